@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use admin::{ClientMatch, Settings};
 use auth::{HostName, HostNames, HostSet, SystemNames};
-use conn::Before;
+use conn::AdmissionHook;
 
 /// How long a client waits for look-ups. Then it is served, and rules with names do not let it in until the look-ups end.
 const LONGEST_WAIT: Duration = Duration::from_secs(6);
@@ -30,7 +30,7 @@ pub(crate) fn hosts(matches: &[ClientMatch]) -> Vec<HostSet> {
 }
 
 /// What each connection and datagram waits for before it is served: the names that the rules ask for. No thread waits.
-pub(crate) fn before() -> Before {
+pub(crate) fn before() -> AdmissionHook {
     Arc::new(|client| Box::pin(wait(client)))
 }
 

@@ -13,8 +13,8 @@ use auth::LoginGuard;
 use cluster::Table;
 use conn::{Budget, Limits, Loops, Server, Watchdog};
 use nfs::server::{
-    Company, Export, ExportOptions, HandleSecret, HostTable, InIndex, Places, Portmap, Service, Sockets,
-    Tickets,
+    Company, Export, ExportOptions, HandleSecret, HostTable, IndexHostTable, Places, Portmap, Service,
+    Sockets, Tickets,
 };
 use tokio::sync::watch;
 
@@ -225,8 +225,8 @@ fn tables(volumes: &Volumes) -> anyhow::Result<(Arc<dyn HostTable>, Arc<dyn Host
         return Ok((InCluster::new(cluster, Table::Hosts), InCluster::new(cluster, Table::Clients)));
     }
     let failed = "the index in the state folder failed";
-    let hosts = InIndex::new(volumes.index().clone()).context(failed)?;
-    Ok((Arc::new(hosts), Arc::new(InIndex::of_clients(volumes.index().clone()).context(failed)?)))
+    let hosts = IndexHostTable::new(volumes.index().clone()).context(failed)?;
+    Ok((Arc::new(hosts), Arc::new(IndexHostTable::of_clients(volumes.index().clone()).context(failed)?)))
 }
 
 /// The version of NFS whose clients ask portmap for its programs.

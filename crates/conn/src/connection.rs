@@ -19,13 +19,13 @@ use bytes::BytesMut;
 use lock::{Mutex, rank};
 use tokio::sync::Semaphore;
 
-use crate::in_flight::{Current, InFlight, Subject};
+use crate::in_flight::{InFlight, PolledMessage, Subject};
 use crate::listen::{Counters, Peer};
 use crate::loops::{Direction, Socket, Stream, yield_now};
 use crate::memory::{Allowance, Reservation, SMALL};
 use crate::outbox::Outbox;
 use crate::protocol::{Answer, Limits, Protocol, Reply};
-use crate::received::Received;
+use crate::received::ReceiveBuffer;
 use crate::stall::{Serving, Watchdog};
 use crate::to_client::ToClient;
 
@@ -47,7 +47,7 @@ struct Turn {
 
 /// The side of a connection that reads. One task has it at a time.
 struct Reading {
-    received: Received,
+    received: ReceiveBuffer,
     /// When the message that is arriving must be there in full.
     deadline: Option<Instant>,
     /// Memory that was reserved for it.
@@ -63,7 +63,7 @@ struct Reading {
 
 /// What the reader leaves for the watchdog while it answers a message.
 #[derive(Default)]
-struct HandedOver {
+struct ReaderState {
     reading: Option<Reading>,
     /// The messages that threads are stuck with, and what they are about.
     stuck: Vec<(u32, Subject)>,
@@ -79,9 +79,9 @@ struct Connection<P> {
     watchdog: Arc<Watchdog>,
     socket: Arc<Socket>,
     me: Weak<Self>,
-    handed_over: Mutex<HandedOver, rank::ReadingSide>,
+    handed_over: Mutex<ReaderState, rank::ReadingSide>,
     messages: AtomicU32,
-    current: Arc<Current>,
+    current: Arc<PolledMessage>,
     watched: AtomicBool,
     in_flight: Arc<Semaphore>,
 }
@@ -119,7 +119,7 @@ pub async fn serve<P: Protocol>(
     connection.protocol.began(to_client);
     let (end, ended) = tokio::sync::oneshot::channel();
     let reading = Reading {
-        received: Received::default(),
+        received: ReceiveBuffer::default(),
         deadline: None,
         reserved: Reservation::default(),
         turn: Turn::default(),
@@ -177,7 +177,7 @@ impl<P: Protocol> Connection<P> {
                     return;
                 }
                 match self.next_message(&mut reading.received) {
-                    Next::Message(message) => {
+                    NextMessage::Message(message) => {
                         reading.deadline = None;
                         self.outbox.note_request(reading.received.bytes().is_empty(), message.len());
                         let mut reserved = std::mem::take(&mut reading.reserved);
@@ -187,8 +187,8 @@ impl<P: Protocol> Connection<P> {
                             None => return,
                         }
                     }
-                    Next::Missing(bytes) => break bytes,
-                    Next::Refused(why) => {
+                    NextMessage::Missing(bytes) => break bytes,
+                    NextMessage::Refused(why) => {
                         tracing::debug!(why, "connection ended");
                         self.outbox.close();
                         return;
@@ -206,13 +206,13 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
-    fn next_message(&self, received: &mut Received) -> Next {
+    fn next_message(&self, received: &mut ReceiveBuffer) -> NextMessage {
         let available = received.bytes().len();
         match self.protocol.message_length(received.bytes()) {
-            Ok(Some(length)) if length <= available => Next::Message(received.take(length)),
-            Ok(Some(length)) => Next::Missing(length - available),
-            Ok(None) => Next::Missing(1),
-            Err(why) => Next::Refused(why),
+            Ok(Some(length)) if length <= available => NextMessage::Message(received.take(length)),
+            Ok(Some(length)) => NextMessage::Missing(length - available),
+            Ok(None) => NextMessage::Missing(1),
+            Err(why) => NextMessage::Refused(why),
         }
     }
 
@@ -377,7 +377,7 @@ impl<P: Protocol> Connection<P> {
         let outbox = self.outbox.clone();
         let answer = Box::pin(async move {
             loop {
-                let woken = Arc::new(Woken::default());
+                let woken = Arc::new(WakeSignal::default());
                 let waker = Waker::from(woken.clone());
                 let turn = turns.acquire().await;
                 let poll = move || (answer.as_mut().poll(&mut Context::from_waker(&waker)), answer);
@@ -451,15 +451,15 @@ impl<P: Protocol> Serving for Connection<P> {
 
 /// Remembers that it was woken, until somebody waits for that.
 #[derive(Default)]
-struct Woken(tokio::sync::Notify);
+struct WakeSignal(tokio::sync::Notify);
 
-impl std::task::Wake for Woken {
+impl std::task::Wake for WakeSignal {
     fn wake(self: Arc<Self>) {
         self.0.notify_one();
     }
 }
 
-enum Next {
+enum NextMessage {
     Message(BytesMut),
     /// At least so many bytes are missing.
     Missing(usize),

@@ -3,9 +3,9 @@
 use std::sync::OnceLock;
 
 /// Answers whether the server may not answer any more.
-type IsOver = Box<dyn Fn() -> bool + Send + Sync>;
+type FenceCheck = Box<dyn Fn() -> bool + Send + Sync>;
 
-static FENCE: OnceLock<IsOver> = OnceLock::new();
+static FENCE: OnceLock<FenceCheck> = OnceLock::new();
 
 /// From now on no reply is sent while `is_over` answers true: the connection ends instead. Can be set once.
 pub fn set_fence(is_over: impl Fn() -> bool + Send + Sync + 'static) {

@@ -25,9 +25,9 @@ impl Subject {
 /// The number of the message that the reader of a connection is polling, in the upper half, and its subject in the lower
 /// half. 0 while it polls none. Both change in one step, so a message never gets the subject of another one.
 #[derive(Default)]
-pub(crate) struct Current(AtomicU64);
+pub(crate) struct PolledMessage(AtomicU64);
 
-impl Current {
+impl PolledMessage {
     /// The number of the message, or 0 for none.
     pub(crate) fn number(&self) -> u32 {
         number_of(self.0.load(Ordering::Acquire))
@@ -78,20 +78,20 @@ pub struct InFlight(Option<Reader>);
 
 #[derive(Clone)]
 struct Reader {
-    current: Arc<Current>,
+    current: Arc<PolledMessage>,
     watchdog: Arc<Watchdog>,
     number: u32,
 }
 
 impl InFlight {
-    pub(crate) fn new(current: &Arc<Current>, watchdog: &Arc<Watchdog>, number: u32) -> Self {
+    pub(crate) fn new(current: &Arc<PolledMessage>, watchdog: &Arc<Watchdog>, number: u32) -> Self {
         let (current, watchdog) = (current.clone(), watchdog.clone());
         Self(Some(Reader { current, watchdog, number }))
     }
 
     /// A message of a test that polls it instead of a connection's reader.
     pub fn of_test(watchdog: &Arc<Watchdog>) -> Self {
-        let current = Arc::new(Current::default());
+        let current = Arc::new(PolledMessage::default());
         current.begin(1);
         Self::new(&current, watchdog, 1)
     }
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_subject_belongs_to_the_message_that_is_polled() {
-        let current = Current::default();
+        let current = PolledMessage::default();
         let (one, two) = (Subject::of(&1), Subject::of(&2));
         current.begin(7);
         assert_eq!(current.number(), 7);

@@ -37,14 +37,14 @@ pub use connection::serve;
 pub use fence::{is_fenced, set_fence};
 pub use hang::{Hang, Monitor, StuckRequests, stuck_requests};
 pub use in_flight::InFlight;
-pub use listen::{Before, Counters, Peer, Server, bind_tcp, bind_udp};
+pub use listen::{AdmissionHook, Counters, Peer, Server, bind_tcp, bind_udp};
 pub use loops::{Loops, Stream};
 pub use memory::{Allowance, Budget, DEFAULT_BUDGET, Reservation, SMALLEST_BUDGET};
 pub use outbox::Outbox;
 pub use protocol::{Answer, Limits, Protocol, Reply};
 pub use refused::RefusedVersions;
 pub use stall::Watchdog;
-pub use tls::{Secured, without_socket as tls_without_socket};
+pub use tls::{CompletedHandshake, without_socket as tls_without_socket};
 pub use to_client::ToClient;
 
 /// An empty buffer for a large reply, which comes back for the next one when the reply has left.

@@ -84,11 +84,11 @@ pub struct Server {
     limit: usize,
     budget: Arc<Budget>,
     loops: OnceLock<Arc<Loops>>,
-    before: OnceLock<Before>,
+    before: OnceLock<AdmissionHook>,
 }
 
 /// What a connection waits for before it is served.
-pub type Before = Arc<dyn Fn(IpAddr) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+pub type AdmissionHook = Arc<dyn Fn(IpAddr) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 impl Server {
     /// No connections yet. `budget`: the memory that clients of all protocols may make the server hold.
@@ -109,7 +109,7 @@ impl Server {
     }
 
     /// Each connection waits for this before it is served.
-    pub fn after(self: Arc<Self>, before: Before) -> Arc<Self> {
+    pub fn after(self: Arc<Self>, before: AdmissionHook) -> Arc<Self> {
         let _ = self.before.set(before); // said once
         self
     }
@@ -177,7 +177,7 @@ impl Server {
             peers.push(peer.clone());
         }
         let _ = stream.set_nodelay(true); // only costs latency
-        let connected = Connected { server: self.clone(), counters: peer.counters.clone() };
+        let connected = PeerGuard { server: self.clone(), counters: peer.counters.clone() };
         let mut shutdown = shutdown.clone();
         let before = self.before.get().map(|before| before(address.ip()));
         let started = self.loops().and_then(|loops| {
@@ -206,12 +206,12 @@ impl Server {
 }
 
 /// A connection in the list of its server, until it ends: also by a panic.
-struct Connected {
+struct PeerGuard {
     server: Arc<Server>,
     counters: Arc<Counters>,
 }
 
-impl Drop for Connected {
+impl Drop for PeerGuard {
     fn drop(&mut self) {
         let mut peers = self.server.peers.lock();
         if let Some(at) = peers.iter().position(|other| Arc::ptr_eq(&other.counters, &self.counters)) {

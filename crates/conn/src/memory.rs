@@ -27,7 +27,7 @@ use std::time::Duration;
 
 pub use self::allowance::Allowance;
 pub use self::budget::Budget;
-pub(crate) use self::reservation::Owed;
+pub(crate) use self::reservation::OutboxCharge;
 pub use self::reservation::Reservation;
 
 /// The budget of a server that is not told another one.

@@ -123,7 +123,7 @@ fn is_logged() -> bool {
 
 /// An operation that is observed and has not ended. It has a span, which log lines of the server belong to meanwhile.
 #[derive(Debug)]
-pub struct Begun(Box<Start>);
+pub struct RunningOperation(Box<Start>);
 
 #[derive(Debug)]
 struct Start {
@@ -140,21 +140,21 @@ pub fn begin(
     protocol: &'static str,
     client: SocketAddr,
     command: impl FnOnce() -> Cow<'static, str>,
-) -> Option<Begun> {
-    (IS_ON.load(Ordering::Relaxed) != 0).then(|| Begun::new(protocol, client, command()))
+) -> Option<RunningOperation> {
+    (IS_ON.load(Ordering::Relaxed) != 0).then(|| RunningOperation::new(protocol, client, command()))
 }
 
 pin_project_lite::pin_project! {
     /// A part of an operation, which runs inside its span and with its notes.
     #[derive(Debug)]
-    pub struct Within<F> {
+    pub struct OperationPart<F> {
         #[pin]
         part: Instrumented<F>,
         notes: Option<Arc<Notes>>,
     }
 }
 
-impl<F: Future> Future for Within<F> {
+impl<F: Future> Future for OperationPart<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
@@ -164,15 +164,15 @@ impl<F: Future> Future for Within<F> {
 }
 
 /// Executes a part of an operation inside its span, and notes what it does.
-pub fn within<F: Future>(begun: Option<&Begun>, part: F) -> Within<F> {
+pub fn within<F: Future>(begun: Option<&RunningOperation>, part: F) -> OperationPart<F> {
     let (span, notes) = match begun {
         Some(begun) => (begun.0.span.clone(), begun.0.notes.clone()),
         None => (Span::none(), None),
     };
-    Within { part: part.instrument(span), notes }
+    OperationPart { part: part.instrument(span), notes }
 }
 
-impl Begun {
+impl RunningOperation {
     fn new(protocol: &'static str, client: SocketAddr, command: Cow<'static, str>) -> Self {
         let span = tracing::debug_span!(
             target: "fourfold::operation",

@@ -19,11 +19,11 @@ use vfs::Payload;
 use crate::affinity;
 use crate::buffers::replies;
 use crate::loops::{Direction, Socket, yield_now};
-use crate::memory::{Allowance, Owed};
+use crate::memory::{Allowance, OutboxCharge};
 use crate::protocol::{Limits, Reply};
 use crate::tls::Tls;
 
-pub(crate) use secure::Arrived;
+pub(crate) use secure::ReceiveOutcome;
 
 /// Up to this length bytes are copied behind those that wait: longer ones are cheaper sent from where they are.
 const COPY: usize = 1024;
@@ -70,7 +70,7 @@ struct Queue {
     /// Memory that the pieces take, whole until they have left.
     memory: usize,
     /// What is charged for it.
-    owed: Owed,
+    owed: OutboxCharge,
     /// How much of the first piece has left.
     sent: usize,
     /// What seals them, on a connection with TLS.
@@ -104,7 +104,7 @@ impl Piece {
 
 impl Outbox {
     pub(crate) fn new(socket: Arc<Socket>, limits: Limits, allowance: Arc<Allowance>) -> Self {
-        let queue = Mutex::new(Queue::new(Owed::new(allowance.clone())));
+        let queue = Mutex::new(Queue::new(OutboxCharge::new(allowance.clone())));
         let is_local = socket.stream().peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
         if is_local {
             // There is nothing to learn about a loopback. BBR does, and slows down: reads of 1 MiB every 33 ms then took up to 90 ms
@@ -370,7 +370,7 @@ impl Outbox {
 }
 
 impl Queue {
-    fn new(owed: Owed) -> Self {
+    fn new(owed: OutboxCharge) -> Self {
         let pieces = VecDeque::new();
         Self { pieces, memory: 0, owed, sent: 0, tls: None, ending: false, dead: false }
     }

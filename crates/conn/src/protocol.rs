@@ -11,7 +11,7 @@ use vfs::Payload;
 
 use crate::in_flight::InFlight;
 use crate::memory::Reservation;
-use crate::tls::Secured;
+use crate::tls::CompletedHandshake;
 use crate::to_client::ToClient;
 
 /// One reply: bytes, then data that is perhaps still in the page cache, then zero bytes of padding.
@@ -72,7 +72,7 @@ pub trait Protocol: Send + Sync + 'static {
     }
 
     /// The handshake is over, or has failed and the connection ends. Not told of one that the client does not go on with.
-    fn secured(&self, _handshake: Result<Secured, String>) {}
+    fn secured(&self, _handshake: Result<CompletedHandshake, String>) {}
 
     /// The connection is over. Pending answers that wait for something should give up.
     fn ended(&self) {}

@@ -14,7 +14,7 @@ const COPIED: usize = 4 * 1024;
 
 /// What has been received from a client and not been taken as a message.
 #[derive(Default)]
-pub(crate) struct Received {
+pub(crate) struct ReceiveBuffer {
     bytes: Vec<u8>,
     /// Where the next message begins.
     at: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Received {
     usual: usize,
 }
 
-impl Received {
+impl ReceiveBuffer {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[self.at..]
     }
@@ -101,8 +101,8 @@ impl Received {
 mod tests {
     use super::*;
 
-    fn received(bytes: &[u8]) -> Received {
-        let mut received = Received::default();
+    fn received(bytes: &[u8]) -> ReceiveBuffer {
+        let mut received = ReceiveBuffer::default();
         received.with_room(bytes.len()).extend_from_slice(bytes);
         received
     }

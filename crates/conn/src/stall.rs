@@ -29,7 +29,7 @@ const TURNS: usize = 4;
 
 /// What threads are stuck with.
 #[derive(Default)]
-pub(crate) struct Stuck {
+pub(crate) struct StallTable {
     subjects: Mutex<HashMap<Subject, Stall>, rank::StuckSubjects>,
     /// How many subjects there are, for the usual case of none.
     count: AtomicUsize,
@@ -45,7 +45,7 @@ struct Stall {
     turns: Arc<Semaphore>,
 }
 
-impl Stuck {
+impl StallTable {
     /// Whether a thread is stuck with this subject.
     pub(crate) fn has(&self, subject: Subject) -> bool {
         self.count.load(Ordering::Acquire) > 0 && self.subjects.lock().contains_key(&subject)
@@ -97,15 +97,15 @@ pub(crate) trait Serving: Send + Sync {
 }
 
 /// A busy connection, and the message that it was answering at the last look.
-type Watched = (Weak<dyn Serving>, u32);
+type BusyConnection = (Weak<dyn Serving>, u32);
 
 /// Watches the busy connections of one protocol.
 pub struct Watchdog {
-    busy: Mutex<Vec<Watched>, rank::BusyConnections>,
+    busy: Mutex<Vec<BusyConnection>, rank::BusyConnections>,
     arrived: Mutex<Vec<Weak<dyn Serving>>, rank::ArrivedConnections>,
     asleep: AtomicBool,
     wake: Condvar,
-    stuck: Stuck,
+    stuck: StallTable,
     protocol: &'static str,
 }
 
@@ -117,7 +117,7 @@ impl Watchdog {
             arrived: Mutex::default(),
             asleep: AtomicBool::new(false),
             wake: Condvar::new(),
-            stuck: Stuck::default(),
+            stuck: StallTable::default(),
             protocol,
         });
         hang::register(&watchdog);
@@ -127,7 +127,7 @@ impl Watchdog {
         watchdog
     }
 
-    pub(crate) fn stuck(&self) -> &Stuck {
+    pub(crate) fn stuck(&self) -> &StallTable {
         &self.stuck
     }
 

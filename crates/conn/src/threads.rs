@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use lock::waiting::{self, Waiting};
+use lock::waiting::{self, WaitingThread};
 
 /// Threads in a report. A server has a few hundred at most.
 const MOST: usize = 64;
@@ -29,7 +29,7 @@ pub(crate) fn is_running(thread: u32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))
 }
 
-fn for_lock(Waiting { thread, lock, holder }: &Waiting) -> String {
+fn for_lock(WaitingThread { thread, lock, holder }: &WaitingThread) -> String {
     let holder = holder.map_or_else(String::new, |holder| format!(", which {} has", named(holder)));
     format!("{} waits for the lock {lock}{holder}", named(*thread))
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! Protocol::begins_tls ─► Connection::secure ─► Outbox::begin_tls ─ everything in clear has left
 //!                                                    │
-//! socket ─► Tls::open ─► Received          Queue ─► Tls::seal ─► socket
+//! socket ─► Tls::open ─► ReceiveBuffer     Queue ─► Tls::seal ─► socket
 //! ```
 //!
 //! The state is in the queue of the [`Outbox`](crate::Outbox) and under its lock, because both directions need it. A connection
@@ -21,7 +21,7 @@ use rustls::{ServerConfig, server::ServerConnectionData};
 
 use crate::buffers::{received as pool, replies};
 use crate::outbox::Piece;
-use crate::received::Received;
+use crate::received::ReceiveBuffer;
 
 /// Memory that is reserved for a handshake: the state of it, and a record that has arrived in part.
 pub(crate) const HANDSHAKE_MEMORY: usize = 32 * 1024;
@@ -46,7 +46,7 @@ const TYPES: std::ops::RangeInclusive<u8> = 20..=24;
 
 /// A handshake that has ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Secured {
+pub struct CompletedHandshake {
     /// The client has shown a certificate that the server's configuration accepts.
     pub has_certificate: bool,
 }
@@ -112,9 +112,9 @@ impl Tls {
     }
 
     /// The handshake is over, and the client has proved that it took part.
-    pub(crate) fn secured(&self) -> Option<Secured> {
+    pub(crate) fn secured(&self) -> Option<CompletedHandshake> {
         let has_certificate = self.connection.peer_certificates().is_some_and(|chain| !chain.is_empty());
-        (!self.connection.is_handshaking()).then_some(Secured { has_certificate })
+        (!self.connection.is_handshaking()).then_some(CompletedHandshake { has_certificate })
     }
 
     pub(crate) fn failure(&self) -> Option<&str> {
@@ -143,7 +143,7 @@ impl Tls {
 
     /// Opens the records that have been received, until a message of which so many bytes are missing may be there. How many
     /// bytes were appended, and how many bytes of its own TLS has to send now.
-    pub(crate) fn open(&mut self, into: &mut Received, missing: usize) -> (usize, usize) {
+    pub(crate) fn open(&mut self, into: &mut ReceiveBuffer, missing: usize) -> (usize, usize) {
         let (mut opened, own) = (0, self.outgoing.own);
         while opened < missing.max(OPENED) && !self.is_over() {
             match self.step(into, missing, &mut opened) {
@@ -164,7 +164,7 @@ impl Tls {
         (opened, self.outgoing.own - own)
     }
 
-    fn step(&mut self, into: &mut Received, missing: usize, opened: &mut usize) -> Step {
+    fn step(&mut self, into: &mut ReceiveBuffer, missing: usize, opened: &mut usize) -> Step {
         let Self { connection, incoming, outgoing, .. } = self;
         let status = connection.process_tls_records(incoming.seen());
         let mut discard = status.discard;
@@ -390,7 +390,7 @@ impl Outgoing {
 /// What a client's bytes are after TLS, and what its server sends: a connection without a socket, for tests. The client sends
 /// them in pieces of this length.
 pub fn without_socket(config: Arc<ServerConfig>, bytes: &[u8], piece: usize) -> (Vec<u8>, Vec<u8>) {
-    let (mut received, mut sent) = (Received::default(), Vec::new());
+    let (mut received, mut sent) = (ReceiveBuffer::default(), Vec::new());
     let Ok(mut tls) = Tls::new(config, Vec::new()) else { return Default::default() };
     for piece in bytes.chunks(piece.max(1)) {
         let Some(room) = tls.room(1) else { break };

@@ -29,9 +29,9 @@ const IN_TIME: Duration = Duration::from_secs(10);
 
 /// Messages of one byte.
 #[derive(Clone, Default)]
-struct Commanded(Arc<(Mutex<bool>, Condvar)>);
+struct GatedProtocol(Arc<(Mutex<bool>, Condvar)>);
 
-impl Commanded {
+impl GatedProtocol {
     fn block(&self) {
         let (is_open, opened) = &*self.0;
         let mut is_open = is_open.lock();
@@ -44,7 +44,7 @@ impl Commanded {
     }
 }
 
-impl Protocol for Commanded {
+impl Protocol for GatedProtocol {
     fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
         Ok((!bytes.is_empty()).then_some(1))
     }
@@ -69,12 +69,12 @@ impl Protocol for Commanded {
 /// A server with one loop.
 struct OneLoop {
     server: Server,
-    protocol: Commanded,
+    protocol: GatedProtocol,
 }
 
 impl OneLoop {
     fn new() -> Self {
-        Self { server: Server::new(1), protocol: Commanded::default() }
+        Self { server: Server::new(1), protocol: GatedProtocol::default() }
     }
 
     fn connect(&self) -> TcpStream {

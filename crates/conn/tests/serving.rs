@@ -61,12 +61,12 @@ fn messages_of_protocols_that_need_it_are_taken_in_order_however_slow_a_thread_i
 }
 
 /// Each byte is answered with so many MiB of a file, which has less.
-struct Promised(Arc<OwnedFd>);
+struct ShortFileProtocol(Arc<OwnedFd>);
 
 const MIB: usize = 1 << 20;
 const THERE: usize = 300_000;
 
-impl Promised {
+impl ShortFileProtocol {
     fn new() -> Self {
         let file = rustix::fs::memfd_create("truncated", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         let mut file = File::from(file);
@@ -75,7 +75,7 @@ impl Promised {
     }
 }
 
-impl Protocol for Promised {
+impl Protocol for ShortFileProtocol {
     fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
         one_byte(bytes)
     }
@@ -89,7 +89,7 @@ impl Protocol for Promised {
 
 #[test]
 fn zeros_stand_for_what_was_truncated_after_it_was_promised() {
-    let (mut client, _server) = connected(Promised::new(), Limits::default());
+    let (mut client, _server) = connected(ShortFileProtocol::new(), Limits::default());
     client.write_all(&[2, 1]).unwrap();
     for mib in [2, 1] {
         let mut reply = vec![9; 1 + mib * MIB];
@@ -102,7 +102,7 @@ fn zeros_stand_for_what_was_truncated_after_it_was_promised() {
 #[test]
 fn or_the_connection_ends() {
     let limits = Limits { zeros_for_truncated: false, ..Limits::default() };
-    let (mut client, _server) = connected(Promised::new(), limits);
+    let (mut client, _server) = connected(ShortFileProtocol::new(), limits);
     client.write_all(&[1]).unwrap();
     let mut reply = Vec::new();
     // The end comes as such, or as a reset.
@@ -112,7 +112,7 @@ fn or_the_connection_ends() {
 
 /// Does what each message, of one byte or two, says.
 #[derive(Clone)]
-struct Commanded(Arc<Gates>);
+struct CommandedProtocol(Arc<Gates>);
 
 struct Gates {
     /// Messages that were begun.
@@ -171,7 +171,7 @@ impl Gates {
     }
 }
 
-impl Commanded {
+impl CommandedProtocol {
     fn new() -> Self {
         let gates = Gates {
             begun: AtomicUsize::new(0),
@@ -200,7 +200,7 @@ impl Commanded {
     }
 }
 
-impl Protocol for Commanded {
+impl Protocol for CommandedProtocol {
     fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
         match bytes {
             [] | [TWO] => Ok(None),
@@ -240,7 +240,7 @@ fn receives(client: &mut TcpStream, byte: u8) {
 
 #[test]
 fn threads_that_are_blocked_hold_up_neither_other_connections_nor_their_own() {
-    let (server, protocol) = (Server::new(2), Commanded::new());
+    let (server, protocol) = (Server::new(2), CommandedProtocol::new());
     let connect = || server.connect(protocol.clone(), Limits::default());
     // More than there are loops. After the first one the watchdog knows what they are about.
     let mut blocked: Vec<TcpStream> = (0..6).map(|_| connect()).collect();
@@ -265,7 +265,7 @@ fn threads_that_are_blocked_hold_up_neither_other_connections_nor_their_own() {
 /// when that thread came back: the next message about it blocks a worker again, and four of the others one of the pool each.
 #[test]
 fn a_thread_that_is_stuck_no_longer_leaves_the_reader_that_went_on_alone() {
-    let (protocol, limits) = (Commanded::new(), Limits::default());
+    let (protocol, limits) = (CommandedProtocol::new(), Limits::default());
     let (mut client, _runtime) = connected(protocol.clone(), limits);
     for _ in 0..5 {
         client.write_all(&[BLOCK]).unwrap();
@@ -289,7 +289,8 @@ fn a_thread_that_is_stuck_no_longer_leaves_the_reader_that_went_on_alone() {
 #[test]
 fn a_client_that_does_not_receive_is_not_read_from_and_gets_everything_in_the_end() {
     const COUNT: usize = 1500;
-    let (protocol, limits) = (Commanded::new(), Limits { waiting_bytes: 1 << 20, ..Limits::default() });
+    let (protocol, limits) =
+        (CommandedProtocol::new(), Limits { waiting_bytes: 1 << 20, ..Limits::default() });
     let (mut client, _runtime) = connected(protocol.clone(), limits);
     client.write_all(&[MUCH; COUNT]).unwrap();
     let begun = protocol.settled();
@@ -304,7 +305,7 @@ fn a_client_that_does_not_receive_is_not_read_from_and_gets_everything_in_the_en
 #[test]
 fn a_client_that_receives_nothing_for_too_long_loses_its_connection() {
     let limits = Limits { send_timeout: Duration::from_millis(300), ..Limits::default() };
-    let (mut client, _runtime) = connected(Commanded::new(), limits);
+    let (mut client, _runtime) = connected(CommandedProtocol::new(), limits);
     client.write_all(&[MUCH; 1000]).unwrap();
     let begun = Instant::now();
     while client.write_all(&[ECHO]).is_ok() {
@@ -319,7 +320,7 @@ fn a_client_that_receives_nothing_for_too_long_loses_its_connection() {
 #[test]
 fn half_a_message_is_waited_for_so_long_and_an_idle_client_for_ever() {
     let limits = Limits { receive_timeout: Duration::from_millis(300), ..Limits::default() };
-    let (mut client, _runtime) = connected(Commanded::new(), limits);
+    let (mut client, _runtime) = connected(CommandedProtocol::new(), limits);
     std::thread::sleep(Duration::from_millis(600));
     client.write_all(&[TWO, 0]).unwrap();
     receives(&mut client, TWO);
@@ -329,7 +330,7 @@ fn half_a_message_is_waited_for_so_long_and_an_idle_client_for_ever() {
 
 #[test]
 fn so_many_messages_are_in_flight_and_no_more() {
-    let (protocol, limits) = (Commanded::new(), Limits { in_flight: 8, ..Limits::default() });
+    let (protocol, limits) = (CommandedProtocol::new(), Limits { in_flight: 8, ..Limits::default() });
     let (mut client, _runtime) = connected(protocol.clone(), limits);
     client.write_all(&[WAIT; 100]).unwrap();
     assert_eq!(protocol.settled(), 8);
@@ -342,7 +343,7 @@ fn so_many_messages_are_in_flight_and_no_more() {
 
 #[test]
 fn what_is_no_message_ends_the_connection_after_the_replies_before_it() {
-    let (mut client, _runtime) = connected(Commanded::new(), Limits::default());
+    let (mut client, _runtime) = connected(CommandedProtocol::new(), Limits::default());
     client.write_all(&[ECHO, ECHO, b'x', ECHO]).unwrap();
     let mut replies = Vec::new();
     let _ = client.read_to_end(&mut replies); // an end or a reset

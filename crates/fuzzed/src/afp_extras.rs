@@ -42,9 +42,9 @@ pub fn desktop(input: &[u8]) {
 pub fn attributes(input: &[u8]) {
     let Some((&selector, bytes)) = input.split_first() else { return };
     if let Some(uuid) = bytes.last_chunk()
-        && let Some(named) = uuid::Named::of(uuid)
+        && let Some(named) = uuid::UuidIdentity::of(uuid)
     {
-        assert_eq!(uuid::Named::of(&named.uuid()), Some(named));
+        assert_eq!(uuid::UuidIdentity::of(&named.uuid()), Some(named));
     }
     match selector {
         0 => stable!(bytes, attribute::Get<'_>),

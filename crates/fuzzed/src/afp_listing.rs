@@ -3,7 +3,7 @@
 
 use ::wire::{Reader, Writer};
 use afp::wire::enumerate::{self, Enumerate, Framing};
-use afp::wire::id::{DeleteId, FileId, ResolveId, Resolved};
+use afp::wire::id::{DeleteId, FileId, ResolveId, ResolveIdReply};
 use afp::wire::search::{self, Search};
 
 macro_rules! stable {
@@ -34,7 +34,7 @@ pub fn listing(input: &[u8]) {
         11 => stable!(message, FileId),
         12 => stable!(message, DeleteId),
         13 => stable!(message, ResolveId),
-        14 => stable!(message, Resolved<'_>),
+        14 => stable!(message, ResolveIdReply<'_>),
         _ => {}
     }
 }

@@ -98,7 +98,7 @@ fn vital(bytes: &[u8]) {
     let Ok(page) = Page::decode(&mut Reader::new(bytes)) else { return };
     match page.code {
         PageCode::IDENTIFICATION => stable!(page.body, Designators),
-        PageCode::EXTENDED => stable!(page.body, Extended),
+        PageCode::EXTENDED => stable!(page.body, ExtendedInquiry),
         PageCode::PORTS => stable!(page.body, Ports),
         PageCode::BLOCK_LIMITS => stable!(page.body, BlockLimits),
         PageCode::CHARACTERISTICS => stable!(page.body, Characteristics),

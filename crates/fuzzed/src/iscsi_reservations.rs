@@ -3,7 +3,7 @@
 
 use iscsi::wire::digest::crc32c;
 use iscsi::wire::relayed::{ATTENTIONS_MOST, Answer, Attentions, Command, PARAMETERS_MOST};
-use iscsi::wire::reservations::{Kept, REGISTRATIONS_MOST};
+use iscsi::wire::reservations::{REGISTRATIONS_MOST, ReservationRecord};
 use iscsi::wire::scsi::persistent_reserve_out::{Move, Parameters};
 use iscsi::wire::scsi::{Reserve, TransportId, persistent_reserve_in, persistent_reserve_out};
 use wire::{Reader, Writer};
@@ -52,7 +52,7 @@ fn moved(bytes: &[u8]) {
 
 /// A record is read as it was written, and written as it was read.
 fn kept(bytes: &[u8]) {
-    let Ok(kept) = Kept::decode(bytes) else { return };
+    let Ok(kept) = ReservationRecord::decode(bytes) else { return };
     assert!(kept.registrations.len() <= REGISTRATIONS_MOST);
     let mut w = Writer::new();
     kept.encode(&mut w);

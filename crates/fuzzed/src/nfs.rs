@@ -60,7 +60,7 @@ pub fn gss(data: &[u8]) {
         credential.put(&mut w);
         assert_eq!(sec::Credential::of(w.as_bytes()), Ok(Some(credential)));
     }
-    if let Ok(signed) = sec::Signed::of(data) {
+    if let Ok(signed) = sec::SignedHeader::of(data) {
         assert!(data.starts_with(&signed.header));
     }
 }
@@ -135,9 +135,9 @@ pub fn v4(data: &[u8]) {
         4 => v4::attributes::Values<'_>,
         5 => v4::sessions::ExchangedId<'_>,
         6 => v4::sessions::CreatedSession,
-        7 => v4::sessions::Sequenced,
+        7 => v4::sessions::SequenceReply,
         8 => v4::sessions::StateIds<'_>,
-        9 => v4::ranges::Copied,
+        9 => v4::ranges::CopyReply,
         10 => v4::ranges::Sought,
         11 => v4::callbacks::CallbackReply,
     );
@@ -149,7 +149,7 @@ pub fn mount(data: &[u8]) {
         1 => mnt::Request<'_>,
         2 => mnt::MountRes<mnt::MountOk<'_>>,
         3 => mnt::MountRes<[u8; mnt::FHSIZE]>,
-        4 => mnt::Mounted<'_>,
+        4 => mnt::MountBody<'_>,
         5 => mnt::Export<'_>,
     );
     let _ = mnt::exports(&mut Reader::new(data));

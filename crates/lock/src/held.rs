@@ -1,9 +1,9 @@
 //! The locks that a thread holds, in debug builds.
 
 #[cfg(debug_assertions)]
-pub(crate) use checked::Held;
+pub(crate) use checked::HeldLock;
 #[cfg(not(debug_assertions))]
-pub(crate) use unchecked::Held;
+pub(crate) use unchecked::HeldLock;
 
 #[cfg(not(debug_assertions))]
 mod unchecked {
@@ -12,9 +12,9 @@ mod unchecked {
     use crate::rank::Rank;
 
     /// One lock that a thread holds. Release builds record nothing.
-    pub(crate) struct Held<R>(PhantomData<R>);
+    pub(crate) struct HeldLock<R>(PhantomData<R>);
 
-    impl<R: Rank> Held<R> {
+    impl<R: Rank> HeldLock<R> {
         #[inline(always)]
         pub(crate) fn in_order() -> Self {
             Self(PhantomData)
@@ -47,9 +47,9 @@ mod checked {
     }
 
     /// One lock that a thread holds.
-    pub(crate) struct Held<R: Rank>(PhantomData<R>);
+    pub(crate) struct HeldLock<R: Rank>(PhantomData<R>);
 
-    impl<R: Rank> Held<R> {
+    impl<R: Rank> HeldLock<R> {
         /// Registers a lock that the thread is about to wait for. Panics when the thread holds a
         /// lock of the same or a higher rank.
         #[track_caller]
@@ -92,7 +92,7 @@ mod checked {
         }
     }
 
-    impl<R: Rank> Drop for Held<R> {
+    impl<R: Rank> Drop for HeldLock<R> {
         fn drop(&mut self) {
             let _ = HELD.try_with(|held| {
                 let mut held = held.borrow_mut();

@@ -34,9 +34,9 @@ pub trait Holder: Send + Sync {
 }
 
 /// The holder of most locks.
-pub struct Known(AtomicU32);
+pub struct RecordedHolder(AtomicU32);
 
-impl Holder for Known {
+impl Holder for RecordedHolder {
     const NEW: Self = Self(AtomicU32::new(0));
 
     #[inline]
@@ -50,9 +50,9 @@ impl Holder for Known {
 }
 
 /// The holder of locks that are so numerous that a field for the thread would take too much memory.
-pub struct Unknown;
+pub struct UnrecordedHolder;
 
-impl Holder for Unknown {
+impl Holder for UnrecordedHolder {
     const NEW: Self = Self;
 
     #[inline]

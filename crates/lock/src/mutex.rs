@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use crate::held::Held;
+use crate::held::HeldLock;
 use crate::holder::Holder;
 use crate::rank::Rank;
 use crate::waiting::{self, RETRY};
@@ -17,7 +17,7 @@ pub struct Mutex<T: ?Sized, R: Rank> {
 /// Releases the lock when it is dropped.
 pub struct MutexGuard<'a, T: ?Sized, R: Rank> {
     pub(crate) inner: parking_lot::MutexGuard<'a, T>,
-    held: Held<R>,
+    held: HeldLock<R>,
 }
 
 impl<T, R: Rank> Mutex<T, R> {
@@ -37,7 +37,7 @@ impl<T: ?Sized, R: Rank> Mutex<T, R> {
     #[inline]
     #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T, R> {
-        let held = Held::<R>::in_order();
+        let held = HeldLock::<R>::in_order();
         let inner = match self.inner.try_lock() {
             Some(inner) => inner,
             None => self.wait(),
@@ -51,7 +51,7 @@ impl<T: ?Sized, R: Rank> Mutex<T, R> {
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T, R>> {
         let inner = self.inner.try_lock()?;
         self.holder.set();
-        Some(MutexGuard { inner, held: Held::in_any_order() })
+        Some(MutexGuard { inner, held: HeldLock::in_any_order() })
     }
 
     /// Access without locking: no other thread can have the lock.

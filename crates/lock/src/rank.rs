@@ -2,499 +2,499 @@
 mod declare;
 mod place;
 pub use self::place::{Rank, Row};
-use crate::holder::{Known, Unknown};
+use crate::holder::{RecordedHolder, UnrecordedHolder};
 declare::ranks! {
     /// What this server of a cluster has, asks for and hands over. Clients that are not connected may give way under it.
-    ClusterNode Known,
+    ClusterNode RecordedHolder,
     /// The connections to the other servers of a cluster.
-    ClusterWays Known,
+    ClusterWays RecordedHolder,
     /// Held while the console changes a setting: the changes that can be taken back.
-    SettingChanges Known,
+    SettingChanges RecordedHolder,
     /// Held while a webhook is made or removed.
-    Webhooks Known,
+    Webhooks RecordedHolder,
     /// Held during a reload of the settings: one reload runs at a time.
-    Reloading Known,
+    Reloading RecordedHolder,
     /// The volumes of the shared folders.
-    SharedVolumes Known,
+    SharedVolumes RecordedHolder,
     /// The accounts without a home that the log has named.
-    HomelessAccounts Known,
+    HomelessAccounts RecordedHolder,
     /// The sums of the quotas that the servers of a cluster count together.
-    ClusterSums Known,
+    ClusterSums RecordedHolder,
     /// The quotas of the shares.
-    ShareQuotas Known,
+    ShareQuotas RecordedHolder,
     /// When the files of a share were counted.
-    QuotaCounted Known,
+    QuotaCounted RecordedHolder,
     /// The snapshots of a share that are attached to its tree.
-    ShownSnapshots Known,
+    ShownSnapshots RecordedHolder,
     /// The logical units of the shares' LUNs.
-    LunUnits Known,
+    LunUnits RecordedHolder,
     /// The settings in force.
-    CurrentSettings Known,
+    CurrentSettings RecordedHolder,
     /// The last looks at the host's memory.
-    MemoryLooks Known,
+    MemoryLooks RecordedHolder,
     /// The task that announces services.
-    BonjourSpeaker Known,
+    BonjourSpeaker RecordedHolder,
     /// The task that announces the server to Windows.
-    WsdSpeaker Known,
+    WsdSpeaker RecordedHolder,
     /// How often each client of WS-Discovery was answered.
-    WsdClients Known,
+    WsdClients RecordedHolder,
     /// The watchdogs of all protocols.
-    Watchdogs Known,
+    Watchdogs RecordedHolder,
     /// The connections that the watchdog watches.
-    BusyConnections Known,
+    BusyConnections RecordedHolder,
     /// Connections that became busy since the watchdog's last check.
-    ArrivedConnections Known,
+    ArrivedConnections RecordedHolder,
     /// The reading side of a connection while its reader answers a message.
-    ReadingSide Known,
+    ReadingSide RecordedHolder,
     /// The connections of a protocol.
-    Peers Known,
+    Peers RecordedHolder,
     /// The hosts that the log has named because of the version that they speak.
-    RefusedVersions Known,
+    RefusedVersions RecordedHolder,
     /// The state of a connection: fresh, logged in, over.
-    AfpStage Known,
+    AfpStage RecordedHolder,
     /// A login that is not finished.
-    AfpLogin Known,
+    AfpLogin RecordedHolder,
     /// The volumes with sessions that are notified of changes.
-    AfpWatched Known,
+    AfpWatched RecordedHolder,
     /// The sessions of AFP.
-    AfpSessions Known,
+    AfpSessions RecordedHolder,
     /// What a disconnected client holds until another client needs it.
-    AfpAbsences Known,
+    AfpAbsences RecordedHolder,
     /// The current connection of a session.
-    AfpConnection Known,
+    AfpConnection RecordedHolder,
     /// The volumes that a session has open.
-    AfpVolumes Known,
+    AfpVolumes RecordedHolder,
     /// The forks that a session has open.
-    AfpForks Known,
+    AfpForks RecordedHolder,
     /// The searches that a session can continue.
-    AfpSearches Known,
+    AfpSearches RecordedHolder,
     /// The positions at which a session's listings continue.
-    AfpBookmarks Known,
+    AfpBookmarks RecordedHolder,
     /// Replies that are repeated after a reconnection.
-    AfpReplies Known,
+    AfpReplies RecordedHolder,
     /// The time of a client's last message.
-    AfpPulse Known,
+    AfpPulse RecordedHolder,
     /// The identifier that a client gives to its session.
-    AfpName Known,
+    AfpName RecordedHolder,
     /// When a session was last notified of changes, and when it made one.
-    AfpNotices Known,
+    AfpNotices RecordedHolder,
     /// The time of the last change in a share that clients made.
-    AfpIdsChanged Known,
+    AfpIdsChanged RecordedHolder,
     /// The folders above a folder, remembered for a short time.
-    AfpReach Known,
+    AfpReach RecordedHolder,
     /// The server's message to its users.
-    AfpMessage Known,
+    AfpMessage RecordedHolder,
     /// The settings of AFP.
-    AfpConfig Known,
+    AfpConfig RecordedHolder,
     /// Held while ids are given that the servers of a cluster share: one thread at a time waits for the others.
-    CatalogSharing Known,
+    CatalogSharing RecordedHolder,
     /// What is known of the ids that the servers of a cluster share.
-    CatalogShared Known,
+    CatalogShared RecordedHolder,
     /// The logins of a connection that are not finished.
-    SmbSetups Known,
+    SmbSetups RecordedHolder,
     /// Held during one login, which ends earlier sessions and binds channels.
-    SmbSetup Known,
+    SmbSetup RecordedHolder,
     /// The messages of a pipe. Held while it answers a call, for which it may ask for sessions, shares and opens.
-    SmbPipe Known,
+    SmbPipe RecordedHolder,
     /// The clients that are told of the loss of servers, and what they have not heard yet.
-    SmbWitness Known,
+    SmbWitness RecordedHolder,
     /// The sessions of SMB.
-    SmbSessions Known,
+    SmbSessions RecordedHolder,
     /// The clients of SMB by their GUIDs.
-    SmbClients Known,
+    SmbClients RecordedHolder,
     /// The breaks that a client is still to receive. Held until they are in the queue of a connection.
-    SmbNotices Known,
+    SmbNotices RecordedHolder,
     /// The sessions of one client.
-    SmbClientSessions Known,
+    SmbClientSessions RecordedHolder,
     /// The sessions that a connection carries.
-    SmbChannels Known,
+    SmbChannels RecordedHolder,
     /// The connections that carry a session.
-    SmbSessionChannels Known,
+    SmbSessionChannels RecordedHolder,
     /// Sessions of a connection that have ended.
-    SmbEndedChannels Known,
+    SmbEndedChannels RecordedHolder,
     /// The opens of application instances.
-    SmbAppInstances Known,
+    SmbAppInstances RecordedHolder,
     /// Opens that a client can request again (replay).
-    SmbReplays Known,
+    SmbReplays RecordedHolder,
     /// Durable opens whose connections are lost, and those that are being taken over from a lost server.
-    SmbDurable Known,
+    SmbDurable RecordedHolder,
     /// The shares that a session is connected to.
-    SmbTrees Known,
+    SmbTrees RecordedHolder,
     /// The opens of a session.
-    SmbOpens Known,
+    SmbOpens RecordedHolder,
     /// The changes that an open folder's client is notified of.
-    SmbWatch Known,
+    SmbWatch RecordedHolder,
     /// The position at which the listing of an open continues.
-    SmbScan Known,
+    SmbScan RecordedHolder,
     /// The caches of a client by their keys.
-    SmbCaches Known,
+    SmbCaches RecordedHolder,
     /// The caching rights of one key, and the opens that have them.
-    SmbCache Known,
+    SmbCache RecordedHolder,
     /// The interim response of a request.
-    SmbTicket Known,
+    SmbTicket RecordedHolder,
     /// The count of a request in the channel sequence of its open.
-    SmbCounted Known,
+    SmbCounted RecordedHolder,
     /// The channel sequence of an open.
-    SmbSequence Known,
+    SmbSequence RecordedHolder,
     /// The lock sequences of an open.
-    SmbLockSequences Known,
+    SmbLockSequences RecordedHolder,
     /// The path of an open.
-    SmbOpenPath Known,
+    SmbOpenPath RecordedHolder,
     /// The change time that an open keeps unchanged.
-    SmbOpenChanged Known,
+    SmbOpenChanged RecordedHolder,
     /// The short names of a folder.
-    SmbShortNames Known,
+    SmbShortNames RecordedHolder,
     /// The requests that can be cancelled.
-    SmbRequests Known,
+    SmbRequests RecordedHolder,
     /// When a session expires.
-    SmbExpiry Known,
+    SmbExpiry RecordedHolder,
     /// The user of a session.
-    SmbUser Known,
+    SmbUser RecordedHolder,
     /// The settings of SMB.
-    SmbConfig Known,
+    SmbConfig RecordedHolder,
     /// The responses to one compound request.
-    SmbOutput Known,
+    SmbOutput RecordedHolder,
     /// The message ids that a client may use.
-    SmbWindow Known,
+    SmbWindow RecordedHolder,
     /// The preauthentication hash of a connection or login.
-    SmbPreauth Known,
+    SmbPreauth RecordedHolder,
     /// Held during a change of the monitored hosts: one change runs at a time.
-    NsmChanging Known,
+    NsmChanging RecordedHolder,
     /// The hosts that are notified of a restart.
-    NsmFormer Known,
+    NsmFormer RecordedHolder,
     /// The hosts that have reclaimed their locks.
-    NsmGrace Known,
+    NsmGrace RecordedHolder,
     /// The stored table of monitored hosts.
-    NsmTable Known,
+    NsmTable RecordedHolder,
     /// The monitored hosts.
-    NsmHosts Known,
+    NsmHosts RecordedHolder,
     /// Held while a client of NFSv4.1 creates a session: the order of its CREATE_SESSION.
-    Nfs4Creation Known,
+    Nfs4Creation RecordedHolder,
     /// The clients of NFSv4.
-    Nfs4Clients Known,
+    Nfs4Clients RecordedHolder,
     /// The sessions of NFSv4.1.
-    Nfs4Sessions Known,
+    Nfs4Sessions RecordedHolder,
     /// The last request of a slot of a session.
-    Nfs4Slot Known,
+    Nfs4Slot RecordedHolder,
     /// The connections that use a session.
-    Nfs4Connections Known,
+    Nfs4Connections RecordedHolder,
     /// The program of a client that the server calls.
-    Nfs4Callback Known,
+    Nfs4Callback RecordedHolder,
     /// The connections over which the server may call clients.
-    Nfs4BackConnections Known,
+    Nfs4BackConnections RecordedHolder,
     /// The delegations of all clients of NFSv4.
-    Nfs4Delegations Known,
+    Nfs4Delegations RecordedHolder,
     /// The notices of delegations that are recalled, until a task reads them; and the clients that wait for delegations.
-    Nfs4Notices Known,
+    Nfs4Notices RecordedHolder,
     /// The owners, opens and locks of a client of NFSv4.
-    Nfs4Owned Known,
+    Nfs4Owned RecordedHolder,
     /// The clients of NFSv4 that may reclaim what they held before a restart.
-    Nfs4Former Known,
+    Nfs4Former RecordedHolder,
     /// An open of NFSv4, until it is closed.
-    Nfs4Open Known,
+    Nfs4Open RecordedHolder,
     /// The clients that use NLM locks.
-    NlmHosts Known,
+    NlmHosts RecordedHolder,
     /// The locks that clients wait for.
-    NlmBlocked Known,
+    NlmBlocked RecordedHolder,
     /// The share reservations of NLM.
-    NlmShares Known,
+    NlmShares RecordedHolder,
     /// The files on which NLM clients have locks or shares.
-    NlmFiles Known,
+    NlmFiles RecordedHolder,
     /// The clients of NFS by their addresses.
-    NfsClients Known,
+    NfsClients RecordedHolder,
     /// Replies to calls that must not be executed twice.
-    NfsReplies Known,
+    NfsReplies RecordedHolder,
     /// The places where handles were last seen.
-    NfsPlaces Known,
+    NfsPlaces RecordedHolder,
     /// The exports.
-    NfsExports Known,
+    NfsExports RecordedHolder,
     /// What takes the Kerberos tickets of clients of NFS.
-    NfsTickets Known,
+    NfsTickets RecordedHolder,
     /// The security contexts of clients of NFS.
-    NfsContexts Known,
+    NfsContexts RecordedHolder,
     /// The sequence numbers and the keys of one security context.
-    NfsContext Known,
+    NfsContext RecordedHolder,
     /// How users and groups are named to clients of NFSv4.
-    NfsNaming Known,
+    NfsNaming RecordedHolder,
     /// The certificate that is offered to clients of NFS.
-    NfsTls Known,
+    NfsTls RecordedHolder,
     /// The names of users and groups that the name service has told.
-    NfsNames Known,
+    NfsNames RecordedHolder,
     /// The mounts of each client.
-    Mounts Known,
+    Mounts RecordedHolder,
     /// Held while a connection joins a session: one connection joins at a time.
-    IscsiBeginning Known,
+    IscsiBeginning RecordedHolder,
     /// A login that is not finished.
-    IscsiLogin Known,
+    IscsiLogin RecordedHolder,
     /// The sessions of iSCSI.
-    IscsiSessions Known,
+    IscsiSessions RecordedHolder,
     /// The connections of a session.
-    IscsiConnections Known,
+    IscsiConnections RecordedHolder,
     /// The next status number of a connection.
-    IscsiStatSn Known,
+    IscsiStatSn RecordedHolder,
     /// The commands of a session in their order.
-    IscsiWindow Known,
+    IscsiWindow RecordedHolder,
     /// The tasks of a connection.
-    IscsiTasks Known,
+    IscsiTasks RecordedHolder,
     /// The state of one task: its data, and what it waits for.
-    IscsiTask Known,
+    IscsiTask RecordedHolder,
     /// Text exchanges that are not finished.
-    IscsiTexts Known,
+    IscsiTexts RecordedHolder,
     /// The units that an initiator has seen.
-    IscsiSeenUnits Known,
+    IscsiSeenUnits RecordedHolder,
     /// How much data a connection has solicited.
-    IscsiSolicited Known,
+    IscsiSolicited RecordedHolder,
     /// Held during a change of reservations: one change runs at a time.
-    ReservationsChanging Known,
+    ReservationsChanging RecordedHolder,
     /// The reservations of a unit.
-    Reservations Known,
+    Reservations RecordedHolder,
     /// The sessions that use a unit.
-    UnitHolders Known,
+    UnitHolders RecordedHolder,
     /// The unit attentions that initiators are still to receive.
-    UnitAttentions Known,
+    UnitAttentions RecordedHolder,
     /// Initiators that are to learn of a failed flush.
-    SyncFailures Known,
+    SyncFailures RecordedHolder,
     /// The mode pages of a unit.
-    ModePages Known,
+    ModePages RecordedHolder,
     /// The results of copies.
-    ExtendedCopies Known,
+    ExtendedCopies RecordedHolder,
     /// The share policy and the LUNs of a target.
-    TargetOffer Known,
+    TargetOffer RecordedHolder,
     /// The settings of a target.
-    TargetConfig Known,
+    TargetConfig RecordedHolder,
     /// The settings of iSCSI.
-    IscsiConfig Known,
+    IscsiConfig RecordedHolder,
     /// The users of the domain, or of the host, that are known.
-    DomainKnown Known,
+    DomainKnown RecordedHolder,
     /// The ids that were given to domains.
-    DomainIds Known,
+    DomainIds RecordedHolder,
     /// The login record of a session, for the log.
-    LoginRecords Known,
+    LoginRecords RecordedHolder,
     /// Failed logins, by address and name.
-    LoginAttempts Known,
+    LoginAttempts RecordedHolder,
     /// How many lines about logins were logged.
-    LoginLines Known,
+    LoginLines RecordedHolder,
     /// The lines of a log that is kept in memory.
-    KeptLines Known,
+    KeptLines RecordedHolder,
     /// The names that files with Mac metadata were moved away from.
-    VacatedNames Known,
+    VacatedNames RecordedHolder,
     /// The names that are being changed together with their sidecars.
-    BusyNames Known,
+    BusyNames RecordedHolder,
     /// The volumes with subscriptions to changes.
-    WatchedVolumes Known,
+    WatchedVolumes RecordedHolder,
     /// Whether the thread that receives local changes runs.
-    Listening Known,
+    Listening RecordedHolder,
     /// Held while a thread empties the host's queue of changes: one thread at a time.
-    Hearing Known,
+    Hearing RecordedHolder,
     /// The subscriptions to changes.
-    EventListeners Known,
+    EventListeners RecordedHolder,
     /// The folders of a volume that the host watches.
-    WatchedTree Known,
+    WatchedTree RecordedHolder,
     /// The server's own changes that the host has not reported back yet.
-    OwnChanges Known,
+    OwnChanges RecordedHolder,
     /// Changes that were received and not delivered yet.
-    HeardChanges Known,
+    HeardChanges RecordedHolder,
     /// The kept listings of a volume.
-    KeptListings Known,
+    KeptListings RecordedHolder,
     /// The listing of one folder.
-    FolderListing Known,
+    FolderListing RecordedHolder,
     /// The look-ups of listings, for predictions.
-    ListingGhost Known,
+    ListingGhost RecordedHolder,
     /// Folders whose listings are too large to keep.
-    RefusedListings Known,
+    RefusedListings RecordedHolder,
     /// The folders whose listings are being built.
-    ListingsBeingRead Known,
+    ListingsBeingRead RecordedHolder,
     /// The changes of a folder while its listing is built.
-    ListingEvents Known,
+    ListingEvents RecordedHolder,
     /// The known details of one entry of a listing.
-    EntryDetails Unknown,
+    EntryDetails UnrecordedHolder,
     /// The changed entries of a listing.
-    ListingChanges Known,
+    ListingChanges RecordedHolder,
     /// The resource fork of an open, from its first use on.
-    OpenFork Known,
+    OpenFork RecordedHolder,
     /// The places of the open files.
-    OpenPlaces Known,
+    OpenPlaces RecordedHolder,
     /// The place of one open file.
-    OpenPlace Known,
+    OpenPlace RecordedHolder,
     /// The result of the last search for a file by its id.
-    SearchedPlaces Known,
+    SearchedPlaces RecordedHolder,
     /// The places where files were last seen.
-    SeenPlaces Known,
+    SeenPlaces RecordedHolder,
     /// The files that clients have locked.
-    InhibitedFiles Known,
+    InhibitedFiles RecordedHolder,
     /// Change times that clients have set.
-    ChangeTimes Known,
+    ChangeTimes RecordedHolder,
     /// The entries of a folder, or the data of a file, arrive from another server.
-    Arriving Known,
+    Arriving RecordedHolder,
     /// Sidecars that moved with their files.
-    MovedSidecars Known,
+    MovedSidecars RecordedHolder,
     /// Sidecars that clients saw and that are not on the disk.
-    SeenSidecars Known,
+    SeenSidecars RecordedHolder,
     /// Whether a volume has a store of streams.
-    StreamStore Known,
+    StreamStore RecordedHolder,
     /// The files that have streams in the store.
-    StoredFiles Known,
+    StoredFiles RecordedHolder,
     /// The roots of all shared folders.
-    SiteHomes Known,
+    SiteHomes RecordedHolder,
     /// Mounts whose notes and keys were read.
-    LearnedMounts Known,
+    LearnedMounts RecordedHolder,
     /// The folders above a share's folder that have a store of streams.
-    StoresAbove Known,
+    StoresAbove RecordedHolder,
     /// The key that seals stored ACLs.
-    AclKey Known,
+    AclKey RecordedHolder,
     /// The stored ACLs that were read.
-    KnownAcls Known,
+    KnownAcls RecordedHolder,
     /// Clients that are not connected.
-    AbsentClients Known,
+    AbsentClients RecordedHolder,
     /// The files whose state another server has.
-    AskedStates Known,
+    AskedStates RecordedHolder,
     /// The opens, ranges and leases of files.
-    StateFiles Known,
+    StateFiles RecordedHolder,
     /// The stream of an open.
-    OpenStream Known,
+    OpenStream RecordedHolder,
     /// How much each client holds.
-    StateLedger Known,
+    StateLedger RecordedHolder,
     /// How many files each client has open.
-    OpenBudget Known,
+    OpenBudget RecordedHolder,
     /// The numbers of file systems in a cluster.
-    ClusterTrees Known,
+    ClusterTrees RecordedHolder,
     /// What the state of files wants of other servers.
-    ClusterPort Known,
+    ClusterPort RecordedHolder,
     /// The changes that one subscriber is still to receive.
-    EventQueue Known,
+    EventQueue RecordedHolder,
     /// One batch of the index is written at a time.
-    IndexWriting Known,
+    IndexWriting RecordedHolder,
     /// The tenants of the index, for all volumes.
-    IndexTenants Known,
+    IndexTenants RecordedHolder,
     /// Catalogue ids by file.
-    CatalogIds Known,
+    CatalogIds RecordedHolder,
     /// Files by catalogue id.
-    CatalogKeys Known,
+    CatalogKeys RecordedHolder,
     /// The next catalogue id.
-    CatalogNumbers Known,
+    CatalogNumbers RecordedHolder,
     /// The places of files with catalogue ids.
-    CatalogPlaces Known,
+    CatalogPlaces RecordedHolder,
     /// Icons and applications of a volume.
-    DesktopRows Known,
+    DesktopRows RecordedHolder,
     /// The open database of the index, which is opened again after the disk was full.
-    IndexDatabase Known,
+    IndexDatabase RecordedHolder,
     /// What wakes the writer of the index.
-    IndexAlarm Known,
+    IndexAlarm RecordedHolder,
     /// The time of the last search for a file by its key.
-    LostSearched Known,
+    LostSearched RecordedHolder,
     /// The trees that are attached to a share.
-    AttachedTrees Known,
+    AttachedTrees RecordedHolder,
     /// The long names of entries in watched folders.
-    HeardNames Known,
+    HeardNames RecordedHolder,
     /// The watches of folders in snapshots.
-    SnapshotWatches Known,
+    SnapshotWatches RecordedHolder,
     /// The file systems that are mounted inside a share.
-    HostMounts Known,
+    HostMounts RecordedHolder,
     /// The numbers of the file systems inside a share.
-    HostFileSystems Known,
+    HostFileSystems RecordedHolder,
     /// The devices that the numbers of file systems belong to.
-    HostDevices Known,
+    HostDevices RecordedHolder,
     /// The open files of the host.
-    HostFiles Known,
+    HostFiles RecordedHolder,
     /// The tables of open files of all volumes.
-    HostFileTables Known,
+    HostFileTables RecordedHolder,
     /// The descriptors of files' data that can be closed.
-    HostFileData Known,
+    HostFileData RecordedHolder,
     /// The descriptors of one file.
-    HostFile Known,
+    HostFile RecordedHolder,
     /// Whether a file of the host has an ACL.
-    HostFileAcl Known,
+    HostFileAcl RecordedHolder,
     /// The files that are guarded against local processes.
-    HostGuards Known,
+    HostGuards RecordedHolder,
     /// The files that count for quotas and are in use.
-    FileCharges Known,
+    FileCharges RecordedHolder,
     /// What one file counts with.
-    FileCharge Known,
+    FileCharge RecordedHolder,
     /// The quotas that count for the files of a folder.
-    MeterQuotas Known,
+    MeterQuotas RecordedHolder,
     /// The files that a recount has found, and those that changed since it began.
-    QuotaRecount Known,
+    QuotaRecount RecordedHolder,
     /// The places where files without handles were last seen.
-    LostSeen Known,
+    LostSeen RecordedHolder,
     /// The places where listings found files without handles.
-    LostFound Known,
+    LostFound RecordedHolder,
     /// How many subscriptions use each watch of the host.
-    WatchUsers Known,
+    WatchUsers RecordedHolder,
     /// A tree in memory.
-    MemoryTree Known,
+    MemoryTree RecordedHolder,
     /// The file systems of Ceph that are mounted.
-    CephMounts Known,
+    CephMounts RecordedHolder,
     // Sending: below everything that can send a reply.
     /// The replies that wait for a client.
-    Outbox Known,
+    Outbox RecordedHolder,
     /// The requests that wait for memory.
-    MemoryQueue Known,
+    MemoryQueue RecordedHolder,
     /// The memory allowances of clients.
-    MemoryClients Known,
+    MemoryClients RecordedHolder,
     /// The files whose access blocks a thread.
-    StuckSubjects Known,
+    StuckSubjects RecordedHolder,
     /// Reply buffers that can be used again.
-    FreeReplies Known,
+    FreeReplies RecordedHolder,
     /// Receive buffers that can be used again.
-    FreeBuffers Known,
+    FreeBuffers RecordedHolder,
     /// The poll that delays a loop.
-    LoopDelay Known,
+    LoopDelay RecordedHolder,
     /// The task that waits for a socket.
-    LoopWaker Known,
+    LoopWaker RecordedHolder,
     /// The sockets of a loop.
-    LoopSockets Known,
+    LoopSockets RecordedHolder,
     /// The tasks of a loop that are ready to run.
-    LoopQueue Known,
+    LoopQueue RecordedHolder,
     /// The future of a task, while no thread polls it.
-    LoopTask Known,
+    LoopTask RecordedHolder,
     /// The files that wait for a worker of a migration.
-    MigrationJobs Known,
+    MigrationJobs RecordedHolder,
     /// What the workers of a migration note together: the report, the journal, the rate. And what arrives from an old server.
-    Migration Known,
+    Migration RecordedHolder,
     /// A session of a mount, during a call to the server.
-    MountSession Known,
+    MountSession RecordedHolder,
     /// The files and folders that programs have open in a mount.
-    MountFiles Known,
+    MountFiles RecordedHolder,
     /// The numbers that the kernel has for paths in a mount.
-    MountNodes Known,
+    MountNodes RecordedHolder,
     /// The tokens of the API.
-    ApiTokens Known,
+    ApiTokens RecordedHolder,
     /// The sessions of the console.
-    ApiLogins Known,
+    ApiLogins RecordedHolder,
     /// The jobs that were started by the API.
-    ApiJobs Known,
+    ApiJobs RecordedHolder,
     /// The listeners to changes.
-    ApiListeners Known,
+    ApiListeners RecordedHolder,
     /// The slowest operations that the API has told.
-    ApiSlowest Known,
+    ApiSlowest RecordedHolder,
     /// The backups of Macs, as they were measured for the metrics.
-    MeasuredBackups Known,
+    MeasuredBackups RecordedHolder,
     /// Why a webhook sends nothing.
-    WebhookError Known,
+    WebhookError RecordedHolder,
     /// How much space the shares have used.
-    SpaceSamples Known,
+    SpaceSamples RecordedHolder,
     /// The throughput of the last day.
-    ThroughputHistory Known,
+    ThroughputHistory RecordedHolder,
     /// The links of the namespace, their places, and the health of their targets.
-    Namespace Known,
+    Namespace RecordedHolder,
     /// What was noted of an operation.
-    OperationNotes Known,
+    OperationNotes RecordedHolder,
     /// The thread that writes the audit log.
-    AuditThread Known,
+    AuditThread RecordedHolder,
     /// The shares that are audited.
-    AuditRules Known,
+    AuditRules RecordedHolder,
     /// The slowest operations.
-    SlowOperations Known,
+    SlowOperations RecordedHolder,
     /// The alerts that are raised.
-    RaisedAlerts Known,
+    RaisedAlerts RecordedHolder,
     /// The addresses of the API's connections.
-    ApiConnections Known,
+    ApiConnections RecordedHolder,
     /// The threads that count operations.
-    CountingThreads Known,
+    CountingThreads RecordedHolder,
     /// The operations that a thread has counted.
-    CountedOperations Known,
+    CountedOperations RecordedHolder,
     /// The names of hosts that client rules ask for.
-    HostNames Known,
+    HostNames RecordedHolder,
     /// The newest lines of the log, which is written while others may be held.
-    KeptLog Known,
+    KeptLog RecordedHolder,
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use crate::held::Held;
+use crate::held::HeldLock;
 use crate::holder::Holder;
 use crate::rank::Rank;
 use crate::waiting::{self, RETRY};
@@ -18,13 +18,13 @@ pub struct RwLock<T: ?Sized, R: Rank> {
 /// Releases the lock when it is dropped.
 pub struct RwLockReadGuard<'a, T: ?Sized, R: Rank> {
     inner: parking_lot::RwLockReadGuard<'a, T>,
-    _held: Held<R>,
+    _held: HeldLock<R>,
 }
 
 /// Releases the lock when it is dropped.
 pub struct RwLockWriteGuard<'a, T: ?Sized, R: Rank> {
     inner: parking_lot::RwLockWriteGuard<'a, T>,
-    _held: Held<R>,
+    _held: HeldLock<R>,
 }
 
 impl<T, R: Rank> RwLock<T, R> {
@@ -45,7 +45,7 @@ impl<T: ?Sized, R: Rank> RwLock<T, R> {
     #[inline]
     #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T, R> {
-        let held = Held::in_order();
+        let held = HeldLock::in_order();
         let inner = match self.inner.try_read() {
             Some(inner) => inner,
             None => self.wait_to_read(),
@@ -57,7 +57,7 @@ impl<T: ?Sized, R: Rank> RwLock<T, R> {
     #[inline]
     #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T, R> {
-        let held = Held::in_order();
+        let held = HeldLock::in_order();
         let inner = match self.inner.try_write() {
             Some(inner) => inner,
             None => self.wait_to_write(),

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::rank::{AbsentClients, EventQueue, IndexAlarm, Outbox, StateFiles, TABLE};
-use crate::waiting::{self, Waiting};
+use crate::waiting::{self, WaitingThread};
 use crate::{Condvar, Mutex, Rank, RwLock};
 
 /// The message of the panic of a thread.
@@ -91,7 +91,7 @@ fn a_thread_that_waits_is_listed_with_the_holder_until_it_has_the_lock() {
     });
     let thread = told.recv().unwrap();
     let own = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
-    let expected = Waiting { thread, lock: "Outbox", holder: Some(own) };
+    let expected = WaitingThread { thread, lock: "Outbox", holder: Some(own) };
     let deadline = Instant::now() + Duration::from_secs(20);
     while !waiting::list().contains(&expected) {
         assert!(Instant::now() < deadline, "{:?}", waiting::list());

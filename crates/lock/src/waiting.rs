@@ -13,7 +13,7 @@ pub(crate) const RETRY: Duration = Duration::from_secs(1);
 
 /// A thread that waits for a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitingThread {
     /// The kernel's number of the thread.
     pub thread: u32,
     /// The name of the lock's rank.
@@ -40,7 +40,7 @@ thread_local! {
 }
 
 /// The threads that wait now.
-pub fn list() -> Vec<Waiting> {
+pub fn list() -> Vec<WaitingThread> {
     let slots: Vec<Arc<Slot>> = SLOTS.lock().iter().filter_map(Weak::upgrade).collect();
     slots.iter().filter_map(|slot| slot.waiting()).collect()
 }
@@ -73,9 +73,9 @@ impl Slot {
         slot
     }
 
-    fn waiting(&self) -> Option<Waiting> {
+    fn waiting(&self) -> Option<WaitingThread> {
         let rank = self.lock.load(Ordering::Acquire).checked_sub(1)?;
         let holder = Some(self.holder.load(Ordering::Relaxed)).filter(|number| *number != 0);
-        Some(Waiting { thread: self.thread, lock: TABLE[rank].name, holder })
+        Some(WaitingThread { thread: self.thread, lock: TABLE[rank].name, holder })
     }
 }

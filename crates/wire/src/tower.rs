@@ -15,7 +15,7 @@ const IP: u8 = 0x09;
 
 /// A UUID as it is on the wire, and a version: what the two upper floors name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Named {
+pub struct SyntaxId {
     /// The UUID.
     pub uuid: [u8; 16],
     /// Its major version.
@@ -28,9 +28,9 @@ pub struct Named {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tower {
     /// The interface.
-    pub interface: Named,
+    pub interface: SyntaxId,
     /// The transfer syntax of its calls.
-    pub transfer: Named,
+    pub transfer: SyntaxId,
     /// The TCP port; 0 in a question.
     pub port: u16,
 }
@@ -85,7 +85,7 @@ impl Tower {
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::new();
         w.u16_le(FLOORS);
-        for Named { uuid, major, minor } in [self.interface, self.transfer] {
+        for SyntaxId { uuid, major, minor } in [self.interface, self.transfer] {
             w.u16_le(19);
             w.u8(UUID);
             w.put(&uuid);
@@ -106,21 +106,21 @@ impl Tower {
 }
 
 /// A floor that names an interface or a transfer syntax.
-fn named((left, right): (&[u8], &[u8])) -> Result<Option<Named>, Malformed> {
+fn named((left, right): (&[u8], &[u8])) -> Result<Option<SyntaxId>, Malformed> {
     let mut r = Reader::new(left);
     if r.u8()? != UUID {
         return Ok(None);
     }
-    Ok(Some(Named { uuid: r.array()?, major: r.u16_le()?, minor: Reader::new(right).u16_le()? }))
+    Ok(Some(SyntaxId { uuid: r.array()?, major: r.u16_le()?, minor: Reader::new(right).u16_le()? }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const INTERFACE: Named = Named { uuid: [7; 16], major: 1, minor: 2 };
+    const INTERFACE: SyntaxId = SyntaxId { uuid: [7; 16], major: 1, minor: 2 };
     const TOWER: Tower =
-        Tower { interface: INTERFACE, transfer: Named { uuid: [9; 16], ..INTERFACE }, port: 0xc001 };
+        Tower { interface: INTERFACE, transfer: SyntaxId { uuid: [9; 16], ..INTERFACE }, port: 0xc001 };
 
     /// C706 appendix L: five floors of 75 bytes together.
     #[test]

@@ -7,8 +7,8 @@ use vfs::index::{Batch, IndexError, Store, Tenant};
 
 use super::desktop::DESKTOP;
 use super::places::{KeptPlace, PLACES, Places, Rows};
-use super::shards::{Known, Shard, Shards};
-use super::shared::{Seen, SeenRows};
+use super::shards::{CachedRow, Shard, Shards};
+use super::shared::{LogProgress, SeenRows};
 use super::{CatalogId, Limits};
 
 /// [`ALL`] → the first catalogue id that is not reserved yet; 2^32 when none is left.
@@ -32,7 +32,7 @@ pub(super) struct Ledger {
     keys: Shards<CatalogId, LastingKey, rank::CatalogKeys>,
     places: Places,
     /// How far the logs of other servers were read.
-    pub(super) seen: Seen,
+    pub(super) seen: LogProgress,
     numbers: Mutex<Numbers, rank::CatalogNumbers>,
 }
 
@@ -47,12 +47,12 @@ pub(super) enum Attempt<T> {
 impl Ledger {
     /// The ledger, with its first numbers reserved on the disk. Makes the tables of the catalogue.
     pub(super) fn open(store: &Store, limits: Limits) -> Result<Self, IndexError> {
-        let (block, mut seen) = (u64::from(limits.block), Seen::default());
+        let (block, mut seen) = (u64::from(limits.block), LogProgress::default());
         let found = store.write(|transaction| {
             transaction.open_table(IDS)?;
             transaction.open_table(PLACES)?;
             transaction.open_table(DESKTOP)?;
-            seen = Seen::open(transaction)?;
+            seen = LogProgress::open(transaction)?;
             let keys = transaction.open_table(KEYS)?;
             let last = keys.range((ALL, 0)..=(ALL, u32::MAX))?.next_back().transpose()?;
             let last = last.map_or(0, |(key, _)| key.value().1);
@@ -119,9 +119,9 @@ impl Ledger {
             for (id, key) in given {
                 let mut row = self.ids.lock(&key);
                 let before = match row.look(&key) {
-                    Known::Here(id) => Some(id),
-                    Known::Gone => None,
-                    Known::AskDatabase => {
+                    CachedRow::Here(id) => Some(id),
+                    CachedRow::Gone => None,
+                    CachedRow::AskDatabase => {
                         table.get((ALL, &key.to_bytes()[..]))?.map(|id| CatalogId(id.value()))
                     }
                 };
@@ -162,8 +162,8 @@ impl Ledger {
     /// The file's id, when memory holds it.
     pub(super) fn remembered(&self, key: &LastingKey) -> Option<CatalogId> {
         match self.ids.lock(key).look(key) {
-            Known::Here(id) => Some(id),
-            Known::Gone | Known::AskDatabase => None,
+            CachedRow::Here(id) => Some(id),
+            CachedRow::Gone | CachedRow::AskDatabase => None,
         }
     }
 
@@ -171,9 +171,9 @@ impl Ledger {
     pub(super) fn key(&self, store: &Store, id: CatalogId) -> Result<Option<LastingKey>, IndexError> {
         let mut row = self.keys.lock(&id);
         match row.look(&id) {
-            Known::Here(key) => return Ok(Some(key)),
-            Known::Gone => return Ok(None),
-            Known::AskDatabase => (),
+            CachedRow::Here(key) => return Ok(Some(key)),
+            CachedRow::Gone => return Ok(None),
+            CachedRow::AskDatabase => (),
         }
         let key = self.key_on_disk(store, id)?;
         key.inspect(|key| row.remember(id, *key));
@@ -229,9 +229,9 @@ impl Ledger {
         key: &LastingKey,
     ) -> Result<Option<CatalogId>, IndexError> {
         match row.look(key) {
-            Known::Here(id) => return Ok(Some(id)),
-            Known::Gone => return Ok(None),
-            Known::AskDatabase => (),
+            CachedRow::Here(id) => return Ok(Some(id)),
+            CachedRow::Gone => return Ok(None),
+            CachedRow::AskDatabase => (),
         }
         let id = store.read(|transaction| {
             let row = transaction.open_table(IDS)?.get((ALL, &key.to_bytes()[..]))?;
@@ -263,7 +263,7 @@ impl Tenant for Ledger {
         let (places, reserve) = (self.places.rows(), self.numbers.lock().more());
         let seen = self.seen.rows();
         let is_empty = ids.is_empty() && keys.is_empty() && places.is_empty() && seen.is_empty();
-        let changed = Changed { ledger: self, ids, keys, places, seen, reserve };
+        let changed = LedgerBatch { ledger: self, ids, keys, places, seen, reserve };
         (!is_empty || reserve.is_some()).then(|| Box::new(changed) as Box<dyn Batch>)
     }
 
@@ -277,7 +277,7 @@ impl Tenant for Ledger {
 }
 
 /// What one transaction writes.
-struct Changed<'a> {
+struct LedgerBatch<'a> {
     ledger: &'a Ledger,
     ids: Vec<(LastingKey, Option<CatalogId>)>,
     keys: Vec<(CatalogId, Option<LastingKey>)>,
@@ -286,7 +286,7 @@ struct Changed<'a> {
     reserve: Option<u64>,
 }
 
-impl Batch for Changed<'_> {
+impl Batch for LedgerBatch<'_> {
     fn write(&self, transaction: &WriteTransaction) -> Result<(), redb::Error> {
         if let Some(reserved) = self.reserve {
             transaction.open_table(RESERVED)?.insert(ALL, reserved)?;
@@ -305,7 +305,7 @@ impl Batch for Changed<'_> {
                 None => keys.remove((ALL, id.0))?,
             };
         }
-        Seen::write(&self.seen, transaction)?;
+        LogProgress::write(&self.seen, transaction)?;
         Places::write(&self.places, transaction)
     }
 

@@ -36,7 +36,8 @@ impl Hasher for Spread {
 impl<K: Copy + Eq + Hash, V: Copy + Eq, R: Rank> Shards<K, V, R> {
     /// Remembers at most `cached` rows beside those that wait.
     pub(super) fn new(cached: usize) -> Self {
-        let shard = || Mutex::new(Shard { waiting: HashMap::new(), recent: Recent::new(cached / SHARDS) });
+        let shard =
+            || Mutex::new(Shard { waiting: HashMap::new(), recent: GenerationCache::new(cached / SHARDS) });
         Self { shards: (0..SHARDS).map(|_| shard()).collect() }
     }
 
@@ -65,7 +66,7 @@ impl<K: Copy + Eq + Hash, V: Copy + Eq, R: Rank> Shards<K, V, R> {
         for shard in &self.shards {
             let mut shard = shard.lock();
             let limit = shard.recent.generation * 2;
-            shard.recent = Recent::new(limit);
+            shard.recent = GenerationCache::new(limit);
         }
     }
 
@@ -79,23 +80,23 @@ impl<K: Copy + Eq + Hash, V: Copy + Eq, R: Rank> Shards<K, V, R> {
 pub(super) struct Shard<K, V> {
     /// `None` is a row to be removed.
     waiting: HashMap<K, Option<V>>,
-    recent: Recent<K, V>,
+    recent: GenerationCache<K, V>,
 }
 
 /// What memory knows of a row.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Known<V> {
+pub(super) enum CachedRow<V> {
     Here(V),
     Gone,
     AskDatabase,
 }
 
 impl<K: Copy + Eq + Hash, V: Copy + Eq> Shard<K, V> {
-    pub(super) fn look(&mut self, key: &K) -> Known<V> {
+    pub(super) fn look(&mut self, key: &K) -> CachedRow<V> {
         match self.waiting.get(key) {
-            Some(Some(value)) => Known::Here(*value),
-            Some(None) => Known::Gone,
-            None => self.recent.look(key).map_or(Known::AskDatabase, Known::Here),
+            Some(Some(value)) => CachedRow::Here(*value),
+            Some(None) => CachedRow::Gone,
+            None => self.recent.look(key).map_or(CachedRow::AskDatabase, CachedRow::Here),
         }
     }
 
@@ -124,13 +125,13 @@ impl<K: Copy + Eq + Hash, V: Copy + Eq> Shard<K, V> {
 
 /// A bounded memory in two generations: when the young one is full, the old one is forgotten and the young one grows
 /// old. What is used again becomes young again. Nearly LRU, without a list.
-struct Recent<K, V> {
+struct GenerationCache<K, V> {
     young: HashMap<K, V>,
     old: HashMap<K, V>,
     generation: usize,
 }
 
-impl<K: Copy + Eq + Hash, V: Copy> Recent<K, V> {
+impl<K: Copy + Eq + Hash, V: Copy> GenerationCache<K, V> {
     fn new(limit: usize) -> Self {
         Self { young: HashMap::new(), old: HashMap::new(), generation: limit / 2 }
     }
@@ -172,7 +173,7 @@ mod tests {
 
     #[test]
     fn memory_stays_within_its_limit_and_keeps_what_is_used() {
-        let mut recent = Recent::new(100);
+        let mut recent = GenerationCache::new(100);
         recent.insert(0, 0);
         for key in 1..10_000 {
             recent.insert(key, key);
@@ -191,9 +192,9 @@ mod tests {
         assert_eq!(rows.lock(&1).change(1, None), 0, "the row waits already");
         assert_eq!(rows.written(&batch), 0);
         assert_eq!(rows.waiting(), [(1, None)]);
-        assert_eq!(rows.lock(&1).look(&1), Known::Gone);
+        assert_eq!(rows.lock(&1).look(&1), CachedRow::Gone);
         assert_eq!(rows.written(&rows.waiting()), 1);
-        assert_eq!(rows.lock(&1).look(&1), Known::AskDatabase);
+        assert_eq!(rows.lock(&1).look(&1), CachedRow::AskDatabase);
     }
 
     #[test]
@@ -202,6 +203,6 @@ mod tests {
         rows.lock(&1).change(1, Some(17));
         assert_eq!(rows.written(&rows.waiting()), 1);
         assert_eq!(rows.waiting(), []);
-        assert_eq!(rows.lock(&1).look(&1), Known::Here(17));
+        assert_eq!(rows.lock(&1).look(&1), CachedRow::Here(17));
     }
 }

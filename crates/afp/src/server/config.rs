@@ -10,7 +10,7 @@ use vfs::names::{Folding, Hiding};
 use vfs::{Caller, Time, Volume};
 
 use crate::catalogue::Catalogue;
-use crate::server::volumes::ids::Changed;
+use crate::server::volumes::ids::LastChangeTime;
 
 /// A version of the protocol, Apple Filing Protocol Reference, "AFP Version Strings".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -177,7 +177,7 @@ pub struct Share {
     /// The settings of the share.
     pub options: ShareOptions,
     /// The time of the clients' last change.
-    pub(super) changed: Changed,
+    pub(super) changed: LastChangeTime,
     /// The names that listings leave out.
     pub(super) hiding: Hiding,
 }
@@ -216,7 +216,7 @@ impl Share {
     ) -> Arc<Self> {
         let name = name.into();
         let (changed, hiding) =
-            (Changed::default(), Hiding::new(&options.hide, &options.show, options.case_sensitive));
+            (LastChangeTime::default(), Hiding::new(&options.hide, &options.show, options.case_sensitive));
         Arc::new(Self { name, volume, catalogue, uuid, created, options, changed, hiding })
     }
 

@@ -25,9 +25,9 @@ pub(super) struct Connection {
     /// A user has logged in: longer messages are accepted.
     logged_in: AtomicBool,
     /// The login in progress.
-    pub(super) pending: login::Pending<login::Attempt>,
+    pub(super) pending: login::StepwiseExchange<login::Attempt>,
     /// The change of a password in progress.
-    pub(super) changing: login::Pending<password::Change>,
+    pub(super) changing: login::StepwiseExchange<password::Change>,
     /// The number of the server's next request to the client.
     next_id: AtomicU16,
 }
@@ -53,8 +53,8 @@ impl Connection {
             to_client: OnceLock::new(),
             stage: Mutex::new(Stage::Fresh),
             logged_in: AtomicBool::new(false),
-            pending: login::Pending::default(),
-            changing: login::Pending::default(),
+            pending: login::StepwiseExchange::default(),
+            changing: login::StepwiseExchange::default(),
             next_id: AtomicU16::new(0),
         })
     }

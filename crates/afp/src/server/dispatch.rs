@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::{Buf, Bytes};
 use conn::InFlight;
-use conn::observe::{self, Begun};
+use conn::observe::{self, RunningOperation};
 
 use super::connection::Connection;
 use super::reply::Outcome;
@@ -14,7 +14,7 @@ use super::request::Request;
 use super::status;
 use crate::catalogue::CatalogId;
 use crate::server::files::{acl, attribute, directory, enumerate, file, fork, identity, lock};
-use crate::server::sessions::session_replies::Known;
+use crate::server::sessions::session_replies::RequestState;
 use crate::server::sessions::{login, session_control, session_notices};
 use crate::server::volumes::{desktop, id, search, volume};
 use crate::wire::ResultCode;
@@ -57,12 +57,12 @@ pub(super) async fn run(
     let turn = loop {
         match session.replies_to(id, command) {
             None => break None,
-            Some(Known::New(turn)) => break Some(turn),
-            Some(Known::Answered(outcome)) => {
+            Some(RequestState::New(turn)) => break Some(turn),
+            Some(RequestState::Answered(outcome)) => {
                 observed(begun, bytes, Some(&request), (&outcome, true));
                 return outcome;
             }
-            Some(Known::Underway) => Box::pin(session.life.replies.finished(id, command)).await,
+            Some(RequestState::Underway) => Box::pin(session.life.replies.finished(id, command)).await,
         }
     };
     let outcome = observe::within(begun, command_of(connection, &request)).await;
@@ -80,7 +80,7 @@ fn command_name(command: u8) -> Cow<'static, str> {
 
 /// Tells the observers of a command that has ended. `repeated`: its outcome is out of the replay cache.
 fn observed(
-    begun: Option<&Begun>,
+    begun: Option<&RunningOperation>,
     bytes_in: usize,
     request: Option<&Request>,
     (outcome, repeated): (&Outcome, bool),

@@ -25,7 +25,7 @@ pub async fn serve_stream(service: Arc<Service>, stream: Stream, peer: Peer, wat
 
 /// One connection without its transport, for `conn` and for tests without sockets.
 pub fn protocol(service: Arc<Service>, peer: Peer) -> impl Protocol {
-    Served(Connection::new(service, peer))
+    AfpProtocol(Connection::new(service, peer))
 }
 
 impl Connection {
@@ -97,9 +97,9 @@ fn framed(request: Header, outcome: Outcome) -> Frame {
 }
 
 /// The connection's interface to `conn`.
-pub(super) struct Served(pub(super) Arc<Connection>);
+pub(super) struct AfpProtocol(pub(super) Arc<Connection>);
 
-impl Protocol for Served {
+impl Protocol for AfpProtocol {
     fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
         let Some(header) = bytes.get(..Header::LEN) else { return Ok(None) };
         let header = Header::decode(&mut Reader::new(header)).map_err(|_| "not a frame of DSI")?;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use conn::observe::Begun;
+use conn::observe::RunningOperation;
 use conn::{Allowance, InFlight};
 use vfs::{Actor, Caller, Holder};
 use wire::Reader;
@@ -28,7 +28,7 @@ pub(super) struct Request {
     /// The data of a DSI write.
     pub(super) data: Bytes,
     /// When it began, if it is observed.
-    pub(super) begun: Option<Begun>,
+    pub(super) begun: Option<RunningOperation>,
     /// The volume that it concerns, if it is observed.
     pub(super) concerns: OnceLock<Arc<OpenVolume>>,
 }

@@ -15,8 +15,8 @@ use super::connection::Connection;
 use super::limits::{MAX_AWAY, MAX_AWAY_EACH, MAX_SESSIONS};
 use crate::server::sessions::login;
 use crate::server::sessions::session::{Session, User};
-use crate::server::sessions::session_notices::Watched;
-use crate::server::sessions::session_pulse::Due;
+use crate::server::sessions::session_notices::VolumeWatches;
+use crate::server::sessions::session_pulse::PulseAction;
 use crate::wire::ResultCode;
 use crate::wire::dsi::Command;
 
@@ -29,7 +29,7 @@ const LOST_WITHIN: Duration = Duration::from_secs(8);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Which other servers of the tree are alive.
-struct Alive {
+struct ServerLiveness {
     /// This server.
     server: u16,
     is_alive: Box<dyn Fn(u16) -> bool + Send + Sync>,
@@ -41,12 +41,12 @@ pub struct Service {
     sessions: Mutex<HashMap<u64, Arc<Session>>, rank::AfpSessions>,
     next_session: AtomicU64,
     /// Which other servers of the tree are alive, if there are any.
-    alive: OnceLock<Alive>,
+    alive: OnceLock<ServerLiveness>,
     pub(super) gate: login::Gate,
     /// The administrator's last message.
     message: RwLock<Option<Arc<str>>, rank::AfpMessage>,
     /// Volumes that are watched for sessions that have them open.
-    pub(super) watched: Watched,
+    pub(super) watched: VolumeWatches,
     /// A task checks the sessions.
     is_tended: AtomicBool,
     /// New sessions are refused.
@@ -78,7 +78,7 @@ impl Service {
             alive: OnceLock::new(),
             gate: login::Gate::default(),
             message: RwLock::default(),
-            watched: Watched::default(),
+            watched: VolumeWatches::default(),
             is_tended: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
             left_out: AtomicUsize::new(0),
@@ -89,13 +89,13 @@ impl Service {
     /// others are members. Called once, before there are clients.
     pub fn share_with(&self, server: u16, is_alive: impl Fn(u16) -> bool + Send + Sync + 'static) {
         self.next_session.store((u64::from(server) << 48) + 1, Ordering::Relaxed);
-        let _ = self.alive.set(Alive { server, is_alive: Box::new(is_alive) }); // it is called once
+        let _ = self.alive.set(ServerLiveness { server, is_alive: Box::new(is_alive) }); // it is called once
     }
 
     /// Waits until the server that has this session is lost, if that is another one: what the session had binds others
     /// until then.
     pub(super) async fn wait_for_loss(&self, session: u64) {
-        let Some(Alive { server: own, is_alive }) = self.alive.get() else { return };
+        let Some(ServerLiveness { server: own, is_alive }) = self.alive.get() else { return };
         let (server, until) = (vfs::state::home(session), Instant::now() + LOST_WITHIN);
         while server != *own && is_alive(server) && Instant::now() < until {
             tokio::time::sleep(LOOK_EVERY).await;
@@ -204,13 +204,15 @@ impl Service {
         for session in self.all_sessions() {
             let connection = session.connection();
             match session.life.pass(time, connection.is_some()) {
-                Due::Nothing => {}
-                Due::Tickle => drop(connection.map(|connection| connection.tell(Command::TICKLE, &[]))),
-                Due::Close => {
+                PulseAction::Nothing => {}
+                PulseAction::Tickle => {
+                    drop(connection.map(|connection| connection.tell(Command::TICKLE, &[])))
+                }
+                PulseAction::Close => {
                     tracing::debug!(user = ?session.user.name, "a client has been silent for too long");
                     session.close();
                 }
-                Due::End => {
+                PulseAction::End => {
                     self.end_session(&session);
                     session.close();
                 }

@@ -24,7 +24,7 @@ use wire::{Reader, Writer};
 
 use super::config::{Config, Share, ShareOptions, Version};
 use super::connection::Connection;
-use super::frames::Served;
+use super::frames::AfpProtocol;
 use super::service::Service;
 use crate::catalogue::Catalogue;
 use crate::server::sessions::session::{Session, User};
@@ -200,7 +200,7 @@ impl Client {
             Peer { address, since: SystemTime::now(), counters: Arc::default(), memory: Arc::default() };
         let connection = Connection::new(service.clone(), peer);
         let (sender, told) = unbounded_channel();
-        Served(connection.clone()).began(ToClient::of(move |reply| {
+        AfpProtocol(connection.clone()).began(ToClient::of(move |reply| {
             sender.send(reply.map(|reply| reply.into_bytes().expect("data in memory"))).is_ok()
         }));
         Self { connection, told, next_id: 1 }
@@ -230,7 +230,7 @@ impl Client {
         header.encode(&mut w);
         w.put(payload);
         let bytes = w.into_bytes();
-        let served = Served(self.connection.clone());
+        let served = AfpProtocol(self.connection.clone());
         assert_eq!(served.message_length(&bytes), Ok(Some(bytes.len())));
         let answer = served.answer(BytesMut::from(&bytes[..]), InFlight::default());
         let reply = tokio::time::timeout(PATIENCE, answer).await.expect("an answer in time")?;
@@ -290,7 +290,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        Served(self.connection.clone()).ended();
+        AfpProtocol(self.connection.clone()).ended();
     }
 }
 

@@ -36,7 +36,7 @@ layout! {
     }
 
     /// FPResolveID, reply.
-    pub struct Resolved<'a> {
+    pub struct ResolveIdReply<'a> {
         pub bitmap: FileBitmap,
         pub parameters: &'a [u8] => rest,
     }
@@ -62,10 +62,13 @@ mod tests {
     #[test]
     fn what_was_resolved_has_the_bitmap_before_it() {
         let bytes = b"\x01\0\0\0\0\x11";
-        let resolved = Resolved { bitmap: FileBitmap::FILE_NUMBER, parameters: b"\0\0\0\x11" };
+        let resolved = ResolveIdReply { bitmap: FileBitmap::FILE_NUMBER, parameters: b"\0\0\0\x11" };
         let mut w = Writer::new();
         resolved.encode(&mut w);
-        assert_eq!((Resolved::decode(&mut Reader::new(bytes)), w.as_bytes()), (Ok(resolved), &bytes[..]));
+        assert_eq!(
+            (ResolveIdReply::decode(&mut Reader::new(bytes)), w.as_bytes()),
+            (Ok(resolved), &bytes[..])
+        );
         assert_eq!(FileId::decode(&mut Reader::new(&bytes[2..])), Ok(FileId(17)));
     }
 }

@@ -13,7 +13,7 @@ use super::acl::Uuid;
 
 /// The identity that a UUID stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Named {
+pub enum UuidIdentity {
     User(u32),
     Group(u32),
     /// All users.
@@ -34,15 +34,19 @@ const OTHER_GROUP: [u8; 12] = *b"fourfold-gid";
 const OWNER_RIGHTS: [u8; 12] = *b"fourfold-own";
 
 /// Groups of a Mac that are no groups here, with their meaning.
-const WELL_KNOWN: [(u32, Named); 4] =
-    [(12, Named::Everyone), (10, Named::Owner), (16, Named::OwningGroup), (50, Named::SignedIn)];
+const WELL_KNOWN: [(u32, UuidIdentity); 4] = [
+    (12, UuidIdentity::Everyone),
+    (10, UuidIdentity::Owner),
+    (16, UuidIdentity::OwningGroup),
+    (50, UuidIdentity::SignedIn),
+];
 
 /// The number that ends a UUID of a local account.
 pub fn number_of(uuid: &Uuid) -> u32 {
     uuid.last_chunk().map_or(0, |number| u32::from_be_bytes(*number))
 }
 
-impl Named {
+impl UuidIdentity {
     /// The identity of a UUID; `None` if this host does not know it.
     pub fn of(uuid: &Uuid) -> Option<Self> {
         let (start, _) = uuid.split_first_chunk()?;
@@ -92,26 +96,31 @@ mod tests {
         let users =
             [(0, "FFFFEEEE-DDDD-CCCC-BBBB-AAAA00000000"), (501, "FFFFEEEE-DDDD-CCCC-BBBB-AAAA000001F5")];
         for (uid, text) in users {
-            assert_eq!(Named::User(uid).uuid(), uuid(text));
-            assert_eq!(Named::of(&uuid(text)), Some(Named::User(uid)));
+            assert_eq!(UuidIdentity::User(uid).uuid(), uuid(text));
+            assert_eq!(UuidIdentity::of(&uuid(text)), Some(UuidIdentity::User(uid)));
         }
         let staff = "ABCDEFAB-CDEF-ABCD-EFAB-CDEF00000014"; // group 20
-        assert_eq!(Named::Group(20).uuid(), uuid(staff));
-        assert_eq!(Named::of(&uuid(staff)), Some(Named::Group(20)));
-        assert_eq!(Named::of(&uuid("5F3A0001-0000-4000-8000-000000000000")), None);
+        assert_eq!(UuidIdentity::Group(20).uuid(), uuid(staff));
+        assert_eq!(UuidIdentity::of(&uuid(staff)), Some(UuidIdentity::Group(20)));
+        assert_eq!(UuidIdentity::of(&uuid("5F3A0001-0000-4000-8000-000000000000")), None);
     }
 
     #[test]
     fn the_group_everyone_is_no_group_of_the_host() {
         let everyone = "ABCDEFAB-CDEF-ABCD-EFAB-CDEF0000000C";
-        assert_eq!(Named::of(&uuid(everyone)), Some(Named::Everyone));
-        assert_eq!(Named::Everyone.uuid(), uuid(everyone));
+        assert_eq!(UuidIdentity::of(&uuid(everyone)), Some(UuidIdentity::Everyone));
+        assert_eq!(UuidIdentity::Everyone.uuid(), uuid(everyone));
         for gid in [10, 12, 16, 50] {
-            assert_eq!(Named::of(&Named::Group(gid).uuid()), Some(Named::Group(gid)));
-            assert_ne!(Named::Group(gid).uuid()[..12], Named::Everyone.uuid()[..12]);
+            assert_eq!(UuidIdentity::of(&UuidIdentity::Group(gid).uuid()), Some(UuidIdentity::Group(gid)));
+            assert_ne!(UuidIdentity::Group(gid).uuid()[..12], UuidIdentity::Everyone.uuid()[..12]);
         }
-        for known in [Named::Owner, Named::OwningGroup, Named::SignedIn, Named::OwnerRights] {
-            assert_eq!(Named::of(&known.uuid()), Some(known));
+        for known in [
+            UuidIdentity::Owner,
+            UuidIdentity::OwningGroup,
+            UuidIdentity::SignedIn,
+            UuidIdentity::OwnerRights,
+        ] {
+            assert_eq!(UuidIdentity::of(&known.uuid()), Some(known));
         }
     }
 }

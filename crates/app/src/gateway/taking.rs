@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::{Cluster, Record, Table};
-use nfs::server::{CommonGrace, HostTable, Lost, Phase, Service};
+use nfs::server::{CommonGrace, HostTable, LostServers, Phase, Service};
 
 use crate::here;
 
@@ -109,7 +109,7 @@ async fn take_over(cluster: &Arc<Cluster>, service: &Arc<Service>, lost: &[u16])
     );
     let clients = records.clients.into_iter().map(|record| record.name).collect();
     let hosts = records.hosts.into_iter().map(|record| (record.name, record.note)).collect();
-    service.take_over(&Lost { clients, hosts, names, epoch, tells });
+    service.take_over(&LostServers { clients, hosts, names, epoch, tells });
     cluster.grace().know(lost);
     Ok(())
 }

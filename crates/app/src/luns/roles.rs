@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use cluster::{Cluster, Places};
-use iscsi::server::{Access, MAIN_PORT, Paths, Port, Relaying, Way};
+use iscsi::server::{Access, MAIN_PORT, Paths, Port, RelayFuture, Way};
 use tokio::sync::watch;
 
 use super::relay::Relay;
@@ -161,7 +161,7 @@ impl Paths for Roles {
         }
     }
 
-    fn relay<'a>(&'a self, target: &'a str, naa: u64, command: Vec<u8>) -> Relaying<'a> {
+    fn relay<'a>(&'a self, target: &'a str, naa: u64, command: Vec<u8>) -> RelayFuture<'a> {
         Box::pin(async move { self.relay.as_ref()?.command(self, target, naa, &command).await })
     }
 

@@ -17,7 +17,7 @@ use admin::luns::{Lun, LunError, LunResolution, LunTable, split};
 use admin::{Settings, ShareSettings, recipe};
 use anyhow::{Context, bail};
 use auth::SharePolicy;
-use iscsi::server::stored::{Record, Stored};
+use iscsi::server::stored::{ReadOnlyKeeper, Record};
 use iscsi::server::{Identity, Keeper, LogicalUnit, Target, UnitOptions};
 use lock::{Mutex, rank};
 use vfs::backend::Found;
@@ -367,7 +367,7 @@ impl Units {
         let unit = match &self.roles {
             Some(roles) if part == Part::Active => {
                 let kept: Arc<dyn Keeper> = match volume.is_read_only() {
-                    true => Arc::new(Stored(volume.clone())),
+                    true => Arc::new(ReadOnlyKeeper(volume.clone())),
                     false => Record::begin(volume, lun.record.naa, roles.me())
                         .context("its reservations cannot be stored in the share")?,
                 };
@@ -434,7 +434,7 @@ fn found(lun: &Lun, volume: &Arc<Volume>) -> anyhow::Result<Found> {
 fn standby(lun: &Lun, volume: &Arc<Volume>) -> anyhow::Result<UnitEntry> {
     let size = found(lun, volume)?.attributes.size;
     let (identity, options) = described(lun, volume);
-    let unit = LogicalUnit::shared(identity, options, None, size, Arc::new(Stored(volume.clone())));
+    let unit = LogicalUnit::shared(identity, options, None, size, Arc::new(ReadOnlyKeeper(volume.clone())));
     Ok(UnitEntry { volume: volume.clone(), unit, target: lun.target.clone(), client: None })
 }
 

@@ -9,7 +9,7 @@ use rustls::ServerConfig;
 use super::{Connection, Reading};
 use crate::loops::{Direction, yield_now};
 use crate::memory::Reservation;
-use crate::outbox::Arrived;
+use crate::outbox::ReceiveOutcome;
 use crate::protocol::Protocol;
 use crate::tls;
 
@@ -47,17 +47,17 @@ impl<P: Protocol> Connection<P> {
                 (reading.deadline, reading.reserved) = (None, Reservation::default());
             }
             let held = match arrived {
-                Arrived::Bytes(count) => {
+                ReceiveOutcome::Bytes(count) => {
                     self.counters.bytes_in.fetch_add(count as u64, Ordering::Relaxed);
                     self.allowance.has_moved(count);
                     return true;
                 }
-                Arrived::End => return false,
-                Arrived::Again => {
+                ReceiveOutcome::End => return false,
+                ReceiveOutcome::Again => {
                     yield_now().await;
                     continue;
                 }
-                Arrived::Nothing { held } => held,
+                ReceiveOutcome::Nothing { held } => held,
             };
             let is_idle = reading.received.rest() && held == 0;
             if reading.is_handshaking {

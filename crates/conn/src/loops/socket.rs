@@ -47,7 +47,7 @@ pub(crate) struct Socket {
     id: u64,
     /// What may be tried. Cleared before an attempt, so that what the loop sets meanwhile is not lost.
     ready: AtomicU8,
-    waiting: [Waiting; 2],
+    waiting: [WaitingTask; 2],
     /// How much it has done since the last look of the balancer.
     work: AtomicU64,
     /// Bytes of the last call, or half of what was here before.
@@ -56,7 +56,7 @@ pub(crate) struct Socket {
 
 /// A task that waits for one direction.
 #[derive(Default)]
-struct Waiting {
+struct WaitingTask {
     waker: Mutex<Option<Waker>, rank::LoopWaker>,
     /// When it waits no longer, in milliseconds of [`now_ms`]. 0: it waits for ever.
     deadline_ms: AtomicU64,

@@ -103,7 +103,7 @@ impl Allowance {
         if let Some(reserved) = self.try_reserve(bytes) {
             return Some(reserved);
         }
-        let _waiting = Waiting::begin(self);
+        let _waiting = MemoryWait::begin(self);
         let wait = async {
             let _turn = self.turn.lock().await;
             self.room_of_its_own(bytes).await?;
@@ -208,7 +208,7 @@ impl Allowance {
     async fn reserve_in_turn(self: &Arc<Self>, bytes: usize) -> Option<Reservation> {
         let (waiter, mut granted) = Waiter::new(self, self.class(bytes), bytes);
         self.budget.queue.lock().push(waiter);
-        let _in_queue = InQueue::enter(&self.budget);
+        let _in_queue = QueuedRequest::enter(&self.budget);
         self.budget.grant();
         loop {
             if let Ok(granted) = tokio::time::timeout(LOOK_EVERY, &mut granted).await {
@@ -349,16 +349,16 @@ impl Drop for Allowance {
 }
 
 /// A request that waits for memory.
-struct Waiting<'a>(&'a Allowance);
+struct MemoryWait<'a>(&'a Allowance);
 
-impl<'a> Waiting<'a> {
+impl<'a> MemoryWait<'a> {
     fn begin(of: &'a Allowance) -> Self {
         of.waiting.fetch_add(1, Ordering::AcqRel);
         Self(of)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for MemoryWait<'_> {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::AcqRel);
         self.0.changed.notify_waiters();
@@ -366,16 +366,16 @@ impl Drop for Waiting<'_> {
 }
 
 /// A request in the server's queue.
-struct InQueue<'a>(&'a Budget);
+struct QueuedRequest<'a>(&'a Budget);
 
-impl<'a> InQueue<'a> {
+impl<'a> QueuedRequest<'a> {
     fn enter(budget: &'a Budget) -> Self {
         budget.waiting.fetch_add(1, Ordering::SeqCst);
         Self(budget)
     }
 }
 
-impl Drop for InQueue<'_> {
+impl Drop for QueuedRequest<'_> {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::SeqCst);
         // Those behind it may have waited for this one only.

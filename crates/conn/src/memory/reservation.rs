@@ -61,12 +61,12 @@ impl Drop for Reservation {
 
 /// What is charged for the replies that wait in an outbox.
 #[derive(Debug)]
-pub(crate) struct Owed {
+pub(crate) struct OutboxCharge {
     of: Arc<Allowance>,
     charge: Charge,
 }
 
-impl Owed {
+impl OutboxCharge {
     pub(crate) fn new(of: Arc<Allowance>) -> Self {
         Self { of, charge: Charge::default() }
     }
@@ -84,7 +84,7 @@ impl Owed {
     }
 }
 
-impl Drop for Owed {
+impl Drop for OutboxCharge {
     fn drop(&mut self) {
         self.settle(0);
     }

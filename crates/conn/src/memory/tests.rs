@@ -33,7 +33,7 @@ async fn what_is_reserved_is_given_back() {
     let ada = client(&budget, 1);
     let reserved = ada.reserve(MIB).await.unwrap();
     assert_eq!((budget.used(), reserved.bytes()), (MIB, MIB));
-    let mut owed = Owed::new(ada.clone());
+    let mut owed = OutboxCharge::new(ada.clone());
     owed.take_over(reserved);
     owed.settle(MIB / 2);
     assert_eq!((budget.used(), ada.owed()), (MIB / 2, MIB / 2));

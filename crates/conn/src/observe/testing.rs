@@ -10,7 +10,7 @@ use super::{Observer, Operation, set};
 /// An operation with texts of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as in Operation")]
-pub struct Kept {
+pub struct RecordedOperation {
     pub protocol: &'static str,
     pub client: SocketAddr,
     pub user: String,
@@ -24,7 +24,7 @@ pub struct Kept {
 
 /// All operations of this process since the first use.
 #[derive(Default)]
-pub struct Recorder(Mutex<Vec<Kept>>);
+pub struct Recorder(Mutex<Vec<RecordedOperation>>);
 
 struct Forward(&'static Recorder);
 
@@ -40,7 +40,7 @@ impl Recorder {
     }
 
     /// The operations of a client.
-    pub fn of(&self, client: SocketAddr) -> Vec<Kept> {
+    pub fn of(&self, client: SocketAddr) -> Vec<RecordedOperation> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.iter().filter(|operation| operation.client == client).cloned().collect()
     }
@@ -48,7 +48,7 @@ impl Recorder {
     /// How many operations a client had on each share, with each result: protocol, user, share, command, result.
     pub fn counts(&self, client: SocketAddr) -> BTreeMap<[String; 5], usize> {
         let mut counts = BTreeMap::new();
-        for Kept { protocol, user, share, command, result, .. } in self.of(client) {
+        for RecordedOperation { protocol, user, share, command, result, .. } in self.of(client) {
             *counts.entry([protocol.into(), user, share, command, result]).or_default() += 1;
         }
         counts
@@ -58,7 +58,7 @@ impl Recorder {
 impl Observer for Forward {
     fn ended(&self, operation: &Operation<'_>, _took: Duration) {
         let outcome = &operation.outcome;
-        let kept = Kept {
+        let kept = RecordedOperation {
             protocol: operation.protocol,
             client: operation.client,
             user: outcome.user.into(),

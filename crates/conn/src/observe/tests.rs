@@ -38,7 +38,7 @@ impl Log {
     }
 }
 
-fn read() -> Option<Begun> {
+fn read() -> Option<RunningOperation> {
     begin("smb", "192.0.2.7:51234".parse().unwrap(), || "READ".into())
 }
 
@@ -87,7 +87,7 @@ async fn operations_are_spans_and_go_to_the_observer_and_the_log() {
     let kept = recorder.of("192.0.2.7:51234".parse().unwrap());
     assert_eq!((kept.len(), kept[0].failed, kept[0].result.as_str()), (1, true, "ACCESS_DENIED"));
     let counts = Arc::new(AtomicUsize::new(0));
-    let switch = add(Box::new(Another(counts.clone()))).unwrap();
+    let switch = add(Box::new(CountingObserver(counts.clone()))).unwrap();
     read().unwrap().end(&outcome);
     assert_eq!(counts.load(Ordering::Relaxed), 0, "it is off");
     switch.turn(Some(Wants { files: Some(Paths::AtOnce), times: true }));
@@ -95,13 +95,13 @@ async fn operations_are_spans_and_go_to_the_observer_and_the_log() {
     switch.turn(None);
     read().unwrap().end(&outcome);
     assert_eq!(counts.load(Ordering::Relaxed), 1);
-    let more = (0..10).filter(|_| add(Box::new(Another(counts.clone()))).is_some()).count();
+    let more = (0..10).filter(|_| add(Box::new(CountingObserver(counts.clone()))).is_some()).count();
     assert_eq!(more, MOST_OBSERVERS - 2, "there is a limit");
 }
 
-struct Another(Arc<AtomicUsize>);
+struct CountingObserver(Arc<AtomicUsize>);
 
-impl Observer for Another {
+impl Observer for CountingObserver {
     fn ended(&self, _: &Operation<'_>, _: Duration) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }

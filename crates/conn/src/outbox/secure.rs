@@ -8,15 +8,15 @@ use std::sync::atomic::Ordering;
 use rustls::ServerConfig;
 
 use super::{Outbox, Queue};
-use crate::received::Received;
-use crate::tls::{Secured, Tls};
+use crate::received::ReceiveBuffer;
+use crate::tls::{CompletedHandshake, Tls};
 
 /// Most times that a connection with TLS receives before the loop's others have a turn, if nothing comes of it: records may be
 /// empty.
 const RECEIVES: usize = 16;
 
 /// What came over a connection with TLS.
-pub(crate) enum Arrived {
+pub(crate) enum ReceiveOutcome {
     /// So many bytes, which were appended.
     Bytes(usize),
     /// Nothing that can be opened; so many bytes are held.
@@ -47,10 +47,10 @@ impl Outbox {
     }
 
     /// Opens what has been received, and receives what there is.
-    pub(crate) fn receive_tls(&self, into: &mut Received, missing: usize) -> Arrived {
+    pub(crate) fn receive_tls(&self, into: &mut ReceiveBuffer, missing: usize) -> ReceiveOutcome {
         let mut queue = self.queue.lock();
         for _ in 0..RECEIVES {
-            let (false, Some(tls)) = (queue.dead, &mut queue.tls) else { return Arrived::End };
+            let (false, Some(tls)) = (queue.dead, &mut queue.tls) else { return ReceiveOutcome::End };
             let (opened, own) = tls.open(into, missing);
             let (is_over, has_failed) = (tls.is_over(), tls.failure().is_some());
             if own > 0 {
@@ -58,31 +58,31 @@ impl Outbox {
                 match self.send(&mut queue) {
                     Ok(()) if queue.is_empty() => {}
                     Ok(()) => self.stuck.notify_one(),
-                    Err(_) => return Arrived::End,
+                    Err(_) => return ReceiveOutcome::End,
                 }
             }
             if opened > 0 && !has_failed {
-                return Arrived::Bytes(opened);
+                return ReceiveOutcome::Bytes(opened);
             }
             if is_over {
-                return Arrived::End;
+                return ReceiveOutcome::End;
             }
-            let Some(tls) = &mut queue.tls else { return Arrived::End };
-            let Some(room) = tls.room(missing) else { return Arrived::End };
+            let Some(tls) = &mut queue.tls else { return ReceiveOutcome::End };
+            let Some(room) = tls.room(missing) else { return ReceiveOutcome::End };
             match self.socket.receive(room, missing) {
                 Ok(count) if count > 0 => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     tls.rest();
-                    return Arrived::Nothing { held: tls.held() };
+                    return ReceiveOutcome::Nothing { held: tls.held() };
                 }
-                _ => return Arrived::End,
+                _ => return ReceiveOutcome::End,
             }
         }
-        Arrived::Again
+        ReceiveOutcome::Again
     }
 
     /// How the handshake ended; `None` while it goes on.
-    pub(crate) fn handshake(&self) -> Option<Result<Secured, String>> {
+    pub(crate) fn handshake(&self) -> Option<Result<CompletedHandshake, String>> {
         let queue = self.queue.lock();
         let tls = queue.tls.as_ref()?;
         let failed = tls.failure().map(|why| Err(why.to_owned()));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use conn::{Answer, InFlight, Limits, Protocol, Reply, Secured};
+use conn::{Answer, CompletedHandshake, InFlight, Limits, Protocol, Reply};
 use parking_lot::Mutex;
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned};
@@ -29,14 +29,14 @@ const LENGTH: usize = 3_000_000;
 
 /// Messages are a kind, the length of the rest in four bytes, and the rest.
 #[derive(Clone)]
-struct Secure(Arc<Shared>);
+struct Secure(Arc<SecureState>);
 
-struct Shared {
+struct SecureState {
     config: Arc<ServerConfig>,
     client: Arc<ClientConfig>,
     file: Arc<OwnedFd>,
     begun: AtomicBool,
-    handshakes: Mutex<Vec<Result<Secured, String>>>,
+    handshakes: Mutex<Vec<Result<CompletedHandshake, String>>>,
 }
 
 impl Secure {
@@ -51,7 +51,7 @@ impl Secure {
         let file = rustix::fs::memfd_create("data", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         let mut file = File::from(file);
         file.write_all(&data(LENGTH)).unwrap();
-        Self(Arc::new(Shared {
+        Self(Arc::new(SecureState {
             config: Arc::new(config),
             client: Arc::new(client),
             file: Arc::new(file.into()),
@@ -61,7 +61,7 @@ impl Secure {
     }
 
     /// What is known of handshakes, once there is something.
-    fn handshake(&self) -> Result<Secured, String> {
+    fn handshake(&self) -> Result<CompletedHandshake, String> {
         let began = Instant::now();
         loop {
             if let Some(handshake) = self.0.handshakes.lock().pop() {
@@ -111,7 +111,7 @@ impl Protocol for Secure {
         self.0.begun.load(Ordering::Acquire).then(|| self.0.config.clone())
     }
 
-    fn secured(&self, handshake: Result<Secured, String>) {
+    fn secured(&self, handshake: Result<CompletedHandshake, String>) {
         self.0.handshakes.lock().push(handshake);
     }
 }
@@ -145,7 +145,7 @@ fn messages_of_all_lengths_come_and_go_over_tls() {
         client.read_exact(&mut answer).unwrap();
         assert!(answer == body, "{length}");
     }
-    assert_eq!(protocol.handshake(), Ok(Secured { has_certificate: false }));
+    assert_eq!(protocol.handshake(), Ok(CompletedHandshake { has_certificate: false }));
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn a_thousand_handshakes_that_do_not_go_on_cost_little() {
     let server = Server::new(2);
     let mut clients = Vec::new();
     for _ in 0..1000 {
-        let one = Secure(Arc::new(Shared {
+        let one = Secure(Arc::new(SecureState {
             begun: AtomicBool::new(false),
             handshakes: Mutex::default(),
             config: protocol.0.config.clone(),

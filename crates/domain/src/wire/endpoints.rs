@@ -1,6 +1,6 @@
 //! The endpoint mapper of a domain controller: at which TCP port an interface is, C706 O and L.
 
-use wire::tower::{Named, Tower};
+use wire::tower::{SyntaxId, Tower};
 use wire::{Malformed, Reader, Writer};
 
 use super::ndr::{REFERENT, align, skip_to};
@@ -37,7 +37,7 @@ pub fn request(interface: &Interface) -> Vec<u8> {
 /// The tower of calls of an interface with NDR.
 fn tower(interface: &Interface) -> Vec<u8> {
     let [interface, transfer] =
-        [interface, &NDR].map(|of| Named { uuid: of.uuid, major: of.version, minor: 0 });
+        [interface, &NDR].map(|of| SyntaxId { uuid: of.uuid, major: of.version, minor: 0 });
     Tower { interface, transfer, port: 0 }.encode()
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use ::smb::wire::security::Ace;
 use afp::catalogue::Catalogue;
 use auth::{Account, Accounts, Identity, Refusal, UnixAccounts};
-use nfs::server::{Company, Endpoint, Exchanged, Export, ExportOptions, HandleSecret, Network};
+use nfs::server::{Company, Endpoint, ExchangeFuture, Export, ExportOptions, HandleSecret, Network};
 use tokio::runtime::Runtime;
 use vfs::backend::Backend;
 use vfs::index::Index;
@@ -112,7 +112,7 @@ impl Accounts for People {
 struct Silent;
 
 impl Network for Silent {
-    fn exchange<'a>(&'a self, _: &'a Endpoint, _: Vec<u8>) -> Exchanged<'a> {
+    fn exchange<'a>(&'a self, _: &'a Endpoint, _: Vec<u8>) -> ExchangeFuture<'a> {
         Box::pin(async { Err(std::io::ErrorKind::TimedOut.into()) })
     }
 

@@ -2,7 +2,7 @@
 
 use afp::wire::directory::Place;
 use afp::wire::enumerate::{self, Enumerate};
-use afp::wire::id::{DeleteId, FileId, ResolveId, Resolved};
+use afp::wire::id::{DeleteId, FileId, ResolveId, ResolveIdReply};
 use afp::wire::search::{self, RequestBitmap, Search, Specification};
 use afp::wire::{DirBitmap, FileBitmap, Path};
 use wire::Writer;
@@ -84,7 +84,7 @@ fn ids() -> Vec<Seed> {
         seed("file_id", 11, |w| FileId(17).encode(w)),
         seed("delete_id", 12, |w| DeleteId { volume: 1, id: 17 }.encode(w)),
         seed("resolve_id", 13, |w| ResolveId { volume: 1, id: 17, bitmap }.encode(w)),
-        seed("resolved", 14, |w| Resolved { bitmap, parameters: b"\0\0\0\x02" }.encode(w)),
+        seed("resolved", 14, |w| ResolveIdReply { bitmap, parameters: b"\0\0\0\x02" }.encode(w)),
     ]
 }
 

@@ -73,7 +73,7 @@ fn replies() -> Vec<Seed> {
 fn mounts() -> Vec<Seed> {
     let ok = mount::MountOk { handle: FileHandle::new(&[0x42; 32]), flavors: Words::new(&[1, 0]) };
     let path = mount::DirPath::new(b"/share");
-    let mounted = mount::Mounted { host: Opaque::new(b"studio-mac"), path };
+    let mounted = mount::MountBody { host: Opaque::new(b"studio-mac"), path };
     let export =
         mount::Export { path, groups: vec![Opaque::new(b"192.0.2.0/24"), Opaque::new(b"studio-mac")] };
     vec![

@@ -1,7 +1,7 @@
 //! Reservations. The selectors are those of `src/iscsi_reservations.rs`.
 
 use iscsi::wire::relayed::{Answer, Attentions, Command, Nexus};
-use iscsi::wire::reservations::{Held, Kept, Registration};
+use iscsi::wire::reservations::{HeldReservation, Registration, ReservationRecord};
 use iscsi::wire::scsi::{Asc, ReservationType, Sense, Status, TransportId};
 use wire::Writer;
 
@@ -55,10 +55,13 @@ fn record(generation: u32, port: u16) -> Vec<u8> {
         isid: [0x40, 0, 1, 0x37, 0, 1],
         name: name.into(),
     };
-    let kept = Kept {
+    let kept = ReservationRecord {
         persist: true,
         generation,
-        reservation: Some(Held { kind: ReservationType::WRITE_EXCLUSIVE_REGISTRANTS_ONLY, holder: Some(1) }),
+        reservation: Some(HeldReservation {
+            kind: ReservationType::WRITE_EXCLUSIVE_REGISTRANTS_ONLY,
+            holder: Some(1),
+        }),
         registrations: vec![registration(1, "iqn.2026-11.test:ada"), registration(2, "iqn.2026-11.test:bob")],
     };
     let mut w = Writer::new();

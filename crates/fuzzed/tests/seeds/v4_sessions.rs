@@ -1,7 +1,7 @@
 //! The operations of NFSv4.1 on clients and sessions and those of NFSv4.2 on ranges and extended attributes, and their results.
 
 use nfs::wire::v4::attributes::Values;
-use nfs::wire::v4::callbacks::{CallbackReply, Known};
+use nfs::wire::v4::callbacks::{CachedAttributes, CallbackReply};
 use nfs::wire::v4::files::Read;
 use nfs::wire::v4::ranges::*;
 use nfs::wire::v4::sessions::*;
@@ -83,7 +83,7 @@ pub fn seeds() -> Vec<Seed> {
         implementation: Implementation,
     };
     let created = CreatedSession { session: SESSION, sequence: 1, flags: 0, fore: CHANNEL, back: CHANNEL };
-    let sequenced = Sequenced {
+    let sequenced = SequenceReply {
         session: SESSION,
         sequence: 9,
         slot: 3,
@@ -140,7 +140,7 @@ fn ranges() -> Vec<Seed> {
         servers: Servers(1),
     };
     let clone = CloneRange { from_state: state, to_state: state, from: 0, to: 4096, count: 4096 };
-    let copied = Copied {
+    let copied = CopyReply {
         callback: Some(state),
         count: 9,
         stable: StableHow::UNSTABLE,
@@ -183,7 +183,10 @@ fn ranges() -> Vec<Seed> {
             "nfs_v4",
             "asked",
             11,
-            &CallbackReply::Attributes { in_session: true, known: Known { change: 7, size: 5000 } },
+            &CallbackReply::Attributes {
+                in_session: true,
+                known: CachedAttributes { change: 7, size: 5000 },
+            },
         ),
     ]
 }

@@ -56,7 +56,7 @@ impl<'a> Login<'a> {
 
 /// The negotiated parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Agreed {
+pub struct NegotiatedParameters {
     /// The session's number.
     pub tsih: u16,
     /// CRC32C behind headers.
@@ -71,7 +71,7 @@ pub struct Agreed {
     pub immediate_data: bool,
 }
 
-impl Default for Agreed {
+impl Default for NegotiatedParameters {
     /// The defaults of RFC 7143 section 13.
     fn default() -> Self {
         Self {
@@ -191,12 +191,12 @@ impl<L: Link> Client<L> {
     }
 }
 
-fn agreed(text: &[u8], tsih: u16) -> Agreed {
-    let default = Agreed::default();
+fn agreed(text: &[u8], tsih: u16) -> NegotiatedParameters {
+    let default = NegotiatedParameters::default();
     let number =
         |key, default| value(text, key).and_then(|v| keys::number(&v)).map_or(default, |n| n as usize);
     let is_digest = |key| value(text, key).is_some_and(|value| value == "CRC32C");
-    Agreed {
+    NegotiatedParameters {
         tsih,
         header_digest: is_digest("HeaderDigest"),
         data_digest: is_digest("DataDigest"),

@@ -26,7 +26,7 @@ use wire::{Reader, Writer};
 
 pub use self::blocks::command_16;
 pub use self::chap::{Algorithm, Chap};
-pub use self::login::{Agreed, Login};
+pub use self::login::{Login, NegotiatedParameters};
 pub use self::pdu::Pdu;
 pub use self::task::{Answer, Data};
 use crate::wire::pdu::{
@@ -100,7 +100,7 @@ pub struct Client<L> {
     /// The last command that the target accepts, as it last said.
     pub max_cmd_sn: u32,
     /// The negotiated parameters.
-    pub agreed: Agreed,
+    pub agreed: NegotiatedParameters,
     /// Unsolicited PDUs of the target: NOPs and asynchronous messages.
     pub unasked: VecDeque<Pdu>,
     /// Whether the client answers NOPs of the target.
@@ -117,7 +117,7 @@ impl<L: Link> Client<L> {
             cmd_sn: 1,
             exp_stat_sn: 0,
             max_cmd_sn: 1,
-            agreed: Agreed::default(),
+            agreed: NegotiatedParameters::default(),
             unasked: VecDeque::new(),
             answers_nops: true,
             tasks: BTreeMap::new(),

@@ -11,12 +11,12 @@ use conn::{Answer, InFlight, Reply, Reservation, observe};
 use tokio::sync::SemaphorePermit;
 use wire::{Malformed, Reader};
 
-use super::connection::{Connection, Joined};
+use super::connection::{Connection, SessionConnection};
 use super::full_feature::{nothing, reject};
 use super::limits::{MAX_IMMEDIATE, MAX_PARAMETERS, MAX_READING_KIB, MAX_WAITING, SHORT_READ};
 use super::observed;
 use super::respond::respond;
-use super::scsi::{self, Command, Needs, Outcome, Refusal, Supported};
+use super::scsi::{self, Command, CommandDefinition, Needs, Outcome, Refusal};
 use super::session::{Message, Session};
 use super::task::{Task, Turn, Work};
 use super::transfer::{Piece, Sink, Transfer};
@@ -26,7 +26,7 @@ use crate::wire::scsi::{Asc, Sense, Status};
 /// Takes a command whose turn in the session it is.
 pub(super) fn take(
     connection: &Arc<Connection>,
-    joined: &Joined,
+    joined: &SessionConnection,
     message: &Message,
     in_flight: InFlight,
 ) -> Answer {
@@ -62,7 +62,7 @@ pub(super) fn take(
 /// Errors here reject the PDU. A command that is refused as a command becomes a task that fails.
 fn enter(
     connection: &Arc<Connection>,
-    joined: &Joined,
+    joined: &SessionConnection,
     message: &Message,
 ) -> Result<(Arc<Task>, Attribute, Option<Piece>), RejectReason> {
     let session = &joined.session;
@@ -97,7 +97,7 @@ fn enter(
 /// The command, checked as far as is possible without its data.
 fn task(
     connection: &Connection,
-    joined: &Joined,
+    joined: &SessionConnection,
     pdu: &ScsiCommand,
     message: &Message,
 ) -> Result<Arc<Task>, Malformed> {
@@ -153,12 +153,12 @@ fn command(session: &Arc<Session>, pdu: &ScsiCommand, cdb: Bytes, aborted: Arc<A
     }
 }
 
-type Room = (&'static Supported, u64, Sink, usize);
+type Room = (&'static CommandDefinition, u64, Sink, usize);
 
 /// Where the command's data are stored.
 fn room(
     connection: &Connection,
-    supported: &'static Supported,
+    supported: &'static CommandDefinition,
     needs: Needs,
     expects: u64,
 ) -> Result<Room, Refusal> {

@@ -24,7 +24,7 @@ use super::observed;
 use super::sender::Sender;
 use super::service::Service;
 use super::session::{Message, Session};
-use super::solicited::Solicited;
+use super::solicited::SolicitedDataLimit;
 use super::task::{State, Task};
 use crate::wire::digest::crc32c_of_two;
 use crate::wire::pdu::{BHS, Head, padding};
@@ -45,9 +45,9 @@ pub(super) struct Connection {
     /// The login in progress.
     pub(super) attempt: Mutex<Option<Attempt>, rank::IscsiLogin>,
     /// Set by the login: the session, and the connection's place in it.
-    pub(super) joined: OnceLock<Joined>,
+    pub(super) joined: OnceLock<SessionConnection>,
     pub(super) tasks: Mutex<Tasks, rank::IscsiTasks>,
-    pub(super) solicited: Solicited,
+    pub(super) solicited: SolicitedDataLimit,
     /// Permits for long reads, one for each KiB.
     pub(super) reading: Semaphore,
     /// The time of the client's last PDU, in seconds of the service's clock.
@@ -58,7 +58,7 @@ pub(super) struct Connection {
 }
 
 /// A connection of a session.
-pub(super) struct Joined {
+pub(super) struct SessionConnection {
     pub(super) session: Arc<Session>,
     /// Its number in the session (CID).
     pub(super) cid: u16,
@@ -69,7 +69,7 @@ pub(super) struct Joined {
     pub(super) texts: Mutex<Texts, rank::IscsiTexts>,
 }
 
-impl Joined {
+impl SessionConnection {
     /// A connection that has just joined its session.
     pub(super) fn new(session: Arc<Session>, cid: u16, parameters: Parameters) -> Self {
         let their_max_data = AtomicU32::new(parameters.their_max_data);
@@ -102,7 +102,7 @@ pub async fn serve_stream(service: Arc<Service>, stream: Stream, peer: Peer, wat
         zeros_for_truncated: false, // a disk that has lost blocks reports an error, not zeros
         ..Limits::default()
     };
-    conn::serve(stream, &peer, Served(connection), limits, watchdog).await;
+    conn::serve(stream, &peer, IscsiProtocol(connection), limits, watchdog).await;
 }
 
 impl Connection {
@@ -119,7 +119,7 @@ impl Connection {
             attempt: Mutex::new(Some(attempt)),
             joined: OnceLock::new(),
             tasks: Mutex::default(),
-            solicited: Solicited::default(),
+            solicited: SolicitedDataLimit::default(),
             reading: Semaphore::new(MAX_READING_KIB as usize),
             heard_s: AtomicU64::new(now),
             pinged_s: AtomicU64::new(0),
@@ -283,9 +283,9 @@ impl Connection {
 }
 
 /// The connection's interface to `conn`.
-pub(super) struct Served(pub(super) Arc<Connection>);
+pub(super) struct IscsiProtocol(pub(super) Arc<Connection>);
 
-impl Protocol for Served {
+impl Protocol for IscsiProtocol {
     fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
         let Some(start) = bytes.get(..Head::NEEDS) else { return Ok(None) };
         let head = Head::decode(&mut Reader::new(start)).map_err(|_| "not a PDU")?;

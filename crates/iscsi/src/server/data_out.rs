@@ -11,7 +11,7 @@ use super::full_feature::{nothing, reject};
 use super::scsi::Refusal;
 use super::session::Message;
 use super::task::Task;
-use super::transfer::{Piece, Unasked};
+use super::transfer::{Piece, UnexpectedData};
 use crate::wire::pdu::{DataOut, NO_TAG, RejectReason};
 use crate::wire::scsi::{Asc, Key, Sense};
 
@@ -50,7 +50,7 @@ fn accept(
     task: &Task,
     pdu: &DataOut,
     message: &Message,
-) -> Result<Option<Piece>, Unasked> {
+) -> Result<Option<Piece>, UnexpectedData> {
     let mut state = task.state.lock();
     let piece = state.transfer.data_out(pdu, message.data.clone())?;
     if pdu.transfer_tag != NO_TAG {

@@ -6,11 +6,11 @@ use conn::{Answer, InFlight, Reservation};
 use vfs::Payload;
 use wire::Reader;
 
-use super::connection::{Connection, Joined};
+use super::connection::{Connection, SessionConnection};
 use super::limits::MAX_EARLY;
 use super::sender::{Pdu, StatSn, header};
 use super::session::{Message, Session};
-use super::window::Admitted;
+use super::window::CommandAdmission;
 use super::{command, data_out, logout, nop, task_management, text};
 use crate::wire::pdu::{Lun, NO_TAG, Opcode, Reject, RejectReason};
 
@@ -22,7 +22,7 @@ pub(super) fn nothing() -> Answer {
 /// One request.
 pub(super) fn take(
     connection: &Arc<Connection>,
-    joined: &Joined,
+    joined: &SessionConnection,
     message: Message,
     in_flight: InFlight,
 ) -> Answer {
@@ -41,7 +41,7 @@ pub(super) fn take(
 }
 
 /// Handles a request whose data do not match their digest, RFC 7143 7.8.
-pub(super) fn damaged(connection: &Arc<Connection>, joined: &Joined, message: &Message) -> Answer {
+pub(super) fn damaged(connection: &Arc<Connection>, joined: &SessionConnection, message: &Message) -> Answer {
     let rejected = reject(connection, joined, message, RejectReason::DATA_DIGEST_ERROR);
     match message.head.opcode {
         Opcode::DATA_OUT => data_out::damaged(connection, message),
@@ -50,7 +50,12 @@ pub(super) fn damaged(connection: &Arc<Connection>, joined: &Joined, message: &M
 }
 
 /// A request that has a place in the order of the session.
-fn numbered(connection: &Arc<Connection>, joined: &Joined, message: Message, in_flight: InFlight) -> Answer {
+fn numbered(
+    connection: &Arc<Connection>,
+    joined: &SessionConnection,
+    message: Message,
+    in_flight: InFlight,
+) -> Answer {
     let session = &joined.session;
     // Commands begin in their order, also if they arrive over different connections.
     let _one_at_a_time = session.beginning.lock();
@@ -86,8 +91,8 @@ fn admitted(connection: &Arc<Connection>, session: &Session, message: Message) -
     };
     let message = if is_next { message } else { Message { kept, ..message }.apart() };
     match window.admit(number, (connection.clone(), message)) {
-        Admitted::Now((_, message)) => Some(message),
-        Admitted::Later | Admitted::Ignored => None,
+        CommandAdmission::Now((_, message)) => Some(message),
+        CommandAdmission::Later | CommandAdmission::Ignored => None,
     }
 }
 
@@ -110,7 +115,12 @@ fn begin_early(session: &Session) {
 }
 
 /// A request whose turn it is.
-fn begin(connection: &Arc<Connection>, joined: &Joined, message: Message, in_flight: InFlight) -> Answer {
+fn begin(
+    connection: &Arc<Connection>,
+    joined: &SessionConnection,
+    message: Message,
+    in_flight: InFlight,
+) -> Answer {
     match message.head.opcode {
         Opcode::SCSI_COMMAND => return command::take(connection, joined, &message, in_flight),
         Opcode::NOP_OUT => nop::answer(connection, joined, message.header, &message.data),
@@ -128,7 +138,7 @@ fn begin(connection: &Arc<Connection>, joined: &Joined, message: Message, in_fli
 /// Rejects a PDU, RFC 7143 11.17.
 pub(super) fn reject(
     connection: &Arc<Connection>,
-    joined: &Joined,
+    joined: &SessionConnection,
     message: &Message,
     reason: RejectReason,
 ) -> Answer {

@@ -9,10 +9,10 @@ use conn::Answer;
 use vfs::Payload;
 use wire::Reader;
 
-use super::connection::{Connection, Joined};
+use super::connection::{Connection, SessionConnection};
 use super::full_feature::nothing;
 use super::limits::QUEUE_DEPTH;
-use super::login::{Attempt, Gate, LoggedIn, SessionKind, Step, address};
+use super::login::{Attempt, Gate, LoginResult, SessionKind, Step, address};
 use super::paths::Way;
 use super::sender::{Pdu, StatSn, header};
 use super::session::{Message, Session};
@@ -111,7 +111,7 @@ fn done(
     connection: &Arc<Connection>,
     request: &LoginRequest,
     (response, text): (LoginResponse, Vec<u8>),
-    logged_in: LoggedIn,
+    logged_in: LoginResult,
 ) {
     let (cid, parameters) = (logged_in.cid, logged_in.parameters.clone());
     let digests = (parameters.header_digest, parameters.data_digest);
@@ -126,7 +126,7 @@ fn done(
     let tsih = session.tsih;
     // A discovery session needs no more memory than before.
     connection.peer.memory.logged_in(session.target.is_some());
-    let _ = connection.joined.set(Joined::new(session.clone(), cid, parameters)); // set only here
+    let _ = connection.joined.set(SessionConnection::new(session.clone(), cid, parameters)); // set only here
     say(connection, request, LoginResponse { tsih, ..response }, text);
     connection.sender.set_digests(digests.0, digests.1);
     session.seen(); // from now on, it receives events of its units
@@ -150,7 +150,7 @@ fn log(connection: &Connection, session: &Session, user: Option<&str>, (to, is_n
 }
 
 /// The target and the initiator. The initiator's name is a claim without proof.
-fn described(logged_in: &LoggedIn) -> String {
+fn described(logged_in: &LoginResult) -> String {
     let initiator = &logged_in.initiator.name;
     match &logged_in.kind {
         SessionKind::Discovery => format!("the list of targets from {initiator}"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use wire::Reader;
 
-use super::connection::{Connection, Joined};
+use super::connection::{Connection, SessionConnection};
 use super::sender::{Pdu, StatSn, header};
 use super::session::Message;
 use crate::wire::pdu::{
@@ -15,7 +15,7 @@ use crate::wire::pdu::{
 pub(super) const LOGOUT_WITHIN_S: u16 = 3;
 
 /// Closes the session or one of its connections, and responds.
-pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, message: &Message) {
+pub(super) fn answer(connection: &Arc<Connection>, joined: &SessionConnection, message: &Message) {
     let Ok(request) = LogoutRequest::decode(&mut Reader::new(&message.header)) else { return };
     let session = &joined.session;
     let result = match request.reason {
@@ -53,7 +53,7 @@ pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, message: &Me
 }
 
 /// Asks the initiator to log out, because the server shuts down (RFC 7143 11.9, event 1).
-pub(super) fn ask_for(connection: &Connection, joined: &Joined) {
+pub(super) fn ask_for(connection: &Connection, joined: &SessionConnection) {
     let parameters = [0, 0, LOGOUT_WITHIN_S];
     tell(
         connection,
@@ -63,7 +63,7 @@ pub(super) fn ask_for(connection: &Connection, joined: &Joined) {
 }
 
 /// Tells the initiator that the target ends the session (event 3).
-pub(super) fn say_dropped(connection: &Connection, joined: &Joined) {
+pub(super) fn say_dropped(connection: &Connection, joined: &SessionConnection) {
     let parameters = [0, joined.session.parameters.time2wait_s, 0];
     tell(
         connection,
@@ -72,7 +72,7 @@ pub(super) fn say_dropped(connection: &Connection, joined: &Joined) {
     );
 }
 
-fn tell(connection: &Connection, joined: &Joined, message: AsyncMessage) {
+fn tell(connection: &Connection, joined: &SessionConnection, message: AsyncMessage) {
     let mut w = header();
     message.encode(0, &mut w);
     let pdu = Pdu { header: w.into_bytes(), stat_sn: StatSn::Own, data: None };

@@ -6,12 +6,12 @@ use bytes::Bytes;
 use vfs::Payload;
 use wire::Reader;
 
-use super::connection::{Connection, Joined};
+use super::connection::{Connection, SessionConnection};
 use super::sender::{Pdu, StatSn, header};
 use crate::wire::pdu::{Lun, NO_TAG, NopIn, NopOut};
 
 /// Returns the initiator's data, up to the length that it accepts.
-pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, request: Bytes, data: &Bytes) {
+pub(super) fn answer(connection: &Arc<Connection>, joined: &SessionConnection, request: Bytes, data: &Bytes) {
     let Ok(request) = NopOut::decode(&mut Reader::new(&request)) else { return };
     let length = data.len().min(joined.their_max_data() as usize);
     let mut w = header();
@@ -22,7 +22,7 @@ pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, request: Byt
 }
 
 /// Asks the initiator for an answer.
-pub(super) fn ping(connection: &Connection, joined: &Joined) {
+pub(super) fn ping(connection: &Connection, joined: &SessionConnection) {
     let mut w = header();
     NopIn { lun: Lun::of(0), task_tag: NO_TAG, transfer_tag: 1 }.encode(0, &mut w);
     let pdu = Pdu { header: w.into_bytes(), stat_sn: StatSn::Next, data: None };

@@ -43,7 +43,7 @@ pub enum Way {
 }
 
 /// The answer of another server, once it is there.
-pub type Relaying<'a> = Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + 'a>>;
+pub type RelayFuture<'a> = Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + 'a>>;
 
 /// What a server knows of the ports of its targets at other servers.
 pub trait Paths: Send + Sync {
@@ -63,7 +63,7 @@ pub trait Paths: Send + Sync {
     /// Has the server that serves the unit with this NAA identifier execute a command
     /// ([`LogicalUnit::relayed`](super::LogicalUnit::relayed)), and returns its answer. `None`: there is no answer in time, and
     /// the command may have been executed.
-    fn relay<'a>(&'a self, target: &'a str, naa: u64, command: Vec<u8>) -> Relaying<'a>;
+    fn relay<'a>(&'a self, target: &'a str, naa: u64, command: Vec<u8>) -> RelayFuture<'a>;
 
     /// Has all other servers raise unit attentions ([`LogicalUnit::attend`](super::LogicalUnit::attend)). Does not wait.
     fn tell(&self, naa: u64, attentions: Vec<u8>);

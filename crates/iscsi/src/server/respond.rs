@@ -3,7 +3,7 @@
 use vfs::Payload;
 use wire::Writer;
 
-use super::connection::{Connection, Joined};
+use super::connection::{Connection, SessionConnection};
 use super::observed;
 use super::scsi::{Good, Outcome, Refusal};
 use super::sender::{Pdu, StatSn, header};
@@ -35,7 +35,7 @@ fn written(task: &Task) -> Residual {
     Residual::of(u64::from(task.expects), task.needs)
 }
 
-fn finished(connection: &Connection, joined: &Joined, task: &Task, good: Good) {
+fn finished(connection: &Connection, joined: &SessionConnection, task: &Task, good: Good) {
     let has = good.data.len() as u64;
     let residual = if has > 0 { Residual::of(u64::from(task.expects), has) } else { written(task) };
     let length = if task.reads { has.min(u64::from(task.expects)) as usize } else { 0 };
@@ -49,7 +49,7 @@ fn finished(connection: &Connection, joined: &Joined, task: &Task, good: Good) {
 /// The first `length` bytes of the data, with the status in the last PDU.
 fn data_in(
     connection: &Connection,
-    joined: &Joined,
+    joined: &SessionConnection,
     task: &Task,
     (data, length): (Payload, usize),
     status: (Status, Residual),
@@ -97,7 +97,7 @@ fn part(whole: &mut Option<Payload>, offset: usize, length: usize) -> Option<Pay
 
 fn status(
     connection: &Connection,
-    joined: &Joined,
+    joined: &SessionConnection,
     task: &Task,
     (status, residual): (Status, Residual),
     sense: Option<Sense>,

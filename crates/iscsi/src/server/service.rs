@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::config::Config;
 use super::connection::Connection;
 use super::limits::{MAX_CONNECTIONS, MAX_SESSIONS};
-use super::login::{Gate, Initiator, LoggedIn, NoTarget, OwnSecret, SessionKind};
+use super::login::{Gate, Initiator, LoginResult, NoTarget, OwnSecret, SessionKind};
 use super::paths::{MAIN_PORT, Way};
 use super::scsi::Nexus;
 use super::session::Session;
@@ -172,7 +172,7 @@ impl Service {
     pub(super) fn attach(
         &self,
         connection: &Arc<Connection>,
-        logged_in: LoggedIn,
+        logged_in: LoginResult,
     ) -> Result<Arc<Session>, LoginStatus> {
         let cid = logged_in.cid;
         let session = match logged_in.tsih_asked {
@@ -183,7 +183,12 @@ impl Service {
         Ok(session)
     }
 
-    fn begin(&self, logged_in: LoggedIn, host: IpAddr, local: IpAddr) -> Result<Arc<Session>, LoginStatus> {
+    fn begin(
+        &self,
+        logged_in: LoginResult,
+        host: IpAddr,
+        local: IpAddr,
+    ) -> Result<Arc<Session>, LoginStatus> {
         let target = match logged_in.kind {
             SessionKind::Normal(target) => Some(target),
             SessionKind::Discovery => None,
@@ -225,7 +230,7 @@ impl Service {
         Ok(session)
     }
 
-    fn find(&self, tsih: u16, logged_in: &LoggedIn, local: IpAddr) -> Result<Arc<Session>, LoginStatus> {
+    fn find(&self, tsih: u16, logged_in: &LoginResult, local: IpAddr) -> Result<Arc<Session>, LoginStatus> {
         let found = self.sessions.lock().by_tsih.get(&tsih).cloned();
         let session = found.ok_or(LoginStatus::SESSION_DOES_NOT_EXIST)?;
         if session.nexus.initiator != logged_in.initiator {
@@ -378,7 +383,7 @@ mod tests {
         let begin = |account: Option<&str>| {
             let initiator =
                 InitiatorPort { name: "iqn.2026-11.test:ada".into(), isid: [0x40, 0, 0, 0, 0, 1] };
-            let logged_in = LoggedIn {
+            let logged_in = LoginResult {
                 initiator,
                 alias: None,
                 tsih_asked: 0,

@@ -12,7 +12,7 @@ use lock::{Mutex, RwLock, rank};
 use super::connection::Connection;
 use super::login::Parameters;
 use super::scsi::{Ending, Holder, InitiatorPort, LogicalUnit, Nexus};
-use super::target::{Seen, Target};
+use super::target::{Target, VisibleUnit};
 use super::task::Task;
 use super::transfer::Bursts;
 use super::window::Window;
@@ -41,7 +41,7 @@ impl Message {
 }
 
 /// A request that arrived before its turn, and its connection.
-pub(super) type Early = (Arc<Connection>, Message);
+pub(super) type EarlyRequest = (Arc<Connection>, Message);
 
 /// A session.
 pub(super) struct Session {
@@ -57,7 +57,7 @@ pub(super) struct Session {
     /// The negotiated parameters.
     pub(super) parameters: Parameters,
     pub(super) since: SystemTime,
-    pub(super) window: Mutex<Window<Early>, rank::IscsiWindow>,
+    pub(super) window: Mutex<Window<EarlyRequest>, rank::IscsiWindow>,
     /// Held by a thread while it begins commands.
     pub(super) beginning: Mutex<(), rank::IscsiBeginning>,
     /// Ordered commands wait for the commands before them, and the commands after them wait for
@@ -67,7 +67,7 @@ pub(super) struct Session {
     pub(super) immediate: AtomicUsize,
     connections: Mutex<Vec<(u16, Arc<Connection>)>, rank::IscsiConnections>,
     /// The units that the initiator sees, and the target's generation that they belong to.
-    seen: RwLock<(Option<u64>, Arc<[Seen]>), rank::IscsiSeenUnits>,
+    seen: RwLock<(Option<u64>, Arc<[VisibleUnit]>), rank::IscsiSeenUnits>,
     me: Weak<Self>,
     ended: AtomicBool,
     /// Logs the session's end.
@@ -122,7 +122,7 @@ impl Session {
     }
 
     /// The units that the initiator sees now. It begins to receive the events of new units.
-    pub(super) fn seen(&self) -> Arc<[Seen]> {
+    pub(super) fn seen(&self) -> Arc<[VisibleUnit]> {
         let Some(target) = &self.target else { return [].into() };
         let generation = target.generation();
         {
@@ -135,11 +135,13 @@ impl Session {
         if self.ended.load(Ordering::Acquire) {
             return [].into(); // its units have forgotten it
         }
-        let now: Arc<[Seen]> = target.seen_by(&self.nexus.initiator.name, self.nexus.host).into();
-        let had = |one: &Seen, all: &[Seen]| all.iter().any(|other| Arc::ptr_eq(&other.unit, &one.unit));
+        let now: Arc<[VisibleUnit]> = target.seen_by(&self.nexus.initiator.name, self.nexus.host).into();
+        let had = |one: &VisibleUnit, all: &[VisibleUnit]| {
+            all.iter().any(|other| Arc::ptr_eq(&other.unit, &one.unit))
+        };
         let me: Weak<dyn Holder> = self.me.clone();
         let had_disk =
-            |one: &Seen| seen.1.iter().any(|other| other.unit.identity.naa == one.unit.identity.naa);
+            |one: &VisibleUnit| seen.1.iter().any(|other| other.unit.identity.naa == one.unit.identity.naa);
         for new in now.iter().filter(|one| !had(one, &seen.1)) {
             new.unit.holders.arrive(me.clone());
             // The same disk as another unit: another server of the cluster serves it from now on.

@@ -11,7 +11,7 @@ use super::task::Task;
 
 /// The counts of one connection.
 #[derive(Default)]
-pub(super) struct Solicited(Mutex<Counts, rank::IscsiSolicited>);
+pub(super) struct SolicitedDataLimit(Mutex<Counts, rank::IscsiSolicited>);
 
 #[derive(Default)]
 struct Counts {
@@ -28,7 +28,7 @@ impl Counts {
     }
 }
 
-impl Solicited {
+impl SolicitedDataLimit {
     /// Whether this much more may be solicited now; if not, the command waits.
     pub(super) fn ask(&self, task: &Arc<Task>, length: u64) -> bool {
         let mut counts = self.0.lock();

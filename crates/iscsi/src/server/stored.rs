@@ -90,9 +90,9 @@ impl Keeper for Record {
 }
 
 /// The state of units that other servers serve: it can be read.
-pub struct Stored(pub Arc<Volume>);
+pub struct ReadOnlyKeeper(pub Arc<Volume>);
 
-impl Keeper for Stored {
+impl Keeper for ReadOnlyKeeper {
     fn load(&self, naa: u64) -> io::Result<Option<Vec<u8>>> {
         let found = last(&self.0, naa).map_err(io::Error::other)?;
         Ok(found.map(|(_, bytes)| bytes).filter(|bytes| !bytes.is_empty()))
@@ -209,7 +209,7 @@ mod tests {
     }
 
     fn stored(volume: &Arc<Volume>) -> Option<Vec<u8>> {
-        Stored(volume.clone()).load(NAA).unwrap()
+        ReadOnlyKeeper(volume.clone()).load(NAA).unwrap()
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct Lun {
 
 /// A logical unit as one initiator sees it.
 #[derive(Clone)]
-pub(crate) struct Seen {
+pub(crate) struct VisibleUnit {
     /// Its number.
     pub(crate) number: u16,
     /// The disk.
@@ -91,14 +91,14 @@ impl Target {
     }
 
     /// The units that the initiator with this name sees from this host, ascending.
-    pub(crate) fn seen_by(&self, initiator: &str, host: IpAddr) -> Vec<Seen> {
+    pub(crate) fn seen_by(&self, initiator: &str, host: IpAddr) -> Vec<VisibleUnit> {
         let any = |patterns: &[String]| patterns.iter().any(|pattern| is_like(initiator, pattern));
         let offer = self.offer.read();
         let Some(grant) = offer.0.grant_to_host(host) else { return Vec::new() };
         let seen = offer.1.iter().filter(|lun| lun.initiators.is_empty() || any(&lun.initiators));
         let as_seen = |lun: &Lun| {
             let read_only = grant == Grant::ReadOnly || any(&lun.readers);
-            Seen { number: lun.number, unit: lun.unit.clone(), read_only }
+            VisibleUnit { number: lun.number, unit: lun.unit.clone(), read_only }
         };
         seen.map(as_seen).collect()
     }

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use conn::observe::Begun;
+use conn::observe::RunningOperation;
 use conn::{InFlight, Reservation};
 use lock::{Mutex, rank};
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 
-use super::scsi::{Command, LogicalUnit, Supported};
+use super::scsi::{Command, CommandDefinition, LogicalUnit};
 use super::transfer::{Piece, Transfer};
 use crate::wire::pdu::{Lun, ScsiCommand};
 
@@ -34,7 +34,7 @@ pub(super) struct Task {
     pub(super) reads: bool,
     pub(super) state: Mutex<State, rank::IscsiTask>,
     /// Set if it is observed.
-    pub(super) begun: OnceLock<Begun>,
+    pub(super) begun: OnceLock<RunningOperation>,
     /// It has been called off, and is not answered.
     pub(super) aborted: Arc<AtomicBool>,
     /// Signalled by the abort.
@@ -65,7 +65,7 @@ pub(super) struct State {
 /// A command that waits only for its data.
 pub(super) struct Work {
     pub(super) command: Command,
-    pub(super) supported: &'static Supported,
+    pub(super) supported: &'static CommandDefinition,
 }
 
 impl Task {

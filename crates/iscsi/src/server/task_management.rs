@@ -6,12 +6,12 @@ use std::time::Duration;
 use conn::Answer;
 use wire::Reader;
 
-use super::connection::{Connection, Joined};
+use super::connection::{Connection, SessionConnection};
 use super::full_feature::{self, nothing};
 use super::scsi::LogicalUnit;
 use super::sender::{Pdu, StatSn, header};
-use super::session::{Early, Message, Session};
-use super::target::Seen;
+use super::session::{EarlyRequest, Message, Session};
+use super::target::VisibleUnit;
 use super::task::Task;
 use crate::wire::pdu::{Function, FunctionResult, TaskRequest, TaskResponse};
 use crate::wire::scsi::Asc;
@@ -55,9 +55,9 @@ pub(super) fn take(connection: &Arc<Connection>, message: &Message) -> Answer {
     })
 }
 
-type Done = (FunctionResult, Vec<Arc<Task>>);
+type FunctionOutcome = (FunctionResult, Vec<Arc<Task>>);
 
-fn run(connection: &Connection, joined: &Joined, request: &TaskRequest) -> Done {
+fn run(connection: &Connection, joined: &SessionConnection, request: &TaskRequest) -> FunctionOutcome {
     let session = &joined.session;
     let seen = session.seen();
     let unit = seen.iter().find(|seen| Some(seen.number) == request.lun.number());
@@ -88,10 +88,10 @@ fn run(connection: &Connection, joined: &Joined, request: &TaskRequest) -> Done 
 fn on_unit(
     connection: &Connection,
     session: &Session,
-    unit: &Seen,
+    unit: &VisibleUnit,
     request: &TaskRequest,
     may_query: bool,
-) -> Done {
+) -> FunctionOutcome {
     let of_unit = |task: &Task| task.lun.number() == Some(unit.number);
     match request.function {
         Function::LOGICAL_UNIT_RESET => (FunctionResult::COMPLETE, reset(connection, &unit.unit)),
@@ -111,10 +111,10 @@ fn on_unit(
     }
 }
 
-fn abort_task(connection: &Connection, session: &Session, request: &TaskRequest) -> Done {
+fn abort_task(connection: &Connection, session: &Session, request: &TaskRequest) -> FunctionOutcome {
     let tag = request.referenced_tag;
     let aborted = connection.abort(|task| task.tag == tag && task.lun.number() == request.lun.number());
-    let is_early = |(other, message): &Early| {
+    let is_early = |(other, message): &EarlyRequest| {
         std::ptr::eq(&raw const **other, connection) && full_feature::tag(message) == tag
     };
     let mut window = session.window.lock();
@@ -145,7 +145,7 @@ fn reset(connection: &Connection, unit: &Arc<LogicalUnit>) -> Vec<Arc<Task>> {
 }
 
 /// RFC 7144 4.2: as if the session had been lost and re-established.
-fn nexus_reset(session: &Session, seen: &[Seen]) -> Vec<Arc<Task>> {
+fn nexus_reset(session: &Session, seen: &[VisibleUnit]) -> Vec<Arc<Task>> {
     let aborted = session.connections().into_iter().flat_map(|other| other.abort(|_| true)).collect();
     for seen in seen {
         seen.unit.forget(&session.nexus);

@@ -20,7 +20,7 @@ use vfs::backend::Backend;
 use vfs::backend::memory::Memory;
 use wire::{Reader, Writer};
 
-use super::connection::{Connection, Served};
+use super::connection::{Connection, IscsiProtocol};
 use super::scsi::testing::Disk;
 use super::{Config, Paths, Service, Target, UnitOptions};
 use crate::wire::digest::crc32c;
@@ -96,7 +96,7 @@ impl Server {
             sender.send(bytes.unwrap_or_default()).is_ok()
         }));
         Initiator {
-            served: Served(connection),
+            served: IscsiProtocol(connection),
             from_server,
             name: String::new(),
             isid: [0x40, 0, 0, 0, 0, 1],
@@ -139,7 +139,7 @@ pub(super) enum Way<'a> {
 
 /// The result of a command.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Ended {
+pub(super) struct ScsiResult {
     pub(super) status: Status,
     pub(super) residual: Residual,
     pub(super) sense: Option<Sense>,
@@ -148,13 +148,13 @@ pub(super) struct Ended {
 
 /// A PDU from the server.
 #[derive(Debug)]
-pub(super) struct Received {
+pub(super) struct ReceivedPdu {
     pub(super) head: Head,
     pub(super) header: Vec<u8>,
     pub(super) data: Vec<u8>,
 }
 
-impl Received {
+impl ReceivedPdu {
     /// A reader of its bytes.
     pub(super) fn reader(&self) -> Reader<'_> {
         Reader::new(&self.header)
@@ -163,7 +163,7 @@ impl Received {
 
 /// One connection of an initiator.
 pub(super) struct Initiator {
-    pub(super) served: Served,
+    pub(super) served: IscsiProtocol,
     from_server: UnboundedReceiver<Vec<u8>>,
     pub(super) name: String,
     pub(super) isid: [u8; 6],
@@ -254,7 +254,7 @@ impl Initiator {
     }
 
     /// Sends a command and waits for its end.
-    pub(super) async fn command(&mut self, cdb: &[u8], way: Way<'_>) -> Ended {
+    pub(super) async fn command(&mut self, cdb: &[u8], way: Way<'_>) -> ScsiResult {
         let header = self.header(cdb, &way);
         let data = if let Way::Out(data) = way { data } else { &[] };
         self.send_command(&header, data).await;
@@ -282,7 +282,7 @@ impl Initiator {
     }
 
     /// Receives the result of a command.
-    pub(super) async fn end_of(&mut self, tag: u32) -> Ended {
+    pub(super) async fn end_of(&mut self, tag: u32) -> ScsiResult {
         let mut data = Vec::new();
         loop {
             let received = self.receive().await;
@@ -292,7 +292,7 @@ impl Initiator {
                     assert_eq!((pdu.task_tag, pdu.offset as usize), (tag, data.len()));
                     data.extend_from_slice(&received.data);
                     if let Some((status, residual)) = pdu.status {
-                        return Ended { status, residual, sense: None, data };
+                        return ScsiResult { status, residual, sense: None, data };
                     }
                 }
                 Opcode::SCSI_RESPONSE => {
@@ -300,7 +300,7 @@ impl Initiator {
                     assert_eq!((pdu.task_tag, pdu.response), (tag, 0));
                     let sense =
                         received.data.get(2..).and_then(|sense| Sense::decode(&mut Reader::new(sense)).ok());
-                    return Ended { status: pdu.status, residual: pdu.residual, sense, data };
+                    return ScsiResult { status: pdu.status, residual: pdu.residual, sense, data };
                 }
                 other => panic!("{other:?} instead of the end of a command"),
             }
@@ -352,7 +352,7 @@ impl Initiator {
     }
 
     /// The next PDU.
-    pub(super) async fn receive(&mut self) -> Received {
+    pub(super) async fn receive(&mut self) -> ReceivedPdu {
         let bytes = tokio::time::timeout(PATIENCE, self.from_server.recv()).await.expect("an answer");
         let bytes = bytes.expect("a connection");
         assert!(!bytes.is_empty(), "the connection has ended");
@@ -367,7 +367,7 @@ impl Initiator {
             assert_eq!(bytes[BHS + digest + filled..], crc32c(&bytes[BHS + digest..][..filled]));
         }
         self.last = Numbers::decode(&mut Reader::new(&bytes[24..])).unwrap();
-        Received { head, header: bytes[..BHS].to_vec(), data }
+        ReceivedPdu { head, header: bytes[..BHS].to_vec(), data }
     }
 
     /// Whether the server has ended the connection, when everything has been received.

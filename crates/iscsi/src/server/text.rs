@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use vfs::Payload;
 use wire::Reader;
 
-use super::connection::{Connection, Joined};
+use super::connection::{Connection, SessionConnection};
 use super::full_feature::reject;
 use super::login::{Asker, Peer, SessionKind};
 use super::sender::{Pdu, StatSn, header};
@@ -14,7 +14,7 @@ use super::session::Message;
 use crate::wire::pdu::{RejectReason, TextRequest};
 
 /// Answers a Text Request.
-pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, message: &Message) {
+pub(super) fn answer(connection: &Arc<Connection>, joined: &SessionConnection, message: &Message) {
     let Ok(request) = TextRequest::decode(&mut Reader::new(&message.header)) else { return };
     let session = &joined.session;
     let kind = session.target.clone().map_or(SessionKind::Discovery, SessionKind::Normal);
@@ -39,6 +39,6 @@ pub(super) fn answer(connection: &Arc<Connection>, joined: &Joined, message: &Me
     connection.sender.queue(pdu, || session.numbers());
 }
 
-fn refuse(connection: &Arc<Connection>, joined: &Joined, message: &Message, reason: RejectReason) {
+fn refuse(connection: &Arc<Connection>, joined: &SessionConnection, message: &Message, reason: RejectReason) {
     drop(reject(connection, joined, message, reason)); // the answer has no work left
 }

@@ -53,7 +53,7 @@ impl Piece {
 
 /// A solicited sequence that is not complete.
 #[derive(Debug)]
-struct Asked {
+struct SolicitedSequence {
     tag: u32,
     end: u64,
     next: u64,
@@ -81,7 +81,7 @@ pub(super) struct Transfer {
     /// The end of the unsolicited data so far, and the number of the next such PDU, while more may
     /// come.
     unsolicited: Option<(u64, u32)>,
-    asked: VecDeque<Asked>,
+    asked: VecDeque<SolicitedSequence>,
     /// The offset of the next R2T.
     next: u64,
     r2t_sn: u32,
@@ -136,12 +136,12 @@ impl Transfer {
     }
 
     /// Takes a Data-Out PDU; returns the part that is to be written.
-    pub(super) fn data_out(&mut self, pdu: &DataOut, data: Bytes) -> Result<Option<Piece>, Unasked> {
+    pub(super) fn data_out(&mut self, pdu: &DataOut, data: Bytes) -> Result<Option<Piece>, UnexpectedData> {
         if pdu.transfer_tag == NO_TAG { self.unsolicited(pdu, data) } else { self.solicited(pdu, data) }
     }
 
-    fn unsolicited(&mut self, pdu: &DataOut, data: Bytes) -> Result<Option<Piece>, Unasked> {
-        let (at, data_sn) = self.unsolicited.ok_or(Unasked)?;
+    fn unsolicited(&mut self, pdu: &DataOut, data: Bytes) -> Result<Option<Piece>, UnexpectedData> {
+        let (at, data_sn) = self.unsolicited.ok_or(UnexpectedData)?;
         let end = at + data.len() as u64;
         let in_order = u64::from(pdu.offset) == at && pdu.data_sn == data_sn;
         if !in_order {
@@ -154,8 +154,9 @@ impl Transfer {
         Ok(self.take(at, data))
     }
 
-    fn solicited(&mut self, pdu: &DataOut, data: Bytes) -> Result<Option<Piece>, Unasked> {
-        let index = self.asked.iter().position(|asked| asked.tag == pdu.transfer_tag).ok_or(Unasked)?;
+    fn solicited(&mut self, pdu: &DataOut, data: Bytes) -> Result<Option<Piece>, UnexpectedData> {
+        let index =
+            self.asked.iter().position(|asked| asked.tag == pdu.transfer_tag).ok_or(UnexpectedData)?;
         let asked = &mut self.asked[index];
         let (at, end) = (asked.next, asked.next + data.len() as u64);
         // 13.19: sequences arrive in their order, too. Blocks also find their places if they do
@@ -213,7 +214,7 @@ impl Transfer {
             offset: self.next as u32, // `wanted` is at most `expects`, which has 32 bits
             length: length as u32,
         };
-        self.asked.push_back(Asked { tag, end, next: self.next, data_sn: 0 });
+        self.asked.push_back(SolicitedSequence { tag, end, next: self.next, data_sn: 0 });
         self.next = end;
         self.r2t_sn = self.r2t_sn.wrapping_add(1);
         Some(ask)
@@ -256,7 +257,7 @@ impl Transfer {
 
 /// A Data-Out PDU that belongs to no sequence.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unasked;
+pub(super) struct UnexpectedData;
 
 /// The error of RFC 7143 11.4.7.2.
 fn unexpected() -> Refusal {
@@ -308,8 +309,8 @@ mod tests {
     fn what_was_not_asked_for_belongs_to_nothing() {
         let mut transfer = Transfer::new(8192, 8192, Sink::Parameters(vec![]), BURSTS);
         transfer.immediate(Bytes::new(), false);
-        assert_eq!(transfer.data_out(&out(NO_TAG, 0, 0, true), bytes(10)), Err(Unasked));
-        assert_eq!(transfer.data_out(&out(3, 0, 0, true), bytes(10)), Err(Unasked));
+        assert_eq!(transfer.data_out(&out(NO_TAG, 0, 0, true), bytes(10)), Err(UnexpectedData));
+        assert_eq!(transfer.data_out(&out(3, 0, 0, true), bytes(10)), Err(UnexpectedData));
     }
 
     #[test]

@@ -38,20 +38,20 @@ const NOBODY: u32 = u32::MAX;
 
 /// All registrations and the reservation of one logical unit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Kept {
+pub struct ReservationRecord {
     /// APTPL of the last registration.
     pub persist: bool,
     /// PRGENERATION, if the next server of a cluster is to continue it; else 0.
     pub generation: u32,
     /// The reservation.
-    pub reservation: Option<Held>,
+    pub reservation: Option<HeldReservation>,
     /// The registered I_T nexuses.
     pub registrations: Vec<Registration>,
 }
 
 /// A reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldReservation {
     /// Its type.
     pub kind: ReservationType,
     /// The index of the registration that holds it; `None`: all registered ports hold it.
@@ -73,7 +73,7 @@ pub struct Registration {
     pub name: String,
 }
 
-impl Kept {
+impl ReservationRecord {
     /// Decodes the stored bytes, unless they are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let (body, checksum) = bytes.split_last_chunk().ok_or(Malformed("too short"))?;
@@ -168,13 +168,13 @@ fn flag(byte: u8) -> Result<bool, Malformed> {
 }
 
 /// A valid reservation: held by all, or by a registered port.
-fn held(kind: ReservationType, holder: u32, count: u32) -> Result<Option<Held>, Malformed> {
+fn held(kind: ReservationType, holder: u32, count: u32) -> Result<Option<HeldReservation>, Malformed> {
     let all = kind.is_all_registrants() && holder == NOBODY && count > 0;
     let one = kind.is_known() && !kind.is_all_registrants() && holder < count;
     match kind.0 {
         0 if holder == NOBODY => Ok(None),
-        _ if all => Ok(Some(Held { kind, holder: None })),
-        _ if one => Ok(Some(Held { kind, holder: Some(holder) })),
+        _ if all => Ok(Some(HeldReservation { kind, holder: None })),
+        _ if one => Ok(Some(HeldReservation { kind, holder: Some(holder) })),
         _ => Err(Malformed("a reservation that nobody can hold")),
     }
 }
@@ -183,12 +183,12 @@ fn held(kind: ReservationType, holder: u32, count: u32) -> Result<Option<Held>, 
 mod tests {
     use super::*;
 
-    fn kept() -> Kept {
+    fn kept() -> ReservationRecord {
         let name = "iqn.2026-11.test:ada".to_owned();
-        Kept {
+        ReservationRecord {
             persist: true,
             generation: 0,
-            reservation: Some(Held { kind: ReservationType(5), holder: Some(0) }),
+            reservation: Some(HeldReservation { kind: ReservationType(5), holder: Some(0) }),
             registrations: vec![Registration {
                 key: 7,
                 all_target_ports: false,
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    fn bytes(kept: &Kept) -> Vec<u8> {
+    fn bytes(kept: &ReservationRecord) -> Vec<u8> {
         let mut w = Writer::new();
         kept.encode(&mut w);
         w.into_bytes()
@@ -220,20 +220,23 @@ mod tests {
         expected.extend(b"iqn.2026-11.test:ada");
         assert_eq!(bytes(&kept())[..expected.len()], expected);
         assert_eq!(bytes(&kept()).len(), expected.len() + 4);
-        assert_eq!(Kept::decode(&bytes(&kept())), Ok(kept()));
-        assert_eq!(Kept::decode(&bytes(&Kept::default())), Ok(Kept::default()));
+        assert_eq!(ReservationRecord::decode(&bytes(&kept())), Ok(kept()));
+        assert_eq!(
+            ReservationRecord::decode(&bytes(&ReservationRecord::default())),
+            Ok(ReservationRecord::default())
+        );
     }
 
     #[test]
     fn a_generation_makes_it_version_2() {
-        let with = Kept { generation: 0x0102_0304, ..kept() };
+        let with = ReservationRecord { generation: 0x0102_0304, ..kept() };
         let (before, after) = (bytes(&kept()), bytes(&with));
         assert_eq!((after[5], &after[16..20]), (2, &[1, 2, 3, 4][..]));
         assert_eq!(after[20..after.len() - 4], before[16..before.len() - 4]);
-        assert_eq!(Kept::decode(&after), Ok(with));
+        assert_eq!(ReservationRecord::decode(&after), Ok(with));
         let mut none = after;
         none[16..20].fill(0);
-        assert!(Kept::decode(&sealed(none)).is_err());
+        assert!(ReservationRecord::decode(&sealed(none)).is_err());
     }
 
     #[test]
@@ -246,11 +249,11 @@ mod tests {
         assert_eq!(after[20..31], [0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 1]);
         assert_eq!(after[31..58], before[25..before.len() - 4]);
         assert_eq!(after[66..69], [0, 2, 3]);
-        assert_eq!(Kept::decode(&after), Ok(with));
+        assert_eq!(ReservationRecord::decode(&after), Ok(with));
         for port in [0, 1] {
             let mut other = after.clone();
             other[67..69].copy_from_slice(&[0, port]);
-            assert!(Kept::decode(&sealed(other)).is_err(), "port {port}");
+            assert!(ReservationRecord::decode(&sealed(other)).is_err(), "port {port}");
         }
     }
 
@@ -260,8 +263,8 @@ mod tests {
         for at in 0..good.len() {
             let mut bad = good.clone();
             bad[at] ^= 0x10;
-            assert!(Kept::decode(&bad).is_err(), "byte {at}");
-            assert!(Kept::decode(&good[..at]).is_err(), "{at} bytes");
+            assert!(ReservationRecord::decode(&bad).is_err(), "byte {at}");
+            assert!(ReservationRecord::decode(&good[..at]).is_err(), "{at} bytes");
         }
     }
 
@@ -271,7 +274,7 @@ mod tests {
         {
             let mut bad = bytes(&kept());
             bad[at] = value;
-            assert!(Kept::decode(&sealed(bad)).is_err(), "byte {at}");
+            assert!(ReservationRecord::decode(&sealed(bad)).is_err(), "byte {at}");
         }
     }
 }

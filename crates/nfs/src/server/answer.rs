@@ -6,7 +6,7 @@ use crate::wire::rpc::Outcome;
 use crate::wire::{mount, nlm, v3, v4};
 
 /// A program's answer, or why the call was not executed.
-pub(crate) type Answered = Result<Answer, Outcome>;
+pub(crate) type CallResult = Result<Answer, Outcome>;
 
 /// The answer to a call that was executed. Its results are encoded already.
 #[derive(Debug, Default)]

@@ -3,14 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use conn::observe::Begun;
+use conn::observe::RunningOperation;
 use conn::{Allowance, Reply};
 use vfs::state::Party;
 use vfs::{Caller, Holder, Payload};
 use wire::{Reader, Writer};
 
 use super::export::Export;
-use super::gss::{Flavor, Secured};
+use super::gss::{Flavor, SecuredCall};
 use super::naming::Naming;
 use super::{Origin, Service, v4};
 use crate::wire::rpc::{CallHeader, Outcome, RecordMark, ReplyHeader};
@@ -30,17 +30,17 @@ pub(crate) struct Identity {
 }
 
 /// A call whose head is decoded.
-pub(super) struct Received<'a> {
+pub(super) struct ReceivedCall<'a> {
     pub(super) service: &'a Arc<Service>,
     pub(super) origin: Origin,
     pub(super) memory: &'a Arc<Allowance>,
     pub(super) message: &'a Bytes,
     pub(super) header: CallHeader<'a>,
     pub(super) arguments: &'a [u8],
-    pub(super) begun: Option<Begun>,
+    pub(super) begun: Option<RunningOperation>,
 }
 
-impl<'a> Received<'a> {
+impl<'a> ReceivedCall<'a> {
     /// The call of a user, with arguments that are a part of `message`.
     pub(super) fn call<'b>(self, identity: Identity, message: &'b Bytes, arguments: &'b [u8]) -> Call<'b>
     where
@@ -77,7 +77,7 @@ pub(crate) struct Call<'a> {
     pub(crate) room: usize,
     pub(crate) identity: Identity,
     /// The login that it belongs to, if that was by Kerberos.
-    pub(super) gss: Option<Secured>,
+    pub(super) gss: Option<SecuredCall>,
     pub(crate) header: CallHeader<'a>,
     pub(crate) arguments: &'a [u8],
     /// The minor version of NFSv4; 0 for everything else.
@@ -85,7 +85,7 @@ pub(crate) struct Call<'a> {
     /// The whole message, for data that must outlive the call.
     pub(crate) message: &'a Bytes,
     /// When it began, if it is observed.
-    pub(crate) begun: Option<Begun>,
+    pub(crate) begun: Option<RunningOperation>,
     /// The client of version 4 in whose session it is.
     pub(crate) party: OnceLock<Party>,
     /// The export that it concerns, if it is observed.

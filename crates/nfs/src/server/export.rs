@@ -11,7 +11,7 @@ use vfs::{Caller, Volume};
 
 use super::call::{Call, Identity};
 use super::gss::Flavor;
-use super::handle::Named;
+use super::handle::HandleContent;
 use super::{Origin, Protection};
 use crate::wire;
 use crate::wire::v3::types::Status;
@@ -192,7 +192,7 @@ impl Export {
 
     /// The rule for an NFS call. Calls of MOUNT and NLM need neither TLS nor Kerberos, as with knfsd: clients that use them for
     /// NFS send those without, and they show no data.
-    pub(crate) fn rule_of_call(&self, call: &Call<'_>, file: &Named) -> Result<&Rule, Status> {
+    pub(crate) fn rule_of_call(&self, call: &Call<'_>, file: &HandleContent) -> Result<&Rule, Status> {
         let rule = self.rule(call.origin).ok_or(Status::ACCES)?;
         let flavor = call.flavor();
         if !rule.sec.contains(&flavor) && !self.shows_before_login(call, file) {
@@ -213,7 +213,7 @@ impl Export {
 
     /// Whether the call is one that Linux makes by AUTH_SYS to mount a share that needs Kerberos: FSINFO and GETATTR of version
     /// 3, of the share's folder, RFC 2623 2.3.2.
-    fn shows_before_login(&self, call: &Call<'_>, file: &Named) -> bool {
+    fn shows_before_login(&self, call: &Call<'_>, file: &HandleContent) -> bool {
         use wire::v3::Procedure;
         call.header.version == wire::v3::VERSION
             && matches!(Procedure(call.header.procedure), Procedure::GETATTR | Procedure::FSINFO)

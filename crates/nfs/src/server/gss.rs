@@ -25,10 +25,10 @@ use vfs::Payload;
 use wire::{Reader, Writer};
 
 use super::Service;
-use super::call::{self, Received};
+use super::call::{self, ReceivedCall};
 use super::observed;
 use super::rpc;
-use crate::wire::gss::{Credential, Integrity, MAX_SEQUENCE, Privacy, Procedure, Protection, Signed};
+use crate::wire::gss::{Credential, Integrity, MAX_SEQUENCE, Privacy, Procedure, Protection, SignedHeader};
 use crate::wire::rpc::{AuthFlavor, AuthStat, Outcome, RecordMark};
 use crate::wire::xdr::{Encode, arguments, padding, put_opaque};
 use contexts::{Context, Contexts};
@@ -76,7 +76,7 @@ impl Gss {
 }
 
 /// A call in a context.
-pub(super) struct Secured {
+pub(super) struct SecuredCall {
     pub(super) context: Arc<Context>,
     pub(super) flavor: Flavor,
     protection: Protection,
@@ -87,7 +87,7 @@ pub(super) struct Secured {
 
 /// Answers a call with the credential of RPCSEC_GSS. `None`: it gets no answer.
 pub(super) async fn answer(
-    received: Received<'_>,
+    received: ReceivedCall<'_>,
     credential: Credential<'_>,
     in_flight: InFlight,
 ) -> Option<Reply> {
@@ -118,7 +118,7 @@ pub(super) async fn answer(
 
 /// The context of a call whose head is signed, RFC 2203 5.3.3.1. `None`: the call has come before, and is dropped.
 fn verified(
-    received: &Received<'_>,
+    received: &ReceivedCall<'_>,
     credential: &Credential<'_>,
 ) -> Result<Option<(Arc<Context>, Flavor)>, AuthStat> {
     let contexts = &received.service.gss.contexts;
@@ -131,7 +131,7 @@ fn verified(
     if credential.sequence >= MAX_SEQUENCE {
         return Err(AuthStat::RPCSEC_GSS_CTXPROBLEM);
     }
-    let signed = Signed::of(received.message).map_err(|_| AuthStat::AUTH_BADVERF)?;
+    let signed = SignedHeader::of(received.message).map_err(|_| AuthStat::AUTH_BADVERF)?;
     if signed.flavor != AuthFlavor::RPCSEC_GSS {
         return Err(AuthStat::AUTH_BADVERF);
     }
@@ -146,7 +146,7 @@ fn verified(
 
 /// Executes a call, and protects its results as its arguments were.
 async fn data(
-    received: Received<'_>,
+    received: ReceivedCall<'_>,
     credential: &Credential<'_>,
     (context, flavor): (Arc<Context>, Flavor),
     in_flight: InFlight,
@@ -156,15 +156,15 @@ async fn data(
     let encrypted = if flavor == Flavor::Krb5p { received.arguments.len() } else { 0 };
     let reserved = received.memory.reserve(encrypted).await?;
     let (protection, sequence) = (credential.protection, credential.sequence);
-    let secured = Secured { context, flavor, protection, sequence, _reserved: reserved };
+    let secured = SecuredCall { context, flavor, protection, sequence, _reserved: reserved };
     let Some(message) = secured.opened(received.arguments) else {
         let (writer, _) = secured.protect(call::refusal(xid, Outcome::GarbageArgs), None)?;
         return Some(call::finish(writer, None, origin));
     };
     let identity = secured.context.identity.clone();
     let (message, arguments) = match &message {
-        Opened::Within(arguments) => (received.message, *arguments),
-        Opened::Decrypted(message) => (message, &message[4..]),
+        CallArguments::Within(arguments) => (received.message, *arguments),
+        CallArguments::Decrypted(message) => (message, &message[4..]),
     };
     let mut call = received.call(identity, message, arguments);
     call.gss = Some(secured);
@@ -174,30 +174,30 @@ async fn data(
 }
 
 /// The arguments of a call.
-enum Opened<'a> {
+enum CallArguments<'a> {
     /// They are a part of the message.
     Within(&'a [u8]),
     /// They follow the sequence number.
     Decrypted(Bytes),
 }
 
-impl Secured {
+impl SecuredCall {
     /// The arguments, RFC 2203 5.3.2. `None`: they are damaged, or of another call.
-    fn opened<'a>(&self, sent: &'a [u8]) -> Option<Opened<'a>> {
+    fn opened<'a>(&self, sent: &'a [u8]) -> Option<CallArguments<'a>> {
         let expected = self.sequence.to_be_bytes();
         let state = self.context.state.lock();
         match self.protection {
             Protection::INTEGRITY => {
                 let Integrity { body, checksum } = arguments(&mut Reader::new(sent)).ok()?;
                 let is_right = state.security.verifies(&body, &checksum);
-                body.0.strip_prefix(&expected).filter(|_| is_right).map(Opened::Within)
+                body.0.strip_prefix(&expected).filter(|_| is_right).map(CallArguments::Within)
             }
             Protection::PRIVACY => {
                 let Privacy { body } = arguments(&mut Reader::new(sent)).ok()?;
                 let body = state.security.open(&body)?;
-                body.starts_with(&expected).then(|| Opened::Decrypted(body.into()))
+                body.starts_with(&expected).then(|| CallArguments::Decrypted(body.into()))
             }
-            _ => Some(Opened::Within(sent)),
+            _ => Some(CallArguments::Within(sent)),
         }
     }
 
@@ -246,9 +246,9 @@ impl Secured {
 }
 
 /// Ends a context, RFC 2203 5.4.
-fn destroy(received: &Received<'_>, context: &Arc<Context>, sequence: u32) -> Option<Reply> {
+fn destroy(received: &ReceivedCall<'_>, context: &Arc<Context>, sequence: u32) -> Option<Reply> {
     let protection = Protection::NONE; // as for INIT, there are no results to protect
-    let secured = Secured {
+    let secured = SecuredCall {
         context: context.clone(),
         flavor: Flavor::Krb5,
         protection,

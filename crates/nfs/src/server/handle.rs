@@ -90,7 +90,7 @@ impl AttributeName {
 
 /// The content of a handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Named {
+pub(crate) struct HandleContent {
     pub(crate) tag: u32,
     pub(crate) view: View,
     pub(crate) key: HostKey,
@@ -98,20 +98,20 @@ pub(crate) struct Named {
 
 /// A sealed handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sealed {
+pub(crate) struct SealedHandle {
     bytes: [u8; MOST],
     len: usize,
 }
 
-impl Sealed {
+impl SealedHandle {
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 }
 
-impl Named {
+impl HandleContent {
     /// The handle to give to a client.
-    pub(crate) fn seal(&self, secret: &HandleSecret) -> Sealed {
+    pub(crate) fn seal(&self, secret: &HandleSecret) -> SealedHandle {
         let mut bytes = [0; MOST];
         let (name, key_end) = (self.view.name(), HEAD + self.key.as_bytes().len());
         bytes[0] = VERSION;
@@ -123,7 +123,7 @@ impl Named {
         let len = key_end + name.len();
         let code = code(secret, &bytes[..len]);
         bytes[CODE].copy_from_slice(&code.to_be_bytes());
-        Sealed { bytes, len }
+        SealedHandle { bytes, len }
     }
 
     /// The content of a client's handle. BADHANDLE for a handle that this server did not make.
@@ -167,18 +167,25 @@ mod tests {
     #[test]
     fn a_handle_opens_only_whole_unchanged_and_with_its_secret() {
         let secret = HandleSecret::new([7; 16]);
-        let named = Named { tag: 9, view: View::File, key: HostKey::new(b"\x01abcdefg").unwrap() };
+        let named = HandleContent { tag: 9, view: View::File, key: HostKey::new(b"\x01abcdefg").unwrap() };
         let sealed = named.seal(&secret);
         assert!(sealed.as_bytes().len() <= 64); // NFS3_FHSIZE
-        assert_eq!(Named::open(&secret, sealed.as_bytes()), Ok(named));
-        assert_eq!(Named::open(&HandleSecret::new([8; 16]), sealed.as_bytes()), Err(Status::BADHANDLE));
+        assert_eq!(HandleContent::open(&secret, sealed.as_bytes()), Ok(named));
+        assert_eq!(
+            HandleContent::open(&HandleSecret::new([8; 16]), sealed.as_bytes()),
+            Err(Status::BADHANDLE)
+        );
         for at in 0..sealed.as_bytes().len() {
             for bit in 0..8 {
                 let mut forged = sealed.as_bytes().to_vec();
                 forged[at] ^= 1 << bit;
-                assert_eq!(Named::open(&secret, &forged), Err(Status::BADHANDLE), "byte {at} bit {bit}");
+                assert_eq!(
+                    HandleContent::open(&secret, &forged),
+                    Err(Status::BADHANDLE),
+                    "byte {at} bit {bit}"
+                );
             }
-            assert_eq!(Named::open(&secret, &sealed.as_bytes()[..at]), Err(Status::BADHANDLE));
+            assert_eq!(HandleContent::open(&secret, &sealed.as_bytes()[..at]), Err(Status::BADHANDLE));
         }
     }
 
@@ -187,7 +194,7 @@ mod tests {
     #[test]
     fn handles_stay_the_same() {
         let key = HostKey::new(b"\x01abcdefg").unwrap();
-        let sealed = Named { tag: 9, view: View::File, key }.seal(&HandleSecret::new([7; 16]));
+        let sealed = HandleContent { tag: 9, view: View::File, key }.seal(&HandleSecret::new([7; 16]));
         let code = sealed.bytes[CODE].iter().rev().copied();
         assert_eq!(sealed.as_bytes()[..8], [1, 0, 0, 0, 0, 0, 0, 9]);
         assert_eq!(code.collect::<Vec<_>>(), [0x20, 0x64, 0x84, 0x0d, 0x37, 0x76, 0xea, 0x30]);
@@ -197,10 +204,10 @@ mod tests {
     #[test]
     fn the_longest_key_fits_a_handle() {
         let key = HostKey::new(&[1; HostKey::MAX]).unwrap();
-        let sealed = Named { tag: 1, view: View::Sidecar, key }.seal(&HandleSecret::new([0; 16]));
+        let sealed = HandleContent { tag: 1, view: View::Sidecar, key }.seal(&HandleSecret::new([0; 16]));
         assert_eq!(sealed.as_bytes().len(), 60);
         let view = View::Attribute(AttributeName::new(&[b'n'; 64]).unwrap());
-        let sealed = Named { tag: 1, view, key }.seal(&HandleSecret::new([0; 16]));
+        let sealed = HandleContent { tag: 1, view, key }.seal(&HandleSecret::new([0; 16]));
         assert!(sealed.as_bytes().len() <= 128); // NFS4_FHSIZE
         assert!(AttributeName::new(&[b'n'; 65]).is_none() && AttributeName::new(b"").is_none());
     }
@@ -211,14 +218,22 @@ mod tests {
         let attribute = |name: &[u8]| View::Attribute(AttributeName::new(name).unwrap());
         let views = [View::File, View::Sidecar, View::Attributes, attribute(b"a"), attribute(b"com.apple.x")];
         for (at, view) in views.into_iter().enumerate() {
-            let named = Named { tag: 9, view, key };
+            let named = HandleContent { tag: 9, view, key };
             let sealed = named.seal(&secret);
-            assert_eq!(Named::open(&secret, sealed.as_bytes()), Ok(named));
-            assert!(views[..at].iter().all(|other| Named { view: *other, ..named }.seal(&secret) != sealed));
+            assert_eq!(HandleContent::open(&secret, sealed.as_bytes()), Ok(named));
+            assert!(
+                views[..at]
+                    .iter()
+                    .all(|other| HandleContent { view: *other, ..named }.seal(&secret) != sealed)
+            );
             for at in 0..sealed.as_bytes().len() {
                 let mut forged = sealed.as_bytes().to_vec();
                 forged[at] ^= 1;
-                assert_eq!(Named::open(&secret, &forged), Err(Status::BADHANDLE), "byte {at} of {view:?}");
+                assert_eq!(
+                    HandleContent::open(&secret, &forged),
+                    Err(Status::BADHANDLE),
+                    "byte {at} of {view:?}"
+                );
             }
         }
     }

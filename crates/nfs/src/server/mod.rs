@@ -54,12 +54,12 @@ pub use export::{Export, ExportOptions, Rule, Squash, TlsRule};
 pub use gss::{Flavor, Tickets};
 pub use handle::HandleSecret;
 use naming::Naming;
-pub use nsm::{HostTable, InIndex, InMemory, notify_hosts};
-pub use outgoing::{Endpoint, Exchanged, Network, Sockets};
-pub use portmap::{Other, Places, Portmap, announce, withdraw};
+pub use nsm::{HostTable, InMemory, IndexHostTable, notify_hosts};
+pub use outgoing::{Endpoint, ExchangeFuture, Network, Sockets};
+pub use portmap::{ForeignProgram, Places, Portmap, announce, withdraw};
 use replies::Replies;
 pub use stream::{protocol, serve_stream};
-pub use takeover::{CommonGrace, Lost, Phase};
+pub use takeover::{CommonGrace, LostServers, Phase};
 pub use tls::Protection;
 
 /// What the lock manager and the status monitor need besides files.
@@ -128,7 +128,7 @@ pub struct Service {
     /// The minor versions of version 4 that are answered, one bit each.
     minors: AtomicU32,
     /// What datagrams of a client wait for.
-    before: OnceLock<conn::Before>,
+    before: OnceLock<conn::AdmissionHook>,
 }
 
 impl Service {
@@ -172,7 +172,7 @@ impl Service {
     }
 
     /// Datagrams of each client wait for this before they are answered. Connections do so where they are accepted.
-    pub fn set_before(&self, before: conn::Before) {
+    pub fn set_before(&self, before: conn::AdmissionHook) {
         let _ = self.before.set(before); // said once
     }
 

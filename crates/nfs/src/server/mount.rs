@@ -13,7 +13,7 @@ use auth::{Event, HostSet, Login};
 use wire::{Reader, Writer};
 
 use super::Service;
-use super::answer::{Answer, AnswerStatus, Answered};
+use super::answer::{Answer, AnswerStatus, CallResult};
 use super::call::Call;
 use super::export::{Export, Rule};
 use super::gss::Flavor;
@@ -33,7 +33,7 @@ const LONGEST_LIST: usize = 1 << 20;
 const LONGEST_LIST_IN_A_DATAGRAM: usize = 32 * 1024;
 
 /// Runs the procedure that a call names.
-pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
+pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> CallResult {
     let old = call.header.version < 3;
     match Procedure(call.header.procedure) {
         Procedure::NULL => call.no_arguments()?,
@@ -50,7 +50,7 @@ pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
 }
 
 /// MNT, RFC 1813 5.2.1.
-fn mnt(call: &Call<'_>, w: &mut Writer) -> Answered {
+fn mnt(call: &Call<'_>, w: &mut Writer) -> CallResult {
     let path: AnyPath<'_> = arguments(&mut Reader::new(call.arguments)).map_err(|_| Outcome::GarbageArgs)?;
     Ok(match walk::walk(call, &path) {
         Ok((path, handle, flavors)) => {
@@ -82,7 +82,7 @@ fn log(call: &Call<'_>, event: Event<'_>) {
 }
 
 /// MNT of versions 1 and 2 asks for an NFSv2 handle, and the server has no NFSv2.
-fn refuse_old(call: &Call<'_>, w: &mut Writer) -> Answered {
+fn refuse_old(call: &Call<'_>, w: &mut Writer) -> CallResult {
     call.arguments::<Request<'_>>()?;
     MountRes::<[u8; protocol::FHSIZE]>(Err(Status::ACCES)).encode(w);
     Ok(Answer::of(AnswerStatus::Mount(Status::ACCES)))
@@ -94,11 +94,12 @@ fn dump(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
     call.no_arguments()?;
     let mounts = call.service.mounts.all();
     let lines: Vec<_> = mounts.iter().map(|(host, path)| (host.to_string(), path.as_str())).collect();
-    let items = lines.iter().map(|(host, path)| protocol::Mounted {
+    let items = lines.iter().map(|(host, path)| protocol::MountBody {
         host: Name::new(host.as_bytes()),
         path: DirPath::new(path.as_bytes()),
     });
-    let size = |item: &protocol::Mounted<'_>| 4 + opaque_size(item.host.len()) + opaque_size(item.path.len());
+    let size =
+        |item: &protocol::MountBody<'_>| 4 + opaque_size(item.host.len()) + opaque_size(item.path.len());
     protocol::put_mounted(w, fitting(call, items, size));
     Ok(())
 }

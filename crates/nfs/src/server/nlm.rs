@@ -29,7 +29,7 @@ use vfs::state::ClientId;
 use vfs::{HostKey, Node};
 use wire::Writer;
 
-use super::answer::{Answer, AnswerStatus, Answered};
+use super::answer::{Answer, AnswerStatus, CallResult};
 use super::call::Call;
 use super::{Export, Service};
 use crate::wire::nlm::{
@@ -110,7 +110,7 @@ impl Locks {
 }
 
 /// Runs the procedure that a call names.
-pub(super) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
+pub(super) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> CallResult {
     match Procedure(call.header.procedure) {
         Procedure::NULL => call.no_arguments()?,
         Procedure::FREE_ALL => free_all(call, &call.arguments()?),
@@ -155,7 +155,7 @@ async fn run(call: &Call<'_>, procedure: Procedure, back: lock::Back) -> Result<
         }
         Procedure::LOCK | Procedure::NM_LOCK => {
             let request: LockRequest<'_> = call.arguments()?;
-            let how = lock::How { monitored: procedure == Procedure::LOCK, back };
+            let how = lock::LockProcedure { monitored: procedure == Procedure::LOCK, back };
             let stat = lock::lock(call, &request, how).await;
             Ok(Results::of(stat, &Res { cookie: request.cookie, stat }))
         }

@@ -17,22 +17,22 @@ use lock::{Mutex, rank};
 use tokio::time::{Instant, sleep_until};
 use wire::Writer;
 
-use super::answer::{Answer, Answered};
+use super::answer::{Answer, CallResult};
 use super::call::Call;
-use super::{CommonGrace, Company, Lost, Phase, Service};
+use super::{CommonGrace, Company, LostServers, Phase, Service};
 use crate::wire::nsm::{MonId, MonRequest, MyId, NotifyRequest, Procedure, Res, StatRequest, StatRes, State};
 use crate::wire::rpc::Outcome;
 use crate::wire::xdr::Encode;
 
-use hosts::{Host, Watched};
+use hosts::{Host, MonitoredHosts};
 pub use hosts::{HostTable, InMemory};
-pub use kept::InIndex;
+pub use kept::IndexHostTable;
 pub use recovery::notify_hosts;
 pub(super) use recovery::tell_hosts;
 
 /// The status monitor of this server.
 pub(super) struct Monitor {
-    watched: Watched,
+    watched: MonitoredHosts,
     /// The hosts that held locks when the previous run of this server ended.
     former: Mutex<Vec<Host>, rank::NsmFormer>,
     grace: Mutex<Grace, rank::NsmGrace>,
@@ -60,7 +60,7 @@ impl Monitor {
     /// Reads the table of hosts. The grace period begins now, if the table has former hosts, or if `others` have to reclaim
     /// something.
     pub(super) fn new(company: &Company, others: bool) -> Self {
-        let watched = Watched::new(company.hosts.clone());
+        let watched = MonitoredHosts::new(company.hosts.clone());
         let former = watched.kept();
         let monitor = Self {
             watched,
@@ -85,7 +85,7 @@ impl Monitor {
     }
 
     /// Several servers have one grace period. Hosts of lost servers may reclaim in it. Returns them, to be told.
-    pub(super) fn take_over(&self, lost: &Lost) -> Vec<Host> {
+    pub(super) fn take_over(&self, lost: &LostServers) -> Vec<Host> {
         self.epoch.fetch_max(lost.epoch, Ordering::Relaxed);
         let hosts: Vec<Host> = lost.hosts.iter().cloned().filter_map(Host::of_table).collect();
         self.grace.lock().reclaimers = hosts.iter().map(|host| host.address).collect();
@@ -167,7 +167,7 @@ impl Monitor {
 }
 
 /// Runs the procedure that a call names.
-pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
+pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> CallResult {
     let state = || State { state: call.service.monitor.state() };
     match Procedure(call.header.procedure) {
         Procedure::NULL => call.no_arguments()?,

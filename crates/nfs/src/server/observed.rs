@@ -2,16 +2,16 @@
 
 use std::borrow::Cow;
 
-use conn::observe::{Begun, Outcome};
+use conn::observe::{Outcome, RunningOperation};
 use vfs::Payload;
 
-use super::answer::{AnswerStatus, Answered};
+use super::answer::{AnswerStatus, CallResult};
 use super::call::Call;
 use crate::wire::rpc::{AuthStat, CallHeader};
 use crate::wire::{mount, nlm, nsm, portmap, v3, v4};
 
 /// Tells the observers of a call that has been answered, with so many bytes of results before the data.
-pub(super) fn end(begun: &Begun, call: &Call<'_>, answered: &Answered, results: usize) {
+pub(super) fn end(begun: &RunningOperation, call: &Call<'_>, answered: &CallResult, results: usize) {
     let (result, failed) = match answered {
         Ok(answer) => answer.status.map_or_else(|| ("OK".into(), false), AnswerStatus::name),
         Err(outcome) => (format!("{outcome:?}"), true),
@@ -37,12 +37,12 @@ pub(super) fn repeated(call: &Call<'_>, bytes_out: usize) {
 }
 
 /// Tells the observers of a call whose credential is refused.
-pub(super) fn refused(begun: &Begun, bytes_in: usize, why: AuthStat) {
+pub(super) fn refused(begun: &RunningOperation, bytes_in: usize, why: AuthStat) {
     begun.end(&Outcome { result: &format!("{why:?}"), failed: true, bytes_in, ..Outcome::default() });
 }
 
 /// Tells the observers of a call that is about a security context.
-pub(super) fn context(begun: &Begun, bytes_in: usize, user: &str, result: &str) {
+pub(super) fn context(begun: &RunningOperation, bytes_in: usize, user: &str, result: &str) {
     begun.end(&Outcome { user, result, failed: result == "refused", bytes_in, ..Outcome::default() });
 }
 

@@ -29,13 +29,13 @@ pub enum Endpoint {
 }
 
 /// The reply, or an error after the timeout.
-pub type Exchanged<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<u8>>> + Send + 'a>>;
+pub type ExchangeFuture<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<u8>>> + Send + 'a>>;
 
 /// How calls leave this host. [`Sockets`] uses the network.
 pub trait Network: Send + Sync + 'static {
     /// Sends a message, without a record mark, and returns the reply that begins with the same four
     /// bytes. The implementation repeats datagrams, and gives up after a few seconds.
-    fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> Exchanged<'a>;
+    fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> ExchangeFuture<'a>;
 
     /// The address of this host that `peer` sees.
     fn address_towards(&self, peer: IpAddr) -> Option<IpAddr>;
@@ -43,7 +43,7 @@ pub trait Network: Send + Sync + 'static {
 
 /// Why a call has no result.
 #[derive(Debug)]
-pub(super) enum Failed {
+pub(super) enum RpcError {
     /// There was no answer.
     Unanswered(io::Error),
     /// The call was not accepted.
@@ -52,7 +52,7 @@ pub(super) enum Failed {
     Malformed,
 }
 
-impl fmt::Display for Failed {
+impl fmt::Display for RpcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unanswered(error) => write!(f, "no answer: {error}"),
@@ -67,16 +67,16 @@ pub(super) struct Results(Vec<u8>);
 
 impl Results {
     /// The results as one value.
-    pub(super) fn value<'a, T: Decode<'a>>(&'a self) -> Result<T, Failed> {
-        decoded(&mut Reader::new(&self.0)).map_err(|_| Failed::Malformed)
+    pub(super) fn value<'a, T: Decode<'a>>(&'a self) -> Result<T, RpcError> {
+        decoded(&mut Reader::new(&self.0)).map_err(|_| RpcError::Malformed)
     }
 
     /// The results as decoded by `read`.
     pub(super) fn read<'a, T>(
         &'a self,
         read: impl FnOnce(&mut Reader<'a>) -> Result<T, Malformed>,
-    ) -> Result<T, Failed> {
-        read(&mut Reader::new(&self.0)).map_err(|_| Failed::Malformed)
+    ) -> Result<T, RpcError> {
+        read(&mut Reader::new(&self.0)).map_err(|_| RpcError::Malformed)
     }
 }
 
@@ -86,19 +86,19 @@ pub(super) async fn call(
     to: &Endpoint,
     (program, version, procedure): (u32, u32, u32),
     arguments: &(impl Encode + Sync),
-) -> Result<Results, Failed> {
+) -> Result<Results, RpcError> {
     let credential = Credential::Sys(ourselves());
     let verifier = AuthFlavor::AUTH_NONE;
     let header = CallHeader { xid: next_xid(), program, version, procedure, credential, verifier };
     let mut w = Writer::new();
     header.encode(&mut w);
     arguments.encode(&mut w);
-    let reply = network.exchange(to, w.into_bytes()).await.map_err(Failed::Unanswered)?;
+    let reply = network.exchange(to, w.into_bytes()).await.map_err(RpcError::Unanswered)?;
     let mut reader = Reader::new(&reply);
     match ReplyHeader::decode(&mut reader) {
         Ok(ReplyHeader { outcome: Outcome::Success, .. }) => Ok(Results(reader.rest().to_vec())),
-        Ok(ReplyHeader { outcome, .. }) => Err(Failed::Refused(outcome)),
-        Err(_) => Err(Failed::Malformed),
+        Ok(ReplyHeader { outcome, .. }) => Err(RpcError::Refused(outcome)),
+        Err(_) => Err(RpcError::Malformed),
     }
 }
 

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use wire::Writer;
 
-use super::answer::{Answer, Answered};
+use super::answer::{Answer, CallResult};
 use super::call::Call;
 use crate::wire::portmap::{
     Mapping, Procedure, Protocol, Rpcb, RpcbProcedure, Text, UniversalAddress, put_mappings, put_rpcbs,
@@ -19,7 +19,7 @@ use crate::wire::xdr::Encode;
 use crate::wire::{mount, nlm, nsm, portmap, v3};
 
 pub(super) use register::port_of;
-pub use register::{Other, Portmap, announce, withdraw};
+pub use register::{ForeignProgram, Portmap, announce, withdraw};
 
 /// The port of every portmapper.
 pub(super) const PORT: u16 = portmap::PORT;
@@ -101,7 +101,7 @@ impl Places {
 }
 
 /// Runs the procedure that a call names.
-pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
+pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> CallResult {
     match call.header.version {
         2 => portmap_v2(call, w)?,
         version => rpcbind(call, version, w)?,

@@ -44,7 +44,7 @@ pub(crate) struct Replies {
 }
 
 /// The state of a call.
-pub(crate) enum Begun<'a> {
+pub(crate) enum CallState<'a> {
     /// It is new. The caller executes it, then calls [`Entry::finish`].
     New(Entry<'a>),
     /// It was executed. This was the reply.
@@ -83,12 +83,12 @@ impl Replies {
         })
     }
 
-    pub(crate) fn begin(&self, key: Key) -> Begun<'_> {
+    pub(crate) fn begin(&self, key: Key) -> CallState<'_> {
         let shard = &self.shards[key.digest as usize % SHARDS];
         let mut kept = shard.lock();
         match kept.replies.get(&key) {
-            Some(Some(reply)) => return Begun::Known(reply.clone()),
-            Some(None) => return Begun::Running,
+            Some(Some(reply)) => return CallState::Known(reply.clone()),
+            Some(None) => return CallState::Running,
             None => {}
         }
         if kept.order.len() >= KEPT / SHARDS
@@ -98,7 +98,7 @@ impl Replies {
         }
         kept.order.push_back(key);
         kept.replies.insert(key, None);
-        Begun::New(Entry { shard, key, finished: false })
+        CallState::New(Entry { shard, key, finished: false })
     }
 }
 

@@ -9,9 +9,9 @@ use conn::{Allowance, InFlight, Reply, Reservation};
 use vfs::Payload;
 use wire::{Reader, Writer};
 
-use super::answer::Answered;
+use super::answer::CallResult;
 pub(crate) use super::call::{Call, Identity};
-pub(super) use super::call::{Received, empty, failure, finish, refusal};
+pub(super) use super::call::{ReceivedCall, empty, failure, finish, refusal};
 use super::gss;
 use super::{Origin, Service, mount, nlm, nsm, observed, portmap, tls, v3, v4};
 use crate::wire::rpc::{AuthFlavor, AuthStat, CallHeader, Credential, Message, Outcome};
@@ -43,7 +43,7 @@ pub(crate) async fn answer(
     let begun = observe::begin("nfs", client, || observed::command(&header));
     let arguments = reader.rest();
     let (service, memory, message) = (&service, &memory, &message);
-    let received = Received { service, origin, memory, message, header, arguments, begun };
+    let received = ReceivedCall { service, origin, memory, message, header, arguments, begun };
     if let Credential::Gss(credential) = header.credential {
         return Box::pin(gss::answer(received, credential, in_flight)).await; // other calls need no room for it
     }
@@ -96,17 +96,17 @@ pub(super) async fn execute(
 
 /// The reply kept from the first time that this call came, or a new one.
 async fn replied(call: &Call<'_>, arguments: &V3Arguments<'_>) -> Option<(Writer, Option<Payload>)> {
-    use super::replies::Begun;
+    use super::replies::CallState;
     let replies = &call.service.replies;
     let entry = match replies.key_of(call).map(|key| replies.begin(key)) {
         None => None,
-        Some(Begun::New(entry)) => Some(entry),
-        Some(Begun::Known(reply)) => {
+        Some(CallState::New(entry)) => Some(entry),
+        Some(CallState::Known(reply)) => {
             observed::repeated(call, reply.len() - empty(call.header.xid).len());
             return Some((Writer::onto(reply), None));
         }
         // The first call is still being executed: its reply answers both.
-        Some(Begun::Running) => {
+        Some(CallState::Running) => {
             observed::repeated(call, 0);
             return None;
         }
@@ -140,7 +140,7 @@ fn tell_of_version(call: &Call<'_>, newest: u32) {
     call.service.refused.tell(call.origin.address, spoken, &instead);
 }
 
-async fn dispatch(call: &Call<'_>, arguments: &V3Arguments<'_>, writer: &mut Writer) -> Answered {
+async fn dispatch(call: &Call<'_>, arguments: &V3Arguments<'_>, writer: &mut Writer) -> CallResult {
     use crate::wire;
     let version = call.header.version;
     let spoken = |(low, high): (u32, u32)| {

@@ -3,11 +3,13 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::{Bytes, BytesMut};
-use conn::{Allowance, Answer, InFlight, Limits, Peer, Protocol, Secured, Stream, ToClient, Watchdog};
+use conn::{
+    Allowance, Answer, CompletedHandshake, InFlight, Limits, Peer, Protocol, Stream, ToClient, Watchdog,
+};
 use rustls::ServerConfig;
 
 use super::call::MAX_RECORD;
-use super::tls::Securing;
+use super::tls::ConnectionTls;
 use super::{Origin, Protection, Service, rpc};
 use crate::wire::rpc::RecordMark;
 
@@ -20,7 +22,7 @@ struct Records {
     memory: Arc<Allowance>,
     /// The number of the connection, once it has begun.
     number: OnceLock<u64>,
-    securing: Securing,
+    securing: ConnectionTls,
 }
 
 impl Protocol for Records {
@@ -63,7 +65,7 @@ impl Protocol for Records {
         self.securing.begins()
     }
 
-    fn secured(&self, handshake: Result<Secured, String>) {
+    fn secured(&self, handshake: Result<CompletedHandshake, String>) {
         self.securing.ended(handshake, &self.service, self.origin);
     }
 }
@@ -97,6 +99,6 @@ pub async fn serve_stream(
 pub fn protocol(service: Arc<Service>, peer: &Peer) -> impl Protocol {
     let (address, port) = (peer.address.ip(), peer.address.port());
     let origin = Origin { address, port, datagram: false, protection: Protection::None };
-    let securing = Securing::new(service.tls.read().clone());
+    let securing = ConnectionTls::new(service.tls.read().clone());
     Records { service, origin, memory: peer.memory.clone(), number: OnceLock::new(), securing }
 }

@@ -35,7 +35,7 @@ pub trait CommonGrace: Send + Sync + 'static {
 
 /// What clients of lost servers held.
 #[derive(Debug, Clone, Default)]
-pub struct Lost {
+pub struct LostServers {
     /// The names of their clients of version 4.
     pub clients: Vec<Vec<u8>>,
     /// The hosts that had locks by NLM, as in a [`HostTable`](super::HostTable).
@@ -50,7 +50,7 @@ pub struct Lost {
 
 impl Service {
     /// Lets the clients of lost servers reclaim here what they held. Tells the hosts among them, in the background.
-    pub fn take_over(self: &Arc<Self>, lost: &Lost) {
+    pub fn take_over(self: &Arc<Self>, lost: &LostServers) {
         self.nfs4.take_over(&lost.clients);
         let hosts = self.monitor.take_over(lost);
         if lost.tells && !hosts.is_empty() {

@@ -14,7 +14,7 @@ use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller, Site, Volume, VolumeOptions};
 use wire::{Reader, Writer};
 
-use super::outgoing::{Endpoint, Exchanged, Network};
+use super::outgoing::{Endpoint, ExchangeFuture, Network};
 use super::{Company, Export, ExportOptions, HandleSecret, Origin, Protection, Service, rpc};
 use crate::wire::mount;
 use crate::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, RecordMark, ReplyHeader};
@@ -68,12 +68,12 @@ pub(crate) struct Client {
 
 /// A reply taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Answered {
+pub(crate) struct RpcReply {
     pub(crate) outcome: Outcome,
     pub(crate) results: Vec<u8>,
 }
 
-impl Answered {
+impl RpcReply {
     /// The results as one value, without bytes left over.
     pub(crate) fn value<'a, T: Decode<'a>>(&'a self) -> T {
         assert_eq!(self.outcome, Outcome::Success);
@@ -134,7 +134,7 @@ impl Client {
         &self,
         (program, version, procedure): (u32, u32, u32),
         arguments: &impl Encode,
-    ) -> Answered {
+    ) -> RpcReply {
         let mut w = Writer::new();
         arguments.encode(&mut w);
         self.call_raw((program, version, procedure), w.as_bytes()).await.expect("a reply")
@@ -145,7 +145,7 @@ impl Client {
         &self,
         (program, version, procedure): (u32, u32, u32),
         arguments: &[u8],
-    ) -> Option<Answered> {
+    ) -> Option<RpcReply> {
         static XID: AtomicU32 = AtomicU32::new(1);
         let xid = XID.fetch_add(1, Ordering::Relaxed);
         let credential = match &self.ids {
@@ -167,7 +167,7 @@ impl Client {
         let mut reader = Reader::new(&message);
         let head = ReplyHeader::decode(&mut reader).expect("a reply");
         assert_eq!(head.xid, xid);
-        Some(Answered { outcome: head.outcome, results: reader.rest().to_vec() })
+        Some(RpcReply { outcome: head.outcome, results: reader.rest().to_vec() })
     }
 
     /// Passes one message to the server. Returns the reply without its record mark.
@@ -229,7 +229,7 @@ impl Fake {
 }
 
 impl Network for Fake {
-    fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> Exchanged<'a> {
+    fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> ExchangeFuture<'a> {
         let mut reader = Reader::new(&message);
         let header = CallHeader::decode(&mut reader).expect("a call");
         let procedure = (header.program, header.version, header.procedure);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use auth::{Event, Login};
-use conn::Secured;
+use conn::CompletedHandshake;
 use rustls::ServerConfig;
 use wire::{Reader, Writer};
 
@@ -58,7 +58,7 @@ impl Hash for Origin {
 }
 
 /// The TLS of one connection.
-pub(super) struct Securing {
+pub(super) struct ConnectionTls {
     config: Option<Arc<ServerConfig>>,
     /// The number of the present [`Protection`], or [`BEGUN`].
     state: AtomicU8,
@@ -67,7 +67,7 @@ pub(super) struct Securing {
 /// The client was told to begin the handshake.
 const BEGUN: u8 = Protection::ALL.len() as u8;
 
-impl Securing {
+impl ConnectionTls {
     pub(super) fn new(config: Option<Arc<ServerConfig>>) -> Self {
         let protection = if config.is_some() { Protection::Offered } else { Protection::None };
         Self { config, state: AtomicU8::new(protection as u8) }
@@ -95,7 +95,12 @@ impl Securing {
     }
 
     /// The handshake has ended.
-    pub(super) fn ended(&self, handshake: Result<Secured, String>, service: &Service, origin: Origin) {
+    pub(super) fn ended(
+        &self,
+        handshake: Result<CompletedHandshake, String>,
+        service: &Service,
+        origin: Origin,
+    ) {
         match handshake {
             Ok(secured) => {
                 let protection = match secured.has_certificate {

@@ -75,7 +75,7 @@ record! {
     }
 
     /// What the verifier of a call is the checksum of, and that checksum, RFC 2203 5.3.1.
-    pub struct Signed<'a> {
+    pub struct SignedHeader<'a> {
         pub header: Opaque<'a, BODY_LIMIT>,
         pub flavor: AuthFlavor,
         pub checksum: Opaque<'a, AUTH_BODY_LIMIT>,
@@ -99,7 +99,7 @@ impl<'a> Credential<'a> {
     }
 }
 
-impl<'a> Signed<'a> {
+impl<'a> SignedHeader<'a> {
     /// The parts of a call, from its transaction id to the end of its credential, and its verifier.
     pub fn of(message: &'a [u8]) -> Result<Self, Malformed> {
         let mut r = Reader::new(message);
@@ -157,13 +157,13 @@ mod tests {
     fn the_verifier_is_over_all_up_to_the_end_of_the_credential() {
         let head = words(&[7, 0, 2, 100_003, 3, 0, 6, 20, 1, 0, 1, 1, 0]);
         let message = [head.clone(), words(&[6, 3]), b"mic\0rest".to_vec()].concat();
-        let signed = Signed::of(&message).unwrap();
+        let signed = SignedHeader::of(&message).unwrap();
         assert_eq!(
             (&*signed.header, signed.flavor, &*signed.checksum),
             (&*head, AuthFlavor::RPCSEC_GSS, &b"mic"[..])
         );
         for end in 0..message.len() - 5 {
-            assert!(Signed::of(&message[..end]).is_err(), "{end}");
+            assert!(SignedHeader::of(&message[..end]).is_err(), "{end}");
         }
     }
 }

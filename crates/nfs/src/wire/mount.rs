@@ -91,19 +91,19 @@ impl<T: Encode> Encode for MountRes<T> {
 
 record! {
     /// mountbody: a client and the path that it mounted, an item of DUMP's list.
-    pub struct Mounted<'a> {
+    pub struct MountBody<'a> {
         pub host: Name<'a>,
         pub path: DirPath<'a>,
     }
 }
 
 /// Writes the answer to DUMP.
-pub fn put_mounted<'a>(w: &mut Writer, mounted: impl IntoIterator<Item = Mounted<'a>>) {
+pub fn put_mounted<'a>(w: &mut Writer, mounted: impl IntoIterator<Item = MountBody<'a>>) {
     put_list(w, mounted);
 }
 
 /// Reads the answer to DUMP.
-pub fn mounted<'a>(r: &mut Reader<'a>) -> Result<Vec<Mounted<'a>>, Malformed> {
+pub fn mounted<'a>(r: &mut Reader<'a>) -> Result<Vec<MountBody<'a>>, Malformed> {
     list(r)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use conn::observe::{self, Begun};
+use conn::observe::{self, RunningOperation};
 use conn::{InFlight, Reply as Frame};
 use lock::{Mutex, rank};
 use vfs::Payload;
@@ -178,7 +178,12 @@ impl Chain {
     }
 
     /// Executes an admitted request.
-    async fn execute<S: CommandScope>(&mut self, context: &Context<S>, charge: u16, begun: Option<&Begun>) {
+    async fn execute<S: CommandScope>(
+        &mut self,
+        context: &Context<S>,
+        charge: u16,
+        begun: Option<&RunningOperation>,
+    ) {
         let is_related = context.header.flags.contains(Flags::RELATED);
         let needs_open = context.header.command.properties().on_open;
         let outcome = match self.failed.filter(|_| is_related && needs_open && self.file.is_none()) {
@@ -193,7 +198,7 @@ impl Chain {
         &mut self,
         context: &Context<S>,
         charge: u16,
-        begun: Option<&Begun>,
+        begun: Option<&RunningOperation>,
         mut outcome: Outcome,
     ) {
         if context.header.command.properties().ends_leases
@@ -293,7 +298,7 @@ struct RequestRecord {
 }
 
 impl RequestRecord {
-    fn observed(&self, begun: &Begun, bytes_in: usize) {
+    fn observed(&self, begun: &RunningOperation, bytes_in: usize) {
         let user = self.session.as_ref().map(|session| session.user());
         begun.end(&observe::Outcome {
             user: user.as_ref().map_or("", |user| &user.name),

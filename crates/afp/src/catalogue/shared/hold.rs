@@ -16,13 +16,13 @@ use super::{SharedIds, logs, shared};
 const LOCKED_WITHIN: Duration = Duration::from_secs(30);
 
 /// The range is locked until this is dropped.
-pub(super) struct Held {
+pub(super) struct RangeHold {
     state: State,
     file: FileId,
     client: ClientId,
 }
 
-impl Drop for Held {
+impl Drop for RangeHold {
     fn drop(&mut self) {
         self.state.release_in(self.file, &[self.client]);
     }
@@ -30,11 +30,11 @@ impl Drop for Held {
 
 impl SharedIds {
     /// Waits until this server may tell. `None`: no share may be changed, so no server tells.
-    pub(super) fn hold(&self) -> Result<Option<Held>, IndexError> {
+    pub(super) fn hold(&self) -> Result<Option<RangeHold>, IndexError> {
         let main = self.work.lock().main().map(|place| place.volume.clone());
         let Some(volume) = main else { return Ok(None) };
         let (state, file) = (volume.state().clone(), logs::lock_file(&volume).map_err(shared)?);
-        let held = Held { state: state.clone(), file, client: self.client };
+        let held = RangeHold { state: state.clone(), file, client: self.client };
         let (answer, answered) = mpsc::channel();
         let owner = LockOwner::named(self.client, b"");
         let (kind, flavour) = (LockKind::Exclusive, Flavour::Advisory);

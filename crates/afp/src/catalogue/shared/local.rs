@@ -58,26 +58,26 @@ pub(super) fn clear(store: &Store) -> Result<u64, IndexError> {
 
 /// How far each log was read, in bytes. It is written in one transaction with what was read.
 #[derive(Default)]
-pub(in crate::catalogue) struct Seen {
-    known: Mutex<Known, rank::CatalogPlaces>,
+pub(in crate::catalogue) struct LogProgress {
+    known: Mutex<LogOffsets, rank::CatalogPlaces>,
 }
 
 #[derive(Default)]
-struct Known {
+struct LogOffsets {
     all: HashMap<String, u64>,
     waiting: HashMap<String, u64>,
 }
 
 pub(in crate::catalogue) type SeenRows = Vec<(String, u64)>;
 
-impl Seen {
+impl LogProgress {
     pub(in crate::catalogue) fn open(transaction: &WriteTransaction) -> Result<Self, redb::Error> {
         let mut all = HashMap::new();
         for row in transaction.open_table(SEEN)?.iter()? {
             let (log, end) = row?;
             all.insert(log.value().to_owned(), end.value());
         }
-        Ok(Self { known: Mutex::new(Known { all, waiting: HashMap::new() }) })
+        Ok(Self { known: Mutex::new(LogOffsets { all, waiting: HashMap::new() }) })
     }
 
     pub(in crate::catalogue) fn of(&self, log: &str) -> Option<u64> {
@@ -93,7 +93,7 @@ impl Seen {
 
     /// Forgets all.
     pub(in crate::catalogue) fn clear(&self) {
-        *self.known.lock() = Known::default();
+        *self.known.lock() = LogOffsets::default();
     }
 
     pub(in crate::catalogue) fn rows(&self) -> SeenRows {

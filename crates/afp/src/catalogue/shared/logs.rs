@@ -101,13 +101,13 @@ pub(super) fn remove(volume: &Volume, name: &str) -> Result<()> {
 }
 
 /// The log of this server.
-pub(super) struct Own {
+pub(super) struct OwnLog {
     pub(super) share: String,
     pub(super) name: String,
     node: Node,
 }
 
-impl Own {
+impl OwnLog {
     /// The log of this name, begun if it is new.
     pub(super) fn begin(volume: &Volume, share: &str, name: String, server: &str) -> Result<Self> {
         let found = find_or_make(volume, name.as_bytes())?;

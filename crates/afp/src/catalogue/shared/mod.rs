@@ -44,10 +44,10 @@ use vfs::{Error, LastingKey, Volume};
 use super::ledger::{ALL, Ledger};
 use super::{CatalogId, Limits};
 use local::TURN;
-use logs::Own;
-use record::{Named, Record};
+use logs::OwnLog;
+use record::{Record, SharedFileKey};
 
-pub(super) use local::{Seen, SeenRows};
+pub(super) use local::{LogProgress, SeenRows};
 
 /// How many files of a listing get their ids together.
 pub(super) const AT_A_TIME: usize = 128;
@@ -108,7 +108,7 @@ struct Work {
     systems: Systems,
     /// The ids that this server may give.
     block: Range<u64>,
-    own: Option<Own>,
+    own: Option<OwnLog>,
     /// Where the log of this server ended when it was written last.
     end: u64,
     /// Logs that were read to the end, of servers that write no more.
@@ -125,15 +125,17 @@ struct Systems {
 }
 
 impl Systems {
-    fn named(&self, file: &LastingKey) -> Named {
+    fn named(&self, file: &LastingKey) -> SharedFileKey {
         match self.out.get(&file.file_system) {
-            Some(number) => Named { file: LastingKey { file_system: *number, ..*file }, of_cluster: true },
-            None => Named { file: *file, of_cluster: false },
+            Some(number) => {
+                SharedFileKey { file: LastingKey { file_system: *number, ..*file }, of_cluster: true }
+            }
+            None => SharedFileKey { file: *file, of_cluster: false },
         }
     }
 
     /// The file here. `None` if its file system is not shared here.
-    fn here(&self, named: &Named) -> Option<LastingKey> {
+    fn here(&self, named: &SharedFileKey) -> Option<LastingKey> {
         if !named.of_cluster {
             return Some(named.file);
         }
@@ -327,15 +329,16 @@ impl SharedIds {
     }
 
     /// The log of this server in the present main share.
-    fn own_log<'w>(&self, work: &'w mut Work) -> Result<Option<&'w Own>, IndexError> {
+    fn own_log<'w>(&self, work: &'w mut Work) -> Result<Option<&'w OwnLog>, IndexError> {
         let lineage = work.lineage.ok_or_else(|| shared("the ids are not begun"))?;
-        if work.own.as_ref().is_some_and(Own::is_lost) {
+        if work.own.as_ref().is_some_and(OwnLog::is_lost) {
             work.own = None;
         }
         if work.own.is_none() {
             let Some(place) = work.main() else { return Ok(None) };
             let name = logs::name(&lineage, self.servers.number());
-            let own = Own::begin(&place.volume, &place.share, name, &self.servers.name()).map_err(shared)?;
+            let own =
+                OwnLog::begin(&place.volume, &place.share, name, &self.servers.name()).map_err(shared)?;
             work.own = Some(own);
         }
         Ok(work.own.as_ref())

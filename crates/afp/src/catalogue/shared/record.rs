@@ -14,7 +14,7 @@ const OF_CLUSTER: u8 = 1;
 
 /// Where a file is, for all servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Named {
+pub(super) struct SharedFileKey {
     pub(super) file: LastingKey,
     /// The number of the file system is that of the cluster.
     pub(super) of_cluster: bool,
@@ -26,7 +26,7 @@ pub(super) struct Record {
     pub(super) id: CatalogId,
     /// 0: on first sight. Else it has got the id of another file, and this counts up with each such change in the cluster.
     pub(super) turn: u32,
-    pub(super) named: Named,
+    pub(super) named: SharedFileKey,
 }
 
 impl Record {
@@ -60,7 +60,7 @@ impl Record {
         if id < CatalogId::FIRST || flags & !OF_CLUSTER != 0 {
             return Err(Malformed("id or flags"));
         }
-        let named = Named { file: LastingKey { file_system, key }, of_cluster: flags == OF_CLUSTER };
+        let named = SharedFileKey { file: LastingKey { file_system, key }, of_cluster: flags == OF_CLUSTER };
         Ok((Self { id, turn, named }, sum))
     }
 }
@@ -92,7 +92,7 @@ mod tests {
 
     fn record(key: &[u8]) -> Record {
         let file = LastingKey { file_system: 0x1122_3344_5566_7788, key: HostKey::new(key).unwrap() };
-        Record { id: CatalogId(4096), turn: 7, named: Named { file, of_cluster: true } }
+        Record { id: CatalogId(4096), turn: 7, named: SharedFileKey { file, of_cluster: true } }
     }
 
     fn bytes(record: &Record) -> [u8; LENGTH] {

@@ -90,14 +90,14 @@ fn start(folder: &Path, life: u64) -> Child {
 
 /// What all lives said.
 #[derive(Default)]
-struct Said {
+struct LifeRecord {
     owner: HashMap<u64, u64>,
     kept: HashMap<u64, u64>,
     rows: Vec<u64>,
     epochs: Vec<u64>,
 }
 
-impl Said {
+impl LifeRecord {
     fn hear(&mut self, line: &str) -> bool {
         let words: Vec<_> = line.split(' ').collect();
         let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok());
@@ -120,7 +120,7 @@ impl Said {
     }
 }
 
-fn one_life(folder: &Path, life: u64, said: &mut Said) {
+fn one_life(folder: &Path, life: u64, said: &mut LifeRecord) {
     let mut child = start(folder, life);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).split(b'\n');
     let enough = 200 + life * 337;
@@ -145,7 +145,7 @@ fn one_life(folder: &Path, life: u64, said: &mut Said) {
 #[test]
 fn ids_never_repeat_over_twenty_kills() {
     let folder = tempfile::tempdir().unwrap();
-    let mut said = Said::default();
+    let mut said = LifeRecord::default();
     for life in 0..LIVES {
         one_life(folder.path(), life, &mut said);
     }

@@ -12,7 +12,7 @@ use crate::server::request::Request;
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::server::volumes::target::Target;
 use crate::wire::acl::{self as wire_acl, Access, Bitmap, Get, Reply as GetReply, Security, Set, Uuid};
-use crate::wire::uuid::Named;
+use crate::wire::uuid::UuidIdentity;
 use crate::wire::{ResultCode, command};
 
 /// Runs a command of this family.
@@ -61,16 +61,16 @@ async fn set(request: &Request) -> Outcome {
 /// The new owner, if the UUID belongs to this host. A Mac that copies a file sends the UUID of its
 /// own user, which is unknown here.
 fn owner(uuid: &Uuid) -> Option<Who> {
-    match Named::of(uuid) {
-        Some(Named::User(uid)) => Some(Who::User(uid)),
+    match UuidIdentity::of(uuid) {
+        Some(UuidIdentity::User(uid)) => Some(Who::User(uid)),
         _ => None,
     }
 }
 
 /// The new group, if the UUID belongs to this host.
 fn group(uuid: &Uuid) -> Option<Who> {
-    match Named::of(uuid) {
-        Some(Named::Group(gid)) => Some(Who::Group(gid)),
+    match UuidIdentity::of(uuid) {
+        Some(UuidIdentity::Group(gid)) => Some(Who::Group(gid)),
         _ => None,
     }
 }

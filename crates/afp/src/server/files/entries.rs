@@ -4,7 +4,7 @@ use vfs::backend::Found;
 use vfs::{Attributes, Caller, Description, Entry, Error, Kind, Page};
 use wire::Writer;
 
-use super::params::{Facts, Wanted, put};
+use super::params::{Facts, RequestedParameters, put};
 use super::rights::{access_rights, access_rights_by_mode};
 use crate::catalogue::CatalogId;
 use crate::server::config::Version;
@@ -25,7 +25,7 @@ pub(in crate::server) struct Folder<'a> {
     pub(in crate::server) volume: &'a OpenVolume,
     pub(in crate::server) caller: &'a Caller,
     pub(in crate::server) version: Version,
-    pub(in crate::server) wanted: Wanted,
+    pub(in crate::server) wanted: RequestedParameters,
     pub(in crate::server) found: &'a Found,
     /// Its number.
     pub(in crate::server) id: CatalogId,

@@ -11,7 +11,7 @@ use vfs::{Caller, FileId, Page};
 use wire::Writer;
 
 use super::entries::{Folder, Needs};
-use super::params::{Facts, Wanted};
+use super::params::{Facts, RequestedParameters};
 use crate::server::config::Version;
 use crate::server::limits::{MAX_LISTINGS, QUANTUM};
 use crate::server::reply::{Outcome, Reply};
@@ -37,7 +37,7 @@ pub(in crate::server) struct Listings {
 /// The entry that an index of a listing stands for.
 #[derive(Debug, Clone, Copy)]
 struct Bookmark {
-    of: Listed,
+    of: ListingKey,
     /// The index, counted from 1.
     index: u32,
     /// The entry is the one after this cookie.
@@ -46,7 +46,7 @@ struct Bookmark {
 
 /// A listing of files or folders or both, of a folder of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Listed {
+struct ListingKey {
     volume: u16,
     folder: FileId,
     files: bool,
@@ -56,7 +56,7 @@ struct Listed {
 impl Listings {
     /// The nearest known position at or before this index. A client that begins again gets the
     /// current state.
-    fn nearest(&self, of: Listed, index: u32) -> (u32, u64) {
+    fn nearest(&self, of: ListingKey, index: u32) -> (u32, u64) {
         let mut places = self.places.lock();
         if index == 1 {
             places.retain(|place| place.of != of);
@@ -101,7 +101,7 @@ fn enumerate(request: &Request, form: Form) -> Outcome {
     if files.is_empty() && folders.is_empty() {
         return Err(ResultCode::BITMAP_ERROR);
     }
-    let wanted = Wanted { file: files, dir: folders }.check(request.version())?;
+    let wanted = RequestedParameters { file: files, dir: folders }.check(request.version())?;
     if asked.start == 0 {
         return Err(ResultCode::PARAM_ERROR);
     }
@@ -115,7 +115,7 @@ fn enumerate(request: &Request, form: Form) -> Outcome {
         found,
         id: target.id(&volume)?,
     };
-    let of = Listed {
+    let of = ListingKey {
         volume: volume.id,
         folder: found.object.id(),
         files: !files.is_empty(),
@@ -159,7 +159,7 @@ fn folder_at(
 struct Listing<'a> {
     folder: &'a Folder<'a>,
     form: Form,
-    of: Listed,
+    of: ListingKey,
     most: u16,
     /// The most bytes of the reply.
     max: usize,
@@ -172,7 +172,7 @@ struct Listing<'a> {
 }
 
 /// The result for an entry.
-enum Taken {
+enum AddOutcome {
     /// It was added to the reply.
     Yes,
     /// The reply has no room for it.
@@ -180,7 +180,12 @@ enum Taken {
 }
 
 impl<'a> Listing<'a> {
-    fn new(folder: &'a Folder<'a>, form: Form, asked: &Enumerate<'_>, (of, max): (Listed, usize)) -> Self {
+    fn new(
+        folder: &'a Folder<'a>,
+        form: Form,
+        asked: &Enumerate<'_>,
+        (of, max): (ListingKey, usize),
+    ) -> Self {
         let mut w = Writer::onto(Vec::with_capacity(max.min(LIKELY_REPLY)));
         let head = enumerate::Reply { files: asked.files, folders: asked.folders, count: 0, entries: b"" };
         head.encode(&mut w);
@@ -212,8 +217,8 @@ impl<'a> Listing<'a> {
                 self.folder.number(&some)?;
                 for (at, facts) in some.drain(..) {
                     match self.add(facts)? {
-                        Taken::Yes => cookie = at,
-                        Taken::Full => return Ok(cookie),
+                        AddOutcome::Yes => cookie = at,
+                        AddOutcome::Full => return Ok(cookie),
                     }
                 }
             }
@@ -239,17 +244,17 @@ impl<'a> Listing<'a> {
         if is_wanted { self.folder.facts(page, entry, Needs::default()) } else { Ok(None) }
     }
 
-    fn add(&mut self, facts: Facts<'_>) -> Result<Taken, ResultCode> {
+    fn add(&mut self, facts: Facts<'_>) -> Result<AddOutcome, ResultCode> {
         let facts = self.folder.numbered(facts)?;
         let before = self.w.len();
         let fits = self.folder.put(self.form.framing(), &facts, &mut self.w) && self.w.len() <= self.max;
         if fits {
             self.count += 1;
-            return Ok(Taken::Yes);
+            return Ok(AddOutcome::Yes);
         }
         self.w.truncate(before);
         // The client's limit on the reply is too small for one entry.
-        if self.count == 0 { Err(ResultCode::PARAM_ERROR) } else { Ok(Taken::Full) }
+        if self.count == 0 { Err(ResultCode::PARAM_ERROR) } else { Ok(AddOutcome::Full) }
     }
 
     fn into_reply(mut self) -> Reply {

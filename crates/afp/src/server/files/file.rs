@@ -9,7 +9,7 @@ use vfs::state::Cause;
 use vfs::{Beside, Error, Kind, PermittedActor, Plan};
 use wire::Writer;
 
-use super::params::{Wanted, put_target};
+use super::params::{RequestedParameters, put_target};
 use super::{rights, set_parameters};
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
@@ -52,8 +52,8 @@ fn parameters(request: &Request) -> Outcome {
     let is_folder = is_folder(target.found()?);
     // The other bitmap is ignored.
     let wanted = match is_folder {
-        true => Wanted { file: FileBitmap::empty(), dir: folders },
-        false => Wanted { file: files, dir: DirBitmap::empty() },
+        true => RequestedParameters { file: FileBitmap::empty(), dir: folders },
+        false => RequestedParameters { file: files, dir: DirBitmap::empty() },
     };
     let wanted = wanted.check(request.version())?;
     let mut w = Writer::new();

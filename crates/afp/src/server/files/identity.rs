@@ -9,24 +9,24 @@ use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
 use crate::server::sessions::uam;
 use crate::wire::identity::{Account, GetUserInfo, MapId, MapName, MappedId, UserBitmap, UserInfo, Uuid};
-use crate::wire::uuid::{Named, number_of};
+use crate::wire::uuid::{UuidIdentity, number_of};
 use crate::wire::{ResultCode, command};
 
 /// The most bytes of a name in MacRoman.
 const SHORT_NAME: usize = 255;
 /// The names of a Mac's groups that stand for no group of this host.
-const MEANINGS: [(&str, Named); 4] = [
-    ("everyone", Named::Everyone),
-    ("owner", Named::Owner),
-    ("group", Named::OwningGroup),
-    ("authedusers", Named::SignedIn),
+const MEANINGS: [(&str, UuidIdentity); 4] = [
+    ("everyone", UuidIdentity::Everyone),
+    ("owner", UuidIdentity::Owner),
+    ("group", UuidIdentity::OwningGroup),
+    ("authedusers", UuidIdentity::SignedIn),
 ];
 
 /// The name of a user or group.
-fn name(named: Named, unix: &UnixAccounts) -> Option<String> {
+fn name(named: UuidIdentity, unix: &UnixAccounts) -> Option<String> {
     match named {
-        Named::User(number) => unix.user_numbered(number).map(|user| user.name),
-        Named::Group(number) => unix.group_numbered(number).map(|group| group.name),
+        UuidIdentity::User(number) => unix.user_numbered(number).map(|user| user.name),
+        UuidIdentity::Group(number) => unix.group_numbered(number).map(|group| group.name),
         other => MEANINGS.iter().find(|(_, meaning)| *meaning == other).map(|(name, _)| (*name).into()),
     }
 }
@@ -57,7 +57,7 @@ fn user_info(request: &Request, asked: GetUserInfo) -> Outcome {
     let info = UserInfo {
         user: bitmap.has(UserBitmap::USER_ID).then_some(caller.uid),
         group: bitmap.has(UserBitmap::GROUP_ID).then_some(caller.gid),
-        uuid: bitmap.has(UserBitmap::UUID).then(|| Named::User(caller.uid).uuid()),
+        uuid: bitmap.has(UserBitmap::UUID).then(|| UuidIdentity::User(caller.uid).uuid()),
     };
     Ok(Reply::encoded(|w| info.encode(w)))
 }
@@ -82,15 +82,15 @@ fn map_id(request: &Request, asked: MapId) -> Outcome {
     )?;
     let unix = &request.session.service.config().unix;
     let id = match (asked.subfunction, asked.account) {
-        (MapId::USER_TO_NAME | MapId::USER_TO_UTF8, Account::Number(number)) => Named::User(number),
-        (MapId::GROUP_TO_NAME | MapId::GROUP_TO_UTF8, Account::Number(number)) => Named::Group(number),
+        (MapId::USER_TO_NAME | MapId::USER_TO_UTF8, Account::Number(number)) => UuidIdentity::User(number),
+        (MapId::GROUP_TO_NAME | MapId::GROUP_TO_UTF8, Account::Number(number)) => UuidIdentity::Group(number),
         (MapId::USER_UUID_TO_UTF8 | MapId::GROUP_UUID_TO_UTF8, Account::Uuid(uuid)) => {
             return uuid_mapped(unix, &uuid);
         }
         _ => return Err(ResultCode::PARAM_ERROR),
     };
     let name = match id {
-        Named::User(0) | Named::Group(0) => String::new(),
+        UuidIdentity::User(0) | UuidIdentity::Group(0) => String::new(),
         _ => name(id, unix).ok_or(ResultCode::ITEM_NOT_FOUND)?,
     };
     Ok(Reply::encoded(|w| match asked.subfunction {
@@ -101,12 +101,12 @@ fn map_id(request: &Request, asked: MapId) -> Outcome {
 
 /// Both subfunctions return users and groups alike.
 fn uuid_mapped(unix: &UnixAccounts, uuid: &Uuid) -> Outcome {
-    let named = Named::of(uuid).ok_or(ResultCode::ITEM_NOT_FOUND)?;
+    let named = UuidIdentity::of(uuid).ok_or(ResultCode::ITEM_NOT_FOUND)?;
     let name = name(named, unix).ok_or(ResultCode::ITEM_NOT_FOUND)?;
     let name = name.as_bytes();
     let (is_group, number) = match named {
-        Named::User(number) => (false, number),
-        Named::Group(number) => (true, number),
+        UuidIdentity::User(number) => (false, number),
+        UuidIdentity::Group(number) => (true, number),
         _ => (true, number_of(uuid)),
     };
     Ok(Reply::encoded(|w| MappedId::OfUuid { is_group, number, name }.encode(w)))
@@ -125,9 +125,9 @@ fn map_name(request: &Request, asked: MapName<'_>) -> Outcome {
         _ if name.is_empty() => return Err(ResultCode::PARAM_ERROR),
         MapName::UTF8_TO_USER | MapName::NAME_TO_USER => Account::Number(user()?),
         MapName::UTF8_TO_GROUP | MapName::NAME_TO_GROUP => Account::Number(group()?),
-        MapName::UTF8_TO_USER_UUID => Account::Uuid(Named::User(user()?).uuid()),
+        MapName::UTF8_TO_USER_UUID => Account::Uuid(UuidIdentity::User(user()?).uuid()),
         MapName::UTF8_TO_GROUP_UUID => {
-            let named = group().map(Named::Group).or_else(|code| meaning().ok_or(code))?;
+            let named = group().map(UuidIdentity::Group).or_else(|code| meaning().ok_or(code))?;
             Account::Uuid(named.uuid())
         }
         _ => return Err(ResultCode::PARAM_ERROR),

@@ -23,7 +23,7 @@ const RESOURCE_OPEN: u16 = 0x0010;
 
 /// The parameters that a client requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::server) struct Wanted {
+pub(in crate::server) struct RequestedParameters {
     pub(in crate::server) file: FileBitmap,
     pub(in crate::server) dir: DirBitmap,
 }
@@ -95,7 +95,7 @@ impl Facts<'_> {
     }
 }
 
-impl Wanted {
+impl RequestedParameters {
     /// Refuses bits that the client's version does not have.
     pub(in crate::server) fn check(self, version: Version) -> Result<Self, ResultCode> {
         // How often an application may run at once is nothing that a server of files knows.
@@ -155,7 +155,7 @@ pub(in crate::server) fn put_target(
     caller: &Caller,
     version: Version,
     target: &Target,
-    wanted: Wanted,
+    wanted: RequestedParameters,
     w: &mut Writer,
 ) -> Result<bool, ResultCode> {
     let found = target.found()?;
@@ -196,7 +196,7 @@ pub(in crate::server) fn put(
     volume: &OpenVolume,
     version: Version,
     facts: &Facts<'_>,
-    wanted: Wanted,
+    wanted: RequestedParameters,
     w: &mut Writer,
 ) {
     let mut names = Names { from: w.len(), long: None, short: None, utf8: None };

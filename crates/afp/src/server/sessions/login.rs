@@ -43,7 +43,7 @@ impl Default for Gate {
 }
 
 /// The login of a connection, or its change of a password: one step at a time.
-pub(in crate::server) struct Pending<T>(Mutex<State<T>, rank::AfpLogin>);
+pub(in crate::server) struct StepwiseExchange<T>(Mutex<State<T>, rank::AfpLogin>);
 
 enum State<T> {
     None,
@@ -55,12 +55,12 @@ enum State<T> {
 
 /// A login between two steps.
 pub(in crate::server) struct Attempt {
-    login: Underway,
+    login: LoginInProgress,
     exchange: Exchange,
 }
 
 /// A login in progress.
-struct Underway {
+struct LoginInProgress {
     version: Version,
     /// The name as typed.
     user: String,
@@ -140,7 +140,7 @@ async fn begin(connection: &Arc<Connection>, start: Start<'_>) -> Outcome {
     let attempt = admit(connection, &config, &user, method.label()).await?;
     let (name, info) = (user.clone(), start.info.to_vec());
     let step = work_on(connection, &config, move |judge| uam::start(method, &name, &info, judge)).await;
-    conclude(connection, turn, Underway { version, user, method, id: 0, attempt }, step).await
+    conclude(connection, turn, LoginInProgress { version, user, method, id: 0, attempt }, step).await
 }
 
 /// FPLoginCont.
@@ -217,14 +217,14 @@ fn begun(
 async fn conclude(
     connection: &Arc<Connection>,
     turn: Turn<'_, Attempt>,
-    login: Underway,
+    login: LoginInProgress,
     step: uam::Outcome,
 ) -> Outcome {
     let config = connection.service.config();
     match step {
         Ok(Step::Continue(info, exchange)) => {
             let id = exchange.id_after(login.id);
-            turn.give_back(Attempt { login: Underway { id, ..login }, exchange });
+            turn.give_back(Attempt { login: LoginInProgress { id, ..login }, exchange });
             let reply = Reply::encoded(|w| Continue { id, info: &info }.encode(w));
             Ok(reply.with(ResultCode::AUTH_CONTINUE))
         }
@@ -258,7 +258,7 @@ async fn conclude(
 fn enter(
     connection: &Arc<Connection>,
     config: &Config,
-    login: &Underway,
+    login: &LoginInProgress,
     account: auth::Account,
 ) -> Result<Arc<Session>, ResultCode> {
     config.login_guard.limiter.succeeded(&login.attempt, Instant::now());
@@ -276,7 +276,7 @@ fn enter(
 async fn refused_by_domain(
     connection: &Connection,
     config: &Config,
-    login: &Underway,
+    login: &LoginInProgress,
     refused: &LogonRefused,
 ) -> ResultCode {
     let (now, peer) = (Instant::now(), connection.peer.address);
@@ -322,13 +322,13 @@ pub(in crate::server) fn watch(connection: &Arc<Connection>) {
     });
 }
 
-impl<T> Default for Pending<T> {
+impl<T> Default for StepwiseExchange<T> {
     fn default() -> Self {
         Self(Mutex::new(State::None))
     }
 }
 
-impl<T> Pending<T> {
+impl<T> StepwiseExchange<T> {
     /// Takes the state to process a step: other steps are refused until the turn is dropped.
     /// Returns the exchange, if one has begun.
     pub(in crate::server) fn take(&self) -> Result<(Turn<'_, T>, Option<T>), ResultCode> {
@@ -341,7 +341,7 @@ impl<T> Pending<T> {
 }
 
 /// The exclusive right to process a step.
-pub(in crate::server) struct Turn<'a, T>(&'a Pending<T>);
+pub(in crate::server) struct Turn<'a, T>(&'a StepwiseExchange<T>);
 
 impl<T> Turn<'_, T> {
     /// Puts the exchange back, for the next step.

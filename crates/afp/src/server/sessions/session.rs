@@ -10,8 +10,8 @@ use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller};
 
 use super::session_life::Life;
-use super::session_notices::Told;
-use super::session_replies::Known;
+use super::session_notices::NoticeState;
+use super::session_replies::RequestState;
 use crate::server::config::{Share, Version};
 use crate::server::connection::Connection;
 use crate::server::files::enumerate::Listings;
@@ -52,7 +52,7 @@ pub(in crate::server) struct Session {
     /// Its timeouts, and the reconnection of its client.
     pub(in crate::server) life: Life,
     /// The notifications to its client.
-    pub(in crate::server) told: Told,
+    pub(in crate::server) told: NoticeState,
     /// Its user has set a new password, and the accounts are about to be reloaded.
     pub(in crate::server) has_changed_password: AtomicBool,
     /// The key of a login by Kerberos, encrypted for the client.
@@ -75,7 +75,7 @@ impl Session {
             searches: Searches::default(),
             client: ClientId::unused(),
             life: Life::default(),
-            told: Told::default(),
+            told: NoticeState::default(),
             has_changed_password: AtomicBool::new(false),
             key: OnceLock::new(),
             connection: Mutex::default(),
@@ -154,7 +154,7 @@ impl Session {
     }
 
     /// The stored state of a request, which may have been sent before.
-    pub(in crate::server) fn replies_to(&self, id: u16, number: u8) -> Option<Known<'_>> {
+    pub(in crate::server) fn replies_to(&self, id: u16, number: u8) -> Option<RequestState<'_>> {
         if self.version.is_3() && !command::properties(number).repeatable {
             self.told.changes(Instant::now());
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use lock::{Mutex, rank};
 use vfs::state::Absence;
 
-use super::session_pulse::{Due, Pulse};
+use super::session_pulse::{Pulse, PulseAction};
 use super::session_replies::Replies;
 use super::session_token::Secret;
 
@@ -44,7 +44,7 @@ impl Life {
     }
 
     /// Advances the time; returns the next action.
-    pub(in crate::server) fn pass(&self, time: Duration, connected: bool) -> Due {
+    pub(in crate::server) fn pass(&self, time: Duration, connected: bool) -> PulseAction {
         self.pulse.lock().pass(time, self.heard.swap(false, Ordering::Relaxed), connected)
     }
 

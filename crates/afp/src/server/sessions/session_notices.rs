@@ -29,7 +29,7 @@ const SEEN: Filter = Filter { aspects: Aspects(Aspects::ALL.0 & !Aspects::ACCESS
 
 /// When a session was last notified of changes, and when it made one.
 #[derive(Default)]
-pub(in crate::server) struct Told(Mutex<News, rank::AfpNotices>);
+pub(in crate::server) struct NoticeState(Mutex<News, rank::AfpNotices>);
 
 #[derive(Default)]
 struct News {
@@ -43,7 +43,7 @@ struct News {
     message: Option<Arc<str>>,
 }
 
-impl Told {
+impl NoticeState {
     /// Notes that the client changes something.
     pub(in crate::server) fn changes(&self, now: Instant) {
         self.0.lock().changed = Some(now);
@@ -192,9 +192,9 @@ pub(in crate::server) fn volumes_opened(session: &Arc<Session>) {
 
 /// Volumes that are watched for sessions that have them open.
 #[derive(Default)]
-pub(in crate::server) struct Watched(Mutex<Vec<Weak<Volume>>, rank::AfpWatched>);
+pub(in crate::server) struct VolumeWatches(Mutex<Vec<Weak<Volume>>, rank::AfpWatched>);
 
-impl Watched {
+impl VolumeWatches {
     /// Begins a watch. Answers false if the volume is already watched.
     fn begin(&self, volume: &Arc<Volume>) -> bool {
         let mut watched = self.0.lock();

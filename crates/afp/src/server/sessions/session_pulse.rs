@@ -22,7 +22,7 @@ pub(in crate::server) const AWAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The next action for a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::server) enum Due {
+pub(in crate::server) enum PulseAction {
     Nothing,
     /// Send a tickle to the client.
     Tickle,
@@ -57,27 +57,27 @@ pub(in crate::server) struct Pulse {
 
 impl Pulse {
     /// Advances the time. `heard`: the client has sent something meanwhile.
-    pub(in crate::server) fn pass(&mut self, time: Duration, heard: bool, connected: bool) -> Due {
+    pub(in crate::server) fn pass(&mut self, time: Duration, heard: bool, connected: bool) -> PulseAction {
         self.silent = if heard { Duration::ZERO } else { self.silent + time };
         self.away = if connected { Duration::ZERO } else { self.away + time };
         if heard && self.sleep == Sleep::Light {
             self.sleep = Sleep::Awake;
         }
         if self.is_asleep() {
-            return if self.silent >= ASLEEP { Due::End } else { Due::Nothing };
+            return if self.silent >= ASLEEP { PulseAction::End } else { PulseAction::Nothing };
         }
         if !connected {
-            return if self.away >= AWAY { Due::End } else { Due::Nothing };
+            return if self.away >= AWAY { PulseAction::End } else { PulseAction::Nothing };
         }
         if self.silent >= SILENCE {
-            return Due::Close;
+            return PulseAction::Close;
         }
         self.untickled += time;
         if self.untickled < TICKLE_EVERY {
-            return Due::Nothing;
+            return PulseAction::Nothing;
         }
         self.untickled = Duration::ZERO;
-        Due::Tickle
+        PulseAction::Tickle
     }
 
     /// The client goes to sleep.
@@ -109,33 +109,41 @@ mod tests {
     const STEP: Duration = Duration::from_secs(10);
 
     /// The actions of this many steps, without empty ones.
-    fn due(pulse: &mut Pulse, steps: u32, heard: bool, connected: bool) -> Vec<(u32, Due)> {
+    fn due(pulse: &mut Pulse, steps: u32, heard: bool, connected: bool) -> Vec<(u32, PulseAction)> {
         let all = (1..=steps).map(|step| (step, pulse.pass(STEP, heard, connected)));
-        all.filter(|(_, due)| *due != Due::Nothing).collect()
+        all.filter(|(_, due)| *due != PulseAction::Nothing).collect()
     }
 
     #[test]
     fn a_client_is_tickled_every_thirty_seconds_and_given_up_after_two_minutes_of_silence() {
         let due = due(&mut Pulse::default(), 12, false, true);
-        assert_eq!(due, [(3, Due::Tickle), (6, Due::Tickle), (9, Due::Tickle), (12, Due::Close)]);
+        assert_eq!(
+            due,
+            [
+                (3, PulseAction::Tickle),
+                (6, PulseAction::Tickle),
+                (9, PulseAction::Tickle),
+                (12, PulseAction::Close)
+            ]
+        );
     }
 
     #[test]
     fn a_client_that_is_heard_is_kept_for_ever() {
         let due = due(&mut Pulse::default(), 3000, true, true);
-        assert!(due.len() == 1000 && due.iter().all(|(_, due)| *due == Due::Tickle));
+        assert!(due.len() == 1000 && due.iter().all(|(_, due)| *due == PulseAction::Tickle));
     }
 
     #[test]
     fn a_sleeper_is_told_nothing_and_ends_after_its_time() {
         let mut pulse = Pulse::default();
         pulse.fall_asleep(true);
-        assert_eq!(due(&mut pulse, 24 * 360, false, true), [(24 * 360, Due::End)]);
+        assert_eq!(due(&mut pulse, 24 * 360, false, true), [(24 * 360, PulseAction::End)]);
         let mut pulse = Pulse::default();
         pulse.fall_asleep(true);
         assert_eq!(
             due(&mut pulse, 24 * 360, false, false),
-            [(24 * 360, Due::End)],
+            [(24 * 360, PulseAction::End)],
             "its connection lost or not"
         );
     }
@@ -150,11 +158,11 @@ mod tests {
         pulse.pass(STEP, true, true);
         assert!(pulse.is_asleep());
         pulse.wake_up();
-        assert_eq!(due(&mut pulse, 3, false, true), [(3, Due::Tickle)]);
+        assert_eq!(due(&mut pulse, 3, false, true), [(3, PulseAction::Tickle)]);
     }
 
     #[test]
     fn a_lost_client_is_waited_for_a_day() {
-        assert_eq!(due(&mut Pulse::default(), 24 * 360, false, false), [(24 * 360, Due::End)]);
+        assert_eq!(due(&mut Pulse::default(), 24 * 360, false, false), [(24 * 360, PulseAction::End)]);
     }
 }

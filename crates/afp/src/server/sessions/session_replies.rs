@@ -31,12 +31,12 @@ pub(in crate::server) struct Replies {
     keeps: AtomicBool,
     /// There are replies of an earlier connection.
     came_back: AtomicBool,
-    kept: Mutex<Kept, rank::AfpReplies>,
+    kept: Mutex<CachedReplies, rank::AfpReplies>,
     finished: Notify,
 }
 
 #[derive(Default)]
-struct Kept {
+struct CachedReplies {
     /// Oldest first.
     entries: VecDeque<Entry>,
     bytes: usize,
@@ -55,7 +55,7 @@ struct Entry {
 }
 
 /// The stored state of a request.
-pub(in crate::server) enum Known<'a> {
+pub(in crate::server) enum RequestState<'a> {
     /// It is new: the caller executes it and reports its outcome.
     New(Turn<'a>),
     /// It has a reply.
@@ -79,7 +79,7 @@ impl Replies {
     }
 
     /// Begins a request. `None` if no state of it is needed.
-    pub(in crate::server) fn begin(&self, id: u16, number: u8) -> Option<Known<'_>> {
+    pub(in crate::server) fn begin(&self, id: u16, number: u8) -> Option<RequestState<'_>> {
         if !self.keeps.load(Ordering::Relaxed) {
             return None;
         }
@@ -96,18 +96,18 @@ impl Replies {
             let entry = &mut kept.entries[at];
             let is_repeated = came_back && entry.connection != connection;
             match &entry.answer {
-                None if is_repeated => return Some(Known::Underway),
+                None if is_repeated => return Some(RequestState::Underway),
                 Some((code, head)) if is_repeated => {
                     let reply = Reply { code: Some(*code), head: head.to_vec(), ..Reply::default() };
                     entry.connection = connection; // a new request on this connection
-                    return Some(Known::Answered(Ok(reply)));
+                    return Some(RequestState::Answered(Ok(reply)));
                 }
                 _ => kept.remove(at),
             }
         }
         kept.entries.push_back(Entry { id, command: number, connection, answer: None });
         kept.make_room();
-        Some(Known::New(Turn { replies: self, id, number, connection, is_done: false }))
+        Some(RequestState::New(Turn { replies: self, id, number, connection, is_done: false }))
     }
 
     /// Waits until a request has been executed.
@@ -129,7 +129,7 @@ impl Replies {
     }
 
     /// Forgets the replies of earlier connections, once the client repeats no more requests.
-    fn forget_old(&self, kept: &mut Kept) {
+    fn forget_old(&self, kept: &mut CachedReplies) {
         if !self.came_back.load(Ordering::Relaxed) {
             return;
         }
@@ -156,7 +156,7 @@ impl Entry {
     }
 }
 
-impl Kept {
+impl CachedReplies {
     fn remove(&mut self, at: usize) {
         if let Some(entry) = self.entries.remove(at) {
             self.bytes -= entry.bytes();
@@ -201,7 +201,7 @@ impl Turn<'_> {
         self.replies.finished.notify_waiters();
     }
 
-    fn place(&self, kept: &Kept) -> Option<usize> {
+    fn place(&self, kept: &CachedReplies) -> Option<usize> {
         let same = |entry: &Entry| {
             (entry.id, entry.command, entry.connection) == (self.id, self.number, self.connection)
         };
@@ -236,14 +236,16 @@ mod tests {
 
     fn done(replies: &Replies, id: u16, head: &[u8]) {
         match replies.begin(id, CREATE) {
-            Some(Known::New(turn)) => turn.finish(&Ok(Reply { head: head.into(), ..Reply::default() })),
+            Some(RequestState::New(turn)) => {
+                turn.finish(&Ok(Reply { head: head.into(), ..Reply::default() }))
+            }
             _ => panic!("request {id} is new"),
         }
     }
 
     fn answered(replies: &Replies, id: u16, number: u8) -> Option<Vec<u8>> {
         match replies.begin(id, number) {
-            Some(Known::Answered(Ok(reply))) => Some(reply.head),
+            Some(RequestState::Answered(Ok(reply))) => Some(reply.head),
             _ => None,
         }
     }
@@ -252,13 +254,15 @@ mod tests {
     fn what_was_answered_before_the_connection_was_lost_is_answered_the_same_and_not_done_again() {
         let replies = replies();
         done(&replies, 7, b"seven");
-        if let Some(Known::New(turn)) = replies.begin(8, CREATE) {
+        if let Some(RequestState::New(turn)) = replies.begin(8, CREATE) {
             turn.finish(&Err(ResultCode::OBJECT_EXISTS));
         }
         replies.came_back();
         assert_eq!(answered(&replies, 7, CREATE), Some(b"seven".to_vec()));
         assert_eq!(answered(&replies, 7, command::CREATE_FILE), None, "another command");
-        let Some(Known::Answered(Ok(reply))) = replies.begin(8, CREATE) else { panic!("it failed before") };
+        let Some(RequestState::Answered(Ok(reply))) = replies.begin(8, CREATE) else {
+            panic!("it failed before")
+        };
         assert_eq!(reply.code, Some(ResultCode::OBJECT_EXISTS));
     }
 
@@ -307,9 +311,9 @@ mod tests {
     #[tokio::test]
     async fn what_is_still_being_done_is_waited_for() {
         let replies = replies();
-        let Some(Known::New(turn)) = replies.begin(7, CREATE) else { panic!("it is new") };
+        let Some(RequestState::New(turn)) = replies.begin(7, CREATE) else { panic!("it is new") };
         replies.came_back();
-        assert!(matches!(replies.begin(7, CREATE), Some(Known::Underway)));
+        assert!(matches!(replies.begin(7, CREATE), Some(RequestState::Underway)));
         let finish = async { turn.finish(&Ok(Reply { head: b"done".to_vec(), ..Reply::default() })) };
         tokio::join!(replies.finished(7, CREATE), finish);
         assert_eq!(answered(&replies, 7, CREATE), Some(b"done".to_vec()));
@@ -321,6 +325,6 @@ mod tests {
         let replies = replies();
         drop(replies.begin(7, CREATE));
         replies.came_back();
-        assert!(matches!(replies.begin(7, CREATE), Some(Known::New(_))));
+        assert!(matches!(replies.begin(7, CREATE), Some(RequestState::New(_))));
     }
 }

@@ -14,7 +14,7 @@ use super::open_volume::OpenVolume;
 use super::target::{Target, is_folder};
 use crate::catalogue::desktop::{Application, Icon, IconKey};
 use crate::server::Version;
-use crate::server::files::params::{Wanted, put_target};
+use crate::server::files::params::{RequestedParameters, put_target};
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
 use crate::wire::desktop::{
@@ -144,7 +144,7 @@ fn get_application(request: &Request) -> Outcome {
         all.iter().take(MAX_LOOKED_AT).filter_map(|one| Some((one.tag, at(request, &volume, one)?)));
     let index = usize::from(asked.index).saturating_sub(1);
     let (tag, target) = there.nth(index).ok_or(ResultCode::ITEM_NOT_FOUND)?;
-    let wanted = Wanted { file: asked.bitmap, dir: DirBitmap::empty() }.check(Version::V2_3)?;
+    let wanted = RequestedParameters { file: asked.bitmap, dir: DirBitmap::empty() }.check(Version::V2_3)?;
     let mut w = Writer::new();
     Appl { bitmap: asked.bitmap, tag }.encode(&mut w);
     put_target(&volume, request.caller(), request.version(), &target, wanted, &mut w)?;

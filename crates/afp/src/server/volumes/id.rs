@@ -13,7 +13,7 @@ use super::open_volume::OpenVolume;
 use super::target::Target;
 use crate::catalogue::CatalogId;
 use crate::server::config::Version;
-use crate::server::files::params::{Wanted, put_target};
+use crate::server::files::params::{RequestedParameters, put_target};
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
 use crate::wire::bitmap::DirBitmap;
@@ -52,7 +52,7 @@ fn create(request: &Request) -> Outcome {
 fn resolve(request: &Request) -> Outcome {
     let ResolveId { volume, id, bitmap } = ResolveId::decode(&mut request.reader())?;
     let volume = request.volume(volume)?;
-    let wanted = Wanted { file: bitmap, dir: DirBitmap::empty() }.check(request.version())?;
+    let wanted = RequestedParameters { file: bitmap, dir: DirBitmap::empty() }.check(request.version())?;
     let target = reach(request, &volume, CatalogId(id)).map_err(|error| match error {
         ResultCode::OBJECT_NOT_FOUND => ResultCode::ID_NOT_FOUND,
         // The result before Mac OS X, and the one since.

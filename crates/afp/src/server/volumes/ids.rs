@@ -13,9 +13,9 @@ mod tests;
 
 /// The time of the clients' last change in a share, as reported to clients.
 #[derive(Default)]
-pub(in crate::server) struct Changed(Mutex<Time, rank::AfpIdsChanged>);
+pub(in crate::server) struct LastChangeTime(Mutex<Time, rank::AfpIdsChanged>);
 
-impl Changed {
+impl LastChangeTime {
     pub(in crate::server) fn last(&self) -> Time {
         *self.0.lock()
     }

@@ -20,7 +20,7 @@ use self::criteria::Criteria;
 use super::open_volume::OpenVolume;
 use crate::server::config::Version;
 use crate::server::files::entries::Folder;
-use crate::server::files::params::Wanted;
+use crate::server::files::params::RequestedParameters;
 use crate::server::limits::{MAX_FOLDERS_TO_SEARCH, MAX_SEARCHES};
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
@@ -104,7 +104,7 @@ impl Searches {
 /// The rest of a search.
 struct Walk {
     /// The next folder is the last one.
-    folders: Vec<Pending>,
+    folders: Vec<PendingFolder>,
     /// At this number, a folder is walked to its end before its next sibling, which needs two rows
     /// for each folder above.
     most: usize,
@@ -112,7 +112,7 @@ struct Walk {
 
 /// A folder, from after a cookie on.
 #[derive(Clone, Copy)]
-struct Pending {
+struct PendingFolder {
     key: HostKey,
     cookie: u64,
     /// Its entries are still to be examined.
@@ -121,7 +121,7 @@ struct Pending {
     folders: bool,
 }
 
-impl Pending {
+impl PendingFolder {
     fn new(key: HostKey) -> Self {
         Self { key, cookie: 0, entries: true, folders: true }
     }
@@ -129,18 +129,18 @@ impl Pending {
 
 impl Walk {
     fn of(root: HostKey) -> Self {
-        Self { folders: vec![Pending::new(root)], most: MAX_FOLDERS_TO_SEARCH }
+        Self { folders: vec![PendingFolder::new(root)], most: MAX_FOLDERS_TO_SEARCH }
     }
 
     /// Queues a folder as the next one to walk. False: there is no room for more, and its siblings
     /// are walked after it.
-    fn descend(&mut self, folder: &Folder<'_>, page: &Page, entry: &Entry, above: Pending) -> bool {
+    fn descend(&mut self, folder: &Folder<'_>, page: &Page, entry: &Entry, above: PendingFolder) -> bool {
         let Ok(details) = page.details(folder.caller, entry) else { return true };
         let has_room = self.folders.len() < self.most;
         if !has_room {
-            self.folders.push(Pending { cookie: entry.cookie, entries: false, ..above });
+            self.folders.push(PendingFolder { cookie: entry.cookie, entries: false, ..above });
         }
-        self.folders.push(Pending::new(details.key));
+        self.folders.push(PendingFolder::new(details.key));
         has_room
     }
 }
@@ -164,7 +164,7 @@ fn search(request: &Request, form: Form) -> Outcome {
     if files.is_empty() && folders.is_empty() || !asked.bitmap.is_known(asked.files, asked.folders) {
         return Err(ResultCode::BITMAP_ERROR);
     }
-    let wanted = Wanted { file: files, dir: folders }.check(request.version())?;
+    let wanted = RequestedParameters { file: files, dir: folders }.check(request.version())?;
     let criteria = Criteria::new(&asked)?;
     if asked.matches == 0 {
         return Err(ResultCode::PARAM_ERROR);
@@ -188,7 +188,7 @@ struct Look<'a> {
     request: &'a Request,
     volume: &'a OpenVolume,
     form: Form,
-    wanted: Wanted,
+    wanted: RequestedParameters,
     most: u32,
     until: Instant,
     looked: u32,
@@ -197,7 +197,13 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    fn new(request: &'a Request, volume: &'a OpenVolume, form: Form, wanted: Wanted, most: u32) -> Self {
+    fn new(
+        request: &'a Request,
+        volume: &'a OpenVolume,
+        form: Form,
+        wanted: RequestedParameters,
+        most: u32,
+    ) -> Self {
         let w = Writer::onto(vec![0; search::Reply::HEAD]);
         let until = Instant::now() + LONGEST;
         Self { request, volume, form, wanted, most, until, looked: 0, count: 0, w }
@@ -230,7 +236,7 @@ impl<'a> Look<'a> {
     fn folder(
         &mut self,
         folder: &Folder<'_>,
-        mut pending: Pending,
+        mut pending: PendingFolder,
         walk: &mut Walk,
         criteria: &Criteria<'_>,
     ) -> Result<bool, ResultCode> {
@@ -293,7 +299,7 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
-    fn into_reply(self, position: [u8; 16], wanted: Wanted) -> Reply {
+    fn into_reply(self, position: [u8; 16], wanted: RequestedParameters) -> Reply {
         let mut w = Writer::new();
         let (files, folders) = (wanted.file, wanted.dir);
         let entries = &self.w.as_bytes()[search::Reply::HEAD..];

@@ -20,7 +20,7 @@ pub(in crate::server) struct Target {
 }
 
 /// A point on the path.
-enum At {
+enum PathPoint {
     /// Above the volume's root folder, which is the only entry there.
     Above,
     Folder(Found),
@@ -38,38 +38,38 @@ impl OpenVolume {
             return Err(ResultCode::PARAM_ERROR);
         }
         let mut at = match CatalogId(folder) {
-            CatalogId::PARENT_OF_ROOT => At::Above,
+            CatalogId::PARENT_OF_ROOT => PathPoint::Above,
             CatalogId(id) => {
                 let folder = self.folder(id)?;
                 self.may_reach(caller, &folder)?;
-                At::Folder(folder)
+                PathPoint::Folder(folder)
             }
         };
         let mut steps = path.steps().peekable();
         while let Some(step) = steps.next() {
             at = match (at, step) {
-                (At::Folder(folder), Step::Up) if self.is_root(&folder) => At::Above,
-                (At::Folder(folder), Step::Up) => At::Folder(self.tree().parent(&folder)?),
-                (At::Above, Step::Down(name)) if self.is_named(path.kind, name) => {
-                    At::Folder(self.tree().root()?)
+                (PathPoint::Folder(folder), Step::Up) if self.is_root(&folder) => PathPoint::Above,
+                (PathPoint::Folder(folder), Step::Up) => PathPoint::Folder(self.tree().parent(&folder)?),
+                (PathPoint::Above, Step::Down(name)) if self.is_named(path.kind, name) => {
+                    PathPoint::Folder(self.tree().root()?)
                 }
-                (At::Above, Step::Up | Step::Down(_)) => return Err(ResultCode::OBJECT_NOT_FOUND),
-                (At::Folder(folder), Step::Down(name)) => {
+                (PathPoint::Above, Step::Up | Step::Down(_)) => return Err(ResultCode::OBJECT_NOT_FOUND),
+                (PathPoint::Folder(folder), Step::Down(name)) => {
                     let entry = self.entry(caller, &folder, path.kind, name)?;
                     if steps.peek().is_none() {
                         let place = Place { folder, name: entry.name };
                         return Ok(Target { found: entry.found, place: OnceLock::from(Some(place)) });
                     }
                     match entry.found.filter(|found| found.attributes.kind == Kind::Folder) {
-                        Some(found) => At::Folder(found),
+                        Some(found) => PathPoint::Folder(found),
                         None => return Err(ResultCode::OBJECT_NOT_FOUND),
                     }
                 }
             };
         }
         match at {
-            At::Above => Err(ResultCode::OBJECT_NOT_FOUND),
-            At::Folder(found) => Ok(Target { found: Some(found), place: OnceLock::new() }),
+            PathPoint::Above => Err(ResultCode::OBJECT_NOT_FOUND),
+            PathPoint::Folder(found) => Ok(Target { found: Some(found), place: OnceLock::new() }),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ::afp::client::ROOT;
 use ::afp::wire::acl::{Ace, Acl, Bitmap, Get, Reply, Security, Set, Uuid};
 use ::afp::wire::identity::{Account, MapId, MappedId};
-use ::afp::wire::uuid::Named;
+use ::afp::wire::uuid::UuidIdentity;
 use ::afp::wire::{Path, command};
 use vfs::acl::{Entries, Entry, EntryKind, Inherit, Rights, Who, before_mode};
 use wire::Reader;
@@ -106,7 +106,7 @@ impl Afp {
 
     /// The account of an entry. The server knows who in its directory has a UUID.
     fn account(&mut self, ace: &Ace) -> Result<Who> {
-        if let Some(named) = Named::of(&ace.who) {
+        if let Some(named) = UuidIdentity::of(&ace.who) {
             return Ok(who_of(named));
         }
         let request = MapId { subfunction: MapId::USER_UUID_TO_UTF8, account: Account::Uuid(ace.who) };
@@ -167,21 +167,21 @@ fn meaning(ace: &Ace) -> Option<(EntryKind, Inherit, Rights)> {
 /// An entry for a local user.
 fn entry_of(ace: &Ace) -> Option<Entry> {
     let (kind, inherit, rights) = meaning(ace)?;
-    match Named::of(&ace.who)? {
-        Named::User(uid) => Some(Entry { kind, inherit, rights, who: Who::User(uid) }),
+    match UuidIdentity::of(&ace.who)? {
+        UuidIdentity::User(uid) => Some(Entry { kind, inherit, rights, who: Who::User(uid) }),
         _ => None,
     }
 }
 
-fn who_of(named: Named) -> Who {
+fn who_of(named: UuidIdentity) -> Who {
     match named {
-        Named::User(uid) => Who::User(uid),
-        Named::Group(gid) => Who::Group(gid),
-        Named::Everyone => Who::Everyone,
-        Named::Owner => Who::Owner,
-        Named::OwningGroup => Who::OwningGroup,
-        Named::SignedIn => Who::SignedIn,
-        Named::OwnerRights => Who::OwnerRights,
+        UuidIdentity::User(uid) => Who::User(uid),
+        UuidIdentity::Group(gid) => Who::Group(gid),
+        UuidIdentity::Everyone => Who::Everyone,
+        UuidIdentity::Owner => Who::Owner,
+        UuidIdentity::OwningGroup => Who::OwningGroup,
+        UuidIdentity::SignedIn => Who::SignedIn,
+        UuidIdentity::OwnerRights => Who::OwnerRights,
     }
 }
 
@@ -210,13 +210,13 @@ fn whole_ace(entry: &Entry) -> Result<Ace> {
 
 fn uuid_of(who: &Who) -> Result<Uuid> {
     let named = match who {
-        Who::User(uid) => Named::User(*uid),
-        Who::Group(gid) => Named::Group(*gid),
-        Who::Everyone => Named::Everyone,
-        Who::Owner => Named::Owner,
-        Who::OwningGroup => Named::OwningGroup,
-        Who::SignedIn => Named::SignedIn,
-        Who::OwnerRights => Named::OwnerRights,
+        Who::User(uid) => UuidIdentity::User(*uid),
+        Who::Group(gid) => UuidIdentity::Group(*gid),
+        Who::Everyone => UuidIdentity::Everyone,
+        Who::Owner => UuidIdentity::Owner,
+        Who::OwningGroup => UuidIdentity::OwningGroup,
+        Who::SignedIn => UuidIdentity::SignedIn,
+        Who::OwnerRights => UuidIdentity::OwnerRights,
         Who::Foreign(sid) => {
             let uuid = sid.strip_prefix(&STRANGER).and_then(|uuid| uuid.try_into().ok());
             let text = || vfs::acl::samba::text_of_sid(sid);
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(uuid_of(&stranger).unwrap(), uuid);
         for who in [Who::User(7), Who::Group(7), Who::Owner, Who::OwningGroup, Who::Everyone, Who::SignedIn] {
             let uuid = uuid_of(&who).unwrap();
-            assert_eq!(who_of(Named::of(&uuid).unwrap()), who);
+            assert_eq!(who_of(UuidIdentity::of(&uuid).unwrap()), who);
         }
         let sid = vfs::acl::samba::sid_of_text("S-1-5-21-1-2-3-1001").unwrap();
         assert!(uuid_of(&Who::Foreign(sid.into())).unwrap_err().to_string().contains("S-1-5-21-1-2-3-1001"));

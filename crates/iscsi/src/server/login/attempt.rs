@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::declared::{ALIAS, Declared, FIRST, OF_TARGETS};
+use super::declared::{ALIAS, FIRST, LoginDeclaration, OF_TARGETS};
 use super::gate::{Gate, Initiator, NoTarget, Peer};
 use super::negotiate::{self, Key, Place};
 use super::parameters::{OUR_MAX_DATA, Parameters};
@@ -34,7 +34,7 @@ pub(crate) struct Attempt {
     /// The keys that the initiator has sent; it must not send a key again.
     said: HashSet<String>,
     keys: usize,
-    wanted: Option<Wanted>,
+    wanted: Option<RequestedLogin>,
     security: Security,
     claim: Claim,
     /// The server has declared its own keys of the operational stage.
@@ -45,8 +45,8 @@ pub(crate) struct Attempt {
 }
 
 /// The declarations of the first text.
-struct Wanted {
-    declared: Declared,
+struct RequestedLogin {
+    declared: LoginDeclaration,
     target: Option<Arc<Target>>,
     /// The login needs no authentication.
     guests: bool,
@@ -68,12 +68,12 @@ pub(crate) enum Step {
     Refused(LoginResponse),
     /// The login is complete. The caller adds the session's number to the response, or turns it
     /// into a refusal.
-    Done(LoginResponse, Vec<u8>, Box<LoggedIn>),
+    Done(LoginResponse, Vec<u8>, Box<LoginResult>),
 }
 
 /// The result of a login: initiator, target and negotiated parameters.
 #[derive(Debug)]
-pub(crate) struct LoggedIn {
+pub(crate) struct LoginResult {
     /// InitiatorName and ISID.
     pub(crate) initiator: InitiatorPort,
     /// InitiatorAlias.
@@ -207,7 +207,7 @@ impl Attempt {
 
     /// Reads the declarations of the first request: RFC 7143 6.3.1.
     fn begin(&mut self, said: &[Pair<'_>], w: &mut Writer) -> Result<(), LoginStatus> {
-        let declared = Declared::of(said)?;
+        let declared = LoginDeclaration::of(said)?;
         let target = self.target(&declared, None)?;
         if declared.names_target {
             let group = self.gate.portal_group(self.peer.local.ip());
@@ -218,12 +218,16 @@ impl Attempt {
             keys::encode("TargetAlias", alias, w);
         }
         let guests = self.gate.guests(target.as_deref());
-        self.wanted = Some(Wanted { declared, target, guests });
+        self.wanted = Some(RequestedLogin { declared, target, guests });
         Ok(())
     }
 
     /// Finds the target, with the identity that is known so far.
-    fn target(&self, declared: &Declared, account: Option<&str>) -> Result<Option<Arc<Target>>, LoginStatus> {
+    fn target(
+        &self,
+        declared: &LoginDeclaration,
+        account: Option<&str>,
+    ) -> Result<Option<Arc<Target>>, LoginStatus> {
         let Some(name) = &declared.target else { return Ok(None) };
         let who = Initiator { name: &declared.initiator, account, host: self.peer.address.ip() };
         match self.gate.target(name, &who) {
@@ -327,10 +331,10 @@ impl Attempt {
         }
     }
 
-    fn logged_in(&mut self, request: &LoginRequest) -> Option<LoggedIn> {
+    fn logged_in(&mut self, request: &LoginRequest) -> Option<LoginResult> {
         negotiate::finish(&mut self.parameters);
-        let Wanted { declared, target, .. } = self.wanted.take()?;
-        Some(LoggedIn {
+        let RequestedLogin { declared, target, .. } = self.wanted.take()?;
+        Some(LoginResult {
             initiator: InitiatorPort { name: declared.initiator.into(), isid: request.isid },
             alias: declared.alias,
             tsih_asked: request.tsih,

@@ -5,7 +5,7 @@ use crate::wire::keys::{MAX_SIMPLE, Pair};
 use crate::wire::pdu::LoginStatus;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Declared {
+pub(super) struct LoginDeclaration {
     /// InitiatorName, in lower case.
     pub(super) initiator: String,
     /// InitiatorAlias.
@@ -23,7 +23,7 @@ pub(super) const ALIAS: &str = "InitiatorAlias";
 /// Keys that only targets declare.
 pub(super) const OF_TARGETS: [&str; 3] = ["TargetAddress", "TargetAlias", "TargetPortalGroupTag"];
 
-impl Declared {
+impl LoginDeclaration {
     /// Reads all pairs of the first request.
     pub(super) fn of(said: &[Pair<'_>]) -> Result<Self, LoginStatus> {
         let find = |key: &str| said.iter().find(|pair| pair.key == key).map(|pair| pair.value);

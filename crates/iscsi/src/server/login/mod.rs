@@ -20,7 +20,7 @@ mod security;
 mod tests;
 mod text;
 
-pub(crate) use attempt::{Attempt, LoggedIn, SessionKind, Step};
+pub(crate) use attempt::{Attempt, LoginResult, SessionKind, Step};
 pub(crate) use discovery::address;
 pub(crate) use gate::{Gate, Initiator, NoTarget, OwnSecret, Peer};
 pub use name::iscsi_name;

@@ -31,13 +31,13 @@ pub(super) enum Security {
 
 /// What the server answers.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct SecurityAnswer {
     pub(super) pairs: Vec<(&'static str, String)>,
     /// The delay of the answer: the initiator's address has made failed attempts.
     pub(super) after: Duration,
 }
 
-impl Told {
+impl SecurityAnswer {
     fn of<const N: usize>(pairs: [(&'static str, String); N]) -> Self {
         Self { pairs: pairs.into(), after: Duration::ZERO }
     }
@@ -64,7 +64,7 @@ pub(super) struct Judge<'a> {
 }
 
 /// A refusal, and the delay of the response.
-pub(super) type Outcome = Result<Told, (LoginStatus, Duration)>;
+pub(super) type Outcome = Result<SecurityAnswer, (LoginStatus, Duration)>;
 
 /// Too many logins wait. Initiators retry after this status, but give up after a failed
 /// authentication.
@@ -107,7 +107,9 @@ impl Security {
                 };
                 answered(&challenge, Answer { name, response, back }, judge, claim)?
             }
-            (state @ (Self::Open | Self::Settled(_)), None) if said.is_empty() => (state, Told::default()),
+            (state @ (Self::Open | Self::Settled(_)), None) if said.is_empty() => {
+                (state, SecurityAnswer::default())
+            }
             _ => return Err(REFUSED), // out of order
         };
         *self = next;
@@ -116,22 +118,25 @@ impl Security {
 }
 
 /// AuthMethod: the first acceptable method.
-fn choose(methods: &str, judge: &Judge<'_>) -> Result<(Security, Told), (LoginStatus, Duration)> {
+fn choose(methods: &str, judge: &Judge<'_>) -> Result<(Security, SecurityAnswer), (LoginStatus, Duration)> {
     let next = keys::list(methods).find_map(|method| match method {
         "CHAP" => Some(("CHAP", Security::Chosen)),
         keys::NONE if judge.guests => Some((keys::NONE, Security::Settled(None))),
         _ => None,
     });
     let (method, next) = next.ok_or(REFUSED)?;
-    Ok((next, Told::of([("AuthMethod", method.into())])))
+    Ok((next, SecurityAnswer::of([("AuthMethod", method.into())])))
 }
 
 /// CHAP_A.
-fn challenge(algorithms: &str, judge: &Judge<'_>) -> Result<(Security, Told), (LoginStatus, Duration)> {
+fn challenge(
+    algorithms: &str,
+    judge: &Judge<'_>,
+) -> Result<(Security, SecurityAnswer), (LoginStatus, Duration)> {
     let algorithm = Algorithm::of(algorithms).ok_or(REFUSED)?;
     let challenge = Challenge::new(algorithm, &|bytes| judge.gate.random(bytes))
         .ok_or((LoginStatus::OUT_OF_RESOURCES, Duration::ZERO))?;
-    let told = Told::of([
+    let told = SecurityAnswer::of([
         ("CHAP_A", algorithm.number().into()),
         ("CHAP_I", challenge.id.to_string()),
         ("CHAP_C", keys::hexadecimal_of(&challenge.bytes)),
@@ -152,7 +157,7 @@ fn answered(
     answer: Answer<'_>,
     judge: &Judge<'_>,
     claim: &mut Claim,
-) -> Result<(Security, Told), (LoginStatus, Duration)> {
+) -> Result<(Security, SecurityAnswer), (LoginStatus, Duration)> {
     (claim.user, claim.method) = (answer.name.to_owned(), "CHAP");
     let (guard, place) = (judge.gate.login_guard(), judge.peer.address.ip());
     let Some(attempt) = guard.limiter.admit(place, answer.name, judge.now) else {
@@ -175,7 +180,7 @@ fn answered(
         None => Vec::new(),
     };
     guard.limiter.succeeded(&attempt, judge.now);
-    Ok((Security::Settled(Some(Box::new(account.clone()))), Told { pairs, after }))
+    Ok((Security::Settled(Some(Box::new(account.clone()))), SecurityAnswer { pairs, after }))
 }
 
 fn reason(name: &str, judge: &Judge<'_>) -> &'static str {

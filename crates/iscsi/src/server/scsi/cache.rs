@@ -1,21 +1,23 @@
 //! SYNCHRONIZE CACHE, SBC-3 5.26 and 5.27.
 
-use super::{Command, Conflict, Good, Outcome, Supported, usage};
+use super::{Command, CommandDefinition, Conflict, Good, Outcome, usage};
 use crate::wire::Reader;
 use crate::wire::scsi::Cache;
 
 /// SYNCHRONIZE CACHE (10), SBC-3 5.26.
-pub(super) static SYNCHRONIZE_CACHE_10: Supported = supported(0x35, const { &usage::ten(0x35, 0x02) });
+pub(super) static SYNCHRONIZE_CACHE_10: CommandDefinition =
+    supported(0x35, const { &usage::ten(0x35, 0x02) });
 /// SYNCHRONIZE CACHE (16), SBC-3 5.27.
-pub(super) static SYNCHRONIZE_CACHE_16: Supported = supported(0x91, const { &usage::sixteen(0x91, 0x02) });
+pub(super) static SYNCHRONIZE_CACHE_16: CommandDefinition =
+    supported(0x91, const { &usage::sixteen(0x91, 0x02) });
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
-    Supported {
+const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition {
         opcode,
         action: None,
         usage,
         conflict: Conflict::Writes,
-        needs: Supported::nothing,
+        needs: CommandDefinition::nothing,
         run: |command| Box::pin(synchronize(command)),
     }
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use vfs::Payload;
 
 use super::{LogicalUnit, Nexus};
-use crate::server::target::{Seen, Target};
+use crate::server::target::{Target, VisibleUnit};
 use crate::wire::Malformed;
 use crate::wire::scsi::{Asc, Sense, Status};
 
@@ -18,7 +18,7 @@ pub(crate) struct Command {
     /// The target that received it.
     pub(crate) target: Arc<Target>,
     /// The units that the initiator sees there.
-    pub(crate) seen: Arc<[Seen]>,
+    pub(crate) seen: Arc<[VisibleUnit]>,
     /// The unit that it addresses. `None`: there is no unit with that number.
     pub(crate) unit: Option<Arc<LogicalUnit>>,
     /// The sender.
@@ -139,7 +139,7 @@ impl From<Malformed> for Refusal {
 pub(crate) type Outcome = Result<Good, Refusal>;
 
 /// A running command.
-pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+pub(crate) type ScsiFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
 /// How other initiators' reservations affect a command, SPC-4 table 65 and SBC-3 table 13; for
 /// RESERVE, SPC-2 table 9.
@@ -171,7 +171,7 @@ impl Conflict {
 }
 
 /// A supported command: the only place with its properties.
-pub(crate) struct Supported {
+pub(crate) struct CommandDefinition {
     /// The operation code (first byte).
     pub(crate) opcode: u8,
     /// The service action, if the operation code has several: bits 0 to 4 of byte 1, or bytes 8 and
@@ -186,11 +186,11 @@ pub(crate) struct Supported {
     /// transferred.
     pub(crate) needs: fn(&Command) -> Result<Needs, Refusal>,
     /// Executes it.
-    pub(crate) run: for<'a> fn(&'a Command) -> Running<'a>,
+    pub(crate) run: for<'a> fn(&'a Command) -> ScsiFuture<'a>,
 }
 
-impl Supported {
-    /// [`Supported::needs`] of commands that bring no data.
+impl CommandDefinition {
+    /// [`CommandDefinition::needs`] of commands that bring no data.
     pub(crate) fn nothing(_: &Command) -> Result<Needs, Refusal> {
         Ok(Needs::Nothing)
     }

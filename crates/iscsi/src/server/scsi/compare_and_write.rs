@@ -1,12 +1,12 @@
 //! COMPARE AND WRITE, SBC-3 5.2: atomic with respect to all other writes.
 
 use super::medium::unprotected;
-use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal};
 use crate::wire::Reader;
 use crate::wire::scsi::CompareAndWrite;
 
 /// COMPARE AND WRITE, SBC-3 5.2.
-pub(super) static COMPARE_AND_WRITE: Supported = Supported {
+pub(super) static COMPARE_AND_WRITE: CommandDefinition = CommandDefinition {
     opcode: 0x89,
     action: None,
     usage: &[0x89, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0xff, 0, 0],

@@ -27,11 +27,11 @@ struct Entry {
     hold: bool,
     counts: Arc<Counts>,
     /// The result, after the end.
-    done: Option<Done>,
+    done: Option<CopyOutcome>,
 }
 
 /// The result that is kept until the initiator asks for it.
-struct Done {
+struct CopyOutcome {
     status: Option<CopyStatus>,
     failure: Option<Sense>,
 }
@@ -44,7 +44,7 @@ pub(super) struct Counts {
 }
 
 /// A running copy. If it is dropped, no trace of it remains.
-pub(super) struct Copying<'a> {
+pub(super) struct RunningCopy<'a> {
     copies: &'a Copies,
     pub(super) counts: Arc<Counts>,
 }
@@ -56,7 +56,7 @@ impl Copies {
         initiator: &InitiatorPort,
         identifier: u8,
         usage: ListIdUsage,
-    ) -> Result<Copying<'_>, Refusal> {
+    ) -> Result<RunningCopy<'_>, Refusal> {
         let mut copies = self.0.lock();
         let identifier = (usage != ListIdUsage::NONE).then_some(identifier);
         let is_same = |entry: &Entry| entry.identifier == identifier && entry.initiator == *initiator;
@@ -77,7 +77,7 @@ impl Copies {
             counts: counts.clone(),
             done: None,
         });
-        Ok(Copying { copies: self, counts })
+        Ok(RunningCopy { copies: self, counts })
     }
 
     /// The progress of a copy. The result of a finished one is reported once.
@@ -113,7 +113,7 @@ impl Copies {
     }
 }
 
-impl Copying<'_> {
+impl RunningCopy<'_> {
     /// The copy has ended.
     pub(super) fn end(self, failure: Option<Sense>) {
         let mut copies = self.copies.0.lock();
@@ -121,7 +121,7 @@ impl Copying<'_> {
             if failure.is_some() { CopyStatus::COMPLETED_WITH_ERRORS } else { CopyStatus::COMPLETED };
         let mine = copies.iter_mut().find(|entry| Arc::ptr_eq(&entry.counts, &self.counts) && entry.hold);
         if let Some(entry) = mine {
-            entry.done = Some(Done { status: Some(status), failure });
+            entry.done = Some(CopyOutcome { status: Some(status), failure });
         }
         let over = copies.iter().filter(|entry| entry.done.is_some()).count();
         if over > KEPT
@@ -132,7 +132,7 @@ impl Copying<'_> {
     }
 }
 
-impl Drop for Copying<'_> {
+impl Drop for RunningCopy<'_> {
     fn drop(&mut self) {
         let mut copies = self.copies.0.lock();
         copies.retain(|entry| entry.done.is_some() || !Arc::ptr_eq(&entry.counts, &self.counts));
@@ -150,6 +150,6 @@ fn find<'a>(
 /// Forgets finished copies whose result was reported. A successful copy is completely reported by
 /// its status.
 fn forget_told(copies: &mut VecDeque<Entry>) {
-    let is_told = |done: &Done| done.status.is_none() && done.failure.is_none();
+    let is_told = |done: &CopyOutcome| done.status.is_none() && done.failure.is_none();
     copies.retain(|entry| !entry.done.as_ref().is_some_and(is_told));
 }

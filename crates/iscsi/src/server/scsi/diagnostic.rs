@@ -1,16 +1,16 @@
 //! SEND DIAGNOSTIC, SPC-4 6.42.
 
-use super::{Command, Conflict, Good, Outcome, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::Reader;
 use crate::wire::scsi::{SendDiagnostic, Sense};
 
 /// SEND DIAGNOSTIC.
-pub(crate) static SEND_DIAGNOSTIC: Supported = Supported {
+pub(crate) static SEND_DIAGNOSTIC: CommandDefinition = CommandDefinition {
     opcode: 0x1d,
     action: None,
     usage: &[0x1d, 0xe4, 0x00, 0xff, 0xff, 0x04],
     conflict: Conflict::Writes,
-    needs: Supported::nothing,
+    needs: CommandDefinition::nothing,
     run: |command| Box::pin(std::future::ready(send_diagnostic(command))),
 };
 

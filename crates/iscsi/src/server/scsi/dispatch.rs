@@ -1,6 +1,6 @@
 //! The checks before every command, and the work after it.
 
-use super::{Command, Conflict, Needs, Outcome, Refusal, Supported, table};
+use super::{Command, CommandDefinition, Conflict, Needs, Outcome, Refusal, table};
 use crate::wire::scsi::{Asc, Key, Sense};
 
 /// NACA in the last byte of a command, SAM-5 5.2.
@@ -9,7 +9,7 @@ const EXTENDED_COPY: u8 = 0x83;
 
 /// Reports pending unit attentions and reservation conflicts before it evaluates the command
 /// itself; then returns the data that the command needs.
-pub(crate) fn needs(command: &Command) -> Result<(&'static Supported, Needs), Refusal> {
+pub(crate) fn needs(command: &Command) -> Result<(&'static CommandDefinition, Needs), Refusal> {
     let found = table::find(&command.cdb);
     if !is_for_anything(command.cdb.first().copied()) {
         tell(command)?;
@@ -38,7 +38,7 @@ fn tell(command: &Command) -> Result<(), Refusal> {
 }
 
 /// NORMACA is 0 in the INQUIRY data: commands cannot ask for an auto contingent allegiance (SAM-5 5.2).
-fn refuse_naca(cdb: &[u8], supported: &Supported) -> Result<(), Refusal> {
+fn refuse_naca(cdb: &[u8], supported: &CommandDefinition) -> Result<(), Refusal> {
     let at = if supported.opcode == 0x7f { 1 } else { supported.usage.len() - 1 };
     match cdb.get(at) {
         Some(control) if control & NACA != 0 => Err(Sense::in_cdb(at as u16).into()),
@@ -48,7 +48,7 @@ fn refuse_naca(cdb: &[u8], supported: &Supported) -> Result<(), Refusal> {
 
 /// Executes the command once its data are there. If there is no write cache, it then flushes the
 /// written data to the disk. EXTENDED COPY writes to other units and flushes them itself.
-pub(crate) async fn run(supported: &Supported, command: &Command) -> Outcome {
+pub(crate) async fn run(supported: &CommandDefinition, command: &Command) -> Outcome {
     let good = (supported.run)(command).await?;
     if supported.conflict == Conflict::Writes
         && supported.opcode != EXTENDED_COPY
@@ -78,7 +78,7 @@ fn is_for_anything(opcode: Option<u8>) -> bool {
 /// What a unit in the standby state answers: what identifies and describes it, PERSISTENT RESERVE IN,
 /// and PERSISTENT RESERVE OUT (`relayed.rs`). SPC-4 5.16.2.4 also wants MODE SELECT, LOG SENSE and SEND
 /// DIAGNOSTIC, whose effects are at the server that serves the unit.
-fn is_for_standby(supported: &Supported) -> bool {
+fn is_for_standby(supported: &CommandDefinition) -> bool {
     let is_capacity = supported.opcode == 0x9e && supported.action == Some(0x10);
     is_capacity || matches!(supported.opcode, 0x03 | 0x12 | 0x1a | 0x25 | 0x5a | 0x5e | 0x5f | 0xa0 | 0xa3)
 }

@@ -14,8 +14,8 @@ mod tests;
 use std::sync::atomic::Ordering;
 
 use self::plan::Plan;
-use super::copies::{CONCURRENT, Copying};
-use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported};
+use super::copies::{CONCURRENT, RunningCopy};
+use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal};
 use crate::wire::Reader;
 use crate::wire::scsi::{Asc, COPY_HEADER, CopyLimits, CopyTarget, Key, Segment, Sense, copy_list_length};
 
@@ -31,7 +31,7 @@ pub(crate) static LIMITS: CopyLimits = CopyLimits {
 };
 
 /// EXTENDED COPY(LID1).
-pub(super) static EXTENDED_COPY: Supported = Supported {
+pub(super) static EXTENDED_COPY: CommandDefinition = CommandDefinition {
     opcode: 0x83,
     action: Some(0x00),
     usage: &[0x83, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x04],
@@ -73,7 +73,7 @@ async fn extended_copy(command: &Command) -> Outcome {
 }
 
 /// Copies segment by segment until one fails, SPC-4 5.17.7.4.
-async fn copy(command: &Command, plan: &Plan<'_>, copying: &Copying<'_>) -> Result<(), Sense> {
+async fn copy(command: &Command, plan: &Plan<'_>, copying: &RunningCopy<'_>) -> Result<(), Sense> {
     for (number, segment) in plan.segments.iter().enumerate() {
         let number = number as u16; // LIMITS.segments at most
         copying.counts.segments.store(number + 1, Ordering::Relaxed);

@@ -1,11 +1,11 @@
 //! FORMAT UNIT, SBC-3 5.3: all blocks of the disk are unmapped.
 
-use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal};
 use crate::wire::Reader;
 use crate::wire::scsi::{FormatHeader, FormatUnit, Sense};
 
 /// FORMAT UNIT.
-pub(crate) static FORMAT_UNIT: Supported = Supported {
+pub(crate) static FORMAT_UNIT: CommandDefinition = CommandDefinition {
     opcode: 0x04,
     action: None,
     usage: &[0x04, 0xf0, 0x00, 0x00, 0x00, 0x04],

@@ -25,39 +25,39 @@ pub(super) struct Gate {
 
 impl Gate {
     /// Enters for a write, which may run at the same time as others.
-    pub(super) async fn shared(&self) -> Shared<'_> {
-        let counted = Counted(self);
+    pub(super) async fn shared(&self) -> WritePermit<'_> {
+        let counted = WriterCount(self);
         if self.state.fetch_add(1, Ordering::AcqRel) < ONE_ALONE {
-            return Shared::Counted(counted);
+            return WritePermit::Counted(counted);
         }
         drop(counted);
-        Shared::Queued(self.queue.read().await)
+        WritePermit::Queued(self.queue.read().await)
     }
 
     /// Waits until there is no other writer, and keeps writers out.
-    pub(super) async fn alone(&self) -> Alone<'_> {
+    pub(super) async fn alone(&self) -> ExclusivePermit<'_> {
         self.state.fetch_add(ONE_ALONE, Ordering::AcqRel);
         let wish = Wish(self);
         let queued = self.queue.write().await;
         while !self.state.load(Ordering::Acquire).is_multiple_of(ONE_ALONE) {
             self.left.notified().await; // an earlier signal is kept
         }
-        Alone { _queued: queued, _wish: wish }
+        ExclusivePermit { _queued: queued, _wish: wish }
     }
 }
 
 /// The permit of a writer.
-pub(super) enum Shared<'a> {
+pub(super) enum WritePermit<'a> {
     /// The writer did not queue.
-    Counted(#[allow(dead_code, reason = "held")] Counted<'a>),
+    Counted(#[allow(dead_code, reason = "held")] WriterCount<'a>),
     /// The writer queued.
     Queued(#[allow(dead_code, reason = "held")] RwLockReadGuard<'a, ()>),
 }
 
 /// Counts a writer in the lower half.
-pub(super) struct Counted<'a>(&'a Gate);
+pub(super) struct WriterCount<'a>(&'a Gate);
 
-impl Drop for Counted<'_> {
+impl Drop for WriterCount<'_> {
     fn drop(&mut self) {
         let before = self.0.state.fetch_sub(1, Ordering::AcqRel);
         if before >= ONE_ALONE && before % ONE_ALONE == 1 {
@@ -67,7 +67,7 @@ impl Drop for Counted<'_> {
 }
 
 /// The permit of an exclusive step.
-pub(super) struct Alone<'a> {
+pub(super) struct ExclusivePermit<'a> {
     _queued: RwLockWriteGuard<'a, ()>,
     _wish: Wish<'a>,
 }
@@ -95,14 +95,14 @@ mod tests {
         let soon = Duration::from_secs(1);
         assert!(tokio::time::timeout(soon, gate.alone()).await.is_err()); // gives up
         let third = gate.shared().await;
-        assert!(matches!(third, Shared::Counted(_)));
+        assert!(matches!(third, WritePermit::Counted(_)));
         let (alone, ()) = tokio::join!(gate.alone(), async {
             tokio::time::sleep(soon).await;
             drop((first, second, third));
         });
         assert!(tokio::time::timeout(soon, gate.shared()).await.is_err());
         drop(alone);
-        assert!(matches!(gate.shared().await, Shared::Counted(_)));
+        assert!(matches!(gate.shared().await, WritePermit::Counted(_)));
         assert_eq!(gate.state.load(Ordering::Acquire), 0);
     }
 

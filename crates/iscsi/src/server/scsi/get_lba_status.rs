@@ -1,6 +1,6 @@
 //! GET LBA STATUS, SBC-3 5.4: which blocks are mapped.
 
-use super::{Command, Conflict, Good, LogicalUnit, Outcome, Refusal, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, LogicalUnit, Outcome, Refusal};
 use crate::wire::scsi::{GetLbaStatus, LBA_STATUS_DESCRIPTOR, LBA_STATUS_HEADER, LbaStatus, Provisioning};
 use crate::wire::{Reader, Writer};
 
@@ -8,12 +8,12 @@ use crate::wire::{Reader, Writer};
 const MOST: usize = 1024;
 
 /// GET LBA STATUS, SBC-3 5.4.
-pub(super) static GET_LBA_STATUS: Supported = Supported {
+pub(super) static GET_LBA_STATUS: CommandDefinition = CommandDefinition {
     opcode: 0x9e,
     action: Some(0x12),
     usage: &[0x9e, 0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0],
     conflict: Conflict::Reads,
-    needs: Supported::nothing,
+    needs: CommandDefinition::nothing,
     run: |command| Box::pin(get_lba_status(command)),
 };
 

@@ -1,16 +1,16 @@
 //! LOG SENSE, SPC-4 6.6.
 
-use super::{Command, Conflict, Good, LogicalUnit, Outcome, Refusal, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, LogicalUnit, Outcome, Refusal};
 use crate::wire::scsi::{LogPage, LogPageId, LogParameter, LogSense, Resource, Sense};
 use crate::wire::{Reader, Writer};
 
 /// LOG SENSE.
-pub(crate) static LOG_SENSE: Supported = Supported {
+pub(crate) static LOG_SENSE: CommandDefinition = CommandDefinition {
     opcode: 0x4d,
     action: None,
     usage: &[0x4d, 0x01, 0xff, 0xff, 0x00, 0xff, 0xff, 0xff, 0xff, 0x04],
     conflict: Conflict::Never,
-    needs: Supported::nothing,
+    needs: CommandDefinition::nothing,
     run: |command| Box::pin(std::future::ready(log_sense(command))),
 };
 

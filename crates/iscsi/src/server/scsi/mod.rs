@@ -69,12 +69,12 @@ mod write_and_verify;
 mod write_same;
 
 pub(crate) use attention::Attentions;
-pub(crate) use command::{Command, Conflict, Good, Needs, Outcome, Refusal, Running, Supported};
+pub(crate) use command::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal, ScsiFuture};
 pub(crate) use dispatch::{needs, run};
 pub(crate) use holders::{Ending, Holder, Holders};
 pub(crate) use names::command_name;
 pub use nexus::InitiatorPort;
 pub(crate) use nexus::{ItNexus, Nexus};
 pub(crate) use read::length_of_read;
-pub use relayed::Relayed;
+pub use relayed::RelayResult;
 pub use unit::{Identity, Keeper, LogicalUnit, UnitOptions};

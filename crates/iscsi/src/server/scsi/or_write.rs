@@ -2,12 +2,12 @@
 
 use super::medium::unprotected;
 use super::pieces::pieces;
-use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported, usage};
+use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal, usage};
 use crate::wire::Reader;
 use crate::wire::scsi::Write;
 
 /// ORWRITE (16), SBC-3 5.5.
-pub(super) static OR_WRITE: Supported = Supported {
+pub(super) static OR_WRITE: CommandDefinition = CommandDefinition {
     opcode: 0x8b,
     action: None,
     usage: const { &usage::sixteen(0x8b, 0xf8) },

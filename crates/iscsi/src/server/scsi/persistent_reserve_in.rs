@@ -2,29 +2,31 @@
 
 use std::sync::Arc;
 
-use super::reservations::Persistent;
-use super::{Command, Conflict, Good, InitiatorPort, ItNexus, Outcome, Refusal, Supported};
+use super::reservations::PersistentReservations;
+use super::{Command, CommandDefinition, Conflict, Good, InitiatorPort, ItNexus, Outcome, Refusal};
 use crate::wire::scsi::persistent_reserve_in::{self as wire, Registrant, Request};
 use crate::wire::scsi::{Asc, Key, Sense, TransportId};
 use crate::wire::{Reader, Writer};
 
 /// READ KEYS, SPC-4 6.15.2.
-pub(super) static READ_KEYS: Supported = supported(0, &[0x5e, 0x00, 0, 0, 0, 0, 0, 0xff, 0xff, 0x04]);
+pub(super) static READ_KEYS: CommandDefinition = supported(0, &[0x5e, 0x00, 0, 0, 0, 0, 0, 0xff, 0xff, 0x04]);
 /// READ RESERVATION, SPC-4 6.15.3.
-pub(super) static READ_RESERVATION: Supported = supported(1, &[0x5e, 0x01, 0, 0, 0, 0, 0, 0xff, 0xff, 0x04]);
+pub(super) static READ_RESERVATION: CommandDefinition =
+    supported(1, &[0x5e, 0x01, 0, 0, 0, 0, 0, 0xff, 0xff, 0x04]);
 /// REPORT CAPABILITIES, SPC-4 6.15.4.
-pub(super) static REPORT_CAPABILITIES: Supported =
+pub(super) static REPORT_CAPABILITIES: CommandDefinition =
     supported(2, &[0x5e, 0x02, 0, 0, 0, 0, 0, 0xff, 0xff, 0x04]);
 /// READ FULL STATUS, SPC-4 6.15.5.
-pub(super) static READ_FULL_STATUS: Supported = supported(3, &[0x5e, 0x03, 0, 0, 0, 0, 0, 0xff, 0xff, 0x04]);
+pub(super) static READ_FULL_STATUS: CommandDefinition =
+    supported(3, &[0x5e, 0x03, 0, 0, 0, 0, 0, 0xff, 0xff, 0x04]);
 
-const fn supported(action: u16, usage: &'static [u8]) -> Supported {
-    Supported {
+const fn supported(action: u16, usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition {
         opcode: 0x5e,
         action: Some(action),
         usage,
         conflict: Conflict::Persistent,
-        needs: Supported::nothing,
+        needs: CommandDefinition::nothing,
         run: |command| Box::pin(persistent_reserve_in(command)),
     }
 }
@@ -45,7 +47,7 @@ async fn persistent_reserve_in(command: &Command) -> Outcome {
 }
 
 /// The reservations at the server that serves the unit.
-async fn stored(command: &Command) -> Result<Arc<Persistent>, Refusal> {
+async fn stored(command: &Command) -> Result<Arc<PersistentReservations>, Refusal> {
     let (unit, nexus, cdb) = (command.unit()?.clone(), command.nexus.clone(), command.cdb.clone());
     let read = tokio::task::spawn_blocking(move || unit.stored_reservations(&nexus, &cdb));
     read.await.map_err(|_| Sense::new(Key::HARDWARE_ERROR, Asc::INTERNAL_TARGET_FAILURE))?
@@ -53,7 +55,7 @@ async fn stored(command: &Command) -> Result<Arc<Persistent>, Refusal> {
 
 /// A descriptor for each I_T nexus, or one for all `ports` of the target (ALL_TG_PT) where an initiator port is registered at
 /// all of them alike.
-fn registrants(state: &Persistent, ports: &[u16]) -> impl Iterator<Item = Registrant> {
+fn registrants(state: &PersistentReservations, ports: &[u16]) -> impl Iterator<Item = Registrant> {
     state.registrations().filter_map(|(who, registration)| {
         let at = |port: u16| ItNexus { initiator: who.initiator.clone(), port };
         let holds = state.held_by(who);

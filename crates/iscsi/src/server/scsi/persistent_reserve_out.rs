@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::reservations::{Effects, Move, Persistent, Preempt, Register};
+use super::reservations::{Effects, Move, PersistentReservations, Preempt, Register};
 use super::{
-    Command, Conflict, Ending, Good, InitiatorPort, ItNexus, LogicalUnit, Needs, Outcome, Refusal, Supported,
-    relayed,
+    Command, CommandDefinition, Conflict, Ending, Good, InitiatorPort, ItNexus, LogicalUnit, Needs, Outcome,
+    Refusal, relayed,
 };
 use crate::wire::Reader;
 use crate::wire::relayed::PARAMETERS_MOST;
@@ -19,33 +19,35 @@ const ENDING_WITHIN: Duration = Duration::from_secs(10);
 const MOVE_LEAST: usize = BASIC + 24;
 
 /// REGISTER, SPC-4 5.13.7.
-pub(super) static REGISTER: Supported = supported(0x00, &[0x5f, 0x00, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
+pub(super) static REGISTER: CommandDefinition =
+    supported(0x00, &[0x5f, 0x00, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
 /// RESERVE, SPC-4 5.13.9.
-pub(super) static RESERVE: Supported =
+pub(super) static RESERVE: CommandDefinition =
     supported(0x01, &[0x5f, 0x01, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
 /// RELEASE, SPC-4 5.13.11.2.2.
-pub(super) static RELEASE: Supported =
+pub(super) static RELEASE: CommandDefinition =
     supported(0x02, &[0x5f, 0x02, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
 /// CLEAR, SPC-4 5.13.11.2.7.
-pub(super) static CLEAR: Supported = supported(0x03, &[0x5f, 0x03, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
+pub(super) static CLEAR: CommandDefinition =
+    supported(0x03, &[0x5f, 0x03, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
 /// PREEMPT, SPC-4 5.13.11.2.4.
-pub(super) static PREEMPT: Supported =
+pub(super) static PREEMPT: CommandDefinition =
     supported(0x04, &[0x5f, 0x04, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
 /// PREEMPT AND ABORT, SPC-4 5.13.11.2.6.
-pub(super) static PREEMPT_AND_ABORT: Supported =
+pub(super) static PREEMPT_AND_ABORT: CommandDefinition =
     supported(0x05, &[0x5f, 0x05, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
 /// REGISTER AND IGNORE EXISTING KEY, SPC-4 5.13.7.
-pub(super) static REGISTER_AND_IGNORE: Supported =
+pub(super) static REGISTER_AND_IGNORE: CommandDefinition =
     supported(0x06, &[0x5f, 0x06, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
 /// REGISTER AND MOVE, SPC-4 5.13.8.
-pub(super) static REGISTER_AND_MOVE: Supported =
+pub(super) static REGISTER_AND_MOVE: CommandDefinition =
     supported(0x07, &[0x5f, 0x07, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
 /// REPLACE LOST RESERVATION, SPC-4 5.13.11.3.
-pub(super) static REPLACE_LOST: Supported =
+pub(super) static REPLACE_LOST: CommandDefinition =
     supported(0x08, &[0x5f, 0x08, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
 
-const fn supported(action: u16, usage: &'static [u8]) -> Supported {
-    Supported {
+const fn supported(action: u16, usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition {
         opcode: 0x5f,
         action: Some(action),
         usage,
@@ -154,7 +156,7 @@ impl Change {
         }
     }
 
-    fn make(self, state: &mut Persistent, me: &ItNexus) -> Result<Effects, Refusal> {
+    fn make(self, state: &mut PersistentReservations, me: &ItNexus) -> Result<Effects, Refusal> {
         let (request, key, action_key, persist) = match self {
             Self::Register(register) => return state.register(me, register),
             Self::Move(moved) => return state.register_and_move(me, moved),

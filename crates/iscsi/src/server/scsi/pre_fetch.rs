@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::pieces::pieces;
-use super::{Command, Conflict, Good, LogicalUnit, Outcome, Supported, usage};
+use super::{Command, CommandDefinition, Conflict, Good, LogicalUnit, Outcome, usage};
 use crate::wire::Reader;
 use crate::wire::scsi::{Cache, Status};
 
@@ -12,17 +12,17 @@ use crate::wire::scsi::{Cache, Status};
 const MOST: u64 = 32 << 20;
 
 /// PRE-FETCH (10), SBC-3 5.8.
-pub(super) static PRE_FETCH_10: Supported = supported(0x34, const { &usage::ten(0x34, 0x02) });
+pub(super) static PRE_FETCH_10: CommandDefinition = supported(0x34, const { &usage::ten(0x34, 0x02) });
 /// PRE-FETCH (16), SBC-3 5.9.
-pub(super) static PRE_FETCH_16: Supported = supported(0x90, const { &usage::sixteen(0x90, 0x02) });
+pub(super) static PRE_FETCH_16: CommandDefinition = supported(0x90, const { &usage::sixteen(0x90, 0x02) });
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
-    Supported {
+const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition {
         opcode,
         action: None,
         usage,
         conflict: Conflict::Reads,
-        needs: Supported::nothing,
+        needs: CommandDefinition::nothing,
         run: |command| Box::pin(pre_fetch(command)),
     }
 }

@@ -1,15 +1,15 @@
 //! PREVENT ALLOW MEDIUM REMOVAL, SBC-3 5.14.
 
-use super::{Command, Conflict, Good, Outcome, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::scsi::Sense;
 
 /// PREVENT ALLOW MEDIUM REMOVAL.
-pub(crate) static PREVENT_ALLOW: Supported = Supported {
+pub(crate) static PREVENT_ALLOW: CommandDefinition = CommandDefinition {
     opcode: 0x1e,
     action: None,
     usage: &[0x1e, 0x00, 0x00, 0x00, 0x03, 0x04],
     conflict: Conflict::PREVENT_ALLOW,
-    needs: Supported::nothing,
+    needs: CommandDefinition::nothing,
     run: |command| Box::pin(std::future::ready(prevent_allow(command))),
 };
 

@@ -1,27 +1,27 @@
 //! READ CAPACITY, SBC-3 5.15 and 5.16.
 
 use super::limits::PAGE_BYTES;
-use super::{Command, Conflict, Good, Outcome, Refusal, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, Outcome, Refusal};
 use crate::wire::scsi::{Capacity10, Capacity16, ReadCapacity10, ReadCapacity16, Sense};
 use crate::wire::{Reader, Writer};
 
 /// READ CAPACITY (10).
-pub(crate) static READ_CAPACITY_10: Supported = Supported {
+pub(crate) static READ_CAPACITY_10: CommandDefinition = CommandDefinition {
     opcode: 0x25,
     action: None,
     usage: &[0x25, 0x00, 0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x01, 0x04],
     conflict: Conflict::Never,
-    needs: Supported::nothing,
+    needs: CommandDefinition::nothing,
     run: |command| Box::pin(std::future::ready(read_capacity_10(command))),
 };
 
 /// READ CAPACITY (16).
-pub(crate) static READ_CAPACITY_16: Supported = Supported {
+pub(crate) static READ_CAPACITY_16: CommandDefinition = CommandDefinition {
     opcode: 0x9e,
     action: Some(0x10),
     usage: &[0x9e, 0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x04],
     conflict: Conflict::Never,
-    needs: Supported::nothing,
+    needs: CommandDefinition::nothing,
     run: |command| Box::pin(std::future::ready(read_capacity_16(command))),
 };
 

@@ -1,23 +1,23 @@
 //! READ DEFECT DATA, SBC-3 5.17 and 5.18. The server knows of no defects: the host handles them.
 
-use super::{Command, Conflict, Good, Outcome, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::scsi::ReadDefectData;
 use crate::wire::{Reader, Writer};
 
 /// READ DEFECT DATA (10), SBC-3 5.17.
-pub(super) static READ_DEFECT_DATA_10: Supported =
+pub(super) static READ_DEFECT_DATA_10: CommandDefinition =
     supported(0x37, &[0x37, 0, 0x1f, 0, 0, 0, 0, 0xff, 0xff, 0]);
 /// READ DEFECT DATA (12), SBC-3 5.18.
-pub(super) static READ_DEFECT_DATA_12: Supported =
+pub(super) static READ_DEFECT_DATA_12: CommandDefinition =
     supported(0xb7, &[0xb7, 0x1f, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0]);
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
-    Supported {
+const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition {
         opcode,
         action: None,
         usage,
         conflict: Conflict::Reads,
-        needs: Supported::nothing,
+        needs: CommandDefinition::nothing,
         run: |command| Box::pin(read_defect_data(command)),
     }
 }

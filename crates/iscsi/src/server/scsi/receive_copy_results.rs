@@ -1,27 +1,27 @@
 //! RECEIVE COPY STATUS(LID1), FAILURE DETAILS(LID1) and OPERATING PARAMETERS, SPC-4 6.22, 6.23 and 6.25.
 
 use super::extended_copy::LIMITS;
-use super::{Command, Conflict, Good, Outcome, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::scsi::{ReceiveCopyResults, Sense, encode_failure};
 use crate::wire::{Reader, Writer};
 
 /// RECEIVE COPY STATUS(LID1), SPC-4 6.25.
-pub(super) static STATUS: Supported =
+pub(super) static STATUS: CommandDefinition =
     supported(0x00, &[0x84, 0x00, 0xff, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x04]);
 /// RECEIVE COPY OPERATING PARAMETERS, SPC-4 6.22.
-pub(super) static OPERATING_PARAMETERS: Supported =
+pub(super) static OPERATING_PARAMETERS: CommandDefinition =
     supported(0x03, &[0x84, 0x03, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x04]);
 /// RECEIVE COPY FAILURE DETAILS(LID1), SPC-4 6.23.
-pub(super) static FAILURE_DETAILS: Supported =
+pub(super) static FAILURE_DETAILS: CommandDefinition =
     supported(0x04, &[0x84, 0x04, 0xff, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x04]);
 
-const fn supported(action: u16, usage: &'static [u8]) -> Supported {
-    Supported {
+const fn supported(action: u16, usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition {
         opcode: 0x84,
         action: Some(action),
         usage,
         conflict: Conflict::Reserve,
-        needs: Supported::nothing,
+        needs: CommandDefinition::nothing,
         run: |command| Box::pin(std::future::ready(receive(command))),
     }
 }

@@ -22,7 +22,7 @@ use crate::wire::{Malformed, Reader};
 const IN_TRANSITION: Sense = Sense::new(Key::NOT_READY, Asc::ASYMMETRIC_ACCESS_STATE_TRANSITION);
 
 /// What came of a command that another server has relayed.
-pub struct Relayed {
+pub struct RelayResult {
     /// The answer for that server.
     pub answer: Vec<u8>,
     /// Unit attentions, in messages for [`LogicalUnit::attend`] of all other servers.
@@ -58,7 +58,7 @@ fn messages(told: Vec<(ItNexus, Asc)>) -> Vec<Vec<u8>> {
 impl LogicalUnit {
     /// Executes a command that another server has relayed. `ports`: the numbers of the target's ports. `None`: the unit is in
     /// standby here, too, and nothing was done.
-    pub async fn relayed(self: &Arc<Self>, command: &[u8], ports: &[u16]) -> Option<Relayed> {
+    pub async fn relayed(self: &Arc<Self>, command: &[u8], ports: &[u16]) -> Option<RelayResult> {
         if self.is_standby() {
             return None;
         }
@@ -67,7 +67,7 @@ impl LogicalUnit {
             Err(Refusal::Status(status)) => (Answer::Status(status), Vec::new()),
             Err(Refusal::Check(sense)) => (Answer::Check(sense), Vec::new()),
         };
-        Some(Relayed { answer: end.encode(), attentions: messages(told) })
+        Some(RelayResult { answer: end.encode(), attentions: messages(told) })
     }
 
     async fn execute(

@@ -1,16 +1,16 @@
 //! REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS, SPC-4 6.36.
 
-use super::{Command, Conflict, Good, Outcome, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::scsi::{MaintenanceIn, TaskFunctions};
 use crate::wire::{Reader, Writer};
 
 /// REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS.
-pub(crate) static REPORT_FUNCTIONS: Supported = Supported {
+pub(crate) static REPORT_FUNCTIONS: CommandDefinition = CommandDefinition {
     opcode: 0xa3,
     action: Some(MaintenanceIn::TASK_MANAGEMENT as u16),
     usage: &[0xa3, 0x0d, 0x80, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
     conflict: Conflict::Reads,
-    needs: Supported::nothing,
+    needs: CommandDefinition::nothing,
     run: |command| Box::pin(std::future::ready(report(command))),
 };
 

@@ -1,17 +1,17 @@
 //! REPORT TARGET PORT GROUPS, SPC-4 6.37.
 
-use super::{Command, Conflict, Good, Outcome, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, Outcome};
 use crate::server::paths::{Access, Port};
 use crate::wire::scsi::{MaintenanceIn, PortGroup, PortGroups, Sense};
 use crate::wire::{Reader, Writer};
 
 /// REPORT TARGET PORT GROUPS.
-pub(crate) static REPORT_GROUPS: Supported = Supported {
+pub(crate) static REPORT_GROUPS: CommandDefinition = CommandDefinition {
     opcode: 0xa3,
     action: Some(MaintenanceIn::TARGET_PORT_GROUPS as u16),
     usage: &[0xa3, 0xea, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
     conflict: Conflict::Never,
-    needs: Supported::nothing,
+    needs: CommandDefinition::nothing,
     run: |command| Box::pin(std::future::ready(report(command))),
 };
 

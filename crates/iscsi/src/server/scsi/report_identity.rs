@@ -1,16 +1,16 @@
 //! REPORT IDENTIFYING INFORMATION, SPC-4 6.30.
 
-use super::{Command, Conflict, Good, Outcome, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::scsi::{IdentifyingInformation, MaintenanceIn, Sense};
 use crate::wire::{Reader, Writer};
 
 /// REPORT IDENTIFYING INFORMATION.
-pub(crate) static REPORT_IDENTITY: Supported = Supported {
+pub(crate) static REPORT_IDENTITY: CommandDefinition = CommandDefinition {
     opcode: 0xa3,
     action: Some(MaintenanceIn::IDENTIFYING_INFORMATION as u16),
     usage: &[0xa3, 0x05, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xfe, 0x04],
     conflict: Conflict::Never,
-    needs: Supported::nothing,
+    needs: CommandDefinition::nothing,
     run: |command| Box::pin(std::future::ready(report(command))),
 };
 

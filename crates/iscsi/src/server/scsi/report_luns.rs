@@ -1,17 +1,17 @@
 //! REPORT LUNS, SPC-4 6.33.
 
-use super::{Command, Conflict, Good, Outcome, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::pdu::Lun;
 use crate::wire::scsi::{Asc, LunList, ReportLuns, Sense};
 use crate::wire::{Reader, Writer};
 
 /// REPORT LUNS.
-pub(crate) static REPORT_LUNS: Supported = Supported {
+pub(crate) static REPORT_LUNS: CommandDefinition = CommandDefinition {
     opcode: 0xa0,
     action: None,
     usage: &[0xa0, 0x00, 0xff, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
     conflict: Conflict::Never,
-    needs: Supported::nothing,
+    needs: CommandDefinition::nothing,
     run: |command| Box::pin(std::future::ready(report_luns(command))),
 };
 

@@ -1,16 +1,16 @@
 //! REQUEST SENSE, SPC-4 6.39.
 
-use super::{Command, Conflict, Good, Outcome, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::scsi::{Asc, Key, RequestSense, Sense};
 use crate::wire::{Reader, Writer};
 
 /// REQUEST SENSE.
-pub(crate) static REQUEST_SENSE: Supported = Supported {
+pub(crate) static REQUEST_SENSE: CommandDefinition = CommandDefinition {
     opcode: 0x03,
     action: None,
     usage: &[0x03, 0x01, 0x00, 0x00, 0xff, 0x04],
     conflict: Conflict::Never,
-    needs: Supported::nothing,
+    needs: CommandDefinition::nothing,
     run: |command| Box::pin(std::future::ready(request_sense(command))),
 };
 

@@ -19,10 +19,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lock::{Mutex, RwLock, rank};
 
-pub(super) use self::persistent::{Effects, Move, Persistent, Preempt, Register};
+pub(super) use self::persistent::{Effects, Move, PersistentReservations, Preempt, Register};
 use super::{Conflict, Ending, Identity, InitiatorPort, ItNexus, Keeper, LogicalUnit, Nexus, Refusal};
 use crate::wire::Writer;
-use crate::wire::reservations::Kept;
+use crate::wire::reservations::ReservationRecord;
 use crate::wire::scsi::{Asc, Key, Sense, Status};
 
 /// The status of a command that another initiator's reservation does not allow.
@@ -33,16 +33,16 @@ const CONFLICT: Refusal = Refusal::Status(Status::RESERVATION_CONFLICT);
 pub(crate) struct Reservations {
     /// Whether any command may be refused.
     in_force: AtomicBool,
-    now: RwLock<Now, rank::Reservations>,
+    now: RwLock<ReservationState, rank::Reservations>,
     /// Held during a change of persistent reservations, on a thread that may wait for the disk.
     changing: Mutex<(), rank::ReservationsChanging>,
 }
 
 #[derive(Default)]
-struct Now {
+struct ReservationState {
     /// The initiator that has sent RESERVE.
     reserved: Option<InitiatorPort>,
-    persistent: Arc<Persistent>,
+    persistent: Arc<PersistentReservations>,
 }
 
 impl Reservations {
@@ -51,10 +51,10 @@ impl Reservations {
     /// excluded could write again.
     pub(crate) fn load(identity: &Identity, keeper: &dyn Keeper) -> Self {
         let persistent = match keeper.load(identity.naa) {
-            Ok(None) => Persistent::default(),
-            Ok(Some(bytes)) => Kept::decode(&bytes).map_or_else(
+            Ok(None) => PersistentReservations::default(),
+            Ok(Some(bytes)) => ReservationRecord::decode(&bytes).map_or_else(
                 |wrong| lost(identity, &format!("the record is damaged: {}", wrong.0)),
-                Persistent::from_kept,
+                PersistentReservations::from_kept,
             ),
             Err(error) => lost(identity, &error.to_string()),
         };
@@ -122,17 +122,17 @@ impl Reservations {
     }
 
     /// The current persistent reservations.
-    pub(super) fn persistent(&self) -> Arc<Persistent> {
+    pub(super) fn persistent(&self) -> Arc<PersistentReservations> {
         self.now.read().persistent.clone()
     }
 
-    fn now_in_force(&self, now: &Now) {
+    fn now_in_force(&self, now: &ReservationState) {
         let any = now.reserved.is_some() || now.persistent.lost || now.persistent.is_reserved();
         self.in_force.store(any, Ordering::Release);
     }
 }
 
-impl Now {
+impl ReservationState {
     fn refuses(&self, nexus: &Nexus, conflict: Conflict) -> bool {
         let by_another = self.reserved.as_ref().is_some_and(|holder| *holder != nexus.initiator);
         match conflict {
@@ -148,7 +148,7 @@ impl Now {
 }
 
 /// What a change of persistent reservations has caused.
-pub(super) struct Changed {
+pub(super) struct ReservationChange {
     /// The ends of the commands that it has aborted.
     pub(super) ending: Vec<Ending>,
     /// The unit attentions, also for I_T nexuses whose sessions are at other servers.
@@ -161,13 +161,13 @@ impl LogicalUnit {
     pub(super) fn change_reservations(
         &self,
         mine: Option<u32>,
-        change: impl FnOnce(&mut Persistent) -> Result<Effects, Refusal>,
-    ) -> Result<Changed, Refusal> {
+        change: impl FnOnce(&mut PersistentReservations) -> Result<Effects, Refusal>,
+    ) -> Result<ReservationChange, Refusal> {
         let one_at_a_time = self.reservations.changing.lock();
         let before = self.reservations.persistent();
-        let mut after = Persistent::clone(&before);
+        let mut after = PersistentReservations::clone(&before);
         let effects = change(&mut after)?;
-        let kept = |state: &Persistent| state.to_kept(self.is_shared);
+        let kept = |state: &PersistentReservations| state.to_kept(self.is_shared);
         if before.lost || kept(&before) != kept(&after) {
             self.keep(&after)?;
         }
@@ -181,17 +181,21 @@ impl LogicalUnit {
         }
         drop(one_at_a_time);
         let ending = self.tell(&effects, mine);
-        Ok(Changed { ending, told: effects.told })
+        Ok(ReservationChange { ending, told: effects.told })
     }
 
     /// The stored persistent reservations, of a unit that another server serves. Waits for the disk.
-    pub(super) fn stored_reservations(&self, nexus: &Nexus, cdb: &[u8]) -> Result<Arc<Persistent>, Refusal> {
+    pub(super) fn stored_reservations(
+        &self,
+        nexus: &Nexus,
+        cdb: &[u8],
+    ) -> Result<Arc<PersistentReservations>, Refusal> {
         let stored = Reservations::load(&self.identity, &*self.keeper);
         stored.check(nexus, Conflict::Persistent, cdb)?;
         Ok(stored.persistent())
     }
 
-    fn keep(&self, persistent: &Persistent) -> Result<(), Refusal> {
+    fn keep(&self, persistent: &PersistentReservations) -> Result<(), Refusal> {
         let mut w = Writer::new();
         persistent.to_kept(self.is_shared).encode(&mut w);
         self.keeper.keep(self.identity.naa, w.as_bytes()).map_err(|error| {
@@ -230,7 +234,7 @@ impl LogicalUnit {
     }
 }
 
-fn lost(identity: &Identity, why: &str) -> Persistent {
+fn lost(identity: &Identity, why: &str) -> PersistentReservations {
     tracing::error!(
         lun = identity.name,
         why,
@@ -238,7 +242,7 @@ fn lost(identity: &Identity, why: &str) -> Persistent {
          OUT, REPLACE LOST RESERVATION), or an administrator removes the LUN's .kept file in the state folder \
          (in a cluster, in .fourfold-luns of the share) while no server runs"
     );
-    Persistent::lost()
+    PersistentReservations::lost()
 }
 
 /// Whether a command is allowed even while persistent reservations are lost, SPC-4 5.13.5.2 and

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vfs::backend::faulty::{Call, Faulty};
 use vfs::backend::memory::Memory;
 
-use super::testing::{Disk, Kept};
+use super::testing::{Disk, MemoryKeeper};
 use super::{Nexus, Refusal};
 use crate::wire::scsi::{Asc, Key, Sense, Status};
 
@@ -14,7 +14,7 @@ const BOB: &str = "iqn.2026-11.test:bob";
 const WRITE: [u8; 10] = [0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0];
 const READ_KEYS: [u8; 10] = [0x5e, 0, 0, 0, 0, 0, 0, 0, 255, 0];
 
-async fn disk(kept: &Arc<Kept>, is_active: bool) -> Disk {
+async fn disk(kept: &Arc<MemoryKeeper>, is_active: bool) -> Disk {
     Disk::shared(kept.clone(), Arc::new(Memory::ticking()), is_active).await
 }
 

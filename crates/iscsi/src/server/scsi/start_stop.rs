@@ -1,16 +1,16 @@
 //! START STOP UNIT, SBC-3 5.25.
 
-use super::{Command, Conflict, Good, Outcome, Refusal, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, Outcome, Refusal};
 use crate::wire::Reader;
 use crate::wire::scsi::{Sense, StartStop};
 
 /// START STOP UNIT.
-pub(crate) static START_STOP_UNIT: Supported = Supported {
+pub(crate) static START_STOP_UNIT: CommandDefinition = CommandDefinition {
     opcode: 0x1b,
     action: None,
     usage: &[0x1b, 0x01, 0x00, 0x00, 0xf7, 0x04],
     conflict: Conflict::START_STOP,
-    needs: Supported::nothing,
+    needs: CommandDefinition::nothing,
     run: |command| Box::pin(start_stop(command)),
 };
 

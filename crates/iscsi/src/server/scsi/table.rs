@@ -1,6 +1,6 @@
 //! All supported commands, in the order of their operation codes.
 
-use super::Supported;
+use super::CommandDefinition;
 use super::cache;
 use super::compare_and_write;
 use super::diagnostic;
@@ -37,7 +37,7 @@ use super::write_same;
 use crate::wire::scsi::service_action;
 
 /// All supported commands.
-pub(crate) static COMMANDS: &[&Supported] = &[
+pub(crate) static COMMANDS: &[&CommandDefinition] = &[
     &test_unit_ready::TEST_UNIT_READY,
     &request_sense::REQUEST_SENSE,
     &format_unit::FORMAT_UNIT,
@@ -107,7 +107,7 @@ pub(crate) static COMMANDS: &[&Supported] = &[
 ];
 
 /// The command of this descriptor block.
-pub(crate) fn find(cdb: &[u8]) -> Option<&'static Supported> {
+pub(crate) fn find(cdb: &[u8]) -> Option<&'static CommandDefinition> {
     let mut found = with(*cdb.first()?);
     found.find(|command| command.action.is_none_or(|action| Some(action) == service_action(cdb))).copied()
 }
@@ -118,7 +118,7 @@ pub(crate) fn knows(opcode: u8) -> bool {
 }
 
 /// The commands with this operation code, which are neighbours.
-fn with(opcode: u8) -> impl Iterator<Item = &'static &'static Supported> {
+fn with(opcode: u8) -> impl Iterator<Item = &'static &'static CommandDefinition> {
     let first = COMMANDS.partition_point(|command| command.opcode < opcode);
     COMMANDS[first..].iter().take_while(move |command| command.opcode == opcode)
 }

@@ -1,14 +1,14 @@
 //! TEST UNIT READY, SPC-4 6.47.
 
-use super::{Command, Conflict, Good, Outcome, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, Outcome};
 
 /// TEST UNIT READY.
-pub(crate) static TEST_UNIT_READY: Supported = Supported {
+pub(crate) static TEST_UNIT_READY: CommandDefinition = CommandDefinition {
     opcode: 0x00,
     action: None,
     usage: &[0x00, 0x00, 0x00, 0x00, 0x00, 0x04],
     conflict: Conflict::Reserve,
-    needs: Supported::nothing,
+    needs: CommandDefinition::nothing,
     run: |command| Box::pin(std::future::ready(test_unit_ready(command))),
 };
 

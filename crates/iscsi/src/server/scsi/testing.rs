@@ -27,12 +27,12 @@ use crate::server::target::{Lun, Target};
 
 /// The stored state of units, for restarts; and whether storing fails.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct MemoryKeeper {
     pub(crate) records: Mutex<HashMap<u64, Vec<u8>>>,
     pub(crate) fails: AtomicBool,
 }
 
-impl Keeper for Kept {
+impl Keeper for MemoryKeeper {
     fn load(&self, naa: u64) -> io::Result<Option<Vec<u8>>> {
         self.works()?;
         Ok(self.records.lock().get(&naa).cloned())
@@ -45,7 +45,7 @@ impl Keeper for Kept {
     }
 }
 
-impl Kept {
+impl MemoryKeeper {
     fn works(&self) -> io::Result<()> {
         if self.fails.load(Ordering::Relaxed) { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
@@ -55,7 +55,7 @@ impl Kept {
 pub(crate) struct Disk {
     pub(crate) target: Arc<Target>,
     pub(crate) unit: Arc<LogicalUnit>,
-    pub(crate) kept: Arc<Kept>,
+    pub(crate) kept: Arc<MemoryKeeper>,
 }
 
 impl Disk {
@@ -71,7 +71,7 @@ impl Disk {
 
     /// A disk after a restart, with this stored state.
     pub(crate) async fn that_kept(
-        kept: Arc<Kept>,
+        kept: Arc<MemoryKeeper>,
         backend: Arc<dyn Backend>,
         blocks: u64,
         options: UnitOptions,
@@ -80,14 +80,14 @@ impl Disk {
     }
 
     /// A disk of 64 blocks of a cluster, with this stored state. `is_active`: this server serves it.
-    pub(crate) async fn shared(kept: Arc<Kept>, backend: Arc<dyn Backend>, is_active: bool) -> Self {
+    pub(crate) async fn shared(kept: Arc<MemoryKeeper>, backend: Arc<dyn Backend>, is_active: bool) -> Self {
         let size = 64 * 512;
         let open = if is_active { Some(file(backend, 0, size).await) } else { None };
         let options = UnitOptions { block_size: 512, read_only: false };
         Self::of(LogicalUnit::shared(identity(0), options, open, size, kept.clone()), kept)
     }
 
-    fn of(unit: Arc<LogicalUnit>, kept: Arc<Kept>) -> Self {
+    fn of(unit: Arc<LogicalUnit>, kept: Arc<MemoryKeeper>) -> Self {
         let target = Target::new("iqn.2026-11.test:disk", "test");
         let lun = Lun { number: 0, unit: unit.clone(), initiators: vec![], readers: vec![] };
         target.set(auth::SharePolicy::for_guests(), vec![lun]);
@@ -190,7 +190,7 @@ pub(crate) async fn unit(
     number: u64,
     blocks: u64,
     options: UnitOptions,
-    kept: Arc<Kept>,
+    kept: Arc<MemoryKeeper>,
 ) -> Arc<LogicalUnit> {
     let size = blocks * u64::from(options.block_size);
     LogicalUnit::new(identity(number), options, file(backend, number, size).await, size, kept)

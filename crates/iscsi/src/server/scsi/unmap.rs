@@ -1,7 +1,7 @@
 //! UNMAP, SBC-3 5.28: releases the space of blocks, which then read as zeros.
 
 use super::pieces::pieces_of;
-use super::{Command, Conflict, Good, LogicalUnit, Needs, Outcome, Refusal, Supported, limits};
+use super::{Command, CommandDefinition, Conflict, Good, LogicalUnit, Needs, Outcome, Refusal, limits};
 use crate::wire::Reader;
 use crate::wire::scsi::{Asc, Sense, UNMAP_HEADER, Unmap, UnmapRange};
 
@@ -9,7 +9,7 @@ use crate::wire::scsi::{Asc, Sense, UNMAP_HEADER, Unmap, UnmapRange};
 const PIECE: u64 = 64 << 20;
 
 /// UNMAP, SBC-3 5.28.
-pub(super) static UNMAP: Supported = Supported {
+pub(super) static UNMAP: CommandDefinition = CommandDefinition {
     opcode: 0x42,
     action: None,
     usage: &[0x42, 0x01, 0, 0, 0, 0, 0, 0xff, 0xff, 0],

@@ -1,21 +1,21 @@
 //! WRITE, SBC-3 5.33 to 5.35, and the shortest form of SBC-2. The data are written as they arrive.
 
 use super::medium::unprotected;
-use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported, usage};
+use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal, usage};
 use crate::wire::Reader;
 use crate::wire::scsi::Write;
 
 /// WRITE (6), SBC-2 5.24.
-pub(super) static WRITE_6: Supported = supported(0x0a, const { &usage::six(0x0a) });
+pub(super) static WRITE_6: CommandDefinition = supported(0x0a, const { &usage::six(0x0a) });
 /// WRITE (10), SBC-3 5.33.
-pub(super) static WRITE_10: Supported = supported(0x2a, const { &usage::ten(0x2a, 0xf8) });
+pub(super) static WRITE_10: CommandDefinition = supported(0x2a, const { &usage::ten(0x2a, 0xf8) });
 /// WRITE (12), SBC-3 5.34.
-pub(super) static WRITE_12: Supported = supported(0xaa, const { &usage::twelve(0xaa, 0xf8) });
+pub(super) static WRITE_12: CommandDefinition = supported(0xaa, const { &usage::twelve(0xaa, 0xf8) });
 /// WRITE (16), SBC-3 5.35.
-pub(super) static WRITE_16: Supported = supported(0x8a, const { &usage::sixteen(0x8a, 0xf8) });
+pub(super) static WRITE_16: CommandDefinition = supported(0x8a, const { &usage::sixteen(0x8a, 0xf8) });
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
-    Supported {
+const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition {
         opcode,
         action: None,
         usage,

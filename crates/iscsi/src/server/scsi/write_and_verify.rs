@@ -2,19 +2,21 @@
 
 use super::medium::unprotected;
 use super::pieces::pieces;
-use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported, usage};
+use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal, usage};
 use crate::wire::Reader;
 use crate::wire::scsi::{ByteCheck, Sense, Verify};
 
 /// WRITE AND VERIFY (10), SBC-3 5.37.
-pub(super) static WRITE_AND_VERIFY_10: Supported = supported(0x2e, const { &usage::ten(0x2e, 0xf6) });
+pub(super) static WRITE_AND_VERIFY_10: CommandDefinition = supported(0x2e, const { &usage::ten(0x2e, 0xf6) });
 /// WRITE AND VERIFY (12), SBC-3 5.38.
-pub(super) static WRITE_AND_VERIFY_12: Supported = supported(0xae, const { &usage::twelve(0xae, 0xf6) });
+pub(super) static WRITE_AND_VERIFY_12: CommandDefinition =
+    supported(0xae, const { &usage::twelve(0xae, 0xf6) });
 /// WRITE AND VERIFY (16), SBC-3 5.39.
-pub(super) static WRITE_AND_VERIFY_16: Supported = supported(0x8e, const { &usage::sixteen(0x8e, 0xf6) });
+pub(super) static WRITE_AND_VERIFY_16: CommandDefinition =
+    supported(0x8e, const { &usage::sixteen(0x8e, 0xf6) });
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
-    Supported {
+const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition {
         opcode,
         action: None,
         usage,

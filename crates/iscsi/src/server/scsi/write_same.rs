@@ -5,17 +5,19 @@ use bytes::Bytes;
 
 use super::medium::{count_at, unprotected};
 use super::pieces::pieces;
-use super::{Command, Conflict, Good, LogicalUnit, Needs, Outcome, Refusal, Supported, limits, usage};
+use super::{
+    Command, CommandDefinition, Conflict, Good, LogicalUnit, Needs, Outcome, Refusal, limits, usage,
+};
 use crate::wire::Reader;
 use crate::wire::scsi::{Sense, WriteSame};
 
 /// WRITE SAME (10), SBC-3 5.43.
-pub(super) static WRITE_SAME_10: Supported = supported(0x41, const { &usage::ten(0x41, 0xfe) });
+pub(super) static WRITE_SAME_10: CommandDefinition = supported(0x41, const { &usage::ten(0x41, 0xfe) });
 /// WRITE SAME (16), SBC-3 5.44.
-pub(super) static WRITE_SAME_16: Supported = supported(0x93, const { &usage::sixteen(0x93, 0xff) });
+pub(super) static WRITE_SAME_16: CommandDefinition = supported(0x93, const { &usage::sixteen(0x93, 0xff) });
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
-    Supported {
+const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition {
         opcode,
         action: None,
         usage,

@@ -7,7 +7,7 @@ use vfs::backend::faulty::Faulty;
 use vfs::backend::memory::Memory;
 
 use crate::server::target::Lun;
-use crate::server::testing::{Ended, Initiator, Server, Way};
+use crate::server::testing::{Initiator, ScsiResult, Server, Way};
 use crate::wire::pdu::DataOut;
 use crate::wire::scsi::{Asc, Status};
 
@@ -25,7 +25,7 @@ async fn out(who: &mut Initiator, action: u8, kind: u8, key: u8, action_key: u8)
     who.command(&[0x5f, action, kind, 0, 0, 0, 0, 0, 24, 0], Way::Out(&list)).await.status
 }
 
-fn told(ended: &Ended) -> Option<Asc> {
+fn told(ended: &ScsiResult) -> Option<Asc> {
     ended.sense.map(|sense| sense.asc)
 }
 

@@ -9,8 +9,8 @@ use vfs::backend::memory::Memory;
 
 use crate::server::scsi::testing::Disk;
 use crate::server::target::Lun;
-use crate::server::testing::{Ended, Initiator, Server, Way as Data};
-use crate::server::{Access, Paths, Port, Relaying, Way};
+use crate::server::testing::{Initiator, ScsiResult, Server, Way as Data};
+use crate::server::{Access, Paths, Port, RelayFuture, Way};
 use crate::wire::pdu::Opcode;
 use crate::wire::scsi::{Asc, Status};
 
@@ -53,7 +53,7 @@ impl Paths for Cluster {
         *self.way.lock()
     }
 
-    fn relay<'a>(&'a self, _: &'a str, _: u64, _: Vec<u8>) -> Relaying<'a> {
+    fn relay<'a>(&'a self, _: &'a str, _: u64, _: Vec<u8>) -> RelayFuture<'a> {
         Box::pin(std::future::ready(None))
     }
 
@@ -66,7 +66,7 @@ async fn read(ada: &mut Initiator, cdb: &[u8]) -> Vec<u8> {
     ended.data
 }
 
-fn told(ended: &Ended) -> Option<Asc> {
+fn told(ended: &ScsiResult) -> Option<Asc> {
     ended.sense.map(|sense| sense.asc)
 }
 

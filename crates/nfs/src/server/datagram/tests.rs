@@ -7,7 +7,7 @@ use vfs::backend::NewKind;
 use vfs::{Caller, SetAttributes};
 
 use super::serve_datagrams;
-use crate::server::outgoing::{self, Endpoint, Failed, Sockets};
+use crate::server::outgoing::{self, Endpoint, RpcError, Sockets};
 use crate::server::portmap::Places;
 use crate::server::testing::{Client, SHARE, TAG, actor, export, service, service_with};
 use crate::server::{ExportOptions, MAX_DATAGRAM, Rule, Service};
@@ -31,7 +31,7 @@ async fn every_program_answers_datagrams_and_an_unknown_one_is_said_to_be() {
         assert!(outgoing::call(&Sockets, &at, null, &()).await.is_ok(), "{null:?}");
     }
     let unknown = outgoing::call(&Sockets, &at, (200_000, 1, 0), &()).await;
-    assert!(matches!(unknown, Err(Failed::Refused(Outcome::ProgUnavail))));
+    assert!(matches!(unknown, Err(RpcError::Refused(Outcome::ProgUnavail))));
 }
 
 #[tokio::test]
@@ -98,5 +98,5 @@ async fn a_stranger_gets_no_more_than_it_has_sent() {
         outgoing::call(&Sockets, &Endpoint::Udp(address), dump, &()).await
     };
     assert!(dump(service()).await.is_ok(), "a host that a share admits");
-    assert!(matches!(dump(service_with(vec![closed])).await, Err(Failed::Refused(Outcome::SystemErr))));
+    assert!(matches!(dump(service_with(vec![closed])).await, Err(RpcError::Refused(Outcome::SystemErr))));
 }

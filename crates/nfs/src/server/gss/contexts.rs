@@ -45,7 +45,7 @@ pub(super) struct State {
 }
 
 /// What a new context is made of.
-pub(super) struct Made {
+pub(super) struct NewContext {
     pub(super) client: IpAddr,
     pub(super) principal: String,
     pub(super) account: Option<String>,
@@ -94,8 +94,8 @@ impl Contexts {
     }
 
     /// Adds a context. If there are too many, the one that was not used for the longest time goes: its client makes another.
-    pub(super) fn add(&self, made: Made) -> Arc<Context> {
-        let Made { client, principal, account, identity, expires, security } = made;
+    pub(super) fn add(&self, made: NewContext) -> Arc<Context> {
+        let NewContext { client, principal, account, identity, expires, security } = made;
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let mut handle = [0; HANDLE];
         handle[..8].copy_from_slice(&self.run);

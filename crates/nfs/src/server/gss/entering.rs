@@ -8,10 +8,10 @@ use auth::{Accounts, Event, Login};
 use conn::Reply;
 use wire::{Reader, Writer};
 
-use super::contexts::{Context, Made};
+use super::contexts::{Context, NewContext};
 use super::window::WIDTH;
 use super::{Tickets, VERIFIER_AT};
-use crate::server::call::{self, Identity, Received};
+use crate::server::call::{self, Identity, ReceivedCall};
 use crate::server::observed;
 use crate::wire::gss::{InitArguments, InitResults};
 use crate::wire::rpc::{AuthFlavor, Outcome};
@@ -26,7 +26,7 @@ const UNAUTHORIZED: u32 = 15 << 16;
 const KERBEROS_ERROR: u32 = 0x96c7_3a00;
 
 /// Takes the ticket of a client, and makes its context.
-pub(super) async fn enter(received: Received<'_>) -> Option<Reply> {
+pub(super) async fn enter(received: ReceivedCall<'_>) -> Option<Reply> {
     let (service, xid, origin) = (received.service, received.header.xid, received.origin);
     let Ok(InitArguments { token }) = arguments(&mut Reader::new(received.arguments)) else {
         return Some(call::finish(call::refusal(xid, Outcome::GarbageArgs), None, origin));
@@ -54,12 +54,12 @@ pub(super) async fn enter(received: Received<'_>) -> Option<Reply> {
 }
 
 /// The results for a client that has logged in. The verifier signs the width of the window, RFC 2203 5.2.3.1.
-fn made(received: &Received<'_>, identity: Identity, ticket: Ticket) -> Option<Writer> {
+fn made(received: &ReceivedCall<'_>, identity: Identity, ticket: Ticket) -> Option<Writer> {
     let Ticket { principal, account, is_machine, reply, expires, context: security, .. } = ticket;
     let verifier = security.sign(&WIDTH.to_be_bytes())?;
     let acts_as = if is_machine { "a machine".into() } else { format!("uid {}", identity.uid) };
     let client = received.origin.address;
-    let made = Made { client, principal, account, identity, expires, security };
+    let made = NewContext { client, principal, account, identity, expires, security };
     let context = received.service.gss.contexts.add(made);
     tell(received, &context.principal, Event::Accepted(&acts_as), "context created");
     let plain = call::empty(received.header.xid);
@@ -115,7 +115,7 @@ fn codes(why: &TicketRefusal) -> (u32, u32) {
 }
 
 /// Tells the log and the observers.
-fn tell(received: &Received<'_>, user: &str, event: Event<'_>, result: &str) {
+fn tell(received: &ReceivedCall<'_>, user: &str, event: Event<'_>, result: &str) {
     let peer = SocketAddr::new(received.origin.address, received.origin.port);
     let line = Login { protocol: "nfs", peer, user, method: "Kerberos" };
     received.service.login_guard.log.tell(&line, event, Instant::now());

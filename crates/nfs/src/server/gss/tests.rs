@@ -7,7 +7,7 @@ use auth::kerberos::{Accepting, SecurityContext, Ticket, TicketRefusal};
 use auth::{Account, Refusal};
 
 use super::*;
-use crate::server::testing::{Answered, Client, SHARE, TAG, export, service_with};
+use crate::server::testing::{Client, RpcReply, SHARE, TAG, export, service_with};
 use crate::server::{ExportOptions, Rule, Squash};
 use crate::wire::gss::InitResults;
 use crate::wire::rpc::{CallHeader, Credential as Any, ReplyHeader};
@@ -116,7 +116,7 @@ fn sec(flavors: &[Flavor]) -> Client {
 
 /// What a client sends.
 #[derive(Clone, Copy)]
-struct Sent<'a> {
+struct SentCall<'a> {
     xid: u32,
     version: u32,
     call: Credential<'a>,
@@ -124,7 +124,7 @@ struct Sent<'a> {
     damages_checksum: bool,
 }
 
-impl Sent<'_> {
+impl SentCall<'_> {
     fn message(&self, procedure: u32, arguments: &[u8]) -> Vec<u8> {
         let (xid, version, verifier) = (self.xid, self.version, AuthFlavor::AUTH_NONE);
         let credential = Any::Gss(self.call);
@@ -154,7 +154,7 @@ struct Session {
     version: u32,
 }
 
-async fn init(client: &Client, token: &[u8]) -> Answered {
+async fn init(client: &Client, token: &[u8]) -> RpcReply {
     let call = Credential {
         procedure: Procedure::INIT,
         sequence: 0,
@@ -164,15 +164,15 @@ async fn init(client: &Client, token: &[u8]) -> Answered {
     let mut arguments = Writer::new();
     put_opaque(&mut arguments, token);
     let message =
-        Sent { xid: 1, version: 3, call, damages_checksum: false }.message(NULL, arguments.as_bytes());
+        SentCall { xid: 1, version: 3, call, damages_checksum: false }.message(NULL, arguments.as_bytes());
     answered(&client.send(message.into()).await.expect("a reply"))
 }
 
 /// A reply, whose verifier may be anything.
-fn answered(reply: &[u8]) -> Answered {
+fn answered(reply: &[u8]) -> RpcReply {
     let mut r = Reader::new(reply);
     let outcome = ReplyHeader::decode(&mut r).expect("a reply").outcome;
-    Answered { outcome, results: r.rest().to_vec() }
+    RpcReply { outcome, results: r.rest().to_vec() }
 }
 
 /// The verifier of an accepted reply.
@@ -190,10 +190,10 @@ impl Session {
         Self { client: client.clone(), handle, protection, sequence: 0, version: 3 }
     }
 
-    fn call(&self, procedure: Procedure) -> Sent<'_> {
+    fn call(&self, procedure: Procedure) -> SentCall<'_> {
         let (sequence, protection, handle) = (self.sequence, self.protection, Opaque::new(&self.handle));
         let call = Credential { procedure, sequence, protection, handle };
-        Sent { xid: 100 + self.sequence, version: self.version, call, damages_checksum: false }
+        SentCall { xid: 100 + self.sequence, version: self.version, call, damages_checksum: false }
     }
 
     fn protected(&self, arguments: &[u8]) -> Vec<u8> {
@@ -211,7 +211,7 @@ impl Session {
     }
 
     /// The results of a call, whose protection is checked.
-    async fn run(&mut self, procedure: u32, arguments: &[u8]) -> Answered {
+    async fn run(&mut self, procedure: u32, arguments: &[u8]) -> RpcReply {
         self.sequence += 1;
         let message = self.call(Procedure::DATA).message(procedure, &self.protected(arguments));
         let reply = self.client.send(message.into()).await.expect("a reply");
@@ -289,7 +289,8 @@ async fn the_reply_to_init_signs_the_width_of_the_window() {
         protection: Protection::PRIVACY,
         handle: Opaque::new(&[]),
     };
-    let message = Sent { xid: 1, version: 3, call, damages_checksum: false }.message(NULL, &opaque(b"ada"));
+    let message =
+        SentCall { xid: 1, version: 3, call, damages_checksum: false }.message(NULL, &opaque(b"ada"));
     let reply = client.send(message.into()).await.unwrap();
     assert_eq!(verifier(&reply), (6, checksum(b'S', &window::WIDTH.to_be_bytes())));
 }
@@ -319,7 +320,7 @@ async fn damaged_repeated_and_foreign_calls_change_nothing_for_the_context() {
     assert_eq!(ada.run(NULL, &[]).await.outcome, Outcome::Success);
     let refused = |why| Outcome::AuthError(why);
     ada.sequence = 7;
-    let damaged = Sent { damages_checksum: true, ..ada.call(Procedure::DATA) }.message(NULL, &[]);
+    let damaged = SentCall { damages_checksum: true, ..ada.call(Procedure::DATA) }.message(NULL, &[]);
     let reply = client.send(damaged.into()).await.unwrap();
     assert_eq!(answered(&reply).outcome, refused(AuthStat::RPCSEC_GSS_CREDPROBLEM));
     // The number of the damaged call is not used up; the second time it is, and the call gets no answer, RFC 2203 5.3.3.1.
@@ -374,7 +375,8 @@ async fn a_call_that_is_repeated_with_a_new_number_is_executed_once() {
     let remove = [opaque(&root), opaque(b"file")].concat();
     for sequence in [10, 11] {
         ada.sequence = sequence;
-        let message = Sent { xid: 77, ..ada.call(Procedure::DATA) }.message(REMOVE, &ada.protected(&remove));
+        let message =
+            SentCall { xid: 77, ..ada.call(Procedure::DATA) }.message(REMOVE, &ada.protected(&remove));
         let answered = answered(&client.send(message.into()).await.unwrap());
         assert_eq!(ada.unprotected(&answered.results)[..4], [0; 4]);
     }
@@ -387,7 +389,7 @@ async fn a_context_ends_when_it_is_destroyed_and_when_its_ticket_ends() {
     let mut ada = Session::of(&client, b"ada", Protection::PRIVACY).await;
     ada.sequence = 3;
     let reply = client.send(ada.call(Procedure::DESTROY).message(NULL, &[]).into()).await.unwrap();
-    assert_eq!(answered(&reply), Answered { outcome: Outcome::Success, results: Vec::new() });
+    assert_eq!(answered(&reply), RpcReply { outcome: Outcome::Success, results: Vec::new() });
     assert_eq!(verifier(&reply), (6, checksum(b'S', &[0, 0, 0, 3])));
     assert_eq!(ada.run(NULL, &[]).await.outcome, gone);
     let mut short = Session::of(&client, b"ada 0", Protection::NONE).await;
@@ -423,7 +425,7 @@ async fn a_machine_is_root_where_a_rule_lets_root_be_root_and_anonymous_elsewher
 async fn a_rule_lets_in_its_flavours_only_but_shows_the_share_before_the_login() {
     let client = sec(&[Flavor::Krb5i, Flavor::Krb5p]);
     let root = root(&client).await;
-    let status = |answered: Answered| answered.reader().u32_be().unwrap();
+    let status = |answered: RpcReply| answered.reader().u32_be().unwrap();
     // RFC 1813 2.6: NFS3ERR_ACCES is 13. RFC 2623 2.3.2: FSINFO and GETATTR of the share's folder.
     let mut sys = Vec::new();
     for procedure in [GETATTR, FSINFO] {
@@ -495,7 +497,7 @@ async fn without_a_keytab_the_flavour_is_too_weak_and_half_made_contexts_do_not_
         protection: Protection::NONE,
         handle: Opaque::new(&[0; 16]),
     };
-    let sent = Sent { xid: 1, version: 3, call, damages_checksum: false };
+    let sent = SentCall { xid: 1, version: 3, call, damages_checksum: false };
     let outcome = |reply: Option<Vec<u8>>| answered(&reply.unwrap()).outcome;
     let of = |why| Outcome::AuthError(why);
     let message = sent.message(NULL, &opaque(b"ada"));

@@ -229,7 +229,7 @@ async fn lists_fit_their_datagram() {
         .map(|at| testing::export(&format!("{at:0>200}"), at + 1, ExportOptions::default()))
         .collect();
     let service = service_with(shares);
-    let count = |answer: testing::Answered| mount::exports(&mut answer.reader()).unwrap().len();
+    let count = |answer: testing::RpcReply| mount::exports(&mut answer.reader()).unwrap().len();
     let whole = Client::new(&service).call_raw(v(3, Procedure::EXPORT), &[]).await.unwrap();
     assert_eq!(count(whole), 1000);
     let short = Client::new(&service).datagram().call_raw(v(3, Procedure::EXPORT), &[]).await.unwrap();

@@ -5,13 +5,13 @@ use vfs::{Error, Kind};
 
 use super::{Status, flavors, protocol};
 use crate::server::call::Call;
-use crate::server::handle::{Named, Sealed, View};
+use crate::server::handle::{HandleContent, SealedHandle, View};
 
 /// The most parts that the name of an export has.
 const MOST_PARTS: usize = 16;
 
 /// The folder's tidied path, its handle, and the security flavours for it.
-pub(super) fn walk(call: &Call<'_>, path: &[u8]) -> Result<(String, Sealed, Vec<u32>), Status> {
+pub(super) fn walk(call: &Call<'_>, path: &[u8]) -> Result<(String, SealedHandle, Vec<u32>), Status> {
     if path.len() > protocol::PATH_LIMIT {
         return Err(Status::NAMETOOLONG);
     }
@@ -33,7 +33,7 @@ pub(super) fn walk(call: &Call<'_>, path: &[u8]) -> Result<(String, Sealed, Vec<
     if found.attributes.kind != Kind::Folder {
         return Err(Status::NOTDIR);
     }
-    let named = Named { tag: export.tag, view: View::File, key: found.object.key() };
+    let named = HandleContent { tag: export.tag, view: View::File, key: found.object.key() };
     Ok((tidied(path), named.seal(&call.service.secret), flavors(call.service, rule)))
 }
 

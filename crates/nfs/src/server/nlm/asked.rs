@@ -8,7 +8,7 @@ use vfs::{Access, Actor, Error, FileId, HostKey, Kind, PermittedActor, Plan};
 
 use super::{Call, Stat};
 use crate::server::export::Export;
-use crate::server::handle::{Named, View};
+use crate::server::handle::{HandleContent, View};
 use crate::server::recalling::LIMIT;
 use crate::wire::nlm;
 use crate::wire::v3::types::Status;
@@ -29,7 +29,7 @@ impl Subject {
     /// locks in it. From here on the client counts as known.
     pub(super) fn of(call: &Call<'_>, handle: &[u8]) -> Result<Self, Stat> {
         let (service, origin) = (call.service, call.origin);
-        let named = Named::open(&service.secret, handle)?;
+        let named = HandleContent::open(&service.secret, handle)?;
         let stream = stream(named.view).ok_or(Stat::STALE_FH)?;
         let export = service.export_tagged(named.tag).ok_or(Stat::STALE_FH)?;
         call.note(&export);
@@ -106,7 +106,7 @@ impl Subject {
     }
 }
 
-fn found(call: &Call<'_>, export: &Export, named: &Named) -> Result<Found, Stat> {
+fn found(call: &Call<'_>, export: &Export, named: &HandleContent) -> Result<Found, Stat> {
     match export.volume.node(&named.key) {
         Err(Error::Stale) => {
             let object = call.service.locks.files.node(named.tag, named.key).ok_or(Stat::STALE_FH)?;
@@ -128,12 +128,12 @@ fn stream(view: View) -> Option<Stream> {
 }
 
 /// A range of a file, and the owner of the requested lock.
-pub(super) struct Asked {
+pub(super) struct LockTarget {
     pub(super) subject: Subject,
     pub(super) lock: Lock,
 }
 
-impl Asked {
+impl LockTarget {
     pub(super) fn of(call: &Call<'_>, lock: &nlm::Lock<'_>, exclusive: bool) -> Result<Self, Stat> {
         let range = range(lock.offset, lock.len).ok_or(Stat::FBIG)?;
         let subject = Subject::of(call, &lock.handle)?;

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use vfs::FileId;
 use vfs::state::{ClientId, Flavour, LockKind, LockOutcome, LockOwner, Range, Stream, Waiter};
 
-use super::asked::Asked;
+use super::asked::LockTarget;
 use super::granted::{Callback, deliver};
 use super::lock::Back;
 use super::{Call, Stat};
@@ -28,7 +28,7 @@ struct Key {
 }
 
 /// A request that waits, or whose lock was granted but not yet accepted by the client.
-pub(super) struct Blocked {
+pub(super) struct BlockedLock {
     /// The client's answer has the same cookie.
     pub(super) cookie: u64,
     pub(super) callback: Callback,
@@ -38,7 +38,7 @@ pub(super) struct Blocked {
     said: watch::Sender<Option<bool>>,
 }
 
-impl Blocked {
+impl BlockedLock {
     /// The client has accepted the lock (true), or does not want it.
     pub(super) fn settle(&self, has: bool) {
         self.said.send_if_modified(|said| said.is_none() && said.replace(has).is_none());
@@ -54,13 +54,13 @@ impl Blocked {
 
 #[derive(Default)]
 pub(super) struct BlockedTable {
-    all: Mutex<HashMap<Key, Arc<Blocked>>, rank::NlmBlocked>,
+    all: Mutex<HashMap<Key, Arc<BlockedLock>>, rank::NlmBlocked>,
     cookies: AtomicU64,
 }
 
 impl BlockedTable {
     /// The request with this cookie, of this client.
-    pub(super) fn by_cookie(&self, cookie: u64, client: ClientId) -> Option<Arc<Blocked>> {
+    pub(super) fn by_cookie(&self, cookie: u64, client: ClientId) -> Option<Arc<BlockedLock>> {
         let all = self.all.lock();
         let found = all.iter().find(|(key, blocked)| blocked.cookie == cookie && key.owner.client == client);
         found.map(|(_, blocked)| blocked.clone())
@@ -85,7 +85,7 @@ impl BlockedTable {
 
 /// Takes a lock, or waits for it in the background. In that case the client learns of it by
 /// GRANTED.
-pub(super) fn wait(call: &Call<'_>, asked: &Asked, request: &LockRequest<'_>, back: Back) -> Stat {
+pub(super) fn wait(call: &Call<'_>, asked: &LockTarget, request: &LockRequest<'_>, back: Back) -> Stat {
     let (table, key) = (&call.service.locks.blocked, key(asked));
     let mut all = table.all.lock();
     if let Some(blocked) = all.get(&key) {
@@ -103,21 +103,21 @@ pub(super) fn wait(call: &Call<'_>, asked: &Asked, request: &LockRequest<'_>, ba
         Ok(LockOutcome::Later(waiter)) => waiter,
         Err(refused) => return refused.into(),
     };
-    let blocked = Arc::new(Blocked {
+    let blocked = Arc::new(BlockedLock {
         cookie: table.cookies.fetch_add(1, Ordering::Relaxed),
         callback: Callback::new(call, request, back),
         held: AtomicBool::new(false),
         said: watch::channel(None).0,
     });
     all.insert(key.clone(), blocked.clone());
-    let waiting = Waiting { service: call.service.clone(), key, blocked, host_key: asked.subject.key() };
+    let waiting = BlockedTask { service: call.service.clone(), key, blocked, host_key: asked.subject.key() };
     tokio::spawn(waiting.see_through(waiter));
     Stat::BLOCKED
 }
 
 /// Cancels a request. If its lock was granted but the client does not know it yet, releases the
 /// lock. Returns whether there was a request.
-pub(super) fn cancel(call: &Call<'_>, asked: &Asked) -> bool {
+pub(super) fn cancel(call: &Call<'_>, asked: &LockTarget) -> bool {
     let key = key(asked);
     let Some(blocked) = call.service.locks.blocked.all.lock().remove(&key) else { return false };
     blocked.settle(false);
@@ -130,8 +130,8 @@ pub(super) fn cancel(call: &Call<'_>, asked: &Asked) -> bool {
     true
 }
 
-fn key(asked: &Asked) -> Key {
-    let Asked { subject, lock } = asked;
+fn key(asked: &LockTarget) -> Key {
+    let LockTarget { subject, lock } = asked;
     Key {
         tag: subject.export.tag,
         file: subject.file(),
@@ -143,14 +143,14 @@ fn key(asked: &Asked) -> Key {
 }
 
 /// The background task of a waiting request.
-struct Waiting {
+struct BlockedTask {
     service: Arc<Service>,
     key: Key,
-    blocked: Arc<Blocked>,
+    blocked: Arc<BlockedLock>,
     host_key: vfs::HostKey,
 }
 
-impl Waiting {
+impl BlockedTask {
     async fn see_through(self, waiter: Waiter) {
         let granted = waiter.await.is_ok();
         if granted {
@@ -185,7 +185,7 @@ impl Waiting {
     }
 }
 
-impl Blocked {
+impl BlockedLock {
     fn settled_as(&self) -> Option<bool> {
         *self.said.borrow()
     }

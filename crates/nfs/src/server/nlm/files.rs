@@ -12,17 +12,17 @@ use vfs::{FileId, HostKey, Node, OpenPermit};
 /// number, and so its locks, to another file.
 #[derive(Default)]
 pub(super) struct Files {
-    held: Mutex<HashMap<(u32, HostKey), Held>, rank::NlmFiles>,
+    held: Mutex<HashMap<(u32, HostKey), LockedFile>, rank::NlmFiles>,
 }
 
-struct Held {
+struct LockedFile {
     node: Node,
     clients: Vec<ClientId>,
     /// It takes a descriptor, as an open of its first client does.
     _permit: Option<OpenPermit>,
 }
 
-impl Held {
+impl LockedFile {
     fn new(found: &Found, permit: Option<OpenPermit>) -> Self {
         Self { node: found.object.clone(), clients: Vec::new(), _permit: permit }
     }
@@ -38,7 +38,7 @@ impl Files {
     /// Keeps a file for a client that has it open.
     pub(super) fn hold(&self, tag: u32, found: &Found, client: ClientId) {
         let mut held = self.held.lock();
-        let file = held.entry((tag, found.object.key())).or_insert_with(|| Held::new(found, None));
+        let file = held.entry((tag, found.object.key())).or_insert_with(|| LockedFile::new(found, None));
         file.add(client);
     }
 
@@ -53,7 +53,7 @@ impl Files {
         let mut held = self.held.lock();
         let file = match held.entry((tag, found.object.key())) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(free) => free.insert(Held::new(found, Some(permit()?))),
+            Entry::Vacant(free) => free.insert(LockedFile::new(found, Some(permit()?))),
         };
         file.add(client);
         Ok(())
@@ -79,7 +79,7 @@ impl Files {
     /// Lets go of all files of an export. Gives those that no other export holds, each with its clients.
     pub(super) fn leave(&self, tag: u32) -> Vec<(FileId, Vec<ClientId>)> {
         let mut held = self.held.lock();
-        let left: Vec<(HostKey, Held)> =
+        let left: Vec<(HostKey, LockedFile)> =
             held.extract_if(|(other, _), _| *other == tag).map(|((_, key), file)| (key, file)).collect();
         let is_left = |key: HostKey| held.keys().all(|(_, other)| *other != key);
         let left = left.into_iter().filter(|(key, _)| is_left(*key));

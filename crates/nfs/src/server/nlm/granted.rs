@@ -8,10 +8,10 @@ use tokio::time::{sleep, timeout};
 use wire::Reader;
 
 use super::Call;
-use super::blocked::Blocked;
+use super::blocked::BlockedLock;
 use super::lock::Back;
 use crate::server::Service;
-use crate::server::outgoing::{self, Endpoint, Failed};
+use crate::server::outgoing::{self, Endpoint, RpcError};
 use crate::server::portmap::port_of;
 use crate::wire::nlm::{self, LockRequest, NetObj, Procedure, Res, Stat, TestRequest};
 use crate::wire::portmap::Protocol;
@@ -76,7 +76,7 @@ impl Callback {
 
 /// Repeats GRANTED until the client has accepted or refused the lock. False if it refuses or never
 /// answers.
-pub(super) async fn deliver(service: &Arc<Service>, blocked: &Blocked) -> bool {
+pub(super) async fn deliver(service: &Arc<Service>, blocked: &BlockedLock) -> bool {
     let attempts = async {
         for pause in PAUSES {
             sleep(pause).await;
@@ -96,7 +96,7 @@ pub(super) async fn deliver(service: &Arc<Service>, blocked: &Blocked) -> bool {
     }
 }
 
-async fn attempt(service: &Arc<Service>, blocked: &Blocked) -> Result<Option<bool>, Failed> {
+async fn attempt(service: &Arc<Service>, blocked: &BlockedLock) -> Result<Option<bool>, RpcError> {
     let (callback, cookie) = (&blocked.callback, blocked.cookie.to_be_bytes());
     let to = manager_of(service, callback.host, callback.datagram).await?;
     let request = callback.request(&cookie);
@@ -142,7 +142,7 @@ pub(super) async fn manager_of(
     service: &Arc<Service>,
     host: IpAddr,
     datagram: bool,
-) -> Result<Endpoint, Failed> {
+) -> Result<Endpoint, RpcError> {
     let program = (nlm::PROGRAM, nlm::VERSION);
     let order = if datagram { [Protocol::UDP, Protocol::TCP] } else { [Protocol::TCP, Protocol::UDP] };
     for protocol in order {
@@ -155,5 +155,5 @@ pub(super) async fn manager_of(
             });
         }
     }
-    Err(Failed::Unanswered(std::io::ErrorKind::ConnectionRefused.into()))
+    Err(RpcError::Unanswered(std::io::ErrorKind::ConnectionRefused.into()))
 }

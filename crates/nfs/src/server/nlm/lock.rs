@@ -3,7 +3,7 @@
 use vfs::Error;
 use vfs::state::{Cause, Flavour, Lock, LockKind, LockRefusal};
 
-use super::asked::{Asked, Subject, svid_and_owner};
+use super::asked::{LockTarget, Subject, svid_and_owner};
 use super::{Call, Results, Stat, blocked};
 use crate::server::recalling::LIMIT;
 use crate::wire::nlm::{
@@ -21,7 +21,7 @@ pub(super) enum Back {
 
 /// The differences between the procedures that lock.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct How {
+pub(super) struct LockProcedure {
     /// The host is told when this server restarts.
     pub(super) monitored: bool,
     pub(super) back: Back,
@@ -39,7 +39,7 @@ pub(super) async fn test(call: &Call<'_>, request: &TestRequest<'_>) -> Results 
 }
 
 async fn conflict(call: &Call<'_>, request: &TestRequest<'_>) -> Result<Option<Lock>, Stat> {
-    let Asked { subject, lock } = Asked::of(call, &request.lock, request.exclusive)?;
+    let LockTarget { subject, lock } = LockTarget::of(call, &request.lock, request.exclusive)?;
     if !call.service.may_grant(subject.state(), subject.file()) {
         return Err(Stat::DENIED_GRACE_PERIOD);
     }
@@ -60,14 +60,14 @@ fn holder(held: &Lock) -> Holder<'_> {
 }
 
 /// LOCK and NM_LOCK.
-pub(super) async fn lock(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Stat {
+pub(super) async fn lock(call: &Call<'_>, request: &LockRequest<'_>, how: LockProcedure) -> Stat {
     match ask(call, request, how).await {
         Ok(stat) | Err(stat) => stat,
     }
 }
 
-async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Result<Stat, Stat> {
-    let asked = Asked::of(call, &request.lock, request.exclusive)?;
+async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: LockProcedure) -> Result<Stat, Stat> {
+    let asked = LockTarget::of(call, &request.lock, request.exclusive)?;
     let permitted = asked.permit()?;
     in_its_time(call, &asked.subject, request.reclaim)?;
     let (service, host, subject) = (call.service, call.origin.address, &asked.subject);
@@ -115,7 +115,7 @@ pub(super) fn in_its_time(call: &Call<'_>, subject: &Subject, reclaim: bool) -> 
 /// CANCEL: the client does not wait any more. DENIED if it did not wait, or has already got the
 /// lock.
 pub(super) async fn cancel(call: &Call<'_>, request: &CancelRequest<'_>) -> Stat {
-    match Asked::of(call, &request.lock, request.exclusive) {
+    match LockTarget::of(call, &request.lock, request.exclusive) {
         Ok(asked) => {
             asked.subject.state().bring(asked.subject.file()).await;
             let cancelled = blocked::cancel(call, &asked);
@@ -128,8 +128,8 @@ pub(super) async fn cancel(call: &Call<'_>, request: &CancelRequest<'_>) -> Stat
 
 /// UNLOCK. Unlocking a range without locks is no error.
 pub(super) async fn unlock(call: &Call<'_>, request: &UnlockRequest<'_>) -> Stat {
-    let (subject, lock) = match Asked::of(call, &request.lock, true) {
-        Ok(Asked { subject, lock }) => (subject, lock),
+    let (subject, lock) = match LockTarget::of(call, &request.lock, true) {
+        Ok(LockTarget { subject, lock }) => (subject, lock),
         Err(stat) => return stat,
     };
     let Lock { owner, range, .. } = lock;

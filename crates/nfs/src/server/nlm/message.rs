@@ -45,9 +45,9 @@ impl Pair {
 }
 
 /// Bytes that are already encoded.
-struct Encoded(Vec<u8>);
+struct EncodedResults(Vec<u8>);
 
-impl Encode for Encoded {
+impl Encode for EncodedResults {
     fn encode(&self, w: &mut Writer) {
         w.put(&self.0);
     }
@@ -56,7 +56,7 @@ impl Encode for Encoded {
 /// Sends results to the lock manager of the caller.
 pub(super) fn send(call: &Call<'_>, answer: Procedure, results: Vec<u8>) {
     let Ok(permit) = call.service.locks.messages.0.clone().try_acquire_owned() else { return };
-    let (service, origin, results) = (call.service.clone(), call.origin, Encoded(results));
+    let (service, origin, results) = (call.service.clone(), call.origin, EncodedResults(results));
     tokio::spawn(async move {
         let _permit = permit;
         let procedure = (nlm::PROGRAM, nlm::VERSION, answer.0);

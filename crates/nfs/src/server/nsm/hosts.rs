@@ -64,7 +64,7 @@ impl Host {
 
 /// The hosts that hold locks now, and the table that stores them.
 #[derive(Clone)]
-pub(super) struct Watched {
+pub(super) struct MonitoredHosts {
     inner: Arc<Inner>,
 }
 
@@ -76,7 +76,7 @@ struct Inner {
     changing: Mutex<(), rank::NsmChanging>,
 }
 
-impl Watched {
+impl MonitoredHosts {
     pub(super) fn new(table: Arc<dyn HostTable>) -> Self {
         Self { inner: Arc::new(Inner { table, now: RwLock::default(), changing: Mutex::default() }) }
     }

@@ -22,9 +22,9 @@ const NOTE_MAX: usize = 4096;
 type Table = TableDefinition<'static, &'static [u8], &'static [u8]>;
 
 /// Hosts or clients in the index of the state folder.
-pub struct InIndex(Index, Table);
+pub struct IndexHostTable(Index, Table);
 
-impl InIndex {
+impl IndexHostTable {
     /// The table of monitored hosts of this index.
     pub fn new(index: Index) -> Result<Self, IndexError> {
         Self::of(index, HOSTS)
@@ -76,7 +76,7 @@ impl InIndex {
     }
 }
 
-impl HostTable for InIndex {
+impl HostTable for IndexHostTable {
     fn add(&self, host: &[u8], note: &[u8]) -> io::Result<()> {
         self.put(host, note).map_err(io::Error::other)
     }
@@ -105,8 +105,8 @@ mod tests {
 
     use super::*;
 
-    fn table(folder: &Path) -> InIndex {
-        InIndex::new(Index::open(folder).unwrap()).unwrap()
+    fn table(folder: &Path) -> IndexHostTable {
+        IndexHostTable::new(Index::open(folder).unwrap()).unwrap()
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::hosts::Host;
 use crate::server::Service;
-use crate::server::outgoing::{self, Endpoint, Failed};
+use crate::server::outgoing::{self, Endpoint, RpcError};
 use crate::server::portmap::port_of;
 use crate::wire::nsm::{self, NotifyRequest, Procedure};
 use crate::wire::portmap::Protocol;
@@ -73,11 +73,11 @@ async fn tell(service: &Arc<Service>, host: &Host, names: &[Vec<u8>]) {
 
 /// Sends the notice with the server's names, and with its address as the host sees it. The host may
 /// know the server by any of them.
-async fn try_to_tell(service: &Arc<Service>, host: &Host, names: &[Vec<u8>]) -> Result<(), Failed> {
+async fn try_to_tell(service: &Arc<Service>, host: &Host, names: &[Vec<u8>]) -> Result<(), RpcError> {
     let (network, monitor) = (service.network(), &service.monitor);
     let program = (nsm::PROGRAM, nsm::VERSION);
     let port = port_of(network, host.address, program, Protocol::UDP).await?;
-    let port = port.ok_or(Failed::Unanswered(std::io::ErrorKind::ConnectionRefused.into()))?;
+    let port = port.ok_or(RpcError::Unanswered(std::io::ErrorKind::ConnectionRefused.into()))?;
     let to = Endpoint::Udp(SocketAddr::new(host.address, port));
     let address = network.address_towards(host.address).map(|address| address.to_string());
     for name in names.iter().cloned().chain(address.map(String::into_bytes)) {

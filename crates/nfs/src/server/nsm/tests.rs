@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime};
 use parking_lot::Mutex;
 use wire::Reader;
 
-use super::{HostTable, InIndex, InMemory, notify_hosts};
+use super::{HostTable, InMemory, IndexHostTable, notify_hosts};
 use crate::server::outgoing::Endpoint;
 use crate::server::testing::{Client, Fake, Outgoing, encoded};
-use crate::server::{Company, HandleSecret, Lost, Service};
+use crate::server::{Company, HandleSecret, LostServers, Service};
 use crate::wire::nsm::{MonId, MonRequest, MyId, NotifyRequest, Procedure, Res, StatRequest, StatRes, State};
 use crate::wire::rpc::Outcome;
 use crate::wire::xdr::{Opaque, arguments};
@@ -140,8 +140,8 @@ async fn hosts_of_a_lost_server_are_told_by_its_names_and_with_a_later_state() {
     let before = service.monitor.state();
     let hosts = vec![(b"192.0.2.1".to_vec(), b"one".to_vec())];
     let names = vec![b"gate1".to_vec(), b"198.51.100.7".to_vec()];
-    let lost = Lost { hosts, names, epoch: 9, tells: true, ..Lost::default() };
-    service.take_over(&Lost { tells: false, ..lost.clone() });
+    let lost = LostServers { hosts, names, epoch: 9, tells: true, ..LostServers::default() };
+    service.take_over(&LostServers { tells: false, ..lost.clone() });
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(network.calls().len(), 0, "another server tells them");
     service.take_over(&lost);
@@ -189,9 +189,9 @@ async fn the_grace_period_lasts_while_clients_reclaim_but_not_for_ever() {
 }
 
 /// A table on a disk that fails.
-struct Broken(Mutex<u32>);
+struct FailingTable(Mutex<u32>);
 
-impl HostTable for Broken {
+impl HostTable for FailingTable {
     fn add(&self, _: &[u8], _: &[u8]) -> io::Result<()> {
         *self.0.lock() += 1;
         Err(io::ErrorKind::StorageFull.into())
@@ -208,7 +208,7 @@ impl HostTable for Broken {
 
 #[tokio::test]
 async fn a_host_that_cannot_be_remembered_is_not_watched() {
-    let table = Arc::new(Broken(Mutex::new(0)));
+    let table = Arc::new(FailingTable(Mutex::new(0)));
     let service = service(Fake::silent(), table.clone(), 5);
     let host = [192, 0, 2, 7].into();
     assert_eq!(service.monitor.watch(host, b"seven").await, Err(()));
@@ -221,13 +221,17 @@ async fn hosts_are_kept_in_the_index_of_the_state_folder() {
     let folder = tempfile::tempdir().unwrap();
     {
         let index = vfs::index::Index::open(folder.path()).unwrap();
-        let service =
-            service(Fake::silent(), Arc::new(InIndex::new(index.clone()).unwrap()), index.boot_epoch());
+        let service = service(
+            Fake::silent(),
+            Arc::new(IndexHostTable::new(index.clone()).unwrap()),
+            index.boot_epoch(),
+        );
         assert!(!service.monitor.in_grace());
         service.monitor.watch([192, 0, 2, 7].into(), b"seven").await.unwrap();
     }
     let index = vfs::index::Index::open(folder.path()).unwrap();
-    let service = service(Fake::silent(), Arc::new(InIndex::new(index.clone()).unwrap()), index.boot_epoch());
+    let service =
+        service(Fake::silent(), Arc::new(IndexHostTable::new(index.clone()).unwrap()), index.boot_epoch());
     assert!(service.monitor.in_grace());
     assert!(service.monitor.may_reclaim([192, 0, 2, 7].into()));
 }

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream, UdpSocket, UnixStream};
 use tokio::time::timeout;
 
-use super::{Endpoint, Exchanged, Network};
+use super::{Endpoint, ExchangeFuture, Network};
 use crate::wire::rpc::RecordMark;
 
 /// How long each datagram waits for its reply before it is sent again.
@@ -26,7 +26,7 @@ const RESERVED_TRIES: usize = 8;
 pub struct Sockets;
 
 impl Network for Sockets {
-    fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> Exchanged<'a> {
+    fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> ExchangeFuture<'a> {
         Box::pin(async move {
             match to {
                 Endpoint::Udp(to) => by_datagram(*to, &message).await,

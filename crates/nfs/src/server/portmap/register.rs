@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Netid, OWNER, PORT, PROGRAMS, Places, Text, UniversalAddress, any};
 use crate::server::Service;
-use crate::server::outgoing::{self, Endpoint, Failed, Network};
+use crate::server::outgoing::{self, Endpoint, Network, RpcError};
 use crate::wire::portmap::{self, Mapping, Procedure, Rpcb, RpcbProcedure};
 use crate::wire::{mount, nlm, nsm, v3};
 
@@ -21,7 +21,7 @@ pub enum Portmap {
     /// registered.
     Registered {
         /// Programs that another server has registered.
-        others: Vec<Other>,
+        others: Vec<ForeignProgram>,
     },
     /// Through this server's own portmap.
     Served(SocketAddr),
@@ -31,7 +31,7 @@ pub enum Portmap {
 
 /// A program of another server. This host's rpcbind reports it, and it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Other {
+pub struct ForeignProgram {
     /// The program's number.
     pub program: u32,
     /// Its version.
@@ -61,7 +61,7 @@ impl Portmap {
 }
 
 /// As `rpcinfo` shows it: `nlockmgr version 4 (port 40123)`.
-impl fmt::Display for Other {
+impl fmt::Display for ForeignProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { program, version, port } = self;
         match *program {
@@ -128,8 +128,9 @@ async fn running(network: &dyn Network) -> Option<Rpcbind<'_>> {
 impl Rpcbind<'_> {
     /// Registers every program. Returns the programs that another server has. Fails if no program
     /// could be registered.
-    async fn register(&self, service: &Arc<Service>) -> Result<Vec<Other>, Failed> {
-        let (places, mut any, mut others) = (service.places(), Err(Failed::Malformed), Vec::<Other>::new());
+    async fn register(&self, service: &Arc<Service>) -> Result<Vec<ForeignProgram>, RpcError> {
+        let (places, mut any, mut others) =
+            (service.places(), Err(RpcError::Malformed), Vec::<ForeignProgram>::new());
         for (program, low, high) in PROGRAMS {
             for version in low..=high {
                 for netid in places.netids() {
@@ -138,7 +139,7 @@ impl Rpcbind<'_> {
                         Ok(Some(port)) => {
                             any = Ok(());
                             if !others.iter().any(|one| (one.program, one.version) == (program, version)) {
-                                others.push(Other { program, version, port });
+                                others.push(ForeignProgram { program, version, port });
                             }
                         }
                         Err(error) if any.is_err() => any = Err(error),
@@ -165,7 +166,13 @@ impl Rpcbind<'_> {
 
     /// Registers one program. It replaces the entry of a server that does not answer any more. If
     /// the server answers, its port is returned.
-    async fn set(&self, program: u32, version: u32, netid: Netid, port: u16) -> Result<Option<u16>, Failed> {
+    async fn set(
+        &self,
+        program: u32,
+        version: u32,
+        netid: Netid,
+        port: u16,
+    ) -> Result<Option<u16>, RpcError> {
         if self.change(true, program, version, netid, port).await? {
             return Ok(None);
         }
@@ -197,7 +204,7 @@ impl Rpcbind<'_> {
         version: u32,
         netid: Netid,
         port: u16,
-    ) -> Result<bool, Failed> {
+    ) -> Result<bool, RpcError> {
         if let Endpoint::Unix(_) = self.at {
             let address = UniversalAddress(SocketAddr::new(any(netid.ipv6), port)).to_string();
             let (netid, address) = (Text::new(netid.name.as_bytes()), Text::new(address.as_bytes()));
@@ -238,7 +245,7 @@ impl Rpcbind<'_> {
         version: u32,
         procedure: u32,
         arguments: &(impl crate::wire::xdr::Encode + Sync),
-    ) -> Result<outgoing::Results, Failed> {
+    ) -> Result<outgoing::Results, RpcError> {
         outgoing::call(self.network, &self.at, (portmap::PROGRAM, version, procedure), arguments).await
     }
 }
@@ -249,12 +256,12 @@ pub(in crate::server) async fn port_of(
     host: std::net::IpAddr,
     (program, version): (u32, u32),
     protocol: portmap::Protocol,
-) -> Result<Option<u16>, Failed> {
+) -> Result<Option<u16>, RpcError> {
     let asked = Mapping { program, version, protocol, port: 0 };
     let procedure = (portmap::PROGRAM, 2, Procedure::GETPORT.0);
     let address = SocketAddr::new(host, PORT);
     let results = match outgoing::call(network, &Endpoint::Udp(address), procedure, &asked).await {
-        Err(Failed::Unanswered(_)) => {
+        Err(RpcError::Unanswered(_)) => {
             outgoing::call(network, &Endpoint::Tcp(address), procedure, &asked).await?
         }
         other => other?,

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use parking_lot::Mutex;
 use wire::Reader;
 
-use super::{Other, Places, Portmap, announce, withdraw};
+use super::{ForeignProgram, Places, Portmap, announce, withdraw};
 use crate::server::outgoing::Endpoint;
 use crate::server::testing::{Client, Fake, Outgoing, encoded, service};
 use crate::server::{Company, HandleSecret, Service};
@@ -207,7 +207,7 @@ async fn replaces_who_is_gone_and_leaves_who_answers() {
     let (gone, there) = ((NFS, 3, "tcp".to_string()), (100_024, 1, "udp".to_string()));
     rpcbind.registered.lock().extend([(gone.clone(), 777), (there.clone(), 888)]);
     let service = beside(&rpcbind, 777);
-    let others = vec![Other { program: 100_024, version: 1, port: 888 }];
+    let others = vec![ForeignProgram { program: 100_024, version: 1, port: 888 }];
     assert_eq!(announce(&service, || panic!("there is an rpcbind")).await, Portmap::Registered { others });
     assert_eq!(rpcbind.registered.lock()[&gone], 2049);
     assert_eq!(rpcbind.registered.lock()[&there], 888);

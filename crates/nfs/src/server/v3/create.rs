@@ -30,7 +30,7 @@ pub(super) fn create(call: &Call<'_>, request: &Request<'_>, w: &mut Writer) -> 
 }
 
 /// A new object, and the change of its folder.
-pub(super) type Made = (Found, Change);
+pub(super) type CreatedObject = (Found, Change);
 
 /// Runs the part in which CREATE, MKDIR, SYMLINK and MKNOD differ, and encodes their common
 /// results.
@@ -38,7 +38,7 @@ pub(super) fn answer(
     call: &Call<'_>,
     folder: &[u8],
     w: &mut Writer,
-    make: impl FnOnce(&Target) -> Result<Made, Status>,
+    make: impl FnOnce(&Target) -> Result<CreatedObject, Status>,
 ) -> Answer {
     let folder = match call.target_to_change(folder) {
         Ok(folder) => folder,
@@ -66,7 +66,7 @@ pub(super) fn make(
     new: NewKind<'_>,
     wanted: &Sattr3,
     mode: u32,
-) -> Result<Made, Status> {
+) -> Result<CreatedObject, Status> {
     let volume = &folder.export.volume;
     let mut wanted = changes(wanted)?;
     let mode = wanted.mode.take().unwrap_or(mode);
@@ -88,7 +88,7 @@ pub(super) fn make(
 }
 
 /// UNCHECKED on an existing file: the file stays, and only its size is set.
-fn take_existing(folder: &Target, name: &[u8], wanted: &Sattr3) -> Result<Made, Status> {
+fn take_existing(folder: &Target, name: &[u8], wanted: &Sattr3) -> Result<CreatedObject, Status> {
     let volume = &folder.export.volume;
     let mut found = volume.lookup(&folder.actor.caller, &folder.found.object, name)?;
     if found.attributes.kind != Kind::File {
@@ -103,7 +103,7 @@ fn take_existing(folder: &Target, name: &[u8], wanted: &Sattr3) -> Result<Made, 
 
 /// EXCLUSIVE: the new file's times store the verifier, so that it survives a restart. The client
 /// sets the times next.
-fn make_once(folder: &Target, name: &[u8], verifier: Verifier) -> Result<Made, Status> {
+fn make_once(folder: &Target, name: &[u8], verifier: Verifier) -> Result<CreatedObject, Status> {
     let volume = &folder.export.volume;
     let word = |at: usize| {
         let bytes = [verifier[at], verifier[at + 1], verifier[at + 2], verifier[at + 3]];

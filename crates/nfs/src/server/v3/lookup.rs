@@ -6,7 +6,7 @@ use super::put;
 use super::target::{Target, entry_name};
 use crate::server::answer::Answer;
 use crate::server::call::Call;
-use crate::server::handle::{Sealed, View};
+use crate::server::handle::{SealedHandle, View};
 use crate::wire::v3::lookup::{Request, ResFail, ResOk};
 use crate::wire::v3::types::{Fail, Fattr3, FileHandle, Status};
 use vfs::{Kind, LookupResult};
@@ -31,7 +31,7 @@ pub(super) fn lookup(call: &Call<'_>, request: &Request<'_>, w: &mut Writer) -> 
 }
 
 /// The handle of an entry of a folder, and the attributes if they are current.
-fn find(call: &Call<'_>, folder: &Target, name: &[u8]) -> Result<(Sealed, Option<Fattr3>), Status> {
+fn find(call: &Call<'_>, folder: &Target, name: &[u8]) -> Result<(SealedHandle, Option<Fattr3>), Status> {
     match look(folder, name)? {
         LookupResult::File(found) => {
             let attributes = folder.current(&found.object, &found.attributes);

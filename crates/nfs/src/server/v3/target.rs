@@ -9,7 +9,7 @@ use vfs::{Actor, Attributes, Change, Error, FileId, HostKey, Kind, LookupResult,
 
 use crate::server::call::Call;
 use crate::server::export::Export;
-use crate::server::handle::{Named, Sealed, View};
+use crate::server::handle::{HandleContent, SealedHandle, View};
 use crate::wire::v3::types::{Fail, Fattr3, FileType, NfsTime, Sattr3, SetTime, SpecData, Status, Wcc};
 
 /// The file of a handle.
@@ -23,13 +23,13 @@ pub(in crate::server) struct Target {
     pub(in crate::server) actor: Actor,
     pub(in crate::server) writable: bool,
     /// The content of the handle.
-    pub(in crate::server) named: Named,
+    pub(in crate::server) named: HandleContent,
 }
 
 impl Call<'_> {
     /// The file of a handle, after all checks that do not depend on the procedure.
     pub(in crate::server) fn target(&self, handle: &[u8]) -> Result<Target, Status> {
-        let named = Named::open(&self.service.secret, handle)?;
+        let named = HandleContent::open(&self.service.secret, handle)?;
         match named.view {
             View::File | View::Sidecar => self.target_of(named, false),
             View::Attributes | View::Attribute(_) => Err(Status::BADHANDLE), // only version 4 has named attributes
@@ -37,7 +37,11 @@ impl Call<'_> {
     }
 
     /// The same with the content of a handle. `keeps_files`: a file without a name is found, too, while a client holds it.
-    pub(in crate::server) fn target_of(&self, named: Named, keeps_files: bool) -> Result<Target, Status> {
+    pub(in crate::server) fn target_of(
+        &self,
+        named: HandleContent,
+        keeps_files: bool,
+    ) -> Result<Target, Status> {
         let export = self.service.export_tagged(named.tag).ok_or(Status::STALE)?;
         self.note(&export);
         let rule = export.rule_of_call(self, &named)?;
@@ -87,20 +91,20 @@ impl Call<'_> {
     }
 
     /// The handle of a file of the target's export.
-    pub(in crate::server) fn seal(&self, target: &Target, found: &Found) -> Sealed {
+    pub(in crate::server) fn seal(&self, target: &Target, found: &Found) -> SealedHandle {
         self.seal_view(target, View::File, found.object.key())
     }
 
     /// The handle of a view of a file of the target's export.
-    pub(in crate::server) fn seal_view(&self, target: &Target, view: View, key: HostKey) -> Sealed {
-        Named { tag: target.export.tag, view, key }.seal(&self.service.secret)
+    pub(in crate::server) fn seal_view(&self, target: &Target, view: View, key: HostKey) -> SealedHandle {
+        HandleContent { tag: target.export.tag, view, key }.seal(&self.service.secret)
     }
 }
 
 impl Target {
     /// Another file of the same export, for the same caller.
     pub(in crate::server) fn sibling(&self, found: Found) -> Self {
-        let named = Named { tag: self.named.tag, view: View::File, key: found.object.key() };
+        let named = HandleContent { tag: self.named.tag, view: View::File, key: found.object.key() };
         let (export, actor) = (self.export.clone(), self.actor.clone());
         Self { export, found, sidecar: None, actor, writable: self.writable, named }
     }

@@ -57,14 +57,14 @@ const OWNER_RIGHTS: &str = "S-1-3-4";
 const NOBODY: &str = "S-1-0-0";
 
 /// The entries of an ACL as they are on the wire, and how many.
-pub(super) struct Encoded {
+pub(super) struct EncodedAcl {
     count: u32,
     bytes: Vec<u8>,
     /// aclflag4.
     pub(super) flags: u32,
 }
 
-impl Encoded {
+impl EncodedAcl {
     /// The entries for `acl`, or for `dacl`.
     pub(super) fn new(naming: &Naming, acl: &Acl, is_dacl: bool) -> Self {
         let mut w = Writer::new();
@@ -280,9 +280,9 @@ mod tests {
             stored: true,
             within_mode: false,
         };
-        let flags = |is_dacl| Encoded::new(&naming(), &acl, is_dacl).aces().iter().next().unwrap().flags;
+        let flags = |is_dacl| EncodedAcl::new(&naming(), &acl, is_dacl).aces().iter().next().unwrap().flags;
         assert_eq!((flags(false), flags(true)), (1, 0x81));
-        assert_eq!(Encoded::new(&naming(), &acl, true).flags, 3);
+        assert_eq!(EncodedAcl::new(&naming(), &acl, true).flags, 3);
         assert_eq!(SentList::dacl(&naming(), 8, &Aces::default()).err(), Some(Status(22)));
     }
 
@@ -300,7 +300,7 @@ mod tests {
         let acl =
             Acl { owner: Who::User(1), group: Who::Group(1), entries, stored: true, within_mode: false };
         for is_dacl in [false, true] {
-            let read = Encoded::new(&naming(), &acl, is_dacl);
+            let read = EncodedAcl::new(&naming(), &acl, is_dacl);
             let sent = |aces: &Aces<'_>| match is_dacl {
                 true => SentList::dacl(&naming(), read.flags, aces).unwrap(),
                 false => SentList::acl(&naming(), aces).unwrap(),

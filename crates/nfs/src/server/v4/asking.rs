@@ -14,7 +14,7 @@ use vfs::{Actor, Attributes as Facts, Caller, Plan, SetAttributes, SetTime};
 use wire::Writer;
 
 use super::attributes::{self, change};
-use super::backchannel::Called;
+use super::backchannel::CallbackOutcome;
 use super::compound::Compound;
 use super::delegations::{Delegation, call_back};
 use super::fail::Fail;
@@ -22,7 +22,7 @@ use super::place::Place;
 use crate::server::recalling::LIMIT;
 use crate::server::v3::Target;
 use crate::wire::v4::attributes::{CHANGE, SIZE, SPACE_USED, TIME_ACCESS, TIME_METADATA, TIME_MODIFY};
-use crate::wire::v4::callbacks::{Callback, Known};
+use crate::wire::v4::callbacks::{CachedAttributes, Callback};
 use crate::wire::v4::types::{Attributes, Bitmap, Status};
 
 /// The attributes that the holder of a delegation to write changes in its cache.
@@ -79,14 +79,14 @@ async fn asked(compound: &Compound<'_>, target: &Target) -> Option<Facts> {
     let call =
         tokio::spawn(async move { call_back(&service, &client, Callback::GetAttr(asked.ask())).await });
     match timeout(LIMIT, call).await {
-        Ok(Ok(Called::Attributes(known))) => merged(target, &delegation, known),
+        Ok(Ok(CallbackOutcome::Attributes(known))) => merged(target, &delegation, known),
         _ => None,
     }
 }
 
 /// The attributes of the host with those of the client. What the client has changed is noted in the times of the file, so that
 /// `change` differs from all that were told before. `None` if the client has given back its delegation meanwhile.
-fn merged(target: &Target, delegation: &Delegation, known: Known) -> Option<Facts> {
+fn merged(target: &Target, delegation: &Delegation, known: CachedAttributes) -> Option<Facts> {
     let Target { found, export, .. } = target;
     let now = found.object.attributes().ok()?;
     if !delegation.is_held() {

@@ -5,12 +5,12 @@ use vfs::acl::{Acl, Entries, Who, entries_of_mode};
 use vfs::{Attributes as Facts, Time};
 use wire::{Reader, Writer};
 
-use super::acls::{Encoded, SUPPORT};
+use super::acls::{EncodedAcl, SUPPORT};
 use super::named;
 use super::place::{self, Place};
 use super::referrals;
 use super::setting::settable_exclusively;
-use super::shown::{Owners, Shown};
+use super::shown::{Owners, VisibleFile};
 use crate::server::call::Call;
 use crate::server::handle::View;
 use crate::server::v3::MAX_DATA;
@@ -132,7 +132,7 @@ pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Write
             let entries = Entries { list, ..Entries::default() };
             let acl =
                 Acl { owner: Who::User(0), group: Who::Group(0), entries, stored: false, within_mode: false };
-            let acl = Encoded::new(&call.naming(), &acl, false);
+            let acl = EncodedAcl::new(&call.naming(), &acl, false);
             let dacl = (call.minor > 0).then(|| FlaggedAces { flags: 0, aces: acl.aces() });
             let values = Values { acl: Some(acl.aces()), dacl, ..pseudo(call, path, handle) };
             values.encode_wanted(wanted, w);
@@ -148,7 +148,7 @@ pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Write
             let mode = target.export.volume.mode_with_locks(&target.found.object, &now);
             let now = &Facts { mode, ..now };
             let file = (target.named.view == View::File).then_some(&target.found);
-            Shown { target, now, handle, mounted_on, file }.put(call, wanted, &mut Owners::default(), w)
+            VisibleFile { target, now, handle, mounted_on, file }.put(call, wanted, &mut Owners::default(), w)
         }
     })?
 }

@@ -24,7 +24,8 @@ use crate::server::outgoing::next_xid;
 use crate::server::{Origin, Service};
 use crate::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, RecordMark, ReplyHeader};
 use crate::wire::v4::callbacks::{
-    CALLBACK_VERSION, CB_COMPOUND, CB_NULL, Callback, CallbackCall, CallbackReply, CallbackSequence, Known,
+    CALLBACK_VERSION, CB_COMPOUND, CB_NULL, CachedAttributes, Callback, CallbackCall, CallbackReply,
+    CallbackSequence,
 };
 use crate::wire::v4::sessions::{CallbackSecurity, ChannelAttributes};
 use crate::wire::v4::types::Status;
@@ -56,12 +57,12 @@ struct Connection {
     client: ToClient,
     /// The calls without an answer, by their transaction ids. Each slot of each session has one at most.
     waiting: HashMap<u32, oneshot::Sender<Bytes>>,
-    of: Of,
+    of: ConnectionClient,
 }
 
 /// The client of minor version 0 that uses a connection. Most of its operations do not say which client it is.
 #[derive(Default)]
-enum Of {
+enum ConnectionClient {
     #[default]
     Nobody,
     One(Weak<Client>),
@@ -72,7 +73,7 @@ impl BackConnections {
     /// A connection begins. Returns its number.
     pub(in crate::server) fn began(&self, origin: Origin, client: ToClient) -> u64 {
         let number = self.last.fetch_add(1, Ordering::Relaxed);
-        let connection = Connection { number, client, waiting: HashMap::new(), of: Of::Nobody };
+        let connection = Connection { number, client, waiting: HashMap::new(), of: ConnectionClient::Nobody };
         self.table.lock().insert(origin, connection);
         number
     }
@@ -103,13 +104,13 @@ impl BackConnections {
         let mut table = self.table.lock();
         let Some(connection) = table.get_mut(&origin) else { return };
         let of = match &connection.of {
-            Of::One(known) => match known.upgrade() {
+            ConnectionClient::One(known) => match known.upgrade() {
                 Some(known) if Arc::ptr_eq(&known, client) => return,
-                Some(known) if !known.is_over() => Of::Several,
-                _ => Of::One(Arc::downgrade(client)),
+                Some(known) if !known.is_over() => ConnectionClient::Several,
+                _ => ConnectionClient::One(Arc::downgrade(client)),
             },
-            Of::Nobody => Of::One(Arc::downgrade(client)),
-            Of::Several => return,
+            ConnectionClient::Nobody => ConnectionClient::One(Arc::downgrade(client)),
+            ConnectionClient::Several => return,
         };
         connection.of = of;
         self.has_clients.store(true, Ordering::Release);
@@ -121,7 +122,7 @@ impl BackConnections {
             return None;
         }
         match &self.table.lock().get(&origin)?.of {
-            Of::One(client) => client.upgrade().filter(|client| !client.is_over()),
+            ConnectionClient::One(client) => client.upgrade().filter(|client| !client.is_over()),
             _ => None,
         }
     }
@@ -198,11 +199,11 @@ impl BackChannel {
 
 /// How a client answers a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Called {
+pub(super) enum CallbackOutcome {
     /// It will do what it is asked for.
     Accepted,
     /// It tells the attributes that it knows.
-    Attributes(Known),
+    Attributes(CachedAttributes),
     /// It is to be asked again.
     Later,
     /// It does not want what it gets, or does not know such calls.
@@ -211,7 +212,7 @@ pub(super) enum Called {
     Unreachable,
 }
 
-impl Called {
+impl CallbackOutcome {
     /// What a status of an operation means.
     fn by(status: Option<Status>) -> Self {
         match status {
@@ -279,9 +280,9 @@ impl Session {
     }
 
     /// CB_COMPOUND.
-    pub(super) async fn call_back(&self, service: &Service, callback: Callback<'_>) -> Called {
+    pub(super) async fn call_back(&self, service: &Service, callback: Callback<'_>) -> CallbackOutcome {
         if matches!(callback, Callback::Notify(_)) && !self.takes_notices() {
-            return Called::Unreachable;
+            return CallbackOutcome::Unreachable;
         }
         for origin in self.callable(service) {
             let (slot, mut sequence) = self.back.turn().await;
@@ -303,22 +304,22 @@ impl Session {
             match CallbackReply::decode(&mut Reader::new(&results)) {
                 Ok(CallbackReply::Executed { in_session: true, status }) => {
                     *sequence = next;
-                    return Called::by(status);
+                    return CallbackOutcome::by(status);
                 }
                 Ok(CallbackReply::Attributes { in_session: true, known }) => {
                     *sequence = next;
-                    return Called::Attributes(known);
+                    return CallbackOutcome::Attributes(known);
                 }
                 // The client has executed the request of this number, and its answer was lost.
                 Ok(CallbackReply::Refused(Status::RETRY_UNCACHED_REP | Status::SEQ_FALSE_RETRY)) => {
                     *sequence = next;
-                    return Called::Later;
+                    return CallbackOutcome::Later;
                 }
-                Ok(CallbackReply::Refused(Status::DELAY)) => return Called::Later,
+                Ok(CallbackReply::Refused(Status::DELAY)) => return CallbackOutcome::Later,
                 _ => {}
             }
         }
-        Called::Unreachable
+        CallbackOutcome::Unreachable
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Semaphore;
 
-use super::backchannel::Called;
+use super::backchannel::CallbackOutcome;
 use super::client::Client;
 use super::names::Place;
 use crate::server::outgoing::{Endpoint, Results, call};
@@ -96,24 +96,26 @@ impl CallPath {
     }
 
     /// Calls CB_COMPOUND.
-    pub(super) async fn call_back(&self, service: &Service, callback: Callback<'_>) -> Called {
+    pub(super) async fn call_back(&self, service: &Service, callback: Callback<'_>) -> CallbackOutcome {
         let call = CallbackCall { minor: 0, ident: self.ident, sequence: None, callback };
-        let Some(results) = self.call(service, CB_COMPOUND, &call).await else { return Called::Unreachable };
+        let Some(results) = self.call(service, CB_COMPOUND, &call).await else {
+            return CallbackOutcome::Unreachable;
+        };
         match results.value::<CallbackReply>() {
-            Ok(CallbackReply::Executed { status: Some(Status::OK), .. }) => Called::Accepted,
-            Ok(CallbackReply::Attributes { known, .. }) => Called::Attributes(known),
-            Ok(_) => Called::Later,
-            Err(_) => Called::Unreachable,
+            Ok(CallbackReply::Executed { status: Some(Status::OK), .. }) => CallbackOutcome::Accepted,
+            Ok(CallbackReply::Attributes { known, .. }) => CallbackOutcome::Attributes(known),
+            Ok(_) => CallbackOutcome::Later,
+            Err(_) => CallbackOutcome::Unreachable,
         }
     }
 }
 
 impl Client {
     /// Calls the client of minor version 0.
-    pub(super) async fn call_back(&self, service: &Service, callback: Callback<'_>) -> Called {
+    pub(super) async fn call_back(&self, service: &Service, callback: Callback<'_>) -> CallbackOutcome {
         match self.call_path() {
             Some(path) => path.call_back(service, callback).await,
-            None => Called::Unreachable,
+            None => CallbackOutcome::Unreachable,
         }
     }
 

@@ -11,12 +11,12 @@ use vfs::state::{Absence, ClientId};
 use vfs::{FileId, HostKey};
 
 use super::calling::CallPath;
-use super::copying::{COPIES_OF_CLIENT, Copying};
+use super::copying::{AsyncCopy, COPIES_OF_CLIENT};
 use super::delegations::{Delegation, Use};
 use super::owners::Owner;
 use super::principal::Principal;
 use super::states::{LockState, Numbers, OpenState, State};
-use crate::server::handle::{Named, View};
+use crate::server::handle::{HandleContent, View};
 use crate::wire::v4::types::{Status, Verifier};
 
 /// The most owners of opens, and as many of locks, that one client may have.
@@ -53,12 +53,12 @@ pub(super) struct Client {
     heard: AtomicU64,
     born: Instant,
     is_absent: AtomicBool,
-    owned: Mutex<Owned, rank::Nfs4Owned>,
+    owned: Mutex<ClientStates, rank::Nfs4Owned>,
 }
 
 /// The owners and states of a client.
 #[derive(Default)]
-struct Owned {
+struct ClientStates {
     open_owners: HashMap<Arc<[u8]>, Arc<Owner>>,
     lock_owners: HashMap<Arc<[u8]>, Arc<Owner>>,
     states: HashMap<u32, State>,
@@ -77,7 +77,7 @@ struct Owned {
 }
 
 /// All that a client held, to be dropped without a lock.
-pub(super) type Remains = (HashMap<u32, State>, Option<Absence>);
+pub(super) type ClientRemains = (HashMap<u32, State>, Option<Absence>);
 
 impl Client {
     pub(super) fn new(
@@ -164,9 +164,9 @@ impl Client {
     }
 
     /// Takes everything from the client.
-    pub(super) fn end(&self) -> Remains {
+    pub(super) fn end(&self) -> ClientRemains {
         let mut owned = self.owned.lock();
-        let ended = std::mem::replace(&mut *owned, Owned { is_over: true, ..Owned::default() });
+        let ended = std::mem::replace(&mut *owned, ClientStates { is_over: true, ..ClientStates::default() });
         (ended.states, ended.absence)
     }
 
@@ -305,7 +305,7 @@ impl Client {
     }
 
     /// The delegation that it holds and knows by this handle.
-    pub(super) fn delegation_named(&self, named: &Named) -> Option<Arc<Delegation>> {
+    pub(super) fn delegation_named(&self, named: &HandleContent) -> Option<Arc<Delegation>> {
         let owned = self.owned.lock();
         let mut held = owned.delegations.keys().filter_map(|file| owned.delegation_of(*file));
         held.find(|held| held.named == *named && !held.is_revoked())
@@ -388,7 +388,7 @@ impl Client {
     }
 
     /// Keeps a new copy: RESOURCE if there are too many.
-    pub(super) fn add_copy(&self, make: impl FnOnce(Numbers) -> Copying) -> Result<Arc<Copying>, Status> {
+    pub(super) fn add_copy(&self, make: impl FnOnce(Numbers) -> AsyncCopy) -> Result<Arc<AsyncCopy>, Status> {
         let mut owned = self.owned.lock();
         let copies = owned.states.values().filter(|state| matches!(state, State::Copy(_)));
         if copies.count() >= COPIES_OF_CLIENT {
@@ -401,7 +401,7 @@ impl Client {
     }
 
     /// Forgets a copy that has ended or is cancelled.
-    pub(super) fn forget_copy(&self, copying: &Copying) {
+    pub(super) fn forget_copy(&self, copying: &AsyncCopy) {
         self.owned.lock().states.remove(&copying.numbers.state);
     }
 
@@ -426,7 +426,7 @@ impl Client {
     }
 }
 
-impl Owned {
+impl ClientStates {
     fn delegation_of(&self, file: FileId) -> Option<Arc<Delegation>> {
         match self.states.get(self.delegations.get(&file)?) {
             Some(State::Delegation(delegation)) => Some(delegation.clone()),

@@ -22,7 +22,10 @@ use super::client::Client;
 use super::copying::COPIES;
 use super::creation::Creation;
 use super::delegations::Delegations;
-use super::names::{Callback, Claimed, Confirmed, Entered, How, Place, Table, Waiting};
+use super::names::{
+    Callback, ClientClaim, ClientConfirmation, ConfirmMethod, ConfirmedClient, Place, Table,
+    UnconfirmedClient,
+};
 use super::principal::Principal;
 use super::pushing::Wishes;
 use super::records::Records;
@@ -58,7 +61,7 @@ pub(in crate::server) struct Clients {
 }
 
 /// The answer to EXCHANGE_ID.
-pub(super) struct Exchanged {
+pub(super) struct ExchangeIdResult {
     pub(super) id: u64,
     /// The sequence number of the next CREATE_SESSION.
     pub(super) sequence: u32,
@@ -68,7 +71,7 @@ pub(super) struct Exchanged {
 }
 
 /// Why SETCLIENTID is refused.
-pub(super) enum Refused {
+pub(super) enum SetClientIdError {
     /// Another user speaks for this name, and can be called there.
     InUse(Place),
     Status(Status),
@@ -123,17 +126,18 @@ impl Clients {
         (name, verifier): (&[u8], Verifier),
         principal: Principal,
         callback: Callback,
-    ) -> Result<(u64, Verifier), Refused> {
+    ) -> Result<(u64, Verifier), SetClientIdError> {
         let mut confirm = [0; 8];
-        getrandom::fill(&mut confirm).map_err(|_| Refused::Status(Status::SERVERFAULT))?;
-        let claimed = Claimed { name, verifier, principal, how: How::Verifier(confirm, callback) };
+        getrandom::fill(&mut confirm).map_err(|_| SetClientIdError::Status(Status::SERVERFAULT))?;
+        let claimed =
+            ClientClaim { name, verifier, principal, how: ConfirmMethod::Verifier(confirm, callback) };
         let mut table = self.table.lock();
         if let Some(known) = table.in_use(&claimed) {
             let place = match &known.how {
-                How::Verifier(_, callback) => callback.place.clone(),
-                How::Session(_) => Place { net: b"tcp".into(), address: Vec::new() },
+                ConfirmMethod::Verifier(_, callback) => callback.place.clone(),
+                ConfirmMethod::Session(_) => Place { net: b"tcp".into(), address: Vec::new() },
             };
-            return Err(Refused::InUse(place));
+            return Err(SetClientIdError::InUse(place));
         }
         // The same run of the same client: it only tells where it can be called.
         let same = table.same(&claimed).map(|known| known.client.number);
@@ -147,17 +151,24 @@ impl Clients {
         (name, verifier): (&[u8], Verifier),
         principal: Principal,
         update: bool,
-    ) -> Result<Exchanged, Status> {
+    ) -> Result<ExchangeIdResult, Status> {
         let creation = Creation::new();
-        let claimed = Claimed { name, verifier, principal, how: How::Session(creation.clone()) };
+        let claimed =
+            ClientClaim { name, verifier, principal, how: ConfirmMethod::Session(creation.clone()) };
         let mut table = self.table.lock();
         if update {
             table.check_update(&claimed)?;
         }
-        if let Some(Confirmed { client, how: How::Session(creation) }) = table.same(&claimed) {
+        if let Some(ConfirmedClient { client, how: ConfirmMethod::Session(creation) }) = table.same(&claimed)
+        {
             let (id, creation) = (client.id(), creation.clone());
             drop(table); // the order of locks
-            return Ok(Exchanged { id, sequence: creation.expected(), is_confirmed: true, replaced: None });
+            return Ok(ExchangeIdResult {
+                id,
+                sequence: creation.expected(),
+                is_confirmed: true,
+                replaced: None,
+            });
         }
         if table.in_use(&claimed).is_some() {
             return Err(Status::CLID_INUSE);
@@ -166,7 +177,7 @@ impl Clients {
         let replaced = replaced.filter(|client| client.principal != principal);
         let id = self.id_of(table.wait(&claimed, None));
         drop(table);
-        Ok(Exchanged { id, sequence: creation.expected(), is_confirmed: false, replaced })
+        Ok(ExchangeIdResult { id, sequence: creation.expected(), is_confirmed: false, replaced })
     }
 
     /// The progress of a client of minor version 1 towards its next session.
@@ -175,17 +186,21 @@ impl Clients {
         let table = self.table.lock();
         let waiting = table.waiting(number).map(|waiting| &waiting.how);
         match waiting.or_else(|| table.numbered(number).map(|known| &known.how)) {
-            Some(How::Session(creation)) => Ok(creation.clone()),
+            Some(ConfirmMethod::Session(creation)) => Ok(creation.clone()),
             _ => Err(Status::STALE_CLIENTID),
         }
     }
 
     /// The client that creates a session, which confirms it. Returns a former run of the client, too, which has ended.
     /// RFC 8881 18.36.4.
-    pub(super) fn confirm_by_session(&self, id: u64, principal: Principal) -> Result<Entered, Status> {
+    pub(super) fn confirm_by_session(
+        &self,
+        id: u64,
+        principal: Principal,
+    ) -> Result<ClientConfirmation, Status> {
         let number = self.number_of(id)?;
         let mut table = self.table.lock();
-        let is_it = |waiting: &Waiting| matches!(waiting.how, How::Session(_));
+        let is_it = |waiting: &UnconfirmedClient| matches!(waiting.how, ConfirmMethod::Session(_));
         if let Some(confirmed) = table.confirm((self.boot, number), principal, is_it)? {
             return Ok(confirmed);
         }
@@ -194,7 +209,7 @@ impl Clients {
             return Err(Status::CLID_INUSE);
         }
         known.renew();
-        Ok(Entered { client: known, former: None })
+        Ok(ClientConfirmation { client: known, former: None })
     }
 
     /// DESTROY_CLIENTID of a client that waits, by the user that has registered it. Answers whether there is one.
@@ -223,13 +238,15 @@ impl Clients {
         id: u64,
         confirm: Verifier,
         principal: Principal,
-    ) -> Result<Option<Entered>, Status> {
+    ) -> Result<Option<ClientConfirmation>, Status> {
         let number = self.number_of(id)?;
         let mut table = self.table.lock();
-        let is_it = |how: &How| matches!(how, How::Verifier(verifier, _) if *verifier == confirm);
+        let is_it =
+            |how: &ConfirmMethod| matches!(how, ConfirmMethod::Verifier(verifier, _) if *verifier == confirm);
         let entered = table.confirm((self.boot, number), principal, |waiting| is_it(&waiting.how))?;
         if let Some(entered) = entered {
-            if let Some(How::Verifier(_, callback)) = table.numbered(number).map(|known| &known.how) {
+            if let Some(ConfirmMethod::Verifier(_, callback)) = table.numbered(number).map(|known| &known.how)
+            {
                 entered.client.call_by(callback.path.clone());
             }
             return Ok(Some(entered));

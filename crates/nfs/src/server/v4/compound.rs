@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use vfs::{FileId, Payload, Volume};
 
-use super::gone::Gone;
+use super::gone::OrphanedDelegation;
 use super::place::Place;
-use super::sessions::Sequenced;
+use super::sessions::SequencedCompound;
 use crate::server::call::Call;
 use crate::wire::v4::Head;
 use crate::wire::v4::types::{StateId, Status};
@@ -19,7 +19,7 @@ pub(super) struct Compound<'c> {
     pub(super) operations: u32,
     pub(super) current: Option<Arc<Place>>,
     /// In its stead: a file that is gone, of which the client has a delegation to return.
-    pub(super) gone: Option<Gone>,
+    pub(super) gone: Option<OrphanedDelegation>,
     pub(super) saved: Option<Arc<Place>>,
     /// The stateids that belong to the two handles, RFC 8881 16.2.3.1.2.
     pub(super) state: StateId,
@@ -35,7 +35,7 @@ pub(super) struct Compound<'c> {
     /// The data that follow the results of the last operation.
     pub(super) payload: Option<Payload>,
     /// The slot of a session that the request is in.
-    pub(super) sequenced: Option<Sequenced>,
+    pub(super) sequenced: Option<SequencedCompound>,
     /// Stands for the request, to tell two with the same sequence number.
     pub(super) digest: u64,
     /// The reply of a request that was executed before.

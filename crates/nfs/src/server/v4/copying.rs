@@ -16,7 +16,7 @@ use vfs::state::Modes;
 use vfs::{Actor, Beside, Open, OpenOptions, Volume};
 use wire::Writer;
 
-use super::backchannel::Called;
+use super::backchannel::CallbackOutcome;
 use super::client::Client;
 use super::compound::Compound;
 use super::data::file;
@@ -27,10 +27,10 @@ use super::ranges::{Pair, pair};
 use super::reclaiming::own_client;
 use super::states::{Numbers, State};
 use crate::server::Service;
-use crate::server::handle::Named;
+use crate::server::handle::HandleContent;
 use crate::server::v3::Target;
 use crate::wire::v4::callbacks::{Callback, Offload};
-use crate::wire::v4::ranges::{Copied, CopyRange, Servers};
+use crate::wire::v4::ranges::{CopyRange, CopyReply, Servers};
 use crate::wire::v4::types::{FileHandle, StableHow, StateId, Status};
 use crate::wire::xdr::Encode;
 
@@ -49,10 +49,10 @@ const MOST_CALLS: usize = 10;
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// A copy that goes on after its reply.
-pub(super) struct Copying {
+pub(super) struct AsyncCopy {
     pub(super) numbers: Numbers,
     /// The file that is written.
-    pub(super) named: Named,
+    pub(super) named: HandleContent,
     handle: Vec<u8>,
     count: AtomicU64,
     /// How it has ended.
@@ -60,7 +60,7 @@ pub(super) struct Copying {
     is_cancelled: AtomicBool,
 }
 
-impl Copying {
+impl AsyncCopy {
     fn stateid(&self) -> StateId {
         self.numbers.stateid(1)
     }
@@ -86,7 +86,7 @@ struct Work {
     from: u64,
     to: u64,
     /// Of a whole file that is copied into an empty one: the forks and the rest go along.
-    besides: Option<Besides>,
+    besides: Option<CopiedMetadata>,
 }
 
 /// COPY inside this server. One that is done when it is answered may be shorter than the client has asked for.
@@ -96,12 +96,12 @@ pub(super) async fn copy(compound: &Compound<'_>, request: &CopyRange, w: &mut W
     }
     let (from, to) = ((&request.from_state, request.from), (&request.to_state, request.to));
     let pair = pair(compound, from, to, request.count).await?;
-    let besides = Besides::of(compound, request, &pair).await?;
+    let besides = CopiedMetadata::of(compound, request, &pair).await?;
     let mut work = Work { pair, from: request.from, to: request.to, besides };
     if !request.synchronous && work.pair.length > AT_ONCE {
         work = match begin(compound, work)? {
-            Begun::Apart(state) => return put(compound, Some(state), 0, w),
-            Begun::Here(work) => work,
+            CopyStart::Apart(state) => return put(compound, Some(state), 0, w),
+            CopyStart::Here(work) => work,
         };
     }
     let length = work.pair.length.min(MOST_COPIED);
@@ -113,11 +113,11 @@ pub(super) async fn copy(compound: &Compound<'_>, request: &CopyRange, w: &mut W
 fn put(compound: &Compound<'_>, callback: Option<StateId>, count: u64, w: &mut Writer) -> Result<(), Fail> {
     let (stable, verifier, synchronous) =
         (StableHow::UNSTABLE, compound.call.service.verifier, callback.is_none());
-    Copied { callback, count, stable, verifier, consecutive: true, synchronous }.encode(w);
+    CopyReply { callback, count, stable, verifier, consecutive: true, synchronous }.encode(w);
     Ok(())
 }
 
-enum Begun {
+enum CopyStart {
     /// A task copies: this is the stateid of the copy.
     Apart(StateId),
     /// It is to be done now.
@@ -125,29 +125,31 @@ enum Begun {
 }
 
 /// Begins to copy in a task, if the client can be told of the end, and not too many copies go on.
-fn begin(compound: &Compound<'_>, work: Work) -> Result<Begun, Fail> {
+fn begin(compound: &Compound<'_>, work: Work) -> Result<CopyStart, Fail> {
     let (service, client) = (compound.call.service, own_client(compound)?.clone());
-    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return Ok(Begun::Here(work)) };
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return Ok(CopyStart::Here(work)) };
     if !compound.is_callable(&client) {
-        return Ok(Begun::Here(work));
+        return Ok(CopyStart::Here(work));
     }
-    let Ok(permit) = service.nfs4.copies.clone().try_acquire_owned() else { return Ok(Begun::Here(work)) };
+    let Ok(permit) = service.nfs4.copies.clone().try_acquire_owned() else {
+        return Ok(CopyStart::Here(work));
+    };
     let place: Arc<Place> = compound.current()?.clone();
     let named = file(&place)?.named;
     let handle = named.seal(&service.secret).as_bytes().to_vec();
     let (count, ended, is_cancelled) = (AtomicU64::new(0), OnceLock::new(), AtomicBool::new(false));
-    let copying = client.add_copy(|numbers| Copying { numbers, named, handle, count, ended, is_cancelled });
-    let Ok(copying) = copying else { return Ok(Begun::Here(work)) };
+    let copying = client.add_copy(|numbers| AsyncCopy { numbers, named, handle, count, ended, is_cancelled });
+    let Ok(copying) = copying else { return Ok(CopyStart::Here(work)) };
     let state = copying.stateid();
     runtime.spawn(run(Arc::downgrade(service), client, copying, work, permit));
-    Ok(Begun::Apart(state))
+    Ok(CopyStart::Apart(state))
 }
 
 /// Copies, and tells the client of the end.
 async fn run(
     service: Weak<Service>,
     client: Arc<Client>,
-    copying: Arc<Copying>,
+    copying: Arc<AsyncCopy>,
     work: Work,
     permit: OwnedSemaphorePermit,
 ) {
@@ -164,7 +166,7 @@ async fn run(
             stable: StableHow::UNSTABLE,
             verifier: service.verifier,
         };
-        if call_back(&service, &client, Callback::Offload(offload)).await == Called::Accepted {
+        if call_back(&service, &client, Callback::Offload(offload)).await == CallbackOutcome::Accepted {
             client.forget_copy(&copying);
             return;
         }
@@ -175,7 +177,7 @@ async fn run(
 
 impl Work {
     /// Copies piece by piece until all is copied, or the copy is cancelled.
-    async fn done(&self, copying: &Copying) -> vfs::Result<()> {
+    async fn done(&self, copying: &AsyncCopy) -> vfs::Result<()> {
         let Pair { source, target, length } = &self.pair;
         let mut done = 0;
         while done < *length && !copying.is_cancelled() {
@@ -199,14 +201,14 @@ impl Work {
 }
 
 /// The two files of a copy, for what they are besides their data.
-struct Besides {
+struct CopiedMetadata {
     volume: Arc<Volume>,
     actor: Actor,
     from: Arc<Place>,
     to: Arc<Place>,
 }
 
-impl Besides {
+impl CopiedMetadata {
     /// `None` unless a whole file is copied into an empty one. A locked file is copied without its metadata: the client could
     /// not go on with a copy that is locked.
     async fn of(compound: &Compound<'_>, request: &CopyRange, pair: &Pair) -> Result<Option<Self>, Fail> {
@@ -243,12 +245,12 @@ impl Besides {
 }
 
 /// The copy of a stateid, if it writes the current file.
-fn found(compound: &Compound<'_>, state: &StateId) -> Result<(Arc<Client>, Arc<Copying>), Status> {
+fn found(compound: &Compound<'_>, state: &StateId) -> Result<(Arc<Client>, Arc<AsyncCopy>), Status> {
     let place = compound.current()?;
     let sent = compound.sent(state);
     let (client, found) = compound.state(&sent)?;
     let State::Copy(copying) = found else { return Err(Status::BAD_STATEID) };
-    Copying::check(sent.sequence)?;
+    AsyncCopy::check(sent.sequence)?;
     match &**place {
         Place::File(target) if target.named == copying.named => Ok((client, copying)),
         _ => Err(Status::BAD_STATEID),

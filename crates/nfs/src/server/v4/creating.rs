@@ -12,7 +12,7 @@ use super::fail::Fail;
 use super::looking;
 use super::named;
 use super::place::{Place, checked};
-use super::setting::{self, Wanted};
+use super::setting::{self, RequestedAttributes};
 use super::states::OpenState;
 use crate::server::call::Call;
 use crate::server::v3::Target;
@@ -75,7 +75,9 @@ pub(super) fn by_name(
             }
         }
         OpenHow::Guarded(attributes) => made(folder, name, &read(call, attributes)?),
-        OpenHow::Exclusive(verifier) => made_once(call, folder, name, (*verifier, &Wanted::default())),
+        OpenHow::Exclusive(verifier) => {
+            made_once(call, folder, name, (*verifier, &RequestedAttributes::default()))
+        }
         OpenHow::ExclusiveWith(..) if call.minor == 0 => Err(Status::BADXDR.into()), // of minor version 1
         OpenHow::ExclusiveWith(verifier, attributes) => {
             let wanted = read(call, attributes)?;
@@ -88,7 +90,7 @@ pub(super) fn by_name(
     }
 }
 
-pub(super) fn read(call: &Call<'_>, attributes: &Attributes<'_>) -> Result<Wanted, Status> {
+pub(super) fn read(call: &Call<'_>, attributes: &Attributes<'_>) -> Result<RequestedAttributes, Status> {
     setting::wanted(call.minor, &call.naming(), attributes)
 }
 
@@ -103,7 +105,7 @@ fn existing(call: &Call<'_>, folder: &Place, name: &[u8], size: Option<u64>) -> 
 }
 
 /// Makes the file; EXIST if there is one.
-fn made(folder: &Place, name: &[u8], wanted: &Wanted) -> Result<Opening, Fail> {
+fn made(folder: &Place, name: &[u8], wanted: &RequestedAttributes) -> Result<Opening, Fail> {
     let folder = folder.folder()?;
     let name = checked(name)?;
     has_room(folder)?;
@@ -128,7 +130,7 @@ fn made_once(
     call: &Call<'_>,
     folder: &Place,
     name: &[u8],
-    (verifier, wanted): (Verifier, &Wanted),
+    (verifier, wanted): (Verifier, &RequestedAttributes),
 ) -> Result<Opening, Fail> {
     let target = folder.folder()?;
     let name = checked(name)?;

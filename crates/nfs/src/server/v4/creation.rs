@@ -20,14 +20,14 @@ struct Progress {
 }
 
 /// A request that is being executed. The next one waits.
-pub(super) struct Creating<'a> {
+pub(super) struct CreationTurn<'a> {
     progress: MutexGuard<'a, Progress, rank::Nfs4Creation>,
     sequence: u32,
 }
 
 /// What to do with a request.
-pub(super) enum Begun<'a> {
-    New(Creating<'a>),
+pub(super) enum CreationRequestState<'a> {
+    New(CreationTurn<'a>),
     /// It was executed. This followed its status.
     Repeated(Vec<u8>),
 }
@@ -43,19 +43,21 @@ impl Creation {
     }
 
     /// Begins a request: SEQ_MISORDERED if it is neither the next nor the last one.
-    pub(super) fn begin(&self, sequence: u32) -> Result<Begun<'_>, Status> {
+    pub(super) fn begin(&self, sequence: u32) -> Result<CreationRequestState<'_>, Status> {
         let progress = self.0.lock();
         let ahead = sequence.wrapping_sub(progress.last);
         match (ahead, &progress.reply) {
-            (0, Some(reply)) => Ok(Begun::Repeated(reply.clone())),
-            (1, _) => Ok(Begun::New(Creating { progress, sequence })),
-            (2, _) if progress.has_failed => Ok(Begun::New(Creating { progress, sequence })),
+            (0, Some(reply)) => Ok(CreationRequestState::Repeated(reply.clone())),
+            (1, _) => Ok(CreationRequestState::New(CreationTurn { progress, sequence })),
+            (2, _) if progress.has_failed => {
+                Ok(CreationRequestState::New(CreationTurn { progress, sequence }))
+            }
             _ => Err(Status::SEQ_MISORDERED),
         }
     }
 }
 
-impl Creating<'_> {
+impl CreationTurn<'_> {
     /// Ends the request. `reply` is what follows the status OK.
     pub(super) fn end(mut self, reply: Result<&[u8], Status>) {
         match reply {
@@ -77,9 +79,9 @@ impl Creating<'_> {
 mod tests {
     use super::*;
 
-    fn new(creation: &Creation, sequence: u32) -> Creating<'_> {
+    fn new(creation: &Creation, sequence: u32) -> CreationTurn<'_> {
         match creation.begin(sequence) {
-            Ok(Begun::New(creating)) => creating,
+            Ok(CreationRequestState::New(creating)) => creating,
             _ => panic!("request {sequence} is not the next one"),
         }
     }
@@ -90,7 +92,7 @@ mod tests {
         assert_eq!(creation.expected(), 1);
         assert_eq!(creation.begin(0).err(), Some(Status::SEQ_MISORDERED)); // RFC 8881 18.36.4: a contrived result
         new(&creation, 1).end(Ok(b"one"));
-        assert!(matches!(creation.begin(1), Ok(Begun::Repeated(reply)) if reply == b"one"));
+        assert!(matches!(creation.begin(1), Ok(CreationRequestState::Repeated(reply)) if reply == b"one"));
         for sequence in [0, 3, u32::MAX] {
             assert_eq!(creation.begin(sequence).err(), Some(Status::SEQ_MISORDERED));
         }

@@ -9,7 +9,7 @@ use super::compound::Compound;
 use super::fail::Fail;
 use super::named;
 use super::place::Place;
-use super::sessions::Sequenced;
+use super::sessions::SequencedCompound;
 use crate::server::v3::{MAX_DATA, Target, size};
 use crate::wire::v4::files::{Commit, Read, Write};
 use crate::wire::v4::types::{StableHow, StateId, Status};
@@ -33,7 +33,7 @@ pub(super) async fn read(compound: &mut Compound<'_>, request: &Read, w: &mut Wr
     end.encode(w);
     let count = payload.len();
     (count as u32).encode(w); // at most MAX_DATA
-    let must_be_kept = compound.sequenced.as_ref().is_some_and(Sequenced::wants_kept);
+    let must_be_kept = compound.sequenced.as_ref().is_some_and(SequencedCompound::wants_kept);
     if compound.is_last && !must_be_kept {
         compound.payload = Some(payload);
         return Ok(());

@@ -20,7 +20,7 @@ use vfs::state::{BreakNotice, Caching, Lease, LeaseId, LeaseRequest, Modes, Part
 use vfs::{Actor, Beside, Caller, FileId};
 
 use super::attributes::change;
-use super::backchannel::Called;
+use super::backchannel::CallbackOutcome;
 use super::client::Client;
 use super::compound::Compound;
 use super::fail::Fail;
@@ -28,11 +28,11 @@ use super::gone;
 use super::place::Place;
 use super::principal::{Principal, may_end};
 use super::sessions::Session;
-use super::states::{Held, Numbers, OpenState, State};
-use super::wanting::Why;
+use super::states::{Numbers, OpenState, State, TreeOpen};
+use super::wanting::WhyNoDelegation;
 use crate::server::Service;
-use crate::server::handle::Named;
-use crate::wire::v4::callbacks::{Ask, Callback, Granted, Known, Recall};
+use crate::server::handle::HandleContent;
+use crate::wire::v4::callbacks::{Ask, CachedAttributes, Callback, OpenDelegation, Recall};
 use crate::wire::v4::sessions::{CALLBACK_PATH_DOWN, DELEGATIONS_REVOKED};
 use crate::wire::v4::types::{FileHandle, StateId, Status};
 
@@ -70,7 +70,7 @@ pub(super) enum Use {
 /// A delegation.
 pub(super) struct Delegation {
     pub(super) numbers: Numbers,
-    pub(super) named: Named,
+    pub(super) named: HandleContent,
     pub(super) file: FileId,
     pub(super) party: Party,
     pub(super) allows: Use,
@@ -122,13 +122,13 @@ impl Delegation {
     }
 
     /// What the client gets. One that `is_recalled` it returns at once.
-    pub(super) fn granted(&self, is_recalled: bool) -> Granted {
-        Granted { state: self.stateid(), writes: self.allows == Use::Write, is_recalled }
+    pub(super) fn granted(&self, is_recalled: bool) -> OpenDelegation {
+        OpenDelegation { state: self.stateid(), writes: self.allows == Use::Write, is_recalled }
     }
 
     /// The question for the attributes that the client may have changed in its cache.
     pub(super) fn ask(&self) -> Ask<'_> {
-        Ask { handle: self.handle(), wanted: Known::wanted() }
+        Ask { handle: self.handle(), wanted: CachedAttributes::wanted() }
     }
 
     /// Gives the lease back to the tree.
@@ -236,7 +236,11 @@ impl Delegations {
     }
 
     /// The delegation to write of a file, and the client that has it. The number may have been that of a file that is gone.
-    pub(super) fn to_write(&self, file: FileId, named: &Named) -> Option<(Arc<Client>, Arc<Delegation>)> {
+    pub(super) fn to_write(
+        &self,
+        file: FileId,
+        named: &HandleContent,
+    ) -> Option<(Arc<Client>, Arc<Delegation>)> {
         let table = self.table.lock();
         let (client, delegation) = table.by_lease.get(table.to_write.get(&file)?)?;
         let is_it = delegation.named.key == named.key;
@@ -245,13 +249,13 @@ impl Delegations {
 }
 
 /// What a delegation by this open is to be.
-pub(super) fn grant_by(open: &OpenState, allows: Use) -> Result<(Arc<vfs::Open>, Grant), Why> {
+pub(super) fn grant_by(open: &OpenState, allows: Use) -> Result<(Arc<vfs::Open>, Grant), WhyNoDelegation> {
     let holder = Some(open.opener);
     let wanted = Grant { named: open.named, file: open.file, party: open.party, allows, holder };
     match open.held.lock().as_ref() {
-        Some(Held::Open(open)) => Ok((open.clone(), wanted)),
-        Some(Held::Sidecar { .. }) => Err(Why::NotOfThisType),
-        None => Err(Why::NoResource),
+        Some(TreeOpen::Open(open)) => Ok((open.clone(), wanted)),
+        Some(TreeOpen::Sidecar { .. }) => Err(WhyNoDelegation::NotOfThisType),
+        None => Err(WhyNoDelegation::NoResource),
     }
 }
 
@@ -267,7 +271,7 @@ impl Compound<'_> {
 
 /// A delegation that a client wants.
 pub(super) struct Grant {
-    pub(super) named: Named,
+    pub(super) named: HandleContent,
     pub(super) file: FileId,
     pub(super) party: Party,
     pub(super) allows: Use,
@@ -307,7 +311,7 @@ pub(super) fn grant(
     client: &Arc<Client>,
     (open, at): (&vfs::Open, Option<Beside<'_>>),
     wanted: &Grant,
-) -> Result<Arc<Delegation>, Why> {
+) -> Result<Arc<Delegation>, WhyNoDelegation> {
     let &Grant { named, file, party, allows, .. } = wanted;
     let delegations = &service.nfs4.delegations;
     if let Some(former) = client.former_delegation(file, &named.key) {
@@ -319,29 +323,29 @@ pub(super) fn grant(
     // A break of the new lease finds the delegation in the table.
     let mut table = delegations.table.lock();
     if table.by_lease.len() >= MOST {
-        return Err(Why::NoResource);
+        return Err(WhyNoDelegation::NoResource);
     }
     match client.delegation_of(file, &named.key).map(|held| held.allows) {
         None => {}
-        Some(Use::Read) if allows == Use::Write => return Err(Why::NoUpgrade),
-        Some(Use::Write) if allows == Use::Read => return Err(Why::NoDowngrade),
-        Some(_) => return Err(Why::NoResource), // it has this one
+        Some(Use::Read) if allows == Use::Write => return Err(WhyNoDelegation::NoUpgrade),
+        Some(Use::Write) if allows == Use::Read => return Err(WhyNoDelegation::NoDowngrade),
+        Some(_) => return Err(WhyNoDelegation::NoResource), // it has this one
     }
     if table.is_shared(file) {
-        return Err(Why::Contention);
+        return Err(WhyNoDelegation::Contention);
     }
     let want = if allows == Use::Write { Caching::ALL } else { Caching::READ.union(Caching::HANDLE) };
     let notices = delegations.notices.clone();
     let style = if allows == Use::ToldFolder { Style::Told } else { Style::Whole };
     let lease = open.lease(&LeaseRequest { party, want, style, notices });
-    let lease = lease.map_err(|_| Why::NoResource)?;
+    let lease = lease.map_err(|_| WhyNoDelegation::NoResource)?;
     if !lease.caching().contains(want) || !open.is_still_named(at) {
-        return Err(Why::Contention);
+        return Err(WhyNoDelegation::Contention);
     }
     let id = lease.id();
-    let change = change(open.attributes().map_err(|_| Why::NoResource)?.changed);
+    let change = change(open.attributes().map_err(|_| WhyNoDelegation::NoResource)?.changed);
     let delegation = client.add_delegation(|numbers| wanted.delegation(numbers, change, handle, Some(lease)));
-    let delegation = delegation.map_err(|_| Why::NoResource)?;
+    let delegation = delegation.map_err(|_| WhyNoDelegation::NoResource)?;
     table.by_lease.insert(id, (Arc::downgrade(client), delegation.clone()));
     if allows == Use::Write {
         table.to_write.insert(file, id);
@@ -414,7 +418,9 @@ async fn recall(service: &Weak<Service>, client: &Client, delegation: &Delegatio
         if client.is_absent() {
             return service.end_client(client); // another client needs what it held
         }
-        if call_back(&service, client, Callback::Recall(delegation.recall())).await == Called::Accepted {
+        if call_back(&service, client, Callback::Recall(delegation.recall())).await
+            == CallbackOutcome::Accepted
+        {
             return;
         }
         drop(service);
@@ -423,17 +429,17 @@ async fn recall(service: &Weak<Service>, client: &Client, delegation: &Delegatio
 }
 
 /// Calls a client over the first path on which it answers.
-pub(super) async fn call_back(service: &Service, client: &Client, callback: Callback<'_>) -> Called {
+pub(super) async fn call_back(service: &Service, client: &Client, callback: Callback<'_>) -> CallbackOutcome {
     if client.minor == 0 {
         return client.call_back(service, callback).await;
     }
     for session in service.nfs4.sessions.of(client) {
         match session.call_back(service, callback).await {
-            Called::Unreachable => {}
+            CallbackOutcome::Unreachable => {}
             answer => return answer,
         }
     }
-    Called::Unreachable
+    CallbackOutcome::Unreachable
 }
 
 /// The flags of SEQUENCE: what the client has to know of its delegations.

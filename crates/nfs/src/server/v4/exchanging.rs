@@ -7,7 +7,7 @@ use wire::Writer;
 use super::backchannel::BackChannel;
 use super::client::Client;
 use super::compound::Compound;
-use super::creation::Begun;
+use super::creation::CreationRequestState;
 use super::fail::Fail;
 use super::principal::{Principal, may_speak_for};
 use super::sessions::allowed;
@@ -83,8 +83,8 @@ fn created_in_order(
 ) -> Result<Option<Arc<Client>>, Status> {
     let creation = call.service.nfs4.creation(request.client)?;
     let creating = match creation.begin(request.sequence)? {
-        Begun::New(creating) => creating,
-        Begun::Repeated(reply) => {
+        CreationRequestState::New(creating) => creating,
+        CreationRequestState::Repeated(reply) => {
             w.put(&reply);
             return Ok(None);
         }

@@ -13,16 +13,16 @@ use super::compound::Compound;
 use super::delegations::{Delegation, release};
 use super::place::Place;
 use crate::server::Service;
-use crate::server::handle::Named;
+use crate::server::handle::HandleContent;
 use crate::wire::v4::types::Status;
 
 /// The current handle of a COMPOUND, if its file is gone: the client that has a delegation of the file.
-pub(super) struct Gone {
+pub(super) struct OrphanedDelegation {
     client: Arc<Client>,
     pub(super) delegation: Arc<Delegation>,
 }
 
-impl Drop for Gone {
+impl Drop for OrphanedDelegation {
     /// The client knows by now that the file is gone.
     fn drop(&mut self) {
         self.client.forget_delegation(&self.delegation);
@@ -31,7 +31,7 @@ impl Drop for Gone {
 
 /// Whether the file of a delegation does not exist any more. One that a client has open exists.
 pub(super) fn is_gone(service: &Service, delegation: &Delegation) -> bool {
-    let Named { tag, key, .. } = delegation.named;
+    let HandleContent { tag, key, .. } = delegation.named;
     let Some(volume) = service.export_tagged(tag).map(|export| export.volume.clone()) else { return false };
     let is_gone = volume.lasting_key(&key).is_ok_and(|key| volume.is_gone(&key));
     is_gone && service.locks.file(tag, key).is_none()
@@ -54,12 +54,12 @@ pub(super) fn put_handle(compound: &mut Compound<'_>, handle: &[u8]) -> Result<(
 }
 
 /// The delegation of a file that is gone, if the client of the request has it.
-fn held(compound: &Compound<'_>, handle: &[u8]) -> Option<Gone> {
+fn held(compound: &Compound<'_>, handle: &[u8]) -> Option<OrphanedDelegation> {
     let call = compound.call;
     let client = match &compound.sequenced {
         Some(sequenced) => sequenced.client().clone(),
         None => call.service.nfs4.back.client_of(call.origin)?,
     };
-    let delegation = client.delegation_named(&Named::open(&call.service.secret, handle).ok()?)?;
-    Some(Gone { client, delegation })
+    let delegation = client.delegation_named(&HandleContent::open(&call.service.secret, handle).ok()?)?;
+    Some(OrphanedDelegation { client, delegation })
 }

@@ -11,9 +11,9 @@ use super::looking;
 use super::named;
 use super::place::{self, Place};
 use super::referrals;
-use super::shown::{Owners, Shown};
+use super::shown::{Owners, VisibleFile};
 use crate::server::call::Call;
-use crate::server::handle::{Named, View};
+use crate::server::handle::{HandleContent, View};
 use crate::server::v3::{MAX_LISTING, Target, listed, listed_name, page};
 use crate::wire::v4::attributes::{FILEHANDLE, MOUNTED_ON_FILEID, RDATTR_ERROR, Source, Values};
 use crate::wire::v4::files::ReadDir;
@@ -205,11 +205,11 @@ struct Needs {
 }
 
 /// An entry as the listing itself has it.
-struct Listed {
+struct ListedInode {
     inode: u64,
 }
 
-impl Source<'_> for Listed {
+impl Source<'_> for ListedInode {
     fn rdattr_error(&self) -> Option<Status> {
         Some(Status::OK)
     }
@@ -235,7 +235,7 @@ impl<'a> Rows<'a> {
     /// Writes the attributes of an entry.
     fn put(&mut self, page: &Page, entry: &Entry, wanted: &Bitmap, w: &mut Writer) -> Result<(), Fail> {
         if !self.needs.details {
-            Listed { inode: entry.id.inode }.encode_wanted(wanted, w);
+            ListedInode { inode: entry.id.inode }.encode_wanted(wanted, w);
             return Ok(());
         }
         let Self { call, folder, .. } = *self;
@@ -256,7 +256,7 @@ impl<'a> Rows<'a> {
             }
         }
         let sealed = self.needs.handle.then(|| {
-            let named = Named { tag: folder.export.tag, view: View::File, key: details.key };
+            let named = HandleContent { tag: folder.export.tag, view: View::File, key: details.key };
             named.seal(&call.service.secret)
         });
         let handle = FileHandle::new(sealed.as_ref().map_or(&[], |sealed| sealed.as_bytes()));
@@ -264,7 +264,7 @@ impl<'a> Rows<'a> {
         let now = &details.attributes;
         // Of a file system that is mounted here: the folder below it, RFC 8881 5.8.2.23.
         let mounted_on = Some(entry.id.inode);
-        let shown = Shown { target: folder, now, handle, mounted_on, file: file.as_ref() };
+        let shown = VisibleFile { target: folder, now, handle, mounted_on, file: file.as_ref() };
         Ok(shown.put(call, wanted, &mut self.owners, w)?)
     }
 }

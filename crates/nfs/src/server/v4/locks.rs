@@ -15,15 +15,15 @@ use super::compound::Compound;
 use super::data::file;
 use super::fail::Fail;
 use super::opens::{end, in_its_time, settled};
-use super::owners::{Begun, Owner};
+use super::owners::{Owner, OwnerRequestState};
 use super::place::Place;
 use super::principal::may_end;
-use super::states::{LockState, OpenState, Sent, Sequence, State};
+use super::states::{LockState, OpenState, SentStateId, Sequence, State};
 use crate::server::handle::View;
 use crate::server::recalling::LIMIT;
 use crate::server::v3::Target;
 use crate::wire::v4::OperationNumber;
-use crate::wire::v4::locks::{Denied, Lock, LockTest, Locker, NewLocker, Unlock};
+use crate::wire::v4::locks::{Lock, LockDenied, LockTest, Locker, NewLocker, Unlock};
 use crate::wire::v4::types::{LockType, OWNER_LIMIT, Owner as OwnerSent, OwnerName, StateId, Status};
 use crate::wire::xdr::Encode;
 
@@ -52,8 +52,8 @@ async fn lock_first(
         State::Lock(_) | State::Delegation(_) | State::Copy(_) => return Err(Status::BAD_STATEID.into()),
     };
     let turn = match opener.begin(OperationNumber::LOCK, compound.counted(new.open_sequence)).await? {
-        Begun::New(turn) => turn,
-        Begun::Repeated(repeated) => return repeated.answer(w),
+        OwnerRequestState::New(turn) => turn,
+        OwnerRequestState::Repeated(repeated) => return repeated.answer(w),
     };
     let start = w.len();
     let result = async {
@@ -64,7 +64,7 @@ async fn lock_first(
         }
         let (owner, is_new) = client.lock_owner(&new.owner.name)?;
         let own_turn = owner.begin(OperationNumber::LOCK, compound.counted(new.sequence)).await?;
-        let Begun::New(own_turn) = own_turn else {
+        let OwnerRequestState::New(own_turn) = own_turn else {
             return Err(Status::BAD_SEQID.into());
         };
         let own_start = w.len();
@@ -91,8 +91,8 @@ async fn lock_more(
     let (client, found) = compound.state(&sent)?;
     let State::Lock(locks) = &found else { return Err(Status::BAD_STATEID.into()) };
     let turn = match locks.owner.begin(OperationNumber::LOCK, compound.counted(sequence)).await? {
-        Begun::New(turn) => turn,
-        Begun::Repeated(repeated) => return repeated.answer(w),
+        OwnerRequestState::New(turn) => turn,
+        OwnerRequestState::Repeated(repeated) => return repeated.answer(w),
     };
     let start = w.len();
     let result = async {
@@ -190,8 +190,8 @@ pub(super) async fn unlock(compound: &Compound<'_>, request: &Unlock, w: &mut Wr
     let State::Lock(locks) = &found else { return Err(Status::BAD_STATEID.into()) };
     may_end(compound, &client, locks.open.opener)?;
     let turn = match locks.owner.begin(OperationNumber::LOCKU, compound.counted(request.sequence)).await? {
-        Begun::New(turn) => turn,
-        Begun::Repeated(repeated) => return repeated.answer(w),
+        OwnerRequestState::New(turn) => turn,
+        OwnerRequestState::Repeated(repeated) => return repeated.answer(w),
     };
     let start = w.len();
     let result = unlocked(&place, (locks, &sent), request, w).await;
@@ -200,7 +200,7 @@ pub(super) async fn unlock(compound: &Compound<'_>, request: &Unlock, w: &mut Wr
 
 async fn unlocked(
     place: &Place,
-    (locks, sent): (&LockState, &Sent),
+    (locks, sent): (&LockState, &SentStateId),
     request: &Unlock,
     w: &mut Writer,
 ) -> Result<(), Fail> {
@@ -294,6 +294,6 @@ fn denied(compound: &Compound<'_>, held: &TreeLock) -> Fail {
     let (offset, length) = (held.range.start(), held.range.length().unwrap_or(u64::MAX));
     let mut body = Writer::new();
     let owner = OwnerSent { client, name: OwnerName::new(name) };
-    Denied { offset, length, kind, owner }.encode(&mut body);
+    LockDenied { offset, length, kind, owner }.encode(&mut body);
     Fail::with(Status::DENIED, body.into_bytes())
 }

@@ -25,7 +25,7 @@ use super::compound::Compound;
 use super::fail::Fail;
 use super::place::Place;
 use crate::server::call::Call;
-use crate::server::handle::{AttributeName, Named, View};
+use crate::server::handle::{AttributeName, HandleContent, View};
 use crate::server::v3::Target;
 use crate::wire::v3::access as bits;
 use crate::wire::v4::attributes::{FsId, Values};
@@ -67,7 +67,7 @@ pub(super) fn open_folder(compound: &mut Compound<'_>, create: bool) -> Result<(
 
 /// Another view of a file.
 pub(super) fn target(of: &Target, view: View) -> Target {
-    Target { named: Named { view, ..of.named }, sidecar: None, ..of.clone() }
+    Target { named: HandleContent { view, ..of.named }, sidecar: None, ..of.clone() }
 }
 
 /// What a name means.

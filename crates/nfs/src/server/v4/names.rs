@@ -33,16 +33,16 @@ pub(super) struct Callback {
     pub(super) path: Option<Arc<CallPath>>,
 }
 
-/// How a client registers.
+/// How a client registers, and what confirms it.
 #[derive(Clone)]
-pub(super) enum How {
+pub(super) enum ConfirmMethod {
     /// By SETCLIENTID; SETCLIENTID_CONFIRM repeats the verifier. Minor version 0.
     Verifier(Verifier, Callback),
     /// By EXCHANGE_ID; the first CREATE_SESSION confirms it. Minor version 1.
     Session(Arc<Creation>),
 }
 
-impl How {
+impl ConfirmMethod {
     pub(super) fn minor(&self) -> u32 {
         match self {
             Self::Verifier(..) => 0,
@@ -52,30 +52,30 @@ impl How {
 }
 
 #[derive(Clone)]
-pub(super) struct Confirmed {
+pub(super) struct ConfirmedClient {
     pub(super) client: Arc<Client>,
-    pub(super) how: How,
+    pub(super) how: ConfirmMethod,
 }
 
 /// A registration that is not confirmed.
-pub(super) struct Waiting {
+pub(super) struct UnconfirmedClient {
     pub(super) number: u32,
     pub(super) verifier: Verifier,
     pub(super) principal: Principal,
-    pub(super) how: How,
+    pub(super) how: ConfirmMethod,
     pub(super) since: Instant,
 }
 
 /// What SETCLIENTID and EXCHANGE_ID say of a client.
-pub(super) struct Claimed<'a> {
+pub(super) struct ClientClaim<'a> {
     pub(super) name: &'a [u8],
     pub(super) verifier: Verifier,
     pub(super) principal: Principal,
-    pub(super) how: How,
+    pub(super) how: ConfirmMethod,
 }
 
 /// A client that has just been confirmed.
-pub(super) struct Entered {
+pub(super) struct ClientConfirmation {
     pub(super) client: Arc<Client>,
     /// A former run of it, which has ended.
     pub(super) former: Option<Arc<Client>>,
@@ -84,8 +84,8 @@ pub(super) struct Entered {
 /// What is known of one name.
 #[derive(Default)]
 struct Names {
-    confirmed: Option<Confirmed>,
-    waiting: Option<Waiting>,
+    confirmed: Option<ConfirmedClient>,
+    waiting: Option<UnconfirmedClient>,
 }
 
 #[derive(Default)]
@@ -99,13 +99,13 @@ pub(super) struct Table {
 
 impl Table {
     /// The confirmed client of this name.
-    pub(super) fn known(&self, name: &[u8]) -> Option<&Confirmed> {
+    pub(super) fn known(&self, name: &[u8]) -> Option<&ConfirmedClient> {
         self.names.get(name)?.confirmed.as_ref()
     }
 
     /// The confirmed client of this name, if another user speaks for it and may not be replaced: it holds something and is
     /// not absent.
-    pub(super) fn in_use(&self, claimed: &Claimed<'_>) -> Option<&Confirmed> {
+    pub(super) fn in_use(&self, claimed: &ClientClaim<'_>) -> Option<&ConfirmedClient> {
         let known = self.known(claimed.name)?;
         let client = &known.client;
         let holds = client.has_state() || client.has_sessions();
@@ -114,7 +114,7 @@ impl Table {
     }
 
     /// The confirmed client of this name, if it is the same run of the same client.
-    pub(super) fn same(&self, claimed: &Claimed<'_>) -> Option<&Confirmed> {
+    pub(super) fn same(&self, claimed: &ClientClaim<'_>) -> Option<&ConfirmedClient> {
         self.known(claimed.name).filter(|known| {
             known.client.verifier == claimed.verifier
                 && known.client.principal == claimed.principal
@@ -123,7 +123,7 @@ impl Table {
     }
 
     /// Whether a client may change its confirmed record, RFC 8881 18.35.4: the last three cases.
-    pub(super) fn check_update(&self, claimed: &Claimed<'_>) -> Result<(), Status> {
+    pub(super) fn check_update(&self, claimed: &ClientClaim<'_>) -> Result<(), Status> {
         let known = self.known(claimed.name).filter(|known| known.how.minor() == claimed.how.minor());
         let known = &known.ok_or(Status::NOENT)?.client;
         if known.verifier != claimed.verifier {
@@ -134,12 +134,13 @@ impl Table {
 
     /// Lets a client wait for its confirmation, instead of what waited under its name before. Returns its number: a new one,
     /// unless the client only changes its record.
-    pub(super) fn wait(&mut self, claimed: &Claimed<'_>, number: Option<u32>) -> u32 {
+    pub(super) fn wait(&mut self, claimed: &ClientClaim<'_>, number: Option<u32>) -> u32 {
         self.forget_oldest_waiting();
         let number = number.unwrap_or_else(|| self.new_number());
-        let Claimed { name, verifier, principal, ref how } = *claimed;
+        let ClientClaim { name, verifier, principal, ref how } = *claimed;
         let name: Arc<[u8]> = name.into();
-        let waiting = Waiting { number, verifier, principal, how: how.clone(), since: Instant::now() };
+        let waiting =
+            UnconfirmedClient { number, verifier, principal, how: how.clone(), since: Instant::now() };
         self.forget_waiting(&name);
         self.waiting += 1;
         self.numbers.insert(number, name.clone());
@@ -152,8 +153,8 @@ impl Table {
         &mut self,
         (boot, number): (u32, u32),
         principal: Principal,
-        is_it: impl FnOnce(&Waiting) -> bool,
-    ) -> Result<Option<Entered>, Status> {
+        is_it: impl FnOnce(&UnconfirmedClient) -> bool,
+    ) -> Result<Option<ClientConfirmation>, Status> {
         let name = self.numbers.get(&number).cloned().ok_or(Status::STALE_CLIENTID)?;
         let full = self.names.len() >= CONFIRMED; // those that only wait are few
         let names = self.names.get_mut(&name).ok_or(Status::STALE_CLIENTID)?;
@@ -170,17 +171,17 @@ impl Table {
             names.waiting = Some(waiting);
             return Err(status);
         }
-        let Waiting { verifier, principal, how, .. } = waiting;
+        let UnconfirmedClient { verifier, principal, how, .. } = waiting;
         let confirmed = match &mut names.confirmed {
             Some(known) if known.client.number == number => {
                 known.how = how;
                 known.client.renew();
-                Entered { client: known.client.clone(), former: None }
+                ClientConfirmation { client: known.client.clone(), former: None }
             }
             before => {
                 let client = Client::new((boot, number), &name, (verifier, principal), how.minor());
-                let former = before.replace(Confirmed { client: client.clone(), how });
-                Entered { client, former: former.map(|known| known.client) }
+                let former = before.replace(ConfirmedClient { client: client.clone(), how });
+                ClientConfirmation { client, former: former.map(|known| known.client) }
             }
         };
         self.waiting -= 1;
@@ -196,13 +197,13 @@ impl Table {
     }
 
     /// The confirmed client of a number.
-    pub(super) fn numbered(&self, number: u32) -> Option<&Confirmed> {
+    pub(super) fn numbered(&self, number: u32) -> Option<&ConfirmedClient> {
         let confirmed = self.names.get(self.numbers.get(&number)?)?.confirmed.as_ref()?;
         (confirmed.client.number == number).then_some(confirmed)
     }
 
     /// The client of a number that waits.
-    pub(super) fn waiting(&self, number: u32) -> Option<&Waiting> {
+    pub(super) fn waiting(&self, number: u32) -> Option<&UnconfirmedClient> {
         let waiting = self.names.get(self.numbers.get(&number)?)?.waiting.as_ref()?;
         (waiting.number == number).then_some(waiting)
     }

@@ -13,7 +13,7 @@ use vfs::names::long::is_long;
 use vfs::state::{Cause, ClientId, Party};
 use vfs::{Actor, Caller, FileId, Kind, PermittedActor, Volume, Watching};
 
-use super::backchannel::{Called, LONGEST_NOTICE};
+use super::backchannel::{CallbackOutcome, LONGEST_NOTICE};
 use super::client::Client;
 use super::delegations::{Delegation, call_back};
 use crate::server::Service;
@@ -38,14 +38,14 @@ const LONGEST_CHANGE: usize = 2 * (765 + 3) + 160;
 const HEADS: usize = 600;
 
 /// What a client is told of a folder.
-pub(super) struct Wanted {
+pub(super) struct NoticeFilter {
     /// notify_type4.
     pub(super) kinds: Bitmap,
     /// Attributes of entries.
     pub(super) attributes: Bitmap,
 }
 
-impl Wanted {
+impl NoticeFilter {
     /// What the server tells of what a client asks for. `None`: nothing.
     pub(super) fn of(kinds: &Bitmap, attributes: &Bitmap) -> Option<Self> {
         let both = |asked: &Bitmap, known: &[u32]| {
@@ -74,7 +74,7 @@ pub(super) struct Watch {
     pub(super) client: Weak<Client>,
     pub(super) delegation: Arc<Delegation>,
     pub(super) volume: Arc<Volume>,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: NoticeFilter,
 }
 
 impl Watch {
@@ -107,7 +107,7 @@ impl Watch {
             let (service, client) = (self.service.upgrade()?, self.client.upgrade()?);
             let (state, handle) = (self.delegation.stateid(), self.delegation.handle());
             let notify = Callback::Notify(Notify { state, handle, changes });
-            if call_back(&service, &client, notify).await != Called::Accepted {
+            if call_back(&service, &client, notify).await != CallbackOutcome::Accepted {
                 return None;
             }
         }

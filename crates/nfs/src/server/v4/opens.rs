@@ -14,12 +14,14 @@ use super::data::file;
 use super::delegations::Delegation;
 use super::fail::Fail;
 use super::named;
-use super::owners::{Begun, Owner, Turn};
+use super::owners::{Owner, OwnerRequestState, Turn};
 use super::place::Place;
 use super::principal::{Principal, may_end};
 use super::rights::{permit, runs, wanted};
-use super::states::{Held, OpenState, Sent, Sequence, Shares, State};
-use super::wanting::{HINTS, WANT, WANT_LATER, Why, check_want, put_delegation, put_no_delegation};
+use super::states::{OpenState, SentStateId, Sequence, Shares, State, TreeOpen};
+use super::wanting::{
+    HINTS, WANT, WANT_LATER, WhyNoDelegation, check_want, put_delegation, put_no_delegation,
+};
 use crate::server::handle::View;
 use crate::server::recalling::LIMIT;
 use crate::server::v3::Target;
@@ -48,8 +50,8 @@ pub(super) async fn open(
     let (owner, unconfirmed) = client.open_owner(&request.owner.name)?;
     unconfirmed.iter().for_each(|state| release(&service, &client, state));
     let turn = match owner.begin(OperationNumber::OPEN, compound.counted(request.sequence)).await? {
-        Begun::New(turn) => turn,
-        Begun::Repeated(repeated) => {
+        OwnerRequestState::New(turn) => turn,
+        OwnerRequestState::Repeated(repeated) => {
             if let Some(handle) = &repeated.handle {
                 compound.current = Some(Arc::new(Place::of(compound.call, handle)?));
             }
@@ -88,8 +90,8 @@ pub(super) async fn in_turn(
     execute: impl FnOnce(&mut Writer) -> Result<(), Fail>,
 ) -> Result<(), Fail> {
     let turn = match owner.begin(operation, sequence).await? {
-        Begun::New(turn) => turn,
-        Begun::Repeated(repeated) => return repeated.answer(w),
+        OwnerRequestState::New(turn) => turn,
+        OwnerRequestState::Repeated(repeated) => return repeated.answer(w),
     };
     let start = w.len();
     let result = execute(w);
@@ -145,7 +147,7 @@ async fn opened(
     (confirm | POSIX_LOCKS).encode(w);
     opening.set.encode(w);
     match target.named.view {
-        View::Attribute(_) => put_no_delegation(request.access, Why::NotOfThisType, false, w)?,
+        View::Attribute(_) => put_no_delegation(request.access, WhyNoDelegation::NotOfThisType, false, w)?,
         _ => {
             let at = opening.beside.as_ref().map(|(folder, name)| Beside { folder, name });
             put_delegation(compound, client, (&state, target, at), request, w)?;
@@ -289,14 +291,14 @@ async fn new_open(
         return Err(Status::ROFS.into());
     }
     let held = if let View::Attribute(name) = target.named.view {
-        Held::Open(named::open(target, &actor, &name, (access, deny, opening.is_new)).await?)
+        TreeOpen::Open(named::open(target, &actor, &name, (access, deny, opening.is_new)).await?)
     } else if target.named.view == View::Sidecar {
         sidecar_permit(target, access)?;
         let permit = volume.permit_open(&actor)?;
         let request = OpenRequest::new(party, access, deny);
         let guard = volume.state().open(file, Stream::Named("._".into()), request)?;
         volume.state().note_view(file, volume.view());
-        Held::Sidecar { guard, _permit: permit }
+        TreeOpen::Sidecar { guard, _permit: permit }
     } else {
         if !opening.is_new && !volume.state().quiet(file) {
             // `open` would wait for as long as the holder of a lease has time, while the client waits for its reply.
@@ -309,7 +311,7 @@ async fn new_open(
         let granted = opening.is_new || runs(target, access)?;
         let empties = opening.size == Some(0) && !opening.is_new;
         let options = OpenOptions { deny, place, granted, empties, ..OpenOptions::data(access) };
-        Held::Open(Arc::new(volume.open(&actor, &target.found, options).await?))
+        TreeOpen::Open(Arc::new(volume.open(&actor, &target.found, options).await?))
     };
     service.locks.hold(target.named.tag, &target.found, client.party);
     let (export, named, owner) = (target.export.clone(), target.named, owner.clone());
@@ -359,7 +361,7 @@ pub(super) async fn confirm(
     .await
 }
 
-fn confirmed(place: &Place, found: &State, sent: &Sent, w: &mut Writer) -> Result<(), Fail> {
+fn confirmed(place: &Place, found: &State, sent: &SentStateId, w: &mut Writer) -> Result<(), Fail> {
     let open = the_open(place, found, sent)?;
     if open.owner.is_confirmed() {
         return Err(Status::BAD_STATEID.into());
@@ -380,7 +382,7 @@ fn owner_of(state: &State) -> Result<Arc<Owner>, Status> {
 }
 
 /// The open of a stateid, if it is of the current file.
-fn the_open<'a>(place: &Place, found: &'a State, sent: &Sent) -> Result<&'a Arc<OpenState>, Status> {
+fn the_open<'a>(place: &Place, found: &'a State, sent: &SentStateId) -> Result<&'a Arc<OpenState>, Status> {
     let State::Open(open) = found else { return Err(Status::BAD_STATEID) };
     match place {
         Place::File(target) | Place::Attribute(target) if target.named == open.named => {}
@@ -415,7 +417,7 @@ pub(super) async fn downgrade(
 
 fn downgraded(
     place: &Place,
-    (found, sent): (&State, &Sent),
+    (found, sent): (&State, &SentStateId),
     (access, deny): (u32, u32),
     w: &mut Writer,
 ) -> Result<(), Fail> {
@@ -454,7 +456,7 @@ pub(super) async fn close(compound: &Compound<'_>, request: &Close, w: &mut Writ
 fn closed(
     compound: &Compound<'_>,
     client: &Client,
-    (found, sent): (&State, &Sent),
+    (found, sent): (&State, &SentStateId),
     w: &mut Writer,
 ) -> Result<(), Fail> {
     let open = the_open(compound.current()?, found, sent)?;

@@ -16,7 +16,7 @@ use super::{
     asking, changing, copying, data, delegations, exchanging, gone, listing, locks, looking, named, opens,
     ranges, reclaiming, referrals, registering, sequencing, wanting, xattrs,
 };
-use crate::server::answer::{Answer, AnswerStatus, Answered};
+use crate::server::answer::{Answer, AnswerStatus, CallResult};
 use crate::server::call::Call;
 use crate::server::recalling::{LIMIT, PAUSE};
 use crate::wire::rpc::Outcome;
@@ -30,7 +30,7 @@ const LONGEST: usize = 8 * 1024;
 const MOST_TRIES: u32 = 8;
 
 /// Runs the procedure that a call names.
-pub(in crate::server) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
+pub(in crate::server) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> CallResult {
     match call.header.procedure {
         0 => call.no_arguments().map(|()| Answer::default()),
         COMPOUND => compound(call, w).await,
@@ -38,7 +38,7 @@ pub(in crate::server) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answ
     }
 }
 
-async fn compound(call: &Call<'_>, w: &mut Writer) -> Answered {
+async fn compound(call: &Call<'_>, w: &mut Writer) -> CallResult {
     let r = &mut Reader::new(call.arguments);
     let head = Head::decode(r).map_err(|_| Outcome::GarbageArgs)?;
     let is_spoken = call.service.speaks_minor(head.minor);

@@ -26,11 +26,11 @@ pub(super) struct Owner {
 struct Order {
     /// The number of the next request; `None`: any.
     next: Option<u32>,
-    last: Option<Last>,
+    last: Option<LastRequest>,
 }
 
 /// The last request of an owner.
-struct Last {
+struct LastRequest {
     operation: OperationNumber,
     status: Status,
     /// What followed the status.
@@ -48,16 +48,16 @@ pub(super) struct Turn<'a> {
 }
 
 /// A request that was answered before.
-pub(super) struct Repeated {
+pub(super) struct OwnerReplay {
     status: Status,
     body: Vec<u8>,
     pub(super) handle: Option<Vec<u8>>,
 }
 
 /// What to do with a request.
-pub(super) enum Begun<'a> {
+pub(super) enum OwnerRequestState<'a> {
     New(Turn<'a>),
-    Repeated(Repeated),
+    Repeated(OwnerReplay),
 }
 
 impl Owner {
@@ -79,23 +79,27 @@ impl Owner {
         &self,
         operation: OperationNumber,
         sequence: Option<u32>,
-    ) -> Result<Begun<'_>, Status> {
+    ) -> Result<OwnerRequestState<'_>, Status> {
         let order = self.order.lock().await;
         let Some(sequence) = sequence.filter(|&sequence| order.next.is_some_and(|next| next != sequence))
         else {
-            return Ok(Begun::New(Turn { order, operation, sequence }));
+            return Ok(OwnerRequestState::New(Turn { order, operation, sequence }));
         };
         match &order.last {
             Some(last) if order.next == Some(sequence.wrapping_add(1)) && last.operation == operation => {
-                let Last { status, body, handle, .. } = last;
-                Ok(Begun::Repeated(Repeated { status: *status, body: body.clone(), handle: handle.clone() }))
+                let LastRequest { status, body, handle, .. } = last;
+                Ok(OwnerRequestState::Repeated(OwnerReplay {
+                    status: *status,
+                    body: body.clone(),
+                    handle: handle.clone(),
+                }))
             }
             _ => Err(Status::BAD_SEQID),
         }
     }
 }
 
-impl Repeated {
+impl OwnerReplay {
     /// The reply of the first time.
     pub(super) fn answer(self, w: &mut Writer) -> Result<(), Fail> {
         if self.status == Status::OK {
@@ -115,7 +119,8 @@ impl Turn<'_> {
         };
         let Some(sequence) = self.sequence.filter(|_| advances(status)) else { return };
         self.order.next = Some(sequence.wrapping_add(1));
-        self.order.last = Some(Last { operation: self.operation, status, body: body.to_vec(), handle });
+        self.order.last =
+            Some(LastRequest { operation: self.operation, status, body: body.to_vec(), handle });
     }
 }
 

@@ -13,7 +13,7 @@ use wire::Writer;
 
 use crate::server::call::Call;
 use crate::server::export::Export;
-use crate::server::handle::{Named, View};
+use crate::server::handle::{HandleContent, View};
 use crate::server::v3::Target;
 use crate::wire::v4::types::{FILE_HANDLE_LIMIT, FileHandle, Status};
 use crate::wire::xdr::Encode;
@@ -38,7 +38,7 @@ impl Place {
     /// The place of a handle.
     pub(super) fn of(call: &Call<'_>, handle: &[u8]) -> Result<Self, Status> {
         let Some(path) = handle.strip_prefix(&[0]) else {
-            let named = Named::open(&call.service.secret, handle)?;
+            let named = HandleContent::open(&call.service.secret, handle)?;
             let target = Box::new(call.target_of(named, true)?);
             return Ok(match named.view {
                 View::File | View::Sidecar => Self::File(target),
@@ -180,7 +180,7 @@ pub(super) fn enter(call: &Call<'_>, path: &str, name: &[u8]) -> Result<Place, S
         && export.rule(call.origin).is_some()
     {
         let key = export.volume.root()?.object.key();
-        let handle = Named { tag: export.tag, view: View::File, key }.seal(&call.service.secret);
+        let handle = HandleContent { tag: export.tag, view: View::File, key }.seal(&call.service.secret);
         return Ok(Place::File(Box::new(call.target(handle.as_bytes())?)));
     }
     if leads_to_a_share(call, &path) { Ok(Place::Pseudo(path)) } else { Err(Status::NOENT) }

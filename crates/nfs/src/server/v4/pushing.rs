@@ -15,10 +15,10 @@ use lock::{Mutex, rank};
 use tokio::time::sleep;
 use vfs::FileId;
 
-use super::backchannel::Called;
+use super::backchannel::CallbackOutcome;
 use super::client::Client;
 use super::delegations::{Delegation, Use, call_back, release};
-use super::wanting::{WANT_PUSH, WANT_SIGNAL, Why, try_grant};
+use super::wanting::{WANT_PUSH, WANT_SIGNAL, WhyNoDelegation, try_grant};
 use crate::server::Service;
 use crate::server::v3::Target;
 use crate::wire::v4::callbacks::{Available, Callback, KINDS_OF_DELEGATIONS, Push};
@@ -50,10 +50,10 @@ impl Wish {
 
 /// The clients that wait for delegations.
 #[derive(Default)]
-pub(super) struct Wishes(Mutex<Waiting, rank::Nfs4Notices>);
+pub(super) struct Wishes(Mutex<WishList, rank::Nfs4Notices>);
 
 #[derive(Default)]
-struct Waiting {
+struct WishList {
     wishes: Vec<Wish>,
     signals: Vec<Weak<Client>>,
     /// A task looks after them.
@@ -66,14 +66,14 @@ pub(super) fn wish(
     client: &Arc<Client>,
     target: &Target,
     (allows, want): (Use, u32),
-    why: Why,
+    why: WhyNoDelegation,
 ) -> bool {
     let wishes = &service.nfs4.wishes;
     match why {
-        Why::Contention if want & WANT_PUSH != 0 => {
+        WhyNoDelegation::Contention if want & WANT_PUSH != 0 => {
             wishes.add(service, Wish { client: Arc::downgrade(client), target: target.clone(), allows })
         }
-        Why::NoResource if want & WANT_SIGNAL != 0 => wishes.signal(service, client),
+        WhyNoDelegation::NoResource if want & WANT_SIGNAL != 0 => wishes.signal(service, client),
         _ => false,
     }
 }
@@ -145,7 +145,7 @@ fn is_there(client: &Weak<Client>) -> bool {
     client.upgrade().is_some_and(|client| !client.is_over())
 }
 
-impl Waiting {
+impl WishList {
     /// Begins to look after the wishes, unless that has begun. `false`: no task can do that.
     fn watch(&mut self, service: &Arc<Service>) -> bool {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return false };
@@ -173,7 +173,7 @@ async fn fulfil(service: &Arc<Service>, due: Vec<Wish>) {
             continue;
         }
         let granted = try_grant(service, &client, &wish.target, (wish.allows, None)).await;
-        if matches!(granted, Ok(Err(Why::Contention))) {
+        if matches!(granted, Ok(Err(WhyNoDelegation::Contention))) {
             continue;
         }
         let is_wanted = service.nfs4.wishes.cancel(&client, wish.file());
@@ -199,10 +199,10 @@ fn push(service: &Arc<Service>, client: Arc<Client>, wish: Wish, delegation: Arc
     tokio::spawn(async move {
         let push = Push { handle: delegation.handle(), delegation: delegation.granted(false) };
         let called = call_back(&service, &client, Callback::Push(push)).await;
-        if matches!(called, Called::Later | Called::Rejected) {
+        if matches!(called, CallbackOutcome::Later | CallbackOutcome::Rejected) {
             take_back(&service, &client, &delegation);
         }
-        if called == Called::Later {
+        if called == CallbackOutcome::Later {
             service.nfs4.wishes.add(&service, wish);
         }
     });

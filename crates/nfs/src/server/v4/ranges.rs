@@ -11,7 +11,7 @@ use super::data::{actor, file};
 use super::fail::Fail;
 use super::place::Place;
 use super::rights::permit_through;
-use super::states::{By, Held};
+use super::states::{By, TreeOpen};
 use crate::server::v3::{MAX_DATA, Target, size};
 use crate::wire::v4::files::Read;
 use crate::wire::v4::ranges::{Advise, CloneRange, FileRange, Seek, Sought};
@@ -50,7 +50,7 @@ async fn open(
     let actor = match opened.map(|opened| opened.by) {
         Some(By::Open(open)) => {
             return match &*open.held.lock() {
-                Some(Held::Open(open)) => Ok(open.clone()),
+                Some(TreeOpen::Open(open)) => Ok(open.clone()),
                 _ => Err(Status::BAD_STATEID.into()), // closed meanwhile
             };
         }

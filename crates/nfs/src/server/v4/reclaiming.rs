@@ -11,7 +11,7 @@ use super::delegations::{Delegation, Use, grant, grant_by};
 use super::fail::Fail;
 use super::locks::holds_ranges;
 use super::states::{OpenState, State};
-use super::wanting::Why;
+use super::wanting::WhyNoDelegation;
 use crate::wire::v4::sessions::StateIds;
 use crate::wire::v4::types::{DelegationType, StateId, Status};
 use crate::wire::xdr::Encode;
@@ -34,7 +34,7 @@ pub(super) fn complete(compound: &Compound<'_>, one_file_system: bool) -> Result
 
 pub(super) fn own_client<'a>(compound: &'a Compound<'_>) -> Result<&'a Arc<Client>, Status> {
     let sequenced = compound.sequenced.as_ref();
-    sequenced.map(super::sessions::Sequenced::client).ok_or(Status::OP_NOT_IN_SESSION)
+    sequenced.map(super::sessions::SequencedCompound::client).ok_or(Status::OP_NOT_IN_SESSION)
 }
 
 /// FREE_STATEID: forgets the locks of an owner by an open, if none is left. An open is closed instead.
@@ -73,7 +73,7 @@ fn tested(compound: &Compound<'_>, state: &StateId) -> Result<(), Status> {
         State::Open(open) => open.sequence.check(sent.sequence),
         State::Lock(locks) => locks.sequence.check(sent.sequence),
         State::Delegation(delegation) => delegation.check(sent.sequence),
-        State::Copy(_) => super::copying::Copying::check(sent.sequence),
+        State::Copy(_) => super::copying::AsyncCopy::check(sent.sequence),
         State::Closed(_) => Err(Status::BAD_STATEID),
     }
 }
@@ -86,7 +86,7 @@ pub(super) fn reclaimed(
     client: &Arc<Client>,
     open: &Arc<OpenState>,
     kind: DelegationType,
-) -> Result<(Arc<Delegation>, bool), Why> {
+) -> Result<(Arc<Delegation>, bool), WhyNoDelegation> {
     let allows = if kind == DelegationType::WRITE { Use::Write } else { Use::Read };
     let (in_tree, wanted) = grant_by(open, allows)?;
     let service = compound.call.service;
@@ -97,10 +97,10 @@ pub(super) fn reclaimed(
     match grant(service, client, (&in_tree, None), &wanted) {
         Ok(delegation) => Ok((delegation, !compound.is_callable(client))),
         Err(_) => {
-            let change = change(in_tree.attributes().map_err(|_| Why::NoResource)?.changed);
+            let change = change(in_tree.attributes().map_err(|_| WhyNoDelegation::NoResource)?.changed);
             let handle = wanted.named.seal(&service.secret).as_bytes().to_vec();
             let made = client.add_delegation(|numbers| wanted.delegation(numbers, change, handle, None));
-            Ok((made.map_err(|_| Why::NoResource)?, true))
+            Ok((made.map_err(|_| WhyNoDelegation::NoResource)?, true))
         }
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use wire::Writer;
 
 use super::calling::CallPath;
-use super::clients::Refused;
+use super::clients::SetClientIdError;
 use super::fail::Fail;
-use super::names::{Callback, Entered, Place};
+use super::names::{Callback, ClientConfirmation, Place};
 use super::principal::Principal;
 use crate::server::Service;
 use crate::server::call::Call;
@@ -27,8 +27,8 @@ pub(super) fn set_client_id(call: &Call<'_>, request: &SetClientId<'_>, w: &mut 
             SetClientIdConfirm { client, verifier }.encode(w);
             Ok(())
         }
-        Err(Refused::Status(status)) => Err(status.into()),
-        Err(Refused::InUse(Place { net, address })) => {
+        Err(SetClientIdError::Status(status)) => Err(status.into()),
+        Err(SetClientIdError::InUse(Place { net, address })) => {
             let mut body = Writer::new();
             let (net, address) = (NetId::new(&net), UniversalAddress::new(&address));
             Address { net, address }.encode(&mut body);
@@ -45,7 +45,7 @@ pub(super) fn confirm(call: &Call<'_>, request: &SetClientIdConfirm) -> Result<(
         Err(Status::RESOURCE) if service.end_most_silent() => confirm()?,
         done => done?,
     };
-    if let Some(Entered { client, former }) = entered {
+    if let Some(ClientConfirmation { client, former }) = entered {
         if let Some(former) = former {
             service.end_client(&former);
         }

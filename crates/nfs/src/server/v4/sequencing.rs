@@ -8,9 +8,9 @@ use wire::{Reader, Writer};
 
 use super::compound::Compound;
 use super::reserving::MOST_RESULTS;
-use super::sessions::{Begun, RPC_REPLY_HEAD, Sequenced};
+use super::sessions::{RPC_REPLY_HEAD, SequencedCompound, SlotRequestState};
 use crate::server::call::Call;
-use crate::wire::v4::sessions::{Sequence, Sequenced as Reply};
+use crate::wire::v4::sessions::{Sequence, SequenceReply};
 use crate::wire::v4::types::Status;
 use crate::wire::v4::{OperationNumber, ReplyHead};
 use crate::wire::xdr::{Decode, Encode, opaque_size};
@@ -65,7 +65,7 @@ impl Compound<'_> {
             (fore.reply_size, Status::REP_TOO_BIG)
         };
         let most = (most.0.saturating_sub(RPC_REPLY_HEAD) as usize, most.1);
-        let sequenced = Reply {
+        let sequenced = SequenceReply {
             session: session.id,
             sequence: request.sequence,
             slot: request.slot,
@@ -81,15 +81,15 @@ impl Compound<'_> {
         session.bind(self.call.origin, false);
         session.client.renew();
         match begun {
-            Begun::Repeated(reply) => self.repeated = Some(reply),
-            Begun::New(turn) => {
+            SlotRequestState::Repeated(reply) => self.repeated = Some(reply),
+            SlotRequestState::New(turn) => {
                 sequenced.encode(w);
                 if w.len() - self.start > most.0 {
                     turn.cancel(); // the client has not used the number
                     return Err(most.1);
                 }
                 let _ = self.call.party.set(Party::client(session.client.party)); // SEQUENCE comes once
-                self.sequenced = Some(Sequenced { turn, wants_kept: request.cache, most });
+                self.sequenced = Some(SequencedCompound { turn, wants_kept: request.cache, most });
             }
         }
         Ok(())

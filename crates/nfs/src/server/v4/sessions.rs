@@ -68,12 +68,12 @@ pub(super) struct Session {
     /// How the server calls the client.
     pub(super) back: BackChannel,
     slots: Box<[Mutex<Slot, rank::Nfs4Slot>]>,
-    connections: Mutex<Vec<Bound>, rank::Nfs4Connections>,
+    connections: Mutex<Vec<BoundConnection>, rank::Nfs4Connections>,
 }
 
 /// A connection that uses a session.
 #[derive(Debug, Clone, Copy)]
-struct Bound {
+struct BoundConnection {
     origin: Origin,
     /// The server may call the client over it.
     is_back: bool,
@@ -102,7 +102,7 @@ pub(super) struct SlotTurn {
 }
 
 /// What to do with a request.
-pub(super) enum Begun {
+pub(super) enum SlotRequestState {
     New(SlotTurn),
     /// It was executed. This was the reply.
     Repeated(Vec<u8>),
@@ -166,7 +166,7 @@ impl Sessions {
             fore,
             back,
             slots: (0..fore.requests).map(|_| Mutex::default()).collect(),
-            connections: Mutex::new(vec![Bound { origin, is_back }]),
+            connections: Mutex::new(vec![BoundConnection { origin, is_back }]),
         });
         let mut table = self.table.write();
         let own = table.of_clients.entry(client.number).or_default();
@@ -256,7 +256,7 @@ impl Session {
         if connections.len() >= CONNECTIONS {
             connections.remove(0);
         }
-        connections.push(Bound { origin, is_back });
+        connections.push(BoundConnection { origin, is_back });
     }
 
     /// Whether a connection uses the session.
@@ -271,7 +271,12 @@ impl Session {
     }
 
     /// Begins a request, RFC 8881 2.10.6.1.
-    pub(super) fn begin(self: &Arc<Self>, at: u32, sequence: u32, digest: u64) -> Result<Begun, Status> {
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        at: u32,
+        sequence: u32,
+        digest: u64,
+    ) -> Result<SlotRequestState, Status> {
         let at = at as usize;
         let mut slot = self.slots.get(at).ok_or(Status::BADSLOT)?.lock();
         if sequence == slot.sequence.wrapping_add(1) {
@@ -280,7 +285,12 @@ impl Session {
             }
             slot.is_busy = true;
             self.client.in_flight.fetch_add(1, Ordering::AcqRel);
-            return Ok(Begun::New(SlotTurn { session: self.clone(), at, digest, is_ended: false }));
+            return Ok(SlotRequestState::New(SlotTurn {
+                session: self.clone(),
+                at,
+                digest,
+                is_ended: false,
+            }));
         }
         if sequence != slot.sequence || !slot.is_used {
             return Err(Status::SEQ_MISORDERED);
@@ -288,7 +298,11 @@ impl Session {
         if slot.digest != digest {
             return Err(Status::SEQ_FALSE_RETRY);
         }
-        if slot.is_kept { Ok(Begun::Repeated(slot.reply.clone())) } else { Err(Status::RETRY_UNCACHED_REP) }
+        if slot.is_kept {
+            Ok(SlotRequestState::Repeated(slot.reply.clone()))
+        } else {
+            Err(Status::RETRY_UNCACHED_REP)
+        }
     }
 }
 
@@ -336,7 +350,7 @@ impl Drop for SlotTurn {
 }
 
 /// A COMPOUND that began with SEQUENCE.
-pub(super) struct Sequenced {
+pub(super) struct SequencedCompound {
     pub(super) turn: SlotTurn,
     /// The client wants the reply to be kept.
     pub(super) wants_kept: bool,
@@ -344,7 +358,7 @@ pub(super) struct Sequenced {
     pub(super) most: (usize, Status),
 }
 
-impl Sequenced {
+impl SequencedCompound {
     pub(super) fn client(&self) -> &Arc<Client> {
         &self.session().client
     }
@@ -439,7 +453,7 @@ mod tests {
         let sessions = Sessions::default();
         let session = create(&sessions, &client(1), true).unwrap();
         let new = |sequence| match session.begin(3, sequence, 7) {
-            Ok(Begun::New(turn)) => turn,
+            Ok(SlotRequestState::New(turn)) => turn,
             _ => panic!("request {sequence} is not the next one"),
         };
         let refusal = |sequence, digest| session.begin(3, sequence, digest).err();
@@ -448,14 +462,16 @@ mod tests {
         let turn = new(1);
         assert_eq!(refusal(1, 7), Some(Status::DELAY));
         turn.end(Some([b"sh", b"ort"]), false);
-        assert!(matches!(session.begin(3, 1, 7), Ok(Begun::Repeated(reply)) if reply == b"short"));
+        assert!(matches!(session.begin(3, 1, 7), Ok(SlotRequestState::Repeated(reply)) if reply == b"short"));
         assert_eq!(refusal(1, 8), Some(Status::SEQ_FALSE_RETRY));
         assert_eq!(refusal(3, 7), Some(Status::SEQ_MISORDERED));
         new(2).cancel(); // not executed, so it comes again
         new(2).end(Some([&[], &[0; 1000]]), false);
         assert_eq!(refusal(2, 7), Some(Status::RETRY_UNCACHED_REP));
         new(3).end(Some([&[], &[1; 1000]]), true);
-        assert!(matches!(session.begin(3, 3, 7), Ok(Begun::Repeated(reply)) if reply == [1; 1000]));
+        assert!(
+            matches!(session.begin(3, 3, 7), Ok(SlotRequestState::Repeated(reply)) if reply == [1; 1000])
+        );
         drop(new(4)); // its task has panicked
         assert_eq!(refusal(4, 7), Some(Status::RETRY_UNCACHED_REP), "it is not executed twice");
         new(5).end(None, true);

@@ -42,7 +42,7 @@ pub(super) fn settable_exclusively(minor: u32) -> Bitmap {
 
 /// The attributes that a client wants to set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Wanted {
+pub(super) struct RequestedAttributes {
     pub(super) changes: SetAttributes,
     /// The bits of the mode that are set, RFC 8881 6.2.5.
     mode_bits: Option<MaskedMode>,
@@ -64,7 +64,7 @@ struct Marks {
     created: Option<Time>,
 }
 
-impl Wanted {
+impl RequestedAttributes {
     /// The same without what a symbolic link does not have on this host.
     pub(super) fn of_link(self) -> Self {
         let changes = SetAttributes { mode: None, size: None, ..self.changes };
@@ -106,7 +106,11 @@ impl Wanted {
 }
 
 /// Reads the attributes of SETATTR, CREATE and OPEN: ATTRNOTSUPP for one that there is not, INVAL for one that cannot be set.
-pub(super) fn wanted(minor: u32, naming: &Naming, sent: &Attributes<'_>) -> Result<Wanted, Status> {
+pub(super) fn wanted(
+    minor: u32,
+    naming: &Naming,
+    sent: &Attributes<'_>,
+) -> Result<RequestedAttributes, Status> {
     if !is_within(&sent.which, &supported(minor)) {
         return Err(Status::ATTRNOTSUPP);
     }
@@ -148,7 +152,7 @@ pub(super) fn wanted(minor: u32, naming: &Naming, sent: &Attributes<'_>) -> Resu
         backup: values.time_backup.map(time).transpose()?,
         created: values.time_create.map(time).transpose()?,
     };
-    Ok(Wanted { changes, mode_bits, with_umask, acl, marks, set: sent.which })
+    Ok(RequestedAttributes { changes, mode_bits, with_umask, acl, marks, set: sent.which })
 }
 
 fn is_within(set: &Bitmap, all: &Bitmap) -> bool {
@@ -176,7 +180,7 @@ fn time(NfsTime { seconds, nanoseconds }: NfsTime) -> Result<Time, Status> {
 }
 
 /// A new object, and what happened to its folder.
-pub(super) struct Made {
+pub(super) struct NewObject {
     pub(super) found: Found,
     pub(super) change: ChangeInfo,
 }
@@ -186,9 +190,9 @@ pub(super) fn make(
     folder: &Target,
     name: &[u8],
     new: NewKind<'_>,
-    wanted: &Wanted,
+    wanted: &RequestedAttributes,
     mode: u32,
-) -> Result<Made, Fail> {
+) -> Result<NewObject, Fail> {
     let (volume, actor) = (&folder.export.volume, &folder.actor);
     let mode = wanted.mode(mode).unwrap_or(mode);
     // RFC 8881 6.4.3: a list that is given is not added to what the folder passes on.
@@ -207,11 +211,16 @@ pub(super) fn make(
         let _ = volume.remove(actor, &folder.found, name, found.attributes.kind); // the first error is the answer
         return Err(fail);
     }
-    Ok(Made { found, change: info(&change) })
+    Ok(NewObject { found, change: info(&change) })
 }
 
 /// Gives a new object the attributes that it was not made with.
-fn finish(volume: &Volume, actor: &Actor, made: &mut Found, wanted: &Wanted) -> Result<(), Fail> {
+fn finish(
+    volume: &Volume,
+    actor: &Actor,
+    made: &mut Found,
+    wanted: &RequestedAttributes,
+) -> Result<(), Fail> {
     let mut changes = SetAttributes { mode: None, ..wanted.changes };
     changes.uid = changes.uid.filter(|&uid| uid != made.attributes.uid);
     changes.gid = changes.gid.filter(|&gid| gid != made.attributes.gid);
@@ -241,7 +250,7 @@ pub(super) fn set(
     volume: &Volume,
     actor: &Actor,
     (of, naming): (&Found, &Naming),
-    wanted: &Wanted,
+    wanted: &RequestedAttributes,
 ) -> Result<(), Fail> {
     if wanted.with_umask.is_some() {
         return Err(Status::INVAL.into()); // only of new files, RFC 8275 5
@@ -268,7 +277,7 @@ fn new_entries(
     volume: &Volume,
     actor: &Actor,
     (of, naming): (&Found, &Naming),
-    wanted: &Wanted,
+    wanted: &RequestedAttributes,
 ) -> Result<Option<Entries>, Fail> {
     let Some(sent) = &wanted.acl else { return Ok(None) };
     if !matches!(of.attributes.kind, Kind::File | Kind::Folder) {
@@ -315,7 +324,7 @@ mod tests {
     use super::*;
     use crate::wire::xdr::Opaque;
 
-    fn read(minor: u32, which: &[u32], values: &[u8]) -> Result<Wanted, Status> {
+    fn read(minor: u32, which: &[u32], values: &[u8]) -> Result<RequestedAttributes, Status> {
         let naming = Naming::new(None, UnixAccounts::NameService);
         wanted(minor, &naming, &Attributes { which: Bitmap::new(which), values: Opaque::new(values) })
     }
@@ -352,7 +361,7 @@ mod tests {
     fn lists_are_read_with_their_limits() {
         let everyone = |mask: u8| [&[0; 11][..], &[mask, 0, 0, 0, 9], b"EVERYONE@\0\0\0"].concat();
         let acl = [&[0, 0, 0, 1][..], &everyone(1)].concat();
-        let entries = |set: Wanted| set.acl.expect("a list").entries(Kind::File).unwrap();
+        let entries = |set: RequestedAttributes| set.acl.expect("a list").entries(Kind::File).unwrap();
         assert_eq!(entries(read(0, &[1 << 12], &acl).unwrap()).list.len(), 1);
         let dacl = [&[0, 0, 0, 3][..], &acl].concat();
         let set = entries(read(1, &[0, 1 << 26], &dacl).unwrap());

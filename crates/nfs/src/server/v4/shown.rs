@@ -6,7 +6,7 @@ use vfs::mac::DosAttributes;
 use vfs::{Attributes as Facts, DescriptionParts as Describe, Kind};
 use wire::Writer;
 
-use super::acls::Encoded;
+use super::acls::EncodedAcl;
 use super::attributes::{DESCRIBED, SHARES, change, common, time};
 use super::named;
 use super::referrals;
@@ -31,7 +31,7 @@ const SPACE: &[u32] = &[
     SPACE_FREE,
     SPACE_TOTAL,
 ];
-/// The attributes that a listing knows of each entry: see [`Plain`].
+/// The attributes that a listing knows of each entry: see [`ListedAttributes`].
 const PLAIN: Bitmap = Bitmap::of(&[
     TYPE,
     CHANGE,
@@ -72,7 +72,7 @@ impl Owners {
 }
 
 /// A file or folder of a share, to be shown to a client.
-pub(super) struct Shown<'a> {
+pub(super) struct VisibleFile<'a> {
     /// Itself, or the folder that it is listed in.
     pub(super) target: &'a Target,
     /// With the mode that clients see of a locked file.
@@ -85,12 +85,12 @@ pub(super) struct Shown<'a> {
 }
 
 /// What is known of a file without a further question to the host. Most clients want nothing else.
-struct Plain<'a> {
-    shown: &'a Shown<'a>,
+struct ListedAttributes<'a> {
+    shown: &'a VisibleFile<'a>,
     owners: &'a Owners,
 }
 
-impl<'a> Source<'a> for Plain<'a> {
+impl<'a> Source<'a> for ListedAttributes<'a> {
     fn kind(&self) -> Option<FileType> {
         Some(FileType(file_type(self.shown.now.kind).0)) // the same numbers
     }
@@ -161,7 +161,7 @@ impl<'a> Source<'a> for Plain<'a> {
     }
 }
 
-impl Shown<'_> {
+impl VisibleFile<'_> {
     /// Writes the wanted attributes.
     pub(super) fn put(
         &self,
@@ -171,7 +171,7 @@ impl Shown<'_> {
         w: &mut Writer,
     ) -> Result<(), Status> {
         owners.look_up(call, wanted, self.now);
-        let plain = Plain { shown: self, owners };
+        let plain = ListedAttributes { shown: self, owners };
         if wanted.is_within(&PLAIN) {
             plain.encode_wanted(wanted, w);
             return Ok(());
@@ -183,7 +183,7 @@ impl Shown<'_> {
     fn put_all(
         &self,
         call: &Call<'_>,
-        plain: Plain<'_>,
+        plain: ListedAttributes<'_>,
         wanted: &Bitmap,
         w: &mut Writer,
     ) -> Result<(), Status> {
@@ -195,10 +195,10 @@ impl Shown<'_> {
             write_locations(&referrals::share_path(&self.target.export.name), &[], &mut locations);
         }
         let acl = if wanted.has(ACL) || wanted.has(DACL) { Some(self.acl()?) } else { None };
-        let encoded = |is_dacl| acl.as_ref().map(|acl| Encoded::new(naming, acl, is_dacl));
+        let encoded = |is_dacl| acl.as_ref().map(|acl| EncodedAcl::new(naming, acl, is_dacl));
         let (acl, dacl) = (encoded(false), encoded(true).filter(|_| call.minor > 0));
         let mut values = Values {
-            acl: acl.as_ref().map(Encoded::aces),
+            acl: acl.as_ref().map(EncodedAcl::aces),
             dacl: dacl.as_ref().map(|dacl| FlaggedAces { flags: dacl.flags, aces: dacl.aces() }),
             fs_locations: Some(FsLocations::new(locations.as_bytes())),
             maxfilesize: Some(limits.file_size),

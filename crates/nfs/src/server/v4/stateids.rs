@@ -7,8 +7,8 @@ use wire::{Reader, Writer};
 
 use super::client::Client;
 use super::compound::Compound;
-use super::states::{By, Opened, Sent, State};
-use crate::server::handle::Named;
+use super::states::{By, DataAccess, SentStateId, State};
+use crate::server::handle::HandleContent;
 use crate::wire::v4::Operation;
 use crate::wire::v4::types::{StateId, Status};
 use crate::wire::xdr::Decode;
@@ -33,16 +33,16 @@ impl Compound<'_> {
     }
 
     /// A stateid as it is meant.
-    pub(super) fn sent(&self, state: &StateId) -> Sent {
+    pub(super) fn sent(&self, state: &StateId) -> SentStateId {
         match *state {
-            state if self.minor == 0 => Sent { state, sequence: Some(state.sequence) },
-            StateId::CURRENT => Sent { state: self.state, sequence: None },
-            state => Sent { state, sequence: Some(state.sequence).filter(|&sequence| sequence != 0) },
+            state if self.minor == 0 => SentStateId { state, sequence: Some(state.sequence) },
+            StateId::CURRENT => SentStateId { state: self.state, sequence: None },
+            state => SentStateId { state, sequence: Some(state.sequence).filter(|&sequence| sequence != 0) },
         }
     }
 
     /// The client and the state of a stateid that is not special.
-    pub(super) fn state(&self, sent: &Sent) -> Result<(Arc<Client>, State), Status> {
+    pub(super) fn state(&self, sent: &SentStateId) -> Result<(Arc<Client>, State), Status> {
         let clients = &self.call.service.nfs4;
         let Some(sequenced) = &self.sequenced else {
             let (client, state) = clients.state(&sent.state)?;
@@ -56,7 +56,7 @@ impl Compound<'_> {
     }
 
     /// The open or the delegation by which a file is read or written; `None` for a special stateid.
-    pub(super) fn opened(&self, state: &StateId, file: &Named) -> Result<Option<Opened>, Status> {
+    pub(super) fn opened(&self, state: &StateId, file: &HandleContent) -> Result<Option<DataAccess>, Status> {
         let sent = self.sent(state);
         if sent.state == StateId::ANONYMOUS || sent.state == StateId::BYPASS {
             return Ok(None);
@@ -69,7 +69,7 @@ impl Compound<'_> {
                 delegation.check(sent.sequence)?;
                 let is_it = delegation.named == *file;
                 let by = By::Delegation(delegation);
-                return if is_it { Ok(Some(Opened { client, by })) } else { Err(Status::BAD_STATEID) };
+                return if is_it { Ok(Some(DataAccess { client, by })) } else { Err(Status::BAD_STATEID) };
             }
             State::Copy(_) | State::Closed(_) => return Err(Status::BAD_STATEID),
         };
@@ -77,7 +77,7 @@ impl Compound<'_> {
         if open.named != *file || !open.owner.is_confirmed() {
             return Err(Status::BAD_STATEID);
         }
-        Ok(Some(Opened { client, by: By::Open(open) }))
+        Ok(Some(DataAccess { client, by: By::Open(open) }))
     }
 
     /// After an operation: the current stateid is the one in its results, or none if it has changed the current handle only.

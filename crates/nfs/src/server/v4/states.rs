@@ -15,12 +15,12 @@ use vfs::{Actor, Caller, Error, FileId, OpenPermit};
 use wire::Reader;
 
 use super::client::Client;
-use super::copying::Copying;
+use super::copying::AsyncCopy;
 use super::delegations::Delegation;
 use super::owners::Owner;
 use super::principal::Principal;
 use crate::server::export::Export;
-use crate::server::handle::Named;
+use crate::server::handle::HandleContent;
 use crate::wire::v4::types::{StateId, Status};
 
 /// The numbers in a stateid.
@@ -78,7 +78,7 @@ impl Sequence {
 }
 
 /// What the tree knows of an open.
-pub(super) enum Held {
+pub(super) enum TreeOpen {
     Open(Arc<vfs::Open>),
     /// Of a sidecar that the server composes.
     Sidecar {
@@ -87,7 +87,7 @@ pub(super) enum Held {
     },
 }
 
-impl Held {
+impl TreeOpen {
     pub(super) fn guard(&self) -> &OpenGuard {
         match self {
             Self::Open(open) => open.guard(),
@@ -103,13 +103,13 @@ pub(super) struct OpenState {
     pub(super) owner: Arc<Owner>,
     pub(super) opener: Principal,
     pub(super) export: Arc<Export>,
-    pub(super) named: Named,
+    pub(super) named: HandleContent,
     /// The file; for a sidecar: the file that it belongs to.
     pub(super) file: FileId,
     pub(super) id: OpenId,
     pub(super) party: Party,
     /// `None`: it is closed.
-    pub(super) held: Mutex<Option<Held>, rank::Nfs4Open>,
+    pub(super) held: Mutex<Option<TreeOpen>, rank::Nfs4Open>,
     pub(super) shares: Shares,
 }
 
@@ -127,7 +127,7 @@ impl OpenState {
     /// Counts it as one that writes.
     pub(super) fn count_as_writing(&self) -> vfs::Result<()> {
         match &*self.held.lock() {
-            Some(Held::Open(open)) => open.count_as_writing(),
+            Some(TreeOpen::Open(open)) => open.count_as_writing(),
             _ => Ok(()),
         }
     }
@@ -148,7 +148,7 @@ impl OpenState {
     pub(super) fn permits(&self, caller: &Caller, mode: Modes) -> bool {
         let is_of = |open: &vfs::Open| open.actor().caller.uid == caller.uid;
         let permits = |open: &vfs::Open| is_of(open) && open.guard().modes().0.intersects(mode);
-        matches!(&*self.held.lock(), Some(Held::Open(open)) if permits(open))
+        matches!(&*self.held.lock(), Some(TreeOpen::Open(open)) if permits(open))
     }
 
     pub(super) fn stateid(&self) -> StateId {
@@ -168,7 +168,7 @@ pub(super) struct LockState {
 
 /// A stateid as a request names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct SentStateId {
     pub(super) state: StateId,
     /// `None`: whatever it is now. Only from minor version 1.
     pub(super) sequence: Option<u32>,
@@ -180,13 +180,13 @@ pub(super) enum State {
     Open(Arc<OpenState>),
     Lock(Arc<LockState>),
     Delegation(Arc<Delegation>),
-    Copy(Arc<Copying>),
+    Copy(Arc<AsyncCopy>),
     /// The last open that this owner has closed: its CLOSE may be repeated.
     Closed(Arc<Owner>),
 }
 
 /// By what data are read or written.
-pub(super) struct Opened {
+pub(super) struct DataAccess {
     pub(super) client: Arc<Client>,
     pub(super) by: By,
 }

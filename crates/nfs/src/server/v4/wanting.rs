@@ -12,7 +12,7 @@ use super::compound::Compound;
 use super::data::file;
 use super::delegations::{Delegation, Grant, Use, grant, grant_by};
 use super::fail::Fail;
-use super::notifying::{self, Wanted, Watch};
+use super::notifying::{self, NoticeFilter, Watch};
 use super::opens::in_its_time;
 use super::place::Place;
 use super::principal::Principal;
@@ -49,7 +49,7 @@ const UNAVAILABLE: u32 = 1;
 
 /// why_no_delegation4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum WhyNoDelegation {
     NotWanted = 0,
     /// Other clients use the file.
     Contention = 1,
@@ -66,19 +66,24 @@ pub(super) enum Why {
 
 /// Writes open_delegation4 for an OPEN or WANT_DELEGATION with these bits that gives none. A client that has said what it
 /// wants learns why, and whether it `is_told` later, RFC 8881 18.16.3. INVAL: it wants something unknown.
-pub(super) fn put_no_delegation(access: u32, why: Why, is_told: bool, w: &mut Writer) -> Result<(), Status> {
+pub(super) fn put_no_delegation(
+    access: u32,
+    why: WhyNoDelegation,
+    is_told: bool,
+    w: &mut Writer,
+) -> Result<(), Status> {
     let why = match access & WANT {
         WANT_NOTHING_SAID => {
             DelegationType::NONE.encode(w);
             return Ok(());
         }
         WANT_READ..=WANT_ANY => why,
-        WANT_NONE => Why::NotWanted,
-        WANT_CANCEL => Why::Cancelled,
+        WANT_NONE => WhyNoDelegation::NotWanted,
+        WANT_CANCEL => WhyNoDelegation::Cancelled,
         _ => return Err(Status::INVAL),
     };
     put_words(w, &[DelegationType::NONE_EXT.0, why as u32]);
-    if matches!(why, Why::Contention | Why::NoResource) {
+    if matches!(why, WhyNoDelegation::Contention | WhyNoDelegation::NoResource) {
         is_told.encode(w);
     }
     Ok(())
@@ -86,7 +91,7 @@ pub(super) fn put_no_delegation(access: u32, why: Why, is_told: bool, w: &mut Wr
 
 /// Whether a WANT_* is known: to be asked before anything is done.
 pub(super) fn check_want(access: u32) -> Result<(), Status> {
-    put_no_delegation(access, Why::NotWanted, false, &mut Writer::new())
+    put_no_delegation(access, WhyNoDelegation::NotWanted, false, &mut Writer::new())
 }
 
 /// Writes open_delegation4 of an OPEN: a delegation if the client can get one and has not refused it, or reclaims it.
@@ -111,7 +116,7 @@ pub(super) fn put_delegation(
     let wanted = wanted(compound, client, request);
     let granted = wanted.and_then(|allows| {
         if !open.owner.is_confirmed() {
-            return Err(Why::NoResource); // RFC 7530 16.18.5
+            return Err(WhyNoDelegation::NoResource); // RFC 7530 16.18.5
         }
         let (in_tree, wanted) = grant_by(open, allows)?;
         grant(service, client, (&in_tree, at), &wanted)
@@ -128,21 +133,25 @@ pub(super) fn put_delegation(
 }
 
 /// Which delegation a client gets by this request, if it can get any.
-fn wanted(compound: &Compound<'_>, client: &Client, request: &opens::Open<'_>) -> Result<Use, Why> {
+fn wanted(
+    compound: &Compound<'_>,
+    client: &Client,
+    request: &opens::Open<'_>,
+) -> Result<Use, WhyNoDelegation> {
     if !compound.is_callable(client) {
-        return Err(Why::NoResource);
+        return Err(WhyNoDelegation::NoResource);
     }
     let opens_to_write = request.access & SHARE_WRITE != 0;
     let allows = match request.claim {
         Claim::Name(_) | Claim::File if opens_to_write => Use::Write,
         Claim::Name(_) | Claim::File => Use::Read,
-        _ => return Err(Why::NoResource),
+        _ => return Err(WhyNoDelegation::NoResource),
     };
     match request.access & WANT {
         // Only this client could read a file that it has open for writing.
-        WANT_READ if opens_to_write => Err(Why::NoResource),
+        WANT_READ if opens_to_write => Err(WhyNoDelegation::NoResource),
         WANT_NOTHING_SAID | WANT_READ..=WANT_ANY if request.deny == 0 => Ok(allows),
-        _ => Err(Why::NoResource),
+        _ => Err(WhyNoDelegation::NoResource),
     }
 }
 
@@ -170,7 +179,7 @@ pub(super) async fn want(
             if let (Place::File(target), WANT_CANCEL) = (&*place, asked) {
                 service.nfs4.wishes.cancel(&client, target.found.object.id());
             }
-            return Ok(put_no_delegation(request.want, Why::NotWanted, false, w)?);
+            return Ok(put_no_delegation(request.want, WhyNoDelegation::NotWanted, false, w)?);
         }
         (DelegationClaim::Previous(DelegationType::WRITE), _) | (DelegationClaim::File, WANT_WRITE) => {
             Use::Write
@@ -208,7 +217,8 @@ pub(super) async fn want_directory(
         }
     };
     let takes_notices = compound.sequenced.as_ref().is_some_and(|of| of.session().takes_notices());
-    let wanted = Wanted::of(&request.notifications, &request.child_attributes).filter(|_| takes_notices);
+    let wanted =
+        NoticeFilter::of(&request.notifications, &request.child_attributes).filter(|_| takes_notices);
     // Nothing that happens after the grant is missed.
     let told = wanted.and_then(|wanted| Some((wanted, notifying::watch(&client, target)?)));
     let allows = if told.is_some() { Use::ToldFolder } else { Use::Folder };
@@ -235,18 +245,18 @@ pub(super) async fn want_directory(
 }
 
 /// Whether the place is a folder, or else a file, of a share.
-fn of_type(place: &Place, is_folder: bool) -> Result<(), Why> {
+fn of_type(place: &Place, is_folder: bool) -> Result<(), WhyNoDelegation> {
     let kind = match place {
-        Place::Pseudo(_) => return Err(Why::IsFolder),
-        Place::Attributes(_) | Place::Attribute(_) => return Err(Why::NotOfThisType),
-        Place::File(target) if target.sidecar.is_some() => return Err(Why::NotOfThisType),
+        Place::Pseudo(_) => return Err(WhyNoDelegation::IsFolder),
+        Place::Attributes(_) | Place::Attribute(_) => return Err(WhyNoDelegation::NotOfThisType),
+        Place::File(target) if target.sidecar.is_some() => return Err(WhyNoDelegation::NotOfThisType),
         Place::File(target) => target.found.attributes.kind,
     };
     match kind {
         Kind::Folder if is_folder => Ok(()),
         Kind::File if !is_folder => Ok(()),
-        Kind::Folder => Err(Why::IsFolder),
-        _ => Err(Why::NotOfThisType),
+        Kind::Folder => Err(WhyNoDelegation::IsFolder),
+        _ => Err(WhyNoDelegation::NotOfThisType),
     }
 }
 
@@ -255,13 +265,13 @@ async fn granted(
     client: &Arc<Client>,
     target: &Target,
     allows: Use,
-) -> Result<Result<Arc<Delegation>, Why>, Fail> {
+) -> Result<Result<Arc<Delegation>, WhyNoDelegation>, Fail> {
     match compound.is_callable(client) {
         true => {
             let holder = Some(Principal::of(compound.call));
             try_grant(compound.call.service, client, target, (allows, holder)).await
         }
-        false => Ok(Err(Why::NoResource)),
+        false => Ok(Err(WhyNoDelegation::NoResource)),
     }
 }
 
@@ -271,19 +281,19 @@ pub(super) async fn try_grant(
     client: &Arc<Client>,
     target: &Target,
     (allows, holder): (Use, Option<Principal>),
-) -> Result<Result<Arc<Delegation>, Why>, Fail> {
+) -> Result<Result<Arc<Delegation>, WhyNoDelegation>, Fail> {
     let access = if allows == Use::Write { Modes::READ.union(Modes::WRITE) } else { Modes::READ };
     permit(target, access)?;
     let (volume, party) = (&target.export.volume, vfs::state::Party::client(client.party));
     let actor = Actor { is_blind_to_forks: true, party, ..target.actor.clone() };
     if volume.is_written_behind(&actor, target.found.object.id()) {
-        return Ok(Err(Why::Contention));
+        return Ok(Err(WhyNoDelegation::Contention));
     }
     service.nfs4.records.record(client).await?;
     let options = OpenOptions { granted: true, ..OpenOptions::data(Modes::READ) };
     let open: Open = match volume.open(&actor, &target.found, options).await {
         Ok(open) => open,
-        Err(vfs::Error::ShareConflict) => return Ok(Err(Why::Contention)),
+        Err(vfs::Error::ShareConflict) => return Ok(Err(WhyNoDelegation::Contention)),
         Err(error) => return Err(error.into()),
     };
     let wanted = Grant { named: target.named, file: target.found.object.id(), party, allows, holder };

@@ -71,7 +71,7 @@ fn export_lists_paths_and_their_groups() {
 #[test]
 fn dump_lists_hosts_and_their_paths() {
     let bytes = [&[0, 0, 0, 1][..], b"\0\0\0\x03mac\0", b"\0\0\0\x02/a\0\0", &[0, 0, 0, 0]].concat();
-    let item = Mounted { host: Opaque::new(b"mac"), path: Opaque::new(b"/a") };
+    let item = MountBody { host: Opaque::new(b"mac"), path: Opaque::new(b"/a") };
     let mut w = Writer::new();
     put_mounted(&mut w, [item]);
     assert_eq!(w.as_bytes(), bytes);

@@ -67,7 +67,7 @@ record! {
 
 /// open_delegation4 with a delegation, RFC 8881 18.16.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Granted {
+pub struct OpenDelegation {
     pub state: StateId,
     /// It allows writing, too.
     pub writes: bool,
@@ -75,7 +75,7 @@ pub struct Granted {
     pub is_recalled: bool,
 }
 
-impl Encode for Granted {
+impl Encode for OpenDelegation {
     fn encode(&self, w: &mut Writer) {
         let kind = if self.writes { DelegationType::WRITE } else { DelegationType::READ };
         kind.encode(w);
@@ -98,7 +98,7 @@ const LIMIT_SIZE: u32 = 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Push<'a> {
     pub handle: FileHandle<'a>,
-    pub delegation: Granted,
+    pub delegation: OpenDelegation,
 }
 
 impl Encode for Push<'_> {
@@ -299,24 +299,24 @@ pub enum CallbackReply {
     /// executed no more than CB_SEQUENCE.
     Executed { in_session: bool, status: Option<Status> },
     /// CB_GETATTR has succeeded.
-    Attributes { in_session: bool, known: Known },
+    Attributes { in_session: bool, known: CachedAttributes },
 }
 
 /// The attributes that CB_GETATTR asks for, as the holder of a delegation knows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct CachedAttributes {
     pub change: u64,
     pub size: u64,
 }
 
-impl Known {
+impl CachedAttributes {
     /// Their set.
     pub fn wanted() -> Bitmap {
         Bitmap::of(&[CHANGE, SIZE])
     }
 }
 
-impl Decode<'_> for Known {
+impl Decode<'_> for CachedAttributes {
     fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         match Values::decode(r)? {
             Values { change: Some(change), size: Some(size), .. } => Ok(Self { change, size }),
@@ -325,7 +325,7 @@ impl Decode<'_> for Known {
     }
 }
 
-impl Encode for Known {
+impl Encode for CachedAttributes {
     fn encode(&self, w: &mut Writer) {
         let values = Values { change: Some(self.change), size: Some(self.size), ..Values::default() };
         values.encode(w);
@@ -361,7 +361,9 @@ impl CallbackReply {
         r: &mut Reader<'_>,
     ) -> Result<Self, Malformed> {
         match operation {
-            GETATTR if status == Status::OK => Ok(Self::Attributes { in_session, known: Known::decode(r)? }),
+            GETATTR if status == Status::OK => {
+                Ok(Self::Attributes { in_session, known: CachedAttributes::decode(r)? })
+            }
             GETATTR | RECALL | NOTIFY | PUSH | AVAILABLE | OFFLOAD => {
                 Ok(Self::Executed { in_session, status: Some(status) })
             }

@@ -74,7 +74,7 @@ record! {
     }
 
     /// LOCK4denied: the lock that is in the way.
-    pub struct Denied<'a> {
+    pub struct LockDenied<'a> {
         pub offset: u64,
         pub length: u64,
         pub kind: LockType,

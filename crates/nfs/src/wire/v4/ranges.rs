@@ -50,7 +50,7 @@ record! {
     }
 
     /// COPY4resok of a copy that is complete.
-    pub struct Copied {
+    pub struct CopyReply {
         /// There is no copy to wait for.
         pub callback: Option<StateId>,
         pub count: u64,

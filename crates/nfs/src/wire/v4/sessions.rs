@@ -86,7 +86,7 @@ record! {
     }
 
     /// SEQUENCE4resok.
-    pub struct Sequenced {
+    pub struct SequenceReply {
         pub session: SessionId,
         pub sequence: u32,
         pub slot: u32,

@@ -1,7 +1,7 @@
 //! The endpoint mapper, C706 appendices I, L and O, and MS-RPCE 2.2.1.2: at which TCP port an interface is.
 
 use wire::Malformed;
-use wire::tower::{Named, Tower};
+use wire::tower::{SyntaxId, Tower};
 
 use super::ndr::{Decoder, Encoder, Handle};
 use super::{Syntax, Uuid};
@@ -79,12 +79,12 @@ fn wanted(d: &mut Decoder<'_>) -> Result<Option<Syntax>, Malformed> {
     let tower = Tower::decode(d.tower()?)?;
     let is_ndr = |tower: &Tower| Uuid(tower.transfer.uuid) == Syntax::NDR.uuid;
     Ok(tower.filter(is_ndr).map(|tower| {
-        let Named { uuid, major, minor } = tower.interface;
+        let SyntaxId { uuid, major, minor } = tower.interface;
         Syntax { uuid: Uuid(uuid), major, minor }
     }))
 }
 
-impl From<Syntax> for Named {
+impl From<Syntax> for SyntaxId {
     fn from(Syntax { uuid, major, minor }: Syntax) -> Self {
         Self { uuid: uuid.0, major, minor }
     }
@@ -102,7 +102,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     fn tower(&self) -> Vec<u8> {
-        let [interface, transfer] = [self.interface, Syntax::NDR].map(Named::from);
+        let [interface, transfer] = [self.interface, Syntax::NDR].map(SyntaxId::from);
         Tower { interface, transfer, port: self.port }.encode()
     }
 }

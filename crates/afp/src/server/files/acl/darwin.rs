@@ -10,7 +10,7 @@ use vfs::acl::{Acl, Entry, EntryKind, Inherit, Rights, Who};
 
 use crate::wire::ResultCode;
 use crate::wire::acl::{self as wire_acl, Ace, Uuid};
-use crate::wire::uuid::Named;
+use crate::wire::uuid::UuidIdentity;
 
 /// The rights of both models, Apple Filing Protocol Reference, "ACL Access Rights".
 const RIGHTS: [(u32, Rights); 14] = [
@@ -105,27 +105,27 @@ fn entry_of(ace: &Ace, before: &Acl) -> Result<Entry, ResultCode> {
 /// The UUID that clients see for a user or group.
 pub(super) fn uuid_of(who: &Who) -> Uuid {
     match who {
-        Who::User(uid) => Named::User(*uid).uuid(),
-        Who::Group(gid) => Named::Group(*gid).uuid(),
-        Who::Owner => Named::Owner.uuid(),
-        Who::OwningGroup => Named::OwningGroup.uuid(),
-        Who::Everyone => Named::Everyone.uuid(),
-        Who::SignedIn => Named::SignedIn.uuid(),
-        Who::OwnerRights => Named::OwnerRights.uuid(),
+        Who::User(uid) => UuidIdentity::User(*uid).uuid(),
+        Who::Group(gid) => UuidIdentity::Group(*gid).uuid(),
+        Who::Owner => UuidIdentity::Owner.uuid(),
+        Who::OwningGroup => UuidIdentity::OwningGroup.uuid(),
+        Who::Everyone => UuidIdentity::Everyone.uuid(),
+        Who::SignedIn => UuidIdentity::SignedIn.uuid(),
+        Who::OwnerRights => UuidIdentity::OwnerRights.uuid(),
         Who::Foreign(bytes) => stranger(bytes).unwrap_or_else(|| made_up(bytes)),
     }
 }
 
 /// The user or group of a UUID, for a file that had this ACL before.
 fn who_of(uuid: &Uuid, before: &Acl) -> Who {
-    match Named::of(uuid) {
-        Some(Named::User(uid)) => Who::User(uid),
-        Some(Named::Group(gid)) => Who::Group(gid),
-        Some(Named::Owner) => Who::Owner,
-        Some(Named::OwningGroup) => Who::OwningGroup,
-        Some(Named::Everyone) => Who::Everyone,
-        Some(Named::SignedIn) => Who::SignedIn,
-        Some(Named::OwnerRights) => Who::OwnerRights,
+    match UuidIdentity::of(uuid) {
+        Some(UuidIdentity::User(uid)) => Who::User(uid),
+        Some(UuidIdentity::Group(gid)) => Who::Group(gid),
+        Some(UuidIdentity::Owner) => Who::Owner,
+        Some(UuidIdentity::OwningGroup) => Who::OwningGroup,
+        Some(UuidIdentity::Everyone) => Who::Everyone,
+        Some(UuidIdentity::SignedIn) => Who::SignedIn,
+        Some(UuidIdentity::OwnerRights) => Who::OwnerRights,
         None => {
             let before = before.entries.list.iter().map(|entry| &entry.who);
             let mut foreign = before.filter(|who| matches!(who, Who::Foreign(_)));
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn entries_come_back_as_they_went_in_their_order() {
-        let (user, everyone) = (Named::User(1001).uuid(), Named::Everyone.uuid());
+        let (user, everyone) = (UuidIdentity::User(1001).uuid(), UuidIdentity::Everyone.uuid());
         let sent = wire_acl::Acl {
             flags: 0,
             entries: vec![
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn audits_are_refused() {
-        let audit = Ace { who: Named::Everyone.uuid(), flags: 3, rights: 2 };
+        let audit = Ace { who: UuidIdentity::Everyone.uuid(), flags: 3, rights: 2 };
         let sent = wire_acl::Acl { flags: 0, entries: vec![audit] };
         assert_eq!(given(&sent, &acl(Vec::new())), Err(ResultCode::PARAM_ERROR));
     }

@@ -3,7 +3,7 @@ mod written_back;
 use crate::server::Version;
 use crate::server::testing::{ADA, BOB, Client, Server};
 use crate::wire::acl::*;
-use crate::wire::uuid::Named;
+use crate::wire::uuid::UuidIdentity;
 use crate::wire::{Path, ResultCode, command};
 use vfs::backend::NewKind;
 use vfs::state::{ClientId, Party};
@@ -11,14 +11,14 @@ use vfs::{Actor, Caller};
 
 const ROOT: u32 = 2;
 
-struct Tried {
+struct AclFixture {
     server: Server,
     ada: Client,
     bob: Client,
     volume: u16,
 }
 
-impl Tried {
+impl AclFixture {
     /// A file "notes" and a folder "box" of ada's, with modes 0600 and 0700, and a session of bob.
     fn new() -> Self {
         let server = Server::new();
@@ -59,7 +59,7 @@ impl Tried {
     }
 }
 
-fn permit(who: Named, flags: u32, rights: u32) -> Ace {
+fn permit(who: UuidIdentity, flags: u32, rights: u32) -> Ace {
     Ace { who: who.uuid(), flags: Ace::PERMIT | flags, rights }
 }
 
@@ -68,9 +68,9 @@ const WRITE: u32 = 0x4;
 
 #[tokio::test]
 async fn an_acl_lets_somebody_do_what_the_mode_does_not() {
-    let mut tried = Tried::new();
+    let mut tried = AclFixture::new();
     assert!(!tried.bob_may("notes", READ).await);
-    let ace = permit(Named::User(BOB.2), 0, READ | WRITE);
+    let ace = permit(UuidIdentity::User(BOB.2), 0, READ | WRITE);
     assert_eq!(tried.set("notes", 4, &[ace]).await, ResultCode::NO_ERROR);
     assert!(tried.bob_may("notes", READ | WRITE).await);
     assert_eq!(tried.get("notes", 4).await.acl.unwrap().entries, [ace]);
@@ -85,8 +85,8 @@ async fn an_acl_lets_somebody_do_what_the_mode_does_not() {
 
 #[tokio::test]
 async fn a_removed_acl_leaves_the_mode() {
-    let mut tried = Tried::new();
-    tried.set("box", 4, &[permit(Named::User(BOB.2), 0x60, READ)]).await;
+    let mut tried = AclFixture::new();
+    tried.set("box", 4, &[permit(UuidIdentity::User(BOB.2), 0x60, READ)]).await;
     assert_eq!(tried.set("box", 8, &[]).await, ResultCode::NO_ERROR);
     assert_eq!(tried.get("box", 4).await.acl.unwrap(), Acl::default());
     assert!(!tried.bob_may("box", READ).await);
@@ -98,21 +98,21 @@ async fn a_removed_acl_leaves_the_mode() {
 
 #[tokio::test]
 async fn a_file_without_an_acl_has_owner_and_group_and_no_entries() {
-    let mut tried = Tried::new();
+    let mut tried = AclFixture::new();
     let security = tried.get("notes", 7).await;
-    let owner = Some(Named::User(ADA.2).uuid());
+    let owner = Some(UuidIdentity::User(ADA.2).uuid());
     assert_eq!(
         security,
-        Security { owner, group: Some(Named::Group(100).uuid()), acl: Some(Acl::default()) }
+        Security { owner, group: Some(UuidIdentity::Group(100).uuid()), acl: Some(Acl::default()) }
     );
     assert_eq!(tried.get("notes", 1).await, Security { owner, ..Security::default() });
 }
 
 #[tokio::test]
 async fn what_is_made_inside_inherits_and_is_its_owners_all_the_same() {
-    let mut tried = Tried::new();
+    let mut tried = AclFixture::new();
     tried
-        .set("box", 4, &[permit(Named::User(BOB.2), Ace::FILE_INHERIT | Ace::DIRECTORY_INHERIT, READ)])
+        .set("box", 4, &[permit(UuidIdentity::User(BOB.2), Ace::FILE_INHERIT | Ace::DIRECTORY_INHERIT, READ)])
         .await;
     let tree = tried.server.volume("share");
     let folder = tree.lookup(&Caller::root(), &tree.root().unwrap().object, b"box").unwrap();
@@ -122,20 +122,20 @@ async fn what_is_made_inside_inherits_and_is_its_owners_all_the_same() {
     let owners = tree.rights(&caller, &made, None).unwrap();
     assert!(owners.contains(vfs::acl::Rights::READ_DATA.union(vfs::acl::Rights::WRITE_DATA)));
     assert_eq!(made.attributes.mode & 0o077, 0, "the folder's mode denies others");
-    let inherited = permit(Named::User(BOB.2), Ace::INHERITED, READ);
+    let inherited = permit(UuidIdentity::User(BOB.2), Ace::INHERITED, READ);
     let inside = "box\0new".to_owned();
     assert_eq!(tried.get(&inside, 4).await.acl.unwrap().entries, [inherited]);
     // An existing file inherits on request.
     tree.create(&actor, &folder, b"old", NewKind::File, 0o600).unwrap();
     tried.set("box\0old", 8, &[]).await;
-    let own = permit(Named::User(BOB.2), 0, WRITE);
+    let own = permit(UuidIdentity::User(BOB.2), 0, WRITE);
     assert_eq!(tried.set("box\0old", 4 | 16, &[own]).await, ResultCode::NO_ERROR);
     assert_eq!(tried.get("box\0old", 4).await.acl.unwrap().entries, [own, inherited]);
 }
 
 #[tokio::test]
 async fn a_caller_that_may_change_the_folder_may_delete_its_entries() {
-    let mut tried = Tried::new();
+    let mut tried = AclFixture::new();
     assert!(tried.bob_may("notes", 0x10).await, "everybody may write to the share's own folder");
     assert!(!tried.bob_may("notes", 0x1000).await);
     assert!(!tried.bob_may("box", 0x20).await);
@@ -143,9 +143,9 @@ async fn a_caller_that_may_change_the_folder_may_delete_its_entries() {
 
 #[tokio::test]
 async fn only_who_may_changes_an_acl() {
-    let mut tried = Tried::new();
+    let mut tried = AclFixture::new();
     std::mem::swap(&mut tried.ada, &mut tried.bob);
-    let mine = permit(Named::User(BOB.2), 0, READ);
+    let mine = permit(UuidIdentity::User(BOB.2), 0, READ);
     assert_eq!(tried.set("notes", 4, &[mine]).await, ResultCode::ACCESS_DENIED);
     assert_eq!(tried.set("nothing", 4, &[mine]).await, ResultCode::OBJECT_NOT_FOUND);
     let audit = Ace { flags: 3, ..mine };
@@ -155,8 +155,8 @@ async fn only_who_may_changes_an_acl() {
 /// chmod(2) of macOS does not change ACLs; so chmod does not change them here, from any client.
 #[tokio::test]
 async fn an_acl_of_a_mac_outlives_a_change_of_the_mode() {
-    let mut tried = Tried::new();
-    let ace = permit(Named::User(BOB.2), 0, READ);
+    let mut tried = AclFixture::new();
+    let ace = permit(UuidIdentity::User(BOB.2), 0, READ);
     tried.set("notes", 4, &[ace]).await;
     let tree = tried.server.volume("share");
     let actor = Actor::new(Caller::new(ADA.2, 100, &[]), Party::client(ClientId::unused()));

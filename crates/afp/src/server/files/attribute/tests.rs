@@ -12,13 +12,13 @@ use crate::wire::{Path, ResultCode, command};
 const ROOT: u32 = 2;
 const NONE: Bitmap = Bitmap(0);
 
-struct Tried {
+struct AttributeFixture {
     server: Server,
     client: Client,
     volume: u16,
 }
 
-impl Tried {
+impl AttributeFixture {
     /// A file "notes" and a folder "box" of ada's.
     fn new(version: Version) -> Self {
         let server = Server::new();
@@ -78,7 +78,7 @@ fn actor() -> Actor {
 
 #[tokio::test]
 async fn an_attribute_is_made_replaced_and_removed() {
-    let mut tried = Tried::new(Version::V3_4);
+    let mut tried = AttributeFixture::new(Version::V3_4);
     for file in ["notes", "box"] {
         let (create, replace) = (Bitmap::CREATE, Bitmap::REPLACE);
         assert_eq!(tried.set(file, replace, "a", b"1").await, ResultCode::ITEM_NOT_FOUND);
@@ -99,7 +99,7 @@ async fn an_attribute_is_made_replaced_and_removed() {
 /// reply never has a part of the value.
 #[tokio::test]
 async fn a_reply_has_room_for_the_whole_attribute_and_six_bytes_or_is_refused() {
-    let mut tried = Tried::new(Version::V3_4);
+    let mut tried = AttributeFixture::new(Version::V3_4);
     tried.set("notes", NONE, "a", b"1234567890").await;
     assert_eq!(tried.get("notes", "a", 0).await.unwrap(), b"10 bytes");
     for too_short in [1, 6, 7, 15] {
@@ -111,7 +111,7 @@ async fn a_reply_has_room_for_the_whole_attribute_and_six_bytes_or_is_refused() 
 /// Before AFP 3.4 there is no separate result for this case.
 #[tokio::test]
 async fn older_clients_are_told_of_a_missing_attribute_in_their_words() {
-    let mut tried = Tried::new(Version::V3_2);
+    let mut tried = AttributeFixture::new(Version::V3_2);
     assert_eq!(tried.get("notes", "a", 4096).await, Err(ResultCode::MISC_ERROR));
     assert_eq!(tried.set("notes", Bitmap::REPLACE, "a", b"1").await, ResultCode::MISC_ERROR);
     assert_eq!(tried.get("nothing", "a", 4096).await, Err(ResultCode::OBJECT_NOT_FOUND));
@@ -119,7 +119,7 @@ async fn older_clients_are_told_of_a_missing_attribute_in_their_words() {
 
 #[tokio::test]
 async fn all_names_are_listed_and_what_has_commands_of_its_own_among_them() {
-    let mut tried = Tried::new(Version::V3_4);
+    let mut tried = AttributeFixture::new(Version::V3_4);
     assert_eq!(tried.list("notes", 4096).await, (0, Vec::new()));
     tried.set("notes", NONE, "com.apple.quarantine", b"q").await;
     tried.set("notes", NONE, "b", b"2").await;
@@ -141,7 +141,7 @@ async fn all_names_are_listed_and_what_has_commands_of_its_own_among_them() {
 
 #[tokio::test]
 async fn an_attribute_is_the_stream_that_other_protocols_see_under_its_composed_name() {
-    let mut tried = Tried::new(Version::V3_4);
+    let mut tried = AttributeFixture::new(Version::V3_4);
     let (decomposed, composed) = ("com.apple.metadata:cafe\u{301}", "com.apple.metadata:caf\u{e9}");
     let value = vec![7; 100_000]; // too long for the host, and for Macs before 10.5
     assert_eq!(tried.set("notes", NONE, decomposed, &value).await, ResultCode::NO_ERROR);
@@ -160,7 +160,7 @@ async fn an_attribute_is_the_stream_that_other_protocols_see_under_its_composed_
 
 #[tokio::test]
 async fn an_attribute_whose_name_another_client_stored_decomposed_is_found_and_not_made_twice() {
-    let mut tried = Tried::new(Version::V3_4);
+    let mut tried = AttributeFixture::new(Version::V3_4);
     let (decomposed, composed) = ("cafe\u{301}", "caf\u{e9}");
     let tree = tried.server.volume("share");
     let root = tree.root().unwrap();
@@ -177,7 +177,7 @@ async fn an_attribute_whose_name_another_client_stored_decomposed_is_found_and_n
 
 #[tokio::test]
 async fn attributes_are_not_set_without_the_right_to_write() {
-    let mut tried = Tried::new(Version::V3_4);
+    let mut tried = AttributeFixture::new(Version::V3_4);
     tried.set("notes", NONE, "a", b"1").await;
     tried.client = tried.server.log_in(BOB, Version::V3_4);
     tried.volume = tried.client.open_volume("share");

@@ -302,7 +302,7 @@ async fn a_folder_that_the_caller_may_not_list_is_refused() {
 #[test]
 fn a_session_remembers_a_bounded_number_of_places() {
     let listings = Listings::default();
-    let of = |folder| Listed { volume: 1, folder: FileId::new(0, folder), files: true, folders: true };
+    let of = |folder| ListingKey { volume: 1, folder: FileId::new(0, folder), files: true, folders: true };
     for folder in 0..1000 {
         listings.note(Bookmark { of: of(folder), index: 8, cookie: folder });
         listings.note(Bookmark { of: of(folder), index: 8, cookie: folder + 1 });

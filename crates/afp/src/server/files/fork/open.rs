@@ -10,7 +10,7 @@ use vfs::{Error, Kind, OpenOptions};
 use wire::Writer;
 
 use super::table::{Content, Fork};
-use crate::server::files::params::{self, Wanted};
+use crate::server::files::params::{self, RequestedParameters};
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
 use crate::server::volumes::ids::Place;
@@ -37,8 +37,8 @@ pub(super) async fn run(request: &Request) -> Outcome {
         return Err(ResultCode::TOO_MANY_FILES_OPEN);
     }
     match open(request, &volume, &wanted, found, place).await {
-        Ok(Opened { fork, waited: false }) => opened_as(request, fork, &target, parameters),
-        Ok(Opened { fork, waited: true }) => {
+        Ok(NewFork { fork, waited: false }) => opened_as(request, fork, &target, parameters),
+        Ok(NewFork { fork, waited: true }) => {
             let target = fork.target()?; // another client may have written its cache back
             opened_as(request, fork, &target, parameters)
         }
@@ -51,7 +51,7 @@ pub(super) async fn run(request: &Request) -> Outcome {
 }
 
 /// The reply of a successful open.
-fn opened_as(request: &Request, fork: Fork, target: &Target, parameters: Wanted) -> Outcome {
+fn opened_as(request: &Request, fork: Fork, target: &Target, parameters: RequestedParameters) -> Outcome {
     let mut reply = reply(request, &fork.volume, 0, target, parameters)?;
     let number = request.session.forks.add(fork)?;
     reply.head[2..4].copy_from_slice(&number.to_be_bytes());
@@ -63,7 +63,7 @@ fn reply(
     volume: &OpenVolume,
     fork: u16,
     target: &Target,
-    parameters: Wanted,
+    parameters: RequestedParameters,
 ) -> Result<Reply, ResultCode> {
     let mut w = Writer::new();
     OpenForkReply { bitmap: parameters.file, fork, parameters: &[] }.encode(&mut w);
@@ -78,11 +78,11 @@ pub(super) fn parameters(
     request: &Request,
     bitmap: FileBitmap,
     resource: bool,
-) -> Result<Wanted, ResultCode> {
+) -> Result<RequestedParameters, ResultCode> {
     if bitmap.intersects(lengths(!resource)) {
         return Err(ResultCode::BITMAP_ERROR);
     }
-    Wanted { file: bitmap, dir: DirBitmap::empty() }.check(request.version())
+    RequestedParameters { file: bitmap, dir: DirBitmap::empty() }.check(request.version())
 }
 
 /// The two length bits of a fork.
@@ -93,7 +93,7 @@ pub(super) fn lengths(resource: bool) -> FileBitmap {
     }
 }
 
-struct Opened {
+struct NewFork {
     fork: Fork,
     /// The open had to wait for other clients.
     waited: bool,
@@ -105,7 +105,7 @@ async fn open(
     wanted: &OpenFork<'_>,
     found: &Found,
     place: &Place,
-) -> Result<Opened, ResultCode> {
+) -> Result<NewFork, ResultCode> {
     let (content, waited) = match found.attributes.kind {
         Kind::Link => (link(volume, wanted, found, place)?, false),
         Kind::File => {
@@ -133,7 +133,7 @@ async fn open(
     if transfers && !request.version().is_3() && fork.size().await? > MOST_BEFORE_3 {
         return Err(ResultCode::MISC_ERROR); // a part of the target would be wrong
     }
-    Ok(Opened { fork, waited })
+    Ok(NewFork { fork, waited })
 }
 
 fn refusal(error: Error) -> ResultCode {

@@ -17,14 +17,14 @@ use crate::wire::{ResultCode, command};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A server that listens.
-struct Listening {
+struct ListeningServer {
     server: Server,
     address: SocketAddr,
     /// Its drop closes every connection.
     _stop: watch::Sender<bool>,
 }
 
-impl Listening {
+impl ListeningServer {
     async fn begin() -> Self {
         let server = Server::new();
         let listener = conn::bind_tcp(([127, 0, 0, 1], 0).into()).unwrap();
@@ -89,7 +89,7 @@ fn last_words(client: &mut Client<TcpStream>) -> Vec<(Command, Vec<u8>)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broken_connection_leaves_a_session_that_its_client_finds_again() {
-    let listening = Listening::begin().await;
+    let listening = ListeningServer::begin().await;
     let token = listening.with(|address| token(&mut log_in(address))).await; // and disconnects
     listening.until(0, 1).await;
     let back = listening.with(move |address| {
@@ -105,7 +105,7 @@ async fn a_broken_connection_leaves_a_session_that_its_client_finds_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_its_client_closes_is_over() {
-    let listening = Listening::begin().await;
+    let listening = ListeningServer::begin().await;
     let client = listening.with(|address| {
         let mut client = log_in(address);
         token(&mut client);
@@ -117,7 +117,7 @@ async fn a_session_that_its_client_closes_is_over() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_client_is_tickled_and_then_cut_off() {
-    let listening = Listening::begin().await;
+    let listening = ListeningServer::begin().await;
     let mut client = listening.with(log_in).await;
     let step = Duration::from_secs(30);
     (0..4).for_each(|_| listening.server.service.beat(step)); // the first finds the new login
@@ -129,7 +129,7 @@ async fn a_silent_client_is_tickled_and_then_cut_off() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_stops_says_so_and_closes() {
-    let listening = Listening::begin().await;
+    let listening = ListeningServer::begin().await;
     let mut client = listening.with(log_in).await;
     listening.server.service.stop();
     let words = listening.with(move |_| last_words(&mut client)).await;

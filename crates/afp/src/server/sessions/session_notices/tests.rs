@@ -124,7 +124,7 @@ async fn clients_of_the_old_protocol_are_not_told_of_changes() {
 
 #[test]
 fn a_client_is_told_at_most_once_a_second_and_later_of_what_came_meanwhile() {
-    let (told, start) = (Told::default(), Instant::now());
+    let (told, start) = (NoticeState::default(), Instant::now());
     let at = |ms| start + Duration::from_millis(ms);
     assert!(told.is_due(start));
     assert!(!told.is_due(at(300)) && told.is_owed());

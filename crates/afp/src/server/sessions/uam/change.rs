@@ -4,7 +4,7 @@
 
 use auth::LEGACY;
 
-use super::sealed::Sealed;
+use super::sealed::PasswordDecryption;
 use super::{Judge, Method, dhx, dhx2, typed};
 use crate::wire::ResultCode;
 
@@ -18,16 +18,16 @@ pub(in crate::server) enum Step {
 
 /// A change of several steps, between two of them.
 pub(in crate::server) enum Change {
-    Dhx2Offered(dhx2::Offered),
-    Dhx2(Sealed),
-    Dhx(Sealed),
+    Dhx2Offered(dhx2::Dhx2Exchange),
+    Dhx2(PasswordDecryption),
+    Dhx(PasswordDecryption),
 }
 
 /// The first step.
 pub(in crate::server) fn start(method: Method, info: &[u8], judge: &Judge<'_>) -> Result<Step, ResultCode> {
     match method {
         Method::Dhx2 => {
-            let (reply, offered) = dhx2::Offered::new(judge)?;
+            let (reply, offered) = dhx2::Dhx2Exchange::new(judge)?;
             Ok(Step::Continue(reply, Change::Dhx2Offered(offered)))
         }
         Method::Dhx => {

@@ -14,7 +14,7 @@ use crypto_bigint::{Odd, U128};
 use super::Judge;
 use super::cipher::{Cipher, KEY};
 use super::group::{EXPONENT, Group};
-use super::sealed::{NONCE, Sealed};
+use super::sealed::{NONCE, PasswordDecryption};
 use crate::wire::ResultCode;
 
 const GROUP: Group<{ U128::LIMBS }> =
@@ -27,7 +27,7 @@ const TRIES: usize = 16;
 
 /// The only message to the client, and the state that decrypts the answer. Some clients (nmap) lose
 /// leading zeros, so neither the key nor the nonce has any.
-pub(super) fn agree(info: &[u8], judge: &Judge<'_>) -> Result<(Vec<u8>, Sealed), ResultCode> {
+pub(super) fn agree(info: &[u8], judge: &Judge<'_>) -> Result<(Vec<u8>, PasswordDecryption), ResultCode> {
     let theirs = info.get(..KEY).ok_or(ResultCode::PARAM_ERROR)?;
     for _ in 0..TRIES {
         let (secret, nonce) = (judge.random::<EXPONENT>()?, judge.random::<NONCE>()?);
@@ -39,7 +39,7 @@ pub(super) fn agree(info: &[u8], judge: &Judge<'_>) -> Result<(Vec<u8>, Sealed),
         let cipher = Cipher::new(key);
         let mut reply = GROUP.public(&secret);
         reply.extend(cipher.seal(&[nonce, [0; NONCE]].concat()));
-        return Ok((reply, Sealed::new(cipher, nonce)));
+        return Ok((reply, PasswordDecryption::new(cipher, nonce)));
     }
     Err(ResultCode::USER_NOT_AUTH)
 }

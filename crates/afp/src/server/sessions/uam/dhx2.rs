@@ -4,9 +4,9 @@
 //! ```text
 //! client                                  server
 //! nothing                      ─►
-//!                              ◄─  g, length, p, Ma                      Offered
+//!                              ◄─  g, length, p, Ma                      Dhx2Exchange
 //! Mb, {nonce}                  ─►
-//!                              ◄─  {nonce + 1, server's nonce}           Sealed
+//!                              ◄─  {nonce + 1, server's nonce}           PasswordDecryption
 //! {server's nonce + 1, password} ─►
 //! ```
 
@@ -17,7 +17,7 @@ use wire::Writer;
 use super::Judge;
 use super::cipher::Cipher;
 use super::group::{EXPONENT, Group};
-use super::sealed::{NONCE, Sealed, next};
+use super::sealed::{NONCE, PasswordDecryption, next};
 use crate::wire::ResultCode;
 
 /// The second group of RFC 2409 (6.2): a safe prime with the length of Netatalk's primes, which all
@@ -36,11 +36,11 @@ const LEN: usize = Group::<{ U1024::LIMBS }>::LEN;
 pub(super) const PASSWORD: usize = 256;
 
 /// The client has the group and the server's number.
-pub(in crate::server) struct Offered {
+pub(in crate::server) struct Dhx2Exchange {
     secret: [u8; EXPONENT],
 }
 
-impl Offered {
+impl Dhx2Exchange {
     pub(super) fn new(judge: &Judge<'_>) -> Result<(Vec<u8>, Self), ResultCode> {
         let secret = judge.random()?;
         let mut w = Writer::new();
@@ -52,7 +52,11 @@ impl Offered {
     }
 
     /// Takes the client's number and nonce.
-    pub(super) fn agree(self, info: &[u8], judge: &Judge<'_>) -> Result<(Vec<u8>, Sealed), ResultCode> {
+    pub(super) fn agree(
+        self,
+        info: &[u8],
+        judge: &Judge<'_>,
+    ) -> Result<(Vec<u8>, PasswordDecryption), ResultCode> {
         let (theirs, nonce) = info.split_at_checked(LEN).ok_or(ResultCode::PARAM_ERROR)?;
         let nonce = nonce.get(..NONCE).ok_or(ResultCode::PARAM_ERROR)?;
         let shared = GROUP.shared(theirs, &self.secret).ok_or(ResultCode::USER_NOT_AUTH)?;
@@ -61,6 +65,6 @@ impl Offered {
         answer.copy_from_slice(&cipher.open(nonce));
         let own = judge.random()?;
         let reply = cipher.seal(&[next(answer), own].concat());
-        Ok((reply, Sealed::new(cipher, own)))
+        Ok((reply, PasswordDecryption::new(cipher, own)))
     }
 }

@@ -27,7 +27,7 @@ use std::borrow::Cow;
 use auth::{Account, Accounts};
 use vfs::names;
 
-use self::sealed::Sealed;
+use self::sealed::PasswordDecryption;
 use super::domain_login::Credentials;
 use crate::server::config::Config;
 use crate::wire::{ResultCode, login};
@@ -75,11 +75,11 @@ pub(in crate::server) type Outcome = Result<Step, ResultCode>;
 
 /// A login of several steps, between two of them.
 pub(in crate::server) enum Exchange {
-    Dhx2Offered(dhx2::Offered, String),
-    Dhx2(Sealed, String),
-    Srp(Box<srp::Offered>),
-    Dhx(Sealed, String),
-    Randnum(randnum::Challenged),
+    Dhx2Offered(dhx2::Dhx2Exchange, String),
+    Dhx2(PasswordDecryption, String),
+    Srp(Box<srp::SrpExchange>),
+    Dhx(PasswordDecryption, String),
+    Randnum(randnum::RandnumChallenge),
     /// The client's ticket comes next.
     Kerberos,
 }
@@ -159,7 +159,7 @@ pub(in crate::server) fn start(method: Method, user: &str, info: &[u8], judge: &
         Method::Kerberos => (Vec::new(), Exchange::Kerberos),
         Method::Cleartext => return cleartext::start(user, info, judge),
         Method::Dhx2 => {
-            let (reply, offered) = dhx2::Offered::new(judge)?;
+            let (reply, offered) = dhx2::Dhx2Exchange::new(judge)?;
             (reply, Exchange::Dhx2Offered(offered, user.into()))
         }
         Method::Srp => {

@@ -12,7 +12,7 @@ use super::{Judge, Outcome, Step, are_equal};
 use crate::wire::ResultCode;
 
 /// The client has the number.
-pub(in crate::server) struct Challenged {
+pub(in crate::server) struct RandnumChallenge {
     both_ways: bool,
     number: [u8; 8],
     key: [u8; LEGACY],
@@ -25,16 +25,16 @@ pub(super) fn start(
     user: &str,
     both_ways: bool,
     judge: &Judge<'_>,
-) -> Result<(Vec<u8>, Challenged), ResultCode> {
+) -> Result<(Vec<u8>, RandnumChallenge), ResultCode> {
     let (number, decoy) = (judge.random()?, judge.random()?);
     let account = judge.accounts.find_in_any_case(user);
     let account = account.filter(|account| account.legacy().is_some() && !account.disabled);
     let key = account.as_ref().and_then(Account::legacy).copied().unwrap_or(decoy);
     let key = if both_ways { key.map(|byte| byte << 1) } else { key };
-    Ok((number.to_vec(), Challenged { both_ways, number, key, account }))
+    Ok((number.to_vec(), RandnumChallenge { both_ways, number, key, account }))
 }
 
-impl Challenged {
+impl RandnumChallenge {
     /// The client's answer, and its own number if it wants the server to authenticate itself.
     pub(super) fn next(self, info: &[u8]) -> Outcome {
         let (answer, theirs) = info.split_first_chunk::<8>().ok_or(ResultCode::PARAM_ERROR)?;

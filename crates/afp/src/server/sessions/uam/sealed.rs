@@ -8,12 +8,12 @@ use crate::wire::ResultCode;
 pub(super) const NONCE: usize = 16;
 
 /// The state that decrypts them, once.
-pub(in crate::server) struct Sealed {
+pub(in crate::server) struct PasswordDecryption {
     cipher: Cipher,
     nonce: [u8; NONCE],
 }
 
-impl Sealed {
+impl PasswordDecryption {
     pub(super) fn new(cipher: Cipher, nonce: [u8; NONCE]) -> Self {
         Self { cipher, nonce }
     }

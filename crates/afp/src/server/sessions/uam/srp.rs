@@ -6,7 +6,7 @@
 //! ```text
 //! client                                  server
 //! 1                            ─►
-//!                              ◄─  2, N, g, salt, B                      Offered
+//!                              ◄─  2, N, g, salt, B                      SrpExchange
 //! 3, A, M1                     ─►
 //!                              ◄─  4, M2
 //! ```
@@ -36,7 +36,7 @@ const KEY: usize = 40;
 const TRIES: usize = 16;
 
 /// The client has all values for its proof.
-pub(in crate::server) struct Offered {
+pub(in crate::server) struct SrpExchange {
     user: String,
     salt: [u8; SALT],
     server: Server,
@@ -46,13 +46,13 @@ pub(in crate::server) struct Offered {
 
 /// The first step. An unknown account, or one without this method, gets a salt, too, which is
 /// always the same.
-pub(super) fn start(user: &str, judge: &Judge<'_>) -> Result<(Vec<u8>, Offered), ResultCode> {
+pub(super) fn start(user: &str, judge: &Judge<'_>) -> Result<(Vec<u8>, SrpExchange), ResultCode> {
     let account = judge.accounts.find(user).filter(|account| !account.disabled);
     let account = account.filter(Account::has_verifier);
     let Verifier { salt, value } = verifier(account.as_ref(), &decoy(user, judge.decoy)?);
     let server = server(&value, judge)?;
     let reply = offer(&salt, server.public());
-    Ok((reply, Offered { user: user.into(), salt, server, account }))
+    Ok((reply, SrpExchange { user: user.into(), salt, server, account }))
 }
 
 /// The verifier of the account, else that of the decoy. One is always derived, also beside a stored one: the time does not
@@ -92,7 +92,7 @@ fn offer(salt: &[u8], public: &[u8]) -> Vec<u8> {
     w.into_bytes()
 }
 
-impl Offered {
+impl SrpExchange {
     /// Takes the client's number and proof.
     pub(super) fn next(self, info: &[u8]) -> Outcome {
         let (number, proof) = read(info)?;

@@ -93,7 +93,7 @@ fn recorded(what: &str, method: Method) -> Recording {
 }
 
 /// The result of a login, and the answers on the way.
-struct Played {
+struct LoginReplay {
     result: Result<Account, ResultCode>,
     answers: Vec<(i32, Vec<u8>)>,
 }
@@ -108,7 +108,7 @@ fn drawing(recording: &Recording) -> impl Fn(&mut [u8]) -> bool {
 }
 
 /// Plays the client's side of a recording, with these accounts, as this user.
-fn play(recording: &Recording, people: &dyn Accounts, user: &str) -> Played {
+fn play(recording: &Recording, people: &dyn Accounts, user: &str) -> LoginReplay {
     let random = drawing(recording);
     let judge = Judge { accounts: people, has_domain: false, random: &random, decoy: b"decoy" };
     let mut answers = Vec::new();
@@ -132,10 +132,10 @@ fn play(recording: &Recording, people: &dyn Accounts, user: &str) -> Played {
             }
             Ok(Step::Done(account, info) | Step::Entered { account, reply: info, .. }) => {
                 answers.push((0, info));
-                return Played { result: Ok(account), answers };
+                return LoginReplay { result: Ok(account), answers };
             }
             Ok(Step::OfDomain(_)) => panic!("there is no domain"),
-            Err(code) => return Played { result: Err(code), answers },
+            Err(code) => return LoginReplay { result: Err(code), answers },
         }
     }
     panic!("the recording has no more messages");
@@ -284,7 +284,7 @@ fn unknown_disabled_and_wrong_logins_are_refused_alike() {
         let recording = recording(method);
         let steps = recording.steps.len() - 1;
         let people = People { disabled: false };
-        let refused = |played: Played| {
+        let refused = |played: LoginReplay| {
             assert_eq!(played.result.unwrap_err(), ResultCode::USER_NOT_AUTH, "{method:?}");
             assert_eq!(played.answers.len(), steps, "{method:?}");
             played.answers.iter().map(|(_, reply)| reply.len()).collect::<Vec<_>>()

@@ -11,13 +11,13 @@ use crate::wire::{FileBitmap, Path, ResultCode, command};
 const ROOT: u32 = 2;
 const TTXT: FourBytes = *b"ttxt";
 
-struct Tried {
+struct DesktopFixture {
     server: Server,
     client: Client,
     desktop: u16,
 }
 
-impl Tried {
+impl DesktopFixture {
     /// A file "TeachText" and a folder "Apps" of ada's, and the desktop database open.
     async fn new() -> Self {
         let server = Server::new();
@@ -92,7 +92,7 @@ fn actor() -> Actor {
 
 #[tokio::test]
 async fn only_an_open_volume_has_a_desktop_database() {
-    let mut tried = Tried::new().await;
+    let mut tried = DesktopFixture::new().await;
     let none = tried.desktop + 1;
     let opened = tried.call(command::OPEN_DT, |w| OpenDt { volume: none }.encode(w)).await;
     assert_eq!(opened.code, ResultCode::PARAM_ERROR);
@@ -106,7 +106,7 @@ async fn only_an_open_volume_has_a_desktop_database() {
 
 #[tokio::test]
 async fn an_icon_is_kept_as_it_came() {
-    let mut tried = Tried::new().await;
+    let mut tried = DesktopFixture::new().await;
     let (large, small): (Vec<u8>, Vec<u8>) = ((0..=255).collect(), (0..64).collect());
     assert_eq!(tried.icon(*b"3DMF", 1, 256).await.code, ResultCode::ITEM_NOT_FOUND);
     assert_eq!(tried.add_icon(*b"3DMF", 1, &large).await, ResultCode::NO_ERROR);
@@ -124,7 +124,7 @@ async fn an_icon_is_kept_as_it_came() {
 
 #[tokio::test]
 async fn an_icon_shorter_than_announced_is_refused() {
-    let mut tried = Tried::new().await;
+    let mut tried = DesktopFixture::new().await;
     let add = AddIcon { desktop: 1, creator: TTXT, kind: *b"TEXT", icon: 1, tag: 0, size: 256 };
     let answer = tried.client.call_with_data(command::ADD_ICON, |w| add.encode(w), &[0; 255]).await;
     assert_eq!(answer.code, ResultCode::PARAM_ERROR);
@@ -132,7 +132,7 @@ async fn an_icon_shorter_than_announced_is_refused() {
 
 #[tokio::test]
 async fn the_newest_application_that_is_still_there_is_found_first() {
-    let mut tried = Tried::new().await;
+    let mut tried = DesktopFixture::new().await;
     let tree = tried.server.volume("share");
     let root = tree.root().unwrap();
     tree.create(&actor(), &root, b"SimpleText", NewKind::File, 0o644).unwrap();
@@ -157,7 +157,7 @@ async fn the_newest_application_that_is_still_there_is_found_first() {
 
 #[tokio::test]
 async fn folders_are_no_applications() {
-    let mut tried = Tried::new().await;
+    let mut tried = DesktopFixture::new().await;
     assert_eq!(tried.add_appl(ROOT, "Apps", 0).await, ResultCode::OBJECT_TYPE_ERROR);
     assert_eq!(tried.add_appl(ROOT, "", 0).await, ResultCode::OBJECT_TYPE_ERROR);
     assert_eq!(tried.add_appl(ROOT, "nothing", 0).await, ResultCode::OBJECT_NOT_FOUND);
@@ -168,7 +168,7 @@ async fn folders_are_no_applications() {
 
 #[tokio::test]
 async fn files_and_folders_have_a_comment_of_at_most_199_bytes() {
-    let mut tried = Tried::new().await;
+    let mut tried = DesktopFixture::new().await;
     for name in ["TeachText", "Apps", ""] {
         assert_eq!(tried.comment(command::GET_COMMENT, name).await.code, ResultCode::ITEM_NOT_FOUND);
         assert_eq!(tried.comment(command::REMOVE_COMMENT, name).await.code, ResultCode::ITEM_NOT_FOUND);
@@ -187,7 +187,7 @@ async fn files_and_folders_have_a_comment_of_at_most_199_bytes() {
 
 #[tokio::test]
 async fn a_comment_is_part_of_the_files_metadata_for_every_protocol() {
-    let mut tried = Tried::new().await;
+    let mut tried = DesktopFixture::new().await;
     tried.add_comment("TeachText", b"essai").await;
     let tree = tried.server.volume("share");
     let root = tree.root().unwrap();
@@ -198,7 +198,7 @@ async fn a_comment_is_part_of_the_files_metadata_for_every_protocol() {
 
 #[tokio::test]
 async fn comments_are_not_set_without_the_right_to_write() {
-    let mut tried = Tried::new().await;
+    let mut tried = DesktopFixture::new().await;
     tried.client = tried.server.log_in(BOB, Version::V2_2);
     tried.client.open_volume("share");
     assert_eq!(tried.add_comment("TeachText", b"essai").await, ResultCode::ACCESS_DENIED);

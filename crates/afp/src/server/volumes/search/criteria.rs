@@ -15,12 +15,12 @@ pub(super) struct Criteria<'a> {
     bitmap: RequestBitmap,
     lower: Specification<'a>,
     upper: Specification<'a>,
-    name: Option<Wanted>,
+    name: Option<NameCriterion>,
     only_folders: bool,
 }
 
 /// The requested name.
-struct Wanted {
+struct NameCriterion {
     /// The folded form, for comparison.
     key: FoldedKey,
     is_partial: bool,
@@ -32,7 +32,7 @@ impl<'a> Criteria<'a> {
     pub(super) fn new(asked: &Search<'a>) -> Result<Self, ResultCode> {
         let is_partial = asked.bitmap.contains(RequestBitmap::PARTIAL_NAME);
         let name = match asked.lower.name(asked.bitmap) {
-            Some(path) => Some(Wanted::new(path, is_partial)?),
+            Some(path) => Some(NameCriterion::new(path, is_partial)?),
             None => None,
         };
         let only_folders = asked.files.is_empty();
@@ -127,7 +127,7 @@ impl<'a> Criteria<'a> {
     }
 }
 
-impl Wanted {
+impl NameCriterion {
     /// A part of a name may be invalid as a name: a dot, or empty.
     fn new(sent: Path<'_>, is_partial: bool) -> Result<Self, ResultCode> {
         let text = match sent.kind {

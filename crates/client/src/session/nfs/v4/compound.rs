@@ -3,7 +3,7 @@
 use ::nfs::wire::v4::attributes::Values;
 use ::nfs::wire::v4::files::Operation;
 use ::nfs::wire::v4::ranges::Sought;
-use ::nfs::wire::v4::sessions::{Sequence, Sequenced};
+use ::nfs::wire::v4::sessions::{Sequence, SequenceReply};
 use ::nfs::wire::v4::types::{
     Attributes, Bitmap, ChangeInfo, Data, DelegationType, FileHandle, Name, StableHow, StateId, Status,
     Verifier, XattrValue,
@@ -91,7 +91,7 @@ impl<'a> Results<'a> {
         results.r = Reader::new(rest);
         let mut ahead = Reader::new(rest);
         if Number::decode(&mut ahead).map_err(malformed)? == Number::SEQUENCE {
-            results.take::<Sequenced>(Number::SEQUENCE)?;
+            results.take::<SequenceReply>(Number::SEQUENCE)?;
         }
         Ok(results)
     }

@@ -55,9 +55,11 @@ proptest! {
             let (current, next) = (Stage(current), Stage(next));
             let request = LoginRequest { transit, more, current, next, ..client.header };
             match client.send(&request, &bytes(&text)) {
-                Told::Text(told, _) => prop_assert!(told.len() <= 8192),
-                Told::Refused(_) => {}
-                Told::In(_, logged_in) => prop_assert!(matches!(logged_in.kind, SessionKind::Discovery)),
+                LoginAnswer::Text(told, _) => prop_assert!(told.len() <= 8192),
+                LoginAnswer::Refused(_) => {}
+                LoginAnswer::In(_, logged_in) => {
+                    prop_assert!(matches!(logged_in.kind, SessionKind::Discovery));
+                }
             }
         }
     }

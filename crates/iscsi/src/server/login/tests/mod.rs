@@ -113,11 +113,11 @@ pub(super) struct Client {
 
 /// The server's answer.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum LoginAnswer {
     /// With the next stage, if the login goes to it.
     Text(String, Option<Stage>),
     Refused(LoginStatus),
-    In(String, Box<LoggedIn>),
+    In(String, Box<LoginResult>),
 }
 
 impl Client {
@@ -148,13 +148,13 @@ impl Client {
     }
 
     /// Sends a text in a stage, and asks for the next stage if it is given.
-    pub(super) fn say(&mut self, current: Stage, next: Option<Stage>, text: &str) -> Told {
+    pub(super) fn say(&mut self, current: Stage, next: Option<Stage>, text: &str) -> LoginAnswer {
         let request =
             LoginRequest { transit: next.is_some(), current, next: next.unwrap_or(SECURITY), ..self.header };
         self.send(&request, &bytes(text))
     }
 
-    pub(super) fn send(&mut self, request: &LoginRequest, text: &[u8]) -> Told {
+    pub(super) fn send(&mut self, request: &LoginRequest, text: &[u8]) -> LoginAnswer {
         let reply = self.attempt.next(request, text, self.now);
         self.now += reply.after;
         let shown = |text: Vec<u8>| String::from_utf8(text).unwrap().replace('\0', "|");
@@ -166,18 +166,18 @@ impl Client {
             Step::Answer(response, text) => {
                 like(&response);
                 assert_eq!(response.status, LoginStatus::SUCCESS);
-                Told::Text(shown(text), response.transit.then_some(response.next))
+                LoginAnswer::Text(shown(text), response.transit.then_some(response.next))
             }
             Step::Refused(response) => {
                 like(&response);
                 assert!(!response.transit && response.status != LoginStatus::SUCCESS);
-                Told::Refused(response.status)
+                LoginAnswer::Refused(response.status)
             }
             Step::Done(response, text, logged_in) => {
                 like(&response);
                 assert_eq!((response.transit, response.next), (true, FULL));
                 assert_eq!(response.status, LoginStatus::SUCCESS);
-                Told::In(shown(text), logged_in)
+                LoginAnswer::In(shown(text), logged_in)
             }
         }
     }
@@ -187,7 +187,7 @@ pub(super) fn bytes(text: &str) -> Vec<u8> {
     text.replace('|', "\0").into_bytes()
 }
 
-impl Told {
+impl LoginAnswer {
     #[track_caller]
     pub(super) fn text(self, next: Option<Stage>) -> String {
         match self {
@@ -197,7 +197,7 @@ impl Told {
     }
 
     #[track_caller]
-    pub(super) fn logged_in(self) -> (String, LoggedIn) {
+    pub(super) fn logged_in(self) -> (String, LoginResult) {
         match self {
             Self::In(text, logged_in) => (text, *logged_in),
             other => panic!("{other:?}"),

@@ -24,7 +24,7 @@ fn challenged(client: &mut Client, target: &str, algorithms: &str) -> String {
 }
 
 /// A complete login.
-fn log_in(client: &mut Client, target: &str, name: &str, secret: &str) -> Told {
+fn log_in(client: &mut Client, target: &str, name: &str, secret: &str) -> LoginAnswer {
     let told = challenged(client, target, "5");
     let text = answer(&told, name, secret);
     client.say(SECURITY, Some(FULL), &text)
@@ -188,7 +188,7 @@ fn the_target_proves_its_name_on_request() {
 }
 
 /// A login with a right response, and a challenge from the initiator.
-fn both_ways(house: House, challenge: &str) -> Told {
+fn both_ways(house: House, challenge: &str) -> LoginAnswer {
     let mut client = Client::of(Arc::new(house));
     let told = challenged(&mut client, ADAS, "5");
     let text = answer(&told, "ada", "secret of ada") + challenge;
@@ -232,7 +232,7 @@ fn wrong_secrets_delay_only_the_guessing_initiator() {
         let mut client = Client { now, ..Client::of(house.clone()) };
         let told = log_in(&mut client, ADAS, "ada", secret);
         let wait = client.now - std::mem::replace(&mut now, client.now);
-        (matches!(told, Told::In(..)), wait.as_millis())
+        (matches!(told, LoginAnswer::In(..)), wait.as_millis())
     };
     let guesses: Vec<_> = (0..8).map(|_| waited("guess").1).collect();
     assert_eq!(guesses, [0, 0, 0, 0, 0, 250, 500, 1000]);

@@ -114,7 +114,7 @@ fn a_version_that_is_not_ours_is_refused() {
 #[test]
 fn stages_go_forward_only_and_both_sides_are_in_the_same() {
     let first = |current: u8, next: Option<u8>| {
-        matches!(Client::new().say(Stage(current), next.map(Stage), &hello(OPEN)), Told::Refused(_))
+        matches!(Client::new().say(Stage(current), next.map(Stage), &hello(OPEN)), LoginAnswer::Refused(_))
     };
     assert!(
         !first(0, None) && !first(1, None) && !first(0, Some(1)) && !first(0, Some(3)) && !first(1, Some(3))
@@ -172,7 +172,7 @@ fn text_requests_and_keys_without_end_are_refused() {
     let mut client = Client::new();
     client.say(SECURITY, None, &hello(OPEN)).text(None);
     let refused = (0..300).find_map(|_| match client.say(SECURITY, None, "") {
-        Told::Refused(status) => Some(status),
+        LoginAnswer::Refused(status) => Some(status),
         _ => None,
     });
     assert_eq!(refused, Some(LoginStatus::OUT_OF_RESOURCES));

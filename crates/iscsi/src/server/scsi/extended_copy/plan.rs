@@ -10,11 +10,11 @@ use crate::wire::scsi::{
 pub(super) struct Plan<'a> {
     pub(super) header: CopyHeader,
     pub(super) targets: Vec<CopyTarget<'a>>,
-    pub(super) segments: Vec<Placed>,
+    pub(super) segments: Vec<PlacedSegment>,
 }
 
 /// A segment, and its offset in the list.
-pub(super) struct Placed {
+pub(super) struct PlacedSegment {
     pub(super) at: usize,
     pub(super) segment: Segment,
 }
@@ -66,7 +66,7 @@ fn decode_targets(list: &[u8]) -> Result<Vec<CopyTarget<'_>>, Sense> {
     Ok(targets)
 }
 
-fn decode_segments(list: &[u8], start: usize) -> Result<Vec<Placed>, Sense> {
+fn decode_segments(list: &[u8], start: usize) -> Result<Vec<PlacedSegment>, Sense> {
     let mut r = Reader::new(list);
     let mut segments = Vec::new();
     while r.remaining() > 0 {
@@ -79,7 +79,7 @@ fn decode_segments(list: &[u8], start: usize) -> Result<Vec<Placed>, Sense> {
         if segment.extent == Extent::Unknown {
             return Err(Sense { field: wrong.field, ..Sense::illegal(Asc::UNSUPPORTED_SEGMENT_DESCRIPTOR) });
         }
-        segments.push(Placed { at, segment });
+        segments.push(PlacedSegment { at, segment });
     }
     Ok(segments)
 }

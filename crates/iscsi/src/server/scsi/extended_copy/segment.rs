@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::LIMITS;
-use super::plan::{Placed, Plan};
+use super::plan::{PlacedSegment, Plan};
 use crate::server::scsi::copies::Counts;
 use crate::server::scsi::{Command, Conflict, LogicalUnit, Nexus, Refusal};
 use crate::wire::scsi::{Asc, COPY_HEADER, COPY_TARGET, Extent, Segment};
@@ -18,7 +18,7 @@ const ASKED: u16 = 0xffff;
 
 /// The error of a segment that was not copied.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wrong {
+pub(super) struct SegmentError {
     pub(super) asc: Asc,
     /// The position in the parameter list.
     pub(super) byte: Option<usize>,
@@ -26,7 +26,7 @@ pub(super) struct Wrong {
     pub(super) left: Option<u64>,
 }
 
-impl Wrong {
+impl SegmentError {
     fn at(asc: Asc, byte: usize) -> Self {
         Self { asc, byte: Some(byte), left: None }
     }
@@ -58,16 +58,16 @@ struct Range {
 pub(super) async fn copy(
     command: &Command,
     plan: &Plan<'_>,
-    placed: &Placed,
+    placed: &PlacedSegment,
     counts: &Counts,
-) -> Result<(), Wrong> {
-    let Placed { at, segment } = placed;
+) -> Result<(), SegmentError> {
+    let PlacedSegment { at, segment } = placed;
     let source = find(command, plan, segment.source, at + 4)?;
     let destination = find(command, plan, segment.destination, at + 6)?;
     may(&source, Conflict::Reads)?;
     may(&destination, Conflict::Writes)?;
     if destination.is_protected {
-        return Err(Wrong::at(Asc::THIRD_PARTY_DEVICE_FAILURE, destination.at));
+        return Err(SegmentError::at(Asc::THIRD_PARTY_DEVICE_FAILURE, destination.at));
     }
     let is_last = plan.segments.last().is_some_and(|last| std::ptr::eq(last, placed));
     let range = range(segment, *at, &source, &destination, is_last)?;
@@ -81,27 +81,27 @@ pub(super) async fn copy(
     copied.map_err(|done| {
         let size = u64::from(destination.unit.block_size());
         let left = (done > 0).then(|| (range.length - done).div_ceil(size));
-        Wrong { asc: Asc::THIRD_PARTY_DEVICE_FAILURE, byte: Some(destination.at), left }
+        SegmentError { asc: Asc::THIRD_PARTY_DEVICE_FAILURE, byte: Some(destination.at), left }
     })
 }
 
 /// The disk that a segment names: the one that received the command, or one of the list.
-fn find(command: &Command, plan: &Plan<'_>, id: u16, named_at: usize) -> Result<Disk, Wrong> {
+fn find(command: &Command, plan: &Plan<'_>, id: u16, named_at: usize) -> Result<Disk, SegmentError> {
     if id == ASKED {
-        let unit = command.unit.clone().ok_or(Wrong::at(Asc::UNREACHABLE_COPY_TARGET, named_at))?;
+        let unit = command.unit.clone().ok_or(SegmentError::at(Asc::UNREACHABLE_COPY_TARGET, named_at))?;
         let (is_protected, at) = (command.is_protected(), named_at);
         return Ok(Disk { unit, is_protected, nexus: command.nexus.clone(), pad: false, at });
     }
     let target = plan.targets.get(usize::from(id));
-    let target = target.ok_or(Wrong::at(Asc::UNREACHABLE_COPY_TARGET, named_at))?;
+    let target = target.ok_or(SegmentError::at(Asc::UNREACHABLE_COPY_TARGET, named_at))?;
     let at = COPY_HEADER + usize::from(id) * COPY_TARGET;
     if target.peripheral != 0 {
-        return Err(Wrong::at(Asc::INCORRECT_COPY_TARGET_DEVICE_TYPE, at));
+        return Err(SegmentError::at(Asc::INCORRECT_COPY_TARGET_DEVICE_TYPE, at));
     }
     let disk = target.naa().and_then(|naa| by_naa(command, naa, target.pad, at));
-    let disk = disk.ok_or(Wrong::at(Asc::UNREACHABLE_COPY_TARGET, at))?;
+    let disk = disk.ok_or(SegmentError::at(Asc::UNREACHABLE_COPY_TARGET, at))?;
     if target.block_length != 0 && target.block_length != disk.unit.block_size() {
-        return Err(Wrong::at(Asc::INVALID_FIELD_IN_PARAMETER_LIST, at + 29));
+        return Err(SegmentError::at(Asc::INVALID_FIELD_IN_PARAMETER_LIST, at + 29));
     }
     Ok(disk)
 }
@@ -130,9 +130,9 @@ fn by_naa(command: &Command, naa: u64, pad: bool, at: usize) -> Option<Disk> {
     Some(Disk { unit, is_protected, nexus: Arc::new(nexus), pad, at })
 }
 
-fn may(disk: &Disk, conflict: Conflict) -> Result<(), Wrong> {
+fn may(disk: &Disk, conflict: Conflict) -> Result<(), SegmentError> {
     let checked = disk.unit.reservations.check(&disk.nexus, conflict, &[]);
-    checked.map_err(|_| Wrong::at(Asc::THIRD_PARTY_DEVICE_FAILURE, disk.at))
+    checked.map_err(|_| SegmentError::at(Asc::THIRD_PARTY_DEVICE_FAILURE, disk.at))
 }
 
 /// The bytes that a segment names. They lie within both disks.
@@ -142,26 +142,28 @@ fn range(
     source: &Disk,
     destination: &Disk,
     is_last: bool,
-) -> Result<Range, Wrong> {
+) -> Result<Range, SegmentError> {
     let (read, written) = (u64::from(source.unit.block_size()), u64::from(destination.unit.block_size()));
     let (length, from, to, offsets, padding) = match segment.extent {
         Extent::Blocks { of_destination, count, from, to } => {
             let length = u64::from(count) * if of_destination { written } else { read };
             let (length, padding) = whole(segment, length, source, destination, is_last)
-                .ok_or(Wrong::at(Asc::UNEXPECTED_INEXACT_SEGMENT, at + 10))?;
+                .ok_or(SegmentError::at(Asc::UNEXPECTED_INEXACT_SEGMENT, at + 10))?;
             (length, from, to, (0, 0), padding)
         }
         Extent::Bytes { length, from, to, from_offset, to_offset } => {
             (u64::from(length), from, to, (u64::from(from_offset), u64::from(to_offset)), 0)
         }
-        Extent::Unknown => return Err(Wrong::at(Asc::UNSUPPORTED_SEGMENT_DESCRIPTOR, at)), // not in a plan
+        // Not in a plan.
+        Extent::Unknown => return Err(SegmentError::at(Asc::UNSUPPORTED_SEGMENT_DESCRIPTOR, at)),
     };
     if length > u64::from(LIMITS.segment_length) {
-        return Err(Wrong::at(Asc::INVALID_FIELD_IN_PARAMETER_LIST, at + 8));
+        return Err(SegmentError::at(Asc::INVALID_FIELD_IN_PARAMETER_LIST, at + 8));
     }
     // The disk has received no command that it could have refused: the code is only COPY ABORTED.
-    let from = within(source, from, offsets.0, length).ok_or(Wrong::at(Asc::NONE, at + 12))?;
-    let to = within(destination, to, offsets.1, length + padding).ok_or(Wrong::at(Asc::NONE, at + 20))?;
+    let from = within(source, from, offsets.0, length).ok_or(SegmentError::at(Asc::NONE, at + 12))?;
+    let to =
+        within(destination, to, offsets.1, length + padding).ok_or(SegmentError::at(Asc::NONE, at + 20))?;
     Ok(Range { from, to, length, padding })
 }
 

@@ -4,7 +4,7 @@ use auth::{Account, Accounts};
 use vfs::backend::memory::Memory;
 
 use crate::server::Config;
-use crate::server::scsi::testing::{self, Disk, Kept};
+use crate::server::scsi::testing::{self, Disk, MemoryKeeper};
 use crate::server::scsi::{Ending, Holder, InitiatorPort, LogicalUnit, Nexus, Outcome, Refusal, UnitOptions};
 use crate::server::target::{Lun, Target};
 use crate::wire::scsi::{Asc, Key, Sense, Status};
@@ -15,13 +15,13 @@ const SECOND: u64 = 0x3000_0000_0000_0002;
 
 /// A target with two disks, one with blocks of 512 bytes and one with another block size, and an
 /// initiator.
-struct Two {
+struct TwoDisks {
     disk: Disk,
     second: Arc<LogicalUnit>,
     ada: Arc<Nexus>,
 }
 
-impl Two {
+impl TwoDisks {
     async fn new() -> Self {
         Self::of(512).await
     }
@@ -29,7 +29,7 @@ impl Two {
     async fn of(block_size: u32) -> Self {
         let disk = Disk::new(256).await;
         let options = UnitOptions { block_size, read_only: false };
-        let (memory, kept) = (Arc::new(Memory::ticking()), Arc::new(Kept::default()));
+        let (memory, kept) = (Arc::new(Memory::ticking()), Arc::new(MemoryKeeper::default()));
         let second = testing::unit(memory, 1, 64, options, kept).await;
         let lun = |number, unit: &Arc<LogicalUnit>| Lun {
             number,
@@ -131,7 +131,7 @@ fn aborted(asc: Asc, segment: u16, byte: u16) -> Refusal {
 
 #[tokio::test]
 async fn blocks_are_copied_from_one_disk_to_another() {
-    let two = Two::new().await;
+    let two = TwoDisks::new().await;
     two.disk.unit.write(512, vec![7; 1024].into()).await.unwrap();
     two.second.write(0, vec![1; 8 * 512].into()).await.unwrap();
     let plan = list(1, 2, &both(), &[blocks(0, 0, 1, 3, 1, 2), blocks(0, 1, 0, 1, 2, 9)]);
@@ -143,7 +143,7 @@ async fn blocks_are_copied_from_one_disk_to_another() {
 
 #[tokio::test]
 async fn the_disk_that_was_asked_need_not_be_in_the_list() {
-    let two = Two::new().await;
+    let two = TwoDisks::new().await;
     two.disk.unit.write(0, vec![7; 512].into()).await.unwrap();
     two.copy(&list(1, 2, &[], &[blocks(0, 0xffff, 0xffff, 1, 0, 4)])).await.unwrap();
     assert_eq!(two.first(4 * 512, 512).await, [7; 512]);
@@ -151,7 +151,7 @@ async fn the_disk_that_was_asked_need_not_be_in_the_list() {
 
 #[tokio::test]
 async fn ranges_of_one_disk_may_overlap() {
-    let two = Two::new().await;
+    let two = TwoDisks::new().await;
     for (from, to) in [(0, 1), (1, 0)] {
         let pattern: Vec<u8> = (0..9 * 512).map(|at| (at / 512) as u8).collect();
         two.disk.unit.write(0, pattern.into()).await.unwrap();
@@ -164,7 +164,7 @@ async fn ranges_of_one_disk_may_overlap() {
 
 #[tokio::test]
 async fn bytes_are_copied_from_and_to_anywhere_within_blocks() {
-    let two = Two::new().await;
+    let two = TwoDisks::new().await;
     two.disk.unit.write(0, vec![7; 1024].into()).await.unwrap();
     two.second.write(0, vec![1; 1536].into()).await.unwrap();
     two.copy(&list(1, 2, &both(), &[with_offsets(600, (0, 100), (1, 10))])).await.unwrap();
@@ -174,7 +174,7 @@ async fn bytes_are_copied_from_and_to_anywhere_within_blocks() {
 
 #[tokio::test]
 async fn blocks_of_other_sizes_fit_or_are_filled_up_spc_4_table_116() {
-    let two = Two::of(4096).await;
+    let two = TwoDisks::of(4096).await;
     two.disk.unit.write(0, vec![7; 64 * 512].into()).await.unwrap();
     two.copy(&list(1, 2, &both(), &[blocks(0, 0, 1, 8, 0, 1)])).await.unwrap();
     assert_eq!(two.second(4096, 4096).await, [7; 4096]);
@@ -199,7 +199,7 @@ async fn blocks_of_other_sizes_fit_or_are_filled_up_spc_4_table_116() {
 
 #[tokio::test]
 async fn holes_stay_holes() {
-    let two = Two::new().await;
+    let two = TwoDisks::new().await;
     two.second.write(0, vec![1; 64 * 512].into()).await.unwrap();
     two.copy(&list(1, 2, &both(), &[blocks(0, 0, 1, 64, 0, 0)])).await.unwrap();
     assert_eq!(two.second(0, 64 * 512).await, [0; 64 * 512]);
@@ -208,7 +208,7 @@ async fn holes_stay_holes() {
 
 #[tokio::test]
 async fn nothing_at_all_is_no_error() {
-    let two = Two::new().await;
+    let two = TwoDisks::new().await;
     two.copy(b"").await.unwrap();
     two.copy(&list(1, 2, &[], &[])).await.unwrap();
     two.copy(&list(1, 2, &both(), &[blocks(0, 0, 1, 0, 0, 0)])).await.unwrap();
@@ -216,7 +216,7 @@ async fn nothing_at_all_is_no_error() {
 
 #[tokio::test]
 async fn lists_that_lie_or_are_too_long_are_refused_before_anything_is_copied() {
-    let two = Two::new().await;
+    let two = TwoDisks::new().await;
     let good = list(1, 2, &both(), &[blocks(0, 0, 1, 1, 0, 0)]);
     for length in [15, 16, 16 + 63, good.len() - 1] {
         let refused = two.copy(&good[..length]).await.unwrap_err();
@@ -235,7 +235,7 @@ async fn lists_that_lie_or_are_too_long_are_refused_before_anything_is_copied() 
 
 #[tokio::test]
 async fn what_is_not_understood_is_refused_with_its_place() {
-    let two = Two::new().await;
+    let two = TwoDisks::new().await;
     let wrong =
         |asc, byte| Refusal::Check(Sense { field: Sense::in_parameters(byte).field, ..Sense::illegal(asc) });
     let mut other = target(FIRST, 512);
@@ -259,7 +259,7 @@ async fn what_is_not_understood_is_refused_with_its_place() {
 
 #[tokio::test]
 async fn a_segment_that_cannot_be_copied_aborts_with_its_number_spc_4_5_17_7_4() {
-    let two = Two::new().await;
+    let two = TwoDisks::new().await;
     let fine = blocks(0, 0, 1, 1, 0, 0);
     let at = 16 + 64 + 28; // the second segment
     for (segment, asc, byte) in [
@@ -288,7 +288,7 @@ async fn a_segment_that_cannot_be_copied_aborts_with_its_number_spc_4_5_17_7_4()
 
 #[tokio::test]
 async fn reservations_of_both_disks_count() {
-    let two = Two::new().await;
+    let two = TwoDisks::new().await;
     let bob = two.disk.nexus("iqn.2026-11.test:bob");
     let there = Some(two.second.clone());
     let plan = list(1, 2, &both(), &[blocks(0, 0, 1, 1, 0, 0)]);
@@ -314,14 +314,14 @@ async fn what_may_only_be_read_is_not_written() {
     let disk = Disk::on(Arc::new(Memory::ticking()), 64, UnitOptions { block_size: 512, read_only: true });
     let disk = disk.await;
     let (second, ada) = (disk.unit.clone(), disk.nexus(ADA));
-    let two = Two { disk, second, ada };
+    let two = TwoDisks { disk, second, ada };
     let plan = list(1, 2, &[target(FIRST, 512)], &[blocks(0, 0, 0, 1, 0, 4)]);
     assert_eq!(two.copy(&plan).await.unwrap_err(), aborted(Asc::THIRD_PARTY_DEVICE_FAILURE, 0, 16));
 }
 
 #[tokio::test]
 async fn what_became_of_a_copy_is_told_once() {
-    let two = Two::new().await;
+    let two = TwoDisks::new().await;
     let unknown = Refusal::Check(Sense::in_cdb(2));
     assert_eq!(two.receive(0, 1).await.unwrap_err(), unknown);
     two.copy(&list(1, 0, &both(), &[blocks(0, 0, 1, 2, 0, 0), blocks(0, 0, 1, 1, 0, 2)])).await.unwrap();
@@ -341,7 +341,7 @@ async fn what_became_of_a_copy_is_told_once() {
 
 #[tokio::test]
 async fn what_is_to_be_discarded_or_belongs_to_a_lost_session_is_not_kept() {
-    let two = Two::new().await;
+    let two = TwoDisks::new().await;
     let unknown = Refusal::Check(Sense::in_cdb(2));
     two.copy(&list(1, 2, &[], &[])).await.unwrap();
     assert_eq!(two.receive(0, 1).await.unwrap_err(), unknown);
@@ -356,7 +356,7 @@ async fn what_is_to_be_discarded_or_belongs_to_a_lost_session_is_not_kept() {
 #[tokio::test]
 async fn a_number_that_is_in_use_cannot_be_used_again_and_there_are_only_so_many_copies() {
     use crate::wire::scsi::ListIdUsage;
-    let two = Two::new().await;
+    let two = TwoDisks::new().await;
     let (copies, who) = (&two.disk.unit.copies, &two.ada.initiator);
     let first = copies.begin(who, 1, ListIdUsage::HOLD).unwrap();
     let refused = two.copy(&list(1, 0, &[], &[])).await.unwrap_err();
@@ -373,7 +373,7 @@ async fn a_number_that_is_in_use_cannot_be_used_again_and_there_are_only_so_many
 
 #[tokio::test]
 async fn operating_parameters_and_the_page_of_inquiry_agree() {
-    let two = Two::new().await;
+    let two = TwoDisks::new().await;
     let parameters = two.receive(3, 0).await.unwrap();
     assert_eq!(parameters[..4], [0, 0, 0, 43]);
     assert_eq!(parameters[44..], [0x02, 0x0a, 0xe4]);
@@ -383,9 +383,9 @@ async fn operating_parameters_and_the_page_of_inquiry_agree() {
 }
 
 /// A session at another target.
-struct Elsewhere(InitiatorPort);
+struct ForeignSession(InitiatorPort);
 
-impl Holder for Elsewhere {
+impl Holder for ForeignSession {
     fn initiator(&self) -> &InitiatorPort {
         &self.0
     }
@@ -413,7 +413,7 @@ impl Accounts for Nobody {
 
 #[tokio::test]
 async fn a_disk_of_another_target_is_reached_by_who_has_a_session_there() {
-    let two = Two::new().await;
+    let two = TwoDisks::new().await;
     let lun =
         |unit: &Arc<LogicalUnit>| Lun { number: 0, unit: unit.clone(), initiators: vec![], readers: vec![] };
     let access = auth::SharePolicy::for_guests;
@@ -429,8 +429,8 @@ async fn a_disk_of_another_target_is_reached_by_who_has_a_session_there() {
     let plan = list(1, 2, &both(), &[blocks(0, 0, 1, 1, 0, 0)]);
     assert_eq!(two.copy(&plan).await.unwrap_err(), aborted(Asc::UNREACHABLE_COPY_TARGET, 0, 48));
     let port = InitiatorPort { name: ADA.into(), isid: [0x40, 0, 0, 0, 0, 2] };
-    let session = Arc::new(Elsewhere(port));
-    let weak: Weak<Elsewhere> = Arc::downgrade(&session);
+    let session = Arc::new(ForeignSession(port));
+    let weak: Weak<ForeignSession> = Arc::downgrade(&session);
     two.second.holders.arrive(weak);
     two.copy(&plan).await.unwrap();
     assert_eq!(two.second(0, 512).await, [7; 512]);

@@ -3,7 +3,7 @@
 mod names;
 mod vital;
 
-use super::{Command, Conflict, Good, Outcome, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::scsi::{Inquiry, Peripheral, Sense, StandardData, padded};
 use crate::wire::{Reader, Writer};
 
@@ -14,12 +14,12 @@ const PRODUCT: &str = "Virtual Disk";
 const STANDARDS: [u16; 4] = [0x00a0, 0x0460, 0x04c0, 0x0960];
 
 /// INQUIRY.
-pub(crate) static INQUIRY: Supported = Supported {
+pub(crate) static INQUIRY: CommandDefinition = CommandDefinition {
     opcode: 0x12,
     action: None,
     usage: &[0x12, 0x01, 0xff, 0xff, 0xff, 0x04],
     conflict: Conflict::Never,
-    needs: Supported::nothing,
+    needs: CommandDefinition::nothing,
     run: |command| Box::pin(std::future::ready(inquiry(command))),
 };
 

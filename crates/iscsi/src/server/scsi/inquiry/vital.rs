@@ -10,7 +10,7 @@ use crate::server::scsi::{Command, LogicalUnit, Refusal};
 use crate::wire::Writer;
 use crate::wire::scsi::Sense;
 use crate::wire::scsi::vpd::{
-    BlockLimits, Characteristics, Designators, Extended, Page, PageCode, Port, Ports, Provisioning,
+    BlockLimits, Characteristics, Designators, ExtendedInquiry, Page, PageCode, Port, Ports, Provisioning,
     SHARED_MODE_PAGES,
 };
 
@@ -50,7 +50,7 @@ fn body(unit: &LogicalUnit, command: &Command, code: PageCode) -> Option<Vec<u8>
         PageCode::IDENTIFICATION => {
             names::all(&unit.identity, &target.name, command.nexus.port).encode(&mut w)
         }
-        PageCode::EXTENDED => Extended { volatile_cache: !unit.is_shared, ..EXTENDED }.encode(&mut w),
+        PageCode::EXTENDED => ExtendedInquiry { volatile_cache: !unit.is_shared, ..EXTENDED }.encode(&mut w),
         PageCode::MODE_PAGE_POLICY => w.put(&SHARED_MODE_PAGES),
         PageCode::PORTS => {
             let port =
@@ -68,7 +68,8 @@ fn body(unit: &LogicalUnit, command: &Command, code: PageCode) -> Option<Vec<u8>
 
 /// Simple, ordered and head-of-queue commands; written data are on the disk after SYNCHRONIZE CACHE
 /// or FUA.
-const EXTENDED: Extended = Extended { attributes: 7, volatile_cache: true, clears_lun_changes: true };
+const EXTENDED: ExtendedInquiry =
+    ExtendedInquiry { attributes: 7, volatile_cache: true, clears_lun_changes: true };
 
 /// No rotating medium: an initiator need not order its requests.
 const CHARACTERISTICS: Characteristics = Characteristics { rotation: 1, verifies_unmapped: true };

@@ -1,7 +1,7 @@
 //! MODE SELECT, SPC-4 6.9 and 6.10.
 
 use super::modes::Settings;
-use super::{Command, Conflict, Good, LogicalUnit, Needs, Outcome, Refusal, Supported, mode_pages};
+use super::{Command, CommandDefinition, Conflict, Good, LogicalUnit, Needs, Outcome, Refusal, mode_pages};
 use crate::wire::Reader;
 use crate::wire::scsi::mode::{BlockDescriptor, Form, ModeSelect, Parameters, RawPage};
 use crate::wire::scsi::{Asc, Sense};
@@ -14,13 +14,13 @@ const ALL_BLOCKS: u64 = 0xffff_ffff;
 const PS: u8 = 0x80;
 
 /// MODE SELECT (6).
-pub(crate) static MODE_SELECT_6: Supported = supported(0x15, &[0x15, 0x13, 0x00, 0x00, 0xff, 0x04]);
+pub(crate) static MODE_SELECT_6: CommandDefinition = supported(0x15, &[0x15, 0x13, 0x00, 0x00, 0xff, 0x04]);
 /// MODE SELECT (10).
-pub(crate) static MODE_SELECT_10: Supported =
+pub(crate) static MODE_SELECT_10: CommandDefinition =
     supported(0x55, &[0x55, 0x13, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0x04]);
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
-    Supported {
+const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition {
         opcode,
         action: None,
         usage,

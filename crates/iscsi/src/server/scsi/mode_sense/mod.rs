@@ -1,23 +1,23 @@
 //! MODE SENSE, SPC-4 6.11 and 6.12.
 
-use super::{Command, Conflict, Good, LogicalUnit, Outcome, Refusal, Supported, mode_pages};
+use super::{Command, CommandDefinition, Conflict, Good, LogicalUnit, Outcome, Refusal, mode_pages};
 use crate::wire::scsi::mode::{BlockDescriptor, ModeSense, PageControl, PageId, Parameters};
 use crate::wire::scsi::{Asc, Sense};
 use crate::wire::{Reader, Writer};
 
 /// MODE SENSE (6).
-pub(crate) static MODE_SENSE_6: Supported = supported(0x1a, &[0x1a, 0x08, 0xff, 0xff, 0xff, 0x04]);
+pub(crate) static MODE_SENSE_6: CommandDefinition = supported(0x1a, &[0x1a, 0x08, 0xff, 0xff, 0xff, 0x04]);
 /// MODE SENSE (10).
-pub(crate) static MODE_SENSE_10: Supported =
+pub(crate) static MODE_SENSE_10: CommandDefinition =
     supported(0x5a, &[0x5a, 0x18, 0xff, 0xff, 0x00, 0x00, 0x00, 0xff, 0xff, 0x04]);
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> Supported {
-    Supported {
+const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition {
         opcode,
         action: None,
         usage,
         conflict: Conflict::Reads,
-        needs: Supported::nothing,
+        needs: CommandDefinition::nothing,
         run: |command| Box::pin(std::future::ready(mode_sense(command))),
     }
 }

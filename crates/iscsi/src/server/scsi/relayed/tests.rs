@@ -9,8 +9,8 @@ use vfs::backend::memory::Memory;
 
 use super::*;
 use crate::server::config::Config;
-use crate::server::paths::{Access, Paths, Port, Relaying, Way};
-use crate::server::scsi::testing::{Disk, Kept};
+use crate::server::paths::{Access, Paths, Port, RelayFuture, Way};
+use crate::server::scsi::testing::{Disk, MemoryKeeper};
 use crate::wire::scsi::Status;
 
 const ADA: &str = "iqn.2026-11.test:ada";
@@ -24,12 +24,12 @@ const CONFLICT: Refusal = Refusal::Status(Status::RESERVATION_CONFLICT);
 
 /// What a server knows of the other one.
 #[derive(Default)]
-struct Between {
+struct PairPaths {
     active: Mutex<Option<Arc<LogicalUnit>>>,
     others: Mutex<Vec<Arc<LogicalUnit>>>,
 }
 
-impl Paths for Between {
+impl Paths for PairPaths {
     fn port(&self, _: IpAddr) -> u16 {
         1
     }
@@ -46,7 +46,7 @@ impl Paths for Between {
         Way::Here
     }
 
-    fn relay<'a>(&'a self, _: &'a str, naa: u64, command: Vec<u8>) -> Relaying<'a> {
+    fn relay<'a>(&'a self, _: &'a str, naa: u64, command: Vec<u8>) -> RelayFuture<'a> {
         let active = self.active.lock().clone();
         Box::pin(async move {
             let relayed = active?.relayed(&command, &[1, 2, 3]).await?;
@@ -72,20 +72,20 @@ impl Accounts for NoAccounts {
     }
 }
 
-struct Two {
+struct ServerPair {
     active: Disk,
     standby: Disk,
-    between: Arc<Between>,
+    between: Arc<PairPaths>,
     /// A target knows its settings only as long as they are there.
     _configs: [Arc<Config>; 2],
 }
 
-impl Two {
+impl ServerPair {
     async fn new() -> Self {
-        let kept: Arc<Kept> = Arc::default();
+        let kept: Arc<MemoryKeeper> = Arc::default();
         let active = Disk::shared(kept.clone(), Arc::new(Memory::ticking()), true).await;
         let standby = Disk::shared(kept, Arc::new(Memory::ticking()), false).await;
-        let between = Arc::new(Between::default());
+        let between = Arc::new(PairPaths::default());
         *between.active.lock() = Some(active.unit.clone());
         *between.others.lock() = vec![standby.unit.clone()];
         let config = |disk: &Disk| {
@@ -149,7 +149,7 @@ fn nexus(name: &str, port: u16) -> Arc<Nexus> {
 /// SPC-4 5.13.1 and 5.13.7: a registration is that of an I_T nexus.
 #[tokio::test]
 async fn each_path_of_an_initiator_is_registered_by_itself_also_in_standby() {
-    let two = Two::new().await;
+    let two = ServerPair::new().await;
     two.out((ADA, 2), (REGISTER, 0), [0, 7], 0).await.unwrap();
     two.out((ADA, 3), (REGISTER, 0), [0, 7], 0).await.unwrap();
     assert_eq!(
@@ -169,7 +169,7 @@ async fn each_path_of_an_initiator_is_registered_by_itself_also_in_standby() {
 
 #[tokio::test]
 async fn what_was_registered_in_standby_binds_at_the_next_server() {
-    let two = Two::new().await;
+    let two = ServerPair::new().await;
     for port in [2, 3] {
         two.out((ADA, port), (REGISTER, 0), [0, 7], 0).await.unwrap();
     }
@@ -185,7 +185,7 @@ async fn what_was_registered_in_standby_binds_at_the_next_server() {
 /// SPC-4 5.16.2.4: the state is in transition while no server answers.
 #[tokio::test]
 async fn without_an_answer_the_access_state_is_in_transition() {
-    let two = Two::new().await;
+    let two = ServerPair::new().await;
     *two.between.active.lock() = None;
     let refused = Refusal::Check(Sense::new(Key::NOT_READY, Asc(0x04, 0x0a)));
     assert_eq!(two.out((ADA, 3), (REGISTER, 0), [0, 7], 0).await, Err(refused));
@@ -198,7 +198,7 @@ async fn without_an_answer_the_access_state_is_in_transition() {
 #[tokio::test]
 async fn unit_attentions_come_to_sessions_at_other_servers() {
     for port in [2, 3] {
-        let two = Two::new().await;
+        let two = ServerPair::new().await;
         let bob = nexus(BOB, 3);
         let _session = two.standby.session(&bob);
         two.out((BOB, 3), (REGISTER, 0), [0, 2], 0).await.unwrap();
@@ -212,7 +212,7 @@ async fn unit_attentions_come_to_sessions_at_other_servers() {
 /// SPC-4 6.16.3, table 211.
 #[tokio::test]
 async fn all_target_ports_are_those_of_all_servers() {
-    let two = Two::new().await;
+    let two = ServerPair::new().await;
     two.out((ADA, 3), (REGISTER, 0), [0, 7], ALL_TG_PT).await.unwrap();
     assert_eq!(two.status(2).await, [(7, 2, 1)]);
     let keys = two.active.send(&nexus(ADA, 2), &[0x5e, 0, 0, 0, 0, 0, 0, 0, 255, 0], b"").await;
@@ -230,7 +230,7 @@ async fn all_target_ports_are_those_of_all_servers() {
 
 #[tokio::test]
 async fn a_malformed_command_of_another_server_is_refused() {
-    let two = Two::new().await;
+    let two = ServerPair::new().await;
     let answer = two.active.unit.relayed(b"?", &[1]).await.unwrap().answer;
     let failed = Sense::new(Key::HARDWARE_ERROR, Asc::INTERNAL_TARGET_FAILURE);
     assert_eq!(Answer::decode(&answer), Ok(Answer::Check(failed)));

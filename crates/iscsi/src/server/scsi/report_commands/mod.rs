@@ -2,17 +2,17 @@
 //! evaluate.
 
 use super::dispatch::NACA;
-use super::{Command, Conflict, Good, Outcome, Refusal, Supported, table};
+use super::{Command, CommandDefinition, Conflict, Good, Outcome, Refusal, table};
 use crate::wire::scsi::{MaintenanceIn, OneCommand, Sense, SupportedCommand, SupportedCommands, Timeouts};
 use crate::wire::{Reader, Writer};
 
 /// REPORT SUPPORTED OPERATION CODES.
-pub(crate) static REPORT_COMMANDS: Supported = Supported {
+pub(crate) static REPORT_COMMANDS: CommandDefinition = CommandDefinition {
     opcode: 0xa3,
     action: Some(MaintenanceIn::OPERATION_CODES as u16),
     usage: &[0xa3, 0x0c, 0x87, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
     conflict: Conflict::Reads,
-    needs: Supported::nothing,
+    needs: CommandDefinition::nothing,
     run: |command| Box::pin(std::future::ready(report(command))),
 };
 
@@ -41,7 +41,7 @@ fn report(command: &Command) -> Outcome {
 }
 
 /// The bits that the server evaluates: NACA in all commands, because it must be 0.
-fn usage(supported: &Supported) -> Vec<u8> {
+fn usage(supported: &CommandDefinition) -> Vec<u8> {
     let mut usage = supported.usage.to_vec();
     let control = if supported.opcode == 0x7f { usage.get_mut(1) } else { usage.last_mut() };
     if let Some(control) = control {
@@ -52,7 +52,7 @@ fn usage(supported: &Supported) -> Vec<u8> {
 
 /// The command that is asked for, if it is supported: SPC-4 table 287. The first two options fail
 /// if the operation code has service actions, or has none.
-fn one(request: &MaintenanceIn) -> Result<Option<&'static Supported>, Refusal> {
+fn one(request: &MaintenanceIn) -> Result<Option<&'static CommandDefinition>, Refusal> {
     let of_code = || table::COMMANDS.iter().copied().filter(|one| one.opcode == request.opcode);
     let has_actions = of_code().any(|one| one.action.is_some());
     let exactly = |action| of_code().find(|one| one.action == action);

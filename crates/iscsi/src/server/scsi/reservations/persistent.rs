@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::CONFLICT;
 use crate::server::scsi::{InitiatorPort, ItNexus, Refusal};
-use crate::wire::reservations::{self as kept, Kept, REGISTRATIONS_MOST};
+use crate::wire::reservations::{self as kept, REGISTRATIONS_MOST, ReservationRecord};
 use crate::wire::scsi::{Asc, ReservationType, Sense};
 
 /// The persistent reservations of one logical unit.
 #[derive(Debug, Clone, Default)]
-pub(in crate::server::scsi) struct Persistent {
+pub(in crate::server::scsi) struct PersistentReservations {
     registrations: BTreeMap<ItNexus, Registration>,
     reservation: Option<Reservation>,
     /// PRGENERATION: counts the changes of registrations since the start of the server; in a cluster for good.
@@ -83,7 +83,7 @@ pub(in crate::server::scsi) struct Move {
     pub(in crate::server::scsi) to: Option<ItNexus>,
 }
 
-impl Persistent {
+impl PersistentReservations {
     /// The state when the stored data cannot be read.
     pub(super) fn lost() -> Self {
         Self { lost: true, ..Self::default() }
@@ -359,14 +359,14 @@ impl Persistent {
     /// The state to store: with APTPL all of it, otherwise nothing.
     ///
     /// `always`: APTPL is not asked, because the next server needs them.
-    pub(super) fn to_kept(&self, always: bool) -> Kept {
+    pub(super) fn to_kept(&self, always: bool) -> ReservationRecord {
         if !self.persist && !always {
-            return Kept::default();
+            return ReservationRecord::default();
         }
         let number = |who: &ItNexus| self.registrations.keys().position(|other| other == who);
         let reservation = self.reservation.as_ref().map(|Reservation { kind, holder }| {
             let holder = holder.as_ref().and_then(number).map(|number| number as u32); // REGISTRATIONS_MOST at most
-            kept::Held { kind: *kind, holder }
+            kept::HeldReservation { kind: *kind, holder }
         });
         let registrations = self.registrations.iter().map(|(who, registration)| kept::Registration {
             key: registration.key,
@@ -376,11 +376,16 @@ impl Persistent {
             name: who.initiator.name.to_string(),
         });
         let generation = if always { self.generation } else { 0 }; // SPC-4 6.15.2: a start sets it to zero, a takeover does not
-        Kept { persist: self.persist, generation, reservation, registrations: registrations.collect() }
+        ReservationRecord {
+            persist: self.persist,
+            generation,
+            reservation,
+            registrations: registrations.collect(),
+        }
     }
 
     /// The state after a restart.
-    pub(super) fn from_kept(kept: Kept) -> Self {
+    pub(super) fn from_kept(kept: ReservationRecord) -> Self {
         let ports = kept.registrations.into_iter().map(|one| {
             let initiator = InitiatorPort { name: one.name.into(), isid: one.isid };
             let who = ItNexus { initiator, port: one.port };

@@ -2,7 +2,7 @@ use crate::wire::layout::packed;
 
 packed! {
     /// Body of the extended INQUIRY data page, SPC-4 7.8.7: 60 bytes.
-    pub struct Extended([0; 4]) {
+    pub struct ExtendedInquiry([0; 4]) {
         /// HEADSUP, ORDSUP, SIMPSUP in bits 2 to 0: the supported task attributes.
         pub attributes: u8 = 0x07 of 1,
         /// V_SUP: there is a volatile cache.

@@ -10,7 +10,7 @@ mod provisioning;
 pub use block_limits::BlockLimits;
 pub use characteristics::Characteristics;
 pub use designator::{Association, Designator, Designators, Name};
-pub use extended::Extended;
+pub use extended::ExtendedInquiry;
 pub use ports::{Port, Ports};
 pub use provisioning::Provisioning;
 

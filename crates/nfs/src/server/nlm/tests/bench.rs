@@ -18,13 +18,13 @@ use crate::wire::xdr::{Encode, Opaque};
 use crate::wire::{nlm, portmap, v3};
 
 /// The answer of a client's lock manager to GRANTED. `None`: no answer.
-pub(super) type Says = Arc<Mutex<Option<Stat>>>;
+pub(super) type GrantedAnswer = Arc<Mutex<Option<Stat>>>;
 
 pub(super) struct Bench {
     pub(super) service: Arc<Service>,
     pub(super) network: Arc<Fake>,
     pub(super) hosts: Arc<InMemory>,
-    pub(super) says: Says,
+    pub(super) says: GrantedAnswer,
     pub(super) handle: Vec<u8>,
     /// A client with user 1000.
     pub(super) one: Client,
@@ -102,7 +102,7 @@ pub(super) async fn bench() -> Bench {
 
 /// A bench after a restart. These hosts held locks before it. The grace period is 45 s.
 pub(super) async fn bench_after(hosts: &[&str]) -> Bench {
-    let says: Says = Arc::new(Mutex::new(Some(Stat::GRANTED)));
+    let says: GrantedAnswer = Arc::new(Mutex::new(Some(Stat::GRANTED)));
     let answer = says.clone();
     let network = Fake::new(move |call| answers(call, *answer.lock()));
     let table = Arc::new(InMemory::default());

@@ -163,9 +163,9 @@ async fn a_call_that_comes_twice_is_done_once() {
 #[tokio::test]
 async fn a_sidecar_is_locked_apart_from_its_file() {
     let mut bench = bench().await;
-    let named = crate::server::handle::Named::open(&bench.service.secret, &bench.handle).unwrap();
+    let named = crate::server::handle::HandleContent::open(&bench.service.secret, &bench.handle).unwrap();
     let view = crate::server::handle::View::Sidecar;
-    let sidecar = crate::server::handle::Named { view, ..named }.seal(&bench.service.secret);
+    let sidecar = crate::server::handle::HandleContent { view, ..named }.seal(&bench.service.secret);
     assert_eq!(bench.lock(&bench.one, ALL).await, Stat::GRANTED);
     let file = std::mem::replace(&mut bench.handle, sidecar.as_bytes().to_vec());
     assert_eq!(bench.lock(&bench.two, ALL.shared()).await, Stat::GRANTED);

@@ -7,7 +7,7 @@ use vfs::names::Hiding;
 use super::*;
 
 /// A listing procedure: READDIR or READDIRPLUS, with this many bytes at most.
-type List = fn(&Session, &[u8], u64, u32) -> Result<Listed, Fail<PostOpAttr>>;
+type List = fn(&Session, &[u8], u64, u32) -> Result<ListingReply, Fail<PostOpAttr>>;
 
 const BOTH: [(&str, List); 2] = [
     ("readdir", |s, dir, cookie, count| s.readdir(dir, cookie, count)),

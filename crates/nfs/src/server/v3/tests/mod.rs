@@ -31,7 +31,7 @@ use vfs::backend::Backend;
 use vfs::backend::memory::Memory;
 use vfs::{Volume, VolumeOptions};
 
-use crate::server::testing::{Answered, Client, service_with};
+use crate::server::testing::{Client, RpcReply, service_with};
 use crate::server::{Export, ExportOptions};
 use crate::wire::v3::create::CreateHow;
 use crate::wire::v3::mknod::MknodData;
@@ -53,7 +53,7 @@ struct Session {
 
 /// LOOKUP3resok.
 #[derive(Debug)]
-struct Found {
+struct LookupReply {
     handle: Handle,
     attributes: PostOpAttr,
     dir: PostOpAttr,
@@ -61,7 +61,7 @@ struct Found {
 
 /// The results of CREATE, MKDIR, SYMLINK and MKNOD.
 #[derive(Debug)]
-struct Made {
+struct CreateReply {
     handle: Handle,
     attributes: PostOpAttr,
     dir: Wcc,
@@ -77,7 +77,7 @@ struct Data {
 
 /// READDIR3resok or READDIRPLUS3resok.
 #[derive(Debug)]
-struct Listed {
+struct ListingReply {
     dir: PostOpAttr,
     entries: Vec<Entry>,
     eof: bool,
@@ -156,7 +156,7 @@ impl Session {
         self.becoming(client)
     }
 
-    fn call(&self, procedure: Procedure, arguments: &impl Encode) -> Answered {
+    fn call(&self, procedure: Procedure, arguments: &impl Encode) -> RpcReply {
         now(self.client.call((PROGRAM, VERSION, procedure.0), arguments))
     }
 
@@ -174,9 +174,9 @@ impl Session {
         self.call(Procedure::SETATTR, &request).value()
     }
 
-    fn lookup(&self, dir: &[u8], name: &[u8]) -> Result<Found, Fail<PostOpAttr>> {
+    fn lookup(&self, dir: &[u8], name: &[u8]) -> Result<LookupReply, Fail<PostOpAttr>> {
         let answer = self.call(Procedure::LOOKUP, &lookup::Request { what: place(dir, name) });
-        answer.value::<lookup::Res<'_>>().map(|ok| Found {
+        answer.value::<lookup::Res<'_>>().map(|ok| LookupReply {
             handle: ok.object.to_vec(),
             attributes: ok.attributes,
             dir: ok.dir_attributes,
@@ -211,20 +211,20 @@ impl Session {
         self.call(Procedure::COMMIT, &request).value()
     }
 
-    fn create(&self, dir: &[u8], name: &[u8], how: CreateHow) -> Result<Made, Fail<Wcc>> {
+    fn create(&self, dir: &[u8], name: &[u8], how: CreateHow) -> Result<CreateReply, Fail<Wcc>> {
         made(&self.call(Procedure::CREATE, &create::Request { place: place(dir, name), how }))
     }
 
-    fn mkdir(&self, dir: &[u8], name: &[u8], attributes: Sattr3) -> Result<Made, Fail<Wcc>> {
+    fn mkdir(&self, dir: &[u8], name: &[u8], attributes: Sattr3) -> Result<CreateReply, Fail<Wcc>> {
         made(&self.call(Procedure::MKDIR, &mkdir::Request { place: place(dir, name), attributes }))
     }
 
-    fn symlink(&self, dir: &[u8], name: &[u8], path: &[u8]) -> Result<Made, Fail<Wcc>> {
+    fn symlink(&self, dir: &[u8], name: &[u8], path: &[u8]) -> Result<CreateReply, Fail<Wcc>> {
         let (place, attributes) = (place(dir, name), Sattr3::default());
         made(&self.call(Procedure::SYMLINK, &symlink::Request { place, attributes, data: Opaque(path) }))
     }
 
-    fn mknod(&self, dir: &[u8], name: &[u8], what: MknodData) -> Result<Made, Fail<Wcc>> {
+    fn mknod(&self, dir: &[u8], name: &[u8], what: MknodData) -> Result<CreateReply, Fail<Wcc>> {
         made(&self.call(Procedure::MKNOD, &mknod::Request { place: place(dir, name), what }))
     }
 
@@ -245,7 +245,7 @@ impl Session {
         self.call(Procedure::LINK, &link::Request { file: Opaque(file), link: place(dir, name) }).value()
     }
 
-    fn readdir(&self, dir: &[u8], cookie: u64, count: u32) -> Result<Listed, Fail<PostOpAttr>> {
+    fn readdir(&self, dir: &[u8], cookie: u64, count: u32) -> Result<ListingReply, Fail<PostOpAttr>> {
         let request = readdir::Request { dir: Opaque(dir), cookie, verifier: [0; 8], count };
         let answer = self.call(Procedure::READDIR, &request);
         let listing = answer.value::<readdir::Res<'_>>()?;
@@ -257,7 +257,7 @@ impl Session {
             handle: None,
         });
         let (dir, size) = (listing.dir_attributes, answer.results.len() - 4);
-        Ok(Listed { dir, entries: entries.collect(), eof: listing.eof, size })
+        Ok(ListingReply { dir, entries: entries.collect(), eof: listing.eof, size })
     }
 
     fn readdirplus(
@@ -266,7 +266,7 @@ impl Session {
         cookie: u64,
         dircount: u32,
         maxcount: u32,
-    ) -> Result<Listed, Fail<PostOpAttr>> {
+    ) -> Result<ListingReply, Fail<PostOpAttr>> {
         let request = readdirplus::Request { dir: Opaque(dir), cookie, verifier: [0; 8], dircount, maxcount };
         let answer = self.call(Procedure::READDIRPLUS, &request);
         let listing = answer.value::<readdirplus::Res<'_>>()?;
@@ -278,7 +278,7 @@ impl Session {
             handle: entry.handle.map(|handle| handle.to_vec()),
         });
         let (dir, size) = (listing.dir_attributes, answer.results.len() - 4);
-        Ok(Listed { dir, entries: entries.collect(), eof: listing.eof, size })
+        Ok(ListingReply { dir, entries: entries.collect(), eof: listing.eof, size })
     }
 
     fn fsstat(&self, root: &[u8]) -> fsstat::Res {
@@ -316,8 +316,8 @@ impl Session {
     }
 }
 
-fn made(answer: &Answered) -> Result<Made, Fail<Wcc>> {
-    answer.value::<create::Res<'_>>().map(|ok| Made {
+fn made(answer: &RpcReply) -> Result<CreateReply, Fail<Wcc>> {
+    answer.value::<create::Res<'_>>().map(|ok| CreateReply {
         handle: ok.object.expect("a handle, so that the client need not look up").to_vec(),
         attributes: ok.attributes,
         dir: ok.dir_wcc,

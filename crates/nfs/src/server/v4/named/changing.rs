@@ -12,7 +12,7 @@ use wire::Writer;
 use super::super::creating::{self, Opening};
 use super::super::data::file;
 use super::super::setting;
-use super::super::states::{By, Held, OpenState};
+use super::super::states::{By, OpenState, TreeOpen};
 use super::{beside, checked, finder_info, knowing, names, permit, place_of, state, stream};
 use crate::server::call::Call;
 use crate::server::handle::{AttributeName, View};
@@ -93,7 +93,7 @@ async fn opened(
 
 fn held(open: &OpenState) -> Result<Arc<Open>, Fail> {
     match &*open.held.lock() {
-        Some(Held::Open(open)) => Ok(open.clone()),
+        Some(TreeOpen::Open(open)) => Ok(open.clone()),
         _ => Err(Status::BAD_STATEID.into()), // closed meanwhile
     }
 }

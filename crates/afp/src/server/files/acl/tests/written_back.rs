@@ -55,7 +55,7 @@ impl Random {
     }
 }
 
-impl Tried {
+impl AclFixture {
     fn found(&self, name: &str) -> Found {
         let tree = self.server.volume("share");
         tree.lookup(&Caller::root(), &tree.root().unwrap().object, name.as_bytes()).unwrap()
@@ -84,7 +84,7 @@ impl Tried {
 
 #[tokio::test]
 async fn a_list_that_a_mac_read_and_set_again_is_what_it_was() {
-    let mut tried = Tried::new();
+    let mut tried = AclFixture::new();
     for seed in 0..LISTS {
         let mut random = Random(seed);
         let name = ["notes", "box"][(seed % 2) as usize];

@@ -229,7 +229,7 @@ async fn forks_of_one_session_have_a_limit_and_go_with_it() {
 
 #[tokio::test]
 async fn a_command_of_a_fork_is_about_its_file_in_every_session() {
-    use crate::server::frames::Served;
+    use crate::server::frames::AfpProtocol;
     use conn::{InFlight, Protocol, Watchdog};
     let (server, mut ada) = notes(b"abc").await;
     let mut other = User::of(&server, Version::V3_4);
@@ -242,7 +242,9 @@ async fn a_command_of_a_fork_is_about_its_file_in_every_session() {
         message.extend([number, 0]);
         message.extend(fork.to_be_bytes());
         let in_flight = InFlight::of_test(&watchdog);
-        Served(user.client.connection.clone()).answer(BytesMut::from(&message[..]), in_flight.clone()).await;
+        AfpProtocol(user.client.connection.clone())
+            .answer(BytesMut::from(&message[..]), in_flight.clone())
+            .await;
         in_flight.declared()
     };
     let about = subject(&ada, command::FLUSH_FORK, forks[0]).await;

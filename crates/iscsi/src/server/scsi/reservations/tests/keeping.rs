@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 use vfs::backend::memory::Memory;
 
 use super::*;
-use crate::server::scsi::testing::Kept;
+use crate::server::scsi::testing::MemoryKeeper;
 use crate::server::scsi::{Conflict, UnitOptions};
 use crate::wire::scsi::Key;
 
 const APTPL: u8 = 0x01;
 const NAA: u64 = 0x3000_0000_0000_0001;
 
-async fn started(kept: Arc<Kept>) -> Cluster {
+async fn started(kept: Arc<MemoryKeeper>) -> Cluster {
     let options = UnitOptions { block_size: 512, read_only: false };
     Cluster::of(Disk::that_kept(kept, Arc::new(Memory::ticking()), 64, options).await)
 }
@@ -82,9 +82,9 @@ async fn what_cannot_be_kept_does_not_happen() {
 
 #[tokio::test]
 async fn what_is_lost_stops_all_commands_but_those_of_spc_4_5_13_5_2() {
-    let damaged = Arc::new(Kept::default());
+    let damaged = Arc::new(MemoryKeeper::default());
     damaged.records.lock().insert(NAA, b"F4PR".to_vec());
-    let unreadable = Arc::new(Kept::default());
+    let unreadable = Arc::new(MemoryKeeper::default());
     unreadable.fails.store(true, Ordering::Relaxed);
     for kept in [damaged, unreadable] {
         let all = started(kept).await;
@@ -105,7 +105,7 @@ async fn what_is_lost_stops_all_commands_but_those_of_spc_4_5_13_5_2() {
 
 #[tokio::test]
 async fn replacing_a_lost_registration_takes_the_reservation_spc_4_5_13_11_3() {
-    let kept = Arc::new(Kept::default());
+    let kept = Arc::new(MemoryKeeper::default());
     kept.records.lock().insert(NAA, Vec::new());
     let all = started(kept).await;
     for (list, byte) in [(basic(1, 5, 0), 0), (basic(0, 0, 0), 8), (basic(0, 5, 0x04), 20)] {

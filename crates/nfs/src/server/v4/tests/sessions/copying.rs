@@ -1,7 +1,7 @@
 //! Copies that go on after their replies, and what a copy takes along: RFC 7862 4, 15.2, 15.8, 15.9 and 16.1.
 
 use super::delegations::{Calls, callable, two};
-use super::ranges::Newer;
+use super::ranges::MinorTwoClient;
 use super::*;
 use crate::wire::v4::types::Status;
 
@@ -142,7 +142,7 @@ async fn a_client_that_does_not_hear_of_the_end_asks_and_has_few_copies() {
 
 #[test]
 fn a_copy_of_a_whole_file_takes_the_rest_along() {
-    let client = Newer::new();
+    let client = MinorTwoClient::new();
     let open = |name: &[u8]| client.0.opened(b"o", (3, 0), name);
     let (source, whole, part) = (open(b"f"), open(b"g"), open(b"h"));
     assert_eq!(client.at(&source.1, &[write(&source, b"abcd")]).0, 0);

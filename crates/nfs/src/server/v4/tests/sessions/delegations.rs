@@ -9,7 +9,7 @@ use wire::{Reader, Writer};
 
 use super::*;
 use crate::wire::rpc::{CallHeader, RecordMark, ReplyHeader};
-use crate::wire::v4::callbacks::{CB_NULL, CallbackReply, Known};
+use crate::wire::v4::callbacks::{CB_NULL, CachedAttributes, CallbackReply};
 use crate::wire::v4::types::Status;
 use crate::wire::xdr::{Decode, Encode};
 
@@ -28,10 +28,10 @@ const DELEGATION_AT: usize = 8 + 16 + 20 + 4 + 4;
 pub(super) type Calls = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
 
 /// What a client answers to CB_GETATTR: NFS4ERR_BADHANDLE if nothing.
-type Cached = Arc<Mutex<Option<Known>>>;
+type ClientAttributes = Arc<Mutex<Option<CachedAttributes>>>;
 
 /// A connection over which the server may call the client. CB_RECALL is answered with this status.
-fn connected(client: &Client, recall: Status, cached: Cached) -> Calls {
+fn connected(client: &Client, recall: Status, cached: ClientAttributes) -> Calls {
     let calls = Calls::default();
     let (seen, service, origin) = (calls.clone(), Arc::downgrade(&client.service), client.origin);
     let answer = move |reply: Option<Reply>| {
@@ -67,10 +67,15 @@ fn is_question(arguments: &[u8]) -> bool {
 
 /// A session whose client answers the server.
 pub(super) async fn callable(client: &Client, name: &[u8], recall: Status) -> (Session, Calls) {
-    callable_with(client, name, recall, Cached::default()).await
+    callable_with(client, name, recall, ClientAttributes::default()).await
 }
 
-async fn callable_with(client: &Client, name: &[u8], recall: Status, cached: Cached) -> (Session, Calls) {
+async fn callable_with(
+    client: &Client,
+    name: &[u8],
+    recall: Status,
+    cached: ClientAttributes,
+) -> (Session, Calls) {
     let calls = connected(client, recall, cached);
     let (id, sequence, _) = exchanged(client, name, 1, 0).expect("a client");
     let session = Session::created(client, id, &create_session_with(id, sequence, 1 << 20, 2));
@@ -194,7 +199,7 @@ async fn a_writer_opens_what_it_has_in_its_cache_while_it_is_recalled() {
 #[tokio::test(start_paused = true)]
 async fn the_holder_of_a_delegation_is_asked_for_size_and_change() {
     let (one, other) = two(&client_1());
-    let cached = Cached::default();
+    let cached = ClientAttributes::default();
     let (writer, calls) = callable_with(&one, b"writer", Status::OK, cached.clone()).await;
     let reader = Session::of(&other, b"reader", 1);
     let (kind, state, handle) = writer.delegated(BOTH, b"plan").await;
@@ -209,14 +214,14 @@ async fn the_holder_of_a_delegation_is_asked_for_size_and_change() {
     assert_eq!(status, 0);
     let [granted, size] = attributes(&reply);
     assert_eq!(size, 0);
-    *cached.lock() = Some(Known { change: granted, size: 0 });
+    *cached.lock() = Some(CachedAttributes { change: granted, size: 0 });
     let (status, reply) = reader.later(&[put.clone(), words(&[9, 1, 0x18])]).await;
     assert_eq!((status, attributes(&reply)), (0, [granted, 0]), "nothing has changed");
     let (procedure, arguments) = calls.lock()[1].clone();
     assert_eq!((procedure, &arguments[56..60]), (1, &words(&[3])[..]));
     assert_eq!(arguments[60..], [opaque(&handle), words(&[1, 0x18])].concat());
     // The holder has written: each answer has another change attribute, RFC 8881 10.4.3.
-    *cached.lock() = Some(Known { change: granted + 1, size: 5000 });
+    *cached.lock() = Some(CachedAttributes { change: granted + 1, size: 5000 });
     let mut before = granted;
     for _ in 0..2 {
         let (status, reply) = reader.later(&[put.clone(), words(&[9, 1, 0x18])]).await;
@@ -338,7 +343,7 @@ async fn a_client_that_cannot_be_called_gets_none() {
     // The connection ends: the client is told that it has to make one.
     client.service.nfs4.back.ended(callable.client.origin, 0);
     assert_eq!(callable.flags(), 1);
-    connected(&callable.client, Status::OK, Cached::default());
+    connected(&callable.client, Status::OK, ClientAttributes::default());
     assert_eq!(callable.flags(), 0);
     assert_eq!(callable.at(&handle, &[give_back(&state)]).0, 0);
     // Answers to no call, and a message that is none.

@@ -9,9 +9,9 @@ fn number(words: [u64; 2]) -> Vec<u8> {
 }
 
 /// A client in a session that sends minor version 2.
-pub(super) struct Newer(pub(super) Session);
+pub(super) struct MinorTwoClient(pub(super) Session);
 
-impl Newer {
+impl MinorTwoClient {
     pub(super) fn new() -> Self {
         let client = client();
         client.service.set_minor_versions(&[1, 2]);
@@ -69,7 +69,7 @@ impl Newer {
 
 #[test]
 fn data_and_holes_are_found() {
-    let client = Newer::new();
+    let client = MinorTwoClient::new();
     let file = client.holed(b"f");
     for (offset, what, found) in [
         (0, 0, (0, PAGE)),
@@ -93,7 +93,7 @@ fn data_and_holes_are_found() {
 
 #[test]
 fn space_is_taken_and_given_back() {
-    let client = Newer::new();
+    let client = MinorTwoClient::new();
     let file = client.holed(b"f");
     let on = |number_: u32, range| [words(&[number_]), file.0.to_vec(), number(range)].concat();
     assert_eq!(client.at(&file.1, &[on(62, [PAGE, PAGE])]), (0, words(&[62, 0])));
@@ -113,7 +113,7 @@ fn space_is_taken_and_given_back() {
 
 #[test]
 fn holes_are_read_as_holes() {
-    let client = Newer::new();
+    let client = MinorTwoClient::new();
     let (state, handle) = client.holed(b"f");
     let read = |offset: u64, count: u64| {
         [words(&[68]), state.to_vec(), offset.to_be_bytes().to_vec(), words(&[count as u32])].concat()
@@ -130,7 +130,7 @@ fn holes_are_read_as_holes() {
 
 #[test]
 fn another_user_of_the_client_needs_the_rights_to_the_file() {
-    let mut client = Newer::new();
+    let mut client = MinorTwoClient::new();
     let (state, handle) = client.holed(b"f");
     let mode = [words(&[34]), vec![0; 16], words(&[2, 0, 2, 4, 0o600])].concat();
     assert_eq!(client.at(&handle, &[mode]).0, 0);
@@ -145,7 +145,7 @@ fn another_user_of_the_client_needs_the_rights_to_the_file() {
 
 #[test]
 fn a_range_is_copied_inside_the_server() {
-    let client = Newer::new();
+    let client = MinorTwoClient::new();
     let (source, target) = (client.holed(b"f"), client.0.opened(b"o", (3, 0), b"g"));
     let save = [[words(&[22]), opaque(&source.1)].concat(), words(&[32])];
     let copy = |numbers: [u64; 3], servers: &[u32]| {
@@ -183,7 +183,7 @@ fn a_range_is_copied_inside_the_server() {
 
 #[test]
 fn hints_are_not_followed_and_other_operations_are_not_there() {
-    let client = Newer::new();
+    let client = MinorTwoClient::new();
     let (state, handle) = client.holed(b"f");
     let advise = [words(&[63]), state.to_vec(), number([0, 9]), words(&[1, 1])].concat();
     assert_eq!(client.at(&handle, &[advise]), (0, words(&[63, 0, 0])));
@@ -202,7 +202,7 @@ fn hints_are_not_followed_and_other_operations_are_not_there() {
 
 #[test]
 fn each_operation_of_minor_version_2_with_each_kind_of_arguments_is_answered() {
-    let client = Newer::new();
+    let client = MinorTwoClient::new();
     let (state, handle) = client.holed(b"f");
     let arguments: Vec<Vec<u8>> = vec![
         vec![],

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::*;
 use crate::server::testing::Fake;
-use crate::server::{CommonGrace, Company, HandleSecret, InMemory, Lost, Phase, Service};
+use crate::server::{CommonGrace, Company, HandleSecret, InMemory, LostServers, Phase, Service};
 
 /// A run of a server whose clients are kept in this table.
 fn run(clients: &Arc<InMemory>, epoch: u64) -> Client {
@@ -121,7 +121,10 @@ fn a_client_of_a_lost_server_reclaims_at_another_one() {
     *common.phase.lock() = Phase::Beginning;
     let moved = Session::fresh(&client, b"moved", 1);
     assert_eq!(moved.in_docs(&reclaim).0, 10008); // DELAY
-    service.take_over(&Lost { clients: vec![b"moved".to_vec(), b"local".to_vec()], ..Lost::default() });
+    service.take_over(&LostServers {
+        clients: vec![b"moved".to_vec(), b"local".to_vec()],
+        ..LostServers::default()
+    });
     *common.phase.lock() = Phase::Reclaiming;
     assert_eq!(moved.in_docs(&reclaim).0, 0);
     let other = Session::fresh(&client, b"other", 1);

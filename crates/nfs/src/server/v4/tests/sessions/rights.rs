@@ -7,7 +7,7 @@ use vfs::state::{Caching, ClientId, LeaseRequest, Party, Stream, Style};
 use vfs::{Actor, Caller, SetAttributes, Volume};
 
 use super::delegations::{callable, give_back};
-use super::ranges::Newer;
+use super::ranges::MinorTwoClient;
 use super::*;
 use crate::wire::v4::types::Status;
 
@@ -116,7 +116,7 @@ fn a_program_is_read_by_who_may_run_it() {
 
 #[test]
 fn what_is_open_is_used_whatever_the_mode_is_now() {
-    let mut newer = Newer::new();
+    let mut newer = MinorTwoClient::new();
     let (state, handle) = newer.0.opened(b"o", (BOTH, 0), b"f");
     let volume = newer.0.client.service.export_named(b"docs").unwrap().volume.clone();
     make(&volume, b"other", 0o666);
@@ -152,7 +152,7 @@ async fn a_delegation_serves_the_owner_whatever_the_mode_is() {
     let (session, _) = callable(&client, b"holder", Status::OK).await;
     let (kind, state, handle) = session.delegated(BOTH, b"plan").await;
     assert_eq!(kind, 2);
-    let mut newer = Newer(session);
+    let mut newer = MinorTwoClient(session);
     assert_eq!(newer.at(&handle, &[chmod(0o400)]).0, 0);
     for number in [59, 62] {
         assert_eq!(newer.at(&handle, &[on_range(number, &state)]).0, 0, "{number}");
@@ -165,7 +165,7 @@ async fn a_delegation_serves_the_owner_whatever_the_mode_is() {
 #[test]
 fn files_are_copied_by_the_rights_of_their_opens() {
     const NOTSUPP: u32 = 10004; // the rights were asked first: the disk of this test shares no blocks
-    let mut newer = Newer::new();
+    let mut newer = MinorTwoClient::new();
     let (state, handle) = newer.0.opened(b"before", (BOTH, 0), b"from");
     let write = [words(&[38]), state.to_vec(), words(&[0, 0, 2]), opaque(b"data")].concat();
     assert_eq!(newer.at(&handle, &[write, close_1(&state)]).0, 0);

@@ -3,7 +3,7 @@
 use vfs::acl::{AclChange, Entries, Entry, Inherit, Rights, Who};
 use vfs::backend::{Found, NewKind};
 
-use super::ranges::Newer;
+use super::ranges::MinorTwoClient;
 use super::*;
 use crate::server::testing::actor;
 
@@ -18,14 +18,14 @@ fn mode_umask(mode: u32, umask: u32) -> Vec<u8> {
 }
 
 /// The handle to which these lookups lead.
-fn handle_of(client: &Newer, way: &[Vec<u8>]) -> Vec<u8> {
+fn handle_of(client: &MinorTwoClient, way: &[Vec<u8>]) -> Vec<u8> {
     let (status, reply) = client.call(&[&[words(&[24])], way, &[words(&[10])]].concat());
     assert_eq!(status, 0);
     reply[8 * way.len() + 20..].to_vec()
 }
 
 /// OPEN in a folder, then GETATTR of the mode: the statuses, attrset of OPEN, and the mode.
-fn made(client: &Newer, folder: &[u8], how: &[u8], name: &[u8]) -> (u32, Vec<u8>, u32) {
+fn made(client: &MinorTwoClient, folder: &[u8], how: &[u8], name: &[u8]) -> (u32, Vec<u8>, u32) {
     let open = open_1(name, (3, 0), how, name);
     let (status, reply) = client.at(folder, &[open, words(&[9, 2, 0, 2])]);
     if status != 0 {
@@ -38,7 +38,7 @@ fn made(client: &Newer, folder: &[u8], how: &[u8], name: &[u8]) -> (u32, Vec<u8>
 
 #[test]
 fn a_umask_limits_new_files_unless_the_folder_passes_on_an_acl() {
-    let client = Newer::new();
+    let client = MinorTwoClient::new();
     let volume = client.0.client.service.export_named(b"docs").unwrap().volume.clone();
     let root = volume.root().unwrap();
     let me = actor(&vfs::Caller::new(1000, 1000, &[]));
@@ -66,7 +66,7 @@ fn a_umask_limits_new_files_unless_the_folder_passes_on_an_acl() {
 
 #[test]
 fn it_is_for_new_files_only_and_the_only_mode() {
-    let client = Newer::new();
+    let client = MinorTwoClient::new();
     let (_, handle) = client.0.opened(b"o", (3, 0), b"f");
     let set = |attributes: Vec<u8>| [words(&[34, 0, 0, 0, 0]), attributes].concat();
     assert_eq!(client.at(&handle, &[set(mode_umask(0o644, 0o022))]).0, 22);
@@ -85,7 +85,7 @@ fn it_is_for_new_files_only_and_the_only_mode() {
 /// RFC 9754: bitmaps of share access, denials, wishes, claims and ways to make a file.
 #[test]
 fn the_arguments_of_open_are_told() {
-    let client = Newer::new();
+    let client = MinorTwoClient::new();
     let values = words(&[1, 0b1110, 1, 0b1111, 1, 0b110_0000_0000_0011_1000, 1, 0b11_0111, 1, 0b1111]);
     let expected = [words(&[24, 0, 9, 0, 3, 0, 0, 1 << 22]), opaque(&values)].concat();
     assert_eq!(client.call(&[words(&[24]), words(&[9, 3, 0, 0, 1 << 22])]), (0, expected));

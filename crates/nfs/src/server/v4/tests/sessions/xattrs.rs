@@ -1,6 +1,6 @@
 //! Extended attributes, by RFC 8276 8.4.
 
-use super::ranges::Newer;
+use super::ranges::MinorTwoClient;
 use super::*;
 
 fn get(name: &[u8]) -> Vec<u8> {
@@ -21,7 +21,7 @@ fn remove(name: &[u8]) -> Vec<u8> {
 
 #[test]
 fn attributes_are_set_read_listed_and_removed() {
-    let client = Newer::new();
+    let client = MinorTwoClient::new();
     let (_, handle) = client.0.opened(b"o", (3, 0), b"f");
     assert_eq!(client.at(&handle, &[get(b"one")]), (10095, words(&[72, 10095]))); // NOXATTR
     let (status, reply) = client.at(&handle, &[set(0, b"one", b"first")]);
@@ -54,7 +54,7 @@ fn attributes_are_set_read_listed_and_removed() {
 
 #[test]
 fn they_are_the_ones_of_smb_and_need_the_rights_to_the_file() {
-    let client = Newer::new();
+    let client = MinorTwoClient::new();
     let (_, handle) = client.0.opened(b"o", (3, 0), b"f");
     assert_eq!(client.at(&handle, &[set(0, b"Author", b"me")]).0, 0);
     let volume = client.0.client.service.export_named(b"docs").unwrap().volume.clone();
@@ -63,7 +63,7 @@ fn they_are_the_ones_of_smb_and_need_the_rights_to_the_file() {
     let xattr = vfs::Xattr { name: b"Author".to_vec(), value: b"me".to_vec() };
     assert_eq!(volume.xattrs(&found), Ok(vec![xattr]));
     // The file is for reading by others: ACCESS4_XAREAD and ACCESS4_XALIST, and no ACCESS4_XAWRITE.
-    let other = Newer(Session::of(&client.0.client.clone().user(2000), b"you", 1));
+    let other = MinorTwoClient(Session::of(&client.0.client.clone().user(2000), b"you", 1));
     assert_eq!(other.at(&handle, &[words(&[3, 0x1c1])]), (0, words(&[3, 0, 0x1c1, 0x141])));
     assert_eq!(client.at(&handle, &[words(&[3, 0x1c1])]), (0, words(&[3, 0, 0x1c1, 0x1c1])));
     assert_eq!(other.at(&handle, &[set(0, b"Author", b"you")]).0, 13);
