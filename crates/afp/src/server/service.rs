@@ -206,7 +206,7 @@ impl Service {
             match session.life.pass(time, connection.is_some()) {
                 PulseAction::Nothing => {}
                 PulseAction::Tickle => {
-                    drop(connection.map(|connection| connection.tell(Command::TICKLE, &[])))
+                    let _ = connection.map(|connection| connection.tell(Command::TICKLE, &[])); // it may be over
                 }
                 PulseAction::Close => {
                     tracing::debug!(user = ?session.user.name, "a client has been silent for too long");
