@@ -15,16 +15,7 @@ const LIMIT: Duration = Duration::from_secs(900);
 
 pub fn run() -> Result<()> {
     std::env::set_current_dir(process::root())?; // of programs that run beside others, too
-    let mut missing = debian::ensure(debian::NFS_CLIENTS, true)?;
-    missing.extend(debian::ensure(debian::SMB_CLIENTS, false)?);
-    missing.extend(debian::ensure(debian::AFP_CLIENTS, false)?);
-    missing.extend(debian::ensure(debian::ISCSI_CLIENTS, false)?);
-    missing.extend(debian::ensure(debian::LINUX_FILES, false)?);
-    missing.extend(debian::ensure(debian::PACKAGING, false)?);
-    missing.extend(debian::ensure(debian::BROWSER, false)?);
-    missing.extend(debian::ensure(debian::DOMAIN, false)?);
-    missing
-        .extend(debian::ensure(&[debian::SMB_PEER, debian::NFS_PEER, debian::ISCSI_PEER].concat(), false)?);
+    let missing = install()?;
     let mut steps = Steps::default();
     steps.run("clients", || clients(&missing));
     check::add_lints(&mut steps);
@@ -57,6 +48,30 @@ pub fn run() -> Result<()> {
     let outcome = steps.finish();
     println!("{}", interop::last_summaries());
     outcome
+}
+
+/// Installs what all steps need, and returns the clients that are missing. Nothing is installed later: a package that makes a user
+/// replaces /etc/passwd, and the steps that run at that time lose the accounts that they have mounted over it.
+fn install() -> Result<Vec<&'static str>> {
+    let mut missing = debian::ensure(debian::NFS_CLIENTS, true)?;
+    let clients = [
+        debian::SMB_CLIENTS,
+        debian::AFP_CLIENTS,
+        debian::ISCSI_CLIENTS,
+        debian::LINUX_FILES,
+        debian::PACKAGING,
+        debian::BROWSER,
+        debian::DOMAIN,
+        &[debian::SMB_PEER, debian::NFS_PEER, debian::ISCSI_PEER].concat(),
+    ];
+    for packages in clients {
+        missing.extend(debian::ensure(packages, false)?);
+    }
+    // The steps themselves say which of these are missing.
+    for packages in [debian::AFP_PEER, debian::IMAGES, debian::LINUX_GUEST, debian::CLUSTER, debian::CEPH] {
+        debian::ensure(packages, false)?;
+    }
+    Ok(missing)
 }
 
 /// Runs in a process of its own, since it may move itself to a network of its own.
