@@ -222,7 +222,7 @@ fn admits_no_more(
     assert!(narrower.is_empty() || is_named, "{copy}: {narrower:#?}\n{report:#}");
     assert!(
         of_copy.contains("1000 reads private"),
-        "who copies can use the copy: {copy}: {of_copy:#?}\n{report:#}"
+        "the user that copies cannot use the copy: {copy}: {of_copy:#?}\n{report:#}"
     );
 }
 

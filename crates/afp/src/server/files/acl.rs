@@ -102,7 +102,10 @@ fn entries(volume: &OpenVolume, target: &Target, asked: &Set<'_>) -> Result<Opti
     else {
         return Ok(None); // what the client has read
     };
-    list.retain(|entry| !bound.contains(entry)); // the entries from the mode say it
+    // The entries from the mode say what these say, as long as they are the last ones.
+    while list.last().is_some_and(|last| bound.contains(last)) {
+        list.pop();
+    }
     if asked.bitmap.contains(Bitmap::INHERIT)
         && let Some(place) = target.place(volume)?
     {

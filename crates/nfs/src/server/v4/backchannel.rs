@@ -64,7 +64,7 @@ struct Connection {
 #[derive(Default)]
 enum ConnectionClient {
     #[default]
-    Nobody,
+    Unknown,
     One(Weak<Client>),
     Several,
 }
@@ -73,7 +73,8 @@ impl BackConnections {
     /// A connection begins. Returns its number.
     pub(in crate::server) fn began(&self, origin: Origin, client: ToClient) -> u64 {
         let number = self.last.fetch_add(1, Ordering::Relaxed);
-        let connection = Connection { number, client, waiting: HashMap::new(), of: ConnectionClient::Nobody };
+        let connection =
+            Connection { number, client, waiting: HashMap::new(), of: ConnectionClient::Unknown };
         self.table.lock().insert(origin, connection);
         number
     }
@@ -109,7 +110,7 @@ impl BackConnections {
                 Some(known) if !known.is_over() => ConnectionClient::Several,
                 _ => ConnectionClient::One(Arc::downgrade(client)),
             },
-            ConnectionClient::Nobody => ConnectionClient::One(Arc::downgrade(client)),
+            ConnectionClient::Unknown => ConnectionClient::One(Arc::downgrade(client)),
             ConnectionClient::Several => return,
         };
         connection.of = of;

@@ -30,7 +30,7 @@ impl Logins {
         self.table.lock().contains_key(&id)
     }
 
-    /// The login of this number. Makes one if there is none; `negotiated` is the hash of the connection.
+    /// Returns the login with this number. A new one begins with `negotiated`, the preauthentication hash of the connection.
     pub(super) fn entry(
         &self,
         id: u64,
