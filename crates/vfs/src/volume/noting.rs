@@ -123,7 +123,6 @@ mod tests {
     use super::*;
     use crate::backend::host::{Host, HostOptions};
     use crate::backend::{NewKind, RenameMode, Stability};
-    use crate::finding::whereabouts::Whereabouts;
     use crate::noted::{Notes, Paths, during, want};
     use crate::state::{ClientId, Party};
     use crate::{Actor, Caller, Kind, SetAttributes, VolumeOptions};
