@@ -7,7 +7,7 @@ mod scene;
 use vfs::events::{Aspects, ChangeKind, Event, Filter, Scope};
 use vfs::mac::{FinderInfo, Metadata};
 use vfs::state::{Modes, Stream};
-use vfs::{Beside, Error, OpenOptions, SetAttributes, Time, Volume};
+use vfs::{Beside, Error, OpenOptions, SetAttributes, Time};
 
 use scene::{RW, Scene, at, client, local_scenes, read, scenes, write};
 
