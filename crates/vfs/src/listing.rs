@@ -16,7 +16,6 @@
 
 mod budget;
 mod building;
-mod current;
 mod kept;
 mod known;
 mod names;
@@ -32,7 +31,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use lock::{Mutex, rank};
 
 pub use self::budget::CacheBudget;
-pub(crate) use self::current::CurrentListings;
 pub(crate) use self::kept::Listings;
 use self::known::CachedDetails;
 pub(crate) use self::names::Name;
@@ -396,5 +394,5 @@ fn collect(
 
 /// Whether an entry is a sidecar that is hidden. If this cannot be told, the entry is shown.
 fn is_hidden(streams: &Streams, folder: &Node, name: &[u8]) -> bool {
-    is_sidecar_name(name) && streams.hidden(folder.as_ref(), name).unwrap_or(false)
+    is_sidecar_name(name) && streams.sidecar_files().hidden(folder.as_ref(), name).unwrap_or(false)
 }

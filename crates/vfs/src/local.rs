@@ -22,6 +22,7 @@
 //!
 //! Why inotify: see the host backend's `watch`.
 
+mod listings;
 mod own;
 mod recalling;
 mod tell;
@@ -35,6 +36,7 @@ use std::time::Duration;
 
 use lock::{Mutex, rank};
 
+pub(crate) use self::listings::CurrentListings;
 use self::own::OwnChanges;
 pub(crate) use self::own::{Own, What};
 pub(crate) use self::recalling::Recalling;

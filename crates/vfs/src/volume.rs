@@ -420,7 +420,7 @@ impl Volume {
         }
         self.site.inhibited.tend(self.backend.as_ref());
         self.listings.tend(self.backend.as_ref());
-        self.streams.iter().for_each(|streams| streams.tend());
+        self.streams.iter().for_each(|streams| streams.own_store.tend());
         self.backend.tend();
     }
 

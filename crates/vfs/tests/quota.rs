@@ -218,7 +218,7 @@ fn forks_count_with_their_file_and_go_with_it() {
     assert_eq!(scene.counted(), used);
     assert_eq!(fork.write_at(300 << 10, &vec![7; 800 << 10], Stability::Unstable), Err(Error::QuotaExceeded));
     drop(fork);
-    streams.remove(&me(), &*root, b"a", None).unwrap();
+    streams.pairs().remove(&me(), &*root, b"a", None).unwrap();
     assert_eq!((scene.used(), scene.counted()), (0, 0));
 }
 

@@ -36,7 +36,7 @@ fn a_pair_moves_and_goes_as_one() {
     assert_eq!(std::fs::metadata(dir.path().join("._a")).unwrap().len(), 82 + 5_000_000_003);
     root.create(&me(), b"sub", NewKind::Folder, 0o755).unwrap();
     let sub = root.lookup(&me(), b"sub").unwrap().object;
-    streams.rename(&me(), (&*root, b"a"), (&*sub, b"b"), RenameMode::Replace).unwrap();
+    streams.pairs().rename(&me(), (&*root, b"a"), (&*sub, b"b"), RenameMode::Replace).unwrap();
     assert!(!dir.path().join("._a").exists());
     let moved = sub.lookup(&me(), b"b").unwrap().object;
     let file = File { folder: &*sub, name: b"b", object: &*moved };
@@ -44,7 +44,7 @@ fn a_pair_moves_and_goes_as_one() {
     let fork = streams.fork(&me(), &file).unwrap().unwrap();
     fork.read_at(4_999_999_999, 9, &mut bytes, Wait::Allowed).unwrap();
     assert_eq!(bytes, b"\0end");
-    streams.remove(&me(), &*sub, b"b", None).unwrap();
+    streams.pairs().remove(&me(), &*sub, b"b", None).unwrap();
     assert_eq!(std::fs::read_dir(dir.path().join("sub")).unwrap().count(), 0);
 }
 
@@ -88,12 +88,12 @@ fn metadata_streams_and_view_are_on_the_disk() {
         streams.read_stream(&me(), &file, name, (0, 1 << 20), &mut bytes).unwrap();
         assert!(bytes == expected, "{}", name.escape_ascii());
     }
-    let View::Synthesized(seen) = streams.view(&me(), &*root, b"._a").unwrap() else {
+    let View::Synthesized(seen) = streams.sidecar_files().view(&me(), &*root, b"._a").unwrap() else {
         panic!("a synthesized sidecar");
     };
     assert_eq!(&seen.bytes[50..58], b"TEXTttxt");
-    streams.materialize(&me(), &*root, b"._a").unwrap().unwrap();
+    streams.sidecar_files().materialize(&me(), &*root, b"._a").unwrap().unwrap();
     assert_eq!(std::fs::read(dir.path().join("._a")).unwrap(), seen.bytes);
-    assert_eq!(streams.remove_view(&me(), &*root, b"._a"), Ok(true));
+    assert_eq!(streams.sidecar_files().remove_view(&me(), &*root, b"._a"), Ok(true));
     assert!(streams.load(&file).unwrap().0.finder_info.is_none());
 }

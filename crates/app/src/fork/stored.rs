@@ -100,7 +100,7 @@ pub(super) fn write(path: &Path, content: &Portable) -> anyhow::Result<()> {
     let root = Caller::root();
     let made = folder.object.create(&root, &name, NewKind::File, 0o644).context("it cannot be made")?;
     fill(&folder, &name, &made, content).inspect_err(|_| {
-        let _ = folder.streams.remove(&root, &*folder.object, &name, None);
+        let _ = folder.streams.pairs().remove(&root, &*folder.object, &name, None);
     })
 }
 

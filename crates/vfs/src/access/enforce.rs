@@ -43,6 +43,11 @@ impl Volume {
 }
 
 impl Permissions<'_> {
+    /// The share's folder.
+    pub(crate) fn root(&self) -> Result<Found> {
+        self.homes.backend.root()
+    }
+
     /// Whether each change of a file is refused: in a read-only volume, or a read-only tree of a writable one.
     pub(crate) fn refuses_changes(&self, of: &Node) -> bool {
         self.options.read_only || of.is_read_only()

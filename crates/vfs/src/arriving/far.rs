@@ -39,7 +39,7 @@ impl ArrivalState {
     }
 
     fn far_path(&self, object: &dyn Object) -> Result<String> {
-        let folder = self.streams.stored(&object.key())?.ok_or(Error::Io)?;
+        let folder = self.streams.own_store.folder(&object.key())?.ok_or(Error::Io)?;
         let there = folder.lookup(server(), store::ARRIVING)?;
         let mut path = Vec::new();
         there.object.prepare(server(), &there.attributes, Access::READ, true)?;
@@ -48,7 +48,7 @@ impl ArrivalState {
     }
 
     fn keep_path(&self, object: &dyn Object, path: &str) -> Result<()> {
-        let folder = self.streams.make_stored(&object.key())?;
+        let folder = self.streams.own_store.make_folder(&object.key())?;
         match folder.remove(server(), store::UNFINISHED) {
             Ok(()) | Err(Error::NotFound) => {}
             Err(error) => return Err(error),
@@ -61,9 +61,9 @@ impl ArrivalState {
 
     /// Removes the path from the store, if it is there.
     pub(super) fn forget_path(&self, object: &dyn Object) -> Result<()> {
-        let Some(folder) = self.streams.stored(&object.key())? else { return Ok(()) };
+        let Some(folder) = self.streams.own_store.folder(&object.key())? else { return Ok(()) };
         match folder.remove(server(), store::ARRIVING) {
-            Ok(()) | Err(Error::NotFound) => self.streams.drop_empty(&object.key()),
+            Ok(()) | Err(Error::NotFound) => self.streams.own_store.drop_empty(&object.key()),
             Err(error) => Err(error),
         }
     }

@@ -298,7 +298,9 @@ impl ArrivalState {
     }
 
     fn record(&self, folder: &dyn Object) -> Result<Record> {
-        let Some(stored) = self.streams.stored(&folder.key())? else { return Ok(Record::default()) };
+        let Some(stored) = self.streams.own_store.folder(&folder.key())? else {
+            return Ok(Record::default());
+        };
         let there = match stored.lookup(server(), store::MISSING) {
             Ok(there) => there,
             Err(Error::NotFound) => return Ok(Record::default()),
@@ -312,13 +314,13 @@ impl ArrivalState {
 
     fn write_record(&self, folder: &dyn Object, record: &Record) -> Result<()> {
         if record.is_empty() {
-            let Some(stored) = self.streams.stored(&folder.key())? else { return Ok(()) };
+            let Some(stored) = self.streams.own_store.folder(&folder.key())? else { return Ok(()) };
             return match stored.remove(server(), store::MISSING) {
-                Ok(()) | Err(Error::NotFound) => self.streams.drop_empty(&folder.key()),
+                Ok(()) | Err(Error::NotFound) => self.streams.own_store.drop_empty(&folder.key()),
                 Err(error) => Err(error),
             };
         }
-        let stored = self.streams.make_stored(&folder.key())?;
+        let stored = self.streams.own_store.make_folder(&folder.key())?;
         match stored.remove(server(), store::UNFINISHED) {
             Ok(()) | Err(Error::NotFound) => {}
             Err(error) => return Err(error),

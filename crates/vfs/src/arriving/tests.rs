@@ -324,7 +324,7 @@ fn a_file_whose_path_fits_no_attribute_arrives_too() {
     let end = here.root().unwrap().object.lookup_path(&Caller::root(), &path).unwrap();
     assert_eq!((end.attributes.size, end.attributes.modified), (5, DATE));
     let streams = Streams::new(Arc::new(disk.clone()));
-    assert!(streams.stored(&end.object.key()).unwrap().is_some(), "its path is in the store");
+    assert!(streams.own_store.folder(&end.object.key()).unwrap().is_some(), "its path is in the store");
     // After a restart its mark is found there.
     let here = again();
     let progress = here.pass(&|| false).unwrap();
@@ -332,7 +332,7 @@ fn a_file_whose_path_fits_no_attribute_arrives_too() {
     let end = here.root().unwrap().object.lookup_path(&Caller::root(), &path).unwrap();
     assert_eq!(content(&*end.object, 0, 9).unwrap(), expected(0, 5));
     let streams = Streams::new(Arc::new(disk.clone()));
-    assert!(streams.stored(&end.object.key()).unwrap().is_none(), "nothing of it is left there");
+    assert!(streams.own_store.folder(&end.object.key()).unwrap().is_none(), "nothing of it is left there");
 }
 
 #[test]

@@ -104,7 +104,8 @@ impl Volume {
     /// Fails if a file that was found at a place is not there any more, where that matters: other layouts have what
     /// describes a file beside it. The state of the file is here.
     pub(crate) fn is_still_at(&self, of: &Found, place: Option<Beside<'_>>) -> Result<()> {
-        let looks_beside = self.streams.as_ref().is_some_and(|streams| streams.looks_for_other_files());
+        let looks_beside =
+            self.streams.as_ref().is_some_and(|streams| streams.others().looks_for_other_files());
         let Some(place) = place.filter(|_| looks_beside && self.site.state.is_joined()) else {
             return Ok(());
         };

@@ -127,7 +127,7 @@ impl Volume {
             return Ok(());
         }
         let places = ((from.0.object.as_ref(), from.1), (to.0.object.as_ref(), to.1));
-        if is_from && is_to && streams.has_followed(places.0, places.1)? {
+        if is_from && is_to && streams.sidecar_files().has_followed(places.0, places.1)? {
             return Ok(());
         }
         self.may_lose_fork(by, from.0, from.1)?;

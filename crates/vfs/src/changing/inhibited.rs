@@ -185,7 +185,7 @@ impl Volume {
         let Some(streams) = self.streams.as_ref().filter(|_| of.kind() == Kind::File) else {
             return Ok((own, is_own));
         };
-        let owner = match streams.owner_among(&**of, &names)? {
+        let owner = match streams.sidecar_files().owner_among(&**of, &names)? {
             Some(key) => self.backend.by_key(&key),
             None => return Ok((own, is_own)),
         };
@@ -204,7 +204,7 @@ impl Volume {
     /// The metadata of a file as far as they say what is forbidden: those in its attributes, which have these names, and in
     /// Netatalk's header file if it is known where the file is. And whether only the attributes were read.
     fn described_by_all(&self, of: &Node, names: &[Vec<u8>]) -> Result<(Metadata, bool)> {
-        if let Some(streams) = self.streams.as_ref().filter(|streams| streams.may_have_headers()) {
+        if let Some(streams) = self.streams.as_ref().filter(|streams| streams.others().may_have_headers()) {
             let found = Found { object: of.clone(), attributes: of.attributes()? };
             if let Some((folder, name)) = self.place_search().hint(&found) {
                 let file = streams::File { folder: &*folder.object, name: &name, object: &**of };

@@ -124,7 +124,7 @@ impl Source<'_> {
     /// Whether other servers keep streams of it in files of their own.
     fn has_foreign(&self) -> Result<bool> {
         let (Some(streams), Some((folder, name))) = (self.streams, self.place) else { return Ok(false) };
-        if !streams.may_be_elsewhere(folder, self.details.attributes.kind) {
+        if !streams.others().may_be_elsewhere(folder, self.details.attributes.kind) {
             return Ok(false);
         }
         let object = (self.open)()?;
@@ -135,7 +135,8 @@ impl Source<'_> {
     fn may_be_elsewhere(&self) -> bool {
         let kind = self.details.attributes.kind;
         let others = self.streams.zip(self.place);
-        self.beside || others.is_some_and(|(streams, (folder, _))| streams.may_be_elsewhere(folder, kind))
+        self.beside
+            || others.is_some_and(|(streams, (folder, _))| streams.others().may_be_elsewhere(folder, kind))
     }
 
     /// The metadata and the length of the resource fork.

@@ -75,7 +75,7 @@ impl Volume {
             Stream::Info => forget_info(streams, file),
             Stream::Named(name) => {
                 streams.remove_stream(caller, file, name.as_bytes())?;
-                streams.heed_stream(file, name.as_bytes())
+                streams.annotations().heed_stream(file, name.as_bytes())
             }
         })
         .await?;

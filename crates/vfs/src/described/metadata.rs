@@ -82,7 +82,7 @@ impl Volume {
                 (Some(streams), Some(place)) => {
                     let file = file_at(of, place);
                     streams.store(by, &file, &after)?;
-                    streams.heed_model(&file, &before, &after)
+                    streams.annotations().heed_model(&file, &before, &after)
                 }
                 _ => streams::store_alone(by, &*of.object, &after),
             }
@@ -214,7 +214,7 @@ impl MetadataReader<'_> {
     /// The tags of a file, as the Finder shows them; empty if there are none, or if they cannot be read.
     pub(crate) fn tags(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Vec<String>> {
         match (self.streams, place) {
-            (Some(streams), Some(place)) => streams.tags(&file_at(of, place)),
+            (Some(streams), Some(place)) => streams.annotations().tags(&file_at(of, place)),
             _ => Ok(Vec::new()),
         }
     }
@@ -222,7 +222,7 @@ impl MetadataReader<'_> {
     /// The comment of a file as the desktop database has it: in MacRoman.
     pub(crate) fn comment(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Vec<u8>> {
         match (self.streams, place) {
-            (Some(streams), Some(place)) => streams.comment(&file_at(of, place)),
+            (Some(streams), Some(place)) => streams.annotations().comment(&file_at(of, place)),
             _ => Ok(self.stored(of, place)?.unwrap_or_default().comment),
         }
     }

@@ -51,15 +51,16 @@ impl Volume {
         let Some(streams) = &self.streams else { return Err(Error::NotSupported) };
         let _changing = self.claim(of, Some(place))?;
         let (file, style) = (file_at(of, place), options.style);
-        let untouched = if streams.has_sidecar(&file)? { Some(streams.raw(&file, true)?) } else { None };
-        let outside = streams.outside(&file, style)?;
-        let conflicts = streams.conflicts(&file)?;
+        let untouched =
+            if streams.has_sidecar(&file)? { Some(streams.layouts().raw(&file, true)?) } else { None };
+        let outside = streams.layouts().outside(&file, style)?;
+        let conflicts = streams.layouts().conflicts(&file)?;
         if let Some(untouched) = untouched
-            && streams.raw(&file, true)?.sum() != untouched.sum()
+            && streams.layouts().raw(&file, true)?.sum() != untouched.sum()
         {
             // The look has taken in what another server wrote into the sidecar. Neither a dry run nor what is taken back
             // leaves that.
-            streams.restore_raw(&file, &untouched)?;
+            streams.layouts().restore(&file, &untouched)?;
         }
         if !conflicts.is_empty() && !options.shown_counts {
             return Ok(Relayout::Conflict(conflicts));
@@ -74,21 +75,21 @@ impl Volume {
             return Ok(Relayout::Open);
         }
         let keeps_fork = !outside.contains(&"resource fork") && !outside.contains(&"header file");
-        let (before, seen) = (streams.raw(&file, keeps_fork)?, streams.content(&file)?);
+        let (before, seen) = (streams.layouts().raw(&file, keeps_fork)?, streams.layouts().content(&file)?);
         save(&before)?;
         let mut is_same = false;
         let permitted = self.permit(actor, Plan::Describe(of, Rights::WRITE_ATTRIBUTES))?;
         let changed = self.describe(&permitted, of, Some(place), Aspects::ATTRIBUTES, || {
-            let moved = streams.relayout(&file, style);
-            is_same = moved.is_ok() && seen.is_in(&streams.content(&file)?);
+            let moved = streams.layouts().relayout(&file, style);
+            is_same = moved.is_ok() && seen.is_in(&streams.layouts().content(&file)?);
             if !is_same {
-                streams.restore_raw(&file, &before)?;
+                streams.layouts().restore(&file, &before)?;
             }
             moved
         });
         match changed {
             Ok(()) if !is_same => Ok(Relayout::Differs),
-            Ok(()) => Ok(Relayout::Done(streams.raw(&file, true)?.sum())),
+            Ok(()) => Ok(Relayout::Done(streams.layouts().raw(&file, true)?.sum())),
             Err(error) => Err(error),
         }
     }
@@ -107,7 +108,7 @@ impl Volume {
         let Some(streams) = &self.streams else { return Err(Error::NotSupported) };
         let _changing = self.claim(of, Some(place))?;
         let file = file_at(of, place);
-        let now = |keeps_fork| streams.raw(&file, keeps_fork).map(|raw| raw.sum());
+        let now = |keeps_fork| streams.layouts().raw(&file, keeps_fork).map(|raw| raw.sum());
         if after.is_some_and(|after| now(true).is_ok_and(|now| now != after)) {
             let before = before.sum();
             return Ok([true, false]
@@ -119,7 +120,7 @@ impl Volume {
         }
         let permitted = self.permit(actor, Plan::Describe(of, Rights::WRITE_ATTRIBUTES))?;
         self.describe(&permitted, of, Some(place), Aspects::ATTRIBUTES, || {
-            streams.restore_raw(&file, before)
+            streams.layouts().restore(&file, before)
         })?;
         Ok(true)
     }

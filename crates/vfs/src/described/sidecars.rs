@@ -44,7 +44,7 @@ impl FilePairs<'_> {
 
     async fn try_to_absorb(&self, node: &Node) -> Result<()> {
         let Some(streams) = self.streams else { return Ok(()) };
-        let Some(place) = streams.sidecar_place(node.as_ref())? else { return Ok(()) };
+        let Some(place) = streams.sidecar_files().sidecar_place(node.as_ref())? else { return Ok(()) };
         let pins = self.site.pin_streams(&place.owner).await?;
         let places = [(place.folder.id(), &*place.name), (place.owner.id(), b"")];
         let _changing = self.site.busy.change_pinned(&places, pins);
@@ -68,10 +68,12 @@ impl FilePairs<'_> {
         };
         self.names.refuse_other_form(caller, folder, name)?;
         if let Some(streams) = streams {
-            match streams.view(caller, folder.object.as_ref(), name)? {
+            match streams.sidecar_files().view(caller, folder.object.as_ref(), name)? {
                 View::OnDisk(_) | View::Synthesized(_) => return Err(Error::Exists),
                 View::Absent => {
-                    if let Some(found) = streams.materialize(caller, folder.object.as_ref(), name)? {
+                    if let Some(found) =
+                        streams.sidecar_files().materialize(caller, folder.object.as_ref(), name)?
+                    {
                         return Ok(found);
                     }
                 }
@@ -107,12 +109,14 @@ impl FilePairs<'_> {
         match (self.streams, kind) {
             (None, Kind::Folder) => folder.remove_folder(caller, name),
             (None, _) => folder.remove_found(caller, name, going.map(|going| &*going.object)),
-            (Some(streams), Kind::Folder) => streams.remove_folder(caller, folder, name),
+            (Some(streams), Kind::Folder) => streams.pairs().remove_folder(caller, folder, name),
             (Some(streams), _) => {
-                if layout::is_sidecar_name(name) && streams.remove_view(caller, folder, name)? {
+                if layout::is_sidecar_name(name)
+                    && streams.sidecar_files().remove_view(caller, folder, name)?
+                {
                     return Ok(());
                 }
-                streams.remove(caller, folder, name, going)
+                streams.pairs().remove(caller, folder, name, going)
             }
         }
     }
@@ -135,12 +139,12 @@ impl FilePairs<'_> {
         self.names.refuse_new_form(caller, from, (to.0, there))?;
         let (from, folder) = ((from.0.object.as_ref(), &**from.1), to.0.object.as_ref());
         let move_pair = |from: (&dyn Object, &[u8]), to: (&dyn Object, &[u8]), mode| match self.streams {
-            Some(streams) => streams.rename(caller, from, to, mode),
+            Some(streams) => streams.pairs().rename(caller, from, to, mode),
             None => from.0.rename(caller, from.1, to.0, to.1, mode),
         };
         let is_sidecar = |name: &[u8]| layout::is_sidecar_name(name);
         if let Some(streams) = self.streams.filter(|_| is_sidecar(from.1) && is_sidecar(there))
-            && streams.has_followed(from, (folder, there))?
+            && streams.sidecar_files().has_followed(from, (folder, there))?
         {
             return Ok(there.to_vec());
         }
@@ -153,7 +157,7 @@ impl FilePairs<'_> {
         let ended_as = if takes_form { ends_as } else { there };
         moved(ended_as);
         match self.streams {
-            Some(streams) if is_sidecar(ended_as) => streams.placed(folder, ended_as)?,
+            Some(streams) if is_sidecar(ended_as) => streams.pairs().placed(folder, ended_as)?,
             _ => {}
         }
         Ok(ended_as.to_vec())

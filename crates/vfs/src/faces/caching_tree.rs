@@ -1,12 +1,19 @@
 //! A volume for clients that keep files open and cached: what they ask of a file at once, and how they give back what they
-//! have open inside a folder. [`CachingTree::hold_below`] and [`CachingTree::follow_link`] are beside their subjects.
+//! have open inside a folder.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use crate::acl::Rights;
-use crate::backend::Found;
-use crate::changing::permitted::Plan;
+use crate::backend::{Found, Node};
+use crate::changing::permitted::{PermittedActor, Plan};
 use crate::described::metadata::file_at;
 use crate::mac::Metadata;
-use crate::{Actor, Beside, Caller, Description, Kind, Result, Volume, streams};
+use crate::names::Folding;
+use crate::open::Still;
+use crate::state::{Cause, Stream};
+use crate::{Actor, Beside, Caller, Description, Error, Kind, Result, Volume, streams};
 
 /// A volume as clients use it that keep files open and cached.
 #[derive(Clone, Copy)]
@@ -55,7 +62,7 @@ impl CachingTree<'_> {
         match &self.volume.streams {
             Some(streams)
                 if metadata.concerns_macs()
-                    && streams.may_be_elsewhere(&**place.folder, made.attributes.kind) =>
+                    && streams.others().may_be_elsewhere(&**place.folder, made.attributes.kind) =>
             {
                 streams.store(by, &file_at(made, place), metadata)?;
             }
@@ -68,7 +75,58 @@ impl CachingTree<'_> {
     /// Whether another server may keep dates and DOS attributes of the file in a file beside it, as Netatalk does in `.AppleDouble`. A
     /// sidecar does not have them.
     pub fn may_have_header(&self, place: Beside<'_>) -> bool {
-        let streams = self.volume.streams.as_deref().filter(|streams| streams.looks_for_other_files());
-        streams.is_some_and(|streams| streams.may_be_elsewhere(&**place.folder, Kind::File))
+        let streams =
+            self.volume.streams.as_deref().filter(|streams| streams.others().looks_for_other_files());
+        streams.is_some_and(|streams| streams.others().may_be_elsewhere(&**place.folder, Kind::File))
+    }
+
+    /// The file or folder that a link in `folder` leads to. `None` if there is no such file, or if the link is absolute,
+    /// leads out of the volume, or leads through too many links and names.
+    pub fn follow_link(
+        &self,
+        caller: &Caller,
+        folder: &Found,
+        link: &Found,
+        folding: Folding,
+    ) -> Result<Option<Found>> {
+        self.volume.names().follow_link(caller, folder, link, folding)
+    }
+
+    /// Asks the clients that keep a file open only in their caches to close it, and waits until
+    /// they have. A client that is not connected closes it as well.
+    pub async fn recall_handles(&self, by: &PermittedActor<'_>, file: &Node) {
+        self.volume.site.state.make_way(file.id(), by.party.client);
+        self.volume.recall_and_wait(by, file.id(), &Stream::Data, Cause::Remove).await;
+    }
+
+    /// Has all clients close what they have open only in their caches inside a folder, at any depth. `None` if anything is open
+    /// there after that, by a client of any server; else nothing is opened there until the answer is dropped. `LeaseRecall`:
+    /// another server has not answered in time.
+    pub async fn hold_below(&self, actor: &Actor, folder: &Node) -> Result<Option<Still>> {
+        self.recall_below(actor, folder).await;
+        let Some(here) = self.volume.site.hold_below(folder.id()) else { return Ok(None) };
+        let Some(asked) = self.volume.site.state.hold_elsewhere(folder.id(), actor.party) else {
+            return Ok(Some(Still::new(here, None)));
+        };
+        let limit = self.volume.site.state.longest_recall() + Duration::from_secs(2);
+        match timeout(limit, asked).await {
+            // An open of a lost server may have been inherited meanwhile.
+            Ok(Ok(Some(_))) if self.open_below(folder) => Ok(None),
+            Ok(Ok(elsewhere)) => Ok(elsewhere.map(|elsewhere| Still::new(here, Some(elsewhere)))),
+            _ => Err(Error::LeaseRecall(folder.id())),
+        }
+    }
+
+    /// Whether anything inside a folder, at any depth, is open by a client of this server, as far as opens have said where
+    /// their files are. First call [`CachingTree::recall_below`], because some files may be open only in a cache.
+    pub fn open_below(&self, folder: &Node) -> bool {
+        !self.volume.site.files_open_below(folder.id(), 1).is_empty()
+    }
+
+    /// Asks the clients of this server that keep files inside a folder open only in their caches to close them, and waits until
+    /// they have. A client that is not connected closes them as well.
+    pub async fn recall_below(&self, actor: &Actor, folder: &Node) {
+        let files = self.volume.site.files_open_below(folder.id(), usize::MAX);
+        self.volume.site.recall_opens(actor.party, &files).await;
     }
 }

@@ -30,7 +30,7 @@ impl Stateless<'_> {
         {
             let stored = self.volume.names().entry_name(caller, folder, name)?;
             let caller = self.volume.permissions().passing(caller, folder)?;
-            match streams.view(caller, folder.object.as_ref(), &stored)? {
+            match streams.sidecar_files().view(caller, folder.object.as_ref(), &stored)? {
                 View::Plain => {}
                 View::OnDisk(found) => return Ok(LookupResult::File(found)),
                 View::Synthesized(sidecar) => return Ok(LookupResult::Sidecar(sidecar)),

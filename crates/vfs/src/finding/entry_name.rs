@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::access::Permissions;
 use crate::backend::{Found, RenameMode};
-use crate::listing::CurrentListings;
+use crate::local::CurrentListings;
 use crate::mac::layout::{is_sidecar_name, sidecar_name, sidecar_owner};
 use crate::names::own::refuse_own;
 use crate::names::{self, Folding, KeptCharacters};

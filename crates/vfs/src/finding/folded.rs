@@ -65,7 +65,9 @@ impl EntryNames<'_> {
     /// Names of sidecars are kept with the others, because the files that they belong to come and
     /// go.
     fn is_shown(&self, folder: &Found, name: &[u8]) -> bool {
-        let hides = |streams: &Arc<Streams>| streams.hidden(folder.object.as_ref(), name).unwrap_or(false);
+        let hides = |streams: &Arc<Streams>| {
+            streams.sidecar_files().hidden(folder.object.as_ref(), name).unwrap_or(false)
+        };
         !(is_own_name(name) || is_sidecar_name(name) && self.streams.is_some_and(hides))
     }
 }

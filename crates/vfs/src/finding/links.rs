@@ -1,7 +1,7 @@
 //! Where a symbolic link leads inside the volume.
 
+use super::entry_name::EntryNames;
 use crate::backend::Found;
-use crate::faces::CachingTree;
 use crate::names::Folding;
 use crate::{Caller, Error, Kind, Result};
 
@@ -10,17 +10,17 @@ pub const MAX_LINKS: usize = 40;
 /// The most names that are looked up for one link of a listing.
 const MAX_STEPS: usize = 64;
 
-impl CachingTree<'_> {
+impl EntryNames<'_> {
     /// The file or folder that a link in `folder` leads to. `None` if there is no such file, or if the link is absolute,
     /// leads out of the volume, or leads through too many links and names.
-    pub fn follow_link(
+    pub(crate) fn follow_link(
         &self,
         caller: &Caller,
         folder: &Found,
         link: &Found,
         folding: Folding,
     ) -> Result<Option<Found>> {
-        let root = self.volume.root()?.object.key();
+        let root = self.permissions.root()?.object.key();
         let (mut at, mut links) = (folder.clone(), 0);
         let mut ahead = Vec::new();
         if !push_target(&mut ahead, &link.object.read_link()?) {
@@ -35,7 +35,7 @@ impl CachingTree<'_> {
                 at = at.object.parent()?;
                 continue;
             }
-            let found = match self.volume.names().lookup_folded(caller, &at, &name, folding) {
+            let found = match self.lookup_folded(caller, &at, &name, folding) {
                 Ok((_, found)) => found,
                 Err(Error::NotFound | Error::NameTooLong | Error::InvalidName | Error::AccessDenied) => {
                     return Ok(None);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{CurrentListings, Entry, Listing, Page, is_hidden};
+use super::{Entry, Listing, Listings, Page, is_hidden};
 use crate::backend::Node;
 use crate::backend::{Found, ListEntry};
 use crate::caller::server;
@@ -33,12 +33,11 @@ impl OffspringCount {
     }
 }
 
-impl CurrentListings<'_> {
+impl Listings {
     /// How many entries of a folder listings show, `.` and `..` not counted. The same for all
     /// callers.
     pub(crate) fn offspring(&self, streams: Option<&Arc<Streams>>, folder: &Found) -> Result<u32> {
-        self.hear();
-        match self.listings.kept_count(folder.object.id(), &folder.attributes) {
+        match self.kept_count(folder.object.id(), &folder.attributes) {
             Some(count) => Ok(count),
             None => count(streams, &folder.object),
         }
@@ -60,7 +59,7 @@ impl CurrentListings<'_> {
         {
             return Ok(counted.count);
         }
-        if let Some(count) = self.listings.kept_count(now.id, now) {
+        if let Some(count) = self.kept_count(now.id, now) {
             return Ok(count);
         }
         let folder = page.listing.folder.lookup(server(), entry.name())?;

@@ -91,7 +91,7 @@ impl Page {
         let listing = &*self.listing;
         let mut known = entry.details.lock();
         let changed = self.forget_changed(caller, entry, &mut known);
-        let stored = listing.streams.as_ref().map_or(0, |streams| streams.stored_changes());
+        let stored = listing.streams.as_ref().map_or(0, |streams| streams.own_store.changes());
         if let Some(known) = &*known
             && let Some(facts) = &known.facts
             && facts.stored == stored

@@ -120,8 +120,8 @@ impl LocalNotices<'_> {
         let _changing = self.site.busy.change_pinned(&places, pins);
         let file = File { folder: &*folder.object, name, object: &*moved.object };
         let old = from.and_then(|from| Some((self.watched.found(from.folder)?, from)));
-        let brought = streams.mend(&file).and_then(|_| match &old {
-            Some((old, from)) => streams.bring_unowned((&*old.object, &from.name), &file),
+        let brought = streams.pairs().mend(&file).and_then(|_| match &old {
+            Some((old, from)) => streams.pairs().bring_unowned((&*old.object, &from.name), &file),
             None => Ok(()),
         });
         if let Err(error) = brought {
@@ -174,7 +174,7 @@ pub(crate) fn owner_of_sidecar(
 ) -> Option<(Name, Found)> {
     let (streams, owner) = (streams?, layout::sidecar_owner(name)?);
     let found = folder.lookup(&Caller::root(), owner).ok()?;
-    let is_sidecar = gone || streams.hidden(folder.as_ref(), name).unwrap_or(false);
+    let is_sidecar = gone || streams.sidecar_files().hidden(folder.as_ref(), name).unwrap_or(false);
     is_sidecar.then(|| (owner.into(), found))
 }
 

@@ -55,5 +55,5 @@ pub(crate) fn forget_info(streams: &Streams, file: &File<'_>) -> Result<()> {
     let mut after = before.clone();
     after.set_finder_info(FinderInfo::NONE);
     streams.store(&Caller::root(), file, &after)?;
-    streams.heed_model(file, &before, &after)
+    streams.annotations().heed_model(file, &before, &after)
 }

@@ -179,7 +179,7 @@ impl Volume {
         match stream {
             Stream::Named(stream) => match streams.remove_stream(&ourselves, &file, stream.as_bytes()) {
                 Err(Error::NoSuchAttribute) => Ok(()),
-                Ok(()) => streams.heed_stream(&file, stream.as_bytes()),
+                Ok(()) => streams.annotations().heed_stream(&file, stream.as_bytes()),
                 Err(other) => Err(other),
             },
             Stream::Info => forget_info(streams, &file),

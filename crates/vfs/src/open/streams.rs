@@ -141,8 +141,8 @@ impl Open {
         let moved = self
             .with_streams(move |streams, caller, file| {
                 streams.rename_stream(caller, file, from.as_bytes(), to.as_bytes(), replace)?;
-                streams.heed_stream(file, from.as_bytes())?;
-                streams.heed_stream(file, to.as_bytes())
+                streams.annotations().heed_stream(file, from.as_bytes())?;
+                streams.annotations().heed_stream(file, to.as_bytes())
             })
             .await;
         if moved.is_err() {
@@ -242,7 +242,7 @@ impl Which {
         match self {
             Self::Named(name) => {
                 streams.write_stream(caller, file, name, offset, data, stability)?;
-                streams.heed_stream(file, name)
+                streams.annotations().heed_stream(file, name)
             }
             Self::Resource => streams.write_fork(caller, file, offset, data, stability),
         }
@@ -252,7 +252,7 @@ impl Which {
         match self {
             Self::Named(name) => {
                 streams.truncate_stream(caller, file, name, size)?;
-                streams.heed_stream(file, name)
+                streams.annotations().heed_stream(file, name)
             }
             Self::Resource => cut_fork(streams, caller, file, size),
         }

@@ -227,7 +227,7 @@ impl Restore<'_> {
 /// Removes an unfinished copy.
 fn discard(restore: &Restore<'_>, staging: &Node, name: &[u8]) -> Result<()> {
     match &restore.to.streams {
-        Some(streams) => streams.remove(server(), &**staging, name, None),
+        Some(streams) => streams.pairs().remove(server(), &**staging, name, None),
         None => staging.remove(server(), name),
     }
 }

@@ -154,7 +154,8 @@ impl Scrub<'_> {
             self.settle(path, Flaw::SidecarBehind, || {
                 let _claimed = self.claim(folder, name)?;
                 let object = folder.lookup(server(), name)?.object;
-                let mended = self.streams.mend(&File { folder: &**folder, name, object: &*object })?;
+                let mended =
+                    self.streams.pairs().mend(&File { folder: &**folder, name, object: &*object })?;
                 if mended { Ok(Outcome::Mended) } else { Err(Error::NotFound) }
             });
         } else if !is_here {
@@ -187,7 +188,7 @@ impl Scrub<'_> {
 
     /// Whether the sidecar of a file is in the store.
     fn is_stored(&self, key: &HostKey) -> Result<bool> {
-        let Some(folder) = self.streams.stored(key)? else { return Ok(false) };
+        let Some(folder) = self.streams.own_store.folder(key)? else { return Ok(false) };
         match folder.lookup(server(), store::SIDECAR) {
             Ok(there) => {
                 Ok(sidecar::owner(&*there.object)?.is_some_and(|owner| owner.local() == key.local()))

@@ -178,7 +178,7 @@ impl Scrub<'_> {
     ) -> Result<Outcome> {
         let object = &*alive.object;
         let place = self.at(alive, at)?;
-        let stored = self.streams.make_stored(&object.key())?;
+        let stored = self.streams.own_store.make_folder(&object.key())?;
         let beside = match &place {
             Some((to, of)) => self.beside(to, of, &object.key())?,
             None => None,
@@ -192,7 +192,7 @@ impl Scrub<'_> {
         folder.rename(server(), name, &*stored, store::SIDECAR, RenameMode::Keep)?;
         // Otherwise its file finds it, when a client asks for the fork.
         if let Some((to, of)) = place {
-            self.streams.mend(&File { folder: &*to, name: &of, object })?;
+            self.streams.pairs().mend(&File { folder: &*to, name: &of, object })?;
         }
         Ok(Outcome::Mended)
     }
@@ -289,7 +289,7 @@ impl Scrub<'_> {
             let store = find_or_make(&**home, store::STORE, NewKind::Folder, 0o700)?.object;
             let (was, now) = (store::folder_name(owner), store::folder_name(&key));
             match store.rename(server(), &was, &*store, &now, RenameMode::Keep) {
-                Ok(()) => self.streams.note_stored_change(),
+                Ok(()) => self.streams.own_store.note_change(),
                 Err(Error::NotFound | Error::Exists) => {}
                 Err(other) => return Err(other),
             }

@@ -112,7 +112,7 @@ impl Scrub<'_> {
             }
             Living::Gone => {
                 self.settle(path, Flaw::StreamsOfGone, || {
-                    self.streams.note_stored_change();
+                    self.streams.own_store.note_change();
                     match page(&*folder.object, 0)?.0.is_empty() {
                         true => store.remove_folder(server(), name).map(|()| Outcome::Mended),
                         false => self.keep(store, name, path),
@@ -156,7 +156,7 @@ impl Scrub<'_> {
         }
         let Some(stream) = store::name_of_stream(name, &*found.object)? else {
             self.settle(path, Flaw::StreamNameless, || {
-                self.streams.note_stored_change();
+                self.streams.own_store.note_change();
                 self.keep(stored.folder, name, path)
             });
             return Ok(());
@@ -196,7 +196,7 @@ impl Scrub<'_> {
             let at = place.as_ref().map_or((folder, b"x".to_vec()), |(to, of)| (&**to, of.clone()));
             pair::mark(object, at.0, &sidecar_name(&at.1))?;
             if let Some((to, of)) = &place {
-                self.streams.mend(&crate::streams::File { folder: &**to, name: of, object })?;
+                self.streams.pairs().mend(&crate::streams::File { folder: &**to, name: of, object })?;
             }
             Ok(Outcome::Mended)
         });

@@ -2,7 +2,7 @@
 //! see them in listings, so a folder in which nothing else is left is empty to them.
 
 use super::header::UNFINISHED;
-use super::{Streams, sidecar, store};
+use super::{sidecar, store};
 use crate::backend::{Found, Object};
 use crate::mac::layout::{NETATALK2_FOLDER, SYNOLOGY_FOLDER};
 use crate::{Caller, Error, Kind, Result};
@@ -19,23 +19,21 @@ const NETATALK_ATTRIBUTES: &[u8] = b"::EA";
 const SYNOLOGY_FILES: &[u8] = b"SYNO";
 const SYNOLOGY_ATTRIBUTES: &[u8] = b"@Syno";
 
-impl Streams {
-    /// Removes what other servers know of the files of a folder, as the caller. `false` if there is
-    /// anything else in it, or in these folders: then nothing is removed. Clients of NFS see these
-    /// folders, and people may keep files in them.
-    pub(super) fn remove_books(&self, caller: &Caller, folder: &dyn Object) -> Result<bool> {
-        let names = store::names(folder)?;
-        let mut left = MOST;
-        for name in &names {
-            if !is_book(caller, folder, name, &mut left)? {
-                return Ok(false);
-            }
+/// Removes what other servers know of the files of a folder, as the caller. `false` if there is
+/// anything else in it, or in these folders: then nothing is removed. Clients of NFS see these
+/// folders, and people may keep files in them.
+pub(super) fn remove_books(caller: &Caller, folder: &dyn Object) -> Result<bool> {
+    let names = store::names(folder)?;
+    let mut left = MOST;
+    for name in &names {
+        if !is_book(caller, folder, name, &mut left)? {
+            return Ok(false);
         }
-        for name in &names {
-            remove_all(caller, folder, name, DEEPEST)?;
-        }
-        Ok(!names.is_empty())
     }
+    for name in &names {
+        remove_all(caller, folder, name, DEEPEST)?;
+    }
+    Ok(!names.is_empty())
 }
 
 /// Whether an entry is such a folder with nothing but that server's own files.

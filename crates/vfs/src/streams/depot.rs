@@ -7,10 +7,11 @@
 use std::sync::Arc;
 
 use super::places::Home;
+use super::server_folders::OtherServers;
 use super::sidecar::{Sidecar, dress};
 use super::store::{find_or_make, names};
-use super::{File, Streams, found};
-use crate::backend::{Found, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
+use super::{File, found};
+use crate::backend::{Backend, Found, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::mac::depot::{self, DEPOT, MARKED, MARKER};
 use crate::mac::info_stream;
 use crate::mac::layout::{INFO_STREAM, RESOURCE_STREAM, may_be_stream};
@@ -33,13 +34,20 @@ pub(super) struct InDepot {
     folder: Arc<dyn Object>,
 }
 
-impl Streams {
+/// Samba's depots in the folders of a volume.
+#[derive(Clone, Copy)]
+pub(super) struct Depots<'a> {
+    pub(super) backend: &'a dyn Backend,
+    pub(super) others: OtherServers<'a>,
+}
+
+impl Depots<'_> {
     /// The depot's folder for a file, if there is one and the file is the one that it was made for.
-    pub(super) fn in_depot(&self, object: &dyn Object) -> Result<Option<InDepot>> {
+    pub(super) fn place(&self, object: &dyn Object) -> Result<Option<InDepot>> {
         if !matches!(object.kind(), Kind::File | Kind::Folder) {
             return Ok(None);
         }
-        for shared in self.with_depots() {
+        for shared in self.others.with_depots() {
             let Some(shared) = found(self.backend.by_key(&shared).or(Err(Error::NotFound)))? else {
                 continue;
             };
@@ -51,8 +59,8 @@ impl Streams {
     }
 
     /// The folder with the depot in which Samba would put streams of a file: the nearest above it, if that is known.
-    fn depot_for(&self, object: &dyn Object) -> Result<Arc<dyn Object>> {
-        let depots = self.with_depots();
+    fn for_new(&self, object: &dyn Object) -> Result<Arc<dyn Object>> {
+        let depots = self.others.with_depots();
         let first = depots.first().ok_or(Error::NotFound)?;
         let root = self.backend.root()?.object;
         if depots.len() > 1
@@ -70,13 +78,13 @@ impl Streams {
     }
 
     /// The same, without the folder above it.
-    pub(super) fn depot_of(&self, object: &dyn Object) -> Result<Option<Arc<dyn Object>>> {
-        Ok(self.in_depot(object)?.map(|there| there.folder))
+    pub(super) fn folder(&self, object: &dyn Object) -> Result<Option<Arc<dyn Object>>> {
+        Ok(self.place(object)?.map(|there| there.folder))
     }
 
     /// The named streams of a file in the depot.
-    pub(super) fn depot_streams(&self, object: &dyn Object) -> Result<Vec<(Vec<u8>, Found)>> {
-        let Some(folder) = self.depot_of(object)? else { return Ok(Vec::new()) };
+    pub(super) fn streams(&self, object: &dyn Object) -> Result<Vec<(Vec<u8>, Found)>> {
+        let Some(folder) = self.folder(object)? else { return Ok(Vec::new()) };
         let (of, mut streams) = (object.attributes()?, Vec::<(Vec<u8>, Found)>::new());
         for file in names(&*folder)? {
             let Some(name) = depot::stream_of(&file).map(|name| Map::Sfm.decode(name).into_owned()) else {
@@ -93,8 +101,8 @@ impl Streams {
     }
 
     /// The file of one stream in the depot, with its name there.
-    fn depot_file(&self, object: &dyn Object, stream: &[u8]) -> Result<Option<(InDepot, Vec<u8>, Found)>> {
-        let Some(there) = self.in_depot(object)? else { return Ok(None) };
+    fn file_of(&self, object: &dyn Object, stream: &[u8]) -> Result<Option<(InDepot, Vec<u8>, Found)>> {
+        let Some(there) = self.place(object)? else { return Ok(None) };
         let of = object.attributes()?;
         for name in [stream, &*Map::Sfm.encode(stream)] {
             let Some(file) = depot::file_of(name) else { continue };
@@ -106,14 +114,14 @@ impl Streams {
     }
 
     /// The place of a stream, if it is in the depot.
-    pub(super) fn depot_home(&self, object: &dyn Object, stream: &[u8]) -> Result<Option<Home>> {
-        Ok(self.depot_file(object, stream)?.map(|(_, _, there)| Home::Depot(there.object)))
+    pub(super) fn home(&self, object: &dyn Object, stream: &[u8]) -> Result<Option<Home>> {
+        Ok(self.file_of(object, stream)?.map(|(_, _, there)| Home::Depot(there.object)))
     }
 
     /// Makes a stream in the depot; `None` if a file cannot have its name.
-    pub(super) fn new_in_depot(&self, object: &dyn Object, stream: &[u8]) -> Result<Option<Arc<dyn Object>>> {
+    pub(super) fn new_stream(&self, object: &dyn Object, stream: &[u8]) -> Result<Option<Arc<dyn Object>>> {
         let Some(file) = depot::file_of(&Map::Sfm.encode(stream)) else { return Ok(None) };
-        let folder = self.make_in_depot(object)?;
+        let folder = self.make_folder(object)?;
         let made = find_or_make(&*folder, &file, NewKind::File, 0o600)?;
         if !is_file(&made.attributes) {
             return Ok(None);
@@ -122,11 +130,11 @@ impl Streams {
         Ok(Some(made.object))
     }
 
-    pub(super) fn make_in_depot(&self, object: &dyn Object) -> Result<Arc<dyn Object>> {
-        if let Some(folder) = self.depot_of(object)? {
+    pub(super) fn make_folder(&self, object: &dyn Object) -> Result<Arc<dyn Object>> {
+        if let Some(folder) = self.folder(object)? {
             return Ok(folder);
         }
-        let depot = self.depot_for(object)?.lookup(&Caller::root(), DEPOT)?;
+        let depot = self.for_new(object)?.lookup(&Caller::root(), DEPOT)?;
         let (id, like) = (object.id(), object.attributes()?);
         let [first, second, name] = depot::place(id.device, id.inode);
         let first = made(&depot, &first, &depot.attributes)?;
@@ -140,23 +148,23 @@ impl Streams {
     }
 
     /// Removes a stream from the depot.
-    pub(super) fn drop_from_depot(&self, object: &dyn Object, stream: &[u8]) -> Result<()> {
-        match self.depot_file(object, stream)? {
+    pub(super) fn drop_stream(&self, object: &dyn Object, stream: &[u8]) -> Result<()> {
+        match self.file_of(object, stream)? {
             Some((there, file, _)) => found(there.folder.remove(&Caller::root(), &file)).map(drop),
             None => Ok(()),
         }
     }
 
     /// Gives a stream in the depot another name.
-    pub(super) fn rename_in_depot(&self, object: &dyn Object, from: &[u8], to: &[u8]) -> Result<()> {
-        let (there, file, _) = self.depot_file(object, from)?.ok_or(Error::NoSuchAttribute)?;
+    pub(super) fn rename_stream(&self, object: &dyn Object, from: &[u8], to: &[u8]) -> Result<()> {
+        let (there, file, _) = self.file_of(object, from)?.ok_or(Error::NoSuchAttribute)?;
         let to = depot::file_of(&Map::Sfm.encode(to)).ok_or(Error::InvalidName)?;
         there.folder.rename(&Caller::root(), &file, &*there.folder, &to, RenameMode::Replace)
     }
 
     /// The stream with Finder info in the depot, and its bytes.
-    pub(super) fn depot_info(&self, object: &dyn Object) -> Result<Option<Info>> {
-        let Some((_, _, there)) = self.depot_file(object, INFO_STREAM)? else { return Ok(None) };
+    pub(super) fn info(&self, object: &dyn Object) -> Result<Option<Info>> {
+        let Some((_, _, there)) = self.file_of(object, INFO_STREAM)? else { return Ok(None) };
         let mut bytes = Vec::new();
         there.object.prepare(&Caller::root(), &there.attributes, Access::READ, true)?;
         there.object.read_at(0, info_stream::LEN, &mut bytes, Wait::Allowed)?;
@@ -164,32 +172,32 @@ impl Streams {
     }
 
     /// The resource fork in the depot.
-    pub(super) fn depot_fork(&self, object: &dyn Object) -> Result<Option<Sidecar>> {
-        let there = self.depot_file(object, RESOURCE_STREAM)?;
+    pub(super) fn fork(&self, object: &dyn Object) -> Result<Option<Sidecar>> {
+        let there = self.file_of(object, RESOURCE_STREAM)?;
         Ok(there.map(|(_, _, there)| Sidecar::of_depot(there)))
     }
 
     /// The same, made if Samba would put it there: it does so with the Finder info.
-    pub(super) fn depot_fork_or_new(&self, file: &File<'_>) -> Result<Option<Sidecar>> {
-        if let Some(fork) = self.depot_fork(file.object)? {
+    pub(super) fn fork_or_new(&self, file: &File<'_>) -> Result<Option<Sidecar>> {
+        if let Some(fork) = self.fork(file.object)? {
             return Ok(Some(fork));
         }
-        if self.depot_file(file.object, INFO_STREAM)?.is_none() {
+        if self.file_of(file.object, INFO_STREAM)?.is_none() {
             return Ok(None);
         }
-        let Some(object) = self.new_in_depot(file.object, RESOURCE_STREAM)? else { return Ok(None) };
+        let Some(object) = self.new_stream(file.object, RESOURCE_STREAM)? else { return Ok(None) };
         let attributes = object.attributes()?;
         Ok(Some(Sidecar::of_depot(Found { object, attributes })))
     }
 
     /// The folder of a file that is about to lose its last name.
-    pub(super) fn going_from_depot(&self, folder: &dyn Object, name: &[u8]) -> Result<Option<InDepot>> {
-        if self.with_depots().is_empty() {
+    pub(super) fn going(&self, folder: &dyn Object, name: &[u8]) -> Result<Option<InDepot>> {
+        if self.others.with_depots().is_empty() {
             return Ok(None);
         }
         match found(folder.lookup(&Caller::root(), name))? {
             Some(file) if file.attributes.kind == Kind::Folder || file.attributes.links < 2 => {
-                self.in_depot(&*file.object)
+                self.place(&*file.object)
             }
             _ => Ok(None),
         }

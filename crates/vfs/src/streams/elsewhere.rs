@@ -3,8 +3,8 @@
 //! Netatalk's `.AppleDouble/` and DSM's `@eaDir/` are looked for in each folder (`server_folders`).
 
 use super::foreign::any_folder;
-use super::named::mark_terminated;
-use super::places::is_marked;
+use super::header::ServerFiles;
+use super::places::{is_marked, mark_terminated};
 use super::sidecar::Sidecar;
 use super::style::ForkPlace;
 use super::{File, Streams, Style, found};
@@ -114,35 +114,39 @@ impl Streams {
 
     /// Whether other servers change the folder, too.
     #[must_use]
-    pub fn shared(self, shared: bool) -> Self {
-        Self { shared, ..self }
+    pub fn shared(mut self, shared: bool) -> Self {
+        self.own_store.shared = shared;
+        self
     }
 
     /// Looks at the root and the first folders in it, so that what other servers have there counts from the beginning on.
     pub(crate) fn with_what_is_there(self) -> Self {
         let Ok(root) = self.backend.root() else { return self };
-        let _ = any_folder(&*root.object, &|folder| self.server_folders(folder).map(|_| false));
-        let is_netatalks = || any_folder(&*root.object, &|folder| self.is_netatalks(folder)).unwrap_or(false);
-        let has_netatalks = self.server_folders(&*root.object).is_ok_and(|there| there.netatalk);
+        let _ = any_folder(&*root.object, &|folder| self.others().in_folder(folder).map(|_| false));
+        let is_netatalks =
+            || any_folder(&*root.object, &|folder| self.server_files().is_netatalks(folder)).unwrap_or(false);
+        let has_netatalks = self.others().in_folder(&*root.object).is_ok_and(|there| there.netatalk);
         let apple_double = has_netatalks && is_netatalks();
         Self { apple_double, ..self }
-    }
-
-    /// The header file of a file, Netatalk's or else DSM's.
-    pub(super) fn header_file(&self, file: &File<'_>) -> Result<Option<Sidecar>> {
-        Ok(self.header_place(file)?.map(|(_, header)| header))
     }
 
     /// Takes the contents of a header file into the model, and removes the file. Its fork has
     /// moved.
     pub(super) fn give_up_header_file(&self, file: &File<'_>) -> Result<()> {
-        if self.header_file(file)?.is_none() {
+        if self.server_files().header_file(file)?.is_none() {
             return self.take_in(file);
         }
         self.take_in(file)?;
         let (metadata, _) = self.load(file)?;
         self.store_alone(&Caller::root(), file.object, &metadata)?;
-        self.drop_header_file(file)
+        self.server_files().drop_header_file(file)
+    }
+}
+
+impl ServerFiles<'_> {
+    /// The header file of a file, Netatalk's or else DSM's.
+    pub(super) fn header_file(&self, file: &File<'_>) -> Result<Option<Sidecar>> {
+        Ok(self.header_place(file)?.map(|(_, header)| header))
     }
 
     /// Removes the header files of a file, which have nothing in them any more.

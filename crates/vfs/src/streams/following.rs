@@ -16,9 +16,9 @@
 
 use std::sync::Arc;
 
-use super::header::{Books, Keeper, put_name, unfinished};
+use super::header::{Books, Keeper, ServerFiles, put_name, unfinished};
 use super::listed::{beginning, plain_file, value_file};
-use super::{File, MOVING_BOOKS, OWNER, Streams, found, pair};
+use super::{File, MOVING_BOOKS, OWNER, found, pair};
 use crate::backend::{Finds, Object, RenameMode, XattrMode};
 use crate::mac::netatalk_list;
 use crate::{Caller, Error, HostKey, Kind, Result};
@@ -37,7 +37,7 @@ pub(super) struct Going {
 /// A folder, and a name in it.
 type At<'a> = (&'a dyn Object, &'a [u8]);
 
-impl Streams {
+impl ServerFiles<'_> {
     /// The file there and Netatalk's files of it, if there are any. Those of a folder are in it.
     pub(super) fn going(&self, (folder, name): At<'_>) -> Result<Option<Going>> {
         let Some(there) = found(folder.lookup(&Caller::root(), name))? else { return Ok(None) };
@@ -55,11 +55,6 @@ impl Streams {
     /// The same whether they can be written or not. What a crash left elsewhere comes first.
     fn has_books_of_any_kind(&self, file: &File<'_>) -> Result<bool> {
         Ok(self.netatalk_header(file)?.is_some() || self.netatalk_list(file)?.is_some())
-    }
-
-    /// Whether Netatalk's files of a file could not have their names beside this name of the file.
-    pub(super) fn are_too_long(going: &Going, name: &[u8]) -> bool {
-        going.names.iter().any(|(_, rest)| rest.len() + name.len() > LONGEST_FILE)
     }
 
     /// After the files have moved. What cannot follow now is found by the mark.
@@ -145,7 +140,7 @@ impl Streams {
 
     /// Moves Netatalk's files to their file, if a crash left them behind. Returns whether it did.
     pub(super) fn mend_books(&self, file: &File<'_>) -> Result<bool> {
-        if !self.looks_for_other_files() || !matches!(file.object.kind(), Kind::File | Kind::Folder) {
+        if !self.others.looks_for_other_files() || !matches!(file.object.kind(), Kind::File | Kind::Folder) {
             return Ok(false);
         }
         let Some(mark) = found(file.object.xattr(MOVING_BOOKS))? else { return Ok(false) };
@@ -211,7 +206,7 @@ impl Streams {
 
     /// Moves Netatalk's files to the file that a program on the host has moved from there.
     pub(super) fn bring_books_unowned(&self, from: At<'_>, file: &File<'_>) -> Result<()> {
-        if !self.server_folders(from.0)?.netatalk
+        if !self.others.in_folder(from.0)?.netatalk
             || file.object.kind() != Kind::File
             || self.has_books_of_any_kind(file)?
         {
@@ -239,6 +234,11 @@ impl Going {
 
     pub(super) fn is_netatalks(&self) -> bool {
         self.books.keeper == Keeper::Netatalk
+    }
+
+    /// Whether they could not have their names beside this name of the file.
+    pub(super) fn are_too_long(&self, name: &[u8]) -> bool {
+        self.names.iter().any(|(_, rest)| rest.len() + name.len() > LONGEST_FILE)
     }
 
     pub(super) fn object(&self) -> &dyn Object {

@@ -1,7 +1,7 @@
 //! Named streams in files of other servers beside a file: Netatalk's with `ea = ad` in `.AppleDouble`, and those of DSM of Synology in
 //! `@eaDir`, one file for all. They are written where they are.
 
-use super::header::{Books, touch};
+use super::header::{Books, ServerFiles, touch};
 use super::places::Home;
 use super::sidecar::{self, Sidecar};
 use super::{File, Streams, found, listed};
@@ -22,11 +22,44 @@ type Stream = (Vec<u8>, Vec<u8>);
 impl Streams {
     /// Whether a file has streams in files of other servers.
     pub(crate) fn has_foreign(&self, file: &File<'_>) -> Result<bool> {
-        Ok(!self.depot_streams(file.object)?.is_empty() || !self.foreign(file)?.is_empty())
+        Ok(!self.depots().streams(file.object)?.is_empty() || !self.server_files().streams(file)?.is_empty())
     }
 
+    /// Moves the streams that are in other servers' files beside a file to attributes or the store, unless the file has streams
+    /// of these names there already, and removes the files.
+    pub(super) fn take_in(&self, file: &File<'_>) -> Result<()> {
+        for (name, value) in self.server_files().listed(file)? {
+            self.move_out(file, &name, &value)?;
+            self.server_files().drop_listed(file, &name)?;
+        }
+        self.take_in_synology(file)
+    }
+
+    /// As [`Streams::take_in`], for the streams in DSM's file alone.
+    pub(super) fn take_in_synology(&self, file: &File<'_>) -> Result<()> {
+        let Some((books, _)) = self.server_files().synology_attributes(file)? else { return Ok(()) };
+        for (name, value) in self.server_files().in_synology(file)? {
+            self.move_out(file, &name, &value)?;
+        }
+        found(books.folder.remove(&Caller::root(), &books.list())).map(drop)
+    }
+
+    fn move_out(&self, file: &File<'_>, name: &[u8], value: &[u8]) -> Result<()> {
+        let Some(stored) = stored_xattr(name) else { return Ok(()) };
+        if !matches!(self.home(file, name)?, None | Some(Home::Listed(..) | Home::Synology(..))) {
+            return Ok(());
+        }
+        let new = match self.new_home(file, name, stored.clone())? {
+            Home::Listed(..) | Home::Synology(..) => Home::Xattr(stored, Vec::new()),
+            other => other,
+        };
+        if self.put(file, &new, value)? { Ok(()) } else { self.spill(file, name, value, |_| Ok(())) }
+    }
+}
+
+impl ServerFiles<'_> {
     /// The streams of a file that are in files beside it.
-    pub(super) fn foreign(&self, file: &File<'_>) -> Result<Vec<Stream>> {
+    pub(super) fn streams(&self, file: &File<'_>) -> Result<Vec<Stream>> {
         let mut streams = self.listed(file)?;
         for (name, value) in self.in_synology(file)? {
             if streams.iter().all(|(known, _)| *known != name) {
@@ -89,37 +122,6 @@ impl Streams {
         touch(file.object)
     }
 
-    /// Moves these streams to attributes or the store, unless the file has streams of these names there already, and removes
-    /// the files.
-    pub(super) fn take_in(&self, file: &File<'_>) -> Result<()> {
-        for (name, value) in self.listed(file)? {
-            self.move_out(file, &name, &value)?;
-            self.drop_listed(file, &name)?;
-        }
-        self.take_in_synology(file)
-    }
-
-    /// The same for those of DSM alone.
-    pub(super) fn take_in_synology(&self, file: &File<'_>) -> Result<()> {
-        let Some((books, _)) = self.synology_attributes(file)? else { return Ok(()) };
-        for (name, value) in self.in_synology(file)? {
-            self.move_out(file, &name, &value)?;
-        }
-        found(books.folder.remove(&Caller::root(), &books.list())).map(drop)
-    }
-
-    fn move_out(&self, file: &File<'_>, name: &[u8], value: &[u8]) -> Result<()> {
-        let Some(stored) = stored_xattr(name) else { return Ok(()) };
-        if !matches!(self.home(file, name)?, None | Some(Home::Listed(..) | Home::Synology(..))) {
-            return Ok(());
-        }
-        let new = match self.new_home(file, name, stored.clone())? {
-            Home::Listed(..) | Home::Synology(..) => Home::Xattr(stored, Vec::new()),
-            other => other,
-        };
-        if self.put(file, &new, value)? { Ok(()) } else { self.spill(file, name, value, |_| Ok(())) }
-    }
-
     /// DSM's file with the attributes of a file, and where it is. A file with other names could be one that the owner of this
     /// folder may not read.
     fn synology_attributes(&self, file: &File<'_>) -> Result<Option<(Books, Sidecar)>> {
@@ -134,7 +136,7 @@ impl Streams {
 
     /// Whether DSM has header or attributes of files of a folder. Its folder alone does not tell: it has thumbnails there, too.
     pub(super) fn is_synologys(&self, folder: &dyn Object) -> Result<bool> {
-        if !self.server_folders(folder)?.synology {
+        if !self.others.in_folder(folder)?.synology {
             return Ok(false);
         }
         let Some(there) = found(folder.lookup(&Caller::root(), SYNOLOGY_FOLDER))? else { return Ok(false) };

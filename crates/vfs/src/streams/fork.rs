@@ -80,7 +80,7 @@ impl Streams {
         }
         let names = super::found(file.object.list_xattrs())?.unwrap_or_default();
         if names.iter().any(|name| name == MOVING)
-            && self.mend(file)?
+            && self.pairs().mend(file)?
             && let Some(fork) = Fork::beside(self.beside(file)?)
         {
             return Ok(Some(fork));
@@ -99,10 +99,11 @@ impl Streams {
                 in_header: false,
             }));
         }
-        if let Some(fork) = self.depot_fork(file.object)?.map(Fork::whole).filter(|fork| fork.len() > 0) {
+        if let Some(fork) = self.depots().fork(file.object)?.map(Fork::whole).filter(|fork| fork.len() > 0) {
             return Ok(Some(fork));
         }
-        let fork = self.header_file(file)?.and_then(Fork::in_file).filter(|fork| fork.len() > 0);
+        let fork =
+            self.server_files().header_file(file)?.and_then(Fork::in_file).filter(|fork| fork.len() > 0);
         Ok(fork.map(|fork| Fork { grows: false, in_header: true, ..fork }))
     }
 
@@ -151,8 +152,10 @@ impl Streams {
         let names = super::metadata::names(file.object)?;
         match self.any_fork(file)? {
             Some(Fork { held: ForkLocation::Sidecar(_), .. }) => return Ok(false),
-            None if self.sidecar(file)?.is_some() || self.header_file(file)?.is_some() => return Ok(false),
-            None if self.depot_fork_or_new(file)?.is_some() => return Ok(false),
+            None if self.sidecar(file)?.is_some() || self.server_files().header_file(file)?.is_some() => {
+                return Ok(false);
+            }
+            None if self.depots().fork_or_new(file)?.is_some() => return Ok(false),
             _ => {}
         }
         let mut there = match elsewhere::place(file.object, &names)? {
@@ -174,7 +177,7 @@ impl Streams {
         let is_in_depot = there.as_ref().is_none_or(Fork::is_whole);
         if is_in_depot
             && self.sidecar(file)?.is_none()
-            && let Some(fork) = self.depot_fork_or_new(file)?
+            && let Some(fork) = self.depots().fork_or_new(file)?
         {
             fork.open_for(Access::READ.union(Access::WRITE))?;
             return Ok(Fork::whole(fork));
@@ -242,7 +245,7 @@ impl Streams {
             return Err(Error::NoSuchAttribute);
         }
         self.cut_fork(caller, file, 0)?;
-        self.drop_from_depot(file.object, RESOURCE_STREAM)?;
+        self.depots().drop_stream(file.object, RESOURCE_STREAM)?;
         if self.sidecar(file)?.is_none() {
             elsewhere::drop_attribute(file.object)?;
         }
@@ -255,7 +258,7 @@ impl Streams {
         if let Beside::Own(sidecar) = self.beside(file)? {
             dress(&*sidecar.object, &file.object.attributes()?)?;
         }
-        self.dress_books(file)
+        self.server_files().dress_books(file)
     }
 
     /// The header of a new sidecar, with the Finder info that other servers look for in it.
@@ -298,7 +301,7 @@ impl Streams {
         known: bool,
     ) -> Result<Arc<dyn Object>> {
         let root = Caller::root();
-        let folder = self.make_stored(&file.key())?;
+        let folder = self.own_store.make_folder(&file.key())?;
         super::found(folder.remove(&root, store::UNFINISHED))?;
         let made = folder.create(&root, store::UNFINISHED, NewKind::File, 0o600)?;
         let new = Sidecar { object: made.object, attributes: made.attributes, owned: false, head: vec![] };

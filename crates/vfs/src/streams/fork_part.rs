@@ -57,7 +57,7 @@ impl Streams {
             return Ok(None);
         };
         let file = File { folder, name: owner, object: &*there.object };
-        Ok(if self.shows_fork(&file)? { Some(there) } else { None })
+        Ok(if self.sidecar_files().shows_fork(&file)? { Some(there) } else { None })
     }
 }
 

@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use super::fork::Fork;
+use super::server_folders::OtherServers;
 use super::sidecar::{self, Sidecar, dress};
 use super::style::Info;
 use super::{File, Streams, found, metadata};
-use crate::backend::{Found, NewKind, Object, RenameMode, Stability};
+use crate::backend::{Backend, Found, NewKind, Object, RenameMode, Stability};
 use crate::mac::layout::{
     NETATALK2_FOLDER, NETATALK2_PARENT, SYNOLOGY_ATTRIBUTES, SYNOLOGY_FOLDER, SYNOLOGY_HEADER,
 };
@@ -66,11 +67,18 @@ impl Books {
     }
 }
 
-impl Streams {
+/// The files that other servers keep beside the files of a volume.
+#[derive(Clone, Copy)]
+pub(super) struct ServerFiles<'a> {
+    pub(super) backend: &'a dyn Backend,
+    pub(super) others: OtherServers<'a>,
+}
+
+impl ServerFiles<'_> {
     /// Where Netatalk's files of a file are, if there are such files in its folder.
     pub(super) fn books(&self, file: &File<'_>) -> Result<Option<Books>> {
         let (folder, name) = books_place(file);
-        if !self.server_folders(folder)?.netatalk {
+        if !self.others.in_folder(folder)?.netatalk {
             return Ok(None);
         }
         let there = found(folder.lookup(&Caller::root(), NETATALK2_FOLDER))?;
@@ -80,7 +88,7 @@ impl Streams {
 
     /// Where DSM's files of a file are, if there are such files in its folder.
     pub(super) fn synology(&self, file: &File<'_>) -> Result<Option<Books>> {
-        if !self.server_folders(file.folder)?.synology {
+        if !self.others.in_folder(file.folder)?.synology {
             return Ok(None);
         }
         let there = found(file.folder.lookup(&Caller::root(), SYNOLOGY_FOLDER))?;
@@ -122,13 +130,13 @@ impl Streams {
     ) -> Result<Arc<dyn Object>> {
         let name = keeper.folder_name();
         let books = find_or_make_store(folder, name)?;
-        let there = self.server_folders(folder)?;
+        let there = self.others.in_folder(folder)?;
         let is_known = match keeper {
             Keeper::Netatalk => there.netatalk,
             Keeper::Synology => there.synology,
         };
         if !is_known {
-            self.note_server_folder(folder, name);
+            self.others.note_folder(folder, name);
         }
         Ok(books)
     }
@@ -155,7 +163,7 @@ impl Streams {
     /// Whether Netatalk has files in a folder's `.AppleDouble`. What it has there of the share's own folder does not count: it
     /// stays when the share gets another layout.
     pub(super) fn is_netatalks(&self, folder: &dyn Object) -> Result<bool> {
-        if !self.server_folders(folder)?.netatalk {
+        if !self.others.in_folder(folder)?.netatalk {
             return Ok(false);
         }
         let there = found(folder.lookup(&Caller::root(), NETATALK2_FOLDER))?;
@@ -176,7 +184,7 @@ impl Streams {
         let model = metadata::dated(model, file.object)?;
         let Some((books, old)) = self.header_place(file)? else {
             let books = self.books_for_new(file)?;
-            return Self::new_header_file(file, &books, &model.to_netatalk2(file.name, 0), None).map(drop);
+            return new_header_file(file, &books, &model.to_netatalk2(file.name, 0), None).map(drop);
         };
         match model.update_netatalk2(&old.head) {
             Some(head) if old.head.starts_with(&head) => Ok(()),
@@ -186,53 +194,9 @@ impl Streams {
             }
             None => {
                 let header = model.to_netatalk2(file.name, 0);
-                Self::new_header_file(file, &books, &header, Some(old)).map(drop)
+                new_header_file(file, &books, &header, Some(old)).map(drop)
             }
         }
-    }
-
-    /// Makes the header file of a new file, if its folder has this layout.
-    pub(crate) fn give_header(&self, file: &File<'_>) -> Result<()> {
-        if !self.may_have_headers()
-            || self.style(file, &metadata::names(file.object)?)?.info != Info::AppleDouble
-        {
-            return Ok(());
-        }
-        match found(file.folder.lookup(&Caller::root(), file.name))? {
-            Some(there) if there.object.key() == file.key() => self.put_header(file, &self.load(file)?.0),
-            _ => Ok(()), // it has got another name
-        }
-    }
-
-    /// The resource fork in the header file of a file, to be written there. `None` if it belongs elsewhere.
-    pub(super) fn header_fork(&self, file: &File<'_>) -> Result<Option<Fork>> {
-        let there = self.header_place(file)?;
-        let header = match there {
-            Some((_, header)) if header.layout().is_some_and(|layout| layout.len_at.is_some()) => header,
-            Some((_, header)) if !is_usable(&header) => return Ok(None),
-            None if !self.looks_for_other_files() => return Ok(None),
-            None if self.style(file, &metadata::names(file.object)?)?.fork.is_beside() => {
-                return Ok(None);
-            }
-            old => {
-                let model = metadata::dated(&self.load(file)?.0, file.object)?;
-                let (books, old) = match old {
-                    Some((books, header)) => (books, Some(header)),
-                    None => (self.books_for_new(file)?, None),
-                };
-                Self::new_header_file(file, &books, &model.to_netatalk2(file.name, 0), old)?
-            }
-        };
-        header.open_for(Access::READ.union(Access::WRITE))?;
-        let size = header.attributes.size;
-        let mut fork = Fork::in_file(header).ok_or(Error::Io)?;
-        fork.set_end_at(size)?;
-        Ok(Some(fork))
-    }
-
-    /// The same, if Netatalk has a header file of the file.
-    pub(super) fn header_fork_if_any(&self, file: &File<'_>) -> Result<Option<Fork>> {
-        if self.header_place(file)?.is_some() { self.header_fork(file) } else { Ok(None) }
     }
 
     /// Where a file gets its first files of another server: as those beside it.
@@ -241,27 +205,6 @@ impl Streams {
             Some(books) if self.books(file)?.is_none() => Ok(books),
             _ => self.books_or_new(file),
         }
-    }
-
-    /// Makes a header file appear whole, with the fork of the old one.
-    fn new_header_file(
-        file: &File<'_>,
-        books: &Books,
-        header: &[u8],
-        old: Option<Sidecar>,
-    ) -> Result<Sidecar> {
-        let new = books.unfinished(&file.key())?;
-        let mut new = Sidecar { object: new.object, attributes: new.attributes, owned: false, head: vec![] };
-        new.write(0, header)?;
-        new = new.again()?;
-        if let Some(from) = old.and_then(Fork::in_file).filter(|fork| fork.len() > 0) {
-            let mut fork = Fork::in_file(new).ok_or(Error::Io)?;
-            fork.copy(&from)?;
-            new = fork.into_file().ok_or(Error::Io)?.again()?;
-        }
-        books.finish(&*new.object, file, &books.header())?;
-        touch(file.object)?;
-        new.again()
     }
 
     /// After the file's mode or owner was changed: changes those of Netatalk's files, too.
@@ -279,6 +222,54 @@ impl Streams {
             }
         }
         Ok(())
+    }
+}
+
+impl Streams {
+    /// Makes the header file of a new file, if its folder has this layout.
+    pub(crate) fn give_header(&self, file: &File<'_>) -> Result<()> {
+        if !self.others().may_have_headers()
+            || self.style(file, &metadata::names(file.object)?)?.info != Info::AppleDouble
+        {
+            return Ok(());
+        }
+        match found(file.folder.lookup(&Caller::root(), file.name))? {
+            Some(there) if there.object.key() == file.key() => {
+                self.server_files().put_header(file, &self.load(file)?.0)
+            }
+            _ => Ok(()), // it has got another name
+        }
+    }
+
+    /// The resource fork in the header file of a file, to be written there. `None` if it belongs elsewhere.
+    pub(super) fn header_fork(&self, file: &File<'_>) -> Result<Option<Fork>> {
+        let there = self.server_files().header_place(file)?;
+        let header = match there {
+            Some((_, header)) if header.layout().is_some_and(|layout| layout.len_at.is_some()) => header,
+            Some((_, header)) if !is_usable(&header) => return Ok(None),
+            None if !self.others().looks_for_other_files() => return Ok(None),
+            None if self.style(file, &metadata::names(file.object)?)?.fork.is_beside() => {
+                return Ok(None);
+            }
+            old => {
+                let model = metadata::dated(&self.load(file)?.0, file.object)?;
+                let (books, old) = match old {
+                    Some((books, header)) => (books, Some(header)),
+                    None => (self.server_files().books_for_new(file)?, None),
+                };
+                new_header_file(file, &books, &model.to_netatalk2(file.name, 0), old)?
+            }
+        };
+        header.open_for(Access::READ.union(Access::WRITE))?;
+        let size = header.attributes.size;
+        let mut fork = Fork::in_file(header).ok_or(Error::Io)?;
+        fork.set_end_at(size)?;
+        Ok(Some(fork))
+    }
+
+    /// As [`Streams::header_fork`], if the file has a header file.
+    pub(super) fn header_fork_if_any(&self, file: &File<'_>) -> Result<Option<Fork>> {
+        if self.server_files().header_place(file)?.is_some() { self.header_fork(file) } else { Ok(None) }
     }
 }
 
@@ -307,6 +298,22 @@ impl Books {
         let unfinished = unfinished(&file.key());
         self.folder.rename(&Caller::root(), &unfinished, &*self.folder, name, RenameMode::Replace)
     }
+}
+
+/// Makes a header file appear whole, with the fork of the old one.
+fn new_header_file(file: &File<'_>, books: &Books, header: &[u8], old: Option<Sidecar>) -> Result<Sidecar> {
+    let new = books.unfinished(&file.key())?;
+    let mut new = Sidecar { object: new.object, attributes: new.attributes, owned: false, head: vec![] };
+    new.write(0, header)?;
+    new = new.again()?;
+    if let Some(from) = old.and_then(Fork::in_file).filter(|fork| fork.len() > 0) {
+        let mut fork = Fork::in_file(new).ok_or(Error::Io)?;
+        fork.copy(&from)?;
+        new = fork.into_file().ok_or(Error::Io)?.again()?;
+    }
+    books.finish(&*new.object, file, &books.header())?;
+    touch(file.object)?;
+    new.again()
 }
 
 /// Gives one of Netatalk's files the owner and mode of its file. The owner may always write it, as with Netatalk, which locks

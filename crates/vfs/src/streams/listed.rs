@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::header::{Books, Keeper, books_place, touch};
-use super::{File, Streams, found};
+use super::header::{Books, Keeper, ServerFiles, books_place, touch};
+use super::{File, found};
 use crate::backend::{Found, Object, Stability, Wait};
 use crate::mac::attr::MAX_VALUES;
 use crate::mac::layout::stored_xattr;
@@ -27,7 +27,7 @@ enum There {
     Damaged,
 }
 
-impl Streams {
+impl ServerFiles<'_> {
     /// Netatalk's list of the attributes of a file. A list that cannot be read stays as it is.
     pub(super) fn netatalk_list(&self, file: &File<'_>) -> Result<Option<List>> {
         let Some(books) = self.books(file)? else { return Ok(None) };

@@ -135,7 +135,7 @@ impl Streams {
         may_have_sidecar: bool,
     ) -> Result<(Metadata, Vec<Problem>)> {
         let own = self.own(file.object, names)?;
-        let header = self.header_file(file)?;
+        let header = self.server_files().header_file(file)?;
         if !may_have_sidecar && !is_moving(names) {
             return Ok(own.model(None, header.as_ref()));
         }
@@ -158,7 +158,9 @@ impl Streams {
 
     /// The same without what a sidecar says.
     pub(super) fn load_without_sidecar(&self, file: &File<'_>) -> Result<(Metadata, Vec<Problem>)> {
-        Ok(self.own(file.object, &names(file.object)?)?.model(None, self.header_file(file)?.as_ref()))
+        Ok(self
+            .own(file.object, &names(file.object)?)?
+            .model(None, self.server_files().header_file(file)?.as_ref()))
     }
 
     /// The same from the file's attributes alone: for a share's own folder, which has no sidecar.
@@ -169,7 +171,7 @@ impl Streams {
     /// What a file's own attributes say, and the depot.
     fn own(&self, object: &dyn Object, names: &[Vec<u8>]) -> Result<Own> {
         let own = Own::among(&|name| object.xattr(name), names)?;
-        Ok(Own { depot_info: self.depot_info(object)?, ..own })
+        Ok(Own { depot_info: self.depots().info(object)?, ..own })
     }
 
     /// Writes the model into one layout: Finder info into this attribute, or else into `user.org.netatalk.Metadata`.
@@ -183,7 +185,7 @@ impl Streams {
             found(file.object.remove_xattr(&root, APPLE_FINDER_INFO))?;
         }
         if own.depot_info.take().is_some() {
-            self.drop_from_depot(file.object, INFO_STREAM)?;
+            self.depots().drop_stream(file.object, INFO_STREAM)?;
         }
         own.info_streams.retain(|(name, _)| info.as_ref() == Some(name));
         let info_says = !metadata.finder_info_with_date().is_none() || metadata.times.backup.is_some();
@@ -231,13 +233,13 @@ impl Streams {
     fn store_without_sidecar(&self, caller: &Caller, file: &File<'_>, metadata: &Metadata) -> Result<bool> {
         let (names, mut in_sidecar) = (names(file.object)?, false);
         let mut own = self.own(file.object, &names)?;
-        own.in_header = self.header_file(file)?.is_some_and(|header| is_usable(&header));
+        own.in_header = self.server_files().header_file(file)?.is_some_and(|header| is_usable(&header));
         if own.is_silent() && metadata.concerns_macs() {
             let style = self.style(file, &names)?;
             match (style.info, style.named) {
                 (Info::Stream, NamedPlace::Depot) => {
                     own.depot_info =
-                        self.new_in_depot(file.object, INFO_STREAM)?.map(|there| (there, vec![]));
+                        self.depots().new_stream(file.object, INFO_STREAM)?.map(|there| (there, vec![]));
                 }
                 (Info::Stream | Info::Ksmbd, _) => {
                     own.info_streams.push((samba::stream_attribute(INFO_STREAM), vec![]));
@@ -255,9 +257,9 @@ impl Streams {
         let in_header = own.in_header;
         self.with_room(file, || put_model(caller, file.object, own.clone(), metadata))?;
         if in_header {
-            return self.put_header(file, metadata).map(|()| false);
+            return self.server_files().put_header(file, metadata).map(|()| false);
         }
-        if self.header_file(file)?.is_some() {
+        if self.server_files().header_file(file)?.is_some() {
             self.take_over(file)?;
             self.store_alone(caller, file.object, metadata)?; // what the header file said, unless it was taken away
         }
@@ -279,7 +281,7 @@ impl Streams {
         if before.as_ref().is_some_and(|absorbed| absorbed.print == sidecar.fingerprint()) {
             return Ok(());
         }
-        let known = (self.load_without_sidecar(file)?.0, self.twins(file)?);
+        let known = (self.load_without_sidecar(file)?.0, self.annotations().twins(file)?);
         let (metadata, _) = self.load(file)?;
         self.store_without_sidecar(&Caller::root(), file, &metadata)?;
         for attr in &head.xattrs {
@@ -292,7 +294,7 @@ impl Streams {
             gone.into_iter().try_for_each(|name| self.drop_stream(file, name))?;
         }
         sidecar.note_absorbed()?;
-        self.heed_both(file, (&known.0, known.1))
+        self.annotations().heed_both(file, (&known.0, known.1))
     }
 }
 

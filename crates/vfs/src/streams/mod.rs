@@ -36,30 +36,34 @@ mod twins;
 mod view;
 pub(crate) mod xattrs;
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use lock::{Mutex, rank};
 
 pub use self::copied::rekey_copy;
 pub use self::copies::Besides;
+use self::depot::Depots;
 pub(crate) use self::described::{MetadataWithStreams, OfMac, is_of_mac};
 pub use self::fork::Fork;
 pub(crate) use self::fork_part::{ForkPart, PartWrite};
+use self::header::ServerFiles;
 pub(crate) use self::metadata::{
     has_fork_or_moves, has_own, load_alone, load_from, names, store_alone, store_first,
 };
 pub use self::named::StreamInfo;
 pub(crate) use self::named::has_stream;
 use self::pair::SidecarMoves;
+pub use self::pair::SidecarPairs;
 pub use self::raw::{MOST_SAVED, Raw, RawFile, RawPlace};
+use self::relayout::Layouts;
 use self::seen::SidecarViews;
 pub use self::server_folders::ServerFolders;
-use self::server_folders::{AnyFolders, LookedAt};
-pub(crate) use self::store::find_or_make;
+use self::server_folders::{AnyFolders, LookedAt, OtherServers};
+pub(crate) use self::store::{StreamStore, find_or_make};
 use self::stores::{OfOneVolume, Stores};
 pub use self::style::Style;
-pub use self::view::{SidecarOwner, SyntheticSidecar, View};
+use self::twins::Annotations;
+pub use self::view::{SidecarFiles, SidecarOwner, SyntheticSidecar, View};
 use super::{Access, Caller, Error, HostKey, Kind, Result};
 use crate::backend::{Backend, Object};
 use crate::mac::layout;
@@ -108,22 +112,15 @@ impl File<'_> {
     }
 }
 
-/// A number of changes to stores, the mount inside the share, and the files that had streams then.
-type StoredFiles = (u64, Option<u64>, HashSet<HostKey>);
-
 /// The streams and metadata of one volume's files.
 pub struct Streams {
     backend: Arc<dyn Backend>,
-    /// Where stores are.
-    stores: Arc<dyn Stores>,
+    /// The server's own store, for what it cannot keep beside a file.
+    pub(crate) own_store: StreamStore,
     /// Sidecars that moved with their files lately, for clients that then want to move them too.
     moved: Mutex<SidecarMoves, rank::MovedSidecars>,
     /// Where clients saw sidecars that are not on the disk.
     seen: Mutex<SidecarViews, rank::SeenSidecars>,
-    /// Whether there is a store, as of how many changes to stores; by mount inside the share.
-    store_seen: Mutex<HashMap<Option<u64>, (u64, bool)>, rank::StreamStore>,
-    /// The files that have something in a store.
-    stored_files: Mutex<Option<StoredFiles>, rank::StoredFiles>,
     /// Folders in which those of other servers were looked for.
     looked_at: Mutex<LookedAt, rank::SeenSidecars>,
     /// What other servers have in any folder.
@@ -135,8 +132,6 @@ pub struct Streams {
     style: Style,
     /// Whether that is the layout of all that is written.
     forced: bool,
-    /// Whether other servers change the folder, too: what is not in a store now may be there at any time.
-    shared: bool,
 }
 
 impl Streams {
@@ -148,19 +143,51 @@ impl Streams {
     /// The streams of the files on this backend, with their stores there.
     pub(crate) fn at(backend: Arc<dyn Backend>, stores: Arc<dyn Stores>) -> Self {
         Self {
+            own_store: StreamStore::new(backend.clone(), stores),
             backend,
-            stores,
             moved: Mutex::default(),
             seen: Mutex::default(),
-            store_seen: Mutex::default(),
-            stored_files: Mutex::default(),
             looked_at: Mutex::default(),
             any: AnyFolders::default(),
             apple_double: false,
             style: Style::default(),
             forced: false,
-            shared: false,
         }
+    }
+
+    /// Files and their sidecars, moved and removed as one.
+    pub fn pairs(&self) -> SidecarPairs<'_> {
+        SidecarPairs { streams: self }
+    }
+
+    /// Sidecars as files that clients see.
+    pub fn sidecar_files(&self) -> SidecarFiles<'_> {
+        SidecarFiles { streams: self }
+    }
+
+    /// The layouts that what a file has can be given.
+    pub(crate) fn layouts(&self) -> Layouts<'_> {
+        Layouts { streams: self }
+    }
+
+    /// The tags, labels and comments of files.
+    pub(crate) fn annotations(&self) -> Annotations<'_> {
+        Annotations { streams: self }
+    }
+
+    /// Samba's depots.
+    fn depots(&self) -> Depots<'_> {
+        Depots { backend: self.backend.as_ref(), others: self.others() }
+    }
+
+    /// The files that other servers keep beside files.
+    fn server_files(&self) -> ServerFiles<'_> {
+        ServerFiles { backend: self.backend.as_ref(), others: self.others() }
+    }
+
+    /// What other servers have in folders.
+    pub(crate) fn others(&self) -> OtherServers<'_> {
+        OtherServers { backend: self.backend.as_ref(), looked_at: &self.looked_at, any: &self.any }
     }
 }
 

@@ -3,8 +3,8 @@
 //! `user.DosStream.<name>:$DATA` are used where they are.
 
 use super::places::{
-    Home, Place, Rank, TERMINATED, attribute_of, is_marked, is_terminated, plain_home, samba_home,
-    terminated_home,
+    Home, Place, Rank, TERMINATED, attribute_of, is_marked, is_terminated, mark_terminated, plain_home,
+    samba_home, terminated_home,
 };
 use super::style::NamedPlace;
 use super::{File, Streams, depot, found, store};
@@ -38,7 +38,7 @@ impl Streams {
         file.require(caller, Access::READ)?;
         self.absorb_if_possible(file)?;
         let mut streams = self.streams_alone(file.object)?;
-        for (name, value) in self.foreign(file)? {
+        for (name, value) in self.server_files().streams(file)? {
             let len = value.len() as u64;
             add(&mut streams, StreamInfo { name, len, allocated: len });
         }
@@ -52,13 +52,13 @@ impl Streams {
             let len = value.len() as u64;
             streams.push(StreamInfo { name, len, allocated: len });
         }
-        if let Some(folder) = self.stored(&object.key())? {
+        if let Some(folder) = self.own_store.folder(&object.key())? {
             for (name, attributes) in store::streams(&*folder)? {
                 let (len, allocated) = (attributes.size, attributes.allocated);
                 add(&mut streams, StreamInfo { name, len, allocated });
             }
         }
-        for (name, there) in self.depot_streams(object)? {
+        for (name, there) in self.depots().streams(object)? {
             let (len, allocated) = (there.attributes.size, there.attributes.allocated);
             add(&mut streams, StreamInfo { name, len, allocated });
         }
@@ -69,15 +69,15 @@ impl Streams {
     pub fn has_streams(&self, object: &dyn Object) -> Result<bool> {
         let names = found(object.list_xattrs())?.unwrap_or_default();
         let is_own = has_stream(&names) || self.has_stored_streams(&object.key())?;
-        Ok(is_own || !self.depot_streams(object)?.is_empty())
+        Ok(is_own || !self.depots().streams(object)?.is_empty())
     }
 
     /// Whether there are any in the store.
     pub(crate) fn has_stored_streams(&self, key: &HostKey) -> Result<bool> {
-        if !self.may_be_stored(key)? {
+        if !self.own_store.may_have(key)? {
             return Ok(false);
         }
-        match self.stored(key)? {
+        match self.own_store.folder(key)? {
             Some(folder) => Ok(!store::streams(&*folder)?.is_empty()),
             None => Ok(false),
         }
@@ -86,12 +86,12 @@ impl Streams {
     /// The same with what a sidecar may add; `false` is certain.
     pub(crate) fn may_have_streams(&self, object: &dyn Object, file: Option<&File<'_>>) -> Result<bool> {
         if let Some(file) = file
-            && (self.looks_beside(file.folder)? || self.may_have_sidecar(file))
+            && (self.others().looks_beside(file.folder)? || self.may_have_sidecar(file))
         {
             return Ok(true);
         }
         // Netatalk's files of a folder are in it.
-        let is_inside = object.kind() == Kind::Folder && self.looks_beside(object)?;
+        let is_inside = object.kind() == Kind::Folder && self.others().looks_beside(object)?;
         Ok(is_inside || self.has_streams(object)?)
     }
 
@@ -263,14 +263,14 @@ impl Streams {
             self.drop_stream(file, to)?;
         }
         if let Home::Depot(_) = &home {
-            return self.rename_in_depot(file.object, from, to);
+            return self.depots().rename_stream(file.object, from, to);
         }
         let (Home::Xattr(_, value)
         | Home::Samba(_, value)
         | Home::Listed(_, value)
         | Home::Synology(_, value)) = &home
         else {
-            let folder = self.stored(&file.key())?.ok_or(Error::Io)?;
+            let folder = self.own_store.folder(&file.key())?.ok_or(Error::Io)?;
             let (from, to) = (store::stream_file(from), store::stream_file(to));
             return folder.rename(&Caller::root(), &from, &*folder, &to, RenameMode::Replace);
         };
@@ -280,7 +280,9 @@ impl Streams {
                 samba_home(to, from.contains(&b'\xef'))
             }
             Home::Samba(from, _) => terminated_home(to, from.contains(&b'\xef')),
-            Home::Listed(..) if self.may_list(file, to)? => Home::Listed(to.to_vec(), Vec::new()),
+            Home::Listed(..) if self.server_files().may_list(file, to)? => {
+                Home::Listed(to.to_vec(), Vec::new())
+            }
             Home::Synology(..) => Home::Synology(to.to_vec(), Vec::new()),
             _ => Home::Xattr(stored, Vec::new()),
         };
@@ -300,13 +302,13 @@ impl Streams {
                     file.object.remove_xattr(&Caller::root(), &stored)?;
                 }
                 Home::Store(_) => {
-                    let folder = self.stored(&file.key())?.ok_or(Error::Io)?;
+                    let folder = self.own_store.folder(&file.key())?.ok_or(Error::Io)?;
                     folder.remove(&Caller::root(), &store::stream_file(name))?;
-                    self.note_stored_change();
+                    self.own_store.note_change();
                 }
-                Home::Depot(_) => self.drop_from_depot(file.object, name)?,
-                Home::Listed(..) => self.drop_listed(file, name)?,
-                Home::Synology(..) => self.put_synology(file, name, None)?,
+                Home::Depot(_) => self.depots().drop_stream(file.object, name)?,
+                Home::Listed(..) => self.server_files().drop_listed(file, name)?,
+                Home::Synology(..) => self.server_files().put_synology(file, name, None)?,
             }
         }
         Ok(())
@@ -378,18 +380,18 @@ impl Streams {
                 false => Home::Xattr(xattr.clone(), data),
             }));
         }
-        if let Some(folder) = self.stored(&file.key())?
+        if let Some(folder) = self.own_store.folder(&file.key())?
             && let Some(stream) = store::find_stream(&*folder, name)?
         {
             return Ok(Some(Home::Store(stream)));
         }
-        if let Some(home) = self.depot_home(file.object, name)? {
+        if let Some(home) = self.depots().home(file.object, name)? {
             return Ok(Some(home));
         }
-        if let Some(value) = self.listed_value(file, name)? {
+        if let Some(value) = self.server_files().listed_value(file, name)? {
             return Ok(Some(Home::Listed(name.to_vec(), value)));
         }
-        let in_synology = self.in_synology(file)?.into_iter().find(|(known, _)| known == name);
+        let in_synology = self.server_files().in_synology(file)?.into_iter().find(|(known, _)| known == name);
         Ok(in_synology.map(|(name, value)| Home::Synology(name, value)))
     }
 
@@ -417,12 +419,14 @@ impl Streams {
             NamedPlace::Ksmbd => Home::Xattr(samba::stream_attribute(&Map::Sfm.encode(name)), Vec::new()),
             NamedPlace::SambaPlain => terminated_home(name, true),
             NamedPlace::UserTerminated => terminated_home(name, false),
-            NamedPlace::AppleDouble if self.may_list(file, name)? => Home::Listed(name.to_vec(), Vec::new()),
-            NamedPlace::Synology if self.may_be_in_synology(file)? => {
+            NamedPlace::AppleDouble if self.server_files().may_list(file, name)? => {
+                Home::Listed(name.to_vec(), Vec::new())
+            }
+            NamedPlace::Synology if self.server_files().may_be_in_synology(file)? => {
                 Home::Synology(name.to_vec(), Vec::new())
             }
             NamedPlace::AppleDouble | NamedPlace::Synology => Home::Xattr(stored, Vec::new()),
-            NamedPlace::Depot => match self.new_in_depot(file.object, name)? {
+            NamedPlace::Depot => match self.depots().new_stream(file.object, name)? {
                 Some(object) => Home::Depot(object),
                 None => Home::Xattr(stored, Vec::new()),
             },
@@ -446,8 +450,8 @@ impl Streams {
                 mark_terminated(file.object, stored).and_then(|()| set(stored, &[value, &[0]].concat()))
             }
             Home::Depot(object) => depot::rewrite(&**object, value),
-            Home::Listed(name, _) => self.put_listed(file, name, value),
-            Home::Synology(name, _) => self.put_synology(file, name, Some(value)),
+            Home::Listed(name, _) => self.server_files().put_listed(file, name, value),
+            Home::Synology(name, _) => self.server_files().put_synology(file, name, Some(value)),
             Home::Store(_) => return Ok(false),
         };
         match done {
@@ -486,13 +490,4 @@ pub(super) fn write_prepared(object: &dyn Object, offset: u64, data: &[u8]) -> R
     let root = Caller::root();
     object.prepare(&root, &object.attributes()?, Access::WRITE, true)?;
     object.write_at(&root, offset, data, Stability::Unstable)
-}
-
-/// Before another server's zero byte comes to a plain attribute, or the attribute goes: what remains may not tell that the byte
-/// is there.
-pub(super) fn mark_terminated(object: &dyn Object, stored: &[u8]) -> Result<()> {
-    if stored.starts_with(samba::STREAM_PREFIX) || found(object.xattr(TERMINATED))?.is_some() {
-        return Ok(());
-    }
-    object.set_xattr(&Caller::root(), TERMINATED, b"1", XattrMode::Set)
 }

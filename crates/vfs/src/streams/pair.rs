@@ -18,6 +18,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::books::remove_books;
 use super::depot::InDepot;
 use super::following::Going;
 use super::sidecar::{self, Beside, Sidecar};
@@ -59,7 +60,13 @@ struct Pair {
     sidecar: Sidecar,
 }
 
-impl Streams {
+/// Files and their sidecars, each moved and removed as one.
+#[derive(Clone, Copy)]
+pub struct SidecarPairs<'a> {
+    pub(super) streams: &'a Streams,
+}
+
+impl SidecarPairs<'_> {
     /// Moves a file with its sidecar and everything else that is its own. Without sidecars this is one look-up for each
     /// of the two names (`Keep`: for the first), and the move.
     pub fn rename(
@@ -73,7 +80,7 @@ impl Streams {
         let target = if mode == RenameMode::Keep { None } else { self.take_over_at(to, from.1)? };
         let target = target.filter(|target| !source.as_ref().is_some_and(|source| source.is_of_same(target)));
         let replaced = match mode {
-            RenameMode::Replace => self.going_from_depot(to.0, to.1)?,
+            RenameMode::Replace => self.streams.depots().going(to.0, to.1)?,
             _ => None,
         };
         self.rename_with_books(caller, (from, source), (to, target), mode)?;
@@ -92,7 +99,7 @@ impl Streams {
     ) -> Result<()> {
         let prepare = |going: &Going, at: At<'_>| {
             let file = File { folder: at.0, name: at.1, object: going.object() };
-            self.with_room(&file, || going.prepare(at.0))
+            self.streams.with_room(&file, || going.prepare(at.0))
         };
         let ready = source.as_ref().map_or(Ok(()), |source| prepare(source, from));
         let ready = ready.and_then(|()| match (&target, mode) {
@@ -105,7 +112,7 @@ impl Streams {
             return Err(error);
         }
         // The file has moved, as requested. What cannot follow now is found by its mark.
-        self.follow_with_books((from, source), (to, target), mode).or(Ok(()))
+        self.streams.server_files().follow_with_books((from, source), (to, target), mode).or(Ok(()))
     }
 
     fn rename_pairs(
@@ -143,21 +150,21 @@ impl Streams {
     /// if they would be too long beside the new name, their contents move to where this server keeps them, and so do
     /// those of DSM's: they do not name their file, so no content may be left beside a name that another file gets.
     fn take_over_at(&self, (folder, name): At<'_>, new: &[u8]) -> Result<Option<Going>> {
-        if !self.looks_beside(folder)? {
+        if !self.streams.others().looks_beside(folder)? {
             return Ok(None);
         }
         let Some(there) = found(folder.lookup(&Caller::root(), name))? else { return Ok(None) };
         let file = File { folder, name, object: &*there.object };
         let may_have_names = there.attributes.kind == Kind::File && there.attributes.links > 1;
-        match self.going((folder, name))? {
-            Some(going) if may_have_names || Self::are_too_long(&going, new) => {
-                self.take_over(&file)?;
+        match self.streams.server_files().going((folder, name))? {
+            Some(going) if may_have_names || going.are_too_long(new) => {
+                self.streams.take_over(&file)?;
                 Ok(None)
             }
             // A file that both have files of keeps Netatalk's.
-            Some(going) if going.is_netatalks() && self.has_synologys(&file)? => {
-                self.take_in_synology(&file)?;
-                if let Some(books) = self.synology(&file)? {
+            Some(going) if going.is_netatalks() && self.streams.server_files().has_synologys(&file)? => {
+                self.streams.take_in_synology(&file)?;
+                if let Some(books) = self.streams.server_files().synology(&file)? {
                     found(books.folder.remove(&Caller::root(), &books.header()))?;
                 }
                 Ok(Some(going))
@@ -179,7 +186,7 @@ impl Streams {
         }
         let root = Caller::root();
         let Some(file) = found(folder.lookup(&root, name))? else { return Ok(None) };
-        let beside = self.beside(&File { folder, name, object: &*file.object })?;
+        let beside = self.streams.beside(&File { folder, name, object: &*file.object })?;
         Ok(match beside {
             Beside::Own(sidecar) => {
                 Some(Pair { object: file.object, links: links(&file.attributes), sidecar })
@@ -192,7 +199,7 @@ impl Streams {
         let Some(pair) = pair else { return Ok(()) };
         claim(pair)?;
         let file = File { folder, name, object: &*pair.object };
-        self.with_room(&file, || mark(&*pair.object, folder, &layout::sidecar_name(name)))
+        self.streams.with_room(&file, || mark(&*pair.object, folder, &layout::sidecar_name(name)))
     }
 
     fn follow(
@@ -214,7 +221,7 @@ impl Streams {
     fn leave(&self, folder: &dyn Object, name: &[u8], pair: &Pair) -> Result<()> {
         let sidecar = layout::sidecar_name(name);
         if pair.links > 1 {
-            return self.displace(folder, &sidecar, &pair.object.key()); // it has other names
+            return self.streams.displace(folder, &sidecar, &pair.object.key()); // it has other names
         }
         folder.remove(&Caller::root(), &sidecar)
     }
@@ -223,15 +230,15 @@ impl Streams {
     fn bring(&self, from: (&dyn Object, &[u8]), to: (&dyn Object, &[u8]), object: &dyn Object) -> Result<()> {
         let file = File { folder: to.0, name: to.1, object };
         let name = file.sidecar_name();
-        match self.beside(&file)? {
+        match self.streams.beside(&file)? {
             Beside::Plain => return Err(Error::Exists),
-            Beside::Foreign(owner) => self.displace(to.0, &name, &owner)?,
+            Beside::Foreign(owner) => self.streams.displace(to.0, &name, &owner)?,
             Beside::Nothing | Beside::Own(_) => {}
         }
         from.0.rename(&Caller::root(), from.1, to.0, &name, RenameMode::Replace)?;
         if from.1 != store::SIDECAR {
             let (from, to) = ((from.0.key(), from.1.to_vec()), (to.0.key(), name));
-            self.moved.lock().remember(from, to);
+            self.streams.moved.lock().remember(from, to);
         }
         Ok(())
     }
@@ -285,7 +292,7 @@ impl Streams {
         let books = self.take_over_at((folder, name), name)?;
         let pair = self.pair(caller, (folder, name))?;
         let last = self.last_name(folder, name)?;
-        let in_depot = self.going_from_depot(folder, name)?;
+        let in_depot = self.streams.depots().going(folder, name)?;
         if let Some(pair) = &pair {
             claim(pair)?;
         }
@@ -299,7 +306,7 @@ impl Streams {
         // The name is removed, as requested. A left-over sidecar is never shown, and is scrubbed
         // later.
         let _ = pair.map_or(Ok(()), |pair| self.leave(folder, name, &pair));
-        let _ = last.map_or(Ok(()), |key| self.forget(&key));
+        let _ = last.map_or(Ok(()), |key| self.streams.own_store.forget(&key));
         let _ = in_depot.map_or(Ok(()), InDepot::forget);
         let _ = books.map_or(Ok(()), |books| books.remove());
         Ok(())
@@ -308,7 +315,7 @@ impl Streams {
     /// The key of a file that is about to lose its last name, if it may have something in the
     /// store.
     fn last_name(&self, folder: &dyn Object, name: &[u8]) -> Result<Option<HostKey>> {
-        if !self.has_store(&folder.key())? {
+        if !self.streams.own_store.exists(&folder.key())? {
             return Ok(None);
         }
         let file = found(folder.lookup(&Caller::root(), name))?;
@@ -322,7 +329,7 @@ impl Streams {
             Err(Error::NotEmpty) => {
                 let going = folder.lookup(caller, name)?.object;
                 self.scrub(&*going)?;
-                self.remove_books(caller, &*going)?;
+                remove_books(caller, &*going)?;
                 folder.remove_folder(caller, name)
             }
             other => other,
@@ -362,13 +369,13 @@ impl Streams {
         if found(from.0.lookup(&root, from.1))?.is_some() {
             return Ok(()); // it may be that file's
         }
-        self.bring_books_unowned(from, file)?;
+        self.streams.server_files().bring_books_unowned(from, file)?;
         let Some(there) = found(from.0.lookup(&root, &name))? else { return Ok(()) };
         if there.attributes.kind != Kind::File || sidecar::owner(&*there.object)?.is_some() {
             return Ok(());
         }
         let is_sidecar = sidecar::read(there, false)?.parsed().is_some();
-        if is_sidecar && matches!(self.beside(file)?, Beside::Nothing) {
+        if is_sidecar && matches!(self.streams.beside(file)?, Beside::Nothing) {
             self.bring((from.0, &name), (file.folder, file.name), file.object)?;
         }
         Ok(())
@@ -380,13 +387,13 @@ impl Streams {
         let (mut places, mut is_sure) = (Vec::new(), true);
         if let Some((folder, name)) = unpack(marked) {
             let folder = folder.beside(key);
-            match self.backend.by_key(&folder) {
+            match self.streams.backend.by_key(&folder) {
                 Ok(folder) => places.push((folder.object, name)),
-                Err(Error::Stale) => is_sure = self.backend.finds(&folder) == Finds::Always,
+                Err(Error::Stale) => is_sure = self.streams.backend.finds(&folder) == Finds::Always,
                 Err(other) => return Err(other),
             }
         }
-        if let Some(folder) = self.stored(key)? {
+        if let Some(folder) = self.streams.own_store.folder(key)? {
             places.push((folder, store::SIDECAR.to_vec()));
         }
         Ok((places, is_sure))
@@ -408,7 +415,7 @@ impl Streams {
             if matches!(file, Some(Ok(file)) if file.object.key().local() == owner.local()) {
                 continue;
             }
-            self.displace(folder, name, &owner)?;
+            self.streams.displace(folder, name, &owner)?;
             self.bring_to_name(folder, &names, &owner)?;
             put_right += 1;
         }
@@ -416,7 +423,7 @@ impl Streams {
     }
 
     fn bring_to_name(&self, folder: &dyn Object, names: &[Vec<u8>], key: &HostKey) -> Result<()> {
-        let Ok(alive) = self.backend.by_key(key) else { return Ok(()) };
+        let Ok(alive) = self.streams.backend.by_key(key) else { return Ok(()) };
         for name in names {
             let entry = found(folder.lookup(&Caller::root(), name))?;
             if entry.is_some_and(|entry| entry.object.key() == *key) {
@@ -437,10 +444,10 @@ impl Streams {
         }
         let Some(file) = found(folder.lookup(&root, name))? else { return Ok(()) };
         let file = File { folder, name, object: &*file.object };
-        if let Beside::Own(mut sidecar) = self.beside(&file)? {
+        if let Beside::Own(mut sidecar) = self.streams.beside(&file)? {
             there.object.set_xattr(&root, ABSORBED, &[0; 8], XattrMode::Set)?;
             sidecar.claim(&file.key())?;
-            self.absorb(&file)?;
+            self.streams.absorb(&file)?;
         }
         Ok(())
     }

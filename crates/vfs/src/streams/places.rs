@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{File, Streams, found};
-use crate::backend::Object;
+use crate::backend::{Object, XattrMode};
 use crate::mac::layout::{PLAIN_INFO, XattrRole, classify_xattr, may_be_stream, stored_xattr};
 use crate::mac::{info_stream, plist, samba};
 use crate::names::Map;
@@ -96,6 +96,15 @@ pub(super) fn is_marked(object: &dyn Object) -> Result<bool> {
     Ok(found(object.xattr(PLAIN_INFO))?.is_some_and(has_byte) || found(object.xattr(TERMINATED))?.is_some())
 }
 
+/// Before another server's zero byte comes to a plain attribute, or the attribute goes: what remains may not tell that the byte
+/// is there.
+pub(super) fn mark_terminated(object: &dyn Object, stored: &[u8]) -> Result<()> {
+    if stored.starts_with(samba::STREAM_PREFIX) || found(object.xattr(TERMINATED))?.is_some() {
+        return Ok(());
+    }
+    object.set_xattr(&Caller::root(), TERMINATED, b"1", XattrMode::Set)
+}
+
 /// Whether the zero byte at the end of a plain attribute is Samba's: of those who keep plain attributes, only Samba stores names
 /// with private code points.
 pub(super) fn is_terminated(stored: &[u8], value: &[u8]) -> bool {
@@ -129,8 +138,8 @@ impl Streams {
             Home::Xattr(stored, _) | Home::Samba(stored, _) => {
                 found(file.object.remove_xattr(&Caller::root(), stored)).map(drop)
             }
-            Home::Listed(name, _) => self.drop_listed(file, name),
-            Home::Synology(name, _) => self.put_synology(file, name, None),
+            Home::Listed(name, _) => self.server_files().drop_listed(file, name),
+            Home::Synology(name, _) => self.server_files().put_synology(file, name, None),
             Home::Store(_) | Home::Depot(_) => Ok(()),
         }
     }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use siphasher::sip128::{Hasher128 as _, SipHasher24};
 
+use super::relayout::Layouts;
 use super::sidecar::Beside;
 use super::store::{find_or_make, names};
-use super::{File, Streams, found};
+use super::{File, found};
 use crate::backend::{Found, NewKind, Object, Stability, Wait, XattrMode};
 use crate::mac::layout::{
     NETATALK2_FOLDER, NETATALK2_PARENT, SYNOLOGY_ATTRIBUTES, SYNOLOGY_FOLDER, SYNOLOGY_HEADER,
@@ -104,7 +105,7 @@ impl Raw {
     }
 }
 
-impl Streams {
+impl Layouts<'_> {
     /// What is on the disk of a file. With `keeps_fork`, a sidecar's fork will not change: only what is before it is read.
     /// `FileTooLarge` if it is more than is saved.
     pub(crate) fn raw(&self, file: &File<'_>, keeps_fork: bool) -> Result<Raw> {
@@ -116,7 +117,7 @@ impl Streams {
             raw.files.push(file);
             Ok(())
         };
-        if let Beside::Own(sidecar) = self.beside(file)? {
+        if let Beside::Own(sidecar) = self.streams.beside(file)? {
             let start = sidecar.layout().map(|layout| layout.start).filter(|_| keeps_fork);
             let found = Found { object: sidecar.object, attributes: sidecar.attributes };
             add(RawPlace::Beside, &file.sidecar_name(), found, start.unwrap_or(u64::MAX))?;
@@ -144,7 +145,13 @@ impl Streams {
                 let header = if file.object.kind() == Kind::Folder { NETATALK2_PARENT } else { file.name };
                 let list = [header, netatalk_list::SUFFIX].concat();
                 let mut of_file = vec![header.to_vec(), list.clone()];
-                for listed in self.netatalk_list(file)?.into_iter().flat_map(|(_, _, listed)| listed) {
+                for listed in self
+                    .streams
+                    .server_files()
+                    .netatalk_list(file)?
+                    .into_iter()
+                    .flat_map(|(_, _, listed)| listed)
+                {
                     of_file.extend(netatalk_list::value_files(&list, &listed.name));
                 }
                 of_file
@@ -169,16 +176,16 @@ impl Streams {
             }
             RawPlace::Netatalk => in_folder(file.folder, NETATALK2_FOLDER),
             RawPlace::Synology => in_folder(file.folder, SYNOLOGY_FOLDER),
-            RawPlace::Depot if make => self.make_in_depot(file.object).map(Some),
-            RawPlace::Depot => self.depot_of(file.object),
-            RawPlace::Store if make => self.make_stored(&file.key()).map(Some),
-            RawPlace::Store => self.stored(&file.key()),
+            RawPlace::Depot if make => self.streams.depots().make_folder(file.object).map(Some),
+            RawPlace::Depot => self.streams.depots().folder(file.object),
+            RawPlace::Store if make => self.streams.own_store.make_folder(&file.key()).map(Some),
+            RawPlace::Store => self.streams.own_store.folder(&file.key()),
             RawPlace::Beside => Ok(None),
         }
     }
 
     /// Makes what is on the disk of a file what it was.
-    pub(crate) fn restore_raw(&self, file: &File<'_>, to: &Raw) -> Result<()> {
+    pub(crate) fn restore(&self, file: &File<'_>, to: &Raw) -> Result<()> {
         let root = Caller::root();
         let now = self.raw(file, true)?;
         let is_kept =
@@ -195,7 +202,7 @@ impl Streams {
                 None => kept.write(file.folder)?,
             }
         }
-        self.note_stored_change();
+        self.streams.own_store.note_change();
         restore_xattrs(file.object, &to.xattrs)
     }
 }

@@ -59,24 +59,33 @@ impl Streams {
             style,
             forced: true,
             apple_double: self.apple_double,
-            ..Self::at(self.backend.clone(), self.stores.clone())
+            ..Self::at(self.backend.clone(), self.own_store.stores.clone())
         };
         forced.knowing(self)
     }
+}
 
+/// The layouts that what a file has besides its data can be given.
+#[derive(Clone, Copy)]
+pub(crate) struct Layouts<'a> {
+    pub(super) streams: &'a Streams,
+}
+
+impl Layouts<'_> {
     pub(crate) fn content(&self, file: &File<'_>) -> Result<Content> {
         let ourselves = Caller::root();
         let mut streams = BTreeMap::new();
-        for info in self.streams(&ourselves, file)? {
-            let read =
-                |at, into: &mut Vec<u8>| self.read_stream(&ourselves, file, &info.name, (at, PIECE), into);
+        for info in self.streams.streams(&ourselves, file)? {
+            let read = |at, into: &mut Vec<u8>| {
+                self.streams.read_stream(&ourselves, file, &info.name, (at, PIECE), into)
+            };
             streams.insert(info.name.clone(), sum(&read)?);
         }
-        let fork = match self.fork(&ourselves, file)? {
+        let fork = match self.streams.fork(&ourselves, file)? {
             Some(fork) => sum(&|at, into: &mut Vec<u8>| fork.read_at(at, PIECE, into, Wait::Allowed))?,
             None => sum(&|_, _: &mut Vec<u8>| Ok(0))?,
         };
-        Ok(Content { metadata: self.load(file)?.0, streams, fork })
+        Ok(Content { metadata: self.streams.load(file)?.0, streams, fork })
     }
 
     /// What is not in this layout yet, in words; empty: nothing has to move.
@@ -90,29 +99,33 @@ impl Streams {
             let value = file.object.xattr(NETATALK_METADATA)?;
             !Metadata::from_netatalk(&value).0.finder_info.is_none()
         };
-        if is_elsewhere || in_netatalk || has(APPLE_FINDER_INFO) || self.depot_info(file.object)?.is_some() {
+        if is_elsewhere
+            || in_netatalk
+            || has(APPLE_FINDER_INFO)
+            || self.streams.depots().info(file.object)?.is_some()
+        {
             outside.push("Finder info");
         }
-        if self.header_file(file)?.is_some() {
+        if self.streams.server_files().header_file(file)?.is_some() {
             outside.push("header file");
         }
         if self.fork_is_outside(file, &names, style)? {
             outside.push("resource fork");
         }
-        let mut streams = self.streams(&Caller::root(), file)?.into_iter();
+        let mut streams = self.streams.streams(&Caller::root(), file)?.into_iter();
         if streams
             .try_fold(false, |any, info| Ok::<_, Error>(any || !self.is_at_home(file, &info.name, style)?))?
         {
             outside.push("named streams");
         }
-        if has(MARKER) && self.depot_of(file.object)?.is_some() && outside.is_empty() {
+        if has(MARKER) && self.streams.depots().folder(file.object)?.is_some() && outside.is_empty() {
             outside.push("empty folder in Samba's depot");
         }
         Ok(outside)
     }
 
     fn fork_is_outside(&self, file: &File<'_>, names: &[Vec<u8>], style: Style) -> Result<bool> {
-        if self.depot_fork(file.object)?.is_some() {
+        if self.streams.depots().fork(file.object)?.is_some() {
             return Ok(true);
         }
         let target = InAttribute::new(style.fork).map(|new| new.name);
@@ -120,8 +133,10 @@ impl Streams {
         if in_attributes.into_iter().any(|name| target.as_ref() != Some(name)) {
             return Ok(true);
         }
-        let room = u64::from(self.backend.limits().xattr);
-        Ok(target.is_some() && self.sidecar(file)?.is_some() && (1..room).contains(&self.fork_len(file)?))
+        let room = u64::from(self.streams.backend.limits().xattr);
+        Ok(target.is_some()
+            && self.streams.sidecar(file)?.is_some()
+            && (1..room).contains(&self.streams.fork_len(file)?))
     }
 
     /// Whether a stream is where this layout has it. One that is too long for an attribute is in the store.
@@ -138,7 +153,7 @@ impl Streams {
             | NamedPlace::Synology
             | NamedPlace::Ksmbd => Home::Xattr(stored, Vec::new()),
         };
-        Ok(match (self.home(file, name)?, expected) {
+        Ok(match (self.streams.home(file, name)?, expected) {
             (Some(Home::Store(_)) | None, _) => true,
             (Some(Home::Xattr(at, _)), Home::Xattr(expected, _)) => at == expected,
             (Some(Home::Samba(at, _)), Home::Samba(expected, _)) => at == expected,
@@ -149,7 +164,7 @@ impl Streams {
     /// Copies of one thing that differ, in words. The first copy is what clients see.
     pub(crate) fn conflicts(&self, file: &File<'_>) -> Result<Vec<&'static str>> {
         let (mut conflicts, names) = (Vec::new(), metadata::names(file.object)?);
-        let shown = self.load(file)?.0.finder_info;
+        let shown = self.streams.load(file)?.0.finder_info;
         let mut infos: Vec<FinderInfo> = Vec::new();
         for name in &names {
             let Some(value) = found(file.object.xattr(name))? else { continue };
@@ -178,70 +193,71 @@ impl Streams {
 
     /// Moves everything to its place in this layout.
     pub(crate) fn relayout(&self, file: &File<'_>, style: Style) -> Result<()> {
-        let forced = self.forced(style);
+        let forced = self.streams.forced(style);
+        let layouts = forced.layouts();
         forced.absorb(file)?;
-        forced.move_fork_to(file, style.fork)?;
+        layouts.move_fork_to(file, style.fork)?;
         forced.give_up_header_file(file)?;
-        forced.move_streams_to(file, style)?;
+        layouts.move_streams_to(file, style)?;
         forced.put_model_in(file, info_attribute(style.info))?;
-        forced.leave_depot(file.object)?;
+        layouts.leave_depot(file.object)?;
         forced.settle(file)
     }
 
     /// All attributes are read first, because they tell of each other whether a zero byte follows them.
     fn move_streams_to(&self, file: &File<'_>, style: Style) -> Result<()> {
-        let (mut moving, room) = (Vec::new(), u64::from(self.backend.limits().xattr));
-        for info in self.streams(&Caller::root(), file)? {
+        let (mut moving, room) = (Vec::new(), u64::from(self.streams.backend.limits().xattr));
+        for info in self.streams.streams(&Caller::root(), file)? {
             if self.is_at_home(file, &info.name, style)? {
                 continue;
             }
             let mut value = Vec::new();
             let range = (0, usize::try_from(info.len).map_err(|_| Error::FileTooLarge)?);
-            self.read_stream(&Caller::root(), file, &info.name, range, &mut value)?;
+            self.streams.read_stream(&Caller::root(), file, &info.name, range, &mut value)?;
             if info.len > room {
-                self.drop_stream(file, &info.name)?;
-                self.absorb_stream(file, &info.name, &value, true)?;
+                self.streams.drop_stream(file, &info.name)?;
+                self.streams.absorb_stream(file, &info.name, &value, true)?;
             } else {
                 moving.push((info.name, value));
             }
         }
-        moving.iter().try_for_each(|(name, _)| self.drop_stream(file, name))?;
+        moving.iter().try_for_each(|(name, _)| self.streams.drop_stream(file, name))?;
         if !matches!(style.named, NamedPlace::SambaPlain | NamedPlace::UserTerminated) {
             found(file.object.remove_xattr(&Caller::root(), TERMINATED))?;
         }
-        moving.iter().try_for_each(|(name, value)| self.absorb_stream(file, name, value, true))
+        moving.iter().try_for_each(|(name, value)| self.streams.absorb_stream(file, name, value, true))
     }
 
     fn move_fork_to(&self, file: &File<'_>, place: ForkPlace) -> Result<()> {
         let ourselves = Caller::root();
-        let Some(fork) = self.fork(&ourselves, file)? else {
+        let Some(fork) = self.streams.fork(&ourselves, file)? else {
             elsewhere::drop_attribute(file.object)?;
-            return self.drop_from_depot(file.object, RESOURCE_STREAM);
+            return self.streams.depots().drop_stream(file.object, RESOURCE_STREAM);
         };
-        let room = u64::from(self.backend.limits().xattr);
+        let room = u64::from(self.streams.backend.limits().xattr);
         if let Some(mut new) = InAttribute::new(place).filter(|_| fork.len() < room) {
             fork.read_at(0, fork.len() as usize, &mut new.fork, Wait::Allowed)?;
             let names = metadata::names(file.object)?;
             let others = names.iter().filter(|name| elsewhere::is_fork(name) && **name != new.name);
             others.into_iter().try_for_each(|name| file.object.remove_xattr(&ourselves, name))?;
             if new.put(file.object)? {
-                if self.sidecar(file)?.is_some() {
+                if self.streams.sidecar(file)?.is_some() {
                     found(file.folder.remove(&ourselves, &file.sidecar_name()))?;
                     pair::unmark(file.object)?;
                 }
-                return self.drop_from_depot(file.object, RESOURCE_STREAM);
+                return self.streams.depots().drop_stream(file.object, RESOURCE_STREAM);
             }
         }
         if !fork.is_in_sidecar() {
-            self.move_behind(file, self.load(file)?.0.to_stored_sidecar(0), false)?;
+            self.streams.move_behind(file, self.streams.load(file)?.0.to_stored_sidecar(0), false)?;
         }
         elsewhere::drop_attribute(file.object)?;
-        self.drop_from_depot(file.object, RESOURCE_STREAM)
+        self.streams.depots().drop_stream(file.object, RESOURCE_STREAM)
     }
 
     /// Removes the file's empty folder in the depot.
     fn leave_depot(&self, object: &dyn Object) -> Result<()> {
-        if let Some(there) = self.in_depot(object)? {
+        if let Some(there) = self.streams.depots().place(object)? {
             there.forget()?;
             found(object.remove_xattr(&Caller::root(), MARKER))?;
         }
@@ -272,7 +288,7 @@ fn sum(read: &dyn Fn(u64, &mut Vec<u8>) -> Result<usize>) -> Result<Sum> {
     }
 }
 
-impl Streams {
+impl Layouts<'_> {
     /// The forks of a file in all places, by their sums.
     fn all_forks(&self, file: &File<'_>, names: &[Vec<u8>]) -> Result<Vec<Sum>> {
         let mut forks = Vec::new();
@@ -283,9 +299,9 @@ impl Streams {
             }
             Ok(())
         };
-        add(self.sidecar(file)?.and_then(super::Fork::in_file))?;
-        add(self.depot_fork(file.object)?.map(super::Fork::whole))?;
-        add(self.header_file(file)?.and_then(super::Fork::in_file))?;
+        add(self.streams.sidecar(file)?.and_then(super::Fork::in_file))?;
+        add(self.streams.depots().fork(file.object)?.map(super::Fork::whole))?;
+        add(self.streams.server_files().header_file(file)?.and_then(super::Fork::in_file))?;
         for name in names.iter().filter(|name| elsewhere::is_fork(name)) {
             let there = elsewhere::place(file.object, std::slice::from_ref(name))?;
             let bytes = there.map(|there| there.fork).unwrap_or_default();

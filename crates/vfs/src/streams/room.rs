@@ -42,7 +42,7 @@ impl Streams {
         change: impl FnOnce(&dyn Object) -> Result<()>,
     ) -> Result<()> {
         let root = Caller::root();
-        let folder = self.make_stored(&file.key())?;
+        let folder = self.own_store.make_folder(&file.key())?;
         found(folder.remove(&root, store::UNFINISHED))?;
         let new = folder.create(&root, store::UNFINISHED, NewKind::File, 0o600)?.object;
         store::note_name(&*new, name)?;
@@ -51,7 +51,7 @@ impl Streams {
         new.sync(Stability::File)?; // the attribute goes next, and must not be all there was
         let stream = store::stream_file(name);
         folder.rename(&root, store::UNFINISHED, &*folder, &stream, RenameMode::Replace)?;
-        self.note_stored_change();
+        self.own_store.note_change();
         Ok(())
     }
 }

@@ -5,8 +5,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use lock::{Mutex, rank};
+
+use super::header::ServerFiles;
 use super::{Streams, found};
-use crate::backend::Object;
+use crate::backend::{Backend, Object};
 use crate::mac::depot::DEPOT;
 use crate::mac::layout::{NETATALK2_FOLDER, SYNOLOGY_FOLDER};
 use crate::{Caller, FileId, HostKey, Kind, Result, Time};
@@ -93,18 +96,28 @@ impl Streams {
     /// Takes over what another one has found in the same files.
     pub(super) fn knowing(self, other: &Self) -> Self {
         let there = ServerFolders {
-            netatalk: other.may_have_headers(),
+            netatalk: other.others().may_have_headers(),
             synology: false,
-            depot: other.looks_for_other_files(),
+            depot: other.others().looks_for_other_files(),
         };
-        self.note_server_folders(there);
+        self.others().note(there);
         let depots = other.looked_at.lock().depots.clone();
         self.looked_at.lock().depots = depots;
         self
     }
+}
 
+/// What other servers have in the folders of a volume.
+#[derive(Clone, Copy)]
+pub(crate) struct OtherServers<'a> {
+    pub(super) backend: &'a dyn Backend,
+    pub(super) looked_at: &'a Mutex<LookedAt, rank::SeenSidecars>,
+    pub(super) any: &'a AnyFolders,
+}
+
+impl OtherServers<'_> {
     /// What other servers have in a folder: as of its last change, or of a moment ago.
-    pub(super) fn server_folders(&self, folder: &dyn Object) -> Result<ServerFolders> {
+    pub(super) fn in_folder(&self, folder: &dyn Object) -> Result<ServerFolders> {
         let id = folder.id();
         let known = self.looked_at.lock().folders.get(&id).map(|look| (look.when, look.changed, look.there));
         if let Some((when, _, there)) = known
@@ -118,7 +131,7 @@ impl Streams {
             _ => ServerFolders::of(folder)?,
         };
         if there.any() {
-            self.note_server_folders(there);
+            self.note(there);
         }
         let mut looked_at = self.looked_at.lock();
         if there.depot && looked_at.depots.len() < MOST_DEPOTS && !looked_at.depots.contains(&folder.key()) {
@@ -141,18 +154,18 @@ impl Streams {
             return Ok(());
         }
         match folder.parent() {
-            Ok(above) if above.object.key() != folder.key() => self.server_folders(&*above.object).map(drop),
+            Ok(above) if above.object.key() != folder.key() => self.in_folder(&*above.object).map(drop),
             _ => Ok(()), // it is gone
         }
     }
 
     /// A folder was made for another server's files.
-    pub(super) fn note_server_folder(&self, folder: &dyn Object, name: &[u8]) {
-        self.note_server_folders(ServerFolders::named(name));
+    pub(super) fn note_folder(&self, folder: &dyn Object, name: &[u8]) {
+        self.note(ServerFolders::named(name));
         self.looked_at.lock().folders.remove(&folder.id());
     }
 
-    fn note_server_folders(&self, there: ServerFolders) {
+    fn note(&self, there: ServerFolders) {
         self.any.netatalk.fetch_or(there.netatalk, Ordering::Relaxed);
         self.any.others.fetch_or(there.any(), Ordering::Relaxed);
     }
@@ -175,7 +188,7 @@ impl Streams {
     /// Whether something of a file or folder in this folder may be in files of other servers.
     pub(crate) fn may_be_elsewhere(&self, folder: &dyn Object, kind: Kind) -> bool {
         // Netatalk's files of a folder are in it; and the file may have something in the depot of any folder above.
-        let there = self.server_folders(folder);
+        let there = self.in_folder(folder);
         there.is_ok_and(|there| there.any())
             || kind == Kind::Folder && self.looks_for_other_files()
             || !self.with_depots().is_empty()
@@ -183,13 +196,15 @@ impl Streams {
 
     /// Whether other servers may keep something of files in files beside them, in this folder.
     pub(super) fn looks_beside(&self, folder: &dyn Object) -> Result<bool> {
-        let there = self.server_folders(folder)?;
+        let there = self.in_folder(folder)?;
         Ok(there.netatalk || there.synology)
     }
+}
 
+impl ServerFiles<'_> {
     /// Whether a folder, or the nearest above it that Netatalk has files in, has Netatalk's layout.
     pub(super) fn is_below_netatalks(&self, folder: &dyn Object) -> Result<bool> {
-        if !self.may_have_headers() {
+        if !self.others.may_have_headers() {
             return Ok(false);
         }
         if self.is_netatalks(folder)? {

@@ -220,7 +220,7 @@ impl Streams {
         if let Beside::Own(sidecar) = self.beside(file)? {
             return Ok(Some(sidecar));
         }
-        if !self.mend(file)? {
+        if !self.pairs().mend(file)? {
             return Ok(None);
         }
         Ok(if let Beside::Own(sidecar) = self.beside(file)? { Some(sidecar) } else { None })
@@ -266,7 +266,7 @@ impl Streams {
             Err(Error::Stale) => None, // the file has its mark since the sidecar was made
             other => Some(other?),
         };
-        let store = self.make_stored(owner)?;
+        let store = self.own_store.make_folder(owner)?;
         if let Some(alive) = alive
             && found(alive.object.xattr(super::MOVING))?.is_none()
         {

@@ -1,14 +1,16 @@
 //! The server's own folder for what it cannot store beside a file: streams too large for an
 //! attribute, and sidecars whose place was taken before they could follow their file.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use lock::{Mutex, rank};
 use siphasher::sip128::SipHasher24;
 
-use super::{Streams, found};
-use crate::backend::{Finds, Found, NewKind, Object, XattrMode, trust};
+use super::found;
+use super::stores::Stores;
+use crate::backend::{Backend, Finds, Found, NewKind, Object, XattrMode, trust};
 pub(crate) use crate::names::own::STORE;
 use crate::{Attributes, Caller, Error, HostKey, Result};
 
@@ -125,18 +127,38 @@ pub(crate) fn folder_key(name: &[u8]) -> Option<HostKey> {
     HostKey::new(&bytes?).filter(|key| folder_name(key) == name)
 }
 
-impl Streams {
+/// A number of changes to stores, the mount inside the share, and the files that had streams then.
+type StoredFiles = (u64, Option<u64>, HashSet<HostKey>);
+
+/// The server's own folder for what it cannot store beside the files of a volume, where it is.
+pub(crate) struct StreamStore {
+    backend: Arc<dyn Backend>,
+    /// Where stores are.
+    pub(super) stores: Arc<dyn Stores>,
+    /// Whether there is a store, as of how many changes to stores; by mount inside the share.
+    seen: Mutex<HashMap<Option<u64>, (u64, bool)>, rank::StreamStore>,
+    /// The files that have something in a store.
+    files: Mutex<Option<StoredFiles>, rank::StoredFiles>,
+    /// Whether other servers change the folder, too: what is not in a store now may be there at any time.
+    pub(super) shared: bool,
+}
+
+impl StreamStore {
+    pub(super) fn new(backend: Arc<dyn Backend>, stores: Arc<dyn Stores>) -> Self {
+        Self { backend, stores, seen: Mutex::default(), files: Mutex::default(), shared: false }
+    }
+
     /// The store's folder for a file, if there is one.
-    pub(crate) fn stored(&self, key: &HostKey) -> Result<Option<Arc<dyn Object>>> {
-        if !self.has_store(key)? {
+    pub(crate) fn folder(&self, key: &HostKey) -> Result<Option<Arc<dyn Object>>> {
+        if !self.exists(key)? {
             return Ok(None);
         }
-        Ok(self.stored_in(key)?.map(|(_, folder)| folder))
+        Ok(self.find(key)?.map(|(_, folder)| folder))
     }
 
     /// The store that has a folder for a file, and that folder.
-    fn stored_in(&self, key: &HostKey) -> Result<Option<(Found, Arc<dyn Object>)>> {
-        for store in self.trusted_stores(key)? {
+    fn find(&self, key: &HostKey) -> Result<Option<(Found, Arc<dyn Object>)>> {
+        for store in self.trusted(key)? {
             if let Some(folder) = found(store.object.lookup(&Caller::root(), &folder_name(key)))? {
                 return Ok(Some((store, folder.object)));
             }
@@ -145,29 +167,29 @@ impl Streams {
     }
 
     /// A number that changes with each change to the set of files that have streams in a store.
-    pub(crate) fn stored_changes(&self) -> u64 {
+    pub(crate) fn changes(&self) -> u64 {
         self.stores.changes().load(Ordering::Acquire)
     }
 
     /// The set of files that have streams in a store has changed.
-    pub(crate) fn note_stored_change(&self) {
+    pub(crate) fn note_change(&self) {
         self.stores.changes().fetch_add(1, Ordering::AcqRel);
     }
 
     /// Whether a file may have streams in a store. Stores are listed once after each change to them. Where other servers
     /// change them, too, each file is asked for.
-    pub(super) fn may_be_stored(&self, key: &HostKey) -> Result<bool> {
-        if !self.has_store(key)? {
+    pub(super) fn may_have(&self, key: &HostKey) -> Result<bool> {
+        if !self.exists(key)? {
             return Ok(false);
         }
         if self.shared {
             return Ok(true);
         }
-        let changes = self.stored_changes();
-        let mut known = self.stored_files.lock();
+        let changes = self.changes();
+        let mut known = self.files.lock();
         if known.as_ref().is_none_or(|(as_of, mount, _)| (*as_of, *mount) != (changes, key.mount())) {
             let mut files = HashSet::new();
-            for store in self.trusted_stores(key)? {
+            for store in self.trusted(key)? {
                 files.extend(names(&*store.object)?.iter().filter_map(|name| folder_key(name)));
             }
             *known = Some((changes, key.mount(), files));
@@ -177,21 +199,21 @@ impl Streams {
 
     /// Whether there is a store for files of this one's file system. The host is asked once, and again after each change to
     /// a store; each time, while other servers may make one.
-    pub(super) fn has_store(&self, key: &HostKey) -> Result<bool> {
-        let changes = self.stored_changes();
-        if let Some(&(as_of, there)) = self.store_seen.lock().get(&key.mount())
+    pub(super) fn exists(&self, key: &HostKey) -> Result<bool> {
+        let changes = self.changes();
+        if let Some(&(as_of, there)) = self.seen.lock().get(&key.mount())
             && (there || as_of == changes && !self.shared)
         {
             return Ok(there);
         }
-        let there = !self.trusted_stores(key)?.is_empty();
-        self.store_seen.lock().insert(key.mount(), (changes, there));
+        let there = !self.trusted(key)?.is_empty();
+        self.seen.lock().insert(key.mount(), (changes, there));
         Ok(there)
     }
 
     /// The existing stores. If another user could have made an entry with the name of a store, it
     /// is no store.
-    fn trusted_stores(&self, key: &HostKey) -> Result<Vec<Found>> {
+    fn trusted(&self, key: &HostKey) -> Result<Vec<Found>> {
         let mut stores = Vec::new();
         for home in self.stores.of(key)? {
             let there = found(home.lookup(&Caller::root(), STORE))?;
@@ -202,13 +224,13 @@ impl Streams {
 
     /// Called every few seconds: something that was in the store's place may be gone.
     pub(crate) fn tend(&self) {
-        self.store_seen.lock().retain(|_, (_, there)| *there);
+        self.seen.lock().retain(|_, (_, there)| *there);
     }
 
     /// The store's folder for a file, made if need be. `NotPermitted` if something else is in the
     /// store's place.
-    pub(crate) fn make_stored(&self, key: &HostKey) -> Result<Arc<dyn Object>> {
-        if let Some(folder) = self.stored(key)? {
+    pub(crate) fn make_folder(&self, key: &HostKey) -> Result<Arc<dyn Object>> {
+        if let Some(folder) = self.folder(key)? {
             return Ok(folder);
         }
         let home = self.stores.of(key)?.into_iter().next().ok_or(Error::Stale)?;
@@ -218,16 +240,16 @@ impl Streams {
             return Err(Error::NotPermitted);
         }
         let folder = find_or_make(&*store.object, &folder_name(key), NewKind::Folder, 0o700)?.object;
-        self.note_stored_change();
+        self.note_change();
         Ok(folder)
     }
 
     /// Removes everything kept for a file.
     pub(super) fn forget(&self, key: &HostKey) -> Result<()> {
-        if !self.has_store(key)? {
+        if !self.exists(key)? {
             return Ok(());
         }
-        let Some((store, folder)) = self.stored_in(key)? else { return Ok(()) };
+        let Some((store, folder)) = self.find(key)? else { return Ok(()) };
         for name in names(&*folder)? {
             found(folder.remove(&Caller::root(), &name))?;
         }
@@ -236,9 +258,9 @@ impl Streams {
 
     /// Removes the folder of a file, if nothing is in it.
     pub(crate) fn drop_empty(&self, key: &HostKey) -> Result<()> {
-        let Some((store, _)) = self.stored_in(key)? else { return Ok(()) };
+        let Some((store, _)) = self.find(key)? else { return Ok(()) };
         match store.object.remove_folder(&Caller::root(), &folder_name(key)) {
-            Ok(()) => self.note_stored_change(),
+            Ok(()) => self.note_change(),
             Err(Error::NotEmpty) => {}
             Err(error) => return Err(error),
         }
@@ -247,9 +269,9 @@ impl Streams {
 
     /// Removes what is kept for files that are gone, on the file system of the share's folder.
     /// Returns how many there were.
-    pub fn scrub_store(&self) -> Result<usize> {
+    pub fn scrub(&self) -> Result<usize> {
         let mut gone = 0;
-        for store in self.trusted_stores(&self.backend.root()?.object.key())? {
+        for store in self.trusted(&self.backend.root()?.object.key())? {
             for key in names(&*store.object)?.iter().filter_map(|name| folder_key(name)) {
                 if self.backend.finds(&key) == Finds::Always
                     && self.backend.by_key(&key).err() == Some(Error::Stale)

@@ -247,17 +247,17 @@ impl Streams {
         if self.forced {
             return Ok(self.style);
         }
-        if self.has_books(file)? {
+        if self.server_files().has_books(file)? {
             return Ok(Style::APPLE_DOUBLE);
         }
-        if self.has_synologys(file)? {
+        if self.server_files().has_synologys(file)? {
             return Ok(Style::SYNOLOGY);
         }
         let mut told = LayoutEvidence::by(xattrs, &|name| file.object.xattr(name));
-        if told == LayoutEvidence::default() && self.is_netatalks(file.folder)? {
+        if told == LayoutEvidence::default() && self.server_files().is_netatalks(file.folder)? {
             return Ok(Style::APPLE_DOUBLE);
         }
-        if told == LayoutEvidence::default() && self.is_synologys(file.folder)? {
+        if told == LayoutEvidence::default() && self.server_files().is_synologys(file.folder)? {
             return Ok(Style::SYNOLOGY);
         }
         if !told.is_all() {
@@ -265,7 +265,7 @@ impl Streams {
         }
         if told == LayoutEvidence::default()
             && self.style == Style::default()
-            && (self.apple_double || self.is_below_netatalks(file.folder)?)
+            && (self.apple_double || self.server_files().is_below_netatalks(file.folder)?)
         {
             return Ok(Style::APPLE_DOUBLE);
         }
@@ -275,7 +275,7 @@ impl Streams {
             fork: told.fork.unwrap_or(of_volume.fork),
             named: match (told.samba, told.private) {
                 _ if told.plain => NamedPlace::SambaPlain,
-                (None, _) if told.depot && !self.with_depots().is_empty() => NamedPlace::Depot,
+                (None, _) if told.depot && !self.others().with_depots().is_empty() => NamedPlace::Depot,
                 (None, _) if told.info == Some(Info::Ksmbd) => NamedPlace::Ksmbd,
                 (None, _) => of_volume.named,
                 (Some(true), _) if told.bare == Some(true) => NamedPlace::Ksmbd,
@@ -327,7 +327,7 @@ impl Streams {
     /// Whether Samba keeps the Finder info of a file in its depot.
     fn info_by_depot(&self, folder: &dyn Object, name: &[u8]) -> Result<Option<Info>> {
         let Some(file) = found(folder.lookup(&Caller::root(), name))? else { return Ok(None) };
-        Ok(self.depot_info(&*file.object)?.map(|_| Info::Stream))
+        Ok(self.depots().info(&*file.object)?.map(|_| Info::Stream))
     }
 }
 

@@ -14,7 +14,13 @@ pub(super) struct Twins {
     comment: Option<Vec<u8>>,
 }
 
-impl Streams {
+/// Tags, labels and comments, which the model has and the attributes of later Macs.
+#[derive(Clone, Copy)]
+pub(crate) struct Annotations<'a> {
+    pub(super) streams: &'a Streams,
+}
+
+impl Annotations<'_> {
     /// Makes the model say what a named stream says that has just been changed. Most streams say
     /// nothing of the model. An empty one is being written, and one that cannot be read says
     /// nothing.
@@ -26,7 +32,7 @@ impl Streams {
         if value.as_ref().is_some_and(Vec::is_empty) {
             return Ok(());
         }
-        let (before, _) = self.load(file)?;
+        let (before, _) = self.streams.load(file)?;
         let mut after = before.clone();
         if name == tags::COMMENT.as_bytes() {
             let Some(comment) = value.map_or(Some(Vec::new()), |value| tags::read_comment(&value)) else {
@@ -39,7 +45,7 @@ impl Streams {
             };
             after.finder_info.set_label(tags::label(&all));
         }
-        if after == before { Ok(()) } else { self.store(&Caller::root(), file, &after) }
+        if after == before { Ok(()) } else { self.streams.store(&Caller::root(), file, &after) }
     }
 
     /// The tags of a file; empty if there are none, or if they cannot be read.
@@ -83,15 +89,15 @@ impl Streams {
 
     fn put_twin(&self, file: &File<'_>, name: &str, value: Option<Vec<u8>>) -> Result<()> {
         match value {
-            Some(value) => self.absorb_stream(file, name.as_bytes(), &value, true),
-            None => self.drop_stream(file, name.as_bytes()),
+            Some(value) => self.streams.absorb_stream(file, name.as_bytes(), &value, true),
+            None => self.streams.drop_stream(file, name.as_bytes()),
         }
     }
 
     /// The comment in the form of the desktop database: that of the model, else that of the
     /// attribute, which another server may have written.
     pub(crate) fn comment(&self, file: &File<'_>) -> Result<Vec<u8>> {
-        let comment = self.load(file)?.0.comment;
+        let comment = self.streams.load(file)?.0.comment;
         if !comment.is_empty() {
             return Ok(comment);
         }
@@ -111,7 +117,7 @@ impl Streams {
     /// changed both, the attributes count.
     pub(super) fn heed_both(&self, file: &File<'_>, before: (&Metadata, Twins)) -> Result<()> {
         let (now, (model, twins)) = (self.twins(file)?, before);
-        let (mut unchanged, after) = (model.clone(), self.load(file)?.0);
+        let (mut unchanged, after) = (model.clone(), self.streams.load(file)?.0);
         if now.tags != twins.tags {
             unchanged.finder_info.set_label(after.finder_info.label());
             self.heed_stream(file, tags::TAGS.as_bytes())?;
@@ -125,7 +131,7 @@ impl Streams {
 
     /// The value of a stream. One longer than a property list that is read has no bytes.
     fn small_value(&self, file: &File<'_>, name: &[u8]) -> Result<Option<Vec<u8>>> {
-        let Some(home) = self.home(file, name)? else { return Ok(None) };
+        let Some(home) = self.streams.home(file, name)? else { return Ok(None) };
         let mut value = match home {
             Home::Xattr(_, value)
             | Home::Samba(_, value)

@@ -50,22 +50,28 @@ pub struct SidecarOwner {
     pub name: Vec<u8>,
 }
 
-impl Streams {
+/// Sidecars as files that clients look up, read and write.
+#[derive(Clone, Copy)]
+pub struct SidecarFiles<'a> {
+    pub(super) streams: &'a Streams,
+}
+
+impl SidecarFiles<'_> {
     /// What a client that asks for this name gets. For a name that does not begin with `._` it is always `Plain`.
     pub fn view(&self, caller: &Caller, folder: &dyn Object, name: &[u8]) -> Result<View> {
         let Some(owner) = owner_name(name) else { return Ok(View::Plain) };
         let Some(there) = self.owner(caller, folder, owner)? else { return self.moved_view(folder, name) };
         let object = there.object.clone();
         let file = File { folder, name: owner, object: &*object };
-        match self.beside(&file)? {
+        match self.streams.beside(&file)? {
             Beside::Own(sidecar) => return self.on_disk(&file, sidecar),
             Beside::Plain => return Ok(View::Plain),
             Beside::Foreign(_) | Beside::Nothing => {}
         }
-        if let Some(sidecar) = self.sidecar(&file)? {
+        if let Some(sidecar) = self.streams.sidecar(&file)? {
             return self.on_disk(&file, sidecar);
         }
-        self.seen.lock().remember(file.key(), (folder.key(), owner.to_vec()));
+        self.streams.seen.lock().remember(file.key(), (folder.key(), owner.to_vec()));
         let bytes = self.synthesize(&file)?;
         Ok(synthesized(there, bytes))
     }
@@ -79,15 +85,15 @@ impl Streams {
         if let Some((folder, name)) = self.seen_at(&*owner.object)? {
             return self.view(&Caller::root(), &*folder, &layout::sidecar_name(&name));
         }
-        let metadata = self.load_alone(&*owner.object)?.0;
+        let metadata = self.streams.load_alone(&*owner.object)?.0;
         let bytes = composed(&metadata, &self.showable(&*owner.object)?, fork_attribute(&*owner.object)?);
         Ok(synthesized(owner, bytes))
     }
 
     /// The folder and name of a file whose sidecar a client looked for, if it is still there.
     fn seen_at(&self, owner: &dyn Object) -> Result<Option<Place>> {
-        let Some((folder, name)) = self.seen.lock().place(&owner.key()) else { return Ok(None) };
-        let folder = match self.backend.by_key(&folder) {
+        let Some((folder, name)) = self.streams.seen.lock().place(&owner.key()) else { return Ok(None) };
+        let folder = match self.streams.backend.by_key(&folder) {
             Err(Error::Stale) => return Ok(None),
             other => other?.object,
         };
@@ -104,7 +110,7 @@ impl Streams {
     /// has shown that.
     pub fn sidecar_place(&self, object: &dyn Object) -> Result<Option<SidecarOwner>> {
         let Some(key) = sidecar::owner(object)? else { return Ok(None) };
-        let owner = match self.backend.by_key(&key) {
+        let owner = match self.streams.backend.by_key(&key) {
             Err(Error::Stale) => return Ok(None),
             other => other?.object,
         };
@@ -116,7 +122,7 @@ impl Streams {
         let Some(key) = found(owner.xattr(SIDECAR))?.and_then(|key| HostKey::new(&key)) else {
             return Ok(None);
         };
-        let there = match self.backend.by_key(&key.beside(&owner.key())) {
+        let there = match self.streams.backend.by_key(&key.beside(&owner.key())) {
             Err(Error::Stale) => return Ok(None),
             other => other?,
         };
@@ -154,15 +160,15 @@ impl Streams {
 
     /// The present place of the sidecar that lately was here.
     fn moved_to(&self, folder: &dyn Object, name: &[u8]) -> Result<Option<Found>> {
-        let went_to = self.moved.lock().went_to(&(folder.key(), name.to_vec()));
+        let went_to = self.streams.moved.lock().went_to(&(folder.key(), name.to_vec()));
         let Some((key, new_name)) = went_to else { return Ok(None) };
-        let Ok(new_folder) = self.backend.by_key(&key) else { return Ok(None) };
+        let Ok(new_folder) = self.streams.backend.by_key(&key) else { return Ok(None) };
         found(new_folder.object.lookup(&Caller::root(), &new_name))
     }
 
     /// Whether a client's rename of a sidecar has been done already, with its file.
     pub fn has_followed(&self, from: (&dyn Object, &[u8]), to: (&dyn Object, &[u8])) -> Result<bool> {
-        let went_to = self.moved.lock().went_to(&(from.0.key(), from.1.to_vec()));
+        let went_to = self.streams.moved.lock().went_to(&(from.0.key(), from.1.to_vec()));
         let there = found(from.0.lookup(&Caller::root(), from.1))?.is_some();
         Ok(!there && went_to.is_some_and(|place| place == (to.0.key(), to.1.to_vec())))
     }
@@ -170,7 +176,7 @@ impl Streams {
     fn on_disk(&self, file: &File<'_>, sidecar: Sidecar) -> Result<View> {
         let object = sidecar.object.clone();
         if !sidecar.owned {
-            self.seen.lock().remember_owner(object.key(), file.key());
+            self.streams.seen.lock().remember_owner(object.key(), file.key());
         }
         let object = match self.refresh(file, sidecar) {
             Ok(()) => object,
@@ -180,7 +186,7 @@ impl Streams {
             Err(other) => return Err(other),
         };
         // It may be another file now.
-        if let Beside::Own(sidecar) = self.beside(file)? {
+        if let Beside::Own(sidecar) = self.streams.beside(file)? {
             return Ok(View::OnDisk(Found { object: sidecar.object, attributes: sidecar.attributes }));
         }
         let attributes = object.attributes()?;
@@ -195,26 +201,26 @@ impl Streams {
         let sidecar = match sidecar.absorbed()? {
             Some(absorbed) if absorbed.print != sidecar.fingerprint() => return Ok(()),
             // Its own date says nothing: a fork that a client of another protocol writes changes it, and not its head.
-            Some(_) if self.seen.lock().is_current(&file.key(), described) => return Ok(()),
+            Some(_) if self.streams.seen.lock().is_current(&file.key(), described) => return Ok(()),
             Some(_) => sidecar,
             None => {
-                self.absorb(file)?;
+                self.streams.absorb(file)?;
                 sidecar.again()?
             }
         };
-        let (metadata, _) = self.load(file)?;
+        let (metadata, _) = self.streams.load(file)?;
         let shown = self.to_show(file, &sidecar)?;
         if !says(&sidecar, &shown)? {
             let shown: Vec<_> = shown.iter().map(|(name, value)| (&name[..], &value[..])).collect();
             let (head, _) = metadata.to_sidecar(&shown, 0);
             match layout.len {
                 0 => return sidecar.rewrite(&head),
-                1..=LARGEST_MOVED => return self.move_behind(file, head, true),
+                1..=LARGEST_MOVED => return self.streams.move_behind(file, head, true),
                 _ => {} // only the Finder info has its place there
             }
         }
         super::metadata::write_finder_info(sidecar, &metadata)?;
-        self.seen.lock().remember_current(file.key(), described);
+        self.streams.seen.lock().remember_current(file.key(), described);
         Ok(())
     }
 
@@ -236,12 +242,12 @@ impl Streams {
     fn synthesize(&self, file: &File<'_>) -> Result<Vec<u8>> {
         let attributes = self.showable_with_foreign(file)?;
         let fork = self.fork_of_moderate_length(file)?;
-        Ok(composed(&self.load(file)?.0, &attributes, fork))
+        Ok(composed(&self.streams.load(file)?.0, &attributes, fork))
     }
 
     /// A fork that is in no sidecar, if it is no longer than what a composed one contains.
     fn fork_of_moderate_length(&self, file: &File<'_>) -> Result<Option<Vec<u8>>> {
-        let Some(fork) = self.fork(&Caller::root(), file)? else { return Ok(None) };
+        let Some(fork) = self.streams.fork(&Caller::root(), file)? else { return Ok(None) };
         let mut bytes = Vec::new();
         if fork.len() <= LARGEST_MOVED {
             fork.read_at(0, fork.len() as usize, &mut bytes, Wait::Allowed)?;
@@ -251,7 +257,7 @@ impl Streams {
 
     fn showable_with_foreign(&self, file: &File<'_>) -> Result<Vec<Attribute>> {
         let mut attributes = self.showable(file.object)?;
-        for (name, value) in self.foreign(file)? {
+        for (name, value) in self.streams.server_files().streams(file)? {
             if attributes.iter().all(|(known, _)| *known != name) {
                 attributes.push((name, value));
             }
@@ -265,13 +271,13 @@ impl Streams {
         let Some(owner) = owner_name(name) else { return Ok(None) };
         let Some(there) = self.owner(caller, folder, owner)? else { return Ok(None) };
         let file = File { folder, name: owner, object: &*there.object };
-        if let Beside::Plain = self.beside(&file)? {
+        if let Beside::Plain = self.streams.beside(&file)? {
             return Ok(None);
         }
         file.require(caller, Access::WRITE)?;
-        self.absorb(&file)?;
+        self.streams.absorb(&file)?;
         let content = self.synthesize(&file)?;
-        let sidecar = self.sidecar_or_new(&file, &content)?;
+        let sidecar = self.streams.sidecar_or_new(&file, &content)?;
         if sidecar.absorbed()?.is_none() {
             sidecar.note_absorbed()?;
         }
@@ -286,21 +292,24 @@ impl Streams {
 
     /// After the fork has been written into the sidecar.
     fn drop_other_forks(&self, file: &File<'_>, sidecar: &Sidecar) -> Result<()> {
-        let is_in_depot = self.depot_fork(file.object)?.is_some();
-        if !is_in_depot && fork_attribute(file.object)?.is_none() && self.header_file(file)?.is_none() {
+        let is_in_depot = self.streams.depots().fork(file.object)?.is_some();
+        if !is_in_depot
+            && fork_attribute(file.object)?.is_none()
+            && self.streams.server_files().header_file(file)?.is_none()
+        {
             return Ok(());
         }
         sidecar.object.sync(Stability::File)?; // the other goes next, and must not be all there was
         elsewhere::drop_attribute(file.object)?;
-        self.drop_from_depot(file.object, layout::RESOURCE_STREAM)?;
+        self.streams.depots().drop_stream(file.object, layout::RESOURCE_STREAM)?;
         self.leave_header_file(file)
     }
 
     /// Takes the fork out of Netatalk's header file, which keeps the rest. Another server's is given up.
     fn leave_header_file(&self, file: &File<'_>) -> Result<()> {
-        match self.header_fork_if_any(file)? {
+        match self.streams.header_fork_if_any(file)? {
             Some(mut fork) => fork.truncate(0),
-            None => self.give_up_header_file(file),
+            None => self.streams.give_up_header_file(file),
         }
     }
 
@@ -311,40 +320,40 @@ impl Streams {
         let Some(owner) = owner_name(name) else { return Ok(false) };
         let Some(there) = self.owner(caller, folder, owner)? else { return Ok(false) };
         let file = File { folder, name: owner, object: &*there.object };
-        if let Beside::Plain = self.beside(&file)? {
+        if let Beside::Plain = self.streams.beside(&file)? {
             return Ok(false);
         }
         file.require(caller, Access::WRITE)?;
-        self.absorb(&file)?;
+        self.streams.absorb(&file)?;
         let shown = self.shown(&file)?;
-        let (mut metadata, _) = self.load(&file)?;
+        let (mut metadata, _) = self.streams.load(&file)?;
         metadata.finder_info = FinderInfo::NONE;
         metadata.times.added = None;
-        if self.sidecar(&file)?.is_some() {
+        if self.streams.sidecar(&file)?.is_some() {
             folder.remove(&Caller::root(), name)?;
             super::pair::unmark(file.object)?;
         }
         elsewhere::drop_attribute(file.object)?;
-        self.drop_from_depot(file.object, layout::RESOURCE_STREAM)?;
-        self.take_in_synology(&file)?;
-        match self.header_fork_if_any(&file)? {
+        self.streams.depots().drop_stream(file.object, layout::RESOURCE_STREAM)?;
+        self.streams.take_in_synology(&file)?;
+        match self.streams.header_fork_if_any(&file)? {
             Some(mut fork) => {
                 fork.truncate(0)?;
-                self.store(&Caller::root(), &file, &metadata)?;
+                self.streams.store(&Caller::root(), &file, &metadata)?;
             }
             None => {
-                self.drop_header_file(&file)?;
-                self.store_alone(&Caller::root(), file.object, &metadata)?;
+                self.streams.server_files().drop_header_file(&file)?;
+                self.streams.store_alone(&Caller::root(), file.object, &metadata)?;
             }
         }
         found(file.object.remove_xattr(&Caller::root(), SIDECAR))?;
-        shown.iter().try_for_each(|name| self.drop_stream(&file, name))?;
+        shown.iter().try_for_each(|name| self.streams.drop_stream(&file, name))?;
         Ok(true)
     }
 
     /// The attributes that the sidecar shows; `NotFound` if there is no visible sidecar.
     fn shown(&self, file: &File<'_>) -> Result<Vec<Vec<u8>>> {
-        if let Some(sidecar) = self.sidecar(file)? {
+        if let Some(sidecar) = self.streams.sidecar(file)? {
             let head = sidecar.parsed();
             return Ok(head.iter().flat_map(|head| &head.xattrs).map(|attr| attr.name.to_vec()).collect());
         }
@@ -357,7 +366,7 @@ impl Streams {
     /// The streams that a sidecar can show, with their values: those that are attributes of the
     /// host, and those of the store as far as a sidecar has room for them.
     fn showable(&self, object: &dyn Object) -> Result<Vec<Attribute>> {
-        let mut attributes = self.attributes(object)?;
+        let mut attributes = self.streams.attributes(object)?;
         let taken: usize = attributes.iter().map(|(_, value)| value.len()).sum();
         let mut room = attr::MAX_VALUES.saturating_sub(taken);
         let mut files: Vec<(Vec<u8>, u64, Arc<dyn Object>)> = Vec::new();
@@ -366,7 +375,7 @@ impl Streams {
                 files.extend(store::find_stream(&*folder, &name)?.map(|stream| (name, there.size, stream)));
             }
         }
-        let in_depot = self.depot_streams(object)?.into_iter();
+        let in_depot = self.streams.depots().streams(object)?.into_iter();
         files.extend(in_depot.map(|(name, there)| (name, there.attributes.size, there.object)));
         for (name, size, stream) in files {
             let known = attributes.iter().any(|(attribute, _)| *attribute == name);
@@ -384,7 +393,11 @@ impl Streams {
 
     /// The file's folder in the store; `None` if it certainly has nothing there.
     fn stored_if_any(&self, object: &dyn Object) -> Result<Option<Arc<dyn Object>>> {
-        if self.may_be_stored(&object.key())? { self.stored(&object.key()) } else { Ok(None) }
+        if self.streams.own_store.may_have(&object.key())? {
+            self.streams.own_store.folder(&object.key())
+        } else {
+            Ok(None)
+        }
     }
 
     /// When the file's attributes or its streams in the store changed last.
@@ -394,13 +407,13 @@ impl Streams {
             last = last.max(folder.attributes()?.changed);
             last = store::streams(&*folder)?.iter().fold(last, |last, (_, there)| last.max(there.changed));
         }
-        let in_depot = self.depot_streams(object)?;
+        let in_depot = self.streams.depots().streams(object)?;
         Ok(in_depot.iter().fold(last, |last, (_, there)| last.max(there.attributes.changed)))
     }
 
     /// Whether the sidecar of a file, as clients see it, has the fork in it.
     pub(super) fn shows_fork(&self, file: &File<'_>) -> Result<bool> {
-        Ok(!matches!(self.beside(file)?, Beside::Plain) && self.fork_len(file)? > 0)
+        Ok(!matches!(self.streams.beside(file)?, Beside::Plain) && self.streams.fork_len(file)? > 0)
     }
 
     /// Whether an entry is left out of listings: it is the sidecar of a file beside it, or was the
@@ -408,7 +421,7 @@ impl Streams {
     pub fn hidden(&self, folder: &dyn Object, name: &[u8]) -> Result<bool> {
         let Some(owner) = owner_name(name) else { return Ok(false) };
         let Some(there) = self.owner(&Caller::root(), folder, owner)? else { return Ok(false) };
-        let beside = self.beside(&File { folder, name: owner, object: &*there.object })?;
+        let beside = self.streams.beside(&File { folder, name: owner, object: &*there.object })?;
         Ok(matches!(beside, Beside::Own(_) | Beside::Foreign(_)))
     }
 }

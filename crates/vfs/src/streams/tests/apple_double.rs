@@ -49,12 +49,12 @@ fn header_files_of_netatalk_2_go_with_their_file() {
     let (disk, _) = netatalk2();
     let root = disk.root();
     let rename = |from: &[u8], to: &[u8]| {
-        disk.streams.rename(&user(), (&*root, from), (&*root, to), RenameMode::Replace)
+        disk.streams.pairs().rename(&user(), (&*root, from), (&*root, to), RenameMode::Replace)
     };
     rename(b"f", b"g").unwrap();
     check_netatalk2(&disk, "g", b"fork");
     let (disk, _) = netatalk2();
-    disk.streams.remove(&user(), &*disk.root(), b"f", None).unwrap();
+    disk.streams.pairs().remove(&user(), &*disk.root(), b"f", None).unwrap();
     let fresh = disk.make("f");
     assert!(disk.streams.load(&fresh.file()).unwrap().0.is_empty() && disk.fork(&fresh).is_empty());
 }
@@ -227,7 +227,7 @@ fn what_netatalk_keeps_moves_and_goes_with_its_file() {
     let disk = with_all(&["f", "g"]);
     let (root, folder) = (disk.root(), disk.find("folder").unwrap().object);
     let rename = |from: (&dyn Object, &[u8]), to: (&dyn Object, &[u8]), mode| {
-        disk.streams.rename(&user(), from, to, mode).unwrap();
+        disk.streams.pairs().rename(&user(), from, to, mode).unwrap();
     };
     rename((&*root, b"f"), (&*root, b"g"), RenameMode::Exchange);
     for (name, expected) in [("f", &b"g"[..]), ("g", b"f")] {
@@ -247,7 +247,7 @@ fn what_netatalk_keeps_moves_and_goes_with_its_file() {
     let (fields, _) = netatalk::parse(&content(&*there.object)).unwrap();
     assert_eq!(fields.real_name.as_deref(), Some(&b"new"[..]));
     assert_eq!(there.object.list_xattrs().unwrap(), Vec::<Vec<u8>>::new());
-    disk.streams.remove(&user(), &*folder, b"new", None).unwrap();
+    disk.streams.pairs().remove(&user(), &*folder, b"new", None).unwrap();
     assert_eq!(super::super::store::names(&*store).unwrap(), Vec::<Vec<u8>>::new());
 }
 
@@ -256,7 +256,7 @@ fn a_file_with_two_names_takes_what_netatalk_keeps_into_attributes() {
     let disk = with_all(&["f"]);
     let (root, file) = (disk.root(), disk.find("f").unwrap());
     root.link(&user(), &*file.object, b"second").unwrap();
-    disk.streams.remove(&user(), &*root, b"f", None).unwrap();
+    disk.streams.pairs().remove(&user(), &*root, b"f", None).unwrap();
     assert_eq!(disk.streams.load(&disk.find("second").unwrap().file()).unwrap().0.comment, b"f");
     assert_eq!(left(&disk, ".AppleDouble"), [""; 0]);
 }
@@ -287,7 +287,9 @@ fn cut_off(act: &Act, check: &dyn Fn(&Disk)) {
 #[test]
 fn a_move_can_be_cut_off_anywhere() {
     cut_off(
-        &|streams, root, folder| streams.rename(&user(), (root, b"f"), (folder, b"moved"), RenameMode::Keep),
+        &|streams, root, folder| {
+            streams.pairs().rename(&user(), (root, b"f"), (folder, b"moved"), RenameMode::Keep)
+        },
         &|disk| {
             let moved = disk.find("folder").and_then(|folder| find_in(folder.object, "moved"));
             let file = moved.or_else(|| disk.find("f")).unwrap();
@@ -303,7 +305,7 @@ fn a_move_can_be_cut_off_anywhere() {
 #[test]
 fn a_file_that_replaces_another_can_be_cut_off_anywhere() {
     cut_off(
-        &|streams, root, _| streams.rename(&user(), (root, b"f"), (root, b"g"), RenameMode::Replace),
+        &|streams, root, _| streams.pairs().rename(&user(), (root, b"f"), (root, b"g"), RenameMode::Replace),
         &|disk| {
             let g = disk.find("g").unwrap();
             match disk.find("f") {
@@ -317,7 +319,7 @@ fn a_file_that_replaces_another_can_be_cut_off_anywhere() {
 #[test]
 fn an_exchange_can_be_cut_off_anywhere() {
     cut_off(
-        &|streams, root, _| streams.rename(&user(), (root, b"f"), (root, b"g"), RenameMode::Exchange),
+        &|streams, root, _| streams.pairs().rename(&user(), (root, b"f"), (root, b"g"), RenameMode::Exchange),
         &|disk| {
             let [f, g] = ["f", "g"].map(|name| says(disk, &disk.find(name).unwrap()));
             assert!([(&b"f"[..], &b"g"[..]), (b"g", b"f")].contains(&(&f[..], &g[..])), "{f:?} {g:?}");
@@ -327,7 +329,9 @@ fn an_exchange_can_be_cut_off_anywhere() {
 
 #[test]
 fn a_removal_can_be_cut_off_anywhere() {
-    cut_off(&|streams, root, _| streams.remove(&user(), root, b"f", None), &|disk| match disk.find("f") {
+    cut_off(&|streams, root, _| streams.pairs().remove(&user(), root, b"f", None), &|disk| match disk
+        .find("f")
+    {
         Some(f) => assert_eq!(says(disk, &f), b"f"),
         None => assert_eq!(says(disk, &disk.make("f")), b""),
     });

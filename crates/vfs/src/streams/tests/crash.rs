@@ -79,12 +79,14 @@ fn rename(
     Box::new(move |scene| {
         let (source, target) = (scene.folder(from.0), scene.folder(to.0));
         let (from, to) = ((&*source, from.1.as_bytes()), (&*target, to.1.as_bytes()));
-        scene.disk.streams.rename(&user(), from, to, mode)
+        scene.disk.streams.pairs().rename(&user(), from, to, mode)
     })
 }
 
 fn remove(name: &'static str) -> Box<Action> {
-    Box::new(move |scene| scene.disk.streams.remove(&user(), &*scene.folder(""), name.as_bytes(), None))
+    Box::new(move |scene| {
+        scene.disk.streams.pairs().remove(&user(), &*scene.folder(""), name.as_bytes(), None)
+    })
 }
 
 /// If names are used again at once, a fork could meet the wrong data.
@@ -119,7 +121,7 @@ fn for_every_call(foreign: bool, on: bool, after: impl Fn(&mut Scene, &str)) {
         let mut through = false;
         for nth in 1..100 {
             let mut scene = Scene::new(foreign);
-            scene.disk.streams.remove(&user(), &*scene.folder(""), b"other", None).unwrap();
+            scene.disk.streams.pairs().remove(&user(), &*scene.folder(""), b"other", None).unwrap();
             if on {
                 scene.disk.faulty.plan().fail_from(nth, None, Error::Io);
             } else {
@@ -179,6 +181,7 @@ fn a_second_move_before_mending_still_finds_the_fork() {
                 scene
                     .disk
                     .streams
+                    .pairs()
                     .rename(&user(), (&*root, name.as_bytes()), (&*root, to.as_bytes()), RenameMode::Keep)
                     .unwrap();
             }
@@ -199,7 +202,7 @@ fn a_crash_while_mending_is_mended_later() {
             let folder = scene.folder(folder);
             let Ok(found) = folder.lookup(&user(), name.as_bytes()) else { break };
             let file = File { folder: &*folder, name: name.as_bytes(), object: &*found.object };
-            let _ = scene.disk.streams.mend(&file);
+            let _ = scene.disk.streams.pairs().mend(&file);
         }
         scene.disk.crash();
         scene.check(&format!("mending, call {nth}"));

@@ -116,7 +116,7 @@ fn a_new_file_beside_files_of_the_depot_is_kept_there_too() {
 fn streams_of_the_depot_go_with_their_file_and_stay_when_it_moves() {
     let (disk, file, _) = in_depot();
     let root = disk.root();
-    disk.streams.rename(&user(), (&*root, b"f"), (&*root, b"moved"), RenameMode::Keep).unwrap();
+    disk.streams.pairs().rename(&user(), (&*root, b"f"), (&*root, b"moved"), RenameMode::Keep).unwrap();
     let moved = disk.find("moved").unwrap();
     assert_eq!(
         (read(&disk, &moved, b"plain").unwrap(), disk.fork(&moved)),
@@ -126,14 +126,17 @@ fn streams_of_the_depot_go_with_their_file_and_stay_when_it_moves() {
     let above = root.lookup_path(&user(), &[depot::DEPOT, &first, &second]).unwrap().object;
     // Another file replaces it.
     disk.make("other");
-    disk.streams.rename(&user(), (&*root, b"other"), (&*root, b"moved"), RenameMode::Replace).unwrap();
+    disk.streams
+        .pairs()
+        .rename(&user(), (&*root, b"other"), (&*root, b"moved"), RenameMode::Replace)
+        .unwrap();
     assert!(above.lookup(&user(), &name).is_err());
     assert_eq!(names(&disk, &disk.find("moved").unwrap()), [""; 0]);
 
     let (disk, file, _) = in_depot();
     let [first, second, name] = depot::place(file.object.id().device, file.object.id().inode);
     let above = disk.root().lookup_path(&user(), &[depot::DEPOT, &first, &second]).unwrap().object;
-    disk.streams.remove(&user(), &*disk.root(), b"f", None).unwrap();
+    disk.streams.pairs().remove(&user(), &*disk.root(), b"f", None).unwrap();
     assert!(above.lookup(&user(), &name).is_err());
 }
 
@@ -283,7 +286,7 @@ fn what_dsm_keeps_is_read_and_written_there() {
     assert_eq!(read(&disk, &sub, TAGS).unwrap(), b"of folder");
     assert_eq!(left(&disk, "@eaDir").len(), 4, "nothing is rewritten");
     // What a client without forks sees, too.
-    let view = disk.streams.view(&user(), &*disk.root(), b"._f").unwrap();
+    let view = disk.streams.sidecar_files().view(&user(), &*disk.root(), b"._f").unwrap();
     let crate::streams::View::Synthesized(composed) = view else { panic!("no sidecar is composed") };
     assert!(composed.bytes.ends_with(b"fork"));
     assert!(composed.bytes.windows(4).any(|window| window == b"tags"));
@@ -332,7 +335,7 @@ fn what_dsm_keeps_goes_with_its_file() {
     let (disk, _) = synology();
     let root = disk.root();
     let rename = |from: &[u8], to: &[u8], mode| {
-        disk.streams.rename(&user(), (&*root, from), (&*root, to), mode).unwrap();
+        disk.streams.pairs().rename(&user(), (&*root, from), (&*root, to), mode).unwrap();
     };
     rename(b"sub", b"sub2", RenameMode::Keep);
     assert_eq!(by_dsm(&disk, "sub2"), [(TAGS.to_vec(), b"of folder".to_vec())]);
@@ -348,11 +351,11 @@ fn what_dsm_keeps_goes_with_its_file() {
     assert_eq!(header_by_dsm(&disk, "other").1, b"fork");
     // One replaces the other, into a folder without any.
     let inner = disk.folder("inner");
-    disk.streams.rename(&user(), (&*root, b"other"), (&*inner, b"f"), RenameMode::Keep).unwrap();
+    disk.streams.pairs().rename(&user(), (&*root, b"other"), (&*inner, b"f"), RenameMode::Keep).unwrap();
     let moved = find_in(inner.clone(), "f").unwrap();
     assert_eq!((read(&disk, &moved, TAGS).unwrap(), disk.fork(&moved)), (b"tags".to_vec(), b"fork".to_vec()));
-    disk.streams.remove(&user(), &*root, b"g", None).unwrap();
-    disk.streams.remove_folder(&user(), &*root, b"sub2").unwrap();
+    disk.streams.pairs().remove(&user(), &*root, b"g", None).unwrap();
+    disk.streams.pairs().remove_folder(&user(), &*root, b"sub2").unwrap();
     assert_eq!(left(&disk, "@eaDir"), ["SYNOINDEX_MEDIA_INFO"]);
 }
 
@@ -365,7 +368,7 @@ fn a_move_of_dsms_files_can_be_cut_off_anywhere() {
         let root = disk.root();
         disk.faulty.plan().fail_from(nth, None, crate::Error::Io);
         let from = (&*root, &b"f"[..]);
-        let moved = disk.streams.rename(&user(), from, (&*root, b"g"), RenameMode::Keep);
+        let moved = disk.streams.pairs().rename(&user(), from, (&*root, b"g"), RenameMode::Keep);
         let calls = disk.faulty.plan().calls(None);
         disk.crash();
         disk.streams = Streams::new(disk.faulty.clone()).with_what_is_there();

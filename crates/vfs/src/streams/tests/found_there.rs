@@ -82,7 +82,7 @@ fn netatalks_files_are_found_deep_below_the_share() {
     restart(&mut disk);
     assert_eq!((type_of(&disk, &file), disk.fork(&file)), (*b"TEXT", b"fork".to_vec()));
     // It goes with its file, and is written there.
-    disk.streams.rename(&user(), (&*folder, b"f"), (&*folder, b"g"), RenameMode::Keep).unwrap();
+    disk.streams.pairs().rename(&user(), (&*folder, b"f"), (&*folder, b"g"), RenameMode::Keep).unwrap();
     let moved = find_in(folder.clone(), "g").unwrap();
     assert_eq!((type_of(&disk, &moved), disk.fork(&moved)), (*b"TEXT", b"fork".to_vec()));
     set_fork(&disk, &moved, b"other");
@@ -97,7 +97,7 @@ fn netatalks_files_are_found_deep_below_the_share() {
     let above = made_in(&disk.root(), "above");
     set_type(&disk, &above, *b"PNGf");
     assert!(disk.root().lookup(&user(), b".AppleDouble").is_err());
-    disk.streams.remove(&user(), &*folder, b"g", None).unwrap();
+    disk.streams.pairs().remove(&user(), &*folder, b"g", None).unwrap();
     assert!(books.lookup(&user(), b"g").is_err());
 }
 
@@ -278,9 +278,9 @@ fn new_files_beside_those_of_macos_have_a_sidecar() {
     set_type(&disk, &file, *b"JPEG");
     assert_eq!(by_macos(&*folder, b"._f"), (*b"JPEG", b"fork".to_vec()));
     // It moves and goes with the file.
-    disk.streams.rename(&user(), (&*folder, b"g"), (&*folder, b"h"), RenameMode::Keep).unwrap();
+    disk.streams.pairs().rename(&user(), (&*folder, b"g"), (&*folder, b"h"), RenameMode::Keep).unwrap();
     assert_eq!(by_macos(&*folder, b"._h").0, *b"PNGf");
-    disk.streams.remove(&user(), &*folder, b"h", None).unwrap();
+    disk.streams.pairs().remove(&user(), &*folder, b"h", None).unwrap();
     assert!(folder.lookup(&user(), b"._h").is_err());
     // A file without Finder info needs none.
     let plain = made_in(&folder, "plain");

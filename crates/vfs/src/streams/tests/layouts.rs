@@ -349,22 +349,25 @@ fn a_folder_goes_with_what_other_servers_know_of_its_files() {
     let of_file = make(&*index, b"photo.jpg", NewKind::Folder);
     make(&*of_file, b"SYNOPHOTO_THUMB_M.jpg", NewKind::File);
     make(&*folder, b"kept", NewKind::File);
-    assert_eq!(disk.streams.remove_folder(&user(), &*root, b"folder"), Err(crate::Error::NotEmpty));
+    assert_eq!(disk.streams.pairs().remove_folder(&user(), &*root, b"folder"), Err(crate::Error::NotEmpty));
     assert!(store.lookup(&user(), b".Parent").is_ok());
     folder.remove(&user(), b"kept").unwrap();
     // Files that no server makes there belong to somebody.
     for place in [&store, &of_file] {
         make(&**place, b"letter", NewKind::File).write_at(&user(), 0, b"Dear", Stability::File).unwrap();
-        assert_eq!(disk.streams.remove_folder(&user(), &*root, b"folder"), Err(crate::Error::NotEmpty));
+        assert_eq!(
+            disk.streams.pairs().remove_folder(&user(), &*root, b"folder"),
+            Err(crate::Error::NotEmpty)
+        );
         assert!(store.lookup(&user(), b".Parent").is_ok());
         assert!(of_file.lookup(&user(), b"SYNOPHOTO_THUMB_M.jpg").is_ok());
         place.remove(&user(), b"letter").unwrap();
     }
-    disk.streams.remove_folder(&user(), &*root, b"folder").unwrap();
+    disk.streams.pairs().remove_folder(&user(), &*root, b"folder").unwrap();
     // A file of such a name is a file.
     let other = disk.folder("other");
     make(&*other, b"@eaDir", NewKind::File);
-    assert_eq!(disk.streams.remove_folder(&user(), &*root, b"other"), Err(crate::Error::NotEmpty));
+    assert_eq!(disk.streams.pairs().remove_folder(&user(), &*root, b"other"), Err(crate::Error::NotEmpty));
     assert!(other.lookup(&user(), b"@eaDir").is_ok());
 }
 
@@ -476,7 +479,7 @@ fn another_layout_for_attributes_with_the_byte() {
         set_xattr(&*file.object, format!("user.{name}").as_bytes(), b"value\0");
         let before = streams_of(&disk, &file);
         for style in [Style::NETATALK, Style::SAMBA] {
-            disk.streams.relayout(&file.file(), style).unwrap();
+            disk.streams.layouts().relayout(&file.file(), style).unwrap();
             assert_eq!(streams_of(&disk, &file), before, "{style:?}");
             assert!(file.object.xattr(b"user.fourfold.terminated").is_err());
         }
@@ -493,22 +496,23 @@ fn a_fork_in_an_attribute_is_in_the_sidecar_that_clients_see() {
         let disk = Disk::new();
         let (file, root) = (disk.make("f"), disk.root());
         set_xattr(&*file.object, name.as_bytes(), value);
-        let View::Synthesized(shown) = disk.streams.view(&user(), &*root, b"._f").unwrap() else {
+        let View::Synthesized(shown) = disk.streams.sidecar_files().view(&user(), &*root, b"._f").unwrap()
+        else {
             panic!("not composed");
         };
         let head = crate::mac::sidecar::parse(&shown.bytes, shown.bytes.len() as u64).unwrap();
         let at = head.resource_range.start as usize..head.resource_range.end as usize;
         assert_eq!(shown.bytes[at], *b"fork", "{name}");
 
-        let made = disk.streams.materialize(&user(), &*root, b"._f").unwrap().unwrap();
+        let made = disk.streams.sidecar_files().materialize(&user(), &*root, b"._f").unwrap().unwrap();
         assert_eq!(content(&*made.object), shown.bytes, "as it was shown");
         assert!(file.object.xattr(name.as_bytes()).is_err());
         assert_eq!(disk.fork(&file), b"fork");
-        assert!(disk.streams.remove_view(&user(), &*root, b"._f").unwrap());
+        assert!(disk.streams.sidecar_files().remove_view(&user(), &*root, b"._f").unwrap());
         assert_eq!(disk.streams.fork_len(&file.file()), Ok(0));
 
         set_xattr(&*file.object, name.as_bytes(), value);
-        assert!(disk.streams.remove_view(&user(), &*root, b"._f").unwrap());
+        assert!(disk.streams.sidecar_files().remove_view(&user(), &*root, b"._f").unwrap());
         assert_eq!(disk.streams.fork_len(&file.file()), Ok(0), "nothing is left of it");
     }
 }

@@ -115,10 +115,11 @@ fn streams_follow_a_rename_and_leave_with_the_file() {
     write(&disk, &file, b"big", 0, &[7; 1000]);
     let root = disk.root();
     disk.streams
+        .pairs()
         .rename(&user(), (&*root, b"f"), (&*root, b"g"), crate::backend::RenameMode::Replace)
         .unwrap();
     assert_eq!(read(&disk, &disk.find("g").unwrap(), b"big").unwrap(), [7; 1000]);
-    disk.streams.remove(&user(), &*root, b"g", None).unwrap();
+    disk.streams.pairs().remove(&user(), &*root, b"g", None).unwrap();
     let store = root.lookup(&Caller::root(), STORE).unwrap();
     assert_eq!(crate::streams::store::names(&*store.object).unwrap(), Vec::<Vec<u8>>::new());
 }
@@ -130,9 +131,9 @@ fn the_store_is_scrubbed_of_files_that_are_gone() {
     write(&disk, &gone, b"s", 0, &[7; 1000]);
     write(&disk, &kept, b"s", 0, &[8; 1000]);
     disk.root().remove(&user(), b"gone").unwrap();
-    assert_eq!(disk.streams.scrub_store(), Ok(1));
+    assert_eq!(disk.streams.own_store.scrub(), Ok(1));
     assert_eq!(read(&disk, &kept, b"s").unwrap(), [8; 1000]);
-    assert_eq!(disk.streams.scrub_store(), Ok(0));
+    assert_eq!(disk.streams.own_store.scrub(), Ok(0));
 }
 
 /// Whatever call fails while a stream outgrows its attribute, the stream is the old one or the new one.

@@ -6,7 +6,7 @@ use crate::streams::STORE;
 
 fn rename(disk: &Disk, from: &str, to: &str, mode: RenameMode) -> Result<()> {
     let root = disk.root();
-    disk.streams.rename(&user(), (&*root, from.as_bytes()), (&*root, to.as_bytes()), mode)
+    disk.streams.pairs().rename(&user(), (&*root, from.as_bytes()), (&*root, to.as_bytes()), mode)
 }
 
 fn fork(disk: &Disk, name: &str) -> Vec<u8> {
@@ -30,7 +30,7 @@ fn a_fork_follows_its_file_to_another_folder() {
     let disk = Disk::new();
     with_fork(&disk, "a");
     let (root, sub) = (disk.root(), disk.folder("sub"));
-    disk.streams.rename(&user(), (&*root, b"a"), (&*sub, b"b"), RenameMode::Keep).unwrap();
+    disk.streams.pairs().rename(&user(), (&*root, b"a"), (&*sub, b"b"), RenameMode::Keep).unwrap();
     assert!(!disk.has("._a"));
     let moved = find_in(sub.clone(), "b").unwrap();
     assert_eq!(disk.fork(&moved), b"a");
@@ -81,9 +81,9 @@ fn a_refused_rename_leaves_everything() {
 fn a_removed_file_takes_its_fork_along() {
     let disk = Disk::new();
     with_fork(&disk, "a");
-    disk.streams.remove(&user(), &*disk.root(), b"a", None).unwrap();
+    disk.streams.pairs().remove(&user(), &*disk.root(), b"a", None).unwrap();
     assert!(!disk.has("a") && !disk.has("._a"));
-    let refused = disk.streams.remove(&user(), &*disk.root(), b"a", None);
+    let refused = disk.streams.pairs().remove(&user(), &*disk.root(), b"a", None);
     assert_eq!(refused, Err(Error::NotFound));
 }
 
@@ -91,7 +91,7 @@ fn a_removed_file_takes_its_fork_along() {
 fn files_without_sidecars_cost_a_look_up_a_name() {
     let disk = Disk::new();
     disk.make("warm");
-    disk.streams.remove(&user(), &*disk.root(), b"warm", None).unwrap(); // learns that there is no store
+    disk.streams.pairs().remove(&user(), &*disk.root(), b"warm", None).unwrap(); // learns that there is no store
     for name in ["a", "b", "c"] {
         disk.make(name);
     }
@@ -102,11 +102,11 @@ fn files_without_sidecars_cost_a_look_up_a_name() {
         disk.faulty.plan().calls(None) - before - 1
     };
     let rename = |from: &[u8], to: &[u8], mode| {
-        disk.streams.rename(&user(), (&*root, from), (&*root, to), mode).unwrap();
+        disk.streams.pairs().rename(&user(), (&*root, from), (&*root, to), mode).unwrap();
     };
     assert_eq!(cost(&|| rename(b"a", b"new", RenameMode::Keep)), 1);
     assert_eq!(cost(&|| rename(b"b", b"new", RenameMode::Replace)), 2);
-    assert_eq!(cost(&|| disk.streams.remove(&user(), &*root, b"c", None).unwrap()), 1);
+    assert_eq!(cost(&|| disk.streams.pairs().remove(&user(), &*root, b"c", None).unwrap()), 1);
     assert_eq!(disk.faulty.plan().calls(Some(Call::SetXattr)), 0);
 }
 
@@ -137,7 +137,7 @@ fn another_name_of_a_file_keeps_the_fork_when_the_first_goes() {
     let disk = Disk::new();
     let file = with_fork(&disk, "a");
     disk.root().link(&user(), &*file.object, b"b").unwrap();
-    disk.streams.remove(&user(), &*disk.root(), b"a", None).unwrap();
+    disk.streams.pairs().remove(&user(), &*disk.root(), b"a", None).unwrap();
     assert_eq!(fork(&disk, "b"), b"a");
     assert!(disk.has("._b") && !disk.has("._a"));
 }
@@ -153,11 +153,11 @@ fn a_folder_is_empty_when_only_lost_sidecars_are_in_it() {
     }
     sub.remove(&user(), b"gone").unwrap(); // both by a program that does not know of sidecars
     sub.rename(&user(), b"moved", &*disk.root(), b"moved", RenameMode::Keep).unwrap();
-    disk.streams.remove_folder(&user(), &*disk.root(), b"sub").unwrap();
+    disk.streams.pairs().remove_folder(&user(), &*disk.root(), b"sub").unwrap();
     assert_eq!(fork(&disk, "moved"), b"moved");
     let full = disk.folder("full");
     full.create(&user(), b"._notes", NewKind::File, 0o644).unwrap();
-    assert_eq!(disk.streams.remove_folder(&user(), &*disk.root(), b"full"), Err(Error::NotEmpty));
+    assert_eq!(disk.streams.pairs().remove_folder(&user(), &*disk.root(), b"full"), Err(Error::NotEmpty));
 }
 
 #[test]
@@ -168,10 +168,10 @@ fn scrubbing_brings_forks_to_files_that_others_moved() {
     let root = disk.root();
     root.rename(&user(), b"a", &*root, b"b", RenameMode::Keep).unwrap();
     root.remove(&user(), b"gone").unwrap();
-    assert_eq!(disk.streams.scrub(&*root), Ok(2));
+    assert_eq!(disk.streams.pairs().scrub(&*root), Ok(2));
     assert_eq!(fork(&disk, "b"), b"a");
     assert!(!disk.has("._a") && !disk.has("._gone"));
-    assert_eq!(disk.streams.scrub(&*root), Ok(0));
+    assert_eq!(disk.streams.pairs().scrub(&*root), Ok(0));
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn a_fork_whose_file_is_not_found_makes_way_and_is_not_lost() {
     disk.faulty.plan().forget_keys(true);
     let other = disk.make("a");
     disk.put_fork(&other, b"of the other");
-    assert_eq!(disk.streams.scrub_store(), Ok(0), "what is kept for a file that may be there stays");
+    assert_eq!(disk.streams.own_store.scrub(), Ok(0), "what is kept for a file that may be there stays");
     disk.faulty.plan().forget_keys(false);
     assert_eq!(disk.fork(&find_in(folder, "b").unwrap()), b"a");
     assert_eq!(fork(&disk, "a"), b"of the other");
@@ -258,7 +258,7 @@ fn a_moved_file_looks_for_its_fork_again_if_the_old_folder_is_not_found_at_first
     let disk = Disk::new();
     let (root, folder) = (disk.root(), disk.folder("folder"));
     with_fork(&disk, "a");
-    disk.streams.rename(&user(), (&*root, b"a"), (&*folder, b"a"), RenameMode::Keep).unwrap();
+    disk.streams.pairs().rename(&user(), (&*root, b"a"), (&*folder, b"a"), RenameMode::Keep).unwrap();
     folder.rename(&user(), b"a", &*root, b"b", RenameMode::Keep).unwrap();
     disk.faulty.plan().forget_keys(true);
     assert_eq!(fork(&disk, "b"), b"");

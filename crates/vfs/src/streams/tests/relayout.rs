@@ -87,19 +87,20 @@ fn every_layout_becomes_every_other_and_comes_back_byte_for_byte() {
     for style in [Style::NETATALK, Style::SAMBA, Style::SAMBA_STREAMS] {
         for (name, disk, file) in all() {
             let (streams, at) = (&disk.streams, file.file());
-            let outside = streams.outside(&at, style).unwrap();
-            let (raw, seen) = (streams.raw(&at, false).unwrap(), streams.content(&at).unwrap());
-            assert_eq!(streams.conflicts(&at).unwrap(), [""; 0], "{name}");
+            let outside = streams.layouts().outside(&at, style).unwrap();
+            let (raw, seen) =
+                (streams.layouts().raw(&at, false).unwrap(), streams.layouts().content(&at).unwrap());
+            assert_eq!(streams.layouts().conflicts(&at).unwrap(), [""; 0], "{name}");
             if outside.is_empty() {
                 continue;
             }
-            streams.relayout(&at, style).unwrap();
-            assert!(seen.is_in(&streams.content(&at).unwrap()), "{name} to {style:?}");
-            assert_eq!(streams.outside(&at, style).unwrap(), [""; 0], "{name} to {style:?}");
-            let now = streams.raw(&at, false).unwrap();
+            streams.layouts().relayout(&at, style).unwrap();
+            assert!(seen.is_in(&streams.layouts().content(&at).unwrap()), "{name} to {style:?}");
+            assert_eq!(streams.layouts().outside(&at, style).unwrap(), [""; 0], "{name} to {style:?}");
+            let now = streams.layouts().raw(&at, false).unwrap();
             assert!(now.files.iter().all(|file| file.name == b"._f"), "{name} to {style:?}: {:?}", now.files);
-            streams.restore_raw(&at, &raw).unwrap();
-            let (mut back, mut before) = (streams.raw(&at, false).unwrap(), raw);
+            streams.layouts().restore(&at, &raw).unwrap();
+            let (mut back, mut before) = (streams.layouts().raw(&at, false).unwrap(), raw);
             back.xattrs.sort();
             before.xattrs.sort();
             assert_eq!(back, before, "{name} from {style:?}");
@@ -110,7 +111,7 @@ fn every_layout_becomes_every_other_and_comes_back_byte_for_byte() {
 #[test]
 fn a_layout_has_the_attributes_that_its_server_reads() {
     let (disk, file) = netatalk();
-    disk.streams.relayout(&file.file(), Style::SAMBA_STREAMS).unwrap();
+    disk.streams.layouts().relayout(&file.file(), Style::SAMBA_STREAMS).unwrap();
     let xattr = |name: &[u8]| file.object.xattr(name).unwrap();
     assert_eq!(xattr(b"user.DosStream.AFP_AfpInfo:$DATA")[16..24], *b"TEXTttxt");
     assert_eq!(xattr(b"user.DosStream.AFP_Resource:$DATA"), b"fork\0");
@@ -122,7 +123,7 @@ fn a_layout_has_the_attributes_that_its_server_reads() {
     assert_eq!((rest.finder_info.is_none(), &rest.comment[..]), (true, &b"remember"[..]));
 
     let (disk, file) = samba();
-    disk.streams.relayout(&file.file(), Style::NETATALK).unwrap();
+    disk.streams.layouts().relayout(&file.file(), Style::NETATALK).unwrap();
     let names = file.object.list_xattrs().unwrap();
     assert!(!names.iter().any(|name| name.starts_with(b"user.DosStream.")), "{names:?}");
     assert_eq!(file.object.xattr(b"user.com.apple.metadata:_kMDItemUserTags").as_deref(), Ok(&b"tags"[..]));
@@ -140,6 +141,6 @@ fn copies_that_differ_are_conflicts() {
     set_xattr(&*file.object, layout::NETATALK_METADATA, &metadata.to_netatalk());
     set_xattr(&*file.object, b"user.com.apple.ResourceFork", b"other");
     set_xattr(&*file.object, b"user.plain", b"other");
-    let conflicts = disk.streams.conflicts(&file.file()).unwrap();
+    let conflicts = disk.streams.layouts().conflicts(&file.file()).unwrap();
     assert_eq!(conflicts, ["Finder info", "resource fork", "named streams"]);
 }

@@ -66,7 +66,7 @@ fn a_file_without_room_moves_with_its_sidecar() {
     let (disk, file) = crowded();
     disk.put_fork(&file, b"fork");
     let root = disk.root();
-    disk.streams.rename(&user(), (&*root, b"f"), (&*root, b"g"), RenameMode::Keep).unwrap();
+    disk.streams.pairs().rename(&user(), (&*root, b"f"), (&*root, b"g"), RenameMode::Keep).unwrap();
     let moved = disk.find("g").unwrap();
     assert_eq!((disk.fork(&moved), long_of(&disk, &moved).len()), (b"fork".to_vec(), ROOM - 60));
 }

@@ -7,7 +7,7 @@ use crate::streams::View;
 
 /// What a Mac reads when it opens `._f`; `None` when it does not find it.
 fn read(disk: &Disk, name: &str) -> Option<Vec<u8>> {
-    match disk.streams.view(&user(), &*disk.root(), name.as_bytes()).unwrap() {
+    match disk.streams.sidecar_files().view(&user(), &*disk.root(), name.as_bytes()).unwrap() {
         View::OnDisk(found) => Some(content(&*found.object)),
         View::Synthesized(made) => {
             assert_eq!(made.attributes.size, made.bytes.len() as u64);
@@ -20,7 +20,7 @@ fn read(disk: &Disk, name: &str) -> Option<Vec<u8>> {
 /// A Mac makes or overwrites `._f`, and closes it.
 fn write(disk: &Disk, name: &str, bytes: &[u8]) {
     let root = disk.root();
-    let found = disk.streams.materialize(&user(), &*root, name.as_bytes()).unwrap().unwrap();
+    let found = disk.streams.sidecar_files().materialize(&user(), &*root, name.as_bytes()).unwrap().unwrap();
     let empty = crate::SetAttributes { size: Some(0), ..Default::default() };
     found.object.set_attributes(&user(), &empty).unwrap();
     found.object.prepare(&user(), &found.attributes, Access::WRITE, true).unwrap();
@@ -61,7 +61,7 @@ fn stream(disk: &Disk, name: &str, stream: &[u8]) -> Result<Vec<u8>> {
 }
 
 fn hidden(disk: &Disk, name: &str) -> bool {
-    disk.streams.hidden(&*disk.root(), name.as_bytes()).unwrap()
+    disk.streams.sidecar_files().hidden(&*disk.root(), name.as_bytes()).unwrap()
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_file_with_nothing_to_say_has_no_sidecar_to_see() {
     disk.make("f");
     assert_eq!(read(&disk, "._f"), None);
     assert_eq!(read(&disk, "._missing"), None);
-    let view = disk.streams.view(&user(), &*disk.root(), b"f").unwrap();
+    let view = disk.streams.sidecar_files().view(&user(), &*disk.root(), b"f").unwrap();
     assert!(matches!(view, View::Plain));
 }
 
@@ -107,7 +107,7 @@ fn the_first_write_puts_what_was_synthesized_on_the_disk() {
     disk.make("f");
     store(&disk, "f", text());
     let seen = read(&disk, "._f").unwrap();
-    let found = disk.streams.materialize(&user(), &*disk.root(), b"._f").unwrap().unwrap();
+    let found = disk.streams.sidecar_files().materialize(&user(), &*disk.root(), b"._f").unwrap().unwrap();
     assert_eq!(content(&*found.object), seen);
     // A Mac changes the type in place.
     found.object.write_at(&user(), 50, b"ttro", Stability::File).unwrap();
@@ -125,22 +125,29 @@ fn a_sidecar_is_found_again_by_its_file_alone() {
     store(&disk, "f", text());
     let root = disk.root();
     let owner = || disk.faulty.by_key(&file.object.key()).unwrap();
-    assert_eq!(disk.streams.materialize_of(&user(), &*file.object).map(drop), Err(Error::Stale));
+    assert_eq!(
+        disk.streams.sidecar_files().materialize_of(&user(), &*file.object).map(drop),
+        Err(Error::Stale)
+    );
     let seen = read(&disk, "._f").unwrap();
-    let View::Synthesized(again) = disk.streams.view_of(owner()).unwrap() else { panic!("not on the disk") };
+    let View::Synthesized(again) = disk.streams.sidecar_files().view_of(owner()).unwrap() else {
+        panic!("not on the disk")
+    };
     assert_eq!(again.bytes, seen);
-    let found = disk.streams.materialize_of(&user(), &*file.object).unwrap();
+    let found = disk.streams.sidecar_files().materialize_of(&user(), &*file.object).unwrap();
     found.object.prepare(&user(), &found.attributes, Access::WRITE, true).unwrap();
     found.object.write_at(&user(), 50, b"APPL", Stability::File).unwrap();
-    disk.streams.rename(&user(), (&*root, b"f"), (&*root, b"g"), RenameMode::Keep).unwrap();
+    disk.streams.pairs().rename(&user(), (&*root, b"f"), (&*root, b"g"), RenameMode::Keep).unwrap();
     disk.crash();
     let owner = disk.faulty.by_key(&file.object.key()).unwrap();
-    let View::OnDisk(again) = disk.streams.view_of(owner).unwrap() else { panic!("on the disk") };
+    let View::OnDisk(again) = disk.streams.sidecar_files().view_of(owner).unwrap() else {
+        panic!("on the disk")
+    };
     assert_eq!(&content(&*again.object)[50..54], b"APPL");
     assert_eq!(model(&disk, "g").finder_info.file_type(), *b"APPL");
-    disk.streams.remove_view(&user(), &*root, b"._g").unwrap();
+    disk.streams.sidecar_files().remove_view(&user(), &*root, b"._g").unwrap();
     let owner = disk.faulty.by_key(&file.object.key()).unwrap();
-    assert!(matches!(disk.streams.view_of(owner), Ok(View::Absent)));
+    assert!(matches!(disk.streams.sidecar_files().view_of(owner), Ok(View::Absent)));
 }
 
 #[test]
@@ -239,7 +246,7 @@ fn a_head_that_a_client_is_writing_is_left_alone() {
 fn a_sidecar_just_made_is_empty_hidden_and_says_nothing() {
     let disk = Disk::new();
     let file = disk.make("f");
-    let made = disk.streams.materialize(&user(), &*disk.root(), b"._f").unwrap().unwrap();
+    let made = disk.streams.sidecar_files().materialize(&user(), &*disk.root(), b"._f").unwrap().unwrap();
     assert_eq!(made.attributes.size, 0);
     assert!(hidden(&disk, "._f"));
     assert_eq!(read(&disk, "._f").unwrap(), b"");
@@ -261,9 +268,9 @@ fn only_sidecars_of_files_that_are_there_are_hidden() {
     assert!(!hidden(&disk, "f") && !hidden(&disk, "._"));
     disk.make("g");
     assert!(hidden(&disk, "._g"));
-    let view = disk.streams.view(&user(), &*disk.root(), b"._f").unwrap();
+    let view = disk.streams.sidecar_files().view(&user(), &*disk.root(), b"._f").unwrap();
     assert!(matches!(view, View::Plain));
-    assert!(disk.streams.materialize(&user(), &*disk.root(), b"._f").unwrap().is_none());
+    assert!(disk.streams.sidecar_files().materialize(&user(), &*disk.root(), b"._f").unwrap().is_none());
 }
 
 #[test]
@@ -272,16 +279,19 @@ fn removing_the_sidecar_clears_what_it_showed() {
     let file = disk.make("f");
     write(&disk, "._f", &sidecar_of(&text(), &[(b"shown", b"1")], b"fork"));
     set_xattr(&*file.object, b"user.late", b"2");
-    assert_eq!(disk.streams.remove_view(&user(), &*disk.root(), b"._f"), Ok(true));
+    assert_eq!(disk.streams.sidecar_files().remove_view(&user(), &*disk.root(), b"._f"), Ok(true));
     assert!(!disk.has("._f") && disk.has("f"));
     assert_eq!(disk.fork(&file), b"");
     assert!(model(&disk, "f").finder_info.is_none());
     assert_eq!(stream(&disk, "f", b"shown"), Err(Error::NoSuchAttribute));
     assert_eq!(stream(&disk, "f", b"late").unwrap(), b"2");
     // What is left is seen again, and can be removed too.
-    assert_eq!(disk.streams.remove_view(&user(), &*disk.root(), b"._f"), Ok(true));
-    assert_eq!(disk.streams.remove_view(&user(), &*disk.root(), b"._f"), Err(Error::NotFound));
-    assert_eq!(disk.streams.remove_view(&user(), &*disk.root(), b"f"), Ok(false));
+    assert_eq!(disk.streams.sidecar_files().remove_view(&user(), &*disk.root(), b"._f"), Ok(true));
+    assert_eq!(
+        disk.streams.sidecar_files().remove_view(&user(), &*disk.root(), b"._f"),
+        Err(Error::NotFound)
+    );
+    assert_eq!(disk.streams.sidecar_files().remove_view(&user(), &*disk.root(), b"f"), Ok(false));
 }
 
 #[test]
@@ -302,10 +312,10 @@ fn a_mac_that_renames_the_sidecar_after_the_file_finds_it_done() {
     disk.make("a");
     write(&disk, "._a", &sidecar_of(&text(), &[], b"fork"));
     let root = disk.root();
-    disk.streams.rename(&user(), (&*root, b"a"), (&*root, b"b"), RenameMode::Replace).unwrap();
+    disk.streams.pairs().rename(&user(), (&*root, b"a"), (&*root, b"b"), RenameMode::Replace).unwrap();
     assert!(read(&disk, "._a").is_some()); // or the Mac would remove ._b as stale
-    assert_eq!(disk.streams.has_followed((&*root, b"._a"), (&*root, b"._b")), Ok(true));
-    assert_eq!(disk.streams.has_followed((&*root, b"._a"), (&*root, b"._c")), Ok(false));
+    assert_eq!(disk.streams.sidecar_files().has_followed((&*root, b"._a"), (&*root, b"._b")), Ok(true));
+    assert_eq!(disk.streams.sidecar_files().has_followed((&*root, b"._a"), (&*root, b"._c")), Ok(false));
     disk.make("a");
     assert_eq!(read(&disk, "._a"), None);
     assert_eq!(&read(&disk, "._b").unwrap()[82..], b"fork");
@@ -321,7 +331,7 @@ fn a_sidecar_renamed_into_place_counts() {
     disk.put(".._f.x1y2", &sidecar_of(&other, &[(b"a", b"b")], b"fork")); // as rsync does
     let root = disk.root();
     root.rename(&user(), b".._f.x1y2", &*root, b"._f", RenameMode::Replace).unwrap();
-    disk.streams.placed(&*root, b"._f").unwrap();
+    disk.streams.pairs().placed(&*root, b"._f").unwrap();
     assert_eq!(model(&disk, "f").finder_info, other);
     assert_eq!(disk.fork(&file), b"fork");
     assert_eq!(stream(&disk, "f", b"a").unwrap(), b"b");
@@ -333,9 +343,12 @@ fn those_who_may_not_write_the_file_may_not_write_its_sidecar() {
     disk.make("f");
     store(&disk, "f", text());
     let (other, root) = (Caller::new(11, 21, &[]), disk.root());
-    assert_eq!(disk.streams.materialize(&other, &*root, b"._f").map(drop), Err(Error::AccessDenied));
-    assert_eq!(disk.streams.remove_view(&other, &*root, b"._f"), Err(Error::AccessDenied));
-    assert!(matches!(disk.streams.view(&other, &*root, b"._f"), Ok(View::Synthesized(_))));
+    assert_eq!(
+        disk.streams.sidecar_files().materialize(&other, &*root, b"._f").map(drop),
+        Err(Error::AccessDenied)
+    );
+    assert_eq!(disk.streams.sidecar_files().remove_view(&other, &*root, b"._f"), Err(Error::AccessDenied));
+    assert!(matches!(disk.streams.sidecar_files().view(&other, &*root, b"._f"), Ok(View::Synthesized(_))));
 }
 
 /// Whatever call fails while a written sidecar is absorbed, absorbing it again gives the same.
@@ -346,7 +359,8 @@ fn absorbing_can_be_cut_off_anywhere() {
         let mut disk = Disk::new();
         let file = disk.make("f");
         write(&disk, "._f", &sidecar_of(&FinderInfo::NONE, &[(b"old", b"0")], b""));
-        let found = disk.streams.materialize(&user(), &*disk.root(), b"._f").unwrap().unwrap();
+        let found =
+            disk.streams.sidecar_files().materialize(&user(), &*disk.root(), b"._f").unwrap().unwrap();
         let written = sidecar_of(&text(), &[(b"new", b"1")], b"fork");
         found.object.write_at(&user(), 0, &written, Stability::File).unwrap();
         disk.faulty.plan().fail_from(nth, None, Error::Io);

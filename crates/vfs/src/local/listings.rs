@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use super::{Listings, Name, Page};
+use super::Locals;
 use crate::backend::{Backend, Found};
-use crate::local::Locals;
+use crate::listing::{Entry, Listings, Name, Page};
 use crate::names::Folding;
 use crate::streams::Streams;
-use crate::{Result, Volume};
+use crate::{Attributes, Result, Volume};
 
 /// The kept listings of a volume, as of now.
 #[derive(Clone, Copy)]
 pub(crate) struct CurrentListings<'a> {
     backend: &'a dyn Backend,
     locals: &'a Locals,
-    pub(super) listings: &'a Listings,
+    listings: &'a Listings,
 }
 
 impl Volume {
@@ -40,5 +40,24 @@ impl CurrentListings<'_> {
     pub(crate) fn names_like(&self, folder: &Found, name: &[u8], folding: Folding) -> Result<Vec<Name>> {
         self.hear();
         self.listings.names_like(self.backend, folder, name, folding)
+    }
+
+    /// How many entries of a folder listings show, `.` and `..` not counted. The same for all
+    /// callers.
+    pub(crate) fn offspring(&self, streams: Option<&Arc<Streams>>, folder: &Found) -> Result<u32> {
+        self.hear();
+        self.listings.offspring(streams, folder)
+    }
+
+    /// How many entries a folder has that is an entry of a page, and has these fresh attributes. Remembered as long as it is
+    /// true.
+    pub(crate) fn offspring_of(
+        &self,
+        streams: Option<&Arc<Streams>>,
+        page: &Page,
+        entry: &Entry,
+        now: &Attributes,
+    ) -> Result<u32> {
+        self.listings.offspring_of(streams, page, entry, now)
     }
 }
