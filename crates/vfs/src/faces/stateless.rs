@@ -42,7 +42,7 @@ impl Stateless<'_> {
 
     /// The sidecar of a file that a client found earlier.
     pub fn sidecar_of(&self, owner: Found) -> Result<LookupResult> {
-        match self.volume.streams.as_ref().ok_or(Error::Stale)?.view_of(owner)? {
+        match self.volume.streams.as_ref().ok_or(Error::Stale)?.sidecar_files().view_of(owner)? {
             View::OnDisk(found) => Ok(LookupResult::File(found)),
             View::Synthesized(sidecar) => Ok(LookupResult::Sidecar(sidecar)),
             View::Plain | View::Absent => Err(Error::Stale),
@@ -52,7 +52,12 @@ impl Stateless<'_> {
     /// Puts a sidecar on the disk that the server has composed until now, because it is about to
     /// change.
     pub fn materialize(&self, caller: &Caller, owner: &Node) -> Result<Found> {
-        self.volume.streams.as_ref().ok_or(Error::Stale)?.materialize_of(caller, owner.as_ref())
+        self.volume
+            .streams
+            .as_ref()
+            .ok_or(Error::Stale)?
+            .sidecar_files()
+            .materialize_of(caller, owner.as_ref())
     }
 
     /// As [`Volume::streams`], for one whose requests may wait for the disk on their own thread.

@@ -5,7 +5,7 @@ use super::Open;
 use crate::acl::AclChange;
 use crate::backend::Found;
 use crate::mac::Metadata;
-use crate::{Actor, Beside, Error, Node, Result, SetAttributes, Xattr, XattrChange};
+use crate::{Actor, Beside, Error, Result, SetAttributes, Xattr, XattrChange};
 
 /// How often a change begins again because the file was moved meanwhile.
 const MOST_TRIES: usize = 8;

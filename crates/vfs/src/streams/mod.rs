@@ -59,7 +59,8 @@ use self::relayout::Layouts;
 use self::seen::SidecarViews;
 pub use self::server_folders::ServerFolders;
 use self::server_folders::{AnyFolders, LookedAt, OtherServers};
-pub(crate) use self::store::{StreamStore, find_or_make};
+pub use self::store::StreamStore;
+pub(crate) use self::store::find_or_make;
 use self::stores::{OfOneVolume, Stores};
 pub use self::style::Style;
 use self::twins::Annotations;
@@ -116,7 +117,7 @@ impl File<'_> {
 pub struct Streams {
     backend: Arc<dyn Backend>,
     /// The server's own store, for what it cannot keep beside a file.
-    pub(crate) own_store: StreamStore,
+    pub own_store: StreamStore,
     /// Sidecars that moved with their files lately, for clients that then want to move them too.
     moved: Mutex<SidecarMoves, rank::MovedSidecars>,
     /// Where clients saw sidecars that are not on the disk.

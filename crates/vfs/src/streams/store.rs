@@ -131,7 +131,7 @@ pub(crate) fn folder_key(name: &[u8]) -> Option<HostKey> {
 type StoredFiles = (u64, Option<u64>, HashSet<HostKey>);
 
 /// The server's own folder for what it cannot store beside the files of a volume, where it is.
-pub(crate) struct StreamStore {
+pub struct StreamStore {
     backend: Arc<dyn Backend>,
     /// Where stores are.
     pub(super) stores: Arc<dyn Stores>,
