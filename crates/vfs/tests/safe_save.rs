@@ -16,7 +16,7 @@ const TAGS: &str = "com.apple.metadata:_kMDItemUserTags";
 
 /// A client that knows nothing of Mac metadata.
 fn blind() -> Actor {
-    Actor { is_blind_to_forks: true, ..client(2) }
+    client(2).with_profile(ClientProfile { is_blind_to_forks: true, ..ClientProfile::default() })
 }
 
 fn scene() -> Scene {

@@ -11,9 +11,8 @@ use crate::acl::{
 };
 use crate::backend::{Found, Object, XattrMode};
 use crate::caller::server;
-use crate::changing::permitted::Plan;
+use crate::changing::pipeline::attributes::AttributeChange;
 use crate::permission::{by_mode, sticks};
-use crate::state::Cause;
 use crate::streams::stores::Stores;
 use crate::{
     Access, Actor, Attributes, Caller, Change, Description, Error, Kind, Result, SetAttributes, Volume,
@@ -112,11 +111,11 @@ impl Volume {
     pub fn set_acl(&self, actor: &Actor, of: &Found, change: &AclChange) -> Result<Change> {
         let before = self.may_change(of)?;
         let change = self.new_parts(of, change)?;
-        let permitted = self.permit(actor, Plan::Acl(of, &change))?;
-        let owners = self.may_set_acl(&actor.caller, of, &change)?;
-        let operation = self.change_file(&permitted, &of.object, Cause::Attributes)?;
-        self.put_acl(of, &change, owners)?;
-        operation.commit();
+        let setting = AttributeChange::permitted_of_acl(self, actor, of, &change)?;
+        setting.quiet()?.pinned()?.announce()?.apply(|_, _| {
+            let owners = self.may_set_acl(&actor.caller, of, &change)?;
+            self.put_acl(of, &change, owners)
+        })?;
         Ok(Change { before, after: of.object.attributes()? })
     }
 

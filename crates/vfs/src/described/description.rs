@@ -223,7 +223,7 @@ impl Volume {
         let (open, read) = (|| Ok(of.object.clone()), |name: &[u8]| of.object.xattr(name));
         let source = Source { details, names: &names, streams, place, beside, open: &open, read: &read };
         let gathered = source.gather(wanted)?;
-        self.learn_inhibits(of, &gathered.metadata);
+        self.inhibitions().learn(of, &gathered.metadata);
         Ok(Description::new(details, &gathered, self.heeds_mode()))
     }
 }

@@ -6,12 +6,11 @@ use crate::acl::Rights;
 use crate::backend::Found;
 use crate::changing::busy::Changing;
 use crate::changing::inhibited::inhibits;
-use crate::changing::permitted::{PermittedActor, Plan};
+use crate::changing::permitted::Plan;
+use crate::changing::pipeline::describing::DescriptionChange;
 use crate::events::Aspects;
-use crate::local::What;
-use crate::mac::layout::sidecar_name;
 use crate::mac::{Metadata, tags};
-use crate::state::{Cause, Pins, Stream};
+use crate::state::{Pins, Stream};
 use crate::streams::{self, File};
 use crate::{Actor, Attributes, Beside, Result, SetAttributes, Time, Volume};
 
@@ -59,7 +58,7 @@ impl Volume {
             None => streams::load_from(&|name| object.xattr(name), &names),
         };
         let metadata = loaded?.0;
-        self.learn_inhibits(of, &metadata);
+        self.inhibitions().learn(of, &metadata);
         Ok((!metadata.is_empty() || streams::has_own(&names)).then_some(metadata))
     }
 
@@ -80,9 +79,8 @@ impl Volume {
         place: Option<Beside<'_>>,
         change: impl FnOnce(&mut Metadata),
     ) -> Result<()> {
-        let permitted = self.permit(actor, Plan::Describe(of, Rights::WRITE_ATTRIBUTES))?;
-        let by = permitted.identity();
-        let _changing = self.claim(of, place)?;
+        let permitted = DescriptionChange::permitted(self, actor, (of, place), Rights::WRITE_ATTRIBUTES)?;
+        let pinned = permitted.quiet()?.pinned()?;
         let before = self.stored_metadata(of, place)?.unwrap_or_default();
         let (after, unlocks) = self.asked(of, &before, change)?;
         if unlocks {
@@ -92,18 +90,17 @@ impl Volume {
         if after == before {
             return Ok(());
         }
-        self.learn_inhibits(of, &after);
-        self.recall_twins(&permitted, of, (&before, &after))?;
+        self.inhibitions().learn(of, &after);
         let created = if after.times.created == before.times.created { Aspects(0) } else { Aspects::CREATED };
-        let stored = self.describe(&permitted, of, place, Aspects::ATTRIBUTES.union(created), || {
-            match (&self.streams, place) {
-                (Some(streams), Some(place)) => {
-                    let file = file_at(of, place);
-                    streams.store(by, &file, &after)?;
-                    streams.heed_model(&file, &before, &after)
-                }
-                _ => streams::store_alone(by, &*of.object, &after),
+        let aspects = Aspects::ATTRIBUTES.union(created);
+        let operation = pinned.of(aspects, twins(&before, &after)).announce()?;
+        let stored = operation.apply(|_, by| match (&self.streams, place) {
+            (Some(streams), Some(place)) => {
+                let file = file_at(of, place);
+                streams.store(by, &file, &after)?;
+                streams.heed_model(&file, &before, &after)
             }
+            _ => streams::store_alone(by, &*of.object, &after),
         });
         let kind = of.attributes.kind;
         if inhibits(&before, kind) != inhibits(&after, kind) {
@@ -128,23 +125,6 @@ impl Volume {
         change(&mut after);
         let asked = without_mode(before, after);
         Ok((asked.metadata, asked.unlocks))
-    }
-
-    /// Recalls what other clients have in their caches of the attributes that change with the model.
-    fn recall_twins(
-        &self,
-        by: &PermittedActor<'_>,
-        of: &Found,
-        (before, after): (&Metadata, &Metadata),
-    ) -> Result<()> {
-        let id = of.object.id();
-        let relabelled = before.finder_info.label() != after.finder_info.label();
-        for (name, changes) in [(tags::TAGS, relabelled), (tags::COMMENT, before.comment != after.comment)] {
-            if changes && !self.site.state.quiet(id) {
-                self.recall_stream(by, id, &Stream::Named(name.into()), Cause::Write)?;
-            }
-        }
-        Ok(())
     }
 
     /// The tags of a file, as the Finder shows them; empty if there are none, or if they cannot be read.
@@ -174,7 +154,7 @@ impl Volume {
     ) -> Result<()> {
         let permitted = self.permit(actor, Plan::Describe(made, Rights::NONE))?;
         let by = permitted.identity();
-        self.learn_inhibits(made, metadata);
+        self.inhibitions().learn(made, metadata);
         match &self.streams {
             Some(streams)
                 if metadata.concerns_macs()
@@ -204,7 +184,7 @@ impl Volume {
     /// something of it would be stored beside it.
     pub(crate) fn claim(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Changing<'_>> {
         let pins = self.site.state.pin(&[of.object.id()])?;
-        self.is_still_at(of, place)?;
+        self.name_pins().is_still_at(of, place)?;
         Ok(self.claim_pinned(of, place, pins))
     }
 
@@ -216,32 +196,13 @@ impl Volume {
             None => self.site.busy.change_pinned(&[itself], pins),
         }
     }
+}
 
-    /// Makes a change to the metadata of a file: recalls leases before and after, and tells the
-    /// subscribers that watch its folder.
-    pub(crate) fn describe(
-        &self,
-        by: &PermittedActor<'_>,
-        of: &Found,
-        place: Option<Beside<'_>>,
-        aspects: Aspects,
-        write: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        let mut operation = self.change_file(by, &of.object, Cause::Attributes)?;
-        if let Some(place) = place {
-            let (folder, sidecar) = (place.folder.id(), sidecar_name(place.name));
-            operation.announce(&[(folder, place.name, What::Attributes), (folder, &sidecar, What::Anything)]);
-        }
-        write()?;
-        match place {
-            Some(place) => {
-                let file = (of.object.id(), of.attributes.kind);
-                operation.commit_modified((place.folder, place.name.into()), file, aspects);
-            }
-            None => operation.commit(),
-        }
-        Ok(())
-    }
+/// The named streams that change with the metadata.
+fn twins(before: &Metadata, after: &Metadata) -> Vec<Stream> {
+    let relabelled = before.finder_info.label() != after.finder_info.label();
+    let changes = [(tags::TAGS, relabelled), (tags::COMMENT, before.comment != after.comment)];
+    changes.into_iter().filter(|(_, changes)| *changes).map(|(name, _)| Stream::Named(name.into())).collect()
 }
 
 /// A file as `streams` wants it.

@@ -59,7 +59,7 @@ impl Volume {
     async fn try_to_absorb(&self, node: &Node) -> Result<()> {
         let Some(streams) = &self.streams else { return Ok(()) };
         let Some(place) = streams.sidecar_place(node.as_ref())? else { return Ok(()) };
-        let pins = self.pin_streams(&place.owner).await?;
+        let pins = self.site.pin_streams(&place.owner).await?;
         let places = [(place.folder.id(), &*place.name), (place.owner.id(), b"")];
         let _changing = self.site.busy.change_pinned(&places, pins);
         streams.absorb(&File { folder: &*place.folder, name: &place.name, object: &*place.owner })

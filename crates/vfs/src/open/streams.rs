@@ -158,7 +158,7 @@ impl Open {
     ) -> Result<T> {
         let place = self.place.clone().ok_or(Error::Invalid)?;
         let (volume, node) = (self.volume.clone(), self.node.clone());
-        let pins = self.volume.pin_streams(&self.node).await?;
+        let pins = self.volume.site.pin_streams(&self.node).await?;
         let act = move || {
             let _pins = pins;
             let streams = volume.streams.as_ref().ok_or(Error::NotSupported)?;

@@ -26,7 +26,7 @@ impl Restore<'_> {
             if moves {
                 besides.metadata.bits.remove(FileBits::RENAME_INHIBIT);
             }
-            self.to.learn_inhibits(&target.found, &besides.metadata);
+            self.to.inhibitions().learn(&target.found, &besides.metadata);
             drop_xattrs(&to, &besides)?;
             to.streams.take_besides(server(), &to.file, &besides)?;
         }
