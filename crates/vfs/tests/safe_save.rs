@@ -8,7 +8,7 @@ use vfs::backend::{NewKind, RenameMode};
 use vfs::events::{Aspects, ChangeKind, Event, Filter, Scope};
 use vfs::mac::FinderInfo;
 use vfs::state::Stream;
-use vfs::{Actor, Beside, OpenOptions, SetAttributes, Volume, VolumeOptions};
+use vfs::{Actor, Beside, ClientProfile, OpenOptions, SetAttributes, Volume, VolumeOptions};
 
 use scene::{RW, Scene, at, client, local_scenes, read, write};
 
@@ -78,8 +78,8 @@ async fn assert_kept(scene: &Scene, name: &str, fork: &[u8]) {
     let metadata = scene.volume.metadata(&found, place).unwrap();
     assert_eq!(metadata.finder_info.file_type(), *b"TEXT");
     assert_eq!((metadata.finder_info.label(), &*metadata.comment), (6, &b"a comment"[..]));
-    assert_eq!(scene.volume.tags(&found, place).unwrap(), ["Red\n6"]);
-    assert_eq!(Volume::created(&found.attributes, &metadata).secs, 1_000_000_000);
+    assert_eq!(scene.volume.mac_tree().tags(&found, place).unwrap(), ["Red\n6"]);
+    assert_eq!(metadata.created(&found.attributes).secs, 1_000_000_000);
 }
 
 fn is_plain(scene: &Scene, name: &str) -> bool {

@@ -89,7 +89,7 @@ impl NamePins<'_> {
         if !state.is_joined() {
             return Ok(Pins::default());
         }
-        if names.iter().any(|(_, name)| self.0.is_sidecar(name)) {
+        if names.iter().any(|(_, name)| self.0.names().is_sidecar(name)) {
             return self.pin_found(names, |files| state.pin(files));
         }
         let pins = state.pin(known)?;
@@ -106,7 +106,7 @@ impl NamePins<'_> {
 
     /// Keeps other servers from giving files to a name that stands for nothing, which is not looked up.
     pub(crate) fn pin_new(&self, folder: &Node, name: &[u8]) -> Result<Pins> {
-        match self.0.is_sidecar(name) {
+        match self.0.names().is_sidecar(name) {
             true => self.pin(&[(folder, name)], &[]),
             false => self.0.site.state.pin(&[folder.id()]),
         }
@@ -142,7 +142,7 @@ impl NamePins<'_> {
     fn stand_for(&self, names: &[(&Node, &[u8])]) -> Result<Vec<FileId>> {
         let mut files = Vec::with_capacity(names.len());
         for (folder, name) in names {
-            let owner = sidecar_owner(name).filter(|_| self.0.is_sidecar(name));
+            let owner = sidecar_owner(name).filter(|_| self.0.names().is_sidecar(name));
             files.extend(owner.map(|_| folder.id()));
             match folder.entry_attributes(&Caller::root(), owner.unwrap_or(name)) {
                 Ok(found) => files.push(found.id),

@@ -93,12 +93,12 @@ impl Exchange<'_> {
                 let mut described = streams.described(&file_at(&found, at.beside()))?;
                 // The host knows when the contents were made, which is not when the file was.
                 let metadata = &mut described.metadata;
-                metadata.times.created = Some(Volume::created(&found.attributes, metadata));
+                metadata.times.created = Some(metadata.created(&found.attributes));
                 Some(described)
             }
             None => None,
         };
-        let rights = self.volume.rights_of_file(&found)?;
+        let rights = self.volume.acl_storage().rights_of_file(&found)?;
         let xattrs = self.volume.xattrs(&found)?;
         Ok(Stays { described, attributes: found.attributes, rights, xattrs })
     }
@@ -110,7 +110,7 @@ impl Exchange<'_> {
             streams.describe_as(&file_at(&found, at.beside()), described)?;
         }
         replace_xattrs(&*found.object, &stays.xattrs)?;
-        self.volume.put_rights_of_file(&found, &stays.attributes, &stays.rights)?;
+        self.volume.acl_storage().put_rights_of_file(&found, &stays.attributes, &stays.rights)?;
         self.volume.site.inhibited.forget_all(); // what locks the one file locks the other now
         self.volume.unheard(&found.object);
         Ok(())

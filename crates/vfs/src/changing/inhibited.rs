@@ -61,6 +61,12 @@ impl InhibitedFileCache {
         }
     }
 
+    /// A file of a volume has this metadata, or is about to get it.
+    pub(crate) fn learn(&self, backend: &dyn Backend, of: &Found, metadata: &Metadata) {
+        self.saw(metadata.bits, metadata.dos, of.attributes.kind);
+        self.note(backend);
+    }
+
     /// Whether any file may be locked. `false` costs nothing and is certain.
     pub(crate) fn has_any(&self) -> bool {
         self.any.load(Ordering::Acquire)
@@ -211,7 +217,7 @@ impl Inhibitions<'_> {
     fn described_by_all(&self, of: &Node, names: &[Vec<u8>]) -> Result<(Metadata, bool)> {
         if let Some(streams) = self.0.streams.as_ref().filter(|streams| streams.may_have_headers()) {
             let found = Found { object: of.clone(), attributes: of.attributes()? };
-            if let Some((folder, name)) = self.0.place_hint(&found) {
+            if let Some((folder, name)) = self.0.place_search().hint(&found) {
                 let file = streams::File { folder: &*folder.object, name: &name, object: &**of };
                 return Ok((streams.load_among(&file, names, streams.may_have_sidecar(&file))?.0, false));
             }
@@ -267,12 +273,6 @@ impl Inhibitions<'_> {
             Err(Error::NotFound | Error::NameTooLong) => Ok(()),
             Err(other) => Err(other),
         }
-    }
-
-    /// A file has this metadata, or is about to get it.
-    pub(crate) fn learn(&self, of: &Found, metadata: &Metadata) {
-        self.0.site.inhibited.saw(metadata.bits, metadata.dos, of.attributes.kind);
-        self.0.site.inhibited.note(self.0.backend.as_ref());
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::backend::{Found, Node};
 use crate::events::{Aspects, Change, ChangeKind};
-use crate::local::{DATA, SIDECAR};
+use crate::local::{DATA, SIDECAR, owner_of_sidecar};
 use crate::state::{Cause, Stream};
 use crate::volume::Actor;
 use crate::{FileId, Kind, Volume};
@@ -38,7 +38,7 @@ impl<'a> Notices<'a> {
         if !volume.site.listens() {
             return;
         }
-        let owner = volume.owner_of_sidecar(folder, name, what == ChangeKind::Removed);
+        let owner = owner_of_sidecar(volume.streams.as_ref(), folder, name, what == ChangeKind::Removed);
         let (name, file, what) = match &owner {
             Some((owner, found)) => (owner.clone(), found, ChangeKind::Modified(SIDECAR)),
             None => (Arc::from(name), file, what),
@@ -51,7 +51,7 @@ impl<'a> Notices<'a> {
             what,
             by: Some(self.actor.party.client),
         };
-        volume.site.watched().iter().for_each(|volume| volume.follow(&change, Some(file)));
+        volume.site.watched().iter().for_each(|volume| volume.watched_folders().follow(&change, Some(file)));
         volume.publish(&**folder, || change);
     }
 

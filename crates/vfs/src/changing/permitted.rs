@@ -112,11 +112,11 @@ impl Volume {
             },
             Plan::Read(of) => judge.reads(of)?,
             Plan::Write(of) => {
-                let by = self.acting_on_data(actor, of, Rights::WRITE_DATA)?;
+                let by = self.permissions().acting_on_data(actor, of, Rights::WRITE_DATA)?;
                 of.object.prepare(by, &of.attributes, Access::WRITE, true)?;
             }
             Plan::Attributes(of, changes) => judge.attributes(of, changes)?,
-            Plan::Acl(of, change) => self.may_set_acl(&actor.caller, of, change).map(drop)?,
+            Plan::Acl(of, change) => self.permissions().may_set_acl(&actor.caller, of, change).map(drop)?,
             Plan::Describe(of, right) => permitted.by = judge.describes(of, right)?,
             Plan::Leave(of, folder) => {
                 let has = self.rights(&actor.caller, of, Some(folder))?;
@@ -164,7 +164,7 @@ impl<'a> Judge<'a> {
     /// Opens the host's file for reading, if the actor may read it.
     fn reads(&self, of: &Found) -> Result<()> {
         let prepare = |by| of.object.prepare(by, &of.attributes, Access::READ, true);
-        match self.volume.acting_on_data(self.actor, of, Rights::READ_DATA).and_then(prepare) {
+        match self.volume.permissions().acting_on_data(self.actor, of, Rights::READ_DATA).and_then(prepare) {
             Err(Error::AccessDenied) if self.volume.may_run(self.actor, of)? => prepare(server()),
             other => other,
         }
@@ -174,7 +174,7 @@ impl<'a> Judge<'a> {
     /// which the change is made.
     fn describes(&self, of: &Found, right: Rights) -> Result<&'a Caller> {
         let attributes = self.volume.may_change(of)?;
-        let by = self.volume.acting(&self.actor.caller, of, right)?;
+        let by = self.volume.permissions().acting(&self.actor.caller, of, right)?;
         let granted = || of.object.access(by, &attributes, Access::WRITE);
         let may = attributes.uid == by.uid || granted()?.contains(Access::WRITE);
         if may { Ok(by) } else { Err(Error::AccessDenied) }
@@ -188,8 +188,8 @@ impl<'a> Judge<'a> {
         if *judged == SetAttributes::default() || volume.site.state.quiet(of.object.id()) {
             return Ok(());
         }
-        if volume.stored_acl(of)?.is_some() {
-            return volume.attribute_parts(caller, of, judged).map(drop);
+        if volume.permissions().stored_acl(of)?.is_some() {
+            return volume.permissions().attribute_parts(caller, of, judged).map(drop);
         }
         let writes = || Ok(of.object.access(caller, &of.attributes, Access::WRITE)? == Access::WRITE);
         may_set(&of.attributes, volume.backend.effective(caller), judged, writes)
@@ -200,7 +200,7 @@ impl<'a> Judge<'a> {
         if !self.volume.site.state.is_used() && !self.volume.site.listens() {
             return Ok(None);
         }
-        match folder.object.lookup(self.volume.passing(&self.actor.caller, folder)?, name) {
+        match folder.object.lookup(self.volume.permissions().passing(&self.actor.caller, folder)?, name) {
             Ok(found) => Ok(Some(found)),
             Err(Error::NotFound) => Ok(None),
             Err(error) => Err(error),
@@ -209,7 +209,7 @@ impl<'a> Judge<'a> {
 
     /// Without an entry that concerns others, the host judges the removal when it is made.
     fn removes(&self, (folder, name): (&Found, &[u8]), entry: Option<&Found>) -> Result<&'a Caller> {
-        let by = self.volume.removing(&self.actor.caller, folder, name)?;
+        let by = self.volume.permissions().removing(&self.actor.caller, folder, name)?;
         if let Some(entry) = entry {
             judge_entries(by, folder)?;
             self.sticky(by, folder, entry)?;
@@ -224,7 +224,7 @@ impl<'a> Judge<'a> {
         mode: RenameMode,
         (moving, replaced): (Option<&Found>, Option<&Found>),
     ) -> Result<&'a Caller> {
-        let by = self.volume.moving(&self.actor.caller, from, to, mode)?;
+        let by = self.volume.permissions().moving(&self.actor.caller, from, to, mode)?;
         let Some(moving) = moving else { return Ok(by) };
         for folder in [from.0, to.0] {
             judge_entries(by, folder)?;
@@ -245,7 +245,7 @@ impl<'a> Judge<'a> {
     }
 
     fn links(&self, target: &Found, folder: &Found) -> Result<&'a Caller> {
-        let by = self.volume.linking(&self.actor.caller, target, folder)?;
+        let by = self.volume.permissions().linking(&self.actor.caller, target, folder)?;
         if self.volume.site.state.quiet(target.object.id()) {
             return Ok(by);
         }

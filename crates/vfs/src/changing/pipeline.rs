@@ -136,7 +136,7 @@ impl<'a, S: Steps<'a>> PinnedChange<'a, S> {
         steps.recall_pinned(&by)?;
         let volume = by.volume();
         if let Some((node, _, cause)) = steps.changed() {
-            volume.note_change(cause, node);
+            volume.notes().change(cause, node);
         }
         let own = if volume.site.listens() { steps.echo(&by) } else { Own::default() };
         Ok(Operation { by, steps, own, is_open: true })

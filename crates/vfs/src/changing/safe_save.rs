@@ -125,7 +125,7 @@ impl<'a> SafeSave<'a> {
     ) -> Result<bool> {
         let folder = &from.0.object;
         let is_save = mode != RenameMode::Exchange && folder.id() == to.0.object.id() && from.1 != to.1;
-        if !self.keeps() || !is_save || self.volume.is_sidecar(from.1) {
+        if !self.keeps() || !is_save || self.volume.names().is_sidecar(from.1) {
             return Ok(false);
         }
         let ourselves = Caller::root();
@@ -167,7 +167,7 @@ impl<'a> SafeSave<'a> {
 
     /// A client has moved a file: if it has Mac metadata, its old name is remembered.
     pub(crate) fn vacated(&self, from: (&Found, &[u8]), to: (&Found, &[u8])) {
-        if !self.keeps() || self.volume.is_sidecar(from.1) {
+        if !self.keeps() || self.volume.names().is_sidecar(from.1) {
             return;
         }
         let Ok(found) = to.0.object.lookup(&Caller::root(), to.1) else { return };
@@ -249,8 +249,8 @@ impl<'a> SafeSave<'a> {
         else {
             return Ok(None);
         };
-        let metadata = self.volume.stored_metadata(found, Some(place))?.unwrap_or_default();
-        let created = Volume::created(&found.attributes, &metadata);
+        let metadata = self.volume.metadata_reader().stored(found, Some(place))?.unwrap_or_default();
+        let created = metadata.created(&found.attributes);
         streams.of_mac(&file_at(found, place), metadata, created)
     }
 

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 
 use tokio::time::timeout;
 
-use super::Open;
 use super::info::forget_info;
 use super::places::Place;
 use super::streams::cut_fork;
+use super::{Open, may_remove};
 use crate::backend::Node;
 use crate::backend::{Found, same_file};
 use crate::changing::busy::Changing;
@@ -38,7 +38,7 @@ impl Open {
             self.guard.stay();
             return Ok(());
         }
-        self.volume.note(Act::Remove, &self.node);
+        self.volume.notes().file(Act::Remove, &self.node);
         self.may_leave()?;
         if self.is_data {
             self.may_go()?;
@@ -117,7 +117,7 @@ impl Open {
 
     /// Whether the open was made with what a removal or a move needs.
     pub(super) fn may_leave(&self) -> Result<()> {
-        self.volume.may_remove(self.place.is_some(), self.guard.modes().0)
+        may_remove(self.volume.is_read_only(), self.place.is_some(), self.guard.modes().0)
     }
 
     /// Whether the file could be removed now.
@@ -127,12 +127,12 @@ impl Open {
         if !self.granted {
             let want = Access::WRITE.union(Access::EXECUTE);
             let found = Found { attributes: folder.attributes()?, object: folder };
-            let by = self.volume.removing(&self.actor.caller, &found, &name)?;
+            let by = self.volume.permissions().removing(&self.actor.caller, &found, &name)?;
             if found.object.access(by, &found.attributes, want)? != want {
                 return Err(Error::AccessDenied);
             }
         }
-        match self.node.kind() == Kind::Folder && !self.volume.is_empty_folder(&self.node)? {
+        match self.node.kind() == Kind::Folder && !is_empty_folder(&self.node, self.volume.keeps_streams())? {
             true => Err(Error::NotEmpty),
             false => Ok(()),
         }
@@ -148,22 +148,6 @@ impl Drop for Open {
 }
 
 impl Volume {
-    /// Sidecars of files that are gone do not count: removing the folder removes them.
-    fn is_empty_folder(&self, folder: &Node) -> Result<bool> {
-        let own =
-            |name: &[u8]| matches!(name, b"." | b"..") || (self.streams.is_some() && is_sidecar_name(name));
-        folder.list(0, &mut |entry| own(entry.name))
-    }
-
-    /// The file, if it still is in this folder under this name.
-    fn still_there(&self, caller: &Caller, folder: &Node, name: &[u8], node: &Node) -> Result<Option<Found>> {
-        match folder.lookup(caller, name) {
-            Ok(found) => Ok(same_file(&*found.object, &**node).then_some(found)),
-            Err(Error::NotFound) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     fn remove_at(&self, actor: &Actor, node: &Node, place: &Arc<Place>) -> Result<()> {
         let removal = LastRemoval { node, place, there: None, claim: None };
         let permitted = PermittedChange::new(PermittedActor::by_open(self, actor), removal);
@@ -174,15 +158,15 @@ impl Volume {
         pinned.announce()?.apply(|removal, _| {
             let _claim = removal.claim.take();
             let Some((folder, name, going)) = &removal.there else { return Ok(()) };
-            let by = match self.has_acls()? {
+            let by = match self.permissions().has_acls()? {
                 true => {
                     let found = Found { attributes: folder.attributes()?, object: folder.clone() };
-                    self.removing(&actor.caller, &found, name)?
+                    self.permissions().removing(&actor.caller, &found, name)?
                 }
                 false => &actor.caller,
             };
             let kind = (going.attributes.kind, Some(going));
-            self.remove_pair(by, folder, &EntryName::exact(name)?, kind)
+            self.pairs().remove(by, folder, &EntryName::exact(name)?, kind)
         })
     }
 
@@ -190,7 +174,7 @@ impl Volume {
         let streams = self.streams.as_ref().ok_or(Error::NotSupported)?;
         let _pins = self.site.state.pin_if_here(node.id());
         let (_changing, folder, name) = place.claim(&self.site.busy);
-        if self.still_there(&Caller::root(), &folder, &name, node)?.is_none() {
+        if still_there(&Caller::root(), &folder, &name, node)?.is_none() {
             return Ok(());
         }
         let file = File { folder: &*folder, name: &name, object: &**node };
@@ -232,7 +216,7 @@ impl<'a> Steps<'a> for LastRemoval<'a> {
         let pins = volume.site.state.pin_if_here(self.node.id());
         let names = volume.site.state.change_name();
         let (changing, folder, name) = self.place.claim(&volume.site.busy);
-        let going = volume.still_there(&by.caller, &folder, &name, self.node)?;
+        let going = still_there(&by.caller, &folder, &name, self.node)?;
         self.there = going.map(|going| (folder, name, going));
         self.claim = Some((changing, names, pins));
         Ok(())
@@ -241,7 +225,7 @@ impl<'a> Steps<'a> for LastRemoval<'a> {
     fn echo(&mut self, by: &PermittedActor<'a>) -> Own {
         let Some((folder, name, _)) = &self.there else { return Own::default() };
         let (id, sidecar) = (folder.id(), sidecar_name(name));
-        by.volume().own(&[(id, name, What::Removed), (id, &sidecar, What::Anything)])
+        by.volume().site.announce(&[(id, name, What::Removed), (id, &sidecar, What::Anything)])
     }
 
     fn changed(&self) -> Option<(&Node, Stream, Cause)> {
@@ -252,6 +236,21 @@ impl<'a> Steps<'a> for LastRemoval<'a> {
         if let Some((folder, name, going)) = &self.there {
             by.notices().entry(folder, name, going, ChangeKind::Removed);
         }
+    }
+}
+
+/// Sidecars of files that are gone do not count: removing the folder removes them.
+fn is_empty_folder(folder: &Node, has_sidecars: bool) -> Result<bool> {
+    let own = |name: &[u8]| matches!(name, b"." | b"..") || (has_sidecars && is_sidecar_name(name));
+    folder.list(0, &mut |entry| own(entry.name))
+}
+
+/// The file, if it still is in this folder under this name.
+fn still_there(caller: &Caller, folder: &Node, name: &[u8], node: &Node) -> Result<Option<Found>> {
+    match folder.lookup(caller, name) {
+        Ok(found) => Ok(same_file(&*found.object, &**node).then_some(found)),
+        Err(Error::NotFound) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -111,7 +111,8 @@ impl Open {
     /// A named stream must be there, or be made.
     pub(super) async fn find_stream(&self, name: Arc<str>, create: bool) -> Result<()> {
         let found = Found { attributes: self.node.attributes()?, object: self.node.clone() };
-        let maker = self.volume.acting(&self.doer().caller, &found, Rights::WRITE_NAMED).cloned();
+        let maker =
+            self.volume.permissions().acting(&self.doer().caller, &found, Rights::WRITE_NAMED).cloned();
         self.with_streams(move |streams, caller, file| {
             match streams.stream_len(caller, file, name.as_bytes()) {
                 Err(Error::NoSuchAttribute) if create => {

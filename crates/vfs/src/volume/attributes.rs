@@ -10,9 +10,13 @@ impl Volume {
     /// Changes attributes.
     pub fn set_attributes(&self, actor: &Actor, of: &Found, changes: &SetAttributes) -> Result<Change> {
         let cause = if changes.size.is_some() { Cause::Truncate } else { Cause::Attributes };
-        self.note_change(cause, &of.object);
+        self.notes().change(cause, &of.object);
         let change = AttributeChange::permitted(self, actor, of, changes)?;
-        change.quiet()?.pinned()?.announce()?.apply(|_, _| self.change_attributes(actor, of, changes))?;
+        change
+            .quiet()?
+            .pinned()?
+            .announce()?
+            .apply(|_, _| self.acl_storage().change_attributes(actor, of, changes))?;
         Ok(Change { before: of.attributes, after: of.object.attributes()? })
     }
 
@@ -28,7 +32,11 @@ impl Volume {
             return self.set_attributes(actor, of, changes);
         }
         let change = AttributeChange::permitted_of_new(self, actor, of, changes)?;
-        change.quiet()?.pinned()?.announce()?.apply(|_, _| self.change_attributes(actor, of, changes))?;
+        change
+            .quiet()?
+            .pinned()?
+            .announce()?
+            .apply(|_, _| self.acl_storage().change_attributes(actor, of, changes))?;
         Ok(Change { before: of.attributes, after: of.object.attributes()? })
     }
 }

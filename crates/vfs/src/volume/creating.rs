@@ -34,7 +34,7 @@ impl Volume {
         kind: NewKind<'_>,
         permissions: &NewPermissions<'_>,
     ) -> Result<Found> {
-        self.note_entry(Act::Create, &folder.object, name, None);
+        self.notes().entry(Act::Create, &folder.object, name, None);
         let creation = Creation::permitted(self, actor, folder, name)?.quiet()?.pinned()?.announce()?;
         creation.apply(|creation, by| {
             let found = self.create_for(by, folder, &creation.name, kind, permissions)?;

@@ -32,7 +32,7 @@ impl Volume {
     /// others waits on a thread of the pool.
     pub async fn read(&self, actor: &Actor, of: &Found, offset: u64, length: usize) -> Result<ReadData> {
         let (node, attributes) = (&of.object, of.attributes);
-        self.note(Act::Read, node);
+        self.notes().file(Act::Read, node);
         let readable = self.permit(actor, Plan::Read(of))?.readable(node, (offset, length)).await?;
         let (length, end) = within(attributes.size, offset, readable);
         let payload = self.fetch(node, offset, length, length >= SENT).await?;
@@ -90,7 +90,7 @@ impl Volume {
         data: Bytes,
         stability: Stability,
     ) -> Result<Attributes> {
-        self.note(Act::Write, &to.object);
+        self.notes().file(Act::Write, &to.object);
         let (node, caller, length) = (&to.object, &actor.caller, data.len());
         let written = PartWrite { offset, length: length as u64, data: Some(&data) };
         let quiet = DataWrite::permitted(self, actor, to)?.quiet_part(written).await?;
@@ -103,7 +103,7 @@ impl Volume {
             self.site.pool.run(to.object.id(), write).await?;
         }
         if stability == Stability::File {
-            self.absorb_written(node).await;
+            self.pairs().absorb_written(node).await;
         }
         operation.commit(&());
         self.site.traffic.written(length);
@@ -115,7 +115,7 @@ impl Volume {
         let (node, before) = (&of.object, of.attributes);
         let syncing = node.clone();
         self.site.pool.run(node.id(), move || syncing.sync(Stability::File)).await?;
-        self.absorb_written(node).await;
+        self.pairs().absorb_written(node).await;
         Ok(Change { before, after: node.attributes()? })
     }
 

@@ -8,11 +8,11 @@ use crate::changing::pipeline::entries::LinkCreation;
 impl Volume {
     /// Another name for a file.
     pub fn link(&self, actor: &Actor, target: &Found, folder: &Found, name: &[u8]) -> Result<Change> {
-        self.note_link(&target.object, &folder.object, name);
+        self.notes().link(&target.object, &folder.object, name);
         let link =
             LinkCreation::permitted(self, actor, target, (folder, name))?.quiet()?.pinned()?.announce()?;
         link.apply(|link, by| {
-            self.link_pair(by, target, folder, &link.name)?;
+            self.pairs().link(by, target, folder, &link.name)?;
             self.listings.forget_details(); // of its other names, of which no watch tells
             Ok(())
         })?;

@@ -9,11 +9,11 @@ use crate::{Kind, Result};
 impl Volume {
     /// Removes an entry that is not a folder (`kind` File), or an empty folder (`kind` Folder).
     pub fn remove(&self, actor: &Actor, folder: &Found, name: &[u8], kind: Kind) -> Result<Change> {
-        self.note_entry(Act::Remove, &folder.object, name, None);
+        self.notes().entry(Act::Remove, &folder.object, name, None);
         let removal = Removal::permitted(self, actor, (folder, name))?.quiet()?.pinned()?.announce()?;
         removal.apply(|removal, by| {
             let _changing = self.site.busy.change(&[(folder.object.id(), &*removal.name)]);
-            self.remove_pair(by, &folder.object, &removal.name, (kind, removal.going()))
+            self.pairs().remove(by, &folder.object, &removal.name, (kind, removal.going()))
         })?;
         Ok(Change { before: folder.attributes, after: folder.object.attributes()? })
     }

@@ -28,13 +28,13 @@ impl Volume {
         mode: RenameMode,
         is_right: impl FnOnce(&[u8]) -> bool,
     ) -> Result<(Change, Change)> {
-        self.note_move((&from.0.object, from.1), (&to.0.object, to.1));
+        self.notes().rename((&from.0.object, from.1), (&to.0.object, to.1));
         let renaming = Move::permitted(self, actor, from, to, mode)?.quiet()?.pinned()?.announce()?;
         renaming.apply(|moving, by| {
             moving.keep_mac_metadata(self, actor)?;
             let (from, to) = (moving.source(), moving.target());
             let may_go = || if is_right(from.1) { Ok(()) } else { Err(Error::Stale) };
-            self.rename_pair(by, from, to, mode, may_go, |ended_as| moving.follow(self, ended_as))
+            self.pairs().rename(by, from, to, mode, may_go, |ended_as| moving.follow(self, ended_as))
         })?;
         let change = |folder: &Found| -> Result<Change> {
             Ok(Change { before: folder.attributes, after: folder.object.attributes()? })

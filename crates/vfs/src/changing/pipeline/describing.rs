@@ -100,7 +100,9 @@ impl<'a> Steps<'a> for DescriptionChange<'a> {
     fn echo(&mut self, by: &PermittedActor<'a>) -> Own {
         let Some(place) = self.of.1 else { return Own::default() };
         let (folder, sidecar) = (place.folder.id(), sidecar_name(place.name));
-        by.volume().own(&[(folder, place.name, What::Attributes), (folder, &sidecar, What::Anything)])
+        by.volume()
+            .site
+            .announce(&[(folder, place.name, What::Attributes), (folder, &sidecar, What::Anything)])
     }
 
     fn changed(&self) -> Option<(&Node, Stream, Cause)> {

@@ -52,7 +52,7 @@ impl<'a> Steps<'a> for Creation<'a> {
     }
 
     fn echo(&mut self, by: &PermittedActor<'a>) -> Own {
-        by.volume().own(&[(self.folder.object.id(), &self.name, What::Created)])
+        by.volume().site.announce(&[(self.folder.object.id(), &self.name, What::Created)])
     }
 
     fn tell(&self, by: &PermittedActor<'a>, made: &Found) {
@@ -97,7 +97,7 @@ impl<'a> Steps<'a> for LinkCreation<'a> {
     }
 
     fn echo(&mut self, by: &PermittedActor<'a>) -> Own {
-        by.volume().own(&[(self.folder.object.id(), &self.name, What::Created)])
+        by.volume().site.announce(&[(self.folder.object.id(), &self.name, What::Created)])
     }
 
     fn changed(&self) -> Option<(&Node, Stream, Cause)> {
@@ -113,7 +113,7 @@ impl<'a> Steps<'a> for LinkCreation<'a> {
 fn new_name<'a>(volume: &Volume, actor: &Actor, folder: &Found, name: &'a [u8]) -> Result<EntryName<'a>> {
     volume.may_change(folder)?;
     volume.site.may_gain_entry(folder)?;
-    volume.new_entry_name(&actor.caller, folder, name)
+    volume.names().new_entry_name(&actor.caller, folder, name)
 }
 
 /// The removal of an entry.
@@ -134,7 +134,7 @@ impl<'a> Removal<'a> {
         (folder, name): (&'a Found, &'a [u8]),
     ) -> Result<PermittedChange<'a, Self>> {
         volume.may_change(folder)?;
-        let name = volume.entry_name(&actor.caller, folder, name)?;
+        let name = volume.names().entry_name(&actor.caller, folder, name)?;
         volume.inhibitions().may_take_away(actor, folder, &name)?;
         let _names = volume.site.state.change_name();
         let mut by = volume.permit(actor, Plan::Remove(folder, &name))?;
@@ -171,7 +171,7 @@ impl<'a> Steps<'a> for Removal<'a> {
 
     fn echo(&mut self, by: &PermittedActor<'a>) -> Own {
         let (id, sidecar) = (self.folder.object.id(), sidecar_name(&self.name));
-        by.volume().own(&[(id, &self.name, What::Removed), (id, &sidecar, What::Anything)])
+        by.volume().site.announce(&[(id, &self.name, What::Removed), (id, &sidecar, What::Anything)])
     }
 
     fn tell(&self, by: &PermittedActor<'a>, _made: &()) {

@@ -43,8 +43,8 @@ impl<'a> Move<'a> {
     ) -> Result<PermittedChange<'a, Self>> {
         volume.site.may_gain_entry(to.0)?;
         volume.may_change(from.0)?;
-        let name = volume.entry_name(&actor.caller, from.0, from.1)?;
-        let target = volume.target(&actor.caller, (from, &name), to, mode)?;
+        let name = volume.names().entry_name(&actor.caller, from.0, from.1)?;
+        let target = volume.names().target(&actor.caller, (from, &name), to, mode)?;
         volume.inhibitions().may_move_away((from.0, &name), (to.0, &target.there), mode, actor)?;
         let _names = volume.site.state.change_name();
         let plan = Plan::Move((from.0, &name), (to.0, &target.there), mode);
@@ -142,7 +142,7 @@ impl<'a> Steps<'a> for Move<'a> {
         if there != ends_as {
             places.extend([(target, &**ends_as, comes), (target, &*sidecars[2], What::Anything)]);
         }
-        by.volume().own(&places)
+        by.volume().site.announce(&places)
     }
 
     fn tell(&self, by: &PermittedActor<'a>, ended_as: &Vec<u8>) {

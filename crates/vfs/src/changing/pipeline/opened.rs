@@ -89,7 +89,7 @@ impl<'a> Steps<'a> for OpenChange<'a> {
     fn echo(&mut self, by: &PermittedActor<'a>) -> Own {
         self.place = if self.open.is_data() { self.open.place() } else { None };
         match &self.place {
-            Some((folder, name)) => by.volume().own(&[(folder.id(), name, What::Data)]),
+            Some((folder, name)) => by.volume().site.announce(&[(folder.id(), name, What::Data)]),
             None => Own::default(),
         }
     }
