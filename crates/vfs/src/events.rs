@@ -11,9 +11,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use lock::{RwLock, rank};
+use lock::RwLock;
 
 use super::{Error, FileId, Kind, Result};
+use crate::ranks;
 use crate::state::ClientId;
 
 mod route;
@@ -195,7 +196,7 @@ struct SubscriptionTable {
     /// The subscriptions of all volumes of the site.
     all: Arc<AtomicUsize>,
     next: AtomicU64,
-    listeners: RwLock<Listeners, rank::EventListeners>,
+    listeners: RwLock<Listeners, ranks::EventListeners>,
 }
 
 /// Subscriptions by their numbers.

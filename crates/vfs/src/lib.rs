@@ -28,6 +28,7 @@ mod payload;
 mod permission;
 mod pool;
 pub mod quota;
+mod ranks;
 mod restoring;
 pub mod scrub;
 mod site;

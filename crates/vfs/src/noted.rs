@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
+
+use crate::ranks;
 
 /// The most files that are noted of one operation.
 const MOST_FILES: usize = 8;
@@ -191,7 +193,7 @@ pub struct OperationTrace {
 
 /// The notes of one operation.
 #[derive(Debug, Default)]
-pub struct Notes(Mutex<OperationTrace, rank::OperationNotes>);
+pub struct Notes(Mutex<OperationTrace, ranks::OperationNotes>);
 
 /// An observer, by its number below 32, wants files or times, or wants them no longer.
 pub fn want(observer: u32, files: Option<Paths>, times: bool) {

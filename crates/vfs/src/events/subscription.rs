@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::Notify;
 
 use super::{Change, ChangeKind, Event, Filter, Hub, Scope, ScopedChange};
+use crate::ranks;
 
 /// The hub's end of a subscription.
 pub(super) struct Sink {
@@ -16,7 +17,7 @@ pub(super) struct Sink {
     filter: Filter,
     /// How many changes fit.
     room: usize,
-    queue: Mutex<Queue, rank::EventQueue>,
+    queue: Mutex<Queue, ranks::EventQueue>,
     wake: Notify,
 }
 

@@ -13,10 +13,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::table::{Entry, Table};
 use super::{ClientId, State};
+use crate::ranks;
 use crate::{Error, FileId, Result};
 
 /// Gives up everything that an absent client has, before it returns. Called without any lock, by
@@ -28,7 +29,7 @@ pub type GiveWay = Arc<dyn Fn() + Send + Sync>;
 pub(super) struct Absent {
     /// The number of absent clients. If it is zero, other threads do not take the lock.
     count: AtomicUsize,
-    clients: Mutex<HashMap<ClientId, GiveWay>, rank::AbsentClients>,
+    clients: Mutex<HashMap<ClientId, GiveWay>, ranks::AbsentClients>,
 }
 
 impl State {

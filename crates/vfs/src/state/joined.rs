@@ -25,7 +25,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::oneshot;
 
 use super::carried::{Back, FileState, LocalRemainder};
@@ -36,6 +36,7 @@ use super::removals::Last;
 use super::table::{Entry, Table};
 use super::{ClientId, Limits, Party, Policy, State};
 use crate::events::Change;
+use crate::ranks;
 use crate::{Error, FileId, HostKey};
 
 /// A service that gives the state of each file to one of several servers.
@@ -97,7 +98,7 @@ pub(super) type DeferredChange = Box<dyn FnOnce(&Table, &mut Entry) -> Vec<Last>
 pub(super) struct CoordinatorLink {
     coordinator: Arc<dyn Coordinator>,
     server: u16,
-    pub(super) asked: Mutex<StateRequests, rank::AskedStates>,
+    pub(super) asked: Mutex<StateRequests, ranks::AskedStates>,
 }
 
 #[derive(Default)]

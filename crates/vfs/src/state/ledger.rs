@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::ClientId;
+use crate::ranks;
 use crate::{Error, Result};
 
 /// How much clients may make the server remember on one volume. A client that reaches a limit gets
@@ -74,7 +75,7 @@ const SHARDS: usize = 16;
 pub(super) struct Ledger {
     pub(super) limits: Limits,
     totals: [AtomicUsize; RESOURCES],
-    clients: [Mutex<HashMap<ClientId, [usize; RESOURCES]>, rank::StateLedger>; SHARDS],
+    clients: [Mutex<HashMap<ClientId, [usize; RESOURCES]>, ranks::StateLedger>; SHARDS],
 }
 
 impl Ledger {
@@ -121,7 +122,7 @@ impl Ledger {
         self.totals[what as usize].load(Ordering::Relaxed)
     }
 
-    fn shard(&self, client: ClientId) -> &Mutex<HashMap<ClientId, [usize; RESOURCES]>, rank::StateLedger> {
+    fn shard(&self, client: ClientId) -> &Mutex<HashMap<ClientId, [usize; RESOURCES]>, ranks::StateLedger> {
         let hash = client.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         &self.clients[(hash >> 60) as usize % SHARDS]
     }

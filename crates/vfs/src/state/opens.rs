@@ -3,12 +3,13 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use lock::{RwLock, rank};
+use lock::RwLock;
 
 use super::ledger::Resource;
 use super::recall::Cause;
 use super::table::{Entry, Table};
 use super::{ClientId, Lease, OpenId, Party, State, Stream};
+use crate::ranks;
 use crate::{Error, FileId, Result};
 
 /// What an open may do, or what it denies to others.
@@ -196,7 +197,7 @@ impl State {
 pub struct OpenGuard {
     pub(super) state: State,
     pub(super) file: FileId,
-    pub(super) stream: RwLock<Stream, rank::OpenStream>,
+    pub(super) stream: RwLock<Stream, ranks::OpenStream>,
     pub(super) id: OpenId,
     party: Party,
     pub(super) link: Option<Link>,

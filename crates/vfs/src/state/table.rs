@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::absent::Absent;
 use super::held_opens::Opens;
@@ -15,6 +15,7 @@ use super::ranges::Ranges;
 use super::removals::{Last, Removal};
 use super::waiters::QueuedLock;
 use super::{Policy, Stream};
+use crate::ranks;
 use crate::{FileId, Result};
 
 /// A power of two. Enough that tasks on different files rarely use the same shard, few enough to
@@ -42,7 +43,7 @@ pub(super) struct Table {
 struct Shard {
     /// How many entries `files` has. If it is zero, a reader does not take the lock.
     count: AtomicUsize,
-    files: Mutex<HashMap<FileId, Entry>, rank::StateFiles>,
+    files: Mutex<HashMap<FileId, Entry>, ranks::StateFiles>,
 }
 
 /// What is held on one file. The entry is removed when all of these are empty.

@@ -163,7 +163,7 @@ fn unsafe_code(source: &Source, findings: &mut Vec<Finding>) {
 
 /// Whether the file is part of a program that serves. The backend that fails on demand, and the
 /// clients and scenes of session tests, are not. The crate `lock` is not, either.
-fn is_product(source: &Source) -> bool {
+pub fn is_product(source: &Source) -> bool {
     const NOT: &[&str] = &[
         "crates/fuzzed/",
         "crates/lock/",
