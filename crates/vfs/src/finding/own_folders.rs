@@ -20,7 +20,7 @@ pub struct OwnFolderConflict {
 impl Volume {
     /// One of the server's own folders. `NotPermitted` if something else is in its place.
     pub fn own_folder(&self, which: OwnFolder) -> Result<Node> {
-        self.really_own(which, self.root()?.object.lookup(server(), which.name)?)
+        self.really_own(which, self.root()?.object.lookup(server(), which.name())?)
     }
 
     /// The same folder, made if it is missing.
@@ -29,7 +29,7 @@ impl Volume {
             return Err(Error::ReadOnly);
         }
         let root = self.root()?.object;
-        self.really_own(which, find_or_make(&*root, which.name, NewKind::Folder, 0o700)?)
+        self.really_own(which, find_or_make(&*root, which.name(), NewKind::Folder, 0o700)?)
     }
 
     /// The file at this path of stored names, as the server itself sees it; no link is followed.
@@ -41,7 +41,7 @@ impl Volume {
     /// Any local user that may write to the share's folder can have made it.
     fn really_own(&self, which: OwnFolder, found: Found) -> Result<Node> {
         trust(self.backend.as_ref(), &found).map(|()| found.object).map_err(|why| {
-            tracing::warn!(target: "metadata", name = %which.name.escape_ascii(), %why, "not used as the server's own folder");
+            tracing::warn!(target: "metadata", name = %which.name().escape_ascii(), %why, "not used as the server's own folder");
             Error::NotPermitted
         })
     }
@@ -50,9 +50,8 @@ impl Volume {
     pub fn misplaced(&self) -> Result<Vec<OwnFolderConflict>> {
         let root = self.root()?.object;
         let mut misplaced = Vec::new();
-        for OwnFolder { name, missing } in
-            [OwnFolder::STORE, OwnFolder::LUNS, OwnFolder::LOST, OwnFolder::IDS]
-        {
+        for own in [OwnFolder::STORE, OwnFolder::LUNS, OwnFolder::LOST, OwnFolder::IDS] {
+            let (name, missing) = (own.name(), own.missing);
             match root.lookup(server(), name) {
                 Ok(found) => {
                     let why = trust(self.backend.as_ref(), &found).err();
@@ -76,7 +75,7 @@ mod tests {
     use crate::state::{ClientId, Party};
     use crate::{Actor, Caller, VolumeOptions};
 
-    const NAME: &[u8] = OwnFolder::LUNS.name;
+    const NAME: &[u8] = OwnFolder::LUNS.name();
 
     fn volume(sidecars: bool) -> Volume {
         Volume::new(Arc::new(Memory::ticking()), VolumeOptions { sidecars, ..VolumeOptions::default() })

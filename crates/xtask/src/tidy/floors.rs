@@ -14,8 +14,7 @@ const FLOORS: &[(&str, &[Floor])] = &[
     (
         "vfs",
         &[
-            ("formats", &["attributes", "error", "mac", "names", "ranks"]),
-            ("locks", &["events", "guarding", "noted", "state"]),
+            ("locks", &["events", "guarding", "noted", "ranks", "state"]),
             (
                 "store",
                 &[

@@ -51,8 +51,10 @@ const NUMBERS_IN_SERVER: &[(&str, &str)] = &[
     ("crates/smb/src/server/pipes/pipe_end/host.rs", "the server's SID is made of its GUID"),
 ];
 
-/// What only one protocol's clients know: each protocol keeps these on top of what `vfs` offers to all. `vfs` exports no such
-/// names, except in `mac`, which describes formats on the disk.
+/// The crates of the tree, which know no protocol.
+const TREE: &[&str] = &["crates/formats/src/", "crates/vfs/src/"];
+/// What only one protocol's clients know: each protocol keeps these on top of what the tree offers to all. The tree exports
+/// no such names, except in `mac`, which describes formats on the disk.
 const TENANTS_WORDS: &[&str] = &[
     "appl",
     "bundle",
@@ -95,7 +97,7 @@ pub fn check(source: &Source) -> Vec<Finding> {
     if is_wire(&source.path) {
         pure_wire(source, &mut findings);
     }
-    if source.path.starts_with("crates/vfs/src/") && !source.is_test() {
+    if TREE.iter().any(|at| source.path.starts_with(at)) && !source.is_test() {
         no_protocol(source, &mut findings);
         no_tenants(source, &mut findings);
         one_door_to_the_disk(source, &mut findings);
@@ -219,14 +221,14 @@ fn pure_wire(source: &Source, findings: &mut Vec<Finding>) {
 fn no_protocol(source: &Source, findings: &mut Vec<Finding>) {
     for token in source.tokens.iter().filter(|token| is_word(&token.text)) {
         if let Some(word) = words(&token.text).iter().find(|word| PROTOCOL_WORDS.contains(&word.as_str())) {
-            let what = format!("`{}` names a protocol ({word}); vfs knows none", token.text);
+            let what = format!("`{}` names a protocol ({word}); the tree knows none", token.text);
             findings.push(finding(source, token.line, what));
         }
     }
 }
 
 fn no_tenants(source: &Source, findings: &mut Vec<Finding>) {
-    if source.path.starts_with("crates/vfs/src/mac/") {
+    if source.path.starts_with("crates/formats/src/mac/") {
         return;
     }
     for token in exported(source).filter(|token| !OTHER_MEANING.contains(&token.text.as_str())) {
@@ -422,7 +424,7 @@ mod tests {
         }
         let on_disk =
             "fn netatalk() -> &'static str { \"AFP_AfpInfo\" } // as SMB sees it\nfn transform() {}";
-        assert_eq!(findings("crates/vfs/src/mac/mod.rs", on_disk), [""; 0]);
+        assert_eq!(findings("crates/formats/src/mac/mod.rs", on_disk), [""; 0]);
         assert_eq!(findings("crates/nfs/src/server/mod.rs", "fn nfs_handle() {}"), [""; 0]);
     }
 
@@ -442,7 +444,7 @@ mod tests {
         }
         let fine = "pub use pool::{DiskCalls, disk_calls}; pub(crate) fn disk() {} fn ea() {} pub struct Idea { disk: u8 }";
         assert_eq!(findings("crates/vfs/src/lib.rs", fine), [""; 0]);
-        assert_eq!(findings("crates/vfs/src/mac/netatalk.rs", "pub struct Ea;"), [""; 0]);
+        assert_eq!(findings("crates/formats/src/mac/netatalk.rs", "pub struct Ea;"), [""; 0]);
     }
 
     #[test]

@@ -403,7 +403,7 @@ impl Metadata {
 }
 
 /// The Mac attributes that Macs are shown: a file with the read-only attribute is locked.
-pub(crate) fn shown_bits(bits: FileBits, dos: DosAttributes) -> FileBits {
+pub fn shown_bits(bits: FileBits, dos: DosAttributes) -> FileBits {
     if dos.contains(DosAttributes::READONLY) { bits | FileBits::LOCKED } else { bits }
 }
 

@@ -46,7 +46,7 @@ pub enum Error {
     /// have closed it.
     BeingRemoved,
     /// Another client's lease of this file conflicts with the operation and is being recalled: try again once it is returned
-    /// ([`Volume::recalled`](crate::Volume::recalled)).
+    /// (`vfs::Volume::recalled`).
     LeaseRecall(FileId),
     NoSuchAttribute,
     /// A named limit of the server is reached. It may last.
@@ -61,7 +61,7 @@ pub enum Error {
 
 impl Error {
     /// Whether a file system refuses an extended attribute so that its value must go elsewhere.
-    pub(crate) fn is_no_place_for_attribute(self) -> bool {
+    pub fn is_no_place_for_attribute(self) -> bool {
         use Error::{Exhausted, FileTooLarge, NoRoomForAttribute, NoSpace, NotSupported, TooMany};
         matches!(self, NoRoomForAttribute | NoSpace | FileTooLarge | TooMany | Exhausted | NotSupported)
     }

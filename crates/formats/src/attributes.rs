@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// The identity of a file. It does not depend on the share, mount or folder through which the file
 /// is reached. It is stable across renames and unique among the existing files of this machine. A
 /// listing has it without a query for each entry. [`HostKey`] tells two files apart that had the
-/// same inode number one after the other. [`crate::Volume::number`] gives the number that clients
+/// same inode number one after the other. `vfs::Volume::number` gives the number that clients
 /// see.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId {
@@ -65,7 +65,7 @@ impl HostKey {
     }
 
     /// The key whose first bytes are these, of which `length` count.
-    pub(crate) fn of_padded(padded: &[u8], length: u8) -> Self {
+    pub fn of_padded(padded: &[u8], length: u8) -> Self {
         let mut key = Self { len: length, bytes: [0; Self::MAX] };
         key.bytes[..padded.len()].copy_from_slice(padded);
         key
@@ -77,10 +77,10 @@ impl HostKey {
     }
 
     /// The first byte of a key with the number of a mount. Linux has no handles of this type.
-    pub(crate) const MOUNTED: u8 = 0xfd;
+    pub const MOUNTED: u8 = 0xfd;
 
     /// The key of the same file, reached through a mount inside the share. `None` if it gets too long.
-    pub(crate) fn on_mount(&self, mount: u64) -> Option<Self> {
+    pub fn on_mount(&self, mount: u64) -> Option<Self> {
         let mut bytes = [Self::MOUNTED; Self::MAX];
         bytes[1..9].copy_from_slice(&mount.to_be_bytes());
         let end = 9 + self.as_bytes().len();
@@ -89,12 +89,12 @@ impl HostKey {
     }
 
     /// Whether the file is on a file system inside the share.
-    pub(crate) fn is_on_mount(&self) -> bool {
+    pub fn is_on_mount(&self) -> bool {
         self.bytes[0] == Self::MOUNTED && self.len > 0
     }
 
     /// The number of the mount or attached tree that the file is on, and its key there.
-    pub(crate) fn split_mount(&self) -> Option<(u64, Self)> {
+    pub fn split_mount(&self) -> Option<(u64, Self)> {
         match self.as_bytes() {
             [Self::MOUNTED, rest @ ..] => {
                 let (number, key) = rest.split_first_chunk()?;
@@ -105,19 +105,19 @@ impl HostKey {
     }
 
     /// The number of the file system inside the share that the file is on. An attached tree may have mounts itself.
-    pub(crate) fn mount(&self) -> Option<u64> {
+    pub fn mount(&self) -> Option<u64> {
         let (number, key) = self.split_mount()?;
         Some(key.mount().map_or(number, |inner| number.rotate_left(1) ^ inner))
     }
 
     /// The key without mounts: what the host calls the file, and what is stored on the disk.
     #[inline]
-    pub(crate) fn local(&self) -> Self {
+    pub fn local(&self) -> Self {
         if self.is_on_mount() { self.split_mount().map_or(*self, |(_, key)| key.local()) } else { *self }
     }
 
     /// The file with this local key on the file system of another file.
-    pub(crate) fn beside(&self, other: &Self) -> Self {
+    pub fn beside(&self, other: &Self) -> Self {
         let on = other.split_mount().and_then(|(number, key)| self.beside(&key).on_mount(number));
         on.unwrap_or_else(|| self.local())
     }

@@ -5,15 +5,15 @@
 
 use std::path::{Path, PathBuf};
 
+use formats::mac::apple_double::{AppleDouble, ByteOrder, Container, EntryId};
+use formats::mac::binary::{MacBinary, Variant};
+use formats::mac::binhex::BinHex;
+use formats::mac::fields::Fields;
+use formats::mac::portable::{Format, Portable};
+use formats::mac::resource::{self, Shape};
+use formats::mac::{FinderInfo, Metadata, Parts, Problem, netatalk, sidecar, time};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use vfs::mac::apple_double::{AppleDouble, ByteOrder, Container, EntryId};
-use vfs::mac::binary::{MacBinary, Variant};
-use vfs::mac::binhex::BinHex;
-use vfs::mac::fields::Fields;
-use vfs::mac::portable::{Format, Portable};
-use vfs::mac::resource::{self, Shape};
-use vfs::mac::{FinderInfo, Metadata, Parts, Problem, netatalk, sidecar, time};
 
 struct Sample {
     name: String,

@@ -29,7 +29,8 @@ pub const FINDER_INFO_XATTR: &[u8] = b"com.apple.FinderInfo";
 /// As above, for the resource fork.
 pub const RESOURCE_XATTR: &[u8] = b"com.apple.ResourceFork";
 
-pub(crate) const SIDECAR_PREFIX: &[u8] = b"._";
+/// The names of sidecars begin so.
+pub const SIDECAR_PREFIX: &[u8] = b"._";
 const USER: &[u8] = b"user.";
 const OURS: &[u8] = b"user.fourfold.";
 

@@ -7,9 +7,9 @@ use crate::{Error, Result};
 /// One of the server's own folders at a share's root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnFolder {
-    pub(crate) name: &'static [u8],
+    name: &'static [u8],
     /// What the server cannot do without it.
-    pub(crate) missing: &'static str,
+    pub missing: &'static str,
 }
 
 impl OwnFolder {
@@ -23,7 +23,7 @@ impl OwnFolder {
     pub const IDS: Self =
         Self { name: b".fourfold-ids", missing: "ids of files that are the same at all servers" };
     /// The store of `streams`.
-    pub(crate) const STORE: Self =
+    pub const STORE: Self =
         Self { name: STORE, missing: "access control lists, and streams too large for the file system" };
 
     /// Its name in the share's folder.
@@ -41,7 +41,7 @@ pub const STORE: &[u8] = b".fourfold-streams";
 const STATE: &[u8] = b".fourfold";
 
 /// Names begin so that files have until they are finished.
-pub(crate) const UNFINISHED: &[u8] = b".fourfold-new-";
+pub const UNFINISHED: &[u8] = b".fourfold-new-";
 
 /// Whether a name is reserved for the server itself, anywhere in a share. So is the name of such a folder in
 /// other case, which a file system without case takes for the same, and the name of its sidecar.
@@ -59,6 +59,6 @@ pub fn is_own_name(name: &[u8]) -> bool {
 }
 
 /// Fails for a name that is reserved for the server itself.
-pub(crate) fn refuse_own(name: &[u8]) -> Result<()> {
+pub fn refuse_own(name: &[u8]) -> Result<()> {
     if is_own_name(name) { Err(Error::AccessDenied) } else { Ok(()) }
 }

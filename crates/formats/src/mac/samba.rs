@@ -114,7 +114,8 @@ fn parse_hex(text: &[u8]) -> Option<DosAttributes> {
 
 /// What all stream attributes begin with, unless the site configured another prefix.
 pub const STREAM_PREFIX: &[u8] = b"user.DosStream.";
-pub(crate) const STREAM_SUFFIX: &[u8] = b":$DATA";
+/// The end of the names of streams in stored attributes.
+pub const STREAM_SUFFIX: &[u8] = b":$DATA";
 
 /// The stream an attribute holds, or `None` when it is no stream. The type suffix may be missing
 /// (`store_stream_type = no`).

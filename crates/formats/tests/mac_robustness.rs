@@ -2,16 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use proptest::collection::vec;
-use proptest::prelude::*;
-use vfs::Time;
-use vfs::mac::attr::NewAttr;
-use vfs::mac::binary::MacBinary;
-use vfs::mac::binhex::BinHex;
-use vfs::mac::samba::DosAttrib;
-use vfs::mac::{
+use formats::Time;
+use formats::mac::attr::NewAttr;
+use formats::mac::binary::MacBinary;
+use formats::mac::binhex::BinHex;
+use formats::mac::samba::DosAttrib;
+use formats::mac::{
     DosAttributes, FileBits, FinderInfo, Metadata, Parts, Times, layout, netatalk, resource, sidecar,
 };
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 /// Passes the bytes to every reader, and what was read to every writer.
 fn read_everything(bytes: &[u8], total: u64) {
