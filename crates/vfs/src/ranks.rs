@@ -13,8 +13,11 @@ lock::ranks! {
     Listening,
     /// Held while a thread empties the host's queue of changes: one thread at a time.
     Hearing,
-    /// The subscriptions to changes.
-    EventListeners,
+}
+
+lock::ranks! {
+    Band::Tree, from 16;
+
     /// The folders of a volume that the host watches.
     WatchedTree,
     /// The server's own changes that the host has not reported back yet.
@@ -71,25 +74,18 @@ lock::ranks! {
     AclKey,
     /// The stored ACLs that were read.
     KnownAcls,
-    /// Clients that are not connected.
-    AbsentClients,
-    /// The files whose state another server has.
-    AskedStates,
-    /// The opens, ranges and leases of files.
-    StateFiles,
-    /// The stream of an open.
-    OpenStream,
-    /// How much each client holds.
-    StateLedger,
+}
+
+lock::ranks! {
+    Band::Tree, from 80;
+
     /// How many files each client has open.
     OpenBudget,
 }
 
 lock::ranks! {
-    Band::Index, from 0;
+    Band::Index, from 8;
 
-    /// The changes that one subscriber is still to receive.
-    EventQueue,
     /// One batch of the index is written at a time.
     IndexWriting,
     /// The tenants of the index, for all volumes.
@@ -152,11 +148,4 @@ lock::ranks! {
 
     /// What has arrived from an old server, what failed, and the files that are arriving.
     ArrivalTallies,
-}
-
-lock::ranks! {
-    Band::Notes, from 32;
-
-    /// What was noted of an operation.
-    OperationNotes,
 }

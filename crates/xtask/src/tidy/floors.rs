@@ -14,7 +14,6 @@ const FLOORS: &[(&str, &[Floor])] = &[
     (
         "vfs",
         &[
-            ("locks", &["events", "guarding", "noted", "ranks", "state"]),
             (
                 "store",
                 &[
@@ -27,6 +26,7 @@ const FLOORS: &[(&str, &[Floor])] = &[
                     "permission",
                     "pool",
                     "quota",
+                    "ranks",
                     "traffic",
                 ],
             ),

@@ -52,7 +52,7 @@ const NUMBERS_IN_SERVER: &[(&str, &str)] = &[
 ];
 
 /// The crates of the tree, which know no protocol.
-const TREE: &[&str] = &["crates/formats/src/", "crates/vfs/src/"];
+const TREE: &[&str] = &["crates/formats/src/", "crates/coherence/src/", "crates/vfs/src/"];
 /// What only one protocol's clients know: each protocol keeps these on top of what the tree offers to all. The tree exports
 /// no such names, except in `mac`, which describes formats on the disk.
 const TENANTS_WORDS: &[&str] = &[
@@ -76,7 +76,7 @@ const OTHER_MEANING: &[&str] = &["DiskCalls", "disk_calls"];
 /// Where several servers decide together who may do what: a clock that is set must not change that. `Instant` and the time since the start
 /// of the host, with the time that it slept, are not set.
 const TOGETHER: &[&str] =
-    &["crates/cluster/src/", "crates/vfs/src/state/", "crates/app/src/gateway", "crates/conn/src/fence.rs"];
+    &["crates/cluster/src/", "crates/coherence/src/", "crates/app/src/gateway", "crates/conn/src/fence.rs"];
 /// The names of clocks that can be set.
 const WALL_CLOCKS: &[&str] =
     &["CLOCK_REALTIME", "Realtime", "RealtimeAlarm", "RealtimeCoarse", "SystemTime", "Tai", "UNIX_EPOCH"];
@@ -380,7 +380,7 @@ mod tests {
     fn servers_decide_together_without_a_clock_that_can_be_set() {
         for path in [
             "crates/cluster/src/fence.rs",
-            "crates/vfs/src/state/lease.rs",
+            "crates/coherence/src/state/lease.rs",
             "crates/app/src/gateway/taking.rs",
         ] {
             for code in
@@ -420,7 +420,7 @@ mod tests {
         for code in
             ["fn nfs_handle() {}", "struct SmbLease;", "enum NtStatus {}", "const NLM_GRANTED: u8 = 0;"]
         {
-            assert_eq!(findings("crates/vfs/src/state.rs", code).len(), 1, "{code}");
+            assert_eq!(findings("crates/coherence/src/state.rs", code).len(), 1, "{code}");
         }
         let on_disk =
             "fn netatalk() -> &'static str { \"AFP_AfpInfo\" } // as SMB sees it\nfn transform() {}";
@@ -459,7 +459,7 @@ mod tests {
     #[test]
     fn tests_in_vfs_may_name_protocols_and_use_folders() {
         let code = "#[cfg(test)]\nmod tests { use std::fs; fn smb() {} }";
-        assert_eq!(findings("crates/vfs/src/state.rs", code), [""; 0]);
+        assert_eq!(findings("crates/coherence/src/state.rs", code), [""; 0]);
     }
 
     #[test]
