@@ -11,6 +11,7 @@ pub mod caches;
 mod caller;
 mod changing;
 mod described;
+mod faces;
 mod finding;
 mod homes;
 pub mod index;
@@ -38,8 +39,9 @@ pub use described::description::{Description, DescriptionParts};
 pub use described::relayout::{Relayout, RelayoutOptions};
 pub use described::sidecars::LookupResult;
 pub use described::xattrs::XattrChange;
+pub use faces::{CachingTree, MacTree, Stateless};
 pub use finding::links::MAX_LINKS;
-pub use finding::own_folders::OwnFolderConflict;
+pub use finding::own_folders::{OwnFolderConflict, OwnFolders};
 pub use finding::paths::{PathError, ResolvedPath};
 pub use formats::{
     Attributes, Error, FileId, HostKey, Kind, LastingKey, OwnFolder, Result, SetAttributes, SetTime, Time,

@@ -39,6 +39,7 @@ const FLOORS: &[(&str, &[Floor])] = &[
                     "backups",
                     "changing",
                     "described",
+                    "faces",
                     "finding",
                     "homes",
                     "listing",
