@@ -24,7 +24,7 @@ mod streams;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 pub(crate) use self::below::Holds;
 pub use self::below::{Hold, Still};
@@ -45,6 +45,7 @@ use crate::changing::coherence::who;
 use crate::changing::permitted::PermittedActor;
 use crate::mac::FileBits;
 use crate::noted::Act;
+use crate::ranks;
 use crate::state::{
     Cause, Concern, Flavour, Lock, LockKind, LockOutcome, LockOwner, LockRefusal, Modes, OpenGuard,
     OpenRequest, Range, State, Stream,
@@ -124,7 +125,7 @@ pub struct Open {
     changed: AtomicBool,
     place: Option<Arc<Place>>,
     /// Of a resource fork: where it was found last.
-    fork: Mutex<Option<Arc<Fork>>, rank::OpenFork>,
+    fork: Mutex<Option<Arc<Fork>>, ranks::OpenFork>,
     /// Its place among the opens of all clients. The last field: it is free when the descriptors are.
     permit: OpenPermit,
 }

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use lock::{RwLock, rank};
+use lock::RwLock;
 use vfs::ClientProfile;
 use vfs::state::ClientId;
+
+use crate::ranks;
 
 /// What NFS clients know: nothing of Mac metadata. They have no operation to run a program, so they read what their users may
 /// run, RFC 1813 4.4.
@@ -18,7 +20,7 @@ const REMEMBERED: usize = 65_536;
 /// The id of each client in the tree, by its address: version 3 has no other name for a client.
 #[derive(Default)]
 pub(crate) struct Clients {
-    known: RwLock<HashMap<IpAddr, ClientId>, rank::NfsClients>,
+    known: RwLock<HashMap<IpAddr, ClientId>, ranks::NfsClients>,
 }
 
 impl Clients {

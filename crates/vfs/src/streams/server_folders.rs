@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::header::ServerFiles;
 use super::{Streams, found};
 use crate::backend::{Backend, Object};
 use crate::mac::depot::DEPOT;
 use crate::mac::layout::{NETATALK2_FOLDER, SYNOLOGY_FOLDER};
+use crate::ranks;
 use crate::{Caller, FileId, HostKey, Kind, Result, Time};
 
 /// How long the time of a folder's last change is not asked for again.
@@ -111,7 +112,7 @@ impl Streams {
 #[derive(Clone, Copy)]
 pub(crate) struct OtherServers<'a> {
     pub(super) backend: &'a dyn Backend,
-    pub(super) looked_at: &'a Mutex<LookedAt, rank::SeenSidecars>,
+    pub(super) looked_at: &'a Mutex<LookedAt, ranks::SeenSidecars>,
     pub(super) any: &'a AnyFolders,
 }
 

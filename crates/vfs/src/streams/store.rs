@@ -5,13 +5,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use siphasher::sip128::SipHasher24;
 
 use super::found;
 use super::stores::Stores;
 use crate::backend::{Backend, Finds, Found, NewKind, Object, XattrMode, trust};
 pub(crate) use crate::names::own::STORE;
+use crate::ranks;
 use crate::{Attributes, Caller, Error, HostKey, Result};
 
 /// In a file's folder: its sidecar.
@@ -136,9 +137,9 @@ pub struct StreamStore {
     /// Where stores are.
     pub(super) stores: Arc<dyn Stores>,
     /// Whether there is a store, as of how many changes to stores; by mount inside the share.
-    seen: Mutex<HashMap<Option<u64>, (u64, bool)>, rank::StreamStore>,
+    seen: Mutex<HashMap<Option<u64>, (u64, bool)>, ranks::StreamStore>,
     /// The files that have something in a store.
-    files: Mutex<Option<StoredFiles>, rank::StoredFiles>,
+    files: Mutex<Option<StoredFiles>, ranks::StoredFiles>,
     /// Whether other servers change the folder, too: what is not in a store now may be there at any time.
     pub(super) shared: bool,
 }

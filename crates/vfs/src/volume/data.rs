@@ -50,13 +50,14 @@ impl Volume {
         if sent && let Some(fd) = node.resident(offset, length as u64) {
             return Ok(Payload::File { fd, offset, length });
         }
-        match copy(node, offset, length, Wait::Never) {
+        let mut bytes = Vec::new();
+        match node.read_at(offset, length, &mut bytes, Wait::Never) {
             Err(Error::WouldBlock) => {
                 let reading = node.clone();
-                let read = move || copy(&reading, offset, length, Wait::Allowed);
+                let read = move || copy(&reading, offset, length);
                 self.site.pool.run(node.id(), read).await
             }
-            copied => copied,
+            read => read.map(|_| Payload::Bytes(bytes)),
         }
     }
 
@@ -133,8 +134,8 @@ pub(crate) fn within(size: u64, offset: u64, length: usize) -> (usize, bool) {
     (length, length as u64 == left)
 }
 
-fn copy(node: &Node, offset: u64, length: usize, wait: Wait) -> Result<Payload> {
+fn copy(node: &Node, offset: u64, length: usize) -> Result<Payload> {
     let mut bytes = Vec::new();
-    node.read_at(offset, length, &mut bytes, wait)?;
+    node.read_at(offset, length, &mut bytes, Wait::Allowed)?;
     Ok(Payload::Bytes(bytes))
 }

@@ -150,7 +150,7 @@ impl Tree for Local {
         for entry in fs::read_dir(at).map_err(|error| said(&error, folder))? {
             let entry = entry.map_err(|error| said(&error, folder))?;
             let name = entry.file_name();
-            let is_hidden = kept.streams.hidden(&*object, name.as_bytes());
+            let is_hidden = kept.streams.sidecar_files().hidden(&*object, name.as_bytes());
             if vfs::is_own_name(name.as_bytes()) || is_hidden.map_err(|error| failed(&error, folder))? {
                 continue;
             }
