@@ -7,4 +7,4 @@ mod stateless;
 
 pub use self::caching_tree::CachingTree;
 pub use self::mac_tree::MacTree;
-pub use self::stateless::Stateless;
+pub use self::stateless::{ReadData, Stateless};

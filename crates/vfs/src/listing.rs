@@ -35,7 +35,7 @@ pub(crate) use self::kept::Listings;
 use self::known::CachedDetails;
 pub(crate) use self::names::Name;
 use self::rich::Facts;
-use super::{Attributes, Caller, Error, FileId, HostKey, Kind, Result, Volume};
+use super::{Attributes, Caller, Error, FileId, HostKey, Kind, Result};
 use crate::backend::ListEntry;
 use crate::backend::Node;
 use crate::caller::server;
@@ -150,9 +150,13 @@ impl Page {
 
     /// The page for a caller that may (or may not) pass through the folder, and so ask about its
     /// entries.
-    pub(crate) fn for_searcher(self, may_search: bool, by_acl: bool, volume: &Volume) -> Self {
-        let inhibited = Some(volume.site.inhibited.clone());
-        Self { may_search, by_acl, inhibited, heeds_mode: volume.options.read_only_by_mode, ..self }
+    pub(crate) fn for_searcher(self, may_search: bool, by_acl: bool) -> Self {
+        Self { may_search, by_acl, ..self }
+    }
+
+    /// The page of a volume, whose site learns of locked files, and which heeds that a mode locks a file or does not.
+    pub(crate) fn of_volume(self, inhibited: &Arc<InhibitedFileCache>, heeds_mode: bool) -> Self {
+        Self { inhibited: Some(inhibited.clone()), heeds_mode, ..self }
     }
 
     /// The key and attributes of an entry of this page; asks the host when they are not known.

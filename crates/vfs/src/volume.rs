@@ -12,8 +12,7 @@ mod noting;
 mod removing;
 mod renaming;
 
-pub use self::data::ReadData;
-pub(crate) use self::data::{SENT_BLINDLY, within};
+pub(crate) use self::data::{SENT, SENT_BLINDLY, within};
 
 use std::sync::Arc;
 
@@ -279,6 +278,12 @@ impl Volume {
         &self.site.state
     }
 
+    /// The time when a file's attributes last changed, as clients see it. One atomic load as long
+    /// as no client has set such a time.
+    pub fn changed(&self, attributes: &Attributes) -> Time {
+        self.site.changed.of(attributes)
+    }
+
     /// The space of the file system that a file or folder is on.
     pub fn space(&self, at: &Node) -> Result<Space> {
         self.backend.space(&**at)
@@ -359,7 +364,8 @@ impl Volume {
         }
         let by_acl = self.permissions().stored_acl(folder)?.is_some();
         let page = self.current_listings().page(self.streams.as_ref(), folder, cookie)?;
-        Ok(page.for_searcher(granted.contains(Access::EXECUTE), by_acl, self))
+        let page = page.of_volume(&self.site.inhibited, self.options.read_only_by_mode);
+        Ok(page.for_searcher(granted.contains(Access::EXECUTE), by_acl))
     }
 
     /// Notes changes made by programs other than this server, and releases what is unused. Called

@@ -75,7 +75,14 @@ impl Share {
     /// A file of Anna's, with five bytes in it.
     fn file(&self, name: &str, mode: u32) -> Found {
         let file = self.make(&anna(), &self.root(), name, NewKind::File, mode).unwrap();
-        run(self.volume.write(&anna(), &file, 0, Bytes::from_static(b"hello"), Stability::Unstable)).unwrap();
+        run(self.volume.stateless().write(
+            &anna(),
+            &file,
+            0,
+            Bytes::from_static(b"hello"),
+            Stability::Unstable,
+        ))
+        .unwrap();
         self.now(&file)
     }
 
@@ -94,12 +101,12 @@ impl Share {
     }
 
     fn reads(&self, by: &Actor, file: &Found) -> vfs::Result<()> {
-        run(self.volume.read(by, &self.now(file), 0, 5)).map(drop)
+        run(self.volume.stateless().read(by, &self.now(file), 0, 5)).map(drop)
     }
 
     fn writes(&self, by: &Actor, file: &Found) -> vfs::Result<()> {
         let hello = Bytes::from_static(b"hello");
-        run(self.volume.write(by, &self.now(file), 0, hello, Stability::Unstable)).map(drop)
+        run(self.volume.stateless().write(by, &self.now(file), 0, hello, Stability::Unstable)).map(drop)
     }
 
     fn chmod(&self, by: &Actor, of: &Found, mode: u32) -> vfs::Result<()> {
@@ -573,5 +580,5 @@ fn a_failing_disk_grants_nothing() {
     let file = share.now(&file);
     volume.access(&root().caller, &share.root(), Access(7)).unwrap(); // knows that there are ACLs
     backend.plan().fail_from(1, Some(Call::Xattr), Error::Io);
-    assert_eq!(run(volume.read(&carl(), &file, 0, 5)).unwrap_err(), Error::Io);
+    assert_eq!(run(volume.stateless().read(&carl(), &file, 0, 5)).unwrap_err(), Error::Io);
 }

@@ -167,7 +167,7 @@ async fn what_the_page_cache_has_of_open_files_is_known() {
     assert_eq!(files.resident(64), None, "no file is open");
     let root = disk.volume.root().unwrap();
     let file = disk.volume.lookup(&disk.me.caller, &root.object, b"f").unwrap();
-    let read = disk.volume.read(&disk.me, &file, 0, 200_000).await.unwrap();
+    let read = disk.volume.stateless().read(&disk.me, &file, 0, 200_000).await.unwrap();
     assert_eq!(read.payload.len(), 100_000);
     if let Some(resident) = files.resident(64) {
         // A kernel before 6.5 cannot tell.

@@ -63,7 +63,11 @@ fn created(scene: &Scene, name: &str) -> i64 {
 async fn exchange(scene: &Scene, one: &str, other: &str) -> vfs::Result<()> {
     let at = |name: &str| (scene.root.clone(), name.to_owned());
     let (one, other) = (at(one), at(other));
-    scene.volume.exchange(&client(1), (&one.0, one.1.as_bytes()), (&other.0, other.1.as_bytes())).await
+    scene
+        .volume
+        .mac_tree()
+        .exchange(&client(1), (&one.0, one.1.as_bytes()), (&other.0, other.1.as_bytes()))
+        .await
 }
 
 #[tokio::test]

@@ -40,7 +40,7 @@ fn a_file_is_made_written_read_and_found_by_its_key_after_a_rename() {
     assert!(made.folder.after.changed >= made.folder.before.changed);
     let node = made.found;
     let hello = Bytes::from_static(b"hello");
-    let change = run(volume.write(&caller, &node, 3, hello, Stability::File)).unwrap();
+    let change = run(volume.stateless().write(&caller, &node, 3, hello, Stability::File)).unwrap();
     assert_eq!((change.before.size, change.after.size), (0, 8));
     assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), b"\0\0\0hello");
     assert_eq!(std::fs::metadata(dir.path().join("a")).unwrap().mode() & 0o7777, 0o640);
@@ -93,7 +93,8 @@ fn a_removed_file_gives_its_space_back_at_once() {
     let (dir, volume, caller) = volume();
     let root = volume.root().unwrap();
     let file = volume.create(&caller, &root, b"a", NewKind::File, 0o644).unwrap().found;
-    run(volume.write(&caller, &file, 0, Bytes::from_static(b"abc"), Stability::Unstable)).unwrap();
+    run(volume.stateless().write(&caller, &file, 0, Bytes::from_static(b"abc"), Stability::Unstable))
+        .unwrap();
     let path = format!("{}/a (deleted)", dir.path().display());
     drop(file);
     volume.remove(&caller, &root, b"a", Kind::File).unwrap();
@@ -123,7 +124,7 @@ fn links_are_never_followed() {
     let link = volume.lookup(&caller.caller, &root.object, b"out").unwrap();
     assert_eq!(link.attributes.kind, Kind::Link);
     assert_eq!(link.object.read_link().unwrap(), b"/etc/passwd");
-    assert_eq!(run(volume.read(&caller, &link, 0, 10)).unwrap_err(), Error::IsLink);
+    assert_eq!(run(volume.stateless().read(&caller, &link, 0, 10)).unwrap_err(), Error::IsLink);
     assert_eq!(volume.lookup(&caller.caller, &link.object, b"x").err(), Some(Error::NotFolder));
 }
 
@@ -184,10 +185,12 @@ fn permissions_are_those_of_the_caller() {
     let made = volume.create(&anna, &root, b"diary", NewKind::File, 0o640).unwrap();
     assert_eq!((made.found.attributes.uid, made.found.attributes.gid), (5001, 5001));
     let diary = made.found;
-    run(volume.write(&anna, &diary, 0, Bytes::from_static(b"secret"), Stability::Unstable)).unwrap();
-    assert_eq!(run(volume.read(&ben, &diary, 0, 6)).unwrap_err(), Error::AccessDenied);
+    run(volume.stateless().write(&anna, &diary, 0, Bytes::from_static(b"secret"), Stability::Unstable))
+        .unwrap();
+    assert_eq!(run(volume.stateless().read(&ben, &diary, 0, 6)).unwrap_err(), Error::AccessDenied);
     assert_eq!(
-        run(volume.write(&ben, &diary, 0, Bytes::from_static(b"x"), Stability::Unstable)).unwrap_err(),
+        run(volume.stateless().write(&ben, &diary, 0, Bytes::from_static(b"x"), Stability::Unstable))
+            .unwrap_err(),
         Error::AccessDenied
     );
     // An ACL for Ben, which the mode does not show. setfacl makes it.
@@ -195,7 +198,7 @@ fn permissions_are_those_of_the_caller() {
     let acl = std::process::Command::new("setfacl").args(["-m", "u:5002:r"]).arg(&path).status();
     if acl.is_ok_and(|status| status.success()) {
         let diary = volume.node(&diary.object.key()).unwrap();
-        run(volume.read(&ben, &diary, 0, 6)).unwrap();
+        run(volume.stateless().read(&ben, &diary, 0, 6)).unwrap();
         assert_eq!(volume.access(&ben.caller, &diary, Access(7)).unwrap(), Access::READ);
     }
 }
@@ -212,7 +215,7 @@ fn a_sidecar_that_was_committed_is_where_other_servers_look() {
     head.extend([0, 0, 0, 9, 0, 0, 0, 50, 0, 0, 0, 32, 0, 0, 0, 2, 0, 0, 0, 82, 0, 0, 0, 0]);
     head.extend(b"TEXTttxt");
     head.resize(82, 0);
-    run(volume.write(&caller, &sidecar, 0, Bytes::from(head), Stability::Unstable)).unwrap();
+    run(volume.stateless().write(&caller, &sidecar, 0, Bytes::from(head), Stability::Unstable)).unwrap();
     run(volume.sync(&sidecar)).unwrap();
     let file = volume.lookup(&caller.caller, &root.object, b"a").unwrap();
     // Netatalk's attribute: Finder info at 0x7a of 402 bytes.

@@ -76,7 +76,7 @@ impl Scene {
 
     fn write(&self) -> Result<()> {
         let data = Bytes::from_static(b"new");
-        run(self.volume.write(&self.actor, &self.file(), 0, data, Stability::Unstable)).map(drop)
+        run(self.volume.stateless().write(&self.actor, &self.file(), 0, data, Stability::Unstable)).map(drop)
     }
 
     fn cut(&self) -> Result<()> {
@@ -209,7 +209,7 @@ fn a_locked_file_has_no_right_to_write_for_clients_that_know_modes() {
     for scene in scenes() {
         let shown = || {
             let now = scene.file().attributes;
-            scene.volume.mode_with_locks(&scene.file().object, &Attributes { mode: 0o664, ..now })
+            scene.volume.stateless().mode_with_locks(&scene.file().object, &Attributes { mode: 0o664, ..now })
         };
         let listed = || {
             let page = scene.volume.list(&scene.actor.caller, &scene.root(), 0).unwrap();
@@ -242,7 +242,7 @@ fn the_bits_of_a_shared_file_are_asked_for_again_when_it_has_changed() {
     let shown = || {
         let found = second.lookup(&actor.caller, &second.root().unwrap().object, b"notes").unwrap();
         let before = asked();
-        let mode = second.mode_with_locks(&found.object, &found.attributes) & 0o777;
+        let mode = second.stateless().mode_with_locks(&found.object, &found.attributes) & 0o777;
         (mode, asked() - before)
     };
     second.inhibits(&second.root().unwrap().object).unwrap(); // what is asked once of the folder
@@ -329,7 +329,8 @@ fn the_sidecar_of_a_locked_file_is_a_part_of_it() {
         let sidecar = scene.volume.create(&scene.actor, &root, b"._notes", NewKind::File, 0o644).unwrap();
         scene.describe(|metadata| metadata.set_locked(true));
         let data = Bytes::from_static(b"\0\x05\x16\x07");
-        let write = scene.volume.write(&scene.actor, &sidecar.found, 0, data, Stability::Unstable);
+        let write =
+            scene.volume.stateless().write(&scene.actor, &sidecar.found, 0, data, Stability::Unstable);
         assert_eq!(run(write).map(drop), Err(Error::Locked));
         assert_eq!(scene.remove(b"._notes", Kind::File), Err(Error::Locked));
     }

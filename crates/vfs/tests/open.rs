@@ -183,7 +183,7 @@ async fn the_resource_fork_is_what_the_sidecar_shows() {
     let LookupResult::File(sidecar) = volume.stateless().look(&Caller::root(), &root, b"._a").unwrap() else {
         panic!("a fork is on the disk");
     };
-    let shown = volume.read(&client(2), &sidecar, 0, 4096).await.unwrap().payload;
+    let shown = volume.stateless().read(&client(2), &sidecar, 0, 4096).await.unwrap().payload;
     let Payload::Bytes(shown) = shown else { panic!("short reads are copied") };
     assert_eq!(&shown[82..], b"\0\0resource"); // AppleDouble with Finder info: the fork begins at 82
     fork.truncate(0).await.unwrap();

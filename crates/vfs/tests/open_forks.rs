@@ -98,7 +98,7 @@ async fn what_is_written_to_the_sidecar_as_a_file_is_seen_by_the_next_read() {
         let LookupResult::File(sidecar) = looked else { panic!("a fork is on the disk") };
         // AppleDouble with Finder info: the fork begins at 82.
         let data = Bytes::from_static(b"RES");
-        scene.volume.write(&actor, &sidecar, 82, data, Stability::Unstable).await.unwrap();
+        scene.volume.stateless().write(&actor, &sidecar, 82, data, Stability::Unstable).await.unwrap();
         assert_eq!(read(&reader, 0, 100).await, b"RESource");
         let Some(dir) = &scene.dir else { continue };
         let sidecar = dir.path().join("._a");
@@ -177,10 +177,10 @@ impl<'a> Sidecar<'a> {
     async fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let (volume, by) = (&self.scene.volume, client(2));
         let data = match volume.stateless().look(&by.caller, &self.scene.root, b"._a")? {
-            LookupResult::File(found) => volume.read(&by, &found, offset, length).await?,
+            LookupResult::File(found) => volume.stateless().read(&by, &found, offset, length).await?,
             LookupResult::Sidecar(made) => {
                 let found = Found { object: made.owner, attributes: made.attributes };
-                volume.read_sidecar(&by, (&found, &made.bytes), offset, length)?
+                volume.stateless().read_sidecar(&by, (&found, &made.bytes), offset, length)?
             }
         };
         let mut bytes = Vec::new();
@@ -200,7 +200,7 @@ impl<'a> Sidecar<'a> {
     async fn write(&self, offset: u64, data: &[u8]) -> Result<()> {
         let data = Bytes::copy_from_slice(data);
         let (by, file) = (client(2), self.file());
-        self.scene.volume.write(&by, &file, offset, data, Stability::Unstable).await.map(drop)
+        self.scene.volume.stateless().write(&by, &file, offset, data, Stability::Unstable).await.map(drop)
     }
 
     fn cut(&self, size: u64) -> Result<()> {

@@ -25,7 +25,7 @@ async fn a_file_goes_when_the_last_who_has_it_open_closes_it() {
         first.close().await.unwrap();
         // A stateless client finds and reads it until then.
         let found = scene.find("a").unwrap();
-        assert_eq!(scene.volume.read(&client(4), &found, 0, 99).await.unwrap().payload.len(), 10);
+        assert_eq!(scene.volume.stateless().read(&client(4), &found, 0, 99).await.unwrap().payload.len(), 10);
         assert_eq!(read(&second, 0, 99).await, b"still here");
         drop(second);
         assert_eq!(scene.find("a").err(), Some(Error::NotFound));

@@ -113,10 +113,10 @@ async fn data(at: &Places, what: &str) -> Result<()> {
     let (volume, kept) = (&at.scene.volume, at.find(&at.root, b"kept"));
     let now = SetAttributes { accessed: SetTime::Now, modified: SetTime::Now, ..Default::default() };
     match what {
-        "read" => volume.read(&anna(), &kept, 0, 4).await.map(drop),
+        "read" => volume.stateless().read(&anna(), &kept, 0, 4).await.map(drop),
         "write" => {
             let data = Bytes::from_static(b"x");
-            volume.write(&anna(), &kept, 0, data, Stability::Unstable).await.map(drop)
+            volume.stateless().write(&anna(), &kept, 0, data, Stability::Unstable).await.map(drop)
         }
         "open" => volume.open(&anna(), &kept, OpenOptions::data(Modes(3))).await.map(drop),
         "touch" => volume.set_attributes(&anna(), &kept, &now).map(drop),
@@ -124,7 +124,9 @@ async fn data(at: &Places, what: &str) -> Result<()> {
             let (from, to) = ((&at.all, &b"kept"[..]), (&at.root, &b"kept"[..]));
             volume.rename(&anna(), from, to, RenameMode::Exchange).map(drop)
         }
-        "exchange contents" => volume.exchange(&anna(), (&at.all, b"kept"), (&at.all, b"other")).await,
+        "exchange contents" => {
+            volume.mac_tree().exchange(&anna(), (&at.all, b"kept"), (&at.all, b"other")).await
+        }
         "link" => volume.link(&anna(), &at.find(&at.root, b"other"), &at.root, b"new").map(drop),
         other => panic!("{other}"),
     }

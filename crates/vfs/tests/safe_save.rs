@@ -202,8 +202,8 @@ async fn what_only_macs_know_of_stays_when_others_overwrite() {
         (Stream::Named(TAGS.into()), true),
         (tag.clone(), false),
     ] {
-        assert_eq!(scene.volume.keeps_overwritten(&blind(), &stream), stays, "{stream:?}");
-        assert!(!scene.volume.keeps_overwritten(&client(1), &stream), "a Mac brings its own");
+        assert_eq!(scene.volume.caching_tree().keeps_overwritten(&blind(), &stream), stays, "{stream:?}");
+        assert!(!scene.volume.caching_tree().keeps_overwritten(&client(1), &stream), "a Mac brings its own");
     }
     // What does not stay goes with an event.
     of_a_mac(&scene, "plan", b"a fork").await;

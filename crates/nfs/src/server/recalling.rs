@@ -39,7 +39,7 @@ impl Attempts {
     pub(super) async fn again(&mut self, call: &Call<'_>, arguments: &Arguments<'_>) -> bool {
         let named = arguments.files();
         let mut files: Vec<_> = named.iter().flatten().filter_map(|named| found(call, named)).collect();
-        files.retain(|(volume, file)| volume.is_recalling(*file));
+        files.retain(|(volume, file)| volume.stateless().is_recalling(*file));
         let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + LIMIT);
         if is_joined(call, named[0].as_ref()) {
             // It may be the state of a folder, of the owner of a sidecar, or one that has just come.

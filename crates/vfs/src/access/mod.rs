@@ -10,4 +10,4 @@ mod operations;
 
 pub(crate) use self::enforce::Permissions;
 pub(crate) use self::known::{KEY_FILE, StoredAclCache};
-pub(crate) use self::operations::{POSIX, RightsAttribute};
+pub(crate) use self::operations::RightsAttribute;

@@ -8,7 +8,9 @@ use crate::acl::beside_mode::before_another_mode;
 use crate::acl::inherit::{Heir, beside_mode};
 use crate::acl::mode::{derive, rights_of, summary};
 use crate::acl::stored::{ATTRIBUTE, SealKey, StoredAcl};
-use crate::acl::{Acl, AclChange, Entries, MAX_ENTRIES, MAX_FOREIGN, ModeInheritance, Rights, Who, samba};
+use crate::acl::{
+    Acl, AclChange, Entries, MAX_ENTRIES, MAX_FOREIGN, ModeInheritance, POSIX_ACL, Rights, Who, samba,
+};
 use crate::backend::{Found, Object, XattrMode};
 use crate::caller::server;
 use crate::changing::pipeline::attributes::AttributeChange;
@@ -17,9 +19,6 @@ use crate::streams::stores::Stores;
 use crate::{
     Access, Actor, Attributes, Caller, Change, Description, Error, Kind, Result, SetAttributes, Volume,
 };
-
-/// The attribute in which the host keeps its own kind of ACL.
-pub(crate) const POSIX: &[u8] = b"system.posix_acl_access";
 
 /// An attribute with permissions, by its name on the disk; `None` if the file has none.
 pub(crate) type RightsAttribute = (&'static [u8], Option<Vec<u8>>);
@@ -68,7 +67,7 @@ impl Permissions<'_> {
             return Ok(Acl::clone(&stored));
         }
         let posix = match of.attributes.kind {
-            Kind::File | Kind::Folder => there(of.object.xattr(POSIX))?,
+            Kind::File | Kind::Folder => there(of.object.xattr(POSIX_ACL))?,
             _ => None,
         };
         Ok(derive(&of.attributes, posix.as_deref()))
@@ -241,7 +240,7 @@ impl AclStorage<'_> {
 
     /// The attributes of a file that hold permissions, as they are on the disk.
     pub(crate) fn rights_of_file(&self, of: &Found) -> Result<Vec<RightsAttribute>> {
-        [ATTRIBUTE, POSIX, samba::ATTRIBUTE]
+        [ATTRIBUTE, POSIX_ACL, samba::ATTRIBUTE]
             .into_iter()
             .map(|name| Ok((name, there(of.object.xattr(name))?)))
             .collect()
@@ -328,7 +327,7 @@ impl AclStorage<'_> {
         let seal = if says_the_mode { None } else { Some(self.seal_key(object)?) };
         let changes = owned(before, uid, gid, Some(mode));
         let write = || {
-            there(object.remove_xattr(server(), POSIX))?; // it would say something else to local users
+            there(object.remove_xattr(server(), POSIX_ACL))?; // it would say something else to local users
             match seal {
                 Some(seal) => object.set_xattr(server(), ATTRIBUTE, &stored.seal(&seal), XattrMode::Set)?,
                 None => there(object.remove_xattr(server(), ATTRIBUTE)).map(drop)?,

@@ -27,6 +27,9 @@ pub(crate) use self::samba::ATTRIBUTE as SAMBAS_ACL;
 pub(crate) use self::stored::{ATTRIBUTE as STORED_ACL, StoredAcl};
 pub use self::written_back::{recognized, written_back};
 
+/// The attribute in which the host keeps its own kind of ACL.
+pub(crate) const POSIX_ACL: &[u8] = b"system.posix_acl_access";
+
 /// The most entries of one ACL.
 pub const MAX_ENTRIES: usize = 1_000;
 /// The longest identity of another system, in bytes.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lock::Mutex;
 
 use crate::ranks;
-use crate::{Attributes, FileId, Time, Volume};
+use crate::{Attributes, FileId, Time};
 
 /// The most files whose time is remembered. With more files, all of them are forgotten.
 const MOST: usize = 16_384;
@@ -21,27 +21,26 @@ pub(crate) struct ChangeTimeTable {
     table: Mutex<HashMap<FileId, (Time, Time)>, ranks::ChangeTimes>,
 }
 
-impl Volume {
+impl ChangeTimeTable {
     /// The time when a file's attributes last changed, as clients see it. One atomic load as long
     /// as no client has set such a time.
-    pub fn changed(&self, attributes: &Attributes) -> Time {
-        if !self.site.changed.any.load(Ordering::Relaxed) {
+    pub(crate) fn of(&self, attributes: &Attributes) -> Time {
+        if !self.any.load(Ordering::Relaxed) {
             return attributes.changed;
         }
-        match self.site.changed.table.lock().get(&attributes.id) {
+        match self.table.lock().get(&attributes.id) {
             Some((host, shown)) if *host == attributes.changed => *shown,
             _ => attributes.changed,
         }
     }
 
-    /// Shows another time of the last change of attributes than the host's, until there is another change. `now` are the
-    /// file's attributes as of now.
-    pub fn show_changed(&self, now: &Attributes, shown: Time) {
-        let mut table = self.site.changed.table.lock();
+    /// Shows another time than the host's, until there is another change.
+    pub(crate) fn show(&self, now: &Attributes, shown: Time) {
+        let mut table = self.table.lock();
         if table.len() >= MOST {
             table.clear();
         }
         table.insert(now.id, (now.changed, shown));
-        self.site.changed.any.store(true, Ordering::Relaxed);
+        self.any.store(true, Ordering::Relaxed);
     }
 }

@@ -49,11 +49,6 @@ impl Recalls {
 }
 
 impl Volume {
-    /// Whether a lease of this file is being recalled, or its state from another server.
-    pub fn is_recalling(&self, file: FileId) -> bool {
-        self.site.recalls.has(file) || self.site.state.is_coming(file)
-    }
-
     /// Waits until no lease of this file is being recalled, its state is here, and no other server is removing it.
     pub async fn recalled(&self, file: FileId) {
         let _timed = noted::timed(Spent::Leases);
@@ -97,12 +92,6 @@ impl Volume {
             let _ = timeout(RECALL_DEADLINE, self.state().arrived(file)).await;
         }
         let _ = timeout(RECALL_DEADLINE, self.state().removed_elsewhere(file)).await;
-    }
-
-    /// Whether the data of this file may be in the cache of another client only. The size and times
-    /// that the host has are too old then.
-    pub fn is_written_behind(&self, actor: &Actor, file: FileId) -> bool {
-        self.site.state.is_written_behind(file, &Stream::Data, actor.party)
     }
 }
 

@@ -10,6 +10,7 @@ use super::permitted::{PermittedActor, Plan};
 use crate::access::RightsAttribute;
 use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
+use crate::faces::MacTree;
 use crate::state::{Cause, Pins, Stream};
 use crate::streams::MetadataWithStreams;
 use crate::streams::xattrs::replace_xattrs;
@@ -30,16 +31,16 @@ struct Stays {
     xattrs: Vec<Xattr>,
 }
 
-impl Volume {
+impl MacTree<'_> {
     /// Exchanges the contents of two files: each is a folder and the stored name there. The caller may write both.
     pub async fn exchange(&self, actor: &Actor, one: (&Found, &[u8]), other: (&Found, &[u8])) -> Result<()> {
         let [first, second] = [one, other].map(|(folder, name)| At { folder, name });
-        let permitted = self.permit(actor, Plan::Move(one, other, RenameMode::Exchange))?;
-        let exchange = Exchange { volume: self, actor };
+        let permitted = self.volume.permit(actor, Plan::Move(one, other, RenameMode::Exchange))?;
+        let exchange = Exchange { volume: self.volume, actor };
         for (at, cause) in [(first, Cause::Rename), (second, Cause::Remove)] {
             exchange.make_way(&permitted, at, cause).await?;
         }
-        self.settled(|| exchange.make(first, second)).await
+        self.volume.settled(|| exchange.make(first, second)).await
     }
 }
 

@@ -12,7 +12,7 @@ use crate::backend::Node;
 use crate::mac::layout::is_sidecar_name;
 use crate::state::{Cause, Range, Stream, Who};
 use crate::streams::{ForkPart, PartWrite, Streams};
-use crate::volume::{Actor, ReadData};
+use crate::volume::Actor;
 use crate::{Access, Error, Kind, Payload, Result, Volume};
 
 /// A change of the fork of a file, through its sidecar. Leases on the fork that are granted meanwhile are recalled when
@@ -35,35 +35,6 @@ impl Drop for ForkChange<'_> {
         self.volume.unheard(&self.owner);
         let late = self.volume.site.state.break_for(file, &Stream::Resource, self.cause, self.actor.party);
         late.into_iter().for_each(|recall| self.volume.site.recalls.settle(file, recall));
-    }
-}
-
-impl Volume {
-    /// Reads a sidecar that is not on the disk. A caller that may read its file may read it. `of` is that file, with the
-    /// attributes of the sidecar.
-    pub fn read_sidecar(
-        &self,
-        actor: &Actor,
-        (of, sidecar): (&Found, &[u8]),
-        offset: u64,
-        length: usize,
-    ) -> Result<ReadData> {
-        let granted = self.access(&actor.caller, of, Access::READ)?;
-        if !granted.contains(Access::READ) && actor.caller.uid != of.attributes.uid {
-            return Err(Error::AccessDenied);
-        }
-        let length = match self.site.state.has_forks() && !self.site.state.quiet(of.object.id()) {
-            true => {
-                let part = ForkPart::of_composed(of.object.clone(), &of.attributes, sidecar);
-                let permitted = self.permit(actor, Plan::Use(of, Access::READ))?;
-                permitted.readable_part(&of.object, &part, (offset, length))?
-            }
-            false => length,
-        };
-        let left = usize::try_from(offset).ok().and_then(|at| sidecar.get(at..)).unwrap_or_default();
-        let bytes = left[..length.min(left.len())].to_vec();
-        let end = bytes.len() == left.len();
-        Ok(ReadData { payload: Payload::Bytes(bytes), end, attributes: of.attributes })
     }
 }
 
@@ -181,7 +152,12 @@ impl<'a> PermittedActor<'a> {
     }
 
     /// The same for a client that may get fewer bytes than it wants: those before the fork.
-    fn readable_part(&self, owner: &Node, part: &ForkPart, (offset, length): (u64, usize)) -> Result<usize> {
+    pub(crate) fn readable_part(
+        &self,
+        owner: &Node,
+        part: &ForkPart,
+        (offset, length): (u64, usize),
+    ) -> Result<usize> {
         let start = part.range().start;
         match self.may_read_part(owner, part, (offset, length as u64)) {
             Err(_) if offset < start => Ok((start - offset) as usize),

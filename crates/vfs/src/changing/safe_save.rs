@@ -11,7 +11,7 @@
 //! | moves the old file away, and makes the new one | the same |
 //!
 //! A client may also overwrite the old file in place, which removes its streams (MS-FSA 2.1.5.1.2.2): from such a client the same
-//! things stay ([`Volume::keeps_overwritten`]), and the named streams that others than Macs know of go.
+//! things stay ([`CachingTree::keeps_overwritten`](crate::CachingTree::keeps_overwritten)), and the named streams that others than Macs know of go.
 //!
 //! The new file must be a young one of the same folder, and have no Mac metadata of its own. Windows does the same with named
 //! streams (`ReplaceFile`), and with creation times of names that are used again (file tunneling).
@@ -92,18 +92,6 @@ impl VacatedName {
 
 /// A file at its place.
 type At<'a> = (&'a Found, Beside<'a>);
-
-impl Volume {
-    /// Whether a stream stays when this client overwrites its file in place.
-    pub fn keeps_overwritten(&self, actor: &Actor, stream: &Stream) -> bool {
-        let is_of_mac = match stream {
-            Stream::Info | Stream::Resource => true,
-            Stream::Named(name) => is_of_mac(name.as_bytes()),
-            Stream::Data => false,
-        };
-        is_of_mac && SafeSave::by(self, actor).keeps()
-    }
-}
 
 /// What a client saves, which may keep the Mac metadata of another file.
 pub(crate) struct SafeSave<'a> {
@@ -192,7 +180,7 @@ impl<'a> SafeSave<'a> {
         }
     }
 
-    fn keeps(&self) -> bool {
+    pub(crate) fn keeps(&self) -> bool {
         self.actor.profile.is_blind_to_forks && self.volume.options.safe_save
     }
 

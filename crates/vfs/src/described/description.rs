@@ -2,14 +2,13 @@
 //! their own structures from it.
 
 use super::by_mode::{locks, shown_dos};
-use crate::access::POSIX;
-use crate::acl::{SAMBAS_ACL, STORED_ACL};
-use crate::backend::Node;
-use crate::backend::{Found, Object};
+use crate::acl::{POSIX_ACL, SAMBAS_ACL, STORED_ACL};
+use crate::backend::{Node, Object};
+use crate::listing::Details;
 use crate::mac::{DosAttributes, FileBits, FinderInfo, Metadata};
 use crate::streams::xattrs;
 use crate::streams::{self, File, Streams};
-use crate::{Beside, Details, Kind, Result, Time, Volume};
+use crate::{Kind, Result, Time};
 
 /// What a file is besides its data.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +29,7 @@ pub struct Description {
     pub fork_len: u64,
     /// Whether it has named streams.
     pub has_streams: bool,
-    /// How many extended attributes it has: [`Volume::xattrs`].
+    /// How many extended attributes it has: [`Volume::xattrs`](crate::Volume::xattrs).
     pub xattr_count: u32,
     /// The bytes of their names and values.
     pub xattr_bytes: u32,
@@ -91,7 +90,7 @@ pub(crate) struct MetadataSummary {
 impl Source<'_> {
     pub(crate) fn gather(&self, wanted: DescriptionParts) -> Result<MetadataSummary> {
         let locked_by_mode = locks(&self.details.attributes, self.read, self.names);
-        let has_acl = self.names.iter().any(|name| [POSIX, STORED_ACL, SAMBAS_ACL].contains(&&name[..]));
+        let has_acl = self.names.iter().any(|name| [POSIX_ACL, STORED_ACL, SAMBAS_ACL].contains(&&name[..]));
         let in_store = match self.streams {
             Some(streams) if wanted.more => streams.has_stored_streams(&self.details.key)?,
             _ => false,
@@ -191,33 +190,5 @@ impl Description {
             has_acl: *has_acl,
             plain: *plain,
         }
-    }
-}
-
-impl Volume {
-    /// Describes a file. One call to the host tells that there is nothing to say. One more call
-    /// looks for a sidecar if `place` is given. Without `place`, what only a sidecar says is not
-    /// seen, which is right for the share's own folder.
-    pub fn description(
-        &self,
-        of: &Found,
-        place: Option<Beside<'_>>,
-        wanted: DescriptionParts,
-    ) -> Result<Description> {
-        let details = Details { key: of.object.key(), attributes: of.attributes };
-        if wanted == DescriptionParts::default() {
-            return Ok(Description::plain(details));
-        }
-        let names = streams::names(&*of.object)?;
-        let has_forks = matches!(of.attributes.kind, Kind::File | Kind::Folder);
-        let streams = self.streams.as_deref().filter(|_| has_forks);
-        let place = place.map(|place| (&**place.folder, place.name));
-        let file = place.map(|(folder, name)| File { folder, name, object: &*of.object });
-        let beside = streams.zip(file).is_some_and(|(streams, file)| streams.may_have_sidecar(&file));
-        let (open, read) = (|| Ok(of.object.clone()), |name: &[u8]| of.object.xattr(name));
-        let source = Source { details, names: &names, streams, place, beside, open: &open, read: &read };
-        let gathered = source.gather(wanted)?;
-        self.site.inhibited.learn(self.backend.as_ref(), of, &gathered.metadata);
-        Ok(Description::new(details, &gathered, self.options.read_only_by_mode))
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::by_mode::{WRITE_BITS, locks, shown_dos, without_mode};
+use super::description::{Description, DescriptionParts, Source};
 use crate::access::Permissions;
 use crate::acl::Rights;
 use crate::backend::{Backend, Found};
@@ -14,7 +15,7 @@ use crate::events::Aspects;
 use crate::mac::{Metadata, tags};
 use crate::state::{Pins, Stream};
 use crate::streams::{self, File, Streams};
-use crate::{Actor, Beside, Result, SetAttributes, Volume};
+use crate::{Actor, Beside, Details, Kind, Result, SetAttributes, Volume};
 
 /// The owner's right to write, in a mode.
 const OWNER_WRITES: u32 = 0o200;
@@ -47,6 +48,32 @@ impl Volume {
             inhibited: &self.site.inhibited,
             heeds_mode: self.options.read_only_by_mode,
         }
+    }
+
+    /// Describes a file. One call to the host tells that there is nothing to say. One more call
+    /// looks for a sidecar if `place` is given. Without `place`, what only a sidecar says is not
+    /// seen, which is right for the share's own folder.
+    pub fn description(
+        &self,
+        of: &Found,
+        place: Option<Beside<'_>>,
+        wanted: DescriptionParts,
+    ) -> Result<Description> {
+        let details = Details { key: of.object.key(), attributes: of.attributes };
+        if wanted == DescriptionParts::default() {
+            return Ok(Description::plain(details));
+        }
+        let names = streams::names(&*of.object)?;
+        let has_forks = matches!(of.attributes.kind, Kind::File | Kind::Folder);
+        let streams = self.streams.as_deref().filter(|_| has_forks);
+        let place = place.map(|place| (&**place.folder, place.name));
+        let file = place.map(|(folder, name)| File { folder, name, object: &*of.object });
+        let beside = streams.zip(file).is_some_and(|(streams, file)| streams.may_have_sidecar(&file));
+        let (open, read) = (|| Ok(of.object.clone()), |name: &[u8]| of.object.xattr(name));
+        let source = Source { details, names: &names, streams, place, beside, open: &open, read: &read };
+        let gathered = source.gather(wanted)?;
+        self.site.inhibited.learn(self.backend.as_ref(), of, &gathered.metadata);
+        Ok(Description::new(details, &gathered, self.options.read_only_by_mode))
     }
 
     /// Changes the metadata of a file, while no other request changes them. The file's owner and

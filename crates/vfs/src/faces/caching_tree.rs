@@ -7,13 +7,15 @@ use tokio::time::timeout;
 
 use crate::acl::Rights;
 use crate::backend::{Found, Node};
-use crate::changing::permitted::{PermittedActor, Plan};
+use crate::changing::permitted::Plan;
+use crate::changing::safe_save::SafeSave;
 use crate::described::metadata::file_at;
 use crate::mac::Metadata;
 use crate::names::Folding;
 use crate::open::Still;
-use crate::state::{Cause, Stream};
-use crate::{Actor, Beside, Caller, Description, Error, Kind, Result, Volume, streams};
+use crate::state::Stream;
+use crate::streams::is_of_mac;
+use crate::{Actor, Attributes, Beside, Caller, Description, Error, Kind, Result, Time, Volume, streams};
 
 /// A volume as clients use it that keep files open and cached.
 #[derive(Clone, Copy)]
@@ -92,13 +94,6 @@ impl CachingTree<'_> {
         self.volume.names().follow_link(caller, folder, link, folding)
     }
 
-    /// Asks the clients that keep a file open only in their caches to close it, and waits until
-    /// they have. A client that is not connected closes it as well.
-    pub async fn recall_handles(&self, by: &PermittedActor<'_>, file: &Node) {
-        self.volume.site.state.make_way(file.id(), by.party.client);
-        self.volume.recall_and_wait(by, file.id(), &Stream::Data, Cause::Remove).await;
-    }
-
     /// Has all clients close what they have open only in their caches inside a folder, at any depth. `None` if anything is open
     /// there after that, by a client of any server; else nothing is opened there until the answer is dropped. `LeaseRecall`:
     /// another server has not answered in time.
@@ -128,5 +123,21 @@ impl CachingTree<'_> {
     pub async fn recall_below(&self, actor: &Actor, folder: &Node) {
         let files = self.volume.site.files_open_below(folder.id(), usize::MAX);
         self.volume.site.recall_opens(actor.party, &files).await;
+    }
+
+    /// Whether a stream stays when this client overwrites its file in place.
+    pub fn keeps_overwritten(&self, actor: &Actor, stream: &Stream) -> bool {
+        let is_of_mac = match stream {
+            Stream::Info | Stream::Resource => true,
+            Stream::Named(name) => is_of_mac(name.as_bytes()),
+            Stream::Data => false,
+        };
+        is_of_mac && SafeSave::by(self.volume, actor).keeps()
+    }
+
+    /// Shows another time of the last change of attributes than the host's, until there is another change. `now` are the
+    /// file's attributes as of now.
+    pub fn show_changed(&self, now: &Attributes, shown: Time) {
+        self.volume.site.changed.show(now, shown);
     }
 }

@@ -1,13 +1,25 @@
 //! A volume for clients that act on files by handles, without opens: each request stands for itself, and sidecars are files
 //! that these clients see.
 
-use crate::backend::{Found, Node};
+use bytes::Bytes;
+
+use crate::backend::{Found, Node, Stability};
+use crate::changing::permitted::Plan;
+use crate::changing::pipeline::attributes::AttributeChange;
+use crate::changing::pipeline::data::DataWrite;
+use crate::described::by_mode::WRITE_BITS;
 use crate::described::metadata::file_at;
 use crate::described::sidecars::LookupResult;
+use crate::mac::FileBits;
 use crate::mac::layout::is_sidecar_name;
+use crate::noted::Act;
 use crate::state::Stream;
-use crate::streams::{StreamInfo, View};
-use crate::{Beside, Caller, Error, Result, Time, Volume};
+use crate::streams::{ForkPart, PartWrite, StreamInfo, View};
+use crate::volume::{SENT, within};
+use crate::{
+    Access, Actor, Attributes, Beside, Caller, Change, Error, FileId, Kind, Payload, Result, SetAttributes,
+    Time, Volume,
+};
 
 /// A volume as clients without opens use it.
 #[derive(Clone, Copy)]
@@ -22,7 +34,74 @@ impl Volume {
     }
 }
 
+/// What [`Stateless::read`] gives.
+#[derive(Debug)]
+pub struct ReadData {
+    /// The bytes; fewer than asked for only at the end of the file.
+    pub payload: Payload,
+    /// Whether the end of the file was reached.
+    pub end: bool,
+    /// The file's attributes.
+    pub attributes: Attributes,
+}
+
 impl Stateless<'_> {
+    /// Reads up to `length` bytes at `offset`. Bytes in memory are returned at once; the read of
+    /// others waits on a thread of the pool.
+    pub async fn read(&self, actor: &Actor, of: &Found, offset: u64, length: usize) -> Result<ReadData> {
+        let (node, attributes) = (&of.object, of.attributes);
+        self.volume.notes().file(Act::Read, node);
+        let readable = self.volume.permit(actor, Plan::Read(of))?.readable(node, (offset, length)).await?;
+        let (length, end) = within(attributes.size, offset, readable);
+        let payload = self.volume.fetch(node, offset, length, length >= SENT).await?;
+        let end = end || payload.len() < length;
+        self.volume.site.traffic.read(payload.len());
+        Ok(ReadData { payload, end, attributes })
+    }
+
+    /// As [`Stateless::write_only`], with the attributes before and after.
+    pub async fn write(
+        &self,
+        actor: &Actor,
+        to: &Found,
+        offset: u64,
+        data: Bytes,
+        stability: Stability,
+    ) -> Result<Change> {
+        let before = self.write_only(actor, to, offset, data, stability).await?;
+        Ok(Change { before, after: to.object.attributes()? })
+    }
+
+    /// Writes `data` at `offset`. A write that must be on the disk waits for it on a thread of the
+    /// pool. Gives the attributes before.
+    pub async fn write_only(
+        &self,
+        actor: &Actor,
+        to: &Found,
+        offset: u64,
+        data: Bytes,
+        stability: Stability,
+    ) -> Result<Attributes> {
+        self.volume.notes().file(Act::Write, &to.object);
+        let (node, caller, length) = (&to.object, &actor.caller, data.len());
+        let written = PartWrite { offset, length: length as u64, data: Some(&data) };
+        let quiet = DataWrite::permitted(self.volume, actor, to)?.quiet_part(written).await?;
+        let operation = quiet.pinned()?.announce()?;
+        if stability == Stability::Unstable && !node.is_remote() {
+            node.write_at(caller, offset, &data, stability)?;
+        } else {
+            let (node, caller) = (node.clone(), caller.clone());
+            let write = move || node.write_at(&caller, offset, &data, stability);
+            self.volume.site.pool.run(to.object.id(), write).await?;
+        }
+        if stability == Stability::File {
+            self.volume.pairs().absorb_written(node).await;
+        }
+        operation.commit(&());
+        self.volume.site.traffic.written(length);
+        Ok(to.attributes)
+    }
+
     /// As [`Volume::lookup`], with the sidecars that are not on the disk.
     pub fn look(&self, caller: &Caller, folder: &Found, name: &[u8]) -> Result<LookupResult> {
         if let Some(streams) = &self.volume.streams
@@ -78,5 +157,77 @@ impl Stateless<'_> {
             Stream::Resource => streams.fork_state(&file_at(of, place)),
             Stream::Data | Stream::Info => Err(Error::Invalid),
         }
+    }
+
+    /// Whether a lease of this file is being recalled, or its state from another server.
+    pub fn is_recalling(&self, file: FileId) -> bool {
+        self.volume.site.recalls.has(file) || self.volume.site.state.is_coming(file)
+    }
+
+    /// Whether the data of this file may be in the cache of another client only. The size and times
+    /// that the host has are too old then.
+    pub fn is_written_behind(&self, actor: &Actor, file: FileId) -> bool {
+        self.volume.site.state.is_written_behind(file, &Stream::Data, actor.party)
+    }
+
+    /// The mode that is shown to clients that know modes only: a locked file has no right to write. `now` are fresh attributes
+    /// of the file.
+    pub fn mode_with_locks(&self, of: &Node, now: &Attributes) -> u32 {
+        let is_locked = of.kind() == Kind::File
+            && self
+                .volume
+                .inhibitions()
+                .bits_as_of(of, Some(now.changed))
+                .is_ok_and(|bits| bits.contains(FileBits::WRITE_INHIBIT));
+        // A file that cannot be read is no reason to show no attributes.
+        if is_locked { now.mode & !WRITE_BITS } else { now.mode }
+    }
+
+    /// As [`Volume::set_attributes`], of an object that this actor has just made. If its state is not here yet, nothing
+    /// of it needs to be recalled first; what other clients have got of it meanwhile is recalled afterwards.
+    pub fn set_attributes_of_new(
+        &self,
+        actor: &Actor,
+        of: &Found,
+        changes: &SetAttributes,
+    ) -> Result<Change> {
+        if !self.volume.site.state.is_elsewhere(of.object.id()) {
+            return self.volume.set_attributes(actor, of, changes);
+        }
+        let change = AttributeChange::permitted_of_new(self.volume, actor, of, changes)?;
+        change
+            .quiet()?
+            .pinned()?
+            .announce()?
+            .apply(|_, _| self.volume.acl_storage().change_attributes(actor, of, changes))?;
+        Ok(Change { before: of.attributes, after: of.object.attributes()? })
+    }
+
+    /// Reads a sidecar that is not on the disk. A caller that may read its file may read it. `of` is that file, with the
+    /// attributes of the sidecar.
+    pub fn read_sidecar(
+        &self,
+        actor: &Actor,
+        (of, sidecar): (&Found, &[u8]),
+        offset: u64,
+        length: usize,
+    ) -> Result<ReadData> {
+        let granted = self.volume.access(&actor.caller, of, Access::READ)?;
+        if !granted.contains(Access::READ) && actor.caller.uid != of.attributes.uid {
+            return Err(Error::AccessDenied);
+        }
+        let length = match self.volume.site.state.has_forks() && !self.volume.site.state.quiet(of.object.id())
+        {
+            true => {
+                let part = ForkPart::of_composed(of.object.clone(), &of.attributes, sidecar);
+                let permitted = self.volume.permit(actor, Plan::Use(of, Access::READ))?;
+                permitted.readable_part(&of.object, &part, (offset, length))?
+            }
+            false => length,
+        };
+        let left = usize::try_from(offset).ok().and_then(|at| sidecar.get(at..)).unwrap_or_default();
+        let bytes = left[..length.min(left.len())].to_vec();
+        let end = bytes.len() == left.len();
+        Ok(ReadData { payload: Payload::Bytes(bytes), end, attributes: of.attributes })
     }
 }

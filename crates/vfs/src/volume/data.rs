@@ -12,35 +12,11 @@ use crate::streams::PartWrite;
 use crate::{Attributes, Error, Payload, Result, Volume};
 
 /// Reads of at least this many bytes are sent from the page cache if all of them are there; shorter ones are cheaper copied.
-const SENT: usize = 32 * 1024;
+pub(crate) const SENT: usize = 32 * 1024;
 /// The same if the length of the file has to be asked for first, which is one more call.
 pub(crate) const SENT_BLINDLY: usize = 64 * 1024 + 1;
 
-/// What [`Volume::read`] gives.
-#[derive(Debug)]
-pub struct ReadData {
-    /// The bytes; fewer than asked for only at the end of the file.
-    pub payload: Payload,
-    /// Whether the end of the file was reached.
-    pub end: bool,
-    /// The file's attributes.
-    pub attributes: Attributes,
-}
-
 impl Volume {
-    /// Reads up to `length` bytes at `offset`. Bytes in memory are returned at once; the read of
-    /// others waits on a thread of the pool.
-    pub async fn read(&self, actor: &Actor, of: &Found, offset: u64, length: usize) -> Result<ReadData> {
-        let (node, attributes) = (&of.object, of.attributes);
-        self.notes().file(Act::Read, node);
-        let readable = self.permit(actor, Plan::Read(of))?.readable(node, (offset, length)).await?;
-        let (length, end) = within(attributes.size, offset, readable);
-        let payload = self.fetch(node, offset, length, length >= SENT).await?;
-        let end = end || payload.len() < length;
-        self.site.traffic.read(payload.len());
-        Ok(ReadData { payload, end, attributes })
-    }
-
     /// The bytes of a data fork that its reader may read: a range of the file if it may be `sent` and is all in memory; a
     /// copy if it is short or partly in memory; else a thread of the pool reads it.
     pub(crate) async fn fetch(&self, node: &Node, offset: u64, length: usize, sent: bool) -> Result<Payload> {
@@ -66,49 +42,6 @@ impl Volume {
     pub fn is_resident(&self, of: &Found, offset: u64, length: usize) -> bool {
         let (length, _) = within(of.attributes.size, offset, length);
         length == 0 || length >= SENT && of.object.resident(offset, length as u64).is_some()
-    }
-
-    /// As [`Volume::write_only`], with the attributes before and after.
-    pub async fn write(
-        &self,
-        actor: &Actor,
-        to: &Found,
-        offset: u64,
-        data: Bytes,
-        stability: Stability,
-    ) -> Result<Change> {
-        let before = self.write_only(actor, to, offset, data, stability).await?;
-        Ok(Change { before, after: to.object.attributes()? })
-    }
-
-    /// Writes `data` at `offset`. A write that must be on the disk waits for it on a thread of the
-    /// pool. Gives the attributes before.
-    pub async fn write_only(
-        &self,
-        actor: &Actor,
-        to: &Found,
-        offset: u64,
-        data: Bytes,
-        stability: Stability,
-    ) -> Result<Attributes> {
-        self.notes().file(Act::Write, &to.object);
-        let (node, caller, length) = (&to.object, &actor.caller, data.len());
-        let written = PartWrite { offset, length: length as u64, data: Some(&data) };
-        let quiet = DataWrite::permitted(self, actor, to)?.quiet_part(written).await?;
-        let operation = quiet.pinned()?.announce()?;
-        if stability == Stability::Unstable && !node.is_remote() {
-            node.write_at(caller, offset, &data, stability)?;
-        } else {
-            let (node, caller) = (node.clone(), caller.clone());
-            let write = move || node.write_at(&caller, offset, &data, stability);
-            self.site.pool.run(to.object.id(), write).await?;
-        }
-        if stability == Stability::File {
-            self.pairs().absorb_written(node).await;
-        }
-        operation.commit(&());
-        self.site.traffic.written(length);
-        Ok(to.attributes)
     }
 
     /// Puts everything written to a file on the disk.

@@ -156,7 +156,8 @@ mod tests {
         let set = of(&|| _ = volume.set_attributes(&actor, &file, &changes));
         assert_eq!(set, [(Act::Attributes, "plans/a".into(), None)]);
         let notes = Notes::begin();
-        let written = volume.write(&actor, &file, 0, bytes::Bytes::from_static(b"x"), Stability::File);
+        let written =
+            volume.stateless().write(&actor, &file, 0, bytes::Bytes::from_static(b"x"), Stability::File);
         let mut written = std::pin::pin!(written);
         std::future::poll_fn(|cx| during(notes.as_ref(), || written.as_mut().poll(cx))).await.unwrap();
         let noted = notes.unwrap().taken();

@@ -75,7 +75,7 @@ pub(super) fn make(
     wanted.gid = wanted.gid.filter(|&gid| gid != made.found.attributes.gid);
     wanted.size = wanted.size.filter(|&size| size > 0);
     if !wanted.is_empty() {
-        match volume.set_attributes_of_new(&folder.actor, &made.found, &wanted) {
+        match volume.stateless().set_attributes_of_new(&folder.actor, &made.found, &wanted) {
             Ok(change) => made.found.attributes = change.after,
             Err(error) => {
                 let kind = made.found.attributes.kind;
@@ -117,7 +117,8 @@ fn make_once(folder: &Target, name: &[u8], verifier: Verifier) -> Result<Created
     };
     match volume.create(&folder.actor, &folder.found, name, NewKind::File, FILE_MODE) {
         Ok(mut made) => {
-            made.found.attributes = volume.set_attributes_of_new(&folder.actor, &made.found, &mark)?.after;
+            made.found.attributes =
+                volume.stateless().set_attributes_of_new(&folder.actor, &made.found, &mark)?.after;
             Ok((made.found, made.folder))
         }
         Err(Error::Exists) => {

@@ -47,7 +47,7 @@ async fn data(target: &Target, request: &Request<'_>, most: u32) -> Result<ReadD
     let length = request.count.min(most) as usize;
     let (volume, actor, found) = (&target.export.volume, &target.actor, &target.found);
     Ok(match &target.sidecar {
-        Some(sidecar) => volume.read_sidecar(actor, (found, sidecar), request.offset, length)?,
-        None => once_unlocked(|| volume.read(actor, found, request.offset, length)).await?,
+        Some(sidecar) => volume.stateless().read_sidecar(actor, (found, sidecar), request.offset, length)?,
+        None => once_unlocked(|| volume.stateless().read(actor, found, request.offset, length)).await?,
     })
 }

@@ -149,7 +149,7 @@ impl Target {
     /// The attributes of a file of the same export, as clients see them: the mode of a locked
     /// file has no right to write.
     pub(in crate::server) fn shown(&self, file: &Node, attributes: &Attributes) -> Fattr3 {
-        let mode = self.export.volume.mode_with_locks(file, attributes);
+        let mode = self.export.volume.stateless().mode_with_locks(file, attributes);
         self.fattr(&Attributes { mode, ..*attributes })
     }
 
@@ -162,7 +162,7 @@ impl Target {
 
     /// Whether no other client may have data of a file in its cache.
     pub(super) fn is_current(&self, file: FileId) -> bool {
-        !self.export.volume.is_written_behind(&self.actor, file)
+        !self.export.volume.stateless().is_written_behind(&self.actor, file)
     }
 
     /// The attributes before and after a change.

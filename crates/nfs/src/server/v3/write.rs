@@ -32,7 +32,9 @@ pub(super) async fn write(call: &Call<'_>, request: &Request<'_>) -> Res {
         .map_err(|status| target.fail(status))?;
     let data = call.message.slice_ref(data);
     let volume = &target.export.volume;
-    let write = || volume.write_only(&target.actor, &target.found, request.offset, data.clone(), stability);
+    let write = || {
+        volume.stateless().write_only(&target.actor, &target.found, request.offset, data.clone(), stability)
+    };
     let written = once_unlocked(write).await;
     match written.and_then(|before| Ok(Change { before, after: target.found.object.attributes()? })) {
         Ok(change) => Ok(ResOk {

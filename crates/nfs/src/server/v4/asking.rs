@@ -54,7 +54,7 @@ async fn seen(compound: &mut Compound<'_>, wanted: &Bitmap) -> Result<Arc<Place>
     let Place::File(target) = &*place else { return Ok(place) };
     let (volume, file) = (&target.export.volume, target.found.object.id());
     let is_cached = CACHED.iter().any(|&number| wanted.has(number));
-    if target.sidecar.is_some() || !is_cached || !volume.is_written_behind(&target.actor, file) {
+    if target.sidecar.is_some() || !is_cached || !volume.stateless().is_written_behind(&target.actor, file) {
         return Ok(place);
     }
     if let Some(now) = asked(compound, target).await {
@@ -71,7 +71,7 @@ async fn seen(compound: &mut Compound<'_>, wanted: &Bitmap) -> Result<Arc<Place>
 async fn asked(compound: &Compound<'_>, target: &Target) -> Option<Facts> {
     let (service, file) = (compound.call.service.clone(), target.found.object.id());
     let (client, delegation) = service.nfs4.delegations.to_write(file, &target.named)?;
-    if client.is_absent() || target.export.volume.is_recalling(file) {
+    if client.is_absent() || target.export.volume.stateless().is_recalling(file) {
         return None;
     }
     // In a task of its own: a call has its turn in a slot until it is answered.

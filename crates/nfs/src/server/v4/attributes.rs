@@ -145,7 +145,7 @@ pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Write
         Place::File(target) => {
             let mounted_on = place.is_share().then(|| number(call, target.export.name.as_bytes()));
             let now = target.found.attributes;
-            let mode = target.export.volume.mode_with_locks(&target.found.object, &now);
+            let mode = target.export.volume.stateless().mode_with_locks(&target.found.object, &now);
             let now = &Facts { mode, ..now };
             let file = (target.named.view == View::File).then_some(&target.found);
             VisibleFile { target, now, handle, mounted_on, file }.put(call, wanted, &mut Owners::default(), w)

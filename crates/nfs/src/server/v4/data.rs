@@ -26,8 +26,8 @@ pub(super) async fn read(compound: &mut Compound<'_>, request: &Read, w: &mut Wr
     let length = (request.count.min(MAX_DATA) as usize).min(compound.room(w));
     let (volume, found) = (&target.export.volume, &target.found);
     let read = match &target.sidecar {
-        Some(sidecar) => volume.read_sidecar(&actor, (found, sidecar), request.offset, length),
-        None => volume.read(&actor, found, request.offset, length).await,
+        Some(sidecar) => volume.stateless().read_sidecar(&actor, (found, sidecar), request.offset, length),
+        None => volume.stateless().read(&actor, found, request.offset, length).await,
     };
     let ReadData { payload, end, .. } = read.map_err(|error| Fail::from(error).denied_as(Status::LOCKED))?;
     end.encode(w);
@@ -65,7 +65,8 @@ pub(super) async fn write(compound: &Compound<'_>, request: &Write<'_>, w: &mut 
     let end = request.offset.checked_add(data.len() as u64).ok_or(Status::INVAL)?;
     size(end)?;
     let bytes = compound.call.message.slice_ref(data);
-    let written = target.export.volume.write_only(&actor, found, request.offset, bytes, stability).await;
+    let written =
+        target.export.volume.stateless().write_only(&actor, found, request.offset, bytes, stability).await;
     written.map_err(|error| Fail::from(error).denied_as(Status::LOCKED))?;
     (data.len() as u32).encode(w);
     request.stable.encode(w);

@@ -242,7 +242,7 @@ impl<'a> Rows<'a> {
         let details = page.details_with_locks(&folder.actor.caller, entry)?;
         let volume = &folder.export.volume;
         // Another client has changes in its cache that the host has not. A client that can be told so asks for this one file.
-        if self.needs.cached && volume.is_written_behind(&folder.actor, entry.id) {
+        if self.needs.cached && volume.stateless().is_written_behind(&folder.actor, entry.id) {
             if wanted.has(RDATTR_ERROR) {
                 return Err(Status::DELAY.into());
             }

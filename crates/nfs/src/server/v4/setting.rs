@@ -226,7 +226,7 @@ fn finish(
     changes.gid = changes.gid.filter(|&gid| gid != made.attributes.gid);
     changes.size = changes.size.filter(|&size| size > 0);
     if !changes.is_empty() {
-        made.attributes = volume.set_attributes_of_new(actor, made, &changes)?.after;
+        made.attributes = volume.stateless().set_attributes_of_new(actor, made, &changes)?.after;
     }
     mark(volume, actor, made, wanted.marks)
 }

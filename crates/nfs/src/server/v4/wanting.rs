@@ -286,7 +286,7 @@ pub(super) async fn try_grant(
     permit(target, access)?;
     let (volume, party) = (&target.export.volume, vfs::state::Party::client(client.party));
     let actor = Actor { party, ..target.actor.clone() };
-    if volume.is_written_behind(&actor, target.found.object.id()) {
+    if volume.stateless().is_written_behind(&actor, target.found.object.id()) {
         return Ok(Err(WhyNoDelegation::Contention));
     }
     service.nfs4.records.record(client).await?;

@@ -393,7 +393,7 @@ impl File {
     pub(in crate::server) fn show_changed(&self, shown: NtTime, keep: bool) -> Result<(), Status> {
         *self.keeps_changed.lock() = keep.then_some(shown);
         if let Some(time) = shown.time() {
-            self.open.volume().show_changed(&self.open.attributes()?, time);
+            self.open.volume().caching_tree().show_changed(&self.open.attributes()?, time);
         }
         Ok(())
     }

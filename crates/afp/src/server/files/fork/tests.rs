@@ -166,7 +166,7 @@ pub(in crate::server) async fn make(volume: &Arc<Volume>, name: &str, data: &[u8
     let found = volume.create(&actor, &root, name.as_bytes(), NewKind::File, 0o666).unwrap().found;
     if !data.is_empty() {
         let data = Bytes::copy_from_slice(data);
-        volume.write(&actor, &found, 0, data, Stability::File).await.unwrap();
+        volume.stateless().write(&actor, &found, 0, data, Stability::File).await.unwrap();
     }
     volume.lookup(&actor.caller, &root.object, name.as_bytes()).unwrap()
 }

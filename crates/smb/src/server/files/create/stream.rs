@@ -139,7 +139,7 @@ pub(super) async fn forget(
             going.push(Stream::Info);
         }
         let count = going.len();
-        going.retain(|stream| !volume.keeps_overwritten(&wanted.actor, stream));
+        going.retain(|stream| !volume.caching_tree().keeps_overwritten(&wanted.actor, stream));
         if going.len() < count {
             let name = place.name.escape_ascii();
             tracing::info!(target: "metadata", %name, "a client has overwritten a file, which keeps its Mac metadata");

@@ -49,7 +49,8 @@ async fn deny_modes_bind_the_other_protocols_and_theirs_bind_clients() {
     let (volume, actor) = (server.volume("share"), somebody());
     let file = volume.lookup(&actor.caller, &volume.root().unwrap().object, b"notes").unwrap();
     let fork = ada.open("notes", READ | DENY_WRITE).await.unwrap();
-    let refused = volume.write(&actor, &file, 0, Bytes::from_static(b"x"), Stability::Unstable).await;
+    let refused =
+        volume.stateless().write(&actor, &file, 0, Bytes::from_static(b"x"), Stability::Unstable).await;
     assert_eq!(refused.unwrap_err(), Error::ShareConflict);
     ada.close(fork).await;
     let deny = vfs::OpenOptions {
