@@ -17,7 +17,7 @@ pub(crate) use self::data::{SENT, SENT_BLINDLY, within};
 use std::sync::Arc;
 
 use super::{
-    Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Result,
+    Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, Time,
     names::{self, KeptCharacters},
 };
 use crate::backend::forest::Hidden;

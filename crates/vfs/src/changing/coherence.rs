@@ -38,7 +38,7 @@ impl Recalls {
         });
     }
 
-    fn has(&self, file: FileId) -> bool {
+    pub(crate) fn has(&self, file: FileId) -> bool {
         self.0.borrow().contains_key(&file)
     }
 

@@ -33,7 +33,7 @@ struct Stays {
 
 impl MacTree<'_> {
     /// Exchanges the contents of two files: each is a folder and the stored name there. The caller may write both.
-    pub async fn exchange(&self, actor: &Actor, one: (&Found, &[u8]), other: (&Found, &[u8])) -> Result<()> {
+    pub async fn exchange(self, actor: &Actor, one: (&Found, &[u8]), other: (&Found, &[u8])) -> Result<()> {
         let [first, second] = [one, other].map(|(folder, name)| At { folder, name });
         let permitted = self.volume.permit(actor, Plan::Move(one, other, RenameMode::Exchange))?;
         let exchange = Exchange { volume: self.volume, actor };

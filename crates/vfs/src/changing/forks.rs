@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use super::permitted::{PermittedActor, Plan};
+use super::permitted::PermittedActor;
 use crate::backend::Found;
 use crate::backend::Node;
 use crate::mac::layout::is_sidecar_name;
 use crate::state::{Cause, Range, Stream, Who};
 use crate::streams::{ForkPart, PartWrite, Streams};
 use crate::volume::Actor;
-use crate::{Access, Error, Kind, Payload, Result, Volume};
+use crate::{Error, Kind, Result, Volume};
 
 /// A change of the fork of a file, through its sidecar. Leases on the fork that are granted meanwhile are recalled when
 /// this is dropped.

@@ -30,8 +30,7 @@ use crate::described::metadata::file_at;
 use crate::events::{Aspects, ChangeKind};
 use crate::names::one_form;
 use crate::ranks;
-use crate::state::Stream;
-use crate::streams::{OfMac, is_of_mac};
+use crate::streams::OfMac;
 use crate::{Access, Actor, Beside, Caller, Error, FileId, HostKey, Kind, Result, Time, Volume};
 
 /// How long a name is remembered that a client has moved a file away from: as long as Windows does.

@@ -97,7 +97,7 @@ impl CachingTree<'_> {
     /// Has all clients close what they have open only in their caches inside a folder, at any depth. `None` if anything is open
     /// there after that, by a client of any server; else nothing is opened there until the answer is dropped. `LeaseRecall`:
     /// another server has not answered in time.
-    pub async fn hold_below(&self, actor: &Actor, folder: &Node) -> Result<Option<Still>> {
+    pub async fn hold_below(self, actor: &Actor, folder: &Node) -> Result<Option<Still>> {
         self.recall_below(actor, folder).await;
         let Some(here) = self.volume.site.hold_below(folder.id()) else { return Ok(None) };
         let Some(asked) = self.volume.site.state.hold_elsewhere(folder.id(), actor.party) else {
@@ -120,7 +120,7 @@ impl CachingTree<'_> {
 
     /// Asks the clients of this server that keep files inside a folder open only in their caches to close them, and waits until
     /// they have. A client that is not connected closes them as well.
-    pub async fn recall_below(&self, actor: &Actor, folder: &Node) {
+    pub async fn recall_below(self, actor: &Actor, folder: &Node) {
         let files = self.volume.site.files_open_below(folder.id(), usize::MAX);
         self.volume.site.recall_opens(actor.party, &files).await;
     }

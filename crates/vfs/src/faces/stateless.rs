@@ -48,7 +48,7 @@ pub struct ReadData {
 impl Stateless<'_> {
     /// Reads up to `length` bytes at `offset`. Bytes in memory are returned at once; the read of
     /// others waits on a thread of the pool.
-    pub async fn read(&self, actor: &Actor, of: &Found, offset: u64, length: usize) -> Result<ReadData> {
+    pub async fn read(self, actor: &Actor, of: &Found, offset: u64, length: usize) -> Result<ReadData> {
         let (node, attributes) = (&of.object, of.attributes);
         self.volume.notes().file(Act::Read, node);
         let readable = self.volume.permit(actor, Plan::Read(of))?.readable(node, (offset, length)).await?;
@@ -61,7 +61,7 @@ impl Stateless<'_> {
 
     /// As [`Stateless::write_only`], with the attributes before and after.
     pub async fn write(
-        &self,
+        self,
         actor: &Actor,
         to: &Found,
         offset: u64,
@@ -75,7 +75,7 @@ impl Stateless<'_> {
     /// Writes `data` at `offset`. A write that must be on the disk waits for it on a thread of the
     /// pool. Gives the attributes before.
     pub async fn write_only(
-        &self,
+        self,
         actor: &Actor,
         to: &Found,
         offset: u64,

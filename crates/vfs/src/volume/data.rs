@@ -1,15 +1,9 @@
-//! The bytes of files, for protocols whose clients need not open them.
+//! The bytes of files: reading them from memory or from the disk, and putting them on the disk.
 
-use bytes::Bytes;
-
-use super::{Actor, Change};
+use super::Change;
 use crate::backend::Node;
 use crate::backend::{Found, Stability, Wait};
-use crate::changing::permitted::Plan;
-use crate::changing::pipeline::data::DataWrite;
-use crate::noted::Act;
-use crate::streams::PartWrite;
-use crate::{Attributes, Error, Payload, Result, Volume};
+use crate::{Error, Payload, Result, Volume};
 
 /// Reads of at least this many bytes are sent from the page cache if all of them are there; shorter ones are cheaper copied.
 pub(crate) const SENT: usize = 32 * 1024;
