@@ -208,7 +208,9 @@ async fn may_move(context: &Context, named: &vfs::Open, to: &Found) -> Result<Op
         return Ok(None);
     }
     let still = match node.kind() {
-        Kind::Folder => Some(volume.hold_below(named.actor(), node).await?.ok_or(Status::ACCESS_DENIED)?),
+        Kind::Folder => {
+            Some(volume.caching_tree().hold_below(named.actor(), node).await?.ok_or(Status::ACCESS_DENIED)?)
+        }
         _ => None,
     };
     let open = opens_of(volume, to.object.id()).await?;
