@@ -46,7 +46,7 @@ pub enum Error {
     /// have closed it.
     BeingRemoved,
     /// Another client's lease of this file conflicts with the operation and is being recalled: try again once it is returned
-    /// (`vfs::Volume::recalled`).
+    /// (`vfs::Stateless::recalled`).
     LeaseRecall(FileId),
     NoSuchAttribute,
     /// A named limit of the server is reached. It may last.

@@ -313,14 +313,9 @@ impl Volume {
         self.options.read_only
     }
 
-    /// Whether shares inside this one have rules of their own. Then callers must have an origin.
-    pub fn has_gates(&self) -> bool {
-        self.backend.has_gates()
-    }
-
     /// The names that listings of a folder leave out, if it belongs to a share inside this one.
     pub fn hidden(&self, folder: &Node) -> Option<Arc<Hidden>> {
-        if self.has_gates() { folder.hidden() } else { None }
+        if self.backend.has_gates() { folder.hidden() } else { None }
     }
 
     /// A name of a client as this volume stores it. The entry that has it may have another form of it: every look-up finds that.

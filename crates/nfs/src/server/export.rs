@@ -163,7 +163,7 @@ impl Export {
     /// The user that a client's caller acts as under a rule.
     pub(crate) fn caller(&self, rule: &Rule, identity: &Identity, origin: Origin) -> Caller {
         let caller = rule.caller(identity);
-        match self.volume.has_gates() {
+        match self.volume.stateless().has_gates() {
             true => caller.of(FileProtocol::Nfs, None, origin.address),
             false => caller,
         }

@@ -52,7 +52,7 @@ impl Attempts {
         }
         self.left = self.left.saturating_sub(1);
         for (volume, file) in files {
-            if timeout_at(deadline, volume.recalled(file)).await.is_err() {
+            if timeout_at(deadline, volume.stateless().recalled(file)).await.is_err() {
                 return false;
             }
         }

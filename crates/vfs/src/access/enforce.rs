@@ -141,6 +141,12 @@ impl Permissions<'_> {
         Ok(if self.refuses_changes(&to.object) { Access(granted.0 & !Access::WRITE.0) } else { granted })
     }
 
+    /// Whether the actor is a client that reads programs to run them, and its user may run this one.
+    pub(crate) fn may_run(&self, actor: &Actor, of: &Found) -> Result<bool> {
+        let is_program = actor.profile.reads_to_run && of.attributes.kind == Kind::File;
+        Ok(is_program && self.access(&actor.caller, of, Access::EXECUTE)? == Access::EXECUTE)
+    }
+
     /// Which of `want` the caller may do by the ACL; `None` if no ACL applies.
     fn access_by_acl(&self, caller: &Caller, to: &Found, want: Access) -> Result<Option<Access>> {
         let Some(acl) = self.stored_acl(to)? else { return Ok(None) };

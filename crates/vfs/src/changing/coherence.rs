@@ -49,13 +49,6 @@ impl Recalls {
 }
 
 impl Volume {
-    /// Waits until no lease of this file is being recalled, its state is here, and no other server is removing it.
-    pub async fn recalled(&self, file: FileId) {
-        let _timed = noted::timed(Spent::Leases);
-        self.site.state.may_be_pinned(file).await;
-        self.site.recalls.ended(file).await;
-    }
-
     /// Runs an operation. If it meets a lease of another client, waits until that lease is returned
     /// and runs the operation again. Waits for `limit` at most, and then fails with `LeaseRecall`.
     pub async fn once_recalled<T>(&self, limit: Duration, mut run: impl FnMut() -> Result<T>) -> Result<T> {
@@ -65,7 +58,7 @@ impl Volume {
             match run() {
                 Err(Error::LeaseRecall(file)) => {
                     let deadline = *deadline.get_or_insert_with(|| Instant::now() + limit);
-                    if timeout_at(deadline, self.recalled(file)).await.is_err() {
+                    if timeout_at(deadline, self.site.recalled(file)).await.is_err() {
                         return Err(Error::LeaseRecall(file));
                     }
                 }
@@ -177,6 +170,13 @@ impl PermittedActor<'_> {
 }
 
 impl Site {
+    /// Waits until no lease of this file is being recalled, its state is here, and no other server is removing it.
+    pub(crate) async fn recalled(&self, file: FileId) {
+        let _timed = noted::timed(Spent::Leases);
+        self.state.may_be_pinned(file).await;
+        self.recalls.ended(file).await;
+    }
+
     /// Recalls the leases of others than `by` that `cause` collides with, and waits until they are returned, or taken at the
     /// deadline.
     pub(crate) async fn recall_and_wait(&self, by: Party, file: FileId, stream: &Stream, cause: Cause) {

@@ -136,12 +136,6 @@ impl Volume {
         }
         Ok(permitted)
     }
-
-    /// Whether the actor is a client that reads programs to run them, and its user may run this one.
-    pub fn may_run(&self, actor: &Actor, of: &Found) -> Result<bool> {
-        let is_program = actor.profile.reads_to_run && of.attributes.kind == Kind::File;
-        Ok(is_program && self.access(&actor.caller, of, Access::EXECUTE)? == Access::EXECUTE)
-    }
 }
 
 /// The judgement of one actor's plan.
@@ -157,7 +151,7 @@ impl<'a> Judge<'a> {
         if owns || self.volume.access(caller, of, want)?.contains(want) {
             return Ok(());
         }
-        let may_run = want == Access::READ && self.volume.may_run(self.actor, of)?;
+        let may_run = want == Access::READ && self.volume.permissions().may_run(self.actor, of)?;
         if may_run { Ok(()) } else { Err(Error::AccessDenied) }
     }
 
@@ -165,7 +159,9 @@ impl<'a> Judge<'a> {
     fn reads(&self, of: &Found) -> Result<()> {
         let prepare = |by| of.object.prepare(by, &of.attributes, Access::READ, true);
         match self.volume.permissions().acting_on_data(self.actor, of, Rights::READ_DATA).and_then(prepare) {
-            Err(Error::AccessDenied) if self.volume.may_run(self.actor, of)? => prepare(server()),
+            Err(Error::AccessDenied) if self.volume.permissions().may_run(self.actor, of)? => {
+                prepare(server())
+            }
             other => other,
         }
     }

@@ -230,4 +230,19 @@ impl Stateless<'_> {
         let end = bytes.len() == left.len();
         Ok(ReadData { payload: Payload::Bytes(bytes), end, attributes: of.attributes })
     }
+
+    /// Waits until no lease of this file is being recalled, its state is here, and no other server is removing it.
+    pub async fn recalled(self, file: FileId) {
+        self.volume.site.recalled(file).await;
+    }
+
+    /// Whether the actor is a client that reads programs to run them, and its user may run this one.
+    pub fn may_run(&self, actor: &Actor, of: &Found) -> Result<bool> {
+        self.volume.permissions().may_run(actor, of)
+    }
+
+    /// Whether shares inside this one have rules of their own. Then callers must have an origin.
+    pub fn has_gates(&self) -> bool {
+        self.volume.backend.has_gates()
+    }
 }

@@ -21,29 +21,29 @@ pub struct TakenOver<'a> {
     pub is_going: bool,
 }
 
-impl Volume {
+impl Open {
     /// An open of the data of a file that this server has inherited. Its rights were decided by the lost server.
     ///
     /// # Errors
     /// The file is not the one of the guard, or cannot be used; the guard is given back.
     pub fn restore(
-        self: &Arc<Self>,
+        volume: &Arc<Volume>,
         actor: &Actor,
         file: &Found,
         guard: OpenGuard,
         restored: &TakenOver<'_>,
-    ) -> Result<Open> {
+    ) -> Result<Self> {
         let (access, _) = guard.modes();
         if file.object.id() != guard.file() || guard.stream() != Stream::Data {
             return Err(Error::Stale);
         }
-        self.may_open(&actor.caller, file, access, true)?;
+        volume.may_open(&actor.caller, file, access, true)?;
         if restored.remove_on_close {
-            may_remove(self.is_read_only(), true, access)?;
+            may_remove(volume.is_read_only(), true, access)?;
         }
-        let permit = self.site.opens.take(None)?; // it was granted by the lost server
-        let open = Open {
-            volume: self.clone(),
+        let permit = volume.site.opens.take(None)?; // it was granted by the lost server
+        let open = Self {
+            volume: volume.clone(),
             node: file.object.clone(),
             actor: Actor { open: Some(guard.id()), ..actor.clone() },
             guard,
@@ -51,7 +51,7 @@ impl Volume {
             granted: true,
             remove_on_close: restored.remove_on_close,
             changed: AtomicBool::new(false),
-            place: Some(self.site.places.add(file.object.id(), restored.place, &self.backend)),
+            place: Some(volume.site.places.add(file.object.id(), restored.place, &volume.backend)),
             fork: Mutex::default(),
             permit,
         };
@@ -60,9 +60,7 @@ impl Volume {
         }
         Ok(open)
     }
-}
 
-impl Open {
     /// The client has come back to an inherited open: from now on it acts as this caller.
     pub fn act_as(&mut self, caller: Caller) {
         self.actor.caller = caller;

@@ -325,6 +325,6 @@ impl Patience {
 
     async fn recalled(&mut self, volume: &Volume, file: FileId, limit: Duration) -> bool {
         let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + limit);
-        Instant::now() < deadline && timeout_at(deadline, volume.recalled(file)).await.is_ok()
+        Instant::now() < deadline && timeout_at(deadline, volume.stateless().recalled(file)).await.is_ok()
     }
 }

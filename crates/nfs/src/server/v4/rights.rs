@@ -30,7 +30,7 @@ pub(super) fn permit(target: &Target, access: Modes) -> Result<(), Fail> {
 /// Whether this is to read a program that the user may run.
 pub(super) fn runs(target: &Target, access: Modes) -> Result<bool, Fail> {
     let reads = access == Modes::READ && target.sidecar.is_none();
-    Ok(reads && target.export.volume.may_run(&target.actor, &target.found)?)
+    Ok(reads && target.export.volume.stateless().may_run(&target.actor, &target.found)?)
 }
 
 /// A user that has not opened the file needs the right, as for READ and WRITE. The owner of the file always has it, and who may

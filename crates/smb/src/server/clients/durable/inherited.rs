@@ -243,7 +243,7 @@ impl Service {
         let actor = Actor::new(caller.clone(), party).with_profile(profile);
         let place = Beside { folder: &folder.object, name: &note.place.1 };
         let restored = TakenOver { place, remove_on_close: note.remove_on_close, is_going: note.is_going };
-        let open = volume.restore(&actor, &found, guard, &restored)?;
+        let open = vfs::Open::restore(volume, &actor, &found, guard, &restored)?;
         let wrapped = File::new(open, None, &note.path, ModeFlags(note.mode), &tree);
         wrapped.set_going(note.is_going);
         wrapped.lock_sequences.restore(note.lock_sequences);
