@@ -97,6 +97,19 @@ impl Head {
     }
 }
 
+wire::layout! {
+    /// The fields that requests have in the same places, RFC 7143 11.2.1. A request of which the specification says nothing
+    /// else has no meaning in one of them: Data-Out, for example, in CmdSN.
+    pub struct RequestFields [8] {
+        /// The logical unit.
+        pub lun: Lun,
+        /// The initiator's tag.
+        pub task_tag: u32 [4],
+        /// The number of the command.
+        pub cmd_sn: u32,
+    }
+}
+
 /// The padding of data of this length.
 #[must_use]
 pub const fn padding(length: usize) -> usize {
@@ -130,6 +143,14 @@ mod tests {
         assert_eq!(head, expected);
         assert_eq!(head.length(4, 4), 48 + 8 + 4 + 260 + 4);
         assert_eq!(Head { data: 0, ..head }.length(0, 4), 56);
+    }
+
+    #[test]
+    fn requests_have_their_common_fields_in_the_same_places() {
+        let mut bytes = [0; BHS];
+        (bytes[9], bytes[16], bytes[27]) = (5, 1, 7);
+        let fields = RequestFields::decode(&mut Reader::new(&bytes)).unwrap();
+        assert_eq!(fields, RequestFields { lun: Lun::of(5), task_tag: 1 << 24, cmd_sn: 7 });
     }
 
     #[test]

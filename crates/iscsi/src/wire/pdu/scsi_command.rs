@@ -1,5 +1,7 @@
 //! SCSI Command, RFC 7143 11.3.
 
+use std::ops::Range;
+
 use super::head::{Lun, Opcode};
 use crate::wire::layout::{bits, pdu};
 
@@ -37,4 +39,9 @@ pdu! {
         pub exp_stat_sn: u32,
         pub cdb: [u8; 16],
     }
+}
+
+impl ScsiCommand {
+    /// Where the header has the descriptor block, or the first 16 bytes of it.
+    pub const CDB: Range<usize> = 32..48;
 }
