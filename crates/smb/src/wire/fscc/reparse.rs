@@ -20,6 +20,11 @@ number! {
 }
 
 impl Tag {
+    /// The tag at the beginning of a reparse point.
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.u32_le().map(Self)
+    }
+
     /// A GUID follows the tags of vendors other than Microsoft.
     pub fn has_guid(self) -> bool {
         self.0 & 0x8000_0000 == 0
@@ -76,7 +81,7 @@ impl Reparse {
 
     /// REPARSE_DATA_BUFFER or REPARSE_GUID_DATA_BUFFER. Nothing may follow it.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (tag, len) = (Tag(r.u32_le()?), r.u16_le()?);
+        let (tag, len) = (Tag::decode(r)?, r.u16_le()?);
         r.skip(2)?;
         let guid_len = if tag.has_guid() { 16 } else { 0 };
         let data = r.take(usize::from(len) + guid_len)?;
