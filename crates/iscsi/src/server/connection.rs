@@ -160,7 +160,7 @@ impl Connection {
         let data = bytes.split_to(head.data);
         let filled = bytes.split_to(padding(head.data));
         let intact = head.data == 0 || data_digest == 0 || crc32c_of_two(&data, &filled) == *bytes;
-        Some((Message { head, fields, header, additional, data, kept: Reservation::default() }, intact))
+        Some((Message { head, fields, header, additional, data, _kept: Reservation::default() }, intact))
     }
 
     /// The command with this tag.

@@ -28,7 +28,7 @@ pub(super) struct Message {
     pub(super) additional: Bytes,
     pub(super) data: Bytes,
     /// Memory for it while it is kept.
-    pub(super) kept: Reservation,
+    pub(super) _kept: Reservation,
 }
 
 impl Message {
@@ -36,7 +36,7 @@ impl Message {
     pub(super) fn copy(&self, kept: Reservation) -> Self {
         let [header, additional, data] =
             [&self.header, &self.additional, &self.data].map(|bytes| Bytes::copy_from_slice(bytes));
-        Self { head: self.head, fields: self.fields, header, additional, data, kept }
+        Self { head: self.head, fields: self.fields, header, additional, data, _kept: kept }
     }
 
     /// The unit of a SCSI command; `None` for other requests.

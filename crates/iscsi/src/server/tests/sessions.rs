@@ -251,7 +251,7 @@ async fn a_connection_lost_in_the_login_leaves_no_session() {
         header,
         additional: bytes::Bytes::new(),
         data: text.into(),
-        kept: Default::default(),
+        _kept: Default::default(),
     };
     assert!(login_phase::take(ada.connection(), message).await.is_none());
     assert!(ada.connection().joined.get().is_some() && server.service.sessions().is_empty());
