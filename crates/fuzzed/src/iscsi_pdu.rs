@@ -72,7 +72,8 @@ fn head(bytes: &[u8]) {
         assert!(head.length(4, 4) >= 48 + head.additional + head.data);
     }
     let reader = || Reader::new(bytes);
-    if let (Ok(fields), Ok(pdu)) = (RequestFields::decode(&mut reader()), ScsiCommand::decode(&mut reader())) {
+    if let (Ok(fields), Ok(pdu)) = (RequestFields::decode(&mut reader()), ScsiCommand::decode(&mut reader()))
+    {
         assert_eq!((fields.lun, fields.task_tag, fields.cmd_sn), (pdu.lun, pdu.task_tag, pdu.cmd_sn));
         assert_eq!(bytes[ScsiCommand::CDB], pdu.cdb);
     }

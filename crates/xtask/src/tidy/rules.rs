@@ -60,8 +60,8 @@ const NUMBERS_IN_SERVER: &[(&str, &str)] = &[
 
 /// Methods of `wire::Reader` that read a number: they have no arguments, as those of the same names of `wire::Writer` do.
 const READ_NUMBERS: &[&str] = &[
-    "i16_be", "i16_le", "i32_be", "i32_le", "i64_be", "i64_le", "u16_be", "u16_le", "u32_be", "u32_le", "u64_be",
-    "u64_le",
+    "i16_be", "i16_le", "i32_be", "i32_le", "i64_be", "i64_le", "u16_be", "u16_le", "u32_be", "u32_le",
+    "u64_be", "u64_le",
 ];
 
 /// What only one protocol's clients know: each protocol keeps these on top of what `vfs` offers to all. `vfs` exports no such
@@ -223,7 +223,8 @@ fn decoded_in_wire(source: &Source, findings: &mut Vec<Finding>) {
         // `.get(8..16)` and `.slice(8..16)`: a literal has the text of a quotation mark.
         let is_range = (2..6).map(|next| text(at + next)).eq(["\"", ".", ".", "\""]) && text(at + 6) == ")";
         if matches!(token.text.as_str(), "get" | "slice") && text(at + 1) == "(" && is_range {
-            let what = format!("`{}` of fixed places in a server module: decode the field in `wire`", token.text);
+            let what =
+                format!("`{}` of fixed places in a server module: decode the field in `wire`", token.text);
             findings.push(finding(source, token.line, what));
         }
     }

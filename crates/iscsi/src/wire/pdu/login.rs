@@ -3,7 +3,7 @@
 use wire::{Field, Malformed, Reader, Writer};
 
 use super::head::Opcode;
-use crate::wire::layout::{bits, pdu};
+use crate::wire::layout::pdu;
 
 /// The only version of the protocol.
 pub const VERSION: u8 = 0x00;
@@ -47,7 +47,7 @@ impl LoginStatus {
     pub const OUT_OF_RESOURCES: Self = Self(0x03, 0x02);
 }
 
-bits! { Stage }
+wire::bit_fields! { Stage }
 
 pdu! {
     /// Login Request, RFC 7143 11.12. Its text follows the header.

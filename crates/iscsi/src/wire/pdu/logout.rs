@@ -1,7 +1,7 @@
 //! Logout Request and Logout Response, RFC 7143 11.14 and 11.15.
 
 use super::head::Opcode;
-use crate::wire::layout::{bits, pdu};
+use crate::wire::layout::pdu;
 
 /// What the logout closes, RFC 7143 11.14.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl LogoutResult {
     pub const CLEANUP_FAILED: Self = Self(3);
 }
 
-bits! { LogoutReason, LogoutResult }
+wire::bit_fields! { LogoutReason, LogoutResult }
 
 pdu! {
     /// Logout Request, RFC 7143 11.14.

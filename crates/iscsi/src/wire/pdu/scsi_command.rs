@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::head::{Lun, Opcode};
-use crate::wire::layout::{bits, pdu};
+use crate::wire::layout::pdu;
 
 /// Task attributes, RFC 7143 11.3.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ impl Attribute {
     pub const ACA: Self = Self(4);
 }
 
-bits! { Attribute }
+wire::bit_fields! { Attribute }
 
 pdu! {
     /// SCSI Command, RFC 7143 11.3.

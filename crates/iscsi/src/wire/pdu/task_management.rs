@@ -1,7 +1,7 @@
 //! Task Management Function Request and Response, RFC 7143 11.5 and 11.6.
 
 use super::head::{Lun, Opcode};
-use crate::wire::layout::{bits, pdu};
+use crate::wire::layout::pdu;
 
 /// The task management function, RFC 7143 11.5.1 and RFC 7144 4.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl FunctionResult {
     pub const REJECTED: Self = Self(255);
 }
 
-bits! { Function, FunctionResult }
+wire::bit_fields! { Function, FunctionResult }
 
 pdu! {
     /// Task Management Function Request, RFC 7143 11.5.

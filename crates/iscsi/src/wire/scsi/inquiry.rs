@@ -2,12 +2,10 @@
 
 use wire::{Malformed, Reader, Writer};
 
-use crate::wire::layout::packed;
-
 /// The most version descriptors of the standard data.
 const MOST_STANDARDS: usize = 8;
 
-packed! {
+wire::packed! {
     /// INQUIRY, SPC-4 6.6.1.
     pub struct Inquiry([0x12, 0, 0]) {
         /// EVPD: a page of vital product data, not the standard data.

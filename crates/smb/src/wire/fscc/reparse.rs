@@ -4,9 +4,9 @@ use wire::{Malformed, Reader, Writer};
 
 use crate::wire::text;
 
-number! {
+wire::number! {
     /// What kind of reparse point, MS-FSCC 2.1.2.1.
-    Tag: u32 {
+    pub Tag: u32 {
         MOUNT_POINT = 0xA000_0003,
         DFS = 0x8000_000A,
         SYMLINK = 0xA000_000C,
@@ -31,9 +31,9 @@ impl Tag {
     }
 }
 
-bits! {
+wire::bits! {
     /// Flags of a symbolic link.
-    SymlinkFlags: u32 {
+    pub SymlinkFlags: u32 {
         RELATIVE = 1,
     }
 }
