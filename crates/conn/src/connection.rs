@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use bytes::BytesMut;
-use lock::{Mutex, rank};
+use lock::Mutex;
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
@@ -27,6 +27,7 @@ use crate::loops::{Direction, Socket, Stream, yield_now};
 use crate::memory::{Allowance, Reservation, SMALL};
 use crate::outbox::Outbox;
 use crate::protocol::{Answer, Limits, Protocol};
+use crate::ranks;
 use crate::received::ReceiveBuffer;
 use crate::stall::{Serving, Watchdog};
 use crate::to_client::ToClient;
@@ -81,7 +82,7 @@ struct Connection<P> {
     watchdog: Arc<Watchdog>,
     socket: Arc<Socket>,
     me: Weak<Self>,
-    handed_over: Mutex<ReaderState, rank::ReadingSide>,
+    handed_over: Mutex<ReaderState, ranks::ReadingSide>,
     messages: AtomicU32,
     current: Arc<PolledMessage>,
     watched: AtomicBool,

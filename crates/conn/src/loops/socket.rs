@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use rustix::event::epoll::EventFlags;
 
 use super::event_loop::Loop;
 use super::task::Task;
+use crate::ranks;
 
 /// The two directions of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +56,7 @@ pub(crate) struct Socket {
 /// A task that waits for one direction.
 #[derive(Default)]
 struct WaitingTask {
-    waker: Mutex<Option<Waker>, rank::LoopWaker>,
+    waker: Mutex<Option<Waker>, ranks::LoopWaker>,
     /// When it waits no longer, in milliseconds of [`now_ms`]. 0: it waits for ever.
     deadline_ms: AtomicU64,
 }
