@@ -1,5 +1,6 @@
 //! WRITE, RFC 1813 3.3.7.
 
+use vfs::Change;
 use vfs::backend::Stability;
 
 use super::MAX_DATA;
@@ -34,12 +35,12 @@ pub(super) async fn write(call: &Call<'_>, request: &Request<'_>) -> Res {
     let mut lock = LockWait::default();
     let written = loop {
         let (actor, found, data) = (&target.actor, &target.found, data.clone());
-        let written = volume.write(actor, found, request.offset, data, stability).await;
+        let written = volume.write_only(actor, found, request.offset, data, stability).await;
         if !lock.again(&written).await {
             break written;
         }
     };
-    match written {
+    match written.and_then(|before| Ok(Change { before, after: target.found.object.attributes()? })) {
         Ok(change) => Ok(ResOk {
             wcc: target.wcc(&change),
             count,
