@@ -24,9 +24,11 @@ use anyhow::Context;
 use cluster::{Address, Cluster, Config, ShareIdentity, StartError};
 
 use crate::cli::{ClusterCommand, ClusterDrain};
-use crate::snapshots::Live;
-use crate::volumes::Volumes;
-use crate::{exit, here, out, stores};
+use crate::host::here;
+use crate::shares::snapshots::Live;
+use crate::shares::stores;
+use crate::shares::volumes::Volumes;
+use crate::terminal::{exit, out};
 use certificates::{endpoints, files};
 
 /// The exit code of a server that lost its membership, so that a service manager starts it again.

@@ -9,9 +9,9 @@ use admin::{Arguments, Settings};
 use tokio::sync::watch;
 
 use super::in_common;
-use crate::keeper::Keeper;
-use crate::running::{Current, View};
-use crate::volumes::Volumes;
+use crate::serve::running::{Current, View};
+use crate::shares::keeper::Keeper;
+use crate::shares::volumes::Volumes;
 
 /// How often it is looked whether clients make backups here.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

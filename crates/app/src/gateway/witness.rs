@@ -16,7 +16,7 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::bind::{self, ProtocolListeners};
+use crate::fronts::bind::{self, ProtocolListeners};
 
 /// How long the clients of a server that is drained have to move before their sessions end. Witnesses hear of the order after
 /// 250 ms at most.
