@@ -4,7 +4,8 @@
 use super::defaults::candidates;
 use super::diagnostic::Place;
 use super::kind::{ClientMatch, Kind, Port, Value};
-use super::model::{Protocol, Settings, ShareSettings};
+use super::model::{Settings, ShareSettings};
+use super::protocol::Protocol;
 use super::secret::without_password;
 use super::section::Section;
 use super::setting::{Setting, Table};

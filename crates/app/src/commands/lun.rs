@@ -154,8 +154,9 @@ fn alone(
     let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
     quotas::forget(state.path())?;
     let volumes = Volumes::new(index, state.path());
-    let port =
-        candidates(settings.server.ports.iscsi, Protocol::Iscsi, here::privileged()).into_iter().next();
+    let port = candidates(settings.server.ports.of(Protocol::Iscsi), Protocol::Iscsi, here::privileged())
+        .into_iter()
+        .next();
     let at = port.filter(|port| *port != 0).map(|port| (recipe::address(&settings.server.listen), port));
     let (work, served) = (Work::default(), None);
     let (server_id, table) = (state.server_id(), &gateway::luns::table(&volumes));

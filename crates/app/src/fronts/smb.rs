@@ -111,14 +111,14 @@ fn config(
         unix: Arc::new(current.accounts.site()),
         guests: Guests { identity: guests.then(Identity::anonymous), unknown_users: guests },
         login_guard: login_guard.clone(),
-        require_signing: settings.server.smb_signing_required,
-        encryption: match settings.server.smb_encryption {
+        require_signing: settings.server.smb.signing_required,
+        encryption: match settings.server.smb.encryption {
             admin::Encryption::Off => Encryption::Off,
             admin::Encryption::Optional => Encryption::Optional,
             admin::Encryption::Required => Encryption::Required,
         },
-        directory_leases: settings.server.smb_directory_leases,
-        oldest: dialect(&settings.server.smb_min_dialect),
+        directory_leases: settings.server.smb.directory_leases,
+        oldest: dialect(&settings.server.smb.min_dialect),
         newest: Dialect::V3_1_1,
         session_lifetime: None,
         namespace: volumes.namespace().clone(),

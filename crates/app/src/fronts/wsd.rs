@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin::control::{Listener, ListenerStatus, Status};
+use admin::settings::BoundPorts;
 use admin::{Bonjour, Protocol, Settings};
 use lock::{Mutex, rank};
 use tokio::sync::watch;
@@ -11,7 +12,6 @@ use tokio::task::JoinHandle;
 use wsd::{Device, Responder, Sockets};
 
 use crate::host::here;
-use crate::serve::Ports;
 use crate::serve::running::{Current, View};
 
 /// The only port at which Windows connects to a listed computer.
@@ -24,7 +24,7 @@ const GOODBYE_WITHIN: Duration = Duration::from_secs(2);
 /// Announces the server to Windows.
 pub(crate) struct WsdView {
     uuid: [u8; 16],
-    ports: Ports,
+    ports: BoundPorts,
     sockets: watch::Receiver<Sockets>,
     /// `None` after the stop.
     speaker: Mutex<Option<Speaker>, rank::WsdSpeaker>,
@@ -39,7 +39,7 @@ struct Speaker {
 impl WsdView {
     /// Begins to announce the device of these settings, at the bound ports. `uuid` is the server's
     /// permanent id.
-    pub(crate) fn start(current: &Current, uuid: [u8; 16], ports: Ports) -> Arc<Self> {
+    pub(crate) fn start(current: &Current, uuid: [u8; 16], ports: BoundPorts) -> Arc<Self> {
         let (wanted, changes) = watch::channel(None);
         let (answering, sockets) = watch::channel(Sockets::default());
         let speaker = Mutex::new(Some(Speaker { wanted, task: tokio::spawn(speak(changes, answering)) }));
@@ -103,11 +103,15 @@ async fn speak(mut wanted: watch::Receiver<Option<Device>>, sockets: watch::Send
 
 /// The device for these settings; `None` if Windows cannot reach it, or if the settings turn it
 /// off.
-fn device(settings: &Settings, uuid: [u8; 16], ports: Ports) -> Option<Device> {
+fn device(settings: &Settings, uuid: [u8; 16], ports: BoundPorts) -> Option<Device> {
     let server = &settings.server;
     let shows_share = settings.shares.iter().any(|share| share.protocols.contains(&Protocol::Smb));
     let is_reachable = server.listen.iter().any(|ip| !ip.is_loopback());
-    if server.bonjour == Bonjour::Off || ports.smb != Some(SMB_PORT) || !shows_share || !is_reachable {
+    if server.bonjour == Bonjour::Off
+        || ports.of(Protocol::Smb) != Some(SMB_PORT)
+        || !shows_share
+        || !is_reachable
+    {
         return None;
     }
     let host = here::host_name();
@@ -126,9 +130,11 @@ fn device(settings: &Settings, uuid: [u8; 16], ports: Ports) -> Option<Device> {
 mod tests {
     use super::*;
 
-    const PORTS: Ports = Ports { nfs: None, smb: Some(445), afp: Some(548), iscsi: None };
+    fn ports() -> BoundPorts {
+        BoundPorts::default().with(Protocol::Smb, Some(445)).with(Protocol::Afp, Some(548))
+    }
 
-    fn announced(server: &str, share: &str, ports: Ports) -> Option<Device> {
+    fn announced(server: &str, share: &str, ports: BoundPorts) -> Option<Device> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("a")).unwrap();
         let text = format!("[server]\n{server}\n[[share]]\nname = \"A\"\npath = \"a\"\n{share}");
@@ -139,7 +145,7 @@ mod tests {
 
     #[test]
     fn windows_is_told_of_a_server_that_it_can_reach() {
-        let device = announced("bonjour-name = \"Studio\"", "", PORTS).unwrap();
+        let device = announced("bonjour-name = \"Studio\"", "", ports()).unwrap();
         assert_eq!((device.friendly_name.as_str(), device.uuid), ("Studio", [7; 16]));
         assert_eq!(device.computer, device.computer.to_uppercase());
         assert!(!device.computer.contains('.') && !device.computer.is_empty());
@@ -149,11 +155,11 @@ mod tests {
     fn windows_is_not_told_of_what_it_cannot_reach() {
         let here = "listen = [\"127.0.0.1\", \"::1\"]\nbonjour = \"on\"";
         for (server, share, ports) in [
-            ("bonjour = \"off\"", "", PORTS),
-            (here, "", PORTS),
-            ("", "smb = false", PORTS),
-            ("", "", Ports { smb: None, ..PORTS }),
-            ("", "", Ports { smb: Some(10_445), ..PORTS }),
+            ("bonjour = \"off\"", "", ports()),
+            (here, "", ports()),
+            ("", "smb = false", ports()),
+            ("", "", ports().with(Protocol::Smb, None)),
+            ("", "", ports().with(Protocol::Smb, Some(10_445))),
         ] {
             assert_eq!(announced(server, share, ports), None, "{server:?} {share:?} {ports:?}");
         }

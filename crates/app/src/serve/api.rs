@@ -94,8 +94,8 @@ pub(crate) fn serve(
 pub(crate) fn check(settings: &ServerSettings) -> Vec<String> {
     let given = |(chain, key): (PathBuf, PathBuf)| Certificate { chain, key };
     let of_api = settings.api.certificate.clone().filter(|_| settings.api.tls).map(given);
-    let of_nfs = settings.nfs_tls.certificate.clone().map(given);
-    let client_ca = settings.nfs_tls.client_ca.as_deref();
+    let of_nfs = settings.nfs.tls.certificate.clone().map(given);
+    let client_ca = settings.nfs.tls.client_ca.as_deref();
     let api = of_api.as_ref().and_then(|of_api| web::check_certificate(of_api, None).err());
     let nfs = of_nfs.or(of_api).and_then(|of_nfs| web::check_certificate(&of_nfs, client_ca).err());
     let lines = [("`admin-certificate`", api), ("`nfs-certificate`", nfs)];

@@ -10,13 +10,13 @@ pub(crate) mod heartbeat;
 pub(crate) mod running;
 pub(crate) mod slow;
 
-use std::net::IpAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{self, ListenerStatus, Report};
-use admin::recipe::{self, Reach, Reachable};
+use admin::recipe::{self, Reachable};
+use admin::settings::BoundPorts;
 use admin::{Arguments, Protocol, ServerSettings, Settings};
 use anyhow::Context;
 use conn::Loops;
@@ -32,7 +32,7 @@ use crate::fronts::bind;
 use crate::fronts::bind::ProtocolListeners;
 use crate::fronts::bonjour::BonjourView;
 use crate::fronts::iscsi::IscsiView;
-use crate::fronts::nfs::{NfsView, PortmapServices};
+use crate::fronts::nfs::NfsView;
 use crate::fronts::smb::SmbView;
 use crate::fronts::wsd::WsdView;
 use crate::gateway::part::Part;
@@ -45,7 +45,6 @@ use crate::serve::audit::Audit;
 use crate::serve::console::ConsoleNotifier;
 use crate::serve::running::{Running, View};
 use crate::serve::slow::Slow;
-use crate::serve::{announce, api, heartbeat};
 use crate::shares::keeper::{self, Keeper};
 use crate::shares::links::Links;
 use crate::shares::volumes::Volumes;
@@ -134,15 +133,22 @@ async fn serve_until_stopped(
     let nfs = NfsView::new(&current, state, volumes.clone(), login_guard.clone(), (budget.clone(), &loops))?;
     let smb = SmbView::new(&current, state, volumes.clone(), login_guard.clone(), (budget.clone(), &loops))?;
     let people = (accounts_changed, login_guard.clone());
-    let afp = AfpView::new(&current, state, volumes.clone(), ports.afp, people, (budget.clone(), &loops))?;
-    let at = ports.iscsi.map(|port| (recipe::address(&current.settings.server.listen), port));
+    let afp = AfpView::new(
+        &current,
+        state,
+        volumes.clone(),
+        ports.of(Protocol::Afp),
+        people,
+        (budget.clone(), &loops),
+    )?;
+    let at = ports.of(Protocol::Iscsi).map(|port| (recipe::address(&current.settings.server.listen), port));
     let held = (budget.clone(), &loops);
     let iscsi = IscsiView::new(&current, state, volumes.clone(), at, login_guard.clone(), held).await?;
     let found = nfs.serve(bound.nfs, &current.settings.server, stopping.clone()).await;
     smb.serve(bound.smb, bound.witness, &stopping);
     afp.serve(bound.afp, &stopping);
     iscsi.serve(bound.iscsi, &stopping);
-    let reach = ports.reachable(&current.settings.server.listen, found);
+    let reach = Reachable { host: recipe::address(&current.settings.server.listen), ports, portmap: found };
     let bonjour = BonjourView::start(&current, volumes.clone(), ports);
     let wsd = WsdView::start(&current, *state.server_id(), ports);
     let caches = CachesView::new(&current, volumes.clone(), (budget, machine), count, reach);
@@ -256,37 +262,17 @@ impl Bounds {
         all.into_iter().flat_map(listeners).chain(witness).collect()
     }
 
-    fn ports(&self) -> Ports {
-        let port = |bound: &Option<ProtocolListeners>| bound.as_ref().map(|bound| bound.port);
-        Ports { nfs: port(&self.nfs), smb: port(&self.smb), afp: port(&self.afp), iscsi: port(&self.iscsi) }
-    }
-}
-
-/// The ports that were bound.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ports {
-    pub(crate) nfs: Option<u16>,
-    pub(crate) smb: Option<u16>,
-    pub(crate) afp: Option<u16>,
-    pub(crate) iscsi: Option<u16>,
-}
-
-impl Ports {
-    /// The information for clients; `found` has the services that they find through port 111.
-    fn reachable(self, listen: &[IpAddr], found: PortmapServices) -> Reachable {
-        let host = recipe::address(listen);
-        Reachable {
-            nfs: self.nfs.map(|port| Reach {
-                host,
-                port,
-                locks_found: found.locks,
-                files_found: found.files,
-                secure: false,
-            }),
-            smb: self.smb.map(|port| (host, port)),
-            afp: self.afp.map(|port| (host, port)),
-            iscsi: self.iscsi.map(|port| (host, port)),
-        }
+    fn ports(&self) -> BoundPorts {
+        BoundPorts::by(|protocol| {
+            let bound = match protocol {
+                Protocol::Nfs => &self.nfs,
+                Protocol::Smb => &self.smb,
+                Protocol::Afp => &self.afp,
+                Protocol::Iscsi => &self.iscsi,
+                Protocol::Portmap => return None,
+            };
+            bound.as_ref().map(|bound| bound.port)
+        })
     }
 }
 

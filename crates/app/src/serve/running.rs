@@ -378,6 +378,11 @@ mod tests {
     const TWO: &str =
         "[server]\nnfs-port = 1\n[[share]]\nname = \"Two\"\npath = \"two\"\n[[user]]\nname = \"ada\"\n";
 
+    /// Of a server that listens to nobody.
+    fn nowhere() -> Reachable {
+        Reachable { host: [127, 0, 0, 1].into(), ports: Default::default(), portmap: Default::default() }
+    }
+
     fn running(folder: &Path) -> Running {
         for name in ["one", "two"] {
             std::fs::create_dir(folder.join(name)).unwrap();
@@ -387,7 +392,7 @@ mod tests {
         let settings = Settings::load(&arguments).unwrap();
         let accounts = accounts::read(folder, &settings).unwrap();
         let current = Arc::new(Current { settings, accounts, kerberos: None, logons: None });
-        Running::new(arguments, folder, current, (Vec::new(), Reachable::default()), vec![Arc::new(Shares)])
+        Running::new(arguments, folder, current, (Vec::new(), nowhere()), vec![Arc::new(Shares)])
     }
 
     #[test]
@@ -405,7 +410,11 @@ mod tests {
         let again = running.reload().unwrap();
         assert_eq!(again[1], "server.nfs-port counts from the next start", "it still applies only then");
         let ports = running.current().settings.server.ports;
-        assert_eq!(ports.nfs, admin::Port::Standard, "clients learn no port that is not open");
+        assert_eq!(
+            ports.of(admin::Protocol::Nfs),
+            admin::Port::Standard,
+            "clients learn no port that is not open"
+        );
         assert!(running.current().accounts.find("ada").is_some());
     }
 

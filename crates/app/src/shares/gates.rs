@@ -69,9 +69,9 @@ fn hidden(share: &ShareSettings) -> Hidden {
 /// needs none is open to clients of the share itself only.
 fn protocols(outer: &ShareSettings, inner: &ShareSettings, settings: &Settings) -> Vec<FileProtocol> {
     let has = |protocol| inner.protocols.contains(&protocol);
-    let is_sealed = outer.encryption_required || settings.server.smb_encryption == Encryption::Required;
+    let is_sealed = outer.encryption_required || settings.server.smb.encryption == Encryption::Required;
     let smb = has(Protocol::Smb) && (is_sealed || !inner.encryption_required);
-    let has_password = inner.afp_password.is_none() || inner.afp_password == outer.afp_password;
+    let has_password = inner.volume_password.is_none() || inner.volume_password == outer.volume_password;
     let all = [
         (FileProtocol::Nfs, has(Protocol::Nfs)),
         (FileProtocol::Smb, smb),

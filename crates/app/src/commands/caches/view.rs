@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use admin::ServerSettings;
 use admin::control::{
     CacheStatus, CachesAnswer, CachesRequest, CachesStatus, HostMemory, PredictedRatios, Status,
     TrafficStatus,
 };
-use admin::recipe::Reachable;
+use admin::recipe::{self, Reachable};
 use admin::settings::units::parse_size;
-use admin::{ServerSettings, best_mount};
 use conn::{Budget, BufferPools};
 use lock::{Mutex, rank};
 use vfs::backend::host::{FILE_BYTES, as_ourselves};
@@ -322,7 +322,7 @@ impl View for CachesView {
             CachesRequest::Set { limits } => self.set(limits).map(CachesAnswer::Done),
             CachesRequest::Mounts => {
                 let current = self.seen.lock().current.clone();
-                Ok(CachesAnswer::Mounts(best_mount::all(&current.settings, self.reach)))
+                Ok(CachesAnswer::Mounts(recipe::best_mounts(&current.settings, self.reach)))
             }
             CachesRequest::Advise(_) => return None, // it needs the other views, too
         })

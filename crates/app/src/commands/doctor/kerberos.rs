@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use ::kerberos::{Acceptor, Entry, entries as entries_of};
-use admin::{Port, Settings};
+use admin::{Port, Protocol, Settings};
 
 use super::Finding;
 use crate::host::here;
@@ -40,7 +40,7 @@ pub(super) fn look(settings: &Settings) -> Vec<Finding> {
         },
     };
     let ports = &server.ports;
-    let protocols = [("SMB", "cifs", ports.smb), ("NFS", "nfs", ports.nfs)];
+    let protocols = [("SMB", "cifs", ports.of(Protocol::Smb)), ("NFS", "nfs", ports.of(Protocol::Nfs))];
     let services = protocols.into_iter().filter(|(_, _, port)| *port != Port::Off);
     let services: Vec<(&str, &str)> = services.map(|(protocol, service, _)| (protocol, service)).collect();
     let mut findings = keys(&entries, &services, &here::host_name());

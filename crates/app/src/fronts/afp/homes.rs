@@ -23,7 +23,7 @@ impl AfpHomes {
     pub(crate) fn of(homes: Homes) -> afp::server::Homes {
         afp::server::Homes {
             name: homes.share.flat_name(),
-            has_password: homes.share.afp_password.is_some(),
+            has_password: homes.share.volume_password.is_some(),
             policy: accounts::policy(&homes.share),
             settings: homes.settings(),
             opener: Arc::new(Self { homes, open: Mutex::default() }),

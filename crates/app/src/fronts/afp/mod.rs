@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime};
 
 use admin::control::{Disconnect, SessionStatus, Status};
 use admin::settings::VolumePassword;
-use admin::{AfpLogin, Protocol, Settings, ShareSettings};
+use admin::settings::afp::Login;
+use admin::{Protocol, Settings, ShareSettings};
 use afp::catalogue::{Catalogue, SharedIds};
 use afp::server::{ChangePassword, Config, Logins, Service, SessionInfo, Share, ShareOptions};
 use anyhow::Context;
@@ -141,19 +142,19 @@ impl AfpDependencies {
                 .context("the ids of files that the servers of the cluster have are not known")?;
         }
         let guests = shares.iter().any(|share| share.options.policy.guests);
-        let change = server.afp_change_password.then(|| self.password_keeper(settings));
+        let change = server.afp.change_password.then(|| self.password_keeper(settings));
         let principals = tickets::principals(current, "afpserver");
-        if server.afp_logins.contains(&AfpLogin::Srp) && !current.accounts.all_have_verifiers() {
+        if server.afp.logins.contains(&Login::Srp) && !current.accounts.all_have_verifiers() {
             tracing::info!(
                 "AFP does not offer SRP, as not every account has a verifier; `fourfold user passwd` makes one"
             );
         }
-        if server.afp_logins.contains(&AfpLogin::Srp) && current.logons.is_some() {
+        if server.afp.logins.contains(&Login::Srp) && current.logons.is_some() {
             tracing::info!("AFP does not offer SRP: a domain controller cannot verify it (`domain-ntlm`)");
         }
         Ok(Config {
             homes: Homes::of(&self.volumes, current, Protocol::Afp).map(AfpHomes::of).collect(),
-            signature: match server.afp_signature {
+            signature: match server.afp.signature {
                 Some(signature) => signature,
                 None => gateway::signature(self.volumes.cluster.as_ref(), self.server_id)?,
             },
@@ -163,9 +164,9 @@ impl AfpDependencies {
             principals,
             domain: logons::for_protocol(current),
             unix: Arc::new(current.accounts.site()),
-            logins: logins(&server.afp_logins),
+            logins: logins(&server.afp.logins),
             login_guard: self.login_guard.clone(),
-            greeting: server.afp_greeting.clone(),
+            greeting: server.afp.greeting.clone(),
             change_password: change,
             addresses: self.addresses(),
             ..Config::new(shares, Arc::new(current.accounts.clone()))
@@ -210,7 +211,7 @@ pub(crate) fn share_of(
         case_sensitive: share.case_sensitive,
         time_machine: share.time_machine,
         size_limit: share.time_machine_size.filter(|_| share.time_machine),
-        password: share.afp_password.map(VolumePassword::reveal),
+        password: share.volume_password.map(VolumePassword::reveal),
         hide: share.hide.clone(),
         show: share.show.clone(),
         links: share.dfs.then(|| volumes.namespace().clone()),
@@ -219,15 +220,15 @@ pub(crate) fn share_of(
     Ok(Share::new(name, (volume, catalogue), uuid, created, options))
 }
 
-fn logins(chosen: &[AfpLogin]) -> Logins {
+fn logins(chosen: &[Login]) -> Logins {
     let on = |login| chosen.contains(&login);
     Logins {
-        dhx2: on(AfpLogin::Dhx2),
-        srp: on(AfpLogin::Srp),
-        dhx: on(AfpLogin::Dhx),
-        randnum: on(AfpLogin::Randnum),
-        two_way_randnum: on(AfpLogin::TwoWayRandnum),
-        cleartext: on(AfpLogin::Cleartext),
+        dhx2: on(Login::Dhx2),
+        srp: on(Login::Srp),
+        dhx: on(Login::Dhx),
+        randnum: on(Login::Randnum),
+        two_way_randnum: on(Login::TwoWayRandnum),
+        cleartext: on(Login::Cleartext),
     }
 }
 

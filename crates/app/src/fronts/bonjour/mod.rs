@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use admin::ShareSettings;
 use admin::control::{Listener, ListenerStatus, Status};
+use admin::settings::BoundPorts;
 use lock::{Mutex, rank};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::serve::Ports;
 use crate::serve::running::{Current, View};
 use crate::shares::volumes::Volumes;
 use services::Announcement;
@@ -26,7 +26,7 @@ const GOODBYE_WITHIN: Duration = Duration::from_secs(2);
 /// Announces the server.
 pub(crate) struct BonjourView {
     volumes: Arc<Volumes>,
-    ports: Ports,
+    ports: BoundPorts,
     /// The sockets that it listens on now.
     sockets: watch::Receiver<Vec<SocketAddr>>,
     /// `None` after the stop.
@@ -41,7 +41,7 @@ struct Speaker {
 
 impl BonjourView {
     /// Begins to announce the services of these settings, at the bound ports.
-    pub(crate) fn start(current: &Current, volumes: Arc<Volumes>, ports: Ports) -> Arc<Self> {
+    pub(crate) fn start(current: &Current, volumes: Arc<Volumes>, ports: BoundPorts) -> Arc<Self> {
         let (wanted, changes) = watch::channel(None);
         let (listens, sockets) = watch::channel(Vec::new());
         let task = tokio::spawn(speak(changes, listens));

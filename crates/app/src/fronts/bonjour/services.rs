@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
+use admin::settings::BoundPorts;
 use admin::{Bonjour, Protocol, Settings, ShareSettings};
 
 use crate::host::here;
-use crate::serve::Ports;
 
 /// The longest instance name in bytes, RFC 6763, 4.1.1.
 const MOST_NAME: usize = 63;
@@ -65,7 +65,7 @@ impl Announcement {
     /// Machine.
     pub(super) fn of(
         settings: &Settings,
-        ports: Ports,
+        ports: BoundPorts,
         id: impl Fn(&ShareSettings) -> Option<[u8; 16]>,
     ) -> Option<Self> {
         let server = &settings.server;
@@ -92,16 +92,16 @@ fn shown(settings: &Settings, protocol: Protocol) -> impl Iterator<Item = &Share
 }
 
 /// AFP and SMB: one service each. Their clients ask for the shares themselves.
-fn logins(settings: &Settings, ports: Ports) -> Vec<Service> {
-    let afp = ports.afp.filter(|_| shown(settings, Protocol::Afp).next().is_some());
-    let smb = ports.smb.filter(|_| shown(settings, Protocol::Smb).next().is_some());
+fn logins(settings: &Settings, ports: BoundPorts) -> Vec<Service> {
+    let afp = ports.of(Protocol::Afp).filter(|_| shown(settings, Protocol::Afp).next().is_some());
+    let smb = ports.of(Protocol::Smb).filter(|_| shown(settings, Protocol::Smb).next().is_some());
     let afp = afp.map(|port| Service::new("_afpovertcp._tcp", port));
     afp.into_iter().chain(smb.map(|port| Service::new("_smb._tcp", port))).collect()
 }
 
 /// NFS: one service for each share, because it contains the share's path.
-fn exports(settings: &Settings, ports: Ports) -> Vec<Service> {
-    let Some(port) = ports.nfs else { return Vec::new() };
+fn exports(settings: &Settings, ports: BoundPorts) -> Vec<Service> {
+    let Some(port) = ports.of(Protocol::Nfs) else { return Vec::new() };
     let shares: Vec<&ShareSettings> = shown(settings, Protocol::Nfs).collect();
     let several = shares.len() > 1;
     let service = |share: &ShareSettings| Service {
@@ -114,7 +114,7 @@ fn exports(settings: &Settings, ports: Ports) -> Vec<Service> {
 /// The shares that Macs may back up to, with their protocols.
 fn time_machine(
     settings: &Settings,
-    ports: Ports,
+    ports: BoundPorts,
     id: impl Fn(&ShareSettings) -> Option<[u8; 16]>,
 ) -> Option<Service> {
     const AFP: u8 = 0x01;
@@ -123,8 +123,8 @@ fn time_machine(
     let mut service = Service::new("_adisk._tcp", DISCARD).with("sys", "waMA=0,adVF=0x100");
     for share in settings.shares.iter().filter(|share| share.time_machine) {
         let over = |protocol, port: Option<u16>| port.is_some() && share.protocols.contains(&protocol);
-        let afp = if over(Protocol::Afp, ports.afp) { AFP } else { 0 };
-        let smb = if over(Protocol::Smb, ports.smb) { SMB } else { 0 };
+        let afp = if over(Protocol::Afp, ports.of(Protocol::Afp)) { AFP } else { 0 };
+        let smb = if over(Protocol::Smb, ports.of(Protocol::Smb)) { SMB } else { 0 };
         let Some(id) = id(share).filter(|_| afp | smb != 0) else { continue };
         let flags = TIME_MACHINE | afp | smb;
         let value = format!("adVN={},adVF=0x{flags:02x},adVU={}", share.flat_name(), uuid(&id));
@@ -158,7 +158,10 @@ fn cut(text: &str, most: usize) -> &str {
 mod tests {
     use super::*;
 
-    const PORTS: Ports = Ports { nfs: Some(2049), smb: Some(445), afp: Some(548), iscsi: None };
+    fn ports() -> BoundPorts {
+        BoundPorts::by(|protocol| Protocol::OF_FILES.contains(&protocol).then(|| protocol.standard_port()))
+    }
+
     /// The id in Netatalk's manual page of `afp_voluuid.conf`.
     const ID: [u8; 16] = *b"\x15\x73\x97\x4f\x0a\xbd\x69\xcc\xc4\x0a\x85\x19\xb6\x81\xa0\xe1";
     const UUID: &str = "1573974F-0ABD-69CC-C40A-8519B681A0E1";
@@ -174,7 +177,7 @@ mod tests {
         Settings::load(&admin::Arguments::new(false, folder.path().into())).unwrap()
     }
 
-    fn announced(settings: &Settings, ports: Ports) -> Vec<String> {
+    fn announced(settings: &Settings, ports: BoundPorts) -> Vec<String> {
         let Some(announcement) = Announcement::of(settings, ports, |_| Some(ID)) else { return Vec::new() };
         let line = |service: &Service| {
             let text: Vec<String> =
@@ -187,20 +190,20 @@ mod tests {
 
     #[test]
     fn each_protocol_that_shows_a_share_is_announced_under_one_name() {
-        let both = announced(&settings("", &[("A", "")]), PORTS);
+        let both = announced(&settings("", &[("A", "")]), ports());
         let device = "Studio _device-info._tcp 0 model=MacSamba";
         let expected =
             ["Studio _afpovertcp._tcp 548", "Studio _smb._tcp 445", "Studio _nfs._tcp 2049 path=/A", device];
         assert_eq!(both, expected);
         let smb_only = settings("", &[("A", "nfs = false\nafp = false")]);
-        assert_eq!(announced(&smb_only, PORTS), ["Studio _smb._tcp 445", device]);
-        assert!(announced(&smb_only, Ports { smb: None, ..PORTS }).is_empty());
+        assert_eq!(announced(&smb_only, ports()), ["Studio _smb._tcp 445", device]);
+        assert!(announced(&smb_only, ports().with(Protocol::Smb, None)).is_empty());
     }
 
     #[test]
     fn several_nfs_shares_are_told_apart_by_their_names() {
         let long = "ü".repeat(80);
-        let only_nfs = Ports { smb: None, afp: None, ..PORTS };
+        let only_nfs = ports().with(Protocol::Smb, None).with(Protocol::Afp, None);
         let lines = announced(&settings("", &[("A", ""), (&long, "")]), only_nfs);
         assert_eq!(lines[0], "A on Studio _nfs._tcp 2049 path=/A");
         let instance = format!("{} on Studio", "ü".repeat(26)); // 52 + 10 bytes: one more would be 64
@@ -211,7 +214,7 @@ mod tests {
     fn time_machine_shares_say_over_which_protocols_and_who_they_are() {
         let machine = |off: &str| {
             let share = format!("time-machine = true\n{off}");
-            let lines = announced(&settings("", &[("Backups", &share), ("Other", "")]), PORTS);
+            let lines = announced(&settings("", &[("Backups", &share), ("Other", "")]), ports());
             lines.into_iter().find(|line| line.contains("_adisk"))
         };
         let expected = |flags: &str| {
@@ -229,7 +232,7 @@ mod tests {
     fn a_time_machine_share_whose_name_does_not_fit_is_left_out_and_the_next_takes_its_number() {
         let more = "time-machine = true";
         let long = "€".repeat(80);
-        let lines = announced(&settings("", &[(&long, more), ("B", more)]), PORTS);
+        let lines = announced(&settings("", &[(&long, more), ("B", more)]), ports());
         let disks = lines.iter().find(|line| line.contains("_adisk")).unwrap();
         assert!(disks.contains("dk0=adVN=B,") && !disks.contains("dk1"), "{disks}");
     }
@@ -237,7 +240,7 @@ mod tests {
     #[test]
     fn a_server_for_this_machine_only_announces_nothing_unless_told() {
         let here = "listen = [\"127.0.0.1\", \"::1\"]";
-        let with = |more: &str| Announcement::of(&settings(more, &[("A", "")]), PORTS, |_| Some(ID));
+        let with = |more: &str| Announcement::of(&settings(more, &[("A", "")]), ports(), |_| Some(ID));
         assert!(with(here).is_none());
         assert!(with(&format!("{here}\nbonjour = \"on\"")).unwrap().loopback);
         assert!(!with("").unwrap().loopback);
@@ -252,6 +255,6 @@ mod tests {
             server: admin::ServerSettings { bonjour_name: Some(name), ..settings.server.clone() },
             ..settings
         };
-        assert_eq!(Announcement::of(&settings, PORTS, |_| Some(ID)).unwrap().name.len(), 58);
+        assert_eq!(Announcement::of(&settings, ports(), |_| Some(ID)).unwrap().name.len(), 58);
     }
 }

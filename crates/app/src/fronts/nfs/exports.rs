@@ -20,7 +20,7 @@ pub(crate) fn options(share: &ShareSettings) -> ExportOptions {
         rules: rules.collect(),
         device_nodes: share.device_nodes,
         hiding,
-        shortens_names: !share.nfs_whole_names,
+        shortens_names: !share.whole_names,
         links: None,
     }
 }

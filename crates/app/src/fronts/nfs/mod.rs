@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use admin::control::{ListenerStatus, SessionStatus, Status};
+use admin::recipe::PortmapServices;
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
 use auth::LoginGuard;
@@ -30,15 +31,6 @@ use crate::shares::volumes::Volumes;
 
 /// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
-
-/// The services that clients find on port 111.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct PortmapServices {
-    /// This server's lock service.
-    pub(crate) locks: bool,
-    /// This server's NFS and MOUNT.
-    pub(crate) files: bool,
-}
 
 /// The NFS server.
 pub(crate) struct NfsView {
@@ -97,15 +89,15 @@ impl NfsView {
 
     /// Reads the certificate. Without one, clients are not offered TLS, and those of rules that demand it are refused.
     fn set_tls(&self, server: &ServerSettings) -> Vec<String> {
-        if server.ports.nfs == Port::Off {
+        if server.ports.of(Protocol::Nfs) == Port::Off {
             return Vec::new();
         }
-        let certificate = server.nfs_tls.certificate.clone().or_else(|| server.api.certificate.clone());
+        let certificate = server.nfs.tls.certificate.clone().or_else(|| server.api.certificate.clone());
         let certificate = certificate.map(|(chain, key)| web::Certificate { chain, key });
         let addresses: Vec<IpAddr> = server.listen.iter().chain(&server.api.listen).copied().collect();
         let config = certificate
             .map_or_else(|| web::own_certificate(&server.state, &addresses), Ok)
-            .and_then(|certificate| web::tls_of_rpc(&certificate, server.nfs_tls.client_ca.as_deref()));
+            .and_then(|certificate| web::tls_of_rpc(&certificate, server.nfs.tls.client_ca.as_deref()));
         match config {
             Ok(config) => {
                 self.service.set_tls(Some(config));
@@ -122,9 +114,9 @@ impl NfsView {
 
     fn set_versions(&self, current: &Current) {
         let server = &current.settings.server;
-        self.service.set_minor_versions(&server.nfs_4);
+        self.service.set_minor_versions(&server.nfs.minor_versions);
         self.service.set_versions(versions(server));
-        self.service.set_naming(server.nfs4_domain.as_deref(), &current.accounts.site());
+        self.service.set_naming(server.nfs.domain.as_deref(), &current.accounts.site());
     }
 
     /// Answers on these listeners until the server stops. Returns the services that clients find
@@ -150,7 +142,7 @@ impl NfsView {
     /// Registers the services that clients find through port 111.
     async fn announce(&self, settings: &ServerSettings, stopping: &watch::Receiver<bool>) -> PortmapServices {
         // Version 4 uses its own port alone, RFC 7530 3.1: nobody has to ask for others.
-        if settings.ports.portmap == Port::Off || !versions(settings).contains(&OF_PORTMAP) {
+        if settings.ports.of(Protocol::Portmap) == Port::Off || !versions(settings).contains(&OF_PORTMAP) {
             return PortmapServices::default();
         }
         let portmap = nfs::server::announce(&self.service, || self.own_portmap(settings, stopping)).await;
@@ -238,8 +230,8 @@ const OF_PORTMAP: u32 = 3;
 
 /// The versions of NFS that the settings turn on.
 fn versions(server: &ServerSettings) -> RangeInclusive<u32> {
-    let oldest = if server.nfs_3 { 3 } else { 4 };
-    let newest = if server.nfs_4.is_empty() { 3 } else { 4 };
+    let oldest = if server.nfs.version_3 { 3 } else { 4 };
+    let newest = if server.nfs.minor_versions.is_empty() { 3 } else { 4 };
     oldest..=newest
 }
 

@@ -46,7 +46,7 @@ impl Homes {
     /// All settings of the share: as long as they are the same, clients may keep what they have open.
     pub(crate) fn settings(&self) -> String {
         // It is compared, and shown to nobody: an AFP password counts, too.
-        format!("{:?} {:?}", self.share, self.share.afp_password.map(VolumePassword::reveal))
+        format!("{:?} {:?}", self.share, self.share.volume_password.map(VolumePassword::reveal))
     }
 
     /// What `open` makes of a user's home; `None`, and a line in the log, if the user has none. Called on threads that may have

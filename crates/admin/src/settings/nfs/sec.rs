@@ -1,10 +1,10 @@
 //! How clients of NFS prove whose their calls are: `sec` of a client rule.
 
-use super::diagnostic::Findings;
-use super::section::Section;
+use super::super::diagnostic::Findings;
+use super::super::section::Section;
 
 /// The values of `sec`.
-pub(super) const WORDS: &[&str] = &["sys", "krb5", "krb5i", "krb5p"];
+pub(in crate::settings) const WORDS: &[&str] = &["sys", "krb5", "krb5i", "krb5p"];
 
 /// A security flavour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum ClientSec {
 }
 
 impl ClientSec {
-    pub(super) fn of(rule: &Section) -> Vec<Self> {
+    pub(in crate::settings) fn of(rule: &Section) -> Vec<Self> {
         let one = |word: &String| match word.as_str() {
             "krb5" => Self::Krb5,
             "krb5i" => Self::Krb5i,
@@ -32,7 +32,7 @@ impl ClientSec {
 }
 
 /// At least one rule allows Kerberos, and there is a keytab.
-pub(super) fn check(has_keytab: bool, shares: &[Section], findings: &mut Findings) {
+pub(in crate::settings) fn check(has_keytab: bool, shares: &[Section], findings: &mut Findings) {
     for rule in shares.iter().flat_map(|share| &share.clients).filter(|rule| rule.is_set("sec")) {
         let sec = ClientSec::of(rule);
         if sec.is_empty() {

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::diagnostic::Findings;
-use super::section::Section;
+use super::super::diagnostic::Findings;
+use super::super::section::Section;
 
 /// What TLS for clients of NFS needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -27,7 +27,7 @@ pub enum ClientTls {
 }
 
 impl ClientTls {
-    pub(super) fn of(rule: &Section) -> Self {
+    pub(in crate::settings) fn of(rule: &Section) -> Self {
         match rule.text("tls").as_deref() {
             Some("required") => Self::Required,
             Some("mutual") => Self::Mutual,
@@ -37,13 +37,18 @@ impl ClientTls {
 }
 
 /// The settings of a section; relative paths count from `folder`, or from the settings file's folder.
-pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>) -> NfsTls {
+pub(in crate::settings) fn read(server: &Section, folder: &Path, file: Option<&Path>) -> NfsTls {
     let path = |key: &str| server.path(key, folder, file);
     NfsTls { certificate: path("nfs-certificate").zip(path("nfs-key")), client_ca: path("nfs-client-ca") }
 }
 
 /// What belongs together is there, and can be read.
-pub(super) fn check(server: &Section, settings: &NfsTls, shares: &[Section], findings: &mut Findings) {
+pub(in crate::settings) fn check(
+    server: &Section,
+    settings: &NfsTls,
+    shares: &[Section],
+    findings: &mut Findings,
+) {
     for (key, other) in [("nfs-certificate", "nfs-key"), ("nfs-key", "nfs-certificate")] {
         if server.is_set(key) && !server.is_set(other) {
             let what = format!("`{key}` is set, and `{other}` is not");

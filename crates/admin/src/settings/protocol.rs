@@ -1,0 +1,169 @@
+//! The protocols: a row for each with what the program knows of it, and values of which each protocol has one.
+
+use serde::{Deserialize, Serialize};
+
+use super::kind::Port;
+
+/// A service that listens on a port.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// NFSv3 with MOUNT, NLM and NSM.
+    Nfs,
+    /// SMB 2 and 3.
+    Smb,
+    /// AFP over TCP.
+    Afp,
+    /// iSCSI.
+    Iscsi,
+    /// Portmap v2, rpcbind v3 and v4.
+    Portmap,
+}
+
+/// What the program knows of a protocol.
+struct Row {
+    word: &'static str,
+    title: &'static str,
+    port: u16,
+    service: &'static str,
+    shows_files: bool,
+    users_log_in: bool,
+}
+
+impl Protocol {
+    /// All services, in the order of the documentation.
+    pub const ALL: [Self; 5] = [Self::Nfs, Self::Smb, Self::Afp, Self::Iscsi, Self::Portmap];
+
+    /// The services that show shares.
+    pub const SERVED: [Self; 4] = [Self::Nfs, Self::Smb, Self::Afp, Self::Iscsi];
+
+    /// The services that show files, those with accounts first.
+    pub const OF_FILES: [Self; 3] = [Self::Smb, Self::Afp, Self::Nfs];
+
+    const fn row(self) -> Row {
+        match self {
+            Self::Nfs => Row {
+                word: "nfs",
+                title: "NFS",
+                port: 2049,
+                service: "nfs",
+                shows_files: true,
+                users_log_in: false,
+            },
+            Self::Smb => Row {
+                word: "smb",
+                title: "SMB",
+                port: 445,
+                service: "microsoft-ds",
+                shows_files: true,
+                users_log_in: true,
+            },
+            Self::Afp => Row {
+                word: "afp",
+                title: "AFP",
+                port: 548,
+                service: "afpovertcp",
+                shows_files: true,
+                users_log_in: true,
+            },
+            Self::Iscsi => Row {
+                word: "iscsi",
+                title: "iSCSI",
+                port: 3260,
+                service: "iscsi-target",
+                shows_files: false,
+                users_log_in: false,
+            },
+            Self::Portmap => Row {
+                word: "portmap",
+                title: "portmap",
+                port: 111,
+                service: "sunrpc",
+                shows_files: false,
+                users_log_in: false,
+            },
+        }
+    }
+
+    /// The word used in settings.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        self.row().word
+    }
+
+    /// The displayed name.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        self.row().title
+    }
+
+    /// The port that clients use if they are not told another one.
+    #[must_use]
+    pub const fn standard_port(self) -> u16 {
+        self.row().port
+    }
+
+    /// The name of the standard port in IANA's list of services.
+    #[must_use]
+    pub const fn service(self) -> &'static str {
+        self.row().service
+    }
+
+    /// Whether its clients see the files of shares.
+    #[must_use]
+    pub const fn shows_files(self) -> bool {
+        self.row().shows_files
+    }
+
+    /// Whether people log in with the password of an account and act as that account.
+    #[must_use]
+    pub const fn users_log_in(self) -> bool {
+        self.row().users_log_in
+    }
+}
+
+/// A value for each protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PerProtocol<T>([T; Protocol::ALL.len()]);
+
+/// The ports in the settings. [`Port::Standard`] is resolved when the port is bound.
+pub type Ports = PerProtocol<Port>;
+
+/// The ports that were bound; `None`: the protocol is off.
+pub type BoundPorts = PerProtocol<Option<u16>>;
+
+impl<T: Copy> PerProtocol<T> {
+    /// The values that a function gives.
+    #[must_use]
+    pub fn by(value: impl FnMut(Protocol) -> T) -> Self {
+        Self(Protocol::ALL.map(value))
+    }
+
+    /// The value of one protocol.
+    #[must_use]
+    pub fn of(&self, protocol: Protocol) -> T {
+        self.0[protocol as usize]
+    }
+
+    /// The same values, except for one protocol.
+    #[must_use]
+    pub fn with(mut self, protocol: Protocol, value: T) -> Self {
+        self.0[protocol as usize] = value;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_protocol_has_its_own_value() {
+        let words = PerProtocol::by(Protocol::word);
+        assert_eq!(Protocol::ALL.map(|protocol| words.of(protocol)), Protocol::ALL.map(Protocol::word));
+        assert_eq!(words.with(Protocol::Afp, "other").of(Protocol::Afp), "other");
+        assert_eq!(words.with(Protocol::Afp, "other").of(Protocol::Smb), "smb");
+    }
+}
