@@ -5,6 +5,7 @@ pub mod control;
 pub mod luns;
 pub mod recipe;
 pub mod settings;
+pub mod shell;
 mod state;
 
 pub use settings::{

@@ -9,8 +9,8 @@ use super::names::target_name;
 use super::own_file;
 use super::record::{LunOptions, LunRecord};
 use super::table::LunTable;
-use crate::recipe::quote;
 use crate::settings::{LunSettings, Place, Protocol, Settings, ShareSettings};
+use crate::shell::quote;
 
 /// A LUN to serve.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::quote;
 use crate::control::MountLine;
 use crate::settings::Protocol;
+use crate::shell::quote;
 
 /// The standard port.
 const PORT: u16 = Protocol::Iscsi.standard_port();

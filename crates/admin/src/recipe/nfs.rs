@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 
-use super::{MountRecipe, Reachable, best, quote};
+use super::{MountRecipe, Reachable, best};
 use crate::control::{BestMount, MountLine};
 use crate::settings::{Protocol, ServerSettings, ShareSettings};
+use crate::shell::quote;
 
 pub(super) const RECIPE: MountRecipe = MountRecipe { protocol: Protocol::Nfs, lines, best: best_mounts };
 

@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 
-use super::{MountRecipe, Reachable, best, quote, unc_host, url, windows_quote};
+use super::{MountRecipe, Reachable, best, unc_host, url};
 use crate::control::{BestMount, MountLine};
 use crate::settings::{Encryption, Protocol, ServerSettings, ShareSettings};
+use crate::shell::{quote, windows_quote};
 
 pub(super) const RECIPE: MountRecipe = MountRecipe { protocol: Protocol::Smb, lines, best: best_mounts };
 

@@ -11,25 +11,24 @@ use super::cluster;
 use super::defaults::find_file;
 use super::diagnostic::{Diagnostic, Findings, Place};
 use super::domain;
-use super::effective::{self, Property, RawTables};
+use super::effective::{self, Property};
 use super::file::{self, Sections, Source};
 use super::flags::{self, Arguments};
 use super::homes;
 use super::host_accounts;
-use super::kind::Port;
 use super::link;
 use super::lun;
 use super::mentions;
 use super::model::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder};
-use super::nfs::{ClientSec, ClientTls};
 use super::over_network;
-use super::protocol::{Ports, Protocol};
+use super::protocol::{Port, Ports, Protocol};
 use super::secret::{VolumePassword, note_open_secrets};
-use super::section::Section;
+use super::section::{RawTables, Section};
 use super::server;
 use super::setting::Table;
 use super::share;
 use super::told::{self, AuditScope};
+use super::{ClientSec, ClientTls};
 
 /// The effective settings with their sources.
 #[derive(Debug, Clone)]
@@ -62,6 +61,15 @@ impl Settings {
         let file = arguments.config.clone().or_else(|| find_file(arguments.privileged, &arguments.folder));
         let source = file.as_ref().and_then(|file| Source::open(&arguments.folder, file, &mut findings));
         Self::explained(arguments, file, source, findings)
+    }
+
+    /// The settings that this text would be as the settings file `name`. Nothing is read but the folders that it names.
+    ///
+    /// # Errors
+    /// All errors, not only the first.
+    pub fn of_text(arguments: &Arguments, name: &Path, text: &str) -> Result<Self, Vec<Diagnostic>> {
+        let source = Source { path: name.into(), text: text.into() };
+        Ok(Self::explained(arguments, Some(name.into()), Some(source), Findings::default())?.0)
     }
 
     /// The settings with this text as the settings file.

@@ -3,8 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::kind::Port;
-use super::protocol::Protocol;
+use super::protocol::{Port, Protocol};
 
 /// The port of a protocol by default: the standard one for root, otherwise the standard one +
 /// 10000.

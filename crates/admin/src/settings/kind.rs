@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use vfs::names::Characters;
 
 use super::hosts;
+use super::protocol::Port;
 use super::samba_sid::SambaSid;
 use super::secret::{Secret, without_secret};
 use super::setting::Setting;
@@ -78,17 +79,6 @@ pub enum Kind {
     Clients,
     /// One network, or a list of them.
     Networks,
-}
-
-/// The setting of a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Port {
-    /// Not set: see [`super::default_port`].
-    Standard,
-    /// The protocol is off.
-    Off,
-    /// This port; 0 is any free one.
-    Number(u16),
 }
 
 /// The clients of a rule.

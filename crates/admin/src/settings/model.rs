@@ -11,7 +11,7 @@ use super::diagnostic::Diagnostic;
 use super::folder::Absence;
 use super::lun::LunSettings;
 use super::mentions::Mention;
-use super::protocol::Protocol;
+use super::protocol::{Port, Protocol};
 use super::secret::{Secret, VolumePassword};
 use super::server::ServerSettings;
 use super::told::AuditScope;
@@ -37,6 +37,14 @@ pub struct Settings {
     pub has_secrets: bool,
     /// Notes about accepted settings.
     pub notes: Vec<Diagnostic>,
+}
+
+impl Settings {
+    /// Whether a share is served over a protocol: the protocol shows the share, and is on.
+    #[must_use]
+    pub fn serves(&self, share: &ShareSettings, protocol: Protocol) -> bool {
+        share.protocols.contains(&protocol) && self.server.ports.of(protocol) != Port::Off
+    }
 }
 
 /// `[[share]]`.

@@ -7,10 +7,8 @@ use std::path::Path;
 
 use super::diagnostic::Findings;
 use super::section::Section;
-use super::server::ServerSettings;
 
 pub use sec::ClientSec;
-pub(super) use sec::WORDS as SECURITY_WORDS;
 pub use tls::ClientTls;
 use tls::NfsTls;
 
@@ -45,10 +43,10 @@ pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>) -> NfsS
 /// What the rules of shares for clients need is there.
 pub(super) fn check(
     server: &Section,
-    settings: &ServerSettings,
+    (settings, has_keytab): (&NfsSettings, bool),
     shares: &[Section],
     findings: &mut Findings,
 ) {
-    tls::check(server, &settings.nfs.tls, shares, findings);
-    sec::check(settings.kerberos_keytab.is_some(), shares, findings);
+    tls::check(server, &settings.tls, shares, findings);
+    sec::check(has_keytab, shares, findings);
 }

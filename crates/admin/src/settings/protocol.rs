@@ -1,8 +1,7 @@
 //! The protocols: a row for each with what the program knows of it, and values of which each protocol has one.
 
+use auth::FileProtocol;
 use serde::{Deserialize, Serialize};
-
-use super::kind::Port;
 
 /// A service that listens on a port.
 #[derive(
@@ -28,8 +27,11 @@ struct Row {
     title: &'static str,
     port: u16,
     service: &'static str,
-    shows_files: bool,
+    has_datagrams: bool,
+    files: Option<FileProtocol>,
     users_log_in: bool,
+    encrypts: bool,
+    has_volume_passwords: bool,
 }
 
 impl Protocol {
@@ -49,40 +51,55 @@ impl Protocol {
                 title: "NFS",
                 port: 2049,
                 service: "nfs",
-                shows_files: true,
+                has_datagrams: true,
+                files: Some(FileProtocol::Nfs),
                 users_log_in: false,
+                encrypts: false,
+                has_volume_passwords: false,
             },
             Self::Smb => Row {
                 word: "smb",
                 title: "SMB",
                 port: 445,
                 service: "microsoft-ds",
-                shows_files: true,
+                has_datagrams: false,
+                files: Some(FileProtocol::Smb),
                 users_log_in: true,
+                encrypts: true,
+                has_volume_passwords: false,
             },
             Self::Afp => Row {
                 word: "afp",
                 title: "AFP",
                 port: 548,
                 service: "afpovertcp",
-                shows_files: true,
+                has_datagrams: false,
+                files: Some(FileProtocol::Afp),
                 users_log_in: true,
+                encrypts: false,
+                has_volume_passwords: true,
             },
             Self::Iscsi => Row {
                 word: "iscsi",
                 title: "iSCSI",
                 port: 3260,
                 service: "iscsi-target",
-                shows_files: false,
+                has_datagrams: false,
+                files: None,
                 users_log_in: false,
+                encrypts: false,
+                has_volume_passwords: false,
             },
             Self::Portmap => Row {
                 word: "portmap",
                 title: "portmap",
                 port: 111,
                 service: "sunrpc",
-                shows_files: false,
+                has_datagrams: true,
+                files: None,
                 users_log_in: false,
+                encrypts: false,
+                has_volume_passwords: false,
             },
         }
     }
@@ -111,10 +128,22 @@ impl Protocol {
         self.row().service
     }
 
+    /// Whether it has UDP, too.
+    #[must_use]
+    pub const fn has_datagrams(self) -> bool {
+        self.row().has_datagrams
+    }
+
     /// Whether its clients see the files of shares.
     #[must_use]
     pub const fn shows_files(self) -> bool {
-        self.row().shows_files
+        self.row().files.is_some()
+    }
+
+    /// The protocol as the tree knows it, if its clients see files.
+    #[must_use]
+    pub const fn of_files(self) -> Option<FileProtocol> {
+        self.row().files
     }
 
     /// Whether people log in with the password of an account and act as that account.
@@ -122,6 +151,29 @@ impl Protocol {
     pub const fn users_log_in(self) -> bool {
         self.row().users_log_in
     }
+
+    /// Whether it is concerned by `encryption` of a share.
+    #[must_use]
+    pub const fn encrypts(self) -> bool {
+        self.row().encrypts
+    }
+
+    /// Whether its clients are asked for the password of a share.
+    #[must_use]
+    pub const fn has_volume_passwords(self) -> bool {
+        self.row().has_volume_passwords
+    }
+}
+
+/// The setting of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Port {
+    /// Not set: see [`super::default_port`].
+    Standard,
+    /// The protocol is off.
+    Off,
+    /// This port; 0 is any free one.
+    Number(u16),
 }
 
 /// A value for each protocol.

@@ -13,9 +13,8 @@ use super::domain;
 use super::flags::Arguments;
 use super::host_accounts;
 use super::iscsi::{self, IscsiSettings};
-use super::kind::Port;
 use super::nfs::{self, NfsSettings};
-use super::protocol::{Ports, Protocol};
+use super::protocol::{Port, Ports, Protocol};
 use super::section::Section;
 use super::share::LocatedShare;
 use super::smb::{self, SmbSettings};
@@ -182,7 +181,7 @@ pub(super) fn check_protocols(
     (sections, shares): (&[Section], &[LocatedShare]),
     findings: &mut Findings,
 ) {
-    nfs::check(server, settings, sections, findings);
+    nfs::check(server, (&settings.nfs, settings.kerberos_keytab.is_some()), sections, findings);
     smb::check(server, &settings.smb, shares, findings);
     if settings.ports.of(Protocol::Afp) != Port::Off {
         afp::check(server, &settings.afp, findings);

@@ -12,7 +12,7 @@ use super::kind::{Kind, Raw, accept, reserved};
 use super::model::ShareSettings;
 use super::section::Section;
 use super::setting::{Table, setting};
-use crate::recipe::quote;
+use crate::shell::quote;
 
 /// A share, with the places of its name and path.
 pub(super) type LocatedShare = ((Place, Place), ShareSettings);

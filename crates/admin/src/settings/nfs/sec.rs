@@ -3,9 +3,6 @@
 use super::super::diagnostic::Findings;
 use super::super::section::Section;
 
-/// The values of `sec`.
-pub(in crate::settings) const WORDS: &[&str] = &["sys", "krb5", "krb5i", "krb5p"];
-
 /// A security flavour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientSec {
@@ -20,6 +17,9 @@ pub enum ClientSec {
 }
 
 impl ClientSec {
+    /// The values of `sec`.
+    pub(in crate::settings) const WORDS: &[&str] = &["sys", "krb5", "krb5i", "krb5p"];
+
     pub(in crate::settings) fn of(rule: &Section) -> Vec<Self> {
         let one = |word: &String| match word.as_str() {
             "krb5" => Self::Krb5,
