@@ -3,7 +3,6 @@
 mod adding;
 pub(crate) mod certificates;
 mod choosing;
-pub(crate) mod ids;
 pub(crate) mod in_common;
 pub(crate) mod luns;
 pub(crate) mod part;

@@ -235,7 +235,7 @@ fn rights(
     Ok(answers.collect())
 }
 
-/// Whether a user may enter a share: over SMB, over AFP, over NFS.
+/// Whether a user may enter a share, over each of [`Protocol::OF_FILES`].
 pub(crate) fn protocols(user: &User, share: &ShareSettings, settings: &Settings) -> [Answer; 3] {
     let answer = |protocol: Protocol| {
         let (may, why) = match () {
@@ -245,7 +245,7 @@ pub(crate) fn protocols(user: &User, share: &ShareSettings, settings: &Settings)
             () if settings.server.ports.of(protocol) == Port::Off => {
                 (false, "the server does not serve it".to_owned())
             }
-            () if protocol == Protocol::Nfs => by_nfs(share),
+            () if !protocol.users_log_in() => by_rules(share),
             () => match user {
                 User::Number(_) => (false, "this is no account".into()),
                 User::Account(account) => by_login(account, share),
@@ -253,7 +253,7 @@ pub(crate) fn protocols(user: &User, share: &ShareSettings, settings: &Settings)
         };
         Answer { what: protocol.title().to_owned(), may, why }
     };
-    [Protocol::Smb, Protocol::Afp, Protocol::Nfs].map(answer)
+    Protocol::OF_FILES.map(answer)
 }
 
 fn by_login(account: &Account, share: &ShareSettings) -> (bool, String) {
@@ -278,7 +278,7 @@ fn by_login(account: &Account, share: &ShareSettings) -> (bool, String) {
 }
 
 /// NFS has no login: the rules of the share decide by the client's address.
-fn by_nfs(share: &ShareSettings) -> (bool, String) {
+fn by_rules(share: &ShareSettings) -> (bool, String) {
     let Some(rule) = share.clients.iter().find(|rule| rule.access != Allowed::None) else {
         return (false, "no rule of the share admits a client".into());
     };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ::migrate::{Accounts, Loss, Mode, Plan, Progress, Report, RightsReport};
 use anyhow::Context as _;
-use client::{Protocol, Target};
+use client::Target;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::{Login, Migrate};
@@ -69,7 +69,7 @@ pub(crate) fn destination(text: &str, login: &Login, password_file: Option<&Path
         return Ok(Target { share, ..Target::parse("file:///folder")? });
     }
     let mut target = Target::parse(text)?;
-    if !matches!(target.protocol, Protocol::Smb | Protocol::Afp) {
+    if !target.protocol.users_log_in() {
         return Ok(target);
     }
     if let (true, Some(user)) = (target.user.is_empty(), &login.user) {

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use bench::Target;
 use bench::metadata::verify;
-use bench::{Protocol, Target};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::VerifyMetadata;
@@ -47,10 +47,10 @@ fn targets(asked: &VerifyMetadata) -> anyhow::Result<Vec<Target>> {
         None => None,
     };
     for (at, target) in targets.iter_mut().enumerate() {
-        if !matches!(target.protocol, Protocol::Smb | Protocol::Afp | Protocol::Nfs) {
+        if !target.protocol.is_of_files() {
             bail!("{}: write a URL of smb, afp or nfs", asked.urls[at]);
         }
-        if target.protocol == Protocol::Nfs {
+        if !target.protocol.users_log_in() {
             continue;
         }
         if let (true, Some(user)) = (target.user.is_empty(), &asked.user) {

@@ -38,14 +38,13 @@ impl ProtocolListeners {
 pub(crate) fn open(
     settings: &ServerSettings,
     protocol: Protocol,
-    udp: bool,
     privileged: bool,
 ) -> anyhow::Result<Option<ProtocolListeners>> {
     let mut refused = None;
     for port in candidates(settings.ports.of(protocol), protocol, privileged) {
         let picks = if port == 0 { MOST_PICKS } else { 1 };
         for _ in 0..picks {
-            match bind(&settings.listen, port, udp) {
+            match bind(&settings.listen, port, protocol.has_datagrams()) {
                 Ok(bound) => return Ok(Some(bound)),
                 Err((address, error)) => refused = Some((SocketAddr::new(address, port), error)),
             }
@@ -137,17 +136,17 @@ mod tests {
 
     #[tokio::test]
     async fn a_free_port_is_the_same_for_tcp_and_udp() {
-        let bound = open(&settings("0"), Protocol::Nfs, true, false).unwrap().unwrap();
+        let bound = open(&settings("0"), Protocol::Nfs, false).unwrap().unwrap();
         assert_ne!(bound.port, 0);
         assert_eq!(bound.tcp[0].local_addr().unwrap(), bound.udp[0].local_addr().unwrap());
     }
 
     #[tokio::test]
     async fn a_protocol_that_is_off_has_no_listener_and_a_taken_port_is_said() {
-        assert!(open(&settings("off"), Protocol::Nfs, true, false).unwrap().is_none());
+        assert!(open(&settings("off"), Protocol::Nfs, false).unwrap().is_none());
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let _held = std::net::TcpListener::bind(("127.0.0.1", taken)).unwrap();
-        let error = open(&settings(&taken.to_string()), Protocol::Nfs, true, false).unwrap_err().to_string();
+        let error = open(&settings(&taken.to_string()), Protocol::Nfs, false).unwrap_err().to_string();
         assert_eq!(
             error,
             format!(
@@ -159,7 +158,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_that_the_machine_has_not_is_not_blamed_on_the_port() {
-        let error = open(&listening("192.0.2.1", "0"), Protocol::Nfs, true, false).unwrap_err().to_string();
+        let error = open(&listening("192.0.2.1", "0"), Protocol::Nfs, false).unwrap_err().to_string();
         let expected =
             "NFS cannot listen on 192.0.2.1: this machine has no such address; --listen takes one of ";
         assert!(error.starts_with(expected) && error.contains("127.0.0.1"), "{error}");

@@ -2,27 +2,25 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use admin::control::{Disconnect, LunAnswer, LunRequest, LunSession, Progress, SessionStatus, Status};
+use admin::control::{Disconnect, LunAnswer, LunRequest, LunSession, Progress, Status};
 use admin::luns::LunTable;
+use admin::recipe::{self, PortmapServices};
 use admin::{Protocol, Settings};
 use auth::{Accounts, LoginGuard};
-use conn::{Budget, Loops, Server, Watchdog};
 use iscsi::server::{Config, Paths, Service, SessionInfo};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::fronts::bind::ProtocolListeners;
+use super::connections::Connections;
+use super::{Front, FrontListeners, FrontRow, Launch, Task, counted, nothing_beside};
 use crate::gateway;
-use crate::host::host_names;
-use crate::serve::running::{self, Current, OpenFile, ResourceCounts, View, all_ended};
+use crate::serve::component::{Component, ResourceCounts};
+use crate::serve::current::Current;
 use crate::shares::luns::{Desk, Roles, Units, Work};
-use crate::shares::volumes::{Volumes, name_owners};
+use crate::shares::volumes::{OpenFile, Volumes, name_owners};
 
-/// The most connections at a time.
-const MOST_CONNECTIONS: usize = 16_384;
 /// How long initiators have to log out when the server shuts down.
 const GOODBYE_WITHIN: Duration = Duration::from_secs(3);
 /// How often a server of a cluster tries to serve a LUN that the server before still has.
@@ -30,11 +28,18 @@ const TRY_EVERY: Duration = Duration::from_millis(100);
 /// How often it looks at LUNs of other servers without being told of a change: they may have become larger.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
+pub(super) const ROW: FrontRow = FrontRow {
+    protocol: Protocol::Iscsi,
+    beside: nothing_beside,
+    start: |launch| Box::pin(async move { Ok(IscsiFront::new(launch).await? as Arc<dyn Front>) }),
+    services: |_, _| Vec::new(),
+    backup_flag: 0,
+};
+
 /// The iSCSI server.
-pub(crate) struct IscsiView {
+struct IscsiFront {
     service: Arc<Service>,
-    connections: Arc<Server>,
-    watchdog: Arc<Watchdog>,
+    connections: Connections,
     units: Units,
     work: Work,
     /// The server's address for initiators; `None`: it is off.
@@ -55,65 +60,41 @@ struct IscsiDependencies {
     login_guard: Arc<LoginGuard>,
 }
 
-impl IscsiView {
+impl IscsiFront {
     /// A server for the LUNs of these settings and of the state folder. LUNs that cannot be served
     /// are logged.
-    pub(crate) async fn new(
-        current: &Arc<Current>,
-        state: &admin::State,
-        volumes: Arc<Volumes>,
-        at: Option<(IpAddr, u16)>,
-        login_guard: Arc<LoginGuard>,
-        (budget, loops): (Arc<Budget>, &Arc<Loops>),
-    ) -> anyhow::Result<Arc<Self>> {
+    async fn new(launch: &Launch<'_>) -> anyhow::Result<Arc<Self>> {
+        let Launch { current, state, volumes, login_guard, .. } = *launch;
         let cluster = volumes.cluster.as_ref();
         let server_id = gateway::luns::target_identity(cluster, *state.server_id())?;
-        let port = at.map(|(_, port)| port).unwrap_or_default();
-        let roles = cluster.map(|cluster| Roles::new(cluster, port));
-        let table = gateway::luns::table(&volumes);
+        let port = launch.ports.of(ROW.protocol);
+        let roles = cluster.map(|cluster| Roles::new(cluster, port.unwrap_or_default()));
+        let table = gateway::luns::table(volumes);
         let units = Units::new(table.clone(), roles.clone());
+        let (volumes, login_guard) = (volumes.clone(), login_guard.clone());
         let told = IscsiDependencies { volumes, table, server_id, roles, login_guard };
-        let service = Service::new(told.config(current, &units));
-        let (connections, watchdog) = (
-            Server::new(MOST_CONNECTIONS, budget).on(loops).after(host_names::before()),
-            Watchdog::start("iSCSI"),
-        );
-        let (work, now) = (Work::default(), watch::Sender::new(current.clone()));
-        let view = Self { service, connections, watchdog, units, work, at, told, current: now };
-        let lines = view.take_over(current).await?;
+        let front = Self {
+            service: Service::new(told.config(current, &units)),
+            connections: Connections::new(ROW.protocol, launch),
+            units,
+            work: Work::default(),
+            at: port.map(|port| (recipe::address(&current.settings.server.listen), port)),
+            told,
+            current: watch::Sender::new((*current).clone()),
+        };
+        let lines = front.take_over(current).await?;
         lines.iter().for_each(|line| tracing::error!("{line}"));
-        let view = Arc::new(view);
-        if let Some(relay) = view.told.roles.as_ref().and_then(|roles| roles.relay()) {
-            let weak = Arc::downgrade(&view);
+        let front = Arc::new(front);
+        if let Some(relay) = front.told.roles.as_ref().and_then(|roles| roles.relay()) {
+            let weak = Arc::downgrade(&front);
             relay.begin(move |naa| {
-                let view = weak.upgrade()?;
-                let (unit, target) = view.units.unit_of_target(naa)?;
-                let ports = view.told.roles.as_ref()?.ports(&target);
+                let front = weak.upgrade()?;
+                let (unit, target) = front.units.unit_of_target(naa)?;
+                let ports = front.told.roles.as_ref()?.ports(&target);
                 Some((unit, ports.iter().map(|port| port.number).collect()))
             });
         }
-        Ok(view)
-    }
-
-    /// Answers on these listeners until the server stops.
-    pub(crate) fn serve(
-        self: &Arc<Self>,
-        bound: Option<ProtocolListeners>,
-        stopping: &watch::Receiver<bool>,
-    ) {
-        tokio::spawn(self.clone().follow(stopping.clone()));
-        for listener in bound.into_iter().flat_map(|bound| bound.tcp) {
-            let (service, watchdog) = (self.service.clone(), self.watchdog.clone());
-            let serve = move |stream, peer| {
-                iscsi::server::serve_stream(service.clone(), stream, peer, watchdog.clone())
-            };
-            tokio::spawn(self.connections.clone().run(listener, stopping.clone(), serve));
-        }
-    }
-
-    /// Checks silent clients and the free space.
-    pub(crate) fn tend(&self) {
-        self.service.tend();
+        Ok(front)
     }
 
     /// In a cluster: begins to serve LUNs whose server has been lost, and ceases to serve those of other servers, until the
@@ -124,9 +105,9 @@ impl IscsiView {
         while !*stopping.borrow() {
             let now = places.borrow_and_update().texts.luns;
             let is_changed = std::mem::replace(&mut table, now) != now;
-            let view = self.clone();
+            let front = self.clone();
             let looked =
-                tokio::task::spawn_blocking(move || Handle::current().block_on(view.look_again(is_changed)));
+                tokio::task::spawn_blocking(move || Handle::current().block_on(front.look_again(is_changed)));
             if !matches!(looked.await, Ok(Ok(()))) {
                 table = 0; // it is read again
             }
@@ -155,17 +136,6 @@ impl IscsiView {
             }
         }
         Ok(())
-    }
-
-    /// Asks initiators to log out, and lets their connections end.
-    pub(crate) async fn say_goodbye(&self) {
-        self.service.stop();
-        let _ = tokio::time::timeout(GOODBYE_WITHIN, all_ended(&self.connections)).await; // then they are closed
-    }
-
-    /// Waits until every connection has ended.
-    pub(crate) async fn stopped(&self) {
-        all_ended(&self.connections).await;
     }
 
     /// Serves the LUNs of these settings and of the state folder; returns lines about LUNs that
@@ -234,39 +204,22 @@ fn unproven(current: &Current) -> Option<String> {
     ))
 }
 
-impl View for IscsiView {
-    fn disconnect(&self, what: &Disconnect, file: Option<&OpenFile>) -> Option<String> {
-        let which = |session: &SessionInfo| what.means(session.user.as_deref(), &session.peers);
-        let count = if file.is_none() { self.service.disconnect(which) } else { 0 };
-        running::counted(count, "iSCSI session")
-    }
-
+impl Component for IscsiFront {
     fn report(&self, status: &mut Status) {
-        let now = SystemTime::now();
         self.units.mounts(self.at).into_iter().for_each(|(share, mount)| {
             let share = status.shares.iter_mut().find(|status| status.name == share);
             share.into_iter().for_each(|share| share.mounts.push(mount.clone()));
         });
         name_owners(self.units.owners().into_iter().map(|(client, name)| (client, name, None)), status);
         let sessions = self.service.sessions();
-        status.sessions.extend(self.connections.peers().iter().map(|peer| {
+        status.sessions.extend(self.connections.status(|peer| {
             let session = sessions.iter().find(|session| session.peers.contains(&peer.address));
-            SessionStatus {
-                protocol: Protocol::Iscsi,
-                peer: peer.address,
-                user: session
-                    .map(|session| session.user.clone().unwrap_or_else(|| session.initiator.clone())),
-                since_s: now.duration_since(peer.since).unwrap_or_default().as_secs(),
-                requests: peer.counters.requests.load(Ordering::Relaxed),
-                bytes_in: peer.counters.bytes_in.load(Ordering::Relaxed),
-                bytes_out: peer.counters.bytes_out.load(Ordering::Relaxed),
-                tls: peer.counters.is_tls.load(Ordering::Relaxed),
-            }
+            session.map(|session| session.user.clone().unwrap_or_else(|| session.initiator.clone()))
         }));
     }
 
     fn count(&self, held: &mut ResourceCounts) {
-        held.connections.push(("iscsi", self.connections.peers().len()));
+        self.connections.count(held);
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
@@ -274,6 +227,33 @@ impl View for IscsiView {
             Ok(lines) => lines,
             Err(error) => vec![format!("the LUNs stay as they were: {error:#}")],
         }
+    }
+}
+
+impl Front for IscsiFront {
+    fn serve(
+        self: Arc<Self>,
+        listeners: FrontListeners,
+        _: Arc<Current>,
+        stopping: watch::Receiver<bool>,
+    ) -> Task<PortmapServices> {
+        tokio::spawn(self.clone().follow(stopping.clone()));
+        let (service, bound) = (self.service.clone(), listeners.own.into_iter().flat_map(|bound| bound.tcp));
+        self.connections.accept(bound, &stopping, move |stream, peer, watchdog| {
+            iscsi::server::serve_stream(service.clone(), stream, peer, watchdog)
+        });
+        Box::pin(async { PortmapServices::default() })
+    }
+
+    /// Checks silent clients and the free space.
+    fn tend(&self) {
+        self.service.tend();
+    }
+
+    fn disconnect(&self, what: &Disconnect, file: Option<&OpenFile>) -> Option<String> {
+        let which = |session: &SessionInfo| what.means(session.user.as_deref(), &session.peers);
+        let count = if file.is_none() { self.service.disconnect(which) } else { 0 };
+        counted(count, "iSCSI session")
     }
 
     fn lun(
@@ -289,5 +269,17 @@ impl View for IscsiView {
             self.service.set_config(self.told.config(current, &self.units));
         }
         Some(answer)
+    }
+
+    /// Asks initiators to log out.
+    fn goodbye(self: Arc<Self>) -> Task {
+        Box::pin(async move {
+            self.service.stop();
+            let _ = tokio::time::timeout(GOODBYE_WITHIN, self.connections.ended()).await; // then they are closed
+        })
+    }
+
+    fn stopped(self: Arc<Self>) -> Task {
+        Box::pin(async move { self.connections.ended().await })
     }
 }

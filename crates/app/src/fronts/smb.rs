@@ -1,91 +1,66 @@
 //! The SMB server as a part of the program: it gets settings and reports its status.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
-use admin::control::{Disconnect, SessionStatus, Status};
+use admin::control::{Disconnect, Status};
+use admin::recipe::PortmapServices;
 use admin::{Protocol, Settings, ShareSettings};
 use auth::{Identity, LoginGuard};
-use conn::{Budget, Loops, Server, Watchdog};
+use conn::Server;
 use smb::server::{
     Config, Dialect, Encryption, Guests, OpenHome, Service, SessionInfo, Share, ShareKind, ShareOptions,
 };
 use tokio::sync::watch;
 use vfs::Volume;
 
-use crate::fronts::bind::ProtocolListeners;
+use super::connections::{Connections, MOST_CONNECTIONS};
+use super::{Front, FrontListeners, FrontRow, Launch, Task, bonjour, counted};
 use crate::gateway;
-use crate::gateway::witness::{self, Listeners};
-use crate::host::{here, host_names};
+use crate::gateway::witness;
+use crate::host::here;
 use crate::people::{accounts, logons, tickets};
-use crate::serve::running::{self, Current, OpenFile, ResourceCounts, View, all_ended};
-use crate::shares::volumes::{Homes, Volumes, name_owners};
+use crate::serve::component::{Component, ResourceCounts};
+use crate::serve::current::Current;
+use crate::shares::volumes::{Homes, OpenFile, Volumes, name_owners};
 
-/// The most connections at a time.
-const MOST_CONNECTIONS: usize = 16_384;
+pub(super) const ROW: FrontRow = FrontRow {
+    protocol: Protocol::Smb,
+    beside: witness::open,
+    start: |launch| Box::pin(async move { Ok(SmbFront::new(launch)? as Arc<dyn Front>) }),
+    services: |settings, port| bonjour::one("_smb._tcp", Protocol::Smb, settings, port),
+    backup_flag: 0x02,
+};
 
 /// The SMB server.
-pub(crate) struct SmbView {
+struct SmbFront {
     service: Arc<Service>,
-    connections: Arc<Server>,
+    connections: Connections,
     /// Those to the witness of a cluster.
     witness: Arc<Server>,
-    watchdog: Arc<Watchdog>,
     volumes: Arc<Volumes>,
     guid: [u8; 16],
     login_guard: Arc<LoginGuard>,
 }
 
-impl SmbView {
-    /// A server for the shares of these settings. `login_guard` is shared by all protocols.
-    pub(crate) fn new(
-        current: &Arc<Current>,
-        state: &admin::State,
-        volumes: Arc<Volumes>,
-        login_guard: Arc<LoginGuard>,
-        (budget, loops): (Arc<Budget>, &Arc<Loops>),
-    ) -> anyhow::Result<Arc<Self>> {
+impl SmbFront {
+    /// A server for the shares of these settings.
+    fn new(launch: &Launch<'_>) -> anyhow::Result<Arc<Self>> {
+        let Launch { current, state, volumes, login_guard, .. } = *launch;
         let guid = *state.server_id();
         tickets::tell(current, "SMB", "cifs");
-        let service = Service::new(config(current, guid, &volumes, &login_guard)?);
+        let service = Service::new(config(current, guid, volumes, login_guard)?);
         if let Some(cluster) = &volumes.cluster {
             cluster.set_successor(service.share_with(cluster.clone()));
         }
         Ok(Arc::new(Self {
             service,
-            connections: Server::new(MOST_CONNECTIONS, budget.clone()).on(loops).after(host_names::before()),
-            witness: Server::new(MOST_CONNECTIONS, budget).on(loops),
-            watchdog: Watchdog::start("SMB"),
-            volumes,
+            connections: Connections::new(ROW.protocol, launch),
+            witness: Server::new(MOST_CONNECTIONS, launch.budget.clone()).on(launch.loops),
+            volumes: volumes.clone(),
             guid,
-            login_guard,
+            login_guard: login_guard.clone(),
         }))
-    }
-
-    /// Answers on these listeners until the server stops.
-    pub(crate) fn serve(
-        &self,
-        bound: Option<ProtocolListeners>,
-        witness: Option<Listeners>,
-        stopping: &watch::Receiver<bool>,
-    ) {
-        if let (Some(listeners), Some(cluster)) = (witness, &self.volumes.cluster) {
-            witness::serve(listeners, &self.service, cluster, &self.witness, stopping);
-        }
-        for listener in bound.into_iter().flat_map(|bound| bound.tcp) {
-            let (service, watchdog) = (self.service.clone(), self.watchdog.clone());
-            let serve = move |stream, peer| {
-                smb::server::serve_stream(service.clone(), stream, peer, watchdog.clone())
-            };
-            tokio::spawn(self.connections.clone().run(listener, stopping.clone(), serve));
-        }
-    }
-
-    /// Waits until every connection has ended.
-    pub(crate) async fn stopped(&self) {
-        all_ended(&self.connections).await;
-        self.service.leave_durables();
     }
 }
 
@@ -183,41 +158,22 @@ fn disk(share: &ShareSettings, volume: Arc<Volume>, volumes: &Volumes) -> anyhow
     })
 }
 
-impl View for SmbView {
+impl Component for SmbFront {
     fn report(&self, status: &mut Status) {
-        let now = SystemTime::now();
         let sessions = self.service.sessions();
         let people = sessions.iter().map(|session| {
             let name = if session.user.is_empty() { "nobody" } else { &session.user };
             (session.client, name.to_owned(), session.peers.first().map(|peer| peer.ip()))
         });
         name_owners(people, status);
-        status.sessions.extend(self.connections.peers().iter().map(|peer| {
+        status.sessions.extend(self.connections.status(|peer| {
             let session = sessions.iter().find(|session| session.peers.contains(&peer.address));
-            SessionStatus {
-                protocol: Protocol::Smb,
-                peer: peer.address,
-                user: session.map(|session| session.user.clone()),
-                since_s: now.duration_since(peer.since).unwrap_or_default().as_secs(),
-                requests: peer.counters.requests.load(Ordering::Relaxed),
-                bytes_in: peer.counters.bytes_in.load(Ordering::Relaxed),
-                bytes_out: peer.counters.bytes_out.load(Ordering::Relaxed),
-                tls: peer.counters.is_tls.load(Ordering::Relaxed),
-            }
+            session.map(|session| session.user.clone())
         }));
     }
 
-    fn disconnect(&self, what: &Disconnect, file: Option<&OpenFile>) -> Option<String> {
-        let which = |session: &SessionInfo| what.means(Some(&session.user), &session.peers);
-        let (count, of) = match file {
-            None => (self.service.disconnect(which), "SMB session"),
-            Some(file) => (self.service.close_file(&file.volume, file.id, which), "SMB open"),
-        };
-        running::counted(count, of)
-    }
-
     fn count(&self, held: &mut ResourceCounts) {
-        held.connections.push(("smb", self.connections.peers().len()));
+        self.connections.count(held);
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
@@ -228,5 +184,39 @@ impl View for SmbView {
             }
             Err(error) => vec![format!("the SMB shares stay as they were: {error:#}")],
         }
+    }
+}
+
+impl Front for SmbFront {
+    fn serve(
+        self: Arc<Self>,
+        listeners: FrontListeners,
+        _: Arc<Current>,
+        stopping: watch::Receiver<bool>,
+    ) -> Task<PortmapServices> {
+        if let (Some(listeners), Some(cluster)) = (listeners.beside, &self.volumes.cluster) {
+            witness::serve(listeners, &self.service, cluster, &self.witness, &stopping);
+        }
+        let (service, bound) = (self.service.clone(), listeners.own.into_iter().flat_map(|bound| bound.tcp));
+        self.connections.accept(bound, &stopping, move |stream, peer, watchdog| {
+            smb::server::serve_stream(service.clone(), stream, peer, watchdog)
+        });
+        Box::pin(async { PortmapServices::default() })
+    }
+
+    fn disconnect(&self, what: &Disconnect, file: Option<&OpenFile>) -> Option<String> {
+        let which = |session: &SessionInfo| what.means(Some(&session.user), &session.peers);
+        let (count, of) = match file {
+            None => (self.service.disconnect(which), "SMB session"),
+            Some(file) => (self.service.close_file(&file.volume, file.id, which), "SMB open"),
+        };
+        counted(count, of)
+    }
+
+    fn stopped(self: Arc<Self>) -> Task {
+        Box::pin(async move {
+            self.connections.ended().await;
+            self.service.leave_durables();
+        })
     }
 }

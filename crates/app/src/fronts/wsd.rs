@@ -12,17 +12,18 @@ use tokio::task::JoinHandle;
 use wsd::{Device, Responder, Sockets};
 
 use crate::host::here;
-use crate::serve::running::{Current, View};
+use crate::serve::component::Component;
+use crate::serve::current::Current;
 
 /// The only port at which Windows connects to a listed computer.
-const SMB_PORT: u16 = 445;
+const PORT: u16 = Protocol::Smb.standard_port();
 /// The workgroup of computers without a domain.
 const WORKGROUP: &str = "WORKGROUP";
 /// How long the goodbye may take.
 const GOODBYE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Announces the server to Windows.
-pub(crate) struct WsdView {
+pub(crate) struct WsdAnnouncer {
     uuid: [u8; 16],
     ports: BoundPorts,
     sockets: watch::Receiver<Sockets>,
@@ -36,7 +37,7 @@ struct Speaker {
     task: JoinHandle<()>,
 }
 
-impl WsdView {
+impl WsdAnnouncer {
     /// Begins to announce the device of these settings, at the bound ports. `uuid` is the server's
     /// permanent id.
     pub(crate) fn start(current: &Current, uuid: [u8; 16], ports: BoundPorts) -> Arc<Self> {
@@ -67,7 +68,7 @@ impl WsdView {
     }
 }
 
-impl View for WsdView {
+impl Component for WsdAnnouncer {
     fn report(&self, status: &mut Status) {
         let Sockets { udp, tcp } = self.sockets.borrow().clone();
         for (transport, addresses) in [("udp", udp), ("tcp", tcp)] {
@@ -108,7 +109,7 @@ fn device(settings: &Settings, uuid: [u8; 16], ports: BoundPorts) -> Option<Devi
     let shows_share = settings.shares.iter().any(|share| share.protocols.contains(&Protocol::Smb));
     let is_reachable = server.listen.iter().any(|ip| !ip.is_loopback());
     if server.bonjour == Bonjour::Off
-        || ports.of(Protocol::Smb) != Some(SMB_PORT)
+        || ports.of(Protocol::Smb) != Some(PORT)
         || !shows_share
         || !is_reachable
     {

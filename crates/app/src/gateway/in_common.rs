@@ -15,7 +15,8 @@ use vfs::index::Index;
 use super::settings::{self, Failure, SyncOutcome, Whose};
 use super::texts::OfMember;
 use crate::people::accounts;
-use crate::serve::running::{Current, Running};
+use crate::serve::current::Current;
+use crate::serve::running::Running;
 use crate::shares::volumes::Volumes;
 
 /// After a failure.

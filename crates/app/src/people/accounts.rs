@@ -10,7 +10,7 @@ use auth::{AccountFile, Directory, Grant, Host, HostRule, Identity, Secret, Shar
 
 use crate::host::host_names;
 use crate::people::{groups, host_accounts, tickets};
-use crate::serve::running::Current;
+use crate::serve::current::Current;
 
 /// Reads all accounts, at the start and at each reload.
 pub(crate) fn read(state: &Path, settings: &Settings) -> anyhow::Result<Directory> {

@@ -8,7 +8,7 @@ use admin::control::DomainStatus;
 use auth::{Account, Accounts, Domain, DomainLogon, LogonRefused, Refusal};
 use domain::{Error, Health, Logons, Machine};
 
-use crate::serve::running::Current;
+use crate::serve::current::Current;
 
 /// What asks a domain controller, if the server has joined the domain of the settings and they permit it. One that is used as
 /// `before` goes on to be used, with its channel.

@@ -4,12 +4,12 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use admin::{Access as Allowed, ClientMatch, Port, Protocol, Settings, ShareSettings, Squash};
+use admin::{Access as Allowed, ClientMatch, Protocol, Settings, ShareSettings, Squash};
 use auth::{Account, Directory, Identity};
 use vfs::backend::Found;
 use vfs::{Access, Volume};
 
-use crate::serve::running::Current;
+use crate::serve::current::Current;
 use crate::shares::volumes::Volumes;
 
 /// The most accounts that a line names.
@@ -69,12 +69,12 @@ fn of_share(share: &ShareSettings, current: &Current, volume: &Volume, privilege
         let mode = root.attributes.mode;
         lines.push(format!("{}: {who} {may}: the folder belongs to {owner}, mode {mode:o}", share.name));
     }
-    let nfs = able.iter().find(|(person, _)| person.name == NFS_USERS);
-    if let Some((_, nfs)) = nfs
+    let unnamed = able.iter().find(|(person, _)| person.name == UNNAMED);
+    if let Some((_, unnamed)) = unnamed
         && privileged
-        && !(nfs.write || share.read_only)
+        && !(unnamed.write || share.read_only)
     {
-        lines.push(of_nfs(share, &root, &owner));
+        lines.push(for_unnamed(share, &root, &owner));
     }
     if !lines.is_empty() {
         lines.push(hint(share, &able, privileged));
@@ -83,14 +83,14 @@ fn of_share(share: &ShareSettings, current: &Current, volume: &Volume, privilege
 }
 
 /// The displayed name of NFS users.
-const NFS_USERS: &str = "NFS users";
+const UNNAMED: &str = "NFS users";
 
 /// All users that may enter over an enabled protocol.
 fn people(share: &ShareSettings, settings: &Settings, accounts: &Directory) -> Vec<Person> {
-    let is_on =
-        |protocol| share.protocols.contains(&protocol) && settings.server.ports.of(protocol) != Port::Off;
+    let served = Protocol::OF_FILES.into_iter().filter(|protocol| settings.serves(share, *protocol));
+    let (with_login, without): (Vec<Protocol>, Vec<Protocol>) = served.partition(|one| one.users_log_in());
     let mut people = Vec::new();
-    if is_on(Protocol::Smb) || is_on(Protocol::Afp) {
+    if !with_login.is_empty() {
         let members = accounts.accounts().iter().filter(|account| may_enter(account, share));
         people.extend(
             members.map(|account| Person { name: account.name.clone(), identity: account.identity.clone() }),
@@ -98,8 +98,8 @@ fn people(share: &ShareSettings, settings: &Settings, accounts: &Directory) -> V
         people
             .extend(share.guests.then(|| Person { name: "guests".into(), identity: Identity::anonymous() }));
     }
-    if is_on(Protocol::Nfs) {
-        people.extend(nfs_users(share));
+    if !without.is_empty() {
+        people.extend(unnamed(share));
     }
     people
 }
@@ -113,13 +113,13 @@ fn may_enter(account: &Account, share: &ShareSettings) -> bool {
 }
 
 /// Users of clients that may write: with their own identity, or squashed.
-pub(crate) fn nfs_users(share: &ShareSettings) -> Option<Person> {
+pub(crate) fn unnamed(share: &ShareSettings) -> Option<Person> {
     let rule = share.clients.iter().find(|rule| rule.access != Allowed::None)?;
     let identity = match rule.squash {
         Squash::All => Identity::new(rule.anon_uid, rule.anon_gid, &[]),
         Squash::Root | Squash::None => Identity::new(SOMEBODY, SOMEBODY, &[]),
     };
-    Some(Person { name: NFS_USERS.into(), identity })
+    Some(Person { name: UNNAMED.into(), identity })
 }
 
 pub(crate) fn ability(volume: &Volume, root: &Found, caller: &Identity) -> Ability {
@@ -130,7 +130,7 @@ pub(crate) fn ability(volume: &Volume, root: &Found, caller: &Identity) -> Abili
 }
 
 /// The NFS users that may write although others may not.
-fn of_nfs(share: &ShareSettings, root: &Found, owner: &str) -> String {
+fn for_unnamed(share: &ShareSettings, root: &Found, owner: &str) -> String {
     let name = &share.name;
     let rule = share.clients.iter().find(|rule| rule.access != Allowed::None);
     let covers_all = |rule: &admin::ClientRule| rule.matches.contains(&ClientMatch::Any);
@@ -157,7 +157,7 @@ fn hint(share: &ShareSettings, able: &[(&Person, Ability)], privileged: bool) ->
         return format!("{}: to let them read: `chmod a+rx {path}`", share.name);
     }
     let first = able.first().map(|(person, _)| &person.identity);
-    let is_one = able.iter().all(|(person, _)| Some(&person.identity) == first && person.name != NFS_USERS);
+    let is_one = able.iter().all(|(person, _)| Some(&person.identity) == first && person.name != UNNAMED);
     match first.filter(|_| is_one) {
         Some(Identity { uid, gid, .. }) => {
             format!("{}: to let them write: `chown {uid}:{gid} {path}`", share.name)

@@ -9,7 +9,7 @@ use domain::Machine;
 use kerberos::Acceptor;
 
 use crate::people::{groups, host_accounts, logons};
-use crate::serve::running::Current;
+use crate::serve::current::Current;
 
 /// The domain of the settings. If it is used as `before`, it is the same one: its users stay known.
 pub(crate) fn domain(

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use admin::control::ShareStatus;
-use admin::{Port, Protocol, Settings};
+use admin::{Protocol, Settings};
 
-use crate::serve::running::Current;
+use crate::serve::current::Current;
 use crate::terminal::out;
 
 /// Prints the shares, the logins that are impossible yet, the lines `also`, and `ready`, at once: a
@@ -45,14 +45,12 @@ fn nobody(over: &str) -> String {
 
 /// The protocols with a login that show a share, if none of their shares allows guests.
 fn without_guests(settings: &Settings) -> Vec<&'static str> {
-    let with_login = [Protocol::Smb, Protocol::Afp];
     let closed = |protocol: &Protocol| {
-        let mut shares = settings.shares.iter().filter(|share| share.protocols.contains(protocol)).peekable();
-        settings.server.ports.of(*protocol) != Port::Off
-            && shares.peek().is_some()
-            && !shares.any(|share| share.guests)
+        let mut shares = settings.shares.iter().filter(|share| settings.serves(share, *protocol)).peekable();
+        shares.peek().is_some() && !shares.any(|share| share.guests)
     };
-    with_login.into_iter().filter(closed).map(Protocol::title).collect()
+    let with_login = Protocol::OF_FILES.into_iter().filter(|protocol| protocol.users_log_in());
+    with_login.filter(closed).map(Protocol::title).collect()
 }
 
 fn text(settings: &Settings, anybody: Anybody, shares: &[ShareStatus], also: &[String]) -> String {

@@ -16,9 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use admin::ShareSettings;
-use admin::control::{
-    Advice, AdviceRequest, AlertStatus, CachesAnswer, CachesRequest, Report, Severity, Status,
-};
+use admin::control::{Advice, AdviceRequest, AlertStatus, CachesAnswer, CachesRequest, Report, Severity};
 use admin::settings::units::format_size;
 use auth::kerberos::Kerberos;
 use auth::{Account, Accounts, Refusal};
@@ -41,7 +39,9 @@ use crate::commands::advise;
 use crate::commands::dataset::space;
 use crate::host::{here, memory};
 use crate::people::{logons, tickets};
-use crate::serve::running::{Current, Running, View};
+use crate::serve::component::Component;
+use crate::serve::current::Current;
+use crate::serve::running::Running;
 use crate::shares::quotas;
 
 /// A disk with less than `alert-space` free is a warning, and with less than this part a problem.
@@ -51,20 +51,18 @@ const ALMOST_NONE: f64 = 0.01;
 pub(crate) struct ConsoleNotifier(Events);
 
 impl ConsoleNotifier {
-    pub(crate) fn view(events: &Events) -> Arc<dyn View> {
+    pub(crate) fn component(events: &Events) -> Arc<dyn Component> {
         Arc::new(Self(events.clone()))
     }
 }
 
-impl View for ConsoleNotifier {
-    fn report(&self, _: &mut Status) {}
-
+impl Component for ConsoleNotifier {
     fn reload(&self, _: &Arc<Current>) -> Vec<String> {
         self.0.tell("settings", &());
         Vec::new()
     }
 
-    fn look_at_snapshots(&self) {
+    fn snapshots_changed(&self) {
         self.0.tell("snapshots", &());
     }
 }

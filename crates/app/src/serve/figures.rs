@@ -11,8 +11,9 @@ use web::{Figures, LabelledValue, Manage, Meaning};
 
 use crate::host::memory;
 use crate::serve::alerts::BlockedRequests;
+use crate::serve::component::ResourceCounts;
 use crate::serve::console::Console;
-use crate::serve::running::{ResourceCounts, Running};
+use crate::serve::running::Running;
 
 /// LUNs and backups that have figures of their own.
 const MOST: usize = 256;

@@ -4,7 +4,9 @@ pub(crate) mod alerts;
 pub(crate) mod announce;
 pub(crate) mod api;
 pub(crate) mod audit;
+pub(crate) mod component;
 pub(crate) mod console;
+pub(crate) mod current;
 pub(crate) mod figures;
 pub(crate) mod heartbeat;
 pub(crate) mod running;
@@ -14,10 +16,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use admin::control::{self, ListenerStatus, Report};
-use admin::recipe::{self, Reachable};
-use admin::settings::BoundPorts;
-use admin::{Arguments, Protocol, ServerSettings, Settings};
+use admin::control::{self, Report};
+use admin::{Arguments, ServerSettings, Settings};
 use anyhow::Context;
 use conn::Loops;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -27,14 +27,7 @@ use vfs::index::Index;
 use crate::cli::Serve;
 use crate::commands::caches::CachesView;
 use crate::commands::check;
-use crate::fronts::afp::AfpView;
-use crate::fronts::bind;
-use crate::fronts::bind::ProtocolListeners;
-use crate::fronts::bonjour::BonjourView;
-use crate::fronts::iscsi::IscsiView;
-use crate::fronts::nfs::NfsView;
-use crate::fronts::smb::SmbView;
-use crate::fronts::wsd::WsdView;
+use crate::fronts::{AllListeners, Announcers, Front, Fronts, Launch};
 use crate::gateway::part::Part;
 use crate::gateway::{self, in_common, witness};
 use crate::host::memory::Machine;
@@ -42,8 +35,9 @@ use crate::host::{confinement, here, memory, privileges};
 use crate::people::{accounts, membership, rights, tickets, who};
 use crate::serve::alerts::{Alerts, StateFolder};
 use crate::serve::audit::Audit;
+use crate::serve::component::Component;
 use crate::serve::console::ConsoleNotifier;
-use crate::serve::running::{Running, View};
+use crate::serve::running::{Parts, Running};
 use crate::serve::slow::Slow;
 use crate::shares::keeper::{self, Keeper};
 use crate::shares::links::Links;
@@ -117,9 +111,9 @@ async fn serve_until_stopped(
 ) -> anyhow::Result<()> {
     let ((stop, stopping), accounts_changed) = (watch::channel(false), Arc::new(Notify::new()));
     let mut orders = Orders::new(accounts_changed.clone())?;
-    let bound = Bounds::open(&settings.server)?;
+    let bound = AllListeners::open(&settings.server)?;
     let (api, api_failure) = api::open(&settings.server)?;
-    let listeners = bound.listeners().into_iter().chain(api::listeners(api.as_ref())).collect();
+    let listeners = bound.status().into_iter().chain(api::listeners(api.as_ref())).collect();
     let accounts = tickets::with_others(accounts::read(state.path(), &settings)?, &settings)?;
     let made = folders::make(&settings, &accounts, here::privileged())?;
     let said = made.into_iter().chain(who::surprising(&accounts, &settings)).collect();
@@ -130,45 +124,43 @@ async fn serve_until_stopped(
     let (ports, login_guard) = (bound.ports(), Arc::new(auth::LoginGuard::default()));
     let (machine, (loops, count)) = (Machine::here(), start_loops(&current.settings.server)?);
     let budget = memory::budget(&current.settings.server, &machine);
-    let nfs = NfsView::new(&current, state, volumes.clone(), login_guard.clone(), (budget.clone(), &loops))?;
-    let smb = SmbView::new(&current, state, volumes.clone(), login_guard.clone(), (budget.clone(), &loops))?;
-    let people = (accounts_changed, login_guard.clone());
-    let afp = AfpView::new(
-        &current,
+    let launch = Launch {
+        current: &current,
         state,
-        volumes.clone(),
-        ports.of(Protocol::Afp),
-        people,
-        (budget.clone(), &loops),
-    )?;
-    let at = ports.of(Protocol::Iscsi).map(|port| (recipe::address(&current.settings.server.listen), port));
-    let held = (budget.clone(), &loops);
-    let iscsi = IscsiView::new(&current, state, volumes.clone(), at, login_guard.clone(), held).await?;
-    let found = nfs.serve(bound.nfs, &current.settings.server, stopping.clone()).await;
-    smb.serve(bound.smb, bound.witness, &stopping);
-    afp.serve(bound.afp, &stopping);
-    iscsi.serve(bound.iscsi, &stopping);
-    let reach = Reachable { host: recipe::address(&current.settings.server.listen), ports, portmap: found };
-    let bonjour = BonjourView::start(&current, volumes.clone(), ports);
-    let wsd = WsdView::start(&current, *state.server_id(), ports);
+        volumes: &volumes,
+        ports,
+        accounts_changed: &accounts_changed,
+        login_guard: &login_guard,
+        budget: &budget,
+        loops: &loops,
+    };
+    let (fronts, reach) = Fronts::begin(&launch, bound, &stopping).await?;
+    let announcers = Announcers::start(&launch);
     let caches = CachesView::new(&current, volumes.clone(), (budget, machine), count, reach);
     tokio::spawn(look_at_memory(caches.clone()));
     let (events, looked_at) = (web::Events::default(), (login_guard.clone(), volumes.namespace().clone()));
     let (audit, slow) = (Arc::new(Audit::new(&current.settings)), Arc::new(Slow::new(&current.settings)));
     let of_state = StateFolder { path: state.path().to_owned(), index: volumes.index().clone(), api_failure };
     let alerts = Alerts::start(&current, of_state, looked_at, events.clone());
-    let shown: [Arc<dyn View>; 4] = [nfs.clone(), smb.clone(), afp.clone(), iscsi.clone()];
     let part = Part::start(&current, volumes.clone(), keeper);
-    let views = [volumes.clone() as Arc<dyn View>, links, bonjour.clone(), wsd.clone(), part.clone()]
-        .into_iter()
-        .chain(shown)
-        .chain([caches as Arc<dyn View>, ConsoleNotifier::view(&events), audit.clone(), slow.clone(), alerts])
-        .collect();
-    let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), views));
+    let first: [Arc<dyn Component>; 3] = [volumes.clone(), links, part.clone()];
+    let last: [Arc<dyn Component>; 5] =
+        [caches.clone(), ConsoleNotifier::component(&events), audit.clone(), slow.clone(), alerts];
+    let others = announcers.components().into_iter().chain(fronts.components());
+    let components = first.into_iter().chain(others).chain(last).collect();
+    let parts = Parts {
+        components,
+        fronts: fronts.clone(),
+        volumes: volumes.clone(),
+        in_common: part.clone(),
+        caches,
+        slow: slow.clone(),
+    };
+    let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), parts));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
     api::serve(api, &running.current().settings.server, &running, (login_guard.clone(), events), &stopping)?;
-    tokio::spawn(tend((volumes.clone(), afp.clone(), iscsi.clone()), login_guard, slow));
+    tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
     watch(&running, &volumes);
 
     say_ready(&running, volumes.clone(), said).await;
@@ -178,10 +170,10 @@ async fn serve_until_stopped(
     part.end();
     control.abort();
     control::remove(state.path());
-    tokio::join!(bonjour.stopped(), wsd.stopped());
-    tokio::join!(afp.say_goodbye(), iscsi.say_goodbye());
+    announcers.stopped().await;
+    fronts.goodbye().await;
     stop.send_replace(true);
-    tokio::join!(afp.stopped(), iscsi.stopped(), smb.stopped(), nfs.stopped());
+    fronts.stopped().await;
     let _ = tokio::task::spawn_blocking(move || audit.stop()).await; // a panic there was logged
     volumes.stop().await;
     Ok(())
@@ -222,75 +214,16 @@ async fn say_ready(running: &Running, volumes: Arc<Volumes>, mut said: Vec<Strin
     }
 }
 
-/// The listeners of every protocol that is on.
-struct Bounds {
-    nfs: Option<ProtocolListeners>,
-    smb: Option<ProtocolListeners>,
-    afp: Option<ProtocolListeners>,
-    iscsi: Option<ProtocolListeners>,
-    witness: Option<witness::Listeners>,
-}
-
-impl Bounds {
-    fn open(settings: &ServerSettings) -> anyhow::Result<Self> {
-        let open = |protocol, udp| bind::open(settings, protocol, udp, here::privileged());
-        Ok(Self {
-            nfs: open(Protocol::Nfs, true)?,
-            smb: open(Protocol::Smb, false)?,
-            afp: open(Protocol::Afp, false)?,
-            iscsi: open(Protocol::Iscsi, false)?,
-            witness: witness::open(settings, here::privileged())?,
-        })
-    }
-
-    /// Whether this server tells clients of others when theirs are lost.
-    fn has_witness(&self) -> bool {
-        self.witness.is_some()
-    }
-
-    fn listeners(&self) -> Vec<ListenerStatus> {
-        let all = [
-            (Protocol::Nfs, &self.nfs),
-            (Protocol::Smb, &self.smb),
-            (Protocol::Afp, &self.afp),
-            (Protocol::Iscsi, &self.iscsi),
-        ];
-        let listeners = |(protocol, bound): (Protocol, &Option<ProtocolListeners>)| {
-            bound.as_ref().map(|bound| bound.listeners(protocol)).unwrap_or_default()
-        };
-        let witness = self.witness.iter().flat_map(witness::Listeners::status);
-        all.into_iter().flat_map(listeners).chain(witness).collect()
-    }
-
-    fn ports(&self) -> BoundPorts {
-        BoundPorts::by(|protocol| {
-            let bound = match protocol {
-                Protocol::Nfs => &self.nfs,
-                Protocol::Smb => &self.smb,
-                Protocol::Afp => &self.afp,
-                Protocol::Iscsi => &self.iscsi,
-                Protocol::Portmap => return None,
-            };
-            bound.as_ref().map(|bound| bound.port)
-        })
-    }
-}
-
-async fn tend(
-    (volumes, afp, iscsi): (Arc<Volumes>, Arc<AfpView>, Arc<IscsiView>),
-    login_guard: Arc<auth::LoginGuard>,
-    slow: Arc<Slow>,
-) {
+async fn tend(volumes: Arc<Volumes>, fronts: Fronts, login_guard: Arc<auth::LoginGuard>, slow: Arc<Slow>) {
     let mut every = tokio::time::interval(TEND_EVERY);
     loop {
         every.tick().await;
         login_guard.log.tend(Instant::now());
         slow.tend(Instant::now());
-        let (volumes, afp, iscsi) = (volumes.clone(), afp.clone(), iscsi.clone());
+        let (volumes, fronts) = (volumes.clone(), fronts.clone());
         let work = move || {
             volumes.tend();
-            afp.tend();
-            iscsi.tend();
+            fronts.iter().for_each(Front::tend);
         };
         let _ = tokio::task::spawn_blocking(work).await; // a panic there was logged
     }

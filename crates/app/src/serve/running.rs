@@ -1,7 +1,5 @@
 //! The operator's interface of a running server: its status, and the reload of its settings.
 
-mod view;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,30 +11,32 @@ use admin::control::{
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
-use auth::Directory;
-use domain::Logons;
-use kerberos::Acceptor;
 use lock::{Mutex, RwLock, rank};
 
 use vfs::Volume;
 use vfs::backend::host::as_ourselves;
 
 use crate::commands::advise;
+use crate::commands::caches::CachesView;
+use crate::fronts::{Front, Fronts};
 use crate::host::host_names;
 use crate::people::{accounts, groups, host_accounts, logons, tickets};
+use crate::serve::component::{Component, InCommon, ResourceCounts};
+use crate::serve::current::Current;
+use crate::serve::slow::Slow;
 use crate::shares::availability::{self, Mounts};
 use crate::shares::stores;
+use crate::shares::volumes::Volumes;
 
-pub(crate) use view::{OpenFile, ResourceCounts, View, all_ended, counted};
-
-/// The state in force. A reload replaces the whole value, so that no reader sees a mixture.
-pub(crate) struct Current {
-    pub(crate) settings: Settings,
-    pub(crate) accounts: Directory,
-    /// What takes Kerberos tickets, if there is a keytab.
-    pub(crate) kerberos: Option<Arc<Acceptor>>,
-    /// What asks a domain controller about passwords, if it does that.
-    pub(crate) logons: Option<Arc<Logons>>,
+/// What a server consists of.
+pub(crate) struct Parts {
+    /// All that have a status or settings, in the order in which they get new ones.
+    pub(crate) components: Vec<Arc<dyn Component>>,
+    pub(crate) fronts: Fronts,
+    pub(crate) volumes: Arc<Volumes>,
+    pub(crate) in_common: Arc<dyn InCommon>,
+    pub(crate) caches: Arc<CachesView>,
+    pub(crate) slow: Arc<Slow>,
 }
 
 /// The server.
@@ -47,7 +47,7 @@ pub(crate) struct Running {
     current: RwLock<Arc<Current>, rank::CurrentSettings>,
     listeners: Vec<ListenerStatus>,
     reach: Reachable,
-    views: Vec<Arc<dyn View>>,
+    parts: Parts,
     /// One reload at a time.
     reloading: Mutex<(), rank::Reloading>,
 }
@@ -59,7 +59,7 @@ impl Running {
         state: &Path,
         current: Arc<Current>,
         (listeners, reach): (Vec<ListenerStatus>, Reachable),
-        views: Vec<Arc<dyn View>>,
+        parts: Parts,
     ) -> Self {
         let (started, current) = (Instant::now(), RwLock::new(current));
         let arguments = Arguments { is_running: true, ..arguments };
@@ -70,7 +70,7 @@ impl Running {
             current,
             listeners,
             reach,
-            views,
+            parts,
             reloading: Mutex::new(()),
         }
     }
@@ -98,7 +98,7 @@ impl Running {
     /// How much clients hold now.
     pub(crate) fn held(&self) -> ResourceCounts {
         let mut held = ResourceCounts::default();
-        self.views.iter().for_each(|view| view.count(&mut held));
+        self.components().for_each(|part| part.count(&mut held));
         held
     }
 
@@ -109,9 +109,11 @@ impl Running {
 
     /// The files of a share.
     pub(crate) fn volume(&self, share: &ShareSettings) -> anyhow::Result<Arc<Volume>> {
-        let current = self.current();
-        let found = self.views.iter().find_map(|view| view.volume(&current, share));
-        found.unwrap_or_else(|| Err(anyhow::anyhow!("this server has no shares")))
+        self.parts.volumes.open(share, &self.current().settings)
+    }
+
+    fn components(&self) -> impl Iterator<Item = &dyn Component> {
+        self.parts.components.iter().map(|part| &**part)
     }
 
     fn not_served(&self) -> Vec<AbsentShareStatus> {
@@ -128,7 +130,7 @@ impl Running {
     /// Serves the shares whose folders have come, and stops serving those whose folders have gone.
     pub(crate) fn look_at_folders(&self, mounts: &mut Mounts) {
         let old = self.current();
-        let is_in_use = |share: &ShareSettings| self.views.iter().any(|view| view.is_in_use(&share.name));
+        let is_in_use = |share: &ShareSettings| self.parts.volumes.is_in_use(&share.name);
         let grouped = groups::resolve_again(&old.settings, old.accounts.domain());
         let found = availability::changed(grouped.as_ref().unwrap_or(&old.settings), mounts, is_in_use);
         let Some(settings) = found.or(grouped) else { return };
@@ -147,7 +149,7 @@ impl Running {
     fn take_over(&self, current: Current) -> Vec<String> {
         let current = Arc::new(current);
         *self.current.write() = Arc::clone(&current);
-        self.views.iter().flat_map(|view| view.reload(&current)).collect()
+        self.components().flat_map(|part| part.reload(&current)).collect()
     }
 }
 
@@ -167,13 +169,13 @@ impl Report for Running {
             domain: logons::status(&self.current()),
             ..Status::default()
         };
-        self.views.iter().for_each(|view| view.report(&mut status));
+        self.components().for_each(|part| part.report(&mut status));
         status
     }
 
     fn say(&self, text: &str, to: &Disconnect) -> Result<Vec<String>, Vec<String>> {
         let told: Option<usize> =
-            self.views.iter().filter_map(|view| view.say(text, to)).reduce(|a, b| a + b);
+            self.parts.fronts.iter().filter_map(|front| front.say(text, to)).reduce(|a, b| a + b);
         match told {
             None if to.is_all() => Ok(vec!["no message was sent, because AFP is off".into()]),
             Some(0) | None if !to.is_all() => Err(vec![
@@ -190,14 +192,14 @@ impl Report for Running {
     fn disconnect(&self, what: &Disconnect) -> Result<Vec<String>, Vec<String>> {
         let file = match &what.file {
             None => None,
-            Some(path) => match self.views.iter().find_map(|view| view.find(path)) {
+            Some(path) => match self.parts.volumes.find(path) {
                 Some(Ok(file)) => Some(file),
                 Some(Err(error)) => return Err(vec![format!("{error:#}")]),
                 None => return Err(vec![format!("{} is in the folder of no share", path.display())]),
             },
         };
-        let done: Vec<String> =
-            self.views.iter().filter_map(|view| view.disconnect(what, file.as_ref())).collect();
+        let disconnect = |front: &dyn Front| front.disconnect(what, file.as_ref());
+        let done: Vec<String> = self.parts.fronts.iter().filter_map(disconnect).collect();
         let nothing = match file {
             Some(_) => {
                 "no SMB or AFP session that is meant has the file open; `fourfold status` lists open files"
@@ -215,8 +217,8 @@ impl Report for Running {
         progress: &dyn Fn(Progress) -> bool,
     ) -> Result<LunAnswer, Vec<String>> {
         let current = self.current();
-        let ask = |view: &Arc<dyn View>| view.lun(&current, &request, progress);
-        match as_ourselves(|| self.views.iter().find_map(ask)) {
+        let ask = |front: &dyn Front| front.lun(&current, &request, progress);
+        match as_ourselves(|| self.parts.fronts.iter().find_map(ask)) {
             Ok(Some(answer)) => answer.map_err(|error| vec![format!("{error:#}")]),
             Ok(None) => Err(vec!["this server has no LUNs".into()]),
             Err(error) => Err(vec![error.to_string()]),
@@ -229,10 +231,8 @@ impl Report for Running {
         progress: &dyn Fn(Progress) -> bool,
     ) -> Result<RestoreReport, Vec<String>> {
         let current = self.current();
-        let ask = |view: &Arc<dyn View>| view.restore(&current, &request, progress);
-        match as_ourselves(|| self.views.iter().find_map(ask)) {
-            Ok(Some(report)) => report.map_err(|error| vec![format!("{error:#}")]),
-            Ok(None) => Err(vec!["this server has no shares".into()]),
+        match as_ourselves(|| self.parts.volumes.restore(&current, &request, progress)) {
+            Ok(report) => report.map_err(|error| vec![format!("{error:#}")]),
             Err(error) => Err(vec![error.to_string()]),
         }
     }
@@ -243,16 +243,14 @@ impl Report for Running {
         progress: &dyn Fn(Progress) -> bool,
     ) -> Result<ScrubReport, Vec<String>> {
         let current = self.current();
-        let ask = |view: &Arc<dyn View>| view.scrub(&current, &request, progress);
-        match as_ourselves(|| self.views.iter().find_map(ask)) {
-            Ok(Some(report)) => report.map_err(|error| vec![format!("{error:#}")]),
-            Ok(None) => Err(vec!["this server has no shares".into()]),
+        match as_ourselves(|| self.parts.volumes.scrub(&current, &request, progress)) {
+            Ok(report) => report.map_err(|error| vec![format!("{error:#}")]),
             Err(error) => Err(vec![error.to_string()]),
         }
     }
 
     fn look_at_snapshots(&self) -> Result<Vec<String>, Vec<String>> {
-        as_ourselves(|| self.views.iter().for_each(|view| view.look_at_snapshots()))
+        as_ourselves(|| self.components().for_each(Component::snapshots_changed))
             .map(|()| Vec::new())
             .map_err(|error| vec![error.to_string()])
     }
@@ -261,12 +259,11 @@ impl Report for Running {
         if let CachesRequest::Advise(asked) = request {
             return advise::answer(self, asked).map(CachesAnswer::Advice);
         }
-        let answered = self.views.iter().find_map(|view| view.caches(&request));
-        answered.unwrap_or_else(|| Err(vec!["this server has no caches".into()]))
+        self.parts.caches.answer(&request)
     }
 
     fn schedules(&self) -> Schedules {
-        self.views.iter().find_map(|view| view.schedules()).unwrap_or_default()
+        self.parts.in_common.schedules()
     }
 
     fn started_with(&self) -> StartedWith {
@@ -274,7 +271,7 @@ impl Report for Running {
     }
 
     fn slowest(&self) -> Vec<SlowOperation> {
-        self.views.iter().flat_map(|view| view.slowest()).collect()
+        self.parts.slow.slowest(Instant::now())
     }
 
     fn reload(&self) -> Result<Vec<String>, Vec<String>> {
@@ -287,7 +284,7 @@ impl Running {
     pub(crate) fn admit_again(&self) {
         let _one = self.reloading.lock();
         let current = self.current();
-        self.views.iter().for_each(|view| drop(view.reload(&current)));
+        self.components().for_each(|part| drop(part.reload(&current)));
     }
 
     /// Applies the accounts of the state folder; the settings stay. Returns lines about it.
@@ -317,10 +314,9 @@ impl Running {
     }
 
     fn read_again(&self) -> Result<Vec<String>, Vec<String>> {
-        let before = self.views.iter().map(|view| view.before_reload(&self.arguments));
-        let before: Result<Vec<_>, _> = before.collect();
+        let before = self.parts.in_common.before_reload(&self.arguments);
         let _one = self.reloading.lock();
-        let mut lines = before.map_err(|why| self.accounts_only(why))?.concat();
+        let mut lines = before.map_err(|why| self.accounts_only(why))?;
         let settings = Settings::load(&self.arguments)
             .map_err(|all| self.accounts_only(all.iter().map(ToString::to_string).collect()))?;
         let accounts = accounts::read(&self.state, &settings).map_err(|error| vec![format!("{error:#}")])?;
@@ -361,14 +357,15 @@ impl Running {
 #[cfg(test)]
 mod tests {
     use auth::{AccountFile, Accounts, Ids};
+    use vfs::index::Index;
 
     use super::*;
+    use crate::gateway::part::Part;
+    use crate::host::memory::{self, Machine};
 
     struct Shares;
 
-    impl View for Shares {
-        fn report(&self, _: &mut Status) {}
-
+    impl Component for Shares {
         fn reload(&self, current: &Arc<Current>) -> Vec<String> {
             current.settings.shares.iter().map(|share| share.name.clone()).collect()
         }
@@ -377,6 +374,21 @@ mod tests {
     const ONE: &str = "[[share]]\nname = \"One\"\npath = \"one\"\n";
     const TWO: &str =
         "[server]\nnfs-port = 1\n[[share]]\nname = \"Two\"\npath = \"two\"\n[[user]]\nname = \"ada\"\n";
+
+    /// A server with these shares and no protocols.
+    fn parts(folder: &Path, current: &Arc<Current>) -> Parts {
+        let (settings, machine) = (&current.settings, Machine::here());
+        let volumes = Volumes::new(Index::open(folder).unwrap(), folder);
+        let budget = memory::budget(&settings.server, &machine);
+        Parts {
+            components: vec![Arc::new(Shares)],
+            fronts: Fronts::default(),
+            volumes: volumes.clone(),
+            in_common: Part::start(current, volumes.clone(), None),
+            caches: CachesView::new(current, volumes, (budget, machine), 1, nowhere()),
+            slow: Arc::new(Slow::new(settings)),
+        }
+    }
 
     /// Of a server that listens to nobody.
     fn nowhere() -> Reachable {
@@ -392,7 +404,8 @@ mod tests {
         let settings = Settings::load(&arguments).unwrap();
         let accounts = accounts::read(folder, &settings).unwrap();
         let current = Arc::new(Current { settings, accounts, kerberos: None, logons: None });
-        Running::new(arguments, folder, current, (Vec::new(), nowhere()), vec![Arc::new(Shares)])
+        let parts = parts(folder, &current);
+        Running::new(arguments, folder, current, (Vec::new(), nowhere()), parts)
     }
 
     #[test]
@@ -431,15 +444,13 @@ mod tests {
     /// Settings in common that two servers have changed.
     struct Differing;
 
-    impl View for Differing {
-        fn report(&self, _: &mut Status) {}
-
-        fn reload(&self, _: &Arc<Current>) -> Vec<String> {
-            Vec::new()
-        }
-
+    impl InCommon for Differing {
         fn before_reload(&self, _: &Arguments) -> Result<Vec<String>, Vec<String>> {
             Err(vec!["choose".into()])
+        }
+
+        fn schedules(&self) -> Schedules {
+            Schedules::default()
         }
     }
 
@@ -461,7 +472,7 @@ mod tests {
         assert!(!has(&running, "ada") && has(&running, "bob"));
         assert_eq!(running.status().shares[0].name, "One");
         std::fs::write(folder.path().join("fourfold.toml"), ONE).unwrap();
-        running.views.push(Arc::new(Differing));
+        running.parts.in_common = Arc::new(Differing);
         edit(|file| file.remove("bob"));
         assert_eq!(running.reload().unwrap_err()[0], "choose");
         assert!(!has(&running, "bob"));

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use admin::Settings;
-use admin::control::{SlowOperation, Status};
+use admin::control::SlowOperation;
 use conn::observe::{self, Observer, Operation, Switch, Wants};
 use lock::{Mutex, rank};
 use vfs::noted::{OperationTrace, Paths};
 
-use crate::serve::running::{Current, ResourceCounts, View};
+use crate::serve::component::{Component, ResourceCounts};
+use crate::serve::current::Current;
 
 /// Lines in the log within [`PERIOD`].
 const LINES: u32 = 20;
@@ -207,9 +208,7 @@ impl Slow {
     }
 }
 
-impl View for Slow {
-    fn report(&self, _: &mut Status) {}
-
+impl Component for Slow {
     fn count(&self, held: &mut ResourceCounts) {
         held.slow = self.shared.count.load(Ordering::Relaxed);
     }
@@ -217,10 +216,6 @@ impl View for Slow {
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
         self.apply(&current.settings);
         Vec::new()
-    }
-
-    fn slowest(&self) -> Vec<SlowOperation> {
-        self.slowest(Instant::now())
     }
 }
 

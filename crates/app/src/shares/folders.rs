@@ -8,7 +8,7 @@
 use std::fs::{DirBuilder, Permissions};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, fchown};
 
-use admin::{Port, Protocol, Settings, ShareSettings};
+use admin::{Protocol, Settings, ShareSettings};
 use anyhow::Context;
 use auth::{Account, Directory, Identity};
 
@@ -63,10 +63,10 @@ fn owner(share: &ShareSettings, settings: &Settings, directory: &Directory) -> (
     let first = identities.next();
     let is_one = identities.all(|other| Some(other.uid) == first.map(|first| first.uid));
     let owner = first.filter(|_| is_one).cloned().unwrap_or_else(Identity::anonymous);
-    let nfs =
-        share.protocols.contains(&Protocol::Nfs) && settings.server.ports.of(Protocol::Nfs) != Port::Off;
+    let has_no_login = |one: &Protocol| !one.users_log_in() && settings.serves(share, *one);
+    let unnamed = Protocol::OF_FILES.iter().any(has_no_login);
     let guests = share.guests && owner != Identity::anonymous();
-    let is_open = !share.read_only && (nfs || guests || !is_one);
+    let is_open = !share.read_only && (unnamed || guests || !is_one);
     (owner, if is_open { OPEN } else { OWNED })
 }
 

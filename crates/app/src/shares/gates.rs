@@ -24,8 +24,9 @@ impl Admission for Rules {
         if !self.protocols.contains(&origin.protocol) {
             return None;
         }
-        // Accounts do not log in over NFS: rules for clients are all that a share has there.
-        if origin.protocol == FileProtocol::Nfs {
+        // Without logins, rules for clients are all that a share has.
+        let is_it = |one: &Protocol| one.of_files() == Some(origin.protocol);
+        if Protocol::OF_FILES.iter().filter(|one| is_it(one)).any(|one| !one.users_log_in()) {
             return self.policy.grant_to_host(origin.address);
         }
         let is_member = |group| caller.in_group(group);
@@ -68,14 +69,12 @@ fn hidden(share: &ShareSettings) -> Hidden {
 /// The protocols by which clients of `outer` may pass to `inner`. What needs encryption, or a password, where the outer share
 /// needs none is open to clients of the share itself only.
 fn protocols(outer: &ShareSettings, inner: &ShareSettings, settings: &Settings) -> Vec<FileProtocol> {
-    let has = |protocol| inner.protocols.contains(&protocol);
     let is_sealed = outer.encryption_required || settings.server.smb.encryption == Encryption::Required;
-    let smb = has(Protocol::Smb) && (is_sealed || !inner.encryption_required);
     let has_password = inner.volume_password.is_none() || inner.volume_password == outer.volume_password;
-    let all = [
-        (FileProtocol::Nfs, has(Protocol::Nfs)),
-        (FileProtocol::Smb, smb),
-        (FileProtocol::Afp, has(Protocol::Afp) && has_password),
-    ];
-    all.into_iter().filter(|(_, may)| *may).map(|(protocol, _)| protocol).collect()
+    let passes = |protocol: &Protocol| {
+        inner.protocols.contains(protocol)
+            && (is_sealed || !inner.encryption_required || !protocol.encrypts())
+            && (has_password || !protocol.has_volume_passwords())
+    };
+    Protocol::OF_FILES.into_iter().filter(passes).filter_map(Protocol::of_files).collect()
 }

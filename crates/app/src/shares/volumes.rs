@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use admin::control::{Progress, RestoreReport, RestoreRequest, ScrubReport, ScrubRequest, Status};
 use admin::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder};
-use afp::catalogue::SharedIds;
 use anyhow::Context;
 use cluster::Cluster;
 use lock::{Mutex, rank};
@@ -29,7 +28,8 @@ pub(crate) use self::{held::name_owners, homes::Homes};
 use crate::commands::scrub;
 use crate::gateway;
 use crate::host::privileges;
-use crate::serve::running::{Current, OpenFile, ResourceCounts, View};
+use crate::serve::component::{Component, ResourceCounts};
+use crate::serve::current::Current;
 use crate::shares::quotas::Quotas;
 use crate::shares::snapshots::{Live, SnapshotView};
 use crate::shares::{arriving, gates, misplaced, restoring, samba_acls, stores};
@@ -50,8 +50,6 @@ pub(crate) struct Volumes {
     site: Arc<Site>,
     /// The other servers of the tree.
     pub(crate) cluster: Option<Arc<Cluster>>,
-    /// The ids of files that they have, too.
-    pub(crate) ids: Option<Arc<SharedIds>>,
     quotas: Arc<Quotas>,
     /// Where links of the shares lead clients.
     namespace: Arc<Namespace>,
@@ -61,6 +59,12 @@ pub(crate) struct Volumes {
     restoring: AtomicBool,
     /// A scrub is going on.
     scrubbing: AtomicBool,
+}
+
+/// A file of a share.
+pub(crate) struct OpenFile {
+    pub(crate) volume: Arc<Volume>,
+    pub(crate) id: FileId,
 }
 
 #[derive(Clone)]
@@ -195,7 +199,6 @@ impl Volumes {
         let files = KeptFiles::new(privileges::files_to_keep_open());
         let site = cluster.as_ref().map(|cluster| cluster.site().clone()).unwrap_or_default();
         let (quotas, namespace) = (Arc::new(Quotas::new(state)), Arc::default());
-        let ids = cluster.as_ref().map(|cluster| gateway::ids::shared(&index, cluster));
         Arc::new(Self {
             state: state.into(),
             index,
@@ -203,7 +206,6 @@ impl Volumes {
             files,
             site,
             cluster,
-            ids,
             quotas,
             namespace,
             known: Mutex::default(),
@@ -418,27 +420,17 @@ impl Drop for GoingOn<'_> {
     }
 }
 
-impl View for Volumes {
-    fn report(&self, status: &mut Status) {
-        let names: HashMap<u32, String> =
-            self.all().into_iter().map(|(shares, volume)| (volume.view(), shares)).collect();
-        held::held(&self.site, &names, status);
-        status.open_files = held::open_files(self.site.open_counts());
-        let known = self.known.lock();
-        status.arriving = arriving::status(known.iter().map(|(share, known)| (&**share, &known.live)));
-    }
-
-    fn count(&self, held: &mut ResourceCounts) {
-        held::count(&self.site, held);
-    }
-
-    fn is_in_use(&self, share: &str) -> bool {
+/// For the operator.
+impl Volumes {
+    /// Whether clients have files of this share open.
+    pub(crate) fn is_in_use(&self, share: &str) -> bool {
         let one = self.known.lock().get(share).map(|known| known.volume.view());
         let is_open = || self.site.state().opens(None, usize::MAX).iter().any(|open| Some(open.view) == one);
         self.uses_homes(share) || is_open()
     }
 
-    fn find(&self, path: &Path) -> Option<anyhow::Result<OpenFile>> {
+    /// Where a file is; `None`: in the folder of no share.
+    pub(crate) fn find(&self, path: &Path) -> Option<anyhow::Result<OpenFile>> {
         let found = match std::fs::symlink_metadata(path) {
             Ok(found) => found,
             Err(error) => return Some(Err(anyhow::Error::new(error).context(path.display().to_string()))),
@@ -454,38 +446,51 @@ impl View for Volumes {
         Some(Ok(OpenFile { volume, id: FileId::new(FileId::device_of(major, minor), found.ino()) }))
     }
 
-    fn volume(&self, current: &Arc<Current>, share: &ShareSettings) -> Option<anyhow::Result<Arc<Volume>>> {
-        Some(self.open(share, &current.settings))
-    }
-
-    fn restore(
+    /// Restores files of a snapshot.
+    pub(crate) fn restore(
         &self,
         current: &Arc<Current>,
         request: &RestoreRequest,
         progress: &dyn Fn(Progress) -> bool,
-    ) -> Option<anyhow::Result<RestoreReport>> {
+    ) -> anyhow::Result<RestoreReport> {
         if self.restoring.swap(true, Ordering::AcqRel) {
-            return Some(Err(anyhow::anyhow!("another restore is going on; wait for its end")));
+            anyhow::bail!("another restore is going on; wait for its end");
         }
         let _ends = GoingOn(&self.restoring);
-        Some(restoring::restore(&current.settings, self, request, progress))
+        restoring::restore(&current.settings, self, request, progress)
     }
 
-    fn scrub(
+    /// Scrubs a share.
+    pub(crate) fn scrub(
         &self,
         current: &Arc<Current>,
         request: &ScrubRequest,
         progress: &dyn Fn(Progress) -> bool,
-    ) -> Option<anyhow::Result<ScrubReport>> {
+    ) -> anyhow::Result<ScrubReport> {
         if self.scrubbing.swap(true, Ordering::AcqRel) {
-            return Some(Err(anyhow::anyhow!("another scrub is going on; wait for its end")));
+            anyhow::bail!("another scrub is going on; wait for its end");
         }
         let _ends = GoingOn(&self.scrubbing);
         let place = scrub::Place { settings: &current.settings, volumes: self, is_served: true };
-        Some(place.scrub(request, progress))
+        place.scrub(request, progress)
+    }
+}
+
+impl Component for Volumes {
+    fn report(&self, status: &mut Status) {
+        let names: HashMap<u32, String> =
+            self.all().into_iter().map(|(shares, volume)| (volume.view(), shares)).collect();
+        held::held(&self.site, &names, status);
+        status.open_files = held::open_files(self.site.open_counts());
+        let known = self.known.lock();
+        status.arriving = arriving::status(known.iter().map(|(share, known)| (&**share, &known.live)));
     }
 
-    fn look_at_snapshots(&self) {
+    fn count(&self, held: &mut ResourceCounts) {
+        held::count(&self.site, held);
+    }
+
+    fn snapshots_changed(&self) {
         self.shown().iter().for_each(|shown| shown.look_now());
     }
 

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use client::{Protocol, Target};
+use client::Target;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 /// Longest password in bytes.
@@ -77,9 +77,8 @@ pub(crate) fn complete<'a>(targets: impl IntoIterator<Item = &'a mut Target>) ->
 
 /// Whether a server may want a password that is not known. NFS has no login; a guest has no password.
 fn lacks(target: &Target) -> bool {
-    let has_login = matches!(target.protocol, Protocol::Smb | Protocol::Afp | Protocol::Iscsi);
     let is_guest = target.user.is_empty() || target.user.eq_ignore_ascii_case("guest");
-    has_login && !is_guest && target.password.is_empty()
+    target.protocol.has_secrets() && !is_guest && target.password.is_empty()
 }
 
 thread_local! {

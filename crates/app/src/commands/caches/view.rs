@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use admin::ServerSettings;
 use admin::control::{
-    CacheStatus, CachesAnswer, CachesRequest, CachesStatus, HostMemory, PredictedRatios, Status,
-    TrafficStatus,
+    CacheStatus, CachesAnswer, CachesRequest, CachesStatus, HostMemory, PredictedRatios, TrafficStatus,
 };
 use admin::recipe::{self, Reachable};
 use admin::settings::units::parse_size;
@@ -19,7 +18,8 @@ use vfs::index::PAGE_CACHE;
 use super::shown::size;
 use crate::host::memory::{KernelCounters, Machine, cache_budget};
 use crate::host::privileges;
-use crate::serve::running::{Current, ResourceCounts, View};
+use crate::serve::component::{Component, ResourceCounts};
+use crate::serve::current::Current;
 use crate::shares::volumes::Volumes;
 
 /// Files whose pages in memory are counted for a status.
@@ -67,6 +67,19 @@ impl CachesView {
         let looks = [(Instant::now(), first)].into();
         let seen = Mutex::new(MemoryReadings { applied: set_in(settings), looks, current: current.clone() });
         Arc::new(Self { caches, volumes, transfers, machine, began: Instant::now(), first, reach, seen })
+    }
+
+    /// Shows or limits the caches.
+    pub(crate) fn answer(&self, request: &CachesRequest) -> Result<CachesAnswer, Vec<String>> {
+        match request {
+            CachesRequest::Show => Ok(CachesAnswer::Shown(Box::new(self.status()))),
+            CachesRequest::Set { limits } => self.set(limits).map(CachesAnswer::Done),
+            CachesRequest::Mounts => {
+                let current = self.seen.lock().current.clone();
+                Ok(CachesAnswer::Mounts(recipe::best_mounts(&current.settings, self.reach)))
+            }
+            CachesRequest::Advise(_) => Err(vec!["advice needs more than the caches".into()]),
+        }
     }
 
     /// Looks at the host's memory. Called every 2 seconds.
@@ -287,9 +300,7 @@ fn shown(entry: &Entry) -> CacheStatus {
     }
 }
 
-impl View for CachesView {
-    fn report(&self, _: &mut Status) {}
-
+impl Component for CachesView {
     fn count(&self, held: &mut ResourceCounts) {
         held.caches = self.caches.entries();
     }
@@ -314,17 +325,5 @@ impl View for CachesView {
         }
         self.volumes.limit_listings(used);
         lines
-    }
-
-    fn caches(&self, request: &CachesRequest) -> Option<Result<CachesAnswer, Vec<String>>> {
-        Some(match request {
-            CachesRequest::Show => Ok(CachesAnswer::Shown(Box::new(self.status()))),
-            CachesRequest::Set { limits } => self.set(limits).map(CachesAnswer::Done),
-            CachesRequest::Mounts => {
-                let current = self.seen.lock().current.clone();
-                Ok(CachesAnswer::Mounts(recipe::best_mounts(&current.settings, self.reach)))
-            }
-            CachesRequest::Advise(_) => return None, // it needs the other views, too
-        })
     }
 }

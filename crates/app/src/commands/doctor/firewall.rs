@@ -43,18 +43,6 @@ fn drops(rules: &str) -> bool {
     })
 }
 
-/// The name that nft prints for a port.
-fn name(protocol: Option<Protocol>) -> &'static str {
-    match protocol {
-        Some(Protocol::Nfs) => "nfs",
-        Some(Protocol::Smb) => "microsoft-ds",
-        Some(Protocol::Afp) => "afpovertcp",
-        Some(Protocol::Iscsi) => "iscsi-target",
-        Some(Protocol::Portmap) => "sunrpc",
-        None => "",
-    }
-}
-
 /// A firewall that drops what arrives and does not name a port probably keeps clients out.
 pub(super) fn judged(ports: &[(Option<Protocol>, u16)], rules: Option<&str>) -> Finding {
     let about = "firewall";
@@ -68,8 +56,9 @@ pub(super) fn judged(ports: &[(Option<Protocol>, u16)], rules: Option<&str>) -> 
         return Finding::fine(about, "no rule drops what arrives");
     }
     let words: Vec<&str> = rules.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').collect();
-    let is_open =
-        |protocol, port: &u16| words.contains(&&*port.to_string()) || words.contains(&name(protocol));
+    // nft prints the names of known ports.
+    let is_named = |protocol: Option<Protocol>| protocol.is_some_and(|one| words.contains(&one.service()));
+    let is_open = |protocol, port: &u16| words.contains(&&*port.to_string()) || is_named(protocol);
     let closed: Vec<String> = ports
         .iter()
         .filter(|(protocol, port)| !is_open(*protocol, port))

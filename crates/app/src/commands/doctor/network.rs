@@ -58,7 +58,7 @@ impl Service {
     }
 
     fn has_udp(&self) -> bool {
-        matches!(self.protocol, Some(Protocol::Nfs | Protocol::Portmap))
+        self.protocol.is_some_and(Protocol::has_datagrams)
     }
 }
 

@@ -8,25 +8,26 @@ use afp::server::{OpenHome, Share};
 use auth::Identity;
 use lock::{Mutex, rank};
 
-use crate::fronts::afp::share_of;
+use super::Shares;
 use crate::people::accounts;
 use crate::shares::volumes::Homes;
 
 /// Opens homes. Sessions that have one open share it, as they see each other's changes by it.
-pub(crate) struct AfpHomes {
+pub(super) struct AfpHomes {
     homes: Homes,
+    shares: Shares,
     /// By the name of the account.
     open: Mutex<HashMap<String, Weak<Share>>, rank::SharedVolumes>,
 }
 
 impl AfpHomes {
-    pub(crate) fn of(homes: Homes) -> afp::server::Homes {
+    pub(super) fn of(homes: Homes, shares: Shares) -> afp::server::Homes {
         afp::server::Homes {
             name: homes.share.flat_name(),
             has_password: homes.share.volume_password.is_some(),
             policy: accounts::policy(&homes.share),
             settings: homes.settings(),
-            opener: Arc::new(Self { homes, open: Mutex::default() }),
+            opener: Arc::new(Self { homes, shares, open: Mutex::default() }),
         }
     }
 }
@@ -35,7 +36,7 @@ impl OpenHome for AfpHomes {
     fn open(&self, account: &str, caller: &Identity, name: &str) -> Option<Arc<Share>> {
         let share = |home: &ShareSettings, volume| {
             let home_in = Some(self.homes.share.flat_name());
-            share_of(home, name.to_owned(), volume, (&self.homes.volumes, home_in))
+            self.shares.share(home, name.to_owned(), volume, home_in)
         };
         let new = self.homes.open(account, caller, share)?;
         let mut open = self.open.lock();

@@ -1,14 +1,15 @@
 //! The AFP server as a part of the program: it gets settings and reports its status.
 
 mod homes;
+mod ids;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use admin::control::{Disconnect, SessionStatus, Status};
+use admin::control::{Disconnect, Status};
+use admin::recipe::PortmapServices;
 use admin::settings::VolumePassword;
 use admin::settings::afp::Login;
 use admin::{Protocol, Settings, ShareSettings};
@@ -16,35 +17,41 @@ use afp::catalogue::{Catalogue, SharedIds};
 use afp::server::{ChangePassword, Config, Logins, Service, SessionInfo, Share, ShareOptions};
 use anyhow::Context;
 use auth::{AccountFile, Accounts, Identity, LoginGuard};
-use conn::{Budget, Loops, Server, Watchdog};
 use tokio::sync::{Notify, watch};
 use vfs::Volume;
 use vfs::state::Replicas;
 
-use crate::fronts::afp::homes::AfpHomes;
-use crate::fronts::bind::ProtocolListeners;
+use super::connections::Connections;
+use super::{Front, FrontListeners, FrontRow, Launch, Task, bonjour, counted, nothing_beside};
 use crate::gateway;
-use crate::host::{here, host_names};
+use crate::host::here;
 use crate::people::{accounts, logons, tickets};
-use crate::serve::running::{self, Current, OpenFile, ResourceCounts, View, all_ended};
-use crate::shares::volumes::{Homes, Volumes, name_owners};
+use crate::serve::component::{Component, ResourceCounts};
+use crate::serve::current::Current;
+use crate::shares::volumes::{Homes, OpenFile, Volumes, name_owners};
+use homes::AfpHomes;
 
-/// The most connections at a time.
-const MOST_CONNECTIONS: usize = 16_384;
 /// How long clients have to receive the notice of the shutdown.
 const GOODBYE_WITHIN: Duration = Duration::from_millis(500);
 
+pub(super) const ROW: FrontRow = FrontRow {
+    protocol: Protocol::Afp,
+    beside: nothing_beside,
+    start: |launch| Box::pin(async move { Ok(AfpFront::new(launch)? as Arc<dyn Front>) }),
+    services: |settings, port| bonjour::one("_afpovertcp._tcp", Protocol::Afp, settings, port),
+    backup_flag: 0x01,
+};
+
 /// The AFP server.
-pub(crate) struct AfpView {
+struct AfpFront {
     service: Arc<Service>,
-    connections: Arc<Server>,
-    watchdog: Arc<Watchdog>,
+    connections: Connections,
     told: AfpDependencies,
 }
 
 /// The data for its settings, in addition to the program's settings.
 struct AfpDependencies {
-    volumes: Arc<Volumes>,
+    shares: Shares,
     /// The state folder, which has the accounts.
     state: PathBuf,
     server_id: [u8; 16],
@@ -57,61 +64,37 @@ struct AfpDependencies {
     login_guard: Arc<LoginGuard>,
 }
 
-impl AfpView {
-    /// A server for the shares of these settings. `accounts_changed` is signalled when a user
-    /// changes a password; `login_guard` is shared by all protocols.
-    pub(crate) fn new(
-        current: &Arc<Current>,
-        state: &admin::State,
-        volumes: Arc<Volumes>,
-        port: Option<u16>,
-        (accounts_changed, login_guard): (Arc<Notify>, Arc<LoginGuard>),
-        (budget, loops): (Arc<Budget>, &Arc<Loops>),
-    ) -> anyhow::Result<Arc<Self>> {
-        let (state, server_id) = (state.path().to_owned(), *state.server_id());
-        let listen = current.settings.server.listen.clone();
-        let told = AfpDependencies { volumes, state, server_id, listen, port, accounts_changed, login_guard };
+/// What shares are made of.
+#[derive(Clone)]
+struct Shares {
+    volumes: Arc<Volumes>,
+    /// The ids of files that the servers of a cluster have in common.
+    ids: Option<Arc<SharedIds>>,
+}
+
+impl AfpFront {
+    /// A server for the shares of these settings.
+    fn new(launch: &Launch<'_>) -> anyhow::Result<Arc<Self>> {
+        let Launch { current, state, volumes, .. } = *launch;
+        let ids = volumes.cluster.as_ref().map(|cluster| ids::shared(volumes.index(), cluster));
+        let told = AfpDependencies {
+            shares: Shares { volumes: volumes.clone(), ids },
+            state: state.path().to_owned(),
+            server_id: *state.server_id(),
+            listen: current.settings.server.listen.clone(),
+            port: launch.ports.of(ROW.protocol),
+            accounts_changed: launch.accounts_changed.clone(),
+            login_guard: launch.login_guard.clone(),
+        };
         let service = Service::new(told.config(current)?);
-        match &told.volumes.ids {
-            Some(ids) => _ = tokio::spawn(gateway::ids::read_on(ids.clone())),
-            None => SharedIds::leave(told.volumes.index()).context("the index in the state folder failed")?,
+        match &told.shares.ids {
+            Some(ids) => _ = tokio::spawn(ids::read_on(ids.clone())),
+            None => SharedIds::leave(volumes.index()).context("the index in the state folder failed")?,
         }
-        if let Some(cluster) = told.volumes.cluster.clone() {
+        if let Some(cluster) = volumes.cluster.clone() {
             service.share_with(cluster.server(), move |server| cluster.is_alive(server));
         }
-        Ok(Arc::new(Self {
-            service,
-            connections: Server::new(MOST_CONNECTIONS, budget).on(loops).after(host_names::before()),
-            watchdog: Watchdog::start("AFP"),
-            told,
-        }))
-    }
-
-    /// Answers on these listeners until the server stops.
-    pub(crate) fn serve(&self, bound: Option<ProtocolListeners>, stopping: &watch::Receiver<bool>) {
-        for listener in bound.into_iter().flat_map(|bound| bound.tcp) {
-            let (service, watchdog) = (self.service.clone(), self.watchdog.clone());
-            let serve = move |stream, peer| {
-                afp::server::serve_stream(service.clone(), stream, peer, watchdog.clone())
-            };
-            tokio::spawn(self.connections.clone().run(listener, stopping.clone(), serve));
-        }
-    }
-
-    /// Checks whether the host's addresses have changed.
-    pub(crate) fn tend(&self) {
-        self.service.set_addresses(self.told.addresses());
-    }
-
-    /// Tells clients that the server shuts down, and lets their connections end.
-    pub(crate) async fn say_goodbye(&self) {
-        self.service.stop();
-        let _ = tokio::time::timeout(GOODBYE_WITHIN, all_ended(&self.connections)).await; // then they are closed
-    }
-
-    /// Waits until every connection has ended.
-    pub(crate) async fn stopped(&self) {
-        all_ended(&self.connections).await;
+        Ok(Arc::new(Self { service, connections: Connections::new(ROW.protocol, launch), told }))
     }
 }
 
@@ -137,7 +120,7 @@ impl AfpDependencies {
         let shares =
             settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Afp) && !share.homes);
         let shares = shares.map(|share| self.share(share, settings)).collect::<anyhow::Result<Vec<_>>>()?;
-        if let Some(ids) = &self.volumes.ids {
+        if let Some(ids) = &self.shares.ids {
             ids.set_shares(shares.iter().map(|share| (share.name.clone(), share.volume.clone())).collect())
                 .context("the ids of files that the servers of the cluster have are not known")?;
         }
@@ -153,10 +136,10 @@ impl AfpDependencies {
             tracing::info!("AFP does not offer SRP: a domain controller cannot verify it (`domain-ntlm`)");
         }
         Ok(Config {
-            homes: Homes::of(&self.volumes, current, Protocol::Afp).map(AfpHomes::of).collect(),
+            homes: self.homes(current),
             signature: match server.afp.signature {
                 Some(signature) => signature,
-                None => gateway::signature(self.volumes.cluster.as_ref(), self.server_id)?,
+                None => gateway::signature(self.shares.volumes.cluster.as_ref(), self.server_id)?,
             },
             name: here::server_name(server),
             guest: guests.then(Identity::anonymous),
@@ -184,40 +167,48 @@ impl AfpDependencies {
         })
     }
 
+    fn homes(&self, current: &Arc<Current>) -> Vec<afp::server::Homes> {
+        let homes = Homes::of(&self.shares.volumes, current, ROW.protocol);
+        homes.map(|homes| AfpHomes::of(homes, self.shares.clone())).collect()
+    }
+
     fn share(&self, share: &ShareSettings, settings: &Settings) -> anyhow::Result<Arc<Share>> {
-        share_of(share, share.flat_name(), self.volumes.open(share, settings)?, (&self.volumes, None))
+        self.shares.share(share, share.flat_name(), self.shares.volumes.open(share, settings)?, None)
     }
 }
 
-/// A share with this name. `home_in`: it is a home in this share of homes.
-pub(crate) fn share_of(
-    share: &ShareSettings,
-    name: String,
-    volume: Arc<Volume>,
-    (volumes, home_in): (&Volumes, Option<String>),
-) -> anyhow::Result<Arc<Share>> {
-    let root = volume.root().context("the folder cannot be looked at")?.object.key();
-    let catalogue = Catalogue::open(volumes.index(), volumes.identity(share)?, root)
-        .context("the index in the state folder failed")?
-        .shared(volumes.ids.clone());
-    catalogue
-        .take_earlier_ids(|key| volume.lasting_key(key).ok())
-        .context("the index in the state folder failed")?;
-    let uuid = volumes.mac_id(share)?;
-    let created = std::fs::metadata(&share.path).and_then(|folder| folder.created());
-    let created = created.unwrap_or(SystemTime::UNIX_EPOCH).into();
-    let options = ShareOptions {
-        policy: accounts::policy(share),
-        case_sensitive: share.case_sensitive,
-        time_machine: share.time_machine,
-        size_limit: share.time_machine_size.filter(|_| share.time_machine),
-        password: share.volume_password.map(VolumePassword::reveal),
-        hide: share.hide.clone(),
-        show: share.show.clone(),
-        links: share.dfs.then(|| volumes.namespace().clone()),
-        home_in,
-    };
-    Ok(Share::new(name, (volume, catalogue), uuid, created, options))
+impl Shares {
+    /// A share with this name. `home_in`: it is a home in this share of homes.
+    fn share(
+        &self,
+        share: &ShareSettings,
+        name: String,
+        volume: Arc<Volume>,
+        home_in: Option<String>,
+    ) -> anyhow::Result<Arc<Share>> {
+        let root = volume.root().context("the folder cannot be looked at")?.object.key();
+        let catalogue = Catalogue::open(self.volumes.index(), self.volumes.identity(share)?, root)
+            .context("the index in the state folder failed")?
+            .shared(self.ids.clone());
+        catalogue
+            .take_earlier_ids(|key| volume.lasting_key(key).ok())
+            .context("the index in the state folder failed")?;
+        let uuid = self.volumes.mac_id(share)?;
+        let created = std::fs::metadata(&share.path).and_then(|folder| folder.created());
+        let created = created.unwrap_or(SystemTime::UNIX_EPOCH).into();
+        let options = ShareOptions {
+            policy: accounts::policy(share),
+            case_sensitive: share.case_sensitive,
+            time_machine: share.time_machine,
+            size_limit: share.time_machine_size.filter(|_| share.time_machine),
+            password: share.volume_password.map(VolumePassword::reveal),
+            hide: share.hide.clone(),
+            show: share.show.clone(),
+            links: share.dfs.then(|| self.volumes.namespace().clone()),
+            home_in,
+        };
+        Ok(Share::new(name, (volume, catalogue), uuid, created, options))
+    }
 }
 
 fn logins(chosen: &[Login]) -> Logins {
@@ -252,28 +243,52 @@ fn change_password(state: &Path, changed: &Notify, name: &str, password: &str) -
     }
 }
 
-impl View for AfpView {
+impl Component for AfpFront {
     fn report(&self, status: &mut Status) {
-        let now = SystemTime::now();
         let sessions = self.service.sessions();
         let user = |user: &Option<String>| user.clone().unwrap_or_else(|| "guest".into());
         let people = sessions
             .iter()
             .map(|session| (session.client, user(&session.user), session.peer.map(|peer| peer.ip())));
         name_owners(people, status);
-        status.sessions.extend(self.connections.peers().iter().map(|peer| {
+        status.sessions.extend(self.connections.status(|peer| {
             let session = sessions.iter().find(|session| session.peer == Some(peer.address));
-            SessionStatus {
-                protocol: Protocol::Afp,
-                peer: peer.address,
-                user: session.map(|session| user(&session.user)),
-                since_s: now.duration_since(peer.since).unwrap_or_default().as_secs(),
-                requests: peer.counters.requests.load(Ordering::Relaxed),
-                bytes_in: peer.counters.bytes_in.load(Ordering::Relaxed),
-                bytes_out: peer.counters.bytes_out.load(Ordering::Relaxed),
-                tls: peer.counters.is_tls.load(Ordering::Relaxed),
-            }
+            session.map(|session| user(&session.user))
         }));
+    }
+
+    fn count(&self, held: &mut ResourceCounts) {
+        self.connections.count(held);
+    }
+
+    fn reload(&self, current: &Arc<Current>) -> Vec<String> {
+        match self.told.config(current) {
+            Ok(config) => {
+                self.service.set_config(config);
+                Vec::new()
+            }
+            Err(error) => vec![format!("the AFP shares stay as they were: {error:#}")],
+        }
+    }
+}
+
+impl Front for AfpFront {
+    fn serve(
+        self: Arc<Self>,
+        listeners: FrontListeners,
+        _: Arc<Current>,
+        stopping: watch::Receiver<bool>,
+    ) -> Task<PortmapServices> {
+        let (service, bound) = (self.service.clone(), listeners.own.into_iter().flat_map(|bound| bound.tcp));
+        self.connections.accept(bound, &stopping, move |stream, peer, watchdog| {
+            afp::server::serve_stream(service.clone(), stream, peer, watchdog)
+        });
+        Box::pin(async { PortmapServices::default() })
+    }
+
+    /// Checks whether the host's addresses have changed.
+    fn tend(&self) {
+        self.service.set_addresses(self.told.addresses());
     }
 
     fn say(&self, text: &str, to: &Disconnect) -> Option<usize> {
@@ -288,20 +303,17 @@ impl View for AfpView {
             None => (self.service.disconnect_where(which), "AFP session"),
             Some(file) => (self.service.close_file(&file.volume, file.id, which), "AFP fork"),
         };
-        running::counted(count, of)
+        counted(count, of)
     }
 
-    fn count(&self, held: &mut ResourceCounts) {
-        held.connections.push(("afp", self.connections.peers().len()));
+    fn goodbye(self: Arc<Self>) -> Task {
+        Box::pin(async move {
+            self.service.stop();
+            let _ = tokio::time::timeout(GOODBYE_WITHIN, self.connections.ended()).await; // then they are closed
+        })
     }
 
-    fn reload(&self, current: &Arc<Current>) -> Vec<String> {
-        match self.told.config(current) {
-            Ok(config) => {
-                self.service.set_config(config);
-                Vec::new()
-            }
-            Err(error) => vec![format!("the AFP shares stay as they were: {error:#}")],
-        }
+    fn stopped(self: Arc<Self>) -> Task {
+        Box::pin(async move { self.connections.ended().await })
     }
 }

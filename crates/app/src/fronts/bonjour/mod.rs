@@ -15,16 +15,18 @@ use lock::{Mutex, rank};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::serve::running::{Current, View};
+use crate::serve::component::Component;
+use crate::serve::current::Current;
 use crate::shares::volumes::Volumes;
 use services::Announcement;
+pub(crate) use services::{Service, one, shown};
 use voice::Voice;
 
 /// How long the goodbye may take.
 const GOODBYE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Announces the server.
-pub(crate) struct BonjourView {
+pub(crate) struct BonjourAnnouncer {
     volumes: Arc<Volumes>,
     ports: BoundPorts,
     /// The sockets that it listens on now.
@@ -39,7 +41,7 @@ struct Speaker {
     task: JoinHandle<()>,
 }
 
-impl BonjourView {
+impl BonjourAnnouncer {
     /// Begins to announce the services of these settings, at the bound ports.
     pub(crate) fn start(current: &Current, volumes: Arc<Volumes>, ports: BoundPorts) -> Arc<Self> {
         let (wanted, changes) = watch::channel(None);
@@ -72,7 +74,7 @@ impl BonjourView {
     }
 }
 
-impl View for BonjourView {
+impl Component for BonjourAnnouncer {
     fn report(&self, status: &mut Status) {
         let sockets = self.sockets.borrow();
         status.listeners.extend(sockets.iter().map(|address| ListenerStatus {

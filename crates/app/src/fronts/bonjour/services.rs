@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use admin::settings::BoundPorts;
 use admin::{Bonjour, Protocol, Settings, ShareSettings};
 
+use crate::fronts::{FRONTS, FrontRow};
 use crate::host::here;
 
 /// The longest instance name in bytes, RFC 6763, 4.1.1.
@@ -30,25 +31,30 @@ pub(super) struct Announcement {
 
 /// One service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Service {
+pub(crate) struct Service {
     /// Its type: `_smb._tcp`.
-    pub(super) kind: &'static str,
+    pub(crate) kind: &'static str,
     /// The instance's own name if there are several services of its type. It comes before the
     /// server's name.
-    pub(super) which: Option<String>,
-    pub(super) port: u16,
+    pub(crate) which: Option<String>,
+    pub(crate) port: u16,
     /// Its TXT record.
-    pub(super) text: Vec<(String, String)>,
+    pub(crate) text: Vec<(String, String)>,
 }
 
 impl Service {
-    fn new(kind: &'static str, port: u16) -> Self {
+    pub(crate) fn new(kind: &'static str, port: u16) -> Self {
         Self { kind, which: None, port, text: Vec::new() }
     }
 
-    fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+    pub(crate) fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.text.push((key.into(), value.into()));
         self
+    }
+
+    /// Whether every string of its text is short enough.
+    pub(crate) fn fits(&self) -> bool {
+        self.text.iter().all(|(key, value)| key.len() + "=".len() + value.len() <= MOST_TEXT)
     }
 
     /// Its instance name on a server with this name.
@@ -74,8 +80,11 @@ impl Announcement {
         if server.bonjour == Bonjour::Off || !reachable {
             return None;
         }
-        let mut services = logins(settings, ports);
-        services.extend(exports(settings, ports));
+        let of_fronts = FRONTS.iter().rev().filter_map(|row| {
+            let port = ports.of(row.protocol)?;
+            Some((row.services)(settings, port))
+        });
+        let mut services: Vec<Service> = of_fronts.flatten().collect();
         services.extend(time_machine(settings, ports, id));
         if services.is_empty() {
             return None;
@@ -87,28 +96,14 @@ impl Announcement {
 }
 
 /// The shares that a protocol shows.
-fn shown(settings: &Settings, protocol: Protocol) -> impl Iterator<Item = &ShareSettings> {
+pub(crate) fn shown(settings: &Settings, protocol: Protocol) -> impl Iterator<Item = &ShareSettings> {
     settings.shares.iter().filter(move |share| share.protocols.contains(&protocol))
 }
 
-/// AFP and SMB: one service each. Their clients ask for the shares themselves.
-fn logins(settings: &Settings, ports: BoundPorts) -> Vec<Service> {
-    let afp = ports.of(Protocol::Afp).filter(|_| shown(settings, Protocol::Afp).next().is_some());
-    let smb = ports.of(Protocol::Smb).filter(|_| shown(settings, Protocol::Smb).next().is_some());
-    let afp = afp.map(|port| Service::new("_afpovertcp._tcp", port));
-    afp.into_iter().chain(smb.map(|port| Service::new("_smb._tcp", port))).collect()
-}
-
-/// NFS: one service for each share, because it contains the share's path.
-fn exports(settings: &Settings, ports: BoundPorts) -> Vec<Service> {
-    let Some(port) = ports.of(Protocol::Nfs) else { return Vec::new() };
-    let shares: Vec<&ShareSettings> = shown(settings, Protocol::Nfs).collect();
-    let several = shares.len() > 1;
-    let service = |share: &ShareSettings| Service {
-        which: several.then(|| share.name.clone()),
-        ..Service::new("_nfs._tcp", port).with("path", format!("/{}", share.name))
-    };
-    shares.into_iter().map(service).filter(fits).collect()
+/// One service for all shares: clients of the protocol ask for the shares themselves.
+pub(crate) fn one(kind: &'static str, protocol: Protocol, settings: &Settings, port: u16) -> Vec<Service> {
+    let is_shown = shown(settings, protocol).next().is_some();
+    is_shown.then(|| Service::new(kind, port)).into_iter().collect()
 }
 
 /// The shares that Macs may back up to, with their protocols.
@@ -117,30 +112,23 @@ fn time_machine(
     ports: BoundPorts,
     id: impl Fn(&ShareSettings) -> Option<[u8; 16]>,
 ) -> Option<Service> {
-    const AFP: u8 = 0x01;
-    const SMB: u8 = 0x02;
     const TIME_MACHINE: u8 = 0x80;
     let mut service = Service::new("_adisk._tcp", DISCARD).with("sys", "waMA=0,adVF=0x100");
     for share in settings.shares.iter().filter(|share| share.time_machine) {
-        let over = |protocol, port: Option<u16>| port.is_some() && share.protocols.contains(&protocol);
-        let afp = if over(Protocol::Afp, ports.of(Protocol::Afp)) { AFP } else { 0 };
-        let smb = if over(Protocol::Smb, ports.of(Protocol::Smb)) { SMB } else { 0 };
-        let Some(id) = id(share).filter(|_| afp | smb != 0) else { continue };
-        let flags = TIME_MACHINE | afp | smb;
+        let over =
+            |row: &&FrontRow| ports.of(row.protocol).is_some() && share.protocols.contains(&row.protocol);
+        let protocols = FRONTS.iter().filter(over).fold(0, |flags, row| flags | row.backup_flag);
+        let Some(id) = id(share).filter(|_| protocols != 0) else { continue };
+        let flags = TIME_MACHINE | protocols;
         let value = format!("adVN={},adVF=0x{flags:02x},adVU={}", share.flat_name(), uuid(&id));
         let with = service.clone().with(format!("dk{}", service.text.len() - 1), value);
-        if fits(&with) {
+        if with.fits() {
             service = with;
         } else {
             tracing::warn!(share = share.name, "its name is too long to be announced to Time Machine");
         }
     }
     (service.text.len() > 1).then_some(service)
-}
-
-/// Whether every string of its text is short enough.
-fn fits(service: &Service) -> bool {
-    service.text.iter().all(|(key, value)| key.len() + "=".len() + value.len() <= MOST_TEXT)
 }
 
 /// The format of Macs' ids: `01234567-89AB-CDEF-0123-456789ABCDEF`.

@@ -4,57 +4,57 @@ mod exports;
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use admin::control::{ListenerStatus, SessionStatus, Status};
+use admin::control::{ListenerStatus, Status};
 use admin::recipe::PortmapServices;
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
-use auth::LoginGuard;
 use cluster::Table;
-use conn::{Budget, Limits, Loops, Server, Watchdog};
+use conn::Limits;
 use nfs::server::{
     Company, Export, ExportOptions, HandleSecret, HostTable, IndexHostTable, Places, Portmap, Service,
     Sockets, Tickets,
 };
 use tokio::sync::watch;
 
-use crate::fronts::bind::{self, ProtocolListeners};
+use super::bind::{self, ProtocolListeners};
+use super::connections::Connections;
+use super::{Front, FrontListeners, FrontRow, Launch, Task, bonjour, nothing_beside};
 use crate::gateway;
 use crate::gateway::taking::{self, InCluster, OfCluster};
 use crate::host::{here, host_names};
 use crate::people::tickets;
-use crate::serve::running::{Current, ResourceCounts, View, all_ended};
+use crate::serve::component::{Component, ResourceCounts};
+use crate::serve::current::Current;
 use crate::shares::volumes::Volumes;
 
-/// The most connections at a time.
-const MOST_CONNECTIONS: usize = 16_384;
+pub(super) const ROW: FrontRow = FrontRow {
+    protocol: Protocol::Nfs,
+    beside: nothing_beside,
+    start: |launch| Box::pin(async move { Ok(NfsFront::new(launch)? as Arc<dyn Front>) }),
+    services,
+    backup_flag: 0,
+};
 
 /// The NFS server.
-pub(crate) struct NfsView {
+struct NfsFront {
     service: Arc<Service>,
-    connections: Arc<Server>,
-    watchdog: Arc<Watchdog>,
+    connections: Connections,
     volumes: Arc<Volumes>,
     /// The sockets of the server's own portmap.
     portmap: OnceLock<Vec<ListenerStatus>>,
 }
 
-impl NfsView {
+impl NfsFront {
     /// A server for the shares of these settings.
-    pub(crate) fn new(
-        current: &Current,
-        state: &admin::State,
-        volumes: Arc<Volumes>,
-        login_guard: Arc<LoginGuard>,
-        (budget, loops): (Arc<Budget>, &Arc<Loops>),
-    ) -> anyhow::Result<Arc<Self>> {
+    fn new(launch: &Launch<'_>) -> anyhow::Result<Arc<Self>> {
+        let Launch { current, state, volumes, login_guard, .. } = *launch;
         let mut own = [0; 16];
         own.copy_from_slice(&state.handle_secret()[..16]);
         let secret = gateway::handle_secret(volumes.cluster.as_ref(), own)?;
-        let (hosts, clients) = tables(&volumes)?;
+        let (hosts, clients) = tables(volumes)?;
         let common = volumes.cluster.as_ref().map(|cluster| Arc::new(OfCluster(cluster.clone())) as _);
         let company = Company {
             network: Arc::new(Sockets),
@@ -65,26 +65,25 @@ impl NfsView {
             epoch: volumes.index().boot_epoch(),
             grace: current.settings.server.grace_period,
             name: here::host_name(),
-            login_guard,
+            login_guard: login_guard.clone(),
         };
         let secret = HandleSecret::new(secret);
-        let view = Arc::new(Self {
+        let front = Arc::new(Self {
             service: Service::in_company(Vec::new(), secret, SystemTime::now(), company),
-            connections: Server::new(MOST_CONNECTIONS, budget).on(loops).after(host_names::before()),
-            watchdog: Watchdog::start("NFS"),
-            volumes,
+            connections: Connections::new(ROW.protocol, launch),
+            volumes: volumes.clone(),
             portmap: OnceLock::new(),
         });
-        view.service.set_exports(view.exports(&current.settings)?);
-        if let Some(cluster) = &view.volumes.cluster {
-            tokio::spawn(taking::watch(cluster.clone(), view.service.clone()));
+        front.service.set_exports(front.exports(&current.settings)?);
+        if let Some(cluster) = &front.volumes.cluster {
+            tokio::spawn(taking::watch(cluster.clone(), front.service.clone()));
         }
-        view.service.set_before(host_names::before());
-        view.set_versions(current);
+        front.service.set_before(host_names::before());
+        front.set_versions(current);
         tickets::tell(current, "NFS", "nfs");
-        view.set_tickets(current);
-        view.set_tls(&current.settings.server).iter().for_each(|line| tracing::warn!("{line}"));
-        Ok(view)
+        front.set_tickets(current);
+        front.set_tls(&current.settings.server).iter().for_each(|line| tracing::warn!("{line}"));
+        Ok(front)
     }
 
     /// Reads the certificate. Without one, clients are not offered TLS, and those of rules that demand it are refused.
@@ -119,26 +118,6 @@ impl NfsView {
         self.service.set_naming(server.nfs.domain.as_deref(), &current.accounts.site());
     }
 
-    /// Answers on these listeners until the server stops. Returns the services that clients find
-    /// through port 111.
-    pub(crate) async fn serve(
-        &self,
-        bound: Option<ProtocolListeners>,
-        settings: &ServerSettings,
-        stopping: watch::Receiver<bool>,
-    ) -> PortmapServices {
-        let Some(bound) = bound else { return PortmapServices::default() };
-        let families = |wanted: fn(&IpAddr) -> bool| settings.listen.iter().any(wanted);
-        let (ipv4, ipv6) = (families(IpAddr::is_ipv4), families(IpAddr::is_ipv6));
-        self.service.set_places(Places { programs: bound.port, portmap: None, udp: true, ipv4, ipv6 });
-        self.answer(bound, &stopping);
-        let found = self.announce(settings, &stopping).await;
-        // Clients find the lock service now: those that held locks are told to reclaim them.
-        let service = self.service.clone();
-        tokio::spawn(async move { nfs::server::notify_hosts(&service).await });
-        found
-    }
-
     /// Registers the services that clients find through port 111.
     async fn announce(&self, settings: &ServerSettings, stopping: &watch::Receiver<bool>) -> PortmapServices {
         // Version 4 uses its own port alone, RFC 7530 3.1: nobody has to ask for others.
@@ -166,7 +145,7 @@ impl NfsView {
         settings: &ServerSettings,
         stopping: &watch::Receiver<bool>,
     ) -> Result<SocketAddr, String> {
-        let bound = bind::open(settings, Protocol::Portmap, true, here::privileged());
+        let bound = bind::open(settings, Protocol::Portmap, here::privileged());
         let bound = bound.map_err(|error| format!("{error:#}"))?.ok_or("it is turned off")?;
         let address = bound.tcp.first().and_then(|tcp| tcp.local_addr().ok()).ok_or("it has no address")?;
         self.service.set_places(Places { portmap: Some(bound.port), ..self.service.places() });
@@ -176,23 +155,13 @@ impl NfsView {
     }
 
     fn answer(&self, bound: ProtocolListeners, stopping: &watch::Receiver<bool>) {
-        for listener in bound.tcp {
-            let (service, watchdog) = (self.service.clone(), self.watchdog.clone());
-            let serve = move |stream, peer| {
-                let (service, watchdog) = (service.clone(), watchdog.clone());
-                nfs::server::serve_stream(service, stream, peer, Limits::default(), watchdog)
-            };
-            tokio::spawn(self.connections.clone().run(listener, stopping.clone(), serve));
-        }
+        let service = self.service.clone();
+        self.connections.accept(bound.tcp, stopping, move |stream, peer, watchdog| {
+            nfs::server::serve_stream(service.clone(), stream, peer, Limits::default(), watchdog)
+        });
         for socket in bound.udp {
             tokio::spawn(nfs::server::serve_datagrams(self.service.clone(), socket, stopping.clone()));
         }
-    }
-
-    /// Waits until every connection has ended.
-    pub(crate) async fn stopped(&self) {
-        nfs::server::withdraw(&self.service).await;
-        all_ended(&self.connections).await;
     }
 
     fn exports(&self, settings: &Settings) -> anyhow::Result<Vec<Export>> {
@@ -235,26 +204,25 @@ fn versions(server: &ServerSettings) -> RangeInclusive<u32> {
     oldest..=newest
 }
 
-impl View for NfsView {
+/// One service for each share, because it contains the share's path.
+fn services(settings: &Settings, port: u16) -> Vec<bonjour::Service> {
+    let shares: Vec<&ShareSettings> = bonjour::shown(settings, ROW.protocol).collect();
+    let several = shares.len() > 1;
+    let service = |share: &ShareSettings| bonjour::Service {
+        which: several.then(|| share.name.clone()),
+        ..bonjour::Service::new("_nfs._tcp", port).with("path", format!("/{}", share.name))
+    };
+    shares.into_iter().map(service).filter(bonjour::Service::fits).collect()
+}
+
+impl Component for NfsFront {
     fn report(&self, status: &mut Status) {
-        let now = SystemTime::now();
         status.listeners.extend(self.portmap.get().into_iter().flatten().cloned());
-        status.sessions.extend(self.connections.peers().iter().map(|peer| SessionStatus {
-            protocol: Protocol::Nfs,
-            peer: SocketAddr::new(peer.address.ip(), peer.address.port()),
-            user: None,
-            since_s: now.duration_since(peer.since).unwrap_or_default().as_secs(),
-            requests: peer.counters.requests.load(Ordering::Relaxed),
-            bytes_in: peer.counters.bytes_in.load(Ordering::Relaxed),
-            bytes_out: peer.counters.bytes_out.load(Ordering::Relaxed),
-            tls: peer.counters.is_tls.load(Ordering::Relaxed),
-        }));
+        status.sessions.extend(self.connections.status(|_| None));
     }
 
     fn count(&self, held: &mut ResourceCounts) {
-        let peers = self.connections.peers();
-        held.connections.push(("nfs", peers.len()));
-        held.tls = peers.iter().filter(|peer| peer.counters.is_tls.load(Ordering::Relaxed)).count();
+        self.connections.count(held);
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
@@ -267,5 +235,35 @@ impl View for NfsView {
             }
             Err(error) => vec![format!("the NFS exports stay as they were: {error:#}")],
         }
+    }
+}
+
+impl Front for NfsFront {
+    fn serve(
+        self: Arc<Self>,
+        listeners: FrontListeners,
+        current: Arc<Current>,
+        stopping: watch::Receiver<bool>,
+    ) -> Task<PortmapServices> {
+        Box::pin(async move {
+            let Some(bound) = listeners.own else { return PortmapServices::default() };
+            let settings = &current.settings.server;
+            let families = |wanted: fn(&IpAddr) -> bool| settings.listen.iter().any(wanted);
+            let (ipv4, ipv6) = (families(IpAddr::is_ipv4), families(IpAddr::is_ipv6));
+            self.service.set_places(Places { programs: bound.port, portmap: None, udp: true, ipv4, ipv6 });
+            self.answer(bound, &stopping);
+            let found = self.announce(settings, &stopping).await;
+            // Clients find the lock service now: those that held locks are told to reclaim them.
+            let service = self.service.clone();
+            tokio::spawn(async move { nfs::server::notify_hosts(&service).await });
+            found
+        })
+    }
+
+    fn stopped(self: Arc<Self>) -> Task {
+        Box::pin(async move {
+            nfs::server::withdraw(&self.service).await;
+            self.connections.ended().await;
+        })
     }
 }

@@ -29,7 +29,8 @@ use self::facts::{Clock, DiskFacts, Facts, Gatherer};
 use self::raised::{AlertTable, News};
 use self::sending::Sender;
 pub(crate) use self::sending::{post, with_retries};
-use crate::serve::running::{Current, ResourceCounts, View};
+use crate::serve::component::{Component, ResourceCounts};
+use crate::serve::current::Current;
 
 /// How often the rules look.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -120,7 +121,7 @@ impl Alerts {
     }
 }
 
-impl View for Alerts {
+impl Component for Alerts {
     fn report(&self, status: &mut Status) {
         status.alerts = self.state.lock().raised.list();
     }

@@ -17,7 +17,6 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-use admin::control::Status;
 use admin::{AuditScope, Settings};
 use conn::observe::{self, Observer, Operation, Switch, Wants};
 use lock::{Mutex, RwLock, rank};
@@ -25,7 +24,8 @@ use vfs::noted::{OperationTrace, Paths};
 
 use self::line::Line;
 use self::writer::{Place, Writer};
-use crate::serve::running::{Current, ResourceCounts, View};
+use crate::serve::component::{Component, ResourceCounts};
+use crate::serve::current::Current;
 
 /// The most lines that wait to be written.
 const MOST_WAITING: usize = 8192;
@@ -171,9 +171,7 @@ impl Audit {
     }
 }
 
-impl View for Audit {
-    fn report(&self, _: &mut Status) {}
-
+impl Component for Audit {
     fn count(&self, held: &mut ResourceCounts) {
         let Counters { written, lost, .. } = &*self.shared.counters;
         held.audit = (written.load(Ordering::Relaxed), lost.load(Ordering::Relaxed));

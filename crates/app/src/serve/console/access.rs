@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use admin::{Port, Protocol, ShareSettings};
+use admin::{Protocol, ShareSettings};
 use auth::{Account, Basis, Identity, UnixAccounts};
 use vfs::Volume;
 use vfs::backend::Found;
@@ -11,7 +11,8 @@ use web::access::{Entrant, Entry, GroupStatus};
 use super::snapshots::share;
 use crate::commands::explain::{self, Answer, User};
 use crate::people::{groups, rights, who};
-use crate::serve::running::{Current, Running};
+use crate::serve::current::Current;
+use crate::serve::running::Running;
 
 /// The accounts that are shown.
 const MOST_ACCOUNTS: usize = 1000;
@@ -27,7 +28,7 @@ pub(super) fn entrants(running: &Running, name: &str) -> Result<Vec<Entrant>, Ve
         accounts.map(|account| of_account(account, &current, share, (&volume, &root))).collect();
     all.sort_by(|one, other| one.account.cmp(&other.account));
     all.extend(guests(&current, share, (&volume, &root)));
-    all.extend(of_nfs(&current, share, (&volume, &root)));
+    all.extend(unnamed(&current, share, (&volume, &root)));
     Ok(all)
 }
 
@@ -54,41 +55,44 @@ fn entrant(
 
 fn of_account(account: &Account, current: &Current, share: &ShareSettings, folder: Folder<'_>) -> Entrant {
     let user = User::Account(account.clone());
-    let [smb, afp, _] = explain::protocols(&user, share, &current.settings);
-    let entry = |protocol, Answer { may, why, .. }: Answer| Entry { protocol, may, why };
+    let entries = entries(&user, share, current, Protocol::users_log_in);
     let basis = current.accounts.basis(&account.name).unwrap_or(Basis::Anonymous);
     let acts_as = who::acts_as(&account.name, &account.identity, basis, current.accounts.unix());
     let who = (account.name.as_str(), "account", acts_as);
-    entrant(who, &account.identity, vec![entry("smb", smb), entry("afp", afp)], share, folder)
+    entrant(who, &account.identity, entries, share, folder)
 }
 
-fn is_served(protocol: Protocol, current: &Current, share: &ShareSettings) -> bool {
-    share.protocols.contains(&protocol) && current.settings.server.ports.of(protocol) != Port::Off
+/// Whether a user may enter over the protocols that are asked for.
+fn entries(user: &User, share: &ShareSettings, current: &Current, asked: fn(Protocol) -> bool) -> Vec<Entry> {
+    let answers = explain::protocols(user, share, &current.settings).into_iter();
+    let of_each = Protocol::OF_FILES.into_iter().zip(answers).filter(|(protocol, _)| asked(*protocol));
+    of_each.map(|(protocol, Answer { may, why, .. })| Entry { protocol: protocol.word(), may, why }).collect()
 }
 
 fn guests(current: &Current, share: &ShareSettings, folder: Folder<'_>) -> Option<Entrant> {
     if !share.guests {
         return None;
     }
-    let entry = |(protocol, word)| {
-        let may = is_served(protocol, current, share);
+    let entry = |protocol: Protocol| {
+        let may = current.settings.serves(share, protocol);
         let why = if may { "the share admits guests" } else { "the share is not served over it" };
-        Entry { protocol: word, may, why: why.into() }
+        Entry { protocol: protocol.word(), may, why: why.into() }
     };
-    let entries = [(Protocol::Smb, "smb"), (Protocol::Afp, "afp")].map(entry).to_vec();
+    let with_login = Protocol::OF_FILES.into_iter().filter(|protocol| protocol.users_log_in());
+    let entries = with_login.map(entry).collect();
     let who = ("", "guests", "nobody: they may do what everybody may".to_owned());
     Some(entrant(who, &Identity::anonymous(), entries, share, folder))
 }
 
-fn of_nfs(current: &Current, share: &ShareSettings, folder: Folder<'_>) -> Option<Entrant> {
-    if !is_served(Protocol::Nfs, current, share) {
-        return None;
-    }
-    let person = rights::nfs_users(share)?;
-    let user = User::Number(person.identity.clone());
-    let [_, _, Answer { may, why, .. }] = explain::protocols(&user, share, &current.settings);
-    let who = ("", "nfs", "the user that the client machine states".to_owned());
-    Some(entrant(who, &person.identity, vec![Entry { protocol: "nfs", may, why }], share, folder))
+/// Users of protocols without a login.
+fn unnamed(current: &Current, share: &ShareSettings, folder: Folder<'_>) -> Option<Entrant> {
+    let has_no_login = |protocol: &Protocol| !protocol.users_log_in();
+    let mut without_login = Protocol::OF_FILES.into_iter().filter(has_no_login);
+    let protocol = without_login.find(|protocol| current.settings.serves(share, *protocol))?;
+    let person = rights::unnamed(share)?;
+    let entries = entries(&User::Number(person.identity.clone()), share, current, |one| !one.users_log_in());
+    let who = ("", protocol.word(), "the user that the client machine states".to_owned());
+    Some(entrant(who, &person.identity, entries, share, folder))
 }
 
 /// The names of groups, each of which the host is asked for once.

@@ -9,7 +9,8 @@ use web::manage::AccountStatus;
 
 use super::access::GroupNames;
 use crate::people::{accounts, who};
-use crate::serve::running::{Current, Running};
+use crate::serve::current::Current;
+use crate::serve::running::Running;
 
 /// All accounts, by their names.
 pub(super) fn all(current: &Current) -> Vec<AccountStatus> {

@@ -20,7 +20,8 @@ use web::files::{
 };
 
 use super::snapshots::share;
-use crate::serve::running::{Current, Running};
+use crate::serve::current::Current;
+use crate::serve::running::Running;
 
 /// The entries of a folder that are sorted. Their names take some megabytes.
 const MOST_SORTED: usize = 100_000;

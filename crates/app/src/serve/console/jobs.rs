@@ -22,7 +22,8 @@ use vfs::names::from_text_view;
 use web::jobs::{JobHandle, JobRequest, NewJob, Work};
 
 use super::snapshots::share;
-use crate::serve::running::{Current, Running};
+use crate::serve::current::Current;
+use crate::serve::running::Running;
 
 pub(super) use adopt::kept as conversions_kept;
 pub(super) use bench::{compare, curves, kept, report};

@@ -11,7 +11,8 @@ use snapshots::{Dataset, EngineKind, Refusal};
 use vfs::names::text_view;
 use web::manage::{PeriodStatus, SnapshotStatus, SnapshotsStatus};
 
-use crate::serve::running::{Current, Running};
+use crate::serve::current::Current;
+use crate::serve::running::Running;
 
 type Lines = Result<Vec<String>, Vec<String>>;
 

@@ -15,7 +15,8 @@ use lock::{Mutex, rank};
 use namespace::{Namespace, Target};
 
 pub(crate) use self::place::share_of;
-use crate::serve::running::{Current, ResourceCounts, View};
+use crate::serve::component::{Component, ResourceCounts};
+use crate::serve::current::Current;
 
 /// The links of the server.
 pub(crate) struct Links {
@@ -93,7 +94,7 @@ pub(crate) fn of_target(namespace: &Namespace, target: &Target) -> LinkTargetSta
     }
 }
 
-impl View for Links {
+impl Component for Links {
     fn report(&self, status: &mut Status) {
         status.links = self.status();
     }

@@ -8,7 +8,7 @@ use vfs::state::{Caching, ClientId, LockKind, Modes};
 use vfs::{FileId, Site};
 
 use super::Volumes;
-use crate::serve::running::ResourceCounts;
+use crate::serve::component::ResourceCounts;
 
 /// The most opens, and the most locks, of a share in a status.
 const MOST_SHOWN: usize = 1000;

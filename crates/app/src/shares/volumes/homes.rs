@@ -14,7 +14,7 @@ use vfs::backend::host::as_ourselves;
 use vfs::{Caller, Volume};
 
 use super::{VolumeEntry, Volumes};
-use crate::serve::running::Current;
+use crate::serve::current::Current;
 
 /// The most homes that are open at a time. With more, those that no client uses are closed.
 const MOST_HOMES: usize = 1000;

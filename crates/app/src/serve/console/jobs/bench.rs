@@ -129,12 +129,10 @@ fn check(asked: &BenchRequest) -> Result<(), Vec<String>> {
 
 /// The address of a share of this server.
 fn url(running: &Running, share: &ShareSettings, protocol: &str, user: &str) -> Result<String, Vec<String>> {
-    let wanted = match protocol {
-        "smb" => Listener::Protocol(Protocol::Smb),
-        "afp" => Listener::Protocol(Protocol::Afp),
-        "nfs" => Listener::Protocol(Protocol::Nfs),
-        other => return Err(vec![format!("{other:?} is not smb, afp or nfs")]),
+    let Some(wanted) = Protocol::OF_FILES.into_iter().find(|one| one.word() == protocol) else {
+        return Err(vec![format!("{protocol:?} is not smb, afp or nfs")]);
     };
+    let wanted = Listener::Protocol(wanted);
     let listeners = running.status().listeners;
     let is_wanted = |one: &&admin::control::ListenerStatus| one.protocol == wanted && one.transport == "tcp";
     let Some(address) = listeners.iter().find(is_wanted).map(|one| one.address) else {
