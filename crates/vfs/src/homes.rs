@@ -13,8 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use lock::{Mutex, rank};
 
 use super::{HostKey, Result};
-use crate::backend::Backend;
-use crate::backend::Node;
+use crate::backend::{Backend, Node, Object};
 use crate::site::Site;
 use crate::streams::stores::{Above, Stores, each_once};
 
@@ -31,7 +30,7 @@ pub(crate) struct Homes {
 }
 
 /// How the folder of one volume lies to that of another.
-pub(crate) enum Relation {
+enum Relation {
     /// It is the same folder, or below it.
     Inside,
     /// It may contain the other one, or parts of it.
@@ -54,7 +53,7 @@ impl Homes {
     }
 
     /// How this volume's folder lies to another one's.
-    pub(crate) fn place_in(&self, other: &Self) -> Relation {
+    fn place_in(&self, other: &Self) -> Relation {
         let (Ok(own), Ok(theirs)) = (self.backend.root(), other.backend.root()) else {
             return Relation::Apart;
         };
@@ -65,7 +64,17 @@ impl Homes {
         if has_mounts || other.is_below(&own.object) { Relation::Around } else { Relation::Apart }
     }
 
-    /// The same for the share's folder.
+    /// Whether a folder of this volume is in another one, too.
+    pub(crate) fn is_shown_in(&self, other: &Self, folder: &dyn Object) -> bool {
+        std::ptr::eq(self, other)
+            || match self.place_in(other) {
+                Relation::Inside => true,
+                Relation::Apart => false,
+                Relation::Around => other.backend.path_hint(folder).is_some(),
+            }
+    }
+
+    /// As [`Homes::learn`], for the share's folder.
     #[inline]
     pub(crate) fn learn_root(&self) -> Result<()> {
         if self.learned.load(Ordering::Acquire) {

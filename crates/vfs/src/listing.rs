@@ -16,6 +16,7 @@
 
 mod budget;
 mod building;
+mod current;
 mod kept;
 mod known;
 mod names;
@@ -31,6 +32,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use lock::{Mutex, rank};
 
 pub use self::budget::CacheBudget;
+pub(crate) use self::current::CurrentListings;
 pub(crate) use self::kept::Listings;
 use self::known::CachedDetails;
 pub(crate) use self::names::Name;
@@ -151,7 +153,7 @@ impl Page {
     /// entries.
     pub(crate) fn for_searcher(self, may_search: bool, by_acl: bool, volume: &Volume) -> Self {
         let inhibited = Some(volume.site.inhibited.clone());
-        Self { may_search, by_acl, inhibited, heeds_mode: volume.heeds_mode(), ..self }
+        Self { may_search, by_acl, inhibited, heeds_mode: volume.options.read_only_by_mode, ..self }
     }
 
     /// The key and attributes of an entry of this page; asks the host when they are not known.

@@ -93,7 +93,7 @@ impl Site {
         }
         for volume in self.watched() {
             if volume.backend.by_key(&told.folder).is_ok() {
-                volume.publish_here(&told.change);
+                volume.locals.publish(&volume.events, &told.change);
             }
         }
     }

@@ -61,6 +61,12 @@ impl InhibitedFileCache {
         }
     }
 
+    /// A file of a volume has this metadata, or is about to get it.
+    pub(crate) fn learn(&self, backend: &dyn Backend, of: &Found, metadata: &Metadata) {
+        self.saw(metadata.bits, metadata.dos, of.attributes.kind);
+        self.note(backend);
+    }
+
     /// Whether any file may be locked. `false` costs nothing and is certain.
     pub(crate) fn has_any(&self) -> bool {
         self.any.load(Ordering::Acquire)
@@ -200,7 +206,7 @@ impl Volume {
     fn described_by_all(&self, of: &Node, names: &[Vec<u8>]) -> Result<(Metadata, bool)> {
         if let Some(streams) = self.streams.as_ref().filter(|streams| streams.may_have_headers()) {
             let found = Found { object: of.clone(), attributes: of.attributes()? };
-            if let Some((folder, name)) = self.place_hint(&found) {
+            if let Some((folder, name)) = self.place_search().hint(&found) {
                 let file = streams::File { folder: &*folder.object, name: &name, object: &**of };
                 return Ok((streams.load_among(&file, names, streams.may_have_sidecar(&file))?.0, false));
             }
@@ -256,12 +262,6 @@ impl Volume {
             Err(Error::NotFound | Error::NameTooLong) => Ok(()),
             Err(other) => Err(other),
         }
-    }
-
-    /// A file has this metadata, or is about to get it.
-    pub(crate) fn learn_inhibits(&self, of: &Found, metadata: &Metadata) {
-        self.site.inhibited.saw(metadata.bits, metadata.dos, of.attributes.kind);
-        self.site.inhibited.note(self.backend.as_ref());
     }
 }
 

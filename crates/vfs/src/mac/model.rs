@@ -11,7 +11,7 @@ use super::problem::{Problem, Source};
 use super::samba::DosAttrib;
 use super::sidecar::{self, SidecarHead};
 use super::time;
-use crate::Time;
+use crate::{Attributes, Time};
 
 /// What a file is besides its forks and its POSIX attributes: the one model that all clients see and all layouts on the
 /// disk are read into.
@@ -192,6 +192,13 @@ impl Metadata {
     /// Netatalk's catalogue node id for the file, if it left one.
     pub fn id_hint(&self) -> Option<&IdHint> {
         self.kept.id_hint.as_ref()
+    }
+
+    /// The time when a file was made: the time that a client set, else the host's time of creation,
+    /// else the earliest time that the host has.
+    pub fn created(&self, attributes: &Attributes) -> Time {
+        let earliest = attributes.modified.min(attributes.changed);
+        self.times.created.or(attributes.created).unwrap_or(earliest)
     }
 
     /// Whether there is anything but DOS attributes, of which Macs know nothing.

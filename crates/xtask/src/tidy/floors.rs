@@ -40,6 +40,7 @@ const FLOORS: &[(&str, &[Floor])] = &[
                     "backups",
                     "changing",
                     "described",
+                    "faces",
                     "finding",
                     "homes",
                     "listing",

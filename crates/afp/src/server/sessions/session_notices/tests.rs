@@ -38,7 +38,7 @@ async fn watched(server: &Server) {
     let volume = server.volume("share");
     for _ in 0..1000 {
         tokio::time::sleep(Duration::from_millis(10)).await;
-        if volume.is_watched() {
+        if volume.mac_tree().is_watched() {
             return;
         }
     }
@@ -119,7 +119,7 @@ async fn clients_of_the_old_protocol_are_not_told_of_changes() {
     let old = server.log_in(ADA, Version::V2_3);
     open(&old);
     tokio::task::yield_now().await;
-    assert!(!server.volume("share").is_watched(), "no session needs it");
+    assert!(!server.volume("share").mac_tree().is_watched(), "no session needs it");
 }
 
 #[test]
