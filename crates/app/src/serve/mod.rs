@@ -163,20 +163,23 @@ async fn serve_until_stopped(
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
     watch(&running, &volumes);
 
-    say_ready(&running, volumes.clone(), said).await;
-    heartbeat::start()?;
-    notify(&[sd_notify::NotifyState::Ready]);
+    say_ready(&running, volumes.clone(), said).await?;
     orders.obey_until_stop(&running, &volumes).await;
     part.end();
     control.abort();
     control::remove(state.path());
+    say_goodbye(&announcers, &fronts, &stop).await;
+    let _ = tokio::task::spawn_blocking(move || audit.stop()).await; // a panic there was logged
+    volumes.stop().await;
+    Ok(())
+}
+
+/// Ends the connections of clients, which are told of it where their protocol has words for that.
+async fn say_goodbye(announcers: &Announcers, fronts: &Fronts, stop: &watch::Sender<bool>) {
     announcers.stopped().await;
     fronts.goodbye().await;
     stop.send_replace(true);
     fronts.stopped().await;
-    let _ = tokio::task::spawn_blocking(move || audit.stop()).await; // a panic there was logged
-    volumes.stop().await;
-    Ok(())
 }
 
 /// Starts the threads that serve connections; returns their number, too.
@@ -203,8 +206,8 @@ async fn look_at_memory(caches: Arc<CachesView>) {
 }
 
 /// Prints the mount lines of the shares, the earlier lines `said`, and the users' access to the
-/// shares.
-async fn say_ready(running: &Running, volumes: Arc<Volumes>, mut said: Vec<String>) {
+/// shares. The service manager is told, too.
+async fn say_ready(running: &Running, volumes: Arc<Volumes>, mut said: Vec<String>) -> anyhow::Result<()> {
     let (now, privileged) = (running.current(), here::privileged());
     let rights = tokio::task::spawn_blocking(move || rights::lines(&now, &volumes, privileged));
     said.extend(rights.await.unwrap_or_default()); // a panic there was logged
@@ -212,6 +215,9 @@ async fn say_ready(running: &Running, volumes: Arc<Volumes>, mut said: Vec<Strin
     if let Err(error) = announce::ready(&running.current(), &running.status().shares, &said) {
         tracing::warn!("{error}; serving goes on");
     }
+    heartbeat::start()?;
+    notify(&[sd_notify::NotifyState::Ready]);
+    Ok(())
 }
 
 async fn tend(volumes: Arc<Volumes>, fronts: Fronts, login_guard: Arc<auth::LoginGuard>, slow: Arc<Slow>) {
