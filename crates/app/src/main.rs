@@ -7,6 +7,7 @@ mod fronts;
 mod gateway;
 mod host;
 mod people;
+mod ranks;
 mod serve;
 mod shares;
 mod terminal;

@@ -10,10 +10,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::{HostKey, Result};
 use crate::backend::{Backend, Node, Object};
+use crate::ranks;
 use crate::site::Site;
 use crate::streams::stores::{Above, Stores, each_once};
 
@@ -26,7 +27,7 @@ pub(crate) struct Homes {
     /// Whether the server has read from the share's own folders what the whole site must know.
     learned: AtomicBool,
     /// The same of mounts inside the share.
-    learned_mounts: Mutex<HashSet<u64>, rank::LearnedMounts>,
+    learned_mounts: Mutex<HashSet<u64>, ranks::LearnedMounts>,
 }
 
 /// How the folder of one volume lies to that of another.

@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use self::own::OwnChanges;
 pub(crate) use self::own::{Own, What};
@@ -47,6 +47,7 @@ use super::{Access, Caller, Error, FileId, Kind, Result, Site, Volume};
 use crate::backend::{Backend, Found, Heard, Object, WatchEvent};
 use crate::events::{Above, Change, Depth, Filter, Hub, Name, Scope, Subscription};
 use crate::listing::Listings;
+use crate::ranks;
 use crate::state::ChangeNotice;
 
 /// Most events that wait to be published. More events count as lost.
@@ -60,16 +61,16 @@ const GATHER: Duration = Duration::from_millis(10);
 /// The changes that local processes make to the watched folders of a volume.
 #[derive(Default)]
 pub(crate) struct Locals {
-    tree: Mutex<Tree, rank::WatchedTree>,
+    tree: Mutex<Tree, ranks::WatchedTree>,
     /// How many folders `tree` has. If it is zero, other threads do not lock `tree`.
     watched: AtomicUsize,
     own: OwnChanges,
     /// Held while the host's queue is emptied and shared out. So a thread that finds the queue
     /// empty knows that its events have been shared out.
-    hearing: Mutex<(), rank::Hearing>,
-    heard: Mutex<Queue, rank::HeardChanges>,
+    hearing: Mutex<(), ranks::Hearing>,
+    heard: Mutex<Queue, ranks::HeardChanges>,
     /// Whether the thread runs.
-    listening: Mutex<bool, rank::Listening>,
+    listening: Mutex<bool, ranks::Listening>,
 }
 
 /// Events that were heard and not yet published.

@@ -24,7 +24,7 @@ mod streams;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 pub(crate) use self::below::Holds;
 pub use self::below::{Hold, Still};
@@ -47,6 +47,7 @@ use crate::changing::permitted::PermittedActor;
 use crate::local::What;
 use crate::mac::FileBits;
 use crate::noted::Act;
+use crate::ranks;
 use crate::state::{
     Cause, Concern, Flavour, Lock, LockKind, LockOutcome, LockOwner, LockRefusal, Modes, OpenGuard,
     OpenRequest, Range, State, Stream,
@@ -126,7 +127,7 @@ pub struct Open {
     changed: AtomicBool,
     place: Option<Arc<Place>>,
     /// Of a resource fork: where it was found last.
-    fork: Mutex<Option<Arc<Fork>>, rank::OpenFork>,
+    fork: Mutex<Option<Arc<Fork>>, ranks::OpenFork>,
     /// Its place among the opens of all clients. The last field: it is free when the descriptors are.
     permit: OpenPermit,
 }

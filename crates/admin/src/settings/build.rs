@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use vfs::names::Characters;
+use formats::names::Characters;
 
 use super::accounts;
 use super::api;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use formats::names::Characters;
 use namespace::Table;
 use snapshots::Schedule;
-use vfs::names::Characters;
 
 use super::client_rule::ClientRule;
 use super::diagnostic::Diagnostic;

@@ -6,12 +6,13 @@ use std::time::Duration;
 use admin::control::{Listener, ListenerStatus, Status};
 use admin::settings::BoundPorts;
 use admin::{Bonjour, Protocol, Settings};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use wsd::{Device, Responder, Sockets};
 
 use crate::host::here;
+use crate::ranks;
 use crate::serve::component::Component;
 use crate::serve::current::Current;
 
@@ -28,7 +29,7 @@ pub(crate) struct WsdAnnouncer {
     ports: BoundPorts,
     sockets: watch::Receiver<Sockets>,
     /// `None` after the stop.
-    speaker: Mutex<Option<Speaker>, rank::WsdSpeaker>,
+    speaker: Mutex<Option<Speaker>, ranks::WsdSpeaker>,
 }
 
 /// The task that announces, and the channel for announcements.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{AlertStatus, LinkStatus, LinkTargetStatus, LunAnswer, LunRequest, LunStatus, Report};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::caches::Entry;
 use web::backups::{BackupState, BackupStatus};
 use web::{Figures, LabelledValue, Manage, Meaning};
 
 use crate::host::memory;
+use crate::ranks;
 use crate::serve::alerts::BlockedRequests;
 use crate::serve::component::ResourceCounts;
 use crate::serve::console::Console;
@@ -24,7 +25,7 @@ const SELDOM: Duration = Duration::from_secs(300);
 pub(crate) struct Scrape {
     running: Arc<Running>,
     console: Arc<Console>,
-    backups: Mutex<Option<(Instant, Vec<BackupStatus>)>, rank::MeasuredBackups>,
+    backups: Mutex<Option<(Instant, Vec<BackupStatus>)>, ranks::MeasuredBackups>,
 }
 
 impl Scrape {

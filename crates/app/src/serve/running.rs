@@ -11,7 +11,7 @@ use admin::control::{
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
-use lock::{Mutex, RwLock, rank};
+use lock::{Mutex, RwLock};
 
 use vfs::Volume;
 use vfs::backend::host::as_ourselves;
@@ -21,6 +21,7 @@ use crate::commands::caches::CachesView;
 use crate::fronts::{Front, Fronts};
 use crate::host::host_names;
 use crate::people::{accounts, groups, host_accounts, logons, tickets};
+use crate::ranks;
 use crate::serve::component::{Component, InCommon, ResourceCounts};
 use crate::serve::current::Current;
 use crate::serve::slow::Slow;
@@ -44,12 +45,12 @@ pub(crate) struct Running {
     arguments: Arguments,
     state: PathBuf,
     started: Instant,
-    current: RwLock<Arc<Current>, rank::CurrentSettings>,
+    current: RwLock<Arc<Current>, ranks::CurrentSettings>,
     listeners: Vec<ListenerStatus>,
     reach: Reachable,
     parts: Parts,
     /// One reload at a time.
-    reloading: Mutex<(), rank::Reloading>,
+    reloading: Mutex<(), ranks::Reloading>,
 }
 
 impl Running {

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use admin::Settings;
 use admin::control::SlowOperation;
 use conn::observe::{self, Observer, Operation, Switch, Wants};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::noted::{OperationTrace, Paths};
 
+use crate::ranks;
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
 
@@ -37,7 +38,7 @@ struct SlowRecorder {
     count: AtomicU64,
     /// Whether a view asks for the slowest.
     is_asked: AtomicBool,
-    state: Mutex<State, rank::SlowOperations>,
+    state: Mutex<State, ranks::SlowOperations>,
 }
 
 #[derive(Default)]

@@ -15,7 +15,7 @@ use admin::control::Status;
 use admin::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder};
 use anyhow::Context;
 use cluster::Cluster;
-use lock::{Mutex, rank};
+use lock::Mutex;
 use namespace::Namespace;
 use vfs::backend::forest::{Forest, Gate, Offer};
 use vfs::backend::host::{Host, HostOptions, KeptFiles, as_ourselves};
@@ -53,8 +53,8 @@ pub(crate) struct Volumes {
     quotas: Arc<Quotas>,
     /// Where links of the shares lead clients.
     namespace: Arc<Namespace>,
-    known: Mutex<HashMap<String, VolumeEntry>, rank::SharedVolumes>,
-    homeless: Mutex<BTreeSet<String>, rank::HomelessAccounts>,
+    known: Mutex<HashMap<String, VolumeEntry>, ranks::SharedVolumes>,
+    homeless: Mutex<BTreeSet<String>, ranks::HomelessAccounts>,
     /// A restore is going on: one at a time uses the server's own folder for copies.
     restoring: AtomicBool,
     /// A scrub is going on.

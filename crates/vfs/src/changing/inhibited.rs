@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use crate::backend::Node;
 use crate::backend::{Backend, FileKey, Found, Object, RenameMode, XattrMode, file_key};
@@ -19,6 +19,7 @@ use crate::caller::server;
 use crate::described::by_mode::WRITE_BITS;
 use crate::mac::layout::sidecar_owner;
 use crate::mac::{DosAttributes, FileBits, Metadata};
+use crate::ranks;
 use crate::{Actor, Attributes, Caller, Error, Kind, Result, Time, Volume, streams};
 
 /// On a share's folder: there may be such files.
@@ -35,7 +36,7 @@ type Shard = HashMap<FileKey, (FileBits, Option<Time>)>;
 pub(crate) struct InhibitedFileCache {
     any: AtomicBool,
     to_note: AtomicBool,
-    known: [Mutex<Shard, rank::InhibitedFiles>; SHARDS],
+    known: [Mutex<Shard, ranks::InhibitedFiles>; SHARDS],
     /// Raised whenever something is forgotten, so that what was read before is not remembered after.
     epoch: AtomicU64,
 }
@@ -98,7 +99,7 @@ impl InhibitedFileCache {
         }
     }
 
-    fn shard(&self, file: &FileKey) -> &Mutex<Shard, rank::InhibitedFiles> {
+    fn shard(&self, file: &FileKey) -> &Mutex<Shard, ranks::InhibitedFiles> {
         let bytes = file.1.as_bytes().iter();
         &self.known[bytes.fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % SHARDS]
     }

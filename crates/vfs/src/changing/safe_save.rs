@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::permitted::Plan;
 use crate::backend::Node;
@@ -28,6 +28,7 @@ use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
 use crate::events::{Aspects, ChangeKind};
 use crate::names::one_form;
+use crate::ranks;
 use crate::state::Stream;
 use crate::streams::{OfMac, is_of_mac};
 use crate::{Access, Actor, Beside, Caller, Error, FileId, HostKey, Kind, Result, Time, Volume};
@@ -46,7 +47,7 @@ const YOUNG: i64 = 3600;
 #[derive(Default)]
 pub(crate) struct VacatedNameTable {
     count: AtomicUsize,
-    names: Mutex<VecDeque<VacatedName>, rank::VacatedNames>,
+    names: Mutex<VecDeque<VacatedName>, ranks::VacatedNames>,
 }
 
 struct VacatedName {

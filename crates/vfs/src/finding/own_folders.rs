@@ -39,7 +39,7 @@ impl Volume {
 impl OwnFolders<'_> {
     /// One of the server's own folders. `NotPermitted` if something else is in its place.
     pub fn find(&self, which: OwnFolder) -> Result<Node> {
-        self.trusted(which, self.backend.root()?.object.lookup(server(), which.name)?)
+        self.trusted(which, self.backend.root()?.object.lookup(server(), which.name())?)
     }
 
     /// The same folder, made if it is missing.
@@ -48,13 +48,13 @@ impl OwnFolders<'_> {
             return Err(Error::ReadOnly);
         }
         let root = self.backend.root()?.object;
-        self.trusted(which, find_or_make(&*root, which.name, NewKind::Folder, 0o700)?)
+        self.trusted(which, find_or_make(&*root, which.name(), NewKind::Folder, 0o700)?)
     }
 
     /// Any local user that may write to the share's folder can have made it.
     fn trusted(&self, which: OwnFolder, found: Found) -> Result<Node> {
         trust(self.backend, &found).map(|()| found.object).map_err(|why| {
-            tracing::warn!(target: "metadata", name = %which.name.escape_ascii(), %why, "not used as the server's own folder");
+            tracing::warn!(target: "metadata", name = %which.name().escape_ascii(), %why, "not used as the server's own folder");
             Error::NotPermitted
         })
     }
@@ -63,9 +63,8 @@ impl OwnFolders<'_> {
     pub fn conflicts(&self) -> Result<Vec<OwnFolderConflict>> {
         let root = self.backend.root()?.object;
         let mut conflicts = Vec::new();
-        for OwnFolder { name, missing } in
-            [OwnFolder::STORE, OwnFolder::LUNS, OwnFolder::LOST, OwnFolder::IDS]
-        {
+        for own in [OwnFolder::STORE, OwnFolder::LUNS, OwnFolder::LOST, OwnFolder::IDS] {
+            let (name, missing) = (own.name(), own.missing);
             match root.lookup(server(), name) {
                 Ok(found) => {
                     let why = trust(self.backend, &found).err();
@@ -89,7 +88,7 @@ mod tests {
     use crate::state::{ClientId, Party};
     use crate::{Actor, Caller, VolumeOptions};
 
-    const NAME: &[u8] = OwnFolder::LUNS.name;
+    const NAME: &[u8] = OwnFolder::LUNS.name();
 
     fn volume(sidecars: bool) -> Volume {
         Volume::new(Arc::new(Memory::ticking()), VolumeOptions { sidecars, ..VolumeOptions::default() })

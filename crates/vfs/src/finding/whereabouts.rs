@@ -12,13 +12,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use crate::backend::{Backend, Found, ListEntry, Node};
 use crate::caller::server;
 use crate::listing::Listings;
 use crate::names::own::is_own_name;
 use crate::open::Places;
+use crate::ranks;
 use crate::{Error, FileId, HostKey, Kind, Result, Volume};
 
 /// Files whose last place is remembered.
@@ -34,9 +35,9 @@ type EntryKey = (HostKey, Box<[u8]>);
 /// Where files were last seen.
 #[derive(Default)]
 pub(crate) struct Whereabouts {
-    seen: Mutex<HashMap<FileId, EntryKey>, rank::SeenPlaces>,
+    seen: Mutex<HashMap<FileId, EntryKey>, ranks::SeenPlaces>,
     /// The end of the last search, and the length of the pause after it. Locked during a search.
-    searched: Mutex<Option<(Instant, Duration)>, rank::SearchedPlaces>,
+    searched: Mutex<Option<(Instant, Duration)>, ranks::SearchedPlaces>,
 }
 
 impl Whereabouts {

@@ -10,7 +10,7 @@ use admin::control::{
 use admin::recipe::{self, Reachable};
 use admin::settings::units::parse_size;
 use conn::{Budget, BufferPools};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::backend::host::{FILE_BYTES, as_ourselves};
 use vfs::caches::{Caches, Entry, Rules, SetError, Unit};
 use vfs::index::PAGE_CACHE;
@@ -18,6 +18,7 @@ use vfs::index::PAGE_CACHE;
 use super::shown::size;
 use crate::host::memory::{KernelCounters, Machine, cache_budget};
 use crate::host::privileges;
+use crate::ranks;
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
 use crate::shares::volumes::Volumes;
@@ -41,7 +42,7 @@ pub(crate) struct CachesView {
     began: Instant,
     first: KernelCounters,
     reach: Reachable,
-    seen: Mutex<MemoryReadings, rank::MemoryLooks>,
+    seen: Mutex<MemoryReadings, ranks::MemoryLooks>,
 }
 
 struct MemoryReadings {

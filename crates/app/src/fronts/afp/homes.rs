@@ -6,10 +6,11 @@ use std::sync::{Arc, Weak};
 use admin::ShareSettings;
 use afp::server::{OpenHome, Share};
 use auth::Identity;
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::Shares;
 use crate::people::accounts;
+use crate::ranks;
 use crate::shares::volumes::Homes;
 
 /// Opens homes. Sessions that have one open share it, as they see each other's changes by it.
@@ -17,7 +18,7 @@ pub(super) struct AfpHomes {
     homes: Homes,
     shares: Shares,
     /// By the name of the account.
-    open: Mutex<HashMap<String, Weak<Share>>, rank::SharedVolumes>,
+    open: Mutex<HashMap<String, Weak<Share>>, ranks::SharedVolumes>,
 }
 
 impl AfpHomes {

@@ -11,10 +11,11 @@ use std::time::Duration;
 use admin::ShareSettings;
 use admin::control::{Listener, ListenerStatus, Status};
 use admin::settings::BoundPorts;
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::ranks;
 use crate::serve::component::Component;
 use crate::serve::current::Current;
 use crate::shares::volumes::Volumes;
@@ -32,7 +33,7 @@ pub(crate) struct BonjourAnnouncer {
     /// The sockets that it listens on now.
     sockets: watch::Receiver<Vec<SocketAddr>>,
     /// `None` after the stop.
-    speaker: Mutex<Option<Speaker>, rank::BonjourSpeaker>,
+    speaker: Mutex<Option<Speaker>, ranks::BonjourSpeaker>,
 }
 
 /// The task that announces, and the channel for announcements.
