@@ -28,6 +28,7 @@ use vfs::{CacheBudget, Denials, Site, Traffic, Volume, VolumeOptions};
 pub(crate) use self::{held::name_owners, homes::Homes, requests::OpenFile};
 use crate::gateway;
 use crate::host::privileges;
+use crate::ranks;
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
 use crate::shares::quotas::Quotas;
