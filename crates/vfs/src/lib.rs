@@ -35,6 +35,9 @@ pub mod state;
 pub mod streams;
 mod traffic;
 mod volume;
+#[cfg(test)]
+#[path = "../tests/it/waiting/blocking.rs"]
+mod waiting;
 
 pub use attributes::{Attributes, FileId, HostKey, Kind, LastingKey, SetAttributes, SetTime, Time};
 pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
