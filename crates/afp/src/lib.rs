@@ -4,5 +4,6 @@
 pub mod catalogue;
 #[cfg(any(test, feature = "client"))]
 pub mod client;
+mod ranks;
 pub mod server;
 pub mod wire;

@@ -6,17 +6,18 @@ use std::sync::{Arc, Weak};
 use admin::ShareSettings;
 use afp::server::{OpenHome, Share};
 use auth::Identity;
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use crate::accounts;
 use crate::afp_view::share_of;
+use crate::ranks;
 use crate::volumes::Homes;
 
 /// Opens homes. Sessions that have one open share it, as they see each other's changes by it.
 pub(crate) struct AfpHomes {
     homes: Homes,
     /// By the name of the account.
-    open: Mutex<HashMap<String, Weak<Share>>, rank::SharedVolumes>,
+    open: Mutex<HashMap<String, Weak<Share>>, ranks::SharedVolumes>,
 }
 
 impl AfpHomes {

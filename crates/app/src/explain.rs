@@ -292,7 +292,7 @@ fn by_nfs(share: &ShareSettings) -> (bool, String) {
 fn locked(volume: &Volume, file: &Found) -> anyhow::Result<Option<String>> {
     Ok(if volume.is_locked(&file.object)? {
         Some("a Mac has locked it, or Windows has made it read-only: no user may change or remove it until that is undone".into())
-    } else if volume.is_locked_by_mode(file)? {
+    } else if volume.mac_tree().is_locked_by_mode(file)? {
         Some("its mode has no right to write, which clients see as read-only".into())
     } else {
         None

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{AlertStatus, LinkStatus, LinkTargetStatus, LunAnswer, LunRequest, LunStatus, Report};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::caches::Entry;
 use web::backups::{BackupState, BackupStatus};
 use web::{Figures, LabelledValue, Manage, Meaning};
@@ -12,6 +12,7 @@ use web::{Figures, LabelledValue, Manage, Meaning};
 use crate::alerts::BlockedRequests;
 use crate::console::Console;
 use crate::memory;
+use crate::ranks;
 use crate::running::{ResourceCounts, Running};
 
 /// LUNs and backups that have figures of their own.
@@ -23,7 +24,7 @@ const SELDOM: Duration = Duration::from_secs(300);
 pub(crate) struct Scrape {
     running: Arc<Running>,
     console: Arc<Console>,
-    backups: Mutex<Option<(Instant, Vec<BackupStatus>)>, rank::MeasuredBackups>,
+    backups: Mutex<Option<(Instant, Vec<BackupStatus>)>, ranks::MeasuredBackups>,
 }
 
 impl Scrape {

@@ -63,6 +63,7 @@ mod pool;
 mod privileges;
 mod progress;
 mod quotas;
+mod ranks;
 mod replicate;
 mod restoring;
 mod rights;

@@ -9,7 +9,7 @@ use vfs::{DistrustReason, Volume};
 /// Logs objects in the place of the server's own folders in a share that cannot be used. Clients do
 /// not see these, so only a local user can correct the problem.
 pub(crate) fn warn(share: &ShareSettings, volume: &Volume) {
-    let misplaced = match volume.misplaced() {
+    let misplaced = match volume.own_folders().conflicts() {
         Ok(misplaced) => misplaced,
         Err(error) => {
             tracing::warn!(share = share.name, %error, "the server's own folders in the share cannot be looked at");

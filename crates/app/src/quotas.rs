@@ -21,12 +21,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use admin::Settings;
 use cluster::{Cluster, Elsewhere};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use serde::{Deserialize, Serialize};
 use snapshots::{Dataset, EngineKind};
 use vfs::FileId;
 use vfs::backend::host;
 use vfs::quota::{Charges, Inside, Meter, Quota};
+
+use crate::ranks;
 
 /// The file in the state folder.
 const FILE: &str = "quotas.json";
@@ -50,7 +52,7 @@ pub(crate) struct Quotas {
     state: PathBuf,
     charges: Arc<Charges>,
     cluster: OnceLock<Arc<Cluster>>,
-    table: Mutex<Table, rank::ShareQuotas>,
+    table: Mutex<Table, ranks::ShareQuotas>,
     /// Whether a thread counts.
     is_counting: AtomicBool,
     /// Whether a thread waits for the host to keep a limit.
@@ -75,7 +77,7 @@ struct QuotaEntry {
     way: Way,
     /// What the other servers of the cluster have told last.
     told: Option<Elsewhere>,
-    counted: Arc<Mutex<CountTimes, rank::QuotaCounted>>,
+    counted: Arc<Mutex<CountTimes, ranks::QuotaCounted>>,
 }
 
 /// Who keeps it.

@@ -16,12 +16,13 @@ use admin::{Arguments, Settings, ShareSettings};
 use auth::Directory;
 use domain::Logons;
 use kerberos::Acceptor;
-use lock::{Mutex, RwLock, rank};
+use lock::{Mutex, RwLock};
 
 use vfs::Volume;
 use vfs::backend::host::as_ourselves;
 
 use crate::availability::{self, Mounts};
+use crate::ranks;
 use crate::{accounts, advise, groups, host_accounts, host_names, logons, stores, tickets};
 
 pub(crate) use view::{OpenFile, ResourceCounts, View, all_ended, counted};
@@ -41,12 +42,12 @@ pub(crate) struct Running {
     arguments: Arguments,
     state: PathBuf,
     started: Instant,
-    current: RwLock<Arc<Current>, rank::CurrentSettings>,
+    current: RwLock<Arc<Current>, ranks::CurrentSettings>,
     listeners: Vec<ListenerStatus>,
     reach: Reachable,
     views: Vec<Arc<dyn View>>,
     /// One reload at a time.
-    reloading: Mutex<(), rank::Reloading>,
+    reloading: Mutex<(), ranks::Reloading>,
 }
 
 impl Running {

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use admin::Settings;
 use admin::control::{SlowOperation, Status};
 use conn::observe::{self, Observer, Operation, Switch, Wants};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::noted::{OperationTrace, Paths};
 
+use crate::ranks;
 use crate::running::{Current, ResourceCounts, View};
 
 /// Lines in the log within [`PERIOD`].
@@ -36,7 +37,7 @@ struct SlowRecorder {
     count: AtomicU64,
     /// Whether a view asks for the slowest.
     is_asked: AtomicBool,
-    state: Mutex<State, rank::SlowOperations>,
+    state: Mutex<State, ranks::SlowOperations>,
 }
 
 #[derive(Default)]

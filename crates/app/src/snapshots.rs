@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use admin::SnapshotFolder;
-use lock::{Mutex, rank};
+use lock::Mutex;
 use siphasher::sip::SipHasher24;
 use snapshots::{Dataset, EngineKind, Snapshot};
 use vfs::backend::Backend;
@@ -17,6 +17,7 @@ use vfs::backend::forest::{Forest, Offer, Tree};
 use vfs::backend::host::{Host, HostOptions, KeptFiles};
 
 use crate::arriving::Arrival;
+use crate::ranks;
 
 /// Files of one snapshot that are kept open between requests.
 const OPEN_FILES: usize = 64;
@@ -81,7 +82,7 @@ pub(crate) struct SnapshotView {
     forest: Arc<Forest>,
     dataset: Dataset,
     live: Live,
-    state: Mutex<State, rank::ShownSnapshots>,
+    state: Mutex<State, ranks::ShownSnapshots>,
 }
 
 #[derive(Default)]

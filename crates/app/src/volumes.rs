@@ -15,7 +15,7 @@ use admin::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder};
 use afp::catalogue::SharedIds;
 use anyhow::Context;
 use cluster::Cluster;
-use lock::{Mutex, rank};
+use lock::Mutex;
 use namespace::Namespace;
 use vfs::backend::forest::{Forest, Gate, Offer};
 use vfs::backend::host::{Host, HostOptions, KeptFiles, as_ourselves};
@@ -29,7 +29,7 @@ pub(crate) use self::{held::name_owners, homes::Homes};
 use crate::quotas::Quotas;
 use crate::running::{Current, OpenFile, ResourceCounts, View};
 use crate::snapshots::{Live, SnapshotView};
-use crate::{arriving, gates, gateway, misplaced, privileges, restoring, samba_acls, scrub, stores};
+use crate::{arriving, gates, gateway, misplaced, privileges, ranks, restoring, samba_acls, scrub, stores};
 
 /// Bytes for listings of commands that work without a server.
 const LISTINGS: usize = 64 << 20;
@@ -52,8 +52,8 @@ pub(crate) struct Volumes {
     quotas: Arc<Quotas>,
     /// Where links of the shares lead clients.
     namespace: Arc<Namespace>,
-    known: Mutex<HashMap<String, VolumeEntry>, rank::SharedVolumes>,
-    homeless: Mutex<BTreeSet<String>, rank::HomelessAccounts>,
+    known: Mutex<HashMap<String, VolumeEntry>, ranks::SharedVolumes>,
+    homeless: Mutex<BTreeSet<String>, ranks::HomelessAccounts>,
     /// A restore is going on: one at a time uses the server's own folder for copies.
     restoring: AtomicBool,
     /// A scrub is going on.

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use admin::control::{Listener, ListenerStatus, Status};
 use admin::{Bonjour, Protocol, Settings};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use wsd::{Device, Responder, Sockets};
 
 use crate::here;
+use crate::ranks;
 use crate::running::{Current, View};
 use crate::serve::Ports;
 
@@ -27,7 +28,7 @@ pub(crate) struct WsdView {
     ports: Ports,
     sockets: watch::Receiver<Sockets>,
     /// `None` after the stop.
-    speaker: Mutex<Option<Speaker>, rank::WsdSpeaker>,
+    speaker: Mutex<Option<Speaker>, ranks::WsdSpeaker>,
 }
 
 /// The task that announces, and the channel for announcements.

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use lock::{RwLock, rank};
+use lock::RwLock;
 use zeroize::Zeroizing;
 
 use crate::directory::Account;
 use crate::identity::{Basis, Host, Ids};
 use crate::name::is_account_name;
+use crate::ranks;
 
 /// The most users that are known.
 const MOST_KNOWN: usize = 100_000;
@@ -42,7 +43,7 @@ pub struct HostAccounts {
     passwords: Arc<dyn HostPasswords>,
     rules: HostRules,
     host: Host,
-    known: RwLock<HashMap<String, Account>, rank::DomainKnown>,
+    known: RwLock<HashMap<String, Account>, ranks::DomainKnown>,
 }
 
 impl HostAccounts {
@@ -126,7 +127,7 @@ mod tests {
 
     /// Every user has its name, backwards, as its password. The names that were asked for.
     #[derive(Default)]
-    struct Backwards(lock::Mutex<Vec<String>, rank::KeptLines>);
+    struct Backwards(lock::Mutex<Vec<String>, ranks::KeptLines>);
 
     impl HostPasswords for Backwards {
         fn judge(&self, _user: &str, judging: Judging) -> Option<Account> {

@@ -17,9 +17,11 @@ use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use cache::{Cache, Question};
+
+use crate::ranks;
 pub use pattern::{LONGEST_HOST_NAME, NotAHost, is_host_name, is_host_pattern};
 pub use service::{HostNameService, LookupFailure, SystemNames};
 
@@ -41,7 +43,7 @@ pub enum Match {
 pub struct HostNames {
     service: Arc<dyn HostNameService>,
     clock: fn() -> Instant,
-    known: Mutex<HostNameState, rank::HostNames>,
+    known: Mutex<HostNameState, ranks::HostNames>,
 }
 
 #[derive(Default)]

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use crate::login_limiter::LoginLimiter;
 use crate::login_log::{Event, Login, LoginLog};
+use crate::ranks;
 
 /// Shared by all protocols of a server. It survives changes of the settings.
 #[derive(Default)]
@@ -30,7 +31,7 @@ impl LoginGuard {
 
 /// The lines of a log that is kept in memory.
 #[derive(Debug, Clone, Default)]
-pub struct Lines(Arc<Mutex<Vec<String>, rank::KeptLines>>);
+pub struct Lines(Arc<Mutex<Vec<String>, ranks::KeptLines>>);
 
 impl Lines {
     /// The lines since the last call.

@@ -18,7 +18,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
+
+use crate::ranks;
 
 /// This many failures have no effect, because users mistype.
 const FREE: u32 = 5;
@@ -49,7 +51,7 @@ const MAX_ENTRIES: usize = 8192;
 /// Decides when each login is checked. Shared by all protocols.
 #[derive(Default)]
 pub struct LoginLimiter {
-    tables: Mutex<Tables, rank::LoginAttempts>,
+    tables: Mutex<Tables, ranks::LoginAttempts>,
     hasher: RandomState,
 }
 

@@ -11,9 +11,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use crate::login_limiter::network;
+use crate::ranks;
 
 /// Lines of one source at once, for failures and for others.
 const BURST_OF_PLACE: u32 = 20;
@@ -42,7 +43,7 @@ pub struct LoginLog {
     sink: Sink,
     /// Failed and refused logins.
     failed: AtomicU64,
-    state: Mutex<State, rank::LoginLines>,
+    state: Mutex<State, ranks::LoginLines>,
 }
 
 /// A login.
@@ -311,7 +312,7 @@ mod tests {
     use super::*;
 
     /// A log that keeps its lines.
-    fn log() -> (LoginLog, Arc<Mutex<Vec<String>, rank::KeptLines>>) {
+    fn log() -> (LoginLog, Arc<Mutex<Vec<String>, ranks::KeptLines>>) {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let kept = lines.clone();
         (LoginLog::to(move |line: &Line| kept.lock().push(line.to_string())), lines)

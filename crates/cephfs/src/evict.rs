@@ -7,14 +7,15 @@
 
 use std::collections::BTreeSet;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use rustix::io::Errno;
 
 use crate::mount::Making;
+use crate::ranks;
 use crate::{Refusal, Source};
 
 /// The file systems that this process has mounted, or has tried to.
-static USED: Mutex<BTreeSet<Source>, rank::CephMounts> = Mutex::new(BTreeSet::new());
+static USED: Mutex<BTreeSet<Source>, ranks::CephMounts> = Mutex::new(BTreeSet::new());
 
 /// This process uses a file system.
 pub(crate) fn note(source: &Source) {

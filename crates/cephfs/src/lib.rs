@@ -20,6 +20,7 @@ mod evict;
 mod inode;
 mod library;
 mod mount;
+mod ranks;
 mod refusal;
 mod source;
 mod xattr;

@@ -9,10 +9,11 @@ use std::sync::{Arc, Weak, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use rustix::io::Errno;
 
 use crate::library::{Handle, Library, Number};
+use crate::ranks;
 use crate::{Inode, Refusal, Source, evict, source};
 
 /// CEPH_NOSNAP: files as they are now.
@@ -36,7 +37,7 @@ const OPTIONS: &[(&CStr, &CStr)] = &[
 ];
 
 /// The mounts of this process. One serves all shares of its file system, which so have one cache.
-static MOUNTS: Mutex<Option<HashMap<Source, Weak<Mount>>>, rank::CephMounts> = Mutex::new(None);
+static MOUNTS: Mutex<Option<HashMap<Source, Weak<Mount>>>, ranks::CephMounts> = Mutex::new(None);
 
 /// A mounted file system. It is unmounted when nothing of it is held any more; what was written is then on the disks of the
 /// cluster.

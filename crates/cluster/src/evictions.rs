@@ -125,13 +125,14 @@ impl Evictions {
 mod tests {
     use std::sync::mpsc;
 
-    use lock::{Mutex, rank};
+    use lock::Mutex;
 
     use super::*;
+    use crate::ranks;
 
     /// A store that does what it is told, and notes who is evicted.
     struct ScriptedStore {
-        answers: Mutex<mpsc::Receiver<Result<(), String>>, rank::ClusterTrees>,
+        answers: Mutex<mpsc::Receiver<Result<(), String>>, ranks::ClusterTrees>,
         evicted: mpsc::Sender<String>,
     }
 

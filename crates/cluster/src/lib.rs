@@ -21,6 +21,7 @@ pub mod fence;
 pub mod membership;
 mod node;
 mod port;
+mod ranks;
 mod records;
 mod running;
 mod seen;

@@ -3,13 +3,14 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::{Notify, oneshot};
 use vfs::FileId;
 use vfs::state::{Back, ChangeNotice, Coordinator, Elsewhere, OpenId, Party};
 
 use crate::fence::Fence;
 use crate::node::{Question, ToKeep};
+use crate::ranks;
 use crate::trees::Trees;
 
 /// Something that the state wants.
@@ -32,7 +33,7 @@ pub(crate) enum StateRequest {
 /// cluster here. What waits is bounded: by the operations that wait for a state, by the leases and requests of a
 /// state, by the folders that are being moved, and by `MOST_TOLD`.
 pub struct Port {
-    wanted: Mutex<Vec<StateRequest>, rank::ClusterPort>,
+    wanted: Mutex<Vec<StateRequest>, ranks::ClusterPort>,
     called: Notify,
     pub(crate) trees: Trees,
     fence: Arc<Fence>,

@@ -3,15 +3,17 @@
 
 use std::collections::HashMap;
 
-use lock::{RwLock, rank};
+use lock::RwLock;
 use vfs::FileId;
 use vfs::events::ChangeKind;
 use vfs::state::ChangeNotice;
 
+use crate::ranks;
+
 /// The file systems that are shared.
 #[derive(Default)]
 pub struct Trees {
-    known: RwLock<TreeNumbers, rank::ClusterTrees>,
+    known: RwLock<TreeNumbers, ranks::ClusterTrees>,
 }
 
 #[derive(Default)]

@@ -161,9 +161,9 @@ pub(crate) fn free_unused() {
 
 /// Those that messages are received in.
 pub(crate) mod received {
-    use lock::rank;
+    use crate::ranks;
 
-    pub(super) static FREE: super::Pools<rank::FreeBuffers> = super::Pools::new();
+    pub(super) static FREE: super::Pools<ranks::FreeBuffers> = super::Pools::new();
 
     /// An empty buffer with this capacity, or slightly more: what is received beyond a message must be copied.
     pub(crate) fn take(capacity: usize) -> Vec<u8> {
@@ -180,12 +180,12 @@ pub(crate) mod received {
 
 /// Those that replies are made in.
 pub(crate) mod replies {
-    use lock::rank;
+    use crate::ranks;
 
     /// Smaller ones are the allocator's business.
     const SMALLEST: usize = 64 * 1024;
 
-    pub(super) static FREE: super::Pools<rank::FreeReplies> = super::Pools::new();
+    pub(super) static FREE: super::Pools<ranks::FreeReplies> = super::Pools::new();
 
     /// An empty buffer that has been large before, if one is free.
     pub(crate) fn take() -> Vec<u8> {
@@ -201,13 +201,13 @@ pub(crate) mod replies {
 
 #[cfg(test)]
 mod tests {
-    use lock::rank;
+    use crate::ranks;
 
     use super::*;
 
     #[test]
     fn buffers_are_freed_once_a_whole_look_has_passed_without_use() {
-        let pools: Pools<rank::FreeBuffers> = Pools::new();
+        let pools: Pools<ranks::FreeBuffers> = Pools::new();
         let kept = || pools.here().free.lock().buffers.len();
         assert!(pools.take(|_| true).is_none());
         pools.give_back(Vec::with_capacity(1 << 20));
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_pool_counts_and_keeps_to_its_limit() {
-        let pools: Pools<rank::FreeBuffers> = Pools::new();
+        let pools: Pools<ranks::FreeBuffers> = Pools::new();
         (0..20).for_each(|_| pools.give_back(Vec::with_capacity(1 << 20)));
         assert!(pools.take(|_| true).is_some());
         assert!(pools.take(|length| length > 1 << 21).is_none());

@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use bytes::BytesMut;
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::in_flight::{InFlight, PolledMessage, Subject};
@@ -25,6 +25,7 @@ use crate::loops::{Direction, Socket, Stream, yield_now};
 use crate::memory::{Allowance, Reservation, SMALL};
 use crate::outbox::Outbox;
 use crate::protocol::{Answer, Limits, Protocol, Reply};
+use crate::ranks;
 use crate::received::ReceiveBuffer;
 use crate::stall::{Serving, Watchdog};
 use crate::to_client::ToClient;
@@ -79,7 +80,7 @@ struct Connection<P> {
     watchdog: Arc<Watchdog>,
     socket: Arc<Socket>,
     me: Weak<Self>,
-    handed_over: Mutex<ReaderState, rank::ReadingSide>,
+    handed_over: Mutex<ReaderState, ranks::ReadingSide>,
     messages: AtomicU32,
     current: Arc<PolledMessage>,
     watched: AtomicBool,

@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
+use crate::ranks;
 use crate::stall::Watchdog;
 use crate::threads;
 
@@ -16,7 +17,7 @@ const AFTER: Duration = Duration::from_secs(10);
 const SAY_EVERY: Duration = Duration::from_secs(300);
 
 /// The watchdogs of all protocols.
-static WATCHDOGS: Mutex<Vec<Weak<Watchdog>>, rank::Watchdogs> = Mutex::new(Vec::new());
+static WATCHDOGS: Mutex<Vec<Weak<Watchdog>>, ranks::Watchdogs> = Mutex::new(Vec::new());
 
 /// Has the monitors ask this watchdog.
 pub(crate) fn register(watchdog: &Arc<Watchdog>) {

@@ -24,6 +24,7 @@ pub mod observe;
 mod outbox;
 pub mod pem;
 mod protocol;
+mod ranks;
 mod received;
 mod refused;
 mod stall;

@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::watch;
 
 use crate::loops::{Loops, Stream};
 use crate::memory::{Allowance, Budget};
+use crate::ranks;
 
 /// Connections waiting to be accepted.
 const BACKLOG: i32 = 1024;
@@ -80,7 +81,7 @@ pub fn bind_udp(address: SocketAddr) -> io::Result<UdpSocket> {
 
 /// The connections of one protocol: at most `limit` at a time, all ended by `shutdown`.
 pub struct Server {
-    peers: Mutex<Vec<Peer>, rank::Peers>,
+    peers: Mutex<Vec<Peer>, ranks::Peers>,
     limit: usize,
     budget: Arc<Budget>,
     loops: OnceLock<Arc<Loops>>,

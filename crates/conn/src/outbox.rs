@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use rustix::net::SendFlags;
 use tokio::sync::Notify;
 use vfs::Payload;
@@ -21,6 +21,7 @@ use crate::buffers::replies;
 use crate::loops::{Direction, Socket, yield_now};
 use crate::memory::{Allowance, OutboxCharge};
 use crate::protocol::{Limits, Reply};
+use crate::ranks;
 use crate::tls::Tls;
 
 pub(crate) use secure::ReceiveOutcome;
@@ -52,7 +53,7 @@ pub struct Outbox {
     sent_long: AtomicBool,
     /// [`Limits::zeros_for_truncated`].
     zeros_for_truncated: bool,
-    queue: Mutex<Queue, rank::Outbox>,
+    queue: Mutex<Queue, ranks::Outbox>,
     /// Bytes waiting.
     waiting: AtomicUsize,
     /// Memory that they take: ranges of files take none.

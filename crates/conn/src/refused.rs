@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
+
+use crate::ranks;
 
 /// A host has one line in this time for each version.
 const SAY_EVERY: Duration = Duration::from_secs(60 * 60);
@@ -15,7 +17,7 @@ const MOST_HOSTS: usize = 1_024;
 /// Which hosts the log has named, with the version that each of them spoke.
 #[derive(Debug, Default)]
 pub struct RefusedVersions {
-    said: Mutex<HashMap<(IpAddr, &'static str), Instant>, rank::RefusedVersions>,
+    said: Mutex<HashMap<(IpAddr, &'static str), Instant>, ranks::RefusedVersions>,
 }
 
 impl RefusedVersions {

@@ -13,11 +13,12 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock::{Condvar, Mutex, rank};
+use lock::{Condvar, Mutex};
 use tokio::sync::Semaphore;
 
 use crate::hang::{self, Activity};
 use crate::in_flight::Subject;
+use crate::ranks;
 
 /// How often the watchdog looks while connections are busy. A call that lasts two looks is stuck.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -30,7 +31,7 @@ const TURNS: usize = 4;
 /// What threads are stuck with.
 #[derive(Default)]
 pub(crate) struct StallTable {
-    subjects: Mutex<HashMap<Subject, Stall>, rank::StuckSubjects>,
+    subjects: Mutex<HashMap<Subject, Stall>, ranks::StuckSubjects>,
     /// How many subjects there are, for the usual case of none.
     count: AtomicUsize,
     /// Requests that ended while threads were stuck.
@@ -101,8 +102,8 @@ type BusyConnection = (Weak<dyn Serving>, u32);
 
 /// Watches the busy connections of one protocol.
 pub struct Watchdog {
-    busy: Mutex<Vec<BusyConnection>, rank::BusyConnections>,
-    arrived: Mutex<Vec<Weak<dyn Serving>>, rank::ArrivedConnections>,
+    busy: Mutex<Vec<BusyConnection>, ranks::BusyConnections>,
+    arrived: Mutex<Vec<Weak<dyn Serving>>, ranks::ArrivedConnections>,
     asleep: AtomicBool,
     wake: Condvar,
     stuck: StallTable,

@@ -59,13 +59,14 @@ mod tests {
     use std::sync::{Arc, mpsc};
     use std::time::{Duration, Instant};
 
-    use lock::{Mutex, rank};
+    use lock::Mutex;
 
     use super::*;
+    use crate::ranks;
 
     #[test]
     fn a_thread_that_waits_for_a_lock_is_told_with_the_lock_and_its_holder() {
-        let lock = Arc::new(Mutex::<_, rank::Peers>::new(()));
+        let lock = Arc::new(Mutex::<_, ranks::Peers>::new(()));
         let held = lock.lock();
         let (tell, told) = mpsc::channel();
         let waiter = std::thread::Builder::new().name("waiter".into());

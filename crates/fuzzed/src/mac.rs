@@ -1,14 +1,14 @@
-//! The layouts of crates/vfs/src/mac: whatever bytes are stored, reading them makes no more of them than they are, and
+//! The layouts of crates/formats/src/mac: whatever bytes are stored, reading them makes no more of them than they are, and
 //! what was read can be written again.
 
-use vfs::mac::apple_double::{self, AppleDouble};
-use vfs::mac::attr::NewAttr;
-use vfs::mac::binary::MacBinary;
-use vfs::mac::binhex::BinHex;
-use vfs::mac::info_stream::InfoStream;
-use vfs::mac::portable::Portable;
-use vfs::mac::samba::{self, DosAttrib};
-use vfs::mac::{Metadata, Parts, depot, layout, netatalk, netatalk_list, plist, resource, sidecar, tags};
+use formats::mac::apple_double::{self, AppleDouble};
+use formats::mac::attr::NewAttr;
+use formats::mac::binary::MacBinary;
+use formats::mac::binhex::BinHex;
+use formats::mac::info_stream::InfoStream;
+use formats::mac::portable::Portable;
+use formats::mac::samba::{self, DosAttrib};
+use formats::mac::{Metadata, Parts, depot, layout, netatalk, netatalk_list, plist, resource, sidecar, tags};
 
 /// Most bytes of both forks that are decoded of one BinHex text.
 const BINHEX_LIMIT: usize = 1 << 16;

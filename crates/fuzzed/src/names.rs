@@ -1,7 +1,7 @@
-//! The views of names, crates/vfs/src/names: going to a view and back gives the same name, whatever its bytes.
+//! The views of names, crates/formats/src/names: going to a view and back gives the same name, whatever its bytes.
 
-use vfs::names::cap::Charset;
-use vfs::names::{
+use formats::names::cap::Charset;
+use formats::names::{
     FILE_LIMIT, FoldedKey, Folding, Map, Name, cap, detect_map, folds_alike, from_mac_view, from_short_view,
     from_windows_view, has_other_forms, long, mac_view, one_form, other_forms, parse_mangled, plain_form,
     report, short_view, tagged_mac_view, to_hfs_nfd, to_nfc, windows_view,

@@ -3,6 +3,7 @@
 //!
 //! What was decoded and encoded again does not change when that is done once more: the first time may drop padding.
 
+use formats::names::Folding;
 use smb::server::Note;
 use smb::wire::fscc::{EntryName, Pattern};
 use smb::wire::fscc::{
@@ -10,7 +11,6 @@ use smb::wire::fscc::{
 };
 use smb::wire::fsctl::{copy, dfs, negotiate, network, object, pipe, ranges, snapshots};
 use smb::wire::security::{self, Sid};
-use vfs::names::Folding;
 use wire::{Malformed, Reader, Writer};
 
 /// Offsets and lengths of 16 bits may name the same text twice; what is encoded then may be too long for them.

@@ -5,12 +5,12 @@ use vfs::{Caller, OwnFolder, Result, Volume};
 
 /// A disk. `NotPermitted` if something else is in the place of the disks' folder.
 pub fn find(volume: &Volume, name: &[u8]) -> Result<Found> {
-    volume.own_folder(OwnFolder::LUNS)?.lookup(&Caller::root(), name)
+    volume.own_folders().find(OwnFolder::LUNS)?.lookup(&Caller::root(), name)
 }
 
 /// Makes an empty disk; `Exists` if there is one of this name.
 pub fn make(volume: &Volume, name: &[u8]) -> Result<Found> {
-    let folder = volume.make_own_folder(OwnFolder::LUNS)?;
+    let folder = volume.own_folders().make(OwnFolder::LUNS)?;
     let made = folder.create(&Caller::root(), name, NewKind::File, 0o600)?;
     folder.sync(Stability::File)?;
     Ok(made)
@@ -18,14 +18,14 @@ pub fn make(volume: &Volume, name: &[u8]) -> Result<Found> {
 
 /// Gives a disk another name; `Exists` if that name is taken.
 pub fn rename(volume: &Volume, name: &[u8], new_name: &[u8]) -> Result<()> {
-    let folder = volume.own_folder(OwnFolder::LUNS)?;
+    let folder = volume.own_folders().find(OwnFolder::LUNS)?;
     folder.rename(&Caller::root(), name, &*folder, new_name, RenameMode::Keep)?;
     folder.sync(Stability::File)
 }
 
 /// Removes a disk. An initiator that has it open can go on using it.
 pub fn remove(volume: &Volume, name: &[u8]) -> Result<()> {
-    let folder = volume.own_folder(OwnFolder::LUNS)?;
+    let folder = volume.own_folders().find(OwnFolder::LUNS)?;
     folder.remove(&Caller::root(), name)?;
     folder.sync(Stability::File)
 }

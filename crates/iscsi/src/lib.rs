@@ -3,5 +3,6 @@
 #[cfg(any(test, feature = "client"))]
 pub mod client;
 pub mod disks;
+mod ranks;
 pub mod server;
 pub mod wire;

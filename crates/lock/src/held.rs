@@ -36,14 +36,21 @@ mod checked {
     use std::marker::PhantomData;
     use std::panic::Location;
 
-    use crate::rank::{Rank, TABLE};
+    use crate::rank::Rank;
 
     /// Where a lock was taken.
     type Place = &'static Location<'static>;
 
     thread_local! {
-        /// The ranks of the locks that this thread holds or waits for, in the order in which it took them.
-        static HELD: RefCell<Vec<(usize, Place)>> = const { RefCell::new(Vec::new()) };
+        /// The locks that this thread holds or waits for, in the order in which it took them.
+        static HELD: RefCell<Vec<Acquisition>> = const { RefCell::new(Vec::new()) };
+    }
+
+    #[derive(Clone, Copy)]
+    struct Acquisition {
+        rank: usize,
+        name: &'static str,
+        place: Place,
     }
 
     /// One lock that a thread holds.
@@ -57,12 +64,12 @@ mod checked {
             let place = Location::caller();
             // The variable may be gone in a thread that ends. A panic during unwinding would end
             // the process.
-            let highest = HELD.try_with(|held| held.borrow().iter().max_by_key(|(rank, _)| *rank).copied());
-            if let Ok(Some((held, taken))) = highest
-                && held >= R::NUMBER
+            let highest = HELD.try_with(|held| held.borrow().iter().max_by_key(|held| held.rank).copied());
+            if let Ok(Some(held)) = highest
+                && held.rank >= R::NUMBER
                 && !std::thread::panicking()
             {
-                let (wanted, held) = (R::NAME, TABLE[held].name);
+                let (wanted, taken, held) = (R::NAME, held.place, held.name);
                 panic!("lock order: `{wanted}` is wanted at {place} while `{held}` is held since {taken}");
             }
             Self::push(place)
@@ -75,18 +82,19 @@ mod checked {
         }
 
         fn push(place: Place) -> Self {
-            let _ = HELD.try_with(|held| held.borrow_mut().push((R::NUMBER, place)));
+            let taken = Acquisition { rank: R::NUMBER, name: R::NAME, place };
+            let _ = HELD.try_with(|held| held.borrow_mut().push(taken));
             Self(PhantomData)
         }
 
         #[track_caller]
         pub(crate) fn assert_alone(&self) {
             let other =
-                HELD.try_with(|held| held.borrow().iter().find(|(rank, _)| *rank != R::NUMBER).copied());
-            if let Ok(Some((other, taken))) = other
+                HELD.try_with(|held| held.borrow().iter().find(|held| held.rank != R::NUMBER).copied());
+            if let Ok(Some(other)) = other
                 && !std::thread::panicking()
             {
-                let (own, other) = (R::NAME, TABLE[other].name);
+                let (own, taken, other) = (R::NAME, other.place, other.name);
                 panic!("lock order: a thread waits with `{own}` while it holds `{other}` since {taken}");
             }
         }
@@ -96,7 +104,7 @@ mod checked {
         fn drop(&mut self) {
             let _ = HELD.try_with(|held| {
                 let mut held = held.borrow_mut();
-                let last = held.iter().rposition(|(rank, _)| *rank == R::NUMBER);
+                let last = held.iter().rposition(|held| held.rank == R::NUMBER);
                 last.map(|at| held.remove(at));
             });
         }

@@ -1,7 +1,8 @@
 //! Locks for threads, each with a rank.
 //!
-//! A thread takes locks in the order of [`rank::TABLE`] only: while it holds a lock, it may wait
-//! for locks of higher ranks, and for no other. So threads cannot wait for each other in a circle.
+//! A thread takes locks in the order of their ranks only: while it holds a lock, it may wait for
+//! locks of higher ranks, and for no other. So threads cannot wait for each other in a circle. The
+//! order has bands ([`rank::Band`]); each crate declares the ranks of its own locks in them ([`ranks!`]).
 //! Debug builds verify each acquisition and panic with the names of both locks. A release build
 //! pays for one relaxed store per lock, which records the thread that holds it.
 //!
@@ -14,8 +15,6 @@ mod holder;
 mod mutex;
 pub mod rank;
 mod rwlock;
-#[cfg(test)]
-mod tests;
 pub mod waiting;
 
 pub use self::condvar::Condvar;

@@ -1,12 +1,11 @@
 //! The threads that wait for locks, for the report of a stalled server.
 
 use std::cell::OnceCell;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::holder::{self, Holder};
-use crate::rank::{Rank, TABLE};
+use crate::rank::Rank;
 
 /// A waiting thread reads the lock's holder again after this time.
 pub(crate) const RETRY: Duration = Duration::from_secs(1);
@@ -23,12 +22,10 @@ pub struct WaitingThread {
     pub holder: Option<u32>,
 }
 
-/// What one thread waits for.
+/// What one thread waits for. A thread writes it only when it has to wait.
 struct Slot {
     thread: u32,
-    /// The rank's number plus one, or 0 while the thread does not wait.
-    lock: AtomicUsize,
-    holder: AtomicU32,
+    waiting: parking_lot::Mutex<Option<WaitingThread>>,
 }
 
 /// The slots of all threads that have waited. Its rank would be below all others: no call to
@@ -42,7 +39,7 @@ thread_local! {
 /// The threads that wait now.
 pub fn list() -> Vec<WaitingThread> {
     let slots: Vec<Arc<Slot>> = SLOTS.lock().iter().filter_map(Weak::upgrade).collect();
-    slots.iter().filter_map(|slot| slot.waiting()).collect()
+    slots.iter().filter_map(|slot| slot.waiting.lock().clone()).collect()
 }
 
 /// Registers that this thread waits for the lock, until `attempt` has it. One `attempt` waits for
@@ -51,12 +48,12 @@ pub(crate) fn wait<R: Rank, G>(holder: &R::Holder, mut attempt: impl FnMut() -> 
     let slot = SLOT.try_with(|slot| slot.get_or_init(Slot::register).clone()).ok();
     loop {
         if let Some(slot) = &slot {
-            slot.holder.store(holder.get().unwrap_or(0), Ordering::Relaxed);
-            slot.lock.store(R::NUMBER + 1, Ordering::Release);
+            let lock = R::NAME;
+            *slot.waiting.lock() = Some(WaitingThread { thread: slot.thread, lock, holder: holder.get() });
         }
         if let Some(guard) = attempt() {
             if let Some(slot) = &slot {
-                slot.lock.store(0, Ordering::Release);
+                *slot.waiting.lock() = None;
             }
             return guard;
         }
@@ -65,17 +62,10 @@ pub(crate) fn wait<R: Rank, G>(holder: &R::Holder, mut attempt: impl FnMut() -> 
 
 impl Slot {
     fn register() -> Arc<Self> {
-        let thread = holder::this_thread();
-        let slot = Arc::new(Self { thread, lock: AtomicUsize::new(0), holder: AtomicU32::new(0) });
+        let slot = Arc::new(Self { thread: holder::this_thread(), waiting: parking_lot::Mutex::new(None) });
         let mut slots = SLOTS.lock();
         slots.retain(|slot| slot.strong_count() > 0);
         slots.push(Arc::downgrade(&slot));
         slot
-    }
-
-    fn waiting(&self) -> Option<WaitingThread> {
-        let rank = self.lock.load(Ordering::Acquire).checked_sub(1)?;
-        let holder = Some(self.holder.load(Ordering::Relaxed)).filter(|number| *number != 0);
-        Some(WaitingThread { thread: self.thread, lock: TABLE[rank].name, holder })
     }
 }

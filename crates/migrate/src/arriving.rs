@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 use client::security::{PosixAcls, Security, umask, within};
 use client::tree::{Entry, Kind, Tree, below};
 use client::{Connector, Error as ClientError, FileId, How, Reach, Target, keep};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::acl::{Entries, Who};
 use vfs::arriving::{ArrivedMetadata, ArrivingRights, Coming, Listing, Source};
 use vfs::backend::host::as_ourselves;
 use vfs::streams::{File, Streams};
 use vfs::{Error, Result, Time};
 
+use crate::ranks;
 use crate::rights::TranslatedRights;
 
 /// Sessions that are kept open while no request needs them.
@@ -22,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// The server that files come from, with the sessions that are open. A local folder is one, too.
 pub struct OldServer {
     connector: Connector,
-    state: Mutex<State, rank::Migration>,
+    state: Mutex<State, ranks::Migration>,
 }
 
 #[derive(Default)]

@@ -6,9 +6,10 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 use client::tree::{Entry, Stamp};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use serde::{Deserialize, Serialize};
 
+use crate::ranks;
 use crate::{Error, Result};
 
 /// The longest line that is read.
@@ -49,7 +50,7 @@ impl State {
 pub(crate) struct Journal {
     path: PathBuf,
     known: HashMap<String, State>,
-    file: Mutex<File, rank::Migration>,
+    file: Mutex<File, ranks::Migration>,
 }
 
 impl Journal {

@@ -16,6 +16,7 @@ mod copying;
 mod journal;
 mod limit;
 mod overlap;
+mod ranks;
 mod report;
 mod rights;
 mod walk;

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
+
+use crate::ranks;
 
 /// Minutes of a day.
 const DAY: u16 = 24 * 60;
@@ -74,7 +76,7 @@ fn rate_at(limits: &[Limit], minute: u16) -> Option<u64> {
 pub(crate) struct Bucket {
     limits: Vec<Limit>,
     /// When the bytes that were taken so far are paid for.
-    paid: Mutex<Instant, rank::Migration>,
+    paid: Mutex<Instant, ranks::Migration>,
 }
 
 impl Bucket {

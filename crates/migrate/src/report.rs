@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use lock::{Mutex, MutexGuard, rank};
+use lock::{Mutex, MutexGuard};
 use serde::Serialize;
+
+use crate::ranks;
 
 /// Paths that a report names for one loss.
 const EXAMPLES: usize = 20;
@@ -103,11 +105,11 @@ pub(crate) struct Tally {
     pub(crate) done: AtomicU64,
     pub(crate) bytes: AtomicU64,
     pub(crate) walked: AtomicBool,
-    report: Mutex<Report, rank::Migration>,
+    report: Mutex<Report, ranks::Migration>,
 }
 
 impl Tally {
-    fn report(&self) -> MutexGuard<'_, Report, rank::Migration> {
+    fn report(&self) -> MutexGuard<'_, Report, ranks::Migration> {
         self.report.lock()
     }
 

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use client::tree::{Entry, Kind, below, name_key};
 use client::{Connector, Error as ClientError, Reach};
-use lock::{Mutex, MutexGuard, rank};
+use lock::{Mutex, MutexGuard};
 
 use crate::comparing::{differences, is_same_date};
 use crate::copying::NO_WAY;
 use crate::journal::Journal;
 use crate::limit::Bucket;
 use crate::overlap::{self, Probe, is_probe};
+use crate::ranks;
 use crate::report::Tally;
 use crate::rights;
 use crate::worker::{Job, Sides, work};
@@ -41,7 +42,7 @@ pub(crate) struct CopyContext<'a> {
     pub(crate) bucket: Bucket,
     journal: Option<Journal>,
     /// What the journal cannot keep ends the copy, and an overlap of source and destination.
-    broken: Mutex<Option<Error>, rank::Migration>,
+    broken: Mutex<Option<Error>, ranks::Migration>,
     /// What the source must not show.
     probe: Option<Probe>,
 }
@@ -56,7 +57,7 @@ impl CopyContext<'_> {
         *self.broken() = Some(Error::overlap(self.plan));
     }
 
-    fn broken(&self) -> MutexGuard<'_, Option<Error>, rank::Migration> {
+    fn broken(&self) -> MutexGuard<'_, Option<Error>, ranks::Migration> {
         self.broken.lock()
     }
 
@@ -102,7 +103,7 @@ fn copy(shared: &CopyContext<'_>, mut sides: Sides, watch: &mut dyn FnMut(&Progr
     let (plan, stop) = (shared.plan, shared.stop);
     let workers = (0..plan.streams.max(1)).map(|_| open(shared)).collect::<Result<Vec<_>>>()?;
     let (sender, receiver) = sync_channel(QUEUE);
-    let receiver: Mutex<Receiver<Job>, rank::MigrationJobs> = Mutex::new(receiver);
+    let receiver: Mutex<Receiver<Job>, ranks::MigrationJobs> = Mutex::new(receiver);
     let walked = std::thread::scope(|scope| {
         let receiver = &receiver;
         let threads: Vec<_> =

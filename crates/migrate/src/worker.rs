@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use client::tree::{Entry, Tree};
 use client::{Connector, Error as ClientError};
-use lock::{Mutex, rank};
+use lock::Mutex;
 
+use crate::ranks;
 use crate::walk::CopyContext;
 use crate::{Mode, comparing, copying, rights};
 
@@ -41,7 +42,11 @@ impl Sides {
 }
 
 /// Takes jobs until there are no more.
-pub(crate) fn work(shared: &CopyContext<'_>, jobs: &Mutex<Receiver<Job>, rank::MigrationJobs>, first: Sides) {
+pub(crate) fn work(
+    shared: &CopyContext<'_>,
+    jobs: &Mutex<Receiver<Job>, ranks::MigrationJobs>,
+    first: Sides,
+) {
     let mut sides = Some(first);
     loop {
         let job = jobs.lock().recv();

@@ -13,13 +13,14 @@ use fuser::{
     ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request,
     TimeOrNow, WriteFlags,
 };
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use crate::TRUSTED;
 use crate::answers::{attributes, errno, file_type};
 use crate::files::Files;
 use crate::forks::{Place, is_fixed, place};
 use crate::nodes::Nodes;
+use crate::ranks;
 use crate::sessions::Sessions;
 
 mod attributes;
@@ -42,8 +43,8 @@ type Answer<T> = std::result::Result<T, Errno>;
 /// The tree behind the mounted folder.
 pub(crate) struct Tree {
     sessions: Arc<Sessions>,
-    nodes: Mutex<Nodes, rank::MountNodes>,
-    files: Mutex<Files, rank::MountFiles>,
+    nodes: Mutex<Nodes, ranks::MountNodes>,
+    files: Mutex<Files, ranks::MountFiles>,
     /// Whose everything is, if the protocol does not say it.
     owner: (u32, u32),
 }

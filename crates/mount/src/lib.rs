@@ -18,6 +18,7 @@ mod filesystem;
 mod forks;
 mod nodes;
 mod parts;
+mod ranks;
 mod sessions;
 
 use std::io;

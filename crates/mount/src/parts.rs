@@ -4,7 +4,7 @@
 use client::metadata::{Aspect, AspectState, COMMENT, Value};
 use client::tree::{Extra, Kind, Tree};
 use client::{Protocol, Result};
-use vfs::mac::plist;
+use formats::mac::plist;
 
 /// The prefix of what programs may write.
 const USER: &str = "user.";

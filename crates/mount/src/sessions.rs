@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use client::tree::Tree;
 use client::{Connector, Protocol, Reach, Result, Target};
-use lock::{Mutex, rank};
+use lock::Mutex;
+
+use crate::ranks;
 
 /// A session that did nothing for so long asks the server something: servers of AFP end sessions that are silent for two minutes.
 const IDLE: Duration = Duration::from_secs(25);
@@ -33,7 +35,7 @@ pub(crate) struct BorrowedTree<'a> {
 /// Some sessions with one server.
 pub(crate) struct Sessions {
     connector: Connector,
-    slots: Vec<Mutex<Slot, rank::MountSession>>,
+    slots: Vec<Mutex<Slot, ranks::MountSession>>,
     turn: AtomicUsize,
 }
 

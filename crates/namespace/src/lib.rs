@@ -13,6 +13,7 @@
 
 mod automount;
 mod document;
+mod ranks;
 mod refer;
 mod table;
 mod target;

@@ -5,15 +5,16 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
-use lock::{RwLock, rank};
+use lock::RwLock;
 
+use crate::ranks;
 use crate::table::{DEFAULT_TTL, Link, Order, Site, Table};
 use crate::target::{Protocol, Target};
 use crate::text;
 
 /// The table and the health of its targets. All protocols share one; a reload replaces the table.
 pub struct Namespace {
-    state: RwLock<State, rank::Namespace>,
+    state: RwLock<State, ranks::Namespace>,
     /// Goes through the targets of links that are spread.
     turn: AtomicUsize,
 }

@@ -3,6 +3,7 @@
 
 #[cfg(any(test, feature = "client"))]
 pub mod client;
+mod ranks;
 pub mod server;
 #[cfg(test)]
 mod testing;

@@ -32,7 +32,7 @@ impl Volume {
     /// The space for backups: the limit or the space of the file system of this file, whichever is less.
     pub fn backup_space(&self, at: &Node, limit: u64) -> Result<Space> {
         let space = self.space(at)?;
-        let left = limit.saturating_sub(self.used_by_bundles()?);
+        let left = limit.saturating_sub(used_by_bundles(self)?);
         Ok(Space { total: space.total.min(limit), available: space.available.min(left), ..space })
     }
 
@@ -48,19 +48,19 @@ impl Volume {
         names.sort();
         Ok(names.into_iter().filter_map(|name| bundle(self, &root.object, name)).collect())
     }
+}
 
-    /// Bytes that all bundles in the share's folder take. A bundle counts with the largest size of all its bands, so it is
-    /// enough to count them.
-    fn used_by_bundles(&self) -> Result<u64> {
-        let root = self.root()?;
-        let mut bundles = Vec::new();
-        each_name(self, &root, &mut |name| {
-            if name.ends_with(SUFFIX) {
-                bundles.push(name.to_vec());
-            }
-        })?;
-        Ok(bundles.iter().filter_map(|name| used_by(self, &root.object, name)).sum())
-    }
+/// Bytes that all bundles in the share's folder take. A bundle counts with the largest size of all its bands, so it is
+/// enough to count them.
+fn used_by_bundles(volume: &Volume) -> Result<u64> {
+    let root = volume.root()?;
+    let mut bundles = Vec::new();
+    each_name(volume, &root, &mut |name| {
+        if name.ends_with(SUFFIX) {
+            bundles.push(name.to_vec());
+        }
+    })?;
+    Ok(bundles.iter().filter_map(|name| used_by(volume, &root.object, name)).sum())
 }
 
 /// `None` for something else than a folder.

@@ -10,11 +10,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::{HostKey, Result};
-use crate::backend::Backend;
-use crate::backend::Node;
+use crate::backend::{Backend, Node, Object};
+use crate::ranks;
 use crate::site::Site;
 use crate::streams::stores::{Above, Stores, each_once};
 
@@ -27,11 +27,11 @@ pub(crate) struct Homes {
     /// Whether the server has read from the share's own folders what the whole site must know.
     learned: AtomicBool,
     /// The same of mounts inside the share.
-    learned_mounts: Mutex<HashSet<u64>, rank::LearnedMounts>,
+    learned_mounts: Mutex<HashSet<u64>, ranks::LearnedMounts>,
 }
 
 /// How the folder of one volume lies to that of another.
-pub(crate) enum Relation {
+enum Relation {
     /// It is the same folder, or below it.
     Inside,
     /// It may contain the other one, or parts of it.
@@ -54,7 +54,7 @@ impl Homes {
     }
 
     /// How this volume's folder lies to another one's.
-    pub(crate) fn place_in(&self, other: &Self) -> Relation {
+    fn place_in(&self, other: &Self) -> Relation {
         let (Ok(own), Ok(theirs)) = (self.backend.root(), other.backend.root()) else {
             return Relation::Apart;
         };
@@ -65,7 +65,17 @@ impl Homes {
         if has_mounts || other.is_below(&own.object) { Relation::Around } else { Relation::Apart }
     }
 
-    /// The same for the share's folder.
+    /// Whether a folder of this volume is in another one, too.
+    pub(crate) fn is_shown_in(&self, other: &Self, folder: &dyn Object) -> bool {
+        std::ptr::eq(self, other)
+            || match self.place_in(other) {
+                Relation::Inside => true,
+                Relation::Apart => false,
+                Relation::Around => other.backend.path_hint(folder).is_some(),
+            }
+    }
+
+    /// As [`Homes::learn`], for the share's folder.
     #[inline]
     pub(crate) fn learn_root(&self) -> Result<()> {
         if self.learned.load(Ordering::Acquire) {

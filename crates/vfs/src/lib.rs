@@ -5,33 +5,27 @@
 mod access;
 pub mod acl;
 pub mod arriving;
-mod attributes;
 pub mod backend;
 mod backups;
 pub mod caches;
 mod caller;
 mod changing;
 mod described;
-mod error;
-pub mod events;
+mod faces;
 mod finding;
-mod guarding;
 mod homes;
 pub mod index;
 mod listing;
 mod local;
-pub mod mac;
-pub mod names;
-pub mod noted;
 mod open;
 mod payload;
 mod permission;
 mod pool;
 pub mod quota;
+mod ranks;
 mod restoring;
 pub mod scrub;
 mod site;
-pub mod state;
 pub mod streams;
 mod traffic;
 mod volume;
@@ -39,22 +33,25 @@ mod volume;
 #[path = "../tests/it/waiting/blocking.rs"]
 mod waiting;
 
-pub use attributes::{Attributes, FileId, HostKey, Kind, LastingKey, SetAttributes, SetTime, Time};
 pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
 pub use backups::MacBackup;
 pub use caller::{Access, Caller};
 pub use changing::permitted::{PermittedActor, Plan};
+pub use coherence::{events, noted, state};
 pub use described::description::{Description, DescriptionParts};
 pub use described::relayout::{Relayout, RelayoutOptions};
 pub use described::sidecars::LookupResult;
 pub use described::xattrs::XattrChange;
-pub use error::{Error, Result};
+pub use faces::{CachingTree, MacTree, Stateless};
 pub use finding::links::MAX_LINKS;
-pub use finding::own_folders::OwnFolderConflict;
+pub use finding::own_folders::{OwnFolderConflict, OwnFolders};
 pub use finding::paths::{PathError, ResolvedPath};
+pub use formats::{
+    Attributes, Error, FileId, HostKey, Kind, LastingKey, OwnFolder, Result, SetAttributes, SetTime, Time,
+    is_own_name, mac, names,
+};
 pub use listing::{CacheBudget, Details, Entry, Page};
 pub use local::{MAX_WATCHED, Watching};
-pub use names::own::{OwnFolder, is_own_name};
 pub use open::{
     AllocatedRanges, Beside, Hold, Holder, Open, OpenCounts, OpenOptions, OpenPermit, ReadBytes, Still,
     TakenOver,

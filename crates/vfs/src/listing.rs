@@ -16,6 +16,7 @@
 
 mod budget;
 mod building;
+mod current;
 mod kept;
 mod known;
 mod names;
@@ -28,9 +29,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 pub use self::budget::CacheBudget;
+pub(crate) use self::current::CurrentListings;
 pub(crate) use self::kept::Listings;
 use self::known::CachedDetails;
 pub(crate) use self::names::Name;
@@ -42,6 +44,7 @@ use crate::caller::server;
 use crate::changing::inhibited::InhibitedFileCache;
 use crate::mac::layout::{is_sidecar_name, sidecar_owner};
 use crate::names::own::is_own_name;
+use crate::ranks;
 use crate::streams::Streams;
 
 /// Folders with fewer entries are not worth a watch.
@@ -67,7 +70,7 @@ pub struct Entry {
     pub kind: Option<Kind>,
     /// The cookie with which a listing goes on after this entry.
     pub cookie: u64,
-    details: Mutex<Option<CachedDetails>, rank::EntryDetails>,
+    details: Mutex<Option<CachedDetails>, ranks::EntryDetails>,
 }
 
 /// What a listing knows of an entry beyond its name.
@@ -94,7 +97,7 @@ struct Listing {
     /// Watched, so that details stay true until an event says otherwise.
     watched: AtomicBool,
     /// Names that events were about.
-    changed: Mutex<HashSet<Box<[u8]>>, rank::ListingChanges>,
+    changed: Mutex<HashSet<Box<[u8]>>, ranks::ListingChanges>,
     any_changed: AtomicBool,
     /// Names of the form of sidecars', shown or not.
     sidecars: HashSet<Name>,
@@ -151,7 +154,7 @@ impl Page {
     /// entries.
     pub(crate) fn for_searcher(self, may_search: bool, by_acl: bool, volume: &Volume) -> Self {
         let inhibited = Some(volume.site.inhibited.clone());
-        Self { may_search, by_acl, inhibited, heeds_mode: volume.heeds_mode(), ..self }
+        Self { may_search, by_acl, inhibited, heeds_mode: volume.options.read_only_by_mode, ..self }
     }
 
     /// The key and attributes of an entry of this page; asks the host when they are not known.

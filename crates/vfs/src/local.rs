@@ -1,8 +1,8 @@
 //! Changes made by local processes, published to subscribers.
 //!
 //! ```text
-//! any change ─► host's queue ─► Volume::hear ─┬─► listings
-//!                                             └─► own? ─no─► heard ─► (thread) Volume::tell ─► Hub
+//! any change ─► host's queue ─► Locals::hear ─┬─► listings
+//!                                             └─► own? ─no─► heard ─► (thread) LocalNotices::tell ─► Hub
 //! our change ─► own ring ─────────────────────────┘
 //! ```
 //!
@@ -26,24 +26,28 @@ mod own;
 mod recalling;
 mod tell;
 mod tree;
+mod watched;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use self::own::OwnChanges;
 pub(crate) use self::own::{Own, What};
 pub(crate) use self::recalling::Recalling;
-pub(crate) use self::tell::{DATA, SIDECAR};
+use self::tell::LocalNotices;
+pub(crate) use self::tell::{DATA, SIDECAR, owner_of_sidecar};
 pub use self::tree::MAX_WATCHED;
 use self::tree::Tree;
-use super::{Access, Caller, Error, FileId, Kind, Result, Volume};
-use crate::backend::{Backend, Found, Heard, Object, WatchEvent, WatchId};
-use crate::events::{Above, Change, Depth, Filter, Name, Scope, Subscription};
-use crate::homes::Relation;
+use self::watched::WatchedFolders;
+use super::{Access, Caller, Error, FileId, Kind, Result, Site, Volume};
+use crate::backend::{Backend, Found, Heard, Object, WatchEvent};
+use crate::events::{Above, Change, Depth, Filter, Hub, Name, Scope, Subscription};
+use crate::listing::Listings;
+use crate::ranks;
 use crate::state::ChangeNotice;
 
 /// Most events that wait to be published. More events count as lost.
@@ -57,16 +61,16 @@ const GATHER: Duration = Duration::from_millis(10);
 /// The changes that local processes make to the watched folders of a volume.
 #[derive(Default)]
 pub(crate) struct Locals {
-    tree: Mutex<Tree, rank::WatchedTree>,
+    tree: Mutex<Tree, ranks::WatchedTree>,
     /// How many folders `tree` has. If it is zero, other threads do not lock `tree`.
     watched: AtomicUsize,
     own: OwnChanges,
     /// Held while the host's queue is emptied and shared out. So a thread that finds the queue
     /// empty knows that its events have been shared out.
-    hearing: Mutex<(), rank::Hearing>,
-    heard: Mutex<Queue, rank::HeardChanges>,
+    hearing: Mutex<(), ranks::Hearing>,
+    heard: Mutex<Queue, ranks::HeardChanges>,
     /// Whether the thread runs.
-    listening: Mutex<bool, rank::Listening>,
+    listening: Mutex<bool, ranks::Listening>,
 }
 
 /// Events that were heard and not yet published.
@@ -102,6 +106,34 @@ impl Locals {
     /// Where a folder lies, as far as subscriptions to subtrees need it.
     pub(crate) fn above(&self, folder: FileId) -> Above {
         if self.any() { self.tree.lock().above(folder) } else { Above::Unknown }
+    }
+
+    /// Tells the subscribers of this volume.
+    pub(crate) fn publish(&self, events: &Hub, change: &Change) {
+        events.publish(&|folder| self.above(folder), || change.clone());
+    }
+
+    /// Takes in what the host has heard, for the subscribers and for the kept listings.
+    pub(crate) fn hear(&self, backend: &dyn Backend, listings: &Listings) {
+        if !self.any() && !listings.keeps_any() {
+            return;
+        }
+        let _hearing = self.hearing.lock();
+        let finished = self.own.finished();
+        let mut events = Vec::new();
+        backend.watch_events(&mut |event| events.push(event));
+        for event in events {
+            self.take_event(&event);
+            listings.take_event(backend, &event);
+        }
+        self.own.forget(&finished);
+    }
+
+    /// Ends the thread, unless a folder is watched.
+    fn stop_listening(&self) -> bool {
+        let mut listening = self.listening.lock();
+        *listening = self.any();
+        !*listening
     }
 
     fn push(&self, entries: impl IntoIterator<Item = HeardEntry>) {
@@ -142,17 +174,19 @@ impl Locals {
     }
 }
 
-impl Volume {
+impl Site {
     /// Announces a change by this server, so that its echo is recognised. [`Own::made`] ends it;
     /// otherwise it is called off.
-    pub(crate) fn own(&self, places: &[(FileId, &[u8], What)]) -> Own {
+    pub(crate) fn announce(&self, places: &[(FileId, &[u8], What)]) -> Own {
         let mut own = Own::default();
-        if self.site.listens() {
-            self.site.watched().iter().for_each(|volume| own.announce(&volume.locals, places));
+        if self.listens() {
+            self.watched().iter().for_each(|volume| own.announce(&volume.locals, places));
         }
         own
     }
+}
 
+impl Volume {
     /// Tells the subscribers of all volumes that show a folder of a change in it. `change` is called only if there are any.
     pub(crate) fn publish(&self, folder: &dyn Object, change: impl FnOnce() -> Change) {
         if !self.site.listens() {
@@ -160,31 +194,11 @@ impl Volume {
         }
         let change = change();
         for volume in self.site.watched() {
-            if self.shows_in(&volume, folder) {
-                volume.publish_here(&change);
+            if self.homes.is_shown_in(&volume.homes, folder) {
+                volume.locals.publish(&volume.events, &change);
             }
         }
         self.site.state.tell(|| ChangeNotice { folder: folder.key(), change, is_going: false });
-    }
-
-    /// Tells the subscribers of this volume.
-    pub(crate) fn publish_here(&self, change: &Change) {
-        self.events.publish(&|folder| self.locals.above(folder), || change.clone());
-    }
-
-    /// Whether a folder of this volume is in another one, too.
-    fn shows_in(&self, other: &Self, folder: &dyn Object) -> bool {
-        std::ptr::eq(self, other)
-            || match self.homes.place_in(&other.homes) {
-                Relation::Inside => true,
-                Relation::Apart => false,
-                Relation::Around => other.backend.path_hint(folder).is_some(),
-            }
-    }
-
-    /// Whether there is any subscription to changes of this volume.
-    pub fn is_watched(&self) -> bool {
-        self.events.listens()
     }
 
     /// Subscribes to changes that clients make; see [`Volume::watch`] for those of local processes.
@@ -221,48 +235,35 @@ impl Volume {
             Depth::Below => Scope::Subtree(id),
         };
         let subscription = self.subscribe(scope, filter, queue)?;
-        let held = self.hold(folder, depth);
-        let hears_local = held && self.start_listening();
+        let held = self.watched_folders().hold(folder, depth);
+        let hears_local = held && start_listening(self);
         let volume = Arc::downgrade(self);
         Ok(Watching { subscription, volume, folder: id, depth, held, hears_local })
     }
 
-    /// Takes in what the host has heard.
-    pub(crate) fn hear(&self) {
-        let (locals, backend) = (&self.locals, self.backend.as_ref());
-        if !locals.any() && !self.listings.keeps_any() {
-            return;
-        }
-        let _hearing = locals.hearing.lock();
-        let finished = locals.own.finished();
-        let mut events = Vec::new();
-        backend.watch_events(&mut |event| events.push(event));
-        for event in events {
-            locals.take_event(&event);
-            self.listings.take_event(backend, &event);
-        }
-        locals.own.forget(&finished);
+    pub(crate) fn watched_folders(&self) -> WatchedFolders<'_> {
+        WatchedFolders { backend: self.backend.as_ref(), locals: &self.locals }
     }
 
-    fn start_listening(self: &Arc<Self>) -> bool {
-        let mut listening = self.locals.listening.lock();
-        if !*listening {
-            let (volume, backend) = (Arc::downgrade(self), self.backend.clone());
-            let thread = std::thread::Builder::new().name("changes".into());
-            *listening = thread.spawn(move || listen(&volume, &*backend)).is_ok();
+    fn local_notices(&self) -> LocalNotices<'_> {
+        LocalNotices {
+            watched: self.watched_folders(),
+            site: &self.site,
+            events: &self.events,
+            streams: self.streams.as_ref(),
+            permissions: self.permissions(),
         }
-        *listening
     }
+}
 
-    fn stop_listening(&self) -> bool {
-        let mut listening = self.locals.listening.lock();
-        *listening = self.locals.any();
-        !*listening
+fn start_listening(volume: &Arc<Volume>) -> bool {
+    let mut listening = volume.locals.listening.lock();
+    if !*listening {
+        let (volume, backend) = (Arc::downgrade(volume), volume.backend.clone());
+        let thread = std::thread::Builder::new().name("changes".into());
+        *listening = thread.spawn(move || listen(&volume, &*backend)).is_ok();
     }
-
-    fn unwatch_all(&self, watches: Vec<WatchId>) {
-        watches.into_iter().for_each(|watch| self.backend.unwatch(watch));
-    }
+    *listening
 }
 
 /// Hears and publishes events as long as the volume exists and has a subscription.
@@ -272,11 +273,11 @@ fn listen(volume: &Weak<Volume>, backend: &dyn Backend) {
             std::thread::sleep(GATHER);
         }
         let Some(volume) = volume.upgrade() else { return };
-        if volume.stop_listening() {
+        if volume.locals.stop_listening() {
             return;
         }
-        volume.hear();
-        volume.tell();
+        volume.current_listings().hear();
+        volume.local_notices().tell();
     }
 }
 
@@ -316,10 +317,7 @@ impl DerefMut for Watching {
 impl Drop for Watching {
     fn drop(&mut self) {
         if let Some(volume) = self.volume.upgrade() {
-            let (folder, depth) = (self.folder, self.depth);
-            let held = self.held;
-            let idle = volume.locals.with_tree(|tree| tree.release(folder, depth, held));
-            volume.unwatch_all(idle);
+            volume.watched_folders().release(self.folder, self.depth, self.held);
         }
     }
 }

@@ -24,7 +24,7 @@ mod streams;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 pub(crate) use self::below::Holds;
 pub use self::below::{Hold, Still};
@@ -47,6 +47,7 @@ use crate::changing::permitted::PermittedActor;
 use crate::local::What;
 use crate::mac::FileBits;
 use crate::noted::Act;
+use crate::ranks;
 use crate::state::{
     Cause, Concern, Flavour, Lock, LockKind, LockOutcome, LockOwner, LockRefusal, Modes, OpenGuard,
     OpenRequest, Range, State, Stream,
@@ -126,7 +127,7 @@ pub struct Open {
     changed: AtomicBool,
     place: Option<Arc<Place>>,
     /// Of a resource fork: where it was found last.
-    fork: Mutex<Option<Arc<Fork>>, rank::OpenFork>,
+    fork: Mutex<Option<Arc<Fork>>, ranks::OpenFork>,
     /// Its place among the opens of all clients. The last field: it is free when the descriptors are.
     permit: OpenPermit,
 }
@@ -143,12 +144,12 @@ impl Volume {
     ) -> Result<Open> {
         let OpenOptions { stream, access, deny, create, place, granted, remove_on_close, concern, empties } =
             options;
-        let permit = self.permit_for(actor, file, &stream, access)?; // before anything takes a descriptor
+        let permit = permit_for(&self.site.opens, (actor, file), &stream, access)?; // before anything takes a descriptor
         let changes = access.intersects(Modes::WRITE.union(Modes::DELETE));
-        self.note(if changes { Act::OpenToChange } else { Act::Open }, &file.object);
+        self.notes().file(if changes { Act::OpenToChange } else { Act::Open }, &file.object);
         self.may_open(&actor.caller, file, access, granted)?;
         if remove_on_close {
-            self.may_remove(place.is_some(), access)?;
+            may_remove(self.is_read_only(), place.is_some(), access)?;
         }
         let (node, id, is_data) = (file.object.clone(), file.object.id(), stream == Stream::Data);
         if !is_data {
@@ -193,14 +194,6 @@ impl Volume {
         Ok(open)
     }
 
-    fn permit_for(&self, actor: &Actor, file: &Found, stream: &Stream, access: Modes) -> Result<OpenPermit> {
-        let only_reads = !access.intersects(Modes::WRITE) && *stream == Stream::Data;
-        match only_reads && file.object.lends_data() {
-            true => self.site.opens.take_half(actor.holder),
-            false => self.site.opens.take(actor.holder),
-        }
-    }
-
     /// Counts a file that a protocol keeps for the actor's client without an open of the tree. `TooMany`: the client has as
     /// many as it may have.
     pub fn permit_open(&self, actor: &Actor) -> Result<OpenPermit> {
@@ -208,7 +201,9 @@ impl Volume {
     }
 
     fn may_open(&self, caller: &Caller, file: &Found, access: Modes, granted: bool) -> Result<()> {
-        if access.intersects(Modes::WRITE.union(Modes::DELETE)) && self.refuses_changes(&file.object) {
+        if access.intersects(Modes::WRITE.union(Modes::DELETE))
+            && self.permissions().refuses_changes(&file.object)
+        {
             return Err(Error::ReadOnly);
         }
         if access.intersects(Modes::WRITE) && !granted {
@@ -225,19 +220,34 @@ impl Volume {
         if want == Access::NONE || matches!(file.attributes.kind, Kind::Folder | Kind::Link) {
             return Ok(());
         }
-        let by = if granted { server() } else { self.acting(caller, file, Rights::NONE)? };
+        let by = if granted { server() } else { self.permissions().acting(caller, file, Rights::NONE)? };
         file.object.prepare(by, &file.attributes, want, false)
     }
+}
 
-    fn may_remove(&self, has_place: bool, access: Modes) -> Result<()> {
-        if self.is_read_only() {
-            return Err(Error::ReadOnly);
-        }
-        if !access.intersects(Modes::DELETE) {
-            return Err(Error::AccessDenied);
-        }
-        if has_place { Ok(()) } else { Err(Error::Invalid) }
+/// The permit for an open of a stream with this access.
+fn permit_for(
+    opens: &Arc<OpenBudget>,
+    (actor, file): (&Actor, &Found),
+    stream: &Stream,
+    access: Modes,
+) -> Result<OpenPermit> {
+    let only_reads = !access.intersects(Modes::WRITE) && *stream == Stream::Data;
+    match only_reads && file.object.lends_data() {
+        true => opens.take_half(actor.holder),
+        false => opens.take(actor.holder),
     }
+}
+
+/// Whether an open may remove its file: it has the access for that, and the volume is not `read_only`.
+fn may_remove(read_only: bool, has_place: bool, access: Modes) -> Result<()> {
+    if read_only {
+        return Err(Error::ReadOnly);
+    }
+    if !access.intersects(Modes::DELETE) {
+        return Err(Error::AccessDenied);
+    }
+    if has_place { Ok(()) } else { Err(Error::Invalid) }
 }
 
 impl Open {
@@ -338,7 +348,9 @@ impl Open {
     fn require(&self, mode: Modes) -> Result<()> {
         match self.guard.modes().0.intersects(mode) {
             true => Ok(()),
-            false if mode == Modes::WRITE && self.volume.refuses_changes(&self.node) => Err(Error::ReadOnly),
+            false if mode == Modes::WRITE && self.volume.permissions().refuses_changes(&self.node) => {
+                Err(Error::ReadOnly)
+            }
             false => Err(Error::AccessDenied),
         }
     }

@@ -23,10 +23,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
-use lock::{Mutex, RwLock, rank};
+use lock::{Mutex, RwLock};
 
 use crate::backend::host::number_in;
 use crate::backend::{Allowance, Space};
+use crate::ranks;
 use crate::{Error, FileId, Result};
 
 pub use self::charge::Charges;
@@ -60,7 +61,7 @@ pub struct Quota {
     by_host: Option<[PathBuf; 2]>,
     /// Whether `recount` has a value.
     recounting: AtomicBool,
-    recount: Mutex<Option<Recount>, rank::QuotaRecount>,
+    recount: Mutex<Option<Recount>, ranks::QuotaRecount>,
 }
 
 impl Quota {
@@ -162,7 +163,7 @@ impl Quota {
 #[derive(Debug, Default)]
 pub struct Meter {
     charges: Arc<Charges>,
-    arranged: RwLock<MeterScope, rank::MeterQuotas>,
+    arranged: RwLock<MeterScope, ranks::MeterQuotas>,
     /// Whether any of the quotas is counted by the server.
     counts: AtomicBool,
     /// Whether there are any.

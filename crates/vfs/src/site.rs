@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::{FileId, Volume};
 use crate::access::StoredAclCache;
@@ -24,6 +24,7 @@ use crate::homes::Homes;
 use crate::local::Recalling;
 use crate::open::{Holds, OpenBudget, OpenCounts, Places};
 use crate::pool::Pool;
+use crate::ranks;
 use crate::state::{ChangeNotice, Coordinator, Limits, Policy, State};
 use crate::traffic::{Traffic, TrafficCounters};
 
@@ -49,8 +50,8 @@ pub struct Site {
     pub(crate) subscriptions: Arc<AtomicUsize>,
     pub(crate) traffic: TrafficCounters,
     /// The volumes that have had subscriptions.
-    watched: Mutex<Vec<Weak<Volume>>, rank::WatchedVolumes>,
-    homes: Mutex<Vec<Weak<Homes>>, rank::SiteHomes>,
+    watched: Mutex<Vec<Weak<Volume>>, ranks::WatchedVolumes>,
+    homes: Mutex<Vec<Weak<Homes>>, ranks::SiteHomes>,
     /// What is done about local processes that use what clients have in their caches.
     recalling: OnceLock<Arc<Recalling>>,
     views: AtomicU32,
@@ -93,7 +94,7 @@ impl Site {
         }
         for volume in self.watched() {
             if volume.backend.by_key(&told.folder).is_ok() {
-                volume.publish_here(&told.change);
+                volume.locals.publish(&volume.events, &told.change);
             }
         }
     }

@@ -15,8 +15,6 @@ pub(crate) use self::data::{SENT_BLINDLY, within};
 
 use std::sync::Arc;
 
-use auth::Grant;
-
 use super::{
     Access, Attributes, Beside, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, SetAttributes,
     names::{self, KeptCharacters},
@@ -34,9 +32,8 @@ use crate::local::{Locals, What};
 use crate::names::own::refuse_own;
 use crate::noted::Act;
 use crate::open::Holder;
-use crate::permission::by_mode;
 use crate::site::Site;
-use crate::state::{Cause, Modes, OpenId, Party, State};
+use crate::state::{Cause, OpenId, Party, State};
 use crate::streams::{Streams, Style};
 
 /// The options of a volume.
@@ -295,11 +292,6 @@ impl Volume {
         self.backend.limits()
     }
 
-    /// Whether local processes wait for what clients cache.
-    pub(crate) fn recalls_for_local(&self) -> bool {
-        self.options.local_recall
-    }
-
     /// Whether every change is refused.
     pub fn is_read_only(&self) -> bool {
         self.options.read_only
@@ -315,11 +307,6 @@ impl Volume {
         if self.has_gates() { folder.hidden() } else { None }
     }
 
-    /// Whether each change of a file is refused: in a read-only volume, or a read-only tree of a writable one.
-    pub(crate) fn refuses_changes(&self, of: &Node) -> bool {
-        self.options.read_only || of.is_read_only()
-    }
-
     /// A name of a client as this volume stores it. The entry that has it may have another form of it: every look-up finds that.
     pub fn stored_form(&self, name: Vec<u8>) -> Vec<u8> {
         if self.options.private_names { self.options.kept.private_form(name) } else { name }
@@ -328,11 +315,11 @@ impl Volume {
     /// The entry of `folder` with this name: exactly, else in another form.
     pub fn lookup(&self, caller: &Caller, folder: &Node, name: &[u8]) -> Result<Found> {
         refuse_own(name)?;
-        let caller = self.passing_through(caller, folder)?;
+        let caller = self.permissions().passing_through(caller, folder)?;
         match folder.lookup(caller, name) {
             Err(Error::NotFound) if names::has_other_forms(name) => {
                 let folder = Found { object: folder.clone(), attributes: folder.attributes()? };
-                let other = self.other_form(caller, &folder, name)?;
+                let other = self.names().other_form(caller, &folder, name)?;
                 other.map(|(_, found)| found).ok_or(Error::NotFound)
             }
             other => other,
@@ -346,27 +333,13 @@ impl Volume {
 
     /// Which of `want` the caller may do.
     pub fn access(&self, caller: &Caller, to: &Found, want: Access) -> Result<Access> {
-        let granted = match self.access_by_acl(caller, to, want)? {
-            Some(_) if to.object.admits(caller).is_none() => Access::NONE,
-            Some(granted) if to.object.admits(caller) == Some(Grant::ReadOnly) => {
-                granted.difference(Access::WRITE)
-            }
-            Some(granted) => granted,
-            None => to.object.access(caller, &to.attributes, want)?,
-        };
-        Ok(if self.refuses_changes(&to.object) { Access(granted.0 & !Access::WRITE.0) } else { granted })
-    }
-
-    /// The same of a file that has no ACL, by its attributes alone: for entries of a listing that says so.
-    pub fn access_by_mode(&self, caller: &Caller, attributes: &Attributes, want: Access) -> Access {
-        let granted = by_mode(attributes, self.backend.effective(caller)).intersection(want);
-        if self.options.read_only { Access(granted.0 & !Access::WRITE.0) } else { granted }
+        self.permissions().access(caller, to, want)
     }
 
     /// Changes attributes.
     pub fn set_attributes(&self, actor: &Actor, of: &Found, changes: &SetAttributes) -> Result<Change> {
         let cause = if changes.size.is_some() { Cause::Truncate } else { Cause::Attributes };
-        self.note_change(cause, &of.object);
+        self.notes().change(cause, &of.object);
         let (node, before) = (&of.object, self.may_change(of)?);
         if changes.size.is_some() {
             self.may_write_despite(actor, &of.object)?;
@@ -380,7 +353,7 @@ impl Volume {
             None => None,
         };
         let operation = self.change_file(&permitted, node, cause)?;
-        self.change_attributes(actor, of, changes)?;
+        self.acl_storage().change_attributes(actor, of, changes)?;
         operation.commit();
         Ok(Change { before, after: node.attributes()? })
     }
@@ -410,10 +383,10 @@ impl Volume {
         kind: NewKind<'_>,
         permissions: &NewPermissions<'_>,
     ) -> Result<Found> {
-        self.note_entry(Act::Create, &folder.object, name, None);
+        self.notes().entry(Act::Create, &folder.object, name, None);
         self.may_change(folder)?;
-        self.may_gain_entry(folder)?;
-        let name = self.new_entry_name(&actor.caller, folder, name)?;
+        self.site.may_gain_entry(folder)?;
+        let name = self.names().new_entry_name(&actor.caller, folder, name)?;
         let pins = self.pin_new_name(&folder.object, &name)?;
         let operation = self.change_entries(actor, &[(folder.object.id(), &name, What::Created)]);
         let found = self.create_for(&actor.caller, folder, &name, kind, permissions)?;
@@ -423,24 +396,9 @@ impl Volume {
         Ok(found)
     }
 
-    /// Whether a file that its mode locks is shown as read-only.
-    pub(crate) fn heeds_mode(&self) -> bool {
-        self.options.read_only_by_mode
-    }
-
-    pub(crate) fn keeps_for_safe_saves(&self) -> bool {
-        self.options.safe_save
-    }
-
-    /// What a Mac's open that denies these modes denies to others.
-    pub fn denied_by_macs(&self, deny: Modes) -> Modes {
-        let binds = self.options.denials != Denials::DataOnly && deny.contains(Modes::WRITE);
-        if binds { deny.union(Modes::RENAME) } else { deny }
-    }
-
     /// A page of a folder's entries, from after `cookie`.
     pub fn list(&self, caller: &Caller, folder: &Found, cookie: u64) -> Result<Page> {
-        self.note(Act::List, &folder.object);
+        self.notes().file(Act::List, &folder.object);
         if folder.attributes.kind != Kind::Folder {
             return Err(Error::NotFolder);
         }
@@ -448,18 +406,15 @@ impl Volume {
         if !granted.contains(Access::READ) {
             return Err(Error::AccessDenied);
         }
-        let by_acl = self.stored_acl(folder)?.is_some();
-        let (folder, attributes) = (&folder.object, folder.attributes);
-        self.hear();
-        let page =
-            self.listings.page(self.backend.as_ref(), self.streams.as_ref(), folder, &attributes, cookie)?;
+        let by_acl = self.permissions().stored_acl(folder)?.is_some();
+        let page = self.current_listings().page(self.streams.as_ref(), folder, cookie)?;
         Ok(page.for_searcher(granted.contains(Access::EXECUTE), by_acl, self))
     }
 
     /// Notes changes made by programs other than this server, and releases what is unused. Called
     /// every few seconds.
     pub fn tend(&self) {
-        self.hear();
+        self.current_listings().hear();
         if self.options.shared {
             self.homes.forget();
         }
@@ -483,6 +438,6 @@ impl Volume {
     }
 
     pub(crate) fn may_change(&self, of: &Found) -> Result<Attributes> {
-        if self.refuses_changes(&of.object) { Err(Error::ReadOnly) } else { Ok(of.attributes) }
+        if self.permissions().refuses_changes(&of.object) { Err(Error::ReadOnly) } else { Ok(of.attributes) }
     }
 }

@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::Notify;
 
 use crate::admitted::Standing;
+use crate::ranks;
 
 /// Connections at the same time.
 pub(crate) const MOST_CONNECTIONS: usize = 256;
@@ -22,7 +23,7 @@ const MOST_OF_ADDRESS: usize = 64;
 /// The connections of the API. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Door {
-    guests: Arc<Mutex<Guests, rank::ApiConnections>>,
+    guests: Arc<Mutex<Guests, ranks::ApiConnections>>,
 }
 
 #[derive(Debug, Default)]

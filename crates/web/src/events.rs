@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use hyper::body::Frame;
-use lock::{Mutex, rank};
+use lock::Mutex;
 use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use crate::ranks;
 
 /// Events that may wait for a listener.
 const AHEAD: usize = 64;
@@ -30,7 +32,7 @@ const MOST_BEATS: u32 = 110;
 /// Tells listeners what changes. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Events {
-    listeners: Arc<Mutex<Vec<Listener>, rank::ApiListeners>>,
+    listeners: Arc<Mutex<Vec<Listener>, ranks::ApiListeners>>,
 }
 
 #[derive(Debug)]

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use auth::LoginGuard;
-use lock::{Mutex, rank};
+use lock::Mutex;
 
+use crate::ranks;
 use crate::tokens::{self, Scope, Token};
 
 /// The account under which guesses of tokens are limited. No account has a colon in its name.
@@ -32,7 +33,7 @@ pub(crate) enum Admission {
 pub(crate) struct Guard {
     state: PathBuf,
     logins: Arc<LoginGuard>,
-    known: Mutex<TokenCache, rank::ApiTokens>,
+    known: Mutex<TokenCache, ranks::ApiTokens>,
 }
 
 /// The tokens of the file as it was.

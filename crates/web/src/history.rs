@@ -7,7 +7,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::metrics::{BOUNDS_US, Series};
-use lock::{Mutex, rank};
+use crate::ranks;
+use lock::Mutex;
 
 /// Points of one second each: ten minutes.
 const SECONDS: usize = 600;
@@ -78,7 +79,7 @@ struct State {
 /// The history of all protocols. It takes about 65 KiB for each.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    state: Mutex<State, rank::ThroughputHistory>,
+    state: Mutex<State, ranks::ThroughputHistory>,
 }
 
 /// Which part of the history.

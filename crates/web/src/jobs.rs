@@ -10,12 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::Events;
+use crate::ranks;
 
 pub use self::requests::{BenchRequest, BenchmarkStatus, ConversionStatus, JobRequest};
 
@@ -120,7 +121,7 @@ impl std::fmt::Debug for NewJob {
 /// All jobs of a server. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Jobs {
-    table: Arc<Mutex<Table, rank::ApiJobs>>,
+    table: Arc<Mutex<Table, ranks::ApiJobs>>,
     events: Events,
 }
 

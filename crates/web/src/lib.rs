@@ -27,6 +27,7 @@ pub mod manage;
 mod metrics;
 mod negotiate;
 mod openapi;
+mod ranks;
 mod redirect;
 mod same_site;
 mod serve;

@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use crate::ranks;
 
 /// Lines that are kept.
 const MOST_LINES: usize = 1000;
@@ -20,7 +22,7 @@ const LONGEST_TEXT: usize = 500;
 /// The newest lines of the log: at most about 900 KiB. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct LogLines {
-    kept: Arc<Mutex<LogBuffer, rank::KeptLog>>,
+    kept: Arc<Mutex<LogBuffer, ranks::KeptLog>>,
 }
 
 #[derive(Debug, Default)]

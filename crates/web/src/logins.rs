@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use auth::{Account, LoginRecord, hex};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use sha2::{Digest, Sha256};
+
+use crate::ranks;
 
 /// The most sessions. A further one ends the session that was used least recently.
 const MOST_SESSIONS: usize = 64;
@@ -25,7 +27,7 @@ const BYTES: usize = 32;
 /// The sessions of a server.
 #[derive(Default)]
 pub(crate) struct Logins {
-    sessions: Mutex<Vec<Session>, rank::ApiLogins>,
+    sessions: Mutex<Vec<Session>, ranks::ApiLogins>,
 }
 
 struct Session {

@@ -7,10 +7,11 @@ use admin::control::SlowOperation;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use crate::Api;
 use crate::api::{Failure, blocking};
+use crate::ranks;
 
 /// Operations that are kept.
 const MOST: usize = 100;
@@ -19,7 +20,7 @@ const KEPT_FOR: Duration = Duration::from_secs(600);
 
 /// The slowest operations that were told.
 #[derive(Debug, Default)]
-pub(crate) struct Slowest(Mutex<VecDeque<(Instant, SlowOperation)>, rank::ApiSlowest>);
+pub(crate) struct Slowest(Mutex<VecDeque<(Instant, SlowOperation)>, ranks::ApiSlowest>);
 
 impl Slowest {
     /// Adds operations, and answers with all that are kept, the slowest first.

@@ -34,19 +34,6 @@ use crate::watching::FolderWatch;
 use crate::webhooks::{NewWebhook, WebhookStatus};
 use crate::{Api, Events, Figures, LogLines, Manage, Metrics};
 
-/// More than any condition takes on a busy machine.
-const LIMIT: Duration = Duration::from_secs(60);
-
-/// Waits until the condition holds. Fails with `what` if it never does.
-pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let waiting = async {
-        while !is_so().await {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
-    tokio::time::timeout(LIMIT, waiting).await.expect(what);
-}
-
 /// A part of answers that only administrators may read.
 pub const CONFIDENTIAL: &str = "<script>";
 

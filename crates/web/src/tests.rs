@@ -15,13 +15,26 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tower::ServiceExt;
 
 use crate::admitted::Standing;
-use crate::testing::{self, MadeUp, requests, until};
+use crate::testing::{self, MadeUp, requests};
 use crate::{Scope, tokens};
 
 mod accounts;
 mod authors;
 mod negotiate;
 mod strangers;
+
+/// More than any condition takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Waits until the condition holds. Fails with `what` if it never does.
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT, waiting).await.expect(what);
+}
 
 const SESSIONS: usize = 1_000;
 const OPENS: usize = 100_000;

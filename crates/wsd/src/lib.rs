@@ -16,6 +16,7 @@
 //!
 //! The server sends Hello when it starts and Bye when it ends.
 
+mod ranks;
 pub mod wire;
 
 mod server;

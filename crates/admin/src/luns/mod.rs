@@ -32,7 +32,7 @@ pub const SMALLEST_LUN: u64 = 1 << 20;
 /// The path of a LUN's own file, relative to the share's folder.
 #[must_use]
 pub fn own_file(name: &str) -> PathBuf {
-    let folder = String::from_utf8_lossy(vfs::OwnFolder::LUNS.name());
+    let folder = String::from_utf8_lossy(formats::OwnFolder::LUNS.name());
     PathBuf::from(folder.as_ref()).join(own_file_name(name))
 }
 

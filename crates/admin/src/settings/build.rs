@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use vfs::names::Characters;
+use formats::names::Characters;
 
 use super::accounts;
 use super::api;

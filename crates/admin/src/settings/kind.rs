@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use formats::names::Characters;
 use ipnet::IpNet;
-use vfs::names::Characters;
 
 use super::hosts;
 use super::samba_sid::SambaSid;

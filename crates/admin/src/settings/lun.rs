@@ -193,7 +193,7 @@ pub fn inside(file: &Path) -> Result<(), String> {
     if file.as_os_str().is_empty() || !file.components().all(|part| plain(&part)) {
         return Err(format!("`{}` does not lie inside the share", file.display()));
     }
-    if file.components().any(|part| vfs::is_own_name(part.as_os_str().as_encoded_bytes())) {
+    if file.components().any(|part| formats::is_own_name(part.as_os_str().as_encoded_bytes())) {
         return Err(format!("`{}` is the server's own", file.display()));
     }
     Ok(())

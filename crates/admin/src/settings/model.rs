@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use formats::names::Characters;
 use namespace::Table;
 use serde::{Deserialize, Serialize};
-use vfs::names::Characters;
 
 use super::api::ApiSettings;
 use super::client_rule::ClientRule;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use vfs::names::{Folding, folds_alike};
+use formats::names::{Folding, folds_alike};
 
 use super::build::share_settings;
 use super::diagnostic::{Findings, Place};

@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use redb::{ReadTransaction, TableDefinition, WriteTransaction};
 use vfs::index::{self, Index, IndexError, Store, Tenant, VolumeTag};
 
 use super::CatalogId;
+use crate::ranks;
 use crate::wire::desktop::FourBytes;
 
 /// (volume tag, key) → icon or application of a volume.
@@ -196,7 +197,7 @@ fn place(creator: FourBytes, folder: CatalogId, name: &[u8]) -> Vec<u8> {
 /// The rows of one volume, as all its [`Desktop`]s share them.
 pub(super) struct Desk {
     tag: VolumeTag,
-    rows: Mutex<Rows, rank::DesktopRows>,
+    rows: Mutex<Rows, ranks::DesktopRows>,
 }
 
 struct Rows {

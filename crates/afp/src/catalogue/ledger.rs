@@ -1,6 +1,6 @@
 //! The ids of files: which file has which id, which ids are free, and the rows of the index that say so.
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 use vfs::LastingKey;
 use vfs::index::{Batch, IndexError, Store, Tenant};
@@ -10,6 +10,7 @@ use super::places::{KeptPlace, PLACES, Places, Rows};
 use super::shards::{CachedRow, Shard, Shards};
 use super::shared::{LogProgress, SeenRows};
 use super::{CatalogId, Limits};
+use crate::ranks;
 
 /// [`ALL`] → the first catalogue id that is not reserved yet; 2^32 when none is left.
 pub(super) const RESERVED: TableDefinition<'_, u32, u64> = TableDefinition::new("reserved");
@@ -28,12 +29,12 @@ pub(super) const END: u64 = 1 << 32;
 ///
 /// Locks are taken in the order ids, keys, numbers.
 pub(super) struct Ledger {
-    ids: Shards<LastingKey, CatalogId, rank::CatalogIds>,
-    keys: Shards<CatalogId, LastingKey, rank::CatalogKeys>,
+    ids: Shards<LastingKey, CatalogId, ranks::CatalogIds>,
+    keys: Shards<CatalogId, LastingKey, ranks::CatalogKeys>,
     places: Places,
     /// How far the logs of other servers were read.
     pub(super) seen: LogProgress,
-    numbers: Mutex<Numbers, rank::CatalogNumbers>,
+    numbers: Mutex<Numbers, ranks::CatalogNumbers>,
 }
 
 /// What came of an attempt to change the ledger in memory.

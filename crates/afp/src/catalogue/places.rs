@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use redb::{TableDefinition, WriteTransaction};
 use vfs::index::{IndexError, Store};
 
 use super::CatalogId;
 use super::ledger::ALL;
+use crate::ranks;
 
 /// ([`ALL`], catalogue id) → (the folder's id, name): where a file was.
 pub(super) const PLACES: TableDefinition<'_, (u32, u32), (u32, &[u8])> = TableDefinition::new("places");
@@ -28,7 +29,7 @@ const NAME_MAX: usize = 1024;
 /// Rows that wait to be written; `None` is one to be removed.
 #[derive(Default)]
 pub(super) struct Places {
-    waiting: Mutex<HashMap<CatalogId, Option<KeptPlace>>, rank::CatalogPlaces>,
+    waiting: Mutex<HashMap<CatalogId, Option<KeptPlace>>, ranks::CatalogPlaces>,
 }
 
 pub(super) type Rows = Vec<(CatalogId, Option<KeptPlace>)>;

@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_row_changed_while_it_is_written_waits_for_the_next_time() {
-        let rows = Shards::<_, _, lock::rank::CatalogIds>::new(64);
+        let rows = Shards::<_, _, crate::ranks::CatalogIds>::new(64);
         assert_eq!(rows.lock(&1).change(1, Some(17)), 1);
         let batch = rows.waiting();
         assert_eq!(rows.lock(&1).change(1, None), 0, "the row waits already");
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_written_row_is_remembered() {
-        let rows = Shards::<_, _, lock::rank::CatalogIds>::new(64);
+        let rows = Shards::<_, _, crate::ranks::CatalogIds>::new(64);
         rows.lock(&1).change(1, Some(17));
         assert_eq!(rows.written(&rows.waiting()), 1);
         assert_eq!(rows.waiting(), []);

@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use conn::{Peer, Reply as Frame, ToClient};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use wire::Writer;
 
 use super::config::Version;
 use super::limits::{MAX_AROUND, MAX_BEFORE_LOGIN, QUANTUM};
 use super::service::Service;
+use crate::ranks;
 use crate::server::sessions::login;
 use crate::server::sessions::password;
 use crate::server::sessions::session::{Session, User};
@@ -21,7 +22,7 @@ pub(super) struct Connection {
     pub(super) service: Arc<Service>,
     pub(super) peer: Peer,
     to_client: OnceLock<ToClient>,
-    stage: Mutex<Stage, rank::AfpStage>,
+    stage: Mutex<Stage, ranks::AfpStage>,
     /// A user has logged in: longer messages are accepted.
     logged_in: AtomicBool,
     /// The login in progress.

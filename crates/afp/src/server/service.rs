@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use lock::{Mutex, RwLock, rank};
+use lock::{Mutex, RwLock};
 use tokio::time::Instant;
 use vfs::state::ClientId;
 
 use super::config::{Config, Share, Version};
 use super::connection::Connection;
 use super::limits::{MAX_AWAY, MAX_AWAY_EACH, MAX_SESSIONS};
+use crate::ranks;
 use crate::server::sessions::login;
 use crate::server::sessions::session::{Session, User};
 use crate::server::sessions::session_notices::VolumeWatches;
@@ -37,14 +38,14 @@ struct ServerLiveness {
 
 /// The state that all connections share.
 pub struct Service {
-    config: RwLock<Arc<Config>, rank::AfpConfig>,
-    sessions: Mutex<HashMap<u64, Arc<Session>>, rank::AfpSessions>,
+    config: RwLock<Arc<Config>, ranks::AfpConfig>,
+    sessions: Mutex<HashMap<u64, Arc<Session>>, ranks::AfpSessions>,
     next_session: AtomicU64,
     /// Which other servers of the tree are alive, if there are any.
     alive: OnceLock<ServerLiveness>,
     pub(super) gate: login::Gate,
     /// The administrator's last message.
-    message: RwLock<Option<Arc<str>>, rank::AfpMessage>,
+    message: RwLock<Option<Arc<str>>, ranks::AfpMessage>,
     /// Volumes that are watched for sessions that have them open.
     pub(super) watched: VolumeWatches,
     /// A task checks the sessions.

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 use admin::ToldSettings;
 use admin::control::{AlertStatus, Severity, Status};
 use auth::LoginGuard;
-use lock::{Mutex, rank};
+use lock::Mutex;
 use namespace::Namespace;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
@@ -29,6 +29,7 @@ use self::facts::{Clock, DiskFacts, Facts, Gatherer};
 use self::raised::{AlertTable, News};
 use self::sending::Sender;
 pub(crate) use self::sending::{post, with_retries};
+use crate::ranks;
 use crate::running::{Current, ResourceCounts, View};
 
 /// How often the rules look.
@@ -49,7 +50,7 @@ pub(crate) struct AlertSnapshot {
 
 /// The alerts of the server.
 pub(crate) struct Alerts {
-    state: Mutex<State, rank::RaisedAlerts>,
+    state: Mutex<State, ranks::RaisedAlerts>,
     sender: Sender,
     logins: Arc<LoginGuard>,
     namespace: Arc<Namespace>,

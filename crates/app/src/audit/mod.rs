@@ -20,11 +20,12 @@ use std::time::{Duration, SystemTime};
 use admin::control::Status;
 use admin::{AuditScope, Settings};
 use conn::observe::{self, Observer, Operation, Switch, Wants};
-use lock::{Mutex, RwLock, rank};
+use lock::{Mutex, RwLock};
 use vfs::noted::{OperationTrace, Paths};
 
 use self::line::Line;
 use self::writer::{Place, Writer};
+use crate::ranks;
 use crate::running::{Current, ResourceCounts, View};
 
 /// The most lines that wait to be written.
@@ -53,7 +54,7 @@ struct Rules {
 
 #[derive(Default)]
 struct AuditRecorder {
-    rules: RwLock<Rules, rank::AuditRules>,
+    rules: RwLock<Rules, ranks::AuditRules>,
     counters: Arc<Counters>,
 }
 
@@ -62,7 +63,7 @@ pub(crate) struct Audit {
     shared: Arc<AuditRecorder>,
     switch: Option<Switch>,
     /// The thread that writes, and where it does.
-    thread: Mutex<Option<(JoinHandle<()>, Place)>, rank::AuditThread>,
+    thread: Mutex<Option<(JoinHandle<()>, Place)>, ranks::AuditThread>,
 }
 
 struct Ear(Arc<AuditRecorder>);

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use admin::ShareSettings;
 use admin::control::{Listener, ListenerStatus, Status};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::ranks;
 use crate::running::{Current, View};
 use crate::serve::Ports;
 use crate::volumes::Volumes;
@@ -30,7 +31,7 @@ pub(crate) struct BonjourView {
     /// The sockets that it listens on now.
     sockets: watch::Receiver<Vec<SocketAddr>>,
     /// `None` after the stop.
-    speaker: Mutex<Option<Speaker>, rank::BonjourSpeaker>,
+    speaker: Mutex<Option<Speaker>, ranks::BonjourSpeaker>,
 }
 
 /// The task that announces, and the channel for announcements.

@@ -11,7 +11,7 @@ use admin::recipe::Reachable;
 use admin::settings::units::parse_size;
 use admin::{ServerSettings, best_mount};
 use conn::{Budget, BufferPools};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::backend::host::{FILE_BYTES, as_ourselves};
 use vfs::caches::{Caches, Entry, Rules, SetError, Unit};
 use vfs::index::PAGE_CACHE;
@@ -19,6 +19,7 @@ use vfs::index::PAGE_CACHE;
 use super::shown::size;
 use crate::memory::{KernelCounters, Machine, cache_budget};
 use crate::privileges;
+use crate::ranks;
 use crate::running::{Current, ResourceCounts, View};
 use crate::volumes::Volumes;
 
@@ -41,7 +42,7 @@ pub(crate) struct CachesView {
     began: Instant,
     first: KernelCounters,
     reach: Reachable,
-    seen: Mutex<MemoryReadings, rank::MemoryLooks>,
+    seen: Mutex<MemoryReadings, ranks::MemoryLooks>,
 }
 
 struct MemoryReadings {

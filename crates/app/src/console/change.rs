@@ -11,11 +11,12 @@ use admin::settings::{
     Table, setting,
 };
 use admin::{Diagnostic, Settings, ShareSettings};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use web::author::{Author, ChangeRefusal, ChangeResult};
 use web::manage::{ChangeStatus, SettingChange, SettingStatus, SettingsStatus};
 
 use crate::dataset;
+use crate::ranks;
 use crate::running::Running;
 
 /// Changes that can be taken back.
@@ -26,7 +27,7 @@ const LONGEST_TEXT: usize = 64 * 1024;
 /// The newest changes. It is locked while a change is made: one at a time.
 #[derive(Default)]
 pub(super) struct Changes {
-    made: Mutex<VecDeque<Change>, rank::SettingChanges>,
+    made: Mutex<VecDeque<Change>, ranks::SettingChanges>,
 }
 
 /// A change, with the whole text of the settings file before and after it.

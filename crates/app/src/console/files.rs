@@ -230,8 +230,8 @@ fn finder(volume: &Volume, at: &FileLocation, info: &FinderInfo) -> Result<Finde
         creator: if is_file { code(info.creator()) } else { String::new() },
         flags: words(&info.flags()),
         label: info.label(),
-        tags: volume.tags(&at.found, at.beside())?,
-        comment: decode_mac_roman(&volume.comment(&at.found, at.beside())?).replace('\r', "\n"),
+        tags: volume.mac_tree().tags(&at.found, at.beside())?,
+        comment: decode_mac_roman(&volume.mac_tree().comment(&at.found, at.beside())?).replace('\r', "\n"),
     })
 }
 

@@ -6,9 +6,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use serde::{Deserialize, Serialize};
 use web::manage::SpaceStatus;
+
+use crate::ranks;
 
 /// Seconds between two samples.
 pub(super) const EVERY: u64 = 3600;
@@ -36,7 +38,7 @@ struct Sample(u64, u64);
 /// The samples of a server.
 #[derive(Debug, Default)]
 pub(super) struct Forecast {
-    samples: Mutex<Samples, rank::SpaceSamples>,
+    samples: Mutex<Samples, ranks::SpaceSamples>,
 }
 
 impl Forecast {

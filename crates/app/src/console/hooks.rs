@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use admin::settings::Secret;
 use hmac::{Hmac, KeyInit, Mac};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use tokio::task::AbortHandle;
@@ -19,6 +19,7 @@ use web::webhooks::{NewWebhook, WebhookStatus};
 
 use super::watching;
 use crate::alerts::{post, with_retries};
+use crate::ranks;
 use crate::running::Running;
 
 /// The most webhooks.
@@ -76,7 +77,7 @@ struct Counts {
     missed: AtomicU64,
     /// When the last message was accepted, in seconds since 1970; 0: none yet.
     last_sent: AtomicU64,
-    error: Mutex<String, rank::WebhookError>,
+    error: Mutex<String, ranks::WebhookError>,
 }
 
 impl Counts {
@@ -109,7 +110,7 @@ impl Drop for Sending {
 /// The webhooks of a server.
 #[derive(Debug, Default)]
 pub(super) struct Hooks {
-    all: Mutex<Vec<Sending>, rank::Webhooks>,
+    all: Mutex<Vec<Sending>, ranks::Webhooks>,
 }
 
 fn file(running: &Running) -> PathBuf {

@@ -11,18 +11,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin::control::{LinkStatus, LinkTargetStatus, Status};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use namespace::{Namespace, Target};
 
 pub(crate) use self::place::share_of;
+use crate::ranks;
 use crate::running::{Current, ResourceCounts, View};
 
 /// The links of the server.
 pub(crate) struct Links {
     namespace: Arc<Namespace>,
     state: PathBuf,
-    /// Never locked together with the table, which has the same rank.
-    placed: Mutex<LinkPlacement, rank::Namespace>,
+    placed: Mutex<LinkPlacement, ranks::LinkPlacements>,
 }
 
 struct LinkPlacement {

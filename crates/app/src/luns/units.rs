@@ -19,7 +19,7 @@ use anyhow::{Context, bail};
 use auth::SharePolicy;
 use iscsi::server::stored::{ReadOnlyKeeper, Record};
 use iscsi::server::{Identity, Keeper, LogicalUnit, Target, UnitOptions};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::backend::Found;
 use vfs::state::{ClientId, Modes};
 use vfs::{Error, Open, Volume};
@@ -28,6 +28,7 @@ use super::file::{self, DENY, READ_WRITE};
 use super::kept::LunStore;
 use super::roles::Roles;
 use crate::accounts;
+use crate::ranks;
 use crate::volumes::Volumes;
 
 /// How long it may take to open a LUN's file while the server before still has it. Then it is tried again.
@@ -39,7 +40,7 @@ pub(crate) struct Units {
     kept: Arc<LunStore>,
     /// What this server is to serve of a cluster; `None`: it is alone.
     roles: Option<Arc<Roles>>,
-    known: Mutex<UnitTable, rank::LunUnits>,
+    known: Mutex<UnitTable, ranks::LunUnits>,
     /// LUNs that this server is to serve are not served yet.
     pending: AtomicBool,
     /// Counts the changes of units.

@@ -70,7 +70,7 @@ fn files(
     repair: bool,
     recorder: &ScrubRecorder<'_>,
 ) -> anyhow::Result<()> {
-    let folder = match volume.own_folder(OwnFolder::LUNS) {
+    let folder = match volume.own_folders().find(OwnFolder::LUNS) {
         Ok(folder) => folder,
         Err(Error::NotFound) => return Ok(()),
         // It is reported with the tree, or at the start of the server.

@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+
+use crate::waiting::until;
 
 const MIB: u64 = 1 << 20;
 
@@ -107,16 +108,6 @@ impl Drop for Server {
     }
 }
 
-/// Waits until something is so.
-#[track_caller]
-fn until(mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "it did not happen within 20 seconds");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 const EDQUOT: i32 = 122;
 
 #[test]
@@ -126,7 +117,7 @@ fn btrfs_keeps_the_quota_of_a_share_and_of_those_below_it() {
     scene.run(&["create", "studio/video"]);
     assert_eq!(scene.listed("studio", "used"), None, "btrfs does not account for space yet");
     scene.run(&["set", "quota=40M", "studio"]);
-    until(|| scene.listed("studio", "used").is_some());
+    until("btrfs does not account", || scene.listed("studio", "used").is_some());
     assert_eq!(scene.fill("old", 10 * MIB), None);
     assert_eq!(scene.fill("video/film", 10 * MIB), None);
     assert_eq!(scene.fill("video/more", 40 * MIB), Some(EDQUOT), "both together");
@@ -141,7 +132,7 @@ fn btrfs_keeps_the_quota_of_a_share_and_of_those_below_it() {
         assert!(bytes.abs_diff(expected) < MIB, "{bytes}"); // btrfs takes some for itself
     };
     // btrfs counts anew after a snapshot of a share that has others below it.
-    until(|| scene.listed("studio", "available").unwrap() > 29 * MIB);
+    until("what was removed still counts", || scene.listed("studio", "available").unwrap() > 29 * MIB);
     near(scene.listed("studio", "available"), 30 * MIB);
     near(scene.listed("studio", "used"), 20 * MIB);
     near(scene.listed("studio/video", "referenced"), 10 * MIB);
@@ -155,15 +146,15 @@ fn btrfs_keeps_the_quota_of_a_share_and_of_those_below_it() {
     seen_by_smbclient(&scene);
     // A smaller and a larger limit, and none, while the server runs.
     scene.run(&["set", "quota=15M", "studio/video"]);
-    until(|| scene.fill("video/more", 6 * MIB) == Some(EDQUOT));
+    until("the quota does not hold", || scene.fill("video/more", 6 * MIB) == Some(EDQUOT));
     scene.run(&["set", "quota=none", "studio/video"]);
-    until(|| scene.fill("video/more", 6 * MIB).is_none());
+    until("the quota stays", || scene.fill("video/more", 6 * MIB).is_none());
     std::fs::remove_file(scene.at("video/more")).unwrap();
     drop(server);
     // What was taken from the settings while no server ran does not stay with the host.
     scene.run(&["inherit", "quota", "studio"]);
     let _server = scene.serve();
-    until(|| scene.fill("video/more", 40 * MIB).is_none());
+    until("the quota stays", || scene.fill("video/more", 40 * MIB).is_none());
 }
 
 /// The size of the disk, and the status of a file that does not fit.
@@ -184,7 +175,7 @@ fn seen_by_smbclient(scene: &Scene) {
     let large = scene.folder.path().join("large");
     std::fs::File::create(&large).unwrap().set_len(60 * MIB).unwrap();
     // The number of blocks of the size that smbclient prints.
-    until(|| {
+    until("smbclient sees another size", || {
         let said = smbclient("ls");
         let line = said.lines().find(|line| line.contains("blocks of size")).unwrap_or_default();
         let numbers: Vec<u64> =

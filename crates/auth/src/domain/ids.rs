@@ -3,13 +3,14 @@
 
 use std::path::PathBuf;
 
-use lock::{RwLock, rank};
+use lock::RwLock;
 use serde::{Deserialize, Serialize};
 use wire::Sid;
 
 use super::entries::DirectoryEntry;
 use super::numbers::SidNumbers;
 use crate::durable;
+use crate::ranks;
 use crate::reason::reason;
 
 /// The file of the state folder with the SID of the domain and the slices that were given away.
@@ -72,7 +73,7 @@ pub(super) struct IdMap {
     range: IdRange,
     trusted: Vec<(Sid, IdRange)>,
     path: PathBuf,
-    table: RwLock<Table, rank::DomainIds>,
+    table: RwLock<Table, ranks::DomainIds>,
 }
 
 /// What the file has.

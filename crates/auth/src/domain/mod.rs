@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lock::{RwLock, rank};
+use lock::RwLock;
 use wire::Sid;
 
 pub use self::entries::{DirectoryEntry, Numbers};
@@ -20,6 +20,7 @@ pub use self::ids::{Failure, IdRange, IdRule};
 pub use self::user::DomainUser;
 use crate::directory::Account;
 use crate::identity::Identity;
+use crate::ranks;
 use entries::Entries;
 use ids::IdMap;
 
@@ -73,7 +74,7 @@ pub struct Domain {
     options: DomainOptions,
     ids: IdMap,
     state: PathBuf,
-    known: RwLock<DomainCache, rank::DomainKnown>,
+    known: RwLock<DomainCache, ranks::DomainKnown>,
     /// The directory should be asked again.
     is_wanted: AtomicBool,
 }

@@ -1,8 +1,8 @@
 //! What is written and read: every kind of metadata of Macs, DOS and Unix.
 
 use client::metadata::{Aspect, TAGS, Value, acl};
-use vfs::mac::FinderInfo;
-use vfs::mac::plist;
+use formats::mac::FinderInfo;
+use formats::mac::plist;
 
 /// What the aspect is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -16,6 +16,7 @@ use crate::etcd::{Error, Etcd};
 use crate::fence;
 use crate::membership::{EtcdState, RENEW_EVERY, address_key};
 use crate::node::successor_of;
+use crate::ranks;
 
 /// How long an address that this host could not get is left to others.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(10);
@@ -47,7 +48,7 @@ impl EtcdAddresses {
 /// The task that keeps the addresses.
 pub(super) struct Keeping {
     stop: watch::Sender<bool>,
-    task: Mutex<Option<JoinHandle<()>>, rank::ClusterWays>,
+    task: Mutex<Option<JoinHandle<()>>, ranks::ClusterWays>,
 }
 
 impl Keeping {

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::mpsc as blocking;
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::runtime::Handle;
 
 use super::Cluster;
 use crate::ShareIdentity;
 use crate::common::{Common, Text};
 use crate::etcd::Error;
+use crate::ranks;
 
 /// How long etcd may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
@@ -18,7 +19,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// The client of etcd, and the identities of shares that were asked for: they never change.
 pub(super) struct CommonCache {
     pub(super) common: tokio::sync::Mutex<Common>,
-    shares: Mutex<HashMap<String, ShareIdentity>, rank::ClusterTrees>,
+    shares: Mutex<HashMap<String, ShareIdentity>, ranks::ClusterTrees>,
 }
 
 impl CommonCache {

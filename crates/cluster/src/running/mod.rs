@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, mpsc as blocking};
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
@@ -35,6 +35,7 @@ use crate::common::Common;
 use crate::evictions::Stores;
 use crate::fence::{self, Fence};
 use crate::membership::{EtcdState, JoinError, LOOK_EVERY, Member, Members, Membership, RENEW_EVERY};
+use crate::ranks;
 use crate::tls::Tls;
 use crate::{Address, Counts, Effect, Node, Port, Trees};
 use addresses::{EtcdAddresses, Keeping};
@@ -73,10 +74,10 @@ struct Numbering {
 
 /// What all tasks of a running server use.
 struct RunContext {
-    node: Mutex<Node, rank::ClusterNode>,
+    node: Mutex<Node, ranks::ClusterNode>,
     port: Arc<Port>,
     /// The frames to each server with a connection.
-    ways: Mutex<HashMap<u16, mpsc::UnboundedSender<Vec<u8>>>, rank::ClusterWays>,
+    ways: Mutex<HashMap<u16, mpsc::UnboundedSender<Vec<u8>>>, ranks::ClusterWays>,
     told: mpsc::Sender<ChangeNotice>,
     site: Arc<Site>,
     runtime: tokio::runtime::Handle,
@@ -110,7 +111,7 @@ pub struct Cluster {
     keeping: Keeping,
     drained: watch::Receiver<bool>,
     places: watch::Receiver<Places>,
-    membership: Mutex<Option<JoinHandle<()>>, rank::ClusterWays>,
+    membership: Mutex<Option<JoinHandle<()>>, ranks::ClusterWays>,
     _thread: thread::Thread,
 }
 

@@ -8,7 +8,7 @@ use std::sync::mpsc as blocking;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 use vfs::FileId;
@@ -16,6 +16,7 @@ use vfs::quota::Changes;
 
 use super::{Cluster, RunContext};
 use crate::fence;
+use crate::ranks;
 use crate::sums::{Elsewhere, Sums};
 use crate::wire::MAX_FILES;
 use crate::wire::sums::{MAX_SUMS, SumsMessage};
@@ -58,9 +59,9 @@ pub(super) struct ReceivedSums {
 /// What threads and the task share.
 pub(super) struct SharedSums {
     hear: mpsc::Sender<ReceivedSums>,
-    heard: Mutex<Option<mpsc::Receiver<ReceivedSums>>, rank::ClusterTrees>,
+    heard: Mutex<Option<mpsc::Receiver<ReceivedSums>>, ranks::ClusterTrees>,
     counting: OnceLock<Arc<dyn Counting>>,
-    state: Mutex<State, rank::ClusterSums>,
+    state: Mutex<State, ranks::ClusterSums>,
 }
 
 /// The sums, and the count that runs.

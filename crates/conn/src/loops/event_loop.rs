@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Instant;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
@@ -18,6 +18,7 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use super::queue::Queue;
 use super::socket::Socket;
 use super::task::Task;
+use crate::ranks;
 use crate::stall::{Serving, Watchdog};
 use crate::threads::is_running;
 
@@ -48,8 +49,8 @@ pub(super) struct Loop {
     alarm: OwnedFd,
     /// The thread that drives it waits for events, or is about to.
     is_asleep: AtomicBool,
-    queue: Mutex<Queue<Arc<Task>>, rank::LoopQueue>,
-    sockets: Mutex<HashMap<u64, Weak<Socket>>, rank::LoopSockets>,
+    queue: Mutex<Queue<Arc<Task>>, ranks::LoopQueue>,
+    sockets: Mutex<HashMap<u64, Weak<Socket>>, ranks::LoopSockets>,
     connections: AtomicUsize,
     /// The number of the poll that the driving thread is in, or 0. The thread that changes it back to 0 drives the loop
     /// from then on: the one that polls, or one that the watchdog has started.
@@ -58,7 +59,7 @@ pub(super) struct Loop {
     /// The thread that drives it.
     thread: AtomicU32,
     /// How often the watchdog has found that thread running, in one poll.
-    delayed: Mutex<(u32, u32), rank::LoopDelay>,
+    delayed: Mutex<(u32, u32), ranks::LoopDelay>,
     threads: AtomicUsize,
     watched: AtomicBool,
     /// Time with something to do, for the balancer.

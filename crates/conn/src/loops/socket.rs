@@ -9,13 +9,14 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::EventFlags;
 use rustix::net::RecvFlags;
 
 use super::event_loop::Loop;
 use super::task::Task;
+use crate::ranks;
 
 /// The two directions of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub(crate) struct Socket {
 /// A task that waits for one direction.
 #[derive(Default)]
 struct WaitingTask {
-    waker: Mutex<Option<Waker>, rank::LoopWaker>,
+    waker: Mutex<Option<Waker>, ranks::LoopWaker>,
     /// When it waits no longer, in milliseconds of [`now_ms`]. 0: it waits for ever.
     deadline_ms: AtomicU64,
 }

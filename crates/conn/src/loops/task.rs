@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::Socket;
+use crate::ranks;
 
 /// Waits to be woken.
 const IDLE: u8 = 0;
@@ -27,7 +28,7 @@ type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// A future that is polled on the loop of its connection, wherever that is at the time.
 pub(super) struct Task {
     state: AtomicU8,
-    future: Mutex<Option<Work>, rank::LoopTask>,
+    future: Mutex<Option<Work>, ranks::LoopTask>,
     socket: Arc<Socket>,
 }
 

@@ -6,11 +6,12 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::time::Instant;
 
 use super::queue::Queue;
 use super::{Allowance, Charge, Class, DEFAULT_BUDGET, LOOK_EVERY, SMALLEST_BUDGET, STALLED_AFTER};
+use crate::ranks;
 
 /// The memory that all clients together may make the server hold.
 #[derive(Debug)]
@@ -19,10 +20,10 @@ pub struct Budget {
     used: AtomicUsize,
     /// The part of `used` that is charged to clients which are not at work.
     unproven: AtomicUsize,
-    pub(super) queue: Mutex<Queue, rank::MemoryQueue>,
+    pub(super) queue: Mutex<Queue, ranks::MemoryQueue>,
     /// How many requests wait, for the usual case of none.
     pub(super) waiting: AtomicUsize,
-    pub(super) clients: Mutex<HashMap<u64, Weak<Allowance>>, rank::MemoryClients>,
+    pub(super) clients: Mutex<HashMap<u64, Weak<Allowance>>, ranks::MemoryClients>,
     next_id: AtomicU64,
     began: Instant,
     looked_ms: AtomicU64,

@@ -1,9 +1,9 @@
 //! Mac metadata in each layout. The selectors are those of `src/mac.rs`.
 
-use vfs::mac::binary::{MacBinary, Variant};
-use vfs::mac::binhex::BinHex;
-use vfs::mac::samba::DosAttrib;
-use vfs::mac::{DosAttributes, FinderInfo, Metadata, Time, Times, resource, sidecar, tags};
+use formats::mac::binary::{MacBinary, Variant};
+use formats::mac::binhex::BinHex;
+use formats::mac::samba::DosAttrib;
+use formats::mac::{DosAttributes, FinderInfo, Metadata, Time, Times, resource, sidecar, tags};
 
 use super::Seed;
 

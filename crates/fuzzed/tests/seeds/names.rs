@@ -1,7 +1,7 @@
 //! Names that the views treat specially. The selectors are those of `src/names.rs`.
 
-use vfs::names::long::{encode, shortened};
-use vfs::names::{mac_view, windows_view};
+use formats::names::long::{encode, shortened};
+use formats::names::{mac_view, windows_view};
 
 use super::Seed;
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use conn::{Answer, InFlight, Limits, Peer, Protocol, Reservation, Stream, ToClient, Watchdog};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::Semaphore;
 use wire::Reader;
 
@@ -26,6 +26,7 @@ use super::service::Service;
 use super::session::{Message, Session};
 use super::solicited::SolicitedDataLimit;
 use super::task::{State, Task};
+use crate::ranks;
 use crate::wire::digest::crc32c_of_two;
 use crate::wire::pdu::{BHS, Head, padding};
 use crate::wire::scsi::Status;
@@ -43,10 +44,10 @@ pub(super) struct Connection {
     pub(super) local: SocketAddr,
     pub(super) sender: Sender,
     /// The login in progress.
-    pub(super) attempt: Mutex<Option<Attempt>, rank::IscsiLogin>,
+    pub(super) attempt: Mutex<Option<Attempt>, ranks::IscsiLogin>,
     /// Set by the login: the session, and the connection's place in it.
     pub(super) joined: OnceLock<SessionConnection>,
-    pub(super) tasks: Mutex<Tasks, rank::IscsiTasks>,
+    pub(super) tasks: Mutex<Tasks, ranks::IscsiTasks>,
     pub(super) solicited: SolicitedDataLimit,
     /// Permits for long reads, one for each KiB.
     pub(super) reading: Semaphore,
@@ -66,7 +67,7 @@ pub(super) struct SessionConnection {
     pub(super) parameters: Parameters,
     /// The most data in a PDU that the initiator accepts. The initiator may declare it again.
     pub(super) their_max_data: AtomicU32,
-    pub(super) texts: Mutex<Texts, rank::IscsiTexts>,
+    pub(super) texts: Mutex<Texts, ranks::IscsiTexts>,
 }
 
 impl SessionConnection {

@@ -4,9 +4,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use conn::{Reply, ToClient};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::Payload;
 
+use crate::ranks;
 use crate::wire::digest::{crc32c, crc32c_of_two};
 use crate::wire::pdu::{BHS, Numbers, padding};
 
@@ -36,7 +37,7 @@ pub(super) struct Pdu {
 pub(super) struct Sender {
     to_client: OnceLock<ToClient>,
     /// The number of the next response.
-    stat_sn: Mutex<u32, rank::IscsiStatSn>,
+    stat_sn: Mutex<u32, ranks::IscsiStatSn>,
     header_digest: AtomicBool,
     data_digest: AtomicBool,
 }

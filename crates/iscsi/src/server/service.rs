@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use auth::{Accounts, LoginGuard};
-use lock::{Mutex, RwLock, rank};
+use lock::{Mutex, RwLock};
 use tokio::time::Instant;
 
 use super::config::Config;
@@ -19,6 +19,7 @@ use super::scsi::Nexus;
 use super::session::Session;
 use super::target::Target;
 use super::{logout, nop};
+use crate::ranks;
 use crate::wire::pdu::LoginStatus;
 
 /// Seconds of silence after which the server pings a client.
@@ -28,8 +29,8 @@ const PING_WITHIN_S: u64 = 30;
 
 /// The server.
 pub struct Service {
-    config: RwLock<Arc<Config>, rank::IscsiConfig>,
-    sessions: Mutex<Sessions, rank::IscsiSessions>,
+    config: RwLock<Arc<Config>, ranks::IscsiConfig>,
+    sessions: Mutex<Sessions, ranks::IscsiSessions>,
     started: Instant,
 }
 

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use auth::LoginRecord;
 use bytes::Bytes;
 use conn::Reservation;
-use lock::{Mutex, RwLock, rank};
+use lock::{Mutex, RwLock};
 
 use super::connection::Connection;
 use super::login::Parameters;
@@ -16,6 +16,7 @@ use super::target::{Target, VisibleUnit};
 use super::task::Task;
 use super::transfer::Bursts;
 use super::window::Window;
+use crate::ranks;
 use crate::wire::pdu::Head;
 use crate::wire::scsi::Asc;
 
@@ -57,21 +58,21 @@ pub(super) struct Session {
     /// The negotiated parameters.
     pub(super) parameters: Parameters,
     pub(super) since: SystemTime,
-    pub(super) window: Mutex<Window<EarlyRequest>, rank::IscsiWindow>,
+    pub(super) window: Mutex<Window<EarlyRequest>, ranks::IscsiWindow>,
     /// Held by a thread while it begins commands.
-    pub(super) beginning: Mutex<(), rank::IscsiBeginning>,
+    pub(super) beginning: Mutex<(), ranks::IscsiBeginning>,
     /// Ordered commands wait for the commands before them, and the commands after them wait for
     /// them. The control mode page says that each session's commands are a separate task set (TST).
     pub(super) order: Arc<tokio::sync::RwLock<()>>,
     /// Immediate commands in flight.
     pub(super) immediate: AtomicUsize,
-    connections: Mutex<Vec<(u16, Arc<Connection>)>, rank::IscsiConnections>,
+    connections: Mutex<Vec<(u16, Arc<Connection>)>, ranks::IscsiConnections>,
     /// The units that the initiator sees, and the target's generation that they belong to.
-    seen: RwLock<(Option<u64>, Arc<[VisibleUnit]>), rank::IscsiSeenUnits>,
+    seen: RwLock<(Option<u64>, Arc<[VisibleUnit]>), ranks::IscsiSeenUnits>,
     me: Weak<Self>,
     ended: AtomicBool,
     /// Logs the session's end.
-    record: Mutex<Option<LoginRecord>, rank::LoginRecords>,
+    record: Mutex<Option<LoginRecord>, auth::LoginRecords>,
 }
 
 impl Session {

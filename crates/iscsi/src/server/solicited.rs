@@ -4,14 +4,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::limits::{MAX_GATHERED, MAX_SOLICITED};
 use super::task::Task;
+use crate::ranks;
 
 /// The counts of one connection.
 #[derive(Default)]
-pub(super) struct SolicitedDataLimit(Mutex<Counts, rank::IscsiSolicited>);
+pub(super) struct SolicitedDataLimit(Mutex<Counts, ranks::IscsiSolicited>);
 
 #[derive(Default)]
 struct Counts {

@@ -48,7 +48,7 @@ impl Record {
     }
 
     fn write(&self, bytes: &[u8], mode: RenameMode) -> Result<()> {
-        let (root, folder) = (Caller::root(), self.volume.make_own_folder(OwnFolder::LUNS)?);
+        let (root, folder) = (Caller::root(), self.volume.own_folders().make(OwnFolder::LUNS)?);
         let name = name(self.naa, self.number);
         let new = format!("{:016x}.{}.{}.new", self.naa, self.number, self.server);
         match folder.remove(&root, new.as_bytes()) {
@@ -70,7 +70,7 @@ impl Record {
 
     /// Removes what servers before this one have stored, or have not finished. What stays is never read.
     fn remove_older(&self) {
-        let Ok(folder) = self.volume.own_folder(OwnFolder::LUNS) else { return };
+        let Ok(folder) = self.volume.own_folders().find(OwnFolder::LUNS) else { return };
         for file in files(&self.volume, self.naa).unwrap_or_default() {
             if file.number < self.number {
                 let _ = folder.remove(&Caller::root(), &file.name);
@@ -109,7 +109,7 @@ impl Keeper for ReadOnlyKeeper {
 /// Those of the share.
 pub fn forget(volume: &Volume, naa: u64) -> Result<()> {
     for file in files(volume, naa)? {
-        match volume.own_folder(OwnFolder::LUNS)?.remove(&Caller::root(), &file.name) {
+        match volume.own_folders().find(OwnFolder::LUNS)?.remove(&Caller::root(), &file.name) {
             Ok(()) | Err(Error::NotFound) => {}
             Err(error) => return Err(error),
         }
@@ -155,7 +155,7 @@ struct Stage {
 
 /// The files with the state of a unit.
 fn files(volume: &Volume, naa: u64) -> Result<Vec<Stage>> {
-    let folder = match volume.own_folder(OwnFolder::LUNS) {
+    let folder = match volume.own_folders().find(OwnFolder::LUNS) {
         Err(Error::NotFound) => return Ok(Vec::new()),
         other => other?,
     };
@@ -183,7 +183,7 @@ fn last(volume: &Volume, naa: u64) -> Result<Option<(u64, Vec<u8>)>> {
 fn read_last(volume: &Volume, naa: u64) -> Result<Option<(u64, Vec<u8>)>> {
     let whole = files(volume, naa)?.into_iter().filter(|file| file.is_whole);
     let Some(Stage { number, name, .. }) = whole.max_by_key(|file| file.number) else { return Ok(None) };
-    let (root, folder) = (Caller::root(), volume.own_folder(OwnFolder::LUNS)?);
+    let (root, folder) = (Caller::root(), volume.own_folders().find(OwnFolder::LUNS)?);
     let found = folder.lookup(&root, &name)?;
     if found.attributes.size > LONGEST {
         return Err(Error::FileTooLarge);
@@ -256,7 +256,7 @@ mod tests {
     fn what_a_server_has_not_finished_does_not_stay() {
         let volume = volume();
         let unfinished = |server: u16, number: u64| {
-            let folder = volume.make_own_folder(OwnFolder::LUNS).unwrap();
+            let folder = volume.own_folders().make(OwnFolder::LUNS).unwrap();
             let name = format!("{NAA:016x}.{number}.{server}.new");
             folder.create(&Caller::root(), name.as_bytes(), NewKind::File, 0o600).unwrap();
         };

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use auth::{Grant, SharePolicy};
-use lock::{RwLock, rank};
+use lock::RwLock;
 use vfs::names::is_like;
 
 use super::config::Config;
 use super::paths::{Access, MAIN_PORT, Paths, Port};
 use super::scsi::LogicalUnit;
+use crate::ranks;
 
 /// A logical unit's place in a target.
 #[derive(Clone)]
@@ -42,11 +43,11 @@ pub struct Target {
     pub name: String,
     /// The displayed name, for initiators that show it.
     pub alias: String,
-    offer: RwLock<(SharePolicy, Vec<Lun>), rank::TargetOffer>,
+    offer: RwLock<(SharePolicy, Vec<Lun>), ranks::TargetOffer>,
     /// Counts the changes of its units.
     generation: AtomicU64,
     /// The settings that it is part of.
-    config: RwLock<Weak<Config>, rank::TargetConfig>,
+    config: RwLock<Weak<Config>, ranks::TargetConfig>,
 }
 
 impl Target {

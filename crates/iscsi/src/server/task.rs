@@ -5,11 +5,12 @@ use std::sync::{Arc, OnceLock};
 
 use conn::observe::RunningOperation;
 use conn::{InFlight, Reservation};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 
 use super::scsi::{Command, CommandDefinition, LogicalUnit};
 use super::transfer::{Piece, Transfer};
+use crate::ranks;
 use crate::wire::pdu::{Lun, ScsiCommand};
 
 /// A command's place in the order of its session: ordered commands run alone.
@@ -32,7 +33,7 @@ pub(super) struct Task {
     /// The data that the command needs from the initiator, in bytes.
     pub(super) needs: u64,
     pub(super) reads: bool,
-    pub(super) state: Mutex<State, rank::IscsiTask>,
+    pub(super) state: Mutex<State, ranks::IscsiTask>,
     /// Set if it is observed.
     pub(super) begun: OnceLock<RunningOperation>,
     /// It has been called off, and is not answered.

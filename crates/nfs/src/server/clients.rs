@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use lock::{RwLock, rank};
+use lock::RwLock;
 use vfs::state::ClientId;
+
+use crate::ranks;
 
 /// The most clients that are remembered. On a connection a client cannot forge its address.
 const REMEMBERED: usize = 65_536;
@@ -12,7 +14,7 @@ const REMEMBERED: usize = 65_536;
 /// The id of each client in the tree, by its address: version 3 has no other name for a client.
 #[derive(Default)]
 pub(crate) struct Clients {
-    known: RwLock<HashMap<IpAddr, ClientId>, rank::NfsClients>,
+    known: RwLock<HashMap<IpAddr, ClientId>, ranks::NfsClients>,
 }
 
 impl Clients {

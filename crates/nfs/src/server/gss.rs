@@ -20,7 +20,7 @@ use auth::Accounts;
 use auth::kerberos::Kerberos;
 use bytes::Bytes;
 use conn::{InFlight, Reply, Reservation};
-use lock::{RwLock, rank};
+use lock::RwLock;
 use vfs::Payload;
 use wire::{Reader, Writer};
 
@@ -28,6 +28,7 @@ use super::Service;
 use super::call::{self, ReceivedCall};
 use super::observed;
 use super::rpc;
+use crate::ranks;
 use crate::wire::gss::{Credential, Integrity, MAX_SEQUENCE, Privacy, Procedure, Protection, SignedHeader};
 use crate::wire::rpc::{AuthFlavor, AuthStat, Outcome, RecordMark};
 use crate::wire::xdr::{Encode, arguments, padding, put_opaque};
@@ -52,7 +53,7 @@ pub struct Tickets {
 /// Logins by tickets.
 #[derive(Default)]
 pub(super) struct Gss {
-    tickets: RwLock<Option<Arc<Tickets>>, rank::NfsTickets>,
+    tickets: RwLock<Option<Arc<Tickets>>, ranks::NfsTickets>,
     contexts: Contexts,
 }
 

@@ -43,7 +43,7 @@ use std::time::{Duration, SystemTime};
 
 use auth::{LoginGuard, UnixAccounts};
 use conn::RefusedVersions;
-use lock::{Mutex, RwLock, rank};
+use lock::{Mutex, RwLock};
 use rustls::ServerConfig;
 use vfs::names::{Folding, folds_alike};
 
@@ -58,6 +58,8 @@ pub use nsm::{HostTable, InMemory, IndexHostTable, notify_hosts};
 pub use outgoing::{Endpoint, ExchangeFuture, Network, Sockets};
 pub use portmap::{ForeignProgram, Places, Portmap, announce, withdraw};
 use replies::Replies;
+
+use crate::ranks;
 pub use stream::{protocol, serve_stream};
 pub use takeover::{CommonGrace, LostServers, Phase};
 pub use tls::Protection;
@@ -106,20 +108,20 @@ impl Default for Company {
 
 /// What the programs of one server share.
 pub struct Service {
-    exports: RwLock<Arc<Vec<Arc<Export>>>, rank::NfsExports>,
+    exports: RwLock<Arc<Vec<Arc<Export>>>, ranks::NfsExports>,
     secret: HandleSecret,
     /// Changes at each start. A client that sees a new value repeats its uncommitted writes.
     verifier: [u8; 8],
     replies: Replies,
     mounts: mount::Mounts,
     clients: Clients,
-    places: Mutex<Places, rank::NfsPlaces>,
+    places: Mutex<Places, ranks::NfsPlaces>,
     network: Arc<dyn Network>,
     monitor: nsm::Monitor,
     locks: nlm::Locks,
     nfs4: v4::Clients,
-    naming: RwLock<Arc<Naming>, rank::NfsNaming>,
-    tls: RwLock<Option<Arc<ServerConfig>>, rank::NfsTls>,
+    naming: RwLock<Arc<Naming>, ranks::NfsNaming>,
+    tls: RwLock<Option<Arc<ServerConfig>>, ranks::NfsTls>,
     gss: gss::Gss,
     login_guard: Arc<LoginGuard>,
     refused: RefusedVersions,

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use auth::UnixAccounts;
-use lock::{Mutex, rank};
+use lock::Mutex;
 
+use crate::ranks;
 use crate::wire::v4::types::Status;
 
 /// The most users and groups whose names are kept.
@@ -34,7 +35,7 @@ pub(crate) struct Naming {
     domain: Option<String>,
     accounts: UnixAccounts,
     /// The names of numbers, and since when. `None` for a number without a name.
-    known: Mutex<HashMap<Id, (Option<String>, Instant)>, rank::NfsNames>,
+    known: Mutex<HashMap<Id, (Option<String>, Instant)>, ranks::NfsNames>,
 }
 
 impl Naming {

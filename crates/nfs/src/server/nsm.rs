@@ -13,13 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::time::{Instant, sleep_until};
 use wire::Writer;
 
 use super::answer::{Answer, CallResult};
 use super::call::Call;
 use super::{CommonGrace, Company, LostServers, Phase, Service};
+use crate::ranks;
 use crate::wire::nsm::{MonId, MonRequest, MyId, NotifyRequest, Procedure, Res, StatRequest, StatRes, State};
 use crate::wire::rpc::Outcome;
 use crate::wire::xdr::Encode;
@@ -34,8 +35,8 @@ pub(super) use recovery::tell_hosts;
 pub(super) struct Monitor {
     watched: MonitoredHosts,
     /// The hosts that held locks when the previous run of this server ended.
-    former: Mutex<Vec<Host>, rank::NsmFormer>,
-    grace: Mutex<Grace, rank::NsmGrace>,
+    former: Mutex<Vec<Host>, ranks::NsmFormer>,
+    grace: Mutex<Grace, ranks::NsmGrace>,
     period: Duration,
     /// The grace period of several servers.
     common: Option<Arc<dyn CommonGrace>>,

@@ -6,10 +6,11 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::call::Call;
 use super::v4::is_kept as v4_is_kept;
+use crate::ranks;
 use crate::wire::nlm;
 use crate::wire::v3;
 use crate::wire::v4;
@@ -40,7 +41,7 @@ struct Shard {
 /// Replies to calls that must not be executed twice.
 #[derive(Default)]
 pub(crate) struct Replies {
-    shards: [Mutex<Shard, rank::NfsReplies>; SHARDS],
+    shards: [Mutex<Shard, ranks::NfsReplies>; SHARDS],
 }
 
 /// The state of a call.
@@ -55,7 +56,7 @@ pub(crate) enum CallState<'a> {
 
 /// A call that is being executed. Dropping it unfinished forgets the call.
 pub(crate) struct Entry<'a> {
-    shard: &'a Mutex<Shard, rank::NfsReplies>,
+    shard: &'a Mutex<Shard, ranks::NfsReplies>,
     key: Key,
     finished: bool,
 }

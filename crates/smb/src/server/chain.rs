@@ -7,13 +7,14 @@ use std::time::Duration;
 use bytes::BytesMut;
 use conn::observe::{self, RunningOperation};
 use conn::{InFlight, Reply as Frame};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::Payload;
 
 use super::connection::{Connection, unseal};
 use super::context::{Context, Failure, IncomingRequest, Outcome, Reply, RequestScope, poll_once};
 use super::dispatch::CommandScope;
 use super::output::Output;
+use crate::ranks;
 use crate::server::clients::session::{Channel, Session};
 use crate::server::clients::tree::Tree;
 use crate::server::files::facts::Facts;
@@ -62,7 +63,7 @@ struct Chain {
     in_flight: InFlight,
     /// Whose key sealed the frame.
     sealed: Option<Arc<Channel>>,
-    output: Arc<Mutex<Output, rank::SmbOutput>>,
+    output: Arc<Mutex<Output, ranks::SmbOutput>>,
     session_id: u64,
     tree_id: u32,
     file: Option<FileKey>,

@@ -6,13 +6,14 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::BytesMut;
 use conn::{Peer, Reply as Frame, ToClient};
-use lock::{Mutex, RwLock, rank};
+use lock::{Mutex, RwLock};
 
 use super::context::{IncomingRequest, Reply};
 use super::credits::Window;
 use super::output::Output;
 use super::requests::Requests;
 use super::service::Service;
+use crate::ranks;
 use crate::server::clients::session::Channel;
 use crate::server::login::in_progress::Logins;
 use crate::server::login::negotiate::Negotiation;
@@ -41,13 +42,13 @@ pub(super) struct Connection {
     to_client: OnceLock<ToClient>,
     /// What was agreed on. Once, for the life of the connection.
     pub(super) negotiated: OnceLock<Negotiation>,
-    pub(super) window: Mutex<Window, rank::SmbWindow>,
+    pub(super) window: Mutex<Window, ranks::SmbWindow>,
     pub(super) requests: Arc<Requests>,
     /// Sessions used over this connection.
-    pub(super) channels: RwLock<HashMap<u64, Arc<Channel>>, rank::SmbChannels>,
+    pub(super) channels: RwLock<HashMap<u64, Arc<Channel>>, ranks::SmbChannels>,
     /// Sessions that have ended. Their clients may not know it yet, so the server still signs
     /// refusals with their keys.
-    ended: Mutex<VecDeque<Arc<Channel>>, rank::SmbEndedChannels>,
+    ended: Mutex<VecDeque<Arc<Channel>>, ranks::SmbEndedChannels>,
     /// Logins in progress.
     pub(super) logins: Logins,
     /// A user has logged in: the server accepts longer messages.

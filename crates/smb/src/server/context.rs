@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use conn::{InFlight, Reservation};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller, Holder, Payload};
 
@@ -18,6 +18,7 @@ use super::output::Output;
 use super::requests::Ticket;
 use super::sequence::{Sequence, SequenceGuard};
 use super::service::Service;
+use crate::ranks;
 use crate::server::clients::open::{Open, What};
 use crate::server::clients::session::{Channel, Session};
 use crate::server::clients::tree::Tree;
@@ -195,12 +196,12 @@ pub(super) struct IncomingRequest {
     /// still true: a request that changes something hands none on.
     pub(super) facts_before: Option<Box<(FileKey, Facts)>>,
     /// What the chain has answered so far.
-    pub(super) output: Arc<Mutex<Output, rank::SmbOutput>>,
+    pub(super) output: Arc<Mutex<Output, ranks::SmbOutput>>,
     /// It is the last of its chain: it may be answered with an interim response.
     pub(super) last: bool,
-    pub(super) waiting: Mutex<Option<Ticket>, rank::SmbTicket>,
+    pub(super) waiting: Mutex<Option<Ticket>, ranks::SmbTicket>,
     /// Counts the request among those of its file, once the request has used the file.
-    pub(super) counted: Mutex<Option<SequenceGuard>, rank::SmbCounted>,
+    pub(super) counted: Mutex<Option<SequenceGuard>, ranks::SmbCounted>,
 }
 
 impl Context {

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::Notify;
+
+use crate::ranks;
 
 /// The most requests of one connection that wait for other clients, as in other servers. Without
 /// this limit a client could let all its requests wait, and could then send no CANCEL.
@@ -14,7 +16,7 @@ const MOST: usize = 512;
 /// each.
 #[derive(Default)]
 pub(super) struct Requests {
-    table: Mutex<Table, rank::SmbRequests>,
+    table: Mutex<Table, ranks::SmbRequests>,
 }
 
 #[derive(Default)]

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
+use crate::ranks;
 use crate::wire::Status;
 use crate::wire::header::{Flags, Header};
 
@@ -25,19 +26,19 @@ pub(super) struct Sequence {
 /// A request that is counted until this is dropped.
 #[derive(Debug)]
 pub(super) struct SequenceGuard {
-    sequence: Arc<Mutex<Sequence, rank::SmbSequence>>,
+    sequence: Arc<Mutex<Sequence, ranks::SmbSequence>>,
     number: u16,
     birth: bool,
 }
 
 impl Sequence {
     /// The sequence of an open that a request with this number makes.
-    pub(super) fn beginning(number: u16) -> Arc<Mutex<Self, rank::SmbSequence>> {
+    pub(super) fn beginning(number: u16) -> Arc<Mutex<Self, ranks::SmbSequence>> {
         Arc::new(Mutex::new(Self { current: number, ..Self::default() }))
     }
 
     /// Counts the request that makes the open.
-    pub(super) fn born(sequence: &Arc<Mutex<Self, rank::SmbSequence>>) -> SequenceGuard {
+    pub(super) fn born(sequence: &Arc<Mutex<Self, ranks::SmbSequence>>) -> SequenceGuard {
         let mut this = sequence.lock();
         (this.now, this.unborn) = (this.now + 1, true);
         SequenceGuard { sequence: sequence.clone(), number: this.current, birth: true }
@@ -50,7 +51,7 @@ impl Sequence {
 
     /// Counts a request, if it may be executed.
     pub(super) fn admit(
-        sequence: &Arc<Mutex<Self, rank::SmbSequence>>,
+        sequence: &Arc<Mutex<Self, ranks::SmbSequence>>,
         header: &Header,
     ) -> Result<Option<SequenceGuard>, Status> {
         let changes = header.command.properties().in_sequence;
@@ -94,7 +95,7 @@ mod tests {
     }
 
     fn admit(
-        sequence: &Arc<Mutex<Sequence, rank::SmbSequence>>,
+        sequence: &Arc<Mutex<Sequence, ranks::SmbSequence>>,
         command: Command,
         number: u16,
     ) -> Result<Option<SequenceGuard>, Status> {

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use conn::RefusedVersions;
-use lock::{Mutex, RwLock, rank};
+use lock::{Mutex, RwLock};
 use vfs::state::ClientId;
 use vfs::{FileId, Volume};
 
 use super::config::{Config, Share};
 use super::connection::Connection;
+use crate::ranks;
 use crate::server::clients::app_instance::Instances;
 use crate::server::clients::client::Client;
 use crate::server::clients::durable::Durables;
@@ -24,11 +25,11 @@ pub(super) const MAX_SESSIONS: usize = 16_384;
 
 /// What all connections share.
 pub struct Service {
-    config: RwLock<Arc<Config>, rank::SmbConfig>,
+    config: RwLock<Arc<Config>, ranks::SmbConfig>,
     pipes: Arc<Share>,
-    sessions: Mutex<HashMap<u64, Arc<Session>>, rank::SmbSessions>,
+    sessions: Mutex<HashMap<u64, Arc<Session>>, ranks::SmbSessions>,
     /// Clients that have a session.
-    clients: Mutex<HashMap<[u8; 16], Weak<Client>>, rank::SmbClients>,
+    clients: Mutex<HashMap<[u8; 16], Weak<Client>>, ranks::SmbClients>,
     /// Opens that wait for their clients to reconnect.
     pub(super) durables: Arc<Durables>,
     /// Short names that clients have asked for.

@@ -3,11 +3,11 @@
 use super::operations::check_entries;
 use crate::acl::inherit::{Heir, beside_mode, entries_of};
 use crate::acl::stored::StoredAcl;
-use crate::acl::{NewPermissions, Rights, Who};
+use crate::acl::{NewPermissions, Who};
 use crate::backend::{Found, NewKind};
 use crate::caller::server;
 use crate::finding::entry_name::EntryName;
-use crate::{Access, Caller, Error, Kind, Result, SetAttributes, Volume};
+use crate::{Caller, Error, Kind, Result, SetAttributes, Volume};
 
 impl Volume {
     /// Makes an entry as the caller, or as the server on behalf of the caller if the folder's ACL
@@ -20,11 +20,11 @@ impl Volume {
         kind: NewKind<'_>,
         new: &NewPermissions<'_>,
     ) -> Result<Found> {
-        if new.acl.is_none() && !self.has_acls()? {
-            return self.create_pair(caller, folder, name, kind, new.mode);
+        if new.acl.is_none() && !self.permissions().has_acls()? {
+            return self.pairs().create(caller, folder, name, kind, new.mode);
         }
-        let above = self.stored_acl(folder)?;
-        let by = self.making(caller, folder, kind)?;
+        let above = self.permissions().stored_acl(folder)?;
+        let by = self.permissions().making(caller, folder, kind)?;
         let heir = Heir { is_folder: matches!(kind, NewKind::Folder), uid: caller.uid, gid: caller.gid };
         let own = new.acl.map(|acl| &acl.entries);
         let takes_acl = matches!(kind, NewKind::File | NewKind::Folder);
@@ -37,13 +37,13 @@ impl Volume {
             (true, _) => new.mode & 0o7700,
             _ => new.mode,
         };
-        let found = self.create_pair(by, folder, name, kind, first)?;
+        let found = self.pairs().create(by, folder, name, kind, first)?;
         if !is_given && !as_server {
             return Ok(found);
         }
         let finish = || {
             if as_server {
-                self.hand_over(caller, folder, &found, new.mode)?;
+                hand_over(caller, folder, &found, new.mode)?;
             }
             let found = now(&found)?;
             let heir = Heir { gid: found.attributes.gid, ..heir };
@@ -55,7 +55,7 @@ impl Volume {
                     }
                     check_entries(&entries)?;
                     let (uid, gid) = (found.attributes.uid, found.attributes.gid);
-                    self.store_acl(
+                    self.acl_storage().store_acl(
                         &found,
                         StoredAcl { mode: 0, uid, gid, owner: None, group: Who::Group(gid), entries },
                     )?;
@@ -73,32 +73,21 @@ impl Volume {
             }
         })
     }
+}
 
-    /// The identity under which something is made in a folder: the caller, if the host lets the
-    /// caller.
-    fn making<'a>(&self, caller: &'a Caller, folder: &Found, kind: NewKind<'_>) -> Result<&'a Caller> {
-        let need = if matches!(kind, NewKind::Folder) { Rights::APPEND } else { Rights::WRITE_DATA };
-        let by = self.acting(caller, folder, need)?;
-        let wanted = Access::WRITE.union(Access::EXECUTE);
-        let is_device = matches!(kind, NewKind::CharDevice(..) | NewKind::BlockDevice(..));
-        let by_host = is_device || folder.object.access(caller, &folder.attributes, wanted)? == wanted;
-        Ok(if by_host { caller } else { by })
-    }
-
-    /// Gives what the server has made to the caller, as if the caller had made it.
-    fn hand_over(&self, caller: &Caller, folder: &Found, made: &Found, mode: u32) -> Result<()> {
-        let keeps_group = folder.attributes.mode & 0o2000 != 0;
-        let special = made.attributes.mode & 0o7000;
-        let changes = SetAttributes {
-            uid: Some(caller.uid),
-            gid: (!keeps_group).then_some(caller.gid),
-            mode: (made.attributes.kind != Kind::Link).then_some(mode & 0o1777 | special),
-            ..SetAttributes::default()
-        };
-        match made.object.set_attributes(server(), &changes) {
-            Err(Error::NotPermitted) => Err(Error::AccessDenied),
-            other => other,
-        }
+/// Gives what the server has made to the caller, as if the caller had made it.
+fn hand_over(caller: &Caller, folder: &Found, made: &Found, mode: u32) -> Result<()> {
+    let keeps_group = folder.attributes.mode & 0o2000 != 0;
+    let special = made.attributes.mode & 0o7000;
+    let changes = SetAttributes {
+        uid: Some(caller.uid),
+        gid: (!keeps_group).then_some(caller.gid),
+        mode: (made.attributes.kind != Kind::Link).then_some(mode & 0o1777 | special),
+        ..SetAttributes::default()
+    };
+    match made.object.set_attributes(server(), &changes) {
+        Err(Error::NotPermitted) => Err(Error::AccessDenied),
+        other => other,
     }
 }
 

@@ -8,15 +8,17 @@ use auth::Grant;
 
 use crate::acl::{Acl, Rights};
 use crate::backend::Node;
-use crate::backend::{Found, RenameMode};
+use crate::backend::{Found, NewKind, RenameMode};
 use crate::caller::server;
+use crate::homes::Homes;
+use crate::volume::VolumeOptions;
 use crate::{Access, Actor, Attributes, Caller, Error, Kind, Result, SetAttributes, SetTime, Volume};
 
 /// Bits of a mode that make a program run as another user or group.
 const RUNS_AS: u32 = 0o6000;
 
 /// The server itself, for a caller that may do this in the share.
-fn as_server(caller: &Caller, of: &Found, need: Rights) -> Result<&'static Caller> {
+pub(super) fn as_server(caller: &Caller, of: &Found, need: Rights) -> Result<&'static Caller> {
     match of.object.admits(caller) {
         Some(Grant::ReadWrite) => Ok(server()),
         Some(Grant::ReadOnly) if need.intersects(Rights::CHANGING) => Err(Error::ReadOnly),
@@ -25,11 +27,31 @@ fn as_server(caller: &Caller, of: &Found, need: Rights) -> Result<&'static Calle
     }
 }
 
+/// What callers may do to the files of a volume, by stored ACLs and by modes. It judges and changes nothing.
+#[derive(Clone, Copy)]
+pub(crate) struct Permissions<'a> {
+    /// Where the stored ACLs and their keys are.
+    pub(super) homes: &'a Homes,
+    options: &'a VolumeOptions,
+}
+
 impl Volume {
+    /// What callers may do to the files of this volume.
+    pub(crate) fn permissions(&self) -> Permissions<'_> {
+        Permissions { homes: &self.homes, options: &self.options }
+    }
+}
+
+impl Permissions<'_> {
+    /// Whether each change of a file is refused: in a read-only volume, or a read-only tree of a writable one.
+    pub(crate) fn refuses_changes(&self, of: &Node) -> bool {
+        self.options.read_only || of.is_read_only()
+    }
+
     /// The stored ACL that applies to a file.
     pub(crate) fn stored_acl(&self, of: &Found) -> Result<Option<Arc<Acl>>> {
         self.homes.learn(&of.object.key())?;
-        if !self.site.acls.any() || !matches!(of.attributes.kind, Kind::File | Kind::Folder) {
+        if !self.homes.site.acls.any() || !matches!(of.attributes.kind, Kind::File | Kind::Folder) {
             return Ok(None);
         }
         let learn = || {
@@ -37,13 +59,13 @@ impl Volume {
             self.homes.learn(&of.object.key())
         };
         let learn: Option<&dyn Fn() -> Result<()>> = if self.options.shared { Some(&learn) } else { None };
-        self.site.acls.of(&*of.object, &of.attributes, learn)
+        self.homes.site.acls.of(&*of.object, &of.attributes, learn)
     }
 
     /// Whether a stored ACL may apply to any file.
-    pub fn has_acls(&self) -> Result<bool> {
+    pub(crate) fn has_acls(&self) -> Result<bool> {
         self.homes.learn_root()?;
-        Ok(self.site.acls.any())
+        Ok(self.homes.site.acls.any())
     }
 
     /// The identity under which something that needs these rights is done once: the caller, or the
@@ -67,6 +89,22 @@ impl Volume {
         if actor.by_open { as_server(&actor.caller, of, need) } else { self.acting(&actor.caller, of, need) }
     }
 
+    /// The identity under which something is made in a folder: the caller, if the host lets the
+    /// caller.
+    pub(super) fn making<'a>(
+        &self,
+        caller: &'a Caller,
+        folder: &Found,
+        kind: NewKind<'_>,
+    ) -> Result<&'a Caller> {
+        let need = if matches!(kind, NewKind::Folder) { Rights::APPEND } else { Rights::WRITE_DATA };
+        let by = self.acting(caller, folder, need)?;
+        let wanted = Access::WRITE.union(Access::EXECUTE);
+        let is_device = matches!(kind, NewKind::CharDevice(..) | NewKind::BlockDevice(..));
+        let by_host = is_device || folder.object.access(caller, &folder.attributes, wanted)? == wanted;
+        Ok(if by_host { caller } else { by })
+    }
+
     /// The identity under which entries of a folder are looked up.
     pub(crate) fn passing<'a>(&self, caller: &'a Caller, folder: &Found) -> Result<&'a Caller> {
         match folder.attributes.kind {
@@ -79,14 +117,27 @@ impl Volume {
     /// The same for a folder whose attributes are not known.
     pub(crate) fn passing_through<'a>(&self, caller: &'a Caller, folder: &Node) -> Result<&'a Caller> {
         self.homes.learn(&folder.key())?;
-        if !self.site.acls.any() {
+        if !self.homes.site.acls.any() {
             return Ok(caller);
         }
         self.passing(caller, &Found { object: folder.clone(), attributes: folder.attributes()? })
     }
 
+    /// Which of `want` the caller may do.
+    pub(crate) fn access(&self, caller: &Caller, to: &Found, want: Access) -> Result<Access> {
+        let granted = match self.access_by_acl(caller, to, want)? {
+            Some(_) if to.object.admits(caller).is_none() => Access::NONE,
+            Some(granted) if to.object.admits(caller) == Some(Grant::ReadOnly) => {
+                granted.difference(Access::WRITE)
+            }
+            Some(granted) => granted,
+            None => to.object.access(caller, &to.attributes, want)?,
+        };
+        Ok(if self.refuses_changes(&to.object) { Access(granted.0 & !Access::WRITE.0) } else { granted })
+    }
+
     /// Which of `want` the caller may do by the ACL; `None` if no ACL applies.
-    pub(crate) fn access_by_acl(&self, caller: &Caller, to: &Found, want: Access) -> Result<Option<Access>> {
+    fn access_by_acl(&self, caller: &Caller, to: &Found, want: Access) -> Result<Option<Access>> {
         let Some(acl) = self.stored_acl(to)? else { return Ok(None) };
         let rights = acl.rights(caller, to.attributes.uid, to.attributes.gid);
         let writes = match to.attributes.kind {
@@ -102,26 +153,6 @@ impl Volume {
             true => granted.intersection(to.object.access(caller, &to.attributes, granted)?),
             false => granted,
         }))
-    }
-
-    /// Changes attributes, each under the identity that may change it.
-    pub(crate) fn change_attributes(&self, actor: &Actor, of: &Found, changes: &SetAttributes) -> Result<()> {
-        let (object, caller) = (&of.object, &actor.caller);
-        let rest = SetAttributes { size: None, ..*changes };
-        if actor.by_open && rest != *changes {
-            let size = SetAttributes { size: changes.size, ..SetAttributes::default() };
-            object.set_attributes(as_server(caller, of, Rights::WRITE_DATA)?, &size)?;
-            return match rest == SetAttributes::default() {
-                true => Ok(()),
-                false => self.change_attributes(&Actor { by_open: false, ..actor.clone() }, of, &rest),
-            };
-        }
-        let Some(acl) = self.stored_acl(of)? else { return object.set_attributes(caller, changes) };
-        let none = SetAttributes::default();
-        let parts = self.attribute_parts(caller, of, changes)?;
-        let changed = parts.iter().filter(|(_, part)| *part != none);
-        changed.into_iter().try_for_each(|(by, part)| object.set_attributes(by, part))?;
-        if parts[1].1 == none { Ok(()) } else { self.restate(of, &acl) }
     }
 
     /// The changes of size, of owner, group and mode, and of times, each with the identity that makes it, if an ACL applies. All

@@ -5,13 +5,14 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use crate::acl::Acl;
 use crate::acl::samba::{self, NtAcl, SidMap};
 use crate::acl::stored::{ATTRIBUTE, SealKey, StoredAcl};
 use crate::backend::{Backend, FileKey, Found, NewKind, Object, Stability, Wait, file_key};
 use crate::caches::CacheReport;
+use crate::ranks;
 use crate::streams::{STORE, find_or_make};
 use crate::{Access, Attributes, Caller, Error, Kind, Result, Time};
 
@@ -62,8 +63,8 @@ pub(crate) struct StoredAclCache {
     /// What the SIDs in them are here.
     sids: OnceLock<SidMap>,
     /// The keys of all file systems. An ACL is valid if one of them has sealed it.
-    keys: Mutex<Vec<(FileKey, SealKey)>, rank::AclKey>,
-    read: [Mutex<Shard, rank::KnownAcls>; SHARDS],
+    keys: Mutex<Vec<(FileKey, SealKey)>, ranks::AclKey>,
+    read: [Mutex<Shard, ranks::KnownAcls>; SHARDS],
     /// Files remembered, per shard.
     per_shard: AtomicUsize,
     /// Raised with every ACL that is stored, so that what was read before is not remembered after.
@@ -264,7 +265,7 @@ impl StoredAclCache {
         self.shard(&file).lock().read.remove(&file);
     }
 
-    fn shard(&self, file: &FileKey) -> &Mutex<Shard, rank::KnownAcls> {
+    fn shard(&self, file: &FileKey) -> &Mutex<Shard, ranks::KnownAcls> {
         let bytes = file.1.as_bytes().iter();
         &self.read[bytes.fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % SHARDS]
     }

@@ -8,5 +8,6 @@ mod enforce;
 mod known;
 mod operations;
 
+pub(crate) use self::enforce::Permissions;
 pub(crate) use self::known::{KEY_FILE, StoredAclCache};
 pub(crate) use self::operations::{POSIX, RightsAttribute};

@@ -2,13 +2,13 @@
 
 use auth::Grant;
 
+use super::enforce::{Permissions, as_server};
+use super::known::StoredAclCache;
 use crate::acl::beside_mode::before_another_mode;
-use crate::acl::inherit::{Heir, beside_mode, entries_of};
+use crate::acl::inherit::{Heir, beside_mode};
 use crate::acl::mode::{derive, rights_of, summary};
 use crate::acl::stored::{ATTRIBUTE, SealKey, StoredAcl};
-use crate::acl::{
-    Acl, AclChange, Entries, Entry, MAX_ENTRIES, MAX_FOREIGN, ModeInheritance, Rights, Who, samba,
-};
+use crate::acl::{Acl, AclChange, Entries, MAX_ENTRIES, MAX_FOREIGN, ModeInheritance, Rights, Who, samba};
 use crate::backend::{Found, Object, XattrMode};
 use crate::caller::server;
 use crate::changing::permitted::Plan;
@@ -28,6 +28,43 @@ pub(crate) type RightsAttribute = (&'static [u8], Option<Vec<u8>>);
 impl Volume {
     /// The permissions of a file: the stored ACL, else what its mode says.
     pub fn acl(&self, of: &Found) -> Result<Acl> {
+        self.permissions().acl(of)
+    }
+
+    /// Whether a stored ACL applies to a file, and not its mode.
+    pub fn has_stored_acl(&self, of: &Found) -> Result<bool> {
+        Ok(self.permissions().stored_acl(of)?.is_some())
+    }
+
+    /// Everything that the caller may do to a file. `parent` is the folder that it is in. Without
+    /// it, the rights that the folder adds are left out: a caller that may change the folder's
+    /// entries may remove this file, and a caller that may list the folder may see attributes.
+    pub fn rights(&self, caller: &Caller, of: &Found, parent: Option<&Found>) -> Result<Rights> {
+        self.permissions().rights(caller, of, parent)
+    }
+
+    /// Changes owner, group or entries. The mode becomes a summary of the entries, for clients that
+    /// see only the mode.
+    pub fn set_acl(&self, actor: &Actor, of: &Found, change: &AclChange) -> Result<Change> {
+        let before = self.may_change(of)?;
+        let change = self.permissions().new_parts(of, change)?;
+        let permitted = self.permit(actor, Plan::Acl(of, &change))?;
+        let owners = self.permissions().may_set_acl(&actor.caller, of, &change)?;
+        let operation = self.change_file(&permitted, &of.object, Cause::Attributes)?;
+        self.acl_storage().put_acl(of, &change, owners)?;
+        operation.commit();
+        Ok(Change { before, after: of.object.attributes()? })
+    }
+
+    /// The ACLs of this volume as they are stored, and the attributes that they come with.
+    pub(crate) fn acl_storage(&self) -> AclStorage<'_> {
+        AclStorage { permissions: self.permissions() }
+    }
+}
+
+impl Permissions<'_> {
+    /// The permissions of a file: the stored ACL, else what its mode says.
+    pub(super) fn acl(&self, of: &Found) -> Result<Acl> {
         if let Some(stored) = self.stored_acl(of)? {
             return Ok(Acl::clone(&stored));
         }
@@ -38,22 +75,8 @@ impl Volume {
         Ok(derive(&of.attributes, posix.as_deref()))
     }
 
-    /// Whether a stored ACL applies to a file, and not its mode.
-    pub fn has_stored_acl(&self, of: &Found) -> Result<bool> {
-        Ok(self.stored_acl(of)?.is_some())
-    }
-
-    /// The entries that a folder's ACL passes on to something in it.
-    pub fn passed_on(&self, folder: &Found, to: &Attributes) -> Result<Vec<Entry>> {
-        let Some(above) = self.stored_acl(folder)? else { return Ok(Vec::new()) };
-        let heir = Heir { is_folder: to.kind == Kind::Folder, uid: to.uid, gid: to.gid };
-        Ok(entries_of(None, Some(&above.entries), heir).map_or_else(Vec::new, |entries| entries.list))
-    }
-
-    /// Everything that the caller may do to a file. `parent` is the folder that it is in. Without
-    /// it, the rights that the folder adds are left out: a caller that may change the folder's
-    /// entries may remove this file, and a caller that may list the folder may see attributes.
-    pub fn rights(&self, caller: &Caller, of: &Found, parent: Option<&Found>) -> Result<Rights> {
+    /// Everything that the caller may do to a file; see [`Volume::rights`].
+    pub(super) fn rights(&self, caller: &Caller, of: &Found, parent: Option<&Found>) -> Result<Rights> {
         let mut rights = self.own_rights(caller, of)?;
         if let Some(parent) = parent.filter(|_| caller.uid != 0) {
             let above = self.own_rights(caller, parent)?;
@@ -88,7 +111,7 @@ impl Volume {
     /// Everything that the caller may do to an entry of a listing of `folder`, as
     /// [`Volume::rights`] defines it. `above` are the caller's rights to the folder itself. The
     /// host is asked only about files that have more than a mode.
-    pub fn listed_rights(
+    pub(crate) fn listed_rights(
         &self,
         caller: &Caller,
         (folder, above): (&Found, Rights),
@@ -105,19 +128,6 @@ impl Volume {
             rights = rights.union(Rights::DELETE);
         }
         Ok(if self.refuses_changes(&folder.object) { rights.difference(Rights::CHANGING) } else { rights })
-    }
-
-    /// Changes owner, group or entries. The mode becomes a summary of the entries, for clients that
-    /// see only the mode.
-    pub fn set_acl(&self, actor: &Actor, of: &Found, change: &AclChange) -> Result<Change> {
-        let before = self.may_change(of)?;
-        let change = self.new_parts(of, change)?;
-        let permitted = self.permit(actor, Plan::Acl(of, &change))?;
-        let owners = self.may_set_acl(&actor.caller, of, &change)?;
-        let operation = self.change_file(&permitted, &of.object, Cause::Attributes)?;
-        self.put_acl(of, &change, owners)?;
-        operation.commit();
-        Ok(Change { before, after: of.object.attributes()? })
     }
 
     /// The change without the owner and the group that the file has: clients send back all that they have read.
@@ -168,9 +178,38 @@ impl Volume {
         }
         Ok((uid, gid))
     }
+}
+
+/// The ACLs of a volume as they are stored, with owner, group and mode: what is judged already is written here.
+pub(crate) struct AclStorage<'a> {
+    permissions: Permissions<'a>,
+}
+
+impl AclStorage<'_> {
+    /// Changes attributes, each under the identity that may change it.
+    pub(crate) fn change_attributes(&self, actor: &Actor, of: &Found, changes: &SetAttributes) -> Result<()> {
+        let (object, caller) = (&of.object, &actor.caller);
+        let rest = SetAttributes { size: None, ..*changes };
+        if actor.by_open && rest != *changes {
+            let size = SetAttributes { size: changes.size, ..SetAttributes::default() };
+            object.set_attributes(as_server(caller, of, Rights::WRITE_DATA)?, &size)?;
+            return match rest == SetAttributes::default() {
+                true => Ok(()),
+                false => self.change_attributes(&Actor { by_open: false, ..actor.clone() }, of, &rest),
+            };
+        }
+        let Some(acl) = self.permissions.stored_acl(of)? else {
+            return object.set_attributes(caller, changes);
+        };
+        let none = SetAttributes::default();
+        let parts = self.permissions.attribute_parts(caller, of, changes)?;
+        let changed = parts.iter().filter(|(_, part)| *part != none);
+        changed.into_iter().try_for_each(|(by, part)| object.set_attributes(by, part))?;
+        if parts[1].1 == none { Ok(()) } else { self.restate(of, &acl) }
+    }
 
     /// After mode or owner have changed: the mode applies, or the ACL if it comes before a mode.
-    pub(super) fn restate(&self, of: &Found, before: &Acl) -> Result<()> {
+    fn restate(&self, of: &Found, before: &Acl) -> Result<()> {
         let now = Found { object: of.object.clone(), attributes: of.object.attributes()? };
         let Attributes { mode, uid, gid, kind, .. } = now.attributes;
         let Some(entries) = before_another_mode(&before.entries, mode, kind == Kind::Folder) else {
@@ -184,18 +223,18 @@ impl Volume {
 
     /// Removes a stored ACL that another mode or owner has made stale. Otherwise it would apply
     /// again if they became by chance what they were.
-    pub(super) fn drop_stale(&self, of: &Found) -> Result<()> {
+    fn drop_stale(&self, of: &Found) -> Result<()> {
         let now = Found { object: of.object.clone(), attributes: of.object.attributes()? };
-        if self.stored_acl(&now)?.is_none() {
+        if self.permissions.stored_acl(&now)?.is_none() {
             there(now.object.remove_xattr(server(), ATTRIBUTE))?;
-            self.site.acls.forget(&*now.object);
+            self.acls().forget(&*now.object);
         }
         Ok(())
     }
 
     /// After this server has changed an ACL or a mode: what Samba has stored is stale. The file's own ACL is stored by now.
     fn drop_sambas(&self, object: &dyn Object) -> Result<()> {
-        if self.site.acls.has_sambas() {
+        if self.acls().has_sambas() {
             there(object.remove_xattr(server(), samba::ATTRIBUTE))?;
         }
         Ok(())
@@ -231,7 +270,7 @@ impl Volume {
             }
         }
         let changed = if changes.is_empty() { Ok(()) } else { of.object.set_attributes(server(), &changes) };
-        self.site.acls.forget(&*of.object);
+        self.acls().forget(&*of.object);
         changed
     }
 
@@ -242,7 +281,7 @@ impl Volume {
             return Ok(());
         }
         let now = Found { object: of.object.clone(), attributes: of.object.attributes()? };
-        let current = self.acl(&now)?;
+        let current = self.permissions.acl(&now)?;
         let group = match (&change.group, current.group) {
             (Some(group), _) => group.clone(),
             (None, Who::Foreign(kept)) => Who::Foreign(kept),
@@ -271,8 +310,9 @@ impl Volume {
     }
 
     fn seal_key(&self, object: &dyn Object) -> Result<SealKey> {
-        let home = self.homes.of(&object.key())?.into_iter().next().ok_or(Error::Stale)?;
-        self.site.acls.seal_key(self.backend.as_ref(), &*home)
+        let homes = self.permissions.homes;
+        let home = homes.of(&object.key())?.into_iter().next().ok_or(Error::Stale)?;
+        self.acls().seal_key(homes.backend.as_ref(), &*home)
     }
 
     /// Stores an ACL whose mode is not known yet, and sets owner, group and mode.
@@ -300,9 +340,13 @@ impl Volume {
             self.drop_sambas(object)
         };
         let written = write();
-        self.site.acls.forget(object);
+        self.acls().forget(object);
         written?;
         is_set(object, &stored)
+    }
+
+    fn acls(&self) -> &StoredAclCache {
+        &self.permissions.homes.site.acls
     }
 }
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::mark::Mark;
 use super::{ArrivalState, keep_date};
 use crate::backend::{Object, Stability};
 use crate::caller::server;
+use crate::ranks;
 use crate::{Access, Result};
 
 /// Bytes that arrive together.
@@ -22,7 +23,7 @@ const NOTE_EVERY: u64 = 64 << 20;
 pub(super) struct Fetch {
     /// Cleared when all is here, or not needed any more.
     is_under_way: AtomicBool,
-    state: Mutex<State, rank::Arriving>,
+    state: Mutex<State, ranks::Arriving>,
 }
 
 struct State {

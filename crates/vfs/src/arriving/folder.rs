@@ -7,9 +7,10 @@ use super::{ArrivalState, ArrivingRights, Coming, TURNS, keep_date, rights};
 use crate::backend::{NewKind, Object, RenameMode};
 use crate::caller::server;
 use crate::names::own::{UNFINISHED, is_own_name};
+use crate::ranks;
 use crate::streams::File;
 use crate::{Error, Kind, Result, SetAttributes};
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 impl ArrivalState {
     /// Makes sure that all entries of a folder are here.
@@ -22,7 +23,7 @@ impl ArrivalState {
     }
 
     /// What is held while the entries of a folder are made.
-    pub(super) fn turn(&self, folder: &dyn Object) -> &Mutex<(), rank::Arriving> {
+    pub(super) fn turn(&self, folder: &dyn Object) -> &Mutex<(), ranks::Arriving> {
         &self.turns[(folder.id().inode % TURNS as u64) as usize]
     }
 

@@ -39,7 +39,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use self::file::Fetch;
 use self::mark::{Mark, Stage};
@@ -50,6 +50,7 @@ use self::object::{ArrivingObject, inner_of};
 pub use self::rights::ArrivingRights;
 use crate::backend::{Backend, Found, Limits, Object, Space, WatchId};
 use crate::caller::server;
+use crate::ranks;
 use crate::streams::{File, Streams, Style};
 use crate::{HostKey, Kind, Result, Site, Time, Volume, VolumeOptions};
 
@@ -152,11 +153,11 @@ struct ArrivalState {
     left: AtomicU64,
     bytes_left: AtomicU64,
     /// What cannot be made, and what failed in the last pass.
-    absent: Mutex<Tally, rank::Migration>,
-    failed: Mutex<Tally, rank::Migration>,
-    fetches: Mutex<Fetches, rank::Migration>,
+    absent: Mutex<Tally, ranks::ArrivalTallies>,
+    failed: Mutex<Tally, ranks::ArrivalTallies>,
+    fetches: Mutex<Fetches, ranks::ArrivalTallies>,
     /// Held while the entries of a folder arrive, one for some of the folders.
-    turns: [Mutex<(), rank::Arriving>; TURNS],
+    turns: [Mutex<(), ranks::Arriving>; TURNS],
 }
 
 /// The files that are arriving and are in use.

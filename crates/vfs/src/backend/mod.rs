@@ -37,10 +37,10 @@ pub use self::modes::{NewKind, RenameMode, Stability, Wait, XattrMode};
 pub use self::trusted::DistrustReason;
 pub(crate) use self::trusted::trust;
 pub use self::watching::{Heard, WatchEvent, WatchId};
-pub use super::guarding::{Against, Ends, HearsLocal, Hold, LocalChange, LocalOpen};
 use super::{
     Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, SetAttributes, Time,
 };
+pub use coherence::guarding::{Against, Ends, HearsLocal, Hold, LocalChange, LocalOpen};
 
 /// A file found or made, with its attributes as of then.
 #[derive(Clone)]

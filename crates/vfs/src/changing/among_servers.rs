@@ -49,7 +49,12 @@ impl Site {
         }
     }
 
-    /// The same on a thread that may wait.
+    /// Keeps other servers from changing the streams of a file, once its state is here. Nothing changes in a snapshot.
+    pub(crate) async fn pin_streams(&self, of: &Node) -> Result<Pins> {
+        if of.is_read_only() { Ok(Pins::default()) } else { self.pin_once_here(&[of.id()]).await }
+    }
+
+    /// As [`Site::pin_once_here`], on a thread that may wait.
     pub(crate) fn pin_and_wait(&self, files: &[FileId]) -> Result<Pins> {
         let begun = Instant::now();
         loop {
@@ -66,11 +71,6 @@ impl Site {
 }
 
 impl Volume {
-    /// Keeps other servers from changing the streams of a file, once its state is here. Nothing changes in a snapshot.
-    pub(crate) async fn pin_streams(&self, of: &Node) -> Result<Pins> {
-        if of.is_read_only() { Ok(Pins::default()) } else { self.site.pin_once_here(&[of.id()]).await }
-    }
-
     /// Keeps other servers from changing these names. `known` is what they stood for a moment ago, unless one is that of a
     /// sidecar: for each name the file, or the folder if there was none. `LeaseRecall` if a state is elsewhere, or if a name
     /// stands for another file now: the operation looks it up again.
@@ -78,7 +78,7 @@ impl Volume {
         if !self.site.state.is_joined() {
             return Ok(Pins::default());
         }
-        if names.iter().any(|(_, name)| self.is_sidecar(name)) {
+        if names.iter().any(|(_, name)| self.names().is_sidecar(name)) {
             return self.pin_found(names, |files| self.site.state.pin(files));
         }
         let pins = self.site.state.pin(known)?;
@@ -95,7 +95,7 @@ impl Volume {
 
     /// Keeps other servers from giving files to a name that stands for nothing, which is not looked up.
     pub(crate) fn pin_new_name(&self, folder: &Node, name: &[u8]) -> Result<Pins> {
-        match self.is_sidecar(name) {
+        match self.names().is_sidecar(name) {
             true => self.pin_names(&[(folder, name)], &[]),
             false => self.site.state.pin(&[folder.id()]),
         }
@@ -131,7 +131,7 @@ impl Volume {
     fn stand_for(&self, names: &[(&Node, &[u8])]) -> Result<Vec<FileId>> {
         let mut files = Vec::with_capacity(names.len());
         for (folder, name) in names {
-            let owner = sidecar_owner(name).filter(|_| self.is_sidecar(name));
+            let owner = sidecar_owner(name).filter(|_| self.names().is_sidecar(name));
             files.extend(owner.map(|_| folder.id()));
             match folder.entry_attributes(&Caller::root(), owner.unwrap_or(name)) {
                 Ok(found) => files.push(found.id),

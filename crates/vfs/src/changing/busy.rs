@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use lock::{Condvar, Mutex, rank};
+use lock::{Condvar, Mutex};
 
 use crate::FileId;
 use crate::mac::layout;
 use crate::names::one_form;
+use crate::ranks;
 use crate::state::Pins;
 
 /// A folder and a name in it, in the form that all its forms share.
@@ -17,7 +18,7 @@ type Place = (FileId, Box<[u8]>);
 /// stalls on one file does not hold up requests for other files.
 #[derive(Default)]
 pub(crate) struct Busy {
-    places: Mutex<HashSet<Place>, rank::BusyNames>,
+    places: Mutex<HashSet<Place>, ranks::BusyNames>,
     done: Condvar,
 }
 

@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
+use crate::ranks;
 use crate::{Attributes, FileId, Time, Volume};
 
 /// The most files whose time is remembered. With more files, all of them are forgotten.
@@ -17,7 +18,7 @@ const MOST: usize = 16_384;
 pub(crate) struct ChangeTimeTable {
     any: AtomicBool,
     /// The host's time, and the time that is shown as long as the host's time is this one.
-    table: Mutex<HashMap<FileId, (Time, Time)>, rank::ChangeTimes>,
+    table: Mutex<HashMap<FileId, (Time, Time)>, ranks::ChangeTimes>,
 }
 
 impl Volume {

@@ -13,7 +13,7 @@ use crate::backend::Found;
 use crate::backend::Node;
 use crate::changing::permitted::PermittedActor;
 use crate::events::{self, ChangeKind};
-use crate::local::SIDECAR;
+use crate::local::{SIDECAR, owner_of_sidecar};
 use crate::noted::{self, Spent};
 use crate::state::{
     Cause, MOST_TRIES, Modes, Party, RECALL_DEADLINE, Range, Recall, RecallOutcome, Stream, Who,
@@ -197,7 +197,7 @@ impl Volume {
         }
         let cause = if changes.size.is_some() { Cause::Truncate } else { Cause::Attributes };
         let operation = self.change_stream(actor, &of.object, Stream::Data, cause);
-        self.change_attributes(actor, of, changes)?;
+        self.acl_storage().change_attributes(actor, of, changes)?;
         operation.commit();
         Ok(Change { before: of.attributes, after: of.object.attributes()? })
     }
@@ -256,7 +256,7 @@ impl Volume {
         if !self.site.listens() {
             return;
         }
-        let owner = self.owner_of_sidecar(folder, name, what == ChangeKind::Removed);
+        let owner = owner_of_sidecar(self.streams.as_ref(), folder, name, what == ChangeKind::Removed);
         let (name, file, what) = match &owner {
             Some((owner, found)) => (owner.clone(), found, ChangeKind::Modified(SIDECAR)),
             None => (Arc::from(name), file, what),
@@ -269,7 +269,7 @@ impl Volume {
             what,
             by: Some(actor.party.client),
         };
-        self.site.watched().iter().for_each(|volume| volume.follow(&change, Some(file)));
+        self.site.watched().iter().for_each(|volume| volume.watched_folders().follow(&change, Some(file)));
         self.publish(&**folder, || change);
     }
 }

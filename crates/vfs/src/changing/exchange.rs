@@ -78,12 +78,12 @@ impl Volume {
                 let mut described = streams.described(&file_at(&found, at.beside()))?;
                 // The host knows when the contents were made, which is not when the file was.
                 let metadata = &mut described.metadata;
-                metadata.times.created = Some(Self::created(&found.attributes, metadata));
+                metadata.times.created = Some(metadata.created(&found.attributes));
                 Some(described)
             }
             None => None,
         };
-        let rights = self.rights_of_file(&found)?;
+        let rights = self.acl_storage().rights_of_file(&found)?;
         let xattrs = self.xattrs(&found)?;
         Ok(Stays { described, attributes: found.attributes, rights, xattrs })
     }
@@ -95,7 +95,7 @@ impl Volume {
             streams.describe_as(&file_at(&found, at.beside()), described)?;
         }
         replace_xattrs(&*found.object, &stays.xattrs)?;
-        self.put_rights_of_file(&found, &stays.attributes, &stays.rights)?;
+        self.acl_storage().put_rights_of_file(&found, &stays.attributes, &stays.rights)?;
         self.site.inhibited.forget_all(); // what locks the one file locks the other now
         self.unheard(&found.object);
         Ok(())

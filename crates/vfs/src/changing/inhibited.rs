@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use crate::backend::Node;
 use crate::backend::{Backend, FileKey, Found, Object, RenameMode, XattrMode, file_key};
@@ -19,6 +19,7 @@ use crate::caller::server;
 use crate::described::by_mode::WRITE_BITS;
 use crate::mac::layout::sidecar_owner;
 use crate::mac::{DosAttributes, FileBits, Metadata};
+use crate::ranks;
 use crate::{Actor, Attributes, Caller, Error, Kind, Result, Time, Volume, streams};
 
 /// On a share's folder: there may be such files.
@@ -35,7 +36,7 @@ type Shard = HashMap<FileKey, (FileBits, Option<Time>)>;
 pub(crate) struct InhibitedFileCache {
     any: AtomicBool,
     to_note: AtomicBool,
-    known: [Mutex<Shard, rank::InhibitedFiles>; SHARDS],
+    known: [Mutex<Shard, ranks::InhibitedFiles>; SHARDS],
     /// Raised whenever something is forgotten, so that what was read before is not remembered after.
     epoch: AtomicU64,
 }
@@ -59,6 +60,12 @@ impl InhibitedFileCache {
         if counting(metadata, dos, kind) != FileBits::default() && !self.any.swap(true, Ordering::AcqRel) {
             self.to_note.store(true, Ordering::Release);
         }
+    }
+
+    /// A file of a volume has this metadata, or is about to get it.
+    pub(crate) fn learn(&self, backend: &dyn Backend, of: &Found, metadata: &Metadata) {
+        self.saw(metadata.bits, metadata.dos, of.attributes.kind);
+        self.note(backend);
     }
 
     /// Whether any file may be locked. `false` costs nothing and is certain.
@@ -92,7 +99,7 @@ impl InhibitedFileCache {
         }
     }
 
-    fn shard(&self, file: &FileKey) -> &Mutex<Shard, rank::InhibitedFiles> {
+    fn shard(&self, file: &FileKey) -> &Mutex<Shard, ranks::InhibitedFiles> {
         let bytes = file.1.as_bytes().iter();
         &self.known[bytes.fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % SHARDS]
     }
@@ -200,7 +207,7 @@ impl Volume {
     fn described_by_all(&self, of: &Node, names: &[Vec<u8>]) -> Result<(Metadata, bool)> {
         if let Some(streams) = self.streams.as_ref().filter(|streams| streams.may_have_headers()) {
             let found = Found { object: of.clone(), attributes: of.attributes()? };
-            if let Some((folder, name)) = self.place_hint(&found) {
+            if let Some((folder, name)) = self.place_search().hint(&found) {
                 let file = streams::File { folder: &*folder.object, name: &name, object: &**of };
                 return Ok((streams.load_among(&file, names, streams.may_have_sidecar(&file))?.0, false));
             }
@@ -256,12 +263,6 @@ impl Volume {
             Err(Error::NotFound | Error::NameTooLong) => Ok(()),
             Err(other) => Err(other),
         }
-    }
-
-    /// A file has this metadata, or is about to get it.
-    pub(crate) fn learn_inhibits(&self, of: &Found, metadata: &Metadata) {
-        self.site.inhibited.saw(metadata.bits, metadata.dos, of.attributes.kind);
-        self.site.inhibited.note(self.backend.as_ref());
     }
 }
 

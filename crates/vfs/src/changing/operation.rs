@@ -39,7 +39,7 @@ impl Volume {
         actor: &'a Actor,
         places: &[(FileId, &[u8], What)],
     ) -> Operation<'a> {
-        Operation { volume: self, actor, changed: None, own: Some(self.own(places)) }
+        Operation { volume: self, actor, changed: None, own: Some(self.site.announce(places)) }
     }
 
     /// Begins a change of a file's data or attributes. Recalls the leases of other clients that it
@@ -62,7 +62,7 @@ impl Volume {
         stream: Stream,
         cause: Cause,
     ) -> Operation<'a> {
-        self.note_change(cause, file);
+        self.notes().change(cause, file);
         Operation { volume: self, actor, changed: Some((file, stream, cause)), own: None }
     }
 }
@@ -70,7 +70,7 @@ impl Volume {
 impl Operation<'_> {
     /// Announces the echo of the change.
     pub(crate) fn announce(&mut self, places: &[(FileId, &[u8], What)]) {
-        self.own = Some(self.volume.own(places));
+        self.own = Some(self.volume.site.announce(places));
     }
 
     /// The change was made.

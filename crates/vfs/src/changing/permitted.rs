@@ -107,11 +107,11 @@ impl Volume {
             },
             Plan::Read(of) => self.prepare_to_read(actor, of)?,
             Plan::Write(of) => {
-                let by = self.acting_on_data(actor, of, Rights::WRITE_DATA)?;
+                let by = self.permissions().acting_on_data(actor, of, Rights::WRITE_DATA)?;
                 of.object.prepare(by, &of.attributes, Access::WRITE, true)?;
             }
             Plan::Attributes(of, changes) => self.judge_attributes(actor, of, changes)?,
-            Plan::Acl(of, change) => self.may_set_acl(&actor.caller, of, change).map(drop)?,
+            Plan::Acl(of, change) => self.permissions().may_set_acl(&actor.caller, of, change).map(drop)?,
             Plan::Describe(of, right) => permitted.by = self.judge_description(actor, of, right)?,
             Plan::Leave(of, folder) => {
                 let has = self.rights(&actor.caller, of, Some(folder))?;
@@ -144,7 +144,7 @@ impl Volume {
     /// which the change is made.
     fn judge_description<'a>(&self, actor: &'a Actor, of: &Found, right: Rights) -> Result<&'a Caller> {
         let attributes = self.may_change(of)?;
-        let by = self.acting(&actor.caller, of, right)?;
+        let by = self.permissions().acting(&actor.caller, of, right)?;
         let granted = || of.object.access(by, &attributes, Access::WRITE);
         let may = attributes.uid == by.uid || granted()?.contains(Access::WRITE);
         if may { Ok(by) } else { Err(Error::AccessDenied) }
@@ -157,8 +157,8 @@ impl Volume {
         if *judged == SetAttributes::default() || self.site.state.quiet(of.object.id()) {
             return Ok(());
         }
-        if self.stored_acl(of)?.is_some() {
-            return self.attribute_parts(&actor.caller, of, judged).map(drop);
+        if self.permissions().stored_acl(of)?.is_some() {
+            return self.permissions().attribute_parts(&actor.caller, of, judged).map(drop);
         }
         let writes = || Ok(of.object.access(&actor.caller, &of.attributes, Access::WRITE)? == Access::WRITE);
         may_set(&of.attributes, self.backend.effective(&actor.caller), judged, writes)
@@ -169,7 +169,7 @@ impl Volume {
         if !self.site.state.is_used() && !self.site.listens() {
             return Ok(None);
         }
-        match folder.object.lookup(self.passing(&actor.caller, folder)?, name) {
+        match folder.object.lookup(self.permissions().passing(&actor.caller, folder)?, name) {
             Ok(found) => Ok(Some(found)),
             Err(Error::NotFound) => Ok(None),
             Err(error) => Err(error),
@@ -183,7 +183,7 @@ impl Volume {
         entry: Option<&Found>,
     ) -> Result<()> {
         let Some(entry) = entry else { return Ok(()) };
-        let by = self.removing(&actor.caller, folder, name)?;
+        let by = self.permissions().removing(&actor.caller, folder, name)?;
         self.judge_entries(by, folder)?;
         self.judge_sticky(by, folder, entry)
     }
@@ -197,7 +197,7 @@ impl Volume {
         (moving, replaced): (Option<&Found>, Option<&Found>),
     ) -> Result<()> {
         let Some(moving) = moving else { return Ok(()) };
-        let by = self.moving(&actor.caller, from, to, mode)?;
+        let by = self.permissions().moving(&actor.caller, from, to, mode)?;
         for folder in [from.0, to.0] {
             self.judge_entries(by, folder)?;
         }
@@ -219,7 +219,7 @@ impl Volume {
         if self.site.state.quiet(target.object.id()) {
             return Ok(());
         }
-        let by = self.linking(&actor.caller, target, folder)?;
+        let by = self.permissions().linking(&actor.caller, target, folder)?;
         self.judge_entries(by, folder)?;
         let all = Access::READ.union(Access::WRITE);
         let uses = || Ok(target.object.access(by, &target.attributes, all)? == all);

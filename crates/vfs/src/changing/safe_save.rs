@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::permitted::Plan;
 use crate::backend::Node;
@@ -28,6 +28,7 @@ use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
 use crate::events::{Aspects, ChangeKind};
 use crate::names::one_form;
+use crate::ranks;
 use crate::state::Stream;
 use crate::streams::{OfMac, is_of_mac};
 use crate::{Access, Actor, Beside, Caller, Error, FileId, HostKey, Kind, Result, Time, Volume};
@@ -46,7 +47,7 @@ const YOUNG: i64 = 3600;
 #[derive(Default)]
 pub(crate) struct VacatedNameTable {
     count: AtomicUsize,
-    names: Mutex<VecDeque<VacatedName>, rank::VacatedNames>,
+    names: Mutex<VecDeque<VacatedName>, ranks::VacatedNames>,
 }
 
 struct VacatedName {
@@ -103,7 +104,7 @@ impl Volume {
     ) -> Result<bool> {
         let folder = &from.0.object;
         let is_save = mode != RenameMode::Exchange && folder.id() == to.0.object.id() && from.1 != to.1;
-        if !self.keeps(actor) || !is_save || self.is_sidecar(from.1) {
+        if !self.keeps(actor) || !is_save || self.names().is_sidecar(from.1) {
             return Ok(false);
         }
         let ourselves = Caller::root();
@@ -153,7 +154,7 @@ impl Volume {
 
     /// A client has moved a file: if it has Mac metadata, its old name is remembered.
     pub(crate) fn vacated(&self, actor: &Actor, from: (&Found, &[u8]), to: (&Found, &[u8])) {
-        if !self.keeps(actor) || self.is_sidecar(from.1) {
+        if !self.keeps(actor) || self.names().is_sidecar(from.1) {
             return;
         }
         let Ok(found) = to.0.object.lookup(&Caller::root(), to.1) else { return };
@@ -178,7 +179,7 @@ impl Volume {
     }
 
     fn keeps(&self, actor: &Actor) -> bool {
-        actor.is_blind_to_forks && self.keeps_for_safe_saves()
+        actor.is_blind_to_forks && self.options.safe_save
     }
 
     fn keep_of_vacated(&self, actor: &Actor, new: At<'_>, name: &[u8]) -> Result<bool> {
@@ -237,8 +238,8 @@ impl Volume {
         let Some(streams) = self.streams.as_ref().filter(|_| found.attributes.kind == Kind::File) else {
             return Ok(None);
         };
-        let metadata = self.stored_metadata(found, Some(place))?.unwrap_or_default();
-        let created = Self::created(&found.attributes, &metadata);
+        let metadata = self.metadata_reader().stored(found, Some(place))?.unwrap_or_default();
+        let created = metadata.created(&found.attributes);
         streams.of_mac(&file_at(found, place), metadata, created)
     }
 

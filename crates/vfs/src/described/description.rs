@@ -22,7 +22,7 @@ pub struct Description {
     pub bits: FileBits,
     /// The time of its last backup, if a client has set it.
     pub backup: Option<Time>,
-    /// The time of its creation: [`Volume::created`].
+    /// The time of its creation: [`Metadata::created`].
     pub created: Time,
     /// The 32 bytes, with the date it came into its folder; all zeros if there are none.
     pub finder_info: FinderInfo,
@@ -181,7 +181,7 @@ impl Description {
             dos: shown_dos(metadata.dos, heeds_mode && gathered.locked_by_mode),
             bits: metadata.bits,
             backup: metadata.times.backup,
-            created: Volume::created(&details.attributes, metadata),
+            created: metadata.created(&details.attributes),
             finder_info: metadata.finder_info_with_date(),
             fork_len: *fork_len,
             has_streams: *has_streams,
@@ -194,13 +194,6 @@ impl Description {
 }
 
 impl Volume {
-    /// Whether another server may keep dates and DOS attributes of the file in a file beside it, as Netatalk does in `.AppleDouble`. A
-    /// sidecar does not have them.
-    pub fn may_have_header(&self, place: Beside<'_>) -> bool {
-        let streams = self.streams.as_deref().filter(|streams| streams.looks_for_other_files());
-        streams.is_some_and(|streams| streams.may_be_elsewhere(&**place.folder, Kind::File))
-    }
-
     /// Describes a file. One call to the host tells that there is nothing to say. One more call
     /// looks for a sidecar if `place` is given. Without `place`, what only a sidecar says is not
     /// seen, which is right for the share's own folder.
@@ -223,7 +216,7 @@ impl Volume {
         let (open, read) = (|| Ok(of.object.clone()), |name: &[u8]| of.object.xattr(name));
         let source = Source { details, names: &names, streams, place, beside, open: &open, read: &read };
         let gathered = source.gather(wanted)?;
-        self.learn_inhibits(of, &gathered.metadata);
-        Ok(Description::new(details, &gathered, self.heeds_mode()))
+        self.site.inhibited.learn(self.backend.as_ref(), of, &gathered.metadata);
+        Ok(Description::new(details, &gathered, self.options.read_only_by_mode))
     }
 }

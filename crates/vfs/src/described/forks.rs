@@ -10,7 +10,7 @@ use crate::events::Aspects;
 use crate::open::forget_info;
 use crate::state::{Cause, Stream};
 use crate::streams::{File, StreamInfo, Streams};
-use crate::{Actor, Beside, Caller, Error, Result, Time, Volume};
+use crate::{Actor, Beside, Caller, Error, Result, Volume};
 
 impl Volume {
     /// Whether files have streams beside their data at all, and what Macs keep beside a file.
@@ -46,26 +46,6 @@ impl Volume {
         match &self.streams {
             Some(streams) => streams.fork_len(&file_at(of, place)),
             None => Ok(0),
-        }
-    }
-
-    /// As [`Volume::streams`], for one whose requests may wait for the disk on their own thread.
-    pub fn streams_now(&self, of: &Found, place: Beside<'_>) -> Result<Vec<StreamInfo>> {
-        match &self.streams {
-            // The names and lengths of streams are no more secret than the size of the file.
-            Some(streams) => streams.streams(&Caller::root(), &file_at(of, place)),
-            None => Ok(Vec::new()),
-        }
-    }
-
-    /// The length of the resource fork or of a named stream, and when the place on the disk that holds it has changed.
-    /// `NoSuchAttribute` if there is no such stream.
-    pub fn stream_state(&self, of: &Found, place: Beside<'_>, stream: &Stream) -> Result<(u64, Time)> {
-        let streams = self.streams.as_ref().ok_or(Error::NotSupported)?;
-        match stream {
-            Stream::Named(name) => streams.stream_state(&file_at(of, place), name.as_bytes()),
-            Stream::Resource => streams.fork_state(&file_at(of, place)),
-            Stream::Data | Stream::Info => Err(Error::Invalid),
         }
     }
 
@@ -116,7 +96,7 @@ impl Volume {
     ) -> Result<T> {
         let (volume, caller, node) = (self.clone(), caller.clone(), of.object.clone());
         let (folder, name) = (place.folder.clone(), place.name.to_vec());
-        let pins = self.pin_streams(&of.object).await?;
+        let pins = self.site.pin_streams(&of.object).await?;
         let act = move || {
             let streams = volume.streams.as_ref().ok_or(Error::NotSupported)?;
             let _changing = volume.site.busy.change_pinned(&[(folder.id(), &name), (node.id(), b"")], pins);

@@ -1,22 +1,36 @@
 //! A file's Mac and DOS metadata as a whole, for protocols that show them: read them, change them,
 //! publish changes.
 
+use std::sync::Arc;
+
 use super::by_mode::{WRITE_BITS, locks, shown_dos, without_mode};
+use crate::access::Permissions;
 use crate::acl::Rights;
-use crate::backend::Found;
+use crate::backend::{Backend, Found};
 use crate::changing::busy::Changing;
-use crate::changing::inhibited::inhibits;
+use crate::changing::inhibited::{InhibitedFileCache, inhibits};
 use crate::changing::permitted::{PermittedActor, Plan};
 use crate::events::Aspects;
 use crate::local::What;
 use crate::mac::layout::sidecar_name;
 use crate::mac::{Metadata, tags};
 use crate::state::{Cause, Pins, Stream};
-use crate::streams::{self, File};
-use crate::{Actor, Attributes, Beside, Result, SetAttributes, Time, Volume};
+use crate::streams::{self, File, Streams};
+use crate::{Actor, Beside, Result, SetAttributes, Volume};
 
 /// The owner's right to write, in a mode.
 const OWNER_WRITES: u32 = 0o200;
+
+/// The metadata of the files of a volume, as they are stored and as they are shown.
+pub(crate) struct MetadataReader<'a> {
+    permissions: Permissions<'a>,
+    streams: Option<&'a Arc<Streams>>,
+    backend: &'a dyn Backend,
+    /// Learns of the locked files that are seen.
+    inhibited: &'a InhibitedFileCache,
+    /// Whether a file that its mode locks is shown as read-only.
+    heeds_mode: bool,
+}
 
 impl Volume {
     /// What a file is besides its forks and the host's attributes. One call to the host tells that
@@ -24,50 +38,17 @@ impl Volume {
     /// what only a sidecar says is not seen, which is right for the share's own folder. A file just
     /// made has `Metadata::default()`, and need not be asked.
     pub fn metadata(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Metadata> {
-        Ok(self.metadata_if_any(of, place)?.unwrap_or_default())
+        Ok(self.metadata_reader().shown(of, place)?.unwrap_or_default())
     }
 
-    /// The same. `None`: the file has no metadata, and no extended attribute either.
-    pub fn metadata_if_any(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Option<Metadata>> {
-        let stored = self.stored_metadata(of, place)?;
-        if !self.is_locked_by_mode(of)? {
-            return Ok(stored);
+    pub(crate) fn metadata_reader(&self) -> MetadataReader<'_> {
+        MetadataReader {
+            permissions: self.permissions(),
+            streams: self.streams.as_ref(),
+            backend: self.backend.as_ref(),
+            inhibited: &self.site.inhibited,
+            heeds_mode: self.options.read_only_by_mode,
         }
-        let mut metadata = stored.unwrap_or_default();
-        metadata.dos = shown_dos(metadata.dos, true);
-        Ok(Some(metadata))
-    }
-
-    /// Whether the mode of a file locks it, and the volume heeds that.
-    pub fn is_locked_by_mode(&self, of: &Found) -> Result<bool> {
-        // Few files have such a mode; only these are asked for an ACL.
-        if !self.heeds_mode() || of.attributes.mode & WRITE_BITS != 0 {
-            return Ok(false);
-        }
-        let names = if self.has_acls()? { streams::names(&*of.object)? } else { Vec::new() };
-        Ok(locks(&of.attributes, &|name| of.object.xattr(name), &names))
-    }
-
-    /// The metadata as they are stored, whatever the mode says. `None`: the file has no metadata, and
-    /// no extended attribute either.
-    pub fn stored_metadata(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Option<Metadata>> {
-        let (object, file) = (&*of.object, place.map(|place| file_at(of, place)));
-        let (names, at) = (streams::names(object)?, self.streams.as_ref().zip(file));
-        let beside = at.as_ref().is_some_and(|(streams, file)| streams.may_have_sidecar(file));
-        let loaded = match &at {
-            Some((streams, file)) => streams.load_among(file, &names, beside),
-            None => streams::load_from(&|name| object.xattr(name), &names),
-        };
-        let metadata = loaded?.0;
-        self.learn_inhibits(of, &metadata);
-        Ok((!metadata.is_empty() || streams::has_own(&names)).then_some(metadata))
-    }
-
-    /// The time when a file was made: the time that a client set, else the host's time of creation,
-    /// else the earliest time that the host has.
-    pub fn created(attributes: &Attributes, metadata: &Metadata) -> Time {
-        let earliest = attributes.modified.min(attributes.changed);
-        metadata.times.created.or(attributes.created).unwrap_or(earliest)
     }
 
     /// Changes the metadata of a file, while no other request changes them. The file's owner and
@@ -83,8 +64,9 @@ impl Volume {
         let permitted = self.permit(actor, Plan::Describe(of, Rights::WRITE_ATTRIBUTES))?;
         let by = permitted.identity();
         let _changing = self.claim(of, place)?;
-        let before = self.stored_metadata(of, place)?.unwrap_or_default();
-        let (after, unlocks) = self.asked(of, &before, change)?;
+        let reader = self.metadata_reader();
+        let before = reader.stored(of, place)?.unwrap_or_default();
+        let (after, unlocks) = reader.changed(of, &before, change)?;
         if unlocks {
             let mode = Some(of.attributes.mode | OWNER_WRITES);
             self.set_attributes(actor, of, &SetAttributes { mode, ..SetAttributes::default() })?;
@@ -92,7 +74,7 @@ impl Volume {
         if after == before {
             return Ok(());
         }
-        self.learn_inhibits(of, &after);
+        self.site.inhibited.learn(self.backend.as_ref(), of, &after);
         self.recall_twins(&permitted, of, (&before, &after))?;
         let created = if after.times.created == before.times.created { Aspects(0) } else { Aspects::CREATED };
         let stored = self.describe(&permitted, of, place, Aspects::ATTRIBUTES.union(created), || {
@@ -112,24 +94,6 @@ impl Volume {
         stored
     }
 
-    /// The metadata after a change, and whether the mode has to change, too.
-    fn asked(
-        &self,
-        of: &Found,
-        before: &Metadata,
-        change: impl FnOnce(&mut Metadata),
-    ) -> Result<(Metadata, bool)> {
-        let mut after = before.clone();
-        if !self.is_locked_by_mode(of)? {
-            change(&mut after);
-            return Ok((after, false));
-        }
-        after.dos = shown_dos(after.dos, true);
-        change(&mut after);
-        let asked = without_mode(before, after);
-        Ok((asked.metadata, asked.unlocks))
-    }
-
     /// Recalls what other clients have in their caches of the attributes that change with the model.
     fn recall_twins(
         &self,
@@ -145,58 +109,6 @@ impl Volume {
             }
         }
         Ok(())
-    }
-
-    /// The tags of a file, as the Finder shows them; empty if there are none, or if they cannot be read.
-    pub fn tags(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Vec<String>> {
-        match (&self.streams, place) {
-            (Some(streams), Some(place)) => streams.tags(&file_at(of, place)),
-            _ => Ok(Vec::new()),
-        }
-    }
-
-    /// The comment of a file as the desktop database has it: in MacRoman.
-    pub fn comment(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Vec<u8>> {
-        match (&self.streams, place) {
-            (Some(streams), Some(place)) => streams.comment(&file_at(of, place)),
-            _ => Ok(self.stored_metadata(of, place)?.unwrap_or_default().comment),
-        }
-    }
-
-    /// Gives a file its first metadata: a file that the caller has just made and that no other
-    /// client knows yet. Nothing is read first. DOS attributes alone cost one call to the host.
-    pub fn describe_new(
-        &self,
-        actor: &Actor,
-        made: &Found,
-        place: Beside<'_>,
-        metadata: &Metadata,
-    ) -> Result<()> {
-        let permitted = self.permit(actor, Plan::Describe(made, Rights::NONE))?;
-        let by = permitted.identity();
-        self.learn_inhibits(made, metadata);
-        match &self.streams {
-            Some(streams)
-                if metadata.concerns_macs()
-                    && streams.may_be_elsewhere(&**place.folder, made.attributes.kind) =>
-            {
-                streams.store(by, &file_at(made, place), metadata)?;
-            }
-            _ => streams::store_first(by, &*made.object, metadata)?,
-        }
-        self.unheard(&made.object);
-        Ok(())
-    }
-
-    /// After a Mac has made a file or folder: gives it Netatalk's header in `.AppleDouble`, if its folder has that layout. Netatalk
-    /// makes one for each file, but can do without.
-    pub fn give_header(&self, made: &Found, place: Beside<'_>) {
-        if let Some(streams) = &self.streams
-            && let Err(error) = streams.give_header(&file_at(made, place))
-        {
-            let name = place.name.escape_ascii();
-            tracing::debug!(target: "metadata", %error, %name, "a new file has no header in .AppleDouble");
-        }
     }
 
     /// Keeps other threads and other servers from changing the file's streams and metadata, by its place and by
@@ -241,6 +153,78 @@ impl Volume {
             None => operation.commit(),
         }
         Ok(())
+    }
+}
+
+impl MetadataReader<'_> {
+    /// The metadata that clients are shown. `None`: the file has no metadata, and no extended attribute either.
+    pub(crate) fn shown(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Option<Metadata>> {
+        let stored = self.stored(of, place)?;
+        if !self.is_locked_by_mode(of)? {
+            return Ok(stored);
+        }
+        let mut metadata = stored.unwrap_or_default();
+        metadata.dos = shown_dos(metadata.dos, true);
+        Ok(Some(metadata))
+    }
+
+    /// Whether the mode of a file locks it, and the volume heeds that.
+    pub(crate) fn is_locked_by_mode(&self, of: &Found) -> Result<bool> {
+        // Few files have such a mode; only these are asked for an ACL.
+        if !self.heeds_mode || of.attributes.mode & WRITE_BITS != 0 {
+            return Ok(false);
+        }
+        let names = if self.permissions.has_acls()? { streams::names(&*of.object)? } else { Vec::new() };
+        Ok(locks(&of.attributes, &|name| of.object.xattr(name), &names))
+    }
+
+    /// The metadata as they are stored, whatever the mode says. `None`: the file has no metadata, and
+    /// no extended attribute either.
+    pub(crate) fn stored(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Option<Metadata>> {
+        let (object, file) = (&*of.object, place.map(|place| file_at(of, place)));
+        let (names, at) = (streams::names(object)?, self.streams.zip(file));
+        let beside = at.as_ref().is_some_and(|(streams, file)| streams.may_have_sidecar(file));
+        let loaded = match &at {
+            Some((streams, file)) => streams.load_among(file, &names, beside),
+            None => streams::load_from(&|name| object.xattr(name), &names),
+        };
+        let metadata = loaded?.0;
+        self.inhibited.learn(self.backend, of, &metadata);
+        Ok((!metadata.is_empty() || streams::has_own(&names)).then_some(metadata))
+    }
+
+    /// The metadata after a change, and whether the mode has to change, too.
+    fn changed(
+        &self,
+        of: &Found,
+        before: &Metadata,
+        change: impl FnOnce(&mut Metadata),
+    ) -> Result<(Metadata, bool)> {
+        let mut after = before.clone();
+        if !self.is_locked_by_mode(of)? {
+            change(&mut after);
+            return Ok((after, false));
+        }
+        after.dos = shown_dos(after.dos, true);
+        change(&mut after);
+        let asked = without_mode(before, after);
+        Ok((asked.metadata, asked.unlocks))
+    }
+
+    /// The tags of a file, as the Finder shows them; empty if there are none, or if they cannot be read.
+    pub(crate) fn tags(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Vec<String>> {
+        match (self.streams, place) {
+            (Some(streams), Some(place)) => streams.tags(&file_at(of, place)),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The comment of a file as the desktop database has it: in MacRoman.
+    pub(crate) fn comment(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Vec<u8>> {
+        match (self.streams, place) {
+            (Some(streams), Some(place)) => streams.comment(&file_at(of, place)),
+            _ => Ok(self.stored(of, place)?.unwrap_or_default().comment),
+        }
     }
 }
 

@@ -1,11 +1,14 @@
 //! `._name` as a part of `name`: found by look-up, left out of listings, moved and removed with its file.
 
-use crate::backend::Node;
-use crate::backend::{Found, NewKind, Object, RenameMode};
-use crate::finding::entry_name::{EntryName, Target};
+use std::sync::Arc;
+
+use crate::backend::{Found, NewKind, Node, Object, RenameMode};
+use crate::changing::busy::Changing;
+use crate::finding::entry_name::{EntryName, EntryNames, Target};
 use crate::mac::layout;
-use crate::streams::{File, SyntheticSidecar, View};
-use crate::{Caller, Error, Kind, Result, Volume};
+use crate::names::has_other_forms;
+use crate::streams::{File, Streams, SyntheticSidecar, View};
+use crate::{Caller, Error, Kind, Result, Site, Volume};
 
 /// What a look-up found.
 pub enum LookupResult {
@@ -15,38 +18,21 @@ pub enum LookupResult {
     Sidecar(SyntheticSidecar),
 }
 
+/// The entries of folders, each as a pair of a file and its sidecar.
+pub(crate) struct FilePairs<'a> {
+    names: EntryNames<'a>,
+    site: &'a Site,
+    streams: Option<&'a Arc<Streams>>,
+}
+
 impl Volume {
-    /// As [`Volume::lookup`], with the sidecars that are not on the disk.
-    pub fn look(&self, caller: &Caller, folder: &Found, name: &[u8]) -> Result<LookupResult> {
-        if let Some(streams) = &self.streams
-            && layout::is_sidecar_name(name)
-        {
-            let (stored, caller) = (self.entry_name(caller, folder, name)?, self.passing(caller, folder)?);
-            match streams.view(caller, folder.object.as_ref(), &stored)? {
-                View::Plain => {}
-                View::OnDisk(found) => return Ok(LookupResult::File(found)),
-                View::Synthesized(sidecar) => return Ok(LookupResult::Sidecar(sidecar)),
-                View::Absent => return Err(Error::NotFound),
-            }
-        }
-        self.lookup(caller, &folder.object, name).map(LookupResult::File)
+    /// The entries of folders, each with its sidecar.
+    pub(crate) fn pairs(&self) -> FilePairs<'_> {
+        FilePairs { names: self.names(), site: &self.site, streams: self.streams.as_ref() }
     }
+}
 
-    /// The sidecar of a file that a client found earlier.
-    pub fn sidecar_of(&self, owner: Found) -> Result<LookupResult> {
-        match self.streams.as_ref().ok_or(Error::Stale)?.view_of(owner)? {
-            View::OnDisk(found) => Ok(LookupResult::File(found)),
-            View::Synthesized(sidecar) => Ok(LookupResult::Sidecar(sidecar)),
-            View::Plain | View::Absent => Err(Error::Stale),
-        }
-    }
-
-    /// Puts a sidecar on the disk that the server has composed until now, because it is about to
-    /// change.
-    pub fn materialize(&self, caller: &Caller, owner: &Node) -> Result<Found> {
-        self.streams.as_ref().ok_or(Error::Stale)?.materialize_of(caller, owner.as_ref())
-    }
-
+impl FilePairs<'_> {
     /// After a client has put its writes to a file on the disk: if that is a sidecar, what it says is taken into the
     /// model now, where other servers and protocols read it. Its own bytes are safe, so a failure is no failure of the
     /// write: the model takes them in when it is next looked at.
@@ -57,15 +43,16 @@ impl Volume {
     }
 
     async fn try_to_absorb(&self, node: &Node) -> Result<()> {
-        let Some(streams) = &self.streams else { return Ok(()) };
+        let Some(streams) = self.streams else { return Ok(()) };
         let Some(place) = streams.sidecar_place(node.as_ref())? else { return Ok(()) };
-        let pins = self.pin_streams(&place.owner).await?;
+        let pins = self.site.pin_streams(&place.owner).await?;
         let places = [(place.folder.id(), &*place.name), (place.owner.id(), b"")];
         let _changing = self.site.busy.change_pinned(&places, pins);
         streams.absorb(&File { folder: &*place.folder, name: &place.name, object: &*place.owner })
     }
 
-    pub(crate) fn create_pair(
+    /// Makes an entry. `Exists` also where an entry has this name in another form.
+    pub(crate) fn create(
         &self,
         caller: &Caller,
         folder: &Found,
@@ -74,12 +61,12 @@ impl Volume {
         mode: u32,
     ) -> Result<Found> {
         let is_file = matches!(new, NewKind::File);
-        let streams = self.streams.as_ref().filter(|_| is_file && layout::is_sidecar_name(name));
+        let streams = self.streams.filter(|_| is_file && layout::is_sidecar_name(name));
         let _changing = match streams {
             Some(_) => Some(self.site.busy.change(&[(folder.object.id(), &**name)])),
             None => self.claim_forms(folder, name),
         };
-        self.refuse_other_form(caller, folder, name)?;
+        self.names.refuse_other_form(caller, folder, name)?;
         if let Some(streams) = streams {
             match streams.view(caller, folder.object.as_ref(), name)? {
                 View::OnDisk(_) | View::Synthesized(_) => return Err(Error::Exists),
@@ -94,7 +81,8 @@ impl Volume {
         folder.object.create(caller, name, new, mode)
     }
 
-    pub(crate) fn link_pair(
+    /// Gives a file another name.
+    pub(crate) fn link(
         &self,
         caller: &Caller,
         target: &Found,
@@ -102,13 +90,13 @@ impl Volume {
         name: &EntryName<'_>,
     ) -> Result<()> {
         let _changing = self.claim_forms(folder, name);
-        self.refuse_other_form(caller, folder, name)?;
+        self.names.refuse_other_form(caller, folder, name)?;
         folder.object.link(caller, target.object.as_ref(), name)
     }
 
     /// Removes an entry with its sidecar. The caller has claimed the place. `going` is the file that
     /// the caller has found there, if it has looked.
-    pub(crate) fn remove_pair(
+    pub(crate) fn remove(
         &self,
         caller: &Caller,
         folder: &Node,
@@ -116,7 +104,7 @@ impl Volume {
         (kind, going): (Kind, Option<&Found>),
     ) -> Result<()> {
         let folder = folder.as_ref();
-        match (&self.streams, kind) {
+        match (self.streams, kind) {
             (None, Kind::Folder) => folder.remove_folder(caller, name),
             (None, _) => folder.remove_found(caller, name, going.map(|going| &*going.object)),
             (Some(streams), Kind::Folder) => streams.remove_folder(caller, folder, name),
@@ -131,7 +119,7 @@ impl Volume {
 
     /// Moves an entry with its sidecar, and gives the name that it has then. Calls `may_go` and `moved` while
     /// both places are claimed.
-    pub(crate) fn rename_pair(
+    pub(crate) fn rename(
         &self,
         caller: &Caller,
         from: (&Found, &EntryName<'_>),
@@ -144,14 +132,14 @@ impl Volume {
         let _changing =
             self.site.busy.change(&[(from.0.object.id(), &**from.1), (to.0.object.id(), &**there)]);
         may_go()?;
-        self.refuse_new_form(caller, from, (to.0, there))?;
+        self.names.refuse_new_form(caller, from, (to.0, there))?;
         let (from, folder) = ((from.0.object.as_ref(), &**from.1), to.0.object.as_ref());
-        let move_pair = |from: (&dyn Object, &[u8]), to: (&dyn Object, &[u8]), mode| match &self.streams {
+        let move_pair = |from: (&dyn Object, &[u8]), to: (&dyn Object, &[u8]), mode| match self.streams {
             Some(streams) => streams.rename(caller, from, to, mode),
             None => from.0.rename(caller, from.1, to.0, to.1, mode),
         };
         let is_sidecar = |name: &[u8]| layout::is_sidecar_name(name);
-        if let Some(streams) = self.streams.as_ref().filter(|_| is_sidecar(from.1) && is_sidecar(there))
+        if let Some(streams) = self.streams.filter(|_| is_sidecar(from.1) && is_sidecar(there))
             && streams.has_followed(from, (folder, there))?
         {
             return Ok(there.to_vec());
@@ -164,10 +152,16 @@ impl Volume {
             there != ends_as && move_pair((folder, there), (folder, ends_as), RenameMode::Keep).is_ok();
         let ended_as = if takes_form { ends_as } else { there };
         moved(ended_as);
-        match &self.streams {
+        match self.streams {
             Some(streams) if is_sidecar(ended_as) => streams.placed(folder, ended_as)?,
             _ => {}
         }
         Ok(ended_as.to_vec())
+    }
+
+    /// Keeps other threads from making an entry whose name is another form of this one, and
+    /// from changing its sidecar. Does nothing for a name that has one form only.
+    fn claim_forms(&self, folder: &Found, name: &EntryName<'_>) -> Option<Changing<'_>> {
+        has_other_forms(name).then(|| self.site.busy.change(&[(folder.object.id(), &**name)]))
     }
 }

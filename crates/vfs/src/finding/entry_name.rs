@@ -11,12 +11,15 @@
 
 use std::borrow::Cow;
 use std::ops::Deref;
+use std::sync::Arc;
 
+use crate::access::Permissions;
 use crate::backend::{Found, RenameMode};
-use crate::changing::busy::Changing;
+use crate::listing::CurrentListings;
 use crate::mac::layout::{is_sidecar_name, sidecar_name, sidecar_owner};
 use crate::names::own::refuse_own;
-use crate::names::{self, Folding};
+use crate::names::{self, Folding, KeptCharacters};
+use crate::streams::Streams;
 use crate::{Caller, Error, Result, Volume};
 
 /// Names that differ in their form only.
@@ -51,7 +54,28 @@ pub(crate) struct Target<'a> {
     pub(crate) ends_as: EntryName<'a>,
 }
 
+/// The names of entries in the folders of a volume, each found by any of its forms.
+#[derive(Clone, Copy)]
+pub(crate) struct EntryNames<'a> {
+    pub(super) permissions: Permissions<'a>,
+    pub(super) streams: Option<&'a Arc<Streams>>,
+    kept: &'a KeptCharacters,
+    pub(super) listings: CurrentListings<'a>,
+}
+
 impl Volume {
+    /// The names of entries.
+    pub(crate) fn names(&self) -> EntryNames<'_> {
+        EntryNames {
+            permissions: self.permissions(),
+            streams: self.streams.as_ref(),
+            kept: &self.options.kept,
+            listings: self.current_listings(),
+        }
+    }
+}
+
+impl EntryNames<'_> {
     /// The stored name of the entry that a client means; the name as given, if there is no such entry. A name
     /// that has one form costs no call to the host.
     pub(crate) fn entry_name<'a>(
@@ -64,7 +88,7 @@ impl Volume {
         if !names::has_other_forms(name) {
             return Ok(given);
         }
-        let caller = self.passing(caller, folder)?;
+        let caller = self.permissions.passing(caller, folder)?;
         if there(caller, folder, name)?.is_some() {
             return Ok(given);
         }
@@ -86,7 +110,7 @@ impl Volume {
         if !names::has_other_forms(name) || !self.is_sidecar(name) {
             return Ok(given);
         }
-        let form = self.sidecar_form(self.passing(caller, folder)?, folder, name)?;
+        let form = self.sidecar_form(self.permissions.passing(caller, folder)?, folder, name)?;
         Ok(form.map_or(given, |stored| EntryName(Cow::Owned(stored))))
     }
 
@@ -135,13 +159,13 @@ impl Volume {
     }
 
     /// The same without names that are composed in parts: one call to the host for each of the other forms.
-    pub(crate) fn in_usual_form(
+    pub(super) fn in_usual_form(
         &self,
         caller: &Caller,
         folder: &Found,
         name: &[u8],
     ) -> Result<Option<(Vec<u8>, Found)>> {
-        for form in self.options.kept.other_forms(name) {
+        for form in self.kept.other_forms(name) {
             if let Some(found) = there(caller, folder, &form)? {
                 return Ok(Some((form, found)));
             }
@@ -156,13 +180,6 @@ impl Volume {
             return Ok(None);
         }
         Ok(self.other_form(caller, folder, owner)?.map(|(stored, _)| sidecar_name(&stored)))
-    }
-
-    /// Keeps other threads from making an entry whose name is another form of this one, and
-    /// from changing its sidecar. Does nothing for a name that has one form only.
-    pub(crate) fn claim_forms(&self, folder: &Found, name: &EntryName<'_>) -> Option<Changing<'_>> {
-        let has_forms = names::has_other_forms(name);
-        has_forms.then(|| self.site.busy.change(&[(folder.object.id(), &**name)]))
     }
 
     /// Fails with `Exists` where a folder has an entry whose name is another form of this one. The

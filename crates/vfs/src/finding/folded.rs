@@ -2,22 +2,23 @@
 
 use std::sync::Arc;
 
+use super::entry_name::EntryNames;
 use crate::backend::Found;
 use crate::mac::layout::is_sidecar_name;
 use crate::names::own::is_own_name;
 use crate::names::own::refuse_own;
 use crate::names::{Folding, has_mixed_forms};
 use crate::streams::Streams;
-use crate::{Caller, Error, Result, Volume};
+use crate::{Caller, Error, Result};
 
-impl Volume {
+impl EntryNames<'_> {
     /// The entry that a client means by this name, and its stored name: the one of exactly this name, else of
     /// another form of it, else the one that folds alike. So two names that fold alike are both found
     /// by their exact form; by any other form the first of them in the order of bytes is.
     ///
     /// A name that is not there costs a walk through the folder the first time. After that the names of all but small
     /// folders are kept, and kept up with changes.
-    pub fn lookup_folded(
+    pub(crate) fn lookup_folded(
         &self,
         caller: &Caller,
         folder: &Found,
@@ -25,7 +26,7 @@ impl Volume {
         folding: Folding,
     ) -> Result<(Vec<u8>, Found)> {
         refuse_own(name)?;
-        match folder.object.lookup(self.passing(caller, folder)?, name) {
+        match folder.object.lookup(self.permissions.passing(caller, folder)?, name) {
             Ok(found) => Ok((name.to_vec(), found)),
             Err(Error::NotFound) => self.lookup_other_form(caller, folder, name, folding),
             Err(error) => Err(error),
@@ -33,7 +34,7 @@ impl Volume {
     }
 
     /// The same for a name that is not there exactly.
-    pub(crate) fn lookup_other_form(
+    pub(super) fn lookup_other_form(
         &self,
         caller: &Caller,
         folder: &Found,
@@ -41,7 +42,7 @@ impl Volume {
         folding: Folding,
     ) -> Result<(Vec<u8>, Found)> {
         refuse_own(name)?;
-        let caller = self.passing(caller, folder)?;
+        let caller = self.permissions.passing(caller, folder)?;
         if let Some(found) = self.in_usual_form(caller, folder, name)? {
             return Ok(found);
         }
@@ -56,9 +57,8 @@ impl Volume {
     }
 
     /// The first name of a folder that is the same for this folding.
-    pub(crate) fn folds_to(&self, folder: &Found, name: &[u8], folding: Folding) -> Result<Option<Vec<u8>>> {
-        self.hear();
-        let names = self.listings.names_like(self.backend.as_ref(), folder, name, folding)?;
+    pub(super) fn folds_to(&self, folder: &Found, name: &[u8], folding: Folding) -> Result<Option<Vec<u8>>> {
+        let names = self.listings.names_like(folder, name, folding)?;
         Ok(names.iter().find(|name| self.is_shown(folder, name)).map(|name| name.to_vec()))
     }
 
@@ -66,6 +66,6 @@ impl Volume {
     /// go.
     fn is_shown(&self, folder: &Found, name: &[u8]) -> bool {
         let hides = |streams: &Arc<Streams>| streams.hidden(folder.object.as_ref(), name).unwrap_or(false);
-        !(is_own_name(name) || is_sidecar_name(name) && self.streams.as_ref().is_some_and(hides))
+        !(is_own_name(name) || is_sidecar_name(name) && self.streams.is_some_and(hides))
     }
 }

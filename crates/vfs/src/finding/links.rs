@@ -1,15 +1,16 @@
 //! Where a symbolic link leads inside the volume.
 
 use crate::backend::Found;
+use crate::faces::CachingTree;
 use crate::names::Folding;
-use crate::{Caller, Error, Kind, Result, Volume};
+use crate::{Caller, Error, Kind, Result};
 
 /// The most links that are followed for one name.
 pub const MAX_LINKS: usize = 40;
 /// The most names that are looked up for one link of a listing.
 const MAX_STEPS: usize = 64;
 
-impl Volume {
+impl CachingTree<'_> {
     /// The file or folder that a link in `folder` leads to. `None` if there is no such file, or if the link is absolute,
     /// leads out of the volume, or leads through too many links and names.
     pub fn follow_link(
@@ -19,7 +20,7 @@ impl Volume {
         link: &Found,
         folding: Folding,
     ) -> Result<Option<Found>> {
-        let root = self.root()?.object.key();
+        let root = self.volume.root()?.object.key();
         let (mut at, mut links) = (folder.clone(), 0);
         let mut ahead = Vec::new();
         if !push_target(&mut ahead, &link.object.read_link()?) {
@@ -34,7 +35,7 @@ impl Volume {
                 at = at.object.parent()?;
                 continue;
             }
-            let found = match self.lookup_folded(caller, &at, &name, folding) {
+            let found = match self.volume.names().lookup_folded(caller, &at, &name, folding) {
                 Ok((_, found)) => found,
                 Err(Error::NotFound | Error::NameTooLong | Error::InvalidName | Error::AccessDenied) => {
                     return Ok(None);

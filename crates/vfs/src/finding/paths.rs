@@ -1,5 +1,6 @@
 //! Look-up of a whole path, for protocols whose clients name files by paths.
 
+use super::entry_name::EntryNames;
 use crate::backend::{Found, MAX_PATH_DEPTH, Node, name_in};
 use crate::names::Folding;
 use crate::names::own::refuse_own;
@@ -61,7 +62,7 @@ impl Volume {
     }
 
     /// Follows a path from a folder; `.` and `..` are not among the names. Names are looked up as
-    /// [`Volume::lookup_folded`] does. A path all of whose names are exact takes as many calls to the host as one name.
+    /// [`MacTree::lookup_folded`](crate::MacTree::lookup_folded) does. A path all of whose names are exact takes as many calls to the host as one name.
     /// An empty path leads to the folder itself.
     pub fn lookup_path(
         &self,
@@ -87,7 +88,7 @@ impl Volume {
             });
         };
         // A stored ACL on the way decides which callers may pass, and the host does not know it.
-        let in_one = !self.has_acls().map_err(|why| PathError { at: 0, why })?;
+        let in_one = !self.permissions().has_acls().map_err(|why| PathError { at: 0, why })?;
         let mut is_missing = false;
         if in_one {
             match from.object.lookup_path(caller, components) {
@@ -107,10 +108,12 @@ impl Volume {
         let exact =
             if in_one && above.len() > 1 { from.object.lookup_path(caller, above).ok() } else { None };
         let exact = exact.filter(|found| found.attributes.kind == Kind::Folder);
-        self.lookup_steps(caller, (from, exact), (above, last), (folding, is_missing))
+        self.names().lookup_steps(caller, (from, exact), (above, last), (folding, is_missing))
     }
+}
 
-    /// The same folder by folder, or from the last folder, if that was found. `is_missing`: there is no entry of exactly
+impl EntryNames<'_> {
+    /// Follows a path folder by folder, or from the last folder, if that was found. `is_missing`: there is no entry of exactly
     /// this path.
     fn lookup_steps(
         &self,

@@ -12,12 +12,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
-use crate::backend::Node;
-use crate::backend::{Found, ListEntry};
+use crate::backend::{Backend, Found, ListEntry, Node};
 use crate::caller::server;
+use crate::listing::Listings;
 use crate::names::own::is_own_name;
+use crate::open::Places;
+use crate::ranks;
 use crate::{Error, FileId, HostKey, Kind, Result, Volume};
 
 /// Files whose last place is remembered.
@@ -33,9 +35,9 @@ type EntryKey = (HostKey, Box<[u8]>);
 /// Where files were last seen.
 #[derive(Default)]
 pub(crate) struct Whereabouts {
-    seen: Mutex<HashMap<FileId, EntryKey>, rank::SeenPlaces>,
+    seen: Mutex<HashMap<FileId, EntryKey>, ranks::SeenPlaces>,
     /// The end of the last search, and the length of the pause after it. Locked during a search.
-    searched: Mutex<Option<(Instant, Duration)>, rank::SearchedPlaces>,
+    searched: Mutex<Option<(Instant, Duration)>, ranks::SearchedPlaces>,
 }
 
 impl Whereabouts {
@@ -56,6 +58,14 @@ impl Whereabouts {
     }
 }
 
+/// The search for the present place of a file of a volume.
+pub(crate) struct PlaceSearch<'a> {
+    backend: &'a dyn Backend,
+    opens: &'a Places,
+    listings: &'a Listings,
+    whereabouts: &'a Whereabouts,
+}
+
 impl Volume {
     /// A file is there, as far as the caller knows: a hint for [`Volume::place_of`].
     pub fn saw(&self, file: FileId, folder: &Node, name: &[u8]) {
@@ -65,7 +75,18 @@ impl Volume {
     /// The folder that a file or folder is in, and its stored name there; of a file with several, one of them. `Stale`
     /// when it has no name any more, or is outside the share; `NotFound` for the share's own folder.
     pub fn place_of(&self, of: &Found) -> Result<(Found, Vec<u8>)> {
-        if of.object.key() == self.root()?.object.key() {
+        self.place_search().place_of(of)
+    }
+
+    pub(crate) fn place_search(&self) -> PlaceSearch<'_> {
+        let (backend, opens) = (self.backend.as_ref(), &self.site.places);
+        PlaceSearch { backend, opens, listings: &self.listings, whereabouts: &self.whereabouts }
+    }
+}
+
+impl PlaceSearch<'_> {
+    fn place_of(&self, of: &Found) -> Result<(Found, Vec<u8>)> {
+        if of.object.key() == self.backend.root()?.object.key() {
             return Err(Error::NotFound);
         }
         if of.object.attributes()?.links == 0 {
@@ -74,7 +95,7 @@ impl Volume {
         if of.attributes.kind == Kind::Folder {
             return self.place_of_folder(of);
         }
-        let opened = self.site.places.place_of(of.object.id());
+        let opened = self.opens.place_of(of.object.id());
         let place = opened
             .and_then(|(folder, name)| self.confirmed(of, folder, name.to_vec()))
             .or_else(|| self.where_seen(of))
@@ -83,7 +104,7 @@ impl Volume {
         match place {
             Some(place) => Ok(place),
             None => {
-                self.search_for(of.object.id());
+                self.walk_for(of.object.id());
                 self.where_seen(of).ok_or(Error::Stale)
             }
         }
@@ -94,43 +115,39 @@ impl Volume {
         let above = of.object.parent()?;
         if let Some((folder, name)) = self.whereabouts.of(of.object.id())
             && folder == above.object.key()
-            && self.is_there(of, &above.object, &name)
+            && is_there(of, &above.object, &name)
         {
             return Ok((above, name.into()));
         }
         let name = crate::backend::name_in(&above.object, &of.object)?;
-        self.saw(of.object.id(), &above.object, &name);
+        self.whereabouts.note(of.object.id(), above.object.key(), &name);
         Ok((above, name))
-    }
-
-    fn is_there(&self, file: &Found, folder: &Node, name: &[u8]) -> bool {
-        folder.lookup(server(), name).is_ok_and(|found| found.object.key() == file.object.key())
     }
 
     /// A place, if the file is there and inside the share.
     fn confirmed(&self, file: &Found, folder: Node, name: Vec<u8>) -> Option<(Found, Vec<u8>)> {
-        if !self.is_there(file, &folder, &name) || folder.parent().is_err() {
+        if !is_there(file, &folder, &name) || folder.parent().is_err() {
             return None;
         }
-        self.saw(file.object.id(), &folder, &name);
+        self.whereabouts.note(file.object.id(), folder.key(), &name);
         let attributes = folder.attributes().ok()?;
         Some((Found { object: folder, attributes }, name))
     }
 
     /// The place of a file if it takes no search to find it.
-    pub(crate) fn place_hint(&self, file: &Found) -> Option<(Found, Vec<u8>)> {
+    pub(crate) fn hint(&self, file: &Found) -> Option<(Found, Vec<u8>)> {
         self.where_seen(file).or_else(|| self.where_host_says(file))
     }
 
     fn where_seen(&self, file: &Found) -> Option<(Found, Vec<u8>)> {
         let (folder, name) = self.whereabouts.of(file.object.id())?;
-        self.confirmed(file, self.node(&folder).ok()?.object, name.into())
+        self.confirmed(file, self.backend.by_key(&folder).ok()?.object, name.into())
     }
 
     fn where_host_says(&self, file: &Found) -> Option<(Found, Vec<u8>)> {
         let mut path = self.backend.path_hint(&*file.object)?;
         let name = path.pop()?;
-        let root = self.root().ok()?.object;
+        let root = self.backend.root().ok()?.object;
         let names: Vec<&[u8]> = path.iter().map(Vec::as_slice).collect();
         let folder = if names.is_empty() { root } else { root.lookup_path(server(), &names).ok()?.object };
         self.confirmed(file, folder, name)
@@ -142,7 +159,7 @@ impl Volume {
     }
 
     /// Walks the tree, breadth first, and notes where each file is, as many as may be remembered, and `wanted` anyway.
-    fn search_for(&self, wanted: FileId) {
+    fn walk_for(&self, wanted: FileId) {
         let asked = Instant::now();
         let mut last = self.whereabouts.searched.lock();
         // A search by another thread that ended while this one waited is as good.
@@ -155,7 +172,7 @@ impl Volume {
             "searching the share for a file that a client knows by its number"
         );
         let (mut left, mut noted) = (MOST_SEARCHED, 0);
-        let mut folders: VecDeque<Node> = self.root().map(|root| root.object).into_iter().collect();
+        let mut folders: VecDeque<Node> = self.backend.root().map(|root| root.object).into_iter().collect();
         while let Some(folder) = folders.pop_front() {
             let mut below: Vec<Box<[u8]>> = Vec::new();
             let mut files: Vec<(FileId, Box<[u8]>)> = Vec::new();
@@ -179,6 +196,10 @@ impl Volume {
         }
         *last = Some((Instant::now(), begun.elapsed() * (SEARCH_SHARE - 1)));
     }
+}
+
+fn is_there(file: &Found, folder: &Node, name: &[u8]) -> bool {
+    folder.lookup(server(), name).is_ok_and(|found| found.object.key() == file.object.key())
 }
 
 #[cfg(test)]

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use redb::{Builder, Database, ReadTransaction, ReadableDatabase, TableDefinition, WriteTransaction};
 
 use super::IndexError;
 use super::durable;
+use crate::ranks;
 
 /// The format version that this program writes, and the newest that it reads.
 pub(super) const FORMAT: u64 = 1;
@@ -32,7 +33,7 @@ const LAST_RETRY: Duration = Duration::from_secs(15);
 /// of the host has failed, also when the disk has space again: then the file is opened again.
 pub struct Store {
     path: PathBuf,
-    open: Mutex<DatabaseState, rank::IndexDatabase>,
+    open: Mutex<DatabaseState, ranks::IndexDatabase>,
 }
 
 /// The database, and what is wrong with it.

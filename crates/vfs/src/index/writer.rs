@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
-use lock::{Condvar, Mutex, rank};
+use lock::{Condvar, Mutex};
 use redb::WriteTransaction;
 
 use super::store::Store;
 use super::{IndexError, Options, VolumeTag};
+use crate::ranks;
 
 /// Rows of a volume that change in memory and are written behind. It belongs to a protocol, which defines its tables.
 pub trait Tenant: Any + Send + Sync {
@@ -67,11 +68,11 @@ type Tenants = HashMap<(TypeId, VolumeTag), Arc<dyn Tenant>>;
 pub(super) struct Books {
     pub(super) store: Store,
     pub(super) options: Options,
-    tenants: Mutex<Tenants, rank::IndexTenants>,
+    tenants: Mutex<Tenants, ranks::IndexTenants>,
     /// Rows of all tenants that are not on the disk yet.
     waiting: AtomicUsize,
     /// One batch at a time, or an older change of a row could overwrite a newer one.
-    writing: Mutex<(), rank::IndexWriting>,
+    writing: Mutex<(), ranks::IndexWriting>,
     failed: AtomicBool,
     pub(super) alarm: Alarm,
 }
@@ -188,7 +189,7 @@ impl Books {
 /// Wakes the writer before its time.
 #[derive(Default)]
 pub(super) struct Alarm {
-    state: Mutex<AlarmState, rank::IndexAlarm>,
+    state: Mutex<AlarmState, ranks::IndexAlarm>,
     rang: Condvar,
 }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use crate::FileId;
 use crate::caches::{Cache, CacheReport, Counters, Event, Ghost};
+use crate::ranks;
 
 /// Memory for cached listings. All volumes share one, so that the folders in use have it, whichever share they are in.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub struct CacheBudget {
     entries: AtomicUsize,
     counters: Counters,
     hasher: RandomState,
-    ghost: Mutex<Ghost, rank::ListingGhost>,
+    ghost: Mutex<Ghost, ranks::ListingGhost>,
 }
 
 impl CacheBudget {

@@ -3,18 +3,19 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use crate::backend::{Backend, Heard, WatchEvent, WatchId};
+use crate::ranks;
 
 /// Events that are remembered while a folder is read.
 const MOST_EVENTS: usize = 100_000;
 
 /// Folders that are being read.
 #[derive(Default)]
-pub(super) struct Buildings(Mutex<Vec<(WatchId, Arc<PendingEvents>)>, rank::ListingsBeingRead>);
+pub(super) struct Buildings(Mutex<Vec<(WatchId, Arc<PendingEvents>)>, ranks::ListingsBeingRead>);
 
-type PendingEvents = Mutex<Pending, rank::ListingEvents>;
+type PendingEvents = Mutex<Pending, ranks::ListingEvents>;
 
 /// The events about a folder since its reading began.
 #[derive(Default)]

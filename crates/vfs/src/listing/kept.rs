@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::budget::CacheBudget;
 use super::building::{Building, Buildings};
@@ -13,9 +13,9 @@ use super::names::{Name, Names};
 use super::reading::{names_among, read_names, watch};
 use super::state::{Folder, State};
 use super::{Listing, Most, PIECE, Page, WORTH_KEEPING, collect};
-use crate::backend::Node;
-use crate::backend::{Backend, Found, WatchEvent, WatchId};
+use crate::backend::{Backend, Found, Node, WatchEvent, WatchId};
 use crate::names::Folding;
+use crate::ranks;
 use crate::streams::Streams;
 use crate::{Attributes, FileId, Result};
 
@@ -33,7 +33,7 @@ const MOST_REFUSED: usize = 256;
 ///
 /// Locks are taken in this order: `kept`, a folder's state, an entry's details.
 pub(crate) struct Listings {
-    kept: Mutex<FolderTable, rank::KeptListings>,
+    kept: Mutex<FolderTable, ranks::KeptListings>,
     count: AtomicUsize,
     budget: Arc<CacheBudget>,
     /// Raised to forget all details at once.
@@ -41,7 +41,7 @@ pub(crate) struct Listings {
     /// How many times [`Listings::tend`] was called, in the upper half, and how many listings and names were installed.
     clock: AtomicU64,
     /// Folders that were too large, and the age at which that was found.
-    refused: Mutex<HashMap<(FileId, What), u64>, rank::RefusedListings>,
+    refused: Mutex<HashMap<(FileId, What), u64>, ranks::RefusedListings>,
     buildings: Buildings,
 }
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Entry, Listing, Page, is_hidden};
+use super::{CurrentListings, Entry, Listing, Page, is_hidden};
 use crate::backend::Node;
 use crate::backend::{Found, ListEntry};
 use crate::caller::server;
 use crate::mac::layout::is_sidecar_name;
 use crate::names::own::is_own_name;
 use crate::streams::Streams;
-use crate::{Attributes, Result, Time, Volume};
+use crate::{Attributes, Result, Time};
 
 /// After this time, a change gives a folder another time than it had before. Kernels stamp times by
 /// a clock that goes in steps of up to 10 ms.
@@ -33,19 +33,25 @@ impl OffspringCount {
     }
 }
 
-impl Volume {
+impl CurrentListings<'_> {
     /// How many entries of a folder listings show, `.` and `..` not counted. The same for all
     /// callers.
-    pub fn offspring(&self, folder: &Found) -> Result<u32> {
+    pub(crate) fn offspring(&self, streams: Option<&Arc<Streams>>, folder: &Found) -> Result<u32> {
         self.hear();
         match self.listings.kept_count(folder.object.id(), &folder.attributes) {
             Some(count) => Ok(count),
-            None => count(self.streams.as_ref(), &folder.object),
+            None => count(streams, &folder.object),
         }
     }
 
     /// The same of an entry of a page, which has these fresh attributes. Remembered as long as it is true.
-    pub fn offspring_of(&self, page: &Page, entry: &Entry, now: &Attributes) -> Result<u32> {
+    pub(crate) fn offspring_of(
+        &self,
+        streams: Option<&Arc<Streams>>,
+        page: &Page,
+        entry: &Entry,
+        now: &Attributes,
+    ) -> Result<u32> {
         let version = (now.changed, now.modified);
         if let Some(known) = &*entry.details.lock()
             && let Some(counted) = known.offspring.as_deref()
@@ -58,7 +64,7 @@ impl Volume {
             return Ok(count);
         }
         let folder = page.listing.folder.lookup(server(), entry.name())?;
-        let count = count(self.streams.as_ref(), &folder.object)?;
+        let count = count(streams, &folder.object)?;
         if let Some(known) = &mut *entry.details.lock() {
             let counted = OffspringCount::again(known.offspring.as_deref(), count, version);
             known.offspring = Some(Box::new(counted));

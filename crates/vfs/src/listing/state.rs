@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::Listing;
 use super::budget::{CacheBudget, Charge};
 use super::names::Names;
 use crate::Attributes;
 use crate::backend::{Heard, WatchId};
+use crate::ranks;
 
 /// Changes to a folder that no client lists or looks up in any more, after which it is no longer kept. One that has many
 /// entries is kept for as many changes.
@@ -24,7 +25,7 @@ pub(super) struct Folder {
     pub(super) watch: WatchId,
     /// When it was last used, by the clock of [`super::Listings`].
     pub(super) used: AtomicU64,
-    pub(super) state: Mutex<State, rank::FolderListing>,
+    pub(super) state: Mutex<State, ranks::FolderListing>,
 }
 
 impl Folder {

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::{HeardEntry, Locals};
 use crate::FileId;
 use crate::backend::Heard;
 use crate::events::Name;
+use crate::ranks;
 
 /// The most changes whose echo is awaited. With one more, the oldest is forgotten, and published
 /// twice.
@@ -40,7 +41,7 @@ pub(crate) enum What {
 /// finished has its echo. If it had none, there will be none.
 #[derive(Default)]
 pub(super) struct OwnChanges {
-    changes: Mutex<Changes, rank::OwnChanges>,
+    changes: Mutex<Changes, ranks::OwnChanges>,
 }
 
 #[derive(Default)]

@@ -1,18 +1,17 @@
-//! Publishes the events of the host to the subscribers, and keeps the host's watches on the right
-//! folders meanwhile.
+//! Publishes the events of the host to the subscribers.
 
 use std::sync::Arc;
 
 use super::own::What;
-use super::tree::WatchAddition;
+use super::watched::{WatchedFolders, entries_of};
 use super::{HeardEntry, Queue};
-use crate::backend::Node;
-use crate::backend::{Found, Heard};
-use crate::events::{Aspects, Change, ChangeKind, Depth, MAX_QUEUE, Name};
+use crate::access::Permissions;
+use crate::backend::{Found, Heard, Node};
+use crate::events::{Aspects, Change, ChangeKind, Hub, MAX_QUEUE, Name};
 use crate::mac::layout::{self, is_sidecar_name};
 use crate::names::own::is_own_name;
-use crate::streams::File;
-use crate::{Caller, FileId, Kind, Volume};
+use crate::streams::{File, Streams};
+use crate::{Caller, FileId, Kind, Site};
 
 /// How far ahead the other half of a move is looked for.
 const MOST_BETWEEN: usize = 64;
@@ -36,90 +35,23 @@ enum Step {
     Moved { from: HeardEntry, to: HeardEntry },
 }
 
-impl Volume {
-    /// Watches a folder for one more subscriber; `false` if the host cannot watch it.
-    pub(super) fn hold(&self, folder: &Found, depth: Depth) -> bool {
-        let root = self.backend.root().ok().map(|root| root.object.id());
-        self.locals.with_tree(|tree| tree.root = root);
-        let held = self.add_watched(folder, None, Some(depth));
-        if held && depth == Depth::Below {
-            self.watch_below(folder);
-        }
-        held
-    }
+/// The notices of what local processes did, on their way to the subscribers of a volume.
+pub(super) struct LocalNotices<'a> {
+    pub(super) watched: WatchedFolders<'a>,
+    pub(super) site: &'a Site,
+    pub(super) events: &'a Hub,
+    pub(super) streams: Option<&'a Arc<Streams>>,
+    pub(super) permissions: Permissions<'a>,
+}
 
-    fn add_watched(&self, folder: &Found, above: Option<(FileId, Name)>, hold: Option<Depth>) -> bool {
-        let Some(watch) = self.backend.watch(folder.object.as_ref()) else {
-            self.locals.with_tree(|tree| tree.miss(hold));
-            return false;
-        };
-        let id = folder.object.id();
-        let added = self.locals.with_tree(|tree| {
-            let added = tree.add(folder, watch, above);
-            match hold {
-                Some(_) if added == WatchAddition::Full => tree.miss(hold),
-                Some(depth) => tree.hold(id, depth),
-                None => {}
-            }
-            added
-        });
-        if added != WatchAddition::New {
-            self.backend.unwatch(watch);
-        }
-        added != WatchAddition::Full
-    }
-
-    /// Watches all folders below one, as far as the limit goes.
-    fn watch_below(&self, top: &Found) {
-        let mut waiting = vec![top.clone()];
-        while let Some(folder) = waiting.pop() {
-            for (name, kind) in entries_of(&folder) {
-                if kind.is_some_and(|kind| kind != Kind::Folder) {
-                    continue;
-                }
-                let Ok(found) = folder.object.lookup(&Caller::root(), &name) else { continue };
-                if found.attributes.kind == Kind::Folder {
-                    if !self.add_watched(&found, Some((folder.object.id(), name)), None) {
-                        return;
-                    }
-                    waiting.push(found);
-                }
-            }
-        }
-    }
-
-    /// Follows folders that come, move and go, so that the right ones are watched.
-    pub(crate) fn follow(&self, change: &Change, found: Option<&Found>) {
-        if change.of != Kind::Folder || !self.locals.any() {
-            return;
-        }
-        let place = (change.folder, change.name.clone());
-        let below = self.locals.tree.lock().is_below(change.folder);
-        let known = match &change.what {
-            ChangeKind::Renamed { old_folder, old_name } => self.locals.tree.lock().at(*old_folder, old_name),
-            ChangeKind::Removed => self.locals.tree.lock().at(place.0, &place.1),
-            ChangeKind::Created => None,
-            ChangeKind::Modified(_) => return,
-        };
-        let comes = change.what != ChangeKind::Removed && below;
-        if let Some(known) = known {
-            let idle = self.locals.with_tree(|tree| tree.moved(known, comes.then_some(place)));
-            self.unwatch_all(idle);
-        } else if comes
-            && let Some(found) = found
-            && self.add_watched(found, Some(place), None)
-        {
-            self.watch_below(found);
-        }
-    }
-
+impl LocalNotices<'_> {
     /// Publishes the events until now.
     pub(super) fn tell(&self) {
-        let Queue { entries, lost, waiting } = std::mem::take(&mut *self.locals.heard.lock());
+        let Queue { entries, lost, waiting } = std::mem::take(&mut *self.watched.locals.heard.lock());
         if lost {
-            let tops = self.locals.tree.lock().tops();
-            let tops = tops.iter().filter_map(|key| self.backend.by_key(key).ok());
-            tops.for_each(|top| self.watch_below(&top));
+            let tops = self.watched.locals.tree.lock().tops();
+            let tops = tops.iter().filter_map(|key| self.watched.backend.by_key(key).ok());
+            tops.for_each(|top| self.watched.watch_below(&top));
             self.events.lost();
         }
         let (steps, waiting) = steps(waiting, entries);
@@ -129,13 +61,15 @@ impl Volume {
                 Step::Moved { from, to } => self.tell_move(&from, &to),
             }
         }
-        self.locals.heard.lock().waiting = waiting;
+        self.watched.locals.heard.lock().waiting = waiting;
     }
 
     fn tell_one(&self, entry: &HeardEntry) {
-        let Some(folder) = self.watched(entry.folder).filter(|_| !is_own_name(&entry.name)) else { return };
+        let Some(folder) = self.watched.found(entry.folder).filter(|_| !is_own_name(&entry.name)) else {
+            return;
+        };
         let gone = matches!(entry.what, Heard::Removed | Heard::MovedFrom(_));
-        if let Some((name, owner)) = self.owner_of_sidecar(&folder.object, &entry.name, gone) {
+        if let Some((name, owner)) = owner_of_sidecar(self.streams, &folder.object, &entry.name, gone) {
             return self.tell_of(&owner, entry.folder, name, ChangeKind::Modified(SIDECAR));
         }
         let what = match entry.what {
@@ -166,7 +100,7 @@ impl Volume {
             self.tell_one(from);
             return self.tell_one(to);
         }
-        let Some(folder) = self.watched(to.folder) else { return self.tell_one(from) };
+        let Some(folder) = self.watched.found(to.folder) else { return self.tell_one(from) };
         let found = folder.object.lookup(&Caller::root(), &to.name).ok();
         self.bring_sidecar(Some(from), &folder, &to.name, found.as_ref());
         let what = ChangeKind::Renamed { old_folder: from.folder, old_name: from.name.clone() };
@@ -176,8 +110,8 @@ impl Volume {
     /// A file that a local process moved gets its sidecar, which that process has left behind. Where no folder is
     /// watched, this is done when the file is looked at next, if the sidecar is this server's.
     fn bring_sidecar(&self, from: Option<&HeardEntry>, folder: &Found, name: &[u8], moved: Option<&Found>) {
-        let (Some(streams), Some(moved)) = (&self.streams, moved) else { return };
-        if moved.attributes.kind != Kind::File || self.refuses_changes(&moved.object) {
+        let (Some(streams), Some(moved)) = (self.streams, moved) else { return };
+        if moved.attributes.kind != Kind::File || self.permissions.refuses_changes(&moved.object) {
             return;
         }
         // Another server that has the file may be moving it: it brings the sidecar along.
@@ -185,7 +119,7 @@ impl Volume {
         let places = [(folder.object.id(), name), (moved.object.id(), &b""[..])];
         let _changing = self.site.busy.change_pinned(&places, pins);
         let file = File { folder: &*folder.object, name, object: &*moved.object };
-        let old = from.and_then(|from| Some((self.watched(from.folder)?, from)));
+        let old = from.and_then(|from| Some((self.watched.found(from.folder)?, from)));
         let brought = streams.mend(&file).and_then(|_| match &old {
             Some((old, from)) => streams.bring_unowned((&*old.object, &from.name), &file),
             None => Ok(()),
@@ -201,7 +135,7 @@ impl Volume {
         let mut waiting = vec![new];
         while let Some(folder) = waiting.pop() {
             let id = folder.object.id();
-            if folder.attributes.kind != Kind::Folder || !self.locals.tree.lock().is_below(id) {
+            if folder.attributes.kind != Kind::Folder || !self.watched.locals.tree.lock().is_below(id) {
                 continue;
             }
             for (name, _) in entries_of(&folder) {
@@ -210,7 +144,7 @@ impl Volume {
                     return self.events.lost();
                 }
                 // It may have come since then. In that case there is an event, too.
-                self.own(&[(id, &name, What::Created)]).made();
+                self.site.announce(&[(id, &name, What::Created)]).made();
                 let Ok(found) = folder.object.lookup(&Caller::root(), &name) else { continue };
                 if !is_sidecar_name(&name) {
                     self.tell_of(&found, id, name, ChangeKind::Created);
@@ -220,28 +154,28 @@ impl Volume {
         }
     }
 
-    /// The file to which a sidecar belongs.
-    pub(crate) fn owner_of_sidecar(&self, folder: &Node, name: &[u8], gone: bool) -> Option<(Name, Found)> {
-        let (streams, owner) = (self.streams.as_ref()?, layout::sidecar_owner(name)?);
-        let found = folder.lookup(&Caller::root(), owner).ok()?;
-        let is_sidecar = gone || streams.hidden(folder.as_ref(), name).unwrap_or(false);
-        is_sidecar.then(|| (owner.into(), found))
-    }
-
-    fn watched(&self, folder: FileId) -> Option<Found> {
-        let key = self.locals.tree.lock().key(folder)?;
-        self.backend.by_key(&key).ok()
-    }
-
     fn tell_of(&self, found: &Found, folder: FileId, name: Name, what: ChangeKind) {
         let (file, of) = (Some(found.object.id()), found.attributes.kind);
         self.tell_change(&Change { folder, name, file, of, what, by: None }, Some(found));
     }
 
     fn tell_change(&self, change: &Change, found: Option<&Found>) {
-        self.follow(change, found);
-        self.events.publish(&|folder| self.locals.above(folder), || change.clone());
+        self.watched.follow(change, found);
+        self.watched.locals.publish(self.events, change);
     }
+}
+
+/// The file to which a sidecar belongs.
+pub(crate) fn owner_of_sidecar(
+    streams: Option<&Arc<Streams>>,
+    folder: &Node,
+    name: &[u8],
+    gone: bool,
+) -> Option<(Name, Found)> {
+    let (streams, owner) = (streams?, layout::sidecar_owner(name)?);
+    let found = folder.lookup(&Caller::root(), owner).ok()?;
+    let is_sidecar = gone || streams.hidden(folder.as_ref(), name).unwrap_or(false);
+    is_sidecar.then(|| (owner.into(), found))
 }
 
 fn change(entry: &HeardEntry, what: ChangeKind, found: Option<&Found>) -> Change {
@@ -254,18 +188,6 @@ fn change(entry: &HeardEntry, what: ChangeKind, found: Option<&Found>) -> Change
         what,
         by: None,
     }
-}
-
-/// The entries of a folder, as far as it can be listed.
-fn entries_of(folder: &Found) -> Vec<(Name, Option<Kind>)> {
-    let mut entries = Vec::new();
-    let _ = folder.object.list(0, &mut |entry| {
-        if !matches!(entry.name, b"." | b"..") && !is_own_name(entry.name) {
-            entries.push((Name::from(entry.name), entry.kind));
-        }
-        true
-    });
-    entries
 }
 
 /// Joins the two halves of each move. If the first half of a move is at the very end, it waits once

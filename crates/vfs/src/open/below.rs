@@ -21,8 +21,9 @@ use tokio::time::timeout;
 
 use crate::backend::Backend;
 use crate::backend::Node;
+use crate::faces::CachingTree;
 use crate::state::{Cause, MOST_TRIES, Party, RECALL_DEADLINE, Stream};
-use crate::{Actor, Beside, Error, FileId, Result, Site, Volume};
+use crate::{Actor, Beside, Error, FileId, Result, Site};
 
 use super::places::Place;
 
@@ -106,17 +107,17 @@ impl fmt::Debug for Hold {
     }
 }
 
-impl Volume {
+impl CachingTree<'_> {
     /// Has all clients close what they have open only in their caches inside a folder, at any depth. `None` if anything is open
     /// there after that, by a client of any server; else nothing is opened there until the answer is dropped. `LeaseRecall`:
     /// another server has not answered in time.
     pub async fn hold_below(&self, actor: &Actor, folder: &Node) -> Result<Option<Still>> {
         self.recall_below(actor, folder).await;
-        let Some(here) = self.site.hold_below(folder.id()) else { return Ok(None) };
-        let Some(asked) = self.site.state.hold_elsewhere(folder.id(), actor.party) else {
+        let Some(here) = self.volume.site.hold_below(folder.id()) else { return Ok(None) };
+        let Some(asked) = self.volume.site.state.hold_elsewhere(folder.id(), actor.party) else {
             return Ok(Some(Still { _here: here, _elsewhere: None }));
         };
-        let limit = self.site.state.longest_recall() + Duration::from_secs(2);
+        let limit = self.volume.site.state.longest_recall() + Duration::from_secs(2);
         match timeout(limit, asked).await {
             // An open of a lost server may have been inherited meanwhile.
             Ok(Ok(Some(_))) if self.open_below(folder) => Ok(None),
@@ -128,16 +129,16 @@ impl Volume {
     }
 
     /// Whether anything inside a folder, at any depth, is open by a client of this server, as far as opens have said where
-    /// their files are. First call [`Volume::recall_below`], because some files may be open only in a cache.
+    /// their files are. First call [`CachingTree::recall_below`], because some files may be open only in a cache.
     pub fn open_below(&self, folder: &Node) -> bool {
-        !self.site.files_open_below(folder.id(), 1).is_empty()
+        !self.volume.site.files_open_below(folder.id(), 1).is_empty()
     }
 
     /// Asks the clients of this server that keep files inside a folder open only in their caches to close them, and waits until
     /// they have. A client that is not connected closes them as well.
     pub async fn recall_below(&self, actor: &Actor, folder: &Node) {
-        let files = self.site.files_open_below(folder.id(), usize::MAX);
-        self.site.recall_opens(actor.party, &files).await;
+        let files = self.volume.site.files_open_below(folder.id(), usize::MAX);
+        self.volume.site.recall_opens(actor.party, &files).await;
     }
 }
 

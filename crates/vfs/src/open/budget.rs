@@ -15,8 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
+use crate::ranks;
 use crate::{Error, Result};
 
 /// What an open counts: one that keeps the descriptor of its data, such as one that writes.
@@ -56,7 +57,7 @@ impl Holder {
 /// The opens of all clients, within a limit.
 pub(crate) struct OpenBudget {
     limit: AtomicUsize,
-    counts: Mutex<Counts, rank::OpenBudget>,
+    counts: Mutex<Counts, ranks::OpenBudget>,
 }
 
 /// In halves of an open.

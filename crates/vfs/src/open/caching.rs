@@ -16,7 +16,7 @@ impl Open {
     pub fn lease(&self, request: &LeaseRequest) -> Result<Lease> {
         let stream = self.guard.stream();
         let mut lease = self.state().lease(self.guard.file(), &stream, request)?;
-        if self.volume.recalls_for_local() && stream == Stream::Data {
+        if self.volume.options.local_recall && stream == Stream::Data {
             self.guard_against_local(&mut lease, request.style.goes_whole());
         }
         Ok(lease)

@@ -30,7 +30,7 @@ impl Open {
     /// Reads up to `length` bytes at `offset`. Bytes in memory are returned at once; the read of
     /// others waits on a thread of the pool.
     pub async fn read_at(&self, offset: u64, length: usize) -> Result<ReadBytes> {
-        self.volume.note(Act::Read, &self.node);
+        self.volume.notes().file(Act::Read, &self.node);
         self.require(Modes::READ)?;
         self.may_touch(offset, length as u64, false).await?;
         if !self.is_data {
@@ -90,7 +90,7 @@ impl Open {
             self.volume.site.traffic.written(length);
         }
         if self.is_data && written.is_ok() && stability == Stability::File {
-            self.volume.absorb_written(&self.node).await;
+            self.volume.pairs().absorb_written(&self.node).await;
         }
         writing.end(written)
     }
@@ -149,7 +149,7 @@ impl Open {
         }
         let node = self.node.clone();
         self.volume.site.pool.run(self.node.id(), move || node.sync(Stability::File)).await?;
-        self.volume.absorb_written(&self.node).await;
+        self.volume.pairs().absorb_written(&self.node).await;
         Ok(())
     }
 

@@ -9,18 +9,19 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::Beside;
 use crate::backend::Backend;
 use crate::backend::Node;
 use crate::changing::busy::{Busy, Changing};
+use crate::ranks;
 use crate::state::Link;
 use crate::{Caller, Error, FileId, HostKey};
 
 /// The folder and name of an open file, as of now.
 struct At {
-    place: Mutex<PlaceRecord, rank::OpenPlace>,
+    place: Mutex<PlaceRecord, ranks::OpenPlace>,
     backend: Arc<dyn Backend>,
 }
 
@@ -130,7 +131,7 @@ pub(crate) struct Places(Arc<Table>);
 struct Table {
     /// How many files. If it is zero, other threads do not take the lock.
     count: AtomicUsize,
-    files: Mutex<Files, rank::OpenPlaces>,
+    files: Mutex<Files, ranks::OpenPlaces>,
 }
 
 #[derive(Default)]

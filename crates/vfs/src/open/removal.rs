@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 
 use tokio::time::timeout;
 
-use super::Open;
 use super::info::forget_info;
 use super::places::Place;
 use super::streams::cut_fork;
+use super::{Open, may_remove};
 use crate::backend::Node;
 use crate::backend::{Found, same_file};
 use crate::events::{Change, ChangeKind};
@@ -19,7 +19,7 @@ use crate::mac::layout::{is_sidecar_name, sidecar_name};
 use crate::noted::Act;
 use crate::state::{Cause, ChangeNotice, Last, RECALL_DEADLINE, Stream};
 use crate::streams::File;
-use crate::{Access, Actor, Caller, Error, Kind, Result, Volume};
+use crate::{Access, Actor, Caller, Error, Kind, Result, Site, Volume};
 
 impl Open {
     /// Whether the file is removed once its last open is closed (of a resource fork or named
@@ -34,7 +34,7 @@ impl Open {
             self.guard.stay();
             return Ok(());
         }
-        self.volume.note(Act::Remove, &self.node);
+        self.volume.notes().file(Act::Remove, &self.node);
         self.may_leave()?;
         if self.is_data {
             self.may_go()?;
@@ -113,7 +113,7 @@ impl Open {
 
     /// Whether the open was made with what a removal or a move needs.
     pub(super) fn may_leave(&self) -> Result<()> {
-        self.volume.may_remove(self.place.is_some(), self.guard.modes().0)
+        may_remove(self.volume.is_read_only(), self.place.is_some(), self.guard.modes().0)
     }
 
     /// Whether the file could be removed now.
@@ -123,12 +123,12 @@ impl Open {
         if !self.granted {
             let want = Access::WRITE.union(Access::EXECUTE);
             let found = Found { attributes: folder.attributes()?, object: folder };
-            let by = self.volume.removing(&self.actor.caller, &found, &name)?;
+            let by = self.volume.permissions().removing(&self.actor.caller, &found, &name)?;
             if found.object.access(by, &found.attributes, want)? != want {
                 return Err(Error::AccessDenied);
             }
         }
-        match self.node.kind() == Kind::Folder && !self.volume.is_empty_folder(&self.node)? {
+        match self.node.kind() == Kind::Folder && !is_empty_folder(&self.node, self.volume.keeps_streams())? {
             true => Err(Error::NotEmpty),
             false => Ok(()),
         }
@@ -144,40 +144,24 @@ impl Drop for Open {
 }
 
 impl Volume {
-    /// Sidecars of files that are gone do not count: removing the folder removes them.
-    fn is_empty_folder(&self, folder: &Node) -> Result<bool> {
-        let own =
-            |name: &[u8]| matches!(name, b"." | b"..") || (self.streams.is_some() && is_sidecar_name(name));
-        folder.list(0, &mut |entry| own(entry.name))
-    }
-
-    /// The file, if it still is in this folder under this name.
-    fn still_there(&self, caller: &Caller, folder: &Node, name: &[u8], node: &Node) -> Result<Option<Found>> {
-        match folder.lookup(caller, name) {
-            Ok(found) => Ok(same_file(&*found.object, &**node).then_some(found)),
-            Err(Error::NotFound) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     fn remove_at(&self, actor: &Actor, node: &Node, place: &Arc<Place>) -> Result<()> {
         // If the state of the file is elsewhere, it stays there until this is done, and the other server waits.
         let pins = self.site.state.pin_if_here(node.id());
         let _names = self.site.state.change_name();
         let (changing, folder, name) = place.claim(&self.site.busy);
-        let Some(going) = self.still_there(&actor.caller, &folder, &name, node)? else { return Ok(()) };
+        let Some(going) = still_there(&actor.caller, &folder, &name, node)? else { return Ok(()) };
         let (id, sidecar) = (folder.id(), sidecar_name(&name));
         let mut operation = self.change_stream(actor, node, Stream::Data, Cause::Remove);
         operation.announce(&[(id, &name, What::Removed), (id, &sidecar, What::Anything)]);
-        let by = match self.has_acls()? {
+        let by = match self.permissions().has_acls()? {
             true => {
                 let found = Found { attributes: folder.attributes()?, object: folder.clone() };
-                self.removing(&actor.caller, &found, &name)?
+                self.permissions().removing(&actor.caller, &found, &name)?
             }
             false => &actor.caller,
         };
         let kind = (going.attributes.kind, Some(&going));
-        self.remove_pair(by, &folder, &EntryName::exact(&name)?, kind)?;
+        self.pairs().remove(by, &folder, &EntryName::exact(&name)?, kind)?;
         drop((changing, pins));
         operation.commit_entry(&folder, &name, &going, ChangeKind::Removed);
         Ok(())
@@ -187,7 +171,7 @@ impl Volume {
         let streams = self.streams.as_ref().ok_or(Error::NotSupported)?;
         let _pins = self.site.state.pin_if_here(node.id());
         let (_changing, folder, name) = place.claim(&self.site.busy);
-        if self.still_there(&Caller::root(), &folder, &name, node)?.is_none() {
+        if still_there(&Caller::root(), &folder, &name, node)?.is_none() {
             return Ok(());
         }
         let file = File { folder: &*folder, name: &name, object: &**node };
@@ -202,9 +186,26 @@ impl Volume {
             _ => cut_fork(streams, &ourselves, &file, 0),
         }
     }
+}
 
+/// Sidecars of files that are gone do not count: removing the folder removes them.
+fn is_empty_folder(folder: &Node, has_sidecars: bool) -> Result<bool> {
+    let own = |name: &[u8]| matches!(name, b"." | b"..") || (has_sidecars && is_sidecar_name(name));
+    folder.list(0, &mut |entry| own(entry.name))
+}
+
+/// The file, if it still is in this folder under this name.
+fn still_there(caller: &Caller, folder: &Node, name: &[u8], node: &Node) -> Result<Option<Found>> {
+    match folder.lookup(caller, name) {
+        Ok(found) => Ok(same_file(&*found.object, &**node).then_some(found)),
+        Err(Error::NotFound) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl Site {
     /// Fails if no new entry may be put into this folder, because the folder is being removed.
     pub(crate) fn may_gain_entry(&self, folder: &Found) -> Result<()> {
-        if self.site.state.is_going(folder.object.id())? { Err(Error::BeingRemoved) } else { Ok(()) }
+        if self.state.is_going(folder.object.id())? { Err(Error::BeingRemoved) } else { Ok(()) }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use lock::Mutex;
 
-use super::{Beside, Open};
+use super::{Beside, Open, may_remove};
 use crate::backend::Found;
 use crate::state::{OpenGuard, Stream};
 use crate::{Actor, Caller, Error, Result, Volume};
@@ -39,7 +39,7 @@ impl Volume {
         }
         self.may_open(&actor.caller, file, access, true)?;
         if restored.remove_on_close {
-            self.may_remove(true, access)?;
+            may_remove(self.is_read_only(), true, access)?;
         }
         let permit = self.site.opens.take(None)?; // it was granted by the lost server
         let open = Open {

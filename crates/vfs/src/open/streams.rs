@@ -111,7 +111,8 @@ impl Open {
     /// A named stream must be there, or be made.
     pub(super) async fn find_stream(&self, name: Arc<str>, create: bool) -> Result<()> {
         let found = Found { attributes: self.node.attributes()?, object: self.node.clone() };
-        let maker = self.volume.acting(&self.doer().caller, &found, Rights::WRITE_NAMED).cloned();
+        let maker =
+            self.volume.permissions().acting(&self.doer().caller, &found, Rights::WRITE_NAMED).cloned();
         self.with_streams(move |streams, caller, file| {
             match streams.stream_len(caller, file, name.as_bytes()) {
                 Err(Error::NoSuchAttribute) if create => {
@@ -158,7 +159,7 @@ impl Open {
     ) -> Result<T> {
         let place = self.place.clone().ok_or(Error::Invalid)?;
         let (volume, node) = (self.volume.clone(), self.node.clone());
-        let pins = self.volume.pin_streams(&self.node).await?;
+        let pins = self.volume.site.pin_streams(&self.node).await?;
         let act = move || {
             let _pins = pins;
             let streams = volume.streams.as_ref().ok_or(Error::NotSupported)?;

@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::{BLOCK, Meter};
+use crate::ranks;
 use crate::{FileId, Result};
 
 const SHARDS: usize = 16;
 
-type Shard = Mutex<HashMap<FileId, Weak<Charge>>, rank::FileCharges>;
+type Shard = Mutex<HashMap<FileId, Weak<Charge>>, ranks::FileCharges>;
 
 /// The files that were changed and are in use, of all folders of a server.
 #[derive(Debug, Default)]
@@ -67,7 +68,7 @@ pub(crate) struct Charge {
     dense_to: AtomicU64,
     /// Whether it was moved to another meter since it is in use.
     has_moved: AtomicBool,
-    state: Mutex<State, rank::FileCharge>,
+    state: Mutex<State, ranks::FileCharge>,
 }
 
 #[derive(Debug, Default)]

@@ -212,7 +212,8 @@ impl Restore<'_> {
 
     /// A file that may not be moved is locked after it was moved to its place.
     fn lock_again(&self, source: &At, folder: &Found, name: &[u8]) -> Result<()> {
-        let metadata = self.from.stored_metadata(&source.found, Some(source.beside()))?.unwrap_or_default();
+        let metadata =
+            self.from.metadata_reader().stored(&source.found, Some(source.beside()))?.unwrap_or_default();
         let bit = metadata.bits & FileBits::RENAME_INHIBIT;
         if bit == FileBits::default() {
             return Ok(());

@@ -6,7 +6,7 @@ use crate::backend::{Stability, Wait};
 use crate::caller::server;
 use crate::mac::{FileBits, Metadata};
 use crate::streams::{File, Streams};
-use crate::{Error, Kind, Result, Volume, streams};
+use crate::{Error, Kind, Result, streams};
 
 /// A file with the streams of its volume.
 pub(super) struct Side<'a> {
@@ -26,14 +26,18 @@ impl Restore<'_> {
             if moves {
                 besides.metadata.bits.remove(FileBits::RENAME_INHIBIT);
             }
-            self.to.learn_inhibits(&target.found, &besides.metadata);
+            self.to.site.inhibited.learn(self.to.backend.as_ref(), &target.found, &besides.metadata);
             drop_xattrs(&to, &besides)?;
             to.streams.take_besides(server(), &to.file, &besides)?;
         }
         self.goes_on &= self.observer.bytes(copied);
         let names = streams::names(&*source.found.object)?;
-        let rights = self.from.rights_of_file(&source.found)?;
-        self.to.put_rights_of_file(&fresh(&target.found)?, &source.found.attributes, &rights)?;
+        let rights = self.from.acl_storage().rights_of_file(&source.found)?;
+        self.to.acl_storage().put_rights_of_file(
+            &fresh(&target.found)?,
+            &source.found.attributes,
+            &rights,
+        )?;
         copy_host_xattrs(&*source.found.object, &*target.found.object, &names);
         if let Some((_, to)) = self.streams_of(source, target) {
             to.streams.dress(&to.file)?;
@@ -48,7 +52,7 @@ impl Restore<'_> {
     pub(super) fn to_write(&self, source: &At, mut metadata: Metadata) -> Metadata {
         let attributes = &source.found.attributes;
         let created = match self.options.settled {
-            Some(_) => Volume::created(attributes, &metadata),
+            Some(_) => metadata.created(attributes),
             // The snapshot is itself a copy: only what a client has set is known.
             None => metadata.times.created.unwrap_or_else(|| {
                 attributes.created.map_or(attributes.modified, |made| made.min(attributes.modified))

@@ -34,7 +34,8 @@ impl Restore<'_> {
     pub(super) fn is_described_alike(&self, source: &At, there: &At) -> Result<bool> {
         let (then, now) = (&source.found.attributes, &there.found.attributes);
         if (then.mode, then.uid, then.gid) != (now.mode, now.uid, now.gid)
-            || self.from.rights_of_file(&source.found)? != self.to.rights_of_file(&there.found)?
+            || self.from.acl_storage().rights_of_file(&source.found)?
+                != self.to.acl_storage().rights_of_file(&there.found)?
         {
             return Ok(false);
         }

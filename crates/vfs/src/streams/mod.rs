@@ -39,7 +39,7 @@ pub(crate) mod xattrs;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 pub use self::copied::rekey_copy;
 pub use self::copies::Besides;
@@ -64,6 +64,7 @@ use super::{Access, Caller, Error, HostKey, Kind, Result};
 use crate::backend::{Backend, Object};
 use crate::mac::layout;
 pub use crate::names::own::STORE;
+use crate::ranks;
 
 /// The [`HostKey`] of the file that a sidecar belongs to. On the sidecar.
 pub(crate) const OWNER: &[u8] = b"user.fourfold.owner";
@@ -117,15 +118,15 @@ pub struct Streams {
     /// Where stores are.
     stores: Arc<dyn Stores>,
     /// Sidecars that moved with their files lately, for clients that then want to move them too.
-    moved: Mutex<SidecarMoves, rank::MovedSidecars>,
+    moved: Mutex<SidecarMoves, ranks::MovedSidecars>,
     /// Where clients saw sidecars that are not on the disk.
-    seen: Mutex<SidecarViews, rank::SeenSidecars>,
+    seen: Mutex<SidecarViews, ranks::SeenSidecars>,
     /// Whether there is a store, as of how many changes to stores; by mount inside the share.
-    store_seen: Mutex<HashMap<Option<u64>, (u64, bool)>, rank::StreamStore>,
+    store_seen: Mutex<HashMap<Option<u64>, (u64, bool)>, ranks::StreamStore>,
     /// The files that have something in a store.
-    stored_files: Mutex<Option<StoredFiles>, rank::StoredFiles>,
+    stored_files: Mutex<Option<StoredFiles>, ranks::StoredFiles>,
     /// Folders in which those of other servers were looked for.
-    looked_at: Mutex<LookedAt, rank::SeenSidecars>,
+    looked_at: Mutex<LookedAt, ranks::SeenSidecars>,
     /// What other servers have in any folder.
     any: AnyFolders,
     /// Whether Netatalk has any at the root or in one of the first folders: new files get them, too, unless their folder tells

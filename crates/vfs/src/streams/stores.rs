@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use crate::backend::{Backend, Node, trust};
 use crate::caller::server;
 use crate::names::own::STORE;
+use crate::ranks;
 use crate::{HostKey, Result};
 
 /// Where the stores of one volume's files may be.
@@ -25,7 +26,7 @@ pub(crate) struct Above {
     /// The highest first.
     folders: OnceLock<Vec<Node>>,
     /// Those of them that have a store, as of this count of changes to stores.
-    stores: Mutex<Option<(u64, Vec<Node>)>, rank::StoresAbove>,
+    stores: Mutex<Option<(u64, Vec<Node>)>, ranks::StoresAbove>,
 }
 
 impl Above {

@@ -34,7 +34,7 @@ impl Volume {
     /// others waits on a thread of the pool.
     pub async fn read(&self, actor: &Actor, of: &Found, offset: u64, length: usize) -> Result<ReadData> {
         let (node, attributes) = (&of.object, of.attributes);
-        self.note(Act::Read, node);
+        self.notes().file(Act::Read, node);
         let permitted = self.permit(actor, Plan::Read(of))?;
         self.may_read(&permitted, node.id(), offset, length)?;
         let readable = self.readable_beside_fork(&permitted, node, (offset, length)).await?;
@@ -48,7 +48,7 @@ impl Volume {
     /// Opens the host's file for reading, if the actor may read it.
     pub(crate) fn prepare_to_read(&self, actor: &Actor, of: &Found) -> Result<()> {
         let prepare = |by| of.object.prepare(by, &of.attributes, Access::READ, true);
-        match self.acting_on_data(actor, of, Rights::READ_DATA).and_then(prepare) {
+        match self.permissions().acting_on_data(actor, of, Rights::READ_DATA).and_then(prepare) {
             Err(Error::AccessDenied) if self.may_run(actor, of)? => prepare(server()),
             other => other,
         }
@@ -109,7 +109,7 @@ impl Volume {
         data: Bytes,
         stability: Stability,
     ) -> Result<Attributes> {
-        self.note(Act::Write, &to.object);
+        self.notes().file(Act::Write, &to.object);
         let (node, before, caller) = (&to.object, self.may_change(to)?, &actor.caller);
         let length = data.len();
         self.may_write_despite(actor, &to.object)?;
@@ -126,7 +126,7 @@ impl Volume {
             self.site.pool.run(to.object.id(), write).await?;
         }
         if stability == Stability::File {
-            self.absorb_written(node).await;
+            self.pairs().absorb_written(node).await;
         }
         operation.commit();
         self.site.traffic.written(length);
@@ -138,7 +138,7 @@ impl Volume {
         let (node, before) = (&of.object, of.attributes);
         let syncing = node.clone();
         self.site.pool.run(node.id(), move || syncing.sync(Stability::File)).await?;
-        self.absorb_written(node).await;
+        self.pairs().absorb_written(node).await;
         Ok(Change { before, after: node.attributes()? })
     }
 

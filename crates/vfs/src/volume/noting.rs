@@ -3,56 +3,72 @@
 use std::sync::Arc;
 
 use crate::backend::{Backend, Node};
+use crate::finding::whereabouts::Whereabouts;
 use crate::noted::{Act, FileNote, LaterPath, NotedPath, add, wanted, wants_paths_at_once};
+use crate::open::Places;
 use crate::state::Cause;
 use crate::{FileId, Volume};
 
+/// The notes on the files of a volume.
+pub(crate) struct FileNotes<'a> {
+    backend: &'a Arc<dyn Backend>,
+    opens: &'a Places,
+    whereabouts: &'a Whereabouts,
+}
+
 impl Volume {
+    /// The notes on what operations do to files, for observers.
+    pub(crate) fn notes(&self) -> FileNotes<'_> {
+        FileNotes { backend: &self.backend, opens: &self.site.places, whereabouts: &self.whereabouts }
+    }
+}
+
+impl FileNotes<'_> {
     /// Notes what is done to a file.
-    pub(crate) fn note(&self, act: Act, of: &Node) {
+    pub(crate) fn file(&self, act: Act, of: &Node) {
         if let Some(notes) = wanted() {
             let inode = Some(of.id().inode);
-            add(&notes, FileNote { act, path: self.noted_path(of, None), to: None, inode });
+            add(&notes, FileNote { act, path: self.path(of, None), to: None, inode });
         }
     }
 
     /// Notes a change of a file with this cause.
-    pub(crate) fn note_change(&self, cause: Cause, of: &Node) {
+    pub(crate) fn change(&self, cause: Cause, of: &Node) {
         match cause {
-            Cause::Write | Cause::Truncate | Cause::Overwrite => self.note(Act::Write, of),
-            Cause::Attributes => self.note(Act::Attributes, of),
-            Cause::Remove => self.note(Act::Remove, of),
+            Cause::Write | Cause::Truncate | Cause::Overwrite => self.file(Act::Write, of),
+            Cause::Attributes => self.file(Act::Attributes, of),
+            Cause::Remove => self.file(Act::Remove, of),
             _ => {}
         }
     }
 
     /// Notes what is done to an entry of a folder.
-    pub(crate) fn note_entry(&self, act: Act, folder: &Node, name: &[u8], file: Option<FileId>) {
+    pub(crate) fn entry(&self, act: Act, folder: &Node, name: &[u8], file: Option<FileId>) {
         if let Some(notes) = wanted() {
-            let path = self.noted_path(folder, Some(name));
+            let path = self.path(folder, Some(name));
             add(&notes, FileNote { act, path, to: None, inode: file.map(|file| file.inode) });
         }
     }
 
     /// Notes a move.
-    pub(crate) fn note_move(&self, from: (&Node, &[u8]), to: (&Node, &[u8])) {
+    pub(crate) fn rename(&self, from: (&Node, &[u8]), to: (&Node, &[u8])) {
         if let Some(notes) = wanted() {
-            let path = self.noted_path(from.0, Some(from.1));
-            let to = Some(self.noted_path(to.0, Some(to.1)));
+            let path = self.path(from.0, Some(from.1));
+            let to = Some(self.path(to.0, Some(to.1)));
             add(&notes, FileNote { act: Act::Rename, path, to, inode: None });
         }
     }
 
     /// Notes a further name of a file.
-    pub(crate) fn note_link(&self, file: &Node, folder: &Node, name: &[u8]) {
+    pub(crate) fn link(&self, file: &Node, folder: &Node, name: &[u8]) {
         if let Some(notes) = wanted() {
-            let (path, to) = (self.noted_path(file, None), Some(self.noted_path(folder, Some(name))));
+            let (path, to) = (self.path(file, None), Some(self.path(folder, Some(name))));
             add(&notes, FileNote { act: Act::Link, path, to, inode: Some(file.id().inode) });
         }
     }
 
     /// The path of a file, or of an entry of a folder.
-    fn noted_path(&self, of: &Node, entry: Option<&[u8]>) -> NotedPath {
+    fn path(&self, of: &Node, entry: Option<&[u8]>) -> NotedPath {
         if !wants_paths_at_once() {
             let (backend, of, entry) = (self.backend.clone(), of.clone(), entry.map(Into::into));
             return NotedPath::later(Arc::new(PathHint { backend, of, entry }));
@@ -72,10 +88,10 @@ impl Volume {
         if let Some(parts) = self.backend.path_hint(&**of) {
             return parts.join(&b'/');
         }
-        let opened = self.site.places.place_of(of.id()).map(|(folder, name)| (folder, name.to_vec()));
+        let opened = self.opens.place_of(of.id()).map(|(folder, name)| (folder, name.to_vec()));
         let place = opened.or_else(|| {
             let (folder, name) = self.whereabouts.of(of.id())?;
-            Some((self.node(&folder).ok()?.object, name.to_vec()))
+            Some((self.backend.by_key(&folder).ok()?.object, name.to_vec()))
         });
         let Some((folder, name)) = place.filter(|(folder, _)| folder.id() != of.id()) else {
             return Vec::new();

@@ -13,9 +13,9 @@ use crate::{Kind, Result};
 impl Volume {
     /// Removes an entry that is not a folder (`kind` File), or an empty folder (`kind` Folder).
     pub fn remove(&self, actor: &Actor, folder: &Found, name: &[u8], kind: Kind) -> Result<Change> {
-        self.note_entry(Act::Remove, &folder.object, name, None);
+        self.notes().entry(Act::Remove, &folder.object, name, None);
         let before = self.may_change(folder)?;
-        let stored = self.entry_name(&actor.caller, folder, name)?;
+        let stored = self.names().entry_name(&actor.caller, folder, name)?;
         self.may_take_away(actor, folder, &stored)?;
         let denied_by = if self.is_silly(actor, &stored) { Modes::NONE } else { Modes::REMOVE };
         let _names = self.site.state.change_name();
@@ -29,9 +29,9 @@ impl Volume {
         self.recall_once_pinned(&permitted, [(going, Cause::Remove)])?;
         let places = [(id, &*stored, What::Removed), (id, &*sidecar, What::Anything)];
         let operation = self.change_entries(actor, &places);
-        let by = self.removing(&actor.caller, folder, &stored)?;
+        let by = self.permissions().removing(&actor.caller, folder, &stored)?;
         let changing = self.site.busy.change_pinned(&[(id, &*stored)], pins);
-        self.remove_pair(by, &folder.object, &stored, (kind, going))?;
+        self.pairs().remove(by, &folder.object, &stored, (kind, going))?;
         drop(changing);
         match going {
             Some(going) => operation.commit_entry(&folder.object, &stored, going, ChangeKind::Removed),

@@ -50,11 +50,11 @@ impl Volume {
         mode: RenameMode,
         is_right: impl FnOnce(&[u8]) -> bool,
     ) -> Result<(Change, Change)> {
-        self.note_move((&from.0.object, from.1), (&to.0.object, to.1));
-        self.may_gain_entry(to.0)?;
+        self.notes().rename((&from.0.object, from.1), (&to.0.object, to.1));
+        self.site.may_gain_entry(to.0)?;
         let (before, before_to) = (self.may_change(from.0)?, to.0.attributes);
-        let name = self.entry_name(&actor.caller, from.0, from.1)?;
-        let target = self.target(&actor.caller, (from, &name), to, mode)?;
+        let name = self.names().entry_name(&actor.caller, from.0, from.1)?;
+        let target = self.names().target(&actor.caller, (from, &name), to, mode)?;
         self.may_move_away((from.0, &name), (to.0, &target.there), mode, actor)?;
         let denied_by = self.denied_by(actor, from.0, (to.0, &target.there), mode);
         let _names = self.site.state.change_name();
@@ -72,10 +72,10 @@ impl Volume {
         self.recall_once_pinned(&permitted, files)?;
         let keeps = self.keep_mac_metadata(actor, (from.0, &name), (to.0, &target.there), mode)?;
         let operation = self.begin_move(actor, (from.0, &name), (to.0, &target), mode);
-        let by = self.moving(&actor.caller, (from.0, &name), (to.0, &target.there), mode)?;
+        let by = self.permissions().moving(&actor.caller, (from.0, &name), (to.0, &target.there), mode)?;
         let may_go = || if is_right(&name) { Ok(()) } else { Err(Error::Stale) };
         let (from, to) = ((from.0, &name), (to.0, &target));
-        let ended_as = self.rename_pair(by, from, to, mode, may_go, |ended_as| {
+        let ended_as = self.pairs().rename(by, from, to, mode, may_go, |ended_as| {
             let moved = |found: &Option<Found>, (from, was): (&Node, &[u8]), folder, name| {
                 let from = (from.id(), was);
                 found.iter().for_each(|found| self.site.places.moved(found.object.id(), from, folder, name));

@@ -233,7 +233,8 @@ async fn assert_whole(first: &Scene, seed: u64) {
         let data = read(&stream(first, name, Stream::Data).await.unwrap(), 0, 100).await;
         let fork = read(&stream(first, name, Stream::Resource).await.unwrap(), 0, 100).await;
         let place = Beside { folder: &first.root.object, name: name.as_bytes() };
-        let comment = first.volume.stored_metadata(&found, Some(place)).unwrap().unwrap_or_default().comment;
+        let comment =
+            first.volume.mac_tree().stored_metadata(&found, Some(place)).unwrap().unwrap_or_default().comment;
         for part in [fork, comment] {
             assert!(
                 part.is_empty() || part == data,

@@ -25,7 +25,7 @@ fn scene(denials: Denials) -> Scene {
     let root = volume.root().unwrap();
     volume.create(&actor(1), &root, b"notes", NewKind::File, 0o644).unwrap();
     let notes = volume.lookup(&Caller::root(), &root.object, b"notes").unwrap();
-    let deny = volume.denied_by_macs(Modes::WRITE);
+    let deny = volume.mac_tree().denied_by_macs(Modes::WRITE);
     let place = Some(Beside { folder: &root.object, name: b"notes" });
     let options = OpenOptions { deny, place, ..OpenOptions::data(Modes::READ) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

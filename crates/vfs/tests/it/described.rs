@@ -94,12 +94,12 @@ fn a_new_file_gets_its_first_metadata_without_being_asked() {
         let at = Time { secs: 1_000_000_000, nanos: 0 };
         let mut first = Metadata::default();
         first.dos = DosAttributes::ARCHIVE;
-        volume.describe_new(&actor, &file, beside(&root, b"a").unwrap(), &first).unwrap();
+        volume.caching_tree().describe_new(&actor, &file, beside(&root, b"a").unwrap(), &first).unwrap();
         assert_eq!(volume.metadata(&file, beside(&root, b"a")).unwrap(), first);
         first.times.created = Some(at);
-        volume.describe_new(&actor, &file, beside(&root, b"a").unwrap(), &first).unwrap();
+        volume.caching_tree().describe_new(&actor, &file, beside(&root, b"a").unwrap(), &first).unwrap();
         let known = volume.metadata(&file, beside(&root, b"a")).unwrap();
-        assert_eq!((Volume::created(&file.attributes, &known), known.dos), (at, DosAttributes::ARCHIVE));
+        assert_eq!((known.created(&file.attributes), known.dos), (at, DosAttributes::ARCHIVE));
         drop(dir);
     }
 }
@@ -138,8 +138,8 @@ fn without_a_birth_time_a_file_was_made_when_it_was_first_known() {
         created: None,
     };
     let none = Metadata::default();
-    assert_eq!(Volume::created(&attributes, &none), at(4));
-    assert_eq!(Volume::created(&Attributes { created: Some(at(9)), ..attributes }, &none), at(9));
+    assert_eq!(none.created(&attributes), at(4));
+    assert_eq!(none.created(&Attributes { created: Some(at(9)), ..attributes }), at(9));
 }
 
 fn changes(events: &mut vfs::events::Subscription) -> Vec<ScopedChange> {

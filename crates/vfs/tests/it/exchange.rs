@@ -3,7 +3,7 @@
 use vfs::events::{Aspects, ChangeKind, Event, Filter, Scope};
 use vfs::mac::{FinderInfo, Metadata};
 use vfs::state::{Modes, Stream};
-use vfs::{Beside, Error, OpenOptions, SetAttributes, Time, Volume};
+use vfs::{Beside, Error, OpenOptions, SetAttributes, Time};
 
 use crate::scene::{RW, Scene, at, client, local_scenes, read, scenes, write};
 
@@ -53,7 +53,7 @@ fn about(scene: &Scene, name: &str) -> (String, [u8; 4]) {
 fn created(scene: &Scene, name: &str) -> i64 {
     let (found, place) =
         (scene.find(name).unwrap(), Beside { folder: &scene.root.object, name: name.as_bytes() });
-    Volume::created(&found.attributes, &scene.volume.metadata(&found, Some(place)).unwrap()).secs
+    scene.volume.metadata(&found, Some(place)).unwrap().created(&found.attributes).secs
 }
 
 async fn exchange(scene: &Scene, one: &str, other: &str) -> vfs::Result<()> {

@@ -105,11 +105,11 @@ async fn an_open_knows_its_place_after_a_move_through_the_other_server() {
     let open = first.open(1, "file").await.unwrap();
     moves((&second.root, "file"), (&second.root, "second")).await;
     open.rename_to(&first.root, b"third", RenameMode::Keep).await.unwrap();
-    assert!(!first.volume.open_below(&folder.object));
+    assert!(!first.volume.caching_tree().open_below(&folder.object));
     moves((&second.root, "third"), (&below, "fourth")).await;
-    assert!(first.volume.open_below(&folder.object));
+    assert!(first.volume.caching_tree().open_below(&folder.object));
     moves((&below, "fourth"), (&second.root, "fifth")).await;
-    assert!(!first.volume.open_below(&folder.object));
+    assert!(!first.volume.caching_tree().open_below(&folder.object));
     assert_eq!(&*open.place().unwrap().1, b"fifth");
     moves((&second.root, "fifth"), (&second.root, "last")).await;
     open.remove_on_close(true).await.unwrap();
@@ -127,7 +127,9 @@ async fn a_folder_does_not_stay_still_while_a_client_of_the_other_server_has_som
     let (folder, beside) = (make("folder").await, make("beside").await);
     let create = || first.volume.create(&client(1), &folder, b"file", NewKind::File, 0o644);
     settled(&first, create).await.unwrap();
-    let hold = async |folder: &Found| first.volume.hold_below(&client(1), &folder.object).await.unwrap();
+    let hold = async |folder: &Found| {
+        first.volume.caching_tree().hold_below(&client(1), &folder.object).await.unwrap()
+    };
     assert!(hold(&folder).await.is_some());
     let there = second.find("folder").unwrap();
     let found = second.volume.lookup(&client(2).caller, &there.object, b"file").unwrap();

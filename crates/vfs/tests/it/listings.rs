@@ -47,8 +47,12 @@ impl Disk {
     }
 
     fn folded(&self, name: &str) -> Result<String, Error> {
-        let found =
-            self.volume.lookup_folded(&self.me.caller, &self.root(), name.as_bytes(), Folding::default());
+        let found = self.volume.mac_tree().lookup_folded(
+            &self.me.caller,
+            &self.root(),
+            name.as_bytes(),
+            Folding::default(),
+        );
         found.map(|(name, _)| String::from_utf8(name).unwrap())
     }
 
@@ -244,7 +248,7 @@ fn folders_in_a_kept_listing_are_as_they_are_now() {
         let page = disk.volume.list(&disk.me.caller, &disk.root(), 0).unwrap();
         let entry = page.named().find(|entry| entry.name() == b"folder").unwrap();
         let now = page.rich_details(&disk.me.caller, entry).unwrap().details.attributes;
-        disk.volume.offspring_of(&page, entry, &now).unwrap()
+        disk.volume.mac_tree().offspring_of(&page, entry, &now).unwrap()
     };
     let was = disk.rich("folder").details.attributes;
     assert_eq!(count(&disk), 0);
@@ -259,8 +263,8 @@ fn folders_in_a_kept_listing_are_as_they_are_now() {
     let now = disk.rich("folder").details.attributes;
     assert!(now.modified > was.modified, "{was:?} {now:?}");
     let folder = disk.volume.lookup(&disk.me.caller, &disk.root().object, b"folder").unwrap();
-    assert_eq!(disk.volume.offspring(&folder), Ok(19));
-    assert_eq!(disk.volume.offspring(&disk.root()), Ok(201));
+    assert_eq!(disk.volume.mac_tree().offspring(&folder), Ok(19));
+    assert_eq!(disk.volume.mac_tree().offspring(&disk.root()), Ok(201));
 }
 
 #[test]
@@ -369,7 +373,7 @@ fn a_name_that_became_a_links_is_heard_of_although_an_old_page_asked_about_it() 
     let old = disk.volume.list(&disk.me.caller, &disk.root(), 0).unwrap();
     std::fs::remove_file(disk.path().join(&replaced)).unwrap();
     std::fs::hard_link(disk.path().join(&file), disk.path().join(&replaced)).unwrap();
-    disk.volume.offspring(&disk.root()).unwrap(); // takes in the events
+    disk.volume.mac_tree().offspring(&disk.root()).unwrap(); // takes in the events
     let entry = old.named().find(|entry| entry.name() == replaced.as_bytes()).unwrap();
     assert_eq!(old.details(&disk.me.caller, entry).unwrap().attributes.links, 2);
     assert_eq!(disk.rich(&file).details.attributes.links, 2);
@@ -421,7 +425,7 @@ fn a_folder_that_changes_while_it_is_read_is_kept_as_it_then_is() {
             for at in 0..MADE {
                 std::fs::write(disk.path().join(format!("Made {at}")), b"x").unwrap();
                 std::fs::remove_file(disk.path().join(long(at))).unwrap();
-                disk.volume.offspring(&disk.root()).unwrap(); // takes in the events
+                disk.volume.mac_tree().offspring(&disk.root()).unwrap(); // takes in the events
             }
         })
     };

@@ -196,7 +196,7 @@ fn a_mode_locks_nothing_where_the_volume_says_so() {
         let options = VolumeOptions { read_only_by_mode: false, ..VolumeOptions::default() };
         scene.volume = Arc::new(Volume::new(scene.backend.clone(), options));
         assert!(!scene.volume.metadata(&scene.file(), None).unwrap().is_readonly());
-        assert!(!scene.volume.is_locked_by_mode(&scene.file()).unwrap());
+        assert!(!scene.volume.mac_tree().is_locked_by_mode(&scene.file()).unwrap());
         scene.describe(|metadata| metadata.set_dos(DosAttributes::ARCHIVE));
         assert_eq!(scene.file().attributes.mode & 0o777, 0o444);
     }

@@ -19,8 +19,6 @@ mod local_forks;
 mod local_recall;
 mod locked;
 mod long_names;
-mod mac_corpus;
-mod mac_robustness;
 mod mounts;
 mod names;
 mod open;

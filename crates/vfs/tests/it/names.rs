@@ -81,7 +81,11 @@ fn forms_are_found_in_folders_that_are_kept_and_whether_or_not_case_counts() {
             let folding = Folding { case_sensitive, ..Folding::default() };
             let find = |name: &str| {
                 let (caller, name) = (client(1).caller, name.as_bytes());
-                scene.volume.lookup_folded(&caller, &scene.root, name, folding).map(|(name, _)| name)
+                scene
+                    .volume
+                    .mac_tree()
+                    .lookup_folded(&caller, &scene.root, name, folding)
+                    .map(|(name, _)| name)
             };
             assert_eq!(find(NFD).as_deref(), Ok(MIXED.as_bytes()));
             let upper = find("\u{c9}T\u{c9}");
@@ -158,10 +162,12 @@ fn a_name_with_private_code_points_is_found_by_the_characters_that_they_stand_fo
             scene.remove("other").unwrap();
             for case_sensitive in [false, true] {
                 let (caller, folding) = (client(1).caller, Folding { case_sensitive, ..Folding::default() });
-                let found = scene.volume.lookup_folded(&caller, &scene.root, plain.as_bytes(), folding);
+                let found =
+                    scene.volume.mac_tree().lookup_folded(&caller, &scene.root, plain.as_bytes(), folding);
                 assert_eq!(found.unwrap().0, private.as_bytes());
                 let upper = plain.to_uppercase();
-                let found = scene.volume.lookup_folded(&caller, &scene.root, upper.as_bytes(), folding);
+                let found =
+                    scene.volume.mac_tree().lookup_folded(&caller, &scene.root, upper.as_bytes(), folding);
                 assert_eq!(found.is_ok(), !case_sensitive, "{upper:?}");
             }
             scene.rename(plain, "x", RenameMode::Keep).unwrap();
@@ -194,8 +200,9 @@ fn names_that_have_one_form_cost_no_call_more() {
     assert_eq!(count(&|| assert!(scene.id("aa").is_ok())), 1);
     assert_eq!(count(&|| assert_eq!(scene.id("no such file.txt"), Err(Error::NotFound))), 1);
     let folding = Folding { case_sensitive: true, ..Folding::default() };
-    let folded =
-        |name: &[u8]| scene.volume.lookup_folded(&client(1).caller, &scene.root, name, folding).is_ok();
+    let folded = |name: &[u8]| {
+        scene.volume.mac_tree().lookup_folded(&client(1).caller, &scene.root, name, folding).is_ok()
+    };
     assert_eq!(count(&|| assert!(folded(b"aa") && !folded(b"no such file.txt"))), 2);
     // One more for each way in which other servers store the name: Samba, two ways, and Netatalk 2.
     assert_eq!(count(&|| assert_eq!(scene.id("no: file"), Err(Error::NotFound))), 3 + 1);
@@ -213,7 +220,8 @@ async fn the_sidecar_of_a_file_with_private_code_points_goes_by_its_plain_name()
         scene::write(&fork, 0, b"fork").await.unwrap();
         drop(fork);
         assert!(scene.root.object.lookup(&client(1).caller, format!("._{private}").as_bytes()).is_ok());
-        let looked = scene.volume.look(&client(1).caller, &scene.root, format!("._{plain}").as_bytes());
+        let looked =
+            scene.volume.stateless().look(&client(1).caller, &scene.root, format!("._{plain}").as_bytes());
         assert!(matches!(looked, Ok(LookupResult::File(_))));
         assert_eq!(scene.make(&format!("._{plain}")), Err(Error::Exists));
         assert_eq!(scene.names(), [private], "the sidecar is a part of the file");
@@ -230,7 +238,7 @@ async fn the_sidecar_of_a_file_goes_by_any_form_and_moves_along() {
         drop(fork);
         let sidecar = |name: &str| {
             let name = format!("._{name}");
-            let looked = scene.volume.look(&client(1).caller, &scene.root, name.as_bytes());
+            let looked = scene.volume.stateless().look(&client(1).caller, &scene.root, name.as_bytes());
             looked.map(|looked| matches!(looked, LookupResult::File(_)))
         };
         for form in FORMS {
@@ -304,8 +312,8 @@ fn no_way_of_making_a_name_makes_one_of_the_servers_own() {
                 [Kind::File, Kind::Folder].map(|kind| volume.remove(&ada, folder, name, kind).map(drop)),
             );
             refused.push(volume.lookup(&ada.caller, &folder.object, name).map(drop));
-            refused.push(volume.look(&ada.caller, folder, name).map(drop));
-            let folded = volume.lookup_folded(&ada.caller, folder, name, Folding::default());
+            refused.push(volume.stateless().look(&ada.caller, folder, name).map(drop));
+            let folded = volume.mac_tree().lookup_folded(&ada.caller, folder, name, Folding::default());
             refused.push(folded.map(drop));
             let path = volume.lookup_path(&ada.caller, folder, &[name], Folding::default());
             refused.push(path.map(drop).map_err(|error| error.why));
@@ -324,7 +332,7 @@ async fn what_is_in_the_place_of_the_store_is_told_and_breaks_nothing_else() {
     for (kind, mode) in [(NewKind::File, 0o644), (NewKind::Link(b"/tmp"), 0o777), (NewKind::Folder, 0o777)] {
         for scene in scenes() {
             scene.make_locally(".fourfold-streams", kind, mode);
-            let misplaced = scene.volume.misplaced().unwrap();
+            let misplaced = scene.volume.own_folders().conflicts().unwrap();
             let expected = match kind {
                 NewKind::Folder => DistrustReason::WritableByOthers(0o777),
                 _ => DistrustReason::NotAFolder,
@@ -352,7 +360,7 @@ async fn what_is_in_the_place_of_the_store_is_told_and_breaks_nothing_else() {
             scene::write(&large, 0, &big).await.unwrap();
             large.sync().await.unwrap();
             assert_eq!(large.size().await, Ok(300_000));
-            assert_eq!(scene.volume.misplaced(), Ok(Vec::new()));
+            assert_eq!(scene.volume.own_folders().conflicts(), Ok(Vec::new()));
         }
     }
 }

@@ -178,7 +178,7 @@ async fn the_resource_fork_is_what_the_sidecar_shows() {
     assert_eq!((fork.size().await, fork.attributes().unwrap().size), (Ok(10), 0));
     let seen = fork.read_at(8, 10).await.unwrap();
     assert_eq!((seen.end, seen.payload.len()), (true, 2));
-    let LookupResult::File(sidecar) = volume.look(&Caller::root(), &root, b"._a").unwrap() else {
+    let LookupResult::File(sidecar) = volume.stateless().look(&Caller::root(), &root, b"._a").unwrap() else {
         panic!("a fork is on the disk");
     };
     let shown = volume.read(&client(2), &sidecar, 0, 4096).await.unwrap().payload;
@@ -233,7 +233,7 @@ const MAC: Folding = Folding { case_sensitive: false, normalisation_sensitive: f
 
 fn folded(volume: &Volume, name: &str, folding: Folding) -> vfs::Result<String> {
     let root = volume.root().unwrap();
-    let (name, found) = volume.lookup_folded(&Caller::root(), &root, name.as_bytes(), folding)?;
+    let (name, found) = volume.mac_tree().lookup_folded(&Caller::root(), &root, name.as_bytes(), folding)?;
     assert_eq!(root.object.lookup(&Caller::root(), &name).unwrap().object.id(), found.object.id());
     Ok(String::from_utf8(name).unwrap())
 }

@@ -90,7 +90,7 @@ async fn what_is_written_to_the_sidecar_as_a_file_is_seen_by_the_next_read() {
         write(&reader, 0, b"resource").await;
         assert_eq!(read(&reader, 0, 100).await, b"resource");
         let actor = client(2);
-        let looked = scene.volume.look(&actor.caller, &scene.root, b"._a").unwrap();
+        let looked = scene.volume.stateless().look(&actor.caller, &scene.root, b"._a").unwrap();
         let LookupResult::File(sidecar) = looked else { panic!("a fork is on the disk") };
         // AppleDouble with Finder info: the fork begins at 82.
         let data = Bytes::from_static(b"RES");
@@ -172,7 +172,7 @@ impl<'a> Sidecar<'a> {
 
     async fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let (volume, by) = (&self.scene.volume, client(2));
-        let data = match volume.look(&by.caller, &self.scene.root, b"._a")? {
+        let data = match volume.stateless().look(&by.caller, &self.scene.root, b"._a")? {
             LookupResult::File(found) => volume.read(&by, &found, offset, length).await?,
             LookupResult::Sidecar(made) => {
                 let found = Found { object: made.owner, attributes: made.attributes };
@@ -187,9 +187,9 @@ impl<'a> Sidecar<'a> {
     /// The file on the disk, put there if need be.
     fn file(&self) -> Found {
         let (volume, by) = (&self.scene.volume, client(2));
-        match volume.look(&by.caller, &self.scene.root, b"._a").unwrap() {
+        match volume.stateless().look(&by.caller, &self.scene.root, b"._a").unwrap() {
             LookupResult::File(found) => found,
-            LookupResult::Sidecar(made) => volume.materialize(&by.caller, &made.owner).unwrap(),
+            LookupResult::Sidecar(made) => volume.stateless().materialize(&by.caller, &made.owner).unwrap(),
         }
     }
 

@@ -141,7 +141,7 @@ async fn a_volume_knows_what_is_open_below_a_folder() {
         let below = make(volume, &above, b"e", NewKind::Folder);
         let beside = scene.folder("f");
         let file = make(volume, &below, b"a", NewKind::File);
-        let is_open = |folder: &Found| volume.open_below(&folder.object);
+        let is_open = |folder: &Found| volume.caching_tree().open_below(&folder.object);
         let folder = scene.open(1, "d").await.unwrap();
         assert!(!is_open(&above)); // a folder is not inside itself
         assert!(is_open(&scene.root));
@@ -164,12 +164,12 @@ async fn what_is_open_below_a_folder_only_in_a_cache_is_closed_when_asked_for() 
         let (lease, mut told) = scene.lease(&made.object, Party::client(ClientId(2)), both).await;
         kept.guard_mut().keep(lease);
         let (volume, node) = (scene.volume.clone(), folder.object.clone());
-        let asking = tokio::spawn(async move { volume.recall_below(&client(1), &node).await });
+        let asking = tokio::spawn(async move { volume.caching_tree().recall_below(&client(1), &node).await });
         assert_eq!(told.recv().await.unwrap().to, Caching::READ);
-        assert!(!asking.is_finished() && scene.volume.open_below(&folder.object));
+        assert!(!asking.is_finished() && scene.volume.caching_tree().open_below(&folder.object));
         drop(kept);
         asking.await.unwrap();
-        assert!(!scene.volume.open_below(&folder.object));
+        assert!(!scene.volume.caching_tree().open_below(&folder.object));
     }
 }
 
@@ -185,14 +185,16 @@ async fn what_those_who_are_away_have_open_below_a_folder_is_closed_when_asked_f
             let give_way = move || drop(theirs.lock().unwrap().take());
             let _away = scene.volume.state().leave(ClientId(2), Arc::new(give_way));
             match below {
-                true => scene.volume.recall_below(&client(1), &folder.object).await,
+                true => scene.volume.caching_tree().recall_below(&client(1), &folder.object).await,
                 false => {
                     let by = client(1);
                     let permitted = scene.volume.permit(&by, Plan::Use(&made, Access::WRITE)).unwrap();
-                    scene.volume.recall_handles(&permitted, &made.object).await;
+                    scene.volume.caching_tree().recall_handles(&permitted, &made.object).await;
                 }
             }
-            assert!(held.lock().unwrap().is_none() && !scene.volume.open_below(&folder.object));
+            assert!(
+                held.lock().unwrap().is_none() && !scene.volume.caching_tree().open_below(&folder.object)
+            );
         }
     }
 }

@@ -75,8 +75,8 @@ async fn assert_kept(scene: &Scene, name: &str, fork: &[u8]) {
     let metadata = scene.volume.metadata(&found, place).unwrap();
     assert_eq!(metadata.finder_info.file_type(), *b"TEXT");
     assert_eq!((metadata.finder_info.label(), &*metadata.comment), (6, &b"a comment"[..]));
-    assert_eq!(scene.volume.tags(&found, place).unwrap(), ["Red\n6"]);
-    assert_eq!(Volume::created(&found.attributes, &metadata).secs, 1_000_000_000);
+    assert_eq!(scene.volume.mac_tree().tags(&found, place).unwrap(), ["Red\n6"]);
+    assert_eq!(metadata.created(&found.attributes).secs, 1_000_000_000);
 }
 
 fn is_plain(scene: &Scene, name: &str) -> bool {

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use conn::observe::{Observer, Operation};
 use hashbrown::Equivalent;
-use lock::{Mutex, rank};
+use lock::Mutex;
+
+use crate::ranks;
 
 /// The upper bounds of the latency buckets, in microseconds. A last bucket has the rest.
 pub(crate) const BOUNDS_US: [u64; 14] =
@@ -139,14 +141,14 @@ impl ThreadCounters {
 /// The operations, and the failed results.
 type Sums = (Vec<(Key, Series)>, Vec<(Failure, u64)>);
 
-type Shard = Arc<Mutex<ThreadCounters, rank::CountedOperations>>;
+type Shard = Arc<Mutex<ThreadCounters, ranks::CountedOperations>>;
 
 /// What all threads have counted.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    shards: Mutex<Vec<Shard>, rank::CountingThreads>,
+    shards: Mutex<Vec<Shard>, ranks::CountingThreads>,
     /// The counts of threads that have ended.
-    ended: Mutex<ThreadCounters, rank::CountedOperations>,
+    ended: Mutex<ThreadCounters, ranks::CountedOperations>,
 }
 
 /// The counts of a thread. They stay when it ends.

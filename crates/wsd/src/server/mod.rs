@@ -12,10 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::ranks;
 use crate::wire::answer::{self, About, Description, Sequence};
 use limiter::Limiter;
 use links::Link;
@@ -88,7 +89,7 @@ struct AnnouncedDevice {
     /// The version of the metadata: the time of this start.
     version: u64,
     numbers: AtomicU64,
-    limiter: Mutex<Limiter, rank::WsdClients>,
+    limiter: Mutex<Limiter, ranks::WsdClients>,
 }
 
 impl AnnouncedDevice {

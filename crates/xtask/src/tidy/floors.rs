@@ -14,8 +14,6 @@ const FLOORS: &[(&str, &[Floor])] = &[
     (
         "vfs",
         &[
-            ("formats", &["attributes", "error", "mac", "names"]),
-            ("locks", &["events", "guarding", "noted", "state"]),
             (
                 "store",
                 &[
@@ -28,6 +26,7 @@ const FLOORS: &[(&str, &[Floor])] = &[
                     "permission",
                     "pool",
                     "quota",
+                    "ranks",
                     "traffic",
                 ],
             ),
@@ -40,6 +39,7 @@ const FLOORS: &[(&str, &[Floor])] = &[
                     "backups",
                     "changing",
                     "described",
+                    "faces",
                     "finding",
                     "homes",
                     "listing",
@@ -53,9 +53,17 @@ const FLOORS: &[(&str, &[Floor])] = &[
             ),
         ],
     ),
-    ("afp", &[("wire", &["wire"]), ("ids", &["catalogue"]), ("sessions", &["server", "client"]), AFP_FRAMES]),
-    ("smb", &[("wire", &["wire"]), ("sessions", &["server", "client"]), SMB_FRAMES]),
-    ("nfs", &[("wire", &["wire"]), ("programs", &["server"]), ("transports", NFS_TRANSPORTS)]),
+    (
+        "afp",
+        &[
+            ("wire", &["ranks", "wire"]),
+            ("ids", &["catalogue"]),
+            ("sessions", &["server", "client"]),
+            AFP_FRAMES,
+        ],
+    ),
+    ("smb", &[("wire", &["ranks", "wire"]), ("sessions", &["server", "client"]), SMB_FRAMES]),
+    ("nfs", &[("wire", &["ranks", "wire"]), ("programs", &["server"]), ("transports", NFS_TRANSPORTS)]),
 ];
 
 /// What takes messages from connections and chooses the command. Commands and the state of connections do not know it.

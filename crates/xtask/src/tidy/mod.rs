@@ -5,6 +5,7 @@ mod documents;
 mod floors;
 mod fuzzed;
 mod opening;
+mod ranks;
 mod rules;
 mod source;
 
@@ -44,6 +45,7 @@ pub fn run() -> Result<()> {
         sources.push(source);
     }
     findings.extend(floors::check(&sources));
+    findings.extend(ranks::check(&root, &sources)?);
     findings.extend(fuzzed::check(&root, &files)?);
     for finding in &findings {
         println!("{finding}");

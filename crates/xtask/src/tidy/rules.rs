@@ -51,8 +51,10 @@ const NUMBERS_IN_SERVER: &[(&str, &str)] = &[
     ("crates/smb/src/server/pipes/pipe_end/host.rs", "the server's SID is made of its GUID"),
 ];
 
-/// What only one protocol's clients know: each protocol keeps these on top of what `vfs` offers to all. `vfs` exports no such
-/// names, except in `mac`, which describes formats on the disk.
+/// The crates of the tree, which know no protocol.
+const TREE: &[&str] = &["crates/formats/src/", "crates/coherence/src/", "crates/vfs/src/"];
+/// What only one protocol's clients know: each protocol keeps these on top of what the tree offers to all. The tree exports
+/// no such names, except in `mac`, which describes formats on the disk.
 const TENANTS_WORDS: &[&str] = &[
     "appl",
     "bundle",
@@ -74,7 +76,7 @@ const OTHER_MEANING: &[&str] = &["DiskCalls", "disk_calls"];
 /// Where several servers decide together who may do what: a clock that is set must not change that. `Instant` and the time since the start
 /// of the host, with the time that it slept, are not set.
 const TOGETHER: &[&str] =
-    &["crates/cluster/src/", "crates/vfs/src/state/", "crates/app/src/gateway", "crates/conn/src/fence.rs"];
+    &["crates/cluster/src/", "crates/coherence/src/", "crates/app/src/gateway", "crates/conn/src/fence.rs"];
 /// The names of clocks that can be set.
 const WALL_CLOCKS: &[&str] =
     &["CLOCK_REALTIME", "Realtime", "RealtimeAlarm", "RealtimeCoarse", "SystemTime", "Tai", "UNIX_EPOCH"];
@@ -95,7 +97,7 @@ pub fn check(source: &Source) -> Vec<Finding> {
     if is_wire(&source.path) {
         pure_wire(source, &mut findings);
     }
-    if source.path.starts_with("crates/vfs/src/") && !source.is_test() {
+    if TREE.iter().any(|at| source.path.starts_with(at)) && !source.is_test() {
         no_protocol(source, &mut findings);
         no_tenants(source, &mut findings);
         one_door_to_the_disk(source, &mut findings);
@@ -163,7 +165,7 @@ fn unsafe_code(source: &Source, findings: &mut Vec<Finding>) {
 
 /// Whether the file is part of a program that serves. The backend that fails on demand, and the
 /// clients and scenes of session tests, are not. The crate `lock` is not, either.
-fn is_product(source: &Source) -> bool {
+pub fn is_product(source: &Source) -> bool {
     const NOT: &[&str] = &[
         "crates/fuzzed/",
         "crates/lock/",
@@ -219,14 +221,14 @@ fn pure_wire(source: &Source, findings: &mut Vec<Finding>) {
 fn no_protocol(source: &Source, findings: &mut Vec<Finding>) {
     for token in source.tokens.iter().filter(|token| is_word(&token.text)) {
         if let Some(word) = words(&token.text).iter().find(|word| PROTOCOL_WORDS.contains(&word.as_str())) {
-            let what = format!("`{}` names a protocol ({word}); vfs knows none", token.text);
+            let what = format!("`{}` names a protocol ({word}); the tree knows none", token.text);
             findings.push(finding(source, token.line, what));
         }
     }
 }
 
 fn no_tenants(source: &Source, findings: &mut Vec<Finding>) {
-    if source.path.starts_with("crates/vfs/src/mac/") {
+    if source.path.starts_with("crates/formats/src/mac/") {
         return;
     }
     for token in exported(source).filter(|token| !OTHER_MEANING.contains(&token.text.as_str())) {
@@ -378,7 +380,7 @@ mod tests {
     fn servers_decide_together_without_a_clock_that_can_be_set() {
         for path in [
             "crates/cluster/src/fence.rs",
-            "crates/vfs/src/state/lease.rs",
+            "crates/coherence/src/state/lease.rs",
             "crates/app/src/gateway/taking.rs",
         ] {
             for code in
@@ -418,11 +420,11 @@ mod tests {
         for code in
             ["fn nfs_handle() {}", "struct SmbLease;", "enum NtStatus {}", "const NLM_GRANTED: u8 = 0;"]
         {
-            assert_eq!(findings("crates/vfs/src/state.rs", code).len(), 1, "{code}");
+            assert_eq!(findings("crates/coherence/src/state.rs", code).len(), 1, "{code}");
         }
         let on_disk =
             "fn netatalk() -> &'static str { \"AFP_AfpInfo\" } // as SMB sees it\nfn transform() {}";
-        assert_eq!(findings("crates/vfs/src/mac/mod.rs", on_disk), [""; 0]);
+        assert_eq!(findings("crates/formats/src/mac/mod.rs", on_disk), [""; 0]);
         assert_eq!(findings("crates/nfs/src/server/mod.rs", "fn nfs_handle() {}"), [""; 0]);
     }
 
@@ -442,7 +444,7 @@ mod tests {
         }
         let fine = "pub use pool::{DiskCalls, disk_calls}; pub(crate) fn disk() {} fn ea() {} pub struct Idea { disk: u8 }";
         assert_eq!(findings("crates/vfs/src/lib.rs", fine), [""; 0]);
-        assert_eq!(findings("crates/vfs/src/mac/netatalk.rs", "pub struct Ea;"), [""; 0]);
+        assert_eq!(findings("crates/formats/src/mac/netatalk.rs", "pub struct Ea;"), [""; 0]);
     }
 
     #[test]
@@ -457,7 +459,7 @@ mod tests {
     #[test]
     fn tests_in_vfs_may_name_protocols_and_use_folders() {
         let code = "#[cfg(test)]\nmod tests { use std::fs; fn smb() {} }";
-        assert_eq!(findings("crates/vfs/src/state.rs", code), [""; 0]);
+        assert_eq!(findings("crates/coherence/src/state.rs", code), [""; 0]);
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use redb::{ReadableTable, TableDefinition, TableError, WriteTransaction};
 use vfs::index::{IndexError, Store};
 
 use super::super::ledger::{ALL, IDS, KEYS};
 use super::super::places::PLACES;
+use crate::ranks;
 
 /// [`NAME`] → the lineage of the ids. None: they are this server's own.
 const LINEAGE: TableDefinition<'_, &str, [u8; 16]> = TableDefinition::new("lineage");
@@ -59,7 +60,7 @@ pub(super) fn clear(store: &Store) -> Result<u64, IndexError> {
 /// How far each log was read, in bytes. It is written in one transaction with what was read.
 #[derive(Default)]
 pub(in crate::catalogue) struct LogProgress {
-    known: Mutex<LogOffsets, rank::CatalogPlaces>,
+    known: Mutex<LogOffsets, ranks::CatalogPlaces>,
 }
 
 #[derive(Default)]

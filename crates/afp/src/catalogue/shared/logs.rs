@@ -48,7 +48,7 @@ pub(super) fn list(
     lineage: &[u8; 16],
     is_wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<Log>> {
-    let folder = match volume.own_folder(OwnFolder::IDS) {
+    let folder = match volume.own_folders().find(OwnFolder::IDS) {
         Err(Error::NotFound) => return Ok(Vec::new()),
         other => other?,
     };
@@ -75,7 +75,7 @@ pub(super) fn list(
 
 /// Reads on in a log, up to [`PART`] records. What is no record is passed over.
 pub(super) fn read(volume: &Volume, log: &Log, from: u64) -> Result<Part> {
-    let (root, folder) = (Caller::root(), volume.own_folder(OwnFolder::IDS)?);
+    let (root, folder) = (Caller::root(), volume.own_folders().find(OwnFolder::IDS)?);
     let found = folder.lookup(&root, log.name.as_bytes())?;
     found.object.prepare(&root, &found.attributes, Access::READ, true)?;
     let from = if from > log.end { 0 } else { from }; // an older copy of the file has replaced it
@@ -97,7 +97,7 @@ pub(super) fn lock_file(volume: &Volume) -> Result<FileId> {
 
 /// Removes the log of a server.
 pub(super) fn remove(volume: &Volume, name: &str) -> Result<()> {
-    volume.own_folder(OwnFolder::IDS)?.remove(&Caller::root(), name.as_bytes())
+    volume.own_folders().find(OwnFolder::IDS)?.remove(&Caller::root(), name.as_bytes())
 }
 
 /// The log of this server.
@@ -114,7 +114,7 @@ impl OwnLog {
         let own = Self { share: share.to_owned(), name, node: found.object };
         if found.attributes.size == 0 {
             own.write(0, &record::beginning(server))?;
-            volume.own_folder(OwnFolder::IDS)?.sync(Stability::File)?;
+            volume.own_folders().find(OwnFolder::IDS)?.sync(Stability::File)?;
         }
         Ok(own)
     }
@@ -144,8 +144,8 @@ impl OwnLog {
 
 /// Several servers may make it at the same moment.
 fn find_or_make(volume: &Volume, name: &[u8]) -> Result<Found> {
-    let folder = match volume.make_own_folder(OwnFolder::IDS) {
-        Err(Error::Exists) => volume.own_folder(OwnFolder::IDS),
+    let folder = match volume.own_folders().make(OwnFolder::IDS) {
+        Err(Error::Exists) => volume.own_folders().find(OwnFolder::IDS),
         other => other,
     }?;
     let root = Caller::root();

@@ -35,7 +35,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::runtime::Handle;
 use vfs::index::{Index, IndexError, VolumeTag};
 use vfs::state::ClientId;
@@ -43,6 +43,7 @@ use vfs::{Error, LastingKey, Volume};
 
 use super::ledger::{ALL, Ledger};
 use super::{CatalogId, Limits};
+use crate::ranks;
 use local::TURN;
 use logs::OwnLog;
 use record::{Record, SharedFileKey};
@@ -88,8 +89,8 @@ pub struct SharedIds {
     runtime: Handle,
     /// Who has the range locked.
     client: ClientId,
-    sharing: Mutex<(), rank::CatalogSharing>,
-    work: Mutex<Work, rank::CatalogShared>,
+    sharing: Mutex<(), ranks::CatalogSharing>,
+    work: Mutex<Work, ranks::CatalogShared>,
 }
 
 /// A share that may have logs.

@@ -98,7 +98,7 @@ impl Scene {
     }
 
     fn folder(&self) -> vfs::Node {
-        self.volume(false).own_folder(OwnFolder::IDS).unwrap()
+        self.volume(false).own_folders().find(OwnFolder::IDS).unwrap()
     }
 
     /// The names of the logs, and what is in them.

@@ -109,7 +109,7 @@ fn entries(volume: &OpenVolume, target: &Target, asked: &Set<'_>) -> Result<Opti
     if asked.bitmap.contains(Bitmap::INHERIT)
         && let Some(place) = target.place(volume)?
     {
-        let passed = volume.tree().passed_on(&place.folder, &found.attributes)?;
+        let passed = volume.tree().mac_tree().passed_on(&place.folder, &found.attributes)?;
         list.extend(passed.into_iter().filter(|entry| !entry.rights.contains(Rights::FROM_MODE)));
     }
     Ok(Some(before.replaced_before_mode(list, protected, &found.attributes)))

@@ -40,7 +40,7 @@ async fn create(request: &Request) -> Outcome {
     let mode = rights::mode_in(&at.folder, FOLDER_MODE);
     let made =
         volume.once_recalled(|| tree.create(&actor, &at.folder, &at.name, NewKind::Folder, mode)).await?;
-    tree.give_header(&made.found, Beside { folder: &at.folder.object, name: &at.name });
+    tree.mac_tree().give_header(&made.found, Beside { folder: &at.folder.object, name: &at.name });
     volume.share.changed.note(made.folder.after.modified);
     let id = volume.id_of(&made.found.object.key())?;
     tree.saw(made.found.object.id(), &at.folder.object, &at.name);

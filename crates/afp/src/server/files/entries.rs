@@ -97,7 +97,8 @@ impl Folder<'_> {
         let counts = needs.offspring || wanted.dir.contains(DirBitmap::OFFSPRING_COUNT);
         if counts && facts.attributes.kind == Kind::Folder {
             // The count is unknown for a folder that the server itself may not list.
-            facts.offspring = self.volume.tree().offspring_of(page, entry, &facts.attributes).unwrap_or(0);
+            facts.offspring =
+                self.volume.tree().mac_tree().offspring_of(page, entry, &facts.attributes).unwrap_or(0);
         }
         if facts.attributes.kind == Kind::Link
             && self.volume.share.options.links.is_some()

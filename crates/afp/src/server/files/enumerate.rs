@@ -6,12 +6,13 @@
 
 use std::collections::VecDeque;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::{Caller, FileId, Page};
 use wire::Writer;
 
 use super::entries::{Folder, Needs};
 use super::params::{Facts, RequestedParameters};
+use crate::ranks;
 use crate::server::config::Version;
 use crate::server::limits::{MAX_LISTINGS, QUANTUM};
 use crate::server::reply::{Outcome, Reply};
@@ -31,7 +32,7 @@ const LIKELY_REPLY: usize = 64 * 1024;
 /// The positions at which a session's listings continue.
 #[derive(Default)]
 pub(in crate::server) struct Listings {
-    places: Mutex<VecDeque<Bookmark>, rank::AfpBookmarks>,
+    places: Mutex<VecDeque<Bookmark>, ranks::AfpBookmarks>,
 }
 
 /// The entry that an index of a listing stands for.

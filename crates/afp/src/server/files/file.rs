@@ -82,7 +82,7 @@ async fn create(request: &Request) -> Outcome {
     let mode = rights::mode_in(&at.folder, FILE_MODE);
     let made =
         volume.once_recalled(|| tree.create(&actor, &at.folder, &at.name, NewKind::File, mode)).await?;
-    tree.give_header(&made.found, Beside { folder: &at.folder.object, name: &at.name });
+    tree.mac_tree().give_header(&made.found, Beside { folder: &at.folder.object, name: &at.name });
     volume.share.changed.note(made.folder.after.modified);
     Ok(Reply::empty())
 }
@@ -138,7 +138,7 @@ fn refuse_inhibited(
     // What only the mode says binds writing: a folder's rights decide on its entries.
     let metadata = match bit {
         FileBits::WRITE_INHIBIT => tree.metadata(found, place)?,
-        _ => tree.stored_metadata(found, place)?.unwrap_or_default(),
+        _ => tree.mac_tree().stored_metadata(found, place)?.unwrap_or_default(),
     };
     let bits = if is_folder(found) { metadata.bits } else { metadata.shown_bits() };
     if bits.contains(bit) { Err(ResultCode::OBJECT_LOCKED) } else { Ok(()) }

@@ -178,7 +178,7 @@ pub(in crate::server) fn put_target(
     let description = tree.description(found, place.map(|place| place.beside()), needed)?;
     let offspring = match is_folder && wanted.dir.intersects(DirBitmap::OFFSPRING_COUNT) {
         // The count is unknown for a folder that the server itself may not list.
-        true => tree.offspring(found).unwrap_or(0),
+        true => tree.mac_tree().offspring(found).unwrap_or(0),
         false => 0,
     };
     let rights = if wanted.needs_rights(is_folder) { rights::access_rights(tree, caller, found)? } else { 0 };

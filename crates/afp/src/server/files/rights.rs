@@ -24,7 +24,7 @@ pub(in crate::server) fn access_rights(
 /// The same for an entry of a listing without an ACL.
 pub(in crate::server) fn access_rights_by_mode(tree: &Volume, caller: &Caller, of: &Attributes) -> u32 {
     let all = Access::READ.union(Access::WRITE).union(Access::EXECUTE);
-    word(caller, of, tree.access_by_mode(caller, of, all))
+    word(caller, of, tree.mac_tree().access_by_mode(caller, of, all))
 }
 
 fn word(caller: &Caller, of: &Attributes, own: Access) -> u32 {

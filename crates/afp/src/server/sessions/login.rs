@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use auth::{Event, FileProtocol, Login as Line, LoginRecord, LogonRefused};
 use bytes::Bytes;
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::Semaphore;
 use wire::Reader;
 
 use super::session::{Session, User};
 use super::uam::{self, Exchange, Judge, Method, Step};
 use super::{domain_login, password};
+use crate::ranks;
 use crate::server::config::{Config, Version};
 use crate::server::connection::Connection;
 use crate::server::reply::{Outcome, Reply};
@@ -43,7 +44,7 @@ impl Default for Gate {
 }
 
 /// The login of a connection, or its change of a password: one step at a time.
-pub(in crate::server) struct StepwiseExchange<T>(Mutex<State<T>, rank::AfpLogin>);
+pub(in crate::server) struct StepwiseExchange<T>(Mutex<State<T>, ranks::AfpLogin>);
 
 enum State<T> {
     None,

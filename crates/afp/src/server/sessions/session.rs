@@ -5,13 +5,14 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use auth::{Grant, LoginRecord, SharePolicy, Visitor};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller};
 
 use super::session_life::Life;
 use super::session_notices::NoticeState;
 use super::session_replies::RequestState;
+use crate::ranks;
 use crate::server::config::{Share, Version};
 use crate::server::connection::Connection;
 use crate::server::files::enumerate::Listings;
@@ -57,9 +58,9 @@ pub(in crate::server) struct Session {
     pub(in crate::server) has_changed_password: AtomicBool,
     /// The key of a login by Kerberos, encrypted for the client.
     key: OnceLock<Vec<u8>>,
-    connection: Mutex<Weak<Connection>, rank::AfpConnection>,
+    connection: Mutex<Weak<Connection>, ranks::AfpConnection>,
     /// Logs the session's end.
-    record: Mutex<Option<LoginRecord>, rank::LoginRecords>,
+    record: Mutex<Option<LoginRecord>, auth::LoginRecords>,
 }
 
 impl Session {

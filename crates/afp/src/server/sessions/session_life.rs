@@ -5,12 +5,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::state::Absence;
 
 use super::session_pulse::{Pulse, PulseAction};
 use super::session_replies::Replies;
 use super::session_token::Secret;
+use crate::ranks;
 
 /// The identifier that a client gives, so that the server recognizes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,13 +26,13 @@ pub(in crate::server) struct Name {
 pub(in crate::server) struct Life {
     /// The client has sent something since the last check.
     heard: AtomicBool,
-    pulse: Mutex<Pulse, rank::AfpPulse>,
+    pulse: Mutex<Pulse, ranks::AfpPulse>,
     /// Proves that a client has had this session. Without it, no client can reconnect.
     secret: OnceLock<Secret>,
-    name: Mutex<Option<Name>, rank::AfpName>,
+    name: Mutex<Option<Name>, ranks::AfpName>,
     pub(in crate::server) replies: Replies,
     /// While its connection is lost: what ends the hold of its open files.
-    away: Mutex<Vec<Absence>, rank::AfpAbsences>,
+    away: Mutex<Vec<Absence>, ranks::AfpAbsences>,
     /// It has ended, for any reason.
     is_over: AtomicBool,
 }

@@ -5,12 +5,13 @@ use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::events::{Aspects, ChangeKind, Depth, Event, Filter, Scope, Subscription};
 use vfs::state::ClientId;
 use vfs::{Caller, FileId, Volume, Watching};
 
 use super::session::Session;
+use crate::ranks;
 use crate::server::connection::Connection;
 use crate::server::service::{Service, SessionInfo};
 use crate::wire::dsi::{Attention, Command};
@@ -29,7 +30,7 @@ const SEEN: Filter = Filter { aspects: Aspects(Aspects::ALL.0 & !Aspects::ACCESS
 
 /// When a session was last notified of changes, and when it made one.
 #[derive(Default)]
-pub(in crate::server) struct NoticeState(Mutex<News, rank::AfpNotices>);
+pub(in crate::server) struct NoticeState(Mutex<News, ranks::AfpNotices>);
 
 #[derive(Default)]
 struct News {
@@ -192,7 +193,7 @@ pub(in crate::server) fn volumes_opened(session: &Arc<Session>) {
 
 /// Volumes that are watched for sessions that have them open.
 #[derive(Default)]
-pub(in crate::server) struct VolumeWatches(Mutex<Vec<Weak<Volume>>, rank::AfpWatched>);
+pub(in crate::server) struct VolumeWatches(Mutex<Vec<Weak<Volume>>, ranks::AfpWatched>);
 
 impl VolumeWatches {
     /// Begins a watch. Answers false if the volume is already watched.

@@ -9,9 +9,10 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::Notify;
 
+use crate::ranks;
 use crate::server::reply::{Outcome, Reply};
 use crate::wire::{ResultCode, command};
 
@@ -31,7 +32,7 @@ pub(in crate::server) struct Replies {
     keeps: AtomicBool,
     /// There are replies of an earlier connection.
     came_back: AtomicBool,
-    kept: Mutex<CachedReplies, rank::AfpReplies>,
+    kept: Mutex<CachedReplies, ranks::AfpReplies>,
     finished: Notify,
 }
 

@@ -217,7 +217,7 @@ fn get_comment(request: &Request) -> Outcome {
 
 fn comment_of(volume: &OpenVolume, target: &Target) -> Result<Vec<u8>, ResultCode> {
     let (found, place) = (target.found()?, target.place(volume)?);
-    Ok(volume.tree().comment(found, place.map(Place::beside))?)
+    Ok(volume.tree().mac_tree().comment(found, place.map(Place::beside))?)
 }
 
 #[cfg(test)]

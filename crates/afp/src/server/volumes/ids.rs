@@ -1,11 +1,12 @@
 //! The 32-bit numbers by which clients identify files and folders.
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::backend::Found;
 use vfs::{Caller, Error, HostKey, Kind, Time};
 
 use super::open_volume::OpenVolume;
 use crate::catalogue::CatalogId;
+use crate::ranks;
 use crate::wire::ResultCode;
 
 #[cfg(test)]
@@ -13,7 +14,7 @@ mod tests;
 
 /// The time of the clients' last change in a share, as reported to clients.
 #[derive(Default)]
-pub(in crate::server) struct LastChangeTime(Mutex<Time, rank::AfpIdsChanged>);
+pub(in crate::server) struct LastChangeTime(Mutex<Time, ranks::AfpIdsChanged>);
 
 impl LastChangeTime {
     pub(in crate::server) fn last(&self) -> Time {

@@ -93,7 +93,7 @@ impl OpenVolume {
             return Ok(entry);
         }
         let stored = self.tree().stored_form(stored(kind, sent)?);
-        match self.tree().lookup_folded(caller, folder, &stored, self.share.folding()) {
+        match self.tree().mac_tree().lookup_folded(caller, folder, &stored, self.share.folding()) {
             Ok((name, found)) => Ok(Entry { name, found: Some(found) }),
             Err(Error::NotFound) => {
                 if let Some(entry) = self.entry_of_others(caller, folder, &stored)? {

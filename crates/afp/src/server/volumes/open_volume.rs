@@ -5,12 +5,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use auth::Grant;
-use lock::{RwLock, rank};
+use lock::RwLock;
 use namespace::Document;
 use vfs::backend::Found;
 use vfs::{Kind, Volume};
 
 use super::reach::Ways;
+use crate::ranks;
 use crate::server::config::Share;
 use crate::server::limits::MAX_VOLUMES;
 use crate::wire::ResultCode;
@@ -60,7 +61,7 @@ impl OpenVolume {
 /// A session's open volumes.
 #[derive(Default)]
 pub(in crate::server) struct Volumes {
-    open: RwLock<BTreeMap<u16, Arc<OpenVolume>>, rank::AfpVolumes>,
+    open: RwLock<BTreeMap<u16, Arc<OpenVolume>>, ranks::AfpVolumes>,
 }
 
 impl Volumes {

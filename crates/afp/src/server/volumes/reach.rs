@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::backend::Found;
 use vfs::{Access, Caller, HostKey, Node};
 
 use super::open_volume::OpenVolume;
+use crate::ranks;
 use crate::wire::ResultCode;
 
 /// How long the folders above a folder are remembered. Their permissions are checked each time.
@@ -22,7 +23,7 @@ const DEEPEST: usize = 512;
 /// The folders above folders, remembered for a short time.
 #[derive(Default)]
 pub(in crate::server) struct Ways {
-    known: Mutex<HashMap<HostKey, (Instant, Way)>, rank::AfpReach>,
+    known: Mutex<HashMap<HostKey, (Instant, Way)>, ranks::AfpReach>,
 }
 
 /// The folders from the parent up to the volume's root folder.

@@ -12,12 +12,13 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::{Entry, HostKey, Page};
 use wire::Writer;
 
 use self::criteria::Criteria;
 use super::open_volume::OpenVolume;
+use crate::ranks;
 use crate::server::config::Version;
 use crate::server::files::entries::Folder;
 use crate::server::files::params::RequestedParameters;
@@ -45,7 +46,7 @@ const PLAIN: FileBitmap = FileBitmap(FileBitmap::PARENT_ID.0 | FileBitmap::LONG_
 /// The searches that a session may continue.
 #[derive(Default)]
 pub(in crate::server) struct Searches {
-    table: Mutex<Table, rank::AfpSearches>,
+    table: Mutex<Table, ranks::AfpSearches>,
 }
 
 #[derive(Default)]

@@ -6,6 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::robustness::client::Client;
 use crate::robustness::server::{Server, folder};
+use crate::waiting::until;
 
 const CONNECTIONS: u64 = 10_000;
 /// Descriptors that a process needs in addition to these connections.
@@ -19,6 +20,17 @@ pub(crate) fn possible() -> u64 {
     let maximum = limit.maximum.unwrap_or(u64::MAX);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
     CONNECTIONS.min(maximum.saturating_sub(OTHERS))
+}
+
+/// Waits until the server at this port has accepted all connections: until none is in the kernel's queue.
+pub(crate) fn until_accepted(port: u16) {
+    let (at, listens) = (format!(":{port:04X}"), "0A"); // TCP_LISTEN, whose second queue has the connections
+    until("not all are accepted", || {
+        let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
+        let sockets = sockets.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let mut ours = sockets.filter(|cells| cells[1].ends_with(&at) && cells[3] == listens);
+        ours.all(|cells| cells[4].ends_with(":00000000"))
+    });
 }
 
 #[test]

@@ -259,11 +259,6 @@ impl Server {
         self.status_of_process("RssAnon:")
     }
 
-    /// How many descriptors it has open.
-    pub(crate) fn descriptors(&self) -> u64 {
-        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count() as u64
-    }
-
     fn status_of_process(&self, key: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::{InitiatorPort, Nexus};
+use crate::ranks;
 use crate::wire::scsi::Asc;
 
 /// The most unit attentions that wait for one initiator; beyond that, the oldest are dropped.
@@ -14,7 +15,7 @@ const MOST: usize = 16;
 /// The pending unit attentions of one logical unit.
 #[derive(Default)]
 pub(crate) struct Attentions {
-    waiting: Mutex<HashMap<InitiatorPort, VecDeque<Asc>>, rank::UnitAttentions>,
+    waiting: Mutex<HashMap<InitiatorPort, VecDeque<Asc>>, ranks::UnitAttentions>,
     /// How many initiators have pending unit attentions. It is mostly 0.
     count: AtomicUsize,
 }

@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::{InitiatorPort, Refusal};
+use crate::ranks;
 use crate::wire::scsi::{Asc, CopyStatus, ListIdUsage, Progress, Sense, Status};
 
 /// The most copies of one logical unit at a time.
@@ -17,7 +18,7 @@ const KEPT: usize = 256;
 
 /// The copies of the logical unit that received the commands.
 #[derive(Default)]
-pub(crate) struct Copies(Mutex<VecDeque<Entry>, rank::ExtendedCopies>);
+pub(crate) struct Copies(Mutex<VecDeque<Entry>, ranks::ExtendedCopies>);
 
 struct Entry {
     initiator: InitiatorPort,

@@ -5,9 +5,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::{InitiatorPort, LogicalUnit, Nexus};
+use crate::ranks;
 use crate::wire::scsi::Asc;
 
 /// Becomes ready when the aborted commands have ended.
@@ -26,7 +27,7 @@ pub(crate) trait Holder: Send + Sync {
 
 /// The sessions of one unit.
 #[derive(Default)]
-pub(crate) struct Holders(Mutex<Vec<Weak<dyn Holder>>, rank::UnitHolders>);
+pub(crate) struct Holders(Mutex<Vec<Weak<dyn Holder>>, ranks::UnitHolders>);
 
 impl Holders {
     /// A session begins to use the unit.

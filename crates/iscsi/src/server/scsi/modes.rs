@@ -3,16 +3,17 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::LogicalUnit;
+use crate::ranks;
 
 /// The changeable parameters of one logical unit, the same for all initiators. They are not stored:
 /// a restart or a reset restores the defaults.
 #[derive(Debug)]
 pub(crate) struct Modes {
     /// `None` while they are the defaults.
-    changed: Mutex<Option<Settings>, rank::ModePages>,
+    changed: Mutex<Option<Settings>, ranks::ModePages>,
     /// Copies of the settings that every command needs.
     descriptor_sense: AtomicBool,
     write_protected: AtomicBool,

@@ -17,10 +17,11 @@ mod tests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lock::{Mutex, RwLock, rank};
+use lock::{Mutex, RwLock};
 
 pub(super) use self::persistent::{Effects, Move, PersistentReservations, Preempt, Register};
 use super::{Conflict, Ending, Identity, InitiatorPort, ItNexus, Keeper, LogicalUnit, Nexus, Refusal};
+use crate::ranks;
 use crate::wire::Writer;
 use crate::wire::reservations::ReservationRecord;
 use crate::wire::scsi::{Asc, Key, Sense, Status};
@@ -33,9 +34,9 @@ const CONFLICT: Refusal = Refusal::Status(Status::RESERVATION_CONFLICT);
 pub(crate) struct Reservations {
     /// Whether any command may be refused.
     in_force: AtomicBool,
-    now: RwLock<ReservationState, rank::Reservations>,
+    now: RwLock<ReservationState, ranks::Reservations>,
     /// Held during a change of persistent reservations, on a thread that may wait for the disk.
-    changing: Mutex<(), rank::ReservationsChanging>,
+    changing: Mutex<(), ranks::ReservationsChanging>,
 }
 
 #[derive(Default)]

@@ -8,9 +8,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::{Holder, InitiatorPort, LogicalUnit, Nexus, Refusal};
+use crate::ranks;
 
 /// The flushes of one unit.
 #[derive(Default)]
@@ -24,7 +25,7 @@ pub(super) struct Synchronizing {
     /// How many flushes have failed.
     failures: AtomicU64,
     /// The initiators that do not know of the failure yet.
-    untold: Mutex<HashSet<InitiatorPort>, rank::SyncFailures>,
+    untold: Mutex<HashSet<InitiatorPort>, ranks::SyncFailures>,
     /// How many these are. It is mostly 0.
     untold_count: AtomicUsize,
 }

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use auth::kerberos::SecurityContext;
-use lock::{Mutex, RwLock, rank};
+use lock::{Mutex, RwLock};
 
 use super::window::Window;
+use crate::ranks;
 use crate::server::call::Identity;
 
 /// The most contexts. Of one client's host, each user has up to three: for krb5, krb5i and krb5p.
@@ -35,7 +36,7 @@ pub(in crate::server) struct Context {
     pub(super) expires: Option<SystemTime>,
     /// When it was used last: a count of the uses of all contexts.
     used: AtomicU64,
-    pub(super) state: Mutex<State, rank::NfsContext>,
+    pub(super) state: Mutex<State, ranks::NfsContext>,
 }
 
 /// What changes with every call.
@@ -68,7 +69,7 @@ pub(in crate::server) struct Contexts {
     numbers: AtomicU64,
     uses: AtomicU64,
     /// By their handles.
-    table: RwLock<HashMap<[u8; HANDLE], Arc<Context>>, rank::NfsContexts>,
+    table: RwLock<HashMap<[u8; HANDLE], Arc<Context>>, ranks::NfsContexts>,
 }
 
 impl Default for Contexts {

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
+
+use crate::ranks;
 
 /// The most mounts remembered. The oldest is forgotten first.
 const REMEMBERED: usize = 1024;
@@ -12,7 +14,7 @@ const REMEMBERED: usize = 1024;
 /// RFC 1813 5.2.2.
 #[derive(Default)]
 pub(in crate::server) struct Mounts {
-    mounts: Mutex<VecDeque<(IpAddr, String)>, rank::Mounts>,
+    mounts: Mutex<VecDeque<(IpAddr, String)>, ranks::Mounts>,
 }
 
 impl Mounts {

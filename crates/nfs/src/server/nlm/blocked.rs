@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::watch;
 use vfs::FileId;
 use vfs::state::{ClientId, Flavour, LockKind, LockOutcome, LockOwner, Range, Stream, Waiter};
@@ -13,6 +13,7 @@ use super::asked::LockTarget;
 use super::granted::{Callback, deliver};
 use super::lock::Back;
 use super::{Call, Stat};
+use crate::ranks;
 use crate::server::Service;
 use crate::wire::nlm::LockRequest;
 
@@ -54,7 +55,7 @@ impl BlockedLock {
 
 #[derive(Default)]
 pub(super) struct BlockedTable {
-    all: Mutex<HashMap<Key, Arc<BlockedLock>>, rank::NlmBlocked>,
+    all: Mutex<HashMap<Key, Arc<BlockedLock>>, ranks::NlmBlocked>,
     cookies: AtomicU64,
 }
 

@@ -3,16 +3,18 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::backend::Found;
 use vfs::state::ClientId;
 use vfs::{FileId, HostKey, Node, OpenPermit};
+
+use crate::ranks;
 
 /// Files with locks, kept open. If a file without a name were closed, the host could give its
 /// number, and so its locks, to another file.
 #[derive(Default)]
 pub(super) struct Files {
-    held: Mutex<HashMap<(u32, HostKey), LockedFile>, rank::NlmFiles>,
+    held: Mutex<HashMap<(u32, HostKey), LockedFile>, ranks::NlmFiles>,
 }
 
 struct LockedFile {

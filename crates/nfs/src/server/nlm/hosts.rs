@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::state::ClientId;
 
+use crate::ranks;
 use crate::server::clients::Clients;
 
 /// The most hosts that hold locks at a time.
@@ -14,7 +15,7 @@ const LIMIT: usize = 65_536;
 /// The clients that have locked something since their last known restart.
 #[derive(Default)]
 pub(super) struct Hosts {
-    known: Mutex<HashMap<IpAddr, Host>, rank::NlmHosts>,
+    known: Mutex<HashMap<IpAddr, Host>, ranks::NlmHosts>,
 }
 
 struct Host {

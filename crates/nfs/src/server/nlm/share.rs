@@ -3,19 +3,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::state::{Cause, ClientId, LockOwner, Modes, OpenGuard, OpenRequest, Stream};
 use vfs::{Access, Error, FileId};
 
 use super::asked::{Subject, owner};
 use super::lock::in_its_time;
 use super::{Call, Results, Stat};
+use crate::ranks;
 use crate::wire::nlm::{NetObj, Share, ShareRequest, ShareRes};
 
 /// The reservations that clients hold.
 #[derive(Default)]
 pub(super) struct Shares {
-    held: Mutex<HashMap<Key, Arc<OpenGuard>>, rank::NlmShares>,
+    held: Mutex<HashMap<Key, Arc<OpenGuard>>, ranks::NlmShares>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -5,9 +5,10 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use lock::{Mutex, RwLock, rank};
+use lock::{Mutex, RwLock};
 
 use super::kept::MAX;
+use crate::ranks;
 
 /// The table of hosts that hold locks, which outlives the server. Each method may wait for the
 /// disk.
@@ -23,7 +24,7 @@ pub trait HostTable: Send + Sync + 'static {
 /// A table that is lost with the process.
 #[derive(Debug, Default)]
 pub struct InMemory {
-    hosts: Mutex<BTreeMap<Vec<u8>, Vec<u8>>, rank::NsmTable>,
+    hosts: Mutex<BTreeMap<Vec<u8>, Vec<u8>>, ranks::NsmTable>,
 }
 
 impl HostTable for InMemory {
@@ -71,9 +72,9 @@ pub(super) struct MonitoredHosts {
 struct Inner {
     table: Arc<dyn HostTable>,
     /// The hosts added to the table in this run.
-    now: RwLock<HashMap<IpAddr, Vec<u8>>, rank::NsmHosts>,
+    now: RwLock<HashMap<IpAddr, Vec<u8>>, ranks::NsmHosts>,
     /// Held while the table and `now` change together. Only threads that may wait take it.
-    changing: Mutex<(), rank::NsmChanging>,
+    changing: Mutex<(), ranks::NsmChanging>,
 }
 
 impl MonitoredHosts {

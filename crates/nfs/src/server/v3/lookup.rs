@@ -53,6 +53,6 @@ pub(in crate::server) fn look(folder: &Target, name: &[u8]) -> Result<LookupResu
     Ok(match name {
         b"." => LookupResult::File(folder.found.clone()),
         b".." => LookupResult::File(volume.parent(&folder.found)?),
-        name => volume.look(&folder.actor.caller, &folder.found, entry_name(name)?)?,
+        name => volume.stateless().look(&folder.actor.caller, &folder.found, entry_name(name)?)?,
     })
 }

@@ -61,7 +61,7 @@ impl Call<'_> {
         };
         let mut sidecar = None;
         if named.view == View::Sidecar {
-            match export.volume.sidecar_of(found)? {
+            match export.volume.stateless().sidecar_of(found)? {
                 LookupResult::File(there) => found = there,
                 LookupResult::Sidecar(made_up) => {
                     found = Found { object: made_up.owner, attributes: made_up.attributes };
@@ -84,7 +84,8 @@ impl Call<'_> {
             return Err(target.fail(Status::ROFS));
         }
         if target.sidecar.take().is_some() {
-            let materialized = target.export.volume.materialize(&target.actor.caller, &target.found.object);
+            let materialized =
+                target.export.volume.stateless().materialize(&target.actor.caller, &target.found.object);
             target.found = materialized.map_err(|error| target.fail(error))?;
         }
         Ok(target)

@@ -13,13 +13,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use conn::{Reply, ToClient};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::{Mutex as Turn, oneshot};
 use tokio::time::timeout;
 use wire::{Reader, Writer};
 
 use super::client::Client;
 use super::sessions::Session;
+use crate::ranks;
 use crate::server::outgoing::next_xid;
 use crate::server::{Origin, Service};
 use crate::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, RecordMark, ReplyHeader};
@@ -45,7 +46,7 @@ const LONGEST_ANSWER: usize = 4096;
 /// The connections of clients, as far as the server may call them.
 #[derive(Default)]
 pub(in crate::server) struct BackConnections {
-    table: Mutex<HashMap<Origin, Connection>, rank::Nfs4BackConnections>,
+    table: Mutex<HashMap<Origin, Connection>, ranks::Nfs4BackConnections>,
     last: AtomicU64,
     /// Clients of minor version 0 have registered.
     has_clients: AtomicBool,
@@ -169,7 +170,7 @@ impl BackConnections {
 pub(super) struct BackChannel {
     /// The longest call that the client takes.
     request_size: u32,
-    callback: Mutex<(u32, CallbackSecurity), rank::Nfs4Callback>,
+    callback: Mutex<(u32, CallbackSecurity), ranks::Nfs4Callback>,
     /// The last sequence number of each slot.
     slots: Box<[Turn<u32>]>,
     /// The client has answered a call.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use vfs::state::{Absence, ClientId};
@@ -16,6 +16,7 @@ use super::delegations::{Delegation, Use};
 use super::owners::Owner;
 use super::principal::Principal;
 use super::states::{LockState, Numbers, OpenState, State};
+use crate::ranks;
 use crate::server::handle::{HandleContent, View};
 use crate::wire::v4::types::{Status, Verifier};
 
@@ -46,14 +47,14 @@ pub(super) struct Client {
     /// How many of its requests are being executed. From minor version 1.
     pub(super) in_flight: AtomicUsize,
     /// How the server calls it. Of minor version 0.
-    call_path: Mutex<Option<Arc<CallPath>>, rank::Nfs4Callback>,
+    call_path: Mutex<Option<Arc<CallPath>>, ranks::Nfs4Callback>,
     /// How many delegations it has lost without having freed their stateids.
     pub(super) revoked: AtomicUsize,
     /// When it was heard last, in milliseconds since `born`.
     heard: AtomicU64,
     born: Instant,
     is_absent: AtomicBool,
-    owned: Mutex<ClientStates, rank::Nfs4Owned>,
+    owned: Mutex<ClientStates, ranks::Nfs4Owned>,
 }
 
 /// The owners and states of a client.

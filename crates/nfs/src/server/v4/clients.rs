@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use siphasher::sip::SipHasher24;
 use tokio::sync::Semaphore;
 
@@ -31,6 +31,7 @@ use super::pushing::Wishes;
 use super::records::Records;
 use super::sessions::Sessions;
 use super::states::{Numbers, State};
+use crate::ranks;
 use crate::server::{Company, HandleSecret};
 use crate::wire::v4::types::{StateId, Status, Verifier};
 
@@ -56,7 +57,7 @@ pub(in crate::server) struct Clients {
     pub(super) calls: Semaphore,
     /// The copies that may go on after their replies.
     pub(super) copies: Arc<Semaphore>,
-    table: Mutex<Table, rank::Nfs4Clients>,
+    table: Mutex<Table, ranks::Nfs4Clients>,
     pub(super) is_watching: AtomicBool,
 }
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use lock::{Mutex, MutexGuard, rank};
+use lock::{Mutex, MutexGuard};
 
+use crate::ranks;
 use crate::wire::v4::types::Status;
 
 /// The progress of one client.
-pub(super) struct Creation(Mutex<Progress, rank::Nfs4Creation>);
+pub(super) struct Creation(Mutex<Progress, ranks::Nfs4Creation>);
 
 #[derive(Default)]
 struct Progress {
@@ -21,7 +22,7 @@ struct Progress {
 
 /// A request that is being executed. The next one waits.
 pub(super) struct CreationTurn<'a> {
-    progress: MutexGuard<'a, Progress, rank::Nfs4Creation>,
+    progress: MutexGuard<'a, Progress, ranks::Nfs4Creation>,
     sequence: u32,
 }
 

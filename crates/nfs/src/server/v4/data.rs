@@ -113,7 +113,7 @@ pub(super) fn changeable(target: &Target) -> Result<Option<vfs::backend::Found>,
         None => Ok(None),
         Some(_) => {
             let volume = &target.export.volume;
-            Ok(Some(volume.materialize(&target.actor.caller, &target.found.object)?))
+            Ok(Some(volume.stateless().materialize(&target.actor.caller, &target.found.object)?))
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, sleep};
@@ -30,6 +30,7 @@ use super::principal::{Principal, may_end};
 use super::sessions::Session;
 use super::states::{Numbers, OpenState, State, TreeOpen};
 use super::wanting::WhyNoDelegation;
+use crate::ranks;
 use crate::server::Service;
 use crate::server::handle::HandleContent;
 use crate::wire::v4::callbacks::{Ask, CachedAttributes, Callback, OpenDelegation, Recall};
@@ -81,7 +82,7 @@ pub(super) struct Delegation {
     /// The file handle that the client knows the file by.
     handle: Vec<u8>,
     /// `None`: it is returned or revoked, or was reclaimed only to be returned.
-    lease: Mutex<Option<Lease>, rank::Nfs4Open>,
+    lease: Mutex<Option<Lease>, ranks::Nfs4Open>,
     is_revoked: AtomicBool,
     /// Told when the lease is given back.
     ended: Notify,
@@ -165,10 +166,10 @@ impl Delegation {
 
 /// All delegations of a server.
 pub(in crate::server) struct Delegations {
-    table: Mutex<Table, rank::Nfs4Delegations>,
+    table: Mutex<Table, ranks::Nfs4Delegations>,
     notices: UnboundedSender<BreakNotice>,
     /// Taken by the task that reads it.
-    unread: Mutex<Option<UnboundedReceiver<BreakNotice>>, rank::Nfs4Notices>,
+    unread: Mutex<Option<UnboundedReceiver<BreakNotice>>, ranks::Nfs4Notices>,
     is_watched: OnceLock<()>,
 }
 

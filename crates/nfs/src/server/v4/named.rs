@@ -163,7 +163,7 @@ pub(super) fn names(target: &Target) -> Result<Vec<AttributeName>, Status> {
     if found.attributes.kind == Kind::File && volume.fork_len(found, beside(&place))? > 0 {
         names.extend(AttributeName::new(RESOURCE_FORK));
     }
-    let streams = volume.streams_now(found, beside(&place))?;
+    let streams = volume.stateless().streams_now(found, beside(&place))?;
     let is_utf8 = |name: &Vec<u8>| std::str::from_utf8(name).is_ok() && !name.contains(&b'/');
     let streams = streams.into_iter().map(|stream| stream.name).filter(is_utf8);
     names.extend(streams.filter_map(|name| AttributeName::new(&name)));
@@ -192,7 +192,7 @@ fn state(target: &Target, name: &AttributeName) -> Result<Option<(u64, Time)>, S
     if stream == Stream::Resource && found.attributes.kind != Kind::File {
         return Ok(None);
     }
-    match volume.stream_state(found, beside(&place), &stream) {
+    match volume.stateless().stream_state(found, beside(&place), &stream) {
         Ok(state) => Ok(Some(state)),
         Err(Error::NoSuchAttribute) => Ok(None),
         Err(other) => Err(other.into()),

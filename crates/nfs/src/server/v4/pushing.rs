@@ -11,7 +11,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::time::sleep;
 use vfs::FileId;
 
@@ -19,6 +19,7 @@ use super::backchannel::CallbackOutcome;
 use super::client::Client;
 use super::delegations::{Delegation, Use, call_back, release};
 use super::wanting::{WANT_PUSH, WANT_SIGNAL, WhyNoDelegation, try_grant};
+use crate::ranks;
 use crate::server::Service;
 use crate::server::v3::Target;
 use crate::wire::v4::callbacks::{Available, Callback, KINDS_OF_DELEGATIONS, Push};
@@ -50,7 +51,7 @@ impl Wish {
 
 /// The clients that wait for delegations.
 #[derive(Default)]
-pub(super) struct Wishes(Mutex<WishList, rank::Nfs4Notices>);
+pub(super) struct Wishes(Mutex<WishList, ranks::Nfs4Notices>);
 
 #[derive(Default)]
 struct WishList {

@@ -4,16 +4,17 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use lock::{RwLock, rank};
+use lock::RwLock;
 
 use super::client::Client;
+use crate::ranks;
 use crate::server::HostTable;
 use crate::wire::v4::types::Status;
 
 /// The table, and the clients that were in it when the server started.
 pub(super) struct Records {
     table: Arc<dyn HostTable>,
-    former: RwLock<HashSet<Vec<u8>>, rank::Nfs4Former>,
+    former: RwLock<HashSet<Vec<u8>>, ranks::Nfs4Former>,
 }
 
 impl Records {

@@ -8,10 +8,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lock::{Mutex, RwLock, rank};
+use lock::{Mutex, RwLock};
 
 use super::backchannel::BackChannel;
 use super::client::Client;
+use crate::ranks;
 use crate::server::Origin;
 use crate::server::call::MAX_RECORD;
 use crate::wire::v4::OPERATIONS_LIMIT;
@@ -45,7 +46,7 @@ const FEWEST_OPERATIONS: u32 = 2;
 /// All sessions.
 #[derive(Default)]
 pub(in crate::server) struct Sessions {
-    table: RwLock<Table, rank::Nfs4Sessions>,
+    table: RwLock<Table, ranks::Nfs4Sessions>,
     /// The memory that is set aside for kept replies.
     kept: AtomicUsize,
 }
@@ -67,8 +68,8 @@ pub(super) struct Session {
     pub(super) fore: ChannelAttributes,
     /// How the server calls the client.
     pub(super) back: BackChannel,
-    slots: Box<[Mutex<Slot, rank::Nfs4Slot>]>,
-    connections: Mutex<Vec<BoundConnection>, rank::Nfs4Connections>,
+    slots: Box<[Mutex<Slot, ranks::Nfs4Slot>]>,
+    connections: Mutex<Vec<BoundConnection>, ranks::Nfs4Connections>,
 }
 
 /// A connection that uses a session.

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::state::{LockOwner as TreeOwner, Modes, OpenGuard, OpenId, Party};
 use vfs::{Actor, Caller, Error, FileId, OpenPermit};
 use wire::Reader;
@@ -19,6 +19,7 @@ use super::copying::AsyncCopy;
 use super::delegations::Delegation;
 use super::owners::Owner;
 use super::principal::Principal;
+use crate::ranks;
 use crate::server::export::Export;
 use crate::server::handle::HandleContent;
 use crate::wire::v4::types::{StateId, Status};
@@ -109,7 +110,7 @@ pub(super) struct OpenState {
     pub(super) id: OpenId,
     pub(super) party: Party,
     /// `None`: it is closed.
-    pub(super) held: Mutex<Option<TreeOpen>, rank::Nfs4Open>,
+    pub(super) held: Mutex<Option<TreeOpen>, ranks::Nfs4Open>,
     pub(super) shares: Shares,
 }
 

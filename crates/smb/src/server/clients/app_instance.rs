@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::open::Open;
+use crate::ranks;
 use crate::server::context::Context;
 use crate::wire::Status;
 use crate::wire::create_context::request::Context as CreateContext;
@@ -40,7 +41,7 @@ impl Instance {
 /// The opens of applications, by the application.
 #[derive(Default)]
 pub(in crate::server) struct Instances {
-    table: Mutex<HashMap<[u8; 16], Vec<InstanceOpen>>, rank::SmbAppInstances>,
+    table: Mutex<HashMap<[u8; 16], Vec<InstanceOpen>>, ranks::SmbAppInstances>,
 }
 
 struct InstanceOpen {

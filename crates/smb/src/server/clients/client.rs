@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::mpsc;
 use vfs::state::{BreakNotice, ClientId};
 
@@ -14,13 +14,14 @@ use super::durable::Durables;
 use super::leases::{Cache, Key};
 use super::replay::Creations;
 use super::session::Session;
+use crate::ranks;
 
 /// The client must have the answer to its CREATE before it is told that a lease of that open
 /// breaks. The server waits for that answer this many times, for this long each time.
 const MOST_WAITS: usize = 50;
 const WAIT: Duration = Duration::from_millis(2);
 
-type Notices = Mutex<mpsc::UnboundedReceiver<BreakNotice>, rank::SmbNotices>;
+type Notices = Mutex<mpsc::UnboundedReceiver<BreakNotice>, ranks::SmbNotices>;
 
 /// A client, identified by the GUID that it sends.
 pub(in crate::server) struct Client {
@@ -29,9 +30,9 @@ pub(in crate::server) struct Client {
     /// What it says that it is.
     pub(in crate::server) guid: [u8; 16],
     /// What it may keep in its caches: the lease table of MS-SMB2 3.3.1.11, and oplocks beside.
-    caches: Mutex<HashMap<Key, Weak<Cache>>, rank::SmbCaches>,
+    caches: Mutex<HashMap<Key, Weak<Cache>>, ranks::SmbCaches>,
     /// Its sessions, the oldest first.
-    sessions: Mutex<Vec<Weak<Session>>, rank::SmbClientSessions>,
+    sessions: Mutex<Vec<Weak<Session>>, ranks::SmbClientSessions>,
     /// The outcomes of its numbered CREATEs.
     pub(in crate::server) creations: Creations,
     /// Opens that have lost their session.

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use lock::{Mutex, RwLock, rank};
+use lock::{Mutex, RwLock};
 use vfs::backend::{Found, Stability};
 use vfs::mac::{Metadata, info_stream};
 use vfs::names::{Folding, Hiding};
@@ -18,6 +18,7 @@ use super::leases::CacheReference;
 use super::replay::Number;
 use super::session::Session;
 use super::tree::Tree;
+use crate::ranks;
 use crate::server::files::change_notify::FolderWatch;
 use crate::server::files::lock::LockSequences;
 use crate::server::files::query_directory::Scan;
@@ -53,7 +54,7 @@ pub(in crate::server) struct Open {
     /// The number of its CREATE, which identifies a repeated CREATE.
     pub(in crate::server) number: OnceLock<Number>,
     /// Its channel sequence, 3.x.
-    pub(in crate::server) sequence: Arc<Mutex<Sequence, rank::SmbSequence>>,
+    pub(in crate::server) sequence: Arc<Mutex<Sequence, ranks::SmbSequence>>,
 }
 
 /// What is open.
@@ -86,9 +87,9 @@ pub(in crate::server) struct File {
     /// does not use it.
     pub(in crate::server) position: AtomicU64,
     /// The path by which the client knows it, without a backslash in front.
-    path: Mutex<Box<[u16]>, rank::SmbOpenPath>,
+    path: Mutex<Box<[u16]>, ranks::SmbOpenPath>,
     /// The client's position in the folder's listing.
-    pub(in crate::server) scan: Mutex<Scan, rank::SmbScan>,
+    pub(in crate::server) scan: Mutex<Scan, ranks::SmbScan>,
     /// Its changes, for CHANGE_NOTIFY.
     pub(in crate::server) watched: FolderWatch,
     /// LOCK requests that have been answered.
@@ -102,7 +103,7 @@ pub(in crate::server) struct File {
     /// Operations through this open do not change the modification time.
     keeps_modified: AtomicBool,
     /// The time of the last change of attributes that the client wants to see, whatever changes.
-    keeps_changed: Mutex<Option<NtTime>, rank::SmbOpenChanged>,
+    keeps_changed: Mutex<Option<NtTime>, ranks::SmbOpenChanged>,
 }
 
 impl Open {
@@ -202,7 +203,7 @@ impl Open {
 /// The opens of one session.
 #[derive(Default)]
 pub(in crate::server) struct Opens {
-    table: RwLock<HashMap<u64, Arc<Open>>, rank::SmbOpens>,
+    table: RwLock<HashMap<u64, Arc<Open>>, ranks::SmbOpens>,
     /// The session has ended; written under the table's lock.
     is_over: AtomicBool,
 }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::client::Client;
 use super::open::Open;
+use crate::ranks;
 use crate::wire::Status;
 use crate::wire::create::Action;
 
@@ -16,7 +17,7 @@ const MOST: usize = 65_536;
 /// The outcomes of a client's CREATEs that carry a number chosen by the client (a create GUID).
 #[derive(Default)]
 pub(in crate::server) struct Creations {
-    table: Mutex<HashMap<[u8; 16], Creation>, rank::SmbReplays>,
+    table: Mutex<HashMap<[u8; 16], Creation>, ranks::SmbReplays>,
 }
 
 enum Creation {

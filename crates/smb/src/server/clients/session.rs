@@ -6,13 +6,14 @@ use std::sync::{Arc, Weak};
 use std::time::{Instant, SystemTime};
 
 use auth::LoginRecord;
-use lock::{Mutex, RwLock, rank};
+use lock::{Mutex, RwLock};
 use vfs::Caller;
 use vfs::state::ClientId;
 
 use super::client::Client;
 use super::open::Opens;
 use super::tree::Tree;
+use crate::ranks;
 use crate::server::config::{Dialect, Share};
 use crate::server::connection::Connection;
 use crate::server::files::mac::Mac;
@@ -61,9 +62,9 @@ pub(in crate::server) struct Session {
     pub(in crate::server) client_guid: [u8; 16],
     pub(in crate::server) signing: SigningAlgorithm,
     pub(in crate::server) cipher: Option<Cipher>,
-    user: RwLock<Arc<User>, rank::SmbUser>,
+    user: RwLock<Arc<User>, ranks::SmbUser>,
     /// When the login expires, unless the client renews it.
-    expires: Mutex<Option<SystemTime>, rank::SmbExpiry>,
+    expires: Mutex<Option<SystemTime>, ranks::SmbExpiry>,
     /// Requests that are neither signed nor sealed are refused.
     pub(in crate::server) require_signing: bool,
     /// Requests that are not sealed are refused.
@@ -78,9 +79,9 @@ pub(in crate::server) struct Session {
     /// When it began.
     pub(in crate::server) started: Instant,
     client: Arc<Client>,
-    channels: Mutex<Vec<Weak<Connection>>, rank::SmbSessionChannels>,
+    channels: Mutex<Vec<Weak<Connection>>, ranks::SmbSessionChannels>,
     /// Writes the session's end into the log.
-    record: Mutex<Option<LoginRecord>, rank::LoginRecords>,
+    record: Mutex<Option<LoginRecord>, auth::LoginRecords>,
 }
 
 /// The properties of a new session.
@@ -218,7 +219,7 @@ impl Session {
 /// The trees of one session.
 #[derive(Default)]
 pub(in crate::server) struct Trees {
-    table: RwLock<HashMap<u32, Arc<Tree>>, rank::SmbTrees>,
+    table: RwLock<HashMap<u32, Arc<Tree>>, ranks::SmbTrees>,
     next: AtomicU32,
 }
 

@@ -115,7 +115,7 @@ impl Facts {
         let (volume, place) = (file.open.volume(), file.open.place());
         let beside = place.as_ref().map(|(folder, name)| Beside { folder, name });
         // What is only in a sidecar says nothing of times and DOS attributes: its place need not be looked at.
-        let beside = beside.filter(|beside| volume.may_have_header(*beside));
+        let beside = beside.filter(|beside| volume.caching_tree().may_have_header(*beside));
         let description = volume.description(&found, beside, DescriptionParts::METADATA)?;
         Self::new(file, &found, description, size)
     }
@@ -220,6 +220,6 @@ pub(in crate::server) fn link_leads_to_folder(
     link: &Found,
 ) -> Result<bool, Status> {
     let caller = &file.open.actor().caller;
-    let target = file.open.volume().follow_link(caller, folder, link, file.folding)?;
+    let target = file.open.volume().caching_tree().follow_link(caller, folder, link, file.folding)?;
     Ok(target.is_some_and(|target| target.attributes.kind == Kind::Folder))
 }

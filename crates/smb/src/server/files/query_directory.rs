@@ -294,7 +294,7 @@ impl MacView {
         rich: &Description,
     ) -> Result<MacAttributes, Status> {
         let attributes = &rich.details.attributes;
-        let rights = tree.volume()?.listed_rights(caller, (folder, self.above), name, rich)?;
+        let rights = tree.volume()?.caching_tree().listed_rights(caller, (folder, self.above), name, rich)?;
         let added = rich.finder_info.date_added().unwrap_or(rich.created);
         let info = rich.finder_info.as_bytes();
         let is_folder = attributes.kind == Kind::Folder;

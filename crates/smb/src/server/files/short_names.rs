@@ -7,8 +7,10 @@
 
 use std::collections::HashMap;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::names::{FoldedKey, Folding};
+
+use crate::ranks;
 
 /// The most names that are remembered. At the limit all are forgotten, and made again when clients
 /// ask for them.
@@ -17,7 +19,7 @@ const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// The short names given to clients lately, with the long names.
 #[derive(Default)]
-pub(in crate::server) struct ShortNames(Mutex<HashMap<Name, Name>, rank::SmbShortNames>);
+pub(in crate::server) struct ShortNames(Mutex<HashMap<Name, Name>, ranks::SmbShortNames>);
 
 type Name = Box<[u8]>;
 

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::crypto::preauth::Preauth;
 use super::exchange::Exchange;
+use crate::ranks;
 use crate::wire::Status;
 
 /// The most logins in progress on one connection.
@@ -15,7 +16,7 @@ const MAX_LOGINS: usize = 16;
 /// Logins in progress on one connection, by session id.
 #[derive(Default)]
 pub(in crate::server) struct Logins {
-    table: Mutex<HashMap<u64, Arc<Mutex<Entry, rank::SmbSetup>>>, rank::SmbSetups>,
+    table: Mutex<HashMap<u64, Arc<Mutex<Entry, ranks::SmbSetup>>>, ranks::SmbSetups>,
 }
 
 /// A login in progress.
@@ -36,7 +37,7 @@ impl Logins {
         id: u64,
         negotiated: &Preauth,
         new: bool,
-    ) -> Result<Arc<Mutex<Entry, rank::SmbSetup>>, Status> {
+    ) -> Result<Arc<Mutex<Entry, ranks::SmbSetup>>, Status> {
         let mut table = self.table.lock();
         if let Some(entry) = table.get(&id) {
             return Ok(entry.clone());

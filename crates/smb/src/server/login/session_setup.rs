@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use auth::{Attempt, FileProtocol, Identity};
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::crypto::kdf::{KeyScheme, SessionKeys, signing_key};
 use super::crypto::preauth::Preauth;
@@ -15,6 +15,7 @@ use super::exchange::{Answer, Claim, Judge, Login, Names, Policy, Who};
 use super::in_progress::Entry;
 use super::login_lines;
 use super::negotiate::Negotiation;
+use crate::ranks;
 use crate::server::clients::session::{Channel, NewSession, Session, User};
 use crate::server::config::{Config, Dialect, Encryption};
 use crate::server::context::{ConnectionScope, Context, Failure, Outcome, Reply, ResponseExtras};
@@ -83,7 +84,7 @@ pub(in crate::server) async fn run(context: &Context<ConnectionScope>) -> Outcom
 async fn decide(
     context: &Context<ConnectionScope>,
     request: &Request<'_>,
-    entry: &Mutex<Entry, rank::SmbSetup>,
+    entry: &Mutex<Entry, ranks::SmbSetup>,
     id: u64,
     purpose: &Purpose,
     claim: &Claim,
@@ -125,7 +126,7 @@ fn is_guest(config: &Config, user: &str) -> bool {
 async fn ask_domain(
     config: &Config,
     request: &Request<'_>,
-    entry: &Mutex<Entry, rank::SmbSetup>,
+    entry: &Mutex<Entry, ranks::SmbSetup>,
 ) -> Option<Answer> {
     let domain = config.domain.clone()?;
     let (names, challenge) = (names(config), [0; 8]);
@@ -199,7 +200,7 @@ fn binding(context: &Context<ConnectionScope>, negotiated: &Negotiation) -> Resu
 fn step(
     context: &Context<ConnectionScope>,
     request: &Request<'_>,
-    entry: &Mutex<Entry, rank::SmbSetup>,
+    entry: &Mutex<Entry, ranks::SmbSetup>,
     (id, purpose): (u64, &Purpose),
     attempt: Option<&Attempt>,
     answer: Option<Answer>,

@@ -7,12 +7,13 @@ mod tests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::Notify;
 use wire::Writer;
 
 use self::host::Host;
 use super::pipe::{Message, Pipe};
+use crate::ranks;
 use crate::server::clients::open::{Open, What};
 use crate::server::context::{Context, Outcome, Reply};
 use crate::server::files::create;
@@ -32,7 +33,7 @@ pub(in crate::server) struct PipeEnd(Arc<PipeState>);
 struct PipeState {
     /// Also in `pipe`. But `pipe` is locked while it answers a call that lists all opens.
     name: &'static str,
-    pipe: Mutex<Pipe, rank::SmbPipe>,
+    pipe: Mutex<Pipe, ranks::SmbPipe>,
     closed: AtomicBool,
     /// Notified when there may be something to read.
     changed: Notify,

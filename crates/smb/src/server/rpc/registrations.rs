@@ -15,10 +15,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::Notify;
 
 use super::Node;
+use crate::ranks;
 use crate::wire::rpc::WinError;
 use crate::wire::rpc::ndr::Handle;
 use crate::wire::rpc::witness::{Interface, Notice, State};
@@ -89,7 +90,7 @@ struct Table {
 /// The registrations at this server.
 pub(super) struct Registrations {
     me: String,
-    table: Mutex<Table, rank::SmbWitness>,
+    table: Mutex<Table, ranks::SmbWitness>,
 }
 
 /// A connection's part in an association group, C706 9.3: registrations end with the last connection of their group.

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::object::CephObject;
 use crate::HostKey;
+use crate::ranks;
 
 /// The most files of one volume. Each takes some 4 KiB in the client library.
 const MOST: usize = 4096;
@@ -14,7 +15,7 @@ const MOST: usize = 4096;
 /// Objects by key.
 #[derive(Default)]
 pub(super) struct ObjectTable {
-    files: Mutex<HashMap<HostKey, Entry>, rank::HostFiles>,
+    files: Mutex<HashMap<HostKey, Entry>, ranks::HostFiles>,
 }
 
 struct Entry {

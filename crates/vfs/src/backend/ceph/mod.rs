@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cephfs::{Inode, LIVE, Mount, Place, Refusal, SNAPSHOTS, Stat, Who};
-use lock::{Mutex, rank};
+use lock::Mutex;
 use rustix::io::Errno;
 
 use self::kept::ObjectTable;
@@ -25,6 +25,7 @@ use self::object::{CephObject, attributes_of};
 use super::forest::free_device;
 use super::host::failure;
 use super::{Backend, Found, Limits, Object, Space};
+use crate::ranks;
 use crate::{Attributes, Caller, Error, FileId, HostKey, LastingKey, Result, Time};
 
 /// The first byte of a key. Linux has no handles of this type, and it is not that of a mount.
@@ -72,7 +73,7 @@ pub struct CephSnapshot {
 type Moment = (u64, u64);
 
 /// The device numbers of file systems and their snapshots, as long as the process runs.
-static DEVICES: Mutex<Vec<(Moment, u32)>, rank::HostDevices> = Mutex::new(Vec::new());
+static DEVICES: Mutex<Vec<(Moment, u32)>, ranks::HostDevices> = Mutex::new(Vec::new());
 
 /// The device number of the files of a snapshot, or of the live ones.
 fn device(file_system: u64, snapshot: u64) -> u32 {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use cephfs::{Changes, File, Inode, NewTime, Stat};
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::{CephVolume, failed};
 use crate::acl::by_posix_acl;
 use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::permission::{by_mode, mode_is_exact};
+use crate::ranks;
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime, Time};
 
 /// The attribute with the POSIX ACL, if the file has one.
@@ -22,7 +23,7 @@ const SET_ID: u32 = 0o6000;
 pub(super) struct CephObject {
     pub(super) shared: Arc<CephVolume>,
     pub(super) inode: Inode,
-    pub(super) opened: Mutex<DataHandle, rank::HostFile>,
+    pub(super) opened: Mutex<DataHandle, ranks::HostFile>,
     key: HostKey,
     id: FileId,
     kind: Kind,

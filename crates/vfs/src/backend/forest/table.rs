@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lock::{RwLock, rank};
+use lock::RwLock;
 use siphasher::sip::SipHasher24;
 
 use super::gates::{Gate, GatePath, Gates};
@@ -14,6 +14,7 @@ use super::{Offer, Tree, free_device};
 use crate::backend::{Backend, Found, Object};
 use crate::backend::{MAX_PATH_DEPTH, name_in};
 use crate::caller::server;
+use crate::ranks;
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, Time};
 
 /// The place of an attached tree.
@@ -147,7 +148,7 @@ pub(super) struct ForestState {
     pub(super) offer: Option<OfferedNames>,
     /// For each name under which there may be a tree, the bit [`bit_of`] it. Other names need no search.
     names: AtomicU64,
-    table: RwLock<Arc<Table>, rank::AttachedTrees>,
+    table: RwLock<Arc<Table>, ranks::AttachedTrees>,
     /// Whether there are gates.
     gated: AtomicBool,
     /// Whether any folder was watched. Otherwise no listing is kept.

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use crate::backend::WatchId;
+use crate::ranks;
 
 /// Watches with negative numbers: those of hosts are not negative.
-pub(super) struct SnapshotWatches(Mutex<Watches, rank::SnapshotWatches>);
+pub(super) struct SnapshotWatches(Mutex<Watches, ranks::SnapshotWatches>);
 
 struct Watches {
     next: i32,

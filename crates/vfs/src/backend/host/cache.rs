@@ -6,13 +6,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::OpenMethod;
 use super::descriptors::DataDescriptors;
 use super::object::HostObject;
 use crate::HostKey;
 use crate::caches::{Cache, CacheReport, Ghost};
+use crate::ranks;
 
 const SHARDS: usize = 16;
 /// What an open file takes in bytes: here some 300, and in the host a struct file of 232 for each of its one or two
@@ -25,7 +26,7 @@ pub struct KeptFiles {
     limit: AtomicUsize,
     /// The number of tables among which the limit is divided.
     divided: AtomicUsize,
-    tables: Mutex<Vec<Weak<Table>>, rank::HostFileTables>,
+    tables: Mutex<Vec<Weak<Table>>, ranks::HostFileTables>,
     /// Those of the files' data, also of files that clients have open.
     pub(super) data: DataDescriptors,
 }
@@ -133,7 +134,7 @@ struct Shard {
 
 /// Objects by key.
 struct Table {
-    shards: [Mutex<Shard, rank::HostFiles>; SHARDS],
+    shards: [Mutex<Shard, ranks::HostFiles>; SHARDS],
     hasher: RandomState,
     per_shard: AtomicUsize,
 }
@@ -244,7 +245,7 @@ impl Objects {
 }
 
 impl Table {
-    fn shard(&self, key: &HostKey) -> &Mutex<Shard, rank::HostFiles> {
+    fn shard(&self, key: &HostKey) -> &Mutex<Shard, ranks::HostFiles> {
         &self.shards[self.hasher.hash_one(key) as usize % SHARDS]
     }
 
@@ -284,7 +285,7 @@ impl Table {
 
     fn some_files(&self, most: usize) -> Vec<Arc<HostObject>> {
         let each = most.div_ceil(SHARDS);
-        let of = |shard: &Mutex<Shard, rank::HostFiles>| -> Vec<Arc<HostObject>> {
+        let of = |shard: &Mutex<Shard, ranks::HostFiles>| -> Vec<Arc<HostObject>> {
             let shard = shard.lock();
             let files = shard.files.values().filter(|kept| kept.object.has_data());
             files.take(each).map(|kept| kept.object.clone()).collect()

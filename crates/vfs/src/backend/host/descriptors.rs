@@ -17,7 +17,9 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use lock::{Mutex, MutexGuard, rank};
+use lock::{Mutex, MutexGuard};
+
+use crate::ranks;
 
 /// However small the cache of open files is.
 const FEWEST: usize = 64;
@@ -33,13 +35,13 @@ pub(super) struct DataDescriptors {
     reading: Arc<AtomicUsize>,
     writing: Arc<AtomicUsize>,
     /// Those that can be closed, the next to be looked at first.
-    ring: Mutex<VecDeque<Weak<FileData>>, rank::HostFileData>,
+    ring: Mutex<VecDeque<Weak<FileData>>, ranks::HostFileData>,
 }
 
 /// The descriptors of the data of one file.
 #[derive(Default)]
 pub(super) struct FileData {
-    opened: Mutex<OpenDescriptors, rank::HostFile>,
+    opened: Mutex<OpenDescriptors, ranks::HostFile>,
     /// Since it was looked at last.
     is_used: AtomicBool,
 }
@@ -169,12 +171,12 @@ impl OpenDescriptors {
 }
 
 impl FileData {
-    pub(super) fn lock(&self) -> MutexGuard<'_, OpenDescriptors, rank::HostFile> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, OpenDescriptors, ranks::HostFile> {
         self.opened.lock()
     }
 
     /// The descriptors, unless another thread uses them just now.
-    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, OpenDescriptors, rank::HostFile>> {
+    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, OpenDescriptors, ranks::HostFile>> {
         self.opened.try_lock()
     }
 

@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use rustix::fs::{Mode, OFlags};
 use rustix::ioctl::{Getter, ioctl, opcode};
 use siphasher::sip::SipHasher24;
 
 use super::{failure, handle, mounts};
+use crate::ranks;
 use crate::{FileId, Result};
 
 type Uuid = [u8; 16];
@@ -25,7 +26,7 @@ const XFS: u64 = 0x5846_5342;
 const LOCAL: [u64; 8] = [BTRFS, XFS, 0xef53, 0x0102_1994, 0x794c_7630, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1];
 
 /// The device that has a number.
-static DEVICES: Mutex<BTreeMap<u64, u32>, rank::HostDevices> = Mutex::new(BTreeMap::new());
+static DEVICES: Mutex<BTreeMap<u64, u32>, ranks::HostDevices> = Mutex::new(BTreeMap::new());
 
 /// Whether it is one that asks no other machine and no other process.
 pub(super) fn is_local(at: BorrowedFd<'_>) -> bool {

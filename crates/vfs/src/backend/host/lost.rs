@@ -6,11 +6,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::object::HostObject;
 use super::{HostVolume, OpenMethod, handle};
 use crate::backend::{Found, ListEntry, Object};
+use crate::ranks;
 use crate::{Caller, Error, HostKey, Kind, Result};
 
 /// Most files whose last place is remembered.
@@ -26,10 +27,10 @@ type Place = (HostKey, Box<[u8]>);
 /// Where files were last seen.
 #[derive(Default)]
 pub(super) struct Traces {
-    seen: Mutex<HashMap<HostKey, Place>, rank::LostSeen>,
+    seen: Mutex<HashMap<HostKey, Place>, ranks::LostSeen>,
     /// By inode number, as of the last search. A client that comes back knows many files from before.
-    found: Mutex<HashMap<u64, Place>, rank::LostFound>,
-    searched: Mutex<Option<Instant>, rank::LostSearched>,
+    found: Mutex<HashMap<u64, Place>, ranks::LostFound>,
+    searched: Mutex<Option<Instant>, ranks::LostSearched>,
 }
 
 impl Traces {

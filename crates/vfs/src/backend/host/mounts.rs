@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use siphasher::sip::SipHasher24;
 
 use super::{HostVolume, failure, file_system, handle};
 use crate::backend::Limits;
+use crate::ranks;
 use crate::{Error, FileId, HostKey, LastingKey, Result};
 
 /// Most mounts inside a share that are used at a time.
@@ -41,9 +42,9 @@ struct Mount {
 /// The mounts that were entered, and the numbers of file systems.
 #[derive(Default)]
 pub(super) struct Mounts {
-    entered: Mutex<Vec<Arc<Mount>>, rank::HostMounts>,
+    entered: Mutex<Vec<Arc<Mount>>, ranks::HostMounts>,
     /// By device number.
-    file_systems: Mutex<HashMap<u32, (u64, Limits)>, rank::HostFileSystems>,
+    file_systems: Mutex<HashMap<u32, (u64, Limits)>, ranks::HostFileSystems>,
 }
 
 /// A line of the host's list of mounts.

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use rustix::fs::{
     AtFlags, CWD, FileType, Gid, Mode, OFlags, Statx, StatxTimestamp, Timespec, Timestamps, UTIME_NOW,
     UTIME_OMIT, Uid,
@@ -22,6 +22,7 @@ use crate::backend::{
 };
 use crate::permission::{by_mode, mode_is_exact};
 use crate::quota::{Charge, Meter};
+use crate::ranks;
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime, Time};
 
 /// No file system keeps its data in smaller pieces.
@@ -34,7 +35,7 @@ pub(super) struct HostObject {
     pub(super) data: Arc<FileData>,
     pub(super) reached: OpenMethod,
     /// Whether there is an ACL: when that was asked, as of which time of change, and the answer.
-    acl: Mutex<Option<(Instant, Time, bool)>, rank::HostFileAcl>,
+    acl: Mutex<Option<(Instant, Time, bool)>, ranks::HostFileAcl>,
     /// What it counts with in quotas, from its first change on.
     pub(super) charge: OnceLock<Arc<Charge>>,
     /// The meter that counts it, with its file system and the epoch in which that was found.

@@ -13,12 +13,13 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::inotify::{self, CreateFlags, Event, ReadFlags, Reader, WatchFlags};
 
 use super::object::HostObject;
 use crate::backend::{Heard, WatchEvent, WatchId};
+use crate::ranks;
 
 /// Bytes of events that one call brings.
 const EVENT_BYTES: usize = 16 * 1024;
@@ -32,7 +33,7 @@ const MOST_CALLS: usize = 64;
 pub(super) struct Watches {
     queue: Option<OwnedFd>,
     /// How many users each watch has.
-    users: Mutex<HashMap<i32, usize>, rank::WatchUsers>,
+    users: Mutex<HashMap<i32, usize>, ranks::WatchUsers>,
 }
 
 impl Watches {

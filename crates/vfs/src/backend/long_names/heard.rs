@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 
 use super::entries;
 use crate::FileId;
 use crate::backend::{Heard, Object, WatchEvent, WatchId};
 use crate::names::long::is_shortened;
 use crate::names::own::UNFINISHED;
+use crate::ranks;
 
 /// Most names that are remembered. With one more, all are forgotten.
 const MOST_NAMES: usize = 65_536;
@@ -18,7 +19,7 @@ const MOST_MOVES: usize = 64;
 
 /// Which whole names the shortened names in watched folders stand for, so that an event about a removed entry can say.
 #[derive(Default)]
-pub(super) struct HeardNames(Mutex<Table, rank::HeardNames>);
+pub(super) struct HeardNames(Mutex<Table, ranks::HeardNames>);
 
 #[derive(Default)]
 struct Table {

@@ -15,13 +15,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
-use lock::{Mutex, MutexGuard, rank};
+use lock::{Mutex, MutexGuard};
 
 use self::file::PAGE;
 use self::folder::Folder;
 use self::inode::{Content, Inode};
 use self::object::MemoryObject;
 use super::{Backend, Found, Limits, Object, Space};
+use crate::ranks;
 use crate::{Error, FileId, HostKey, Kind, LastingKey, Result, Time};
 
 /// Inode number of the root folder, as in ext4.
@@ -149,11 +150,11 @@ impl Backend for Memory {
 struct Store {
     root: FileId,
     clock: Box<dyn Fn() -> Time + Send + Sync>,
-    tree: Mutex<Tree, rank::MemoryTree>,
+    tree: Mutex<Tree, ranks::MemoryTree>,
 }
 
 impl Store {
-    fn lock(&self) -> MutexGuard<'_, Tree, rank::MemoryTree> {
+    fn lock(&self) -> MutexGuard<'_, Tree, ranks::MemoryTree> {
         let mut tree = self.tree.lock();
         tree.sweep();
         tree

@@ -3,12 +3,13 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use lock::{MutexGuard, rank};
+use lock::MutexGuard;
 
 use super::file::{PAGE, check_end};
 use super::inode::Content;
 use super::{Store, Tree};
 use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
+use crate::ranks;
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, Time};
 
 pub(super) struct MemoryObject {
@@ -22,7 +23,7 @@ pub(super) struct MemoryObject {
 
 impl MemoryObject {
     /// The time before the lock, so that a clock may ask the volume itself.
-    fn begin(&self) -> (Time, MutexGuard<'_, Tree, rank::MemoryTree>) {
+    fn begin(&self) -> (Time, MutexGuard<'_, Tree, ranks::MemoryTree>) {
         ((self.store.clock)(), self.store.lock())
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 
 use super::*;
@@ -19,10 +19,17 @@ fn open(folder: &Path, options: Options) -> Index {
     Index::open_with(folder, options).unwrap()
 }
 
+lock::ranks! {
+    Band::Tenants, from 512;
+
+    /// The rows of a tenant that are not written yet.
+    TestRows,
+}
+
 /// A tenant whose rows are numbers.
 struct Rows {
     volume: VolumeTag,
-    waiting: Mutex<BTreeSet<u64>, rank::CatalogIds>,
+    waiting: Mutex<BTreeSet<u64>, TestRows>,
 }
 
 const ROWS: TableDefinition<'_, (u32, u64), ()> = TableDefinition::new("rows");

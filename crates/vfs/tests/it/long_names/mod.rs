@@ -300,13 +300,14 @@ fn case_and_normal_form_of_a_long_name_do_not_matter() {
         let lower = composed.to_lowercase();
         let (volume, caller) = (&disk.scene.volume, &client(1).caller);
         let (stored, found) =
-            volume.lookup_folded(caller, &disk.scene.root, lower.as_bytes(), FOLDED).unwrap();
+            volume.mac_tree().lookup_folded(caller, &disk.scene.root, lower.as_bytes(), FOLDED).unwrap();
         assert_eq!((stored, found.object.id()), (composed.into_bytes(), ids[0]));
         let other = "\u{c9}".repeat(110); // 220 bytes, and 330 as it was made
         assert_eq!(disk.scene.id(&other), Ok(ids[1]));
         assert_eq!(disk.scene.make(&other), Err(Error::Exists));
         let folded = "e\u{301}".repeat(110);
-        let found = volume.lookup_folded(caller, &disk.scene.root, folded.as_bytes(), FOLDED).unwrap();
+        let found =
+            volume.mac_tree().lookup_folded(caller, &disk.scene.root, folded.as_bytes(), FOLDED).unwrap();
         assert_eq!(found.1.object.id(), ids[1]);
     }
 }
@@ -326,7 +327,12 @@ fn kept_listings_of_many_long_names_stay_true() {
         let names = disk.scene.names();
         assert_eq!((names.len(), names.iter().any(|name| is_shortened(name.as_bytes()))), (599, false));
         let folded = |name: &str| {
-            disk.scene.volume.lookup_folded(&client(1).caller, &disk.scene.root, name.as_bytes(), FOLDED)
+            disk.scene.volume.mac_tree().lookup_folded(
+                &client(1).caller,
+                &disk.scene.root,
+                name.as_bytes(),
+                FOLDED,
+            )
         };
         assert_eq!(folded(&name(10).to_uppercase()).unwrap().0, name(10).into_bytes());
         for gone in [name(7), name(8), name(9)] {

@@ -115,7 +115,7 @@ pub(super) fn refuse_taken(
     folder: &Found,
     name: &[u8],
 ) -> Result<(), ResultCode> {
-    match volume.tree().lookup_folded(request.caller(), folder, name, volume.share.folding()) {
+    match volume.tree().mac_tree().lookup_folded(request.caller(), folder, name, volume.share.folding()) {
         Ok(_) => Err(ResultCode::OBJECT_EXISTS),
         Err(Error::NotFound) => Ok(()),
         Err(error) => Err(error.into()),

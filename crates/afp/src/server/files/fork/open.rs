@@ -110,10 +110,10 @@ async fn open(
         Kind::Link => (link(volume, wanted, found, place)?, false),
         Kind::File => {
             let (access, deny) = modes(wanted.access);
-            if access.contains(Modes::WRITE) && volume.tree().is_locked_by_mode(found)? {
+            if access.contains(Modes::WRITE) && volume.tree().mac_tree().is_locked_by_mode(found)? {
                 return Err(ResultCode::OBJECT_LOCKED);
             }
-            let deny = volume.tree().denied_by_macs(deny);
+            let deny = volume.tree().mac_tree().denied_by_macs(deny);
             let stream = if wanted.resource { Stream::Resource } else { Stream::Data };
             let place = Some(place.beside());
             let options = OpenOptions { stream, deny, place, ..OpenOptions::data(access) };

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lock::{RwLock, rank};
+use lock::RwLock;
 use vfs::backend::Found;
 use vfs::{FileId, Payload, Volume};
 
+use crate::ranks;
 use crate::server::limits::MAX_FORKS;
 use crate::server::volumes::ids::Place;
 use crate::server::volumes::open_volume::OpenVolume;
@@ -111,7 +112,7 @@ impl Fork {
 /// A session's open forks, by the numbers that the client uses.
 #[derive(Default)]
 pub(in crate::server) struct Forks {
-    table: RwLock<Table, rank::AfpForks>,
+    table: RwLock<Table, ranks::AfpForks>,
 }
 
 #[derive(Default)]

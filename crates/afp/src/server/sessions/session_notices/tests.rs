@@ -36,7 +36,7 @@ async fn told(client: &mut Client) -> Option<u16> {
 /// Waits until a volume is watched; another task begins the watch.
 async fn watched(server: &Server) {
     let volume = server.volume("share");
-    until("the volume is not watched", async || volume.is_watched()).await;
+    until("the volume is not watched", async || volume.mac_tree().is_watched()).await;
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn clients_of_the_old_protocol_are_not_told_of_changes() {
     let old = server.log_in(ADA, Version::V2_3);
     open(&old);
     tokio::task::yield_now().await;
-    assert!(!server.volume("share").is_watched(), "no session needs it");
+    assert!(!server.volume("share").mac_tree().is_watched(), "no session needs it");
 }
 
 #[test]

@@ -3,9 +3,8 @@
 use std::time::Instant;
 
 use super::client::{Afp, connect};
-use crate::robustness::connections::possible;
+use crate::robustness::connections::{possible, until_accepted};
 use crate::robustness::server::{Server, folder};
-use crate::waiting::until;
 
 const SESSIONS: u64 = 2_000;
 /// Memory of the server per idle connection without a message.
@@ -19,11 +18,11 @@ fn thousands_of_connections_before_login_cost_little_and_the_next_is_served() {
     let (top, share) = folder();
     let server = Server::start_with_afp(top.path(), &share);
     let mut busy = Afp::enter(server.afp_port);
-    let (before, descriptors) = (server.memory(), server.descriptors());
+    let before = server.memory();
     let begun = Instant::now();
     let idle: Vec<_> = (0..count).map(|_| connect(server.afp_port).unwrap()).collect();
     let opened = begun.elapsed();
-    until("not all are accepted", || server.descriptors() >= descriptors + count);
+    until_accepted(server.afp_port);
     let each = server.memory().saturating_sub(before) / count;
     println!("{count} connections without a word, opened in {opened:?}: {each} bytes each");
     assert!(each <= CONNECTION, "{each} bytes per idle connection");

@@ -3,9 +3,8 @@
 use std::time::Instant;
 
 use super::client::{Blocking, Smb};
-use crate::robustness::connections::possible;
+use crate::robustness::connections::{possible, until_accepted};
 use crate::robustness::server::{Server, folder};
-use crate::waiting::until;
 
 /// The logins of one connection are limited; so each has a connection of its own.
 const SESSIONS: u64 = 2_000;
@@ -20,11 +19,11 @@ fn thousands_of_connections_before_login_cost_little_and_the_next_is_served() {
     let (top, share) = folder();
     let server = Server::start_with_smb(top.path(), &share);
     let mut busy = Smb::enter(server.smb_port);
-    let (before, descriptors) = (server.memory(), server.descriptors());
+    let before = server.memory();
     let begun = Instant::now();
     let idle: Vec<_> = (0..count).map(|_| Blocking::connect(server.smb_port).unwrap()).collect();
     let opened = begun.elapsed();
-    until("not all are accepted", || server.descriptors() >= descriptors + count);
+    until_accepted(server.smb_port);
     let each = server.memory().saturating_sub(before) / count;
     println!("{count} connections without a word, opened in {opened:?}: {each} bytes each");
     assert!(each <= CONNECTION, "{each} bytes per idle connection");

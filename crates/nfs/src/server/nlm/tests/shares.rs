@@ -64,7 +64,7 @@ async fn a_client_that_is_absent_gives_way_to_a_reservation() {
     let denies = state.open(file, Stream::Data, OpenRequest::new(absent, Modes::READ, Modes::WRITE)).unwrap();
     let denies = Mutex::new(Some(denies));
     let give_way = move || {
-        drop(lock::RwLock::<_, lock::rank::Nfs4Former>::new(()).write());
+        drop(lock::RwLock::<_, crate::ranks::Nfs4Former>::new(()).write());
         drop(denies.lock().take());
     };
     let _absence = state.leave(absent.client, Arc::new(give_way));

@@ -126,7 +126,7 @@ fn an_attribute_is_written_read_listed_and_a_stream_of_other_protocols() {
     let streams = volume(&client);
     let root = streams.root().unwrap();
     let place = Beside { folder: &root.object, name: b"f" };
-    let stream = streams.streams_now(&found(&client, b"f"), place).unwrap();
+    let stream = streams.stateless().streams_now(&found(&client, b"f"), place).unwrap();
     assert_eq!((stream.len(), &stream[0].name[..], stream[0].len), (1, &name[..], 7));
     // SETATTR of the size (4), then of the mode (33): only attributes of files have that.
     let cut = [&words(&[34])[..], &state, &words(&[1, 0x10, 8, 0, 3])].concat();

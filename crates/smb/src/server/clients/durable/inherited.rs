@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 use vfs::backend::Found;
@@ -19,6 +19,7 @@ use vfs::{Actor, Beside, Caller, FileId, HostKey, TakenOver, Volume};
 
 use super::note::{CacheNote, LeaseNote, Note};
 use super::{Durable, MAX_TIMEOUT};
+use crate::ranks;
 use crate::server::clients::client::Client;
 use crate::server::clients::leases::{Cache, CacheReference, Kind, Of};
 use crate::server::clients::open::{File, Open, What};
@@ -48,7 +49,7 @@ const VERIFIED_WITHIN: Duration = Duration::from_secs(40);
 pub(in crate::server) struct SharedService {
     replicas: Arc<dyn Replicas>,
     service: Weak<Service>,
-    inheriting: Mutex<TakeoverState, rank::SmbDurable>,
+    inheriting: Mutex<TakeoverState, ranks::SmbDurable>,
 }
 
 /// What is being taken over.

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::runtime::Handle;
 
 use super::inherited::UnverifiedOpen;
 use super::{Return, may_come_back};
+use crate::ranks;
 use crate::server::clients::open::Open;
 use crate::server::clients::session::{Session, User};
 use crate::server::context::Context;
@@ -24,7 +25,7 @@ const MOST_PERSISTENT: usize = 131_072;
 /// Opens that have lost their session.
 #[derive(Default)]
 pub(in crate::server) struct Durables {
-    table: Mutex<Table, rank::SmbDurable>,
+    table: Mutex<Table, ranks::SmbDurable>,
 }
 
 #[derive(Default)]

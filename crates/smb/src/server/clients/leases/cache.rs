@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use vfs::FileId;
 use vfs::state::{BreakNotice, Caching, Lease, Stream};
 
 use super::{level, state};
+use crate::ranks;
 use crate::server::clients::client::Client;
 use crate::server::clients::durable::Durables;
 use crate::server::clients::open::Open;
@@ -56,7 +57,7 @@ pub(in crate::server) struct Cache {
     of: Of,
     kind: Kind,
     client: Weak<Client>,
-    changing: Mutex<CacheState, rank::SmbCache>,
+    changing: Mutex<CacheState, ranks::SmbCache>,
 }
 
 struct CacheState {

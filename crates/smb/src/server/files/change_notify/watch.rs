@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use tokio::sync::Notify;
 use vfs::Watching;
 use vfs::backend::Found;
 use vfs::events::{Aspects, Depth, Event, Filter};
 
 use super::changes;
+use crate::ranks;
 use crate::server::clients::open::File;
 use crate::server::config::Share;
 use crate::server::context::Context;
@@ -22,7 +23,7 @@ const LEAST: usize = 16;
 
 /// The watch of an open folder, once there is one. Dropping it, with its open, ends the requests that wait.
 #[derive(Default)]
-pub(in crate::server) struct FolderWatch(Mutex<Option<Arc<Watch>>, rank::SmbWatch>);
+pub(in crate::server) struct FolderWatch(Mutex<Option<Arc<Watch>>, ranks::SmbWatch>);
 
 pub(super) struct Watch {
     /// Requests are answered in the order in which they came.

@@ -43,13 +43,13 @@ pub(super) async fn open(
     }
     let caller = &wanted.actor.caller;
     let (resolved, parent) = (&way.resolved, way.resolved.parent(caller)?);
-    let leads_to_folder = || Ok(volume.follow_link(caller, &parent, found, tree.folding())?);
+    let leads_to_folder = || Ok(volume.caching_tree().follow_link(caller, &parent, found, tree.folding())?);
     fits(wanted, found.attributes.kind, is_stream, leads_to_folder)?;
     let max = access::maximal(volume, tree, caller, found, Some(&parent))?;
     let max = via::names(volume, tree, wanted, way, max)?;
     let place = Beside { folder: &parent.object, name: &resolved.name };
     let place = Some(place).filter(|_| !resolved.name.is_empty());
-    let metadata = volume.metadata_if_any(found, place)?;
+    let metadata = volume.caching_tree().metadata_if_any(found, place)?;
     let (is_plain, metadata) = (metadata.is_none(), metadata.unwrap_or_default());
     let base = Base { found, place, metadata: &metadata };
     let target = stream::find(context, tree, wanted, &base).await?;

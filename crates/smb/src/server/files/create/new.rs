@@ -110,6 +110,6 @@ fn describe(
     }
     let mut metadata = Metadata::default();
     metadata.set_dos(wants);
-    volume.describe_new(&wanted.actor, made, at, &metadata)?;
+    volume.caching_tree().describe_new(&wanted.actor, made, at, &metadata)?;
     Ok(true)
 }

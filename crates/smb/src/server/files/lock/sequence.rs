@@ -1,6 +1,8 @@
 //! LOCK requests that the client repeats, MS-SMB2 3.3.1.10 (LockSequenceArray) and 3.3.5.14.
 
-use lock::{Mutex, rank};
+use lock::Mutex;
+
+use crate::ranks;
 
 /// How many sequences an open has. They are numbered from 1 on.
 pub(in crate::server) const COUNT: usize = 64;
@@ -9,7 +11,7 @@ const NONE: u8 = 0xFF;
 
 /// The number of the last request that was executed, for each sequence of an open.
 #[derive(Default)]
-pub(in crate::server) struct LockSequences(Mutex<Option<Box<[u8; COUNT]>>, rank::SmbLockSequences>);
+pub(in crate::server) struct LockSequences(Mutex<Option<Box<[u8; COUNT]>>, ranks::SmbLockSequences>);
 
 impl LockSequences {
     /// Whether this request has been executed. If so, it is only answered. If not, its sequence has

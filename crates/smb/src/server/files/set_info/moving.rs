@@ -208,7 +208,9 @@ async fn may_move(context: &Context, named: &vfs::Open, to: &Found) -> Result<Op
         return Ok(None);
     }
     let still = match node.kind() {
-        Kind::Folder => Some(volume.hold_below(named.actor(), node).await?.ok_or(Status::ACCESS_DENIED)?),
+        Kind::Folder => {
+            Some(volume.caching_tree().hold_below(named.actor(), node).await?.ok_or(Status::ACCESS_DENIED)?)
+        }
         _ => None,
     };
     let open = opens_of(volume, to.object.id()).await?;
@@ -251,7 +253,7 @@ async fn may_replace(
         // The move recalls other clients' caches itself, and fails if an open denies removal.
         return Ok(());
     }
-    volume.recall_handles(&permitted, &there.object).await;
+    volume.caching_tree().recall_handles(&permitted, &there.object).await;
     let opens = opens_of(volume, there.object.id()).await?;
     let is_denied = opens.iter().any(|open| open.deny.intersects(Modes::REMOVE));
     if is_denied { Err(Status::ACCESS_DENIED) } else { Ok(()) }

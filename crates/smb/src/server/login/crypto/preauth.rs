@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{Context, SHA512};
-use lock::{Mutex, rank};
+use lock::Mutex;
+
+use crate::ranks;
 
 /// The hash chain of MS-SMB2 3.3.5.4 and 3.3.5.5: each value is SHA-512 of the one before and a whole message, from its
 /// SMB2 header on.
@@ -40,7 +42,7 @@ impl PreauthHash {
 
 /// A hash that the connection and a response on its way share.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Preauth(Arc<Mutex<PreauthHash, rank::SmbPreauth>>);
+pub(crate) struct Preauth(Arc<Mutex<PreauthHash, ranks::SmbPreauth>>);
 
 impl Preauth {
     /// A chain that goes on from `value`: a session's begins with the connection's.

@@ -25,12 +25,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use lock::{Mutex, rank};
+use lock::Mutex;
 use rustix::io::Errno;
 
 use self::calls::{Kind, Subject};
 use super::object::HostObject;
 use crate::backend::{Against, Ends, HearsLocal, Hold, LocalChange, Object};
+use crate::ranks;
 use crate::{Access, Error, FileId, Kind as FileKind, Result};
 
 static GUARDS: OnceLock<Option<Arc<Guards>>> = OnceLock::new();
@@ -39,7 +40,7 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// All guards of this process.
 struct Guards {
-    table: Mutex<Table, rank::HostGuards>,
+    table: Mutex<Table, ranks::HostGuards>,
     /// The number of the thread, to which the kernel sends its signals.
     thread: i32,
     /// The group for events about names, where the host gives one.

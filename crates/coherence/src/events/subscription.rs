@@ -1,0 +1,133 @@
+//! A subscription and its bounded queue. If the subscriber is too slow, events are dropped and it is told so.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use lock::Mutex;
+use tokio::sync::Notify;
+
+use super::{Change, ChangeKind, Event, Filter, Hub, Scope, ScopedChange};
+use crate::ranks;
+
+/// The hub's end of a subscription.
+pub(super) struct Sink {
+    pub(super) id: u64,
+    pub(super) scope: Scope,
+    filter: Filter,
+    /// How many changes fit.
+    room: usize,
+    queue: Mutex<Queue, ranks::EventQueue>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct Queue {
+    seen: VecDeque<ScopedChange>,
+    /// Something was lost after these. Nothing more is queued until the marker has been read: it
+    /// would be read twice.
+    overflowed: bool,
+    going: bool,
+}
+
+impl Sink {
+    pub(super) fn new(id: u64, scope: Scope, filter: Filter, room: usize) -> Self {
+        Self { id, scope, filter, room, queue: Mutex::default(), wake: Notify::new() }
+    }
+
+    pub(super) fn wants(&self, change: &Change) -> bool {
+        let own = change.by.is_some() && change.by == self.filter.except;
+        !own && self.filter.aspects.intersects(change.aspects())
+    }
+
+    pub(super) fn push(&self, seen: ScopedChange) {
+        let mut queue = self.queue.lock();
+        if queue.seen.back_mut().is_some_and(|last| last.takes_in(&seen)) {
+            return; // the reader of the last one has been woken
+        }
+        if queue.seen.len() >= self.room {
+            queue.overflowed = true;
+        }
+        if !queue.overflowed {
+            queue.seen.push_back(seen);
+        }
+        drop(queue);
+        self.wake.notify_one();
+    }
+
+    pub(super) fn going(&self) {
+        self.queue.lock().going = true;
+        self.wake.notify_one();
+    }
+
+    pub(super) fn overflow(&self) {
+        self.queue.lock().overflowed = true;
+        self.wake.notify_one();
+    }
+}
+
+impl ScopedChange {
+    /// Whether this now includes the other one, too: changes to the same file, one after the other.
+    fn takes_in(&mut self, other: &Self) -> bool {
+        let (ChangeKind::Modified(before), ChangeKind::Modified(more)) =
+            (&self.change.what, &other.change.what)
+        else {
+            return false;
+        };
+        let place = |seen: &Self| (seen.change.folder, seen.change.file, seen.change.by);
+        if place(self) != place(other) || self.change.name != other.change.name || self.at != other.at {
+            return false;
+        }
+        let both = before.union(*more);
+        if both != *before {
+            self.change = Arc::new(Change { what: ChangeKind::Modified(both), ..(*self.change).clone() });
+        }
+        true
+    }
+}
+
+/// A subscription. Dropping it ends it.
+pub struct Subscription {
+    hub: Hub,
+    sink: Arc<Sink>,
+}
+
+impl Subscription {
+    pub(super) fn new(hub: Hub, sink: Arc<Sink>) -> Self {
+        Self { hub, sink }
+    }
+
+    /// The next event, if there is one now.
+    pub fn try_next(&mut self) -> Option<Event> {
+        let mut queue = self.sink.queue.lock();
+        if let Some(seen) = queue.seen.pop_front() {
+            return Some(Event::Changed(seen));
+        }
+        if std::mem::take(&mut queue.overflowed) {
+            return Some(Event::Overflowed);
+        }
+        std::mem::take(&mut queue.going).then_some(Event::Going)
+    }
+
+    /// The next event. May be dropped and asked again without losing any.
+    pub async fn next(&mut self) -> Event {
+        loop {
+            if let Some(event) = self.try_next() {
+                return event;
+            }
+            self.sink.wake.notified().await;
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.hub.unsubscribe(&self.sink);
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Subscription to {:?}", self.sink.scope)
+    }
+}

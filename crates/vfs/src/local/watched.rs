@@ -1,0 +1,119 @@
+//! The host's watches, kept on the folders that have subscribers while folders come, move and go.
+
+use super::Locals;
+use super::tree::WatchAddition;
+use crate::backend::{Backend, Found, WatchId};
+use crate::events::{Change, ChangeKind, Depth, Name};
+use crate::names::own::is_own_name;
+use crate::{Caller, FileId, Kind};
+
+/// The folders of a volume that the host watches.
+#[derive(Clone, Copy)]
+pub(crate) struct WatchedFolders<'a> {
+    pub(super) backend: &'a dyn Backend,
+    pub(super) locals: &'a Locals,
+}
+
+impl WatchedFolders<'_> {
+    /// Watches a folder for one more subscriber; `false` if the host cannot watch it.
+    pub(super) fn hold(&self, folder: &Found, depth: Depth) -> bool {
+        let root = self.backend.root().ok().map(|root| root.object.id());
+        self.locals.with_tree(|tree| tree.root = root);
+        let held = self.add(folder, None, Some(depth));
+        if held && depth == Depth::Below {
+            self.watch_below(folder);
+        }
+        held
+    }
+
+    fn add(&self, folder: &Found, above: Option<(FileId, Name)>, hold: Option<Depth>) -> bool {
+        let Some(watch) = self.backend.watch(folder.object.as_ref()) else {
+            self.locals.with_tree(|tree| tree.miss(hold));
+            return false;
+        };
+        let id = folder.object.id();
+        let added = self.locals.with_tree(|tree| {
+            let added = tree.add(folder, watch, above);
+            match hold {
+                Some(_) if added == WatchAddition::Full => tree.miss(hold),
+                Some(depth) => tree.hold(id, depth),
+                None => {}
+            }
+            added
+        });
+        if added != WatchAddition::New {
+            self.backend.unwatch(watch);
+        }
+        added != WatchAddition::Full
+    }
+
+    /// Watches all folders below one, as far as the limit goes.
+    pub(super) fn watch_below(&self, top: &Found) {
+        let mut waiting = vec![top.clone()];
+        while let Some(folder) = waiting.pop() {
+            for (name, kind) in entries_of(&folder) {
+                if kind.is_some_and(|kind| kind != Kind::Folder) {
+                    continue;
+                }
+                let Ok(found) = folder.object.lookup(&Caller::root(), &name) else { continue };
+                if found.attributes.kind == Kind::Folder {
+                    if !self.add(&found, Some((folder.object.id(), name)), None) {
+                        return;
+                    }
+                    waiting.push(found);
+                }
+            }
+        }
+    }
+
+    /// A subscriber is gone; `held`: the folder is watched for it.
+    pub(super) fn release(&self, folder: FileId, depth: Depth, held: bool) {
+        self.unwatch(self.locals.with_tree(|tree| tree.release(folder, depth, held)));
+    }
+
+    fn unwatch(&self, watches: Vec<WatchId>) {
+        watches.into_iter().for_each(|watch| self.backend.unwatch(watch));
+    }
+
+    /// Follows folders that come, move and go, so that the right ones are watched.
+    pub(crate) fn follow(&self, change: &Change, found: Option<&Found>) {
+        if change.of != Kind::Folder || !self.locals.any() {
+            return;
+        }
+        let place = (change.folder, change.name.clone());
+        let below = self.locals.tree.lock().is_below(change.folder);
+        let known = match &change.what {
+            ChangeKind::Renamed { old_folder, old_name } => self.locals.tree.lock().at(*old_folder, old_name),
+            ChangeKind::Removed => self.locals.tree.lock().at(place.0, &place.1),
+            ChangeKind::Created => None,
+            ChangeKind::Modified(_) => return,
+        };
+        let comes = change.what != ChangeKind::Removed && below;
+        if let Some(known) = known {
+            self.unwatch(self.locals.with_tree(|tree| tree.moved(known, comes.then_some(place))));
+        } else if comes
+            && let Some(found) = found
+            && self.add(found, Some(place), None)
+        {
+            self.watch_below(found);
+        }
+    }
+
+    /// A folder, if it is watched.
+    pub(super) fn found(&self, folder: FileId) -> Option<Found> {
+        let key = self.locals.tree.lock().key(folder)?;
+        self.backend.by_key(&key).ok()
+    }
+}
+
+/// The entries of a folder, as far as it can be listed.
+pub(super) fn entries_of(folder: &Found) -> Vec<(Name, Option<Kind>)> {
+    let mut entries = Vec::new();
+    let _ = folder.object.list(0, &mut |entry| {
+        if !matches!(entry.name, b"." | b"..") && !is_own_name(entry.name) {
+            entries.push((Name::from(entry.name), entry.kind));
+        }
+        true
+    });
+    entries
+}
