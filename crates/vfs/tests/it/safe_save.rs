@@ -4,7 +4,7 @@ use vfs::backend::{NewKind, RenameMode};
 use vfs::events::{Aspects, ChangeKind, Event, Filter, Scope};
 use vfs::mac::FinderInfo;
 use vfs::state::Stream;
-use vfs::{Actor, Beside, Kind, OpenOptions, SetAttributes, Volume, VolumeOptions};
+use vfs::{Actor, Beside, ClientProfile, Kind, OpenOptions, SetAttributes, Volume, VolumeOptions};
 
 use crate::scene::{RW, Scene, at, client, local_scenes, read, write};
 use crate::waiting::until;
@@ -13,7 +13,7 @@ const TAGS: &str = "com.apple.metadata:_kMDItemUserTags";
 
 /// A client that knows nothing of Mac metadata.
 fn blind() -> Actor {
-    Actor { is_blind_to_forks: true, ..client(2) }
+    client(2).with_profile(ClientProfile { is_blind_to_forks: true, ..ClientProfile::default() })
 }
 
 fn scene() -> Scene {
