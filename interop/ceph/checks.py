@@ -373,7 +373,7 @@ def main():
     for name in ("--uid", "--smb-port", "--afp-port", "--nfs-port"):
         parser.add_argument(name, type=int, required=True)
     parser.add_argument("--only", nargs="*", default=[])
-    parser.add_argument("--conformance", nargs="*", default=[], help="programs of tests to run over the file system")
+    parser.add_argument("--conformance", nargs="*", default=[], help="tests to run over the file system: name=program[=filter]")
     parser.add_argument("server", nargs="+")
     options = parser.parse_args()
     options.log = open(os.path.join(options.folder, "server.log"), "w")
@@ -400,10 +400,10 @@ def main():
 
 def conformance(options, cluster):
     """The tests of opens of the crate vfs, which run in memory and on the host as well."""
-    for program in options.conformance:
-        name = os.path.basename(program).rsplit("-", 1)[0]
+    for one in options.conformance:
+        name, *command = one.split("=")
         env = {**os.environ, "FOURFOLD_TEST_CEPH_CONF": cluster.conf}
-        done = subprocess.run([program], env=env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
         failed = [line.split()[1] for line in done.stdout.splitlines() if line.endswith("... FAILED")]
         if done.returncode:
             print(f"fail conformance: {name}: {' '.join(failed)} {done.stderr[-300:]}".replace("\n", " "), flush=True)

@@ -31,6 +31,9 @@ mod stall;
 mod threads;
 mod tls;
 mod to_client;
+#[cfg(test)]
+#[path = "../tests/scene/waiting.rs"]
+mod waiting;
 
 pub use affinity::begin_thread;
 pub use buffers::BufferPools;

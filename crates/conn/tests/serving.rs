@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use conn::{Answer, InFlight, Limits, Protocol, Reply};
@@ -16,9 +16,12 @@ use tokio::sync::Semaphore;
 use vfs::Payload;
 
 use crate::scene::Server;
+use crate::waiting::until;
 
 mod scene;
 mod tls;
+#[path = "scene/waiting.rs"]
+mod waiting;
 
 /// A connection that speaks `protocol`, served as long as the server lives.
 fn connected(protocol: impl Protocol, limits: Limits) -> (TcpStream, Server) {
@@ -159,15 +162,7 @@ impl Gates {
     }
 
     fn until_blocked(&self, count: usize) {
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while self.blocked.load(Ordering::Relaxed) != count {
-            assert!(
-                Instant::now() < deadline,
-                "{} threads, not {count}",
-                self.blocked.load(Ordering::Relaxed)
-            );
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        until(&format!("not {count} threads are blocked"), || self.blocked.load(Ordering::Relaxed) == count);
     }
 }
 
@@ -246,7 +241,7 @@ fn threads_that_are_blocked_hold_up_neither_other_connections_nor_their_own() {
     let mut blocked: Vec<TcpStream> = (0..6).map(|_| connect()).collect();
     for client in &mut blocked {
         client.write_all(&[BLOCK]).unwrap();
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(50)); // many looks of the watchdog
     }
     let mut other = connect();
     other.write_all(&[ECHO, ECHO]).unwrap();
@@ -277,7 +272,7 @@ fn a_thread_that_is_stuck_no_longer_leaves_the_reader_that_went_on_alone() {
         protocol.0.close();
         client.write_all(&[BLOCK; 8]).unwrap();
         protocol.0.until_blocked(5);
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(50)); // no sixth one is
         protocol.0.until_blocked(5);
         protocol.0.open();
         (0..8).for_each(|_| receives(&mut client, BLOCK));
@@ -307,11 +302,7 @@ fn a_client_that_receives_nothing_for_too_long_loses_its_connection() {
     let limits = Limits { send_timeout: Duration::from_millis(300), ..Limits::default() };
     let (mut client, _runtime) = connected(CommandedProtocol::new(), limits);
     client.write_all(&[MUCH; 1000]).unwrap();
-    let begun = Instant::now();
-    while client.write_all(&[ECHO]).is_ok() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it is still connected");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("it is still connected", || client.write_all(&[ECHO]).is_err());
     let mut replies = Vec::new();
     let _ = client.read_to_end(&mut replies); // an end or a reset
     assert!(replies.len() < 1000 * LONG, "{} bytes", replies.len());
@@ -321,7 +312,7 @@ fn a_client_that_receives_nothing_for_too_long_loses_its_connection() {
 fn half_a_message_is_waited_for_so_long_and_an_idle_client_for_ever() {
     let limits = Limits { receive_timeout: Duration::from_millis(300), ..Limits::default() };
     let (mut client, _runtime) = connected(CommandedProtocol::new(), limits);
-    std::thread::sleep(Duration::from_millis(600));
+    std::thread::sleep(Duration::from_millis(600)); // longer than the limit for half a message
     client.write_all(&[TWO, 0]).unwrap();
     receives(&mut client, TWO);
     client.write_all(&[TWO]).unwrap();

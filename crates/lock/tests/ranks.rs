@@ -98,6 +98,15 @@ fn a_thread_that_waits_for_a_condition_holds_nothing_else() {
     assert!(said.contains("waits with `Inner` while it holds `Middle`"), "{said}");
 }
 
+/// Blocks until the condition holds. Fails with `what` if it never does.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn a_thread_that_waits_is_listed_with_the_holder_until_it_has_the_lock() {
     let lock = Arc::new(Mutex::<_, Inner>::new(1));
@@ -111,11 +120,7 @@ fn a_thread_that_waits_is_listed_with_the_holder_until_it_has_the_lock() {
     let thread = told.recv().unwrap();
     let own = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
     let expected = WaitingThread { thread, lock: "Inner", holder: Some(own) };
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !waiting::list().contains(&expected) {
-        assert!(Instant::now() < deadline, "{:?}", waiting::list());
-        thread::sleep(Duration::from_millis(1));
-    }
+    until("it is not listed", || waiting::list().contains(&expected));
     drop(held);
     assert_eq!(waits.join().unwrap(), 1);
     assert!(!waiting::list().contains(&expected));

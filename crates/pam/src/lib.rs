@@ -242,6 +242,15 @@ mod tests {
         assert!(pam.verify("", "any").is_err(), "the module asks for the name, with an echo");
     }
 
+    /// Blocks until the condition holds. Fails with `what` if it never does.
+    fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !is_so() {
+            assert!(Instant::now() < deadline, "{what}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     #[test]
     fn a_module_that_does_not_answer_costs_a_login_only_its_time() {
         let folder = tempfile::tempdir().unwrap();
@@ -257,11 +266,7 @@ mod tests {
             assert_eq!(log_in(), Err(PamRefusal::Late));
         }
         assert_eq!(log_in(), Err(PamRefusal::Busy), "threads that hang keep their permits");
-        let since = Instant::now();
-        while pam.permits.taken.load(Ordering::Acquire) > 0 {
-            assert!(since.elapsed() < Duration::from_secs(60), "threads that end give their permits back");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        until("threads that end give their permits back", || pam.permits.taken.load(Ordering::Acquire) == 0);
         let pam = Pam { longest: LONGEST, ..Arc::into_inner(pam).unwrap() };
         assert_eq!(pam.within_time(|| 7), Ok(7));
         assert!(matches!(pam.within_time(|| panic!("as a test")), Err::<(), _>(PamRefusal::Unavailable(_))));

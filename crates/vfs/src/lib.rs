@@ -29,6 +29,9 @@ mod site;
 pub mod streams;
 mod traffic;
 mod volume;
+#[cfg(test)]
+#[path = "../tests/it/waiting/blocking.rs"]
+mod waiting;
 
 pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
 pub use backups::MacBackup;

@@ -23,6 +23,19 @@ mod authors;
 mod negotiate;
 mod strangers;
 
+/// More than any condition takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Waits until the condition holds. Fails with `what` if it never does.
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT, waiting).await.expect(what);
+}
+
 const SESSIONS: usize = 1_000;
 const OPENS: usize = 100_000;
 /// Far more than a page of any list takes, also on a busy machine.
@@ -66,11 +79,8 @@ impl Scene {
 
     /// Waits until so many passwords have been checked, or are being checked.
     async fn wait_for_checks(&self, count: usize) {
-        let until = Instant::now() + LONG;
-        while self.server.checked.load(Ordering::SeqCst) < count {
-            assert!(Instant::now() < until, "the passwords are not checked");
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until("the passwords are not checked", async || self.server.checked.load(Ordering::SeqCst) >= count)
+            .await;
     }
 }
 
@@ -177,20 +187,14 @@ async fn logins_that_clients_give_up_are_checked_one_at_a_time_and_count() {
         scene.wait_for_checks(number).await;
         given_up.abort();
     }
-    let until = Instant::now() + LONG;
-    while scene.server.checking.load(Ordering::SeqCst) > 0 {
-        assert!(Instant::now() < until, "the last check does not end");
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    let is_over = async || scene.server.checking.load(Ordering::SeqCst) == 0;
+    until("the last check does not end", is_over).await;
     assert_eq!(scene.server.most_checking.load(Ordering::SeqCst), 1);
     let is_slow = || {
         let attempt = scene.guard.limiter.admit(CLIENT.ip(), "hopper", Instant::now());
         attempt.is_none_or(|attempt| attempt.wait > Duration::ZERO)
     };
-    while !is_slow() {
-        assert!(Instant::now() < until, "the failures do not count");
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until("the failures do not count", async || is_slow()).await;
 }
 
 #[tokio::test]
@@ -276,15 +280,8 @@ async fn a_job_is_started_shown_and_bounded() {
         (&started["id"], &started["by"], &started["kind"]),
         (&1.into(), &"ada".into(), &"names".into())
     );
-    let until = Instant::now() + LONG;
-    loop {
-        let detail = json(scene.ask("GET", "/v1/jobs/1?after=0", &mark[2..], "").await).await;
-        if detail["job"]["state"] == "done" {
-            break;
-        }
-        assert!(Instant::now() < until, "{detail}");
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    let detail = async || json(scene.ask("GET", "/v1/jobs/1?after=0", &mark[2..], "").await).await;
+    until("the job does not end", async || detail().await["job"]["state"] == "done").await;
     let listed = json(scene.ask("GET", "/v1/jobs", &mark[2..], "").await).await;
     assert_eq!(listed.as_array().unwrap().len(), 1);
     for (method, path, body, status) in [

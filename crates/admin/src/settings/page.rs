@@ -11,7 +11,7 @@ pub const PAGE_TITLE: &str = "# Settings";
 
 const INTRODUCTION: &str = "
 This page is written from the one table in `crates/admin/src/settings/table/`, from which the parser, the defaults and
-`fourfold serve --help` come too. After a change there: `FOURFOLD_WRITE_DOCS=1 cargo test -p admin --test settings_page`.
+`fourfold serve --help` come too. After a change there: `FOURFOLD_WRITE_DOCS=1 cargo test -p admin --test it settings_page`.
 
 The settings file is TOML. `fourfold serve` and `fourfold check` read the one named with `--config`, else `fourfold.toml`
 in the current folder, else, for root, `/etc/fourfold/fourfold.toml`. Without any, the command line is enough:

@@ -31,6 +31,19 @@ use crate::server::sessions::session::{Session, User};
 use crate::wire::ResultCode;
 use crate::wire::dsi::{Command, Header};
 
+/// More than any condition takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Waits until the condition holds. Fails with `what` if it never does.
+pub(super) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT, waiting).await.expect(what);
+}
+
 /// How long a test waits for an expected message.
 const PATIENCE: Duration = Duration::from_secs(10);
 

@@ -1,6 +1,8 @@
 //! A local folder, by the host's calls. A transfer is done when it is started: the host's calls
 //! block.
 
+#[cfg(test)]
+mod tests;
 mod tree;
 
 use std::collections::VecDeque;

@@ -12,6 +12,8 @@ mod pages;
 mod reach;
 mod smb;
 mod socket;
+#[cfg(test)]
+mod tests;
 
 use crate::metadata::Peer;
 use crate::target::{Protocol, Target};

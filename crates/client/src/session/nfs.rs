@@ -3,7 +3,11 @@
 
 mod metadata;
 mod rpc;
+#[cfg(test)]
+mod scripted;
 mod sidecar;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod udp;
 mod v4;
@@ -450,29 +454,5 @@ impl Encode for WriteHead<'_> {
         self.2.encode(w);
         self.3.encode(w);
         self.2.encode(w);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use ::nfs::wire::v3::types::Data;
-
-    use super::*;
-
-    #[test]
-    fn the_head_and_the_data_of_a_write_are_the_whole_request() {
-        let handle = Opaque::new(b"abcd");
-        let whole = write::Request {
-            file: handle,
-            offset: 1 << 40,
-            count: 5,
-            stable: StableHow::FILE_SYNC,
-            data: Data::new(b"hello"),
-        };
-        let (mut a, mut b) = (Writer::new(), Writer::new());
-        whole.encode(&mut a);
-        WriteHead(handle, 1 << 40, 5, StableHow::FILE_SYNC).encode(&mut b);
-        b.put(b"hello\0\0\0");
-        assert_eq!(a.as_bytes(), b.as_bytes());
     }
 }

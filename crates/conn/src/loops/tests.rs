@@ -3,6 +3,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::waiting::until;
 
 /// Connections of the test on rebalancing. Each takes two descriptors.
 const MANY: usize = 10_000;
@@ -75,12 +76,7 @@ fn connections_that_are_all_on_one_loop_spread_within_five_seconds() {
             client
         })
         .collect();
-    let deadline = Instant::now() + Duration::from_secs(30);
-    let spread = || loops.loops.iter().all(|one| one.connections() >= most / 3);
-    while !spread() {
-        assert!(Instant::now() < deadline, "{}", loops.loops[1].connections());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until("they do not spread", || loops.loops.iter().all(|one| one.connections() >= most / 3));
     clients.iter().step_by(97).for_each(is_answered);
 }
 

@@ -17,6 +17,7 @@ use vfs::Payload;
 
 use super::connected;
 use crate::scene::Server;
+use crate::waiting::until;
 
 /// Asks for TLS.
 const BEGIN: u8 = 1;
@@ -62,14 +63,8 @@ impl Secure {
 
     /// What is known of handshakes, once there is something.
     fn handshake(&self) -> Result<CompletedHandshake, String> {
-        let began = Instant::now();
-        loop {
-            if let Some(handshake) = self.0.handshakes.lock().pop() {
-                return handshake;
-            }
-            assert!(began.elapsed() < Duration::from_secs(20));
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        until("nothing is known of the handshake", || !self.0.handshakes.lock().is_empty());
+        self.0.handshakes.lock().pop().unwrap()
     }
 
     /// A client with TLS over a connection on which it was asked for.
@@ -210,7 +205,7 @@ fn a_slow_reader_and_small_pieces_get_everything() {
     client.read_exact(&mut answer).unwrap();
     assert!(answer == data(20_000));
     client.write_all(&message(FILE, &(LENGTH as u32).to_be_bytes())).unwrap();
-    std::thread::sleep(Duration::from_millis(100)); // the socket is full by now
+    std::thread::sleep(Duration::from_millis(100)); // the reader is slow: the socket is full by now
     let mut answer = vec![0; 8 + LENGTH + 3];
     client.read_exact(&mut answer).unwrap();
     assert!(answer[8..][..LENGTH] == data(LENGTH));

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
+use super::compiled::{self, TestProgram};
 use super::expected::Expectations;
 use super::outcome::Outcomes;
 use super::smb::python;
-use super::{Args, compiled, conclude, prepare};
+use super::{Args, conclude, prepare};
 use crate::{debian, isolate, loader, process, server};
 
 const LIMIT: Duration = Duration::from_secs(180);
@@ -17,11 +18,12 @@ const LIMIT: Duration = Duration::from_secs(180);
 const UID: u32 = 61201;
 const USER: &str = "ada";
 const PASSWORD: &str = "secret";
-/// The tests of `vfs` that run on each backend.
+/// The tests of `vfs`, and the modules of them that run on each backend.
+const VFS: TestProgram = TestProgram { folder: "vfs", name: "it" };
 const CONFORMANCE: &[&str] =
     &["open", "open_removal", "open_moving", "open_rights", "open_space", "open_forks", "names"];
 /// The tests of `cephfs`.
-const CEPHFS: &[&str] = &["evicted"];
+const CEPHFS: TestProgram = TestProgram { folder: "cephfs", name: "evicted" };
 
 pub fn run(args: &Args) -> Result<()> {
     if !isolate::is_isolated()
@@ -30,8 +32,7 @@ pub fn run(args: &Args) -> Result<()> {
         println!("no Python packages: {error:#}");
     }
     if !isolate::is_isolated() && args.only.is_empty() {
-        compiled::compile("vfs", CONFORMANCE)?;
-        compiled::compile("cephfs", CEPHFS)?;
+        compiled::compile(&[VFS, CEPHFS])?;
     }
     prepare(args, &[debian::CEPH, debian::NFS_CLIENTS].concat(), false)?;
     let mut outcomes = Outcomes::default();
@@ -70,9 +71,7 @@ fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
     let mut words = vec!["-B", &script, "--folder", &folder_text, "--uid", &uid, "--nfs3", &nfs3];
     words.extend(["--user", USER, "--password", PASSWORD]);
     words.extend(ports);
-    let tests = [CEPHFS, CONFORMANCE].concat();
-    let tests = if args.only.is_empty() { tests } else { Vec::new() };
-    let conformance = tests.into_iter().map(compiled::program).collect::<Result<Vec<String>>>()?;
+    let conformance = if args.only.is_empty() { conformance()? } else { Vec::new() };
     words.push("--conformance");
     words.extend(conformance.iter().map(String::as_str));
     words.push("--only");
@@ -92,4 +91,12 @@ fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
     });
     outcomes.add_lines("ceph", &fs::read_to_string(folder.join("outcomes")).unwrap_or_default());
     Ok(())
+}
+
+/// What `checks.py` runs over the file system: `name=program`, or `name=program=filter` for one module of its tests.
+fn conformance() -> Result<Vec<String>> {
+    let vfs = compiled::program(&VFS)?;
+    let evicted = format!("{}={}", CEPHFS.name, compiled::program(&CEPHFS)?);
+    let modules = CONFORMANCE.iter().map(|module| format!("{module}={vfs}={module}::"));
+    Ok(std::iter::once(evicted).chain(modules).collect())
 }

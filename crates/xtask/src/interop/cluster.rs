@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
+use super::compiled::{self, TestProgram};
 use super::expected::Expectations;
 use super::outcome::{Outcome, Outcomes};
 use super::smb::python;
 use super::smb::suites::CONTINUOUS;
-use super::{Args, compiled, conclude, prepare};
+use super::{Args, conclude, prepare};
 use crate::{debian, isolate, loader, process, samba, server};
 
 const LIMIT: Duration = Duration::from_secs(600);
@@ -26,7 +27,7 @@ const UID: u32 = 61201;
 const USER: &str = "ada";
 const PASSWORD: &str = "secret";
 /// The random model of `fourfold-fuzz`, and the check that runs it.
-const MODEL: &str = "one_tree";
+const MODEL: TestProgram = TestProgram { folder: "fuzzed", name: "one_tree" };
 const RANDOM: &str = "random operations are answered as the model says";
 const PROGRAMS: &[&str] =
     &["etcd", "openssl", "cc", "nft", "iscsi-test-cu", "ceph-mon", "ceph-osd", "ceph-mds", "ceph-fuse"];
@@ -38,7 +39,7 @@ pub fn run(args: &Args) -> Result<()> {
         println!("no Python packages: {error:#}");
     }
     if !isolate::is_isolated() && seeds(args) > 0 {
-        compiled::compile("fourfold-fuzz", &[MODEL])?;
+        compiled::compile(&[MODEL])?;
     }
     let smbtorture = if args.torture { debian::SMB_CLIENTS } else { &[] };
     if args.multipath && !isolate::is_isolated() {
@@ -89,7 +90,7 @@ fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
     .map(|path| path.display().to_string());
     let [uid, gateways, partitions] =
         [UID.to_string(), args.gateways.to_string(), args.partitions.to_string()];
-    let model = if seeds(args) > 0 { compiled::program(MODEL)? } else { String::new() };
+    let model = if seeds(args) > 0 { compiled::program(&MODEL)? } else { String::new() };
     let seeds = seeds(args).to_string();
     let mut words = vec!["-B", &script, "--folder", &folder_text, "--uid", &uid, "--nfs3", &nfs3];
     words.extend(["--user", USER, "--password", PASSWORD, "--program", &program, "--gateways", &gateways]);

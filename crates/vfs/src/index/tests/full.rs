@@ -6,6 +6,7 @@ use std::process::Command;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::*;
+use crate::waiting::until;
 
 /// The process in which the limit may be set.
 const INSIDE: &str = "FOURFOLD_TEST_FULL_DISK";
@@ -29,14 +30,6 @@ fn alone(name: &str) {
         "{said}{}",
         String::from_utf8_lossy(&output.stderr)
     );
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -66,8 +59,8 @@ fn rows_are_written_when_a_full_disk_has_space_again() {
     assert!(fill(2_000).is_err(), "nothing is acknowledged that is not on the disk");
 
     limit_files(None);
-    wait_until("nothing is written", || fill(2_000).is_ok());
-    wait_until("the rows are not written", || index.rows_waiting() == 0);
+    until("nothing is written", || fill(2_000).is_ok());
+    until("the rows are not written", || index.rows_waiting() == 0);
     assert_eq!(index.trouble(), None);
     drop(kept);
     drop(index);

@@ -4,6 +4,7 @@ use super::foreign::make;
 use super::*;
 use crate::backend::RenameMode;
 use crate::mac::{DosAttributes, FinderInfo, Metadata, depot, sidecar};
+use crate::waiting::until;
 
 const TAGS: &[u8] = b"com.apple.metadata:_kMDItemUserTags";
 const PRIVATE_TAGS: &str = "com.apple.metadata\u{f022}_kMDItemUserTags";
@@ -112,11 +113,7 @@ fn what_another_server_makes_later_is_found() {
     make(&*books, b"f", &header(b"TEXT", b"fork"));
     // The folder's time is asked for again after a moment.
     let seen = |disk: &Disk| (type_of(disk, &file), disk.fork(&file)) == (*b"TEXT", b"fork".to_vec());
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    while !seen(&disk) {
-        assert!(std::time::Instant::now() < until, "it was not found");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    until("it was not found", || seen(&disk));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::*;
 use crate::server::config::{Config, Share, ShareOptions, Version};
 use crate::server::files::fork::tests::{make, somebody};
 use crate::server::sessions::session::User;
-use crate::server::testing::{ADA, BOB, Client, Server};
+use crate::server::testing::{ADA, BOB, Client, Server, until};
 use crate::wire::command;
 use crate::wire::session::{GetSrvrMsg, SrvrMsg};
 use wire::Reader;
@@ -36,13 +36,7 @@ async fn told(client: &mut Client) -> Option<u16> {
 /// Waits until a volume is watched; another task begins the watch.
 async fn watched(server: &Server) {
     let volume = server.volume("share");
-    for _ in 0..1000 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-        if volume.mac_tree().is_watched() {
-            return;
-        }
-    }
-    panic!("the volume is not watched");
+    until("the volume is not watched", async || volume.mac_tree().is_watched()).await;
 }
 
 #[tokio::test]

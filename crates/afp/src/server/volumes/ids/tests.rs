@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path as HostPath, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use vfs::backend::host::{Host, HostOptions};
 use vfs::index::Index;
@@ -12,7 +11,7 @@ use vfs::{Site, Volume, VolumeOptions};
 use wire::Reader;
 
 use crate::server::config::{Share, ShareOptions, Version};
-use crate::server::testing::{Client, Server, share_of};
+use crate::server::testing::{Client, Server, share_of, until};
 use crate::wire::directory::{OfPlace, Place};
 use crate::wire::file::{ExchangeFiles, FileDirParms, GetFileDirParms};
 use crate::wire::id::{DeleteId, FileId, ResolveId};
@@ -210,11 +209,9 @@ async fn what_leaves_the_inner_share_is_unknown_there() {
     let (deep, file) = (mac.id("inner", "deep").await, mac.id("inner", "deep/file").await);
     assert_eq!(mac.id_below("inner", deep, "file").await, Ok(file));
     fs::rename(scene.path("inner/deep"), scene.path("outside/deep")).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while mac.id_below("inner", deep, "file").await != Err(ResultCode::OBJECT_NOT_FOUND) {
-        assert!(Instant::now() < deadline, "the folder is outside the share");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let gone = Err(ResultCode::OBJECT_NOT_FOUND);
+    until("the folder is outside the share", async || mac.id_below("inner", deep, "file").await == gone)
+        .await;
     assert_eq!(mac.resolve("inner", file).await, Err(ResultCode::ID_NOT_FOUND));
     assert_eq!(mac.resolve("outer", file).await, Ok(deep));
     assert_eq!(mac.id_below("outer", deep, "file").await, Ok(file));

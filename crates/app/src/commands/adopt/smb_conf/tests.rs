@@ -9,7 +9,7 @@ use super::super::source::AcceptedLimits;
 use super::*;
 
 /// The names that `testparm -sv` prints.
-const PARAMETERS: &str = include_str!("../../../../tests/adopt/parameters.txt");
+const PARAMETERS: &str = include_str!("../../../../tests/it/adopt/parameters.txt");
 
 fn of(text: &str) -> Translation {
     translate_with(Path::new("/nonexistent/smb.conf"), text, netgroup)

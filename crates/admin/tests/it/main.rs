@@ -1,0 +1,9 @@
+//! The integration tests of this crate: one program, so that it is linked once.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod control;
+mod diagnostics;
+mod lun_diagnostics;
+mod messages;
+mod settings_page;

@@ -1,0 +1,28 @@
+//! The integration tests of this crate: one program, so that it is linked once.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "tests")]
+
+mod adopt;
+mod alerts;
+mod api;
+mod bench;
+mod commands;
+mod commands_page;
+mod datasets;
+mod doctor;
+mod explain;
+mod fork;
+mod home;
+mod inner_shares;
+mod lun_snapshots;
+mod luns;
+mod names;
+mod packaging;
+mod privileges;
+mod program;
+mod quotas;
+mod replication;
+mod robustness;
+mod running;
+mod snapshots;
+mod waiting;
