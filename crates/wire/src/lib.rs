@@ -4,6 +4,7 @@
 //!
 //! No I/O, no clock, no state, no dependencies.
 
+pub mod hex;
 mod layout;
 mod reader;
 mod sid;

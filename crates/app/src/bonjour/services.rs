@@ -145,7 +145,7 @@ fn fits(service: &Service) -> bool {
 
 /// The format of Macs' ids: `01234567-89AB-CDEF-0123-456789ABCDEF`.
 fn uuid(id: &[u8; 16]) -> String {
-    let digits = auth::hex::encode(id).to_uppercase();
+    let digits = wire::hex::encode(id).to_uppercase();
     [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]).join("-")
 }
 
