@@ -8,7 +8,6 @@ pub mod hex;
 mod layout;
 mod reader;
 mod sid;
-pub mod tower;
 mod writer;
 
 pub use layout::Field;
