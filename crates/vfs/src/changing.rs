@@ -7,6 +7,7 @@ pub(super) mod coherence;
 pub(super) mod exchange;
 pub(super) mod forks;
 pub(super) mod inhibited;
-pub(super) mod operation;
+pub(super) mod notices;
 pub(super) mod permitted;
+pub(super) mod pipeline;
 pub(super) mod safe_save;

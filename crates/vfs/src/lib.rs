@@ -59,4 +59,4 @@ pub use restoring::{Restore, RestoreObserver, RestoreOptions, RestoreOutcome};
 pub use site::Site;
 pub use streams::xattrs::Xattr;
 pub use traffic::Traffic;
-pub use volume::{Actor, Change, CreatedEntry, Denials, ReadData, Volume, VolumeOptions};
+pub use volume::{Actor, Change, ClientProfile, CreatedEntry, Denials, ReadData, Volume, VolumeOptions};

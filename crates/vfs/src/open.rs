@@ -42,9 +42,7 @@ use crate::backend::Found;
 use crate::backend::Node;
 use crate::caller::server;
 use crate::changing::coherence::who;
-use crate::changing::operation::Operation;
 use crate::changing::permitted::PermittedActor;
-use crate::local::What;
 use crate::mac::FileBits;
 use crate::noted::Act;
 use crate::ranks;
@@ -207,7 +205,7 @@ impl Volume {
             return Err(Error::ReadOnly);
         }
         if access.intersects(Modes::WRITE) && !granted {
-            self.may_despite(&file.object, FileBits::WRITE_INHIBIT)?;
+            self.inhibitions().may_despite(&file.object, FileBits::WRITE_INHIBIT)?;
         }
         let bit = |mode, bit| if access.intersects(mode) { bit } else { Access::NONE };
         let want = bit(Modes::READ, Access::READ).union(bit(Modes::WRITE, Access::WRITE));
@@ -357,7 +355,7 @@ impl Open {
 
     /// The actor, whose modes of the open were asked.
     fn permitted(&self) -> PermittedActor<'_> {
-        PermittedActor::by_open(&self.actor)
+        PermittedActor::by_open(&self.volume, &self.actor)
     }
 
     /// The actor whose permissions count for what the open does to folders.
@@ -367,9 +365,15 @@ impl Open {
     }
 
     /// Whether others' deny modes and locks let a part of this stream be read or written.
-    async fn may_touch(&self, offset: u64, length: u64, write: bool) -> Result<()> {
+    pub(crate) async fn may_touch(
+        &self,
+        by: &PermittedActor<'_>,
+        offset: u64,
+        length: u64,
+        write: bool,
+    ) -> Result<()> {
         let Some(range) = Range::new(offset, length) else { return Ok(()) };
-        let (file, stream, who) = (self.node.id(), self.guard.stream(), who(&self.actor));
+        let (file, stream, who) = (self.node.id(), self.guard.stream(), who(by));
         match self.state().check_io(file, &stream, who, range, write) {
             Err(Error::LeaseRecall(_)) => {
                 let check = || self.state().check_io(file, &stream, who, range, write);
@@ -378,10 +382,7 @@ impl Open {
             other => other?,
         }
         match self.is_data {
-            true => {
-                let by = self.permitted();
-                self.volume.may_touch_fork(&by, &self.node, (offset, length), write).await
-            }
+            true => by.may_touch_fork(&self.node, (offset, length), write).await,
             false => Ok(()),
         }
     }
@@ -393,39 +394,12 @@ impl Open {
     }
 
     async fn recall_of(&self, node: &Node, stream: &Stream, cause: Cause) {
-        self.volume.recall_and_wait(&self.permitted(), node.id(), stream, cause).await;
+        self.permitted().recall_and_wait(node.id(), stream, cause).await;
     }
 
-    /// Begins a change of the stream, whose leases were recalled. It is announced to the
-    /// subscribers that watch its folder.
-    fn begin(&self, cause: Cause) -> Changing<'_> {
-        let stream = self.guard.stream();
-        let mut operation = self.volume.change_stream(&self.actor, &self.node, stream, cause);
-        let place = if self.is_data && self.volume.site.listens() { self.place() } else { None };
-        if let Some((folder, name)) = &place {
-            operation.announce(&[(folder.id(), name, What::Data)]);
-        }
-        Changing { open: self, operation, place }
-    }
-}
-
-/// A change of an open stream.
-struct Changing<'a> {
-    open: &'a Open,
-    operation: Operation<'a>,
-    place: Option<(Node, Arc<[u8]>)>,
-}
-
-impl Changing<'_> {
-    /// Ends the change, and publishes it if it was made.
-    fn end<T>(self, done: Result<T>) -> Result<T> {
-        self.open.changed.store(true, Ordering::Relaxed);
-        match (&done, self.place) {
-            (Ok(_), Some((folder, name))) => self.operation.commit_data((&folder, name), &self.open.node),
-            (Ok(_), None) => self.operation.commit(),
-            (Err(_), _) => drop(self.operation),
-        }
-        done
+    /// Notes that the file was changed through this open.
+    pub(crate) fn note_changed(&self) {
+        self.changed.store(true, Ordering::Relaxed);
     }
 }
 

@@ -4,6 +4,8 @@
 //! Permissions are checked against these attributes, and the reply uses them for the time before.
 //! So each request asks the host for them once.
 
+mod attributes;
+mod creating;
 mod data;
 mod linking;
 mod noting;
@@ -16,24 +18,22 @@ pub(crate) use self::data::{SENT_BLINDLY, within};
 use std::sync::Arc;
 
 use super::{
-    Access, Attributes, Beside, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, SetAttributes,
+    Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Result,
     names::{self, KeptCharacters},
 };
-use crate::acl::NewPermissions;
 use crate::backend::forest::Hidden;
 use crate::backend::long_names::LongNames;
-use crate::backend::{Backend, Finds, Found, NewKind, Node, Snapshot, Space};
-use crate::changing::permitted::Plan;
-use crate::events::{ChangeKind, Hub};
+use crate::backend::{Backend, Finds, Found, Node, Snapshot, Space};
+use crate::events::Hub;
 use crate::finding::whereabouts::Whereabouts;
 use crate::homes::Homes;
 use crate::listing::{CacheBudget, Listings, Page};
-use crate::local::{Locals, What};
+use crate::local::Locals;
 use crate::names::own::refuse_own;
 use crate::noted::Act;
 use crate::open::Holder;
 use crate::site::Site;
-use crate::state::{Cause, OpenId, Party, State};
+use crate::state::{OpenId, Party, State};
 use crate::streams::{Streams, Style};
 
 /// The options of a volume.
@@ -111,6 +111,17 @@ pub struct Volume {
     pub(crate) whereabouts: Whereabouts,
 }
 
+/// What a client knows and expects of files. The session of its protocol says it once, for all its requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ClientProfile {
+    /// It is a Mac, which renames open files: the deny modes of other Macs do not stand against that.
+    pub renames_open: bool,
+    /// It knows nothing of Mac metadata. What it saves by replacing a file keeps those of the file.
+    pub is_blind_to_forks: bool,
+    /// Its protocol has no operation to run a program: it reads what its user may run, RFC 1813 4.4.
+    pub reads_to_run: bool,
+}
+
 /// The actor of an operation: the user of the host, and the client (with its open) for locks, deny
 /// modes and leases.
 #[derive(Debug, Clone)]
@@ -125,14 +136,10 @@ pub struct Actor {
     /// folder's entries, so this lease on the listing stays. Without a key only the party's own
     /// lease stays.
     pub parent_key: Option<[u8; 16]>,
-    /// It is a Mac that renames: the deny modes of other Macs do not stand against that.
-    pub renames_open: bool,
-    /// It is a client that knows nothing of Mac metadata. What it saves by replacing a file keeps those of the file.
-    pub is_blind_to_forks: bool,
+    /// What the client knows and expects.
+    pub profile: ClientProfile,
     /// The open that it acts through has decided what it may do with the data: mode and ACL do not count any more.
     pub by_open: bool,
-    /// It is a client whose protocol has no operation to run a program: it reads what its user may run, RFC 1813 4.4.
-    pub reads_to_run: bool,
     /// With whose opens its opens are counted. `None`: it is the server itself.
     pub holder: Option<Holder>,
 }
@@ -145,12 +152,16 @@ impl Actor {
             party,
             open: None,
             parent_key: None,
-            renames_open: false,
-            is_blind_to_forks: false,
+            profile: ClientProfile::default(),
             by_open: false,
-            reads_to_run: false,
             holder: None,
         }
+    }
+
+    /// The same, of a client with this profile.
+    #[must_use]
+    pub fn with_profile(self, profile: ClientProfile) -> Self {
+        Self { profile, ..self }
     }
 
     /// The same, whose opens are counted with those of this client.
@@ -334,66 +345,6 @@ impl Volume {
     /// Which of `want` the caller may do.
     pub fn access(&self, caller: &Caller, to: &Found, want: Access) -> Result<Access> {
         self.permissions().access(caller, to, want)
-    }
-
-    /// Changes attributes.
-    pub fn set_attributes(&self, actor: &Actor, of: &Found, changes: &SetAttributes) -> Result<Change> {
-        let cause = if changes.size.is_some() { Cause::Truncate } else { Cause::Attributes };
-        self.notes().change(cause, &of.object);
-        let (node, before) = (&of.object, self.may_change(of)?);
-        if changes.size.is_some() {
-            self.may_write_despite(actor, &of.object)?;
-        }
-        let permitted = self.permit(actor, Plan::Attributes(of, changes))?;
-        if let Some(size) = changes.size {
-            self.may_resize(&permitted, node.id(), size.min(before.size))?;
-        }
-        let _fork = match changes.size {
-            Some(size) => self.may_cut_fork(&permitted, node, size)?,
-            None => None,
-        };
-        let operation = self.change_file(&permitted, node, cause)?;
-        self.acl_storage().change_attributes(actor, of, changes)?;
-        operation.commit();
-        Ok(Change { before, after: node.attributes()? })
-    }
-
-    /// Makes an entry. `Exists` also where an entry has this name in another form.
-    pub fn create(
-        &self,
-        actor: &Actor,
-        folder: &Found,
-        name: &[u8],
-        new: NewKind<'_>,
-        mode: u32,
-    ) -> Result<CreatedEntry> {
-        let before = folder.attributes;
-        let permissions = NewPermissions { mode, ..NewPermissions::default() };
-        let found = self.create_with_permissions(actor, folder, name, new, &permissions)?;
-        Ok(CreatedEntry { found, folder: Change { before, after: folder.object.attributes()? } })
-    }
-
-    /// The same with an ACL of its own. Without one it has what the folder's ACL passes on; if that is nothing, the mode
-    /// counts.
-    pub fn create_with_permissions(
-        &self,
-        actor: &Actor,
-        folder: &Found,
-        name: &[u8],
-        kind: NewKind<'_>,
-        permissions: &NewPermissions<'_>,
-    ) -> Result<Found> {
-        self.notes().entry(Act::Create, &folder.object, name, None);
-        self.may_change(folder)?;
-        self.site.may_gain_entry(folder)?;
-        let name = self.names().new_entry_name(&actor.caller, folder, name)?;
-        let pins = self.pin_new_name(&folder.object, &name)?;
-        let operation = self.change_entries(actor, &[(folder.object.id(), &name, What::Created)]);
-        let found = self.create_for(&actor.caller, folder, &name, kind, permissions)?;
-        drop(pins);
-        self.keep_for_new(actor, &found, Beside { folder: &folder.object, name: &name });
-        operation.commit_entry(&folder.object, &name, &found, ChangeKind::Created);
-        Ok(found)
     }
 
     /// A page of a folder's entries, from after `cookie`.

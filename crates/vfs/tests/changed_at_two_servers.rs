@@ -118,7 +118,8 @@ async fn what_is_saved_at_one_server_keeps_what_a_mac_has_written_at_the_other()
     make(of_mac, "text").await.unwrap();
     let fork = stream(of_mac, "text", Stream::Resource).await.unwrap();
     write(&fork, 0, b"a fork").await.unwrap();
-    let blind = vfs::Actor { is_blind_to_forks: true, ..client(2) };
+    let profile = vfs::ClientProfile { is_blind_to_forks: true, ..Default::default() };
+    let blind = client(2).with_profile(profile);
     let names = ((&other.root, &b"text"[..]), (&other.root, &b"text~"[..]));
     settled(other, || other.volume.rename(&blind, names.0, names.1, RenameMode::Keep)).await.unwrap();
     let create = || other.volume.create(&blind, &other.root, b"text", NewKind::File, 0o644);

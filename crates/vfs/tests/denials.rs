@@ -6,7 +6,10 @@ use std::sync::Arc;
 use vfs::backend::memory::Memory;
 use vfs::backend::{Found, NewKind, RenameMode};
 use vfs::state::{ClientId, Modes, Party};
-use vfs::{Actor, Beside, Caller, Denials, Error, Kind, Open, OpenOptions, Result, Volume, VolumeOptions};
+use vfs::{
+    Actor, Beside, Caller, ClientProfile, Denials, Error, Kind, Open, OpenOptions, Result, Volume,
+    VolumeOptions,
+};
 
 struct Scene {
     volume: Arc<Volume>,
@@ -52,7 +55,7 @@ fn strict_denies_every_name_to_all_but_other_macs() {
         assert_eq!(scene.rename(&scene.nfs, "notes", to), Err(Error::ShareConflict));
     }
     assert_eq!(scene.remove("notes"), Err(Error::ShareConflict));
-    let mac = Actor { renames_open: true, ..actor(3) };
+    let mac = actor(3).with_profile(ClientProfile { renames_open: true, ..ClientProfile::default() });
     scene.rename(&mac, "notes", "other").unwrap();
     assert_eq!(scene.remove("other"), Err(Error::ShareConflict));
     drop(scene.open);

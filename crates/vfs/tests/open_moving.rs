@@ -193,7 +193,7 @@ async fn what_those_who_are_away_have_open_below_a_folder_is_closed_when_asked_f
                 false => {
                     let by = client(1);
                     let permitted = scene.volume.permit(&by, Plan::Use(&made, Access::WRITE)).unwrap();
-                    scene.volume.caching_tree().recall_handles(&permitted, &made.object).await;
+                    permitted.recall_handles(&made.object).await;
                 }
             }
             assert!(

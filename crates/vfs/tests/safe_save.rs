@@ -8,7 +8,7 @@ use vfs::backend::{NewKind, RenameMode};
 use vfs::events::{Aspects, ChangeKind, Event, Filter, Scope};
 use vfs::mac::FinderInfo;
 use vfs::state::Stream;
-use vfs::{Actor, Beside, OpenOptions, SetAttributes, Volume, VolumeOptions};
+use vfs::{Actor, Beside, ClientProfile, OpenOptions, SetAttributes, Volume, VolumeOptions};
 
 use scene::{RW, Scene, at, client, local_scenes, read, write};
 
@@ -16,7 +16,7 @@ const TAGS: &str = "com.apple.metadata:_kMDItemUserTags";
 
 /// A client that knows nothing of Mac metadata.
 fn blind() -> Actor {
-    Actor { is_blind_to_forks: true, ..client(2) }
+    client(2).with_profile(ClientProfile { is_blind_to_forks: true, ..ClientProfile::default() })
 }
 
 fn scene() -> Scene {

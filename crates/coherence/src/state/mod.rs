@@ -55,6 +55,7 @@ pub use lease::Lease;
 pub use leases::{BreakNotice, Caching, LeaseId, LeaseRequest, Style};
 pub use ledger::Limits;
 pub use locks::LockRefusal;
+pub use names::NameChange;
 pub use opens::{Concern, Link, Modes, OpenGuard, OpenRequest};
 pub use pins::{PinConflict, Pins};
 pub use range::{Flavour, Lock, LockKind, LockOwner, Range};

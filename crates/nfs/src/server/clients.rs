@@ -4,9 +4,15 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use lock::RwLock;
+use vfs::ClientProfile;
 use vfs::state::ClientId;
 
 use crate::ranks;
+
+/// What NFS clients know: nothing of Mac metadata. They have no operation to run a program, so they read what their users may
+/// run, RFC 1813 4.4.
+pub(super) const NFS_CLIENT: ClientProfile =
+    ClientProfile { renames_open: false, is_blind_to_forks: true, reads_to_run: true };
 
 /// The most clients that are remembered. On a connection a client cannot forge its address.
 const REMEMBERED: usize = 65_536;

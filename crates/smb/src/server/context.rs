@@ -11,7 +11,7 @@ use bytes::Bytes;
 use conn::{InFlight, Reservation};
 use lock::Mutex;
 use vfs::state::{ClientId, Party};
-use vfs::{Actor, Caller, Holder, Payload};
+use vfs::{Actor, Caller, ClientProfile, Holder, Payload};
 
 use super::connection::Connection;
 use super::output::Output;
@@ -270,7 +270,13 @@ impl Context {
     /// The actor of a request that does not act through an open.
     pub(super) fn actor(&self) -> Actor {
         let session = self.session();
-        Actor::new(session.user().caller.clone(), Party::client(session.client_id()))
+        let actor = Actor::new(session.user().caller.clone(), Party::client(session.client_id()));
+        actor.with_profile(self.profile())
+    }
+
+    /// What the client knows of Mac metadata, as it has said so far.
+    fn profile(&self) -> ClientProfile {
+        ClientProfile { is_blind_to_forks: !self.is_mac(), ..ClientProfile::default() }
     }
 
     /// The client in the tree's tables.

@@ -11,9 +11,8 @@ use crate::acl::stored::{ATTRIBUTE, SealKey, StoredAcl};
 use crate::acl::{Acl, AclChange, Entries, MAX_ENTRIES, MAX_FOREIGN, ModeInheritance, Rights, Who, samba};
 use crate::backend::{Found, Object, XattrMode};
 use crate::caller::server;
-use crate::changing::permitted::Plan;
+use crate::changing::pipeline::attributes::AttributeChange;
 use crate::permission::{by_mode, sticks};
-use crate::state::Cause;
 use crate::streams::stores::Stores;
 use crate::{
     Access, Actor, Attributes, Caller, Change, Description, Error, Kind, Result, SetAttributes, Volume,
@@ -48,11 +47,11 @@ impl Volume {
     pub fn set_acl(&self, actor: &Actor, of: &Found, change: &AclChange) -> Result<Change> {
         let before = self.may_change(of)?;
         let change = self.permissions().new_parts(of, change)?;
-        let permitted = self.permit(actor, Plan::Acl(of, &change))?;
-        let owners = self.permissions().may_set_acl(&actor.caller, of, &change)?;
-        let operation = self.change_file(&permitted, &of.object, Cause::Attributes)?;
-        self.acl_storage().put_acl(of, &change, owners)?;
-        operation.commit();
+        let setting = AttributeChange::permitted_of_acl(self, actor, of, &change)?;
+        setting.quiet()?.pinned()?.announce()?.apply(|_, _| {
+            let owners = self.permissions().may_set_acl(&actor.caller, of, &change)?;
+            self.acl_storage().put_acl(of, &change, owners)
+        })?;
         Ok(Change { before, after: of.object.attributes()? })
     }
 

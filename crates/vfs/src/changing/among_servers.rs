@@ -70,42 +70,53 @@ impl Site {
     }
 }
 
+/// Keeps names of a volume from being changed by other servers.
+pub(crate) struct NamePins<'a>(&'a Volume);
+
 impl Volume {
-    /// Keeps other servers from changing these names. `known` is what they stood for a moment ago, unless one is that of a
-    /// sidecar: for each name the file, or the folder if there was none. `LeaseRecall` if a state is elsewhere, or if a name
-    /// stands for another file now: the operation looks it up again.
-    pub(crate) fn pin_names(&self, names: &[(&Node, &[u8])], known: &[FileId]) -> Result<Pins> {
-        if !self.site.state.is_joined() {
+    /// Keeps names from being changed by other servers.
+    pub(crate) fn name_pins(&self) -> NamePins<'_> {
+        NamePins(self)
+    }
+}
+
+impl NamePins<'_> {
+    /// `known` is what the names stood for a moment ago, unless one is that of a sidecar: for each name the file, or the folder if
+    /// there was none. `LeaseRecall` if a state is elsewhere, or if a name stands for another file now: the operation looks it up
+    /// again.
+    pub(crate) fn pin(&self, names: &[(&Node, &[u8])], known: &[FileId]) -> Result<Pins> {
+        let state = &self.0.site.state;
+        if !state.is_joined() {
             return Ok(Pins::default());
         }
-        if names.iter().any(|(_, name)| self.names().is_sidecar(name)) {
-            return self.pin_found(names, |files| self.site.state.pin(files));
+        if names.iter().any(|(_, name)| self.0.names().is_sidecar(name)) {
+            return self.pin_found(names, |files| state.pin(files));
         }
-        let pins = self.site.state.pin(known)?;
+        let pins = state.pin(known)?;
         if self.stand_for(names)? == known { Ok(pins) } else { Err(Error::LeaseRecall(known[0])) }
     }
 
     /// The same for one name, on a thread that may wait.
-    pub(crate) fn pin_name_and_wait(&self, folder: &Node, name: &[u8]) -> Result<Pins> {
-        if !self.site.state.is_joined() {
+    pub(crate) fn pin_and_wait(&self, folder: &Node, name: &[u8]) -> Result<Pins> {
+        if !self.0.site.state.is_joined() {
             return Ok(Pins::default());
         }
-        self.pin_found(&[(folder, name)], |files| self.site.pin_and_wait(files))
+        self.pin_found(&[(folder, name)], |files| self.0.site.pin_and_wait(files))
     }
 
     /// Keeps other servers from giving files to a name that stands for nothing, which is not looked up.
-    pub(crate) fn pin_new_name(&self, folder: &Node, name: &[u8]) -> Result<Pins> {
-        match self.names().is_sidecar(name) {
-            true => self.pin_names(&[(folder, name)], &[]),
-            false => self.site.state.pin(&[folder.id()]),
+    pub(crate) fn pin_new(&self, folder: &Node, name: &[u8]) -> Result<Pins> {
+        match self.0.names().is_sidecar(name) {
+            true => self.pin(&[(folder, name)], &[]),
+            false => self.0.site.state.pin(&[folder.id()]),
         }
     }
 
     /// Fails if a file that was found at a place is not there any more, where that matters: other layouts have what
     /// describes a file beside it. The state of the file is here.
     pub(crate) fn is_still_at(&self, of: &Found, place: Option<Beside<'_>>) -> Result<()> {
-        let looks_beside = self.streams.as_ref().is_some_and(|streams| streams.looks_for_other_files());
-        let Some(place) = place.filter(|_| looks_beside && self.site.state.is_joined()) else {
+        let looks_beside = self.0.streams.as_ref().is_some_and(|streams| streams.looks_for_other_files());
+        let Some(place) = place.filter(|_| looks_beside && self.0.site.state.is_joined()) else {
             return Ok(());
         };
         match place.folder.entry_attributes(&Caller::root(), place.name) {
@@ -131,7 +142,7 @@ impl Volume {
     fn stand_for(&self, names: &[(&Node, &[u8])]) -> Result<Vec<FileId>> {
         let mut files = Vec::with_capacity(names.len());
         for (folder, name) in names {
-            let owner = sidecar_owner(name).filter(|_| self.names().is_sidecar(name));
+            let owner = sidecar_owner(name).filter(|_| self.0.names().is_sidecar(name));
             files.extend(owner.map(|_| folder.id()));
             match folder.entry_attributes(&Caller::root(), owner.unwrap_or(name)) {
                 Ok(found) => files.push(found.id),

@@ -1,6 +1,5 @@
-//! What an operation collides with: the deny modes, byte-range locks and leases of other clients.
-//! Also tells the subscribers of changes. While no client holds or watches anything, all of this is
-//! a few atomic loads.
+//! What an operation collides with: the deny modes, byte-range locks and leases of other clients. While no client holds
+//! anything, all of this is a few atomic loads.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,14 +11,12 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use crate::backend::Found;
 use crate::backend::Node;
 use crate::changing::permitted::PermittedActor;
-use crate::events::{self, ChangeKind};
-use crate::local::{SIDECAR, owner_of_sidecar};
 use crate::noted::{self, Spent};
 use crate::state::{
     Cause, MOST_TRIES, Modes, Party, RECALL_DEADLINE, Range, Recall, RecallOutcome, Stream, Who,
 };
 use crate::volume::Actor;
-use crate::{Change, Error, FileId, Result, SetAttributes, Site, Volume};
+use crate::{Error, FileId, Result, Site, Volume};
 
 /// The files whose leases are being recalled, each with the number of recalls that have not ended.
 #[derive(Clone, Default)]
@@ -102,71 +99,50 @@ impl Volume {
         let _ = timeout(RECALL_DEADLINE, self.state().removed_elsewhere(file)).await;
     }
 
-    pub(crate) fn may_read(
-        &self,
-        by: &PermittedActor<'_>,
-        file: FileId,
-        offset: u64,
-        length: usize,
-    ) -> Result<()> {
-        if self.site.state.quiet(file) {
+    /// Whether the data of this file may be in the cache of another client only. The size and times
+    /// that the host has are too old then.
+    pub fn is_written_behind(&self, actor: &Actor, file: FileId) -> bool {
+        self.site.state.is_written_behind(file, &Stream::Data, actor.party)
+    }
+}
+
+impl PermittedActor<'_> {
+    /// Whether nothing that others hold stands against a read, or a write, of a part of the data. Recalls their leases.
+    pub(crate) fn quiet_data(&self, file: FileId, (offset, length): (u64, usize), write: bool) -> Result<()> {
+        let state = &self.volume().site.state;
+        if state.quiet(file) {
             return Ok(());
         }
-        self.check_io(by, file, offset, length, false)?;
-        self.recall(by, file, Cause::Read)
-    }
-
-    pub(crate) fn may_write(
-        &self,
-        by: &PermittedActor<'_>,
-        file: FileId,
-        offset: u64,
-        length: usize,
-    ) -> Result<()> {
-        if self.site.state.quiet(file) {
-            return Ok(());
+        if let Some(range) = Range::new(offset, length as u64) {
+            state.check_io(file, &Stream::Data, who(self), range, write)?;
         }
-        self.check_io(by, file, offset, length, true)?;
-        self.recall(by, file, Cause::Write)
+        self.recall(file, if write { Cause::Write } else { Cause::Read })
     }
 
-    pub(crate) fn may_resize(&self, by: &PermittedActor<'_>, file: FileId, smaller: u64) -> Result<()> {
-        if self.site.state.quiet(file) {
-            return Ok(());
-        }
-        self.site.state.check_resize(file, &Stream::Data, who(by), smaller)
-    }
-
-    fn check_io(
-        &self,
-        by: &PermittedActor<'_>,
-        file: FileId,
-        offset: u64,
-        length: usize,
-        write: bool,
-    ) -> Result<()> {
-        let Some(range) = Range::new(offset, length as u64) else { return Ok(()) };
-        self.site.state.check_io(file, &Stream::Data, who(by), range, write)
+    /// Whether no range that others have locked is cut off. `smaller`: of the sizes before and after.
+    pub(crate) fn may_resize(&self, file: FileId, smaller: u64) -> Result<()> {
+        let state = &self.volume().site.state;
+        if state.quiet(file) { Ok(()) } else { state.check_resize(file, &Stream::Data, who(self), smaller) }
     }
 
     /// Recalls the leases of other clients that `cause` collides with. `LeaseRecall`: they are not
     /// returned yet.
-    pub fn recall(&self, by: &PermittedActor<'_>, file: FileId, cause: Cause) -> Result<()> {
-        self.recall_stream(by, file, &Stream::Data, cause)
+    pub fn recall(&self, file: FileId, cause: Cause) -> Result<()> {
+        self.recall_stream(file, &Stream::Data, cause)
     }
 
-    /// The same for another stream of the file.
-    pub(crate) fn recall_stream(
-        &self,
-        by: &PermittedActor<'_>,
-        file: FileId,
-        stream: &Stream,
-        cause: Cause,
-    ) -> Result<()> {
-        match self.site.state.break_for(file, stream, cause, by.party) {
+    /// The same, and waits for `limit` at most until they are returned.
+    pub async fn recall_within(&self, limit: Duration, file: FileId, cause: Cause) -> Result<()> {
+        self.volume().once_recalled(limit, || self.recall(file, cause)).await
+    }
+
+    /// As [`PermittedActor::recall`], for another stream of the file.
+    pub(crate) fn recall_stream(&self, file: FileId, stream: &Stream, cause: Cause) -> Result<()> {
+        let site = &self.volume().site;
+        match site.state.break_for(file, stream, cause, self.party) {
             None => Ok(()),
             Some(recall) => {
-                self.site.recalls.settle(file, recall);
+                site.recalls.settle(file, recall);
                 Err(Error::LeaseRecall(file))
             }
         }
@@ -174,103 +150,40 @@ impl Volume {
 
     /// Recalls the leases of other clients that `cause` collides with, and waits until they are
     /// returned, or taken at the deadline.
-    pub(crate) async fn recall_and_wait(
-        &self,
-        by: &PermittedActor<'_>,
-        file: FileId,
-        stream: &Stream,
-        cause: Cause,
-    ) {
-        self.site.recall_and_wait(by.party, file, stream, cause).await;
+    pub(crate) async fn recall_and_wait(&self, file: FileId, stream: &Stream, cause: Cause) {
+        self.volume().site.recall_and_wait(self.party, file, stream, cause).await;
     }
 
-    /// As [`Volume::set_attributes`], of an object that this actor has just made. If its state is not here yet, nothing
-    /// of it needs to be recalled first; what other clients have got of it meanwhile is recalled afterwards.
-    pub fn set_attributes_of_new(
-        &self,
-        actor: &Actor,
-        of: &Found,
-        changes: &SetAttributes,
-    ) -> Result<Change> {
-        if !self.site.state.is_elsewhere(of.object.id()) {
-            return self.set_attributes(actor, of, changes);
-        }
-        let cause = if changes.size.is_some() { Cause::Truncate } else { Cause::Attributes };
-        let operation = self.change_stream(actor, &of.object, Stream::Data, cause);
-        self.acl_storage().change_attributes(actor, of, changes)?;
-        operation.commit();
-        Ok(Change { before: of.attributes, after: of.object.attributes()? })
-    }
-
-    /// Whether the data of this file may be in the cache of another client only. The size and times
-    /// that the host has are too old then.
-    pub fn is_written_behind(&self, actor: &Actor, file: FileId) -> bool {
-        self.site.state.is_written_behind(file, &Stream::Data, actor.party)
+    /// Asks the clients that keep a file open only in their caches to close it, and waits until
+    /// they have. A client that is not connected closes it as well.
+    pub async fn recall_handles(&self, file: &Node) {
+        self.volume().site.state.make_way(file.id(), self.party.client);
+        self.recall_and_wait(file.id(), &Stream::Data, Cause::Remove).await;
     }
 
     /// Asks the clients that have a file behind a name that is about to go: fails if an open of another one denies one of these
     /// modes, and recalls the leases that stand against it.
-    pub(crate) fn concerned(
+    pub(crate) fn quiet_entry(
         &self,
-        by: &PermittedActor<'_>,
         going: Option<&Found>,
         (cause, denied_by): (Cause, Modes),
     ) -> Result<()> {
         let Some(going) = going else { return Ok(()) };
-        self.site.state.check_leave(going.object.id(), who(by), denied_by)?;
-        self.recall(by, going.object.id(), cause)
+        self.volume().site.state.check_leave(going.object.id(), who(self), denied_by)?;
+        self.recall(going.object.id(), cause)
     }
 
     /// Recalls what another server may have granted on files that are about to lose a name, before their states were here to
     /// stay.
     pub(crate) fn recall_once_pinned<const N: usize>(
         &self,
-        by: &PermittedActor<'_>,
         files: [(Option<&Found>, Cause); N],
     ) -> Result<()> {
-        if !self.site.state.is_joined() {
+        if !self.volume().site.state.is_joined() {
             return Ok(());
         }
         let mut known = files.iter().filter_map(|(found, cause)| Some(((*found)?, *cause)));
-        known.try_for_each(|(found, cause)| self.recall(by, found.object.id(), cause))
-    }
-
-    /// Ends the leases of other clients on a folder's listing.
-    pub(crate) fn listing_changed(&self, actor: &Actor, folder: FileId) {
-        let keeper = actor.keeper_of_listings();
-        if let Some(recall) = self.site.state.break_for(folder, &Stream::Data, Cause::Entry, keeper) {
-            self.site.recalls.settle(folder, recall);
-        }
-    }
-
-    /// Tells the subscribers that watch the folder, and recalls the leases on its listing.
-    pub(crate) fn entry_changed(
-        &self,
-        actor: &Actor,
-        folder: &Node,
-        name: &[u8],
-        file: &Found,
-        what: ChangeKind,
-    ) {
-        self.listing_changed(actor, folder.id());
-        if !self.site.listens() {
-            return;
-        }
-        let owner = owner_of_sidecar(self.streams.as_ref(), folder, name, what == ChangeKind::Removed);
-        let (name, file, what) = match &owner {
-            Some((owner, found)) => (owner.clone(), found, ChangeKind::Modified(SIDECAR)),
-            None => (Arc::from(name), file, what),
-        };
-        let change = events::Change {
-            folder: folder.id(),
-            name,
-            file: Some(file.object.id()),
-            of: file.attributes.kind,
-            what,
-            by: Some(actor.party.client),
-        };
-        self.site.watched().iter().for_each(|volume| volume.watched_folders().follow(&change, Some(file)));
-        self.publish(&**folder, || change);
+        known.try_for_each(|(found, cause)| self.recall(found.object.id(), cause))
     }
 }
 

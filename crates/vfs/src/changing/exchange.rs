@@ -6,7 +6,7 @@
 //! After that, the other properties of the files are put back to the names where they were: Mac
 //! metadata, named streams, extended attributes, owner, mode and ACL. An open of one of the files keeps its contents.
 
-use super::permitted::Plan;
+use super::permitted::{PermittedActor, Plan};
 use crate::access::RightsAttribute;
 use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
@@ -33,34 +33,49 @@ struct Stays {
 impl Volume {
     /// Exchanges the contents of two files: each is a folder and the stored name there. The caller may write both.
     pub async fn exchange(&self, actor: &Actor, one: (&Found, &[u8]), other: (&Found, &[u8])) -> Result<()> {
-        let [one, other] = [one, other].map(|(folder, name)| At { folder, name });
-        let names = ((one.folder, one.name), (other.folder, other.name));
-        let permitted = self.permit(actor, Plan::Move(names.0, names.1, RenameMode::Exchange))?;
-        for (at, cause) in [(one, Cause::Rename), (other, Cause::Remove)] {
-            let found = self.lookup(&actor.caller, &at.folder.object, at.name)?;
-            self.may_exchange(actor, &found)?;
-            self.recall_and_wait(&permitted, found.object.id(), &Stream::Data, cause).await;
+        let [first, second] = [one, other].map(|(folder, name)| At { folder, name });
+        let permitted = self.permit(actor, Plan::Move(one, other, RenameMode::Exchange))?;
+        let exchange = Exchange { volume: self, actor };
+        for (at, cause) in [(first, Cause::Rename), (second, Cause::Remove)] {
+            exchange.make_way(&permitted, at, cause).await?;
         }
-        self.settled(|| self.exchange_now(actor, one, other)).await
+        self.settled(|| exchange.make(first, second)).await
+    }
+}
+
+/// An exchange of contents by one actor.
+struct Exchange<'a> {
+    volume: &'a Volume,
+    actor: &'a Actor,
+}
+
+impl Exchange<'_> {
+    /// Waits until clients that have the file open only in their caches have closed it. The exchange of the names does not
+    /// wait for that: it fails where an open denies it.
+    async fn make_way(&self, by: &PermittedActor<'_>, at: At<'_>, cause: Cause) -> Result<()> {
+        let found = self.volume.lookup(&self.actor.caller, &at.folder.object, at.name)?;
+        self.may_exchange(&found)?;
+        by.recall_and_wait(found.object.id(), &Stream::Data, cause).await;
+        Ok(())
     }
 
-    fn may_exchange(&self, actor: &Actor, found: &Found) -> Result<()> {
-        self.may_change(found)?;
+    fn may_exchange(&self, found: &Found) -> Result<()> {
+        self.volume.may_change(found)?;
         match found.attributes.kind {
             Kind::File => {}
             Kind::Folder => return Err(Error::IsFolder),
             _ => return Err(Error::NotSupported),
         }
-        let granted = self.access(&actor.caller, found, Access::WRITE)?;
+        let granted = self.volume.access(&self.actor.caller, found, Access::WRITE)?;
         if granted.contains(Access::WRITE) { Ok(()) } else { Err(Error::AccessDenied) }
     }
 
-    fn exchange_now(&self, actor: &Actor, one: At<'_>, other: At<'_>) -> Result<()> {
+    fn make(&self, one: At<'_>, other: At<'_>) -> Result<()> {
         let files = [self.there(one)?.object.id(), self.there(other)?.object.id()];
-        let _pins = self.site.state.pin(&files)?;
+        let _pins = self.volume.site.state.pin(&files)?;
         let (first, second) = (self.stays(one)?, self.stays(other)?);
         let (from, to) = ((one.folder, one.name), (other.folder, other.name));
-        self.rename(actor, from, to, RenameMode::Exchange)?;
+        self.volume.rename(self.actor, from, to, RenameMode::Exchange)?;
         // From here on the exchange is made. What cannot be put back stays with the contents.
         for (at, stays) in [(one, &first), (other, &second)] {
             if let Err(error) = self.put_back(at, stays) {
@@ -73,7 +88,7 @@ impl Volume {
 
     fn stays(&self, at: At<'_>) -> Result<Stays> {
         let found = self.there(at)?;
-        let described = match &self.streams {
+        let described = match &self.volume.streams {
             Some(streams) => {
                 let mut described = streams.described(&file_at(&found, at.beside()))?;
                 // The host knows when the contents were made, which is not when the file was.
@@ -83,21 +98,21 @@ impl Volume {
             }
             None => None,
         };
-        let rights = self.acl_storage().rights_of_file(&found)?;
-        let xattrs = self.xattrs(&found)?;
+        let rights = self.volume.acl_storage().rights_of_file(&found)?;
+        let xattrs = self.volume.xattrs(&found)?;
         Ok(Stays { described, attributes: found.attributes, rights, xattrs })
     }
 
     fn put_back(&self, at: At<'_>, stays: &Stays) -> Result<()> {
         let found = self.there(at)?;
-        let _changing = self.claim_pinned(&found, Some(at.beside()), Pins::default());
-        if let (Some(streams), Some(described)) = (&self.streams, &stays.described) {
+        let _changing = self.volume.claim_pinned(&found, Some(at.beside()), Pins::default());
+        if let (Some(streams), Some(described)) = (&self.volume.streams, &stays.described) {
             streams.describe_as(&file_at(&found, at.beside()), described)?;
         }
         replace_xattrs(&*found.object, &stays.xattrs)?;
-        self.acl_storage().put_rights_of_file(&found, &stays.attributes, &stays.rights)?;
-        self.site.inhibited.forget_all(); // what locks the one file locks the other now
-        self.unheard(&found.object);
+        self.volume.acl_storage().put_rights_of_file(&found, &stays.attributes, &stays.rights)?;
+        self.volume.site.inhibited.forget_all(); // what locks the one file locks the other now
+        self.volume.unheard(&found.object);
         Ok(())
     }
 

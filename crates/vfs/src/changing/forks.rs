@@ -39,101 +39,6 @@ impl Drop for ForkChange<'_> {
 }
 
 impl Volume {
-    /// How much of a read of a file may go on: less than all of it if the file is a sidecar, and the rest of the read is
-    /// of a fork that others deny or have locked. Fails if nothing may be read.
-    pub(crate) async fn readable_beside_fork(
-        &self,
-        by: &PermittedActor<'_>,
-        of: &Node,
-        (offset, length): (u64, usize),
-    ) -> Result<usize> {
-        match self.part_in_use(of).await? {
-            Some((owner, part)) => self.readable_part(by, &owner, &part, (offset, length)),
-            None => Ok(length),
-        }
-    }
-
-    /// Whether a file may be written. If it is a sidecar and its fork changes with it, others' holds of the fork are
-    /// asked, and the change of the fork begins.
-    pub(crate) async fn may_write_fork<'a>(
-        &'a self,
-        by: &PermittedActor<'a>,
-        of: &Node,
-        written: PartWrite<'_>,
-    ) -> Result<Option<ForkChange<'a>>> {
-        match self.part_in_use(of).await? {
-            Some((owner, part)) => self.may_write_part(by, owner, &part, written),
-            None => Ok(None),
-        }
-    }
-
-    /// The same for a client that has the file open, and waits for leases. A write of the beginning of a sidecar, of
-    /// which it is not known what it says, counts as one of the whole fork.
-    pub(crate) async fn may_touch_fork(
-        &self,
-        by: &PermittedActor<'_>,
-        of: &Node,
-        (offset, length): (u64, u64),
-        write: bool,
-    ) -> Result<()> {
-        let Some((owner, part)) = self.part_in_use(of).await? else { return Ok(()) };
-        let may = || match write {
-            true => {
-                let written = PartWrite { offset, length, data: None };
-                self.may_write_part(by, owner.clone(), &part, written).map(drop)
-            }
-            false => self.may_read_part(by, &owner, &part, (offset, length)).map(drop),
-        };
-        self.settled(may).await
-    }
-
-    /// The same for a change of the file's size.
-    pub(crate) fn may_cut_fork<'a>(
-        &'a self,
-        by: &PermittedActor<'a>,
-        of: &Node,
-        size: u64,
-    ) -> Result<Option<ForkChange<'a>>> {
-        let Some((streams, owner)) = self.fork_in_use(of)? else { return Ok(None) };
-        let Some(kept) = streams.fork_part(of.clone())?.kept_by_cut(size) else { return Ok(None) };
-        self.may_resize_fork(by, owner, kept).map(Some)
-    }
-
-    /// Whether an entry of a folder may be removed, moved or replaced as far as a fork goes with it: it fails if the entry
-    /// is a sidecar, and others hold the fork of its file.
-    pub(crate) fn may_lose_fork(&self, by: &PermittedActor<'_>, folder: &Found, name: &[u8]) -> Result<()> {
-        let Some(streams) = self.streams.as_ref().filter(|_| is_sidecar_name(name)) else { return Ok(()) };
-        if !self.site.state.has_forks() {
-            return Ok(());
-        }
-        let Some(owner) = streams.file_beside(folder.object.as_ref(), name)? else { return Ok(()) };
-        match self.may_resize_fork(by, owner.object, 0) {
-            // A range of it is locked: it cannot go, and the lock may stay for long.
-            Err(Error::RangeLocked) => Err(Error::ShareConflict),
-            other => other.map(drop),
-        }
-    }
-
-    /// The same for a move and what it replaces. A sidecar that has moved with its file already stays where it is.
-    pub(crate) fn may_move_fork(
-        &self,
-        by: &PermittedActor<'_>,
-        from: (&Found, &[u8]),
-        to: (&Found, &[u8]),
-    ) -> Result<()> {
-        let Some(streams) = &self.streams else { return Ok(()) };
-        let (is_from, is_to) = (is_sidecar_name(from.1), is_sidecar_name(to.1));
-        if !(is_from || is_to) || !self.site.state.has_forks() {
-            return Ok(());
-        }
-        let places = ((from.0.object.as_ref(), from.1), (to.0.object.as_ref(), to.1));
-        if is_from && is_to && streams.has_followed(places.0, places.1)? {
-            return Ok(());
-        }
-        self.may_lose_fork(by, from.0, from.1)?;
-        self.may_lose_fork(by, to.0, to.1)
-    }
-
     /// Reads a sidecar that is not on the disk. A caller that may read its file may read it. `of` is that file, with the
     /// attributes of the sidecar.
     pub fn read_sidecar(
@@ -151,7 +56,7 @@ impl Volume {
             true => {
                 let part = ForkPart::of_composed(of.object.clone(), &of.attributes, sidecar);
                 let permitted = self.permit(actor, Plan::Use(of, Access::READ))?;
-                self.readable_part(&permitted, &of.object, &part, (offset, length))?
+                permitted.readable_part(&of.object, &part, (offset, length))?
             }
             false => length,
         };
@@ -160,17 +65,100 @@ impl Volume {
         let end = bytes.len() == left.len();
         Ok(ReadData { payload: Payload::Bytes(bytes), end, attributes: of.attributes })
     }
+}
+
+impl<'a> PermittedActor<'a> {
+    /// How much of a read of a file may go on, as far as others are concerned: less than all of it if the file is a sidecar,
+    /// and the rest of the read is of a fork that they deny or have locked. Fails if nothing may be read.
+    pub(crate) async fn readable(&self, of: &Node, (offset, length): (u64, usize)) -> Result<usize> {
+        self.quiet_data(of.id(), (offset, length), false)?;
+        match self.part_in_use(of).await? {
+            Some((owner, part)) => self.readable_part(&owner, &part, (offset, length)),
+            None => Ok(length),
+        }
+    }
+
+    /// Whether a file may be written. If it is a sidecar and its fork changes with it, others' holds of the fork are
+    /// asked, and the change of the fork begins.
+    pub(crate) async fn may_write_fork(
+        &self,
+        of: &Node,
+        written: PartWrite<'_>,
+    ) -> Result<Option<ForkChange<'a>>> {
+        match self.part_in_use(of).await? {
+            Some((owner, part)) => self.may_write_part(owner, &part, written),
+            None => Ok(None),
+        }
+    }
+
+    /// The same for a client that has the file open, and waits for leases. A write of the beginning of a sidecar, of
+    /// which it is not known what it says, counts as one of the whole fork.
+    pub(crate) async fn may_touch_fork(
+        &self,
+        of: &Node,
+        (offset, length): (u64, u64),
+        write: bool,
+    ) -> Result<()> {
+        let Some((owner, part)) = self.part_in_use(of).await? else { return Ok(()) };
+        let may = || match write {
+            true => {
+                let written = PartWrite { offset, length, data: None };
+                self.may_write_part(owner.clone(), &part, written).map(drop)
+            }
+            false => self.may_read_part(&owner, &part, (offset, length)).map(drop),
+        };
+        self.volume().settled(may).await
+    }
+
+    /// The same for a change of the file's size.
+    pub(crate) fn may_cut_fork(&self, of: &Node, size: u64) -> Result<Option<ForkChange<'a>>> {
+        let Some((streams, owner)) = self.fork_in_use(of)? else { return Ok(None) };
+        let Some(kept) = streams.fork_part(of.clone())?.kept_by_cut(size) else { return Ok(None) };
+        self.may_resize_fork(owner, kept).map(Some)
+    }
+
+    /// Whether an entry of a folder may be removed, moved or replaced as far as a fork goes with it: it fails if the entry
+    /// is a sidecar, and others hold the fork of its file.
+    pub(crate) fn may_lose_fork(&self, folder: &Found, name: &[u8]) -> Result<()> {
+        let Some(streams) = self.volume().streams.as_ref().filter(|_| is_sidecar_name(name)) else {
+            return Ok(());
+        };
+        if !self.volume().site.state.has_forks() {
+            return Ok(());
+        }
+        let Some(owner) = streams.file_beside(folder.object.as_ref(), name)? else { return Ok(()) };
+        match self.may_resize_fork(owner.object, 0) {
+            // A range of it is locked: it cannot go, and the lock may stay for long.
+            Err(Error::RangeLocked) => Err(Error::ShareConflict),
+            other => other.map(drop),
+        }
+    }
+
+    /// The same for a move and what it replaces. A sidecar that has moved with its file already stays where it is.
+    pub(crate) fn may_move_fork(&self, from: (&Found, &[u8]), to: (&Found, &[u8])) -> Result<()> {
+        let Some(streams) = &self.volume().streams else { return Ok(()) };
+        let (is_from, is_to) = (is_sidecar_name(from.1), is_sidecar_name(to.1));
+        if !(is_from || is_to) || !self.volume().site.state.has_forks() {
+            return Ok(());
+        }
+        let places = ((from.0.object.as_ref(), from.1), (to.0.object.as_ref(), to.1));
+        if is_from && is_to && streams.has_followed(places.0, places.1)? {
+            return Ok(());
+        }
+        self.may_lose_fork(from.0, from.1)?;
+        self.may_lose_fork(to.0, to.1)
+    }
 
     /// The file that `of` is the sidecar of, if a client may hold something of its fork.
     fn fork_in_use(&self, of: &Node) -> Result<Option<(Arc<Streams>, Node)>> {
-        let Some(streams) = self.streams.as_ref().filter(|_| of.kind() == Kind::File) else {
+        let Some(streams) = self.volume().streams.as_ref().filter(|_| of.kind() == Kind::File) else {
             return Ok(None);
         };
-        if !self.site.state.has_forks() {
+        if !self.volume().site.state.has_forks() {
             return Ok(None);
         }
         let owner = streams.file_of(&**of)?.map(|owner| owner.object);
-        let owner = owner.filter(|owner| !self.site.state.quiet(owner.id()));
+        let owner = owner.filter(|owner| !self.volume().site.state.quiet(owner.id()));
         Ok(owner.map(|owner| (streams.clone(), owner)))
     }
 
@@ -178,44 +166,31 @@ impl Volume {
     async fn part_in_use(&self, of: &Node) -> Result<Option<(Node, ForkPart)>> {
         let Some((streams, owner)) = self.fork_in_use(of)? else { return Ok(None) };
         let sidecar = of.clone();
-        let part = self.site.pool.run(of.id(), move || streams.fork_part(sidecar)).await?;
+        let part = self.volume().site.pool.run(of.id(), move || streams.fork_part(sidecar)).await?;
         Ok(Some((owner, part)))
     }
 
-    fn may_read_part(
-        &self,
-        by: &PermittedActor<'_>,
-        owner: &Node,
-        part: &ForkPart,
-        (offset, length): (u64, u64),
-    ) -> Result<()> {
+    fn may_read_part(&self, owner: &Node, part: &ForkPart, (offset, length): (u64, u64)) -> Result<()> {
         let (fork, end) = (part.range(), offset.saturating_add(length));
         let read = offset.max(fork.start)..end.min(fork.end);
         if read.is_empty() {
             return Ok(());
         }
-        self.check_fork(by, owner, read.start - fork.start, read.end - read.start, false)?;
-        self.recall_stream(by, owner.id(), &Stream::Resource, Cause::Read)
+        self.check_fork(owner, read.start - fork.start, read.end - read.start, false)?;
+        self.recall_stream(owner.id(), &Stream::Resource, Cause::Read)
     }
 
     /// The same for a client that may get fewer bytes than it wants: those before the fork.
-    fn readable_part(
-        &self,
-        by: &PermittedActor<'_>,
-        owner: &Node,
-        part: &ForkPart,
-        (offset, length): (u64, usize),
-    ) -> Result<usize> {
+    fn readable_part(&self, owner: &Node, part: &ForkPart, (offset, length): (u64, usize)) -> Result<usize> {
         let start = part.range().start;
-        match self.may_read_part(by, owner, part, (offset, length as u64)) {
+        match self.may_read_part(owner, part, (offset, length as u64)) {
             Err(_) if offset < start => Ok((start - offset) as usize),
             other => other.map(|()| length),
         }
     }
 
-    fn may_write_part<'a>(
-        &'a self,
-        by: &PermittedActor<'a>,
+    fn may_write_part(
+        &self,
         owner: Node,
         part: &ForkPart,
         written: PartWrite<'_>,
@@ -224,46 +199,29 @@ impl Volume {
         let inside = written.offset.max(fork.start)..end.min(fork.end);
         if let Some(kept) = part.kept_by_write(written) {
             if !inside.is_empty() {
-                self.check_fork(by, &owner, inside.start - fork.start, inside.end - inside.start, true)?;
+                self.check_fork(&owner, inside.start - fork.start, inside.end - inside.start, true)?;
             }
-            return self.may_resize_fork(by, owner, kept).map(Some);
+            return self.may_resize_fork(owner, kept).map(Some);
         }
         if inside.is_empty() {
             return Ok(None);
         }
-        self.check_fork(by, &owner, inside.start - fork.start, inside.end - inside.start, true)?;
-        self.begin_fork(by, owner, Cause::Write).map(Some)
+        self.check_fork(&owner, inside.start - fork.start, inside.end - inside.start, true)?;
+        self.begin_fork(owner, Cause::Write).map(Some)
     }
 
-    fn check_fork(
-        &self,
-        by: &PermittedActor<'_>,
-        owner: &Node,
-        offset: u64,
-        length: u64,
-        write: bool,
-    ) -> Result<()> {
+    fn check_fork(&self, owner: &Node, offset: u64, length: u64, write: bool) -> Result<()> {
         let Some(range) = Range::new(offset, length) else { return Ok(()) };
-        self.site.state.check_io(owner.id(), &Stream::Resource, stateless(by), range, write)
+        self.volume().site.state.check_io(owner.id(), &Stream::Resource, stateless(self), range, write)
     }
 
-    fn may_resize_fork<'a>(
-        &'a self,
-        by: &PermittedActor<'a>,
-        owner: Node,
-        kept: u64,
-    ) -> Result<ForkChange<'a>> {
-        self.site.state.check_resize(owner.id(), &Stream::Resource, stateless(by), kept)?;
-        self.begin_fork(by, owner, Cause::Truncate)
+    fn may_resize_fork(&self, owner: Node, kept: u64) -> Result<ForkChange<'a>> {
+        self.volume().site.state.check_resize(owner.id(), &Stream::Resource, stateless(self), kept)?;
+        self.begin_fork(owner, Cause::Truncate)
     }
 
-    fn begin_fork<'a>(
-        &'a self,
-        by: &PermittedActor<'a>,
-        owner: Node,
-        cause: Cause,
-    ) -> Result<ForkChange<'a>> {
-        self.recall_stream(by, owner.id(), &Stream::Resource, cause)?;
-        Ok(ForkChange { volume: self, actor: by.actor(), owner, cause })
+    fn begin_fork(&self, owner: Node, cause: Cause) -> Result<ForkChange<'a>> {
+        self.recall_stream(owner.id(), &Stream::Resource, cause)?;
+        Ok(ForkChange { volume: self.volume(), actor: self.actor(), owner, cause })
     }
 }

@@ -131,7 +131,8 @@ impl Volume {
     pub fn mode_with_locks(&self, of: &Node, now: &Attributes) -> u32 {
         let is_locked = of.kind() == Kind::File
             && self
-                .inhibits_as_of(of, Some(now.changed))
+                .inhibitions()
+                .bits_as_of(of, Some(now.changed))
                 .is_ok_and(|bits| bits.contains(FileBits::WRITE_INHIBIT));
         // A file that cannot be read is no reason to show no attributes.
         if is_locked { now.mode & !WRITE_BITS } else { now.mode }
@@ -140,38 +141,48 @@ impl Volume {
     /// The operations that are forbidden on a file or folder: the bits of [`FileBits::LOCKED`] and
     /// [`FileBits::READ_ONLY`] that apply.
     pub fn inhibits(&self, of: &Node) -> Result<FileBits> {
-        self.inhibits_as_of(of, None)
+        self.inhibitions().bits_as_of(of, None)
     }
 
-    /// The same. Where other servers change them, too, they are asked for, unless they are known of the file as it was changed
-    /// last at this time.
-    fn inhibits_as_of(&self, of: &Node, changed: Option<Time>) -> Result<FileBits> {
+    /// What the metadata of files forbid.
+    pub(crate) fn inhibitions(&self) -> Inhibitions<'_> {
+        Inhibitions(self)
+    }
+}
+
+/// The operations on the files of a volume that their metadata forbid.
+pub(crate) struct Inhibitions<'a>(&'a Volume);
+
+impl Inhibitions<'_> {
+    /// The bits that apply to a file. Where other servers change them, too, they are asked for, unless they are known of the
+    /// file as it was changed last at this time.
+    fn bits_as_of(&self, of: &Node, changed: Option<Time>) -> Result<FileBits> {
         if !matches!(of.kind(), Kind::File | Kind::Folder) {
             return Ok(FileBits::default());
         }
-        self.homes.learn(&of.key())?;
-        if !self.site.inhibited.any.load(Ordering::Acquire) {
+        self.0.homes.learn(&of.key())?;
+        if !self.0.site.inhibited.any.load(Ordering::Acquire) {
             return Ok(FileBits::default());
         }
-        let as_of = if self.options.shared { changed } else { None };
-        let may_be_known = as_of.is_some() || !self.options.shared;
+        let as_of = if self.0.options.shared { changed } else { None };
+        let may_be_known = as_of.is_some() || !self.0.options.shared;
         let key = file_key(&**of);
         if may_be_known
-            && let Some((bits, known_as_of)) = self.site.inhibited.shard(&key).lock().get(&key)
+            && let Some((bits, known_as_of)) = self.0.site.inhibited.shard(&key).lock().get(&key)
             && *known_as_of == as_of
         {
             return Ok(*bits);
         }
-        let epoch = self.site.inhibited.epoch.load(Ordering::Acquire);
-        let (bits, is_own) = self.ask_inhibits(of)?;
+        let epoch = self.0.site.inhibited.epoch.load(Ordering::Acquire);
+        let (bits, is_own) = self.ask(of)?;
         if !may_be_known || (as_of.is_some() && !is_own) {
             return Ok(bits);
         }
-        let mut shard = self.site.inhibited.shard(&key).lock();
+        let mut shard = self.0.site.inhibited.shard(&key).lock();
         if shard.len() >= REMEMBERED {
             shard.clear();
         }
-        if self.site.inhibited.epoch.load(Ordering::Acquire) == epoch {
+        if self.0.site.inhibited.epoch.load(Ordering::Acquire) == epoch {
             shard.insert(key, (bits, as_of));
         }
         Ok(bits)
@@ -179,15 +190,15 @@ impl Volume {
 
     /// The bits, and whether all that says so is in the file's own attributes. What describes a file to Macs, `._name`, changes
     /// with the file's contents. A file without attributes costs one call.
-    fn ask_inhibits(&self, of: &Node) -> Result<(FileBits, bool)> {
+    fn ask(&self, of: &Node) -> Result<(FileBits, bool)> {
         let names = streams::names(&**of)?;
         let (described, is_own) = self.described_by_all(of, &names)?;
         let own = inhibits(&described, of.kind());
-        let Some(streams) = self.streams.as_ref().filter(|_| of.kind() == Kind::File) else {
+        let Some(streams) = self.0.streams.as_ref().filter(|_| of.kind() == Kind::File) else {
             return Ok((own, is_own));
         };
         let owner = match streams.owner_among(&**of, &names)? {
-            Some(key) => self.backend.by_key(&key),
+            Some(key) => self.0.backend.by_key(&key),
             None => return Ok((own, is_own)),
         };
         match owner {
@@ -205,9 +216,9 @@ impl Volume {
     /// The metadata of a file as far as they say what is forbidden: those in its attributes, which have these names, and in
     /// Netatalk's header file if it is known where the file is. And whether only the attributes were read.
     fn described_by_all(&self, of: &Node, names: &[Vec<u8>]) -> Result<(Metadata, bool)> {
-        if let Some(streams) = self.streams.as_ref().filter(|streams| streams.may_have_headers()) {
+        if let Some(streams) = self.0.streams.as_ref().filter(|streams| streams.may_have_headers()) {
             let found = Found { object: of.clone(), attributes: of.attributes()? };
-            if let Some((folder, name)) = self.place_search().hint(&found) {
+            if let Some((folder, name)) = self.0.place_search().hint(&found) {
                 let file = streams::File { folder: &*folder.object, name: &name, object: &**of };
                 return Ok((streams.load_among(&file, names, streams.may_have_sidecar(&file))?.0, false));
             }
@@ -239,7 +250,7 @@ impl Volume {
 
     /// Fails if one of these bits forbids the operation.
     pub(crate) fn may_despite(&self, of: &Node, bits: FileBits) -> Result<()> {
-        if self.inhibits(of)?.0 & bits.0 != 0 { Err(Error::Locked) } else { Ok(()) }
+        if self.bits_as_of(of, None)?.0 & bits.0 != 0 { Err(Error::Locked) } else { Ok(()) }
     }
 
     /// Fails if the data of a file may not be written. For a client that has the file open this was decided when it was
@@ -248,14 +259,14 @@ impl Volume {
         if actor.open.is_some() { Ok(()) } else { self.may_despite(of, FileBits::WRITE_INHIBIT) }
     }
 
-    /// The same as `may_despite` for an entry of a folder.
+    /// Fails if one of these bits of an entry of a folder forbids the operation.
     fn entry_may_despite(&self, folder: &Found, name: &[u8], bits: FileBits) -> Result<()> {
-        self.homes.learn(&folder.object.key())?;
-        if !self.site.inhibited.any.load(Ordering::Acquire) {
+        self.0.homes.learn(&folder.object.key())?;
+        if !self.0.site.inhibited.any.load(Ordering::Acquire) {
             return Ok(());
         }
         let (name, bits) = match sidecar_owner(name) {
-            Some(owner) if self.streams.is_some() => (owner, FileBits::WRITE_INHIBIT),
+            Some(owner) if self.0.streams.is_some() => (owner, FileBits::WRITE_INHIBIT),
             _ => (name, bits),
         };
         match folder.object.lookup(&Caller::root(), name) {

@@ -1,18 +1,16 @@
 //! Permission, which comes before everything else: whether an actor may do what it wants is judged before the opens, ranges
 //! and leases of other clients are asked. An actor that is refused changes nothing of others, and learns nothing of them.
 //!
-//! ```text
-//! Plan ─► permit ─► PermittedActor ─► others' deny modes, ranges, leases ─► the change itself
-//! ```
-//!
-//! All that asks others takes a [`PermittedActor`], and only the judgement makes one, so that the order cannot be written
-//! otherwise. A change that the host judges is judged here as the host will do it. The host has the last word.
+//! All that asks others is a method of a [`PermittedActor`], and only the judgement makes one, so that the order cannot be
+//! written otherwise. A change goes on from it by the steps of [`pipeline`](super::pipeline). A change that the host judges is
+//! judged here as the host will do it. The host has the last word.
 
 use std::ops::Deref;
 
 use crate::acl::{AclChange, Rights};
 use crate::backend::host::links_are_protected;
 use crate::backend::{Found, RenameMode};
+use crate::caller::server;
 use crate::permission::{may_link, may_set, sticks};
 use crate::volume::Actor;
 use crate::{Access, Caller, Error, Kind, Result, SetAttributes, Volume};
@@ -22,6 +20,8 @@ use crate::{Access, Caller, Error, Kind, Result, SetAttributes, Volume};
 pub enum Plan<'a> {
     /// To learn attributes, which each actor may that can name the file.
     Look,
+    /// To make an entry, or to finish one that the actor has just made. The host judges that when it is done.
+    Make,
     /// To open a file or to lock ranges in it, for a client whose protocol has granted no open yet. The owner always may.
     Use(&'a Found, Access),
     /// To ask for a locked range, of a file that one may read or write.
@@ -48,8 +48,9 @@ pub enum Plan<'a> {
 
 /// An actor that may do what it wants.
 pub struct PermittedActor<'a> {
+    volume: &'a Volume,
     actor: &'a Actor,
-    /// The identity under which the change of Mac metadata or streams is made.
+    /// The identity under which the change is made.
     by: &'a Caller,
     /// What is behind the names of the plan, if any client may be concerned by them.
     pub(crate) moving: Option<Found>,
@@ -69,25 +70,29 @@ impl<'a> PermittedActor<'a> {
         self.actor
     }
 
-    /// The identity under which Mac metadata and streams are changed.
+    pub(crate) fn volume(&self) -> &'a Volume {
+        self.volume
+    }
+
+    /// The identity under which entries, Mac metadata and streams are changed.
     pub(crate) fn identity(&self) -> &'a Caller {
         self.by
     }
 
-    fn new(actor: &'a Actor) -> Self {
-        Self { actor, by: &actor.caller, moving: None, replaced: None }
+    fn new(volume: &'a Volume, actor: &'a Actor) -> Self {
+        Self { volume, actor, by: &actor.caller, moving: None, replaced: None }
     }
 
     /// An actor with an open, which has decided what it may do.
-    pub fn by_open(actor: &'a Actor) -> Self {
+    pub fn by_open(volume: &'a Volume, actor: &'a Actor) -> Self {
         debug_assert!(actor.open.is_some(), "the permission is the open");
-        Self::new(actor)
+        Self::new(volume, actor)
     }
 
     /// The server itself, which may do everything.
-    pub fn by_server(actor: &'a Actor) -> Self {
+    pub fn by_server(volume: &'a Volume, actor: &'a Actor) -> Self {
         debug_assert_eq!(actor.caller.uid, 0, "it is a client");
-        Self::new(actor)
+        Self::new(volume, actor)
     }
 }
 
@@ -96,157 +101,181 @@ impl Volume {
     ///
     /// # Errors
     /// `AccessDenied`, `NotPermitted` or `ReadOnly`, as the change itself would fail.
-    pub fn permit<'a>(&self, actor: &'a Actor, plan: Plan<'_>) -> Result<PermittedActor<'a>> {
-        let mut permitted = PermittedActor::new(actor);
+    pub fn permit<'a>(&'a self, actor: &'a Actor, plan: Plan<'_>) -> Result<PermittedActor<'a>> {
+        let (judge, mut permitted) = (Judge { volume: self, actor }, PermittedActor::new(self, actor));
         match plan {
-            Plan::Look => {}
-            Plan::Use(of, want) => self.judge_use(actor, of, want)?,
-            Plan::Test(of) => match self.judge_use(actor, of, Access::READ) {
-                Err(Error::AccessDenied) => self.judge_use(actor, of, Access::WRITE)?,
+            Plan::Look | Plan::Make => {}
+            Plan::Use(of, want) => judge.uses(of, want)?,
+            Plan::Test(of) => match judge.uses(of, Access::READ) {
+                Err(Error::AccessDenied) => judge.uses(of, Access::WRITE)?,
                 other => other?,
             },
-            Plan::Read(of) => self.prepare_to_read(actor, of)?,
+            Plan::Read(of) => judge.reads(of)?,
             Plan::Write(of) => {
                 let by = self.permissions().acting_on_data(actor, of, Rights::WRITE_DATA)?;
                 of.object.prepare(by, &of.attributes, Access::WRITE, true)?;
             }
-            Plan::Attributes(of, changes) => self.judge_attributes(actor, of, changes)?,
+            Plan::Attributes(of, changes) => judge.attributes(of, changes)?,
             Plan::Acl(of, change) => self.permissions().may_set_acl(&actor.caller, of, change).map(drop)?,
-            Plan::Describe(of, right) => permitted.by = self.judge_description(actor, of, right)?,
+            Plan::Describe(of, right) => permitted.by = judge.describes(of, right)?,
             Plan::Leave(of, folder) => {
                 let has = self.rights(&actor.caller, of, Some(folder))?;
                 has.contains(Rights::DELETE).then_some(()).ok_or(Error::AccessDenied)?;
             }
             Plan::Remove(folder, name) => {
-                permitted.moving = self.entry_of_others(actor, folder, name)?;
-                self.judge_removal(actor, (folder, name), permitted.moving.as_ref())?;
+                permitted.moving = judge.entry_of_others(folder, name)?;
+                permitted.by = judge.removes((folder, name), permitted.moving.as_ref())?;
             }
             Plan::Move(from, to, mode) => {
-                permitted.moving = self.entry_of_others(actor, from.0, from.1)?;
-                permitted.replaced = self.entry_of_others(actor, to.0, to.1)?;
+                permitted.moving = judge.entry_of_others(from.0, from.1)?;
+                permitted.replaced = judge.entry_of_others(to.0, to.1)?;
                 let entries = (permitted.moving.as_ref(), permitted.replaced.as_ref());
-                self.judge_move(actor, from, to, mode, entries)?;
+                permitted.by = judge.moves(from, to, mode, entries)?;
             }
-            Plan::Link(target, folder) => self.judge_link(actor, target, folder)?,
+            Plan::Link(target, folder) => permitted.by = judge.links(target, folder)?,
         }
         Ok(permitted)
     }
 
-    fn judge_use(&self, actor: &Actor, of: &Found, want: Access) -> Result<()> {
-        let owns = actor.caller.uid == of.attributes.uid;
-        if owns || self.access(&actor.caller, of, want)?.contains(want) {
+    /// Whether the actor is a client that reads programs to run them, and its user may run this one.
+    pub fn may_run(&self, actor: &Actor, of: &Found) -> Result<bool> {
+        let is_program = actor.profile.reads_to_run && of.attributes.kind == Kind::File;
+        Ok(is_program && self.access(&actor.caller, of, Access::EXECUTE)? == Access::EXECUTE)
+    }
+}
+
+/// The judgement of one actor's plan.
+struct Judge<'a> {
+    volume: &'a Volume,
+    actor: &'a Actor,
+}
+
+impl<'a> Judge<'a> {
+    fn uses(&self, of: &Found, want: Access) -> Result<()> {
+        let caller = &self.actor.caller;
+        let owns = caller.uid == of.attributes.uid;
+        if owns || self.volume.access(caller, of, want)?.contains(want) {
             return Ok(());
         }
-        if want == Access::READ && self.may_run(actor, of)? { Ok(()) } else { Err(Error::AccessDenied) }
+        let may_run = want == Access::READ && self.volume.may_run(self.actor, of)?;
+        if may_run { Ok(()) } else { Err(Error::AccessDenied) }
+    }
+
+    /// Opens the host's file for reading, if the actor may read it.
+    fn reads(&self, of: &Found) -> Result<()> {
+        let prepare = |by| of.object.prepare(by, &of.attributes, Access::READ, true);
+        match self.volume.permissions().acting_on_data(self.actor, of, Rights::READ_DATA).and_then(prepare) {
+            Err(Error::AccessDenied) if self.volume.may_run(self.actor, of)? => prepare(server()),
+            other => other,
+        }
     }
 
     /// The owner may describe a file, and a caller that may write it. If an ACL applies, it decides. Returns the identity under
     /// which the change is made.
-    fn judge_description<'a>(&self, actor: &'a Actor, of: &Found, right: Rights) -> Result<&'a Caller> {
-        let attributes = self.may_change(of)?;
-        let by = self.permissions().acting(&actor.caller, of, right)?;
+    fn describes(&self, of: &Found, right: Rights) -> Result<&'a Caller> {
+        let attributes = self.volume.may_change(of)?;
+        let by = self.volume.permissions().acting(&self.actor.caller, of, right)?;
         let granted = || of.object.access(by, &attributes, Access::WRITE);
         let may = attributes.uid == by.uid || granted()?.contains(Access::WRITE);
         if may { Ok(by) } else { Err(Error::AccessDenied) }
     }
 
-    fn judge_attributes(&self, actor: &Actor, of: &Found, changes: &SetAttributes) -> Result<()> {
+    fn attributes(&self, of: &Found, changes: &SetAttributes) -> Result<()> {
+        let (volume, caller) = (self.volume, &self.actor.caller);
         let rest = SetAttributes { size: None, ..*changes };
-        let judged = if actor.by_open { &rest } else { changes };
+        let judged = if self.actor.by_open { &rest } else { changes };
         // Nobody has anything of it: the host judges the change when it is made.
-        if *judged == SetAttributes::default() || self.site.state.quiet(of.object.id()) {
+        if *judged == SetAttributes::default() || volume.site.state.quiet(of.object.id()) {
             return Ok(());
         }
-        if self.permissions().stored_acl(of)?.is_some() {
-            return self.permissions().attribute_parts(&actor.caller, of, judged).map(drop);
+        if volume.permissions().stored_acl(of)?.is_some() {
+            return volume.permissions().attribute_parts(caller, of, judged).map(drop);
         }
-        let writes = || Ok(of.object.access(&actor.caller, &of.attributes, Access::WRITE)? == Access::WRITE);
-        may_set(&of.attributes, self.backend.effective(&actor.caller), judged, writes)
+        let writes = || Ok(of.object.access(caller, &of.attributes, Access::WRITE)? == Access::WRITE);
+        may_set(&of.attributes, volume.backend.effective(caller), judged, writes)
     }
 
     /// What is behind a name that is about to go. `None` if no client can be concerned by that.
-    fn entry_of_others(&self, actor: &Actor, folder: &Found, name: &[u8]) -> Result<Option<Found>> {
-        if !self.site.state.is_used() && !self.site.listens() {
+    fn entry_of_others(&self, folder: &Found, name: &[u8]) -> Result<Option<Found>> {
+        if !self.volume.site.state.is_used() && !self.volume.site.listens() {
             return Ok(None);
         }
-        match folder.object.lookup(self.permissions().passing(&actor.caller, folder)?, name) {
+        match folder.object.lookup(self.volume.permissions().passing(&self.actor.caller, folder)?, name) {
             Ok(found) => Ok(Some(found)),
             Err(Error::NotFound) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    fn judge_removal(
-        &self,
-        actor: &Actor,
-        (folder, name): (&Found, &[u8]),
-        entry: Option<&Found>,
-    ) -> Result<()> {
-        let Some(entry) = entry else { return Ok(()) };
-        let by = self.permissions().removing(&actor.caller, folder, name)?;
-        self.judge_entries(by, folder)?;
-        self.judge_sticky(by, folder, entry)
+    /// Without an entry that concerns others, the host judges the removal when it is made.
+    fn removes(&self, (folder, name): (&Found, &[u8]), entry: Option<&Found>) -> Result<&'a Caller> {
+        let by = self.volume.permissions().removing(&self.actor.caller, folder, name)?;
+        if let Some(entry) = entry {
+            judge_entries(by, folder)?;
+            self.sticky(by, folder, entry)?;
+        }
+        Ok(by)
     }
 
-    fn judge_move(
+    fn moves(
         &self,
-        actor: &Actor,
         from: (&Found, &[u8]),
         to: (&Found, &[u8]),
         mode: RenameMode,
         (moving, replaced): (Option<&Found>, Option<&Found>),
-    ) -> Result<()> {
-        let Some(moving) = moving else { return Ok(()) };
-        let by = self.permissions().moving(&actor.caller, from, to, mode)?;
+    ) -> Result<&'a Caller> {
+        let by = self.volume.permissions().moving(&self.actor.caller, from, to, mode)?;
+        let Some(moving) = moving else { return Ok(by) };
         for folder in [from.0, to.0] {
-            self.judge_entries(by, folder)?;
+            judge_entries(by, folder)?;
         }
-        self.judge_sticky(by, from.0, moving)?;
-        replaced.map_or(Ok(()), |replaced| self.judge_sticky(by, to.0, replaced))?;
+        self.sticky(by, from.0, moving)?;
+        replaced.map_or(Ok(()), |replaced| self.sticky(by, to.0, replaced))?;
         if from.0.object.id() == to.0.object.id() {
-            return Ok(());
+            return Ok(by);
         }
         // The host changes `..` in a folder that comes to another one.
         let exchanged = replaced.filter(|_| mode == RenameMode::Exchange);
         let mut folders = [Some(moving), exchanged].into_iter().flatten();
         folders.try_for_each(|found| match found.attributes.kind {
-            Kind::Folder => self.judge_host(by, found, Access::WRITE),
+            Kind::Folder => judge_host(by, found, Access::WRITE),
             _ => Ok(()),
-        })
+        })?;
+        Ok(by)
     }
 
-    fn judge_link(&self, actor: &Actor, target: &Found, folder: &Found) -> Result<()> {
-        if self.site.state.quiet(target.object.id()) {
-            return Ok(());
+    fn links(&self, target: &Found, folder: &Found) -> Result<&'a Caller> {
+        let by = self.volume.permissions().linking(&self.actor.caller, target, folder)?;
+        if self.volume.site.state.quiet(target.object.id()) {
+            return Ok(by);
         }
-        let by = self.permissions().linking(&actor.caller, target, folder)?;
-        self.judge_entries(by, folder)?;
+        judge_entries(by, folder)?;
         let all = Access::READ.union(Access::WRITE);
         let uses = || Ok(target.object.access(by, &target.attributes, all)? == all);
-        match links_are_protected() {
-            true => may_link(&target.attributes, self.backend.effective(by), uses),
-            false => Ok(()),
+        if links_are_protected() {
+            may_link(&target.attributes, self.volume.backend.effective(by), uses)?;
         }
+        Ok(by)
     }
 
-    /// Whether the host lets this caller change the entries of a folder.
-    fn judge_entries(&self, by: &Caller, folder: &Found) -> Result<()> {
-        if folder.attributes.kind != Kind::Folder {
-            return Err(Error::NotFolder);
-        }
-        self.judge_host(by, folder, Access::WRITE.union(Access::EXECUTE))
-    }
-
-    fn judge_host(&self, by: &Caller, of: &Found, want: Access) -> Result<()> {
-        match of.object.access(by, &of.attributes, want)?.contains(want) {
-            true => Ok(()),
-            false => Err(Error::AccessDenied),
-        }
-    }
-
-    fn judge_sticky(&self, by: &Caller, folder: &Found, entry: &Found) -> Result<()> {
-        let by = self.backend.effective(by);
+    fn sticky(&self, by: &Caller, folder: &Found, entry: &Found) -> Result<()> {
+        let by = self.volume.backend.effective(by);
         let stays = by.uid != 0 && sticks(by, &entry.attributes, &folder.attributes);
         if stays { Err(Error::NotPermitted) } else { Ok(()) }
+    }
+}
+
+/// Whether the host lets this caller change the entries of a folder.
+fn judge_entries(by: &Caller, folder: &Found) -> Result<()> {
+    if folder.attributes.kind != Kind::Folder {
+        return Err(Error::NotFolder);
+    }
+    judge_host(by, folder, Access::WRITE.union(Access::EXECUTE))
+}
+
+fn judge_host(by: &Caller, of: &Found, want: Access) -> Result<()> {
+    match of.object.access(by, &of.attributes, want)?.contains(want) {
+        true => Ok(()),
+        false => Err(Error::AccessDenied),
     }
 }

@@ -22,7 +22,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lock::Mutex;
 
-use super::permitted::Plan;
+use super::notices::Notices;
+use super::pipeline::describing::DescriptionChange;
 use crate::backend::Node;
 use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
@@ -93,34 +94,6 @@ impl VacatedName {
 type At<'a> = (&'a Found, Beside<'a>);
 
 impl Volume {
-    /// Before a client moves the entry `from` to `to`: gives the file what it is to keep of the file that has or had the new
-    /// name. Whether there was anything.
-    pub(crate) fn keep_mac_metadata(
-        &self,
-        actor: &Actor,
-        from: (&Found, &[u8]),
-        to: (&Found, &[u8]),
-        mode: RenameMode,
-    ) -> Result<bool> {
-        let folder = &from.0.object;
-        let is_save = mode != RenameMode::Exchange && folder.id() == to.0.object.id() && from.1 != to.1;
-        if !self.keeps(actor) || !is_save || self.names().is_sidecar(from.1) {
-            return Ok(false);
-        }
-        let ourselves = Caller::root();
-        let old = match folder.lookup(&ourselves, to.1) {
-            Ok(old) => Some(old),
-            Err(Error::NotFound) if self.site.vacated.count.load(Ordering::Acquire) == 0 => return Ok(false),
-            Err(_) => None,
-        };
-        let Ok(new) = folder.lookup(&ourselves, from.1) else { return Ok(false) };
-        let new_at = Beside { folder, name: from.1 };
-        match &old {
-            Some(old) => self.keep_of(actor, (&new, new_at), (old, Beside { folder, name: to.1 })),
-            None => self.keep_of_vacated(actor, (&new, new_at), to.1),
-        }
-    }
-
     /// Whether a stream stays when this client overwrites its file in place.
     pub fn keeps_overwritten(&self, actor: &Actor, stream: &Stream) -> bool {
         let is_of_mac = match stream {
@@ -128,22 +101,63 @@ impl Volume {
             Stream::Named(name) => is_of_mac(name.as_bytes()),
             Stream::Data => false,
         };
-        is_of_mac && self.keeps(actor)
+        is_of_mac && SafeSave::by(self, actor).keeps()
+    }
+}
+
+/// What a client saves, which may keep the Mac metadata of another file.
+pub(crate) struct SafeSave<'a> {
+    volume: &'a Volume,
+    actor: &'a Actor,
+}
+
+impl<'a> SafeSave<'a> {
+    pub(crate) fn by(volume: &'a Volume, actor: &'a Actor) -> Self {
+        Self { volume, actor }
+    }
+
+    /// Before a client moves the entry `from` to `to`: gives the file what it is to keep of the file that has or had the new
+    /// name. Whether there was anything.
+    pub(crate) fn keep_mac_metadata(
+        &self,
+        from: (&Found, &[u8]),
+        to: (&Found, &[u8]),
+        mode: RenameMode,
+    ) -> Result<bool> {
+        let folder = &from.0.object;
+        let is_save = mode != RenameMode::Exchange && folder.id() == to.0.object.id() && from.1 != to.1;
+        if !self.keeps() || !is_save || self.volume.names().is_sidecar(from.1) {
+            return Ok(false);
+        }
+        let ourselves = Caller::root();
+        let old = match folder.lookup(&ourselves, to.1) {
+            Ok(old) => Some(old),
+            Err(Error::NotFound) if self.volume.site.vacated.count.load(Ordering::Acquire) == 0 => {
+                return Ok(false);
+            }
+            Err(_) => None,
+        };
+        let Ok(new) = folder.lookup(&ourselves, from.1) else { return Ok(false) };
+        let new_at = Beside { folder, name: from.1 };
+        match &old {
+            Some(old) => self.keep_of((&new, new_at), (old, Beside { folder, name: to.1 })),
+            None => self.keep_of_vacated((&new, new_at), to.1),
+        }
     }
 
     /// A client has made a file: gives it what it is to keep of the file that had the name a short time ago. What cannot be
     /// kept is logged.
-    pub(crate) fn keep_for_new(&self, actor: &Actor, new: &Found, place: Beside<'_>) {
-        if !self.keeps(actor) {
+    pub(crate) fn keep_for_new(&self, new: &Found, place: Beside<'_>) {
+        if !self.keeps() {
             return;
         }
-        let Some(left) = self.site.vacated.take(place.folder.id(), place.name) else { return };
+        let Some(left) = self.volume.site.vacated.take(place.folder.id(), place.name) else { return };
         for _ in 0..MOST_STATES {
-            match self.keep_of_left(actor, (new, place), &left) {
+            match self.keep_of_left((new, place), &left) {
                 // A lease that another client has on the new file already is no reason to wait. Its state is, and that of the
                 // old file.
-                Err(Error::LeaseRecall(file)) if self.site.state.is_elsewhere(file) => {
-                    if self.site.pin_and_wait(&[file]).is_err() {
+                Err(Error::LeaseRecall(file)) if self.volume.site.state.is_elsewhere(file) => {
+                    if self.volume.site.pin_and_wait(&[file]).is_err() {
                         return;
                     }
                 }
@@ -153,14 +167,14 @@ impl Volume {
     }
 
     /// A client has moved a file: if it has Mac metadata, its old name is remembered.
-    pub(crate) fn vacated(&self, actor: &Actor, from: (&Found, &[u8]), to: (&Found, &[u8])) {
-        if !self.keeps(actor) || self.names().is_sidecar(from.1) {
+    pub(crate) fn vacated(&self, from: (&Found, &[u8]), to: (&Found, &[u8])) {
+        if !self.keeps() || self.volume.names().is_sidecar(from.1) {
             return;
         }
         let Ok(found) = to.0.object.lookup(&Caller::root(), to.1) else { return };
         let place = Beside { folder: &to.0.object, name: to.1 };
         if self.of_mac((&found, place)).is_ok_and(|of_mac| of_mac.is_some()) {
-            self.site.vacated.remember(VacatedName {
+            self.volume.site.vacated.remember(VacatedName {
                 folder: from.0.object.id(),
                 name: one_form(from.1).as_ref().into(),
                 file: found.object.key(),
@@ -171,37 +185,35 @@ impl Volume {
     }
 
     /// A file was moved that keeps metadata of another one: tells the subscribers that watch the folder.
-    pub(crate) fn tell_kept(&self, actor: &Actor, folder: &Node, name: &[u8]) {
+    pub(crate) fn tell_kept(&self, folder: &Node, name: &[u8]) {
         if let Ok(found) = folder.lookup(&Caller::root(), name) {
             let aspects = Aspects::ATTRIBUTES | Aspects::STREAM | Aspects::CREATED;
-            self.entry_changed(actor, folder, name, &found, ChangeKind::Modified(aspects));
+            Notices::of(self.volume, self.actor).entry(folder, name, &found, ChangeKind::Modified(aspects));
         }
     }
 
-    fn keeps(&self, actor: &Actor) -> bool {
-        actor.is_blind_to_forks && self.options.safe_save
+    fn keeps(&self) -> bool {
+        self.actor.profile.is_blind_to_forks && self.volume.options.safe_save
     }
 
-    fn keep_of_vacated(&self, actor: &Actor, new: At<'_>, name: &[u8]) -> Result<bool> {
-        match self.site.vacated.take(new.1.folder.id(), name) {
-            Some(left) => self.keep_of_left(actor, new, &left),
+    fn keep_of_vacated(&self, new: At<'_>, name: &[u8]) -> Result<bool> {
+        match self.volume.site.vacated.take(new.1.folder.id(), name) {
+            Some(left) => self.keep_of_left(new, &left),
             None => Ok(false),
         }
     }
 
-    fn keep_of_left(&self, actor: &Actor, new: At<'_>, left: &VacatedName) -> Result<bool> {
+    fn keep_of_left(&self, new: At<'_>, left: &VacatedName) -> Result<bool> {
         let (folder, name) = &left.now;
         match folder.lookup(&Caller::root(), name) {
-            Ok(old) if old.object.key() == left.file => {
-                self.keep_of(actor, new, (&old, Beside { folder, name }))
-            }
+            Ok(old) if old.object.key() == left.file => self.keep_of(new, (&old, Beside { folder, name })),
             _ => Ok(false), // moved on, or removed
         }
     }
 
     /// `LeaseRecall` if another client must give up what it has cached of the new file; other errors are logged.
-    fn keep_of(&self, actor: &Actor, new: At<'_>, old: At<'_>) -> Result<bool> {
-        match self.try_to_keep(actor, new, old) {
+    fn keep_of(&self, new: At<'_>, old: At<'_>) -> Result<bool> {
+        match self.try_to_keep(new, old) {
             Err(error) if !matches!(error, Error::LeaseRecall(_)) => {
                 let name = old.1.name.escape_ascii();
                 tracing::warn!(target: "metadata", %error, %name, "a client has saved a file, and its Mac metadata are lost");
@@ -211,41 +223,42 @@ impl Volume {
         }
     }
 
-    fn try_to_keep(&self, actor: &Actor, new: At<'_>, old: At<'_>) -> Result<bool> {
-        if !is_successor(new.0, old.0) || !self.may_take(actor, new.0, old.0)? {
+    fn try_to_keep(&self, new: At<'_>, old: At<'_>) -> Result<bool> {
+        if !is_successor(new.0, old.0) || !self.may_take(new.0, old.0)? {
             return Ok(false);
         }
         let Some(kept) = self.of_mac(old)? else { return Ok(false) };
         if self.of_mac(new)?.is_some() {
             return Ok(false);
         }
-        let Some(streams) = &self.streams else { return Ok(false) };
-        let places = [new, old].map(|(found, at)| [(at.folder.id(), at.name), (found.object.id(), &b""[..])]);
-        let names = [new, old].map(|(_, at)| (at.folder, at.name));
-        let pins = self.pin_names(&names, &[new, old].map(|(found, _)| found.object.id()))?;
-        let _changing = self.site.busy.change_pinned(&places.concat(), pins);
+        let Some(streams) = &self.volume.streams else { return Ok(false) };
         let aspects = Aspects::ATTRIBUTES | Aspects::STREAM | Aspects::CREATED;
-        let permitted = self.permit(actor, Plan::Use(new.0, Access::WRITE))?;
-        self.describe(&permitted, new.0, Some(new.1), aspects, || {
-            streams.give_of_mac(&file_at(new.0, new.1), &kept, &file_at(old.0, old.1))
-        })?;
+        let change = DescriptionChange::permitted_like(self.volume, self.actor, new, old)?;
+        change
+            .quiet()?
+            .pinned()?
+            .of(aspects, Vec::new())
+            .announce()?
+            .apply(|_, _| streams.give_of_mac(&file_at(new.0, new.1), &kept, &file_at(old.0, old.1)))?;
         let name = old.1.name.escape_ascii();
         tracing::info!(target: "metadata", %name, "a client has saved a file, which keeps its Mac metadata");
         Ok(true)
     }
 
     fn of_mac(&self, (found, place): At<'_>) -> Result<Option<OfMac>> {
-        let Some(streams) = self.streams.as_ref().filter(|_| found.attributes.kind == Kind::File) else {
+        let Some(streams) = self.volume.streams.as_ref().filter(|_| found.attributes.kind == Kind::File)
+        else {
             return Ok(None);
         };
-        let metadata = self.metadata_reader().stored(found, Some(place))?.unwrap_or_default();
+        let metadata = self.volume.metadata_reader().stored(found, Some(place))?.unwrap_or_default();
         let created = metadata.created(&found.attributes);
         streams.of_mac(&file_at(found, place), metadata, created)
     }
 
     /// Whether the client may read what the old file has, and change the new one.
-    fn may_take(&self, actor: &Actor, new: &Found, old: &Found) -> Result<bool> {
-        let may = |found, want| Ok::<_, Error>(self.access(&actor.caller, found, want)?.contains(want));
+    fn may_take(&self, new: &Found, old: &Found) -> Result<bool> {
+        let may =
+            |found, want| Ok::<_, Error>(self.volume.access(&self.actor.caller, found, want)?.contains(want));
         Ok(may(old, Access::READ)? && may(new, Access::WRITE)?)
     }
 }

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use super::metadata::file_at;
-use crate::acl::Rights;
 use crate::backend::Found;
-use crate::changing::permitted::Plan;
-use crate::events::Aspects;
+use crate::changing::pipeline::describing::StreamRemoval;
 use crate::open::forget_info;
-use crate::state::{Cause, Stream};
+use crate::state::{Pins, Stream};
 use crate::streams::{File, StreamInfo, Streams};
 use crate::{Actor, Beside, Caller, Error, Result, Volume};
 
@@ -65,11 +63,11 @@ impl Volume {
         place: Beside<'_>,
         stream: &Stream,
     ) -> Result<()> {
-        let permitted = self.permit(actor, Plan::Describe(of, Rights::WRITE_NAMED))?;
-        self.recall_and_wait(&permitted, of.object.id(), stream, Cause::Truncate).await;
-        let operation = self.change_stream(actor, &of.object, stream.clone(), Cause::Truncate);
-        let going = stream.clone();
-        self.at(permitted.identity(), of, place, move |streams, caller, file| match &going {
+        let quiet = StreamRemoval::permitted(self, actor, (of, place), stream)?.quiet_once_recalled().await;
+        let mut removal = quiet.pinned_once_here().await?.announce()?;
+        let (pins, going) = (std::mem::take(&mut removal.steps_mut().pins), stream.clone());
+        let by = removal.by().identity();
+        self.at_pinned(by, of, (place, pins), move |streams, caller, file| match &going {
             Stream::Data => Err(Error::Invalid),
             Stream::Resource => streams.remove_fork(caller, file),
             Stream::Info => forget_info(streams, file),
@@ -79,9 +77,7 @@ impl Volume {
             }
         })
         .await?;
-        let aspects = if *stream == Stream::Info { Aspects::ATTRIBUTES } else { Aspects::STREAM };
-        let file = (of.object.id(), of.attributes.kind);
-        operation.commit_modified((place.folder, place.name.into()), file, aspects);
+        removal.commit(&());
         Ok(())
     }
 
@@ -94,9 +90,20 @@ impl Volume {
         place: Beside<'_>,
         act: impl FnOnce(&Streams, &Caller, &File<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        let pins = self.site.pin_streams(&of.object).await?;
+        self.at_pinned(caller, of, (place, pins), act).await
+    }
+
+    /// The same with what keeps other servers from the streams.
+    async fn at_pinned<T: Send + 'static>(
+        self: &Arc<Self>,
+        caller: &Caller,
+        of: &Found,
+        (place, pins): (Beside<'_>, Pins),
+        act: impl FnOnce(&Streams, &Caller, &File<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let (volume, caller, node) = (self.clone(), caller.clone(), of.object.clone());
         let (folder, name) = (place.folder.clone(), place.name.to_vec());
-        let pins = self.site.pin_streams(&of.object).await?;
         let act = move || {
             let streams = volume.streams.as_ref().ok_or(Error::NotSupported)?;
             let _changing = volume.site.busy.change_pinned(&[(folder.id(), &name), (node.id(), b"")], pins);

@@ -9,12 +9,10 @@ use crate::acl::Rights;
 use crate::backend::{Backend, Found};
 use crate::changing::busy::Changing;
 use crate::changing::inhibited::{InhibitedFileCache, inhibits};
-use crate::changing::permitted::{PermittedActor, Plan};
+use crate::changing::pipeline::describing::DescriptionChange;
 use crate::events::Aspects;
-use crate::local::What;
-use crate::mac::layout::sidecar_name;
 use crate::mac::{Metadata, tags};
-use crate::state::{Cause, Pins, Stream};
+use crate::state::{Pins, Stream};
 use crate::streams::{self, File, Streams};
 use crate::{Actor, Beside, Result, SetAttributes, Volume};
 
@@ -61,10 +59,8 @@ impl Volume {
         place: Option<Beside<'_>>,
         change: impl FnOnce(&mut Metadata),
     ) -> Result<()> {
-        let permitted = self.permit(actor, Plan::Describe(of, Rights::WRITE_ATTRIBUTES))?;
-        let by = permitted.identity();
-        let _changing = self.claim(of, place)?;
-        let reader = self.metadata_reader();
+        let permitted = DescriptionChange::permitted(self, actor, (of, place), Rights::WRITE_ATTRIBUTES)?;
+        let (pinned, reader) = (permitted.quiet()?.pinned()?, self.metadata_reader());
         let before = reader.stored(of, place)?.unwrap_or_default();
         let (after, unlocks) = reader.changed(of, &before, change)?;
         if unlocks {
@@ -75,17 +71,16 @@ impl Volume {
             return Ok(());
         }
         self.site.inhibited.learn(self.backend.as_ref(), of, &after);
-        self.recall_twins(&permitted, of, (&before, &after))?;
         let created = if after.times.created == before.times.created { Aspects(0) } else { Aspects::CREATED };
-        let stored = self.describe(&permitted, of, place, Aspects::ATTRIBUTES.union(created), || {
-            match (&self.streams, place) {
-                (Some(streams), Some(place)) => {
-                    let file = file_at(of, place);
-                    streams.store(by, &file, &after)?;
-                    streams.heed_model(&file, &before, &after)
-                }
-                _ => streams::store_alone(by, &*of.object, &after),
+        let aspects = Aspects::ATTRIBUTES.union(created);
+        let operation = pinned.of(aspects, twins(&before, &after)).announce()?;
+        let stored = operation.apply(|_, by| match (&self.streams, place) {
+            (Some(streams), Some(place)) => {
+                let file = file_at(of, place);
+                streams.store(by, &file, &after)?;
+                streams.heed_model(&file, &before, &after)
             }
+            _ => streams::store_alone(by, &*of.object, &after),
         });
         let kind = of.attributes.kind;
         if inhibits(&before, kind) != inhibits(&after, kind) {
@@ -94,29 +89,12 @@ impl Volume {
         stored
     }
 
-    /// Recalls what other clients have in their caches of the attributes that change with the model.
-    fn recall_twins(
-        &self,
-        by: &PermittedActor<'_>,
-        of: &Found,
-        (before, after): (&Metadata, &Metadata),
-    ) -> Result<()> {
-        let id = of.object.id();
-        let relabelled = before.finder_info.label() != after.finder_info.label();
-        for (name, changes) in [(tags::TAGS, relabelled), (tags::COMMENT, before.comment != after.comment)] {
-            if changes && !self.site.state.quiet(id) {
-                self.recall_stream(by, id, &Stream::Named(name.into()), Cause::Write)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Keeps other threads and other servers from changing the file's streams and metadata, by its place and by
     /// itself. `LeaseRecall` if another server has the state of the file, `Stale` if another server has moved it away and
     /// something of it would be stored beside it.
     pub(crate) fn claim(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Changing<'_>> {
         let pins = self.site.state.pin(&[of.object.id()])?;
-        self.is_still_at(of, place)?;
+        self.name_pins().is_still_at(of, place)?;
         Ok(self.claim_pinned(of, place, pins))
     }
 
@@ -127,32 +105,6 @@ impl Volume {
             Some(place) => self.site.busy.change_pinned(&[(place.folder.id(), place.name), itself], pins),
             None => self.site.busy.change_pinned(&[itself], pins),
         }
-    }
-
-    /// Makes a change to the metadata of a file: recalls leases before and after, and tells the
-    /// subscribers that watch its folder.
-    pub(crate) fn describe(
-        &self,
-        by: &PermittedActor<'_>,
-        of: &Found,
-        place: Option<Beside<'_>>,
-        aspects: Aspects,
-        write: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        let mut operation = self.change_file(by, &of.object, Cause::Attributes)?;
-        if let Some(place) = place {
-            let (folder, sidecar) = (place.folder.id(), sidecar_name(place.name));
-            operation.announce(&[(folder, place.name, What::Attributes), (folder, &sidecar, What::Anything)]);
-        }
-        write()?;
-        match place {
-            Some(place) => {
-                let file = (of.object.id(), of.attributes.kind);
-                operation.commit_modified((place.folder, place.name.into()), file, aspects);
-            }
-            None => operation.commit(),
-        }
-        Ok(())
     }
 }
 
@@ -226,6 +178,13 @@ impl MetadataReader<'_> {
             _ => Ok(self.stored(of, place)?.unwrap_or_default().comment),
         }
     }
+}
+
+/// The named streams that change with the metadata.
+fn twins(before: &Metadata, after: &Metadata) -> Vec<Stream> {
+    let relabelled = before.finder_info.label() != after.finder_info.label();
+    let changes = [(tags::TAGS, relabelled), (tags::COMMENT, before.comment != after.comment)];
+    changes.into_iter().filter(|(_, changes)| *changes).map(|(name, _)| Stream::Named(name.into())).collect()
 }
 
 /// A file as `streams` wants it.

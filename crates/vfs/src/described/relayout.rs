@@ -1,9 +1,9 @@
 //! Files get another layout on the disk, one after the other, while the share is served: `fourfold adopt --convert`.
 
 use super::metadata::file_at;
-use crate::acl::Rights;
 use crate::backend::Found;
-use crate::changing::permitted::Plan;
+use crate::changing::permitted::PermittedActor;
+use crate::changing::pipeline::describing::DescriptionChange;
 use crate::events::Aspects;
 use crate::streams::{Raw, Style};
 use crate::{Actor, Beside, Error, Result, Volume};
@@ -49,7 +49,8 @@ impl Volume {
         save: &mut dyn FnMut(&Raw) -> Result<()>,
     ) -> Result<Relayout> {
         let Some(streams) = &self.streams else { return Err(Error::NotSupported) };
-        let _changing = self.claim(of, Some(place))?;
+        let by = PermittedActor::by_server(self, actor);
+        let pinned = DescriptionChange::by(by, (of, Some(place)), None).quiet()?.pinned()?;
         let (file, style) = (file_at(of, place), options.style);
         let untouched = if streams.has_sidecar(&file)? { Some(streams.raw(&file, true)?) } else { None };
         let outside = streams.outside(&file, style)?;
@@ -77,8 +78,9 @@ impl Volume {
         let (before, seen) = (streams.raw(&file, keeps_fork)?, streams.content(&file)?);
         save(&before)?;
         let mut is_same = false;
-        let permitted = self.permit(actor, Plan::Describe(of, Rights::WRITE_ATTRIBUTES))?;
-        let changed = self.describe(&permitted, of, Some(place), Aspects::ATTRIBUTES, || {
+        self.may_change(of)?;
+        let change = pinned.of(Aspects::ATTRIBUTES, Vec::new()).announce()?;
+        let changed = change.apply(|_, _| {
             let moved = streams.relayout(&file, style);
             is_same = moved.is_ok() && seen.is_in(&streams.content(&file)?);
             if !is_same {
@@ -105,7 +107,8 @@ impl Volume {
         after: Option<u128>,
     ) -> Result<bool> {
         let Some(streams) = &self.streams else { return Err(Error::NotSupported) };
-        let _changing = self.claim(of, Some(place))?;
+        let by = PermittedActor::by_server(self, actor);
+        let pinned = DescriptionChange::by(by, (of, Some(place)), None).quiet()?.pinned()?;
         let file = file_at(of, place);
         let now = |keeps_fork| streams.raw(&file, keeps_fork).map(|raw| raw.sum());
         if after.is_some_and(|after| now(true).is_ok_and(|now| now != after)) {
@@ -117,10 +120,9 @@ impl Volume {
         if !self.site.state.opens(Some(of.object.id()), 1).is_empty() {
             return Ok(false);
         }
-        let permitted = self.permit(actor, Plan::Describe(of, Rights::WRITE_ATTRIBUTES))?;
-        self.describe(&permitted, of, Some(place), Aspects::ATTRIBUTES, || {
-            streams.restore_raw(&file, before)
-        })?;
+        self.may_change(of)?;
+        let change = pinned.of(Aspects::ATTRIBUTES, Vec::new()).announce()?;
+        change.apply(|_, _| streams.restore_raw(&file, before))?;
         Ok(true)
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::acl::Rights;
 use crate::backend::{Found, XattrMode};
-use crate::changing::permitted::Plan;
+use crate::changing::pipeline::describing::DescriptionChange;
 use crate::events::Aspects;
 use crate::streams::xattrs::{PREFIX, Xattr, read};
 use crate::{Actor, Beside, Caller, Result, Volume};
@@ -26,14 +26,14 @@ impl Volume {
         place: Option<Beside<'_>>,
         plan: impl FnOnce(Vec<Xattr>) -> Result<Vec<XattrChange>>,
     ) -> Result<()> {
-        let permitted = self.permit(actor, Plan::Describe(of, Rights::WRITE_NAMED))?;
-        let _changing = self.claim(of, place)?;
+        let permitted = DescriptionChange::permitted(self, actor, (of, place), Rights::WRITE_NAMED)?;
+        let pinned = permitted.quiet()?.pinned()?;
         let changes = plan(read(&*of.object)?)?;
         changes.iter().try_for_each(|(name, _)| Xattr::check_name(name))?;
         if changes.is_empty() {
             return Ok(());
         }
-        self.describe(&permitted, of, place, Aspects::XATTR, || {
+        pinned.of(Aspects::XATTR, Vec::new()).announce()?.apply(|_, _| {
             changes.iter().try_for_each(|(name, value)| {
                 let stored = [PREFIX, name].concat();
                 match value {

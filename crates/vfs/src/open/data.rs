@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::Open;
 use crate::backend::Node;
 use crate::backend::Stability;
-use crate::changing::coherence::who;
+use crate::changing::pipeline::opened::OpenChange;
 use crate::noted::Act;
 use crate::state::{Cause, Modes, Stream};
 use crate::volume::{SENT_BLINDLY, within};
@@ -32,7 +32,7 @@ impl Open {
     pub async fn read_at(&self, offset: u64, length: usize) -> Result<ReadBytes> {
         self.volume.notes().file(Act::Read, &self.node);
         self.require(Modes::READ)?;
-        self.may_touch(offset, length as u64, false).await?;
+        self.may_touch(&self.permitted(), offset, length as u64, false).await?;
         if !self.is_data {
             let bytes = self.stream_bytes(offset, length).await?;
             let end = bytes.len() < length;
@@ -72,9 +72,8 @@ impl Open {
     /// Writes all of `data` at `offset`.
     pub async fn write_at(&self, offset: u64, data: Bytes, stability: Stability) -> Result<()> {
         self.require(Modes::WRITE)?;
-        self.recall(Cause::Write).await;
-        self.may_touch(offset, data.len() as u64, true).await?;
-        let (writing, length) = (self.begin(Cause::Write), data.len());
+        let (permitted, length) = (OpenChange::to_write(self.permitted(), self), data.len());
+        let writing = permitted.quiet_range((offset, length as u64)).await?.pinned()?.announce()?;
         let written = match (self.is_data, stability) {
             (false, _) => self.write_stream(offset, data, stability).await,
             (true, Stability::Unstable) if !self.node.is_remote() => {
@@ -108,8 +107,7 @@ impl Open {
         if size < self.size().await? {
             return self.cut(size).await;
         }
-        self.recall(Cause::Truncate).await;
-        self.cut_now(size).await
+        self.cut_now(size, Cause::Truncate, false).await
     }
 
     /// Cuts off everything, whatever access the stream was opened with and whatever parts are
@@ -119,22 +117,16 @@ impl Open {
         if self.volume.is_read_only() {
             return Err(Error::ReadOnly);
         }
-        self.recall(Cause::Overwrite).await;
-        self.cut_now(0).await
+        self.cut_now(0, Cause::Overwrite, false).await
     }
 
     async fn cut(&self, size: u64) -> Result<()> {
-        self.recall(Cause::Truncate).await;
-        let (state, smaller) = (self.state(), size.min(self.size().await?));
-        state.check_resize(self.node.id(), &self.guard.stream(), who(&self.actor), smaller)?;
-        self.cut_now(size).await
+        self.cut_now(size, Cause::Truncate, true).await
     }
 
-    async fn cut_now(&self, size: u64) -> Result<()> {
-        let permitted = self.permitted();
-        let fork = || self.volume.may_cut_fork(&permitted, &self.node, size);
-        let _fork = if self.is_data { self.volume.settled(fork).await? } else { None };
-        let cutting = self.begin(Cause::Truncate);
+    async fn cut_now(&self, size: u64, recalls: Cause, cuts: bool) -> Result<()> {
+        let permitted = OpenChange::to_resize(self.permitted(), self);
+        let cutting = permitted.quiet_size(size, recalls, cuts).await?.pinned()?.announce()?;
         let done = match self.is_data {
             true => self.node.truncate(&self.actor.caller, size),
             false => self.truncate_stream(size).await,

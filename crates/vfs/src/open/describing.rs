@@ -4,11 +4,8 @@
 use super::Open;
 use crate::acl::AclChange;
 use crate::backend::Found;
-use crate::changing::permitted::PermittedActor;
-use crate::faces::CachingTree;
 use crate::mac::Metadata;
-use crate::state::{Cause, Stream};
-use crate::{Actor, Beside, Error, Node, Result, SetAttributes, Xattr, XattrChange};
+use crate::{Actor, Beside, Error, Result, SetAttributes, Xattr, XattrChange};
 
 /// How often a change begins again because the file was moved meanwhile.
 const MOST_TRIES: usize = 8;
@@ -57,14 +54,5 @@ impl Open {
             }
         };
         self.volume.settled(change).await
-    }
-}
-
-impl CachingTree<'_> {
-    /// Asks the clients that keep a file open only in their caches to close it, and waits until
-    /// they have. A client that is not connected closes it as well.
-    pub async fn recall_handles(&self, by: &PermittedActor<'_>, file: &Node) {
-        self.volume.site.state.make_way(file.id(), by.party.client);
-        self.volume.recall_and_wait(by, file.id(), &Stream::Data, Cause::Remove).await;
     }
 }

@@ -11,13 +11,17 @@ use super::streams::cut_fork;
 use super::{Open, may_remove};
 use crate::backend::Node;
 use crate::backend::{Found, same_file};
+use crate::changing::busy::Changing;
+use crate::changing::notices::Notices;
+use crate::changing::permitted::PermittedActor;
+use crate::changing::pipeline::{Asks, PermittedChange, Steps};
 use crate::events::{Change, ChangeKind};
 use crate::finding::entry_name::EntryName;
-use crate::local::What;
+use crate::local::{Own, What};
 use crate::mac::FileBits;
 use crate::mac::layout::{is_sidecar_name, sidecar_name};
 use crate::noted::Act;
-use crate::state::{Cause, ChangeNotice, Last, RECALL_DEADLINE, Stream};
+use crate::state::{Cause, ChangeNotice, Last, NameChange, Pins, RECALL_DEADLINE, Stream};
 use crate::streams::File;
 use crate::{Access, Actor, Caller, Error, Kind, Result, Site, Volume};
 
@@ -69,7 +73,7 @@ impl Open {
             && let Some((folder, _)) = self.place()
         {
             self.changed.store(false, Ordering::Relaxed);
-            self.volume.listing_changed(&self.actor, folder.id());
+            Notices::of(&self.volume, &self.actor).listing(folder.id());
         }
         self.guard.give_back()
     }
@@ -119,7 +123,7 @@ impl Open {
     /// Whether the file could be removed now.
     fn may_go(&self) -> Result<()> {
         let Some((folder, name)) = self.place() else { return Err(Error::Invalid) };
-        self.volume.may_despite(&self.node, FileBits::DELETE_INHIBIT)?;
+        self.volume.inhibitions().may_despite(&self.node, FileBits::DELETE_INHIBIT)?;
         if !self.granted {
             let want = Access::WRITE.union(Access::EXECUTE);
             let found = Found { attributes: folder.attributes()?, object: folder };
@@ -145,26 +149,25 @@ impl Drop for Open {
 
 impl Volume {
     fn remove_at(&self, actor: &Actor, node: &Node, place: &Arc<Place>) -> Result<()> {
-        // If the state of the file is elsewhere, it stays there until this is done, and the other server waits.
-        let pins = self.site.state.pin_if_here(node.id());
-        let _names = self.site.state.change_name();
-        let (changing, folder, name) = place.claim(&self.site.busy);
-        let Some(going) = still_there(&actor.caller, &folder, &name, node)? else { return Ok(()) };
-        let (id, sidecar) = (folder.id(), sidecar_name(&name));
-        let mut operation = self.change_stream(actor, node, Stream::Data, Cause::Remove);
-        operation.announce(&[(id, &name, What::Removed), (id, &sidecar, What::Anything)]);
-        let by = match self.permissions().has_acls()? {
-            true => {
-                let found = Found { attributes: folder.attributes()?, object: folder.clone() };
-                self.permissions().removing(&actor.caller, &found, &name)?
-            }
-            false => &actor.caller,
-        };
-        let kind = (going.attributes.kind, Some(&going));
-        self.pairs().remove(by, &folder, &EntryName::exact(&name)?, kind)?;
-        drop((changing, pins));
-        operation.commit_entry(&folder, &name, &going, ChangeKind::Removed);
-        Ok(())
+        let removal = LastRemoval { node, place, there: None, claim: None };
+        let permitted = PermittedChange::new(PermittedActor::by_open(self, actor), removal);
+        let pinned = permitted.quiet()?.pinned()?;
+        if pinned.steps().there.is_none() {
+            return Ok(());
+        }
+        pinned.announce()?.apply(|removal, _| {
+            let _claim = removal.claim.take();
+            let Some((folder, name, going)) = &removal.there else { return Ok(()) };
+            let by = match self.permissions().has_acls()? {
+                true => {
+                    let found = Found { attributes: folder.attributes()?, object: folder.clone() };
+                    self.permissions().removing(&actor.caller, &found, name)?
+                }
+                false => &actor.caller,
+            };
+            let kind = (going.attributes.kind, Some(going));
+            self.pairs().remove(by, folder, &EntryName::exact(name)?, kind)
+        })
     }
 
     fn remove_stream_at(&self, node: &Node, place: &Arc<Place>, stream: &Stream) -> Result<()> {
@@ -184,6 +187,54 @@ impl Volume {
             },
             Stream::Info => forget_info(streams, &file),
             _ => cut_fork(streams, &ourselves, &file, 0),
+        }
+    }
+}
+
+/// The removal of a file by its last open. Leases were recalled when it was marked for removal.
+struct LastRemoval<'a> {
+    node: &'a Node,
+    place: &'a Place,
+    /// Where the file still is: its folder and its name there.
+    there: Option<(Node, Arc<[u8]>, Found)>,
+    /// What keeps others from the place: other threads, other servers, and delegations of its name. If the state of the file is
+    /// elsewhere, it stays there until this is done, and the other server waits.
+    claim: Option<(Changing<'a>, NameChange, Pins)>,
+}
+
+impl<'a> Asks<'a> for LastRemoval<'a> {
+    fn quiet(&mut self, _by: &PermittedActor<'a>) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> Steps<'a> for LastRemoval<'a> {
+    type Made = ();
+
+    fn pin(&mut self, by: &PermittedActor<'a>) -> Result<()> {
+        let volume = by.volume();
+        let pins = volume.site.state.pin_if_here(self.node.id());
+        let names = volume.site.state.change_name();
+        let (changing, folder, name) = self.place.claim(&volume.site.busy);
+        let going = still_there(&by.caller, &folder, &name, self.node)?;
+        self.there = going.map(|going| (folder, name, going));
+        self.claim = Some((changing, names, pins));
+        Ok(())
+    }
+
+    fn echo(&mut self, by: &PermittedActor<'a>) -> Own {
+        let Some((folder, name, _)) = &self.there else { return Own::default() };
+        let (id, sidecar) = (folder.id(), sidecar_name(name));
+        by.volume().site.announce(&[(id, name, What::Removed), (id, &sidecar, What::Anything)])
+    }
+
+    fn changed(&self) -> Option<(&Node, Stream, Cause)> {
+        Some((self.node, Stream::Data, Cause::Remove))
+    }
+
+    fn tell(&self, by: &PermittedActor<'a>, _made: &()) {
+        if let Some((folder, name, going)) = &self.there {
+            by.notices().entry(folder, name, going, ChangeKind::Removed);
         }
     }
 }

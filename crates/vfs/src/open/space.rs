@@ -7,6 +7,8 @@ use bytes::Bytes;
 use super::Open;
 use super::streams::Which;
 use crate::backend::Stability;
+use crate::changing::pipeline::QuietChange;
+use crate::changing::pipeline::opened::OpenChange;
 use crate::state::{Cause, Modes};
 use crate::{Error, Result};
 
@@ -27,11 +29,11 @@ pub struct AllocatedRanges {
 impl Open {
     /// Makes a range read as zeros and frees its space if the host can. The size of the file stays.
     pub async fn punch(&self, offset: u64, length: u64) -> Result<()> {
-        self.before_write(offset, length, Cause::Write).await?;
+        let quiet = self.quiet_write(offset, length).await?;
         if length == 0 {
             return Ok(());
         }
-        let punching = self.begin(Cause::Write);
+        let punching = quiet.pinned()?.announce()?;
         let done = match self.is_data {
             true => self.on_data(move |node, caller| node.punch(caller, offset, length)).await,
             false => Err(Error::NotSupported),
@@ -94,14 +96,14 @@ impl Open {
 
     /// Reserves space for a range. The file gets longer if the range ends behind it.
     pub async fn reserve(&self, offset: u64, length: u64) -> Result<()> {
-        self.before_write(offset, length, Cause::Write).await?;
+        let quiet = self.quiet_write(offset, length).await?;
         if length == 0 {
             return Ok(());
         }
         if !self.is_data {
             return Err(Error::NotSupported);
         }
-        let reserving = self.begin(Cause::Write);
+        let reserving = quiet.pinned()?.announce()?;
         let done = self.on_data(move |node, caller| node.reserve(caller, offset, length)).await;
         reserving.end(done)
     }
@@ -111,10 +113,10 @@ impl Open {
     /// asked for only at the end of the source.
     pub async fn copy_from(&self, source: &Open, from: u64, to: u64, length: u64) -> Result<u64> {
         source.require(Modes::READ)?;
-        source.may_touch(from, length, false).await?;
-        self.before_write(to, length, Cause::Write).await?;
+        source.may_touch(&source.permitted(), from, length, false).await?;
+        let quiet = self.quiet_write(to, length).await?;
         from.checked_add(length).and(to.checked_add(length)).ok_or(Error::FileTooLarge)?;
-        let copying = self.begin(Cause::Write);
+        let copying = quiet.pinned()?.announce()?;
         let copied = match self.copy_in_host(source, from, to, length).await {
             Err(Error::NotSupported | Error::CrossVolume | Error::Invalid) => {
                 self.copy_by_pieces(source, from, to, length).await
@@ -166,8 +168,8 @@ impl Open {
     /// cannot; `Invalid` when the range does not begin and end with blocks.
     pub async fn clone_from(&self, source: &Open, from: u64, to: u64, length: u64) -> Result<()> {
         source.require(Modes::READ)?;
-        source.may_touch(from, length, false).await?;
-        self.before_write(to, length, Cause::Write).await?;
+        source.may_touch(&source.permitted(), from, length, false).await?;
+        let quiet = self.quiet_write(to, length).await?;
         if !self.is_data || !source.is_data {
             return Err(Error::NotSupported);
         }
@@ -175,7 +177,7 @@ impl Open {
             return Ok(());
         }
         let input = source.node.clone();
-        let cloning = self.begin(Cause::Write);
+        let cloning = quiet.pinned()?.announce()?;
         let cloned =
             self.on_data(move |node, caller| node.clone_range(caller, &*input, from, to, length)).await;
         cloning.end(cloned)
@@ -198,7 +200,8 @@ impl Open {
             }
         }
         // Last, as it has the times.
-        let copying = self.begin(Cause::Attributes);
+        let describing = OpenChange::to_describe(self.permitted(), self);
+        let copying = describing.quiet_afterwards().pinned()?.announce()?;
         let taken = self
             .with_streams(move |streams, caller, file| streams.take_besides(caller, file, &besides))
             .await;
@@ -228,9 +231,8 @@ impl Open {
         }
     }
 
-    async fn before_write(&self, offset: u64, length: u64, cause: Cause) -> Result<()> {
+    async fn quiet_write(&self, offset: u64, length: u64) -> Result<QuietChange<'_, OpenChange<'_>>> {
         self.require(Modes::WRITE)?;
-        self.recall(cause).await;
-        self.may_touch(offset, length, true).await
+        OpenChange::to_write(self.permitted(), self).quiet_range((offset, length)).await
     }
 }

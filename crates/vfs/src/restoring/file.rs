@@ -4,6 +4,7 @@ use super::{At, MOST_LINKED, Restore, RestoreOutcome, fresh, is_other_tree, sett
 use crate::backend::trust;
 use crate::backend::{Found, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::caller::server;
+use crate::changing::notices::Notices;
 use crate::described::metadata::file_at;
 use crate::mac::FileBits;
 use crate::streams::stores::Stores;
@@ -277,7 +278,7 @@ impl Restore<'_> {
         }
         Self::set_times(&source.found, &*there.found.object)?;
         let what = crate::events::ChangeKind::Modified(crate::events::Aspects::ALL);
-        to.entry_changed(&self.actor, &there.folder, &there.name, &fresh(&there.found)?, what);
+        Notices::of(to, &self.actor).entry(&there.folder, &there.name, &fresh(&there.found)?, what);
         to.unheard(&there.found.object);
         Ok(differs)
     }

@@ -345,7 +345,7 @@ impl<'a> Restore<'a> {
 
     /// Fails if an open or a lock of a client denies the removal of a live file.
     fn may_replace(&self, folder: &Found, name: &[u8], there: &Found) -> Result<()> {
-        self.to.may_take_away(&self.actor, folder, name)?;
+        self.to.inhibitions().may_take_away(&self.actor, folder, name)?;
         let who = crate::changing::coherence::who(&self.actor);
         self.to.site.state.check_remove(there.object.id(), who)
     }

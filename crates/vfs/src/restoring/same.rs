@@ -74,7 +74,7 @@ impl Restore<'_> {
         let (file, to, actor) = (there.object.id(), self.to, &self.actor);
         // What a client has written and not sent yet counts, too.
         let permitted = to.permit(actor, Plan::Look)?;
-        settled(to, || to.recall(&permitted, file, Cause::Read))?;
+        settled(to, || permitted.recall(file, Cause::Read))?;
         let (then, now) = (&source.attributes, there.object.attributes()?);
         if (then.size, then.modified) != (now.size, now.modified) {
             return Ok(false);

@@ -194,7 +194,7 @@ fn a_folder_comes_back_with_forks_streams_and_metadata() {
     assert_eq!(tree(&to), wanted);
     // The locked file is locked again.
     let (docs, actor) = (folder(&to, "docs"), Actor::new(Caller::root(), Party::client(ClientId::unused())));
-    let moved = to.may_move_away((&docs, b"report"), (&docs, b"x"), RenameMode::Keep, &actor);
+    let moved = to.inhibitions().may_move_away((&docs, b"report"), (&docs, b"x"), RenameMode::Keep, &actor);
     assert_eq!(moved, Err(Error::Locked));
 }
 

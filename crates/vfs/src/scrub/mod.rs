@@ -187,7 +187,7 @@ impl<'a> Scrub<'a> {
 
     /// No other thread, and no other server, changes this file and its sidecar while the result is there.
     fn claim(&self, folder: &Node, name: &[u8]) -> Result<Changing<'_>> {
-        let pins = self.volume.pin_name_and_wait(folder, name)?;
+        let pins = self.volume.name_pins().pin_and_wait(folder, name)?;
         Ok(self.volume.site.busy.change_pinned(&[(folder.id(), name)], pins))
     }
 

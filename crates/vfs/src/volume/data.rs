@@ -3,15 +3,13 @@
 use bytes::Bytes;
 
 use super::{Actor, Change};
-use crate::acl::Rights;
 use crate::backend::Node;
 use crate::backend::{Found, Stability, Wait};
-use crate::caller::server;
 use crate::changing::permitted::Plan;
+use crate::changing::pipeline::data::DataWrite;
 use crate::noted::Act;
-use crate::state::{Cause, Stream};
 use crate::streams::PartWrite;
-use crate::{Access, Attributes, Error, Kind, Payload, Result, Volume};
+use crate::{Attributes, Error, Payload, Result, Volume};
 
 /// Reads of at least this many bytes are sent from the page cache if all of them are there; shorter ones are cheaper copied.
 const SENT: usize = 32 * 1024;
@@ -35,29 +33,12 @@ impl Volume {
     pub async fn read(&self, actor: &Actor, of: &Found, offset: u64, length: usize) -> Result<ReadData> {
         let (node, attributes) = (&of.object, of.attributes);
         self.notes().file(Act::Read, node);
-        let permitted = self.permit(actor, Plan::Read(of))?;
-        self.may_read(&permitted, node.id(), offset, length)?;
-        let readable = self.readable_beside_fork(&permitted, node, (offset, length)).await?;
+        let readable = self.permit(actor, Plan::Read(of))?.readable(node, (offset, length)).await?;
         let (length, end) = within(attributes.size, offset, readable);
         let payload = self.fetch(node, offset, length, length >= SENT).await?;
         let end = end || payload.len() < length;
         self.site.traffic.read(payload.len());
         Ok(ReadData { payload, end, attributes })
-    }
-
-    /// Opens the host's file for reading, if the actor may read it.
-    pub(crate) fn prepare_to_read(&self, actor: &Actor, of: &Found) -> Result<()> {
-        let prepare = |by| of.object.prepare(by, &of.attributes, Access::READ, true);
-        match self.permissions().acting_on_data(actor, of, Rights::READ_DATA).and_then(prepare) {
-            Err(Error::AccessDenied) if self.may_run(actor, of)? => prepare(server()),
-            other => other,
-        }
-    }
-
-    /// Whether the actor is a client that reads programs to run them, and its user may run this one.
-    pub fn may_run(&self, actor: &Actor, of: &Found) -> Result<bool> {
-        let is_program = actor.reads_to_run && of.attributes.kind == Kind::File;
-        Ok(is_program && self.access(&actor.caller, of, Access::EXECUTE)? == Access::EXECUTE)
     }
 
     /// The bytes of a data fork that its reader may read: a range of the file if it may be `sent` and is all in memory; a
@@ -69,13 +50,14 @@ impl Volume {
         if sent && let Some(fd) = node.resident(offset, length as u64) {
             return Ok(Payload::File { fd, offset, length });
         }
-        match copy(node, offset, length, Wait::Never) {
+        let mut bytes = Vec::new();
+        match node.read_at(offset, length, &mut bytes, Wait::Never) {
             Err(Error::WouldBlock) => {
                 let reading = node.clone();
-                let read = move || copy(&reading, offset, length, Wait::Allowed);
+                let read = move || copy(&reading, offset, length);
                 self.site.pool.run(node.id(), read).await
             }
-            copied => copied,
+            read => read.map(|_| Payload::Bytes(bytes)),
         }
     }
 
@@ -110,14 +92,10 @@ impl Volume {
         stability: Stability,
     ) -> Result<Attributes> {
         self.notes().file(Act::Write, &to.object);
-        let (node, before, caller) = (&to.object, self.may_change(to)?, &actor.caller);
-        let length = data.len();
-        self.may_write_despite(actor, &to.object)?;
-        let permitted = self.permit(actor, Plan::Write(to))?;
-        self.may_write(&permitted, node.id(), offset, length)?;
+        let (node, caller, length) = (&to.object, &actor.caller, data.len());
         let written = PartWrite { offset, length: length as u64, data: Some(&data) };
-        let _fork = self.may_write_fork(&permitted, node, written).await?;
-        let operation = self.change_stream(actor, node, Stream::Data, Cause::Write);
+        let quiet = DataWrite::permitted(self, actor, to)?.quiet_part(written).await?;
+        let operation = quiet.pinned()?.announce()?;
         if stability == Stability::Unstable && !node.is_remote() {
             node.write_at(caller, offset, &data, stability)?;
         } else {
@@ -128,9 +106,9 @@ impl Volume {
         if stability == Stability::File {
             self.pairs().absorb_written(node).await;
         }
-        operation.commit();
+        operation.commit(&());
         self.site.traffic.written(length);
-        Ok(before)
+        Ok(to.attributes)
     }
 
     /// Puts everything written to a file on the disk.
@@ -156,8 +134,8 @@ pub(crate) fn within(size: u64, offset: u64, length: usize) -> (usize, bool) {
     (length, length as u64 == left)
 }
 
-fn copy(node: &Node, offset: u64, length: usize, wait: Wait) -> Result<Payload> {
+fn copy(node: &Node, offset: u64, length: usize) -> Result<Payload> {
     let mut bytes = Vec::new();
-    node.read_at(offset, length, &mut bytes, wait)?;
+    node.read_at(offset, length, &mut bytes, Wait::Allowed)?;
     Ok(Payload::Bytes(bytes))
 }

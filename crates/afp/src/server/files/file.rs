@@ -156,7 +156,7 @@ async fn refuse_open(
         return Ok(());
     }
     let is_in_use = || {
-        tree.recall(by, id, Cause::Remove)?;
+        by.recall(id, Cause::Remove)?;
         tree.state().is_in_use(id, request.session.client)
     };
     if volume.once_recalled(is_in_use).await? { Err(ResultCode::FILE_BUSY) } else { Ok(()) }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use auth::{Grant, LoginRecord, SharePolicy, Visitor};
 use lock::Mutex;
 use vfs::state::{ClientId, Party};
-use vfs::{Actor, Caller};
+use vfs::{Actor, Caller, ClientProfile};
 
 use super::session_life::Life;
 use super::session_notices::NoticeState;
@@ -21,6 +21,10 @@ use crate::server::service::{Service, SessionInfo};
 use crate::server::volumes::open_volume::{OpenVolume, Volumes};
 use crate::server::volumes::search::Searches;
 use crate::wire::command;
+
+/// What a Mac knows and expects: it brings Mac metadata along, and renames files that Macs have open.
+const MAC: ClientProfile =
+    ClientProfile { renames_open: true, is_blind_to_forks: false, reads_to_run: false };
 
 /// The user of a session.
 #[derive(Debug, Clone)]
@@ -101,7 +105,7 @@ impl Session {
 
     /// The actor for `vfs`.
     pub(in crate::server) fn actor(&self) -> Actor {
-        Actor::new(self.user.caller.clone(), Party::client(self.client))
+        Actor::new(self.user.caller.clone(), Party::client(self.client)).with_profile(MAC)
     }
 
     /// The session for `status`.

@@ -58,7 +58,7 @@ impl Model {
         self.opens.values().any(|open| open.node == node && open.is_open() && open.fork == Fork::Resource)
     }
 
-    /// Macs rename files that Macs have open, whatever these deny (`vfs::Actor::renames_open`). They do not remove them.
+    /// Macs rename files that Macs have open, whatever these deny (`vfs::ClientProfile::renames_open`). They do not remove them.
     pub(super) fn denied_to_leave(&self, who: Who, node: NodeId) -> Reasons {
         let afp = who.protocol() == Protocol::Afp;
         let denies =

@@ -87,8 +87,7 @@ impl Subject {
     /// Asks for others' leases, whose holders may have locks that they keep to themselves. If they are not given back in
     /// time, the client has to ask again.
     pub(super) async fn recall(&self, by: &PermittedActor<'_>, cause: Cause) -> Result<(), Stat> {
-        let volume = &self.export.volume;
-        let recalled = volume.once_recalled(LIMIT, || volume.recall(by, self.file(), cause)).await;
+        let recalled = by.recall_within(LIMIT, self.file(), cause).await;
         recalled.map_err(|_| Stat::DENIED_GRACE_PERIOD)
     }
 

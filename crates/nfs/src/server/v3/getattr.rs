@@ -11,7 +11,7 @@ pub(super) fn getattr(call: &Call<'_>, request: &Request<'_>) -> Res {
     if target.sidecar.is_none() {
         let (volume, id) = (&target.export.volume, target.found.object.id());
         let permitted = volume.permit(&target.actor, Plan::Look);
-        let recalled = permitted.and_then(|permitted| volume.recall(&permitted, id, Cause::Read));
+        let recalled = permitted.and_then(|permitted| permitted.recall(id, Cause::Read));
         recalled.map_err(|error| Fail::new(Status::from(error), ()))?;
     }
     Ok(ResOk { attributes: target.shown(&target.found.object, &target.found.attributes) })

@@ -8,6 +8,7 @@ use vfs::state::Party;
 use vfs::{Actor, Attributes, Change, Error, FileId, HostKey, Kind, LookupResult, Node, SetAttributes, Time};
 
 use crate::server::call::Call;
+use crate::server::clients::NFS_CLIENT;
 use crate::server::export::Export;
 use crate::server::handle::{HandleContent, SealedHandle, View};
 use crate::wire::v3::types::{Fail, Fattr3, FileType, NfsTime, Sattr3, SetTime, SpecData, Status, Wcc};
@@ -72,8 +73,7 @@ impl Call<'_> {
         let by_address = || Party::client(self.service.clients.of(self.origin.address));
         let party = self.party.get().copied().unwrap_or_else(by_address);
         let holder = self.holder(&caller);
-        let actor = Actor::new(caller, party).held_by(holder);
-        let actor = Actor { is_blind_to_forks: true, reads_to_run: true, ..actor };
+        let actor = Actor::new(caller, party).held_by(holder).with_profile(NFS_CLIENT);
         Ok(Target { export, found, sidecar, actor, writable, named })
     }
 

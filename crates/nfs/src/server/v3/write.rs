@@ -1,5 +1,6 @@
 //! WRITE, RFC 1813 3.3.7.
 
+use vfs::Change;
 use vfs::backend::Stability;
 
 use super::MAX_DATA;
@@ -31,8 +32,9 @@ pub(super) async fn write(call: &Call<'_>, request: &Request<'_>) -> Res {
         .map_err(|status| target.fail(status))?;
     let data = call.message.slice_ref(data);
     let volume = &target.export.volume;
-    let write = || volume.write(&target.actor, &target.found, request.offset, data.clone(), stability);
-    match once_unlocked(write).await {
+    let write = || volume.write_only(&target.actor, &target.found, request.offset, data.clone(), stability);
+    let written = once_unlocked(write).await;
+    match written.and_then(|before| Ok(Change { before, after: target.found.object.attributes()? })) {
         Ok(change) => Ok(ResOk {
             wcc: target.wcc(&change),
             count,

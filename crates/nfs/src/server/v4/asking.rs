@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::time::timeout;
 use vfs::backend::Found;
 use vfs::state::Cause;
-use vfs::{Actor, Attributes as Facts, Caller, Plan, SetAttributes, SetTime};
+use vfs::{Attributes as Facts, Caller, Plan, SetAttributes, SetTime};
 use wire::Writer;
 
 use super::attributes::{self, change};
@@ -61,7 +61,7 @@ async fn seen(compound: &mut Compound<'_>, wanted: &Bitmap) -> Result<Arc<Place>
         let found = Found { object: target.found.object.clone(), attributes: now };
         return Ok(Arc::new(Place::File(Box::new(target.sibling(found)))));
     }
-    volume.recall(&volume.permit(&target.actor, Plan::Look)?, file, Cause::Read)?;
+    volume.permit(&target.actor, Plan::Look)?.recall(file, Cause::Read)?;
     let Some(fresh) = place.refreshed()? else { return Ok(place) };
     Ok(Arc::new(fresh))
 }
@@ -95,7 +95,7 @@ fn merged(target: &Target, delegation: &Delegation, known: CachedAttributes) -> 
     if known.size == now.size && [delegation.change, change(now.changed)].contains(&known.change) {
         return Some(now);
     }
-    let by = Actor { is_blind_to_forks: true, ..Actor::new(Caller::root(), delegation.party) };
+    let by = delegation.acting(&Caller::root());
     let changes = SetAttributes { modified: SetTime::Now, ..SetAttributes::default() };
     let found = Found { object: found.object.clone(), attributes: now };
     let after = export.volume.set_attributes(&by, &found, &changes).ok()?.after;

@@ -32,6 +32,7 @@ use super::states::{Numbers, OpenState, State, TreeOpen};
 use super::wanting::WhyNoDelegation;
 use crate::ranks;
 use crate::server::Service;
+use crate::server::clients::NFS_CLIENT;
 use crate::server::handle::HandleContent;
 use crate::wire::v4::callbacks::{Ask, CachedAttributes, Callback, OpenDelegation, Recall};
 use crate::wire::v4::sessions::{CALLBACK_PATH_DOWN, DELEGATIONS_REVOKED};
@@ -105,7 +106,7 @@ impl Delegation {
 
     /// A caller that acts by it, without an open.
     pub(super) fn acting(&self, caller: &Caller) -> Actor {
-        Actor { is_blind_to_forks: true, reads_to_run: true, ..Actor::new(caller.clone(), self.party) }
+        Actor::new(caller.clone(), self.party).with_profile(NFS_CLIENT)
     }
 
     /// The access that it stands for.

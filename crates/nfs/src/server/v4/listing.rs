@@ -246,7 +246,7 @@ impl<'a> Rows<'a> {
             if wanted.has(RDATTR_ERROR) {
                 return Err(Status::DELAY.into());
             }
-            volume.recall(&volume.permit(&folder.actor, Plan::Look)?, entry.id, Cause::Read)?;
+            volume.permit(&folder.actor, Plan::Look)?.recall(entry.id, Cause::Read)?;
         }
         if self.needs.referrals && details.attributes.kind == Kind::Link {
             let object = volume.node(&details.key)?;

@@ -7,7 +7,7 @@ use vfs::state::{
     Cause, Flavour, Lock as TreeLock, LockKind, LockOwner as TreeOwner, LockRefusal, Modes, Party, Range,
     Stream,
 };
-use vfs::{Actor, FileId, PermittedActor, Plan, Volume};
+use vfs::{Actor, PermittedActor, Plan};
 use wire::{Reader, Writer};
 
 use super::client::Client;
@@ -131,7 +131,7 @@ async fn locked(
     service.nfs4.records.record(client).await?;
     let (volume, file, stream) = (&open.export.volume, open.file, stream(target));
     let actor = open.acting(&target.actor.caller);
-    recall(volume, &PermittedActor::by_open(&actor), file).await?;
+    PermittedActor::by_open(volume, &actor).recall_within(LIMIT, file, Cause::Lock).await?;
     let in_tree = tree_owner(client, &owner.name);
     let wanted = TreeLock { owner: in_tree.clone(), range, kind, flavour: Flavour::Advisory };
     let known = client.locks_of(owner, open);
@@ -173,7 +173,8 @@ pub(super) async fn test(compound: &Compound<'_>, request: &LockTest<'_>) -> Res
     }
     let (volume, file, stream) = (&target.export.volume, target.found.object.id(), stream(target));
     let actor = Actor::new(target.actor.caller.clone(), Party::client(client.party));
-    recall(volume, &volume.permit(&actor, Plan::Test(&target.found))?, file).await?;
+    let permitted = volume.permit(&actor, Plan::Test(&target.found))?;
+    permitted.recall_within(LIMIT, file, Cause::Lock).await?;
     let owner = tree_owner(&client, &request.owner.name);
     let wanted = TreeLock { owner, range, kind: kind(request.kind)?, flavour: Flavour::Advisory };
     match volume.state().test(file, &stream, &wanted)? {
@@ -239,10 +240,6 @@ pub(super) fn unlock_all(locks: &LockState) {
 /// An owner as the tree knows it: the client's number, then the client's own name of the owner.
 fn tree_owner(client: &Client, name: &[u8]) -> TreeOwner {
     TreeOwner::named(client.party, &[&client.id().to_be_bytes()[..], name].concat())
-}
-
-async fn recall(volume: &Volume, by: &PermittedActor<'_>, file: FileId) -> Result<(), Fail> {
-    Ok(volume.once_recalled(LIMIT, || volume.recall(by, file, Cause::Lock)).await?)
 }
 
 /// A length of all ones reaches to the end of every file, RFC 7530 16.10.4.

@@ -17,7 +17,7 @@ use vfs::acl::Rights;
 use vfs::backend::Found;
 use vfs::mac::FinderInfo;
 use vfs::state::{Modes, Stream};
-use vfs::{Actor, Beside, DescriptionParts as Describe, Error, Kind, Time, Volume};
+use vfs::{Actor, Beside, ClientProfile, DescriptionParts as Describe, Error, Kind, Time, Volume};
 
 pub(super) use self::changing::{commit, cut, open, opening, read, remove, rename, set, write};
 use super::attributes::{self as of_files, change, number, time};
@@ -84,9 +84,9 @@ fn checked(name: &[u8]) -> Result<AttributeName, Status> {
     AttributeName::new(super::place::checked(name)?).ok_or(Status::NAMETOOLONG)
 }
 
-/// The actor of a client that knows of forks.
+/// The actor of a client that knows of forks: it has found named attributes.
 fn knowing(actor: &Actor) -> Actor {
-    Actor { is_blind_to_forks: false, ..actor.clone() }
+    actor.clone().with_profile(ClientProfile { is_blind_to_forks: false, ..actor.profile })
 }
 
 /// Where a file is: its streams are found by that. `None` for the folder of a share.

@@ -147,8 +147,8 @@ impl Watch {
     /// Takes the delegation back, as a change of the folder by any other client would.
     fn recall(&self) {
         let by = Actor::new(Caller::root(), Party::client(ClientId::unused()));
-        let permitted = PermittedActor::by_server(&by);
-        let _ = self.volume.recall(&permitted, self.delegation.file, Cause::Attributes); // nothing waits for it
+        let permitted = PermittedActor::by_server(&self.volume, &by);
+        let _ = permitted.recall(self.delegation.file, Cause::Attributes); // nothing waits for it
     }
 }
 

@@ -268,8 +268,8 @@ async fn widened(
         if access.intersects(Modes::WRITE) {
             state.count_as_writing()?;
         }
-        let permitted = PermittedActor::by_open(&actor);
-        volume.once_recalled(RECALL_LIMIT, || volume.recall(&permitted, state.file, cause)).await?;
+        let permitted = PermittedActor::by_open(volume, &actor);
+        permitted.recall_within(RECALL_LIMIT, state.file, cause).await?;
         volume.once_recalled(RECALL_LIMIT, || state.change(access, deny)).await?;
     }
     state.sequence.advance();
@@ -305,7 +305,7 @@ async fn new_open(
             permit(target, access)?;
             let cause = if access.intersects(Modes::WRITE) { Cause::OpenWrite } else { Cause::OpenRead };
             let permitted = volume.permit(&actor, Plan::Use(&target.found, wanted(access)))?;
-            volume.once_recalled(RECALL_LIMIT, || volume.recall(&permitted, file, cause)).await?;
+            permitted.recall_within(RECALL_LIMIT, file, cause).await?;
         }
         let place = opening.beside.as_ref().map(|(folder, name)| Beside { folder, name });
         let granted = opening.is_new || runs(target, access)?;

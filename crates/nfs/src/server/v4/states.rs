@@ -20,6 +20,7 @@ use super::delegations::Delegation;
 use super::owners::Owner;
 use super::principal::Principal;
 use crate::ranks;
+use crate::server::clients::NFS_CLIENT;
 use crate::server::export::Export;
 use crate::server::handle::HandleContent;
 use crate::wire::v4::types::{StateId, Status};
@@ -141,7 +142,7 @@ impl OpenState {
 
     /// A caller that acts through this open.
     pub(super) fn acting(&self, caller: &Caller) -> Actor {
-        Actor { open: Some(self.id), reads_to_run: true, ..Actor::new(caller.clone(), self.party) }
+        Actor { open: Some(self.id), ..Actor::new(caller.clone(), self.party) }.with_profile(NFS_CLIENT)
     }
 
     /// Whether it has decided that this user may do this: the mode of the file does not count any more. Several users of a client

@@ -285,7 +285,7 @@ pub(super) async fn try_grant(
     let access = if allows == Use::Write { Modes::READ.union(Modes::WRITE) } else { Modes::READ };
     permit(target, access)?;
     let (volume, party) = (&target.export.volume, vfs::state::Party::client(client.party));
-    let actor = Actor { is_blind_to_forks: true, party, ..target.actor.clone() };
+    let actor = Actor { party, ..target.actor.clone() };
     if volume.is_written_behind(&actor, target.found.object.id()) {
         return Ok(Err(WhyNoDelegation::Contention));
     }

@@ -179,8 +179,7 @@ fn judge<'a>(
     let number = context.service().file_number();
     let key = lease.map_or_else(|| context.service().party_key(number), |lease| lease.key.0);
     let party = Party { client: context.client_id(), key: Some(key) };
-    let mut actor = Actor::new(context.caller(), party).held_by(context.holder());
-    actor.is_blind_to_forks = !context.is_mac();
+    let mut actor = Actor { party, ..context.actor() }.held_by(context.holder());
     actor.parent_key = lease.and_then(leases::parent_key);
     Ok(RequestedOpen { request, path, previous, access, asked, lease, actor, number })
 }

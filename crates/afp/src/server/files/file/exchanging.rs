@@ -27,8 +27,7 @@ pub(super) async fn exchange(request: &Request) -> Outcome {
         refuse_inhibited(&volume, found, at, FileBits::WRITE_INHIBIT)?;
     }
     let places = ((&at.folder, &at.name[..]), (&other_at.folder, &other_at.name[..]));
-    let actor = vfs::Actor { renames_open: true, ..request.actor() };
-    let exchanged = volume.tree().exchange(&actor, places.0, places.1).await;
+    let exchanged = volume.tree().exchange(&request.actor(), places.0, places.1).await;
     exchanged.map_err(|error| match error {
         Error::ShareConflict => ResultCode::FILE_BUSY,
         Error::TooMany => ResultCode::MISC_ERROR,

@@ -69,8 +69,7 @@ async fn relocate(
     if new_name.is_none() {
         refuse_taken(request, volume, to, name)?;
     }
-    let (mut actor, tree) = (request.actor(), volume.tree());
-    actor.renames_open = true;
+    let (actor, tree) = (request.actor(), volume.tree());
     let moved = volume
         .once_recalled(|| tree.rename(&actor, (&at.folder, &at.name), (to, name), RenameMode::Keep))
         .await;

@@ -115,7 +115,7 @@ async fn the_recall_of_another_file_delays_nothing() {
     let made = volume.create(&by, &root, b"other", NewKind::File, 0o644).unwrap();
     let other = Holder::of(&bench, made.found.object.id());
     assert_eq!(
-        volume.recall(&PermittedActor::by_server(&by), made.found.object.id(), Cause::Write),
+        PermittedActor::by_server(&volume, &by).recall(made.found.object.id(), Cause::Write),
         Err(Error::LeaseRecall(made.found.object.id()))
     );
     let holder = tokio::spawn(Holder::new(&bench).gives_back(Duration::from_millis(200)));

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 use vfs::backend::Found;
 use vfs::state::{BreakNotice, Caching, ClientId, InheritedOpen, Lease, OpenId, Replicas, Successor, home};
-use vfs::{Actor, Beside, Caller, FileId, HostKey, TakenOver, Volume};
+use vfs::{Actor, Beside, Caller, ClientProfile, FileId, HostKey, TakenOver, Volume};
 
 use super::note::{CacheNote, LeaseNote, Note};
 use super::{Durable, MAX_TIMEOUT};
@@ -170,7 +170,7 @@ fn note(open: &Open, durable: &Durable, file: &File) -> Option<Note> {
         user: user.name.clone(),
         guest: user.guest,
         anonymous: user.anonymous,
-        blind: file.open.actor().is_blind_to_forks,
+        blind: file.open.actor().profile.is_blind_to_forks,
         ids: (user.caller.uid, user.caller.gid, user.caller.groups.to_vec()),
         file: file.open.node().key(),
         place: (folder.key(), name.to_vec()),
@@ -239,8 +239,8 @@ impl Service {
         let (party, id, file) = (guard.party(), guard.id(), guard.file());
         let (uid, gid, groups) = &note.ids;
         let caller = Caller::new(*uid, *gid, groups);
-        let mut actor = Actor::new(caller.clone(), party);
-        actor.is_blind_to_forks = note.blind;
+        let profile = ClientProfile { is_blind_to_forks: note.blind, ..ClientProfile::default() };
+        let actor = Actor::new(caller.clone(), party).with_profile(profile);
         let place = Beside { folder: &folder.object, name: &note.place.1 };
         let restored = TakenOver { place, remove_on_close: note.remove_on_close, is_going: note.is_going };
         let open = volume.restore(&actor, &found, guard, &restored)?;

@@ -253,7 +253,7 @@ async fn may_replace(
         // The move recalls other clients' caches itself, and fails if an open denies removal.
         return Ok(());
     }
-    volume.caching_tree().recall_handles(&permitted, &there.object).await;
+    permitted.recall_handles(&there.object).await;
     let opens = opens_of(volume, there.object.id()).await?;
     let is_denied = opens.iter().any(|open| open.deny.intersects(Modes::REMOVE));
     if is_denied { Err(Status::ACCESS_DENIED) } else { Ok(()) }
