@@ -15,8 +15,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use auth::{FileError, StateFile, hex};
+use auth::{FileError, StateFile};
 use serde::{Deserialize, Serialize};
+use wire::hex;
 
 const IDENTITY: StateFile =
     StateFile { format: 1, if_damaged: ", or remove it: clients must then mount again" };

@@ -4,6 +4,7 @@
 pub mod catalogue;
 #[cfg(any(test, feature = "client"))]
 pub mod client;
+pub mod darwin_acl;
 mod ranks;
 pub mod server;
 pub mod wire;

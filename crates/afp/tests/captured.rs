@@ -6,12 +6,12 @@ use afp::wire::{
     acl, attribute, command, desktop, directory, enumerate, file, fork, id, identity, lock, search, session,
     volume,
 };
-use wire::{Malformed, Reader, Writer};
+use wire::{Malformed, Reader, Writer, hex};
 
 const CAPTURED: &str = include_str!("captured.txt");
 
 fn bytes(line: &str) -> Vec<u8> {
-    (0..line.len() / 2).map(|at| u8::from_str_radix(&line[2 * at..2 * at + 2], 16).unwrap()).collect()
+    hex::decode_any(line).unwrap()
 }
 
 /// What the codecs make of a request: its bytes once more. `None` for a command that has no type of its own.
@@ -104,7 +104,7 @@ fn what_other_clients_sent_is_decoded_whole_and_encoded_the_same() {
         let Some(back) = again(sent[0], &mut r) else { continue };
         match back {
             Ok(back) if is_same(&back, &sent[1..]) => count += 1,
-            Ok(back) => wrong.push(format!("{line}\nwas encoded as {:02x}{}", sent[0], hex(&back))),
+            Ok(back) => wrong.push(format!("{line}\nwas encoded as {:02x}{}", sent[0], hex::encode(&back))),
             Err(error) => wrong.push(format!("{line}\n{error}")),
         }
     }
@@ -115,8 +115,4 @@ fn what_other_clients_sent_is_decoded_whole_and_encoded_the_same() {
 /// The same, but for the byte to an even length that some clients add at the end.
 fn is_same(back: &[u8], sent: &[u8]) -> bool {
     back == sent || (!sent.len().is_multiple_of(2) && sent.strip_suffix(&[0]) == Some(back))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -10,7 +10,6 @@ mod domain;
 mod domain_logon;
 pub mod durable;
 mod file;
-pub mod hex;
 mod host_accounts;
 mod host_names;
 mod identity;

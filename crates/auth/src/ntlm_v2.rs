@@ -32,7 +32,9 @@ fn upper_case(units: &[u16]) -> impl Iterator<Item = u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{hex, nt_hash};
+    use wire::hex;
+
+    use crate::nt_hash;
 
     fn units(text: &str) -> Vec<u16> {
         text.encode_utf16().collect()

@@ -5,8 +5,8 @@ use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use md4::{Digest, Md4};
 use serde::{Deserialize, Serialize};
+use wire::hex;
 
-use crate::hex;
 use crate::srp::{self, IdentityHash, Verifier};
 
 /// The stored secret of a password for one kind of login.

@@ -166,10 +166,10 @@ mod tests {
 
     #[test]
     fn the_private_key_is_that_of_rfc_5054_appendix_b() {
-        let salt = crate::hex::decode::<16>("beb25379d1a8581eb5a727673a2441ee").unwrap();
+        let salt = wire::hex::decode::<16>("beb25379d1a8581eb5a727673a2441ee").unwrap();
         let x = IdentityHash::of("alice", "password123", salt).private_key();
         let expected = "94b7555aabe9127cc58ccf4993db6cf84d16c124";
-        assert_eq!(crate::hex::encode(&unsigned(&x)[LEN - 20..]), expected);
+        assert_eq!(wire::hex::encode(&unsigned(&x)[LEN - 20..]), expected);
     }
 
     #[test]

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use wire::hex;
 
 use crate::etcd::{Error, Etcd};
 
@@ -73,7 +74,7 @@ impl Records {
     }
 
     fn key(&self, server: u16, table: Table, name: &[u8]) -> String {
-        self.of_table(server, table) + &hex(name)
+        self.of_table(server, table) + &hex::encode(name)
     }
 
     pub(crate) async fn add(
@@ -139,15 +140,8 @@ impl Records {
     }
 }
 
-/// Two digits for each byte.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn parse(prefix: &str, key: &str, value: &str) -> Option<Record> {
-    let digits = key.strip_prefix(prefix)?.as_bytes();
-    let pair = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
-    let name = digits.chunks(2).map(pair).collect::<Option<Vec<u8>>>()?;
+    let name = hex::decode_any(key.strip_prefix(prefix)?)?;
     let Value { note, server } = serde_json::from_str(value).ok()?;
     Some(Record { name, note, server })
 }

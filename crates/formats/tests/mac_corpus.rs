@@ -61,12 +61,8 @@ fn samples(formats: &[&str]) -> Vec<Sample> {
     samples
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
+    wire::hex::encode(&Sha256::digest(bytes))
 }
 
 fn prefixed(text: &str) -> u32 {
@@ -120,10 +116,10 @@ fn entries_mean_what_the_manifest_says() {
         let (name, facts) = (&sample.name, &sample.facts);
         let file = AppleDouble::parse(&sample.bytes, sample.total()).unwrap();
         let fields = Fields::read(&file, &mut Vec::new());
-        let info = fields.finder_info.map(|info| hex(info.as_bytes()));
+        let info = fields.finder_info.map(|info| wire::hex::encode(info.as_bytes()));
         assert_eq!(info.as_deref(), facts["finder_info"]["hex"].as_str(), "{name}");
         assert_eq!(
-            fields.real_name.as_deref().map(hex).as_deref(),
+            fields.real_name.as_deref().map(wire::hex::encode).as_deref(),
             facts["real_name_hex"].as_str(),
             "{name}"
         );
@@ -150,7 +146,7 @@ fn entries_mean_what_the_manifest_says() {
             (EntryId::MAC_FILE_INFO, "macinfo"),
         ] {
             if let Some(expected) = facts[key].as_str() {
-                assert_eq!(file.bytes(id).map(hex).as_deref(), Some(expected), "{name}: {key}");
+                assert_eq!(file.bytes(id).map(wire::hex::encode).as_deref(), Some(expected), "{name}: {key}");
             }
         }
     }
@@ -163,7 +159,7 @@ fn sidecars_give_finder_info_attributes_and_fork() {
         assert!(sidecar::is_sidecar(&sample.bytes), "{name}");
         let head = sidecar::parse(&sample.bytes, sample.total()).unwrap();
         let info = facts["finder_info"]["hex"].as_str().map_or_else(|| "00".repeat(32), str::to_owned);
-        assert_eq!(hex(head.finder_info.as_bytes()), info, "{name}");
+        assert_eq!(wire::hex::encode(head.finder_info.as_bytes()), info, "{name}");
         let none = Vec::new();
         let expected = facts["attr"]["xattrs"].as_array().unwrap_or(&none);
         assert_eq!(head.xattrs.len(), expected.len(), "{name}");
@@ -177,7 +173,7 @@ fn sidecars_give_finder_info_attributes_and_fork() {
             assert_eq!(Some(u64::from(found.offset)), expected["offset"].as_u64(), "{name}");
             assert_eq!(Some(sha256(value).as_str()), expected["value_sha256"].as_str(), "{name}");
             if let Some(value_hex) = expected["value_hex"].as_str() {
-                assert_eq!(hex(value), value_hex, "{name}");
+                assert_eq!(wire::hex::encode(value), value_hex, "{name}");
             }
         }
         let blank = facts["rsrc"]["blank_filler"].as_bool().unwrap_or(false);
@@ -215,7 +211,7 @@ fn sidecars_are_written_byte_for_byte_as_macos_writes_them() {
         if attributes_end.is_some() {
             expected[88..92].fill(0); // debug tag
         }
-        assert_eq!(hex(&written), hex(&expected), "{}", sample.name);
+        assert_eq!(wire::hex::encode(&written), wire::hex::encode(&expected), "{}", sample.name);
         compared += 1;
     }
     assert!(compared >= 20 || corpus().is_none(), "only {compared} samples have this form");
@@ -228,7 +224,12 @@ fn stored_sidecars_are_written_byte_for_byte_as_netatalk_writes_them() {
         if sample.facts["home_fs"] == "Netatalk" && sample.facts["num_entries"] == 2 {
             let head = sidecar::parse(&sample.bytes, sample.total()).unwrap();
             let written = sidecar::stored_header(&head.finder_info, sample.number("rsrc_len"));
-            assert_eq!(hex(&written), hex(&sample.bytes[..82]), "{}", sample.name);
+            assert_eq!(
+                wire::hex::encode(&written),
+                wire::hex::encode(&sample.bytes[..82]),
+                "{}",
+                sample.name
+            );
             assert_eq!(head.resource_range, 82..sample.total(), "{}", sample.name);
         }
     }
@@ -296,7 +297,7 @@ fn netatalk_2_headers_become_the_model_and_can_be_written_again() {
         written.extend_from_slice(&sample.bytes[741..]);
         assert_eq!(netatalk::parse(&written), Ok((fields.clone(), vec![])), "{name}");
         // Rows of entries without bytes have them or not, by version; the bytes themselves are Netatalk's own.
-        assert_eq!(hex(&written[182..]), hex(&sample.bytes[182..]), "{name}");
+        assert_eq!(wire::hex::encode(&written[182..]), wire::hex::encode(&sample.bytes[182..]), "{name}");
         let parts = Parts { netatalk2: Some((&sample.bytes, total)), ..Parts::default() };
         let (metadata, problems) = Metadata::from_parts(&parts);
         assert_eq!(problems, [], "{name}");

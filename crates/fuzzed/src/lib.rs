@@ -18,6 +18,7 @@ pub mod afp_login;
 pub mod afp_session;
 pub mod bench;
 pub mod cluster;
+pub mod dcerpc;
 pub mod domain;
 pub mod iscsi_blocks;
 pub mod iscsi_copy;
@@ -57,10 +58,10 @@ pub const TARGETS: &[Target] = &[
     ("bench_records", bench::records),
     ("bench_urls", bench::urls),
     ("cluster_frames", cluster::frame),
+    ("dcerpc_answers", dcerpc::answers),
+    ("dcerpc_endpoints", dcerpc::endpoints),
     ("domain_bind", domain::bind),
-    ("domain_endpoints", domain::endpoints),
     ("domain_netlogon", domain::netlogon),
-    ("domain_rpc", domain::rpc),
     ("iscsi_blocks", iscsi_blocks::blocks),
     ("iscsi_copy", iscsi_copy::messages),
     ("iscsi_describe", iscsi_describe::messages),

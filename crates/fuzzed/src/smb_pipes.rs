@@ -1,13 +1,14 @@
-//! Remote procedure calls in SMB's named pipes and over TCP: crates/smb/src/wire/rpc, and a whole pipe.
+//! Remote procedure calls in SMB's named pipes and over TCP: crates/dcerpc, crates/smb/src/wire/rpc, and a whole pipe.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dcerpc::epm;
+use dcerpc::pdu::{AuthVerifier, Bind, Header, Request, kind};
 use smb::server::pipes::pipe::{
     Caller, Connection, LocalAccount, OpenFile, Pipe, PipeHost, Rank, Server, Session, Share, ShareKind, Sid,
 };
-use smb::wire::rpc::pdu::{AuthVerifier, Bind, Header, Request, kind};
-use smb::wire::rpc::{epm, lsarpc, samr, srvsvc, witness, wkssvc};
+use smb::wire::rpc::{lsarpc, samr, srvsvc, witness, wkssvc};
 use wire::{Malformed, Reader};
 
 /// wire/rpc: a message, or arguments. The first byte says of which interface, the second of which operation.

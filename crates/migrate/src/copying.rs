@@ -84,7 +84,7 @@ fn partial_name(name: &str) -> String {
     if name.len() + PARTIAL.len() <= LONGEST_NAME {
         return format!("{name}{PARTIAL}");
     }
-    let sum = &hex(&Sha256::digest(name.as_bytes()))[..16];
+    let sum = &wire::hex::encode(&Sha256::digest(name.as_bytes()))[..16];
     let mut end = LONGEST_NAME - PARTIAL.len() - sum.len();
     while !name.is_char_boundary(end) {
         end -= 1;
@@ -148,7 +148,7 @@ fn data(
         );
         return Err(Error::Other(now));
     }
-    Ok(hex(&hash.finalize()))
+    Ok(wire::hex::encode(&hash.finalize()))
 }
 
 /// Behind a piece of zeros there may be a hole, whose zeros need not be read. Returns its length.
@@ -194,11 +194,7 @@ pub(crate) fn sum(shared: &CopyContext<'_>, tree: &mut dyn Tree, path: &str) -> 
         offset += bytes.len() as u64;
     }
     tree.close(file)?;
-    Ok(hex(&hash.finalize()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    Ok(wire::hex::encode(&hash.finalize()))
 }
 
 #[cfg(test)]

@@ -107,6 +107,6 @@ mod tests {
         assert_ne!(sum(&[(200_001, b"end")], 300_000), sparse);
         assert_ne!(sum(&[(200_000, b"end")], 300_001), sparse);
         // SHA-256 of eight zeros: the size of an empty file.
-        assert_eq!(auth::hex::encode(&sum(&[], 0))[..16], *"af5570f5a1810b7a");
+        assert_eq!(wire::hex::encode(&sum(&[], 0))[..16], *"af5570f5a1810b7a");
     }
 }

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use auth::hex;
 use vfs::backend::Backend;
 use vfs::backend::host::{Host, HostOptions, KeptFiles};
 use vfs::{Caller, HostKey};
+use wire::hex;
 
 use crate::failure::{Failure, Result, shown};
 

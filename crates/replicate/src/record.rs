@@ -7,10 +7,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use auth::{durable, hex};
+use auth::durable;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use snapshots::REPLICA;
+use wire::hex;
 
 use crate::failure::{Failure, Result};
 use crate::wire::{Id, Receiving};

@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::command::run;
-use crate::engine::mounts::Mount;
+use crate::engine::mounts;
 use crate::engine::zfs::Zfs;
 use crate::{Dataset, EngineKind, Refusal, Snapshot};
 
@@ -237,7 +237,7 @@ fn ids(folder: &Path) -> BTreeMap<String, u64> {
 /// The folder of sysfs that describes the btrfs that a folder is on: that of the mounted device.
 fn file_system(folder: &Path) -> Result<Option<PathBuf>, Refusal> {
     let source =
-        PathBuf::from(Mount::of(&folder.canonicalize().map_err(Refusal::io("find", folder))?)?.source);
+        PathBuf::from(mounts::of(&folder.canonicalize().map_err(Refusal::io("find", folder))?)?.source);
     let Ok(device) = fs::metadata(&source).map(|found| found.rdev()) else { return Ok(None) };
     let number = format!("{}:{}\n", rustix::fs::major(device), rustix::fs::minor(device));
     let is_it = |path: &PathBuf| {

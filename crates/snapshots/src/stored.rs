@@ -54,8 +54,7 @@ impl Store {
 
 /// A key in hexadecimal digits, as the folders of a store are named.
 fn key(name: &[u8]) -> Option<Vec<u8>> {
-    let digits = std::str::from_utf8(name).ok().filter(|name| name.len() % 2 == 0 && name.is_ascii())?;
-    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()).collect()
+    wire::hex::decode_any(std::str::from_utf8(name).ok()?)
 }
 
 /// The inode number in a file handle of Linux, after the byte with its type: those of btrfs and XFS

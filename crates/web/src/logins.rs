@@ -7,9 +7,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use auth::{Account, LoginRecord, hex};
+use auth::{Account, LoginRecord};
 use lock::Mutex;
 use sha2::{Digest, Sha256};
+use wire::hex;
 
 use crate::ranks;
 

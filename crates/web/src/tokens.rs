@@ -4,9 +4,10 @@
 
 use std::path::Path;
 
-use auth::{FileError, StateFile, durable, hex};
+use auth::{FileError, StateFile, durable};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use wire::hex;
 
 const TOKENS: StateFile = StateFile { format: 1, if_damaged: ", or remove it and make the tokens anew" };
 const FILE: &str = "tokens.toml";

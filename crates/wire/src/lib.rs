@@ -7,12 +7,12 @@
 //!
 //! No I/O, no clock, no state, no dependencies.
 
+pub mod hex;
 mod layout;
 mod number;
 mod packed;
 mod reader;
 mod sid;
-pub mod tower;
 mod writer;
 
 pub use layout::{BigEndian, Field, LittleEndian};

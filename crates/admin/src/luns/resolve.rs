@@ -51,7 +51,7 @@ pub fn prefix(settings: &Settings, server_id: &[u8; 16]) -> String {
 /// The prefix if the settings do not have one.
 #[must_use]
 pub fn own_prefix(server_id: &[u8; 16]) -> String {
-    format!("iqn.2026-11.local.fourfold-{}", auth::hex::encode(&server_id[..4]))
+    format!("iqn.2026-11.local.fourfold-{}", wire::hex::encode(&server_id[..4]))
 }
 
 /// Stores the identities of the settings' LUNs in the state folder, and returns all LUNs to serve.

@@ -438,7 +438,7 @@ pub(super) fn volume_password(text: &str) -> Option<[u8; 8]> {
 
 /// The bytes of a [`Kind::Identity`].
 pub(super) fn identity(text: &str) -> Option<[u8; 16]> {
-    auth::hex::decode(&text.replace('-', ""))
+    wire::hex::decode(&text.replace('-', ""))
 }
 
 /// Parts with slashes between them. Each is one component of a path in every protocol. With `_` for `/` it has no special

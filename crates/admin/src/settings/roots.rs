@@ -3,9 +3,10 @@
 //! System folders are refused there, too, also where a link, a bind mount or `..` leads to them.
 
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use formats::mountinfo::{self, MountInfo};
 
 /// Folders that no change over the network shares, with all in them.
 const SYSTEM: [&str; 13] = [
@@ -21,16 +22,6 @@ const OF_KERNEL: [&str; 9] =
     ["cgroup", "cgroup2", "configfs", "debugfs", "devtmpfs", "proc", "securityfs", "sysfs", "tracefs"];
 /// The most mounts that are looked at.
 const MOST_MOUNTS: usize = 100_000;
-
-/// A mounted file system, proc_pid_mountinfo(5).
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Mount {
-    device: String,
-    /// The folder of the file system that is mounted.
-    root: PathBuf,
-    point: PathBuf,
-    kind: String,
-}
 
 /// What may be shared.
 pub(super) struct Roots<'a> {
@@ -49,12 +40,12 @@ impl Roots<'_> {
         let real = folder
             .canonicalize()
             .map_err(|error| format!("{shown}: {error}; make the folder on the server first"))?;
-        let text = fs::read_to_string("/proc/self/mountinfo").map_err(|error| {
+        let list = fs::read("/proc/self/mountinfo").map_err(|error| {
             format!(
                 "{shown} cannot be shared over the network, as the mounts of this host are unknown: {error}"
             )
         })?;
-        let mounts = mounts(&text);
+        let mounts: Vec<_> = mountinfo::mounts(&list).take(MOST_MOUNTS).collect();
         let roots = self.roots.iter().chain(self.shares).filter_map(|root| root.canonicalize().ok());
         let root = roots.filter(|root| real.starts_with(root)).max_by_key(|root| root.as_os_str().len());
         let on_host = "only a command on the server shares it (`fourfold create NAME --path DIR`)";
@@ -76,7 +67,7 @@ impl Roots<'_> {
 
     /// The system folder that a folder is, lies in or contains, by one of the paths that lead to it. One that has the root
     /// itself in it, by one of the paths `named`, does not count: who wrote the root has meant that.
-    fn system(&self, real: &Path, named: &[PathBuf], mounts: &[Mount]) -> Option<PathBuf> {
+    fn system(&self, real: &Path, named: &[PathBuf], mounts: &[MountInfo]) -> Option<PathBuf> {
         let below = mounts.iter().filter(|mount| mount.point.starts_with(real) && mount.point != real);
         let kernel = below.clone().find(|mount| OF_KERNEL.contains(&mount.kind.as_str()));
         let state = resolved(self.state);
@@ -134,7 +125,7 @@ fn system(path: &Path, named: &[PathBuf], state: &Path) -> Option<PathBuf> {
 }
 
 /// All paths that lead to what is at this path, by the mounts of its file system.
-fn aliases(path: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
+fn aliases(path: &Path, mounts: &[MountInfo]) -> Vec<PathBuf> {
     let holds = mounts.iter().filter(|mount| path.starts_with(&mount.point));
     // Of several mounts at one place the last one counts.
     let Some(mount) = holds.max_by_key(|mount| mount.point.as_os_str().len()) else {
@@ -143,40 +134,12 @@ fn aliases(path: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
     let inner = path.strip_prefix(&mount.point).unwrap_or(Path::new(""));
     let inside = joined(&mount.root, inner);
     let others = mounts.iter().filter(|other| other.device == mount.device);
-    let alias = |other: &Mount| Some(joined(&other.point, inside.strip_prefix(&other.root).ok()?));
+    let alias = |other: &MountInfo| Some(joined(&other.point, inside.strip_prefix(&other.root).ok()?));
     others.filter_map(alias).chain([path.to_owned()]).collect()
 }
 
 fn joined(path: &Path, inner: &Path) -> PathBuf {
     if inner.as_os_str().is_empty() { path.to_owned() } else { path.join(inner) }
-}
-
-/// The mounts of this process, proc_pid_mountinfo(5). Lines that are not understood are left out.
-fn mounts(text: &str) -> Vec<Mount> {
-    let mount = |line: &str| {
-        let (first, second) = line.split_once(" - ")?;
-        let fields: Vec<&str> = first.split(' ').collect();
-        let [_, _, device, root, point, ..] = fields.as_slice() else { return None };
-        let kind = second.split(' ').next()?.to_owned();
-        Some(Mount { device: (*device).to_owned(), root: unescaped(root), point: unescaped(point), kind })
-    };
-    text.lines().take(MOST_MOUNTS).filter_map(mount).collect()
-}
-
-/// A path in which the kernel has written spaces, tabs, newlines and backslashes as octal numbers.
-fn unescaped(text: &str) -> PathBuf {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let Some((first, after)) = rest.split_first() {
-        let octal = after
-            .get(..3)
-            .filter(|_| *first == b'\\')
-            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
-        match octal {
-            Some(byte) => (bytes.push(byte), rest = &after[3..]).1,
-            None => (bytes.push(*first), rest = after).1,
-        }
-    }
-    PathBuf::from(std::ffi::OsStr::from_bytes(&bytes))
 }
 
 #[cfg(test)]
@@ -194,7 +157,9 @@ mod tests {
 
     fn refused(path: &str) -> Option<String> {
         let roots = Roots { roots: &[], shares: &[], state: Path::new("/data/state") };
-        roots.system(Path::new(path), &[], &mounts(MOUNTS)).map(|system| system.display().to_string())
+        roots
+            .system(Path::new(path), &[], &mountinfo::mounts(MOUNTS.as_bytes()).collect::<Vec<_>>())
+            .map(|system| system.display().to_string())
     }
 
     #[test]

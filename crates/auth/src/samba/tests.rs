@@ -16,8 +16,7 @@ const BACKUP: &str = "\
 const SID: &str = "010400000000000515000000a54c3cf3956303f528f1f7e5";
 
 fn bytes(hex: &str) -> Vec<u8> {
-    let digits: String = hex.split_whitespace().collect();
-    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
+    wire::hex::decode_any(&hex.split_whitespace().collect::<String>()).unwrap()
 }
 
 /// A database with these records in chains in turn: two heads, each record before the former ones.

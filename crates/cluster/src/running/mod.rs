@@ -232,7 +232,7 @@ impl Cluster {
     /// etcd cannot be used, or the file system has another number by another share already.
     pub fn share(&self, device: u32, root: &HostKey) -> Result<(), String> {
         let known = self.shared.port.trees.number(device);
-        let key = crate::records::hex(root.as_bytes());
+        let key = wire::hex::encode(root.as_bytes());
         let (answer, answered) = blocking::channel();
         let wanted = Numbering { key, known, answer };
         self.orders.numbering.try_send(wanted).map_err(|_| "the cluster is busy or over".to_owned())?;

@@ -4,10 +4,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use dcerpc::Syntax;
+use dcerpc::client::{self, Answer};
+use dcerpc::pdu::{HEADER, Header};
 use wire::Malformed;
 
 use super::keys::Seal;
-use crate::wire::rpc::{self, Fragment, HEAD, Head, Interface};
 
 /// How long a controller may take to connect.
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
@@ -61,7 +63,7 @@ impl Association {
     /// Connects, and binds. With a seal, all calls are encrypted; `token` is what the bind says of this server then.
     pub(super) fn open(
         address: SocketAddr,
-        interface: &Interface,
+        interface: Syntax,
         sealed: Option<(Seal, &[u8])>,
     ) -> Result<Self, Failure> {
         let stream = TcpStream::connect_timeout(&address, CONNECT_WITHIN)?;
@@ -69,30 +71,33 @@ impl Association {
         stream.set_write_timeout(Some(ANSWER_WITHIN))?;
         let (seal, token) = sealed.unzip();
         let mut association = Self { stream, seal, call: 1 };
-        association.stream.write_all(&rpc::bind(association.call, interface, token))?;
-        let (head, body) = association.fragment(Instant::now() + ANSWER_WITHIN)?;
-        match head.fragment(&body)? {
-            Fragment::Bound => Ok(association),
-            Fragment::NotBound(reason) => {
+        association.stream.write_all(&client::bind(association.call, interface, token))?;
+        let (header, body) = association.fragment(Instant::now() + ANSWER_WITHIN)?;
+        match Answer::decode(&header, &body)? {
+            Answer::Bound => Ok(association),
+            Answer::NotBound(reason) => {
                 Err(Failure::Broken(format!("it does not have the interface (reason {reason})")))
             }
-            Fragment::Fault(status) => Err(Failure::Fault(status)),
-            Fragment::Response(_) => Err(Failure::Broken("an answer that nothing asked for".into())),
+            Answer::Fault(status) => Err(Failure::Fault(status)),
+            Answer::Response(_) => Err(Failure::Broken("an answer that nothing asked for".into())),
         }
     }
 
     /// Calls an operation. After a [`Failure::Broken`] the association must be dropped: its messages are out of order.
     pub(super) fn call(&mut self, operation: u16, stub: &[u8]) -> Result<Vec<u8>, Failure> {
+        if stub.len() > client::LONGEST_STUB {
+            return Err(Failure::Broken("a question that is too long".into()));
+        }
         let until = Instant::now() + ANSWER_WITHIN;
         self.call = self.call.wrapping_add(1);
         let request = self.request(operation, stub)?;
         self.stream.write_all(&request)?;
         let mut answer = Vec::new();
         loop {
-            let (head, body) = self.fragment(until)?;
-            let part = match head.fragment(&body)? {
-                Fragment::Response(part) if head.call == self.call => part,
-                Fragment::Fault(status) => return Err(Failure::Fault(status)),
+            let (header, body) = self.fragment(until)?;
+            let part = match Answer::decode(&header, &body)? {
+                Answer::Response(part) if header.call == self.call => part,
+                Answer::Fault(status) => return Err(Failure::Fault(status)),
                 _ => return Err(Failure::Broken("an answer to another question".into())),
             };
             let mut data = part.data.to_vec();
@@ -106,18 +111,18 @@ impl Association {
             if answer.len() > LONGEST_ANSWER {
                 return Err(Failure::Broken("an answer that is too long".into()));
             }
-            if head.is_last {
+            if client::is_last(&header) {
                 return Ok(answer);
             }
         }
     }
 
     fn request(&mut self, operation: u16, stub: &[u8]) -> Result<Vec<u8>, Failure> {
-        let Some(seal) = &mut self.seal else { return Ok(rpc::request(self.call, operation, stub)) };
+        let Some(seal) = &mut self.seal else { return Ok(client::request(self.call, operation, stub)) };
         let mut confounder = [0; 8];
         getrandom::fill(&mut confounder).map_err(|error| Failure::Broken(error.to_string()))?;
         let mut is_sealed = true;
-        let request = rpc::sealed_request((self.call, operation), stub, |data| {
+        let request = client::sealed_request((self.call, operation), stub, |data| {
             let token = seal.seal(data, confounder);
             is_sealed = token.is_some();
             token.unwrap_or_default()
@@ -128,13 +133,13 @@ impl Association {
         }
     }
 
-    fn fragment(&mut self, until: Instant) -> Result<(Head, Vec<u8>), Failure> {
-        let mut head = [0; HEAD];
-        self.read(&mut head, until)?;
-        let head = Head::decode(&head)?;
-        let mut body = vec![0; usize::from(head.length) - HEAD];
+    fn fragment(&mut self, until: Instant) -> Result<(Header, Vec<u8>), Failure> {
+        let mut header = [0; HEADER];
+        self.read(&mut header, until)?;
+        let header = client::answer_header(&header)?;
+        let mut body = vec![0; usize::from(header.length) - HEADER];
         self.read(&mut body, until)?;
-        Ok((head, body))
+        Ok((header, body))
     }
 
     /// Fills the buffer before a point in time, however slowly bytes come.

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use auth::NtlmResponse;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
+use dcerpc::{Syntax, epm};
 
 use super::association::{Association, Failure};
 use super::keys::{self, Seal};
 use crate::Machine;
 use crate::connection::host_at;
-use crate::wire::endpoints;
-use crate::wire::netlogon::{self, NETLOGON, Parties, Validation, flags};
+use crate::wire::netlogon::{self, Parties, Validation, flags};
 
 /// The most addresses of controllers that are tried.
 const MOST_ADDRESSES: usize = 8;
@@ -53,7 +53,7 @@ impl Channel {
     /// Opens a channel to the first controller that answers. The text says why it fails.
     pub(super) fn open(machine: &Machine) -> Result<Self, String> {
         let name = machine.controller.as_deref().unwrap_or(&machine.domain);
-        let addresses = (name, endpoints::PORT).to_socket_addrs().map_err(|why| format!("{name}: {why}"))?;
+        let addresses = (name, epm::PORT).to_socket_addrs().map_err(|why| format!("{name}: {why}"))?;
         let mut last = format!("{name} has no address");
         for address in addresses.take(MOST_ADDRESSES) {
             match Self::to(address, machine) {
@@ -66,9 +66,9 @@ impl Channel {
 
     fn to(mapper: SocketAddr, machine: &Machine) -> Result<Self, String> {
         let asking = |failure: Failure| format!("the endpoint mapper: {failure}");
-        let mut endpoint = Association::open(mapper, &endpoints::MAPPER, None).map_err(asking)?;
-        let found = endpoint.call(endpoints::MAP, &endpoints::request(&NETLOGON)).map_err(asking)?;
-        let port = endpoints::port(&found).map_err(|malformed| malformed.to_string())?;
+        let mut endpoint = Association::open(mapper, Syntax::EPMAPPER, None).map_err(asking)?;
+        let found = endpoint.call(epm::MAP, &epm::map_request(Syntax::NETLOGON)).map_err(asking)?;
+        let port = epm::mapped_port(&found).map_err(|malformed| malformed.to_string())?;
         let address = SocketAddr::new(mapper.ip(), port);
         let host = host_at(mapper.ip(), &machine.domain, NAME_WITHIN)?;
         let controller = format!("\\\\{host}");
@@ -94,7 +94,7 @@ impl Channel {
         let key = agree(address, &parties, password)?;
         let names = [machine.short.as_bytes(), b"\0", computer.as_bytes(), b"\0"].concat();
         let token = [&BIND_MESSAGE[..], &names].concat();
-        let association = Association::open(address, &NETLOGON, Some((Seal::new(key), &token)))?;
+        let association = Association::open(address, Syntax::NETLOGON, Some((Seal::new(key), &token)))?;
         let [controller, account, computer] = [controller, account, computer].map(str::to_owned);
         Ok(Self { association, controller, account, computer, address: address.ip() })
     }
@@ -158,7 +158,7 @@ impl ChannelRefusal {
 
 /// Both sides prove that they know the password of the account, MS-NRPC 3.1.4.1. The key of the channel.
 fn agree(address: SocketAddr, parties: &Parties<'_>, password: &str) -> Result<[u8; 16], ChannelRefusal> {
-    let mut plain = Association::open(address, &NETLOGON, None)?;
+    let mut plain = Association::open(address, Syntax::NETLOGON, None)?;
     let mut ours = [0; 8];
     getrandom::fill(&mut ours).map_err(|error| ChannelRefusal::Other(error.to_string()))?;
     let answer = plain.call(netlogon::CHALLENGE, &netlogon::challenge(parties, ours))?;

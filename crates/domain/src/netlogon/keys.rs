@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn bytes<const N: usize>(digits: &str) -> [u8; N] {
-        auth::hex::decode(digits).unwrap()
+        wire::hex::decode(digits).unwrap()
     }
 
     /// NIST SP 800-38A F.3.7 (CFB8-AES128).

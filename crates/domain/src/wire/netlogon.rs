@@ -1,17 +1,9 @@
 //! The interface NETLOGON, MS-NRPC 3.5.4: what a member calls to have a login verified.
 
+use dcerpc::ndr::{Decoder, Encoder};
 use kerberos::wire::logon_info;
 pub use kerberos::wire::logon_info::Validation;
-use wire::{Malformed, Reader, Writer};
-
-use super::ndr::{REFERENT, align, counted_head, counted_tail, skip_to, string, unique_string};
-use super::rpc::Interface;
-
-/// 12345678-1234-abcd-ef00-01234567cffb 1.0.
-pub const NETLOGON: Interface = Interface {
-    uuid: [0x78, 0x56, 0x34, 0x12, 0x34, 0x12, 0xcd, 0xab, 0xef, 0x00, 0x01, 0x23, 0x45, 0x67, 0xcf, 0xfb],
-    version: 1,
-};
+use wire::Malformed;
 
 /// NetrServerReqChallenge, 3.5.4.4.1.
 pub const CHALLENGE: u16 = 4;
@@ -74,11 +66,11 @@ pub struct Logon<'a> {
 /// Asks for the controller's challenge.
 #[must_use]
 pub fn challenge(parties: &Parties<'_>, ours: [u8; 8]) -> Vec<u8> {
-    let mut w = Writer::new();
-    unique_string(&mut w, parties.controller);
-    string(&mut w, parties.computer);
-    w.put(&ours);
-    w.into_bytes()
+    let mut e = Encoder::of_unique_pointers();
+    e.unique_wide_string(parties.controller);
+    e.wide_string(parties.computer);
+    e.put(&ours);
+    e.into_stub()
 }
 
 /// The controller's challenge, and the status.
@@ -86,24 +78,24 @@ pub fn challenge(parties: &Parties<'_>, ours: [u8; 8]) -> Vec<u8> {
 /// # Errors
 /// The answer is cut.
 pub fn challenged(stub: &[u8]) -> Result<([u8; 8], u32), Malformed> {
-    let mut r = Reader::new(stub);
-    let answer = (r.array()?, r.u32_le()?);
-    r.finish()?;
+    let mut d = Decoder::new(stub);
+    let answer = (d.array()?, d.u32()?);
+    d.finish()?;
     Ok(answer)
 }
 
 /// Proves that this server knows the password of its account.
 #[must_use]
 pub fn authenticate(parties: &Parties<'_>, credential: [u8; 8]) -> Vec<u8> {
-    let mut w = Writer::new();
-    unique_string(&mut w, parties.controller);
-    string(&mut w, parties.account);
-    w.u16_le(WORKSTATION);
-    string(&mut w, parties.computer);
-    w.put(&credential);
-    align(&mut w, 4);
-    w.u32_le(flags::ASKED);
-    w.into_bytes()
+    let mut e = Encoder::of_unique_pointers();
+    e.unique_wide_string(parties.controller);
+    e.wide_string(parties.account);
+    e.u16(WORKSTATION);
+    e.wide_string(parties.computer);
+    e.put(&credential);
+    e.align(4);
+    e.u32(flags::ASKED);
+    e.into_stub()
 }
 
 /// What the controller answers to [`authenticate`].
@@ -122,42 +114,41 @@ pub struct AuthenticateResponse {
 /// # Errors
 /// The answer is cut.
 pub fn authenticated(stub: &[u8]) -> Result<AuthenticateResponse, Malformed> {
-    let mut r = Reader::new(stub);
-    let (credential, flags) = (r.array()?, r.u32_le()?);
-    r.skip(4)?; // the number of the account
-    let status = r.u32_le()?;
-    r.finish()?;
+    let mut d = Decoder::new(stub);
+    let (credential, flags) = (d.array()?, d.u32()?);
+    let (_number_of_account, status) = (d.u32()?, d.u32()?);
+    d.finish()?;
     Ok(AuthenticateResponse { credential, flags, status })
 }
 
 /// Asks whether a login is right.
 #[must_use]
 pub fn logon(parties: &Parties<'_>, logon: &Logon<'_>) -> Vec<u8> {
-    let mut w = Writer::new();
-    unique_string(&mut w, parties.controller);
-    unique_string(&mut w, parties.computer);
-    align(&mut w, 4);
-    w.u16_le(NETWORK);
-    w.u16_le(NETWORK); // of the union
-    w.u32_le(REFERENT);
-    counted_head(&mut w, logon.domain);
-    w.u32_le(0); // neither accounts of computers, nor of domains
-    w.zeros(8); // a number of this login, which is not used
-    counted_head(&mut w, logon.user);
-    counted_head(&mut w, logon.workstation);
-    w.put(&logon.challenge);
-    counted_head(&mut w, logon.nt);
-    counted_head(&mut w, logon.lm);
+    let mut e = Encoder::of_unique_pointers();
+    e.unique_wide_string(parties.controller);
+    e.unique_wide_string(parties.computer);
+    e.align(4);
+    e.u16(NETWORK);
+    e.u16(NETWORK); // of the union
+    e.pointer();
+    e.counted_head(logon.domain);
+    e.u32(0); // neither accounts of computers, nor of domains
+    e.put(&[0; 8]); // a number of this login, which is not used
+    e.counted_head(logon.user);
+    e.counted_head(logon.workstation);
+    e.put(&logon.challenge);
+    e.counted_head(logon.nt);
+    e.counted_head(logon.lm);
     for (bytes, size) in
         [(logon.domain, 2), (logon.user, 2), (logon.workstation, 2), (logon.nt, 1), (logon.lm, 1)]
     {
-        counted_tail(&mut w, bytes, size);
+        e.counted_tail(bytes, size);
     }
-    align(&mut w, 2);
-    w.u16_le(SAM_INFO4);
-    align(&mut w, 4);
-    w.u32_le(0); // extra flags
-    w.into_bytes()
+    e.align(2);
+    e.u16(SAM_INFO4);
+    e.align(4);
+    e.u32(0); // extra flags
+    e.into_stub()
 }
 
 /// What the controller says of a login. The status is an NTSTATUS; if it is 0, there is a user.
@@ -174,20 +165,17 @@ pub struct Verdict {
 /// # Errors
 /// The answer is damaged.
 pub fn verdict(stub: &[u8]) -> Result<Verdict, Malformed> {
-    let mut r = Reader::new(stub);
-    if r.u16_le()? != SAM_INFO4 {
+    let mut d = Decoder::new(stub);
+    if d.u16()? != SAM_INFO4 {
         return Err(Malformed("a validation of another level"));
     }
-    skip_to(&mut r, 4)?;
-    let validation = match r.u32_le()? {
-        0 => None,
-        _ => Some(logon_info::decode_validation(&mut r)?),
+    let validation = match d.pointer()? {
+        false => None,
+        true => Some(d.own_form(4, logon_info::decode_validation)?),
     };
-    r.skip(1)?; // whether the answer is final
-    skip_to(&mut r, 4)?;
-    r.skip(4)?; // extra flags
-    let status = r.u32_le()?;
-    r.finish()?;
+    let _is_final = d.u8()?;
+    let (_extra_flags, status) = (d.u32()?, d.u32()?);
+    d.finish()?;
     match (status, &validation) {
         (0, None) => Err(Malformed("a login without a user")),
         _ => Ok(Verdict { status, validation }),

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use smb::wire::rpc::Syntax;
-use smb::wire::rpc::ndr::Encoder;
-use smb::wire::rpc::pdu::{Bind, Header, PresentationContext, Request, Trailer, kind};
-use wire::tower::Tower;
+use dcerpc::Syntax;
+use dcerpc::ndr::Encoder;
+use dcerpc::pdu::{Bind, Header, PresentationContext, Request, Trailer, kind};
+use dcerpc::tower::Tower;
 
 use super::Seed;
 
@@ -34,8 +34,7 @@ fn calls() -> Vec<Call> {
 }
 
 fn hex(text: &str) -> Vec<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).unwrap() as u8;
-    text.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
+    wire::hex::decode_any(text).unwrap()
 }
 
 const INTERFACES: [(&str, Syntax); 4] = [
@@ -72,7 +71,7 @@ fn over_tcp() -> [Seed; 6] {
     let mut map = Encoder::new();
     map.null();
     map.pointer();
-    let tower = Tower { interface: Syntax::WITNESS.into(), transfer: Syntax::NDR.into(), port: 0 }.encode();
+    let tower = Tower { interface: Syntax::WITNESS, transfer: Syntax::NDR, port: 0 }.encode();
     map.count(tower.len());
     map.count(tower.len());
     map.put(&tower);

@@ -131,7 +131,7 @@ pub fn list(value: &str) -> impl Iterator<Item = &str> {
 #[must_use]
 pub fn binary(value: &str) -> Option<Vec<u8>> {
     if let Some(digits) = hexadecimal(value) {
-        return from_hexadecimal(digits.as_bytes());
+        return from_hexadecimal(digits);
     }
     let digits = value.strip_prefix("0b").or_else(|| value.strip_prefix("0B"))?;
     from_base64(digits.as_bytes())
@@ -140,10 +140,7 @@ pub fn binary(value: &str) -> Option<Vec<u8>> {
 /// The text of bytes: hexadecimal.
 #[must_use]
 pub fn hexadecimal_of(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |value: u8| char::from(DIGITS[usize::from(value & 15)]);
-    let digits = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]);
-    "0x".chars().chain(digits).collect()
+    format!("0x{}", wire::hex::encode(bytes))
 }
 
 fn hexadecimal(value: &str) -> Option<&str> {
@@ -151,12 +148,10 @@ fn hexadecimal(value: &str) -> Option<&str> {
 }
 
 /// With an odd number of digits, the first one stands for a byte.
-fn from_hexadecimal(digits: &[u8]) -> Option<Vec<u8>> {
-    let digit = |byte: &u8| char::from(*byte).to_digit(16).map(|value| value as u8);
-    let (first, rest) = digits.split_at(digits.len() % 2);
-    let first = first.iter().map(digit);
-    let rest = rest.chunks_exact(2).map(|pair| Some(digit(&pair[0])? << 4 | digit(&pair[1])?));
-    if digits.is_empty() { None } else { first.chain(rest).collect() }
+fn from_hexadecimal(digits: &str) -> Option<Vec<u8>> {
+    let first = if digits.len().is_multiple_of(2) { "" } else { "0" };
+    let bytes = wire::hex::decode_any(&[first, digits].concat())?;
+    if bytes.is_empty() { None } else { Some(bytes) }
 }
 
 /// RFC 4648 section 4. The padding may be missing.

@@ -3,9 +3,9 @@
 //! A schedule gives the name of a snapshot to the next one. So each snapshot that has a new name gets its first name again, which
 //! is made of its identity, before any gets its new one. After a crash the next run finds the first names.
 
-use auth::hex;
 use jiff::Timestamp;
 use snapshots::{Dataset, Refusal, Snapshot};
+use wire::hex;
 
 use crate::failure::{Failure, Result};
 use crate::record::{DestinationSnapshot, Record, first_name};

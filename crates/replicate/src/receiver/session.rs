@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::time::{Duration, UNIX_EPOCH};
 
-use auth::hex;
 use snapshots::{Dataset, Refusal, steps};
+use wire::hex;
 
 use super::apply::DataNeed;
 use super::{Target, expect};

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use auth::hex;
 use rustix::fs::Stat;
+use wire::hex;
 
 use crate::failure::{Failure, Result};
 use crate::host::{self, join};

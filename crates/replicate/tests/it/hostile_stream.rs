@@ -96,7 +96,7 @@ impl Foreign {
                 .trim()
                 .to_owned()
         };
-        let id = auth::hex::decode(&value("UUID:").replace('-', "")).unwrap();
+        let id = wire::hex::decode(&value("UUID:").replace('-', "")).unwrap();
         Self { id, generation: value("Generation:").parse().unwrap() }
     }
 

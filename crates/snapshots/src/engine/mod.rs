@@ -19,7 +19,6 @@ pub(crate) mod zfs;
 mod removal;
 mod table;
 
-use mounts::Mount;
 use shelf::{Shelf, Way};
 use zfs::Zfs;
 
@@ -61,14 +60,14 @@ pub(crate) fn detect(folder: &Path) -> Result<Box<dyn Engine>, Refusal> {
             folder.display()
         )));
     }
-    let mount = Mount::of(folder)?;
+    let mount = mounts::of(folder)?;
     if mount.kind == "btrfs" && facts.ino() == SUBVOLUME_ROOT {
         return Ok(Box::new(Shelf::new(folder, Way::Btrfs)));
     }
-    if mount.is_zfs_root(folder) {
+    if mounts::is_zfs_root(&mount, folder) {
         return Ok(Box::new(Zfs::new(folder, mount.source)));
     }
-    if mount.is_ceph() {
+    if mounts::is_ceph(&mount) {
         return Ok(Box::new(Shelf::new(folder, Way::Ceph)));
     }
     if can_share_blocks(folder) {
@@ -89,7 +88,7 @@ pub(crate) fn sync_folder(path: &Path) -> Result<(), Refusal> {
 }
 
 pub(crate) fn is_btrfs(folder: &Path) -> bool {
-    Mount::of(folder).is_ok_and(|mount| mount.kind == "btrfs")
+    mounts::of(folder).is_ok_and(|mount| mount.kind == "btrfs")
 }
 
 pub(crate) fn subvolume(place: &Path) -> Result<(), Refusal> {

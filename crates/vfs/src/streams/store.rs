@@ -122,10 +122,8 @@ pub(crate) fn folder_name(key: &HostKey) -> Vec<u8> {
 }
 
 pub(crate) fn folder_key(name: &[u8]) -> Option<HostKey> {
-    let digits = std::str::from_utf8(name).ok().filter(|name| name.len() % 2 == 0)?;
-    let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
-    let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
-    HostKey::new(&bytes?).filter(|key| folder_name(key) == name)
+    let bytes = wire::hex::decode_any(std::str::from_utf8(name).ok()?)?;
+    HostKey::new(&bytes).filter(|key| folder_name(key) == name)
 }
 
 /// A number of changes to stores, the mount inside the share, and the files that had streams then.

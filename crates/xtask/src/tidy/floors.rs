@@ -56,7 +56,7 @@ const FLOORS: &[(&str, &[Floor])] = &[
     (
         "afp",
         &[
-            ("wire", &["ranks", "wire"]),
+            ("wire", &["darwin_acl", "ranks", "wire"]),
             ("ids", &["catalogue"]),
             ("sessions", &["server", "client"]),
             AFP_FRAMES,

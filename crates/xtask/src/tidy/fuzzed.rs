@@ -33,9 +33,12 @@ fn check_file(file: &str, covered: &[String]) -> Option<Finding> {
     Some(Finding { file: file.to_owned(), line: 1, what })
 }
 
-/// `nfs/wire/v3/read` for such a file's path. `None` for a file without a decoder.
+/// `nfs/wire/v3/read` for such a file's path; `dcerpc/epm` in the crate of codecs `dcerpc`. `None` for a file without a decoder.
 fn decoder(file: &str) -> Option<String> {
     let path = file.strip_prefix("crates/")?.strip_suffix(".rs")?;
+    if let Some(inside) = path.strip_prefix("dcerpc/src/") {
+        return (inside != "lib").then(|| format!("dcerpc/{inside}"));
+    }
     let (name, inside) = path.split_once("/src/wire/")?;
     let is_glue = inside == "mod" || inside.ends_with("/mod");
     let is_test = inside.ends_with("tests") || inside.starts_with("tests/") || inside.contains("/tests/");

@@ -118,9 +118,11 @@ pub fn check(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Whether the file belongs to a codec: the crate `wire`, or a protocol's module of that name.
+/// Whether the file belongs to a codec: the crates `wire` and `dcerpc`, or a protocol's module of that name.
 pub fn is_wire(path: &str) -> bool {
-    path.starts_with("crates/wire/src/") || path.contains("/src/wire/") || path.ends_with("/src/wire.rs")
+    ["crates/wire/src/", "crates/dcerpc/src/"].iter().any(|at| path.starts_with(at))
+        || path.contains("/src/wire/")
+        || path.ends_with("/src/wire.rs")
 }
 
 /// The index in the state folder is a file of its own and not part of a tree.

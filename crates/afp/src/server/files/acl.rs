@@ -6,7 +6,8 @@ use vfs::Error;
 use vfs::acl::{Acl, AclChange, Entries, Entry, Rights, Who, written_back};
 use vfs::backend::Found;
 
-use self::darwin::{as_sent, given, rights_of, shown, uuid_of, visible};
+use self::darwin::{as_sent, given, shown, uuid_of, visible};
+use crate::darwin_acl::rights_of;
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
 use crate::server::volumes::open_volume::OpenVolume;

@@ -212,7 +212,7 @@ mod tests {
             (b"everyone", "abcdefabcdefabcdefabcdef0000000c", b"\0\0\0\x02\0\0\0\x0c\0\x08everyone"),
         ] {
             let uuid = named(&mut ada, MapName::UTF8_TO_GROUP_UUID, name).await.well();
-            assert_eq!(auth::hex::encode(&uuid), expected);
+            assert_eq!(wire::hex::encode(&uuid), expected);
             let mut r = Reader::new(&uuid);
             let account = Account::decode_mapped(MapName::UTF8_TO_GROUP_UUID, &mut r).unwrap();
             for subfunction in [MapId::USER_UUID_TO_UTF8, MapId::GROUP_UUID_TO_UTF8] {

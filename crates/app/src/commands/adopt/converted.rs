@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use anyhow::{Context as _, bail, ensure};
 use serde::{Deserialize, Serialize};
 use vfs::streams::{Raw, RawFile, RawPlace};
+use wire::hex;
 
 use super::convert::path_bytes;
 
@@ -81,7 +82,7 @@ impl Journals {
 
     /// The journal of a folder that has not come to its end, or a new one.
     pub(super) fn of(&self, folder: &Path, to: &str) -> anyhow::Result<Journal> {
-        let (text, mut numbers) = (hex(&path_bytes(folder)), Vec::new());
+        let (text, mut numbers) = (hex::encode(&path_bytes(folder)), Vec::new());
         for entry in fs::read_dir(&self.0)?.flatten().take(MOST_JOURNALS) {
             let path = entry.path();
             if path.extension().is_none_or(|end| end != ENDING) {
@@ -96,7 +97,7 @@ impl Journals {
                 known == to,
                 "{} was being converted to {known}; go on with that (--to {known}), or take it back: \
                  fourfold adopt --undo {}",
-                String::from_utf8_lossy(&unhex(&folder).unwrap_or_default()),
+                String::from_utf8_lossy(&hex::decode_any(&folder).unwrap_or_default()),
                 path.display()
             );
             return Journal::go_on(path);
@@ -195,7 +196,7 @@ impl Journal {
     pub(super) fn begin(&mut self, change: &Change) -> anyhow::Result<()> {
         let Raw { xattrs, files } = &change.before;
         let line = Line::Begin {
-            path: hex(&change.path),
+            path: hex::encode(&change.path),
             xattrs: pairs(xattrs),
             files: files.iter().map(FileLine::of).collect(),
         };
@@ -272,7 +273,7 @@ impl Journal {
         use std::os::unix::ffi::OsStringExt as _;
         let what = || format!("{} is no journal of a converted folder", path.display());
         let Some(Line::Start { format: FORMAT, folder, .. }) = first(path)? else { bail!("{}", what()) };
-        Ok(PathBuf::from(std::ffi::OsString::from_vec(unhex(&folder).with_context(what)?)))
+        Ok(PathBuf::from(std::ffi::OsString::from_vec(hex::decode_any(&folder).with_context(what)?)))
     }
 }
 
@@ -291,7 +292,7 @@ impl Place {
         let files =
             files.into_iter().map(FileLine::raw).collect::<Option<Vec<RawFile>>>().with_context(what)?;
         let before = Raw { xattrs: unpaired(&xattrs).with_context(what)?, files };
-        Ok((Change { path: unhex(&name).with_context(what)?, before }, self.after))
+        Ok((Change { path: hex::decode_any(&name).with_context(what)?, before }, self.after))
     }
 }
 
@@ -299,18 +300,18 @@ impl FileLine {
     fn of(file: &RawFile) -> Self {
         Self {
             place: file.place.number(),
-            name: hex(&file.name),
+            name: hex::encode(&file.name),
             rights: file.rights,
             modified: file.modified,
             len: file.len,
-            bytes: hex(&file.bytes),
+            bytes: hex::encode(&file.bytes),
             xattrs: pairs(&file.xattrs),
         }
     }
 
     /// `None` if this program did not write it.
     fn raw(self) -> Option<RawFile> {
-        let name = unhex(&self.name).filter(|name| !name.contains(&b'/') && !name.is_empty())?;
+        let name = hex::decode_any(&self.name).filter(|name| !name.contains(&b'/') && !name.is_empty())?;
         let is_dot = name == b"." || name == b"..";
         let place = RawPlace::of_number(self.place).filter(|_| !is_dot)?;
         Some(RawFile {
@@ -319,7 +320,7 @@ impl FileLine {
             rights: self.rights,
             modified: self.modified,
             len: self.len,
-            bytes: unhex(&self.bytes)?,
+            bytes: hex::decode_any(&self.bytes)?,
             xattrs: unpaired(&self.xattrs)?,
         })
     }
@@ -355,24 +356,11 @@ fn each(path: &Path, mut look: impl FnMut(u64, u64, Line)) -> anyhow::Result<()>
 }
 
 fn pairs(xattrs: &[(Vec<u8>, Vec<u8>)]) -> Vec<(String, String)> {
-    xattrs.iter().map(|(name, value)| (hex(name), hex(value))).collect()
+    xattrs.iter().map(|(name, value)| (hex::encode(name), hex::encode(value))).collect()
 }
 
 fn unpaired(xattrs: &[(String, String)]) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
-    let both = |(name, value): &(String, String)| Some((unhex(name)?, unhex(value)?));
+    let both = |(name, value): &(String, String)| Some((hex::decode_any(name)?, hex::decode_any(value)?));
     let all: Option<Vec<(Vec<u8>, Vec<u8>)>> = xattrs.iter().map(both).collect();
     all.filter(|all| all.iter().all(|(name, _)| name.starts_with(b"user.")))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits =
-        bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
-    digits.map(char::from).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    let pairs = text.as_bytes().chunks(2);
-    pairs.map(|pair| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?)).collect()
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use formats::mountinfo::{self, MountInfo};
 use snapshots::Dataset;
 
 /// A folder that was made, if it was missing.
@@ -66,11 +67,8 @@ pub(super) fn check_deletable(share: &str, folder: &Path) -> anyhow::Result<()> 
         let (name, tag) = (&held.name, &held.held[0]);
         bail!("{share}@{name} is held: release it first, `fourfold snapshot release {tag} {share}@{name}`");
     }
-    let mounts = fs::read_to_string("/proc/self/mountinfo").context("the mounts cannot be read")?;
-    // The fifth field is the mount point, with spaces as \040 (proc_pid_mountinfo(5)).
-    let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
-    let points = points.map(|point| PathBuf::from(point.replace("\\040", " ").replace("\\011", "\t")));
-    for point in points {
+    let list = fs::read("/proc/self/mountinfo").context("the mounts cannot be read")?;
+    for MountInfo { point, .. } in mountinfo::mounts(&list) {
         if point.starts_with(folder) {
             bail!("a file system is mounted at {}: unmount it first", point.display());
         }

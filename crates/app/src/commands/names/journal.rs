@@ -191,13 +191,9 @@ fn beside(folder: &Path, from: &OsStr, to: &OsStr) -> Vec<(PathBuf, OsString, Os
 }
 
 fn hex(name: &OsStr) -> String {
-    name.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+    wire::hex::encode(name.as_bytes())
 }
 
 fn bytes(hex: &str) -> Option<OsString> {
-    if !hex.len().is_multiple_of(2) || !hex.is_ascii() {
-        return None;
-    }
-    let pairs = (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).ok());
-    pairs.collect::<Option<Vec<u8>>>().map(OsString::from_vec)
+    wire::hex::decode_any(hex).map(OsString::from_vec)
 }

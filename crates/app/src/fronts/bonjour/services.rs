@@ -133,7 +133,7 @@ fn time_machine(
 
 /// The format of Macs' ids: `01234567-89AB-CDEF-0123-456789ABCDEF`.
 fn uuid(id: &[u8; 16]) -> String {
-    let digits = auth::hex::encode(id).to_uppercase();
+    let digits = wire::hex::encode(id).to_uppercase();
     [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]).join("-")
 }
 

@@ -336,7 +336,7 @@ fn signature(secret: &str, time: &str, body: &str) -> String {
     for part in [time, ".", body] {
         mac.update(part.as_bytes());
     }
-    auth::hex::encode(&mac.finalize().into_bytes())
+    wire::hex::encode(&mac.finalize().into_bytes())
 }
 
 #[cfg(test)]

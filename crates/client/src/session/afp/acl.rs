@@ -1,8 +1,7 @@
 //! Access control lists as Macs write and read them: Apple Filing Protocol Reference, FPGetACL and FPSetACL.
 
-use std::sync::Arc;
-
 use ::afp::client::ROOT;
+use ::afp::darwin_acl::{self, SYNCHRONIZE, account_of, stranger};
 use ::afp::wire::acl::{Ace, Acl, Bitmap, Get, Reply, Security, Set, Uuid};
 use ::afp::wire::identity::{Account, MapId, MappedId};
 use ::afp::wire::uuid::UuidIdentity;
@@ -14,8 +13,6 @@ use super::{Afp, malformed};
 use crate::tree::{Kind, Tree as _};
 use crate::{Error, Result};
 
-/// The beginning of the identity of a UUID that no account has: S-1-22-3, behind which the UUID follows, as this server keeps it.
-const STRANGER: [u8; 12] = [1, 5, 0, 0, 0, 0, 0, 22, 3, 0, 0, 0];
 /// What a mode gives or takes. The last entry of a list that is final takes these from everyone, so that the mode, which comes after
 /// the list over AFP, gives nothing.
 const BY_MODE: Rights = Rights::READ_DATA
@@ -25,31 +22,6 @@ const BY_MODE: Rights = Rights::READ_DATA
     .union(Rights::DELETE_CHILD)
     .union(Rights::READ_NAMED)
     .union(Rights::WRITE_NAMED);
-
-/// "ACL Access Rights".
-const RIGHTS: [(u32, Rights); 13] = [
-    (0x0002, Rights::READ_DATA),
-    (0x0004, Rights::WRITE_DATA),
-    (0x0008, Rights::EXECUTE),
-    (0x0010, Rights::DELETE),
-    (0x0020, Rights::APPEND),
-    (0x0040, Rights::DELETE_CHILD),
-    (0x0080, Rights::READ_ATTRIBUTES),
-    (0x0100, Rights::WRITE_ATTRIBUTES),
-    (0x0200, Rights::READ_NAMED),
-    (0x0400, Rights::WRITE_NAMED),
-    (0x0800, Rights::READ_ACL),
-    (0x1000, Rights::WRITE_ACL),
-    (0x2000, Rights::TAKE_OWNERSHIP),
-];
-/// The flags of kauth_ace that say how an entry is inherited.
-const INHERIT: [(u32, Inherit); 5] = [
-    (Ace::INHERITED, Inherit::INHERITED),
-    (Ace::FILE_INHERIT, Inherit::FILES),
-    (Ace::DIRECTORY_INHERIT, Inherit::FOLDERS),
-    (Ace::LIMIT_INHERIT, Inherit::NO_PROPAGATE),
-    (Ace::ONLY_INHERIT, Inherit::ONLY),
-];
 
 impl Afp {
     fn list(&mut self, path: &str) -> Result<Acl> {
@@ -107,21 +79,19 @@ impl Afp {
     /// The account of an entry. The server knows who in its directory has a UUID.
     fn account(&mut self, ace: &Ace) -> Result<Who> {
         if let Some(named) = UuidIdentity::of(&ace.who) {
-            return Ok(who_of(named));
+            return Ok(account_of(named));
         }
         let request = MapId { subfunction: MapId::USER_UUID_TO_UTF8, account: Account::Uuid(ace.who) };
         let answer = match self.call(command::MAP_ID, "an account", |w| request.encode(w)) {
             Err(error) if error.ends_session() => return Err(error),
-            Err(_) => return Ok(Who::Foreign(Arc::from([&STRANGER[..], &ace.who].concat()))),
+            Err(_) => return Ok(stranger(&ace.who)),
             Ok(answer) => answer,
         };
         let mapped = MappedId::decode(request.subfunction, &mut Reader::new(&answer)).map_err(malformed)?;
         Ok(match mapped {
             MappedId::OfUuid { is_group: true, number, .. } => Who::Group(number),
             MappedId::OfUuid { number, .. } => Who::User(number),
-            MappedId::Name(_) | MappedId::Utf8(_) => {
-                Who::Foreign(Arc::from([&STRANGER[..], &ace.who].concat()))
-            }
+            MappedId::Name(_) | MappedId::Utf8(_) => stranger(&ace.who),
         })
     }
 
@@ -151,17 +121,10 @@ impl Afp {
     }
 }
 
-/// What an entry gives or takes; `None` for an audit.
+/// What an entry gives or takes; `None` for an audit. The right to wait for a file is no client's.
 fn meaning(ace: &Ace) -> Option<(EntryKind, Inherit, Rights)> {
-    let kind = match ace.flags & Ace::KIND {
-        Ace::PERMIT => EntryKind::Allow,
-        Ace::DENY => EntryKind::Deny,
-        _ => return None,
-    };
-    let inherit = INHERIT.iter().filter(|(flag, _)| ace.flags & flag != 0);
-    let inherit = inherit.fold(Inherit::NONE, |all, (_, inherit)| all.union(*inherit));
-    let rights = RIGHTS.iter().filter(|(bit, _)| ace.rights & bit != 0);
-    Some((kind, inherit, rights.fold(Rights::NONE, |all, (_, right)| all.union(*right))))
+    let (kind, inherit) = darwin_acl::kind_of(ace.flags)?;
+    Some((kind, inherit, darwin_acl::rights_of(ace.rights & !SYNCHRONIZE)))
 }
 
 /// An entry for a local user.
@@ -170,18 +133,6 @@ fn entry_of(ace: &Ace) -> Option<Entry> {
     match UuidIdentity::of(&ace.who)? {
         UuidIdentity::User(uid) => Some(Entry { kind, inherit, rights, who: Who::User(uid) }),
         _ => None,
-    }
-}
-
-fn who_of(named: UuidIdentity) -> Who {
-    match named {
-        UuidIdentity::User(uid) => Who::User(uid),
-        UuidIdentity::Group(gid) => Who::Group(gid),
-        UuidIdentity::Everyone => Who::Everyone,
-        UuidIdentity::Owner => Who::Owner,
-        UuidIdentity::OwningGroup => Who::OwningGroup,
-        UuidIdentity::SignedIn => Who::SignedIn,
-        UuidIdentity::OwnerRights => Who::OwnerRights,
     }
 }
 
@@ -198,37 +149,18 @@ fn is_final(entry: &Entry) -> bool {
 }
 
 fn whole_ace(entry: &Entry) -> Result<Ace> {
-    let kind = if entry.kind == EntryKind::Allow { Ace::PERMIT } else { Ace::DENY };
-    let flags = INHERIT.iter().filter(|(_, inherit)| entry.inherit.contains(*inherit));
-    let rights = RIGHTS.iter().filter(|(_, right)| entry.rights.contains(*right));
-    Ok(Ace {
-        who: uuid_of(&entry.who)?,
-        flags: flags.fold(kind, |all, (flag, _)| all | flag),
-        rights: rights.fold(0, |all, (bit, _)| all | bit),
-    })
+    let flags = darwin_acl::flags_of(entry.kind, entry.inherit);
+    Ok(Ace { who: uuid_of(&entry.who)?, flags, rights: darwin_acl::darwin_of(entry.rights) & !SYNCHRONIZE })
 }
 
 fn uuid_of(who: &Who) -> Result<Uuid> {
-    let named = match who {
-        Who::User(uid) => UuidIdentity::User(*uid),
-        Who::Group(gid) => UuidIdentity::Group(*gid),
-        Who::Everyone => UuidIdentity::Everyone,
-        Who::Owner => UuidIdentity::Owner,
-        Who::OwningGroup => UuidIdentity::OwningGroup,
-        Who::SignedIn => UuidIdentity::SignedIn,
-        Who::OwnerRights => UuidIdentity::OwnerRights,
-        Who::Foreign(sid) => {
-            let uuid = sid.strip_prefix(&STRANGER).and_then(|uuid| uuid.try_into().ok());
-            let text = || vfs::acl::samba::text_of_sid(sid);
-            return uuid.ok_or_else(|| {
-                Error::Other(format!(
-                    "{} has no UUID, by which AFP names accounts; --accounts says who it is",
-                    text()
-                ))
-            });
-        }
-    };
-    Ok(named.uuid())
+    darwin_acl::uuid_of(who).ok_or_else(|| {
+        let text = match who {
+            Who::Foreign(sid) => vfs::acl::samba::text_of_sid(sid),
+            named => format!("{named:?}"),
+        };
+        Error::Other(format!("{text} has no UUID, by which AFP names accounts; --accounts says who it is"))
+    })
 }
 
 #[cfg(test)]
@@ -247,14 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn each_account_has_a_uuid_but_those_of_windows() {
-        let uuid = *b"0123456789abcdef";
-        let stranger = Who::Foreign(Arc::from([&STRANGER[..], &uuid].concat()));
-        assert_eq!(uuid_of(&stranger).unwrap(), uuid);
-        for who in [Who::User(7), Who::Group(7), Who::Owner, Who::OwningGroup, Who::Everyone, Who::SignedIn] {
-            let uuid = uuid_of(&who).unwrap();
-            assert_eq!(who_of(UuidIdentity::of(&uuid).unwrap()), who);
-        }
+    fn an_account_of_windows_has_no_uuid() {
         let sid = vfs::acl::samba::sid_of_text("S-1-5-21-1-2-3-1001").unwrap();
         assert!(uuid_of(&Who::Foreign(sid.into())).unwrap_err().to_string().contains("S-1-5-21-1-2-3-1001"));
     }

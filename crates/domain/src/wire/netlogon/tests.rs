@@ -10,38 +10,38 @@ fn utf16(text: &str) -> Vec<u8> {
 
 /// The answer to a login, MS-NRPC 2.2.1.4.17 and C706 14, with a user principal name.
 fn answer(principal: &str) -> Vec<u8> {
-    let mut w = Writer::new();
-    let numbers = |w: &mut Writer, all: &[u32]| all.iter().for_each(|number| w.u32_le(*number));
-    w.u16_le(SAM_INFO4);
-    align(&mut w, 4);
-    w.u32_le(REFERENT);
-    w.zeros(6 * 8); // times
-    counted_head(&mut w, &utf16("alice"));
-    (0..5).for_each(|_| counted_head(&mut w, b""));
-    numbers(&mut w, &[0, 1_103, 513, 1, REFERENT, 0]);
-    w.put(&[7; 16]);
-    counted_head(&mut w, &utf16("DC1"));
-    counted_head(&mut w, &utf16("LAB"));
-    w.u32_le(REFERENT);
-    w.zeros(40);
-    numbers(&mut w, &[0, 0]); // no SIDs of other domains
-    counted_head(&mut w, &utf16("lab.test"));
-    counted_head(&mut w, &utf16(principal));
-    (0..10).for_each(|_| counted_head(&mut w, b""));
-    counted_tail(&mut w, &utf16("alice"), 2);
-    align(&mut w, 4);
-    numbers(&mut w, &[1, 513, 7]);
-    counted_tail(&mut w, &utf16("DC1"), 2);
-    counted_tail(&mut w, &utf16("LAB"), 2);
-    align(&mut w, 4);
-    w.u32_le(4);
-    "S-1-5-21-1-2-3".parse::<Sid>().unwrap().encode(&mut w);
-    counted_tail(&mut w, &utf16("lab.test"), 2);
-    counted_tail(&mut w, &utf16(principal), 2);
-    w.u8(1);
-    align(&mut w, 4);
-    numbers(&mut w, &[0, 0]);
-    w.into_bytes()
+    let mut e = Encoder::of_unique_pointers();
+    let numbers = |e: &mut Encoder, all: &[u32]| all.iter().for_each(|number| e.u32(*number));
+    e.u16(SAM_INFO4);
+    e.pointer();
+    e.put(&[0; 6 * 8]); // times
+    e.counted_head(&utf16("alice"));
+    (0..5).for_each(|_| e.counted_head(b""));
+    numbers(&mut e, &[0, 1_103, 513, 1]);
+    e.pointer();
+    e.null();
+    e.put(&[7; 16]);
+    e.counted_head(&utf16("DC1"));
+    e.counted_head(&utf16("LAB"));
+    e.pointer();
+    e.put(&[0; 40]);
+    numbers(&mut e, &[0, 0]); // no SIDs of other domains
+    e.counted_head(&utf16("lab.test"));
+    e.counted_head(&utf16(principal));
+    (0..10).for_each(|_| e.counted_head(b""));
+    e.counted_tail(&utf16("alice"), 2);
+    numbers(&mut e, &[1, 513, 7]);
+    e.counted_tail(&utf16("DC1"), 2);
+    e.counted_tail(&utf16("LAB"), 2);
+    e.u32(4);
+    let mut sid = wire::Writer::new();
+    "S-1-5-21-1-2-3".parse::<Sid>().unwrap().encode(&mut sid);
+    e.put(sid.as_bytes());
+    e.counted_tail(&utf16("lab.test"), 2);
+    e.counted_tail(&utf16(principal), 2);
+    e.u8(1);
+    numbers(&mut e, &[0, 0]);
+    e.into_stub()
 }
 
 #[test]

@@ -20,8 +20,7 @@ const ALICE: &str = "\
     0100000030000200070000000100000001010000000000120100000000000000";
 
 fn alice() -> Vec<u8> {
-    let pair = |at: usize| u8::from_str_radix(&ALICE[at..at + 2], 16).unwrap();
-    (0..ALICE.len()).step_by(2).map(pair).collect()
+    wire::hex::decode_any(ALICE).unwrap()
 }
 
 /// The same user with other groups: those of her domain (number, attributes), extra SIDs, and resource groups of a domain.

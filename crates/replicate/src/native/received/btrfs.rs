@@ -14,8 +14,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use auth::hex;
 use snapshots::steps;
+use wire::hex;
 
 use super::{FOLDER, ReceivedSnapshots, Receiving, Rewriting};
 use crate::failure::{Failure, Result};

@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Command;
 
-use auth::hex;
 use snapshots::{StreamFolder, steps};
+use wire::hex;
 
 use super::{FOLDER, ReceivedSnapshots, Receiving};
 use crate::failure::{Failure, Result};

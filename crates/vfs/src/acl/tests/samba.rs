@@ -16,7 +16,7 @@ const DOMAIN: &str = "S-1-5-21-2989691162-903356138-2778055252";
 const IDS: (u32, u32) = (5, 60);
 
 fn bytes(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+    wire::hex::decode_any(hex).unwrap()
 }
 
 fn acl(value: &[u8]) -> super::super::Acl {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use formats::mountinfo::{self, MountInfo};
 use lock::Mutex;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use siphasher::sip::SipHasher24;
@@ -17,7 +18,7 @@ use siphasher::sip::SipHasher24;
 use super::{HostVolume, failure, file_system, handle};
 use crate::backend::Limits;
 use crate::ranks;
-use crate::{Error, FileId, HostKey, LastingKey, Result};
+use crate::{Error, HostKey, LastingKey, Result};
 
 /// Most mounts inside a share that are used at a time.
 const MOST_MOUNTS: usize = 1_024;
@@ -45,16 +46,6 @@ pub(super) struct Mounts {
     entered: Mutex<Vec<Arc<Mount>>, ranks::HostMounts>,
     /// By device number.
     file_systems: Mutex<HashMap<u32, (u64, Limits)>, ranks::HostFileSystems>,
-}
-
-/// A line of the host's list of mounts.
-struct MountInfoLine {
-    id: i32,
-    device: u32,
-    /// The folder of the file system that is mounted.
-    root: String,
-    /// The place where it is mounted.
-    place: String,
 }
 
 impl Mounts {
@@ -85,13 +76,13 @@ impl Mounts {
             None => (handle::reopen(at, OFlags::RDONLY | OFlags::NONBLOCK)?, false),
         };
         let file_system = file_system::number(folder.as_fd())?;
-        let number = number_of(file_system, &listed.root);
+        let number = number_of(file_system, listed.root.as_os_str().as_encoded_bytes());
         let mut entered = self.entered.lock();
         if entered.len() >= MOST_MOUNTS {
             return Err(Error::TooMany);
         }
         if entered.iter().all(|known| known.id != mount) {
-            tracing::debug!(place = listed.place, "entering a file system that is mounted inside the share");
+            tracing::debug!(place = %listed.point.display(), "entering a file system that is mounted inside the share");
             let used = AtomicBool::new(true);
             entered.push(Arc::new(Mount { id: mount, number, file_system, folder, is_root, used }));
         }
@@ -105,7 +96,7 @@ impl Mounts {
         if !known.contains_key(&device)
             && let (Ok(id), Ok(limits)) = (file_system::reported(at, device), super::limits(at))
         {
-            known.insert(device, (number_of(id, ""), limits));
+            known.insert(device, (number_of(id, b""), limits));
         }
     }
 
@@ -177,7 +168,7 @@ impl HostVolume {
             .map_err(failure::of("readlink", &self.root))?;
         let root = Path::new(root.to_str().map_err(|_| Error::Invalid)?).to_owned();
         for listed in listed()? {
-            let Ok(below) = Path::new(&listed.place).strip_prefix(&root) else { continue };
+            let Ok(below) = listed.point.strip_prefix(&root) else { continue };
             if below.as_os_str().is_empty() {
                 continue;
             }
@@ -208,15 +199,15 @@ impl HostVolume {
 }
 
 /// The folder that is mounted, unless another mount hides it.
-fn root_of(listed: &MountInfoLine) -> Option<OwnedFd> {
+fn root_of(listed: &MountInfo) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let root = rustix::fs::open(&listed.place, flags, Mode::empty()).ok()?;
+    let root = rustix::fs::open(&listed.point, flags, Mode::empty()).ok()?;
     handle::key_at(root.as_fd(), b"").is_ok_and(|(_, mount)| mount == listed.id).then_some(root)
 }
 
 /// The number of a folder that is mounted: its file system's number, and the folder there.
-fn number_of(file_system: u64, root: &str) -> u64 {
-    nonzero(SipHasher24::new().hash(&[&file_system.to_be_bytes(), root.as_bytes()].concat()))
+fn number_of(file_system: u64, root: &[u8]) -> u64 {
+    nonzero(SipHasher24::new().hash(&[&file_system.to_be_bytes(), root].concat()))
 }
 
 /// 0 stands for the file system of the share's folder.
@@ -225,46 +216,16 @@ fn nonzero(number: u64) -> u64 {
 }
 
 /// The mounts of this process.
-fn listed() -> Result<Vec<MountInfoLine>> {
+fn listed() -> Result<Vec<MountInfo>> {
     use std::io::Read as _;
-    let mut text = String::new();
+    let mut list = Vec::new();
     let file = std::fs::File::open("/proc/self/mountinfo").map_err(|_| Error::Io)?;
-    file.take(MOST_LISTED).read_to_string(&mut text).map_err(|_| Error::Io)?;
-    Ok(text.lines().filter_map(parse).collect())
+    file.take(MOST_LISTED).read_to_end(&mut list).map_err(|_| Error::Io)?;
+    Ok(mountinfo::mounts(&list).collect())
 }
 
 /// Where file systems with this device number are mounted.
 pub(super) fn places_of(device: u32) -> Result<Vec<PathBuf>> {
     let on_it = listed()?.into_iter().filter(|listed| listed.device == device);
-    Ok(on_it.map(|listed| listed.place.into()).collect())
-}
-
-/// proc_pid_mountinfo(5): `36 35 98:0 /root /place ...`, with spaces and backslashes as octal numbers.
-fn parse(line: &str) -> Option<MountInfoLine> {
-    let mut fields = line.split(' ');
-    let id = fields.next()?.parse().ok()?;
-    let (major, minor) = fields.nth(1)?.split_once(':')?;
-    let device = FileId::device_of(major.parse().ok()?, minor.parse().ok()?);
-    let (root, place) = (fields.next()?, fields.next()?);
-    Some(MountInfoLine { id, device, root: unescaped(root), place: unescaped(place) })
-}
-
-fn unescaped(field: &str) -> String {
-    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
-        .iter()
-        .fold(field.to_owned(), |text, (from, to)| text.replace(from, to))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_of_mountinfo_names_the_mount_and_its_place() {
-        let line = "36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 - ext3 /dev/root rw,errors=continue";
-        let listed = parse(line).unwrap();
-        assert_eq!(listed.device, FileId::device_of(98, 0));
-        assert_eq!((listed.id, &*listed.root, &*listed.place), (36, "/mnt1", "/mnt 2"));
-        assert!(parse("").is_none() && parse("36 35 98:0 /").is_none());
-    }
+    Ok(on_it.map(|listed| listed.point).collect())
 }

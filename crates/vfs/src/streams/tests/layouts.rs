@@ -5,9 +5,7 @@ use crate::mac::{DosAttributes, apple_double};
 use crate::streams::{Style, View};
 
 fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
-    digits.chunks(2).map(byte).collect()
+    wire::hex::decode_any(&text.split_whitespace().collect::<String>()).unwrap()
 }
 
 /// Netatalk's `._name`: 82 bytes, then the fork to the end of the file, whatever the row says.

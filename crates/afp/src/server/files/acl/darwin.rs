@@ -4,51 +4,12 @@
 //! In `vfs`, an ACL is final. So an ACL from a Mac is stored with entries at its end that repeat
 //! the mode ([`vfs::acl::before_mode`]); Macs do not see these entries.
 
-use std::sync::Arc;
+use vfs::acl::{Acl, Entry, Rights, Who};
 
-use vfs::acl::{Acl, Entry, EntryKind, Inherit, Rights, Who};
-
+use crate::darwin_acl::{self, account_of, darwin_of, flags_of, kind_of, rights_of, stranger};
 use crate::wire::ResultCode;
 use crate::wire::acl::{self as wire_acl, Ace, Uuid};
 use crate::wire::uuid::UuidIdentity;
-
-/// The rights of both models, Apple Filing Protocol Reference, "ACL Access Rights".
-const RIGHTS: [(u32, Rights); 14] = [
-    (0x0002, Rights::READ_DATA),
-    (0x0004, Rights::WRITE_DATA),
-    (0x0008, Rights::EXECUTE),
-    (0x0010, Rights::DELETE),
-    (0x0020, Rights::APPEND),
-    (0x0040, Rights::DELETE_CHILD),
-    (0x0080, Rights::READ_ATTRIBUTES),
-    (0x0100, Rights::WRITE_ATTRIBUTES),
-    (0x0200, Rights::READ_NAMED),
-    (0x0400, Rights::WRITE_NAMED),
-    (0x0800, Rights::READ_ACL),
-    (0x1000, Rights::WRITE_ACL),
-    (0x2000, Rights::TAKE_OWNERSHIP),
-    (0x10_0000, Rights::SYNCHRONIZE),
-];
-
-/// The inheritance flags of entries.
-const INHERIT: [(u32, Inherit); 5] = [
-    (Ace::INHERITED, Inherit::INHERITED),
-    (Ace::FILE_INHERIT, Inherit::FILES),
-    (Ace::DIRECTORY_INHERIT, Inherit::FOLDERS),
-    (Ace::LIMIT_INHERIT, Inherit::NO_PROPAGATE),
-    (Ace::ONLY_INHERIT, Inherit::ONLY),
-];
-
-/// The rights of `vfs` for a Mac's rights. Rights that `vfs` does not have are left out.
-pub(in crate::server) fn rights_of(darwin: u32) -> Rights {
-    let known = RIGHTS.iter().filter(|(bit, _)| darwin & bit != 0);
-    known.fold(Rights::NONE, |all, (_, right)| all.union(*right))
-}
-
-/// A Mac's rights for the rights of `vfs`.
-pub(in crate::server) fn darwin_of(rights: Rights) -> u32 {
-    RIGHTS.iter().filter(|(_, right)| rights.contains(*right)).fold(0, |all, (bit, _)| all | bit)
-}
 
 /// The ACL that a Mac sees. An ACL that is not stored repeats the mode, which a Mac knows; only its
 /// entries for named users and groups are shown.
@@ -76,12 +37,7 @@ pub(super) fn as_sent(entry: &Entry, acl: &Acl) -> Option<Entry> {
 }
 
 fn ace_of(entry: &Entry) -> Ace {
-    let kind = match entry.kind {
-        EntryKind::Allow => Ace::PERMIT,
-        EntryKind::Deny => Ace::DENY,
-    };
-    let inherit = INHERIT.iter().filter(|(_, inherit)| entry.inherit.contains(*inherit));
-    let flags = inherit.fold(kind, |all, (flag, _)| all | flag);
+    let flags = flags_of(entry.kind, entry.inherit);
     Ace { who: uuid_of(&entry.who), flags, rights: darwin_of(entry.rights) }
 }
 
@@ -92,60 +48,26 @@ pub(super) fn given(acl: &wire_acl::Acl, before: &Acl) -> Result<Vec<Entry>, Res
 }
 
 fn entry_of(ace: &Ace, before: &Acl) -> Result<Entry, ResultCode> {
-    let kind = match ace.flags & Ace::KIND {
-        Ace::PERMIT => EntryKind::Allow,
-        Ace::DENY => EntryKind::Deny,
-        _ => return Err(ResultCode::PARAM_ERROR),
-    };
-    let inherit = INHERIT.iter().filter(|(flag, _)| ace.flags & flag != 0);
-    let inherit = inherit.fold(Inherit::NONE, |all, (_, inherit)| all.union(*inherit));
+    let (kind, inherit) = kind_of(ace.flags).ok_or(ResultCode::PARAM_ERROR)?;
     Ok(Entry { kind, inherit, rights: rights_of(ace.rights), who: who_of(&ace.who, before) })
 }
 
 /// The UUID that clients see for a user or group.
 pub(super) fn uuid_of(who: &Who) -> Uuid {
     match who {
-        Who::User(uid) => UuidIdentity::User(*uid).uuid(),
-        Who::Group(gid) => UuidIdentity::Group(*gid).uuid(),
-        Who::Owner => UuidIdentity::Owner.uuid(),
-        Who::OwningGroup => UuidIdentity::OwningGroup.uuid(),
-        Who::Everyone => UuidIdentity::Everyone.uuid(),
-        Who::SignedIn => UuidIdentity::SignedIn.uuid(),
-        Who::OwnerRights => UuidIdentity::OwnerRights.uuid(),
-        Who::Foreign(bytes) => stranger(bytes).unwrap_or_else(|| made_up(bytes)),
+        Who::Foreign(bytes) => darwin_acl::uuid_of(who).unwrap_or_else(|| made_up(bytes)),
+        known => darwin_acl::uuid_of(known).expect("only accounts of other systems have no UUID"),
     }
 }
 
 /// The user or group of a UUID, for a file that had this ACL before.
 fn who_of(uuid: &Uuid, before: &Acl) -> Who {
-    match UuidIdentity::of(uuid) {
-        Some(UuidIdentity::User(uid)) => Who::User(uid),
-        Some(UuidIdentity::Group(gid)) => Who::Group(gid),
-        Some(UuidIdentity::Owner) => Who::Owner,
-        Some(UuidIdentity::OwningGroup) => Who::OwningGroup,
-        Some(UuidIdentity::Everyone) => Who::Everyone,
-        Some(UuidIdentity::SignedIn) => Who::SignedIn,
-        Some(UuidIdentity::OwnerRights) => Who::OwnerRights,
-        None => {
-            let before = before.entries.list.iter().map(|entry| &entry.who);
-            let mut foreign = before.filter(|who| matches!(who, Who::Foreign(_)));
-            foreign.find(|who| uuid_of(who) == *uuid).cloned().unwrap_or_else(|| kept(uuid))
-        }
+    if let Some(identity) = UuidIdentity::of(uuid) {
+        return account_of(identity);
     }
-}
-
-/// The prefix of an unknown UUID: a security identifier with it would be S-1-22-3-…, next to the
-/// users and groups of hosts, S-1-22-1 and S-1-22-2. So other clients see an unknown identity, and
-/// send it back.
-const STRANGER: [u8; 12] = [1, 5, 0, 0, 0, 0, 0, 22, 3, 0, 0, 0];
-
-/// The stored form of a UUID that is unknown to this host.
-fn kept(uuid: &Uuid) -> Who {
-    Who::Foreign(Arc::from([&STRANGER[..], uuid].concat()))
-}
-
-fn stranger(bytes: &[u8]) -> Option<Uuid> {
-    bytes.strip_prefix(&STRANGER)?.try_into().ok()
+    let before = before.entries.list.iter().map(|entry| &entry.who);
+    let mut foreign = before.filter(|who| matches!(who, Who::Foreign(_)));
+    foreign.find(|who| uuid_of(who) == *uuid).cloned().unwrap_or_else(|| stranger(uuid))
 }
 
 /// A UUID for an identity of another system that has no UUID: it is stable, and does not belong to
@@ -162,23 +84,15 @@ fn made_up(bytes: &[u8]) -> Uuid {
 
 #[cfg(test)]
 mod tests {
-    use vfs::acl::{Entries, before_mode};
+    use std::sync::Arc;
+
+    use vfs::acl::{Entries, Inherit, before_mode};
 
     use super::*;
 
     fn acl(list: Vec<Entry>) -> Acl {
         let entries = Entries { list, ..Entries::default() };
         Acl { owner: Who::User(1), group: Who::Group(2), entries, stored: true, within_mode: false }
-    }
-
-    /// Apple Filing Protocol Reference, "ACL Access Rights"; RFC 8881 6.2.1.3.1 for the tree's numbers.
-    #[test]
-    fn rights_have_the_numbers_of_macs() {
-        assert_eq!(darwin_of(Rights(0x1 | 0x2 | 0x20)), 0x2 | 0x4 | 0x8);
-        assert_eq!(rights_of(0x10 | 0x40), Rights(0x1_0000 | 0x40));
-        assert_eq!(rights_of(0x20 | 0x80 | 0x100), Rights(0x4 | 0x80 | 0x100));
-        assert_eq!(darwin_of(Rights::ALL), 0x10_3ffe);
-        assert_eq!(rights_of(u32::MAX), Rights::ALL);
     }
 
     #[test]
@@ -213,7 +127,9 @@ mod tests {
         // A file that never had this identity treats the UUID as unknown. It has no rights here, as
         // before.
         let elsewhere = given(&sent, &acl(Vec::new())).unwrap();
-        assert!(matches!(&elsewhere[0].who, Who::Foreign(bytes) if stranger(bytes).is_some()));
+        assert!(
+            matches!(&elsewhere[0].who, Who::Foreign(_)) && darwin_acl::uuid_of(&elsewhere[0].who).is_some()
+        );
     }
 
     #[test]

@@ -53,9 +53,9 @@ mod tests {
     #[test]
     fn a_block_is_encrypted_as_rfc_2144_says() {
         // RFC 2144, B.1: the initialization vector is chosen so that the mode has no effect.
-        let key = auth::hex::decode("0123456712345678234567893456789a").unwrap();
-        let plain: [u8; 8] = auth::hex::decode("0123456789abcdef").unwrap();
+        let key = wire::hex::decode("0123456712345678234567893456789a").unwrap();
+        let plain: [u8; 8] = wire::hex::decode("0123456789abcdef").unwrap();
         let chained: Vec<u8> = plain.iter().zip(TO_CLIENT).map(|(a, b)| a ^ b).collect();
-        assert_eq!(auth::hex::encode(&Cipher::new(key).seal(&chained)), "238b4fe5847e44b2");
+        assert_eq!(wire::hex::encode(&Cipher::new(key).seal(&chained)), "238b4fe5847e44b2");
     }
 }

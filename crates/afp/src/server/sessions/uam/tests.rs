@@ -2,8 +2,9 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use auth::srp::{IdentityHash, Verifier};
-use auth::{Identity, Refusal, Secret, hex};
+use auth::{Identity, Refusal, Secret};
 use wire::Reader;
+use wire::hex;
 
 use super::*;
 use crate::wire::command;
@@ -61,10 +62,7 @@ struct Recording {
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
-    hex.as_bytes()
-        .chunks(2)
-        .map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap())
-        .collect()
+    wire::hex::decode_any(hex).unwrap()
 }
 
 fn recording(method: Method) -> Recording {

@@ -100,8 +100,7 @@ impl PipeHost for TestHost {
 }
 
 fn hex(text: &str) -> Vec<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).unwrap() as u8;
-    text.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
+    wire::hex::decode_any(text).unwrap()
 }
 
 fn unbound(rank: Rank) -> Pipe {

@@ -1,9 +1,8 @@
 //! Results of a call as bytes, C706 chapter 14.
 
-use wire::Writer;
+use wire::{Sid, Writer};
 
 use super::Handle;
-use crate::wire::security::Sid;
 
 /// Writes arguments. Targets of pointers wait until [`Encoder::flush`], which ends the outermost
 /// structure.
@@ -11,6 +10,8 @@ use crate::wire::security::Sid;
 pub struct Encoder {
     w: Writer,
     pointers: u32,
+    /// Whether all pointers have one number.
+    has_one_referent: bool,
     waiting: Vec<Pointee>,
 }
 
@@ -41,6 +42,11 @@ impl Encoder {
     /// An encoder of no arguments yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An encoder that gives all pointers one number: a unique pointer says only that there is a target.
+    pub fn of_unique_pointers() -> Self {
+        Self { has_one_referent: true, ..Self::default() }
     }
 
     aligned! {
@@ -75,9 +81,9 @@ impl Encoder {
 
     /// A unique pointer with a target, which the caller writes in its place.
     pub fn pointer(&mut self) {
-        // Any number except 0 that is used only once.
+        // Any number except 0. A full pointer has one that is used only once.
         let referent = 0x0002_0000 + 4 * self.pointers;
-        self.pointers += 1;
+        self.pointers += u32::from(!self.has_one_referent);
         self.u32(referent);
     }
 
@@ -109,6 +115,42 @@ impl Encoder {
             None => self.null(),
             Some(text) => self.string(text),
         }
+    }
+
+    /// `[string] wchar_t *` behind a reference pointer.
+    pub fn wide_string(&mut self, text: &str) {
+        let text: Vec<u16> = text.encode_utf16().chain([0]).collect();
+        self.characters(&text);
+    }
+
+    /// `[string, unique] wchar_t *` as an argument: the characters follow at once.
+    pub fn unique_wide_string(&mut self, text: &str) {
+        self.pointer();
+        self.wide_string(text);
+    }
+
+    /// The part of an `RPC_UNICODE_STRING` or a `STRING` (MS-NRPC 2.2.1.1.2) that stands inside its structure.
+    pub fn counted_head(&mut self, bytes: &[u8]) {
+        let length = bytes.len() as u16;
+        self.align(4);
+        self.u16(length);
+        self.u16(length);
+        if bytes.is_empty() { self.null() } else { self.pointer() }
+    }
+
+    /// The part that follows: elements of `size` bytes.
+    pub fn counted_tail(&mut self, bytes: &[u8], size: usize) {
+        if !bytes.is_empty() {
+            self.varying_head(bytes.len() / size);
+            self.w.put(bytes);
+        }
+    }
+
+    /// Of an array that is conformant and varying: the largest count, the offset, the count.
+    fn varying_head(&mut self, count: usize) {
+        self.count(count);
+        self.u32(0);
+        self.count(count);
     }
 
     /// An `RPC_UNICODE_STRING`, MS-DTYP 2.3.10. Its length is 16 bits of bytes: a longer string is
@@ -156,9 +198,7 @@ impl Encoder {
 
     /// A conformant and varying array of characters, C706 14.3.4.3.
     fn characters(&mut self, text: &[u16]) {
-        self.count(text.len());
-        self.u32(0);
-        self.count(text.len());
+        self.varying_head(text.len());
         text.iter().for_each(|unit| self.w.u16_le(*unit));
     }
 

@@ -1,6 +1,8 @@
 //! Towers of protocols: at which TCP port an interface of DCE/RPC is. C706 appendices I and L.
 
-use crate::{Malformed, Reader, Writer};
+use wire::{Malformed, Reader, Writer};
+
+use crate::{Syntax, Uuid};
 
 /// The most floors that are read.
 const MAX_FLOORS: u16 = 16;
@@ -13,24 +15,13 @@ const CONNECTIONS: u8 = 0x0b;
 const TCP: u8 = 0x07;
 const IP: u8 = 0x09;
 
-/// A UUID as it is on the wire, and a version: what the two upper floors name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SyntaxId {
-    /// The UUID.
-    pub uuid: [u8; 16],
-    /// Its major version.
-    pub major: u16,
-    /// Its minor version.
-    pub minor: u16,
-}
-
 /// A tower over TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tower {
     /// The interface.
-    pub interface: SyntaxId,
+    pub interface: Syntax,
     /// The transfer syntax of its calls.
-    pub transfer: SyntaxId,
+    pub transfer: Syntax,
     /// The TCP port; 0 in a question.
     pub port: u16,
 }
@@ -85,10 +76,10 @@ impl Tower {
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::new();
         w.u16_le(FLOORS);
-        for SyntaxId { uuid, major, minor } in [self.interface, self.transfer] {
+        for Syntax { uuid, major, minor } in [self.interface, self.transfer] {
             w.u16_le(19);
             w.u8(UUID);
-            w.put(&uuid);
+            w.put(&uuid.0);
             w.u16_le(major);
             w.u16_le(2);
             w.u16_le(minor);
@@ -106,21 +97,21 @@ impl Tower {
 }
 
 /// A floor that names an interface or a transfer syntax.
-fn named((left, right): (&[u8], &[u8])) -> Result<Option<SyntaxId>, Malformed> {
+fn named((left, right): (&[u8], &[u8])) -> Result<Option<Syntax>, Malformed> {
     let mut r = Reader::new(left);
     if r.u8()? != UUID {
         return Ok(None);
     }
-    Ok(Some(SyntaxId { uuid: r.array()?, major: r.u16_le()?, minor: Reader::new(right).u16_le()? }))
+    Ok(Some(Syntax { uuid: Uuid(r.array()?), major: r.u16_le()?, minor: Reader::new(right).u16_le()? }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const INTERFACE: SyntaxId = SyntaxId { uuid: [7; 16], major: 1, minor: 2 };
+    const INTERFACE: Syntax = Syntax { uuid: Uuid([7; 16]), major: 1, minor: 2 };
     const TOWER: Tower =
-        Tower { interface: INTERFACE, transfer: SyntaxId { uuid: [9; 16], ..INTERFACE }, port: 0xc001 };
+        Tower { interface: INTERFACE, transfer: Syntax { uuid: Uuid([9; 16]), ..INTERFACE }, port: 0xc001 };
 
     /// C706 appendix L: five floors of 75 bytes together.
     #[test]

@@ -1,14 +1,12 @@
 //! Bytes as hexadecimal digits.
 
-use std::fmt::Write as _;
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Lower-case digits.
 #[must_use]
 pub fn encode(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// Exactly `N` bytes, or `None`.
@@ -20,9 +18,10 @@ pub fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
 /// All bytes, or `None`.
 #[must_use]
 pub fn decode_any(text: &str) -> Option<Vec<u8>> {
-    let is_whole = text.len().is_multiple_of(2) && text.bytes().all(|b| b.is_ascii_hexdigit());
-    let starts = (0..text.len()).step_by(2);
-    is_whole.then(|| starts.map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()).flatten()
+    let digit = |byte: u8| Some(char::from(byte).to_digit(16)? as u8);
+    let (pairs, rest) = text.as_bytes().as_chunks();
+    let bytes = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
+    if rest.is_empty() { bytes.collect() } else { None }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use wire::{Malformed, Reader, Writer};
 
 use super::{Header, flags};
-use crate::wire::rpc::Uuid;
+use crate::Uuid;
 
 /// `request`, C706 12.6.4.9, after the header: a fragment of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

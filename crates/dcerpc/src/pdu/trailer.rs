@@ -19,6 +19,8 @@ pub mod auth_service {
     pub const NEGOTIATE: u8 = 9;
     /// NTLM.
     pub const NTLM: u8 = 10;
+    /// Netlogon, MS-NRPC 3.3.
+    pub const NETLOGON: u8 = 0x44;
 }
 
 /// `sec_trailer`, MS-RPCE 2.2.2.11: it stands before the token at the end of a message.
@@ -38,7 +40,7 @@ impl Trailer {
     /// How long it is, without the token.
     pub const LEN: usize = 8;
 
-    fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (service, level, padding) = (r.u8()?, r.u8()?, r.u8()?);
         r.skip(1)?; // reserved
         Ok(Self { service, level, padding, context: r.u32_le()? })
@@ -80,7 +82,7 @@ impl<'a> AuthVerifier<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::rpc::pdu::kind;
+    use crate::pdu::kind;
 
     fn message(auth_length: u16, body: &[u8]) -> (Header, Vec<u8>) {
         let header = Header { auth_length, ..Header::new(kind::REQUEST, 1) };

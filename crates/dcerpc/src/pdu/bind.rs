@@ -2,7 +2,7 @@
 
 use wire::{Malformed, Reader, Writer};
 
-use crate::wire::rpc::{Syntax, Uuid};
+use crate::Syntax;
 
 /// `bind` and `alter_context`, C706 12.6.4.3 and 12.6.4.1, after the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,18 +56,6 @@ impl PresentationContext {
         w.u8(0);
         self.interface.encode(w);
         self.transfers.iter().for_each(|transfer| transfer.encode(w));
-    }
-}
-
-impl Syntax {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Self { uuid: Uuid(r.array()?), major: r.u16_le()?, minor: r.u16_le()? })
-    }
-
-    fn encode(&self, w: &mut Writer) {
-        w.put(&self.uuid.0);
-        w.u16_le(self.major);
-        w.u16_le(self.minor);
     }
 }
 

@@ -1,11 +1,17 @@
 //! The endpoint mapper, C706 appendices I, L and O, and MS-RPCE 2.2.1.2: at which TCP port an interface is.
 
 use wire::Malformed;
-use wire::tower::{SyntaxId, Tower};
 
-use super::ndr::{Decoder, Encoder, Handle};
-use super::{Syntax, Uuid};
+use crate::ndr::{Decoder, Encoder, Handle};
+use crate::tower::Tower;
+use crate::{Syntax, Uuid};
 
+/// The port of the mapper.
+pub const PORT: u16 = 135;
+/// The number of `ept_map`.
+pub const MAP: u16 = 3;
+/// The most towers that a client asks for, and reads.
+const MOST_TOWERS: u32 = 4;
 /// The size of the text in an entry, `ept_max_annotation_size`.
 const ANNOTATION: usize = 64;
 
@@ -48,7 +54,7 @@ impl Request {
                 let interface = interface.filter(|_| BY_INTERFACE.contains(&inquiry));
                 Self::Lookup { interface, versions: d.u32()?, handle: d.handle()?, max: d.u32()? }
             }
-            3 => {
+            MAP => {
                 object(&mut d)?;
                 let wanted = if d.pointer()? { wanted(&mut d)? } else { None };
                 Self::Map { wanted, handle: d.handle()?, max: d.u32()? }
@@ -76,17 +82,8 @@ fn interface_id(d: &mut Decoder<'_>) -> Result<Syntax, Malformed> {
 /// The interface that a tower (`twr_t`) asks for, if it is to be called with NDR over TCP.
 fn wanted(d: &mut Decoder<'_>) -> Result<Option<Syntax>, Malformed> {
     let tower = Tower::decode(d.tower()?)?;
-    let is_ndr = |tower: &Tower| Uuid(tower.transfer.uuid) == Syntax::NDR.uuid;
-    Ok(tower.filter(is_ndr).map(|tower| {
-        let SyntaxId { uuid, major, minor } = tower.interface;
-        Syntax { uuid: Uuid(uuid), major, minor }
-    }))
-}
-
-impl From<Syntax> for SyntaxId {
-    fn from(Syntax { uuid, major, minor }: Syntax) -> Self {
-        Self { uuid: uuid.0, major, minor }
-    }
+    let is_ndr = |tower: &Tower| tower.transfer.uuid == Syntax::NDR.uuid;
+    Ok(tower.filter(is_ndr).map(|tower| tower.interface))
 }
 
 /// An interface and where it is.
@@ -101,15 +98,13 @@ pub struct Endpoint {
 
 impl Endpoint {
     fn tower(&self) -> Vec<u8> {
-        let [interface, transfer] = [self.interface, Syntax::NDR].map(SyntaxId::from);
-        Tower { interface, transfer, port: self.port }.encode()
+        Tower { interface: self.interface, transfer: Syntax::NDR, port: self.port }.encode()
     }
 }
 
 /// `twr_p_t` behind its pointer.
 fn put_tower(e: &mut Encoder, endpoint: &Endpoint) {
     let tower = endpoint.tower();
-    e.align(4);
     e.count(tower.len());
     e.count(tower.len());
     e.put(&tower);
@@ -161,6 +156,41 @@ pub fn free_response() -> Vec<u8> {
     e.handle(&[0; 20]);
     e.u32(EpmStatus::OK.0);
     e.into_stub()
+}
+
+/// Asks by [`MAP`] for the port of an interface over TCP, as a client.
+#[must_use]
+pub fn map_request(interface: Syntax) -> Vec<u8> {
+    let mut e = Encoder::new();
+    e.null(); // of any object
+    e.pointer();
+    put_tower(&mut e, &Endpoint { interface, port: 0, annotation: "" });
+    e.handle(&[0; 20]); // of a new enquiry
+    e.u32(MOST_TOWERS);
+    e.into_stub()
+}
+
+/// The port, from the answer to [`map_request`].
+///
+/// # Errors
+/// The answer is damaged, or names no port.
+pub fn mapped_port(stub: &[u8]) -> Result<u16, Malformed> {
+    let mut d = Decoder::new(stub);
+    d.handle()?;
+    let (_towers, _maximum, _offset, count) = (d.u32()?, d.u32()?, d.u32()?, d.u32()?);
+    if count > MOST_TOWERS {
+        return Err(Malformed("more endpoints than were asked for"));
+    }
+    let mut present = 0;
+    for _ in 0..count {
+        present += u32::from(d.pointer()?);
+    }
+    for _ in 0..present {
+        if let Some(Tower { port: port @ 1.., .. }) = Tower::decode(d.tower()?)? {
+            return Ok(port);
+        }
+    }
+    Err(Malformed("no endpoint over TCP"))
 }
 
 #[cfg(test)]
@@ -231,5 +261,20 @@ mod tests {
         let looked = lookup_response(&[0; 20], &[WITNESS], 9, EpmStatus::OK);
         assert_eq!(looked[56..72], *b"\0\0\0\0\x08\0\0\0Witness\0");
         assert_eq!(looked[72..80], [75, 0, 0, 0, 75, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_client_takes_the_port_of_the_floor_of_tcp() {
+        let found = Endpoint { interface: Syntax::NETLOGON, port: 49_153, annotation: "" };
+        let answer = map_response(&[0; 20], &[found], 4, EpmStatus::OK);
+        assert_eq!(mapped_port(&answer), Ok(49_153));
+        for end in 0..answer.len() - 5 {
+            assert!(mapped_port(&answer[..end]).is_err(), "cut at {end}");
+        }
+        assert!(mapped_port(&[0; 40]).is_err(), "no endpoint");
+        let request = map_request(Syntax::NETLOGON);
+        assert_eq!(request.len(), 8 + 8 + 76 + 20 + 4);
+        let expected = Request::Map { wanted: Some(Syntax::NETLOGON), handle: [0; 20], max: 4 };
+        assert_eq!(Request::decode(MAP, &request), Ok(Some(expected)));
     }
 }

@@ -1,10 +1,9 @@
 //! Arguments of a call out of their bytes, C706 chapter 14.
 
-use wire::tower::Tower;
-use wire::{Malformed, Reader};
+use wire::{Malformed, Reader, Sid};
 
 use super::Handle;
-use crate::wire::security::Sid;
+use crate::tower::Tower;
 
 /// Reads arguments.
 ///
@@ -45,6 +44,21 @@ impl<'a> Decoder<'a> {
     /// The next bytes as they are.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         self.r.array()
+    }
+
+    /// A value in a form of its own, after the zeros up to a multiple of `size`.
+    pub fn own_form<T>(
+        &mut self,
+        size: usize,
+        read: impl FnOnce(&mut Reader<'a>) -> Result<T, Malformed>,
+    ) -> Result<T, Malformed> {
+        self.align(size)?;
+        read(&mut self.r)
+    }
+
+    /// Fails if there are bytes after the last argument.
+    pub fn finish(self) -> Result<(), Malformed> {
+        self.r.finish()
     }
 
     /// How many bytes are left.

@@ -1,3 +1,0 @@
-#![cfg_attr(fuzzing, no_main)]
-
-fourfold_fuzz::target!(fourfold_fuzz::domain::endpoints);

@@ -1,4 +1,0 @@
-//! covers: domain/wire/ndr, domain/wire/rpc
-#![cfg_attr(fuzzing, no_main)]
-
-fourfold_fuzz::target!(fourfold_fuzz::domain::rpc);
