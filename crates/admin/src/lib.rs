@@ -1,15 +1,15 @@
 //! The parts around the server: the table of settings, the state folder, the control socket and the
 //! mount lines for clients.
 
-pub mod best_mount;
 pub mod control;
 pub mod luns;
 pub mod recipe;
 pub mod settings;
+pub mod shell;
 mod state;
 
 pub use settings::{
-    Access, AfpLogin, ApiSettings, Arguments, AuditScope, Bonjour, ClientMatch, ClientRule, ClientSec,
+    Access, ApiSettings, Arguments, AuditScope, Bonjour, BoundPorts, ClientMatch, ClientRule, ClientSec,
     ClientTls, DenyModes, Diagnostic, Encryption, LogFormat, MacLayout, MailSettings, Port, Ports, Protocol,
     SambaSid, ServerSettings, Settings, ShareSettings, SnapshotFolder, Squash, ToldSettings, UserSettings,
 };

@@ -3,7 +3,6 @@
 mod adding;
 pub(crate) mod certificates;
 mod choosing;
-pub(crate) mod ids;
 pub(crate) mod in_common;
 pub(crate) mod luns;
 pub(crate) mod part;
@@ -24,9 +23,11 @@ use anyhow::Context;
 use cluster::{Address, Cluster, Config, ShareIdentity, StartError};
 
 use crate::cli::{ClusterCommand, ClusterDrain};
-use crate::snapshots::Live;
-use crate::volumes::Volumes;
-use crate::{exit, here, out, stores};
+use crate::host::here;
+use crate::shares::snapshots::Live;
+use crate::shares::stores;
+use crate::shares::volumes::Volumes;
+use crate::terminal::{exit, out};
 use certificates::{endpoints, files};
 
 /// The exit code of a server that lost its membership, so that a service manager starts it again.

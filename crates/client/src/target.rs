@@ -36,6 +36,24 @@ impl Protocol {
         }
     }
 
+    /// Whether it shows files of a server.
+    #[must_use]
+    pub fn is_of_files(self) -> bool {
+        matches!(self, Self::Afp | Self::Smb | Self::Nfs)
+    }
+
+    /// Whether people log in to it with the password of an account.
+    #[must_use]
+    pub fn users_log_in(self) -> bool {
+        matches!(self, Self::Afp | Self::Smb)
+    }
+
+    /// Whether a login needs a secret.
+    #[must_use]
+    pub fn has_secrets(self) -> bool {
+        matches!(self, Self::Afp | Self::Smb | Self::Iscsi)
+    }
+
     /// Its registered port; 0 for a local folder.
     #[must_use]
     pub fn port(self) -> u16 {

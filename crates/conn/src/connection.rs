@@ -2,14 +2,13 @@
 //! hands the reading side to another thread if this one blocks.
 //!
 //! ```text
-//! receive ─► next_message ─► answer ─┬─ ready ─► outbox
-//!    ▲                               └─ waits ─► a task of the loop ─► outbox
+//! receive ─► take a message ─► answer ─┬─ ready ─► outbox
+//!    ▲                                 └─ waits ─► a task of the loop ─► outbox
 //!    └─ flush, when no whole message is left
 //! ```
 
 mod secure;
 
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
@@ -17,6 +16,9 @@ use std::time::Instant;
 
 use bytes::BytesMut;
 use lock::Mutex;
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use tokio::sync::Semaphore;
 
 use crate::in_flight::{InFlight, PolledMessage, Subject};
@@ -24,7 +26,7 @@ use crate::listen::{Counters, Peer};
 use crate::loops::{Direction, Socket, Stream, yield_now};
 use crate::memory::{Allowance, Reservation, SMALL};
 use crate::outbox::Outbox;
-use crate::protocol::{Answer, Limits, Protocol, Reply};
+use crate::protocol::{Answer, Limits, Protocol};
 use crate::ranks;
 use crate::received::ReceiveBuffer;
 use crate::stall::{Serving, Watchdog};
@@ -101,7 +103,7 @@ pub async fn serve<P: Protocol>(
     }
     let connection = Arc::new_cyclic(|me| Connection {
         protocol,
-        outbox: Arc::new(Outbox::new(socket.clone(), limits, peer.memory.clone())),
+        outbox: Arc::new(Outbox::new(socket.clone(), limits, peer.memory.clone(), peer.counters.clone())),
         allowance: peer.memory.clone(),
         limits,
         counters: peer.counters.clone(),
@@ -116,7 +118,7 @@ pub async fn serve<P: Protocol>(
     });
     let outbox = Arc::downgrade(&connection.outbox);
     peer.memory.on_end(move || outbox.upgrade().iter().for_each(|outbox| outbox.close()));
-    let to_client = ToClient::over(&connection.outbox, peer.counters.clone());
+    let to_client = ToClient::over(&connection.outbox);
     connection.protocol.began(to_client);
     let (end, ended) = tokio::sync::oneshot::channel();
     let reading = Reading {
@@ -177,23 +179,21 @@ impl<P: Protocol> Connection<P> {
                 {
                     return;
                 }
-                match self.next_message(&mut reading.received) {
-                    NextMessage::Message(message) => {
-                        reading.deadline = None;
-                        self.outbox.note_request(reading.received.bytes().is_empty(), message.len());
-                        let mut reserved = std::mem::take(&mut reading.reserved);
-                        reserved.end_owing();
-                        match self.answer(message, reserved, reading) {
-                            Some(back) => reading = back,
-                            None => return,
-                        }
-                    }
-                    NextMessage::Missing(bytes) => break bytes,
-                    NextMessage::Refused(why) => {
+                let available = reading.received.bytes().len();
+                let length = match self.protocol.message_length(reading.received.bytes()) {
+                    Ok(Some(length)) if length <= available => length,
+                    Ok(length) => break length.map_or(1, |length| length - available),
+                    Err(why) => {
                         tracing::debug!(why, "connection ended");
                         self.outbox.close();
                         return;
                     }
+                };
+                let message = reading.received.take(length);
+                self.outbox.note_request(reading.received.bytes().is_empty(), length);
+                match self.answer(message, reading) {
+                    Some(back) => reading = back,
+                    None => return,
                 }
                 if !self.has_room().await {
                     return;
@@ -204,16 +204,6 @@ impl<P: Protocol> Connection<P> {
             if !self.receive(&mut reading, missing).await {
                 return;
             }
-        }
-    }
-
-    fn next_message(&self, received: &mut ReceiveBuffer) -> NextMessage {
-        let available = received.bytes().len();
-        match self.protocol.message_length(received.bytes()) {
-            Ok(Some(length)) if length <= available => NextMessage::Message(received.take(length)),
-            Ok(Some(length)) => NextMessage::Missing(length - available),
-            Ok(None) => NextMessage::Missing(1),
-            Err(why) => NextMessage::Refused(why),
         }
     }
 
@@ -276,11 +266,18 @@ impl<P: Protocol> Connection<P> {
             if !self.socket.ready(Direction::In, deadline).await {
                 break 0;
             }
-            match self.socket.receive(reading.received.with_room(missing), missing) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            let Some(socket) = self.socket.attempt(Direction::In) else { continue };
+            let buffer = reading.received.with_room(missing);
+            let room = buffer.capacity() - buffer.len();
+            match recv(socket, spare_capacity(buffer), RecvFlags::DONTWAIT) {
+                Ok((count, _)) => {
+                    self.socket.received(count, room, missing);
+                    break count;
+                }
+                Err(Errno::AGAIN) => {
                     reading.received.rest();
                 }
-                received => break received.unwrap_or(0),
+                Err(_) => break 0,
             }
         };
         self.counters.bytes_in.fetch_add(count as u64, Ordering::Relaxed);
@@ -314,7 +311,10 @@ impl<P: Protocol> Connection<P> {
 
     /// Answers a message on this thread as far as it goes without waiting. Gives the reading side back, unless the
     /// watchdog has found this thread stuck and moved it.
-    fn answer(&self, message: BytesMut, reserved: Reservation, reading: Reading) -> Option<Reading> {
+    fn answer(&self, message: BytesMut, mut reading: Reading) -> Option<Reading> {
+        reading.deadline = None;
+        let mut reserved = std::mem::take(&mut reading.reserved);
+        reserved.end_owing();
         let number = self.next_number();
         let in_flight = InFlight::new(&self.current, &self.watchdog, number);
         let begun = match self.limits.begins_in_order {
@@ -334,7 +334,12 @@ impl<P: Protocol> Connection<P> {
         let ended = self.current.end(number);
         let reading = self.take_back(number, ended.is_some());
         match polled {
-            Poll::Ready(reply) => self.send(reply),
+            Poll::Ready(reply) => {
+                self.note_answer();
+                if let Some(reply) = reply {
+                    self.outbox.push(reply);
+                }
+            }
             Poll::Pending => match ended.and_then(|subject| self.watchdog.stuck().turns(subject)) {
                 Some(turns) => self.finish_elsewhere(answer, reserved, turns),
                 None => self.finish_later(answer, reserved),
@@ -400,13 +405,10 @@ impl<P: Protocol> Connection<P> {
         self.finish_later(answer, reserved);
     }
 
-    fn send(&self, reply: Option<Reply>) {
+    /// Counts a request that is answered.
+    fn note_answer(&self) {
         self.counters.requests.fetch_add(1, Ordering::Relaxed);
         self.watchdog.stuck().request_ended();
-        if let Some(reply) = reply {
-            self.counters.bytes_out.fetch_add(reply.len() as u64, Ordering::Relaxed);
-            self.outbox.push(reply);
-        }
     }
 
     /// Answers later. What was reserved for the message is given back then.
@@ -418,7 +420,10 @@ impl<P: Protocol> Connection<P> {
             let unless_it_ends = CloseOnPanic(&me.outbox);
             let reply = answer.await;
             std::mem::forget(unless_it_ends);
-            me.send(reply);
+            me.note_answer();
+            if let Some(reply) = reply {
+                me.outbox.push(reply);
+            }
             me.outbox.flush();
             drop((permit, reserved));
         });
@@ -458,11 +463,4 @@ impl std::task::Wake for WakeSignal {
     fn wake(self: Arc<Self>) {
         self.0.notify_one();
     }
-}
-
-enum NextMessage {
-    Message(BytesMut),
-    /// At least so many bytes are missing.
-    Missing(usize),
-    Refused(&'static str),
 }

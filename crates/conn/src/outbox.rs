@@ -4,9 +4,10 @@
 mod secure;
 
 use std::collections::VecDeque;
+use std::io::ErrorKind::{Interrupted, WouldBlock};
 use std::io::{self, IoSlice};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -18,6 +19,7 @@ use vfs::Payload;
 
 use crate::affinity;
 use crate::buffers::replies;
+use crate::listen::Counters;
 use crate::loops::{Direction, Socket, yield_now};
 use crate::memory::{Allowance, OutboxCharge};
 use crate::protocol::{Limits, Reply};
@@ -60,6 +62,7 @@ pub struct Outbox {
     memory: AtomicUsize,
     /// What the client may make the server hold.
     allowance: Arc<Allowance>,
+    counters: Arc<Counters>,
     /// Rung when bytes have left or the connection is over.
     left: Notify,
     /// Rung when bytes stay behind: the pump then waits for the socket.
@@ -67,7 +70,7 @@ pub struct Outbox {
 }
 
 struct Queue {
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<Payload>,
     /// Memory that the pieces take, whole until they have left.
     memory: usize,
     /// What is charged for it.
@@ -81,30 +84,21 @@ struct Queue {
     dead: bool,
 }
 
-pub(crate) enum Piece {
-    Bytes(Vec<u8>),
-    File { fd: Arc<OwnedFd>, offset: u64, length: usize },
-}
-
-impl Piece {
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Bytes(bytes) => bytes.len(),
-            Self::File { length, .. } => *length,
-        }
-    }
-
-    /// Memory that it takes until all of it has left.
-    fn memory(&self) -> usize {
-        match self {
-            Self::Bytes(bytes) => bytes.capacity(),
-            Self::File { .. } => 0,
-        }
+/// Memory that a piece takes until all of it has left.
+fn memory_of(piece: &Payload) -> usize {
+    match piece {
+        Payload::Bytes(bytes) => bytes.capacity(),
+        Payload::File { .. } => 0,
     }
 }
 
 impl Outbox {
-    pub(crate) fn new(socket: Arc<Socket>, limits: Limits, allowance: Arc<Allowance>) -> Self {
+    pub(crate) fn new(
+        socket: Arc<Socket>,
+        limits: Limits,
+        allowance: Arc<Allowance>,
+        counters: Arc<Counters>,
+    ) -> Self {
         let queue = Mutex::new(Queue::new(OutboxCharge::new(allowance.clone())));
         let is_local = socket.stream().peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
         if is_local {
@@ -121,6 +115,7 @@ impl Outbox {
             waiting: AtomicUsize::new(0),
             memory: AtomicUsize::new(0),
             allowance,
+            counters,
             left: Notify::new(),
             stuck: Notify::new(),
         }
@@ -151,29 +146,36 @@ impl Outbox {
         self.memory.load(Ordering::Acquire)
     }
 
-    /// Puts a reply in the queue; [`Outbox::flush`] sends it.
+    /// Puts a reply in the queue; [`Outbox::flush`] sends it. Bytes are added to the last piece if they are few and it has
+    /// room, or is small itself.
     pub fn push(&self, reply: Reply) {
-        let mut queue = self.queue.lock();
+        let length = reply.len();
+        self.counters.bytes_out.fetch_add(length as u64, Ordering::Relaxed);
+        let queue = &mut *self.queue.lock();
         if queue.dead {
             return;
         }
         if queue.tls.as_ref().is_some_and(|tls| tls.secured().is_none()) {
             // No call may be in flight when TLS begins.
-            return self.kill(&mut queue);
+            return self.kill(queue);
         }
-        let length = reply.len();
         self.sent_long.store(length >= LONG, Ordering::Relaxed);
         self.waiting.fetch_add(length, Ordering::AcqRel);
-        queue.append(reply.head);
-        match reply.body {
-            None => {}
-            Some(Payload::Bytes(bytes)) => queue.append(bytes),
-            Some(Payload::File { fd, offset, length }) => {
-                queue.pieces.push_back(Piece::File { fd, offset, length });
+        let tail = (reply.tail > 0).then(|| Payload::Bytes(vec![0; reply.tail]));
+        for piece in [Some(Payload::Bytes(reply.head)), reply.body, tail].into_iter().flatten() {
+            match (queue.pieces.back_mut(), piece) {
+                (Some(Payload::Bytes(last)), Payload::Bytes(bytes))
+                    if bytes.len() <= COPY && last.len() + bytes.len() <= last.capacity().max(GROWN) =>
+                {
+                    let before = last.capacity();
+                    last.extend_from_slice(&bytes);
+                    queue.memory += last.capacity() - before;
+                }
+                (_, piece) => {
+                    queue.memory += memory_of(&piece);
+                    queue.pieces.push_back(piece);
+                }
             }
-        }
-        if reply.tail > 0 {
-            queue.append(vec![0; reply.tail]);
         }
         queue.owed.take_over(reply.reserved);
         self.memory.store(queue.memory, Ordering::Release);
@@ -184,7 +186,8 @@ impl Outbox {
         self.queue.lock().settle();
     }
 
-    /// Sends what the socket takes now. What stays behind is sent as the client receives.
+    /// Sends until the queue is empty, the socket is full, or others should have a turn. What stays behind is sent as the
+    /// client receives.
     pub fn flush(&self) {
         if self.waiting() == 0 {
             return;
@@ -193,11 +196,25 @@ impl Outbox {
         if queue.dead {
             return;
         }
-        match self.send(&mut queue) {
-            Ok(()) if queue.is_empty() && queue.ending => self.kill(&mut queue),
-            Ok(()) if queue.is_empty() => {}
-            Ok(()) => self.stuck.notify_one(),
-            Err(_) => self.kill(&mut queue),
+        let (mut left, mut is_over) = (TURN, crate::is_fenced());
+        while left > 0 && !is_over && !queue.is_empty() {
+            let Some(socket) = self.socket.attempt(Direction::Out) else { break };
+            match self.send(&mut queue, socket, left) {
+                Ok(count) if count > 0 => {
+                    self.socket.sent(count);
+                    self.allowance.has_moved(count);
+                    self.waiting.fetch_sub(count, Ordering::AcqRel);
+                    left = left.saturating_sub(count);
+                }
+                Err(error) if matches!(error.kind(), WouldBlock | Interrupted) => break,
+                Ok(_) | Err(_) => is_over = true,
+            }
+        }
+        self.memory.store(queue.memory, Ordering::Release);
+        if is_over || queue.ending && queue.is_empty() {
+            self.kill(&mut queue);
+        } else if !queue.is_empty() {
+            self.stuck.notify_one();
         }
         queue.settle();
         drop(queue);
@@ -233,31 +250,13 @@ impl Outbox {
                 if !self.socket.ready(Direction::Out, Some(deadline)).await {
                     self.close();
                 }
-                if !self.send_more() {
-                    return;
-                }
+                self.flush();
                 yield_now().await;
             }
             if self.queue.lock().dead {
                 return;
             }
         }
-    }
-
-    /// Sends what the socket takes in one turn. False when the connection is over.
-    fn send_more(&self) -> bool {
-        let mut queue = self.queue.lock();
-        if queue.dead {
-            return false;
-        }
-        let sent = self.send(&mut queue);
-        if sent.is_err() || queue.ending && queue.is_empty() {
-            self.kill(&mut queue);
-        }
-        queue.settle();
-        drop(queue);
-        self.left.notify_waiters();
-        true
     }
 
     /// Waits until no more than `limit` bytes wait, and they take no more memory than they may. False when the connection is
@@ -301,42 +300,14 @@ impl Outbox {
         let _ = self.socket.stream().shutdown(Shutdown::Both); // may be gone already
     }
 
-    /// Sends until the queue is empty, the socket is full, or others should have a turn.
-    fn send(&self, queue: &mut Queue) -> io::Result<()> {
-        if crate::is_fenced() {
-            return Err(io::ErrorKind::ConnectionAborted.into());
-        }
-        let sent = self.send_pieces(queue);
-        self.memory.store(queue.memory, Ordering::Release);
-        sent
-    }
-
-    fn send_pieces(&self, queue: &mut Queue) -> io::Result<()> {
-        let mut left = TURN;
-        while left > 0 && !queue.is_empty() {
-            match self.socket.attempt(Direction::Out, |socket| self.send_once(queue, socket, left)) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => {
-                    self.allowance.has_moved(count);
-                    self.waiting.fetch_sub(count, Ordering::AcqRel);
-                    left = left.saturating_sub(count);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
     /// Sends at most `most` bytes of a file, or any number of bytes in memory.
-    fn send_once(&self, queue: &mut Queue, socket: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
+    fn send(&self, queue: &mut Queue, socket: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
         if queue.tls.is_some() {
             return self.send_sealed(queue, socket, most);
         }
         let count = match queue.pieces.front() {
             None => return Ok(0),
-            Some(Piece::File { fd, offset, length }) => {
+            Some(Payload::File { fd, offset, length }) => {
                 let mut from = offset + queue.sent as u64;
                 let left = length - queue.sent;
                 match rustix::fs::sendfile(socket, fd, Some(&mut from), left.min(most))? {
@@ -348,14 +319,16 @@ impl Outbox {
                     count => count,
                 }
             }
-            Some(Piece::Bytes(_)) => {
+            Some(Payload::Bytes(_)) => {
                 let mut slices: Vec<IoSlice<'_>> = Vec::with_capacity(queue.pieces.len().min(PIECES));
                 let mut more = false;
                 for (index, piece) in queue.pieces.iter().take(PIECES).enumerate() {
                     match piece {
-                        Piece::Bytes(bytes) if index == 0 => slices.push(IoSlice::new(&bytes[queue.sent..])),
-                        Piece::Bytes(bytes) => slices.push(IoSlice::new(bytes)),
-                        Piece::File { .. } => {
+                        Payload::Bytes(bytes) if index == 0 => {
+                            slices.push(IoSlice::new(&bytes[queue.sent..]))
+                        }
+                        Payload::Bytes(bytes) => slices.push(IoSlice::new(bytes)),
+                        Payload::File { .. } => {
                             more = true;
                             break;
                         }
@@ -381,24 +354,6 @@ impl Queue {
         self.pieces.is_empty() && self.tls.as_ref().is_none_or(|tls| !tls.has_sealed())
     }
 
-    /// Adds bytes, to the last piece if they are few and it has room, or is small itself.
-    fn append(&mut self, bytes: Vec<u8>) {
-        match self.pieces.back_mut() {
-            Some(Piece::Bytes(last))
-                if bytes.len() <= COPY && last.len() + bytes.len() <= last.capacity().max(GROWN) =>
-            {
-                let before = last.capacity();
-                last.extend_from_slice(&bytes);
-                self.memory += last.capacity() - before;
-            }
-            _ => {
-                let piece = Piece::Bytes(bytes);
-                self.memory += piece.memory();
-                self.pieces.push_back(piece);
-            }
-        }
-    }
-
     /// Charges what waits after a send: nothing where all of it has left, as mostly.
     fn settle(&mut self) {
         let memory = self.memory + self.tls.as_ref().map_or(0, |tls| tls.memory());
@@ -408,13 +363,13 @@ impl Queue {
 
     fn advance(&mut self, count: usize) {
         self.sent += count;
-        while let Some(length) = self.pieces.front().map(Piece::len)
+        while let Some(length) = self.pieces.front().map(Payload::len)
             && self.sent >= length
         {
             self.sent -= length;
             let Some(piece) = self.pieces.pop_front() else { return };
-            self.memory -= piece.memory();
-            if let Piece::Bytes(bytes) = piece {
+            self.memory -= memory_of(&piece);
+            if let Payload::Bytes(bytes) = piece {
                 replies::give_back(bytes);
             }
         }

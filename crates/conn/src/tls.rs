@@ -18,9 +18,9 @@ use rustix::net::SendFlags;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedStatus};
 use rustls::{ServerConfig, server::ServerConnectionData};
+use vfs::Payload;
 
 use crate::buffers::{received as pool, replies};
-use crate::outbox::Piece;
 use crate::received::ReceiveBuffer;
 
 /// Memory that is reserved for a handshake: the state of it, and a record that has arrived in part.
@@ -216,13 +216,13 @@ impl Tls {
     /// Seals bytes from the front of the queue, of whose first piece `sent` bytes have left.
     pub(crate) fn seal(
         &mut self,
-        pieces: &VecDeque<Piece>,
+        pieces: &VecDeque<Payload>,
         sent: usize,
         most: usize,
         zeros_for_truncated: bool,
     ) -> io::Result<()> {
         let most = most.min(SEALED);
-        if let Some(Piece::Bytes(bytes)) = pieces.front()
+        if let Some(Payload::Bytes(bytes)) = pieces.front()
             && bytes.len() - sent >= most
         {
             return self.encrypt(&bytes[sent..sent + most]);
@@ -409,7 +409,7 @@ pub fn without_socket(config: Arc<ServerConfig>, bytes: &[u8], piece: usize) -> 
 /// Copies bytes from the front of the queue. How many.
 fn gather(
     into: &mut Vec<u8>,
-    pieces: &VecDeque<Piece>,
+    pieces: &VecDeque<Payload>,
     sent: usize,
     most: usize,
     zeros_for_truncated: bool,
@@ -423,8 +423,8 @@ fn gather(
         }
         let part = &mut into[filled..end];
         match piece {
-            Piece::Bytes(bytes) => part.copy_from_slice(&bytes[skipped..skipped + length]),
-            Piece::File { fd, offset, .. } => {
+            Payload::Bytes(bytes) => part.copy_from_slice(&bytes[skipped..skipped + length]),
+            Payload::File { fd, offset, .. } => {
                 let mut at = 0;
                 while at < length {
                     let from = offset + (skipped + at) as u64;

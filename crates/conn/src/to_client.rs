@@ -1,9 +1,7 @@
 //! How a protocol sends a client what it has not asked for, and ends the connection.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use crate::listen::Counters;
 use crate::outbox::Outbox;
 use crate::protocol::Reply;
 
@@ -13,18 +11,18 @@ pub struct ToClient(Way);
 
 #[derive(Clone)]
 enum Way {
-    Outbox(Weak<Outbox>, Arc<Counters>),
+    Outbox(Weak<Outbox>),
     Elsewhere(Arc<dyn Fn(Option<Reply>) -> bool + Send + Sync>),
 }
 
 impl ToClient {
-    pub(crate) fn over(outbox: &Arc<Outbox>, counters: Arc<Counters>) -> Self {
-        Self(Way::Outbox(Arc::downgrade(outbox), counters))
+    pub(crate) fn over(outbox: &Arc<Outbox>) -> Self {
+        Self(Way::Outbox(Arc::downgrade(outbox)))
     }
 
     /// The way to nobody.
     pub fn nobody() -> Self {
-        Self(Way::Outbox(Weak::new(), Arc::default()))
+        Self(Way::Outbox(Weak::new()))
     }
 
     /// The way to a client that is a function, for tests: it takes replies, and `None` when the connection is to end.
@@ -34,33 +32,27 @@ impl ToClient {
 
     /// Sends this after whatever waits already. Answers whether the connection was still there.
     pub fn send(&self, reply: Reply) -> bool {
-        self.put(reply, true)
+        let queued = self.queue(reply);
+        self.flush();
+        queued
     }
 
     /// Puts this behind whatever waits already, for a protocol whose answers are more than one reply. It leaves once the
     /// message being answered has been, so it is for use by answers alone.
     pub fn queue(&self, reply: Reply) -> bool {
-        self.put(reply, false)
-    }
-
-    fn put(&self, reply: Reply, flush: bool) -> bool {
-        let (outbox, counters) = match &self.0 {
+        let outbox = match &self.0 {
             Way::Elsewhere(take) => return take(Some(reply)),
-            Way::Outbox(outbox, counters) => (outbox, counters),
+            Way::Outbox(outbox) => outbox.upgrade(),
         };
-        let Some(outbox) = outbox.upgrade() else { return false };
-        counters.bytes_out.fetch_add(reply.len() as u64, Ordering::Relaxed);
+        let Some(outbox) = outbox else { return false };
         outbox.push(reply);
-        if flush {
-            outbox.flush();
-        }
         true
     }
 
     /// Waits until no more than so many bytes wait for the client: for answers that would be long. False when the connection
     /// is over.
     pub async fn room(&self, limit: usize) -> bool {
-        let Way::Outbox(outbox, _) = &self.0 else { return true };
+        let Way::Outbox(outbox) = &self.0 else { return true };
         let Some(outbox) = outbox.upgrade() else { return false };
         outbox.waiting() <= limit || {
             outbox.flush();
@@ -70,7 +62,7 @@ impl ToClient {
 
     /// Charges what was queued to the client at once: for answers that give back then what they had reserved for it.
     pub fn charge(&self) {
-        if let Way::Outbox(outbox, _) = &self.0
+        if let Way::Outbox(outbox) = &self.0
             && let Some(outbox) = outbox.upgrade()
         {
             outbox.charge();
@@ -79,7 +71,7 @@ impl ToClient {
 
     /// Lets what was put there outside of an answer leave.
     pub fn flush(&self) {
-        if let Way::Outbox(outbox, _) = &self.0
+        if let Way::Outbox(outbox) = &self.0
             && let Some(outbox) = outbox.upgrade()
         {
             outbox.flush();
@@ -89,7 +81,7 @@ impl ToClient {
     /// Ends the connection once everything that waits has left.
     pub fn finish(&self) {
         match &self.0 {
-            Way::Outbox(outbox, _) => {
+            Way::Outbox(outbox) => {
                 if let Some(outbox) = outbox.upgrade() {
                     outbox.finish();
                 }
@@ -103,7 +95,7 @@ impl ToClient {
     /// Ends the connection.
     pub fn close(&self) {
         match &self.0 {
-            Way::Outbox(outbox, _) => {
+            Way::Outbox(outbox) => {
                 if let Some(outbox) = outbox.upgrade() {
                     outbox.close();
                 }
@@ -118,7 +110,7 @@ impl ToClient {
 impl std::fmt::Debug for ToClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let is_there = match &self.0 {
-            Way::Outbox(outbox, _) => outbox.strong_count() > 0,
+            Way::Outbox(outbox) => outbox.strong_count() > 0,
             Way::Elsewhere(_) => true,
         };
         f.write_str(if is_there { "a client" } else { "nobody" })

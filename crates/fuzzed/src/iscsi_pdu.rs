@@ -6,7 +6,7 @@ use ::wire::{Reader, Writer};
 use iscsi::wire::digest::{crc32c, crc32c_of_two};
 use iscsi::wire::pdu::{
     Additional, AsyncMessage, DataIn, DataOut, Head, LogoutRequest, LogoutResponse, Lun, MAX_CDB, NopIn,
-    NopOut, Numbers, R2t, Reject, ScsiCommand, ScsiResponse, Snack, TaskRequest, TaskResponse,
+    NopOut, Numbers, R2t, Reject, RequestFields, ScsiCommand, ScsiResponse, Snack, TaskRequest, TaskResponse,
 };
 
 /// A request: what a PDU of the initiator's decodes to.
@@ -70,6 +70,12 @@ pub fn messages(input: &[u8]) {
 fn head(bytes: &[u8]) {
     if let Ok(head) = Head::decode(&mut Reader::new(bytes)) {
         assert!(head.length(4, 4) >= 48 + head.additional + head.data);
+    }
+    let reader = || Reader::new(bytes);
+    if let (Ok(fields), Ok(pdu)) = (RequestFields::decode(&mut reader()), ScsiCommand::decode(&mut reader()))
+    {
+        assert_eq!((fields.lun, fields.task_tag, fields.cmd_sn), (pdu.lun, pdu.task_tag, pdu.cmd_sn));
+        assert_eq!(bytes[ScsiCommand::CDB], pdu.cdb);
     }
     if let Some(lun) = bytes.first_chunk()
         && let Some(number) = Lun(*lun).number()

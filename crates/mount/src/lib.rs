@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::{Protocol, Reach, Target};
+use client::{Reach, Target};
 use fuser::{Config, MountOption, Session, SessionACL, SessionUnmounter};
 
 use crate::filesystem::Tree;
@@ -80,7 +80,7 @@ impl MountedTree {
     /// # Errors
     /// Those of [`enum@Error`].
     pub fn new(target: Target, folder: &Path, options: &Options) -> Result<Self, Error> {
-        if !matches!(target.protocol, Protocol::Smb | Protocol::Afp | Protocol::Nfs) {
+        if !target.protocol.is_of_files() {
             return Err(Error::Protocol);
         }
         let source = format!("{}:{}", target.host, target.share);

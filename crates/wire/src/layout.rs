@@ -1,9 +1,15 @@
-//! `layout!`: a structure with big-endian fields, with both directions of its codec from one list of its fields.
+//! `layout!`: a structure, with both directions of its codec from one list of its fields.
 
 use crate::{Malformed, Reader, Writer};
 
-/// A type of fields in structures that [`layout!`](crate::layout) declares.
-pub trait Field<'a>: Sized {
+/// Numbers begin with their most significant byte.
+pub enum BigEndian {}
+
+/// Numbers begin with their least significant byte.
+pub enum LittleEndian {}
+
+/// A type of fields in structures that [`layout!`](crate::layout) declares, whose numbers have this order of bytes.
+pub trait Field<'a, Order = BigEndian>: Sized {
     /// Reads the field, leaving `r` after it.
     fn read(r: &mut Reader<'a>) -> Result<Self, Malformed>;
     /// Appends the field.
@@ -11,22 +17,67 @@ pub trait Field<'a>: Sized {
 }
 
 macro_rules! integers {
-    ($($type:ident $read:ident,)*) => {$(
-        impl Field<'_> for $type {
+    ($($type:ident $be:ident $le:ident,)*) => {$(
+        impl Field<'_, BigEndian> for $type {
             fn read(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-                r.$read()
+                r.$be()
             }
 
             fn write(&self, w: &mut Writer) {
                 w.put(&self.to_be_bytes());
             }
         }
+
+        impl Field<'_, LittleEndian> for $type {
+            fn read(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+                r.$le()
+            }
+
+            fn write(&self, w: &mut Writer) {
+                w.put(&self.to_le_bytes());
+            }
+        }
     )*};
 }
 
-integers! { u8 u8, u16 u16_be, u32 u32_be, u64 u64_be, i32 i32_be, i64 i64_be, }
+integers! {
+    u8 u8 u8,
+    u16 u16_be u16_le,
+    u32 u32_be u32_le,
+    u64 u64_be u64_le,
+    i32 i32_be i32_le,
+    i64 i64_be i64_le,
+}
 
-impl<const N: usize> Field<'_> for [u8; N] {
+/// One byte; anything but zero is true.
+impl<Order> Field<'_, Order> for bool {
+    fn read(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(r.u8()? != 0)
+    }
+
+    fn write(&self, w: &mut Writer) {
+        w.u8(u8::from(*self));
+    }
+}
+
+/// The fields one after the other.
+impl<'a, T: Field<'a, LittleEndian> + Copy + Default, const N: usize> Field<'a, LittleEndian> for [T; N] {
+    fn read(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        let mut fields = [T::default(); N];
+        for field in &mut fields {
+            *field = T::read(r)?;
+        }
+        Ok(fields)
+    }
+
+    fn write(&self, w: &mut Writer) {
+        for field in self {
+            field.write(w);
+        }
+    }
+}
+
+impl<const N: usize> Field<'_, BigEndian> for [u8; N] {
     fn read(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         r.array()
     }
@@ -36,23 +87,24 @@ impl<const N: usize> Field<'_> for [u8; N] {
     }
 }
 
-/// Makes types that wrap a field into fields: `fields! { Bitmap, Kind }`.
+/// Makes types that wrap a field into fields of big-endian structures: `fields! { Bitmap, Kind }`.
 #[macro_export]
 macro_rules! fields {
     ($($name:ident),* $(,)?) => {$(
         impl $crate::Field<'_> for $name {
             fn read(r: &mut $crate::Reader<'_>) -> Result<Self, $crate::Malformed> {
-                $crate::Field::read(r).map(Self)
+                $crate::Field::<$crate::BigEndian>::read(r).map(Self)
             }
 
             fn write(&self, w: &mut $crate::Writer) {
-                $crate::Field::write(&self.0, w);
+                $crate::Field::<$crate::BigEndian>::write(&self.0, w);
             }
         }
     )*};
 }
 
-/// Declares a structure whose layout is its fields in order, with `decode` and `encode`. It is a [`Field`] itself.
+/// Declares structures whose layout is their fields in order, with `decode` and `encode`. They are fields themselves. Numbers are
+/// big-endian; in declarations that begin with `LittleEndian;` they are little-endian.
 ///
 /// ```text
 /// wire::layout! {
@@ -69,7 +121,8 @@ macro_rules! fields {
 /// `pad(w, start)` of the module `even`.
 #[macro_export]
 macro_rules! layout {
-    ($(
+    (LittleEndian; $($structures:tt)*) => { $crate::layout!(@in $crate::LittleEndian; $($structures)*); };
+    (@in $order:ty; $(
         $(#[$meta:meta])*
         $vis:vis struct $name:ident $(<$life:lifetime>)? $([$before:tt])? {
             $($(#[$doc:meta])* $field_vis:vis $field:ident: $type:ty $(=> $form:ident)? $([$after:tt])?,)*
@@ -84,7 +137,7 @@ macro_rules! layout {
             $vis fn decode(r: &mut $crate::layout!(@reader $($life)?)) -> Result<Self, $crate::Malformed> {
                 $($crate::layout!(@skip r, $before);)?
                 $(
-                    let $field: $type = $crate::layout!(@read r $(, $form)?)?;
+                    let $field: $type = $crate::layout!(@read r, $order $(, $form)?)?;
                     $($crate::layout!(@skip r, $after);)?
                 )*
                 Ok(Self { $($field,)* })
@@ -95,28 +148,30 @@ macro_rules! layout {
                 let _start = w.len();
                 $($crate::layout!(@pad w, _start, $before);)?
                 $(
-                    $crate::layout!(@write w, &self.$field $(, $form)?);
+                    $crate::layout!(@write w, &self.$field, $order $(, $form)?);
                     $($crate::layout!(@pad w, _start, $after);)?
                 )*
             }
         }
 
-        $crate::layout!(@field $name $(<$life>)?);
+        $crate::layout!(@field $order, $name $(<$life>)?);
     )*};
     (@reader) => { $crate::Reader<'_> };
     (@reader $life:lifetime) => { $crate::Reader<$life> };
-    (@read $r:ident) => { $crate::Field::read($r) };
-    (@read $r:ident, $form:ident) => { $form::read($r) };
-    (@write $w:ident, $value:expr) => { $crate::Field::write($value, $w) };
-    (@write $w:ident, $value:expr, $form:ident) => { $form::put($w, $value) };
+    (@read $r:ident, $order:ty) => { $crate::Field::<$order>::read($r) };
+    (@read $r:ident, $order:ty, $form:ident) => { $form::read($r) };
+    (@write $w:ident, $value:expr, $order:ty) => { $crate::Field::<$order>::write($value, $w) };
+    (@write $w:ident, $value:expr, $order:ty, $form:ident) => { $form::put($w, $value) };
     (@skip $r:ident, $count:literal) => { $r.skip($count)? };
     (@skip $r:ident, $form:ident) => { $form::skip($r)? };
     (@pad $w:ident, $start:ident, $count:literal) => { $w.zeros($count) };
     (@pad $w:ident, $start:ident, $form:ident) => { $form::pad($w, $start) };
-    (@field $name:ident) => { $crate::layout!(@field '_, [], $name); };
-    (@field $name:ident <$life:lifetime>) => { $crate::layout!(@field $life, [<$life>], $name<$life>); };
-    (@field $life:lifetime, [$($generics:tt)*], $type:ty) => {
-        impl $($generics)* $crate::Field<$life> for $type {
+    (@field $order:ty, $name:ident) => { $crate::layout!(@implement '_, [], $order, $name); };
+    (@field $order:ty, $name:ident <$life:lifetime>) => {
+        $crate::layout!(@implement $life, [<$life>], $order, $name<$life>);
+    };
+    (@implement $life:lifetime, [$($generics:tt)*], $order:ty, $type:ty) => {
+        impl $($generics)* $crate::Field<$life, $order> for $type {
             fn read(r: &mut $crate::Reader<$life>) -> Result<Self, $crate::Malformed> {
                 Self::decode(r)
             }
@@ -126,6 +181,7 @@ macro_rules! layout {
             }
         }
     };
+    ($($structures:tt)*) => { $crate::layout!(@in $crate::BigEndian; $($structures)*); };
 }
 
 #[cfg(test)]
@@ -159,6 +215,26 @@ mod tests {
             id: [u8; 3],
             data: &'a [u8] => rest,
         }
+    }
+
+    layout! {
+        LittleEndian;
+        /// Numbers of which the first byte is the least significant one.
+        struct Little {
+            number: u16,
+            flag: bool [1],
+            words: [u32; 2],
+        }
+    }
+
+    #[test]
+    fn a_declaration_says_that_numbers_are_little_endian() {
+        let bytes = [1, 2, 7, 0, 3, 0, 0, 0, 4, 0, 0, 0];
+        let little = Little { number: 0x0201, flag: true, words: [3, 4] };
+        assert_eq!(Little::decode(&mut Reader::new(&bytes)), Ok(little));
+        let mut w = Writer::new();
+        little.encode(&mut w);
+        assert_eq!(w.as_bytes(), [1, 2, 1, 0, 3, 0, 0, 0, 4, 0, 0, 0]);
     }
 
     #[test]

@@ -2,15 +2,21 @@
 //! buffer. Both exist in big-endian and little-endian use: the methods name the byte order, because AFP, NFS and
 //! iSCSI are big-endian and SMB is little-endian, and a codec that mixes them should show where.
 //!
+//! The macros make a codec out of a declaration: [`layout!`] and [`packed!`] structures, [`number!`] and [`bits!`] numbers with
+//! names.
+//!
 //! No I/O, no clock, no state, no dependencies.
 
 mod layout;
+mod number;
+mod packed;
 mod reader;
 mod sid;
 pub mod tower;
 mod writer;
 
-pub use layout::Field;
+pub use layout::{BigEndian, Field, LittleEndian};
+pub use packed::BitField;
 pub use reader::{Malformed, Reader};
 pub use sid::Sid;
 pub use writer::Writer;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::names::target_suffix;
 use super::record::{LunOptions, LunRecord};
-use crate::recipe::quote;
 use crate::settings::{MOST_NUMBER, is_lun_name};
+use crate::shell::quote;
 
 const FILE: StateFile = StateFile {
     format: 1,

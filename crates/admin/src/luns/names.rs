@@ -1,6 +1,6 @@
 //! Names of LUNs, targets and initiators.
 
-use crate::settings::LONGEST_ISCSI_NAME;
+use crate::settings::LONGEST_TARGET_NAME;
 
 /// The longest part of a target's name that comes from the share and the LUN.
 const LONGEST_SUFFIX: usize = 110;
@@ -31,7 +31,7 @@ fn fitting(c: char) -> char {
 
 /// The whole name of a target; `None` if it is longer than iSCSI allows.
 pub(super) fn target_name(prefix: &str, suffix: &str) -> Option<String> {
-    Some(format!("{prefix}:{suffix}")).filter(|name| name.len() <= LONGEST_ISCSI_NAME)
+    Some(format!("{prefix}:{suffix}")).filter(|name| name.len() <= LONGEST_TARGET_NAME)
 }
 
 #[cfg(test)]

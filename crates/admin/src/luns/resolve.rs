@@ -9,8 +9,8 @@ use super::names::target_name;
 use super::own_file;
 use super::record::{LunOptions, LunRecord};
 use super::table::LunTable;
-use crate::recipe::quote;
 use crate::settings::{LunSettings, Place, Protocol, Settings, ShareSettings};
+use crate::shell::quote;
 
 /// A LUN to serve.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Lun {
 /// The prefix of the targets' names.
 #[must_use]
 pub fn prefix(settings: &Settings, server_id: &[u8; 16]) -> String {
-    settings.server.iscsi_name.clone().unwrap_or_else(|| own_prefix(server_id))
+    settings.server.iscsi.name.clone().unwrap_or_else(|| own_prefix(server_id))
 }
 
 /// The prefix if the settings do not have one.

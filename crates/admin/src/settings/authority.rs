@@ -4,9 +4,8 @@
 //! or what it reaches. The whole file before a change is compared with the file after it, so that each way to change it (one
 //! setting, a share that is renamed, a change that is taken back) is judged by the same table.
 
-use super::effective::RawTables;
 use super::kind::Value;
-use super::section::Section;
+use super::section::{RawTables, Section};
 use super::setting::Setting;
 use super::table::SETTINGS;
 

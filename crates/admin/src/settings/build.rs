@@ -1,7 +1,6 @@
 //! Conversion of checked sections to [`Settings`], and the checks of the whole.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use formats::names::Characters;
 
@@ -9,30 +8,27 @@ use super::accounts;
 use super::api;
 use super::client_rule::{Access, ClientRule, Squash};
 use super::cluster;
-use super::defaults::{default_state, find_file};
+use super::defaults::find_file;
 use super::diagnostic::{Diagnostic, Findings, Place};
 use super::domain;
-use super::effective::{self, Property, RawTables};
+use super::effective::{self, Property};
 use super::file::{self, Sections, Source};
 use super::flags::{self, Arguments};
 use super::homes;
 use super::host_accounts;
-use super::kind::Port;
 use super::link;
 use super::lun;
 use super::mentions;
-use super::model::{
-    AfpLogin, Bonjour, DenyModes, Encryption, LogFormat, MacLayout, Ports, Protocol, ServerSettings,
-    Settings, ShareSettings, SnapshotFolder,
-};
-use super::nfs_sec::{self, ClientSec};
-use super::nfs_tls::{self, ClientTls};
+use super::model::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder};
 use super::over_network;
+use super::protocol::{Port, Ports, Protocol};
 use super::secret::{VolumePassword, note_open_secrets};
-use super::section::Section;
+use super::section::{RawTables, Section};
+use super::server;
 use super::setting::Table;
 use super::share;
 use super::told::{self, AuditScope};
+use super::{ClientSec, ClientTls};
 
 /// The effective settings with their sources.
 #[derive(Debug, Clone)]
@@ -65,6 +61,15 @@ impl Settings {
         let file = arguments.config.clone().or_else(|| find_file(arguments.privileged, &arguments.folder));
         let source = file.as_ref().and_then(|file| Source::open(&arguments.folder, file, &mut findings));
         Self::explained(arguments, file, source, findings)
+    }
+
+    /// The settings that this text would be as the settings file `name`. Nothing is read but the folders that it names.
+    ///
+    /// # Errors
+    /// All errors, not only the first.
+    pub fn of_text(arguments: &Arguments, name: &Path, text: &str) -> Result<Self, Vec<Diagnostic>> {
+        let source = Source { path: name.into(), text: text.into() };
+        Ok(Self::explained(arguments, Some(name.into()), Some(source), Findings::default())?.0)
     }
 
     /// The settings with this text as the settings file.
@@ -111,7 +116,7 @@ impl Settings {
         let sections = source.flatten().map(|s| file::read(&s, &mut unsaid)).unwrap_or_default();
         let mut server = sections.server.unwrap_or_else(|| Section::empty(Table::Server));
         flags::server(arguments, &mut server, &mut unsaid);
-        Ok(state(arguments, file.as_deref(), &server))
+        Ok(server::state(arguments, file.as_deref(), &server))
     }
 }
 
@@ -131,7 +136,7 @@ fn build(
     let mut server = server.unwrap_or_else(|| Section::empty(Table::Server));
     flags::server(arguments, &mut server, findings);
     check_ports(&server, findings);
-    let settings = server_settings(arguments, file.as_deref(), &server);
+    let settings = server::read(arguments, file.as_deref(), &server);
     settings.ceph_conf.iter().for_each(|conf| cephfs::set_conf(conf));
     let beside =
         file.as_deref().and_then(Path::parent).map_or(arguments.folder.clone(), |p| arguments.folder.join(p));
@@ -141,14 +146,11 @@ fn build(
     api::check(&server, &settings.api, findings);
     over_network::check_roots(&server, findings);
     told::check(&server, &settings.told, findings);
-    check_afp_logins(&server, &settings, findings);
     domain::check_keytab(&server, settings.kerberos_keytab.as_deref(), findings);
     host_accounts::check(&server, settings.pam_service.as_deref(), arguments.privileged, findings);
     domain::check(&server, settings.domain.as_ref(), findings);
-    nfs_tls::check(&server, &settings.nfs_tls, &sections_of_shares, findings);
-    nfs_sec::check(settings.kerberos_keytab.is_some(), &sections_of_shares, findings);
+    server::check_protocols(&server, &settings, (&sections_of_shares, &shares), findings);
     accounts::check_default_user(arguments, &server, findings);
-    share::check_encryption(&server, settings.smb_encryption, &shares, findings);
     share::find_folders(&mut shares, findings);
     lun::check(&shares, findings);
     cluster::check(&server, settings.cluster.as_ref(), (&sections_of_shares, &shares), findings);
@@ -196,105 +198,6 @@ fn note_nothing_shared(file: Option<&Path>, findings: &mut Findings) {
     }
 }
 
-fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section) -> ServerSettings {
-    ServerSettings {
-        listen: server.addresses("listen"),
-        state: state(arguments, file, server),
-        ports: ports(server),
-        api: api::read(server, &arguments.folder, file),
-        told: told::read(server, &arguments.folder, file, &state(arguments, file, server)),
-        smb_signing_required: server.text("smb-signing").as_deref() == Some("required"),
-        smb_encryption: match server.text("smb-encryption").as_deref() {
-            Some("off") => Encryption::Off,
-            Some("required") => Encryption::Required,
-            _ => Encryption::Optional,
-        },
-        smb_min_dialect: server.text("smb-min-dialect").unwrap_or_default(),
-        smb_directory_leases: server.bool("smb-directory-leases"),
-        nfs_3: server.texts("nfs-versions").iter().any(|version| version == "3"),
-        nfs_4: nfs_minors(&server.texts("nfs-versions")),
-        cluster: cluster::read(server, &arguments.folder, file),
-        nfs_tls: nfs_tls::read(server, &arguments.folder, file),
-        nfs4_domain: server.text("nfs4-domain").filter(|domain| !domain.trim().is_empty()),
-        samba_acls: server.bool("samba-acls"),
-        samba_sids: server.texts("samba-sids"),
-        afp_logins: afp_logins(server),
-        afp_change_password: server.bool("afp-change-password"),
-        afp_signature: server.identity("afp-signature"),
-        ceph_conf: server.path("ceph-conf", &arguments.folder, file),
-        kerberos_keytab: server
-            .path("kerberos-keytab", &arguments.folder, file)
-            .or_else(|| domain::keytab(server, &state(arguments, file, server))),
-        kerberos_realms: server.texts("kerberos-realms"),
-        pam_service: host_accounts::read(server),
-        host_min_uid: host_accounts::min_uid(server),
-        confinement: server.text("confinement").as_deref() != Some("off"),
-        share_roots: server.texts("share-roots").into_iter().map(PathBuf::from).collect(),
-        domain: domain::read(server),
-        domain_ntlm: server.bool("domain-ntlm"),
-        afp_greeting: server.text("afp-greeting").filter(|text| !text.trim().is_empty()),
-        iscsi_name: server.text("iscsi-name"),
-        iscsi_account: server.text("iscsi-account"),
-        bonjour: match server.text("bonjour").as_deref() {
-            Some("on") => Bonjour::On,
-            Some("off") => Bonjour::Off,
-            _ => Bonjour::Auto,
-        },
-        bonjour_name: server.text("bonjour-name").filter(|name| !name.trim().is_empty()),
-        default_user: server.text("default-user"),
-        log_format: match server.text("log-format").as_deref() {
-            Some("json") => LogFormat::Json,
-            _ => LogFormat::Text,
-        },
-        log_level: server.text("log-level").unwrap_or_default(),
-        cache_memory: server.number("cache-memory"),
-        cache_size: server.number("cache-size"),
-        cache_files: server.number("cache-files"),
-        open_files: server.number("open-files"),
-        cache_buffers: server.number("cache-buffers"),
-        transfer_memory: server.number("transfer-memory"),
-        threads: server.number("threads").and_then(|n| usize::try_from(n).ok()),
-        link_check_interval: server
-            .number("link-check-interval")
-            .filter(|milliseconds| *milliseconds > 0)
-            .map(Duration::from_millis),
-        grace_period: Duration::from_secs(server.number("grace-period").unwrap_or_default()),
-    }
-}
-
-/// The minor versions of NFSv4 among the versions of NFS.
-fn nfs_minors(versions: &[String]) -> Vec<u32> {
-    versions.iter().filter_map(|version| version.strip_prefix("4.")?.parse().ok()).collect()
-}
-
-fn afp_logins(server: &Section) -> Vec<AfpLogin> {
-    let words = server.texts("afp-logins");
-    AfpLogin::ALL.into_iter().filter(|login| words.iter().any(|word| word == login.word())).collect()
-}
-
-fn ports(server: &Section) -> Ports {
-    Ports {
-        nfs: server.port("nfs-port"),
-        smb: server.port("smb-port"),
-        afp: server.port("afp-port"),
-        iscsi: server.port("iscsi-port"),
-        portmap: server.port("portmap-port"),
-    }
-}
-
-/// A relative state folder in the file is relative to the file's folder; on the command line, to
-/// the current folder.
-fn state(arguments: &Arguments, file: Option<&Path>, server: &Section) -> PathBuf {
-    let Some(set) = server.text("state") else {
-        let home = arguments.state_home.as_deref();
-        return default_state(arguments.privileged, file, &arguments.folder, home);
-    };
-    match (server.place_of("state"), file.and_then(Path::parent)) {
-        (Place::File { .. }, Some(beside)) => arguments.folder.join(beside).join(set),
-        _ => arguments.folder.join(set),
-    }
-}
-
 /// Notes a state folder that an earlier version made, because it is not the folder that users
 /// expect now.
 fn note_earlier_state(arguments: &Arguments, set: Option<&Place>, state: &Path, findings: &mut Findings) {
@@ -312,13 +215,13 @@ fn note_earlier_state(arguments: &Arguments, set: Option<&Place>, state: &Path, 
     }
 }
 
-fn check_ports(server: &Section, findings: &mut Findings) {
-    let ports = ports(server);
+fn check_ports(section: &Section, findings: &mut Findings) {
+    let ports = server::ports(section);
     let words = Protocol::ALL.into_iter().map(|protocol| (protocol.word(), ports.of(protocol)));
     let fixed: Vec<(&str, u16)> = words
         .chain(
             ["admin", "cluster-rpc", "cluster-witness"]
-                .map(|word| (word, server.port(&format!("{word}-port")))),
+                .map(|word| (word, section.port(&format!("{word}-port")))),
         )
         .filter_map(
             |(word, port)| if let Port::Number(n) = port { (n != 0).then_some((word, n)) } else { None },
@@ -328,21 +231,12 @@ fn check_ports(server: &Section, findings: &mut Findings) {
         if let Some((other, _)) = fixed[..index].iter().find(|(_, n)| n == number) {
             let key = format!("{word}-port");
             let what = format!("`{key}` is {number}, which `{other}-port` has already");
-            findings.error(server.place_of(&key), what, "write another port, 0 for any free one, or \"off\"");
+            findings.error(
+                section.place_of(&key),
+                what,
+                "write another port, 0 for any free one, or \"off\"",
+            );
         }
-    }
-}
-
-/// Logins with weak protection are allowed, because old Macs have no others, but their user must
-/// know about it.
-fn check_afp_logins(server: &Section, settings: &ServerSettings, findings: &mut Findings) {
-    if settings.ports.afp == Port::Off {
-        return;
-    }
-    for login in &settings.afp_logins {
-        let Some(why) = login.gives_away() else { continue };
-        let what = format!("AFP logins by {:?}: {why}", login.word());
-        findings.note(server.place_of("afp-logins"), what, "keep it to networks you trust");
     }
 }
 
@@ -459,7 +353,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
             .and_then(|n| usize::try_from(n).ok())
             .unwrap_or(0),
         volume_id: section.identity("volume-id"),
-        afp_password: section
+        volume_password: section
             .secret("afp-password")
             .and_then(|password| super::kind::volume_password(password.reveal()))
             .map(VolumePassword::new),
@@ -478,7 +372,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         hide: section.texts("hide"),
         show: section.texts("show"),
         device_nodes: section.text("device-nodes").as_deref() == Some("allow"),
-        nfs_whole_names: section.bool("nfs-whole-names"),
+        whole_names: section.bool("nfs-whole-names"),
         snapshot_folder: snapshot_folder(section),
         snapshot_schedule: section
             .text("snapshot-schedule")

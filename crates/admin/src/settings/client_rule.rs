@@ -1,8 +1,7 @@
 //! The rules of a share for hosts.
 
 use super::kind::ClientMatch;
-use super::nfs_sec::ClientSec;
-use super::nfs_tls::ClientTls;
+use super::{ClientSec, ClientTls};
 
 /// `[[share.client]]`: the rights of some hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ pub use address::ClusterAddress;
 pub use etcd::{EtcdSettings, EtcdTls};
 
 use super::diagnostic::Findings;
-use super::kind::Port;
+use super::protocol::Port;
 use super::section::Section;
 use super::share::LocatedShare;
 

@@ -3,20 +3,13 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::kind::Port;
-use super::model::Protocol;
+use super::protocol::{Port, Protocol};
 
 /// The port of a protocol by default: the standard one for root, otherwise the standard one +
 /// 10000.
 #[must_use]
 pub fn default_port(protocol: Protocol, privileged: bool) -> u16 {
-    let standard = match protocol {
-        Protocol::Nfs => 2049,
-        Protocol::Smb => 445,
-        Protocol::Afp => 548,
-        Protocol::Iscsi => 3260,
-        Protocol::Portmap => 111,
-    };
+    let standard = protocol.standard_port();
     if privileged { standard } else { standard + 10_000 }
 }
 

@@ -3,32 +3,14 @@
 
 use super::defaults::candidates;
 use super::diagnostic::Place;
-use super::kind::{ClientMatch, Kind, Port, Value};
-use super::model::{Protocol, Settings, ShareSettings};
+use super::kind::{ClientMatch, Kind, Value};
+use super::model::{Settings, ShareSettings};
+use super::protocol::{Port, Protocol};
 use super::secret::without_password;
-use super::section::Section;
+use super::section::{RawTables, Section};
 use super::setting::{Setting, Table};
 use super::table::SETTINGS;
 use super::units::{as_written, duration_as_written};
-
-/// The tables of the file, overridden by the command line.
-#[derive(Debug, Clone)]
-pub(super) struct RawTables {
-    pub(super) server: Section,
-    /// One section for each share, in their order.
-    pub(super) shares: Vec<Section>,
-    pub(super) users: Vec<Section>,
-    pub(super) links: Vec<Section>,
-    pub(super) sites: Vec<Section>,
-}
-
-impl RawTables {
-    /// Whether a value has a hidden part.
-    pub(super) fn has_secret(&self) -> bool {
-        let lists = [&self.shares, &self.users, &self.links, &self.sites];
-        lists.into_iter().flatten().chain([&self.server]).any(Section::has_secret)
-    }
-}
 
 /// A setting of a share, or of the server, as it counts.
 #[derive(Debug, Clone, PartialEq, Eq)]

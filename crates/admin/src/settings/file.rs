@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{Array, Document, InlineTable, Item, TableLike};
 
-use super::diagnostic::{Diagnostic, Findings, Place};
-use super::flags::Arguments;
+use super::diagnostic::{Findings, Place};
 use super::kind::Raw;
-use super::model::Settings;
 use super::section::Section;
 use super::setting::{Table, setting};
 use super::suggest;
@@ -28,17 +26,6 @@ pub(super) struct Sections {
     pub(super) users: Vec<Section>,
     pub(super) links: Vec<Section>,
     pub(super) sites: Vec<Section>,
-}
-
-impl Settings {
-    /// The settings that this text would be as the settings file `name`. Nothing is read but the folders that it names.
-    ///
-    /// # Errors
-    /// All errors, not only the first.
-    pub fn of_text(arguments: &Arguments, name: &Path, text: &str) -> Result<Self, Vec<Diagnostic>> {
-        let source = Source { path: name.into(), text: text.into() };
-        Ok(Self::explained(arguments, Some(name.into()), Some(source), Findings::default())?.0)
-    }
 }
 
 impl Source {

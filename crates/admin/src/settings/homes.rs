@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::diagnostic::{Findings, Place};
-use super::model::{Protocol, ShareSettings};
+use super::model::ShareSettings;
+use super::protocol::Protocol;
 use super::section::Section;
 use super::share::LocatedShare;
 
@@ -87,7 +88,7 @@ pub(super) fn check(
 
 /// The protocols that show a share. Homes have no LUNs.
 pub(super) fn protocols(section: &Section, homes: bool) -> Vec<Protocol> {
-    let shows = |one: &Protocol| section.bool(one.word()) && !(homes && *one == Protocol::Iscsi);
+    let shows = |one: &Protocol| section.bool(one.word()) && (one.shows_files() || !homes);
     Protocol::ALL.into_iter().filter(shows).collect()
 }
 
@@ -125,7 +126,7 @@ impl ShareSettings {
             homes: false,
             guests: false,
             must_be_mounted: false,
-            protocols: self.protocols.iter().copied().filter(|one| *one != Protocol::Nfs).collect(),
+            protocols: self.protocols.iter().copied().filter(|one| one.users_log_in()).collect(),
             ..self.clone()
         })
     }

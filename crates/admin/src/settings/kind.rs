@@ -6,22 +6,18 @@ use formats::names::Characters;
 use ipnet::IpNet;
 
 use super::hosts;
+use super::protocol::Port;
 use super::samba_sid::SambaSid;
 use super::secret::{Secret, without_secret};
 use super::setting::Setting;
 use super::{suggest, units};
 
 /// Longest name of an iSCSI target or initiator in bytes, RFC 7143 4.2.7.1.
-pub const LONGEST_ISCSI_NAME: usize = 223;
+pub const LONGEST_TARGET_NAME: usize = 223;
 /// The longest prefix of targets' names: share and LUN follow it.
 const LONGEST_PREFIX: usize = 100;
 /// The highest number of a LUN in its target that every initiator supports, SAM-5 4.7.7.2.
 pub const MOST_NUMBER: u16 = 255;
-
-/// The values of `nfs-versions`.
-pub(super) const NFS_VERSIONS: &[&str] = &["3", "4.0", "4.1", "4.2"];
-/// The values of `afp-logins`.
-pub(super) const AFP_LOGINS: &[&str] = &["dhx2", "srp", "dhx", "cleartext", "randnum", "2-way-randnum"];
 
 /// The most parts of a share's name.
 const MOST_PARTS: usize = 16;
@@ -38,7 +34,7 @@ pub enum Kind {
     /// The name of a LUN or target.
     LunName,
     /// The prefix of the names of iSCSI targets.
-    IscsiName,
+    TargetPrefix,
     /// A list of names of initiators, with `*`.
     Initiators,
     /// A list of SIDs of Samba, each with a user or group.
@@ -83,17 +79,6 @@ pub enum Kind {
     Clients,
     /// One network, or a list of them.
     Networks,
-}
-
-/// The setting of a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Port {
-    /// Not set: see [`super::default_port`].
-    Standard,
-    /// The protocol is off.
-    Off,
-    /// This port; 0 is any free one.
-    Number(u16),
 }
 
 /// The clients of a rule.
@@ -192,7 +177,7 @@ impl Kind {
                 "a name of 1 to 64 letters and digits of ASCII, \"-\", \"_\" and \".\", beginning with a letter or digit"
                     .into()
             }
-            Self::IscsiName => format!(
+            Self::TargetPrefix => format!(
                 "\"iqn.\", a year and month, and a domain from its end, of at most {LONGEST_PREFIX} characters a-z 0-9 - . :"
             ),
             Self::Initiators => "a list of names of initiators, in which * matches any characters".into(),
@@ -326,8 +311,8 @@ fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {
         (Kind::Characters, Raw::Text(t)) if Characters::parse(t).is_some() => Ok(Value::Text(t.clone())),
         (Kind::LunName, Raw::Text(t)) if is_lun_name(t) => Ok(Value::Text(t.clone())),
         (Kind::LunName, Raw::Text(t)) => Err(plainer_name(t)),
-        (Kind::IscsiName, Raw::Text(t)) if is_target_prefix(t) => Ok(Value::Text(t.clone())),
-        (Kind::IscsiName, Raw::Text(t)) => {
+        (Kind::TargetPrefix, Raw::Text(t)) if is_target_prefix(t) => Ok(Value::Text(t.clone())),
+        (Kind::TargetPrefix, Raw::Text(t)) => {
             Err(Some(t.to_ascii_lowercase()).filter(|t| is_target_prefix(t)).map(|t| format!("{t:?}")))
         }
         (Kind::Path | Kind::File, Raw::Text(t)) if !t.is_empty() && !t.contains('\0') => {
@@ -392,7 +377,7 @@ fn is_url(schemes: &[&str], text: &str) -> bool {
 /// The name of an initiator; RFC 7143 4.2.7.1 has lower case.
 fn initiator(raw: &Raw) -> Result<String, Option<String>> {
     let text = raw.text().ok_or(None)?;
-    let fits = (1..=LONGEST_ISCSI_NAME).contains(&text.len());
+    let fits = (1..=LONGEST_TARGET_NAME).contains(&text.len());
     if fits && text.chars().all(|c| !c.is_whitespace() && !c.is_control()) {
         return Ok(text.to_lowercase());
     }

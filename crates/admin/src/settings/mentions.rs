@@ -1,7 +1,7 @@
 //! The accounts and groups that the settings file names. The caller checks whether they exist.
 
 use super::diagnostic::Place;
-use super::effective::RawTables;
+use super::section::RawTables;
 
 /// An account or group that the settings file names.
 #[derive(Debug, Clone, PartialEq, Eq)]

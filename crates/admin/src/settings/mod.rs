@@ -9,6 +9,7 @@
 //! ```
 
 mod accounts;
+pub mod afp;
 mod api;
 mod authority;
 mod build;
@@ -26,23 +27,26 @@ mod homes;
 mod host_accounts;
 mod hosts;
 pub mod in_common;
+mod iscsi;
 mod kind;
 mod link;
 mod lun;
 mod mentions;
 mod model;
-mod nfs_sec;
-mod nfs_tls;
+mod nfs;
 mod over_network;
 mod page;
+mod protocol;
 mod reload;
 mod roots;
 mod samba_sid;
 mod scope;
 mod secret;
 mod section;
+mod server;
 mod setting;
 mod share;
+pub mod smb;
 mod suggest;
 mod table;
 mod told;
@@ -60,18 +64,17 @@ pub use edit::{Edit, EditError};
 pub use effective::{Property, Source};
 pub use flags::Arguments;
 pub use folder::{Absence, FolderPlace};
-pub use kind::{ClientMatch, Kind, LONGEST_ISCSI_NAME, MOST_NUMBER, Port, is_lun_name};
+pub use kind::{ClientMatch, Kind, LONGEST_TARGET_NAME, MOST_NUMBER, is_lun_name};
 pub use lun::{LunPlaces, LunSettings, inside};
 pub use mentions::{Mention, Role};
-pub use model::{
-    AfpLogin, Bonjour, DenyModes, Encryption, LogFormat, MacLayout, Ports, Protocol, ServerSettings,
-    Settings, ShareSettings, SnapshotFolder, UserSettings,
-};
-pub use nfs_sec::ClientSec;
-pub use nfs_tls::{ClientTls, NfsTls};
+pub use model::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder, UserSettings};
+pub use nfs::{ClientSec, ClientTls};
 pub use page::{PAGE_TITLE, page};
+pub use protocol::{BoundPorts, PerProtocol, Port, Ports, Protocol};
 pub use samba_sid::SambaSid;
 pub use secret::{HIDDEN, Secret, VolumePassword, is_open_to_others};
+pub use server::{Bonjour, LogFormat, ServerSettings};
 pub use setting::{Live, Setting, Table, setting};
+pub use smb::Encryption;
 pub use table::SETTINGS;
 pub use told::{AuditScope, MailSettings, ToldSettings};

@@ -1,6 +1,8 @@
 //! The settings that a running server cannot change.
 
-use super::model::{ServerSettings, Settings};
+use super::model::Settings;
+use super::protocol::Protocol;
+use super::server::ServerSettings;
 
 impl Settings {
     /// The settings that differ in `newer` but apply only from the next start, for the log of a
@@ -8,7 +10,7 @@ impl Settings {
     ///
     /// They are settings of `[server]`; `[[share]]` and `[[user]]` are applied at once.
     #[must_use]
-    pub fn needs_restart(&self, newer: &Self) -> Vec<&'static str> {
+    pub fn needs_restart(&self, newer: &Self) -> Vec<String> {
         self.server.differing(&newer.server)
     }
 
@@ -43,20 +45,19 @@ impl Settings {
 }
 
 impl ServerSettings {
-    fn differing(&self, newer: &Self) -> Vec<&'static str> {
+    fn differing(&self, newer: &Self) -> Vec<String> {
         let domain = differing(self.domain.as_ref(), newer.domain.as_ref());
         let cluster = differing(self.cluster.as_ref(), newer.cluster.as_ref());
         let tls = |of: &Self| of.cluster.as_ref().and_then(|cluster| cluster.etcd.tls.clone());
         let (old_tls, newer_tls) = (tls(self), tls(newer));
         let etcd_tls = differing(old_tls.as_ref(), newer_tls.as_ref());
-        let checks = [
-            ("server.listen", self.listen != newer.listen),
-            ("server.state", self.state != newer.state),
-            ("server.nfs-port", self.ports.nfs != newer.ports.nfs),
-            ("server.smb-port", self.ports.smb != newer.ports.smb),
-            ("server.afp-port", self.ports.afp != newer.ports.afp),
-            ("server.iscsi-port", self.ports.iscsi != newer.ports.iscsi),
-            ("server.portmap-port", self.ports.portmap != newer.ports.portmap),
+        let ports = Protocol::ALL.into_iter().map(|protocol| {
+            let differs = self.ports.of(protocol) != newer.ports.of(protocol);
+            (format!("server.{}-port", protocol.word()), differs)
+        });
+        let first =
+            [("server.listen", self.listen != newer.listen), ("server.state", self.state != newer.state)];
+        let others = [
             ("server.admin-port", self.api.port != newer.api.port),
             ("server.admin-listen", self.api.listen != newer.api.listen),
             ("server.admin-tls", self.api.tls != newer.api.tls),
@@ -107,7 +108,9 @@ impl ServerSettings {
             ("server.cluster-rpc-port", cluster(|one, other| one.rpc_port != other.rpc_port)),
             ("server.cluster-witness-port", cluster(|one, other| one.witness_port != other.witness_port)),
         ];
-        checks.into_iter().filter(|(_, differs)| *differs).map(|(path, _)| path).collect()
+        let named = |(path, differs): (&str, bool)| (path.to_owned(), differs);
+        let all = first.into_iter().map(named).chain(ports).chain(others.into_iter().map(named));
+        all.filter(|(_, differs)| *differs).map(|(path, _)| path).collect()
     }
 }
 

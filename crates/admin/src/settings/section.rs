@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::diagnostic::{Findings, Place};
-use super::kind::{ClientMatch, Kind, Port, Raw, Value, Wrong, accept, identity};
+use super::kind::{ClientMatch, Kind, Raw, Value, Wrong, accept, identity};
+use super::protocol::Port;
 use super::secret::Secret;
 use super::setting::{Setting, Table, setting};
 use super::table::SETTINGS;
@@ -189,6 +190,25 @@ impl Section {
             Some(value) => Some(value),
             None => default(setting(self.table, key)?),
         }
+    }
+}
+
+/// The tables of the file, overridden by the command line.
+#[derive(Debug, Clone)]
+pub(super) struct RawTables {
+    pub(super) server: Section,
+    /// One section for each share, in their order.
+    pub(super) shares: Vec<Section>,
+    pub(super) users: Vec<Section>,
+    pub(super) links: Vec<Section>,
+    pub(super) sites: Vec<Section>,
+}
+
+impl RawTables {
+    /// Whether a value has a hidden part.
+    pub(super) fn has_secret(&self) -> bool {
+        let lists = [&self.shares, &self.users, &self.links, &self.sites];
+        lists.into_iter().flatten().chain([&self.server]).any(Section::has_secret)
     }
 }
 

@@ -9,10 +9,10 @@ use super::diagnostic::{Findings, Place};
 use super::flags::{self, Arguments};
 use super::homes;
 use super::kind::{Kind, Raw, accept, reserved};
-use super::model::{Encryption, ShareSettings};
+use super::model::ShareSettings;
 use super::section::Section;
 use super::setting::{Table, setting};
-use crate::recipe::quote;
+use crate::shell::quote;
 
 /// A share, with the places of its name and path.
 pub(super) type LocatedShare = ((Place, Place), ShareSettings);
@@ -327,23 +327,6 @@ fn check_nesting(shares: &[LocatedShare], findings: &mut Findings) {
                 format!("the folder of share {:?} {relation} the folder of {:?}", share.name, other.name);
             findings.note(place, what, "what the one forbids, the other may allow");
         }
-    }
-}
-
-/// Required encryption needs encryption to be on.
-pub(super) fn check_encryption(
-    server: &Section,
-    encryption: Encryption,
-    shares: &[LocatedShare],
-    findings: &mut Findings,
-) {
-    if encryption != Encryption::Off {
-        return;
-    }
-    for (_, share) in shares.iter().filter(|(_, share)| share.encryption_required) {
-        let what = format!("`smb-encryption` is \"off\", and the share {:?} requires encryption", share.name);
-        let instead = "write `smb-encryption = \"optional\"`, or take `encryption` of the share away";
-        findings.error(server.place_of("smb-encryption"), what, instead);
     }
 }
 

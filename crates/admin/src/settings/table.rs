@@ -1,15 +1,37 @@
 //! The table of all settings. Its parts are in files of their own, one for what belongs together.
 
+mod afp;
 mod cluster;
+mod iscsi;
 mod link;
+mod nfs;
 mod server;
 mod share;
+mod smb;
 mod user;
 
 use super::setting::Setting;
 
 /// The parts, in the order of the documentation.
-const PARTS: [&[Setting]; 5] = [server::SERVER, cluster::CLUSTER, share::SHARE, user::USER, link::LINK];
+const PARTS: &[&[Setting]] = &[
+    server::PROCESS,
+    nfs::PORT,
+    smb::PORT,
+    afp::PORT,
+    iscsi::PORT,
+    nfs::PORTMAP_PORT,
+    server::API,
+    nfs::SERVER,
+    server::USERS,
+    smb::SERVER,
+    afp::SERVER,
+    iscsi::SERVER,
+    server::OPERATION,
+    cluster::CLUSTER,
+    share::SHARE,
+    user::USER,
+    link::LINK,
+];
 
 /// Every setting, in the order of the documentation.
 pub static SETTINGS: &[Setting] = &JOINED;
@@ -26,7 +48,7 @@ const LENGTH: usize = {
 };
 
 const fn joined() -> [Setting; LENGTH] {
-    let mut all = [server::SERVER[0]; LENGTH];
+    let mut all = [server::PROCESS[0]; LENGTH];
     let (mut part, mut at) = (0, 0);
     while part < PARTS.len() {
         let mut of_part = 0;

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
+use admin::settings::afp::Login;
 use admin::settings::{Arguments, Severity, ShareSettings, VolumePassword};
-use admin::{
-    Access, AfpLogin, Bonjour, ClientMatch, ClientRule, Encryption, Port, Protocol, Settings, Squash,
-};
+use admin::{Access, Bonjour, ClientMatch, ClientRule, Encryption, Port, Protocol, Settings, Squash};
 
 /// Loads `text` as `fourfold.toml` in a folder that has the folders `a`, `a/b`, `c` and the file `f`.
 fn load(text: &str, flags: &[(&str, &str)], shares: &[&str]) -> Result<Settings, Vec<String>> {
@@ -225,10 +224,10 @@ fn a_share_inside_another_is_accepted_and_said() {
 #[test]
 fn afp_logins_that_give_something_away_are_only_there_when_named_and_said() {
     let with = |server: &str| load(&format!("[server]\n{server}\n{SHARE}"), &[], &[]).unwrap();
-    assert_eq!(with("").server.afp_logins, [AfpLogin::Dhx2, AfpLogin::Srp]);
+    assert_eq!(with("").server.afp.logins, [Login::Dhx2, Login::Srp]);
     assert!(with("").notes.is_empty());
     let settings = with("afp-logins = [\"cleartext\", \"dhx2\"]");
-    assert_eq!(settings.server.afp_logins, [AfpLogin::Dhx2, AfpLogin::Cleartext]);
+    assert_eq!(settings.server.afp.logins, [Login::Dhx2, Login::Cleartext]);
     let notes: Vec<String> = settings.notes.iter().map(ToString::to_string).collect();
     assert_eq!(
         notes,
@@ -238,7 +237,7 @@ fn afp_logins_that_give_something_away_are_only_there_when_named_and_said() {
         ]
     );
     assert!(with("afp-logins = [\"cleartext\"]\nafp-port = \"off\"").notes.is_empty());
-    assert_eq!(AfpLogin::ALL.iter().filter(|login| login.gives_away().is_some()).count(), 4);
+    assert_eq!(Login::ALL.iter().filter(|login| login.gives_away().is_some()).count(), 4);
 }
 
 #[test]
@@ -249,26 +248,26 @@ fn ids_of_other_servers_are_taken_over_as_they_are_written() {
          volume-id = \"1573974F-0ABD-69CC-C40A-8519B681A0E1\"\n"
     );
     let settings = load(&text, &[], &[]).unwrap();
-    assert_eq!((settings.server.afp_signature, settings.shares[0].volume_id), (id, id));
+    assert_eq!((settings.server.afp.signature, settings.shares[0].volume_id), (id, id));
     let lines = errors(&format!("{SHARE}volume-id = \"1573\"\n"));
     assert!(lines[0].contains("must be 32 hexadecimal digits"), "{lines:?}");
 }
 
 #[test]
-fn an_afp_password_has_at_most_eight_characters_as_old_macs_know_them() {
+fn an_volume_password_has_at_most_eight_characters_as_old_macs_know_them() {
     let with = |text: &str| load(&format!("{SHARE}afp-password = {text:?}\n"), &[], &[]);
     assert_eq!(
-        with("plans").unwrap().shares[0].afp_password.map(VolumePassword::reveal),
+        with("plans").unwrap().shares[0].volume_password.map(VolumePassword::reveal),
         Some(*b"plans\0\0\0")
     );
     assert_eq!(
-        with("12345678").unwrap().shares[0].afp_password.map(VolumePassword::reveal),
+        with("12345678").unwrap().shares[0].volume_password.map(VolumePassword::reveal),
         Some(*b"12345678")
     );
     for wrong in ["", "123456789", "größe"] {
         assert!(with(wrong).unwrap_err()[0].contains("must be 1 to 8 characters of ASCII"), "{wrong}");
     }
-    assert_eq!(load(SHARE, &[], &[]).unwrap().shares[0].afp_password, None);
+    assert_eq!(load(SHARE, &[], &[]).unwrap().shares[0].volume_password, None);
 }
 
 #[test]
@@ -284,15 +283,18 @@ fn what_is_not_set_has_its_default() {
     let settings = load(SHARE, &[], &[]).unwrap();
     let server = &settings.server;
     assert_eq!(server.listen, ["0.0.0.0", "::"].map(|a| a.parse::<std::net::IpAddr>().unwrap()));
-    assert_eq!((server.ports.nfs, server.ports.portmap), (Port::Standard, Port::Standard));
+    assert_eq!(
+        (server.ports.of(Protocol::Nfs), server.ports.of(Protocol::Portmap)),
+        (Port::Standard, Port::Standard)
+    );
     assert_eq!((server.cache_size, server.grace_period.as_secs()), (None, 45));
     assert!(server.state.ends_with(".fourfold"));
     let share = &settings.shares[0];
     assert_eq!(share.protocols, [Protocol::Nfs, Protocol::Smb, Protocol::Afp, Protocol::Iscsi]);
-    assert!(share.luns.is_empty() && server.iscsi_name.is_none() && server.iscsi_account.is_none());
+    assert!(share.luns.is_empty() && server.iscsi.name.is_none() && server.iscsi.account.is_none());
     assert!(share.mac_sidecars && !share.read_only && !share.guests && !share.device_nodes);
-    assert_eq!((server.smb_signing_required, server.smb_encryption), (false, Encryption::Optional));
-    assert!(server.smb_directory_leases);
+    assert_eq!((server.smb.signing_required, server.smb.encryption), (false, Encryption::Optional));
+    assert!(server.smb.directory_leases);
     assert!(!share.encryption_required && !share.time_machine && share.time_machine_size.is_none());
     assert_eq!(share.comment, "");
     let rule = rule_for(share, "203.0.113.9").unwrap();
@@ -336,7 +338,10 @@ fn the_command_line_wins_over_the_file() {
     let text = format!("[server]\nnfs-port = 2049\nsmb-port = \"off\"\n{SHARE}");
     let flags = [("nfs-port", "0"), ("listen", "127.0.0.1"), ("listen", "::1"), ("read-only", "")];
     let settings = load(&text, &flags, &["Cee=c", "a=c"]).unwrap();
-    assert_eq!((settings.server.ports.nfs, settings.server.ports.smb), (Port::Number(0), Port::Off));
+    assert_eq!(
+        (settings.server.ports.of(Protocol::Nfs), settings.server.ports.of(Protocol::Smb)),
+        (Port::Number(0), Port::Off)
+    );
     assert_eq!(settings.server.listen.len(), 2);
     let shares: Vec<(&str, &str, bool)> = settings
         .shares

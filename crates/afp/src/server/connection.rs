@@ -22,7 +22,7 @@ pub(super) struct Connection {
     pub(super) service: Arc<Service>,
     pub(super) peer: Peer,
     to_client: OnceLock<ToClient>,
-    stage: Mutex<Stage, ranks::AfpStage>,
+    state: Mutex<ConnectionState, ranks::AfpStage>,
     /// A user has logged in: longer messages are accepted.
     logged_in: AtomicBool,
     /// The login in progress.
@@ -33,8 +33,9 @@ pub(super) struct Connection {
     next_id: AtomicU16,
 }
 
-/// The state of a connection.
-enum Stage {
+/// The state of a connection: what exists in it only then is a part of it.
+#[derive(Clone)]
+pub(super) enum ConnectionState {
     /// Connected.
     Fresh,
     /// A DSI session is open, without a login.
@@ -52,7 +53,7 @@ impl Connection {
             service,
             peer,
             to_client: OnceLock::new(),
-            stage: Mutex::new(Stage::Fresh),
+            state: Mutex::new(ConnectionState::Fresh),
             logged_in: AtomicBool::new(false),
             pending: login::StepwiseExchange::default(),
             changing: login::StepwiseExchange::default(),
@@ -75,31 +76,33 @@ impl Connection {
 
     /// Opens the DSI session, which a connection does once.
     pub(super) fn open(&self) -> Result<(), ResultCode> {
-        let mut stage = self.stage.lock();
-        if !matches!(*stage, Stage::Fresh) {
+        let mut state = self.state.lock();
+        if !matches!(*state, ConnectionState::Fresh) {
             return Err(ResultCode::PARAM_ERROR);
         }
-        *stage = Stage::Open;
+        *state = ConnectionState::Open;
         Ok(())
+    }
+
+    /// The state, as of now: other commands of the client may change it.
+    pub(super) fn state(&self) -> ConnectionState {
+        self.state.lock().clone()
     }
 
     /// The session of the login.
     pub(super) fn session(&self) -> Option<Arc<Session>> {
-        match &*self.stage.lock() {
-            Stage::LoggedIn(session) => Some(session.clone()),
-            Stage::Fresh | Stage::Open | Stage::Closed => None,
-        }
+        self.state().into_session()
     }
 
     /// Completes a login: the user has authenticated.
     pub(super) fn log_in(self: &Arc<Self>, version: Version, user: User) -> Result<Arc<Session>, ResultCode> {
-        let mut stage = self.stage.lock();
-        if !matches!(*stage, Stage::Open) {
+        let mut state = self.state.lock();
+        if !matches!(*state, ConnectionState::Open) {
             return Err(ResultCode::USER_ALREADY_LOGGED_ON);
         }
         let session = self.service.begin_session(version, user)?;
         session.connect(self);
-        *stage = Stage::LoggedIn(session.clone());
+        *state = ConnectionState::LoggedIn(session.clone());
         self.logged_in.store(true, Ordering::Relaxed);
         self.peer.memory.logged_in(true);
         Ok(session)
@@ -107,12 +110,12 @@ impl Connection {
 
     /// The client continues an earlier session, which replaces the session that it has just begun.
     pub(super) fn take_over(self: &Arc<Self>, old: &Arc<Session>) -> Result<(), ResultCode> {
-        let mut stage = self.stage.lock();
-        let Stage::LoggedIn(begun) = &*stage else { return Err(ResultCode::SESSION_CLOSED) };
+        let mut state = self.state.lock();
+        let ConnectionState::LoggedIn(begun) = &*state else { return Err(ResultCode::SESSION_CLOSED) };
         let begun = begun.clone();
         let before = old.connect(self);
-        *stage = Stage::LoggedIn(old.clone());
-        drop(stage);
+        *state = ConnectionState::LoggedIn(old.clone());
+        drop(state);
         if let Some(before) = before {
             before.leave();
             before.close();
@@ -124,12 +127,12 @@ impl Connection {
 
     /// The client has logged out. It may close the connection, or log in again.
     pub(super) fn log_out(&self) {
-        let mut stage = self.stage.lock();
-        let was = std::mem::replace(&mut *stage, Stage::Open);
+        let mut state = self.state.lock();
+        let was = std::mem::replace(&mut *state, ConnectionState::Open);
         self.logged_in.store(false, Ordering::Relaxed);
         self.peer.memory.logged_in(false);
-        drop(stage);
-        if let Stage::LoggedIn(session) = was {
+        drop(state);
+        if let ConnectionState::LoggedIn(session) = was {
             self.service.end_session(&session);
         }
     }
@@ -154,14 +157,15 @@ impl Connection {
 
     /// The connection is over, by a logout or not. Returns the session that used it.
     pub(super) fn leave(&self) -> Option<Arc<Session>> {
-        match std::mem::replace(&mut *self.stage.lock(), Stage::Closed) {
-            Stage::LoggedIn(session) => Some(session),
-            Stage::Fresh | Stage::Open | Stage::Closed => None,
-        }
+        std::mem::replace(&mut *self.state.lock(), ConnectionState::Closed).into_session()
     }
+}
 
-    /// Whether a DSI session is open.
-    pub(super) fn is_open(&self) -> bool {
-        matches!(*self.stage.lock(), Stage::Open | Stage::LoggedIn(_))
+impl ConnectionState {
+    fn into_session(self) -> Option<Arc<Session>> {
+        match self {
+            Self::LoggedIn(session) => Some(session),
+            Self::Fresh | Self::Open | Self::Closed => None,
+        }
     }
 }

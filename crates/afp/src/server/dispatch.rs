@@ -8,7 +8,7 @@ use bytes::{Buf, Bytes};
 use conn::InFlight;
 use conn::observe::{self, RunningOperation};
 
-use super::connection::Connection;
+use super::connection::{Connection, ConnectionState};
 use super::reply::Outcome;
 use super::request::Request;
 use super::status;
@@ -18,7 +18,7 @@ use crate::server::sessions::session_replies::RequestState;
 use crate::server::sessions::{login, session_control, session_notices};
 use crate::server::volumes::{desktop, id, search, volume};
 use crate::wire::ResultCode;
-use crate::wire::command::{self, Family};
+use crate::wire::command::{self, Family, InFolder};
 
 /// Runs the command at the start of `body`.
 pub(super) async fn run(
@@ -28,9 +28,11 @@ pub(super) async fn run(
     data: Bytes,
     in_flight: InFlight,
 ) -> Outcome {
-    if !connection.is_open() {
-        return Err(ResultCode::SESSION_CLOSED);
-    }
+    let session = match connection.state() {
+        ConnectionState::Fresh | ConnectionState::Closed => return Err(ResultCode::SESSION_CLOSED),
+        ConnectionState::Open => None,
+        ConnectionState::LoggedIn(session) => Some(session),
+    };
     if body.is_empty() {
         return Err(ResultCode::PARAM_ERROR);
     }
@@ -42,7 +44,7 @@ pub(super) async fn run(
         observed(begun.as_ref(), bytes, None, (&outcome, false));
         return outcome;
     }
-    let Some(session) = connection.session() else {
+    let Some(session) = session else {
         let login = observe::within(begun.as_ref(), login::before(connection, command, &body));
         let outcome = Box::pin(login).await;
         observed(begun.as_ref(), bytes, None, (&outcome, false));
@@ -140,11 +142,9 @@ fn blame(request: &Request, code: ResultCode) -> ResultCode {
     if code != ResultCode::PARAM_ERROR || !command::properties(request.command).in_folder {
         return code;
     }
-    let mut r = request.reader();
-    let mut is_gone = || {
-        r.skip(1)?;
-        let (volume, folder) = (request.volume(r.u16_be()?)?, r.u32_be()?);
-        let is_unknown = volume.folder(folder).err() == Some(ResultCode::OBJECT_NOT_FOUND);
+    let is_gone = || {
+        let InFolder { volume, folder } = InFolder::decode(&mut request.reader())?;
+        let is_unknown = request.volume(volume)?.folder(folder).err() == Some(ResultCode::OBJECT_NOT_FOUND);
         Ok::<_, ResultCode>(folder >= CatalogId::FIRST.0 && is_unknown)
     };
     if is_gone() == Ok(true) { ResultCode::OBJECT_NOT_FOUND } else { code }

@@ -8,21 +8,16 @@ use super::strings::even;
 /// A user or group, as directory services identify it.
 pub type Uuid = [u8; 16];
 
-/// The parts of a file's security that are read or set, "File Security Bitmap".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Bitmap(pub u16);
-
-wire::fields!(Bitmap);
-
-bitflags::bitflags! {
-    impl Bitmap: u16 {
-        const OWNER = 1;
-        const GROUP = 2;
-        const ACL = 4;
+wire::bits! {
+    /// The parts of a file's security that are read or set, "File Security Bitmap".
+    pub Bitmap: u16 {
+        OWNER = 1,
+        GROUP = 2,
+        ACL = 4,
         /// FPSetACL: removes the ACL.
-        const REMOVE_ACL = 8;
+        REMOVE_ACL = 8,
         /// FPSetACL: adds the entries that are inherited from the folder above.
-        const INHERIT = 16;
+        INHERIT = 16,
     }
 }
 

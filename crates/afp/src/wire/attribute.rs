@@ -5,20 +5,15 @@ use wire::{Malformed, Reader, Writer, layout};
 use super::Path;
 use super::strings::{blob, even, long};
 
-/// The options of an access to an attribute, "Extended Attributes Bitmap".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Bitmap(pub u16);
-
-wire::fields!(Bitmap);
-
-bitflags::bitflags! {
-    impl Bitmap: u16 {
+wire::bits! {
+    /// The options of an access to an attribute, "Extended Attributes Bitmap".
+    pub Bitmap: u16 {
         /// Uses the attribute of a link, not of its target.
-        const NO_FOLLOW = 1;
+        NO_FOLLOW = 1,
         /// Fails if an attribute with this name exists.
-        const CREATE = 2;
+        CREATE = 2,
         /// Fails if no attribute with this name exists.
-        const REPLACE = 4;
+        REPLACE = 4,
     }
 }
 

@@ -4,19 +4,13 @@
 //! Parameters are packed in the order of their bits. Names come after all others; the place of a
 //! name has its offset, counted from the first parameter.
 
+/// Declares the bits of a bitmap by [`wire::bits!`]: their numbers, and the bytes that the parameter of each one has.
 macro_rules! bitmap {
     ($(#[$doc:meta])* $name:ident { $($(#[$($bit_doc:tt)*])* $bit:ident = $number:literal, $size:literal;)* }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-        pub struct $name(pub u16);
-
-        bitflags::bitflags! {
-            impl $name: u16 {
-                $($(#[$($bit_doc)*])* const $bit = 1 << $number;)*
-            }
+        wire::bits! {
+            $(#[$doc])*
+            pub $name: u16 { $($(#[$($bit_doc)*])* $bit = 1 << $number,)* }
         }
-
-        wire::fields!($name);
 
         impl $name {
             /// Those that the reference does not define.

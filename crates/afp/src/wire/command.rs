@@ -33,6 +33,14 @@ pub struct Properties {
     pub in_folder: bool,
 }
 
+wire::layout! {
+    /// The folder of a command that begins with one: of all commands with the property `in_folder`.
+    pub struct InFolder [1] {
+        pub volume: u16,
+        pub folder: u32,
+    }
+}
+
 /// Declares the commands from one table. Its columns: name and number; family; which properties are true.
 macro_rules! commands {
     ($($name:ident = $number:literal: $family:ident, [$($property:ident),*];)*) => {

@@ -2,18 +2,17 @@
 
 use wire::{Malformed, Reader, Writer};
 
-/// The kind of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Command(pub u8);
-
-impl Command {
-    pub const CLOSE_SESSION: Self = Self(1);
-    pub const COMMAND: Self = Self(2);
-    pub const GET_STATUS: Self = Self(3);
-    pub const OPEN_SESSION: Self = Self(4);
-    pub const TICKLE: Self = Self(5);
-    pub const WRITE: Self = Self(6);
-    pub const ATTENTION: Self = Self(8);
+wire::number! {
+    /// The kind of a frame.
+    pub Command: u8 {
+        CLOSE_SESSION = 1,
+        COMMAND = 2,
+        GET_STATUS = 3,
+        OPEN_SESSION = 4,
+        TICKLE = 5,
+        WRITE = 6,
+        ATTENTION = 8,
+    }
 }
 
 /// The 16 bytes before each frame's payload.

@@ -40,18 +40,13 @@ impl Width {
     }
 }
 
-/// The client's access to a fork, and the access that it denies to others meanwhile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct AccessMode(pub u16);
-
-wire::fields!(AccessMode);
-
-bitflags::bitflags! {
-    impl AccessMode: u16 {
-        const READ = 0x01;
-        const WRITE = 0x02;
-        const DENY_READ = 0x10;
-        const DENY_WRITE = 0x20;
+wire::bits! {
+    /// The client's access to a fork, and the access that it denies to others meanwhile.
+    pub AccessMode: u16 {
+        READ = 0x01,
+        WRITE = 0x02,
+        DENY_READ = 0x10,
+        DENY_WRITE = 0x20,
     }
 }
 

@@ -87,6 +87,14 @@ layout! {
         pub id: u16,
         pub info: &'a [u8] => rest,
     }
+
+    /// The data of the second step of SRP: the client's public number and its proof.
+    pub struct SrpProof<'a> {
+        /// The number of the message: 3.
+        pub step: u16,
+        pub number: &'a [u8] => long,
+        pub proof: &'a [u8] => long,
+    }
 }
 
 /// The data of the second step of Kerberos: the client's name, padding, and its token after a length of two bytes.

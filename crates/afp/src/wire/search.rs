@@ -26,40 +26,40 @@ impl Form {
     }
 }
 
-/// The parameters to compare, Apple Filing Protocol Reference, "FPCatSearch", ReqBitmap: those of
-/// files and folders, and whether a part of a name matches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct RequestBitmap(pub u32);
+wire::number! {
+    /// The parameters to compare, Apple Filing Protocol Reference, "FPCatSearch", ReqBitmap: those of
+    /// files and folders, and whether a part of a name matches.
+    pub RequestBitmap: u32 {
+        ATTRIBUTES = 1 << 0,
+        PARENT_ID = 1 << 1,
+        CREATED = 1 << 2,
+        MODIFIED = 1 << 3,
+        BACKUP = 1 << 4,
+        FINDER_INFO = 1 << 5,
+        LONG_NAME = 1 << 6,
+        /// For folders.
+        OFFSPRING_COUNT = 1 << 9,
+        /// For files: the same bit.
+        DATA_LENGTH = 1 << 9,
+        /// For files.
+        RESOURCE_LENGTH = 1 << 10,
+        /// For files.
+        EXTENDED_DATA_LENGTH = 1 << 11,
+        UTF8_NAME = 1 << 13,
+        /// For files.
+        EXTENDED_RESOURCE_LENGTH = 1 << 14,
+        /// A name matches if it contains the requested one.
+        PARTIAL_NAME = 1 << 31,
+        /// All bits with a meaning for files and folders alike.
+        COMMON = 0x8000_207f,
+        /// All bits with a meaning if only files are searched.
+        OF_FILES = Self::COMMON.0 | 0x4e00,
+        /// All bits with a meaning if only folders are searched.
+        OF_FOLDERS = Self::COMMON.0 | 0x0200,
+    }
+}
 
 impl RequestBitmap {
-    pub const ATTRIBUTES: Self = Self(1 << 0);
-    pub const PARENT_ID: Self = Self(1 << 1);
-    pub const CREATED: Self = Self(1 << 2);
-    pub const MODIFIED: Self = Self(1 << 3);
-    pub const BACKUP: Self = Self(1 << 4);
-    pub const FINDER_INFO: Self = Self(1 << 5);
-    pub const LONG_NAME: Self = Self(1 << 6);
-    /// For folders.
-    pub const OFFSPRING_COUNT: Self = Self(1 << 9);
-    /// For files: the same bit.
-    pub const DATA_LENGTH: Self = Self(1 << 9);
-    /// For files.
-    pub const RESOURCE_LENGTH: Self = Self(1 << 10);
-    /// For files.
-    pub const EXTENDED_DATA_LENGTH: Self = Self(1 << 11);
-    pub const UTF8_NAME: Self = Self(1 << 13);
-    /// For files.
-    pub const EXTENDED_RESOURCE_LENGTH: Self = Self(1 << 14);
-    /// A name matches if it contains the requested one.
-    pub const PARTIAL_NAME: Self = Self(1 << 31);
-
-    /// All bits with a meaning for files and folders alike.
-    pub const COMMON: Self = Self(0x8000_207f);
-    /// All bits with a meaning if only files are searched.
-    pub const OF_FILES: Self = Self(Self::COMMON.0 | 0x4e00);
-    /// All bits with a meaning if only folders are searched.
-    pub const OF_FOLDERS: Self = Self(Self::COMMON.0 | 0x0200);
-
     /// Whether it has all bits of `other`.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0

@@ -95,21 +95,22 @@ impl<'a> SrvrMsg<'a> {
     }
 }
 
-/// The purpose of a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TokenKind(pub u16);
+wire::number! {
+    /// The purpose of a token.
+    pub TokenKind: u16 {
+        LOGIN_WITHOUT_ID = 0,
+        LOGIN_WITH_ID = 1,
+        RECONNECT_WITH_ID = 2,
+        LOGIN_WITH_TIME_AND_ID = 3,
+        RECONNECT_WITH_TIME_AND_ID = 4,
+        RECON1_LOGIN = 5,
+        RECON1_RECONNECT = 6,
+        RECON1_REFRESH = 7,
+        KERBEROS_SESSION_KEY = 8,
+    }
+}
 
 impl TokenKind {
-    pub const LOGIN_WITHOUT_ID: Self = Self(0);
-    pub const LOGIN_WITH_ID: Self = Self(1);
-    pub const RECONNECT_WITH_ID: Self = Self(2);
-    pub const LOGIN_WITH_TIME_AND_ID: Self = Self(3);
-    pub const RECONNECT_WITH_TIME_AND_ID: Self = Self(4);
-    pub const RECON1_LOGIN: Self = Self(5);
-    pub const RECON1_RECONNECT: Self = Self(6);
-    pub const RECON1_REFRESH: Self = Self(7);
-    pub const KERBEROS_SESSION_KEY: Self = Self(8);
-
     /// Whether the request has the start time of the client.
     fn has_time(self) -> bool {
         (Self::LOGIN_WITH_TIME_AND_ID.0..=Self::RECON1_REFRESH.0).contains(&self.0)

@@ -27,7 +27,7 @@ pub(crate) struct Advise {
     #[arg(long, value_name = "FILE.jsonl")]
     pub(crate) bench: Vec<PathBuf>,
     /// Bytes per second that each active user must have
-    #[arg(long, value_name = "SIZE", default_value = crate::advise::USUAL_FLOOR)]
+    #[arg(long, value_name = "SIZE", default_value = crate::commands::advise::USUAL_FLOOR)]
     pub(crate) floor: String,
     /// Print the best mount commands instead
     #[arg(long, conflicts_with_all = ["bench", "floor"])]

@@ -30,7 +30,7 @@ use std::path::PathBuf;
 use admin::Arguments;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::here;
+use crate::host::here;
 
 pub(crate) use adopt::Adopt;
 pub(crate) use advise::Advise;

@@ -7,7 +7,7 @@ use admin::Arguments;
 use admin::settings::{SETTINGS, Table, USER_VARIABLE};
 use clap::Args;
 
-use crate::here;
+use crate::host::here;
 
 pub(super) const EXAMPLES: &str = "Examples:
   fourfold serve ~/Share                                  one folder, named like its last component

@@ -19,7 +19,7 @@ use rcgen::{
 use serde::Serialize;
 
 use crate::cli::ClusterAdd;
-use crate::out;
+use crate::terminal::out;
 
 /// How long certificates are valid, in years.
 const YEARS: i64 = 10;

@@ -5,7 +5,7 @@ use admin::settings::{ClusterSettings, EtcdSettings, EtcdTls, Place, Severity};
 use cluster::etcd::{Endpoints, Login};
 use cluster::tls::{Files, Tls, to_service};
 
-use crate::links::account::Account;
+use crate::shares::links::account::Account;
 
 /// How etcd is reached. Reads the files that are needed for it.
 pub(crate) fn endpoints(settings: &EtcdSettings) -> anyhow::Result<Endpoints> {

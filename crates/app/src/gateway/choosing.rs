@@ -13,8 +13,8 @@ use super::of;
 use super::settings::{Failure, SyncOutcome, Whose, sync};
 use super::texts::OfSettings;
 use crate::cli::ClusterSettingsCommand;
-use crate::user::tell_server;
-use crate::{exit, out};
+use crate::commands::user::tell_server;
+use crate::terminal::{exit, out};
 
 /// What `show --json` prints. Scripts read it: fields may be added, never renamed or removed.
 #[derive(Serialize)]

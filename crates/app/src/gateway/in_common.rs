@@ -14,9 +14,10 @@ use vfs::index::Index;
 
 use super::settings::{self, Failure, SyncOutcome, Whose};
 use super::texts::OfMember;
-use crate::accounts;
-use crate::running::{Current, Running};
-use crate::volumes::Volumes;
+use crate::people::accounts;
+use crate::serve::current::Current;
+use crate::serve::running::Running;
+use crate::shares::volumes::Volumes;
 
 /// After a failure.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use anyhow::Context;
 use cluster::{Cluster, Text};
 
 use super::texts::OfMember;
-use crate::volumes::Volumes;
+use crate::shares::volumes::Volumes;
 
 /// The table of LUNs: that of the cluster, or that of the state folder.
 pub(crate) fn table(volumes: &Volumes) -> LunTable {

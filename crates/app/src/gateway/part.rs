@@ -4,14 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use admin::control::{Schedules, Status};
+use admin::control::Schedules;
 use admin::{Arguments, Settings};
 use tokio::sync::watch;
 
 use super::in_common;
-use crate::keeper::Keeper;
-use crate::running::{Current, View};
-use crate::volumes::Volumes;
+use crate::serve::component::{Component, InCommon};
+use crate::serve::current::Current;
+use crate::shares::keeper::Keeper;
+use crate::shares::volumes::Volumes;
 
 /// How often it is looked whether clients make backups here.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -63,26 +64,26 @@ fn of_backups(settings: &Settings) -> Vec<String> {
     shares.map(|share| share.name.clone()).collect()
 }
 
-impl View for Part {
-    fn report(&self, _: &mut Status) {}
-
+impl Component for Part {
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
         self.keeper.iter().for_each(|keeper| keeper.wake());
         self.backups.send_replace(of_backups(&current.settings));
         Vec::new()
     }
+}
 
+impl InCommon for Part {
     fn before_reload(&self, arguments: &Arguments) -> Result<Vec<String>, Vec<String>> {
         let Some(cluster) = &self.volumes.cluster else { return Ok(Vec::new()) };
         in_common::before_reload(cluster, arguments, self.volumes.state())
     }
 
-    fn schedules(&self) -> Option<Schedules> {
-        let cluster = self.volumes.cluster.as_ref()?;
+    fn schedules(&self) -> Schedules {
+        let Some(cluster) = &self.volumes.cluster else { return Schedules::default() };
         let left = cluster.keeps_schedules().as_millis();
-        Some(Schedules {
+        Schedules {
             left_ms: Some(u64::try_from(left).unwrap_or(u64::MAX)),
             backups_elsewhere: cluster.backups_elsewhere(),
-        })
+        }
     }
 }

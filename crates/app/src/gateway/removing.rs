@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::certificates::endpoints;
 use super::{of, runtime};
 use crate::cli::ClusterRemove;
-use crate::out;
+use crate::terminal::out;
 
 /// What was done. Scripts read it as JSON: fields may be added, never renamed or removed.
 #[derive(Serialize)]

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::certificates::endpoints;
 use super::{of, runtime};
 use crate::cli::ClusterStatus;
-use crate::out;
+use crate::terminal::out;
 
 /// A line. Scripts read it as JSON: fields may be added, never renamed or removed.
 #[derive(Debug, PartialEq, Eq, Serialize)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cluster::{Cluster, Record, Table};
 use nfs::server::{CommonGrace, HostTable, LostServers, Phase, Service};
 
-use crate::here;
+use crate::host::here;
 
 /// The pause before etcd is asked again.
 const RETRY_AFTER: Duration = Duration::from_millis(500);

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admin::ServerSettings;
 use admin::control::{Listener, ListenerStatus};
 use admin::settings::{ClusterAddress, Port};
+use admin::{Protocol, ServerSettings};
 use anyhow::Context;
 use cluster::{Cluster, Topology};
 use conn::{Server, Watchdog};
@@ -16,7 +16,7 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::bind::{self, ProtocolListeners};
+use crate::fronts::bind::{self, ProtocolListeners};
 
 /// How long the clients of a server that is drained have to move before their sessions end. Witnesses hear of the order after
 /// 250 ms at most.
@@ -57,7 +57,7 @@ pub(crate) fn open(server: &ServerSettings, privileged: bool) -> anyhow::Result<
         Port::Standard => 0,
         Port::Off => return Ok(None),
     };
-    if server.ports.smb == Port::Off {
+    if server.ports.of(Protocol::Smb) == Port::Off {
         return Ok(None);
     }
     let mapper = match listen(server, "the endpoint mapper", "cluster-rpc-port", mapper) {

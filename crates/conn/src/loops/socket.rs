@@ -10,9 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use lock::Mutex;
-use rustix::buffer::spare_capacity;
 use rustix::event::epoll::EventFlags;
-use rustix::net::RecvFlags;
 
 use super::event_loop::Loop;
 use super::task::Task;
@@ -82,41 +80,38 @@ impl Socket {
         &self.stream
     }
 
-    /// Tries what does not block. [`Socket::ready`] tells when it is worth a try.
-    pub(crate) fn attempt(
-        &self,
-        direction: Direction,
-        call: impl FnOnce(BorrowedFd<'_>) -> io::Result<usize>,
-    ) -> io::Result<usize> {
+    /// The socket, for a call in this direction that does not block. `None` if none is worth a try: [`Socket::ready`] waits
+    /// for that. [`Socket::sent`] and [`Socket::received`] are told of a call that succeeded.
+    pub(crate) fn attempt(&self, direction: Direction) -> Option<BorrowedFd<'_>> {
         if !self.is_ready(direction) {
-            return Err(io::ErrorKind::WouldBlock.into());
+            return None;
         }
         self.ready.fetch_and(!(1 << direction as u8), Ordering::AcqRel);
-        let result = call(self.stream.as_fd());
-        if let Ok(count) = &result {
-            self.work.fetch_add(*count as u64, Ordering::Relaxed);
-            let before = self.recent.load(Ordering::Relaxed);
-            let count_32 = u32::try_from(*count).unwrap_or(u32::MAX);
-            self.recent.store(count_32.max(before / 2), Ordering::Relaxed);
-            if direction == Direction::Out {
-                self.ready.fetch_or(WRITABLE, Ordering::AcqRel);
-            }
-        }
-        result
+        Some(self.stream.as_fd())
     }
 
-    /// Appends what has been received, up to the buffer's capacity. At least `missing` bytes are to come.
-    pub(crate) fn receive(&self, buffer: &mut Vec<u8>, missing: usize) -> io::Result<usize> {
-        let room = buffer.capacity() - buffer.len();
-        let received = self.attempt(Direction::In, |socket| {
-            Ok(rustix::net::recv(socket, spare_capacity(buffer), RecvFlags::DONTWAIT)?.0)
-        });
+    /// So many bytes were sent.
+    pub(crate) fn sent(&self, count: usize) {
+        self.note(count);
+        self.ready.fetch_or(WRITABLE, Ordering::AcqRel);
+    }
+
+    /// So many bytes were received, where there was room for `room` and at least `missing` were to come.
+    pub(crate) fn received(&self, count: usize, room: usize, missing: usize) {
+        self.note(count);
         // Fewer bytes than there was room for were all: the next ones are an event of their own. But a client that is sending a
         // long message has often sent more of it by now, and a further attempt is cheaper than an event.
-        if matches!(received, Ok(count) if count == room || count + LONG <= missing) {
+        if count == room || count + LONG <= missing {
             self.ready.fetch_or(READABLE, Ordering::AcqRel);
         }
-        received
+    }
+
+    /// Counts bytes for the balancer.
+    fn note(&self, count: usize) {
+        self.work.fetch_add(count as u64, Ordering::Relaxed);
+        let before = self.recent.load(Ordering::Relaxed);
+        let count_32 = u32::try_from(count).unwrap_or(u32::MAX);
+        self.recent.store(count_32.max(before / 2), Ordering::Relaxed);
     }
 
     /// Waits until a direction is worth a try. False when the deadline has passed before.

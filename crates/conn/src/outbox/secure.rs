@@ -5,9 +5,13 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use rustls::ServerConfig;
 
 use super::{Outbox, Queue};
+use crate::loops::Direction;
 use crate::received::ReceiveBuffer;
 use crate::tls::{CompletedHandshake, Tls};
 
@@ -55,10 +59,11 @@ impl Outbox {
             let (is_over, has_failed) = (tls.is_over(), tls.failure().is_some());
             if own > 0 {
                 self.waiting.fetch_add(own, Ordering::AcqRel);
-                match self.send(&mut queue) {
-                    Ok(()) if queue.is_empty() => {}
-                    Ok(()) => self.stuck.notify_one(),
-                    Err(_) => return ReceiveOutcome::End,
+                drop(queue);
+                self.flush();
+                queue = self.queue.lock();
+                if queue.dead {
+                    return ReceiveOutcome::End;
                 }
             }
             if opened > 0 && !has_failed {
@@ -69,9 +74,11 @@ impl Outbox {
             }
             let Some(tls) = &mut queue.tls else { return ReceiveOutcome::End };
             let Some(room) = tls.room(missing) else { return ReceiveOutcome::End };
-            match self.socket.receive(room, missing) {
-                Ok(count) if count > 0 => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            let free = room.capacity() - room.len();
+            let socket = self.socket.attempt(Direction::In).ok_or(Errno::AGAIN);
+            match socket.and_then(|socket| recv(socket, spare_capacity(room), RecvFlags::DONTWAIT)) {
+                Ok((count, _)) if count > 0 => self.socket.received(count, free, missing),
+                Err(Errno::AGAIN) => {
                     tls.rest();
                     return ReceiveOutcome::Nothing { held: tls.held() };
                 }

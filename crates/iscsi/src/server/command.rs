@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use conn::{Answer, InFlight, Reply, Reservation, observe};
+use conn::{Answer, InFlight, Reservation, observe};
 use tokio::sync::SemaphorePermit;
 use wire::{Malformed, Reader};
 
@@ -16,50 +16,67 @@ use super::full_feature::{nothing, reject};
 use super::limits::{MAX_IMMEDIATE, MAX_PARAMETERS, MAX_READING_KIB, MAX_WAITING, SHORT_READ};
 use super::observed;
 use super::respond::respond;
-use super::scsi::{self, Command, CommandDefinition, Needs, Outcome, Refusal};
+use super::scsi::{self, Command, CommandDefinition, Needs, Refusal};
 use super::session::{Message, Session};
 use super::task::{Task, Turn, Work};
 use super::transfer::{Piece, Sink, Transfer};
 use crate::wire::pdu::{Additional, Attribute, R2t, RejectReason, ScsiCommand};
 use crate::wire::scsi::{Asc, Sense, Status};
 
-/// Takes a command whose turn in the session it is.
+/// Takes a command whose turn in the session it is, and begins it when its turn among the commands has come.
 pub(super) fn take(
     connection: &Arc<Connection>,
     joined: &SessionConnection,
     message: &Message,
     in_flight: InFlight,
 ) -> Answer {
-    match enter(connection, joined, message) {
-        Ok((task, attribute, piece)) => {
-            let command = || observed::command_name(&descriptor_block(message).unwrap_or_default());
-            if let Some(begun) = observe::begin("iscsi", connection.peer.address, command) {
-                let _ = task.begun.set(begun); // a task is new here
-            }
-            let place = place(&joined.session, attribute);
-            let piece = match (&place, piece) {
-                (Place::Queued(_), Some(piece)) => {
-                    connection.keep(&mut task.state.lock(), piece.data.len());
-                    Some(piece.apart())
-                }
-                (_, piece) => piece,
-            };
-            let connection = connection.clone();
-            Box::pin(async move {
-                task.declare(&in_flight).await;
-                observe::within(task.begun.get(), begin(&connection, &task, place, piece)).await
-            })
-        }
+    let (task, attribute, piece) = match enter(connection, joined, message) {
+        Ok(entered) => entered,
         Err(reason) => {
             if !message.head.immediate {
                 joined.session.window.lock().over();
             }
-            if connection.is_ended() { nothing() } else { reject(connection, joined, message, reason) }
+            return match connection.is_ended() {
+                true => nothing(),
+                false => reject(connection, joined, message, reason),
+            };
         }
+    };
+    let command = || observed::command_name(&descriptor_block(message).unwrap_or_default());
+    if let Some(begun) = observe::begin("iscsi", connection.peer.address, command) {
+        let _ = task.begun.set(begun); // a task is new here
     }
+    let place = place(&joined.session, attribute);
+    let piece = match (&place, piece) {
+        (Place::Queued(_), Some(piece)) => {
+            connection.keep(&mut task.state.lock(), piece.data.len());
+            Some(piece.apart())
+        }
+        (_, piece) => piece,
+    };
+    let connection = connection.clone();
+    Box::pin(async move {
+        task.declare(&in_flight).await;
+        let begun = async {
+            let turn = turn(&task, place).await;
+            let early = {
+                let mut state = task.state.lock();
+                state.turn = turn;
+                state.early.take().unwrap_or_default()
+            };
+            ask(&connection, &task);
+            for piece in piece.into_iter().chain(early) {
+                write(&task, piece).await;
+            }
+            go_on(&connection, &task).await;
+        };
+        observe::within(task.begun.get(), begun).await;
+        None
+    })
 }
 
-/// Errors here reject the PDU. A command that is refused as a command becomes a task that fails.
+/// Checks a command as far as is possible without its data, and makes it a task. Errors here reject the PDU. A command that is
+/// refused as a command becomes a task that fails.
 fn enter(
     connection: &Arc<Connection>,
     joined: &SessionConnection,
@@ -75,12 +92,22 @@ fn enter(
         session.immediate.fetch_sub(1, Ordering::AcqRel);
         return Err(RejectReason::TOO_MANY_IMMEDIATE);
     }
-    let more = pdu.writes && !pdu.is_final;
-    let task = task(connection, joined, &pdu, message).map_err(invalid);
-    let entered = task.and_then(|task| {
+    let entered = descriptor_block(message).map_err(invalid).and_then(|cdb| {
+        let aborted = Arc::new(AtomicBool::new(false));
+        let command = command(session, &pdu, cdb, aborted.clone());
+        let unit = command.unit.clone();
+        let expects = if pdu.writes { u64::from(pdu.expected_length) } else { 0 };
+        let (needs, transfer, supported) = plan(connection, session, &command, expects);
+        let work = supported.map(|supported| Work { command, supported });
+        let task = Task::new(&pdu, unit, needs, transfer, work, aborted);
+        let (_, gathered) = needs;
+        if gathered > 0 {
+            connection.keep(&mut task.state.lock(), gathered);
+        }
+        let more = pdu.writes && !pdu.is_final;
         let piece = task.state.lock().transfer.immediate(message.data.clone(), more);
         match connection.enter(&task) {
-            true => Ok((task, piece)),
+            true => Ok((task, pdu.attribute, piece)),
             false => {
                 connection.solicited.give_back(0, task.state.lock().gathered);
                 Err(RejectReason::TASK_IN_PROGRESS)
@@ -90,43 +117,29 @@ fn enter(
     if entered.is_err() && pdu.immediate {
         session.immediate.fetch_sub(1, Ordering::AcqRel);
     }
-    let (task, piece) = entered?;
-    Ok((task, pdu.attribute, piece))
+    entered
 }
 
-/// The command, checked as far as is possible without its data.
-fn task(
+/// What a command needs from the initiator (how many bytes, and how many of them are parameters), where that goes, and the
+/// command's definition; `None` for one that is refused.
+fn plan(
     connection: &Connection,
-    joined: &SessionConnection,
-    pdu: &ScsiCommand,
-    message: &Message,
-) -> Result<Arc<Task>, Malformed> {
-    let session = &joined.session;
-    let cdb = descriptor_block(message)?;
-    let (bursts, aborted) = (session.bursts(), Arc::new(AtomicBool::new(false)));
-    let command = command(session, pdu, cdb, aborted.clone());
-    let unit = command.unit.clone();
-    let expects = if pdu.writes { u64::from(pdu.expected_length) } else { 0 };
-    Ok(
-        match scsi::needs(&command).and_then(|(supported, needs)| room(connection, supported, needs, expects))
-        {
-            Ok((supported, needs, sink, gathered)) => {
-                let transfer = Transfer::new(expects, needs, sink, bursts);
-                let work = Some(Work { command, supported });
-                let task = Task::new(pdu, unit, (needs, gathered), transfer, work, aborted);
-                if gathered > 0 {
-                    connection.keep(&mut task.state.lock(), gathered);
-                }
-                task
-            }
-            Err(why) => Task::new(pdu, unit, (0, 0), Transfer::failed(expects, why, bursts), None, aborted),
-        },
-    )
+    session: &Session,
+    command: &Command,
+    expects: u64,
+) -> ((u64, usize), Transfer, Option<&'static CommandDefinition>) {
+    let bursts = session.bursts();
+    match scsi::needs(command).and_then(|(supported, needs)| room(connection, supported, needs, expects)) {
+        Ok((supported, needs, sink, gathered)) => {
+            ((needs, gathered), Transfer::new(expects, needs, sink, bursts), Some(supported))
+        }
+        Err(why) => ((0, 0), Transfer::failed(expects, why, bursts), None),
+    }
 }
 
 /// The command descriptor block: 16 bytes of the header, and more in the additional header segment.
 fn descriptor_block(message: &Message) -> Result<Bytes, Malformed> {
-    let start = message.header.slice(32..48);
+    let start = message.header.slice(ScsiCommand::CDB);
     if message.additional.is_empty() {
         return Ok(start);
     }
@@ -178,27 +191,6 @@ fn room(
             Ok((supported, length as u64, Sink::Parameters(Vec::new()), length))
         }
     }
-}
-
-/// Waits for the command's turn in its session, and begins it.
-async fn begin(
-    connection: &Arc<Connection>,
-    task: &Arc<Task>,
-    place: Place,
-    piece: Option<Piece>,
-) -> Option<Reply> {
-    let turn = turn(task, place).await;
-    let early = {
-        let mut state = task.state.lock();
-        state.turn = turn;
-        state.early.take().unwrap_or_default()
-    };
-    ask(connection, task);
-    for piece in piece.into_iter().chain(early) {
-        write(task, piece).await;
-    }
-    go_on(connection, task).await;
-    None
 }
 
 /// The place of a command in its session's order.
@@ -305,7 +297,15 @@ pub(super) async fn go_on(connection: &Arc<Connection>, task: &Arc<Task>) {
     let reads = work.as_ref().map_or(0, |work| scsi::length_of_read(&work.command));
     let turn = turn_to_read(connection, task, reads).await;
     if !task.is_aborted() {
-        respond(connection, task, outcome(data, work).await);
+        let outcome = match (data, work) {
+            (Ok(data), Some(Work { mut command, supported })) => {
+                command.data = data;
+                scsi::run(supported, &command).await
+            }
+            (Ok(_), None) => Err(Sense::illegal(Asc::INVALID_OPERATION_CODE).into()), // refused before
+            (Err(why), _) => Err(why),
+        };
+        respond(connection, task, outcome);
     }
     if turn.is_some() {
         connection.sender.charge();
@@ -313,16 +313,6 @@ pub(super) async fn go_on(connection: &Arc<Connection>, task: &Arc<Task>) {
     drop(turn);
     task.state.lock().turn = None;
     task.set_over();
-}
-
-async fn outcome(data: Result<Bytes, Refusal>, work: Option<Work>) -> Outcome {
-    match (data?, work) {
-        (data, Some(Work { mut command, supported })) => {
-            command.data = data;
-            scsi::run(supported, &command).await
-        }
-        (_, None) => Err(Sense::illegal(Asc::INVALID_OPERATION_CODE).into()), // refused before
-    }
 }
 
 /// A long read waits for three conditions: the client's other reads are below the limit, the client

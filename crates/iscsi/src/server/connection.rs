@@ -28,7 +28,7 @@ use super::solicited::SolicitedDataLimit;
 use super::task::{State, Task};
 use crate::ranks;
 use crate::wire::digest::crc32c_of_two;
-use crate::wire::pdu::{BHS, Head, padding};
+use crate::wire::pdu::{BHS, Head, RequestFields, padding};
 use crate::wire::scsi::Status;
 
 /// How long the login of a client may take.
@@ -143,23 +143,6 @@ impl Connection {
         self.logged_out.load(Ordering::Acquire)
     }
 
-    /// One whole PDU.
-    fn take(self: &Arc<Self>, message: BytesMut, in_flight: InFlight) -> Answer {
-        self.heard_s.store(self.service.now_s(), Ordering::Relaxed);
-        if self.is_ended() {
-            return full_feature::nothing(); // sent before its sender knew, or after a logout
-        }
-        let Some((message, intact)) = self.apart(message.freeze()) else {
-            self.sender.close(); // RFC 7143 7.8: after a wrong header digest nothing can be trusted
-            return Box::pin(async { None });
-        };
-        match self.joined.get() {
-            Some(joined) if intact => full_feature::take(self, joined, message, in_flight),
-            Some(joined) => full_feature::damaged(self, joined, &message),
-            None => login_phase::take(self, message),
-        }
-    }
-
     /// The parts of a PDU, and whether its data match their digest; `None` if the header does not
     /// match.
     fn apart(&self, mut bytes: Bytes) -> Option<(Message, bool)> {
@@ -168,6 +151,7 @@ impl Connection {
         if bytes.len() != head.length(header_digest, data_digest) {
             return None; // it arrived before the digests were in force
         }
+        let fields = RequestFields::decode(&mut Reader::new(&bytes)).ok()?;
         let header = bytes.split_to(BHS);
         let additional = bytes.split_to(head.additional);
         let digest = bytes.split_to(header_digest);
@@ -177,7 +161,7 @@ impl Connection {
         let data = bytes.split_to(head.data);
         let filled = bytes.split_to(padding(head.data));
         let intact = head.data == 0 || data_digest == 0 || crc32c_of_two(&data, &filled) == *bytes;
-        Some((Message { head, header, additional, data, kept: Reservation::default() }, intact))
+        Some((Message { head, fields, header, additional, data, _kept: Reservation::default() }, intact))
     }
 
     /// The command with this tag.
@@ -303,7 +287,20 @@ impl Protocol for IscsiProtocol {
     }
 
     fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer {
-        self.0.take(message, in_flight)
+        let connection = &self.0;
+        connection.heard_s.store(connection.service.now_s(), Ordering::Relaxed);
+        if connection.is_ended() {
+            return full_feature::nothing(); // sent before its sender knew, or after a logout
+        }
+        let Some((message, intact)) = connection.apart(message.freeze()) else {
+            connection.sender.close(); // RFC 7143 7.8: after a wrong header digest nothing can be trusted
+            return full_feature::nothing();
+        };
+        match connection.joined.get() {
+            Some(joined) if intact => full_feature::take(connection, joined, message, in_flight),
+            Some(joined) => full_feature::damaged(connection, joined, &message),
+            None => login_phase::take(connection, message),
+        }
     }
 
     fn began(&self, client: ToClient) {

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use vfs::Payload;
 use wire::Reader;
 
 use super::connection::{Connection, SessionConnection};
 use super::sender::{Pdu, StatSn, header};
+use super::session::Message;
 use crate::wire::pdu::{Lun, NO_TAG, NopIn, NopOut};
 
 /// Returns the initiator's data, up to the length that it accepts.
-pub(super) fn answer(connection: &Arc<Connection>, joined: &SessionConnection, request: Bytes, data: &Bytes) {
-    let Ok(request) = NopOut::decode(&mut Reader::new(&request)) else { return };
-    let length = data.len().min(joined.their_max_data() as usize);
+pub(super) fn answer(connection: &Arc<Connection>, joined: &SessionConnection, message: &Message) {
+    let Ok(request) = NopOut::decode(&mut Reader::new(&message.header)) else { return };
+    let length = message.data.len().min(joined.their_max_data() as usize);
     let mut w = header();
     NopIn { lun: request.lun, task_tag: request.task_tag, transfer_tag: NO_TAG }.encode(length, &mut w);
-    let data = Some(Payload::Bytes(data[..length].to_vec()));
+    let data = Some(Payload::Bytes(message.data[..length].to_vec()));
     let pdu = Pdu { header: w.into_bytes(), stat_sn: StatSn::Own, data };
     connection.sender.queue(pdu, || joined.session.numbers());
 }

@@ -5,7 +5,7 @@ use wire::Writer;
 
 use super::connection::{Connection, SessionConnection};
 use super::observed;
-use super::scsi::{Good, Outcome, Refusal};
+use super::scsi::{Outcome, Refusal};
 use super::sender::{Pdu, StatSn, header};
 use super::task::Task;
 use crate::wire::pdu::{DataIn, Residual, ScsiResponse};
@@ -17,13 +17,23 @@ pub(super) fn respond(connection: &Connection, task: &Task, outcome: Outcome) {
     if !connection.leave(task) {
         return;
     }
-    match outcome {
-        Ok(good) => finished(connection, joined, task, good),
+    let good = match outcome {
+        Ok(good) => good,
         Err(Refusal::Check(sense)) => {
-            status(connection, joined, task, (Status::CHECK_CONDITION, refused(task)), Some(sense));
+            return status(connection, joined, task, (Status::CHECK_CONDITION, refused(task)), Some(sense));
         }
-        Err(Refusal::Status(other)) => status(connection, joined, task, (other, refused(task)), None),
+        Err(Refusal::Status(other)) => {
+            return status(connection, joined, task, (other, refused(task)), None);
+        }
+    };
+    let has = good.data.len() as u64;
+    let residual = if has > 0 { Residual::of(u64::from(task.expects), has) } else { written(task) };
+    let length = if task.reads { has.min(u64::from(task.expects)) as usize } else { 0 };
+    if length == 0 {
+        return status(connection, joined, task, (good.status, residual), None);
     }
+    observed::end(connection, task, (good.status, None), length);
+    data_in(connection, joined, task, (good.data, length), (good.status, residual));
 }
 
 /// The residual of a refused command: all data that the initiator expected.
@@ -33,17 +43,6 @@ fn refused(task: &Task) -> Residual {
 
 fn written(task: &Task) -> Residual {
     Residual::of(u64::from(task.expects), task.needs)
-}
-
-fn finished(connection: &Connection, joined: &SessionConnection, task: &Task, good: Good) {
-    let has = good.data.len() as u64;
-    let residual = if has > 0 { Residual::of(u64::from(task.expects), has) } else { written(task) };
-    let length = if task.reads { has.min(u64::from(task.expects)) as usize } else { 0 };
-    if length == 0 {
-        return status(connection, joined, task, (good.status, residual), None);
-    }
-    observed::end(connection, task, (good.status, None), length);
-    data_in(connection, joined, task, (good.data, length), (good.status, residual));
 }
 
 /// The first `length` bytes of the data, with the status in the last PDU.

@@ -64,20 +64,6 @@ impl Sender {
     /// when the connection is over, or when a file has become shorter since its read: the
     /// connection then ends.
     pub(super) fn queue(&self, pdu: Pdu, window: impl FnOnce() -> (u32, u32)) -> bool {
-        self.put(pdu, window, ToClient::queue)
-    }
-
-    /// Sends a PDU now.
-    pub(super) fn send(&self, pdu: Pdu, window: impl FnOnce() -> (u32, u32)) -> bool {
-        self.put(pdu, window, ToClient::send)
-    }
-
-    fn put(
-        &self,
-        pdu: Pdu,
-        window: impl FnOnce() -> (u32, u32),
-        put: impl FnOnce(&ToClient, Reply) -> bool,
-    ) -> bool {
         let Some(to_client) = self.to_client.get() else { return false };
         let Ok((body, tail)) = self.body(pdu.data) else {
             to_client.close();
@@ -96,7 +82,14 @@ impl Sender {
             let digest = crc32c(&head);
             head.extend_from_slice(&digest);
         }
-        put(to_client, Reply { head, body, tail, ..Reply::default() })
+        to_client.queue(Reply { head, body, tail, ..Reply::default() })
+    }
+
+    /// Sends a PDU now.
+    pub(super) fn send(&self, pdu: Pdu, window: impl FnOnce() -> (u32, u32)) -> bool {
+        let queued = self.queue(pdu, window);
+        self.flush();
+        queued
     }
 
     /// The data segment with its padding and its digest.

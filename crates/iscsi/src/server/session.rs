@@ -17,27 +17,32 @@ use super::task::Task;
 use super::transfer::Bursts;
 use super::window::Window;
 use crate::ranks;
-use crate::wire::pdu::Head;
+use crate::wire::pdu::{Head, Lun, Opcode, RequestFields};
 use crate::wire::scsi::Asc;
 
 /// A received request, decoded into its parts.
 pub(super) struct Message {
     pub(super) head: Head,
+    pub(super) fields: RequestFields,
     /// The 48 bytes.
     pub(super) header: Bytes,
     pub(super) additional: Bytes,
     pub(super) data: Bytes,
     /// Memory for it while it is kept.
-    pub(super) kept: Reservation,
+    pub(super) _kept: Reservation,
 }
 
 impl Message {
-    /// Copies the bytes, for a message that is kept: it would keep all bytes that were received
-    /// with it.
-    pub(super) fn apart(self) -> Self {
+    /// A copy that is kept, with memory for its data. The message itself would keep all bytes that were received with it.
+    pub(super) fn copy(&self, kept: Reservation) -> Self {
         let [header, additional, data] =
-            [self.header, self.additional, self.data].map(|bytes| Bytes::copy_from_slice(&bytes));
-        Self { head: self.head, header, additional, data, kept: self.kept }
+            [&self.header, &self.additional, &self.data].map(|bytes| Bytes::copy_from_slice(bytes));
+        Self { head: self.head, fields: self.fields, header, additional, data, _kept: kept }
+    }
+
+    /// The unit of a SCSI command; `None` for other requests.
+    pub(super) fn unit_of_command(&self) -> Option<Lun> {
+        (self.head.opcode == Opcode::SCSI_COMMAND).then_some(self.fields.lun)
     }
 }
 

@@ -7,7 +7,7 @@ use conn::Answer;
 use wire::Reader;
 
 use super::connection::{Connection, SessionConnection};
-use super::full_feature::{self, nothing};
+use super::full_feature::nothing;
 use super::scsi::LogicalUnit;
 use super::sender::{Pdu, StatSn, header};
 use super::session::{EarlyRequest, Message, Session};
@@ -97,8 +97,8 @@ fn on_unit(
         Function::LOGICAL_UNIT_RESET => (FunctionResult::COMPLETE, reset(connection, &unit.unit)),
         Function::ABORT_TASK_SET | Function::CLEAR_TASK_SET => {
             session.window.lock().call_off(|(_, message)| {
-                is_before(full_feature::cmd_sn(message), request)
-                    && full_feature::command_for(message).is_some_and(|lun| lun.number() == Some(unit.number))
+                is_before(message.fields.cmd_sn, request)
+                    && message.unit_of_command().is_some_and(|lun| lun.number() == Some(unit.number))
             });
             let aborted = session.connections().into_iter().flat_map(|other| other.abort(of_unit));
             (FunctionResult::COMPLETE, aborted.collect())
@@ -115,7 +115,7 @@ fn abort_task(connection: &Connection, session: &Session, request: &TaskRequest)
     let tag = request.referenced_tag;
     let aborted = connection.abort(|task| task.tag == tag && task.lun.number() == request.lun.number());
     let is_early = |(other, message): &EarlyRequest| {
-        std::ptr::eq(&raw const **other, connection) && full_feature::tag(message) == tag
+        std::ptr::eq(&raw const **other, connection) && message.fields.task_tag == tag
     };
     let mut window = session.window.lock();
     // 11.6.1: a command that was lost because of a wrong digest is not awaited any more.

@@ -20,9 +20,9 @@ pub(super) struct Window<T> {
 
 /// The result for an arriving command.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum CommandAdmission<T> {
+pub(super) enum CommandAdmission {
     /// Its turn has come.
-    Now(T),
+    Now,
     /// Earlier commands have not arrived.
     Later,
     /// It is out of the window or has arrived before: it is ignored.
@@ -41,20 +41,20 @@ impl<T> Window<T> {
         Self { expected, under_way: 0, last, early: BTreeMap::new() }
     }
 
-    /// Takes a numbered command.
-    pub(super) fn admit(&mut self, number: u32, command: T) -> CommandAdmission<T> {
+    /// Takes a numbered command. One that is early is kept as `command` makes it.
+    pub(super) fn admit(&mut self, number: u32, command: impl FnOnce() -> T) -> CommandAdmission {
         let room = distance(self.expected, self.last);
         if room >= 1 << 31 || distance(self.expected, number) > room {
             return CommandAdmission::Ignored;
         }
         if number == self.expected {
             self.take();
-            return CommandAdmission::Now(command);
+            return CommandAdmission::Now;
         }
         if self.early.contains_key(&number) {
             return CommandAdmission::Ignored;
         }
-        self.early.insert(number, Some(command));
+        self.early.insert(number, Some(command()));
         CommandAdmission::Later
     }
 
@@ -119,9 +119,9 @@ mod tests {
     #[test]
     fn commands_are_taken_in_their_order() {
         let mut window = Window::new(u32::MAX);
-        assert_eq!(window.admit(0, 'b'), CommandAdmission::Later);
+        assert_eq!(window.admit(0, || 'b'), CommandAdmission::Later);
         assert_eq!(window.next(), None);
-        assert_eq!(window.admit(u32::MAX, 'a'), CommandAdmission::Now('a'));
+        assert_eq!(window.admit(u32::MAX, || 'a'), CommandAdmission::Now);
         assert_eq!(window.next(), Some('b'));
         assert_eq!(window.next(), None);
         assert_eq!(window.numbers().0, 1);
@@ -130,10 +130,10 @@ mod tests {
     #[test]
     fn a_command_that_was_called_off_before_its_turn_is_passed_over() {
         let mut window = Window::new(5);
-        assert_eq!(window.admit(6, 'b'), CommandAdmission::Later);
-        assert_eq!(window.admit(7, 'c'), CommandAdmission::Later);
+        assert_eq!(window.admit(6, || 'b'), CommandAdmission::Later);
+        assert_eq!(window.admit(7, || 'c'), CommandAdmission::Later);
         assert!(window.call_off(|command| *command == 'b') && !window.call_off(|command| *command == 'b'));
-        assert_eq!(window.admit(5, 'a'), CommandAdmission::Now('a'));
+        assert_eq!(window.admit(5, || 'a'), CommandAdmission::Now);
         assert_eq!(window.next(), Some('c'));
         assert_eq!(window.numbers().0, 8);
     }
@@ -141,24 +141,24 @@ mod tests {
     #[test]
     fn what_is_out_of_the_window_or_has_come_already_is_ignored() {
         let mut window = Window::new(10);
-        assert_eq!(window.admit(9, 'x'), CommandAdmission::Ignored);
-        assert_eq!(window.admit(10 + QUEUE_DEPTH, 'x'), CommandAdmission::Ignored);
-        assert_eq!(window.admit(12, 'c'), CommandAdmission::Later);
-        assert_eq!(window.admit(12, 'c'), CommandAdmission::Ignored);
-        assert_eq!(window.admit(10, 'a'), CommandAdmission::Now('a'));
-        assert_eq!(window.admit(10, 'a'), CommandAdmission::Ignored);
+        assert_eq!(window.admit(9, || 'x'), CommandAdmission::Ignored);
+        assert_eq!(window.admit(10 + QUEUE_DEPTH, || 'x'), CommandAdmission::Ignored);
+        assert_eq!(window.admit(12, || 'c'), CommandAdmission::Later);
+        assert_eq!(window.admit(12, || 'c'), CommandAdmission::Ignored);
+        assert_eq!(window.admit(10, || 'a'), CommandAdmission::Now);
+        assert_eq!(window.admit(10, || 'a'), CommandAdmission::Ignored);
     }
 
     #[test]
     fn the_window_closes_while_commands_are_under_way_and_never_goes_back() {
         let mut window = Window::new(0);
         for number in 0..QUEUE_DEPTH {
-            assert_eq!(window.admit(number, ()), CommandAdmission::Now(()));
+            assert_eq!(window.admit(number, || ()), CommandAdmission::Now);
             assert_eq!(window.numbers(), (number + 1, QUEUE_DEPTH - 1));
         }
-        assert_eq!(window.admit(QUEUE_DEPTH, ()), CommandAdmission::Ignored);
+        assert_eq!(window.admit(QUEUE_DEPTH, || ()), CommandAdmission::Ignored);
         window.over();
         assert_eq!(window.numbers(), (QUEUE_DEPTH, QUEUE_DEPTH));
-        assert_eq!(window.admit(QUEUE_DEPTH, ()), CommandAdmission::Now(()));
+        assert_eq!(window.admit(QUEUE_DEPTH, || ()), CommandAdmission::Now);
     }
 }

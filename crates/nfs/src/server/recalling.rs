@@ -60,21 +60,24 @@ impl Attempts {
     }
 }
 
-/// Repeats what a locked range of another client refuses, for [`SHORT_LOCK`] at most: many locks are short, and a client of
-/// NFSv3 does not repeat it itself.
-pub(super) async fn once_unlocked<T, F>(mut act: impl FnMut() -> F) -> vfs::Result<T>
-where
-    F: Future<Output = vfs::Result<T>>,
-{
-    let deadline = Instant::now() + SHORT_LOCK;
-    let can_wait = tokio::runtime::Handle::try_current().is_ok();
-    loop {
-        match act().await {
-            Err(vfs::Error::RangeLocked) if can_wait && Instant::now() < deadline => {
-                sleep(BETWEEN_LOOKS).await
-            }
-            done => return done,
+/// A READ or WRITE that a locked range of another client may refuse: it is repeated for [`SHORT_LOCK`] at most. Many locks
+/// are short, and a client of NFSv3 does not repeat it itself.
+#[derive(Debug, Default)]
+pub(super) struct LockWait {
+    deadline: Option<Instant>,
+}
+
+impl LockWait {
+    /// Waits a little after a locked range has refused. Answers whether to try again.
+    pub(super) async fn again<T>(&mut self, result: &vfs::Result<T>) -> bool {
+        if !matches!(result, Err(vfs::Error::RangeLocked)) || tokio::runtime::Handle::try_current().is_err() {
+            return false;
         }
+        if Instant::now() >= *self.deadline.get_or_insert_with(|| Instant::now() + SHORT_LOCK) {
+            return false;
+        }
+        sleep(BETWEEN_LOOKS).await;
+        true
     }
 }
 

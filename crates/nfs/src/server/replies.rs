@@ -23,7 +23,7 @@ const SHARDS: usize = 16;
 
 /// Two calls with the same key are the same call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
+struct Key {
     client: IpAddr,
     xid: u32,
     program: u32,
@@ -46,6 +46,8 @@ pub(crate) struct Replies {
 
 /// The state of a call.
 pub(crate) enum CallState<'a> {
+    /// Its reply is not kept: executing it again does no harm.
+    Repeatable,
     /// It is new. The caller executes it, then calls [`Entry::finish`].
     New(Entry<'a>),
     /// It was executed. This was the reply.
@@ -63,7 +65,7 @@ pub(crate) struct Entry<'a> {
 
 impl Replies {
     /// The key of a call that must not be executed twice. `None` for any other.
-    pub(crate) fn key_of(&self, call: &Call<'_>) -> Option<Key> {
+    fn key_of(call: &Call<'_>) -> Option<Key> {
         let header = &call.header;
         let is_v4 = header.program == v3::PROGRAM && header.version == v4::VERSION;
         let is_kept =
@@ -84,7 +86,9 @@ impl Replies {
         })
     }
 
-    pub(crate) fn begin(&self, key: Key) -> CallState<'_> {
+    /// What is known of a call that is about to be executed.
+    pub(crate) fn begin(&self, call: &Call<'_>) -> CallState<'_> {
+        let Some(key) = Self::key_of(call) else { return CallState::Repeatable };
         let shard = &self.shards[key.digest as usize % SHARDS];
         let mut kept = shard.lock();
         match kept.replies.get(&key) {

@@ -9,10 +9,10 @@ use conn::{Allowance, InFlight, Reply, Reservation};
 use vfs::Payload;
 use wire::{Reader, Writer};
 
-use super::answer::CallResult;
 pub(crate) use super::call::{Call, Identity};
 pub(super) use super::call::{ReceivedCall, empty, failure, finish, refusal};
 use super::gss;
+use super::replies::CallState;
 use super::{Origin, Service, mount, nlm, nsm, observed, portmap, tls, v3, v4};
 use crate::wire::rpc::{AuthFlavor, AuthStat, CallHeader, Credential, Message, Outcome};
 use crate::wire::v3::{Arguments, Procedure};
@@ -64,67 +64,100 @@ pub(crate) async fn answer(
     Some(Reply { reserved, ..finish(writer, payload, origin) })
 }
 
-/// The arguments of a call of version 3, or why there are none. `None` for any other program and version.
-type V3Arguments<'a> = Option<Result<Arguments<'a>, Outcome>>;
+/// The program that a call is for, with the arguments that are needed before it is executed.
+enum Program<'a> {
+    V3(Arguments<'a>),
+    V4,
+    Mount,
+    Nlm,
+    Nsm,
+    Portmap,
+}
 
 /// Executes a call: the memory that is reserved for its reply, the reply, and the data after it.
 pub(super) async fn execute(
     call: &mut Call<'_>,
     in_flight: InFlight,
 ) -> Option<(Reservation, Writer, Option<Payload>)> {
-    use crate::wire;
-    let (program, version) = (call.header.program, call.header.version);
-    let (mut reserved, mut arguments) = (Reservation::default(), None);
-    if (program, version) == (wire::v3::PROGRAM, wire::v3::VERSION) {
-        let decoded = Arguments::of(Procedure(call.header.procedure), call.arguments);
-        if let Ok(arguments) = &decoded {
+    let program = program(call);
+    let reserved = match &program {
+        Ok(Program::V3(arguments)) => {
             if let Some(file) = arguments.files()[0] {
                 in_flight.about(&file.handle).await;
             }
             // Replies by datagram need no reserved memory: they leave at once, and only few are made at a time.
-            if !call.origin.datagram {
-                reserved = v3::reserved(call, arguments).await?;
-            }
+            if call.origin.datagram { Reservation::default() } else { v3::reserved(call, arguments).await? }
         }
-        arguments = Some(decoded);
-    } else if (program, version) == (wire::v3::PROGRAM, wire::v4::VERSION) {
-        reserved = v4::reserved(call).await?;
-    }
-    let (writer, payload) = observe::within(call.begun.as_ref(), replied(call, &arguments)).await?;
+        Ok(Program::V4) => v4::reserved(call).await?,
+        _ => Reservation::default(),
+    };
+    let call = &*call;
+    let answered = async {
+        let entry = match call.service.replies.begin(call) {
+            CallState::Repeatable => None,
+            CallState::New(entry) => Some(entry),
+            CallState::Known(reply) => {
+                observed::repeated(call, reply.len() - empty(call.header.xid).len());
+                return Some((Writer::onto(reply), None));
+            }
+            // The first call is still being executed: its reply answers both.
+            CallState::Running => {
+                observed::repeated(call, 0);
+                return None;
+            }
+        };
+        let mut writer = empty(call.header.xid);
+        let start = writer.len();
+        let answered = match program {
+            Ok(Program::V3(arguments)) => Ok(v3::dispatch(call, &arguments, &mut writer).await),
+            Ok(Program::V4) => v4::dispatch(call, &mut writer).await,
+            Ok(Program::Mount) => mount::dispatch(call, &mut writer),
+            Ok(Program::Nlm) => nlm::dispatch(call, &mut writer).await,
+            Ok(Program::Nsm) => nsm::dispatch(call, &mut writer),
+            Ok(Program::Portmap) => portmap::dispatch(call, &mut writer),
+            Err(outcome) => Err(outcome),
+        };
+        if let Some(begun) = &call.begun {
+            observed::end(begun, call, &answered, writer.len() - start);
+        }
+        let (writer, payload) = match answered {
+            Ok(answer) => (writer, answer.data),
+            Err(outcome) => (refusal(call.header.xid, outcome), None),
+        };
+        if let Some(entry) = entry {
+            entry.finish(writer.as_bytes());
+        }
+        Some((writer, payload))
+    };
+    let (writer, payload) = observe::within(call.begun.as_ref(), answered).await?;
     Some((reserved, writer, payload))
 }
 
-/// The reply kept from the first time that this call came, or a new one.
-async fn replied(call: &Call<'_>, arguments: &V3Arguments<'_>) -> Option<(Writer, Option<Payload>)> {
-    use super::replies::CallState;
-    let replies = &call.service.replies;
-    let entry = match replies.key_of(call).map(|key| replies.begin(key)) {
-        None => None,
-        Some(CallState::New(entry)) => Some(entry),
-        Some(CallState::Known(reply)) => {
-            observed::repeated(call, reply.len() - empty(call.header.xid).len());
-            return Some((Writer::onto(reply), None));
-        }
-        // The first call is still being executed: its reply answers both.
-        Some(CallState::Running) => {
-            observed::repeated(call, 0);
-            return None;
-        }
+/// The program of a call, if it is served in the call's version.
+fn program<'a>(call: &Call<'a>) -> Result<Program<'a>, Outcome> {
+    use crate::wire;
+    let version = call.header.version;
+    let spoken = |(low, high): (u32, u32)| {
+        let known = (low..=high).contains(&version);
+        if known { Ok(()) } else { Err(Outcome::ProgMismatch { low, high }) }
     };
-    let mut writer = empty(call.header.xid);
-    let start = writer.len();
-    let answered = dispatch(call, arguments, &mut writer).await;
-    if let Some(begun) = &call.begun {
-        observed::end(begun, call, &answered, writer.len() - start);
+    match call.header.program {
+        wire::v3::PROGRAM => {
+            let (oldest, newest) = call.service.versions();
+            // RFC 7530 3.1: version 4 needs a transport that controls congestion.
+            let newest = if call.origin.datagram { newest.min(wire::v3::VERSION) } else { newest };
+            spoken((oldest.min(newest), newest)).inspect_err(|_| tell_of_version(call, newest))?;
+            match version {
+                wire::v4::VERSION => Ok(Program::V4),
+                _ => Arguments::of(Procedure(call.header.procedure), call.arguments).map(Program::V3),
+            }
+        }
+        wire::mount::PROGRAM => spoken(wire::mount::VERSIONS).map(|()| Program::Mount),
+        wire::nlm::PROGRAM => spoken((wire::nlm::VERSION, wire::nlm::VERSION)).map(|()| Program::Nlm),
+        wire::nsm::PROGRAM => spoken((wire::nsm::VERSION, wire::nsm::VERSION)).map(|()| Program::Nsm),
+        wire::portmap::PROGRAM => spoken(wire::portmap::VERSIONS).map(|()| Program::Portmap),
+        _ => Err(Outcome::ProgUnavail),
     }
-    let (writer, payload) = match answered {
-        Ok(answer) => (writer, answer.data),
-        Err(outcome) => (refusal(call.header.xid, outcome), None),
-    };
-    if let Some(entry) = entry {
-        entry.finish(writer.as_bytes());
-    }
-    Some((writer, payload))
 }
 
 /// Logs who speaks a version of NFS that is not served.
@@ -138,46 +171,6 @@ fn tell_of_version(call: &Call<'_>, newest: u32) {
     };
     let instead = format!("mount with `-o vers={},proto=tcp`", newest.max(crate::wire::v3::VERSION));
     call.service.refused.tell(call.origin.address, spoken, &instead);
-}
-
-async fn dispatch(call: &Call<'_>, arguments: &V3Arguments<'_>, writer: &mut Writer) -> CallResult {
-    use crate::wire;
-    let version = call.header.version;
-    let spoken = |(low, high): (u32, u32)| {
-        let known = (low..=high).contains(&version);
-        if known { Ok(()) } else { Err(Outcome::ProgMismatch { low, high }) }
-    };
-    match call.header.program {
-        wire::v3::PROGRAM => {
-            let (oldest, newest) = call.service.versions();
-            // RFC 7530 3.1: version 4 needs a transport that controls congestion.
-            let newest = if call.origin.datagram { newest.min(wire::v3::VERSION) } else { newest };
-            spoken((oldest.min(newest), newest)).inspect_err(|_| tell_of_version(call, newest))?;
-            match arguments {
-                Some(arguments) => {
-                    Ok(v3::dispatch(call, arguments.as_ref().map_err(|why| *why)?, writer).await)
-                }
-                None => v4::dispatch(call, writer).await,
-            }
-        }
-        wire::mount::PROGRAM => {
-            spoken(wire::mount::VERSIONS)?;
-            mount::dispatch(call, writer)
-        }
-        wire::nlm::PROGRAM => {
-            spoken((wire::nlm::VERSION, wire::nlm::VERSION))?;
-            nlm::dispatch(call, writer).await
-        }
-        wire::nsm::PROGRAM => {
-            spoken((wire::nsm::VERSION, wire::nsm::VERSION))?;
-            nsm::dispatch(call, writer)
-        }
-        wire::portmap::PROGRAM => {
-            spoken(wire::portmap::VERSIONS)?;
-            portmap::dispatch(call, writer)
-        }
-        _ => Err(Outcome::ProgUnavail),
-    }
 }
 
 fn identify(header: &CallHeader<'_>, origin: Origin) -> Result<Identity, AuthStat> {

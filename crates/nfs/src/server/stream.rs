@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use conn::{
     Allowance, Answer, CompletedHandshake, InFlight, Limits, Peer, Protocol, Stream, ToClient, Watchdog,
 };
@@ -56,7 +56,17 @@ impl Protocol for Records {
     fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer {
         let (service, memory) = (self.service.clone(), self.memory.clone());
         let origin = Origin { protection: self.securing.protection(), ..self.origin };
-        let message = unmarked(message.freeze());
+        // The record without its marks; a record of one fragment is not copied.
+        let (mut record, mut fragments) = (message.freeze(), BytesMut::new());
+        let message = loop {
+            let Some(mark) = record.first_chunk() else { break fragments.freeze() };
+            let mark = RecordMark::from_bytes(*mark);
+            let fragment = record.split_to(RecordMark::SIZE + mark.len as usize).slice(RecordMark::SIZE..);
+            if mark.last && fragments.is_empty() {
+                break fragment;
+            }
+            fragments.extend_from_slice(&fragment);
+        };
         self.securing.note(&message, origin);
         Box::pin(rpc::answer(service, origin, memory, message, in_flight))
     }
@@ -68,20 +78,6 @@ impl Protocol for Records {
     fn secured(&self, handshake: Result<CompletedHandshake, String>) {
         self.securing.ended(handshake, &self.service, self.origin);
     }
-}
-
-/// The record without its marks; a record of one fragment is not copied.
-fn unmarked(mut message: Bytes) -> Bytes {
-    let mut parts = BytesMut::new();
-    while let Some(mark) = message.first_chunk() {
-        let mark = RecordMark::from_bytes(*mark);
-        let part = message.split_to(RecordMark::SIZE + mark.len as usize).slice(RecordMark::SIZE..);
-        if mark.last && parts.is_empty() {
-            return part;
-        }
-        parts.extend_from_slice(&part);
-    }
-    parts.freeze()
 }
 
 /// Serves one TCP connection with every program, until it ends.

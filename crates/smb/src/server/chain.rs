@@ -31,29 +31,58 @@ const SLOW: Duration = Duration::from_millis(500);
 /// The connection must end.
 struct Abort;
 
-/// The answer to one frame.
+/// The answer to one frame: runs its requests one after the other.
 pub(super) async fn answer(
     connection: Arc<Connection>,
     mut frame: BytesMut,
     in_flight: InFlight,
 ) -> Option<Frame> {
     let message = frame.split_off(PREFIX_LEN);
-    let answered = match Kind::of(&message) {
-        Some(Kind::Smb2) => run(&connection, None, in_flight, message).await,
+    let (mut rest, sealed) = match Kind::of(&message) {
+        Some(Kind::Smb2) => (message, None),
         Some(Kind::Transform) => match unseal(&connection, message) {
-            Some((plain, channel)) if Kind::of(&plain) == Some(Kind::Smb2) => {
-                run(&connection, Some(channel), in_flight, plain).await
-            }
-            _ => Err(Abort),
+            Some((plain, channel)) if Kind::of(&plain) == Some(Kind::Smb2) => (plain, Some(channel)),
+            _ => return abort(&connection),
         },
-        Some(Kind::Smb1) => negotiate::upgrade(&connection, &message).map(Some).ok_or(Abort),
-        Some(Kind::Compressed) | None => Err(Abort),
+        Some(Kind::Smb1) => {
+            return negotiate::upgrade(&connection, &message).or_else(|| abort(&connection));
+        }
+        Some(Kind::Compressed) | None => return abort(&connection),
     };
-    answered.unwrap_or_else(|Abort| {
-        tracing::debug!(peer = %connection.peer.address, "a message that ends its connection");
-        connection.close();
-        None
-    })
+    let mut chain = Chain::new(connection.clone(), in_flight, sealed);
+    loop {
+        let Ok((header, request, last)) = take_request(&mut rest) else { return abort(&connection) };
+        if let Err(Abort) = chain.request(header, request, last).await {
+            return abort(&connection);
+        }
+        if last {
+            break;
+        }
+    }
+    let frame = chain.output.lock().finish();
+    frame.unwrap_or_else(|()| abort(&connection))
+}
+
+/// Ends the connection. There is no answer.
+fn abort(connection: &Connection) -> Option<Frame> {
+    tracing::debug!(peer = %connection.peer.address, "a message that ends its connection");
+    connection.close();
+    None
+}
+
+/// Takes the first request of a chain: its header, its bytes from the header on, and whether it is the last one.
+fn take_request(rest: &mut BytesMut) -> Result<(Header, BytesMut, bool), Abort> {
+    let header = Header::decode(rest).map_err(|_| Abort)?;
+    if header.flags.contains(Flags::RESPONSE) {
+        return Err(Abort);
+    }
+    match header.next_command as usize {
+        0 => Ok((header, std::mem::take(rest), true)),
+        next if next.is_multiple_of(8) && next >= Header::LEN && next < rest.len() => {
+            Ok((header, rest.split_to(next), false))
+        }
+        _ => Err(Abort),
+    }
 }
 
 /// Requests that came in one frame. A related request uses the session, tree and file of the
@@ -71,54 +100,29 @@ struct Chain {
     facts: Option<Box<(FileKey, Facts)>>,
     /// Why the request before failed.
     failed: Option<Status>,
-    /// How many requests there were before this one.
-    position: usize,
-}
-
-/// Runs the requests of a frame.
-async fn run(
-    connection: &Arc<Connection>,
-    sealed: Option<Arc<Channel>>,
-    in_flight: InFlight,
-    mut rest: BytesMut,
-) -> Result<Option<Frame>, Abort> {
-    let mut chain = Chain {
-        connection: connection.clone(),
-        in_flight,
-        output: Arc::new(Mutex::new(Output::new(sealed.clone()))),
-        sealed,
-        session_id: 0,
-        tree_id: 0,
-        file: None,
-        facts: None,
-        failed: None,
-        position: 0,
-    };
-    loop {
-        let header = Header::decode(&rest).map_err(|_| Abort)?;
-        if header.flags.contains(Flags::RESPONSE) {
-            return Err(Abort);
-        }
-        let next = header.next_command as usize;
-        let last = next == 0;
-        let request = match last {
-            true => std::mem::take(&mut rest),
-            false if next.is_multiple_of(8) && next >= Header::LEN && next < rest.len() => {
-                rest.split_to(next)
-            }
-            false => return Err(Abort),
-        };
-        chain.request(header, request, last).await?;
-        chain.position += 1;
-        if last {
-            break;
-        }
-    }
-    chain.output.lock().finish().map_err(|()| Abort)
+    /// A request of the frame has begun: the next one is not the first.
+    has_begun: bool,
 }
 
 impl Chain {
+    fn new(connection: Arc<Connection>, in_flight: InFlight, sealed: Option<Arc<Channel>>) -> Self {
+        Self {
+            connection,
+            in_flight,
+            output: Arc::new(Mutex::new(Output::new(sealed.clone()))),
+            sealed,
+            session_id: 0,
+            tree_id: 0,
+            file: None,
+            facts: None,
+            failed: None,
+            has_begun: false,
+        }
+    }
+
+    /// Runs one request, unless it ends the connection.
     async fn request(&mut self, mut header: Header, message: BytesMut, last: bool) -> Result<(), Abort> {
+        let first = !std::mem::replace(&mut self.has_begun, true);
         let client = self.connection.peer.address;
         let begun = observe::begin("smb", client, || command_name(header.command));
         if header.command == Command::CANCEL {
@@ -150,7 +154,7 @@ impl Chain {
             header.session_id = self.session_id;
             header.id = Id::Sync { reserved: 0, tree: self.tree_id };
         }
-        let origin = Origin { sealed: self.sealed.as_ref(), related, first: self.position == 0 };
+        let origin = Origin { sealed: self.sealed.as_ref(), related, first };
         let (admission, signer) = admit::judge(&self.connection, &header, &message, &origin);
         let request = IncomingRequest {
             connection: self.connection.clone(),
@@ -178,7 +182,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Executes an admitted request.
+    /// Executes an admitted request. The client is told if that is slow.
     async fn execute<S: CommandScope>(
         &mut self,
         context: &Context<S>,
@@ -189,7 +193,24 @@ impl Chain {
         let needs_open = context.header.command.properties().on_open;
         let outcome = match self.failed.filter(|_| is_related && needs_open && self.file.is_none()) {
             Some(status) => Err(status.into()),
-            None => observe::within(begun, finish(context)).await,
+            None => {
+                let executed = async {
+                    let mut running = S::run(context);
+                    if let Some(outcome) = poll_once(running.as_mut()) {
+                        return outcome;
+                    }
+                    let outcome = match tokio::time::timeout(SLOW, running.as_mut()).await {
+                        Ok(outcome) => outcome,
+                        Err(_) => {
+                            context.is_slow();
+                            running.await
+                        }
+                    };
+                    // Others may have changed the file in the meantime.
+                    outcome.map(|reply| Reply { facts: None, ..reply })
+                };
+                observe::within(begun, executed).await
+            }
         };
         self.end(context, charge, begun, outcome);
     }
@@ -209,10 +230,20 @@ impl Chain {
         }
         self.facts = outcome.as_mut().ok().and_then(|reply| reply.facts.take());
         self.note(&context.header, &outcome);
-        let (status, bytes_out) = self.respond(context, charge, outcome);
+        let mut reply = outcome.unwrap_or_else(|failure| refusal(&failure));
+        let mut output = self.output.lock();
+        if !output.has_room(reply.body.len() + reply.data.as_ref().map_or(0, Payload::len)) {
+            reply = refusal(&Status::INSUFFICIENT_RESOURCES.into());
+        }
+        let (header, signer) = self.response_header(context, charge, &mut reply, &mut output);
+        let bytes_out = Header::LEN + reply.body.len() + reply.data.as_ref().map_or(0, Payload::len);
+        output.reserved.join(reply.reserved);
+        output.push(&header, &reply.body, reply.data, signer);
+        drop(output);
         if let Some(begun) = begun {
             let (session, tree) = self.concerned(context);
-            RequestRecord { session, tree, status, bytes_out }.observed(begun, context.message.len());
+            let record = RequestRecord { session, tree, status: reply.status, bytes_out };
+            record.observed(begun, context.message.len());
         }
     }
 
@@ -255,13 +286,14 @@ impl Chain {
         }
     }
 
-    /// Answers the status and the length of the response.
-    fn respond(&self, context: &IncomingRequest, charge: u16, outcome: Outcome) -> (Status, usize) {
-        let mut reply = outcome.unwrap_or_else(|failure| refusal(&failure));
-        let mut output = self.output.lock();
-        if !output.has_room(reply.body.len() + reply.data.as_ref().map_or(0, Payload::len)) {
-            reply = refusal(&Status::INSUFFICIENT_RESOURCES.into());
-        }
+    /// The header of a response, and the session whose key signs it.
+    fn response_header(
+        &self,
+        context: &IncomingRequest,
+        charge: u16,
+        reply: &mut Reply,
+        output: &mut Output,
+    ) -> (Header, Option<Arc<Channel>>) {
         let request = &context.header;
         let (id, credits) = match output.async_id.take() {
             Some(id) => (Id::Async(id), 0),
@@ -272,7 +304,7 @@ impl Chain {
         };
         let mut header = Header { id, ..request.response(reply.status, credits) };
         let mut signer = context.signer.clone();
-        if let Some(also) = reply.also {
+        if let Some(also) = reply.also.take() {
             header.session_id = also.session_id.unwrap_or(header.session_id);
             if let (Some(tree), Id::Sync { reserved, .. }) = (also.tree_id, header.id) {
                 header.id = Id::Sync { reserved, tree };
@@ -283,10 +315,7 @@ impl Chain {
         if signer.is_some() {
             header.flags |= Flags::SIGNED;
         }
-        let length = Header::LEN + reply.body.len() + reply.data.as_ref().map_or(0, Payload::len);
-        output.reserved.join(reply.reserved);
-        output.push(&header, &reply.body, reply.data, signer);
-        (reply.status, length)
+        (header, signer)
     }
 }
 
@@ -310,23 +339,6 @@ impl RequestRecord {
             bytes_out: self.bytes_out,
         });
     }
-}
-
-/// The command, with a word to the client when it is slow.
-async fn finish<S: CommandScope>(context: &Context<S>) -> Outcome {
-    let mut running = S::run(context);
-    if let Some(outcome) = poll_once(running.as_mut()) {
-        return outcome;
-    }
-    let outcome = match tokio::time::timeout(SLOW, running.as_mut()).await {
-        Ok(outcome) => outcome,
-        Err(_) => {
-            context.is_slow();
-            running.await
-        }
-    };
-    // Others may have changed the file in the meantime.
-    outcome.map(|reply| Reply { facts: None, ..reply })
 }
 
 fn command_name(command: Command) -> Cow<'static, str> {

@@ -6,18 +6,18 @@ use wire::{Malformed, Reader, Writer};
 use super::Status;
 use super::buffers::{pad8, put_utf16, utf16};
 
-bits! {
+wire::bits! {
     /// Which parts of the answer the client wants or the server gives.
-    Fields: u64 {
+    pub Fields: u64 {
         SERVER_CAPS = 1,
         VOLUME_CAPS = 2,
         MODEL = 4,
     }
 }
 
-bits! {
+wire::bits! {
     /// Capabilities of a server or a client.
-    Caps: u64 {
+    pub Caps: u64 {
         /// Listings carry Finder info and access.
         READ_DIR_ATTR = 0x01,
         OSX_COPYFILE = 0x02,
@@ -30,9 +30,9 @@ bits! {
     }
 }
 
-bits! {
+wire::bits! {
     /// Capabilities of a volume.
-    VolumeCaps: u64 {
+    pub VolumeCaps: u64 {
         RESOLVE_ID = 0x01,
         CASE_SENSITIVE = 0x02,
         FULL_SYNC = 0x04,

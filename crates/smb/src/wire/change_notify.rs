@@ -4,16 +4,16 @@ use super::FileKey;
 use super::buffers::Output;
 use super::layout::body;
 
-bits! {
+wire::bits! {
     /// MS-SMB2 2.2.35.
-    Flags: u16 {
+    pub Flags: u16 {
         WATCH_TREE = 1,
     }
 }
 
-bits! {
+wire::bits! {
     /// Which changes the client is told, MS-SMB2 2.2.35.
-    CompletionFilter: u32 {
+    pub CompletionFilter: u32 {
         FILE_NAME = 0x001,
         DIR_NAME = 0x002,
         ATTRIBUTES = 0x004,

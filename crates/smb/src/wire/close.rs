@@ -3,9 +3,9 @@
 use super::layout::body;
 use super::{FileKey, NetworkOpen};
 
-bits! {
+wire::bits! {
     /// MS-SMB2 2.2.15.
-    Flags: u16 {
+    pub Flags: u16 {
         /// The response has the file's attributes after the close.
         POSTQUERY_ATTRIB = 1,
     }

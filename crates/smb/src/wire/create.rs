@@ -6,9 +6,9 @@ use super::buffers::{self, pad8};
 use super::create_context::{self, RawContext};
 use super::{FileKey, Header, NetworkOpen, OplockLevel};
 
-number! {
+wire::number! {
     /// What to do when the file exists and when not, MS-SMB2 2.2.13.
-    Disposition: u32 {
+    pub Disposition: u32 {
         SUPERSEDE = 0,
         OPEN = 1,
         CREATE = 2,
@@ -18,18 +18,18 @@ number! {
     }
 }
 
-bits! {
+wire::bits! {
     /// What other opens may do at the same time, MS-SMB2 2.2.13.
-    ShareAccess: u32 {
+    pub ShareAccess: u32 {
         READ = 1,
         WRITE = 2,
         DELETE = 4,
     }
 }
 
-bits! {
+wire::bits! {
     /// MS-SMB2 2.2.13.
-    Options: u32 {
+    pub Options: u32 {
         DIRECTORY_FILE = 0x0000_0001,
         WRITE_THROUGH = 0x0000_0002,
         SEQUENTIAL_ONLY = 0x0000_0004,
@@ -54,9 +54,9 @@ bits! {
     }
 }
 
-number! {
+wire::number! {
     /// What the server has done, MS-SMB2 2.2.14.
-    Action: u32 {
+    pub Action: u32 {
         SUPERSEDED = 0,
         OPENED = 1,
         CREATED = 2,
@@ -64,9 +64,9 @@ number! {
     }
 }
 
-number! {
+wire::number! {
     /// How far the server may act as the client, MS-SMB2 2.2.13.
-    Impersonation: u32 {
+    pub Impersonation: u32 {
         ANONYMOUS = 0,
         IDENTIFICATION = 1,
         IMPERSONATION = 2,

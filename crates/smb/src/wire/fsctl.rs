@@ -9,9 +9,9 @@ pub mod pipe;
 pub mod ranges;
 pub mod snapshots;
 
-number! {
+wire::number! {
     /// CtlCode of an IOCTL.
-    Code: u32 {
+    pub Code: u32 {
         DFS_GET_REFERRALS = 0x0006_0194,
         DFS_GET_REFERRALS_EX = 0x0006_01B0,
         LOCK_VOLUME = 0x0009_0018,

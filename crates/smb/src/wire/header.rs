@@ -37,9 +37,9 @@ pub struct Properties {
 /// Declares the commands from one table. Its columns: name and number; scope; which properties are true.
 macro_rules! commands {
     ($($name:ident = $number:literal: $scope:ident, [$($property:ident),*];)*) => {
-        number! {
+        wire::number! {
             /// What a message asks or answers, MS-SMB2 2.2.1.2.
-            Command: u16 { $($name = $number,)* }
+            pub Command: u16 { $($name = $number,)* }
         }
 
         impl Command {
@@ -90,9 +90,9 @@ commands! {
     SERVER_TO_CLIENT_NOTIFICATION = 0x13: Tree, [];
 }
 
-bits! {
+wire::bits! {
     /// MS-SMB2 2.2.1.2.
-    Flags: u32 {
+    pub Flags: u32 {
         RESPONSE = 0x0000_0001,
         ASYNC = 0x0000_0002,
         /// This request uses the session, tree and file of the one before in the chain.

@@ -2,12 +2,12 @@
 
 use wire::{Malformed, Writer};
 
-use super::layout::{empty_body, layout};
+use super::layout::empty_body;
 use super::{FileKey, buffers};
 
-bits! {
+wire::bits! {
     /// MS-SMB2 2.2.26.1.
-    Flags: u32 {
+    pub Flags: u32 {
         SHARED = 0x01,
         EXCLUSIVE = 0x02,
         UNLOCK = 0x04,
@@ -15,7 +15,8 @@ bits! {
     }
 }
 
-layout! {
+wire::layout! {
+    LittleEndian;
     /// SMB2_LOCK_ELEMENT, MS-SMB2 2.2.26.1.
     pub struct Element {
         pub offset: u64,

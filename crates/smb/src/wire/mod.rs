@@ -11,40 +11,6 @@
 //! message. Responses own their data.
 #![allow(missing_docs)]
 
-/// A number with names. Values without a name decode too; the server checks them.
-macro_rules! number {
-    ($(#[$meta:meta])* $name:ident: $type:ty { $($(#[$item:meta])* $constant:ident = $value:expr,)* }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-        pub struct $name(pub $type);
-
-        impl $name {
-            $($(#[$item])* pub const $constant: Self = Self($value);)*
-        }
-
-        impl $crate::wire::layout::Field for $name {
-            fn read(r: &mut ::wire::Reader<'_>) -> Result<Self, ::wire::Malformed> {
-                Ok(Self($crate::wire::layout::Field::read(r)?))
-            }
-
-            fn write(&self, w: &mut ::wire::Writer) {
-                $crate::wire::layout::Field::write(&self.0, w);
-            }
-        }
-    };
-}
-
-/// A number whose bits have names. Bits without a name decode too; the server checks them.
-macro_rules! bits {
-    ($(#[$meta:meta])* $name:ident: $type:ty { $($(#[$($item:tt)*])* $constant:ident = $value:expr,)* }) => {
-        number! { $(#[$meta])* $name: $type { NONE = 0, } }
-
-        bitflags::bitflags! {
-            impl $name: $type { $($(#[$($item)*])* const $constant = $value;)* }
-        }
-    };
-}
-
 /// Checks that `$body`, laid out by hand from the specification, is the encoding of `$value` behind
 /// a header, that none of its bytes can be left out (except `$spare` bytes at its end), and that
 /// another structure size is refused.

@@ -4,18 +4,18 @@ use wire::{Malformed, Reader, Writer};
 
 use super::buffers::{pad8, put_utf16, utf16};
 
-number! {
+wire::number! {
     /// A signature's algorithm, MS-SMB2 2.2.3.1.7.
-    Signing: u16 {
+    pub Signing: u16 {
         HMAC_SHA256 = 0,
         AES_CMAC = 1,
         AES_GMAC = 2,
     }
 }
 
-number! {
+wire::number! {
     /// An encryption's algorithm, MS-SMB2 2.2.3.1.2.
-    Cipher: u16 {
+    pub Cipher: u16 {
         AES_128_CCM = 1,
         AES_128_GCM = 2,
         AES_256_CCM = 3,

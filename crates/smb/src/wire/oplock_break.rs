@@ -21,9 +21,9 @@ body! {
     }
 }
 
-bits! {
+wire::bits! {
     /// MS-SMB2 2.2.23.2.
-    NotificationFlags: u32 {
+    pub NotificationFlags: u32 {
         ACK_REQUIRED = 1,
     }
 }

@@ -5,9 +5,9 @@ use wire::{Malformed, Writer};
 use super::buffers::{Output, body, buffer, put_utf16, utf16};
 use super::{FileKey, Header};
 
-bits! {
+wire::bits! {
     /// MS-SMB2 2.2.33.
-    Flags: u8 {
+    pub Flags: u8 {
         RESTART_SCANS = 0x01,
         RETURN_SINGLE_ENTRY = 0x02,
         INDEX_SPECIFIED = 0x04,

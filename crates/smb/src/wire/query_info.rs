@@ -5,9 +5,9 @@ use wire::{Malformed, Reader, Writer};
 use super::buffers::{Output, body, buffer};
 use super::{FileKey, Header, InfoType};
 
-bits! {
+wire::bits! {
     /// About a list of extended attributes, MS-SMB2 2.2.37.
-    Flags: u32 {
+    pub Flags: u32 {
         RESTART_SCAN = 1,
         RETURN_SINGLE_ENTRY = 2,
         INDEX_SPECIFIED = 4,

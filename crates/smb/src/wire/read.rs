@@ -4,9 +4,9 @@ use wire::{Malformed, Writer};
 
 use super::{FileKey, Header, buffers};
 
-bits! {
+wire::bits! {
     /// MS-SMB2 2.2.19.
-    Flags: u8 {
+    pub Flags: u8 {
         UNBUFFERED = 1,
         REQUEST_COMPRESSED = 2,
     }

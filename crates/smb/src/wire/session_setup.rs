@@ -4,17 +4,17 @@ use wire::{Malformed, Writer};
 
 use super::{Capabilities, Header, SecurityMode, buffers};
 
-bits! {
+wire::bits! {
     /// The client's request flags, MS-SMB2 2.2.5.
-    RequestFlags: u8 {
+    pub RequestFlags: u8 {
         /// The session exists; this is another channel of it.
         BINDING = 1,
     }
 }
 
-bits! {
+wire::bits! {
     /// The properties of a session, MS-SMB2 2.2.6.
-    SessionFlags: u16 {
+    pub SessionFlags: u16 {
         IS_GUEST = 1,
         IS_NULL = 2,
         ENCRYPT_DATA = 4,

@@ -1,9 +1,7 @@
 //! FILETIME, MS-DTYP 2.3.3.
 
 use vfs::Time;
-use wire::{Malformed, Reader, Writer};
-
-use super::layout::Field;
+use wire::{Field, LittleEndian, Malformed, Reader, Writer};
 
 /// Seconds from 1601-01-01 to 1970-01-01.
 const EPOCH_SECS: i64 = 11_644_473_600;
@@ -47,7 +45,7 @@ impl From<Time> for NtTime {
     }
 }
 
-impl Field for NtTime {
+impl Field<'_, LittleEndian> for NtTime {
     fn read(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         Ok(Self(r.u64_le()?))
     }

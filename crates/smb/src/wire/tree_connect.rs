@@ -5,9 +5,9 @@ use wire::{Malformed, Writer};
 use super::layout::body;
 use super::{Header, buffers};
 
-bits! {
+wire::bits! {
     /// Of 3.1.1, MS-SMB2 2.2.9.
-    RequestFlags: u16 {
+    pub RequestFlags: u16 {
         CLUSTER_RECONNECT = 1,
         REDIRECT_TO_OWNER = 2,
         /// An extension (2.2.9.1) stands before the path.
@@ -15,18 +15,18 @@ bits! {
     }
 }
 
-number! {
+wire::number! {
     /// MS-SMB2 2.2.10.
-    ShareType: u8 {
+    pub ShareType: u8 {
         DISK = 1,
         PIPE = 2,
         PRINT = 3,
     }
 }
 
-bits! {
+wire::bits! {
     /// MS-SMB2 2.2.10. The two bits of offline caching are one number; 0 is manual caching.
-    ShareFlags: u32 {
+    pub ShareFlags: u32 {
         DFS = 0x0000_0001,
         DFS_ROOT = 0x0000_0002,
         AUTO_CACHING = 0x0000_0010,
@@ -46,9 +46,9 @@ bits! {
     }
 }
 
-bits! {
+wire::bits! {
     /// MS-SMB2 2.2.10.
-    ShareCapabilities: u32 {
+    pub ShareCapabilities: u32 {
         DFS = 0x08,
         CONTINUOUS_AVAILABILITY = 0x10,
         SCALEOUT = 0x20,

@@ -1,11 +1,10 @@
 //! Values that several commands carry.
 
-use super::layout::{Field, layout};
-use wire::{Malformed, Reader, Writer};
+use wire::{Field, LittleEndian, Malformed, Reader, Writer};
 
-number! {
+wire::number! {
     /// A dialect's revision, MS-SMB2 2.2.3 and 2.2.4.
-    Dialect: u16 {
+    pub Dialect: u16 {
         SMB_2_0_2 = 0x0202,
         SMB_2_1 = 0x0210,
         SMB_3_0 = 0x0300,
@@ -17,9 +16,9 @@ number! {
     }
 }
 
-bits! {
+wire::bits! {
     /// Capabilities of both sides, MS-SMB2 2.2.3 and 2.2.4.
-    Capabilities: u32 {
+    pub Capabilities: u32 {
         DFS = 0x01,
         LEASING = 0x02,
         LARGE_MTU = 0x04,
@@ -31,17 +30,17 @@ bits! {
     }
 }
 
-bits! {
+wire::bits! {
     /// Whether a side enables or requires signatures, MS-SMB2 2.2.3.
-    SecurityMode: u16 {
+    pub SecurityMode: u16 {
         SIGNING_ENABLED = 1,
         SIGNING_REQUIRED = 2,
     }
 }
 
-number! {
+wire::number! {
     /// MS-SMB2 2.2.13 and 2.2.14.
-    OplockLevel: u8 {
+    pub OplockLevel: u8 {
         NONE = 0x00,
         II = 0x01,
         EXCLUSIVE = 0x08,
@@ -50,18 +49,18 @@ number! {
     }
 }
 
-bits! {
+wire::bits! {
     /// MS-SMB2 2.2.13.2.8.
-    LeaseState: u32 {
+    pub LeaseState: u32 {
         READ = 1,
         HANDLE = 2,
         WRITE = 4,
     }
 }
 
-number! {
+wire::number! {
     /// The kind of information of a QUERY_INFO or SET_INFO, MS-SMB2 2.2.37.
-    InfoType: u8 {
+    pub InfoType: u8 {
         FILE = 1,
         FILE_SYSTEM = 2,
         SECURITY = 3,
@@ -73,7 +72,7 @@ number! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct LeaseKey(pub [u8; 16]);
 
-impl Field for LeaseKey {
+impl Field<'_, LittleEndian> for LeaseKey {
     fn read(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         r.array().map(Self)
     }
@@ -83,7 +82,8 @@ impl Field for LeaseKey {
     }
 }
 
-layout! {
+wire::layout! {
+    LittleEndian;
     /// SMB2_FILEID, MS-SMB2 2.2.14.1.
     #[derive(Hash, PartialOrd, Ord)]
     pub struct FileKey {
@@ -97,9 +97,11 @@ impl FileKey {
     pub const ALL_ONES: Self = Self { persistent: u64::MAX, volatile: u64::MAX };
 }
 
-layout! {
+wire::layout! {
+    LittleEndian;
     /// The file's properties in the responses of CREATE and CLOSE, MS-SMB2 2.2.14 and 2.2.16. Times are
     /// FILETIMEs.
+    #[derive(Default)]
     pub struct NetworkOpen {
         pub creation_time: u64,
         pub last_access_time: u64,

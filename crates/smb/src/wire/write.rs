@@ -7,9 +7,9 @@ use wire::{Malformed, Writer};
 use super::layout::body;
 use super::{FileKey, Header, buffers};
 
-bits! {
+wire::bits! {
     /// MS-SMB2 2.2.21.
-    Flags: u32 {
+    pub Flags: u32 {
         WRITE_THROUGH = 1,
         UNBUFFERED = 2,
     }

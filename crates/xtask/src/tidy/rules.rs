@@ -41,14 +41,27 @@ const NUMBERS_IN_SERVER: &[(&str, &str)] = &[
         "crates/afp/src/server/volumes/search.rs",
         "the position of a search is the server's own, opaque to clients",
     ),
+    ("crates/afp/src/server/sessions/session_token.rs", "the server's own token, opaque to clients"),
     ("crates/afp/src/server/sessions/uam/sealed.rs", "arithmetic with a nonce"),
     ("crates/afp/src/server/files/uuid.rs", "UUIDs that contain the host's numbers of users"),
     ("crates/nfs/src/server/handle.rs", "handles are the server's own, opaque to clients"),
     ("crates/nfs/src/server/nlm/asked.rs", "an owner in the tree's tables"),
+    ("crates/nfs/src/server/nlm/granted.rs", "the server's own cookie, opaque to clients"),
     ("crates/nfs/src/server/v3/create.rs", "a verifier is stored as two times"),
+    ("crates/nfs/src/server/v4/acls.rs", "the text of a SID that is stored"),
+    ("crates/nfs/src/server/v4/creating.rs", "a verifier is stored as two times"),
+    ("crates/nfs/src/server/v4/locks.rs", "an owner in the tree's tables"),
+    ("crates/nfs/src/server/v4/states.rs", "stateids are the server's own, opaque to clients"),
+    ("crates/smb/src/server/clients/durable/note.rs", "a record that the server stores"),
     ("crates/smb/src/server/login/crypto/ccm.rs", "arithmetic with blocks of a cipher"),
     ("crates/smb/src/server/login/crypto/gmac.rs", "arithmetic with blocks of a cipher"),
     ("crates/smb/src/server/pipes/pipe_end/host.rs", "the server's SID is made of its GUID"),
+];
+
+/// Methods of `wire::Reader` that read a number: they have no arguments, as those of the same names of `wire::Writer` do.
+const READ_NUMBERS: &[&str] = &[
+    "i16_be", "i16_le", "i32_be", "i32_le", "i64_be", "i64_le", "u16_be", "u16_le", "u32_be", "u32_le",
+    "u64_be", "u64_le",
 ];
 
 /// The crates of the tree, which know no protocol.
@@ -201,9 +214,19 @@ fn decoded_in_wire(source: &Source, findings: &mut Vec<Finding>) {
     if !source.path.contains("/src/server/") || is_listed {
         return;
     }
-    for token in &source.tokens {
-        if matches!(token.text.as_str(), "from_be_bytes" | "from_le_bytes") {
+    let text = |at: usize| source.tokens.get(at).map_or("", |token| token.text.as_str());
+    for (at, token) in source.tokens.iter().enumerate() {
+        let is_number = matches!(token.text.as_str(), "from_be_bytes" | "from_le_bytes")
+            || READ_NUMBERS.contains(&token.text.as_str()) && text(at + 1) == "(" && text(at + 2) == ")";
+        if is_number {
             let what = format!("`{}` in a server module: decode it in `wire`", token.text);
+            findings.push(finding(source, token.line, what));
+        }
+        // `.get(8..16)` and `.slice(8..16)`: a literal has the text of a quotation mark.
+        let is_range = (2..6).map(|next| text(at + next)).eq(["\"", ".", ".", "\""]) && text(at + 6) == ")";
+        if matches!(token.text.as_str(), "get" | "slice") && text(at + 1) == "(" && is_range {
+            let what =
+                format!("`{}` of fixed places in a server module: decode the field in `wire`", token.text);
             findings.push(finding(source, token.line, what));
         }
     }
@@ -401,6 +424,9 @@ mod tests {
         for code in [
             "fn a(b: [u8; 4]) -> u32 { u32::from_be_bytes(b) }",
             "fn a(b: Option<[u8; 8]>) -> Option<u64> { b.map(u64::from_le_bytes) }",
+            "fn a(r: &mut Reader<'_>) -> Result<u32, Malformed> { r.u32_be() }",
+            "fn a(b: &[u8]) -> Option<&[u8]> { b.get(8..16) }",
+            "fn a(b: &Bytes) -> Bytes { b.slice(32..48) }",
         ] {
             assert_eq!(findings("crates/smb/src/server/connection.rs", code).len(), 1, "{code}");
             for path in [
@@ -411,8 +437,13 @@ mod tests {
                 assert_eq!(findings(path, code), [""; 0], "{path}");
             }
         }
-        let code = "#[cfg(test)]\nmod tests { fn a(b: [u8; 2]) -> u16 { u16::from_be_bytes(b) } }";
-        assert_eq!(findings("crates/smb/src/server/connection.rs", code), [""; 0]);
+        for code in [
+            "#[cfg(test)]\nmod tests { fn a(b: [u8; 2]) -> u16 { u16::from_be_bytes(b) } }",
+            "fn a(w: &mut Writer) { w.u32_be(1); }",
+            "fn a(b: &Bytes, at: usize) -> Bytes { b.slice(at..at + 4) }",
+        ] {
+            assert_eq!(findings("crates/smb/src/server/connection.rs", code), [""; 0], "{code}");
+        }
     }
 
     #[test]

@@ -1,15 +1,15 @@
-//! The settings of `[server]`.
+//! The settings of `[server]` for no protocol alone, in the order of the documentation.
 
 use super::super::authority::Authority;
-use super::super::kind::{AFP_LOGINS, Kind, NFS_VERSIONS};
-use super::super::setting::{Setting, Table, new, port};
+use super::super::kind::Kind;
+use super::super::setting::{Setting, Table, new};
 
 use Authority::{Administrator, Host, Limit, Operator};
-use Kind::{Addresses, Bool, Duration, Number, OneOf, Path, Size, SomeOf, Texts, Url};
+use Kind::{Addresses, Bool, Duration, Number, OneOf, Path, Size, Texts, Url};
 use Table::Server;
 
-/// In the order of the documentation.
-pub(super) const SERVER: &[Setting] = &[
+/// Where the server listens, and where its state is.
+pub(super) const PROCESS: &[Setting] = &[
     new(Server, "listen", Administrator, Addresses, "[\"0.0.0.0\", \"::\"]").restart().flag("listen", "ADDR").says(
         "Address to listen on; can be given several times.",
         "The default is every address of the machine. \"127.0.0.1\" keeps everything on this machine.",
@@ -24,21 +24,10 @@ pub(super) const SERVER: &[Setting] = &[
              may lie in a shared home folder: clients can neither see nor move it. A folder `.fourfold` that an earlier version \
              made beside the settings file, or in the current folder, is used as before.",
         ),
-    port("nfs-port", "2049", "2049 for root, else 12049").says(
-        "Port for NFS, MOUNT, NLM and NSM, over TCP and UDP; 0 picks a free one, off turns it off.",
-        "One open port is enough for a client that is told so (`port=N,mountport=N`).",
-    ),
-    port("smb-port", "445", "445 for root, else 10445")
-        .says("Port for SMB; 0 picks a free one, off turns it off.", ""),
-    port("afp-port", "548", "548 for root, else 10548")
-        .says("Port for AFP over TCP; 0 picks a free one, off turns it off.", ""),
-    port("iscsi-port", "3260", "3260 for root, else 13260")
-        .says("Port for iSCSI; 0 picks a free one, off turns it off.", ""),
-    port("portmap-port", "111", "111 for root, else 10111").says(
-        "Port for portmap (rpcbind); 0 picks a free one, off turns it off.",
-        "Clients that are not told a port ask here. Where a rpcbind runs already, the server registers with it \
-         instead. Kernel clients ask port 111 and no other for the lock service.",
-    ),
+];
+
+/// The API over HTTP.
+pub(super) const API: &[Setting] = &[
     new(Server, "admin-port", Administrator, Kind::Port, "8443").without_default("off").restart().flag("admin-port", "PORT").says(
         "Port for the API over HTTPS and for metrics; 0 picks a free one.",
         "Programs identify themselves by tokens: `fourfold token create NAME`. docs/api.md describes the requests.",
@@ -59,28 +48,10 @@ pub(super) const SERVER: &[Setting] = &[
         .without_default("that of the server's own certificate")
         .restart()
         .says("A file with the private key of `admin-certificate`, in PEM.", ""),
-    new(Server, "nfs-versions", Operator, SomeOf(NFS_VERSIONS), "[\"3\", \"4.0\", \"4.1\", \"4.2\"]").says(
-        "The versions of NFS that are served.",
-        "A client that asks for another one is told which there are. docs/nfs.md says what each of them can do.",
-    ),
-    new(Server, "nfs4-domain", Administrator, Kind::Text, "\"example.com\"").without_default("numbers only").says(
-        "The domain in the names of users and groups over NFSv4: `ada@example.com`.",
-        "It must be the one in `/etc/idmapd.conf` of the clients. Without it they see numbers. Numbers of clients are always understood.",
-    ),
-    new(Server, "nfs-certificate", Administrator, Kind::File, "\"/etc/ssl/storage.pem\"")
-        .without_default("`admin-certificate`, else the one that the server makes for itself, `api-certificate.pem` in the state folder")
-        .says(
-            "A file with the certificate for NFS over TLS and those of its issuers, in PEM.",
-            "Clients that ask for TLS get it (Linux 6.5 and newer: `mount -o xprtsec=tls`). They check the name by which they reach the \
-             server, so a certificate that they trust is needed. It is read again with the settings. See docs/nfs.md.",
-        ),
-    new(Server, "nfs-key", Administrator, Kind::File, "\"/etc/ssl/private/storage.pem\"")
-        .without_default("`admin-key`, else that of the server's own certificate")
-        .says("A file with the private key of `nfs-certificate`, in PEM.", ""),
-    new(Server, "nfs-client-ca", Administrator, Kind::File, "\"/etc/ssl/clients.pem\"").without_default("clients are not asked for certificates").says(
-        "A file with the certificates, in PEM, whose issuers vouch for clients of NFS over TLS.",
-        "Client rules with `tls = \"mutual\"` need it. A client that shows another certificate cannot begin TLS.",
-    ),
+];
+
+/// Who the users are, and what the process may do.
+pub(super) const USERS: &[Setting] = &[
     new(Server, "samba-acls", Administrator, Bool, "false").restart().says(
         "Every file is asked for the ACL that Samba has stored (`security.NTACL`).",
         "Without this, files are asked if the folder of a share has such an ACL, or one of the first 500 files and folders in it. \
@@ -161,58 +132,10 @@ pub(super) const SERVER: &[Setting] = &[
          (`fourfold domain join`). It asks over a sealed Netlogon channel. AFP does not offer SRP then, because a domain controller \
          cannot verify it. With `false` users of the domain need tickets.",
     ),
-    new(Server, "smb-signing", Limit("required"), OneOf(&["optional", "required"]), "\"optional\"").says(
-        "Whether SMB clients must sign what they send.",
-        "Messages of clients that sign are always verified, and answered with a signature. Guests cannot sign: they are \
-         let in as `guests` says, whatever stands here.",
-    ),
-    new(Server, "smb-encryption", Limit("required"), OneOf(&["off", "optional", "required"]), "\"optional\"").says(
-        "Whether SMB clients may, or must, encrypt all that they send.",
-        "Required keeps out guests, and clients before SMB 3.0. See `encryption` of a share, too.",
-    ),
-    new(Server, "smb-min-dialect", Limit("3.1.1"), OneOf(&["2.0.2", "2.1", "3.0", "3.0.2", "3.1.1"]), "\"2.0.2\"").says(
-        "The oldest dialect of SMB that clients may speak.",
-        "A client that speaks older ones only cannot log in. 3.0 and newer can encrypt. Counts for connections made afterwards.",
-    ),
-    new(Server, "smb-directory-leases", Operator, Bool, "true").says(
-        "SMB 3 clients may cache listings of folders under leases.",
-        "Linux clients that negotiate SMB 3.1.1 never get such leases, because they crash Linux 6.1. Turn this off for \
-         Linux clients that are mounted with `vers=3.0` or `vers=3.02` and without `nohandlecache`. Counts for \
-         connections made afterwards.",
-    ),
-    new(Server, "afp-logins", Administrator, SomeOf(AFP_LOGINS), "[\"dhx2\", \"srp\"]").says(
-        "How people with an account may log in over AFP.",
-        "`dhx2` and `srp` are for Mac OS X. Older Macs need one of the others, and each of them gives \
-         something away: `cleartext` sends the password as it is; `randnum` and `2-way-randnum` use its first eight \
-         characters and a cipher that is searched in hours; the key that `dhx` agrees on can be computed by who listens. \
-         Name them where you trust the network. Guests are a matter of `guests`.",
-    ),
-    new(Server, "afp-change-password", Limit("false"), Bool, "false").says(
-        "People may change the password of their account from a Mac, over AFP.",
-        "It counts for every protocol. Accounts of `--user` cannot be changed.",
-    ),
-    new(Server, "afp-signature", Administrator, Kind::Identity, "\"00112233445566778899AABBCCDDEEFF\"")
-        .without_default("the server's own, made once and kept in the state folder; in a cluster that of its first server")
-        .says(
-            "The 16 bytes by which Macs tell AFP servers apart, and their aliases find this one again.",
-            "Set it only to take over from another server: Netatalk keeps its own in `afp_signature.conf`.",
-        ),
-    new(Server, "afp-greeting", Operator, Kind::Text, "\"Backups run at noon.\"").without_default("none").says(
-        "A message that Macs show when a user logs in over AFP.",
-        "Mac OS X shows up to 1000 bytes of it, older systems up to 199 characters.",
-    ),
-    new(Server, "iscsi-name", Operator, Kind::IscsiName, "\"iqn.2026-11.com.example.storage\"")
-        .without_default("`iqn.2026-11.local.fourfold-` and the first eight digits of the server's id")
-        .says(
-            "What the names of iSCSI targets begin with: `NAME:share.lun`.",
-            "Set it to a name under a domain of yours, or to take over from another server. Initiators remember targets \
-             by their names: after a change they must log in anew.",
-        ),
-    new(Server, "iscsi-account", Administrator, Kind::AccountName, "\"storage\"").without_default("none").says(
-        "The account with whose CHAP secret the server proves itself to initiators that ask (mutual CHAP).",
-        "Make it with `fourfold user add NAME --chap-secret`, and give the initiators that name and secret as the \
-         target's. No client needs to log in with it.",
-    ),
+];
+
+/// Announcements, logs, alerts, memory.
+pub(super) const OPERATION: &[Setting] = &[
     new(Server, "bonjour", Operator, OneOf(&["auto", "on", "off"]), "\"auto\"").flag("bonjour", "WHEN").says(
         "Whether the server is announced, to Macs by Bonjour (mDNS) and to Windows by WS-Discovery: auto, on or off.",
         "\"auto\" announces what other machines can reach. \"on\" announces a server that listens on this machine only, too, \

@@ -1,8 +1,8 @@
 //! The settings of shares, and of what stands below them.
 
+use super::super::ClientSec;
 use super::super::authority::Authority;
 use super::super::kind::{Kind, MOST_NUMBER};
-use super::super::nfs_sec::WORDS as NFS_SECURITY;
 use super::super::setting::{Setting, Table, new};
 
 use Authority::{Administrator, Host, Limit, Operator};
@@ -281,7 +281,7 @@ pub(super) const SHARE: &[Setting] = &[
          Linux 6.5 and newer: `mount -o xprtsec=tls` or `xprtsec=mtls`. MOUNT and locks of version 3 are answered without: Linux sends \
          those in clear.",
     ),
-    new(Client, "sec", Administrator, SomeOf(NFS_SECURITY), "[\"sys\", \"krb5\", \"krb5i\", \"krb5p\"]").says(
+    new(Client, "sec", Administrator, SomeOf(ClientSec::WORDS), "[\"sys\", \"krb5\", \"krb5i\", \"krb5p\"]").says(
         "How NFS calls of these hosts may prove whose they are, the preferred way first.",
         "\"sys\": they do not, and the server believes the client machine about its users. The others need `kerberos-keytab`: with \
          \"krb5\" users log in by Kerberos, with \"krb5i\" everything is signed, too, and with \"krb5p\" it is encrypted. Linux: \

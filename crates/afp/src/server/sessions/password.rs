@@ -85,7 +85,7 @@ pub(in crate::server) async fn change(
 
 /// Whether a step has this number.
 fn says(info: &[u8], id: u16) -> bool {
-    Reader::new(info).u16_be() == Ok(id)
+    Continue::decode(&mut Reader::new(info)).is_ok_and(|step| step.id == id)
 }
 
 fn check(new: &str, old: &str) -> Result<(), ResultCode> {

@@ -9,7 +9,7 @@ use crate::server::session::Message;
 use crate::server::testing::{Initiator, Server, Way};
 use crate::wire::pdu::{
     AsyncEvent, AsyncMessage, Head, LogoutReason, LogoutRequest, LogoutResponse, LogoutResult, Lun, NO_TAG,
-    NopOut, Opcode, RejectReason,
+    NopOut, Opcode, RejectReason, RequestFields,
 };
 use crate::wire::scsi::Status;
 
@@ -242,14 +242,16 @@ async fn a_connection_lost_in_the_login_leaves_no_session() {
     let (header, text) = ada.login_request("", 0, 1);
     let header = bytes::Bytes::from(header.into_bytes());
     let head = Head::decode(&mut wire::Reader::new(&header)).unwrap();
+    let fields = RequestFields::decode(&mut wire::Reader::new(&header)).unwrap();
     ada.hang_up();
     // A request that was being processed meanwhile.
     let message = Message {
         head,
+        fields,
         header,
         additional: bytes::Bytes::new(),
         data: text.into(),
-        kept: Default::default(),
+        _kept: Default::default(),
     };
     assert!(login_phase::take(ada.connection(), message).await.is_none());
     assert!(ada.connection().joined.get().is_some() && server.service.sessions().is_empty());

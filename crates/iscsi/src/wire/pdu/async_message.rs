@@ -4,17 +4,15 @@ use wire::{Malformed, Reader, Writer};
 
 use super::head::{Lun, NO_TAG, Opcode, begin, open};
 
-/// The event of an asynchronous message, RFC 7143 11.9.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AsyncEvent(pub u8);
-
-#[allow(missing_docs, reason = "named as in RFC 7143 11.9.1")]
-impl AsyncEvent {
-    pub const SCSI: Self = Self(0);
-    pub const LOGOUT_REQUESTED: Self = Self(1);
-    pub const CONNECTION_DROPPED: Self = Self(2);
-    pub const SESSION_DROPPED: Self = Self(3);
-    pub const NEGOTIATION_REQUESTED: Self = Self(4);
+wire::number! {
+    /// The event of an asynchronous message, RFC 7143 11.9.1.
+    pub AsyncEvent: u8 {
+        SCSI = 0,
+        LOGOUT_REQUESTED = 1,
+        CONNECTION_DROPPED = 2,
+        SESSION_DROPPED = 3,
+        NEGOTIATION_REQUESTED = 4,
+    }
 }
 
 /// Asynchronous Message, RFC 7143 11.9.

@@ -7,30 +7,28 @@ pub const BHS: usize = 48;
 /// The value that stands for no tag.
 pub const NO_TAG: u32 = 0xffff_ffff;
 
-/// The type of a PDU, RFC 7143 11.2.1.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Opcode(pub u8);
-
-#[allow(missing_docs, reason = "named as in RFC 7143 11.2.1.2")]
-impl Opcode {
-    pub const NOP_OUT: Self = Self(0x00);
-    pub const SCSI_COMMAND: Self = Self(0x01);
-    pub const TASK_REQUEST: Self = Self(0x02);
-    pub const LOGIN_REQUEST: Self = Self(0x03);
-    pub const TEXT_REQUEST: Self = Self(0x04);
-    pub const DATA_OUT: Self = Self(0x05);
-    pub const LOGOUT_REQUEST: Self = Self(0x06);
-    pub const SNACK: Self = Self(0x10);
-    pub const NOP_IN: Self = Self(0x20);
-    pub const SCSI_RESPONSE: Self = Self(0x21);
-    pub const TASK_RESPONSE: Self = Self(0x22);
-    pub const LOGIN_RESPONSE: Self = Self(0x23);
-    pub const TEXT_RESPONSE: Self = Self(0x24);
-    pub const DATA_IN: Self = Self(0x25);
-    pub const LOGOUT_RESPONSE: Self = Self(0x26);
-    pub const R2T: Self = Self(0x31);
-    pub const ASYNC_MESSAGE: Self = Self(0x32);
-    pub const REJECT: Self = Self(0x3f);
+wire::number! {
+    /// The type of a PDU, RFC 7143 11.2.1.2.
+    pub Opcode: u8 {
+        NOP_OUT = 0x00,
+        SCSI_COMMAND = 0x01,
+        TASK_REQUEST = 0x02,
+        LOGIN_REQUEST = 0x03,
+        TEXT_REQUEST = 0x04,
+        DATA_OUT = 0x05,
+        LOGOUT_REQUEST = 0x06,
+        SNACK = 0x10,
+        NOP_IN = 0x20,
+        SCSI_RESPONSE = 0x21,
+        TASK_RESPONSE = 0x22,
+        LOGIN_RESPONSE = 0x23,
+        TEXT_RESPONSE = 0x24,
+        DATA_IN = 0x25,
+        LOGOUT_RESPONSE = 0x26,
+        R2T = 0x31,
+        ASYNC_MESSAGE = 0x32,
+        REJECT = 0x3f,
+    }
 }
 
 /// An encoded logical unit number, SAM-5 4.7.
@@ -97,6 +95,19 @@ impl Head {
     }
 }
 
+wire::layout! {
+    /// The fields that requests have in the same places, RFC 7143 11.2.1. A request of which the specification says nothing
+    /// else has no meaning in one of them: Data-Out, for example, in CmdSN.
+    pub struct RequestFields [8] {
+        /// The logical unit.
+        pub lun: Lun,
+        /// The initiator's tag.
+        pub task_tag: u32 [4],
+        /// The number of the command.
+        pub cmd_sn: u32,
+    }
+}
+
 /// The padding of data of this length.
 #[must_use]
 pub const fn padding(length: usize) -> usize {
@@ -130,6 +141,14 @@ mod tests {
         assert_eq!(head, expected);
         assert_eq!(head.length(4, 4), 48 + 8 + 4 + 260 + 4);
         assert_eq!(Head { data: 0, ..head }.length(0, 4), 56);
+    }
+
+    #[test]
+    fn requests_have_their_common_fields_in_the_same_places() {
+        let mut bytes = [0; BHS];
+        (bytes[9], bytes[16], bytes[27]) = (5, 1, 7);
+        let fields = RequestFields::decode(&mut Reader::new(&bytes)).unwrap();
+        assert_eq!(fields, RequestFields { lun: Lun::of(5), task_tag: 1 << 24, cmd_sn: 7 });
     }
 
     #[test]

@@ -3,22 +3,20 @@
 use wire::{Field, Malformed, Reader, Writer};
 
 use super::head::Opcode;
-use crate::wire::layout::{bits, pdu};
+use crate::wire::layout::pdu;
 
 /// The only version of the protocol.
 pub const VERSION: u8 = 0x00;
 
 /// Login requests are always immediate.
 const IMMEDIATE: u8 = 0x40;
-/// A stage of the login phase, RFC 7143 11.12.3. Two bits; 2 is reserved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Stage(pub u8);
-
-#[allow(missing_docs, reason = "named as in RFC 7143 11.12.3")]
-impl Stage {
-    pub const SECURITY_NEGOTIATION: Self = Self(0);
-    pub const OPERATIONAL_NEGOTIATION: Self = Self(1);
-    pub const FULL_FEATURE: Self = Self(3);
+wire::number! {
+    /// A stage of the login phase, RFC 7143 11.12.3. Two bits; 2 is reserved.
+    pub Stage: u8 {
+        SECURITY_NEGOTIATION = 0,
+        OPERATIONAL_NEGOTIATION = 1,
+        FULL_FEATURE = 3,
+    }
 }
 
 /// The result of a login: class and detail, RFC 7143 11.13.5.
@@ -47,7 +45,7 @@ impl LoginStatus {
     pub const OUT_OF_RESOURCES: Self = Self(0x03, 0x02);
 }
 
-bits! { Stage }
+wire::bit_fields! { Stage }
 
 pdu! {
     /// Login Request, RFC 7143 11.12. Its text follows the header.

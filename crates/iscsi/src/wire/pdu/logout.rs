@@ -1,32 +1,28 @@
 //! Logout Request and Logout Response, RFC 7143 11.14 and 11.15.
 
 use super::head::Opcode;
-use crate::wire::layout::{bits, pdu};
+use crate::wire::layout::pdu;
 
-/// What the logout closes, RFC 7143 11.14.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogoutReason(pub u8);
-
-#[allow(missing_docs, reason = "named as in RFC 7143 11.14.1")]
-impl LogoutReason {
-    pub const CLOSE_SESSION: Self = Self(0);
-    pub const CLOSE_CONNECTION: Self = Self(1);
-    pub const REMOVE_FOR_RECOVERY: Self = Self(2);
+wire::number! {
+    /// What the logout closes, RFC 7143 11.14.1.
+    pub LogoutReason: u8 {
+        CLOSE_SESSION = 0,
+        CLOSE_CONNECTION = 1,
+        REMOVE_FOR_RECOVERY = 2,
+    }
 }
 
-/// The result of a logout, RFC 7143 11.15.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogoutResult(pub u8);
-
-#[allow(missing_docs, reason = "named as in RFC 7143 11.15.1")]
-impl LogoutResult {
-    pub const CLOSED: Self = Self(0);
-    pub const CID_NOT_FOUND: Self = Self(1);
-    pub const RECOVERY_NOT_SUPPORTED: Self = Self(2);
-    pub const CLEANUP_FAILED: Self = Self(3);
+wire::number! {
+    /// The result of a logout, RFC 7143 11.15.1.
+    pub LogoutResult: u8 {
+        CLOSED = 0,
+        CID_NOT_FOUND = 1,
+        RECOVERY_NOT_SUPPORTED = 2,
+        CLEANUP_FAILED = 3,
+    }
 }
 
-bits! { LogoutReason, LogoutResult }
+wire::bit_fields! { LogoutReason, LogoutResult }
 
 pdu! {
     /// Logout Request, RFC 7143 11.14.

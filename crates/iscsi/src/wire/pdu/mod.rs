@@ -24,7 +24,7 @@ pub use additional::{Additional, MAX_CDB};
 pub use async_message::{AsyncEvent, AsyncMessage};
 pub use data_in::DataIn;
 pub use data_out::DataOut;
-pub use head::{BHS, Head, Lun, NO_TAG, Opcode, padding};
+pub use head::{BHS, Head, Lun, NO_TAG, Opcode, RequestFields, padding};
 pub use login::{LoginRequest, LoginResponse, LoginStatus, Stage, VERSION};
 pub use logout::{LogoutReason, LogoutRequest, LogoutResponse, LogoutResult};
 pub use nop::{NopIn, NopOut};

@@ -4,22 +4,20 @@ use wire::{Malformed, Reader, Writer};
 
 use super::head::{NO_TAG, Opcode, begin, open};
 
-/// Why a PDU is rejected, RFC 7143 11.17.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RejectReason(pub u8);
-
-#[allow(missing_docs, reason = "named as in RFC 7143 11.17.1")]
-impl RejectReason {
-    pub const DATA_DIGEST_ERROR: Self = Self(0x02);
-    pub const SNACK_REJECT: Self = Self(0x03);
-    pub const PROTOCOL_ERROR: Self = Self(0x04);
-    pub const COMMAND_NOT_SUPPORTED: Self = Self(0x05);
-    pub const TOO_MANY_IMMEDIATE: Self = Self(0x06);
-    pub const TASK_IN_PROGRESS: Self = Self(0x07);
-    pub const INVALID_DATA_ACK: Self = Self(0x08);
-    pub const INVALID_PDU_FIELD: Self = Self(0x09);
-    pub const OUT_OF_RESOURCES: Self = Self(0x0a);
-    pub const WAITING_FOR_LOGOUT: Self = Self(0x0c);
+wire::number! {
+    /// Why a PDU is rejected, RFC 7143 11.17.1.
+    pub RejectReason: u8 {
+        DATA_DIGEST_ERROR = 0x02,
+        SNACK_REJECT = 0x03,
+        PROTOCOL_ERROR = 0x04,
+        COMMAND_NOT_SUPPORTED = 0x05,
+        TOO_MANY_IMMEDIATE = 0x06,
+        TASK_IN_PROGRESS = 0x07,
+        INVALID_DATA_ACK = 0x08,
+        INVALID_PDU_FIELD = 0x09,
+        OUT_OF_RESOURCES = 0x0a,
+        WAITING_FOR_LOGOUT = 0x0c,
+    }
 }
 
 /// Reject, RFC 7143 11.17. Its data are the header of the rejected PDU.

@@ -1,22 +1,22 @@
 //! SCSI Command, RFC 7143 11.3.
 
+use std::ops::Range;
+
 use super::head::{Lun, Opcode};
-use crate::wire::layout::{bits, pdu};
+use crate::wire::layout::pdu;
 
-/// Task attributes, RFC 7143 11.3.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Attribute(pub u8);
-
-#[allow(missing_docs, reason = "named as in RFC 7143 11.3.1")]
-impl Attribute {
-    pub const UNTAGGED: Self = Self(0);
-    pub const SIMPLE: Self = Self(1);
-    pub const ORDERED: Self = Self(2);
-    pub const HEAD_OF_QUEUE: Self = Self(3);
-    pub const ACA: Self = Self(4);
+wire::number! {
+    /// Task attributes, RFC 7143 11.3.1.
+    pub Attribute: u8 {
+        UNTAGGED = 0,
+        SIMPLE = 1,
+        ORDERED = 2,
+        HEAD_OF_QUEUE = 3,
+        ACA = 4,
+    }
 }
 
-bits! { Attribute }
+wire::bit_fields! { Attribute }
 
 pdu! {
     /// SCSI Command, RFC 7143 11.3.
@@ -37,4 +37,9 @@ pdu! {
         pub exp_stat_sn: u32,
         pub cdb: [u8; 16],
     }
+}
+
+impl ScsiCommand {
+    /// Where the header has the descriptor block, or the first 16 bytes of it.
+    pub const CDB: Range<usize> = 32..48;
 }

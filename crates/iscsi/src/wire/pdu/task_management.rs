@@ -1,46 +1,42 @@
 //! Task Management Function Request and Response, RFC 7143 11.5 and 11.6.
 
 use super::head::{Lun, Opcode};
-use crate::wire::layout::{bits, pdu};
+use crate::wire::layout::pdu;
 
-/// The task management function, RFC 7143 11.5.1 and RFC 7144 4.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Function(pub u8);
-
-#[allow(missing_docs, reason = "named as in RFC 7143 11.5.1")]
-impl Function {
-    pub const ABORT_TASK: Self = Self(1);
-    pub const ABORT_TASK_SET: Self = Self(2);
-    pub const CLEAR_ACA: Self = Self(3);
-    pub const CLEAR_TASK_SET: Self = Self(4);
-    pub const LOGICAL_UNIT_RESET: Self = Self(5);
-    pub const TARGET_WARM_RESET: Self = Self(6);
-    pub const TARGET_COLD_RESET: Self = Self(7);
-    pub const TASK_REASSIGN: Self = Self(8);
-    pub const QUERY_TASK: Self = Self(9);
-    pub const QUERY_TASK_SET: Self = Self(10);
-    pub const I_T_NEXUS_RESET: Self = Self(11);
-    pub const QUERY_ASYNC_EVENT: Self = Self(12);
+wire::number! {
+    /// The task management function, RFC 7143 11.5.1 and RFC 7144 4.2.
+    pub Function: u8 {
+        ABORT_TASK = 1,
+        ABORT_TASK_SET = 2,
+        CLEAR_ACA = 3,
+        CLEAR_TASK_SET = 4,
+        LOGICAL_UNIT_RESET = 5,
+        TARGET_WARM_RESET = 6,
+        TARGET_COLD_RESET = 7,
+        TASK_REASSIGN = 8,
+        QUERY_TASK = 9,
+        QUERY_TASK_SET = 10,
+        I_T_NEXUS_RESET = 11,
+        QUERY_ASYNC_EVENT = 12,
+    }
 }
 
-/// The result, RFC 7143 11.6.1 and RFC 7144 4.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FunctionResult(pub u8);
-
-#[allow(missing_docs, reason = "named as in RFC 7143 11.6.1")]
-impl FunctionResult {
-    pub const COMPLETE: Self = Self(0);
-    pub const NO_SUCH_TASK: Self = Self(1);
-    pub const NO_SUCH_LUN: Self = Self(2);
-    pub const STILL_ALLEGIANT: Self = Self(3);
-    pub const REASSIGN_NOT_SUPPORTED: Self = Self(4);
-    pub const NOT_SUPPORTED: Self = Self(5);
-    pub const NOT_AUTHORIZED: Self = Self(6);
-    pub const SUCCEEDED: Self = Self(7);
-    pub const REJECTED: Self = Self(255);
+wire::number! {
+    /// The result, RFC 7143 11.6.1 and RFC 7144 4.2.
+    pub FunctionResult: u8 {
+        COMPLETE = 0,
+        NO_SUCH_TASK = 1,
+        NO_SUCH_LUN = 2,
+        STILL_ALLEGIANT = 3,
+        REASSIGN_NOT_SUPPORTED = 4,
+        NOT_SUPPORTED = 5,
+        NOT_AUTHORIZED = 6,
+        SUCCEEDED = 7,
+        REJECTED = 255,
+    }
 }
 
-bits! { Function, FunctionResult }
+wire::bit_fields! { Function, FunctionResult }
 
 pdu! {
     /// Task Management Function Request, RFC 7143 11.5.

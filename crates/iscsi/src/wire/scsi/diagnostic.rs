@@ -1,8 +1,6 @@
 //! SEND DIAGNOSTIC, SPC-4 6.42.
 
-use crate::wire::layout::packed;
-
-packed! {
+wire::packed! {
     /// SEND DIAGNOSTIC, SPC-4 6.42.
     pub struct SendDiagnostic([0x1d, 0, 0]) {
         /// SELF-TEST CODE: the test, and whether it runs in the background; 0 for no test.

@@ -30,16 +30,14 @@ pub struct Header {
     pub inline_length: u32,
 }
 
-/// The purpose of a list identifier, SPC-4 table 129.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ListIdUsage(pub u8);
-
-#[allow(missing_docs, reason = "named after SPC-4 table 129")]
-impl ListIdUsage {
-    pub const HOLD: Self = Self(0);
-    pub const RESERVED: Self = Self(1);
-    pub const DISCARD: Self = Self(2);
-    pub const NONE: Self = Self(3);
+wire::number! {
+    /// The purpose of a list identifier, SPC-4 table 129.
+    pub ListIdUsage: u8 {
+        HOLD = 0,
+        RESERVED = 1,
+        DISCARD = 2,
+        NONE = 3,
+    }
 }
 
 impl Header {

@@ -2,9 +2,7 @@
 
 use wire::{Malformed, Reader, Writer};
 
-use crate::wire::layout::packed;
-
-packed! {
+wire::packed! {
     /// FORMAT UNIT, SBC-3 5.3.1.
     pub struct FormatUnit([0x04, 0, 0, 0, 0, 0]) {
         /// FMTPINFO: the protection information to format with.

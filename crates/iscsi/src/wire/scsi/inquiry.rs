@@ -2,12 +2,10 @@
 
 use wire::{Malformed, Reader, Writer};
 
-use crate::wire::layout::packed;
-
 /// The most version descriptors of the standard data.
 const MOST_STANDARDS: usize = 8;
 
-packed! {
+wire::packed! {
     /// INQUIRY, SPC-4 6.6.1.
     pub struct Inquiry([0x12, 0, 0]) {
         /// EVPD: a page of vital product data, not the standard data.
@@ -22,16 +20,15 @@ packed! {
     }
 }
 
-/// Whether there is a device, and its type: the first byte of all that INQUIRY returns, SPC-4
-/// 6.6.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peripheral(pub u8);
-
-impl Peripheral {
-    /// A disk.
-    pub const DISK: Self = Self(0x00);
-    /// There is no device with this number, and there cannot be one.
-    pub const NONE: Self = Self(0x7f);
+wire::number! {
+    /// Whether there is a device, and its type: the first byte of all that INQUIRY returns, SPC-4
+    /// 6.6.2.
+    pub Peripheral: u8 {
+        /// A disk.
+        DISK = 0x00,
+        /// There is no device with this number, and there cannot be one.
+        NONE = 0x7f,
+    }
 }
 
 /// Standard INQUIRY data, SPC-4 6.6.2: 96 bytes.

@@ -7,19 +7,19 @@ use super::TransportId;
 /// Bytes of a basic parameter list, and of the part before the TransportID in REGISTER AND MOVE's.
 pub const BASIC: usize = 24;
 
-/// The type of a reservation, SPC-4 6.15.3.4.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ReservationType(pub u8);
+wire::number! {
+    /// The type of a reservation, SPC-4 6.15.3.4.
+    pub ReservationType: u8 {
+        WRITE_EXCLUSIVE = 1,
+        EXCLUSIVE_ACCESS = 3,
+        WRITE_EXCLUSIVE_REGISTRANTS_ONLY = 5,
+        EXCLUSIVE_ACCESS_REGISTRANTS_ONLY = 6,
+        WRITE_EXCLUSIVE_ALL_REGISTRANTS = 7,
+        EXCLUSIVE_ACCESS_ALL_REGISTRANTS = 8,
+    }
+}
 
-#[allow(missing_docs, reason = "named as in SPC-4 table 206")]
 impl ReservationType {
-    pub const WRITE_EXCLUSIVE: Self = Self(1);
-    pub const EXCLUSIVE_ACCESS: Self = Self(3);
-    pub const WRITE_EXCLUSIVE_REGISTRANTS_ONLY: Self = Self(5);
-    pub const EXCLUSIVE_ACCESS_REGISTRANTS_ONLY: Self = Self(6);
-    pub const WRITE_EXCLUSIVE_ALL_REGISTRANTS: Self = Self(7);
-    pub const EXCLUSIVE_ACCESS_ALL_REGISTRANTS: Self = Self(8);
-
     /// Whether the type exists.
     #[must_use]
     pub const fn is_known(self) -> bool {
@@ -45,21 +45,19 @@ impl ReservationType {
     }
 }
 
-/// The service action, SPC-4 table 213.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Action(pub u8);
-
-#[allow(missing_docs, reason = "named as in SPC-4 table 213")]
-impl Action {
-    pub const REGISTER: Self = Self(0x00);
-    pub const RESERVE: Self = Self(0x01);
-    pub const RELEASE: Self = Self(0x02);
-    pub const CLEAR: Self = Self(0x03);
-    pub const PREEMPT: Self = Self(0x04);
-    pub const PREEMPT_AND_ABORT: Self = Self(0x05);
-    pub const REGISTER_AND_IGNORE_EXISTING_KEY: Self = Self(0x06);
-    pub const REGISTER_AND_MOVE: Self = Self(0x07);
-    pub const REPLACE_LOST_RESERVATION: Self = Self(0x08);
+wire::number! {
+    /// The service action, SPC-4 table 213.
+    pub Action: u8 {
+        REGISTER = 0x00,
+        RESERVE = 0x01,
+        RELEASE = 0x02,
+        CLEAR = 0x03,
+        PREEMPT = 0x04,
+        PREEMPT_AND_ABORT = 0x05,
+        REGISTER_AND_IGNORE_EXISTING_KEY = 0x06,
+        REGISTER_AND_MOVE = 0x07,
+        REPLACE_LOST_RESERVATION = 0x08,
+    }
 }
 
 /// The command, SPC-4 6.16.1.

@@ -35,15 +35,13 @@ impl Request {
     }
 }
 
-/// COPY COMMAND STATUS, SPC-4 table 254.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CopyStatus(pub u8);
-
-#[allow(missing_docs, reason = "named after SPC-4 table 254")]
-impl CopyStatus {
-    pub const IN_PROGRESS: Self = Self(0);
-    pub const COMPLETED: Self = Self(1);
-    pub const COMPLETED_WITH_ERRORS: Self = Self(2);
+wire::number! {
+    /// COPY COMMAND STATUS, SPC-4 table 254.
+    pub CopyStatus: u8 {
+        IN_PROGRESS = 0,
+        COMPLETED = 1,
+        COMPLETED_WITH_ERRORS = 2,
+    }
 }
 
 /// The progress of a copy, SPC-4 table 253.

@@ -2,14 +2,12 @@
 
 use wire::{Malformed, Reader, Writer};
 
-use crate::wire::layout::packed;
-
 use crate::wire::pdu::Lun;
 
 /// The most units that are read of a list.
 const MOST: usize = 65_536;
 
-packed! {
+wire::packed! {
     /// REPORT LUNS, SPC-4 6.33.
     pub struct ReportLuns([0xa0, 0, 0, 0, 0, 0]) {
         /// SELECT REPORT: the kinds of units, SPC-4 table 284.

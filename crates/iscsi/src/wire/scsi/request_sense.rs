@@ -1,8 +1,6 @@
 //! REQUEST SENSE, SPC-4 6.39.
 
-use crate::wire::layout::packed;
-
-packed! {
+wire::packed! {
     /// REQUEST SENSE, SPC-4 6.39.
     pub struct RequestSense([0x03, 0, 0, 0, 0, 0]) {
         /// DESC: the answer has descriptor format.

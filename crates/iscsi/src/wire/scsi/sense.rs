@@ -2,40 +2,20 @@
 
 use wire::{Malformed, Reader, Writer};
 
-/// Sense keys, SPC-4 4.5.6.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key(pub u8);
-
-#[allow(missing_docs, reason = "named as in SPC-4 table 47")]
-impl Key {
-    pub const NO_SENSE: Self = Self(0x0);
-    pub const RECOVERED_ERROR: Self = Self(0x1);
-    pub const NOT_READY: Self = Self(0x2);
-    pub const MEDIUM_ERROR: Self = Self(0x3);
-    pub const HARDWARE_ERROR: Self = Self(0x4);
-    pub const ILLEGAL_REQUEST: Self = Self(0x5);
-    pub const UNIT_ATTENTION: Self = Self(0x6);
-    pub const DATA_PROTECT: Self = Self(0x7);
-    pub const COPY_ABORTED: Self = Self(0xa);
-    pub const ABORTED_COMMAND: Self = Self(0xb);
-    pub const MISCOMPARE: Self = Self(0xe);
-
-    /// The specification's name, if it has one.
-    pub fn name(self) -> Option<&'static str> {
-        Some(match self {
-            Self::NO_SENSE => "NO_SENSE",
-            Self::RECOVERED_ERROR => "RECOVERED_ERROR",
-            Self::NOT_READY => "NOT_READY",
-            Self::MEDIUM_ERROR => "MEDIUM_ERROR",
-            Self::HARDWARE_ERROR => "HARDWARE_ERROR",
-            Self::ILLEGAL_REQUEST => "ILLEGAL_REQUEST",
-            Self::UNIT_ATTENTION => "UNIT_ATTENTION",
-            Self::DATA_PROTECT => "DATA_PROTECT",
-            Self::COPY_ABORTED => "COPY_ABORTED",
-            Self::ABORTED_COMMAND => "ABORTED_COMMAND",
-            Self::MISCOMPARE => "MISCOMPARE",
-            _ => return None,
-        })
+wire::number! {
+    /// Sense keys, SPC-4 4.5.6.
+    pub Key: u8 ["Key({})"] {
+        NO_SENSE = 0x0,
+        RECOVERED_ERROR = 0x1,
+        NOT_READY = 0x2,
+        MEDIUM_ERROR = 0x3,
+        HARDWARE_ERROR = 0x4,
+        ILLEGAL_REQUEST = 0x5,
+        UNIT_ATTENTION = 0x6,
+        DATA_PROTECT = 0x7,
+        COPY_ABORTED = 0xa,
+        ABORTED_COMMAND = 0xb,
+        MISCOMPARE = 0xe,
     }
 }
 

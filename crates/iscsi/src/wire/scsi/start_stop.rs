@@ -1,8 +1,6 @@
 //! START STOP UNIT, SBC-3 5.25.
 
-use crate::wire::layout::packed;
-
-packed! {
+wire::packed! {
     /// START STOP UNIT, SBC-3 5.25.
     pub struct StartStop([0x1b, 0, 0, 0, 0, 0]) {
         /// IMMED: the response need not wait for the end of the operation.

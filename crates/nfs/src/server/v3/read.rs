@@ -9,7 +9,7 @@ use super::target::Target;
 use crate::server::answer::Answer;
 use crate::server::call::Call;
 use crate::server::gss::Flavor;
-use crate::server::recalling::once_unlocked;
+use crate::server::recalling::LockWait;
 use crate::wire::v3::read::{Request, Res, ResFail, ResOk};
 use crate::wire::v3::types::{Fail, Status};
 
@@ -46,8 +46,14 @@ pub(super) async fn reserved(call: &Call<'_>, request: &Request<'_>) -> Option<R
 async fn data(target: &Target, request: &Request<'_>, most: u32) -> Result<ReadData, Status> {
     let length = request.count.min(most) as usize;
     let (volume, actor, found) = (&target.export.volume, &target.actor, &target.found);
-    Ok(match &target.sidecar {
-        Some(sidecar) => volume.read_sidecar(actor, (found, sidecar), request.offset, length)?,
-        None => once_unlocked(|| volume.read(actor, found, request.offset, length)).await?,
-    })
+    if let Some(sidecar) = &target.sidecar {
+        return Ok(volume.read_sidecar(actor, (found, sidecar), request.offset, length)?);
+    }
+    let mut lock = LockWait::default();
+    loop {
+        let read = volume.read(actor, found, request.offset, length).await;
+        if !lock.again(&read).await {
+            return Ok(read?);
+        }
+    }
 }

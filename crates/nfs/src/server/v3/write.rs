@@ -6,7 +6,7 @@ use vfs::backend::Stability;
 use super::MAX_DATA;
 use super::target::size;
 use crate::server::call::Call;
-use crate::server::recalling::once_unlocked;
+use crate::server::recalling::LockWait;
 use crate::wire::v3::types::Status;
 use crate::wire::v3::write::{Request, Res, ResOk, StableHow};
 
@@ -32,8 +32,14 @@ pub(super) async fn write(call: &Call<'_>, request: &Request<'_>) -> Res {
         .map_err(|status| target.fail(status))?;
     let data = call.message.slice_ref(data);
     let volume = &target.export.volume;
-    let write = || volume.write_only(&target.actor, &target.found, request.offset, data.clone(), stability);
-    let written = once_unlocked(write).await;
+    let mut lock = LockWait::default();
+    let written = loop {
+        let (actor, found, data) = (&target.actor, &target.found, data.clone());
+        let written = volume.write_only(actor, found, request.offset, data, stability).await;
+        if !lock.again(&written).await {
+            break written;
+        }
+    };
     match written.and_then(|before| Ok(Change { before, after: target.found.object.attributes()? })) {
         Ok(change) => Ok(ResOk {
             wcc: target.wcc(&change),

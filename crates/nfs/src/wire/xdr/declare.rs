@@ -34,33 +34,12 @@ macro_rules! record {
     )*};
 }
 
-/// Declares an enumeration of the specification. Any number decodes. Those with a name have a
-/// constant.
+/// Declares an enumeration of the specification by [`wire::number!`].
 macro_rules! enumeration {
     ($(#[$meta:meta])* pub struct $name:ident; $($(#[$const_meta:meta])* $constant:ident = $value:expr,)*) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-        pub struct $name(pub u32);
-
-        impl $name {
-            $($(#[$const_meta])* pub const $constant: Self = Self($value);)*
-
-            /// The specification's name, if it has one.
-            pub fn name(self) -> Option<&'static str> {
-                match self {
-                    $(Self::$constant => Some(stringify!($constant)),)*
-                    _ => None,
-                }
-            }
-        }
-
-        impl ::std::fmt::Debug for $name {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                match self.name() {
-                    Some(name) => f.write_str(name),
-                    None => write!(f, concat!(stringify!($name), "({})"), self.0),
-                }
-            }
+        ::wire::number! {
+            $(#[$meta])*
+            pub $name: u32 [concat!(stringify!($name), "({})")] { $($(#[$const_meta])* $constant = $value,)* }
         }
 
         impl $crate::wire::xdr::Decode<'_> for $name {

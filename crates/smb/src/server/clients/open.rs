@@ -11,7 +11,7 @@ use vfs::backend::{Found, Stability};
 use vfs::mac::{Metadata, info_stream};
 use vfs::names::{Folding, Hiding};
 use vfs::state::Stream;
-use vfs::{Actor, Attributes, Beside, Caller, FileId, Kind, Payload, SetAttributes, SetTime};
+use vfs::{Actor, Attributes, Beside, Caller, FileId, Kind, SetAttributes, SetTime};
 
 use super::durable::Durable;
 use super::leases::CacheReference;
@@ -427,14 +427,12 @@ impl File {
         }
     }
 
-    /// Reads up to `length` bytes.
-    pub(in crate::server) async fn read(&self, offset: u64, length: usize) -> Result<Payload, Status> {
+    /// Where a READ at this offset begins. macOS's server reads the Finder info from its beginning, whatever the offset.
+    /// Clients rely on it.
+    pub(in crate::server) fn begin_of_read(&self, offset: u64) -> Result<u64, Status> {
         self.has_bytes()?;
-        // macOS's server reads the Finder info from its beginning, whatever the offset. Clients
-        // rely on it.
         let of_info = self.is_info() && offset <= info_stream::LEN as u64;
-        let offset = if of_info { 0 } else { offset };
-        Ok(self.open.read_at(offset, length).await?.payload)
+        Ok(if of_info { 0 } else { offset })
     }
 
     /// Writes all of `data`.

@@ -30,7 +30,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     }
     let length = request.length as usize;
     let reserved = context.reserve(length, || file.open.is_resident(request.offset, length)).await?;
-    let data = file.read(request.offset, length).await?;
+    let data = file.open.read_at(file.begin_of_read(request.offset)?, length).await?.payload;
     let count = data.len() as u32; // at most what the request asks for
     if count < request.minimum_count || (count == 0 && request.length > 0) {
         return Err(Status::END_OF_FILE.into());

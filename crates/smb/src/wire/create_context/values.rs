@@ -4,16 +4,16 @@ use wire::{Malformed, Reader, Writer};
 
 use crate::wire::{LeaseKey, LeaseState};
 
-bits! {
+wire::bits! {
     /// MS-SMB2 2.2.13.2.11.
-    DurableFlags: u32 {
+    pub DurableFlags: u32 {
         PERSISTENT = 2,
     }
 }
 
-bits! {
+wire::bits! {
     /// MS-SMB2 2.2.13.2.10 and 2.2.14.2.11.
-    LeaseFlags: u32 {
+    pub LeaseFlags: u32 {
         BREAK_IN_PROGRESS = 2,
         PARENT_KEY_SET = 4,
     }

@@ -1,8 +1,8 @@
 //! File attributes, MS-FSCC 2.6.
 
-bits! {
+wire::bits! {
     /// FileAttributes.
-    FileAttributes: u32 {
+    pub FileAttributes: u32 {
         READONLY = 0x0000_0001,
         HIDDEN = 0x0000_0002,
         SYSTEM = 0x0000_0004,

@@ -1,8 +1,8 @@
 //! The numbers of information classes: FileInfoClass of QUERY_INFO, SET_INFO and QUERY_DIRECTORY.
 
-number! {
+wire::number! {
     /// A class of file information, MS-FSCC 2.4, as SMB2 carries it in one byte.
-    FileClass: u8 {
+    pub FileClass: u8 {
         DIRECTORY = 1,
         FULL_DIRECTORY = 2,
         BOTH_DIRECTORY = 3,
@@ -55,9 +55,9 @@ number! {
     }
 }
 
-number! {
+wire::number! {
     /// A class of file system information, MS-FSCC 2.5.
-    FsClass: u8 {
+    pub FsClass: u8 {
         VOLUME = 1,
         LABEL = 2,
         SIZE = 3,

@@ -3,9 +3,9 @@
 use wire::{Malformed, Reader, Writer};
 
 use super::chain::{self, Chain};
-bits! {
+wire::bits! {
     /// Flags of an extended attribute.
-    EaFlags: u8 {
+    pub EaFlags: u8 {
         /// A file system that does not know this attribute must not open the file.
         NEED_EA = 0x80,
     }

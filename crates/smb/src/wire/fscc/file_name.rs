@@ -92,9 +92,9 @@ impl Target {
     }
 }
 
-bits! {
+wire::bits! {
     /// Flags of FileRenameInformationEx.
-    RenameFlags: u32 {
+    pub RenameFlags: u32 {
         REPLACE_IF_EXISTS = 0x001,
         POSIX_SEMANTICS = 0x002,
         SUPPRESS_PIN_STATE_INHERITANCE = 0x004,

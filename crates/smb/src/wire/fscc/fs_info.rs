@@ -2,7 +2,6 @@
 
 use wire::{Malformed, Reader, Writer};
 
-use crate::wire::layout::layout;
 use crate::wire::text;
 use crate::wire::time::NtTime;
 
@@ -53,8 +52,10 @@ impl Label {
     }
 }
 
-layout! {
+wire::layout! {
+    LittleEndian;
     /// FileFsSizeInformation (3).
+    #[derive(Default)]
     pub struct Size {
         pub total_units: u64,
         pub available_units: u64,
@@ -63,6 +64,7 @@ layout! {
     }
 
     /// FileFsDeviceInformation (4).
+    #[derive(Default)]
     pub struct Device {
         pub device_type: u32,
         pub characteristics: DeviceCharacteristics,
@@ -76,9 +78,9 @@ impl Device {
     pub const NAMED_PIPE: u32 = 0x11;
 }
 
-bits! {
+wire::bits! {
     /// Characteristics of FileFsDeviceInformation.
-    DeviceCharacteristics: u32 {
+    pub DeviceCharacteristics: u32 {
         REMOVABLE_MEDIA = 0x01,
         READ_ONLY_DEVICE = 0x02,
         FLOPPY_DISKETTE = 0x04,
@@ -90,9 +92,9 @@ bits! {
     }
 }
 
-bits! {
+wire::bits! {
     /// FileSystemAttributes of FileFsAttributeInformation.
-    FsAttributes: u32 {
+    pub FsAttributes: u32 {
         CASE_SENSITIVE_SEARCH = 0x0000_0001,
         CASE_PRESERVED_NAMES = 0x0000_0002,
         UNICODE_ON_DISK = 0x0000_0004,
@@ -147,8 +149,10 @@ impl Attribute {
     }
 }
 
-layout! {
+wire::layout! {
+    LittleEndian;
     /// FileFsControlInformation (6): quotas.
+    #[derive(Default)]
     pub struct Control {
         pub free_space_start_filtering: u64,
         pub free_space_threshold: u64,
@@ -159,9 +163,9 @@ layout! {
     }
 }
 
-bits! {
+wire::bits! {
     /// FileSystemControlFlags.
-    ControlFlags: u32 {
+    pub ControlFlags: u32 {
         QUOTA_TRACK = 0x001,
         QUOTA_ENFORCE = 0x002,
         CONTENT_INDEX_DISABLED = 0x008,
@@ -174,8 +178,10 @@ bits! {
     }
 }
 
-layout! {
+wire::layout! {
+    LittleEndian;
     /// FileFsFullSizeInformation (7).
+    #[derive(Default)]
     pub struct FullSize {
         pub total_units: u64,
         pub caller_available_units: u64,
@@ -185,6 +191,7 @@ layout! {
     }
 
     /// FileFsObjectIdInformation (8). The 48 bytes of extended information are the server's own.
+    #[derive(Default)]
     pub struct ObjectId {
         pub object_id: [u8; 16],
         pub extended: [[u8; 16]; 3],
@@ -212,13 +219,16 @@ impl DriverPath {
     }
 }
 
-layout! {
+wire::layout! {
+    LittleEndian;
     /// FileFsVolumeFlagsInformation (10).
+    #[derive(Default)]
     pub struct VolumeFlags {
         pub flags: u32,
     }
 
     /// FileFsSectorSizeInformation (11).
+    #[derive(Default)]
     pub struct SectorSize {
         pub logical_bytes: u32,
         pub physical_bytes_for_atomicity: u32,
@@ -231,9 +241,9 @@ layout! {
     }
 }
 
-bits! {
+wire::bits! {
     /// Flags of FileFsSectorSizeInformation.
-    SectorFlags: u32 {
+    pub SectorFlags: u32 {
         ALIGNED_DEVICE = 0x1,
         PARTITION_ALIGNED_ON_DEVICE = 0x2,
         NO_SEEK_PENALTY = 0x4,

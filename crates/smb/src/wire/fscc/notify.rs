@@ -6,9 +6,9 @@ use super::chain::{self, Chain};
 
 use crate::wire::text;
 
-number! {
+wire::number! {
     /// What happened.
-    Action: u32 {
+    pub Action: u32 {
         ADDED = 1,
         REMOVED = 2,
         MODIFIED = 3,

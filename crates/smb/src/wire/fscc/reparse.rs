@@ -4,9 +4,9 @@ use wire::{Malformed, Reader, Writer};
 
 use crate::wire::text;
 
-number! {
+wire::number! {
     /// What kind of reparse point, MS-FSCC 2.1.2.1.
-    Tag: u32 {
+    pub Tag: u32 {
         MOUNT_POINT = 0xA000_0003,
         DFS = 0x8000_000A,
         SYMLINK = 0xA000_000C,
@@ -20,15 +20,20 @@ number! {
 }
 
 impl Tag {
+    /// The tag at the beginning of a reparse point.
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        r.u32_le().map(Self)
+    }
+
     /// A GUID follows the tags of vendors other than Microsoft.
     pub fn has_guid(self) -> bool {
         self.0 & 0x8000_0000 == 0
     }
 }
 
-bits! {
+wire::bits! {
     /// Flags of a symbolic link.
-    SymlinkFlags: u32 {
+    pub SymlinkFlags: u32 {
         RELATIVE = 1,
     }
 }
@@ -76,7 +81,7 @@ impl Reparse {
 
     /// REPARSE_DATA_BUFFER or REPARSE_GUID_DATA_BUFFER. Nothing may follow it.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (tag, len) = (Tag(r.u32_le()?), r.u16_le()?);
+        let (tag, len) = (Tag::decode(r)?, r.u16_le()?);
         r.skip(2)?;
         let guid_len = if tag.has_guid() { 16 } else { 0 };
         let data = r.take(usize::from(len) + guid_len)?;

@@ -2,8 +2,6 @@
 
 use wire::{Malformed, Reader, Writer};
 
-use crate::wire::layout::layout;
-
 /// SRV_REQUEST_RESUME_KEY response, MS-SMB2 2.2.32.3: names an open as the source of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResumeKey(pub [u8; 24]);
@@ -37,8 +35,10 @@ pub struct CopyChunk {
     pub chunks: Vec<Chunk>,
 }
 
-layout! {
+wire::layout! {
+    LittleEndian;
     /// SRV_COPYCHUNK, MS-SMB2 2.2.31.1.1.
+    #[derive(Default)]
     pub struct Chunk {
         pub source_offset: u64,
         pub target_offset: u64,
@@ -62,9 +62,11 @@ impl CopyChunk {
     }
 }
 
-layout! {
+wire::layout! {
+    LittleEndian;
     /// SRV_COPYCHUNK_RESPONSE, MS-SMB2 2.2.32.1. With INVALID_PARAMETER it says the server's
     /// limits: chunks, bytes of one chunk, bytes in all.
+    #[derive(Default)]
     pub struct CopyChunkResponse {
         pub chunks_written: u32,
         pub chunk_bytes_written: u32,
@@ -72,6 +74,7 @@ layout! {
     }
 
     /// SMB2_DUPLICATE_EXTENTS_DATA, MS-FSCC 2.3.
+    #[derive(Default)]
     pub struct DuplicateExtents {
         /// FileId of the source, as CREATE gave it.
         pub source: [u8; 16],
@@ -81,9 +84,9 @@ layout! {
     }
 }
 
-bits! {
+wire::bits! {
     /// Flags of SMB2_DUPLICATE_EXTENTS_DATA_EX.
-    DuplicateFlags: u32 {
+    pub DuplicateFlags: u32 {
         /// The copy is atomic.
         SOURCE_ATOMIC = 1,
     }

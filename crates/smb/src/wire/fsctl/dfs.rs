@@ -72,9 +72,9 @@ fn name(r: &mut Reader<'_>) -> Result<Vec<u16>, Malformed> {
     text::units(r, len.into())
 }
 
-bits! {
+wire::bits! {
     /// ReferralHeaderFlags, 2.2.4.
-    ReferralFlags: u32 {
+    pub ReferralFlags: u32 {
         REFERRAL_SERVERS = 1,
         STORAGE_SERVERS = 2,
         TARGET_FAILBACK = 4,

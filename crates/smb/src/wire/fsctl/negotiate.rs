@@ -2,8 +2,6 @@
 
 use wire::{Malformed, Reader, Writer};
 
-use crate::wire::layout::layout;
-
 /// The values that the client sent in its NEGOTIATE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidateRequest {
@@ -30,8 +28,10 @@ impl ValidateRequest {
     }
 }
 
-layout! {
+wire::layout! {
+    LittleEndian;
     /// The values that the server answered.
+    #[derive(Default)]
     pub struct ValidateResponse {
         pub capabilities: u32,
         pub server_guid: [u8; 16],
@@ -40,6 +40,7 @@ layout! {
     }
 
     /// NETWORK_RESILIENCY_REQUEST.
+    #[derive(Default)]
     pub struct Resiliency {
         pub timeout_ms: u32 [4],
     }

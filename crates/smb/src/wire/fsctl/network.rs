@@ -5,11 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::{Malformed, Reader, Writer};
 
 use crate::wire::fscc::chain::{self, Chain};
-use crate::wire::layout::Field;
 
-bits! {
+wire::bits! {
     /// Capability of an interface.
-    Capability: u32 {
+    pub Capability: u32 {
         RSS_CAPABLE = 1,
         RDMA_CAPABLE = 2,
     }
@@ -42,7 +41,7 @@ pub fn decode(r: &mut Reader<'_>) -> Result<Vec<Interface>, Malformed> {
 }
 
 fn interface(r: &mut Reader<'_>) -> Result<Option<Interface>, Malformed> {
-    let (index, capability) = (r.u32_le()?, Capability::read(r)?);
+    let (index, capability) = (r.u32_le()?, Capability(r.u32_le()?));
     r.skip(4)?;
     let link_speed = r.u64_le()?;
     let address = address(&mut Reader::new(r.take(SOCKADDR_LEN)?))?;

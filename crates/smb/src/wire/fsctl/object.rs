@@ -1,9 +1,9 @@
 //! Properties of files besides data: object ids, integrity, compression; MS-FSCC 2.1.3 and 2.3.
 
-use crate::wire::layout::layout;
-
-layout! {
+wire::layout! {
+    LittleEndian;
     /// FILE_OBJECTID_BUFFER, type 1: answer of GET_OBJECT_ID and CREATE_OR_GET_OBJECT_ID.
+    #[derive(Default)]
     pub struct ObjectIdBuffer {
         pub object_id: [u8; 16],
         pub birth_volume_id: [u8; 16],
@@ -12,6 +12,7 @@ layout! {
     }
 
     /// FSCTL_GET_INTEGRITY_INFORMATION_BUFFER.
+    #[derive(Default)]
     pub struct Integrity {
         pub checksum_algorithm: u16 [2],
         pub flags: u32,
@@ -20,6 +21,7 @@ layout! {
     }
 
     /// FSCTL_SET_INTEGRITY_INFORMATION_BUFFER.
+    #[derive(Default)]
     pub struct SetIntegrity {
         /// 0 none, 2 CRC-64, 0xFFFF unchanged.
         pub checksum_algorithm: u16 [2],
@@ -27,6 +29,7 @@ layout! {
     }
 
     /// CompressionState of GET_COMPRESSION and SET_COMPRESSION: 0 none, 1 the default, 2 LZNT1.
+    #[derive(Default)]
     pub struct Compression {
         pub format: u16,
     }

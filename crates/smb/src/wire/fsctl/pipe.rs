@@ -2,7 +2,6 @@
 
 use wire::{Malformed, Reader, Writer};
 
-use crate::wire::layout::layout;
 use crate::wire::text;
 
 /// FSCTL_PIPE_WAIT request.
@@ -30,8 +29,10 @@ impl Wait {
     }
 }
 
-layout! {
+wire::layout! {
+    LittleEndian;
     /// FSCTL_PIPE_PEEK reply, before the data.
+    #[derive(Default)]
     pub struct Peek {
         pub state: u32,
         pub read_data_available: u32,

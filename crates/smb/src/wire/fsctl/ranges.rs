@@ -2,8 +2,6 @@
 
 use wire::{Malformed, Reader, Writer};
 
-use crate::wire::layout::layout;
-
 /// FILE_SET_SPARSE_BUFFER: no bytes at all mean true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetSparse(pub bool);
@@ -21,7 +19,8 @@ impl SetSparse {
     }
 }
 
-layout! {
+wire::layout! {
+    LittleEndian;
     /// FILE_ZERO_DATA_INFORMATION. The numbers are signed, and must not be negative.
     pub struct ZeroData {
         pub file_offset: i64,
@@ -49,7 +48,8 @@ impl AllocatedRange {
     }
 }
 
-layout! {
+wire::layout! {
+    LittleEndian;
     /// FILE_LEVEL_TRIM_RANGE.
     pub struct TrimRange {
         pub offset: u64,
@@ -78,13 +78,16 @@ impl Trim {
     }
 }
 
-layout! {
+wire::layout! {
+    LittleEndian;
     /// FILE_LEVEL_TRIM_OUTPUT.
+    #[derive(Default)]
     pub struct TrimResponse {
         pub ranges_processed: u32,
     }
 
     /// FILE_REGION_INPUT.
+    #[derive(Default)]
     pub struct RegionRequest {
         pub file_offset: i64,
         pub length: i64,

@@ -9,16 +9,15 @@ use super::{Syntax, Uuid};
 /// The size of the text in an entry, `ept_max_annotation_size`.
 const ANNOTATION: usize = 64;
 
-/// The result of a call, C706 appendix E.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EpmStatus(pub u32);
-
-impl EpmStatus {
-    pub const OK: Self = Self(0);
-    /// `ept_s_not_registered`: there are no (more) entries.
-    pub const NOT_REGISTERED: Self = Self(0x16c9_a0d6);
-    /// `EPT_S_CANT_PERFORM_OP`.
-    pub const CANNOT_PERFORM: Self = Self(0x0000_06d8);
+wire::number! {
+    /// The result of a call, C706 appendix E.
+    pub EpmStatus: u32 {
+        OK = 0,
+        /// `ept_s_not_registered`: there are no (more) entries.
+        NOT_REGISTERED = 0x16c9_a0d6,
+        /// `EPT_S_CANT_PERFORM_OP`.
+        CANNOT_PERFORM = 0x0000_06d8,
+    }
 }
 
 /// A call, C706 appendix O.

@@ -10,13 +10,12 @@ use super::ndr::{Decoder, Encoder, Handle};
 /// The name of an interface group, in UTF-16 units with the NUL, 2.2.2.5.
 const GROUP_NAME: usize = 260;
 
-/// A version of the protocol, 2.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Version(pub u32);
-
-impl Version {
-    pub const V1: Self = Self(0x0001_0001);
-    pub const V2: Self = Self(0x0002_0000);
+wire::number! {
+    /// A version of the protocol, 2.2.
+    pub Version: u32 {
+        V1 = 0x0001_0001,
+        V2 = 0x0002_0000,
+    }
 }
 
 /// A call, 3.1.4.

@@ -1,8 +1,8 @@
 //! ACCESS_MASK, MS-DTYP 2.4.3, with the file's and the folder's bits of MS-SMB2 2.2.13.1.
 
-bits! {
+wire::bits! {
     /// Requested, granted or denied rights.
-    AccessMask: u32 {
+    pub AccessMask: u32 {
         READ_DATA = 0x0000_0001,
         LIST_DIRECTORY = 0x0000_0001,
         WRITE_DATA = 0x0000_0002,

@@ -4,9 +4,9 @@ use wire::{Malformed, Reader, Writer};
 
 use super::{AccessMask, Sid};
 
-number! {
+wire::number! {
     /// AceType.
-    AceType: u8 {
+    pub AceType: u8 {
         ALLOWED = 0x00,
         DENIED = 0x01,
         AUDIT = 0x02,
@@ -33,9 +33,9 @@ impl AceType {
     }
 }
 
-bits! {
+wire::bits! {
     /// AceFlags.
-    AceFlags: u8 {
+    pub AceFlags: u8 {
         OBJECT_INHERIT = 0x01,
         CONTAINER_INHERIT = 0x02,
         NO_PROPAGATE_INHERIT = 0x04,

@@ -3,9 +3,9 @@
 use wire::{Malformed, Reader, Writer};
 
 use super::{Acl, Sid};
-bits! {
+wire::bits! {
     /// Control.
-    Control: u16 {
+    pub Control: u16 {
         OWNER_DEFAULTED = 0x0001,
         GROUP_DEFAULTED = 0x0002,
         DACL_PRESENT = 0x0004,
@@ -23,9 +23,9 @@ bits! {
     }
 }
 
-bits! {
+wire::bits! {
     /// Which parts of a descriptor are asked for or set: AdditionalInformation of QUERY_INFO and SET_INFO.
-    SecurityInformation: u32 {
+    pub SecurityInformation: u32 {
         OWNER = 0x0000_0001,
         GROUP = 0x0000_0002,
         DACL = 0x0000_0004,

@@ -22,6 +22,7 @@ use wire::{Malformed, Reader, Writer};
 
 use super::{Judge, Outcome, Step, are_equal};
 use crate::wire::ResultCode;
+use crate::wire::login::SrpProof;
 
 /// The number at the beginning of each message. The second message has the number of the group in
 /// its place.
@@ -95,7 +96,10 @@ fn offer(salt: &[u8], public: &[u8]) -> Vec<u8> {
 impl SrpExchange {
     /// Takes the client's number and proof.
     pub(super) fn next(self, info: &[u8]) -> Outcome {
-        let (number, proof) = read(info)?;
+        let SrpProof { step, number, proof } = SrpProof::decode(&mut Reader::new(info))?;
+        if step != CLIENT_PROOF {
+            return Err(Malformed("a step of SRP that is not the second").into());
+        }
         let secret = self.server.secret(number).ok_or(ResultCode::USER_NOT_AUTH)?;
         let key: [u8; KEY] = stretched(&[stripped(&secret)]);
         let forms = [stripped(number), number];
@@ -117,17 +121,6 @@ impl SrpExchange {
         let user = sha1(&[self.user.as_bytes()]);
         sha1(&[&group, &user, &self.salt, number, self.server.public(), key])
     }
-}
-
-fn read(info: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
-    let mut r = Reader::new(info);
-    if r.u16_be()? != CLIENT_PROOF {
-        return Err(Malformed("a step of SRP that is not the second"));
-    }
-    let length = usize::from(r.u16_be()?);
-    let number = r.take(length)?;
-    let length = usize::from(r.u16_be()?);
-    Ok((number, r.take(length)?))
 }
 
 /// The number without leading zeros; zero keeps one byte.

@@ -1,6 +1,4 @@
-use crate::wire::layout::packed;
-
-packed! {
+wire::packed! {
     /// Body of the extended INQUIRY data page, SPC-4 7.8.7: 60 bytes.
     pub struct ExtendedInquiry([0; 4]) {
         /// HEADSUP, ORDSUP, SIMPSUP in bits 2 to 0: the supported task attributes.

@@ -17,22 +17,20 @@ pub use provisioning::Provisioning;
 use super::Peripheral;
 use wire::{Malformed, Reader, Writer};
 
-/// Page codes, SPC-4 table 591 and SBC-3 table 214.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PageCode(pub u8);
-
-#[allow(missing_docs, reason = "named as in SPC-4 table 591")]
-impl PageCode {
-    pub const SUPPORTED: Self = Self(0x00);
-    pub const SERIAL_NUMBER: Self = Self(0x80);
-    pub const IDENTIFICATION: Self = Self(0x83);
-    pub const EXTENDED: Self = Self(0x86);
-    pub const MODE_PAGE_POLICY: Self = Self(0x87);
-    pub const PORTS: Self = Self(0x88);
-    pub const THIRD_PARTY_COPY: Self = Self(0x8f);
-    pub const BLOCK_LIMITS: Self = Self(0xb0);
-    pub const CHARACTERISTICS: Self = Self(0xb1);
-    pub const PROVISIONING: Self = Self(0xb2);
+wire::number! {
+    /// Page codes, SPC-4 table 591 and SBC-3 table 214.
+    pub PageCode: u8 {
+        SUPPORTED = 0x00,
+        SERIAL_NUMBER = 0x80,
+        IDENTIFICATION = 0x83,
+        EXTENDED = 0x86,
+        MODE_PAGE_POLICY = 0x87,
+        PORTS = 0x88,
+        THIRD_PARTY_COPY = 0x8f,
+        BLOCK_LIMITS = 0xb0,
+        CHARACTERISTICS = 0xb1,
+        PROVISIONING = 0xb2,
+    }
 }
 
 /// A page and its body, SPC-4 7.8.2.

@@ -1,6 +1,4 @@
-use crate::wire::layout::packed;
-
-packed! {
+wire::packed! {
     /// Body of the logical block provisioning page, SBC-3 6.6.4, without a provisioning group: 4 bytes.
     pub struct Provisioning([0; 4]) {
         /// A threshold set has two to this power of blocks.

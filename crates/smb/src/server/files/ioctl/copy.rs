@@ -39,8 +39,8 @@ pub(super) fn resume_key(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, F
 fn source(asked: &IoctlCall<'_>, key: &ResumeKey) -> Result<Arc<Open>, Status> {
     let mut r = Reader::new(&key.0);
     let session = asked.context.session();
-    let file = FileKey { persistent: r.u64_le()?, volatile: r.u64_le()? };
-    let open = session.opens.find(file).filter(|_| r.u64_le() == Ok(session.id));
+    let file = FileKey::decode(&mut r)?;
+    let open = session.opens.find(file).filter(|_| r.rest() == session.id.to_le_bytes());
     open.ok_or(Status::OBJECT_NAME_NOT_FOUND)
 }
 
@@ -133,8 +133,7 @@ pub(super) async fn duplicate(asked: &IoctlCall<'_>, open: &Open) -> Result<Outp
         Code::DUPLICATE_EXTENTS_TO_FILE => DuplicateExtents::decode(&mut r)?,
         _ => DuplicateExtentsEx::decode(&mut r)?.extents,
     };
-    let mut r = Reader::new(&extents.source);
-    let key = FileKey { persistent: r.u64_le()?, volatile: r.u64_le()? };
+    let key = FileKey::decode(&mut Reader::new(&extents.source))?;
     let source = asked.context.session().opens.find(key).ok_or(Status::INVALID_HANDLE)?;
     source.require(AccessMask::READ_DATA | AccessMask::EXECUTE)?;
     let (from, to, length) = (extents.source_offset, extents.target_offset, extents.byte_count);

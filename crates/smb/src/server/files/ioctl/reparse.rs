@@ -63,7 +63,7 @@ pub(super) async fn set(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Fa
 pub(super) async fn delete(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     let file = open.file()?;
     open.require(AccessMask::WRITE_DATA | AccessMask::WRITE_ATTRIBUTES)?;
-    let tag = Tag(asked.input().u32_le()?);
+    let tag = Tag::decode(&mut asked.input())?;
     if file.open.node().kind() != Kind::Link {
         return Err(Status::NOT_A_REPARSE_POINT.into());
     }

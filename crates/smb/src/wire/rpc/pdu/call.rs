@@ -61,32 +61,33 @@ impl Response<'_> {
     }
 }
 
-/// Why a call was not answered: the status of a `fault`, C706 appendix E and MS-RPCE 3.1.1.5.5.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fault(pub u32);
+wire::number! {
+    /// Why a call was not answered: the status of a `fault`, C706 appendix E and MS-RPCE 3.1.1.5.5.
+    pub Fault: u32 {
+        /// `ERROR_ACCESS_DENIED`.
+        ACCESS_DENIED = 0x0000_0005,
+        /// `RPC_S_SEC_PKG_ERROR`: a signature is wrong.
+        SECURITY_PACKAGE = 0x0000_0721,
+        /// `RPC_X_BAD_STUB_DATA`: the arguments cannot be read.
+        BAD_STUB_DATA = 0x0000_06f7,
+        /// `nca_s_op_rng_error`: the interface has no such operation.
+        OPERATION_RANGE = 0x1c01_0002,
+        /// `nca_s_unk_if`: no such presentation context.
+        UNKNOWN_INTERFACE = 0x1c01_0003,
+        /// `nca_s_server_too_busy`.
+        TOO_BUSY = 0x1c01_0014,
+        /// `nca_s_proto_error`.
+        PROTOCOL = 0x1c01_000b,
+        /// `nca_s_fault_context_mismatch`: no such context handle.
+        CONTEXT_MISMATCH = 0x1c00_001a,
+        /// `nca_s_fault_cancel`.
+        CANCELLED = 0x1c00_000d,
+        /// `nca_s_fault_remote_no_memory`.
+        NO_MEMORY = 0x1c00_001b,
+    }
+}
 
 impl Fault {
-    /// `ERROR_ACCESS_DENIED`.
-    pub const ACCESS_DENIED: Self = Self(0x0000_0005);
-    /// `RPC_S_SEC_PKG_ERROR`: a signature is wrong.
-    pub const SECURITY_PACKAGE: Self = Self(0x0000_0721);
-    /// `RPC_X_BAD_STUB_DATA`: the arguments cannot be read.
-    pub const BAD_STUB_DATA: Self = Self(0x0000_06f7);
-    /// `nca_s_op_rng_error`: the interface has no such operation.
-    pub const OPERATION_RANGE: Self = Self(0x1c01_0002);
-    /// `nca_s_unk_if`: no such presentation context.
-    pub const UNKNOWN_INTERFACE: Self = Self(0x1c01_0003);
-    /// `nca_s_server_too_busy`.
-    pub const TOO_BUSY: Self = Self(0x1c01_0014);
-    /// `nca_s_proto_error`.
-    pub const PROTOCOL: Self = Self(0x1c01_000b);
-    /// `nca_s_fault_context_mismatch`: no such context handle.
-    pub const CONTEXT_MISMATCH: Self = Self(0x1c00_001a);
-    /// `nca_s_fault_cancel`.
-    pub const CANCELLED: Self = Self(0x1c00_000d);
-    /// `nca_s_fault_remote_no_memory`.
-    pub const NO_MEMORY: Self = Self(0x1c00_001b);
-
     /// The fault after the header, C706 12.6.4.7.
     pub fn encode(self, context: u16, w: &mut Writer) {
         w.u32_le(32); // allocation hint: the whole message

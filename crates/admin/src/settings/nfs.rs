@@ -1,0 +1,52 @@
+//! The settings of NFS.
+
+mod sec;
+mod tls;
+
+use std::path::Path;
+
+use super::diagnostic::Findings;
+use super::section::Section;
+
+pub use sec::ClientSec;
+pub use tls::ClientTls;
+use tls::NfsTls;
+
+/// The values of `nfs-versions`.
+pub(super) const VERSIONS: &[&str] = &["3", "4.0", "4.1", "4.2"];
+
+/// The settings of `[server]` for NFS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NfsSettings {
+    /// NFSv3 is served.
+    pub version_3: bool,
+    /// The minor versions of NFSv4 that are served: 0 to 2.
+    pub minor_versions: Vec<u32>,
+    /// The domain of users' and groups' names over NFSv4; `None`: numbers.
+    pub domain: Option<String>,
+    /// TLS for clients.
+    pub tls: NfsTls,
+}
+
+/// The settings of a section; relative paths count from `folder`, or from the settings file's folder.
+pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>) -> NfsSettings {
+    let versions = server.texts("nfs-versions");
+    let minor = |version: &String| version.strip_prefix("4.")?.parse().ok();
+    NfsSettings {
+        version_3: versions.iter().any(|version| version == "3"),
+        minor_versions: versions.iter().filter_map(minor).collect(),
+        domain: server.text("nfs4-domain").filter(|domain| !domain.trim().is_empty()),
+        tls: tls::read(server, folder, file),
+    }
+}
+
+/// What the rules of shares for clients need is there.
+pub(super) fn check(
+    server: &Section,
+    (settings, has_keytab): (&NfsSettings, bool),
+    shares: &[Section],
+    findings: &mut Findings,
+) {
+    tls::check(server, &settings.tls, shares, findings);
+    sec::check(has_keytab, shares, findings);
+}

@@ -1,0 +1,221 @@
+//! `fourfold ls`, `cat`, `cp` and `rm`: files of any server.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ::migrate::{Mode, Plan};
+use anyhow::{Context as _, bail, ensure};
+use client::tree::{Entry, Kind, Tree, below};
+use client::{Connector, How, Protocol, Reach, Target, without_password};
+use serde::Serialize;
+
+use crate::cli::{Cat, Copy, ListFolder, Login, RemoveFiles};
+use crate::commands::migrate::{destination, target, text, with_progress};
+use crate::terminal::out;
+
+/// Bytes of one read.
+const PIECE: usize = 1 << 20;
+/// Files that `cp` copies at the same time.
+const STREAMS: usize = 4;
+/// Folders in each other.
+const DEEPEST: usize = 200;
+
+#[derive(Serialize)]
+struct FileRow<'a> {
+    name: &'a str,
+    kind: &'static str,
+    length: u64,
+    /// RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modified: Option<String>,
+}
+
+pub(crate) fn list(asked: &ListFolder) -> anyhow::Result<ExitCode> {
+    let target = target(&asked.url, &asked.login)?;
+    let mut tree = session(&target, &asked.login)?;
+    let mut listing = tree.entries("")?;
+    listing.entries.sort_by(|a, b| a.name.cmp(&b.name));
+    let listed: Vec<FileRow<'_>> = listing.entries.iter().map(listed).collect();
+    if asked.json {
+        out::json(&listed)?;
+    } else {
+        for one in &listed {
+            match asked.long {
+                true => out::line(format_args!(
+                    "{:6} {:>15}  {:20}  {}",
+                    one.kind,
+                    one.length,
+                    one.modified.as_deref().unwrap_or("-"),
+                    one.name
+                ))?,
+                false => out::line(one.name)?,
+            }
+        }
+    }
+    for name in &listing.unreadable {
+        out::error_line(format_args!(
+            "{name}: its name is not UTF-8, or none that a file can have, or there twice"
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn listed(entry: &Entry) -> FileRow<'_> {
+    let kind = match entry.kind {
+        Kind::File => "file",
+        Kind::Folder => "folder",
+        Kind::Link => "link",
+        Kind::Other => "other",
+    };
+    let modified = entry.modified.and_then(|(secs, _)| jiff::Timestamp::new(secs, 0).ok());
+    FileRow { name: &entry.name, kind, length: entry.length, modified: modified.map(|time| time.to_string()) }
+}
+
+pub(crate) fn cat(asked: &Cat) -> anyhow::Result<ExitCode> {
+    let (folder, name) = parted(target(&asked.url, &asked.login)?)?;
+    let mut tree = session(&folder, &asked.login)?;
+    let path = tree.native(&name);
+    if asked.fork {
+        out::bytes(&tree.extra(&path, Kind::File)?.fork)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let file = tree.open(&path, How::Read)?;
+    let mut offset = 0;
+    loop {
+        let bytes = tree.read(file, offset, PIECE.min(tree.largest()))?;
+        if bytes.is_empty() {
+            break;
+        }
+        out::bytes(&bytes)?;
+        offset += bytes.len() as u64;
+    }
+    tree.close(file)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn copy(asked: &Copy) -> anyhow::Result<ExitCode> {
+    let Some((to, from)) = asked.urls.split_last() else { bail!("nothing to copy") };
+    let is_folder = to.ends_with('/');
+    let to = destination(to, &asked.login, asked.to_password_file.as_deref())?;
+    let (to, as_name) = if is_folder { (to, None) } else { place(to, &asked.login, from.len())? };
+    let mode = Mode::Copy { verify: !asked.no_verify, delete: false };
+    let mut groups: Vec<(Target, Vec<String>)> = Vec::new();
+    for url in from {
+        let (folder, name) = parted(target(url, &asked.login)?)?;
+        match groups.iter_mut().find(|(other, _)| *other == folder) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((folder, vec![name])),
+        }
+    }
+    let mut reports = Vec::new();
+    for (folder, only) in groups {
+        let plan = Plan {
+            from: folder,
+            to: to.clone(),
+            only,
+            as_name: as_name.clone(),
+            mode,
+            streams: STREAMS,
+            limits: Vec::new(),
+            accounts: ::migrate::Accounts::default(),
+            journal: None,
+            timeout: Duration::from_secs(asked.login.timeout),
+        };
+        reports.push(with_progress(&plan)?);
+    }
+    match asked.json {
+        true => out::json(&reports)?,
+        false => reports.iter().try_for_each(|report| out::print(text(report, mode)))?,
+    }
+    let is_whole = reports.iter().all(::migrate::Report::is_whole);
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The folder that copies go to, and the name that a single one gets if the destination is no folder yet.
+fn place(to: Target, login: &Login, copies: usize) -> anyhow::Result<(Target, Option<String>)> {
+    let Ok((folder, name)) = parted(to.clone()) else { return Ok((to, None)) }; // a whole share
+    let connector = Connector::new(folder.clone(), Reach::direct(Duration::from_secs(login.timeout)), 1, 0);
+    let mut tree = match connector.tree() {
+        Err(error) if error.ends_session() => return Err(error).context(folder.to_string()),
+        Err(_) => return Ok((to, None)), // some may only use folders below
+        Ok(tree) => tree,
+    };
+    let is_new = match tree.entry(&tree.native(&name)) {
+        Ok(entry) => !matches!(entry.kind, Kind::Folder | Kind::Link),
+        Err(client::Error::Missing(_)) => true,
+        Err(_) => false,
+    };
+    ensure!(!is_new || copies == 1, "{to} is no folder: several files need a folder that they go to");
+    Ok(if is_new { (folder, Some(name)) } else { (to, None) })
+}
+
+pub(crate) fn remove(asked: &RemoveFiles) -> anyhow::Result<ExitCode> {
+    let mut code = ExitCode::SUCCESS;
+    for url in &asked.urls {
+        if let Err(error) = remove_one(url, asked) {
+            out::error_line(format_args!("{}: {error:#}", without_password(url)));
+            code = ExitCode::FAILURE;
+        }
+    }
+    Ok(code)
+}
+
+fn remove_one(url: &str, asked: &RemoveFiles) -> anyhow::Result<()> {
+    let (folder, name) = parted(target(url, &asked.login)?)?;
+    let mut tree = session(&folder, &asked.login)?;
+    let entries = tree.entries("")?.entries;
+    let entry = entries.into_iter().find(|entry| entry.name == name).context("it does not exist")?;
+    ensure!(
+        entry.kind != Kind::Folder || asked.recursive,
+        "it is a folder; -r removes it with all that is in it"
+    );
+    take_away(&mut *tree, &name, entry.kind, 0)
+}
+
+fn take_away(tree: &mut dyn Tree, path: &str, kind: Kind, depth: usize) -> anyhow::Result<()> {
+    let native = tree.native(path);
+    if kind != Kind::Folder {
+        return tree.remove(&native).with_context(|| path.to_owned());
+    }
+    ensure!(depth < DEEPEST, "more than {DEEPEST} folders in each other");
+    for entry in tree.entries(&native)?.entries {
+        take_away(tree, &below(path, &entry.name), entry.kind, depth + 1)?;
+    }
+    tree.remove_folder(&native).with_context(|| path.to_owned())
+}
+
+fn session(target: &Target, login: &Login) -> anyhow::Result<Box<dyn Tree>> {
+    let reach = Reach::direct(Duration::from_secs(login.timeout));
+    Connector::new(target.clone(), reach, 1, 0).tree().with_context(|| target.to_string())
+}
+
+/// The folder of a file, and the file's name.
+fn parted(mut target: Target) -> anyhow::Result<(Target, String)> {
+    let whole = target.to_string();
+    let of = if target.protocol == Protocol::File { &mut target.share } else { &mut target.path };
+    let trimmed = of.trim_end_matches('/').to_owned();
+    let (folder, name) = trimmed.rsplit_once('/').unwrap_or(("", &trimmed));
+    ensure!(!name.is_empty(), "{whole} is a whole share; name a file or a folder in it");
+    *of = folder.to_owned();
+    if target.protocol == Protocol::File && target.share.is_empty() {
+        target.share.push('/');
+    }
+    Ok((target, name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_a_folder_and_a_share_has_none() {
+        let parts = |url: &str| parted(Target::parse(url).unwrap());
+        let (folder, name) = parts("smb://ada@nas/files/a/b.txt").unwrap();
+        assert_eq!((folder.path.as_str(), name.as_str()), ("a", "b.txt"));
+        let (folder, name) = parts("nfs://nas/files/b").unwrap();
+        assert_eq!((folder.path.as_str(), name.as_str()), ("", "b"));
+        let (folder, name) = parts("file:///b").unwrap();
+        assert_eq!((folder.share.as_str(), name.as_str()), ("/", "b"));
+        assert!(parts("smb://nas/files").is_err());
+    }
+}

@@ -1,0 +1,86 @@
+//! The connections of a protocol: how they are accepted, counted, shown and awaited.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+
+use admin::Protocol;
+use admin::control::SessionStatus;
+use conn::{Peer, Server, Stream, Watchdog};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use super::Launch;
+use crate::host::host_names;
+use crate::serve::component::ResourceCounts;
+
+/// The most connections of a protocol at a time.
+pub(super) const MOST_CONNECTIONS: usize = 16_384;
+/// How often it is looked whether all have ended.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How long the end is awaited, in looks.
+const MOST_LOOKS: usize = 200;
+
+/// The connections of one protocol.
+pub(super) struct Connections {
+    protocol: Protocol,
+    server: Arc<Server>,
+    watchdog: Arc<Watchdog>,
+}
+
+impl Connections {
+    pub(super) fn new(protocol: Protocol, launch: &Launch<'_>) -> Self {
+        let server = Server::new(MOST_CONNECTIONS, launch.budget.clone()).on(launch.loops);
+        let server = server.after(host_names::before());
+        Self { protocol, server, watchdog: Watchdog::start(protocol.title()) }
+    }
+
+    /// Accepts connections on these listeners and serves each with `serve`, until the server stops.
+    pub(super) fn accept<F>(
+        &self,
+        listeners: impl IntoIterator<Item = TcpListener>,
+        stopping: &watch::Receiver<bool>,
+        serve: impl Fn(Stream, Peer, Arc<Watchdog>) -> F + Clone + Send + Sync + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        for listener in listeners {
+            let (serve, watchdog) = (serve.clone(), self.watchdog.clone());
+            let serve = move |stream, peer| serve(stream, peer, watchdog.clone());
+            tokio::spawn(self.server.clone().run(listener, stopping.clone(), serve));
+        }
+    }
+
+    /// For a status; `user` says who has logged in over a connection.
+    pub(super) fn status(&self, user: impl Fn(&Peer) -> Option<String>) -> Vec<SessionStatus> {
+        let now = SystemTime::now();
+        let session = |peer: &Peer| SessionStatus {
+            protocol: self.protocol,
+            peer: peer.address,
+            user: user(peer),
+            since_s: now.duration_since(peer.since).unwrap_or_default().as_secs(),
+            requests: peer.counters.requests.load(Ordering::Relaxed),
+            bytes_in: peer.counters.bytes_in.load(Ordering::Relaxed),
+            bytes_out: peer.counters.bytes_out.load(Ordering::Relaxed),
+            tls: peer.counters.is_tls.load(Ordering::Relaxed),
+        };
+        self.server.peers().iter().map(session).collect()
+    }
+
+    /// Adds how many there are, and how many of them have TLS.
+    pub(super) fn count(&self, held: &mut ResourceCounts) {
+        let peers = self.server.peers();
+        held.connections.push((self.protocol.word(), peers.len()));
+        held.tls += peers.iter().filter(|peer| peer.counters.is_tls.load(Ordering::Relaxed)).count();
+    }
+
+    /// Waits until all have ended, for two seconds at most.
+    pub(super) async fn ended(&self) {
+        for _ in 0..MOST_LOOKS {
+            if self.server.peers().is_empty() {
+                return;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+}

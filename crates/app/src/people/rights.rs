@@ -1,0 +1,199 @@
+//! The users' access to each share, as far as its folder's owner and mode decide. At the start, the
+//! server reports admitted users that cannot read or write, with a command that changes that.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use admin::{Access as Allowed, ClientMatch, Protocol, Settings, ShareSettings, Squash};
+use auth::{Account, Directory, Identity};
+use vfs::backend::Found;
+use vfs::{Access, Volume};
+
+use crate::serve::current::Current;
+use crate::shares::volumes::Volumes;
+
+/// The most accounts that a line names.
+const MAX_NAMES: usize = 4;
+/// A uid and gid of an NFS user that neither owns a folder nor is in its group. Real ids are not so
+/// high.
+const SOMEBODY: u32 = 4_294_967_000;
+
+/// A user's access to a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ability {
+    pub(crate) read: bool,
+    pub(crate) write: bool,
+}
+
+/// An admitted user, with the displayed name.
+pub(crate) struct Person {
+    name: String,
+    pub(crate) identity: Identity,
+}
+
+/// The lines of all shares. A folder that no user can read is also logged.
+pub(crate) fn lines(current: &Current, volumes: &Volumes, privileged: bool) -> Vec<String> {
+    let shares = current.settings.shares.iter().filter(|share| !share.homes); // each user has a folder there
+    let of = |share: &ShareSettings| {
+        let volume = volumes.open(share, &current.settings).ok()?;
+        Some(of_share(share, current, &volume, privileged))
+    };
+    shares.filter_map(of).flatten().collect()
+}
+
+fn of_share(share: &ShareSettings, current: &Current, volume: &Volume, privileged: bool) -> Vec<String> {
+    let Ok(root) = volume.root() else { return Vec::new() };
+    let people = people(share, &current.settings, &current.accounts);
+    let able: Vec<(&Person, Ability)> =
+        people.iter().map(|person| (person, ability(volume, &root, &person.identity))).collect();
+    if !able.is_empty() && able.iter().all(|(_, able)| !able.read) {
+        tracing::warn!(share = share.name, folder = %share.path.display(), "the folder cannot be read");
+    }
+    let owner = owner(&root, &current.accounts);
+    let mut lines = Vec::new();
+    for (read, write) in [(true, false), (false, true), (false, false)] {
+        let names = able.iter().filter(|(_, able)| {
+            (able.read, able.write || share.read_only) == (read, write || share.read_only)
+        });
+        let names: Vec<&str> = names.map(|(person, _)| &*person.name).collect();
+        let is_fine = read && share.read_only;
+        if names.is_empty() || is_fine || share.read_only && write {
+            continue;
+        }
+        let may = match (read, write) {
+            (true, _) => "may read, not write",
+            (false, true) => "may write, not read",
+            (false, false) => "may neither read nor write",
+        };
+        let who = if privileged { list(&names) } else { "everybody".into() };
+        let mode = root.attributes.mode;
+        lines.push(format!("{}: {who} {may}: the folder belongs to {owner}, mode {mode:o}", share.name));
+    }
+    let unnamed = able.iter().find(|(person, _)| person.name == UNNAMED);
+    if let Some((_, unnamed)) = unnamed
+        && privileged
+        && !(unnamed.write || share.read_only)
+    {
+        lines.push(for_unnamed(share, &root, &owner));
+    }
+    if !lines.is_empty() {
+        lines.push(hint(share, &able, privileged));
+    }
+    lines
+}
+
+/// The displayed name of NFS users.
+const UNNAMED: &str = "NFS users";
+
+/// All users that may enter over an enabled protocol.
+fn people(share: &ShareSettings, settings: &Settings, accounts: &Directory) -> Vec<Person> {
+    let served = Protocol::OF_FILES.into_iter().filter(|protocol| settings.serves(share, *protocol));
+    let (with_login, without): (Vec<Protocol>, Vec<Protocol>) = served.partition(|one| one.users_log_in());
+    let mut people = Vec::new();
+    if !with_login.is_empty() {
+        let members = accounts.accounts().iter().filter(|account| may_enter(account, share));
+        people.extend(
+            members.map(|account| Person { name: account.name.clone(), identity: account.identity.clone() }),
+        );
+        people
+            .extend(share.guests.then(|| Person { name: "guests".into(), identity: Identity::anonymous() }));
+    }
+    if !without.is_empty() {
+        people.extend(unnamed(share));
+    }
+    people
+}
+
+fn may_enter(account: &Account, share: &ShareSettings) -> bool {
+    let can_log_in = !account.disabled && !account.secrets.is_empty();
+    let is_open = share.users.is_empty() && share.groups.is_empty();
+    let is_member = crate::people::groups::of(share).iter().any(|group| account.identity.in_group(*group));
+    let is_named = share.users.iter().any(|user| user.eq_ignore_ascii_case(&account.name));
+    can_log_in && (is_open || is_named || is_member || share.guests)
+}
+
+/// Users of clients that may write: with their own identity, or squashed.
+pub(crate) fn unnamed(share: &ShareSettings) -> Option<Person> {
+    let rule = share.clients.iter().find(|rule| rule.access != Allowed::None)?;
+    let identity = match rule.squash {
+        Squash::All => Identity::new(rule.anon_uid, rule.anon_gid, &[]),
+        Squash::Root | Squash::None => Identity::new(SOMEBODY, SOMEBODY, &[]),
+    };
+    Some(Person { name: UNNAMED.into(), identity })
+}
+
+pub(crate) fn ability(volume: &Volume, root: &Found, caller: &Identity) -> Ability {
+    let all = Access(Access::READ.0 | Access::WRITE.0 | Access::EXECUTE.0);
+    let granted = volume.access(caller, root, all).unwrap_or(Access::NONE);
+    let has = |want: Access| granted.contains(want.union(Access::EXECUTE));
+    Ability { read: has(Access::READ), write: has(Access::WRITE) }
+}
+
+/// The NFS users that may write although others may not.
+fn for_unnamed(share: &ShareSettings, root: &Found, owner: &str) -> String {
+    let name = &share.name;
+    let rule = share.clients.iter().find(|rule| rule.access != Allowed::None);
+    let covers_all = |rule: &admin::ClientRule| rule.matches.contains(&ClientMatch::Any);
+    let others = if rule.is_some_and(covers_all) { "" } else { " (by the first rule of the share)" };
+    match rule.map(|rule| rule.squash) {
+        Some(Squash::All) => format!("{name}: NFS users are all the anonymous user{others}"),
+        squash if root.attributes.uid == 0 && squash != Some(Squash::None) => {
+            format!(
+                "{name}: NFS users act as themselves, only root may write, and root of a client is nobody{others}"
+            )
+        }
+        _ => format!("{name}: NFS users act as themselves, and {owner} may write{others}"),
+    }
+}
+
+/// The command that changes the access.
+fn hint(share: &ShareSettings, able: &[(&Person, Ability)], privileged: bool) -> String {
+    let path = quoted(&share.path);
+    if !privileged {
+        let right = if share.read_only { "u+rx" } else { "u+rwx" };
+        return format!("{}: to change it: `chmod {right} {path}`, if the folder is yours", share.name);
+    }
+    if share.read_only {
+        return format!("{}: to let them read: `chmod a+rx {path}`", share.name);
+    }
+    let first = able.first().map(|(person, _)| &person.identity);
+    let is_one = able.iter().all(|(person, _)| Some(&person.identity) == first && person.name != UNNAMED);
+    match first.filter(|_| is_one) {
+        Some(Identity { uid, gid, .. }) => {
+            format!("{}: to let them write: `chown {uid}:{gid} {path}`", share.name)
+        }
+        None => format!(
+            "{}: to let all of them write: `chmod 1777 {path}` (each removes only what is its own)",
+            share.name
+        ),
+    }
+}
+
+fn owner(root: &Found, accounts: &Directory) -> String {
+    let uid = root.attributes.uid;
+    accounts.unix().user_numbered(uid).map_or_else(|| format!("uid {uid}"), |user| user.name.clone())
+}
+
+/// "a, b and c", with at most as many names as a line has room for.
+fn list(names: &[&str]) -> String {
+    let (shown, more) = names.split_at(names.len().min(MAX_NAMES));
+    let mut shown: Vec<String> = shown.iter().map(|name| (*name).to_owned()).collect();
+    if !more.is_empty() {
+        shown.push(format!("{} more", more.len()));
+    }
+    match shown.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => shown.concat(),
+    }
+}
+
+/// A path, quoted for a shell.
+fn quoted(path: &Path) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+,@%".contains(byte);
+    let text = path.display().to_string();
+    if path.as_os_str().as_bytes().iter().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}

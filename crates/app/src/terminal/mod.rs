@@ -1,0 +1,9 @@
+//! What commands have in common: their output, exit codes, prompts, progress and the log.
+
+pub(crate) mod asking;
+pub(crate) mod command_line;
+pub(crate) mod exit;
+pub(crate) mod log;
+pub(crate) mod out;
+pub(crate) mod password;
+pub(crate) mod progress;
