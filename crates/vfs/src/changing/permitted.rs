@@ -52,9 +52,6 @@ pub struct PermittedActor<'a> {
     actor: &'a Actor,
     /// The identity under which the change is made.
     by: &'a Caller,
-    /// What is behind the names of the plan, if any client may be concerned by them.
-    pub(crate) moving: Option<Found>,
-    pub(crate) replaced: Option<Found>,
 }
 
 impl Deref for PermittedActor<'_> {
@@ -80,7 +77,7 @@ impl<'a> PermittedActor<'a> {
     }
 
     fn new(volume: &'a Volume, actor: &'a Actor) -> Self {
-        Self { volume, actor, by: &actor.caller, moving: None, replaced: None }
+        Self { volume, actor, by: &actor.caller }
     }
 
     /// An actor with an open, which has decided what it may do.
@@ -122,19 +119,38 @@ impl Volume {
                 let has = self.rights(&actor.caller, of, Some(folder))?;
                 has.contains(Rights::DELETE).then_some(()).ok_or(Error::AccessDenied)?;
             }
-            Plan::Remove(folder, name) => {
-                permitted.moving = judge.entry_of_others(folder, name)?;
-                permitted.by = judge.removes((folder, name), permitted.moving.as_ref())?;
-            }
-            Plan::Move(from, to, mode) => {
-                permitted.moving = judge.entry_of_others(from.0, from.1)?;
-                permitted.replaced = judge.entry_of_others(to.0, to.1)?;
-                let entries = (permitted.moving.as_ref(), permitted.replaced.as_ref());
-                permitted.by = judge.moves(from, to, mode, entries)?;
-            }
+            Plan::Remove(folder, name) => return self.permit_removal(actor, folder, name).map(|(by, _)| by),
+            Plan::Move(from, to, mode) => return self.permit_move(actor, from, to, mode).map(|(by, _)| by),
             Plan::Link(target, folder) => permitted.by = judge.links(target, folder)?,
         }
         Ok(permitted)
+    }
+
+    /// Judges [`Plan::Remove`]. Also gives what is behind the name, if any client may be concerned by that.
+    pub(super) fn permit_removal<'a>(
+        &'a self,
+        actor: &'a Actor,
+        folder: &Found,
+        name: &[u8],
+    ) -> Result<(PermittedActor<'a>, Option<Found>)> {
+        let judge = Judge { volume: self, actor };
+        let going = judge.entry_of_others(folder, name)?;
+        let by = judge.removes((folder, name), going.as_ref())?;
+        Ok((PermittedActor { volume: self, actor, by }, going))
+    }
+
+    /// Judges [`Plan::Move`]. Also gives what is behind the two names, if any client may be concerned by that.
+    pub(super) fn permit_move<'a>(
+        &'a self,
+        actor: &'a Actor,
+        from: (&Found, &[u8]),
+        to: (&Found, &[u8]),
+        mode: RenameMode,
+    ) -> Result<(PermittedActor<'a>, [Option<Found>; 2])> {
+        let judge = Judge { volume: self, actor };
+        let entries = [judge.entry_of_others(from.0, from.1)?, judge.entry_of_others(to.0, to.1)?];
+        let by = judge.moves(from, to, mode, (entries[0].as_ref(), entries[1].as_ref()))?;
+        Ok((PermittedActor { volume: self, actor, by }, entries))
     }
 
     /// Whether the actor is a client that reads programs to run them, and its user may run this one.

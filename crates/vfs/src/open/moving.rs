@@ -18,7 +18,7 @@ impl Open {
         let doer = self.doer();
         let (from, was) = self.place().ok_or(Error::Invalid)?;
         let from = Found { attributes: from.attributes()?, object: from };
-        drop(self.volume.permit(&doer, Plan::Move((&from, &was), (folder, name), mode))?);
+        self.volume.permit(&doer, Plan::Move((&from, &was), (folder, name), mode))?;
         self.recall(Cause::Rename).await;
         if let Ok(target) = self.volume.lookup(&doer.caller, &folder.object, name) {
             self.recall_of(&target.object, &Stream::Data, Cause::Remove).await;

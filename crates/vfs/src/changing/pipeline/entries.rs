@@ -137,8 +137,7 @@ impl<'a> Removal<'a> {
         let name = volume.names().entry_name(&actor.caller, folder, name)?;
         volume.inhibitions().may_take_away(actor, folder, &name)?;
         let _names = volume.site.state.change_name();
-        let mut by = volume.permit(actor, Plan::Remove(folder, &name))?;
-        let going = by.moving.take();
+        let (by, going) = volume.permit_removal(actor, folder, &name)?;
         Ok(PermittedChange::new(by, Self { folder, name, going, pins: Pins::default(), _names }))
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::entries::is_silly;
 use super::{Asks, PermittedChange, Steps};
 use crate::backend::{Found, Node, RenameMode};
-use crate::changing::permitted::{PermittedActor, Plan};
+use crate::changing::permitted::PermittedActor;
 use crate::changing::safe_save::SafeSave;
 use crate::events::{Aspects, ChangeKind};
 use crate::finding::entry_name::{EntryName, Target};
@@ -47,9 +47,8 @@ impl<'a> Move<'a> {
         let target = volume.names().target(&actor.caller, (from, &name), to, mode)?;
         volume.inhibitions().may_move_away((from.0, &name), (to.0, &target.there), mode, actor)?;
         let _names = volume.site.state.change_name();
-        let plan = Plan::Move((from.0, &name), (to.0, &target.there), mode);
-        let mut by = volume.permit(actor, plan)?;
-        let (moving, replaced) = (by.moving.take(), by.replaced.take());
+        let (source, there) = ((from.0, &*name), (to.0, &*target.there));
+        let (by, [moving, replaced]) = volume.permit_move(actor, source, there, mode)?;
         let (folder, called) = from;
         let (to, pins) = (to.0, Pins::default());
         let steps =
