@@ -26,7 +26,7 @@ const IDENTITY: StateFile =
 #[derive(Debug)]
 pub struct State {
     path: PathBuf,
-    identity: Identity,
+    identity: StateIdentity,
     /// The system releases the lock when the process ends, for any reason.
     _lock: File,
 }
@@ -60,12 +60,12 @@ pub enum StateError {
 }
 
 #[derive(Clone, PartialEq, Eq)]
-struct Identity {
+struct StateIdentity {
     server_id: [u8; 16],
     handle_secret: [u8; 32],
 }
 
-impl std::fmt::Debug for Identity {
+impl std::fmt::Debug for StateIdentity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Identity({}, …)", hex::encode(&self.server_id))
     }
@@ -158,7 +158,7 @@ fn lock(folder: &Path) -> Result<File, StateError> {
     Ok(file)
 }
 
-fn identity(path: &Path) -> Result<Identity, StateError> {
+fn identity(path: &Path) -> Result<StateIdentity, StateError> {
     match fs::read_to_string(path) {
         Ok(text) => parse(path, &text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => create(path),
@@ -166,18 +166,18 @@ fn identity(path: &Path) -> Result<Identity, StateError> {
     }
 }
 
-fn parse(path: &Path, text: &str) -> Result<Identity, StateError> {
+fn parse(path: &Path, text: &str) -> Result<StateIdentity, StateError> {
     let damaged = |reason: &str| IDENTITY.damaged(path, reason.into());
     let written: StoredIdentity = IDENTITY.parse(path, text)?;
     let server_id = hex::decode(&written.server_id).ok_or_else(|| damaged("server-id is not 16 bytes"))?;
     let secret =
         hex::decode(&written.handle_secret).ok_or_else(|| damaged("handle-secret is not 32 bytes"))?;
-    Ok(Identity { server_id, handle_secret: secret })
+    Ok(StateIdentity { server_id, handle_secret: secret })
 }
 
-fn create(path: &Path) -> Result<Identity, StateError> {
+fn create(path: &Path) -> Result<StateIdentity, StateError> {
     let io = |why| io_error(path, why);
-    let mut identity = Identity { server_id: [0; 16], handle_secret: [0; 32] };
+    let mut identity = StateIdentity { server_id: [0; 16], handle_secret: [0; 32] };
     getrandom::fill(&mut identity.server_id).map_err(|e| io(io::Error::other(e.to_string())))?;
     getrandom::fill(&mut identity.handle_secret).map_err(|e| io(io::Error::other(e.to_string())))?;
     let written = StoredIdentity {

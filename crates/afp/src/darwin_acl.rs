@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use vfs::acl::{EntryKind, Inherit, Rights, Who};
 
-use crate::wire::acl::{Ace, Uuid};
+use crate::wire::acl::{KauthAce, Uuid};
 use crate::wire::uuid::UuidIdentity;
 
 /// The right to wait for a file, which only servers give.
@@ -31,11 +31,11 @@ const RIGHTS: [(u32, Rights); 14] = [
 
 /// The inheritance flags of entries.
 const INHERIT: [(u32, Inherit); 5] = [
-    (Ace::INHERITED, Inherit::INHERITED),
-    (Ace::FILE_INHERIT, Inherit::FILES),
-    (Ace::DIRECTORY_INHERIT, Inherit::FOLDERS),
-    (Ace::LIMIT_INHERIT, Inherit::NO_PROPAGATE),
-    (Ace::ONLY_INHERIT, Inherit::ONLY),
+    (KauthAce::INHERITED, Inherit::INHERITED),
+    (KauthAce::FILE_INHERIT, Inherit::FILES),
+    (KauthAce::DIRECTORY_INHERIT, Inherit::FOLDERS),
+    (KauthAce::LIMIT_INHERIT, Inherit::NO_PROPAGATE),
+    (KauthAce::ONLY_INHERIT, Inherit::ONLY),
 ];
 
 /// The prefix of an unknown UUID: a security identifier with it would be S-1-22-3-…, next to the
@@ -59,9 +59,9 @@ pub fn darwin_of(rights: Rights) -> u32 {
 /// What the flags of an entry say of its kind and its inheritance. `None`: it is of another kind, an audit or an alarm.
 #[must_use]
 pub fn kind_of(flags: u32) -> Option<(EntryKind, Inherit)> {
-    let kind = match flags & Ace::KIND {
-        Ace::PERMIT => EntryKind::Allow,
-        Ace::DENY => EntryKind::Deny,
+    let kind = match flags & KauthAce::KIND {
+        KauthAce::PERMIT => EntryKind::Allow,
+        KauthAce::DENY => EntryKind::Deny,
         _ => return None,
     };
     let inherit = INHERIT.iter().filter(|(flag, _)| flags & flag != 0);
@@ -72,8 +72,8 @@ pub fn kind_of(flags: u32) -> Option<(EntryKind, Inherit)> {
 #[must_use]
 pub fn flags_of(kind: EntryKind, inherit: Inherit) -> u32 {
     let kind = match kind {
-        EntryKind::Allow => Ace::PERMIT,
-        EntryKind::Deny => Ace::DENY,
+        EntryKind::Allow => KauthAce::PERMIT,
+        EntryKind::Deny => KauthAce::DENY,
     };
     let flags = INHERIT.iter().filter(|(_, one)| inherit.contains(*one));
     flags.fold(kind, |all, (flag, _)| all | flag)

@@ -38,9 +38,9 @@ fn again(number: u8, r: &mut Reader<'_>) -> Option<Result<Vec<u8>, Malformed>> {
             by!(directory::OfPlace)
         }
         command::CREATE_FILE => by!(file::CreateFile),
-        command::ENUMERATE => by!(enumerate::Enumerate, form enumerate::Form::Plain),
-        command::ENUMERATE_EXT => by!(enumerate::Enumerate, form enumerate::Form::Ext),
-        command::ENUMERATE_EXT2 => by!(enumerate::Enumerate, form enumerate::Form::Ext2),
+        command::ENUMERATE => by!(enumerate::Enumerate, form enumerate::EnumerateForm::Plain),
+        command::ENUMERATE_EXT => by!(enumerate::Enumerate, form enumerate::EnumerateForm::Ext),
+        command::ENUMERATE_EXT2 => by!(enumerate::Enumerate, form enumerate::EnumerateForm::Ext2),
         command::GET_FORK_PARMS => by!(fork::GetForkParms),
         command::SET_FORK_PARMS => by!(fork::SetForkParms),
         command::GET_VOL_PARMS => by!(volume::GetVolParms),
@@ -65,8 +65,8 @@ fn again(number: u8, r: &mut Reader<'_>) -> Option<Result<Vec<u8>, Malformed>> {
         command::ZZZ => by!(session::Zzz),
         command::RESOLVE_ID => by!(id::ResolveId),
         command::DELETE_ID => by!(id::DeleteId),
-        command::CAT_SEARCH => by!(search::Search, form search::Form::Plain),
-        command::CAT_SEARCH_EXT => by!(search::Search, form search::Form::Ext),
+        command::CAT_SEARCH => by!(search::Search, form search::SearchForm::Plain),
+        command::CAT_SEARCH_EXT => by!(search::Search, form search::SearchForm::Ext),
         command::OPEN_DT => by!(desktop::OpenDt),
         command::CLOSE_DT => by!(desktop::CloseDt),
         command::ADD_ICON => by!(desktop::AddIcon),

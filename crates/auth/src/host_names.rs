@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use lock::Mutex;
 
-use cache::{Cache, Question};
+use cache::{HostNameCache, Question};
 
 use crate::ranks;
 pub use pattern::{LONGEST_HOST_NAME, NotAHost, is_host_name, is_host_pattern};
@@ -48,7 +48,7 @@ pub struct HostNames {
 
 #[derive(Default)]
 struct HostNameState {
-    cache: Cache,
+    cache: HostNameCache,
     /// The names in the rules of the present settings.
     rules: Vec<Weak<HostNameRule>>,
 }

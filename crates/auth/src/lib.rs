@@ -32,7 +32,7 @@ mod unix;
 pub use directory::{Account, Accounts, Directory, Refusal, may_go_on};
 pub use domain::{
     DirectoryEntry, Domain, DomainOptions, DomainUser, Failure as DomainFailure, IdRange, IdRule, NameKind,
-    Numbers, SidName,
+    SidName, UnixIds,
 };
 pub use domain_logon::{DomainLogon, LoggedOn, LoggingOn, LogonRefused, MemberNames, NtlmResponse};
 pub use file::{AccountFile, Error, MOST_GROUPS, Record};

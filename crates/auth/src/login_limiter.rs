@@ -59,13 +59,13 @@ pub struct LoginLimiter {
 #[derive(Debug)]
 #[must_use]
 pub struct Attempt {
-    keys: Keys,
+    keys: LimiterKeys,
     /// How long to wait before the password is checked.
     pub wait: Duration,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Keys {
+struct LimiterKeys {
     place: u64,
     account: u64,
     both: u64,
@@ -157,10 +157,10 @@ impl LoginLimiter {
         tables.know(keys.both, now);
     }
 
-    fn keys(&self, place: IpAddr, account: &str) -> Keys {
+    fn keys(&self, place: IpAddr, account: &str) -> LimiterKeys {
         let place = self.hasher.hash_one(network(place));
         let account = self.hasher.hash_one(account.to_lowercase());
-        Keys { place, account, both: self.hasher.hash_one((place, account)) }
+        LimiterKeys { place, account, both: self.hasher.hash_one((place, account)) }
     }
 }
 
@@ -176,7 +176,7 @@ pub fn network(address: IpAddr) -> IpAddr {
 
 impl Tables {
     /// Whether the account is known at the source and has some of its allowance left.
-    fn is_known(&mut self, keys: Keys, now: Instant) -> bool {
+    fn is_known(&mut self, keys: LimiterKeys, now: Instant) -> bool {
         let Some(known) = self.known.get_mut(&keys.both).filter(|known| now < known.until) else {
             return false;
         };

@@ -43,7 +43,7 @@ pub struct LoginLog {
     sink: Sink,
     /// Failed and refused logins.
     failed: AtomicU64,
-    state: Mutex<State, ranks::LoginLines>,
+    state: Mutex<LogState, ranks::LoginLines>,
 }
 
 /// A login.
@@ -109,7 +109,7 @@ pub enum Line {
 }
 
 /// The remaining limits, and the counts of lines above them.
-struct State {
+struct LogState {
     places: HashMap<(IpAddr, Kind), Place>,
     all: [Bucket; 2],
     /// Lines above the limits without a source's own count.
@@ -166,7 +166,7 @@ impl LoginLog {
     #[must_use]
     pub fn to(sink: impl Fn(&Line) + Send + Sync + 'static) -> Self {
         let full = Bucket { used: 0, counted: Instant::now() };
-        let state = State { places: HashMap::new(), all: [full; 2], elsewhere: 0 };
+        let state = LogState { places: HashMap::new(), all: [full; 2], elsewhere: 0 };
         Self { sink: Box::new(sink), failed: AtomicU64::new(0), state: Mutex::new(state) }
     }
 
@@ -241,7 +241,7 @@ fn trace(line: &Line) {
     }
 }
 
-impl State {
+impl LogState {
     /// Whether a line may be written, and how many lines of the same source were left out before
     /// it.
     fn admit(&mut self, key: (IpAddr, Kind), now: Instant) -> Option<u64> {

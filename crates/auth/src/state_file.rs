@@ -64,7 +64,7 @@ impl FileError {
 }
 
 #[derive(Deserialize)]
-struct Format {
+struct StateFileFormat {
     format: u32,
 }
 
@@ -87,7 +87,7 @@ impl StateFile {
     /// It was written by a later version, or is damaged.
     pub fn parse<T: DeserializeOwned>(&self, path: &Path, text: &str) -> Result<T, FileError> {
         let damaged = |error: toml_edit::de::Error| self.damaged(path, reason(text, &error));
-        let Format { format: found } = toml_edit::de::from_str(text).map_err(damaged)?;
+        let StateFileFormat { format: found } = toml_edit::de::from_str(text).map_err(damaged)?;
         if found > self.format {
             return Err(FileError::Newer { path: path.into(), found, known: self.format });
         }

@@ -1,7 +1,7 @@
 //! The bench's own folder on a server: a random name, and a file in it that says what it is.
 
 use crate::{Protocol, Result};
-use client::{Connector, How, Session, Transfer};
+use client::{Connector, OpenIntent, Session, Transfer};
 
 /// The beginning of the folder's name.
 pub(crate) const PREFIX: &str = "fourfold-bench-";
@@ -35,7 +35,7 @@ impl Folder {
     }
 
     fn mark(&self, session: &mut dyn Session) -> Result<()> {
-        let file = session.open(&self.path(), How::Create)?;
+        let file = session.open(&self.path(), OpenIntent::Create)?;
         session.start(file, Transfer::Write { offset: 0, data: TEXT.as_bytes(), stable: false })?;
         session.finish()?;
         session.close(file)

@@ -37,7 +37,7 @@ pub use ::client::{Error, FORMS, Protocol, Result, Target};
 pub use console::Console;
 pub use link::Rate;
 pub use meter::histogram;
-pub use plan::{Cache, Durability, Plan};
+pub use plan::{Durability, Plan, Residency};
 pub use run::{Watcher, run};
 pub use suite::{SUITES, Suite};
 pub use workload::{DEFAULT, Unit, WORKLOADS, Workload};

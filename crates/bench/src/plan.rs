@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 256;
 /// Whether the server has the data in its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Cache {
+pub enum Residency {
     /// It has just written them.
     Warm,
     /// The data were dropped from the page cache before each repeat.
@@ -37,7 +37,7 @@ pub enum Durability {
     Each,
 }
 
-impl std::fmt::Display for Cache {
+impl std::fmt::Display for Residency {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Warm => "warm",
@@ -66,7 +66,7 @@ pub struct Plan {
     /// Numbers of clients.
     pub clients: Vec<usize>,
     /// States of the server's cache, for workloads that read.
-    pub caches: Vec<Cache>,
+    pub caches: Vec<Residency>,
     /// Promises, for workloads that write.
     pub durabilities: Vec<Durability>,
     /// Links to the servers: as they are, or slowed down. Local folders are measured with the first only.
@@ -100,7 +100,7 @@ pub struct Plan {
 pub(crate) struct Cell {
     pub(crate) workload: &'static Workload,
     pub(crate) clients: usize,
-    pub(crate) cache: Cache,
+    pub(crate) cache: Residency,
     pub(crate) durability: Durability,
 }
 
@@ -110,7 +110,7 @@ impl Plan {
     /// # Errors
     /// [`Error::Address`] with the reason.
     pub fn check(&self) -> Result<()> {
-        let cold = self.caches.contains(&Cache::Cold);
+        let cold = self.caches.contains(&Residency::Cold);
         let local = |target: &Target| target.protocol == crate::Protocol::File;
         let wrong = if self.targets.is_empty() {
             "no target is given"
@@ -141,7 +141,7 @@ impl Plan {
     pub(crate) fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
         for workload in &self.workloads {
-            let caches = if workload.reads { &self.caches[..] } else { &[Cache::Warm] };
+            let caches = if workload.reads { &self.caches[..] } else { &[Residency::Warm] };
             let durabilities = if workload.writes { &self.durabilities[..] } else { &[Durability::None] };
             for &clients in &self.clients {
                 for &cache in caches {

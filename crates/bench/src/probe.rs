@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::{Error, Result, Target, baseline};
-use client::{Connector, How, Reach, Session, Transfer};
+use client::{Connector, OpenIntent, Reach, Session, Transfer};
 
 /// How long each attempt may take.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -67,7 +67,7 @@ fn largest(mut low: u32, mut high: u32, arrives: &mut dyn FnMut(u32) -> bool) ->
 /// Writes a file, reads it, and removes it.
 fn moves(connector: &Connector, name: &str) -> Result<()> {
     let mut session = connector.connect(0)?;
-    let file = session.open(name, How::Create)?;
+    let file = session.open(name, OpenIntent::Create)?;
     let data = vec![0x5A; LENGTH];
     let length = LENGTH.min(session.largest());
     let transfer = |session: &mut dyn Session, transfer| {

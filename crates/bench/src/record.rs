@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::link::Rate;
 use crate::sweep::Sweep;
-use crate::{Cache, Durability, Protocol};
+use crate::{Durability, Protocol, Residency};
 
 /// The longest line that is read.
 const MAX_LINE: u64 = 4 << 20;
@@ -120,7 +120,7 @@ pub struct Run {
     /// How many they were.
     pub clients: usize,
     /// The state of the server's cache.
-    pub cache: Cache,
+    pub cache: Residency,
     /// What writes promised.
     pub durability: Durability,
     /// The link to the server, if that was slowed down.
@@ -190,7 +190,7 @@ impl Run {
         let Self { workload, clients, cache, durability, link, .. } = self;
         let plural = if *clients == 1 { "" } else { "s" };
         let mut cell = format!("{workload}, {clients} client{plural}");
-        if *cache == Cache::Cold {
+        if *cache == Residency::Cold {
             cell += ", cold";
         }
         if *durability != Durability::None {
@@ -264,7 +264,7 @@ pub(crate) mod tests {
             protocol: Protocol::ALL.into_iter().find(|p| p.name() == protocol).unwrap_or(Protocol::Smb),
             workload: workload.into(),
             clients,
-            cache: Cache::Warm,
+            cache: Residency::Warm,
             durability: Durability::None,
             link: None,
             repeat,

@@ -17,7 +17,7 @@ use crate::machine::{self, Server};
 use crate::meter::MeterReading;
 use crate::mount::Counter;
 use crate::pattern::Pattern;
-use crate::plan::{Cache, Cell, Plan};
+use crate::plan::{Cell, Plan, Residency};
 use crate::record::{End, Failure, Latency, Record, Run, Start};
 use crate::{Error, Protocol, Result, Target, baseline, probe};
 use client::{Connector, Detour, Reach, evict};
@@ -281,7 +281,7 @@ impl Runner<'_> {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(Error::Stopped);
             }
-            if cell.cache == Cache::Cold {
+            if cell.cache == Residency::Cold {
                 self.evict()?;
             }
             watcher.doing(&format!("{}: {}", self.target.protocol, example.cell()));

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::record::{End, Record};
 use crate::run::{Watcher, all_links, start};
 use crate::stats::Summary;
-use crate::{Cache, Durability, Error, Plan, Protocol, Result, Target, Workload, baseline};
+use crate::{Durability, Error, Plan, Protocol, Residency, Result, Target, Workload, baseline};
 
 /// A value counts as better if it is so many times as fast as the best before.
 const BETTER: f64 = 1.05;
@@ -272,7 +272,7 @@ fn step(plan: &Plan, target: &Target, (choice, value): (Choice, u32), so_far: &S
         targets: vec![target],
         workloads: Workload::of(workload).into_iter().collect(),
         clients: vec![clients],
-        caches: vec![Cache::Warm],
+        caches: vec![Residency::Warm],
         durabilities: vec![durability],
         links: plan.links.iter().take(1).copied().collect(),
         depth,

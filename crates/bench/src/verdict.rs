@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::baseline::name;
 use crate::record::{Baseline, Record, Run};
-use crate::{Cache, Durability, Unit};
+use crate::{Durability, Residency, Unit};
 
 /// What is known of a measurement.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -350,7 +350,7 @@ pub fn evidence(records: &[Record], run: &Run) -> Evidence {
     let writes = run.durability != Durability::None;
     let disk = match (writes, run.cache) {
         (true, _) => of(name::DISK_WRITE, None),
-        (_, Cache::Cold) => of(name::DISK_READ, None),
+        (_, Residency::Cold) => of(name::DISK_READ, None),
         _ => None,
     };
     let bytes = if run.wire_bytes > 0 { run.wire_bytes } else { run.bytes };

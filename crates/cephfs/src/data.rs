@@ -14,17 +14,17 @@ use crate::mount::checked;
 const MOST_IN_ONE_CALL: usize = 1 << 26;
 
 /// The data of a file, open.
-pub struct File {
+pub struct DataFile {
     mount: Arc<Mount>,
     handle: Handle,
 }
 
 // SAFETY: the library locks its mount for each call; no call uses the position of the file.
-unsafe impl Send for File {}
+unsafe impl Send for DataFile {}
 // SAFETY: likewise.
-unsafe impl Sync for File {}
+unsafe impl Sync for DataFile {}
 
-impl Drop for File {
+impl Drop for DataFile {
     fn drop(&mut self) {
         if !self.mount.is_mounted() {
             return;
@@ -34,7 +34,7 @@ impl Drop for File {
     }
 }
 
-impl File {
+impl DataFile {
     pub(crate) fn of(mount: Arc<Mount>, handle: Handle) -> Self {
         Self { mount, handle }
     }

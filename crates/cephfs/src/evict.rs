@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use crate::mount::Making;
 use crate::ranks;
-use crate::{Refusal, Source};
+use crate::{CephRefusal, Source};
 
 /// The file systems that this process has mounted, or has tried to.
 static USED: Mutex<BTreeSet<Source>, ranks::CephMounts> = Mutex::new(BTreeSet::new());
@@ -33,18 +33,18 @@ pub fn is_used() -> bool {
 ///
 /// # Errors
 /// A cluster refuses, or does not answer.
-pub fn evict(identity: &str) -> Result<(), Refusal> {
+pub fn evict(identity: &str) -> Result<(), CephRefusal> {
     let used = USED.lock().clone();
     used.iter().try_for_each(|source| evict_from(source, identity))
 }
 
-fn evict_from(source: &Source, identity: &str) -> Result<(), Refusal> {
+fn evict_from(source: &Source, identity: &str) -> Result<(), CephRefusal> {
     let making = match Making::begin(source) {
-        Err(Refusal::NoFileSystem { .. }) => return Ok(()),
+        Err(CephRefusal::NoFileSystem { .. }) => return Ok(()),
         other => other?,
     };
     match making.reset(&source.session_of(identity)) {
         Ok(()) | Err(Errno::NOENT) => Ok(()), // ENOENT: it has no session, or none any more
-        Err(why) => Err(Refusal::Mount { name: source.file_system.clone(), why }),
+        Err(why) => Err(CephRefusal::Mount { name: source.file_system.clone(), why }),
     }
 }

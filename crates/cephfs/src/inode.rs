@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::library::{Handle, StatX};
 use crate::mount::{c_name, checked};
-use crate::{File, Folder, Mount, Who};
+use crate::{CephCaller, DataFile, Folder, Mount};
 
 /// CEPH_STATX_BASIC_STATS and CEPH_STATX_BTIME.
 const WANTED: u32 = 0xfff;
@@ -144,7 +144,7 @@ impl Inode {
     ///
     /// # Errors
     /// The number of Linux, as for all calls.
-    pub fn lookup(&self, who: &Who<'_>, name: &[u8]) -> Result<(Self, Stat), Errno> {
+    pub fn lookup(&self, who: &CephCaller<'_>, name: &[u8]) -> Result<(Self, Stat), Errno> {
         let (name, mount) = (c_name(name)?, &self.mount);
         self.found(|inode, stat, wanted| {
             // SAFETY: all handles are held during the call; the results are written.
@@ -188,7 +188,7 @@ impl Inode {
     ///
     /// # Errors
     /// See above.
-    pub fn change(&self, who: &Who<'_>, changes: &Changes) -> Result<(), Errno> {
+    pub fn change(&self, who: &CephCaller<'_>, changes: &Changes) -> Result<(), Errno> {
         // SAFETY: a structure of plain numbers.
         let mut stat: StatX = unsafe { MaybeUninit::zeroed().assume_init() };
         let mut mask = 0;
@@ -233,7 +233,12 @@ impl Inode {
     ///
     /// # Errors
     /// See above.
-    pub fn create(&self, who: &Who<'_>, name: &[u8], mode: u32) -> Result<(Self, Stat, File), Errno> {
+    pub fn create(
+        &self,
+        who: &CephCaller<'_>,
+        name: &[u8],
+        mode: u32,
+    ) -> Result<(Self, Stat, DataFile), Errno> {
         let (name, mount, mut file) = (c_name(name)?, &self.mount, null_mut());
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
         let (inode, stat) = self.found(|inode, stat, wanted| {
@@ -254,14 +259,20 @@ impl Inode {
                 )
             }
         })?;
-        Ok((inode, stat, File::of(self.mount.clone(), file)))
+        Ok((inode, stat, DataFile::of(self.mount.clone(), file)))
     }
 
     /// Makes a folder, link or node.
     ///
     /// # Errors
     /// See above.
-    pub fn make(&self, who: &Who<'_>, name: &[u8], new: New<'_>, mode: u32) -> Result<(Self, Stat), Errno> {
+    pub fn make(
+        &self,
+        who: &CephCaller<'_>,
+        name: &[u8],
+        new: New<'_>,
+        mode: u32,
+    ) -> Result<(Self, Stat), Errno> {
         let (name, mount, library) = (c_name(name)?, self.mount.handle, self.mount.library);
         let target = if let New::Link(target) = new { c_name(target)? } else { CString::default() };
         let (folder, name, mode) = (self.handle, name.as_ptr(), mode & 0o7777);
@@ -295,7 +306,7 @@ impl Inode {
     ///
     /// # Errors
     /// See above.
-    pub fn link(&self, who: &Who<'_>, target: &Self, name: &[u8]) -> Result<(), Errno> {
+    pub fn link(&self, who: &CephCaller<'_>, target: &Self, name: &[u8]) -> Result<(), Errno> {
         let (name, mount) = (c_name(name)?, &self.mount);
         // SAFETY: all handles are held during the call.
         let linked = unsafe {
@@ -308,7 +319,7 @@ impl Inode {
     ///
     /// # Errors
     /// See above.
-    pub fn unlink(&self, who: &Who<'_>, name: &[u8]) -> Result<(), Errno> {
+    pub fn unlink(&self, who: &CephCaller<'_>, name: &[u8]) -> Result<(), Errno> {
         let (name, mount) = (c_name(name)?, &self.mount);
         // SAFETY: all handles are held during the call.
         let removed =
@@ -320,7 +331,7 @@ impl Inode {
     ///
     /// # Errors
     /// See above.
-    pub fn remove_folder(&self, who: &Who<'_>, name: &[u8]) -> Result<(), Errno> {
+    pub fn remove_folder(&self, who: &CephCaller<'_>, name: &[u8]) -> Result<(), Errno> {
         let (name, mount) = (c_name(name)?, &self.mount);
         // SAFETY: all handles are held during the call.
         let removed =
@@ -332,7 +343,7 @@ impl Inode {
     ///
     /// # Errors
     /// See above.
-    pub fn rename(&self, who: &Who<'_>, name: &[u8], to: &Self, new_name: &[u8]) -> Result<(), Errno> {
+    pub fn rename(&self, who: &CephCaller<'_>, name: &[u8], to: &Self, new_name: &[u8]) -> Result<(), Errno> {
         let (name, new_name, mount) = (c_name(name)?, c_name(new_name)?, &self.mount);
         // SAFETY: all handles are held during the call.
         let moved = unsafe {
@@ -372,14 +383,14 @@ impl Inode {
     ///
     /// # Errors
     /// See above.
-    pub fn open(&self, who: &Who<'_>, writes: bool) -> Result<File, Errno> {
+    pub fn open(&self, who: &CephCaller<'_>, writes: bool) -> Result<DataFile, Errno> {
         let (mount, mut file) = (&self.mount, null_mut());
         let flags = if writes { libc::O_RDWR } else { libc::O_RDONLY };
         // SAFETY: all handles are held; the file is written.
         checked(unsafe {
             (mount.library.ceph_ll_open)(mount.handle, self.handle, flags, &mut file, who.handle)
         })?;
-        Ok(File::of(mount.clone(), file))
+        Ok(DataFile::of(mount.clone(), file))
     }
 
     /// Begins to read a folder.

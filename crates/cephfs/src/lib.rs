@@ -25,10 +25,10 @@ mod refusal;
 mod source;
 mod xattr;
 
-pub use data::{File, Folder, FolderEntry};
+pub use data::{DataFile, Folder, FolderEntry};
 pub use evict::{evict, is_used};
 pub use inode::{Changes, Inode, New, NewTime, Stat};
 pub use library::version;
-pub use mount::{LIVE, Mount, SNAPSHOTS, Who, exit, unmount_all};
-pub use refusal::Refusal;
+pub use mount::{CephCaller, LIVE, Mount, SNAPSHOTS, exit, unmount_all};
+pub use refusal::CephRefusal;
 pub use source::{Place, Source, identity, set_conf, set_identity};

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use libloading::Library as Object;
 
-use crate::Refusal;
+use crate::CephRefusal;
 
 /// The library. Its number changes when its functions do.
 const NAME: &str = "libcephfs.so.2";
@@ -54,15 +54,15 @@ macro_rules! functions {
         }
 
         impl Library {
-            fn load() -> Result<Self, Refusal> {
+            fn load() -> Result<Self, CephRefusal> {
                 // SAFETY: the initialization of the library has no requirements.
                 let object = unsafe { Object::new(NAME) }
-                    .map_err(|why| Refusal::NoLibrary { why: why.to_string() })?;
+                    .map_err(|why| CephRefusal::NoLibrary { why: why.to_string() })?;
                 let object: &'static Object = Box::leak(Box::new(object));
                 Ok(Self {$(
                     // SAFETY: the type is that of the function in libcephfs.h.
                     $name: *unsafe { object.get(concat!(stringify!($name), "\0").as_bytes()) }
-                        .map_err(|_| Refusal::NoFunction { name: stringify!($name) })?,
+                        .map_err(|_| CephRefusal::NoFunction { name: stringify!($name) })?,
                 )*})
             }
         }
@@ -133,8 +133,8 @@ functions! {
 
 impl Library {
     /// The library, opened once.
-    pub(crate) fn open() -> Result<&'static Self, Refusal> {
-        static LIBRARY: OnceLock<Result<Library, Refusal>> = OnceLock::new();
+    pub(crate) fn open() -> Result<&'static Self, CephRefusal> {
+        static LIBRARY: OnceLock<Result<Library, CephRefusal>> = OnceLock::new();
         LIBRARY.get_or_init(Self::load).as_ref().map_err(Clone::clone)
     }
 }
@@ -143,7 +143,7 @@ impl Library {
 ///
 /// # Errors
 /// It cannot be opened.
-pub fn version() -> Result<String, Refusal> {
+pub fn version() -> Result<String, CephRefusal> {
     let library = Library::open()?;
     let mut numbers = [0; 3];
     let [major, minor, patch] = &mut numbers;

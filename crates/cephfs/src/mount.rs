@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::library::{Handle, Library, Number};
 use crate::ranks;
-use crate::{Inode, Refusal, Source, evict, source};
+use crate::{CephRefusal, Inode, Source, evict, source};
 
 /// CEPH_NOSNAP: files as they are now.
 pub const LIVE: u64 = u64::MAX - 1;
@@ -58,13 +58,13 @@ unsafe impl Send for Mount {}
 unsafe impl Sync for Mount {}
 
 /// On whose behalf a call is made: the cluster's client library compares these ids with the modes and ACLs of files.
-pub struct Who<'a> {
+pub struct CephCaller<'a> {
     pub(crate) handle: Handle,
     /// The library does not copy the groups, and whether it must give the handle back.
     owned: Option<(&'a Mount, Vec<libc::gid_t>)>,
 }
 
-impl Drop for Who<'_> {
+impl Drop for CephCaller<'_> {
     fn drop(&mut self) {
         if let Some((mount, _)) = &self.owned {
             // SAFETY: made by `ceph_userperm_new`, and not used any more.
@@ -87,7 +87,7 @@ impl Mount {
     ///
     /// # Errors
     /// The library is missing, or the cluster refuses or does not answer within ten seconds.
-    pub fn open(source: &Source) -> Result<Arc<Self>, Refusal> {
+    pub fn open(source: &Source) -> Result<Arc<Self>, CephRefusal> {
         evict::note(source);
         let mut mounts = MOUNTS.lock();
         let mounts = mounts.get_or_insert_default();
@@ -100,7 +100,7 @@ impl Mount {
         Ok(mount)
     }
 
-    fn new(source: &Source) -> Result<Self, Refusal> {
+    fn new(source: &Source) -> Result<Self, CephRefusal> {
         let name = source.file_system.clone();
         let making = Making::begin(source)?;
         let library = making.library;
@@ -130,18 +130,18 @@ impl Mount {
 
     /// The server itself.
     #[must_use]
-    pub fn server(&self) -> Who<'_> {
-        Who { handle: self.server, owned: None }
+    pub fn server(&self) -> CephCaller<'_> {
+        CephCaller { handle: self.server, owned: None }
     }
 
     /// A user with these groups.
     #[must_use]
-    pub fn who(&self, uid: u32, gid: u32, groups: &[u32]) -> Who<'_> {
+    pub fn who(&self, uid: u32, gid: u32, groups: &[u32]) -> CephCaller<'_> {
         let mut groups = groups.to_vec();
         let count = c_int::try_from(groups.len()).unwrap_or(0);
         // SAFETY: the groups live as long as the handle, in the value.
         let handle = unsafe { (self.library.ceph_userperm_new)(uid, gid, count, groups.as_mut_ptr()) };
-        Who { handle, owned: Some((self, groups)) }
+        CephCaller { handle, owned: Some((self, groups)) }
     }
 
     /// The root of the file system.
@@ -233,21 +233,21 @@ pub(crate) struct Making {
 }
 
 /// Why the file system is not mounted.
-fn refused(source: &Source, why: Errno) -> Refusal {
+fn refused(source: &Source, why: Errno) -> CephRefusal {
     let (name, user) = (source.file_system.clone(), source.user.clone());
     match why {
-        Errno::NOENT => Refusal::NoFileSystem { name },
-        Errno::ACCESS | Errno::PERM => Refusal::NotAllowed { user, why },
-        why => Refusal::Mount { name, why },
+        Errno::NOENT => CephRefusal::NoFileSystem { name },
+        Errno::ACCESS | Errno::PERM => CephRefusal::NotAllowed { user, why },
+        why => CephRefusal::Mount { name, why },
     }
 }
 
 impl Making {
     /// A client that has logged in to the cluster and knows the file system.
-    pub(crate) fn begin(source: &Source) -> Result<Self, Refusal> {
+    pub(crate) fn begin(source: &Source) -> Result<Self, CephRefusal> {
         let library = Library::open()?;
         let name = source.file_system.clone();
-        let failed = |why| Refusal::Mount { name: name.clone(), why };
+        let failed = |why| CephRefusal::Mount { name: name.clone(), why };
         let text = |text: &[u8]| c_name(text).map_err(failed);
         let mut making = Self { library, handle: null_mut(), server: null_mut() };
         let user = text(source.user.as_bytes())?;
@@ -258,7 +258,7 @@ impl Making {
         let file = file.as_ref().map_or(std::ptr::null(), |file| file.as_ptr());
         // SAFETY: the mount was made, and the path lives during the call or is null, which means Ceph's own places.
         checked(unsafe { (library.ceph_conf_read_file)(making.handle, file) }).map_err(|why| {
-            Refusal::Conf {
+            CephRefusal::Conf {
                 from: conf.map_or_else(|| "/etc/ceph/ceph.conf".into(), |path| path.display().to_string()),
                 why,
             }
@@ -270,7 +270,7 @@ impl Making {
         // SAFETY: the mount was made.
         checked(unsafe { (library.ceph_init)(making.handle) }).map_err(|why| match why {
             Errno::NOENT | Errno::ACCESS | Errno::PERM => {
-                Refusal::NotAllowed { user: source.user.clone(), why }
+                CephRefusal::NotAllowed { user: source.user.clone(), why }
             }
             why => failed(why),
         })?;

@@ -4,7 +4,7 @@ use rustix::io::Errno;
 
 /// Why a file system of a cluster cannot be used. Each sentence says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum CephRefusal {
     /// The library is not there.
     #[error(
         "Ceph's client library cannot be opened ({why}); install it (Debian and Ubuntu: the package libcephfs2, Fedora and \

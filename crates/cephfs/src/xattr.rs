@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use rustix::io::Errno;
 
 use crate::mount::{c_name, checked};
-use crate::{Inode, Who};
+use crate::{CephCaller, Inode};
 
 /// The most bytes of a value or a list of names: the limit of the cluster is lower (`mds_max_xattr_pairs_size`).
 const LONGEST: usize = 1 << 20;
@@ -36,7 +36,13 @@ impl Inode {
     ///
     /// # Errors
     /// See above.
-    pub fn set_xattr(&self, who: &Who<'_>, name: &[u8], value: &[u8], flags: c_int) -> Result<(), Errno> {
+    pub fn set_xattr(
+        &self,
+        who: &CephCaller<'_>,
+        name: &[u8],
+        value: &[u8],
+        flags: c_int,
+    ) -> Result<(), Errno> {
         let (name, mount) = (c_name(name)?, &self.mount);
         // SAFETY: all handles and bytes live during the call.
         let set = unsafe {
@@ -57,7 +63,7 @@ impl Inode {
     ///
     /// # Errors
     /// See above.
-    pub fn remove_xattr(&self, who: &Who<'_>, name: &[u8]) -> Result<(), Errno> {
+    pub fn remove_xattr(&self, who: &CephCaller<'_>, name: &[u8]) -> Result<(), Errno> {
         let (name, mount) = (c_name(name)?, &self.mount);
         // SAFETY: all handles are held during the call.
         let removed = unsafe {

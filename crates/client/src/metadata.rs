@@ -5,7 +5,7 @@ pub mod acl;
 use vfs::acl::Entry;
 
 use crate::Result;
-use crate::session::{How, Session};
+use crate::session::{OpenIntent, Session};
 
 /// The stream in which Macs keep tags.
 pub const TAGS: &str = "com.apple.metadata:_kMDItemUserTags";
@@ -132,7 +132,7 @@ pub trait Peer: Session {
 
     /// Makes an empty file.
     fn make_file(&mut self, path: &str) -> Result<()> {
-        let file = self.open(path, How::Create)?;
+        let file = self.open(path, OpenIntent::Create)?;
         self.close(file)
     }
 

@@ -9,7 +9,7 @@ use vfs::acl::{Entries, Entry, Rights, Who, entries_of_mode};
 
 /// Who owns a file and who may use it, as far as a server tells.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Security {
+pub struct FileSecurity {
     /// Its owner.
     pub owner: Option<Who>,
     /// Its group.

@@ -3,8 +3,8 @@
 use vfs::acl::{Entries, Who, summary};
 
 use crate::metadata::{Aspect, AspectState, Peer, Value};
-use crate::security::{PosixAcls, Security, within};
-use crate::session::FileId;
+use crate::security::{FileSecurity, PosixAcls, within};
+use crate::session::OpenFileId;
 use crate::{Error, Result};
 
 /// The longest fork, stream or attribute that is carried: it is held in memory as a whole.
@@ -185,11 +185,11 @@ pub trait Tree: Peer {
     fn entries(&mut self, folder: &str) -> Result<Listing>;
 
     /// Up to `length` bytes of an open file; none behind its end.
-    fn read(&mut self, file: FileId, offset: u64, length: usize) -> Result<Vec<u8>>;
+    fn read(&mut self, file: OpenFileId, offset: u64, length: usize) -> Result<Vec<u8>>;
 
     /// Where the next data of an open file are from this offset on; what is before it is a hole. `None`: there are no more. A tree
     /// that cannot tell answers the offset.
-    fn next_data(&mut self, _file: FileId, offset: u64) -> Result<Option<u64>> {
+    fn next_data(&mut self, _file: OpenFileId, offset: u64) -> Result<Option<u64>> {
         Ok(Some(offset))
     }
 
@@ -215,7 +215,7 @@ pub trait Tree: Peer {
     }
 
     /// Who it belongs to and who may use it. `extra` is what [`Self::extra`] has said of it.
-    fn security(&mut self, path: &str, _kind: Kind, extra: &Extra) -> Result<Security> {
+    fn security(&mut self, path: &str, _kind: Kind, extra: &Extra) -> Result<FileSecurity> {
         security_of(self, path, extra)
     }
 
@@ -247,10 +247,10 @@ pub trait Tree: Peer {
     fn rename(&mut self, from: &str, to: &str) -> Result<()>;
 
     /// Cuts an open file off, or lengthens it with zeros.
-    fn set_length(&mut self, file: FileId, length: u64) -> Result<()>;
+    fn set_length(&mut self, file: OpenFileId, length: u64) -> Result<()>;
 
     /// The same for an open resource fork.
-    fn set_fork_length(&mut self, fork: FileId, length: u64) -> Result<()> {
+    fn set_fork_length(&mut self, fork: OpenFileId, length: u64) -> Result<()> {
         self.set_length(fork, length)
     }
 
@@ -280,10 +280,10 @@ pub trait Tree: Peer {
 }
 
 /// What the mode, the owner and the list of a file say.
-pub(crate) fn security_of<T: Tree + ?Sized>(tree: &mut T, path: &str, extra: &Extra) -> Result<Security> {
+pub(crate) fn security_of<T: Tree + ?Sized>(tree: &mut T, path: &str, extra: &Extra) -> Result<FileSecurity> {
     let list = tree.rights(path)?;
     let (owner, group) = (extra.owner.map(Who::User), extra.group.map(Who::Group));
-    let mut security = Security { owner, group, mode: extra.mode, list, posix: PosixAcls::default() };
+    let mut security = FileSecurity { owner, group, mode: extra.mode, list, posix: PosixAcls::default() };
     // Beside a list, servers show modes of several kinds: the bits of the group may be those of all users that the list names.
     if let (Some(list), Some(mode)) = (&security.list, extra.mode) {
         let special = mode & 0o7000;

@@ -76,7 +76,7 @@ pub struct ShareIdentity {
 
 /// The value of the key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Identity {
+struct CommonIdentity {
     secret: Option<[u8; 16]>,
     shares: BTreeMap<String, ShareIdentity>,
     /// The identity of which the names of targets are made.
@@ -122,7 +122,7 @@ impl Ids {
     }
 }
 
-impl Identity {
+impl CommonIdentity {
     /// The number of the port of targets of the server with this name, which it keeps. `None`: all numbers are taken.
     fn port(&mut self, name: &str) -> Option<u16> {
         let last = self.ports.values().copied().max().unwrap_or(MAIN_PORT);
@@ -169,17 +169,17 @@ impl Common {
 
     /// The secret of file handles: `own` if the cluster has none yet.
     pub(crate) async fn secret(&mut self, own: [u8; 16]) -> Result<[u8; 16], Error> {
-        self.change(IDENTITY, |identity: &mut Identity| *identity.secret.get_or_insert(own)).await
+        self.change(IDENTITY, |identity: &mut CommonIdentity| *identity.secret.get_or_insert(own)).await
     }
 
     /// The identity of a share: `own` if the cluster has none yet, perhaps with another tag.
     pub(crate) async fn share(&mut self, name: &str, own: ShareIdentity) -> Result<ShareIdentity, Error> {
-        self.change(IDENTITY, |identity: &mut Identity| identity.share(name, own)).await
+        self.change(IDENTITY, |identity: &mut CommonIdentity| identity.share(name, own)).await
     }
 
     /// The identity of which the names of targets are made: `own` if the cluster has none yet.
     pub(crate) async fn targets(&mut self, own: [u8; 16]) -> Result<[u8; 16], Error> {
-        self.change(IDENTITY, |identity: &mut Identity| *identity.targets.get_or_insert(own)).await
+        self.change(IDENTITY, |identity: &mut CommonIdentity| *identity.targets.get_or_insert(own)).await
     }
 
     /// By which clients know that servers are one: `own` if the cluster has nothing yet.
@@ -208,7 +208,7 @@ impl Common {
 
     /// The number of the port of targets of the server with this name. 0: all numbers are taken.
     pub(crate) async fn port(&mut self, name: &str) -> Result<u16, Error> {
-        let port = self.change(IDENTITY, |identity: &mut Identity| identity.port(name)).await;
+        let port = self.change(IDENTITY, |identity: &mut CommonIdentity| identity.port(name)).await;
         port.map(Option::unwrap_or_default)
     }
 
@@ -232,12 +232,12 @@ impl Common {
 
     /// Forgets what is kept of the server with this name for good. Returns whether there was something.
     pub(crate) async fn forget(&mut self, name: &str) -> Result<bool, Error> {
-        self.change(IDENTITY, |identity: &mut Identity| identity.ports.remove(name).is_some()).await
+        self.change(IDENTITY, |identity: &mut CommonIdentity| identity.ports.remove(name).is_some()).await
     }
 
     /// The names of all servers that there have been, and that were not removed.
     pub(crate) async fn names(&mut self) -> Result<Vec<String>, Error> {
-        self.change(IDENTITY, |identity: &mut Identity| identity.ports.keys().cloned().collect()).await
+        self.change(IDENTITY, |identity: &mut CommonIdentity| identity.ports.keys().cloned().collect()).await
     }
 
     /// Changes the value of a key. If another server changes it meanwhile, `change` sees that first.
@@ -273,14 +273,14 @@ mod tests {
 
     #[test]
     fn a_server_keeps_the_number_of_its_port_and_no_other_server_has_it() {
-        let mut identity = Identity::default();
+        let mut identity = CommonIdentity::default();
         let ports = ["gate1", "gate2", "gate1"].map(|name| identity.port(name));
         assert_eq!(ports, [Some(2), Some(3), Some(2)]);
         identity.ports.insert("gate3".to_owned(), u16::MAX);
         assert_eq!((identity.port("gate4"), identity.port("gate2")), (None, Some(3)));
         // As a version without ports has written it.
         let before = r#"{"secret":null,"shares":{}}"#;
-        assert_eq!(serde_json::from_str::<Identity>(before).unwrap(), Identity::default());
+        assert_eq!(serde_json::from_str::<CommonIdentity>(before).unwrap(), CommonIdentity::default());
     }
 
     #[test]
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_share_keeps_its_identity_and_no_other_share_has_its_tag() {
-        let mut identity = Identity::default();
+        let mut identity = CommonIdentity::default();
         let one = ShareIdentity { id: [1; 16], tag: 7 };
         assert_eq!(identity.share("one", one), one);
         assert_eq!(identity.share("one", ShareIdentity { id: [2; 16], tag: 9 }), one, "of another server");
@@ -306,6 +306,6 @@ mod tests {
         assert_eq!(identity.share("first", ShareIdentity { id: [5; 16], tag: u32::MAX }).tag, 1, "not 0");
         assert_eq!(last.tag, u32::MAX);
         let text = serde_json::to_string(&identity).unwrap();
-        assert_eq!(serde_json::from_str::<Identity>(&text).unwrap(), identity);
+        assert_eq!(serde_json::from_str::<CommonIdentity>(&text).unwrap(), identity);
     }
 }

@@ -49,7 +49,7 @@ pub struct Record {
 
 /// The value of a key.
 #[derive(Serialize, Deserialize)]
-struct Value {
+struct RecordValue {
     note: Vec<u8>,
     server: String,
 }
@@ -83,7 +83,7 @@ impl Records {
         (server, table): (u16, Table),
         record: &Record,
     ) -> Result<(), Error> {
-        let value = Value { note: record.note.clone(), server: record.server.clone() };
+        let value = RecordValue { note: record.note.clone(), server: record.server.clone() };
         let value = serde_json::to_string(&value).map_err(|error| Error::Refused(error.to_string()))?;
         etcd.put(&self.key(server, table, &record.name), &value, None).await
     }
@@ -142,7 +142,7 @@ impl Records {
 
 fn parse(prefix: &str, key: &str, value: &str) -> Option<Record> {
     let name = hex::decode_any(key.strip_prefix(prefix)?)?;
-    let Value { note, server } = serde_json::from_str(value).ok()?;
+    let RecordValue { note, server } = serde_json::from_str(value).ok()?;
     Some(Record { name, note, server })
 }
 

@@ -116,7 +116,7 @@ impl Change {
 
 /// Where changes are wanted from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Scope {
+pub enum EventScope {
     /// The whole volume. Costs no walk up the tree, and sees no paths.
     Volume,
     /// The entries of one folder.
@@ -247,7 +247,7 @@ impl Hub {
     }
 
     /// Subscribes, keeping up to `queue` changes (at most [`MAX_QUEUE`]) until they are asked for.
-    pub fn subscribe(&self, scope: Scope, filter: Filter, queue: usize) -> Result<Subscription> {
+    pub fn subscribe(&self, scope: EventScope, filter: Filter, queue: usize) -> Result<Subscription> {
         let mut listeners = self.shared.listeners.write();
         if self.shared.count.load(Ordering::Relaxed) >= MAX_SUBSCRIPTIONS {
             return Err(Error::TooMany);
@@ -280,9 +280,9 @@ impl Listeners {
 
     fn add(&mut self, sink: Arc<Sink>) {
         let sinks = match sink.scope {
-            Scope::Volume => &mut self.volume,
-            Scope::Folder(folder) => self.folders.entry(folder).or_default(),
-            Scope::Subtree(folder) => {
+            EventScope::Volume => &mut self.volume,
+            EventScope::Folder(folder) => self.folders.entry(folder).or_default(),
+            EventScope::Subtree(folder) => {
                 self.subtrees += 1;
                 self.folders.entry(folder).or_default()
             }
@@ -292,12 +292,12 @@ impl Listeners {
 
     fn remove(&mut self, sink: &Sink) {
         let folder = match sink.scope {
-            Scope::Volume => {
+            EventScope::Volume => {
                 self.volume.remove(&sink.id);
                 return;
             }
-            Scope::Folder(folder) => folder,
-            Scope::Subtree(folder) => {
+            EventScope::Folder(folder) => folder,
+            EventScope::Subtree(folder) => {
                 self.subtrees -= 1;
                 folder
             }

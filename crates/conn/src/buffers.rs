@@ -61,7 +61,7 @@ impl Cache for BufferPools {
     }
 }
 
-struct Pools<R: Rank>([Pool<R>; POOLS]);
+struct Pools<R: Rank>([BufferPool<R>; POOLS]);
 
 struct Free {
     buffers: Vec<Vec<u8>>,
@@ -71,7 +71,7 @@ struct Free {
     dropped: u64,
 }
 
-struct Pool<R: Rank> {
+struct BufferPool<R: Rank> {
     free: Mutex<Free, R>,
     /// A buffer was taken since the last look.
     is_used: AtomicBool,
@@ -79,10 +79,10 @@ struct Pool<R: Rank> {
 
 impl<R: Rank> Pools<R> {
     const fn new() -> Self {
-        Self([const { Pool { free: Mutex::new(Free::NONE), is_used: AtomicBool::new(false) } }; POOLS])
+        Self([const { BufferPool { free: Mutex::new(Free::NONE), is_used: AtomicBool::new(false) } }; POOLS])
     }
 
-    fn here(&self) -> &Pool<R> {
+    fn here(&self) -> &BufferPool<R> {
         &self.0[driven_here() % POOLS]
     }
 

@@ -23,7 +23,7 @@ use tokio::sync::Semaphore;
 
 use crate::in_flight::{InFlight, PolledMessage, Subject};
 use crate::listen::{Counters, Peer};
-use crate::loops::{Direction, Socket, Stream, yield_now};
+use crate::loops::{Direction, LoopStream, Socket, yield_now};
 use crate::memory::{Allowance, Reservation, SMALL};
 use crate::outbox::Outbox;
 use crate::protocol::{Answer, Limits, Protocol};
@@ -42,7 +42,7 @@ const TURN_BYTES: u64 = 1 << 20;
 
 /// What a connection has done since it last let others go on.
 #[derive(Default)]
-struct Turn {
+struct ConnectionTurn {
     messages: u32,
     /// [`Connection::moved`] when the turn began.
     began: u64,
@@ -55,7 +55,7 @@ struct Reading {
     deadline: Option<Instant>,
     /// Memory that was reserved for it.
     reserved: Reservation,
-    turn: Turn,
+    turn: ConnectionTurn,
     /// What comes are records of TLS.
     is_tls: bool,
     /// Its handshake goes on.
@@ -91,7 +91,7 @@ struct Connection<P> {
 
 /// Serves one connection until either side ends it.
 pub async fn serve<P: Protocol>(
-    stream: Stream,
+    stream: LoopStream,
     peer: &Peer,
     protocol: P,
     limits: Limits,
@@ -125,7 +125,7 @@ pub async fn serve<P: Protocol>(
         received: ReceiveBuffer::default(),
         deadline: None,
         reserved: Reservation::default(),
-        turn: Turn::default(),
+        turn: ConnectionTurn::default(),
         is_tls: false,
         is_handshaking: false,
         _end: end,
@@ -216,7 +216,7 @@ impl<P: Protocol> Connection<P> {
         }
         self.outbox.flush();
         yield_now().await;
-        reading.turn = Turn { messages: 0, began: moved };
+        reading.turn = ConnectionTurn { messages: 0, began: moved };
     }
 
     /// Bytes that came from the client and went to it.

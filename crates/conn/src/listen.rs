@@ -12,7 +12,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::watch;
 
-use crate::loops::{Loops, Stream};
+use crate::loops::{LoopStream, Loops};
 use crate::memory::{Allowance, Budget};
 use crate::ranks;
 
@@ -132,7 +132,7 @@ impl Server {
         self: Arc<Self>,
         listener: TcpListener,
         mut shutdown: watch::Receiver<bool>,
-        serve: impl Fn(Stream, Peer) -> F + Send + Sync + 'static,
+        serve: impl Fn(LoopStream, Peer) -> F + Send + Sync + 'static,
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -156,7 +156,7 @@ impl Server {
         stream: TcpStream,
         address: SocketAddr,
         shutdown: &watch::Receiver<bool>,
-        serve: impl Fn(Stream, Peer) -> F,
+        serve: impl Fn(LoopStream, Peer) -> F,
     ) where
         F: Future<Output = ()> + Send + 'static,
     {

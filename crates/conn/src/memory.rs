@@ -62,12 +62,12 @@ enum Class {
 
 /// Bytes charged to the budget, by class.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Charge {
+struct BudgetCharge {
     at_work: usize,
     unproven: usize,
 }
 
-impl Charge {
+impl BudgetCharge {
     fn of(class: Class, bytes: usize) -> Self {
         match class {
             Class::AtWork => Self { at_work: bytes, unproven: 0 },

@@ -21,7 +21,7 @@ use vfs::noted::{Notes, OperationTrace, Paths, during, want};
 
 /// An operation that has ended.
 #[derive(Debug, Clone, Copy)]
-pub struct Operation<'a> {
+pub struct EndedOperation<'a> {
     /// `nfs` (with MOUNT and NLM), `smb`, `afp` or `iscsi`.
     pub protocol: &'static str,
     /// The client's end of the connection.
@@ -52,10 +52,10 @@ pub struct Outcome<'a> {
 /// Gets every operation while it is on. It is called on the thread that answers the client, and must not block.
 pub trait Observer: Send + Sync + 'static {
     /// An operation has ended, so long after it began.
-    fn ended(&self, operation: &Operation<'_>, took: Duration);
+    fn ended(&self, operation: &EndedOperation<'_>, took: Duration);
 
     /// The same for an observer that wants files or times: it gets what was noted of them.
-    fn ended_with(&self, operation: &Operation<'_>, took: Duration, _noted: &OperationTrace) {
+    fn ended_with(&self, operation: &EndedOperation<'_>, took: Duration, _noted: &OperationTrace) {
         self.ended(operation, took);
     }
 }
@@ -188,7 +188,7 @@ impl RunningOperation {
     pub fn end(&self, outcome: &Outcome<'_>) {
         let Start { at, protocol, client, command, span, notes } = &*self.0;
         let took = at.elapsed();
-        let operation = Operation { protocol, client: *client, command, outcome: *outcome };
+        let operation = EndedOperation { protocol, client: *client, command, outcome: *outcome };
         let on = IS_ON.load(Ordering::Relaxed);
         if on & !LOG != 0 {
             let noted = notes.as_ref().map(|notes| notes.taken()).unwrap_or_default();

@@ -62,7 +62,7 @@ impl Connection {
         let Root { address, host, base } = find(place).await?;
         let broken = |why: String| Error::Broken { host: host.clone(), why };
         let tcp = within(TcpStream::connect(address)).await.map_err(broken)?;
-        let mut socket = Socket { tcp, host: host.clone() };
+        let mut socket = LdapSocket { tcp, host: host.clone() };
         let service = format!("ldap/{host}@{}", place.domain.to_uppercase());
         let context = socket.log_in(principal, who, service).await?;
         let (ours, theirs) = StdUnixStream::pair().map_err(|error| broken(error.to_string()))?;
@@ -197,12 +197,12 @@ async fn within<T>(work: impl Future<Output = std::io::Result<T>>) -> Result<T, 
 }
 
 /// The connection before `ldap3` has it.
-struct Socket {
+struct LdapSocket {
     tcp: TcpStream,
     host: String,
 }
 
-impl Socket {
+impl LdapSocket {
     fn broken(&self, why: impl Into<String>) -> Error {
         Error::Broken { host: self.host.clone(), why: why.into() }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ::wire::{Reader, Sid};
-use auth::{DirectoryEntry, NameKind, Numbers};
+use auth::{DirectoryEntry, NameKind, UnixIds};
 use ldap3::SearchEntry;
 
 use crate::Error;
@@ -45,8 +45,8 @@ fn entry(entry: &SearchEntry) -> Option<DirectoryEntry> {
     };
     let number = |name: &str| first(entry, name).and_then(|text| text.parse().ok());
     let numbers = match kind {
-        NameKind::User => Numbers { own: number("uidNumber"), group: number("gidNumber") },
-        _ => Numbers { own: number("gidNumber"), group: None },
+        NameKind::User => UnixIds { own: number("uidNumber"), group: number("gidNumber") },
+        _ => UnixIds { own: number("gidNumber"), group: None },
     };
     Some(DirectoryEntry { sid, name, kind, disabled: flags & DISABLED != 0, numbers })
 }
@@ -82,10 +82,10 @@ mod tests {
             [("uidNumber", "10001"), ("gidNumber", "10000")]
                 .map(|(key, value)| (key.to_owned(), vec![value.to_owned()])),
         );
-        assert_eq!(entry(&carol).unwrap().numbers, Numbers { own: Some(10_001), group: Some(10_000) });
+        assert_eq!(entry(&carol).unwrap().numbers, UnixIds { own: Some(10_001), group: Some(10_000) });
         carol.attrs.insert("objectClass".into(), vec!["group".into()]);
         carol.attrs.insert("uidNumber".into(), vec!["no number".into()]);
-        assert_eq!(entry(&carol).unwrap().numbers, Numbers { own: Some(10_000), group: None });
+        assert_eq!(entry(&carol).unwrap().numbers, UnixIds { own: Some(10_000), group: None });
         let mut without = found("eve", "user", None);
         without.bin_attrs.clear();
         assert_eq!(entry(&without), None);

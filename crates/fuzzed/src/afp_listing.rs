@@ -20,16 +20,16 @@ macro_rules! stable {
 pub fn listing(input: &[u8]) {
     let Some((selector, message)) = input.split_first() else { return };
     match selector {
-        0 => stable!(message, Enumerate<'_>, enumerate::Form::Plain),
-        1 => stable!(message, Enumerate<'_>, enumerate::Form::Ext),
-        2 => stable!(message, Enumerate<'_>, enumerate::Form::Ext2),
+        0 => stable!(message, Enumerate<'_>, enumerate::EnumerateForm::Plain),
+        1 => stable!(message, Enumerate<'_>, enumerate::EnumerateForm::Ext),
+        2 => stable!(message, Enumerate<'_>, enumerate::EnumerateForm::Ext2),
         3 => stable!(message, enumerate::Reply<'_>),
-        4 => entries(message, enumerate::Form::Plain.framing()),
-        5 => entries(message, enumerate::Form::Ext2.framing()),
-        6 => entries(message, search::Form::Plain.framing()),
-        7 => entries(message, search::Form::Ext.framing()),
-        8 => search(message, search::Form::Plain),
-        9 => search(message, search::Form::Ext),
+        4 => entries(message, enumerate::EnumerateForm::Plain.framing()),
+        5 => entries(message, enumerate::EnumerateForm::Ext2.framing()),
+        6 => entries(message, search::SearchForm::Plain.framing()),
+        7 => entries(message, search::SearchForm::Ext.framing()),
+        8 => search(message, search::SearchForm::Plain),
+        9 => search(message, search::SearchForm::Ext),
         10 => stable!(message, search::Reply<'_>),
         11 => stable!(message, FileId),
         12 => stable!(message, DeleteId),
@@ -54,7 +54,7 @@ fn entries(message: &[u8], framing: Framing) {
 
 /// Names of one request may lie upon each other, and are longer when they do not: only of short ones it is sure that
 /// they fit again.
-fn search(message: &[u8], form: search::Form) {
+fn search(message: &[u8], form: search::SearchForm) {
     const SHORT: usize = 100;
     if message.len() < SHORT {
         stable!(message, Search<'_>, form);

@@ -4,7 +4,7 @@
 
 use ::wire::{Reader, Writer};
 use afp::wire::Path;
-use afp::wire::dsi::{Header, Options};
+use afp::wire::dsi::{DsiHeader, Options};
 use afp::wire::path::Step;
 use afp::wire::server_info::ServerInfo;
 use afp::wire::session::{
@@ -25,7 +25,7 @@ macro_rules! stable {
 pub fn frames(input: &[u8]) {
     let Some((selector, message)) = input.split_first() else { return };
     match selector {
-        0 => stable!(message, Header),
+        0 => stable!(message, DsiHeader),
         1 => stable!(message, Options),
         2 => path(message),
         _ => {}

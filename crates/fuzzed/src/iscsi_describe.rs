@@ -72,10 +72,10 @@ fn data(selector: u8, bytes: &[u8]) {
 /// Mode parameters as a whole, and each page that is in them.
 fn pages(selector: u8, bytes: &[u8]) {
     let form = if selector == 32 { Form::Six } else { Form::Ten };
-    let Ok(parameters) = Parameters::decode(form, &mut Reader::new(bytes)) else { return };
+    let Ok(parameters) = ModeParameters::decode(form, &mut Reader::new(bytes)) else { return };
     let mut w = Writer::new();
     parameters.encode(form, &mut w);
-    assert_eq!(Parameters::decode(form, &mut Reader::new(w.as_bytes())), Ok(parameters));
+    assert_eq!(ModeParameters::decode(form, &mut Reader::new(w.as_bytes())), Ok(parameters));
     for long in [false, true] {
         stable!(
             parameters.descriptors,
@@ -99,7 +99,7 @@ fn vital(bytes: &[u8]) {
     match page.code {
         PageCode::IDENTIFICATION => stable!(page.body, Designators),
         PageCode::EXTENDED => stable!(page.body, ExtendedInquiry),
-        PageCode::PORTS => stable!(page.body, Ports),
+        PageCode::PORTS => stable!(page.body, ScsiPorts),
         PageCode::BLOCK_LIMITS => stable!(page.body, BlockLimits),
         PageCode::CHARACTERISTICS => stable!(page.body, Characteristics),
         PageCode::PROVISIONING => stable!(page.body, iscsi::wire::scsi::vpd::Provisioning),

@@ -4,7 +4,7 @@
 use iscsi::wire::digest::crc32c;
 use iscsi::wire::relayed::{ATTENTIONS_MOST, Answer, Attentions, Command, PARAMETERS_MOST};
 use iscsi::wire::reservations::{REGISTRATIONS_MOST, ReservationRecord};
-use iscsi::wire::scsi::persistent_reserve_out::{Move, Parameters};
+use iscsi::wire::scsi::persistent_reserve_out::{Move, ReserveOutParameters};
 use iscsi::wire::scsi::{Reserve, TransportId, persistent_reserve_in, persistent_reserve_out};
 use wire::{Reader, Writer};
 
@@ -36,7 +36,7 @@ fn ports(bytes: &[u8]) {
 }
 
 fn parameters(bytes: &[u8]) {
-    let Ok(parameters) = Parameters::decode(&mut Reader::new(bytes)) else { return };
+    let Ok(parameters) = ReserveOutParameters::decode(&mut Reader::new(bytes)) else { return };
     if let Ok(list) = parameters.transport_ids() {
         assert_eq!(list.len() + 4, parameters.additional.len());
         ports(list);

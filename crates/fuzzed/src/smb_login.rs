@@ -1,18 +1,20 @@
 //! What a login is made of: crates/smb/src/wire/spnego.rs and ntlm.rs.
 
 use smb::wire::ntlm::{Authenticate, Challenge, Negotiate, NtlmV2Response, av_pairs, encode_av_pairs};
-use smb::wire::spnego::Token;
+use smb::wire::spnego::SpnegoToken;
 use wire::Writer;
 
 /// wire/spnego.rs: any token; what it means survives being written again.
 pub fn spnego(data: &[u8]) {
-    match Token::decode(data) {
-        Ok(Token::Init(init)) => {
+    match SpnegoToken::decode(data) {
+        Ok(SpnegoToken::Init(init)) => {
             init.mech_types.iter().for_each(|mechanism| assert!(mechanism.len() < data.len()));
-            assert_eq!(Token::decode(&init.encode()), Ok(Token::Init(init)));
+            assert_eq!(SpnegoToken::decode(&init.encode()), Ok(SpnegoToken::Init(init)));
         }
-        Ok(Token::Resp(resp)) => assert_eq!(Token::decode(&resp.encode()), Ok(Token::Resp(resp))),
-        Ok(Token::Ntlm(ntlm)) => assert_eq!(ntlm, data),
+        Ok(SpnegoToken::Resp(resp)) => {
+            assert_eq!(SpnegoToken::decode(&resp.encode()), Ok(SpnegoToken::Resp(resp)))
+        }
+        Ok(SpnegoToken::Ntlm(ntlm)) => assert_eq!(ntlm, data),
         Err(_) => {}
     }
 }

@@ -163,7 +163,7 @@ pub fn contexts(data: &[u8]) {
     let Some((&selector, data)) = data.split_first() else { return };
     match selector {
         0xFE => ea_names(data),
-        0xFF => stable!(data, query_info::Quota<'_>, 0),
+        0xFF => stable!(data, query_info::QuotaQuery<'_>, 0),
         _ => {
             let Some(tag) = CONTEXTS.get(usize::from(selector)) else { return };
             context(&RawContext { tag: (*tag).into(), data: data.into() });

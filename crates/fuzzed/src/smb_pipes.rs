@@ -6,7 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use dcerpc::epm;
 use dcerpc::pdu::{AuthVerifier, Bind, Header, Request, kind};
 use smb::server::pipes::pipe::{
-    Caller, Connection, LocalAccount, OpenFile, Pipe, PipeHost, Rank, Server, Session, Share, ShareKind, Sid,
+    Caller, CallerRank, Connection, LocalAccount, OpenFile, Pipe, PipeHost, Server, Session, Share,
+    ShareKind, Sid,
 };
 use smb::wire::rpc::{lsarpc, samr, srvsvc, witness, wkssvc};
 use wire::{Malformed, Reader};
@@ -64,7 +65,7 @@ fn body(message: &[u8]) -> Reader<'_> {
 /// server/pipe: bytes written in pieces, with reads between. The first byte says who writes, the second how much at once.
 pub fn pipe(data: &[u8]) {
     let [who, size, bytes @ ..] = data else { return };
-    let ranks = [Rank::Anonymous, Rank::Guest, Rank::User, Rank::Administrator];
+    let ranks = [CallerRank::Anonymous, CallerRank::Guest, CallerRank::User, CallerRank::Administrator];
     let host = Arc::new(Host(ranks[usize::from(who % 4)]));
     let mut pipe = Pipe::open("srvsvc", host).expect("a pipe of this name");
     let reads = who & 0x80 == 0;
@@ -77,7 +78,7 @@ pub fn pipe(data: &[u8]) {
     }
 }
 
-struct Host(Rank);
+struct Host(CallerRank);
 
 impl PipeHost for Host {
     fn server(&self) -> Server {

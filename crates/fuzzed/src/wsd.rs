@@ -11,7 +11,7 @@ pub fn messages(data: &[u8]) {
         let id = format!("urn:uuid:{}", request.message_id.len());
         let about =
             wsd::wire::answer::About { endpoint: "urn:uuid:1", places: "http://192.0.2.1/", version: 1 };
-        let sequence = wsd::wire::answer::Sequence { instance: 1, number: 1 };
+        let sequence = wsd::wire::answer::MessageSequence { instance: 1, number: 1 };
         let answer = wsd::wire::answer::probe_matches(&id, sequence, &request.message_id, about);
         assert_eq!(Request::decode(answer.as_bytes()).map(|answer| answer.message_id), Ok(id));
     }

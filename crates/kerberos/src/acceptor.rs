@@ -12,7 +12,7 @@ use auth::kerberos::{Accepting, Beginning, Kerberos, LoginProgress, SecurityCont
 use tokio::sync::oneshot;
 
 use crate::keytab;
-use crate::library::{AcceptedContext, Context, Credentials, Library, LogonInfo, c_string};
+use crate::library::{AcceptedContext, Context, KeytabCredentials, Library, LogonInfo, c_string};
 use crate::wire::logon_info;
 
 /// The file of the state folder in which MIT Kerberos remembers the tickets that it has seen.
@@ -60,13 +60,13 @@ pub enum Error {
 /// A thread of its own does that: it reads the keytab as the server's user, while the threads that serve clients act as the
 /// clients' users, and a slow disk keeps no other client waiting. It ends with the acceptor.
 pub struct Acceptor {
-    jobs: SyncSender<Job>,
+    jobs: SyncSender<AcceptJob>,
     realms: Vec<String>,
     principals: Vec<String>,
 }
 
 /// A client's token, the login that it continues, and where the result goes.
-struct Job {
+struct AcceptJob {
     token: Vec<u8>,
     begun: Option<Context>,
     done: oneshot::Sender<Result<TokenOutcome, TicketRefusal>>,
@@ -120,7 +120,7 @@ impl Acceptor {
             false => realms.to_vec(),
         };
         let (jobs, received) = sync_channel(MOST_WAITING);
-        let rules = Rules { keytab: keytab.to_owned(), realms: realms.clone(), domain };
+        let rules = TicketRules { keytab: keytab.to_owned(), realms: realms.clone(), domain };
         let work = move || accept_all(&credentials, &rules, &received);
         std::thread::Builder::new().name("kerberos".into()).spawn(work).map_err(Error::Thread)?;
         Ok(Self { jobs, realms, principals })
@@ -138,15 +138,15 @@ impl Acceptor {
 }
 
 /// What decides which account a ticket means.
-struct Rules {
+struct TicketRules {
     keytab: PathBuf,
     realms: Vec<String>,
     domain: Option<Arc<Domain>>,
 }
 
 /// Works until the acceptor is gone.
-fn accept_all(credentials: &Credentials, rules: &Rules, jobs: &Receiver<Job>) {
-    for Job { token, begun, done } in jobs {
+fn accept_all(credentials: &KeytabCredentials, rules: &TicketRules, jobs: &Receiver<AcceptJob>) {
+    for AcceptJob { token, begun, done } in jobs {
         let accepted = credentials
             .accept(begun, &token)
             .map_err(|failed| with_keytab(refused(failed.code, failed.text), &rules.keytab));
@@ -158,7 +158,7 @@ fn accept_all(credentials: &Credentials, rules: &Rules, jobs: &Receiver<Job>) {
     }
 }
 
-fn ticket(accepted: AcceptedContext, rules: &Rules) -> Result<Ticket, TicketRefusal> {
+fn ticket(accepted: AcceptedContext, rules: &TicketRules) -> Result<Ticket, TicketRefusal> {
     let AcceptedContext { context, principal, reply, session_key, logon_info, lifetime, .. } = accepted;
     let realms = &rules.realms;
     let is_machine = is_machine(&principal, realms);
@@ -210,7 +210,7 @@ impl Acceptor {
             return refuse("the ticket is too long");
         }
         let (done, result) = oneshot::channel();
-        match self.jobs.try_send(Job { token, begun, done }) {
+        match self.jobs.try_send(AcceptJob { token, begun, done }) {
             Ok(()) => Box::pin(async {
                 result.await.unwrap_or_else(|_| Err(TicketRefusal::Other("the server is stopping".into())))
             }),

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use auth::kerberos::SecurityContext;
 
-use crate::library::{Context, Credentials, Library, Secret, c_string};
+use crate::library::{Context, KeytabCredentials, Library, PrincipalSecret, c_string};
 
 /// A principal that gets tickets for services: this server as a client. Calls wait for the network.
 pub struct Initiator {
-    credentials: Credentials,
+    credentials: KeytabCredentials,
 }
 
 /// A login to a service. It protects messages once it is complete.
@@ -23,7 +23,7 @@ impl Initiator {
     /// # Errors
     /// The library is absent, or the password is wrong; the text is the library's.
     pub fn by_password(principal: &str, password: &str) -> Result<Self, String> {
-        Self::new(principal, &Secret::Password(password))
+        Self::new(principal, &PrincipalSecret::Password(password))
     }
 
     /// A principal by its key in a keytab.
@@ -33,10 +33,10 @@ impl Initiator {
     pub fn by_keytab(principal: &str, keytab: &Path) -> Result<Self, String> {
         let name =
             c_string(format!("FILE:{}", keytab.display())).ok_or("a zero in the path of the keytab")?;
-        Self::new(principal, &Secret::Keytab(&name))
+        Self::new(principal, &PrincipalSecret::Keytab(&name))
     }
 
-    fn new(principal: &str, secret: &Secret<'_>) -> Result<Self, String> {
+    fn new(principal: &str, secret: &PrincipalSecret<'_>) -> Result<Self, String> {
         let credentials = Library::open()?.client(principal, secret).map_err(|failed| failed.text)?;
         Ok(Self { credentials })
     }

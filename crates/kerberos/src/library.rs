@@ -13,7 +13,7 @@ use std::sync::Arc;
 use libloading::Library as File;
 
 use self::initiating::Initiating;
-pub(crate) use self::initiating::Secret;
+pub(crate) use self::initiating::PrincipalSecret;
 pub(crate) use self::names::LogonInfo;
 
 /// The library of MIT Kerberos; Heimdal's has another name and other extensions.
@@ -70,7 +70,7 @@ struct Pair {
 }
 
 #[repr(C)]
-struct Store {
+struct CredentialStore {
     count: u32,
     elements: *const Pair,
 }
@@ -83,7 +83,7 @@ type AcquireCredFrom = unsafe extern "C" fn(
     u32,
     *const OidSet,
     c_int,
-    *const Store,
+    *const CredentialStore,
     *mut Handle,
     *mut *mut OidSet,
     *mut u32,
@@ -152,7 +152,7 @@ pub(crate) struct GssError {
 }
 
 /// The keys of a keytab.
-pub(crate) struct Credentials {
+pub(crate) struct KeytabCredentials {
     library: Arc<Library>,
     handle: Handle,
 }
@@ -180,7 +180,7 @@ pub(crate) struct AcceptedContext {
 }
 
 // SAFETY: credentials may move between threads; they are not shared.
-unsafe impl Send for Credentials {}
+unsafe impl Send for KeytabCredentials {}
 // SAFETY: so may a context.
 unsafe impl Send for Context {}
 
@@ -238,13 +238,13 @@ impl Library {
         self: &Arc<Self>,
         keytab: &CStr,
         replays: &CStr,
-    ) -> Result<Credentials, GssError> {
+    ) -> Result<KeytabCredentials, GssError> {
         let (mut minor, mut handle) = (0, null_mut());
         let pairs = [
             Pair { key: c"keytab".as_ptr(), value: keytab.as_ptr() },
             Pair { key: c"rcache".as_ptr(), value: replays.as_ptr() },
         ];
-        let store = Store { count: pairs.len() as u32, elements: pairs.as_ptr() };
+        let store = CredentialStore { count: pairs.len() as u32, elements: pairs.as_ptr() };
         let known = [Oid::of(KERBEROS), Oid::of(SPNEGO)];
         let mechanisms = OidSet { count: known.len(), elements: known.as_ptr() };
         // SAFETY: all pointers are valid during the call; the results are owned by `Credentials`.
@@ -262,7 +262,7 @@ impl Library {
             )
         };
         self.check(major, minor)?;
-        Ok(Credentials { library: self.clone(), handle })
+        Ok(KeytabCredentials { library: self.clone(), handle })
     }
 
     fn check(&self, major: u32, minor: u32) -> Result<(), GssError> {
@@ -311,7 +311,7 @@ impl Library {
     }
 }
 
-impl Credentials {
+impl KeytabCredentials {
     /// Takes a client's token. `begun`: the login that it continues.
     pub(crate) fn accept(&self, begun: Option<Context>, token: &[u8]) -> Result<AcceptedContext, GssError> {
         let library = &self.library;
@@ -433,7 +433,7 @@ impl Context {
     }
 }
 
-impl Drop for Credentials {
+impl Drop for KeytabCredentials {
     fn drop(&mut self) {
         let mut minor = 0;
         // SAFETY: the handle is of the library, and is used no more.

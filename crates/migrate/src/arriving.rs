@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use client::security::{PosixAcls, Security, umask, within};
+use client::security::{FileSecurity, PosixAcls, umask, within};
 use client::tree::{Entry, Kind, Tree, below};
-use client::{Connector, Error as ClientError, FileId, How, Reach, Target, keep};
+use client::{Connector, Error as ClientError, OpenFileId, OpenIntent, Reach, Target, keep};
 use lock::Mutex;
 use vfs::acl::{Entries, Who};
 use vfs::arriving::{ArrivedMetadata, ArrivingRights, Coming, Listing, Source};
@@ -23,11 +23,11 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// The server that files come from, with the sessions that are open. A local folder is one, too.
 pub struct OldServer {
     connector: Connector,
-    state: Mutex<State, ranks::Migration>,
+    state: Mutex<ArrivalProgress, ranks::Migration>,
 }
 
 #[derive(Default)]
-struct State {
+struct ArrivalProgress {
     idle: Vec<SourceSession>,
     /// Until then requests fail at once.
     away_until: Option<Instant>,
@@ -36,7 +36,7 @@ struct State {
 /// A session, with the file that it has read last.
 struct SourceSession {
     tree: Box<dyn Tree>,
-    file: Option<(String, FileId)>,
+    file: Option<(String, OpenFileId)>,
 }
 
 impl OldServer {
@@ -134,7 +134,7 @@ impl SourceSession {
                 if let Some((_, file)) = self.file.take() {
                     self.tree.close(file)?;
                 }
-                let file = self.tree.open(&self.tree.native(path), How::Read)?;
+                let file = self.tree.open(&self.tree.native(path), OpenIntent::Read)?;
                 self.file = Some((path.to_owned(), file));
                 file
             }
@@ -249,7 +249,7 @@ fn named_here(tree: &mut dyn Tree, who: Option<Who>) -> std::result::Result<Opti
 /// of another machine acts as its owner.
 fn rights(
     tree: &mut dyn Tree,
-    mut security: Security,
+    mut security: FileSecurity,
     kind: Kind,
 ) -> std::result::Result<(ArrivingRights, bool), ClientError> {
     const PROGRAM: u32 = 0o6000;

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use client::tree::{Tree, below};
-use client::{Error, FileId, How, Result, Transfer};
+use client::{Error, OpenFileId, OpenIntent, Result, Transfer};
 use sha2::{Digest as _, Sha256};
 
 use crate::rights;
@@ -34,9 +34,10 @@ pub(crate) fn copy(shared: &CopyContext<'_>, job: &Job, sides: &mut Sides) -> Re
     let (from, to) = (sides.from.native(&job.path), sides.to.native(&job.to));
     let extra = sides.from.extra(&from, job.entry.kind)?;
     let wanted = rights::read(shared, sides, (&job.path, &from, job.entry.kind), &extra)?;
-    let source = sides.from.open(&from, How::Read)?;
+    let source = sides.from.open(&from, OpenIntent::Read)?;
     let partial = sides.to.native(&partial(&job.to));
-    let made = make(sides, &partial, if wanted.is_known() { How::Private } else { How::Create })?;
+    let made =
+        make(sides, &partial, if wanted.is_known() { OpenIntent::Private } else { OpenIntent::Create })?;
     let sum = data(shared, job, sides, (source, made))?;
     if job.entry.length > 0 {
         sides.to.flush(made)?;
@@ -63,7 +64,7 @@ pub(crate) fn copy(shared: &CopyContext<'_>, job: &Job, sides: &mut Sides) -> Re
 }
 
 /// Makes the file. What a former attempt has left by its name goes.
-fn make(sides: &mut Sides, partial: &str, how: How) -> Result<FileId> {
+fn make(sides: &mut Sides, partial: &str, how: OpenIntent) -> Result<OpenFileId> {
     match sides.to.open(partial, how) {
         Err(error) if !error.ends_session() && sides.to.stat(partial).is_ok() => {
             sides.to.remove(partial).map_err(|_| error)?;
@@ -96,7 +97,7 @@ fn data(
     shared: &CopyContext<'_>,
     job: &Job,
     sides: &mut Sides,
-    (source, made): (FileId, FileId),
+    (source, made): (OpenFileId, OpenFileId),
 ) -> Result<String> {
     let piece = PIECE.min(sides.from.largest()).min(sides.to.largest());
     let (mut hash, mut offset, mut in_flight, mut ends_in_hole) = (Sha256::new(), 0, 0, false);
@@ -152,7 +153,12 @@ fn data(
 }
 
 /// Behind a piece of zeros there may be a hole, whose zeros need not be read. Returns its length.
-fn skip_hole(sides: &mut Sides, (source, offset): (FileId, u64), end: u64, hash: &mut Sha256) -> Result<u64> {
+fn skip_hole(
+    sides: &mut Sides,
+    (source, offset): (OpenFileId, u64),
+    end: u64,
+    hash: &mut Sha256,
+) -> Result<u64> {
     let next = sides.from.next_data(source, offset)?.unwrap_or(end).min(end);
     let length = next.saturating_sub(offset);
     let zeros = [0; 64 << 10];
@@ -180,7 +186,7 @@ pub(crate) fn check(shared: &CopyContext<'_>, job: &Job, sides: &mut Sides, copi
 
 /// The SHA-256 of a file's data.
 pub(crate) fn sum(shared: &CopyContext<'_>, tree: &mut dyn Tree, path: &str) -> Result<String> {
-    let file = tree.open(&tree.native(path), How::Read)?;
+    let file = tree.open(&tree.native(path), OpenIntent::Read)?;
     let (mut hash, mut offset, piece) = (Sha256::new(), 0, PIECE.min(tree.largest()));
     loop {
         if shared.is_over() {

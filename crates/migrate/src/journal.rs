@@ -27,20 +27,20 @@ struct Head {
 pub(crate) struct JournalEntry {
     path: String,
     #[serde(flatten)]
-    state: State,
+    state: SourceState,
     /// SHA-256 of the data.
     sum: String,
 }
 
 /// What tells a changed file from an unchanged one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct State {
+pub(crate) struct SourceState {
     length: u64,
     modified: Option<Stamp>,
     changed: Option<Stamp>,
 }
 
-impl State {
+impl SourceState {
     pub(crate) fn of(entry: &Entry) -> Self {
         Self { length: entry.length, modified: entry.modified, changed: entry.changed }
     }
@@ -49,7 +49,7 @@ impl State {
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
-    known: HashMap<String, State>,
+    known: HashMap<String, SourceState>,
     file: Mutex<File, ranks::Migration>,
 }
 
@@ -107,7 +107,7 @@ impl Journal {
 
     /// Whether the journal has the file in another state. `None`: it does not have it.
     pub(crate) fn has_changed(&self, path: &str, entry: &Entry) -> Option<bool> {
-        self.known.get(path).map(|state| *state != State::of(entry))
+        self.known.get(path).map(|state| *state != SourceState::of(entry))
     }
 
     /// Adds a file that was copied.
@@ -116,7 +116,8 @@ impl Journal {
             path: self.path.clone(),
             why: error.to_string(),
         };
-        let copied = JournalEntry { path: path.to_owned(), state: State::of(entry), sum: sum.to_owned() };
+        let copied =
+            JournalEntry { path: path.to_owned(), state: SourceState::of(entry), sum: sum.to_owned() };
         let mut line = serde_json::to_vec(&copied).map_err(|error| failed(&error))?;
         line.push(b'\n');
         let mut file = self.file.lock();

@@ -10,7 +10,7 @@
 //!    source's folder (`is_source`). What is removed is looked at as a whole before the first removal.
 
 use client::tree::{Kind, below};
-use client::{Error as ClientError, How, Protocol, Reach, Target};
+use client::{Error as ClientError, OpenIntent, Protocol, Reach, Target};
 
 use crate::walk::CopyContext;
 use crate::worker::Sides;
@@ -36,7 +36,7 @@ impl Probe {
         getrandom::fill(&mut number).map_err(|_| ClientError::Other("no random numbers".into()))?;
         let probe = Self(format!("{PREFIX}{:016x}", u64::from_le_bytes(number)));
         let path = sides.to.native(&below(folder, &probe.0));
-        let file = sides.to.open(&path, How::Create)?;
+        let file = sides.to.open(&path, OpenIntent::Create)?;
         sides.to.close(file)?;
         Ok(probe)
     }

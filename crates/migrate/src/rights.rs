@@ -3,7 +3,7 @@
 //! Nobody may do more with a copy than with the original. What cannot be kept is cut, never filled up, and named in the report.
 //! If the source does not show who may use a file, the umask and the folder of the destination decide, as for any new file.
 
-use client::security::{PosixAcls, Security, entries_of, within};
+use client::security::{FileSecurity, PosixAcls, entries_of, within};
 use client::tree::{Extra, Kind, MetadataLoss};
 use client::{Error as ClientError, Protocol, Result, stranger_name};
 use vfs::acl::samba::text_of_sid;
@@ -41,8 +41,8 @@ const FOREIGN_PROGRAM: &str = "a program of another machine does not act as its 
 /// The rights to a file of the source, with the accounts of the destination.
 #[derive(Debug, Default)]
 pub(crate) struct TranslatedRights {
-    owner: Owner,
-    group: Owner,
+    owner: CopiedOwner,
+    group: CopiedOwner,
     mode: Option<u32>,
     list: Option<Entries>,
     posix: PosixAcls,
@@ -53,7 +53,7 @@ pub(crate) struct TranslatedRights {
 
 /// An owner or a group.
 #[derive(Debug, Default)]
-struct Owner {
+struct CopiedOwner {
     /// As the source says.
     who: Option<Who>,
     /// The number that it has in the destination.
@@ -68,8 +68,8 @@ pub(crate) fn is_right(what: &str) -> bool {
 
 impl TranslatedRights {
     /// The rights that arrive, with the accounts of this machine.
-    pub(crate) fn arriving(security: Security, (user, group): (Option<u32>, Option<u32>)) -> Self {
-        let owner = |who, number| Owner { who, number, is_mapped: false };
+    pub(crate) fn arriving(security: FileSecurity, (user, group): (Option<u32>, Option<u32>)) -> Self {
+        let owner = |who, number| CopiedOwner { who, number, is_mapped: false };
         Self {
             owner: owner(security.owner, user),
             group: owner(security.group, group),
@@ -107,10 +107,10 @@ pub(crate) fn read(
     let security = match sides.from.security(from, kind, extra) {
         Err(error) if !error.ends_session() => {
             shared.tally.replace(path, LIST, &error.to_string());
-            Security {
+            FileSecurity {
                 owner: extra.owner.map(Who::User),
                 group: extra.group.map(Who::Group),
-                ..Security::default()
+                ..FileSecurity::default()
             }
         }
         other => other?,
@@ -157,13 +157,13 @@ fn here(shared: &CopyContext<'_>, sides: &mut Sides, who: Who) -> Result<Option<
     })
 }
 
-fn account(shared: &CopyContext<'_>, sides: &mut Sides, who: Option<Who>) -> Result<Owner> {
-    let Some(who) = who else { return Ok(Owner::default()) };
+fn account(shared: &CopyContext<'_>, sides: &mut Sides, who: Option<Who>) -> Result<CopiedOwner> {
+    let Some(who) = who else { return Ok(CopiedOwner::default()) };
     let (number, is_mapped) = match here(shared, sides, who.clone())? {
         Some((Who::User(number) | Who::Group(number), is_mapped)) => (Some(number), is_mapped),
         _ => (None, false),
     };
-    Ok(Owner { who: Some(who), number, is_mapped })
+    Ok(CopiedOwner { who: Some(who), number, is_mapped })
 }
 
 /// A new folder lets nobody in that the source keeps out, while it is filled. The copy itself writes in it.
@@ -244,7 +244,7 @@ fn with_former(
     wanted: &TranslatedRights,
     (keeps_owner, keeps_group): (bool, bool),
 ) -> Option<Entries> {
-    let former = |owner: &Owner, is_group: bool| match (owner.number, &owner.who) {
+    let former = |owner: &CopiedOwner, is_group: bool| match (owner.number, &owner.who) {
         (Some(number), _) if is_group => Some(Who::Group(number)),
         (Some(number), _) => Some(Who::User(number)),
         (None, Some(who @ Who::Foreign(_))) => Some(who.clone()),
@@ -287,7 +287,7 @@ impl RightsWriter<'_, '_> {
     }
 
     /// Whether the copy has the owner or the group.
-    fn owner(&mut self, what: &str, owner: &Owner, lost: &[MetadataLoss]) -> bool {
+    fn owner(&mut self, what: &str, owner: &CopiedOwner, lost: &[MetadataLoss]) -> bool {
         let lost = lost.iter().find(|lost| lost.what == what);
         match (owner.number, lost, &owner.who) {
             (Some(_), None, _) => {
@@ -402,7 +402,7 @@ pub(crate) fn compare(
     if wanted.posix != PosixAcls::default() && wanted.posix == there.posix {
         return Ok(());
     }
-    let is_there = |wanted: &Owner, there: &Option<Who>| match there {
+    let is_there = |wanted: &CopiedOwner, there: &Option<Who>| match there {
         Some(Who::User(number) | Who::Group(number)) => wanted.number == Some(*number),
         _ => false,
     };
@@ -500,7 +500,7 @@ mod tests {
     fn a_former_owner_and_group_keep_what_they_had() {
         let entry = |who| Entry::allow(who, Rights::READ_DATA);
         let list = Entries { list: vec![entry(Who::Owner), entry(Who::OwningGroup)], ..Entries::default() };
-        let owner = |who, number| Owner { who, number, is_mapped: false };
+        let owner = |who, number| CopiedOwner { who, number, is_mapped: false };
         let wanted = TranslatedRights {
             owner: owner(Some(Who::User(7)), Some(7)),
             group: owner(Some(Who::Group(8)), Some(8)),
@@ -513,7 +513,7 @@ mod tests {
         assert_eq!(whose(&wanted, (true, true)).unwrap(), [Who::Owner, Who::OwningGroup]);
         assert_eq!(whose(&wanted, (false, false)).unwrap(), [Who::User(7), Who::Owner, Who::Group(8)]);
         // The group of the copy would get what a group had that nobody can name.
-        let unknown = TranslatedRights { group: Owner::default(), ..wanted };
+        let unknown = TranslatedRights { group: CopiedOwner::default(), ..wanted };
         assert_eq!(whose(&unknown, (true, false)), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use client::tree::Entry;
-use client::{FileId, How};
+use client::{OpenFileId, OpenIntent};
 
 /// The most files and folders that are open at the same time.
 const MAX_OPEN: usize = 65_536;
@@ -12,15 +12,15 @@ const MAX_BYTES: usize = 256 << 20;
 
 /// An open file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct OpenFile {
+pub(crate) struct OpenHandle {
     /// The kernel's number.
     pub(crate) node: u64,
     /// The session it is open on.
     pub(crate) slot: usize,
     /// The session's generation, and the file on that.
-    pub(crate) open: (u64, FileId),
+    pub(crate) open: (u64, OpenFileId),
     /// For reading, or for writing as well.
-    pub(crate) how: How,
+    pub(crate) how: OpenIntent,
 }
 
 /// The most removed forks that are noted.
@@ -40,7 +40,7 @@ struct LoadedFork {
 /// What is open, by the handles that the kernel gets.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
-    files: HashMap<u64, OpenFile>,
+    files: HashMap<u64, OpenHandle>,
     folders: HashMap<u64, Vec<Entry>>,
     /// By the kernel's number: all handles of a fork see the same bytes.
     forks: HashMap<u64, LoadedFork>,
@@ -58,18 +58,18 @@ impl Files {
         self.files.len() + self.folders.len() + self.fork_handles.len() < MAX_OPEN
     }
 
-    pub(crate) fn put(&mut self, file: OpenFile) -> u64 {
+    pub(crate) fn put(&mut self, file: OpenHandle) -> u64 {
         self.next += 1;
         self.files.insert(self.next, file);
         self.next
     }
 
-    pub(crate) fn get(&self, handle: u64) -> Option<OpenFile> {
+    pub(crate) fn get(&self, handle: u64) -> Option<OpenHandle> {
         self.files.get(&handle).copied()
     }
 
     /// The file was opened again.
-    pub(crate) fn opened(&mut self, handle: u64, open: (u64, FileId)) {
+    pub(crate) fn opened(&mut self, handle: u64, open: (u64, OpenFileId)) {
         if let Some(file) = self.files.get_mut(&handle) {
             file.open = open;
         }
@@ -90,7 +90,7 @@ impl Files {
     pub(crate) fn handle_of(&self, node: u64) -> Option<u64> {
         let mut handles = self.files.iter().filter(|(_, file)| file.node == node);
         let first = handles.clone().next();
-        handles.find(|(_, file)| file.how != How::Read).or(first).map(|(handle, _)| *handle)
+        handles.find(|(_, file)| file.how != OpenIntent::Read).or(first).map(|(handle, _)| *handle)
     }
 
     /// Notes that an open file has only its hidden name. `false`: it is not open any more.

@@ -21,7 +21,7 @@ use crate::files::Files;
 use crate::forks::{Place, is_fixed, place};
 use crate::nodes::Nodes;
 use crate::ranks;
-use crate::sessions::Sessions;
+use crate::sessions::ServerSessions;
 
 mod attributes;
 mod changes;
@@ -42,7 +42,7 @@ type Answer<T> = std::result::Result<T, Errno>;
 
 /// The tree behind the mounted folder.
 pub(crate) struct Tree {
-    sessions: Arc<Sessions>,
+    sessions: Arc<ServerSessions>,
     nodes: Mutex<Nodes, ranks::MountNodes>,
     files: Mutex<Files, ranks::MountFiles>,
     /// Whose everything is, if the protocol does not say it.
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Tree {
 }
 
 impl Tree {
-    pub(crate) fn new(sessions: Arc<Sessions>) -> Self {
+    pub(crate) fn new(sessions: Arc<ServerSessions>) -> Self {
         let owner = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
         Self { sessions, nodes: Mutex::new(Nodes::new()), files: Mutex::new(Files::default()), owner }
     }

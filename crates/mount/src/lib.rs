@@ -30,7 +30,7 @@ use client::{Reach, Target};
 use fuser::{Config, MountOption, Session, SessionACL, SessionUnmounter};
 
 use crate::filesystem::Tree;
-use crate::sessions::Sessions;
+use crate::sessions::ServerSessions;
 
 /// How long the kernel trusts names and attributes.
 pub const TRUSTED: Duration = Duration::from_secs(1);
@@ -71,7 +71,7 @@ pub enum Error {
 #[derive(Debug)]
 pub struct MountedTree {
     session: Session<Tree>,
-    sessions: Arc<Sessions>,
+    sessions: Arc<ServerSessions>,
 }
 
 impl MountedTree {
@@ -85,7 +85,7 @@ impl MountedTree {
         }
         let source = format!("{}:{}", target.host, target.share);
         let count = options.sessions.clamp(1, MAX_SESSIONS);
-        let sessions = Arc::new(Sessions::connect(target, Reach::direct(options.timeout), count)?);
+        let sessions = Arc::new(ServerSessions::connect(target, Reach::direct(options.timeout), count)?);
         let mut config = Config::default();
         config.mount_options = vec![
             MountOption::FSName(source),

@@ -62,7 +62,7 @@ pub(crate) fn read(tree: &mut dyn Tree, path: &str, part: Aspect<'_>) -> Result<
 }
 
 /// Why a part is not written.
-pub(crate) enum Refusal {
+pub(crate) enum PartRefusal {
     /// It cannot have this value.
     Value,
     /// The protocol has no way to.
@@ -71,7 +71,7 @@ pub(crate) enum Refusal {
     Server(client::Error),
 }
 
-impl From<client::Error> for Refusal {
+impl From<client::Error> for PartRefusal {
     fn from(error: client::Error) -> Self {
         Self::Server(error)
     }
@@ -84,10 +84,10 @@ pub(crate) fn write(
     protocol: Protocol,
     part: Aspect<'_>,
     bytes: &[u8],
-) -> std::result::Result<(), Refusal> {
+) -> std::result::Result<(), PartRefusal> {
     let value = match part {
-        Aspect::FinderInfo if bytes.len() != FINDER_INFO_LENGTH => return Err(Refusal::Value),
-        Aspect::Comment => Value::Text(plist::read_text(bytes).ok_or(Refusal::Value)?),
+        Aspect::FinderInfo if bytes.len() != FINDER_INFO_LENGTH => return Err(PartRefusal::Value),
+        Aspect::Comment => Value::Text(plist::read_text(bytes).ok_or(PartRefusal::Value)?),
         _ => Value::Bytes(bytes.to_vec()),
     };
     if protocol == Protocol::Nfs {
@@ -98,7 +98,7 @@ pub(crate) fn write(
     if part == Aspect::Fork {
         drop_missing(tree.drop_part(path, part))?;
     }
-    if tree.put(path, part, &value)? { Ok(()) } else { Err(Refusal::Protocol) }
+    if tree.put(path, part, &value)? { Ok(()) } else { Err(PartRefusal::Protocol) }
 }
 
 /// Removes a part that is there.
@@ -107,7 +107,7 @@ pub(crate) fn remove(
     (path, kind): (&str, Kind),
     protocol: Protocol,
     part: Aspect<'_>,
-) -> std::result::Result<(), Refusal> {
+) -> std::result::Result<(), PartRefusal> {
     if protocol == Protocol::Nfs {
         let mut extra = parts_only(tree.extra(path, kind)?);
         set(&mut extra, part, None);
@@ -120,7 +120,7 @@ pub(crate) fn remove(
         }
         (done, _) => done?,
     };
-    if done { Ok(()) } else { Err(Refusal::Protocol) }
+    if done { Ok(()) } else { Err(PartRefusal::Protocol) }
 }
 
 fn drop_missing(done: Result<bool>) -> Result<()> {
@@ -157,10 +157,15 @@ fn bytes(value: Option<Value>) -> Option<Vec<u8>> {
     }
 }
 
-fn rewrite(tree: &mut dyn Tree, path: &str, kind: Kind, extra: &Extra) -> std::result::Result<(), Refusal> {
+fn rewrite(
+    tree: &mut dyn Tree,
+    path: &str,
+    kind: Kind,
+    extra: &Extra,
+) -> std::result::Result<(), PartRefusal> {
     match tree.set_extra(path, kind, extra)?.into_iter().next() {
         None => Ok(()),
-        Some(lost) => Err(Refusal::Server(client::Error::Other(lost.why.unwrap_or(lost.what)))),
+        Some(lost) => Err(PartRefusal::Server(client::Error::Other(lost.why.unwrap_or(lost.what)))),
     }
 }
 

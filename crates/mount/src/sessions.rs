@@ -33,19 +33,19 @@ pub(crate) struct BorrowedTree<'a> {
 }
 
 /// Some sessions with one server.
-pub(crate) struct Sessions {
+pub(crate) struct ServerSessions {
     connector: Connector,
     slots: Vec<Mutex<Slot, ranks::MountSession>>,
     turn: AtomicUsize,
 }
 
-impl std::fmt::Debug for Sessions {
+impl std::fmt::Debug for ServerSessions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sessions").field("slots", &self.slots.len()).finish_non_exhaustive()
     }
 }
 
-impl Sessions {
+impl ServerSessions {
     /// Opens the first session; the others are opened when they are needed.
     pub(crate) fn connect(target: Target, reach: Reach, count: usize) -> Result<Self> {
         let connector = Connector::new(target, reach, count, 0);
@@ -163,7 +163,7 @@ impl Drop for KeepAlive {
 }
 
 /// Keeps idle sessions alive.
-pub(crate) fn keep(sessions: &Arc<Sessions>) -> io::Result<KeepAlive> {
+pub(crate) fn keep(sessions: &Arc<ServerSessions>) -> io::Result<KeepAlive> {
     let (end, ended) = channel();
     let sessions = sessions.clone();
     let thread = std::thread::Builder::new().name("keeper".into()).spawn(move || {

@@ -14,13 +14,13 @@ use crate::text;
 
 /// The table and the health of its targets. All protocols share one; a reload replaces the table.
 pub struct Namespace {
-    state: RwLock<State, ranks::Namespace>,
+    state: RwLock<ReferralState, ranks::Namespace>,
     /// Goes through the targets of links that are spread.
     turn: AtomicUsize,
 }
 
 #[derive(Default)]
-struct State {
+struct ReferralState {
     table: Table,
     /// The texts of the links, and their indexes.
     texts: HashMap<Vec<u8>, usize>,
@@ -102,7 +102,7 @@ impl std::fmt::Debug for Namespace {
 
 impl Default for Namespace {
     fn default() -> Self {
-        Self { state: RwLock::new(State::default()), turn: AtomicUsize::new(0) }
+        Self { state: RwLock::new(ReferralState::default()), turn: AtomicUsize::new(0) }
     }
 }
 
@@ -193,7 +193,7 @@ impl Namespace {
     }
 }
 
-impl State {
+impl ReferralState {
     /// The targets in the order for a client; those of a set are rotated by `turn`.
     fn standings<'t>(
         &self,

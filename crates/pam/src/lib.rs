@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use library::Library;
+use library::PamLibrary;
 
 /// The most logins at a time.
 const MOST_AT_ONCE: usize = 16;
@@ -83,7 +83,7 @@ pub enum PamRefusal {
 
 /// Verifies passwords.
 pub struct Pam {
-    library: Library,
+    library: PamLibrary,
     service: Service,
     permits: Arc<Permits>,
     longest: Duration,
@@ -95,7 +95,7 @@ impl Pam {
     /// # Errors
     /// The library cannot be opened, or it is too old for a folder of one's own; the text says what to do.
     pub fn open(service: Service) -> Result<Self, String> {
-        let library = Library::open()?;
+        let library = PamLibrary::open()?;
         if service.folder.is_some() && !library.takes_folders() {
             return Err(
                 "this PAM is older than 1.4 and takes services of /etc/pam.d only: name one of those".into(),

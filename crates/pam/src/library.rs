@@ -71,7 +71,7 @@ type GetItem = unsafe extern "C" fn(Handle, c_int, *mut *const c_void) -> c_int;
 type Text = unsafe extern "C" fn(Handle, c_int) -> *const c_char;
 
 /// The functions of the library, which stays open as long as one of them can be called.
-pub(crate) struct Library {
+pub(crate) struct PamLibrary {
     start: Start,
     start_in: Option<StartIn>,
     end: End,
@@ -83,7 +83,7 @@ pub(crate) struct Library {
     _file: File,
 }
 
-impl Library {
+impl PamLibrary {
     /// Opens the library of the host.
     pub(crate) fn open() -> Result<Self, String> {
         let missing = |error: libloading::Error| {

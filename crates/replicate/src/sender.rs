@@ -12,8 +12,8 @@ use crate::link::Link;
 use crate::location::Location;
 use crate::native;
 use crate::record::Record;
-use crate::sent::{Stream, send_entries, send_stream};
-use crate::source::{Comparison, MovedPaths, Sink, Tree, removed};
+use crate::sent::{SnapshotStream, send_entries, send_stream};
+use crate::source::{ChangeSink, Comparison, MovedPaths, Tree, removed};
 use crate::wire::{Begin, Entry, Format, Id, Kind, Message, Native, Receiving, Row, VERSION};
 
 /// Two changes in this time can have the same time.
@@ -84,7 +84,7 @@ pub struct Plan {
     pub bytes: u64,
 }
 
-impl Sink for Plan {
+impl ChangeSink for Plan {
     fn entry(&mut self, entry: Entry, _source: &[u8]) -> Result<()> {
         self.entries += 1;
         if let Kind::File { size, .. } = entry.kind {
@@ -303,7 +303,7 @@ impl Session<'_> {
         was_cut: bool,
         all: &'k [SourceSnapshot],
         at: usize,
-    ) -> Result<std::result::Result<Stream<'k>, String>> {
+    ) -> Result<std::result::Result<SnapshotStream<'k>, String>> {
         let refused = |why: String| match self.options.method {
             Method::Send => Err(Failure::Other(format!("--method send is not possible: {why}"))),
             _ => Ok(Err(why)),
@@ -321,20 +321,20 @@ impl Session<'_> {
             Native::Unable(why) => return refused(why.clone()),
         };
         if received.contains(&all[at].id) {
-            return Ok(Ok(Stream::Received));
+            return Ok(Ok(SnapshotStream::Received));
         }
         if was_cut && self.options.method == Method::Auto {
             return refused("an earlier run was cut off; changed files continue, and a stream cannot".into());
         }
         match all[..at].iter().rev().find(|one| received.contains(&one.id)) {
-            Some(older) => Ok(Ok(Stream::From(older))),
-            None if self.options.method == Method::Send => Ok(Ok(Stream::Whole)),
+            Some(older) => Ok(Ok(SnapshotStream::From(older))),
+            None if self.options.method == Method::Send => Ok(Ok(SnapshotStream::Whole)),
             None if ours == Format::Zfs => refused(
                 "on ZFS streams need the space of all files at the destination a second time; \
                  `--method send` once begins with them"
                     .into(),
             ),
-            None if !has_older => Ok(Ok(Stream::Whole)),
+            None if !has_older => Ok(Ok(SnapshotStream::Whole)),
             None => refused(
                 "no snapshot of the source came to the destination by a stream; `--method send` once sends a whole one"
                     .into(),
@@ -347,7 +347,7 @@ impl Session<'_> {
         &mut self,
         base: Option<&SourceSnapshot>,
         one: &SourceSnapshot,
-        stream: std::result::Result<Stream<'_>, String>,
+        stream: std::result::Result<SnapshotStream<'_>, String>,
     ) -> Result<()> {
         let newer = tree(self.dataset, &one.snapshot.path)?;
         let older = base.map(|base| tree(self.dataset, &base.snapshot.path)).transpose()?;

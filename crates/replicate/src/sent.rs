@@ -11,7 +11,7 @@ use crate::files::Sending;
 use crate::link::Link;
 use crate::native;
 use crate::sender::{Progress, SourceSnapshot};
-use crate::source::{Comparison, Sink, Tree};
+use crate::source::{ChangeSink, Comparison, Tree};
 use crate::wire::{Begin, Entry, Kind, Message, Place, Want};
 
 /// Entries of a batch, and bytes of their messages.
@@ -23,7 +23,7 @@ const NAMES: usize = 4096;
 const PIECE: usize = 128 << 10;
 
 /// The stream of a snapshot.
-pub(crate) enum Stream<'a> {
+pub(crate) enum SnapshotStream<'a> {
     /// The other side has all of it.
     Received,
     /// The difference to this one.
@@ -46,16 +46,16 @@ pub(crate) fn send_tree(
 /// Sends the stream of a snapshot. If the host's program fails, the other side asks for the files.
 pub(crate) fn send_stream(
     dataset: &Dataset,
-    stream: &Stream<'_>,
+    stream: &SnapshotStream<'_>,
     one: &SourceSnapshot,
     link: &mut Link,
     progress: &mut Progress,
     told: &mut dyn FnMut(&Progress),
 ) -> Result<()> {
     let older = match stream {
-        Stream::Received => return link.send(&Message::StreamEnd(String::new())),
-        Stream::From(older) => Some(&older.snapshot),
-        Stream::Whole => None,
+        SnapshotStream::Received => return link.send(&Message::StreamEnd(String::new())),
+        SnapshotStream::From(older) => Some(&older.snapshot),
+        SnapshotStream::Whole => None,
     };
     let (program, mut output) = native::Program::send(dataset, older, &one.snapshot)?;
     loop {
@@ -81,7 +81,8 @@ pub(crate) fn send_entries(
     told: &mut dyn FnMut(&Progress),
 ) -> Result<()> {
     let (newer, older) = (comparison.newer, comparison.older);
-    let mut batch = Batch { newer, older, link, files: HashMap::new(), count: 0, bytes: 0, progress, told };
+    let mut batch =
+        SentBatch { newer, older, link, files: HashMap::new(), count: 0, bytes: 0, progress, told };
     comparison.walk(&mut batch)?;
     batch.turn()?;
     link.send(&Message::Done)?;
@@ -89,7 +90,7 @@ pub(crate) fn send_entries(
 }
 
 /// The entries that were sent since the other side was asked.
-struct Batch<'a> {
+struct SentBatch<'a> {
     newer: &'a Tree,
     older: Option<&'a Tree>,
     link: &'a mut Link,
@@ -108,7 +109,7 @@ struct ToSend {
     base: Option<(Vec<u8>, u64)>,
 }
 
-impl Sink for Batch<'_> {
+impl ChangeSink for SentBatch<'_> {
     fn entry(&mut self, mut entry: Entry, source: &[u8]) -> Result<()> {
         if self.progress.native.is_ok() && !matches!(entry.place, Place::Tree(_)) {
             entry.source = Some(source.to_vec());
@@ -141,7 +142,7 @@ impl Sink for Batch<'_> {
     }
 }
 
-impl Batch<'_> {
+impl SentBatch<'_> {
     /// Asks which data the other side lacks, and sends them.
     fn turn(&mut self) -> Result<()> {
         self.link.send(&Message::Turn)?;

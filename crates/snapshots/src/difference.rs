@@ -62,7 +62,8 @@ impl Dataset {
             |tree: &Path| tree.metadata().map(|facts| facts.dev()).map_err(Refusal::io("read", tree));
         let devices = (device(&older)?, device(&newer)?);
         let stores = (Store::of(&older), Store::of(&newer));
-        let mut trees = Trees { older, newer, devices, keeps_inodes, settled, stores, ..Trees::default() };
+        let mut trees =
+            TreePair { older, newer, devices, keeps_inodes, settled, stores, ..TreePair::default() };
         trees.waiting.push(PathBuf::new());
         while let Some(inner) = trees.waiting.pop() {
             trees.folder(&inner)?;
@@ -72,7 +73,7 @@ impl Dataset {
 }
 
 #[derive(Default)]
-struct Trees {
+struct TreePair {
     older: PathBuf,
     newer: PathBuf,
     /// The file systems of both. Datasets and mounts below them are not entered.
@@ -90,7 +91,7 @@ struct Trees {
     waiting: Vec<PathBuf>,
 }
 
-impl Trees {
+impl TreePair {
     /// Compares a folder that both trees have.
     fn folder(&mut self, inner: &Path) -> Result<(), Refusal> {
         let (mut before, mut after) = (entries(&self.older, inner)?, entries(&self.newer, inner)?);

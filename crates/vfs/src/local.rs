@@ -38,7 +38,7 @@ use lock::Mutex;
 
 pub(crate) use self::listings::CurrentListings;
 use self::own::OwnChanges;
-pub(crate) use self::own::{Own, What};
+pub(crate) use self::own::{EchoKind, Own};
 pub(crate) use self::recalling::Recalling;
 use self::tell::LocalNotices;
 pub(crate) use self::tell::{DATA, SIDECAR, owner_of_sidecar};
@@ -47,7 +47,7 @@ use self::tree::Tree;
 use self::watched::WatchedFolders;
 use super::{Access, Caller, Error, FileId, Kind, Result, Site, Volume};
 use crate::backend::{Backend, Found, Heard, Object, WatchEvent};
-use crate::events::{Above, Change, Depth, Filter, Hub, Name, Scope, Subscription};
+use crate::events::{Above, Change, Depth, EventScope, Filter, Hub, Name, Subscription};
 use crate::listing::Listings;
 use crate::ranks;
 use crate::state::ChangeNotice;
@@ -70,14 +70,14 @@ pub(crate) struct Locals {
     /// Held while the host's queue is emptied and shared out. So a thread that finds the queue
     /// empty knows that its events have been shared out.
     hearing: Mutex<(), ranks::Hearing>,
-    heard: Mutex<Queue, ranks::HeardChanges>,
+    heard: Mutex<HeardEvents, ranks::HeardChanges>,
     /// Whether the thread runs.
     listening: Mutex<bool, ranks::Listening>,
 }
 
 /// Events that were heard and not yet published.
 #[derive(Default)]
-struct Queue {
+struct HeardEvents {
     entries: Vec<HeardEntry>,
     lost: bool,
     /// The first half of a move whose other half was not there yet.
@@ -179,7 +179,7 @@ impl Locals {
 impl Site {
     /// Announces a change by this server, so that its echo is recognised. [`Own::made`] ends it;
     /// otherwise it is called off.
-    pub(crate) fn announce(&self, places: &[(FileId, &[u8], What)]) -> Own {
+    pub(crate) fn announce(&self, places: &[(FileId, &[u8], EchoKind)]) -> Own {
         let mut own = Own::default();
         if self.listens() {
             self.watched().iter().for_each(|volume| own.announce(&volume.locals, places));
@@ -204,7 +204,12 @@ impl Volume {
     }
 
     /// Subscribes to changes that clients make; see [`Volume::watch`] for those of local processes.
-    pub fn subscribe(self: &Arc<Self>, scope: Scope, filter: Filter, queue: usize) -> Result<Subscription> {
+    pub fn subscribe(
+        self: &Arc<Self>,
+        scope: EventScope,
+        filter: Filter,
+        queue: usize,
+    ) -> Result<Subscription> {
         self.site.watch(self);
         self.events.subscribe(scope, filter, queue)
     }
@@ -233,8 +238,8 @@ impl Volume {
         }
         let id = folder.object.id();
         let scope = match depth {
-            Depth::Entries => Scope::Folder(id),
-            Depth::Below => Scope::Subtree(id),
+            Depth::Entries => EventScope::Folder(id),
+            Depth::Below => EventScope::Subtree(id),
         };
         let subscription = self.subscribe(scope, filter, queue)?;
         let held = self.watched_folders().hold(folder, depth);

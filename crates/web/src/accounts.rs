@@ -43,7 +43,7 @@ pub enum AccountEdit {
         /// Which secrets are kept in addition.
         more: MoreSecrets,
         /// Its rights, and its Unix user.
-        rights: Rights,
+        rights: AccountRights,
     },
     /// It gets another password.
     Password {
@@ -53,7 +53,7 @@ pub enum AccountEdit {
         more: Option<MoreSecrets>,
     },
     /// It may do something else, or acts as somebody else.
-    Rights(Rights),
+    Rights(AccountRights),
     /// It is removed.
     Remove,
 }
@@ -69,7 +69,7 @@ pub struct MoreSecrets {
 
 /// The rights of an account, and its Unix user. A field that is `None` stays as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rights {
+pub struct AccountRights {
     /// The Unix user; inner `None`: the one of the same name.
     pub uid: Option<Option<u32>>,
     /// The first group; inner `None`: that of the Unix user.
@@ -85,7 +85,7 @@ pub struct Rights {
 impl AccountEdit {
     /// Whether it takes the login away, and nothing else.
     fn only_disables(&self) -> bool {
-        *self == Self::Rights(Rights { disabled: Some(true), ..Rights::default() })
+        *self == Self::Rights(AccountRights { disabled: Some(true), ..AccountRights::default() })
     }
 
     /// Whether it would lock out who does it to the own account.
@@ -191,7 +191,7 @@ pub(crate) async fn add(
     let new = body(new)?;
     check_password(&new.password)?;
     let more = MoreSecrets { legacy: new.legacy_password, chap: new.chap_secret };
-    let rights = Rights {
+    let rights = AccountRights {
         uid: Some(new.uid),
         gid: Some(new.gid),
         groups: Some(new.groups),
@@ -227,8 +227,8 @@ pub(crate) async fn change(
     changed: Body<ChangedAccount>,
 ) -> Result<Response, Failure> {
     let ChangedAccount { name, uid, gid, groups, disabled, admin, own_password } = body(changed)?;
-    let rights = Rights { uid, gid, groups, disabled, admin };
-    if rights == Rights::default() {
+    let rights = AccountRights { uid, gid, groups, disabled, admin };
+    if rights == AccountRights::default() {
         let hint = "name at least one of `uid`, `gid`, `groups`, `disabled` and `admin`";
         return Err(Failure::new(StatusCode::BAD_REQUEST, hint));
     }

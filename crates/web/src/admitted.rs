@@ -11,7 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::api::Failure;
-use crate::guard::Admission;
+use crate::guard::RequestAdmission;
 use crate::{Api, Scope, same_site};
 
 /// The name of the cookie over TLS: browsers accept such a name only with `Secure` and for the whole host.
@@ -98,13 +98,13 @@ async fn by_token(
     scope: Scope,
 ) -> Result<Actor, Failure> {
     match api.guard.admit(peer, &token, scope).await {
-        Admission::Admitted(name) => Ok(Actor { name: format!("token {name}"), session: None }),
-        Admission::Unknown => Err(unknown()),
-        Admission::NotPermitted => {
+        RequestAdmission::Admitted(name) => Ok(Actor { name: format!("token {name}"), session: None }),
+        RequestAdmission::Unknown => Err(unknown()),
+        RequestAdmission::NotPermitted => {
             let hint = format!("the token's scopes do not include `{}`", scope.word());
             Err(Failure::new(StatusCode::FORBIDDEN, hint))
         }
-        Admission::TooMany => {
+        RequestAdmission::TooMany => {
             let hint = "too many requests with unknown tokens; try again later";
             Err(Failure::new(StatusCode::TOO_MANY_REQUESTS, hint))
         }

@@ -238,12 +238,12 @@ pub(crate) async fn shares(State(api): State<Api>) -> Result<Response, Failure> 
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Page {
+pub(crate) struct PageRequest {
     /// The first row.
     #[serde(default)]
     offset: usize,
     /// The most rows: at most 10,000.
-    #[serde(default = "Page::usual")]
+    #[serde(default = "PageRequest::usual")]
     #[param(default = 1000)]
     limit: usize,
     /// Only rows that have this in one of their fields, in any case of letters.
@@ -251,19 +251,19 @@ pub(crate) struct Page {
     search: String,
 }
 
-impl Page {
+impl PageRequest {
     fn usual() -> usize {
         PAGE
     }
 
-    fn of<T: Serialize>(self, mut rows: Vec<T>) -> Rows<T> {
+    fn of<T: Serialize>(self, mut rows: Vec<T>) -> ListPart<T> {
         let wanted = self.search.to_lowercase();
         if !wanted.is_empty() {
             rows.retain(|row| has(row, &wanted));
         }
         let total = rows.len();
         let rows = rows.into_iter().skip(self.offset).take(self.limit.min(LONGEST_PAGE)).collect();
-        Rows { total, rows }
+        ListPart { total, rows }
     }
 }
 
@@ -280,42 +280,42 @@ fn has(row: &impl Serialize, wanted: &str) -> bool {
 
 /// A part of a list.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Rows<T> {
+pub(crate) struct ListPart<T> {
     /// The rows of the whole list.
     total: usize,
     /// The part that was asked for.
     rows: Vec<T>,
 }
 
-type PageQuery = Result<Query<Page>, axum::extract::rejection::QueryRejection>;
+type PageQuery = Result<Query<PageRequest>, axum::extract::rejection::QueryRejection>;
 
-fn page(query: PageQuery) -> Result<Page, Failure> {
+fn page(query: PageQuery) -> Result<PageRequest, Failure> {
     query.map(|Query(page)| page).map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))
 }
 
 /// Connections, and clients of protocols without them.
-#[utoipa::path(get, path = "/v1/sessions", params(Page), security(("token" = ["read"])), responses((status = 200, description = "A part of the list", body = Rows<SessionStatus>), (status = "4XX", description = "Refused", body = Failure)))]
+#[utoipa::path(get, path = "/v1/sessions", params(PageRequest), security(("token" = ["read"])), responses((status = 200, description = "A part of the list", body = ListPart<SessionStatus>), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn sessions(State(api): State<Api>, query: PageQuery) -> Result<Response, Failure> {
     let page = page(query)?;
     Ok(Json(blocking(move || page.of(api.report.status().sessions)).await?).into_response())
 }
 
 /// Open files.
-#[utoipa::path(get, path = "/v1/opens", params(Page), security(("token" = ["read"])), responses((status = 200, description = "A part of the list", body = Rows<OpenStatus>), (status = "4XX", description = "Refused", body = Failure)))]
+#[utoipa::path(get, path = "/v1/opens", params(PageRequest), security(("token" = ["read"])), responses((status = 200, description = "A part of the list", body = ListPart<OpenStatus>), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn opens(State(api): State<Api>, query: PageQuery) -> Result<Response, Failure> {
     let page = page(query)?;
     Ok(Json(blocking(move || page.of(api.report.status().opens)).await?).into_response())
 }
 
 /// Locked ranges.
-#[utoipa::path(get, path = "/v1/locks", params(Page), security(("token" = ["read"])), responses((status = 200, description = "A part of the list", body = Rows<LockStatus>), (status = "4XX", description = "Refused", body = Failure)))]
+#[utoipa::path(get, path = "/v1/locks", params(PageRequest), security(("token" = ["read"])), responses((status = 200, description = "A part of the list", body = ListPart<LockStatus>), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn locks(State(api): State<Api>, query: PageQuery) -> Result<Response, Failure> {
     let page = page(query)?;
     Ok(Json(blocking(move || page.of(api.report.status().locks)).await?).into_response())
 }
 
 /// Leases of clients.
-#[utoipa::path(get, path = "/v1/leases", params(Page), security(("token" = ["read"])), responses((status = 200, description = "A part of the list", body = Rows<LeaseStatus>), (status = "4XX", description = "Refused", body = Failure)))]
+#[utoipa::path(get, path = "/v1/leases", params(PageRequest), security(("token" = ["read"])), responses((status = 200, description = "A part of the list", body = ListPart<LeaseStatus>), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn leases(State(api): State<Api>, query: PageQuery) -> Result<Response, Failure> {
     let page = page(query)?;
     Ok(Json(blocking(move || page.of(api.report.status().leases)).await?).into_response())

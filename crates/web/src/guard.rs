@@ -18,7 +18,7 @@ const GUESSED: &str = "api:token";
 
 /// Whether a request may be executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Admission {
+pub(crate) enum RequestAdmission {
     /// The name of the token.
     Admitted(String),
     /// The token does not exist.
@@ -53,28 +53,28 @@ impl Guard {
         peer: Option<SocketAddr>,
         secret: &str,
         wanted: Scope,
-    ) -> Admission {
+    ) -> RequestAdmission {
         let tokens = {
             let this = self.clone();
             tokio::task::spawn_blocking(move || this.tokens()).await.unwrap_or_default()
         };
         let place = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
         match tokens::find(&tokens, secret) {
-            Some(token) if token.permits(wanted) => Admission::Admitted(token.name.clone()),
-            Some(_) => Admission::NotPermitted,
+            Some(token) if token.permits(wanted) => RequestAdmission::Admitted(token.name.clone()),
+            Some(_) => RequestAdmission::NotPermitted,
             None => self.guessed(place).await,
         }
     }
 
     /// A token that does not exist: the answer takes longer each time. A right token is never delayed.
-    async fn guessed(&self, place: IpAddr) -> Admission {
+    async fn guessed(&self, place: IpAddr) -> RequestAdmission {
         let Some(attempt) = self.logins.limiter.admit(place, GUESSED, Instant::now()) else {
-            return Admission::TooMany;
+            return RequestAdmission::TooMany;
         };
         tokio::time::sleep(attempt.wait).await;
         let delay = self.logins.limiter.failed(&attempt, Instant::now());
         tokio::time::sleep(delay).await;
-        Admission::Unknown
+        RequestAdmission::Unknown
     }
 
     /// The tokens of the file, which is read again when it was changed.

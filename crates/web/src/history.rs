@@ -70,7 +70,7 @@ struct ProtocolHistory {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct HistoryState {
     /// Seconds since the history began.
     ticks: u64,
     protocols: BTreeMap<&'static str, ProtocolHistory>,
@@ -79,7 +79,7 @@ struct State {
 /// The history of all protocols. It takes about 65 KiB for each.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    state: Mutex<State, ranks::ThroughputHistory>,
+    state: Mutex<HistoryState, ranks::ThroughputHistory>,
 }
 
 /// Which part of the history.

@@ -121,12 +121,12 @@ impl std::fmt::Debug for NewJob {
 /// All jobs of a server. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Jobs {
-    table: Arc<Mutex<Table, ranks::ApiJobs>>,
+    table: Arc<Mutex<JobTable, ranks::ApiJobs>>,
     events: Events,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct JobTable {
     last: u64,
     jobs: VecDeque<Job>,
 }
@@ -369,7 +369,7 @@ impl Jobs {
     }
 }
 
-impl Table {
+impl JobTable {
     /// Forgets the oldest job that has ended, if the table is full.
     fn make_room(&mut self, key: &str) -> Result<(), Vec<String>> {
         let running: Vec<&Job> = self.jobs.iter().filter(|job| job.is_running()).collect();

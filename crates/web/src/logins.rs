@@ -51,12 +51,12 @@ impl Session {
 }
 
 /// A session that changes its own password, until this is dropped.
-struct Changing<'a> {
+struct PasswordChange<'a> {
     logins: &'a Logins,
     hash: [u8; 32],
 }
 
-impl Changing<'_> {
+impl PasswordChange<'_> {
     fn set(&self, change: impl FnOnce(&mut Session)) {
         let mut sessions = self.logins.sessions.lock();
         if let Some(session) = sessions.iter_mut().find(|session| session.hash == self.hash) {
@@ -65,7 +65,7 @@ impl Changing<'_> {
     }
 }
 
-impl Drop for Changing<'_> {
+impl Drop for PasswordChange<'_> {
     fn drop(&mut self) {
         self.set(|session| session.changes_password = false);
     }
@@ -152,7 +152,7 @@ impl Logins {
         change: impl FnOnce() -> T,
         administrator: impl FnOnce() -> Option<Account>,
     ) -> T {
-        let changing = Changing { logins: self, hash: hash(secret) };
+        let changing = PasswordChange { logins: self, hash: hash(secret) };
         changing.set(|session| session.changes_password = true);
         let result = change();
         if let Some(now) = administrator() {

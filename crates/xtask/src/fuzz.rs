@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use crate::process;
 
 #[derive(clap::Args)]
-pub struct Args {
+pub struct FuzzArgs {
     /// One target (by default each in turn)
     target: Option<String>,
     /// How long each runs
@@ -13,7 +13,7 @@ pub struct Args {
     seconds: u32,
 }
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &FuzzArgs) -> Result<()> {
     if process::find("cargo-fuzz").is_none() {
         bail!("cargo-fuzz is missing: cargo install cargo-fuzz, and rustup toolchain install nightly");
     }

@@ -35,13 +35,13 @@ enum Command {
     /// Every test there is, with other people's clients; installs what it needs when it may
     Test,
     /// Other people's clients against a freshly started server, compared with the committed list of outcomes
-    Interop(interop::Args),
+    Interop(interop::InteropArgs),
     /// The peer from Debian's packages beside ours, driven by the same client in alternating runs; --all judges all four
-    Compare(compare::Args),
+    Compare(compare::CompareArgs),
     /// A short run of the fuzz targets
-    Fuzz(fuzz::Args),
+    Fuzz(fuzz::FuzzArgs),
     /// A Debian package, a tarball and an OCI image of the program, in target/package
-    Package(package::Args),
+    Package(package::PackageArgs),
 }
 
 fn main() -> ExitCode {

@@ -21,12 +21,13 @@ pub fn run() -> Result<()> {
     check::add_lints(&mut steps);
     steps.run("tests, compiled", check::compile_tests);
     // Most tests wait most of the time.
-    let program = Beside::start("program", "nice", &[&["-n", "19", "cargo"], interop::BUILD].concat());
+    let program =
+        BackgroundStep::start("program", "nice", &[&["-n", "19", "cargo"], interop::BUILD].concat());
     steps.run("tests", || check::run_tests(check::LONG_STRESS));
     steps.run("program, the rest of it", || program?.finish());
     interop::forget_summaries();
     // The clients of the first steps mostly wait, too.
-    let docs = Beside::start("docs", "nice", &[&["-n", "19", check::DOCS.0], check::DOCS.1].concat());
+    let docs = BackgroundStep::start("docs", "nice", &[&["-n", "19", check::DOCS.0], check::DOCS.1].concat());
     // smbtorture mostly waits, in a network of its own.
     let smb = beside("smb", &["--ci"]);
     steps.run("interop nfs", || interop("nfs", &[]));
@@ -84,19 +85,19 @@ fn interop(protocol: &str, more: &[&str]) -> Result<()> {
 }
 
 /// The same as [`interop()`] without waiting.
-fn beside(protocol: &str, more: &[&str]) -> Result<Beside> {
+fn beside(protocol: &str, more: &[&str]) -> Result<BackgroundStep> {
     let xtask = std::env::current_exe()?;
     let args = [&["interop", protocol, "--no-build"], more].concat();
-    Beside::start(&format!("interop-{protocol}"), &xtask.to_string_lossy(), &args)
+    BackgroundStep::start(&format!("interop-{protocol}"), &xtask.to_string_lossy(), &args)
 }
 
 /// A program that runs beside the following steps.
-struct Beside {
+struct BackgroundStep {
     running: Running,
     log: PathBuf,
 }
 
-impl Beside {
+impl BackgroundStep {
     /// The output goes to a file of this name.
     fn start(name: &str, program: &str, args: &[&str]) -> Result<Self> {
         let log = process::root().join(format!("target/{name}.log"));

@@ -82,7 +82,7 @@ pub(super) fn read(source: &Source, findings: &mut Findings) -> Sections {
             return sections;
         }
     };
-    let mut file = File { source, findings };
+    let mut file = FileSource { source, findings };
     for (key, item) in document.iter() {
         let place = file.key_place(document.as_table(), key, item);
         match key {
@@ -97,12 +97,12 @@ pub(super) fn read(source: &Source, findings: &mut Findings) -> Sections {
     sections
 }
 
-struct File<'a> {
+struct FileSource<'a> {
     source: &'a Source,
     findings: &'a mut Findings,
 }
 
-impl File<'_> {
+impl FileSource<'_> {
     fn server(&mut self, item: &Item, place: &Place) -> Option<Section> {
         if let Some(table) = item.as_table_like() {
             return Some(self.section(Table::Server, table, place.clone()));

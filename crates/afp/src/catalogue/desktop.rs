@@ -230,17 +230,17 @@ impl Tenant for Desk {
     fn batch(&self) -> Option<Box<dyn index::Batch + '_>> {
         let rows: Vec<_> =
             self.rows.lock().waiting.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
-        (!rows.is_empty()).then(|| Box::new(Batch { desk: self, rows }) as Box<dyn index::Batch>)
+        (!rows.is_empty()).then(|| Box::new(RowBatch { desk: self, rows }) as Box<dyn index::Batch>)
     }
 }
 
 /// Rows for one transaction.
-struct Batch<'a> {
+struct RowBatch<'a> {
     desk: &'a Desk,
     rows: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
-impl index::Batch for Batch<'_> {
+impl index::Batch for RowBatch<'_> {
     fn write(&self, transaction: &WriteTransaction) -> Result<(), redb::Error> {
         let mut table = transaction.open_table(DESKTOP)?;
         for (key, value) in &self.rows {

@@ -7,7 +7,7 @@ use vfs::index::{Batch, IndexError, Store, Tenant};
 
 use super::desktop::DESKTOP;
 use super::places::{KeptPlace, PLACES, Places, Rows};
-use super::shards::{CachedRow, Shard, Shards};
+use super::shards::{CachedRow, RowShard, Shards};
 use super::shared::{LogProgress, SeenRows};
 use super::{CatalogId, Limits};
 use crate::ranks;
@@ -34,11 +34,11 @@ pub(super) struct Ledger {
     places: Places,
     /// How far the logs of other servers were read.
     pub(super) seen: LogProgress,
-    numbers: Mutex<Numbers, ranks::CatalogNumbers>,
+    numbers: Mutex<NumberRange, ranks::CatalogNumbers>,
 }
 
 /// What came of an attempt to change the ledger in memory.
-pub(super) enum Attempt<T> {
+pub(super) enum LedgerAttempt<T> {
     /// Done; so many rows more wait to be written than before.
     Done(T, usize),
     /// No number is reserved: one must be before a retry.
@@ -84,23 +84,23 @@ impl Ledger {
                 keys: Shards::new(limits.cached),
                 places: Places::default(),
                 seen,
-                numbers: Mutex::new(Numbers { next, reserved: END.min(next + block), block }),
+                numbers: Mutex::new(NumberRange { next, reserved: END.min(next + block), block }),
             }),
         }
     }
 
     /// The file's id; on first sight the next number.
-    pub(super) fn id(&self, store: &Store, key: &LastingKey) -> Result<Attempt<CatalogId>, IndexError> {
+    pub(super) fn id(&self, store: &Store, key: &LastingKey) -> Result<LedgerAttempt<CatalogId>, IndexError> {
         let mut row = self.ids.lock(key);
         if let Some(id) = self.find(store, &mut row, key)? {
-            return Ok(Attempt::Done(id, 0));
+            return Ok(LedgerAttempt::Done(id, 0));
         }
         let Some(number) = self.numbers.lock().take()? else {
-            return Ok(Attempt::NeedsNumbers);
+            return Ok(LedgerAttempt::NeedsNumbers);
         };
         let id = CatalogId(number);
         let waiting = row.change(*key, Some(id)) + self.keys.lock(&id).change(id, Some(*key));
-        Ok(Attempt::Done(id, waiting))
+        Ok(LedgerAttempt::Done(id, waiting))
     }
 
     /// The file's id, if it has one.
@@ -226,7 +226,7 @@ impl Ledger {
     fn find(
         &self,
         store: &Store,
-        row: &mut Shard<LastingKey, CatalogId>,
+        row: &mut RowShard<LastingKey, CatalogId>,
         key: &LastingKey,
     ) -> Result<Option<CatalogId>, IndexError> {
         match row.look(key) {
@@ -324,13 +324,13 @@ impl Batch for LedgerBatch<'_> {
 }
 
 /// The numbers `next..reserved` may be given: the disk says that everything below `reserved` may have been.
-struct Numbers {
+struct NumberRange {
     next: u64,
     reserved: u64,
     block: u64,
 }
 
-impl Numbers {
+impl NumberRange {
     /// The next number, or `None` when more must be reserved first.
     fn take(&mut self) -> Result<Option<u32>, IndexError> {
         let number = u32::try_from(self.next).map_err(|_| IndexError::Exhausted)?;

@@ -13,7 +13,7 @@ const SHARDS: usize = 16;
 /// of those that the database holds. A row's lock is held while the database is asked for it, so that two threads that
 /// see one file first agree.
 pub(super) struct Shards<K, V, R: Rank> {
-    shards: Vec<Mutex<Shard<K, V>, R>>,
+    shards: Vec<Mutex<RowShard<K, V>, R>>,
 }
 
 /// Chooses the lock of a key, at a fraction of the cost of the tables' own hash: keys that a client chose may share one.
@@ -36,12 +36,13 @@ impl Hasher for Spread {
 impl<K: Copy + Eq + Hash, V: Copy + Eq, R: Rank> Shards<K, V, R> {
     /// Remembers at most `cached` rows beside those that wait.
     pub(super) fn new(cached: usize) -> Self {
-        let shard =
-            || Mutex::new(Shard { waiting: HashMap::new(), recent: GenerationCache::new(cached / SHARDS) });
+        let shard = || {
+            Mutex::new(RowShard { waiting: HashMap::new(), recent: GenerationCache::new(cached / SHARDS) })
+        };
         Self { shards: (0..SHARDS).map(|_| shard()).collect() }
     }
 
-    pub(super) fn lock(&self, key: &K) -> MutexGuard<'_, Shard<K, V>, R> {
+    pub(super) fn lock(&self, key: &K) -> MutexGuard<'_, RowShard<K, V>, R> {
         let mut spread = Spread::default();
         key.hash(&mut spread);
         self.shards[spread.finish() as usize % SHARDS].lock()
@@ -77,7 +78,7 @@ impl<K: Copy + Eq + Hash, V: Copy + Eq, R: Rank> Shards<K, V, R> {
 }
 
 /// The rows of one lock.
-pub(super) struct Shard<K, V> {
+pub(super) struct RowShard<K, V> {
     /// `None` is a row to be removed.
     waiting: HashMap<K, Option<V>>,
     recent: GenerationCache<K, V>,
@@ -91,7 +92,7 @@ pub(super) enum CachedRow<V> {
     AskDatabase,
 }
 
-impl<K: Copy + Eq + Hash, V: Copy + Eq> Shard<K, V> {
+impl<K: Copy + Eq + Hash, V: Copy + Eq> RowShard<K, V> {
     pub(super) fn look(&mut self, key: &K) -> CachedRow<V> {
         match self.waiting.get(key) {
             Some(Some(value)) => CachedRow::Here(*value),

@@ -59,7 +59,7 @@ impl Version {
 /// The allowed login methods. Guests may log in if a share allows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "their names")]
-pub struct Logins {
+pub struct LoginMethods {
     pub dhx2: bool,
     pub srp: bool,
     /// Weak by today's standards, like all below.
@@ -69,7 +69,7 @@ pub struct Logins {
     pub cleartext: bool,
 }
 
-impl Default for Logins {
+impl Default for LoginMethods {
     fn default() -> Self {
         Self { dhx2: true, srp: true, dhx: false, randnum: false, two_way_randnum: false, cleartext: false }
     }
@@ -87,7 +87,7 @@ pub struct Config {
     /// The shares.
     pub shares: Vec<Arc<Share>>,
     /// Shares of homes, in which each user sees a volume of its own.
-    pub homes: Vec<Homes>,
+    pub homes: Vec<HomesShare>,
     /// The accounts.
     pub accounts: Arc<dyn Accounts>,
     /// Takes Kerberos tickets; `None` if the server has no keytab.
@@ -101,7 +101,7 @@ pub struct Config {
     /// The identity of guests; `None` if logins need an account.
     pub guest: Option<Identity>,
     /// The login methods.
-    pub logins: Logins,
+    pub logins: LoginMethods,
     /// Limits and logs logins. It is shared by all protocols, and survives a reload.
     pub login_guard: Arc<LoginGuard>,
     /// Changes the password of an account; `None` if users may not change passwords.
@@ -131,7 +131,7 @@ impl Config {
             principals: Vec::new(),
             unix: Arc::new(UnixAccounts::NameService),
             guest: None,
-            logins: Logins::default(),
+            logins: LoginMethods::default(),
             login_guard: Arc::default(),
             change_password: None,
             greeting: None,
@@ -142,7 +142,7 @@ impl Config {
 
 /// A share of homes.
 #[derive(Clone)]
-pub struct Homes {
+pub struct HomesShare {
     /// Its name.
     pub name: String,
     /// Clients need a password to open a home.

@@ -15,7 +15,7 @@ use crate::server::sessions::login;
 use crate::server::sessions::password;
 use crate::server::sessions::session::{Session, User};
 use crate::wire::ResultCode;
-use crate::wire::dsi::{Command, Header};
+use crate::wire::dsi::{Command, DsiHeader};
 
 /// A connection.
 pub(super) struct Connection {
@@ -26,7 +26,7 @@ pub(super) struct Connection {
     /// A user has logged in: longer messages are accepted.
     logged_in: AtomicBool,
     /// The login in progress.
-    pub(super) pending: login::StepwiseExchange<login::Attempt>,
+    pub(super) pending: login::StepwiseExchange<login::LoginAttempt>,
     /// The change of a password in progress.
     pub(super) changing: login::StepwiseExchange<password::Change>,
     /// The number of the server's next request to the client.
@@ -141,7 +141,7 @@ impl Connection {
     pub(super) fn tell(&self, command: Command, payload: &[u8]) -> bool {
         let Some(to_client) = self.to_client.get() else { return false };
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let header = Header { is_reply: false, command, id, code: 0, length: payload.len() as u32 };
+        let header = DsiHeader { is_reply: false, command, id, code: 0, length: payload.len() as u32 };
         let mut w = Writer::new();
         header.encode(&mut w);
         w.put(payload);

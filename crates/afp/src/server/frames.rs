@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
-use conn::{Answer, InFlight, Limits, Peer, Protocol, Reply as Frame, Stream, ToClient, Watchdog};
+use conn::{Answer, InFlight, Limits, LoopStream, Peer, Protocol, Reply as Frame, ToClient, Watchdog};
 use wire::{Reader, Writer};
 
 use super::connection::Connection;
@@ -15,10 +15,10 @@ use super::status;
 use crate::server::sessions::login;
 use crate::server::sessions::session_replies::REPLIES;
 use crate::wire::ResultCode;
-use crate::wire::dsi::{Command, Header, Options};
+use crate::wire::dsi::{Command, DsiHeader, Options};
 
 /// Serves one connection until either side ends it.
-pub async fn serve_stream(service: Arc<Service>, stream: Stream, peer: Peer, watchdog: Arc<Watchdog>) {
+pub async fn serve_stream(service: Arc<Service>, stream: LoopStream, peer: Peer, watchdog: Arc<Watchdog>) {
     let limits = Limits::default();
     conn::serve(stream, &peer, protocol(service, peer.clone()), limits, watchdog).await;
 }
@@ -31,8 +31,8 @@ pub fn protocol(service: Arc<Service>, peer: Peer) -> impl Protocol {
 impl Connection {
     /// One whole message.
     async fn answer(self: Arc<Self>, mut message: BytesMut, in_flight: InFlight) -> Option<Frame> {
-        let header = Header::decode(&mut Reader::new(&message)).ok()?;
-        message.advance(Header::LEN);
+        let header = DsiHeader::decode(&mut Reader::new(&message)).ok()?;
+        message.advance(DsiHeader::LEN);
         let payload = message.freeze();
         if header.is_reply {
             return None; // the answer to an attention is not needed
@@ -72,7 +72,7 @@ impl Connection {
     }
 
     /// A command with data behind it: the header says where they begin.
-    async fn write(self: &Arc<Self>, header: Header, mut payload: Bytes, in_flight: InFlight) -> Outcome {
+    async fn write(self: &Arc<Self>, header: DsiHeader, mut payload: Bytes, in_flight: InFlight) -> Outcome {
         let at = header.code as usize;
         if at > payload.len() {
             return Err(ResultCode::PARAM_ERROR);
@@ -83,14 +83,14 @@ impl Connection {
 }
 
 /// A reply with its header.
-fn framed(request: Header, outcome: Outcome) -> Frame {
+fn framed(request: DsiHeader, outcome: Outcome) -> Frame {
     let (code, reply) = match outcome {
         Ok(reply) => (reply.code.unwrap_or(ResultCode::NO_ERROR), reply),
         Err(code) => (code, Reply::empty()),
     };
     let length = reply.head.len() + reply.data.as_ref().map_or(0, vfs::Payload::len);
-    let header = Header { is_reply: true, code: code.0 as u32, length: length as u32, ..request };
-    let mut w = Writer::onto(Vec::with_capacity(Header::LEN + reply.head.len()));
+    let header = DsiHeader { is_reply: true, code: code.0 as u32, length: length as u32, ..request };
+    let mut w = Writer::onto(Vec::with_capacity(DsiHeader::LEN + reply.head.len()));
     header.encode(&mut w);
     w.put(&reply.head);
     Frame { head: w.into_bytes(), body: reply.data, tail: 0, reserved: reply.reserved }
@@ -101,11 +101,11 @@ pub(super) struct AfpProtocol(pub(super) Arc<Connection>);
 
 impl Protocol for AfpProtocol {
     fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
-        let Some(header) = bytes.get(..Header::LEN) else { return Ok(None) };
-        let header = Header::decode(&mut Reader::new(header)).map_err(|_| "not a frame of DSI")?;
+        let Some(header) = bytes.get(..DsiHeader::LEN) else { return Ok(None) };
+        let header = DsiHeader::decode(&mut Reader::new(header)).map_err(|_| "not a frame of DSI")?;
         match header.length as usize {
             length if length > self.0.longest_message() => Err("a message longer than any that is served"),
-            length => Ok(Some(Header::LEN + length)),
+            length => Ok(Some(DsiHeader::LEN + length)),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use vfs::names::{Folding, folds_alike};
 
-use super::config::{Config, Homes, Share};
+use super::config::{Config, HomesShare, Share};
 use super::volumes::volume::is_named;
 use crate::server::config::Version;
 use crate::server::sessions::session::Session;
@@ -13,7 +13,7 @@ use crate::server::sessions::session::Session;
 impl Config {
     /// The name by which a user sees its home in this share of homes: that of the account for the first one, if no share has it,
     /// else that of the share of homes.
-    fn home_name<'a>(&'a self, homes: &'a Homes, account: &'a str) -> &'a str {
+    fn home_name<'a>(&'a self, homes: &'a HomesShare, account: &'a str) -> &'a str {
         let is_it =
             |share: &&Arc<Share>| folds_alike(share.name.as_bytes(), account.as_bytes(), Folding::default());
         let is_first = self.homes.first().is_some_and(|first| first.name == homes.name);
@@ -24,9 +24,9 @@ impl Config {
     pub(in crate::server) fn homes_of<'a>(
         &'a self,
         session: &'a Session,
-    ) -> impl Iterator<Item = (&'a Homes, &'a str)> {
+    ) -> impl Iterator<Item = (&'a HomesShare, &'a str)> {
         let account = session.user.name.as_deref();
-        let may_enter = |homes: &&Homes| session.grant_by(&homes.policy).is_some();
+        let may_enter = |homes: &&HomesShare| session.grant_by(&homes.policy).is_some();
         let homes = self.homes.iter().filter(may_enter);
         homes.filter_map(move |homes| Some((homes, self.home_name(homes, account?))))
     }

@@ -43,7 +43,7 @@ pub struct Service {
     next_session: AtomicU64,
     /// Which other servers of the tree are alive, if there are any.
     alive: OnceLock<ServerLiveness>,
-    pub(super) gate: login::Gate,
+    pub(super) gate: login::LoginGate,
     /// The administrator's last message.
     message: RwLock<Option<Arc<str>>, ranks::AfpMessage>,
     /// Volumes that are watched for sessions that have them open.
@@ -77,7 +77,7 @@ impl Service {
             sessions: Mutex::default(),
             next_session: AtomicU64::new(1),
             alive: OnceLock::new(),
-            gate: login::Gate::default(),
+            gate: login::LoginGate::default(),
             message: RwLock::default(),
             watched: VolumeWatches::default(),
             is_tended: AtomicBool::new(false),

@@ -12,7 +12,7 @@ use crate::catalogue::CatalogId;
 use crate::server::sessions::uam::Method;
 use crate::server::volumes::icon::ICON;
 use crate::server::volumes::names::LONG_NAME;
-use crate::wire::server_info::{Address, ServerInfo, flags};
+use crate::wire::server_info::{ServerAddress, ServerInfo, flags};
 
 /// The default port.
 const PORT: u16 = 548;
@@ -59,13 +59,13 @@ fn flags(config: &Config) -> u16 {
 }
 
 /// The server's addresses in the protocol's form.
-fn addresses(known: &[SocketAddr]) -> Vec<Address<'static>> {
+fn addresses(known: &[SocketAddr]) -> Vec<ServerAddress<'static>> {
     let reachable = known.iter().filter(|address| !address.ip().is_unspecified() && address.port() != 0);
     let told = reachable.map(|address| match address {
-        SocketAddr::V4(v4) if v4.port() == PORT => Address::Ipv4(*v4.ip()),
-        SocketAddr::V4(v4) => Address::Ipv4Port(*v4),
-        SocketAddr::V6(v6) if v6.port() == PORT => Address::Ipv6(*v6.ip()),
-        SocketAddr::V6(v6) => Address::Ipv6Port(*v6.ip(), v6.port()),
+        SocketAddr::V4(v4) if v4.port() == PORT => ServerAddress::Ipv4(*v4.ip()),
+        SocketAddr::V4(v4) => ServerAddress::Ipv4Port(*v4),
+        SocketAddr::V6(v6) if v6.port() == PORT => ServerAddress::Ipv6(*v6.ip()),
+        SocketAddr::V6(v6) => ServerAddress::Ipv6Port(*v6.ip(), v6.port()),
     });
     told.take(MAX_ADDRESSES).collect()
 }
@@ -90,8 +90,8 @@ mod tests {
         assert_eq!(info.name, b"Zo\x91's B\x9fro"); // MacRoman: ë is 0x91, ü 0x9F
         assert_eq!(info.utf8_name, Some("Zoe\u{308}'s Bu\u{308}ro".as_bytes()));
         assert_eq!(info.signature, Some(*b"a test signature"));
-        let v4 = Address::Ipv4([192, 0, 2, 7].into());
-        assert_eq!(info.addresses, [v4, Address::Ipv6Port("2001:db8::7".parse().unwrap(), 5480)]);
+        let v4 = ServerAddress::Ipv4([192, 0, 2, 7].into());
+        assert_eq!(info.addresses, [v4, ServerAddress::Ipv6Port("2001:db8::7".parse().unwrap(), 5480)]);
         assert!(info.versions.contains(&&b"AFPVersion 2.1"[..]) && info.versions.contains(&&b"AFP3.4"[..]));
         assert_eq!(info.uams, [&b"DHX2"[..], b"No User Authent"]);
         // Copy, messages, signature, TCP, notifications, reconnect, directories, UTF-8, UUIDs, sleep, super client.

@@ -29,7 +29,7 @@ use super::service::Service;
 use crate::catalogue::Catalogue;
 use crate::server::sessions::session::{Session, User};
 use crate::wire::ResultCode;
-use crate::wire::dsi::{Command, Header};
+use crate::wire::dsi::{Command, DsiHeader};
 
 /// More than any condition takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -238,7 +238,7 @@ impl Client {
     pub(crate) async fn frame(&mut self, command: Command, code: u32, payload: &[u8]) -> Option<Answer> {
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
-        let header = Header { is_reply: false, command, id, code, length: payload.len() as u32 };
+        let header = DsiHeader { is_reply: false, command, id, code, length: payload.len() as u32 };
         let mut w = Writer::new();
         header.encode(&mut w);
         w.put(payload);
@@ -248,10 +248,10 @@ impl Client {
         let answer = served.answer(BytesMut::from(&bytes[..]), InFlight::default());
         let reply = tokio::time::timeout(PATIENCE, answer).await.expect("an answer in time")?;
         let reply = reply.into_bytes().unwrap();
-        let header = Header::decode(&mut Reader::new(&reply)).unwrap();
+        let header = DsiHeader::decode(&mut Reader::new(&reply)).unwrap();
         assert!(header.is_reply && header.command == command && header.id == id);
-        assert_eq!(header.length as usize, reply.len() - Header::LEN);
-        Some(Answer { code: ResultCode(header.code as i32), payload: reply[Header::LEN..].to_vec() })
+        assert_eq!(header.length as usize, reply.len() - DsiHeader::LEN);
+        Some(Answer { code: ResultCode(header.code as i32), payload: reply[DsiHeader::LEN..].to_vec() })
     }
 
     /// Opens a DSI session.

@@ -23,15 +23,15 @@ wire::bits! {
 
 layout! {
     /// One entry of an ACL, "kauth_ace".
-    pub struct Ace {
+    pub struct KauthAce {
         pub who: Uuid,
-        /// [`Ace::PERMIT`] or [`Ace::DENY`], and the flags of inheritance.
+        /// [`KauthAce::PERMIT`] or [`KauthAce::DENY`], and the flags of inheritance.
         pub flags: u32,
         pub rights: u32,
     }
 }
 
-impl Ace {
+impl KauthAce {
     pub const LEN: usize = 24;
 
     /// The flags that contain the kind.
@@ -47,22 +47,22 @@ impl Ace {
 
 /// An ACL, "kauth_acl".
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Acl {
+pub struct KauthAcl {
     pub flags: u32,
     /// In the order of their evaluation.
-    pub entries: Vec<Ace>,
+    pub entries: Vec<KauthAce>,
 }
 
-impl Acl {
+impl KauthAcl {
     /// The file does not inherit from the folder above.
     pub const NO_INHERIT: u32 = 0x2_0000;
 
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (count, flags) = (usize::try_from(r.u32_be()?).unwrap_or(usize::MAX), r.u32_be()?);
-        if r.remaining() / Ace::LEN < count {
+        if r.remaining() / KauthAce::LEN < count {
             return Err(Malformed("fewer entries than announced"));
         }
-        let entries: Result<_, _> = (0..count).map(|_| Ace::decode(r)).collect();
+        let entries: Result<_, _> = (0..count).map(|_| KauthAce::decode(r)).collect();
         Ok(Self { flags, entries: entries? })
     }
 
@@ -79,14 +79,14 @@ impl Acl {
 pub struct Security {
     pub owner: Option<Uuid>,
     pub group: Option<Uuid>,
-    pub acl: Option<Acl>,
+    pub acl: Option<KauthAcl>,
 }
 
 impl Security {
     fn decode(bitmap: Bitmap, r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let owner = bitmap.contains(Bitmap::OWNER).then(|| r.array()).transpose()?;
         let group = bitmap.contains(Bitmap::GROUP).then(|| r.array()).transpose()?;
-        let acl = bitmap.contains(Bitmap::ACL).then(|| Acl::decode(r)).transpose()?;
+        let acl = bitmap.contains(Bitmap::ACL).then(|| KauthAcl::decode(r)).transpose()?;
         Ok(Self { owner, group, acl })
     }
 
@@ -186,8 +186,11 @@ mod tests {
 
     const WHO: Uuid = *b"0123456789abcdef";
 
-    fn acl() -> Acl {
-        Acl { flags: 0, entries: vec![Ace { who: WHO, flags: Ace::PERMIT | Ace::INHERITED, rights: 6 }] }
+    fn acl() -> KauthAcl {
+        KauthAcl {
+            flags: 0,
+            entries: vec![KauthAce { who: WHO, flags: KauthAce::PERMIT | KauthAce::INHERITED, rights: 6 }],
+        }
     }
 
     #[test]
@@ -229,7 +232,7 @@ mod tests {
     #[test]
     fn an_acl_has_no_more_entries_than_there_are_bytes_for() {
         let bytes = b"\xff\xff\xff\xff\0\0\0\x000123456789abcdef\0\0\0\x11\0\0\0\x06";
-        assert!(Acl::decode(&mut Reader::new(bytes)).is_err());
+        assert!(KauthAcl::decode(&mut Reader::new(bytes)).is_err());
     }
 
     #[test]

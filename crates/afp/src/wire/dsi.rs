@@ -17,7 +17,7 @@ wire::number! {
 
 /// The 16 bytes before each frame's payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
+pub struct DsiHeader {
     /// 0 for requests, 1 for replies.
     pub is_reply: bool,
     pub command: Command,
@@ -30,7 +30,7 @@ pub struct Header {
     pub length: u32,
 }
 
-impl Header {
+impl DsiHeader {
     /// Bytes of the encoded header.
     pub const LEN: usize = 16;
 
@@ -133,7 +133,7 @@ mod tests {
     fn a_header_is_sixteen_bytes() {
         // AFP Programming Guide, DSI header: flags, command, id, code, length, reserved. A reply "object not found" without payload.
         let bytes = [1, 2, 0, 7, 0xff, 0xff, 0xec, 0x66, 0, 0, 0, 0, 0, 0, 0, 0];
-        let header = Header::decode(&mut Reader::new(&bytes)).unwrap();
+        let header = DsiHeader::decode(&mut Reader::new(&bytes)).unwrap();
         assert_eq!(header.code as i32, -5018);
         assert_eq!((header.is_reply, header.command, header.id), (true, Command::COMMAND, 7));
         let mut w = Writer::new();

@@ -9,7 +9,7 @@ use super::{DirBitmap, FileBitmap, Path};
 
 /// The form of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum EnumerateForm {
     /// FPEnumerate: the length of an entry has one byte.
     Plain,
     /// FPEnumerateExt, AFP 3.0: the length has two bytes.
@@ -18,7 +18,7 @@ pub enum Form {
     Ext2,
 }
 
-impl Form {
+impl EnumerateForm {
     /// The framing of its entries.
     pub fn framing(self) -> Framing {
         Framing { is_wide: self != Self::Plain, counts_head: true }
@@ -42,21 +42,21 @@ pub struct Enumerate<'a> {
 }
 
 impl<'a> Enumerate<'a> {
-    pub fn decode(r: &mut Reader<'a>, form: Form) -> Result<Self, Malformed> {
+    pub fn decode(r: &mut Reader<'a>, form: EnumerateForm) -> Result<Self, Malformed> {
         r.skip(1)?; // padding
         let (volume, folder) = (r.u16_be()?, r.u32_be()?);
         let (files, folders) = (FileBitmap(r.u16_be()?), DirBitmap(r.u16_be()?));
         let count = r.u16_be()?;
         let (start, max_reply) = match form {
-            Form::Plain | Form::Ext => (r.u16_be()?.into(), r.u16_be()?.into()),
-            Form::Ext2 => (r.u32_be()?, r.u32_be()?),
+            EnumerateForm::Plain | EnumerateForm::Ext => (r.u16_be()?.into(), r.u16_be()?.into()),
+            EnumerateForm::Ext2 => (r.u32_be()?, r.u32_be()?),
         };
         let place = Place { volume, folder, path: Path::decode(r)? };
         Ok(Self { place, files, folders, count, start, max_reply })
     }
 
     /// Numbers that have 16 bits in this form are truncated.
-    pub fn encode(&self, form: Form, w: &mut Writer) {
+    pub fn encode(&self, form: EnumerateForm, w: &mut Writer) {
         w.u8(0);
         w.u16_be(self.place.volume);
         w.u32_be(self.place.folder);
@@ -65,8 +65,10 @@ impl<'a> Enumerate<'a> {
         w.u16_be(self.count);
         for number in [self.start, self.max_reply] {
             match form {
-                Form::Plain | Form::Ext => w.u16_be(u16::try_from(number).unwrap_or(u16::MAX)),
-                Form::Ext2 => w.u32_be(number),
+                EnumerateForm::Plain | EnumerateForm::Ext => {
+                    w.u16_be(u16::try_from(number).unwrap_or(u16::MAX))
+                }
+                EnumerateForm::Ext2 => w.u32_be(number),
             }
         }
         self.place.path.encode(w);
@@ -186,7 +188,9 @@ mod tests {
     fn start_and_size_have_two_bytes_or_four() {
         let short = b"\0\0\x01\0\0\0\x02\x01\x42\x01\x42\0\x14\0\x03\x14\xa0\x02\x01d";
         let long = b"\0\0\x01\0\0\0\x02\x01\x42\x01\x42\0\x14\0\0\0\x03\0\0\x14\xa0\x02\x01d";
-        for (form, bytes) in [(Form::Plain, &short[..]), (Form::Ext, short), (Form::Ext2, long)] {
+        for (form, bytes) in
+            [(EnumerateForm::Plain, &short[..]), (EnumerateForm::Ext, short), (EnumerateForm::Ext2, long)]
+        {
             assert_eq!(Enumerate::decode(&mut Reader::new(bytes), form), Ok(REQUEST));
             let mut w = Writer::new();
             REQUEST.encode(form, &mut w);
@@ -208,23 +212,23 @@ mod tests {
             assert_eq!(read, [Ok(file), Ok(Entry { is_folder: true, parameters: b"de" })]);
             bytes
         };
-        assert_eq!(entries(Form::Plain.framing()), b"\x06\0abc\0\x04\x80de");
-        assert_eq!(entries(Form::Ext.framing()), b"\0\x08\0\0abc\0\0\x06\x80\0de");
+        assert_eq!(entries(EnumerateForm::Plain.framing()), b"\x06\0abc\0\x04\x80de");
+        assert_eq!(entries(EnumerateForm::Ext.framing()), b"\0\x08\0\0abc\0\0\x06\x80\0de");
         assert_eq!(entries(Framing { is_wide: false, counts_head: false }), b"\x04\0abc\0\x02\x80de");
     }
 
     #[test]
     fn an_entry_that_its_length_field_cannot_tell_is_left_out() {
         let mut w = Writer::new();
-        assert!(!Form::Plain.framing().put(&mut w, false, |w| w.zeros(254)));
+        assert!(!EnumerateForm::Plain.framing().put(&mut w, false, |w| w.zeros(254)));
         assert!(w.is_empty());
-        assert!(Form::Plain.framing().put(&mut w, false, |w| w.zeros(252)));
+        assert!(EnumerateForm::Plain.framing().put(&mut w, false, |w| w.zeros(252)));
         assert_eq!((w.len(), w.as_bytes()[0]), (254, 254));
     }
 
     #[test]
     fn an_entry_that_is_shorter_than_its_head_ends_the_list() {
-        let mut entries = Form::Ext2.framing().entries(b"\0\x03\0\0\0\x04\0\0");
+        let mut entries = EnumerateForm::Ext2.framing().entries(b"\0\x03\0\0\0\x04\0\0");
         assert!(entries.next().is_some_and(|entry| entry.is_err()));
         assert_eq!(entries.next(), None);
     }

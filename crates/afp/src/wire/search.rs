@@ -12,14 +12,14 @@ use super::{DirBitmap, FileBitmap, Path};
 
 /// The form of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum SearchForm {
     /// FPCatSearch: the length of a specification or result has one byte.
     Plain,
     /// FPCatSearchExt, AFP 3.0: the length has two bytes.
     Ext,
 }
 
-impl Form {
+impl SearchForm {
     /// The framing of results.
     pub fn framing(self) -> Framing {
         Framing { is_wide: self == Self::Ext, counts_head: false }
@@ -179,7 +179,7 @@ impl<'a> Specification<'a> {
 
     /// Writes it with its length, which counts the bytes after it; the shorter form has a byte of
     /// padding before it.
-    fn encode(&self, form: Form, bitmap: RequestBitmap, of: (FileBitmap, DirBitmap), w: &mut Writer) {
+    fn encode(&self, form: SearchForm, bitmap: RequestBitmap, of: (FileBitmap, DirBitmap), w: &mut Writer) {
         let start = w.len();
         w.zeros(2);
         if bitmap.is_known(of.0, of.1) {
@@ -187,8 +187,8 @@ impl<'a> Specification<'a> {
         }
         let length = w.len() - start - 2;
         match form {
-            Form::Plain => w.patch_u16_be(start, (length.min(u8::MAX.into()) as u16) << 8),
-            Form::Ext => w.patch_u16_be(start, length.min(u16::MAX.into()) as u16),
+            SearchForm::Plain => w.patch_u16_be(start, (length.min(u8::MAX.into()) as u16) << 8),
+            SearchForm::Ext => w.patch_u16_be(start, length.min(u16::MAX.into()) as u16),
         }
     }
 
@@ -281,7 +281,7 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    pub fn decode(r: &mut Reader<'a>, form: Form) -> Result<Self, Malformed> {
+    pub fn decode(r: &mut Reader<'a>, form: SearchForm) -> Result<Self, Malformed> {
         r.skip(1)?; // padding
         let volume = r.u16_be()?;
         let matches = r.u32_be()?;
@@ -295,7 +295,7 @@ impl<'a> Search<'a> {
         Ok(Self { volume, matches, position, files, folders, bitmap, lower, upper })
     }
 
-    pub fn encode(&self, form: Form, w: &mut Writer) {
+    pub fn encode(&self, form: SearchForm, w: &mut Writer) {
         w.u8(0);
         w.u16_be(self.volume);
         w.u32_be(self.matches);
@@ -311,14 +311,14 @@ impl<'a> Search<'a> {
 }
 
 /// The bytes of a specification.
-fn specification<'a>(r: &mut Reader<'a>, form: Form) -> Result<&'a [u8], Malformed> {
+fn specification<'a>(r: &mut Reader<'a>, form: SearchForm) -> Result<&'a [u8], Malformed> {
     let length = match form {
-        Form::Plain => {
+        SearchForm::Plain => {
             let length = r.u8()?;
             r.skip(1)?; // padding
             length.into()
         }
-        Form::Ext => r.u16_be()?,
+        SearchForm::Ext => r.u16_be()?,
     };
     r.take(length.into())
 }
@@ -373,7 +373,7 @@ mod tests {
         extended_resource_length: 0,
     };
 
-    fn laid_out(form: Form, search: Search<'_>, specifications: &[u8]) {
+    fn laid_out(form: SearchForm, search: Search<'_>, specifications: &[u8]) {
         let mut bytes = vec![0, 0, 1, 0, 0, 0, 10, 0, 0, 0, 0];
         bytes.extend(search.position);
         bytes.extend(search.files.0.to_be_bytes());
@@ -390,8 +390,8 @@ mod tests {
     fn specifications_have_a_length_and_their_names_at_the_end() {
         // Reference, FPCatSearch: attributes (bit 0), the offset of the long name (bit 6), the
         // name; a length before all.
-        laid_out(Form::Plain, BY_NAME, b"\x09\0\0\x20\0\x04\x04Data\x05\0\x01\xa0\0\x04\0");
-        laid_out(Form::Ext, BY_NAME, b"\0\x09\0\x20\0\x04\x04Data\0\x05\x01\xa0\0\x04\0");
+        laid_out(SearchForm::Plain, BY_NAME, b"\x09\0\0\x20\0\x04\x04Data\x05\0\x01\xa0\0\x04\0");
+        laid_out(SearchForm::Ext, BY_NAME, b"\0\x09\0\x20\0\x04\x04Data\0\x05\x01\xa0\0\x04\0");
     }
 
     #[test]
@@ -405,7 +405,7 @@ mod tests {
         };
         let lower = b"\0\x0d\0\x06\0\0\0\0\x08\0\x01\x03\0\x01x";
         let upper = b"\0\x0c\0\x06\0\0\0\0\0\0\0\0\0\0";
-        laid_out(Form::Ext, search, &[&lower[..], upper].concat());
+        laid_out(SearchForm::Ext, search, &[&lower[..], upper].concat());
         assert_eq!(search.lower.name(search.bitmap), Some(Path::utf8(b"x")));
     }
 
@@ -421,10 +421,10 @@ mod tests {
             ..BY_NAME
         };
         let files = only(0x40, 0, Specification { data_length: 0x0102_0304, ..SPECIFICATION });
-        laid_out(Form::Ext, files, b"\0\x04\x01\x02\x03\x04\0\x04\0\0\0\0");
+        laid_out(SearchForm::Ext, files, b"\0\x04\x01\x02\x03\x04\0\x04\0\0\0\0");
         let folders = only(0, 0x40, Specification { offspring: 0x0102, ..SPECIFICATION });
-        laid_out(Form::Ext, folders, b"\0\x02\x01\x02\0\x02\0\0");
-        laid_out(Form::Ext, only(0x40, 0x40, SPECIFICATION), b"\0\0\0\0");
+        laid_out(SearchForm::Ext, folders, b"\0\x02\x01\x02\0\x02\0\0");
+        laid_out(SearchForm::Ext, only(0x40, 0x40, SPECIFICATION), b"\0\0\0\0");
         assert!(!bitmap.is_known(FileBitmap(0x40), DirBitmap(0x40)));
     }
 
@@ -435,7 +435,7 @@ mod tests {
             bytes.extend([0, 0x42, 0, 0]);
             bytes.extend(bit.to_be_bytes());
             bytes.extend(specifications);
-            Search::decode(&mut Reader::new(&bytes), Form::Ext).map(drop)
+            Search::decode(&mut Reader::new(&bytes), SearchForm::Ext).map(drop)
         };
         assert!(decoded(b"\0\0\0\0", 1).is_err(), "no attributes");
         assert!(decoded(b"\xff\xff\0\0", 1).is_err(), "longer than the request");

@@ -38,7 +38,7 @@ pub mod flags {
 
 /// An address of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Address<'a> {
+pub enum ServerAddress<'a> {
     Ipv4(Ipv4Addr),
     Ipv4Port(SocketAddrV4),
     /// AppleTalk.
@@ -60,7 +60,7 @@ pub enum Address<'a> {
     },
 }
 
-impl<'a> Address<'a> {
+impl<'a> ServerAddress<'a> {
     fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
         let length = usize::from(r.u8()?);
         let kind = r.u8()?;
@@ -143,7 +143,7 @@ pub struct ServerInfo<'a> {
     pub name: &'a [u8],
     /// It is permanent, also if the server's name and addresses change.
     pub signature: Option<[u8; 16]>,
-    pub addresses: Vec<Address<'a>>,
+    pub addresses: Vec<ServerAddress<'a>>,
     /// The directories of the users: Open Directory names, or a Kerberos principal. UTF-8.
     pub directory_names: Vec<&'a [u8]>,
     pub utf8_name: Option<&'a [u8]>,
@@ -183,7 +183,7 @@ impl<'a> ServerInfo<'a> {
             flags,
             name,
             signature: at(block, signature, Reader::array)?,
-            addresses: at(block, addresses, |r| list(r, Address::decode))?.unwrap_or_default(),
+            addresses: at(block, addresses, |r| list(r, ServerAddress::decode))?.unwrap_or_default(),
             directory_names: at(block, directory_names, strings)?.unwrap_or_default(),
             utf8_name: at(block, utf8_name, |r| {
                 let length = usize::from(r.u16_be()?);

@@ -26,7 +26,7 @@ Exit codes:
 /// `fourfold bench …`
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub(crate) struct Bench {
+pub(crate) struct BenchArguments {
     #[command(subcommand)]
     pub(crate) command: Option<BenchCommand>,
     /// What to measure

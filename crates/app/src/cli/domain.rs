@@ -8,7 +8,7 @@ use super::Where;
 
 /// `fourfold domain …`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Domain {
+pub(crate) enum DomainCommand {
     /// Make this server a member of an Active Directory domain
     #[command(
         after_help = "It makes the account of this server in the domain, by LDAP that Kerberos encrypts, with a random password, and keeps the

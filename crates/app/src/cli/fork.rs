@@ -33,7 +33,7 @@ Exit codes:
 
 /// `fourfold fork`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Fork {
+pub(crate) enum ForkCommand {
     /// Put a file with its forks and Finder info into one file that any system can carry
     #[command(after_help = PACK)]
     Pack(Pack),
@@ -50,7 +50,7 @@ pub(crate) struct Pack {
     pub(crate) paths: Vec<PathBuf>,
     /// The form
     #[arg(long, value_enum, value_name = "FORM", default_value = "applesingle")]
-    pub(crate) form: Form,
+    pub(crate) form: PortableForm,
     /// Folder of the packed files; it must exist
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) into: PathBuf,
@@ -79,7 +79,7 @@ pub(crate) struct Unpack {
 /// A portable form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[allow(clippy::doc_markdown, reason = "texts of the help")]
-pub(crate) enum Form {
+pub(crate) enum PortableForm {
     /// one file with everything: .as
     #[value(name = "applesingle")]
     AppleSingle,

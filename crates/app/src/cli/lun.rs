@@ -6,7 +6,7 @@ use super::Where;
 
 /// `fourfold lun …`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Lun {
+pub(crate) enum LunCommand {
     /// Make a LUN, or take over a disk image of the share
     #[command(after_help = "Examples:
   fourfold lun create Studio/video 2T                        thin: takes room as it is written to

@@ -30,7 +30,7 @@ Exit codes:
 
 /// `fourfold mount`
 #[derive(Debug, Args)]
-pub(crate) struct Mount {
+pub(crate) struct MountCommand {
     /// URL of the folder on the server
     #[arg(value_name = "URL")]
     pub(crate) url: String,

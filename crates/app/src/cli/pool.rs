@@ -8,7 +8,7 @@ use super::Where;
 
 /// `fourfold pool …`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Pool {
+pub(crate) enum PoolCommand {
     /// Make a file system with snapshots in a file, and mount it
     #[command(
         after_help = "For hosts whose file system makes no snapshots, such as ext4. The pool is a btrfs; the file gets all its blocks at once.

@@ -23,13 +23,13 @@ Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused"
 
 /// How a snapshot is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Method {
+pub(crate) enum SendMethod {
     Auto,
     Send,
     Files,
 }
 
-impl Method {
+impl SendMethod {
     /// The word of the command line.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -40,12 +40,12 @@ impl Method {
     }
 }
 
-impl From<Method> for ::replicate::Method {
-    fn from(method: Method) -> Self {
+impl From<SendMethod> for ::replicate::Method {
+    fn from(method: SendMethod) -> Self {
         match method {
-            Method::Auto => Self::Auto,
-            Method::Send => Self::Send,
-            Method::Files => Self::Files,
+            SendMethod::Auto => Self::Auto,
+            SendMethod::Send => Self::Send,
+            SendMethod::Files => Self::Files,
         }
     }
 }
@@ -71,7 +71,7 @@ pub(crate) struct Replicate {
     pub(crate) keep: bool,
     /// How to send: the stream of `btrfs send` or `zfs send` if that is possible (auto), only so (send), or changed files (files)
     #[arg(long, value_name = "METHOD", default_value = "auto")]
-    pub(crate) method: Method,
+    pub(crate) method: SendMethod,
     /// One JSON object a line: progress, and the result
     #[arg(long)]
     pub(crate) json: bool,

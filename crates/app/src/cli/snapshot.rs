@@ -27,7 +27,7 @@ Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused"
   fourfold snapshot list studio --json                 of one share, for scripts
 
 Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused")]
-    List(List),
+    List(ListSnapshots),
     /// Show what changed since a snapshot, or between two
     #[command(after_help = "Examples:
   fourfold snapshot diff studio@monday                 since then
@@ -156,7 +156,7 @@ pub(crate) struct HoldArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct ListSnapshots {
     /// A share; by default all of them
     pub(crate) share: Option<String>,
     /// One JSON array, for scripts

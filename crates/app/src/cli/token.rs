@@ -6,7 +6,7 @@ use super::Where;
 
 /// `fourfold token …`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Token {
+pub(crate) enum TokenCommand {
     /// Make a token and print it; it is shown this once
     #[command(after_help = "Examples:
   fourfold token create grafana --scope metrics         may read /metrics only

@@ -63,7 +63,7 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         #[command(flatten)]
         named: AccountArgs,
         #[command(flatten)]
-        rights: Rights,
+        rights: UserRights,
     },
     /// Give an account another password
     #[command(after_help = "Examples:
@@ -114,7 +114,7 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
 /// The rights of an account, and its Unix user.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
-pub(crate) struct Rights {
+pub(crate) struct UserRights {
     /// Whether the account may administer the server: on or off
     #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
     pub(crate) admin: Option<String>,

@@ -11,17 +11,17 @@ use anyhow::Context;
 use bench::record::Record;
 use bench::report::{self, Report};
 use bench::{
-    Cache, Console, DEFAULT, Durability, Error, Plan, Rate, SUITES, Suite, Target, WORKLOADS, Workload,
+    Console, DEFAULT, Durability, Error, Plan, Rate, Residency, SUITES, Suite, Target, WORKLOADS, Workload,
 };
 
-use crate::cli::{Bench, BenchCommand, CacheFlag, DurabilityFlag, LinkFlag, SweepFlag};
+use crate::cli::{BenchArguments, BenchCommand, CacheFlag, DurabilityFlag, LinkFlag, SweepFlag};
 use crate::terminal::{exit, out, password};
 
 /// What a shell reports for a program that SIGINT has ended.
 const INTERRUPTED: i32 = 128 + 2;
 
 /// Measures, compares, or lists.
-pub(crate) fn run(arguments: &Bench) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     match &arguments.command {
         Some(BenchCommand::Compare { before, after, json }) => {
             let compared = bench::compare::compare(&read(before)?, &read(after)?)?;
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Bench) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn measure(arguments: &Bench, plan: &Plan) -> anyhow::Result<ExitCode> {
+fn measure(arguments: &BenchArguments, plan: &Plan) -> anyhow::Result<ExitCode> {
     let with = |extension: &str| arguments.output.as_ref().map(|name| added(name, extension));
     let is_sweep = arguments.sweep.is_some();
     let runs = if is_sweep { bench::sweep::runs(plan) } else { plan.runs() };
@@ -112,7 +112,7 @@ pub(crate) fn stop_at_ctrl_c(said: [&'static str; 2]) -> anyhow::Result<Arc<Atom
     Ok(stop)
 }
 
-fn plan(arguments: &Bench) -> anyhow::Result<Plan> {
+fn plan(arguments: &BenchArguments) -> anyhow::Result<Plan> {
     let mut targets = Vec::new();
     for url in &arguments.targets {
         targets.push(Target::parse(url)?);
@@ -200,7 +200,7 @@ fn lengths(folder: &Path) -> anyhow::Result<Vec<u64>> {
 }
 
 /// An empty disk of the host of `--all`.
-fn disk_of(place: &str, arguments: &Bench, secret: Option<&str>) -> bench::Result<Target> {
+fn disk_of(place: &str, arguments: &BenchArguments, secret: Option<&str>) -> bench::Result<Target> {
     let mut host = Target::parse(&format!("iscsi://{place}"))?;
     host.user = match (&arguments.user, secret) {
         (Some(user), _) if host.user.is_empty() => user.clone(),
@@ -271,7 +271,7 @@ fn list() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl From<CacheFlag> for Cache {
+impl From<CacheFlag> for Residency {
     fn from(flag: CacheFlag) -> Self {
         match flag {
             CacheFlag::Warm => Self::Warm,

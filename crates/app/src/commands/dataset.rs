@@ -25,7 +25,7 @@ pub(crate) use folder::space;
 pub(crate) use list::list;
 
 /// The settings as they are, and the arguments that they were read with.
-struct Now {
+struct CurrentSettings {
     arguments: Arguments,
     settings: Settings,
     explained: Explanation,
@@ -62,7 +62,7 @@ fn code(done: CommandResult<()>) -> anyhow::Result<ExitCode> {
     }
 }
 
-impl Now {
+impl CurrentSettings {
     fn read(place: &Where) -> CommandResult<Self> {
         Self::of(here::of_server(place)?)
     }
@@ -183,7 +183,7 @@ pub(crate) fn create(asked: &CreateShare) -> anyhow::Result<ExitCode> {
     code((|| {
         let mut arguments = here::of_server(&asked.place)?;
         let first = FirstFile::make(&mut arguments)?;
-        let now = Now::of(arguments)?;
+        let now = CurrentSettings::of(arguments)?;
         if now.names().any(|name| name == asked.name) {
             return Err(anyhow::anyhow!("there is a share {:?} already", asked.name).into());
         }
@@ -255,7 +255,7 @@ impl Drop for FirstFile {
 /// Removes a share, and its folder if that is asked for.
 pub(crate) fn destroy(asked: &DestroyShare) -> anyhow::Result<ExitCode> {
     code((|| {
-        let now = Now::read(&asked.place)?;
+        let now = CurrentSettings::read(&asked.place)?;
         let share = now.share(&asked.name)?;
         let below = now.below(&asked.name);
         if !below.is_empty() && !asked.recursive {
@@ -309,7 +309,7 @@ pub(crate) fn destroy(asked: &DestroyShare) -> anyhow::Result<ExitCode> {
 }
 
 /// The folders of these shares, those above first.
-fn below_folders(now: &Now, below: &[&str]) -> Vec<std::path::PathBuf> {
+fn below_folders(now: &CurrentSettings, below: &[&str]) -> Vec<std::path::PathBuf> {
     below.iter().filter_map(|name| Some(now.share(name).ok()?.path.clone())).collect()
 }
 
@@ -317,7 +317,7 @@ fn below_folders(now: &Now, below: &[&str]) -> Vec<std::path::PathBuf> {
 pub(crate) fn rename(asked: &RenameShare) -> anyhow::Result<ExitCode> {
     let (name, new) = (&asked.name, &asked.new);
     code((|| {
-        let now = Now::read(&asked.place)?;
+        let now = CurrentSettings::read(&asked.place)?;
         let share = now.share(name)?;
         if is_below(new, name) {
             return Err(anyhow::anyhow!("{new:?} lies below {name:?} itself: choose another place").into());
@@ -354,7 +354,7 @@ pub(crate) fn rename(asked: &RenameShare) -> anyhow::Result<ExitCode> {
 /// Sets properties.
 pub(crate) fn set(asked: &SetProperties) -> anyhow::Result<ExitCode> {
     code((|| {
-        let mut now = Now::read(&asked.place)?;
+        let mut now = CurrentSettings::read(&asked.place)?;
         let (properties, share) = asked.split();
         if properties.is_empty() {
             return Err(anyhow::anyhow!(
@@ -411,7 +411,7 @@ pub(crate) fn can_be_kept(share: &ShareSettings) -> anyhow::Result<()> {
 /// Removes a property, so that it is inherited.
 pub(crate) fn inherit(asked: &InheritProperty) -> anyhow::Result<ExitCode> {
     code((|| {
-        let mut now = Now::read(&asked.place)?;
+        let mut now = CurrentSettings::read(&asked.place)?;
         let (mut edit, first) = now.edit_of(&asked.name)?;
         edit.unset(&asked.name, &asked.property)?;
         for name in now.below(&asked.name).iter().filter(|_| asked.recursive) {
@@ -461,7 +461,7 @@ impl Row {
 /// Shows properties with their sources.
 pub(crate) fn get(asked: &GetProperties) -> anyhow::Result<ExitCode> {
     code((|| {
-        let now = Now::read(&asked.place)?;
+        let now = CurrentSettings::read(&asked.place)?;
         let names: Vec<&str> = match asked.names.is_empty() {
             true => now.names().collect(),
             false => asked.names.iter().map(String::as_str).collect(),

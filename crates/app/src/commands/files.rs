@@ -6,7 +6,7 @@ use std::time::Duration;
 use ::migrate::{Mode, Plan};
 use anyhow::{Context as _, bail, ensure};
 use client::tree::{Entry, Kind, Tree, below};
-use client::{Connector, How, Protocol, Reach, Target, without_password};
+use client::{Connector, OpenIntent, Protocol, Reach, Target, without_password};
 use serde::Serialize;
 
 use crate::cli::{Cat, Copy, ListFolder, Login, RemoveFiles};
@@ -79,7 +79,7 @@ pub(crate) fn cat(asked: &Cat) -> anyhow::Result<ExitCode> {
         out::bytes(&tree.extra(&path, Kind::File)?.fork)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let file = tree.open(&path, How::Read)?;
+    let file = tree.open(&path, OpenIntent::Read)?;
     let mut offset = 0;
     loop {
         let bytes = tree.read(file, offset, PIECE.min(tree.largest()))?;

@@ -11,7 +11,7 @@ use admin::{Protocol, Settings, State, recipe};
 use anyhow::{Context, bail};
 use vfs::index::Index;
 
-use crate::cli::{Create, Lun, LunSnapshot, Where};
+use crate::cli::{Create, LunCommand, LunSnapshot, Where};
 use crate::gateway;
 use crate::host::here;
 use crate::shares::luns::{self, Desk, Work};
@@ -25,7 +25,7 @@ mod snapshot;
 mod table;
 
 /// Makes, changes, removes and lists LUNs, with or without a running server.
-pub(crate) fn run(command: &Lun) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(command: &LunCommand) -> anyhow::Result<ExitCode> {
     let place = place(command);
     let state = match here::state(place)? {
         Ok(state) => state,
@@ -33,13 +33,13 @@ pub(crate) fn run(command: &Lun) -> anyhow::Result<ExitCode> {
     };
     let ask = |request| ask(&state, place, request);
     let done = match command {
-        Lun::List { json, .. } => ask(LunRequest::List)?.map(|answer| list(&answer, *json)),
-        Lun::Show { named, json } => {
+        LunCommand::List { json, .. } => ask(LunRequest::List)?.map(|answer| list(&answer, *json)),
+        LunCommand::Show { named, json } => {
             let (share, name) = names(&named.lun)?;
             ask(LunRequest::List)?.map(|answer| show(&one(answer, share, name)?, *json))
         }
-        Lun::Create(create) => ask(LunRequest::Create(new(create)?))?.map(|answer| say(&answer)),
-        Lun::Resize { named, size, shrink, yes } => {
+        LunCommand::Create(create) => ask(LunRequest::Create(new(create)?))?.map(|answer| say(&answer)),
+        LunCommand::Resize { named, size, shrink, yes } => {
             let (share, name) = names(&named.lun)?;
             let size = bytes(size)?;
             if *shrink && !*yes {
@@ -52,7 +52,7 @@ pub(crate) fn run(command: &Lun) -> anyhow::Result<ExitCode> {
             let (share, name) = (share.into(), name.into());
             ask(LunRequest::Resize { share, name, size, shrink: *shrink })?.map(|answer| say(&answer))
         }
-        Lun::Remove { named, keep_file, force, yes } => {
+        LunCommand::Remove { named, keep_file, force, yes } => {
             let (share, name) = names(&named.lun)?;
             let there = match ask(LunRequest::List)? {
                 Ok(answer) => one(answer, share, name)?,
@@ -65,12 +65,12 @@ pub(crate) fn run(command: &Lun) -> anyhow::Result<ExitCode> {
             let request = LunRequest::Remove { share, name, keep_file: *keep_file, force: *force };
             ask(request)?.map(|answer| say(&answer))
         }
-        Lun::Clone { named, new, copy } => {
+        LunCommand::Clone { named, new, copy } => {
             let (share, name) = any_names(&named.lun)?;
             let (share, name, new) = (share.into(), name, new.clone());
             ask(LunRequest::Clone { share, name, new, copy: *copy })?.map(|answer| say(&answer))
         }
-        Lun::Snapshot(command) => snapshot::run(command, ask)?,
+        LunCommand::Snapshot(command) => snapshot::run(command, ask)?,
     };
     match done {
         Ok(said) => said.map(|()| ExitCode::SUCCESS),
@@ -78,15 +78,17 @@ pub(crate) fn run(command: &Lun) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn place(command: &Lun) -> &Where {
+fn place(command: &LunCommand) -> &Where {
     match command {
-        Lun::Create(create) => &create.named.state,
-        Lun::List { state, .. } | Lun::Snapshot(LunSnapshot::List { state, .. }) => state,
-        Lun::Snapshot(LunSnapshot::Create { named, .. } | LunSnapshot::Remove { named, .. }) => &named.state,
-        Lun::Show { named, .. }
-        | Lun::Resize { named, .. }
-        | Lun::Remove { named, .. }
-        | Lun::Clone { named, .. } => &named.state,
+        LunCommand::Create(create) => &create.named.state,
+        LunCommand::List { state, .. } | LunCommand::Snapshot(LunSnapshot::List { state, .. }) => state,
+        LunCommand::Snapshot(LunSnapshot::Create { named, .. } | LunSnapshot::Remove { named, .. }) => {
+            &named.state
+        }
+        LunCommand::Show { named, .. }
+        | LunCommand::Resize { named, .. }
+        | LunCommand::Remove { named, .. }
+        | LunCommand::Clone { named, .. } => &named.state,
     }
 }
 

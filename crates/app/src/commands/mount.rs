@@ -9,11 +9,11 @@ use anyhow::{Context as _, bail};
 use client::{Protocol, Target};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::Mount;
+use crate::cli::MountCommand;
 use crate::commands::migrate::target;
 use crate::terminal::out;
 
-pub(crate) fn run(asked: &Mount) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(asked: &MountCommand) -> anyhow::Result<ExitCode> {
     let options = Options {
         timeout: Duration::from_secs(asked.login.timeout),
         sessions: asked.sessions.into(),

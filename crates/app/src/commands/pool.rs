@@ -6,25 +6,25 @@ use admin::settings::units::{format_size, parse_size};
 use anyhow::Context;
 use snapshots::Pools;
 
-use crate::cli::{Pool, Where};
+use crate::cli::{PoolCommand, Where};
 use crate::host::here;
 use crate::terminal::{exit, out};
 
 /// Makes, lists, mounts and destroys pools.
-pub(crate) fn run(command: &Pool) -> anyhow::Result<ExitCode> {
-    let (Pool::Create { place, .. }
-    | Pool::List { place, .. }
-    | Pool::Mount { place }
-    | Pool::Destroy { place, .. }) = command;
+pub(crate) fn run(command: &PoolCommand) -> anyhow::Result<ExitCode> {
+    let (PoolCommand::Create { place, .. }
+    | PoolCommand::List { place, .. }
+    | PoolCommand::Mount { place }
+    | PoolCommand::Destroy { place, .. }) = command;
     match command {
-        Pool::Create { file, size, folder, .. } => {
+        PoolCommand::Create { file, size, folder, .. } => {
             let bytes =
                 parse_size(size).with_context(|| format!("{size:?} is no size; write one such as 100G"))?;
             let Some(pools) = pools(place, true)? else { return Ok(ExitCode::from(exit::REFUSED)) };
             let pool = pools.create(file, bytes, folder)?;
             out::line(format_args!("{} ({})", pool.folder.display(), format_size(bytes)))?;
         }
-        Pool::List { json, .. } => {
+        PoolCommand::List { json, .. } => {
             let Some(pools) = pools(place, false)? else { return Ok(ExitCode::from(exit::REFUSED)) };
             if *json {
                 out::json(&pools.list()?)?;
@@ -37,7 +37,7 @@ pub(crate) fn run(command: &Pool) -> anyhow::Result<ExitCode> {
             });
             out::print(out::table(std::iter::once(headings).chain(rows)))?;
         }
-        Pool::Mount { .. } => {
+        PoolCommand::Mount { .. } => {
             let Some(pools) = pools(place, false)? else { return Ok(ExitCode::from(exit::REFUSED)) };
             let failed = pools.mount_all()?;
             for (pool, why) in &failed {
@@ -45,7 +45,7 @@ pub(crate) fn run(command: &Pool) -> anyhow::Result<ExitCode> {
             }
             return Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Pool::Destroy { file, yes, .. } => {
+        PoolCommand::Destroy { file, yes, .. } => {
             if !*yes {
                 out::confirm(&format!("All that is in {} is deleted. Delete it?", file.display()))?;
             }

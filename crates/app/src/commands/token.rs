@@ -5,30 +5,32 @@ use std::process::ExitCode;
 use serde::Serialize;
 use web::{Scope, tokens};
 
-use crate::cli::Token;
+use crate::cli::TokenCommand;
 use crate::host::here;
 use crate::terminal::{exit, out};
 
 /// Makes, removes or lists tokens of a state folder, with or without a running server.
-pub(crate) fn run(command: &Token) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(command: &TokenCommand) -> anyhow::Result<ExitCode> {
     let place = match command {
-        Token::Create { state, .. } | Token::Remove { state, .. } | Token::List { state, .. } => state,
+        TokenCommand::Create { state, .. }
+        | TokenCommand::Remove { state, .. }
+        | TokenCommand::List { state, .. } => state,
     };
     let state = match here::state(place)? {
         Ok(state) => state,
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
     match command {
-        Token::Create { name, scopes, .. } => {
+        TokenCommand::Create { name, scopes, .. } => {
             admin::State::folder(&state)?;
             let scopes: Vec<Scope> = scopes.iter().map(|scope| scope.scope()).collect();
             out::line(tokens::create(&state, name, &scopes)?)?;
         }
-        Token::Remove { name, .. } => {
+        TokenCommand::Remove { name, .. } => {
             tokens::remove(&state, name)?;
             out::line(format_args!("{name}: removed"))?;
         }
-        Token::List { json, .. } => list(&tokens::read(&state)?, *json)?,
+        TokenCommand::List { json, .. } => list(&tokens::read(&state)?, *json)?,
     }
     Ok(ExitCode::SUCCESS)
 }

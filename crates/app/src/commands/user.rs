@@ -8,7 +8,7 @@ use admin::{Settings, State};
 use anyhow::Context as _;
 use auth::{AccountFile, Host, Ids, Record, Secret};
 
-use crate::cli::{AccountArgs, Rights, User, Where};
+use crate::cli::{AccountArgs, User, UserRights, Where};
 use crate::host::here;
 use crate::people::{accounts, who};
 use crate::terminal::asking::patiently;
@@ -117,7 +117,7 @@ fn add(
     Ok(out::line(format_args!("{}: made in {}; acts as {acts_as}", named.name, state.display()))?)
 }
 
-fn modify(state: &Path, named: &AccountArgs, rights: &Rights) -> anyhow::Result<()> {
+fn modify(state: &Path, named: &AccountArgs, rights: &UserRights) -> anyhow::Result<()> {
     let AccountArgs { name, .. } = named;
     let groups = rights.groups.as_deref().map(numbers).transpose()?;
     AccountFile::edit(state, |file| {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use admin::Protocol;
 use admin::control::SessionStatus;
-use conn::{Peer, Server, Stream, Watchdog};
+use conn::{LoopStream, Peer, Server, Watchdog};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -40,7 +40,7 @@ impl Connections {
         &self,
         listeners: impl IntoIterator<Item = TcpListener>,
         stopping: &watch::Receiver<bool>,
-        serve: impl Fn(Stream, Peer, Arc<Watchdog>) -> F + Clone + Send + Sync + 'static,
+        serve: impl Fn(LoopStream, Peer, Arc<Watchdog>) -> F + Clone + Send + Sync + 'static,
     ) where
         F: Future<Output = ()> + Send + 'static,
     {

@@ -107,8 +107,8 @@ fn dialect(name: &str) -> Dialect {
     Dialect::ALL.into_iter().find(|dialect| dialect.name() == name).unwrap_or(Dialect::V2_0_2)
 }
 
-fn homes(homes: Homes) -> smb::server::Homes {
-    smb::server::Homes {
+fn homes(homes: Homes) -> smb::server::HomesShare {
+    smb::server::HomesShare {
         name: homes.share.flat_name(),
         comment: homes.share.comment.clone(),
         policy: accounts::policy(&homes.share),

@@ -5,7 +5,7 @@ use admin::settings::{ClusterSettings, EtcdSettings, EtcdTls, Place, Severity};
 use cluster::etcd::{Endpoints, Login};
 use cluster::tls::{Files, Tls, to_service};
 
-use crate::shares::links::account::Account;
+use crate::shares::links::account::LinkAccount;
 
 /// How etcd is reached. Reads the files that are needed for it.
 pub(crate) fn endpoints(settings: &EtcdSettings) -> anyhow::Result<Endpoints> {
@@ -14,8 +14,8 @@ pub(crate) fn endpoints(settings: &EtcdSettings) -> anyhow::Result<Endpoints> {
         Some(EtcdTls { certificate, key, ca }) => Some(to_service(&Files { certificate, key, ca })?),
         None => None,
     };
-    let account = credentials.map(|file| Account::read(&file)).transpose().map_err(anyhow::Error::msg)?;
-    let login = account.map(|Account { user, password }| Login { user, password });
+    let account = credentials.map(|file| LinkAccount::read(&file)).transpose().map_err(anyhow::Error::msg)?;
+    let login = account.map(|LinkAccount { user, password }| Login { user, password });
     Ok(Endpoints { members, tls, login })
 }
 

@@ -10,7 +10,7 @@ use cluster::Text;
 use serde::Serialize;
 
 use super::of;
-use super::settings::{Failure, SyncOutcome, Whose, sync};
+use super::settings::{Failure, SettingsOwner, SyncOutcome, sync};
 use super::texts::OfSettings;
 use crate::cli::ClusterSettingsCommand;
 use crate::commands::user::tell_server;
@@ -37,8 +37,8 @@ pub(super) fn run(
             let text = common.read().map_err(anyhow::Error::msg)?.map(|(text, _)| text);
             return shown(text, arguments, show.json);
         }
-        ClusterSettingsCommand::Take(_) => Whose::Cluster,
-        ClusterSettingsCommand::Give(_) => Whose::Here,
+        ClusterSettingsCommand::Take(_) => SettingsOwner::Cluster,
+        ClusterSettingsCommand::Give(_) => SettingsOwner::Here,
     };
     admin::State::folder(state)?;
     let line = match sync(arguments, state, &common, whose) {

@@ -12,7 +12,7 @@ use cluster::{Cluster, Revisions, Text};
 use vfs::backend::host::as_ourselves;
 use vfs::index::Index;
 
-use super::settings::{self, Failure, SyncOutcome, Whose};
+use super::settings::{self, Failure, SettingsOwner, SyncOutcome};
 use super::texts::OfMember;
 use crate::people::accounts;
 use crate::serve::current::Current;
@@ -67,7 +67,7 @@ pub(super) fn before_reload(
     // What is refused here is no settings for others. The caller says why.
     if Settings::load(arguments).is_ok() {
         let common = OfMember(cluster.clone(), Text::Settings);
-        settings::sync(arguments, state, &common, Whose::Changed)
+        settings::sync(arguments, state, &common, SettingsOwner::Changed)
             .map_err(|error| vec![format!("{:#}", anyhow::Error::from(error))])?;
     }
     Ok(lines)
@@ -139,7 +139,7 @@ fn adopt_accounts(is_again: bool, (running, cluster, state): Here<'_>) -> bool {
 
 fn adopt_settings(is_again: bool, (running, cluster, state): Here<'_>) -> bool {
     let common = OfMember(cluster.clone(), Text::Settings);
-    match settings::sync(running.arguments(), state, &common, Whose::Changed) {
+    match settings::sync(running.arguments(), state, &common, SettingsOwner::Changed) {
         Ok(SyncOutcome::Nothing | SyncOutcome::Given) if !is_again => true,
         Ok(done) => {
             if let SyncOutcome::Taken(previous) = done {

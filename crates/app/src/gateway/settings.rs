@@ -18,7 +18,7 @@ const LAST: &str = "settings.cluster";
 const PREVIOUS: &str = "previous";
 /// Whose settings count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum SettingsOwner {
     /// Those that have changed.
     Changed,
     /// Those of the settings file.
@@ -61,7 +61,7 @@ pub(crate) fn sync(
     arguments: &Arguments,
     state: &Path,
     common: &dyn CommonText,
-    whose: Whose,
+    whose: SettingsOwner,
 ) -> Result<SyncOutcome, Failure> {
     let _lock = durable::lock(&state.join("settings.lock")).map_err(anyhow::Error::from)?;
     let (file, cluster) = (state.join(LAST), common.cluster());
@@ -77,9 +77,9 @@ pub(crate) fn sync(
         let (there, revision) = found.map_or((None, 0), |(text, revision)| (Some(text), revision));
         let before = last.as_ref().map(|last| Before { here: last.here(), there: last.there() });
         let todo = match whose {
-            Whose::Changed => todo(&here, there.as_deref(), before).map_err(anyhow::Error::msg)?,
-            Whose::Here => Todo::Give,
-            Whose::Cluster => Todo::Take,
+            SettingsOwner::Changed => todo(&here, there.as_deref(), before).map_err(anyhow::Error::msg)?,
+            SettingsOwner::Here => Todo::Give,
+            SettingsOwner::Cluster => Todo::Take,
         };
         match (todo, there) {
             (Todo::Choose(keys), _) => return Err(Failure::Choose(keys)),
@@ -144,7 +144,7 @@ fn failure(error: EditError) -> Failure {
 pub(crate) fn at_start(arguments: &Arguments, settings: Settings) -> Result<Settings, Vec<Diagnostic>> {
     let Some(cluster) = &settings.server.cluster else { return Ok(settings) };
     let common = OfSettings(cluster, Text::Settings);
-    match sync(arguments, &settings.server.state, &common, Whose::Changed) {
+    match sync(arguments, &settings.server.state, &common, SettingsOwner::Changed) {
         Ok(SyncOutcome::Nothing) => Ok(settings),
         Ok(SyncOutcome::Given) => {
             tracing::info!("the other servers of the cluster get the settings of this one");

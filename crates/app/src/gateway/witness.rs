@@ -11,7 +11,7 @@ use anyhow::Context;
 use cluster::{Cluster, Topology};
 use conn::{Server, Watchdog};
 use smb::server::Service;
-use smb::server::rpc::{self, Interface, Node, Ports, Rpc};
+use smb::server::rpc::{self, ClusterNode, Interface, Rpc, RpcPorts};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -97,7 +97,7 @@ pub(crate) fn serve(
     connections: &Arc<Server>,
     stopping: &watch::Receiver<bool>,
 ) {
-    let ports = Ports { mapper: mapper.port, witness: witness.port };
+    let ports = RpcPorts { mapper: mapper.port, witness: witness.port };
     let rpc = Rpc::new(service.clone(), ports, cluster.name().to_owned());
     let watchdog = Watchdog::start("RPC");
     for (bound, serves) in [(mapper, Interface::Mapper), (witness, Interface::Witness)] {
@@ -123,14 +123,14 @@ async fn follow(rpc: Arc<Rpc>, mut topology: watch::Receiver<Topology>) {
     }
 }
 
-fn nodes(topology: &Topology) -> Vec<Node> {
+fn nodes(topology: &Topology) -> Vec<ClusterNode> {
     let Topology { members, addresses, drained } = topology;
     let node = |member: &cluster::membership::Member| {
         let held = addresses.iter().filter(|(_, number)| *number == member.number);
         let mut all: Vec<IpAddr> = held.map(|(address, _)| *address).collect();
         all.sort_unstable();
         all.extend(&member.own);
-        Node {
+        ClusterNode {
             name: member.name.clone(),
             number: member.number,
             addresses: all,

@@ -108,7 +108,7 @@ pub(crate) fn unknown(name: &str, share: &str, settings: &Settings) -> (String, 
 mod tests {
     use std::sync::Arc;
 
-    use auth::{DirectoryEntry, DomainOptions, IdRule, Numbers};
+    use auth::{DirectoryEntry, DomainOptions, IdRule, UnixIds};
 
     use super::*;
 
@@ -134,7 +134,7 @@ mod tests {
 
     fn entry(rid: u32, name: &str, kind: NameKind) -> DirectoryEntry {
         let sid = format!("{DOMAIN}-{rid}").parse().unwrap();
-        DirectoryEntry { sid, name: name.into(), kind, disabled: false, numbers: Numbers::default() }
+        DirectoryEntry { sid, name: name.into(), kind, disabled: false, numbers: UnixIds::default() }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use anyhow::bail;
 use domain::{Joining, Machine, Report};
 use serde::Serialize;
 
-use crate::cli::{Domain, DomainPassword};
+use crate::cli::{DomainCommand, DomainPassword};
 use crate::host::here;
 use crate::people::logons;
 use crate::serve::running::Running;
@@ -25,19 +25,19 @@ const LOOK_AT_MOST_EVERY: Duration = Duration::from_secs(10);
 const LOOK_FOR_WISHES_EVERY: Duration = Duration::from_secs(2);
 
 /// Joins, leaves, renews or shows.
-pub(crate) fn run(command: &Domain) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(command: &DomainCommand) -> anyhow::Result<ExitCode> {
     let place = match command {
-        Domain::Join { state, .. }
-        | Domain::Leave { state, .. }
-        | Domain::Renew { state }
-        | Domain::Status { state, .. } => state,
+        DomainCommand::Join { state, .. }
+        | DomainCommand::Leave { state, .. }
+        | DomainCommand::Renew { state }
+        | DomainCommand::Status { state, .. } => state,
     };
     let state = match here::state(place)? {
         Ok(state) => state,
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
     match command {
-        Domain::Join { domain, by, controller, container, host, json, .. } => {
+        DomainCommand::Join { domain, by, controller, container, host, json, .. } => {
             let password = of(&by.user, &by.password)?;
             let host = host.clone().unwrap_or_else(|| host_in(domain));
             let joining = Joining {
@@ -50,7 +50,7 @@ pub(crate) fn run(command: &Domain) -> anyhow::Result<ExitCode> {
             };
             join(&state, &joining, *json)?;
         }
-        Domain::Leave { by, local, .. } => {
+        DomainCommand::Leave { by, local, .. } => {
             let password = by.user.as_ref().map(|user| of(user, &by.password)).transpose()?;
             let by = by.user.as_deref().zip(password.as_deref()).filter(|_| !local);
             let machine = domain::leave(&state, by)?;
@@ -60,12 +60,12 @@ pub(crate) fn run(command: &Domain) -> anyhow::Result<ExitCode> {
                 None => out::line(format_args!("{account}: forgotten here; {domain} still has the account"))?,
             }
         }
-        Domain::Renew { .. } => {
+        DomainCommand::Renew { .. } => {
             let machine = domain::renew(&state)?;
             let Machine { account, version, .. } = machine;
             out::line(format_args!("{account}: new password, keys of version {version}"))?;
         }
-        Domain::Status { json, .. } => return status(&state, *json),
+        DomainCommand::Status { json, .. } => return status(&state, *json),
     }
     Ok(ExitCode::SUCCESS)
 }

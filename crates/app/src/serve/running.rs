@@ -362,7 +362,7 @@ mod tests {
 
     use super::*;
     use crate::gateway::part::Part;
-    use crate::host::memory::{self, Machine};
+    use crate::host::memory::{self, KernelMemory};
 
     struct Shares;
 
@@ -378,7 +378,7 @@ mod tests {
 
     /// A server with these shares and no protocols.
     fn parts(folder: &Path, current: &Arc<Current>) -> Parts {
-        let (settings, machine) = (&current.settings, Machine::here());
+        let (settings, machine) = (&current.settings, KernelMemory::here());
         let volumes = Volumes::new(Index::open(folder).unwrap(), folder);
         let budget = memory::budget(&settings.server, &machine);
         Parts {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use admin::Settings;
 use admin::control::SlowOperation;
-use conn::observe::{self, Observer, Operation, Switch, Wants};
+use conn::observe::{self, EndedOperation, Observer, Switch, Wants};
 use lock::Mutex;
 use vfs::noted::{OperationTrace, Paths};
 
@@ -38,11 +38,11 @@ struct SlowRecorder {
     count: AtomicU64,
     /// Whether a view asks for the slowest.
     is_asked: AtomicBool,
-    state: Mutex<State, ranks::SlowOperations>,
+    state: Mutex<SlowState, ranks::SlowOperations>,
 }
 
 #[derive(Default)]
-struct State {
+struct SlowState {
     /// When the period of the limit began.
     since: Option<Instant>,
     lines: u32,
@@ -53,7 +53,7 @@ struct State {
     asked: Option<Instant>,
 }
 
-impl State {
+impl SlowState {
     /// Whether a line may be written, and how many were left out before it.
     fn admit(&mut self, now: Instant) -> Option<u64> {
         if self.since.is_none_or(|since| now.duration_since(since) >= PERIOD) {
@@ -77,25 +77,25 @@ impl State {
 }
 
 /// Whether an operation waits for something that another client does, as it should.
-fn waits_by_design(operation: &Operation<'_>) -> bool {
+fn waits_by_design(operation: &EndedOperation<'_>) -> bool {
     matches!((operation.protocol, operation.command), ("smb", "CHANGE_NOTIFY" | "LOCK") | ("nfs", "NLM LOCK"))
 }
 
 struct Ear(Arc<SlowRecorder>);
 
 impl Observer for Ear {
-    fn ended(&self, operation: &Operation<'_>, took: Duration) {
+    fn ended(&self, operation: &EndedOperation<'_>, took: Duration) {
         self.ended_with(operation, took, &OperationTrace::default());
     }
 
-    fn ended_with(&self, operation: &Operation<'_>, took: Duration, noted: &OperationTrace) {
+    fn ended_with(&self, operation: &EndedOperation<'_>, took: Duration, noted: &OperationTrace) {
         if !waits_by_design(operation) {
             self.0.hear(operation, took, noted, Instant::now());
         }
     }
 }
 
-fn described(operation: &Operation<'_>, took: Duration, noted: &OperationTrace) -> SlowOperation {
+fn described(operation: &EndedOperation<'_>, took: Duration, noted: &OperationTrace) -> SlowOperation {
     let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     let outcome = &operation.outcome;
     let known = noted.leases + noted.permits + noted.queue + noted.disk;
@@ -117,7 +117,7 @@ fn described(operation: &Operation<'_>, took: Duration, noted: &OperationTrace) 
 }
 
 impl SlowRecorder {
-    fn hear(&self, operation: &Operation<'_>, took: Duration, noted: &OperationTrace, now: Instant) {
+    fn hear(&self, operation: &EndedOperation<'_>, took: Duration, noted: &OperationTrace, now: Instant) {
         let threshold = self.threshold.load(Ordering::Relaxed);
         let is_slow = threshold > 0 && took.as_millis() >= u128::from(threshold);
         if !is_slow && !self.is_asked.load(Ordering::Relaxed) {
@@ -230,7 +230,7 @@ mod tests {
     fn hear(shared: &SlowRecorder, command: &str, millis: u64, now: Instant) {
         let outcome = Outcome { user: "ada", share: "video", result: "SUCCESS", ..Outcome::default() };
         let client = "192.0.2.7:51234".parse().unwrap();
-        let operation = Operation { protocol: "smb", client, command, outcome };
+        let operation = EndedOperation { protocol: "smb", client, command, outcome };
         let file = FileNote { act: Act::Read, path: "film".into(), to: None, inode: None };
         let disk = Duration::from_millis(millis / 2);
         let noted = OperationTrace { files: vec![file], disk, ..OperationTrace::default() };
@@ -274,7 +274,8 @@ mod tests {
     #[test]
     fn operations_that_wait_for_other_clients_are_not_slow() {
         let client = "192.0.2.7:51234".parse().unwrap();
-        let of = |protocol, command| Operation { protocol, client, command, outcome: Default::default() };
+        let of =
+            |protocol, command| EndedOperation { protocol, client, command, outcome: Default::default() };
         assert!(waits_by_design(&of("smb", "CHANGE_NOTIFY")) && !waits_by_design(&of("smb", "READ")));
     }
 }

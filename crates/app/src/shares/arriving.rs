@@ -15,7 +15,7 @@ use vfs::backend::Backend;
 use vfs::backend::host::{Host, as_ourselves};
 use vfs::streams::Style;
 
-use crate::shares::links::account::Account;
+use crate::shares::links::account::LinkAccount;
 use crate::shares::snapshots::Live;
 
 /// How long the old server may take for an answer.
@@ -128,7 +128,7 @@ fn target(from: &str, credentials: Option<&Path>) -> anyhow::Result<Target> {
         bail!("{from}: a disk has no files");
     }
     if let Some(file) = credentials {
-        let account = Account::read(file).map_err(anyhow::Error::msg)?;
+        let account = LinkAccount::read(file).map_err(anyhow::Error::msg)?;
         (target.user, target.password) = (account.user, account.password);
     }
     Ok(target)

@@ -12,12 +12,12 @@ use vfs::names::Hiding;
 use crate::people::accounts;
 
 /// The rules of one share for clients of a share above it.
-struct Rules {
+struct GateRules {
     policy: SharePolicy,
     protocols: Vec<FileProtocol>,
 }
 
-impl Admission for Rules {
+impl Admission for GateRules {
     /// Callers without an origin are the server's own: LUNs, restores, removals that are due.
     fn grant(&self, caller: &Caller) -> Option<Grant> {
         let Some(origin) = &caller.origin else { return Some(Grant::ReadWrite) };
@@ -49,7 +49,7 @@ pub(crate) fn of(
             path,
             read_only: is_read_only(inner),
             hidden: Arc::new(hidden(inner)),
-            rules: Arc::new(Rules {
+            rules: Arc::new(GateRules {
                 policy: accounts::policy(inner),
                 protocols: protocols(share, inner, settings),
             }),

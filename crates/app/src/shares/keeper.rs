@@ -30,7 +30,7 @@ pub(crate) use time_machine::{bundles, changed};
 use failures::Failures;
 use pulls::Pulls;
 use role::Role;
-use time_machine::Sessions;
+use time_machine::MacSessions;
 pub(crate) use time_machine::is_in_bundle;
 
 /// How often the schedules are looked at.
@@ -97,7 +97,7 @@ pub(crate) fn mount_pools(settings: &Settings) {
 /// Keeps the schedules of all shares until the standard input ends.
 pub(crate) fn run(place: &Where) -> anyhow::Result<ExitCode> {
     let arguments = place.arguments(here::privileged(), here::folder()?);
-    let (mut is_logging, mut pulls, mut sessions) = (false, Pulls::default(), Sessions::default());
+    let (mut is_logging, mut pulls, mut sessions) = (false, Pulls::default(), MacSessions::default());
     let (mut limits, mut failures, mut role) = (Limits::default(), Failures::default(), Role::default());
     loop {
         match Settings::load(&arguments) {
@@ -136,7 +136,7 @@ pub(crate) fn run(place: &Where) -> anyhow::Result<ExitCode> {
 /// Takes the snapshots that are due. The numbers of shares whose snapshots have changed: by their schedules, and after sessions.
 fn snapshots(
     settings: &Settings,
-    sessions: &mut Sessions,
+    sessions: &mut MacSessions,
     (role, failures): (&mut Role, &mut Failures),
 ) -> (usize, usize) {
     let changed =

@@ -52,7 +52,7 @@ pub(crate) struct Quotas {
     state: PathBuf,
     charges: Arc<Charges>,
     cluster: OnceLock<Arc<Cluster>>,
-    table: Mutex<Table, ranks::ShareQuotas>,
+    table: Mutex<QuotaTable, ranks::ShareQuotas>,
     /// Whether a thread counts.
     is_counting: AtomicBool,
     /// Whether a thread waits for the host to keep a limit.
@@ -60,7 +60,7 @@ pub(crate) struct Quotas {
 }
 
 #[derive(Default)]
-struct Table {
+struct QuotaTable {
     meters: HashMap<Place, Arc<Meter>>,
     kept: BTreeMap<PathBuf, QuotaEntry>,
     /// The share folders that quotas may count for.
@@ -306,7 +306,7 @@ impl Quotas {
         self.write(&mut self.table.lock(), true);
     }
 
-    fn write(&self, table: &mut Table, clean: bool) {
+    fn write(&self, table: &mut QuotaTable, clean: bool) {
         let folders: BTreeMap<PathBuf, Sum> = table.kept.iter().filter_map(QuotaEntry::sum).collect();
         let now = StoredSums { clean: clean && !self.is_counting.load(Ordering::Acquire), folders };
         let is_new = table.written.as_ref() != Some(&now);
@@ -355,7 +355,7 @@ impl QuotaEntry {
     }
 }
 
-impl Table {
+impl QuotaTable {
     fn is_asked(&self) -> bool {
         self.kept.values().any(|kept| matches!(kept.way, Way::Asked(..)))
     }

@@ -82,11 +82,11 @@ pub(crate) struct SnapshotView {
     forest: Arc<Forest>,
     dataset: Dataset,
     live: Live,
-    state: Mutex<State, ranks::ShownSnapshots>,
+    state: Mutex<SnapshotState, ranks::ShownSnapshots>,
 }
 
 #[derive(Default)]
-struct State {
+struct SnapshotState {
     attached: BTreeMap<String, (NonZeroU64, SystemTime)>,
     /// The folder of snapshots as it was when they were listed last, and when that was.
     seen: Option<((i64, i64), Instant)>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use admin::settings::Absence;
 use admin::{Settings, ShareSettings};
 use anyhow::Context;
-use cephfs::{Place, Refusal};
+use cephfs::{CephRefusal, Place};
 use vfs::Volume;
 use vfs::backend::ceph::{Ceph, CephOptions};
 
@@ -74,7 +74,7 @@ pub(crate) fn divided(settings: Settings) -> Settings {
 }
 
 /// The folder of a share. `None`: it is on the host.
-pub(crate) fn open(share: &ShareSettings, read_only: bool) -> Result<Option<Ceph>, Refusal> {
+pub(crate) fn open(share: &ShareSettings, read_only: bool) -> Result<Option<Ceph>, CephRefusal> {
     Place::of(&share.path).map(|place| Ceph::open(&place, &CephOptions { read_only })).transpose()
 }
 

@@ -256,7 +256,7 @@ impl Volumes {
     }
 
     /// The permanent identity of the share's volume in the state folder of this server.
-    pub(crate) fn identity(&self, share: &ShareSettings) -> anyhow::Result<index::Volume> {
+    pub(crate) fn identity(&self, share: &ShareSettings) -> anyhow::Result<index::VolumeIdentity> {
         self.index.volume(&share.name).context("the index in the state folder failed")
     }
 

@@ -49,7 +49,7 @@ impl<S: Subscriber> Layer<S> for Keeping {
             Level::INFO => "info",
             _ => return,
         };
-        let mut text = Text::default();
+        let mut text = LineText::default();
         event.record(&mut text);
         self.0.keep(level, event.metadata().target(), text.0);
     }
@@ -57,9 +57,9 @@ impl<S: Subscriber> Layer<S> for Keeping {
 
 /// The message, and the fields as `name=value`.
 #[derive(Default)]
-struct Text(String);
+struct LineText(String);
 
-impl Text {
+impl LineText {
     fn add(&mut self, field: &Field, value: fmt::Arguments<'_>) {
         let space = if self.0.is_empty() { "" } else { " " };
         let written = match field.name() {
@@ -70,7 +70,7 @@ impl Text {
     }
 }
 
-impl Visit for Text {
+impl Visit for LineText {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.add(field, format_args!("{value:?}"));
     }

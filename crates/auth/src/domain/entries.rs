@@ -25,12 +25,12 @@ pub struct DirectoryEntry {
     /// A user that may not log in.
     pub disabled: bool,
     /// The Unix ids that the directory has for it.
-    pub numbers: Numbers,
+    pub numbers: UnixIds,
 }
 
 /// Unix ids in a directory, RFC 2307 2.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Numbers {
+pub struct UnixIds {
     /// `uidNumber` of a user, `gidNumber` of a group.
     pub own: Option<u32>,
     /// `gidNumber` of a user: its first group.
@@ -107,7 +107,7 @@ fn line(text: &str) -> Option<DirectoryEntry> {
     let (sid, word, name) = (words.next()?.parse().ok()?, words.next()?, words.next()?.to_owned());
     let (word, numbers) = match word.split_once('=') {
         Some((word, numbers)) => (word, read_numbers(numbers)?),
-        None => (word, Numbers::default()),
+        None => (word, UnixIds::default()),
     };
     let (kind, disabled) = match word {
         "user" => (NameKind::User, false),
@@ -119,7 +119,7 @@ fn line(text: &str) -> Option<DirectoryEntry> {
 }
 
 /// `=10001,10000`; nothing if there are no numbers.
-fn shown(Numbers { own, group }: Numbers) -> String {
+fn shown(UnixIds { own, group }: UnixIds) -> String {
     let text = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
     match (own, group) {
         (None, None) => String::new(),
@@ -127,10 +127,10 @@ fn shown(Numbers { own, group }: Numbers) -> String {
     }
 }
 
-fn read_numbers(text: &str) -> Option<Numbers> {
+fn read_numbers(text: &str) -> Option<UnixIds> {
     let number = |text: &str| if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) };
     let (own, group) = text.split_once(',')?;
-    Some(Numbers { own: number(own)?, group: number(group)? })
+    Some(UnixIds { own: number(own)?, group: number(group)? })
 }
 
 #[cfg(test)]
@@ -143,7 +143,7 @@ mod tests {
             name: name.into(),
             kind,
             disabled,
-            numbers: Numbers::default(),
+            numbers: UnixIds::default(),
         }
     }
 
@@ -156,11 +156,11 @@ mod tests {
             entry("S-1-5-21-1-2-3-1104", "bob", NameKind::User, true),
             entry("S-1-5-21-1-2-3-513", "Domain Users", NameKind::Group, false),
             DirectoryEntry {
-                numbers: Numbers { own: Some(10_001), group: Some(10_000) },
+                numbers: UnixIds { own: Some(10_001), group: Some(10_000) },
                 ..entry("S-1-5-21-1-2-3-1105", "carol", NameKind::User, false)
             },
             DirectoryEntry {
-                numbers: Numbers { own: None, group: Some(10_000) },
+                numbers: UnixIds { own: None, group: Some(10_000) },
                 ..entry("S-1-5-21-1-2-3-1106", "dave", NameKind::User, true)
             },
         ];

@@ -73,12 +73,12 @@ pub(super) struct IdMap {
     range: IdRange,
     trusted: Vec<(Sid, IdRange)>,
     path: PathBuf,
-    table: RwLock<Table, ranks::DomainIds>,
+    table: RwLock<IdTable, ranks::DomainIds>,
 }
 
 /// What the file has.
 #[derive(Debug, Default, Clone)]
-struct Table {
+struct IdTable {
     /// The SID of the own domain.
     own: Option<Sid>,
     /// The domain and the number of its slice, in the order of the range.
@@ -131,8 +131,8 @@ impl IdMap {
         let path = state.join(FILE);
         let failure = |why: String| Failure::File { path: path.clone(), why };
         let table = match std::fs::read_to_string(&path) {
-            Ok(text) => Table::of(&text).map_err(failure)?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Table::default(),
+            Ok(text) => IdTable::of(&text).map_err(failure)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => IdTable::default(),
             Err(error) => return Err(failure(error.to_string())),
         };
         Ok(Self { rule, range, trusted, path, table: RwLock::new(table) })
@@ -250,7 +250,7 @@ impl IdMap {
         self.trusted.iter().find_map(of)
     }
 
-    fn store(&self, table: &Table) -> Result<(), Failure> {
+    fn store(&self, table: &IdTable) -> Result<(), Failure> {
         let failure = |why: String| Failure::File { path: self.path.clone(), why };
         let slices = table.slices.iter().map(|(domain, slice)| (domain.to_string(), *slice)).collect();
         let stored = StoredIds { domain: table.own.map(|own| own.to_string()), slices };
@@ -259,7 +259,7 @@ impl IdMap {
     }
 }
 
-impl Table {
+impl IdTable {
     fn of(text: &str) -> Result<Self, String> {
         let stored: StoredIds = toml_edit::de::from_str(text).map_err(|error| reason(text, &error))?;
         let sid = |text: &String| text.parse::<Sid>().map_err(|error| format!("{text}: {error}"));

@@ -84,7 +84,7 @@ fn what_the_directory_lists_has_names_and_disabled_users_are_disabled() {
         name: name.into(),
         kind,
         disabled,
-        numbers: Numbers::default(),
+        numbers: UnixIds::default(),
     };
     let listed = vec![
         entry(1103, "Alice", NameKind::User, true),
@@ -127,7 +127,7 @@ fn numbered(rule: IdRule, state: &std::path::Path) -> Domain {
         name: format!("n{rid}"),
         kind,
         disabled: false,
-        numbers: Numbers { own, group },
+        numbers: UnixIds { own, group },
     };
     let (user, group) = (NameKind::User, NameKind::Group);
     let listed = vec![
@@ -201,7 +201,7 @@ fn a_user_that_the_directory_does_not_list_any_more_may_not_log_in() {
         name: format!("n{rid}"),
         kind: NameKind::User,
         disabled: false,
-        numbers: Numbers::default(),
+        numbers: UnixIds::default(),
     };
     assert!(domain.list(Vec::new()).0.is_empty(), "an empty list says nothing");
     assert_eq!(domain.list(vec![listed(1200)]).0, ["Alice"]);

@@ -39,12 +39,12 @@ struct Entry {
 }
 
 #[derive(Default)]
-pub(super) struct Cache {
+pub(super) struct HostNameCache {
     entries: HashMap<Question, Entry>,
     pending: usize,
 }
 
-impl Cache {
+impl HostNameCache {
     /// The answer, if there is one that counts.
     pub(super) fn answer(&mut self, question: &Question, now: Instant) -> Option<Answer> {
         let entry = self.entries.get_mut(question)?;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::cache::{Answer, Cache, LONGEST, MOST, Question, RETRY};
+use super::cache::{Answer, HostNameCache, LONGEST, MOST, Question, RETRY};
 use super::*;
 
 /// A name service with a table; a name or address that it does not have makes the look-up fail.
@@ -132,7 +132,7 @@ fn patterns_and_names_of_hosts() {
 
 #[test]
 fn a_failed_look_up_is_repeated_soon_and_old_answers_go_on_to_count() {
-    let (mut cache, start) = (Cache::default(), Instant::now());
+    let (mut cache, start) = (HostNameCache::default(), Instant::now());
     let question = Question::Name("pc".into());
     let at = |after: Duration| start + after;
     assert!(cache.begin(&question, start, 4) && !cache.begin(&question, start, 4));
@@ -150,7 +150,7 @@ fn a_failed_look_up_is_repeated_soon_and_old_answers_go_on_to_count() {
 
 #[test]
 fn answers_and_look_ups_in_flight_are_limited() {
-    let (mut cache, now) = (Cache::default(), Instant::now());
+    let (mut cache, now) = (HostNameCache::default(), Instant::now());
     let question = |number: u32| Question::Address(IpAddr::V4(number.into()));
     for number in 0..MOST as u32 + 20 {
         assert!(cache.begin(&question(number), now, 2));

@@ -15,7 +15,7 @@ pub(crate) const STYLE: &str = include_str!("style.css");
 pub fn html(report: &Report) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
-    let _ = Page { report, targets: targets(report) }.write(&mut out);
+    let _ = HtmlPage { report, targets: targets(report) }.write(&mut out);
     out
 }
 
@@ -36,12 +36,12 @@ fn targets(report: &Report) -> Vec<&str> {
     targets
 }
 
-struct Page<'a> {
+struct HtmlPage<'a> {
     report: &'a Report,
     targets: Vec<&'a str>,
 }
 
-impl Page<'_> {
+impl HtmlPage<'_> {
     fn write(&self, out: &mut String) -> fmt::Result {
         out.push_str("<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">");
         out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");

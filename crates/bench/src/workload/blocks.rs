@@ -3,7 +3,7 @@
 use super::Worker;
 use crate::Result;
 use crate::meter::Meter;
-use client::How;
+use client::OpenIntent;
 
 const LARGE: &str = "large";
 const BLOCK: u64 = 4 << 10;
@@ -32,7 +32,7 @@ fn random(
 ) -> Result<()> {
     let whole = worker.length();
     let stable = worker.durability == crate::Durability::Each;
-    let file = worker.open(LARGE, How::Write)?;
+    let file = worker.open(LARGE, OpenIntent::Write)?;
     let (mut left, mut flights) = (whole, Vec::new());
     loop {
         while left > 0 && flights.len() < worker.depth && meter.goes_on() {

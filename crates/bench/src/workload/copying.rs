@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::Worker;
 use crate::Result;
 use crate::meter::Meter;
-use client::How;
+use client::OpenIntent;
 
 /// Files of a tree, at full scale, and their lengths in turn.
 const FILES: usize = 400;
@@ -127,6 +127,6 @@ pub(super) fn disk_image(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Resu
         }
     }
     worker.settle(file)?;
-    let file = worker.open("image", How::Read)?;
+    let file = worker.open("image", OpenIntent::Read)?;
     worker.session.close(file)
 }

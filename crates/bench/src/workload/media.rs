@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::Worker;
 use crate::Result;
 use crate::meter::Meter;
-use client::How;
+use client::OpenIntent;
 
 /// Preview's test: 155 files, 415 MB.
 const IMAGES: usize = 155;
@@ -45,7 +45,7 @@ pub(super) fn open_images(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Res
             }
             let path = worker.path(&image(number));
             worker.session.stat(&path)?;
-            let file = worker.open(&image(number), How::Read)?;
+            let file = worker.open(&image(number), OpenIntent::Read)?;
             worker.stream(meter, file, (0, most.min(*length)), block, false)?;
             worker.session.close(file)?;
         }
@@ -80,7 +80,7 @@ fn play(worker: &mut Worker<'_>, meter: &mut Meter<'_>, picture: u64) -> Result<
     let (length, block) = (worker.length(), worker.session.largest().min(1 << 20) as u64);
     let picture = picture.next_multiple_of(512).min(length);
     let count = (length / picture).max(1) as u32;
-    let file = worker.open("large", How::Read)?;
+    let file = worker.open("large", OpenIntent::Read)?;
     let due_after = Duration::from_secs(1) / PICTURES;
     let begun = Instant::now();
     for number in 0..count {

@@ -6,7 +6,7 @@ use super::Worker;
 use super::worker::CreatedEntry;
 use crate::meter::Meter;
 use crate::{Error, Result};
-use client::How;
+use client::OpenIntent;
 
 const SMALL: u64 = 4 << 10;
 /// Files of a folder that is listed, at full scale.
@@ -91,7 +91,7 @@ pub(super) fn prepare_locks(worker: &mut Worker<'_>) -> Result<()> {
 
 pub(super) fn lock_unlock(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
     const COUNT: usize = 2000;
-    let file = worker.open("locked", How::Write)?;
+    let file = worker.open("locked", OpenIntent::Write)?;
     timed(worker, meter, worker.count(COUNT), |w, n| {
         let offset = (n as u64 % 1024) * 1024;
         w.session.lock(file, offset, 512, true)?;
@@ -119,7 +119,7 @@ pub(super) fn attributes_and_forks(worker: &mut Worker<'_>, meter: &mut Meter<'_
     }
     for writes in [true, false] {
         timed(worker, meter, count, |w, n| {
-            let how = if writes { How::Write } else { How::Read };
+            let how = if writes { OpenIntent::Write } else { OpenIntent::Read };
             let fork = w.session.open_fork(&w.path(&name(n)), how)?;
             let flight = w.start(fork, 0, FORK as usize, writes, false)?;
             w.finish(&mut vec![flight])?;
@@ -134,7 +134,7 @@ pub(super) fn lantest(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<
     const FILES: usize = 300;
     let count = timed(worker, meter, worker.count(FILES), |w, n| make(w, &name(n), SMALL))?;
     timed(worker, meter, count, |w, n| {
-        let file = w.open(&name(n), How::Read)?;
+        let file = w.open(&name(n), OpenIntent::Read)?;
         w.session.close(file)
     })?;
     let folder = worker.folder.clone();

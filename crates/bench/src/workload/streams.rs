@@ -3,7 +3,7 @@
 use super::Worker;
 use crate::Result;
 use crate::meter::Meter;
-use client::How;
+use client::OpenIntent;
 
 const LARGE: &str = "large";
 const MIB: u64 = 1 << 20;
@@ -21,7 +21,7 @@ pub(super) fn prepare_small(worker: &mut Worker<'_>) -> Result<()> {
 pub(super) fn read_large(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
     let block = MIB.min(worker.session.largest() as u64);
     let length = worker.length();
-    let file = worker.open(LARGE, How::Read)?;
+    let file = worker.open(LARGE, OpenIntent::Read)?;
     worker.stream(meter, file, (0, length), block, false)?;
     worker.session.close(file)
 }
@@ -33,7 +33,7 @@ pub(super) fn write_large(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Res
 
 pub(super) fn read_small(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
     let length = worker.length();
-    let file = worker.open(LARGE, How::Read)?;
+    let file = worker.open(LARGE, OpenIntent::Read)?;
     worker.stream(meter, file, (0, length), KIB, false)?;
     worker.session.close(file)
 }
@@ -58,7 +58,7 @@ pub(super) fn lmdd(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()>
     worker.stream(meter, file, (0, length), RECORD, true)?;
     let written = meter.bytes() - before;
     worker.settle(file)?;
-    let file = worker.open(LARGE, How::Read)?;
+    let file = worker.open(LARGE, OpenIntent::Read)?;
     worker.stream(meter, file, (0, written), RECORD, false)?;
     worker.session.close(file)
 }

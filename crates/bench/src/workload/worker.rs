@@ -3,7 +3,7 @@
 use crate::meter::Meter;
 use crate::pattern::{PERIOD, Pattern, Random};
 use crate::{Durability, Error, Result};
-use client::{FileId, How, Session, Transfer};
+use client::{OpenFileId, OpenIntent, Session, Transfer};
 
 /// The least bytes of a client's file.
 pub(super) const LEAST: u64 = 256 << 10;
@@ -62,14 +62,14 @@ impl Worker<'_> {
         Ok(())
     }
 
-    pub(super) fn create(&mut self, name: &str) -> Result<FileId> {
+    pub(super) fn create(&mut self, name: &str) -> Result<OpenFileId> {
         let path = self.path(name);
-        let file = self.session.open(&path, How::Create)?;
+        let file = self.session.open(&path, OpenIntent::Create)?;
         self.made.push(CreatedEntry::File(path));
         Ok(file)
     }
 
-    pub(super) fn open(&mut self, name: &str, how: How) -> Result<FileId> {
+    pub(super) fn open(&mut self, name: &str, how: OpenIntent) -> Result<OpenFileId> {
         self.session.open(&self.path(name), how)
     }
 
@@ -94,7 +94,7 @@ impl Worker<'_> {
     pub(super) fn stream(
         &mut self,
         meter: &mut Meter<'_>,
-        file: FileId,
+        file: OpenFileId,
         range: (u64, u64),
         block: u64,
         writes: bool,
@@ -104,7 +104,7 @@ impl Worker<'_> {
 
     fn transfer(
         &mut self,
-        file: FileId,
+        file: OpenFileId,
         (begin, end): (u64, u64),
         block: u64,
         writes: bool,
@@ -135,7 +135,7 @@ impl Worker<'_> {
 
     pub(super) fn start(
         &mut self,
-        file: FileId,
+        file: OpenFileId,
         offset: u64,
         length: usize,
         writes: bool,
@@ -168,7 +168,7 @@ impl Worker<'_> {
     }
 
     /// The end of a file that was written: flushed, unless durability asks for nothing.
-    pub(super) fn settle(&mut self, file: FileId) -> Result<()> {
+    pub(super) fn settle(&mut self, file: OpenFileId) -> Result<()> {
         if self.durability != Durability::None {
             self.session.flush(file)?;
         }

@@ -7,7 +7,7 @@ mod tree;
 use ::afp::client::{Client, Error as AfpError, ForkId, Login, ROOT};
 use ::afp::wire::directory::Place;
 use ::afp::wire::dsi::Command;
-use ::afp::wire::enumerate::{Enumerate, Form, Reply};
+use ::afp::wire::enumerate::{Enumerate, EnumerateForm, Reply};
 use ::afp::wire::fork::{self, AccessMode, Width};
 use ::afp::wire::lock::ByteRangeLock;
 use ::afp::wire::{DirBitmap, FileBitmap, Path, ResultCode, attribute, command};
@@ -15,7 +15,9 @@ use wire::{Reader, Writer};
 
 use super::pages::Pages;
 use super::socket::Socket;
-use super::{Abilities, Completion, FileId, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
+use super::{
+    Abilities, Completion, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket, Traffic, Transfer,
+};
 use crate::{Error, Result, Target};
 
 /// The version that the session asks for.
@@ -129,7 +131,7 @@ impl Afp {
         let (name, volume) = (self.path(folder), self.volume);
         let place = Place { volume, folder: ROOT, path: Path::utf8(name.as_bytes()) };
         let request = Enumerate { place, files, folders, count, start, max_reply: LIST_BYTES };
-        let answer = self.client.call(command::ENUMERATE_EXT2, |w| request.encode(Form::Ext2, w));
+        let answer = self.client.call(command::ENUMERATE_EXT2, |w| request.encode(EnumerateForm::Ext2, w));
         let answer = answer.map_err(|error| self.said(error, folder))?;
         match answer.code() {
             ResultCode::NO_ERROR => Ok(answer.payload),
@@ -148,7 +150,7 @@ impl Afp {
         }
         let reply = Reply::decode(&mut Reader::new(&page)).map_err(malformed)?;
         let mut count = 0;
-        for entry in Form::Ext2.framing().entries(reply.entries) {
+        for entry in EnumerateForm::Ext2.framing().entries(reply.entries) {
             entry.map_err(malformed)?;
             count += 1;
         }
@@ -215,7 +217,7 @@ impl Session for Afp {
         self.remove(path)
     }
 
-    fn open(&mut self, path: &str, how: How) -> Result<FileId> {
+    fn open(&mut self, path: &str, how: OpenIntent) -> Result<OpenFileId> {
         let name = self.path(path);
         if how.makes() {
             let made = self.client.create_in(self.volume, ROOT, &name);
@@ -224,12 +226,12 @@ impl Session for Afp {
         self.open_either(path, &name, false, how)
     }
 
-    fn close(&mut self, file: FileId) -> Result<()> {
+    fn close(&mut self, file: OpenFileId) -> Result<()> {
         let fork = self.files.take(file)?;
         self.client.close(fork).map_err(|error| self.said(error, "a fork"))
     }
 
-    fn start(&mut self, file: FileId, transfer: Transfer<'_>) -> Result<Ticket> {
+    fn start(&mut self, file: OpenFileId, transfer: Transfer<'_>) -> Result<Ticket> {
         let fork = self.files.get(file)?.0;
         let mut w = Writer::new();
         let (command, code, tail, flight) = match transfer {
@@ -286,7 +288,7 @@ impl Session for Afp {
         }
     }
 
-    fn flush(&mut self, file: FileId) -> Result<()> {
+    fn flush(&mut self, file: OpenFileId) -> Result<()> {
         let fork = *self.files.get(file)?;
         self.client.flush(fork).map_err(|error| self.said(error, "a fork"))
     }
@@ -319,7 +321,7 @@ impl Session for Afp {
         self.client.delete(self.volume, ROOT, &name).map_err(|error| self.said(error, path))
     }
 
-    fn lock(&mut self, file: FileId, offset: u64, length: u64, take: bool) -> Result<()> {
+    fn lock(&mut self, file: OpenFileId, offset: u64, length: u64, take: bool) -> Result<()> {
         let fork = self.files.get(file)?.0;
         let (offset, length) = (offset as i64, length as i64);
         let request = ByteRangeLock { unlock: !take, from_end: false, fork, offset, length };
@@ -357,17 +359,19 @@ impl Session for Afp {
         Ok(reply.bytes.map_or(0, <[u8]>::len))
     }
 
-    fn open_fork(&mut self, path: &str, how: How) -> Result<FileId> {
+    fn open_fork(&mut self, path: &str, how: OpenIntent) -> Result<OpenFileId> {
         let name = self.path(path);
         self.open_either(path, &name, true, how)
     }
 }
 
 impl Afp {
-    fn open_either(&mut self, path: &str, name: &str, resource: bool, how: How) -> Result<FileId> {
+    fn open_either(&mut self, path: &str, name: &str, resource: bool, how: OpenIntent) -> Result<OpenFileId> {
         let access = match how {
-            How::Read => AccessMode::READ,
-            How::Create | How::Private | How::Write => AccessMode::READ | AccessMode::WRITE,
+            OpenIntent::Read => AccessMode::READ,
+            OpenIntent::Create | OpenIntent::Private | OpenIntent::Write => {
+                AccessMode::READ | AccessMode::WRITE
+            }
         };
         let fork = self.client.open_fork((self.volume, ROOT, name), resource, access);
         Ok(self.files.put(fork.map_err(|error| self.said(error, path))?))

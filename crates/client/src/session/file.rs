@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, XattrFlags};
 
-use super::{Abilities, Completion, FileId, How, Session, Slots, Ticket, Traffic, Transfer};
+use super::{Abilities, Completion, OpenFileId, OpenIntent, Session, Slots, Ticket, Traffic, Transfer};
 use crate::{Error, Result};
 
 /// The longest extended attribute that is read.
@@ -51,7 +51,7 @@ impl Local {
         self.folder.join(path)
     }
 
-    fn transfer(&mut self, file: FileId, transfer: Transfer<'_>) -> io::Result<Completion> {
+    fn transfer(&mut self, file: OpenFileId, transfer: Transfer<'_>) -> io::Result<Completion> {
         let open = self.files.get(file).map_err(io::Error::other)?;
         match transfer {
             Transfer::Read { offset, length } => {
@@ -101,23 +101,23 @@ impl Session for Local {
         fs::remove_dir(self.at(path)).map_err(|error| said(&error, path))
     }
 
-    fn open(&mut self, path: &str, how: How) -> Result<FileId> {
+    fn open(&mut self, path: &str, how: OpenIntent) -> Result<OpenFileId> {
         let mut options = OpenOptions::new();
         match how {
-            How::Create => options.read(true).write(true).create_new(true),
-            How::Private => options.read(true).write(true).create_new(true).mode(0o600),
-            How::Read => options.read(true),
-            How::Write => options.read(true).write(true),
+            OpenIntent::Create => options.read(true).write(true).create_new(true),
+            OpenIntent::Private => options.read(true).write(true).create_new(true).mode(0o600),
+            OpenIntent::Read => options.read(true),
+            OpenIntent::Write => options.read(true).write(true),
         };
         let file = options.open(self.at(path)).map_err(|error| said(&error, path))?;
         Ok(self.files.put(file))
     }
 
-    fn close(&mut self, file: FileId) -> Result<()> {
+    fn close(&mut self, file: OpenFileId) -> Result<()> {
         self.files.take(file).map(drop)
     }
 
-    fn start(&mut self, file: FileId, transfer: Transfer<'_>) -> Result<Ticket> {
+    fn start(&mut self, file: OpenFileId, transfer: Transfer<'_>) -> Result<Ticket> {
         self.next += 1;
         let finished = self.transfer(file, transfer).map_err(|error| said(&error, "a file"))?;
         self.done.push_back(finished);
@@ -128,7 +128,7 @@ impl Session for Local {
         self.done.pop_front().ok_or_else(|| Error::Other("no transfer is in flight".into()))
     }
 
-    fn flush(&mut self, file: FileId) -> Result<()> {
+    fn flush(&mut self, file: OpenFileId) -> Result<()> {
         self.files.get(file)?.sync_data().map_err(|error| said(&error, "a file"))
     }
 
@@ -151,7 +151,7 @@ impl Session for Local {
     }
 
     /// The whole file: what all hosts have without unsafe calls.
-    fn lock(&mut self, file: FileId, _offset: u64, _length: u64, take: bool) -> Result<()> {
+    fn lock(&mut self, file: OpenFileId, _offset: u64, _length: u64, take: bool) -> Result<()> {
         let how = if take { FlockOperation::NonBlockingLockExclusive } else { FlockOperation::Unlock };
         let done = rustix::fs::flock(self.files.get(file)?, how);
         done.map_err(|error| said(&error.into(), "a lock"))

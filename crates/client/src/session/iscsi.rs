@@ -10,7 +10,9 @@ use std::collections::{HashMap, VecDeque};
 use ::iscsi::client::{Algorithm, Chap, Client, Data, Error as IscsiError, Login, command_16};
 
 use super::socket::Socket;
-use super::{Abilities, Completion, FileId, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
+use super::{
+    Abilities, Completion, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket, Traffic, Transfer,
+};
 use crate::{Error, Result, Target};
 
 /// The bytes at each end of a disk that must be zeros, and are never written.
@@ -46,7 +48,7 @@ struct Flight {
     is_read: bool,
 }
 
-pub(super) struct Disk {
+pub(super) struct IscsiDisk {
     client: Client<Socket>,
     lun: u16,
     seconds: u64,
@@ -59,7 +61,7 @@ pub(super) struct Disk {
     flights: VecDeque<Flight>,
 }
 
-impl Disk {
+impl IscsiDisk {
     pub(super) fn connect(target: &Target, reach: &Reach, regions: Regions, client: usize) -> Result<Self> {
         let number = target.path.parse();
         let lun = if target.path.is_empty() { Ok(0) } else { number };
@@ -123,14 +125,14 @@ impl Disk {
         Ok(())
     }
 
-    fn part(&self, file: FileId) -> Result<Part> {
+    fn part(&self, file: OpenFileId) -> Result<Part> {
         let name = self.files.get(file)?;
         self.parts.get(name).copied().ok_or_else(|| Error::Missing(name.clone()))
     }
 
     /// The first block and the number of blocks of a transfer, which must lie in whole blocks of the
     /// file's part. The part grows at the end of the region.
-    fn blocks(&mut self, file: FileId, offset: u64, length: usize) -> Result<(u64, u32)> {
+    fn blocks(&mut self, file: OpenFileId, offset: u64, length: usize) -> Result<(u64, u32)> {
         let part = self.part(file)?;
         let end = offset + length as u64;
         if !offset.is_multiple_of(BLOCK) || !(length as u64).is_multiple_of(BLOCK) {
@@ -162,7 +164,7 @@ pub fn chap(target: &Target) -> Option<Chap<'_>> {
 #[must_use]
 pub fn is_empty(target: &Target, reach: &Reach) -> bool {
     let regions = Regions { slots: 1, room: 0 };
-    Disk::connect(target, reach, regions, 0).and_then(|mut disk| disk.check()).is_ok()
+    IscsiDisk::connect(target, reach, regions, 0).and_then(|mut disk| disk.check()).is_ok()
 }
 
 /// The region of a client.
@@ -180,7 +182,7 @@ fn region(size: u64, regions: Regions, client: usize) -> Result<Part> {
     }
 }
 
-impl Session for Disk {
+impl Session for IscsiDisk {
     fn abilities(&self) -> Abilities {
         Abilities { pipelined: true, ..Abilities::default() }
     }
@@ -212,7 +214,7 @@ impl Session for Disk {
         Err(Error::Unsupported("a folder on a disk"))
     }
 
-    fn open(&mut self, path: &str, how: How) -> Result<FileId> {
+    fn open(&mut self, path: &str, how: OpenIntent) -> Result<OpenFileId> {
         self.check()?;
         if how.makes() {
             let part = Part { begin: self.region.begin + self.used, length: 0 };
@@ -224,11 +226,11 @@ impl Session for Disk {
         }
     }
 
-    fn close(&mut self, file: FileId) -> Result<()> {
+    fn close(&mut self, file: OpenFileId) -> Result<()> {
         self.files.take(file).map(drop)
     }
 
-    fn start(&mut self, file: FileId, transfer: Transfer<'_>) -> Result<Ticket> {
+    fn start(&mut self, file: OpenFileId, transfer: Transfer<'_>) -> Result<Ticket> {
         let (offset, length, is_read) = match transfer {
             Transfer::Read { offset, length } => (offset, length, true),
             Transfer::Write { offset, data, .. } => (offset, data.len(), false),
@@ -260,7 +262,7 @@ impl Session for Disk {
         })
     }
 
-    fn flush(&mut self, _: FileId) -> Result<()> {
+    fn flush(&mut self, _: OpenFileId) -> Result<()> {
         self.client.synchronize(self.lun).map_err(|error| self.said(error))
     }
 

@@ -27,7 +27,9 @@ use rpc::{Rpc, decode, is_udp, ok, results};
 use wire::Writer;
 
 use super::pages::Pages;
-use super::{Abilities, Completion, FileId, HEAD, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
+use super::{
+    Abilities, Completion, HEAD, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket, Traffic, Transfer,
+};
 use crate::security::umask;
 use crate::tree::Tree;
 use crate::{Error, Result, Target};
@@ -74,7 +76,7 @@ enum Version {
 /// A session by the version that the target names, else version 3.
 pub(super) fn connect(target: &Target, reach: &Reach) -> Result<Box<dyn Tree>> {
     Ok(match version(target)? {
-        Version::Three => Box::new(Nfs::connect(target, reach)?),
+        Version::Three => Box::new(NfsSession::connect(target, reach)?),
         Version::Four(minor) => Box::new(v4::Nfs4::connect(target, reach, minor)?),
         Version::Newest => match v4::Nfs4::connect(target, reach, 2) {
             Err(Error::Unsupported(_)) => Box::new(v4::Nfs4::connect(target, reach, 1)?),
@@ -108,7 +110,7 @@ struct Flight {
     is_read: bool,
 }
 
-struct Nfs {
+struct NfsSession {
     rpc: Rpc,
     /// The lock manager, if it is another connection.
     locks: Option<Rpc>,
@@ -122,7 +124,7 @@ struct Nfs {
     is_udp: bool,
 }
 
-impl Nfs {
+impl NfsSession {
     fn connect(target: &Target, reach: &Reach) -> Result<Self> {
         let mut rpc = Rpc::connect(&target.address(), target, reach)?;
         let is_udp = is_udp(target)?;
@@ -265,7 +267,7 @@ fn port(target: &Target, reach: &Reach, (program, version): (u32, u32)) -> Resul
     }
 }
 
-impl Session for Nfs {
+impl Session for NfsSession {
     fn abilities(&self) -> Abilities {
         Abilities { files: true, locks: true, attributes: false, forks: false, pipelined: true }
     }
@@ -305,25 +307,25 @@ impl Session for Nfs {
         ok::<remove::ResOk, Wcc>(&answer, path).map(drop)
     }
 
-    fn open(&mut self, path: &str, how: How) -> Result<FileId> {
+    fn open(&mut self, path: &str, how: OpenIntent) -> Result<OpenFileId> {
         let (folder, name) = self.place(path)?;
         let handle = match how {
-            How::Create | How::Private => {
+            OpenIntent::Create | OpenIntent::Private => {
                 let place = DirOpArgs { dir: Opaque::new(&folder), name: Opaque::new(name.as_bytes()) };
                 let how = CreateHow::Guarded(Sattr3 { mode: Some(mode_of_new(how)), ..Sattr3::default() });
                 let answer = self.rpc.call(NFS, procedure::CREATE, &create::Request { place, how })?;
                 self.made(&answer, path)?
             }
-            How::Read | How::Write => self.look_up(&folder, name)?.0,
+            OpenIntent::Read | OpenIntent::Write => self.look_up(&folder, name)?.0,
         };
         Ok(self.files.put(handle))
     }
 
-    fn close(&mut self, file: FileId) -> Result<()> {
+    fn close(&mut self, file: OpenFileId) -> Result<()> {
         self.files.take(file).map(drop)
     }
 
-    fn start(&mut self, file: FileId, transfer: Transfer<'_>) -> Result<Ticket> {
+    fn start(&mut self, file: OpenFileId, transfer: Transfer<'_>) -> Result<Ticket> {
         let handle: FileHandle<'_> = Opaque::new(self.files.get(file)?);
         let (xid, is_read) = match transfer {
             Transfer::Read { offset, length } => {
@@ -356,7 +358,7 @@ impl Session for Nfs {
         Ok(Completion::wrote(number.into(), done.count as usize))
     }
 
-    fn flush(&mut self, file: FileId) -> Result<()> {
+    fn flush(&mut self, file: OpenFileId) -> Result<()> {
         let request = commit::Request { file: Opaque::new(self.files.get(file)?), offset: 0, count: 0 };
         let answer = self.rpc.call(NFS, procedure::COMMIT, &request)?;
         ok::<commit::ResOk, Wcc>(&answer, "a commit").map(drop)
@@ -411,11 +413,11 @@ impl Session for Nfs {
         ok::<remove::ResOk, Wcc>(&answer, path).map(drop)
     }
 
-    fn lock(&mut self, file: FileId, offset: u64, len: u64, take: bool) -> Result<()> {
+    fn lock(&mut self, file: OpenFileId, offset: u64, len: u64, take: bool) -> Result<()> {
         let handle = self.files.get(file)?.clone();
         let owner = std::process::id().to_be_bytes();
         let cookie = Opaque::new(b"lock");
-        let lock = nlm::Lock {
+        let lock = nlm::NlmLock {
             caller_name: Opaque::new(b"fourfold-bench"),
             handle: Opaque::new(&handle),
             owner: Opaque::new(&owner),
@@ -433,15 +435,15 @@ impl Session for Nfs {
             manager.call(program, nlm::Procedure::UNLOCK.0, &nlm::UnlockRequest { cookie, lock })?
         };
         match decode::<nlm::Res<'_>>(&answer)?.stat {
-            nlm::Stat::GRANTED => Ok(()),
+            nlm::NlmStat::GRANTED => Ok(()),
             stat => Err(Error::Other(format!("the lock manager says {stat:?}"))),
         }
     }
 }
 
 /// The mode of a new file.
-fn mode_of_new(how: How) -> u32 {
-    if how == How::Private { 0o600 } else { 0o644 & !umask() }
+fn mode_of_new(how: OpenIntent) -> u32 {
+    if how == OpenIntent::Private { 0o600 } else { 0o644 & !umask() }
 }
 
 /// The arguments of WRITE up to the length of the data, RFC 1813 3.3.7.

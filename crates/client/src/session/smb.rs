@@ -14,7 +14,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use ::smb::client::read_request;
-use ::smb::client::{Answer, Client, Credentials, How as Protection, Link, Offer, Request, SetUp};
+use ::smb::client::{
+    Answer, Client, Credentials, FrameProtection as Protection, Link, Offer, Request, SetUp,
+};
 use ::smb::wire::create::{self, Disposition, Options};
 use ::smb::wire::fscc::directory::{self, Form};
 use ::smb::wire::fscc::{FileClass, ea};
@@ -35,7 +37,9 @@ pub(super) use answers::decode_answer;
 
 use super::pages::Pages;
 use super::socket::Socket;
-use super::{Abilities, Completion, FileId, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
+use super::{
+    Abilities, Completion, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket, Traffic, Transfer,
+};
 use crate::{Error, Result, Target};
 
 /// The longest message of a server.
@@ -248,27 +252,27 @@ impl Session for Smb {
         }
     }
 
-    fn open(&mut self, path: &str, how: How) -> Result<FileId> {
+    fn open(&mut self, path: &str, how: OpenIntent) -> Result<OpenFileId> {
         let change = |request: &mut create::Request<'_>| {
             request.disposition = if how.makes() { Disposition::CREATE } else { Disposition::OPEN };
             request.options = Options::NON_DIRECTORY_FILE;
-            if how == How::Read {
+            if how == OpenIntent::Read {
                 request.desired_access = AccessMask::FILE_READ.0;
             }
         };
         let key = self.create(path, change)?;
-        if how == How::Private {
+        if how == OpenIntent::Private {
             self.restrict(path)?;
         }
         Ok(self.files.put(key))
     }
 
-    fn close(&mut self, file: FileId) -> Result<()> {
+    fn close(&mut self, file: OpenFileId) -> Result<()> {
         let key = self.files.take(file)?;
         self.close_key(key)
     }
 
-    fn start(&mut self, file: FileId, transfer: Transfer<'_>) -> Result<Ticket> {
+    fn start(&mut self, file: OpenFileId, transfer: Transfer<'_>) -> Result<Ticket> {
         let key = *self.files.get(file)?;
         let (length, written) = match transfer {
             Transfer::Read { length, .. } => (length, None),
@@ -326,7 +330,7 @@ impl Session for Smb {
         }
     }
 
-    fn flush(&mut self, file: FileId) -> Result<()> {
+    fn flush(&mut self, file: OpenFileId) -> Result<()> {
         let file = *self.files.get(file)?;
         self.call(Command::FLUSH, |w| flush::Request { reserved: 0, file }.encode(w)).map(drop)
     }
@@ -372,7 +376,7 @@ impl Session for Smb {
         self.with(path, change, |_, _| Ok(()))
     }
 
-    fn lock(&mut self, file: FileId, offset: u64, length: u64, take: bool) -> Result<()> {
+    fn lock(&mut self, file: OpenFileId, offset: u64, length: u64, take: bool) -> Result<()> {
         let flags = match take {
             true => lock::Flags::EXCLUSIVE | lock::Flags::FAIL_IMMEDIATELY,
             false => lock::Flags::UNLOCK,
@@ -411,9 +415,10 @@ impl Session for Smb {
     }
 
     /// The stream that Macs keep the resource fork in.
-    fn open_fork(&mut self, path: &str, how: How) -> Result<FileId> {
+    fn open_fork(&mut self, path: &str, how: OpenIntent) -> Result<OpenFileId> {
         let change = |request: &mut create::Request<'_>| {
-            request.disposition = if how == How::Read { Disposition::OPEN } else { Disposition::OPEN_IF };
+            request.disposition =
+                if how == OpenIntent::Read { Disposition::OPEN } else { Disposition::OPEN_IF };
         };
         let key = self.create(&format!("{path}:AFP_Resource"), change)?;
         Ok(self.files.put(key))

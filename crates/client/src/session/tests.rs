@@ -107,7 +107,9 @@ fn the_number_of_a_closed_file_is_given_again() {
     let mut slots = Slots::default();
     let files = ["a", "b", "c"].map(|thing| slots.put(thing));
     assert_eq!(slots.take(files[1]).unwrap(), "b");
-    assert!(slots.get(files[1]).is_err() && slots.take(files[1]).is_err() && slots.get(FileId(99)).is_err());
+    assert!(
+        slots.get(files[1]).is_err() && slots.take(files[1]).is_err() && slots.get(OpenFileId(99)).is_err()
+    );
     assert_eq!((slots.used(), slots.next()), (vec![files[0], files[2]], files[1].0));
     assert_eq!((slots.put("d"), slots.get(files[1]).unwrap()), (files[1], &"d"));
 }

@@ -26,13 +26,13 @@ const NOTHING: Message = Message::Answer(0, None);
 #[derive(Default)]
 pub(super) struct Calls {
     last: u64,
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, UnansweredCall>,
     /// How many requests of each server are being answered.
     answering: BTreeMap<u16, usize>,
 }
 
 /// A request that is not answered.
-struct Waiting {
+struct UnansweredCall {
     /// The called server.
     to: u16,
     /// The number of the message to it.
@@ -52,7 +52,7 @@ impl Node {
         }
         self.calls.last += 1;
         let message = self.send(to, Message::Call(self.calls.last, request));
-        self.calls.waiting.insert(self.calls.last, Waiting { to, message, answer });
+        self.calls.waiting.insert(self.calls.last, UnansweredCall { to, message, answer });
         true
     }
 
@@ -88,10 +88,10 @@ impl Node {
     /// There is another connection to this server, which has received this. Requests that were lost with the one before are
     /// refused, and not sent again.
     pub(super) fn refuse_lost_calls(&mut self, to: u16, received: u64) {
-        let is_lost = |waiting: &Waiting| waiting.to == to && waiting.message > received;
-        let lost: Vec<Waiting> =
+        let is_lost = |waiting: &UnansweredCall| waiting.to == to && waiting.message > received;
+        let lost: Vec<UnansweredCall> =
             self.calls.waiting.extract_if(.., |_, waiting| is_lost(waiting)).map(|(_, lost)| lost).collect();
-        for Waiting { message, answer, .. } in lost {
+        for UnansweredCall { message, answer, .. } in lost {
             self.links.entry(to).or_default().replace(message, self.view.epoch, NOTHING);
             let _ = answer.send(None); // the caller has not waited so long
         }

@@ -72,7 +72,7 @@ impl Keeping {
 }
 
 /// An address that this server has.
-struct Own {
+struct OwnAddress {
     address: Address,
     since: Duration,
     /// How often the network was told.
@@ -85,7 +85,7 @@ pub(super) struct Addresses {
     etcd: Etcd,
     lease: u64,
     way: Way,
-    own: Vec<Own>,
+    own: Vec<OwnAddress>,
     /// When an address was given away last.
     given: Duration,
     /// Addresses that this host could not get, and when they are tried again.
@@ -134,8 +134,10 @@ impl Addresses {
 
     async fn follow(&mut self, looked: &EtcdAddresses) {
         let me = self.shared.me;
-        let is_lost = |own: &Own| own.since < looked.asked && !looked.held.contains(&(own.address.ip, me));
-        let (lost, own): (Vec<Own>, Vec<Own>) = std::mem::take(&mut self.own).into_iter().partition(is_lost);
+        let is_lost =
+            |own: &OwnAddress| own.since < looked.asked && !looked.held.contains(&(own.address.ip, me));
+        let (lost, own): (Vec<OwnAddress>, Vec<OwnAddress>) =
+            std::mem::take(&mut self.own).into_iter().partition(is_lost);
         self.own = own;
         for own in lost {
             self.release(&own.address).await; // not expected: its key goes with the lease
@@ -200,7 +202,7 @@ impl Addresses {
         match blocking(move || way.take(&taken, seconds)).await {
             Ok(()) => {
                 tracing::info!(address = %ip, device = address.device, "this server has the virtual address");
-                self.own.push(Own { address, since, told: 1 });
+                self.own.push(OwnAddress { address, since, told: 1 });
             }
             Err(error) => {
                 tracing::error!(%error, address = %ip, device = address.device, "this host does not get the virtual address");

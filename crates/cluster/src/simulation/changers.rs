@@ -17,7 +17,7 @@ pub(super) struct Changes {
     pub(super) made: usize,
 }
 
-enum Doing {
+enum ChangerAction {
     Nothing,
     /// The states of these files are to be here.
     Asking(Vec<FileId>),
@@ -28,14 +28,14 @@ enum Doing {
 pub(super) struct Changer {
     at: usize,
     server: usize,
-    doing: Doing,
+    doing: ChangerAction,
     is_stopping: bool,
     is_gone: bool,
 }
 
 impl Changer {
     pub(super) fn new(at: usize, servers: usize) -> Self {
-        Self { at, server: at % servers, doing: Doing::Nothing, is_stopping: false, is_gone: false }
+        Self { at, server: at % servers, doing: ChangerAction::Nothing, is_stopping: false, is_gone: false }
     }
 
     pub(super) fn stop(&mut self) {
@@ -43,7 +43,7 @@ impl Changer {
     }
 
     pub(super) fn is_done(&self, servers: &[Server]) -> bool {
-        servers[self.server].is_dead || self.is_gone || matches!(self.doing, Doing::Nothing)
+        servers[self.server].is_dead || self.is_gone || matches!(self.doing, ChangerAction::Nothing)
     }
 
     pub(super) fn step(
@@ -62,23 +62,23 @@ impl Changer {
         if self.is_gone || !server.may_answer(now) {
             return;
         }
-        self.doing = match std::mem::replace(&mut self.doing, Doing::Nothing) {
-            Doing::Nothing if self.is_stopping || random.below(15) > 0 => Doing::Nothing,
-            Doing::Nothing => {
+        self.doing = match std::mem::replace(&mut self.doing, ChangerAction::Nothing) {
+            ChangerAction::Nothing if self.is_stopping || random.below(15) > 0 => ChangerAction::Nothing,
+            ChangerAction::Nothing => {
                 let count = 1 + random.below(3);
-                Doing::Asking((0..count).map(|_| FileId::new(0, 1 + random.below(FILES))).collect())
+                ChangerAction::Asking((0..count).map(|_| FileId::new(0, 1 + random.below(FILES))).collect())
             }
-            Doing::Asking(files) => match server.state.pin(&files) {
+            ChangerAction::Asking(files) => match server.state.pin(&files) {
                 Ok(pins) => {
                     changes.begin((self.at, self.server), files);
-                    Doing::Changing(pins, now + Duration::from_millis(random.below(30)))
+                    ChangerAction::Changing(pins, now + Duration::from_millis(random.below(30)))
                 }
-                Err(_) => Doing::Asking(files),
+                Err(_) => ChangerAction::Asking(files),
             },
-            Doing::Changing(pins, until) if now < until => Doing::Changing(pins, until),
-            Doing::Changing(..) => {
+            ChangerAction::Changing(pins, until) if now < until => ChangerAction::Changing(pins, until),
+            ChangerAction::Changing(..) => {
                 changes.end(self.at);
-                Doing::Nothing
+                ChangerAction::Nothing
             }
         };
     }

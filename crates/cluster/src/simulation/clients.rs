@@ -33,7 +33,7 @@ pub(super) struct Facts {
 }
 
 #[derive(Debug)]
-enum Doing {
+enum ClientAction {
     Nothing,
     /// Asks for the lock, once.
     Trying(Call),
@@ -63,7 +63,7 @@ pub(super) struct Client {
     server: usize,
     id: ClientId,
     file: FileId,
-    doing: Doing,
+    doing: ClientAction,
     guard: Option<OpenGuard>,
     until: Duration,
     is_stopping: bool,
@@ -81,7 +81,7 @@ impl Client {
             server,
             id,
             file: FileId::new(0, 1),
-            doing: Doing::Nothing,
+            doing: ClientAction::Nothing,
             guard: None,
             until: Duration::ZERO,
             is_stopping: false,
@@ -97,7 +97,7 @@ impl Client {
 
     /// Whether it has nothing, and waits for nothing.
     pub(super) fn is_done(&self, servers: &[Server]) -> bool {
-        servers[self.server].is_dead || matches!(self.doing, Doing::Nothing)
+        servers[self.server].is_dead || matches!(self.doing, ClientAction::Nothing)
     }
 
     fn owner(&self) -> LockOwner {
@@ -127,70 +127,72 @@ impl Client {
             return;
         }
         let (state, stream) = (server.state.clone(), Stream::Data);
-        self.doing = match std::mem::replace(&mut self.doing, Doing::Nothing) {
-            Doing::Nothing if self.is_stopping || random.below(20) > 0 => Doing::Nothing,
-            Doing::Nothing => self.begin(now, facts, random),
-            Doing::Trying(call) => match state.lock(self.file, &stream, self.wanted()) {
+        self.doing = match std::mem::replace(&mut self.doing, ClientAction::Nothing) {
+            ClientAction::Nothing if self.is_stopping || random.below(20) > 0 => ClientAction::Nothing,
+            ClientAction::Nothing => self.begin(now, facts, random),
+            ClientAction::Trying(call) => match state.lock(self.file, &stream, self.wanted()) {
                 Ok(()) => self.locked(facts, &call),
                 Err(LockRefusal::Blocked(_)) => {
                     facts.history.refused(&call);
-                    Doing::Nothing
+                    ClientAction::Nothing
                 }
-                Err(LockRefusal::Elsewhere(_)) => Doing::Trying(call),
+                Err(LockRefusal::Elsewhere(_)) => ClientAction::Trying(call),
                 Err(other) => panic!("{other:?}"),
             },
-            Doing::Locking(call) => match state.wait_lock(self.file, &stream, self.wanted()) {
+            ClientAction::Locking(call) => match state.wait_lock(self.file, &stream, self.wanted()) {
                 Ok(LockOutcome::Now) => self.locked(facts, &call),
-                Ok(LockOutcome::Later(waiter)) => Doing::Waiting(waiter, call),
-                Err(LockRefusal::Elsewhere(_)) => Doing::Locking(call),
+                Ok(LockOutcome::Later(waiter)) => ClientAction::Waiting(waiter, call),
+                Err(LockRefusal::Elsewhere(_)) => ClientAction::Locking(call),
                 Err(other) => panic!("{other:?}"),
             },
-            Doing::Waiting(mut waiter, call) => match poll(&mut waiter) {
+            ClientAction::Waiting(mut waiter, call) => match poll(&mut waiter) {
                 Some(Ok(())) => self.locked(facts, &call),
                 // Some give up. The lock may be granted at this moment by another server.
                 answer if answer.is_some() || random.one_in(400) => {
                     drop(waiter);
                     let back = facts.history.call(self.file, self.at, Right::Lock);
-                    Doing::Settling(Settling::GivenUp(call, back))
+                    ClientAction::Settling(Settling::GivenUp(call, back))
                 }
-                _ => Doing::Waiting(waiter, call),
+                _ => ClientAction::Waiting(waiter, call),
             },
-            Doing::Locked if now < self.until => Doing::Locked,
-            Doing::Locked => Doing::Unlocking(facts.history.call(self.file, self.at, Right::Lock)),
-            Doing::Unlocking(call) => {
+            ClientAction::Locked if now < self.until => ClientAction::Locked,
+            ClientAction::Locked => {
+                ClientAction::Unlocking(facts.history.call(self.file, self.at, Right::Lock))
+            }
+            ClientAction::Unlocking(call) => {
                 // From the request on it may be another client's.
                 facts.locks.retain(|_, holder| *holder != self.at);
                 match state.unlock(self.file, &stream, &self.owner(), Range::ALL, Flavour::Advisory) {
                     Ok(had) => {
                         assert!(had, "an acknowledged lock is lost: {self:?}");
                         facts.history.given(&call);
-                        Doing::Nothing
+                        ClientAction::Nothing
                     }
-                    Err(_) => Doing::Unlocking(call),
+                    Err(_) => ClientAction::Unlocking(call),
                 }
             }
-            Doing::Settling(settling) => self.settle(settling, &state, facts),
-            Doing::Opening(writes, call) => self.open(writes, &state, facts, call),
-            Doing::Open(writes) if now < self.until => Doing::Open(writes),
-            Doing::Open(writes) => self.close(writes, facts, random),
+            ClientAction::Settling(settling) => self.settle(settling, &state, facts),
+            ClientAction::Opening(writes, call) => self.open(writes, &state, facts, call),
+            ClientAction::Open(writes) if now < self.until => ClientAction::Open(writes),
+            ClientAction::Open(writes) => self.close(writes, facts, random),
         };
     }
 
     /// It asks for something.
-    fn begin(&mut self, now: Duration, facts: &mut Facts, random: &mut Random) -> Doing {
+    fn begin(&mut self, now: Duration, facts: &mut Facts, random: &mut Random) -> ClientAction {
         self.file = FileId::new(0, 1 + random.below(FILES));
         self.until = now + Duration::from_millis(random.below(80));
         let mut call = |right| facts.history.call(self.file, self.at, right);
         match random.below(4) {
-            0 => Doing::Opening(true, call(Right::Writing)),
-            1 => Doing::Opening(false, call(Right::Reading)),
-            2 => Doing::Trying(call(Right::Lock)),
-            _ => Doing::Locking(call(Right::Lock)),
+            0 => ClientAction::Opening(true, call(Right::Writing)),
+            1 => ClientAction::Opening(false, call(Right::Reading)),
+            2 => ClientAction::Trying(call(Right::Lock)),
+            _ => ClientAction::Locking(call(Right::Lock)),
         }
     }
 
     /// It closes its open; now and then it is the one that wants the file removed.
-    fn close(&mut self, writes: bool, facts: &mut Facts, random: &mut Random) -> Doing {
+    fn close(&mut self, writes: bool, facts: &mut Facts, random: &mut Random) -> ClientAction {
         facts.forget_opens(self.at);
         let call = facts.history.call(self.file, self.at, opened(writes));
         if let Some(guard) = self.guard.take()
@@ -202,50 +204,56 @@ impl Client {
                 Ok(())
             }));
         }
-        Doing::Settling(Settling::Closed(call))
+        ClientAction::Settling(Settling::Closed(call))
     }
 
     /// What it has given back is so for all when its server has the state of the file.
-    fn settle(&self, settling: Settling, state: &vfs::state::State, facts: &mut Facts) -> Doing {
+    fn settle(&self, settling: Settling, state: &vfs::state::State, facts: &mut Facts) -> ClientAction {
         if state.test(self.file, &Stream::Data, &self.wanted()).is_err() {
-            return Doing::Settling(settling);
+            return ClientAction::Settling(settling);
         }
         match settling {
             Settling::Closed(call) => facts.history.given(&call),
             Settling::GivenUp(call, back) => facts.history.went_by(&call, &back),
         }
-        Doing::Nothing
+        ClientAction::Nothing
     }
 
     /// What it has and asks for goes with its server, at some time.
     pub(super) fn lose(&mut self, facts: &mut Facts) {
         let history = &mut facts.history;
-        match std::mem::replace(&mut self.doing, Doing::Nothing) {
-            Doing::Nothing => {}
-            Doing::Trying(call)
-            | Doing::Locking(call)
-            | Doing::Waiting(_, call)
-            | Doing::Opening(_, call) => {
+        match std::mem::replace(&mut self.doing, ClientAction::Nothing) {
+            ClientAction::Nothing => {}
+            ClientAction::Trying(call)
+            | ClientAction::Locking(call)
+            | ClientAction::Waiting(_, call)
+            | ClientAction::Opening(_, call) => {
                 history.abandoned(&call);
             }
-            Doing::Unlocking(call) | Doing::Settling(Settling::Closed(call)) => {
+            ClientAction::Unlocking(call) | ClientAction::Settling(Settling::Closed(call)) => {
                 history.unanswered_return(&call)
             }
-            Doing::Settling(Settling::GivenUp(call, back)) => history.unanswered(&call, &back),
-            Doing::Locked => history.leaves(self.file, self.at, Right::Lock),
-            Doing::Open(writes) => history.leaves(self.file, self.at, opened(writes)),
+            ClientAction::Settling(Settling::GivenUp(call, back)) => history.unanswered(&call, &back),
+            ClientAction::Locked => history.leaves(self.file, self.at, Right::Lock),
+            ClientAction::Open(writes) => history.leaves(self.file, self.at, opened(writes)),
         }
     }
 
-    fn locked(&self, facts: &mut Facts, call: &Call) -> Doing {
+    fn locked(&self, facts: &mut Facts, call: &Call) -> ClientAction {
         facts.acknowledged += 1;
         facts.history.taken(call);
         let before = facts.locks.insert(self.file, self.at);
         assert_eq!(before, None, "two clients have the lock of {:?}: {self:?}", self.file);
-        Doing::Locked
+        ClientAction::Locked
     }
 
-    fn open(&mut self, writes: bool, state: &vfs::state::State, facts: &mut Facts, call: Call) -> Doing {
+    fn open(
+        &mut self,
+        writes: bool,
+        state: &vfs::state::State,
+        facts: &mut Facts,
+        call: Call,
+    ) -> ClientAction {
         let (access, deny) = if writes { (Modes::WRITE, Modes::NONE) } else { (Modes::READ, Modes::WRITE) };
         let request = OpenRequest::new(Party::client(self.id), access, deny);
         match state.open(self.file, Stream::Data, request) {
@@ -260,17 +268,17 @@ impl Client {
                 let others = others.get(&self.file).cloned().unwrap_or_default();
                 assert!(others.is_empty(), "{self:?} is open against the denial of {others:?}");
                 own.entry(self.file).or_default().push(self.at);
-                Doing::Open(writes)
+                ClientAction::Open(writes)
             }
-            Err(vfs::Error::LeaseRecall(_)) => Doing::Opening(writes, call),
+            Err(vfs::Error::LeaseRecall(_)) => ClientAction::Opening(writes, call),
             Err(vfs::Error::ShareConflict) => {
                 facts.history.refused(&call);
-                Doing::Nothing
+                ClientAction::Nothing
             }
             // It is about to be removed, or its server may not answer now: it is not open.
             Err(_) => {
                 facts.history.failed(&call);
-                Doing::Nothing
+                ClientAction::Nothing
             }
         }
     }

@@ -34,7 +34,7 @@ impl Right {
 
 /// An operation of a client. `Perhaps…`: there was no answer, as the client gave up or its server was lost.
 #[derive(Debug, Clone, Copy)]
-enum Operation {
+enum ClientOperation {
     Take(usize, Right),
     Refused(Right),
     /// It did not get it, for another reason than the right of another client.
@@ -52,34 +52,36 @@ struct OneServer;
 impl Specification for OneServer {
     /// The clients that have something, in order.
     type State = Vec<(usize, Right)>;
-    type Operation = Operation;
+    type Operation = ClientOperation;
 
     fn init() -> Self::State {
         Vec::new()
     }
 
-    fn apply(operation: &Operation, state: &Self::State) -> (bool, Self::State) {
+    fn apply(operation: &ClientOperation, state: &Self::State) -> (bool, Self::State) {
         let mut after = state.clone();
         let is_free = |right: Right| !state.iter().any(|(_, other)| other.excludes(right));
         let held = |client, right| state.iter().position(|one| *one == (client, right));
         let is_valid = match *operation {
-            Operation::Take(client, right) | Operation::PerhapsTake(client, right) if is_free(right) => {
+            ClientOperation::Take(client, right) | ClientOperation::PerhapsTake(client, right)
+                if is_free(right) =>
+            {
                 after.push((client, right));
                 after.sort_unstable();
                 true
             }
-            Operation::Take(..) => false,
-            Operation::Refused(right) => !is_free(right),
-            Operation::Failed => true,
-            Operation::Use(client, right) => held(client, right).is_some(),
-            Operation::Give(client, right) | Operation::PerhapsGive(client, right) => {
+            ClientOperation::Take(..) => false,
+            ClientOperation::Refused(right) => !is_free(right),
+            ClientOperation::Failed => true,
+            ClientOperation::Use(client, right) => held(client, right).is_some(),
+            ClientOperation::Give(client, right) | ClientOperation::PerhapsGive(client, right) => {
                 let held = held(client, right);
                 if let Some(at) = held {
                     after.remove(at);
                 }
-                held.is_some() || matches!(operation, Operation::PerhapsGive(..))
+                held.is_some() || matches!(operation, ClientOperation::PerhapsGive(..))
             }
-            Operation::PerhapsTake(..) => true,
+            ClientOperation::PerhapsTake(..) => true,
         };
         (is_valid, after)
     }
@@ -90,7 +92,7 @@ type Object<F> = (F, bool);
 
 /// An operation that has begun.
 #[derive(Debug, Clone)]
-pub(super) struct Call<F> {
+pub(super) struct BegunOperation<F> {
     object: Object<F>,
     number: usize,
     client: usize,
@@ -100,9 +102,9 @@ pub(super) struct Call<F> {
 /// The histories of all files.
 #[derive(Debug)]
 pub(super) struct History<F> {
-    events: HashMap<Object<F>, Vec<(usize, Action<Operation>)>>,
+    events: HashMap<Object<F>, Vec<(usize, Action<ClientOperation>)>>,
     /// Operations without an answer, which may have happened at any time after they began, or not at all.
-    open: HashMap<Object<F>, Vec<(usize, Operation)>>,
+    open: HashMap<Object<F>, Vec<(usize, ClientOperation)>>,
     count: usize,
 }
 
@@ -113,71 +115,71 @@ impl<F> Default for History<F> {
 }
 
 impl<F: Clone + Eq + Hash> History<F> {
-    fn begin(&mut self, object: Object<F>, operation: Operation) -> usize {
+    fn begin(&mut self, object: Object<F>, operation: ClientOperation) -> usize {
         self.count += 1;
         self.events.entry(object).or_default().push((self.count, Action::Call(operation)));
         self.count
     }
 
-    fn end(&mut self, call: &Call<F>, operation: Operation) {
+    fn end(&mut self, call: &BegunOperation<F>, operation: ClientOperation) {
         self.events.entry(call.object.clone()).or_default().push((call.number, Action::Response(operation)));
     }
 
     /// A client asks for a right, or begins to give it back.
-    pub(super) fn call(&mut self, file: F, client: usize, right: Right) -> Call<F> {
+    pub(super) fn call(&mut self, file: F, client: usize, right: Right) -> BegunOperation<F> {
         let object = (file, right == Right::Lock);
         // The checker looks at the answer only.
-        let number = self.begin(object.clone(), Operation::PerhapsTake(client, right));
-        Call { object, number, client, right }
+        let number = self.begin(object.clone(), ClientOperation::PerhapsTake(client, right));
+        BegunOperation { object, number, client, right }
     }
 
     /// The client has got it.
-    pub(super) fn taken(&mut self, call: &Call<F>) {
-        self.end(call, Operation::Take(call.client, call.right));
+    pub(super) fn taken(&mut self, call: &BegunOperation<F>) {
+        self.end(call, ClientOperation::Take(call.client, call.right));
     }
 
     /// It was told that another client has it.
-    pub(super) fn refused(&mut self, call: &Call<F>) {
-        self.end(call, Operation::Refused(call.right));
+    pub(super) fn refused(&mut self, call: &BegunOperation<F>) {
+        self.end(call, ClientOperation::Refused(call.right));
     }
 
     /// It was told that it does not get it, for another reason.
-    pub(super) fn failed(&mut self, call: &Call<F>) {
-        self.end(call, Operation::Failed);
+    pub(super) fn failed(&mut self, call: &BegunOperation<F>) {
+        self.end(call, ClientOperation::Failed);
     }
 
     /// It has done what only a holder may do.
-    pub(super) fn used(&mut self, call: &Call<F>) {
-        self.end(call, Operation::Use(call.client, call.right));
+    pub(super) fn used(&mut self, call: &BegunOperation<F>) {
+        self.end(call, ClientOperation::Use(call.client, call.right));
     }
 
     /// It was told that it has given it back.
-    pub(super) fn given(&mut self, call: &Call<F>) {
-        self.end(call, Operation::Give(call.client, call.right));
+    pub(super) fn given(&mut self, call: &BegunOperation<F>) {
+        self.end(call, ClientOperation::Give(call.client, call.right));
     }
 
     /// There was no answer to what asks for a right: perhaps it comes, and goes again.
-    pub(super) fn abandoned(&mut self, call: &Call<F>) {
+    pub(super) fn abandoned(&mut self, call: &BegunOperation<F>) {
         let back = self.call(call.object.0.clone(), call.client, call.right);
         self.unanswered(call, &back);
     }
 
     /// As [`History::abandoned`]; giving it back has begun already.
-    pub(super) fn unanswered(&mut self, call: &Call<F>, back: &Call<F>) {
-        let taken = Operation::PerhapsTake(call.client, call.right);
+    pub(super) fn unanswered(&mut self, call: &BegunOperation<F>, back: &BegunOperation<F>) {
+        let taken = ClientOperation::PerhapsTake(call.client, call.right);
         self.open.entry(call.object.clone()).or_default().push((call.number, taken));
         self.unanswered_return(back);
     }
 
     /// Perhaps the right came, and it is gone now.
-    pub(super) fn went_by(&mut self, call: &Call<F>, back: &Call<F>) {
-        self.end(call, Operation::PerhapsTake(call.client, call.right));
-        self.end(back, Operation::PerhapsGive(back.client, back.right));
+    pub(super) fn went_by(&mut self, call: &BegunOperation<F>, back: &BegunOperation<F>) {
+        self.end(call, ClientOperation::PerhapsTake(call.client, call.right));
+        self.end(back, ClientOperation::PerhapsGive(back.client, back.right));
     }
 
     /// There was no answer to what gives a right back.
-    pub(super) fn unanswered_return(&mut self, call: &Call<F>) {
-        let given = Operation::PerhapsGive(call.client, call.right);
+    pub(super) fn unanswered_return(&mut self, call: &BegunOperation<F>) {
+        let given = ClientOperation::PerhapsGive(call.client, call.right);
         self.open.entry(call.object.clone()).or_default().push((call.number, given));
     }
 

@@ -27,9 +27,9 @@ pub(super) struct Inside {
 }
 
 /// A hold of the folder at one server.
-struct Hold(Arc<AtomicUsize>);
+struct FolderHold(Arc<AtomicUsize>);
 
-impl Drop for Hold {
+impl Drop for FolderHold {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -41,9 +41,9 @@ impl Inside {
         Some(Box::new(self.held()?))
     }
 
-    fn held(&self) -> Option<Hold> {
+    fn held(&self) -> Option<FolderHold> {
         self.holds.fetch_add(1, Ordering::Relaxed);
-        let hold = Hold(self.holds.clone());
+        let hold = FolderHold(self.holds.clone());
         self.open_until.is_none().then_some(hold)
     }
 
@@ -59,16 +59,16 @@ impl Inside {
     }
 }
 
-enum Doing {
+enum MoverAction {
     Nothing,
-    Asking(Hold, oneshot::Receiver<Option<Elsewhere>>),
-    Moving { until: Duration, _held: (Hold, Elsewhere) },
+    Asking(FolderHold, oneshot::Receiver<Option<Elsewhere>>),
+    Moving { until: Duration, _held: (FolderHold, Elsewhere) },
 }
 
 /// One that moves the folder.
 pub(super) struct Mover {
     server: usize,
-    doing: Doing,
+    doing: MoverAction,
     is_stopping: bool,
     /// How often it has moved the folder, and how often that was refused.
     pub(super) moves: usize,
@@ -77,7 +77,7 @@ pub(super) struct Mover {
 
 impl Mover {
     pub(super) fn new(server: usize) -> Self {
-        Self { server, doing: Doing::Nothing, is_stopping: false, moves: 0, refusals: 0 }
+        Self { server, doing: MoverAction::Nothing, is_stopping: false, moves: 0, refusals: 0 }
     }
 
     /// All faults are over.
@@ -86,7 +86,7 @@ impl Mover {
     }
 
     pub(super) fn is_done(&self, servers: &[Server]) -> bool {
-        matches!(self.doing, Doing::Nothing) || servers[self.server].is_dead
+        matches!(self.doing, MoverAction::Nothing) || servers[self.server].is_dead
     }
 
     pub(super) fn step(&mut self, now: Duration, servers: &mut [Server], random: &mut Random) {
@@ -95,31 +95,31 @@ impl Mover {
             return;
         }
         own.inside.step(now, random);
-        self.doing = match std::mem::replace(&mut self.doing, Doing::Nothing) {
-            Doing::Nothing if self.is_stopping || !random.one_in(100) => Doing::Nothing,
-            Doing::Nothing => match own.inside.held() {
-                Some(hold) => Doing::Asking(hold, own.port.hold_below(FOLDER, party(own.number))),
-                None => Doing::Nothing,
+        self.doing = match std::mem::replace(&mut self.doing, MoverAction::Nothing) {
+            MoverAction::Nothing if self.is_stopping || !random.one_in(100) => MoverAction::Nothing,
+            MoverAction::Nothing => match own.inside.held() {
+                Some(hold) => MoverAction::Asking(hold, own.port.hold_below(FOLDER, party(own.number))),
+                None => MoverAction::Nothing,
             },
             // Some give up.
-            Doing::Asking(..) if random.one_in(200) => Doing::Nothing,
-            Doing::Asking(hold, mut answer) => match answer.try_recv() {
+            MoverAction::Asking(..) if random.one_in(200) => MoverAction::Nothing,
+            MoverAction::Asking(hold, mut answer) => match answer.try_recv() {
                 Ok(Some(elsewhere)) => {
                     self.moves += 1;
                     let until = now + Duration::from_millis(random.below(20));
-                    Doing::Moving { until, _held: (hold, elsewhere) }
+                    MoverAction::Moving { until, _held: (hold, elsewhere) }
                 }
                 Ok(None) => {
                     self.refusals += 1;
-                    Doing::Nothing
+                    MoverAction::Nothing
                 }
-                Err(TryRecvError::Empty) => Doing::Asking(hold, answer),
+                Err(TryRecvError::Empty) => MoverAction::Asking(hold, answer),
                 Err(TryRecvError::Closed) => panic!("a question is not answered at server {}", own.number),
             },
-            Doing::Moving { until, .. } if now >= until => Doing::Nothing,
-            moving @ Doing::Moving { .. } => moving,
+            MoverAction::Moving { until, .. } if now >= until => MoverAction::Nothing,
+            moving @ MoverAction::Moving { .. } => moving,
         };
-        if matches!(self.doing, Doing::Moving { .. }) {
+        if matches!(self.doing, MoverAction::Moving { .. }) {
             let may_answer = |server: &&Server| server.may_answer(now) && server.inside.open_until.is_some();
             let opened: Vec<u16> = servers.iter().filter(may_answer).map(|server| server.number).collect();
             assert!(opened.is_empty(), "something is open at {opened:?} while the folder moves");

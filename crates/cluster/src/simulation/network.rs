@@ -9,7 +9,7 @@ use crate::MessageRefusal;
 use crate::wire::Frame;
 
 #[derive(Default)]
-pub(super) struct Network {
+pub(super) struct SimulatedNetwork {
     /// From the first server to the second one.
     connections: BTreeMap<(u16, u16), Connection>,
     parted: BTreeMap<(u16, u16), Duration>,
@@ -29,7 +29,7 @@ struct Connection {
     acks: VecDeque<(Duration, u64, u64)>,
 }
 
-impl Network {
+impl SimulatedNetwork {
     pub(super) fn send(&mut self, now: Duration, from: u16, to: u16, frame: Vec<u8>, random: &mut Random) {
         let connection = self.connections.entry((from, to)).or_default();
         if connection.is_open {

@@ -56,7 +56,7 @@ pub(super) struct Travels {
 }
 
 #[derive(Debug)]
-enum Doing {
+enum TravellerAction {
     Nothing,
     Opening,
     /// It waits until the successor knows of its open.
@@ -74,7 +74,7 @@ pub(super) struct Traveller {
     at: usize,
     server: usize,
     file: FileId,
-    doing: Doing,
+    doing: TravellerAction,
     guard: Option<OpenGuard>,
     until: Duration,
     is_stopping: bool,
@@ -104,20 +104,20 @@ pub(super) fn close_inherited(server: &mut Server, traveller: u8) {
 impl Traveller {
     pub(super) fn new(at: usize, servers: usize) -> Self {
         let (server, file) = (at % servers, FileId::new(0, FILES.start));
-        let (doing, until) = (Doing::Nothing, Duration::ZERO);
+        let (doing, until) = (TravellerAction::Nothing, Duration::ZERO);
         Self { at, server, file, doing, guard: None, until, is_stopping: false, promised: None }
     }
 
     /// All faults are over.
     pub(super) fn stop(&mut self, now: Duration) {
         self.is_stopping = true;
-        if let Doing::Away(until) = &mut self.doing {
+        if let TravellerAction::Away(until) = &mut self.doing {
             *until = now + AWAY_AT_MOST;
         }
     }
 
     pub(super) fn is_done(&self, servers: &[Server]) -> bool {
-        matches!(self.doing, Doing::Nothing) || servers.iter().all(|server| server.is_dead)
+        matches!(self.doing, TravellerAction::Nothing) || servers.iter().all(|server| server.is_dead)
     }
 
     pub(super) fn step(
@@ -129,7 +129,7 @@ impl Traveller {
     ) {
         let server = &servers[self.server];
         let is_lost = server.is_dead || (server.fence != Duration::ZERO && now >= server.fence);
-        if is_lost && !matches!(self.doing, Doing::Away(_)) {
+        if is_lost && !matches!(self.doing, TravellerAction::Away(_)) {
             self.guard.take().into_iter().for_each(std::mem::forget); // it went with its server
             self.doing = self.leave(now, travels);
         }
@@ -137,59 +137,63 @@ impl Traveller {
             return;
         }
         let state = server.state.clone();
-        self.doing = match std::mem::replace(&mut self.doing, Doing::Nothing) {
-            Doing::Nothing if self.is_stopping || is_lost || random.below(40) > 0 => Doing::Nothing,
-            Doing::Nothing => {
-                self.file = FileId::new(0, FILES.start + random.below(FILES.end - FILES.start));
-                Doing::Opening
+        self.doing = match std::mem::replace(&mut self.doing, TravellerAction::Nothing) {
+            TravellerAction::Nothing if self.is_stopping || is_lost || random.below(40) > 0 => {
+                TravellerAction::Nothing
             }
-            Doing::Opening => self.open(&state, server, travels),
-            Doing::Telling(mut told) => match told.try_recv() {
+            TravellerAction::Nothing => {
+                self.file = FileId::new(0, FILES.start + random.below(FILES.end - FILES.start));
+                TravellerAction::Opening
+            }
+            TravellerAction::Opening => self.open(&state, server, travels),
+            TravellerAction::Telling(mut told) => match told.try_recv() {
                 Err(oneshot::error::TryRecvError::Closed) => {
                     self.until = now + Duration::from_millis(100 + random.below(9_000));
-                    Doing::Open
+                    TravellerAction::Open
                 }
-                _ => Doing::Telling(told),
+                _ => TravellerAction::Telling(told),
             },
-            Doing::Asking(mut asked) => match asked.try_recv() {
-                Err(oneshot::error::TryRecvError::Empty) => Doing::Asking(asked),
+            TravellerAction::Asking(mut asked) => match asked.try_recv() {
+                Err(oneshot::error::TryRecvError::Empty) => TravellerAction::Asking(asked),
                 answer => {
                     self.promised = (answer == Ok(true)).then(|| lost(now, servers));
                     self.until = now + Duration::from_millis(100 + random.below(9_000));
-                    Doing::Open
+                    TravellerAction::Open
                 }
             },
-            Doing::Open if now < self.until && !self.is_stopping => Doing::Open,
-            Doing::Open => {
+            TravellerAction::Open if now < self.until && !self.is_stopping => TravellerAction::Open,
+            TravellerAction::Open => {
                 let guard = self.guard.take().expect("it is open");
                 server.port.want(StateRequest::Drop(guard.id()));
                 travels.holders.remove(&self.file);
                 self.promised = None;
                 drop(guard);
-                Doing::Nothing
+                TravellerAction::Nothing
             }
-            Doing::Away(until) if now < until => self.look(now, until, servers, travels),
-            Doing::Away(_) if self.promised.is_some() && !self.is_stopping => Doing::Away(now + AWAY_AT_MOST),
-            Doing::Away(_) => {
+            TravellerAction::Away(until) if now < until => self.look(now, until, servers, travels),
+            TravellerAction::Away(_) if self.promised.is_some() && !self.is_stopping => {
+                TravellerAction::Away(now + AWAY_AT_MOST)
+            }
+            TravellerAction::Away(_) => {
                 self.is_given_up(now, servers);
                 travels.forget(self.at);
                 self.move_on(servers);
-                Doing::Nothing
+                TravellerAction::Nothing
             }
         };
     }
 
     /// Its server is lost: what it has may come back.
-    fn leave(&self, now: Duration, travels: &mut Travels) -> Doing {
+    fn leave(&self, now: Duration, travels: &mut Travels) -> TravellerAction {
         if let Some((holder, is_away)) = travels.holders.get_mut(&self.file)
             && *holder == self.at
         {
             *is_away = true;
         }
-        Doing::Away(now + AWAY_AT_MOST)
+        TravellerAction::Away(now + AWAY_AT_MOST)
     }
 
-    fn open(&mut self, state: &State, server: &Server, travels: &mut Travels) -> Doing {
+    fn open(&mut self, state: &State, server: &Server, travels: &mut Travels) -> TravellerAction {
         let party = Party::client(id(server.number, self.at));
         let request = OpenRequest::new(party, Modes::WRITE, Modes::READ.union(Modes::WRITE));
         match state.open(self.file, Stream::Data, request) {
@@ -207,19 +211,19 @@ impl Traveller {
                 let (told, arrived) = oneshot::channel();
                 server.port.want(StateRequest::Arrived(told));
                 self.guard = Some(guard);
-                Doing::Telling(arrived)
+                TravellerAction::Telling(arrived)
             }
-            Err(vfs::Error::LeaseRecall(_)) => Doing::Opening,
-            Err(_) => Doing::Nothing,
+            Err(vfs::Error::LeaseRecall(_)) => TravellerAction::Opening,
+            Err(_) => TravellerAction::Nothing,
         }
     }
 
     /// It asks whether the successor has its open.
-    fn ask(&mut self, server: &Server, guard: OpenGuard) -> Doing {
+    fn ask(&mut self, server: &Server, guard: OpenGuard) -> TravellerAction {
         let (answer, asked) = oneshot::channel();
         server.port.want(StateRequest::Kept(guard.id(), answer));
         (self.guard, self.promised) = (Some(guard), None);
-        Doing::Asking(asked)
+        TravellerAction::Asking(asked)
     }
 
     /// It looks for its open at the other servers.
@@ -229,7 +233,7 @@ impl Traveller {
         until: Duration,
         servers: &mut [Server],
         travels: &mut Travels,
-    ) -> Doing {
+    ) -> TravellerAction {
         let name = u8::try_from(self.at).expect("few");
         for (at, server) in servers.iter_mut().enumerate().filter(|(_, server)| server.may_answer(now)) {
             let Some(inherited) = server.inherited.get(&name) else { continue };
@@ -247,19 +251,19 @@ impl Traveller {
                         return self.ask(server, inherited.guard);
                     }
                     (self.guard, self.until) = (Some(inherited.guard), now);
-                    return Doing::Open;
+                    return TravellerAction::Open;
                 }
                 Ok(false) => {
                     close_inherited(server, name);
                     self.is_given_up(now, servers);
                     travels.forget(self.at);
                     self.server = at;
-                    return Doing::Nothing;
+                    return TravellerAction::Nothing;
                 }
-                Err(_) => return Doing::Away(until), // its state is asked for
+                Err(_) => return TravellerAction::Away(until), // its state is asked for
             }
         }
-        Doing::Away(until)
+        TravellerAction::Away(until)
     }
 
     /// Its open is not at any server. That may be so if more than its own server was lost since it was promised.

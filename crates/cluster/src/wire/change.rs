@@ -5,12 +5,12 @@ use vfs::state::ChangeNotice;
 use vfs::{HostKey, Kind};
 use wire::{Malformed, Reader, Writer};
 
-use super::{Field, get_bytes, put_bytes};
+use super::{MessageField, get_bytes, put_bytes};
 
 /// The longest name of an entry: 255 UTF-16 units in UTF-8.
 const MAX_NAME: usize = 1_024;
 
-impl Field for Kind {
+impl MessageField for Kind {
     fn put(&self, w: &mut Writer) {
         w.u8(match self {
             Self::File => 1,
@@ -37,7 +37,7 @@ impl Field for Kind {
     }
 }
 
-impl Field for Name {
+impl MessageField for Name {
     fn put(&self, w: &mut Writer) {
         put_bytes(w, self);
     }
@@ -47,7 +47,7 @@ impl Field for Name {
     }
 }
 
-impl Field for ChangeKind {
+impl MessageField for ChangeKind {
     fn put(&self, w: &mut Writer) {
         match self {
             Self::Created => w.u8(1),
@@ -65,11 +65,11 @@ impl Field for ChangeKind {
             1 => Self::Created,
             2 => Self::Removed,
             3 => {
-                let (old_folder, old_name) = Field::get(r)?;
+                let (old_folder, old_name) = MessageField::get(r)?;
                 Self::Renamed { old_folder, old_name }
             }
             4 => {
-                let aspects = Aspects::from_bits(Field::get(r)?);
+                let aspects = Aspects::from_bits(MessageField::get(r)?);
                 Self::Modified(aspects.ok_or(Malformed("an unknown aspect"))?)
             }
             _ => return Err(Malformed("an unknown change")),
@@ -77,7 +77,7 @@ impl Field for ChangeKind {
     }
 }
 
-impl Field for ChangeNotice {
+impl MessageField for ChangeNotice {
     fn put(&self, w: &mut Writer) {
         let Change { folder, name, file, of, what, by } = &self.change;
         put_bytes(w, self.folder.as_bytes());
@@ -91,10 +91,10 @@ impl Field for ChangeNotice {
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let key = HostKey::new(get_bytes(r, HostKey::MAX)?).ok_or(Malformed("a key that is too long"))?;
-        let (folder, name) = Field::get(r)?;
-        let (file, by) = Field::get(r)?;
-        let (of, what) = Field::get(r)?;
-        let is_going = Field::get(r)?;
+        let (folder, name) = MessageField::get(r)?;
+        let (file, by) = MessageField::get(r)?;
+        let (of, what) = MessageField::get(r)?;
+        let is_going = MessageField::get(r)?;
         Ok(Self { folder: key, change: Change { folder, name, file, of, what, by }, is_going })
     }
 }

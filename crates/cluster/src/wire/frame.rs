@@ -3,7 +3,7 @@
 
 use wire::{Malformed, Reader, Writer};
 
-use super::{Field, Message, get_bytes, put_bytes};
+use super::{Message, MessageField, get_bytes, put_bytes};
 
 /// The first bytes of a connection, with the version of this protocol.
 pub const MAGIC: [u8; 8] = *b"FFGATE\x00\x03";
@@ -91,16 +91,16 @@ impl Frame {
                 }
                 let cluster = std::str::from_utf8(get_bytes(&mut r, MAX_CLUSTER_NAME)?)
                     .map_err(|_| Malformed("a name that is not UTF-8"))?;
-                let (from, to) = Field::get(&mut r)?;
+                let (from, to) = MessageField::get(&mut r)?;
                 Self::Hello { cluster: cluster.to_owned(), from, to }
             }
-            WELCOME => Self::Welcome { received: Field::get(&mut r)? },
+            WELCOME => Self::Welcome { received: MessageField::get(&mut r)? },
             DATA => {
-                let (number, epoch) = Field::get(&mut r)?;
+                let (number, epoch) = MessageField::get(&mut r)?;
                 Self::Data { number, epoch, message: Message::get(&mut r)? }
             }
             ACK => {
-                let (received, epoch) = Field::get(&mut r)?;
+                let (received, epoch) = MessageField::get(&mut r)?;
                 Self::Ack { received, epoch }
             }
             _ => return Err(Malformed("an unknown kind of frame")),

@@ -6,7 +6,7 @@ use vfs::state::{Back, ChangeNotice, FileState, Inheritance, OpenId, OpenReplica
 use wire::{Malformed, Reader, Writer};
 
 use super::sums::SumsMessage;
-use super::{Field, MAX_ITEMS, get_bytes, get_list, put_bytes, put_list};
+use super::{MAX_ITEMS, MessageField, get_bytes, get_list, put_bytes, put_list};
 use crate::node::{MAX_CALL, MAX_NOTE, OpenRecord};
 
 /// The most files in one message.
@@ -107,7 +107,7 @@ pub enum Portion {
     Inherited,
 }
 
-impl Field for Portion {
+impl MessageField for Portion {
     fn put(&self, w: &mut Writer) {
         w.u8(match self {
             Self::Whole => 1,
@@ -126,7 +126,7 @@ impl Field for Portion {
     }
 }
 
-impl Field for Inheritance {
+impl MessageField for Inheritance {
     fn put(&self, w: &mut Writer) {
         (self.file, self.client).put(w);
         self.open.put(w);
@@ -134,13 +134,13 @@ impl Field for Inheritance {
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (file, client) = Field::get(r)?;
-        let (open, (lease, reserved)) = (Field::get(r)?, Field::get(r)?);
+        let (file, client) = MessageField::get(r)?;
+        let (open, (lease, reserved)) = (MessageField::get(r)?, MessageField::get(r)?);
         Ok(Self { file, client, open, lease, reserved })
     }
 }
 
-impl Field for OpenRecord {
+impl MessageField for OpenRecord {
     fn put(&self, w: &mut Writer) {
         (self.file, self.client).put(w);
         self.replica.open.put(w);
@@ -150,25 +150,25 @@ impl Field for OpenRecord {
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (file, client) = Field::get(r)?;
-        let (open, ranges, lease) = (Field::get(r)?, get_list(r, MAX_ITEMS)?, Field::get(r)?);
+        let (file, client) = MessageField::get(r)?;
+        let (open, ranges, lease) = (MessageField::get(r)?, get_list(r, MAX_ITEMS)?, MessageField::get(r)?);
         let note = get_bytes(r, MAX_NOTE)?.into();
         Ok(Self { file, client, replica: OpenReplica { open, ranges, lease }, note })
     }
 }
 
-impl Field for FileId {
+impl MessageField for FileId {
     fn put(&self, w: &mut Writer) {
         (self.device, self.inode).put(w);
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (device, inode) = Field::get(r)?;
+        let (device, inode) = MessageField::get(r)?;
         Ok(Self::new(device, inode))
     }
 }
 
-impl Field for Message {
+impl MessageField for Message {
     fn put(&self, w: &mut Writer) {
         match self {
             Self::Ask(file) => (1u8, *file).put(w),
@@ -227,30 +227,30 @@ impl Field for Message {
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         Ok(match r.u8()? {
-            1 => Self::Ask(Field::get(r)?),
+            1 => Self::Ask(MessageField::get(r)?),
             2 => {
-                let (file, turn) = Field::get(r)?;
+                let (file, turn) = MessageField::get(r)?;
                 Self::Grant(file, turn)
             }
             3 => {
-                let (file, to, turn) = Field::get(r)?;
+                let (file, to, turn) = MessageField::get(r)?;
                 Self::Recall(file, to, turn)
             }
             4 => {
-                let ((file, turn), (portion, more)) = Field::get(r)?;
-                Self::Hand { file, turn, portion, more, state: Field::get(r)? }
+                let ((file, turn), (portion, more)) = MessageField::get(r)?;
+                Self::Hand { file, turn, portion, more, state: MessageField::get(r)? }
             }
-            5 => Self::Release(Field::get(r)?),
+            5 => Self::Release(MessageField::get(r)?),
             6 => {
-                let (file, is_so) = Field::get(r)?;
+                let (file, is_so) = MessageField::get(r)?;
                 Self::Released(file, is_so)
             }
             7 => {
-                let (file, back) = Field::get(r)?;
+                let (file, back) = MessageField::get(r)?;
                 Self::Back(file, back)
             }
             8 => {
-                let (file, number) = Field::get(r)?;
+                let (file, number) = MessageField::get(r)?;
                 Self::Removed(file, number)
             }
             9 => Self::Report {
@@ -259,36 +259,36 @@ impl Field for Message {
                 received: get_list(r, MAX_FILES)?,
                 kept: get_list(r, MAX_FILES)?,
                 inherited: get_list(r, MAX_FILES)?,
-                more: Field::get(r)?,
+                more: MessageField::get(r)?,
             },
             10 => {
-                let (file, turn, parts) = Field::get(r)?;
+                let (file, turn, parts) = MessageField::get(r)?;
                 Self::Gather(file, turn, parts)
             }
             11 => {
-                let (file, to, turn) = Field::get(r)?;
+                let (file, to, turn) = MessageField::get(r)?;
                 Self::GivePart(file, to, turn)
             }
-            12 => Self::Told(Field::get(r)?),
+            12 => Self::Told(MessageField::get(r)?),
             13 => Self::Lost,
-            14 => Self::Keep(Box::new(Field::get(r)?)),
-            15 => Self::Drop(Field::get(r)?),
+            14 => Self::Keep(Box::new(MessageField::get(r)?)),
+            15 => Self::Drop(MessageField::get(r)?),
             16 => Self::DropAll,
-            17 => Self::Call(Field::get(r)?, get_long(r)?),
+            17 => Self::Call(MessageField::get(r)?, get_long(r)?),
             18 => {
-                let (number, is_some) = Field::get(r)?;
+                let (number, is_some) = MessageField::get(r)?;
                 Self::Answer(number, if is_some { Some(get_long(r)?) } else { None })
             }
-            19 => Self::Sums(Field::get(r)?),
+            19 => Self::Sums(MessageField::get(r)?),
             20 => {
-                let ((number, folder), by) = Field::get(r)?;
+                let ((number, folder), by) = MessageField::get(r)?;
                 Self::Below { number, folder, by }
             }
             21 => {
-                let (number, is_held) = Field::get(r)?;
+                let (number, is_held) = MessageField::get(r)?;
                 Self::BelowAnswer(number, is_held)
             }
-            22 => Self::BelowOver(Field::get(r)?),
+            22 => Self::BelowOver(MessageField::get(r)?),
             _ => return Err(Malformed("an unknown message")),
         })
     }

@@ -8,7 +8,7 @@ use vfs::state::{
 };
 use wire::{Malformed, Reader, Writer};
 
-use super::{Field, get_bytes, get_list, put_bytes, put_list};
+use super::{MessageField, get_bytes, get_list, put_bytes, put_list};
 
 /// The most values of one kind in one message. Longer states go in several messages.
 pub const MAX_ITEMS: usize = 512;
@@ -45,7 +45,7 @@ fn some<T>(list: &mut Vec<T>) -> Vec<T> {
     std::mem::replace(list, rest)
 }
 
-impl Field for FileState {
+impl MessageField for FileState {
     fn put(&self, w: &mut Writer) {
         put_list(w, &self.opens);
         put_list(w, &self.ranges);
@@ -69,13 +69,13 @@ impl Field for FileState {
 
 macro_rules! numbers {
     ($($name:ident)*) => {$(
-        impl Field for $name {
+        impl MessageField for $name {
             fn put(&self, w: &mut Writer) {
                 self.0.put(w);
             }
 
             fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-                Field::get(r).map(Self)
+                MessageField::get(r).map(Self)
             }
         }
     )*};
@@ -85,7 +85,7 @@ numbers! { OpenId WaitId LeaseId ClientId }
 
 macro_rules! sets {
     ($($name:ident)*) => {$(
-        impl Field for $name {
+        impl MessageField for $name {
             fn put(&self, w: &mut Writer) {
                 self.0.put(w);
             }
@@ -101,7 +101,7 @@ sets! { Modes Caching }
 
 macro_rules! choices {
     ($($name:ident { $($variant:ident = $value:literal),* })*) => {$(
-        impl Field for $name {
+        impl MessageField for $name {
             fn put(&self, w: &mut Writer) {
                 w.u8(match self { $(Self::$variant => $value),* });
             }
@@ -123,7 +123,7 @@ choices! {
     Style { Bits = 1, Whole = 2, Told = 3, Steps = 4 }
 }
 
-impl Field for [u8; 16] {
+impl MessageField for [u8; 16] {
     fn put(&self, w: &mut Writer) {
         w.put(self);
     }
@@ -133,18 +133,18 @@ impl Field for [u8; 16] {
     }
 }
 
-impl Field for Party {
+impl MessageField for Party {
     fn put(&self, w: &mut Writer) {
         (self.client, self.key).put(w);
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (client, key) = Field::get(r)?;
+        let (client, key) = MessageField::get(r)?;
         Ok(Self { client, key })
     }
 }
 
-impl Field for Stream {
+impl MessageField for Stream {
     fn put(&self, w: &mut Writer) {
         match self {
             Self::Data => w.u8(1),
@@ -171,13 +171,13 @@ impl Field for Stream {
     }
 }
 
-impl Field for Range {
+impl MessageField for Range {
     fn put(&self, w: &mut Writer) {
         (self.is_empty(), self.start(), self.last()).put(w);
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        match Field::get(r)? {
+        match MessageField::get(r)? {
             (true, start, last) if start == last => Ok(Self::empty(start)),
             (false, start, last) => Self::between(start, last).ok_or(Malformed("a range that ends early")),
             _ => Err(Malformed("an empty range with bytes")),
@@ -185,7 +185,7 @@ impl Field for Range {
     }
 }
 
-impl Field for Lock {
+impl MessageField for Lock {
     fn put(&self, w: &mut Writer) {
         let Self { owner: LockOwner { client, open, opaque }, range, kind, flavour } = self;
         (*client, *open).put(w);
@@ -195,15 +195,15 @@ impl Field for Lock {
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (client, open) = Field::get(r)?;
+        let (client, open) = MessageField::get(r)?;
         let opaque = get_bytes(r, MAX_OWNER)?.into();
-        let range = Field::get(r)?;
-        let (kind, flavour) = Field::get(r)?;
+        let range = MessageField::get(r)?;
+        let (kind, flavour) = MessageField::get(r)?;
         Ok(Self { owner: LockOwner { client, open, opaque }, range, kind, flavour })
     }
 }
 
-impl Field for CarriedOpen {
+impl MessageField for CarriedOpen {
     fn put(&self, w: &mut Writer) {
         self.id.put(w);
         self.stream.put(w);
@@ -213,14 +213,14 @@ impl Field for CarriedOpen {
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (id, stream, party) = Field::get(r)?;
-        let (access, deny) = Field::get(r)?;
-        let (concern, has_ranges, reserved) = Field::get(r)?;
+        let (id, stream, party) = MessageField::get(r)?;
+        let (access, deny) = MessageField::get(r)?;
+        let (concern, has_ranges, reserved) = MessageField::get(r)?;
         Ok(Self { id, stream, party, access, deny, concern, has_ranges, reserved })
     }
 }
 
-impl Field for CarriedWait {
+impl MessageField for CarriedWait {
     fn put(&self, w: &mut Writer) {
         self.id.put(w);
         self.stream.put(w);
@@ -228,12 +228,12 @@ impl Field for CarriedWait {
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (id, stream, wanted) = Field::get(r)?;
+        let (id, stream, wanted) = MessageField::get(r)?;
         Ok(Self { id, stream, wanted })
     }
 }
 
-impl Field for CarriedLease {
+impl MessageField for CarriedLease {
     fn put(&self, w: &mut Writer) {
         self.id.put(w);
         self.stream.put(w);
@@ -244,27 +244,27 @@ impl Field for CarriedLease {
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (id, stream, party) = Field::get(r)?;
-        let (style, held, breaking) = Field::get(r)?;
-        let (causers, guards) = (get_list(r, MAX_CAUSERS)?, Field::get(r)?);
+        let (id, stream, party) = MessageField::get(r)?;
+        let (style, held, breaking) = MessageField::get(r)?;
+        let (causers, guards) = (get_list(r, MAX_CAUSERS)?, MessageField::get(r)?);
         Ok(Self { id, stream, party, style, held, breaking, causers, guards })
     }
 }
 
-impl Field for CarriedRemoval {
+impl MessageField for CarriedRemoval {
     fn put(&self, w: &mut Writer) {
         self.stream.put(w);
         (self.home, self.number, self.told).put(w);
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let stream = Field::get(r)?;
-        let (home, number, told) = Field::get(r)?;
+        let stream = MessageField::get(r)?;
+        let (home, number, told) = MessageField::get(r)?;
         Ok(Self { stream, home, number, told })
     }
 }
 
-impl Field for BreakNotice {
+impl MessageField for BreakNotice {
     fn put(&self, w: &mut Writer) {
         (self.lease, self.file).put(w);
         self.stream.put(w);
@@ -274,15 +274,15 @@ impl Field for BreakNotice {
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (lease, file): (LeaseId, FileId) = Field::get(r)?;
-        let (stream, party) = Field::get(r)?;
-        let (from, to) = Field::get(r)?;
-        let (needs_ack, further, revoked) = Field::get(r)?;
+        let (lease, file): (LeaseId, FileId) = MessageField::get(r)?;
+        let (stream, party) = MessageField::get(r)?;
+        let (from, to) = MessageField::get(r)?;
+        let (needs_ack, further, revoked) = MessageField::get(r)?;
         Ok(Self { lease, file, stream, party, from, to, needs_ack, further, revoked })
     }
 }
 
-impl Field for Back {
+impl MessageField for Back {
     fn put(&self, w: &mut Writer) {
         match self {
             Self::Notice(notice, last) => {
@@ -299,11 +299,11 @@ impl Field for Back {
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         Ok(match r.u8()? {
-            1 => Self::Notice(Field::get(r)?, Field::get(r)?),
-            2 => Self::Granted(Field::get(r)?),
-            3 => Self::Cancelled(Field::get(r)?),
-            4 => Self::Answered(Field::get(r)?),
-            5 => Self::Remove(Field::get(r)?),
+            1 => Self::Notice(MessageField::get(r)?, MessageField::get(r)?),
+            2 => Self::Granted(MessageField::get(r)?),
+            3 => Self::Cancelled(MessageField::get(r)?),
+            4 => Self::Answered(MessageField::get(r)?),
+            5 => Self::Remove(MessageField::get(r)?),
             _ => return Err(Malformed("an unknown answer")),
         })
     }

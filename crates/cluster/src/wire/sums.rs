@@ -3,7 +3,7 @@
 use vfs::FileId;
 use wire::{Malformed, Reader, Writer};
 
-use super::{Field, MAX_FILES, get_list, put_list};
+use super::{MAX_FILES, MessageField, get_list, put_list};
 
 /// The most servers of one sum.
 pub const MAX_STARTS: usize = 1_024;
@@ -63,7 +63,7 @@ pub struct Sum {
     pub total: i64,
 }
 
-impl Field for i64 {
+impl MessageField for i64 {
     fn put(&self, w: &mut Writer) {
         self.cast_unsigned().put(w);
     }
@@ -73,7 +73,7 @@ impl Field for i64 {
     }
 }
 
-impl Field for Sum {
+impl MessageField for Sum {
     fn put(&self, w: &mut Writer) {
         (self.folder, self.version, self.base).put(w);
         self.is_exact.put(w);
@@ -82,13 +82,13 @@ impl Field for Sum {
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (folder, version, base) = Field::get(r)?;
-        let (is_exact, starts) = (Field::get(r)?, get_list(r, MAX_STARTS)?);
-        Ok(Self { folder, version, base, is_exact, starts, total: Field::get(r)? })
+        let (folder, version, base) = MessageField::get(r)?;
+        let (is_exact, starts) = (MessageField::get(r)?, get_list(r, MAX_STARTS)?);
+        Ok(Self { folder, version, base, is_exact, starts, total: MessageField::get(r)? })
     }
 }
 
-impl Field for SumsMessage {
+impl MessageField for SumsMessage {
     fn put(&self, w: &mut Writer) {
         match self {
             Self::Totals(totals) => {
@@ -118,25 +118,25 @@ impl Field for SumsMessage {
             1 => Self::Totals(get_list(r, MAX_FILES)?),
             2 => Self::Ended,
             3 => Self::Sums(get_list(r, MAX_SUMS)?),
-            4 => Self::Spoiled(Field::get(r)?),
+            4 => Self::Spoiled(MessageField::get(r)?),
             5 => {
-                let (folder, count) = Field::get(r)?;
+                let (folder, count) = MessageField::get(r)?;
                 Self::Follow(folder, count)
             }
             6 => {
-                let (folder, count, total) = Field::get(r)?;
+                let (folder, count, total) = MessageField::get(r)?;
                 Self::Following(folder, count, total)
             }
             7 => {
-                let (folder, count) = Field::get(r)?;
+                let (folder, count) = MessageField::get(r)?;
                 Self::Ask(folder, count)
             }
             8 => {
-                let (folder, count) = Field::get(r)?;
-                let (files, (more, is_whole)) = (get_list(r, MAX_FILES)?, Field::get(r)?);
+                let (folder, count) = MessageField::get(r)?;
+                let (files, (more, is_whole)) = (get_list(r, MAX_FILES)?, MessageField::get(r)?);
                 Self::Changed { folder, count, files, more, is_whole }
             }
-            9 => Self::Finish(Field::get(r)?),
+            9 => Self::Finish(MessageField::get(r)?),
             _ => return Err(Malformed("an unknown message about sums")),
         })
     }

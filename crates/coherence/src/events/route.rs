@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::subscription::Sink;
-use super::{Above, Change, ChangeKind, Listeners, MAX_DEPTH, Name, Scope, ScopedChange};
+use super::{Above, Change, ChangeKind, EventScope, Listeners, MAX_DEPTH, Name, ScopedChange};
 use formats::{FileId, Kind};
 
 /// The subscriptions that get one change, and where it happened relative to the folder of each.
@@ -56,7 +56,7 @@ impl Listeners {
         }
         if route.lost {
             self.all()
-                .filter(|sink| matches!(sink.scope, Scope::Subtree(_)))
+                .filter(|sink| matches!(sink.scope, EventScope::Subtree(_)))
                 .for_each(|sink| sink.overflow());
         }
         for Recipient { sink, at, was } in route.found.into_values() {
@@ -81,7 +81,7 @@ impl Listeners {
         let (mut here, mut names) = (folder, Vec::new());
         for depth in 0..MAX_DEPTH {
             for sink in self.folders.get(&here).into_iter().flat_map(BTreeMap::values) {
-                if depth == 0 || matches!(sink.scope, Scope::Subtree(_)) {
+                if depth == 0 || matches!(sink.scope, EventScope::Subtree(_)) {
                     route.add(sink, place, names.iter().rev().cloned().collect());
                 }
             }

@@ -7,22 +7,22 @@ use std::sync::Arc;
 use lock::Mutex;
 use tokio::sync::Notify;
 
-use super::{Change, ChangeKind, Event, Filter, Hub, Scope, ScopedChange};
+use super::{Change, ChangeKind, Event, EventScope, Filter, Hub, ScopedChange};
 use crate::ranks;
 
 /// The hub's end of a subscription.
 pub(super) struct Sink {
     pub(super) id: u64,
-    pub(super) scope: Scope,
+    pub(super) scope: EventScope,
     filter: Filter,
     /// How many changes fit.
     room: usize,
-    queue: Mutex<Queue, ranks::EventQueue>,
+    queue: Mutex<EventQueue, ranks::EventQueue>,
     wake: Notify,
 }
 
 #[derive(Default)]
-struct Queue {
+struct EventQueue {
     seen: VecDeque<ScopedChange>,
     /// Something was lost after these. Nothing more is queued until the marker has been read: it
     /// would be read twice.
@@ -31,7 +31,7 @@ struct Queue {
 }
 
 impl Sink {
-    pub(super) fn new(id: u64, scope: Scope, filter: Filter, room: usize) -> Self {
+    pub(super) fn new(id: u64, scope: EventScope, filter: Filter, room: usize) -> Self {
         Self { id, scope, filter, room, queue: Mutex::default(), wake: Notify::new() }
     }
 

@@ -35,7 +35,7 @@ fn publish(hub: &Hub, folder: FileId, what: ChangeKind) {
     hub.publish(&above, || change(folder, what));
 }
 
-fn watch(hub: &Hub, scope: Scope) -> Subscription {
+fn watch(hub: &Hub, scope: EventScope) -> Subscription {
     hub.subscribe(scope, Filter::ALL, 100).unwrap()
 }
 
@@ -65,7 +65,7 @@ fn while_nobody_listens_nothing_is_built() {
     };
     hub.publish(&|_| unreachable!("no subtree is watched"), count);
     assert_eq!(built.get(), 0);
-    let subscription = watch(&hub, Scope::Folder(TOP));
+    let subscription = watch(&hub, EventScope::Folder(TOP));
     hub.publish(&|_| unreachable!("no subtree is watched"), count);
     assert_eq!((built.get(), hub.listens()), (1, true));
     drop(subscription);
@@ -76,8 +76,8 @@ fn while_nobody_listens_nothing_is_built() {
 #[test]
 fn a_folder_hears_of_its_entries_and_a_subtree_of_all_below() {
     let hub = Hub::default();
-    let (mut top, mut tree) = (watch(&hub, Scope::Folder(TOP)), watch(&hub, Scope::Subtree(TOP)));
-    let (mut root, mut volume) = (watch(&hub, Scope::Subtree(ROOT)), watch(&hub, Scope::Volume));
+    let (mut top, mut tree) = (watch(&hub, EventScope::Folder(TOP)), watch(&hub, EventScope::Subtree(TOP)));
+    let (mut root, mut volume) = (watch(&hub, EventScope::Subtree(ROOT)), watch(&hub, EventScope::Volume));
     for folder in [TOP, DEEP, ASIDE] {
         publish(&hub, folder, ChangeKind::Created);
     }
@@ -93,8 +93,9 @@ fn a_folder_hears_of_its_entries_and_a_subtree_of_all_below() {
 #[test]
 fn a_rename_is_seen_once_from_each_side() {
     let hub = Hub::default();
-    let (mut from, mut to) = (watch(&hub, Scope::Folder(DEEP)), watch(&hub, Scope::Folder(ASIDE)));
-    let (mut both, mut neither) = (watch(&hub, Scope::Subtree(ROOT)), watch(&hub, Scope::Folder(TOP)));
+    let (mut from, mut to) = (watch(&hub, EventScope::Folder(DEEP)), watch(&hub, EventScope::Folder(ASIDE)));
+    let (mut both, mut neither) =
+        (watch(&hub, EventScope::Subtree(ROOT)), watch(&hub, EventScope::Folder(TOP)));
     publish(&hub, ASIDE, ChangeKind::Renamed { old_folder: DEEP, old_name: name("before") });
     assert_eq!(places(&mut from), Some((None, Some(String::new()))));
     assert_eq!(places(&mut to), at(""));
@@ -109,7 +110,7 @@ fn a_rename_is_seen_once_from_each_side() {
 fn a_filter_passes_what_it_names_and_not_ones_own_doing() {
     let hub = Hub::default();
     let filter = Filter { aspects: Aspects::SIZE.union(Aspects::FOLDER_NAME), except: Some(ME) };
-    let mut subscription = hub.subscribe(Scope::Folder(TOP), filter, 100).unwrap();
+    let mut subscription = hub.subscribe(EventScope::Folder(TOP), filter, 100).unwrap();
     let mut heard = |change: Change| {
         hub.publish(&above, || change);
         subscription.try_next().is_some()
@@ -126,7 +127,7 @@ fn a_filter_passes_what_it_names_and_not_ones_own_doing() {
 #[test]
 fn a_full_queue_ends_in_a_marker_and_then_starts_anew() {
     let hub = Hub::default();
-    let mut subscription = hub.subscribe(Scope::Volume, Filter::ALL, 2).unwrap();
+    let mut subscription = hub.subscribe(EventScope::Volume, Filter::ALL, 2).unwrap();
     (0..5).for_each(|_| publish(&hub, TOP, ChangeKind::Created));
     assert_eq!((places(&mut subscription), places(&mut subscription)), (at(""), at("")));
     publish(&hub, TOP, ChangeKind::Created); // lost too: the marker is not yet read
@@ -139,7 +140,8 @@ fn a_full_queue_ends_in_a_marker_and_then_starts_anew() {
 fn a_subtree_is_read_again_if_a_place_in_it_is_unknown() {
     let hub = Hub::default();
     let unknown = FileId::new(0, 77);
-    let (mut tree, mut folder) = (watch(&hub, Scope::Subtree(TOP)), watch(&hub, Scope::Folder(unknown)));
+    let (mut tree, mut folder) =
+        (watch(&hub, EventScope::Subtree(TOP)), watch(&hub, EventScope::Folder(unknown)));
     publish(&hub, unknown, ChangeKind::Created);
     assert_eq!(tree.try_next(), Some(Event::Overflowed));
     assert_eq!(places(&mut folder), at(""));
@@ -151,7 +153,7 @@ fn a_subtree_is_read_again_if_a_place_in_it_is_unknown() {
 #[test]
 fn lost_notices_of_the_host_reach_everybody() {
     let hub = Hub::default();
-    let (mut volume, mut folder) = (watch(&hub, Scope::Volume), watch(&hub, Scope::Folder(TOP)));
+    let (mut volume, mut folder) = (watch(&hub, EventScope::Volume), watch(&hub, EventScope::Folder(TOP)));
     hub.lost();
     assert_eq!((volume.try_next(), folder.try_next()), (Some(Event::Overflowed), Some(Event::Overflowed)));
 }
@@ -159,7 +161,7 @@ fn lost_notices_of_the_host_reach_everybody() {
 #[test]
 fn a_waiting_subscriber_is_woken_by_a_change_and_by_a_loss() {
     let hub = Hub::default();
-    let mut subscription = watch(&hub, Scope::Volume);
+    let mut subscription = watch(&hub, EventScope::Volume);
     let wake: [fn(&Hub); 2] = [|hub| publish(hub, TOP, ChangeKind::Removed), Hub::lost];
     for wake in wake {
         let mut next = pin!(subscription.next());
@@ -173,7 +175,7 @@ fn a_waiting_subscriber_is_woken_by_a_change_and_by_a_loss() {
 #[test]
 fn changes_of_one_file_one_after_the_other_are_told_as_one() {
     let hub = Hub::default();
-    let mut subscription = watch(&hub, Scope::Folder(TOP));
+    let mut subscription = watch(&hub, EventScope::Folder(TOP));
     for aspects in [Aspects::DATA, Aspects::DATA, Aspects::SIZE] {
         publish(&hub, TOP, ChangeKind::Modified(aspects));
     }
@@ -190,7 +192,7 @@ fn changes_of_one_file_one_after_the_other_are_told_as_one() {
 #[test]
 fn a_folders_removal_is_told_after_the_changes_in_it() {
     let hub = Hub::default();
-    let (mut top, mut other) = (watch(&hub, Scope::Folder(TOP)), watch(&hub, Scope::Subtree(ROOT)));
+    let (mut top, mut other) = (watch(&hub, EventScope::Folder(TOP)), watch(&hub, EventScope::Subtree(ROOT)));
     publish(&hub, TOP, ChangeKind::Created);
     hub.going(TOP);
     assert_eq!(places(&mut top), at(""));
@@ -205,10 +207,10 @@ fn a_folders_removal_is_told_after_the_changes_in_it() {
 fn subscriptions_are_limited_and_dropping_one_makes_room() {
     let hub = Hub::default();
     let mut held: Vec<_> =
-        (0..MAX_SUBSCRIPTIONS).map(|n| watch(&hub, Scope::Folder(FileId::new(0, n as u64)))).collect();
-    assert_eq!(hub.subscribe(Scope::Volume, Filter::ALL, 1).unwrap_err(), Error::TooMany);
+        (0..MAX_SUBSCRIPTIONS).map(|n| watch(&hub, EventScope::Folder(FileId::new(0, n as u64)))).collect();
+    assert_eq!(hub.subscribe(EventScope::Volume, Filter::ALL, 1).unwrap_err(), Error::TooMany);
     held.pop();
-    drop(watch(&hub, Scope::Subtree(TOP)));
+    drop(watch(&hub, EventScope::Subtree(TOP)));
     drop(held);
     assert!(!hub.listens());
     assert!(hub.shared.listeners.read().folders.is_empty());

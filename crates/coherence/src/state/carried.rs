@@ -298,8 +298,8 @@ impl Entry {
     }
 }
 
-pub(super) fn carried_open(open: &opens::Open) -> CarriedOpen {
-    let opens::Open { id, stream, party, access, deny, concern, has_ranges, reserved, .. } = open;
+pub(super) fn carried_open(open: &opens::TableOpen) -> CarriedOpen {
+    let opens::TableOpen { id, stream, party, access, deny, concern, has_ranges, reserved, .. } = open;
     CarriedOpen {
         id: *id,
         stream: stream.clone(),
@@ -312,7 +312,7 @@ pub(super) fn carried_open(open: &opens::Open) -> CarriedOpen {
     }
 }
 
-impl From<CarriedOpen> for opens::Open {
+impl From<CarriedOpen> for opens::TableOpen {
     fn from(carried: CarriedOpen) -> Self {
         let CarriedOpen { id, stream, party, access, deny, concern, has_ranges, reserved } = carried;
         Self { id, stream, party, access, deny, concern, link: None, has_ranges, reserved }

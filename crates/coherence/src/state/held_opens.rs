@@ -4,7 +4,7 @@
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, HashMap};
 
-use super::opens::{Concern, Link, Modes, Open};
+use super::opens::{Concern, Link, Modes, TableOpen};
 use super::{OpenId, Party, Stream};
 
 const MODES: [Modes; 4] = [Modes::READ, Modes::WRITE, Modes::DELETE, Modes::RENAME];
@@ -12,7 +12,7 @@ const MODES: [Modes; 4] = [Modes::READ, Modes::WRITE, Modes::DELETE, Modes::RENA
 /// The opens of one file.
 #[derive(Default)]
 pub(super) struct Opens {
-    by_id: BTreeMap<OpenId, Open>,
+    by_id: BTreeMap<OpenId, TableOpen>,
     /// Of the file as a whole, whichever stream is open.
     all: Counts,
     /// The streams that are open.
@@ -67,11 +67,11 @@ impl Opens {
     }
 
     /// The open of this number.
-    pub(super) fn get(&self, id: OpenId) -> Option<&Open> {
+    pub(super) fn get(&self, id: OpenId) -> Option<&TableOpen> {
         self.by_id.get(&id)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Open> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &TableOpen> {
         self.by_id.values()
     }
 
@@ -93,7 +93,7 @@ impl Opens {
         }
     }
 
-    pub(super) fn insert(&mut self, open: Open) {
+    pub(super) fn insert(&mut self, open: TableOpen) {
         *self.links.entry(open.link).or_default() += 1;
         self.reserved += usize::from(open.reserved);
         self.all.change(&open, |count| *count += 1);
@@ -105,7 +105,7 @@ impl Opens {
         self.by_id.insert(open.id, open);
     }
 
-    pub(super) fn remove(&mut self, id: OpenId) -> Option<Open> {
+    pub(super) fn remove(&mut self, id: OpenId) -> Option<TableOpen> {
         let open = self.by_id.remove(&id)?;
         self.reserved -= usize::from(open.reserved);
         if let Slot::Occupied(mut opens) = self.links.entry(open.link) {
@@ -134,7 +134,7 @@ impl Opens {
     }
 
     /// Changes an open, if it is there.
-    pub(super) fn change(&mut self, id: OpenId, change: impl FnOnce(&mut Open)) {
+    pub(super) fn change(&mut self, id: OpenId, change: impl FnOnce(&mut TableOpen)) {
         if let Some(mut open) = self.remove(id) {
             change(&mut open);
             self.insert(open);
@@ -171,7 +171,7 @@ impl Opens {
 
     /// Whether an open of another party may remove the file.
     pub(super) fn lets_remove(&self, by_others_than: Party) -> bool {
-        let may = |open: &Open| open.party != by_others_than && open.access.intersects(Modes::DELETE);
+        let may = |open: &TableOpen| open.party != by_others_than && open.access.intersects(Modes::DELETE);
         self.all.does(Modes::DELETE) && self.by_id.values().any(may)
     }
 
@@ -181,7 +181,7 @@ impl Opens {
         modes: Modes,
         except: Option<OpenId>,
         count: impl Fn(&Counts) -> &[usize; MODES.len()],
-        of: impl Fn(&Open) -> Modes,
+        of: impl Fn(&TableOpen) -> Modes,
     ) -> bool {
         let except = except.and_then(|id| self.by_id.get(&id));
         let same = self.streams.get(stream).map(|same| &same.counts);
@@ -206,7 +206,7 @@ impl Counts {
         MODES.iter().zip(&self.access).any(|(of, opens)| *of == mode && *opens > 0)
     }
 
-    fn change(&mut self, open: &Open, change: impl Fn(&mut usize)) {
+    fn change(&mut self, open: &TableOpen, change: impl Fn(&mut usize)) {
         for (at, mode) in MODES.iter().enumerate() {
             if open.access.intersects(*mode) {
                 change(&mut self.access[at]);
@@ -219,7 +219,7 @@ impl Counts {
 }
 
 impl Uses {
-    fn change(&mut self, open: &Open, change: impl Fn(&mut usize)) {
+    fn change(&mut self, open: &TableOpen, change: impl Fn(&mut usize)) {
         change(&mut self.opens);
         if open.concern != Concern::Attributes {
             change(&mut self.concerned);

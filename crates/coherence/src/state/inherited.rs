@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::carried::{CarriedLease, CarriedOpen, FileState, carried_lease, carried_open};
 use super::joined::StateRequests;
 use super::leases::{Breaking, LeaseEntry, Notices};
-use super::opens::{Open, seen_by};
+use super::opens::{TableOpen, seen_by};
 use super::table::Entry;
 use super::{
     BreakNotice, Caching, ClientId, Concern, Lease, LeaseId, Lock, LockKind, OpenGuard, OpenId, OpenRequest,
@@ -100,7 +100,7 @@ pub trait Replicas: Send + Sync + 'static {
 }
 
 /// An inherited open until its file's state, with the new numbers, was here.
-pub(super) struct Claim {
+pub(super) struct InheritedClaim {
     one: Inheritance,
     notices: mpsc::UnboundedSender<BreakNotice>,
 }
@@ -175,7 +175,7 @@ impl State {
         if !self.table.has(file) && !asked.keep(&one, replica, notices) {
             return None;
         }
-        asked.inherited.entry(file).or_default().push(Claim { one, notices: notices.clone() });
+        asked.inherited.entry(file).or_default().push(InheritedClaim { one, notices: notices.clone() });
         drop(asked);
         let request = OpenRequest { party, access, deny, concern, empties: false, link: None };
         let guard = self.guard(file, stream, open.1, &request);
@@ -292,7 +292,7 @@ impl StateRequests {
         for lock in ranges {
             entry.ranges_mut(&open.stream).put(lock.moved(one));
         }
-        entry.opens.insert(Open { id: one.open.1, party, ..open.into() });
+        entry.opens.insert(TableOpen { id: one.open.1, party, ..open.into() });
         true
     }
 
@@ -379,7 +379,7 @@ impl Entry {
             ranges.release(|owner| owner.open == Some(one.open.0), |_| {});
             own.into_iter().for_each(|lock| ranges.put(lock.moved(one)));
         }
-        self.opens.insert(Open { id: one.open.1, party, reserved: one.reserved, ..open });
+        self.opens.insert(TableOpen { id: one.open.1, party, reserved: one.reserved, ..open });
         let Some((old, new)) = one.lease else { return };
         if let Some(lease) = self.lease(old) {
             (lease.id, lease.party, lease.guards, lease.notices) = (new, party, 1, notices);

@@ -1,6 +1,6 @@
 //! Whether deny modes and byte ranges of others let a client read, write, cut or remove.
 
-use super::opens::{Modes, Open};
+use super::opens::{Modes, TableOpen};
 use super::range::{Flavour, LockOwner, Range};
 use super::table::Entry;
 use super::{ClientId, OpenId, State, Stream};
@@ -8,7 +8,7 @@ use formats::{Error, FileId, Result};
 
 /// The client that reads or writes.
 #[derive(Debug, Clone, Copy)]
-pub struct Who<'a> {
+pub struct IoClient<'a> {
     /// The client.
     pub client: ClientId,
     /// The open that it uses, if its protocol has opens.
@@ -19,7 +19,7 @@ pub struct Who<'a> {
     pub flavour: Flavour,
 }
 
-impl<'a> Who<'a> {
+impl<'a> IoClient<'a> {
     /// A client without an open: nothing that the same client holds collides with it.
     pub fn stateless(client: ClientId) -> Self {
         Self { client, open: None, owner: None, flavour: Flavour::Advisory }
@@ -61,7 +61,7 @@ impl State {
         &self,
         file: FileId,
         stream: &Stream,
-        who: Who<'_>,
+        who: IoClient<'_>,
         range: Range,
         write: bool,
     ) -> Result<()> {
@@ -83,17 +83,17 @@ impl State {
     }
 
     /// Whether the stream may be cut or grown to `length`: what lies beyond counts as written.
-    pub fn check_resize(&self, file: FileId, stream: &Stream, who: Who<'_>, length: u64) -> Result<()> {
+    pub fn check_resize(&self, file: FileId, stream: &Stream, who: IoClient<'_>, length: u64) -> Result<()> {
         self.check_io(file, stream, who, Range::to_end(length), true)
     }
 
     /// Whether the file may lose this name, by removal, renaming, or another file taking its place.
-    pub fn check_remove(&self, file: FileId, who: Who<'_>) -> Result<()> {
+    pub fn check_remove(&self, file: FileId, who: IoClient<'_>) -> Result<()> {
         self.check_leave(file, who, Modes::REMOVE)
     }
 
     /// The same against opens that deny one of these modes.
-    pub fn check_leave(&self, file: FileId, who: Who<'_>, modes: Modes) -> Result<()> {
+    pub fn check_leave(&self, file: FileId, who: IoClient<'_>, modes: Modes) -> Result<()> {
         if !self.table.policy.deny_binds_remove {
             return Ok(());
         }
@@ -106,7 +106,7 @@ impl Entry {
     fn check_io(
         &self,
         stream: &Stream,
-        who: &Who<'_>,
+        who: &IoClient<'_>,
         range: Range,
         write: bool,
         advisory: bool,
@@ -118,13 +118,14 @@ impl Entry {
         }
     }
 
-    fn check_deny(&self, stream: &Stream, who: &Who<'_>, access: Modes) -> Result<()> {
+    fn check_deny(&self, stream: &Stream, who: &IoClient<'_>, access: Modes) -> Result<()> {
         if !self.opens.denies(stream, access, who.open) {
             return Ok(());
         }
         // Another open denies it. Without an open of its own, a client is not bound by what it
         // denies itself.
-        let binds = |open: &Open| who.is_other(open.party.client, open.id) && open.denies(stream, access);
+        let binds =
+            |open: &TableOpen| who.is_other(open.party.client, open.id) && open.denies(stream, access);
         if self.opens.iter().any(binds) { Err(Error::ShareConflict) } else { Ok(()) }
     }
 }

@@ -29,7 +29,7 @@ use lock::Mutex;
 use tokio::sync::oneshot;
 
 use super::carried::{Back, FileState, LocalRemainder};
-use super::inherited::Claim;
+use super::inherited::InheritedClaim;
 use super::ledger::Resource;
 use super::pins::PinConflict;
 use super::removals::Last;
@@ -110,7 +110,7 @@ pub(super) struct StateRequests {
     /// Closed when other servers have removed what they were told to remove.
     pub(super) removing: HashMap<FileId, Vec<oneshot::Sender<Infallible>>>,
     /// What this server has inherited of files whose states, with the new numbers, have not been here.
-    pub(super) inherited: HashMap<FileId, Vec<Claim>>,
+    pub(super) inherited: HashMap<FileId, Vec<InheritedClaim>>,
     /// Since a server was lost: the files whose states were here then, with nothing of its clients.
     pub(super) settled: Option<BTreeSet<FileId>>,
 }

@@ -91,7 +91,7 @@ impl OpenRequest {
 }
 
 /// An open as the table keeps it.
-pub(super) struct Open {
+pub(super) struct TableOpen {
     pub(super) id: OpenId,
     pub(super) stream: Stream,
     pub(super) party: Party,
@@ -105,7 +105,7 @@ pub(super) struct Open {
     pub(super) reserved: bool,
 }
 
-impl Open {
+impl TableOpen {
     /// Whether this open denies `access` to `stream`.
     pub(super) fn denies(&self, stream: &Stream, access: Modes) -> bool {
         self.deny.intersects(seen_by(&self.stream, stream, access))
@@ -150,7 +150,7 @@ impl Entry {
         let id = OpenId(table.number());
         table.count_fork(stream, true);
         let (stream, has_ranges, reserved) = (stream.clone(), false, false);
-        self.opens.insert(Open { id, stream, party, access, deny, concern, link, has_ranges, reserved });
+        self.opens.insert(TableOpen { id, stream, party, access, deny, concern, link, has_ranges, reserved });
         Ok(id)
     }
 }

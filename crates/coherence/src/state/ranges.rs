@@ -1,6 +1,6 @@
 //! The rules of byte-range locks on one stream, without limits or waiting.
 
-use super::io::Who;
+use super::io::IoClient;
 use super::range::{Flavour, Lock, LockKind, LockOwner, Range};
 
 /// The locks on one stream: the rules alone, without limits or waiting.
@@ -124,7 +124,7 @@ impl Ranges {
     /// The lock that keeps `who` from reading or writing the range.
     pub(super) fn io_blocker(
         &self,
-        who: &Who<'_>,
+        who: &IoClient<'_>,
         range: Range,
         write: bool,
         advisory_binds: bool,
@@ -141,7 +141,7 @@ impl Ranges {
 
 /// An exclusive lock stops all but its owner. A shared lock stops every write. A mandatory one
 /// stops even writes of its owner, as it promises other clients that there are no writes.
-fn stops_io(held: &Lock, who: &Who<'_>, write: bool) -> bool {
+fn stops_io(held: &Lock, who: &IoClient<'_>, write: bool) -> bool {
     match held.kind {
         LockKind::Exclusive => !who.owns(&held.owner),
         LockKind::Shared => write && (held.flavour == Flavour::Mandatory || !who.owns(&held.owner)),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::leases::Caching;
 use super::ledger::Resource;
-use super::opens::{Modes, Open};
+use super::opens::{Modes, TableOpen};
 use super::range::Lock;
 use super::table::Entry;
 use super::{ClientId, OpenId, State, Stream};
@@ -72,7 +72,7 @@ pub struct Totals {
     pub leases: usize,
 }
 
-fn info(file: FileId, entry: &Entry, open: &Open) -> OpenInfo {
+fn info(file: FileId, entry: &Entry, open: &TableOpen) -> OpenInfo {
     OpenInfo {
         file,
         view: entry.view,

@@ -212,9 +212,9 @@ impl Drop for Socket {
 }
 
 /// A connection that was accepted, on its loop.
-pub struct Stream(Arc<Socket>);
+pub struct LoopStream(Arc<Socket>);
 
-impl Stream {
+impl LoopStream {
     pub(super) fn new(stream: TcpStream, loops: Arc<[Arc<Loop>]>, at: usize) -> io::Result<Self> {
         static IDS: AtomicU64 = AtomicU64::new(1);
         stream.set_nonblocking(true)?;

@@ -9,7 +9,7 @@ use crate::waiting::until;
 const MANY: usize = 10_000;
 
 /// Answers bytes with themselves.
-async fn echo(stream: Stream) {
+async fn echo(stream: LoopStream) {
     let socket = stream.socket();
     while socket.ready(Direction::In, None).await {
         let mut bytes = [0; 16];
@@ -86,7 +86,7 @@ fn a_wait_ends_at_its_deadline() {
     let _entered = runtime.enter();
     let loops = Loops::start(1).unwrap();
     let (client, served) = pair(&TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
-    let waits = |stream: Stream| async move {
+    let waits = |stream: LoopStream| async move {
         let deadline = Instant::now() + Duration::from_millis(300);
         let socket = stream.socket();
         let _ = socket.attempt(Direction::In); // it was ready for an attempt

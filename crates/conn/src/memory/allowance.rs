@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::queue::Waiter;
+use super::queue::WaitingRequest;
 use super::{
-    BEFORE_LOGIN, Budget, Charge, Class, GIVE_UP_AFTER, IDLE_AFTER, LOOK_EVERY, PROGRESS, Reservation,
+    BEFORE_LOGIN, Budget, BudgetCharge, Class, GIVE_UP_AFTER, IDLE_AFTER, LOOK_EVERY, PROGRESS, Reservation,
     SHARES, SMALL,
 };
 
@@ -149,7 +149,7 @@ impl Allowance {
             let class = self.class(bytes);
             if self.budget.try_charge(class, bytes) {
                 self.hold(bytes);
-                return Some(self.reservation(Charge::of(class, bytes)));
+                return Some(self.reservation(BudgetCharge::of(class, bytes)));
             }
         }
         self.reserve(bytes.max(SMALL + 1)).await
@@ -158,7 +158,7 @@ impl Allowance {
     /// Reserves memory if it is there and no other request waits for it.
     pub fn try_reserve(self: &Arc<Self>, bytes: usize) -> Option<Reservation> {
         if bytes <= SMALL {
-            return Some(self.reservation(Charge::default()));
+            return Some(self.reservation(BudgetCharge::default()));
         }
         if self.waiting.load(Ordering::Acquire) > 0 {
             return None;
@@ -177,11 +177,11 @@ impl Allowance {
         }
         self.budget.try_charge(class, bytes).then(|| {
             self.held.fetch_add(bytes, Ordering::AcqRel);
-            self.reservation(Charge::of(class, bytes))
+            self.reservation(BudgetCharge::of(class, bytes))
         })
     }
 
-    pub(super) fn reservation(self: &Arc<Self>, charge: Charge) -> Reservation {
+    pub(super) fn reservation(self: &Arc<Self>, charge: BudgetCharge) -> Reservation {
         Reservation { of: Some(self.clone()), charge, is_owed: false }
     }
 
@@ -206,7 +206,7 @@ impl Allowance {
 
     /// Waits in the server's queue. Whoever waits sees to it that stalled clients are ended.
     async fn reserve_in_turn(self: &Arc<Self>, bytes: usize) -> Option<Reservation> {
-        let (waiter, mut granted) = Waiter::new(self, self.class(bytes), bytes);
+        let (waiter, mut granted) = WaitingRequest::new(self, self.class(bytes), bytes);
         self.budget.queue.lock().push(waiter);
         let _in_queue = QueuedRequest::enter(&self.budget);
         self.budget.grant();
@@ -266,10 +266,10 @@ impl Allowance {
     }
 
     /// Exchanges what is charged for replies that wait for what they take.
-    pub(super) fn settle(&self, charged: &mut Charge, bytes: usize) {
+    pub(super) fn settle(&self, charged: &mut BudgetCharge, bytes: usize) {
         let before = charged.total();
         if bytes > before {
-            let more = Charge::of(Class::Unproven, bytes - before);
+            let more = BudgetCharge::of(Class::Unproven, bytes - before);
             self.budget.charge(more);
             self.held.fetch_add(more.total(), Ordering::AcqRel);
             self.owe(more.total());
@@ -295,7 +295,7 @@ impl Allowance {
         self.held.fetch_add(bytes, Ordering::AcqRel);
     }
 
-    pub(super) fn release(&self, charge: Charge) {
+    pub(super) fn release(&self, charge: BudgetCharge) {
         if charge.total() > 0 {
             self.held.fetch_sub(charge.total(), Ordering::AcqRel);
             self.budget.give_back(charge);

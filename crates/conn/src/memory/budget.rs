@@ -9,8 +9,8 @@ use std::sync::{Arc, Weak};
 use lock::Mutex;
 use tokio::time::Instant;
 
-use super::queue::Queue;
-use super::{Allowance, Charge, Class, DEFAULT_BUDGET, LOOK_EVERY, SMALLEST_BUDGET, STALLED_AFTER};
+use super::queue::MemoryQueue;
+use super::{Allowance, BudgetCharge, Class, DEFAULT_BUDGET, LOOK_EVERY, SMALLEST_BUDGET, STALLED_AFTER};
 use crate::ranks;
 
 /// The memory that all clients together may make the server hold.
@@ -20,7 +20,7 @@ pub struct Budget {
     used: AtomicUsize,
     /// The part of `used` that is charged to clients which are not at work.
     unproven: AtomicUsize,
-    pub(super) queue: Mutex<Queue, ranks::MemoryQueue>,
+    pub(super) queue: Mutex<MemoryQueue, ranks::MemoryQueue>,
     /// How many requests wait, for the usual case of none.
     pub(super) waiting: AtomicUsize,
     pub(super) clients: Mutex<HashMap<u64, Weak<Allowance>>, ranks::MemoryClients>,
@@ -104,12 +104,12 @@ impl Budget {
     }
 
     /// Charges memory that is allocated already, whether or not there is room.
-    pub(super) fn charge(&self, charge: Charge) {
+    pub(super) fn charge(&self, charge: BudgetCharge) {
         self.used.fetch_add(charge.total(), Ordering::AcqRel);
         self.unproven.fetch_add(charge.unproven, Ordering::AcqRel);
     }
 
-    pub(super) fn give_back(&self, charge: Charge) {
+    pub(super) fn give_back(&self, charge: BudgetCharge) {
         if charge.total() == 0 {
             return;
         }

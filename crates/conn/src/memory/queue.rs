@@ -5,24 +5,24 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::oneshot;
 
-use super::{Allowance, Charge, Class, Reservation};
+use super::{Allowance, BudgetCharge, Class, Reservation};
 
 /// The requests of both classes.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
-    at_work: VecDeque<Waiter>,
-    unproven: VecDeque<Waiter>,
+pub(super) struct MemoryQueue {
+    at_work: VecDeque<WaitingRequest>,
+    unproven: VecDeque<WaitingRequest>,
     next: u64,
 }
 
-impl Queue {
-    pub(super) fn push(&mut self, mut waiter: Waiter) {
+impl MemoryQueue {
+    pub(super) fn push(&mut self, mut waiter: WaitingRequest) {
         self.next += 1;
         waiter.number = self.next;
         self.of(waiter.class).push_back(waiter);
     }
 
-    fn of(&mut self, class: Class) -> &mut VecDeque<Waiter> {
+    fn of(&mut self, class: Class) -> &mut VecDeque<WaitingRequest> {
         match class {
             Class::AtWork => &mut self.at_work,
             Class::Unproven => &mut self.unproven,
@@ -41,10 +41,11 @@ impl Queue {
     }
 
     /// Takes the oldest request for which `charge` finds room. One that finds none holds up the others of its class only.
-    pub(super) fn next(&mut self, charge: impl Fn(Class, usize) -> bool) -> Option<Waiter> {
+    pub(super) fn next(&mut self, charge: impl Fn(Class, usize) -> bool) -> Option<WaitingRequest> {
         self.forget_gone(Class::AtWork);
         self.forget_gone(Class::Unproven);
-        let first = |queue: &VecDeque<Waiter>| queue.front().map(|waiter| (waiter.number, waiter.class));
+        let first =
+            |queue: &VecDeque<WaitingRequest>| queue.front().map(|waiter| (waiter.number, waiter.class));
         let mut classes: Vec<_> =
             [first(&self.at_work), first(&self.unproven)].into_iter().flatten().collect();
         classes.sort_by_key(|(number, _)| *number);
@@ -67,7 +68,7 @@ impl Queue {
 
 /// A request that waits.
 #[derive(Debug)]
-pub(super) struct Waiter {
+pub(super) struct WaitingRequest {
     number: u64,
     class: Class,
     bytes: usize,
@@ -75,7 +76,7 @@ pub(super) struct Waiter {
     granted: oneshot::Sender<Reservation>,
 }
 
-impl Waiter {
+impl WaitingRequest {
     pub(super) fn new(
         of: &Arc<Allowance>,
         class: Class,
@@ -94,7 +95,7 @@ impl Waiter {
     pub(super) fn grant(self) {
         let Some(of) = self.of.upgrade() else { return };
         of.hold(self.bytes);
-        let reservation = of.reservation(Charge::of(self.class, self.bytes));
+        let reservation = of.reservation(BudgetCharge::of(self.class, self.bytes));
         drop(self.granted.send(reservation)); // comes back, and gives back, when it is not wanted any more
     }
 }

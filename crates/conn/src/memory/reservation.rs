@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Allowance, Charge};
+use super::{Allowance, BudgetCharge};
 
 /// Memory that is set aside for a reply or a message. Gives it back when dropped.
 #[derive(Debug, Default)]
 pub struct Reservation {
     pub(super) of: Option<Arc<Allowance>>,
-    pub(super) charge: Charge,
+    pub(super) charge: BudgetCharge,
     /// It waits for the client, which may be ended for that.
     pub(super) is_owed: bool,
 }
@@ -63,12 +63,12 @@ impl Drop for Reservation {
 #[derive(Debug)]
 pub(crate) struct OutboxCharge {
     of: Arc<Allowance>,
-    charge: Charge,
+    charge: BudgetCharge,
 }
 
 impl OutboxCharge {
     pub(crate) fn new(of: Arc<Allowance>) -> Self {
-        Self { of, charge: Charge::default() }
+        Self { of, charge: BudgetCharge::default() }
     }
 
     /// A reply for which this was reserved is in the queue now.

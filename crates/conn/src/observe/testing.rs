@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::{Observer, Operation, set};
+use super::{EndedOperation, Observer, set};
 
 /// An operation with texts of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Recorder {
 }
 
 impl Observer for Forward {
-    fn ended(&self, operation: &Operation<'_>, _took: Duration) {
+    fn ended(&self, operation: &EndedOperation<'_>, _took: Duration) {
         let outcome = &operation.outcome;
         let kept = RecordedOperation {
             protocol: operation.protocol,

@@ -102,7 +102,7 @@ async fn operations_are_spans_and_go_to_the_observer_and_the_log() {
 struct CountingObserver(Arc<AtomicUsize>);
 
 impl Observer for CountingObserver {
-    fn ended(&self, _: &Operation<'_>, _: Duration) {
+    fn ended(&self, _: &EndedOperation<'_>, _: Duration) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -75,7 +75,7 @@ pub fn build_header_file(fields: &Fields, resource_len: u32) -> Vec<u8> {
 /// The same header with other values of the model: the beginning of the file, up to the end of what has changed in it. Other
 /// entries stay as they are. `None` if the table does not have these entries, or no room for them.
 pub fn update_header(old: &[u8], fields: &Fields) -> Option<Vec<u8>> {
-    let (parts, mut header) = (Parts::new(fields), Header::of(old)?);
+    let (parts, mut header) = (Parts::new(fields), HeaderFile::of(old)?);
     header.put_fixed(EntryId::FINDER_INFO, &parts.finder_info)?;
     header.put_fixed(EntryId::FILE_DATES, &parts.dates)?;
     header.put_fixed(EntryId::SERVER_FILE_INFO, &parts.server_info)?;
@@ -85,18 +85,18 @@ pub fn update_header(old: &[u8], fields: &Fields) -> Option<Vec<u8>> {
 
 /// The same header with another name of the file. `None` if it has no room for it.
 pub fn with_name(old: &[u8], name: &[u8]) -> Option<Vec<u8>> {
-    let mut header = Header::of(old)?;
+    let mut header = HeaderFile::of(old)?;
     header.put_text(EntryId::REAL_NAME, &name[..name.len().min(MAX_NAME)])?;
     Some(header.bytes)
 }
 
 /// A header file up to its fork, to be changed in place.
-struct Header {
+struct HeaderFile {
     entries: Vec<Entry>,
     bytes: Vec<u8>,
 }
 
-impl Header {
+impl HeaderFile {
     /// `None` unless the fork is the last entry, and a fork of any length may follow.
     fn of(old: &[u8]) -> Option<Self> {
         let file = AppleDouble::parse(old, old.len() as u64).ok()?;

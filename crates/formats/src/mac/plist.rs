@@ -18,13 +18,13 @@ const COUNT_FOLLOWS: usize = 15;
 
 /// The string that a list consists of; `None` for anything else.
 pub fn read_text(bytes: &[u8]) -> Option<String> {
-    let list = List::parse(bytes)?;
+    let list = ObjectList::parse(bytes)?;
     list.text(list.top)
 }
 
 /// The strings of the array that a list consists of; `None` for anything else.
 pub fn read_texts(bytes: &[u8]) -> Option<Vec<String>> {
-    let list = List::parse(bytes)?;
+    let list = ObjectList::parse(bytes)?;
     let (kind, count, refs) = list.object(list.top)?;
     if kind != ARRAY || count > MAX_STRINGS {
         return None;
@@ -41,7 +41,7 @@ pub fn read_texts(bytes: &[u8]) -> Option<Vec<String>> {
 
 /// Whether this is a whole list of any kind.
 pub fn is_list(bytes: &[u8]) -> bool {
-    List::parse(bytes).is_some_and(|list| list.object(list.top).is_some())
+    ObjectList::parse(bytes).is_some_and(|list| list.object(list.top).is_some())
 }
 
 /// A list of one string.
@@ -65,7 +65,7 @@ pub fn write_texts(texts: &[String]) -> Vec<u8> {
 }
 
 /// A list whose table of offsets lies within it.
-struct List<'a> {
+struct ObjectList<'a> {
     /// Everything before the table.
     objects: &'a [u8],
     table: &'a [u8],
@@ -74,7 +74,7 @@ struct List<'a> {
     top: u64,
 }
 
-impl<'a> List<'a> {
+impl<'a> ObjectList<'a> {
     fn parse(bytes: &'a [u8]) -> Option<Self> {
         if bytes.len() > MAX_LEN || !bytes.starts_with(MAGIC) {
             return None;

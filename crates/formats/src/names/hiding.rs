@@ -9,8 +9,8 @@ const OTHERS_BOOKS: [&str; 5] = [".AppleDB", ".AppleDesktop", ".AppleDouble", ".
 #[derive(Debug, Default)]
 pub struct Hiding {
     folding: Folding,
-    hide: Vec<Pattern>,
-    show: Vec<Pattern>,
+    hide: Vec<HiddenPattern>,
+    show: Vec<HiddenPattern>,
     /// The characters with which names begin that patterns of `hide` match; `None`: any.
     first: Option<Vec<u8>>,
 }
@@ -24,9 +24,9 @@ impl Hiding {
 
     fn of<'a>(hide: impl Iterator<Item = &'a str>, show: &[String], case_sensitive: bool) -> Self {
         let folding = Folding { case_sensitive, ..Folding::default() };
-        let hide: Vec<Pattern> = hide.map(|text| Pattern::new(text, folding)).collect();
-        let first = hide.iter().map(Pattern::first).collect();
-        let show = show.iter().map(|text| Pattern::new(text, folding)).collect();
+        let hide: Vec<HiddenPattern> = hide.map(|text| HiddenPattern::new(text, folding)).collect();
+        let first = hide.iter().map(HiddenPattern::first).collect();
+        let show = show.iter().map(|text| HiddenPattern::new(text, folding)).collect();
         Self { folding, hide, show, first }
     }
 
@@ -45,7 +45,7 @@ impl Hiding {
             return false;
         }
         let name = folded_units(name, self.folding);
-        let any = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(&name));
+        let any = |patterns: &[HiddenPattern]| patterns.iter().any(|pattern| pattern.matches(&name));
         any(&self.hide) && !any(&self.show)
     }
 
@@ -60,16 +60,16 @@ impl Hiding {
 /// Whether a name matches a pattern in which `*` stands for any characters and `?` for one. Case does not matter.
 pub fn is_like(name: &str, pattern: &str) -> bool {
     let folding = Folding::default();
-    Pattern::new(pattern, folding).matches(&Pattern::new(name, folding).0)
+    HiddenPattern::new(pattern, folding).matches(&HiddenPattern::new(name, folding).0)
 }
 
 const ANY: u16 = b'*' as u16;
 const ONE: u16 = b'?' as u16;
 
 #[derive(Debug)]
-struct Pattern(Vec<u16>);
+struct HiddenPattern(Vec<u16>);
 
-impl Pattern {
+impl HiddenPattern {
     fn new(text: &str, folding: Folding) -> Self {
         Self(folded_units(&text.encode_utf16().collect::<Vec<_>>(), folding))
     }
@@ -128,7 +128,7 @@ mod tests {
     fn a_star_is_anything_and_a_question_mark_one_character() {
         let matches = |pattern: &str, name: &str| {
             let units: Vec<u16> = name.encode_utf16().collect();
-            Pattern::new(pattern, Folding::default()).matches(&folded_units(&units, Folding::default()))
+            HiddenPattern::new(pattern, Folding::default()).matches(&folded_units(&units, Folding::default()))
         };
         for (pattern, name) in [("*", ""), ("*", "a"), ("a*b*c", "aXbXbc"), ("?", "é"), ("*.t?p", "x.y.TMP")]
         {

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 
 use afp::client::{Client, Error, ForkId, Login, ROOT};
 use afp::wire::directory::{Place, SetParms};
-use afp::wire::enumerate::{Enumerate, Form, Reply};
+use afp::wire::enumerate::{Enumerate, EnumerateForm, Reply};
 use afp::wire::file::{CopyFile, ExchangeFiles, MoveAndRename};
 use afp::wire::fork::{AccessMode, SetForkParms, Width};
 use afp::wire::lock::ByteRangeLock;
@@ -117,7 +117,7 @@ impl Afp {
         let (files, folders) = (FileBitmap::UTF8_NAME, DirBitmap::UTF8_NAME);
         let asked =
             Enumerate { place: self.place(&at), files, folders, count: 100, start: 1, max_reply: 1 << 15 };
-        let reply = match self.call(command::ENUMERATE_EXT2, |w| asked.encode(Form::Ext2, w)) {
+        let reply = match self.call(command::ENUMERATE_EXT2, |w| asked.encode(EnumerateForm::Ext2, w)) {
             Err(ResultCode::OBJECT_NOT_FOUND) => {
                 // An empty folder, or none at all.
                 let at = String::from_utf8(at).expect("ours").replace('\0', "/");
@@ -134,7 +134,7 @@ impl Afp {
             let length = usize::from(u16::from_be_bytes([parameters[at + 4], parameters[at + 5]]));
             String::from_utf8(parameters[at + 6..][..length].to_vec()).expect("UTF-8")
         };
-        Ok(Form::Ext2
+        Ok(EnumerateForm::Ext2
             .framing()
             .entries(entries)
             .map(|entry| name(entry.expect("an entry").parameters))

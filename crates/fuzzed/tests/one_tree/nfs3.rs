@@ -28,7 +28,7 @@ pub struct Nfs3 {
 type Nfs3Result<T> = Result<T, i64>;
 
 /// The lock manager has to wait.
-const WAITS: i64 = nlm::Stat::DENIED_GRACE_PERIOD.0 as i64 | NLM;
+const WAITS: i64 = nlm::NlmStat::DENIED_GRACE_PERIOD.0 as i64 | NLM;
 
 impl Nfs3 {
     pub async fn new(link: Link, machine: usize) -> Self {
@@ -119,7 +119,7 @@ impl Nfs3 {
     ) -> Nfs3Result<()> {
         let handle = self.slots[&slot].clone();
         let (cookie, owner) = (Opaque::new(b"cookie"), (slot as u32).to_be_bytes());
-        let lock = nlm::Lock {
+        let lock = nlm::NlmLock {
             caller_name: Opaque::new(self.name.as_bytes()),
             handle: Opaque::new(&handle),
             owner: Opaque::new(&owner),
@@ -139,7 +139,7 @@ impl Nfs3 {
             }
         };
         match arguments::<nlm::Res<'_>>(&mut Reader::new(&answer)).expect("a result").stat {
-            nlm::Stat::GRANTED => Ok(()),
+            nlm::NlmStat::GRANTED => Ok(()),
             stat => Err(i64::from(stat.0) | NLM),
         }
     }
@@ -203,7 +203,7 @@ impl Nfs3 {
                 let done = self.lock(slot, At(0, 0), None).await;
                 self.slots.remove(&slot);
                 done.or_else(|status| {
-                    if status == i64::from(nlm::Stat::STALE_FH.0) | NLM { Ok(()) } else { Err(status) }
+                    if status == i64::from(nlm::NlmStat::STALE_FH.0) | NLM { Ok(()) } else { Err(status) }
                 })
             }
             _ => return self.apply_by_name(op).await,

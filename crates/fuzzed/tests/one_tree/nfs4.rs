@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use nfs::wire::v3::PROGRAM;
 use nfs::wire::v4::acls::{Ace, AceType, Aces};
 use nfs::wire::v4::attributes::{
-    self, MODE, NAMED_ATTR, SIZE, SetTime, TIME_MODIFY, TIME_MODIFY_SET, TYPE, Values,
+    self, MODE, NAMED_ATTR, SIZE, SetTime4, TIME_MODIFY, TIME_MODIFY_SET, TYPE, Values,
 };
 use nfs::wire::v4::files::{Operation, Read, ReadDir, Rename, SetAttr, Write};
 use nfs::wire::v4::locks::{Lock, Locker, NewLocker, Unlock};
@@ -453,7 +453,7 @@ impl Nfs4 {
                 self.calls(&[Self::to_file(at), vec![remove]].concat()).await.map(drop)
             }
             Op::SetDate(_, at, seconds) => {
-                let time = SetTime::ToClientTime(NfsTime { seconds: seconds.into(), nanoseconds: 0 });
+                let time = SetTime4::ToClientTime(NfsTime { seconds: seconds.into(), nanoseconds: 0 });
                 debug_assert_eq!(TIME_MODIFY_SET, attributes::TIME_MODIFY_SET);
                 let values = Values { time_modify_set: Some(time), ..Values::default() };
                 self.set(Self::to_file(at), StateId::ANONYMOUS, values).await

@@ -4,7 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
 
-use smb::client::{Answer, Client, Credentials, How, Link as Carries, Offer, Request, Session, SetUp};
+use smb::client::{
+    Answer, Client, Credentials, FrameProtection, Link as Carries, Offer, Request, Session, SetUp,
+};
 use smb::client::{open_request, read_request};
 use smb::wire::create::{self, Disposition, Options, ShareAccess};
 use smb::wire::fscc::directory::{self, Form};
@@ -67,7 +69,7 @@ impl Smb {
     async fn call(&mut self, command: Command, encode: impl FnOnce(&mut Writer)) -> SmbResult<Answer> {
         let request = Request::new(command, encode).on(self.session.id, self.tree);
         let session = self.session.clone();
-        let answer = self.client.call(request, How::Signed(&session)).await.expect("an answer");
+        let answer = self.client.call(request, FrameProtection::Signed(&session)).await.expect("an answer");
         match answer.status() {
             Status::SUCCESS => Ok(answer),
             status => Err(status),

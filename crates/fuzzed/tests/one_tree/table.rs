@@ -1,7 +1,7 @@
 //! The one table from classes of refusals to the statuses of each protocol.
 
 use afp::wire::ResultCode as Afp;
-use nfs::wire::nlm::Stat as Nlm;
+use nfs::wire::nlm::NlmStat as Nlm;
 use nfs::wire::v3::types::Status as V3;
 use nfs::wire::v4::types::Status as V4;
 use smb::wire::Status as Smb;

@@ -23,14 +23,14 @@ fn listings() -> Vec<Seed> {
     };
     let reply = enumerate::Reply { files, folders, count: 1, entries: b"\0\x06\0\0ab" };
     vec![
-        seed("enumerate", 0, |w| request.encode(enumerate::Form::Plain, w)),
-        seed("enumerate_ext", 1, |w| request.encode(enumerate::Form::Ext, w)),
-        seed("enumerate_ext2", 2, |w| request.encode(enumerate::Form::Ext2, w)),
+        seed("enumerate", 0, |w| request.encode(enumerate::EnumerateForm::Plain, w)),
+        seed("enumerate_ext", 1, |w| request.encode(enumerate::EnumerateForm::Ext, w)),
+        seed("enumerate_ext2", 2, |w| request.encode(enumerate::EnumerateForm::Ext2, w)),
         seed("enumerated", 3, |w| reply.encode(w)),
-        seed("entries", 4, |w| entries(enumerate::Form::Plain.framing(), w)),
-        seed("entries_ext", 5, |w| entries(enumerate::Form::Ext2.framing(), w)),
-        seed("results", 6, |w| entries(search::Form::Plain.framing(), w)),
-        seed("results_ext", 7, |w| entries(search::Form::Ext.framing(), w)),
+        seed("entries", 4, |w| entries(enumerate::EnumerateForm::Plain.framing(), w)),
+        seed("entries_ext", 5, |w| entries(enumerate::EnumerateForm::Ext2.framing(), w)),
+        seed("results", 6, |w| entries(search::SearchForm::Plain.framing(), w)),
+        seed("results_ext", 7, |w| entries(search::SearchForm::Ext.framing(), w)),
     ]
 }
 
@@ -70,10 +70,10 @@ fn searches() -> Vec<Seed> {
         entries: b"\x02\0ab",
     };
     vec![
-        seed("search", 8, |w| by_name.encode(search::Form::Plain, w)),
-        seed("search_ext", 9, |w| by_name.encode(search::Form::Ext, w)),
-        seed("search_files", 9, |w| files.encode(search::Form::Ext, w)),
-        seed("search_folders", 9, |w| folders.encode(search::Form::Ext, w)),
+        seed("search", 8, |w| by_name.encode(search::SearchForm::Plain, w)),
+        seed("search_ext", 9, |w| by_name.encode(search::SearchForm::Ext, w)),
+        seed("search_files", 9, |w| files.encode(search::SearchForm::Ext, w)),
+        seed("search_folders", 9, |w| folders.encode(search::SearchForm::Ext, w)),
         seed("found", 10, |w| reply.encode(w)),
     ]
 }

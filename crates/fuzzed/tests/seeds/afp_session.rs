@@ -1,8 +1,8 @@
 //! Frames, paths, server information, a session's own commands. The selectors are those of `src/afp_session.rs`.
 
 use afp::wire::Path;
-use afp::wire::dsi::{Command, Header, Options};
-use afp::wire::server_info::{Address, ServerInfo};
+use afp::wire::dsi::{Command, DsiHeader, Options};
+use afp::wire::server_info::{ServerAddress, ServerInfo};
 use afp::wire::session::{
     DisconnectOldSession, GetSessionToken, GetSrvrMsg, ListedVolume, SessionToken, SrvrMsg, SrvrParms,
     TokenKind, Zzz,
@@ -16,7 +16,7 @@ pub fn seeds() -> Vec<Seed> {
 }
 
 fn frames() -> Vec<Seed> {
-    let header = Header { is_reply: false, command: Command::WRITE, id: 7, code: 12, length: 1036 };
+    let header = DsiHeader { is_reply: false, command: Command::WRITE, id: 7, code: 12, length: 1036 };
     let options =
         Options { request_quantum: Some(1 << 20), attention_quantum: Some(2), replay_cache: Some(128) };
     let seed = |name, selector, encode: &dyn Fn(&mut Writer)| seed("afp_frames", name, selector, encode);
@@ -39,14 +39,14 @@ fn server_info() -> Vec<Seed> {
         name: b"caf\x8e",
         signature: Some(*b"0123456789abcdef"),
         addresses: vec![
-            Address::Ipv4([192, 0, 2, 1].into()),
-            Address::Ipv4Port("192.0.2.1:5480".parse().unwrap()),
-            Address::Ddp { net: 1, node: 2, socket: 3 },
-            Address::Dns(b"files.example"),
-            Address::Ssh(b"files.example"),
-            Address::Ipv6("2001:db8::1".parse().unwrap()),
-            Address::Ipv6Port("2001:db8::1".parse().unwrap(), 5480),
-            Address::Other { kind: 99, data: b"?" },
+            ServerAddress::Ipv4([192, 0, 2, 1].into()),
+            ServerAddress::Ipv4Port("192.0.2.1:5480".parse().unwrap()),
+            ServerAddress::Ddp { net: 1, node: 2, socket: 3 },
+            ServerAddress::Dns(b"files.example"),
+            ServerAddress::Ssh(b"files.example"),
+            ServerAddress::Ipv6("2001:db8::1".parse().unwrap()),
+            ServerAddress::Ipv6Port("2001:db8::1".parse().unwrap(), 5480),
+            ServerAddress::Other { kind: 99, data: b"?" },
         ],
         directory_names: vec![b"afpserver/files@EXAMPLE"],
         utf8_name: Some("café".as_bytes()),

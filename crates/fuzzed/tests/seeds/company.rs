@@ -101,11 +101,11 @@ fn locks() -> Vec<Seed> {
     let (cookie, handle, owner) =
         (nlm::NetObj::new(&[1; 4]), nlm::NetObj::new(&[0x42; 32]), nlm::NetObj::new(b"17@mac"));
     let (caller_name, exclusive, block, reclaim) = (nlm::Name::new(b"studio-mac"), true, true, false);
-    let lock = nlm::Lock { caller_name, handle, owner, svid: 17, offset: 4096, len: 0 };
+    let lock = nlm::NlmLock { caller_name, handle, owner, svid: 17, offset: 4096, len: 0 };
     let holder = nlm::Holder { exclusive, svid: 3, owner, offset: 0, len: 1 << 33 };
     let (mode, access) = (nlm::ShareMode::DENY_WRITE, nlm::ShareAccess::READ);
     let share = nlm::Share { caller_name, handle, owner, mode, access };
-    let stat = nlm::Stat::BLOCKED;
+    let stat = nlm::NlmStat::BLOCKED;
     vec![
         chosen("nfs_nlm", "test", 1, &nlm::TestRequest { cookie, exclusive, lock }),
         chosen("nfs_nlm", "lock", 2, &nlm::LockRequest { cookie, block, exclusive, lock, reclaim, state: 3 }),

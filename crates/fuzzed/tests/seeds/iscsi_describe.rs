@@ -2,7 +2,9 @@
 
 use iscsi::wire::pdu::Lun;
 use iscsi::wire::scsi::mode::*;
-use iscsi::wire::scsi::vpd::{Association, BlockLimits, Designator, Designators, Name, Page, PageCode};
+use iscsi::wire::scsi::vpd::{
+    BlockLimits, Designator, DesignatorAssociation, Designators, Name, Page, PageCode,
+};
 use iscsi::wire::scsi::*;
 use wire::Writer;
 
@@ -111,11 +113,14 @@ fn lists() -> Vec<Seed> {
     let group = PortGroup { preferred: true, state: 0, states: 1, number: 1, ports: vec![1, 2] };
     let groups = |transition_s| PortGroups { transition_s, groups: vec![group.clone()] };
     let names = Designators(vec![
-        Designator { of: Association::LogicalUnit, name: Name::Naa(0x3000_0000_0000_0001) },
-        Designator { of: Association::LogicalUnit, name: Name::Vendor(b"FOURFOLD1".to_vec()) },
-        Designator { of: Association::TargetPort, name: Name::Port(1) },
-        Designator { of: Association::TargetPort, name: Name::Group(1) },
-        Designator { of: Association::TargetDevice, name: Name::Text("iqn.2026-11.test:disk".into()) },
+        Designator { of: DesignatorAssociation::LogicalUnit, name: Name::Naa(0x3000_0000_0000_0001) },
+        Designator { of: DesignatorAssociation::LogicalUnit, name: Name::Vendor(b"FOURFOLD1".to_vec()) },
+        Designator { of: DesignatorAssociation::TargetPort, name: Name::Port(1) },
+        Designator { of: DesignatorAssociation::TargetPort, name: Name::Group(1) },
+        Designator {
+            of: DesignatorAssociation::TargetDevice,
+            name: Name::Text("iqn.2026-11.test:disk".into()),
+        },
     ]);
     let limits = BlockLimits {
         write_same_nonzero: false,
@@ -178,7 +183,8 @@ fn pages() -> Vec<Seed> {
     };
     let parameters = |form, long, w: &mut Writer| {
         let (descriptors, pages) = (descriptors(long), all.as_bytes());
-        Parameters { protected: true, dpo_fua: true, long, descriptors: &descriptors, pages }.encode(form, w);
+        ModeParameters { protected: true, dpo_fua: true, long, descriptors: &descriptors, pages }
+            .encode(form, w);
     };
     vec![
         seed("mode-parameters-6", 32, &|w| parameters(Form::Six, false, w)),

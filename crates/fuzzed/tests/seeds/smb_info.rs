@@ -53,7 +53,7 @@ fn names() -> Vec<Seed> {
     let flags = file_name::RenameFlags::POSIX_SEMANTICS;
     let target_ex = file_name::TargetEx { flags, root_directory: 0, name: name() };
     let all = file_name::All { name: file_name::Name { name: name() }, ..Default::default() };
-    let volume = fs_info::Volume { label: text::of("share"), ..Default::default() };
+    let volume = fs_info::VolumeInfo { label: text::of("share"), ..Default::default() };
     let attribute = fs_info::Attribute {
         attributes: fs_info::FsAttributes::NAMED_STREAMS,
         maximum_name_len: 255,
@@ -160,7 +160,7 @@ fn controls() -> Vec<Seed> {
     let referral = dfs::Request { max_referral_level: 4, path: text::of("\\server\\share") };
     let site = Some(text::of("site"));
     let referral_ex = dfs::RequestEx { max_referral_level: 4, path: text::of("\\server\\share"), site };
-    let interface = |address: &str| network::Interface {
+    let interface = |address: &str| network::NetworkInterface {
         index: 2,
         capability: network::Capability::RSS_CAPABLE,
         link_speed: 10_000_000_000,

@@ -45,7 +45,7 @@ pub struct Chap<'a> {
 }
 
 /// The target's challenge.
-struct Challenge {
+struct TargetChallenge {
     id: u8,
     bytes: Vec<u8>,
 }
@@ -72,11 +72,11 @@ impl<L: Link> Client<L> {
     }
 }
 
-fn challenge(text: &[u8]) -> Result<Challenge> {
+fn challenge(text: &[u8]) -> Result<TargetChallenge> {
     let missing = wire::Malformed("no challenge");
     let id = value(text, "CHAP_I").and_then(|value| keys::number(&value)).ok_or(missing)?;
     let bytes = value(text, "CHAP_C").and_then(|value| keys::binary(&value)).ok_or(missing)?;
-    Ok(Challenge { id: id as u8, bytes })
+    Ok(TargetChallenge { id: id as u8, bytes })
 }
 
 /// The value of a key in a text.

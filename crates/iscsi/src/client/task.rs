@@ -49,7 +49,7 @@ impl Answer {
 }
 
 /// A command in flight.
-pub(super) struct Task {
+pub(super) struct InitiatorTask {
     pub(super) cmd_sn: u32,
     lun: Lun,
     out: Vec<u8>,
@@ -89,7 +89,8 @@ impl<L: Link> Client<L> {
         };
         let most = self.agreed.first_burst.min(self.agreed.max_segment);
         let immediate = if self.agreed.immediate_data { &out[..out.len().min(most)] } else { &[] };
-        let task = Task { cmd_sn, lun: command.lun, out: out.to_vec(), data: Vec::new(), ended: None };
+        let task =
+            InitiatorTask { cmd_sn, lun: command.lun, out: out.to_vec(), data: Vec::new(), ended: None };
         self.tasks.insert(task_tag, task);
         self.send(encoded(|w| command.encode(immediate.len(), w)), immediate)?;
         Ok(task_tag)
@@ -125,7 +126,7 @@ impl<L: Link> Client<L> {
         }
     }
 
-    fn task(&mut self, tag: u32) -> Result<&mut Task> {
+    fn task(&mut self, tag: u32) -> Result<&mut InitiatorTask> {
         Ok(self.tasks.get_mut(&tag).ok_or(Malformed("an answer to a command that was not begun"))?)
     }
 

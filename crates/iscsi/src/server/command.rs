@@ -16,10 +16,10 @@ use super::full_feature::{nothing, reject};
 use super::limits::{MAX_IMMEDIATE, MAX_PARAMETERS, MAX_READING_KIB, MAX_WAITING, SHORT_READ};
 use super::observed;
 use super::respond::respond;
-use super::scsi::{self, Command, CommandDefinition, Needs, Refusal};
+use super::scsi::{self, Command, CommandDefinition, CommandRefusal, Needs};
 use super::session::{Message, Session};
 use super::task::{Task, Turn, Work};
-use super::transfer::{Piece, Sink, Transfer};
+use super::transfer::{DataTransfer, Piece, Sink};
 use crate::wire::pdu::{Additional, Attribute, R2t, RejectReason, ScsiCommand};
 use crate::wire::scsi::{Asc, Sense, Status};
 
@@ -127,13 +127,13 @@ fn plan(
     session: &Session,
     command: &Command,
     expects: u64,
-) -> ((u64, usize), Transfer, Option<&'static CommandDefinition>) {
+) -> ((u64, usize), DataTransfer, Option<&'static CommandDefinition>) {
     let bursts = session.bursts();
     match scsi::needs(command).and_then(|(supported, needs)| room(connection, supported, needs, expects)) {
         Ok((supported, needs, sink, gathered)) => {
-            ((needs, gathered), Transfer::new(expects, needs, sink, bursts), Some(supported))
+            ((needs, gathered), DataTransfer::new(expects, needs, sink, bursts), Some(supported))
         }
-        Err(why) => ((0, 0), Transfer::failed(expects, why, bursts), None),
+        Err(why) => ((0, 0), DataTransfer::failed(expects, why, bursts), None),
     }
 }
 
@@ -174,7 +174,7 @@ fn room(
     supported: &'static CommandDefinition,
     needs: Needs,
     expects: u64,
-) -> Result<Room, Refusal> {
+) -> Result<Room, CommandRefusal> {
     match needs {
         Needs::Nothing => Ok((supported, 0, Sink::Nowhere, 0)),
         Needs::Blocks { offset, length } => Ok((supported, length, Sink::Blocks(offset), 0)),
@@ -185,7 +185,7 @@ fn room(
             Err(Sense::illegal(Asc::INVALID_FIELD_IN_CDB).into())
         }
         Needs::Parameters(length) | Needs::Exactly(length) if !connection.solicited.gather(length) => {
-            Err(Refusal::Status(Status::TASK_SET_FULL))
+            Err(CommandRefusal::Status(Status::TASK_SET_FULL))
         }
         Needs::Parameters(length) | Needs::Exactly(length) => {
             Ok((supported, length as u64, Sink::Parameters(Vec::new()), length))

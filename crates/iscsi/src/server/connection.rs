@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use conn::{Answer, InFlight, Limits, Peer, Protocol, Reservation, Stream, ToClient, Watchdog};
+use conn::{Answer, InFlight, Limits, LoopStream, Peer, Protocol, Reservation, ToClient, Watchdog};
 use lock::Mutex;
 use tokio::sync::Semaphore;
 use wire::Reader;
@@ -25,7 +25,7 @@ use super::sender::Sender;
 use super::service::Service;
 use super::session::{Message, Session};
 use super::solicited::SolicitedDataLimit;
-use super::task::{State, Task};
+use super::task::{Task, TaskState};
 use crate::ranks;
 use crate::wire::digest::crc32c_of_two;
 use crate::wire::pdu::{BHS, Head, RequestFields, padding};
@@ -93,7 +93,7 @@ pub(super) struct Tasks {
 }
 
 /// Serves one connection until either side ends it.
-pub async fn serve_stream(service: Arc<Service>, stream: Stream, peer: Peer, watchdog: Arc<Watchdog>) {
+pub async fn serve_stream(service: Arc<Service>, stream: LoopStream, peer: Peer, watchdog: Arc<Watchdog>) {
     let Ok(local) = stream.local_addr() else { return };
     let local = SocketAddr::new(local.ip().to_canonical(), local.port());
     let connection = Connection::new(service, peer.clone(), local);
@@ -111,7 +111,7 @@ impl Connection {
     pub(super) fn new(service: Arc<Service>, peer: Peer, local: SocketAddr) -> Arc<Self> {
         let now = service.now_s();
         let gate: Arc<dyn super::login::Gate> = service.clone();
-        let attempt = Attempt::new(gate, super::login::Peer { address: peer.address, local });
+        let attempt = Attempt::new(gate, super::login::ConnectionEnds { address: peer.address, local });
         Arc::new(Self {
             service,
             peer,
@@ -206,7 +206,7 @@ impl Connection {
     }
 
     /// Charges the memory of a command's data. If there is no memory, the connection ends.
-    pub(super) fn keep(&self, state: &mut State, bytes: usize) {
+    pub(super) fn keep(&self, state: &mut TaskState, bytes: usize) {
         match self.peer.memory.try_keep(bytes) {
             Some(kept) => state.kept.join(kept),
             None => {

@@ -8,7 +8,7 @@ use wire::Reader;
 use super::command::{ask, ask_waiting, go_on, write};
 use super::connection::Connection;
 use super::full_feature::{nothing, reject};
-use super::scsi::Refusal;
+use super::scsi::CommandRefusal;
 use super::session::Message;
 use super::task::Task;
 use super::transfer::{Piece, UnexpectedData};
@@ -74,7 +74,7 @@ pub(super) fn damaged(connection: &Arc<Connection>, message: &Message) -> Answer
     let Ok(pdu) = DataOut::decode(&mut Reader::new(&message.header)) else { return nothing() };
     let Some(task) = connection.task(pdu.task_tag) else { return nothing() };
     let why = Sense::new(Key::ABORTED_COMMAND, Asc::PROTOCOL_SERVICE_CRC_ERROR);
-    task.state.lock().transfer.fail(Refusal::Check(why));
+    task.state.lock().transfer.fail(CommandRefusal::Check(why));
     // The data count as received: the header, which says where the sequence ends, is right. No data
     // of a failed command are written.
     let _ = accept(connection, &task, &pdu, message);

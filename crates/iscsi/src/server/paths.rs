@@ -15,7 +15,7 @@ pub const MAIN_PORT: u16 = 1;
 
 /// A port of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Port {
+pub struct TargetPort {
     /// Its number.
     pub number: u16,
     /// Whether blocks can be read and written through it.
@@ -55,7 +55,7 @@ pub trait Paths: Send + Sync {
     fn portals(&self, target: &str, local: SocketAddr) -> Vec<(SocketAddr, u16)>;
 
     /// All ports of a target, by ascending numbers.
-    fn ports(&self, target: &str) -> Vec<Port>;
+    fn ports(&self, target: &str) -> Vec<TargetPort>;
 
     /// Where an initiator that has connected to this local address finds the units of a target.
     fn way(&self, target: &str, local: IpAddr) -> Way;

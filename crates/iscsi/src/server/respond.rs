@@ -5,7 +5,7 @@ use wire::Writer;
 
 use super::connection::{Connection, SessionConnection};
 use super::observed;
-use super::scsi::{Outcome, Refusal};
+use super::scsi::{CommandRefusal, Outcome};
 use super::sender::{Pdu, StatSn, header};
 use super::task::Task;
 use crate::wire::pdu::{DataIn, Residual, ScsiResponse};
@@ -19,10 +19,10 @@ pub(super) fn respond(connection: &Connection, task: &Task, outcome: Outcome) {
     }
     let good = match outcome {
         Ok(good) => good,
-        Err(Refusal::Check(sense)) => {
+        Err(CommandRefusal::Check(sense)) => {
             return status(connection, joined, task, (Status::CHECK_CONDITION, refused(task)), Some(sense));
         }
-        Err(Refusal::Status(other)) => {
+        Err(CommandRefusal::Status(other)) => {
             return status(connection, joined, task, (other, refused(task)), None);
         }
     };

@@ -30,12 +30,12 @@ const PING_WITHIN_S: u64 = 30;
 /// The server.
 pub struct Service {
     config: RwLock<Arc<Config>, ranks::IscsiConfig>,
-    sessions: Mutex<Sessions, ranks::IscsiSessions>,
+    sessions: Mutex<InitiatorSessions, ranks::IscsiSessions>,
     started: Instant,
 }
 
 #[derive(Default)]
-struct Sessions {
+struct InitiatorSessions {
     by_tsih: HashMap<u16, Arc<Session>>,
     last: u16,
 }
@@ -310,7 +310,7 @@ fn info(session: &Session) -> SessionInfo {
     }
 }
 
-impl Sessions {
+impl InitiatorSessions {
     /// A number that no session has. There are fewer sessions than numbers.
     fn free(&mut self) -> u16 {
         loop {

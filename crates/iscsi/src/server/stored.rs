@@ -146,7 +146,7 @@ fn name(naa: u64, number: u64) -> String {
 
 /// A file with the state of a unit.
 #[derive(Debug, PartialEq, Eq)]
-struct Stage {
+struct UnitStateFile {
     number: u64,
     name: Vec<u8>,
     /// It is not one that was being written.
@@ -154,7 +154,7 @@ struct Stage {
 }
 
 /// The files with the state of a unit.
-fn files(volume: &Volume, naa: u64) -> Result<Vec<Stage>> {
+fn files(volume: &Volume, naa: u64) -> Result<Vec<UnitStateFile>> {
     let folder = match volume.own_folders().find(OwnFolder::LUNS) {
         Err(Error::NotFound) => return Ok(Vec::new()),
         other => other?,
@@ -163,7 +163,11 @@ fn files(volume: &Volume, naa: u64) -> Result<Vec<Stage>> {
     folder.list(0, &mut |entry| {
         let parsed = str::from_utf8(entry.name).ok().and_then(parse);
         let own = parsed.filter(|(of, _, _)| *of == naa);
-        found.extend(own.map(|(_, number, is_whole)| Stage { number, name: entry.name.to_vec(), is_whole }));
+        found.extend(own.map(|(_, number, is_whole)| UnitStateFile {
+            number,
+            name: entry.name.to_vec(),
+            is_whole,
+        }));
         true
     })?;
     Ok(found)
@@ -182,7 +186,9 @@ fn last(volume: &Volume, naa: u64) -> Result<Option<(u64, Vec<u8>)>> {
 
 fn read_last(volume: &Volume, naa: u64) -> Result<Option<(u64, Vec<u8>)>> {
     let whole = files(volume, naa)?.into_iter().filter(|file| file.is_whole);
-    let Some(Stage { number, name, .. }) = whole.max_by_key(|file| file.number) else { return Ok(None) };
+    let Some(UnitStateFile { number, name, .. }) = whole.max_by_key(|file| file.number) else {
+        return Ok(None);
+    };
     let (root, folder) = (Caller::root(), volume.own_folders().find(OwnFolder::LUNS)?);
     let found = folder.lookup(&root, &name)?;
     if found.attributes.size > LONGEST {
@@ -224,7 +230,7 @@ mod tests {
         let second = Record::begin(&volume, NAA, 2).unwrap();
         assert_eq!(second.load(NAA).unwrap(), Some(b"two".to_vec()));
         let name = b"3000000000000001.2.kept".to_vec();
-        assert_eq!(files(&volume, NAA).unwrap(), [Stage { number: 2, name, is_whole: true }]);
+        assert_eq!(files(&volume, NAA).unwrap(), [UnitStateFile { number: 2, name, is_whole: true }]);
         forget(&volume, NAA).unwrap();
         assert_eq!(stored(&volume), None);
     }

@@ -9,13 +9,13 @@ use lock::RwLock;
 use vfs::names::is_like;
 
 use super::config::Config;
-use super::paths::{Access, MAIN_PORT, Paths, Port};
+use super::paths::{Access, MAIN_PORT, Paths, TargetPort};
 use super::scsi::LogicalUnit;
 use crate::ranks;
 
 /// A logical unit's place in a target.
 #[derive(Clone)]
-pub struct Lun {
+pub struct TargetLun {
     /// Its number.
     pub number: u16,
     /// The disk.
@@ -43,7 +43,7 @@ pub struct Target {
     pub name: String,
     /// The displayed name, for initiators that show it.
     pub alias: String,
-    offer: RwLock<(SharePolicy, Vec<Lun>), ranks::TargetOffer>,
+    offer: RwLock<(SharePolicy, Vec<TargetLun>), ranks::TargetOffer>,
     /// Counts the changes of its units.
     generation: AtomicU64,
     /// The settings that it is part of.
@@ -60,11 +60,11 @@ impl Target {
 
     /// Replaces its units. Initiators that see other units than before are told at their next
     /// command.
-    pub fn set(&self, policy: SharePolicy, mut luns: Vec<Lun>) {
+    pub fn set(&self, policy: SharePolicy, mut luns: Vec<TargetLun>) {
         luns.sort_by_key(|lun| lun.number);
         let before = std::mem::replace(&mut *self.offer.write(), (policy, luns.clone())).1;
         self.generation.fetch_add(1, Ordering::Release);
-        let disk = |lun: &Lun| (lun.number, lun.unit.identity.naa);
+        let disk = |lun: &TargetLun| (lun.number, lun.unit.identity.naa);
         let same = before.iter().map(disk).eq(luns.iter().map(disk));
         if !same {
             luns.iter().for_each(|lun| lun.unit.tell_all(crate::wire::scsi::Asc::REPORTED_LUNS_CHANGED));
@@ -87,7 +87,7 @@ impl Target {
     }
 
     /// All units.
-    pub fn luns(&self) -> Vec<Lun> {
+    pub fn luns(&self) -> Vec<TargetLun> {
         self.offer.read().1.clone()
     }
 
@@ -97,7 +97,7 @@ impl Target {
         let offer = self.offer.read();
         let Some(grant) = offer.0.grant_to_host(host) else { return Vec::new() };
         let seen = offer.1.iter().filter(|lun| lun.initiators.is_empty() || any(&lun.initiators));
-        let as_seen = |lun: &Lun| {
+        let as_seen = |lun: &TargetLun| {
             let read_only = grant == Grant::ReadOnly || any(&lun.readers);
             VisibleUnit { number: lun.number, unit: lun.unit.clone(), read_only }
         };
@@ -110,10 +110,10 @@ impl Target {
     }
 
     /// Its ports, by ascending numbers.
-    pub(crate) fn ports(&self) -> Vec<Port> {
+    pub(crate) fn ports(&self) -> Vec<TargetPort> {
         match self.paths() {
             Some(paths) => paths.ports(&self.name),
-            None => vec![Port { number: MAIN_PORT, access: Access::Active }],
+            None => vec![TargetPort { number: MAIN_PORT, access: Access::Active }],
         }
     }
 

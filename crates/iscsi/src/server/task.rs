@@ -9,7 +9,7 @@ use lock::Mutex;
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 
 use super::scsi::{Command, CommandDefinition, LogicalUnit};
-use super::transfer::{Piece, Transfer};
+use super::transfer::{DataTransfer, Piece};
 use crate::ranks;
 use crate::wire::pdu::{Lun, ScsiCommand};
 
@@ -33,7 +33,7 @@ pub(super) struct Task {
     /// The data that the command needs from the initiator, in bytes.
     pub(super) needs: u64,
     pub(super) reads: bool,
-    pub(super) state: Mutex<State, ranks::IscsiTask>,
+    pub(super) state: Mutex<TaskState, ranks::IscsiTask>,
     /// Set if it is observed.
     pub(super) begun: OnceLock<RunningOperation>,
     /// It has been called off, and is not answered.
@@ -46,8 +46,8 @@ pub(super) struct Task {
 }
 
 /// The changeable state of a task.
-pub(super) struct State {
-    pub(super) transfer: Transfer,
+pub(super) struct TaskState {
+    pub(super) transfer: DataTransfer,
     /// The work that begins once its data are there.
     pub(super) work: Option<Work>,
     /// The work runs.
@@ -76,13 +76,13 @@ impl Task {
         pdu: &ScsiCommand,
         unit: Option<Arc<LogicalUnit>>,
         (needs, gathered): (u64, usize),
-        transfer: Transfer,
+        transfer: DataTransfer,
         work: Option<Work>,
         aborted: Arc<AtomicBool>,
     ) -> Arc<Self> {
         let (turn, early, solicited, running) = (None, Some(Vec::new()), 0, false);
         let kept = Reservation::default();
-        let state = Mutex::new(State { transfer, work, running, turn, early, solicited, gathered, kept });
+        let state = Mutex::new(TaskState { transfer, work, running, turn, early, solicited, gathered, kept });
         Arc::new(Self {
             tag: pdu.task_tag,
             lun: pdu.lun,

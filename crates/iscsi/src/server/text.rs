@@ -8,7 +8,7 @@ use wire::Reader;
 
 use super::connection::{Connection, SessionConnection};
 use super::full_feature::reject;
-use super::login::{Asker, Peer, SessionKind};
+use super::login::{Asker, ConnectionEnds, SessionKind};
 use super::sender::{Pdu, StatSn, header};
 use super::session::Message;
 use crate::wire::pdu::{RejectReason, TextRequest};
@@ -20,7 +20,7 @@ pub(super) fn answer(connection: &Arc<Connection>, joined: &SessionConnection, m
     let kind = session.target.clone().map_or(SessionKind::Discovery, SessionKind::Normal);
     let asker = Asker {
         gate: &*connection.service,
-        peer: Peer { address: connection.peer.address, local: connection.local },
+        peer: ConnectionEnds { address: connection.peer.address, local: connection.local },
         name: &session.nexus.initiator.name,
         account: session.user.as_deref(),
         kind: &kind,

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::limits::MAX_SOLICITED_AT_ONCE;
-use super::scsi::Refusal;
+use super::scsi::CommandRefusal;
 use crate::wire::pdu::{DataOut, NO_TAG};
 use crate::wire::scsi::{Asc, Key, Sense};
 
@@ -62,7 +62,7 @@ struct SolicitedSequence {
 
 /// The next data to solicit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ask {
+pub(super) struct Solicitation {
     pub(super) tag: u32,
     pub(super) r2t_sn: u32,
     pub(super) offset: u32,
@@ -71,7 +71,7 @@ pub(super) struct Ask {
 
 /// The data of one command.
 #[derive(Debug)]
-pub(super) struct Transfer {
+pub(super) struct DataTransfer {
     /// The most that the initiator will send.
     expects: u64,
     /// The part of it that the command needs.
@@ -87,10 +87,10 @@ pub(super) struct Transfer {
     r2t_sn: u32,
     /// Pieces that are being written.
     writing: usize,
-    failed: Option<Refusal>,
+    failed: Option<CommandRefusal>,
 }
 
-impl Transfer {
+impl DataTransfer {
     /// The transfer of a command that needs `needs` bytes from an initiator that announces
     /// `expects`.
     pub(super) fn new(expects: u64, needs: u64, sink: Sink, bursts: Bursts) -> Self {
@@ -109,14 +109,14 @@ impl Transfer {
     }
 
     /// The transfer of a command that fails, whose initiator may still send data.
-    pub(super) fn failed(expects: u64, why: Refusal, bursts: Bursts) -> Self {
+    pub(super) fn failed(expects: u64, why: CommandRefusal, bursts: Bursts) -> Self {
         let mut transfer = Self::new(expects, 0, Sink::Nowhere, bursts);
         transfer.failed = Some(why);
         transfer
     }
 
     /// An error: data that arrive from now on are dropped.
-    pub(super) fn fail(&mut self, why: Refusal) {
+    pub(super) fn fail(&mut self, why: CommandRefusal) {
         self.failed.get_or_insert(why);
     }
 
@@ -205,10 +205,10 @@ impl Transfer {
     }
 
     /// Solicits it.
-    pub(super) fn ask(&mut self) -> Option<Ask> {
+    pub(super) fn ask(&mut self) -> Option<Solicitation> {
         let length = self.would_ask()?;
         let (end, tag) = (self.next + length, self.r2t_sn.wrapping_add(1) & !(1 << 31));
-        let ask = Ask {
+        let ask = Solicitation {
             tag,
             r2t_sn: self.r2t_sn,
             offset: self.next as u32, // `wanted` is at most `expects`, which has 32 bits
@@ -221,7 +221,7 @@ impl Transfer {
     }
 
     /// A piece was written, or its write failed.
-    pub(super) fn written(&mut self, result: Result<(), Refusal>) {
+    pub(super) fn written(&mut self, result: Result<(), CommandRefusal>) {
         self.writing -= 1;
         if let Err(why) = result {
             self.fail(why);
@@ -241,7 +241,7 @@ impl Transfer {
     }
 
     /// The result: parameters, if the command has any.
-    pub(super) fn end(&mut self) -> Result<Bytes, Refusal> {
+    pub(super) fn end(&mut self) -> Result<Bytes, CommandRefusal> {
         match (self.failed, std::mem::replace(&mut self.sink, Sink::Nowhere)) {
             (Some(why), _) => Err(why),
             (None, Sink::Parameters(bytes)) => Ok(bytes.into()),
@@ -260,12 +260,12 @@ impl Transfer {
 pub(super) struct UnexpectedData;
 
 /// The error of RFC 7143 11.4.7.2.
-fn unexpected() -> Refusal {
+fn unexpected() -> CommandRefusal {
     Sense::new(Key::ABORTED_COMMAND, Asc::UNEXPECTED_UNSOLICITED_DATA).into()
 }
 
 /// RFC 7143 7.9: an earlier PDU was lost.
-fn out_of_order() -> Refusal {
+fn out_of_order() -> CommandRefusal {
     Sense::new(Key::ABORTED_COMMAND, Asc::PROTOCOL_SERVICE_CRC_ERROR).into()
 }
 
@@ -287,16 +287,16 @@ mod tests {
 
     #[test]
     fn a_write_comes_with_the_command_then_unasked_then_asked_for() {
-        let mut transfer = Transfer::new(20_480, 20_480, Sink::Blocks(512), BURSTS);
+        let mut transfer = DataTransfer::new(20_480, 20_480, Sink::Blocks(512), BURSTS);
         assert_eq!(transfer.immediate(bytes(1024), true).unwrap().offset, 512);
         assert_eq!(transfer.ask(), None);
         let piece = transfer.data_out(&out(NO_TAG, 0, 1024, true), bytes(3072)).unwrap().unwrap();
         assert_eq!((piece.offset, piece.data.len()), (1536, 3072));
-        assert_eq!(transfer.ask(), Some(Ask { tag: 1, r2t_sn: 0, offset: 4096, length: 8192 }));
+        assert_eq!(transfer.ask(), Some(Solicitation { tag: 1, r2t_sn: 0, offset: 4096, length: 8192 }));
         assert_eq!(transfer.ask(), None);
         transfer.data_out(&out(1, 0, 4096, false), bytes(4096)).unwrap().unwrap();
         transfer.data_out(&out(1, 1, 8192, true), bytes(4096)).unwrap().unwrap();
-        assert_eq!(transfer.ask(), Some(Ask { tag: 2, r2t_sn: 1, offset: 12_288, length: 8192 }));
+        assert_eq!(transfer.ask(), Some(Solicitation { tag: 2, r2t_sn: 1, offset: 12_288, length: 8192 }));
         transfer.data_out(&out(2, 0, 12_288, true), bytes(8192)).unwrap().unwrap();
         for _ in 0..5 {
             assert!(!transfer.is_complete());
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn what_was_not_asked_for_belongs_to_nothing() {
-        let mut transfer = Transfer::new(8192, 8192, Sink::Parameters(vec![]), BURSTS);
+        let mut transfer = DataTransfer::new(8192, 8192, Sink::Parameters(vec![]), BURSTS);
         transfer.immediate(Bytes::new(), false);
         assert_eq!(transfer.data_out(&out(NO_TAG, 0, 0, true), bytes(10)), Err(UnexpectedData));
         assert_eq!(transfer.data_out(&out(3, 0, 0, true), bytes(10)), Err(UnexpectedData));
@@ -317,7 +317,7 @@ mod tests {
     fn wrong_numbers_offsets_and_lengths_fail_the_command_once_the_sequence_is_over() {
         let wrong = [(out(1, 1, 0, true), 8192), (out(1, 0, 512, true), 8192), (out(1, 0, 0, true), 8193)];
         for (pdu, length) in wrong.into_iter().chain([(out(1, 0, 0, true), 100)]) {
-            let mut transfer = Transfer::new(8192, 8192, Sink::Blocks(0), BURSTS);
+            let mut transfer = DataTransfer::new(8192, 8192, Sink::Blocks(0), BURSTS);
             transfer.immediate(Bytes::new(), false);
             transfer.ask().unwrap();
             assert_eq!(transfer.data_out(&pdu, bytes(length)), Ok(None), "{pdu:?}");
@@ -328,18 +328,18 @@ mod tests {
 
     #[test]
     fn more_than_the_first_burst_is_unexpected() {
-        let mut transfer = Transfer::new(8192, 8192, Sink::Blocks(0), BURSTS);
+        let mut transfer = DataTransfer::new(8192, 8192, Sink::Blocks(0), BURSTS);
         assert_eq!(transfer.immediate(bytes(4097), false), None);
         assert_eq!(transfer.end(), Err(unexpected()));
         let bursts = Bursts { immediate: false, ..BURSTS };
-        let mut transfer = Transfer::new(8192, 8192, Sink::Blocks(0), bursts);
+        let mut transfer = DataTransfer::new(8192, 8192, Sink::Blocks(0), bursts);
         assert_eq!(transfer.immediate(bytes(1), false), None);
         assert_eq!(transfer.end(), Err(unexpected()));
     }
 
     #[test]
     fn an_initiator_that_has_more_than_the_command_needs_is_not_asked_for_it() {
-        let mut transfer = Transfer::new(8192, 512, Sink::Blocks(0), BURSTS);
+        let mut transfer = DataTransfer::new(8192, 512, Sink::Blocks(0), BURSTS);
         let piece = transfer.immediate(bytes(1024), false).unwrap();
         assert_eq!(piece.data.len(), 512);
         transfer.written(Ok(()));

@@ -18,7 +18,7 @@
 
 use wire::{Malformed, Reader, Writer};
 
-use super::scsi::{Asc, Field, Key, Sense, Status};
+use super::scsi::{Asc, Key, Sense, Status, WrongField};
 
 /// The longest parameter list: it has a TransportID for each of some hundred initiator ports.
 pub const PARAMETERS_MOST: usize = 64 << 10;
@@ -112,7 +112,7 @@ impl Answer {
         let (key, asc) = (Key(r.u8()?), Asc(r.u8()?, r.u8()?));
         let field = match r.u8()? {
             0 => None,
-            place @ (1 | 2) => Some(Field { in_cdb: place == 1, byte: r.u16_be()?, bit: None }),
+            place @ (1 | 2) => Some(WrongField { in_cdb: place == 1, byte: r.u16_be()?, bit: None }),
             _ => return Err(Malformed("a field at an unknown place")),
         };
         r.finish()?;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use libloading::Library as File;
 
 use super::{
-    Buffer, CONTINUE, Context, Credentials, ERRORS, GssError, Handle, INDEFINITE, KERBEROS, Library, Oid,
-    OidSet, Pair, Store,
+    Buffer, CONTINUE, Context, CredentialStore, ERRORS, GssError, Handle, INDEFINITE, KERBEROS,
+    KeytabCredentials, Library, Oid, OidSet, Pair,
 };
 
 /// GSS_C_INITIATE.
@@ -54,7 +54,7 @@ pub(super) struct Initiating {
 }
 
 /// How a principal proves who it is.
-pub(crate) enum Secret<'a> {
+pub(crate) enum PrincipalSecret<'a> {
     Password(&'a str),
     /// A keytab, as `FILE:/path`.
     Keytab(&'a CStr),
@@ -107,15 +107,15 @@ impl Library {
     pub(crate) fn client(
         self: &Arc<Self>,
         principal: &str,
-        secret: &Secret<'_>,
-    ) -> Result<Credentials, GssError> {
+        secret: &PrincipalSecret<'_>,
+    ) -> Result<KeytabCredentials, GssError> {
         let name = self.principal(principal)?;
         let (mut minor, mut handle) = (0, null_mut());
         let mechanism = Oid::of(KERBEROS);
         let mechanisms = OidSet { count: 1, elements: &mechanism };
         let major = match secret {
             // SAFETY: all pointers are valid during the call; the result is owned by `Credentials`.
-            Secret::Password(password) => unsafe {
+            PrincipalSecret::Password(password) => unsafe {
                 (self.initiating.with_password)(
                     &mut minor,
                     name.1,
@@ -128,12 +128,12 @@ impl Library {
                     null_mut(),
                 )
             },
-            Secret::Keytab(keytab) => {
+            PrincipalSecret::Keytab(keytab) => {
                 let pairs = [
                     Pair { key: c"client_keytab".as_ptr(), value: keytab.as_ptr() },
                     Pair { key: c"ccache".as_ptr(), value: c"MEMORY:fourfold-machine".as_ptr() },
                 ];
-                let store = Store { count: pairs.len() as u32, elements: pairs.as_ptr() };
+                let store = CredentialStore { count: pairs.len() as u32, elements: pairs.as_ptr() };
                 // SAFETY: all pointers are valid during the call; the result is owned by `Credentials`.
                 unsafe {
                     (self.acquire_cred_from)(
@@ -151,7 +151,7 @@ impl Library {
             }
         };
         self.check(major, minor)?;
-        Ok(Credentials { library: self.clone(), handle })
+        Ok(KeytabCredentials { library: self.clone(), handle })
     }
 }
 
@@ -167,7 +167,7 @@ impl Context {
     }
 }
 
-impl Credentials {
+impl KeytabCredentials {
     /// A context with a service that has not begun.
     pub(crate) fn begin(&self) -> Context {
         Context { library: self.library.clone(), handle: null_mut() }

@@ -8,7 +8,7 @@ use fuser::{Errno, INodeNo};
 use super::{Answer, Tree, changeable};
 use crate::answers::errno;
 use crate::forks::is_fixed;
-use crate::parts::{self, Refusal};
+use crate::parts::{self, PartRefusal};
 
 impl Tree {
     fn part_of<'n>(
@@ -74,7 +74,7 @@ impl Tree {
             };
             match done {
                 Ok(()) => Ok(()),
-                Err(Refusal::Server(error)) => Err(error),
+                Err(PartRefusal::Server(error)) => Err(error),
                 Err(other) => {
                     refusal = Some(other);
                     Ok(())
@@ -83,7 +83,7 @@ impl Tree {
         });
         match (done, refusal) {
             (Err(error), _) => Err(errno(&error)),
-            (Ok(()), Some(Refusal::Value)) => Err(Errno::EINVAL),
+            (Ok(()), Some(PartRefusal::Value)) => Err(Errno::EINVAL),
             (Ok(()), Some(_)) => Err(Errno::EOPNOTSUPP),
             (Ok(()), None) => Ok(()),
         }

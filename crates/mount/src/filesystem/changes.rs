@@ -4,12 +4,12 @@ use std::time::SystemTime;
 
 use client::metadata::{Aspect, AspectState, Value};
 use client::tree::{Entry, Kind};
-use client::{Error, How};
+use client::{Error, OpenIntent};
 use fuser::{Errno, FileAttr, FileHandle, INodeNo, RenameFlags, TimeOrNow};
 
 use super::{Answer, Tree, changeable};
 use crate::answers::{WRITE_BITS, errno, stamp};
-use crate::files::OpenFile;
+use crate::files::OpenHandle;
 use crate::forks::{Place, place};
 
 /// What new files and folders have where the protocol has modes and a program asks for nothing else.
@@ -65,12 +65,13 @@ impl Tree {
     fn set_size(&self, number: INodeNo, handle: Option<FileHandle>, path: &str, size: u64) -> Answer<()> {
         let of_kernel = handle.map(|handle| handle.0);
         let open = of_kernel.or_else(|| self.files.lock().handle_of(number.0));
-        let open = open.filter(|open| self.files.lock().get(*open).is_some_and(|file| file.how != How::Read));
+        let open =
+            open.filter(|open| self.files.lock().get(*open).is_some_and(|file| file.how != OpenIntent::Read));
         if let Some(open) = open {
             return self.with_file(FileHandle(open), |tree, file| tree.set_length(file, size));
         }
         let done = self.change(path, |tree, path| {
-            let file = tree.open(path, How::Write)?;
+            let file = tree.open(path, OpenIntent::Write)?;
             let done = tree.set_length(file, size);
             tree.close(file)?;
             done
@@ -193,11 +194,11 @@ impl Tree {
                 Ok((lent.generation, file))
             })
         };
-        let (open, is_new) = match opened(How::Create) {
+        let (open, is_new) = match opened(OpenIntent::Create) {
             Ok(open) => (open, true),
             Err(error) => match self.not_made(path, &error) {
                 taken if taken.code() == libc::EEXIST && flags & libc::O_EXCL == 0 => {
-                    (opened(How::Write).map_err(|error| errno(&error))?, false)
+                    (opened(OpenIntent::Write).map_err(|error| errno(&error))?, false)
                 }
                 other => return Err(other),
             },
@@ -210,7 +211,8 @@ impl Tree {
         let told = told.inspect_err(|_| {
             let _ = self.sessions.on(slot, 1, |lent| lent.tree.close(open.1));
         })?;
-        let handle = self.files.lock().put(OpenFile { node: told.ino.0, slot, open, how: How::Write });
+        let handle =
+            self.files.lock().put(OpenHandle { node: told.ino.0, slot, open, how: OpenIntent::Write });
         Ok((told, handle))
     }
 

@@ -2,15 +2,15 @@
 
 use client::metadata::{Aspect, AspectState, Value};
 use client::tree::{Entry, Kind};
-use client::{Error, FileId, How, Protocol};
+use client::{Error, OpenFileId, OpenIntent, Protocol};
 use fuser::{Errno, FileAttr, FileHandle, INodeNo, OpenAccMode, OpenFlags};
 
 use super::changes::AttributeChanges;
 use super::{Answer, Tree};
 use crate::answers::errno;
-use crate::files::{NO_FORK, OpenFile};
+use crate::files::{NO_FORK, OpenHandle};
 use crate::forks::{self, Place};
-use crate::parts::{self, Refusal};
+use crate::parts::{self, PartRefusal};
 
 impl Tree {
     /// What is there by a path.
@@ -72,14 +72,15 @@ impl Tree {
         if !self.files.lock().has_room() {
             return Err(Errno::ENFILE);
         }
-        let how = if flags.acc_mode() == OpenAccMode::O_RDONLY { How::Read } else { How::Write };
+        let how =
+            if flags.acc_mode() == OpenAccMode::O_RDONLY { OpenIntent::Read } else { OpenIntent::Write };
         let fork = match forks::place(&path) {
             Place::Fork(file) => Some(file),
             Place::Tree(_) => None,
             _ => return Err(Errno::EISDIR),
         };
         if let Some(file) = &fork {
-            if how != How::Read && self.with_fork(file)?.is_locked {
+            if how != OpenIntent::Read && self.with_fork(file)?.is_locked {
                 return Err(Errno::EACCES);
             }
             if self.is_read_whole() {
@@ -89,9 +90,9 @@ impl Tree {
         let slot = self.sessions.next();
         let open = self.sessions.on(slot, 2, |lent| Ok((lent.generation, open(lent.tree, &path, how)?)));
         match open {
-            Ok(open) => Ok(self.files.lock().put(OpenFile { node: number.0, slot, open, how })),
+            Ok(open) => Ok(self.files.lock().put(OpenHandle { node: number.0, slot, open, how })),
             // SMB has no stream of a fork that is empty.
-            Err(Error::Missing(_)) if fork.is_some() && how == How::Read => {
+            Err(Error::Missing(_)) if fork.is_some() && how == OpenIntent::Read => {
                 self.files.lock().put_fork(NO_FORK, Vec::new()).ok_or(Errno::ENFILE)
             }
             Err(error) => Err(errno(&error)),
@@ -172,13 +173,14 @@ impl Tree {
         }
         let of_kernel = handle.map(|handle| handle.0);
         let open = of_kernel.or_else(|| self.files.lock().handle_of(number.0));
-        let open = open.filter(|open| self.files.lock().get(*open).is_some_and(|file| file.how != How::Read));
+        let open =
+            open.filter(|open| self.files.lock().get(*open).is_some_and(|file| file.how != OpenIntent::Read));
         if let Some(open) = open {
             return self.with_file(FileHandle(open), |tree, fork| tree.set_fork_length(fork, size));
         }
         let done = self.sessions.repeat(|tree| {
             let native = tree.native(&file);
-            let fork = tree.open_fork(&native, How::Write)?;
+            let fork = tree.open_fork(&native, OpenIntent::Write)?;
             let done = tree.set_fork_length(fork, size);
             tree.close(fork)?;
             done
@@ -216,7 +218,7 @@ impl Tree {
                 false => parts::write(tree, of, protocol, Aspect::Fork, &bytes),
             };
             match done {
-                Err(Refusal::Server(error)) => Err(error),
+                Err(PartRefusal::Server(error)) => Err(error),
                 done => {
                     refused = done.is_err();
                     Ok(())
@@ -259,7 +261,11 @@ impl Tree {
 }
 
 /// Opens a file or a fork by its path here.
-pub(super) fn open(tree: &mut dyn client::tree::Tree, path: &str, how: How) -> client::Result<FileId> {
+pub(super) fn open(
+    tree: &mut dyn client::tree::Tree,
+    path: &str,
+    how: OpenIntent,
+) -> client::Result<OpenFileId> {
     match forks::place(path) {
         Place::Fork(file) => tree.open_fork(&tree.native(&file), how),
         _ => tree.open(&tree.native(path), how),

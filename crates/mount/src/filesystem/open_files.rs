@@ -1,6 +1,6 @@
 //! Requests about open files.
 
-use client::{Error, FileId, How, Transfer};
+use client::{Error, OpenFileId, OpenIntent, Transfer};
 use fuser::{Errno, FileHandle};
 
 use super::forks::open as open_by;
@@ -12,7 +12,7 @@ impl Tree {
     pub(super) fn with_file<T>(
         &self,
         handle: FileHandle,
-        mut act: impl FnMut(&mut dyn client::tree::Tree, FileId) -> client::Result<T>,
+        mut act: impl FnMut(&mut dyn client::tree::Tree, OpenFileId) -> client::Result<T>,
     ) -> Answer<T> {
         let open = self.files.lock().get(handle.0).ok_or(Errno::EBADF)?;
         let done = self.sessions.on(open.slot, 2, |lent| {
@@ -22,7 +22,7 @@ impl Tree {
                 _ => {
                     let path = self.nodes.lock().path(open.node);
                     let path = path.ok_or_else(|| Error::Missing("a file that was removed".into()))?;
-                    let how = if open.how == How::Create { How::Write } else { open.how };
+                    let how = if open.how == OpenIntent::Create { OpenIntent::Write } else { open.how };
                     let file = open_by(lent.tree, &path, how)?;
                     self.files.lock().opened(handle.0, (lent.generation, file));
                     file
@@ -101,7 +101,7 @@ impl Tree {
 /// Writes all bytes, as many transfers in flight as the protocol allows.
 fn write_all(
     tree: &mut dyn client::tree::Tree,
-    file: FileId,
+    file: OpenFileId,
     offset: u64,
     data: &[u8],
 ) -> client::Result<()> {

@@ -23,7 +23,7 @@ pub(crate) enum AnswerStatus {
     V3(v3::types::Status),
     V4(v4::types::Status),
     Mount(mount::Status),
-    Nlm(nlm::Stat),
+    Nlm(nlm::NlmStat),
 }
 
 impl Answer {
@@ -46,7 +46,7 @@ impl AnswerStatus {
             Self::V4(status) => (format!("{status:?}"), status != v4::types::Status::OK),
             Self::Mount(status) => (format!("{status:?}"), status != mount::Status::OK),
             Self::Nlm(stat) => {
-                (format!("{stat:?}"), !matches!(stat, nlm::Stat::GRANTED | nlm::Stat::BLOCKED))
+                (format!("{stat:?}"), !matches!(stat, nlm::NlmStat::GRANTED | nlm::NlmStat::BLOCKED))
             }
         }
     }

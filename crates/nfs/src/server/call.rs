@@ -21,7 +21,7 @@ pub const MAX_RECORD: usize = (1 << 20) + 64 * 1024;
 
 /// The caller's ids, as the call states them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct CallIdentity {
     pub(crate) uid: u32,
     pub(crate) gid: u32,
     pub(crate) groups: Vec<u32>,
@@ -42,7 +42,7 @@ pub(super) struct ReceivedCall<'a> {
 
 impl<'a> ReceivedCall<'a> {
     /// The call of a user, with arguments that are a part of `message`.
-    pub(super) fn call<'b>(self, identity: Identity, message: &'b Bytes, arguments: &'b [u8]) -> Call<'b>
+    pub(super) fn call<'b>(self, identity: CallIdentity, message: &'b Bytes, arguments: &'b [u8]) -> Call<'b>
     where
         'a: 'b,
     {
@@ -75,7 +75,7 @@ pub(crate) struct Call<'a> {
     pub(crate) memory: &'a Arc<Allowance>,
     /// The most bytes of a listing, limited by the reserved memory.
     pub(crate) room: usize,
-    pub(crate) identity: Identity,
+    pub(crate) identity: CallIdentity,
     /// The login that it belongs to, if that was by Kerberos.
     pub(super) gss: Option<SecuredCall>,
     pub(crate) header: CallHeader<'a>,

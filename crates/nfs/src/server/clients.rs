@@ -19,11 +19,11 @@ const REMEMBERED: usize = 65_536;
 
 /// The id of each client in the tree, by its address: version 3 has no other name for a client.
 #[derive(Default)]
-pub(crate) struct Clients {
+pub(crate) struct ClientIds {
     known: RwLock<HashMap<IpAddr, ClientId>, ranks::NfsClients>,
 }
 
-impl Clients {
+impl ClientIds {
     /// The client at this address.
     pub(crate) fn of(&self, address: IpAddr) -> ClientId {
         if let Some(&client) = self.known.read().get(&address) {

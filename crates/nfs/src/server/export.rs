@@ -9,7 +9,7 @@ use vfs::backend::forest::Hidden;
 use vfs::names::Hiding;
 use vfs::{Caller, Volume};
 
-use super::call::{Call, Identity};
+use super::call::{Call, CallIdentity};
 use super::gss::Flavor;
 use super::handle::HandleContent;
 use super::{Origin, Protection};
@@ -97,8 +97,8 @@ impl Rule {
 
     /// The user that a caller acts as. [`INVALID_ID`] is no id: a caller with it acts as the
     /// anonymous user under every rule, as one without credentials does.
-    pub(crate) fn caller(&self, identity: &Identity) -> Caller {
-        let Identity { uid, gid, ref groups, nobody } = *identity;
+    pub(crate) fn caller(&self, identity: &CallIdentity) -> Caller {
+        let CallIdentity { uid, gid, ref groups, nobody } = *identity;
         let (anonymous_uid, anonymous_gid) = self.anonymous;
         if nobody || self.squash == Squash::All || uid == INVALID_ID {
             return Caller::new(anonymous_uid, anonymous_gid, &[]);
@@ -161,7 +161,7 @@ impl Export {
     }
 
     /// The user that a client's caller acts as under a rule.
-    pub(crate) fn caller(&self, rule: &Rule, identity: &Identity, origin: Origin) -> Caller {
+    pub(crate) fn caller(&self, rule: &Rule, identity: &CallIdentity, origin: Origin) -> Caller {
         let caller = rule.caller(identity);
         match self.volume.stateless().has_gates() {
             true => caller.of(FileProtocol::Nfs, None, origin.address),
@@ -235,7 +235,7 @@ mod tests {
 
     fn ids(squash: Squash, uid: u32, gid: u32, groups: &[u32]) -> (u32, u32, Vec<u32>) {
         let rule = Rule { squash, anonymous: (7, 8), ..Rule::everybody() };
-        let caller = rule.caller(&Identity { uid, gid, groups: groups.to_vec(), nobody: false });
+        let caller = rule.caller(&CallIdentity { uid, gid, groups: groups.to_vec(), nobody: false });
         (caller.uid, caller.gid, caller.groups.to_vec())
     }
 

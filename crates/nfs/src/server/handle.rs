@@ -40,7 +40,7 @@ impl HandleSecret {
 
 /// The view of a file that a handle refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum View {
+pub(crate) enum HandleView {
     File,
     Sidecar,
     /// The folder of its named attributes. Only version 4 has it.
@@ -49,7 +49,7 @@ pub(crate) enum View {
     Attribute(AttributeName),
 }
 
-impl View {
+impl HandleView {
     /// The number in a handle.
     fn number(self) -> u8 {
         match self {
@@ -92,7 +92,7 @@ impl AttributeName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct HandleContent {
     pub(crate) tag: u32,
-    pub(crate) view: View,
+    pub(crate) view: HandleView,
     pub(crate) key: HostKey,
 }
 
@@ -135,10 +135,10 @@ impl HandleContent {
         let key_len = rest.len().checked_sub(handle[2].into()).filter(|length| *length > 0);
         let (key, name) = rest.split_at(key_len.ok_or(Status::BADHANDLE)?);
         let view = match (handle[1], AttributeName::new(name)) {
-            (0, None) if name.is_empty() => View::File,
-            (1, None) if name.is_empty() => View::Sidecar,
-            (2, None) if name.is_empty() => View::Attributes,
-            (3, Some(name)) => View::Attribute(name),
+            (0, None) if name.is_empty() => HandleView::File,
+            (1, None) if name.is_empty() => HandleView::Sidecar,
+            (2, None) if name.is_empty() => HandleView::Attributes,
+            (3, Some(name)) => HandleView::Attribute(name),
             _ => return Err(Status::BADHANDLE),
         };
         let key = HostKey::new(key).ok_or(Status::BADHANDLE)?;
@@ -167,7 +167,8 @@ mod tests {
     #[test]
     fn a_handle_opens_only_whole_unchanged_and_with_its_secret() {
         let secret = HandleSecret::new([7; 16]);
-        let named = HandleContent { tag: 9, view: View::File, key: HostKey::new(b"\x01abcdefg").unwrap() };
+        let named =
+            HandleContent { tag: 9, view: HandleView::File, key: HostKey::new(b"\x01abcdefg").unwrap() };
         let sealed = named.seal(&secret);
         assert!(sealed.as_bytes().len() <= 64); // NFS3_FHSIZE
         assert_eq!(HandleContent::open(&secret, sealed.as_bytes()), Ok(named));
@@ -194,7 +195,7 @@ mod tests {
     #[test]
     fn handles_stay_the_same() {
         let key = HostKey::new(b"\x01abcdefg").unwrap();
-        let sealed = HandleContent { tag: 9, view: View::File, key }.seal(&HandleSecret::new([7; 16]));
+        let sealed = HandleContent { tag: 9, view: HandleView::File, key }.seal(&HandleSecret::new([7; 16]));
         let code = sealed.bytes[CODE].iter().rev().copied();
         assert_eq!(sealed.as_bytes()[..8], [1, 0, 0, 0, 0, 0, 0, 9]);
         assert_eq!(code.collect::<Vec<_>>(), [0x20, 0x64, 0x84, 0x0d, 0x37, 0x76, 0xea, 0x30]);
@@ -204,9 +205,10 @@ mod tests {
     #[test]
     fn the_longest_key_fits_a_handle() {
         let key = HostKey::new(&[1; HostKey::MAX]).unwrap();
-        let sealed = HandleContent { tag: 1, view: View::Sidecar, key }.seal(&HandleSecret::new([0; 16]));
+        let sealed =
+            HandleContent { tag: 1, view: HandleView::Sidecar, key }.seal(&HandleSecret::new([0; 16]));
         assert_eq!(sealed.as_bytes().len(), 60);
-        let view = View::Attribute(AttributeName::new(&[b'n'; 64]).unwrap());
+        let view = HandleView::Attribute(AttributeName::new(&[b'n'; 64]).unwrap());
         let sealed = HandleContent { tag: 1, view, key }.seal(&HandleSecret::new([0; 16]));
         assert!(sealed.as_bytes().len() <= 128); // NFS4_FHSIZE
         assert!(AttributeName::new(&[b'n'; 65]).is_none() && AttributeName::new(b"").is_none());
@@ -215,8 +217,14 @@ mod tests {
     #[test]
     fn each_view_of_a_file_has_a_handle_that_cannot_be_forged() {
         let (secret, key) = (HandleSecret::new([7; 16]), HostKey::new(b"\x01abcdefg").unwrap());
-        let attribute = |name: &[u8]| View::Attribute(AttributeName::new(name).unwrap());
-        let views = [View::File, View::Sidecar, View::Attributes, attribute(b"a"), attribute(b"com.apple.x")];
+        let attribute = |name: &[u8]| HandleView::Attribute(AttributeName::new(name).unwrap());
+        let views = [
+            HandleView::File,
+            HandleView::Sidecar,
+            HandleView::Attributes,
+            attribute(b"a"),
+            attribute(b"com.apple.x"),
+        ];
         for (at, view) in views.into_iter().enumerate() {
             let named = HandleContent { tag: 9, view, key };
             let sealed = named.seal(&secret);

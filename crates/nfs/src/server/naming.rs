@@ -17,12 +17,12 @@ const FRESH: Duration = Duration::from_secs(60);
 
 /// A user or a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Id {
+pub(super) enum NamedId {
     User(u32),
     Group(u32),
 }
 
-impl Id {
+impl NamedId {
     fn number(self) -> u32 {
         match self {
             Self::User(number) | Self::Group(number) => number,
@@ -35,7 +35,7 @@ pub(crate) struct Naming {
     domain: Option<String>,
     accounts: UnixAccounts,
     /// The names of numbers, and since when. `None` for a number without a name.
-    known: Mutex<HashMap<Id, (Option<String>, Instant)>, ranks::NfsNames>,
+    known: Mutex<HashMap<NamedId, (Option<String>, Instant)>, ranks::NfsNames>,
 }
 
 impl Naming {
@@ -52,7 +52,7 @@ impl Naming {
     }
 
     /// The name that clients see.
-    pub(super) fn name(&self, id: Id) -> String {
+    pub(super) fn name(&self, id: NamedId) -> String {
         let Some(domain) = &self.domain else { return id.number().to_string() };
         match self.host_name(id) {
             Some(name) => format!("{name}@{domain}"),
@@ -61,15 +61,15 @@ impl Naming {
     }
 
     /// The name that the host has. The name service is asked without the lock: it may take long.
-    fn host_name(&self, id: Id) -> Option<String> {
+    fn host_name(&self, id: NamedId) -> Option<String> {
         if let Some((name, since)) = self.known.lock().get(&id)
             && since.elapsed() < FRESH
         {
             return name.clone();
         }
         let name = match id {
-            Id::User(uid) => self.accounts.user_numbered(uid).map(|user| user.name),
-            Id::Group(gid) => self.accounts.group_numbered(gid).map(|group| group.name),
+            NamedId::User(uid) => self.accounts.user_numbered(uid).map(|user| user.name),
+            NamedId::Group(gid) => self.accounts.group_numbered(gid).map(|group| group.name),
         };
         let name = name.filter(|name| !name.contains('@'));
         let mut known = self.known.lock();
@@ -119,12 +119,12 @@ mod tests {
     #[test]
     fn users_have_names_in_a_domain_and_numbers_without_one() {
         let named = naming(Some("Example.ORG"));
-        assert_eq!(named.name(Id::User(1000)), "ada@example.org");
-        assert_eq!(named.name(Id::Group(100)), "staff@example.org");
-        assert_eq!(named.name(Id::User(100)), "100");
+        assert_eq!(named.name(NamedId::User(1000)), "ada@example.org");
+        assert_eq!(named.name(NamedId::Group(100)), "staff@example.org");
+        assert_eq!(named.name(NamedId::User(100)), "100");
         let numeric = naming(None);
-        assert_eq!(numeric.name(Id::User(1000)), "1000");
-        assert_eq!(naming(Some(" ")).name(Id::User(1000)), "1000");
+        assert_eq!(numeric.name(NamedId::User(1000)), "1000");
+        assert_eq!(naming(Some(" ")).name(NamedId::User(1000)), "1000");
         let is_of = |naming: &Naming, domain| naming.is_of(domain, &naming.accounts);
         assert!(is_of(&named, Some("example.org")) && !is_of(&named, None) && is_of(&numeric, None));
         assert!(!numeric.is_of(None, &UnixAccounts::parse("root:x:0:0::/:", "")));
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn names_that_are_kept_are_limited() {
         let named = naming(Some("example.org"));
-        (0..=MOST as u32).for_each(|uid| assert!(!named.name(Id::User(uid)).is_empty()));
+        (0..=MOST as u32).for_each(|uid| assert!(!named.name(NamedId::User(uid)).is_empty()));
         assert!(named.known.lock().len() <= MOST);
     }
 }

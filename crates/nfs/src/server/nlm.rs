@@ -33,7 +33,7 @@ use super::answer::{Answer, AnswerStatus, CallResult};
 use super::call::Call;
 use super::{Export, Service};
 use crate::wire::nlm::{
-    CancelRequest, FreeAllRequest, LockRequest, Procedure, Res, ShareRequest, Stat, TestRequest,
+    CancelRequest, FreeAllRequest, LockRequest, NlmStat, Procedure, Res, ShareRequest, TestRequest,
     UnlockRequest,
 };
 use crate::wire::rpc::Outcome;
@@ -44,7 +44,7 @@ use crate::wire::xdr::Encode;
 #[derive(Default)]
 pub(super) struct Locks {
     hosts: hosts::Hosts,
-    files: files::Files,
+    files: files::LockedFiles,
     blocked: blocked::BlockedTable,
     shares: share::Shares,
     messages: message::Room,
@@ -117,8 +117,8 @@ pub(super) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> CallResult {
         Procedure::GRANTED => {
             // This server waits for no lock of another server.
             let request: TestRequest<'_> = call.arguments()?;
-            Res { cookie: request.cookie, stat: Stat::DENIED }.encode(w);
-            return Ok(Answer::of(AnswerStatus::Nlm(Stat::DENIED)));
+            Res { cookie: request.cookie, stat: NlmStat::DENIED }.encode(w);
+            return Ok(Answer::of(AnswerStatus::Nlm(NlmStat::DENIED)));
         }
         Procedure::GRANTED_RES => granted::answered(call, &call.arguments()?),
         Procedure::GRANTED_MSG => drop(call.arguments::<TestRequest<'_>>()?),
@@ -140,14 +140,14 @@ pub(super) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> CallResult {
 }
 
 /// The results of a procedure.
-struct Results {
-    stat: Stat,
+struct NlmResults {
+    stat: NlmStat,
     /// All of them, the status included.
     bytes: Vec<u8>,
 }
 
 /// The results of a procedure that exists as a call and as a message, or only as a call.
-async fn run(call: &Call<'_>, procedure: Procedure, back: lock::Back) -> Result<Results, Outcome> {
+async fn run(call: &Call<'_>, procedure: Procedure, back: lock::Back) -> Result<NlmResults, Outcome> {
     match procedure {
         Procedure::TEST => {
             let request: TestRequest<'_> = call.arguments()?;
@@ -157,17 +157,17 @@ async fn run(call: &Call<'_>, procedure: Procedure, back: lock::Back) -> Result<
             let request: LockRequest<'_> = call.arguments()?;
             let how = lock::LockProcedure { monitored: procedure == Procedure::LOCK, back };
             let stat = lock::lock(call, &request, how).await;
-            Ok(Results::of(stat, &Res { cookie: request.cookie, stat }))
+            Ok(NlmResults::of(stat, &Res { cookie: request.cookie, stat }))
         }
         Procedure::CANCEL => {
             let request: CancelRequest<'_> = call.arguments()?;
             let stat = lock::cancel(call, &request).await;
-            Ok(Results::of(stat, &Res { cookie: request.cookie, stat }))
+            Ok(NlmResults::of(stat, &Res { cookie: request.cookie, stat }))
         }
         Procedure::UNLOCK => {
             let request: UnlockRequest<'_> = call.arguments()?;
             let stat = lock::unlock(call, &request).await;
-            Ok(Results::of(stat, &Res { cookie: request.cookie, stat }))
+            Ok(NlmResults::of(stat, &Res { cookie: request.cookie, stat }))
         }
         Procedure::SHARE => Ok(share::share(call, &call.arguments::<ShareRequest<'_>>()?).await),
         Procedure::UNSHARE => Ok(share::unshare(call, &call.arguments::<ShareRequest<'_>>()?)),
@@ -175,9 +175,9 @@ async fn run(call: &Call<'_>, procedure: Procedure, back: lock::Back) -> Result<
     }
 }
 
-impl Results {
+impl NlmResults {
     /// These results, in which the status is `stat`.
-    fn of(stat: Stat, results: &impl Encode) -> Self {
+    fn of(stat: NlmStat, results: &impl Encode) -> Self {
         let mut w = Writer::new();
         results.encode(&mut w);
         Self { stat, bytes: w.into_bytes() }

@@ -15,7 +15,7 @@ use wire::{Malformed, Reader, Writer};
 use crate::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, ReplyHeader};
 use crate::wire::xdr::{Decode, Encode, Opaque, Words, arguments as decoded};
 
-pub use sockets::Sockets;
+pub use sockets::HostSockets;
 
 /// The address at which a program is called.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -31,7 +31,7 @@ pub enum Endpoint {
 /// The reply, or an error after the timeout.
 pub type ExchangeFuture<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<u8>>> + Send + 'a>>;
 
-/// How calls leave this host. [`Sockets`] uses the network.
+/// How calls leave this host. [`HostSockets`] uses the network.
 pub trait Network: Send + Sync + 'static {
     /// Sends a message, without a record mark, and returns the reply that begins with the same four
     /// bytes. The implementation repeats datagrams, and gives up after a few seconds.

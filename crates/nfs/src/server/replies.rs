@@ -33,7 +33,7 @@ struct Key {
 }
 
 #[derive(Default)]
-struct Shard {
+struct ReplyShard {
     replies: HashMap<Key, Option<Vec<u8>>>,
     order: VecDeque<Key>,
 }
@@ -41,7 +41,7 @@ struct Shard {
 /// Replies to calls that must not be executed twice.
 #[derive(Default)]
 pub(crate) struct Replies {
-    shards: [Mutex<Shard, ranks::NfsReplies>; SHARDS],
+    shards: [Mutex<ReplyShard, ranks::NfsReplies>; SHARDS],
 }
 
 /// The state of a call.
@@ -58,7 +58,7 @@ pub(crate) enum CallState<'a> {
 
 /// A call that is being executed. Dropping it unfinished forgets the call.
 pub(crate) struct Entry<'a> {
-    shard: &'a Mutex<Shard, ranks::NfsReplies>,
+    shard: &'a Mutex<ReplyShard, ranks::NfsReplies>,
     key: Key,
     finished: bool,
 }

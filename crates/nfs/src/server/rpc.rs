@@ -9,7 +9,7 @@ use conn::{Allowance, InFlight, Reply, Reservation};
 use vfs::Payload;
 use wire::{Reader, Writer};
 
-pub(crate) use super::call::{Call, Identity};
+pub(crate) use super::call::{Call, CallIdentity};
 pub(super) use super::call::{ReceivedCall, empty, failure, finish, refusal};
 use super::gss;
 use super::replies::CallState;
@@ -173,17 +173,17 @@ fn tell_of_version(call: &Call<'_>, newest: u32) {
     call.service.refused.tell(call.origin.address, spoken, &instead);
 }
 
-fn identify(header: &CallHeader<'_>, origin: Origin) -> Result<Identity, AuthStat> {
+fn identify(header: &CallHeader<'_>, origin: Origin) -> Result<CallIdentity, AuthStat> {
     const NOBODY: u32 = 65_534;
     match &header.credential {
         Credential::Gss(_) => Err(AuthStat::AUTH_TOOWEAK), // its context says who the caller is
         // RFC 9289 4.1: refused for other procedures, and where there is TLS already.
         Credential::Tls if !tls::is_probe(header, origin) => Err(AuthStat::AUTH_BADCRED),
         Credential::None | Credential::Tls => {
-            Ok(Identity { uid: NOBODY, gid: NOBODY, groups: Vec::new(), nobody: true })
+            Ok(CallIdentity { uid: NOBODY, gid: NOBODY, groups: Vec::new(), nobody: true })
         }
         Credential::Sys(sys) => {
-            Ok(Identity { uid: sys.uid, gid: sys.gid, groups: sys.gids.to_vec(), nobody: false })
+            Ok(CallIdentity { uid: sys.uid, gid: sys.gid, groups: sys.gids.to_vec(), nobody: false })
         }
         Credential::Malformed => Err(AuthStat::AUTH_BADCRED),
         Credential::Unknown(AuthFlavor::AUTH_TLS) => Err(AuthStat::AUTH_BADCRED), // with a body

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::BytesMut;
 use conn::{
-    Allowance, Answer, CompletedHandshake, InFlight, Limits, Peer, Protocol, Stream, ToClient, Watchdog,
+    Allowance, Answer, CompletedHandshake, InFlight, Limits, LoopStream, Peer, Protocol, ToClient, Watchdog,
 };
 use rustls::ServerConfig;
 
@@ -16,7 +16,7 @@ use crate::wire::rpc::RecordMark;
 /// The most fragments of one record. Real clients send one.
 const MAX_FRAGMENTS: usize = 1024;
 
-struct Records {
+struct RecordStream {
     service: Arc<Service>,
     origin: Origin,
     memory: Arc<Allowance>,
@@ -25,7 +25,7 @@ struct Records {
     securing: ConnectionTls,
 }
 
-impl Protocol for Records {
+impl Protocol for RecordStream {
     fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
         let (mut at, mut record) = (0, 0);
         for _ in 0..MAX_FRAGMENTS {
@@ -83,7 +83,7 @@ impl Protocol for Records {
 /// Serves one TCP connection with every program, until it ends.
 pub async fn serve_stream(
     service: Arc<Service>,
-    stream: Stream,
+    stream: LoopStream,
     peer: Peer,
     limits: Limits,
     watchdog: Arc<Watchdog>,
@@ -96,5 +96,5 @@ pub fn protocol(service: Arc<Service>, peer: &Peer) -> impl Protocol {
     let (address, port) = (peer.address.ip(), peer.address.port());
     let origin = Origin { address, port, datagram: false, protection: Protection::None };
     let securing = ConnectionTls::new(service.tls.read().clone());
-    Records { service, origin, memory: peer.memory.clone(), number: OnceLock::new(), securing }
+    RecordStream { service, origin, memory: peer.memory.clone(), number: OnceLock::new(), securing }
 }

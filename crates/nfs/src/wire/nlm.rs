@@ -50,7 +50,7 @@ enumeration! {
 
 enumeration! {
     /// nlm4_stats, RFC 1813 6.2.
-    pub struct Stat;
+    pub struct NlmStat;
     GRANTED = 0,
     DENIED = 1,
     DENIED_NOLOCKS = 2,
@@ -66,7 +66,7 @@ enumeration! {
 record! {
     /// nlm4_lock: the range of a file that an owner at a host locks. A length of 0 reaches to the end of the file,
     /// wherever that will be.
-    pub struct Lock<'a> {
+    pub struct NlmLock<'a> {
         pub caller_name: Name<'a>,
         pub handle: NetObj<'a>,
         pub owner: NetObj<'a>,
@@ -88,7 +88,7 @@ record! {
     pub struct TestRequest<'a> {
         pub cookie: NetObj<'a>,
         pub exclusive: bool,
-        pub lock: Lock<'a>,
+        pub lock: NlmLock<'a>,
     }
 
     /// nlm4_lockargs, of LOCK and NM_LOCK (the non-monitored lock of clients without NSM).
@@ -98,7 +98,7 @@ record! {
         /// is free.
         pub block: bool,
         pub exclusive: bool,
-        pub lock: Lock<'a>,
+        pub lock: NlmLock<'a>,
         /// The client held it before this server restarted.
         pub reclaim: bool,
         /// The client's NSM state.
@@ -110,19 +110,19 @@ record! {
         pub cookie: NetObj<'a>,
         pub block: bool,
         pub exclusive: bool,
-        pub lock: Lock<'a>,
+        pub lock: NlmLock<'a>,
     }
 
     /// nlm4_unlockargs, of UNLOCK.
     pub struct UnlockRequest<'a> {
         pub cookie: NetObj<'a>,
-        pub lock: Lock<'a>,
+        pub lock: NlmLock<'a>,
     }
 
     /// nlm4_res: the answer to LOCK, CANCEL, UNLOCK, GRANTED and NM_LOCK.
     pub struct Res<'a> {
         pub cookie: NetObj<'a>,
-        pub stat: Stat,
+        pub stat: NlmStat,
     }
 }
 
@@ -131,13 +131,13 @@ record! {
 pub enum TestReply<'a> {
     Denied(Holder<'a>),
     /// Any status but DENIED.
-    Other(Stat),
+    Other(NlmStat),
 }
 
 impl<'a> Decode<'a> for TestReply<'a> {
     fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        match Stat::decode(r)? {
-            Stat::DENIED => Holder::decode(r).map(Self::Denied),
+        match NlmStat::decode(r)? {
+            NlmStat::DENIED => Holder::decode(r).map(Self::Denied),
             other => Ok(Self::Other(other)),
         }
     }
@@ -147,11 +147,11 @@ impl Encode for TestReply<'_> {
     fn encode(&self, w: &mut Writer) {
         match self {
             Self::Denied(holder) => {
-                Stat::DENIED.encode(w);
+                NlmStat::DENIED.encode(w);
                 holder.encode(w);
             }
             Self::Other(stat) => {
-                debug_assert_ne!(*stat, Stat::DENIED, "a denial names the holder");
+                debug_assert_ne!(*stat, NlmStat::DENIED, "a denial names the holder");
                 stat.encode(w);
             }
         }
@@ -204,7 +204,7 @@ record! {
     /// nlm4_shareres: the answer to SHARE and UNSHARE.
     pub struct ShareRes<'a> {
         pub cookie: NetObj<'a>,
-        pub stat: Stat,
+        pub stat: NlmStat,
         pub sequence: i32,
     }
 

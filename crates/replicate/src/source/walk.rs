@@ -24,7 +24,7 @@ const MOST_MOVED: usize = 1 << 20;
 pub(crate) type MovedPaths = HashMap<u64, Vec<u8>>;
 
 /// Takes what changed.
-pub(crate) trait Sink {
+pub(crate) trait ChangeSink {
     /// An entry. `source` is its path in the newer tree, with the server's own folders.
     fn entry(&mut self, entry: Entry, source: &[u8]) -> Result<()>;
     /// All names of a folder.
@@ -64,7 +64,7 @@ pub(crate) fn is_own(path: &[u8]) -> bool {
 impl<'a> Comparison<'a> {
     /// Tells the sink what changed. Returns whether all names of each changed file were seen: with `only` some may be
     /// elsewhere.
-    pub(crate) fn walk(&self, sink: &mut dyn Sink) -> Result<bool> {
+    pub(crate) fn walk(&self, sink: &mut dyn ChangeSink) -> Result<bool> {
         let mut groups: BTreeMap<u64, Group> = BTreeMap::new();
         self.seal_key(sink)?;
         let root = self.stat(self.newer, b"")?;
@@ -95,7 +95,7 @@ impl<'a> Comparison<'a> {
         only: Option<&'a ChangedPaths>,
         below: &mut Vec<(Vec<u8>, Option<&'a ChangedPaths>)>,
         groups: &mut BTreeMap<u64, Group>,
-        sink: &mut dyn Sink,
+        sink: &mut dyn ChangeSink,
     ) -> Result<()> {
         let opened = self.newer.folder(path)?;
         let names = listed(&opened, path)?;
@@ -168,7 +168,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Tells the sink of an entry and its forks.
-    fn tell(&self, path: &[u8], now: &Stat, then: Option<&Stat>, sink: &mut dyn Sink) -> Result<()> {
+    fn tell(&self, path: &[u8], now: &Stat, then: Option<&Stat>, sink: &mut dyn ChangeSink) -> Result<()> {
         let forks = self.newer.forks(path, now)?;
         let mut entry = self.newer.described(Place::Tree(path.to_vec()), path, now)?;
         entry.forks = Some(forks.names.clone());
@@ -223,7 +223,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Tells the sink of a file with several names.
-    fn group(&self, group: &Group, sink: &mut dyn Sink) -> Result<()> {
+    fn group(&self, group: &Group, sink: &mut dyn ChangeSink) -> Result<()> {
         let Some((first, others)) = group.paths.split_first() else { return Ok(()) };
         let now = self.stat(self.newer, first)?;
         let then = self.older.map(|older| older.stat(first)).transpose()?.flatten();
@@ -236,7 +236,7 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    fn seal_key(&self, sink: &mut dyn Sink) -> Result<()> {
+    fn seal_key(&self, sink: &mut dyn ChangeSink) -> Result<()> {
         let path = join(STORE, SEAL_KEY);
         let Some(now) = self.newer.stat(&path)? else { return Ok(()) };
         let mut entry = self.newer.described(Place::SealKey, &path, &now)?;

@@ -13,7 +13,7 @@ use crate::wire::{Command, Flags, Header, Status};
 
 /// How a frame is protected.
 #[derive(Clone, Copy)]
-pub enum How<'a> {
+pub enum FrameProtection<'a> {
     /// Not at all.
     Plain,
     /// Each request with a signature.
@@ -106,13 +106,13 @@ impl Answer {
 }
 
 /// These requests as one frame.
-pub(super) fn frame(requests: &[Request], how: How<'_>) -> Vec<u8> {
-    let room = if matches!(how, How::Sealed(_)) { Transform::LEN } else { 0 };
+pub(super) fn frame(requests: &[Request], how: FrameProtection<'_>) -> Vec<u8> {
+    let room = if matches!(how, FrameProtection::Sealed(_)) { Transform::LEN } else { 0 };
     let mut bytes = vec![0; 4 + room];
     for (at, request) in requests.iter().enumerate() {
         let start = bytes.len();
         let mut header = request.header;
-        let signs = matches!(how, How::Signed(_)) && header.command != Command::NEGOTIATE;
+        let signs = matches!(how, FrameProtection::Signed(_)) && header.command != Command::NEGOTIATE;
         if signs {
             header.flags |= Flags::SIGNED;
         }
@@ -124,11 +124,11 @@ pub(super) fn frame(requests: &[Request], how: How<'_>) -> Vec<u8> {
         w.put(&request.body);
         w.zeros(if is_last { 0 } else { length.next_multiple_of(8) - length });
         bytes = w.into_bytes();
-        if let How::Signed(session) = how {
+        if let FrameProtection::Signed(session) = how {
             session.signer.sign(&mut bytes[start..]);
         }
     }
-    if let How::Sealed(session) = how
+    if let FrameProtection::Sealed(session) = how
         && let Some(sealer) = &session.sealer
     {
         sealer.seal(session.id, &mut bytes[4..]);

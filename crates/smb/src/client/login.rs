@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::session::{KeyParameters, Session};
-use super::{Answer, Client, Error, How, Link, Proof, Request, encoded};
+use super::{Answer, Client, Error, FrameProtection, Link, Proof, Request, encoded};
 use crate::server::login::ntlm::keys::{self, Side, hmac_md5};
 use crate::wire::ntlm::{
     Authenticate, Challenge, Negotiate, av, av_pairs, encode_av_pairs, flags as ntlm_flags,
 };
 use crate::wire::session_setup::{self, RequestFlags, Response, SessionFlags};
-use crate::wire::spnego::{MechTypes, NTLMSSP, NegTokenInit, NegTokenResp, Token};
+use crate::wire::spnego::{MechTypes, NTLMSSP, NegTokenInit, NegTokenResp, SpnegoToken};
 use crate::wire::{Capabilities, Command, SecurityMode, Status};
 use wire::Malformed;
 
@@ -70,10 +70,10 @@ impl<L: Link> Client<L> {
             _ => None,
         };
         let how = match (&binder, purpose) {
-            (Some(binder), _) => How::Signed(binder),
-            (None, SetUp::Again(session)) if session.sealer.is_some() => How::Sealed(session),
-            (None, SetUp::Again(session)) => How::Signed(session),
-            _ => How::Plain,
+            (Some(binder), _) => FrameProtection::Signed(binder),
+            (None, SetUp::Again(session)) if session.sealer.is_some() => FrameProtection::Sealed(session),
+            (None, SetUp::Again(session)) => FrameProtection::Signed(session),
+            _ => FrameProtection::Plain,
         };
         let mut hash = self.preauth;
         let negotiate = encoded(|w| {
@@ -139,8 +139,8 @@ fn setup(purpose: SetUp<'_>, token: &[u8]) -> Request {
 
 fn challenge_of(answer: &Answer) -> Result<Vec<u8>, Error> {
     let response = Response::decode(&answer.message)?;
-    match Token::decode(&response.security_buffer)? {
-        Token::Resp(NegTokenResp { response_token: Some(challenge), .. }) => Ok(challenge.to_vec()),
+    match SpnegoToken::decode(&response.security_buffer)? {
+        SpnegoToken::Resp(NegTokenResp { response_token: Some(challenge), .. }) => Ok(challenge.to_vec()),
         _ => Err(Malformed("no challenge").into()),
     }
 }

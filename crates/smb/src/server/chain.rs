@@ -18,7 +18,7 @@ use crate::ranks;
 use crate::server::clients::session::{Channel, Session};
 use crate::server::clients::tree::Tree;
 use crate::server::files::facts::Facts;
-use crate::server::login::admit::{self, Admission, Origin};
+use crate::server::login::admit::{self, Admission, RequestOrigin};
 use crate::server::login::negotiate;
 use crate::wire::Status;
 use crate::wire::frame::{Kind, PREFIX_LEN};
@@ -154,7 +154,7 @@ impl Chain {
             header.session_id = self.session_id;
             header.id = Id::Sync { reserved: 0, tree: self.tree_id };
         }
-        let origin = Origin { sealed: self.sealed.as_ref(), related, first };
+        let origin = RequestOrigin { sealed: self.sealed.as_ref(), related, first };
         let (admission, signer) = admit::judge(&self.connection, &header, &message, &origin);
         let request = IncomingRequest {
             connection: self.connection.clone(),

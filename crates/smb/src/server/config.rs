@@ -83,7 +83,7 @@ pub struct Config {
     /// The shares, without `IPC$`.
     pub shares: Vec<Arc<Share>>,
     /// Shares of homes, in which each user sees a folder of its own.
-    pub homes: Vec<Homes>,
+    pub homes: Vec<HomesShare>,
     /// The accounts that may log in.
     pub accounts: Arc<dyn Accounts>,
     /// Takes Kerberos tickets; `None` if the server has no keytab.
@@ -181,7 +181,7 @@ pub struct Guests {
 
 /// A share of homes.
 #[derive(Clone)]
-pub struct Homes {
+pub struct HomesShare {
     /// Its name.
     pub name: String,
     /// What clients see beside the name.

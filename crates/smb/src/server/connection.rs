@@ -9,7 +9,7 @@ use conn::{Peer, Reply as Frame, ToClient};
 use lock::{Mutex, RwLock};
 
 use super::context::{IncomingRequest, Reply};
-use super::credits::Window;
+use super::credits::CreditWindow;
 use super::output::Output;
 use super::requests::Requests;
 use super::service::Service;
@@ -42,7 +42,7 @@ pub(super) struct Connection {
     to_client: OnceLock<ToClient>,
     /// What was agreed on. Once, for the life of the connection.
     pub(super) negotiated: OnceLock<Negotiation>,
-    pub(super) window: Mutex<Window, ranks::SmbWindow>,
+    pub(super) window: Mutex<CreditWindow, ranks::SmbWindow>,
     pub(super) requests: Arc<Requests>,
     /// Sessions used over this connection.
     pub(super) channels: RwLock<HashMap<u64, Arc<Channel>>, ranks::SmbChannels>,
@@ -63,7 +63,7 @@ impl Connection {
             peer,
             to_client: OnceLock::new(),
             negotiated: OnceLock::new(),
-            window: Mutex::new(Window::new()),
+            window: Mutex::new(CreditWindow::new()),
             requests: Arc::default(),
             channels: RwLock::default(),
             ended: Mutex::default(),

@@ -15,11 +15,11 @@ use vfs::{Actor, Caller, ClientProfile, Holder, Payload};
 
 use super::connection::Connection;
 use super::output::Output;
-use super::requests::Ticket;
+use super::requests::RequestTicket;
 use super::sequence::{Sequence, SequenceGuard};
 use super::service::Service;
 use crate::ranks;
-use crate::server::clients::open::{Open, What};
+use crate::server::clients::open::{Open, OpenedObject};
 use crate::server::clients::session::{Channel, Session};
 use crate::server::clients::tree::Tree;
 use crate::server::files::facts::Facts;
@@ -199,7 +199,7 @@ pub(super) struct IncomingRequest {
     pub(super) output: Arc<Mutex<Output, ranks::SmbOutput>>,
     /// It is the last of its chain: it may be answered with an interim response.
     pub(super) last: bool,
-    pub(super) waiting: Mutex<Option<Ticket>, ranks::SmbTicket>,
+    pub(super) waiting: Mutex<Option<RequestTicket>, ranks::SmbTicket>,
     /// Counts the request among those of its file, once the request has used the file.
     pub(super) counted: Mutex<Option<SequenceGuard>, ranks::SmbCounted>,
 }
@@ -239,7 +239,7 @@ impl Context {
         {
             number.is_known();
         }
-        if let What::File(file) = &open.what {
+        if let OpenedObject::File(file) = &open.what {
             self.in_flight.about(&file.open.node().id()).await;
         }
         Ok(open)

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 pub(super) const MOST: u16 = 8192;
 
 /// The ids from `low` on. The client may use `granted` of them, except those that `used` marks.
-pub(super) struct Window {
+pub(super) struct CreditWindow {
     low: u64,
     granted: u64,
     used: VecDeque<bool>,
@@ -14,7 +14,7 @@ pub(super) struct Window {
     used_count: u64,
 }
 
-impl Window {
+impl CreditWindow {
     /// A client begins with the id 0.
     pub(super) fn new() -> Self {
         Self { low: 0, granted: 1, used: VecDeque::new(), used_count: 0 }
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn an_id_is_used_once_and_only_if_granted() {
-        let mut window = Window::new();
+        let mut window = CreditWindow::new();
         assert!(!window.take(1, 1));
         assert!(window.take(0, 1));
         assert!(!window.take(0, 1));
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_client_is_never_left_without_and_never_gets_more_than_the_most() {
-        let mut window = Window::new();
+        let mut window = CreditWindow::new();
         assert!(window.take(0, 1));
         assert_eq!(window.grant(0, 1), 1);
         assert!(window.take(1, 1));
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn ids_left_out_do_not_let_the_window_grow_without_end() {
-        let mut window = Window::new();
+        let mut window = CreditWindow::new();
         assert!(window.take(0, 1));
         window.grant(MOST, 1);
         // The id 1 is never used.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use conn::{Answer, InFlight, Limits, Peer, Protocol, Stream, ToClient, Watchdog};
+use conn::{Answer, InFlight, Limits, LoopStream, Peer, Protocol, ToClient, Watchdog};
 
 use super::chain;
 use super::connection::Connection;
@@ -13,7 +13,7 @@ use crate::wire::frame::{self, PREFIX_LEN};
 use crate::wire::header::Header;
 
 /// Serves one connection until either side ends it.
-pub async fn serve_stream(service: Arc<Service>, stream: Stream, peer: Peer, watchdog: Arc<Watchdog>) {
+pub async fn serve_stream(service: Arc<Service>, stream: LoopStream, peer: Peer, watchdog: Arc<Watchdog>) {
     let in_flight = usize::from(credits::MOST) + 1;
     let limits = Limits { in_flight, ..Limits::default() };
     conn::serve(stream, &peer, protocol(service, peer.clone()), limits, watchdog).await;

@@ -16,11 +16,11 @@ const MOST: usize = 512;
 /// each.
 #[derive(Default)]
 pub(super) struct Requests {
-    table: Mutex<Table, ranks::SmbRequests>,
+    table: Mutex<RequestTable, ranks::SmbRequests>,
 }
 
 #[derive(Default)]
-struct Table {
+struct RequestTable {
     next: u64,
     over: bool,
     waiting: HashMap<u64, PendingRequest>,
@@ -33,7 +33,7 @@ struct PendingRequest {
 }
 
 /// A waiting request. Dropping the ticket removes it.
-pub(super) struct Ticket {
+pub(super) struct RequestTicket {
     requests: Arc<Requests>,
     /// Its async id.
     pub(super) id: u64,
@@ -42,14 +42,18 @@ pub(super) struct Ticket {
 
 impl Requests {
     /// Registers a request that waits for other clients. `None` if too many requests wait.
-    pub(super) fn wait_for_others(self: &Arc<Self>, message_id: u64, session_id: u64) -> Option<Ticket> {
+    pub(super) fn wait_for_others(
+        self: &Arc<Self>,
+        message_id: u64,
+        session_id: u64,
+    ) -> Option<RequestTicket> {
         let is_full = self.table.lock().waiting.len() >= MOST;
         (!is_full).then(|| self.wait(message_id, session_id))
     }
 
     /// Registers a request that waits for the disk. A connection cannot have more of these than
     /// messages in flight.
-    pub(super) fn wait(self: &Arc<Self>, message_id: u64, session_id: u64) -> Ticket {
+    pub(super) fn wait(self: &Arc<Self>, message_id: u64, session_id: u64) -> RequestTicket {
         let mut table = self.table.lock();
         table.next += 1;
         let (id, cancelled) = (table.next, Arc::new(Notify::new()));
@@ -57,7 +61,7 @@ impl Requests {
             cancelled.notify_one();
         }
         table.waiting.insert(id, PendingRequest { message_id, session_id, cancelled: cancelled.clone() });
-        Ticket { requests: self.clone(), id, cancelled }
+        RequestTicket { requests: self.clone(), id, cancelled }
     }
 
     /// Cancels the request with this async id, or with this message id.
@@ -88,7 +92,7 @@ impl Requests {
     }
 }
 
-impl Ticket {
+impl RequestTicket {
     /// Whether its connection is over, so that the client cannot have cancelled it.
     pub(super) fn is_orphaned(&self) -> bool {
         self.requests.table.lock().over
@@ -100,7 +104,7 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for RequestTicket {
     fn drop(&mut self) {
         self.requests.table.lock().waiting.remove(&self.id);
     }

@@ -25,7 +25,7 @@ use super::connection::Connection;
 use super::context::poll_once;
 use super::frames::SmbProtocol;
 use super::{Config, Service, Share, ShareKind, ShareOptions, chain};
-use crate::client::{Answer, Client, Credentials, How, Link, Offer, Request, Session, SetUp};
+use crate::client::{Answer, Client, Credentials, FrameProtection, Link, Offer, Request, Session, SetUp};
 pub(crate) use crate::client::{open_request, read_request};
 use crate::wire::create::{self, ShareAccess};
 use crate::wire::create_context::RawContext;
@@ -263,8 +263,8 @@ impl User {
     }
 
     /// How requests are protected.
-    fn how(session: &Session, seals: bool) -> How<'_> {
-        if seals { How::Sealed(session) } else { How::Signed(session) }
+    fn how(session: &Session, seals: bool) -> FrameProtection<'_> {
+        if seals { FrameProtection::Sealed(session) } else { FrameProtection::Signed(session) }
     }
 
     /// Another tree of the session.

@@ -15,7 +15,7 @@ body! {
     }
 
     /// A lease's acknowledgment (2.2.24.2) and response (2.2.25.2): they look the same.
-    pub struct Lease (36) [6] {
+    pub struct LeaseBreak (36) [6] {
         pub key: LeaseKey,
         pub state: LeaseState [8],
     }
@@ -50,14 +50,14 @@ fn structure_size(message: &[u8]) -> Result<u16, Malformed> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     Oplock(Oplock),
-    Lease(Lease),
+    Lease(LeaseBreak),
 }
 
 impl Request {
     pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
         match structure_size(message)? {
             Oplock::SIZE => Oplock::decode(message).map(Self::Oplock),
-            Lease::SIZE => Lease::decode(message).map(Self::Lease),
+            LeaseBreak::SIZE => LeaseBreak::decode(message).map(Self::Lease),
             _ => Err(Malformed("another structure size")),
         }
     }
@@ -119,7 +119,7 @@ mod tests {
     fn a_lease_is_acknowledged_by_its_key() {
         let body = b"\x24\0\0\0\0\0\0\0ABCDEFGHIJKLMNOP\x03\0\0\0\0\0\0\0\0\0\0\0";
         let state = LeaseState::READ | LeaseState::HANDLE;
-        laid_out!(Request, body, Request::Lease(Lease { key: KEY, state }));
+        laid_out!(Request, body, Request::Lease(LeaseBreak { key: KEY, state }));
     }
 
     #[test]

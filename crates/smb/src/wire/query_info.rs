@@ -25,7 +25,7 @@ pub struct Request<'a> {
     pub additional_information: u32,
     pub flags: Flags,
     pub file: FileKey,
-    /// [`Quota`], or [`ea_names`].
+    /// [`QuotaQuery`], or [`ea_names`].
     pub input: &'a [u8],
 }
 
@@ -104,7 +104,7 @@ pub fn put_ea_names(names: &[&[u8]], w: &mut Writer) {
 
 /// SMB2_QUERY_QUOTA_INFO, MS-SMB2 2.2.37.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Quota<'a> {
+pub struct QuotaQuery<'a> {
     pub return_single: bool,
     pub restart_scan: bool,
     /// The users whose quotas are asked for: a list of FILE_GET_QUOTA_INFORMATION (MS-FSCC
@@ -114,7 +114,7 @@ pub struct Quota<'a> {
     pub start_sid: &'a [u8],
 }
 
-impl<'a> Quota<'a> {
+impl<'a> QuotaQuery<'a> {
     pub fn decode(input: &'a [u8]) -> Result<Self, Malformed> {
         let mut r = Reader::new(input);
         let (return_single, restart_scan) = (r.u8()? != 0, r.u8()? != 0);
@@ -166,12 +166,13 @@ mod tests {
     #[test]
     fn a_quota_query_lists_sids_or_says_where_to_go_on() {
         let list = b"\x01\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0sids";
-        let quota = Quota { return_single: true, restart_scan: false, sid_list: b"sids", start_sid: b"" };
-        assert_eq!(Quota::decode(list), Ok(quota));
+        let quota =
+            QuotaQuery { return_single: true, restart_scan: false, sid_list: b"sids", start_sid: b"" };
+        assert_eq!(QuotaQuery::decode(list), Ok(quota));
         let start = b"\0\x01\0\0\0\0\0\0\x03\0\0\0\x02\0\0\0..sid";
-        let quota = Quota { return_single: false, restart_scan: true, sid_list: b"", start_sid: b"sid" };
-        assert_eq!(Quota::decode(start), Ok(quota));
-        assert!(Quota::decode(&list[..19]).is_err());
-        assert!(Quota::decode(&start[..20]).is_err());
+        let quota = QuotaQuery { return_single: false, restart_scan: true, sid_list: b"", start_sid: b"sid" };
+        assert_eq!(QuotaQuery::decode(start), Ok(quota));
+        assert!(QuotaQuery::decode(&list[..19]).is_err());
+        assert!(QuotaQuery::decode(&start[..20]).is_err());
     }
 }

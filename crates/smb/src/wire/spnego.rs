@@ -27,7 +27,7 @@ const FIELD: u8 = 0xA0;
 
 /// The content of a security buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Token<'a> {
+pub enum SpnegoToken<'a> {
     Init(NegTokenInit<'a>),
     Resp(NegTokenResp<'a>),
     /// A message of NTLM without SPNEGO around it (MS-SMB2 3.3.5.5.3 leaves the mechanism open).
@@ -68,7 +68,7 @@ impl NegState {
     pub const REQUEST_MIC: Self = Self(3);
 }
 
-impl<'a> Token<'a> {
+impl<'a> SpnegoToken<'a> {
     pub fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
         if bytes.starts_with(RAW_NTLM) {
             return Ok(Self::Ntlm(bytes));
@@ -284,7 +284,7 @@ mod tests {
             "604806062B0601050502A03E303CA00E300C060A2B06010401823702020AA22A04284E544C4D5353500001000000
                          978208E200000000000000000000000000000000060380250000000F",
         );
-        let Ok(Token::Init(init)) = Token::decode(&first) else { panic!() };
+        let Ok(SpnegoToken::Init(init)) = SpnegoToken::decode(&first) else { panic!() };
         assert_eq!(init.mech_types.iter().collect::<Vec<_>>(), [NTLMSSP]);
         assert_eq!(init.mech_types.as_der(), hex("300C060A2B06010401823702020A"));
         assert_eq!(init.mech_types.as_der(), MechTypes::to_der(&[NTLMSSP]));
@@ -296,7 +296,7 @@ mod tests {
             mech_list_mic: Some(&last[13..]),
             ..NegTokenResp::default()
         };
-        assert_eq!(Token::decode(&last), Ok(Token::Resp(resp)));
+        assert_eq!(SpnegoToken::decode(&last), Ok(SpnegoToken::Resp(resp)));
         assert_eq!(resp.encode(), last);
     }
 
@@ -311,7 +311,7 @@ mod tests {
             b"not_defined_in_RFC4178@please_ignore",
         ];
         assert_eq!(init.encode(), expected.concat());
-        assert_eq!(Token::decode(&init.encode()), Ok(Token::Init(init)));
+        assert_eq!(SpnegoToken::decode(&init.encode()), Ok(SpnegoToken::Init(init)));
     }
 
     #[test]
@@ -319,7 +319,7 @@ mod tests {
         for length in [0x7F, 0x80, 0xFF, 0x100, 0x1_0000] {
             let token = vec![7; length];
             let resp = NegTokenResp { response_token: Some(&token), ..NegTokenResp::default() };
-            assert_eq!(Token::decode(&resp.encode()), Ok(Token::Resp(resp)));
+            assert_eq!(SpnegoToken::decode(&resp.encode()), Ok(SpnegoToken::Resp(resp)));
         }
         assert_eq!(tlv(4, &[&[0; 0x80]])[..3], [4, 0x81, 0x80]);
         assert_eq!(tlv(4, &[&[0; 0x100]])[..4], [4, 0x82, 1, 0]);
@@ -327,17 +327,17 @@ mod tests {
 
     #[test]
     fn ntlm_without_anything_around_it_is_known() {
-        assert_eq!(Token::decode(b"NTLMSSP\0rest"), Ok(Token::Ntlm(b"NTLMSSP\0rest")));
+        assert_eq!(SpnegoToken::decode(b"NTLMSSP\0rest"), Ok(SpnegoToken::Ntlm(b"NTLMSSP\0rest")));
     }
 
     #[test]
     fn what_is_cut_indefinite_or_something_else_is_refused() {
         let good = hex("A11B3019A0030A0100A3120410010000003B453CDC3524164200000000");
-        assert!((0..good.len()).all(|length| Token::decode(&good[..length]).is_err()));
+        assert!((0..good.len()).all(|length| SpnegoToken::decode(&good[..length]).is_err()));
         for bad in ["A1803000", "A185000000000230 00", "60063004 06022B06", "BF013000", "3000", "A10330000 0"]
         {
-            assert!(Token::decode(&hex(bad)).is_err(), "{bad}");
+            assert!(SpnegoToken::decode(&hex(bad)).is_err(), "{bad}");
         }
-        assert!(Token::decode(&[&good[..], &[0]].concat()).is_err(), "bytes left over");
+        assert!(SpnegoToken::decode(&[&good[..], &[0]].concat()).is_err(), "bytes left over");
     }
 }

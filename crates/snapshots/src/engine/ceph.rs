@@ -10,7 +10,7 @@ use cephfs::{Inode, Mount, New, Place, SNAPSHOTS};
 use rustix::io::Errno;
 
 use super::Engine;
-use super::table::Table;
+use super::table::RecordTable;
 use crate::{EngineKind, Refusal, Snapshot};
 
 /// When a snapshot was taken: seconds, a point, nanoseconds.
@@ -58,8 +58,8 @@ impl CephFolder {
     }
 
     /// The holds. Those of snapshots that another program has removed are dropped with the next change.
-    fn table(&self) -> Result<Table, Refusal> {
-        Table::of_folder(&self.folder, &self.path)
+    fn table(&self) -> Result<RecordTable, Refusal> {
+        RecordTable::of_folder(&self.folder, &self.path)
     }
 
     fn change_held(&self, name: &str, change: impl FnOnce(&mut Vec<String>)) -> Result<(), Refusal> {

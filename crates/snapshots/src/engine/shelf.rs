@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use auth::durable;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use super::table::{Entry, Table};
+use super::table::{Entry, RecordTable};
 use super::{Engine, is_btrfs, subvolume, sync_folder};
 use super::{removal, tree};
 use crate::command::run;
@@ -63,9 +63,9 @@ impl Shelf {
         self.snapshots().join(name)
     }
 
-    fn locked(&self) -> Result<(File, Table), Refusal> {
-        let lock = Own(self.own()).locked()?;
-        let mut table = Table::read(&self.own())?;
+    fn locked(&self) -> Result<(File, RecordTable), Refusal> {
+        let lock = OwnShelf(self.own()).locked()?;
+        let mut table = RecordTable::read(&self.own())?;
         table.retain(|name| self.exists(name))?;
         Ok((lock, table))
     }
@@ -133,7 +133,7 @@ impl Shelf {
 
     /// A snapshot that the table does not have was made by another program: the time is that of the
     /// folder's last change.
-    fn described(&self, table: &Table, name: String) -> Option<Snapshot> {
+    fn described(&self, table: &RecordTable, name: String) -> Option<Snapshot> {
         let path = self.place(&name);
         let created = match table.get(&name) {
             Some(entry) => entry.created(),
@@ -157,9 +157,9 @@ impl Shelf {
 }
 
 /// The server's own folder for snapshots in the folder of a dataset.
-struct Own(PathBuf);
+struct OwnShelf(PathBuf);
 
-impl Own {
+impl OwnShelf {
     /// Makes the folder if it is missing, takes its lock, and removes what is not whole.
     fn locked(&self) -> Result<File, Refusal> {
         match DirBuilder::new().mode(0o700).create(&self.0) {
@@ -220,7 +220,7 @@ impl Engine for Shelf {
         let taken = self.take(name);
         if !matches!(taken, Ok(()) | Err(Refusal::Stopped)) {
             // The first error is the one to tell.
-            let _ = Own(self.own()).tidy_up().and_then(|()| table.retain(|name| self.exists(name)));
+            let _ = OwnShelf(self.own()).tidy_up().and_then(|()| table.retain(|name| self.exists(name)));
         }
         taken
     }
@@ -237,8 +237,8 @@ impl Engine for Shelf {
     }
 
     fn list(&self) -> Result<Vec<Snapshot>, Refusal> {
-        Own(self.own()).trusted()?;
-        let table = Table::read(&self.own())?;
+        OwnShelf(self.own()).trusted()?;
+        let table = RecordTable::read(&self.own())?;
         let names = names(&self.snapshots())?.into_iter();
         // CephFS shows the snapshots of parents as `_NAME_INODE`.
         let names =

@@ -19,7 +19,7 @@ const FORMAT: u32 = 1;
 /// The records by name. An entry without its folder means nothing, and is dropped by the next
 /// recovery: it is written before the snapshot is made, and dropped after the snapshot is removed.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct RecordTable {
     path: PathBuf,
     /// The folder of CephFS whose attribute it is; `None`: it is the file `path`.
     of: Option<Arc<Inode>>,
@@ -48,7 +48,7 @@ impl Entry {
     }
 }
 
-impl Table {
+impl RecordTable {
     pub(super) fn read(folder: &Path) -> Result<Self, Refusal> {
         let path = folder.join(NAME);
         let written = table_file::read(&path, FORMAT, |written: &SnapshotFile| written.format)?;

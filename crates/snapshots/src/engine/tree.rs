@@ -80,7 +80,7 @@ struct Copier<'a> {
 }
 
 /// A folder whose entries are being copied.
-struct Level {
+struct CopiedFolder {
     source: Dir,
     target: OwnedFd,
 }
@@ -89,7 +89,7 @@ impl Copier<'_> {
     /// Copies the top and all that is below it. The levels are on the heap: users nest folders more
     /// deeply than a thread's stack can bear.
     fn tree(&mut self, from: At<'_>, to: At<'_>) -> Result<(), Refusal> {
-        let mut levels: Vec<Level> = Vec::new();
+        let mut levels: Vec<CopiedFolder> = Vec::new();
         levels.extend(self.entry(from, to).map_err(|why| self.failed(why))?);
         loop {
             let is_top = levels.len() == 1;
@@ -131,7 +131,7 @@ impl Copier<'_> {
     }
 
     /// Copies a file. Makes the copy of a folder, and returns both to be filled.
-    fn entry(&mut self, (from, name): At<'_>, (to, as_name): At<'_>) -> Result<Option<Level>, Errno> {
+    fn entry(&mut self, (from, name): At<'_>, (to, as_name): At<'_>) -> Result<Option<CopiedFolder>, Errno> {
         let facts = match statat(from, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => return Ok(None),
             facts => facts?,
@@ -170,7 +170,7 @@ impl Copier<'_> {
         (from, name): At<'_>,
         (to, as_name): At<'_>,
         facts: &Stat,
-    ) -> Result<Option<Level>, Errno> {
+    ) -> Result<Option<CopiedFolder>, Errno> {
         let source = match openat(from, name, FOLDER_FLAGS, Mode::empty()) {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
             source => source?,
@@ -180,7 +180,7 @@ impl Copier<'_> {
         if facts.st_dev != self.device {
             return opened(&source, &target, &rustix::fs::fstat(&source)?).map(|()| None);
         }
-        Ok(Some(Level { source: Dir::new(source)?, target }))
+        Ok(Some(CopiedFolder { source: Dir::new(source)?, target }))
     }
 
     fn file(
@@ -204,7 +204,7 @@ impl Copier<'_> {
     }
 }
 
-impl Level {
+impl CopiedFolder {
     fn end(&self) -> Result<(), Errno> {
         let source = self.source.fd()?;
         opened(source, &self.target, &rustix::fs::fstat(source)?)

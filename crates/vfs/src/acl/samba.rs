@@ -33,7 +33,7 @@ const GENERIC: [(u32, u32); 4] =
 
 /// An entry with the SID that it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Ace {
+struct SidAce {
     kind: EntryKind,
     inherit: Inherit,
     rights: Rights,
@@ -91,7 +91,7 @@ pub struct NtAcl {
     owner: Option<Box<[u8]>>,
     group: Option<Box<[u8]>>,
     /// `None`: everyone may do everything.
-    entries: Option<Vec<Ace>>,
+    entries: Option<Vec<SidAce>>,
     protected: bool,
     auto_inherited: bool,
 }
@@ -131,7 +131,7 @@ impl NtAcl {
         Acl { owner: Who::User(uid), group: Who::Group(gid), entries, stored: true, within_mode: true }
     }
 
-    fn entry(&self, ace: &Ace, (uid, gid): (u32, u32), sids: &SidMap) -> Entry {
+    fn entry(&self, ace: &SidAce, (uid, gid): (u32, u32), sids: &SidMap) -> Entry {
         let of_file = |sid: &Option<Box<[u8]>>| sid.as_ref() == Some(&ace.sid);
         let who = match well_known(&ace.sid, ace.inherit).or_else(|| sids.who(&ace.sid)) {
             _ if ace.is_unclear => Who::Everyone,
@@ -189,7 +189,7 @@ fn descriptor(bytes: &[u8], r: &mut Reader<'_>) -> Result<Option<NtAcl>, Malform
     }))
 }
 
-fn list(r: &mut Reader<'_>) -> Result<Vec<Ace>, Malformed> {
+fn list(r: &mut Reader<'_>) -> Result<Vec<SidAce>, Malformed> {
     r.skip(4)?; // revision, size
     let count = r.u32_le()? as usize;
     if count > MAX_ENTRIES {
@@ -198,7 +198,7 @@ fn list(r: &mut Reader<'_>) -> Result<Vec<Ace>, Malformed> {
     (0..count).map(|_| ace(r)).collect()
 }
 
-fn ace(r: &mut Reader<'_>) -> Result<Ace, Malformed> {
+fn ace(r: &mut Reader<'_>) -> Result<SidAce, Malformed> {
     let (kind, flags, size) = (r.u8()?, r.u8()?, r.u16_le()?);
     let body = r.take(usize::from(size).checked_sub(4).ok_or(Malformed("an entry without a size"))?)?;
     let mut r = Reader::new(body);
@@ -206,14 +206,15 @@ fn ace(r: &mut Reader<'_>) -> Result<Ace, Malformed> {
     let mapped =
         GENERIC.iter().filter(|(generic, _)| mask & generic != 0).fold(mask, |all, (_, file)| all | file);
     let (rights, inherit) = (Rights(mapped & Rights::ALL.0), Inherit(flags & INHERIT_FLAGS));
-    let plain = |kind, r: &mut Reader<'_>| Ok(Ace { kind, inherit, rights, sid: sid(r)?, is_unclear: false });
+    let plain =
+        |kind, r: &mut Reader<'_>| Ok(SidAce { kind, inherit, rights, sid: sid(r)?, is_unclear: false });
     match kind {
         ALLOWED => plain(EntryKind::Allow, &mut r),
         DENIED => plain(EntryKind::Deny, &mut r),
         _ => {
             let allows = OTHERS_ALLOWED.contains(&kind);
             let rights = if allows { Rights::NONE } else { rights };
-            Ok(Ace { kind: EntryKind::Deny, inherit, rights, sid: Box::default(), is_unclear: true })
+            Ok(SidAce { kind: EntryKind::Deny, inherit, rights, sid: Box::default(), is_unclear: true })
         }
     }
 }

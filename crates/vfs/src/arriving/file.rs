@@ -23,10 +23,10 @@ const NOTE_EVERY: u64 = 64 << 20;
 pub(super) struct Fetch {
     /// Cleared when all is here, or not needed any more.
     is_under_way: AtomicBool,
-    state: Mutex<State, ranks::Arriving>,
+    state: Mutex<ArrivingState, ranks::Arriving>,
 }
 
-struct State {
+struct ArrivingState {
     mark: Mark,
     length: u64,
     /// The pieces that are here, a bit for each.
@@ -36,7 +36,7 @@ struct State {
     unnoted: u64,
 }
 
-impl State {
+impl ArrivingState {
     fn has(&self, piece: u64) -> bool {
         let word = self.pieces.get((piece / 64) as usize).copied().unwrap_or(u64::MAX);
         word & 1 << (piece % 64) != 0
@@ -60,8 +60,13 @@ impl Fetch {
     /// A file of this length, of which the mark says what is here.
     pub(super) fn new(mark: Mark, length: u64) -> Self {
         let count = length.div_ceil(PIECE);
-        let mut state =
-            State { pieces: vec![0; count.div_ceil(64) as usize], missing: count, unnoted: 0, mark, length };
+        let mut state = ArrivingState {
+            pieces: vec![0; count.div_ceil(64) as usize],
+            missing: count,
+            unnoted: 0,
+            mark,
+            length,
+        };
         for piece in 0..(state.mark.here / PIECE).min(count) {
             state.take(piece);
         }
@@ -135,7 +140,7 @@ impl Fetch {
     }
 
     /// Removes the mark when all is here and on the disk.
-    fn settle(&self, shared: &ArrivalState, object: &dyn Object, state: &mut State) -> Result<()> {
+    fn settle(&self, shared: &ArrivalState, object: &dyn Object, state: &mut ArrivingState) -> Result<()> {
         if !self.is_under_way() {
             return Ok(());
         }
@@ -155,7 +160,7 @@ impl Fetch {
 }
 
 /// Fetches a piece. The date of the file stays.
-fn bring(shared: &ArrivalState, object: &dyn Object, state: &mut State, piece: u64) -> Result<()> {
+fn bring(shared: &ArrivalState, object: &dyn Object, state: &mut ArrivingState, piece: u64) -> Result<()> {
     let before = object.attributes()?;
     // Another request may come with another object of the file.
     object.prepare(server(), &before, Access::WRITE, true)?;

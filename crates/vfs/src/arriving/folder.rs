@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::mark::{self, Mark, Stage};
+use super::mark::{self, ArrivalStage, Mark};
 use super::{ArrivalState, ArrivingRights, Coming, TURNS, keep_date, rights};
 use crate::backend::{NewKind, Object, RenameMode};
 use crate::caller::server;
@@ -28,18 +28,18 @@ impl ArrivalState {
     }
 
     fn list_now(&self, folder: &Arc<dyn Object>) -> Result<()> {
-        let Some(mark) = self.mark(&**folder)?.filter(|mark| mark.stage == Stage::Folder) else {
+        let Some(mark) = self.mark(&**folder)?.filter(|mark| mark.stage == ArrivalStage::Folder) else {
             return Ok(()); // another request was faster
         };
         let listing = self.heard(self.source.entries(&mark.path))?;
         let before = folder.attributes()?;
         let is_partly = self.arrive_all(folder, &mark.path, &listing)?;
         if folder.key() == self.root {
-            return mark::write(&**folder, &Mark::new(Stage::Listed, ""));
+            return mark::write(&**folder, &Mark::new(ArrivalStage::Listed, ""));
         }
         keep_date(&**folder, before.modified)?;
         match is_partly {
-            true => self.write_mark(&**folder, &Mark::new(Stage::Partly, &mark.path)),
+            true => self.write_mark(&**folder, &Mark::new(ArrivalStage::Partly, &mark.path)),
             false => self.remove_mark(&**folder),
         }
     }
@@ -57,8 +57,8 @@ impl ArrivalState {
         let name = String::from_utf8_lossy(&coming.name);
         let path = if above.is_empty() { name.into_owned() } else { format!("{above}/{name}") };
         let stage = match coming.kind {
-            Kind::File => Stage::Bare,
-            Kind::Folder => Stage::Folder,
+            Kind::File => ArrivalStage::Bare,
+            Kind::Folder => ArrivalStage::Folder,
             Kind::Link => return self.make_link(&**folder, coming).map(|()| None),
             _ => return Err(Error::NotSupported),
         };
@@ -76,7 +76,9 @@ impl ArrivalState {
         let described = self.heard(self.source.describe(&path, coming.kind, &file, &self.streams))?;
         let list_lost = self.finish(&**folder, &object, coming, &described.rights)?;
         match coming.kind {
-            Kind::File if coming.length > 0 => self.write_mark(&*object, &Mark::new(Stage::Data, &path))?,
+            Kind::File if coming.length > 0 => {
+                self.write_mark(&*object, &Mark::new(ArrivalStage::Data, &path))?
+            }
             Kind::File => self.remove_mark(&*object)?,
             _ => {}
         }
@@ -150,5 +152,5 @@ fn all_lost(details: Option<String>, list: Option<String>) -> Option<String> {
 
 /// Whether some entries of a folder are not here.
 fn is_unlisted(folder: &dyn Object) -> Result<bool> {
-    Ok(mark::read(folder)?.is_some_and(|mark| mark.stage == Stage::Folder))
+    Ok(mark::read(folder)?.is_some_and(|mark| mark.stage == ArrivalStage::Folder))
 }

@@ -22,7 +22,7 @@ const HEAD: usize = 10;
 
 /// How far a file or folder is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum ArrivalStage {
     /// Entries of the folder are not here.
     Folder = b'F' as isize,
     /// Some entries of the folder could not be made: the store has their names.
@@ -39,7 +39,7 @@ pub(super) enum Stage {
     Here = b'H' as isize,
 }
 
-impl Stage {
+impl ArrivalStage {
     const ALL: [Self; 7] =
         [Self::Folder, Self::Partly, Self::Bare, Self::Data, Self::Listed, Self::AllButMissing, Self::Here];
 }
@@ -47,7 +47,7 @@ impl Stage {
 /// A mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mark {
-    pub(super) stage: Stage,
+    pub(super) stage: ArrivalStage,
     /// Bytes of the data that are here from the beginning on.
     pub(super) here: u64,
     /// The path on the other server.
@@ -57,7 +57,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    pub(super) fn new(stage: Stage, path: &str) -> Self {
+    pub(super) fn new(stage: ArrivalStage, path: &str) -> Self {
         Self { stage, here: 0, path: path.to_owned(), is_far: false }
     }
 
@@ -69,7 +69,7 @@ impl Mark {
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let (head, path) = bytes.split_at_checked(HEAD)?;
-        let stage = Stage::ALL.into_iter().find(|stage| *stage as u8 == head[1])?;
+        let stage = ArrivalStage::ALL.into_iter().find(|stage| *stage as u8 == head[1])?;
         let here = u64::from_le_bytes(*head[2..].first_chunk()?);
         let path = std::str::from_utf8(path).ok()?.to_owned();
         let is_far = head[0] == FAR_VERSION && path.is_empty();
@@ -80,7 +80,7 @@ impl Mark {
 /// Whether a share's folder with this mark lacks files. `bytes` may be the beginning only.
 pub fn is_incomplete(bytes: &[u8]) -> bool {
     let head = bytes.get(..HEAD).and_then(Mark::decode);
-    head.is_some_and(|mark| matches!(mark.stage, Stage::Folder | Stage::Listed))
+    head.is_some_and(|mark| matches!(mark.stage, ArrivalStage::Folder | ArrivalStage::Listed))
 }
 
 /// The mark of a file or folder; a far one without its path. One that cannot be read counts as damage: the file may lack its data.

@@ -2,18 +2,18 @@
 //! has the only copy of something must not be turned off in the belief that all has arrived.
 //!
 //! The names are in a file of the store, which belongs to the folder here and goes when the folder goes. The mark of the folder
-//! says that there is such a file ([`Stage::Partly`]); the share's own folder has a mark for other things, and is always asked.
+//! says that there is such a file ([`ArrivalStage::Partly`]); the share's own folder has a mark for other things, and is always asked.
 //!
 //! | bytes | |
 //! |---|---|
 //! | 1 | the version: 1 |
 //! | 8 | how many there are, little-endian; the first ones follow |
-//! | each | a letter ([`Absence`]), the name, a zero byte, why, a zero byte |
+//! | each | a letter ([`MissingContent`]), the name, a zero byte, why, a zero byte |
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::mark::{Mark, Stage};
+use super::mark::{ArrivalStage, Mark};
 use super::{ArrivalState, Coming, Listing, keep_date, mark};
 use crate::backend::{NewKind, Object, RenameMode, Stability, Wait};
 use crate::caller::server;
@@ -65,7 +65,7 @@ impl Tally {
 
 /// What is not here of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Absence {
+enum MissingContent {
     /// All of it: it could not be made.
     Entry = b'E' as isize,
     /// All of it: it has a name that nobody can ask the other server for.
@@ -74,13 +74,13 @@ enum Absence {
     Details = b'D' as isize,
 }
 
-impl Absence {
+impl MissingContent {
     const ALL: [Self; 3] = [Self::Entry, Self::Name, Self::Details];
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Absentee {
-    absence: Absence,
+    absence: MissingContent,
     name: Vec<u8>,
     why: String,
 }
@@ -107,16 +107,16 @@ impl Record {
     }
 
     pub(super) fn add_entry(&mut self, name: &[u8], why: String) {
-        self.add(Absentee { absence: Absence::Entry, name: name.to_vec(), why });
+        self.add(Absentee { absence: MissingContent::Entry, name: name.to_vec(), why });
     }
 
     pub(super) fn add_details(&mut self, name: &[u8], why: String) {
-        self.add(Absentee { absence: Absence::Details, name: name.to_vec(), why });
+        self.add(Absentee { absence: MissingContent::Details, name: name.to_vec(), why });
     }
 
     pub(super) fn add_name(&mut self, name: &str) {
         let why = "its name is not UTF-8, none that a file can have, or there twice".to_owned();
-        self.add(Absentee { absence: Absence::Name, name: name.as_bytes().to_vec(), why });
+        self.add(Absentee { absence: MissingContent::Name, name: name.as_bytes().to_vec(), why });
     }
 
     fn add(&mut self, mut one: Absentee) {
@@ -132,7 +132,10 @@ impl Record {
     /// What stays missing when all entries of the folder are made anew.
     fn details(self) -> Self {
         let mut kept = Self::default();
-        self.entries.into_iter().filter(|one| one.absence == Absence::Details).for_each(|one| kept.add(one));
+        self.entries
+            .into_iter()
+            .filter(|one| one.absence == MissingContent::Details)
+            .for_each(|one| kept.add(one));
         kept
     }
 
@@ -153,7 +156,7 @@ impl Record {
         let (head, mut rest) = bytes.split_at_checked(HEAD)?;
         let mut record = Self::default();
         while let Some((letter, after)) = rest.split_first() {
-            let absence = Absence::ALL.into_iter().find(|absence| *absence as u8 == *letter)?;
+            let absence = MissingContent::ALL.into_iter().find(|absence| *absence as u8 == *letter)?;
             let (name, after) = until_zero(after)?;
             let (why, after) = until_zero(after)?;
             let why = std::str::from_utf8(why).ok()?.to_owned();
@@ -261,9 +264,9 @@ impl ArrivalState {
         while let Some(one) = entries.next() {
             let coming = there.get(&*one.name);
             match (one.absence, coming) {
-                (Absence::Details, Some(_)) => record.add(one.clone()),
-                (Absence::Name, _) if unreadable.contains(&*one.name) => record.add(one.clone()),
-                (Absence::Entry, Some(coming)) => {
+                (MissingContent::Details, Some(_)) => record.add(one.clone()),
+                (MissingContent::Name, _) if unreadable.contains(&*one.name) => record.add(one.clone()),
+                (MissingContent::Entry, Some(coming)) => {
                     self.open_again()?;
                     if let Err(error) = self.arrive_or_note(folder, path, coming, record) {
                         record.add(one.clone());
@@ -281,8 +284,8 @@ impl ArrivalState {
     fn open_again(&self) -> Result<()> {
         let root = self.inner.root()?.object;
         match mark::read(&*root)? {
-            Some(mark) if mark.stage == Stage::AllButMissing => {
-                mark::write(&*root, &Mark::new(Stage::Listed, ""))
+            Some(mark) if mark.stage == ArrivalStage::AllButMissing => {
+                mark::write(&*root, &Mark::new(ArrivalStage::Listed, ""))
             }
             _ => Ok(()),
         }
@@ -293,7 +296,7 @@ impl ArrivalState {
         if folder.key() == self.root {
             return Ok(Some(String::new()));
         }
-        let mark = self.mark(folder)?.filter(|mark| mark.stage == Stage::Partly);
+        let mark = self.mark(folder)?.filter(|mark| mark.stage == ArrivalStage::Partly);
         Ok(mark.map(|mark| mark.path))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::mark::{self, Mark, Stage};
+use super::mark::{self, ArrivalStage, Mark};
 use super::missing::Tally;
 use super::{ArrivalState, Arriving, Progress};
 use crate::backend::Object;
@@ -58,7 +58,7 @@ impl Arriving {
         *shared.failed.lock() = failed;
         if is_whole && !stop() {
             let is_done = shared.absent.lock().count == 0;
-            let stage = if is_done { Stage::Here } else { Stage::AllButMissing };
+            let stage = if is_done { ArrivalStage::Here } else { ArrivalStage::AllButMissing };
             mark::write(&*root, &Mark::new(stage, ""))?;
             root.sync(crate::backend::Stability::File)?;
             shared.is_done.store(is_done, Ordering::Relaxed);

@@ -475,7 +475,7 @@ fn what_is_made_late_needs_the_other_server_again() {
 
 #[test]
 fn a_mark_is_read_as_it_was_written_and_others_are_damage() {
-    let mark = Mark { stage: Stage::Data, here: 77, path: "a/b".into(), is_far: false };
+    let mark = Mark { stage: ArrivalStage::Data, here: 77, path: "a/b".into(), is_far: false };
     let disk = Memory::ticking();
     let root = disk.root().unwrap().object;
     mark::write(&*root, &mark).unwrap();

@@ -7,7 +7,7 @@ const STRIPES: usize = 16;
 
 /// What a cache counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+pub enum CacheEvent {
     /// A look-up that the cache answered.
     Hit,
     /// A look-up that it did not answer.
@@ -40,19 +40,19 @@ thread_local! {
 impl Counters {
     /// Counts one event.
     #[inline]
-    pub fn count(&self, event: Event) {
+    pub fn count(&self, event: CacheEvent) {
         self.add(event, 1);
     }
 
     /// Counts so many events.
     #[inline]
-    pub fn add(&self, event: Event, count: u64) {
+    pub fn add(&self, event: CacheEvent, count: u64) {
         self.0.add(&[(event as usize, count)]);
     }
 
     /// How many there were.
     #[must_use]
-    pub fn sum(&self, event: Event) -> u64 {
+    pub fn sum(&self, event: CacheEvent) -> u64 {
         self.0.sum(event as usize)
     }
 }
@@ -81,11 +81,11 @@ mod tests {
         let counters = Counters::default();
         std::thread::scope(|scope| {
             for _ in 0..2 * STRIPES {
-                scope.spawn(|| (0..1_000).for_each(|_| counters.count(Event::Hit)));
+                scope.spawn(|| (0..1_000).for_each(|_| counters.count(CacheEvent::Hit)));
             }
         });
-        counters.add(Event::MissNano, 7);
-        assert_eq!(counters.sum(Event::Hit), 2 * STRIPES as u64 * 1_000);
-        assert_eq!((counters.sum(Event::Miss), counters.sum(Event::MissNano)), (0, 7));
+        counters.add(CacheEvent::MissNano, 7);
+        assert_eq!(counters.sum(CacheEvent::Hit), 2 * STRIPES as u64 * 1_000);
+        assert_eq!((counters.sum(CacheEvent::Miss), counters.sum(CacheEvent::MissNano)), (0, 7));
     }
 }

@@ -13,7 +13,7 @@ use crate::backend::Node;
 use crate::changing::permitted::PermittedActor;
 use crate::noted::{self, Spent};
 use crate::state::{
-    Cause, MOST_TRIES, Modes, Party, RECALL_DEADLINE, Range, Recall, RecallOutcome, Stream, Who,
+    Cause, IoClient, MOST_TRIES, Modes, Party, RECALL_DEADLINE, Range, Recall, RecallOutcome, Stream,
 };
 use crate::volume::Actor;
 use crate::{Error, FileId, Result, Site, Volume};
@@ -192,9 +192,9 @@ impl Site {
     }
 }
 
-pub(crate) fn who(actor: &Actor) -> Who<'_> {
+pub(crate) fn who(actor: &Actor) -> IoClient<'_> {
     match actor.open {
-        Some(open) => Who::through(actor.party.client, open),
-        None => Who::stateless(actor.party.client),
+        Some(open) => IoClient::through(actor.party.client, open),
+        None => IoClient::stateless(actor.party.client),
     }
 }

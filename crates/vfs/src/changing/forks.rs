@@ -10,7 +10,7 @@ use super::permitted::PermittedActor;
 use crate::backend::Found;
 use crate::backend::Node;
 use crate::mac::layout::is_sidecar_name;
-use crate::state::{Cause, Range, Stream, Who};
+use crate::state::{Cause, IoClient, Range, Stream};
 use crate::streams::{ForkPart, PartWrite, Streams};
 use crate::volume::Actor;
 use crate::{Error, Kind, Result, Volume};
@@ -25,8 +25,8 @@ pub(crate) struct ForkChange<'a> {
 }
 
 /// A client is not bound by what it holds of the fork itself, whichever open it uses.
-fn stateless(by: &PermittedActor<'_>) -> Who<'static> {
-    Who::stateless(by.party.client)
+fn stateless(by: &PermittedActor<'_>) -> IoClient<'static> {
+    IoClient::stateless(by.party.client)
 }
 
 impl Drop for ForkChange<'_> {

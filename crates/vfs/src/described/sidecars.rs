@@ -7,7 +7,7 @@ use crate::changing::busy::Changing;
 use crate::finding::entry_name::{EntryName, EntryNames, Target};
 use crate::mac::layout;
 use crate::names::has_other_forms;
-use crate::streams::{File, Streams, SyntheticSidecar, View};
+use crate::streams::{File, SidecarView, Streams, SyntheticSidecar};
 use crate::{Caller, Error, Kind, Result, Site, Volume};
 
 /// What a look-up found.
@@ -69,15 +69,15 @@ impl FilePairs<'_> {
         self.names.refuse_other_form(caller, folder, name)?;
         if let Some(streams) = streams {
             match streams.sidecar_files().view(caller, folder.object.as_ref(), name)? {
-                View::OnDisk(_) | View::Synthesized(_) => return Err(Error::Exists),
-                View::Absent => {
+                SidecarView::OnDisk(_) | SidecarView::Synthesized(_) => return Err(Error::Exists),
+                SidecarView::Absent => {
                     if let Some(found) =
                         streams.sidecar_files().materialize(caller, folder.object.as_ref(), name)?
                     {
                         return Ok(found);
                     }
                 }
-                View::Plain => {}
+                SidecarView::Plain => {}
             }
         }
         folder.object.create(caller, name, new, mode)

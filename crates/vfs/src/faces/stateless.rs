@@ -14,7 +14,7 @@ use crate::mac::FileBits;
 use crate::mac::layout::is_sidecar_name;
 use crate::noted::Act;
 use crate::state::Stream;
-use crate::streams::{ForkPart, PartWrite, StreamInfo, View};
+use crate::streams::{ForkPart, PartWrite, SidecarView, StreamInfo};
 use crate::volume::{SENT, within};
 use crate::{
     Access, Actor, Attributes, Beside, Caller, Change, Error, FileId, Kind, Payload, Result, SetAttributes,
@@ -110,10 +110,10 @@ impl Stateless<'_> {
             let stored = self.volume.names().entry_name(caller, folder, name)?;
             let caller = self.volume.permissions().passing(caller, folder)?;
             match streams.sidecar_files().view(caller, folder.object.as_ref(), &stored)? {
-                View::Plain => {}
-                View::OnDisk(found) => return Ok(LookupResult::File(found)),
-                View::Synthesized(sidecar) => return Ok(LookupResult::Sidecar(sidecar)),
-                View::Absent => return Err(Error::NotFound),
+                SidecarView::Plain => {}
+                SidecarView::OnDisk(found) => return Ok(LookupResult::File(found)),
+                SidecarView::Synthesized(sidecar) => return Ok(LookupResult::Sidecar(sidecar)),
+                SidecarView::Absent => return Err(Error::NotFound),
             }
         }
         self.volume.lookup(caller, &folder.object, name).map(LookupResult::File)
@@ -122,9 +122,9 @@ impl Stateless<'_> {
     /// The sidecar of a file that a client found earlier.
     pub fn sidecar_of(&self, owner: Found) -> Result<LookupResult> {
         match self.volume.streams.as_ref().ok_or(Error::Stale)?.sidecar_files().view_of(owner)? {
-            View::OnDisk(found) => Ok(LookupResult::File(found)),
-            View::Synthesized(sidecar) => Ok(LookupResult::Sidecar(sidecar)),
-            View::Plain | View::Absent => Err(Error::Stale),
+            SidecarView::OnDisk(found) => Ok(LookupResult::File(found)),
+            SidecarView::Synthesized(sidecar) => Ok(LookupResult::Sidecar(sidecar)),
+            SidecarView::Plain | SidecarView::Absent => Err(Error::Stale),
         }
     }
 

@@ -54,7 +54,7 @@ struct Trouble {
 
 /// What a call does with the database.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Call {
+enum DatabaseCall {
     Read,
     Write,
 }
@@ -110,7 +110,7 @@ impl Store {
         &self,
         look: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, IndexError> {
-        self.using(Call::Read, |database| look(&database.begin_read()?))
+        self.using(DatabaseCall::Read, |database| look(&database.begin_read()?))
     }
 
     /// Makes the changes, all or none. They are on the disk on return.
@@ -118,13 +118,13 @@ impl Store {
         &self,
         change: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, IndexError> {
-        self.using(Call::Write, |database| write(database, change))
+        self.using(DatabaseCall::Write, |database| write(database, change))
     }
 
     /// The result of a call of the database. If the disk fails, the database is opened again for the next call.
     fn using<T>(
         &self,
-        what: Call,
+        what: DatabaseCall,
         ask: impl FnOnce(&Database) -> Result<T, redb::Error>,
     ) -> Result<T, IndexError> {
         let database = self.database(what)?;
@@ -136,7 +136,7 @@ impl Store {
                 // Another thread may have opened it again meanwhile.
                 open.database.take_if(|current| Arc::ptr_eq(current, &database));
             }
-            Ok(_) if what == Call::Write => open.trouble = None,
+            Ok(_) if what == DatabaseCall::Write => open.trouble = None,
             _ => {}
         }
         // The last user closes it. Its lock on the file is gone before another thread opens it.
@@ -145,9 +145,9 @@ impl Store {
     }
 
     /// The database, which is opened again after a failure of the disk. Writing then waits for its time.
-    fn database(&self, what: Call) -> Result<Arc<Database>, IndexError> {
+    fn database(&self, what: DatabaseCall) -> Result<Arc<Database>, IndexError> {
         let mut open = self.open.lock();
-        if what == Call::Write
+        if what == DatabaseCall::Write
             && let Some(trouble) = open.trouble.as_ref().filter(|trouble| Instant::now() < trouble.next)
         {
             return Err(IndexError::disk(&self.path, format!("{}; it is tried again soon", trouble.why)));

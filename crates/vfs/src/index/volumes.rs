@@ -10,7 +10,7 @@ pub const VOLUME_NAME_MAX: usize = 1024;
 
 /// A volume's identity: random, made when its share name is first seen, kept for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Volume {
+pub struct VolumeIdentity {
     /// For uses that have room for 16 bytes.
     pub id: [u8; 16],
     /// For uses that have room for four bytes only: unique in this index and never 0. The first
@@ -22,20 +22,24 @@ pub struct Volume {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VolumeTag(pub u32);
 
-impl Volume {
+impl VolumeIdentity {
     fn new(id: [u8; 16]) -> Self {
         Self { id, tag: tag_of(&id) }
     }
 }
 
 /// The volume of this share name, on the disk on return.
-pub(super) fn volume(store: &Store, name: &str, random: fn() -> [u8; 16]) -> Result<Volume, IndexError> {
+pub(super) fn volume(
+    store: &Store,
+    name: &str,
+    random: fn() -> [u8; 16],
+) -> Result<VolumeIdentity, IndexError> {
     if name.len() > VOLUME_NAME_MAX {
         return Err(IndexError::TooLong);
     }
     let known = store.read(|transaction| {
         let row = transaction.open_table(VOLUMES)?.get(name)?;
-        Ok(row.map(|id| Volume::new(id.value())))
+        Ok(row.map(|id| VolumeIdentity::new(id.value())))
     })?;
     if let Some(volume) = known {
         return Ok(volume);
@@ -43,9 +47,9 @@ pub(super) fn volume(store: &Store, name: &str, random: fn() -> [u8; 16]) -> Res
     store.write(|transaction| {
         let mut volumes = transaction.open_table(VOLUMES)?;
         if let Some(id) = volumes.get(name)? {
-            return Ok(Volume::new(id.value())); // another thread was first
+            return Ok(VolumeIdentity::new(id.value())); // another thread was first
         }
-        let volume = Volume::new(with_free_tag(&volumes, random())?);
+        let volume = VolumeIdentity::new(with_free_tag(&volumes, random())?);
         volumes.insert(name, volume.id)?;
         Ok(volume)
     })

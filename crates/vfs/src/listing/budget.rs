@@ -8,7 +8,7 @@ use std::time::Instant;
 use lock::Mutex;
 
 use crate::FileId;
-use crate::caches::{Cache, CacheReport, Counters, Event, Ghost};
+use crate::caches::{Cache, CacheEvent, CacheReport, Counters, Ghost};
 use crate::ranks;
 
 /// Memory for cached listings. All volumes share one, so that the folders in use have it, whichever share they are in.
@@ -56,20 +56,20 @@ impl CacheBudget {
 
     /// A client used a folder that is kept, and takes so many bytes.
     pub(super) fn hit(&self, folder: FileId, bytes: usize) {
-        self.counters.count(Event::Hit);
+        self.counters.count(CacheEvent::Hit);
         self.look_up(folder, bytes, false);
     }
 
     /// A folder was read, which takes so many bytes. `stale`: it was kept, but had changed.
     pub(super) fn missed(&self, folder: FileId, bytes: usize, stale: bool, begun: Instant) {
-        self.counters.count(Event::Miss);
-        self.counters.add(Event::MissNano, begun.elapsed().as_nanos() as u64);
+        self.counters.count(CacheEvent::Miss);
+        self.counters.add(CacheEvent::MissNano, begun.elapsed().as_nanos() as u64);
         self.look_up(folder, bytes, stale);
     }
 
     /// Folders were dropped to make room.
     pub(super) fn evicted(&self, folders: usize) {
-        self.counters.add(Event::Eviction, folders as u64);
+        self.counters.add(CacheEvent::Eviction, folders as u64);
     }
 
     /// A look-up that meets another one is not counted: nothing waits for a prediction.
@@ -86,10 +86,10 @@ impl Cache for CacheBudget {
         CacheReport {
             bytes: self.used() as u64,
             entries: self.entries.load(Ordering::Relaxed) as u64,
-            hits: self.counters.sum(Event::Hit),
-            misses: self.counters.sum(Event::Miss),
-            evictions: self.counters.sum(Event::Eviction),
-            miss_nanos: self.counters.sum(Event::MissNano),
+            hits: self.counters.sum(CacheEvent::Hit),
+            misses: self.counters.sum(CacheEvent::Miss),
+            evictions: self.counters.sum(CacheEvent::Eviction),
+            miss_nanos: self.counters.sum(CacheEvent::MissNano),
             predicted: self.ghost.lock().predicted(),
         }
     }

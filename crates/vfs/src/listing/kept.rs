@@ -11,7 +11,7 @@ use super::budget::CacheBudget;
 use super::building::{Building, Buildings};
 use super::names::{Name, Names};
 use super::reading::{names_among, read_names, watch};
-use super::state::{Folder, State};
+use super::state::{Folder, ListingState};
 use super::{Listing, Most, PIECE, Page, WORTH_KEEPING, collect};
 use crate::backend::{Backend, Found, Node, WatchEvent, WatchId};
 use crate::names::Folding;
@@ -41,13 +41,13 @@ pub(crate) struct Listings {
     /// How many times [`Listings::tend`] was called, in the upper half, and how many listings and names were installed.
     clock: AtomicU64,
     /// Folders that were too large, and the age at which that was found.
-    refused: Mutex<HashMap<(FileId, What), u64>, ranks::RefusedListings>,
+    refused: Mutex<HashMap<(FileId, KeptListing), u64>, ranks::RefusedListings>,
     buildings: Buildings,
 }
 
 /// What can be kept of a folder.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum What {
+enum KeptListing {
     Entries,
     Names,
 }
@@ -160,7 +160,7 @@ impl Listings {
     /// few to be kept. `None` as well if they cannot be watched or do not fit into the budget.
     fn gather_names(&self, backend: &dyn Backend, folder: &Found) -> Result<Option<Names>> {
         let (node, attributes) = (&folder.object, &folder.attributes);
-        if self.is_refused(node.id(), What::Names) {
+        if self.is_refused(node.id(), KeptListing::Names) {
             return Ok(None);
         }
         let Some(watch) = watch(backend, node, attributes) else { return Ok(None) };
@@ -172,7 +172,7 @@ impl Listings {
             None => match read_names(node, self.budget.limit())? {
                 Some(names) => names,
                 None => {
-                    self.refuse(node.id(), What::Names);
+                    self.refuse(node.id(), KeptListing::Names);
                     self.budget.missed(node.id(), self.budget.limit(), false, begun);
                     return Ok(None);
                 }
@@ -249,13 +249,13 @@ impl Listings {
             WatchEvent::Entry { watch, name, what, .. } => {
                 self.with_watched(backend, *watch, |state| state.hear(name, *what));
             }
-            WatchEvent::Folder(watch) => self.with_watched(backend, *watch, State::spoil),
+            WatchEvent::Folder(watch) => self.with_watched(backend, *watch, ListingState::spoil),
             WatchEvent::Over(watch) => self.drop_folders(backend, |_, folder| folder.watch == *watch),
             WatchEvent::Missed => self.drop_folders(backend, |_, _| true),
         }
     }
 
-    fn with_watched(&self, backend: &dyn Backend, watch: WatchId, act: impl FnOnce(&mut State)) {
+    fn with_watched(&self, backend: &dyn Backend, watch: WatchId, act: impl FnOnce(&mut ListingState)) {
         let folder = {
             let kept = self.kept.lock();
             kept.watched.get(&watch).and_then(|id| kept.folders.get(id)).cloned()
@@ -275,11 +275,11 @@ impl Listings {
         self.clock.load(Ordering::Relaxed)
     }
 
-    fn is_refused(&self, folder: FileId, what: What) -> bool {
+    fn is_refused(&self, folder: FileId, what: KeptListing) -> bool {
         self.refused.lock().contains_key(&(folder, what))
     }
 
-    fn refuse(&self, folder: FileId, what: What) {
+    fn refuse(&self, folder: FileId, what: KeptListing) {
         let mut refused = self.refused.lock();
         if refused.len() < MOST_REFUSED {
             refused.insert((folder, what), self.now() / TENDED);
@@ -327,7 +327,7 @@ impl Listings {
         attributes: &Attributes,
     ) -> Result<Option<Arc<Listing>>> {
         let (id, begun) = (folder.id(), Instant::now());
-        if self.is_refused(id, What::Entries) {
+        if self.is_refused(id, KeptListing::Entries) {
             return Ok(None);
         }
         let kept = self.folder(id);
@@ -345,7 +345,7 @@ impl Listings {
         let old = kept.and_then(|kept| self.source_of_details(&kept));
         let (collected, complete) = collect(streams, folder, 0, most)?;
         if !complete {
-            self.refuse(id, What::Entries);
+            self.refuse(id, KeptListing::Entries);
             self.budget.missed(id, collected.bytes, is_stale, begun);
             return Ok(None);
         }
@@ -484,10 +484,10 @@ impl FolderData {
         }
     }
 
-    fn what(&self) -> What {
+    fn what(&self) -> KeptListing {
         match self {
-            Self::Listing(_) => What::Entries,
-            Self::Names(_) => What::Names,
+            Self::Listing(_) => KeptListing::Entries,
+            Self::Names(_) => KeptListing::Names,
         }
     }
 

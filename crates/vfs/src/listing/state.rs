@@ -25,12 +25,12 @@ pub(super) struct Folder {
     pub(super) watch: WatchId,
     /// When it was last used, by the clock of [`super::Listings`].
     pub(super) used: AtomicU64,
-    pub(super) state: Mutex<State, ranks::FolderListing>,
+    pub(super) state: Mutex<ListingState, ranks::FolderListing>,
 }
 
 impl Folder {
     pub(super) fn new(watch: WatchId, budget: &Arc<CacheBudget>, version: &Attributes) -> Self {
-        let state = State {
+        let state = ListingState {
             listing: None,
             stale: false,
             names: None,
@@ -48,7 +48,7 @@ impl Folder {
     }
 }
 
-pub(super) struct State {
+pub(super) struct ListingState {
     /// The folder as last listed, where its entries fit into the budget.
     listing: Option<Arc<Listing>>,
     /// Names have come or gone since: the listing is no more than a source of details for the next one.
@@ -66,7 +66,7 @@ pub(super) struct State {
     charge: Charge,
 }
 
-impl State {
+impl ListingState {
     /// The listing, while it is true for a folder with these attributes.
     pub(super) fn current(&mut self, attributes: &Attributes) -> Option<Arc<Listing>> {
         let current = self.fresh().filter(|listing| listing.is_version(attributes)).cloned();

@@ -17,7 +17,7 @@ const MAX_OWN: usize = 1_024;
 
 /// The kind of echo that a change has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum EchoKind {
     /// One creation.
     Created,
     /// One removal.
@@ -54,7 +54,7 @@ struct ExpectedEcho {
     ticket: u64,
     folder: FileId,
     name: Name,
-    what: What,
+    what: EchoKind,
     finished: bool,
     /// The entries that were taken for its echo.
     taken: Vec<HeardEntry>,
@@ -63,13 +63,13 @@ struct ExpectedEcho {
 impl ExpectedEcho {
     fn is_echoed_by(&self, entry: &HeardEntry) -> bool {
         let right = match self.what {
-            What::Created => entry.what == Heard::Created,
-            What::Removed => entry.what == Heard::Removed,
-            What::MovedFrom => matches!(entry.what, Heard::MovedFrom(_)),
-            What::MovedTo => matches!(entry.what, Heard::MovedTo(_)),
-            What::Attributes if entry.what != Heard::Attributes => return false,
-            What::Data if entry.what != Heard::Data => return false,
-            What::Attributes | What::Data | What::Anything => {
+            EchoKind::Created => entry.what == Heard::Created,
+            EchoKind::Removed => entry.what == Heard::Removed,
+            EchoKind::MovedFrom => matches!(entry.what, Heard::MovedFrom(_)),
+            EchoKind::MovedTo => matches!(entry.what, Heard::MovedTo(_)),
+            EchoKind::Attributes if entry.what != Heard::Attributes => return false,
+            EchoKind::Data if entry.what != Heard::Data => return false,
+            EchoKind::Attributes | EchoKind::Data | EchoKind::Anything => {
                 return (self.folder, &self.name) == (entry.folder, &entry.name);
             }
         };
@@ -78,7 +78,7 @@ impl ExpectedEcho {
 }
 
 impl OwnChanges {
-    pub(super) fn announce<'p>(&self, places: impl Iterator<Item = &'p (FileId, &'p [u8], What)>) -> u64 {
+    pub(super) fn announce<'p>(&self, places: impl Iterator<Item = &'p (FileId, &'p [u8], EchoKind)>) -> u64 {
         let mut changes = self.changes.lock();
         changes.next += 1;
         let ticket = changes.next;
@@ -96,7 +96,9 @@ impl OwnChanges {
     pub(super) fn take_echo(&self, entry: HeardEntry) -> Option<HeardEntry> {
         let mut changes = self.changes.lock();
         match changes.ring.iter_mut().find(|expected| expected.is_echoed_by(&entry)) {
-            Some(ExpectedEcho { what: What::Attributes | What::Data | What::Anything, .. }) => None,
+            Some(ExpectedEcho {
+                what: EchoKind::Attributes | EchoKind::Data | EchoKind::Anything, ..
+            }) => None,
             Some(expected) => {
                 expected.taken.push(entry);
                 None
@@ -145,7 +147,7 @@ pub(crate) struct Own {
 
 impl Own {
     /// Announces the change to one more volume.
-    pub(super) fn announce(&mut self, locals: &Arc<Locals>, places: &[(FileId, &[u8], What)]) {
+    pub(super) fn announce(&mut self, locals: &Arc<Locals>, places: &[(FileId, &[u8], EchoKind)]) {
         if !locals.any() {
             return;
         }
@@ -182,7 +184,7 @@ mod tests {
     }
 
     fn announce(locals: &Arc<Locals>, name: &str) -> Own {
-        let ticket = locals.own.announce([(FOLDER, name.as_bytes(), What::Created)].iter());
+        let ticket = locals.own.announce([(FOLDER, name.as_bytes(), EchoKind::Created)].iter());
         Own { announced: vec![(locals.clone(), ticket)], made: false }
     }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::own::What;
+use super::own::EchoKind;
 use super::watched::{WatchedFolders, entries_of};
-use super::{HeardEntry, Queue};
+use super::{HeardEntry, HeardEvents};
 use crate::access::Permissions;
 use crate::backend::{Found, Heard, Node};
 use crate::events::{Aspects, Change, ChangeKind, Hub, MAX_QUEUE, Name};
@@ -47,7 +47,7 @@ pub(super) struct LocalNotices<'a> {
 impl LocalNotices<'_> {
     /// Publishes the events until now.
     pub(super) fn tell(&self) {
-        let Queue { entries, lost, waiting } = std::mem::take(&mut *self.watched.locals.heard.lock());
+        let HeardEvents { entries, lost, waiting } = std::mem::take(&mut *self.watched.locals.heard.lock());
         if lost {
             let tops = self.watched.locals.tree.lock().tops();
             let tops = tops.iter().filter_map(|key| self.watched.backend.by_key(key).ok());
@@ -144,7 +144,7 @@ impl LocalNotices<'_> {
                     return self.events.lost();
                 }
                 // It may have come since then. In that case there is an event, too.
-                self.site.announce(&[(id, &name, What::Created)]).made();
+                self.site.announce(&[(id, &name, EchoKind::Created)]).made();
                 let Ok(found) = folder.object.lookup(&Caller::root(), &name) else { continue };
                 if !is_sidecar_name(&name) {
                     self.tell_of(&found, id, name, ChangeKind::Created);

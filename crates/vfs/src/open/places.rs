@@ -20,7 +20,7 @@ use crate::state::Link;
 use crate::{Caller, Error, FileId, HostKey};
 
 /// The folder and name of an open file, as of now.
-struct At {
+struct OpenPlace {
     place: Mutex<PlaceRecord, ranks::OpenPlace>,
     backend: Arc<dyn Backend>,
 }
@@ -53,7 +53,7 @@ impl PlaceRecord {
     }
 }
 
-impl At {
+impl OpenPlace {
     fn now(&self) -> (Node, Arc<[u8]>) {
         loop {
             let told = {
@@ -78,7 +78,7 @@ impl At {
 
 /// Where an open file is. The volume knows it until this is dropped.
 pub(super) struct Place {
-    at: Arc<At>,
+    at: Arc<OpenPlace>,
     file: FileId,
     link: Link,
     places: Places,
@@ -107,7 +107,7 @@ impl Place {
     }
 }
 
-fn claim<'a>(at: &At, file: FileId, busy: &'a Busy) -> (Changing<'a>, Node, Arc<[u8]>) {
+fn claim<'a>(at: &OpenPlace, file: FileId, busy: &'a Busy) -> (Changing<'a>, Node, Arc<[u8]>) {
     loop {
         let (folder, name) = at.now();
         let changing = busy.change(&[(folder.id(), &name), (file, b"")]);
@@ -125,17 +125,17 @@ impl Drop for Place {
 
 /// The places of a volume that opens depend on.
 #[derive(Default, Clone)]
-pub(crate) struct Places(Arc<Table>);
+pub(crate) struct Places(Arc<PlaceTable>);
 
 #[derive(Default)]
-struct Table {
+struct PlaceTable {
     /// How many files. If it is zero, other threads do not take the lock.
     count: AtomicUsize,
-    files: Mutex<Files, ranks::OpenPlaces>,
+    files: Mutex<FilePlaces, ranks::OpenPlaces>,
 }
 
 #[derive(Default)]
-struct Files {
+struct FilePlaces {
     /// By file, and for one file in the order in which its names were opened.
     places: HashMap<FileId, BTreeMap<Link, Name>>,
     next: u64,
@@ -143,7 +143,7 @@ struct Files {
 
 /// One name of a file, which opens share.
 struct Name {
-    at: Arc<At>,
+    at: Arc<OpenPlace>,
     opens: usize,
 }
 
@@ -158,7 +158,7 @@ impl Places {
     pub(super) fn add(&self, file: FileId, beside: Beside<'_>, backend: &Arc<dyn Backend>) -> Arc<Place> {
         let folder = beside.folder.id();
         let mut files = self.0.files.lock();
-        let Files { places, next } = &mut *files;
+        let FilePlaces { places, next } = &mut *files;
         let names = places.entry(file).or_default();
         let (link, at) = match names.iter_mut().find(|(_, name)| name.is(folder, beside.name)) {
             Some((link, name)) => {
@@ -167,7 +167,7 @@ impl Places {
             }
             None => {
                 let place = Mutex::new(PlaceRecord::new(beside.folder.clone(), beside.name));
-                let (link, at) = (Link(*next), Arc::new(At { place, backend: backend.clone() }));
+                let (link, at) = (Link(*next), Arc::new(OpenPlace { place, backend: backend.clone() }));
                 *next += 1;
                 names.insert(link, Name { at: at.clone(), opens: 1 });
                 (link, at)
@@ -196,7 +196,7 @@ impl Places {
     /// Whether a file that is open is not at one of the places any more by which it was opened. Waits until this server
     /// has finished what it is doing to them.
     pub(crate) fn has_lost_a_name(&self, file: FileId, busy: &Busy) -> bool {
-        let ats: Vec<Arc<At>> = {
+        let ats: Vec<Arc<OpenPlace>> = {
             let files = self.0.files.lock();
             let names = files.places.get(&file).into_iter().flat_map(BTreeMap::values);
             names.map(|name| name.at.clone()).collect()
@@ -259,7 +259,7 @@ impl Places {
 
     /// The open files, and the folders that they are in.
     pub(super) fn all(&self) -> Vec<(FileId, Node)> {
-        let all: Vec<(FileId, Arc<At>)> = {
+        let all: Vec<(FileId, Arc<OpenPlace>)> = {
             let files = self.0.files.lock();
             let places =
                 files.places.iter().flat_map(|(file, names)| names.values().map(|name| (*file, name)));

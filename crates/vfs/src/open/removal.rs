@@ -17,7 +17,7 @@ use crate::changing::permitted::PermittedActor;
 use crate::changing::pipeline::{Asks, PermittedChange, Steps};
 use crate::events::{Change, ChangeKind};
 use crate::finding::entry_name::EntryName;
-use crate::local::{Own, What};
+use crate::local::{EchoKind, Own};
 use crate::mac::FileBits;
 use crate::mac::layout::{is_sidecar_name, sidecar_name};
 use crate::noted::Act;
@@ -225,7 +225,7 @@ impl<'a> Steps<'a> for LastRemoval<'a> {
     fn echo(&mut self, by: &PermittedActor<'a>) -> Own {
         let Some((folder, name, _)) = &self.there else { return Own::default() };
         let (id, sidecar) = (folder.id(), sidecar_name(name));
-        by.volume().site.announce(&[(id, name, What::Removed), (id, &sidecar, What::Anything)])
+        by.volume().site.announce(&[(id, name, EchoKind::Removed), (id, &sidecar, EchoKind::Anything)])
     }
 
     fn changed(&self) -> Option<(&Node, Stream, Cause)> {

@@ -68,11 +68,11 @@ pub(crate) struct Charge {
     dense_to: AtomicU64,
     /// Whether it was moved to another meter since it is in use.
     has_moved: AtomicBool,
-    state: Mutex<State, ranks::FileCharge>,
+    state: Mutex<ChargeState, ranks::FileCharge>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ChargeState {
     /// `None` until the host was asked.
     charged: Option<u64>,
     /// Changes being made that may take data away.
@@ -157,7 +157,7 @@ impl Charge {
         self.remember(&mut state, found, meter.is_shared());
     }
 
-    fn remember(&self, state: &mut State, found: Footprint, is_shared: bool) {
+    fn remember(&self, state: &mut ChargeState, found: Footprint, is_shared: bool) {
         state.charged = Some(found.charged());
         let dense = if state.cuts == 0 && found.is_dense() && !is_shared { found.size } else { 0 };
         self.dense_to.store(dense, Ordering::SeqCst);

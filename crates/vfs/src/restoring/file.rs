@@ -1,6 +1,6 @@
 //! Restoring one file: a copy in the server's own folder, which is moved to its place when it is whole.
 
-use super::{At, MOST_LINKED, Restore, RestoreOutcome, fresh, is_other_tree, settled};
+use super::{FileAtPlace, MOST_LINKED, Restore, RestoreOutcome, fresh, is_other_tree, settled};
 use crate::backend::trust;
 use crate::backend::{Found, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::caller::server;
@@ -16,7 +16,7 @@ pub(crate) const STAGING: &[u8] = b"restoring";
 /// Bytes that are copied at once.
 pub(super) const PIECE: usize = 1 << 20;
 
-impl At {
+impl FileAtPlace {
     pub(super) fn beside(&self) -> Beside<'_> {
         Beside { folder: &self.folder, name: &self.name }
     }
@@ -48,7 +48,7 @@ impl Restore<'_> {
     /// Restores what is not a folder.
     pub(super) fn file(
         &mut self,
-        source: &At,
+        source: &FileAtPlace,
         folder: Option<&Found>,
         name: &[u8],
     ) -> Result<RestoreOutcome> {
@@ -78,19 +78,19 @@ impl Restore<'_> {
     }
 
     /// Whether a file with several names is the one that has its first name now.
-    fn is_the_linked(&self, source: &At, there: &At) -> bool {
+    fn is_the_linked(&self, source: &FileAtPlace, there: &FileAtPlace) -> bool {
         let Some((folder, first)) = self.linked.get(&source.found.object.key()) else { return true };
         folder.lookup(server(), first).is_ok_and(|first| first.object.id() == there.found.object.id())
     }
 
-    fn remember(&mut self, source: &At, (folder, name): (&Node, &[u8])) {
+    fn remember(&mut self, source: &FileAtPlace, (folder, name): (&Node, &[u8])) {
         let found = &source.found;
         if found.attributes.links > 1 && self.linked.len() < MOST_LINKED {
             self.linked.entry(found.object.key()).or_insert_with(|| (folder.clone(), name.to_vec()));
         }
     }
 
-    fn make(&mut self, source: &At, folder: &Found, name: &[u8], replaces: bool) -> Result<()> {
+    fn make(&mut self, source: &FileAtPlace, folder: &Found, name: &[u8], replaces: bool) -> Result<()> {
         let Some(staging) = self.staging.clone() else { return Err(Error::ReadOnly) };
         match discard(self, &staging, name) {
             Err(Error::NotFound) => {}
@@ -100,7 +100,7 @@ impl Restore<'_> {
             return Ok(());
         }
         let found = self.copy(source, &staging, name)?;
-        let staged = At { folder: staging.clone(), name: name.to_vec(), found };
+        let staged = FileAtPlace { folder: staging.clone(), name: name.to_vec(), found };
         let moved = self
             .complete(source, &staged, replaces)
             .and_then(|()| self.put((&staging, name), (folder, name), replaces));
@@ -121,7 +121,13 @@ impl Restore<'_> {
 
     /// Makes another name of a file that was restored under its first name. If that fails, a file of
     /// its own is right, too.
-    fn link(&self, source: &At, staging: &Node, place: (&Found, &[u8]), replaces: bool) -> Result<()> {
+    fn link(
+        &self,
+        source: &FileAtPlace,
+        staging: &Node,
+        place: (&Found, &[u8]),
+        replaces: bool,
+    ) -> Result<()> {
         let first = self.linked.get(&source.found.object.key()).ok_or(Error::NotFound)?;
         let first = first.0.lookup(server(), &first.1)?;
         if !replaces {
@@ -137,7 +143,7 @@ impl Restore<'_> {
     }
 
     /// A copy of the data.
-    fn copy(&mut self, source: &At, staging: &Node, name: &[u8]) -> Result<Found> {
+    fn copy(&mut self, source: &FileAtPlace, staging: &Node, name: &[u8]) -> Result<Found> {
         let from = &source.found;
         let (target, (major, minor)) = (from.object.clone(), from.attributes.device);
         let link = if from.attributes.kind == Kind::Link { target.read_link()? } else { Vec::new() };
@@ -198,7 +204,7 @@ impl Restore<'_> {
     }
 
     /// All that a copy is besides its data. On the disk, if it replaces a file.
-    fn complete(&mut self, source: &At, staged: &At, replaces: bool) -> Result<()> {
+    fn complete(&mut self, source: &FileAtPlace, staged: &FileAtPlace, replaces: bool) -> Result<()> {
         self.describe(source, staged, true)?;
         if !replaces || staged.found.attributes.kind != Kind::File {
             return Ok(());
@@ -212,7 +218,7 @@ impl Restore<'_> {
     }
 
     /// A file that may not be moved is locked after it was moved to its place.
-    fn lock_again(&self, source: &At, folder: &Found, name: &[u8]) -> Result<()> {
+    fn lock_again(&self, source: &FileAtPlace, folder: &Found, name: &[u8]) -> Result<()> {
         let metadata =
             self.from.metadata_reader().stored(&source.found, Some(source.beside()))?.unwrap_or_default();
         let bit = metadata.bits & FileBits::RENAME_INHIBIT;
@@ -263,9 +269,17 @@ impl Restore<'_> {
     }
 
     /// Puts the metadata of a live folder right. Returns whether something was different.
-    pub(super) fn describe_folder(&mut self, source: &At, there: &At, made: bool) -> Result<bool> {
-        let there =
-            At { found: fresh(&there.found)?, folder: there.folder.clone(), name: there.name.clone() };
+    pub(super) fn describe_folder(
+        &mut self,
+        source: &FileAtPlace,
+        there: &FileAtPlace,
+        made: bool,
+    ) -> Result<bool> {
+        let there = FileAtPlace {
+            found: fresh(&there.found)?,
+            folder: there.folder.clone(),
+            name: there.name.clone(),
+        };
         let differs = made || !self.is_described_alike(source, &there)?;
         if self.options.dry_run || !(differs || self.options.delete) {
             return Ok(differs);
@@ -286,13 +300,15 @@ impl Restore<'_> {
     /// The streams and metadata of both files.
     pub(super) fn streams_of<'b>(
         &'b self,
-        source: &'b At,
-        target: &'b At,
+        source: &'b FileAtPlace,
+        target: &'b FileAtPlace,
     ) -> Option<(super::parts::Side<'b>, super::parts::Side<'b>)> {
         let has_forks = matches!(source.found.attributes.kind, Kind::File | Kind::Folder);
         let (from, to) = (self.from.streams.as_deref()?, self.to.streams.as_deref()?);
-        let side =
-            |streams, at: &'b At| super::parts::Side { streams, file: file_at(&at.found, at.beside()) };
+        let side = |streams, at: &'b FileAtPlace| super::parts::Side {
+            streams,
+            file: file_at(&at.found, at.beside()),
+        };
         has_forks.then(|| (side(from, source), side(to, target)))
     }
 }

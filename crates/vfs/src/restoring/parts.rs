@@ -1,7 +1,7 @@
 //! What a file is besides its data, copied from a file of the snapshot: fork, streams, metadata, rights, times.
 
 use super::file::{PIECE, copy_host_xattrs};
-use super::{At, Restore, fresh};
+use super::{FileAtPlace, Restore, fresh};
 use crate::backend::{Stability, Wait};
 use crate::caller::server;
 use crate::mac::{FileBits, Metadata};
@@ -17,7 +17,7 @@ pub(super) struct Side<'a> {
 impl Restore<'_> {
     /// Makes all that `target` is besides its data what `source` is. `moves`: the file will be moved
     /// to its place yet.
-    pub(super) fn describe(&mut self, source: &At, target: &At, moves: bool) -> Result<()> {
+    pub(super) fn describe(&mut self, source: &FileAtPlace, target: &FileAtPlace, moves: bool) -> Result<()> {
         let mut copied = 0;
         if let Some((from, to)) = self.streams_of(source, target) {
             copied = fork(&from, &to)? + named(&from, &to)?;
@@ -49,7 +49,7 @@ impl Restore<'_> {
     }
 
     /// The metadata with the time of creation, which the host gives to the copy anew.
-    pub(super) fn to_write(&self, source: &At, mut metadata: Metadata) -> Metadata {
+    pub(super) fn to_write(&self, source: &FileAtPlace, mut metadata: Metadata) -> Metadata {
         let attributes = &source.found.attributes;
         let created = match self.options.settled {
             Some(_) => metadata.created(attributes),

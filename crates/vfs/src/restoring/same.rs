@@ -2,7 +2,7 @@
 
 use super::file::PIECE;
 use super::parts::Side;
-use super::{At, Restore, settled};
+use super::{FileAtPlace, Restore, settled};
 use crate::backend::{Found, Object, Wait};
 use crate::caller::server;
 use crate::changing::permitted::Plan;
@@ -11,7 +11,7 @@ use crate::streams::Besides;
 use crate::{Access, Error, Kind, Result, Time};
 
 impl Restore<'_> {
-    pub(super) fn is_same(&mut self, source: &At, there: &At) -> Result<bool> {
+    pub(super) fn is_same(&mut self, source: &FileAtPlace, there: &FileAtPlace) -> Result<bool> {
         let (then, now) = (&source.found.attributes, &there.found.attributes);
         let is_file = then.kind == Kind::File;
         if then.kind != now.kind || then.modified != now.modified || is_file && then.size != now.size {
@@ -31,7 +31,7 @@ impl Restore<'_> {
     }
 
     /// Whether a live file or folder has the rights, metadata, fork and streams that it has in the snapshot.
-    pub(super) fn is_described_alike(&self, source: &At, there: &At) -> Result<bool> {
+    pub(super) fn is_described_alike(&self, source: &FileAtPlace, there: &FileAtPlace) -> Result<bool> {
         let (then, now) = (&source.found.attributes, &there.found.attributes);
         if (then.mode, then.uid, then.gid) != (now.mode, now.uid, now.gid)
             || self.from.acl_storage().rights_of_file(&source.found)?
@@ -48,7 +48,11 @@ impl Restore<'_> {
             && has_same_streams((&from, &old), (&to, &new))?)
     }
 
-    fn says_the_same(&self, (source, old): (&At, &Besides), (there, new): (&At, &Besides)) -> bool {
+    fn says_the_same(
+        &self,
+        (source, old): (&FileAtPlace, &Besides),
+        (there, new): (&FileAtPlace, &Besides),
+    ) -> bool {
         let (mut then, mut now) = (old.metadata.clone(), new.metadata.clone());
         match self.options.settled {
             Some(_) => {

@@ -12,7 +12,7 @@ use crate::streams::{File, MOVING, OWNER, SIDECAR, find_or_make, pair, sidecar, 
 use crate::{Caller, Error, HostKey, Kind, Result};
 
 /// What an entry `._name` is.
-enum Whose {
+enum SidecarKind {
     /// Of the file beside it.
     Beside(Found),
     /// It names no file, and there is none beside it.
@@ -29,9 +29,9 @@ impl Scrub<'_> {
         }
         let there = folder.lookup(server(), name)?;
         match self.whose(folder, name, &there)? {
-            Some(Whose::Beside(file)) => self.content(folder, name, path, there, &file),
-            Some(Whose::Nobody) => self.alone(folder, name, path, there),
-            Some(Whose::Other(owner, file)) => {
+            Some(SidecarKind::Beside(file)) => self.content(folder, name, path, there, &file),
+            Some(SidecarKind::Nobody) => self.alone(folder, name, path, there),
+            Some(SidecarKind::Other(owner, file)) => {
                 self.foreign(folder, name, path, (&there, &owner, file.as_ref()))
             }
             None => Ok(()),
@@ -39,7 +39,7 @@ impl Scrub<'_> {
     }
 
     /// `None`: it is the sidecar of nothing that has one.
-    fn whose(&self, folder: &Node, name: &[u8], there: &Found) -> Result<Option<Whose>> {
+    fn whose(&self, folder: &Node, name: &[u8], there: &Found) -> Result<Option<SidecarKind>> {
         let Some(of) = sidecar_owner(name) else { return Ok(None) };
         let claimed = sidecar::owner(&*there.object)?;
         // Also by its name in another normal form.
@@ -49,10 +49,12 @@ impl Scrub<'_> {
         };
         let file = file.filter(|file| matches!(file.attributes.kind, Kind::File | Kind::Folder));
         Ok(Some(match (claimed, file) {
-            (None, Some(file)) => Whose::Beside(file),
-            (Some(owner), Some(file)) if owner.local() == file.object.key().local() => Whose::Beside(file),
-            (Some(owner), file) => Whose::Other(owner, file),
-            (None, None) => Whose::Nobody,
+            (None, Some(file)) => SidecarKind::Beside(file),
+            (Some(owner), Some(file)) if owner.local() == file.object.key().local() => {
+                SidecarKind::Beside(file)
+            }
+            (Some(owner), file) => SidecarKind::Other(owner, file),
+            (None, None) => SidecarKind::Nobody,
         }))
     }
 
@@ -115,7 +117,7 @@ impl Scrub<'_> {
             let _claimed = self.claim(folder, name)?;
             let there = folder.lookup(server(), name)?;
             match self.whose(folder, name, &there)? {
-                Some(Whose::Nobody) => self.keep(&**folder, name, path),
+                Some(SidecarKind::Nobody) => self.keep(&**folder, name, path),
                 _ => Ok(Outcome::Left(Why::Recent)),
             }
         });
@@ -134,7 +136,7 @@ impl Scrub<'_> {
             let _claimed = scrub.claim(folder, name)?;
             let there = folder.lookup(server(), name)?;
             match scrub.whose(folder, name, &there)? {
-                Some(Whose::Other(now, _)) if now == *owner => scrub.keep(&**folder, name, path),
+                Some(SidecarKind::Other(now, _)) if now == *owner => scrub.keep(&**folder, name, path),
                 _ => Ok(Outcome::Left(Why::Recent)),
             }
         };

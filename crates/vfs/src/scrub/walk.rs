@@ -23,7 +23,7 @@ pub(super) trait Visitor {
 }
 
 /// A folder whose entries are being looked at.
-struct Level {
+struct ScrubbedFolder {
     folder: Node,
     /// Folders of the page that are to be walked yet.
     inner: Vec<Vec<u8>>,
@@ -31,7 +31,7 @@ struct Level {
     next: Option<u64>,
 }
 
-impl Level {
+impl ScrubbedFolder {
     fn new(folder: Node) -> Self {
         Self { folder, inner: Vec::new(), next: Some(0) }
     }
@@ -39,7 +39,7 @@ impl Level {
 
 /// Walks what is below a folder, which is at `path`.
 pub(super) fn tree(folder: Node, mut path: Vec<Vec<u8>>, visitor: &mut dyn Visitor) {
-    let mut levels = vec![Level::new(folder)];
+    let mut levels = vec![ScrubbedFolder::new(folder)];
     while let Some(level) = levels.last_mut() {
         if !visitor.goes_on() {
             return;
@@ -51,7 +51,7 @@ pub(super) fn tree(folder: Node, mut path: Vec<Vec<u8>>, visitor: &mut dyn Visit
                 Ok(inner) if inner.attributes.kind == Kind::Folder => {
                     if levels.len() < DEEPEST {
                         visitor.enter(&inner.object, &parent, &path);
-                        levels.push(Level::new(inner.object));
+                        levels.push(ScrubbedFolder::new(inner.object));
                         continue;
                     }
                     visitor.unreadable(&path, Error::TooMany);

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use super::header::{Books, Keeper, ServerFiles, put_name, unfinished};
+use super::header::{Books, HeaderOwner, ServerFiles, put_name, unfinished};
 use super::listed::{beginning, plain_file, value_file};
 use super::{File, MOVING_BOOKS, OWNER, found, pair};
 use crate::backend::{Finds, Object, RenameMode, XattrMode};
@@ -106,7 +106,7 @@ impl ServerFiles<'_> {
         self.displace_books(&books, &key)?;
         rename_all(&going.books.folder, &going.names, (&books.folder, to.1))?;
         // DSM's headers have no names.
-        if keeper == Keeper::Netatalk
+        if keeper == HeaderOwner::Netatalk
             && let Some(header) = books.own(to.1, &key)?
         {
             put_name(header, to.1)?;
@@ -147,9 +147,9 @@ impl ServerFiles<'_> {
         let left = match unpack(&mark) {
             Some((folder, name)) => {
                 let folder = folder.beside(&file.key());
-                match self.left_behind(Keeper::Netatalk, &folder, name.clone(), file)? {
+                match self.left_behind(HeaderOwner::Netatalk, &folder, name.clone(), file)? {
                     Some(left) => Some(left),
-                    None => self.left_behind(Keeper::Synology, &folder, name, file)?,
+                    None => self.left_behind(HeaderOwner::Synology, &folder, name, file)?,
                 }
             }
             None => None,
@@ -163,7 +163,7 @@ impl ServerFiles<'_> {
     /// Netatalk's files of a file at this place, or where they wait, if they name it.
     fn left_behind(
         &self,
-        keeper: Keeper,
+        keeper: HeaderOwner,
         folder: &HostKey,
         name: Vec<u8>,
         file: &File<'_>,
@@ -184,7 +184,7 @@ impl ServerFiles<'_> {
                     telling.push((name, end.to_vec()));
                 }
             }
-            if keeper != Keeper::Netatalk || !books.is_claimed(&books.list(), &key)? {
+            if keeper != HeaderOwner::Netatalk || !books.is_claimed(&books.list(), &key)? {
                 continue;
             }
             // Values go first: some may wait already while the list does not. If it waits, all do.
@@ -233,7 +233,7 @@ impl Going {
     }
 
     pub(super) fn is_netatalks(&self) -> bool {
-        self.books.keeper == Keeper::Netatalk
+        self.books.keeper == HeaderOwner::Netatalk
     }
 
     /// Whether they could not have their names beside this name of the file.
@@ -328,7 +328,7 @@ impl Books {
     fn names(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let (list, mut names) = (self.list(), Vec::<Vec<u8>>::new());
         let Some(there) = plain_file(&*self.folder, &list)? else { return Ok(Vec::new()) };
-        if self.keeper == Keeper::Synology {
+        if self.keeper == HeaderOwner::Synology {
             return Ok(vec![(list.clone(), list[self.name.len()..].to_vec())]);
         }
         let listed = netatalk_list::parse(&beginning(&there, netatalk_list::MAX_LEN)?).unwrap_or_default();

@@ -21,13 +21,13 @@ pub(super) const UNFINISHED: &str = ".fourfold-new-";
 
 /// Whose files beside a file these are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keeper {
+pub(super) enum HeaderOwner {
     Netatalk,
     /// DSM of Synology.
     Synology,
 }
 
-impl Keeper {
+impl HeaderOwner {
     /// The folder that they are in.
     pub(super) fn folder_name(self) -> &'static [u8] {
         match self {
@@ -48,7 +48,7 @@ impl Keeper {
 /// Where another server's files of a file are.
 #[derive(Clone)]
 pub(super) struct Books {
-    pub(super) keeper: Keeper,
+    pub(super) keeper: HeaderOwner,
     /// The folder `.AppleDouble` or `@eaDir`.
     pub(super) folder: Arc<dyn Object>,
     /// What the names of these files begin with.
@@ -83,7 +83,11 @@ impl ServerFiles<'_> {
         }
         let there = found(folder.lookup(&Caller::root(), NETATALK2_FOLDER))?;
         let there = there.filter(|there| there.attributes.kind == Kind::Folder);
-        Ok(there.map(|there| Books { keeper: Keeper::Netatalk, folder: there.object, name: name.to_vec() }))
+        Ok(there.map(|there| Books {
+            keeper: HeaderOwner::Netatalk,
+            folder: there.object,
+            name: name.to_vec(),
+        }))
     }
 
     /// Where DSM's files of a file are, if there are such files in its folder.
@@ -94,7 +98,7 @@ impl ServerFiles<'_> {
         let there = found(file.folder.lookup(&Caller::root(), SYNOLOGY_FOLDER))?;
         let there = there.filter(|there| there.attributes.kind == Kind::Folder);
         let name = file.name.to_vec();
-        Ok(there.map(|there| Books { keeper: Keeper::Synology, folder: there.object, name }))
+        Ok(there.map(|there| Books { keeper: HeaderOwner::Synology, folder: there.object, name }))
     }
 
     /// The header file of a file, Netatalk's or else DSM's, and where it is.
@@ -114,26 +118,26 @@ impl ServerFiles<'_> {
     pub(super) fn books_or_new(&self, file: &File<'_>) -> Result<Books> {
         let (folder, name) = books_place(file);
         let folder = self.find_or_make_books(folder)?;
-        Ok(Books { keeper: Keeper::Netatalk, folder, name: name.to_vec() })
+        Ok(Books { keeper: HeaderOwner::Netatalk, folder, name: name.to_vec() })
     }
 
     /// The folder `.AppleDouble` in this one, which is made if need be.
     fn find_or_make_books(&self, folder: &dyn Object) -> Result<Arc<dyn Object>> {
-        self.find_or_make_folder_of(Keeper::Netatalk, folder)
+        self.find_or_make_folder_of(HeaderOwner::Netatalk, folder)
     }
 
     /// The same of either server.
     pub(super) fn find_or_make_folder_of(
         &self,
-        keeper: Keeper,
+        keeper: HeaderOwner,
         folder: &dyn Object,
     ) -> Result<Arc<dyn Object>> {
         let name = keeper.folder_name();
         let books = find_or_make_store(folder, name)?;
         let there = self.others.in_folder(folder)?;
         let is_known = match keeper {
-            Keeper::Netatalk => there.netatalk,
-            Keeper::Synology => there.synology,
+            HeaderOwner::Netatalk => there.netatalk,
+            HeaderOwner::Synology => there.synology,
         };
         if !is_known {
             self.others.note_folder(folder, name);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::header::{Books, Keeper, ServerFiles, books_place, touch};
+use super::header::{Books, HeaderOwner, ServerFiles, books_place, touch};
 use super::{File, found};
 use crate::backend::{Found, Object, Stability, Wait};
 use crate::mac::attr::MAX_VALUES;
@@ -123,7 +123,7 @@ impl ServerFiles<'_> {
         listed.retain(|listed| listed.name != name);
         let (root, value) = (Caller::root(), value_file(&*folder, &list, name)?);
         let name = list[..list.len() - netatalk_list::SUFFIX.len()].to_vec();
-        let books = Books { keeper: Keeper::Netatalk, folder, name };
+        let books = Books { keeper: HeaderOwner::Netatalk, folder, name };
         match listed.is_empty() {
             true => drop(found(books.folder.remove(&root, &list))?),
             false => {
@@ -149,8 +149,8 @@ impl ServerFiles<'_> {
     pub(super) fn names_of_books(file: &File<'_>, books: &Books) -> Result<Vec<Vec<u8>>> {
         let (list, mut names) = (books.list(), Vec::new());
         let listed = match books.keeper {
-            Keeper::Netatalk => Self::listed_at(file, books)?,
-            Keeper::Synology => Vec::new(), // one file has them all
+            HeaderOwner::Netatalk => Self::listed_at(file, books)?,
+            HeaderOwner::Synology => Vec::new(), // one file has them all
         };
         for listed in listed {
             names.extend(value_file(&*books.folder, &list, &listed.name)?.map(|(_, name)| name));

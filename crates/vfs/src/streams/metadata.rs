@@ -19,7 +19,7 @@ type Read<'a> = &'a dyn Fn(&[u8]) -> Result<Vec<u8>>;
 
 /// The contents of the file's own extended attributes.
 #[derive(Default, Clone)]
-struct Own {
+struct OwnAttributes {
     netatalk: Option<Vec<u8>>,
     dosattrib: Option<Vec<u8>>,
     kept: Option<Vec<u8>>,
@@ -35,7 +35,7 @@ struct Own {
     is_bare: bool,
 }
 
-impl Own {
+impl OwnAttributes {
     /// Nothing of this says anything to Macs.
     fn is_silent(&self) -> bool {
         let is_in_attributes = self.netatalk.is_some() || self.finder_info.is_some();
@@ -169,9 +169,9 @@ impl Streams {
     }
 
     /// What a file's own attributes say, and the depot.
-    fn own(&self, object: &dyn Object, names: &[Vec<u8>]) -> Result<Own> {
-        let own = Own::among(&|name| object.xattr(name), names)?;
-        Ok(Own { depot_info: self.depots().info(object)?, ..own })
+    fn own(&self, object: &dyn Object, names: &[Vec<u8>]) -> Result<OwnAttributes> {
+        let own = OwnAttributes::among(&|name| object.xattr(name), names)?;
+        Ok(OwnAttributes { depot_info: self.depots().info(object)?, ..own })
     }
 
     /// Writes the model into one layout: Finder info into this attribute, or else into `user.org.netatalk.Metadata`.
@@ -300,22 +300,22 @@ impl Streams {
 
 /// The metadata by a file's attributes alone.
 pub(crate) fn load_alone(object: &dyn Object) -> Result<(Metadata, Vec<Problem>)> {
-    Ok(Own::read(object)?.model(None, None))
+    Ok(OwnAttributes::read(object)?.model(None, None))
 }
 
 /// The same for a file that is not open: `read` gives the values of these attributes of it.
 pub(crate) fn load_from(read: Read<'_>, names: &[Vec<u8>]) -> Result<(Metadata, Vec<Problem>)> {
-    Ok(Own::among(read, names)?.model(None, None))
+    Ok(OwnAttributes::among(read, names)?.model(None, None))
 }
 
 /// Writes the model into the file's attributes alone.
 pub(crate) fn store_alone(caller: &Caller, object: &dyn Object, metadata: &Metadata) -> Result<()> {
-    put_model(caller, object, Own::read(object)?, metadata)
+    put_model(caller, object, OwnAttributes::read(object)?, metadata)
 }
 
 /// The same for a file without any attributes.
 pub(crate) fn store_first(caller: &Caller, object: &dyn Object, metadata: &Metadata) -> Result<()> {
-    put_model(caller, object, Own::default(), metadata)
+    put_model(caller, object, OwnAttributes::default(), metadata)
 }
 
 /// Whether a file has a resource fork of its own, or its sidecar may be elsewhere.
@@ -338,7 +338,7 @@ pub(crate) fn has_own(names: &[Vec<u8>]) -> bool {
     names.iter().any(|name| name.starts_with(b"user."))
 }
 
-fn put_model(caller: &Caller, object: &dyn Object, own: Own, metadata: &Metadata) -> Result<()> {
+fn put_model(caller: &Caller, object: &dyn Object, own: OwnAttributes, metadata: &Metadata) -> Result<()> {
     let something = !metadata.is_empty();
     let netatalk = own.netatalk_for(metadata).filter(|_| something);
     let dosattrib = own.dosattrib_for(metadata).filter(|_| something);

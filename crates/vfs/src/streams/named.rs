@@ -3,8 +3,8 @@
 //! `user.DosStream.<name>:$DATA` are used where they are.
 
 use super::places::{
-    Home, Place, Rank, TERMINATED, attribute_of, is_marked, is_terminated, mark_terminated, plain_home,
-    samba_home, terminated_home,
+    AttributeRank, Home, Place, TERMINATED, attribute_of, is_marked, is_terminated, mark_terminated,
+    plain_home, samba_home, terminated_home,
 };
 use super::style::NamedPlace;
 use super::{File, Streams, depot, found, store};
@@ -107,7 +107,7 @@ impl Streams {
                 continue;
             }
             let Some(value) = found(object.xattr(xattr))? else { continue };
-            let from_samba = place.rank == Rank::Samba;
+            let from_samba = place.rank == AttributeRank::Samba;
             let value = if from_samba { samba::stream_data(&value).0.to_vec() } else { value };
             terminated.push(is_terminated(xattr, &value));
             attributes.push((place.name.into_owned(), value));
@@ -370,7 +370,7 @@ impl Streams {
         places.sort_by_key(|(place, _)| place.rank);
         for (place, xattr) in places {
             let Some(value) = found(file.object.xattr(xattr))? else { continue };
-            if place.rank != Rank::Samba {
+            if place.rank != AttributeRank::Samba {
                 return plain_home(file.object, xattr.clone(), value).map(Some);
             }
             let (data, appended) = samba::stream_data(&value);

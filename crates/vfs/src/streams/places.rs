@@ -33,7 +33,7 @@ pub(super) enum Home {
 
 /// Which of several attributes for one stream counts: the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
+pub(super) enum AttributeRank {
     /// An attribute of exactly this name.
     Exact,
     /// One whose name has private code points, as Macs send them to a server that keeps them.
@@ -44,7 +44,7 @@ pub(super) enum Rank {
 
 /// What an attribute of the host is to clients.
 pub(super) struct Place<'a> {
-    pub(super) rank: Rank,
+    pub(super) rank: AttributeRank,
     pub(super) name: Cow<'a, [u8]>,
 }
 
@@ -60,9 +60,9 @@ impl<'a> Place<'a> {
             return None;
         }
         let rank = match (from_samba, *shown == *name) {
-            (true, _) => Rank::Samba,
-            (false, true) => Rank::Exact,
-            (false, false) => Rank::Private,
+            (true, _) => AttributeRank::Samba,
+            (false, true) => AttributeRank::Exact,
+            (false, false) => AttributeRank::Private,
         };
         Some(Self { rank, name: shown })
     }
@@ -75,7 +75,7 @@ pub(super) fn plain_home(object: &dyn Object, stored: Vec<u8>, mut value: Vec<u8
     }
     let mut values = Vec::new();
     for xattr in found(object.list_xattrs())?.unwrap_or_default() {
-        if let Some(place) = Place::of(&xattr).filter(|place| place.rank != Rank::Samba) {
+        if let Some(place) = Place::of(&xattr).filter(|place| place.rank != AttributeRank::Samba) {
             values.extend(found(object.xattr(&xattr))?.map(|value| (place.name.into_owned(), value)));
         }
     }
@@ -108,7 +108,7 @@ pub(super) fn mark_terminated(object: &dyn Object, stored: &[u8]) -> Result<()> 
 /// Whether the zero byte at the end of a plain attribute is Samba's: of those who keep plain attributes, only Samba stores names
 /// with private code points.
 pub(super) fn is_terminated(stored: &[u8], value: &[u8]) -> bool {
-    let is_private = || Place::of(stored).is_some_and(|place| place.rank == Rank::Private);
+    let is_private = || Place::of(stored).is_some_and(|place| place.rank == AttributeRank::Private);
     value.last() == Some(&0) && is_private() && !plist::is_list(value)
 }
 

@@ -18,7 +18,7 @@ type Attribute = (Vec<u8>, Vec<u8>);
 type Place = (Arc<dyn Object>, Vec<u8>);
 
 /// What a client that asks for `._name` gets.
-pub enum View {
+pub enum SidecarView {
     /// A file like any other: the name is not that of a sidecar, or there is no file to which it
     /// could belong.
     Plain,
@@ -58,14 +58,14 @@ pub struct SidecarFiles<'a> {
 
 impl SidecarFiles<'_> {
     /// What a client that asks for this name gets. For a name that does not begin with `._` it is always `Plain`.
-    pub fn view(&self, caller: &Caller, folder: &dyn Object, name: &[u8]) -> Result<View> {
-        let Some(owner) = owner_name(name) else { return Ok(View::Plain) };
+    pub fn view(&self, caller: &Caller, folder: &dyn Object, name: &[u8]) -> Result<SidecarView> {
+        let Some(owner) = owner_name(name) else { return Ok(SidecarView::Plain) };
         let Some(there) = self.owner(caller, folder, owner)? else { return self.moved_view(folder, name) };
         let object = there.object.clone();
         let file = File { folder, name: owner, object: &*object };
         match self.streams.beside(&file)? {
             Beside::Own(sidecar) => return self.on_disk(&file, sidecar),
-            Beside::Plain => return Ok(View::Plain),
+            Beside::Plain => return Ok(SidecarView::Plain),
             Beside::Foreign(_) | Beside::Nothing => {}
         }
         if let Some(sidecar) = self.streams.sidecar(&file)? {
@@ -78,9 +78,9 @@ impl SidecarFiles<'_> {
 
     /// The view of a client that found a composed sidecar earlier and comes back with nothing but
     /// the file it belongs to. It may be on the disk by now, wherever the file is.
-    pub fn view_of(&self, owner: Found) -> Result<View> {
+    pub fn view_of(&self, owner: Found) -> Result<SidecarView> {
         if let Some(sidecar) = self.linked(&*owner.object)? {
-            return Ok(View::OnDisk(sidecar));
+            return Ok(SidecarView::OnDisk(sidecar));
         }
         if let Some((folder, name)) = self.seen_at(&*owner.object)? {
             return self.view(&Caller::root(), &*folder, &layout::sidecar_name(&name));
@@ -150,11 +150,11 @@ impl SidecarFiles<'_> {
     /// A Mac that has renamed a file renames the sidecar next. If it does not find the sidecar, it
     /// takes the new one for stale and removes it. So the old name exists until there is a file of
     /// that name.
-    fn moved_view(&self, folder: &dyn Object, name: &[u8]) -> Result<View> {
+    fn moved_view(&self, folder: &dyn Object, name: &[u8]) -> Result<SidecarView> {
         let plain = found(folder.lookup(&Caller::root(), name))?.is_some();
         match self.moved_to(folder, name)? {
-            Some(found) if !plain => Ok(View::OnDisk(found)),
-            _ => Ok(View::Plain),
+            Some(found) if !plain => Ok(SidecarView::OnDisk(found)),
+            _ => Ok(SidecarView::Plain),
         }
     }
 
@@ -173,7 +173,7 @@ impl SidecarFiles<'_> {
         Ok(!there && went_to.is_some_and(|place| place == (to.0.key(), to.1.to_vec())))
     }
 
-    fn on_disk(&self, file: &File<'_>, sidecar: Sidecar) -> Result<View> {
+    fn on_disk(&self, file: &File<'_>, sidecar: Sidecar) -> Result<SidecarView> {
         let object = sidecar.object.clone();
         if !sidecar.owned {
             self.streams.seen.lock().remember_owner(object.key(), file.key());
@@ -187,10 +187,10 @@ impl SidecarFiles<'_> {
         };
         // It may be another file now.
         if let Beside::Own(sidecar) = self.streams.beside(file)? {
-            return Ok(View::OnDisk(Found { object: sidecar.object, attributes: sidecar.attributes }));
+            return Ok(SidecarView::OnDisk(Found { object: sidecar.object, attributes: sidecar.attributes }));
         }
         let attributes = object.attributes()?;
-        Ok(View::OnDisk(Found { object, attributes }))
+        Ok(SidecarView::OnDisk(Found { object, attributes }))
     }
 
     /// Writes the model into a sidecar's head, if the model has changed since, or if another server
@@ -209,7 +209,7 @@ impl SidecarFiles<'_> {
             }
         };
         let (metadata, _) = self.streams.load(file)?;
-        let shown = self.to_show(file, &sidecar)?;
+        let shown = self.shown_attributes(file, &sidecar)?;
         if !says(&sidecar, &shown)? {
             let shown: Vec<_> = shown.iter().map(|(name, value)| (&name[..], &value[..])).collect();
             let (head, _) = metadata.to_sidecar(&shown, 0);
@@ -225,7 +225,7 @@ impl SidecarFiles<'_> {
     }
 
     /// The attributes that a sidecar should have: those of the model that fit, and those that only sidecars have.
-    fn to_show(&self, file: &File<'_>, sidecar: &Sidecar) -> Result<Vec<Attribute>> {
+    fn shown_attributes(&self, file: &File<'_>, sidecar: &Sidecar) -> Result<Vec<Attribute>> {
         let mut attributes = self.showable_with_foreign(file)?;
         for attr in sidecar.parsed().iter().flat_map(|head| &head.xattrs) {
             if layout::stored_xattr(attr.name).is_none() {
@@ -437,12 +437,12 @@ fn composed(metadata: &Metadata, attributes: &[Attribute], fork: Option<Vec<u8>>
     [head, fork].concat()
 }
 
-fn synthesized(owner: Found, bytes: Vec<u8>) -> View {
+fn synthesized(owner: Found, bytes: Vec<u8>) -> SidecarView {
     if bytes.is_empty() {
-        return View::Absent;
+        return SidecarView::Absent;
     }
     let attributes = seeming(&owner.attributes, bytes.len() as u64);
-    View::Synthesized(SyntheticSidecar { owner: owner.object, bytes, attributes })
+    SidecarView::Synthesized(SyntheticSidecar { owner: owner.object, bytes, attributes })
 }
 
 /// A resource fork that another server left in an attribute.

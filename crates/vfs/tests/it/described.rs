@@ -8,7 +8,7 @@ use bytes::Bytes;
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
 use vfs::backend::{Found, NewKind, Object, Stability, XattrMode};
-use vfs::events::{Aspects, ChangeKind, Event, Filter, Scope, ScopedChange};
+use vfs::events::{Aspects, ChangeKind, Event, EventScope, Filter, ScopedChange};
 use vfs::mac::{DosAttributes, FileBits, FinderInfo, Metadata, sidecar};
 use vfs::state::{ClientId, Modes, Party, Stream};
 use vfs::{
@@ -157,7 +157,7 @@ fn a_watch_of_the_folder_gets_one_event_with_the_client() {
     let volume = Arc::new(Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default()));
     let me = actor(Caller::root());
     let (root, file) = make(&volume, &me, b"a");
-    let mut events = volume.subscribe(Scope::Folder(root.object.id()), Filter::ALL, 16).unwrap();
+    let mut events = volume.subscribe(EventScope::Folder(root.object.id()), Filter::ALL, 16).unwrap();
     let made = |metadata: &mut Metadata| metadata.times.created = Some(Time { secs: 5, nanos: 0 });
     volume.change_metadata(&me, &file, beside(&root, b"a"), made).unwrap();
     let [ScopedChange { change, .. }] = &changes(&mut events)[..] else { panic!("one change") };

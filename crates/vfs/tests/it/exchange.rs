@@ -1,6 +1,6 @@
 //! Files that exchange their contents.
 
-use vfs::events::{Aspects, ChangeKind, Event, Filter, Scope};
+use vfs::events::{Aspects, ChangeKind, Event, EventScope, Filter};
 use vfs::mac::{FinderInfo, Metadata};
 use vfs::state::{Modes, Stream};
 use vfs::{Beside, Error, OpenOptions, SetAttributes, Time};
@@ -139,7 +139,7 @@ async fn a_watch_of_the_folder_gets_both_changes() {
     let [scene, _] = local_scenes();
     fill(&scene, "a", "red").await;
     fill(&scene, "b", "blue").await;
-    let scope = Scope::Folder(scene.root.object.id());
+    let scope = EventScope::Folder(scene.root.object.id());
     let mut subscribed = scene.volume.subscribe(scope, Filter::ALL, 16).unwrap();
     exchange(&scene, "a", "b").await.unwrap();
     let mut names = Vec::new();

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use vfs::acl::{AclChange, Entries, Entry, Rights, Who};
 use vfs::backend::{Found, NewKind, RenameMode};
-use vfs::events::{ChangeKind, Event, Filter, Scope};
+use vfs::events::{ChangeKind, Event, EventScope, Filter};
 use vfs::mac::{FileBits, Metadata};
 use vfs::state::{
     Caching, ClientId, Flavour, Lock, LockKind, LockOwner, LockRefusal, Modes, Party, Range, Stream,
@@ -201,8 +201,9 @@ async fn the_ranges_of_an_owner_are_released_when_the_state_comes() {
 #[tokio::test]
 async fn changes_are_told_to_the_subscribers_of_both_servers() {
     let [first, second] = servers();
-    let mut here = first.volume.subscribe(Scope::Volume, Filter::ALL, 16).unwrap();
-    let mut there = second.volume.subscribe(Scope::Folder(second.root.object.id()), Filter::ALL, 16).unwrap();
+    let mut here = first.volume.subscribe(EventScope::Volume, Filter::ALL, 16).unwrap();
+    let mut there =
+        second.volume.subscribe(EventScope::Folder(second.root.object.id()), Filter::ALL, 16).unwrap();
     make(&first, "file").await;
     for told in [&mut here, &mut there] {
         let Some(Event::Changed(seen)) = told.try_next() else { panic!("not told") };
@@ -217,7 +218,7 @@ async fn watchers_of_a_folder_hear_from_both_servers_that_it_is_going() {
     let [first, second] = servers();
     let make = || first.volume.create(&client(1), &first.root, b"folder", NewKind::Folder, 0o755);
     let folder = settled(&first, make).await.unwrap().found.object.id();
-    let watch = |scene: &Scene| scene.volume.subscribe(Scope::Folder(folder), Filter::ALL, 16).unwrap();
+    let watch = |scene: &Scene| scene.volume.subscribe(EventScope::Folder(folder), Filter::ALL, 16).unwrap();
     let watching = [watch(&first), watch(&second)];
     let open = second.open(2, "folder").await.unwrap();
     let kept = first.open(1, "folder").await.unwrap();

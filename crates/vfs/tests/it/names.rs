@@ -7,7 +7,7 @@ use crate::scene::{self, Scene, client, scenes};
 use vfs::backend::faulty::Faulty;
 use vfs::backend::memory::Memory;
 use vfs::backend::{NewKind, RenameMode};
-use vfs::events::{ChangeKind, Event, Filter, Scope};
+use vfs::events::{ChangeKind, Event, EventScope, Filter};
 use vfs::names::Folding;
 use vfs::state::Stream;
 use vfs::{
@@ -113,7 +113,7 @@ fn a_file_is_given_its_own_name_in_another_form() {
 fn a_replaced_entry_takes_the_form_of_the_one_that_comes() {
     for scene in scenes() {
         let mut events =
-            scene.volume.subscribe(Scope::Folder(scene.root.object.id()), Filter::ALL, 16).unwrap();
+            scene.volume.subscribe(EventScope::Folder(scene.root.object.id()), Filter::ALL, 16).unwrap();
         scene.make(NFD).unwrap();
         let id = scene.make(".tmp").unwrap();
         scene.rename(".tmp", NFC, RenameMode::Replace).unwrap();

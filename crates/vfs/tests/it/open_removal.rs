@@ -2,7 +2,7 @@
 //! what is left.
 
 use vfs::backend::{NewKind, RenameMode, Stability};
-use vfs::events::{ChangeKind, Event, Filter, Scope};
+use vfs::events::{ChangeKind, Event, EventScope, Filter};
 use vfs::state::{Caching, ClientId, Modes, Party, Stream, Totals};
 use vfs::{Caller, Error, Kind, OpenOptions, Volume, VolumeOptions};
 
@@ -234,7 +234,7 @@ async fn the_permissions_are_those_of_who_asked_unless_the_protocol_granted_it()
 async fn others_hear_of_it_by_name() {
     for scene in scenes() {
         scene.file("a");
-        let scope = Scope::Folder(scene.root.object.id());
+        let scope = EventScope::Folder(scene.root.object.id());
         let mut told = scene.volume.subscribe(scope, Filter::ALL, 16).unwrap();
         let open = scene.open(7, "a").await.unwrap();
         open.remove_on_close(true).await.unwrap();

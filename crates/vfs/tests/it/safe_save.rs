@@ -1,7 +1,7 @@
 //! Files that clients save by putting a new one in their place, when they know nothing of Mac metadata.
 
 use vfs::backend::{NewKind, RenameMode};
-use vfs::events::{Aspects, ChangeKind, Event, Filter, Scope};
+use vfs::events::{Aspects, ChangeKind, Event, EventScope, Filter};
 use vfs::mac::FinderInfo;
 use vfs::state::Stream;
 use vfs::{Actor, Beside, ClientProfile, Kind, OpenOptions, SetAttributes, Volume, VolumeOptions};
@@ -91,7 +91,7 @@ async fn a_file_that_replaces_another_one_keeps_what_macs_know_of_it() {
     let scene = scene();
     for fork in [&b"a fork"[..], &[7; 9_000]] {
         of_a_mac(&scene, "plan", fork).await;
-        let mut events = scene.volume.subscribe(Scope::Volume, Filter::ALL, 64).unwrap();
+        let mut events = scene.volume.subscribe(EventScope::Volume, Filter::ALL, 64).unwrap();
         saved(&scene, &blind(), ".plan.new").await;
         moves(&scene, &blind(), ".plan.new", "plan");
         assert_kept(&scene, "plan", fork).await;
@@ -210,7 +210,7 @@ async fn what_only_macs_know_of_stays_when_others_overwrite() {
     }
     // What does not stay goes with an event.
     of_a_mac(&scene, "plan", b"a fork").await;
-    let mut events = scene.volume.subscribe(Scope::Volume, Filter::ALL, 64).unwrap();
+    let mut events = scene.volume.subscribe(EventScope::Volume, Filter::ALL, 64).unwrap();
     let found = scene.find("plan").unwrap();
     let place = Beside { folder: &scene.root.object, name: b"plan" };
     for (stream, aspect) in [(tag, Aspects::STREAM), (Stream::Info, Aspects::ATTRIBUTES)] {

@@ -6,7 +6,7 @@ use vfs::Caller;
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::{Backend, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use vfs::mac::FinderInfo;
-use vfs::streams::{File, Streams, View};
+use vfs::streams::{File, SidecarView, Streams};
 
 /// A fresh folder whose file system has extended attributes.
 fn open() -> Option<(tempfile::TempDir, Arc<dyn Object>, Streams)> {
@@ -86,7 +86,7 @@ fn metadata_streams_and_view_are_on_the_disk() {
         streams.read_stream(&me(), &file, name, (0, 1 << 20), &mut bytes).unwrap();
         assert!(bytes == expected, "{}", name.escape_ascii());
     }
-    let View::Synthesized(seen) = streams.sidecar_files().view(&me(), &*root, b"._a").unwrap() else {
+    let SidecarView::Synthesized(seen) = streams.sidecar_files().view(&me(), &*root, b"._a").unwrap() else {
         panic!("a synthesized sidecar");
     };
     assert_eq!(&seen.bytes[50..58], b"TEXTttxt");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vfs::backend::host::{Host, HostOptions};
-use vfs::events::{ChangeKind, Event, Filter, Scope};
+use vfs::events::{ChangeKind, Event, EventScope, Filter};
 use vfs::mac::FileBits;
 use vfs::state::{ClientId, Modes};
 use vfs::{Beside, Error, OpenOptions, Site, Volume, VolumeOptions};
@@ -71,12 +71,12 @@ async fn changes_are_told_through_every_volume_that_shows_the_folder() {
     let places = views.places();
     let aside =
         volume(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap().path(), views.outer.volume.site());
-    let mut elsewhere = aside.volume.subscribe(Scope::Volume, Filter::ALL, 16).unwrap();
+    let mut elsewhere = aside.volume.subscribe(EventScope::Volume, Filter::ALL, 16).unwrap();
     for (number, (mine, other)) in pairs(&places).enumerate() {
         let name = format!("file{number}");
         let mut folder =
-            other.volume.subscribe(Scope::Folder(other.root.object.id()), Filter::ALL, 16).unwrap();
-        let mut whole = other.volume.subscribe(Scope::Volume, Filter::ALL, 16).unwrap();
+            other.volume.subscribe(EventScope::Folder(other.root.object.id()), Filter::ALL, 16).unwrap();
+        let mut whole = other.volume.subscribe(EventScope::Volume, Filter::ALL, 16).unwrap();
         mine.file(&name);
         for told in [&mut folder, &mut whole] {
             let Some(Event::Changed(seen)) = told.try_next() else { panic!("{number}: not told") };
@@ -85,7 +85,7 @@ async fn changes_are_told_through_every_volume_that_shows_the_folder() {
         }
     }
     // Subscribers to all of `inner` do not get changes outside of `inner`.
-    let mut inner = views.inner.volume.subscribe(Scope::Volume, Filter::ALL, 16).unwrap();
+    let mut inner = views.inner.volume.subscribe(EventScope::Volume, Filter::ALL, 16).unwrap();
     views.outer.file("outside");
     assert_eq!((inner.try_next(), elsewhere.try_next()), (None, None));
 }

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
-use conn::observe::{Observer, Operation};
+use conn::observe::{EndedOperation, Observer};
 use hashbrown::Equivalent;
 use lock::Mutex;
 
@@ -35,7 +35,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    fn count(&mut self, operation: &Operation<'_>, took: Duration) {
+    fn count(&mut self, operation: &EndedOperation<'_>, took: Duration) {
         let outcome = &operation.outcome;
         *(if outcome.failed { &mut self.failed } else { &mut self.succeeded }) += 1;
         self.bytes_in += outcome.bytes_in as u64;
@@ -103,7 +103,7 @@ struct ThreadCounters {
 }
 
 impl ThreadCounters {
-    fn count(&mut self, operation: &Operation<'_>, took: Duration) {
+    fn count(&mut self, operation: &EndedOperation<'_>, took: Duration) {
         let share = operation.outcome.share;
         let asked = KeyRef { protocol: operation.protocol, command: operation.command, share };
         if let Some(series) = self.series.get_mut(&asked) {
@@ -212,7 +212,7 @@ impl Counts {
 pub(crate) struct Counter(pub(crate) Arc<Counts>);
 
 impl Observer for Counter {
-    fn ended(&self, operation: &Operation<'_>, took: Duration) {
+    fn ended(&self, operation: &EndedOperation<'_>, took: Duration) {
         // An operation that ends while its thread ends is not counted.
         let _ = MINE.try_with(|mine| {
             let mut mine = mine.borrow_mut();
@@ -237,7 +237,7 @@ mod tests {
         let failed = result != "OK";
         let outcome = Outcome { share, result, failed, bytes_in: 10, bytes_out: 1000, ..Outcome::default() };
         let client = "192.0.2.1:700".parse().unwrap();
-        let operation = Operation { protocol: "nfs", client, command, outcome };
+        let operation = EndedOperation { protocol: "nfs", client, command, outcome };
         counter.ended(&operation, Duration::from_micros(micros));
     }
 

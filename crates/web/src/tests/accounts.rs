@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::accounts::{AccountEdit, MoreSecrets, Rights};
+use crate::accounts::{AccountEdit, AccountRights, MoreSecrets};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const MARK: (&str, &str) = ("x-fourfold-console", "1");
@@ -45,7 +45,7 @@ async fn a_person_makes_changes_and_removes_accounts_and_a_token_disables_them()
     let changes = scene.changes().await;
     assert!(changes.iter().all(|one| one.name == "hopper" && one.by == "ada"), "{changes:?}");
     let what: Vec<AccountEdit> = changes.into_iter().map(|one| one.what).collect();
-    let rights = Rights {
+    let rights = AccountRights {
         uid: Some(Some(5001)),
         gid: Some(None),
         groups: Some(vec!["film".into(), "50".into()]),
@@ -55,7 +55,11 @@ async fn a_person_makes_changes_and_removes_accounts_and_a_token_disables_them()
     let expected = [
         AccountEdit::Add { password: "pw".into(), more: MoreSecrets { legacy: false, chap: true }, rights },
         AccountEdit::Password { password: "other".into(), more: None },
-        AccountEdit::Rights(Rights { uid: Some(None), disabled: Some(true), ..Rights::default() }),
+        AccountEdit::Rights(AccountRights {
+            uid: Some(None),
+            disabled: Some(true),
+            ..AccountRights::default()
+        }),
         AccountEdit::Remove,
     ];
     assert!(what == expected);

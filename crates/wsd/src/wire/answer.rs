@@ -13,7 +13,7 @@ const TYPES: &str = "wsdp:Device pub:Computer";
 
 /// The position of a message among all messages of its sender, WS-Discovery, Appendix I.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sequence {
+pub struct MessageSequence {
     /// Grows with every start of the server.
     pub instance: u64,
     /// Grows with every message.
@@ -50,22 +50,22 @@ pub struct Description<'a> {
 }
 
 /// Hello, WS-Discovery 4.1.
-pub fn hello(id: &str, sequence: Sequence, about: About<'_>) -> String {
+pub fn hello(id: &str, sequence: MessageSequence, about: About<'_>) -> String {
     multicast("Hello", id, sequence, &body_of(about))
 }
 
 /// Bye, WS-Discovery 4.2.
-pub fn bye(id: &str, sequence: Sequence, endpoint: &str) -> String {
+pub fn bye(id: &str, sequence: MessageSequence, endpoint: &str) -> String {
     multicast("Bye", id, sequence, &reference(endpoint))
 }
 
 /// ProbeMatches with one match, WS-Discovery 5.3.
-pub fn probe_matches(id: &str, sequence: Sequence, to: &str, about: About<'_>) -> String {
+pub fn probe_matches(id: &str, sequence: MessageSequence, to: &str, about: About<'_>) -> String {
     matches("Probe", id, sequence, to, about)
 }
 
 /// ResolveMatches, WS-Discovery 6.3.
-pub fn resolve_matches(id: &str, sequence: Sequence, to: &str, about: About<'_>) -> String {
+pub fn resolve_matches(id: &str, sequence: MessageSequence, to: &str, about: About<'_>) -> String {
     matches("Resolve", id, sequence, to, about)
 }
 
@@ -97,12 +97,12 @@ pub fn description(id: &str, to: &str, about: Description<'_>) -> String {
     envelope(&header, &format!("<wsx:Metadata>{sections}</wsx:Metadata>"))
 }
 
-fn multicast(name: &str, id: &str, sequence: Sequence, content: &str) -> String {
+fn multicast(name: &str, id: &str, sequence: MessageSequence, content: &str) -> String {
     let header = header(&format!("{DISCOVERY}/{name}"), id, EVERYONE, None, Some(sequence));
     envelope(&header, &format!("<wsd:{name}>{content}</wsd:{name}>"))
 }
 
-fn matches(name: &str, id: &str, sequence: Sequence, to: &str, about: About<'_>) -> String {
+fn matches(name: &str, id: &str, sequence: MessageSequence, to: &str, about: About<'_>) -> String {
     let header = header(&format!("{DISCOVERY}/{name}Matches"), id, ANONYMOUS, Some(to), Some(sequence));
     let one = format!("<wsd:{name}Match>{}</wsd:{name}Match>", body_of(about));
     envelope(&header, &format!("<wsd:{name}Matches>{one}</wsd:{name}Matches>"))
@@ -121,9 +121,15 @@ fn reference(endpoint: &str) -> String {
     format!("<wsa:EndpointReference><wsa:Address>{endpoint}</wsa:Address></wsa:EndpointReference>")
 }
 
-fn header(action: &str, id: &str, to: &str, relates_to: Option<&str>, sequence: Option<Sequence>) -> String {
+fn header(
+    action: &str,
+    id: &str,
+    to: &str,
+    relates_to: Option<&str>,
+    sequence: Option<MessageSequence>,
+) -> String {
     let relates_to = relates_to.map(|id| format!("<wsa:RelatesTo>{}</wsa:RelatesTo>", escape(id)));
-    let sequence = sequence.map(|Sequence { instance, number }| {
+    let sequence = sequence.map(|MessageSequence { instance, number }| {
         format!("<wsd:AppSequence InstanceId=\"{instance}\" MessageNumber=\"{number}\"/>")
     });
     format!(
@@ -147,7 +153,7 @@ mod tests {
     use crate::wire::request::{Ask, Request};
 
     const ABOUT: About<'_> = About { endpoint: "urn:uuid:2", places: "http://192.0.2.1:5357/2", version: 7 };
-    const SEQUENCE: Sequence = Sequence { instance: 5, number: 6 };
+    const SEQUENCE: MessageSequence = MessageSequence { instance: 5, number: 6 };
 
     fn has(message: &str, parts: &[&str]) {
         parts.iter().for_each(|part| assert!(message.contains(part), "{part} in {message}"));

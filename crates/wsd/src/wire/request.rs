@@ -59,7 +59,7 @@ pub struct Type {
 
 /// The namespaces that the server understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Space {
+enum XmlNamespace {
     Soap,
     Addressing,
     Discovery,
@@ -68,7 +68,7 @@ enum Space {
 
 /// An element whose end has not been read.
 struct Element {
-    space: Space,
+    space: XmlNamespace,
     name: String,
     text: String,
 }
@@ -145,24 +145,26 @@ impl MessageParts {
 
     /// Handles the end of an element, the last one of `open`.
     fn take(&mut self, open: &[Element], reader: &NsReader<&[u8]>) -> Result<(), Malformed> {
-        let path: Vec<(Space, &str)> = open.iter().map(|one| (one.space, one.name.as_str())).collect();
+        let path: Vec<(XmlNamespace, &str)> = open.iter().map(|one| (one.space, one.name.as_str())).collect();
         let text = open.last().map_or("", |last| last.text.trim()).to_owned();
-        let [(Space::Soap, "Envelope"), (Space::Soap, part), inside @ ..] = &path[..] else { return Ok(()) };
+        let [(XmlNamespace::Soap, "Envelope"), (XmlNamespace::Soap, part), inside @ ..] = &path[..] else {
+            return Ok(());
+        };
         match (*part, inside) {
-            ("Header", [(Space::Addressing, "Action")]) => self.action = text,
-            ("Header", [(Space::Addressing, "MessageID")]) => self.message_id = text,
-            ("Body", [(Space::Discovery, "Probe"), (Space::Discovery, "Types")]) => {
+            ("Header", [(XmlNamespace::Addressing, "Action")]) => self.action = text,
+            ("Header", [(XmlNamespace::Addressing, "MessageID")]) => self.message_id = text,
+            ("Body", [(XmlNamespace::Discovery, "Probe"), (XmlNamespace::Discovery, "Types")]) => {
                 self.types = types(&text, reader)?;
             }
-            ("Body", [(Space::Discovery, "Probe"), (Space::Discovery, "Scopes")]) => {
+            ("Body", [(XmlNamespace::Discovery, "Probe"), (XmlNamespace::Discovery, "Scopes")]) => {
                 self.scoped = !text.is_empty();
             }
             (
                 "Body",
                 [
-                    (Space::Discovery, "Resolve"),
-                    (Space::Addressing, "EndpointReference"),
-                    (Space::Addressing, "Address"),
+                    (XmlNamespace::Discovery, "Resolve"),
+                    (XmlNamespace::Addressing, "EndpointReference"),
+                    (XmlNamespace::Addressing, "Address"),
                 ],
             ) => self.address = text,
             _ => {}
@@ -187,11 +189,15 @@ fn types(text: &str, reader: &NsReader<&[u8]>) -> Result<Vec<Type>, Malformed> {
     Ok(types)
 }
 
-fn space_of(resolved: &ResolveResult<'_>) -> Space {
-    let ResolveResult::Bound(space) = resolved else { return Space::Other };
-    let known = [(SOAP, Space::Soap), (ADDRESSING, Space::Addressing), (DISCOVERY, Space::Discovery)];
-    let is_it = |(name, _): &&(&str, Space)| *name == space.as_ref();
-    known.iter().find(is_it).map_or(Space::Other, |(_, space)| *space)
+fn space_of(resolved: &ResolveResult<'_>) -> XmlNamespace {
+    let ResolveResult::Bound(space) = resolved else { return XmlNamespace::Other };
+    let known = [
+        (SOAP, XmlNamespace::Soap),
+        (ADDRESSING, XmlNamespace::Addressing),
+        (DISCOVERY, XmlNamespace::Discovery),
+    ];
+    let is_it = |(name, _): &&(&str, XmlNamespace)| *name == space.as_ref();
+    known.iter().find(is_it).map_or(XmlNamespace::Other, |(_, space)| *space)
 }
 
 fn append(open: &mut [Element], more: &str) -> Result<(), Malformed> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::rows::{Bar, Group, Row, Unit};
-use super::{Contestant, Place, Who, folder};
+use super::rows::{Bar, Group, Row, RowUnit};
+use super::{ComparisonPlace, Contestant, MeasuredServer, folder};
 use crate::netatalk::{self, Volume, packages};
 use crate::process::Running;
 use crate::samba::{self, User};
@@ -23,7 +23,7 @@ const NETATALK: &[&str] = &["netatalk"];
 const GLOBALS: &str = "server quantum = 2097152\nmax connections = 3000\n";
 
 /// Makes the folder. Without `afpd`, Debian's is the peer.
-pub fn place(only_ours: bool, afpd: Option<&Path>) -> Result<Place> {
+pub fn place(only_ours: bool, afpd: Option<&Path>) -> Result<ComparisonPlace> {
     if !isolate::is_isolated() {
         bail!("as root only, and where namespaces may be made: afpd needs its accounts as Unix users");
     }
@@ -37,16 +37,16 @@ pub fn place(only_ours: bool, afpd: Option<&Path>) -> Result<Place> {
     let load = loader::compile_afp()?;
     samba::unix_users(&process::fresh_folder("compare/afp-users")?, &[(ADA, UID)])?;
     let folder = folder::prepare(UID)?;
-    Ok(Place { load, folder, peer: afpd.map(Path::to_path_buf), host: None })
+    Ok(ComparisonPlace { load, folder, peer: afpd.map(Path::to_path_buf), host: None })
 }
 
 /// Starts a server with its own files apart from those of other servers of its kind. Ada logs in. An afpd that was
 /// built by hand knows only the passwords of Unix users, so there she is a guest.
-pub fn start(place: &Place, who: Who, apart: &str) -> Result<Contestant> {
+pub fn start(place: &ComparisonPlace, who: MeasuredServer, apart: &str) -> Result<Contestant> {
     let port = process::free_port()?;
     let (running, user) = match who {
-        Who::Ours => (ours(&place.folder, port, apart)?, ADA.name),
-        Who::Peer(_) => match &place.peer {
+        MeasuredServer::Ours => (ours(&place.folder, port, apart)?, ADA.name),
+        MeasuredServer::Peer(_) => match &place.peer {
             Some(program) => (afpd(program, &place.folder, port, apart)?, "guest"),
             None => (debians(&place.folder, port, apart)?, ADA.name),
         },
@@ -126,7 +126,7 @@ pub fn groups() -> Vec<Group> {
     groups
 }
 
-const fn row(name: &'static str, unit: Unit, (file, args): (&'static str, &'static str), bar: Bar) -> Row {
+const fn row(name: &'static str, unit: RowUnit, (file, args): (&'static str, &'static str), bar: Bar) -> Row {
     Row { name, unit, file, args, peers: NETATALK, bar: Some(bar) }
 }
 
@@ -134,90 +134,105 @@ const STREAM: Bar = Bar::Times { speed: 1.0, cpu: Some(1.0) };
 
 const IDLE: &[Row] = &[row(
     "idle session memory, 500",
-    Unit::Memory,
+    RowUnit::Memory,
     ("idle", "idle --count 500"),
     Bar::AtMost(32.0 * 1024.0),
 )];
 
 /// 1 client moves 1 GiB; each of 5 and 10 moves a file of 256 MiB twice.
 const READS: &[Row] = &[
-    row("read 1 GiB 1 client q1", Unit::Bytes, ("one", "read --size 1073741824"), STREAM),
-    row("read 1 GiB 1 client q4", Unit::Bytes, ("one", "read --size 1073741824 --depth 4"), STREAM),
-    row("read 5 clients q1", Unit::Bytes, ("many", "read --clients 5 --size 268435456 --passes 2"), STREAM),
+    row("read 1 GiB 1 client q1", RowUnit::Bytes, ("one", "read --size 1073741824"), STREAM),
+    row("read 1 GiB 1 client q4", RowUnit::Bytes, ("one", "read --size 1073741824 --depth 4"), STREAM),
+    row(
+        "read 5 clients q1",
+        RowUnit::Bytes,
+        ("many", "read --clients 5 --size 268435456 --passes 2"),
+        STREAM,
+    ),
     row(
         "read 5 clients q4",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("many", "read --clients 5 --size 268435456 --passes 2 --depth 4"),
         STREAM,
     ),
-    row("read 10 clients q1", Unit::Bytes, ("many", "read --clients 10 --size 268435456 --passes 2"), STREAM),
+    row(
+        "read 10 clients q1",
+        RowUnit::Bytes,
+        ("many", "read --clients 10 --size 268435456 --passes 2"),
+        STREAM,
+    ),
     row(
         "read 10 clients q4",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("many", "read --clients 10 --size 268435456 --passes 2 --depth 4"),
         STREAM,
     ),
     row(
         "read 50 clients q4",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("crowd", "read --clients 50 --size 50331648 --seconds 3 --depth 4"),
         STREAM,
     ),
     row(
         "p99 of 4 KiB reads beside 10 streams",
-        Unit::Tail,
+        RowUnit::Tail,
         ("crowd", "beside --clients 11 --size 50331648 --seconds 3 --depth 4"),
         Bar::AtMost(2.0),
     ),
 ];
 
 const WRITES: &[Row] = &[
-    row("write 1 GiB 1 client q1", Unit::Bytes, ("one", "write --size 1073741824"), STREAM),
-    row("write 1 GiB 1 client q4", Unit::Bytes, ("one", "write --size 1073741824 --depth 4"), STREAM),
-    row("write 5 clients q1", Unit::Bytes, ("many", "write --clients 5 --size 268435456 --passes 2"), STREAM),
+    row("write 1 GiB 1 client q1", RowUnit::Bytes, ("one", "write --size 1073741824"), STREAM),
+    row("write 1 GiB 1 client q4", RowUnit::Bytes, ("one", "write --size 1073741824 --depth 4"), STREAM),
+    row(
+        "write 5 clients q1",
+        RowUnit::Bytes,
+        ("many", "write --clients 5 --size 268435456 --passes 2"),
+        STREAM,
+    ),
     row(
         "write 5 clients q4",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("many", "write --clients 5 --size 268435456 --passes 2 --depth 4"),
         STREAM,
     ),
     row(
         "write 10 clients q1",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("many", "write --clients 10 --size 268435456 --passes 2"),
         STREAM,
     ),
     row(
         "write 10 clients q4",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("many", "write --clients 10 --size 268435456 --passes 2 --depth 4"),
         STREAM,
     ),
-    row("new file 1 GiB q4", Unit::Bytes, ("fresh", "new --size 1073741824 --depth 4"), STREAM),
+    row("new file 1 GiB q4", RowUnit::Bytes, ("fresh", "new --size 1073741824 --depth 4"), STREAM),
 ];
 
 const SMALL: &[Row] = &[
     row(
         "read 1 KiB q1",
-        Unit::Ops,
+        RowUnit::Ops,
         ("one", "small --block 1024 --size 104857600 --seconds 1.5"),
         Bar::speed(1.0),
     ),
     row(
         "write 1 KiB q1",
-        Unit::Ops,
+        RowUnit::Ops,
         ("one", "write --block 1024 --size 104857600 --seconds 1.5"),
         Bar::speed(1.0),
     ),
     row(
         "random read 4 KiB q1",
-        Unit::Ops,
+        RowUnit::Ops,
         ("one", "random --block 4096 --size 1073741824 --seconds 1.5"),
         Bar::speed(1.0),
     ),
     row(
         "random read 4 KiB q32",
-        Unit::Ops,
+        RowUnit::Ops,
         ("one", "random --block 4096 --size 1073741824 --depth 32 --seconds 1.5"),
         Bar::speed(1.0),
     ),
@@ -228,22 +243,27 @@ const BUSY: Row = Row {
     peers: &[],
     ..row(
         "200 busy beside 10,000 idle",
-        Unit::Kept,
+        RowUnit::Kept,
         ("crowd", "random --block 4096 --size 50331648 --clients 200 --idle 10000 --seconds 3"),
         Bar::Keeps(95.0),
     )
 };
 
 const FILES: &[Row] = &[
-    row("create+write 4 KiB+close", Unit::Ops, ("new", "create --block 4096 --count 2000"), Bar::speed(2.0)),
-    row("stat", Unit::Ops, ("new", "stat --count 2000"), Bar::speed(2.0)),
+    row(
+        "create+write 4 KiB+close",
+        RowUnit::Ops,
+        ("new", "create --block 4096 --count 2000"),
+        Bar::speed(2.0),
+    ),
+    row("stat", RowUnit::Ops, ("new", "stat --count 2000"), Bar::speed(2.0)),
 ];
 
-const DELETES: &[Row] = &[row("delete", Unit::Ops, ("new", "remove --count 2000"), Bar::speed(2.0))];
+const DELETES: &[Row] = &[row("delete", RowUnit::Ops, ("new", "remove --count 2000"), Bar::speed(2.0))];
 
 const LISTS: &[Row] = &[row(
     "list 10,000 with Finder info",
-    Unit::Ops,
+    RowUnit::Ops,
     ("mac", "list --block 65536 --count 10000 --passes 10"),
     Bar::speed(5.0),
 )];

@@ -11,8 +11,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::judge::{self, Line, MEAN, Side, Verdict};
-use super::{Args, Protocol, install, rows};
+use super::judge::{self, Line, MEAN, ServerMedians, Verdict};
+use super::{CompareArgs, Protocol, install, rows};
 use crate::netatalk::packages;
 use crate::process;
 
@@ -32,14 +32,14 @@ struct StoredReport {
     rows: Vec<Line>,
 }
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &CompareArgs) -> Result<()> {
     let protocols = match args.protocol {
         None => ALL.to_vec(),
         Some(one) if ALL.contains(&one) => vec![one],
         Some(other) => bail!("--all has no rows of {other:?}"),
     };
     let before = args.against.as_deref().map(read).transpose()?;
-    let mut run = Run::default();
+    let mut run = ComparisonRun::default();
     for protocol in protocols {
         run.measure(protocol, args)?;
     }
@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// Whether the documentation gets the table: only if every row was measured properly.
-fn is_full(args: &Args) -> bool {
+fn is_full(args: &CompareArgs) -> bool {
     args.protocol.is_none() && args.rows.is_empty() && args.only.is_none() && !args.quick
 }
 
@@ -75,7 +75,7 @@ fn read(path: &Path) -> Result<Vec<Line>> {
 
 /// What was measured so far.
 #[derive(Default)]
-struct Run {
+struct ComparisonRun {
     lines: Vec<Line>,
     /// What was not measured, and why.
     notes: Vec<String>,
@@ -84,10 +84,10 @@ struct Run {
     is_built: bool,
 }
 
-impl Run {
+impl ComparisonRun {
     /// Runs the comparison of one protocol. If it fails, the rows of other protocols are still
     /// useful.
-    fn measure(&mut self, protocol: Protocol, args: &Args) -> Result<()> {
+    fn measure(&mut self, protocol: Protocol, args: &CompareArgs) -> Result<()> {
         let (title, peer) = (protocol.title(), protocol.peer_program());
         if rows::chosen(protocol.groups(), &args.rows).is_empty() {
             return Ok(());
@@ -122,7 +122,7 @@ impl Run {
 /// The command line of the comparison of one protocol.
 fn command(
     protocol: Protocol,
-    args: &Args,
+    args: &CompareArgs,
     report: &Path,
     only: Option<&str>,
     is_built: bool,
@@ -153,7 +153,8 @@ fn text(lines: &[Line], notes: &[String]) -> String {
         "| | row | Fourfold | peer | speed | CPU | bar | |\n|---|---|---|---|---|---|---|---|\n".to_owned();
     let ratio = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2} ×"));
     for line in lines {
-        let side = |side: &Option<Side>| side.as_ref().map_or("-".to_owned(), |side| cell(side, line));
+        let side =
+            |side: &Option<ServerMedians>| side.as_ref().map_or("-".to_owned(), |side| cell(side, line));
         let peer =
             line.peer.as_ref().map_or("-".to_owned(), |peer| format!("{} ({})", cell(peer, line), peer.who));
         let _ = writeln!(
@@ -185,7 +186,7 @@ fn verdict(line: &Line) -> String {
 }
 
 /// Speed or size, and CPU, in the row's units.
-fn cell(side: &Side, line: &Line) -> String {
+fn cell(side: &ServerMedians, line: &Line) -> String {
     let fairness = if line.bar.as_ref().is_some_and(|bar| bar.contains("fairness")) {
         format!(", fairness {:.2}", side.fairness)
     } else {
@@ -315,14 +316,19 @@ mod tests {
     use super::*;
 
     fn line(row: &str, speed: f64, cpu: f64, reached: f64) -> Line {
-        let side = Side { who: "ours".into(), speed, cpu, ..Side::default() };
+        let side = ServerMedians { who: "ours".into(), speed, cpu, ..ServerMedians::default() };
         let short_of = if reached < 1.0 { vec!["speed".to_owned()] } else { Vec::new() };
         Line {
             protocol: "SMB".into(),
             row: row.into(),
             unit: "MB/s; CPU s/GB".into(),
             ours: Some(side),
-            peer: Some(Side { who: "sendfile".into(), speed: 1000.0, cpu: 0.5, ..Side::default() }),
+            peer: Some(ServerMedians {
+                who: "sendfile".into(),
+                speed: 1000.0,
+                cpu: 0.5,
+                ..ServerMedians::default()
+            }),
             ratio: Some(speed / 1000.0),
             cpu_ratio: Some(cpu / 0.5),
             bar: Some("≥ 1.2 ×, CPU ≤ 0.8 ×".into()),

@@ -96,7 +96,7 @@ struct Count {
 }
 
 /// A server of all protocols, and the load programs.
-struct Bench {
+struct CallsBench {
     running: Running,
     options: [(Speaks, Option<PathBuf>, Vec<String>); 4],
 }
@@ -107,7 +107,7 @@ pub fn run(rows: &[String], libsmb2: Option<&Path>) -> Result<()> {
         println!("skipped: it needs strace, and root with the right to make namespaces");
         return Ok(());
     }
-    let bench = Bench::start(libsmb2)?;
+    let bench = CallsBench::start(libsmb2)?;
     let mut above = 0;
     println!("| operation | system calls | which |\n|---|---|---|");
     for row in ROWS.iter().filter(|row| rows.is_empty() || rows.iter().any(|part| row.name.contains(part))) {
@@ -128,7 +128,7 @@ pub fn run(rows: &[String], libsmb2: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-impl Bench {
+impl CallsBench {
     fn start(libsmb2: Option<&Path>) -> Result<Self> {
         samba::unix_users(&process::fresh_folder("compare/users")?, &[(ADA, UID)])?;
         let folder = process::fresh_folder("compare/calls")?;
@@ -174,7 +174,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// As [`Bench::measure`]. A row above its limit is measured again: the server closes idle files
+    /// As [`CallsBench::measure`]. A row above its limit is measured again: the server closes idle files
     /// and stores its index some seconds after they were used.
     fn measure_quietly(&self, row: &Row) -> Result<Option<Vec<(String, f64)>>> {
         let mut measured = self.measure(row)?;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::rows::{Bar, Group, Row, Unit};
-use super::{Contestant, Place, Who, folder};
+use super::rows::{Bar, Group, Row, RowUnit};
+use super::{ComparisonPlace, Contestant, MeasuredServer, folder};
 use crate::process::Running;
 use crate::{debian, isolate, loader, process, server};
 
@@ -31,20 +31,27 @@ const TUNED: &[(&str, &str)] = &[
 const LUN_BYTES: u64 = 3 << 30;
 const PEER_TARGET: &str = "iqn.2026-01.invalid:peer";
 
-pub fn place() -> Result<Place> {
+pub fn place() -> Result<ComparisonPlace> {
     if !isolate::is_isolated() {
         bail!("as root only, and where namespaces may be made: tgtd keeps its control socket in /run");
     }
-    Ok(Place { load: loader::compile_iscsi()?, folder: folder::prepare_empty()?, peer: None, host: None })
+    Ok(ComparisonPlace {
+        load: loader::compile_iscsi()?,
+        folder: folder::prepare_empty()?,
+        peer: None,
+        host: None,
+    })
 }
 
 /// Starts a server with its own files apart from those of other servers of its kind, and fills its
 /// logical unit.
-pub fn start(place: &Place, who: Who, apart: &str) -> Result<Contestant> {
+pub fn start(place: &ComparisonPlace, who: MeasuredServer, apart: &str) -> Result<Contestant> {
     let port = process::free_port()?;
     let (running, target, lun) = match who {
-        Who::Ours => (ours(&place.folder, port, apart)?, "iqn.2026-01.invalid:share.video", "0"),
-        Who::Peer(configuration) => (tgtd(&place.folder, configuration, port, apart)?, PEER_TARGET, "1"),
+        MeasuredServer::Ours => (ours(&place.folder, port, apart)?, "iqn.2026-01.invalid:share.video", "0"),
+        MeasuredServer::Peer(configuration) => {
+            (tgtd(&place.folder, configuration, port, apart)?, PEER_TARGET, "1")
+        }
     };
     let port = port.to_string();
     let reach = ["--port", &port, "--target", target, "--lun", lun].map(str::to_owned).to_vec();
@@ -110,10 +117,10 @@ fn describe_to_tgtd(control: &str, image: &Path, configuration: &str) -> Result<
 
 /// Writes back dirty data, and reads the part of the logical unit that the load program calls
 /// `part` into memory.
-pub fn warm(folder: &Path, part: &str, who: Who) -> Result<()> {
+pub fn warm(folder: &Path, part: &str, who: MeasuredServer) -> Result<()> {
     let image = match who {
-        Who::Ours => "ours/.fourfold-luns/video.img",
-        Who::Peer(_) => "tgt.img",
+        MeasuredServer::Ours => "ours/.fourfold-luns/video.img",
+        MeasuredServer::Peer(_) => "tgt.img",
     };
     let bytes = match part {
         "one" => 1 << 30,
@@ -137,7 +144,7 @@ pub fn groups() -> Vec<Group> {
 
 const fn row(
     name: &'static str,
-    unit: Unit,
+    unit: RowUnit,
     (file, args): (&'static str, &'static str),
     bar: Option<Bar>,
 ) -> Row {
@@ -145,27 +152,27 @@ const fn row(
 }
 
 const fn read(name: &'static str, file: &'static str, args: &'static str) -> Row {
-    row(name, Unit::Bytes, (file, args), STREAM)
+    row(name, RowUnit::Bytes, (file, args), STREAM)
 }
 
 const fn write(name: &'static str, file: &'static str, args: &'static str) -> Row {
-    Row { name, unit: Unit::Bytes, file, args, peers: WRITERS, bar: STREAM }
+    Row { name, unit: RowUnit::Bytes, file, args, peers: WRITERS, bar: STREAM }
 }
 
 const fn small(name: &'static str, args: &'static str) -> Row {
-    row(name, Unit::Ops, ("one", args), Some(Bar::speed(3.0)))
+    row(name, RowUnit::Ops, ("one", args), Some(Bar::speed(3.0)))
 }
 
 /// The rows of holes need the same configurations as each other.
-const fn thin(name: &'static str, unit: Unit, args: &'static str, bar: Option<Bar>) -> Row {
+const fn thin(name: &'static str, unit: RowUnit, args: &'static str, bar: Option<Bar>) -> Row {
     Row { name, unit, file: "free", args, peers: WRITERS, bar }
 }
 
 const STREAM: Option<Bar> = Some(Bar::Times { speed: 1.3, cpu: Some(0.5) });
 
 const IDLE: &[Row] = &[
-    row("idle session memory, 200", Unit::Memory, ("all", "idle --count 200"), None),
-    row("idle session memory, 1000", Unit::Memory, ("all", "idle --count 1000"), None),
+    row("idle session memory, 200", RowUnit::Memory, ("all", "idle --count 200"), None),
+    row("idle session memory, 1000", RowUnit::Memory, ("all", "idle --count 1000"), None),
 ];
 
 /// 1 session moves 1 GiB; each of 5 and 10 moves 256 MiB of its own twice.
@@ -179,7 +186,7 @@ const READS: &[Row] = &[
     read("read 50 sessions q4", "crowd", "read --clients 50 --size 50331648 --seconds 3 --depth 4"),
     row(
         "p99 of 4 KiB reads beside 10 streams",
-        Unit::Tail,
+        RowUnit::Tail,
         ("crowd", "beside --clients 11 --size 50331648 --seconds 3 --depth 4"),
         Some(Bar::AtMost(2.0)),
     ),
@@ -209,13 +216,13 @@ const SMALL: &[Row] = &[
 const STABLE: &[Row] = &[
     row(
         "write 4 KiB FUA q1",
-        Unit::Ops,
+        RowUnit::Ops,
         ("one", "stable --block 4096 --size 1073741824 --seconds 1.5"),
         None,
     ),
     row(
         "write 4 KiB, SYNCHRONIZE CACHE q1",
-        Unit::Ops,
+        RowUnit::Ops,
         ("one", "flushed --block 4096 --size 1073741824 --seconds 1.5"),
         None,
     ),
@@ -223,8 +230,8 @@ const STABLE: &[Row] = &[
 
 /// Each round writes into the holes that the one before has left.
 const THIN: &[Row] = &[
-    thin("write 256 MiB of holes q4", Unit::Bytes, "write --size 268435456 --depth 4", STREAM),
-    thin("UNMAP 1 MiB each", Unit::Ops, "unmap --block 1048576 --size 268435456", None),
+    thin("write 256 MiB of holes q4", RowUnit::Bytes, "write --size 268435456 --depth 4", STREAM),
+    thin("UNMAP 1 MiB each", RowUnit::Ops, "unmap --block 1048576 --size 268435456", None),
 ];
 
 /// Measured on our server only: a process for each connection does not fit in memory.
@@ -232,7 +239,7 @@ const BUSY: Row = Row {
     peers: &[],
     ..row(
         "200 busy beside 10,000 idle",
-        Unit::Kept,
+        RowUnit::Kept,
         ("one", "random --block 4096 --size 1073741824 --clients 200 --idle 10000 --seconds 3"),
         Some(Bar::Keeps(95.0)),
     )
@@ -241,17 +248,17 @@ const BUSY: Row = Row {
 const OTHERS: &[Row] = &[
     row(
         "WRITE SAME 64 KiB of zeroes q1",
-        Unit::Ops,
+        RowUnit::Ops,
         ("zero", "same --block 65536 --size 268435456 --seconds 1.5"),
         None,
     ),
-    row("login and logout", Unit::Ops, ("all", "login --seconds 1.5"), None),
+    row("login and logout", RowUnit::Ops, ("all", "login --seconds 1.5"), None),
 ];
 
 /// The bar is the need of cutting 4 streams of video, whatever the peer achieves.
 const VIDEO: Row = row(
     "sustained video, 4 streams of 30 MB/s, one writer",
-    Unit::Gap,
+    RowUnit::Gap,
     ("many", "video --clients 5 --count 4 --rate 30000000 --depth 4 --size 268435456 --seconds 60"),
     Some(Bar::NoGap(100.0)),
 );

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::Protocol;
-use super::rows::{Bar, Group, Row, Unit};
+use super::rows::{Bar, Group, Row, RowUnit};
 
 /// The bar for the geometric mean of all rows.
 pub const MEAN: f64 = 3.0;
@@ -59,7 +59,7 @@ impl Times {
 
 /// The bar relative to the peer. `None` if the row has none.
 fn relative_bar(protocol: Protocol, row: &Row) -> Option<Times> {
-    let is_rate = matches!(row.unit, Unit::Bytes | Unit::Ops);
+    let is_rate = matches!(row.unit, RowUnit::Bytes | RowUnit::Ops);
     if !is_rate || row.bar.is_none() || row.name.contains(NOT_JUDGED) {
         return None;
     }
@@ -71,7 +71,7 @@ fn relative_bar(protocol: Protocol, row: &Row) -> Option<Times> {
 
 /// The medians of a row on one server.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-pub struct Side {
+pub struct ServerMedians {
     /// `ours`, or the peer's configuration.
     pub who: String,
     pub speed: f64,
@@ -96,9 +96,9 @@ pub struct Line {
     pub protocol: String,
     pub row: String,
     pub unit: String,
-    pub ours: Option<Side>,
+    pub ours: Option<ServerMedians>,
     /// The peer in its best configuration.
-    pub peer: Option<Side>,
+    pub peer: Option<ServerMedians>,
     /// Our speed as a multiple of the peer's.
     pub ratio: Option<f64>,
     pub cpu_ratio: Option<f64>,
@@ -141,8 +141,8 @@ struct ReportSpread {
 }
 
 impl ReportSide {
-    fn side(&self, who: &str) -> Side {
-        Side {
+    fn side(&self, who: &str) -> ServerMedians {
+        ServerMedians {
             who: who.to_owned(),
             speed: self.speed.median,
             most: self.speed.max,
@@ -163,10 +163,10 @@ fn line(protocol: Protocol, row: &Row, found: &ReportRow) -> Line {
     let ours = found.ours.as_ref().map(|side| side.side("ours"));
     let peer = found.best.as_ref().and_then(|name| Some(found.peers.get(name)?.side(name)));
     let both = ours.as_ref().zip(peer.as_ref());
-    let ratio = |of: fn(&Side) -> f64| {
+    let ratio = |of: fn(&ServerMedians) -> f64| {
         both.filter(|(_, peer)| of(peer) > 0.0).map(|(ours, peer)| of(ours) / of(peer))
     };
-    let is_rate = matches!(row.unit, Unit::Bytes | Unit::Ops);
+    let is_rate = matches!(row.unit, RowUnit::Bytes | RowUnit::Ops);
     let (ratio, cpu_ratio) = (ratio(|side| side.speed), is_rate.then(|| ratio(|side| side.cpu)).flatten());
     let mut line = Line {
         protocol: protocol.title().to_owned(),

@@ -47,7 +47,7 @@ enum Speaks {
 }
 
 /// A server with both shares.
-struct Bench {
+struct LargeFolderBench {
     running: Running,
     nfs_port: u16,
     afp_port: u16,
@@ -62,7 +62,7 @@ pub fn run(quick: bool) -> Result<()> {
             "as root only, and where namespaces may be made: the folders are made on a file system of their own"
         );
     }
-    let bench = Bench::start(if quick { 500 } else { 5_000 })?;
+    let bench = LargeFolderBench::start(if quick { 500 } else { 5_000 })?;
     let before = bench.running.memory_kib();
     let mut short = 0;
     println!("| an operation | 10,000 files | 1,000,000 files | times |\n|---|---|---|---|");
@@ -85,7 +85,7 @@ pub fn run(quick: bool) -> Result<()> {
     Ok(())
 }
 
-impl Bench {
+impl LargeFolderBench {
     fn start(count: usize) -> Result<Self> {
         samba::unix_users(&process::fresh_folder("compare/users")?, &[(ADA, UID)])?;
         let folder = folder::prepare_for_many()?;

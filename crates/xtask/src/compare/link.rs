@@ -9,8 +9,8 @@ use std::os::unix::fs::PermissionsExt;
 use anyhow::{Context, Result};
 
 use super::judge::Line;
-use super::rows::{Bar, Group, Row, Unit};
-use super::{Place, isolate};
+use super::rows::{Bar, Group, Row, RowUnit};
+use super::{ComparisonPlace, isolate};
 use crate::process;
 
 /// The servers' address on the link, and the load program's.
@@ -43,7 +43,7 @@ impl Rate {
 }
 
 /// Moves the load program behind a link.
-pub fn set_up(rate: Rate, place: &mut Place) -> Result<()> {
+pub fn set_up(rate: Rate, place: &mut ComparisonPlace) -> Result<()> {
     anyhow::ensure!(isolate::is_isolated(), "as root only, and where namespaces may be made");
     connect(rate).context("it needs iproute2, and a kernel with veth and tbf")?;
     let script = process::root().join("target/compare/load-behind-link");
@@ -75,7 +75,7 @@ fn connect(rate: Rate) -> Result<()> {
 
 const fn row(name: &'static str, file: &'static str, args: &'static str) -> Row {
     let bar = Bar::Times { speed: 1.0, cpu: Some(CPU) };
-    Row { name, unit: Unit::Bytes, file, args, peers: PEERS, bar: Some(bar) }
+    Row { name, unit: RowUnit::Bytes, file, args, peers: PEERS, bar: Some(bar) }
 }
 
 const ROWS: &[Row] = &[

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Contestant, Place, Protocol, Who, afp, folder, iscsi, nfs, smb};
+use super::{ComparisonPlace, Contestant, MeasuredServer, Protocol, afp, folder, iscsi, nfs, smb};
 use crate::{debian, isolate, loader, process, server};
 
 pub const PACKAGES: &[&[debian::Package]] = &[debian::NFS_CLIENTS, debian::SMB_LOAD, debian::ISCSI_LOAD];
@@ -70,8 +70,10 @@ pub fn run(rounds: usize, libsmb2: Option<&Path>) -> Result<()> {
             _ => iscsi::place()?,
         };
         // A disk that the load program has filled is not empty: each has its own.
-        let servers =
-            [protocol.start(&place, Who::Ours, "-load")?, protocol.start(&place, Who::Ours, "-own")?];
+        let servers = [
+            protocol.start(&place, MeasuredServer::Ours, "-load")?,
+            protocol.start(&place, MeasuredServer::Ours, "-own")?,
+        ];
         // The load program writes a disk in place, and ours writes a new one: only reads are the same.
         if !protocol.has_files() {
             load(protocol, &place, &servers[0], &PAIRS[0])?;
@@ -140,7 +142,7 @@ impl PairVerdict {
 
 fn measured(
     protocol: Protocol,
-    place: &Place,
+    place: &ComparisonPlace,
     [theirs, own]: &[Contestant; 2],
     pair: &Pair,
     rounds: usize,
@@ -171,7 +173,7 @@ pub(super) fn best(values: &[f64]) -> f64 {
 }
 
 /// The load program's bytes per second.
-fn load(protocol: Protocol, place: &Place, server: &Contestant, pair: &Pair) -> Result<f64> {
+fn load(protocol: Protocol, place: &ComparisonPlace, server: &Contestant, pair: &Pair) -> Result<f64> {
     let (file, words) = pair.load;
     // The file is new in each round; a disk has no names, and is written in place.
     let words = if protocol.has_files() { words.to_owned() } else { words.replace("new ", "write ") };

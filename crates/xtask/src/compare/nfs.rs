@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::rows::{Bar, Group, Row, Unit};
-use super::{Contestant, Place, Who, folder};
+use super::rows::{Bar, Group, Row, RowUnit};
+use super::{ComparisonPlace, Contestant, MeasuredServer, folder};
 use crate::server::{self, Server, UID};
 use crate::{debian, ganesha, loader, process};
 
@@ -14,15 +14,22 @@ pub const PACKAGES: &[&[debian::Package]] = &[debian::NFS_CLIENTS, debian::NFS_P
 const PEERS: &[&str] = &["ganesha"];
 
 /// Makes the folder.
-pub fn place() -> Result<Place> {
-    Ok(Place { load: loader::compile("load")?, folder: folder::prepare(UID)?, peer: None, host: None })
+pub fn place() -> Result<ComparisonPlace> {
+    Ok(ComparisonPlace {
+        load: loader::compile("load")?,
+        folder: folder::prepare(UID)?,
+        peer: None,
+        host: None,
+    })
 }
 
 /// Starts a server with its own files apart from those of other servers of its kind.
-pub fn start(folder: &Path, who: Who, apart: &str) -> Result<Contestant> {
+pub fn start(folder: &Path, who: MeasuredServer, apart: &str) -> Result<Contestant> {
     let server = match who {
-        Who::Peer(_) => ganesha::start(folder, &PathBuf::from(format!("target/compare/ganesha{apart}")))?,
-        Who::Ours => server::ours(&server::Options {
+        MeasuredServer::Peer(_) => {
+            ganesha::start(folder, &PathBuf::from(format!("target/compare/ganesha{apart}")))?
+        }
+        MeasuredServer::Ours => server::ours(&server::Options {
             share: folder,
             state: &process::fresh_folder(&format!("compare/state{apart}"))?,
             portmap_port: "off",
@@ -45,102 +52,120 @@ pub fn groups() -> Vec<Group> {
     groups
 }
 
-const fn row(name: &'static str, unit: Unit, file: &'static str, args: &'static str, bar: Bar) -> Row {
+const fn row(name: &'static str, unit: RowUnit, file: &'static str, args: &'static str, bar: Bar) -> Row {
     Row { name, unit, file, args, peers: PEERS, bar: Some(bar) }
 }
 
 const STREAM: Bar = Bar::Times { speed: 1.0, cpu: Some(0.7) };
 
 const IDLE: Row =
-    row("idle connection memory", Unit::Memory, "idle", "idle --count 1000", Bar::AtMost(16.0 * 1024.0));
+    row("idle connection memory", RowUnit::Memory, "idle", "idle --count 1000", Bar::AtMost(16.0 * 1024.0));
 
 /// 1 client moves 1 GiB; each of 5 and 10 moves a file of 256 MiB twice.
 const STREAMS: &[Row] = &[
-    row("read 1 GiB 1 client q1", Unit::Bytes, "one", "read --size 1073741824", STREAM),
-    row("read 1 GiB 1 client q4", Unit::Bytes, "one", "read --size 1073741824 --depth 4", STREAM),
-    row("read 5 clients q1", Unit::Bytes, "many", "read --clients 5 --size 268435456 --passes 2", STREAM),
+    row("read 1 GiB 1 client q1", RowUnit::Bytes, "one", "read --size 1073741824", STREAM),
+    row("read 1 GiB 1 client q4", RowUnit::Bytes, "one", "read --size 1073741824 --depth 4", STREAM),
+    row("read 5 clients q1", RowUnit::Bytes, "many", "read --clients 5 --size 268435456 --passes 2", STREAM),
     row(
         "read 5 clients q4",
-        Unit::Bytes,
+        RowUnit::Bytes,
         "many",
         "read --clients 5 --size 268435456 --passes 2 --depth 4",
         STREAM,
     ),
-    row("read 10 clients q1", Unit::Bytes, "many", "read --clients 10 --size 268435456 --passes 2", STREAM),
+    row(
+        "read 10 clients q1",
+        RowUnit::Bytes,
+        "many",
+        "read --clients 10 --size 268435456 --passes 2",
+        STREAM,
+    ),
     row(
         "read 10 clients q4",
-        Unit::Bytes,
+        RowUnit::Bytes,
         "many",
         "read --clients 10 --size 268435456 --passes 2 --depth 4",
         STREAM,
     ),
     row(
         "read 50 clients q4",
-        Unit::Bytes,
+        RowUnit::Bytes,
         "crowd",
         "read --clients 50 --size 50331648 --seconds 3 --depth 4",
         STREAM,
     ),
     row(
         "p99 of 4 KiB reads beside 10 streams",
-        Unit::Tail,
+        RowUnit::Tail,
         "crowd",
         "beside --clients 11 --size 50331648 --seconds 3 --depth 4",
         Bar::AtMost(2.0),
     ),
-    row("write 1 GiB 1 client q1", Unit::Bytes, "one", "write --size 1073741824", STREAM),
-    row("write 1 GiB 1 client q4", Unit::Bytes, "one", "write --size 1073741824 --depth 4", STREAM),
-    row("write 5 clients q1", Unit::Bytes, "many", "write --clients 5 --size 268435456 --passes 2", STREAM),
+    row("write 1 GiB 1 client q1", RowUnit::Bytes, "one", "write --size 1073741824", STREAM),
+    row("write 1 GiB 1 client q4", RowUnit::Bytes, "one", "write --size 1073741824 --depth 4", STREAM),
+    row(
+        "write 5 clients q1",
+        RowUnit::Bytes,
+        "many",
+        "write --clients 5 --size 268435456 --passes 2",
+        STREAM,
+    ),
     row(
         "write 5 clients q4",
-        Unit::Bytes,
+        RowUnit::Bytes,
         "many",
         "write --clients 5 --size 268435456 --passes 2 --depth 4",
         STREAM,
     ),
-    row("write 10 clients q1", Unit::Bytes, "many", "write --clients 10 --size 268435456 --passes 2", STREAM),
+    row(
+        "write 10 clients q1",
+        RowUnit::Bytes,
+        "many",
+        "write --clients 10 --size 268435456 --passes 2",
+        STREAM,
+    ),
     row(
         "write 10 clients q4",
-        Unit::Bytes,
+        RowUnit::Bytes,
         "many",
         "write --clients 10 --size 268435456 --passes 2 --depth 4",
         STREAM,
     ),
-    row("new file 1 GiB q4", Unit::Bytes, "fresh", "new --size 1073741824 --depth 4", STREAM),
+    row("new file 1 GiB q4", RowUnit::Bytes, "fresh", "new --size 1073741824 --depth 4", STREAM),
 ];
 
 const SMALL: &[Row] = &[
     row(
         "read 1 KiB q1",
-        Unit::Ops,
+        RowUnit::Ops,
         "one",
         "small --block 1024 --size 104857600 --seconds 1.5",
         Bar::speed(4.0),
     ),
     row(
         "read 4 KiB q1",
-        Unit::Ops,
+        RowUnit::Ops,
         "one",
         "small --block 4096 --size 104857600 --seconds 1.5",
         Bar::speed(4.0),
     ),
     row(
         "write 1 KiB q1",
-        Unit::Ops,
+        RowUnit::Ops,
         "one",
         "write --block 1024 --size 104857600 --seconds 1.5",
         Bar::speed(1.0),
     ),
     row(
         "random read 4 KiB q1",
-        Unit::Ops,
+        RowUnit::Ops,
         "one",
         "random --block 4096 --size 1073741824 --seconds 1.5",
         Bar::speed(1.0),
     ),
     row(
         "random read 4 KiB q32",
-        Unit::Ops,
+        RowUnit::Ops,
         "one",
         "random --block 4096 --size 1073741824 --depth 32 --seconds 1.5",
         Bar::speed(3.0),
@@ -152,7 +177,7 @@ const BUSY: Row = Row {
     peers: &[],
     ..row(
         "200 busy beside 10,000 idle",
-        Unit::Kept,
+        RowUnit::Kept,
         "crowd",
         "random --block 4096 --size 50331648 --clients 200 --idle 10000 --seconds 3",
         Bar::Keeps(95.0),
@@ -160,15 +185,15 @@ const BUSY: Row = Row {
 };
 
 const FILES: &[Row] = &[
-    row("create+write 4 KiB+close", Unit::Ops, "new", "create --block 4096 --count 2000", Bar::speed(4.0)),
-    row("stat (LOOKUP+GETATTR)", Unit::Ops, "new", "stat --count 2000", Bar::speed(3.0)),
+    row("create+write 4 KiB+close", RowUnit::Ops, "new", "create --block 4096 --count 2000", Bar::speed(4.0)),
+    row("stat (LOOKUP+GETATTR)", RowUnit::Ops, "new", "stat --count 2000", Bar::speed(3.0)),
 ];
 
-const DELETES: &[Row] = &[row("delete", Unit::Ops, "new", "remove --count 2000", Bar::speed(4.0))];
+const DELETES: &[Row] = &[row("delete", RowUnit::Ops, "new", "remove --count 2000", Bar::speed(4.0))];
 
 const COMMITTED: Row = row(
     "create+write 4 KiB+COMMIT",
-    Unit::Ops,
+    RowUnit::Ops,
     "kept",
     "commit --block 4096 --count 2000",
     Bar::Times { speed: 1.0, cpu: Some(0.5) },
@@ -177,7 +202,7 @@ const COMMITTED: Row = row(
 const LISTS: &[Row] = &[
     row(
         "READDIRPLUS 10000 by 8 KiB",
-        Unit::Ops,
+        RowUnit::Ops,
         "dir",
         "list --block 8192 --count 10000 --passes 10",
         Bar::speed(3.0),
@@ -185,7 +210,7 @@ const LISTS: &[Row] = &[
     // With pages of this size libnfs itself takes most of the time: shown but not judged.
     Row {
         name: "READDIRPLUS 10000 by 64 KiB",
-        unit: Unit::Ops,
+        unit: RowUnit::Ops,
         file: "dir",
         args: "list --block 65536 --count 10000 --passes 10",
         peers: PEERS,

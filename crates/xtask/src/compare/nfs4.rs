@@ -3,7 +3,7 @@
 
 use anyhow::{Result, ensure};
 
-use super::{Contestant, Place, Who, loads, nfs};
+use super::{ComparisonPlace, Contestant, MeasuredServer, loads, nfs};
 use crate::server;
 
 /// A version of NFS with sessions.
@@ -63,9 +63,11 @@ impl Figure {
 }
 
 /// Measures the rows whose names contain one of `wanted`, all if there are none, and prints a table.
-pub fn run(place: &Place, version: Version, rounds: usize, wanted: &[String]) -> Result<()> {
-    let servers =
-        [nfs::start(&place.folder, Who::Ours, "-4")?, nfs::start(&place.folder, Who::Peer("ganesha"), "-4")?];
+pub fn run(place: &ComparisonPlace, version: Version, rounds: usize, wanted: &[String]) -> Result<()> {
+    let servers = [
+        nfs::start(&place.folder, MeasuredServer::Ours, "-4")?,
+        nfs::start(&place.folder, MeasuredServer::Peer("ganesha"), "-4")?,
+    ];
     let is_wanted = |row: &&Row| wanted.is_empty() || wanted.iter().any(|part| row.name.contains(part));
     let rows: Vec<&Row> = ROWS.iter().filter(is_wanted).collect();
     ensure!(!rows.is_empty(), "no row has such a name");

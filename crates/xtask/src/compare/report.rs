@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::rows::{Bar, Group, Row, Unit};
-use super::{Sample, Who};
+use super::rows::{Bar, Group, Row, RowUnit};
+use super::{MeasuredServer, Sample};
 use crate::loader::LoadResult;
 
 /// A run is disturbed if other programs use more than this part of one CPU. (The kernel's writing
@@ -15,21 +15,21 @@ pub const DISTURBED: f64 = 0.25;
 /// Speed and server CPU of one run, in the row's units.
 fn speed(row: &Row, m: &LoadResult) -> f64 {
     match row.unit {
-        Unit::Bytes => m.bytes as f64 / m.seconds / 1e6,
-        Unit::Ops => m.ops as f64 / m.seconds,
-        Unit::Memory => m.bytes as f64 / m.ops as f64,
-        Unit::Gap => m.longest_gap_ms,
-        Unit::Tail => m.p99_us / 1e3,
-        Unit::Kept => m.kept * 100.0,
+        RowUnit::Bytes => m.bytes as f64 / m.seconds / 1e6,
+        RowUnit::Ops => m.ops as f64 / m.seconds,
+        RowUnit::Memory => m.bytes as f64 / m.ops as f64,
+        RowUnit::Gap => m.longest_gap_ms,
+        RowUnit::Tail => m.p99_us / 1e3,
+        RowUnit::Kept => m.kept * 100.0,
     }
 }
 
 fn cpu(row: &Row, m: &LoadResult) -> f64 {
     match row.unit {
-        Unit::Bytes => m.cpu / (m.bytes as f64 / 1e9),
-        Unit::Ops => m.cpu / m.ops as f64 * 1e6,
-        Unit::Memory => m.cpu,
-        Unit::Gap | Unit::Tail | Unit::Kept => m.cpu / m.seconds,
+        RowUnit::Bytes => m.cpu / (m.bytes as f64 / 1e9),
+        RowUnit::Ops => m.cpu / m.ops as f64 * 1e6,
+        RowUnit::Memory => m.cpu,
+        RowUnit::Gap | RowUnit::Tail | RowUnit::Kept => m.cpu / m.seconds,
     }
 }
 
@@ -58,7 +58,7 @@ impl Spread {
 
 /// All runs of one row on one server.
 struct Column {
-    who: Who,
+    who: MeasuredServer,
     speed: Spread,
     cpu: Spread,
     p50: Spread,
@@ -69,7 +69,7 @@ struct Column {
     streams: String,
 }
 
-fn column(row: &Row, who: Who, samples: &[Sample]) -> Option<Column> {
+fn column(row: &Row, who: MeasuredServer, samples: &[Sample]) -> Option<Column> {
     let runs: Vec<&LoadResult> =
         samples.iter().filter(|s| s.row == row.name && s.who == who).map(|s| &s.measured).collect();
     let of = |value: &dyn Fn(&LoadResult) -> f64| Spread::of(runs.iter().map(|m| value(m)).collect());
@@ -98,26 +98,26 @@ fn streams(m: &LoadResult) -> String {
 }
 
 impl Column {
-    fn text(&self, unit: Unit) -> String {
+    fn text(&self, unit: RowUnit) -> String {
         let pss = self.pss_kib as f64 / 1024.0;
         let latency = format!("p50 {:.0} p99 {:.0} us", self.p50.median, self.p99.median);
         match unit {
-            Unit::Bytes => {
+            RowUnit::Bytes => {
                 format!("{} MB/s; cpu {} s/GB; PSS {pss:.0} MiB", self.speed.text(0), self.cpu.text(2))
             }
-            Unit::Ops => {
+            RowUnit::Ops => {
                 format!(
                     "{} op/s; {latency}; cpu {} us/op; PSS {pss:.0} MiB",
                     self.speed.text(0),
                     self.cpu.text(1)
                 )
             }
-            Unit::Memory => format!("{} B each; cpu {:.2} s in 3 s", self.speed.text(0), self.cpu.median),
-            Unit::Gap => {
+            RowUnit::Memory => format!("{} B each; cpu {:.2} s in 3 s", self.speed.text(0), self.cpu.median),
+            RowUnit::Gap => {
                 format!("longest {} ms; {}; cpu {}", self.speed.text(1), self.streams, self.cpu.text(2))
             }
-            Unit::Kept => format!("{} %; cpu {}", self.speed.text(1), self.cpu.text(2)),
-            Unit::Tail => {
+            RowUnit::Kept => format!("{} %; cpu {}", self.speed.text(1), self.cpu.text(2)),
+            RowUnit::Tail => {
                 format!(
                     "p99 {} ms, p50 {:.2} ms; cpu {}",
                     self.speed.text(2),
@@ -137,23 +137,24 @@ struct Columns {
 
 impl Columns {
     fn of(row: &Row, samples: &[Sample]) -> Self {
-        let peers = row.peers.iter().filter_map(|name| column(row, Who::Peer(name), samples));
-        Self { ours: column(row, Who::Ours, samples), peers: peers.collect() }
+        let peers = row.peers.iter().filter_map(|name| column(row, MeasuredServer::Peer(name), samples));
+        Self { ours: column(row, MeasuredServer::Ours, samples), peers: peers.collect() }
     }
 
     /// The peer in its best configuration: the fastest, or the one with the least memory.
     fn best(&self, row: &Row) -> Option<&Column> {
         let by_speed = |a: &&Column, b: &&Column| a.speed.median.total_cmp(&b.speed.median);
         match row.unit {
-            Unit::Memory | Unit::Gap | Unit::Tail => self.peers.iter().min_by(by_speed),
-            Unit::Bytes | Unit::Ops | Unit::Kept => self.peers.iter().max_by(by_speed),
+            RowUnit::Memory | RowUnit::Gap | RowUnit::Tail => self.peers.iter().min_by(by_speed),
+            RowUnit::Bytes | RowUnit::Ops | RowUnit::Kept => self.peers.iter().max_by(by_speed),
         }
     }
 
     /// The peer's configuration with the least CPU, if that is not the fastest.
     fn thriftiest(&self, row: &Row) -> Option<&Column> {
         let least = self.peers.iter().min_by(|a, b| a.cpu.median.total_cmp(&b.cpu.median))?;
-        (matches!(row.unit, Unit::Bytes | Unit::Ops) && self.best(row)?.who != least.who).then_some(least)
+        (matches!(row.unit, RowUnit::Bytes | RowUnit::Ops) && self.best(row)?.who != least.who)
+            .then_some(least)
     }
 }
 
@@ -184,7 +185,7 @@ fn verdict(row: &Row, columns: &Columns) -> Option<(BarVerdict, String)> {
         Bar::AtMost(limit) => {
             let met = if ours.speed.median <= limit { BarVerdict::Yes } else { BarVerdict::No };
             let text = match row.unit {
-                Unit::Tail => format!("at most {limit:.0} ms"),
+                RowUnit::Tail => format!("at most {limit:.0} ms"),
                 _ => format!("at most {:.0} KiB each", limit / 1024.0),
             };
             return Some((met, text));
@@ -219,11 +220,11 @@ fn ratios(row: &Row, columns: &Columns) -> Option<String> {
     };
     let speed = part(ours.speed, best.speed);
     match row.unit {
-        Unit::Memory => return Some(format!("memory {speed}")),
-        Unit::Gap => return Some(format!("longest gap {speed}")),
-        Unit::Kept => return None,
-        Unit::Tail => return Some(format!("p99 {speed}")),
-        Unit::Bytes | Unit::Ops => {}
+        RowUnit::Memory => return Some(format!("memory {speed}")),
+        RowUnit::Gap => return Some(format!("longest gap {speed}")),
+        RowUnit::Kept => return None,
+        RowUnit::Tail => return Some(format!("p99 {speed}")),
+        RowUnit::Bytes | RowUnit::Ops => {}
     }
     let also = columns
         .thriftiest(row)
@@ -300,29 +301,29 @@ fn side_json(column: &Column) -> Value {
             "p99_us": column.p99.median, "pss_kib": column.pss_kib, "fairness": column.fairness })
 }
 
-fn unit(unit: Unit) -> &'static str {
+fn unit(unit: RowUnit) -> &'static str {
     match unit {
-        Unit::Bytes => "MB/s; CPU s/GB",
-        Unit::Ops => "op/s; CPU us/op",
-        Unit::Memory => "bytes per connection; CPU s in 3 s",
-        Unit::Gap => "longest gap in ms; CPU s per s",
-        Unit::Kept => "% kept; CPU s per s",
-        Unit::Tail => "p99 in ms; CPU s per s",
+        RowUnit::Bytes => "MB/s; CPU s/GB",
+        RowUnit::Ops => "op/s; CPU us/op",
+        RowUnit::Memory => "bytes per connection; CPU s in 3 s",
+        RowUnit::Gap => "longest gap in ms; CPU s per s",
+        RowUnit::Kept => "% kept; CPU s per s",
+        RowUnit::Tail => "p99 in ms; CPU s per s",
     }
 }
 
 /// One run, for a user who watches.
 pub fn one(row: &Row, m: &LoadResult) -> String {
     match row.unit {
-        Unit::Bytes => format!("{:.0} MB/s, cpu {:.2} s/GB", speed(row, m), cpu(row, m)),
-        Unit::Ops => {
+        RowUnit::Bytes => format!("{:.0} MB/s, cpu {:.2} s/GB", speed(row, m), cpu(row, m)),
+        RowUnit::Ops => {
             let client = m.client_cpu / m.ops as f64 * 1e6;
             format!("{:.0} op/s, cpu {:.1} us/op, the client's {client:.1}", speed(row, m), cpu(row, m))
         }
-        Unit::Memory => format!("{:.0} B each", speed(row, m)),
-        Unit::Gap => format!("longest gap {:.1} ms, {}", m.longest_gap_ms, streams(m)),
-        Unit::Kept => format!("{:.1} % beside {:.0} op/s", speed(row, m), m.ops as f64 / m.seconds),
-        Unit::Tail => {
+        RowUnit::Memory => format!("{:.0} B each", speed(row, m)),
+        RowUnit::Gap => format!("longest gap {:.1} ms, {}", m.longest_gap_ms, streams(m)),
+        RowUnit::Kept => format!("{:.1} % beside {:.0} op/s", speed(row, m), m.ops as f64 / m.seconds),
+        RowUnit::Tail => {
             let streams = m.beside as f64 / m.seconds / 1e6;
             format!("p50 {:.0} p99 {:.0} us beside {streams:.0} MB/s", m.p50_us, m.p99_us)
         }
@@ -334,7 +335,7 @@ mod tests {
     use super::*;
     use crate::compare::{iscsi, nfs, rows, smb};
 
-    fn sample(who: Who, seconds: f64, cpu: f64) -> Sample {
+    fn sample(who: MeasuredServer, seconds: f64, cpu: f64) -> Sample {
         let measured = LoadResult {
             workload: "read".into(),
             ops: 1000,
@@ -374,7 +375,10 @@ mod tests {
     fn a_row_is_met_by_speed_and_cpu_together() {
         let groups = rows::chosen(nfs::groups(), &[NAME.to_owned()]);
         for (seconds, cpu, met) in [(1.0, 0.35, "yes"), (1.0, 0.36, "NO"), (1.1, 0.1, "NO")] {
-            let samples = [sample(Who::Ours, seconds, cpu), sample(Who::Peer("ganesha"), 1.0, 0.5)];
+            let samples = [
+                sample(MeasuredServer::Ours, seconds, cpu),
+                sample(MeasuredServer::Peer("ganesha"), 1.0, 0.5),
+            ];
             assert_eq!(last_cell(&groups, &samples), met);
         }
     }
@@ -383,7 +387,7 @@ mod tests {
     fn one_run_with_a_longer_gap_is_one_too_many() {
         let video = rows::chosen(iscsi::groups(), &["video".to_owned()]);
         let run = |longest_gap_ms| {
-            let mut sample = sample(Who::Ours, 60.0, 20.0);
+            let mut sample = sample(MeasuredServer::Ours, 60.0, 20.0);
             sample.row = video[0].rows[0].name;
             sample.measured.longest_gap_ms = longest_gap_ms;
             sample
@@ -396,8 +400,12 @@ mod tests {
     fn the_peers_fastest_configuration_counts_and_a_thriftier_one_is_named() {
         let groups = rows::chosen(smb::groups(), &[NAME.to_owned()]);
         let met = |seconds, cpu| {
-            let peers = [sample(Who::Peer("default"), 1.0, 0.6), sample(Who::Peer("sendfile"), 1.5, 0.2)];
-            let samples: Vec<_> = peers.into_iter().chain([sample(Who::Ours, seconds, cpu)]).collect();
+            let peers = [
+                sample(MeasuredServer::Peer("default"), 1.0, 0.6),
+                sample(MeasuredServer::Peer("sendfile"), 1.5, 0.2),
+            ];
+            let samples: Vec<_> =
+                peers.into_iter().chain([sample(MeasuredServer::Ours, seconds, cpu)]).collect();
             last_cell(&groups, &samples)
         };
         assert_eq!(met(0.9, 0.19), "yes");

@@ -2,7 +2,7 @@
 
 /// The unit of a row's speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum RowUnit {
     /// MB/s, and server CPU per GB.
     Bytes,
     /// Operations per second, and server CPU per operation.
@@ -46,7 +46,7 @@ impl Bar {
 #[derive(Clone, Debug)]
 pub struct Row {
     pub name: &'static str,
-    pub unit: Unit,
+    pub unit: RowUnit,
     /// The load program's file or file prefix.
     pub file: &'static str,
     pub args: &'static str,

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use super::rows::{Bar, Group, Row, Unit};
-use super::{Contestant, Place, Who, folder};
+use super::rows::{Bar, Group, Row, RowUnit};
+use super::{ComparisonPlace, Contestant, MeasuredServer, folder};
 use crate::samba::{self, Share, User};
 use crate::{debian, isolate, loader, process, server};
 
@@ -39,7 +39,7 @@ const DEFAULT: &[&str] = &["default"];
 const MAC: &[&str] = &["fruit"];
 
 /// Makes the folder, and the Unix user for smbd.
-pub fn place(libsmb2: Option<&Path>) -> Result<Place> {
+pub fn place(libsmb2: Option<&Path>) -> Result<ComparisonPlace> {
     if !isolate::is_isolated() {
         bail!("as root only, and where namespaces may be made: smbd needs its accounts as Unix users");
     }
@@ -49,15 +49,15 @@ pub fn place(libsmb2: Option<&Path>) -> Result<Place> {
     };
     samba::unix_users(&process::fresh_folder("compare/users")?, &[(ADA, UID)])?;
     let folder = folder::prepare(UID)?;
-    Ok(Place { load, folder, peer: None, host: None })
+    Ok(ComparisonPlace { load, folder, peer: None, host: None })
 }
 
 /// Starts a server with its own files apart from those of other servers of its kind.
-pub fn start(place: &Place, who: Who, apart: &str) -> Result<Contestant> {
+pub fn start(place: &ComparisonPlace, who: MeasuredServer, apart: &str) -> Result<Contestant> {
     let folder = &place.folder;
     let port = process::free_port()?;
     let running = match who {
-        Who::Ours => {
+        MeasuredServer::Ours => {
             let state = process::fresh_folder(&format!("compare/state{apart}"))?;
             let settings = state.with_extension("toml");
             let (name, path) = ("share", folder.display());
@@ -73,7 +73,7 @@ pub fn start(place: &Place, who: Who, apart: &str) -> Result<Contestant> {
             addresses.extend(place.host.iter().flat_map(|host| ["--listen", host]));
             server::ours_with_settings(&settings, &state, &addresses)?
         }
-        Who::Peer(configuration) => {
+        MeasuredServer::Peer(configuration) => {
             let Some((_, settings)) = CONFIGURATIONS.iter().find(|(name, _)| *name == configuration) else {
                 bail!("smbd has no configuration {configuration}");
             };
@@ -106,7 +106,7 @@ pub fn groups() -> Vec<Group> {
 
 const fn row(
     name: &'static str,
-    unit: Unit,
+    unit: RowUnit,
     (file, args): (&'static str, &'static str),
     peers: &'static [&'static str],
     bar: Bar,
@@ -118,52 +118,58 @@ const STREAM: Bar = Bar::Times { speed: 1.0, cpu: Some(1.0) };
 const IDLE_LIMIT: Bar = Bar::AtMost(32.0 * 1024.0);
 
 const IDLE: &[Row] = &[
-    row("idle session memory, 200", Unit::Memory, ("idle", "idle --count 200"), DEFAULT, IDLE_LIMIT),
-    row("idle session memory, 2,000", Unit::Memory, ("idle", "idle --count 2000"), DEFAULT, IDLE_LIMIT),
+    row("idle session memory, 200", RowUnit::Memory, ("idle", "idle --count 200"), DEFAULT, IDLE_LIMIT),
+    row("idle session memory, 2,000", RowUnit::Memory, ("idle", "idle --count 2000"), DEFAULT, IDLE_LIMIT),
 ];
 
 /// 1 client moves 1 GiB; each of 5 and 10 moves a file of 256 MiB twice. Unsigned.
 const READS: &[Row] = &[
-    row("read 1 GiB 1 client q1", Unit::Bytes, ("one", "read --size 1073741824"), READERS, STREAM),
-    row("read 1 GiB 1 client q4", Unit::Bytes, ("one", "read --size 1073741824 --depth 4"), READERS, STREAM),
+    row("read 1 GiB 1 client q1", RowUnit::Bytes, ("one", "read --size 1073741824"), READERS, STREAM),
+    row(
+        "read 1 GiB 1 client q4",
+        RowUnit::Bytes,
+        ("one", "read --size 1073741824 --depth 4"),
+        READERS,
+        STREAM,
+    ),
     row(
         "read 5 clients q1",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("many", "read --clients 5 --size 268435456 --passes 2"),
         READERS,
         STREAM,
     ),
     row(
         "read 5 clients q4",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("many", "read --clients 5 --size 268435456 --passes 2 --depth 4"),
         READERS,
         STREAM,
     ),
     row(
         "read 10 clients q1",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("many", "read --clients 10 --size 268435456 --passes 2"),
         READERS,
         STREAM,
     ),
     row(
         "read 10 clients q4",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("many", "read --clients 10 --size 268435456 --passes 2 --depth 4"),
         READERS,
         STREAM,
     ),
     row(
         "read 50 clients q4",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("crowd", "read --clients 50 --size 50331648 --seconds 3 --depth 4"),
         READERS,
         STREAM,
     ),
     row(
         "p99 of 4 KiB reads beside 10 streams",
-        Unit::Tail,
+        RowUnit::Tail,
         ("crowd", "beside --clients 11 --size 50331648 --seconds 3 --depth 4"),
         READERS,
         Bar::AtMost(2.0),
@@ -171,60 +177,60 @@ const READS: &[Row] = &[
 ];
 
 const WRITES: &[Row] = &[
-    row("write 1 GiB 1 client q1", Unit::Bytes, ("one", "write --size 1073741824"), WRITERS, STREAM),
+    row("write 1 GiB 1 client q1", RowUnit::Bytes, ("one", "write --size 1073741824"), WRITERS, STREAM),
     row(
         "write 1 GiB 1 client q4",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("one", "write --size 1073741824 --depth 4"),
         WRITERS,
         STREAM,
     ),
     row(
         "write 5 clients q1",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("many", "write --clients 5 --size 268435456 --passes 2"),
         WRITERS,
         STREAM,
     ),
     row(
         "write 5 clients q4",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("many", "write --clients 5 --size 268435456 --passes 2 --depth 4"),
         WRITERS,
         STREAM,
     ),
     row(
         "write 10 clients q1",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("many", "write --clients 10 --size 268435456 --passes 2"),
         WRITERS,
         STREAM,
     ),
     row(
         "write 10 clients q4",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("many", "write --clients 10 --size 268435456 --passes 2 --depth 4"),
         WRITERS,
         STREAM,
     ),
-    row("new file 1 GiB q4", Unit::Bytes, ("fresh", "new --size 1073741824 --depth 4"), WRITERS, STREAM),
+    row("new file 1 GiB q4", RowUnit::Bytes, ("fresh", "new --size 1073741824 --depth 4"), WRITERS, STREAM),
 ];
 
 /// 1 GiB through smbclient. libsmb2 supports neither of the two: it signs with AES-CMAC and seals
 /// with AES-CCM, slowly.
 const COPIES: &[Row] = &[
-    row("get 1 GiB signed AES-GMAC", Unit::Bytes, ("one", "get --protection sign"), ANY, Bar::speed(1.0)),
-    row("put 1 GiB signed AES-GMAC", Unit::Bytes, ("put", "put --protection sign"), ANY, Bar::speed(1.0)),
+    row("get 1 GiB signed AES-GMAC", RowUnit::Bytes, ("one", "get --protection sign"), ANY, Bar::speed(1.0)),
+    row("put 1 GiB signed AES-GMAC", RowUnit::Bytes, ("put", "put --protection sign"), ANY, Bar::speed(1.0)),
     row(
         "get 1 GiB sealed AES-128-GCM",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("one", "get --protection encrypt"),
         ANY,
         Bar::speed(1.0),
     ),
     row(
         "put 1 GiB sealed AES-128-GCM",
-        Unit::Bytes,
+        RowUnit::Bytes,
         ("put", "put --protection encrypt"),
         ANY,
         Bar::speed(1.0),
@@ -234,35 +240,35 @@ const COPIES: &[Row] = &[
 const SMALL: &[Row] = &[
     row(
         "read 1 KiB q1",
-        Unit::Ops,
+        RowUnit::Ops,
         ("one", "small --block 1024 --size 104857600 --seconds 1.5"),
         READERS,
         Bar::speed(1.0),
     ),
     row(
         "read 4 KiB q1",
-        Unit::Ops,
+        RowUnit::Ops,
         ("one", "small --block 4096 --size 104857600 --seconds 1.5"),
         READERS,
         Bar::speed(1.0),
     ),
     row(
         "write 1 KiB q1",
-        Unit::Ops,
+        RowUnit::Ops,
         ("one", "write --block 1024 --size 104857600 --seconds 1.5"),
         WRITERS,
         Bar::speed(1.0),
     ),
     row(
         "random read 4 KiB q1",
-        Unit::Ops,
+        RowUnit::Ops,
         ("one", "random --block 4096 --size 1073741824 --seconds 1.5"),
         READERS,
         Bar::speed(1.0),
     ),
     row(
         "random read 4 KiB q32",
-        Unit::Ops,
+        RowUnit::Ops,
         ("one", "random --block 4096 --size 1073741824 --depth 32 --seconds 1.5"),
         READERS,
         Bar::speed(2.0),
@@ -272,7 +278,7 @@ const SMALL: &[Row] = &[
 /// Measured on our server only: a process for each connection does not fit in memory.
 const BUSY: Row = row(
     "200 busy beside 10,000 idle",
-    Unit::Kept,
+    RowUnit::Kept,
     ("crowd", "random --block 4096 --size 50331648 --clients 200 --idle 10000 --seconds 3"),
     &[],
     Bar::Keeps(95.0),
@@ -281,27 +287,27 @@ const BUSY: Row = row(
 const FILES: &[Row] = &[
     row(
         "create+write 4 KiB+close",
-        Unit::Ops,
+        RowUnit::Ops,
         ("new", "create --block 4096 --count 2000"),
         ANY,
         Bar::speed(4.0),
     ),
-    row("stat", Unit::Ops, ("new", "stat --count 2000"), ANY, Bar::speed(2.0)),
+    row("stat", RowUnit::Ops, ("new", "stat --count 2000"), ANY, Bar::speed(2.0)),
 ];
 
-const DELETES: &[Row] = &[row("delete", Unit::Ops, ("new", "remove --count 2000"), ANY, Bar::speed(2.0))];
+const DELETES: &[Row] = &[row("delete", RowUnit::Ops, ("new", "remove --count 2000"), ANY, Bar::speed(2.0))];
 
 const LISTS: &[Row] = &[
     row(
         "list 10,000 with ids and sizes",
-        Unit::Ops,
+        RowUnit::Ops,
         ("dir", "list --block 65536 --count 10000 --passes 10"),
         DEFAULT,
         Bar::speed(5.0),
     ),
     row(
         "list 10,000 with Finder info",
-        Unit::Ops,
+        RowUnit::Ops,
         ("mac", "finder --block 65536 --count 10000 --passes 10"),
         MAC,
         Bar::speed(8.0),

@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use super::expected::Expectations;
 use super::outcome::Outcomes;
 use super::smb::python;
-use super::{Args, conclude, prepare};
+use super::{InteropArgs, conclude, prepare};
 use crate::{debian, isolate, process, server};
 
 /// Files of one run. Each has the settings of a share; 25 are served at once.
@@ -18,7 +18,7 @@ const SEED: u64 = 1;
 /// The time limit of a hundred files.
 const LIMIT: Duration = Duration::from_secs(300);
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &InteropArgs) -> Result<()> {
     if !isolate::is_isolated()
         && let Err(error) = python::install()
     {
@@ -47,7 +47,7 @@ fn unable() -> Option<String> {
     process::find("smbd").is_none().then(|| "smbd is not installed".into())
 }
 
-fn difference(args: &Args) -> Result<()> {
+fn difference(args: &InteropArgs) -> Result<()> {
     let files = args.files.unwrap_or(FILES);
     let (seed, limit) = (args.seed.unwrap_or(SEED), LIMIT * (files / 100 + 1));
     let (program, place) = (server::binary(), process::root().join("target/interop-adopt"));

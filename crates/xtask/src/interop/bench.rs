@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::outcome::{Outcome, Outcomes};
-use crate::compare::{self, Contestant, Place, Who};
+use crate::compare::{self, ComparisonPlace, Contestant, MeasuredServer};
 use crate::samba::{self, Share, User};
 use crate::{ganesha, isolate, process, server};
 
@@ -42,19 +42,19 @@ const FILES: &[&str] = &[
 const BLOCKS: &[&str] = &["seq-read", "seq-write", "lmdd-512B", "disk-image", "block-mix", "read-write-25-1"];
 
 /// A server under test.
-struct Peer {
+struct TestedServer {
     name: &'static str,
     program: &'static str,
     workloads: &'static [&'static str],
     start: fn(&Path, Option<&Path>) -> Result<Contestant>,
 }
 
-const PEERS: &[Peer] = &[
-    Peer { name: "smbd", program: "smbd", workloads: FILES, start: smbd },
-    Peer { name: "Ganesha", program: "ganesha.nfsd", workloads: FILES, start: nfs },
-    Peer { name: "Ganesha-4.2", program: "ganesha.nfsd", workloads: FILES, start: nfs },
-    Peer { name: "tgt", program: "tgtd", workloads: BLOCKS, start: tgtd },
-    Peer { name: "Netatalk", program: "afpd", workloads: FILES, start: afpd },
+const PEERS: &[TestedServer] = &[
+    TestedServer { name: "smbd", program: "smbd", workloads: FILES, start: smbd },
+    TestedServer { name: "Ganesha", program: "ganesha.nfsd", workloads: FILES, start: nfs },
+    TestedServer { name: "Ganesha-4.2", program: "ganesha.nfsd", workloads: FILES, start: nfs },
+    TestedServer { name: "tgt", program: "tgtd", workloads: BLOCKS, start: tgtd },
+    TestedServer { name: "Netatalk", program: "afpd", workloads: FILES, start: afpd },
 ];
 
 /// Measures all peers that are installed.
@@ -92,7 +92,7 @@ pub fn run(afpd: Option<&Path>, outcomes: &mut Outcomes) -> Result<()> {
 
 /// The raw data of a measurement.
 fn measured(
-    peer: &Peer,
+    peer: &TestedServer,
     place: &Path,
     folder: &Path,
     given: Option<&Path>,
@@ -111,7 +111,7 @@ fn measured(
 }
 
 /// The URL of a server by the options of its load program.
-fn url(peer: &Peer, reach: &[String]) -> Result<String> {
+fn url(peer: &TestedServer, reach: &[String]) -> Result<String> {
     let option = |name: &str| {
         let at = reach.iter().position(|word| word == name);
         at.and_then(|at| reach.get(at + 1)).with_context(|| format!("{} has no {name}", peer.name))
@@ -133,7 +133,7 @@ fn url(peer: &Peer, reach: &[String]) -> Result<String> {
 }
 
 /// Each workload with both numbers of clients is an outcome.
-fn judge(peer: &Peer, lines: &[serde_json::Value], outcomes: &mut Outcomes) {
+fn judge(peer: &TestedServer, lines: &[serde_json::Value], outcomes: &mut Outcomes) {
     let text = |line: &serde_json::Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
     for workload in peer.workloads {
         let runs = lines.iter().filter(|line| line["kind"] == "run" && line["workload"] == **workload);
@@ -181,14 +181,14 @@ fn nfs(folder: &Path, _: Option<&Path>) -> Result<Contestant> {
 }
 
 fn tgtd(folder: &Path, _: Option<&Path>) -> Result<Contestant> {
-    compare::iscsi::start(&place(folder, None), Who::Peer("default"), "-bench")
+    compare::iscsi::start(&place(folder, None), MeasuredServer::Peer("default"), "-bench")
 }
 
 fn afpd(folder: &Path, given: Option<&Path>) -> Result<Contestant> {
-    compare::afp::start(&place(folder, given), Who::Peer("default"), "-bench")
+    compare::afp::start(&place(folder, given), MeasuredServer::Peer("default"), "-bench")
 }
 
-fn place(folder: &Path, given: Option<&Path>) -> Place {
+fn place(folder: &Path, given: Option<&Path>) -> ComparisonPlace {
     let peer = given.map(Path::to_path_buf).or_else(|| process::find("afpd"));
-    Place { load: PathBuf::new(), folder: folder.to_path_buf(), peer, host: None }
+    ComparisonPlace { load: PathBuf::new(), folder: folder.to_path_buf(), peer, host: None }
 }

@@ -10,7 +10,7 @@ use super::compiled::{self, TestProgram};
 use super::expected::Expectations;
 use super::outcome::Outcomes;
 use super::smb::python;
-use super::{Args, conclude, prepare};
+use super::{InteropArgs, conclude, prepare};
 use crate::{debian, isolate, loader, process, server};
 
 const LIMIT: Duration = Duration::from_secs(180);
@@ -25,7 +25,7 @@ const CONFORMANCE: &[&str] =
 /// The tests of `cephfs`.
 const CEPHFS: TestProgram = TestProgram { folder: "cephfs", name: "evicted" };
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &InteropArgs) -> Result<()> {
     if !isolate::is_isolated()
         && let Err(error) = python::install()
     {
@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> Result<()> {
     conclude(args, &expected.retain(is_meant).compare(&outcomes, process::is_ci()))
 }
 
-fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
+fn checks(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
     let folder = process::fresh_folder("interop-ceph")?;
     let [settings, state] = ["settings.toml", "state"].map(|name| folder.join(name).display().to_string());
     fs::create_dir_all(folder.join("local"))?;

@@ -14,7 +14,7 @@ use super::expected::Expectations;
 use super::outcome::{Outcome, Outcomes};
 use super::smb::python;
 use super::smb::suites::CONTINUOUS;
-use super::{Args, conclude, prepare};
+use super::{InteropArgs, conclude, prepare};
 use crate::{debian, isolate, loader, process, samba, server};
 
 const LIMIT: Duration = Duration::from_secs(600);
@@ -32,7 +32,7 @@ const RANDOM: &str = "random operations are answered as the model says";
 const PROGRAMS: &[&str] =
     &["etcd", "openssl", "cc", "nft", "iscsi-test-cu", "ceph-mon", "ceph-osd", "ceph-mds", "ceph-fuse"];
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &InteropArgs) -> Result<()> {
     if !isolate::is_isolated()
         && let Err(error) = python::install()
     {
@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> Result<()> {
     conclude(args, &expected.retain(is_meant).compare(&outcomes, process::is_ci()))
 }
 
-fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
+fn checks(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
     let folder = process::fresh_folder("interop-cluster")?;
     let [script, program, nfs3, folder_text] = [
         process::root().join("interop/cluster/checks.py"),
@@ -135,13 +135,13 @@ fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
 }
 
 /// How many seeds of random operations run.
-fn seeds(args: &Args) -> u16 {
+fn seeds(args: &InteropArgs) -> u16 {
     let is_wanted = args.only.is_empty() || args.only.iter().any(|part| RANDOM.contains(part.as_str()));
     if is_wanted && !args.torture && !args.scale && !args.multipath { args.seeds } else { 0 }
 }
 
 /// Each partition lasts so long, and half a minute is enough for what follows it.
-fn limit(args: &Args) -> Duration {
+fn limit(args: &InteropArgs) -> Duration {
     let count = u32::from(args.gateways);
     let partitions = count * (count - 1) / 2 + 2 * count;
     let by_hand = if args.ceph || args.torture { BY_HAND } else { Duration::ZERO };

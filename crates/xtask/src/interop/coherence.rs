@@ -12,7 +12,7 @@ use anyhow::{Result, ensure};
 use super::expected::Expectations;
 use super::outcome::Outcomes;
 use super::smb::python;
-use super::{Args, conclude, prepare};
+use super::{InteropArgs, conclude, prepare};
 use crate::{debian, isolate, loader, process, server};
 
 const LIMIT: Duration = Duration::from_secs(150);
@@ -43,7 +43,7 @@ const SHARES: &[(&str, &str)] = &[
     ("sealed", "client = [{ match = \"*\", tls = \"required\" }]"),
 ];
 
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &InteropArgs) -> Result<()> {
     if !isolate::is_isolated()
         && let Err(error) = python::install()
     {
@@ -69,9 +69,9 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// The matrix. With `--list` it prints what happens instead.
-fn matrix(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
+fn matrix(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
     // The clients of NFSv4 are silent for some time.
-    let place = Place::new("interop-coherence", 60)?;
+    let place = CoherenceRun::new("interop-coherence", 60)?;
     let settings = place.folder.join("settings.toml");
     let _server = server::ours_with_settings(&settings, &place.folder.join("state"), &place.ports())?;
     let mut more: Vec<&str> = if args.list { vec!["--list"] } else { Vec::new() };
@@ -98,7 +98,7 @@ fn matrix(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
 }
 
 /// Homes of users, and users of the host.
-fn homes(place: &Place, outcomes: &mut Outcomes) {
+fn homes(place: &CoherenceRun, outcomes: &mut Outcomes) {
     let [other, of_host] = [OTHER, OF_HOST].map(|(name, password)| format!("{name}:{password}"));
     let program = server::binary().display().to_string();
     let mut more = vec!["--other", &other];
@@ -111,8 +111,8 @@ fn homes(place: &Place, outcomes: &mut Outcomes) {
 }
 
 /// Clients that die at random, beside a server that is killed twice.
-fn soak(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
-    let place = Place::new("interop-soak", 5)?;
+fn soak(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
+    let place = CoherenceRun::new("interop-soak", 5)?;
     let seconds = args.soak.map_or(SOAK, |minutes| Duration::from_secs(minutes * 60));
     let seed = args.seed.unwrap_or_else(|| u64::from(std::process::id()));
     println!(
@@ -135,7 +135,13 @@ fn soak(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
 
 /// Runs `interop/coherence/<name>.py`, of which an outcome with its name tells whether it came to its end. Returns what it
 /// prints. Its messages are in a file beside the shares.
-fn script(outcomes: &mut Outcomes, name: &str, place: &Place, more: &[&str], limit: Duration) -> String {
+fn script(
+    outcomes: &mut Outcomes,
+    name: &str,
+    place: &CoherenceRun,
+    more: &[&str],
+    limit: Duration,
+) -> String {
     let mut text = String::new();
     outcomes.run(name, &["cc"], || {
         let output = place.script(name, more, limit)?;
@@ -149,7 +155,7 @@ fn script(outcomes: &mut Outcomes, name: &str, place: &Place, more: &[&str], lim
 }
 
 /// The folders, the account and the ports of one run.
-struct Place {
+struct CoherenceRun {
     folder: PathBuf,
     uid: u32,
     /// Flags and ports for SMB, AFP and NFS.
@@ -158,7 +164,7 @@ struct Place {
     has_pam: bool,
 }
 
-impl Place {
+impl CoherenceRun {
     fn new(folder: &str, grace_period: u32) -> Result<Self> {
         let folder = process::fresh_folder(folder)?;
         let uid = if process::is_root() { UID } else { rustix::process::getuid().as_raw() };

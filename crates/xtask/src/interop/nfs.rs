@@ -21,7 +21,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// The tests in three arrangements of ports: ours alone, the standard ones, and beside a running rpcbind.
 pub fn run(outcomes: &mut Outcomes) -> Result<()> {
-    let place = Place::new()?;
+    let place = NfsPlace::new()?;
     let server = place.server("off", process::free_port()?)?;
     outcomes.run("fourfold: prints whole mount lines", &[], || greeting(&server));
     any_ports(outcomes, &place, &server);
@@ -33,7 +33,7 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
 
 /// The part that any server passes. It is used for the peer.
 pub fn run_on_peer(outcomes: &mut Outcomes) -> Result<()> {
-    let place = Place::new()?;
+    let place = NfsPlace::new()?;
     let _rpcbind = if isolate::is_isolated() { Some(rpcbind()?) } else { None };
     let server = ganesha::start(&place.share, Path::new("target/interop-nfs/ganesha"))?;
     any_ports(outcomes, &place, &server);
@@ -44,7 +44,7 @@ pub fn run_on_peer(outcomes: &mut Outcomes) -> Result<()> {
 }
 
 /// Clients that accept the ports as options.
-fn any_ports(outcomes: &mut Outcomes, place: &Place, server: &Server) {
+fn any_ports(outcomes: &mut Outcomes, place: &NfsPlace, server: &Server) {
     libnfs_utils(outcomes, place, server);
     program(outcomes, "files", "files", server, &[]);
     libnfs_version_4(outcomes, place, server);
@@ -78,13 +78,13 @@ fn uid() -> u32 {
 }
 
 /// The folders of one run.
-struct Place {
+struct NfsPlace {
     share: PathBuf,
     state: PathBuf,
     local: PathBuf,
 }
 
-impl Place {
+impl NfsPlace {
     fn new() -> Result<Self> {
         let folder = process::fresh_folder("interop-nfs")?;
         let place =
@@ -125,7 +125,7 @@ fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn libnfs_utils(outcomes: &mut Outcomes, place: &Place, server: &Server) {
+fn libnfs_utils(outcomes: &mut Outcomes, place: &NfsPlace, server: &Server) {
     outcomes.run("nfs-ls: lists a share", &["nfs-ls"], || {
         place.file("listed", b"12345")?;
         let text = process::stdout_of("nfs-ls", &[&url(server, "")], LIMIT)?;
@@ -169,7 +169,7 @@ fn libnfs_utils(outcomes: &mut Outcomes, place: &Place, server: &Server) {
 }
 
 /// libnfs 4 has version 4.0. Its nfs-cp copies nothing over it: it never asks how much it may read or write at once.
-fn libnfs_version_4(outcomes: &mut Outcomes, place: &Place, server: &Server) {
+fn libnfs_version_4(outcomes: &mut Outcomes, place: &NfsPlace, server: &Server) {
     let url = |path: &str| url(server, path).replace("version=3", "version=4");
     outcomes.run("nfs-ls: lists a folder over version 4", &["nfs-ls"], || {
         fs::create_dir_all(place.share.join("sub/four"))?;
@@ -213,7 +213,7 @@ fn program(outcomes: &mut Outcomes, name: &str, source: &str, server: &Server, m
 }
 
 /// Runs the load program as a test of correctness: every byte is counted and compared on the disk.
-fn many_clients(outcomes: &mut Outcomes, place: &Place, server: &Server) {
+fn many_clients(outcomes: &mut Outcomes, place: &NfsPlace, server: &Server) {
     let run = |args: &str| {
         let mut args: Vec<String> = args.split(' ').map(str::to_owned).collect();
         args.extend(loader::nfs_options(&server.address));
@@ -253,7 +253,7 @@ fn many_clients(outcomes: &mut Outcomes, place: &Place, server: &Server) {
 }
 
 /// The Linux client, if this kernel has it.
-fn kernel(outcomes: &mut Outcomes, place: &Place, server: &Server) {
+fn kernel(outcomes: &mut Outcomes, place: &NfsPlace, server: &Server) {
     let name = "linux: mounts, writes, renames, lists";
     let has_nfs = || fs::read_to_string("/proc/filesystems").is_ok_and(|text| text.contains("\tnfs\n"));
     if !process::is_root() {
@@ -304,7 +304,7 @@ const ON_STANDARD_PORTS: &[&str] = &[
 ];
 
 /// Clients that can only use the standard ports.
-fn standard_ports(outcomes: &mut Outcomes, place: &Place) -> Result<()> {
+fn standard_ports(outcomes: &mut Outcomes, place: &NfsPlace) -> Result<()> {
     if !isolate::is_isolated() {
         for name in ON_STANDARD_PORTS {
             outcomes.skip(name, "needs ports 111 and 2049 of a network of its own, which root has");
@@ -317,7 +317,7 @@ fn standard_ports(outcomes: &mut Outcomes, place: &Place) -> Result<()> {
 }
 
 /// Clients that find everything through the portmapper.
-fn by_portmapper(outcomes: &mut Outcomes, place: &Place, nfs_port: u16) {
+fn by_portmapper(outcomes: &mut Outcomes, place: &NfsPlace, nfs_port: u16) {
     outcomes.run("showmount: -e", &["showmount"], || {
         let text = process::stdout_of("showmount", &["-e", "127.0.0.1"], LIMIT)?;
         ensure!(text.lines().any(|line| line.starts_with("/share ")), "it says {text:?}");
@@ -358,7 +358,7 @@ fn programs(nfs_port: u16) -> Result<()> {
     Ok(())
 }
 
-fn qemu(outcomes: &mut Outcomes, place: &Place) {
+fn qemu(outcomes: &mut Outcomes, place: &NfsPlace) {
     // qemu finds the ports through the portmapper. Its URLs accept uid and gid, too.
     let of = |name: &str| format!("nfs://127.0.0.1/share/{name}?uid={}&gid={}", uid(), uid());
     let disk = of("disk.qcow2");
@@ -403,7 +403,7 @@ fn rpcbind() -> Result<Running> {
 }
 
 /// With a running rpcbind the server registers there.
-fn beside_rpcbind(outcomes: &mut Outcomes, place: &Place) -> Result<()> {
+fn beside_rpcbind(outcomes: &mut Outcomes, place: &NfsPlace) -> Result<()> {
     let names =
         ["rpcbind: our programs are registered", "rpcbind: showmount -e", "rpcbind: they leave when we stop"];
     if !isolate::is_isolated() || process::find("rpcbind").is_none() {

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::outcome::Outcomes;
-use crate::package::{self, MAINTAINER, Parts};
+use crate::package::{self, MAINTAINER, PackageParts};
 use crate::{isolate, process, server};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -31,10 +31,10 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
         return Ok(());
     }
     let place = process::fresh_folder("interop-package")?;
-    let parts = Parts::of(&server::binary(), &place)?;
+    let parts = PackageParts::of(&server::binary(), &place)?;
     println!("{}", parts.about());
     let (deb, next) = (parts.deb(None, MAINTAINER)?, parts.deb(Some(NEXT), MAINTAINER)?);
-    let again = Parts::of(&server::binary(), &place)?;
+    let again = PackageParts::of(&server::binary(), &place)?;
     outcomes.run("packages: the same program gives the same bytes", &[], || {
         ensure!(again.deb(None, MAINTAINER)? == deb, "{} differs", deb.0);
         ensure!(again.tarball()? == parts.tarball()?, "the tarball differs");
@@ -87,7 +87,7 @@ fn unpack(archive: &Path, folder: &Path) -> Result<()> {
     process::stdout_of("tar", &["-xf", &archive, "-C", &folder], LIMIT).map(drop)
 }
 
-fn tarball(parts: &Parts, place: &Path) -> Result<()> {
+fn tarball(parts: &PackageParts, place: &Path) -> Result<()> {
     let (name, bytes) = parts.tarball()?;
     fs::write(place.join(&name), bytes)?;
     let folder = place.join("tarball");
@@ -104,7 +104,7 @@ fn tarball(parts: &Parts, place: &Path) -> Result<()> {
 }
 
 /// Writes the image, and returns its path.
-fn oci(parts: &Parts, place: &Path) -> Result<String> {
+fn oci(parts: &PackageParts, place: &Path) -> Result<String> {
     let (name, bytes) = parts.oci()?;
     fs::write(place.join(&name), bytes)?;
     Ok(place.join(name).display().to_string())

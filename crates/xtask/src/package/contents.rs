@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::{LIMIT, Parts};
+use super::{LIMIT, PackageParts};
 use crate::process;
 
 /// The shells with completions, and the name of each file.
@@ -29,7 +29,7 @@ pub fn documents() -> Result<Vec<(String, Vec<u8>)>> {
     paths.into_iter().map(|path| read(&path).map(|bytes| (path, bytes))).collect()
 }
 
-impl Parts {
+impl PackageParts {
     /// The manual pages, by their names.
     pub fn manual(&self, place: &Path) -> Result<Vec<(String, Vec<u8>)>> {
         let folder = place.join("man");

@@ -6,7 +6,7 @@ use md5::{Digest, Md5};
 
 use super::contents::{self, SHELLS};
 use super::tree::{Tree, gzip};
-use super::{Parts, hex};
+use super::{PackageParts, hex};
 
 /// What is particular to one package.
 pub struct About {
@@ -27,7 +27,7 @@ const DESCRIPTION: &str = "file server for AFP, SMB, NFS and iSCSI over one tree
  shared: /etc/fourfold/fourfold.toml says how to begin.";
 
 /// The name and the bytes of the package.
-pub fn make(parts: &Parts, about: &About) -> Result<(String, Vec<u8>)> {
+pub fn make(parts: &PackageParts, about: &About) -> Result<(String, Vec<u8>)> {
     let data = data(parts, about)?;
     let control = control(parts, about, &data)?;
     let architecture = parts.program.debian_architecture()?;
@@ -47,7 +47,7 @@ pub fn make(parts: &Parts, about: &About) -> Result<(String, Vec<u8>)> {
 }
 
 /// The files that are installed.
-fn data(parts: &Parts, about: &About) -> Result<Tree> {
+fn data(parts: &PackageParts, about: &About) -> Result<Tree> {
     let mut tree = Tree::default();
     tree.program("usr/bin/fourfold", parts.program.bytes.clone());
     tree.file("usr/lib/systemd/system/fourfold.service", contents::read("packaging/fourfold.service")?);
@@ -78,7 +78,7 @@ fn data(parts: &Parts, about: &About) -> Result<Tree> {
 }
 
 /// The description of the package, and the scripts of the maintainer.
-fn control(parts: &Parts, about: &About, data: &Tree) -> Result<Tree> {
+fn control(parts: &PackageParts, about: &About, data: &Tree) -> Result<Tree> {
     let mut tree = Tree::default();
     let sum = |(path, bytes): (&str, &[u8])| format!("{}  {path}\n", hex(&Md5::digest(bytes)));
     let is_setting = |path: &str| path.starts_with("etc/");
@@ -92,7 +92,7 @@ fn control(parts: &Parts, about: &About, data: &Tree) -> Result<Tree> {
     Ok(tree)
 }
 
-fn fields(parts: &Parts, about: &About, data: &Tree) -> Result<String> {
+fn fields(parts: &PackageParts, about: &About, data: &Tree) -> Result<String> {
     let mut depends = vec!["systemd | systemd-standalone-sysusers | systemd-sysusers".to_owned()];
     if let Some((major, minor)) = parts.program.glibc() {
         depends.extend([format!("libc6 (>= {major}.{minor})"), "libgcc-s1".to_owned()]);
@@ -122,7 +122,7 @@ fn copyright() -> Result<String> {
 }
 
 /// Debian's own changelog has one entry: the changes are in that of the project.
-fn changelog(parts: &Parts, About { version, maintainer }: &About) -> Result<String> {
+fn changelog(parts: &PackageParts, About { version, maintainer }: &About) -> Result<String> {
     let date = Timestamp::from_second(parts.time.cast_signed())?.strftime("%a, %d %b %Y %H:%M:%S +0000");
     Ok(format!(
         "fourfold ({version}) unstable; urgency=medium\n\n  * See changelog.gz.\n\n -- {maintainer}  {date}\n"

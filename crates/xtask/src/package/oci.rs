@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::tree::{Tree, gzip};
-use super::{Parts, contents, hex};
+use super::{PackageParts, contents, hex};
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
@@ -20,7 +20,7 @@ const PORTS: &[&str] =
 const LIBRARY_PACKAGES: &[&str] = &["libc6", "libgcc-s1"];
 
 /// The name and the bytes.
-pub fn make(parts: &Parts) -> Result<(String, Vec<u8>)> {
+pub fn make(parts: &PackageParts) -> Result<(String, Vec<u8>)> {
     let tar = files(parts)?.tar("", parts.time)?;
     let created = Timestamp::from_second(parts.time.cast_signed())?.to_string();
     let architecture = parts.program.debian_architecture()?; // the same names as Go's, which OCI uses
@@ -65,7 +65,7 @@ fn blob(tree: &mut Tree, kind: &str, bytes: &[u8]) -> Value {
 }
 
 /// The file system of the image.
-fn files(parts: &Parts) -> Result<Tree> {
+fn files(parts: &PackageParts) -> Result<Tree> {
     let mut tree = Tree::default();
     tree.program("usr/bin/fourfold", parts.program.bytes.clone());
     for library in &parts.program.libraries {

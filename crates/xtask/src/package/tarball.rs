@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 
-use super::Parts;
+use super::PackageParts;
 use super::contents::{self, SHELLS};
 use super::tree::{Tree, gzip};
 
 /// The name and the bytes. The name says whether the program is static (`musl`) or needs glibc (`gnu`).
-pub fn make(parts: &Parts) -> Result<(String, Vec<u8>)> {
+pub fn make(parts: &PackageParts) -> Result<(String, Vec<u8>)> {
     let kind = if parts.program.is_static() { "musl" } else { "gnu" };
     let name = format!("fourfold-{}-{}-linux-{kind}", parts.version, parts.program.machine()?);
     let mut tree = Tree::default();

@@ -8,31 +8,31 @@ use flate2::{Compression, GzBuilder};
 use tar::{EntryType, Header};
 
 #[derive(Clone, Debug)]
-enum Node {
+enum TreeNode {
     Folder { mode: u32 },
     File { mode: u32, bytes: Vec<u8> },
 }
 
 /// Files by their paths, without a slash at the beginning. Folders above a file need not be added.
 #[derive(Clone, Debug, Default)]
-pub struct Tree(BTreeMap<String, Node>);
+pub struct Tree(BTreeMap<String, TreeNode>);
 
 impl Tree {
     pub fn file(&mut self, path: &str, bytes: impl Into<Vec<u8>>) {
-        self.insert(path, Node::File { mode: 0o644, bytes: bytes.into() });
+        self.insert(path, TreeNode::File { mode: 0o644, bytes: bytes.into() });
     }
 
     pub fn program(&mut self, path: &str, bytes: impl Into<Vec<u8>>) {
-        self.insert(path, Node::File { mode: 0o755, bytes: bytes.into() });
+        self.insert(path, TreeNode::File { mode: 0o755, bytes: bytes.into() });
     }
 
     pub fn folder(&mut self, path: &str, mode: u32) {
-        self.insert(path, Node::Folder { mode });
+        self.insert(path, TreeNode::Folder { mode });
     }
 
-    fn insert(&mut self, path: &str, node: Node) {
+    fn insert(&mut self, path: &str, node: TreeNode) {
         for (end, _) in path.match_indices('/') {
-            self.0.entry(path[..end].to_owned()).or_insert(Node::Folder { mode: 0o755 });
+            self.0.entry(path[..end].to_owned()).or_insert(TreeNode::Folder { mode: 0o755 });
         }
         self.0.insert(path.to_owned(), node);
     }
@@ -40,7 +40,7 @@ impl Tree {
     /// The paths and contents of the files.
     pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.0.iter().filter_map(|(path, node)| match node {
-            Node::File { bytes, .. } => Some((path.as_str(), bytes.as_slice())),
+            TreeNode::File { bytes, .. } => Some((path.as_str(), bytes.as_slice())),
             _ => None,
         })
     }
@@ -48,7 +48,10 @@ impl Tree {
     /// What the files take on a disk with blocks of 1 KiB, in KiB, as Debian counts.
     pub fn kib(&self) -> u64 {
         let file = |bytes: &[u8]| (bytes.len() as u64).div_ceil(1024);
-        self.0.values().map(|node| if let Node::File { bytes, .. } = node { file(bytes) } else { 1 }).sum()
+        self.0
+            .values()
+            .map(|node| if let TreeNode::File { bytes, .. } = node { file(bytes) } else { 1 })
+            .sum()
     }
 
     /// All below `prefix` as a tar archive: sorted, owned by root, with this time.
@@ -57,8 +60,8 @@ impl Tree {
         for (path, node) in &self.0 {
             let mut header = Header::new_gnu();
             let (kind, mode, bytes): (_, _, &[u8]) = match node {
-                Node::Folder { mode } => (EntryType::Directory, *mode, &[]),
-                Node::File { mode, bytes } => (EntryType::Regular, *mode, bytes),
+                TreeNode::Folder { mode } => (EntryType::Directory, *mode, &[]),
+                TreeNode::File { mode, bytes } => (EntryType::Regular, *mode, bytes),
             };
             header.set_entry_type(kind);
             header.set_mode(mode);

@@ -95,7 +95,7 @@ fn entries(volume: &OpenVolume, target: &Target, asked: &Set<'_>) -> Result<Opti
     let Some(acl) = &asked.security.acl else {
         return Ok(Some(before.replaced_before_mode(Vec::new(), false, &found.attributes)));
     };
-    let protected = acl.flags & wire_acl::Acl::NO_INHERIT != 0;
+    let protected = acl.flags & wire_acl::KauthAcl::NO_INHERIT != 0;
     let as_sent = |entry: &Entry| as_sent(entry, &before);
     let Some(mut list) = written_back(&before.entries.list, given(acl, &before)?, as_sent)
         .or_else(|| (protected != before.entries.protected).then(|| visible(&before)))

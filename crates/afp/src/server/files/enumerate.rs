@@ -18,7 +18,7 @@ use crate::server::limits::{MAX_LISTINGS, QUANTUM};
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
 use crate::server::volumes::target::Target;
-use crate::wire::enumerate::{self, Enumerate, Form};
+use crate::wire::enumerate::{self, Enumerate, EnumerateForm};
 use crate::wire::{ResultCode, command};
 
 #[cfg(test)]
@@ -84,9 +84,9 @@ impl Listings {
 /// Runs a command of this family.
 pub(in crate::server) async fn run(request: &Request) -> Outcome {
     let (form, since) = match request.command {
-        command::ENUMERATE => (Form::Plain, Version::V2_1),
-        command::ENUMERATE_EXT => (Form::Ext, Version::V3_0),
-        command::ENUMERATE_EXT2 => (Form::Ext2, Version::V3_1),
+        command::ENUMERATE => (EnumerateForm::Plain, Version::V2_1),
+        command::ENUMERATE_EXT => (EnumerateForm::Ext, Version::V3_0),
+        command::ENUMERATE_EXT2 => (EnumerateForm::Ext2, Version::V3_1),
         _ => return Err(ResultCode::CALL_NOT_SUPPORTED),
     };
     match request.version() >= since {
@@ -95,7 +95,7 @@ pub(in crate::server) async fn run(request: &Request) -> Outcome {
     }
 }
 
-fn enumerate(request: &Request, form: Form) -> Outcome {
+fn enumerate(request: &Request, form: EnumerateForm) -> Outcome {
     let asked = Enumerate::decode(&mut request.reader(), form)?;
     let volume = request.volume(asked.place.volume)?;
     let Enumerate { files, folders, .. } = asked;
@@ -159,7 +159,7 @@ fn folder_at(
 /// A reply in progress.
 struct Listing<'a> {
     folder: &'a Folder<'a>,
-    form: Form,
+    form: EnumerateForm,
     of: ListingKey,
     most: u16,
     /// The most bytes of the reply.
@@ -183,7 +183,7 @@ enum AddOutcome {
 impl<'a> Listing<'a> {
     fn new(
         folder: &'a Folder<'a>,
-        form: Form,
+        form: EnumerateForm,
         asked: &Enumerate<'_>,
         (of, max): (ListingKey, usize),
     ) -> Self {

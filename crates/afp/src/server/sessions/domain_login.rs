@@ -6,7 +6,7 @@ use crate::server::config::Config;
 use crate::wire::ResultCode;
 
 /// A user that has no password here, and the password that came.
-pub(in crate::server) struct Credentials {
+pub(in crate::server) struct DomainCredentials {
     pub(in crate::server) user: String,
     pub(in crate::server) password: String,
 }
@@ -14,7 +14,7 @@ pub(in crate::server) struct Credentials {
 /// Asks a domain controller. It waits for the network, and holds no permit.
 pub(in crate::server) async fn verify(
     config: &Config,
-    credentials: &Credentials,
+    credentials: &DomainCredentials,
 ) -> Result<Account, LogonRefused> {
     let domain = config.domain.as_ref().ok_or(LogonRefused::Unknown)?;
     let logon = domain.by_password(&credentials.user, &credentials.password).await?;
@@ -79,7 +79,7 @@ mod tests {
     #[tokio::test]
     async fn the_account_is_the_one_that_the_controller_names() {
         let verify = async |user: &str, password: &str| {
-            let credentials = Credentials { user: user.into(), password: password.into() };
+            let credentials = DomainCredentials { user: user.into(), password: password.into() };
             verify(&config(), &credentials).await.map(|account| account.name)
         };
         assert_eq!(verify("LAB\\ada", "secret").await, Ok("ada".to_owned()));

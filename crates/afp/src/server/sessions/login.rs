@@ -29,13 +29,13 @@ const MAX_TIME: Duration = Duration::from_secs(60);
 const MAX_AT_WORK: usize = 4;
 
 /// The state that logins of all connections share.
-pub(in crate::server) struct Gate {
+pub(in crate::server) struct LoginGate {
     at_work: Arc<Semaphore>,
     /// Values for unknown accounts are derived from this.
     decoy: [u8; 16],
 }
 
-impl Default for Gate {
+impl Default for LoginGate {
     fn default() -> Self {
         let mut decoy = [0; 16];
         let _ = getrandom::fill(&mut decoy); // without random bytes no login succeeds, either
@@ -44,9 +44,9 @@ impl Default for Gate {
 }
 
 /// The login of a connection, or its change of a password: one step at a time.
-pub(in crate::server) struct StepwiseExchange<T>(Mutex<State<T>, ranks::AfpLogin>);
+pub(in crate::server) struct StepwiseExchange<T>(Mutex<LoginState<T>, ranks::AfpLogin>);
 
-enum State<T> {
+enum LoginState<T> {
     None,
     /// A step is being processed.
     Busy,
@@ -55,7 +55,7 @@ enum State<T> {
 }
 
 /// A login between two steps.
-pub(in crate::server) struct Attempt {
+pub(in crate::server) struct LoginAttempt {
     login: LoginInProgress,
     exchange: Exchange,
 }
@@ -72,7 +72,7 @@ struct LoginInProgress {
 }
 
 /// The parameters of the first step.
-struct Start<'a> {
+struct LoginStart<'a> {
     version: &'a [u8],
     uam: &'a [u8],
     user: &'a [u8],
@@ -85,11 +85,11 @@ pub(in crate::server) async fn before(connection: &Arc<Connection>, number: u8, 
     match number {
         command::LOGIN => {
             let Login { version, uam, user, info } = Login::decode(r)?;
-            begin(connection, Start { version, uam, user, info }).await
+            begin(connection, LoginStart { version, uam, user, info }).await
         }
         command::LOGIN_EXT => {
             let LoginExt { version, uam, user, info, .. } = LoginExt::decode(r)?;
-            begin(connection, Start { version, uam, user, info }).await
+            begin(connection, LoginStart { version, uam, user, info }).await
         }
         command::LOGIN_CONT => go_on(connection, LoginCont::decode(r)?).await,
         command::GET_AUTH_METHODS => Ok(methods(&connection.service.config())),
@@ -125,7 +125,7 @@ fn methods(config: &Config) -> Reply {
 }
 
 /// FPLogin, FPLoginExt.
-async fn begin(connection: &Arc<Connection>, start: Start<'_>) -> Outcome {
+async fn begin(connection: &Arc<Connection>, start: LoginStart<'_>) -> Outcome {
     let config = connection.service.config();
     let version = Version::of(start.version).ok_or(ResultCode::BAD_VERSION)?;
     let method = Method::named(start.uam, &config).ok_or(ResultCode::BAD_UAM)?;
@@ -217,7 +217,7 @@ fn begun(
 /// Answers a step.
 async fn conclude(
     connection: &Arc<Connection>,
-    turn: Turn<'_, Attempt>,
+    turn: Turn<'_, LoginAttempt>,
     login: LoginInProgress,
     step: uam::Outcome,
 ) -> Outcome {
@@ -225,7 +225,7 @@ async fn conclude(
     match step {
         Ok(Step::Continue(info, exchange)) => {
             let id = exchange.id_after(login.id);
-            turn.give_back(Attempt { login: LoginInProgress { id, ..login }, exchange });
+            turn.give_back(LoginAttempt { login: LoginInProgress { id, ..login }, exchange });
             let reply = Reply::encoded(|w| Continue { id, info: &info }.encode(w));
             Ok(reply.with(ResultCode::AUTH_CONTINUE))
         }
@@ -325,7 +325,7 @@ pub(in crate::server) fn watch(connection: &Arc<Connection>) {
 
 impl<T> Default for StepwiseExchange<T> {
     fn default() -> Self {
-        Self(Mutex::new(State::None))
+        Self(Mutex::new(LoginState::None))
     }
 }
 
@@ -333,10 +333,10 @@ impl<T> StepwiseExchange<T> {
     /// Takes the state to process a step: other steps are refused until the turn is dropped.
     /// Returns the exchange, if one has begun.
     pub(in crate::server) fn take(&self) -> Result<(Turn<'_, T>, Option<T>), ResultCode> {
-        match std::mem::replace(&mut *self.0.lock(), State::Busy) {
-            State::None => Ok((Turn(self), None)),
-            State::Awaited(begun) => Ok((Turn(self), Some(begun))),
-            State::Busy => Err(ResultCode::PARAM_ERROR), // a client sends one step at a time
+        match std::mem::replace(&mut *self.0.lock(), LoginState::Busy) {
+            LoginState::None => Ok((Turn(self), None)),
+            LoginState::Awaited(begun) => Ok((Turn(self), Some(begun))),
+            LoginState::Busy => Err(ResultCode::PARAM_ERROR), // a client sends one step at a time
         }
     }
 }
@@ -347,15 +347,15 @@ pub(in crate::server) struct Turn<'a, T>(&'a StepwiseExchange<T>);
 impl<T> Turn<'_, T> {
     /// Puts the exchange back, for the next step.
     pub(in crate::server) fn give_back(self, begun: T) {
-        *self.0.0.lock() = State::Awaited(begun);
+        *self.0.0.lock() = LoginState::Awaited(begun);
     }
 }
 
 impl<T> Drop for Turn<'_, T> {
     fn drop(&mut self) {
         let mut state = self.0.0.lock();
-        if matches!(*state, State::Busy) {
-            *state = State::None;
+        if matches!(*state, LoginState::Busy) {
+            *state = LoginState::None;
         }
     }
 }

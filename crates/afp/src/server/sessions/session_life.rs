@@ -10,7 +10,7 @@ use vfs::state::Absence;
 
 use super::session_pulse::{Pulse, PulseAction};
 use super::session_replies::Replies;
-use super::session_token::Secret;
+use super::session_token::TokenSecret;
 use crate::ranks;
 
 /// The identifier that a client gives, so that the server recognizes it.
@@ -28,7 +28,7 @@ pub(in crate::server) struct Life {
     heard: AtomicBool,
     pulse: Mutex<Pulse, ranks::AfpPulse>,
     /// Proves that a client has had this session. Without it, no client can reconnect.
-    secret: OnceLock<Secret>,
+    secret: OnceLock<TokenSecret>,
     name: Mutex<Option<Name>, ranks::AfpName>,
     pub(in crate::server) replies: Replies,
     /// While its connection is lost: what ends the hold of its open files.
@@ -72,9 +72,9 @@ impl Life {
     }
 
     /// Its secret, which is made when the client first requests a token.
-    pub(in crate::server) fn secret(&self) -> Option<&Secret> {
+    pub(in crate::server) fn secret(&self) -> Option<&TokenSecret> {
         if self.secret.get().is_none() {
-            let _ = self.secret.set(Secret::random()?); // unless another thread has just set it
+            let _ = self.secret.set(TokenSecret::random()?); // unless another thread has just set it
             self.replies.begin_keeping();
         }
         self.secret.get()

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use lock::Mutex;
-use vfs::events::{Aspects, ChangeKind, Depth, Event, Filter, Scope, Subscription};
+use vfs::events::{Aspects, ChangeKind, Depth, Event, EventScope, Filter, Subscription};
 use vfs::state::ClientId;
 use vfs::{Caller, FileId, Volume, Watching};
 
@@ -222,7 +222,7 @@ impl VolumeWatches {
 async fn watch(service: Weak<Service>, volume: Weak<Volume>) {
     let begun = {
         let volume = volume.clone();
-        tokio::task::spawn_blocking(move || Watch::begin(&volume.upgrade()?)).await.ok().flatten()
+        tokio::task::spawn_blocking(move || VolumeWatch::begin(&volume.upgrade()?)).await.ok().flatten()
     };
     let mut watching = match begun {
         Some(watching) => watching,
@@ -239,17 +239,17 @@ async fn watch(service: Weak<Service>, volume: Weak<Volume>) {
 }
 
 /// The watch of a volume.
-struct Watch {
+struct VolumeWatch {
     /// Changes by all clients, in the whole volume.
     changes: Subscription,
     /// Asks the host for changes by local processes, which `changes` then receives, too.
     _local: Option<Watching>,
 }
 
-impl Watch {
+impl VolumeWatch {
     /// Begins a watch. It takes a while if there are many folders.
     fn begin(volume: &Arc<Volume>) -> Option<Self> {
-        let changes = volume.subscribe(Scope::Volume, SEEN, QUEUE).ok()?;
+        let changes = volume.subscribe(EventScope::Volume, SEEN, QUEUE).ok()?;
         let root = volume.root().ok()?;
         let nothing = Filter { aspects: Aspects(0), except: None };
         let local = volume.watch(&Caller::root(), &root, Depth::Below, nothing, 1);
@@ -264,7 +264,12 @@ fn unwatch(service: &Weak<Service>, volume: &Weak<Volume>) {
 }
 
 /// Notifies the sessions of new changes. Answers whether no session needs the watch any more.
-fn look(service: &Weak<Service>, volume: &Weak<Volume>, watching: &mut Watch, first: Option<Event>) -> bool {
+fn look(
+    service: &Weak<Service>,
+    volume: &Weak<Volume>,
+    watching: &mut VolumeWatch,
+    first: Option<Event>,
+) -> bool {
     let Some(service) = service.upgrade() else { return true };
     if service.watched.end(volume, || service.with_volume(volume).is_empty()) {
         return true;

@@ -58,7 +58,7 @@ struct Entry {
 /// The stored state of a request.
 pub(in crate::server) enum RequestState<'a> {
     /// It is new: the caller executes it and reports its outcome.
-    New(Turn<'a>),
+    New(RequestTurn<'a>),
     /// It has a reply.
     Answered(Outcome),
     /// It is being executed: ask again later.
@@ -108,7 +108,7 @@ impl Replies {
         }
         kept.entries.push_back(Entry { id, command: number, connection, answer: None });
         kept.make_room();
-        Some(RequestState::New(Turn { replies: self, id, number, connection, is_done: false }))
+        Some(RequestState::New(RequestTurn { replies: self, id, number, connection, is_done: false }))
     }
 
     /// Waits until a request has been executed.
@@ -173,7 +173,7 @@ impl CachedReplies {
 
 /// A request that is being executed. If it is dropped before it is finished, it counts as never
 /// sent.
-pub(in crate::server) struct Turn<'a> {
+pub(in crate::server) struct RequestTurn<'a> {
     replies: &'a Replies,
     id: u16,
     number: u8,
@@ -181,7 +181,7 @@ pub(in crate::server) struct Turn<'a> {
     is_done: bool,
 }
 
-impl Turn<'_> {
+impl RequestTurn<'_> {
     /// Keeps the outcome.
     pub(in crate::server) fn finish(mut self, outcome: &Outcome) {
         let (code, head) = match outcome {
@@ -210,7 +210,7 @@ impl Turn<'_> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for RequestTurn<'_> {
     fn drop(&mut self) {
         if !self.is_done {
             let mut kept = self.replies.kept.lock();

@@ -15,9 +15,9 @@ pub(in crate::server) const MAX_NAME: usize = 256;
 
 /// The secret part of a token.
 #[derive(PartialEq, Eq)]
-pub(in crate::server) struct Secret([u8; SECRET]);
+pub(in crate::server) struct TokenSecret([u8; SECRET]);
 
-impl Secret {
+impl TokenSecret {
     /// A new secret, if the host has random bytes.
     pub(in crate::server) fn random() -> Option<Self> {
         let mut bytes = [0; SECRET];
@@ -40,7 +40,7 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for TokenSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a secret")
     }
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_token_names_its_session_and_no_other_secret_passes() {
-        let (one, other) = (Secret::random().unwrap(), Secret::random().unwrap());
+        let (one, other) = (TokenSecret::random().unwrap(), TokenSecret::random().unwrap());
         let token = one.token(5);
         assert_eq!(token.len(), 32);
         let (session, secret) = parts(&token).unwrap();

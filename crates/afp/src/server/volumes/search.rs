@@ -26,7 +26,7 @@ use crate::server::limits::{MAX_FOLDERS_TO_SEARCH, MAX_SEARCHES};
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
 use crate::wire::bitmap::{DirBitmap, FileBitmap};
-use crate::wire::search::{self, Form};
+use crate::wire::search::{self, SearchForm};
 use crate::wire::{ResultCode, command};
 
 mod criteria;
@@ -46,13 +46,13 @@ const PLAIN: FileBitmap = FileBitmap(FileBitmap::PARENT_ID.0 | FileBitmap::LONG_
 /// The searches that a session may continue.
 #[derive(Default)]
 pub(in crate::server) struct Searches {
-    table: Mutex<Table, ranks::AfpSearches>,
+    table: Mutex<SearchTable, ranks::AfpSearches>,
 }
 
 #[derive(Default)]
-struct Table {
+struct SearchTable {
     next: u32,
-    waiting: VecDeque<(Position, Walk)>,
+    waiting: VecDeque<(Position, SearchRest)>,
 }
 
 /// The position of a search: its number and its volume. A client begins with zeros.
@@ -78,14 +78,14 @@ impl Position {
 
 impl Searches {
     /// Takes the walk that continues here; it can be taken only once.
-    fn take(&self, position: Position) -> Option<Walk> {
+    fn take(&self, position: Position) -> Option<SearchRest> {
         let mut table = self.table.lock();
         let at = table.waiting.iter().position(|(known, _)| *known == position)?;
         table.waiting.remove(at).map(|(_, walk)| walk)
     }
 
     /// Keeps a walk; the one that has waited longest is dropped if there are too many.
-    fn keep(&self, volume: u16, walk: Walk) -> Position {
+    fn keep(&self, volume: u16, walk: SearchRest) -> Position {
         let mut table = self.table.lock();
         table.next = table.next.wrapping_add(1).max(1);
         let position = Position { serial: table.next, volume };
@@ -103,7 +103,7 @@ impl Searches {
 }
 
 /// The rest of a search.
-struct Walk {
+struct SearchRest {
     /// The next folder is the last one.
     folders: Vec<PendingFolder>,
     /// At this number, a folder is walked to its end before its next sibling, which needs two rows
@@ -128,7 +128,7 @@ impl PendingFolder {
     }
 }
 
-impl Walk {
+impl SearchRest {
     fn of(root: HostKey) -> Self {
         Self { folders: vec![PendingFolder::new(root)], most: MAX_FOLDERS_TO_SEARCH }
     }
@@ -149,17 +149,17 @@ impl Walk {
 /// Runs a command of this family.
 pub(in crate::server) async fn run(request: &Request) -> Outcome {
     match request.command {
-        command::CAT_SEARCH => search(request, Form::Plain),
-        command::CAT_SEARCH_EXT if request.version() >= Version::V3_0 => search(request, Form::Ext),
+        command::CAT_SEARCH => search(request, SearchForm::Plain),
+        command::CAT_SEARCH_EXT if request.version() >= Version::V3_0 => search(request, SearchForm::Ext),
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
 }
 
-fn search(request: &Request, form: Form) -> Outcome {
+fn search(request: &Request, form: SearchForm) -> Outcome {
     let asked = search::Search::decode(&mut request.reader(), form)?;
     let volume = request.volume(asked.volume)?;
     let (mut files, mut folders) = (asked.files, asked.folders);
-    if form == Form::Plain {
+    if form == SearchForm::Plain {
         (files, folders) = (files & PLAIN, folders & DirBitmap(PLAIN.0));
     }
     if files.is_empty() && folders.is_empty() || !asked.bitmap.is_known(asked.files, asked.folders) {
@@ -173,7 +173,7 @@ fn search(request: &Request, form: Form) -> Outcome {
     let searches = &request.session.searches;
     let position = Position::decode(&asked.position);
     let walk = match position.serial {
-        0 => Some(Walk::of(volume.tree().root()?.object.key())),
+        0 => Some(SearchRest::of(volume.tree().root()?.object.key())),
         _ => searches.take(position).filter(|_| position.volume == volume.id),
     };
     let mut look = Look::new(request, &volume, form, wanted, asked.matches);
@@ -188,7 +188,7 @@ fn search(request: &Request, form: Form) -> Outcome {
 struct Look<'a> {
     request: &'a Request,
     volume: &'a OpenVolume,
-    form: Form,
+    form: SearchForm,
     wanted: RequestedParameters,
     most: u32,
     until: Instant,
@@ -201,7 +201,7 @@ impl<'a> Look<'a> {
     fn new(
         request: &'a Request,
         volume: &'a OpenVolume,
-        form: Form,
+        form: SearchForm,
         wanted: RequestedParameters,
         most: u32,
     ) -> Self {
@@ -211,7 +211,7 @@ impl<'a> Look<'a> {
     }
 
     /// Walks until nothing is left (true), or until enough is found or the time is over (false).
-    fn walk(&mut self, walk: &mut Walk, criteria: &Criteria<'_>) -> Result<bool, ResultCode> {
+    fn walk(&mut self, walk: &mut SearchRest, criteria: &Criteria<'_>) -> Result<bool, ResultCode> {
         while let Some(pending) = walk.folders.pop() {
             if self.is_enough() {
                 walk.folders.push(pending);
@@ -238,7 +238,7 @@ impl<'a> Look<'a> {
         &mut self,
         folder: &Folder<'_>,
         mut pending: PendingFolder,
-        walk: &mut Walk,
+        walk: &mut SearchRest,
         criteria: &Criteria<'_>,
     ) -> Result<bool, ResultCode> {
         loop {

@@ -34,9 +34,9 @@ fn the_same() -> ServerInfo<'static> {
         name: b"Caf\x8e",
         signature: Some([7; 16]),
         addresses: vec![
-            Address::Ipv4(Ipv4Addr::new(10, 0, 0, 5)),
-            Address::Ipv4Port("10.0.0.5:5555".parse().unwrap()),
-            Address::Dns(b"nas"),
+            ServerAddress::Ipv4(Ipv4Addr::new(10, 0, 0, 5)),
+            ServerAddress::Ipv4Port("10.0.0.5:5555".parse().unwrap()),
+            ServerAddress::Dns(b"nas"),
         ],
         directory_names: vec![b"od1"],
         utf8_name: Some("Café".as_bytes()),
@@ -62,22 +62,25 @@ fn the_name_is_padded_to_an_even_length_with_its_length_byte() {
 fn each_kind_of_address_has_its_own_length() {
     // Apple Filing Protocol Reference, "AFP Network Address Type Constants".
     let v6: Ipv6Addr = "fe80::1".parse().unwrap();
-    let cases: [(Address<'_>, &[u8]); 7] = [
-        (Address::Ipv4([192, 168, 1, 2].into()), &[6, 1, 192, 168, 1, 2]),
-        (Address::Ipv4Port("1.2.3.4:548".parse().unwrap()), &[8, 2, 1, 2, 3, 4, 2, 36]),
-        (Address::Ddp { net: 0xff01, node: 4, socket: 128 }, &[6, 3, 0xff, 1, 4, 128]),
-        (Address::Ssh(b"a.b"), b"\x05\x05a.b"),
-        (Address::Ipv6(v6), &[18, 6, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
-        (Address::Ipv6Port(v6, 548), &[20, 7, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 36]),
-        (Address::Other { kind: 1, data: &[1, 2] }, &[4, 1, 1, 2]),
+    let cases: [(ServerAddress<'_>, &[u8]); 7] = [
+        (ServerAddress::Ipv4([192, 168, 1, 2].into()), &[6, 1, 192, 168, 1, 2]),
+        (ServerAddress::Ipv4Port("1.2.3.4:548".parse().unwrap()), &[8, 2, 1, 2, 3, 4, 2, 36]),
+        (ServerAddress::Ddp { net: 0xff01, node: 4, socket: 128 }, &[6, 3, 0xff, 1, 4, 128]),
+        (ServerAddress::Ssh(b"a.b"), b"\x05\x05a.b"),
+        (ServerAddress::Ipv6(v6), &[18, 6, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+        (
+            ServerAddress::Ipv6Port(v6, 548),
+            &[20, 7, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 36],
+        ),
+        (ServerAddress::Other { kind: 1, data: &[1, 2] }, &[4, 1, 1, 2]),
     ];
     for (address, bytes) in cases {
         let mut w = Writer::new();
         address.encode(&mut w);
         assert_eq!(w.as_bytes(), bytes);
-        assert_eq!(Address::decode(&mut Reader::new(bytes)), Ok(address));
+        assert_eq!(ServerAddress::decode(&mut Reader::new(bytes)), Ok(address));
     }
-    assert!(Address::decode(&mut Reader::new(&[1, 1])).is_err());
+    assert!(ServerAddress::decode(&mut Reader::new(&[1, 1])).is_err());
 }
 
 #[test]

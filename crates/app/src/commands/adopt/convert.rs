@@ -100,11 +100,11 @@ pub(crate) fn convert(
     if let Some(journal) = &mut journal {
         mend(volume, journal)?;
     }
-    let mut walk = Walk { volume, options, journal, report: Report::default(), go_on, total: 0 };
+    let mut walk = ConversionWalk { volume, options, journal, report: Report::default(), go_on, total: 0 };
     walk.report.to = to.into();
     walk.total = walk.count()?;
     walk.all()?;
-    let Walk { mut report, journal, .. } = walk;
+    let ConversionWalk { mut report, journal, .. } = walk;
     if let Some(mut journal) = journal {
         if !report.stopped {
             journal.end()?;
@@ -153,7 +153,7 @@ fn shown(path: &[u8]) -> String {
 }
 
 /// The look at a tree.
-struct Walk<'a> {
+struct ConversionWalk<'a> {
     volume: &'a Arc<Volume>,
     options: RelayoutOptions,
     journal: Option<Journal>,
@@ -162,7 +162,7 @@ struct Walk<'a> {
     total: u64,
 }
 
-impl Walk<'_> {
+impl ConversionWalk<'_> {
     /// How many files and folders there are.
     fn count(&self) -> anyhow::Result<u64> {
         let mut count = 0;

@@ -67,7 +67,7 @@ pub(super) struct ImportedAccount {
 
 /// What a database says.
 #[derive(Debug, Serialize)]
-pub(super) struct Accounts {
+pub(super) struct PassdbAccounts {
     pub(super) accounts: Vec<ImportedAccount>,
     /// Names of accounts that cannot be read.
     pub(super) unreadable: Vec<String>,
@@ -76,7 +76,7 @@ pub(super) struct Accounts {
 }
 
 /// Reads the accounts. With `import`, those that can be are made in this state folder.
-pub(super) fn take_over(file: &Path, state: &Path, import: bool) -> anyhow::Result<Accounts> {
+pub(super) fn take_over(file: &Path, state: &Path, import: bool) -> anyhow::Result<PassdbAccounts> {
     let damaged = || format!("{} cannot be read", file.display());
     let (accounts, unreadable) = samba::accounts(&read(file)?).with_context(damaged)?;
     let domains = read(&file.with_file_name(SECRETS)).and_then(|bytes| Ok(samba::domains(&bytes)?));
@@ -112,7 +112,7 @@ pub(super) fn take_over(file: &Path, state: &Path, import: bool) -> anyhow::Resu
         })?;
         crate::commands::user::tell_server(state);
     }
-    Ok(Accounts { accounts: all, unreadable, no_sids })
+    Ok(PassdbAccounts { accounts: all, unreadable, no_sids })
 }
 
 fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
@@ -155,7 +155,7 @@ fn sid(account: &SambaAccount, domains: &[(String, String)]) -> Option<String> {
     Some(format!("{domain}-{}", account.rid))
 }
 
-impl Accounts {
+impl PassdbAccounts {
     /// The setting that says who the accounts' SIDs are. A name is one of the host, so only its users are in it.
     pub(super) fn setting(&self) -> Option<(&'static str, String)> {
         let people = self.accounts.iter().filter(|account| account.unix && account.fate != Fate::Machine);
@@ -199,7 +199,7 @@ impl Accounts {
 }
 
 /// A file of accounts, and whether they are taken over.
-pub(super) fn asked(adopt: &crate::cli::Adopt) -> anyhow::Result<Option<(PathBuf, Accounts)>> {
+pub(super) fn asked(adopt: &crate::cli::Adopt) -> anyhow::Result<Option<(PathBuf, PassdbAccounts)>> {
     let Some(file) = &adopt.passdb else { return Ok(None) };
     let state = match crate::host::here::state(&adopt.place)? {
         Ok(state) => state,

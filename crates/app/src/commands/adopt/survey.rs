@@ -38,7 +38,7 @@ const LIST: &[u8] = netatalk_list::SUFFIX;
 /// One way in which servers store something beside a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Layout {
+pub(crate) enum StorageLayout {
     Netatalk,
     NetatalkFork,
     PlainAttributes,
@@ -60,7 +60,7 @@ pub(crate) enum Layout {
     Fourfold,
 }
 
-impl Layout {
+impl StorageLayout {
     /// What it is.
     pub(super) fn text(self) -> &'static str {
         match self {
@@ -105,7 +105,7 @@ impl Layout {
 
 /// Something wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Finding {
+pub(crate) struct SurveyFinding {
     pub(super) path: PathBuf,
     pub(super) what: String,
 }
@@ -114,14 +114,14 @@ pub(crate) struct Finding {
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Findings {
     pub(super) count: u64,
-    pub(super) named: Vec<Finding>,
+    pub(super) named: Vec<SurveyFinding>,
 }
 
 impl Findings {
     fn add(&mut self, path: &Path, what: impl Into<String>) {
         self.count += 1;
         if self.named.len() < MOST_NAMED {
-            self.named.push(Finding { path: path.into(), what: what.into() });
+            self.named.push(SurveyFinding { path: path.into(), what: what.into() });
         }
     }
 }
@@ -133,7 +133,7 @@ pub(crate) struct Survey {
     pub(crate) files: u64,
     pub(super) folders: u64,
     /// How many files and folders have something in a layout.
-    pub(super) layouts: BTreeMap<Layout, u64>,
+    pub(super) layouts: BTreeMap<StorageLayout, u64>,
     /// Values that cannot be read, or are not as their format says.
     pub(super) damaged: Findings,
     /// Copies of one thing that differ. Which one counts is said.
@@ -180,11 +180,11 @@ impl Survey {
     }
 
     /// How many files have something in this layout.
-    pub(super) fn count(&self, layout: Layout) -> u64 {
+    pub(super) fn count(&self, layout: StorageLayout) -> u64 {
         self.layouts.get(&layout).copied().unwrap_or(0)
     }
 
-    fn add(&mut self, layout: Layout) {
+    fn add(&mut self, layout: StorageLayout) {
         *self.layouts.entry(layout).or_default() += 1;
     }
 
@@ -206,13 +206,13 @@ impl Survey {
             return None;
         }
         if !name.is_ascii() && *plain_form(name) != *name {
-            self.add(Layout::PrivateNames);
+            self.add(StorageLayout::PrivateNames);
         } else if detect_map([name]) == Some(Map::Sfu) {
-            self.add(Layout::UnixNames);
+            self.add(StorageLayout::UnixNames);
         }
         // A slash is shown as such; other escapes are shown as they are stored.
         if cap::is_netatalks(&plain_form(name)) && folder.join(OsStr::from_bytes(NETATALK2_FOLDER)).is_dir() {
-            self.add(Layout::CapNames);
+            self.add(StorageLayout::CapNames);
         }
         if kind.is_dir() || kind.is_file() {
             self.look_at(&path);
@@ -227,7 +227,11 @@ impl Survey {
         match name {
             _ if of.netatalk => self.each_in(path, 0, &mut |survey, path, name| {
                 let of = name.windows(LIST.len()).position(|part| part == LIST);
-                survey.add(if of.is_some() { Layout::Netatalk2Attributes } else { Layout::Netatalk2 });
+                survey.add(if of.is_some() {
+                    StorageLayout::Netatalk2Attributes
+                } else {
+                    StorageLayout::Netatalk2
+                });
                 if name.ends_with(LIST) {
                     survey.check(path, |head, _| match netatalk_list::parse(head) {
                         Ok(_) => Ok(Vec::new()),
@@ -237,7 +241,7 @@ impl Survey {
             }),
             _ if of.synology => self.each_in(path, 0, &mut |survey, path, name| {
                 if name.ends_with(SYNOLOGY_ATTRIBUTES) || name.ends_with(SYNOLOGY_HEADER) {
-                    survey.add(Layout::Synology);
+                    survey.add(StorageLayout::Synology);
                     survey.check(path, |head, total| match sidecar::parse(head, total) {
                         Ok(parsed) => Ok(parsed.problems),
                         Err(error) => Err(error.to_string()),
@@ -246,7 +250,7 @@ impl Survey {
             }),
             _ if of.depot => self.each_in(path, 3, &mut |survey, _, name| {
                 if depot::stream_of(name).is_some() {
-                    survey.add(Layout::SambaDepot);
+                    survey.add(StorageLayout::SambaDepot);
                 }
             }),
             b".AppleDB" | b".AppleDesktop" => {}
@@ -305,7 +309,7 @@ impl Survey {
         if !sidecar::is_sidecar(&head) {
             return false;
         }
-        self.add(Layout::Sidecar);
+        self.add(StorageLayout::Sidecar);
         match sidecar::parse(&head, total) {
             Ok(parsed) => {
                 parsed.problems.iter().for_each(|problem| self.damaged.add(path, problem.to_string()))
@@ -325,7 +329,7 @@ impl Survey {
             Ok(values) => values,
             Err(error) => return self.unreadable.add(path, error.to_string()),
         };
-        let mut seen: Vec<Layout> = values.iter().filter_map(|(name, _)| layout_of(name)).collect();
+        let mut seen: Vec<StorageLayout> = values.iter().filter_map(|(name, _)| layout_of(name)).collect();
         seen.sort_unstable();
         seen.dedup();
         seen.into_iter().for_each(|layout| self.add(layout));
@@ -391,21 +395,21 @@ fn is_fork(name: &[u8]) -> bool {
 }
 
 /// The layout that an attribute belongs to.
-fn layout_of(name: &[u8]) -> Option<Layout> {
+fn layout_of(name: &[u8]) -> Option<StorageLayout> {
     let is_samba = name.starts_with(samba::STREAM_PREFIX);
     Some(match name {
-        NETATALK_METADATA => Layout::Netatalk,
-        NETATALK_RESOURCE => Layout::NetatalkFork,
-        APPLE_FINDER_INFO | APPLE_RESOURCE => Layout::MacCopy,
-        DOSATTRIB => Layout::SambaDos,
-        acl::ATTRIBUTE => Layout::SambaAcl,
-        _ if is_info_stream(name) && is_samba => Layout::SambaInfo,
-        _ if is_resource_stream(name) && is_samba => Layout::SambaFork,
-        _ if is_info_stream(name) || is_resource_stream(name) => Layout::ServicesForMacintosh,
-        _ if name.starts_with(b"user.fourfold.") => Layout::Fourfold,
+        NETATALK_METADATA => StorageLayout::Netatalk,
+        NETATALK_RESOURCE => StorageLayout::NetatalkFork,
+        APPLE_FINDER_INFO | APPLE_RESOURCE => StorageLayout::MacCopy,
+        DOSATTRIB => StorageLayout::SambaDos,
+        acl::ATTRIBUTE => StorageLayout::SambaAcl,
+        _ if is_info_stream(name) && is_samba => StorageLayout::SambaInfo,
+        _ if is_resource_stream(name) && is_samba => StorageLayout::SambaFork,
+        _ if is_info_stream(name) || is_resource_stream(name) => StorageLayout::ServicesForMacintosh,
+        _ if name.starts_with(b"user.fourfold.") => StorageLayout::Fourfold,
         _ => match classify_xattr(name) {
-            XattrRole::SambaStream(_) => Layout::SambaStreams,
-            XattrRole::Client(client) if client.starts_with(b"com.apple.") => Layout::PlainAttributes,
+            XattrRole::SambaStream(_) => StorageLayout::SambaStreams,
+            XattrRole::Client(client) if client.starts_with(b"com.apple.") => StorageLayout::PlainAttributes,
             _ => return None,
         },
     })

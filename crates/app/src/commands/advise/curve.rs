@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use admin::control::LoadCurve;
 use bench::record::{Record, Run};
-use bench::{Cache, Durability, Unit};
+use bench::{Durability, Residency, Unit};
 
 /// The most clients of a measurement that is believed.
 const MOST_CLIENTS: u32 = 100_000;
@@ -73,7 +73,7 @@ pub(super) fn curves(records: &[Record]) -> Vec<Curve> {
                 last
             }
         };
-        let of = |run: &Run| -> (Cache, Durability) { (run.cache, run.durability) };
+        let of = |run: &Run| -> (Residency, Durability) { (run.cache, run.durability) };
         if of(at.0) == of(run) {
             at.1.entry(run.clients).or_default().push(run.rate());
         }

@@ -5,23 +5,23 @@ pub(super) const HEADROOM: f64 = 1.25;
 
 /// A format.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Format {
+pub(super) struct VideoFormat {
     pub(super) name: &'static str,
     /// Bytes per second.
     pub(super) speed: f64,
 }
 
-const fn megabits(name: &'static str, megabits: f64) -> Format {
-    Format { name, speed: megabits * 125_000.0 }
+const fn megabits(name: &'static str, megabits: f64) -> VideoFormat {
+    VideoFormat { name, speed: megabits * 125_000.0 }
 }
 
-const fn pictures(name: &'static str, bytes: f64, per_second: f64) -> Format {
-    Format { name, speed: bytes * per_second }
+const fn pictures(name: &'static str, bytes: f64, per_second: f64) -> VideoFormat {
+    VideoFormat { name, speed: bytes * per_second }
 }
 
 /// From the least to the most. ProRes: Apple's white paper of 2022, target rates at 25 pictures per second. Uncompressed:
 /// width × height × bytes of a pixel; 10 bits of 4:2:2 (v210) are 16 bytes for 6 pixels, DPX has 4 bytes for one.
-pub(super) const FORMATS: [Format; 8] = [
+pub(super) const FORMATS: [VideoFormat; 8] = [
     megabits("DV (SD)", 28.8),
     megabits("XDCAM HD422", 50.0),
     megabits("ProRes 422 HQ, 1920×1080", 184.0),

@@ -16,7 +16,7 @@ use vfs::caches::{Caches, Entry, Rules, SetError, Unit};
 use vfs::index::PAGE_CACHE;
 
 use super::shown::size;
-use crate::host::memory::{KernelCounters, Machine, cache_budget};
+use crate::host::memory::{KernelCounters, KernelMemory, cache_budget};
 use crate::host::privileges;
 use crate::ranks;
 use crate::serve::component::{Component, ResourceCounts};
@@ -38,7 +38,7 @@ pub(crate) struct CachesView {
     volumes: Arc<Volumes>,
     /// Memory for data on its way to and from clients.
     transfers: Arc<Budget>,
-    machine: Machine,
+    machine: KernelMemory,
     began: Instant,
     first: KernelCounters,
     reach: Reachable,
@@ -58,7 +58,7 @@ impl CachesView {
     pub(crate) fn new(
         current: &Arc<Current>,
         volumes: Arc<Volumes>,
-        (transfers, machine): (Arc<Budget>, Machine),
+        (transfers, machine): (Arc<Budget>, KernelMemory),
         loops: usize,
         reach: Reachable,
     ) -> Arc<Self> {

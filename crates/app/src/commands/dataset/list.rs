@@ -12,7 +12,7 @@ use admin::{Protocol, ShareSettings};
 use serde::Serialize;
 use snapshots::{Dataset, EngineKind, Usage};
 
-use super::{Now, code, folder, is_below};
+use super::{CurrentSettings, code, folder, is_below};
 use crate::cli::ListShares;
 use crate::shares::quotas::{self, Sum};
 use crate::terminal::out;
@@ -71,7 +71,7 @@ impl ShareSpace {
 }
 
 impl ShareRow {
-    fn new(now: &Now, share: &ShareSettings, known: &BTreeMap<&str, ShareSpace>) -> Self {
+    fn new(now: &CurrentSettings, share: &ShareSettings, known: &BTreeMap<&str, ShareSpace>) -> Self {
         let own = &known[share.name.as_str()];
         let below = || known.iter().filter(|(name, _)| is_below(name, &share.name)).map(|(_, known)| known);
         let used = match (own.usage, own.sum) {
@@ -130,7 +130,7 @@ impl ShareRow {
 /// Lists the shares.
 pub(crate) fn list(asked: &ListShares) -> anyhow::Result<ExitCode> {
     code((|| {
-        let now = Now::read(&asked.place)?;
+        let now = CurrentSettings::read(&asked.place)?;
         if let Some(name) = &asked.name {
             now.share(name)?;
         }

@@ -6,17 +6,17 @@ use admin::Settings;
 use admin::settings::EtcdSettings;
 use cluster::membership;
 
-use super::Finding;
+use super::DoctorFinding;
 use crate::gateway::certificates;
 
 const ABOUT: &str = "cluster";
 
 /// Loads the certificates and asks etcd, if the settings name a cluster.
-pub(super) fn look(settings: &Settings) -> Option<Finding> {
+pub(super) fn look(settings: &Settings) -> Option<DoctorFinding> {
     let cluster = settings.server.cluster.as_ref()?;
     if let Err(error) = certificates::try_load(cluster) {
         let mend = "docs/cluster.md describes the certificates of a cluster";
-        return Some(Finding::problem(ABOUT, format!("{error:#}"), mend));
+        return Some(DoctorFinding::problem(ABOUT, format!("{error:#}"), mend));
     }
     let asked = certificates::endpoints(&cluster.etcd).and_then(|endpoints| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -26,13 +26,13 @@ pub(super) fn look(settings: &Settings) -> Option<Finding> {
         Err(error) => {
             let mend =
                 "without etcd the server does not start; look at `cluster`, at etcd, and at the network";
-            Finding::problem(ABOUT, format!("{error:#}"), mend)
+            DoctorFinding::problem(ABOUT, format!("{error:#}"), mend)
         }
         Ok(overview) => answered(&cluster.etcd, &overview.alive),
     })
 }
 
-fn answered(etcd: &EtcdSettings, alive: &[membership::Member]) -> Finding {
+fn answered(etcd: &EtcdSettings, alive: &[membership::Member]) -> DoctorFinding {
     let names: Vec<&str> = alive.iter().map(|member| member.name.as_str()).collect();
     let members = match names.len() {
         0 => "no server is a member now".to_owned(),
@@ -40,13 +40,13 @@ fn answered(etcd: &EtcdSettings, alive: &[membership::Member]) -> Finding {
     };
     if etcd.tls.is_none() && !etcd.members.iter().all(|member| is_loopback(member)) {
         let found = format!("etcd answers in clear, and it has the secret of NFS file handles; {members}");
-        return Finding::warning(
+        return DoctorFinding::warning(
             ABOUT,
             found,
             "`etcds://` in `cluster`, or a network that clients cannot reach",
         );
     }
-    Finding::fine(ABOUT, format!("etcd answers; {members}"))
+    DoctorFinding::fine(ABOUT, format!("etcd answers; {members}"))
 }
 
 /// Whether `host:port` is this machine.

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use admin::Settings;
 use domain::{Error, Machine, Report};
 
-use super::Finding;
+use super::DoctorFinding;
 use crate::people::logons;
 
 const ABOUT: &str = "Active Directory";
@@ -14,22 +14,22 @@ const PASSWORDS: &str = "passwords of the domain";
 const OLD: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
 /// Looks at the membership and at the channel for passwords, if the settings name a domain.
-pub(super) fn look(settings: &Settings) -> Vec<Finding> {
+pub(super) fn look(settings: &Settings) -> Vec<DoctorFinding> {
     let Some(domain) = &settings.server.domain else { return Vec::new() };
     [membership(settings, &domain.name)].into_iter().chain(channel(settings, &domain.name)).collect()
 }
 
 /// Whether a domain controller verifies passwords. `None`: the server has not joined, which [`membership`] tells.
-fn channel(settings: &Settings, domain: &str) -> Option<Finding> {
+fn channel(settings: &Settings, domain: &str) -> Option<DoctorFinding> {
     let server = &settings.server;
     if !server.domain_ntlm {
-        return Some(Finding::fine(PASSWORDS, "off (`domain-ntlm`): users of the domain need tickets"));
+        return Some(DoctorFinding::fine(PASSWORDS, "off (`domain-ntlm`): users of the domain need tickets"));
     }
     Some(match logons::channel(&server.state)? {
         Ok(controller) => {
-            Finding::fine(PASSWORDS, format!("{controller} verifies those of users of {domain}"))
+            DoctorFinding::fine(PASSWORDS, format!("{controller} verifies those of users of {domain}"))
         }
-        Err(why) => Finding::problem(
+        Err(why) => DoctorFinding::problem(
             PASSWORDS,
             format!("no controller verifies those of users of {domain}: {why}"),
             "users with tickets go on to log in; the controller must be reached at TCP port 135 and at the ports 49152-65535",
@@ -37,47 +37,53 @@ fn channel(settings: &Settings, domain: &str) -> Option<Finding> {
     })
 }
 
-fn membership(settings: &Settings, domain: &str) -> Finding {
+fn membership(settings: &Settings, domain: &str) -> DoctorFinding {
     let server = &settings.server;
     match domain::report(&server.state) {
         Ok(Report { machine, .. }) if machine.domain != domain => {
             let found = format!("`domain` is {domain}, and this server is a member of {}", machine.domain);
-            Finding::problem(ABOUT, found, "write the same domain, or `fourfold domain leave` and `join`")
+            DoctorFinding::problem(
+                ABOUT,
+                found,
+                "write the same domain, or `fourfold domain leave` and `join`",
+            )
         }
         Ok(Report { machine, controller: Ok(host) }) => of_account(&machine, &host, SystemTime::now()),
         Ok(Report { machine, controller: Err(error) }) => {
             let found = format!("{} cannot log in to {domain}: {error}", machine.account);
-            Finding::problem(
+            DoctorFinding::problem(
                 ABOUT,
                 found,
                 "users with tickets go on to log in; look at the network, and at the clock",
             )
         }
         Err(Error::NotJoined) if server.kerberos_keytab.is_some() => {
-            Finding::fine(ABOUT, format!("{domain}, by the keys of `kerberos-keytab`"))
+            DoctorFinding::fine(ABOUT, format!("{domain}, by the keys of `kerberos-keytab`"))
         }
         Err(Error::NotJoined) => {
             let found = format!("`domain` is {domain}, and there are no keys: its users cannot log in");
-            Finding::problem(
+            DoctorFinding::problem(
                 ABOUT,
                 found,
                 format!("`fourfold domain join {domain} --user NAME`, or `kerberos-keytab`"),
             )
         }
-        Err(error) => Finding::problem(ABOUT, error.to_string(), "`fourfold domain join` makes it anew"),
+        Err(error) => {
+            DoctorFinding::problem(ABOUT, error.to_string(), "`fourfold domain join` makes it anew")
+        }
     }
 }
 
-fn of_account(machine: &Machine, host: &str, now: SystemTime) -> Finding {
+fn of_account(machine: &Machine, host: &str, now: SystemTime) -> DoctorFinding {
     let Machine { account, domain, .. } = machine;
     if machine.age(now) > OLD {
         let days = machine.age(now).as_secs() / (24 * 60 * 60);
         let found = format!("the password of {account} in {domain} is {days} days old");
-        return Finding::warning(
+        return DoctorFinding::warning(
             ABOUT,
             found,
             "a running server changes it every 30 days; now: `fourfold domain renew`",
         );
     }
-    Finding::fine(ABOUT, format!("{account} logs in to {domain} at {host}"))
+    DoctorFinding::fine(ABOUT, format!("{account} logs in to {domain} at {host}"))
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use admin::Protocol;
 
-use super::Finding;
+use super::DoctorFinding;
 
 /// Programs that list the rules of the kernel.
 const LISTS: [&[&str]; 3] = [&["nft", "list", "ruleset"], &["iptables-legacy-save"], &["iptables-save"]];
@@ -44,16 +44,16 @@ fn drops(rules: &str) -> bool {
 }
 
 /// A firewall that drops what arrives and does not name a port probably keeps clients out.
-pub(super) fn judged(ports: &[(Option<Protocol>, u16)], rules: Option<&str>) -> Finding {
+pub(super) fn judged(ports: &[(Option<Protocol>, u16)], rules: Option<&str>) -> DoctorFinding {
     let about = "firewall";
     let Some(rules) = rules else {
-        return Finding::fine(
+        return DoctorFinding::fine(
             about,
             "not examined: its rules cannot be read (`sudo fourfold doctor`, with nftables installed)",
         );
     };
     if !drops(rules) {
-        return Finding::fine(about, "no rule drops what arrives");
+        return DoctorFinding::fine(about, "no rule drops what arrives");
     }
     let words: Vec<&str> = rules.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').collect();
     // nft prints the names of known ports.
@@ -65,10 +65,13 @@ pub(super) fn judged(ports: &[(Option<Protocol>, u16)], rules: Option<&str>) -> 
         .map(|(_, port)| port.to_string())
         .collect();
     if closed.is_empty() {
-        return Finding::fine(about, "it drops what arrives, and has rules for the ports of the server");
+        return DoctorFinding::fine(
+            about,
+            "it drops what arrives, and has rules for the ports of the server",
+        );
     }
     let found = format!("it drops what arrives, and has no rule for TCP ports {}", closed.join(", "));
-    Finding::warning(about, found, allow(rules, &closed))
+    DoctorFinding::warning(about, found, allow(rules, &closed))
 }
 
 /// The command that opens ports: that of the program which made the rules.

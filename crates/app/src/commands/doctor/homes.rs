@@ -3,7 +3,7 @@
 use admin::{Settings, ShareSettings};
 use auth::{Account, Directory};
 
-use super::Finding;
+use super::DoctorFinding;
 use crate::people::accounts;
 use crate::shares::volumes::homes::shared_identity;
 
@@ -11,7 +11,7 @@ use crate::shares::volumes::homes::shared_identity;
 const MOST_NAMED: usize = 8;
 
 /// Looks at each share with `make-homes`.
-pub(super) fn look(settings: &Settings) -> Vec<Finding> {
+pub(super) fn look(settings: &Settings) -> Vec<DoctorFinding> {
     let mut homes = settings.shares.iter().filter(|share| share.homes && share.make_homes).peekable();
     if homes.peek().is_none() {
         return Vec::new();
@@ -21,7 +21,7 @@ pub(super) fn look(settings: &Settings) -> Vec<Finding> {
     homes.map(|share| of_share(share, &directory)).collect()
 }
 
-fn of_share(share: &ShareSettings, directory: &Directory) -> Finding {
+fn of_share(share: &ShareSettings, directory: &Directory) -> DoctorFinding {
     let about = format!("share {}", share.name);
     let can_log_in = |account: &&Account| !account.disabled && !account.secrets.is_empty();
     let why = |account: &Account| {
@@ -31,12 +31,12 @@ fn of_share(share: &ShareSettings, directory: &Directory) -> Finding {
     };
     let mut without: Vec<String> = directory.accounts().iter().filter(can_log_in).filter_map(why).collect();
     if without.is_empty() {
-        return Finding::fine(about, "each account that can log in has a home, or gets one");
+        return DoctorFinding::fine(about, "each account that can log in has a home, or gets one");
     }
     let more = without.len().saturating_sub(MOST_NAMED);
     without.truncate(MOST_NAMED);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
     let found = format!("no home is made for {}{more}: a home belongs to one user", without.join(", "));
     let mend = "give each a Unix user of its own (`fourfold user modify NAME --uid UID`), or make the folder";
-    Finding::warning(about, found, mend)
+    DoctorFinding::warning(about, found, mend)
 }

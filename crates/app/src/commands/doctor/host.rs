@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Resource, getrlimit};
 
-use super::Finding;
+use super::DoctorFinding;
 use crate::host::{confinement, here, privileges};
 
 /// The first kernel with all calls that the server needs (`openat2`, `faccessat2`), as README says.
@@ -22,7 +22,7 @@ const LITTLE_MEMORY: u64 = 256 << 20;
 const EARLIEST: u64 = 1_767_225_600;
 
 /// Looks at all of it, for a server with this number of shares.
-pub(super) fn look(shares: usize) -> Vec<Finding> {
+pub(super) fn look(shares: usize) -> Vec<DoctorFinding> {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let number = |path: &str| read(path).trim().parse().ok();
     let limit = getrlimit(Resource::Nofile).maximum;
@@ -47,10 +47,12 @@ pub(super) fn look(shares: usize) -> Vec<Finding> {
     .collect()
 }
 
-fn landlock(is_supported: bool) -> Finding {
+fn landlock(is_supported: bool) -> DoctorFinding {
     match is_supported {
-        true => Finding::fine("confinement", "Landlock keeps the server from executing files of shares"),
-        false => Finding::warning(
+        true => {
+            DoctorFinding::fine("confinement", "Landlock keeps the server from executing files of shares")
+        }
+        false => DoctorFinding::warning(
             "confinement",
             "this kernel has no Landlock for `confinement`, or it is not turned on: nothing keeps a server that was taken over from executing files of shares",
             "boot Linux 5.19 or later, with `landlock` among the security modules (`lsm=`)",
@@ -58,25 +60,25 @@ fn landlock(is_supported: bool) -> Finding {
     }
 }
 
-fn kernel(release: &str) -> Option<Finding> {
+fn kernel(release: &str) -> Option<DoctorFinding> {
     let mut numbers =
         release.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse::<u32>().ok());
     let version = (numbers.next()?, numbers.next()?);
     Some(if version < OLDEST_KERNEL {
         let (major, minor) = OLDEST_KERNEL;
         let found = format!("Linux {release} lacks system calls that the server needs");
-        Finding::problem("kernel", found, format!("boot Linux {major}.{minor} or later"))
+        DoctorFinding::problem("kernel", found, format!("boot Linux {major}.{minor} or later"))
     } else {
-        Finding::fine("kernel", format!("Linux {release}"))
+        DoctorFinding::fine("kernel", format!("Linux {release}"))
     })
 }
 
-fn user(is_root: bool) -> Finding {
+fn user(is_root: bool) -> DoctorFinding {
     if is_root {
-        return Finding::fine("user", "root: each account acts as its own user of this machine");
+        return DoctorFinding::fine("user", "root: each account acts as its own user of this machine");
     }
     let found = "not root: every client acts as this user, and ports below 1024 are refused";
-    Finding::warning(
+    DoctorFinding::warning(
         "user",
         found,
         "`sudo fourfold serve …`: the server drops the privileges that it does not need",
@@ -84,56 +86,56 @@ fn user(is_root: bool) -> Finding {
 }
 
 /// Root in a container or in a unit of systemd may lack capabilities that the server needs.
-fn capabilities(is_root: bool, missing: &[&str]) -> Option<Finding> {
+fn capabilities(is_root: bool, missing: &[&str]) -> Option<DoctorFinding> {
     let about = "capabilities";
     if !is_root {
         return None;
     }
     if missing.is_empty() {
-        return Some(Finding::fine(about, "root has all that the server needs"));
+        return Some(DoctorFinding::fine(about, "root has all that the server needs"));
     }
     let found = format!("root lacks {}: requests of clients will fail", missing.join(", "));
     let (unit, container) = (missing.join(" "), missing.join(",").replace("CAP_", ""));
     let mend = format!(
         "add `CapabilityBoundingSet={unit}` to the systemd unit, or start the container with `--cap-add={container}`"
     );
-    Some(Finding::problem(about, found, mend))
+    Some(DoctorFinding::problem(about, found, mend))
 }
 
-fn descriptors(limit: Option<u64>) -> Finding {
+fn descriptors(limit: Option<u64>) -> DoctorFinding {
     let about = "open files";
     match limit {
         Some(limit) if limit < FEW_DESCRIPTORS => {
             let found =
                 format!("at most {limit} for a process, which is enough for about {} clients", limit / 4);
             let mend = "`LimitNOFILE=524288` in the systemd unit, or `ulimit -Hn 524288` before the start";
-            Finding::warning(about, found, mend)
+            DoctorFinding::warning(about, found, mend)
         }
-        Some(limit) => Finding::fine(about, format!("at most {limit} for a process")),
-        None => Finding::fine(about, "no limit"),
+        Some(limit) => DoctorFinding::fine(about, format!("at most {limit} for a process")),
+        None => DoctorFinding::fine(about, "no limit"),
     }
 }
 
-fn watches(most: Option<u64>) -> Option<Finding> {
+fn watches(most: Option<u64>) -> Option<DoctorFinding> {
     let (about, most) = ("inotify watches", most?);
     Some(if most < FEW_WATCHES {
         let found =
             format!("at most {most} folders can be watched; listings of other folders are not cached");
-        Finding::warning(about, found, sysctl("fs.inotify.max_user_watches", 1_048_576))
+        DoctorFinding::warning(about, found, sysctl("fs.inotify.max_user_watches", 1_048_576))
     } else {
-        Finding::fine(about, format!("at most {most} folders can be watched"))
+        DoctorFinding::fine(about, format!("at most {most} folders can be watched"))
     })
 }
 
-fn instances(most: Option<u64>, shares: usize) -> Option<Finding> {
+fn instances(most: Option<u64>, shares: usize) -> Option<DoctorFinding> {
     let (about, most, shares) = ("inotify instances", most?, shares as u64);
     Some(if most < shares + OTHERS_INSTANCES {
         let found = format!(
             "at most {most} for a user; the server needs {shares}, and a share without one does not cache listings"
         );
-        Finding::warning(about, found, sysctl("fs.inotify.max_user_instances", 4 * (shares + 256)))
+        DoctorFinding::warning(about, found, sysctl("fs.inotify.max_user_instances", 4 * (shares + 256)))
     } else {
-        Finding::fine(about, format!("at most {most} for a user; the server needs {shares}"))
+        DoctorFinding::fine(about, format!("at most {most} for a user; the server needs {shares}"))
     })
 }
 
@@ -142,7 +144,7 @@ fn sysctl(name: &str, number: u64) -> String {
     format!("`echo {name}={number} | sudo tee -a /etc/sysctl.d/60-fourfold.conf && sudo sysctl --system`")
 }
 
-fn memory(meminfo: &str) -> Option<Finding> {
+fn memory(meminfo: &str) -> Option<DoctorFinding> {
     let value = |name: &str| {
         let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
         line.trim().trim_end_matches(" kB").parse::<u64>().ok()?.checked_mul(1024)
@@ -151,9 +153,9 @@ fn memory(meminfo: &str) -> Option<Finding> {
     let found = format!("{} MiB, of which {} MiB are available", total >> 20, available >> 20);
     Some(if available < LITTLE_MEMORY {
         let mend = "stop other programs or add memory; `fourfold advise` says whether more memory helps";
-        Finding::warning("memory", found, mend)
+        DoctorFinding::warning("memory", found, mend)
     } else {
-        Finding::fine("memory", found)
+        DoctorFinding::fine("memory", found)
     })
 }
 
@@ -161,26 +163,30 @@ fn memory(meminfo: &str) -> Option<Finding> {
 const CLOCK_KEEPERS: [&str; 5] =
     ["systemd/timesync/synchronized", "chrony/chronyd.pid", "chronyd.pid", "ntpd.pid", "openntpd.sock"];
 
-fn clock(now: SystemTime, is_kept: bool) -> Finding {
+fn clock(now: SystemTime, is_kept: bool) -> DoctorFinding {
     let mend = "`sudo timedatectl set-ntp true`, or `sudo apt install chrony`";
     let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     if seconds < EARLIEST {
         let year = 1970 + seconds / 31_556_952;
         let found =
             format!("it is {year} by the clock of this machine: files get wrong dates, and logins fail");
-        return Finding::problem("clock", found, mend);
+        return DoctorFinding::problem("clock", found, mend);
     }
     if is_kept {
-        return Finding::fine("clock", "a time service keeps it right");
+        return DoctorFinding::fine("clock", "a time service keeps it right");
     }
     let found = "no time service runs (timesyncd, chrony, ntpd): dates of files will drift";
-    Finding::warning("clock", found, mend)
+    DoctorFinding::warning("clock", found, mend)
 }
 
-fn time_zone(is_set: bool) -> Option<Finding> {
+fn time_zone(is_set: bool) -> Option<DoctorFinding> {
     (!is_set).then(|| {
         let found = "the time zone is not set: AFP clients and schedules of snapshots get UTC";
-        Finding::warning("time zone", found, "`sudo timedatectl set-timezone Europe/Berlin`, with your zone")
+        DoctorFinding::warning(
+            "time zone",
+            found,
+            "`sudo timedatectl set-timezone Europe/Berlin`, with your zone",
+        )
     })
 }
 
@@ -189,7 +195,7 @@ mod tests {
     use super::super::Level;
     use super::*;
 
-    fn level(finding: Option<Finding>) -> Option<Level> {
+    fn level(finding: Option<DoctorFinding>) -> Option<Level> {
         finding.map(|finding| finding.level)
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use ::kerberos::{Acceptor, Entry, entries as entries_of};
 use admin::{Port, Protocol, Settings};
 
-use super::Finding;
+use super::DoctorFinding;
 use crate::host::here;
 
 const ABOUT: &str = "Kerberos";
@@ -15,13 +15,13 @@ const ABOUT: &str = "Kerberos";
 const WEAK: &[u16] = &[1, 2, 3, 5, 7, 16, 23, 24];
 
 /// Looks at the keytab, if the settings name one.
-pub(super) fn look(settings: &Settings) -> Vec<Finding> {
+pub(super) fn look(settings: &Settings) -> Vec<DoctorFinding> {
     let server = &settings.server;
     let Some(keytab) = &server.kerberos_keytab else { return Vec::new() };
     let entries = match std::fs::read(keytab) {
         Err(error) => {
             let found = format!("the keytab {} cannot be read: {error}", keytab.display());
-            return vec![Finding::problem(
+            return vec![DoctorFinding::problem(
                 ABOUT,
                 found,
                 "`kadmin ktadd -k FILE PRINCIPAL` writes it; start as root",
@@ -31,7 +31,7 @@ pub(super) fn look(settings: &Settings) -> Vec<Finding> {
             Ok(entries) => entries,
             Err(error) => {
                 let found = format!("{} is no keytab: {error}", keytab.display());
-                return vec![Finding::problem(
+                return vec![DoctorFinding::problem(
                     ABOUT,
                     found,
                     "`kadmin ktadd -k FILE PRINCIPAL` writes a keytab",
@@ -47,20 +47,20 @@ pub(super) fn look(settings: &Settings) -> Vec<Finding> {
     findings.extend(realms(&entries, &server.kerberos_realms));
     findings.extend(secrecy(keytab));
     if let Err(error) = Acceptor::new(keytab, &server.kerberos_realms, &server.state, None) {
-        findings.push(Finding::problem(
+        findings.push(DoctorFinding::problem(
             ABOUT,
             error.to_string(),
             "see `kerberos-keytab` in docs/settings.md",
         ));
     } else if findings.is_empty() {
         let found = format!("{} of {}", super::counted(entries.len(), "key"), keytab.display());
-        findings.push(Finding::fine(ABOUT, found));
+        findings.push(DoctorFinding::fine(ABOUT, found));
     }
     findings
 }
 
 /// Whether each protocol has a key for this host's name, and one that is not broken.
-fn keys(entries: &[Entry], services: &[(&str, &str)], host: &str) -> Vec<Finding> {
+fn keys(entries: &[Entry], services: &[(&str, &str)], host: &str) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     for (protocol, service) in services {
         let of_service =
@@ -72,7 +72,7 @@ fn keys(entries: &[Entry], services: &[(&str, &str)], host: &str) -> Vec<Finding
         if own.is_empty() {
             let found =
                 format!("the keytab has no key of {service}/HOST: clients of {protocol} cannot use it");
-            findings.push(Finding::warning(ABOUT, found, write));
+            findings.push(DoctorFinding::warning(ABOUT, found, write));
             continue;
         }
         let is_here =
@@ -83,13 +83,13 @@ fn keys(entries: &[Entry], services: &[(&str, &str)], host: &str) -> Vec<Finding
                 "for {protocol} the keytab has keys of {} only: clients that reach the server as {host} cannot use it",
                 known.join(", ")
             );
-            findings.push(Finding::warning(ABOUT, found, write));
+            findings.push(DoctorFinding::warning(ABOUT, found, write));
         }
         let newest = own.iter().map(|entry| entry.version).max();
         if own.iter().filter(|entry| Some(entry.version) == newest).all(|entry| WEAK.contains(&entry.kind)) {
             let found = format!("for {protocol} the keytab has keys of RC4 or DES only, which are broken");
             let mend = "set AES for the account (Active Directory: msDS-SupportedEncryptionTypes = 24), and write the keytab again";
-            findings.push(Finding::warning(ABOUT, found, mend));
+            findings.push(DoctorFinding::warning(ABOUT, found, mend));
         }
     }
     findings
@@ -100,14 +100,14 @@ fn short(host: &str) -> &str {
 }
 
 /// Users of several realms have the accounts of their names.
-fn realms(entries: &[Entry], set: &[String]) -> Option<Finding> {
+fn realms(entries: &[Entry], set: &[String]) -> Option<DoctorFinding> {
     let realms: BTreeSet<&str> = entries.iter().map(|entry| entry.realm.as_str()).collect();
     let unknown = set.iter().find(|realm| realm.as_str() != realm.to_uppercase());
     if let Some(realm) = unknown {
         let found = format!(
             "`kerberos-realms` has {realm}: names of realms are written in capitals nearly everywhere"
         );
-        return Some(Finding::warning(
+        return Some(DoctorFinding::warning(
             ABOUT,
             found,
             format!("write {} if that is its name", realm.to_uppercase()),
@@ -121,11 +121,15 @@ fn realms(entries: &[Entry], set: &[String]) -> Option<Finding> {
         "the keytab has keys of several realms ({}): users of the same name in them have the same account",
         names.join(", ")
     );
-    Some(Finding::warning(ABOUT, found, "name the realm whose users have accounts in `kerberos-realms`"))
+    Some(DoctorFinding::warning(
+        ABOUT,
+        found,
+        "name the realm whose users have accounts in `kerberos-realms`",
+    ))
 }
 
 /// A user who can read the keytab can act as the server, and as any user towards it.
-fn secrecy(keytab: &Path) -> Option<Finding> {
+fn secrecy(keytab: &Path) -> Option<DoctorFinding> {
     let mode = std::fs::metadata(keytab).ok()?.mode();
     (mode & 0o077 != 0).then(|| {
         let found = format!(
@@ -133,7 +137,7 @@ fn secrecy(keytab: &Path) -> Option<Finding> {
             keytab.display(),
             mode & 0o777
         );
-        Finding::problem(ABOUT, found, format!("`chmod 600 {}`", keytab.display()))
+        DoctorFinding::problem(ABOUT, found, format!("`chmod 600 {}`", keytab.display()))
     })
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use admin::settings::candidates;
 use admin::{Port, Protocol, Settings};
 
-use super::{Finding, firewall};
+use super::{DoctorFinding, firewall};
 use crate::host::here;
 
 /// Interfaces are named below it.
@@ -19,10 +19,10 @@ const MOST_PROCESSES: usize = 20_000;
 
 /// Looks at the ports that these settings need, at the firewall and at the interfaces. Without settings it looks at the
 /// default ports.
-pub(super) fn look(settings: Option<&Settings>) -> Vec<Finding> {
+pub(super) fn look(settings: Option<&Settings>) -> Vec<DoctorFinding> {
     let services = services(settings);
     let is_ours = settings.is_some_and(|settings| admin::control::status(&settings.server.state).is_ok());
-    let mut findings: Vec<Finding> = services.iter().map(|service| port(service, is_ours)).collect();
+    let mut findings: Vec<DoctorFinding> = services.iter().map(|service| port(service, is_ours)).collect();
     let ports: Vec<(Option<Protocol>, u16)> = services
         .iter()
         .filter(|service| !service.is_local())
@@ -83,25 +83,25 @@ fn services(settings: Option<&Settings>) -> Vec<Service> {
     Protocol::ALL.into_iter().filter_map(service).chain(api).collect()
 }
 
-fn port(service: &Service, is_ours: bool) -> Finding {
+fn port(service: &Service, is_ours: bool) -> DoctorFinding {
     let about = format!("{} port {}", service.title(), service.port);
     if is_ours {
-        return Finding::fine(about, "the running server of this state folder has it");
+        return DoctorFinding::fine(about, "the running server of this state folder has it");
     }
     let refused =
         |address: &IpAddr| Some((*address, refused(service, SocketAddr::new(*address, service.port))?));
     match service.addresses.iter().find_map(refused) {
-        None => Finding::fine(about, "free"),
+        None => DoctorFinding::fine(about, "free"),
         Some((address, BindFailure::InUse)) => in_use(service, about, address),
         Some((address, BindFailure::Other(why))) => {
             let mend = format!("choose another port or address: --{}-port, --listen", service.word());
-            Finding::problem(about, format!("the server cannot listen on {address}: {why}"), mend)
+            DoctorFinding::problem(about, format!("the server cannot listen on {address}: {why}"), mend)
         }
     }
 }
 
 /// Another program has the port. It is a problem only if the settings ask for this very port.
-fn in_use(service: &Service, about: String, address: IpAddr) -> Finding {
+fn in_use(service: &Service, about: String, address: IpAddr) -> DoctorFinding {
     let holder = holder(service.port);
     let name = holder.as_ref().map(|(name, _)| name.as_str()).or_else(|| kernels(service));
     let found = match (&holder, name) {
@@ -110,7 +110,7 @@ fn in_use(service: &Service, about: String, address: IpAddr) -> Finding {
         (None, None) => format!("another program listens on {address}"),
     };
     if service.protocol == Some(Protocol::Portmap) {
-        return Finding::fine(about, format!("{found}; the server registers with it"));
+        return DoctorFinding::fine(about, format!("{found}; the server registers with it"));
     }
     let stop = match name.and_then(unit) {
         Some(unit) => format!("`sudo systemctl disable --now {unit}`"),
@@ -121,10 +121,10 @@ fn in_use(service: &Service, about: String, address: IpAddr) -> Finding {
     };
     let mend = format!("{stop}, or choose another port: --{}-port", service.word());
     if service.is_fixed {
-        return Finding::problem(about, found, mend);
+        return DoctorFinding::problem(about, found, mend);
     }
     let found = format!("{found}; the server will use another port, which clients must be told");
-    Finding::warning(about, found, mend)
+    DoctorFinding::warning(about, found, mend)
 }
 
 /// The kernel's NFS server holds its port without a process. Other users cannot see the processes of root.
@@ -209,10 +209,10 @@ fn interfaces(folder: &Path) -> Vec<(String, u32)> {
     entries.flatten().filter_map(interface).collect()
 }
 
-fn packets(interfaces: &[(String, u32)]) -> Vec<Finding> {
+fn packets(interfaces: &[(String, u32)]) -> Vec<DoctorFinding> {
     let about = |name: &str| format!("interface {name}");
     let finding = |(name, mtu): &(String, u32)| match *mtu {
-        USUAL_MTU => Finding::fine(about(name), "packets of 1500 bytes"),
+        USUAL_MTU => DoctorFinding::fine(about(name), "packets of 1500 bytes"),
         larger if larger > USUAL_MTU => {
             let found = format!(
                 "packets of {larger} bytes: every switch and client of this network must have the same size"
@@ -220,13 +220,13 @@ fn packets(interfaces: &[(String, u32)]) -> Vec<Finding> {
             let mend = format!(
                 "`fourfold bench` finds lost packets; `sudo ip link set {name} mtu 1500` sets the usual size"
             );
-            Finding::warning(about(name), found, mend)
+            DoctorFinding::warning(about(name), found, mend)
         }
         smaller => {
             let found =
                 format!("packets of {smaller} bytes, as in tunnels: transfers cost more processor time");
             let mend = format!("`sudo ip link set {name} mtu 1500`, unless it is a tunnel");
-            Finding::warning(about(name), found, mend)
+            DoctorFinding::warning(about(name), found, mend)
         }
     };
     interfaces.iter().map(finding).collect()

@@ -7,7 +7,7 @@ use rustix::fs::{CWD, Mode, OFlags, StatVfs, StatVfsMountFlags, XattrFlags};
 use rustix::io::Errno;
 use snapshots::{Dataset, Refusal};
 
-use super::Finding;
+use super::DoctorFinding;
 use crate::host::here;
 
 /// Less free space than one part in this many is little.
@@ -19,15 +19,15 @@ const REMOTE: [(u64, &str); 5] =
     [(0x6969, "NFS"), (0xFF53_4D42, "SMB"), (0xFE53_4D42, "SMB"), (0x0102_1997, "9P"), (0x6573_5546, "FUSE")];
 
 /// Looks at each share and at the state folder.
-pub(super) fn look(settings: &Settings) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = settings.shares.iter().flat_map(share).collect();
+pub(super) fn look(settings: &Settings) -> Vec<DoctorFinding> {
+    let mut findings: Vec<DoctorFinding> = settings.shares.iter().flat_map(share).collect();
     findings.extend(settings.absent.iter().map(|absent| {
         let why = absent.absence.as_ref().map_or("its folder cannot be used", |absence| &*absence.why);
         let mend = format!(
             "`sudo mkdir -p {0}`, or mount it; a running server serves it within 2 seconds",
             quoted(&absent.path)
         );
-        Finding::problem(about(absent), format!("not served: {why}"), mend)
+        DoctorFinding::problem(about(absent), format!("not served: {why}"), mend)
     }));
     let state = &settings.server.state;
     let place = state.ancestors().find(|folder| folder.exists());
@@ -39,14 +39,14 @@ fn about(share: &ShareSettings) -> String {
     format!("share {}", share.name)
 }
 
-fn share(share: &ShareSettings) -> Vec<Finding> {
+fn share(share: &ShareSettings) -> Vec<DoctorFinding> {
     let (about, path) = (about(share), share.path.as_path());
     let mut findings = Vec::new();
     if let Some((_, name)) = REMOTE.iter().find(|(number, _)| Some(*number) == kind(path)) {
         let found = format!(
             "its folder is on {name}: the server sees changes by others late, and locks bind only here"
         );
-        findings.push(Finding::warning(
+        findings.push(DoctorFinding::warning(
             &*about,
             found,
             "share a folder of a local disk, or run Fourfold on the machine that has the disk",
@@ -57,19 +57,19 @@ fn share(share: &ShareSettings) -> Vec<Finding> {
         findings.push(attributes(&about, path));
     }
     findings.push(match Dataset::find(path) {
-        Ok(_) => Finding::fine(&*about, "snapshots are possible"),
+        Ok(_) => DoctorFinding::fine(&*about, "snapshots are possible"),
         Err(refusal) => no_snapshots(about, &refusal),
     });
     findings
 }
 
-fn no_snapshots(about: String, refusal: &Refusal) -> Finding {
+fn no_snapshots(about: String, refusal: &Refusal) -> DoctorFinding {
     let Refusal::NoEngine { kind, .. } = refusal else {
         let mend = "`sudo fourfold doctor` sees more; `fourfold snapshot create` tries it";
-        return Finding::warning(about, format!("no snapshots: {refusal}"), mend);
+        return DoctorFinding::warning(about, format!("no snapshots: {refusal}"), mend);
     };
     let mend = "`sudo fourfold pool create /srv/pool.img 100G /srv/pool`, and move the folder there; or use btrfs, XFS or ZFS";
-    Finding::warning(about, format!("its file system ({kind}) cannot make snapshots"), mend)
+    DoctorFinding::warning(about, format!("its file system ({kind}) cannot make snapshots"), mend)
 }
 
 /// A path as a word of the shell.
@@ -84,23 +84,23 @@ fn kind(path: &Path) -> Option<u64> {
     rustix::fs::statfs(path).ok().map(|found| found.f_type.cast_unsigned() & 0xFFFF_FFFF)
 }
 
-fn space(about: &str, path: &Path) -> Option<Finding> {
+fn space(about: &str, path: &Path) -> Option<DoctorFinding> {
     let found = rustix::fs::statvfs(path).ok()?;
     Some(judged((about, path), &found))
 }
 
-fn judged((about, path): (&str, &Path), found: &StatVfs) -> Finding {
+fn judged((about, path): (&str, &Path), found: &StatVfs) -> DoctorFinding {
     if found.f_flag.contains(StatVfsMountFlags::RDONLY) {
         let mend = format!(
             "look for errors of the disk in `sudo dmesg`, then {}; or write `read-only = true`",
             remount(path, "rw")
         );
-        return Finding::problem(about, "its file system is mounted read-only", mend);
+        return DoctorFinding::problem(about, "its file system is mounted read-only", mend);
     }
     let (free, all) = (found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize);
     let text = format!("{} MiB of {} MiB are free", free >> 20, all >> 20);
     if free < all / LITTLE_SPACE {
-        return Finding::warning(
+        return DoctorFinding::warning(
             about,
             text,
             "remove files or old snapshots (`fourfold snapshot list`, `fourfold snapshot remove`), or add space",
@@ -108,13 +108,13 @@ fn judged((about, path): (&str, &Path), found: &StatVfs) -> Finding {
     }
     if found.f_files > 0 && found.f_favail < found.f_files / LITTLE_SPACE {
         let text = format!("{} of {} inodes are free", found.f_favail, found.f_files);
-        return Finding::warning(
+        return DoctorFinding::warning(
             about,
             text,
             "remove small files, or make a new file system with more inodes (`mkfs.ext4 -i 8192`)",
         );
     }
-    Finding::fine(about, text)
+    DoctorFinding::fine(about, text)
 }
 
 /// The command that mounts the file system of a path anew with an option.
@@ -126,7 +126,7 @@ fn remount(path: &Path, option: &str) -> String {
 const ATTRIBUTE: &str = "user.fourfold.doctor";
 
 /// Tries attributes on a file without a name, which is gone afterwards.
-fn attributes(about: &str, path: &Path) -> Finding {
+fn attributes(about: &str, path: &Path) -> DoctorFinding {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = match rustix::fs::openat(CWD, path, flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => file,
@@ -139,29 +139,33 @@ fn attributes(about: &str, path: &Path) -> Finding {
             };
             let mend =
                 format!("`sudo chown {user} {}`, or write `read-only = true` for the share", quoted(path));
-            return Finding::problem(about, format!("the server cannot make files in it: {error}"), mend);
+            return DoctorFinding::problem(
+                about,
+                format!("the server cannot make files in it: {error}"),
+                mend,
+            );
         }
     };
     let set = |size| rustix::fs::fsetxattr(&file, ATTRIBUTE, &vec![0; size], XattrFlags::empty());
     match (set(1), set(LARGE_ATTRIBUTE)) {
         (Err(error), _) => no_attributes(about, path, error),
-        (Ok(()), Err(_)) => Finding::fine(
+        (Ok(()), Err(_)) => DoctorFinding::fine(
             about,
             "extended attributes, small ones only: larger forks and tags go to the server's own files",
         ),
-        (Ok(()), Ok(())) => Finding::fine(about, "extended attributes, also large ones"),
+        (Ok(()), Ok(())) => DoctorFinding::fine(about, "extended attributes, also large ones"),
     }
 }
 
 /// The same on a file system without files without names (vfat, NFS): asks for an attribute that the folder does not have.
-fn attributes_of_folder(about: &str, path: &Path) -> Finding {
+fn attributes_of_folder(about: &str, path: &Path) -> DoctorFinding {
     match rustix::fs::getxattr(path, ATTRIBUTE, &mut [0; 1]) {
-        Ok(_) | Err(Errno::NODATA) => Finding::fine(about, "extended attributes"),
+        Ok(_) | Err(Errno::NODATA) => DoctorFinding::fine(about, "extended attributes"),
         Err(error) => no_attributes(about, path, error),
     }
 }
 
-fn no_attributes(about: &str, path: &Path, error: Errno) -> Finding {
+fn no_attributes(about: &str, path: &Path, error: Errno) -> DoctorFinding {
     let found = format!(
         "its file system has no extended attributes ({error}): Mac metadata and tags go to sidecar files"
     );
@@ -169,7 +173,7 @@ fn no_attributes(about: &str, path: &Path, error: Errno) -> Finding {
         "{} on ext4; other file systems: move the folder to ext4, XFS or btrfs",
         remount(path, "user_xattr")
     );
-    Finding::warning(about, found, mend)
+    DoctorFinding::warning(about, found, mend)
 }
 
 #[cfg(test)]

@@ -33,11 +33,11 @@ struct Line {
 }
 
 /// A journal that is being written.
-pub(super) struct Journal {
+pub(super) struct NameJournal {
     file: File,
 }
 
-impl Journal {
+impl NameJournal {
     /// Makes the file.
     pub(super) fn new(path: &Path) -> anyhow::Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);

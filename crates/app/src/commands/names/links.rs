@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::DEEPEST;
-use super::journal::Journal;
+use super::journal::NameJournal;
 
 /// The names that were changed: the folder and the name before, and the name now.
 pub(super) type RenameMap = HashMap<(PathBuf, OsString), OsString>;
@@ -97,7 +97,7 @@ pub(super) fn follow(
     root: &Path,
     links: &[LinkTarget],
     changed: &RenameMap,
-    journal: &mut Journal,
+    journal: &mut NameJournal,
 ) -> (u64, Vec<String>) {
     let (mut count, mut failed) = (0, Vec::new());
     for link in links {

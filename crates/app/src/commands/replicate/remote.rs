@@ -16,7 +16,7 @@ pub(super) struct Remote {
 }
 
 /// The running ssh.
-pub(super) struct Running {
+pub(super) struct RunningSsh {
     child: Child,
     host: String,
 }
@@ -55,7 +55,7 @@ impl Remote {
         side: &str,
         until: Option<&str>,
         asked: &Replicate,
-    ) -> anyhow::Result<(Running, Link)> {
+    ) -> anyhow::Result<(RunningSsh, Link)> {
         let dataset = match until {
             Some(until) => format!("{}@{until}", self.dataset),
             None => self.dataset.clone(),
@@ -72,11 +72,11 @@ impl Remote {
         let (Some(input), Some(output)) = (child.stdout.take(), child.stdin.take()) else {
             bail!("ssh has no pipes");
         };
-        Ok((Running { child, host: self.host.clone() }, Link::new(input, output)))
+        Ok((RunningSsh { child, host: self.host.clone() }, Link::new(input, output)))
     }
 }
 
-impl Running {
+impl RunningSsh {
     /// Waits for the end of ssh, which says why the connection ended.
     pub(super) fn end<T>(mut self, done: anyhow::Result<T>) -> anyhow::Result<T> {
         let is_ended = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(Failure::Ended(_)));

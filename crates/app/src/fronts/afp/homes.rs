@@ -22,8 +22,8 @@ pub(super) struct AfpHomes {
 }
 
 impl AfpHomes {
-    pub(super) fn of(homes: Homes, shares: Shares) -> afp::server::Homes {
-        afp::server::Homes {
+    pub(super) fn of(homes: Homes, shares: Shares) -> afp::server::HomesShare {
+        afp::server::HomesShare {
             name: homes.share.flat_name(),
             has_password: homes.share.volume_password.is_some(),
             policy: accounts::policy(&homes.share),

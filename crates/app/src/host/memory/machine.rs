@@ -21,7 +21,7 @@ const AVAILABLE_PART: u64 = 32;
 
 /// Where the kernel tells it.
 #[derive(Debug, Clone)]
-pub(crate) struct Machine {
+pub(crate) struct KernelMemory {
     proc: PathBuf,
     cgroups: PathBuf,
     pressure: Option<PathBuf>,
@@ -70,7 +70,7 @@ pub(crate) struct KernelCounters {
     pub(crate) swap_outs: u64,
 }
 
-impl Machine {
+impl KernelMemory {
     /// This machine.
     pub(crate) fn here() -> Self {
         Self {
@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     /// Files of a machine with 24 GiB.
-    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Machine) {
+    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, KernelMemory) {
         let top = tempfile::tempdir().unwrap();
         let meminfo = "MemTotal:       25165824 kB\nMemFree: 1 kB\nMemAvailable: 20000000 kB\nCached: 3000 kB\n\
                        Shmem: 1000 kB\nSReclaimable: 500 kB\nSwapTotal: 100 kB\nSwapFree: 40 kB\n";
@@ -269,7 +269,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         let at = |name| top.path().join(name);
-        let machine = Machine { proc: at("proc"), cgroups: at("cg"), pressure: None, meminfo: None };
+        let machine = KernelMemory { proc: at("proc"), cgroups: at("cg"), pressure: None, meminfo: None };
         (top, machine)
     }
 

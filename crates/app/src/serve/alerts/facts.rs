@@ -19,7 +19,7 @@ const MOST_BACKUPS: usize = 64;
 /// Everything at one time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Facts {
-    pub(crate) space: Vec<Space>,
+    pub(crate) space: Vec<DiskSpace>,
     pub(crate) stuck: Vec<BlockedRequests>,
     /// Calls that wait for disks.
     pub(crate) waiting: usize,
@@ -75,7 +75,7 @@ pub(super) fn links(namespace: &Namespace) -> Vec<BrokenLink> {
 
 /// The space of a share's disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Space {
+pub(crate) struct DiskSpace {
     pub(crate) share: String,
     pub(crate) free: u64,
     pub(crate) total: u64,
@@ -133,7 +133,7 @@ impl Clock {
 /// What waits for disks: it is measured while other looks go on.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DiskFacts {
-    space: Vec<Space>,
+    space: Vec<DiskSpace>,
     failures: Vec<Failure>,
     /// When the rest was measured, which is done less often.
     seldom: Option<Instant>,
@@ -224,12 +224,12 @@ impl Gatherer {
     }
 }
 
-fn space(settings: &Settings) -> Vec<Space> {
+fn space(settings: &Settings) -> Vec<DiskSpace> {
     let of = |share: &admin::ShareSettings| {
         let found = rustix::fs::statvfs(&share.path).ok()?;
         let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
         let (free, total) = (bytes(found.f_bavail), bytes(found.f_blocks));
-        Some(Space { share: share.name.clone(), free, total, floor: share.snapshot_floor })
+        Some(DiskSpace { share: share.name.clone(), free, total, floor: share.snapshot_floor })
     };
     settings.shares.iter().filter_map(of).filter(|space| space.total > 0).collect()
 }

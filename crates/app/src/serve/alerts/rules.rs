@@ -6,7 +6,7 @@ use admin::ToldSettings;
 use admin::control::Severity;
 use admin::settings::units::format_size;
 
-use super::facts::{Backup, BlockedRequests, BrokenLink, Facts, Space};
+use super::facts::{Backup, BlockedRequests, BrokenLink, DiskSpace, Facts};
 use super::raised::{AlertTable, Condition};
 use crate::shares::keeper::{Failure, ScheduleKind};
 
@@ -38,8 +38,8 @@ pub(super) fn conditions(facts: &Facts, told: &ToldSettings, raised: &AlertTable
         .collect()
 }
 
-fn low_space(space: &Space, told: &ToldSettings, raised: &AlertTable) -> Option<Condition> {
-    let Space { share, free, total, floor } = space;
+fn low_space(space: &DiskSpace, told: &ToldSettings, raised: &AlertTable) -> Option<Condition> {
+    let DiskSpace { share, free, total, floor } = space;
     let is_raised = raised.has("space", share);
     let margin = if is_raised { SPACE_MARGIN } else { 0 };
     let percent = |of: u64| u64::try_from(u128::from(*total) * u128::from(of) / 100).unwrap_or(u64::MAX);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     fn with_space(free: u64, floor: Option<u64>) -> Facts {
-        Facts { space: vec![Space { share: "a".into(), free, total: 1000, floor }], ..Facts::default() }
+        Facts { space: vec![DiskSpace { share: "a".into(), free, total: 1000, floor }], ..Facts::default() }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use conn::observe::Operation;
+use conn::observe::EndedOperation;
 use serde::Serialize;
 use vfs::noted::{Act, FileNote};
 
@@ -55,7 +55,12 @@ struct AuditRecord<'a> {
 }
 
 impl Line {
-    pub(super) fn of(operation: &Operation<'_>, share: Arc<str>, note: &FileNote, time: SystemTime) -> Self {
+    pub(super) fn of(
+        operation: &EndedOperation<'_>,
+        share: Arc<str>,
+        note: &FileNote,
+        time: SystemTime,
+    ) -> Self {
         let outcome = &operation.outcome;
         let key = Key {
             client: SocketAddr::new(operation.client.ip().to_canonical(), operation.client.port()),

@@ -14,7 +14,7 @@ fn hear(shared: &AuditRecorder, share: &str, files: Vec<FileNote>, failed: bool)
     let result = if failed { "ACCESS_DENIED" } else { "SUCCESS" };
     let outcome = Outcome { user: "ada", share, result, failed, bytes_in: 10, bytes_out: 20 };
     let client = "[::ffff:192.0.2.7]:51234".parse().unwrap();
-    let operation = Operation { protocol: "smb", client, command: "WRITE", outcome };
+    let operation = EndedOperation { protocol: "smb", client, command: "WRITE", outcome };
     shared.hear(&operation, &OperationTrace { files, ..OperationTrace::default() });
 }
 
@@ -23,7 +23,7 @@ fn shared(waiting: usize) -> (AuditRecorder, Receiver<Line>) {
     let shared = AuditRecorder::default();
     let (lines, queue) = sync_channel(waiting);
     let (a, c): (Arc<str>, Arc<str>) = ("a".into(), "b/c".into());
-    *shared.rules.write() = Rules {
+    *shared.rules.write() = AuditRules {
         shares: HashMap::from([("a".into(), (a, AuditScope::Changes)), ("b_c".into(), (c, AuditScope::All))]),
         lines: Some(lines),
     };
@@ -31,7 +31,7 @@ fn shared(waiting: usize) -> (AuditRecorder, Receiver<Line>) {
 }
 
 /// Has the queue written, until its sender is gone.
-fn written(shared: AuditRecorder, queue: &Receiver<Line>, place: Place) -> Arc<Counters> {
+fn written(shared: AuditRecorder, queue: &Receiver<Line>, place: Place) -> Arc<AuditCounters> {
     let counters = shared.counters.clone();
     drop(shared);
     Writer::new(place, counters.clone()).run(queue);

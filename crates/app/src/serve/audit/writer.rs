@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::line::{Key, Line, stamp};
-use super::{Counters, MOST_WAITING};
+use super::{AuditCounters, MOST_WAITING};
 
 /// How long repeated operations on a file are summed up.
 const SUM_FOR: Duration = Duration::from_secs(60);
@@ -38,7 +38,7 @@ pub(super) struct Place {
 }
 
 /// Operations of the same kind after the first one.
-struct Sum {
+struct RepeatSum {
     since: Instant,
     /// The last one, with the bytes of all.
     last: Line,
@@ -54,18 +54,18 @@ struct Current {
 /// Writes lines until all senders are gone.
 pub(super) struct Writer {
     place: Place,
-    counters: Arc<Counters>,
+    counters: Arc<AuditCounters>,
     current: Option<Current>,
     /// What is not written yet, and the number of its lines.
     chunk: (Vec<u8>, u64),
-    sums: HashMap<Key, Sum>,
+    sums: HashMap<Key, RepeatSum>,
     /// The losses that were logged.
     told: u64,
     said: Option<Instant>,
 }
 
 impl Writer {
-    pub(super) fn new(place: Place, counters: Arc<Counters>) -> Self {
+    pub(super) fn new(place: Place, counters: Arc<AuditCounters>) -> Self {
         let told = counters.lost.load(Ordering::Relaxed);
         Self {
             place,
@@ -126,11 +126,11 @@ impl Writer {
         }
         self.add(&line.json(1));
         let last = Line { bytes: 0, ..line };
-        self.sums.insert(last.key.clone(), Sum { since: now, last, times: 0 });
+        self.sums.insert(last.key.clone(), RepeatSum { since: now, last, times: 0 });
     }
 
-    fn end_sums(&mut self, is_due: impl Fn(&Sum) -> bool) {
-        let due: Vec<Sum> = self.sums.extract_if(|_, sum| is_due(sum)).map(|(_, sum)| sum).collect();
+    fn end_sums(&mut self, is_due: impl Fn(&RepeatSum) -> bool) {
+        let due: Vec<RepeatSum> = self.sums.extract_if(|_, sum| is_due(sum)).map(|(_, sum)| sum).collect();
         for sum in due.iter().filter(|sum| sum.times > 0) {
             self.add(&sum.last.json(sum.times));
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use admin::control::Report;
 use auth::{Account, AccountFile, Basis, Directory, Error, Ids, Secret, UnixAccounts};
-use web::accounts::{AccountChange, AccountEdit, MoreSecrets, Rights};
+use web::accounts::{AccountChange, AccountEdit, AccountRights, MoreSecrets};
 use web::manage::AccountStatus;
 
 use super::access::GroupNames;
@@ -116,11 +116,11 @@ fn keep(file: &mut AccountFile, name: &str, password: &str, more: MoreSecrets) -
 
 /// Rights with the numbers of their groups.
 struct ResolvedRights<'a> {
-    rights: &'a Rights,
+    rights: &'a AccountRights,
     groups: Option<Vec<u32>>,
 }
 
-fn resolved<'a>(current: &Current, rights: &'a Rights) -> Result<ResolvedRights<'a>, Vec<String>> {
+fn resolved<'a>(current: &Current, rights: &'a AccountRights) -> Result<ResolvedRights<'a>, Vec<String>> {
     let unix = current.accounts.unix();
     let groups = rights.groups.as_ref().map(|names| names.iter().map(|name| number(name, unix)).collect());
     Ok(ResolvedRights { rights, groups: groups.transpose()? })
@@ -136,7 +136,7 @@ fn number(name: &str, unix: &UnixAccounts) -> Result<u32, Vec<String>> {
 }
 
 fn apply(file: &mut AccountFile, name: &str, new: &ResolvedRights<'_>) -> Result<(), Error> {
-    let Rights { uid, gid, disabled, admin, .. } = new.rights;
+    let AccountRights { uid, gid, disabled, admin, .. } = new.rights;
     let account = file.change(name)?;
     account.ids = ids(account.ids, (*uid, *gid));
     account.disabled = disabled.unwrap_or(account.disabled);

@@ -29,11 +29,11 @@ const FILE: &str = "space.json";
 
 /// What was used of each share's space, by its name.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Samples(BTreeMap<String, Vec<Sample>>);
+struct Samples(BTreeMap<String, Vec<SpaceSample>>);
 
 /// Seconds since 1970, and bytes.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Sample(u64, u64);
+struct SpaceSample(u64, u64);
 
 /// The samples of a server.
 #[derive(Debug, Default)]
@@ -96,7 +96,7 @@ impl Samples {
             if of.len() >= MOST_SAMPLES {
                 of.remove(0);
             }
-            of.push(Sample(now, size.saturating_sub(available)));
+            of.push(SpaceSample(now, size.saturating_sub(available)));
         }
     }
 }
@@ -108,14 +108,14 @@ fn written(path: &Path, text: &[u8]) -> std::io::Result<()> {
 }
 
 /// Bytes for each second by the method of least squares. `None`: the samples cover too little.
-fn growth(samples: &[Sample]) -> Option<f64> {
+fn growth(samples: &[SpaceSample]) -> Option<f64> {
     let (first, last) = (samples.first()?, samples.last()?);
     if last.0.saturating_sub(first.0) < LEAST_SPAN {
         return None;
     }
     let count = samples.len() as f64;
-    let at = |sample: &Sample| (sample.0 - first.0) as f64;
-    let used = |sample: &Sample| sample.1 as f64 - first.1 as f64;
+    let at = |sample: &SpaceSample| (sample.0 - first.0) as f64;
+    let used = |sample: &SpaceSample| sample.1 as f64 - first.1 as f64;
     let middle = samples.iter().map(at).sum::<f64>() / count;
     let level = samples.iter().map(used).sum::<f64>() / count;
     let product: f64 = samples.iter().map(|one| (at(one) - middle) * (used(one) - level)).sum();

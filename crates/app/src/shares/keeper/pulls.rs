@@ -24,14 +24,14 @@ const BEGINNING: Duration = Duration::from_secs(60);
 /// The running programs, by share.
 #[derive(Default)]
 pub(super) struct Pulls {
-    running: BTreeMap<String, Running>,
+    running: BTreeMap<String, RunningPull>,
     /// When each was started last by this program.
     tried: BTreeMap<String, SystemTime>,
     /// Folders that become replicas, which the server must learn. It may not be ready when their first run ends.
     new: BTreeSet<PathBuf>,
 }
 
-struct Running {
+struct RunningPull {
     child: Child,
     said: Option<JoinHandle<String>>,
 }
@@ -79,7 +79,7 @@ impl Pulls {
                 continue;
             }
             self.tried.insert(share.name.clone(), now);
-            match Running::start(from, &share.path, place) {
+            match RunningPull::start(from, &share.path, place) {
                 Ok(running) => _ = self.running.insert(share.name.clone(), running),
                 Err(error) => {
                     let error = format!("{error:#}");
@@ -113,7 +113,7 @@ fn last(folder: &Path) -> Option<SystemTime> {
     folder.join(snapshots::FOLDER).join(snapshots::REPLICA).metadata().ok()?.modified().ok()
 }
 
-impl Running {
+impl RunningPull {
     fn start(from: &str, to: &Path, place: &Where) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("the program's own file cannot be found")?;
         let mut command = Command::new(program);

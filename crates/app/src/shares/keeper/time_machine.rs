@@ -28,12 +28,12 @@ const MOST_LISTED: usize = 1000;
 
 /// What was seen.
 #[derive(Default)]
-pub(super) struct Sessions {
+pub(super) struct MacSessions {
     /// Bundles that had a file open for writing, and have no snapshot since then.
     seen: BTreeSet<PathBuf>,
 }
 
-impl Sessions {
+impl MacSessions {
     /// Takes the snapshots that are due. The number of shares whose snapshots have changed.
     /// `elsewhere`: shares in which clients of other servers of the cluster make backups.
     pub(super) fn look(

@@ -7,12 +7,12 @@ const LONGEST: u64 = 64 << 10;
 
 /// A name and a password.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Account {
+pub(crate) struct LinkAccount {
     pub(crate) user: String,
     pub(crate) password: String,
 }
 
-impl Account {
+impl LinkAccount {
     /// Reads the file.
     pub(crate) fn read(file: &Path) -> Result<Self, String> {
         let failed =
@@ -48,8 +48,8 @@ mod tests {
     // mount.cifs(8), "credentials".
     #[test]
     fn the_file_is_that_of_mount_cifs() {
-        let account = Account::parse("# a comment\nusername = probe\npassword=se=cret \r\ndomain=WORK\n");
-        assert_eq!(account, Account { user: "probe".into(), password: "se=cret ".into() });
-        assert_eq!(Account::parse("\u{0}=\nuser"), Account::default());
+        let account = LinkAccount::parse("# a comment\nusername = probe\npassword=se=cret \r\ndomain=WORK\n");
+        assert_eq!(account, LinkAccount { user: "probe".into(), password: "se=cret ".into() });
+        assert_eq!(LinkAccount::parse("\u{0}=\nuser"), LinkAccount::default());
     }
 }

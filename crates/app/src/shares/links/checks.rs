@@ -11,7 +11,7 @@ use client::Error;
 use namespace::{Link, Namespace, Protocol, Target};
 
 use super::Links;
-use super::account::Account;
+use super::account::LinkAccount;
 
 /// How long a check may take as a whole.
 pub(crate) const CHECK_WITHIN: Duration = Duration::from_secs(2);
@@ -166,7 +166,7 @@ fn begin(
 /// Checks one target. May take longer than [`CHECK_WITHIN`]: each answer may take so long.
 pub(crate) fn check(target: &Target, credentials: Option<&Path>, only_greet: bool) -> LinkCheckResult {
     let began = Instant::now();
-    let account = match credentials.map(Account::read).transpose() {
+    let account = match credentials.map(LinkAccount::read).transpose() {
         Ok(account) => account,
         Err(why) => return LinkCheckResult { result: Err(why), refuses_guests: false },
     };
@@ -189,7 +189,7 @@ pub(crate) fn check(target: &Target, credentials: Option<&Path>, only_greet: boo
 }
 
 /// By version 4.1, else by version 3, for servers that have only one of them.
-fn visit_export(target: &Target, account: &Account) -> client::Result<()> {
+fn visit_export(target: &Target, account: &LinkAccount) -> client::Result<()> {
     match client::check::visit(&place(target, account, Some("4.1")), CHECK_WITHIN) {
         Ok(()) => Ok(()),
         Err(error @ (Error::Unreachable(..) | Error::Silent(_))) => Err(error),
@@ -200,7 +200,7 @@ fn visit_export(target: &Target, account: &Account) -> client::Result<()> {
 }
 
 /// The target in the words of the clients.
-fn place(target: &Target, account: &Account, version: Option<&str>) -> client::Target {
+fn place(target: &Target, account: &LinkAccount, version: Option<&str>) -> client::Target {
     let (share, path) = match target.protocol {
         Protocol::Nfs => (target.parts.join("/"), String::new()),
         _ => (

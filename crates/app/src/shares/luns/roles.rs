@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use cluster::{Cluster, Places};
-use iscsi::server::{Access, MAIN_PORT, Paths, Port, RelayFuture, Way};
+use iscsi::server::{Access, MAIN_PORT, Paths, RelayFuture, TargetPort, Way};
 use tokio::sync::watch;
 
 use super::relay::Relay;
@@ -138,16 +138,16 @@ impl Paths for Roles {
         found
     }
 
-    fn ports(&self, target: &str) -> Vec<Port> {
+    fn ports(&self, target: &str) -> Vec<TargetPort> {
         let server = self.server(target);
         let places = self.places.borrow();
         let moving =
-            (!self.addresses.is_empty()).then_some(Port { number: MAIN_PORT, access: Access::Active });
+            (!self.addresses.is_empty()).then_some(TargetPort { number: MAIN_PORT, access: Access::Active });
         let own = places.members.iter().filter(|member| member.port != 0).map(|member| {
             let access = if Some(member.number) == server { Access::Active } else { Access::Standby };
-            Port { number: member.port, access }
+            TargetPort { number: member.port, access }
         });
-        let mut ports: Vec<Port> = moving.into_iter().chain(own).collect();
+        let mut ports: Vec<TargetPort> = moving.into_iter().chain(own).collect();
         ports.sort_by_key(|port| port.number);
         ports
     }
@@ -214,7 +214,7 @@ mod tests {
     fn a_target_is_at_the_server_that_has_its_address() {
         let (told, roles) = roles(&[50], &[(50, 9)]);
         assert_eq!((roles.server("t"), roles.elsewhere("t")), (Some(9), Some("gate9".to_owned())));
-        let port = |number, access| Port { number, access };
+        let port = |number, access| TargetPort { number, access };
         let [active, standby] = [Access::Active, Access::Standby];
         assert_eq!(roles.ports("t"), [port(1, active), port(2, standby), port(4, active)]);
         told.send_replace(places(&[]));

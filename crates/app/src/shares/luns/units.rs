@@ -445,10 +445,10 @@ fn described(lun: &Lun, volume: &Volume) -> (Identity, UnitOptions) {
     (Identity { naa: record.naa, name: record.full_name() }, options)
 }
 
-fn place(lun: &Lun, units: &HashMap<u64, UnitEntry>) -> Option<iscsi::server::Lun> {
+fn place(lun: &Lun, units: &HashMap<u64, UnitEntry>) -> Option<iscsi::server::TargetLun> {
     let options = &lun.record.options;
     let everybody = options.read_only.then(|| "*".to_owned());
-    Some(iscsi::server::Lun {
+    Some(iscsi::server::TargetLun {
         number: lun.record.number,
         unit: units.get(&lun.record.naa)?.unit.clone(),
         initiators: options.initiators.clone(),

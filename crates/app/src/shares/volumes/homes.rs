@@ -59,7 +59,7 @@ impl Homes {
     ) -> Option<T> {
         let shared = shared_identity(&self.current.accounts, &self.share, (account, caller.uid));
         let opened = as_ourselves(|| {
-            let whose = Whose { account, caller, shared };
+            let whose = HomeAccount { account, caller, shared };
             let (home, volume) = self.volumes.open_home(&self.share, &self.current.settings, &whose)?;
             open(&home, volume)
         });
@@ -80,7 +80,7 @@ impl Homes {
 }
 
 /// The account whose home it is.
-struct Whose<'a> {
+struct HomeAccount<'a> {
     account: &'a str,
     caller: &'a Caller,
     /// Why others act as the same Unix user; `None`: they do not.
@@ -133,7 +133,7 @@ impl Volumes {
         &self,
         homes: &ShareSettings,
         settings: &Settings,
-        Whose { account, caller, shared }: &Whose<'_>,
+        HomeAccount { account, caller, shared }: &HomeAccount<'_>,
     ) -> anyhow::Result<(ShareSettings, Arc<Volume>)> {
         let home = homes.home_of(account).context("the name of the account cannot be that of a folder")?;
         if !is_folder(&home.path)? {
@@ -246,7 +246,7 @@ mod tests {
         fn open(&self, account: &str) -> anyhow::Result<Arc<Volume>> {
             let caller = Caller::new(4242, 4243, &[]);
             let homes = &self.settings.shares[0];
-            let whose = Whose { account, caller: &caller, shared: None };
+            let whose = HomeAccount { account, caller: &caller, shared: None };
             self.volumes.open_home(homes, &self.settings, &whose).map(|(_, volume)| volume)
         }
     }
@@ -290,7 +290,7 @@ mod tests {
         assert!(whose(Some("guest"), "eve").contains("default-user"));
         assert!(whose(Some("guest"), "guest").contains("as eve does"), "its own user is that of others");
         let caller = Caller::new(65534, 65534, &[]);
-        let whose = Whose { account: "eve", caller: &caller, shared: Some("it acts as nobody".into()) };
+        let whose = HomeAccount { account: "eve", caller: &caller, shared: Some("it acts as nobody".into()) };
         let refused = scene.volumes.open_home(homes, &scene.settings, &whose).err().unwrap();
         assert!(refused.is::<SharedIdentity>(), "{refused}");
         assert!(!scene.top.path().join("h/eve").exists());

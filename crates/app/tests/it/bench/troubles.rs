@@ -71,7 +71,7 @@ fn fifty_clients_and_a_cold_cache_are_measured() {
     assert_eq!(runs.len(), 3 * 2 * 2, "{said}");
     // 50 clients read a file of at least 256 KiB each.
     assert!(runs.iter().filter(|run| run.clients == 50).all(|run| run.bytes >= 50 * (256 << 10)));
-    assert!(runs.iter().filter(|run| run.cache == bench::Cache::Cold).count() == 6);
+    assert!(runs.iter().filter(|run| run.cache == bench::Residency::Cold).count() == 6);
     assert!(said.contains("seq-read, 50 clients, cold"), "{said}");
     assert_eq!(server.names(), ["somebody's"]);
 }

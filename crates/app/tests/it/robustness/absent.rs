@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use ::nfs::wire::mount;
-use ::nfs::wire::nlm::Stat;
+use ::nfs::wire::nlm::NlmStat;
 use ::nfs::wire::v3::types::Status as NfsStatus;
 use ::nfs::wire::v3::write::StableHow;
 use ::smb::wire::Status;
@@ -87,7 +87,7 @@ fn a_share_whose_folder_is_missing_comes_with_it_and_goes_with_it() {
     assert!(late.join("new").exists());
     assert_eq!(
         (nfs.lock(&new, 1, (0, 1), true), nfs.lock(&file, 1, (0, 1), true)),
-        (Stat::GRANTED, Stat::GRANTED)
+        (NlmStat::GRANTED, NlmStat::GRANTED)
     );
     let mut late_smb = Smb::enter_share(server.smb_port, "late", USER).unwrap();
     let open_late = late_smb.make("of late", b"def");
@@ -103,7 +103,7 @@ fn a_share_whose_folder_is_missing_comes_with_it_and_goes_with_it() {
     assert_eq!(nfs.getattr(&of_late), Err(NfsStatus::STALE));
 
     // The other share was there all the time: the same connections, handles, opens and locks.
-    assert_eq!(nfs.lock(&file, 2, (0, 1), true), Stat::DENIED);
+    assert_eq!(nfs.lock(&file, 2, (0, 1), true), NlmStat::DENIED);
     nfs.write(&file, 0, b"abc", StableHow::FILE_SYNC).unwrap();
     assert_eq!(smb.content(open).unwrap(), b"abc");
     assert_eq!(std::fs::read(share.join("notes")).unwrap(), b"abc");
@@ -196,7 +196,7 @@ fn a_disk_that_is_unmounted_ends_its_share_and_brings_it_back() {
     let root = nfs.root.clone();
     let file = nfs.create(&root, "notes").unwrap();
     nfs.write(&file, 0, b"abc", StableHow::FILE_SYNC).unwrap();
-    assert_eq!(nfs.lock(&file, 1, (0, 1), true), Stat::GRANTED);
+    assert_eq!(nfs.lock(&file, 1, (0, 1), true), NlmStat::GRANTED);
     assert_eq!(nfs.names(&root).unwrap().len(), 4, "and lost+found");
     let open = smb.make("of smb", b"def");
     afp.make("of afp", b"ghi");
@@ -228,7 +228,7 @@ fn a_disk_that_is_unmounted_ends_its_share_and_brings_it_back() {
     let root = nfs.mnt("/share").unwrap();
     let again = nfs.lookup(&root, "notes").unwrap();
     assert_eq!(nfs.content(&again).unwrap(), b"abc");
-    assert_eq!(nfs.lock(&again, 2, (0, 1), true), Stat::GRANTED, "no lock is left");
+    assert_eq!(nfs.lock(&again, 2, (0, 1), true), NlmStat::GRANTED, "no lock is left");
     let mut initiator = None;
     until_equal(&true, || {
         initiator = iscsi::enter_with(server.iscsi_port, &iscsi::login()).ok(); // a LUN comes after its share

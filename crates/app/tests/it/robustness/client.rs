@@ -47,8 +47,8 @@ fn place<'a>(dir: &'a [u8], name: &'a str) -> DirOpArgs<'a> {
     DirOpArgs { dir: Opaque(dir), name: Opaque(name.as_bytes()) }
 }
 
-fn lock_of(file: &[u8], svid: i32, (offset, len): (u64, u64)) -> nlm::Lock<'_> {
-    nlm::Lock {
+fn lock_of(file: &[u8], svid: i32, (offset, len): (u64, u64)) -> nlm::NlmLock<'_> {
+    nlm::NlmLock {
         caller_name: Opaque(b"client"),
         handle: Opaque(file),
         owner: Opaque(b"owner"),
@@ -271,19 +271,25 @@ impl Client {
     }
 
     /// A non-blocking call of NLM about a lock of process `svid`: NM_LOCK, UNLOCK.
-    pub(crate) fn lock(&mut self, file: &[u8], svid: i32, range: (u64, u64), exclusive: bool) -> nlm::Stat {
+    pub(crate) fn lock(
+        &mut self,
+        file: &[u8],
+        svid: i32,
+        range: (u64, u64),
+        exclusive: bool,
+    ) -> nlm::NlmStat {
         let lock = lock_of(file, svid, range);
         let cookie = Opaque(b"cookie");
         let request = nlm::LockRequest { cookie, block: false, exclusive, lock, reclaim: false, state: 1 };
         self.nlm(nlm::Procedure::NM_LOCK, &request)
     }
 
-    pub(crate) fn unlock(&mut self, file: &[u8], svid: i32, range: (u64, u64)) -> nlm::Stat {
+    pub(crate) fn unlock(&mut self, file: &[u8], svid: i32, range: (u64, u64)) -> nlm::NlmStat {
         let request = nlm::UnlockRequest { cookie: Opaque(b"cookie"), lock: lock_of(file, svid, range) };
         self.nlm(nlm::Procedure::UNLOCK, &request)
     }
 
-    fn nlm(&mut self, procedure: nlm::Procedure, request: &impl Encode) -> nlm::Stat {
+    fn nlm(&mut self, procedure: nlm::Procedure, request: &impl Encode) -> nlm::NlmStat {
         let results = self.call_program((nlm::PROGRAM, nlm::VERSION, procedure.0), request).unwrap();
         results.value::<nlm::Res<'_>>().stat
     }

@@ -14,7 +14,7 @@ use ::smb::wire::create_context::values::{DurableFlags, Lease, LeaseFlags};
 use ::smb::wire::fscc::FileClass;
 use ::smb::wire::oplock_break::{self, Notification};
 use ::smb::wire::{Command as Smb2, FileKey, LeaseKey, LeaseState, OplockLevel, Status, change_notify, lock};
-use nfs::wire::nlm::Stat;
+use nfs::wire::nlm::NlmStat;
 use nfs::wire::v3::types::Status as NfsStatus;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustix::process::Signal;
@@ -195,12 +195,12 @@ fn what_a_client_of_one_gateway_has_binds_the_clients_of_the_other() {
 
     // A lock of SMB, against NLM, SMB and a read of NFS at the other server.
     lock_smb(&mut here, file).unwrap();
-    assert_eq!(nfs.lock(&handle, 7, (0, 5), true), Stat::DENIED);
+    assert_eq!(nfs.lock(&handle, 7, (0, 5), true), NlmStat::DENIED);
     let other = open(&mut there, "notes", SHARED).unwrap();
     assert_eq!(lock_smb(&mut there, other), Err(Status::LOCK_NOT_GRANTED));
     assert_eq!(settled(|| nfs.read(&handle, 0, 5).map(drop)), Err(NfsStatus::ACCES));
-    assert_eq!(nfs.lock(&handle, 7, (10, 5), true), Stat::GRANTED);
-    assert_eq!(nfs.unlock(&handle, 7, (10, 5)), Stat::GRANTED);
+    assert_eq!(nfs.lock(&handle, 7, (10, 5), true), NlmStat::GRANTED);
+    assert_eq!(nfs.unlock(&handle, 7, (10, 5)), NlmStat::GRANTED);
     there.close(other).unwrap();
     here.close(file).unwrap();
     assert_eq!(settled(|| nfs.read(&handle, 0, 5).map(drop)), Ok(()));
@@ -238,7 +238,7 @@ fn lease_is_broken_across(here: &mut Smb, there: &mut Smb) {
         };
         assert!(!opening.is_finished(), "it waits for the holder");
         here.write(file, 0, b"clean").unwrap();
-        let ack = oplock_break::Lease { key: told.key, state: told.new_state };
+        let ack = oplock_break::LeaseBreak { key: told.key, state: told.new_state };
         assert_eq!(here.call(Smb2::OPLOCK_BREAK, |w| ack.encode(w)).status(), Status::SUCCESS);
         assert_eq!(opening.join().unwrap(), b"clean");
     });

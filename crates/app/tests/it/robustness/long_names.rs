@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ::afp::client::ROOT;
 use ::afp::wire::directory::Place;
-use ::afp::wire::enumerate::{Enumerate, Form};
+use ::afp::wire::enumerate::{Enumerate, EnumerateForm};
 use ::afp::wire::fork::AccessMode;
 use ::afp::wire::{DirBitmap, FileBitmap, Path as AfpPath, command};
 use ::smb::wire::create::{self, Disposition};
@@ -141,7 +141,7 @@ impl Scene {
         let place = Place { volume: self.afp.volume, folder: ROOT, path: AfpPath::utf8(b"") };
         let (files, folders) = (FileBitmap::UTF8_NAME, DirBitmap::UTF8_NAME);
         let ask = Enumerate { place, files, folders, count: 500, start: 1, max_reply: 1 << 16 };
-        let listed = self.afp.client.call(command::ENUMERATE_EXT2, |w| ask.encode(Form::Ext2, w)).unwrap();
+        let listed = self.afp.client.call(command::ENUMERATE_EXT2, |w| ask.encode(EnumerateForm::Ext2, w)).unwrap();
         let over_afp = listed.well().unwrap_or_default();
         let over_nfs = self.nfs.names(&self.root).unwrap();
         let plus = self.nfs.names_plus(&self.root).unwrap();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use ::iscsi::client::{Data, Login, command_16};
 use ::iscsi::wire::pdu::{Lun, NO_TAG, TextRequest};
-use ::smb::client::How;
+use ::smb::client::FrameProtection;
 use ::smb::wire::create::Disposition;
 use ::smb::wire::{Command, FileKey, echo};
 use nfs::wire::v3::{PROGRAM, Procedure, VERSION, readdirplus};
@@ -180,7 +180,7 @@ fn sealed_reads(port: u16) -> io::Result<OpenConnection> {
     send_at_once(&mut stream, 16, || {
         let read = read_request(file, 0, 8 << 20);
         let request = smb.request(Command::READ, |w| read.encode(w)).charge(charge(8 << 20));
-        smb.client.prepare(vec![request], How::Sealed(&session)).1
+        smb.client.prepare(vec![request], FrameProtection::Sealed(&session)).1
     })?;
     Ok(Box::new(smb))
 }
@@ -193,7 +193,7 @@ fn half_a_write(port: u16) -> io::Result<OpenConnection> {
     let write =
         ::smb::wire::write::Request { data: 0..0, offset: 0, file, channel: 0, remaining_bytes: 0, flags };
     let request = smb.request(Command::WRITE, |w| write.encode(&data, w)).charge(charge(data.len()));
-    let frame = smb.client.prepare(vec![request], How::Plain).1;
+    let frame = smb.client.prepare(vec![request], FrameProtection::Plain).1;
     send_at_once(&mut stream, 1, || frame[..frame.len() - 1].to_vec())?;
     Ok(Box::new(smb))
 }
@@ -267,7 +267,8 @@ impl AtWork {
             let begun = Instant::now();
             let request = smb.request(Command::READ, |w| read_request(file, 0, 1 << 20).encode(w));
             let session = smb.session.clone();
-            let sent = smb.client.send(vec![request.charge(charge(1 << 20))], How::Sealed(&session));
+            let sent =
+                smb.client.send(vec![request.charge(charge(1 << 20))], FrameProtection::Sealed(&session));
             let id = now(sent).unwrap()[0];
             assert_eq!(smb.answer(id).unwrap().status(), ::smb::wire::Status::SUCCESS);
             begun.elapsed()

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use client::{Connector, How, Reach, Target};
+use client::{Connector, OpenIntent, Reach, Target};
 use rustix::fs::{XattrFlags, setxattr};
 use serde_json::Value;
 
@@ -110,7 +110,7 @@ fn admitted(server: &Server, folder: &str) -> BTreeSet<String> {
         }
         let files = FILES.iter().map(|one| one.0).chain(LISTS.iter().map(|one| one.0)).map(str::to_owned);
         for name in files.chain(inner.map(|name| format!("{name}/inner"))) {
-            for (how, does) in [(How::Read, "reads"), (How::Write, "writes")] {
+            for (how, does) in [(OpenIntent::Read, "reads"), (OpenIntent::Write, "writes")] {
                 if let Ok(opened) = session.open(&name, how) {
                     all.insert(format!("{uid} {does} {name}"));
                     session.close(opened).unwrap();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use ::afp::client::ROOT;
 use ::afp::wire::directory::Place;
-use ::afp::wire::enumerate::{Enumerate, Form};
+use ::afp::wire::enumerate::{Enumerate, EnumerateForm};
 use ::afp::wire::fork::AccessMode;
 use ::afp::wire::{DirBitmap, FileBitmap, Path as AfpPath, ResultCode, command};
 use ::smb::wire::create::{Disposition, Options};
@@ -218,7 +218,8 @@ fn afp_lists(port: u16) -> impl FnMut(u64) + Send {
             let place = Place { volume: afp.volume, folder: large, path: AfpPath::utf8(b"") };
             let (files, folders) = (FileBitmap(0x2140), DirBitmap(0x2140)); // names, parents, node ids
             let ask = Enumerate { place, files, folders, count: 500, start, max_reply: 1 << 17 };
-            let answer = afp.client.call(command::ENUMERATE_EXT2, |w| ask.encode(Form::Ext2, w)).unwrap();
+            let answer =
+                afp.client.call(command::ENUMERATE_EXT2, |w| ask.encode(EnumerateForm::Ext2, w)).unwrap();
             if answer.code() == ResultCode::OBJECT_NOT_FOUND {
                 break;
             }

@@ -2,7 +2,7 @@
 
 use ::afp::client::ROOT;
 use ::afp::darwin_acl::{self, SYNCHRONIZE, account_of, stranger};
-use ::afp::wire::acl::{Ace, Acl, Bitmap, Get, Reply, Security, Set, Uuid};
+use ::afp::wire::acl::{Bitmap, Get, KauthAce, KauthAcl, Reply, Security, Set, Uuid};
 use ::afp::wire::identity::{Account, MapId, MappedId};
 use ::afp::wire::uuid::UuidIdentity;
 use ::afp::wire::{Path, command};
@@ -24,7 +24,7 @@ const BY_MODE: Rights = Rights::READ_DATA
     .union(Rights::WRITE_NAMED);
 
 impl Afp {
-    fn list(&mut self, path: &str) -> Result<Acl> {
+    fn list(&mut self, path: &str) -> Result<KauthAcl> {
         let name = self.path(path);
         let request = Get {
             volume: self.volume,
@@ -49,7 +49,7 @@ impl Afp {
             }
             Ok(acl) => acl,
         };
-        let protected = acl.flags & Acl::NO_INHERIT != 0;
+        let protected = acl.flags & KauthAcl::NO_INHERIT != 0;
         if acl.entries.is_empty() && !protected {
             return Ok(None);
         }
@@ -71,13 +71,13 @@ impl Afp {
         let ends = entries.list.iter().any(|entry| is_of_mode(&entry));
         let given = entries.list.iter().filter(|entry| !is_of_mode(entry)).cloned();
         let list: Vec<Entry> = given.chain((!ends).then(last_entry)).collect();
-        let aces: Vec<Ace> = list.iter().map(whole_ace).collect::<Result<_>>()?;
-        let flags = if entries.protected { Acl::NO_INHERIT } else { 0 };
-        self.set_list(path, Acl { flags, entries: aces })
+        let aces: Vec<KauthAce> = list.iter().map(whole_ace).collect::<Result<_>>()?;
+        let flags = if entries.protected { KauthAcl::NO_INHERIT } else { 0 };
+        self.set_list(path, KauthAcl { flags, entries: aces })
     }
 
     /// The account of an entry. The server knows who in its directory has a UUID.
-    fn account(&mut self, ace: &Ace) -> Result<Who> {
+    fn account(&mut self, ace: &KauthAce) -> Result<Who> {
         if let Some(named) = UuidIdentity::of(&ace.who) {
             return Ok(account_of(named));
         }
@@ -105,10 +105,10 @@ impl Afp {
         let before = self.list(path)?;
         let entries =
             entries.iter().filter_map(|entry| whole_ace(entry).ok()).chain(before.entries).collect();
-        self.set_list(path, Acl { flags: before.flags, entries })
+        self.set_list(path, KauthAcl { flags: before.flags, entries })
     }
 
-    fn set_list(&mut self, path: &str, acl: Acl) -> Result<()> {
+    fn set_list(&mut self, path: &str, acl: KauthAcl) -> Result<()> {
         let name = self.path(path);
         let request = Set {
             volume: self.volume,
@@ -122,13 +122,13 @@ impl Afp {
 }
 
 /// What an entry gives or takes; `None` for an audit. The right to wait for a file is no client's.
-fn meaning(ace: &Ace) -> Option<(EntryKind, Inherit, Rights)> {
+fn meaning(ace: &KauthAce) -> Option<(EntryKind, Inherit, Rights)> {
     let (kind, inherit) = darwin_acl::kind_of(ace.flags)?;
     Some((kind, inherit, darwin_acl::rights_of(ace.rights & !SYNCHRONIZE)))
 }
 
 /// An entry for a local user.
-fn entry_of(ace: &Ace) -> Option<Entry> {
+fn entry_of(ace: &KauthAce) -> Option<Entry> {
     let (kind, inherit, rights) = meaning(ace)?;
     match UuidIdentity::of(&ace.who)? {
         UuidIdentity::User(uid) => Some(Entry { kind, inherit, rights, who: Who::User(uid) }),
@@ -148,9 +148,13 @@ fn is_final(entry: &Entry) -> bool {
         && !entry.inherit.contains(Inherit::ONLY)
 }
 
-fn whole_ace(entry: &Entry) -> Result<Ace> {
+fn whole_ace(entry: &Entry) -> Result<KauthAce> {
     let flags = darwin_acl::flags_of(entry.kind, entry.inherit);
-    Ok(Ace { who: uuid_of(&entry.who)?, flags, rights: darwin_acl::darwin_of(entry.rights) & !SYNCHRONIZE })
+    Ok(KauthAce {
+        who: uuid_of(&entry.who)?,
+        flags,
+        rights: darwin_acl::darwin_of(entry.rights) & !SYNCHRONIZE,
+    })
 }
 
 fn uuid_of(who: &Who) -> Result<Uuid> {
@@ -171,7 +175,7 @@ mod tests {
     #[test]
     fn entries_keep_their_kind_rights_and_flags() {
         let entries = crate::metadata::acl::passes_on();
-        let aces: Vec<Ace> = entries.iter().map(|entry| whole_ace(entry).unwrap()).collect();
+        let aces: Vec<KauthAce> = entries.iter().map(|entry| whole_ace(entry).unwrap()).collect();
         let numbers: Vec<_> = aces.iter().map(|ace| (ace.flags, ace.rights)).collect();
         assert_eq!(numbers, [(0x122, 0x10), (0xc2, 0x524), (0x61, 0xa82)]);
         assert_eq!(aces.iter().filter_map(entry_of).collect::<Vec<_>>(), entries);

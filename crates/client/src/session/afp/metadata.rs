@@ -11,7 +11,7 @@ use wire::{Reader, Writer};
 use super::{Afp, malformed};
 use crate::metadata::acl::{inheriting_file, passes_on};
 use crate::metadata::{Aspect, AspectState, Peer, Value};
-use crate::session::{How, Session};
+use crate::session::{OpenIntent, Session};
 use crate::{Error, Result};
 
 /// Seconds from 1970 to 2000.
@@ -159,7 +159,7 @@ impl Afp {
     }
 
     fn put_fork(&mut self, path: &str, bytes: &[u8]) -> Result<()> {
-        let file = self.open_fork(path, How::Write)?;
+        let file = self.open_fork(path, OpenIntent::Write)?;
         let fork = *self.files.get(file)?;
         let mut done = Ok(());
         for (number, piece) in bytes.chunks(PIECE).enumerate() {
@@ -172,7 +172,7 @@ impl Afp {
 
     fn fork(&mut self, path: &str, resource: bool) -> Result<Vec<u8>> {
         let name = self.path(path);
-        let file = self.open_either(path, &name, resource, How::Read)?;
+        let file = self.open_either(path, &name, resource, OpenIntent::Read)?;
         let fork = *self.files.get(file)?;
         let mut all = Vec::new();
         let done = loop {

@@ -2,7 +2,7 @@
 
 use ::afp::client::{Error as AfpError, ForkId, ROOT};
 use ::afp::wire::directory::Place;
-use ::afp::wire::enumerate::{Form, Reply};
+use ::afp::wire::enumerate::{EnumerateForm, Reply};
 use ::afp::wire::file::MoveAndRename;
 use ::afp::wire::fork::SetForkParms;
 use ::afp::wire::volume::{GetVolParms, Parameters};
@@ -16,7 +16,7 @@ use super::{Afp, LIST_COUNT, malformed};
 use crate::Result;
 use crate::metadata::{Aspect, COMMENT, Peer as _, Value};
 use crate::session::pages::Pages;
-use crate::session::{FileId, How, Session as _};
+use crate::session::{OpenFileId, OpenIntent, Session as _};
 use crate::tree::{Entry, Extra, FLAGS, Kind, Listing, Space, Stamp, Tree, bytes, flag, stamp, text, told};
 
 /// Seconds from 1970 to 2000.
@@ -49,7 +49,7 @@ impl Tree for Afp {
             pages.page(&page)?;
             let reply = Reply::decode(&mut Reader::new(&page)).map_err(malformed)?;
             let before = start;
-            for found in Form::Ext2.framing().entries(reply.entries) {
+            for found in EnumerateForm::Ext2.framing().entries(reply.entries) {
                 let found = found.map_err(malformed)?;
                 pages.entry(found.parameters.len())?;
                 match entry(found.is_folder, found.parameters).map_err(malformed)? {
@@ -64,7 +64,7 @@ impl Tree for Afp {
         }
     }
 
-    fn read(&mut self, file: FileId, offset: u64, length: usize) -> Result<Vec<u8>> {
+    fn read(&mut self, file: OpenFileId, offset: u64, length: usize) -> Result<Vec<u8>> {
         let fork = *self.files.get(file)?;
         let length = length.min(self.largest);
         self.client.read(fork, offset as i64, length as i64).map_err(|error| self.said(error, "a fork"))
@@ -90,11 +90,11 @@ impl Tree for Afp {
         .map_err(|error| self.said(error, from))
     }
 
-    fn set_length(&mut self, file: FileId, length: u64) -> Result<()> {
+    fn set_length(&mut self, file: OpenFileId, length: u64) -> Result<()> {
         self.set_length_of(file, FileBitmap::EXTENDED_DATA_LENGTH, length)
     }
 
-    fn set_fork_length(&mut self, fork: FileId, length: u64) -> Result<()> {
+    fn set_fork_length(&mut self, fork: OpenFileId, length: u64) -> Result<()> {
         self.set_length_of(fork, FileBitmap::EXTENDED_RESOURCE_LENGTH, length)
     }
 
@@ -134,7 +134,7 @@ impl Tree for Afp {
 
     /// As Macs do it: a file with the target in it becomes a link by its type and creator.
     fn make_link(&mut self, path: &str, target: &str) -> Result<()> {
-        let file = self.open(path, How::Create)?;
+        let file = self.open(path, OpenIntent::Create)?;
         let fork = *self.files.get(file)?;
         let written = self.client.write(fork, 0, target.as_bytes());
         self.close(file)?;
@@ -216,7 +216,7 @@ impl Afp {
         self.client.call(command::MOVE_AND_RENAME, |w| request.encode(w))?.well().map(drop)
     }
 
-    fn set_length_of(&mut self, file: FileId, bitmap: FileBitmap, length: u64) -> Result<()> {
+    fn set_length_of(&mut self, file: OpenFileId, bitmap: FileBitmap, length: u64) -> Result<()> {
         let ForkId(fork) = *self.files.get(file)?;
         let length = i64::try_from(length).map_err(|_| crate::Error::Full)?;
         let request = SetForkParms { fork, bitmap, length };
@@ -224,7 +224,7 @@ impl Afp {
     }
 
     fn cut_fork(&mut self, path: &str) -> Result<()> {
-        let file = self.open_fork(path, How::Write)?;
+        let file = self.open_fork(path, OpenIntent::Write)?;
         let cut = self.set_fork_length(file, 0);
         self.close(file)?;
         cut

@@ -15,7 +15,7 @@ fn local() -> (tempfile::TempDir, Local) {
 fn what_is_written_is_in_the_file_and_is_read_again() {
     let (folder, mut local) = local();
     local.make_folder("sub").unwrap();
-    let file = local.open("sub/film", How::Create).unwrap();
+    let file = local.open("sub/film", OpenIntent::Create).unwrap();
     local.start(file, Transfer::Write { offset: 3, data: b"hello", stable: true }).unwrap();
     assert_eq!(local.finish().unwrap().length, 5);
     local.start(file, Transfer::Read { offset: 1, length: 100 }).unwrap();
@@ -34,8 +34,8 @@ fn what_is_written_is_in_the_file_and_is_read_again() {
 fn no_name_is_made_twice_and_a_missing_one_is_said_so() {
     let (folder, mut local) = local();
     fs::write(folder.path().join("taken"), b"abc").unwrap();
-    assert!(local.open("taken", How::Create).is_err() && local.make_folder("taken").is_err());
-    for how in [How::Read, How::Write] {
+    assert!(local.open("taken", OpenIntent::Create).is_err() && local.make_folder("taken").is_err());
+    for how in [OpenIntent::Read, OpenIntent::Write] {
         assert!(matches!(local.open("none", how), Err(Error::Missing(_))), "{how:?}");
     }
     assert!(matches!(local.stat("none"), Err(Error::Missing(_))));
@@ -68,7 +68,7 @@ fn a_hole_is_passed_over_to_the_next_data() {
     let made = fs::File::create(folder.path().join("sparse")).unwrap();
     made.set_len(8 << 20).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&made, b"end", 4 << 20).unwrap();
-    let file = local.open("sparse", How::Read).unwrap();
+    let file = local.open("sparse", OpenIntent::Read).unwrap();
     let next = local.next_data(file, 0).unwrap();
     assert!(next == Some(4 << 20) || next == Some(0), "{next:?}: a file system may keep no holes");
     assert_eq!(local.read(file, (4 << 20) + 1, 100).unwrap()[..3], *b"nd\0");

@@ -20,8 +20,8 @@ use vfs::{Actor, Caller, SetAttributes, SetTime, Time, Volume, VolumeOptions};
 
 use super::{Local, said};
 use crate::metadata::{Aspect, AspectState, Peer, Value};
-use crate::security::{PosixAcls, Security};
-use crate::session::{FileId, Session};
+use crate::security::{FileSecurity, PosixAcls};
+use crate::session::{OpenFileId, Session};
 use crate::tree::{
     Entry, Extra, ExtraWriter, FLAGS, Kind, LONGEST, Listing, MetadataLoss, Space, Stamp, Tree, last_name,
     security_of,
@@ -173,7 +173,7 @@ impl Tree for Local {
         fs::rename(self.at(from), self.at(to)).map_err(|error| said(&error, from))
     }
 
-    fn set_length(&mut self, file: FileId, length: u64) -> Result<()> {
+    fn set_length(&mut self, file: OpenFileId, length: u64) -> Result<()> {
         self.files.get(file)?.set_len(length).map_err(|error| said(&error, "a file"))
     }
 
@@ -184,7 +184,7 @@ impl Tree for Local {
         Ok(Space { total: bytes(found.f_blocks), free: bytes(found.f_bavail) })
     }
 
-    fn read(&mut self, file: FileId, offset: u64, length: usize) -> Result<Vec<u8>> {
+    fn read(&mut self, file: OpenFileId, offset: u64, length: usize) -> Result<Vec<u8>> {
         let mut data = vec![0; length.min(self.largest())];
         let mut got = 0;
         let open = self.files.get(file)?;
@@ -200,7 +200,7 @@ impl Tree for Local {
         Ok(data)
     }
 
-    fn next_data(&mut self, file: FileId, offset: u64) -> Result<Option<u64>> {
+    fn next_data(&mut self, file: OpenFileId, offset: u64) -> Result<Option<u64>> {
         match rustix::fs::seek(self.files.get(file)?, rustix::fs::SeekFrom::Data(offset)) {
             Ok(next) => Ok(Some(next)),
             Err(rustix::io::Errno::NXIO) => Ok(None), // lseek(2): there are no more data
@@ -259,7 +259,7 @@ impl Tree for Local {
         Ok(lost)
     }
 
-    fn security(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Security> {
+    fn security(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<FileSecurity> {
         let mut security = security_of(self, path, extra)?;
         let kept = self.kept(false)?;
         if kind != Kind::Link

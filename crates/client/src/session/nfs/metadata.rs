@@ -6,7 +6,7 @@ use ::nfs::wire::xdr::Opaque;
 
 use super::rpc::ok;
 use super::sidecar::{LONGEST, PIECE, Sidecars, path_beside};
-use super::{NFS, Nfs, procedure};
+use super::{NFS, NfsSession, procedure};
 use crate::metadata::{Aspect, AspectState, Peer, Value, second_name};
 use crate::session::Session;
 use crate::{Error, Result};
@@ -20,7 +20,7 @@ const READLINK: u32 = 5;
 const SYMLINK: u32 = 10;
 const LINK: u32 = 15;
 
-impl Peer for Nfs {
+impl Peer for NfsSession {
     fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
         let mut set = Sattr3::default();
         match (aspect, value) {
@@ -126,7 +126,7 @@ fn time(value: &Value) -> SetTime {
     }
 }
 
-impl Nfs {
+impl NfsSession {
     pub(super) fn handle(&mut self, path: &str) -> Result<Vec<u8>> {
         let (folder, name) = self.place(path)?;
         let what = DirOpArgs { dir: Opaque::new(&folder), name: Opaque::new(name.as_bytes()) };
@@ -142,13 +142,13 @@ impl Nfs {
     }
 }
 
-impl Sidecars for Nfs {
+impl Sidecars for NfsSession {
     fn read_all(&mut self, path: &str) -> Result<Vec<u8>> {
         self.read_whole(path, LONGEST)
     }
 }
 
-impl Nfs {
+impl NfsSession {
     /// All bytes of a file, if it has at most so many.
     pub(super) fn read_whole(&mut self, path: &str, most: usize) -> Result<Vec<u8>> {
         let handle = self.handle(path)?;

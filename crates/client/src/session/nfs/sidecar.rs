@@ -5,7 +5,7 @@ use vfs::mac::{FinderInfo, plist, sidecar};
 
 use super::metadata::WRITE_BITS;
 use crate::metadata::{Aspect, AspectState, COMMENT, Peer, Value};
-use crate::session::{FileId, How, Session, Transfer};
+use crate::session::{OpenFileId, OpenIntent, Session, Transfer};
 use crate::tree::{Extra, ExtraWriter, FLAGS, Kind, MetadataLoss, Tree};
 use crate::{Error, Result};
 
@@ -30,15 +30,15 @@ pub(super) trait Sidecars: Session {
 
     /// Writes these bytes from this offset on to a file, which is made.
     fn write_all(&mut self, path: &str, offset: u64, bytes: &[u8]) -> Result<()> {
-        let file = match self.open(path, How::Create) {
-            Err(Error::Exists(_)) => self.open(path, How::Write)?,
+        let file = match self.open(path, OpenIntent::Create) {
+            Err(Error::Exists(_)) => self.open(path, OpenIntent::Write)?,
             other => other?,
         };
         self.write_open(file, offset, bytes)
     }
 
     /// The same to an open file, which is closed.
-    fn write_open(&mut self, file: FileId, offset: u64, bytes: &[u8]) -> Result<()> {
+    fn write_open(&mut self, file: OpenFileId, offset: u64, bytes: &[u8]) -> Result<()> {
         let mut done = Ok(());
         for (number, data) in bytes.chunks(PIECE).enumerate() {
             let offset = offset + (number * PIECE) as u64;

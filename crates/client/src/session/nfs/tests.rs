@@ -194,7 +194,7 @@ fn a_read_has_what_the_server_sends_also_if_that_is_less() {
         _ => Act::Results(read_results(b"abc")),
     });
     let mut session = server.client().unwrap();
-    let file = session.open("file", How::Read).unwrap();
+    let file = session.open("file", OpenIntent::Read).unwrap();
     let ticket = session.start(file, Transfer::Read { offset: 1 << 40, length: 4096 }).unwrap();
     let done = session.finish().unwrap();
     assert_eq!((done.ticket, done.length, &done.head), (ticket, 3, b"abc\0\0\0\0\0"));
@@ -218,7 +218,7 @@ fn transfers_finish_in_the_order_of_the_answers() {
         }
     });
     let mut session = server.client().unwrap();
-    let file = session.open("file", How::Read).unwrap();
+    let file = session.open("file", OpenIntent::Read).unwrap();
     let tickets = [0, 8].map(|offset| session.start(file, Transfer::Read { offset, length: 8 }).unwrap());
     let done = [0, 1].map(|_| session.finish().unwrap());
     assert_eq!(done.map(|done| (done.ticket, done.length)), [(tickets[1], 6), (tickets[0], 5)]);
@@ -233,7 +233,7 @@ fn a_write_has_the_count_of_the_answer() {
         _ => Act::Results(words(&[0, 0, 0, 3, 2, 1, 2])),
     });
     let mut session = server.client().unwrap();
-    let file = session.open("file", How::Write).unwrap();
+    let file = session.open("file", OpenIntent::Write).unwrap();
     session.start(file, Transfer::Write { offset: 3, data: b"hello", stable: true }).unwrap();
     assert_eq!(session.finish().unwrap().length, 3);
     let expected = [opaque(b"file"), words(&[0, 3, 5, 2]), opaque(b"hello")].concat();
@@ -310,7 +310,7 @@ fn a_new_file_whose_handle_is_not_told_is_looked_up() {
         _ => Act::Results(read_results(b"")),
     });
     let mut session = server.client().unwrap();
-    let file = session.open("new", How::Create).unwrap();
+    let file = session.open("new", OpenIntent::Create).unwrap();
     session.read(file, 0, 1).unwrap();
     session.close(file).unwrap();
     assert!(matches!(session.read(file, 0, 1), Err(Error::Other(text)) if text.contains("closed")));

@@ -8,16 +8,16 @@ use vfs::mac::layout::sidecar_owner;
 
 use super::rpc::ok;
 use super::sidecar::{Sidecars as _, path_beside as beside, set_extra};
-use super::{LIST_BYTES, NFS, Nfs, procedure};
+use super::{LIST_BYTES, NFS, NfsSession, procedure};
 use crate::Result;
 use crate::metadata::{Aspect, Peer as _, Value};
 use crate::session::pages::Pages;
-use crate::session::{FileId, Session};
+use crate::session::{OpenFileId, Session};
 use crate::tree::{
     Entry, Extra, Kind, Listing, MetadataLoss, Space, Stamp, Tree, below, last_name, text, told,
 };
 
-impl Tree for Nfs {
+impl Tree for NfsSession {
     /// RFC 1813 has no lists.
     fn hides_lists(&self) -> bool {
         true
@@ -66,7 +66,7 @@ impl Tree for Nfs {
         }
     }
 
-    fn read(&mut self, file: FileId, offset: u64, length: usize) -> Result<Vec<u8>> {
+    fn read(&mut self, file: OpenFileId, offset: u64, length: usize) -> Result<Vec<u8>> {
         let handle = self.files.get(file)?.clone();
         let count = length.min(self.largest()) as u32;
         let request = read::Request { file: Opaque::new(&handle), offset, count };
@@ -90,7 +90,7 @@ impl Tree for Nfs {
         }
     }
 
-    fn set_length(&mut self, file: FileId, length: u64) -> Result<()> {
+    fn set_length(&mut self, file: OpenFileId, length: u64) -> Result<()> {
         let new_attributes = Sattr3 { size: Some(length), ..Sattr3::default() };
         let object = Opaque::new(&self.files.get(file)?[..]);
         let request = setattr::Request { object, new_attributes, guard: None };
@@ -140,7 +140,7 @@ impl Tree for Nfs {
     }
 }
 
-impl Nfs {
+impl NfsSession {
     /// The attributes of what a path names, which may be the export itself.
     fn attributes_of(&mut self, path: &str) -> Result<Fattr3> {
         if !path.is_empty() {

@@ -23,7 +23,7 @@ use ::nfs::wire::v4::types::{
 };
 use ::nfs::wire::v4::xattrs::{SetOption, SetXattr};
 use ::nfs::wire::xdr::Opaque;
-use compound::{Compound, EntryCallback, Results, WriteHead};
+use compound::{Compound, CompoundResults, EntryCallback, WriteHead};
 use naming::IdMapper;
 use session::{COMPOUND, NFS, Slot};
 
@@ -31,7 +31,7 @@ use super::rpc::{Rpc, results};
 use super::{GLANCE_BYTES, LIST_BYTES, MAX_FOLDERS, mode_of_new};
 use crate::session::pages::Pages;
 use crate::session::{
-    Abilities, Completion, FileId, HEAD, How, Reach, Session, Slots, Ticket, Traffic, Transfer,
+    Abilities, Completion, HEAD, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket, Traffic, Transfer,
 };
 use crate::{Error, Result, Target};
 
@@ -40,7 +40,7 @@ pub(super) use compound::decode_answer;
 /// OPEN4_SHARE_ACCESS_WANT_NO_DELEG, RFC 8881 18.16.
 const WANT_NO_DELEGATION: u32 = 0x400;
 /// An open file.
-struct File {
+struct OpenNfsFile {
     handle: Vec<u8>,
     state: StateId,
     /// The locks of this client.
@@ -61,7 +61,7 @@ pub(super) struct Nfs4 {
     slots: Vec<Slot>,
     root: Vec<u8>,
     folders: HashMap<String, Vec<u8>>,
-    files: Slots<File>,
+    files: Slots<OpenNfsFile>,
     flights: Vec<Flight>,
     /// Replies that came while the client waited for a slot.
     arrived: VecDeque<Vec<u8>>,
@@ -105,7 +105,7 @@ impl Nfs4 {
         let limits = [&limits[..], &[attribute::SUPPORTED_ATTRS]].concat();
         operations.push(Operation::GetAttr(Bitmap::of(&limits)));
         let answer = nfs.call(&operations, &path)?;
-        let mut results = Results::of(&answer, &path)?;
+        let mut results = CompoundResults::of(&answer, &path)?;
         results.skip(Number::PUTROOTFH)?;
         for _ in operations.iter().filter(|operation| matches!(operation, Operation::LookUp(_))) {
             results.skip(Number::LOOKUP)?;
@@ -133,7 +133,7 @@ impl Nfs4 {
         let above = self.folder(above)?;
         let operations = [put(&above), look_up(name), Operation::GetHandle(())];
         let answer = self.call(&operations, path)?;
-        let mut results = Results::of(&answer, path)?;
+        let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
         results.skip(Number::LOOKUP)?;
         let handle = results.handle()?;
@@ -156,7 +156,7 @@ impl Nfs4 {
     fn remove_entry(&mut self, path: &str) -> Result<()> {
         let (folder, name) = self.place(path)?;
         let answer = self.call(&[put(&folder), Operation::Remove(Opaque::new(name.as_bytes()))], path)?;
-        let mut results = Results::of(&answer, path)?;
+        let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
         results.skip(Number::REMOVE)
     }
@@ -168,7 +168,7 @@ impl Nfs4 {
         access: u32,
         how: OpenHow<'_>,
         path: &str,
-    ) -> Result<FileId> {
+    ) -> Result<OpenFileId> {
         // An owner for each file that is open: two opens of one file would be one.
         let owner = (self.files.next() as u64).to_be_bytes();
         let open = Operation::Open(Open {
@@ -180,11 +180,11 @@ impl Nfs4 {
             claim: Claim::Name(Opaque::new(name.as_bytes())),
         });
         let answer = self.call(&[put(folder), open, Operation::GetHandle(())], path)?;
-        let mut results = Results::of(&answer, path)?;
+        let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
         let state = results.opened()?;
         let handle = results.handle()?;
-        Ok(self.files.put(File { handle, state, locks: None }))
+        Ok(self.files.put(OpenNfsFile { handle, state, locks: None }))
     }
 
     /// An operation on a name, after LOOKUP, or on the folder of the target, which has the empty path.
@@ -210,7 +210,7 @@ impl Nfs4 {
                 wanted: Bitmap::of(wanted),
             });
             let answer = self.call(&[put(folder), request], path)?;
-            let mut results = Results::of(&answer, path)?;
+            let mut results = CompoundResults::of(&answer, path)?;
             results.skip(Number::PUTFH)?;
             let page = results.page(&mut |name, attributes| {
                 pages.entry(name.len())?;
@@ -273,7 +273,7 @@ impl Session for Nfs4 {
             attributes: with_mode(&mode),
         });
         let answer = self.call(&[put(&folder), create, Operation::GetHandle(())], path)?;
-        let mut results = Results::of(&answer, path)?;
+        let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
         results.skip(Number::CREATE)?;
         let handle = results.handle()?;
@@ -286,29 +286,31 @@ impl Session for Nfs4 {
         self.remove_entry(path)
     }
 
-    fn open(&mut self, path: &str, how: How) -> Result<FileId> {
+    fn open(&mut self, path: &str, how: OpenIntent) -> Result<OpenFileId> {
         let (folder, name) = self.place(path)?;
         let mode = mode_of_new(how).to_be_bytes();
         let (access, made) = match how {
-            How::Create | How::Private => (SHARE_READ | SHARE_WRITE, OpenHow::Guarded(with_mode(&mode))),
-            How::Read => (SHARE_READ, OpenHow::Existing),
-            How::Write => (SHARE_READ | SHARE_WRITE, OpenHow::Existing),
+            OpenIntent::Create | OpenIntent::Private => {
+                (SHARE_READ | SHARE_WRITE, OpenHow::Guarded(with_mode(&mode)))
+            }
+            OpenIntent::Read => (SHARE_READ, OpenHow::Existing),
+            OpenIntent::Write => (SHARE_READ | SHARE_WRITE, OpenHow::Existing),
         };
         self.open_in((&folder, name), access, made, path)
     }
 
-    fn close(&mut self, file: FileId) -> Result<()> {
+    fn close(&mut self, file: OpenFileId) -> Result<()> {
         let file = self.files.take(file)?;
         let answer = self.call(
             &[put(&file.handle), Operation::Close(Close { sequence: 0, state: file.state })],
             "a close",
         )?;
-        let mut results = Results::of(&answer, "a close")?;
+        let mut results = CompoundResults::of(&answer, "a close")?;
         results.skip(Number::PUTFH)?;
         results.take::<StateId>(Number::CLOSE).map(drop)
     }
 
-    fn start(&mut self, file: FileId, transfer: Transfer<'_>) -> Result<Ticket> {
+    fn start(&mut self, file: OpenFileId, transfer: Transfer<'_>) -> Result<Ticket> {
         let slot = self.free_slot()?;
         let sequence = Some(self.sequence(slot));
         let file = self.files.get(file)?;
@@ -343,7 +345,7 @@ impl Session for Nfs4 {
         if !has_waited {
             self.slots[flight.slot].is_used = false;
         }
-        let mut answer = Results::of(results(&record)?, "a transfer")?;
+        let mut answer = CompoundResults::of(results(&record)?, "a transfer")?;
         answer.skip(Number::PUTFH)?;
         if flight.is_read {
             let data = answer.read()?;
@@ -353,11 +355,11 @@ impl Session for Nfs4 {
         Ok(Completion::wrote(number.into(), answer.written()? as usize))
     }
 
-    fn flush(&mut self, file: FileId) -> Result<()> {
+    fn flush(&mut self, file: OpenFileId) -> Result<()> {
         let handle = self.files.get(file)?.handle.clone();
         let commit = Operation::Commit(Commit { offset: 0, count: 0 });
         let answer = self.call(&[put(&handle), commit], "a commit")?;
-        let mut results = Results::of(&answer, "a commit")?;
+        let mut results = CompoundResults::of(&answer, "a commit")?;
         results.skip(Number::PUTFH)?;
         results.take::<[u8; 8]>(Number::COMMIT).map(drop)
     }
@@ -385,7 +387,7 @@ impl Session for Nfs4 {
         });
         let root = self.root.clone();
         let answer = self.call(&[put(&root), request], "the folder")?;
-        let mut results = Results::of(&answer, "the folder")?;
+        let mut results = CompoundResults::of(&answer, "the folder")?;
         results.skip(Number::PUTFH)?;
         results.page(&mut |_, _| Ok(())).map(drop)
     }
@@ -393,7 +395,7 @@ impl Session for Nfs4 {
     /// LOOKUP and GETATTR in one request, as a client without a cache sends them.
     fn stat(&mut self, path: &str) -> Result<u64> {
         let answer = self.on_name(path, Operation::GetAttr(Bitmap::of(&[attribute::SIZE])))?;
-        let mut results = Results::of(&answer, path)?;
+        let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
         results.skip(Number::LOOKUP)?;
         let values: Values<'_> = results.values()?;
@@ -404,9 +406,9 @@ impl Session for Nfs4 {
         self.remove_entry(path)
     }
 
-    fn lock(&mut self, file: FileId, offset: u64, length: u64, take: bool) -> Result<()> {
+    fn lock(&mut self, file: OpenFileId, offset: u64, length: u64, take: bool) -> Result<()> {
         let (client, kind) = (self.client, LockType::WRITE);
-        let File { handle, state: open, locks } = self.files.get(file)?;
+        let OpenNfsFile { handle, state: open, locks } = self.files.get(file)?;
         let (handle, open, locks) = (handle.clone(), *open, *locks);
         let name = (file.0 as u64).to_be_bytes();
         let owner = Owner { client, name: Opaque::new(&name) };
@@ -422,7 +424,7 @@ impl Session for Nfs4 {
             (false, None) => return Err(Error::Other("nothing is locked".into())),
         };
         let answer = self.call(&[put(&handle), operation], "a lock")?;
-        let mut results = Results::of(&answer, "a lock")?;
+        let mut results = CompoundResults::of(&answer, "a lock")?;
         results.skip(Number::PUTFH)?;
         let state = results.take::<StateId>(number)?;
         self.files.change(file)?.locks = Some(state);
@@ -433,7 +435,7 @@ impl Session for Nfs4 {
         let (option, name) = (SetOption::EITHER, Opaque::new(name.as_bytes()));
         let set = Operation::SetXattr(SetXattr { option, name, value: Opaque::new(value) });
         let answer = self.on_name(path, set)?;
-        let mut results = Results::of(&answer, path)?;
+        let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
         results.skip(Number::LOOKUP)?;
         results.skip(Number::SETXATTR)
@@ -441,7 +443,7 @@ impl Session for Nfs4 {
 
     fn attribute(&mut self, path: &str, name: &str) -> Result<usize> {
         let answer = self.on_name(path, Operation::GetXattr(Opaque::new(name.as_bytes())))?;
-        let mut results = Results::of(&answer, path)?;
+        let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
         results.skip(Number::LOOKUP)?;
         results.xattr()

@@ -14,7 +14,7 @@ use super::classes::Owners;
 use super::metadata::existing;
 use super::{LIST_BYTES, Smb, malformed};
 use crate::Result;
-use crate::security::{Security, entries_of};
+use crate::security::{FileSecurity, entries_of};
 
 /// The flags of an entry that say how it is inherited, MS-DTYP 2.4.4.1: the numbers of [`Inherit`].
 const INHERITANCE: u8 = 0x1f;
@@ -62,10 +62,10 @@ impl Smb {
 
     /// Owner, group, and the list or the mode that it says. A file whose descriptor is not shown, or that has no list, has none:
     /// who may use it is not known.
-    pub(super) fn whole_security(&mut self, path: &str) -> Result<Security> {
+    pub(super) fn whole_security(&mut self, path: &str) -> Result<FileSecurity> {
         let descriptor = match self.descriptor(path) {
             Err(error) if error.ends_session() => return Err(error),
-            Err(_) => return Ok(Security::default()),
+            Err(_) => return Ok(FileSecurity::default()),
             Ok(descriptor) => descriptor,
         };
         Ok(security(&descriptor))
@@ -187,17 +187,17 @@ pub(super) fn uid_of(sid: &Sid) -> Option<u32> {
     }
 }
 
-fn security(descriptor: &SecurityDescriptor) -> Security {
+fn security(descriptor: &SecurityDescriptor) -> FileSecurity {
     let account = |sid: &Sid, is_group: bool| match who_of(sid, Inherit::NONE) {
         Who::User(_) if is_group => None,
         Who::Group(_) if !is_group => None, // Windows' Administrators may own files
         who @ (Who::User(_) | Who::Group(_) | Who::Foreign(_)) => Some(who),
         _ => None,
     };
-    let mut security = Security {
+    let mut security = FileSecurity {
         owner: descriptor.owner.as_ref().and_then(|sid| account(sid, false)),
         group: descriptor.group.as_ref().and_then(|sid| account(sid, true)),
-        ..Security::default()
+        ..FileSecurity::default()
     };
     let Some(dacl) = &descriptor.dacl else { return security };
     let mut list = entries(descriptor, dacl);

@@ -17,7 +17,7 @@ use super::acl::uid_of;
 use super::{LIST_BYTES, Smb, malformed, refused};
 use crate::metadata::acl::{inheriting_file, passes_on};
 use crate::metadata::{Aspect, AspectState, COMMENT, Peer, Value, second_name};
-use crate::session::{How, Session, Transfer};
+use crate::session::{OpenIntent, Session, Transfer};
 use crate::{Error, Result};
 
 /// Bytes of one read.
@@ -351,7 +351,7 @@ impl Smb {
     }
 
     fn put_sparse(&mut self, path: &str) -> Result<()> {
-        let file = self.open(path, How::Create)?;
+        let file = self.open(path, OpenIntent::Create)?;
         let key = *self.files.get(file)?;
         let sparse = self.control(key, Code::SET_SPARSE, &[1]);
         let started =

@@ -16,9 +16,9 @@ use wire::Reader;
 
 use super::{CREDIT, Smb, malformed, refused};
 use crate::metadata::{Aspect, COMMENT};
-use crate::security::Security;
+use crate::security::FileSecurity;
 use crate::session::pages::Pages;
-use crate::session::{FileId, Session};
+use crate::session::{OpenFileId, Session};
 use crate::tree::{
     Entry, Extra, FLAGS, Kind, Listing, Space, Stamp, Tree, bytes, last_name, stamp, text, told,
 };
@@ -65,7 +65,7 @@ impl Tree for Smb {
         })
     }
 
-    fn read(&mut self, file: FileId, offset: u64, length: usize) -> Result<Vec<u8>> {
+    fn read(&mut self, file: OpenFileId, offset: u64, length: usize) -> Result<Vec<u8>> {
         let key = *self.files.get(file)?;
         let length = length.min(self.largest());
         let charge =
@@ -121,7 +121,7 @@ impl Tree for Smb {
         self.with(from, change, |smb, file| smb.set(file, FileClass::RENAME, w.as_bytes()))
     }
 
-    fn set_length(&mut self, file: FileId, length: u64) -> Result<()> {
+    fn set_length(&mut self, file: OpenFileId, length: u64) -> Result<()> {
         let key = *self.files.get(file)?;
         self.set(key, FileClass::END_OF_FILE, &length.to_le_bytes())
     }
@@ -168,7 +168,7 @@ impl Tree for Smb {
         self.set_whole_acl(path, entries).map(|()| true)
     }
 
-    fn security(&mut self, path: &str, _kind: Kind, _extra: &Extra) -> Result<Security> {
+    fn security(&mut self, path: &str, _kind: Kind, _extra: &Extra) -> Result<FileSecurity> {
         self.whole_security(path)
     }
 

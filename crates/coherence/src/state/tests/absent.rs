@@ -57,10 +57,10 @@ fn an_absent_holder_yields_to_locks_reads_and_writes() {
             LockOutcome::Later(_) => Err(Error::WouldBlock),
         },
         |state, own| {
-            let who = Who::through(own.client(), own.id());
+            let who = IoClient::through(own.client(), own.id());
             state.check_io(FILE, &Stream::Data, who, bytes(5, 1), false)
         },
-        |state, own| state.check_resize(FILE, &Stream::Data, Who::through(own.client(), own.id()), 5),
+        |state, own| state.check_resize(FILE, &Stream::Data, IoClient::through(own.client(), own.id()), 5),
     ];
     for (number, attempt) in attempts.iter().enumerate() {
         let state = State::default();
@@ -88,7 +88,7 @@ fn a_returned_holder_yields_no_more() {
 fn removals_count_as_being_in_the_way() {
     let state = State::default();
     let away = Away::new(&state, open(&state, A, R, Modes::DELETE).unwrap());
-    state.check_remove(FILE, Who::stateless(B)).unwrap();
+    state.check_remove(FILE, IoClient::stateless(B)).unwrap();
     assert_eq!(away.asked(), 1);
 }
 

@@ -144,7 +144,7 @@ fn what_one_client_holds_does_not_stand_in_its_own_way() {
         for cause in [Cause::Read, Cause::Write, Cause::Truncate, Cause::Lock, Cause::Rename, Cause::Remove] {
             assert!(state.break_for(FILE, &DATA, cause, party).is_none());
         }
-        let who = Who::stateless(A);
+        let who = IoClient::stateless(A);
         let shared_range = matches!(held, Held::Mandatory(Shared));
         assert_eq!(state.check_io(FILE, &DATA, who, Range::ALL, true).is_ok(), !shared_range, "{held:?}");
         assert_eq!(state.check_remove(FILE, who), Ok(()));
@@ -200,10 +200,10 @@ impl Scene {
         let (servers, state) = (&self.servers, &self.servers.second);
         let opened = |access, deny| servers.run(|| open(state, B, access, deny)).map(drop);
         let check = |who, write| servers.run(|| state.check_io(FILE, &DATA, who, bytes(0, 1), write));
-        let stateless = |write| check(Who::stateless(B), write);
-        let through = |write| check(Who::through(B, self.looking.id()), write);
+        let stateless = |write| check(IoClient::stateless(B), write);
+        let through = |write| check(IoClient::through(B, self.looking.id()), write);
         let lock = |lock: Lock| servers.run(|| state.lock(FILE, &DATA, lock.clone()).map_err(Error::from));
-        let remove = || servers.run(|| state.check_remove(FILE, Who::stateless(B)));
+        let remove = || servers.run(|| state.check_remove(FILE, IoClient::stateless(B)));
         let range = bytes(0, 1);
         match event {
             Event::OpenRead => (Cause::OpenRead, opened(Modes::READ, Modes::NONE)),
@@ -215,7 +215,7 @@ impl Scene {
             Event::ReadOpen => (Cause::Read, through(false)),
             Event::WriteOpen => (Cause::Write, through(true)),
             Event::Truncate => {
-                (Cause::Truncate, servers.run(|| state.check_resize(FILE, &DATA, Who::stateless(B), 0)))
+                (Cause::Truncate, servers.run(|| state.check_resize(FILE, &DATA, IoClient::stateless(B), 0)))
             }
             Event::LockShared => (Cause::Lock, lock(mandatory(&self.looking, range, Shared))),
             Event::LockExclusive => (Cause::Lock, lock(mandatory(&self.looking, range, Exclusive))),

@@ -68,11 +68,11 @@ fn a_client_without_opens_is_bound_by_deny_modes_of_others_only() {
     let state = State::default();
     let _held = open(&state, A, R, W).unwrap();
     let io = |who, write| state.check_io(FILE, &Stream::Data, who, bytes(0, 1), write);
-    assert_eq!(io(Who::stateless(B), true), Err(Error::ShareConflict));
-    assert_eq!(io(Who::stateless(B), false), Ok(()));
-    assert_eq!(io(Who::stateless(A), true), Ok(()));
-    assert_eq!(state.check_resize(FILE, &Stream::Data, Who::stateless(B), 0), Err(Error::ShareConflict));
-    assert_eq!(state.check_io(FILE, &Stream::Resource, Who::stateless(B), Range::ALL, true), Ok(()));
+    assert_eq!(io(IoClient::stateless(B), true), Err(Error::ShareConflict));
+    assert_eq!(io(IoClient::stateless(B), false), Ok(()));
+    assert_eq!(io(IoClient::stateless(A), true), Ok(()));
+    assert_eq!(state.check_resize(FILE, &Stream::Data, IoClient::stateless(B), 0), Err(Error::ShareConflict));
+    assert_eq!(state.check_io(FILE, &Stream::Resource, IoClient::stateless(B), Range::ALL, true), Ok(()));
 }
 
 #[test]
@@ -80,10 +80,10 @@ fn removing_heeds_a_denial_of_deletion_unless_the_policy_is_that_of_unix() {
     for (deny_binds_remove, answer) in [(true, Err(Error::ShareConflict)), (false, Ok(()))] {
         let state = State::new(Policy { deny_binds_remove, ..Policy::default() }, Limits::default());
         let held = open(&state, A, R, D).unwrap();
-        assert_eq!(state.check_remove(FILE, Who::stateless(B)), answer);
-        assert_eq!(state.check_remove(FILE, Who::through(A, held.id())), Ok(()));
+        assert_eq!(state.check_remove(FILE, IoClient::stateless(B)), answer);
+        assert_eq!(state.check_remove(FILE, IoClient::through(A, held.id())), Ok(()));
         drop(held);
-        assert_eq!(state.check_remove(FILE, Who::stateless(B)), Ok(()));
+        assert_eq!(state.check_remove(FILE, IoClient::stateless(B)), Ok(()));
     }
 }
 

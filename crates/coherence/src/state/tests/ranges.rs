@@ -92,7 +92,7 @@ fn two_opens_of_one_client_are_two_owners() {
     let two = open(&state, A, Modes::READ, Modes::NONE).unwrap();
     state.lock(FILE, &D, mandatory(&one, bytes(0, 10), Exclusive)).unwrap();
     blocked_by(state.lock(FILE, &D, mandatory(&two, bytes(0, 1), Shared)));
-    let io = |open: &OpenGuard| state.check_io(FILE, &D, Who::through(A, open.id()), bytes(9, 9), true);
+    let io = |open: &OpenGuard| state.check_io(FILE, &D, IoClient::through(A, open.id()), bytes(9, 9), true);
     assert_eq!((io(&one), io(&two)), (Ok(()), Err(Error::RangeLocked)));
     drop(one);
     state.lock(FILE, &D, mandatory(&two, bytes(0, 1), Shared)).unwrap();
@@ -105,7 +105,7 @@ fn io_is_stopped_by_mandatory_ranges_of_others() {
     let io = |who, start, write| state.check_io(FILE, &D, who, bytes(start, 10), write);
     state.lock(FILE, &D, mandatory(&a, bytes(100, 10), Exclusive)).unwrap();
     state.lock(FILE, &D, mandatory(&a, bytes(200, 10), Shared)).unwrap();
-    let (own, other) = (Who::through(A, a.id()), Who::stateless(B));
+    let (own, other) = (IoClient::through(A, a.id()), IoClient::stateless(B));
     for (who, start, write, answer) in [
         (other, 90, true, Ok(())),
         (other, 91, true, Err(Error::RangeLocked)),
@@ -131,9 +131,9 @@ fn advisory_ranges_stop_mandatory_clients_only_by_policy_and_never_each_other() 
         let b = open(&state, B, Modes::ALL, Modes::NONE).unwrap();
         state.lock(FILE, &D, advisory(A, b"p", Range::ALL, Exclusive)).unwrap();
         let io = |who| state.check_io(FILE, &D, who, bytes(0, 1), false).is_ok();
-        assert_eq!(io(Who::through(B, b.id())), !advisory_binds_io);
-        assert!(io(Who::stateless(B)));
-        assert!(io(Who::stateless(A)));
+        assert_eq!(io(IoClient::through(B, b.id())), !advisory_binds_io);
+        assert!(io(IoClient::stateless(B)));
+        assert!(io(IoClient::stateless(A)));
     }
 }
 

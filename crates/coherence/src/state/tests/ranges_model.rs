@@ -156,7 +156,7 @@ proptest! {
             let stopped = model.iter().any(|(_, first, last, kind)| {
                 (*first..=*last).contains(&byte) && (write || *kind == Exclusive)
             });
-            let io = state.check_io(FILE, &Stream::Data, Who::stateless(C), bytes(byte as u64, 1), write);
+            let io = state.check_io(FILE, &Stream::Data, IoClient::stateless(C), bytes(byte as u64, 1), write);
             prop_assert_eq!(io.is_err(), stopped);
         }
         drop(guards);

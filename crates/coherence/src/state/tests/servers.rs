@@ -174,7 +174,7 @@ fn a_file_is_settled_if_its_state_was_here_without_clients_of_the_lost_server() 
 #[test]
 fn a_state_moves_once_for_many_operations() {
     let servers = Servers::two(Policy::default());
-    let read = || servers.second.check_io(FILE, &Stream::Data, Who::stateless(B), bytes(0, 1), false);
+    let read = || servers.second.check_io(FILE, &Stream::Data, IoClient::stateless(B), bytes(0, 1), false);
     assert_eq!(read(), Err(Error::LeaseRecall(FILE)));
     assert_eq!(read(), Err(Error::LeaseRecall(FILE)), "it has not come");
     assert!(servers.second.is_coming(FILE));
@@ -348,7 +348,7 @@ fn an_open_of_a_lost_server_is_the_successors_in_a_state_that_the_successor_has(
         successor.has_open(FILE, lost.id()) == Ok(false)
             && open(successor, B, Modes::WRITE, Modes::NONE).is_err()
     );
-    assert!(successor.check_io(FILE, &Stream::Data, Who::stateless(B), bytes(0, 1), false).is_err());
+    assert!(successor.check_io(FILE, &Stream::Data, IoClient::stateless(B), bytes(0, 1), false).is_err());
     drop(inherited);
     assert!(successor.quiet(FILE), "its lock has gone with it");
     std::mem::forget(lost);

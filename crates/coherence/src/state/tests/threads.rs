@@ -26,7 +26,7 @@ fn visit(state: &State, inside: &[AtomicU32], client: ClientId, round: u64) {
     let open = state.open(file, Stream::Data, request).unwrap();
     if state.lock(file, &Stream::Data, mandatory(&open, bytes(0, 8), Exclusive)).is_ok() {
         assert_eq!(inside[file.inode as usize].fetch_add(1, Ordering::SeqCst), 0);
-        let other = Who::stateless(ClientId(99));
+        let other = IoClient::stateless(ClientId(99));
         assert_eq!(
             state.check_io(file, &Stream::Data, other, bytes(4, 1), false),
             Err(formats::Error::RangeLocked)

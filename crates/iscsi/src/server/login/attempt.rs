@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::declared::{ALIAS, FIRST, LoginDeclaration, OF_TARGETS};
-use super::gate::{Gate, Initiator, NoTarget, Peer};
+use super::gate::{ConnectionEnds, Gate, Initiator, NoTarget};
 use super::negotiate::{self, Key, Place};
 use super::parameters::{OUR_MAX_DATA, Parameters};
-use super::security::{self, Claim, Judge, Security};
+use super::security::{self, AuthenticationContext, InitiatorClaim, Security};
 use crate::server::scsi::InitiatorPort;
 use crate::server::target::Target;
 use crate::wire::Writer;
@@ -24,7 +24,7 @@ const MAX_KEYS: usize = 96;
 /// A login in progress.
 pub(crate) struct Attempt {
     gate: Arc<dyn Gate>,
-    peer: Peer,
+    peer: ConnectionEnds,
     /// The first request. Certain fields of the others must be equal.
     first: Option<LoginRequest>,
     requests: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Attempt {
     keys: usize,
     wanted: Option<RequestedLogin>,
     security: Security,
-    claim: Claim,
+    claim: InitiatorClaim,
     /// The server has declared its own keys of the operational stage.
     has_declared: bool,
     parameters: Parameters,
@@ -117,7 +117,7 @@ type Refusal = (LoginStatus, Duration);
 
 impl Attempt {
     /// The login of a new connection.
-    pub(crate) fn new(gate: Arc<dyn Gate>, peer: Peer) -> Self {
+    pub(crate) fn new(gate: Arc<dyn Gate>, peer: ConnectionEnds) -> Self {
         Self {
             gate,
             peer,
@@ -129,7 +129,7 @@ impl Attempt {
             keys: 0,
             wanted: None,
             security: Security::Open,
-            claim: Claim::default(),
+            claim: InitiatorClaim::default(),
             has_declared: false,
             parameters: Parameters::default(),
             over: false,
@@ -137,7 +137,7 @@ impl Attempt {
     }
 
     /// The claimed identity, for the log.
-    pub(crate) fn claim(&self) -> &Claim {
+    pub(crate) fn claim(&self) -> &InitiatorClaim {
         &self.claim
     }
 
@@ -291,7 +291,7 @@ impl Attempt {
             return Ok(Duration::ZERO);
         }
         let guests = self.wanted.as_ref().is_some_and(|wanted| wanted.guests);
-        let judge = Judge { gate: &*self.gate, peer: self.peer, guests, now };
+        let judge = AuthenticationContext { gate: &*self.gate, peer: self.peer, guests, now };
         let told = self.security.step(said, &judge, &mut self.claim)?;
         told.pairs.iter().for_each(|(key, value)| keys::encode(key, value, w));
         Ok(told.after)

@@ -10,7 +10,7 @@ use crate::server::target::Target;
 
 /// The two ends of a connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer {
+pub(crate) struct ConnectionEnds {
     /// The initiator's.
     pub(crate) address: SocketAddr,
     /// The server's.

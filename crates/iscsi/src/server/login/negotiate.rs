@@ -39,7 +39,7 @@ impl Answer {
 
 /// The scope of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
+enum KeyScope {
     /// The connection, in sessions of both types.
     Connection,
     /// The session: the first connection settles it.
@@ -59,40 +59,44 @@ pub(super) struct Place {
 /// A key of the negotiation.
 pub(super) struct Key {
     name: &'static str,
-    scope: Scope,
+    scope: KeyScope,
     settle: fn(&mut Parameters, &str) -> Answer,
 }
 
-const fn key(name: &'static str, scope: Scope, settle: fn(&mut Parameters, &str) -> Answer) -> Key {
+const fn key(name: &'static str, scope: KeyScope, settle: fn(&mut Parameters, &str) -> Answer) -> Key {
     Key { name, scope, settle }
 }
 
 /// All keys, RFC 7143 section 13 and RFC 7144 7.1. Markers are obsolete (13.25), and SendTargets is
 /// not for logins.
 const KEYS: [Key; 21] = [
-    key("DataDigest", Scope::Connection, |p, value| digest(&mut p.data_digest, value)),
-    key("DataPDUInOrder", Scope::Commands, |p, value| or(&mut p.pdu_in_order, value, true)),
-    key("DataSequenceInOrder", Scope::Commands, |p, value| or(&mut p.sequence_in_order, value, true)),
-    key("DefaultTime2Retain", Scope::Session, |p, value| lower(&mut p.time2retain_s, value, 0..=3600, 20)),
-    key("DefaultTime2Wait", Scope::Session, |p, value| higher(&mut p.time2wait_s, value, 0..=3600, 0)),
-    key("ErrorRecoveryLevel", Scope::Session, |p, value| lower(&mut p.error_recovery_level, value, 0..=2, 0)),
-    key("FirstBurstLength", Scope::Commands, first_burst),
-    key("HeaderDigest", Scope::Connection, |p, value| digest(&mut p.header_digest, value)),
-    key("IFMarkInt", Scope::Connection, |_, _| Answer::Reject),
-    key("IFMarker", Scope::Connection, |_, _| Answer::Value("No".into())),
-    key("ImmediateData", Scope::Commands, |p, value| and(&mut p.immediate_data, value, true)),
-    key("InitialR2T", Scope::Commands, |p, value| or(&mut p.initial_r2t, value, false)),
-    key("MaxBurstLength", Scope::Commands, |p, value| lower(&mut p.max_burst, value, LENGTHS, MAX_BURST)),
-    key("MaxConnections", Scope::Commands, |p, value| {
+    key("DataDigest", KeyScope::Connection, |p, value| digest(&mut p.data_digest, value)),
+    key("DataPDUInOrder", KeyScope::Commands, |p, value| or(&mut p.pdu_in_order, value, true)),
+    key("DataSequenceInOrder", KeyScope::Commands, |p, value| or(&mut p.sequence_in_order, value, true)),
+    key("DefaultTime2Retain", KeyScope::Session, |p, value| lower(&mut p.time2retain_s, value, 0..=3600, 20)),
+    key("DefaultTime2Wait", KeyScope::Session, |p, value| higher(&mut p.time2wait_s, value, 0..=3600, 0)),
+    key("ErrorRecoveryLevel", KeyScope::Session, |p, value| {
+        lower(&mut p.error_recovery_level, value, 0..=2, 0)
+    }),
+    key("FirstBurstLength", KeyScope::Commands, first_burst),
+    key("HeaderDigest", KeyScope::Connection, |p, value| digest(&mut p.header_digest, value)),
+    key("IFMarkInt", KeyScope::Connection, |_, _| Answer::Reject),
+    key("IFMarker", KeyScope::Connection, |_, _| Answer::Value("No".into())),
+    key("ImmediateData", KeyScope::Commands, |p, value| and(&mut p.immediate_data, value, true)),
+    key("InitialR2T", KeyScope::Commands, |p, value| or(&mut p.initial_r2t, value, false)),
+    key("MaxBurstLength", KeyScope::Commands, |p, value| lower(&mut p.max_burst, value, LENGTHS, MAX_BURST)),
+    key("MaxConnections", KeyScope::Commands, |p, value| {
         lower(&mut p.max_connections, value, 1..=65_535, MAX_CONNECTIONS)
     }),
-    key("MaxOutstandingR2T", Scope::Commands, |p, value| lower(&mut p.max_r2t, value, 1..=65_535, MAX_R2T)),
-    key("MaxRecvDataSegmentLength", Scope::Connection, max_data),
-    key("OFMarkInt", Scope::Connection, |_, _| Answer::Reject),
-    key("OFMarker", Scope::Connection, |_, _| Answer::Value("No".into())),
-    key("SendTargets", Scope::Connection, |_, _| Answer::Reject),
-    key("TaskReporting", Scope::Commands, task_reporting),
-    key("iSCSIProtocolLevel", Scope::Commands, |p, value| {
+    key("MaxOutstandingR2T", KeyScope::Commands, |p, value| {
+        lower(&mut p.max_r2t, value, 1..=65_535, MAX_R2T)
+    }),
+    key("MaxRecvDataSegmentLength", KeyScope::Connection, max_data),
+    key("OFMarkInt", KeyScope::Connection, |_, _| Answer::Reject),
+    key("OFMarker", KeyScope::Connection, |_, _| Answer::Value("No".into())),
+    key("SendTargets", KeyScope::Connection, |_, _| Answer::Reject),
+    key("TaskReporting", KeyScope::Commands, task_reporting),
+    key("iSCSIProtocolLevel", KeyScope::Commands, |p, value| {
         lower(&mut p.protocol_level, value, 0..=31, PROTOCOL_LEVEL)
     }),
 ];
@@ -107,9 +111,9 @@ impl Key {
     /// Takes an initiator's offer during the login, and returns the answer.
     pub(super) fn settle(&self, parameters: &mut Parameters, place: Place, offer: &str) -> Answer {
         match self.scope {
-            Scope::Commands if place.discovery => Answer::Irrelevant,
-            Scope::Commands | Scope::Session if !place.leading => Answer::Reject,
-            Scope::Commands | Scope::Session | Scope::Connection => (self.settle)(parameters, offer),
+            KeyScope::Commands if place.discovery => Answer::Irrelevant,
+            KeyScope::Commands | KeyScope::Session if !place.leading => Answer::Reject,
+            KeyScope::Commands | KeyScope::Session | KeyScope::Connection => (self.settle)(parameters, offer),
         }
     }
 

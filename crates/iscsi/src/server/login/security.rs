@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use auth::Account;
 
-use super::gate::{Gate, OwnSecret, Peer};
+use super::gate::{ConnectionEnds, Gate, OwnSecret};
 use crate::server::chap::{Algorithm, Challenge, is_same};
 use crate::wire::keys::{self, Pair};
 use crate::wire::pdu::LoginStatus;
@@ -45,7 +45,7 @@ impl SecurityAnswer {
 
 /// The claimed identity of an initiator, and the result: for the log.
 #[derive(Debug, Default)]
-pub(crate) struct Claim {
+pub(crate) struct InitiatorClaim {
     pub(crate) user: String,
     pub(crate) method: &'static str,
     /// Why the authentication failed.
@@ -55,9 +55,9 @@ pub(crate) struct Claim {
 }
 
 /// The context of the decision.
-pub(super) struct Judge<'a> {
+pub(super) struct AuthenticationContext<'a> {
     pub(super) gate: &'a dyn Gate,
-    pub(super) peer: Peer,
+    pub(super) peer: ConnectionEnds,
     /// The login needs no authentication.
     pub(super) guests: bool,
     pub(super) now: Instant,
@@ -88,7 +88,12 @@ impl Security {
     }
 
     /// Takes the next text. Only the keys of this stage count.
-    pub(super) fn step(&mut self, said: &[Pair<'_>], judge: &Judge<'_>, claim: &mut Claim) -> Outcome {
+    pub(super) fn step(
+        &mut self,
+        said: &[Pair<'_>],
+        judge: &AuthenticationContext<'_>,
+        claim: &mut InitiatorClaim,
+    ) -> Outcome {
         let said: Vec<_> = said.iter().filter(|pair| KEYS.contains(&pair.key)).collect();
         let find = |key: &str| said.iter().find(|pair| pair.key == key).map(|pair| pair.value);
         // The challenge is removed here: it cannot be used again, whatever the response is.
@@ -118,7 +123,10 @@ impl Security {
 }
 
 /// AuthMethod: the first acceptable method.
-fn choose(methods: &str, judge: &Judge<'_>) -> Result<(Security, SecurityAnswer), (LoginStatus, Duration)> {
+fn choose(
+    methods: &str,
+    judge: &AuthenticationContext<'_>,
+) -> Result<(Security, SecurityAnswer), (LoginStatus, Duration)> {
     let next = keys::list(methods).find_map(|method| match method {
         "CHAP" => Some(("CHAP", Security::Chosen)),
         keys::NONE if judge.guests => Some((keys::NONE, Security::Settled(None))),
@@ -131,7 +139,7 @@ fn choose(methods: &str, judge: &Judge<'_>) -> Result<(Security, SecurityAnswer)
 /// CHAP_A.
 fn challenge(
     algorithms: &str,
-    judge: &Judge<'_>,
+    judge: &AuthenticationContext<'_>,
 ) -> Result<(Security, SecurityAnswer), (LoginStatus, Duration)> {
     let algorithm = Algorithm::of(algorithms).ok_or(REFUSED)?;
     let challenge = Challenge::new(algorithm, &|bytes| judge.gate.random(bytes))
@@ -155,8 +163,8 @@ struct Answer<'a> {
 fn answered(
     challenge: &Challenge,
     answer: Answer<'_>,
-    judge: &Judge<'_>,
-    claim: &mut Claim,
+    judge: &AuthenticationContext<'_>,
+    claim: &mut InitiatorClaim,
 ) -> Result<(Security, SecurityAnswer), (LoginStatus, Duration)> {
     (claim.user, claim.method) = (answer.name.to_owned(), "CHAP");
     let (guard, place) = (judge.gate.login_guard(), judge.peer.address.ip());
@@ -183,7 +191,7 @@ fn answered(
     Ok((Security::Settled(Some(Box::new(account.clone()))), SecurityAnswer { pairs, after }))
 }
 
-fn reason(name: &str, judge: &Judge<'_>) -> &'static str {
+fn reason(name: &str, judge: &AuthenticationContext<'_>) -> &'static str {
     let accounts = judge.gate.accounts();
     match accounts.find(name) {
         None => auth::Refusal::Unknown.text(),
@@ -196,7 +204,7 @@ fn reason(name: &str, judge: &Judge<'_>) -> &'static str {
 /// Whether a secret is the server's own. All initiators that verify the server know it, and one of
 /// them could make the server answer its own challenge: RFC 7143 9.2.1 wants another secret for
 /// each direction.
-fn is_ours(secret: &[u8], own: &Option<OwnSecret>, judge: &Judge<'_>) -> bool {
+fn is_ours(secret: &[u8], own: &Option<OwnSecret>, judge: &AuthenticationContext<'_>) -> bool {
     let is_ours = own.as_ref().is_some_and(|own| is_same(secret, &own.secret));
     if is_ours {
         tracing::warn!(peer = %judge.peer.address, "an initiator's CHAP secret is the server's own, which is refused");

@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 
 use super::declared::{ALIAS, FIRST, OF_TARGETS};
-use super::gate::{Gate, Initiator, Peer};
+use super::gate::{ConnectionEnds, Gate, Initiator};
 use super::negotiate::Key;
 use super::parameters::Parameters;
 use super::{SessionKind, discovery, security};
@@ -20,13 +20,13 @@ use crate::wire::pdu::{Lun, NO_TAG, RejectReason, TextRequest, TextResponse};
 /// The text negotiation of a connection: one at a time.
 #[derive(Default)]
 pub(crate) struct Texts {
-    exchange: Option<Exchange>,
+    exchange: Option<TextExchange>,
     /// The last transfer tag that the server gave out.
     last_tag: u32,
 }
 
 /// An exchange that is not finished.
-struct Exchange {
+struct TextExchange {
     task_tag: u32,
     /// The tag that the next request must have.
     transfer_tag: u32,
@@ -39,7 +39,7 @@ struct Exchange {
 /// The initiator that asks, and its address.
 pub(crate) struct Asker<'a> {
     pub(crate) gate: &'a dyn Gate,
-    pub(crate) peer: Peer,
+    pub(crate) peer: ConnectionEnds,
     /// The initiator's name.
     pub(crate) name: &'a str,
     /// The authenticated account.
@@ -87,21 +87,26 @@ impl Texts {
     }
 
     /// The exchange that a request begins or continues. A new exchange ends the earlier one.
-    fn exchange(&mut self, request: &TextRequest) -> Result<Exchange, RejectReason> {
+    fn exchange(&mut self, request: &TextRequest) -> Result<TextExchange, RejectReason> {
         let begun = self.exchange.take();
         let task_tag = request.task_tag;
         if request.transfer_tag == NO_TAG {
-            return Ok(Exchange { task_tag, transfer_tag: NO_TAG, asked: Vec::new(), answer: Vec::new() });
+            return Ok(TextExchange {
+                task_tag,
+                transfer_tag: NO_TAG,
+                asked: Vec::new(),
+                answer: Vec::new(),
+            });
         }
         let is_next =
-            |begun: &Exchange| begun.task_tag == task_tag && begun.transfer_tag == request.transfer_tag;
+            |begun: &TextExchange| begun.task_tag == task_tag && begun.transfer_tag == request.transfer_tag;
         begun.filter(is_next).ok_or(RejectReason::PROTOCOL_ERROR)
     }
 
     /// Sends as much of the answer as fits.
     fn respond(
         &mut self,
-        mut exchange: Exchange,
+        mut exchange: TextExchange,
         request: &TextRequest,
         room: usize,
     ) -> (TextResponse, Vec<u8>) {
@@ -113,7 +118,7 @@ impl Texts {
         if !last {
             self.last_tag = self.last_tag.wrapping_add(1) % NO_TAG;
             transfer_tag = self.last_tag;
-            self.exchange = Some(Exchange { transfer_tag, ..exchange });
+            self.exchange = Some(TextExchange { transfer_tag, ..exchange });
         }
         (TextResponse { last, more, lun: Lun::default(), task_tag, transfer_tag }, text)
     }

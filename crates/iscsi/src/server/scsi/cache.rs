@@ -36,7 +36,7 @@ async fn synchronize(command: &Command) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use crate::server::scsi::Refusal;
+    use crate::server::scsi::CommandRefusal;
     use crate::server::scsi::testing::Disk;
     use crate::wire::scsi::{Asc, Sense};
 
@@ -47,6 +47,6 @@ mod tests {
         disk.send(&ada, &[0x35, 0, 0, 0, 0, 0, 0, 0, 0, 0], b"").await.unwrap();
         disk.send(&ada, &[0x91, 2, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0], b"").await.unwrap();
         let failed = disk.send(&ada, &[0x35, 0, 0, 0, 0, 7, 0, 0, 2, 0], b"").await.unwrap_err();
-        assert_eq!(failed, Refusal::Check(Sense::illegal(Asc::LBA_OUT_OF_RANGE).about(8)));
+        assert_eq!(failed, CommandRefusal::Check(Sense::illegal(Asc::LBA_OUT_OF_RANGE).about(8)));
     }
 }

@@ -39,8 +39,8 @@ pub(crate) struct Command {
 
 impl Command {
     /// The logical unit, for commands that need one.
-    pub(crate) fn unit(&self) -> Result<&Arc<LogicalUnit>, Refusal> {
-        self.unit.as_ref().ok_or(Refusal::Check(Sense::illegal(Asc::LOGICAL_UNIT_NOT_SUPPORTED)))
+    pub(crate) fn unit(&self) -> Result<&Arc<LogicalUnit>, CommandRefusal> {
+        self.unit.as_ref().ok_or(CommandRefusal::Check(Sense::illegal(Asc::LOGICAL_UNIT_NOT_SUPPORTED)))
     }
 
     /// Whether writes are refused: by the unit, for this initiator, or because an initiator has set
@@ -50,7 +50,7 @@ impl Command {
     }
 
     /// Refuses a write that this initiator may not make.
-    pub(crate) fn may_write(&self) -> Result<(), Refusal> {
+    pub(crate) fn may_write(&self) -> Result<(), CommandRefusal> {
         if self.is_protected() {
             Err(Sense::new(crate::wire::scsi::Key::DATA_PROTECT, Asc::WRITE_PROTECTED).into())
         } else {
@@ -60,7 +60,7 @@ impl Command {
 
     /// Refuses a reservation that would stop other initiators' writes, if this initiator may only
     /// read and others may write.
-    pub(crate) fn may_reserve(&self) -> Result<(), Refusal> {
+    pub(crate) fn may_reserve(&self) -> Result<(), CommandRefusal> {
         let may = !self.read_only || self.unit.as_ref().is_some_and(|unit| unit.options.read_only);
         if may { Ok(()) } else { self.may_write() }
     }
@@ -115,28 +115,28 @@ impl Good {
 
 /// The result of a failed command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum CommandRefusal {
     /// CHECK CONDITION with this sense data.
     Check(Sense),
     /// Another status, without sense data.
     Status(Status),
 }
 
-impl From<Sense> for Refusal {
+impl From<Sense> for CommandRefusal {
     fn from(sense: Sense) -> Self {
         Self::Check(sense)
     }
 }
 
 /// A command that is shorter than its operation code requires.
-impl From<Malformed> for Refusal {
+impl From<Malformed> for CommandRefusal {
     fn from(_: Malformed) -> Self {
         Self::Check(Sense::illegal(Asc::INVALID_FIELD_IN_CDB))
     }
 }
 
 /// The result of a command.
-pub(crate) type Outcome = Result<Good, Refusal>;
+pub(crate) type Outcome = Result<Good, CommandRefusal>;
 
 /// A running command.
 pub(crate) type ScsiFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
@@ -184,14 +184,14 @@ pub(crate) struct CommandDefinition {
     pub(crate) conflict: Conflict,
     /// The data that it needs from the initiator. Checks all that can be checked before data are
     /// transferred.
-    pub(crate) needs: fn(&Command) -> Result<Needs, Refusal>,
+    pub(crate) needs: fn(&Command) -> Result<Needs, CommandRefusal>,
     /// Executes it.
     pub(crate) run: for<'a> fn(&'a Command) -> ScsiFuture<'a>,
 }
 
 impl CommandDefinition {
     /// [`CommandDefinition::needs`] of commands that bring no data.
-    pub(crate) fn nothing(_: &Command) -> Result<Needs, Refusal> {
+    pub(crate) fn nothing(_: &Command) -> Result<Needs, CommandRefusal> {
         Ok(Needs::Nothing)
     }
 }

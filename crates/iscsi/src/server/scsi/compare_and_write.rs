@@ -1,7 +1,7 @@
 //! COMPARE AND WRITE, SBC-3 5.2: atomic with respect to all other writes.
 
 use super::medium::unprotected;
-use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal};
+use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome};
 use crate::wire::Reader;
 use crate::wire::scsi::CompareAndWrite;
 
@@ -17,7 +17,7 @@ pub(super) static COMPARE_AND_WRITE: CommandDefinition = CommandDefinition {
 
 /// The blocks to compare with, followed by those to write: no more than the field for the number
 /// holds.
-fn needs(command: &Command) -> Result<Needs, Refusal> {
+fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     let unit = command.unit()?;
     let request = CompareAndWrite::decode(&mut Reader::new(&command.cdb))?;
     unprotected(request.protect)?;

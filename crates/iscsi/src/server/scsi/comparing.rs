@@ -3,7 +3,7 @@
 
 use super::medium::unread;
 use super::pieces::pieces;
-use super::{Command, LogicalUnit, Refusal};
+use super::{Command, CommandRefusal, LogicalUnit};
 use crate::wire::scsi::{Asc, Key, Sense};
 
 /// The most ranges with data that one request to the host returns.
@@ -11,7 +11,7 @@ const RANGES: usize = 64;
 
 impl LogicalUnit {
     /// The bytes of a piece.
-    pub(super) async fn bytes(&self, offset: u64, length: usize) -> Result<Vec<u8>, Refusal> {
+    pub(super) async fn bytes(&self, offset: u64, length: usize) -> Result<Vec<u8>, CommandRefusal> {
         let mut bytes = Vec::new();
         let payload = self.read(offset, length).await?;
         if let vfs::Payload::Bytes(bytes) = payload {
@@ -27,7 +27,7 @@ impl LogicalUnit {
         command: &Command,
         offset: u64,
         length: u64,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), CommandRefusal> {
         let (mut at, end) = (offset, offset + length);
         loop {
             let found = self.open()?.allocated(at, end - at, RANGES).await?;
@@ -50,7 +50,7 @@ impl LogicalUnit {
         offset: u64,
         length: u64,
         with: &[u8],
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), CommandRefusal> {
         for (piece, length) in pieces(offset, length) {
             let (bytes, mut at) = (self.bytes(piece, length).await?, (piece - offset) as usize % with.len());
             let mut left = &bytes[..];

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
 use lock::Mutex;
 
-use super::{InitiatorPort, Refusal};
+use super::{CommandRefusal, InitiatorPort};
 use crate::ranks;
 use crate::wire::scsi::{Asc, CopyStatus, ListIdUsage, Progress, Sense, Status};
 
@@ -57,7 +57,7 @@ impl Copies {
         initiator: &InitiatorPort,
         identifier: u8,
         usage: ListIdUsage,
-    ) -> Result<RunningCopy<'_>, Refusal> {
+    ) -> Result<RunningCopy<'_>, CommandRefusal> {
         let mut copies = self.0.lock();
         let identifier = (usage != ListIdUsage::NONE).then_some(identifier);
         let is_same = |entry: &Entry| entry.identifier == identifier && entry.initiator == *initiator;
@@ -68,7 +68,7 @@ impl Copies {
             copies.retain(|entry| !is_same(entry));
         }
         if copies.iter().filter(|entry| entry.done.is_none()).count() >= usize::from(CONCURRENT) {
-            return Err(Refusal::Status(Status::BUSY));
+            return Err(CommandRefusal::Status(Status::BUSY));
         }
         let counts = Arc::new(Counts::default());
         copies.push_back(Entry {

@@ -33,7 +33,7 @@ fn send_diagnostic(command: &Command) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::scsi::Refusal;
+    use crate::server::scsi::CommandRefusal;
     use crate::server::scsi::testing::Disk;
 
     #[tokio::test]
@@ -42,7 +42,10 @@ mod tests {
         let ada = disk.nexus("iqn.2026-11.test:ada");
         assert!(disk.send(&ada, &[0x1d, 0x04, 0, 0, 0, 0], b"").await.is_ok());
         for (cdb, byte) in [([0x1d, 0x20, 0, 0, 0, 0], 1), ([0x1d, 0x10, 0, 0, 4, 0], 3)] {
-            assert_eq!(disk.send(&ada, &cdb, b"").await.unwrap_err(), Refusal::Check(Sense::in_cdb(byte)));
+            assert_eq!(
+                disk.send(&ada, &cdb, b"").await.unwrap_err(),
+                CommandRefusal::Check(Sense::in_cdb(byte))
+            );
         }
     }
 }

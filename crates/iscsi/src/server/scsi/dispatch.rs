@@ -1,6 +1,6 @@
 //! The checks before every command, and the work after it.
 
-use super::{Command, CommandDefinition, Conflict, Needs, Outcome, Refusal, table};
+use super::{Command, CommandDefinition, CommandRefusal, Conflict, Needs, Outcome, table};
 use crate::wire::scsi::{Asc, Key, Sense};
 
 /// NACA in the last byte of a command, SAM-5 5.2.
@@ -9,7 +9,7 @@ const EXTENDED_COPY: u8 = 0x83;
 
 /// Reports pending unit attentions and reservation conflicts before it evaluates the command
 /// itself; then returns the data that the command needs.
-pub(crate) fn needs(command: &Command) -> Result<(&'static CommandDefinition, Needs), Refusal> {
+pub(crate) fn needs(command: &Command) -> Result<(&'static CommandDefinition, Needs), CommandRefusal> {
     let found = table::find(&command.cdb);
     if !is_for_anything(command.cdb.first().copied()) {
         tell(command)?;
@@ -26,7 +26,7 @@ pub(crate) fn needs(command: &Command) -> Result<(&'static CommandDefinition, Ne
 }
 
 /// Facts that the initiator must learn first: that there is no unit, or a unit attention.
-fn tell(command: &Command) -> Result<(), Refusal> {
+fn tell(command: &Command) -> Result<(), CommandRefusal> {
     let Some(what) = command.unit()?.attentions.take(&command.nexus) else { return Ok(()) };
     if what == Asc::REPORTED_LUNS_CHANGED {
         // LUICLR of the extended INQUIRY data: one unit reports for all units.
@@ -38,7 +38,7 @@ fn tell(command: &Command) -> Result<(), Refusal> {
 }
 
 /// NORMACA is 0 in the INQUIRY data: commands cannot ask for an auto contingent allegiance (SAM-5 5.2).
-fn refuse_naca(cdb: &[u8], supported: &CommandDefinition) -> Result<(), Refusal> {
+fn refuse_naca(cdb: &[u8], supported: &CommandDefinition) -> Result<(), CommandRefusal> {
     let at = if supported.opcode == 0x7f { 1 } else { supported.usage.len() - 1 };
     match cdb.get(at) {
         Some(control) if control & NACA != 0 => Err(Sense::in_cdb(at as u16).into()),
@@ -85,7 +85,7 @@ fn is_for_standby(supported: &CommandDefinition) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::server::scsi::Refusal;
+    use crate::server::scsi::CommandRefusal;
     use crate::server::scsi::testing::Disk;
     use crate::wire::scsi::{Asc, Sense};
 
@@ -93,14 +93,17 @@ mod tests {
     async fn an_auto_contingent_allegiance_cannot_be_asked_for() {
         let disk = Disk::new(8).await;
         let refused = disk.send(&disk.nexus("iqn.2026-11.test:ada"), &[0, 0, 0, 0, 0, 4], b"").await;
-        assert_eq!(refused.unwrap_err(), Refusal::Check(Sense::in_cdb(5)));
+        assert_eq!(refused.unwrap_err(), CommandRefusal::Check(Sense::in_cdb(5)));
     }
 
     #[tokio::test]
     async fn where_no_unit_is_that_is_what_any_command_is_told() {
         let disk = Disk::new(8).await;
         let refused = disk.send_to(None, &disk.nexus("iqn.2026-11.test:ada"), &[0xff; 16], b"").await;
-        assert_eq!(refused.unwrap_err(), Refusal::Check(Sense::illegal(Asc::LOGICAL_UNIT_NOT_SUPPORTED)));
+        assert_eq!(
+            refused.unwrap_err(),
+            CommandRefusal::Check(Sense::illegal(Asc::LOGICAL_UNIT_NOT_SUPPORTED))
+        );
     }
 
     #[tokio::test]
@@ -110,7 +113,7 @@ mod tests {
         let _session = disk.session(&ada);
         disk.unit.set_size(16 * 512);
         let told = disk.send(&ada, &[0; 6], b"").await.unwrap_err();
-        assert_eq!(told, Refusal::Check(Sense::attention(Asc::CAPACITY_CHANGED)));
+        assert_eq!(told, CommandRefusal::Check(Sense::attention(Asc::CAPACITY_CHANGED)));
         disk.unit.set_size(16 * 512);
         assert!(disk.send(&ada, &[0; 6], b"").await.is_ok());
     }

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 use self::plan::Plan;
 use super::copies::{CONCURRENT, RunningCopy};
-use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal};
+use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome};
 use crate::wire::Reader;
 use crate::wire::scsi::{Asc, COPY_HEADER, CopyLimits, CopyTarget, Key, Segment, Sense, copy_list_length};
 
@@ -41,7 +41,7 @@ pub(super) static EXTENDED_COPY: CommandDefinition = CommandDefinition {
 };
 
 /// An empty parameter list is no error.
-fn needs(command: &Command) -> Result<Needs, Refusal> {
+fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     let length = copy_list_length(&mut Reader::new(&command.cdb))? as usize;
     if length == 0 {
         return Ok(Needs::Nothing);

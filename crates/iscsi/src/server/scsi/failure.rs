@@ -2,10 +2,10 @@
 
 use vfs::Error;
 
-use super::Refusal;
+use super::CommandRefusal;
 use crate::wire::scsi::{Asc, Key, Sense, Status};
 
-impl From<Error> for Refusal {
+impl From<Error> for CommandRefusal {
     fn from(error: Error) -> Self {
         let sense = match error {
             // SBC-3 4.7.3.6: a thin unit has no room for the block.
@@ -44,7 +44,7 @@ impl From<Error> for Refusal {
     }
 }
 
-impl Refusal {
+impl CommandRefusal {
     /// The map for failed writes, which have their own codes.
     pub(crate) fn writing(error: Error) -> Self {
         match error {

@@ -1,6 +1,6 @@
 //! FORMAT UNIT, SBC-3 5.3: all blocks of the disk are unmapped.
 
-use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal};
+use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome};
 use crate::wire::Reader;
 use crate::wire::scsi::{FormatHeader, FormatUnit, Sense};
 
@@ -14,7 +14,7 @@ pub(crate) static FORMAT_UNIT: CommandDefinition = CommandDefinition {
     run: |command| Box::pin(format(command)),
 };
 
-fn needs(command: &Command) -> Result<Needs, Refusal> {
+fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     command.unit()?;
     let request = FormatUnit::decode(&mut Reader::new(&command.cdb))?;
     if request.protection != 0 {
@@ -76,10 +76,10 @@ mod tests {
         disk.unit.write(0, vec![7; 512].into()).await.unwrap();
         for (parameters, byte) in [([1, 0, 0, 0], 0), ([0, 8, 0, 0], 1), ([0, 0, 0, 8], 2)] {
             let refused = disk.send(&ada, &[0x04, 0x10, 0, 0, 0, 0], &parameters).await.unwrap_err();
-            assert_eq!(refused, Refusal::Check(Sense::in_parameters(byte)));
+            assert_eq!(refused, CommandRefusal::Check(Sense::in_parameters(byte)));
         }
         let refused = disk.send(&ada, &[0x04, 0x80, 0, 0, 0, 0], b"").await.unwrap_err();
-        assert_eq!(refused, Refusal::Check(Sense::in_cdb(1)));
+        assert_eq!(refused, CommandRefusal::Check(Sense::in_cdb(1)));
         assert!(disk.unit.open().unwrap().attributes().unwrap().allocated > 0);
     }
 }

@@ -14,7 +14,7 @@ const ONE_ALONE: u64 = 1 << 32;
 
 /// The gate of one unit.
 #[derive(Default)]
-pub(super) struct Gate {
+pub(super) struct UnitGate {
     /// The lower half counts writers that did not queue; the upper half counts exclusive steps and
     /// those that wait.
     state: AtomicU64,
@@ -23,7 +23,7 @@ pub(super) struct Gate {
     left: Notify,
 }
 
-impl Gate {
+impl UnitGate {
     /// Enters for a write, which may run at the same time as others.
     pub(super) async fn shared(&self) -> WritePermit<'_> {
         let counted = WriterCount(self);
@@ -37,7 +37,7 @@ impl Gate {
     /// Waits until there is no other writer, and keeps writers out.
     pub(super) async fn alone(&self) -> ExclusivePermit<'_> {
         self.state.fetch_add(ONE_ALONE, Ordering::AcqRel);
-        let wish = Wish(self);
+        let wish = ExclusiveWait(self);
         let queued = self.queue.write().await;
         while !self.state.load(Ordering::Acquire).is_multiple_of(ONE_ALONE) {
             self.left.notified().await; // an earlier signal is kept
@@ -55,7 +55,7 @@ pub(super) enum WritePermit<'a> {
 }
 
 /// Counts a writer in the lower half.
-pub(super) struct WriterCount<'a>(&'a Gate);
+pub(super) struct WriterCount<'a>(&'a UnitGate);
 
 impl Drop for WriterCount<'_> {
     fn drop(&mut self) {
@@ -69,13 +69,13 @@ impl Drop for WriterCount<'_> {
 /// The permit of an exclusive step.
 pub(super) struct ExclusivePermit<'a> {
     _queued: RwLockWriteGuard<'a, ()>,
-    _wish: Wish<'a>,
+    _wish: ExclusiveWait<'a>,
 }
 
 /// Counts an exclusive step, from its wait on, in the upper half.
-struct Wish<'a>(&'a Gate);
+struct ExclusiveWait<'a>(&'a UnitGate);
 
-impl Drop for Wish<'_> {
+impl Drop for ExclusiveWait<'_> {
     fn drop(&mut self) {
         self.0.state.fetch_sub(ONE_ALONE, Ordering::AcqRel);
     }
@@ -90,7 +90,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn writers_are_there_at_once_and_one_alone_waits_for_all_of_them() {
-        let gate = Gate::default();
+        let gate = UnitGate::default();
         let (first, second) = (gate.shared().await, gate.shared().await);
         let soon = Duration::from_secs(1);
         assert!(tokio::time::timeout(soon, gate.alone()).await.is_err()); // gives up
@@ -109,7 +109,7 @@ mod tests {
     /// An exclusive step meets no other writer.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn an_exclusive_command_keeps_other_writes_waiting() {
-        let (gate, writing) = (Arc::new(Gate::default()), Arc::new(AtomicU64::new(0)));
+        let (gate, writing) = (Arc::new(UnitGate::default()), Arc::new(AtomicU64::new(0)));
         let tasks = (0..8).map(|task| {
             let (gate, writing) = (gate.clone(), writing.clone());
             tokio::spawn(async move {

@@ -1,6 +1,6 @@
 //! GET LBA STATUS, SBC-3 5.4: which blocks are mapped.
 
-use super::{Command, CommandDefinition, Conflict, Good, LogicalUnit, Outcome, Refusal};
+use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, LogicalUnit, Outcome};
 use crate::wire::scsi::{GetLbaStatus, LBA_STATUS_DESCRIPTOR, LBA_STATUS_HEADER, LbaStatus, Provisioning};
 use crate::wire::{Reader, Writer};
 
@@ -31,7 +31,7 @@ async fn get_lba_status(command: &Command) -> Outcome {
 }
 
 /// The provisioning of the blocks from `lba` on, in at most `most` descriptors.
-async fn statuses(unit: &LogicalUnit, lba: u64, most: usize) -> Result<Vec<LbaStatus>, Refusal> {
+async fn statuses(unit: &LogicalUnit, lba: u64, most: usize) -> Result<Vec<LbaStatus>, CommandRefusal> {
     let size = u64::from(unit.block_size());
     let (blocks, mut list, mut at) = (unit.blocks(), List { found: Vec::new(), most }, lba);
     let allocated = unit.open()?.allocated(lba * size, (blocks - lba) * size, most).await?;

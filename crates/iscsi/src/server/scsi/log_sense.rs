@@ -1,6 +1,6 @@
 //! LOG SENSE, SPC-4 6.6.
 
-use super::{Command, CommandDefinition, Conflict, Good, LogicalUnit, Outcome, Refusal};
+use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, LogicalUnit, Outcome};
 use crate::wire::scsi::{LogPage, LogPageId, LogParameter, LogSense, Resource, Sense};
 use crate::wire::{Reader, Writer};
 
@@ -53,7 +53,7 @@ fn log_sense(command: &Command) -> Outcome {
 }
 
 /// The parameters from a parameter code on, of which there must be at least one.
-fn parameters(all: Vec<LogParameter>, from: u16, w: &mut Writer) -> Result<(), Refusal> {
+fn parameters(all: Vec<LogParameter>, from: u16, w: &mut Writer) -> Result<(), CommandRefusal> {
     let asked: Vec<_> = all.into_iter().filter(|parameter| parameter.code >= from).collect();
     if asked.is_empty() {
         return Err(Sense::in_cdb(5).into());
@@ -64,7 +64,7 @@ fn parameters(all: Vec<LogParameter>, from: u16, w: &mut Writer) -> Result<(), R
 
 /// The space that the volume has left for this unit and others, and the space that this unit uses,
 /// SBC-3 6.4.3.
-fn resources(unit: &LogicalUnit) -> Result<Vec<LogParameter>, Refusal> {
+fn resources(unit: &LogicalUnit) -> Result<Vec<LogParameter>, CommandRefusal> {
     let parameter = |code, count, scope| {
         let mut w = Writer::new();
         Resource { count, scope }.encode(&mut w);
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(bytes, [&[0x8c, 0, 0, 24][..], &available, &used].concat());
         let bytes = log(&disk, 0x0c, 0, 2).await.unwrap().bytes();
         assert_eq!(bytes, [&[0x8c, 0, 0, 12][..], &used].concat());
-        assert_eq!(log(&disk, 0x0c, 0, 3).await.unwrap_err(), Refusal::Check(Sense::in_cdb(5)));
+        assert_eq!(log(&disk, 0x0c, 0, 3).await.unwrap_err(), CommandRefusal::Check(Sense::in_cdb(5)));
     }
 
     #[tokio::test]
@@ -126,10 +126,10 @@ mod tests {
         let disk = Disk::new(8).await;
         let bytes = log(&disk, 0x2f, 0, 0).await.unwrap().bytes();
         assert_eq!(bytes, [0xaf, 0, 0, 8, 0, 0, 3, 4, 0, 0, 0xff, 0]); // SPC-4 table 403
-        assert_eq!(log(&disk, 0x0d, 0, 0).await.unwrap_err(), Refusal::Check(Sense::in_cdb(2)));
-        assert_eq!(log(&disk, 0x0c, 1, 0).await.unwrap_err(), Refusal::Check(Sense::in_cdb(3)));
+        assert_eq!(log(&disk, 0x0d, 0, 0).await.unwrap_err(), CommandRefusal::Check(Sense::in_cdb(2)));
+        assert_eq!(log(&disk, 0x0c, 1, 0).await.unwrap_err(), CommandRefusal::Check(Sense::in_cdb(3)));
         let save = [0x4d, 1, 0x40, 0, 0, 0, 0, 0, 255, 0];
         let refused = disk.send(&disk.nexus("iqn.2026-11.test:ada"), &save, b"").await.unwrap_err();
-        assert_eq!(refused, Refusal::Check(Sense::in_cdb(1)));
+        assert_eq!(refused, CommandRefusal::Check(Sense::in_cdb(1)));
     }
 }

@@ -4,13 +4,13 @@ use bytes::Bytes;
 use vfs::Payload;
 use vfs::backend::Stability;
 
-use super::{LogicalUnit, Refusal, limits};
-use crate::wire::scsi::{Asc, Field, Key, Sense};
+use super::{CommandRefusal, LogicalUnit, limits};
+use crate::wire::scsi::{Asc, Key, Sense, WrongField};
 
 impl LogicalUnit {
     /// The place of `count` blocks from `lba` on, as offset and length in bytes; LBA OUT OF RANGE
     /// if they do not exist.
-    pub(crate) fn range(&self, lba: u64, count: u64) -> Result<(u64, u64), Refusal> {
+    pub(crate) fn range(&self, lba: u64, count: u64) -> Result<(u64, u64), CommandRefusal> {
         let blocks = self.blocks();
         let fits = lba.checked_add(count).is_some_and(|end| end <= blocks);
         if !fits {
@@ -21,7 +21,7 @@ impl LogicalUnit {
     }
 
     /// Like `range`; a count of 0 means all blocks up to the end.
-    pub(super) fn range_to_end(&self, lba: u64, count: u32) -> Result<(u64, u64), Refusal> {
+    pub(super) fn range_to_end(&self, lba: u64, count: u32) -> Result<(u64, u64), CommandRefusal> {
         match count {
             0 => self.range(lba, self.blocks().saturating_sub(lba)),
             count => self.range(lba, u64::from(count)),
@@ -30,7 +30,7 @@ impl LogicalUnit {
 
     /// Like `range`, for blocks that are transferred from or to the initiator: at most
     /// [`limits::TRANSFER_BYTES`].
-    pub(crate) fn transfer(&self, cdb: &[u8], lba: u64, count: u32) -> Result<(u64, u64), Refusal> {
+    pub(crate) fn transfer(&self, cdb: &[u8], lba: u64, count: u32) -> Result<(u64, u64), CommandRefusal> {
         if count > limits::TRANSFER_BYTES / self.block_size() {
             return Err(Sense::in_cdb(count_at(cdb)).into());
         }
@@ -38,7 +38,7 @@ impl LogicalUnit {
     }
 
     /// Reads bytes. Bytes that were never written are zeros.
-    pub(crate) async fn read(&self, offset: u64, length: usize) -> Result<Payload, Refusal> {
+    pub(crate) async fn read(&self, offset: u64, length: usize) -> Result<Payload, CommandRefusal> {
         let payload = match self.open()?.read_at(offset, length).await {
             Ok(read) => read.payload,
             Err(error) => return Err(self.at(offset, error.into())),
@@ -51,13 +51,13 @@ impl LogicalUnit {
     }
 
     /// Writes bytes; they need not reach the disk. No COMPARE AND WRITE or ORWRITE runs meanwhile.
-    pub(crate) async fn write(&self, offset: u64, data: Bytes) -> Result<(), Refusal> {
+    pub(crate) async fn write(&self, offset: u64, data: Bytes) -> Result<(), CommandRefusal> {
         let _shared = self.gate.shared().await;
         self.write_alone(offset, data).await
     }
 
     /// Like `write`, for callers that hold the gate.
-    pub(super) async fn write_alone(&self, offset: u64, mut data: Bytes) -> Result<(), Refusal> {
+    pub(super) async fn write_alone(&self, offset: u64, mut data: Bytes) -> Result<(), CommandRefusal> {
         self.is_there(offset, data.len() as u64)?;
         let (open, mut at) = (self.open()?, offset);
         while !data.is_empty() {
@@ -66,7 +66,7 @@ impl LogicalUnit {
             let length = (limits::WRITE_PIECE - at % limits::WRITE_PIECE).min(data.len() as u64);
             let piece = data.split_to(length as usize);
             let written = open.write_at(at, piece, Stability::Unstable).await;
-            written.map_err(|error| self.at(at, Refusal::writing(error)))?;
+            written.map_err(|error| self.at(at, CommandRefusal::writing(error)))?;
             at += length;
         }
         Ok(())
@@ -74,7 +74,7 @@ impl LogicalUnit {
 
     /// Refuses a write that would make the file longer: the unit has become smaller since the
     /// command was checked.
-    fn is_there(&self, offset: u64, length: u64) -> Result<(), Refusal> {
+    fn is_there(&self, offset: u64, length: u64) -> Result<(), CommandRefusal> {
         match offset.checked_add(length) {
             Some(end) if end <= self.size() => Ok(()),
             _ => Err(Sense::illegal(Asc::LBA_OUT_OF_RANGE).about(self.blocks()).into()),
@@ -82,10 +82,10 @@ impl LogicalUnit {
     }
 
     /// Makes a range read as zeros, and releases its space if the host can.
-    pub(super) async fn punch(&self, offset: u64, length: u64) -> Result<(), Refusal> {
+    pub(super) async fn punch(&self, offset: u64, length: u64) -> Result<(), CommandRefusal> {
         let _shared = self.gate.shared().await;
         let punched = self.open()?.punch(offset, length).await;
-        punched.map_err(|error| self.at(offset, Refusal::writing(error)))
+        punched.map_err(|error| self.at(offset, CommandRefusal::writing(error)))
     }
 
     /// Copies bytes of another unit, or of this one, in the host, which shares the blocks if it
@@ -96,11 +96,11 @@ impl LogicalUnit {
         from: u64,
         to: u64,
         length: u64,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), CommandRefusal> {
         let _shared = self.gate.shared().await;
         self.is_there(to, length)?;
         let copied = self.open()?.copy_from(source.open()?, from, to, length).await;
-        let copied = copied.map_err(|error| self.at(to, Refusal::writing(error)))?;
+        let copied = copied.map_err(|error| self.at(to, CommandRefusal::writing(error)))?;
         if copied < length {
             return Err(unread((from + copied) / u64::from(source.block_size()))); // // truncated
         }
@@ -108,10 +108,10 @@ impl LogicalUnit {
     }
 
     /// Adds the block to an error of the medium.
-    fn at(&self, offset: u64, refusal: Refusal) -> Refusal {
+    fn at(&self, offset: u64, refusal: CommandRefusal) -> CommandRefusal {
         match refusal {
-            Refusal::Check(sense) if matches!(sense.key, Key::MEDIUM_ERROR | Key::DATA_PROTECT) => {
-                Refusal::Check(sense.about(offset / u64::from(self.block_size())))
+            CommandRefusal::Check(sense) if matches!(sense.key, Key::MEDIUM_ERROR | Key::DATA_PROTECT) => {
+                CommandRefusal::Check(sense.about(offset / u64::from(self.block_size())))
             }
             other => other,
         }
@@ -119,17 +119,17 @@ impl LogicalUnit {
 }
 
 /// A block that cannot be read.
-pub(super) fn unread(lba: u64) -> Refusal {
+pub(super) fn unread(lba: u64) -> CommandRefusal {
     Sense::new(Key::MEDIUM_ERROR, Asc::UNRECOVERED_READ_ERROR).about(lba).into()
 }
 
 /// Refuses protection information, which no unit supports: a non-zero value of RDPROTECT, WRPROTECT
 /// and the like.
-pub(super) fn unprotected(protect: u8) -> Result<(), Refusal> {
+pub(super) fn unprotected(protect: u8) -> Result<(), CommandRefusal> {
     if protect == 0 {
         return Ok(());
     }
-    let field = Some(Field { in_cdb: true, byte: 1, bit: Some(7) });
+    let field = Some(WrongField { in_cdb: true, byte: 1, bit: Some(7) });
     Err(Sense { field, ..Sense::illegal(Asc::INVALID_FIELD_IN_CDB) }.into())
 }
 
@@ -161,7 +161,7 @@ mod tests {
         (faulty, disk)
     }
 
-    fn sense(key: Key, asc: Asc, about: u64) -> Refusal {
+    fn sense(key: Key, asc: Asc, about: u64) -> CommandRefusal {
         Sense::new(key, asc).about(about).into()
     }
 

@@ -2,7 +2,7 @@
 
 use super::medium::unprotected;
 use super::pieces::pieces;
-use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal, usage};
+use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, usage};
 use crate::wire::Reader;
 use crate::wire::scsi::Write;
 
@@ -16,7 +16,7 @@ pub(super) static OR_WRITE: CommandDefinition = CommandDefinition {
     run: |command| Box::pin(or_write(command)),
 };
 
-fn needs(command: &Command) -> Result<Needs, Refusal> {
+fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     let unit = command.unit()?;
     let request = Write::decode(&mut Reader::new(&command.cdb))?;
     unprotected(request.protect)?;

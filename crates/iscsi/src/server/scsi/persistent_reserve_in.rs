@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::reservations::PersistentReservations;
-use super::{Command, CommandDefinition, Conflict, Good, InitiatorPort, ItNexus, Outcome, Refusal};
+use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, InitiatorPort, ItNexus, Outcome};
 use crate::wire::scsi::persistent_reserve_in::{self as wire, Registrant, Request};
 use crate::wire::scsi::{Asc, Key, Sense, TransportId};
 use crate::wire::{Reader, Writer};
@@ -47,7 +47,7 @@ async fn persistent_reserve_in(command: &Command) -> Outcome {
 }
 
 /// The reservations at the server that serves the unit.
-async fn stored(command: &Command) -> Result<Arc<PersistentReservations>, Refusal> {
+async fn stored(command: &Command) -> Result<Arc<PersistentReservations>, CommandRefusal> {
     let (unit, nexus, cdb) = (command.unit()?.clone(), command.nexus.clone(), command.cdb.clone());
     let read = tokio::task::spawn_blocking(move || unit.stored_reservations(&nexus, &cdb));
     read.await.map_err(|_| Sense::new(Key::HARDWARE_ERROR, Asc::INTERNAL_TARGET_FAILURE))?

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use super::reservations::{Effects, Move, PersistentReservations, Preempt, Register};
 use super::{
-    Command, CommandDefinition, Conflict, Ending, Good, InitiatorPort, ItNexus, LogicalUnit, Needs, Outcome,
-    Refusal, relayed,
+    Command, CommandDefinition, CommandRefusal, Conflict, Ending, Good, InitiatorPort, ItNexus, LogicalUnit,
+    Needs, Outcome, relayed,
 };
 use crate::wire::Reader;
 use crate::wire::relayed::PARAMETERS_MOST;
-use crate::wire::scsi::persistent_reserve_out::{Action, BASIC, Move as MoveParameters, Parameters, Request};
+use crate::wire::scsi::persistent_reserve_out::{
+    Action, BASIC, Move as MoveParameters, Request, ReserveOutParameters,
+};
 use crate::wire::scsi::{Asc, Key, Sense, TransportId};
 
 /// How long the server waits for the end of aborted commands if a disk does not answer.
@@ -57,7 +59,7 @@ const fn supported(action: u16, usage: &'static [u8]) -> CommandDefinition {
     }
 }
 
-fn needs(command: &Command) -> Result<Needs, Refusal> {
+fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     command.may_reserve()?;
     let request = Request::decode(&mut Reader::new(&command.cdb))?;
     let reserves = matches!(
@@ -99,7 +101,7 @@ pub(super) async fn change(
     nexus: ItNexus,
     wanted: Change,
     mine: Option<u32>,
-) -> Result<Vec<(ItNexus, Asc)>, Refusal> {
+) -> Result<Vec<(ItNexus, Asc)>, CommandRefusal> {
     let unit = unit.clone();
     let done = tokio::task::spawn_blocking(move || {
         unit.change_reservations(mine, |state| wanted.make(state, &nexus))
@@ -131,18 +133,18 @@ pub(super) enum Change {
 
 impl Change {
     /// `ports`: the numbers of the target's ports.
-    pub(super) fn of(request: Request, list: &[u8], ports: &[u16]) -> Result<Self, Refusal> {
+    pub(super) fn of(request: Request, list: &[u8], ports: &[u16]) -> Result<Self, CommandRefusal> {
         if request.action == Action::REGISTER_AND_MOVE {
             return Ok(Self::Move(moved(list, ports)?));
         }
-        let parameters = Parameters::decode(&mut Reader::new(list)).map_err(|_| length_error())?;
+        let parameters = ReserveOutParameters::decode(&mut Reader::new(list)).map_err(|_| length_error())?;
         if parameters.names_initiators && request.action != Action::REGISTER {
             return Err(Sense::in_parameters(20).into());
         }
         if !parameters.names_initiators && !parameters.additional.is_empty() {
             return Err(length_error().into());
         }
-        let Parameters { key, action_key, persist, .. } = parameters;
+        let ReserveOutParameters { key, action_key, persist, .. } = parameters;
         match request.action {
             Action::REGISTER | Action::REGISTER_AND_IGNORE_EXISTING_KEY => {
                 registered(request, &parameters, ports)
@@ -156,7 +158,7 @@ impl Change {
         }
     }
 
-    fn make(self, state: &mut PersistentReservations, me: &ItNexus) -> Result<Effects, Refusal> {
+    fn make(self, state: &mut PersistentReservations, me: &ItNexus) -> Result<Effects, CommandRefusal> {
         let (request, key, action_key, persist) = match self {
             Self::Register(register) => return state.register(me, register),
             Self::Move(moved) => return state.register_and_move(me, moved),
@@ -176,7 +178,11 @@ impl Change {
     }
 }
 
-fn registered(request: Request, parameters: &Parameters<'_>, ports: &[u16]) -> Result<Change, Refusal> {
+fn registered(
+    request: Request,
+    parameters: &ReserveOutParameters<'_>,
+    ports: &[u16],
+) -> Result<Change, CommandRefusal> {
     let others = parameters.names_initiators.then(|| named(parameters)).transpose()?;
     Ok(Change::Register(Register {
         key: (request.action == Action::REGISTER).then_some(parameters.key),
@@ -188,14 +194,14 @@ fn registered(request: Request, parameters: &Parameters<'_>, ports: &[u16]) -> R
 }
 
 /// The initiator ports in the parameter list.
-fn named(parameters: &Parameters<'_>) -> Result<Vec<InitiatorPort>, Refusal> {
+fn named(parameters: &ReserveOutParameters<'_>) -> Result<Vec<InitiatorPort>, CommandRefusal> {
     let list = parameters.transport_ids().map_err(|_| length_error())?;
     let ids = TransportId::decode_all(list).map_err(|_| Sense::in_parameters(28))?;
     Ok(ids.iter().map(port).collect::<Option<Vec<_>>>().ok_or(Sense::in_parameters(28))?)
 }
 
 /// `ports`: those of the target.
-fn moved(list: &[u8], ports: &[u16]) -> Result<Move, Refusal> {
+fn moved(list: &[u8], ports: &[u16]) -> Result<Move, CommandRefusal> {
     let mut r = Reader::new(list);
     let parameters = MoveParameters::decode(&mut r).map_err(|_| length_error())?;
     r.finish().map_err(|_| length_error())?;

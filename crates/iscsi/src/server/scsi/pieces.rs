@@ -1,6 +1,6 @@
 //! Long commands run in pieces, so that other tasks run in between.
 
-use super::{Command, Refusal, limits};
+use super::{Command, CommandRefusal, limits};
 use crate::wire::scsi::Status;
 
 /// A range in pieces that fit into memory: offset and length of each.
@@ -17,9 +17,9 @@ pub(super) fn pieces_of(step: u64, offset: u64, length: u64) -> impl Iterator<It
 impl Command {
     /// Called between two pieces: lets other tasks use the thread, and ends the command if it is
     /// aborted.
-    pub(super) async fn go_on(&self) -> Result<(), Refusal> {
+    pub(super) async fn go_on(&self) -> Result<(), CommandRefusal> {
         tokio::task::yield_now().await;
-        if self.is_aborted() { Err(Refusal::Status(Status::TASK_ABORTED)) } else { Ok(()) }
+        if self.is_aborted() { Err(CommandRefusal::Status(Status::TASK_ABORTED)) } else { Ok(()) }
     }
 }
 

@@ -26,7 +26,7 @@ fn prevent_allow(command: &Command) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::scsi::Refusal;
+    use crate::server::scsi::CommandRefusal;
     use crate::server::scsi::testing::Disk;
 
     #[tokio::test]
@@ -36,6 +36,6 @@ mod tests {
         assert!(disk.send(&ada, &[0x1e, 0, 0, 0, 1, 0], b"").await.is_ok());
         assert!(disk.send(&ada, &[0x1e, 0, 0, 0, 0, 0], b"").await.is_ok());
         let refused = disk.send(&ada, &[0x1e, 0, 0, 0, 2, 0], b"").await.unwrap_err();
-        assert_eq!(refused, Refusal::Check(Sense::in_cdb(4)));
+        assert_eq!(refused, CommandRefusal::Check(Sense::in_cdb(4)));
     }
 }

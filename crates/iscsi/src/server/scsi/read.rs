@@ -52,11 +52,11 @@ mod tests {
     use vfs::backend::memory::Memory;
 
     use crate::server::scsi::testing::Disk;
-    use crate::server::scsi::{Refusal, UnitOptions};
+    use crate::server::scsi::{CommandRefusal, UnitOptions};
     use crate::wire::scsi::{Asc, Sense};
 
-    fn refused(sense: Sense) -> Refusal {
-        Refusal::Check(sense)
+    fn refused(sense: Sense) -> CommandRefusal {
+        CommandRefusal::Check(sense)
     }
 
     #[tokio::test]
@@ -101,7 +101,9 @@ mod tests {
         let ada = disk.nexus("iqn.2026-11.test:ada");
         for protect in 1..8 {
             let cdb = [0x28, protect << 5, 0, 0, 0, 0, 0, 0, 1, 0];
-            let Refusal::Check(sense) = disk.send(&ada, &cdb, b"").await.unwrap_err() else { panic!() };
+            let CommandRefusal::Check(sense) = disk.send(&ada, &cdb, b"").await.unwrap_err() else {
+                panic!()
+            };
             assert_eq!(sense.asc, Asc::INVALID_FIELD_IN_CDB);
         }
         let hints = [0x28, 0x1c, 0, 0, 0, 0, 0, 0, 1, 0];

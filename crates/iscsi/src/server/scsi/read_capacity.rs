@@ -1,7 +1,7 @@
 //! READ CAPACITY, SBC-3 5.15 and 5.16.
 
 use super::limits::PAGE_BYTES;
-use super::{Command, CommandDefinition, Conflict, Good, Outcome, Refusal};
+use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Outcome};
 use crate::wire::scsi::{Capacity10, Capacity16, ReadCapacity10, ReadCapacity16, Sense};
 use crate::wire::{Reader, Writer};
 
@@ -57,7 +57,7 @@ fn read_capacity_16(command: &Command) -> Outcome {
 
 /// SBC-2 5.10.1: an address without PMI is an error. With PMI the answer is the same, because no
 /// part is slower than another.
-fn address_is_for_partial(partial: bool, lba: u64) -> Result<(), Refusal> {
+fn address_is_for_partial(partial: bool, lba: u64) -> Result<(), CommandRefusal> {
     if partial || lba == 0 { Ok(()) } else { Err(Sense::in_cdb(2).into()) }
 }
 
@@ -97,7 +97,7 @@ mod tests {
         let disk = Disk::new(8).await;
         let ada = disk.nexus("iqn.2026-11.test:ada");
         let refused = disk.send(&ada, &[0x25, 0, 0, 0, 0, 1, 0, 0, 0, 0], b"").await.unwrap_err();
-        assert_eq!(refused, Refusal::Check(Sense::in_cdb(2)));
+        assert_eq!(refused, CommandRefusal::Check(Sense::in_cdb(2)));
         assert!(disk.send(&ada, &[0x25, 0, 0, 0, 0, 1, 0, 0, 1, 0], b"").await.is_ok());
     }
 

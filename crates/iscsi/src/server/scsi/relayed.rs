@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use super::persistent_reserve_out::{Change, change};
-use super::{Command, Conflict, Good, InitiatorPort, ItNexus, LogicalUnit, Nexus, Outcome, Refusal};
+use super::{Command, CommandRefusal, Conflict, Good, InitiatorPort, ItNexus, LogicalUnit, Nexus, Outcome};
 use crate::server::target::Target;
 use crate::wire::relayed::{self as wire, ATTENTIONS_MOST, Answer, Attentions};
 use crate::wire::scsi::persistent_reserve_out::Request;
@@ -38,7 +38,7 @@ pub(super) async fn relay(command: &Command) -> Outcome {
     let answer = paths.relay(&command.target.name, unit.identity.naa, request.encode()).await;
     match answer.and_then(|answer| Answer::decode(&answer).ok()).ok_or(IN_TRANSITION)? {
         Answer::Status(Status::GOOD) => Ok(Good::nothing()),
-        Answer::Status(status) => Err(Refusal::Status(status)),
+        Answer::Status(status) => Err(CommandRefusal::Status(status)),
         Answer::Check(sense) => Err(sense.into()),
     }
 }
@@ -64,8 +64,8 @@ impl LogicalUnit {
         }
         let (end, told) = match self.execute(command, ports).await {
             Ok(told) => (Answer::Status(Status::GOOD), told),
-            Err(Refusal::Status(status)) => (Answer::Status(status), Vec::new()),
-            Err(Refusal::Check(sense)) => (Answer::Check(sense), Vec::new()),
+            Err(CommandRefusal::Status(status)) => (Answer::Status(status), Vec::new()),
+            Err(CommandRefusal::Check(sense)) => (Answer::Check(sense), Vec::new()),
         };
         Some(RelayResult { answer: end.encode(), attentions: messages(told) })
     }
@@ -74,7 +74,7 @@ impl LogicalUnit {
         self: &Arc<Self>,
         command: &[u8],
         ports: &[u16],
-    ) -> Result<Vec<(ItNexus, Asc)>, Refusal> {
+    ) -> Result<Vec<(ItNexus, Asc)>, CommandRefusal> {
         let wire::Command { nexus, cdb, parameters } = wire::Command::decode(command)
             .map_err(|_| Sense::new(Key::HARDWARE_ERROR, Asc::INTERNAL_TARGET_FAILURE))?;
         let ItNexus { initiator, port } = nexus.into();

@@ -1,7 +1,7 @@
 //! REPORT TARGET PORT GROUPS, SPC-4 6.37.
 
 use super::{Command, CommandDefinition, Conflict, Good, Outcome};
-use crate::server::paths::{Access, Port};
+use crate::server::paths::{Access, TargetPort};
 use crate::wire::scsi::{MaintenanceIn, PortGroup, PortGroups, Sense};
 use crate::wire::{Reader, Writer};
 
@@ -32,7 +32,7 @@ fn report(command: &Command) -> Outcome {
     };
     let ports = command.target.ports();
     let states = if ports.len() > 1 { CAN_BE_ACTIVE | CAN_STAND_BY } else { CAN_BE_ACTIVE };
-    let group = |port: &Port| {
+    let group = |port: &TargetPort| {
         let state = match port.access {
             Access::Active => 0x0, // SPC-4 table 300
             Access::Standby => 0x2,
@@ -47,7 +47,7 @@ fn report(command: &Command) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::scsi::Refusal;
+    use crate::server::scsi::CommandRefusal;
     use crate::server::scsi::testing::Disk;
 
     #[tokio::test]
@@ -62,6 +62,6 @@ mod tests {
             disk.send(&ada, &[0xa3, 0x2a, 0, 0, 0, 0, 0, 0, 0, 255, 0, 0], b"").await.unwrap().bytes();
         assert_eq!(bytes, [&[0, 0, 0, 16, 0x10, 0, 0, 0][..], &group].concat()); // extended header
         let refused = disk.send(&ada, &[0xa3, 0x4a, 0, 0, 0, 0, 0, 0, 0, 255, 0, 0], b"").await.unwrap_err();
-        assert_eq!(refused, Refusal::Check(Sense::in_cdb(1)));
+        assert_eq!(refused, CommandRefusal::Check(Sense::in_cdb(1)));
     }
 }

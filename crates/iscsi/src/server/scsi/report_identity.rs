@@ -48,7 +48,7 @@ fn text(name: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::scsi::Refusal;
+    use crate::server::scsi::CommandRefusal;
     use crate::server::scsi::testing::Disk;
 
     #[tokio::test]
@@ -63,6 +63,6 @@ mod tests {
         cdb[10] = SET;
         assert_eq!(disk.send(&ada, &cdb, b"").await.unwrap().bytes(), [0; 4]);
         cdb[10] = 2;
-        assert_eq!(disk.send(&ada, &cdb, b"").await.unwrap_err(), Refusal::Check(Sense::in_cdb(10)));
+        assert_eq!(disk.send(&ada, &cdb, b"").await.unwrap_err(), CommandRefusal::Check(Sense::in_cdb(10)));
     }
 }

@@ -39,7 +39,7 @@ fn report_luns(command: &Command) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::scsi::Refusal;
+    use crate::server::scsi::CommandRefusal;
     use crate::server::scsi::testing::Disk;
 
     fn cdb(select: u8, room: u8) -> [u8; 12] {
@@ -69,7 +69,7 @@ mod tests {
         let ada = disk.nexus("iqn.2026-11.test:ada");
         assert_eq!(disk.send(&ada, &cdb(1, 255), b"").await.unwrap().bytes(), [0; 8]);
         let refused = disk.send(&ada, &cdb(3, 255), b"").await.unwrap_err();
-        assert_eq!(refused, Refusal::Check(Sense::in_cdb(2)));
+        assert_eq!(refused, CommandRefusal::Check(Sense::in_cdb(2)));
     }
 
     #[tokio::test]

@@ -20,14 +20,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lock::{Mutex, RwLock};
 
 pub(super) use self::persistent::{Effects, Move, PersistentReservations, Preempt, Register};
-use super::{Conflict, Ending, Identity, InitiatorPort, ItNexus, Keeper, LogicalUnit, Nexus, Refusal};
+use super::{CommandRefusal, Conflict, Ending, Identity, InitiatorPort, ItNexus, Keeper, LogicalUnit, Nexus};
 use crate::ranks;
 use crate::wire::Writer;
 use crate::wire::reservations::ReservationRecord;
 use crate::wire::scsi::{Asc, Key, Sense, Status};
 
 /// The status of a command that another initiator's reservation does not allow.
-const CONFLICT: Refusal = Refusal::Status(Status::RESERVATION_CONFLICT);
+const CONFLICT: CommandRefusal = CommandRefusal::Status(Status::RESERVATION_CONFLICT);
 
 /// The reservations of one logical unit.
 #[derive(Default)]
@@ -66,7 +66,7 @@ impl Reservations {
     }
 
     /// Whether a command of this kind is allowed now.
-    pub(crate) fn check(&self, nexus: &Nexus, conflict: Conflict, cdb: &[u8]) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, nexus: &Nexus, conflict: Conflict, cdb: &[u8]) -> Result<(), CommandRefusal> {
         if !self.in_force.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl Reservations {
     }
 
     /// RESERVE. If an initiator is registered, SPC-4 5.13.3 decides.
-    pub(super) fn reserve(&self, nexus: &Nexus) -> Result<(), Refusal> {
+    pub(super) fn reserve(&self, nexus: &Nexus) -> Result<(), CommandRefusal> {
         let mut now = self.now.write();
         if now.persistent.is_anybody_registered() {
             return now.persistent.goes_with_reserve(&nexus.id());
@@ -98,7 +98,7 @@ impl Reservations {
     }
 
     /// RELEASE. It is no error if the sender has no reservation, SPC-2 7.21.
-    pub(super) fn release(&self, nexus: &Nexus) -> Result<(), Refusal> {
+    pub(super) fn release(&self, nexus: &Nexus) -> Result<(), CommandRefusal> {
         if self.now.read().persistent.is_anybody_registered() {
             return self.now.read().persistent.goes_with_reserve(&nexus.id());
         }
@@ -162,8 +162,8 @@ impl LogicalUnit {
     pub(super) fn change_reservations(
         &self,
         mine: Option<u32>,
-        change: impl FnOnce(&mut PersistentReservations) -> Result<Effects, Refusal>,
-    ) -> Result<ReservationChange, Refusal> {
+        change: impl FnOnce(&mut PersistentReservations) -> Result<Effects, CommandRefusal>,
+    ) -> Result<ReservationChange, CommandRefusal> {
         let one_at_a_time = self.reservations.changing.lock();
         let before = self.reservations.persistent();
         let mut after = PersistentReservations::clone(&before);
@@ -190,13 +190,13 @@ impl LogicalUnit {
         &self,
         nexus: &Nexus,
         cdb: &[u8],
-    ) -> Result<Arc<PersistentReservations>, Refusal> {
+    ) -> Result<Arc<PersistentReservations>, CommandRefusal> {
         let stored = Reservations::load(&self.identity, &*self.keeper);
         stored.check(nexus, Conflict::Persistent, cdb)?;
         Ok(stored.persistent())
     }
 
-    fn keep(&self, persistent: &PersistentReservations) -> Result<(), Refusal> {
+    fn keep(&self, persistent: &PersistentReservations) -> Result<(), CommandRefusal> {
         let mut w = Writer::new();
         persistent.to_kept(self.is_shared).encode(&mut w);
         self.keeper.keep(self.identity.naa, w.as_bytes()).map_err(|error| {

@@ -1,6 +1,6 @@
 //! RESERVE and RELEASE, SPC-2 7.20 to 7.23: the whole unit for one session.
 
-use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal, ScsiFuture};
+use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, ScsiFuture};
 use crate::wire::Reader;
 use crate::wire::scsi::{Reserve, Sense};
 
@@ -24,7 +24,7 @@ const fn supported(opcode: u8, usage: &'static [u8], run: Run) -> CommandDefinit
 }
 
 /// Reserves for the sender, and the whole unit: the other options are obsolete.
-fn needs(command: &Command) -> Result<Needs, Refusal> {
+fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     let mut r = Reader::new(&command.cdb);
     let is_short = command.cdb.first().is_some_and(|opcode| opcode >> 5 == 0);
     let request = if is_short { Reserve::decode_6(&mut r)? } else { Reserve::decode_10(&mut r)? };

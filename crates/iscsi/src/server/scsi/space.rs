@@ -70,7 +70,7 @@ mod tests {
     use vfs::backend::memory::Memory;
 
     use crate::server::scsi::testing::Disk;
-    use crate::server::scsi::{Refusal, UnitOptions};
+    use crate::server::scsi::{CommandRefusal, UnitOptions};
     use crate::wire::scsi::{Asc, Sense};
 
     const ADA: &str = "iqn.2026-11.test:ada";
@@ -94,7 +94,7 @@ mod tests {
     async fn is_warned(disk: &Disk) -> bool {
         match disk.send(&disk.nexus(ADA), &[0; 6], b"").await {
             Ok(_) => false,
-            Err(Refusal::Check(sense)) => sense == Sense::attention(Asc::THIN_THRESHOLD_REACHED),
+            Err(CommandRefusal::Check(sense)) => sense == Sense::attention(Asc::THIN_THRESHOLD_REACHED),
             Err(other) => panic!("{other:?}"),
         }
     }

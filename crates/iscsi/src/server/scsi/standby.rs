@@ -6,7 +6,7 @@ use vfs::backend::faulty::{Call, Faulty};
 use vfs::backend::memory::Memory;
 
 use super::testing::{Disk, MemoryKeeper};
-use super::{Nexus, Refusal};
+use super::{CommandRefusal, Nexus};
 use crate::wire::scsi::{Asc, Key, Sense, Status};
 
 const ADA: &str = "iqn.2026-11.test:ada";
@@ -34,7 +34,7 @@ async fn bytes(disk: &Disk, cdb: &[u8]) -> Vec<u8> {
 async fn in_standby_blocks_are_not_accessible() {
     let disk = disk(&Arc::default(), false).await;
     let ada = disk.nexus(ADA);
-    let refused = Refusal::Check(Sense::new(Key::NOT_READY, Asc(0x04, 0x0b)));
+    let refused = CommandRefusal::Check(Sense::new(Key::NOT_READY, Asc(0x04, 0x0b)));
     let commands: [&[u8]; 11] = [
         &[0; 6],                                                   // TEST UNIT READY
         &[0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0],                        // READ
@@ -87,7 +87,7 @@ async fn reservations_bind_at_the_next_server_also_without_aptpl() {
     let next = disk(&kept, true).await;
     assert_eq!(bytes(&next, &READ_KEYS).await, keys);
     let refused = next.send(&bob, &WRITE, &[1; 512]).await.unwrap_err();
-    assert_eq!(refused, Refusal::Status(Status::RESERVATION_CONFLICT));
+    assert_eq!(refused, CommandRefusal::Status(Status::RESERVATION_CONFLICT));
     next.send(&ada, &WRITE, &[1; 512]).await.unwrap();
     // APTPL is as it was: REPORT CAPABILITIES, SPC-4 6.15.4.
     assert_eq!(bytes(&next, &[0x5e, 2, 0, 0, 0, 0, 0, 0, 8, 0]).await[3] & 1, 0);
@@ -105,7 +105,7 @@ async fn there_is_no_write_cache_and_initiators_cannot_turn_it_on() {
     }
     let with_cache = [0, 0, 0, 0, 0x08, 0x12, 0x04, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let refused = disk.send(&ada, &[0x15, 0x10, 0, 0, 24, 0], &with_cache).await.unwrap_err();
-    assert_eq!(refused, Refusal::Check(Sense::in_parameters(6)));
+    assert_eq!(refused, CommandRefusal::Check(Sense::in_parameters(6)));
     assert_eq!(bytes(&disk, &[0x12, 1, 0x86, 0, 64, 0]).await[6] & 1, 0); // V_SUP, SPC-4 7.8.7
     disk.unit.reset(); // what initiators have set ends
     for written in 1..=3 {

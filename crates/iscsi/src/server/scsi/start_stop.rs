@@ -1,6 +1,6 @@
 //! START STOP UNIT, SBC-3 5.25.
 
-use super::{Command, CommandDefinition, Conflict, Good, Outcome, Refusal};
+use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Outcome};
 use crate::wire::Reader;
 use crate::wire::scsi::{Sense, StartStop};
 
@@ -21,7 +21,7 @@ async fn start_stop(command: &Command) -> Outcome {
     let unit = command.unit()?;
     let request = StartStop::decode(&mut Reader::new(&command.cdb))?;
     if request.power_condition != 0 || request.load_eject {
-        return Err(Refusal::Check(Sense::in_cdb(4)));
+        return Err(CommandRefusal::Check(Sense::in_cdb(4)));
     }
     if !request.start && !request.no_flush {
         unit.sync(&command.nexus).await?;
@@ -44,7 +44,7 @@ mod tests {
         }
         for flags in [0x02, 0x03, 0x10, 0x30] {
             let refused = disk.send(&ada, &[0x1b, 0, 0, 0, flags, 0], b"").await.unwrap_err();
-            assert_eq!(refused, Refusal::Check(Sense::in_cdb(4)));
+            assert_eq!(refused, CommandRefusal::Check(Sense::in_cdb(4)));
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use lock::Mutex;
 
-use super::{Holder, InitiatorPort, LogicalUnit, Nexus, Refusal};
+use super::{CommandRefusal, Holder, InitiatorPort, LogicalUnit, Nexus};
 use crate::ranks;
 
 /// The flushes of one unit.
@@ -33,14 +33,14 @@ pub(super) struct Synchronizing {
 impl LogicalUnit {
     /// Flushes all written data to the disk. Requests that come during a flush are served together
     /// by the next one.
-    pub(crate) async fn sync(&self, nexus: &Nexus) -> Result<(), Refusal> {
+    pub(crate) async fn sync(&self, nexus: &Nexus) -> Result<(), CommandRefusal> {
         let state = &self.synchronizing;
         let failures = state.failures.load(Ordering::Acquire);
         let number = state.asked.fetch_add(1, Ordering::AcqRel) + 1;
         let mut done = state.done.lock().await;
         if *done < number {
             let asked = state.asked.load(Ordering::Acquire);
-            let result = self.open()?.sync_data().await.map_err(Refusal::writing);
+            let result = self.open()?.sync_data().await.map_err(CommandRefusal::writing);
             *done = asked;
             if result.is_err() {
                 state.failures.fetch_add(1, Ordering::AcqRel);
@@ -54,7 +54,7 @@ impl LogicalUnit {
         drop(done);
         let is_told = state.tell(&nexus.initiator);
         if is_told || state.failures.load(Ordering::Acquire) != failures {
-            return Err(Refusal::writing(vfs::Error::Io));
+            return Err(CommandRefusal::writing(vfs::Error::Io));
         }
         Ok(())
     }
@@ -136,7 +136,7 @@ mod tests {
         (faulty, disk)
     }
 
-    fn lost() -> Refusal {
+    fn lost() -> CommandRefusal {
         Sense::new(Key::MEDIUM_ERROR, Asc::WRITE_ERROR).into()
     }
 

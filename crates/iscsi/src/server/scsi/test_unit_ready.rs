@@ -20,7 +20,7 @@ fn test_unit_ready(command: &Command) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use crate::server::scsi::Refusal;
+    use crate::server::scsi::CommandRefusal;
     use crate::server::scsi::testing::Disk;
     use crate::wire::scsi::{Asc, Sense};
 
@@ -30,7 +30,7 @@ mod tests {
         let ada = disk.nexus("iqn.2026-11.test:ada");
         assert!(disk.send(&ada, &[0; 6], b"").await.unwrap().bytes().is_empty());
         let refused = disk.send_to(None, &ada, &[0; 6], b"").await.unwrap_err();
-        assert_eq!(refused, Refusal::Check(Sense::illegal(Asc::LOGICAL_UNIT_NOT_SUPPORTED)));
+        assert_eq!(refused, CommandRefusal::Check(Sense::illegal(Asc::LOGICAL_UNIT_NOT_SUPPORTED)));
     }
 
     #[tokio::test]
@@ -39,7 +39,7 @@ mod tests {
         let ada = disk.nexus("iqn.2026-11.test:ada");
         disk.unit.attentions.raise(&ada.initiator, Asc::POWER_ON_OR_RESET);
         let refused = disk.send(&ada, &[0; 6], b"").await.unwrap_err();
-        assert_eq!(refused, Refusal::Check(Sense::attention(Asc::POWER_ON_OR_RESET)));
+        assert_eq!(refused, CommandRefusal::Check(Sense::attention(Asc::POWER_ON_OR_RESET)));
         assert!(disk.send(&ada, &[0; 6], b"").await.is_ok());
     }
 }

@@ -23,7 +23,7 @@ use super::holders::Ending;
 use super::{
     Command, Good, Holder, Identity, InitiatorPort, Keeper, LogicalUnit, Needs, Nexus, Outcome, UnitOptions,
 };
-use crate::server::target::{Lun, Target};
+use crate::server::target::{Target, TargetLun};
 
 /// The stored state of units, for restarts; and whether storing fails.
 #[derive(Default)]
@@ -89,7 +89,7 @@ impl Disk {
 
     fn of(unit: Arc<LogicalUnit>, kept: Arc<MemoryKeeper>) -> Self {
         let target = Target::new("iqn.2026-11.test:disk", "test");
-        let lun = Lun { number: 0, unit: unit.clone(), initiators: vec![], readers: vec![] };
+        let lun = TargetLun { number: 0, unit: unit.clone(), initiators: vec![], readers: vec![] };
         target.set(auth::SharePolicy::for_guests(), vec![lun]);
         Self { target, unit, kept }
     }
@@ -222,7 +222,7 @@ async fn an_unknown_command_is_refused_as_an_invalid_operation_code() {
     let refused = disk.send(&disk.nexus("iqn.2026-11.test:ada"), &[0xff; 16], b"").await.unwrap_err();
     assert_eq!(
         refused,
-        super::Refusal::Check(crate::wire::scsi::Sense::illegal(
+        super::CommandRefusal::Check(crate::wire::scsi::Sense::illegal(
             crate::wire::scsi::Asc::INVALID_OPERATION_CODE
         ))
     );

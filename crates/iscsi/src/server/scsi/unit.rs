@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vfs::Open;
 
 use super::copies::Copies;
-use super::gate::Gate;
+use super::gate::UnitGate;
 use super::modes::Modes;
 use super::reservations::Reservations;
 use super::synchronizing::Synchronizing;
@@ -57,7 +57,7 @@ pub struct LogicalUnit {
     /// Several servers have the unit, one after the other.
     pub(crate) is_shared: bool,
     /// Held shared by writers, and exclusively by steps that read and then write.
-    pub(super) gate: Gate,
+    pub(super) gate: UnitGate,
     pub(super) synchronizing: Synchronizing,
     /// A PRE-FETCH runs whose initiator does not wait.
     pub(super) fetching: AtomicBool,
@@ -109,7 +109,7 @@ impl LogicalUnit {
             None => Reservations::default(), // they bind at the server that has the disk
         };
         let (attentions, modes) = (Attentions::default(), Modes::new(is_shared));
-        let (gate, holders) = (Gate::default(), Holders::default());
+        let (gate, holders) = (UnitGate::default(), Holders::default());
         Arc::new(Self {
             identity,
             options,

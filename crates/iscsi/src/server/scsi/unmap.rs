@@ -1,7 +1,9 @@
 //! UNMAP, SBC-3 5.28: releases the space of blocks, which then read as zeros.
 
 use super::pieces::pieces_of;
-use super::{Command, CommandDefinition, Conflict, Good, LogicalUnit, Needs, Outcome, Refusal, limits};
+use super::{
+    Command, CommandDefinition, CommandRefusal, Conflict, Good, LogicalUnit, Needs, Outcome, limits,
+};
 use crate::wire::Reader;
 use crate::wire::scsi::{Asc, Sense, UNMAP_HEADER, Unmap, UnmapRange};
 
@@ -18,7 +20,7 @@ pub(super) static UNMAP: CommandDefinition = CommandDefinition {
     run: |command| Box::pin(unmap(command)),
 };
 
-fn needs(command: &Command) -> Result<Needs, Refusal> {
+fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     let request = Unmap::decode(&mut Reader::new(&command.cdb))?;
     if request.anchor {
         return Err(Sense::in_cdb(1).into());
@@ -47,7 +49,7 @@ async fn unmap(command: &Command) -> Outcome {
 }
 
 /// The places of the blocks.
-fn ranges(unit: &LogicalUnit, list: &[u8]) -> Result<Vec<(u64, u64)>, Refusal> {
+fn ranges(unit: &LogicalUnit, list: &[u8]) -> Result<Vec<(u64, u64)>, CommandRefusal> {
     let list = UnmapRange::decode_list(&mut Reader::new(list))
         .map_err(|_| Sense::illegal(Asc::PARAMETER_LIST_LENGTH_ERROR))?;
     let total: u64 = list.iter().map(|range| u64::from(range.count)).sum();

@@ -1,7 +1,7 @@
 //! VERIFY, SBC-3 5.29 to 5.31.
 
 use super::medium::unprotected;
-use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal, usage};
+use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, usage};
 use crate::wire::Reader;
 use crate::wire::scsi::{ByteCheck, Sense, Verify};
 
@@ -23,7 +23,7 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
     }
 }
 
-fn needs(command: &Command) -> Result<Needs, Refusal> {
+fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     let unit = command.unit()?;
     let request = Verify::decode(&mut Reader::new(&command.cdb))?;
     unprotected(request.protect)?;
@@ -55,10 +55,10 @@ async fn verify(command: &Command) -> Outcome {
 #[cfg(test)]
 mod tests {
     use crate::server::scsi::testing::Disk;
-    use crate::server::scsi::{Command, Needs, Refusal};
+    use crate::server::scsi::{Command, CommandRefusal, Needs};
     use crate::wire::scsi::{Asc, Key, Sense};
 
-    fn miscompare(at: u64) -> Refusal {
+    fn miscompare(at: u64) -> CommandRefusal {
         Sense::new(Key::MISCOMPARE, Asc::MISCOMPARE_DURING_VERIFY).about(at).into()
     }
 
@@ -134,6 +134,6 @@ mod tests {
         };
         assert_eq!(super::needs(&command), Ok(Needs::Exactly(512)));
         let ended = super::verify(&command).await.unwrap_err();
-        assert_eq!(ended, Refusal::Status(crate::wire::scsi::Status::TASK_ABORTED));
+        assert_eq!(ended, CommandRefusal::Status(crate::wire::scsi::Status::TASK_ABORTED));
     }
 }

@@ -1,7 +1,7 @@
 //! WRITE, SBC-3 5.33 to 5.35, and the shortest form of SBC-2. The data are written as they arrive.
 
 use super::medium::unprotected;
-use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal, usage};
+use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, usage};
 use crate::wire::Reader;
 use crate::wire::scsi::Write;
 
@@ -25,7 +25,7 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
     }
 }
 
-fn needs(command: &Command) -> Result<Needs, Refusal> {
+fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     let unit = command.unit()?;
     let request = Write::decode(&mut Reader::new(&command.cdb))?;
     unprotected(request.protect)?;
@@ -49,7 +49,7 @@ mod tests {
     use vfs::backend::memory::Memory;
 
     use crate::server::scsi::testing::Disk;
-    use crate::server::scsi::{Refusal, UnitOptions};
+    use crate::server::scsi::{CommandRefusal, UnitOptions};
     use crate::wire::scsi::{Asc, Key, Sense};
 
     #[tokio::test]
@@ -77,7 +77,7 @@ mod tests {
         let disk = Disk::on(Arc::new(Memory::ticking()), 8, options).await;
         let failed = disk.send(&disk.nexus("iqn.2026-11.test:ada"), &[0x0a, 0, 0, 0, 1, 0], b"").await;
         let sense = Sense::new(Key::DATA_PROTECT, Asc::WRITE_PROTECTED);
-        assert_eq!(failed.unwrap_err(), Refusal::Check(sense));
+        assert_eq!(failed.unwrap_err(), CommandRefusal::Check(sense));
     }
 
     #[tokio::test]
@@ -85,7 +85,7 @@ mod tests {
         let disk = Disk::new(8).await;
         let ada = disk.nexus("iqn.2026-11.test:ada");
         let failed = disk.send(&ada, &[0x2a, 0, 0, 0, 0, 7, 0, 0, 2, 0], b"").await.unwrap_err();
-        assert_eq!(failed, Refusal::Check(Sense::illegal(Asc::LBA_OUT_OF_RANGE).about(8)));
+        assert_eq!(failed, CommandRefusal::Check(Sense::illegal(Asc::LBA_OUT_OF_RANGE).about(8)));
         disk.send(&ada, &[0x2a, 0, 0, 0, 0, 8, 0, 0, 0, 0], b"").await.unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use super::medium::unprotected;
 use super::pieces::pieces;
-use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal, usage};
+use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, usage};
 use crate::wire::Reader;
 use crate::wire::scsi::{ByteCheck, Sense, Verify};
 
@@ -29,7 +29,7 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
 /// Data that are compared later are kept until then; other data are written as they arrive. In both
 /// cases there may be fewer data than the blocks need, as with WRITE: all data that arrive are
 /// written.
-fn needs(command: &Command) -> Result<Needs, Refusal> {
+fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     let unit = command.unit()?;
     let request = Verify::decode(&mut Reader::new(&command.cdb))?;
     unprotected(request.protect)?;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::medium::{count_at, unprotected};
 use super::pieces::pieces;
 use super::{
-    Command, CommandDefinition, Conflict, Good, LogicalUnit, Needs, Outcome, Refusal, limits, usage,
+    Command, CommandDefinition, CommandRefusal, Conflict, Good, LogicalUnit, Needs, Outcome, limits, usage,
 };
 use crate::wire::Reader;
 use crate::wire::scsi::{Sense, WriteSame};
@@ -27,7 +27,7 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
     }
 }
 
-fn needs(command: &Command) -> Result<Needs, Refusal> {
+fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     let unit = command.unit()?;
     let request = WriteSame::decode(&mut Reader::new(&command.cdb))?;
     unprotected(request.protect)?;
@@ -39,7 +39,11 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
     Ok(if request.no_data { Needs::Nothing } else { Needs::Exactly(unit.block_size() as usize) })
 }
 
-fn where_to(command: &Command, unit: &LogicalUnit, request: &WriteSame) -> Result<(u64, u64), Refusal> {
+fn where_to(
+    command: &Command,
+    unit: &LogicalUnit,
+    request: &WriteSame,
+) -> Result<(u64, u64), CommandRefusal> {
     let (offset, length) = unit.range(request.lba, u64::from(request.count))?;
     if length == 0 || length > u64::from(limits::WRITE_SAME_BYTES) {
         return Err(Sense::in_cdb(count_at(&command.cdb)).into());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use vfs::backend::faulty::Faulty;
 use vfs::backend::memory::Memory;
 
-use crate::server::target::Lun;
+use crate::server::target::TargetLun;
 use crate::server::testing::{Initiator, ScsiResult, Server, Way};
 use crate::wire::pdu::DataOut;
 use crate::wire::scsi::{Asc, Status};
@@ -112,7 +112,7 @@ async fn preempt_and_abort_is_not_over_before_what_is_being_written_is_written()
 #[tokio::test]
 async fn a_read_only_initiator_cannot_reserve() {
     let server = Server::new().await;
-    let lun = Lun { readers: vec![BOB.into()], ..server.target.luns()[0].clone() };
+    let lun = TargetLun { readers: vec![BOB.into()], ..server.target.luns()[0].clone() };
     server.target.set(server.target.policy(), vec![lun]);
     let mut bob = server.log_in(BOB).await;
     for action in [0, 6] {

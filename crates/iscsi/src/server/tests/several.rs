@@ -8,9 +8,9 @@ use parking_lot::Mutex;
 use vfs::backend::memory::Memory;
 
 use crate::server::scsi::testing::Disk;
-use crate::server::target::Lun;
+use crate::server::target::TargetLun;
 use crate::server::testing::{Initiator, ScsiResult, Server, Way as Data};
-use crate::server::{Access, Paths, Port, RelayFuture, Way};
+use crate::server::{Access, Paths, RelayFuture, TargetPort, Way};
 use crate::wire::pdu::Opcode;
 use crate::wire::scsi::{Asc, Status};
 
@@ -40,13 +40,13 @@ impl Paths for Cluster {
         vec![(local, 2), (([192, 0, 2, 8], 3260).into(), 3)]
     }
 
-    fn ports(&self, _: &str) -> Vec<Port> {
+    fn ports(&self, _: &str) -> Vec<TargetPort> {
         let active = *self.active.lock();
         let own = |number| {
             let access = if number == active { Access::Active } else { Access::Standby };
-            Port { number, access }
+            TargetPort { number, access }
         };
-        vec![Port { number: 1, access: Access::Active }, own(2), own(3)]
+        vec![TargetPort { number: 1, access: Access::Active }, own(2), own(3)]
     }
 
     fn way(&self, _: &str, _: IpAddr) -> Way {
@@ -158,7 +158,7 @@ async fn initiators_are_told_when_their_server_begins_or_ceases_to_serve_a_disk(
     let [standby, active] =
         [Disk::shared(Arc::clone(&kept), memory(), false).await, Disk::shared(kept, memory(), true).await];
     let show = |disk: &Disk| {
-        let lun = Lun { number: 0, unit: disk.unit.clone(), initiators: vec![], readers: vec![] };
+        let lun = TargetLun { number: 0, unit: disk.unit.clone(), initiators: vec![], readers: vec![] };
         server.target.set(policy.clone(), vec![lun]);
     };
     show(&standby);

@@ -17,7 +17,7 @@ pub fn parameter_list_length(r: &mut Reader<'_>) -> Result<u32, Malformed> {
 
 /// The header of the parameter list, SPC-4 6.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
+pub struct CopyHeader {
     /// LIST IDENTIFIER.
     pub list_identifier: u8,
     /// LIST ID USAGE: the purpose of the list identifier.
@@ -40,7 +40,7 @@ wire::number! {
     }
 }
 
-impl Header {
+impl CopyHeader {
     /// Of the first bytes of a parameter list.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (list_identifier, flags) = (r.u8()?, r.u8()?);
@@ -195,14 +195,14 @@ mod tests {
         let cdb = [0x83, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 0, 0];
         assert_eq!(parameter_list_length(&mut Reader::new(&cdb)), Ok(0x10203));
         let head = [7, 0x31, 0, 32, 9, 9, 9, 9, 0, 0, 0, 28, 0, 0, 0, 4];
-        let expected = Header {
+        let expected = CopyHeader {
             list_identifier: 7,
             usage: ListIdUsage::DISCARD,
             targets_length: 32,
             segments_length: 28,
             inline_length: 4,
         };
-        assert_eq!(Header::decode(&mut Reader::new(&head)), Ok(expected));
+        assert_eq!(CopyHeader::decode(&mut Reader::new(&head)), Ok(expected));
     }
 
     #[test]

@@ -88,7 +88,7 @@ impl Request {
 
 /// The parameter list of all service actions except REGISTER AND MOVE, SPC-4 6.16.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parameters<'a> {
+pub struct ReserveOutParameters<'a> {
     /// The sender's current key.
     pub key: u64,
     /// SERVICE ACTION RESERVATION KEY: the new key, or the key of the registrations to preempt.
@@ -103,7 +103,7 @@ pub struct Parameters<'a> {
     pub additional: &'a [u8],
 }
 
-impl<'a> Parameters<'a> {
+impl<'a> ReserveOutParameters<'a> {
     /// Reads a whole parameter list.
     pub fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
         let (key, action_key) = (r.u64_be()?, r.u64_be()?);
@@ -185,12 +185,12 @@ mod tests {
         list[15] = 2;
         list[20] = 0x0d;
         list[27] = 4;
-        let parameters = Parameters::decode(&mut Reader::new(&list)).unwrap();
+        let parameters = ReserveOutParameters::decode(&mut Reader::new(&list)).unwrap();
         assert_eq!((parameters.key, parameters.action_key), (1, 2));
         assert!(parameters.names_initiators && parameters.all_target_ports && parameters.persist);
         assert_eq!(parameters.transport_ids(), Ok(&[0; 4][..]));
         list[27] = 5;
-        assert!(Parameters::decode(&mut Reader::new(&list)).unwrap().transport_ids().is_err());
+        assert!(ReserveOutParameters::decode(&mut Reader::new(&list)).unwrap().transport_ids().is_err());
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl Asc {
 
 /// The wrong field of a request, SPC-4 4.5.2.4.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Field {
+pub struct WrongField {
     /// It is in the command; otherwise in the parameter list.
     pub in_cdb: bool,
     /// The first byte of the field.
@@ -96,7 +96,7 @@ pub struct Sense {
     /// The INFORMATION field: mostly a block's address, or an offset.
     pub information: Option<u64>,
     /// The wrong field of the request.
-    pub field: Option<Field>,
+    pub field: Option<WrongField>,
     /// The segment of a copy that failed, in the COMMAND-SPECIFIC INFORMATION field (SPC-4
     /// 5.17.7.4).
     pub segment: Option<u16>,
@@ -118,14 +118,14 @@ impl Sense {
     /// INVALID FIELD IN CDB: a field of the command has an invalid value.
     #[must_use]
     pub const fn in_cdb(byte: u16) -> Self {
-        let field = Some(Field { in_cdb: true, byte, bit: None });
+        let field = Some(WrongField { in_cdb: true, byte, bit: None });
         Self { field, ..Self::illegal(Asc::INVALID_FIELD_IN_CDB) }
     }
 
     /// INVALID FIELD IN PARAMETER LIST: a field of the parameter list has an invalid value.
     #[must_use]
     pub const fn in_parameters(byte: u16) -> Self {
-        let field = Some(Field { in_cdb: false, byte, bit: None });
+        let field = Some(WrongField { in_cdb: false, byte, bit: None });
         Self { field, ..Self::illegal(Asc::INVALID_FIELD_IN_PARAMETER_LIST) }
     }
 
@@ -177,7 +177,7 @@ impl Sense {
     }
 
     fn key_specific(&self) -> [u8; 3] {
-        let Some(Field { in_cdb, byte, bit }) = self.field else { return [0; 3] };
+        let Some(WrongField { in_cdb, byte, bit }) = self.field else { return [0; 3] };
         let [high, low] = byte.to_be_bytes();
         let flags = 0x80 | if in_cdb { 0x40 } else { 0 } | bit.map_or(0, |bit| 0x08 | bit & 7);
         [flags, high, low]
@@ -234,9 +234,9 @@ impl Sense {
     }
 }
 
-fn field([flags, high, low]: [u8; 3]) -> Option<Field> {
+fn field([flags, high, low]: [u8; 3]) -> Option<WrongField> {
     let bit = (flags & 0x08 != 0).then_some(flags & 7);
-    let field = Field { in_cdb: flags & 0x40 != 0, byte: u16::from_be_bytes([high, low]), bit };
+    let field = WrongField { in_cdb: flags & 0x40 != 0, byte: u16::from_be_bytes([high, low]), bit };
     (flags & 0x80 != 0).then_some(field)
 }
 

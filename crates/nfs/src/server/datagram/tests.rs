@@ -7,7 +7,7 @@ use vfs::backend::NewKind;
 use vfs::{Caller, SetAttributes};
 
 use super::serve_datagrams;
-use crate::server::outgoing::{self, Endpoint, RpcError, Sockets};
+use crate::server::outgoing::{self, Endpoint, HostSockets, RpcError};
 use crate::server::portmap::Places;
 use crate::server::testing::{Client, SHARE, TAG, actor, export, service, service_with};
 use crate::server::{ExportOptions, MAX_DATAGRAM, Rule, Service};
@@ -28,9 +28,9 @@ async fn every_program_answers_datagrams_and_an_unknown_one_is_said_to_be() {
     let (address, _stop) = served(&service()).await;
     let at = Endpoint::Udp(address);
     for null in [(v3::PROGRAM, 3, 0), (mount::PROGRAM, 3, 0), (portmap::PROGRAM, 2, 0)] {
-        assert!(outgoing::call(&Sockets, &at, null, &()).await.is_ok(), "{null:?}");
+        assert!(outgoing::call(&HostSockets, &at, null, &()).await.is_ok(), "{null:?}");
     }
-    let unknown = outgoing::call(&Sockets, &at, (200_000, 1, 0), &()).await;
+    let unknown = outgoing::call(&HostSockets, &at, (200_000, 1, 0), &()).await;
     assert!(matches!(unknown, Err(RpcError::Refused(Outcome::ProgUnavail))));
 }
 
@@ -42,7 +42,7 @@ async fn noise_between_calls_gets_no_answer_and_does_no_harm() {
         socket.send_to(noise, address).await.unwrap();
     }
     let null = (mount::PROGRAM, 3, 0);
-    assert!(outgoing::call(&Sockets, &Endpoint::Udp(address), null, &()).await.is_ok());
+    assert!(outgoing::call(&HostSockets, &Endpoint::Udp(address), null, &()).await.is_ok());
     let answered = socket.try_recv(&mut [0; 100]);
     assert_eq!(answered.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
@@ -94,8 +94,8 @@ async fn a_stranger_gets_no_more_than_it_has_sent() {
         let (address, _stop) = served(&service).await;
         let dump = (portmap::PROGRAM, 4, portmap::RpcbProcedure::DUMP.0);
         let null = (portmap::PROGRAM, 4, portmap::RpcbProcedure::NULL.0);
-        assert!(outgoing::call(&Sockets, &Endpoint::Udp(address), null, &()).await.is_ok());
-        outgoing::call(&Sockets, &Endpoint::Udp(address), dump, &()).await
+        assert!(outgoing::call(&HostSockets, &Endpoint::Udp(address), null, &()).await.is_ok());
+        outgoing::call(&HostSockets, &Endpoint::Udp(address), dump, &()).await
     };
     assert!(dump(service()).await.is_ok(), "a host that a share admits");
     assert!(matches!(dump(service_with(vec![closed])).await, Err(RpcError::Refused(Outcome::SystemErr))));

@@ -12,7 +12,7 @@ use lock::{Mutex, RwLock};
 
 use super::window::Window;
 use crate::ranks;
-use crate::server::call::Identity;
+use crate::server::call::CallIdentity;
 
 /// The most contexts. Of one client's host, each user has up to three: for krb5, krb5i and krb5p.
 const CONTEXTS: usize = 16_384;
@@ -32,7 +32,7 @@ pub(in crate::server) struct Context {
     pub(in crate::server) principal_hash: u64,
     /// The account, or `None`: it is a machine.
     pub(super) account: Option<String>,
-    pub(in crate::server) identity: Identity,
+    pub(in crate::server) identity: CallIdentity,
     pub(super) expires: Option<SystemTime>,
     /// When it was used last: a count of the uses of all contexts.
     used: AtomicU64,
@@ -50,7 +50,7 @@ pub(super) struct NewContext {
     pub(super) client: IpAddr,
     pub(super) principal: String,
     pub(super) account: Option<String>,
-    pub(super) identity: Identity,
+    pub(super) identity: CallIdentity,
     pub(super) expires: Option<SystemTime>,
     pub(super) security: Box<dyn SecurityContext>,
 }

@@ -11,7 +11,7 @@ use wire::{Reader, Writer};
 use super::contexts::{Context, NewContext};
 use super::window::WIDTH;
 use super::{Tickets, VERIFIER_AT};
-use crate::server::call::{self, Identity, ReceivedCall};
+use crate::server::call::{self, CallIdentity, ReceivedCall};
 use crate::server::observed;
 use crate::wire::gss::{InitArguments, InitResults};
 use crate::wire::rpc::{AuthFlavor, Outcome};
@@ -54,7 +54,7 @@ pub(super) async fn enter(received: ReceivedCall<'_>) -> Option<Reply> {
 }
 
 /// The results for a client that has logged in. The verifier signs the width of the window, RFC 2203 5.2.3.1.
-fn made(received: &ReceivedCall<'_>, identity: Identity, ticket: Ticket) -> Option<Writer> {
+fn made(received: &ReceivedCall<'_>, identity: CallIdentity, ticket: Ticket) -> Option<Writer> {
     let Ticket { principal, account, is_machine, reply, expires, context: security, .. } = ticket;
     let verifier = security.sign(&WIDTH.to_be_bytes())?;
     let acts_as = if is_machine { "a machine".into() } else { format!("uid {}", identity.uid) };
@@ -75,9 +75,9 @@ fn made(received: &ReceivedCall<'_>, identity: Identity, ticket: Ticket) -> Opti
 
 /// The ids of a ticket's user. A machine is the superuser, which the rules of shares replace by the anonymous user unless they
 /// say `squash = "none"`.
-fn identity(ticket: &Ticket, accounts: &dyn Accounts) -> Result<Identity, String> {
+fn identity(ticket: &Ticket, accounts: &dyn Accounts) -> Result<CallIdentity, String> {
     if ticket.is_machine {
-        return Ok(Identity { uid: 0, gid: 0, groups: Vec::new(), nobody: false });
+        return Ok(CallIdentity { uid: 0, gid: 0, groups: Vec::new(), nobody: false });
     }
     let Some(name) = &ticket.account else {
         return Err("it is no user of the realms whose users have accounts (`kerberos-realms`)".into());
@@ -85,13 +85,13 @@ fn identity(ticket: &Ticket, accounts: &dyn Accounts) -> Result<Identity, String
     of_account(name, accounts)
 }
 
-fn of_account(name: &str, accounts: &dyn Accounts) -> Result<Identity, String> {
+fn of_account(name: &str, accounts: &dyn Accounts) -> Result<CallIdentity, String> {
     match accounts.find_in_any_case(name) {
         None => Err(auth::Refusal::Unknown.text().into()),
         Some(account) if account.disabled => Err(auth::Refusal::Disabled.text().into()),
         Some(account) => {
             let auth::Identity { uid, gid, groups, .. } = account.identity;
-            Ok(Identity { uid, gid, groups: groups.to_vec(), nobody: false })
+            Ok(CallIdentity { uid, gid, groups: groups.to_vec(), nobody: false })
         }
     }
 }

@@ -5,7 +5,7 @@ use vfs::{Error, Kind};
 
 use super::{Status, flavors, protocol};
 use crate::server::call::Call;
-use crate::server::handle::{HandleContent, SealedHandle, View};
+use crate::server::handle::{HandleContent, HandleView, SealedHandle};
 
 /// The most parts that the name of an export has.
 const MOST_PARTS: usize = 16;
@@ -33,7 +33,7 @@ pub(super) fn walk(call: &Call<'_>, path: &[u8]) -> Result<(String, SealedHandle
     if found.attributes.kind != Kind::Folder {
         return Err(Status::NOTDIR);
     }
-    let named = HandleContent { tag: export.tag, view: View::File, key: found.object.key() };
+    let named = HandleContent { tag: export.tag, view: HandleView::File, key: found.object.key() };
     Ok((tidied(path), named.seal(&call.service.secret), flavors(call.service, rule)))
 }
 

@@ -6,9 +6,9 @@ use vfs::backend::Found;
 use vfs::state::{Cause, ClientId, Flavour, Lock, LockKind, LockOwner, Party, Range, State, Stream};
 use vfs::{Access, Actor, Error, FileId, HostKey, Kind, PermittedActor, Plan};
 
-use super::{Call, Stat};
+use super::{Call, NlmStat};
 use crate::server::export::Export;
-use crate::server::handle::{HandleContent, View};
+use crate::server::handle::{HandleContent, HandleView};
 use crate::server::recalling::LIMIT;
 use crate::wire::nlm;
 use crate::wire::v3::types::Status;
@@ -27,19 +27,19 @@ pub(super) struct Subject {
 impl Subject {
     /// The file of a handle. A file that has lost its last name is still found while a client holds
     /// locks in it. From here on the client counts as known.
-    pub(super) fn of(call: &Call<'_>, handle: &[u8]) -> Result<Self, Stat> {
+    pub(super) fn of(call: &Call<'_>, handle: &[u8]) -> Result<Self, NlmStat> {
         let (service, origin) = (call.service, call.origin);
         let named = HandleContent::open(&service.secret, handle)?;
-        let stream = stream(named.view).ok_or(Stat::STALE_FH)?;
-        let export = service.export_tagged(named.tag).ok_or(Stat::STALE_FH)?;
+        let stream = stream(named.view).ok_or(NlmStat::STALE_FH)?;
+        let export = service.export_tagged(named.tag).ok_or(NlmStat::STALE_FH)?;
         call.note(&export);
-        let rule = export.rule(origin).ok_or(Stat::FAILED)?;
+        let rule = export.rule(origin).ok_or(NlmStat::FAILED)?;
         let found = found(call, &export, &named)?;
         if found.attributes.kind != Kind::File {
-            return Err(Stat::FAILED);
+            return Err(NlmStat::FAILED);
         }
         let client = service.locks.hosts.enter(origin.address, &service.clients);
-        let party = Party::client(client.ok_or(Stat::DENIED_NOLOCKS)?);
+        let party = Party::client(client.ok_or(NlmStat::DENIED_NOLOCKS)?);
         let caller = export.caller(rule, &call.identity, origin);
         let holder = call.holder(&caller);
         let actor = Actor::new(caller, party).held_by(holder);
@@ -49,21 +49,21 @@ impl Subject {
 
     /// Whether the caller has this access. The mode does not limit an owner: it may have opened the
     /// file before its mode changed.
-    pub(super) fn permit(&self, want: Access) -> Result<PermittedActor<'_>, Stat> {
+    pub(super) fn permit(&self, want: Access) -> Result<PermittedActor<'_>, NlmStat> {
         if want.contains(Access::WRITE) && !self.writable {
-            return Err(Stat::ROFS);
+            return Err(NlmStat::ROFS);
         }
         self.permit_plan(Plan::Use(&self.found, want))
     }
 
     /// Whether the caller may ask for locks.
-    pub(super) fn permit_test(&self) -> Result<PermittedActor<'_>, Stat> {
+    pub(super) fn permit_test(&self) -> Result<PermittedActor<'_>, NlmStat> {
         self.permit_plan(Plan::Test(&self.found))
     }
 
-    fn permit_plan(&self, plan: Plan<'_>) -> Result<PermittedActor<'_>, Stat> {
+    fn permit_plan(&self, plan: Plan<'_>) -> Result<PermittedActor<'_>, NlmStat> {
         self.export.volume.permit(&self.actor, plan).map_err(|error| match error {
-            Error::AccessDenied => Stat::FAILED, // the protocol has no more precise status
+            Error::AccessDenied => NlmStat::FAILED, // the protocol has no more precise status
             error => Status::from(error).into(),
         })
     }
@@ -86,14 +86,14 @@ impl Subject {
 
     /// Asks for others' leases, whose holders may have locks that they keep to themselves. If they are not given back in
     /// time, the client has to ask again.
-    pub(super) async fn recall(&self, by: &PermittedActor<'_>, cause: Cause) -> Result<(), Stat> {
+    pub(super) async fn recall(&self, by: &PermittedActor<'_>, cause: Cause) -> Result<(), NlmStat> {
         let recalled = by.recall_within(LIMIT, self.file(), cause).await;
-        recalled.map_err(|_| Stat::DENIED_GRACE_PERIOD)
+        recalled.map_err(|_| NlmStat::DENIED_GRACE_PERIOD)
     }
 
     /// Keeps the file as long as the client holds a lock in it. Undone by [`Subject::settle`].
-    pub(super) fn hold(&self, call: &Call<'_>) -> Result<(), Stat> {
-        let permit = || self.export.volume.permit_open(&self.actor).map_err(|_| Stat::DENIED_NOLOCKS);
+    pub(super) fn hold(&self, call: &Call<'_>) -> Result<(), NlmStat> {
+        let permit = || self.export.volume.permit_open(&self.actor).map_err(|_| NlmStat::DENIED_NOLOCKS);
         call.service.locks.files.hold_by(self.export.tag, &self.found, self.client(), permit)
     }
 
@@ -105,10 +105,10 @@ impl Subject {
     }
 }
 
-fn found(call: &Call<'_>, export: &Export, named: &HandleContent) -> Result<Found, Stat> {
+fn found(call: &Call<'_>, export: &Export, named: &HandleContent) -> Result<Found, NlmStat> {
     match export.volume.node(&named.key) {
         Err(Error::Stale) => {
-            let object = call.service.locks.files.node(named.tag, named.key).ok_or(Stat::STALE_FH)?;
+            let object = call.service.locks.files.node(named.tag, named.key).ok_or(NlmStat::STALE_FH)?;
             let attributes = object.attributes().map_err(Status::from)?;
             Ok(Found { object, attributes })
         }
@@ -118,11 +118,11 @@ fn found(call: &Call<'_>, export: &Export, named: &HandleContent) -> Result<Foun
 
 /// A sidecar has locks of its own, whether or not it is on the disk: macOS locks it whenever it
 /// reads an attribute.
-fn stream(view: View) -> Option<Stream> {
+fn stream(view: HandleView) -> Option<Stream> {
     match view {
-        View::File => Some(Stream::Data),
-        View::Sidecar => Some(Stream::Named("._".into())),
-        View::Attributes | View::Attribute(_) => None, // of version 4
+        HandleView::File => Some(Stream::Data),
+        HandleView::Sidecar => Some(Stream::Named("._".into())),
+        HandleView::Attributes | HandleView::Attribute(_) => None, // of version 4
     }
 }
 
@@ -133,8 +133,8 @@ pub(super) struct LockTarget {
 }
 
 impl LockTarget {
-    pub(super) fn of(call: &Call<'_>, lock: &nlm::Lock<'_>, exclusive: bool) -> Result<Self, Stat> {
-        let range = range(lock.offset, lock.len).ok_or(Stat::FBIG)?;
+    pub(super) fn of(call: &Call<'_>, lock: &nlm::NlmLock<'_>, exclusive: bool) -> Result<Self, NlmStat> {
+        let range = range(lock.offset, lock.len).ok_or(NlmStat::FBIG)?;
         let subject = Subject::of(call, &lock.handle)?;
         let kind = if exclusive { LockKind::Exclusive } else { LockKind::Shared };
         let owner = owner(subject.client(), lock.svid, &lock.owner);
@@ -142,7 +142,7 @@ impl LockTarget {
     }
 
     /// A shared lock needs permission to read, an exclusive one to write.
-    pub(super) fn permit(&self) -> Result<PermittedActor<'_>, Stat> {
+    pub(super) fn permit(&self) -> Result<PermittedActor<'_>, NlmStat> {
         self.subject.permit(match self.lock.kind {
             LockKind::Shared => Access::READ,
             LockKind::Exclusive => Access::WRITE,
@@ -171,7 +171,7 @@ pub(super) fn svid_and_owner(owner: &LockOwner) -> (i32, &[u8]) {
 }
 
 /// The status of nlm4_stats for a status of NFSv3.
-impl From<Status> for Stat {
+impl From<Status> for NlmStat {
     fn from(status: Status) -> Self {
         match status {
             Status::STALE | Status::BADHANDLE => Self::STALE_FH,

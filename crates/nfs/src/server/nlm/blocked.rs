@@ -10,9 +10,9 @@ use vfs::FileId;
 use vfs::state::{ClientId, Flavour, LockKind, LockOutcome, LockOwner, Range, Stream, Waiter};
 
 use super::asked::LockTarget;
-use super::granted::{Callback, deliver};
+use super::granted::{GrantedCallback, deliver};
 use super::lock::Back;
-use super::{Call, Stat};
+use super::{Call, NlmStat};
 use crate::ranks;
 use crate::server::Service;
 use crate::wire::nlm::LockRequest;
@@ -32,7 +32,7 @@ struct Key {
 pub(super) struct BlockedLock {
     /// The client's answer has the same cookie.
     pub(super) cookie: u64,
-    pub(super) callback: Callback,
+    pub(super) callback: GrantedCallback,
     /// The lock is held.
     held: AtomicBool,
     /// The client's answer to the grant, or the result of a later request of the client.
@@ -86,34 +86,34 @@ impl BlockedTable {
 
 /// Takes a lock, or waits for it in the background. In that case the client learns of it by
 /// GRANTED.
-pub(super) fn wait(call: &Call<'_>, asked: &LockTarget, request: &LockRequest<'_>, back: Back) -> Stat {
+pub(super) fn wait(call: &Call<'_>, asked: &LockTarget, request: &LockRequest<'_>, back: Back) -> NlmStat {
     let (table, key) = (&call.service.locks.blocked, key(asked));
     let mut all = table.all.lock();
     if let Some(blocked) = all.get(&key) {
         if !blocked.held.load(Ordering::Acquire) {
-            return Stat::BLOCKED;
+            return NlmStat::BLOCKED;
         }
         blocked.settle(true); // this answer tells the client
         // Without the entry the lock stays, also if all attempts to send GRANTED have failed by
         // now.
         all.remove(&key);
-        return Stat::GRANTED;
+        return NlmStat::GRANTED;
     }
     let waiter = match asked.subject.state().wait_lock(key.file, &key.stream, asked.lock.clone()) {
-        Ok(LockOutcome::Now) => return Stat::GRANTED,
+        Ok(LockOutcome::Now) => return NlmStat::GRANTED,
         Ok(LockOutcome::Later(waiter)) => waiter,
         Err(refused) => return refused.into(),
     };
     let blocked = Arc::new(BlockedLock {
         cookie: table.cookies.fetch_add(1, Ordering::Relaxed),
-        callback: Callback::new(call, request, back),
+        callback: GrantedCallback::new(call, request, back),
         held: AtomicBool::new(false),
         said: watch::channel(None).0,
     });
     all.insert(key.clone(), blocked.clone());
     let waiting = BlockedTask { service: call.service.clone(), key, blocked, host_key: asked.subject.key() };
     tokio::spawn(waiting.see_through(waiter));
-    Stat::BLOCKED
+    NlmStat::BLOCKED
 }
 
 /// Cancels a request. If its lock was granted but the client does not know it yet, releases the

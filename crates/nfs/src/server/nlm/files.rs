@@ -13,7 +13,7 @@ use crate::ranks;
 /// Files with locks, kept open. If a file without a name were closed, the host could give its
 /// number, and so its locks, to another file.
 #[derive(Default)]
-pub(super) struct Files {
+pub(super) struct LockedFiles {
     held: Mutex<HashMap<(u32, HostKey), LockedFile>, ranks::NlmFiles>,
 }
 
@@ -36,7 +36,7 @@ impl LockedFile {
     }
 }
 
-impl Files {
+impl LockedFiles {
     /// Keeps a file for a client that has it open.
     pub(super) fn hold(&self, tag: u32, found: &Found, client: ClientId) {
         let mut held = self.held.lock();

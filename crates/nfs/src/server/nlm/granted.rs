@@ -13,7 +13,7 @@ use super::lock::Back;
 use crate::server::Service;
 use crate::server::outgoing::{self, Endpoint, RpcError};
 use crate::server::portmap::port_of;
-use crate::wire::nlm::{self, LockRequest, NetObj, Procedure, Res, Stat, TestRequest};
+use crate::wire::nlm::{self, LockRequest, NetObj, NlmStat, Procedure, Res, TestRequest};
 use crate::wire::portmap::Protocol;
 use crate::wire::xdr::Opaque;
 
@@ -31,7 +31,7 @@ const PAUSES: [Duration; 6] = [
 const MESSAGE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The client to call, and the lock to report.
-pub(super) struct Callback {
+pub(super) struct GrantedCallback {
     pub(super) host: IpAddr,
     back: Back,
     datagram: bool,
@@ -44,7 +44,7 @@ pub(super) struct Callback {
     len: u64,
 }
 
-impl Callback {
+impl GrantedCallback {
     pub(super) fn new(call: &Call<'_>, request: &LockRequest<'_>, back: Back) -> Self {
         let lock = &request.lock;
         Self {
@@ -62,7 +62,7 @@ impl Callback {
     }
 
     fn request<'a>(&'a self, cookie: &'a [u8]) -> TestRequest<'a> {
-        let lock = nlm::Lock {
+        let lock = nlm::NlmLock {
             caller_name: Opaque::new(&self.caller_name),
             handle: NetObj::new(&self.handle),
             owner: NetObj::new(&self.owner),
@@ -116,10 +116,10 @@ async fn attempt(service: &Arc<Service>, blocked: &BlockedLock) -> Result<Option
     }
 }
 
-fn taken(stat: Stat) -> Option<bool> {
+fn taken(stat: NlmStat) -> Option<bool> {
     match stat {
-        Stat::GRANTED => Some(true),
-        Stat::DENIED_GRACE_PERIOD => None, // it has just restarted, and will report that soon
+        NlmStat::GRANTED => Some(true),
+        NlmStat::DENIED_GRACE_PERIOD => None, // it has just restarted, and will report that soon
         _ => Some(false),
     }
 }

@@ -7,7 +7,7 @@ use lock::Mutex;
 use vfs::state::ClientId;
 
 use crate::ranks;
-use crate::server::clients::Clients;
+use crate::server::clients::ClientIds;
 
 /// The most hosts that hold locks at a time.
 const LIMIT: usize = 65_536;
@@ -28,7 +28,7 @@ struct Host {
 impl Hosts {
     /// The client at an address. From now on it counts as a holder of locks. `None` if there are
     /// too many.
-    pub(super) fn enter(&self, address: IpAddr, clients: &Clients) -> Option<ClientId> {
+    pub(super) fn enter(&self, address: IpAddr, clients: &ClientIds) -> Option<ClientId> {
         let mut known = self.known.lock();
         if known.len() >= LIMIT && !known.contains_key(&address) {
             return None;

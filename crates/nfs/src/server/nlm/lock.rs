@@ -4,7 +4,7 @@ use vfs::Error;
 use vfs::state::{Cause, Flavour, Lock, LockKind, LockRefusal};
 
 use super::asked::{LockTarget, Subject, svid_and_owner};
-use super::{Call, Results, Stat, blocked};
+use super::{Call, NlmResults, NlmStat, blocked};
 use crate::server::recalling::LIMIT;
 use crate::wire::nlm::{
     CancelRequest, Holder, LockRequest, NetObj, TestReply, TestRequest, TestRes, UnlockRequest,
@@ -28,24 +28,24 @@ pub(super) struct LockProcedure {
 }
 
 /// TEST: whether the lock is available. If not, returns the conflicting lock and its owner.
-pub(super) async fn test(call: &Call<'_>, request: &TestRequest<'_>) -> Results {
+pub(super) async fn test(call: &Call<'_>, request: &TestRequest<'_>) -> NlmResults {
     let conflict = conflict(call, request).await;
     let (stat, reply) = match &conflict {
-        Ok(Some(held)) => (Stat::DENIED, TestReply::Denied(holder(held))),
-        Ok(None) => (Stat::GRANTED, TestReply::Other(Stat::GRANTED)),
+        Ok(Some(held)) => (NlmStat::DENIED, TestReply::Denied(holder(held))),
+        Ok(None) => (NlmStat::GRANTED, TestReply::Other(NlmStat::GRANTED)),
         Err(stat) => (*stat, TestReply::Other(*stat)),
     };
-    Results::of(stat, &TestRes { cookie: request.cookie, reply })
+    NlmResults::of(stat, &TestRes { cookie: request.cookie, reply })
 }
 
-async fn conflict(call: &Call<'_>, request: &TestRequest<'_>) -> Result<Option<Lock>, Stat> {
+async fn conflict(call: &Call<'_>, request: &TestRequest<'_>) -> Result<Option<Lock>, NlmStat> {
     let LockTarget { subject, lock } = LockTarget::of(call, &request.lock, request.exclusive)?;
     if !call.service.may_grant(subject.state(), subject.file()) {
-        return Err(Stat::DENIED_GRACE_PERIOD);
+        return Err(NlmStat::DENIED_GRACE_PERIOD);
     }
     let permitted = subject.permit_test()?;
     subject.recall(&permitted, Cause::Lock).await?;
-    subject.state().test(subject.file(), &subject.stream, &lock).map_err(|_| Stat::DENIED_GRACE_PERIOD)
+    subject.state().test(subject.file(), &subject.stream, &lock).map_err(|_| NlmStat::DENIED_GRACE_PERIOD)
 }
 
 fn holder(held: &Lock) -> Holder<'_> {
@@ -60,13 +60,13 @@ fn holder(held: &Lock) -> Holder<'_> {
 }
 
 /// LOCK and NM_LOCK.
-pub(super) async fn lock(call: &Call<'_>, request: &LockRequest<'_>, how: LockProcedure) -> Stat {
+pub(super) async fn lock(call: &Call<'_>, request: &LockRequest<'_>, how: LockProcedure) -> NlmStat {
     match ask(call, request, how).await {
         Ok(stat) | Err(stat) => stat,
     }
 }
 
-async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: LockProcedure) -> Result<Stat, Stat> {
+async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: LockProcedure) -> Result<NlmStat, NlmStat> {
     let asked = LockTarget::of(call, &request.lock, request.exclusive)?;
     let permitted = asked.permit()?;
     in_its_time(call, &asked.subject, request.reclaim)?;
@@ -74,7 +74,7 @@ async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: LockProcedure) -> 
     service.locks.hosts.saw(host, request.state);
     if how.monitored {
         let watched = service.monitor.watch(host, &request.lock.caller_name).await;
-        watched.map_err(|()| Stat::DENIED_NOLOCKS)?;
+        watched.map_err(|()| NlmStat::DENIED_NOLOCKS)?;
     }
     subject.recall(&permitted, Cause::Lock).await?;
     subject.hold(call)?;
@@ -87,9 +87,9 @@ async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: LockProcedure) -> 
             other => Ok(other),
         };
         match subject.export.volume.once_recalled(LIMIT, lock).await {
-            Ok(Ok(())) => Stat::GRANTED,
+            Ok(Ok(())) => NlmStat::GRANTED,
             Ok(Err(refused)) => refused.into(),
-            Err(_) => Stat::DENIED_GRACE_PERIOD,
+            Err(_) => NlmStat::DENIED_GRACE_PERIOD,
         }
     };
     subject.settle(call);
@@ -97,14 +97,14 @@ async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: LockProcedure) -> 
 }
 
 /// During the grace period only reclaims are granted, and after it no reclaims.
-pub(super) fn in_its_time(call: &Call<'_>, subject: &Subject, reclaim: bool) -> Result<(), Stat> {
+pub(super) fn in_its_time(call: &Call<'_>, subject: &Subject, reclaim: bool) -> Result<(), NlmStat> {
     let service = call.service;
     let in_time = match reclaim {
         true => service.monitor.may_reclaim(call.origin.address),
         false => service.may_grant(subject.state(), subject.file()),
     };
     if !in_time {
-        return Err(Stat::DENIED_GRACE_PERIOD);
+        return Err(NlmStat::DENIED_GRACE_PERIOD);
     }
     if reclaim {
         service.monitor.note_reclaim();
@@ -114,20 +114,20 @@ pub(super) fn in_its_time(call: &Call<'_>, subject: &Subject, reclaim: bool) -> 
 
 /// CANCEL: the client does not wait any more. DENIED if it did not wait, or has already got the
 /// lock.
-pub(super) async fn cancel(call: &Call<'_>, request: &CancelRequest<'_>) -> Stat {
+pub(super) async fn cancel(call: &Call<'_>, request: &CancelRequest<'_>) -> NlmStat {
     match LockTarget::of(call, &request.lock, request.exclusive) {
         Ok(asked) => {
             asked.subject.state().bring(asked.subject.file()).await;
             let cancelled = blocked::cancel(call, &asked);
             asked.subject.settle(call);
-            if cancelled { Stat::GRANTED } else { Stat::DENIED }
+            if cancelled { NlmStat::GRANTED } else { NlmStat::DENIED }
         }
         Err(stat) => stat,
     }
 }
 
 /// UNLOCK. Unlocking a range without locks is no error.
-pub(super) async fn unlock(call: &Call<'_>, request: &UnlockRequest<'_>) -> Stat {
+pub(super) async fn unlock(call: &Call<'_>, request: &UnlockRequest<'_>) -> NlmStat {
     let (subject, lock) = match LockTarget::of(call, &request.lock, true) {
         Ok(LockTarget { subject, lock }) => (subject, lock),
         Err(stat) => return stat,
@@ -137,10 +137,10 @@ pub(super) async fn unlock(call: &Call<'_>, request: &UnlockRequest<'_>) -> Stat
     let unlock = || state.unlock(file, &subject.stream, &owner, range, Flavour::Advisory);
     let unlocked = subject.export.volume.settled(unlock).await;
     subject.settle(call);
-    if unlocked.is_ok() { Stat::GRANTED } else { Stat::DENIED_NOLOCKS }
+    if unlocked.is_ok() { NlmStat::GRANTED } else { NlmStat::DENIED_NOLOCKS }
 }
 
-impl From<LockRefusal> for Stat {
+impl From<LockRefusal> for NlmStat {
     fn from(refused: LockRefusal) -> Self {
         match refused {
             LockRefusal::Blocked(_) => Self::DENIED,

@@ -9,7 +9,7 @@ use vfs::{Access, Error, FileId};
 
 use super::asked::{Subject, owner};
 use super::lock::in_its_time;
-use super::{Call, Results, Stat};
+use super::{Call, NlmResults, NlmStat};
 use crate::ranks;
 use crate::wire::nlm::{NetObj, Share, ShareRequest, ShareRes};
 
@@ -36,12 +36,12 @@ impl Shares {
 }
 
 /// SHARE. A second reservation by the same owner replaces the first.
-pub(super) async fn share(call: &Call<'_>, request: &ShareRequest<'_>) -> Results {
-    let stat = reserve(call, request).await.map_or_else(|stat| stat, |()| Stat::GRANTED);
+pub(super) async fn share(call: &Call<'_>, request: &ShareRequest<'_>) -> NlmResults {
+    let stat = reserve(call, request).await.map_or_else(|stat| stat, |()| NlmStat::GRANTED);
     answer(request.cookie, stat)
 }
 
-async fn reserve(call: &Call<'_>, request: &ShareRequest<'_>) -> Result<(), Stat> {
+async fn reserve(call: &Call<'_>, request: &ShareRequest<'_>) -> Result<(), NlmStat> {
     let share = &request.share;
     let (access, deny) = (modes(share.access.0)?, modes(share.mode.0)?);
     let subject = Subject::of(call, &share.handle)?;
@@ -69,22 +69,22 @@ fn take(shares: &Shares, key: Key, subject: &Subject, (access, deny): (Modes, Mo
 }
 
 /// UNSHARE. Releasing a reservation that does not exist is no error.
-pub(super) fn unshare(call: &Call<'_>, request: &ShareRequest<'_>) -> Results {
+pub(super) fn unshare(call: &Call<'_>, request: &ShareRequest<'_>) -> NlmResults {
     let stat = match Subject::of(call, &request.share.handle) {
         Ok(subject) => {
             let key = key(&request.share, &subject);
             let held = call.service.locks.shares.held.lock().remove(&key);
             drop(held);
             subject.settle(call);
-            Stat::GRANTED
+            NlmStat::GRANTED
         }
         Err(stat) => stat,
     };
     answer(request.cookie, stat)
 }
 
-fn answer(cookie: NetObj<'_>, stat: Stat) -> Results {
-    Results::of(stat, &ShareRes { cookie, stat, sequence: 0 })
+fn answer(cookie: NetObj<'_>, stat: NlmStat) -> NlmResults {
+    NlmResults::of(stat, &ShareRes { cookie, stat, sequence: 0 })
 }
 
 fn key(share: &Share<'_>, subject: &Subject) -> Key {
@@ -93,10 +93,10 @@ fn key(share: &Share<'_>, subject: &Subject) -> Key {
 }
 
 /// fsh4_access and fsh4_mode number their bits as the tree does: 1 to read, 2 to write.
-fn modes(bits: u32) -> Result<Modes, Stat> {
+fn modes(bits: u32) -> Result<Modes, NlmStat> {
     match bits {
         0..=3 => Ok(Modes(bits as u8)),
-        _ => Err(Stat::FAILED),
+        _ => Err(NlmStat::FAILED),
     }
 }
 
@@ -106,10 +106,10 @@ fn wanted(access: Modes) -> Access {
     read.union(write)
 }
 
-fn refused(error: Error) -> Stat {
+fn refused(error: Error) -> NlmStat {
     match error {
-        Error::ShareConflict => Stat::DENIED,
-        Error::TooMany | Error::Exhausted => Stat::DENIED_NOLOCKS,
-        _ => Stat::FAILED,
+        Error::ShareConflict => NlmStat::DENIED,
+        Error::TooMany | Error::Exhausted => NlmStat::DENIED_NOLOCKS,
+        _ => NlmStat::FAILED,
     }
 }

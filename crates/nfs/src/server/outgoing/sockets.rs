@@ -23,9 +23,9 @@ const RESERVED_TRIES: usize = 8;
 
 /// The host's own network.
 #[derive(Debug, Default)]
-pub struct Sockets;
+pub struct HostSockets;
 
-impl Network for Sockets {
+impl Network for HostSockets {
     fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> ExchangeFuture<'a> {
         Box::pin(async move {
             match to {

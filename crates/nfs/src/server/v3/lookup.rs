@@ -6,7 +6,7 @@ use super::put;
 use super::target::{Target, entry_name};
 use crate::server::answer::Answer;
 use crate::server::call::Call;
-use crate::server::handle::{SealedHandle, View};
+use crate::server::handle::{HandleView, SealedHandle};
 use crate::wire::v3::lookup::{Request, ResFail, ResOk};
 use crate::wire::v3::types::{Fail, Fattr3, FileHandle, Status};
 use vfs::{Kind, LookupResult};
@@ -38,7 +38,7 @@ fn find(call: &Call<'_>, folder: &Target, name: &[u8]) -> Result<(SealedHandle, 
             Ok((call.seal(folder, &found), attributes))
         }
         LookupResult::Sidecar(sidecar) => {
-            let handle = call.seal_view(folder, View::Sidecar, sidecar.owner.key());
+            let handle = call.seal_view(folder, HandleView::Sidecar, sidecar.owner.key());
             Ok((handle, Some(folder.fattr(&sidecar.attributes))))
         }
     }

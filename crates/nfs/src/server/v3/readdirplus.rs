@@ -8,7 +8,7 @@ use super::readdir::{VERIFIER, listed, listed_name, page};
 use super::target::Target;
 use crate::server::answer::{Answer, AnswerStatus};
 use crate::server::call::Call;
-use crate::server::handle::{HandleContent, View};
+use crate::server::handle::{HandleContent, HandleView};
 use crate::wire::v3::readdirplus::{self, Entry, Request, ResFail};
 use crate::wire::v3::types::{Fail, FileHandle, Name, Status};
 
@@ -45,7 +45,7 @@ fn push(
     let details = page.details_with_locks(&folder.actor.caller, entry);
     let details = details.as_ref().ok();
     let handle = details.map(|details| {
-        HandleContent { tag: folder.export.tag, view: View::File, key: details.key }
+        HandleContent { tag: folder.export.tag, view: HandleView::File, key: details.key }
             .seal(&call.service.secret)
     });
     let name = listed_name(folder, entry);

@@ -10,7 +10,7 @@ use vfs::{Actor, Attributes, Change, Error, FileId, HostKey, Kind, LookupResult,
 use crate::server::call::Call;
 use crate::server::clients::NFS_CLIENT;
 use crate::server::export::Export;
-use crate::server::handle::{HandleContent, SealedHandle, View};
+use crate::server::handle::{HandleContent, HandleView, SealedHandle};
 use crate::wire::v3::types::{Fail, Fattr3, FileType, NfsTime, Sattr3, SetTime, SpecData, Status, Wcc};
 
 /// The file of a handle.
@@ -32,8 +32,8 @@ impl Call<'_> {
     pub(in crate::server) fn target(&self, handle: &[u8]) -> Result<Target, Status> {
         let named = HandleContent::open(&self.service.secret, handle)?;
         match named.view {
-            View::File | View::Sidecar => self.target_of(named, false),
-            View::Attributes | View::Attribute(_) => Err(Status::BADHANDLE), // only version 4 has named attributes
+            HandleView::File | HandleView::Sidecar => self.target_of(named, false),
+            HandleView::Attributes | HandleView::Attribute(_) => Err(Status::BADHANDLE), // only version 4 has named attributes
         }
     }
 
@@ -61,7 +61,7 @@ impl Call<'_> {
             found => found?,
         };
         let mut sidecar = None;
-        if named.view == View::Sidecar {
+        if named.view == HandleView::Sidecar {
             match export.volume.stateless().sidecar_of(found)? {
                 LookupResult::File(there) => found = there,
                 LookupResult::Sidecar(made_up) => {
@@ -93,11 +93,16 @@ impl Call<'_> {
 
     /// The handle of a file of the target's export.
     pub(in crate::server) fn seal(&self, target: &Target, found: &Found) -> SealedHandle {
-        self.seal_view(target, View::File, found.object.key())
+        self.seal_view(target, HandleView::File, found.object.key())
     }
 
     /// The handle of a view of a file of the target's export.
-    pub(in crate::server) fn seal_view(&self, target: &Target, view: View, key: HostKey) -> SealedHandle {
+    pub(in crate::server) fn seal_view(
+        &self,
+        target: &Target,
+        view: HandleView,
+        key: HostKey,
+    ) -> SealedHandle {
         HandleContent { tag: target.export.tag, view, key }.seal(&self.service.secret)
     }
 }
@@ -105,7 +110,7 @@ impl Call<'_> {
 impl Target {
     /// Another file of the same export, for the same caller.
     pub(in crate::server) fn sibling(&self, found: Found) -> Self {
-        let named = HandleContent { tag: self.named.tag, view: View::File, key: found.object.key() };
+        let named = HandleContent { tag: self.named.tag, view: HandleView::File, key: found.object.key() };
         let (export, actor) = (self.export.clone(), self.actor.clone());
         Self { export, found, sidecar: None, actor, writable: self.writable, named }
     }

@@ -17,7 +17,7 @@ use vfs::Kind;
 use vfs::acl::{Acl, Entries, Entry, EntryKind, Inherit, Rights, Who};
 use wire::{Reader, Writer};
 
-use crate::server::naming::{Id, Naming};
+use crate::server::naming::{NamedId, Naming};
 use crate::wire::v4::acls::{Ace, AceType, Aces};
 use crate::wire::v4::types::{OwnerName, Status};
 use crate::wire::xdr::Encode;
@@ -92,8 +92,8 @@ fn put(naming: &Naming, entry: &Entry, is_dacl: bool, w: &mut Writer) {
         flags |= INHERITED;
     }
     let name = match &entry.who {
-        Who::User(uid) => naming.name(Id::User(*uid)),
-        Who::Group(gid) => naming.name(Id::Group(*gid)),
+        Who::User(uid) => naming.name(NamedId::User(*uid)),
+        Who::Group(gid) => naming.name(NamedId::Group(*gid)),
         Who::OwnerRights => OWNER_RIGHTS.to_owned(),
         Who::Foreign(sid) => sid_text(sid).unwrap_or_else(|| NOBODY.to_owned()),
         special @ (Who::Owner | Who::OwningGroup | Who::Everyone | Who::SignedIn) => {

@@ -12,7 +12,7 @@ use super::referrals;
 use super::setting::settable_exclusively;
 use super::shown::{Owners, VisibleFile};
 use crate::server::call::Call;
-use crate::server::handle::View;
+use crate::server::handle::HandleView;
 use crate::server::v3::MAX_DATA;
 use crate::wire::v4::acls::FlaggedAces;
 use crate::wire::v4::attributes::*;
@@ -147,7 +147,7 @@ pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Write
             let now = target.found.attributes;
             let mode = target.export.volume.stateless().mode_with_locks(&target.found.object, &now);
             let now = &Facts { mode, ..now };
-            let file = (target.named.view == View::File).then_some(&target.found);
+            let file = (target.named.view == HandleView::File).then_some(&target.found);
             VisibleFile { target, now, handle, mounted_on, file }.put(call, wanted, &mut Owners::default(), w)
         }
     })?

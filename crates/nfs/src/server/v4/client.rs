@@ -13,11 +13,11 @@ use vfs::{FileId, HostKey};
 use super::calling::CallPath;
 use super::copying::{AsyncCopy, COPIES_OF_CLIENT};
 use super::delegations::{Delegation, Use};
-use super::owners::Owner;
+use super::owners::StateOwner;
 use super::principal::Principal;
-use super::states::{LockState, Numbers, OpenState, State};
+use super::states::{LockState, OpenState, State, StateidNumbers};
 use crate::ranks;
-use crate::server::handle::{HandleContent, View};
+use crate::server::handle::{HandleContent, HandleView};
 use crate::wire::v4::types::{Status, Verifier};
 
 /// The most owners of opens, and as many of locks, that one client may have.
@@ -60,11 +60,11 @@ pub(super) struct Client {
 /// The owners and states of a client.
 #[derive(Default)]
 struct ClientStates {
-    open_owners: HashMap<Arc<[u8]>, Arc<Owner>>,
-    lock_owners: HashMap<Arc<[u8]>, Arc<Owner>>,
+    open_owners: HashMap<Arc<[u8]>, Arc<StateOwner>>,
+    lock_owners: HashMap<Arc<[u8]>, Arc<StateOwner>>,
     states: HashMap<u32, State>,
     /// The open of an owner and a file.
-    opens: HashMap<(Arc<[u8]>, FileId, View), u32>,
+    opens: HashMap<(Arc<[u8]>, FileId, HandleView), u32>,
     /// The locks of an owner by an open.
     locks: HashMap<(Arc<[u8]>, u32), u32>,
     /// The delegation of a file.
@@ -193,7 +193,7 @@ impl Client {
 
     /// The owner of opens of this name. One that has confirmed nothing begins anew with each OPEN: what it has open is
     /// returned, to be closed.
-    pub(super) fn open_owner(&self, name: &[u8]) -> Result<(Arc<Owner>, Vec<State>), Status> {
+    pub(super) fn open_owner(&self, name: &[u8]) -> Result<(Arc<StateOwner>, Vec<State>), Status> {
         let mut owned = self.owned.lock();
         if owned.is_over {
             return Err(Status::EXPIRED);
@@ -209,7 +209,7 @@ impl Client {
         if owned.open_owners.len() >= OWNERS {
             return Err(Status::RESOURCE);
         }
-        let owner = Owner::new(name);
+        let owner = StateOwner::new(name);
         if self.minor > 0 {
             owner.confirm(); // the session has excluded old requests
         }
@@ -218,7 +218,7 @@ impl Client {
     }
 
     /// The owner of locks of this name, and whether it is new.
-    pub(super) fn lock_owner(&self, name: &[u8]) -> Result<(Arc<Owner>, bool), Status> {
+    pub(super) fn lock_owner(&self, name: &[u8]) -> Result<(Arc<StateOwner>, bool), Status> {
         let mut owned = self.owned.lock();
         if let Some(owner) = owned.lock_owners.get(name) {
             return Ok((owner.clone(), false));
@@ -232,7 +232,7 @@ impl Client {
         if owned.lock_owners.len() >= OWNERS {
             return Err(Status::RESOURCE);
         }
-        let owner = Owner::new(name);
+        let owner = StateOwner::new(name);
         owned.lock_owners.insert(owner.name.clone(), owner.clone());
         Ok((owner, true))
     }
@@ -266,7 +266,12 @@ impl Client {
     }
 
     /// What this owner has open of a file. A file, its sidecar and its named attributes are several.
-    pub(super) fn open_of(&self, owner: &Owner, file: FileId, view: View) -> Option<Arc<OpenState>> {
+    pub(super) fn open_of(
+        &self,
+        owner: &StateOwner,
+        file: FileId,
+        view: HandleView,
+    ) -> Option<Arc<OpenState>> {
         let owned = self.owned.lock();
         let number = owned.opens.get(&(owner.name.clone(), file, view))?;
         match owned.states.get(number) {
@@ -276,7 +281,7 @@ impl Client {
     }
 
     /// What this owner has locked by an open.
-    pub(super) fn locks_of(&self, owner: &Owner, open: &OpenState) -> Option<Arc<LockState>> {
+    pub(super) fn locks_of(&self, owner: &StateOwner, open: &OpenState) -> Option<Arc<LockState>> {
         let owned = self.owned.lock();
         let number = owned.locks.get(&(owner.name.clone(), open.numbers.state))?;
         match owned.states.get(number) {
@@ -286,7 +291,10 @@ impl Client {
     }
 
     /// Keeps a new open.
-    pub(super) fn add_open(&self, make: impl FnOnce(Numbers) -> OpenState) -> Result<Arc<OpenState>, Status> {
+    pub(super) fn add_open(
+        &self,
+        make: impl FnOnce(StateidNumbers) -> OpenState,
+    ) -> Result<Arc<OpenState>, Status> {
         let mut owned = self.owned.lock();
         let numbers = owned.new_numbers(self)?;
         let open = Arc::new(make(numbers));
@@ -328,7 +336,7 @@ impl Client {
     /// Keeps a new delegation.
     pub(super) fn add_delegation(
         &self,
-        make: impl FnOnce(Numbers) -> Delegation,
+        make: impl FnOnce(StateidNumbers) -> Delegation,
     ) -> Result<Arc<Delegation>, Status> {
         let mut owned = self.owned.lock();
         let numbers = owned.new_numbers(self)?;
@@ -353,7 +361,7 @@ impl Client {
         &self,
         known: Option<Arc<LockState>>,
         open: &OpenState,
-        make: impl FnOnce(Numbers) -> LockState,
+        make: impl FnOnce(StateidNumbers) -> LockState,
     ) -> Result<Arc<LockState>, Status> {
         let mut owned = self.owned.lock();
         if !matches!(owned.states.get(&open.numbers.state), Some(State::Open(_))) {
@@ -389,7 +397,10 @@ impl Client {
     }
 
     /// Keeps a new copy: RESOURCE if there are too many.
-    pub(super) fn add_copy(&self, make: impl FnOnce(Numbers) -> AsyncCopy) -> Result<Arc<AsyncCopy>, Status> {
+    pub(super) fn add_copy(
+        &self,
+        make: impl FnOnce(StateidNumbers) -> AsyncCopy,
+    ) -> Result<Arc<AsyncCopy>, Status> {
         let mut owned = self.owned.lock();
         let copies = owned.states.values().filter(|state| matches!(state, State::Copy(_)));
         if copies.count() >= COPIES_OF_CLIENT {
@@ -435,7 +446,7 @@ impl ClientStates {
         }
     }
 
-    fn new_numbers(&mut self, client: &Client) -> Result<Numbers, Status> {
+    fn new_numbers(&mut self, client: &Client) -> Result<StateidNumbers, Status> {
         if self.is_over {
             return Err(Status::EXPIRED);
         }
@@ -448,7 +459,7 @@ impl ClientStates {
                 break;
             }
         }
-        Ok(Numbers { boot: client.boot, client: client.number, state: self.last_number })
+        Ok(StateidNumbers { boot: client.boot, client: client.number, state: self.last_number })
     }
 
     fn close(&mut self, open: &OpenState) -> Vec<State> {
@@ -466,7 +477,7 @@ impl ClientStates {
         closed
     }
 
-    fn forget_opens_of(&mut self, owner: &Arc<Owner>) -> Vec<State> {
+    fn forget_opens_of(&mut self, owner: &Arc<StateOwner>) -> Vec<State> {
         let opens: Vec<Arc<OpenState>> = self
             .states
             .values()

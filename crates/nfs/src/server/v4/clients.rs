@@ -23,14 +23,14 @@ use super::copying::COPIES;
 use super::creation::Creation;
 use super::delegations::Delegations;
 use super::names::{
-    Callback, ClientClaim, ClientConfirmation, ConfirmMethod, ConfirmedClient, Place, Table,
+    Callback, ClientClaim, ClientConfirmation, ClientTable, ConfirmMethod, ConfirmedClient, Place,
     UnconfirmedClient,
 };
 use super::principal::Principal;
 use super::pushing::Wishes;
 use super::records::Records;
 use super::sessions::Sessions;
-use super::states::{Numbers, State};
+use super::states::{State, StateidNumbers};
 use crate::ranks;
 use crate::server::{Company, HandleSecret};
 use crate::wire::v4::types::{StateId, Status, Verifier};
@@ -57,7 +57,7 @@ pub(in crate::server) struct Clients {
     pub(super) calls: Semaphore,
     /// The copies that may go on after their replies.
     pub(super) copies: Arc<Semaphore>,
-    table: Mutex<Table, ranks::Nfs4Clients>,
+    table: Mutex<ClientTable, ranks::Nfs4Clients>,
     pub(super) is_watching: AtomicBool,
 }
 
@@ -288,7 +288,7 @@ impl Clients {
 
     /// The client and the state of a stateid that is not special, RFC 7530 9.1.4.2 to 9.1.4.4.
     pub(super) fn state(&self, state: &StateId) -> Result<(Arc<Client>, State), Status> {
-        let numbers = Numbers::of(state);
+        let numbers = StateidNumbers::of(state);
         if state.is_special() {
             return Err(Status::BAD_STATEID);
         }
@@ -306,7 +306,7 @@ impl Clients {
 
     /// Whether a stateid is of this run of the server and of this client.
     pub(super) fn is_of(&self, state: &StateId, client: &Client) -> bool {
-        let numbers = Numbers::of(state);
+        let numbers = StateidNumbers::of(state);
         !state.is_special() && numbers.boot == self.boot && numbers.client == client.number
     }
 

@@ -25,7 +25,7 @@ use super::fail::Fail;
 use super::place::Place;
 use super::ranges::{Pair, pair};
 use super::reclaiming::own_client;
-use super::states::{Numbers, State};
+use super::states::{State, StateidNumbers};
 use crate::server::Service;
 use crate::server::handle::HandleContent;
 use crate::server::v3::Target;
@@ -50,7 +50,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 /// A copy that goes on after its reply.
 pub(super) struct AsyncCopy {
-    pub(super) numbers: Numbers,
+    pub(super) numbers: StateidNumbers,
     /// The file that is written.
     pub(super) named: HandleContent,
     handle: Vec<u8>,

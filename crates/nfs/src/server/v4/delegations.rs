@@ -28,7 +28,7 @@ use super::gone;
 use super::place::Place;
 use super::principal::{Principal, may_end};
 use super::sessions::Session;
-use super::states::{Numbers, OpenState, State, TreeOpen};
+use super::states::{OpenState, State, StateidNumbers, TreeOpen};
 use super::wanting::WhyNoDelegation;
 use crate::ranks;
 use crate::server::Service;
@@ -71,7 +71,7 @@ pub(super) enum Use {
 
 /// A delegation.
 pub(super) struct Delegation {
-    pub(super) numbers: Numbers,
+    pub(super) numbers: StateidNumbers,
     pub(super) named: HandleContent,
     pub(super) file: FileId,
     pub(super) party: Party,
@@ -167,7 +167,7 @@ impl Delegation {
 
 /// All delegations of a server.
 pub(in crate::server) struct Delegations {
-    table: Mutex<Table, ranks::Nfs4Delegations>,
+    table: Mutex<DelegationTable, ranks::Nfs4Delegations>,
     notices: UnboundedSender<BreakNotice>,
     /// Taken by the task that reads it.
     unread: Mutex<Option<UnboundedReceiver<BreakNotice>>, ranks::Nfs4Notices>,
@@ -175,7 +175,7 @@ pub(in crate::server) struct Delegations {
 }
 
 #[derive(Default)]
-struct Table {
+struct DelegationTable {
     by_lease: HashMap<LeaseId, (Weak<Client>, Arc<Delegation>)>,
     /// The delegations to write.
     to_write: HashMap<FileId, LeaseId>,
@@ -191,7 +191,7 @@ impl Default for Delegations {
     }
 }
 
-impl Table {
+impl DelegationTable {
     fn remove(&mut self, lease: LeaseId) {
         if let Some((_, delegation)) = self.by_lease.remove(&lease)
             && self.to_write.get(&delegation.file) == Some(&lease)
@@ -284,7 +284,7 @@ impl Grant {
     /// Without a lease, it is one that the client has to return.
     pub(super) fn delegation(
         &self,
-        numbers: Numbers,
+        numbers: StateidNumbers,
         change: u64,
         handle: Vec<u8>,
         lease: Option<Lease>,

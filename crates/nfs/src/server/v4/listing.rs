@@ -13,7 +13,7 @@ use super::place::{self, Place};
 use super::referrals;
 use super::shown::{Owners, VisibleFile};
 use crate::server::call::Call;
-use crate::server::handle::{HandleContent, View};
+use crate::server::handle::{HandleContent, HandleView};
 use crate::server::v3::{MAX_LISTING, Target, listed, listed_name, page};
 use crate::wire::v4::attributes::{FILEHANDLE, MOUNTED_ON_FILEID, RDATTR_ERROR, Source, Values};
 use crate::wire::v4::files::ReadDir;
@@ -108,7 +108,7 @@ impl Entries<'_> {
         names.sort_by_key(|(cookie, _)| *cookie);
         names.retain(|(cookie, _)| *cookie > after);
         for (cookie, name) in names {
-            let place = Place::Attribute(Box::new(named::target(of, View::Attribute(name))));
+            let place = Place::Attribute(Box::new(named::target(of, HandleView::Attribute(name))));
             let put = |wanted: &Bitmap, w: &mut Writer| Ok(attributes::put(call, &place, wanted, w)?);
             if !self.push(cookie, name.as_bytes(), put, w)? {
                 return self.finish(false, w);
@@ -187,12 +187,12 @@ impl Entries<'_> {
 struct Rows<'a> {
     call: &'a Call<'a>,
     folder: &'a Target,
-    needs: Needs,
+    needs: AttributeNeeds,
     owners: Owners,
 }
 
 /// What an entry has to be asked for. A client that wants less costs less.
-struct Needs {
+struct AttributeNeeds {
     /// More than the listing itself says: the key and the attributes of the entry.
     details: bool,
     /// An attribute that a client with a delegation to write may have changed in its cache.
@@ -222,7 +222,7 @@ impl Source<'_> for ListedInode {
 impl<'a> Rows<'a> {
     fn new(call: &'a Call<'a>, folder: &'a Target, wanted: &Bitmap) -> Self {
         let referrals = folder.export.options.links.is_some();
-        let needs = Needs {
+        let needs = AttributeNeeds {
             details: referrals || !wanted.is_within(&LISTED),
             cached: asking::CACHED.iter().any(|&number| wanted.has(number)),
             handle: wanted.has(FILEHANDLE),
@@ -256,7 +256,7 @@ impl<'a> Rows<'a> {
             }
         }
         let sealed = self.needs.handle.then(|| {
-            let named = HandleContent { tag: folder.export.tag, view: View::File, key: details.key };
+            let named = HandleContent { tag: folder.export.tag, view: HandleView::File, key: details.key };
             named.seal(&call.service.secret)
         });
         let handle = FileHandle::new(sealed.as_ref().map_or(&[], |sealed| sealed.as_bytes()));

@@ -15,11 +15,11 @@ use super::compound::Compound;
 use super::data::file;
 use super::fail::Fail;
 use super::opens::{end, in_its_time, settled};
-use super::owners::{Owner, OwnerRequestState};
+use super::owners::{OwnerRequestState, StateOwner};
 use super::place::Place;
 use super::principal::may_end;
-use super::states::{LockState, OpenState, SentStateId, Sequence, State};
-use crate::server::handle::View;
+use super::states::{LockState, OpenState, SentStateId, State, StateSequence};
+use crate::server::handle::HandleView;
 use crate::server::recalling::LIMIT;
 use crate::server::v3::Target;
 use crate::wire::v4::OperationNumber;
@@ -108,7 +108,7 @@ async fn locked(
     compound: &Compound<'_>,
     place: &Arc<Place>,
     request: &Lock<'_>,
-    (client, open, owner): (&Arc<Client>, &Arc<OpenState>, &Arc<Owner>),
+    (client, open, owner): (&Arc<Client>, &Arc<OpenState>, &Arc<StateOwner>),
     w: &mut Writer,
 ) -> Result<(), Fail> {
     let target = file(place)?;
@@ -140,7 +140,7 @@ async fn locked(
     }
     let is_first = known.is_none();
     let make = |numbers| {
-        let (owner, open, sequence) = (owner.clone(), open.clone(), Sequence::first());
+        let (owner, open, sequence) = (owner.clone(), open.clone(), StateSequence::first());
         LockState { numbers, sequence, owner, open, in_tree: in_tree.clone() }
     };
     let locks = client.keep_locks(known, open, make).inspect_err(|_| {
@@ -263,11 +263,11 @@ fn stream(target: &Target) -> Stream {
 }
 
 /// A sidecar has locks of its own, whether or not it is on the disk.
-fn stream_of(view: View) -> Stream {
+fn stream_of(view: HandleView) -> Stream {
     match view {
-        View::File => Stream::Data,
+        HandleView::File => Stream::Data,
         // Ranges of named attributes are not locked: `file` refuses them before.
-        View::Sidecar | View::Attributes | View::Attribute(_) => Stream::Named("._".into()),
+        HandleView::Sidecar | HandleView::Attributes | HandleView::Attribute(_) => Stream::Named("._".into()),
     }
 }
 

@@ -11,7 +11,7 @@ use super::place::{Place, below, checked, enter};
 use crate::server::call::Call;
 use crate::server::export::Export;
 use crate::server::gss::Flavor;
-use crate::server::handle::View;
+use crate::server::handle::HandleView;
 use crate::server::v3::look;
 use crate::wire::gss::KERBEROS;
 use crate::wire::rpc::AuthFlavor;
@@ -48,7 +48,7 @@ pub(super) fn child(call: &Call<'_>, of: &Place, name: &[u8]) -> Result<Place, S
                 LookupResult::File(found) => target.sibling(found), // the same checks as for its folder
                 LookupResult::Sidecar(sidecar) => {
                     let key = sidecar.owner.key();
-                    call.target(call.seal_view(target, View::Sidecar, key).as_bytes())?
+                    call.target(call.seal_view(target, HandleView::Sidecar, key).as_bytes())?
                 }
             };
             if child.found.attributes.kind == Kind::Link && child.export.options.links.is_some() {

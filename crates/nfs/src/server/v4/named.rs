@@ -25,7 +25,7 @@ use super::compound::Compound;
 use super::fail::Fail;
 use super::place::Place;
 use crate::server::call::Call;
-use crate::server::handle::{AttributeName, HandleContent, View};
+use crate::server::handle::{AttributeName, HandleContent, HandleView};
 use crate::server::v3::Target;
 use crate::wire::v3::access as bits;
 use crate::wire::v4::attributes::{FsId, Values};
@@ -39,7 +39,7 @@ const RESOURCE_FORK: &[u8] = b"com.apple.ResourceFork";
 pub(super) fn open_folder(compound: &mut Compound<'_>, create: bool) -> Result<(), Fail> {
     let current = compound.refreshed()?.clone();
     let target = match &*current {
-        Place::File(target) if target.sidecar.is_none() && target.named.view == View::File => target,
+        Place::File(target) if target.sidecar.is_none() && target.named.view == HandleView::File => target,
         Place::Attributes(_) | Place::Attribute(_) => return Err(Status::WRONG_TYPE.into()),
         _ => return Err(Status::NOTSUPP.into()),
     };
@@ -58,7 +58,7 @@ pub(super) fn open_folder(compound: &mut Compound<'_>, create: bool) -> Result<(
             true => require(target, Rights::WRITE_NAMED)?,
         }
     }
-    compound.current = Some(Place::Attributes(Box::new(self::target(target, View::Attributes))).into());
+    compound.current = Some(Place::Attributes(Box::new(self::target(target, HandleView::Attributes))).into());
     if create {
         compound.folder_made = Some(id);
     }
@@ -66,7 +66,7 @@ pub(super) fn open_folder(compound: &mut Compound<'_>, create: bool) -> Result<(
 }
 
 /// Another view of a file.
-pub(super) fn target(of: &Target, view: View) -> Target {
+pub(super) fn target(of: &Target, view: HandleView) -> Target {
     Target { named: HandleContent { view, ..of.named }, sidecar: None, ..of.clone() }
 }
 
@@ -173,7 +173,7 @@ pub(super) fn names(target: &Target) -> Result<Vec<AttributeName>, Status> {
 /// The attribute of this name, which must be there.
 pub(super) fn look_up(folder: &Target, name: &[u8]) -> Result<Place, Status> {
     let name = checked(name)?;
-    let target = target(folder, View::Attribute(name));
+    let target = target(folder, HandleView::Attribute(name));
     match state(&target, &name)? {
         Some(_) => Ok(Place::Attribute(Box::new(target))),
         None => Err(Status::NOENT),
@@ -208,7 +208,7 @@ pub(super) fn attributes<'a>(
     let now = &target.found.attributes;
     let limits = target.export.volume.limits();
     let (kind, size, mode, changed) = match target.named.view {
-        View::Attribute(name) => {
+        HandleView::Attribute(name) => {
             let (size, changed) = state(target, &name)?.unwrap_or((0, now.changed));
             (FileType::NAMEDATTR, size, now.mode & 0o666, change(changed.max(now.changed)))
         }

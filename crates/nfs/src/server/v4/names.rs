@@ -89,7 +89,7 @@ struct Names {
 }
 
 #[derive(Default)]
-pub(super) struct Table {
+pub(super) struct ClientTable {
     names: HashMap<Arc<[u8]>, Names>,
     /// The name of each number: of confirmed clients, and of those that wait.
     numbers: HashMap<u32, Arc<[u8]>>,
@@ -97,7 +97,7 @@ pub(super) struct Table {
     waiting: usize,
 }
 
-impl Table {
+impl ClientTable {
     /// The confirmed client of this name.
     pub(super) fn known(&self, name: &[u8]) -> Option<&ConfirmedClient> {
         self.names.get(name)?.confirmed.as_ref()

@@ -14,15 +14,15 @@ use super::data::file;
 use super::delegations::Delegation;
 use super::fail::Fail;
 use super::named;
-use super::owners::{Owner, OwnerRequestState, Turn};
+use super::owners::{OwnerRequestState, OwnerTurn, StateOwner};
 use super::place::Place;
 use super::principal::{Principal, may_end};
 use super::rights::{permit, runs, wanted};
-use super::states::{OpenState, SentStateId, Sequence, Shares, State, TreeOpen};
+use super::states::{OpenState, SentStateId, Shares, State, StateSequence, TreeOpen};
 use super::wanting::{
     HINTS, WANT, WANT_LATER, WhyNoDelegation, check_want, put_delegation, put_no_delegation,
 };
-use crate::server::handle::View;
+use crate::server::handle::HandleView;
 use crate::server::recalling::LIMIT;
 use crate::server::v3::Target;
 use crate::server::{Phase, Service};
@@ -72,7 +72,7 @@ fn handle_now(compound: &Compound<'_>) -> Option<Vec<u8>> {
 
 /// Ends the turn of an owner with a result. The owner counts it, so it is not tried again.
 pub(super) fn end(
-    turn: Turn<'_>,
+    turn: OwnerTurn<'_>,
     result: Result<(), Fail>,
     body: &[u8],
     handle: Option<Vec<u8>>,
@@ -84,7 +84,7 @@ pub(super) fn end(
 
 /// Executes a request that does not wait in its owner's order, or repeats its reply.
 pub(super) async fn in_turn(
-    owner: &Owner,
+    owner: &StateOwner,
     (operation, sequence): (OperationNumber, Option<u32>),
     w: &mut Writer,
     execute: impl FnOnce(&mut Writer) -> Result<(), Fail>,
@@ -102,7 +102,7 @@ pub(super) async fn in_turn(
 async fn opened(
     compound: &mut Compound<'_>,
     client: &Arc<Client>,
-    owner: &Arc<Owner>,
+    owner: &Arc<StateOwner>,
     request: &Open<'_>,
     w: &mut Writer,
 ) -> Result<(), Fail> {
@@ -147,7 +147,9 @@ async fn opened(
     (confirm | POSIX_LOCKS).encode(w);
     opening.set.encode(w);
     match target.named.view {
-        View::Attribute(_) => put_no_delegation(request.access, WhyNoDelegation::NotOfThisType, false, w)?,
+        HandleView::Attribute(_) => {
+            put_no_delegation(request.access, WhyNoDelegation::NotOfThisType, false, w)?
+        }
         _ => {
             let at = opening.beside.as_ref().map(|(folder, name)| Beside { folder, name });
             put_delegation(compound, client, (&state, target, at), request, w)?;
@@ -253,7 +255,7 @@ async fn widened(
     deny: Modes,
 ) -> Result<Arc<OpenState>, Fail> {
     match target.named.view {
-        View::Attribute(_) => named::permit(target, access)?,
+        HandleView::Attribute(_) => named::permit(target, access)?,
         _ => permit(target, access)?,
     }
     let (own_access, own_deny) = state.modes();
@@ -279,7 +281,7 @@ async fn widened(
 async fn new_open(
     service: &Arc<Service>,
     client: &Arc<Client>,
-    (owner, opener): (&Arc<Owner>, Principal),
+    (owner, opener): (&Arc<StateOwner>, Principal),
     target: &Target,
     opening: &Opening,
     (access, deny): (Modes, Modes),
@@ -290,9 +292,9 @@ async fn new_open(
     if access.intersects(Modes::WRITE) && !target.writable {
         return Err(Status::ROFS.into());
     }
-    let held = if let View::Attribute(name) = target.named.view {
+    let held = if let HandleView::Attribute(name) = target.named.view {
         TreeOpen::Open(named::open(target, &actor, &name, (access, deny, opening.is_new)).await?)
-    } else if target.named.view == View::Sidecar {
+    } else if target.named.view == HandleView::Sidecar {
         sidecar_permit(target, access)?;
         let permit = volume.permit_open(&actor)?;
         let request = OpenRequest::new(party, access, deny);
@@ -315,7 +317,7 @@ async fn new_open(
     };
     service.locks.hold(target.named.tag, &target.found, client.party);
     let (export, named, owner) = (target.export.clone(), target.named, owner.clone());
-    let (sequence, shares) = (Sequence::first(), Shares::default());
+    let (sequence, shares) = (StateSequence::first(), Shares::default());
     let id = held.guard().id();
     let held = Mutex::new(Some(held));
     let make = |numbers| OpenState {
@@ -373,7 +375,7 @@ fn confirmed(place: &Place, found: &State, sent: &SentStateId, w: &mut Writer) -
 }
 
 /// The owner whose turn an operation on a state waits for.
-fn owner_of(state: &State) -> Result<Arc<Owner>, Status> {
+fn owner_of(state: &State) -> Result<Arc<StateOwner>, Status> {
     match state {
         State::Open(open) => Ok(open.owner.clone()),
         State::Closed(owner) => Ok(owner.clone()),

@@ -15,7 +15,7 @@ use crate::wire::v4::OperationNumber;
 use crate::wire::v4::types::Status;
 
 /// An owner of opens or of locks.
-pub(super) struct Owner {
+pub(super) struct StateOwner {
     pub(super) name: Arc<[u8]>,
     /// An owner of opens has confirmed that its first OPEN was no old one that the network has repeated.
     confirmed: AtomicBool,
@@ -40,7 +40,7 @@ struct LastRequest {
 }
 
 /// An owner whose request is being executed. The next one waits.
-pub(super) struct Turn<'a> {
+pub(super) struct OwnerTurn<'a> {
     order: MutexGuard<'a, Order>,
     operation: OperationNumber,
     /// `None`: the owner does not count it.
@@ -56,11 +56,11 @@ pub(super) struct OwnerReplay {
 
 /// What to do with a request.
 pub(super) enum OwnerRequestState<'a> {
-    New(Turn<'a>),
+    New(OwnerTurn<'a>),
     Repeated(OwnerReplay),
 }
 
-impl Owner {
+impl StateOwner {
     pub(super) fn new(name: &[u8]) -> Arc<Self> {
         Arc::new(Self { name: name.into(), confirmed: AtomicBool::new(false), order: Mutex::default() })
     }
@@ -83,7 +83,7 @@ impl Owner {
         let order = self.order.lock().await;
         let Some(sequence) = sequence.filter(|&sequence| order.next.is_some_and(|next| next != sequence))
         else {
-            return Ok(OwnerRequestState::New(Turn { order, operation, sequence }));
+            return Ok(OwnerRequestState::New(OwnerTurn { order, operation, sequence }));
         };
         match &order.last {
             Some(last) if order.next == Some(sequence.wrapping_add(1)) && last.operation == operation => {
@@ -110,7 +110,7 @@ impl OwnerReplay {
     }
 }
 
-impl Turn<'_> {
+impl OwnerTurn<'_> {
     /// Ends the request with its result, of which `body` is what follows the status if it did not fail.
     pub(super) fn end(mut self, result: &Result<(), Fail>, body: &[u8], handle: Option<Vec<u8>>) {
         let (status, body) = match result {

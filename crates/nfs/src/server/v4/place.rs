@@ -13,7 +13,7 @@ use wire::Writer;
 
 use crate::server::call::Call;
 use crate::server::export::Export;
-use crate::server::handle::{HandleContent, View};
+use crate::server::handle::{HandleContent, HandleView};
 use crate::server::v3::Target;
 use crate::wire::v4::types::{FILE_HANDLE_LIMIT, FileHandle, Status};
 use crate::wire::xdr::Encode;
@@ -41,9 +41,9 @@ impl Place {
             let named = HandleContent::open(&call.service.secret, handle)?;
             let target = Box::new(call.target_of(named, true)?);
             return Ok(match named.view {
-                View::File | View::Sidecar => Self::File(target),
-                View::Attributes => Self::Attributes(target),
-                View::Attribute(_) => Self::Attribute(target),
+                HandleView::File | HandleView::Sidecar => Self::File(target),
+                HandleView::Attributes => Self::Attributes(target),
+                HandleView::Attribute(_) => Self::Attribute(target),
             });
         };
         let path = std::str::from_utf8(path).map_err(|_| Status::BADHANDLE)?;
@@ -66,7 +66,7 @@ impl Place {
     ) -> Result<T, Status> {
         match self {
             Self::File(target) => {
-                let view = if target.sidecar.is_some() { View::Sidecar } else { View::File };
+                let view = if target.sidecar.is_some() { HandleView::Sidecar } else { HandleView::File };
                 let sealed = call.seal_view(target, view, target.found.object.key());
                 Ok(take(FileHandle::new(sealed.as_bytes())))
             }
@@ -112,7 +112,7 @@ impl Place {
             Self::Attributes(target) | Self::Attribute(target) => {
                 let mut target = target.clone();
                 target.found.attributes = target.found.object.attributes()?;
-                let is_folder = target.named.view == View::Attributes;
+                let is_folder = target.named.view == HandleView::Attributes;
                 Ok(Some(if is_folder { Self::Attributes(target) } else { Self::Attribute(target) }))
             }
             _ => Ok(None),
@@ -180,7 +180,8 @@ pub(super) fn enter(call: &Call<'_>, path: &str, name: &[u8]) -> Result<Place, S
         && export.rule(call.origin).is_some()
     {
         let key = export.volume.root()?.object.key();
-        let handle = HandleContent { tag: export.tag, view: View::File, key }.seal(&call.service.secret);
+        let handle =
+            HandleContent { tag: export.tag, view: HandleView::File, key }.seal(&call.service.secret);
         return Ok(Place::File(Box::new(call.target(handle.as_bytes())?)));
     }
     if leads_to_a_share(call, &path) { Ok(Place::Pseudo(path)) } else { Err(Status::NOENT) }

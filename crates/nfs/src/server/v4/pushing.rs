@@ -33,13 +33,13 @@ const WISHES: usize = 1024;
 const SIGNALS: usize = 4096;
 
 /// A delegation that a client waits for.
-struct Wish {
+struct WantedDelegation {
     client: Weak<Client>,
     target: Target,
     allows: Use,
 }
 
-impl Wish {
+impl WantedDelegation {
     fn file(&self) -> FileId {
         self.target.found.object.id()
     }
@@ -55,7 +55,7 @@ pub(super) struct Wishes(Mutex<WishList, ranks::Nfs4Notices>);
 
 #[derive(Default)]
 struct WishList {
-    wishes: Vec<Wish>,
+    wishes: Vec<WantedDelegation>,
     signals: Vec<Weak<Client>>,
     /// A task looks after them.
     is_watched: bool,
@@ -71,16 +71,17 @@ pub(super) fn wish(
 ) -> bool {
     let wishes = &service.nfs4.wishes;
     match why {
-        WhyNoDelegation::Contention if want & WANT_PUSH != 0 => {
-            wishes.add(service, Wish { client: Arc::downgrade(client), target: target.clone(), allows })
-        }
+        WhyNoDelegation::Contention if want & WANT_PUSH != 0 => wishes.add(
+            service,
+            WantedDelegation { client: Arc::downgrade(client), target: target.clone(), allows },
+        ),
         WhyNoDelegation::NoResource if want & WANT_SIGNAL != 0 => wishes.signal(service, client),
         _ => false,
     }
 }
 
 impl Wishes {
-    fn add(&self, service: &Arc<Service>, wish: Wish) -> bool {
+    fn add(&self, service: &Arc<Service>, wish: WantedDelegation) -> bool {
         let Some(client) = wish.client.upgrade() else { return false };
         let mut waiting = self.0.lock();
         let known = waiting.wishes.iter_mut().find(|one| one.is_of(&client) && one.file() == wish.file());
@@ -121,7 +122,7 @@ impl Wishes {
     }
 
     /// The wishes to try now: those of clients that are there. `None`: no client waits, and the task ends.
-    fn due(&self) -> Option<Vec<Wish>> {
+    fn due(&self) -> Option<Vec<WantedDelegation>> {
         let mut waiting = self.0.lock();
         waiting.wishes.retain(|wish| is_there(&wish.client));
         waiting.signals.retain(is_there);
@@ -129,7 +130,11 @@ impl Wishes {
             waiting.is_watched = false;
             return None;
         }
-        let copy = |wish: &Wish| Wish { client: wish.client.clone(), target: wish.target.clone(), ..*wish };
+        let copy = |wish: &WantedDelegation| WantedDelegation {
+            client: wish.client.clone(),
+            target: wish.target.clone(),
+            ..*wish
+        };
         Some(waiting.wishes.iter().map(copy).collect())
     }
 
@@ -165,7 +170,7 @@ impl WishList {
     }
 }
 
-async fn fulfil(service: &Arc<Service>, due: Vec<Wish>) {
+async fn fulfil(service: &Arc<Service>, due: Vec<WantedDelegation>) {
     for wish in due {
         let Some(client) = wish.client.upgrade() else { continue };
         let is_callable =
@@ -194,7 +199,7 @@ async fn fulfil(service: &Arc<Service>, due: Vec<Wish>) {
 }
 
 /// Sends a delegation to a client. If it does not answer, it may have got it: then it keeps it.
-fn push(service: &Arc<Service>, client: Arc<Client>, wish: Wish, delegation: Arc<Delegation>) {
+fn push(service: &Arc<Service>, client: Arc<Client>, wish: WantedDelegation, delegation: Arc<Delegation>) {
     let service = service.clone();
     // In a task of its own: one client that does not answer must not delay others.
     tokio::spawn(async move {

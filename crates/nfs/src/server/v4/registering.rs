@@ -11,13 +11,13 @@ use super::names::{Callback, ClientConfirmation, Place};
 use super::principal::Principal;
 use crate::server::Service;
 use crate::server::call::Call;
-use crate::wire::v4::clients::{Address, SetClientId, SetClientIdConfirm};
+use crate::wire::v4::clients::{ClientAddress, SetClientId, SetClientIdConfirm};
 use crate::wire::v4::types::{NetId, Status, UniversalAddress};
 use crate::wire::xdr::Encode;
 
 /// SETCLIENTID.
 pub(super) fn set_client_id(call: &Call<'_>, request: &SetClientId<'_>, w: &mut Writer) -> Result<(), Fail> {
-    let Address { net, address } = request.callback;
+    let ClientAddress { net, address } = request.callback;
     let place = Place { net: net.to_vec(), address: address.to_vec() };
     let path = CallPath::to(&place, request.program, request.callback_ident, call.origin);
     let callback = Callback { place, path };
@@ -31,7 +31,7 @@ pub(super) fn set_client_id(call: &Call<'_>, request: &SetClientId<'_>, w: &mut 
         Err(SetClientIdError::InUse(Place { net, address })) => {
             let mut body = Writer::new();
             let (net, address) = (NetId::new(&net), UniversalAddress::new(&address));
-            Address { net, address }.encode(&mut body);
+            ClientAddress { net, address }.encode(&mut body);
             Err(Fail::with(Status::CLID_INUSE, body.into_bytes()))
         }
     }

@@ -46,13 +46,13 @@ const FEWEST_OPERATIONS: u32 = 2;
 /// All sessions.
 #[derive(Default)]
 pub(in crate::server) struct Sessions {
-    table: RwLock<Table, ranks::Nfs4Sessions>,
+    table: RwLock<SessionTable, ranks::Nfs4Sessions>,
     /// The memory that is set aside for kept replies.
     kept: AtomicUsize,
 }
 
 #[derive(Default)]
-struct Table {
+struct SessionTable {
     sessions: HashMap<SessionId, Arc<Session>>,
     /// The sessions of each client, by its number.
     of_clients: HashMap<u32, Vec<SessionId>>,

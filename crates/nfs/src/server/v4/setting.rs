@@ -164,11 +164,11 @@ fn mode(mode: u32) -> Result<u32, Status> {
     if mode & !0o7777 == 0 { Ok(mode) } else { Err(Status::INVAL) }
 }
 
-fn set_time(wanted: Option<SetTime>) -> Result<vfs::SetTime, Status> {
+fn set_time(wanted: Option<SetTime4>) -> Result<vfs::SetTime, Status> {
     match wanted {
         None => Ok(vfs::SetTime::Keep),
-        Some(SetTime::ToServerTime) => Ok(vfs::SetTime::Now),
-        Some(SetTime::ToClientTime(sent)) => time(sent).map(vfs::SetTime::To),
+        Some(SetTime4::ToServerTime) => Ok(vfs::SetTime::Now),
+        Some(SetTime4::ToClientTime(sent)) => time(sent).map(vfs::SetTime::To),
     }
 }
 

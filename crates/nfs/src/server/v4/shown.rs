@@ -11,7 +11,7 @@ use super::attributes::{DESCRIBED, SHARES, change, common, time};
 use super::named;
 use super::referrals;
 use crate::server::call::Call;
-use crate::server::naming::Id;
+use crate::server::naming::NamedId;
 use crate::server::v3::{Target, file_type};
 use crate::wire::v4::acls::FlaggedAces;
 use crate::wire::v4::attributes::*;
@@ -54,11 +54,11 @@ const PLAIN: Bitmap = Bitmap::of(&[
 
 /// The names of an owner and a group that were told last: the files of a folder mostly have the same.
 #[derive(Default)]
-pub(super) struct Owners([Option<(Id, String)>; 2]);
+pub(super) struct Owners([Option<(NamedId, String)>; 2]);
 
 impl Owners {
     fn look_up(&mut self, call: &Call<'_>, wanted: &Bitmap, now: &Facts) {
-        let ids = [(OWNER, Id::User(now.uid)), (OWNER_GROUP, Id::Group(now.gid))];
+        let ids = [(OWNER, NamedId::User(now.uid)), (OWNER_GROUP, NamedId::Group(now.gid))];
         for ((number, id), known) in ids.into_iter().zip(&mut self.0) {
             if wanted.has(number) && known.as_ref().is_none_or(|(of, _)| *of != id) {
                 *known = Some((id, call.naming().name(id)));

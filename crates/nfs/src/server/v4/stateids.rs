@@ -52,7 +52,7 @@ impl Compound<'_> {
         if !clients.is_of(&sent.state, client) {
             return Err(Status::BAD_STATEID);
         }
-        Ok((client.clone(), client.state(super::states::Numbers::of(&sent.state).state)?))
+        Ok((client.clone(), client.state(super::states::StateidNumbers::of(&sent.state).state)?))
     }
 
     /// The open or the delegation by which a file is read or written; `None` for a special stateid.

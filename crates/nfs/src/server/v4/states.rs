@@ -17,7 +17,7 @@ use wire::Reader;
 use super::client::Client;
 use super::copying::AsyncCopy;
 use super::delegations::Delegation;
-use super::owners::Owner;
+use super::owners::StateOwner;
 use super::principal::Principal;
 use crate::ranks;
 use crate::server::clients::NFS_CLIENT;
@@ -27,13 +27,13 @@ use crate::wire::v4::types::{StateId, Status};
 
 /// The numbers in a stateid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Numbers {
+pub(super) struct StateidNumbers {
     pub(super) boot: u32,
     pub(super) client: u32,
     pub(super) state: u32,
 }
 
-impl Numbers {
+impl StateidNumbers {
     pub(super) fn of(state: &StateId) -> Self {
         // Of twelve bytes there are four at each of these places.
         let word = |at: usize| Reader::new(&state.other[at..]).u32_be().unwrap_or(0);
@@ -50,9 +50,9 @@ impl Numbers {
 }
 
 /// The sequence number of a stateid: it counts the changes of a state. It is never 0.
-pub(super) struct Sequence(AtomicU32);
+pub(super) struct StateSequence(AtomicU32);
 
-impl Sequence {
+impl StateSequence {
     pub(super) fn first() -> Self {
         Self(AtomicU32::new(1))
     }
@@ -100,9 +100,9 @@ impl TreeOpen {
 
 /// A file that an owner has open.
 pub(super) struct OpenState {
-    pub(super) numbers: Numbers,
-    pub(super) sequence: Sequence,
-    pub(super) owner: Arc<Owner>,
+    pub(super) numbers: StateidNumbers,
+    pub(super) sequence: StateSequence,
+    pub(super) owner: Arc<StateOwner>,
     pub(super) opener: Principal,
     pub(super) export: Arc<Export>,
     pub(super) named: HandleContent,
@@ -160,9 +160,9 @@ impl OpenState {
 
 /// The ranges that an owner has locked by one open.
 pub(super) struct LockState {
-    pub(super) numbers: Numbers,
-    pub(super) sequence: Sequence,
-    pub(super) owner: Arc<Owner>,
+    pub(super) numbers: StateidNumbers,
+    pub(super) sequence: StateSequence,
+    pub(super) owner: Arc<StateOwner>,
     pub(super) open: Arc<OpenState>,
     /// The owner as the tree knows it.
     pub(super) in_tree: TreeOwner,
@@ -184,7 +184,7 @@ pub(super) enum State {
     Delegation(Arc<Delegation>),
     Copy(Arc<AsyncCopy>),
     /// The last open that this owner has closed: its CLOSE may be repeated.
-    Closed(Arc<Owner>),
+    Closed(Arc<StateOwner>),
 }
 
 /// By what data are read or written.
@@ -263,21 +263,21 @@ mod tests {
 
     #[test]
     fn a_stateid_has_its_numbers() {
-        let numbers = Numbers { boot: 7, client: 0x0102_0304, state: u32::MAX };
+        let numbers = StateidNumbers { boot: 7, client: 0x0102_0304, state: u32::MAX };
         let state = numbers.stateid(9);
         assert_eq!(state.other, [0, 0, 0, 7, 1, 2, 3, 4, 255, 255, 255, 255]);
-        assert_eq!((state.sequence, Numbers::of(&state)), (9, numbers));
+        assert_eq!((state.sequence, StateidNumbers::of(&state)), (9, numbers));
     }
 
     #[test]
     fn a_stateid_of_another_time_is_old_or_bad() {
-        let sequence = Sequence::first();
+        let sequence = StateSequence::first();
         assert_eq!(sequence.advance(), 2);
         assert_eq!(sequence.check(Some(2)), Ok(()));
         assert_eq!(sequence.check(Some(1)), Err(Status::OLD_STATEID));
         assert_eq!(sequence.check(Some(3)), Err(Status::BAD_STATEID));
         assert_eq!(sequence.check(None), Ok(()));
-        let last = Sequence(AtomicU32::new(u32::MAX));
+        let last = StateSequence(AtomicU32::new(u32::MAX));
         assert_eq!(last.advance(), 1); // 0 is not used, RFC 7530 9.1.3
     }
 

@@ -13,9 +13,9 @@ fn cookie() -> NetObj<'static> {
 /// The cookie by hand: netobj, an opaque of 3 bytes and its padding.
 const COOKIE: &[u8] = &[0, 0, 0, 3, 0xc0, 0x0c, 0x1e, 0];
 
-fn lock() -> Lock<'static> {
+fn lock() -> NlmLock<'static> {
     let (handle, owner) = (NetObj::new(&[9; 8]), NetObj::new(b"17@mac"));
-    Lock { caller_name: Name::new(b"mac"), handle, owner, svid: -2, offset: 1 << 32 | 2, len: 0 }
+    NlmLock { caller_name: Name::new(b"mac"), handle, owner, svid: -2, offset: 1 << 32 | 2, len: 0 }
 }
 
 /// nlm4_lock, RFC 1813 6.2.
@@ -62,7 +62,7 @@ fn every_cut_of_a_lock_request_is_malformed() {
 
 #[test]
 fn result_is_cookie_and_status() {
-    let res = Res { cookie: cookie(), stat: Stat::DENIED_GRACE_PERIOD };
+    let res = Res { cookie: cookie(), stat: NlmStat::DENIED_GRACE_PERIOD };
     let bytes = [COOKIE, &words(&[4])].concat();
     assert_eq!((bytes_of(&res), value_of(&bytes)), (bytes.clone(), Ok(res)));
 }
@@ -79,7 +79,7 @@ fn only_a_denied_test_names_the_holder() {
     let bytes = [COOKIE, &by_hand.concat()].concat();
     assert_eq!((bytes_of(&denied), value_of(&bytes)), (bytes.clone(), Ok(denied)));
 
-    let granted = TestRes { cookie: cookie(), reply: TestReply::Other(Stat::GRANTED) };
+    let granted = TestRes { cookie: cookie(), reply: TestReply::Other(NlmStat::GRANTED) };
     let bytes = [COOKIE, &words(&[0])].concat();
     assert_eq!((bytes_of(&granted), value_of(&bytes)), (bytes.clone(), Ok(granted)));
 }
@@ -98,7 +98,7 @@ fn share_reservations_are_laid_out_as_in_the_rfc() {
     let bytes = [COOKIE, names, &words(&[2, 3, 0])].concat(); // mode, access, reclaim
     assert_eq!((bytes_of(&request), value_of(&bytes)), (bytes.clone(), Ok(request)));
 
-    let res = ShareRes { cookie: cookie(), stat: Stat::DENIED, sequence: 1 };
+    let res = ShareRes { cookie: cookie(), stat: NlmStat::DENIED, sequence: 1 };
     let bytes = [COOKIE, &words(&[1, 1])].concat();
     assert_eq!((bytes_of(&res), value_of(&bytes)), (bytes.clone(), Ok(res)));
 }
@@ -131,7 +131,7 @@ mod properties {
             (block, exclusive, reclaim) in any::<(bool, bool, bool)>(),
         ) {
             let [cookie, handle, owner] = objects.each_ref().map(|bytes| NetObj::new(bytes));
-            let lock = Lock { caller_name: Name::new(&name), handle, owner, svid, offset, len };
+            let lock = NlmLock { caller_name: Name::new(&name), handle, owner, svid, offset, len };
             let request = LockRequest { cookie, block, exclusive, lock, reclaim, state };
             let bytes = bytes_of(&request);
             prop_assert_eq!(value_of::<LockRequest<'_>>(&bytes), Ok(request));

@@ -10,12 +10,12 @@ use crate::wire::xdr::{Words, put_opaque};
 
 /// settime4: how SETATTR and its like set a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SetTime {
+pub enum SetTime4 {
     ToServerTime,
     ToClientTime(NfsTime),
 }
 
-impl Decode<'_> for SetTime {
+impl Decode<'_> for SetTime4 {
     fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         match r.u32_be()? {
             0 => Ok(Self::ToServerTime),
@@ -25,7 +25,7 @@ impl Decode<'_> for SetTime {
     }
 }
 
-impl Encode for SetTime {
+impl Encode for SetTime4 {
     fn encode(&self, w: &mut Writer) {
         match self {
             Self::ToServerTime => w.u32_be(0),
@@ -262,13 +262,13 @@ values! {
     SPACE_USED = 45, space_used: u64;
     SYSTEM = 46, system: bool;
     TIME_ACCESS = 47, time_access: NfsTime;
-    TIME_ACCESS_SET = 48, time_access_set: SetTime;
+    TIME_ACCESS_SET = 48, time_access_set: SetTime4;
     TIME_BACKUP = 49, time_backup: NfsTime;
     TIME_CREATE = 50, time_create: NfsTime;
     TIME_DELTA = 51, time_delta: NfsTime;
     TIME_METADATA = 52, time_metadata: NfsTime;
     TIME_MODIFY = 53, time_modify: NfsTime;
-    TIME_MODIFY_SET = 54, time_modify_set: SetTime;
+    TIME_MODIFY_SET = 54, time_modify_set: SetTime4;
     MOUNTED_ON_FILEID = 55, mounted_on_fileid: u64;
     DACL = 58, dacl: FlaggedAces<'a>;
     MODE_SET_MASKED = 74, mode_set_masked: MaskedMode;

@@ -5,7 +5,7 @@ use super::*;
 
 record! {
     /// clientaddr4, RFC 7530 2.2.11: a transport, and a universal address of RFC 5665.
-    pub struct Address<'a> {
+    pub struct ClientAddress<'a> {
         pub net: NetId<'a>,
         pub address: UniversalAddress<'a>,
     }
@@ -17,7 +17,7 @@ record! {
         pub id: OwnerName<'a>,
         /// The program at `callback` that the server calls.
         pub program: u32,
-        pub callback: Address<'a>,
+        pub callback: ClientAddress<'a>,
         /// The client's own name of the callback, repeated in CB_COMPOUND.
         pub callback_ident: u32,
     }

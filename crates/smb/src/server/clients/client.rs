@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use vfs::state::{BreakNotice, ClientId};
 
 use super::durable::Durables;
-use super::leases::{Cache, Key};
+use super::leases::{Key, LeaseCache};
 use super::replay::Creations;
 use super::session::Session;
 use crate::ranks;
@@ -30,7 +30,7 @@ pub(in crate::server) struct Client {
     /// What it says that it is.
     pub(in crate::server) guid: [u8; 16],
     /// What it may keep in its caches: the lease table of MS-SMB2 3.3.1.11, and oplocks beside.
-    caches: Mutex<HashMap<Key, Weak<Cache>>, ranks::SmbCaches>,
+    caches: Mutex<HashMap<Key, Weak<LeaseCache>>, ranks::SmbCaches>,
     /// Its sessions, the oldest first.
     sessions: Mutex<Vec<Weak<Session>>, ranks::SmbClientSessions>,
     /// The outcomes of its numbered CREATEs.
@@ -79,12 +79,12 @@ impl Client {
     }
 
     /// The cache of this name.
-    pub(in crate::server) fn cache(&self, key: &Key) -> Option<Arc<Cache>> {
+    pub(in crate::server) fn cache(&self, key: &Key) -> Option<Arc<LeaseCache>> {
         self.caches.lock().get(key).and_then(Weak::upgrade)
     }
 
     /// The cache of this name, made when there is none.
-    pub(in crate::server) fn cache_or(&self, key: Key, make: impl FnOnce() -> Cache) -> Arc<Cache> {
+    pub(in crate::server) fn cache_or(&self, key: Key, make: impl FnOnce() -> LeaseCache) -> Arc<LeaseCache> {
         let mut caches = self.caches.lock();
         if let Some(cache) = caches.get(&key).and_then(Weak::upgrade) {
             return cache;

@@ -24,7 +24,7 @@ use self::table::DisconnectedOpen;
 pub(in crate::server) use self::table::Durables;
 use super::client::Client;
 use super::leases::Kind;
-use super::open::{Open, What};
+use super::open::{Open, OpenedObject};
 use super::session::User;
 use crate::server::context::{Context, Failure};
 use crate::server::files::create::register;
@@ -82,7 +82,7 @@ impl Durable {
 
 /// What a CREATE asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::server) enum Wish {
+pub(in crate::server) enum DurableWish {
     #[default]
     Nothing,
     /// DHnQ.
@@ -103,7 +103,7 @@ pub(in crate::server) struct Return {
     pub(in crate::server) persistent: bool,
 }
 
-impl Wish {
+impl DurableWish {
     /// The wish in a request's create contexts. Contexts of both versions must not be combined.
     pub(in crate::server) fn of(asked: &[CreateContext<'_>], is_v3: bool) -> Result<Self, Status> {
         let (mut first, mut second) = (Self::Nothing, Self::Nothing);
@@ -160,11 +160,17 @@ impl Wish {
 }
 
 /// Makes a new open durable, if the client asked for that, and if the open may cache its handle or is persistent.
-pub(in crate::server) async fn grant(context: &Context, wish: Wish, open: &Open) -> Result<(), Status> {
+pub(in crate::server) async fn grant(
+    context: &Context,
+    wish: DurableWish,
+    open: &Open,
+) -> Result<(), Status> {
     let (timeout, create_guid, persistent) = match wish {
-        Wish::Request => (TIMEOUT, None, false),
-        Wish::RequestV2 { timeout, create_guid, persistent } => (timeout, Some(create_guid), persistent),
-        Wish::Nothing | Wish::Reconnect(_) => return Ok(()),
+        DurableWish::Request => (TIMEOUT, None, false),
+        DurableWish::RequestV2 { timeout, create_guid, persistent } => {
+            (timeout, Some(create_guid), persistent)
+        }
+        DurableWish::Nothing | DurableWish::Reconnect(_) => return Ok(()),
     };
     let is_file = open.file().is_ok_and(|file| file.open.node().kind() == vfs::Kind::File);
     let by_handle = open.held.get().is_some_and(|held| held.lease.caching().contains(Caching::HANDLE));
@@ -201,7 +207,7 @@ pub(in crate::server) fn reconnect(
     let fits = |lost: &DisconnectedOpen| fits(context, request, lease, back, &lost.open);
     let mut open = context.service().durables.claim(context, back.file, fits)?;
     open.tree = context.tree().clone();
-    if let What::File(file) = &mut open.what {
+    if let OpenedObject::File(file) = &mut open.what {
         file.open.act_as(context.caller());
     }
     open.session = Arc::downgrade(context.session());

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use vfs::Kind as FileKind;
 use vfs::state::{Caching, LeaseRequest, Stream, Style};
 
-pub(in crate::server) use self::cache::{Cache, CacheReference, Key, Kind, Of};
+pub(in crate::server) use self::cache::{CacheReference, Key, Kind, LeaseCache, Of};
 use super::open::{File, Open};
 use crate::server::context::{Context, Failure};
 use crate::server::files::create::RequestedOpen;
@@ -102,7 +102,7 @@ pub(in crate::server) async fn grant(
     let style = if kind == Kind::Oplock { Style::Steps } else { Style::Bits };
     let request = LeaseRequest { party: guard.party(), want, style, notices: client.notices() };
     let Some(key) = request.party.key else { return Ok(CacheGrant::NONE) };
-    let make = || Cache::new(key, Of::open(file), kind, wanted.lease, Arc::downgrade(&client));
+    let make = || LeaseCache::new(key, Of::open(file), kind, wanted.lease, Arc::downgrade(&client));
     let cache = client.cache_or(key, make);
     let grant = || cache.grant(open, || file.open.lease(&request));
     let lease = match file.open.volume().settled(grant).await {

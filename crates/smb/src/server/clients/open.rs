@@ -15,7 +15,7 @@ use vfs::{Actor, Attributes, Beside, Caller, FileId, Kind, SetAttributes, SetTim
 
 use super::durable::Durable;
 use super::leases::CacheReference;
-use super::replay::Number;
+use super::replay::CreateNumber;
 use super::session::Session;
 use super::tree::Tree;
 use crate::ranks;
@@ -44,7 +44,7 @@ pub(in crate::server) struct Open {
     /// The session that owns it.
     pub(in crate::server) session: Weak<Session>,
     /// The open object.
-    pub(in crate::server) what: What,
+    pub(in crate::server) what: OpenedObject,
     /// The cache that its client may keep because of it.
     pub(in crate::server) held: OnceLock<CacheReference>,
     /// It can be kept after its session is lost.
@@ -52,13 +52,13 @@ pub(in crate::server) struct Open {
     /// How long it waits for its client whatever it caches. 0: `durable` decides.
     pub(in crate::server) resilient_ms: AtomicU32,
     /// The number of its CREATE, which identifies a repeated CREATE.
-    pub(in crate::server) number: OnceLock<Number>,
+    pub(in crate::server) number: OnceLock<CreateNumber>,
     /// Its channel sequence, 3.x.
     pub(in crate::server) sequence: Arc<Mutex<Sequence, ranks::SmbSequence>>,
 }
 
 /// What is open.
-pub(in crate::server) enum What {
+pub(in crate::server) enum OpenedObject {
     /// A file or folder, or a stream of one.
     File(Box<File>),
     /// A named pipe.
@@ -113,7 +113,7 @@ impl Open {
         session: &Arc<Session>,
         tree: &Arc<Tree>,
         granted: AccessMask,
-        what: What,
+        what: OpenedObject,
     ) -> Self {
         Self {
             key: FileKey { persistent: number, volatile: number },
@@ -134,7 +134,7 @@ impl Open {
         persistent: u64,
         tree: &Arc<Tree>,
         granted: AccessMask,
-        what: What,
+        what: OpenedObject,
     ) -> Self {
         Self {
             key: FileKey { persistent, volatile: persistent },
@@ -153,16 +153,16 @@ impl Open {
     /// The file; an error when it is a pipe.
     pub(in crate::server) fn file(&self) -> Result<&File, Status> {
         match &self.what {
-            What::File(file) => Ok(file),
-            What::Pipe(_) => Err(Status::INVALID_DEVICE_REQUEST),
+            OpenedObject::File(file) => Ok(file),
+            OpenedObject::Pipe(_) => Err(Status::INVALID_DEVICE_REQUEST),
         }
     }
 
     /// The pipe; an error when it is a file.
     pub(in crate::server) fn pipe(&self) -> Result<&PipeEnd, Status> {
         match &self.what {
-            What::Pipe(pipe) => Ok(pipe),
-            What::File(_) => Err(Status::INVALID_DEVICE_REQUEST),
+            OpenedObject::Pipe(pipe) => Ok(pipe),
+            OpenedObject::File(_) => Err(Status::INVALID_DEVICE_REQUEST),
         }
     }
 

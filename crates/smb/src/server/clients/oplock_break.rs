@@ -9,7 +9,7 @@ use super::leases::{Kind, level, state};
 use super::open::Open;
 use crate::server::context::{Context, Failure, Outcome, Reply};
 use crate::wire::Status;
-use crate::wire::oplock_break::{Lease, Oplock, Request, Response};
+use crate::wire::oplock_break::{LeaseBreak, Oplock, Request, Response};
 use crate::wire::values::{LeaseState, OplockLevel};
 
 pub(in crate::server) async fn run(context: &Context) -> Outcome {
@@ -46,7 +46,7 @@ async fn oplock(context: &Context, request: Oplock) -> Result<Oplock, Failure> {
 }
 
 /// MS-SMB2 3.3.5.22.2.
-async fn lease(context: &Context, request: Lease) -> Result<Lease, Failure> {
+async fn lease(context: &Context, request: LeaseBreak) -> Result<LeaseBreak, Failure> {
     let client = context.session().client();
     let cache = client.cache(&request.key.0).filter(|cache| cache.kind() != Kind::Oplock);
     let opens = cache.map(|cache| cache.opens()).unwrap_or_default();
@@ -60,7 +60,7 @@ async fn lease(context: &Context, request: Lease) -> Result<Lease, Failure> {
     let to = Caching(request.state.difference(LeaseState(!u32::from(Caching::ALL.0))).0 as u8);
     held.lease.acknowledge(to).map_err(|_| Status::REQUEST_NOT_ACCEPTED)?;
     opens.iter().for_each(|open| inherited::keep(context.service(), open));
-    Ok(Lease { key: request.key, state: state(to) })
+    Ok(LeaseBreak { key: request.key, state: state(to) })
 }
 
 /// The successor hears what is left of a lease before the operations that wait for the answer go on. If it takes over a

@@ -41,14 +41,14 @@ pub(in crate::server) struct InFlightCreate<'a> {
 }
 
 /// The numbered CREATE that made an open.
-pub(in crate::server) struct Number {
+pub(in crate::server) struct CreateNumber {
     client: Weak<Client>,
     guid: [u8; 16],
     /// The action in the answer.
     pub(in crate::server) action: Action,
 }
 
-impl Number {
+impl CreateNumber {
     /// The client has used the open, so it has received the answer and will not repeat the CREATE.
     pub(in crate::server) fn is_known(&self) {
         if let Some(client) = self.client.upgrade() {
@@ -89,12 +89,12 @@ impl Creations {
             _ => table.insert(guid, Creation::Done(Arc::downgrade(open))),
         };
         drop(table);
-        let _ = open.number.set(Number { client: Arc::downgrade(client), guid, action }); // a new open has none
+        let _ = open.number.set(CreateNumber { client: Arc::downgrade(client), guid, action }); // a new open has none
         Ok(())
     }
 }
 
-impl Drop for Number {
+impl Drop for CreateNumber {
     fn drop(&mut self) {
         let Some(client) = self.client.upgrade() else { return };
         let mut table = client.creations.table.lock();
@@ -132,7 +132,7 @@ impl InFlightCreate<'_> {
     /// Records that the CREATE made this open. Returns the one that it has made at a lost server, if this server has inherited that
     /// meanwhile: its client never heard of it, so it is to be closed.
     pub(in crate::server) fn done(self, open: &Arc<Open>, action: Action) -> Option<Arc<Open>> {
-        let number = Number { client: Arc::downgrade(self.client), guid: self.guid, action };
+        let number = CreateNumber { client: Arc::downgrade(self.client), guid: self.guid, action };
         let _ = open.number.set(number); // a new open has none
         let done = Creation::Done(Arc::downgrade(open));
         match self.client.creations.table.lock().insert(self.guid, done) {

@@ -26,8 +26,8 @@ pub(in crate::server) use self::links::{place, shown_target};
 pub(in crate::server) use self::path::{Path, shown_stream, stream_name};
 pub(in crate::server) use self::stream::{INFO, RESOURCE, named};
 use crate::server::clients::app_instance::Instance;
-use crate::server::clients::durable::{Return, Wish, inherited, persistent};
-use crate::server::clients::open::{Open, What};
+use crate::server::clients::durable::{DurableWish, Return, inherited, persistent};
+use crate::server::clients::open::{Open, OpenedObject};
 use crate::server::clients::replay::ReplayCheck;
 use crate::server::clients::tree::Tree;
 use crate::server::clients::{durable, leases};
@@ -78,8 +78,8 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let tree = context.tree();
     let Ok(volume) = tree.volume() else { return crate::server::pipes::pipe_end::open(context, &request) };
     let asked = request.contexts.iter().map(CreateContext::decode).collect::<Result<Vec<_>, _>>()?;
-    let wish = Wish::of(&asked, context.session().dialect.is_v3())?;
-    if let Wish::Reconnect(back) = wish {
+    let wish = DurableWish::of(&asked, context.session().dialect.is_v3())?;
+    if let DurableWish::Reconnect(back) = wish {
         let lease = leases::named(context, &asked);
         let open = reconnect(context, &request, lease, back).await?;
         return reply::reconnected(context, &open).await;
@@ -113,7 +113,7 @@ async fn repeated(
     context: &Context,
     request: &Request<'_>,
     asked: &[CreateContext<'_>],
-    wish: Wish,
+    wish: DurableWish,
     failure: Failure,
 ) -> Outcome {
     let Some(guid) = wish.create_guid() else { return Err(failure) };
@@ -297,6 +297,6 @@ pub(in crate::server) fn register(context: &Context, open: Open) -> Result<Arc<O
     let open = Arc::new(open);
     *context.counted.lock() = Some(Sequence::born(&open.sequence));
     context.session().opens.add(open.clone())?;
-    debug_assert!(matches!(open.what, What::File(_) | What::Pipe(_)));
+    debug_assert!(matches!(open.what, OpenedObject::File(_) | OpenedObject::Pipe(_)));
     Ok(open)
 }

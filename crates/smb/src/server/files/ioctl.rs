@@ -31,12 +31,12 @@ struct IoctlCall<'a> {
 }
 
 /// The output, with success or a warning.
-struct Output {
+struct IoctlOutput {
     status: Status,
     bytes: Vec<u8>,
 }
 
-impl Output {
+impl IoctlOutput {
     /// Success without output.
     fn none() -> Self {
         Self { status: Status::SUCCESS, bytes: Vec::new() }
@@ -91,7 +91,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     Ok(Reply { status: output.status, file, ..Reply::encoded(|w| response.encode(w)) })
 }
 
-async fn answer(asked: &IoctlCall<'_>) -> Result<Output, Failure> {
+async fn answer(asked: &IoctlCall<'_>) -> Result<IoctlOutput, Failure> {
     match asked.request.control_code {
         Code::DFS_GET_REFERRALS | Code::DFS_GET_REFERRALS_EX => dfs::referrals(asked),
         Code::VALIDATE_NEGOTIATE_INFO => connection::validate(asked),
@@ -102,7 +102,7 @@ async fn answer(asked: &IoctlCall<'_>) -> Result<Output, Failure> {
 }
 
 /// Codes about an open.
-async fn about_open(asked: &IoctlCall<'_>) -> Result<Output, Failure> {
+async fn about_open(asked: &IoctlCall<'_>) -> Result<IoctlOutput, Failure> {
     let open = asked.open().await?;
     match asked.request.control_code {
         Code::PIPE_TRANSCEIVE => pipe::transceive(asked, &open),
@@ -126,7 +126,7 @@ async fn about_open(asked: &IoctlCall<'_>) -> Result<Output, Failure> {
         Code::DELETE_REPARSE_POINT => reparse::delete(asked, &open).await,
         Code::IS_PATHNAME_VALID | Code::IS_VOLUME_MOUNTED => {
             open.file()?;
-            Ok(Output::none())
+            Ok(IoctlOutput::none())
         }
         Code::SRV_READ_HASH | Code::LOCK_VOLUME | Code::UNLOCK_VOLUME | Code::DISMOUNT_VOLUME => {
             Err(Status::NOT_SUPPORTED.into())
@@ -138,15 +138,15 @@ async fn about_open(asked: &IoctlCall<'_>) -> Result<Output, Failure> {
 /// Changes the data of an open. The change is on the disk if the open writes through.
 async fn settled(
     open: &Open,
-    change: impl Future<Output = Result<Output, Failure>>,
-) -> Result<Output, Failure> {
+    change: impl Future<Output = Result<IoctlOutput, Failure>>,
+) -> Result<IoctlOutput, Failure> {
     let output = change.await?;
     open.settle().await?;
     Ok(output)
 }
 
 /// SRV_ENUMERATE_SNAPSHOTS, MS-SMB2 3.3.5.15.1.
-fn snapshots(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+fn snapshots(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     /// SRV_SNAPSHOT_ARRAY. Its last four bytes are room for a first label.
     const LEAST: usize = 16;
     open.file()?;
@@ -154,7 +154,7 @@ fn snapshots(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
         return Err(Status::INVALID_PARAMETER.into());
     }
     let labels = previous_versions::labels(asked.context.tree().volume()?);
-    Ok(Output::encoded(|w| {
+    Ok(IoctlOutput::encoded(|w| {
         Snapshots::fitting(labels, asked.room()).encode(w);
         w.zeros(LEAST.saturating_sub(w.len()));
     }))

@@ -66,7 +66,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let (reserved, room) = context.connection.peer.memory.reserve_up_to(asked);
     let mut w = Writer::onto(Vec::with_capacity(room.min(LIKELY)));
     let is_of_one = scan.pattern.as_ref().is_some_and(|pattern| pattern.literal().is_some()) && mac.is_none();
-    let mut walk = Walk {
+    let mut walk = FolderScan {
         short_names: is_of_one.then(|| &context.service().short_names),
         tree,
         file,
@@ -93,7 +93,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
 const LIKELY: usize = 64 * 1024;
 
 /// The state of one request's scan of a folder.
-struct Walk<'a> {
+struct FolderScan<'a> {
     tree: &'a Tree,
     file: &'a File,
     mac: Option<MacView>,
@@ -108,7 +108,7 @@ struct Walk<'a> {
     full: bool,
 }
 
-impl Walk<'_> {
+impl FolderScan<'_> {
     fn run(&mut self, scan: &mut Scan, w: &mut Writer) -> Result<(), Status> {
         if scan.over {
             return Ok(());

@@ -6,7 +6,7 @@ mod file_system;
 mod pipe;
 mod security;
 
-use crate::server::clients::open::{Open, What};
+use crate::server::clients::open::{Open, OpenedObject};
 use crate::server::context::{Context, Failure, Outcome, Reply};
 use crate::wire::fscc::{FileClass, FsClass};
 use crate::wire::query_info::{Request, Response};
@@ -41,11 +41,11 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let room = request.output_buffer_length as usize;
     let class = FileClass(request.information_class);
     let answer = match (request.info_type, &open.what) {
-        (InfoType::FILE, What::Pipe(end)) => pipe::answer(&open, end, class)?,
-        (InfoType::FILE, What::File(file)) if class == FileClass::FULL_EA => {
+        (InfoType::FILE, OpenedObject::Pipe(end)) => pipe::answer(&open, end, class)?,
+        (InfoType::FILE, OpenedObject::File(file)) if class == FileClass::FULL_EA => {
             return ea::answer(&open, file, &request);
         }
-        (InfoType::FILE, What::File(_)) => file::answer(context, &open, class).await?,
+        (InfoType::FILE, OpenedObject::File(_)) => file::answer(context, &open, class).await?,
         (InfoType::FILE_SYSTEM, _) => {
             file_system::answer(context, &open, FsClass(request.information_class))?
         }

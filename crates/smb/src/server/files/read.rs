@@ -2,7 +2,7 @@
 
 use wire::Writer;
 
-use crate::server::clients::open::What;
+use crate::server::clients::open::OpenedObject;
 use crate::server::context::{Context, Outcome, Reply};
 use crate::wire::Status;
 use crate::wire::read::{Head, Request};
@@ -20,8 +20,8 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         return Err(Status::INVALID_PARAMETER.into());
     }
     let file = match &open.what {
-        What::File(file) => file,
-        What::Pipe(_) => {
+        OpenedObject::File(file) => file,
+        OpenedObject::Pipe(_) => {
             return crate::server::pipes::pipe_end::read(context, open, request.length as usize).await;
         }
     };

@@ -14,7 +14,7 @@ use wire::{Malformed, Reader};
 
 use super::extended_attributes;
 use crate::server::clients::durable::inherited;
-use crate::server::clients::open::{File, Open, What};
+use crate::server::clients::open::{File, Open, OpenedObject};
 use crate::server::context::{Context, Failure, Outcome, Reply};
 use crate::wire::Status;
 use crate::wire::fscc::file_info::{self as info, ModeFlags};
@@ -31,8 +31,10 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let open = context.open(request.file).await?;
     let class = FileClass(request.information_class);
     match (request.info_type, &open.what) {
-        (InfoType::FILE, What::Pipe(_)) => set_pipe(class, request.data)?,
-        (InfoType::FILE, What::File(file)) => set_file(context, &open, file, class, request.data).await?,
+        (InfoType::FILE, OpenedObject::Pipe(_)) => set_pipe(class, request.data)?,
+        (InfoType::FILE, OpenedObject::File(file)) => {
+            set_file(context, &open, file, class, request.data).await?
+        }
         (InfoType::FILE_SYSTEM, _) => return Err(file_system(FsClass(request.information_class)).into()),
         (InfoType::SECURITY, _) => security::set(context, &open, &request).await?,
         (InfoType::QUOTA, _) => return Err(Status::NOT_SUPPORTED.into()),

@@ -2,7 +2,7 @@
 
 use vfs::backend::Stability;
 
-use crate::server::clients::open::What;
+use crate::server::clients::open::OpenedObject;
 use crate::server::context::{Context, Outcome, Reply};
 use crate::wire::Status;
 use crate::wire::security::AccessMask;
@@ -23,8 +23,8 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     }
     let data = context.message.slice(request.data.clone());
     match &open.what {
-        What::Pipe(pipe) => pipe.write(&data)?,
-        What::File(file) => {
+        OpenedObject::Pipe(pipe) => pipe.write(&data)?,
+        OpenedObject::File(file) => {
             if request.offset.checked_add(length.into()).is_none_or(|end| end > MAX_END) {
                 return Err(Status::INVALID_PARAMETER.into());
             }

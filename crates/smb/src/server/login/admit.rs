@@ -12,7 +12,7 @@ use crate::wire::Status;
 use crate::wire::header::{Command, Flags, Header, Scope};
 
 /// How a request has come.
-pub(in crate::server) struct Origin<'a> {
+pub(in crate::server) struct RequestOrigin<'a> {
     /// The session whose key sealed its frame.
     pub(in crate::server) sealed: Option<&'a Arc<Channel>>,
     /// It is a related request. Its header already has the ids of the request before it.
@@ -35,7 +35,7 @@ pub(in crate::server) fn judge(
     connection: &Connection,
     header: &Header,
     message: &[u8],
-    origin: &Origin<'_>,
+    origin: &RequestOrigin<'_>,
 ) -> (Admission, Option<Arc<Channel>>) {
     let is_signed = header.flags.contains(Flags::SIGNED);
     let Some(channel) = connection.channel(header.session_id) else {
@@ -57,7 +57,7 @@ pub(in crate::server) fn judge(
 }
 
 /// A request of a session that this connection does not have.
-fn stranger(header: &Header, origin: &Origin<'_>) -> Result<(), Status> {
+fn stranger(header: &Header, origin: &RequestOrigin<'_>) -> Result<(), Status> {
     if origin.related && (origin.first || header.command != Command::SESSION_SETUP) {
         return Err(Status::INVALID_PARAMETER); // there is no request before it, 3.3.5.2.7.2
     }
@@ -84,7 +84,7 @@ fn not_of_this_connection(connection: &Connection, header: &Header, message: &[u
 fn allow(
     header: &Header,
     message: &[u8],
-    origin: &Origin<'_>,
+    origin: &RequestOrigin<'_>,
     channel: &Arc<Channel>,
 ) -> Result<Admission, Status> {
     let session = &channel.session;

@@ -2,7 +2,7 @@
 
 use auth::{Account, LogonRefused, MemberNames, NtlmResponse};
 
-use super::exchange::{Judge, Policy};
+use super::exchange::{Judge, LoginPolicy};
 use crate::wire::Status;
 
 /// The parts of a client's last message that decide whether its user may be one of the domain.
@@ -25,7 +25,7 @@ pub(super) fn is_guest(
     refused: &LogonRefused,
     response: &ClaimedIdentity<'_>,
     names: Option<&MemberNames>,
-    policy: Policy,
+    policy: LoginPolicy,
 ) -> bool {
     let is_foreign = !response.domain.is_empty() && !names.is_some_and(|names| names.is_own(response.domain));
     let may_be = match refused {

@@ -22,11 +22,11 @@ use auth::{Account, Accounts, LoggedOn, LogonRefused, MemberNames, NtlmResponse}
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 
 use super::ntlm::keys::Side;
-use super::ntlm::protection::Protection;
+use super::ntlm::protection::NtlmProtection;
 use super::ntlm::{SentChallenge, malformed};
 use crate::wire::Status;
 use crate::wire::spnego::{
-    HINT, KERBEROS, MS_KERBEROS, MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token,
+    HINT, KERBEROS, MS_KERBEROS, MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, SpnegoToken,
 };
 
 /// The longest list of mechanisms that is kept for its checksum.
@@ -52,7 +52,7 @@ pub(in crate::server) enum Answer {
 
 /// Which logins need no password.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::server) struct Policy {
+pub(in crate::server) struct LoginPolicy {
     /// A login without a name, for lists of shares.
     pub(in crate::server) anonymous: bool,
     /// A login as "guest", which is no account.
@@ -65,7 +65,7 @@ pub(in crate::server) struct Policy {
 pub(in crate::server) struct Judge<'a> {
     pub(in crate::server) accounts: &'a dyn Accounts,
     pub(in crate::server) names: &'a Names,
-    pub(in crate::server) policy: Policy,
+    pub(in crate::server) policy: LoginPolicy,
     /// The server takes tickets.
     pub(in crate::server) has_kerberos: bool,
     /// The time, a FILETIME.
@@ -76,7 +76,7 @@ pub(in crate::server) struct Judge<'a> {
 
 /// The kind of user that has logged in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::server) enum Who {
+pub(in crate::server) enum UserKind {
     /// A user that knows the account's password, or has a ticket.
     Account(Account),
     /// A user without an account.
@@ -88,7 +88,7 @@ pub(in crate::server) enum Who {
 /// A login that has succeeded.
 #[derive(Clone, PartialEq, Eq)]
 pub(in crate::server) struct Login {
-    pub(in crate::server) who: Who,
+    pub(in crate::server) who: UserKind,
     /// The name as the client wrote it.
     pub(in crate::server) user: String,
     /// The client's own name, if it says one.
@@ -102,7 +102,7 @@ pub(in crate::server) struct Login {
     pub(in crate::server) expires: Option<SystemTime>,
     /// What protects messages by the mechanism itself, for protocols without keys of their own: NTLM with extended session
     /// security has it.
-    pub(in crate::server) protection: Option<Box<Protection>>,
+    pub(in crate::server) protection: Option<Box<NtlmProtection>>,
 }
 
 /// How the log names the mechanisms.
@@ -203,7 +203,7 @@ impl Exchange {
         judge: &Judge<'_>,
         answer: Option<Answer>,
     ) -> Result<Step, Status> {
-        let token = Token::decode(message).map_err(malformed)?;
+        let token = SpnegoToken::decode(message).map_err(malformed)?;
         let (ticket, domain) = match answer {
             Some(Answer::Ticket(ticket)) => (Some(ticket), None),
             Some(Answer::Domain(logon)) => (None, Some(logon)),
@@ -211,21 +211,22 @@ impl Exchange {
         };
         self.domain_refused = domain.as_ref().and_then(|logon| logon.as_ref().err().cloned());
         match (std::mem::replace(&mut self.state, State::Over), token) {
-            (State::Start, Token::Ntlm(ntlm)) => self.challenge(ntlm, None, judge),
-            (State::Start, Token::Init(init)) => self.begin(init, judge, ticket),
-            (State::Asked(mechanism), Token::Resp(NegTokenResp { response_token: Some(token), .. })) => {
-                match mechanism {
-                    Mechanism::Ntlm => self.challenge(token, None, judge),
-                    Mechanism::Kerberos(_) => self.ticket(ticket, None, judge),
-                }
-            }
-            (State::Proving(login, context), Token::Resp(resp)) => self.proven(login, &*context, resp),
-            (State::Challenged(challenged), Token::Ntlm(ntlm)) if self.mech_types.is_none() => {
+            (State::Start, SpnegoToken::Ntlm(ntlm)) => self.challenge(ntlm, None, judge),
+            (State::Start, SpnegoToken::Init(init)) => self.begin(init, judge, ticket),
+            (
+                State::Asked(mechanism),
+                SpnegoToken::Resp(NegTokenResp { response_token: Some(token), .. }),
+            ) => match mechanism {
+                Mechanism::Ntlm => self.challenge(token, None, judge),
+                Mechanism::Kerberos(_) => self.ticket(ticket, None, judge),
+            },
+            (State::Proving(login, context), SpnegoToken::Resp(resp)) => self.proven(login, &*context, resp),
+            (State::Challenged(challenged), SpnegoToken::Ntlm(ntlm)) if self.mech_types.is_none() => {
                 let (mut login, checksums) = challenged.authenticate(ntlm, judge, domain)?;
                 login.protection = checksums.map(|checksums| Box::new(checksums.protection(0)));
                 Ok(Step { token: Vec::new(), login: Some(login) })
             }
-            (State::Challenged(challenged), Token::Resp(resp)) if self.mech_types.is_some() => {
+            (State::Challenged(challenged), SpnegoToken::Resp(resp)) if self.mech_types.is_some() => {
                 self.complete(challenged, resp, judge, domain)
             }
             _ => Err(Status::INVALID_PARAMETER),
@@ -252,10 +253,10 @@ impl Exchange {
     /// The last message of a login by NTLM.
     fn last<'a>(&self, message: &'a [u8]) -> Option<(&SentChallenge, &'a [u8])> {
         let State::Challenged(challenged) = &self.state else { return None };
-        let ntlm = match Token::decode(message).ok()? {
-            Token::Ntlm(ntlm) => ntlm,
-            Token::Resp(resp) => resp.response_token?,
-            Token::Init(_) => return None,
+        let ntlm = match SpnegoToken::decode(message).ok()? {
+            SpnegoToken::Ntlm(ntlm) => ntlm,
+            SpnegoToken::Resp(resp) => resp.response_token?,
+            SpnegoToken::Init(_) => return None,
         };
         Some((challenged, ntlm))
     }
@@ -267,12 +268,12 @@ impl Exchange {
 
     /// The token that Kerberos is to take before the next [`Self::step`], if this message has one.
     pub(in crate::server) fn token_for_kerberos(&self, message: &[u8]) -> Option<Vec<u8>> {
-        match (&self.state, Token::decode(message).ok()?) {
-            (State::Start, Token::Init(init)) => {
+        match (&self.state, SpnegoToken::decode(message).ok()?) {
+            (State::Start, SpnegoToken::Init(init)) => {
                 let is_kerberos = matches!(init.mech_types.iter().next(), Some(KERBEROS | MS_KERBEROS));
                 init.mech_token.filter(|_| is_kerberos).map(<[u8]>::to_vec)
             }
-            (State::Asked(Mechanism::Kerberos(_)), Token::Resp(resp)) => {
+            (State::Asked(Mechanism::Kerberos(_)), SpnegoToken::Resp(resp)) => {
                 resp.response_token.map(<[u8]>::to_vec)
             }
             _ => None,
@@ -342,7 +343,7 @@ impl Exchange {
             return Err(self.refuse_ticket(principal, why, Status::ACCOUNT_DISABLED));
         }
         let login = Login {
-            who: Who::Account(account),
+            who: UserKind::Account(account),
             user: principal,
             workstation: String::new(),
             session_key: ticket.session_key,
@@ -427,7 +428,7 @@ impl Exchange {
             }
             // The server has no common key with a guest, so the guest can prove nothing and gets
             // nothing protected.
-            _ if login.who == Who::Guest => None,
+            _ if login.who == UserKind::Guest => None,
             _ if self.must_prove || resp.mech_list_mic.is_some() => return Err(Status::LOGON_FAILURE),
             _ => None,
         };
@@ -440,7 +441,7 @@ impl Exchange {
     }
 }
 
-impl Policy {
+impl LoginPolicy {
     /// Whether a user whose name is no account is let in as a guest.
     pub(in crate::server) fn admits_guest(self, user: &str) -> bool {
         self.guest && (self.unknown_users || user.eq_ignore_ascii_case("guest"))
@@ -450,9 +451,9 @@ impl Policy {
 impl std::fmt::Debug for Login {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let who = match &self.who {
-            Who::Account(account) => &account.name,
-            Who::Guest => "a guest",
-            Who::Anonymous => "nobody",
+            UserKind::Account(account) => &account.name,
+            UserKind::Guest => "a guest",
+            UserKind::Anonymous => "nobody",
         };
         write!(f, "Login({who} as {:?} from {:?})", self.user, self.workstation)
     }

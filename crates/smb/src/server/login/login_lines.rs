@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use auth::{Event, Login as Line, LoginRecord, LogonRefused};
 
-use super::exchange::{Claim, Login, TicketRefused, Who};
+use super::exchange::{Claim, Login, TicketRefused, UserKind};
 use crate::server::clients::session::Session;
 use crate::server::config::Config;
 use crate::server::context::{ConnectionScope, Context, Failure};
@@ -88,9 +88,9 @@ fn tell(context: &Context<ConnectionScope>, config: &Config, claim: Option<&Clai
 
 fn line<'a>(context: &Context<ConnectionScope>, login: &'a Login) -> Line<'a> {
     let (user, method) = match &login.who {
-        Who::Account(account) => (&*account.name, login.method),
-        Who::Guest => (&*login.user, "guest"),
-        Who::Anonymous => ("", "anonymous"),
+        UserKind::Account(account) => (&*account.name, login.method),
+        UserKind::Guest => (&*login.user, "guest"),
+        UserKind::Anonymous => ("", "anonymous"),
     };
     Line { protocol: PROTOCOL, peer: context.connection.peer.address, user, method }
 }

@@ -15,9 +15,9 @@ use wire::{Malformed, Writer};
 
 use self::charset::Charset;
 use self::keys::{Side, hmac_md5};
-use self::protection::{Keys, Protection};
+use self::protection::{Keys, NtlmProtection};
 use super::domain::{self, ClaimedIdentity};
-use super::exchange::{Claim, Judge, Login, NTLM_METHOD, Who};
+use super::exchange::{Claim, Judge, Login, NTLM_METHOD, UserKind};
 use crate::wire::Status;
 use crate::wire::ntlm::{Authenticate, Challenge, Negotiate, NtlmV2Response, Version};
 use crate::wire::ntlm::{av, av_pairs, encode_av_pairs, flags};
@@ -127,7 +127,7 @@ impl SentChallenge {
     ) -> Result<(Login, Option<Checksums>), Status> {
         let sent = Authenticate::decode(message).map_err(malformed)?;
         let mut login = Login {
-            who: Who::Anonymous,
+            who: UserKind::Anonymous,
             user: self.charset.text(sent.user),
             workstation: self.charset.text(sent.workstation),
             session_key: vec![0; 16],
@@ -159,7 +159,7 @@ impl SentChallenge {
             }
         };
         let Some((account, base)) = verified else {
-            login.who = Who::Guest;
+            login.who = UserKind::Guest;
             return Ok((login, None));
         };
         let key = self.exported_key(base, &sent)?;
@@ -167,7 +167,7 @@ impl SentChallenge {
         if account.disabled {
             return Err(Status::ACCOUNT_DISABLED);
         }
-        (login.who, login.session_key) = (Who::Account(account), key.into());
+        (login.who, login.session_key) = (UserKind::Account(account), key.into());
         let checksums = self.checksums(key, &sent);
         Ok((login, checksums))
     }
@@ -281,12 +281,12 @@ impl Checksums {
     }
 
     /// What protects the messages after the login. `first`: how many messages each side has signed.
-    pub(super) fn protection(&self, first: u32) -> Protection {
+    pub(super) fn protection(&self, first: u32) -> NtlmProtection {
         let of = |side| {
             let sealing = keys::sealing_key(&self.session_key, side, self.strength);
             Keys { signing: keys::signing_key(&self.session_key, side), sealing }
         };
-        Protection::new((of(Side::Client), of(Side::Server)), self.are_encrypted, first)
+        NtlmProtection::new((of(Side::Client), of(Side::Server)), self.are_encrypted, first)
     }
 }
 

@@ -11,7 +11,7 @@ use super::crypto::kdf::{KeyScheme, SessionKeys, signing_key};
 use super::crypto::preauth::Preauth;
 use super::crypto::sealing::Sealer;
 use super::crypto::signing::{Signer, SigningAlgorithm};
-use super::exchange::{Answer, Claim, Judge, Login, Names, Policy, Who};
+use super::exchange::{Answer, Claim, Judge, Login, LoginPolicy, Names, UserKind};
 use super::in_progress::Entry;
 use super::login_lines;
 use super::negotiate::Negotiation;
@@ -223,7 +223,7 @@ fn step(
         let reply = Reply::encoded(|w| response.encode(w));
         return Ok(Reply { status, also: Some(Box::new(also)), ..reply });
     };
-    if let (Who::Account(_), Some(attempt)) = (&login.who, attempt) {
+    if let (UserKind::Account(_), Some(attempt)) = (&login.who, attempt) {
         config.login_guard.limiter.succeeded(attempt, Instant::now());
     }
     let user = user(&config, &login, context.connection.peer.address.ip())?;
@@ -243,7 +243,7 @@ pub(in crate::server) fn judge<'a>(config: &'a Config, names: &'a Names, challen
     Judge {
         accounts: &*config.accounts,
         names,
-        policy: Policy {
+        policy: LoginPolicy {
             anonymous: true, // for lists of shares; anonymous users can open no folder
             guest: config.guests.identity.is_some(),
             unknown_users: config.guests.unknown_users,
@@ -383,11 +383,11 @@ pub(in crate::server) fn names(config: &Config) -> Names {
 fn user(config: &Config, login: &Login, address: IpAddr) -> Result<User, Status> {
     let nobody = config.guests.identity.clone();
     let (identity, name, guest, anonymous) = match &login.who {
-        Who::Account(account) => (Some(account.identity.clone()), account.name.clone(), false, false),
-        Who::Guest => (nobody, login.user.clone(), true, false),
-        Who::Anonymous => (nobody, String::new(), false, true),
+        UserKind::Account(account) => (Some(account.identity.clone()), account.name.clone(), false, false),
+        UserKind::Guest => (nobody, login.user.clone(), true, false),
+        UserKind::Anonymous => (nobody, String::new(), false, true),
     };
-    let account = matches!(login.who, Who::Account(_)).then_some(&*name);
+    let account = matches!(login.who, UserKind::Account(_)).then_some(&*name);
     let caller = identity.unwrap_or_else(Identity::anonymous).of(FileProtocol::Smb, account, address);
     Ok(User { name, caller, guest, anonymous })
 }

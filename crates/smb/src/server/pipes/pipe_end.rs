@@ -14,7 +14,7 @@ use wire::Writer;
 use self::host::Host;
 use super::pipe::{Message, Pipe};
 use crate::ranks;
-use crate::server::clients::open::{Open, What};
+use crate::server::clients::open::{Open, OpenedObject};
 use crate::server::context::{Context, Outcome, Reply};
 use crate::server::files::create;
 use crate::wire::Status;
@@ -131,7 +131,7 @@ pub(in crate::server) fn open(context: &Context, request: &Request<'_>) -> Outco
         changed: Notify::new(),
     };
     let number = context.service().file_number();
-    let pipe = What::Pipe(PipeEnd(Arc::new(shared)));
+    let pipe = OpenedObject::Pipe(PipeEnd(Arc::new(shared)));
     let open = Open::new(number, session, context.tree(), granted, pipe);
     let open = create::register(context, open)?;
     let info = NetworkOpen {

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use wire::Reader;
 
-use super::bound::{Call, RpcBinding, Sizes, fault, parts, responses, whole_bind};
+use super::bound::{FragmentedCall, RpcBinding, Sizes, fault, parts, responses, whole_bind};
 use super::login::{self, PendingLogin, Progress};
-use super::protection::{LONGEST_TOKEN, Protection};
+use super::protection::{LONGEST_TOKEN, RpcProtection};
 use super::registrations::{Group, NoticeResult};
 use super::witness::{Caller, Outcome};
 use super::{Interface, Rpc, mapper, witness};
@@ -65,7 +65,7 @@ impl Login {
         match self {
             Self::None | Self::Failed => false,
             Self::Begun(begun, _) => matches!(begun, PendingLogin::Kerberos(_)),
-            Self::Done(user) => matches!(user.of.protection, Some(Protection::Kerberos(_))),
+            Self::Done(user) => matches!(user.of.protection, Some(RpcProtection::Kerberos(_))),
         }
     }
 }
@@ -266,7 +266,7 @@ impl Association {
         Ok(())
     }
 
-    fn answer(&mut self, call: &Call, now: Instant) -> Vec<Vec<u8>> {
+    fn answer(&mut self, call: &FragmentedCall, now: Instant) -> Vec<Vec<u8>> {
         match self.perform(call, now) {
             Ok(Outcome::Answered(stub)) => self.responses(call.id, call.context, &stub),
             Ok(Outcome::Waits(handle, until)) => {
@@ -282,7 +282,7 @@ impl Association {
         }
     }
 
-    fn perform(&mut self, call: &Call, now: Instant) -> Result<Outcome, Fault> {
+    fn perform(&mut self, call: &FragmentedCall, now: Instant) -> Result<Outcome, Fault> {
         let bound = self.bound.as_ref().ok_or(Fault::UNKNOWN_INTERFACE)?;
         match bound.interface(call.context)? {
             Interface::Mapper => mapper::call(&self.rpc, call.operation, &call.stub).map(Outcome::Answered),

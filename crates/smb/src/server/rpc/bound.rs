@@ -32,11 +32,11 @@ pub(in crate::server) struct RpcBinding<I> {
     pub(in crate::server) max_transmit: u16,
     max_receive: u16,
     contexts: BTreeMap<u16, I>,
-    arriving: Option<Call>,
+    arriving: Option<FragmentedCall>,
 }
 
 /// A call of which fragments have come.
-pub(in crate::server) struct Call {
+pub(in crate::server) struct FragmentedCall {
     pub(in crate::server) id: u32,
     pub(in crate::server) context: u16,
     pub(in crate::server) operation: u16,
@@ -102,13 +102,13 @@ impl<I: Copy> RpcBinding<I> {
         &mut self,
         header: Header,
         request: Request<'_>,
-    ) -> Result<Option<Call>, Fault> {
+    ) -> Result<Option<FragmentedCall>, Fault> {
         let mut call = if header.flags & flags::FIRST != 0 {
             let (context, operation) = (request.context, request.operation);
             if self.arriving.is_some() {
                 return Err(Fault::PROTOCOL);
             }
-            Call { id: header.call, context, operation, stub: Vec::new() }
+            FragmentedCall { id: header.call, context, operation, stub: Vec::new() }
         } else {
             self.arriving.take_if(|call| call.id == header.call).ok_or(Fault::PROTOCOL)?
         };

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use conn::{Answer, InFlight, Limits, Peer, Protocol, Reply, Stream, ToClient, Watchdog};
+use conn::{Answer, InFlight, Limits, LoopStream, Peer, Protocol, Reply, ToClient, Watchdog};
 use tokio::sync::{mpsc, oneshot};
 use wire::Reader;
 
@@ -21,7 +21,13 @@ const MAX_ANSWERS: usize = 256 << 10;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Serves one connection until either side ends it.
-pub async fn serve(rpc: Arc<Rpc>, serves: Interface, stream: Stream, peer: Peer, watchdog: Arc<Watchdog>) {
+pub async fn serve(
+    rpc: Arc<Rpc>,
+    serves: Interface,
+    stream: LoopStream,
+    peer: Peer,
+    watchdog: Arc<Watchdog>,
+) {
     let (messages, received) = mpsc::unbounded_channel();
     let to_client = Arc::new(OnceLock::new());
     let frames = Frames { messages, to_client: to_client.clone() };

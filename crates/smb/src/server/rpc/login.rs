@@ -11,13 +11,15 @@ use auth::kerberos::{self, Ticket};
 use auth::{Event, Login as Line, LoginRecord};
 
 use super::Rpc;
-use super::protection::Protection;
+use super::protection::RpcProtection;
 use crate::server::config::Config;
-use crate::server::login::exchange::{Answer, Claim, Exchange, Judge, NTLM_METHOD, Policy, Step, Who};
+use crate::server::login::exchange::{
+    Answer, Claim, Exchange, Judge, LoginPolicy, NTLM_METHOD, Step, UserKind,
+};
 use crate::server::login::session_setup::{judge, names, pause};
 use crate::wire::Status;
 use crate::wire::rpc::pdu::auth_level;
-use crate::wire::spnego::{KERBEROS, MS_KERBEROS, NegState, NegTokenResp, Token};
+use crate::wire::spnego::{KERBEROS, MS_KERBEROS, NegState, NegTokenResp, SpnegoToken};
 
 /// How the log names the sessions.
 const PROTOCOL: &str = "smb";
@@ -30,7 +32,7 @@ pub(super) struct User {
     /// The account, or the principal of a host.
     pub(super) name: String,
     /// `None` if nothing can be signed: a client without extended session security.
-    pub(super) protection: Option<Protection>,
+    pub(super) protection: Option<RpcProtection>,
     /// Its drop logs the end.
     _record: LoginRecord,
 }
@@ -81,7 +83,7 @@ pub(super) async fn begin(rpc: &Rpc, peer: SocketAddr, token: &[u8], level: u8) 
 
 /// The mechanism, the list of mechanisms and the ticket of a client that prefers Kerberos.
 fn ticket_in(token: &[u8]) -> Option<(&'static [u8], Vec<u8>, Vec<u8>)> {
-    let Token::Init(init) = Token::decode(token).ok()? else { return None };
+    let SpnegoToken::Init(init) = SpnegoToken::decode(token).ok()? else { return None };
     let mech = match init.mech_types.iter().next()? {
         KERBEROS => KERBEROS,
         MS_KERBEROS => MS_KERBEROS,
@@ -111,10 +113,10 @@ pub(super) async fn go_on(rpc: &Rpc, peer: SocketAddr, begun: PendingLogin, toke
         Err(()) => Progress::Refused,
         Ok(Step { token, login: None }) => Progress::Asked(token, PendingLogin::Ntlm(exchange)),
         Ok(Step { token, login: Some(login) }) => {
-            let Who::Account(account) = login.who else { return Progress::Refused };
+            let UserKind::Account(account) = login.who else { return Progress::Refused };
             let line = Line { protocol: PROTOCOL, peer, user: &account.name, method: login.method };
             let record = LoginRecord::begin(&config.login_guard, &line, TO, Instant::now());
-            let protection = login.protection.map(Protection::Ntlm);
+            let protection = login.protection.map(RpcProtection::Ntlm);
             Progress::LoggedIn(token, User { name: account.name, protection, _record: record })
         }
     }
@@ -123,7 +125,8 @@ pub(super) async fn go_on(rpc: &Rpc, peer: SocketAddr, begun: PendingLogin, toke
 /// The last token of a login with a ticket, and perhaps a checksum over the list of mechanisms.
 async fn finish(config: &Config, peer: SocketAddr, ticketing: TicketLogin, token: &[u8]) -> Progress {
     let TicketLogin { state, mech_types } = ticketing;
-    let (Some(kerberos), Ok(Token::Resp(resp))) = (config.kerberos.clone(), Token::decode(token)) else {
+    let (Some(kerberos), Ok(SpnegoToken::Resp(resp))) = (config.kerberos.clone(), SpnegoToken::decode(token))
+    else {
         return Progress::Refused;
     };
     let (Some(last), mic) = (resp.response_token, resp.mech_list_mic) else { return Progress::Refused };
@@ -156,7 +159,7 @@ fn enter(
     let token = token(&ticket);
     let line = Line { protocol: PROTOCOL, peer, user: &name, method: BY_TICKET };
     let record = LoginRecord::begin(&config.login_guard, &line, TO, Instant::now());
-    let protection = Some(Protection::Kerberos(ticket.context));
+    let protection = Some(RpcProtection::Kerberos(ticket.context));
     Progress::LoggedIn(token, User { name, protection, _record: record })
 }
 
@@ -171,7 +174,8 @@ async fn run(config: &Config, peer: SocketAddr, exchange: &mut Exchange, token: 
     let mut challenge = [0; 8];
     getrandom::fill(&mut challenge).map_err(drop)?;
     // Guests and users without a name have nothing that another server could be a witness of.
-    let judge = Judge { has_kerberos: false, policy: Policy::default(), ..judge(config, &names, challenge) };
+    let judge =
+        Judge { has_kerberos: false, policy: LoginPolicy::default(), ..judge(config, &names, challenge) };
     let Some(claim) = exchange.claimed(token) else {
         return exchange.step(token, &judge, None).map_err(|status| failed(config, peer, None, status));
     };
@@ -187,7 +191,7 @@ async fn run(config: &Config, peer: SocketAddr, exchange: &mut Exchange, token: 
     };
     match exchange.step(token, &judge, answer) {
         Ok(step) => {
-            if step.login.as_ref().is_some_and(|login| matches!(login.who, Who::Account(_))) {
+            if step.login.as_ref().is_some_and(|login| matches!(login.who, UserKind::Account(_))) {
                 limiter.succeeded(&attempt, Instant::now());
             }
             Ok(step)

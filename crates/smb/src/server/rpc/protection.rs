@@ -4,7 +4,7 @@
 use auth::kerberos::SecurityContext;
 
 use super::bound::Part;
-use crate::server::login::ntlm::protection::{Protection as Ntlm, SIGNATURE};
+use crate::server::login::ntlm::protection::{NtlmProtection as Ntlm, SIGNATURE};
 use crate::wire::rpc::pdu::{Header, Response, Trailer, auth_level, kind};
 
 /// What results are padded to, MS-RPCE 2.2.2.11.
@@ -12,12 +12,12 @@ const PADDED_TO: usize = 16;
 /// The longest token: checksums of Kerberos have 28 to 40 bytes (RFC 4121 4.2.6.1, RFC 8009).
 pub(super) const LONGEST_TOKEN: usize = 64;
 
-pub(super) enum Protection {
+pub(super) enum RpcProtection {
     Ntlm(Box<Ntlm>),
     Kerberos(Box<dyn SecurityContext>),
 }
 
-impl Protection {
+impl RpcProtection {
     /// A part of an answer, padded and signed, and encrypted if that is the level. `None`: it cannot be.
     pub(super) fn response(&mut self, trailer: Trailer, call: u32, part: &Part<'_>) -> Option<Vec<u8>> {
         let length = part.response.stub.len();

@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 use lock::Mutex;
 use tokio::sync::Notify;
 
-use super::Node;
+use super::ClusterNode;
 use crate::ranks;
 use crate::wire::rpc::WinError;
 use crate::wire::rpc::ndr::Handle;
-use crate::wire::rpc::witness::{Interface, Notice, State};
+use crate::wire::rpc::witness::{Notice, State, WitnessInterface};
 
 /// The most registrations of all clients: as many as there may be connections of SMB.
 const MAX_REGISTRATIONS: usize = 16_384;
@@ -55,7 +55,7 @@ pub(super) struct Wish {
     pub(super) keep_alive: Option<Duration>,
 }
 
-struct Registration {
+struct WitnessRegistration {
     wish: Wish,
     states: Vec<State>,
     move_to: Option<Vec<IpAddr>>,
@@ -67,7 +67,7 @@ struct Registration {
 
 /// What is known of a server.
 struct NodeState {
-    node: Node,
+    node: ClusterNode,
     is_lost: bool,
 }
 
@@ -79,18 +79,18 @@ struct InGroup {
 }
 
 #[derive(Default)]
-struct Table {
+struct RegistrationTable {
     nodes: Vec<NodeState>,
     groups: HashMap<u32, InGroup>,
     /// How many registrations clients of an address have.
     of_client: HashMap<IpAddr, usize>,
-    registrations: HashMap<Handle, Registration>,
+    registrations: HashMap<Handle, WitnessRegistration>,
 }
 
 /// The registrations at this server.
 pub(super) struct Registrations {
     me: String,
-    table: Mutex<Table, ranks::SmbWitness>,
+    table: Mutex<RegistrationTable, ranks::SmbWitness>,
 }
 
 /// A connection's part in an association group, C706 9.3: registrations end with the last connection of their group.
@@ -161,7 +161,7 @@ impl Registrations {
         let mut handle = [0; 20];
         getrandom::fill(&mut handle[4..]).map_err(|_| WinError::NO_SYSTEM_RESOURCES)?;
         let mut table = self.table.lock();
-        let is_full = |table: &Table| {
+        let is_full = |table: &RegistrationTable| {
             table.of_client.get(&wish.peer).is_some_and(|count| *count >= MAX_OF_CLIENT)
                 || table.registrations.len() >= MAX_REGISTRATIONS
         };
@@ -173,7 +173,7 @@ impl Registrations {
         }
         let known = table.at(wish.address).ok_or(WinError::INVALID_STATE)?;
         let is_leaving = known.node.is_leaving && !known.is_lost;
-        let mut registration = Registration {
+        let mut registration = WitnessRegistration {
             wish,
             states: Vec::new(),
             move_to: None,
@@ -239,7 +239,7 @@ impl Registrations {
     }
 
     /// 3.1.4.1: all addresses of all servers. Clients of this server register at others.
-    pub(super) fn interfaces(&self) -> Vec<Interface> {
+    pub(super) fn interfaces(&self) -> Vec<WitnessInterface> {
         let table = self.table.lock();
         let mut all = Vec::new();
         for known in &table.nodes {
@@ -247,7 +247,7 @@ impl Registrations {
             let own = known.node.addresses.iter().take(MAX_ADDRESSES);
             // An address of a lost server may be at another one by now.
             let is_its = |address: &&IpAddr| table.at(**address).is_some_and(|at| std::ptr::eq(at, known));
-            all.extend(own.filter(is_its).map(|address| Interface {
+            all.extend(own.filter(is_its).map(|address| WitnessInterface {
                 group: known.node.name.clone(),
                 state: if is_up { State::Available } else { State::Unavailable },
                 address: *address,
@@ -258,7 +258,7 @@ impl Registrations {
     }
 
     /// The servers of the cluster are these. Clients whose address has lost its server, or has one again, are told.
-    pub(super) fn adopt(&self, nodes: Vec<Node>, now: Instant) {
+    pub(super) fn adopt(&self, nodes: Vec<ClusterNode>, now: Instant) {
         let table = &mut *self.table.lock();
         let before = std::mem::take(&mut table.nodes);
         table.nodes = nodes.into_iter().map(|node| NodeState { node, is_lost: false }).collect();
@@ -271,7 +271,7 @@ impl Registrations {
             .collect();
         table.nodes.extend(lost);
         table.nodes.truncate(MAX_NODES);
-        let old = Table { nodes: before, ..Table::default() };
+        let old = RegistrationTable { nodes: before, ..RegistrationTable::default() };
         let changed = changed(&old, table);
         let handles: Vec<Handle> = table.registrations.keys().copied().collect();
         for handle in handles {
@@ -292,7 +292,7 @@ impl Registrations {
 }
 
 /// The addresses that have come or gone.
-fn changed(old: &Table, new: &Table) -> Vec<(IpAddr, State)> {
+fn changed(old: &RegistrationTable, new: &RegistrationTable) -> Vec<(IpAddr, State)> {
     let all = old.nodes.iter().chain(&new.nodes).flat_map(|known| &known.node.addresses);
     let mut changed: BTreeMap<IpAddr, State> = BTreeMap::new();
     for address in all {
@@ -305,8 +305,8 @@ fn changed(old: &Table, new: &Table) -> Vec<(IpAddr, State)> {
     changed.into_iter().take(MAX_CHANGES).collect()
 }
 
-impl Table {
-    fn insert(&mut self, handle: Handle, registration: Registration) {
+impl RegistrationTable {
+    fn insert(&mut self, handle: Handle, registration: WitnessRegistration) {
         let Wish { group, peer, .. } = registration.wish;
         if let Some(group) = self.groups.get_mut(&group) {
             group.registrations += 1;
@@ -331,7 +331,7 @@ impl Table {
         }
     }
 
-    fn forget_where(&mut self, is_over: impl Fn(&Registration) -> bool) {
+    fn forget_where(&mut self, is_over: impl Fn(&WitnessRegistration) -> bool) {
         let over = self.registrations.iter().filter(|(_, registration)| is_over(registration));
         let over: Vec<Handle> = over.map(|(handle, _)| *handle).collect();
         over.iter().for_each(|handle| self.forget(handle));
@@ -390,7 +390,7 @@ impl Table {
     }
 }
 
-impl Registration {
+impl WitnessRegistration {
     fn add(&mut self, states: &[State], move_to: Option<Vec<IpAddr>>, changed: &[(IpAddr, State)]) {
         for state in states {
             if self.states.last() != Some(state) {

@@ -9,10 +9,10 @@ use auth::kerberos::{Accepting, Beginning, Kerberos, LoginProgress, SecurityCont
 use wire::{Reader, Writer};
 
 use super::association::{Answers, Association};
-use super::{Interface, Node, Ports, Rpc};
+use super::{ClusterNode, Interface, Rpc, RpcPorts};
 use crate::client::Credentials;
 use crate::client::login::{FLAGS, authenticate};
-use crate::server::login::ntlm::protection::{Protection, SIGNATURE};
+use crate::server::login::ntlm::protection::{NtlmProtection, SIGNATURE};
 use crate::server::testing::{ADA, service, service_with};
 use crate::wire::ntlm::Negotiate;
 use crate::wire::rpc::Syntax;
@@ -21,9 +21,11 @@ use crate::wire::rpc::pdu::{
     AuthVerifier, Bind, Fault, Header, PresentationContext, Request, Trailer, auth_level, auth_service,
     flags, kind,
 };
-use crate::wire::spnego::{MS_KERBEROS, MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
+use crate::wire::spnego::{
+    MS_KERBEROS, MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, SpnegoToken,
+};
 
-const PORTS: Ports = Ports { mapper: 135, witness: 49_153 };
+const PORTS: RpcPorts = RpcPorts { mapper: 135, witness: 49_153 };
 
 fn rpc() -> Arc<Rpc> {
     let rpc = Rpc::new(service(), PORTS, "gate2".into());
@@ -31,15 +33,15 @@ fn rpc() -> Arc<Rpc> {
     rpc
 }
 
-fn node(name: &str, number: u16, address: &str) -> Node {
+fn node(name: &str, number: u16, address: &str) -> ClusterNode {
     let addresses = vec![address.parse().unwrap()];
-    Node { name: name.into(), number, addresses, is_witness: true, is_leaving: false }
+    ClusterNode { name: name.into(), number, addresses, is_witness: true, is_leaving: false }
 }
 
 /// A client.
 struct Client {
     association: Association,
-    protection: Option<Protection>,
+    protection: Option<NtlmProtection>,
     level: u8,
     now: Instant,
 }
@@ -89,7 +91,7 @@ impl Client {
             w.put(&last);
         });
         assert_eq!(client.receive(auth3).await, Ok(Vec::new()));
-        client.protection = Some(Protection::of_client(&key));
+        client.protection = Some(NtlmProtection::of_client(&key));
         client.level = level;
         client
     }
@@ -331,7 +333,7 @@ async fn clients_of_a_server_that_is_drained_are_told_where_to_go() {
     let mut client = Client::logged_in(&rpc, ADA, auth_level::INTEGRITY).await;
     let handle = client.register("192.0.2.1").await;
     assert_eq!(client.notify(&handle).await, None);
-    let leaving = Node { is_leaving: true, ..node("gate1", 1, "192.0.2.1") };
+    let leaving = ClusterNode { is_leaving: true, ..node("gate1", 1, "192.0.2.1") };
     // gate2 takes over its durable opens: it is the next one by number.
     let stay = [node("gate3", 3, "192.0.2.3"), node("gate2", 2, "192.0.2.2"), node("gate4", 4, "192.0.2.4")];
     rpc.adopt([vec![leaving.clone()], stay.to_vec()].concat());
@@ -507,7 +509,7 @@ async fn a_machine_logs_in_with_its_ticket() {
     let header = Header::decode(&mut Reader::new(&ack)).unwrap();
     assert_eq!((header.kind, header.flags), (kind::BIND_ACK, flags::WHOLE));
     let token = AuthVerifier::decode(&header, &ack).unwrap().unwrap().token;
-    let Ok(Token::Resp(resp)) = Token::decode(token) else { panic!() };
+    let Ok(SpnegoToken::Resp(resp)) = SpnegoToken::decode(token) else { panic!() };
     assert_eq!(
         (resp.neg_state, resp.response_token),
         (Some(NegState::ACCEPT_INCOMPLETE), Some(&b"second"[..]))
@@ -517,7 +519,7 @@ async fn a_machine_logs_in_with_its_ticket() {
     let answer = client.receive(altered).await.unwrap().remove(0);
     let header = Header::decode(&mut Reader::new(&answer)).unwrap();
     let token = AuthVerifier::decode(&header, &answer).unwrap().unwrap().token;
-    let Ok(Token::Resp(resp)) = Token::decode(token) else { panic!() };
+    let Ok(SpnegoToken::Resp(resp)) = SpnegoToken::decode(token) else { panic!() };
     assert_eq!((header.kind, resp.neg_state), (kind::ALTER_CONTEXT_RESP, Some(NegState::ACCEPT_COMPLETED)));
     let call = |checksum: [u8; 28]| {
         let request = Request { allocation_hint: 0, context: 0, operation: 0, object: None, stub: &[0; 16] };

@@ -24,7 +24,7 @@ async fn what_was_opened_over_one_connection_is_used_over_the_other_until_both_a
         let channel = second.log_in(&who(ADA), SetUp::Bind(&ada.session)).await.unwrap();
         let tree = ada.tree;
         drop(ada);
-        for how in [How::Signed(&channel), How::Sealed(&channel)] {
+        for how in [FrameProtection::Signed(&channel), FrameProtection::Sealed(&channel)] {
             let read = Request::new(Command::READ, |w| read_request(file, 0, 3).encode(w));
             let answer = second.call(read.on(channel.id, tree), how).await.unwrap();
             assert_eq!(read::Response::decode(&answer.message).unwrap().data, b"abc");
@@ -79,16 +79,16 @@ async fn a_binding_must_be_signed_with_the_sessions_key_and_happens_once() {
     let request = |id| Request::new(Command::SESSION_SETUP, |w| setup.encode(w)).on(id, 0);
     let wrong = ada.session.with_wrong_keys();
     for (id, how, expected) in [
-        (ada.session.id, How::Plain, Status::INVALID_PARAMETER),
-        (ada.session.id, How::Signed(&wrong), Status::ACCESS_DENIED),
-        (0, How::Plain, Status::INVALID_PARAMETER),
-        (12, How::Plain, Status::USER_SESSION_DELETED),
+        (ada.session.id, FrameProtection::Plain, Status::INVALID_PARAMETER),
+        (ada.session.id, FrameProtection::Signed(&wrong), Status::ACCESS_DENIED),
+        (0, FrameProtection::Plain, Status::INVALID_PARAMETER),
+        (12, FrameProtection::Plain, Status::USER_SESSION_DELETED),
     ] {
         assert_eq!(status(&mut second, request(id), how).await, Some(expected));
     }
     assert_eq!(bind(&mut second, &ada, ADA).await, Status::SUCCESS);
     let again = request(ada.session.id);
-    let outcome = status(&mut ada.client, again, How::Signed(&ada.session)).await;
+    let outcome = status(&mut ada.client, again, FrameProtection::Signed(&ada.session)).await;
     assert_eq!(outcome, Some(Status::REQUEST_NOT_ACCEPTED));
 }
 
@@ -100,6 +100,6 @@ async fn a_session_that_ends_ends_on_all_its_connections() {
     let channel = second.log_in(&who(ADA), SetUp::Bind(&ada.session)).await.unwrap();
     let answer = ada.call(Command::LOGOFF, |w| crate::wire::logoff::Request.encode(w)).await;
     assert_eq!(answer.status(), Status::SUCCESS);
-    let outcome = status(&mut second, echo().on(channel.id, 0), How::Signed(&channel)).await;
+    let outcome = status(&mut second, echo().on(channel.id, 0), FrameProtection::Signed(&channel)).await;
     assert_eq!(outcome, Some(Status::USER_SESSION_DELETED));
 }

@@ -27,7 +27,7 @@ async fn a_message_id_is_used_once_and_only_when_granted() {
         let mut ada = User::new(&service).await;
         ada.client.next_id = id(ada.client.next_id);
         let request = echo().on(ada.session.id, 0);
-        let _ = ada.client.send(vec![request], How::Signed(&ada.session)).await;
+        let _ = ada.client.send(vec![request], FrameProtection::Signed(&ada.session)).await;
         assert!(ada.client.link.is_over());
     }
     let mut ada = User::new(&service).await;
@@ -150,7 +150,7 @@ async fn a_chain_that_leads_astray_ends_the_connection() {
     let service = service();
     for next in [1, 8, 63, 68, 72 + 4, 1 << 20, u32::MAX, 0x8000_0000] {
         let mut ada = User::new(&service).await;
-        let (_, mut frame) = ada.client.prepare(vec![echo(), echo()], How::Plain);
+        let (_, mut frame) = ada.client.prepare(vec![echo(), echo()], FrameProtection::Plain);
         frame[4 + 20..][..4].copy_from_slice(&next.to_le_bytes());
         ada.client.link.send(&frame).await.unwrap();
         assert!(ada.client.link.is_over(), "{next:#x}");
@@ -167,7 +167,7 @@ async fn responses_of_a_chain_begin_at_multiples_of_eight_and_the_last_is_padded
     let lengths: Vec<_> = answers.iter().map(|answer| answer.message.len()).collect();
     assert_eq!(lengths, [88, 88]); // 64 + 16 + 3, and padding
     let unsigned = vec![read().on(session, tree), read().on(session, tree)];
-    let ids = ada.client.send(unsigned, How::Plain).await.unwrap();
+    let ids = ada.client.send(unsigned, FrameProtection::Plain).await.unwrap();
     for id in ids {
         assert_eq!(ada.answer(id).await.message.len(), 88);
     }

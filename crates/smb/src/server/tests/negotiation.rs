@@ -20,7 +20,7 @@ fn request(dialects: &[Dialect], contexts: Vec<Context>) -> negotiate::Request {
 async fn ask(request: &negotiate::Request) -> Option<Status> {
     let mut client = Client::new(Loop::new(&service()));
     let request = Request::new(Command::NEGOTIATE, |w| request.encode(w));
-    status(&mut client, request, How::Plain).await
+    status(&mut client, request, FrameProtection::Plain).await
 }
 
 fn preauth() -> Context {
@@ -61,11 +61,13 @@ async fn contexts_of_3_1_1_are_answered_once_each_and_preauthentication_is_a_mus
 async fn negotiation_comes_first_and_once() {
     let service = service();
     let mut client = Client::new(Loop::new(&service));
-    let _ = client.send(vec![echo()], How::Plain).await;
+    let _ = client.send(vec![echo()], FrameProtection::Plain).await;
     assert!(client.link.is_over());
     let mut client = connect(&service, &Offer::default()).await;
     let again = request(&[Dialect::SMB_2_1], vec![]);
-    let _ = client.send(vec![Request::new(Command::NEGOTIATE, |w| again.encode(w))], How::Plain).await;
+    let _ = client
+        .send(vec![Request::new(Command::NEGOTIATE, |w| again.encode(w))], FrameProtection::Plain)
+        .await;
     assert!(client.link.is_over());
 }
 
@@ -161,6 +163,6 @@ async fn smb1_and_2_0_2_end_in_2_0_2_and_smb1_alone_ends_the_connection() {
 async fn before_a_login_messages_are_short() {
     let mut client = connect(&service(), &Offer::default()).await;
     let long = Request { header: Header::request(Command::ECHO, 0), body: vec![0; 65_536] };
-    let _ = client.send(vec![long], How::Plain).await;
+    let _ = client.send(vec![long], FrameProtection::Plain).await;
     assert!(client.link.is_over());
 }

@@ -102,7 +102,10 @@ async fn the_session_of_an_account_that_is_gone_or_has_another_password_ends() {
         let mut bob = User::with(&service, &Offer::default(), BOB, "share").await;
         change(&service, |config| config.accounts = accounts);
         let request = ada.request(Command::READ, |w| crate::client::read_request(file, 0, 3).encode(w));
-        assert_eq!(status(&mut ada.client, request, How::Plain).await, Some(Status::USER_SESSION_DELETED));
+        assert_eq!(
+            status(&mut ada.client, request, FrameProtection::Plain).await,
+            Some(Status::USER_SESSION_DELETED)
+        );
         assert!(ada.client.log_in(&who(ADA), NEW).await.is_err());
         assert_eq!(echoes(&mut bob).await, Status::SUCCESS);
         assert_eq!(service.sessions().len(), 1);
@@ -115,5 +118,8 @@ async fn sessions_in_the_clear_end_when_encryption_is_required() {
     let mut ada = User::new(&service).await;
     change(&service, |config| config.encryption = Encryption::Required);
     let request = echo().on(ada.session.id, 0);
-    assert_eq!(status(&mut ada.client, request, How::Plain).await, Some(Status::USER_SESSION_DELETED));
+    assert_eq!(
+        status(&mut ada.client, request, FrameProtection::Plain).await,
+        Some(Status::USER_SESSION_DELETED)
+    );
 }

@@ -115,7 +115,7 @@ fn specimens(ada: &User, file: FileKey) -> Vec<Request> {
 async fn provoke(service: &Arc<Service>, ada: &mut User, file: &mut FileKey, frame: &[u8]) {
     let _ = ada.client.link.send(frame).await;
     let open = ada.request(Command::CREATE, |w| open_request("notes").encode(w));
-    if status(&mut ada.client, open, How::Signed(&ada.session)).await != Some(Status::SUCCESS) {
+    if status(&mut ada.client, open, FrameProtection::Signed(&ada.session)).await != Some(Status::SUCCESS) {
         *ada = User::new(service).await;
         // Requests that waited over the lost connection release their opens once they learn of its
         // end.
@@ -143,7 +143,7 @@ async fn every_field_at_its_limits() {
                 let mut request = specimens(&ada, file).swap_remove(kind);
                 let end = length.min(at + limit.len());
                 request.body[at..end].copy_from_slice(&limit[..end - at]);
-                let (_, frame) = ada.client.prepare(vec![request], How::Plain);
+                let (_, frame) = ada.client.prepare(vec![request], FrameProtection::Plain);
                 provoke(&service, &mut ada, &mut file, &frame).await;
             }
         }
@@ -159,7 +159,7 @@ async fn chains_cut_short_and_with_bits_flipped() {
     for _ in 0..1500 {
         let mut chain = specimens(&ada, file);
         chain.truncate(1 + random.below(8));
-        let (_, mut frame) = ada.client.prepare(chain, How::Plain);
+        let (_, mut frame) = ada.client.prepare(chain, FrameProtection::Plain);
         match random.below(3) {
             0 => frame.truncate(5 + random.below(frame.len() - 5)),
             _ => {

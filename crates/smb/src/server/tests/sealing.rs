@@ -38,8 +38,14 @@ async fn where_the_server_requires_encryption_nothing_else_is_served() {
         let session = client.log_in(&who(ADA), NEW).await.unwrap();
         assert!(session.flags.contains(SessionFlags::ENCRYPT_DATA));
         let enter = || tree_connect("share").on(session.id, 0);
-        assert_eq!(status(&mut client, enter(), How::Signed(&session)).await, Some(Status::ACCESS_DENIED));
-        assert_eq!(status(&mut client, enter(), How::Sealed(&session)).await, Some(Status::SUCCESS));
+        assert_eq!(
+            status(&mut client, enter(), FrameProtection::Signed(&session)).await,
+            Some(Status::ACCESS_DENIED)
+        );
+        assert_eq!(
+            status(&mut client, enter(), FrameProtection::Sealed(&session)).await,
+            Some(Status::SUCCESS)
+        );
     }
 }
 
@@ -52,7 +58,10 @@ async fn where_encryption_is_off_none_is_agreed_on() {
         assert!(!agreed.capabilities.contains(crate::wire::Capabilities::ENCRYPTION));
         let session = client.log_in(&who(ADA), NEW).await.unwrap();
         let refused = tree_connect("sealed").on(session.id, 0);
-        assert_eq!(status(&mut client, refused, How::Signed(&session)).await, Some(Status::ACCESS_DENIED));
+        assert_eq!(
+            status(&mut client, refused, FrameProtection::Signed(&session)).await,
+            Some(Status::ACCESS_DENIED)
+        );
     }
 }
 
@@ -70,7 +79,7 @@ async fn a_share_that_requires_encryption_is_entered_in_the_clear_and_used_only_
     let mut old = connect(&service, &Offer::of(Dialect::SMB_2_1)).await;
     let session = old.log_in(&who(ADA), NEW).await.unwrap();
     let enter = tree_connect("sealed").on(session.id, 0);
-    assert_eq!(status(&mut old, enter, How::Signed(&session)).await, Some(Status::ACCESS_DENIED));
+    assert_eq!(status(&mut old, enter, FrameProtection::Signed(&session)).await, Some(Status::ACCESS_DENIED));
 }
 
 /// MS-SMB2 3.3.5.2.1.1.
@@ -92,7 +101,7 @@ async fn an_encrypted_message_that_is_not_its_sessions_ends_its_connection_only(
     for (at, damage) in damages.into_iter().enumerate() {
         let mut ada = User::new(&service).await;
         let request = echo().on(ada.session.id, 0);
-        let (_, mut frame) = ada.client.prepare(vec![request], How::Sealed(&ada.session));
+        let (_, mut frame) = ada.client.prepare(vec![request], FrameProtection::Sealed(&ada.session));
         damage(&mut frame);
         let length = frame.len() as u32 - 4;
         frame[..4].copy_from_slice(&length.to_be_bytes());
@@ -110,11 +119,11 @@ async fn a_key_opens_nothing_by_the_number_of_another_session() {
     // Ada seals a frame with her session and names Bob's session in the request: it is not
     // executed.
     let request = tree_connect("share").on(bob.id, 0);
-    let answer = ada.client.call(request, How::Sealed(&ada.session)).await.unwrap();
+    let answer = ada.client.call(request, FrameProtection::Sealed(&ada.session)).await.unwrap();
     assert_eq!((answer.status(), answer.proof), (Status::ACCESS_DENIED, Proof::Sealed));
     let forged = ada.session.by_another_number(bob.id);
     let request = echo().on(bob.id, 0);
-    let _ = ada.client.send(vec![request], How::Sealed(&forged)).await;
+    let _ = ada.client.send(vec![request], FrameProtection::Sealed(&forged)).await;
     assert!(ada.client.link.is_over());
 }
 
@@ -140,6 +149,6 @@ async fn without_a_session_nothing_can_be_unsealed() {
     let ada = User::new(&service).await;
     let mut stranger = connect(&service, &Offer::default()).await;
     let request = echo().on(ada.session.id, 0);
-    let _ = stranger.send(vec![request], How::Sealed(&ada.session)).await;
+    let _ = stranger.send(vec![request], FrameProtection::Sealed(&ada.session)).await;
     assert!(stranger.link.is_over(), "the session belongs to another connection");
 }

@@ -126,7 +126,7 @@ async fn the_log_has_a_line_for_each_login_failure_and_end() {
     }
     client.log_in(&Credentials::new("guest", ""), NEW).await.unwrap();
     let log_off = Request::new(Command::LOGOFF, |w| logoff::Request.encode(w)).on(session.id, 0);
-    assert_eq!(status(&mut client, log_off, How::Signed(&session)).await, Some(Status::SUCCESS));
+    assert_eq!(status(&mut client, log_off, FrameProtection::Signed(&session)).await, Some(Status::SUCCESS));
     let by = "protocol=\"smb\" address=192.0.2.1 port=N";
     let expected = [
         format!(
@@ -157,11 +157,11 @@ async fn anonymous_sessions_open_pipes_and_no_folder() {
     let session = client.log_in(&Credentials::new("", ""), NEW).await.unwrap();
     assert!(session.flags.contains(SessionFlags::IS_NULL));
     let pipes = tree_connect("IPC$").on(session.id, 0);
-    assert_eq!(status(&mut client, pipes, How::Plain).await, Some(Status::SUCCESS));
+    assert_eq!(status(&mut client, pipes, FrameProtection::Plain).await, Some(Status::SUCCESS));
     for share in ["share", "guests"] {
         let enter = tree_connect(share).on(session.id, 0);
         let expected = if share == "guests" { Status::SUCCESS } else { Status::ACCESS_DENIED };
-        assert_eq!(status(&mut client, enter, How::Plain).await, Some(expected), "{share}");
+        assert_eq!(status(&mut client, enter, FrameProtection::Plain).await, Some(expected), "{share}");
     }
 }
 
@@ -176,7 +176,7 @@ async fn a_guest_enters_where_guests_may() {
     assert!(session.flags.contains(SessionFlags::IS_GUEST));
     for (share, expected) in [("guests", Status::SUCCESS), ("share", Status::ACCESS_DENIED)] {
         let enter = tree_connect(share).on(session.id, 0);
-        assert_eq!(status(&mut client, enter, How::Plain).await, Some(expected), "{share}");
+        assert_eq!(status(&mut client, enter, FrameProtection::Plain).await, Some(expected), "{share}");
     }
     let wrong = client.log_in(&Credentials::new(ADA.0, "wrong"), NEW).await;
     assert_eq!(refusal(wrong), Some(Status::LOGON_FAILURE), "the name of an account makes no guest");
@@ -189,11 +189,21 @@ async fn a_number_that_is_no_session_here_is_deleted() {
     let mut client = connect(&service, &Offer::default()).await;
     for id in [1, ada.session.id, u64::MAX] {
         let request = tree_connect("share").on(id, 0);
-        assert_eq!(status(&mut client, request, How::Plain).await, Some(Status::USER_SESSION_DELETED));
+        assert_eq!(
+            status(&mut client, request, FrameProtection::Plain).await,
+            Some(Status::USER_SESSION_DELETED)
+        );
         let request = echo().on(id, 0);
-        assert_eq!(status(&mut client, request, How::Plain).await, Some(Status::USER_SESSION_DELETED));
+        assert_eq!(
+            status(&mut client, request, FrameProtection::Plain).await,
+            Some(Status::USER_SESSION_DELETED)
+        );
     }
-    assert_eq!(status(&mut client, echo(), How::Plain).await, Some(Status::SUCCESS), "needs no session");
+    assert_eq!(
+        status(&mut client, echo(), FrameProtection::Plain).await,
+        Some(Status::SUCCESS),
+        "needs no session"
+    );
     // A login that continues with a number that was never begun.
     let setup = crate::wire::session_setup::Request {
         flags: crate::wire::session_setup::RequestFlags::NONE,
@@ -203,7 +213,10 @@ async fn a_number_that_is_no_session_here_is_deleted() {
         security_buffer: b"NTLMSSP\0",
     };
     let request = Request::new(Command::SESSION_SETUP, |w| setup.encode(w)).on(77, 0);
-    assert_eq!(status(&mut client, request, How::Plain).await, Some(Status::USER_SESSION_DELETED));
+    assert_eq!(
+        status(&mut client, request, FrameProtection::Plain).await,
+        Some(Status::USER_SESSION_DELETED)
+    );
 }
 
 #[tokio::test]
@@ -215,7 +228,7 @@ async fn logging_off_closes_everything_and_the_connection_stays() {
     assert_eq!(answer.status(), Status::SUCCESS);
     assert_eq!(service.sessions().len(), 0);
     let request = tree_connect("share").on(ada.session.id, 0);
-    let outcome = status(&mut ada.client, request, How::Plain).await;
+    let outcome = status(&mut ada.client, request, FrameProtection::Plain).await;
     assert_eq!(outcome, Some(Status::USER_SESSION_DELETED));
     assert!(ada.client.log_in(&who(ADA), NEW).await.is_ok());
 }
@@ -243,19 +256,22 @@ async fn when_a_login_has_expired_what_gives_back_goes_on_and_all_else_waits_for
     let session = client.log_in(&who(ADA), NEW).await.unwrap();
     let enter = || tree_connect("share").on(session.id, 0);
     let expired = Some(Status::NETWORK_SESSION_EXPIRED);
-    assert_eq!(status(&mut client, enter(), How::Signed(&session)).await, expired);
-    assert_eq!(status(&mut client, echo().on(session.id, 0), How::Signed(&session)).await, expired);
+    assert_eq!(status(&mut client, enter(), FrameProtection::Signed(&session)).await, expired);
+    assert_eq!(
+        status(&mut client, echo().on(session.id, 0), FrameProtection::Signed(&session)).await,
+        expired
+    );
     let mut config = (*service.config()).clone();
     config.session_lifetime = None;
     service.set_config(config);
     client.log_in(&who(ADA), SetUp::Again(&session)).await.unwrap();
-    assert_eq!(status(&mut client, enter(), How::Signed(&session)).await, Some(Status::SUCCESS));
+    assert_eq!(status(&mut client, enter(), FrameProtection::Signed(&session)).await, Some(Status::SUCCESS));
     let mut config = (*service.config()).clone();
     config.session_lifetime = Some(Duration::ZERO);
     service.set_config(config);
     client.log_in(&who(ADA), SetUp::Again(&session)).await.unwrap();
     let logoff = Request::new(Command::LOGOFF, |w| logoff::Request.encode(w)).on(session.id, 0);
-    assert_eq!(status(&mut client, logoff, How::Signed(&session)).await, Some(Status::SUCCESS));
+    assert_eq!(status(&mut client, logoff, FrameProtection::Signed(&session)).await, Some(Status::SUCCESS));
 }
 
 #[tokio::test]

@@ -78,7 +78,7 @@ async fn a_cancel_has_no_answer_takes_no_id_and_concerns_nobody_else() {
     ada.start_chain(vec![nothing]).await;
     let forged = ada.session.with_wrong_keys();
     let request = cancel(&ada, id, interim.header.id);
-    ada.client.send(vec![request], How::Signed(&forged)).await.unwrap();
+    ada.client.send(vec![request], FrameProtection::Signed(&forged)).await.unwrap();
     // The request still waits. It is answered once a file is made.
     ada.make(r"folder\new", &[]).await;
     assert_eq!(ada.answer(id).await.status(), Status::SUCCESS);

@@ -7,14 +7,14 @@ use crate::wire::time::NtTime;
 
 /// FileFsVolumeInformation (1).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Volume {
+pub struct VolumeInfo {
     pub creation_time: NtTime,
     pub serial_number: u32,
     pub supports_objects: bool,
     pub label: Vec<u16>,
 }
 
-impl Volume {
+impl VolumeInfo {
     /// What comes before the label's text.
     pub const FIXED_LEN: usize = 18;
 

@@ -20,12 +20,12 @@ use super::EntryName;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     sent: Vec<u16>,
-    tokens: Vec<Token>,
+    tokens: Vec<PatternToken>,
     folding: Folding,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token {
+enum PatternToken {
     Unit(u16),
     Star,
     One,
@@ -56,13 +56,13 @@ impl Pattern {
         let mut tokens = Vec::with_capacity(sent.len());
         for part in sent.chunk_by(|a, b| wildcard(*a).is_none() && wildcard(*b).is_none()) {
             match wildcard(part[0]) {
-                Some(Token::Star) if tokens.last() == Some(&Token::Star) => {}
+                Some(PatternToken::Star) if tokens.last() == Some(&PatternToken::Star) => {}
                 Some(token) => tokens.push(token),
-                None => tokens.extend(folded_units(part, folding).into_iter().map(Token::Unit)),
+                None => tokens.extend(folded_units(part, folding).into_iter().map(PatternToken::Unit)),
             }
         }
         if tokens.is_empty() {
-            tokens.push(Token::Star);
+            tokens.push(PatternToken::Star);
         }
         match tokens.len() <= Self::MAX_LEN {
             true => Ok(Self { sent: sent.to_vec(), tokens, folding }),
@@ -72,12 +72,12 @@ impl Pattern {
 
     /// Whether every name matches.
     pub fn is_all(&self) -> bool {
-        self.tokens == [Token::Star]
+        self.tokens == [PatternToken::Star]
     }
 
     /// The one name that matches, as it was sent, when there is no wildcard.
     pub fn literal(&self) -> Option<&[u16]> {
-        self.tokens.iter().all(|token| matches!(token, Token::Unit(_))).then_some(&self.sent)
+        self.tokens.iter().all(|token| matches!(token, PatternToken::Unit(_))).then_some(&self.sent)
     }
 
     /// Whether a name matches.
@@ -121,13 +121,13 @@ impl Pattern {
         let mut after = Places::none();
         for (at, token) in self.tokens.iter().enumerate().filter(|(at, _)| places.contains(*at)) {
             match token {
-                Token::Star => after.add(at),
-                Token::DosStar if next.is_last_dot => after.add(at + 1),
-                Token::DosStar => after.add(at),
-                Token::One => after.add(at + 1),
-                Token::DosOne if next.unit != Some(DOT) => after.add(at + 1),
-                Token::DosDot if next.unit == Some(DOT) => after.add(at + 1),
-                Token::Unit(unit) if next.unit == Some(*unit) => after.add(at + 1),
+                PatternToken::Star => after.add(at),
+                PatternToken::DosStar if next.is_last_dot => after.add(at + 1),
+                PatternToken::DosStar => after.add(at),
+                PatternToken::One => after.add(at + 1),
+                PatternToken::DosOne if next.unit != Some(DOT) => after.add(at + 1),
+                PatternToken::DosDot if next.unit == Some(DOT) => after.add(at + 1),
+                PatternToken::Unit(unit) if next.unit == Some(*unit) => after.add(at + 1),
                 _ => {}
             }
         }
@@ -138,10 +138,10 @@ impl Pattern {
     fn without_consuming(&self, mut places: Places, next: Next) -> Places {
         for (at, token) in self.tokens.iter().enumerate() {
             let may_be_none = match token {
-                Token::Star | Token::DosStar => true,
-                Token::DosOne => matches!(next.unit, None | Some(DOT)),
-                Token::DosDot => next.unit.is_none(),
-                Token::Unit(_) | Token::One => false,
+                PatternToken::Star | PatternToken::DosStar => true,
+                PatternToken::DosOne => matches!(next.unit, None | Some(DOT)),
+                PatternToken::DosDot => next.unit.is_none(),
+                PatternToken::Unit(_) | PatternToken::One => false,
             };
             if may_be_none && places.contains(at) {
                 places.add(at + 1);
@@ -151,13 +151,13 @@ impl Pattern {
     }
 }
 
-fn wildcard(unit: u16) -> Option<Token> {
+fn wildcard(unit: u16) -> Option<PatternToken> {
     match u8::try_from(unit).ok()? {
-        b'*' => Some(Token::Star),
-        b'?' => Some(Token::One),
-        b'<' => Some(Token::DosStar),
-        b'>' => Some(Token::DosOne),
-        b'"' => Some(Token::DosDot),
+        b'*' => Some(PatternToken::Star),
+        b'?' => Some(PatternToken::One),
+        b'<' => Some(PatternToken::DosStar),
+        b'>' => Some(PatternToken::DosOne),
+        b'"' => Some(PatternToken::DosDot),
         _ => None,
     }
 }

@@ -51,7 +51,7 @@ fn file_information_has_the_lengths_of_the_specification() {
 fn file_system_information_has_the_lengths_of_the_specification() {
     use fs_info::*;
     lengths! {
-        Volume: 18, Label: 4, Size: 24, Device: 8, Attribute: 12, Control: 48, FullSize: 32, fs_info::ObjectId: 64,
+        VolumeInfo: 18, Label: 4, Size: 24, Device: 8, Attribute: 12, Control: 48, FullSize: 32, fs_info::ObjectId: 64,
         DriverPath: 8, VolumeFlags: 4, SectorSize: 28,
     }
 }
@@ -259,7 +259,7 @@ fn attribute_information_of_a_file_system_ends_with_its_name() {
 
 #[test]
 fn volume_information_has_a_byte_between_its_flag_and_its_label() {
-    let info = fscc::fs_info::Volume {
+    let info = fscc::fs_info::VolumeInfo {
         creation_time: NtTime(1),
         serial_number: 0x1234_5678,
         supports_objects: true,
@@ -267,5 +267,5 @@ fn volume_information_has_a_byte_between_its_flag_and_its_label() {
     };
     let expected = b"\x01\0\0\0\0\0\0\0\x78\x56\x34\x12\x04\0\0\0\x01\0a\0b\0";
     assert_eq!(bytes(|w| info.encode(w)), expected);
-    assert_eq!(whole(expected, fscc::fs_info::Volume::decode), info);
+    assert_eq!(whole(expected, fscc::fs_info::VolumeInfo::decode), info);
 }

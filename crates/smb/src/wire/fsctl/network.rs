@@ -16,7 +16,7 @@ wire::bits! {
 
 /// An address of the server. An interface with several addresses has several of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interface {
+pub struct NetworkInterface {
     pub index: u32,
     pub capability: Capability,
     /// In bits per second.
@@ -29,23 +29,23 @@ const SOCKADDR_LEN: usize = 128;
 const INTERNETWORK: u16 = 2;
 const INTERNETWORK_V6: u16 = 0x17;
 
-impl Interface {
+impl NetworkInterface {
     /// How long each is.
     pub const LEN: usize = 152;
 }
 
 /// The addresses of a response. Addresses of other families are left out.
-pub fn decode(r: &mut Reader<'_>) -> Result<Vec<Interface>, Malformed> {
+pub fn decode(r: &mut Reader<'_>) -> Result<Vec<NetworkInterface>, Malformed> {
     let all = chain::entries(r.rest()).map(|entry| interface(&mut entry?));
     all.filter_map(Result::transpose).collect()
 }
 
-fn interface(r: &mut Reader<'_>) -> Result<Option<Interface>, Malformed> {
+fn interface(r: &mut Reader<'_>) -> Result<Option<NetworkInterface>, Malformed> {
     let (index, capability) = (r.u32_le()?, Capability(r.u32_le()?));
     r.skip(4)?;
     let link_speed = r.u64_le()?;
     let address = address(&mut Reader::new(r.take(SOCKADDR_LEN)?))?;
-    Ok(address.map(|address| Interface { index, capability, link_speed, address }))
+    Ok(address.map(|address| NetworkInterface { index, capability, link_speed, address }))
 }
 
 fn address(r: &mut Reader<'_>) -> Result<Option<IpAddr>, Malformed> {
@@ -62,7 +62,7 @@ fn address(r: &mut Reader<'_>) -> Result<Option<IpAddr>, Malformed> {
 }
 
 /// Writes the addresses.
-pub fn encode(interfaces: &[Interface], w: &mut Writer) {
+pub fn encode(interfaces: &[NetworkInterface], w: &mut Writer) {
     let mut chain = Chain::begin(w, 8);
     for interface in interfaces {
         chain.next(w);

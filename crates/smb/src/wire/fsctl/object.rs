@@ -30,7 +30,7 @@ wire::layout! {
 
     /// CompressionState of GET_COMPRESSION and SET_COMPRESSION: 0 none, 1 the default, 2 LZNT1.
     #[derive(Default)]
-    pub struct Compression {
+    pub struct CompressionState {
         pub format: u16,
     }
 }

@@ -2,7 +2,7 @@ use std::net::IpAddr;
 
 use wire::{Malformed, Reader, Writer};
 
-use super::network::{Capability, Interface};
+use super::network::{Capability, NetworkInterface};
 use super::snapshots::Snapshots;
 use super::*;
 use crate::wire::text;
@@ -120,7 +120,7 @@ fn a_client_repeats_what_it_offered() {
 /// MS-SMB2 2.2.32.5: 152 bytes each; the family of IPv4 is 2, that of IPv6 0x17; addresses are in network order.
 #[test]
 fn interfaces_are_152_bytes_each() {
-    let interface = |address: &str, capability| Interface {
+    let interface = |address: &str, capability| NetworkInterface {
         index: 3,
         capability,
         link_speed: 10_000_000_000,
@@ -192,7 +192,7 @@ fn other_structures_have_the_lengths_of_the_specification() {
     assert_eq!(bytes(|w| object::ObjectIdBuffer::default().encode(w)).len(), 64);
     assert_eq!(bytes(|w| object::Integrity::default().encode(w)).len(), 16);
     assert_eq!(bytes(|w| object::SetIntegrity::default().encode(w)).len(), 8);
-    assert_eq!(bytes(|w| object::Compression::default().encode(w)).len(), 2);
+    assert_eq!(bytes(|w| object::CompressionState::default().encode(w)).len(), 2);
     assert_eq!(bytes(|w| negotiate::Resiliency::default().encode(w)).len(), 8);
     assert_eq!(bytes(|w| negotiate::ValidateResponse::default().encode(w)).len(), 24);
     assert_eq!(bytes(|w| copy::CopyChunkResponse::default().encode(w)).len(), 12);

@@ -87,7 +87,7 @@ pub enum State {
 
 /// An address of a server, `WITNESS_INTERFACE_INFO`, 2.2.2.5.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Interface {
+pub struct WitnessInterface {
     /// The server. A longer name is cut.
     pub group: String,
     pub state: State,
@@ -96,7 +96,7 @@ pub struct Interface {
     pub is_witness: bool,
 }
 
-impl Interface {
+impl WitnessInterface {
     const IPV4: u32 = 1;
     const IPV6: u32 = 2;
     const WITNESS: u32 = 4;
@@ -120,18 +120,18 @@ fn put_address(e: &mut Encoder, address: IpAddr) -> u32 {
         IpAddr::V4(v4) => {
             e.put(&v4.octets());
             e.put(&Ipv6Addr::UNSPECIFIED.octets());
-            Interface::IPV4
+            WitnessInterface::IPV4
         }
         IpAddr::V6(v6) => {
             e.put(&[0; 4]);
             e.put(&v6.octets());
-            Interface::IPV6
+            WitnessInterface::IPV6
         }
     }
 }
 
 /// The answer to [`Request::GetInterfaceList`], 3.1.4.1.
-pub fn interface_list_response(interfaces: &[Interface]) -> Vec<u8> {
+pub fn interface_list_response(interfaces: &[WitnessInterface]) -> Vec<u8> {
     let mut e = Encoder::new();
     e.pointer();
     e.count(interfaces.len());
@@ -230,7 +230,7 @@ fn addresses(e: &mut Encoder, list: &[(IpAddr, State)]) {
     e.count(list.len());
     for (address, state) in list {
         let is_online = if *state == State::Available { ONLINE } else { OFFLINE };
-        e.u32(is_online | if address.is_ipv4() { Interface::IPV4 } else { Interface::IPV6 });
+        e.u32(is_online | if address.is_ipv4() { WitnessInterface::IPV4 } else { WitnessInterface::IPV6 });
         put_address(e, *address);
     }
 }
@@ -307,7 +307,7 @@ mod tests {
     /// 2.2.2.5, and the example of 4.1: an element has 260 characters, then 32 bytes.
     #[test]
     fn an_interface_has_552_bytes() {
-        let interface = |address: &str, is_witness| Interface {
+        let interface = |address: &str, is_witness| WitnessInterface {
             group: "NODE02".into(),
             state: State::Available,
             address: address.parse().unwrap(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cephfs::File;
+use cephfs::DataFile;
 use rustix::io::Errno;
 
 use super::failed;
@@ -22,7 +22,7 @@ impl CephObject {
         Ok(())
     }
 
-    fn data(&self, writes: bool) -> Result<Arc<File>> {
+    fn data(&self, writes: bool) -> Result<Arc<DataFile>> {
         let opened = self.opened.lock();
         opened.file.clone().filter(|_| opened.writes || !writes).ok_or(Error::Invalid)
     }

@@ -69,7 +69,7 @@ impl CephObject {
     }
 
     /// A new file stays open for writing, as its maker will write it next.
-    fn new_file(&self, (inode, stat, file): (Inode, Stat, cephfs::File)) -> Found {
+    fn new_file(&self, (inode, stat, file): (Inode, Stat, cephfs::DataFile)) -> Found {
         let attributes = attributes_of(&stat, self.shared.device);
         let key = key_of(stat.inode);
         let object = self.shared.kept.keep(key, || Self::new(self.shared.clone(), inode, key, &attributes));

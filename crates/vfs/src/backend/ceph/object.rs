@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use cephfs::{Changes, File, Inode, NewTime, Stat};
+use cephfs::{Changes, DataFile, Inode, NewTime, Stat};
 use lock::Mutex;
 
 use super::{CephVolume, failed};
@@ -32,7 +32,7 @@ pub(super) struct CephObject {
 /// Its data, once opened.
 #[derive(Default)]
 pub(super) struct DataHandle {
-    pub(super) file: Option<Arc<File>>,
+    pub(super) file: Option<Arc<DataFile>>,
     pub(super) writes: bool,
 }
 

@@ -15,12 +15,12 @@ const SLOW_ONE_IN: u64 = 3;
 /// The planned failures, and the calls that were made.
 #[derive(Default)]
 pub struct Plan {
-    state: Mutex<State>,
+    state: Mutex<PlanState>,
     released: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct PlanState {
     total: u64,
     calls: HashMap<Call, u64>,
     faults: Vec<Fault>,
@@ -134,7 +134,7 @@ impl Plan {
     }
 }
 
-impl State {
+impl PlanState {
     fn stalls(&self, call: Call, id: FileId) -> bool {
         let data = matches!(call, Call::ReadAt | Call::WriteAt | Call::Sync);
         self.stalled.contains(&id) || data && self.stalled_data.contains(&id)

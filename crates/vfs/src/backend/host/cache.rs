@@ -123,7 +123,7 @@ impl CachedObject {
 
 /// A part of the files, chosen by the hash of their keys.
 #[derive(Default)]
-struct Shard {
+struct ObjectShard {
     files: HashMap<HostKey, CachedObject>,
     hits: u64,
     misses: u64,
@@ -134,7 +134,7 @@ struct Shard {
 
 /// Objects by key.
 struct Table {
-    shards: [Mutex<Shard, ranks::HostFiles>; SHARDS],
+    shards: [Mutex<ObjectShard, ranks::HostFiles>; SHARDS],
     hasher: RandomState,
     per_shard: AtomicUsize,
 }
@@ -245,7 +245,7 @@ impl Objects {
 }
 
 impl Table {
-    fn shard(&self, key: &HostKey) -> &Mutex<Shard, ranks::HostFiles> {
+    fn shard(&self, key: &HostKey) -> &Mutex<ObjectShard, ranks::HostFiles> {
         &self.shards[self.hasher.hash_one(key) as usize % SHARDS]
     }
 
@@ -285,7 +285,7 @@ impl Table {
 
     fn some_files(&self, most: usize) -> Vec<Arc<HostObject>> {
         let each = most.div_ceil(SHARDS);
-        let of = |shard: &Mutex<Shard, ranks::HostFiles>| -> Vec<Arc<HostObject>> {
+        let of = |shard: &Mutex<ObjectShard, ranks::HostFiles>| -> Vec<Arc<HostObject>> {
             let shard = shard.lock();
             let files = shard.files.values().filter(|kept| kept.object.has_data());
             files.take(each).map(|kept| kept.object.clone()).collect()
@@ -294,7 +294,7 @@ impl Table {
     }
 }
 
-impl Shard {
+impl ObjectShard {
     /// Drops what was not used since the last sweep, else an eighth of everything, whichever comes first in the table.
     fn make_room(&mut self) {
         let before = self.files.len();

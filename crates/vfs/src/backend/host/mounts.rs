@@ -26,7 +26,7 @@ const MOST_MOUNTS: usize = 1_024;
 const MOST_LISTED: u64 = 4 << 20;
 
 /// One mount inside the share.
-struct Mount {
+struct InnerMount {
     /// The host's number of the mount, which ends with it.
     id: i32,
     /// The number in the keys of its files.
@@ -43,7 +43,7 @@ struct Mount {
 /// The mounts that were entered, and the numbers of file systems.
 #[derive(Default)]
 pub(super) struct Mounts {
-    entered: Mutex<Vec<Arc<Mount>>, ranks::HostMounts>,
+    entered: Mutex<Vec<Arc<InnerMount>>, ranks::HostMounts>,
     /// By device number.
     file_systems: Mutex<HashMap<u32, (u64, Limits)>, ranks::HostFileSystems>,
 }
@@ -53,7 +53,7 @@ impl Mounts {
         !self.entered.lock().is_empty()
     }
 
-    fn find(&self, is_it: impl Fn(&Mount) -> bool) -> Option<Arc<Mount>> {
+    fn find(&self, is_it: impl Fn(&InnerMount) -> bool) -> Option<Arc<InnerMount>> {
         let mount = self.entered.lock().iter().find(|mount| is_it(mount)).cloned()?;
         mount.used.store(true, Ordering::Relaxed);
         Some(mount)
@@ -84,7 +84,7 @@ impl Mounts {
         if entered.iter().all(|known| known.id != mount) {
             tracing::debug!(place = %listed.point.display(), "entering a file system that is mounted inside the share");
             let used = AtomicBool::new(true);
-            entered.push(Arc::new(Mount { id: mount, number, file_system, folder, is_root, used }));
+            entered.push(Arc::new(InnerMount { id: mount, number, file_system, folder, is_root, used }));
         }
         drop(entered);
         handle.on_mount(number).ok_or(Error::NotSupported)
@@ -121,7 +121,7 @@ impl HostVolume {
         handle::open(self.mount_numbered(number)?.folder.as_fd(), key)
     }
 
-    fn mount_numbered(&self, number: u64) -> Result<Arc<Mount>> {
+    fn mount_numbered(&self, number: u64) -> Result<Arc<InnerMount>> {
         let find = || self.mounts.find(|mount| mount.number == number);
         match find() {
             Some(mount) => Ok(mount),

@@ -37,7 +37,7 @@ pub fn recount<'a>(
     let root = rustix::fs::openat(CWD, folder, flags, Mode::empty()).map_err(failure::of("openat", CWD))?;
     let found = attributes_of(&stat(root.as_fd())?);
     let private = private.and_then(|path| Private::new(path, &root));
-    let mut walk = Walk { quota, others, device: found.id.device, private, files: 0 };
+    let mut walk = RecountWalk { quota, others, device: found.id.device, private, files: 0 };
     quota.begin_recount();
     std::thread::sleep(BEFORE);
     let mut next = Some(root);
@@ -55,7 +55,7 @@ pub fn recount<'a>(
     Ok(quota.finish_recount())
 }
 
-struct Walk<'a> {
+struct RecountWalk<'a> {
     quota: &'a Quota,
     others: Option<&'a mut (dyn Others + 'a)>,
     device: u32,
@@ -63,7 +63,7 @@ struct Walk<'a> {
     files: usize,
 }
 
-impl Walk<'_> {
+impl RecountWalk<'_> {
     fn below(&mut self, top: OwnedFd) -> Result<()> {
         let folders = self.folder(top.as_fd())?;
         let mut open = vec![(top, folders)];

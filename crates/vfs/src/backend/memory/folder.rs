@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::Tree;
 use super::file::Pages;
-use super::inode::{Content, Inode};
+use super::inode::{Inode, InodeContent};
 use crate::backend::{ListEntry, NewKind, RenameMode};
 use crate::{Access, Caller, Error, FileId, Kind, Result, Time};
 
@@ -302,11 +302,11 @@ fn kind_of(new: NewKind<'_>) -> (Kind, (u32, u32)) {
     }
 }
 
-fn content(new: NewKind<'_>, parent: FileId) -> Content {
+fn content(new: NewKind<'_>, parent: FileId) -> InodeContent {
     match new {
-        NewKind::File => Content::File(Pages::default()),
-        NewKind::Folder => Content::Folder(Folder::new(parent)),
-        NewKind::Link(target) => Content::Link(target.to_vec()),
-        _ => Content::Nothing,
+        NewKind::File => InodeContent::File(Pages::default()),
+        NewKind::Folder => InodeContent::Folder(Folder::new(parent)),
+        NewKind::Link(target) => InodeContent::Link(target.to_vec()),
+        _ => InodeContent::Nothing,
     }
 }

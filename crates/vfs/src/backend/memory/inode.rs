@@ -10,7 +10,7 @@ use crate::permission::by_mode;
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime, Time};
 
 /// What an inode is made of.
-pub(super) enum Content {
+pub(super) enum InodeContent {
     File(Pages),
     Folder(Folder),
     Link(Vec<u8>),
@@ -33,11 +33,11 @@ pub(super) struct Inode {
     changed: Time,
     created: Time,
     xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
-    pub(super) content: Content,
+    pub(super) content: InodeContent,
 }
 
 impl Inode {
-    pub(super) fn new(kind: Kind, id: FileId, key: HostKey, now: Time, content: Content) -> Self {
+    pub(super) fn new(kind: Kind, id: FileId, key: HostKey, now: Time, content: InodeContent) -> Self {
         Self {
             held: Arc::new(()),
             id,
@@ -59,10 +59,10 @@ impl Inode {
 
     pub(super) fn attributes(&self) -> Attributes {
         let size = match &self.content {
-            Content::File(pages) => pages.size,
-            Content::Folder(folder) => folder.len() as u64 * 32,
-            Content::Link(target) => target.len() as u64,
-            Content::Nothing => 0,
+            InodeContent::File(pages) => pages.size,
+            InodeContent::Folder(folder) => folder.len() as u64 * 32,
+            InodeContent::Link(target) => target.len() as u64,
+            InodeContent::Nothing => 0,
         };
         Attributes {
             id: self.id,
@@ -82,25 +82,25 @@ impl Inode {
     }
 
     pub(super) fn pages(&self) -> u64 {
-        if let Content::File(pages) = &self.content { pages.count() } else { 0 }
+        if let InodeContent::File(pages) = &self.content { pages.count() } else { 0 }
     }
 
     /// The file's data; an error that says what it is instead.
     pub(super) fn file(&mut self) -> Result<&mut Pages> {
         match &mut self.content {
-            Content::File(pages) => Ok(pages),
-            Content::Folder(_) => Err(Error::IsFolder),
-            Content::Link(_) => Err(Error::IsLink),
-            Content::Nothing => Err(Error::Invalid),
+            InodeContent::File(pages) => Ok(pages),
+            InodeContent::Folder(_) => Err(Error::IsFolder),
+            InodeContent::Link(_) => Err(Error::IsLink),
+            InodeContent::Nothing => Err(Error::Invalid),
         }
     }
 
     pub(super) fn folder(&self) -> Result<&Folder> {
-        if let Content::Folder(folder) = &self.content { Ok(folder) } else { Err(Error::NotFolder) }
+        if let InodeContent::Folder(folder) = &self.content { Ok(folder) } else { Err(Error::NotFolder) }
     }
 
     pub(super) fn folder_mut(&mut self) -> Result<&mut Folder> {
-        if let Content::Folder(folder) = &mut self.content { Ok(folder) } else { Err(Error::NotFolder) }
+        if let InodeContent::Folder(folder) = &mut self.content { Ok(folder) } else { Err(Error::NotFolder) }
     }
 
     pub(super) fn grants(&self, caller: &Caller) -> Access {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use lock::MutexGuard;
 
 use super::file::{PAGE, check_end};
-use super::inode::Content;
-use super::{Store, Tree};
+use super::inode::InodeContent;
+use super::{MemoryStore, Tree};
 use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::ranks;
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, Time};
 
 pub(super) struct MemoryObject {
-    pub(super) store: Arc<Store>,
+    pub(super) store: Arc<MemoryStore>,
     pub(super) id: FileId,
     pub(super) key: HostKey,
     pub(super) kind: Kind,
@@ -151,7 +151,7 @@ impl Object for MemoryObject {
 
     fn read_link(&self) -> Result<Vec<u8>> {
         match &self.store.lock().inode(self.id)?.content {
-            Content::Link(target) => Ok(target.clone()),
+            InodeContent::Link(target) => Ok(target.clone()),
             _ => Err(Error::NotLink),
         }
     }

@@ -6,7 +6,7 @@ use crate::backend::{Found, Node};
 use crate::changing::busy::Changing;
 use crate::changing::permitted::{PermittedActor, Plan};
 use crate::events::Aspects;
-use crate::local::{Own, What};
+use crate::local::{EchoKind, Own};
 use crate::mac::layout::sidecar_name;
 use crate::state::{Cause, Pins, Stream};
 use crate::{Access, Actor, Beside, Result, Volume};
@@ -102,7 +102,7 @@ impl<'a> Steps<'a> for DescriptionChange<'a> {
         let (folder, sidecar) = (place.folder.id(), sidecar_name(place.name));
         by.volume()
             .site
-            .announce(&[(folder, place.name, What::Attributes), (folder, &sidecar, What::Anything)])
+            .announce(&[(folder, place.name, EchoKind::Attributes), (folder, &sidecar, EchoKind::Anything)])
     }
 
     fn changed(&self) -> Option<(&Node, Stream, Cause)> {

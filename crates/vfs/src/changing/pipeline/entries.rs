@@ -5,7 +5,7 @@ use crate::backend::{Found, Node};
 use crate::changing::permitted::{PermittedActor, Plan};
 use crate::events::ChangeKind;
 use crate::finding::entry_name::EntryName;
-use crate::local::{Own, What};
+use crate::local::{EchoKind, Own};
 use crate::mac::layout::sidecar_name;
 use crate::state::{Cause, Modes, NameChange, Pins, Stream};
 use crate::volume::Denials;
@@ -52,7 +52,7 @@ impl<'a> Steps<'a> for Creation<'a> {
     }
 
     fn echo(&mut self, by: &PermittedActor<'a>) -> Own {
-        by.volume().site.announce(&[(self.folder.object.id(), &self.name, What::Created)])
+        by.volume().site.announce(&[(self.folder.object.id(), &self.name, EchoKind::Created)])
     }
 
     fn tell(&self, by: &PermittedActor<'a>, made: &Found) {
@@ -97,7 +97,7 @@ impl<'a> Steps<'a> for LinkCreation<'a> {
     }
 
     fn echo(&mut self, by: &PermittedActor<'a>) -> Own {
-        by.volume().site.announce(&[(self.folder.object.id(), &self.name, What::Created)])
+        by.volume().site.announce(&[(self.folder.object.id(), &self.name, EchoKind::Created)])
     }
 
     fn changed(&self) -> Option<(&Node, Stream, Cause)> {
@@ -170,7 +170,7 @@ impl<'a> Steps<'a> for Removal<'a> {
 
     fn echo(&mut self, by: &PermittedActor<'a>) -> Own {
         let (id, sidecar) = (self.folder.object.id(), sidecar_name(&self.name));
-        by.volume().site.announce(&[(id, &self.name, What::Removed), (id, &sidecar, What::Anything)])
+        by.volume().site.announce(&[(id, &self.name, EchoKind::Removed), (id, &sidecar, EchoKind::Anything)])
     }
 
     fn tell(&self, by: &PermittedActor<'a>, _made: &()) {

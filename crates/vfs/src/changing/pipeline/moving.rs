@@ -9,7 +9,7 @@ use crate::changing::permitted::PermittedActor;
 use crate::changing::safe_save::SafeSave;
 use crate::events::{Aspects, ChangeKind};
 use crate::finding::entry_name::{EntryName, Target};
-use crate::local::{Own, What};
+use crate::local::{EchoKind, Own};
 use crate::mac::layout::sidecar_name;
 use crate::state::{Cause, Modes, NameChange, Pins};
 use crate::{Actor, Result, Volume};
@@ -127,19 +127,19 @@ impl<'a> Steps<'a> for Move<'a> {
         let (source, target) = (self.folder.object.id(), self.to.object.id());
         let Target { there, ends_as } = &self.target;
         let (leaves, comes) = match self.mode {
-            RenameMode::Exchange => (What::Anything, What::Anything),
-            _ if there != ends_as => (What::MovedFrom, What::Anything),
-            _ => (What::MovedFrom, What::MovedTo),
+            RenameMode::Exchange => (EchoKind::Anything, EchoKind::Anything),
+            _ if there != ends_as => (EchoKind::MovedFrom, EchoKind::Anything),
+            _ => (EchoKind::MovedFrom, EchoKind::MovedTo),
         };
         let sidecars = [sidecar_name(&self.name), sidecar_name(there), sidecar_name(ends_as)];
         let mut places = vec![
             (source, &*self.name, leaves),
             (target, &**there, comes),
-            (source, &sidecars[0], What::Anything),
-            (target, &sidecars[1], What::Anything),
+            (source, &sidecars[0], EchoKind::Anything),
+            (target, &sidecars[1], EchoKind::Anything),
         ];
         if there != ends_as {
-            places.extend([(target, &**ends_as, comes), (target, &*sidecars[2], What::Anything)]);
+            places.extend([(target, &**ends_as, comes), (target, &*sidecars[2], EchoKind::Anything)]);
         }
         by.volume().site.announce(&places)
     }

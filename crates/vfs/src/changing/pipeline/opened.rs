@@ -8,7 +8,7 @@ use crate::backend::Node;
 use crate::changing::coherence::who;
 use crate::changing::forks::ForkChange;
 use crate::changing::permitted::PermittedActor;
-use crate::local::{Own, What};
+use crate::local::{EchoKind, Own};
 use crate::state::{Cause, Stream};
 use crate::{Open, Result};
 
@@ -89,7 +89,7 @@ impl<'a> Steps<'a> for OpenChange<'a> {
     fn echo(&mut self, by: &PermittedActor<'a>) -> Own {
         self.place = if self.open.is_data() { self.open.place() } else { None };
         match &self.place {
-            Some((folder, name)) => by.volume().site.announce(&[(folder.id(), name, What::Data)]),
+            Some((folder, name)) => by.volume().site.announce(&[(folder.id(), name, EchoKind::Data)]),
             None => Own::default(),
         }
     }

@@ -287,7 +287,7 @@ fn what_dsm_keeps_is_read_and_written_there() {
     assert_eq!(left(&disk, "@eaDir").len(), 4, "nothing is rewritten");
     // What a client without forks sees, too.
     let view = disk.streams.sidecar_files().view(&user(), &*disk.root(), b"._f").unwrap();
-    let crate::streams::View::Synthesized(composed) = view else { panic!("no sidecar is composed") };
+    let crate::streams::SidecarView::Synthesized(composed) = view else { panic!("no sidecar is composed") };
     assert!(composed.bytes.ends_with(b"fork"));
     assert!(composed.bytes.windows(4).any(|window| window == b"tags"));
 

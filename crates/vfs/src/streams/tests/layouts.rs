@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::mac::{DosAttributes, apple_double};
-use crate::streams::{Style, View};
+use crate::streams::{SidecarView, Style};
 
 fn hex(text: &str) -> Vec<u8> {
     wire::hex::decode_any(&text.split_whitespace().collect::<String>()).unwrap()
@@ -494,7 +494,8 @@ fn a_fork_in_an_attribute_is_in_the_sidecar_that_clients_see() {
         let disk = Disk::new();
         let (file, root) = (disk.make("f"), disk.root());
         set_xattr(&*file.object, name.as_bytes(), value);
-        let View::Synthesized(shown) = disk.streams.sidecar_files().view(&user(), &*root, b"._f").unwrap()
+        let SidecarView::Synthesized(shown) =
+            disk.streams.sidecar_files().view(&user(), &*root, b"._f").unwrap()
         else {
             panic!("not composed");
         };

@@ -3,17 +3,17 @@ use crate::Error;
 use crate::backend::{Backend, RenameMode};
 use crate::mac::attr::NewAttr;
 use crate::mac::{FinderInfo, Metadata, sidecar};
-use crate::streams::View;
+use crate::streams::SidecarView;
 
 /// What a Mac reads when it opens `._f`; `None` when it does not find it.
 fn read(disk: &Disk, name: &str) -> Option<Vec<u8>> {
     match disk.streams.sidecar_files().view(&user(), &*disk.root(), name.as_bytes()).unwrap() {
-        View::OnDisk(found) => Some(content(&*found.object)),
-        View::Synthesized(made) => {
+        SidecarView::OnDisk(found) => Some(content(&*found.object)),
+        SidecarView::Synthesized(made) => {
             assert_eq!(made.attributes.size, made.bytes.len() as u64);
             Some(made.bytes)
         }
-        View::Plain | View::Absent => None,
+        SidecarView::Plain | SidecarView::Absent => None,
     }
 }
 
@@ -71,7 +71,7 @@ fn a_file_with_nothing_to_say_has_no_sidecar_to_see() {
     assert_eq!(read(&disk, "._f"), None);
     assert_eq!(read(&disk, "._missing"), None);
     let view = disk.streams.sidecar_files().view(&user(), &*disk.root(), b"f").unwrap();
-    assert!(matches!(view, View::Plain));
+    assert!(matches!(view, SidecarView::Plain));
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_sidecar_is_found_again_by_its_file_alone() {
         Err(Error::Stale)
     );
     let seen = read(&disk, "._f").unwrap();
-    let View::Synthesized(again) = disk.streams.sidecar_files().view_of(owner()).unwrap() else {
+    let SidecarView::Synthesized(again) = disk.streams.sidecar_files().view_of(owner()).unwrap() else {
         panic!("not on the disk")
     };
     assert_eq!(again.bytes, seen);
@@ -140,14 +140,14 @@ fn a_sidecar_is_found_again_by_its_file_alone() {
     disk.streams.pairs().rename(&user(), (&*root, b"f"), (&*root, b"g"), RenameMode::Keep).unwrap();
     disk.crash();
     let owner = disk.faulty.by_key(&file.object.key()).unwrap();
-    let View::OnDisk(again) = disk.streams.sidecar_files().view_of(owner).unwrap() else {
+    let SidecarView::OnDisk(again) = disk.streams.sidecar_files().view_of(owner).unwrap() else {
         panic!("on the disk")
     };
     assert_eq!(&content(&*again.object)[50..54], b"APPL");
     assert_eq!(model(&disk, "g").finder_info.file_type(), *b"APPL");
     disk.streams.sidecar_files().remove_view(&user(), &*root, b"._g").unwrap();
     let owner = disk.faulty.by_key(&file.object.key()).unwrap();
-    assert!(matches!(disk.streams.sidecar_files().view_of(owner), Ok(View::Absent)));
+    assert!(matches!(disk.streams.sidecar_files().view_of(owner), Ok(SidecarView::Absent)));
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn only_sidecars_of_files_that_are_there_are_hidden() {
     disk.make("g");
     assert!(hidden(&disk, "._g"));
     let view = disk.streams.sidecar_files().view(&user(), &*disk.root(), b"._f").unwrap();
-    assert!(matches!(view, View::Plain));
+    assert!(matches!(view, SidecarView::Plain));
     assert!(disk.streams.sidecar_files().materialize(&user(), &*disk.root(), b"._f").unwrap().is_none());
 }
 
@@ -348,7 +348,10 @@ fn those_who_may_not_write_the_file_may_not_write_its_sidecar() {
         Err(Error::AccessDenied)
     );
     assert_eq!(disk.streams.sidecar_files().remove_view(&other, &*root, b"._f"), Err(Error::AccessDenied));
-    assert!(matches!(disk.streams.sidecar_files().view(&other, &*root, b"._f"), Ok(View::Synthesized(_))));
+    assert!(matches!(
+        disk.streams.sidecar_files().view(&other, &*root, b"._f"),
+        Ok(SidecarView::Synthesized(_))
+    ));
 }
 
 /// Whatever call fails while a written sidecar is absorbed, absorbing it again gives the same.

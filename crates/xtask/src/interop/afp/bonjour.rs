@@ -42,7 +42,7 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
 
 fn in_a_network(outcomes: &mut Outcomes) -> Result<()> {
     let network = Network::new()?;
-    let place = Place::new()?;
+    let place = BonjourPlace::new()?;
     let client = Avahi::start(&place, Some(CLIENT))?;
     let mut server = None;
     outcomes.run(TOGETHER, &[], || {
@@ -149,9 +149,9 @@ fn unescaped(text: &str) -> String {
 }
 
 /// The server's folders.
-struct Place(PathBuf);
+struct BonjourPlace(PathBuf);
 
-impl Place {
+impl BonjourPlace {
     fn new() -> Result<Self> {
         let folder = process::fresh_folder("interop-bonjour")?;
         std::fs::create_dir(folder.join("share"))?;
@@ -190,7 +190,7 @@ struct Avahi {
 
 impl Avahi {
     /// Starts it in that network namespace, or in ours.
-    fn start(place: &Place, namespace: Option<&'static str>) -> Result<Self> {
+    fn start(place: &BonjourPlace, namespace: Option<&'static str>) -> Result<Self> {
         std::fs::create_dir_all("/run/dbus")?;
         let bus = ["--system", "--nofork", "--nopidfile"];
         let mut bus =

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use super::bonjour;
-use super::place::{PASSWORD, PERSON, Place};
+use super::place::{AfpPlace, PASSWORD, PERSON};
 use crate::interop::capture::{Capture, Protocol};
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::{isolate, process};
@@ -24,7 +24,12 @@ pub const CLIENTS: &[&str] = &["gvfs", "nmap", "afpcmd", "wireshark", "bonjour"]
 const DSI: Protocol = Protocol { layer: "dsi", replies: "afp", mistaken: &["FPMapID reply"], lengths: &[] };
 
 /// Runs the chosen programs against the server on that port.
-pub fn run(outcomes: &mut Outcomes, is_meant: impl Fn(&str) -> bool, place: &Place, port: u16) -> Result<()> {
+pub fn run(
+    outcomes: &mut Outcomes,
+    is_meant: impl Fn(&str) -> bool,
+    place: &AfpPlace,
+    port: u16,
+) -> Result<()> {
     let capture = is_meant("wireshark").then(|| Capture::start(&place.folder, port));
     if is_meant("gvfs") {
         outcomes.0.extend(steady(|| gvfs(place))?.0);
@@ -79,7 +84,7 @@ fn script(outcomes: &mut Outcomes, name: &str, around: &[&str], args: &[&str]) {
 }
 
 /// Empties the share and makes a folder for the client's own files.
-fn fresh(place: &Place, name: &str) -> Result<(PathBuf, PathBuf)> {
+fn fresh(place: &AfpPlace, name: &str) -> Result<(PathBuf, PathBuf)> {
     let (share, work) = (place.folder.join(SHARE), place.folder.join(name));
     for entry in fs::read_dir(&share)? {
         let path = entry?.path();
@@ -91,7 +96,7 @@ fn fresh(place: &Place, name: &str) -> Result<(PathBuf, PathBuf)> {
 }
 
 /// gvfs uses port 548, whatever port the address has.
-fn gvfs(place: &Place) -> Result<Outcomes> {
+fn gvfs(place: &AfpPlace) -> Result<Outcomes> {
     let mut outcomes = Outcomes::default();
     if !isolate::is_isolated() {
         outcomes.skip(
@@ -120,7 +125,7 @@ fn gvfs(place: &Place) -> Result<Outcomes> {
     Ok(outcomes)
 }
 
-fn afpcmd(outcomes: &mut Outcomes, place: &Place, port: u16) -> Result<()> {
+fn afpcmd(outcomes: &mut Outcomes, place: &AfpPlace, port: u16) -> Result<()> {
     if process::find("afpcmd").is_none() {
         outcomes.skip("afpcmd", "afpcmd (Netatalk's client, built from its source) is not on the path");
         return Ok(());

@@ -21,12 +21,12 @@ const FIRST_UID: u32 = 61101;
 const GROUP: (&str, u32) = ("afptest", 61100);
 
 #[derive(Debug)]
-pub struct Place {
+pub struct AfpPlace {
     pub folder: PathBuf,
     users: Vec<(String, u32)>,
 }
 
-impl Place {
+impl AfpPlace {
     pub fn new() -> Result<Self> {
         let names = VERSIONS.iter().flat_map(|version| version.users()).chain([PERSON.to_owned()]);
         let place =

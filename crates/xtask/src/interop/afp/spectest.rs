@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::place::{PASSWORD, PERSON};
-use super::suite::Suite;
+use super::suite::SpectestSuite;
 use super::version::Version;
 use crate::interop::outcome::Outcome;
 use crate::process;
@@ -26,7 +26,7 @@ const SLEEPING_LIMIT: Duration = Duration::from_secs(1200);
 /// A server and the folders of its volumes.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
-    pub suite: &'a Suite,
+    pub suite: &'a SpectestSuite,
     pub port: u16,
     pub folder: &'a Path,
     /// The folder for the programs' output.

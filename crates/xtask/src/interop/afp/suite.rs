@@ -13,7 +13,7 @@ use crate::process;
 const BRIEFLY: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
-pub struct Suite {
+pub struct SpectestSuite {
     /// The folder of the programs.
     folder: PathBuf,
     /// The loader of another release and the folder of its libraries, if the system cannot start
@@ -23,7 +23,7 @@ pub struct Suite {
     pub version: String,
 }
 
-impl Suite {
+impl SpectestSuite {
     /// The programs in a folder given, installed, or unpacked by [`packages::install`].
     pub fn find(given: Option<&Path>) -> Option<Self> {
         if let Some(folder) = given {
@@ -67,7 +67,7 @@ impl Suite {
 
 /// Makes the programs available where that can be done.
 pub fn install() -> Result<()> {
-    if Suite::find(None).is_some() {
+    if SpectestSuite::find(None).is_some() {
         return Ok(());
     }
     if !process::is_root() || process::find("apt-get").is_none() {

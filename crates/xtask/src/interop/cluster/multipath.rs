@@ -44,7 +44,7 @@ pub fn fetch() -> Result<()> {
 pub fn run(outcomes: &mut Outcomes) -> Result<()> {
     let folder = process::fresh_folder("interop-cluster")?;
     let script = fs::read(process::root().join("interop/cluster/multipath.sh"))?;
-    let mut servers = Servers::start(&folder)?;
+    let mut servers = MultipathServers::start(&folder)?;
     let guest = Guest {
         kernel: Kernel::Full,
         modules: MODULES,
@@ -68,7 +68,7 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
 }
 
 /// The servers, as a script that obeys.
-struct Servers {
+struct MultipathServers {
     /// The address of one of them.
     portal: String,
     input: ChildStdin,
@@ -76,7 +76,7 @@ struct Servers {
     _running: Running,
 }
 
-impl Servers {
+impl MultipathServers {
     fn start(folder: &Path) -> Result<Self> {
         let script = process::root().join("interop/cluster/checks.py");
         let [script, folder_text, program] =

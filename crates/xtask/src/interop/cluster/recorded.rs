@@ -10,7 +10,7 @@ use serde::Deserialize;
 #[allow(dead_code, reason = "the simulation of the crate cluster uses the rest of this file")]
 mod history;
 
-use history::{Call, History, Right};
+use history::{BegunOperation, History, Right};
 
 /// Fewer operations show nothing.
 const ENOUGH: usize = 100;
@@ -18,7 +18,7 @@ const ENOUGH: usize = 100;
 /// A line of the file.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Event {
+enum RecordedEvent {
     Call { call: u64, kind: Kind, client: usize, file: String, right: String },
     Answer { answer: u64, how: How },
     Lost { lost: u64 },
@@ -52,21 +52,21 @@ pub(super) fn check(path: &Path) -> Result<()> {
 
 /// How many operations the history has, if one server could have made it.
 fn operations(text: &str) -> Result<usize> {
-    let events: Vec<Event> = serde_json::from_str(text)?;
+    let events: Vec<RecordedEvent> = serde_json::from_str(text)?;
     let (mut history, mut calls) = (History::default(), HashMap::new());
     for event in events {
         match event {
-            Event::Call { kind: Kind::Leave, client, file, right, .. } => {
+            RecordedEvent::Call { kind: Kind::Leave, client, file, right, .. } => {
                 history.leaves(file, client, parse(&right)?);
             }
-            Event::Call { call, kind, client, file, right } => {
+            RecordedEvent::Call { call, kind, client, file, right } => {
                 calls.insert(call, (kind, history.call(file, client, parse(&right)?)));
             }
-            Event::Answer { answer, how } => {
+            RecordedEvent::Answer { answer, how } => {
                 let (kind, call) = calls.remove(&answer).context("an answer without a call")?;
                 answered(&mut history, &call, (kind, how))?;
             }
-            Event::Lost { lost } => {
+            RecordedEvent::Lost { lost } => {
                 let (_, call) = calls.remove(&lost).context("a loss without a call")?;
                 history.abandoned(&call);
             }
@@ -78,7 +78,7 @@ fn operations(text: &str) -> Result<usize> {
     })
 }
 
-fn answered(history: &mut History<String>, call: &Call<String>, how: (Kind, How)) -> Result<()> {
+fn answered(history: &mut History<String>, call: &BegunOperation<String>, how: (Kind, How)) -> Result<()> {
     match how {
         (Kind::Take, How::Done) => history.taken(call),
         (Kind::Take, How::Refused) => history.refused(call),

@@ -32,7 +32,7 @@ pub struct Browser {
 
 /// A size of the window, and whether the colours are dark.
 #[derive(Clone, Copy)]
-pub struct Look {
+pub struct Appearance {
     pub width: u32,
     pub height: u32,
     pub dark: bool,
@@ -204,8 +204,8 @@ impl Browser {
     }
 
     /// Sets the size of the window and the colours.
-    pub fn look(&mut self, look: Look) -> Result<()> {
-        let Look { width, height, dark } = look;
+    pub fn look(&mut self, look: Appearance) -> Result<()> {
+        let Appearance { width, height, dark } = look;
         let size = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600
         });

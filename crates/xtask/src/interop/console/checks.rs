@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::browser::{Browser, Look};
-use super::place::{ADMIN, HOSTILE, ODD, Place};
+use super::browser::{Appearance, Browser};
+use super::place::{ADMIN, ConsolePlace, HOSTILE, ODD};
 use super::{accounts, adopt, cost, jobs, pages, webhook};
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::process;
@@ -30,8 +30,8 @@ const PAGES: &[&str] = &[
     "settings",
     "log",
 ];
-const DESK: Look = Look { width: 1280, height: 860, dark: false };
-const PHONE: Look = Look { width: 390, height: 844, dark: true };
+const DESK: Appearance = Appearance { width: 1280, height: 860, dark: false };
+const PHONE: Appearance = Appearance { width: 390, height: 844, dark: true };
 /// A list of a hundred thousand files may keep the page busy for so long, also on a busy machine.
 const BUSY: Duration = Duration::from_secs(10);
 
@@ -48,7 +48,7 @@ const REPLICATED: &str = "a share is replicated by a job";
 
 /// A browser at a server.
 pub struct Scene {
-    pub place: Place,
+    pub place: ConsolePlace,
     pub browser: Browser,
 }
 
@@ -108,7 +108,7 @@ pub fn skip(outcomes: &mut Outcomes, why: &str) {
 
 /// Executes all checks with one server and one browser, or the login and those whose names have one of these texts in them.
 pub fn run(outcomes: &mut Outcomes, only: &[String]) -> Result<()> {
-    let place = Place::start(process::fresh_folder("interop-console")?)?;
+    let place = ConsolePlace::start(process::fresh_folder("interop-console")?)?;
     let mut browser = Browser::start(place.folder())?;
     browser.look(DESK)?;
     browser.go(&place.url())?;

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
-use super::browser::{Browser, Look};
+use super::browser::{Appearance, Browser};
 use super::checks::{open, type_login};
-use super::place::{ADMIN, Place};
+use super::place::{ADMIN, ConsolePlace};
 use crate::process::{self, Running};
 use crate::{isolate, server};
 
@@ -22,38 +22,38 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// The largest picture in bytes.
 const LARGEST: usize = 150 * 1024;
 
-const WIDE: Look = Look { width: 1240, height: 800, dark: false };
-const LOW: Look = Look { height: 560, ..WIDE };
-const TALL: Look = Look { width: 390, height: 780, dark: false };
+const WIDE: Appearance = Appearance { width: 1240, height: 800, dark: false };
+const LOW: Appearance = Appearance { height: 560, ..WIDE };
+const TALL: Appearance = Appearance { width: 390, height: 780, dark: false };
 /// The folder of the server in the pictures: they show no paths of this machine.
 const FOLDER: &str = "/srv";
 
 /// The pages, each with its picture's name and size.
-const PICTURES: &[(&str, &str, Look)] = &[
+const PICTURES: &[(&str, &str, Appearance)] = &[
     ("overview", "console-overview", WIDE),
-    ("overview", "console-overview-dark", Look { dark: true, ..WIDE }),
+    ("overview", "console-overview-dark", Appearance { dark: true, ..WIDE }),
     ("overview", "console-phone", TALL),
-    ("shares", "console-shares", Look { height: 700, ..WIDE }),
+    ("shares", "console-shares", Appearance { height: 700, ..WIDE }),
     (
         "files?share=studio&path=scenes&about=take%201%3A%20%3Cb%3Eready",
         "console-files",
-        Look { height: 1100, ..WIDE },
+        Appearance { height: 1100, ..WIDE },
     ),
     ("clients", "console-clients", LOW),
     ("luns", "console-luns", LOW),
-    ("snapshots?share=projects", "console-snapshots", Look { height: 760, ..WIDE }),
+    ("snapshots?share=projects", "console-snapshots", Appearance { height: 760, ..WIDE }),
     ("backups", "console-backups", LOW),
-    ("caches", "console-caches-dark", Look { dark: true, ..WIDE }),
+    ("caches", "console-caches-dark", Appearance { dark: true, ..WIDE }),
     ("accounts", "console-accounts", LOW),
     ("names", "console-names", LOW),
     ("scrub", "console-scrub", LOW),
-    ("webhooks", "console-webhooks", Look { height: 860, ..WIDE }),
-    ("snapshots?share=projects", "console-snapshots-dark", Look { dark: true, height: 760, ..WIDE }),
-    ("snapshots?share=projects", "console-snapshots-phone", Look { height: 780, ..TALL }),
+    ("webhooks", "console-webhooks", Appearance { height: 860, ..WIDE }),
+    ("snapshots?share=projects", "console-snapshots-dark", Appearance { dark: true, height: 760, ..WIDE }),
+    ("snapshots?share=projects", "console-snapshots-phone", Appearance { height: 780, ..TALL }),
     ("clients", "console-clients-phone", TALL),
-    ("benchmarks", "console-benchmarks", Look { height: 900, ..WIDE }),
+    ("benchmarks", "console-benchmarks", Appearance { height: 900, ..WIDE }),
     ("jobs", "console-jobs", LOW),
-    ("settings?share=backups", "console-settings", Look { height: 700, ..WIDE }),
+    ("settings?share=backups", "console-settings", Appearance { height: 700, ..WIDE }),
     ("log", "console-log", LOW),
 ];
 
@@ -93,7 +93,7 @@ pub fn take(folder: &Path) -> Result<()> {
     ensure!(isolate::is_isolated(), "pictures are taken as root, where namespaces may be made");
     let real = process::fresh_folder("interop-console")?;
     process::stdout_of("mount", &["--bind", &real.to_string_lossy(), FOLDER], SOON)?;
-    let place = Place::start(FOLDER.into())?;
+    let place = ConsolePlace::start(FOLDER.into())?;
     let clients = clients(&place)?;
     if place.has_snapshots {
         for (name, _) in SNAPSHOTS {
@@ -165,7 +165,7 @@ fn write(browser: &mut Browser, folder: &Path, name: &str) -> Result<()> {
 }
 
 /// Clients of all protocols that do something all the time.
-fn clients(place: &Place) -> Result<Vec<Running>> {
+fn clients(place: &ConsolePlace) -> Result<Vec<Running>> {
     let password = place.folder().join("password");
     std::fs::write(&password, ADMIN.1)?;
     let password = password.display().to_string();

@@ -56,7 +56,7 @@ path = "mirror"
 "#;
 
 /// A server with shares, accounts and a LUN.
-pub struct Place {
+pub struct ConsolePlace {
     folder: PathBuf,
     running: Option<Running>,
     api: u16,
@@ -65,7 +65,7 @@ pub struct Place {
     pub has_snapshots: bool,
 }
 
-impl Place {
+impl ConsolePlace {
     /// A server whose files are in this folder.
     pub fn start(folder: PathBuf) -> Result<Self> {
         for share in ["studio/video", "archive", "backups", "projects", "mirror"] {

@@ -9,21 +9,21 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::controller::{Controller, HOST, REALM, SERVER, text};
-use super::{Place, SETTINGS};
+use super::{DomainPlace, SETTINGS};
 use crate::interop::outcome::Outcomes;
 use crate::{process, server};
 
 /// How soon the sessions of a disabled user end after SIGHUP, docs/domain.md.
 const SOON: Duration = Duration::from_secs(15);
 
-pub fn checks(place: &Place, outcomes: &mut Outcomes) {
+pub fn checks(place: &DomainPlace, outcomes: &mut Outcomes) {
     outcomes.run("domain-ids rfc2307: numbers of the directory, which is away", &[], || numbers(place));
     outcomes
         .run("smb: the session of a user ends when the directory disables the user", &[], || ended(place));
 }
 
 /// A second server, with what the first one has kept. The directory cannot be reached while it starts and serves.
-fn numbers(place: &Place) -> Result<()> {
+fn numbers(place: &DomainPlace) -> Result<()> {
     let domain = &place.domain;
     let (state, settings) = (domain.at("state2"), domain.at("numbers.toml"));
     fs::create_dir(&state)?;
@@ -54,7 +54,7 @@ fn numbers(place: &Place) -> Result<()> {
 }
 
 /// Bob's client is connected when he is disabled.
-fn ended(place: &Place) -> Result<()> {
+fn ended(place: &DomainPlace) -> Result<()> {
     let domain = &place.domain;
     let (configuration, unc) = (domain.at("smb.conf").display().to_string(), format!("//{HOST}/files"));
     let login = format!("bob@{REALM}%{}", Controller::password("bob")); // else it asks, where commands come from
@@ -77,7 +77,7 @@ fn ended(place: &Place) -> Result<()> {
     Ok(())
 }
 
-fn end_session(place: &Place, commands: &mut impl Write) -> Result<()> {
+fn end_session(place: &DomainPlace, commands: &mut impl Write) -> Result<()> {
     let domain = &place.domain;
     let state = domain.at("state").display().to_string();
     let program = server::binary().display().to_string();

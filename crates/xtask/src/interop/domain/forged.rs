@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 
 use super::controller::{HOST, REALM, text};
-use super::{Place, controller::Controller, passwords};
+use super::{DomainPlace, controller::Controller, passwords};
 use crate::interop::outcome::Outcomes;
 use crate::interop::smb::python;
 use crate::process;
@@ -12,7 +12,7 @@ const NAME: &str = "smb: a ticket with a changed PAC is refused, and the log say
 /// The number of the domain's administrator, MS-DTYP 2.4.2.4.
 const ADMINISTRATOR: &str = "500";
 
-pub fn checks(place: &Place, outcomes: &mut Outcomes) {
+pub fn checks(place: &DomainPlace, outcomes: &mut Outcomes) {
     match python::is_installed() {
         true => outcomes.run(NAME, &[], || changed(place)),
         false => {
@@ -21,7 +21,7 @@ pub fn checks(place: &Place, outcomes: &mut Outcomes) {
     }
 }
 
-fn changed(place: &Place) -> Result<()> {
+fn changed(place: &DomainPlace) -> Result<()> {
     let domain: &Controller = &place.domain;
     domain.kinit("alice")?;
     let (service, cache) = (format!("cifs/{HOST}"), domain.cache("alice"));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 
 use super::controller::{Controller, HOST, text};
-use super::{BASE, Place};
+use super::{BASE, DomainPlace};
 use crate::interop::outcome::Outcomes;
 
 /// How soon the groups of the directory are known after the start.
@@ -32,7 +32,7 @@ pub fn shares(domain: &Controller) -> Result<String> {
     .concat())
 }
 
-pub fn checks(place: &Place, outcomes: &mut Outcomes) {
+pub fn checks(place: &DomainPlace, outcomes: &mut Outcomes) {
     outcomes.run("smb: a share for a group of the domain, by its name", &[], || by_name(place));
     outcomes.run("smb: a share for a group of the domain, by its SID", &[], || {
         ensure!(enters(place, "bob", "paint")?, "bob may not enter");
@@ -49,7 +49,7 @@ pub fn checks(place: &Place, outcomes: &mut Outcomes) {
 }
 
 /// The directory is asked after the start.
-fn by_name(place: &Place) -> Result<()> {
+fn by_name(place: &DomainPlace) -> Result<()> {
     let since = Instant::now();
     while !enters(place, "alice", "team")? {
         ensure!(since.elapsed() < SOON, "alice may not enter");
@@ -59,7 +59,7 @@ fn by_name(place: &Place) -> Result<()> {
     Ok(())
 }
 
-fn home(place: &Place) -> Result<()> {
+fn home(place: &DomainPlace) -> Result<()> {
     ensure!(enters(place, "alice", "alice")? && enters(place, "bob", "homes")?, "there are no homes");
     ensure!(!enters(place, "bob", "alice")?, "bob may enter alice's");
     for user in ["alice", "bob"] {
@@ -71,7 +71,7 @@ fn home(place: &Place) -> Result<()> {
 }
 
 /// Whether a user may list a share.
-fn enters(place: &Place, user: &str, share: &str) -> Result<bool> {
+fn enters(place: &DomainPlace, user: &str, share: &str) -> Result<bool> {
     let cache = format!("KRB5CCNAME={}", place.domain.cache(user));
     let (configuration, unc) =
         (place.domain.at("smb.conf").display().to_string(), format!("//{HOST}/{share}"));

@@ -5,7 +5,7 @@ use std::process::Output;
 
 use anyhow::{Result, ensure};
 
-use super::Place;
+use super::DomainPlace;
 use super::controller::{Controller, text};
 use crate::interop::outcome::Outcomes;
 use crate::server;
@@ -35,7 +35,7 @@ pub fn refused(domain: &Controller) -> Result<()> {
 }
 
 /// With users logged in.
-pub fn checks(place: &Place, outcomes: &mut Outcomes) {
+pub fn checks(place: &DomainPlace, outcomes: &mut Outcomes) {
     outcomes.run("domain status: the account of the server logs in", &[], || {
         let output = run(&place.domain, &["status", "--json"])?;
         let said = text(&output);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 
 use super::controller::{Controller, HOST, text};
-use super::{BASE, Place, SETTINGS};
+use super::{BASE, DomainPlace, SETTINGS};
 use crate::interop::outcome::Outcomes;
 use crate::{process, server};
 
@@ -23,7 +23,7 @@ const TRIES: usize = 4;
 /// How soon a controller that has come back is asked again.
 const BACK: Duration = Duration::from_secs(30);
 
-pub fn checks(place: &Place, outcomes: &mut Outcomes) {
+pub fn checks(place: &DomainPlace, outcomes: &mut Outcomes) {
     let mut run = |name: &str, check: &dyn Fn() -> Result<()>| outcomes.run(name, &[], check);
     run("ntlm: a user of the domain acts with the ids of the SID and of nested groups", &|| identity(place));
     run("ntlm: signed and encrypted sessions have the key of the domain controller", &|| protected(place));
@@ -35,20 +35,20 @@ pub fn checks(place: &Place, outcomes: &mut Outcomes) {
     run("ntlm: `domain-ntlm = false`", &|| off(place));
 }
 
-fn smbclient(place: &Place, login: &str, words: &[&str]) -> Result<Output> {
+fn smbclient(place: &DomainPlace, login: &str, words: &[&str]) -> Result<Output> {
     let (configuration, unc) = (place.domain.at("smb.conf").display().to_string(), format!("//{HOST}/files"));
     let fixed = [&*unc, "-s", &configuration, "--use-kerberos=off", "-U", login];
     place.domain.run("smbclient", &[&fixed, words].concat())
 }
 
-fn works(place: &Place, login: &str, words: &[&str]) -> Result<String> {
+fn works(place: &DomainPlace, login: &str, words: &[&str]) -> Result<String> {
     let output = smbclient(place, login, words)?;
     let text = text(&output);
     ensure!(output.status.success() && !text.contains("NT_STATUS_"), "{login}: {}", text.trim());
     Ok(text)
 }
 
-fn fails(place: &Place, login: &str, status: &str) -> Result<()> {
+fn fails(place: &DomainPlace, login: &str, status: &str) -> Result<()> {
     let said = text(&smbclient(place, login, &["-c", "ls"])?);
     ensure!(said.contains(status), "{login}: no {status}: {}", said.trim());
     Ok(())
@@ -56,7 +56,7 @@ fn fails(place: &Place, login: &str, status: &str) -> Result<()> {
 
 /// Whether the log has a text after a login, which may come some time after the answer. If it does not, the login is made again: beyond
 /// a burst, the log takes one login of a place in three seconds.
-pub fn logged(place: &Place, text: &str, log_in: &dyn Fn() -> Result<()>) -> Result<()> {
+pub fn logged(place: &DomainPlace, text: &str, log_in: &dyn Fn() -> Result<()>) -> Result<()> {
     for _ in 0..TRIES {
         let since = Instant::now();
         while since.elapsed() < LINE {
@@ -75,7 +75,7 @@ fn of(user: &str) -> String {
 }
 
 /// Bob's file can be read by `outer`, in which alice is by another group.
-fn identity(place: &Place) -> Result<()> {
+fn identity(place: &DomainPlace) -> Result<()> {
     let domain = &place.domain;
     works(place, &of("alice"), &["-c", &format!("put {} by-password", domain.at("local").display())])?;
     let stored = fs::metadata(domain.at("files/by-password"))?;
@@ -87,7 +87,7 @@ fn identity(place: &Place) -> Result<()> {
     logged(place, "user=\"alice\" method=\"NTLMv2\"", &|| works(place, &of("alice"), &["-c", "ls"]).map(drop))
 }
 
-fn protected(place: &Place) -> Result<()> {
+fn protected(place: &DomainPlace) -> Result<()> {
     for protection in ["sign", "encrypt"] {
         works(place, &of("alice"), &[&format!("--client-protection={protection}"), "-c", "ls"])?;
     }
@@ -98,7 +98,7 @@ fn protected(place: &Place) -> Result<()> {
 }
 
 /// A principal name, a DNS name, lower case; and an account of the server whatever domain is named.
-fn domains(place: &Place) -> Result<()> {
+fn domains(place: &DomainPlace) -> Result<()> {
     let password = Controller::password("alice");
     for user in ["alice@lab.test", "lab.test\\alice", "lab\\ALICE"] {
         works(place, &format!("{user}%{password}"), &["-c", "ls"])?;
@@ -110,7 +110,7 @@ fn domains(place: &Place) -> Result<()> {
     fails(place, &format!("ELSEWHERE\\alice%{password}"), "NT_STATUS_LOGON_FAILURE")
 }
 
-fn refused(place: &Place) -> Result<()> {
+fn refused(place: &DomainPlace) -> Result<()> {
     place.domain.tool(&[
         "user",
         "setpassword",
@@ -145,7 +145,7 @@ fn refused(place: &Place) -> Result<()> {
 }
 
 /// The client of `fourfold` logs in by DHX2.
-fn afp(place: &Place) -> Result<()> {
+fn afp(place: &DomainPlace) -> Result<()> {
     let domain = &place.domain;
     let program = server::binary().display().to_string();
     let (file, url) = (domain.at("afp-password"), format!("afp://alice@127.0.0.1:{}/files", place.afp));
@@ -170,13 +170,13 @@ fn afp(place: &Place) -> Result<()> {
     })
 }
 
-fn fourfold(place: &Place, words: &[&str]) -> Result<Output> {
+fn fourfold(place: &DomainPlace, words: &[&str]) -> Result<Output> {
     let program = server::binary().display().to_string();
     let state = place.domain.at("state").display().to_string();
     place.domain.run(&program, &[words, &["--state", &state]].concat())
 }
 
-fn told(place: &Place) -> Result<()> {
+fn told(place: &DomainPlace) -> Result<()> {
     let said = text(&fourfold(place, &["domain", "status", "--json"])?);
     ensure!(said.contains("\"passwords\": \"10.99.0.1\""), "{said}");
     let said = text(&fourfold(place, &["status"])?);
@@ -194,7 +194,7 @@ fn timed(limit: Duration, what: &str, work: impl FnOnce() -> Result<()>) -> Resu
     Ok(())
 }
 
-fn away(place: &Place) -> Result<()> {
+fn away(place: &DomainPlace) -> Result<()> {
     place.domain.away(|| {
         let refused = || fails(place, &of("alice"), "NT_STATUS_NO_LOGON_SERVERS");
         timed(FIRST, "the first refusal", refused)?;
@@ -217,7 +217,7 @@ fn away(place: &Place) -> Result<()> {
     Ok(())
 }
 
-fn off(place: &Place) -> Result<()> {
+fn off(place: &DomainPlace) -> Result<()> {
     let settings = place.domain.at("fourfold.toml");
     let reload = |text: &str| -> Result<()> {
         fs::write(&settings, text)?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::place::{Lun, said, text};
+use super::place::{LunAddress, said, text};
 use crate::process::{self, Running};
 
 /// Dropping it makes the daemon flush and log out.
@@ -35,7 +35,7 @@ pub fn why_not() -> Option<&'static str> {
 
 impl Disk {
     /// Logs in with a new daemon.
-    pub fn attach(lun: &Lun, work: &Path) -> Result<Self> {
+    pub fn attach(lun: &LunAddress, work: &Path) -> Result<Self> {
         // A daemon that crashed leaves its file unusable.
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let file = work.join(format!("lun{}", NUMBER.fetch_add(1, Relaxed)));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::disk::{self, Disk, LoopMount};
-use super::place::{IscsiServer, Lun, Place, said, text};
+use super::place::{IscsiPlace, IscsiServer, LunAddress, said, text};
 use crate::interop::outcome::Outcomes;
 use crate::process;
 
@@ -18,8 +18,8 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// The size of the copied images. XFS needs 300 MB.
 const COPIED: u64 = 384 << 20;
 
-pub fn run(outcomes: &mut Outcomes, place: &Place, served: &IscsiServer) -> Result<()> {
-    let bench = Bench::new(place, served)?;
+pub fn run(outcomes: &mut Outcomes, place: &IscsiPlace, served: &IscsiServer) -> Result<()> {
+    let bench = FilesystemBench::new(place, served)?;
     for kind in KINDS {
         outcomes.run(
             &format!("{}: made elsewhere, copied to the LUN and back", kind.name),
@@ -46,8 +46,8 @@ struct Kind {
     name: &'static str,
     lun: &'static str,
     needs: &'static [&'static str],
-    make: fn(&Path, &Bench) -> Result<()>,
-    check: fn(&Path, &Bench) -> Result<()>,
+    make: fn(&Path, &FilesystemBench) -> Result<()>,
+    check: fn(&Path, &FilesystemBench) -> Result<()>,
     mount: Option<(&'static str, &'static str)>,
 }
 
@@ -176,7 +176,7 @@ fn names(folder: &Path) -> Result<Vec<String>> {
 }
 
 /// The files that the file systems are filled with, and working folders.
-struct Bench<'a> {
+struct FilesystemBench<'a> {
     served: &'a IscsiServer,
     work: PathBuf,
     /// Files in folders, with all kinds of names.
@@ -185,8 +185,8 @@ struct Bench<'a> {
     flat: PathBuf,
 }
 
-impl<'a> Bench<'a> {
-    fn new(place: &Place, served: &'a IscsiServer) -> Result<Self> {
+impl<'a> FilesystemBench<'a> {
+    fn new(place: &IscsiPlace, served: &'a IscsiServer) -> Result<Self> {
         let work = place.work("filesystems")?;
         let (tree, flat) = (work.join("tree"), work.join("flat"));
         for folder in [tree.join("größe/déjà vu"), flat.clone()] {
@@ -205,7 +205,7 @@ impl<'a> Bench<'a> {
         Ok(Self { served, work, tree, flat })
     }
 
-    fn lun(&self, kind: &Kind) -> Result<Lun> {
+    fn lun(&self, kind: &Kind) -> Result<LunAddress> {
         self.served.lun(kind.lun)
     }
 

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::place::{IscsiServer, Place, said, text};
+use super::place::{IscsiPlace, IscsiServer, said, text};
 use crate::interop::outcome::Outcomes;
 use crate::isolate;
 use crate::process::{self, Running};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-pub fn run(outcomes: &mut Outcomes, place: &Place, served: &IscsiServer) {
+pub fn run(outcomes: &mut Outcomes, place: &IscsiPlace, served: &IscsiServer) {
     let name = "open-iscsi: discovery, login, a file system, logout";
     match why_not() {
         Some(why) => outcomes.skip(name, why),
@@ -36,7 +36,7 @@ fn why_not() -> Option<&'static str> {
         .then_some("it works in the machine's own network only: `cargo xtask interop iscsi open-iscsi`")
 }
 
-fn use_it(place: &Place, served: &IscsiServer) -> Result<()> {
+fn use_it(place: &IscsiPlace, served: &IscsiServer) -> Result<()> {
     let work = place.work("open-iscsi")?;
     let program = process::find("iscsid").context("iscsid")?;
     let log = process::log_file(&work.join("iscsid.log"))?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::place::{PREFIX, Place, SECRET, TARGET_SECRET, TARGET_USER, USER, text};
+use super::place::{IscsiPlace, PREFIX, SECRET, TARGET_SECRET, TARGET_USER, USER, text};
 use crate::interop::guest::{Guest, Kernel};
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::process::{self, Running};
@@ -38,7 +38,7 @@ const PROGRAMS: &[&str] = &[
     "sg_compare_and_write",
 ];
 
-pub fn run(outcomes: &mut Outcomes, place: &Place) -> Result<()> {
+pub fn run(outcomes: &mut Outcomes, place: &IscsiPlace) -> Result<()> {
     let script = fs::read_to_string(process::root().join(SCRIPT))?;
     let port = process::free_port()?;
     let guest = Guest {
@@ -86,7 +86,7 @@ struct Host {
 }
 
 impl Host {
-    fn new(place: &Place, port: u16) -> Result<Self> {
+    fn new(place: &IscsiPlace, port: u16) -> Result<Self> {
         let mut host = Self { folder: place.work("linux")?, port, running: None };
         for name in ["open", "closed"] {
             fs::create_dir_all(host.folder.join(name))?;

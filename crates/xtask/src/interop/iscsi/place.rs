@@ -58,14 +58,14 @@ pub const LUNS: &[LunSpec] = &[
 
 /// The address of a LUN.
 #[derive(Clone, Debug)]
-pub struct Lun {
+pub struct LunAddress {
     pub port: u16,
     pub target: String,
     pub number: u32,
     pub is_closed: bool,
 }
 
-impl Lun {
+impl LunAddress {
     /// The address in the form for libiscsi's programs and qemu.
     pub fn url(&self) -> String {
         let login = if self.is_closed { format!("{USER}%{}@", SECRET) } else { String::new() };
@@ -96,10 +96,10 @@ pub struct IscsiServer {
 }
 
 impl IscsiServer {
-    pub fn lun(&self, name: &str) -> Result<Lun> {
+    pub fn lun(&self, name: &str) -> Result<LunAddress> {
         let wanted = LUNS.iter().find(|lun| lun.name == name).context("no such LUN")?;
         let target = target_name(wanted);
-        Ok(Lun { port: self.port, target, number: self.number, is_closed: wanted.is_closed })
+        Ok(LunAddress { port: self.port, target, number: self.number, is_closed: wanted.is_closed })
     }
 
     /// The address for discovery.
@@ -114,11 +114,11 @@ pub fn target_name(lun: &LunSpec) -> String {
 }
 
 #[derive(Debug)]
-pub struct Place {
+pub struct IscsiPlace {
     pub folder: PathBuf,
 }
 
-impl Place {
+impl IscsiPlace {
     pub fn new() -> Result<Self> {
         let place = Self { folder: process::fresh_folder("interop-iscsi")? };
         for name in ["open", "closed", "work"] {

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::place::{INITIATOR, IscsiServer, Lun, Place, said, text};
+use super::place::{INITIATOR, IscsiPlace, IscsiServer, LunAddress, said, text};
 use crate::interop::outcome::Outcomes;
 use crate::{process, server};
 
-pub fn run(outcomes: &mut Outcomes, place: &Place, served: &IscsiServer) -> Result<()> {
+pub fn run(outcomes: &mut Outcomes, place: &IscsiPlace, served: &IscsiServer) -> Result<()> {
     let work = place.work("qemu")?;
     let local = Local::make(work.join("local.raw"))?;
     raw(outcomes, served, &local);
@@ -54,7 +54,7 @@ fn io(options: &[&str], image: &str, commands: &[&str]) -> Result<String> {
 }
 
 /// The same on the LUN itself. Blocks that are discarded or set to zero are unmapped.
-fn on_lun(lun: &Lun, commands: &[&str]) -> Result<String> {
+fn on_lun(lun: &LunAddress, commands: &[&str]) -> Result<String> {
     io(&["-f", "raw", "-d", "unmap"], &lun.url(), commands)
 }
 
@@ -131,7 +131,7 @@ fn patterns(outcomes: &mut Outcomes, served: &IscsiServer) {
 }
 
 /// The parts that `qemu-img map` reports as data, as (start, length). It asks by GET LBA STATUS.
-fn data(lun: &Lun) -> Result<Vec<(u64, u64)>> {
+fn data(lun: &LunAddress) -> Result<Vec<(u64, u64)>> {
     let text = said("qemu-img", &["map", "--output=json", "-f", "raw", &lun.url()])?;
     let parts: Vec<serde_json::Value> = serde_json::from_str(&text)?;
     let number = |part: &serde_json::Value, key: &str| part[key].as_u64().context("no number");
@@ -139,7 +139,7 @@ fn data(lun: &Lun) -> Result<Vec<(u64, u64)>> {
     data.map(|part| Ok((number(part, "start")?, number(part, "length")?))).collect()
 }
 
-fn holes(outcomes: &mut Outcomes, place: &Place, served: &IscsiServer) {
+fn holes(outcomes: &mut Outcomes, place: &IscsiPlace, served: &IscsiServer) {
     outcomes.run("qemu-img: map shows what is written, and nothing else", &["qemu-img", "qemu-io"], || {
         let lun = served.lun("disk")?;
         ensure!(data(&lun)?.is_empty(), "a new LUN has data: {:?}", data(&lun)?);
@@ -223,7 +223,7 @@ fn digests(outcomes: &mut Outcomes, served: &IscsiServer) {
 }
 
 /// Offsets beyond 2 TiB, which 32 bits of 512-byte blocks cannot address.
-fn large(outcomes: &mut Outcomes, place: &Place, served: &IscsiServer) {
+fn large(outcomes: &mut Outcomes, place: &IscsiPlace, served: &IscsiServer) {
     outcomes.run("qemu-io: beyond 2 TiB", &["qemu-io"], || {
         use std::os::unix::fs::MetadataExt;
         let lun = served.lun("big")?;

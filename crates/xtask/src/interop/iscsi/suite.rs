@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::place::{IscsiServer, Lun};
+use super::place::{IscsiServer, LunAddress};
 use crate::interop::outcome::Outcome;
 use crate::{loader, process};
 
@@ -214,7 +214,7 @@ pub fn again(served: &IscsiServer, said: &TestResult, logs: &Path) -> Result<Tes
     one(&served.lun(said.run.lun)?, said.run, &said.test, &loader::compile_preload()?, logs)
 }
 
-fn one(lun: &Lun, run: &'static Run, test: &str, preload: &Path, logs: &Path) -> Result<TestResult> {
+fn one(lun: &LunAddress, run: &'static Run, test: &str, preload: &Path, logs: &Path) -> Result<TestResult> {
     let (url, name) = (lun.url(), format!("ALL.{test}"));
     let loaded = format!("LD_PRELOAD={}", preload.display());
     let mut command = vec!["env", &loaded];

@@ -5,14 +5,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::place::{
-    GUEST, INITIATOR, IscsiServer, PREFIX, Place, SECRET, TARGET_SECRET, TARGET_USER, USER, said, text,
+    GUEST, INITIATOR, IscsiPlace, IscsiServer, PREFIX, SECRET, TARGET_SECRET, TARGET_USER, USER, said, text,
 };
 use crate::interop::outcome::Outcomes;
 use crate::process;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-pub fn run(outcomes: &mut Outcomes, place: &Place, served: &IscsiServer) {
+pub fn run(outcomes: &mut Outcomes, place: &IscsiPlace, served: &IscsiServer) {
     discovery(outcomes, served);
     login(outcomes, served);
     access(outcomes, served);
@@ -225,7 +225,7 @@ pub fn speed(outcomes: &mut Outcomes, served: &IscsiServer) {
 }
 
 /// Tools that Debian 12's libiscsi-bin does not have yet.
-fn newer(outcomes: &mut Outcomes, place: &Place, served: &IscsiServer) {
+fn newer(outcomes: &mut Outcomes, place: &IscsiPlace, served: &IscsiServer) {
     outcomes.run("iscsi-md5sum: the sum of a LUN", &["iscsi-md5sum", "md5sum"], || {
         let sum = said("iscsi-md5sum", &[&served.lun("suite")?.url()])?;
         let real = said("md5sum", &[&text(&place.image_of("suite"))])?;

@@ -11,7 +11,7 @@ use super::facts::Fact;
 use super::moving;
 use super::netatalk::Mac;
 use super::nfs::Nfs;
-use super::place::{Client, Place};
+use super::place::{Client, LayoutsPlace};
 
 /// A share with a table.
 pub struct Table {
@@ -84,7 +84,7 @@ pub const TABLES: &[Table] = &[
 ];
 
 /// The settings of these shares, as `fourfold adopt` makes them of smbd's configuration.
-pub fn adopted(place: &Place) -> Result<String> {
+pub fn adopted(place: &LayoutsPlace) -> Result<String> {
     let said = moving::settings_of(&place.state("smbd").join("smb.conf"))?;
     let mut of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for section in said.split("[[share]]").skip(1) {
@@ -104,7 +104,7 @@ pub fn adopted(place: &Place) -> Result<String> {
 }
 
 /// What smbd has made, this server shows over SMB and AFP; what this server makes over either, smbd shows.
-pub fn compare(place: &Place, table: &Table, (smbd, ours, afp): (u16, u16, u16)) -> Result<()> {
+pub fn compare(place: &LayoutsPlace, table: &Table, (smbd, ours, afp): (u16, u16, u16)) -> Result<()> {
     let (theirs, ours) = (place.client(smbd), place.client(ours));
     let mac = Mac::new(place, afp, "AFP").without_comments();
     let folder = place.share(table.name);
@@ -135,7 +135,7 @@ pub fn compare(place: &Place, table: &Table, (smbd, ours, afp): (u16, u16, u16))
     on_disk(place, table, &folder)
 }
 
-fn on_disk(place: &Place, table: &Table, folder: &str) -> Result<()> {
+fn on_disk(place: &LayoutsPlace, table: &Table, folder: &str) -> Result<()> {
     let mut missing = None;
     for begin in ["s ", "o ", "m "] {
         for (disk, _) in table.names {

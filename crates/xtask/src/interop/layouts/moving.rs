@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::Layout;
-use super::place::{Place, attributes, value};
+use super::place::{LayoutsPlace, attributes, value};
 use crate::{process, server};
 
 /// The time limit of one run.
@@ -25,7 +25,7 @@ type FileContents = (Option<Vec<u8>>, BTreeMap<OsString, Vec<u8>>);
 type Snapshot = BTreeMap<PathBuf, FileContents>;
 
 /// Finds the layout, no damage and no copies that differ.
-pub fn survey(place: &Place, layout: &Layout) -> Result<()> {
+pub fn survey(place: &LayoutsPlace, layout: &Layout) -> Result<()> {
     let report = adopt(place, &[&place.share(layout.name), "--json"])?;
     let found = &report["folders"][0];
     let layouts = found["layouts"].as_object().context("no layouts")?;
@@ -39,7 +39,7 @@ pub fn survey(place: &Place, layout: &Layout) -> Result<()> {
 }
 
 /// Takes over smbd's accounts, with the hashes and SIDs that pdbedit prints.
-pub fn accounts(place: &Place) -> Result<()> {
+pub fn accounts(place: &LayoutsPlace) -> Result<()> {
     let (smbd, state) = (place.state("smbd"), place.state("accounts"));
     let passdb = smbd.join("private/passdb.tdb");
     let words = ["--passdb", &passdb.to_string_lossy(), "--import-accounts", "--json", "--state"];
@@ -62,7 +62,11 @@ pub fn accounts(place: &Place) -> Result<()> {
 }
 
 /// Gives everything the layout that Samba has with other settings. `read` looks at the result. Then takes it back.
-pub fn convert_and_undo(place: &Place, layout: &Layout, read: impl FnOnce() -> Result<()>) -> Result<()> {
+pub fn convert_and_undo(
+    place: &LayoutsPlace,
+    layout: &Layout,
+    read: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     let share = place.share(layout.name);
     let before = snapshot(Path::new(&share))?;
     let state = place.state("adopt");
@@ -96,7 +100,7 @@ pub fn settings_of(configuration: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn adopt(place: &Place, words: &[&str]) -> Result<Value> {
+fn adopt(place: &LayoutsPlace, words: &[&str]) -> Result<Value> {
     let output = process::output(server::binary(), &[&["adopt"], words].concat(), LIMIT)?;
     let said = [&output.stdout[..], &output.stderr].concat();
     ensure!(output.status.success(), "adopt {}: {}", words.join(" "), String::from_utf8_lossy(&said));

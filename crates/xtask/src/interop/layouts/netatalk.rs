@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::content::{Amount, COLON, Data, Item, stream_of, text_list};
 use super::facts::Facts;
 use super::nfs::Nfs;
-use super::place::{self, ADA, Client, Place};
+use super::place::{self, ADA, Client, LayoutsPlace};
 use super::{CHANGED, Check, FOLDER, Layout, NETATALK, NEW, ODD, OLD, moving};
 use crate::interop::outcome::Outcomes;
 use crate::netatalk::packages;
@@ -79,7 +79,7 @@ pub struct Mac {
 
 impl Mac {
     /// afpd's, or that of this server.
-    pub fn new(place: &Place, port: u16, reader: &'static str) -> Self {
+    pub fn new(place: &LayoutsPlace, port: u16, reader: &'static str) -> Self {
         Self { facts: place.facts(), reader, ..Self::with(place.state("items.json"), port) }
     }
 
@@ -188,7 +188,7 @@ fn made_by_afpd() -> Vec<Item> {
 pub type Afpd = (process::Running, u16);
 
 /// afpd with its volumes, in which it has written, unless it cannot be had.
-pub fn start(outcomes: &mut Outcomes, kind: &str, place: &Place) -> Result<Option<Afpd>> {
+pub fn start(outcomes: &mut Outcomes, kind: &str, place: &LayoutsPlace) -> Result<Option<Afpd>> {
     let missing = ["python3", "cc"].iter().find(|program| process::find(program).is_none());
     let why = match missing {
         Some(program) => Some(format!("{program} is not installed")),
@@ -213,10 +213,10 @@ pub fn start(outcomes: &mut Outcomes, kind: &str, place: &Place) -> Result<Optio
 pub fn serve_both(
     outcomes: &mut Outcomes,
     kind: &str,
-    place: &Place,
+    place: &LayoutsPlace,
     (afpd, ours_smb, ours): (&Afpd, u16, u16),
 ) {
-    let ports = Ports { afpd: afpd.1, ours, ours_smb };
+    let ports = NetatalkPorts { afpd: afpd.1, ours, ours_smb };
     for layout in LAYOUTS {
         read_and_write(place, layout, ports, &mut |what, test| {
             outcomes.run(&format!("{kind}: {}: {what}", layout.name), &[], test);
@@ -225,7 +225,7 @@ pub fn serve_both(
 }
 
 /// `fourfold adopt` on folders that afpd has written, and that this server does not serve.
-pub fn adopt(outcomes: &mut Outcomes, kind: &str, place: &Place, (afpd, smbd): (&Afpd, u16)) {
+pub fn adopt(outcomes: &mut Outcomes, kind: &str, place: &LayoutsPlace, (afpd, smbd): (&Afpd, u16)) {
     for layout in KEPT {
         let name = |what: &str| format!("{kind}: {}: {what}", layout.name);
         outcomes.run(&name("adopt finds it"), &[], || moving::survey(place, layout));
@@ -241,13 +241,13 @@ pub fn adopt(outcomes: &mut Outcomes, kind: &str, place: &Place, (afpd, smbd): (
 
 /// The servers: afpd, and this one over AFP and SMB.
 #[derive(Clone, Copy)]
-struct Ports {
+struct NetatalkPorts {
     afpd: u16,
     ours: u16,
     ours_smb: u16,
 }
 
-fn read_and_write(place: &Place, layout: &Layout, ports: Ports, check: &mut Check<'_>) {
+fn read_and_write(place: &LayoutsPlace, layout: &Layout, ports: NetatalkPorts, check: &mut Check<'_>) {
     let theirs = Mac::new(place, ports.afpd, "afpd");
     let ours = Mac::new(place, ports.ours, "AFP");
     let (smb, nfs) = (place.client(ports.ours_smb), Nfs::new(place));
@@ -306,7 +306,7 @@ fn read_and_write(place: &Place, layout: &Layout, ports: Ports, check: &mut Chec
 }
 
 /// Entries that are moved, exchanged, made in a new folder and removed.
-fn move_and_remove(place: &Place, volume: &str, (theirs, ours): (&Mac, &Mac), check: &mut Check<'_>) {
+fn move_and_remove(place: &LayoutsPlace, volume: &str, (theirs, ours): (&Mac, &Mac), check: &mut Check<'_>) {
     check("afpd reads what is moved", &|| {
         ours.run("rename", volume, &[MOVED, "elsewhere"])?;
         ours.check(volume, &[Amount::Little.older("elsewhere")])?;

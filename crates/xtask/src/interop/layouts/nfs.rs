@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::content::{COLON, Data, Item};
 use super::facts::{Fact, Facts};
 use super::netatalk::{as_json, marked};
-use super::place::{Place, UID};
+use super::place::{LayoutsPlace, UID};
 use crate::process;
 use crate::server::Address;
 
@@ -31,7 +31,7 @@ pub struct Nfs {
 }
 
 impl Nfs {
-    pub fn new(place: &Place) -> Self {
+    pub fn new(place: &LayoutsPlace) -> Self {
         Self { items: place.state("nfs-items.json"), port: place.nfs_port(), facts: place.facts() }
     }
 

@@ -30,7 +30,7 @@ const VALUE: &str = ".AppleDouble/::EA::";
 /// The time limit of one run of smbclient.
 const LIMIT: Duration = Duration::from_secs(20);
 
-pub struct Place {
+pub struct LayoutsPlace {
     folder: PathBuf,
     /// Where the shares are: a file system of its own, or why there is none.
     shares: PathBuf,
@@ -44,7 +44,7 @@ pub struct Place {
     nfs: Cell<u16>,
 }
 
-impl Place {
+impl LayoutsPlace {
     /// With shares on a file system of this kind, if that can be.
     pub fn new(kind: &str, facts: Facts) -> Result<Self> {
         let folder = process::fresh_folder(&format!("interop-layouts-{kind}"))?;

@@ -34,7 +34,7 @@ const AWAY: Duration = Duration::from_secs(2);
 const GRACE_S: u32 = 10;
 
 #[derive(Debug)]
-pub struct Place {
+pub struct LinuxPlace {
     folder: PathBuf,
     is_peer: bool,
     /// The folder of a share with a snapshot, where this machine can have one.
@@ -44,7 +44,7 @@ pub struct Place {
     far: Vec<Running>,
 }
 
-impl Place {
+impl LinuxPlace {
     pub fn new(is_peer: bool) -> Result<Self> {
         let mut place = Self {
             folder: process::fresh_folder(FOLDER)?,

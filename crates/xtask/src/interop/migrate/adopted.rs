@@ -46,7 +46,7 @@ pub fn check(folder: &Path) -> Result<()> {
     println!("adopt: afp.conf of seed {seed} with {count} volumes");
     let scene = Scene::new(
         &folder.join("adopted"),
-        &mut Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
+        &mut SeededRandom(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
         count,
     )?;
     let report = scene.adopt()?;
@@ -97,7 +97,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(folder: &Path, random: &mut Random, count: u64) -> Result<Self> {
+    fn new(folder: &Path, random: &mut SeededRandom, count: u64) -> Result<Self> {
         fs::create_dir_all(folder.join("local"))?;
         let users = PEOPLE.map(|(name, uid)| (User { name, password: netatalk::PASSWORD }, uid));
         samba::unix_users(folder, &users)?;
@@ -180,9 +180,9 @@ fn is_named(report: &Value, volume: &str) -> bool {
 }
 
 /// A generator that gives the same file for the same seed.
-struct Random(u64);
+struct SeededRandom(u64);
 
-impl Random {
+impl SeededRandom {
     fn below(&mut self, most: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

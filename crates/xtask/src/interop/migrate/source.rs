@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 
 use anyhow::Result;
 
-use super::{CHANGED, Place};
+use super::{CHANGED, MigratePlace};
 use crate::interop::layouts::content::{Data, Item};
 use crate::interop::layouts::netatalk::Mac;
 use crate::interop::layouts::place::{ADA, UID};
@@ -84,7 +84,7 @@ impl Source {
     }
 
     /// Starts it, and writes the files by a client of its protocol.
-    pub fn serve(self, place: &Place, items: &[Item]) -> Result<SourceServer> {
+    pub fn serve(self, place: &MigratePlace, items: &[Item]) -> Result<SourceServer> {
         match self {
             Self::Samba => smbd(place, items),
             Self::Netatalk => afpd(place, items),
@@ -98,7 +98,7 @@ fn is_apple_double(item: &Item) -> bool {
     matches!(&item.data, Data::File(data) if data.starts_with(APPLE_DOUBLE))
 }
 
-fn smbd(place: &Place, items: &[Item]) -> Result<SourceServer> {
+fn smbd(place: &MigratePlace, items: &[Item]) -> Result<SourceServer> {
     let (port, name) = (process::free_port()?, Source::Samba.share());
     let settings = "  vfs objects = catia fruit streams_xattr";
     let share = Share { name: name.into(), folder: place.source(Source::Samba), settings };
@@ -120,7 +120,7 @@ fn smbd(place: &Place, items: &[Item]) -> Result<SourceServer> {
     Ok(SourceServer { _running: running, given, url: format!("smb://{}@127.0.0.1:{port}/{name}", ADA.name) })
 }
 
-fn afpd(place: &Place, items: &[Item]) -> Result<SourceServer> {
+fn afpd(place: &MigratePlace, items: &[Item]) -> Result<SourceServer> {
     let (port, name) = (process::free_port()?, Source::Netatalk.share());
     let folder = place.source(Source::Netatalk);
     let volume = Volume { name: name.into(), folder, settings: "ea = sys".into() };
@@ -136,7 +136,7 @@ fn afpd(place: &Place, items: &[Item]) -> Result<SourceServer> {
 }
 
 /// A Mac that mounts NFS stores `._name` beside `name`. Of the files of the corpus that are such files, these are the bytes.
-fn nfsd(source: Source, place: &Place, items: &[Item]) -> Result<SourceServer> {
+fn nfsd(source: Source, place: &MigratePlace, items: &[Item]) -> Result<SourceServer> {
     let (folder, mut given) = (place.source(source), Vec::new());
     for item in items {
         let Data::File(data) = &item.data else { continue };
@@ -157,7 +157,7 @@ fn nfsd(source: Source, place: &Place, items: &[Item]) -> Result<SourceServer> {
 }
 
 /// The files are written over SMB, and read over NFS by their owner.
-fn fourfold(place: &Place, items: &[Item]) -> Result<SourceServer> {
+fn fourfold(place: &MigratePlace, items: &[Item]) -> Result<SourceServer> {
     let (folder, state) = (place.source(Source::Fourfold), place.folder.join("fourfold-source"));
     let (settings, name) = (place.folder.join("source.toml"), Source::Fourfold.share());
     let path = folder.display();

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::installed::{CONTENT, FILE, LOGIN, START_LIMIT, is_served};
 use super::{LIMIT, unpack};
-use crate::package::Parts;
+use crate::package::PackageParts;
 use crate::process::{self, Running};
 use crate::server::UID;
 
@@ -19,7 +19,7 @@ use crate::server::UID;
 pub fn run(program: &Path, place: &Path) -> Result<()> {
     let own = place.join("static");
     fs::create_dir_all(&own)?;
-    let (name, bytes) = Parts::of(program, &own)?.tarball()?;
+    let (name, bytes) = PackageParts::of(program, &own)?.tarball()?;
     ensure!(name.ends_with("-linux-musl.tar.gz"), "the tarball of a static program is {name}");
     fs::write(own.join(&name), &bytes)?;
     unpack(&own.join(&name), &own)?;

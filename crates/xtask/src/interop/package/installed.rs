@@ -30,7 +30,7 @@ pub(super) const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs all steps with the first package and the one that upgrades it. Each step needs those before.
 pub fn run(outcomes: &mut Outcomes, place: &Path, packages: &[&str; 2]) -> Result<()> {
-    let machine = Machine::new(place)?;
+    let machine = MachineCopy::new(place)?;
     for package in packages {
         fs::copy(place.join(package), machine.path("var/tmp").join(package))?;
     }
@@ -92,13 +92,13 @@ pub(super) fn is_served(samba: &Path) -> Result<()> {
 }
 
 /// This machine's file system, as a copy that can be changed.
-struct Machine {
+struct MachineCopy {
     root: PathBuf,
     /// The process of a systemd that runs there. Programs then run in its process namespace.
     systemd: OnceCell<u32>,
 }
 
-impl Machine {
+impl MachineCopy {
     fn new(place: &Path) -> Result<Self> {
         let [overlay, root] = ["overlay", "root"].map(|name| place.join(name));
         fs::create_dir_all(&overlay)?;
@@ -241,7 +241,7 @@ struct Service {
 
 impl Service {
     /// Starts it, and waits until it tells that it is ready.
-    fn start(machine: &Machine) -> Result<Self> {
+    fn start(machine: &MachineCopy) -> Result<Self> {
         let path = machine.path("run/notify");
         let _ = fs::remove_file(&path); // of the service before
         let socket = UnixDatagram::bind(&path)?;

@@ -17,7 +17,7 @@ const HEAD: &str = "# How Debian's smbd fares in smbtorture, both 4.17.12: writt
 ";
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Baseline(pub BTreeMap<String, Tests>);
+pub struct SuiteBaseline(pub BTreeMap<String, Tests>);
 
 /// The names of a suite's tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Tests {
     }
 }
 
-impl Baseline {
+impl SuiteBaseline {
     pub fn read(path: &Path) -> Result<Self> {
         let text =
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -140,13 +140,13 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again() {
-        let mut baseline = Baseline::default();
+        let mut baseline = SuiteBaseline::default();
         let why = || Outcome::Fail("wrong".into());
         let first = [("a", Outcome::Pass), ("b (x)", why()), ("c", why()), ("d", Outcome::Skip("no".into()))];
         baseline.take(&[said(&first)], &[said(&[("a", why()), ("c", Outcome::Pass)])]);
         let tests = &baseline.0[SUITES[0].name];
         assert_eq!(tests.counts(), "2/1/1");
         assert!(tests.has_passed("c") && !tests.has_passed("b (x)"));
-        assert_eq!(Baseline::parse(&baseline.as_toml()).unwrap(), baseline);
+        assert_eq!(SuiteBaseline::parse(&baseline.as_toml()).unwrap(), baseline);
     }
 }

@@ -7,7 +7,7 @@ use std::{fs, iter};
 
 use anyhow::{Context, Result, ensure};
 
-use super::place::{ADA, Place};
+use super::place::{ADA, SmbPlace};
 use crate::interop::outcome::Outcomes;
 use crate::process;
 
@@ -17,7 +17,7 @@ const INSTALL_LIMIT: Duration = Duration::from_secs(600);
 const LIMIT: Duration = Duration::from_secs(90);
 
 /// The source of one of the programs.
-pub struct Library {
+pub struct ProgramSource {
     pub name: &'static str,
     /// Its folder in `interop/smb/`.
     source: &'static str,
@@ -30,36 +30,36 @@ pub struct Library {
     start: &'static [&'static str],
 }
 
-pub const LIBRARIES: &[Library] = &[
-    Library {
+pub const LIBRARIES: &[ProgramSource] = &[
+    ProgramSource {
         name: "go-smb2",
         source: "go",
         needs: &["go"],
         install: &["go", "build", "-o", "client", "."],
         start: &["./client"],
     },
-    Library {
+    ProgramSource {
         name: "smb-rs",
         source: "rust",
         needs: &["cargo"],
         install: &["cargo", "build", "--quiet", "--locked", "--target-dir", "target"],
         start: &["target/debug/interop-smb"],
     },
-    Library {
+    ProgramSource {
         name: "v9u-smb2",
         source: "node",
         needs: &["node", "npm"],
         install: &["npm", "install", "--silent", "--ignore-scripts", "--no-package-lock"],
         start: &["node", "v9u-smb2.js"],
     },
-    Library {
+    ProgramSource {
         name: "smbj",
         source: "java",
         needs: &["java", "mvn"],
         install: JARS,
         start: &["java", "-cp", "jars/*", "Clients.java", "smbj"],
     },
-    Library {
+    ProgramSource {
         name: "jcifs-ng",
         source: "java",
         needs: &["java", "mvn"],
@@ -77,7 +77,7 @@ const JARS: &[&str] = &[
     "-DoutputDirectory=jars",
 ];
 
-impl Library {
+impl ProgramSource {
     fn folder(&self) -> PathBuf {
         process::root().join("target/interop-smb-libraries").join(self.source)
     }
@@ -121,7 +121,7 @@ impl Library {
     }
 
     /// Runs the program's checks.
-    pub fn run(&self, outcomes: &mut Outcomes, place: &Place, port: u16) {
+    pub fn run(&self, outcomes: &mut Outcomes, place: &SmbPlace, port: u16) {
         if let Some(missing) = self.missing() {
             return outcomes.skip(self.name, &format!("{missing} is not installed"));
         }
@@ -161,7 +161,7 @@ fn copy(from: &Path, to: &Path) -> Result<String> {
 pub fn session(
     outcomes: &mut Outcomes,
     name: &str,
-    place: &Place,
+    place: &SmbPlace,
     port: u16,
     run: impl FnOnce(&[&str]) -> Result<std::process::Output>,
 ) {

@@ -21,13 +21,13 @@ const UIDS: &[(User, u32)] = &[(ADA, 61001), (BOB, 61002)];
 const SLOTS: usize = 5;
 
 #[derive(Debug)]
-pub struct Place {
+pub struct SmbPlace {
     pub folder: PathBuf,
     /// The folder of a share with a snapshot, where this machine can have one.
     past: Option<PathBuf>,
 }
 
-impl Place {
+impl SmbPlace {
     pub fn new() -> Result<Self> {
         let mut place = Self { folder: process::fresh_folder("interop-smb")?, past: None };
         let slots = (1..=SLOTS).flat_map(|slot| [format!("share{slot}"), format!("time{slot}")]);
@@ -191,7 +191,7 @@ impl Place {
     }
 }
 
-impl Place {
+impl SmbPlace {
     /// In a network of our own: iptables with names of chains that only this slot uses.
     fn iptables(&self, slot: usize) -> Result<Option<PathBuf>> {
         if !isolate::is_isolated() || process::find("iptables").is_none() {

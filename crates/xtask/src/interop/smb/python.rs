@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::libraries;
-use super::place::Place;
+use super::place::SmbPlace;
 use crate::interop::outcome::Outcomes;
 use crate::{process, samba};
 
@@ -54,7 +54,7 @@ pub fn program() -> PathBuf {
 }
 
 /// One script.
-pub fn run(outcomes: &mut Outcomes, script: &str, place: &Place, port: u16) {
+pub fn run(outcomes: &mut Outcomes, script: &str, place: &SmbPlace, port: u16) {
     let mut python = program().to_string_lossy().into_owned();
     if script == LIBSMBCLIENT {
         if !Path::new("/usr/share/doc/python3-smbc").exists() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::place::{ADA, BOB, Place};
+use super::place::{ADA, BOB, SmbPlace};
 use super::torture::login;
 use crate::interop::outcome::Outcomes;
 use crate::process;
@@ -27,7 +27,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// The options with which these programs reach the server.
 pub(super) struct Clients<'a> {
-    place: &'a Place,
+    place: &'a SmbPlace,
     port: String,
     configuration: String,
     login: String,
@@ -35,7 +35,7 @@ pub(super) struct Clients<'a> {
 }
 
 /// The server has the share `files` for accounts, and `guests` for all users.
-pub fn run(outcomes: &mut Outcomes, place: &Place, port: u16, configuration: &Path) -> Result<()> {
+pub fn run(outcomes: &mut Outcomes, place: &SmbPlace, port: u16, configuration: &Path) -> Result<()> {
     let local = place.folder.join("local");
     fs::create_dir_all(&local)?;
     let configuration = configuration.to_string_lossy().into_owned();

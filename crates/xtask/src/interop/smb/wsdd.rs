@@ -36,7 +36,7 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
         return Ok(());
     }
     let _network = Network::new()?;
-    let place = Place::new()?;
+    let place = WsddPlace::new()?;
     let client = Client::start(&place, "first")?;
     let mut server = None;
     outcomes.run(HELLO, &[], || {
@@ -76,9 +76,9 @@ fn found() -> Result<String> {
 }
 
 /// The server's folders.
-struct Place(PathBuf);
+struct WsddPlace(PathBuf);
 
-impl Place {
+impl WsddPlace {
     fn new() -> Result<Self> {
         let place = Self(process::fresh_folder("interop-wsdd")?);
         fs::create_dir(place.0.join("share"))?;
@@ -113,7 +113,7 @@ struct Client {
 }
 
 impl Client {
-    fn start(place: &Place, name: &str) -> Result<Self> {
+    fn start(place: &WsddPlace, name: &str) -> Result<Self> {
         let log = place.0.join(format!("{name}.log"));
         let wsdd = process::find("wsdd").context("no wsdd")?.to_string_lossy().into_owned();
         let args = ["netns", "exec", CLIENT, &wsdd, "--discovery", "--no-host", "--ipv4only", "-vv"];

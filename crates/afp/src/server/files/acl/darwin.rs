@@ -8,15 +8,15 @@ use vfs::acl::{Acl, Entry, Rights, Who};
 
 use crate::darwin_acl::{self, account_of, darwin_of, flags_of, kind_of, rights_of, stranger};
 use crate::wire::ResultCode;
-use crate::wire::acl::{self as wire_acl, Ace, Uuid};
+use crate::wire::acl::{self as wire_acl, KauthAce, Uuid};
 use crate::wire::uuid::UuidIdentity;
 
 /// The ACL that a Mac sees. An ACL that is not stored repeats the mode, which a Mac knows; only its
 /// entries for named users and groups are shown.
-pub(super) fn shown(acl: &Acl) -> wire_acl::Acl {
+pub(super) fn shown(acl: &Acl) -> wire_acl::KauthAcl {
     let entries = acl.entries.list.iter().filter(|entry| is_shown(entry, acl)).map(ace_of).collect();
-    let flags = if acl.entries.protected { wire_acl::Acl::NO_INHERIT } else { 0 };
-    wire_acl::Acl { flags, entries }
+    let flags = if acl.entries.protected { wire_acl::KauthAcl::NO_INHERIT } else { 0 };
+    wire_acl::KauthAcl { flags, entries }
 }
 
 fn is_shown(entry: &Entry, acl: &Acl) -> bool {
@@ -36,18 +36,18 @@ pub(super) fn as_sent(entry: &Entry, acl: &Acl) -> Option<Entry> {
     entry_of(&ace_of(entry), acl).ok().filter(|_| is_shown(entry, acl))
 }
 
-fn ace_of(entry: &Entry) -> Ace {
+fn ace_of(entry: &Entry) -> KauthAce {
     let flags = flags_of(entry.kind, entry.inherit);
-    Ace { who: uuid_of(&entry.who), flags, rights: darwin_of(entry.rights) }
+    KauthAce { who: uuid_of(&entry.who), flags, rights: darwin_of(entry.rights) }
 }
 
 /// The entries of an ACL from a Mac, for a file that had the ACL `before`. Entries of other kinds
 /// than these two (audits, alarms) are refused, because they would not be enforced.
-pub(super) fn given(acl: &wire_acl::Acl, before: &Acl) -> Result<Vec<Entry>, ResultCode> {
+pub(super) fn given(acl: &wire_acl::KauthAcl, before: &Acl) -> Result<Vec<Entry>, ResultCode> {
     acl.entries.iter().map(|ace| entry_of(ace, before)).collect()
 }
 
-fn entry_of(ace: &Ace, before: &Acl) -> Result<Entry, ResultCode> {
+fn entry_of(ace: &KauthAce, before: &Acl) -> Result<Entry, ResultCode> {
     let (kind, inherit) = kind_of(ace.flags).ok_or(ResultCode::PARAM_ERROR)?;
     Ok(Entry { kind, inherit, rights: rights_of(ace.rights), who: who_of(&ace.who, before) })
 }
@@ -98,12 +98,12 @@ mod tests {
     #[test]
     fn entries_come_back_as_they_went_in_their_order() {
         let (user, everyone) = (UuidIdentity::User(1001).uuid(), UuidIdentity::Everyone.uuid());
-        let sent = wire_acl::Acl {
+        let sent = wire_acl::KauthAcl {
             flags: 0,
             entries: vec![
-                Ace { who: everyone, flags: Ace::DENY | Ace::INHERITED, rights: 0x10 },
-                Ace { who: user, flags: Ace::PERMIT | 0x1e0, rights: 0x1fbe },
-                Ace { who: *b"somebody's Mac's", flags: Ace::PERMIT, rights: 2 },
+                KauthAce { who: everyone, flags: KauthAce::DENY | KauthAce::INHERITED, rights: 0x10 },
+                KauthAce { who: user, flags: KauthAce::PERMIT | 0x1e0, rights: 0x1fbe },
+                KauthAce { who: *b"somebody's Mac's", flags: KauthAce::PERMIT, rights: 2 },
             ],
         };
         let entries = before_mode(given(&sent, &acl(Vec::new())).unwrap(), false, 0o640, true);
@@ -112,8 +112,8 @@ mod tests {
 
     #[test]
     fn audits_are_refused() {
-        let audit = Ace { who: UuidIdentity::Everyone.uuid(), flags: 3, rights: 2 };
-        let sent = wire_acl::Acl { flags: 0, entries: vec![audit] };
+        let audit = KauthAce { who: UuidIdentity::Everyone.uuid(), flags: 3, rights: 2 };
+        let sent = wire_acl::KauthAcl { flags: 0, entries: vec![audit] };
         assert_eq!(given(&sent, &acl(Vec::new())), Err(ResultCode::PARAM_ERROR));
     }
 

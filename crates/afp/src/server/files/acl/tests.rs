@@ -33,8 +33,8 @@ impl AclFixture {
         Self { server, ada, bob, volume }
     }
 
-    async fn set(&mut self, name: &str, bitmap: u16, entries: &[Ace]) -> ResultCode {
-        let acl = (bitmap & 4 != 0).then(|| Acl { flags: 0, entries: entries.to_vec() });
+    async fn set(&mut self, name: &str, bitmap: u16, entries: &[KauthAce]) -> ResultCode {
+        let acl = (bitmap & 4 != 0).then(|| KauthAcl { flags: 0, entries: entries.to_vec() });
         let security = Security { acl, ..Security::default() };
         let path = Path::utf8(name.as_bytes());
         let set = Set { volume: self.volume, directory: ROOT, bitmap: Bitmap(bitmap), path, security };
@@ -59,8 +59,8 @@ impl AclFixture {
     }
 }
 
-fn permit(who: UuidIdentity, flags: u32, rights: u32) -> Ace {
-    Ace { who: who.uuid(), flags: Ace::PERMIT | flags, rights }
+fn permit(who: UuidIdentity, flags: u32, rights: u32) -> KauthAce {
+    KauthAce { who: who.uuid(), flags: KauthAce::PERMIT | flags, rights }
 }
 
 const READ: u32 = 0x2;
@@ -78,7 +78,7 @@ async fn an_acl_lets_somebody_do_what_the_mode_does_not() {
     let tree = tried.server.volume("share");
     let notes = tree.lookup(&Caller::root(), &tree.root().unwrap().object, b"notes").unwrap();
     assert_eq!(notes.attributes.mode, 0o600);
-    let denied = Ace { flags: Ace::DENY, rights: READ, ..ace };
+    let denied = KauthAce { flags: KauthAce::DENY, rights: READ, ..ace };
     assert_eq!(tried.set("notes", 4, &[denied, ace]).await, ResultCode::NO_ERROR);
     assert!(!tried.bob_may("notes", READ).await && tried.bob_may("notes", WRITE).await, "in their order");
 }
@@ -88,7 +88,7 @@ async fn a_removed_acl_leaves_the_mode() {
     let mut tried = AclFixture::new();
     tried.set("box", 4, &[permit(UuidIdentity::User(BOB.2), 0x60, READ)]).await;
     assert_eq!(tried.set("box", 8, &[]).await, ResultCode::NO_ERROR);
-    assert_eq!(tried.get("box", 4).await.acl.unwrap(), Acl::default());
+    assert_eq!(tried.get("box", 4).await.acl.unwrap(), KauthAcl::default());
     assert!(!tried.bob_may("box", READ).await);
     let tree = tried.server.volume("share");
     let found = tree.lookup(&Caller::root(), &tree.root().unwrap().object, b"box").unwrap();
@@ -103,7 +103,7 @@ async fn a_file_without_an_acl_has_owner_and_group_and_no_entries() {
     let owner = Some(UuidIdentity::User(ADA.2).uuid());
     assert_eq!(
         security,
-        Security { owner, group: Some(UuidIdentity::Group(100).uuid()), acl: Some(Acl::default()) }
+        Security { owner, group: Some(UuidIdentity::Group(100).uuid()), acl: Some(KauthAcl::default()) }
     );
     assert_eq!(tried.get("notes", 1).await, Security { owner, ..Security::default() });
 }
@@ -112,7 +112,11 @@ async fn a_file_without_an_acl_has_owner_and_group_and_no_entries() {
 async fn what_is_made_inside_inherits_and_is_its_owners_all_the_same() {
     let mut tried = AclFixture::new();
     tried
-        .set("box", 4, &[permit(UuidIdentity::User(BOB.2), Ace::FILE_INHERIT | Ace::DIRECTORY_INHERIT, READ)])
+        .set(
+            "box",
+            4,
+            &[permit(UuidIdentity::User(BOB.2), KauthAce::FILE_INHERIT | KauthAce::DIRECTORY_INHERIT, READ)],
+        )
         .await;
     let tree = tried.server.volume("share");
     let folder = tree.lookup(&Caller::root(), &tree.root().unwrap().object, b"box").unwrap();
@@ -122,7 +126,7 @@ async fn what_is_made_inside_inherits_and_is_its_owners_all_the_same() {
     let owners = tree.rights(&caller, &made, None).unwrap();
     assert!(owners.contains(vfs::acl::Rights::READ_DATA.union(vfs::acl::Rights::WRITE_DATA)));
     assert_eq!(made.attributes.mode & 0o077, 0, "the folder's mode denies others");
-    let inherited = permit(UuidIdentity::User(BOB.2), Ace::INHERITED, READ);
+    let inherited = permit(UuidIdentity::User(BOB.2), KauthAce::INHERITED, READ);
     let inside = "box\0new".to_owned();
     assert_eq!(tried.get(&inside, 4).await.acl.unwrap().entries, [inherited]);
     // An existing file inherits on request.
@@ -148,7 +152,7 @@ async fn only_who_may_changes_an_acl() {
     let mine = permit(UuidIdentity::User(BOB.2), 0, READ);
     assert_eq!(tried.set("notes", 4, &[mine]).await, ResultCode::ACCESS_DENIED);
     assert_eq!(tried.set("nothing", 4, &[mine]).await, ResultCode::OBJECT_NOT_FOUND);
-    let audit = Ace { flags: 3, ..mine };
+    let audit = KauthAce { flags: 3, ..mine };
     assert_eq!(tried.set("notes", 4, &[audit]).await, ResultCode::PARAM_ERROR);
 }
 

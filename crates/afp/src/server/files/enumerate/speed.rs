@@ -54,7 +54,8 @@ async fn list(client: &mut crate::server::testing::Client, volume: u16, max_repl
     while start <= ENTRIES {
         let place = Place { volume, folder: 2, path: Path::utf8(b"") };
         let page = Enumerate { place, files: FILES, folders: FOLDERS, count: 10_000, start, max_reply };
-        let answer = client.call(command::ENUMERATE_EXT2, |w| page.encode(Form::Ext2, w)).await.well();
+        let answer =
+            client.call(command::ENUMERATE_EXT2, |w| page.encode(EnumerateForm::Ext2, w)).await.well();
         start += u32::from(Page::decode(&mut Reader::new(&answer)).unwrap().count);
         bytes += answer.len();
     }

@@ -47,17 +47,17 @@ fn request(volume: u16, (files, folders): (FileBitmap, DirBitmap)) -> Enumerate<
     Enumerate { place, files, folders, count: 100, start: 1, max_reply: 8000 }
 }
 
-async fn ask(client: &mut Client, form: Form, request: Enumerate<'_>) -> Answer {
+async fn ask(client: &mut Client, form: EnumerateForm, request: Enumerate<'_>) -> Answer {
     let number = match form {
-        Form::Plain => command::ENUMERATE,
-        Form::Ext => command::ENUMERATE_EXT,
-        Form::Ext2 => command::ENUMERATE_EXT2,
+        EnumerateForm::Plain => command::ENUMERATE,
+        EnumerateForm::Ext => command::ENUMERATE_EXT,
+        EnumerateForm::Ext2 => command::ENUMERATE_EXT2,
     };
     client.call(number, |w| request.encode(form, w)).await
 }
 
 /// The entries of a reply: whether each is a folder, and its parameters.
-fn entries(form: Form, answer: Answer) -> Vec<(bool, Vec<u8>)> {
+fn entries(form: EnumerateForm, answer: Answer) -> Vec<(bool, Vec<u8>)> {
     let payload = answer.well();
     let reply = enumerate::Reply::decode(&mut Reader::new(&payload)).unwrap();
     let entries: Vec<_> = form.framing().entries(reply.entries).map(Result::unwrap).collect();
@@ -66,7 +66,7 @@ fn entries(form: Form, answer: Answer) -> Vec<(bool, Vec<u8>)> {
 }
 
 /// The names in parameters that are only a long name.
-fn names(form: Form, answer: Answer) -> Vec<String> {
+fn names(form: EnumerateForm, answer: Answer) -> Vec<String> {
     let name = |parameters: &[u8]| {
         assert_eq!(parameters[..2], [0, 2], "the name is right after its offset");
         String::from_utf8(strings::pascal::read(&mut Reader::new(&parameters[2..])).unwrap().to_vec())
@@ -85,10 +85,10 @@ async fn all_three_tell_names_and_what_is_a_folder() {
     let volume = ada.open_volume("share");
     // Reference, FPEnumerate: bitmaps, count, then entries: length, flag, parameters; of even lengths.
     let short = b"\0\x40\0\x40\0\x02\x0c\0\0\x02\x06a file\0\x0c\x80\0\x02\x06folder\0";
-    assert_eq!(ask(&mut ada, Form::Plain, request(volume, NAMES)).await.well(), short);
+    assert_eq!(ask(&mut ada, EnumerateForm::Plain, request(volume, NAMES)).await.well(), short);
     let long = b"\0\x40\0\x40\0\x02\0\x0e\0\0\0\x02\x06a file\0\0\x0e\x80\0\0\x02\x06folder\0";
-    assert_eq!(ask(&mut ada, Form::Ext, request(volume, NAMES)).await.well(), long);
-    assert_eq!(ask(&mut ada, Form::Ext2, request(volume, NAMES)).await.well(), long);
+    assert_eq!(ask(&mut ada, EnumerateForm::Ext, request(volume, NAMES)).await.well(), long);
+    assert_eq!(ask(&mut ada, EnumerateForm::Ext2, request(volume, NAMES)).await.well(), long);
 }
 
 #[tokio::test]
@@ -119,7 +119,8 @@ async fn what_a_mac_asks_of_each_entry_is_told() {
             | DirBitmap::ACCESS_RIGHTS
             | DirBitmap::UTF8_NAME,
     );
-    let told = entries(Form::Ext2, ask(&mut ada, Form::Ext2, request(volume, wanted)).await);
+    let told =
+        entries(EnumerateForm::Ext2, ask(&mut ada, EnumerateForm::Ext2, request(volume, wanted)).await);
     let mut expected = b"\0\x01\0\0\0\x02".to_vec(); // invisible (Finder); in the root
     expected.extend(info.as_bytes());
     expected.extend(b"\0\0\0\x11\0\0\0\0\0\0\0\x05"); // 17 is the first number of a volume
@@ -144,17 +145,20 @@ async fn without_a_bitmap_files_or_folders_are_not_told_of_nor_counted() {
     let volume = ada.open_volume("share");
     let files = request(volume, (FileBitmap::LONG_NAME, DirBitmap::empty()));
     let folders = request(volume, (FileBitmap::empty(), DirBitmap::LONG_NAME));
-    assert_eq!(names(Form::Ext, ask(&mut ada, Form::Ext, files).await), ["f0", "f1", "f2", "f3", "f4"]);
     assert_eq!(
-        names(Form::Ext, ask(&mut ada, Form::Ext, Enumerate { start: 4, ..folders }).await),
+        names(EnumerateForm::Ext, ask(&mut ada, EnumerateForm::Ext, files).await),
+        ["f0", "f1", "f2", "f3", "f4"]
+    );
+    assert_eq!(
+        names(EnumerateForm::Ext, ask(&mut ada, EnumerateForm::Ext, Enumerate { start: 4, ..folders }).await),
         ["d3", "d4"]
     );
     // So an invalid index counts among all entries: the seventh of ten is d3 (each d was made
     // before its f).
     let seventh = Enumerate { start: 7, ..folders };
-    assert_eq!(names(Form::Ext, ask(&mut ada, Form::Ext, seventh).await), ["d3", "d4"]);
+    assert_eq!(names(EnumerateForm::Ext, ask(&mut ada, EnumerateForm::Ext, seventh).await), ["d3", "d4"]);
     let none = request(volume, (FileBitmap::empty(), DirBitmap::empty()));
-    assert_eq!(ask(&mut ada, Form::Ext, none).await.code, ResultCode::BITMAP_ERROR);
+    assert_eq!(ask(&mut ada, EnumerateForm::Ext, none).await.code, ResultCode::BITMAP_ERROR);
 }
 
 #[tokio::test]
@@ -168,12 +172,12 @@ async fn a_reply_is_never_longer_than_asked_for_and_too_little_for_one_entry_is_
     // name and one of padding.
     let with = |max_reply| Enumerate { max_reply, ..request(volume, NAMES) };
     for (max_reply, fits) in [(20, 1), (33, 1), (34, 2), (6 + 14 * 9 + 13, 9), (6 + 14 * 10, 10)] {
-        let answer = ask(&mut ada, Form::Ext2, with(max_reply)).await;
+        let answer = ask(&mut ada, EnumerateForm::Ext2, with(max_reply)).await;
         assert!(answer.payload.len() <= max_reply as usize);
-        assert_eq!(names(Form::Ext2, answer).len(), fits, "{max_reply}");
+        assert_eq!(names(EnumerateForm::Ext2, answer).len(), fits, "{max_reply}");
     }
     for too_little in [0, 5, 6, 19] {
-        assert_eq!(ask(&mut ada, Form::Ext2, with(too_little)).await.code, ResultCode::PARAM_ERROR);
+        assert_eq!(ask(&mut ada, EnumerateForm::Ext2, with(too_little)).await.code, ResultCode::PARAM_ERROR);
     }
 }
 
@@ -184,7 +188,11 @@ async fn nothing_is_left_is_object_not_found_and_absurd_places_are_refused() {
     let mut ada = server.log_in(ADA, Version::V3_4);
     let volume = ada.open_volume("share");
     let all = request(volume, NAMES);
-    assert_eq!(ask(&mut ada, Form::Ext2, all).await.code, ResultCode::OBJECT_NOT_FOUND, "an empty folder");
+    assert_eq!(
+        ask(&mut ada, EnumerateForm::Ext2, all).await.code,
+        ResultCode::OBJECT_NOT_FOUND,
+        "an empty folder"
+    );
     tree.files(["a".into(), "b".into()]);
     for (start, code) in [
         (0, ResultCode::PARAM_ERROR),
@@ -192,17 +200,21 @@ async fn nothing_is_left_is_object_not_found_and_absurd_places_are_refused() {
         (3, ResultCode::OBJECT_NOT_FOUND),
         (u32::MAX, ResultCode::OBJECT_NOT_FOUND),
     ] {
-        assert_eq!(ask(&mut ada, Form::Ext2, Enumerate { start, ..all }).await.code, code, "{start}");
+        assert_eq!(
+            ask(&mut ada, EnumerateForm::Ext2, Enumerate { start, ..all }).await.code,
+            code,
+            "{start}"
+        );
     }
     let nothing = Enumerate { count: 0, ..all };
-    assert_eq!(ask(&mut ada, Form::Ext2, nothing).await.code, ResultCode::OBJECT_NOT_FOUND);
+    assert_eq!(ask(&mut ada, EnumerateForm::Ext2, nothing).await.code, ResultCode::OBJECT_NOT_FOUND);
     let at = |folder, path| Enumerate { place: Place { volume, folder, path: Path::long(path) }, ..all };
-    assert_eq!(ask(&mut ada, Form::Ext, at(2, b"a")).await.code, ResultCode::OBJECT_TYPE_ERROR);
-    assert_eq!(ask(&mut ada, Form::Ext, at(2, b"none")).await.code, ResultCode::DIR_NOT_FOUND);
-    assert_eq!(ask(&mut ada, Form::Ext, at(99, b"")).await.code, ResultCode::DIR_NOT_FOUND);
-    assert_eq!(ask(&mut ada, Form::Ext, at(1, b"")).await.code, ResultCode::OBJECT_NOT_FOUND);
+    assert_eq!(ask(&mut ada, EnumerateForm::Ext, at(2, b"a")).await.code, ResultCode::OBJECT_TYPE_ERROR);
+    assert_eq!(ask(&mut ada, EnumerateForm::Ext, at(2, b"none")).await.code, ResultCode::DIR_NOT_FOUND);
+    assert_eq!(ask(&mut ada, EnumerateForm::Ext, at(99, b"")).await.code, ResultCode::DIR_NOT_FOUND);
+    assert_eq!(ask(&mut ada, EnumerateForm::Ext, at(1, b"")).await.code, ResultCode::OBJECT_NOT_FOUND);
     let elsewhere = request(volume + 1, NAMES);
-    assert_eq!(ask(&mut ada, Form::Ext, elsewhere).await.code, ResultCode::PARAM_ERROR);
+    assert_eq!(ask(&mut ada, EnumerateForm::Ext, elsewhere).await.code, ResultCode::PARAM_ERROR);
 }
 
 #[tokio::test]
@@ -216,7 +228,9 @@ async fn later_forms_came_with_later_versions() {
     ] {
         let mut ada = server.log_in(ADA, version);
         let volume = ada.open_volume("share");
-        for (form, works) in [Form::Plain, Form::Ext, Form::Ext2].into_iter().zip(works) {
+        for (form, works) in
+            [EnumerateForm::Plain, EnumerateForm::Ext, EnumerateForm::Ext2].into_iter().zip(works)
+        {
             let code = ask(&mut ada, form, request(volume, NAMES)).await.code;
             assert_eq!(code == ResultCode::NO_ERROR, works, "{version:?} {form:?}");
         }
@@ -233,11 +247,11 @@ async fn a_continued_listing_has_each_entry_once_while_entries_come_and_go() {
     let (mut start, mut seen) = (1, Vec::new());
     for round in 0..100 {
         let page = Enumerate { start, count: 7, ..request(volume, NAMES) };
-        let answer = ask(&mut ada, Form::Ext2, page).await;
+        let answer = ask(&mut ada, EnumerateForm::Ext2, page).await;
         if answer.code == ResultCode::OBJECT_NOT_FOUND {
             break;
         }
-        let page = names(Form::Ext2, answer);
+        let page = names(EnumerateForm::Ext2, answer);
         start += page.len() as u32;
         seen.extend(page);
         // Two of the listed entries go; new ones come.
@@ -254,7 +268,7 @@ async fn a_continued_listing_has_each_entry_once_while_entries_come_and_go() {
     );
     assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), seen.len());
     // From the start, a client gets the folder's current state.
-    let now = names(Form::Ext2, ask(&mut ada, Form::Ext2, request(volume, NAMES)).await);
+    let now = names(EnumerateForm::Ext2, ask(&mut ada, EnumerateForm::Ext2, request(volume, NAMES)).await);
     assert!(!now.contains(&"file 000".to_owned()) && now.contains(&"file 001".to_owned()));
 }
 
@@ -274,10 +288,11 @@ async fn sidecars_and_the_books_of_others_are_not_told_of() {
     tree.files([".profile".into()]);
     let mut ada = server.log_in(ADA, Version::V3_4);
     let volume = ada.open_volume("share");
-    let listed = names(Form::Ext2, ask(&mut ada, Form::Ext2, request(volume, NAMES)).await);
+    let listed = names(EnumerateForm::Ext2, ask(&mut ada, EnumerateForm::Ext2, request(volume, NAMES)).await);
     assert_eq!(listed, ["file", ".profile"]);
     let wanted = (FileBitmap::RESOURCE_LENGTH, DirBitmap::empty());
-    let lengths = entries(Form::Ext2, ask(&mut ada, Form::Ext2, request(volume, wanted)).await);
+    let lengths =
+        entries(EnumerateForm::Ext2, ask(&mut ada, EnumerateForm::Ext2, request(volume, wanted)).await);
     assert_eq!(lengths[0], (false, vec![0, 0, 0, 5]));
 }
 
@@ -294,7 +309,7 @@ async fn a_folder_that_the_caller_may_not_list_is_refused() {
     let volume = ada.open_volume("share");
     for name in [&b"closed"[..], b"names only"] {
         let place = Place { volume, folder: 2, path: Path::long(name) };
-        let answer = ask(&mut ada, Form::Ext2, Enumerate { place, ..request(volume, NAMES) }).await;
+        let answer = ask(&mut ada, EnumerateForm::Ext2, Enumerate { place, ..request(volume, NAMES) }).await;
         assert_eq!(answer.code, ResultCode::ACCESS_DENIED);
     }
 }

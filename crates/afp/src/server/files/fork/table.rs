@@ -112,11 +112,11 @@ impl Fork {
 /// A session's open forks, by the numbers that the client uses.
 #[derive(Default)]
 pub(in crate::server) struct Forks {
-    table: RwLock<Table, ranks::AfpForks>,
+    table: RwLock<ForkTable, ranks::AfpForks>,
 }
 
 #[derive(Default)]
-struct Table {
+struct ForkTable {
     forks: HashMap<u16, Arc<Fork>>,
     /// The last number. The number of a closed fork is not used again at once, because a client may
     /// still send it.

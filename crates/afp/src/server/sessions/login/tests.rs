@@ -2,14 +2,14 @@ use auth::kerberos::{Accepting, Kerberos, SecurityContext, Ticket, TicketRefusal
 use wire::Writer;
 
 use super::*;
-use crate::server::config::Logins;
+use crate::server::config::LoginMethods;
 use crate::server::testing::{ADA, Answer, Client, Server};
 use crate::wire::login::{CLEARTXT_PASSWRD, DHX2, KERBEROS, NO_USER_AUTHENT};
 
 /// A server with every method switched on.
 fn server() -> Server {
     Server::with(|config| {
-        config.logins = Logins {
+        config.logins = LoginMethods {
             dhx2: true,
             srp: true,
             dhx: true,

@@ -152,7 +152,7 @@ async fn a_volume_is_watched_once_and_only_while_it_is_open() {
     let ada = server.log_in(ADA, Version::V3_4);
     open(&ada);
     let service = Arc::downgrade(&server.service);
-    let mut watching = Watch::begin(&volume).unwrap();
+    let mut watching = VolumeWatch::begin(&volume).unwrap();
     assert!(!look(&service, &weak, &mut watching, None));
     drop(ada);
     assert!(look(&service, &weak, &mut watching, None), "no session has it open");

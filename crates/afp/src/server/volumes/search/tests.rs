@@ -62,11 +62,11 @@ fn by_name(volume: u16, name: &[u8], is_partial: bool) -> Search<'_> {
 }
 
 async fn ask(client: &mut Client, search: Search<'_>) -> Answer {
-    client.call(command::CAT_SEARCH_EXT, |w| search.encode(Form::Ext, w)).await
+    client.call(command::CAT_SEARCH_EXT, |w| search.encode(SearchForm::Ext, w)).await
 }
 
 /// The long names in a reply, and the position for the next request.
-fn names(form: Form, answer: &Answer) -> (Vec<String>, [u8; 16]) {
+fn names(form: SearchForm, answer: &Answer) -> (Vec<String>, [u8; 16]) {
     let reply = search::Reply::decode(&mut Reader::new(&answer.payload)).unwrap();
     let name = |entry: crate::wire::enumerate::Entry<'_>| {
         let name = strings::pascal::read(&mut Reader::new(&entry.parameters[2..])).unwrap();
@@ -82,7 +82,7 @@ async fn find(client: &mut Client, mut search: Search<'_>) -> Vec<String> {
     let mut all = Vec::new();
     for _ in 0..10_000 {
         let answer = ask(client, search).await;
-        let (found, position) = names(Form::Ext, &answer);
+        let (found, position) = names(SearchForm::Ext, &answer);
         all.extend(found);
         match answer.code {
             ResultCode::NO_ERROR => search.position = position,
@@ -138,7 +138,7 @@ async fn a_search_pauses_when_enough_is_found_and_goes_on_from_its_position() {
     }
     let three = Search { matches: 3, ..by_name(volume, b"found", true) };
     let first = ask(&mut ada, three).await;
-    let (found, position) = names(Form::Ext, &first);
+    let (found, position) = names(SearchForm::Ext, &first);
     assert_eq!((first.code, found.len()), (ResultCode::NO_ERROR, 3));
     assert_eq!(ask(&mut ada, Search { position, ..three }).await.code, ResultCode::NO_ERROR);
     // A used position is invalid, as is one that never existed.
@@ -154,7 +154,7 @@ async fn a_session_keeps_a_bounded_number_of_searches() {
     let one = Search { matches: 1, ..by_name(volume, b"found", true) };
     let mut positions = Vec::new();
     for _ in 0..MAX_SEARCHES + 1 {
-        positions.push(names(Form::Ext, &ask(&mut ada, one).await).1);
+        positions.push(names(SearchForm::Ext, &ask(&mut ada, one).await).1);
     }
     let oldest = Search { position: positions[0], ..one };
     assert_eq!(ask(&mut ada, oldest).await.code, ResultCode::CATALOG_CHANGED);
@@ -279,13 +279,13 @@ async fn the_older_form_tells_long_names_and_parents_alone() {
     let bitmap = RequestBitmap(RequestBitmap::LONG_NAME.0 | RequestBitmap::PARTIAL_NAME.0);
     let asked = (FileBitmap(0x0142), DirBitmap(0x0142));
     let search = looking(volume, asked, bitmap, (lower, Specification::default()));
-    let answer = ada.call(command::CAT_SEARCH, |w| search.encode(Form::Plain, w)).await;
+    let answer = ada.call(command::CAT_SEARCH, |w| search.encode(SearchForm::Plain, w)).await;
     assert_eq!(answer.code, ResultCode::EOF_ERROR);
     // Reference, FPCatSearch: position, bitmaps, count; the length of a result counts neither itself nor the flag.
     let mut expected = vec![0; 16];
     expected.extend(b"\0\x42\0\x42\0\0\0\x01\x0e\0\0\0\0\x02\0\x06\x07Read Me");
     assert_eq!(answer.payload, expected);
-    let newer = ada.call(command::CAT_SEARCH_EXT, |w| search.encode(Form::Ext, w)).await;
+    let newer = ada.call(command::CAT_SEARCH_EXT, |w| search.encode(SearchForm::Ext, w)).await;
     assert_eq!(newer.code, ResultCode::CALL_NOT_SUPPORTED);
 }
 
@@ -300,7 +300,7 @@ async fn with_room_for_few_folders_everything_is_still_found_once() {
         }
     }
     for (most, matches) in [(1, 1000), (1, 1), (3, 1), (3, 1000), (20, 2)] {
-        let walk = Walk { most, ..Walk::of(tree.root.object.key()) };
+        let walk = SearchRest { most, ..SearchRest::of(tree.root.object.key()) };
         let position = ada.session().searches.keep(volume, walk).encode();
         let search = Search { position, matches, ..by_name(volume, b"found", true) };
         let all = find(&mut ada, search).await;

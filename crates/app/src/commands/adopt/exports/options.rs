@@ -13,7 +13,7 @@ struct Flags {
 
 /// The users that act as the anonymous one, the fewest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Squash {
+pub(super) enum ExportSquash {
     None,
     Root,
     All,
@@ -21,7 +21,7 @@ pub(super) enum Squash {
 
 /// Whether a client must use TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Tls {
+pub(super) enum TlsDemand {
     Optional,
     Required,
     Mutual,
@@ -31,10 +31,10 @@ pub(super) enum Tls {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rights {
     pub(super) writable: bool,
-    pub(super) squash: Squash,
+    pub(super) squash: ExportSquash,
     pub(super) anonymous: (u32, u32),
     pub(super) reserved_port: bool,
-    pub(super) tls: Tls,
+    pub(super) tls: TlsDemand,
     pub(super) sec: Vec<&'static str>,
 }
 
@@ -225,9 +225,9 @@ impl Options {
         // A client without a login is nobody, and may as well say that it has one.
         let is_nobody = flavors == ["none"];
         let squash = match () {
-            () if is_nobody || all.iter().any(|flags| flags.squashes_all) => Squash::All,
-            () if all.iter().any(|flags| flags.squashes_root) => Squash::Root,
-            () => Squash::None,
+            () if is_nobody || all.iter().any(|flags| flags.squashes_all) => ExportSquash::All,
+            () if all.iter().any(|flags| flags.squashes_root) => ExportSquash::Root,
+            () => ExportSquash::None,
         };
         let mut sec: Vec<&'static str> = flavors.into_iter().filter(|flavor| *flavor != "none").collect();
         if is_nobody {
@@ -244,12 +244,12 @@ impl Options {
         (rights, all.iter().all(|flags| *flags == all[0]))
     }
 
-    fn tls(&self) -> Tls {
+    fn tls(&self) -> TlsDemand {
         let has = |transport: &str| self.transports.iter().any(|one| one == transport);
         match () {
-            () if self.transports.is_empty() || has("none") => Tls::Optional,
-            () if has("tls") => Tls::Required,
-            () => Tls::Mutual,
+            () if self.transports.is_empty() || has("none") => TlsDemand::Optional,
+            () if has("tls") => TlsDemand::Required,
+            () => TlsDemand::Mutual,
         }
     }
 }
@@ -259,7 +259,7 @@ impl Rights {
     pub(super) fn is_no_wider(&self, other: &Self) -> bool {
         self.writable <= other.writable
             && self.squash >= other.squash
-            && (self.anonymous == other.anonymous || other.squash == Squash::None)
+            && (self.anonymous == other.anonymous || other.squash == ExportSquash::None)
             && self.reserved_port >= other.reserved_port
             && self.tls >= other.tls
             && self.sec.iter().all(|flavor| other.sec.contains(flavor))
@@ -300,19 +300,22 @@ mod tests {
     #[test]
     fn options_have_the_meaning_of_the_manual_in_any_order() {
         let default = rights("");
-        assert_eq!((default.writable, default.squash, default.reserved_port), (false, Squash::Root, true));
+        assert_eq!(
+            (default.writable, default.squash, default.reserved_port),
+            (false, ExportSquash::Root, true)
+        );
         assert_eq!(
             (default.anonymous, &default.sec[..], default.tls),
-            ((65534, 65534), &["sys"][..], Tls::Optional)
+            ((65534, 65534), &["sys"][..], TlsDemand::Optional)
         );
         for (list, squash) in [
-            ("all_squash,root_squash", Squash::All),
-            ("all_squash,no_root_squash", Squash::All),
-            ("no_root_squash,all_squash", Squash::All),
-            ("all_squash,no_all_squash", Squash::Root),
-            ("no_root_squash", Squash::None),
-            ("no_root_squash,root_squash", Squash::Root),
-            ("sec=none,rw,no_root_squash", Squash::All),
+            ("all_squash,root_squash", ExportSquash::All),
+            ("all_squash,no_root_squash", ExportSquash::All),
+            ("no_root_squash,all_squash", ExportSquash::All),
+            ("all_squash,no_all_squash", ExportSquash::Root),
+            ("no_root_squash", ExportSquash::None),
+            ("no_root_squash,root_squash", ExportSquash::Root),
+            ("sec=none,rw,no_root_squash", ExportSquash::All),
         ] {
             assert_eq!(rights(list).squash, squash, "{list}");
         }
@@ -320,10 +323,10 @@ mod tests {
         assert_eq!(rights("anonuid=-2,anongid=99").anonymous, (u32::MAX - 1, 99));
         assert_eq!(rights("anonuid=-1").anonymous.0, 65534);
         for (list, tls) in [
-            ("xprtsec=none:tls:mtls", Tls::Optional),
-            ("xprtsec=tls:mtls", Tls::Required),
-            ("xprtsec=tls", Tls::Required),
-            ("xprtsec=mtls", Tls::Mutual),
+            ("xprtsec=none:tls:mtls", TlsDemand::Optional),
+            ("xprtsec=tls:mtls", TlsDemand::Required),
+            ("xprtsec=tls", TlsDemand::Required),
+            ("xprtsec=mtls", TlsDemand::Mutual),
         ] {
             assert_eq!(rights(list).tls, tls, "{list}");
         }
@@ -335,7 +338,7 @@ mod tests {
         let both = rights("sec=krb5,rw,sec=sys,ro");
         assert_eq!((&both.sec[..], both.writable), (&["krb5", "sys"][..], false));
         let both = rights("rw,no_root_squash,sec=krb5:krb5i,root_squash,sec=krb5p,insecure");
-        assert_eq!((both.writable, both.squash, both.reserved_port), (true, Squash::Root, true));
+        assert_eq!((both.writable, both.squash, both.reserved_port), (true, ExportSquash::Root, true));
         assert_eq!(both.sec, ["krb5", "krb5i", "krb5p"]);
     }
 

@@ -14,7 +14,7 @@ pub(super) struct Line {
 
 /// The lines that have words.
 pub(super) fn lines(text: &str) -> Vec<Line> {
-    let mut reader = Reader { bytes: text.as_bytes(), at: 0, number: 1 };
+    let mut reader = LineReader { bytes: text.as_bytes(), at: 0, number: 1 };
     let mut lines = Vec::new();
     while reader.at < reader.bytes.len() {
         let number = reader.number;
@@ -26,13 +26,13 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
     lines
 }
 
-struct Reader<'a> {
+struct LineReader<'a> {
     bytes: &'a [u8],
     at: usize,
     number: usize,
 }
 
-impl Reader<'_> {
+impl LineReader<'_> {
     /// The next character. A backslash at the end of a line is a blank, with the blanks that follow.
     fn next(&mut self) -> Option<u8> {
         let byte = *self.bytes.get(self.at)?;

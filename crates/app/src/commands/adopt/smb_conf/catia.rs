@@ -10,12 +10,12 @@ const FORBIDDEN: &[u8] = b"\"*:<>?\\|";
 
 /// What counts of a table, and what does not.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Table {
+struct CatiaTable {
     pairs: Vec<(u16, u16)>,
     left_out: Vec<String>,
 }
 
-impl Table {
+impl CatiaTable {
     fn read(text: &str) -> Self {
         let mut table = Self::default();
         for pair in words(text) {
@@ -89,12 +89,12 @@ fn parse(pair: &str) -> Result<(u16, u16), &'static str> {
 
 /// Translates the table. `is_private`: fruit stores characters that Windows forbids as private code points.
 pub(super) fn translate(work: &mut Work<'_>, text: &str, is_private: bool) {
-    let table = Table::read(text);
+    let table = CatiaTable::read(text);
     let left_out = table.left_out.join("; ");
     if table.pairs.is_empty() {
         return work.no_effect("catia:mappings", left_out);
     }
-    let is_own = table.is_native() || !is_private && table.pairs.iter().all(|pair| Table::is_own(*pair));
+    let is_own = table.is_native() || !is_private && table.pairs.iter().all(|pair| CatiaTable::is_own(*pair));
     let how = if is_own {
         "name-encoding = \"plain\" is this table".to_owned()
     } else {
@@ -109,7 +109,7 @@ pub(super) fn translate(work: &mut Work<'_>, text: &str, is_private: bool) {
 
 /// Whether a table makes fruit store all characters as themselves.
 pub(super) fn is_native(text: &str) -> bool {
-    Table::read(text).is_native()
+    CatiaTable::read(text).is_native()
 }
 
 #[cfg(test)]
@@ -129,7 +129,7 @@ mod tests {
             ("0x3a:0x2d,0x22:0xa8", &[(0x22, 0xA8)], 1),
             ("0x22:0x1f600,x:y,0x0:0xa8,0xd800:0xa8,-22:a8", &[], 5),
         ] {
-            let table = Table::read(text);
+            let table = CatiaTable::read(text);
             assert_eq!((&*table.pairs, table.left_out.len()), (pairs, left_out), "{text}: {table:?}");
             assert!(Characters::parse(&table.text()).is_some(), "{text}");
         }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::rows::{self, Row, Scope};
+use super::rows::{self, Row, SettingScope};
 
 /// Files that are read at most, with all that they include.
 const MOST_FILES: usize = 64;
@@ -108,7 +108,8 @@ impl Conf {
             return;
         }
         let is_module = |entry: &Entry| entry.shown.contains(':');
-        let is_default = |entry: &&Entry| entry.row.map_or(is_module(entry), |row| row.scope == Scope::Share);
+        let is_default =
+            |entry: &&Entry| entry.row.map_or(is_module(entry), |row| row.scope == SettingScope::Share);
         let entries: Vec<Entry> = self.global.entries.iter().filter(is_default).cloned().collect();
         if !self.has_room(entries.len()) {
             self.broken.push(entry(Path::new("smb.conf"), 0, &name, "too many settings"));

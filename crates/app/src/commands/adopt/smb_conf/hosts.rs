@@ -2,7 +2,7 @@
 //! a list of allowed hosts only, all others are refused; with a list of denied hosts, all others may come; what stands behind
 //! EXCEPT counts as not in the list. smbd asks the lists of `[global]` first, then those of the share.
 
-use super::host_words::{Hosts, Side};
+use super::host_words::{Hosts, ListSide};
 use super::work::Work;
 use crate::commands::adopt::clients::{Rule, both, nobody};
 use crate::commands::adopt::share::quoted;
@@ -45,8 +45,8 @@ fn some(value: &Option<String>) -> Option<&str> {
 /// The rules of both lists; `None`: a limit is lost.
 fn rules(work: &mut Work<'_>, [allow, deny]: [Option<&str>; 2]) -> Option<Vec<Rule>> {
     let server = work.of.server;
-    let allow = allow.map(|list| Hosts::of(list, Side::Admits, server));
-    let deny = deny.map(|list| Hosts::of(list, Side::Refuses, server));
+    let allow = allow.map(|list| Hosts::of(list, ListSide::Admits, server));
+    let deny = deny.map(|list| Hosts::of(list, ListSide::Refuses, server));
     if let Some(deny) = deny.as_ref().filter(|deny| !deny.unknown.is_empty()) {
         work.lost("hosts deny", "hosts-deny", format!("no rule says {}", deny.unknown.join(", ")));
         return None;

@@ -8,7 +8,7 @@ use super::values::Kind;
 
 /// Where a setting stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum SettingScope {
     /// In `[global]` only.
     Global,
     /// In shares; in `[global]` it is their default.
@@ -34,13 +34,13 @@ pub(super) struct Row {
     /// Names with the opposite meaning.
     pub(super) inverse: &'static [&'static str],
     pub(super) kind: Kind,
-    pub(super) scope: Scope,
+    pub(super) scope: SettingScope,
     /// Whether it can keep somebody from something.
     pub(super) limits: bool,
     pub(super) handling: Handling,
 }
 
-const fn row(name: &'static str, scope: Scope, kind: Kind) -> Row {
+const fn row(name: &'static str, scope: SettingScope, kind: Kind) -> Row {
     Row { name, synonyms: &[], inverse: &[], kind, scope, limits: false, handling: Handling::Translated }
 }
 
@@ -67,7 +67,7 @@ impl Row {
 }
 
 use Kind::{Bool, List, Mode, Text};
-use Scope::{Global, Share};
+use SettingScope::{Global, Share};
 
 /// Values that are no limit.
 const NO: &[&str] = &["no"];

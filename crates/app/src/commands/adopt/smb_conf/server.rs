@@ -1,7 +1,7 @@
 //! What `[global]` says of the whole server.
 
 use super::conf::{self, Entry, Section};
-use super::rows::Scope;
+use super::rows::SettingScope;
 use super::values::{self, Demand, Kind};
 use super::work::{by_row, unknown};
 use super::{Outcome, said};
@@ -48,7 +48,7 @@ pub(super) fn translate(global: &Section, netgroups: Netgroups, translated: &mut
         translated.server.push(("smb-encryption", quoted("required")));
     }
     let of_server = |entry: &&Entry| {
-        entry.row.is_none_or(|row| row.scope == Scope::Global) && !entry.name().contains(':')
+        entry.row.is_none_or(|row| row.scope == SettingScope::Global) && !entry.name().contains(':')
     };
     for entry in global.entries.iter().filter(of_server) {
         let counts = global.entry(&entry.name()).filter(|counts| !std::ptr::eq(*counts, entry));

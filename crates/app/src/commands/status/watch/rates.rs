@@ -11,7 +11,7 @@ use serde::Serialize;
 
 /// In one second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub(super) struct Rate {
+pub(super) struct ClientRate {
     pub(super) operations: f64,
     /// Bytes that the server has received.
     pub(super) bytes_in: f64,
@@ -19,7 +19,7 @@ pub(super) struct Rate {
     pub(super) bytes_out: f64,
 }
 
-impl Rate {
+impl ClientRate {
     fn add(&mut self, other: Self) {
         self.operations += other.operations;
         self.bytes_in += other.bytes_in;
@@ -39,12 +39,12 @@ pub(super) struct Client {
     pub(super) user: Option<String>,
     pub(super) since_s: u64,
     #[serde(flatten)]
-    pub(super) rate: Rate,
+    pub(super) rate: ClientRate,
 }
 
 /// The order of clients.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum ClientOrder {
     #[default]
     Bytes,
     Operations,
@@ -52,7 +52,7 @@ pub(super) enum Order {
     Age,
 }
 
-impl Order {
+impl ClientOrder {
     pub(super) fn next(self) -> Self {
         match self {
             Self::Bytes => Self::Operations,
@@ -89,7 +89,7 @@ pub(super) struct Report<'a> {
     locks: usize,
     leases: usize,
     alerts: &'a [AlertStatus],
-    protocols: BTreeMap<&'static str, Rate>,
+    protocols: BTreeMap<&'static str, ClientRate>,
     clients: Vec<Client>,
     slowest: Vec<&'a SlowOperation>,
 }
@@ -106,7 +106,7 @@ impl Rates {
             let rate = |now: u64, before: u64| {
                 seconds.map_or(0.0, |seconds| now.saturating_sub(before) as f64 / seconds)
             };
-            let rate = Rate {
+            let rate = ClientRate {
                 operations: rate(counts.0, before.0),
                 bytes_in: rate(counts.1, before.1),
                 bytes_out: rate(counts.2, before.2),
@@ -120,23 +120,23 @@ impl Rates {
     }
 
     /// The clients in this order.
-    pub(super) fn clients(&self, order: Order) -> Vec<&Client> {
+    pub(super) fn clients(&self, order: ClientOrder) -> Vec<&Client> {
         let mut clients: Vec<&Client> = self.clients.iter().collect();
         let whole = |rate: f64| Reverse(rate as u64);
         match order {
-            Order::Bytes => clients.sort_by_key(|one| (whole(one.rate.bytes()), one.peer)),
-            Order::Operations => clients.sort_by_key(|one| (whole(one.rate.operations), one.peer)),
-            Order::User => {
+            ClientOrder::Bytes => clients.sort_by_key(|one| (whole(one.rate.bytes()), one.peer)),
+            ClientOrder::Operations => clients.sort_by_key(|one| (whole(one.rate.operations), one.peer)),
+            ClientOrder::User => {
                 clients.sort_by(|one, other| (&one.user, one.peer).cmp(&(&other.user, other.peer)))
             }
-            Order::Age => clients.sort_by_key(|one| (Reverse(one.since_s), one.peer)),
+            ClientOrder::Age => clients.sort_by_key(|one| (Reverse(one.since_s), one.peer)),
         }
         clients
     }
 
     /// The number of clients of each protocol, and what they do together.
-    pub(super) fn protocols(&self) -> BTreeMap<&'static str, (usize, Rate)> {
-        let mut protocols = BTreeMap::<_, (usize, Rate)>::new();
+    pub(super) fn protocols(&self) -> BTreeMap<&'static str, (usize, ClientRate)> {
+        let mut protocols = BTreeMap::<_, (usize, ClientRate)>::new();
         for client in &self.clients {
             let (count, rate) = protocols.entry(client.protocol.title()).or_default();
             *count += 1;
@@ -154,7 +154,7 @@ impl Rates {
             leases: status.map_or(0, |status| status.leases.len()),
             alerts: status.map_or(&[], |status| &status.alerts),
             protocols: self.protocols().into_iter().map(|(name, (_, rate))| (name, rate)).collect(),
-            clients: self.clients(Order::default()).into_iter().cloned().collect(),
+            clients: self.clients(ClientOrder::default()).into_iter().cloned().collect(),
             slowest: slow.iter().map(|(_, operation)| operation).collect(),
         }
     }

@@ -9,7 +9,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Borders, Clear, Paragraph, Row, Table, Wrap};
 
 use super::DashboardState;
-use super::rates::{Order, Rate};
+use super::rates::{ClientOrder, ClientRate};
 use crate::terminal::out;
 
 const HELP: &str = "q  end      s  order of the clients      ↑ ↓ PgUp PgDn Home  scroll      ?  this help
@@ -22,15 +22,15 @@ const MOST_ALERTS: usize = 4;
 
 /// What the user has chosen.
 #[derive(Debug, Default)]
-pub(super) struct View {
-    pub(super) order: Order,
+pub(super) struct ScreenView {
+    pub(super) order: ClientOrder,
     /// The first client that is shown.
     pub(super) first: usize,
     pub(super) is_help: bool,
 }
 
 /// Draws everything.
-pub(super) fn draw(frame: &mut Frame<'_>, shown: &DashboardState, view: &mut View) {
+pub(super) fn draw(frame: &mut Frame<'_>, shown: &DashboardState, view: &mut ScreenView) {
     let alerts = alerts(shown);
     let protocols = protocols(shown);
     let [head, warned, sums, clients, slow, foot] = Layout::vertical([
@@ -141,14 +141,14 @@ fn alerts(shown: &DashboardState) -> Vec<(Severity, String)> {
 
 fn protocols(shown: &DashboardState) -> Vec<[String; 5]> {
     let protocols = shown.rates.protocols().into_iter();
-    let row = |(name, (count, rate)): (&str, (usize, Rate))| {
+    let row = |(name, (count, rate)): (&str, (usize, ClientRate))| {
         let [operations, bytes_in, bytes_out] = numbers(rate);
         [name.to_owned(), count.to_string(), operations, bytes_in, bytes_out]
     };
     protocols.map(row).collect()
 }
 
-fn clients_rows(shown: &DashboardState, order: Order) -> Vec<[String; 6]> {
+fn clients_rows(shown: &DashboardState, order: ClientOrder) -> Vec<[String; 6]> {
     let clients = shown.rates.clients(order).into_iter();
     let row = |client: &super::rates::Client| {
         let [operations, bytes_in, bytes_out] = numbers(client.rate);
@@ -183,7 +183,7 @@ fn largest_part(slow: &SlowOperation) -> &'static str {
     parts.into_iter().max_by_key(|(micros, _)| *micros).map_or("other", |(_, name)| name)
 }
 
-fn numbers(rate: Rate) -> [String; 3] {
+fn numbers(rate: ClientRate) -> [String; 3] {
     let size = |bytes: f64| if bytes < 1.0 { "-".to_owned() } else { format_size(bytes as u64) };
     let operations = if rate.operations < 0.05 { "-".to_owned() } else { format!("{:.1}", rate.operations) };
     [operations, size(rate.bytes_in), size(rate.bytes_out)]
@@ -195,7 +195,7 @@ fn clean(text: &str) -> String {
 }
 
 /// The view as lines, for a reader that is no terminal.
-pub(super) fn text(shown: &DashboardState, order: Order) -> String {
+pub(super) fn text(shown: &DashboardState, order: ClientOrder) -> String {
     fn lines<const N: usize>(columns: [(&str, Constraint); N], rows: Vec<[String; N]>) -> String {
         out::table(std::iter::once(columns.map(|(name, _)| name.to_owned())).chain(rows))
     }

@@ -61,7 +61,7 @@ fn shown() -> DashboardState {
     shown
 }
 
-fn drawn(shown: &DashboardState, view: &mut View, (width, height): (u16, u16)) -> String {
+fn drawn(shown: &DashboardState, view: &mut ScreenView, (width, height): (u16, u16)) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| screen::draw(frame, shown, view)).unwrap();
     terminal.backend().to_string()
@@ -69,7 +69,7 @@ fn drawn(shown: &DashboardState, view: &mut View, (width, height): (u16, u16)) -
 
 #[test]
 fn clients_are_shown_with_their_rates_in_the_chosen_order() {
-    let (shown, mut view) = (shown(), View::default());
+    let (shown, mut view) = (shown(), ScreenView::default());
     let text = drawn(&shown, &mut view, (110, 24));
     for part in [
         "up 1 h 1 min",
@@ -99,7 +99,7 @@ fn clients_are_shown_with_their_rates_in_the_chosen_order() {
 
 #[test]
 fn every_size_of_a_terminal_is_drawn_and_scrolling_ends() {
-    let (shown, mut view) = (shown(), View::default());
+    let (shown, mut view) = (shown(), ScreenView::default());
     for size in [(1, 1), (2, 3), (10, 5), (300, 2), (3, 100), (80, 24)] {
         for help in [false, true] {
             (view.is_help, view.first) = (help, usize::MAX);
@@ -113,7 +113,7 @@ fn every_size_of_a_terminal_is_drawn_and_scrolling_ends() {
 
 #[test]
 fn a_server_that_has_ended_is_said() {
-    let (mut shown, mut view) = (shown(), View::default());
+    let (mut shown, mut view) = (shown(), ScreenView::default());
     shown.gone = Some(Instant::now());
     assert!(drawn(&shown, &mut view, (100, 20)).contains("The server has ended"));
 }
@@ -130,7 +130,7 @@ fn slow_operations_are_sorted_and_forgotten() {
 #[test]
 fn the_lines_have_the_same_as_the_view() {
     let shown = shown();
-    let text = screen::text(&shown, Order::default());
+    let text = screen::text(&shown, ClientOrder::default());
     assert!(text.contains("operations/s") && text.contains("SMB") && text.contains("films/c"), "{text}");
     let json = serde_json::to_value(shown.rates.report(&shown.slow)).unwrap();
     assert_eq!(json["protocols"]["SMB"]["operations"], 101.0);

@@ -47,7 +47,7 @@ pub(super) fn run(
         .stderr(Stdio::piped())
         .spawn()
         .map_err(cannot)?;
-    let mut running = Running { child: &mut child, told: None };
+    let mut running = JobProcess { child: &mut child, told: None };
     if let Some(mut stdin) = running.child.stdin.take() {
         let _ = stdin.write_all(input.as_bytes()); // a process that has ended says why
     }
@@ -62,13 +62,13 @@ pub(super) fn run(
 }
 
 /// A process that ends with the job.
-struct Running<'a> {
+struct JobProcess<'a> {
     child: &'a mut Child,
     /// It was told to end.
     told: Option<Instant>,
 }
 
-impl Running<'_> {
+impl JobProcess<'_> {
     fn listen(
         &mut self,
         handle: &JobHandle,
@@ -118,7 +118,7 @@ impl Running<'_> {
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for JobProcess<'_> {
     fn drop(&mut self) {
         let _ = self.child.kill(); // it has ended, unless the job fails
         let _ = self.child.wait();

@@ -51,7 +51,7 @@ impl Scene {
         self.volumes.open(&settings.shares[0], &settings).unwrap()
     }
 
-    fn only(&self) -> iscsi::server::Lun {
+    fn only(&self) -> iscsi::server::TargetLun {
         let [target] = &self.units.targets()[..] else { panic!("not one target") };
         let [lun] = &target.luns()[..] else { panic!("not one LUN") };
         lun.clone()

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ::iscsi::server::{
-    Config, Identity, Keeper, LogicalUnit, Lun, Service, Target, UnitOptions, serve_stream,
+    Config, Identity, Keeper, LogicalUnit, Service, Target, TargetLun, UnitOptions, serve_stream,
 };
 use auth::{Account, Accounts, LoginGuard, Refusal};
 use conn::Watchdog;
@@ -49,7 +49,7 @@ impl Inside {
             (0..2).map(|number| runtime.block_on(unit(&volume, number))).unzip();
         let target = Target::new(TARGET, "disk");
         let luns = units.into_iter().zip(0..);
-        let luns = luns.map(|(unit, number)| Lun { number, unit, initiators: vec![], readers: vec![] });
+        let luns = luns.map(|(unit, number)| TargetLun { number, unit, initiators: vec![], readers: vec![] });
         target.set(auth::SharePolicy::for_guests(), luns.collect());
         let login_guard = Arc::new(LoginGuard::default());
         let service = Service::new(Config {

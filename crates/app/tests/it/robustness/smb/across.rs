@@ -23,7 +23,7 @@ use ::smb::wire::fscc::notify::{self, Action};
 use ::smb::wire::oplock_break::{self, Notification, NotificationFlags, Oplock};
 use ::smb::wire::security::AccessMask;
 use ::smb::wire::{Command, FileKey, LeaseKey, LeaseState, OplockLevel, Status, lock};
-use nfs::wire::nlm::Stat;
+use nfs::wire::nlm::NlmStat;
 use nfs::wire::v3::types::{Sattr3, Status as NfsStatus};
 use nfs::wire::v3::write::StableHow;
 
@@ -105,7 +105,7 @@ impl Scene {
     fn gives_up(&mut self) -> LeaseState {
         let Notification::Lease(told) = notification(&self.smb.notified()) else { panic!("not of a lease") };
         assert!(told.flags.contains(NotificationFlags::ACK_REQUIRED));
-        let ack = oplock_break::Lease { key: told.key, state: told.new_state };
+        let ack = oplock_break::LeaseBreak { key: told.key, state: told.new_state };
         let answer = self.smb.call(Command::OPLOCK_BREAK, |w| ack.encode(w));
         assert_eq!(answer.status(), Status::SUCCESS);
         told.new_state
@@ -160,24 +160,24 @@ fn a_range_locked_over_smb_binds_nfs() {
     let (handle, refused) = (scene.handle.clone(), Err(NfsStatus::ACCES));
     assert_eq!((scene.reads(0), scene.writes(5), scene.cuts()), (refused, refused, Ok(())));
     assert_eq!((scene.reads(10), scene.writes(10)), (Ok(()), Ok(())));
-    assert_eq!(scene.nfs.lock(&handle, 1, (5, 10), false), Stat::DENIED);
-    assert_eq!(scene.nfs.lock(&handle, 1, (10, 5), true), Stat::GRANTED);
+    assert_eq!(scene.nfs.lock(&handle, 1, (5, 10), false), NlmStat::DENIED);
+    assert_eq!(scene.nfs.lock(&handle, 1, (10, 5), true), NlmStat::GRANTED);
     scene.lock(file, (0, 10), lock::Flags::UNLOCK).unwrap();
     assert_eq!((scene.reads(0), scene.writes(5)), (Ok(()), Ok(())));
 
     scene.lock(file, (0, 10), lock::Flags::SHARED | at_once).unwrap();
     assert_eq!((scene.reads(0), scene.writes(5)), (Ok(()), refused));
-    assert_eq!(scene.nfs.lock(&handle, 1, (0, 5), false), Stat::GRANTED);
-    assert_eq!(scene.nfs.lock(&handle, 1, (5, 5), true), Stat::DENIED);
+    assert_eq!(scene.nfs.lock(&handle, 1, (0, 5), false), NlmStat::GRANTED);
+    assert_eq!(scene.nfs.lock(&handle, 1, (5, 5), true), NlmStat::DENIED);
     scene.smb.close(file).unwrap();
-    assert_eq!(scene.nfs.lock(&handle, 1, (0, 10), true), Stat::GRANTED);
+    assert_eq!(scene.nfs.lock(&handle, 1, (0, 10), true), NlmStat::GRANTED);
 }
 
 #[test]
 fn a_range_locked_over_nfs_binds_locks_of_smb_and_not_its_reads_and_writes() {
     let mut scene = Scene::new();
     let (handle, file) = (scene.handle.clone(), scene.open(|_| ()));
-    assert_eq!(scene.nfs.lock(&handle, 1, (0, 10), true), Stat::GRANTED);
+    assert_eq!(scene.nfs.lock(&handle, 1, (0, 10), true), NlmStat::GRANTED);
     let at_once = lock::Flags::EXCLUSIVE | lock::Flags::FAIL_IMMEDIATELY;
     assert_eq!(scene.lock(file, (9, 1), at_once), Err(Status::LOCK_NOT_GRANTED));
     assert_eq!(scene.lock(file, (10, 5), at_once), Ok(()));
@@ -191,9 +191,9 @@ fn a_range_locked_over_nfs_binds_locks_of_smb_and_not_its_reads_and_writes() {
     let request = scene.smb.request(Command::LOCK, |w| request.encode(w));
     let message = scene.smb.start(request).unwrap();
     scene.smb.told_to_wait(message);
-    assert_eq!(scene.nfs.unlock(&handle, 1, (0, 10)), Stat::GRANTED);
+    assert_eq!(scene.nfs.unlock(&handle, 1, (0, 10)), NlmStat::GRANTED);
     assert_eq!(scene.smb.answer(message).unwrap().status(), Status::SUCCESS);
-    assert_eq!(scene.nfs.lock(&handle, 1, (0, 1), false), Stat::DENIED);
+    assert_eq!(scene.nfs.lock(&handle, 1, (0, 1), false), NlmStat::DENIED);
 }
 
 #[test]

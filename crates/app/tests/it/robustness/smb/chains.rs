@@ -1,6 +1,6 @@
 //! Chains of requests (MS-SMB2 3.3.5.2.7), longer than those of any client.
 
-use ::smb::client::{How, Request};
+use ::smb::client::{FrameProtection, Request};
 use ::smb::wire::create::Options;
 use ::smb::wire::{Command, FileKey, Status, close, echo, read};
 
@@ -10,7 +10,7 @@ use super::{MIB, beside_a_neighbour};
 /// Sends a chain and returns the statuses of its answers.
 fn call_chain(smb: &mut Smb, requests: Vec<Request>) -> Vec<Status> {
     let session = smb.session.clone();
-    let ids = now(smb.client.send(requests, How::Signed(&session))).unwrap();
+    let ids = now(smb.client.send(requests, FrameProtection::Signed(&session))).unwrap();
     ids.into_iter().map(|id| smb.answer(id).unwrap().status()).collect()
 }
 
@@ -52,7 +52,7 @@ fn a_chain_that_begins_with_a_related_request_is_invalid() {
         let mut smb = Smb::enter(port);
         let read = read_request(FileKey::ALL_ONES, 0, 100);
         let chain = vec![Request::new(Command::READ, |w| read.encode(w)).related()];
-        let ids = now(smb.client.send(chain, How::Plain)).unwrap();
+        let ids = now(smb.client.send(chain, FrameProtection::Plain)).unwrap();
         assert_eq!(smb.answer(ids[0]).unwrap().status(), Status::INVALID_PARAMETER);
         smb.echo().unwrap();
     });
@@ -88,7 +88,7 @@ fn more_data_than_a_frame_can_carry_is_refused_request_by_request() {
         };
         let (session, tree) = (smb.session.clone(), smb.tree);
         let chain = (0..20).map(|_| read().on(session.id, tree)).collect();
-        let ids = now(smb.client.send(chain, How::Signed(&session))).unwrap();
+        let ids = now(smb.client.send(chain, FrameProtection::Signed(&session))).unwrap();
         let mut whole = 0;
         for id in ids {
             let answer = smb.answer(id).unwrap();

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use ::smb::client::{self, Answer, Credentials, Error, How, Link, Offer, Request, Session, SetUp};
+use ::smb::client::{
+    self, Answer, Credentials, Error, FrameProtection, Link, Offer, Request, Session, SetUp,
+};
 pub(crate) use ::smb::client::{open_request, read_request};
 use ::smb::wire::create::{self, Disposition};
 use ::smb::wire::fscc::FileClass;
@@ -166,7 +168,7 @@ impl Smb {
     /// Sends a request; gives its message id.
     pub(crate) fn start(&mut self, request: Request) -> Result<u64, Error> {
         let session = self.session.clone();
-        let how = if self.is_guest { How::Plain } else { How::Signed(&session) };
+        let how = if self.is_guest { FrameProtection::Plain } else { FrameProtection::Signed(&session) };
         now(self.client.send(vec![request], how)).map(|ids| ids[0])
     }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ::smb::client::{Client, How, Offer, Request};
+use ::smb::client::{Client, FrameProtection, Offer, Request};
 use ::smb::wire::{Command, echo};
 
 use super::client::{Blocking, Smb, connect, now};
@@ -81,7 +81,7 @@ fn requests_before_negotiate_end_their_connection() {
         for command in (1..=0x13).filter(|&command| command != Command::CANCEL.0) {
             let mut client = Client::new(Blocking::connect(port).unwrap());
             let request = Request::new(Command(command), |w| w.zeros(64));
-            now(client.send(vec![request], How::Plain)).unwrap();
+            now(client.send(vec![request], FrameProtection::Plain)).unwrap();
             assert!(client.link.is_closed_within(SOON), "command {command:#x}");
         }
     });
@@ -104,7 +104,7 @@ fn responses_and_chains_that_lead_astray_end_their_connection() {
         for next in [1, 8, 56, 63, 65, 68, 72, 120, 136, 1024, u32::MAX - 7, u32::MAX] {
             let mut client = connect(port, &Offer::default());
             let mut request = Request::new(Command::ECHO, |w| echo::Request.encode(w));
-            let mut bytes = client.prepare(vec![request.clone()], How::Plain).1;
+            let mut bytes = client.prepare(vec![request.clone()], FrameProtection::Plain).1;
             bytes[4 + 20..4 + 24].copy_from_slice(&u32::to_le_bytes(next));
             request.header.next_command = next;
             now(client.link.send(&bytes)).unwrap();
@@ -113,7 +113,7 @@ fn responses_and_chains_that_lead_astray_end_their_connection() {
         let mut client = connect(port, &Offer::default());
         let mut request = Request::new(Command::ECHO, |w| echo::Request.encode(w));
         request.header.flags = ::smb::wire::Flags::RESPONSE;
-        now(client.send(vec![request], How::Plain)).unwrap();
+        now(client.send(vec![request], FrameProtection::Plain)).unwrap();
         assert!(client.link.is_closed_within(SOON), "a response");
     });
 }

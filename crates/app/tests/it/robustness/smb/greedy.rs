@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ::smb::client::{How, Link};
+use ::smb::client::{FrameProtection, Link};
 use ::smb::wire::create::{Disposition, ShareAccess};
 use ::smb::wire::{Command, FileKey, echo};
 
@@ -50,7 +50,7 @@ fn ask_without_receiving(smb: &mut Smb, files: &[FileKey], signed: bool) -> usiz
         let request = read_request(files[number % files.len()], offset, 8 << 20);
         let mut request = smb.request(Command::READ, |w| request.encode(w)).charge(charge(8 << 20));
         request.header.credits = u16::MAX;
-        let how = if signed { How::Signed(&session) } else { How::Plain };
+        let how = if signed { FrameProtection::Signed(&session) } else { FrameProtection::Plain };
         let (_, frame) = smb.client.prepare(vec![request], how);
         if now(smb.client.link.send(&frame)).is_err() {
             return number;

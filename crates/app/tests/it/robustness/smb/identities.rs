@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ::smb::client::{How, Request};
+use ::smb::client::{FrameProtection, Request};
 use ::smb::wire::{Command, FileKey, Status, echo};
 
 use super::client::{Smb, now, read_request};
@@ -19,7 +19,7 @@ fn echo(smb: &Smb) -> Request {
 fn status_of_read(smb: &mut Smb, session: u64, tree: u32, file: FileKey) -> Status {
     let request = Request::new(Command::READ, |w| read_request(file, 0, 10).encode(w)).on(session, tree);
     let signer = smb.session.clone();
-    let ids = now(smb.client.send(vec![request], How::Signed(&signer))).unwrap();
+    let ids = now(smb.client.send(vec![request], FrameProtection::Signed(&signer))).unwrap();
     smb.answer(ids[0]).unwrap().status()
 }
 
@@ -64,7 +64,7 @@ fn a_message_that_comes_twice_ends_its_connection() {
         use ::smb::client::Link;
         let mut smb = Smb::enter(port);
         let session = smb.session.clone();
-        let (_, frame) = smb.client.prepare(vec![echo(&smb)], How::Signed(&session));
+        let (_, frame) = smb.client.prepare(vec![echo(&smb)], FrameProtection::Signed(&session));
         now(smb.client.link.send(&frame)).unwrap();
         smb.client.link.frame().unwrap();
         now(smb.client.link.send(&frame)).unwrap();
@@ -85,7 +85,7 @@ fn numbers_beyond_the_credits_end_their_connection() {
             // After the last number, a client cannot count, so the frame is made before.
             let next = smb.client.next_id;
             smb.client.next_id = next.min(u64::MAX - 4);
-            let (_, mut frame) = smb.client.prepare(vec![request], How::Signed(&session));
+            let (_, mut frame) = smb.client.prepare(vec![request], FrameProtection::Signed(&session));
             frame[4 + 24..4 + 32].copy_from_slice(&next.to_le_bytes());
             use ::smb::client::Link;
             now(smb.client.link.send(&frame)).unwrap();
@@ -122,12 +122,13 @@ fn frames_sealed_with_wrong_keys_or_for_unknown_sessions_end_their_connection() 
             let (_, frame) = match case {
                 "a bit" => {
                     let session = smb.session.clone();
-                    let (ids, mut frame) = smb.client.prepare(vec![echo(&smb)], How::Sealed(&session));
+                    let (ids, mut frame) =
+                        smb.client.prepare(vec![echo(&smb)], FrameProtection::Sealed(&session));
                     let last = frame.len() - 1;
                     frame[last] ^= 1;
                     (ids, frame)
                 }
-                _ => smb.client.prepare(vec![echo(&smb)], How::Sealed(&session)),
+                _ => smb.client.prepare(vec![echo(&smb)], FrameProtection::Sealed(&session)),
             };
             use ::smb::client::Link;
             now(smb.client.link.send(&frame)).unwrap();
@@ -143,7 +144,7 @@ fn requests_signed_with_wrong_keys_are_denied() {
         let mut smb = Smb::enter(port);
         let wrong = smb.session.with_wrong_keys();
         for _ in 0..100 {
-            let ids = now(smb.client.send(vec![echo(&smb)], How::Signed(&wrong))).unwrap();
+            let ids = now(smb.client.send(vec![echo(&smb)], FrameProtection::Signed(&wrong))).unwrap();
             assert_eq!(smb.answer(ids[0]).unwrap().status(), Status::ACCESS_DENIED);
         }
         smb.echo().unwrap();

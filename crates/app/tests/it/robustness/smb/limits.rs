@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use ::smb::client::How;
+use ::smb::client::FrameProtection;
 use ::smb::wire::change_notify::{self, CompletionFilter};
 use ::smb::wire::create::{Disposition, Options};
 use ::smb::wire::{Command, Status, cancel, echo, lock, tree_connect, write};
@@ -64,7 +64,7 @@ fn requests_that_wait_are_bounded_and_leave_room_for_others() {
             cancel.header.id = *async_id;
             cancel.header.flags = ::smb::wire::Flags::ASYNC;
             cancel.header.message_id = *id;
-            now(smb.client.send(vec![cancel], How::Signed(&session))).unwrap();
+            now(smb.client.send(vec![cancel], FrameProtection::Signed(&session))).unwrap();
             assert_eq!(smb.answer(*id).unwrap().status(), Status::CANCELLED);
         }
         smb.close(folder).unwrap();

@@ -234,7 +234,7 @@ fn comes_back(kind: &str) {
 
     let command = scene.command(&restore).stdout(std::process::Stdio::piped()).spawn().unwrap();
     while let Notification::Lease(told) = Notification::decode(&holder.notified().message).unwrap() {
-        let ack = oplock_break::Lease { key: told.key, state: told.new_state };
+        let ack = oplock_break::LeaseBreak { key: told.key, state: told.new_state };
         ok(&holder.call(Command::OPLOCK_BREAK, |w| ack.encode(w))).unwrap();
         if !told.new_state.intersects(LeaseState::HANDLE) {
             break;

@@ -63,7 +63,7 @@ impl Encode for WriteHead<'_> {
 }
 
 /// The results of a request, one after the other.
-pub(super) struct Results<'a> {
+pub(super) struct CompoundResults<'a> {
     r: Reader<'a>,
     path: &'a str,
 }
@@ -72,14 +72,14 @@ pub(super) struct Results<'a> {
 pub(super) type EntryCallback<'a> = &'a mut dyn FnMut(&[u8], &Attributes<'_>) -> Result<()>;
 
 /// A part of a listing.
-pub(super) struct Page {
+pub(super) struct ListingPage {
     /// The cookie of the last entry.
     pub(super) last: Option<u64>,
     pub(super) verifier: Verifier,
     pub(super) is_end: bool,
 }
 
-impl<'a> Results<'a> {
+impl<'a> CompoundResults<'a> {
     /// The results after that of SEQUENCE. `path` is what the request was about, for messages.
     pub(super) fn of(answer: &'a [u8], path: &'a str) -> Result<Self> {
         let mut results = Self { r: Reader::new(answer), path };
@@ -182,9 +182,9 @@ impl<'a> Results<'a> {
     }
 
     /// READDIR.
-    pub(super) fn page(&mut self, each: EntryCallback<'_>) -> Result<Page> {
+    pub(super) fn page(&mut self, each: EntryCallback<'_>) -> Result<ListingPage> {
         let verifier = self.take(Number::READDIR)?;
-        let mut page = Page { last: None, verifier, is_end: false };
+        let mut page = ListingPage { last: None, verifier, is_end: false };
         while self.next::<bool>()? {
             page.last = Some(self.next()?);
             let name = self.next::<Name<'_>>()?;
@@ -257,7 +257,7 @@ fn refused(status: Status, path: &str) -> Error {
 /// Results of operations, as those of each kind of answer that the client reads.
 pub(in crate::session::nfs) fn decode_answer(answer: &[u8]) {
     let _ = asks_again(answer, "");
-    let readers: [fn(&mut Results<'_>); 11] = [
+    let readers: [fn(&mut CompoundResults<'_>); 11] = [
         |r| drop(r.handle()),
         |r| drop(r.values()),
         |r| drop(r.opened()),
@@ -271,7 +271,7 @@ pub(in crate::session::nfs) fn decode_answer(answer: &[u8]) {
         |r| drop(r.xattr()),
     ];
     for read in readers {
-        if let Ok(mut results) = Results::of(answer, "") {
+        if let Ok(mut results) = CompoundResults::of(answer, "") {
             read(&mut results);
         }
     }
@@ -305,7 +305,7 @@ mod tests {
     fn results_are_read_in_their_order_and_a_failure_ends_them() {
         // COMPOUND4res by hand, RFC 7531: NOENT, no tag, PUTFH is done, LOOKUP is not.
         let words = [2_u32, 0, 2, 22, 0, 15, 2].map(u32::to_be_bytes).concat();
-        let mut results = Results::of(&words, "a/b").unwrap();
+        let mut results = CompoundResults::of(&words, "a/b").unwrap();
         results.skip(Number::PUTFH).unwrap();
         assert!(matches!(results.skip(Number::LOOKUP), Err(Error::Missing(path)) if path == "a/b"));
         assert!(!asks_again(&words, "").unwrap());
@@ -313,7 +313,7 @@ mod tests {
         let words = [10008_u32, 0, 1, 53, 10008].map(u32::to_be_bytes).concat();
         assert!(asks_again(&words, "").unwrap());
         let words = [10021_u32, 0, 0].map(u32::to_be_bytes).concat();
-        assert!(matches!(Results::of(&words, ""), Err(Error::Unsupported(_))));
+        assert!(matches!(CompoundResults::of(&words, ""), Err(Error::Unsupported(_))));
         assert!(matches!(asks_again(&words, ""), Err(Error::Unsupported(_))));
     }
 }

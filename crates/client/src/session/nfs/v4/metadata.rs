@@ -3,7 +3,7 @@
 
 use ::nfs::wire::v4::OperationNumber as Number;
 use ::nfs::wire::v4::acls::{Ace, AceType, Aces, FlaggedAces};
-use ::nfs::wire::v4::attributes::{self as attribute, SetTime, Source, Values};
+use ::nfs::wire::v4::attributes::{self as attribute, SetTime4, Source, Values};
 use ::nfs::wire::v4::files::{Operation, Read, SetAttr};
 use ::nfs::wire::v4::opens::{Create, CreateType, OpenHow};
 use ::nfs::wire::v4::types::{
@@ -14,7 +14,7 @@ use vfs::acl::{Entry, EntryKind, Inherit, Rights, Who};
 use vfs::mac::plist;
 use wire::{Reader, Writer};
 
-use super::compound::Results;
+use super::compound::CompoundResults;
 use super::{Nfs4, look_up, put};
 use crate::metadata::acl::inheriting_file;
 use crate::metadata::{Aspect, AspectState, COMMENT, Peer, Value, second_name};
@@ -43,11 +43,11 @@ impl Peer for Nfs4 {
             (Aspect::Created, Value::Time(..)) => (set.time_create = time(value), attribute::TIME_CREATE).1,
             (Aspect::Backup, Value::Time(..)) => (set.time_backup = time(value), attribute::TIME_BACKUP).1,
             (Aspect::Modified, Value::Time(..)) => {
-                set.time_modify_set = time(value).map(SetTime::ToClientTime);
+                set.time_modify_set = time(value).map(SetTime4::ToClientTime);
                 attribute::TIME_MODIFY_SET
             }
             (Aspect::Accessed, Value::Time(..)) => {
-                set.time_access_set = time(value).map(SetTime::ToClientTime);
+                set.time_access_set = time(value).map(SetTime4::ToClientTime);
                 attribute::TIME_ACCESS_SET
             }
             (Aspect::Hidden, Value::Flag(on)) => (set.hidden = Some(*on), attribute::HIDDEN).1,
@@ -198,7 +198,7 @@ impl Nfs4 {
             let (state, offset) = (StateId::ANONYMOUS, all.len() as u64);
             let read = Operation::Read(Read { state, offset, count: PIECE as u32 });
             let answer = self.call(&[put(&handle), read], name)?;
-            let mut results = Results::of(&answer, name)?;
+            let mut results = CompoundResults::of(&answer, name)?;
             results.skip(Number::PUTFH)?;
             match results.read()? {
                 [] => return Ok(all),
@@ -259,7 +259,7 @@ impl Nfs4 {
             attributes: Attributes { which: Bitmap::default(), values: Opaque::new(b"") },
         });
         let answer = self.call(&[put(&folder), create], path)?;
-        let mut results = Results::of(&answer, path)?;
+        let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
         results.skip(Number::CREATE)
     }
@@ -325,8 +325,8 @@ impl Nfs4 {
 }
 
 /// The results after those of PUTFH and LOOKUP.
-pub(super) fn found<'a>(answer: &'a [u8], path: &'a str) -> Result<Results<'a>> {
-    let mut results = Results::of(answer, path)?;
+pub(super) fn found<'a>(answer: &'a [u8], path: &'a str) -> Result<CompoundResults<'a>> {
+    let mut results = CompoundResults::of(answer, path)?;
     results.skip(Number::PUTFH)?;
     if !path.is_empty() {
         results.skip(Number::LOOKUP)?;

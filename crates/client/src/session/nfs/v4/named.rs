@@ -7,7 +7,7 @@ use ::nfs::wire::v4::xattrs::ListXattrs;
 use ::nfs::wire::xdr::Opaque;
 use vfs::mac::plist;
 
-use super::compound::Results;
+use super::compound::CompoundResults;
 use super::metadata::{FINDER_INFO, FORK, found};
 use super::{LIST_BYTES, Nfs4, put};
 use crate::metadata::{Aspect, AspectState, COMMENT, Value};
@@ -108,7 +108,7 @@ impl Nfs4 {
             other => other?,
         };
         let answer = self.call(&[put(&folder), Operation::Remove(Opaque::new(name.as_bytes()))], path)?;
-        let mut results = Results::of(&answer, path)?;
+        let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
         results.skip(Number::REMOVE).map(|()| true)
     }

@@ -10,7 +10,7 @@ use ::nfs::wire::v4::sessions::{
 use ::nfs::wire::xdr::Opaque;
 
 use super::Nfs4;
-use super::compound::{Compound, Results, asks_again};
+use super::compound::{Compound, CompoundResults, asks_again};
 use crate::{Error, Result};
 
 /// The program and version of NFS, RFC 7530.
@@ -50,7 +50,8 @@ impl Nfs4 {
             implementation: Implementation,
         });
         let answer = self.call_alone(exchange)?;
-        let exchanged: ExchangedId<'_> = Results::of(&answer, "the client")?.take(Number::EXCHANGE_ID)?;
+        let exchanged: ExchangedId<'_> =
+            CompoundResults::of(&answer, "the client")?.take(Number::EXCHANGE_ID)?;
         let (client, sequence) = (exchanged.client, exchanged.sequence);
         let channel = |size, operations, requests| ChannelAttributes {
             header_padding: 0,
@@ -71,7 +72,8 @@ impl Nfs4 {
             security: CallbackSecurity { none: true, ..CallbackSecurity::default() },
         });
         let answer = self.call_alone(create)?;
-        let created: CreatedSession = Results::of(&answer, "the session")?.take(Number::CREATE_SESSION)?;
+        let created: CreatedSession =
+            CompoundResults::of(&answer, "the session")?.take(Number::CREATE_SESSION)?;
         self.client = client;
         self.session = created.session;
         let slots = created.fore.requests.clamp(1, REQUESTS);
@@ -79,7 +81,7 @@ impl Nfs4 {
         let size = created.fore.request_size.min(created.fore.reply_size);
         self.largest = size.saturating_sub(HEADS).min(LARGEST) as usize;
         let answer = self.call(&[Operation::ReclaimComplete(false)], "the session")?;
-        Results::of(&answer, "the session")?.skip(Number::RECLAIM_COMPLETE)
+        CompoundResults::of(&answer, "the session")?.skip(Number::RECLAIM_COMPLETE)
     }
 
     /// A call outside a session.

@@ -9,7 +9,7 @@ use ::nfs::wire::xdr::{Decode as _, Opaque};
 use vfs::acl::Entries;
 use wire::{Reader, Writer};
 
-use super::compound::Results;
+use super::compound::CompoundResults;
 use super::metadata::found;
 use super::naming::IdMapper;
 use super::{Nfs4, put};
@@ -17,7 +17,7 @@ use crate::metadata::{Aspect, Peer as _, Value};
 use crate::session::nfs::rpc::malformed;
 use crate::session::nfs::sidecar::{Sidecars as _, path_beside, set_extra};
 use crate::session::nfs::tree::drop_sidecars;
-use crate::session::{FileId, Session as _};
+use crate::session::{OpenFileId, Session as _};
 use crate::tree::{
     Entry, Extra, FLAGS, Kind, Listing, MetadataLoss, Space, Stamp, Tree, last_name, text, told,
 };
@@ -73,19 +73,19 @@ impl Tree for Nfs4 {
         Ok(listing.without_doubles())
     }
 
-    fn read(&mut self, file: FileId, offset: u64, length: usize) -> Result<Vec<u8>> {
+    fn read(&mut self, file: OpenFileId, offset: u64, length: usize) -> Result<Vec<u8>> {
         let length = length.min(self.largest());
         let file = self.files.get(file)?;
         let (handle, state) = (file.handle.clone(), file.state);
         let read = Operation::Read(Read { state, offset, count: length as u32 });
         let answer = self.call(&[put(&handle), read], "a read")?;
-        let mut results = Results::of(&answer, "a read")?;
+        let mut results = CompoundResults::of(&answer, "a read")?;
         results.skip(Number::PUTFH)?;
         Ok(results.read()?.to_vec())
     }
 
     /// SEEK, which came with minor version 2. Not all servers have it.
-    fn next_data(&mut self, file: FileId, offset: u64) -> Result<Option<u64>> {
+    fn next_data(&mut self, file: OpenFileId, offset: u64) -> Result<Option<u64>> {
         if self.minor < 2 {
             return Ok(Some(offset));
         }
@@ -93,7 +93,7 @@ impl Tree for Nfs4 {
         let (handle, state) = (file.handle.clone(), file.state);
         let answer =
             self.call(&[put(&handle), Operation::Seek(Seek { state, offset, what: DATA })], "a hole")?;
-        let mut results = Results::of(&answer, "a hole")?;
+        let mut results = CompoundResults::of(&answer, "a hole")?;
         results.skip(Number::PUTFH)?;
         match results.sought() {
             Err(error) if !error.ends_session() => Ok(Some(offset)),
@@ -119,7 +119,7 @@ impl Tree for Nfs4 {
         }
     }
 
-    fn set_length(&mut self, file: FileId, length: u64) -> Result<()> {
+    fn set_length(&mut self, file: OpenFileId, length: u64) -> Result<()> {
         let file = self.files.get(file)?;
         let (handle, state) = (file.handle.clone(), file.state);
         let values = Values { size: Some(length), ..Values::default() };
@@ -128,7 +128,7 @@ impl Tree for Nfs4 {
         let attributes = Attributes::decode(&mut Reader::new(w.as_bytes())).map_err(malformed)?;
         let answer =
             self.call(&[put(&handle), Operation::SetAttr(SetAttr { state, attributes })], "a file")?;
-        let mut results = Results::of(&answer, "a file")?;
+        let mut results = CompoundResults::of(&answer, "a file")?;
         results.skip(Number::PUTFH)?;
         results.take::<Bitmap>(Number::SETATTR).map(drop)
     }
@@ -203,7 +203,7 @@ impl Nfs4 {
         let rename = Rename { from: Opaque::new(name.as_bytes()), to: Opaque::new(new_name.as_bytes()) };
         let operations = [put(&old), Operation::Save(()), put(&new), Operation::Rename(rename)];
         let answer = self.call(&operations, from)?;
-        let mut results = Results::of(&answer, from)?;
+        let mut results = CompoundResults::of(&answer, from)?;
         for number in [Number::PUTFH, Number::SAVEFH, Number::PUTFH] {
             results.skip(number)?;
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::LIMITS;
 use super::plan::{PlacedSegment, Plan};
 use crate::server::scsi::copies::Counts;
-use crate::server::scsi::{Command, Conflict, LogicalUnit, Nexus, Refusal};
+use crate::server::scsi::{Command, CommandRefusal, Conflict, LogicalUnit, Nexus};
 use crate::wire::scsi::{Asc, COPY_HEADER, COPY_TARGET, Extent, Segment};
 
 /// Bytes that are copied between two checks for an abort.
@@ -237,7 +237,7 @@ async fn piece(
     destination: &LogicalUnit,
     (from, to, length): (u64, u64, u64),
     apart: bool,
-) -> Result<(), Refusal> {
+) -> Result<(), CommandRefusal> {
     let allocated = source.open()?.allocated(from, length, RANGES).await?;
     if !apart || allocated.more {
         return destination.copy_from(source, from, to, length).await;

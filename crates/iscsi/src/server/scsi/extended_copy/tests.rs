@@ -5,8 +5,10 @@ use vfs::backend::memory::Memory;
 
 use crate::server::Config;
 use crate::server::scsi::testing::{self, Disk, MemoryKeeper};
-use crate::server::scsi::{Ending, Holder, InitiatorPort, LogicalUnit, Nexus, Outcome, Refusal, UnitOptions};
-use crate::server::target::{Lun, Target};
+use crate::server::scsi::{
+    CommandRefusal, Ending, Holder, InitiatorPort, LogicalUnit, Nexus, Outcome, UnitOptions,
+};
+use crate::server::target::{Target, TargetLun};
 use crate::wire::scsi::{Asc, Key, Sense, Status};
 
 const ADA: &str = "iqn.2026-11.test:ada";
@@ -31,7 +33,7 @@ impl TwoDisks {
         let options = UnitOptions { block_size, read_only: false };
         let (memory, kept) = (Arc::new(Memory::ticking()), Arc::new(MemoryKeeper::default()));
         let second = testing::unit(memory, 1, 64, options, kept).await;
-        let lun = |number, unit: &Arc<LogicalUnit>| Lun {
+        let lun = |number, unit: &Arc<LogicalUnit>| TargetLun {
             number,
             unit: unit.clone(),
             initiators: vec![],
@@ -49,7 +51,7 @@ impl TwoDisks {
         self.disk.send(&self.ada, &cdb, list).await
     }
 
-    async fn receive(&self, action: u8, id: u8) -> Result<Vec<u8>, Refusal> {
+    async fn receive(&self, action: u8, id: u8) -> Result<Vec<u8>, CommandRefusal> {
         let cdb = [0x84, action, id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0];
         self.disk.send(&self.ada, &cdb, b"").await.map(|good| good.bytes())
     }
@@ -119,14 +121,14 @@ fn both() -> Vec<Vec<u8>> {
     vec![target(FIRST, 512), target(SECOND, 0)]
 }
 
-fn illegal(asc: Asc) -> Refusal {
-    Refusal::Check(Sense::illegal(asc))
+fn illegal(asc: Asc) -> CommandRefusal {
+    CommandRefusal::Check(Sense::illegal(asc))
 }
 
 /// The failure of a segment: its code, its number and the position in the list.
-fn aborted(asc: Asc, segment: u16, byte: u16) -> Refusal {
+fn aborted(asc: Asc, segment: u16, byte: u16) -> CommandRefusal {
     let field = Sense::in_parameters(byte).field;
-    Refusal::Check(Sense { segment: Some(segment), field, ..Sense::new(Key::COPY_ABORTED, asc) })
+    CommandRefusal::Check(Sense { segment: Some(segment), field, ..Sense::new(Key::COPY_ABORTED, asc) })
 }
 
 #[tokio::test]
@@ -236,8 +238,9 @@ async fn lists_that_lie_or_are_too_long_are_refused_before_anything_is_copied() 
 #[tokio::test]
 async fn what_is_not_understood_is_refused_with_its_place() {
     let two = TwoDisks::new().await;
-    let wrong =
-        |asc, byte| Refusal::Check(Sense { field: Sense::in_parameters(byte).field, ..Sense::illegal(asc) });
+    let wrong = |asc, byte| {
+        CommandRefusal::Check(Sense { field: Sense::in_parameters(byte).field, ..Sense::illegal(asc) })
+    };
     let mut other = target(FIRST, 512);
     other[0] = 0xe0;
     let refused = two.copy(&list(1, 2, &[target(FIRST, 512), other], &[])).await.unwrap_err();
@@ -252,7 +255,7 @@ async fn what_is_not_understood_is_refused_with_its_place() {
     // SPC-4 table 129.
     for (id, usage, byte) in [(1, 1, 1), (1, 3, 0)] {
         let refused = two.copy(&list(id, usage, &[], &[])).await.unwrap_err();
-        assert_eq!(refused, Refusal::Check(Sense::in_parameters(byte)));
+        assert_eq!(refused, CommandRefusal::Check(Sense::in_parameters(byte)));
     }
     two.copy(&list(0, 3, &[], &[])).await.unwrap();
 }
@@ -306,7 +309,7 @@ async fn reservations_of_both_disks_count() {
         two.copy(&plan).await.unwrap();
     }
     two.disk.send(&bob, &[0x16, 0, 0, 0, 0, 0], b"").await.unwrap();
-    assert_eq!(two.copy(&plan).await.unwrap_err(), Refusal::Status(Status::RESERVATION_CONFLICT));
+    assert_eq!(two.copy(&plan).await.unwrap_err(), CommandRefusal::Status(Status::RESERVATION_CONFLICT));
 }
 
 #[tokio::test]
@@ -322,7 +325,7 @@ async fn what_may_only_be_read_is_not_written() {
 #[tokio::test]
 async fn what_became_of_a_copy_is_told_once() {
     let two = TwoDisks::new().await;
-    let unknown = Refusal::Check(Sense::in_cdb(2));
+    let unknown = CommandRefusal::Check(Sense::in_cdb(2));
     assert_eq!(two.receive(0, 1).await.unwrap_err(), unknown);
     two.copy(&list(1, 0, &both(), &[blocks(0, 0, 1, 2, 0, 0), blocks(0, 0, 1, 1, 0, 2)])).await.unwrap();
     assert_eq!(two.receive(0, 2).await.unwrap_err(), unknown);
@@ -342,7 +345,7 @@ async fn what_became_of_a_copy_is_told_once() {
 #[tokio::test]
 async fn what_is_to_be_discarded_or_belongs_to_a_lost_session_is_not_kept() {
     let two = TwoDisks::new().await;
-    let unknown = Refusal::Check(Sense::in_cdb(2));
+    let unknown = CommandRefusal::Check(Sense::in_cdb(2));
     two.copy(&list(1, 2, &[], &[])).await.unwrap();
     assert_eq!(two.receive(0, 1).await.unwrap_err(), unknown);
     two.copy(&list(1, 0, &[], &[])).await.unwrap();
@@ -362,13 +365,13 @@ async fn a_number_that_is_in_use_cannot_be_used_again_and_there_are_only_so_many
     let refused = two.copy(&list(1, 0, &[], &[])).await.unwrap_err();
     assert_eq!(refused, illegal(Asc::OPERATION_IN_PROGRESS));
     assert_eq!(two.receive(0, 1).await.unwrap(), [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(two.receive(4, 1).await.unwrap_err(), Refusal::Check(Sense::in_cdb(2)));
+    assert_eq!(two.receive(4, 1).await.unwrap_err(), CommandRefusal::Check(Sense::in_cdb(2)));
     let others: Vec<_> = (2..17).map(|id| copies.begin(who, id, ListIdUsage::HOLD).unwrap()).collect();
-    assert_eq!(two.copy(&list(0, 3, &[], &[])).await.unwrap_err(), Refusal::Status(Status::BUSY));
+    assert_eq!(two.copy(&list(0, 3, &[], &[])).await.unwrap_err(), CommandRefusal::Status(Status::BUSY));
     drop(others);
     two.copy(&list(0, 3, &[], &[])).await.unwrap();
     drop(first); // the session ended before the copy did
-    assert_eq!(two.receive(0, 1).await.unwrap_err(), Refusal::Check(Sense::in_cdb(2)));
+    assert_eq!(two.receive(0, 1).await.unwrap_err(), CommandRefusal::Check(Sense::in_cdb(2)));
 }
 
 #[tokio::test]
@@ -414,8 +417,12 @@ impl Accounts for Nobody {
 #[tokio::test]
 async fn a_disk_of_another_target_is_reached_by_who_has_a_session_there() {
     let two = TwoDisks::new().await;
-    let lun =
-        |unit: &Arc<LogicalUnit>| Lun { number: 0, unit: unit.clone(), initiators: vec![], readers: vec![] };
+    let lun = |unit: &Arc<LogicalUnit>| TargetLun {
+        number: 0,
+        unit: unit.clone(),
+        initiators: vec![],
+        readers: vec![],
+    };
     let access = auth::SharePolicy::for_guests;
     two.disk.target.set(access(), vec![lun(&two.disk.unit)]);
     let other = Target::new("iqn.2026-11.test:other", "");

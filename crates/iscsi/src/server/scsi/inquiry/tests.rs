@@ -1,4 +1,4 @@
-use crate::server::scsi::Refusal;
+use crate::server::scsi::CommandRefusal;
 use crate::server::scsi::limits::{TRANSFER_BYTES, WRITE_SAME_BYTES};
 use crate::server::scsi::testing::Disk;
 use crate::wire::scsi::Sense;
@@ -39,7 +39,7 @@ async fn under_a_number_without_a_unit_there_is_no_device() {
     let good = disk.send_to(None, &disk.nexus(ADA), &[0x12, 0, 0, 0, 36, 0], b"").await.unwrap();
     assert_eq!(good.bytes()[0], 0x7f); // SPC-4 tables 172 and 173
     let refused = disk.send_to(None, &disk.nexus(ADA), &[0x12, 1, 0x83, 0, 36, 0], b"").await;
-    assert_eq!(refused.unwrap_err(), Refusal::Check(Sense::in_cdb(2)));
+    assert_eq!(refused.unwrap_err(), CommandRefusal::Check(Sense::in_cdb(2)));
 }
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn fields_that_contradict_each_other_are_refused() {
         [([0x12, 0, 1, 0, 36, 0], 2), ([0x12, 2, 0, 0, 36, 0], 1), ([0x12, 1, 0xb5, 0, 36, 0], 2)]
     {
         let refused = disk.send(&ada, &cdb, b"").await.unwrap_err();
-        assert_eq!(refused, Refusal::Check(Sense::in_cdb(byte)));
+        assert_eq!(refused, CommandRefusal::Check(Sense::in_cdb(byte)));
     }
 }
 

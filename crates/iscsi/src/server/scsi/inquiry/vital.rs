@@ -6,12 +6,12 @@ use crate::server::scsi::limits::{
     COMPARE_AND_WRITE_BLOCKS, OPTIMAL_BYTES, PAGE_BYTES, THRESHOLD_SET_BYTES, TRANSFER_BYTES, UNMAP_BLOCKS,
     UNMAP_DESCRIPTORS, WRITE_SAME_BYTES,
 };
-use crate::server::scsi::{Command, LogicalUnit, Refusal};
+use crate::server::scsi::{Command, CommandRefusal, LogicalUnit};
 use crate::wire::Writer;
 use crate::wire::scsi::Sense;
 use crate::wire::scsi::vpd::{
-    BlockLimits, Characteristics, Designators, ExtendedInquiry, Page, PageCode, Port, Ports, Provisioning,
-    SHARED_MODE_PAGES,
+    BlockLimits, Characteristics, Designators, ExtendedInquiry, Page, PageCode, Provisioning,
+    SHARED_MODE_PAGES, ScsiPort, ScsiPorts,
 };
 
 /// The pages of a disk, ascending.
@@ -29,7 +29,7 @@ const PAGES: [PageCode; 10] = [
 ];
 
 /// A page with its header. Without a unit, there is only the list of pages, which contains itself.
-pub(super) fn page(command: &Command, code: u8) -> Result<Vec<u8>, Refusal> {
+pub(super) fn page(command: &Command, code: u8) -> Result<Vec<u8>, CommandRefusal> {
     let code = PageCode(code);
     let body = match (&command.unit, code) {
         (Some(unit), code) => body(unit, command, code),
@@ -53,9 +53,11 @@ fn body(unit: &LogicalUnit, command: &Command, code: PageCode) -> Option<Vec<u8>
         PageCode::EXTENDED => ExtendedInquiry { volatile_cache: !unit.is_shared, ..EXTENDED }.encode(&mut w),
         PageCode::MODE_PAGE_POLICY => w.put(&SHARED_MODE_PAGES),
         PageCode::PORTS => {
-            let port =
-                |number| Port { number, names: Designators(vec![names::port_name(&target.name, number)]) };
-            Ports(target.ports().iter().map(|each| port(each.number)).collect()).encode(&mut w);
+            let port = |number| ScsiPort {
+                number,
+                names: Designators(vec![names::port_name(&target.name, number)]),
+            };
+            ScsiPorts(target.ports().iter().map(|each| port(each.number)).collect()).encode(&mut w);
         }
         PageCode::THIRD_PARTY_COPY => COPY_LIMITS.encode_page(&mut w),
         PageCode::BLOCK_LIMITS => block_limits(unit.block_size()).encode(&mut w),

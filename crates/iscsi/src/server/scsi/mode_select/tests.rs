@@ -4,20 +4,20 @@ use vfs::backend::faulty::{Call, Faulty};
 use vfs::backend::memory::Memory;
 
 use crate::server::scsi::testing::Disk;
-use crate::server::scsi::{Nexus, Refusal, UnitOptions};
+use crate::server::scsi::{CommandRefusal, Nexus, UnitOptions};
 use crate::wire::scsi::{Asc, Key, Sense};
 
 const ADA: &str = "iqn.2026-11.test:ada";
 /// The control page with SWP, SPC-4 table 462.
 const PROTECTED: [u8; 12] = [0x0a, 0x0a, 0x22, 0x10, 0x08, 0, 0, 0, 0xff, 0xff, 0, 0];
 
-async fn select(disk: &Disk, nexus: &Arc<Nexus>, pages: &[u8]) -> Result<(), Refusal> {
+async fn select(disk: &Disk, nexus: &Arc<Nexus>, pages: &[u8]) -> Result<(), CommandRefusal> {
     let data = [&[0; 4], pages].concat();
     disk.send(nexus, &[0x15, 0x10, 0, 0, data.len() as u8, 0], &data).await.map(|_| ())
 }
 
-fn wrong(byte: u16) -> Refusal {
-    Refusal::Check(Sense::in_parameters(byte))
+fn wrong(byte: u16) -> CommandRefusal {
+    CommandRefusal::Check(Sense::in_parameters(byte))
 }
 
 #[tokio::test]
@@ -27,7 +27,7 @@ async fn swp_refuses_all_writes_until_it_is_cleared() {
     let write = [0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0];
     select(&disk, &ada, &PROTECTED).await.unwrap();
     let refused = disk.send(&ada, &write, &[0; 512]).await.unwrap_err();
-    assert_eq!(refused, Refusal::Check(Sense::new(Key::DATA_PROTECT, Asc::WRITE_PROTECTED)));
+    assert_eq!(refused, CommandRefusal::Check(Sense::new(Key::DATA_PROTECT, Asc::WRITE_PROTECTED)));
     let bytes = disk.send(&ada, &[0x1a, 8, 0x0a, 0, 255, 0], b"").await.unwrap().bytes();
     assert_eq!((bytes[2], bytes[8]), (0x90, 0x08));
     let mut open = PROTECTED;
@@ -68,7 +68,7 @@ async fn pages_that_are_not_there_or_have_another_length_are_refused() {
     assert_eq!(select(&disk, &ada, &[0x0b, 2, 0, 0]).await, Err(wrong(4)));
     assert_eq!(select(&disk, &ada, &[0x0a, 2, 0, 0]).await, Err(wrong(4 + 1)));
     assert_eq!(select(&disk, &ada, &[0x02, 2, 0, 0]).await, Err(wrong(4 + 1)));
-    let refused = Refusal::Check(Sense::illegal(Asc::PARAMETER_LIST_LENGTH_ERROR)); // SPC-4 6.9
+    let refused = CommandRefusal::Check(Sense::illegal(Asc::PARAMETER_LIST_LENGTH_ERROR)); // SPC-4 6.9
     assert_eq!(select(&disk, &ada, &PROTECTED[..7]).await, Err(refused));
     let short = disk.send(&ada, &[0x15, 0x10, 0, 0, 3, 0], &[0; 3]).await.unwrap_err();
     assert_eq!(short, refused);
@@ -81,7 +81,7 @@ async fn nothing_can_be_saved_and_pages_have_their_format() {
     let ada = disk.nexus(ADA);
     for flags in [0x11, 0x12, 0x00] {
         let refused = disk.send(&ada, &[0x15, flags, 0, 0, 16, 0], &[0; 16]).await.unwrap_err();
-        assert_eq!(refused, Refusal::Check(Sense::in_cdb(1)));
+        assert_eq!(refused, CommandRefusal::Check(Sense::in_cdb(1)));
     }
 }
 
@@ -119,7 +119,7 @@ async fn the_others_are_told_that_something_has_changed_and_only_then() {
     select(&disk, &ada, &PROTECTED).await.unwrap();
     assert!(disk.send(&ada, &[0; 6], b"").await.is_ok());
     let told = disk.send(&bob, &[0; 6], b"").await.unwrap_err();
-    assert_eq!(told, Refusal::Check(Sense::attention(Asc::MODE_PARAMETERS_CHANGED))); // SPC-4 6.9
+    assert_eq!(told, CommandRefusal::Check(Sense::attention(Asc::MODE_PARAMETERS_CHANGED))); // SPC-4 6.9
     select(&disk, &ada, &PROTECTED).await.unwrap();
     assert!(disk.send(&bob, &[0; 6], b"").await.is_ok());
 }

@@ -3,12 +3,12 @@ use std::sync::Arc;
 use vfs::backend::memory::Memory;
 
 use crate::server::scsi::testing::Disk;
-use crate::server::scsi::{Refusal, UnitOptions};
+use crate::server::scsi::{CommandRefusal, UnitOptions};
 use crate::wire::scsi::{Asc, Sense};
 
 const ADA: &str = "iqn.2026-11.test:ada";
 
-async fn sense(disk: &Disk, cdb: &[u8]) -> Result<Vec<u8>, Refusal> {
+async fn sense(disk: &Disk, cdb: &[u8]) -> Result<Vec<u8>, CommandRefusal> {
     disk.send(&disk.nexus(ADA), cdb, b"").await.map(|good| good.bytes())
 }
 
@@ -108,7 +108,7 @@ async fn what_is_not_there_is_refused() {
         ([0x1a, 0, 0x3f, 1, 255, 0], Sense::in_cdb(3)),
         ([0x1a, 0, 0xc0 | 0x0a, 0, 255, 0], Sense::illegal(Asc::SAVING_NOT_SUPPORTED)), // SPC-4 6.11.5
     ] {
-        assert_eq!(sense(&disk, &cdb).await.unwrap_err(), Refusal::Check(refused));
+        assert_eq!(sense(&disk, &cdb).await.unwrap_err(), CommandRefusal::Check(refused));
     }
 }
 

@@ -9,7 +9,7 @@ use vfs::backend::memory::Memory;
 
 use super::*;
 use crate::server::config::Config;
-use crate::server::paths::{Access, Paths, Port, RelayFuture, Way};
+use crate::server::paths::{Access, Paths, RelayFuture, TargetPort, Way};
 use crate::server::scsi::testing::{Disk, MemoryKeeper};
 use crate::wire::scsi::Status;
 
@@ -20,7 +20,7 @@ const REGISTER: u8 = 0;
 const RESERVE: u8 = 1;
 const PREEMPT: u8 = 4;
 const ALL_TG_PT: u8 = 0x04;
-const CONFLICT: Refusal = Refusal::Status(Status::RESERVATION_CONFLICT);
+const CONFLICT: CommandRefusal = CommandRefusal::Status(Status::RESERVATION_CONFLICT);
 
 /// What a server knows of the other one.
 #[derive(Default)]
@@ -38,8 +38,8 @@ impl Paths for PairPaths {
         vec![(local, 1)]
     }
 
-    fn ports(&self, _: &str) -> Vec<Port> {
-        [1, 2, 3].map(|number| Port { number, access: Access::Active }).into()
+    fn ports(&self, _: &str) -> Vec<TargetPort> {
+        [1, 2, 3].map(|number| TargetPort { number, access: Access::Active }).into()
     }
 
     fn way(&self, _: &str, _: IpAddr) -> Way {
@@ -111,7 +111,7 @@ impl ServerPair {
         (action, kind): (u8, u8),
         keys: [u8; 2],
         flags: u8,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), CommandRefusal> {
         let mut list = [0; 24];
         [list[7], list[15]] = keys;
         list[20] = flags;
@@ -120,7 +120,7 @@ impl ServerPair {
         done.map(drop)
     }
 
-    async fn write(&self, name: &str, port: u16) -> Result<(), Refusal> {
+    async fn write(&self, name: &str, port: u16) -> Result<(), CommandRefusal> {
         self.disk(port).send(&nexus(name, port), &WRITE, &[1; 512]).await.map(drop)
     }
 
@@ -187,7 +187,7 @@ async fn what_was_registered_in_standby_binds_at_the_next_server() {
 async fn without_an_answer_the_access_state_is_in_transition() {
     let two = ServerPair::new().await;
     *two.between.active.lock() = None;
-    let refused = Refusal::Check(Sense::new(Key::NOT_READY, Asc(0x04, 0x0a)));
+    let refused = CommandRefusal::Check(Sense::new(Key::NOT_READY, Asc(0x04, 0x0a)));
     assert_eq!(two.out((ADA, 3), (REGISTER, 0), [0, 7], 0).await, Err(refused));
     *two.between.active.lock() = Some(two.standby.unit.clone()); // it does not serve it either
     assert_eq!(two.out((ADA, 3), (REGISTER, 0), [0, 7], 0).await, Err(refused));

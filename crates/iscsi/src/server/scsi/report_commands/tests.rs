@@ -1,5 +1,5 @@
 use crate::server::scsi::testing::Disk;
-use crate::server::scsi::{Outcome, Refusal, table};
+use crate::server::scsi::{CommandRefusal, Outcome, table};
 use crate::wire::Reader;
 use crate::wire::scsi::{OneCommand, Sense, SupportedCommands, Timeouts};
 
@@ -44,7 +44,7 @@ async fn what_is_not_supported_is_said_not_to_be() {
 #[tokio::test]
 async fn service_actions_are_asked_about_where_there_are_some() {
     for (options, opcode) in [(1, 0x9e), (2, 0x12), (4, 0x12)] {
-        assert_eq!(ask(options, opcode, 0x10).await.unwrap_err(), Refusal::Check(Sense::in_cdb(2)));
+        assert_eq!(ask(options, opcode, 0x10).await.unwrap_err(), CommandRefusal::Check(Sense::in_cdb(2)));
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::CONFLICT;
-use crate::server::scsi::{InitiatorPort, ItNexus, Refusal};
+use crate::server::scsi::{CommandRefusal, InitiatorPort, ItNexus};
 use crate::wire::reservations::{self as kept, REGISTRATIONS_MOST, ReservationRecord};
 use crate::wire::scsi::{Asc, ReservationType, Sense};
 
@@ -139,7 +139,7 @@ impl PersistentReservations {
 
     /// RESERVE and RELEASE while an initiator is registered: they do nothing for initiators that
     /// can write, SPC-4 5.13.3, and conflict for all others, SPC-2 5.5.1.
-    pub(super) fn goes_with_reserve(&self, who: &ItNexus) -> Result<(), Refusal> {
+    pub(super) fn goes_with_reserve(&self, who: &ItNexus) -> Result<(), CommandRefusal> {
         if self.is_reserved() && !self.refuses_writing(who) { Ok(()) } else { Err(CONFLICT) }
     }
 
@@ -148,7 +148,7 @@ impl PersistentReservations {
         &mut self,
         me: &ItNexus,
         request: Register,
-    ) -> Result<Effects, Refusal> {
+    ) -> Result<Effects, CommandRefusal> {
         // ALL_TG_PT: as if the request had come through each port, SPC-4 6.16.3.
         let at = |initiator: &InitiatorPort| -> BTreeSet<ItNexus> {
             let all = request.all_target_ports.iter().flatten().copied();
@@ -191,7 +191,7 @@ impl PersistentReservations {
         me: &ItNexus,
         key: u64,
         kind: ReservationType,
-    ) -> Result<Effects, Refusal> {
+    ) -> Result<Effects, CommandRefusal> {
         self.authenticate(me, key)?;
         if self.is_reserved() && self.held_by(me) != Some(kind) {
             return Err(CONFLICT);
@@ -206,7 +206,7 @@ impl PersistentReservations {
         me: &ItNexus,
         key: u64,
         kind: ReservationType,
-    ) -> Result<Effects, Refusal> {
+    ) -> Result<Effects, CommandRefusal> {
         self.authenticate(me, key)?;
         let Some(held) = self.held_by(me) else { return Ok(Effects::default()) };
         if held != kind {
@@ -218,7 +218,11 @@ impl PersistentReservations {
     }
 
     /// CLEAR, SPC-4 5.13.11.2.7.
-    pub(in crate::server::scsi) fn clear(&mut self, me: &ItNexus, key: u64) -> Result<Effects, Refusal> {
+    pub(in crate::server::scsi) fn clear(
+        &mut self,
+        me: &ItNexus,
+        key: u64,
+    ) -> Result<Effects, CommandRefusal> {
         self.authenticate(me, key)?;
         let effects = self.told_to_others(me, Asc::RESERVATIONS_PREEMPTED);
         self.generation = self.generation.wrapping_add(1);
@@ -232,7 +236,7 @@ impl PersistentReservations {
         &mut self,
         me: &ItNexus,
         request: &Preempt,
-    ) -> Result<Effects, Refusal> {
+    ) -> Result<Effects, CommandRefusal> {
         self.authenticate(me, request.key)?;
         let before = self.reservation.as_ref().map(|reservation| reservation.kind);
         let of_all = before.is_some_and(ReservationType::is_all_registrants) && request.action_key == 0;
@@ -272,7 +276,7 @@ impl PersistentReservations {
         &mut self,
         me: &ItNexus,
         request: Move,
-    ) -> Result<Effects, Refusal> {
+    ) -> Result<Effects, CommandRefusal> {
         self.authenticate(me, request.key)?;
         let Some(Reservation { kind, holder }) = self.reservation.clone() else {
             return Err(Sense::in_cdb(1).into());
@@ -301,7 +305,7 @@ impl PersistentReservations {
         key: u64,
         kind: ReservationType,
         persist: bool,
-    ) -> Result<Effects, Refusal> {
+    ) -> Result<Effects, CommandRefusal> {
         if !self.lost {
             return Err(Sense::illegal(Asc::INVALID_RELEASE_OF_PERSISTENT_RESERVATION).into());
         }
@@ -312,12 +316,12 @@ impl PersistentReservations {
     }
 
     /// A port that is not registered with this key is refused.
-    fn authenticate(&self, me: &ItNexus, key: u64) -> Result<(), Refusal> {
+    fn authenticate(&self, me: &ItNexus, key: u64) -> Result<(), CommandRefusal> {
         let registered = self.registrations.get(me).is_some_and(|registration| registration.key == key);
         if registered { Ok(()) } else { Err(CONFLICT) }
     }
 
-    fn add(&mut self, who: ItNexus, registration: Registration) -> Result<(), Refusal> {
+    fn add(&mut self, who: ItNexus, registration: Registration) -> Result<(), CommandRefusal> {
         self.registrations.insert(who, registration);
         if self.registrations.len() > REGISTRATIONS_MOST {
             return Err(Sense::illegal(Asc::INSUFFICIENT_REGISTRATION_RESOURCES).into());

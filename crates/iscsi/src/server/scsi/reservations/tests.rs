@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use crate::server::scsi::testing::Disk;
-use crate::server::scsi::{Ending, Holder, InitiatorPort, LogicalUnit, Nexus, Outcome, Refusal};
+use crate::server::scsi::{CommandRefusal, Ending, Holder, InitiatorPort, LogicalUnit, Nexus, Outcome};
 use crate::wire::Writer;
 use crate::wire::scsi::{Asc, Sense, Status, TransportId};
 
@@ -24,7 +24,7 @@ const REGISTER_AND_IGNORE: u8 = 6;
 const MOVE: u8 = 7;
 const REPLACE_LOST: u8 = 8;
 
-const CONFLICT: Refusal = Refusal::Status(Status::RESERVATION_CONFLICT);
+const CONFLICT: CommandRefusal = CommandRefusal::Status(Status::RESERVATION_CONFLICT);
 
 /// All types, SPC-4 table 206.
 const TYPES: [u8; 6] = [1, 3, 5, 6, 7, 8];
@@ -138,6 +138,6 @@ fn transport_id(port: &InitiatorPort) -> Vec<u8> {
     w.into_bytes()
 }
 
-fn check(sense: Sense) -> Refusal {
-    Refusal::Check(sense)
+fn check(sense: Sense) -> CommandRefusal {
+    CommandRefusal::Check(sense)
 }

@@ -54,7 +54,7 @@ impl BlockDescriptor {
 
 /// Mode parameters: a header, block descriptors and pages, SPC-4 7.5.4 and 7.5.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parameters<'a> {
+pub struct ModeParameters<'a> {
     /// WP of the device-specific parameter (SBC-3 6.5.1): all writes are refused.
     pub protected: bool,
     /// DPOFUA: the bits DPO and FUA of READ and WRITE are supported.
@@ -67,7 +67,7 @@ pub struct Parameters<'a> {
     pub pages: &'a [u8],
 }
 
-impl<'a> Parameters<'a> {
+impl<'a> ModeParameters<'a> {
     /// Writes the parameters. MODE DATA LENGTH is the length of all of them.
     pub fn encode(&self, form: Form, w: &mut Writer) {
         let device = u8::from(self.protected) << 7 | u8::from(self.dpo_fua) << 4;

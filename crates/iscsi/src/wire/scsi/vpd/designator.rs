@@ -12,7 +12,7 @@ const ISCSI: u8 = 5;
 /// The object that has the name, SPC-4 table 595.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named as in SPC-4 table 595")]
-pub enum Association {
+pub enum DesignatorAssociation {
     LogicalUnit,
     TargetPort,
     TargetDevice,
@@ -37,7 +37,7 @@ pub enum Name {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Designator {
     /// The object that has the name.
-    pub of: Association,
+    pub of: DesignatorAssociation,
     /// The name.
     pub name: Name,
 }
@@ -47,9 +47,9 @@ impl Designator {
     pub fn encode(&self, w: &mut Writer) {
         let (code_set, kind, bytes) = self.parts();
         let (protocol, valid, association) = match self.of {
-            Association::LogicalUnit => (0, 0, 0),
-            Association::TargetPort => (ISCSI << 4, 0x80, 0x10),
-            Association::TargetDevice => (ISCSI << 4, 0x80, 0x20),
+            DesignatorAssociation::LogicalUnit => (0, 0, 0),
+            DesignatorAssociation::TargetPort => (ISCSI << 4, 0x80, 0x10),
+            DesignatorAssociation::TargetDevice => (ISCSI << 4, 0x80, 0x20),
         };
         w.put(&[protocol | code_set, valid | association | kind, 0, bytes.len() as u8]); // 252 at most
         w.put(&bytes);
@@ -71,9 +71,9 @@ impl Designator {
         let length = usize::from(r.u8()?);
         let bytes = r.take(length)?;
         let of = match kind >> 4 & 3 {
-            0 => Association::LogicalUnit,
-            1 => Association::TargetPort,
-            2 => Association::TargetDevice,
+            0 => DesignatorAssociation::LogicalUnit,
+            1 => DesignatorAssociation::TargetPort,
+            2 => DesignatorAssociation::TargetDevice,
             _ => return Ok(None),
         };
         let mut body = Reader::new(bytes);
@@ -138,7 +138,7 @@ impl Designators {
 mod tests {
     use super::*;
 
-    fn bytes(of: Association, name: Name) -> Vec<u8> {
+    fn bytes(of: DesignatorAssociation, name: Name) -> Vec<u8> {
         let mut w = Writer::new();
         Designator { of, name }.encode(&mut w);
         w.into_bytes()
@@ -146,22 +146,22 @@ mod tests {
 
     #[test]
     fn designators_are_as_in_spc_4_7_8_6() {
-        let naa = bytes(Association::LogicalUnit, Name::Naa(0x3000_0000_0000_0001));
+        let naa = bytes(DesignatorAssociation::LogicalUnit, Name::Naa(0x3000_0000_0000_0001));
         assert_eq!(naa, [0x01, 0x03, 0, 8, 0x30, 0, 0, 0, 0, 0, 0, 1]);
-        let port = bytes(Association::TargetPort, Name::Port(1));
+        let port = bytes(DesignatorAssociation::TargetPort, Name::Port(1));
         assert_eq!(port, [0x51, 0x94, 0, 4, 0, 0, 0, 1]);
-        let group = bytes(Association::TargetPort, Name::Group(1));
+        let group = bytes(DesignatorAssociation::TargetPort, Name::Group(1));
         assert_eq!(group, [0x51, 0x95, 0, 4, 0, 0, 0, 1]);
-        let name = bytes(Association::TargetDevice, Name::Text("iqn.x:y".into()));
+        let name = bytes(DesignatorAssociation::TargetDevice, Name::Text("iqn.x:y".into()));
         assert_eq!(name, b"\x53\xa8\x00\x08iqn.x:y\0");
-        let name = bytes(Association::TargetPort, Name::Text("iqn.x:yz".into()));
+        let name = bytes(DesignatorAssociation::TargetPort, Name::Text("iqn.x:yz".into()));
         assert_eq!(name, b"\x53\x98\x00\x0ciqn.x:yz\0\0\0\0");
     }
 
     #[test]
     fn a_name_that_is_too_long_is_cut_between_characters() {
         let long = "\u{e9}".repeat(200);
-        let name = bytes(Association::TargetDevice, Name::Text(long));
+        let name = bytes(DesignatorAssociation::TargetDevice, Name::Text(long));
         assert_eq!(name.len(), 4 + 252);
         assert!(Designators::decode(&mut Reader::new(&name)).is_ok());
     }

@@ -6,7 +6,7 @@ use super::Designators;
 
 /// A target port in the SCSI ports page, SPC-4 7.8.14.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Port {
+pub struct ScsiPort {
     /// Its relative port identifier.
     pub number: u16,
     /// Its names.
@@ -15,9 +15,9 @@ pub struct Port {
 
 /// Body of the SCSI ports page, SPC-4 7.8.14: the ports of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ports(pub Vec<Port>);
+pub struct ScsiPorts(pub Vec<ScsiPort>);
 
-impl Ports {
+impl ScsiPorts {
     /// Its bytes.
     pub fn encode(&self, w: &mut Writer) {
         self.0.iter().for_each(|port| port.encode(w));
@@ -27,13 +27,13 @@ impl Ports {
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let mut ports = Vec::new();
         while r.remaining() > 0 {
-            ports.push(Port::decode(r)?);
+            ports.push(ScsiPort::decode(r)?);
         }
         Ok(Self(ports))
     }
 }
 
-impl Port {
+impl ScsiPort {
     fn encode(&self, w: &mut Writer) {
         let mut names = Writer::new();
         self.names.encode(&mut names);

@@ -11,14 +11,14 @@ use crate::server::outgoing::Endpoint;
 use crate::server::testing::{Client, Fake, Outgoing, SHARE, TAG, actor, encoded, export};
 use crate::server::{Company, ExportOptions, HandleSecret, HostTable, InMemory, Service};
 use crate::wire::nlm::{
-    CancelRequest, Lock, LockRequest, NetObj, Procedure, Res, Stat, TestRequest, UnlockRequest,
+    CancelRequest, LockRequest, NetObj, NlmLock, NlmStat, Procedure, Res, TestRequest, UnlockRequest,
 };
 use crate::wire::rpc::Outcome;
 use crate::wire::xdr::{Encode, Opaque};
 use crate::wire::{nlm, portmap, v3};
 
 /// The answer of a client's lock manager to GRANTED. `None`: no answer.
-pub(super) type GrantedAnswer = Arc<Mutex<Option<Stat>>>;
+pub(super) type GrantedAnswer = Arc<Mutex<Option<NlmStat>>>;
 
 pub(super) struct Bench {
     pub(super) service: Arc<Service>,
@@ -68,8 +68,8 @@ impl Ask {
         Self { reclaim: true, ..self }
     }
 
-    pub(super) fn lock(self, handle: &[u8]) -> Lock<'_> {
-        Lock {
+    pub(super) fn lock(self, handle: &[u8]) -> NlmLock<'_> {
+        NlmLock {
             caller_name: Opaque::new(b"client"),
             handle: NetObj::new(handle),
             owner: NetObj::new(b"owner"),
@@ -102,7 +102,7 @@ pub(super) async fn bench() -> Bench {
 
 /// A bench after a restart. These hosts held locks before it. The grace period is 45 s.
 pub(super) async fn bench_after(hosts: &[&str]) -> Bench {
-    let says: GrantedAnswer = Arc::new(Mutex::new(Some(Stat::GRANTED)));
+    let says: GrantedAnswer = Arc::new(Mutex::new(Some(NlmStat::GRANTED)));
     let answer = says.clone();
     let network = Fake::new(move |call| answers(call, *answer.lock()));
     let table = Arc::new(InMemory::default());
@@ -126,7 +126,7 @@ pub(super) async fn bench_after(hosts: &[&str]) -> Bench {
 
 /// The client's portmap at 111 reports port 4045 for TCP only. The lock manager there gives the
 /// answer that the test sets.
-fn answers(call: &Outgoing, says: Option<Stat>) -> Option<Vec<u8>> {
+fn answers(call: &Outgoing, says: Option<NlmStat>) -> Option<Vec<u8>> {
     let (program, _, procedure) = call.procedure;
     match (&call.to, program) {
         (Endpoint::Udp(to), portmap::PROGRAM) if to.port() == 111 => {
@@ -164,34 +164,34 @@ pub(super) fn superuser() -> Actor {
 }
 
 impl Bench {
-    pub(super) async fn lock(&self, client: &Client, ask: Ask) -> Stat {
+    pub(super) async fn lock(&self, client: &Client, ask: Ask) -> NlmStat {
         self.call(client, Procedure::LOCK, &ask.request(&self.handle)).await
     }
 
-    pub(super) async fn unlock(&self, client: &Client, ask: Ask) -> Stat {
+    pub(super) async fn unlock(&self, client: &Client, ask: Ask) -> NlmStat {
         let request = UnlockRequest { cookie: NetObj::new(b"cook"), lock: ask.lock(&self.handle) };
         self.call(client, Procedure::UNLOCK, &request).await
     }
 
-    pub(super) async fn cancel(&self, client: &Client, ask: Ask) -> Stat {
+    pub(super) async fn cancel(&self, client: &Client, ask: Ask) -> NlmStat {
         let (cookie, lock) = (NetObj::new(b"cook"), ask.lock(&self.handle));
         let request = CancelRequest { cookie, block: ask.block, exclusive: ask.exclusive, lock };
         self.call(client, Procedure::CANCEL, &request).await
     }
 
     /// GRANTED when nothing is in the way, DENIED else.
-    pub(super) async fn test(&self, client: &Client, ask: Ask) -> Stat {
+    pub(super) async fn test(&self, client: &Client, ask: Ask) -> NlmStat {
         let (cookie, lock) = (NetObj::new(b"cook"), ask.lock(&self.handle));
         let request = TestRequest { cookie, exclusive: ask.exclusive, lock };
         let answer = client.call(v4(Procedure::TEST), &request).await;
         match answer.value::<nlm::TestRes<'_>>().reply {
-            nlm::TestReply::Denied(_) => Stat::DENIED,
+            nlm::TestReply::Denied(_) => NlmStat::DENIED,
             nlm::TestReply::Other(stat) => stat,
         }
     }
 
     /// Calls a procedure that answers with a cookie and a status.
-    pub(super) async fn call(&self, client: &Client, procedure: Procedure, request: &impl Encode) -> Stat {
+    pub(super) async fn call(&self, client: &Client, procedure: Procedure, request: &impl Encode) -> NlmStat {
         let answer = client.call(v4(procedure), request).await;
         assert_eq!(answer.outcome, Outcome::Success);
         let res: Res<'_> = answer.value();

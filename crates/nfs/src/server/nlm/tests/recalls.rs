@@ -14,7 +14,7 @@ use vfs::backend::NewKind;
 use vfs::{Caller, Error, FileId, PermittedActor, SetAttributes};
 
 use super::bench::{ALL, Bench, bench, superuser, volume};
-use crate::wire::nlm::Stat;
+use crate::wire::nlm::NlmStat;
 use crate::wire::v3;
 use crate::wire::v3::types::{DirOpArgs, Status};
 use crate::wire::v3::write::StableHow;
@@ -85,9 +85,9 @@ async fn a_lock_waits_for_the_lease_and_meets_the_locks_behind_it() {
     let bench = bench().await;
     let holder = tokio::spawn(Holder::new(&bench).gives_back(Duration::from_millis(200)));
     let start = Instant::now();
-    assert_eq!(bench.lock(&bench.one, ALL.range(5, 5)).await, Stat::DENIED);
+    assert_eq!(bench.lock(&bench.one, ALL.range(5, 5)).await, NlmStat::DENIED);
     assert!(start.elapsed() < Duration::from_secs(1));
-    assert_eq!(bench.lock(&bench.one, ALL.range(10, 5)).await, Stat::GRANTED);
+    assert_eq!(bench.lock(&bench.one, ALL.range(10, 5)).await, NlmStat::GRANTED);
     drop(holder.await.unwrap());
 }
 
@@ -95,7 +95,7 @@ async fn a_lock_waits_for_the_lease_and_meets_the_locks_behind_it() {
 async fn so_does_a_test() {
     let bench = bench().await;
     let holder = tokio::spawn(Holder::new(&bench).gives_back(Duration::from_millis(200)));
-    assert_eq!(bench.test(&bench.one, ALL.range(5, 5)).await, Stat::DENIED);
+    assert_eq!(bench.test(&bench.one, ALL.range(5, 5)).await, NlmStat::DENIED);
     drop(holder.await.unwrap());
 }
 
@@ -150,7 +150,7 @@ async fn after_a_second_the_client_is_told_to_ask_again() {
     let start = Instant::now();
     assert_eq!(write(&bench, 20).await, Status::JUKEBOX);
     assert_eq!(start.elapsed().as_secs(), 1);
-    assert_eq!(bench.lock(&bench.one, ALL).await, Stat::DENIED_GRACE_PERIOD);
+    assert_eq!(bench.lock(&bench.one, ALL).await, NlmStat::DENIED_GRACE_PERIOD);
     assert_eq!(start.elapsed().as_secs(), 2);
     drop(holder);
 }
@@ -192,7 +192,7 @@ async fn who_is_refused_recalls_no_lease() {
     let closed = SetAttributes { uid: Some(0), mode: Some(0o600), ..SetAttributes::default() };
     volume.set_attributes(&superuser(), &found, &closed).unwrap();
     let mut holder = Holder::new(&bench);
-    assert_eq!(bench.test(&bench.one, ALL).await, Stat::FAILED);
-    assert_eq!(bench.lock(&bench.one, ALL).await, Stat::FAILED);
+    assert_eq!(bench.test(&bench.one, ALL).await, NlmStat::FAILED);
+    assert_eq!(bench.lock(&bench.one, ALL).await, NlmStat::FAILED);
     assert!(holder.notices.try_recv().is_err(), "the lease was recalled");
 }

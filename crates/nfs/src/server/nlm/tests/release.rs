@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::bench::{ALL, Bench, bench, pass, superuser, v4, volume};
 use crate::server::HostTable;
 use crate::server::testing::{Client, TAG};
-use crate::wire::nlm::{FreeAllRequest, Procedure, Stat};
+use crate::wire::nlm::{FreeAllRequest, NlmStat, Procedure};
 use crate::wire::nsm::{self, NotifyRequest};
 use crate::wire::rpc::Outcome;
 use crate::wire::xdr::Opaque;
@@ -23,12 +23,12 @@ fn kept(bench: &Bench) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn a_host_that_locks_is_remembered_for_the_next_life() {
     let bench = bench().await;
-    assert_eq!(bench.test(&bench.one, ALL).await, Stat::GRANTED);
+    assert_eq!(bench.test(&bench.one, ALL).await, NlmStat::GRANTED);
     assert_eq!(kept(&bench), [""; 0]);
-    assert_eq!(bench.lock(&bench.one, ALL).await, Stat::GRANTED);
+    assert_eq!(bench.lock(&bench.one, ALL).await, NlmStat::GRANTED);
     assert_eq!(bench.hosts.all().unwrap(), [(b"192.0.2.1".to_vec(), b"client".to_vec())]);
     let unmonitored = ALL.range(0, 0).by(3).request(&bench.handle);
-    assert_eq!(bench.call(&bench.two, Procedure::NM_LOCK, &unmonitored).await, Stat::DENIED);
+    assert_eq!(bench.call(&bench.two, Procedure::NM_LOCK, &unmonitored).await, NlmStat::DENIED);
     assert_eq!(kept(&bench), ["192.0.2.1"]);
 }
 
@@ -39,14 +39,14 @@ async fn a_client_that_has_restarted_holds_and_waits_for_nothing() {
     bench.lock(&bench.one, ALL.by(2).range(20, 10)).await;
     bench.lock(&bench.two, ALL.range(50, 1)).await;
     bench.lock(&bench.one, ALL.range(50, 1).waiting()).await;
-    assert_eq!(bench.lock(&bench.two, ALL.range(0, 1).waiting()).await, Stat::BLOCKED);
+    assert_eq!(bench.lock(&bench.two, ALL.range(0, 1).waiting()).await, NlmStat::BLOCKED);
     notify(&bench.one.clone().on_port(1023).datagram(), 7).await;
     pass(1).await;
     assert_eq!(bench.totals(), (2, 0));
     assert_eq!(bench.told(Procedure::GRANTED).len(), 1);
     assert_eq!(bench.service.locks.blocked.len(), 0);
     assert_eq!(kept(&bench), ["192.0.2.2"]);
-    assert_eq!(bench.lock(&bench.two, ALL).await, Stat::GRANTED);
+    assert_eq!(bench.lock(&bench.two, ALL).await, NlmStat::GRANTED);
 }
 
 #[tokio::test(start_paused = true)]
@@ -71,15 +71,15 @@ async fn free_all_is_the_notice_of_a_client_without_a_monitor() {
     let answer = bench.one.call(v4(Procedure::FREE_ALL), &request).await;
     assert_eq!((answer.outcome, answer.results), (Outcome::Success, Vec::new()));
     assert_eq!(bench.totals().0, 1);
-    assert_eq!(bench.lock(&bench.two, ALL.range(0, 2)).await, Stat::GRANTED);
+    assert_eq!(bench.lock(&bench.two, ALL.range(0, 2)).await, NlmStat::GRANTED);
 }
 
 /// A disk that was removed can only be unmounted when nothing of it is held.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_kept_of_an_export_that_is_gone() {
     let bench = bench().await;
-    assert_eq!(bench.lock(&bench.one, ALL).await, Stat::GRANTED);
-    assert_eq!(bench.lock(&bench.two, ALL.waiting()).await, Stat::BLOCKED);
+    assert_eq!(bench.lock(&bench.one, ALL).await, NlmStat::GRANTED);
+    assert_eq!(bench.lock(&bench.two, ALL.waiting()).await, NlmStat::BLOCKED);
     let key = {
         let volume = volume(&bench.service);
         let root = volume.root().unwrap();
@@ -93,5 +93,5 @@ async fn nothing_is_kept_of_an_export_that_is_gone() {
     assert_eq!(weak.strong_count(), 0);
     assert_eq!(locks.blocked.len(), 0);
     assert!(bench.told(Procedure::GRANTED).is_empty());
-    assert_eq!(bench.test(&bench.two, ALL).await, Stat::STALE_FH);
+    assert_eq!(bench.test(&bench.two, ALL).await, NlmStat::STALE_FH);
 }

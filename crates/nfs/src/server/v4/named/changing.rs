@@ -15,7 +15,7 @@ use super::super::setting;
 use super::super::states::{By, OpenState, TreeOpen};
 use super::{beside, checked, finder_info, knowing, names, permit, place_of, state, stream};
 use crate::server::call::Call;
-use crate::server::handle::{AttributeName, View};
+use crate::server::handle::{AttributeName, HandleView};
 use crate::server::v3::{MAX_DATA, Target, size};
 use crate::server::v4::compound::Compound;
 use crate::server::v4::fail::Fail;
@@ -35,7 +35,7 @@ pub(in crate::server::v4) fn opening(
     how: &OpenHow<'_>,
 ) -> Result<Opening, Fail> {
     let name = checked(name)?;
-    let target = super::target(folder, View::Attribute(name));
+    let target = super::target(folder, HandleView::Attribute(name));
     let is_there = state(&target, &name)?.is_some();
     let wanted = match how {
         OpenHow::Existing if !is_there => return Err(Status::NOENT.into()),
@@ -77,7 +77,7 @@ async fn opened(
     state: &crate::wire::v4::types::StateId,
     mode: Modes,
 ) -> Result<Arc<Open>, Fail> {
-    let View::Attribute(name) = target.named.view else { return Err(Status::WRONG_TYPE.into()) };
+    let HandleView::Attribute(name) = target.named.view else { return Err(Status::WRONG_TYPE.into()) };
     let Some(opened) = compound.opened(state, &target.named)? else {
         return open(target, &target.actor, &name, (mode, Modes::NONE, false)).await;
     };
@@ -106,7 +106,7 @@ fn info_bytes(target: &Target) -> Result<Vec<u8>, Fail> {
 }
 
 fn is_info(target: &Target) -> bool {
-    matches!(target.named.view, View::Attribute(name) if name.as_bytes() == super::FINDER_INFO)
+    matches!(target.named.view, HandleView::Attribute(name) if name.as_bytes() == super::FINDER_INFO)
 }
 
 /// READ of an attribute.
@@ -180,7 +180,7 @@ fn write_info(target: &Target, offset: u64, data: &[u8]) -> Result<(), Fail> {
 
 /// COMMIT of an attribute.
 pub(in crate::server::v4) async fn commit(target: &Target) -> Result<(), Fail> {
-    let View::Attribute(name) = target.named.view else { return Err(Status::WRONG_TYPE.into()) };
+    let HandleView::Attribute(name) = target.named.view else { return Err(Status::WRONG_TYPE.into()) };
     if is_info(target) {
         target.export.volume.sync(&target.found).await?;
         return Ok(());
@@ -194,7 +194,7 @@ pub(in crate::server::v4) async fn cut(target: &Target, state: &OpenState, size:
     if state.modes().0.intersects(Modes::WRITE) {
         return resize(target, &*held(state)?, size).await;
     }
-    let View::Attribute(name) = target.named.view else { return Err(Status::WRONG_TYPE.into()) };
+    let HandleView::Attribute(name) = target.named.view else { return Err(Status::WRONG_TYPE.into()) };
     resize(target, &*open(target, &target.actor, &name, (Modes::WRITE, Modes::NONE, false)).await?, size)
         .await
 }
@@ -288,7 +288,7 @@ pub(in crate::server::v4) async fn rename(
     let (Stream::Named(_), Stream::Named(name)) = (stream(&from)?, stream(&to)?) else {
         return Err(Status::INVAL.into());
     };
-    let target = super::target(&folder, View::Attribute(from));
+    let target = super::target(&folder, HandleView::Attribute(from));
     let open = open(&target, &folder.actor, &from, (Modes::DELETE, Modes::NONE, false)).await?;
     open.rename_stream(&name, true).await.map_err(|error| Fail::from(error).denied_as(Status::FILE_OPEN))?;
     changed(&folder).encode(w);

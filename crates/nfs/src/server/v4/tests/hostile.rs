@@ -1,14 +1,14 @@
 //! Clients that follow no rule: each operation in each state, sizes that cannot be, and registrations without end.
 
 use super::*;
-use crate::server::handle::{AttributeName, HandleContent, View};
+use crate::server::handle::{AttributeName, HandleContent, HandleView};
 
 /// PUTFH of each view of a file: itself, the `._name` of a Mac, the folder of its named attributes, its resource fork.
 pub(super) fn views(client: &Client, handle: &[u8]) -> Vec<Vec<u8>> {
     let secret = &client.service.secret;
     let named = HandleContent::open(secret, handle).unwrap();
-    let fork = View::Attribute(AttributeName::new(b"com.apple.ResourceFork").unwrap());
-    let handles = [View::File, View::Sidecar, View::Attributes, fork]
+    let fork = HandleView::Attribute(AttributeName::new(b"com.apple.ResourceFork").unwrap());
+    let handles = [HandleView::File, HandleView::Sidecar, HandleView::Attributes, fork]
         .map(|view| HandleContent { view, ..named }.seal(secret));
     handles.iter().map(|handle| [words(&[22]), opaque(handle.as_bytes())].concat()).collect()
 }

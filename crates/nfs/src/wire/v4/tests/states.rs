@@ -154,7 +154,7 @@ fn clients_have_the_layout_of_the_specification() {
         verifier: *b"verifier",
         id: Opaque::new(b"host"),
         program: 0x4000_0000,
-        callback: Address { net: Opaque::new(b"tcp"), address: Opaque::new(b"127.0.0.1.3.1") },
+        callback: ClientAddress { net: Opaque::new(b"tcp"), address: Opaque::new(b"127.0.0.1.3.1") },
         callback_ident: 1,
     };
     both_ways(&bytes, Operation::SetClientId(set));

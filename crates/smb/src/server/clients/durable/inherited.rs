@@ -21,8 +21,8 @@ use super::note::{CacheNote, LeaseNote, Note};
 use super::{Durable, MAX_TIMEOUT};
 use crate::ranks;
 use crate::server::clients::client::Client;
-use crate::server::clients::leases::{Cache, CacheReference, Kind, Of};
-use crate::server::clients::open::{File, Open, What};
+use crate::server::clients::leases::{CacheReference, Kind, LeaseCache, Of};
+use crate::server::clients::open::{File, Open, OpenedObject};
 use crate::server::clients::replay::Creations;
 use crate::server::clients::session::User;
 use crate::server::clients::tree::Tree;
@@ -249,7 +249,7 @@ impl Service {
         wrapped.lock_sequences.restore(note.lock_sequences);
         let (name, guest, anonymous) = (note.user.clone(), note.guest, note.anonymous);
         let user = Arc::new(User { name, caller, guest, anonymous });
-        let what = What::File(Box::new(wrapped));
+        let what = OpenedObject::File(Box::new(wrapped));
         let open = Open::without_session(note.persistent, &tree, AccessMask(note.granted), what);
         let open = Arc::new(open);
         let client = self.inheriting(party.client).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
@@ -308,7 +308,7 @@ fn restore_cache(
     };
     let of = Of::open(open.file()?);
     let weak = Arc::downgrade(client);
-    let cache = client.cache_or(key, || Cache::restored(key, of.clone(), kind, note.epoch, weak));
+    let cache = client.cache_or(key, || LeaseCache::restored(key, of.clone(), kind, note.epoch, weak));
     if !cache.is_of(&of) || cache.kind() != kind {
         return Err(Status::INVALID_PARAMETER);
     }

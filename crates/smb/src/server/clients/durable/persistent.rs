@@ -19,7 +19,7 @@ use vfs::backend::Found;
 use vfs::{Error, Kind, Volume};
 
 use super::inherited;
-use super::{Return, Wish, reconnect};
+use super::{DurableWish, Return, reconnect};
 use crate::server::clients::open::Open;
 use crate::server::context::{Context, Failure};
 use crate::server::files::create::RequestedOpen;
@@ -82,7 +82,7 @@ pub(in crate::server) fn named(context: &Context, back: Return) -> Result<FileKe
 /// Whether a repeated CREATE may have failed because it has made an open at a server that is lost.
 pub(in crate::server) fn may_be_its_own(
     context: &Context,
-    wish: Wish,
+    wish: DurableWish,
     failed: Status,
 ) -> Result<bool, Status> {
     let collides = matches!(

@@ -25,11 +25,11 @@ const MOST_PERSISTENT: usize = 131_072;
 /// Opens that have lost their session.
 #[derive(Default)]
 pub(in crate::server) struct Durables {
-    table: Mutex<Table, ranks::SmbDurable>,
+    table: Mutex<DurableTable, ranks::SmbDurable>,
 }
 
 #[derive(Default)]
-struct Table {
+struct DurableTable {
     lost: HashMap<u64, DisconnectedOpen>,
     /// How many of them are persistent.
     persistent: usize,
@@ -75,7 +75,7 @@ fn has_room(all: usize, persistent: usize, is_persistent: bool) -> bool {
     if is_persistent { persistent < MOST_PERSISTENT } else { all - persistent < MOST }
 }
 
-impl Table {
+impl DurableTable {
     /// Adds an open. Returns one that is to be dropped while the table is unlocked.
     fn insert(&mut self, lost: DisconnectedOpen) -> Option<DisconnectedOpen> {
         if !has_room(self.lost.len(), self.persistent, lost.persistent) {
@@ -101,7 +101,7 @@ impl Table {
 
 impl Durables {
     /// Changes the table.
-    fn change<R>(&self, change: impl FnOnce(&mut Table) -> R) -> R {
+    fn change<R>(&self, change: impl FnOnce(&mut DurableTable) -> R) -> R {
         change(&mut self.table.lock())
     }
 

@@ -52,7 +52,7 @@ pub(in crate::server) enum Kind {
 }
 
 /// A cache, MS-SMB2 3.3.1.12. `vfs` knows what may be in it, and whether that is being given back.
-pub(in crate::server) struct Cache {
+pub(in crate::server) struct LeaseCache {
     key: Key,
     of: Of,
     kind: Kind,
@@ -73,12 +73,12 @@ struct CacheState {
 pub(in crate::server) struct CacheReference {
     /// Given back before the cache is forgotten.
     pub(in crate::server) lease: Lease,
-    pub(in crate::server) cache: Arc<Cache>,
+    pub(in crate::server) cache: Arc<LeaseCache>,
     /// The client to notify. It lives as long as anything is in its caches.
     pub(in crate::server) client: Arc<Client>,
 }
 
-impl Cache {
+impl LeaseCache {
     pub(super) fn new(
         key: Key,
         of: Of,
@@ -246,7 +246,7 @@ fn caching(opens: &VecDeque<Weak<Open>>) -> Caching {
     opens.iter().filter_map(Weak::upgrade).find_map(held).unwrap_or_default()
 }
 
-impl Drop for Cache {
+impl Drop for LeaseCache {
     fn drop(&mut self) {
         if let Some(client) = self.client.upgrade() {
             client.forget_cache(&self.key);

@@ -17,7 +17,7 @@ use crate::wire::create::{Disposition, Options, Response};
 use crate::wire::create_context::request::Context as CreateContext;
 use crate::wire::create_context::values::{Lease, LeaseFlags, LeaseV2};
 use crate::wire::header::Command;
-use crate::wire::oplock_break::{Lease as LeaseAcknowledgment, Notification, Oplock, Request};
+use crate::wire::oplock_break::{LeaseBreak as LeaseAcknowledgment, Notification, Oplock, Request};
 use crate::wire::security::AccessMask;
 use crate::wire::values::{LeaseKey, LeaseState, OplockLevel};
 

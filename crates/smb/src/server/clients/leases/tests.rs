@@ -7,7 +7,7 @@ use crate::wire::create_context::response::Context as ResponseContext;
 use crate::wire::create_context::values::{Lease, LeaseFlags, LeaseV2};
 use crate::wire::header::Command;
 use crate::wire::oplock_break::{
-    Lease as LeaseAcknowledgment, LeaseNotification, Notification, NotificationFlags,
+    LeaseBreak as LeaseAcknowledgment, LeaseNotification, Notification, NotificationFlags,
 };
 use crate::wire::oplock_break::{Oplock, Request};
 use crate::wire::values::{LeaseKey, LeaseState, OplockLevel};

@@ -11,7 +11,7 @@ use super::links::LinkResolution;
 use super::stream::{self, Base, Target};
 use super::{CreateFailure, CreateResult, RequestedOpen, access, via};
 use crate::server::clients::leases::{self, Of};
-use crate::server::clients::open::{File, Open, Via, What};
+use crate::server::clients::open::{File, Open, OpenedObject, Via};
 use crate::server::clients::tree::Tree;
 use crate::server::context::{Context, poll_once};
 use crate::server::files::facts;
@@ -160,7 +160,7 @@ pub(super) fn wrap(
     // The bits of FileModeInformation are those of CreateOptions, MS-FSCC 2.4.31.
     let mode = ModeFlags(wanted.options().0 & KEPT_OPTIONS);
     let file = File::new(open, via, &wanted.request.name, mode, tree);
-    let open = Open::new(wanted.number, context.session(), tree, granted, What::File(Box::new(file)));
+    let open = Open::new(wanted.number, context.session(), tree, granted, OpenedObject::File(Box::new(file)));
     Ok(Open { sequence: Sequence::beginning(context.header.channel_sequence()), ..open })
 }
 

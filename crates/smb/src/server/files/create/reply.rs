@@ -6,7 +6,7 @@ use vfs::Kind;
 use vfs::backend::Found;
 
 use crate::server::clients::app_instance::Instance;
-use crate::server::clients::durable::{self, Durable, Wish, inherited, persistent};
+use crate::server::clients::durable::{self, Durable, DurableWish, inherited, persistent};
 use crate::server::clients::leases::{self, CacheGrant};
 use crate::server::clients::open::{File, Open};
 use crate::server::clients::replay::InFlightCreate;
@@ -26,7 +26,7 @@ pub(super) async fn finish(
     context: &Context,
     wanted: &RequestedOpen<'_>,
     opened: CreateResult,
-    wish: Wish,
+    wish: DurableWish,
     numbered: Option<InFlightCreate<'_>>,
 ) -> Outcome {
     let open = register(context, opened.open)?;

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use vfs::Kind;
 
-use super::{IoctlCall, Output};
+use super::{IoctlCall, IoctlOutput};
 use crate::server::clients::open::Open;
 use crate::server::config::Dialect;
 use crate::server::context::{Context, Failure};
@@ -21,7 +21,7 @@ const RESPONSE_LEN: usize = 24;
 
 /// Repeats the result of the negotiation, now signed. If the client sent other values in its
 /// NEGOTIATE, an attacker in the middle has changed them: the connection ends without an answer.
-pub(super) fn validate(asked: &IoctlCall<'_>) -> Result<Output, Failure> {
+pub(super) fn validate(asked: &IoctlCall<'_>) -> Result<IoctlOutput, Failure> {
     let context = asked.context;
     let negotiated = context.connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
     let said = ValidateRequest::decode(&mut asked.input());
@@ -36,11 +36,11 @@ pub(super) fn validate(asked: &IoctlCall<'_>) -> Result<Output, Failure> {
         security_mode: negotiated.server_security_mode.0,
         dialect: negotiated.dialect.number(),
     };
-    Ok(Output::encoded(|w| response.encode(w)))
+    Ok(IoctlOutput::encoded(|w| response.encode(w)))
 }
 
 /// Lets an open outlive its connection, whatever caching it has.
-pub(super) fn resiliency(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn resiliency(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     let negotiated = asked.context.connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
     let file = open.file()?;
     if negotiated.dialect < Dialect::V2_1 || file.open.node().kind() != Kind::File {
@@ -52,7 +52,7 @@ pub(super) fn resiliency(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, F
         _ => return Err(Status::INVALID_PARAMETER.into()),
     };
     open.resilient_ms.store(timeout_ms, Ordering::Relaxed);
-    Ok(Output::none())
+    Ok(IoctlOutput::none())
 }
 
 fn agrees(context: &Context, negotiated: &Negotiation, said: &ValidateRequest) -> bool {

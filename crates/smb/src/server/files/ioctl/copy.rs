@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use wire::Reader;
 
-use super::{IoctlCall, Output};
+use super::{IoctlCall, IoctlOutput};
 use crate::server::clients::open::{File, Open};
 use crate::server::context::Failure;
 use crate::wire::Status;
@@ -23,7 +23,7 @@ const MAX_TOTAL: u64 = 16 << 20;
 const RESPONSE_LEN: usize = 12;
 
 /// SRV_REQUEST_RESUME_KEY: a key by which the open can be the source of a copy.
-pub(super) fn resume_key(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn resume_key(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     open.file()?;
     if asked.room() < ResumeKey::RESPONSE_LEN {
         return Err(Status::INVALID_PARAMETER.into());
@@ -32,7 +32,7 @@ pub(super) fn resume_key(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, F
     key[..8].copy_from_slice(&open.key.persistent.to_le_bytes());
     key[8..16].copy_from_slice(&open.key.volatile.to_le_bytes());
     key[16..].copy_from_slice(&asked.context.session().id.to_le_bytes());
-    Ok(Output::encoded(|w| ResumeKey(key).encode(w)))
+    Ok(IoctlOutput::encoded(|w| ResumeKey(key).encode(w)))
 }
 
 /// The open of this session that a key names.
@@ -45,7 +45,7 @@ fn source(asked: &IoctlCall<'_>, key: &ResumeKey) -> Result<Arc<Open>, Status> {
 }
 
 /// SRV_COPYCHUNK and SRV_COPYCHUNK_WRITE.
-pub(super) async fn chunks(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) async fn chunks(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     let target = open.file()?;
     if asked.room() < RESPONSE_LEN {
         return Err(Status::INVALID_PARAMETER.into());
@@ -57,7 +57,10 @@ pub(super) async fn chunks(asked: &IoctlCall<'_>, open: &Open) -> Result<Output,
             chunk_bytes_written: MAX_CHUNK,
             total_bytes_written: MAX_TOTAL as u32,
         };
-        return Ok(Output { status: Status::INVALID_PARAMETER, ..Output::encoded(|w| limits.encode(w)) });
+        return Ok(IoctlOutput {
+            status: Status::INVALID_PARAMETER,
+            ..IoctlOutput::encoded(|w| limits.encode(w))
+        });
     }
     let source = source(asked, &request.source)?;
     may_copy(asked, &source, open)?;
@@ -87,7 +90,7 @@ fn may_copy(asked: &IoctlCall<'_>, source: &Open, target: &Open) -> Result<(), S
     }
 }
 
-async fn copy(source: &File, target: &File, chunks: &[Chunk]) -> Result<Output, Failure> {
+async fn copy(source: &File, target: &File, chunks: &[Chunk]) -> Result<IoctlOutput, Failure> {
     let (mut done, mut total) = (0, 0);
     for chunk in chunks {
         match piece(source, target, chunk).await {
@@ -111,7 +114,7 @@ async fn piece(source: &File, target: &File, chunk: &Chunk) -> Result<(), Status
 }
 
 /// A Mac's request without chunks: copies the file with all its metadata.
-async fn whole(source: &File, target: &File) -> Result<Output, Failure> {
+async fn whole(source: &File, target: &File) -> Result<IoctlOutput, Failure> {
     let size = source.open.size().await?;
     target.open.truncate(0).await?;
     let copied = target.open.copy_from(&source.open, 0, 0, size).await?;
@@ -119,13 +122,13 @@ async fn whole(source: &File, target: &File) -> Result<Output, Failure> {
     Ok(written(Status::SUCCESS, 0, u32::try_from(copied).unwrap_or(u32::MAX)))
 }
 
-fn written(status: Status, chunks_written: u32, total_bytes_written: u32) -> Output {
+fn written(status: Status, chunks_written: u32, total_bytes_written: u32) -> IoctlOutput {
     let response = CopyChunkResponse { chunks_written, chunk_bytes_written: 0, total_bytes_written };
-    Output { status, ..Output::encoded(|w| response.encode(w)) }
+    IoctlOutput { status, ..IoctlOutput::encoded(|w| response.encode(w)) }
 }
 
 /// DUPLICATE_EXTENTS_TO_FILE: the files share blocks, if the host supports that.
-pub(super) async fn duplicate(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) async fn duplicate(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     let target = open.file()?;
     open.require(AccessMask::WRITE_DATA)?;
     let mut r = asked.input();
@@ -143,5 +146,5 @@ pub(super) async fn duplicate(asked: &IoctlCall<'_>, open: &Open) -> Result<Outp
         return Err(Status::NOT_SUPPORTED.into());
     }
     target.open.clone_from(&input.open, from, to, length).await?;
-    Ok(Output::none())
+    Ok(IoctlOutput::none())
 }

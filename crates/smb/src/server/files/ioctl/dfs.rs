@@ -1,13 +1,13 @@
 //! DFS_GET_REFERRALS, MS-SMB2 3.3.5.15.2.
 
-use super::{IoctlCall, Output};
+use super::{IoctlCall, IoctlOutput};
 use crate::server::context::Failure;
 use crate::server::dfs;
 use crate::wire::Status;
 use crate::wire::fsctl::Code;
 use crate::wire::fsctl::dfs::{Request, RequestEx};
 
-pub(super) fn referrals(asked: &IoctlCall<'_>) -> Result<Output, Failure> {
+pub(super) fn referrals(asked: &IoctlCall<'_>) -> Result<IoctlOutput, Failure> {
     asked.without_file()?;
     let context = asked.context;
     if !context.service().config().shares.iter().any(|share| share.options.dfs) {
@@ -28,7 +28,7 @@ pub(super) fn referrals(asked: &IoctlCall<'_>) -> Result<Output, Failure> {
     }
     let site = site.map(|name| String::from_utf16_lossy(&name));
     let referrals = dfs::referrals(context, &context.session().user(), &path, site.as_deref())?;
-    let output = Output::encoded(|w| referrals.encode(level, w));
+    let output = IoctlOutput::encoded(|w| referrals.encode(level, w));
     // MS-DFSC 3.2.5.5: the client asks again with more room.
     if output.bytes.len() > asked.room() { Err(Status::BUFFER_OVERFLOW.into()) } else { Ok(output) }
 }

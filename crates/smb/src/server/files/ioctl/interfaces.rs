@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use super::{IoctlCall, Output};
+use super::{IoctlCall, IoctlOutput};
 use crate::server::context::{Context, Failure};
 use crate::wire::Status;
-use crate::wire::fsctl::network::{self, Capability, Interface};
+use crate::wire::fsctl::network::{self, Capability, NetworkInterface};
 use crate::wire::values::Capabilities;
 
 /// The speed of an interface whose speed the host does not know: 1 Gb/s.
@@ -13,22 +13,22 @@ const USUAL_SPEED: u64 = 1_000_000_000;
 /// The most addresses in an answer.
 const MAX_ADDRESSES: usize = 64;
 
-pub(super) fn query(asked: &IoctlCall<'_>) -> Result<Output, Failure> {
+pub(super) fn query(asked: &IoctlCall<'_>) -> Result<IoctlOutput, Failure> {
     asked.without_file()?;
     let negotiated = asked.context.connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
     if !negotiated.server_capabilities.contains(Capabilities::MULTI_CHANNEL) {
         return Err(Status::NOT_SUPPORTED.into());
     }
     let all = interfaces(asked.context);
-    if asked.room() < all.len() * Interface::LEN || asked.room() < Interface::LEN {
+    if asked.room() < all.len() * NetworkInterface::LEN || asked.room() < NetworkInterface::LEN {
         return Err(Status::BUFFER_TOO_SMALL.into());
     }
-    Ok(Output::encoded(|w| network::encode(&all, w)))
+    Ok(IoctlOutput::encoded(|w| network::encode(&all, w)))
 }
 
 /// The addresses of this host that the server listens on. A client on the loopback interface gets
 /// only loopback addresses. Other clients get none of them.
-fn interfaces(context: &Context) -> Vec<Interface> {
+fn interfaces(context: &Context) -> Vec<NetworkInterface> {
     let loopback = context.connection.peer.address.ip().to_canonical().is_loopback();
     let listens = &context.service().config().listens_on;
     let listens_at = |address: IpAddr| {
@@ -42,7 +42,7 @@ fn interfaces(context: &Context) -> Vec<Interface> {
     };
     let found = if_addrs::get_if_addrs().unwrap_or_default().into_iter();
     let found = found.filter(|interface| usable(interface.ip()) && interface.is_oper_up());
-    let of_one = |interface: if_addrs::Interface| Interface {
+    let of_one = |interface: if_addrs::Interface| NetworkInterface {
         index: interface.index.unwrap_or(0),
         capability: if has_queues(&interface.name) { Capability::RSS_CAPABLE } else { Capability::NONE },
         link_speed: link_speed(&interface.name).unwrap_or(USUAL_SPEED),

@@ -1,11 +1,11 @@
 //! Properties of files that other servers have: compression and object ids; MS-FSA 2.1.5.10.
 
-use super::{IoctlCall, Output};
+use super::{IoctlCall, IoctlOutput};
 use crate::server::clients::open::Open;
 use crate::server::config::ShareKind;
 use crate::server::context::Failure;
 use crate::wire::Status;
-use crate::wire::fsctl::object::{Compression, ObjectIdBuffer};
+use crate::wire::fsctl::object::{CompressionState, ObjectIdBuffer};
 use crate::wire::security::AccessMask;
 
 /// COMPRESSION_FORMAT_NONE.
@@ -15,25 +15,25 @@ const COMPRESSION_LEN: usize = 2;
 const OBJECT_ID_LEN: usize = 64;
 
 /// GET_COMPRESSION: to clients no file is compressed.
-pub(super) fn compression(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn compression(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     open.file()?;
     if asked.room() < COMPRESSION_LEN {
         return Err(Status::INVALID_PARAMETER.into());
     }
-    Ok(Output::encoded(|w| Compression { format: NONE }.encode(w)))
+    Ok(IoctlOutput::encoded(|w| CompressionState { format: NONE }.encode(w)))
 }
 
 /// SET_COMPRESSION: accepts only the present state.
-pub(super) fn set_compression(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn set_compression(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     open.file()?;
-    let wanted = Compression::decode(&mut asked.input())?;
+    let wanted = CompressionState::decode(&mut asked.input())?;
     open.require(AccessMask::WRITE_DATA)?;
-    if wanted.format == NONE { Ok(Output::none()) } else { Err(Status::NOT_SUPPORTED.into()) }
+    if wanted.format == NONE { Ok(IoctlOutput::none()) } else { Err(Status::NOT_SUPPORTED.into()) }
 }
 
 /// CREATE_OR_GET_OBJECT_ID and GET_OBJECT_ID: the id of the file in this volume, and the id of the
 /// volume.
-pub(super) fn id(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn id(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     let file = open.file()?;
     let ShareKind::Disk { serial, .. } = open.tree.share.kind else {
         return Err(Status::INVALID_DEVICE_REQUEST.into());
@@ -48,5 +48,5 @@ pub(super) fn id(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> 
     birth_volume_id[..8].copy_from_slice(&serial.to_le_bytes());
     let buffer =
         ObjectIdBuffer { object_id, birth_volume_id, birth_object_id: object_id, domain_id: [0; 16] };
-    Ok(Output::encoded(|w| buffer.encode(w)))
+    Ok(IoctlOutput::encoded(|w| buffer.encode(w)))
 }

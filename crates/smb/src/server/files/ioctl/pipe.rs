@@ -1,6 +1,6 @@
 //! Control codes of named pipes, MS-FSCC 2.3.31 to 2.3.52.
 
-use super::{IoctlCall, Output};
+use super::{IoctlCall, IoctlOutput};
 use crate::server::clients::open::Open;
 use crate::server::config::ShareKind;
 use crate::server::context::Failure;
@@ -15,16 +15,16 @@ const CONNECTED: u32 = 3;
 const PEEK_LEN: usize = 16;
 
 /// PIPE_TRANSCEIVE, MS-SMB2 3.3.5.15.10.
-pub(super) fn transceive(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn transceive(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     let pipe = open.pipe()?;
     open.require(AccessMask::READ_DATA)?;
     open.require(AccessMask::WRITE_DATA)?;
     let message = pipe.transceive(&asked.input, asked.room())?;
-    Ok(Output { status: message.status(), bytes: message.bytes })
+    Ok(IoctlOutput { status: message.status(), bytes: message.bytes })
 }
 
 /// PIPE_PEEK, MS-SMB2 3.3.5.15.3: how much there is to be read.
-pub(super) fn peek(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn peek(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     let (all, first) = open.pipe()?.available();
     if asked.room() < PEEK_LEN {
         return Err(Status::BUFFER_TOO_SMALL.into());
@@ -36,18 +36,18 @@ pub(super) fn peek(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure
         message_length: first as u32,
     };
     let status = if all > 0 { Status::BUFFER_OVERFLOW } else { Status::SUCCESS };
-    Ok(Output { status, ..Output::encoded(|w| peek.encode(w)) })
+    Ok(IoctlOutput { status, ..IoctlOutput::encoded(|w| peek.encode(w)) })
 }
 
 /// PIPE_WAIT, MS-SMB2 3.3.5.15.4: our pipes are never busy.
-pub(super) fn wait(asked: &IoctlCall<'_>) -> Result<Output, Failure> {
+pub(super) fn wait(asked: &IoctlCall<'_>) -> Result<IoctlOutput, Failure> {
     if !matches!(asked.context.tree().share.kind, ShareKind::Pipes) {
         return Err(Status::INVALID_DEVICE_REQUEST.into());
     }
     let wanted = Wait::decode(&mut asked.input())?;
     let name = String::from_utf16(&wanted.name).map_err(|_| Status::OBJECT_NAME_NOT_FOUND)?;
     match Pipe::exists(&name) {
-        true => Ok(Output::none()),
+        true => Ok(IoctlOutput::none()),
         false => Err(Status::OBJECT_NAME_NOT_FOUND.into()),
     }
 }

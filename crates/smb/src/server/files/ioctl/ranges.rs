@@ -3,7 +3,7 @@
 use vfs::Kind;
 use vfs::mac::DosAttributes;
 
-use super::{IoctlCall, Output};
+use super::{IoctlCall, IoctlOutput};
 use crate::server::clients::open::{File, Open};
 use crate::server::context::Failure;
 use crate::server::files::facts::Facts;
@@ -19,13 +19,13 @@ const MAX_TRIMS: usize = 4096;
 
 /// SET_SPARSE: whether the client allows zeros to take no space. It does not change the file's
 /// data.
-pub(super) fn set_sparse(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn set_sparse(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     let file = open.file()?;
     let sparse = SetSparse::decode(&mut asked.input())?.0;
     is_file(file)?;
     open.require(AccessMask::WRITE_DATA | AccessMask::APPEND_DATA | AccessMask::WRITE_ATTRIBUTES)?;
     file.change_metadata(|metadata| metadata.dos = with_sparse(metadata.dos, sparse))?;
-    Ok(Output::none())
+    Ok(IoctlOutput::none())
 }
 
 /// A file that never had attributes is new to programs that make backups. It stays so.
@@ -42,7 +42,7 @@ fn with_sparse(before: DosAttributes, sparse: bool) -> DosAttributes {
 }
 
 /// SET_ZERO_DATA.
-pub(super) async fn zero(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) async fn zero(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     let file = open.file()?;
     let range = ZeroData::decode(&mut asked.input())?;
     if range.file_offset < 0 || range.beyond_final_zero < range.file_offset {
@@ -52,11 +52,11 @@ pub(super) async fn zero(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, F
     open.require(AccessMask::WRITE_DATA)?;
     let (offset, end) = (range.file_offset as u64, range.beyond_final_zero as u64);
     file.changing(file.open.punch(offset, end - offset)).await?;
-    Ok(Output::none())
+    Ok(IoctlOutput::none())
 }
 
 /// QUERY_ALLOCATED_RANGES. In a file that is not sparse every byte is allocated.
-pub(super) async fn allocated(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) async fn allocated(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     let file = open.file()?;
     let wanted = AllocatedRange::decode(&mut asked.input())?;
     if wanted.file_offset < 0 || wanted.length < 0 || wanted.file_offset.checked_add(wanted.length).is_none()
@@ -81,16 +81,16 @@ pub(super) async fn allocated(asked: &IoctlCall<'_>, open: &Open) -> Result<Outp
         return Err(Status::BUFFER_TOO_SMALL.into());
     }
     let status = if more { Status::BUFFER_OVERFLOW } else { Status::SUCCESS };
-    let output = Output::encoded(|w| {
+    let output = IoctlOutput::encoded(|w| {
         for (offset, length) in ranges {
             AllocatedRange { file_offset: offset as i64, length: length as i64 }.encode(w);
         }
     });
-    Ok(Output { status, ..output })
+    Ok(IoctlOutput { status, ..output })
 }
 
 /// FILE_LEVEL_TRIM: the client no longer needs these bytes; they read as zeros from now on.
-pub(super) async fn trim(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) async fn trim(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     let file = open.file()?;
     let trim = Trim::decode(&mut asked.input())?;
     if trim.key != 0 || trim.ranges.is_empty() || trim.ranges.len() > MAX_TRIMS {
@@ -105,8 +105,8 @@ pub(super) async fn trim(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, F
     }
     let response = TrimResponse { ranges_processed: trim.ranges.len() as u32 };
     match asked.room() {
-        0..4 => Ok(Output::none()),
-        _ => Ok(Output::encoded(|w| response.encode(w))),
+        0..4 => Ok(IoctlOutput::none()),
+        _ => Ok(IoctlOutput::encoded(|w| response.encode(w))),
     }
 }
 

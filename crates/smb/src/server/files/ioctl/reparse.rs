@@ -5,7 +5,7 @@ use vfs::names::from_windows_view;
 use vfs::{Actor, Caller, Kind};
 use wire::Writer;
 
-use super::{IoctlCall, Output};
+use super::{IoctlCall, IoctlOutput};
 use crate::server::clients::open::{File, Open};
 use crate::server::context::Failure;
 use crate::server::files::create::shown_target;
@@ -19,7 +19,7 @@ const MAX_TARGET: usize = 4095;
 const LEAST: usize = 8;
 
 /// GET_REPARSE_POINT.
-pub(super) fn read(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn read(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     let file = open.file()?;
     if file.open.node().kind() != Kind::Link {
         return Err(Status::NOT_A_REPARSE_POINT.into());
@@ -37,11 +37,11 @@ pub(super) fn read(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure
     }
     let status = if bytes.len() > asked.room() { Status::BUFFER_OVERFLOW } else { Status::SUCCESS };
     bytes.truncate(asked.room());
-    Ok(Output { status, bytes })
+    Ok(IoctlOutput { status, bytes })
 }
 
 /// SET_REPARSE_POINT: an empty file, or an empty folder, becomes a link.
-pub(super) async fn set(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) async fn set(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     let file = open.file()?;
     open.require(AccessMask::WRITE_DATA | AccessMask::WRITE_ATTRIBUTES)?;
     let point = Reparse::decode(&mut asked.input()).map_err(|_| Status::IO_REPARSE_DATA_INVALID)?;
@@ -56,11 +56,11 @@ pub(super) async fn set(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Fa
         return Err(Status::IO_REPARSE_DATA_INVALID.into());
     }
     replace(file, NewKind::Link(&target), 0o777).await?;
-    Ok(Output::none())
+    Ok(IoctlOutput::none())
 }
 
 /// DELETE_REPARSE_POINT: the link becomes an empty file.
-pub(super) async fn delete(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) async fn delete(asked: &IoctlCall<'_>, open: &Open) -> Result<IoctlOutput, Failure> {
     let file = open.file()?;
     open.require(AccessMask::WRITE_DATA | AccessMask::WRITE_ATTRIBUTES)?;
     let tag = Tag::decode(&mut asked.input())?;
@@ -71,7 +71,7 @@ pub(super) async fn delete(asked: &IoctlCall<'_>, open: &Open) -> Result<Output,
         return Err(Status::IO_REPARSE_TAG_MISMATCH.into());
     }
     replace(file, NewKind::File, 0o644).await?;
-    Ok(Output::none())
+    Ok(IoctlOutput::none())
 }
 
 /// Replaces the file by something else. The open keeps the old file, which no other open can reach

@@ -11,7 +11,7 @@ use crate::wire::Status;
 use crate::wire::fscc::FsClass;
 use crate::wire::fscc::fs_info::{
     Attribute, Control, Device, DeviceCharacteristics, FsAttributes, FullSize, ObjectId, SectorFlags,
-    SectorSize, Size, Volume,
+    SectorSize, Size, VolumeInfo,
 };
 use crate::wire::text;
 
@@ -45,7 +45,7 @@ pub(super) fn answer(context: &Context, open: &Open, class: FsClass) -> Result<A
         FsClass::VOLUME => {
             let label = text::of(&share.name);
             let (creation_time, serial_number) = ((*created).into(), *serial as u32);
-            Volume { creation_time, serial_number, supports_objects: false, label }.encode(&mut w);
+            VolumeInfo { creation_time, serial_number, supports_objects: false, label }.encode(&mut w);
             return Ok(Answer::open_ended(w.into_bytes(), VOLUME_LEN));
         }
         FsClass::ATTRIBUTE => {

@@ -65,7 +65,7 @@ fn step(exchange: &mut Exchange, message: &[u8], has_keytab: bool) -> Result<Ste
     let judge = Judge {
         accounts: &People,
         names: &Names { netbios: "FOURFOLD".into(), dns: "fourfold.example".into(), member: None },
-        policy: Policy::default(),
+        policy: LoginPolicy::default(),
         has_kerberos: has_keytab,
         now: 0,
         challenge: [0; 8],
@@ -81,7 +81,7 @@ fn init(mechanisms: &[&[u8]], token: Option<&[u8]>) -> Vec<u8> {
 }
 
 fn resp(token: &[u8]) -> NegTokenResp<'_> {
-    let Ok(Token::Resp(resp)) = Token::decode(token) else { panic!("{token:x?}") };
+    let Ok(SpnegoToken::Resp(resp)) = SpnegoToken::decode(token) else { panic!("{token:x?}") };
     resp
 }
 
@@ -93,7 +93,7 @@ fn a_ticket_of_the_preferred_mechanism_logs_in_at_once() {
         let answer = step(&mut exchange, &first, true).unwrap();
         let login = answer.login.unwrap();
         assert_eq!((&*login.user, login.session_key.len(), login.method), ("ada@LAB.TEST", 32, "Kerberos"));
-        assert!(matches!(login.who, Who::Account(account) if account.name == "ada"));
+        assert!(matches!(login.who, UserKind::Account(account) if account.name == "ada"));
         let sent = resp(&answer.token);
         assert_eq!(sent.neg_state, Some(NegState::ACCEPT_COMPLETED));
         assert_eq!(sent.supported_mech, Some(oid));
@@ -143,7 +143,7 @@ fn tickets_are_refused_with_their_reasons() {
 fn without_a_keytab_kerberos_is_neither_offered_nor_taken() {
     assert!(!hint(false).windows(KERBEROS.len()).any(|part| part == KERBEROS));
     let offered = hint(true);
-    let Ok(Token::Init(init_token)) = Token::decode(&offered) else { panic!() };
+    let Ok(SpnegoToken::Init(init_token)) = SpnegoToken::decode(&offered) else { panic!() };
     assert_eq!(init_token.mech_types.iter().collect::<Vec<_>>(), [MS_KERBEROS, KERBEROS, NTLMSSP]);
     let first = init(&[KERBEROS], Some(b"a ticket of ada"));
     assert_eq!(step(&mut Exchange::default(), &first, false).err(), Some(Status::INVALID_PARAMETER));

@@ -20,7 +20,7 @@ pub(in crate::server) struct Keys {
 }
 
 /// Protects what the server sends, and opens what the client sends, each message once and in order.
-pub(in crate::server) struct Protection {
+pub(in crate::server) struct NtlmProtection {
     keys: (Keys, Keys),
     are_encrypted: bool,
     first: u32,
@@ -37,7 +37,7 @@ struct Direction {
     sequence: u32,
 }
 
-impl Protection {
+impl NtlmProtection {
     /// `keys`: of the client and of the server. `first`: the number of each side's next message.
     pub(super) fn new(keys: (Keys, Keys), are_encrypted: bool, first: u32) -> Self {
         let direction = |keys: &Keys| Direction {
@@ -112,19 +112,19 @@ impl Direction {
 }
 
 /// A copy begins anew: a login is copied before its first message only.
-impl Clone for Protection {
+impl Clone for NtlmProtection {
     fn clone(&self) -> Self {
         Self::new(self.keys.clone(), self.are_encrypted, self.first)
     }
 }
 
-impl PartialEq for Protection {
+impl PartialEq for NtlmProtection {
     fn eq(&self, other: &Self) -> bool {
         (&self.keys, self.are_encrypted, self.first) == (&other.keys, other.are_encrypted, other.first)
     }
 }
 
-impl Eq for Protection {}
+impl Eq for NtlmProtection {}
 
 #[cfg(test)]
 mod tests {
@@ -142,12 +142,12 @@ mod tests {
         let plain = hex("50006c00610069006e007400650078007400");
         let sealed = hex("54e50165bf1936dc996020c1811b0f06fb5f");
         let signature = hex("010000007fb38ec5c55d497600000000");
-        let mut server = Protection::new((keys(Side::Client), keys(Side::Server)), true, 0);
+        let mut server = NtlmProtection::new((keys(Side::Client), keys(Side::Server)), true, 0);
         let mut message = sealed.clone();
         assert!(server.open(&mut message, Some(0..18), &signature));
         assert_eq!(message, plain);
         // The client's direction, as if it were the server's.
-        let mut client = Protection::new((keys(Side::Server), keys(Side::Client)), true, 0);
+        let mut client = NtlmProtection::new((keys(Side::Server), keys(Side::Client)), true, 0);
         let mut message = plain.clone();
         assert_eq!(client.protect(&mut message, Some(0..18))[..], signature);
         assert_eq!(message, sealed);
@@ -155,8 +155,8 @@ mod tests {
 
     #[test]
     fn messages_are_numbered_and_count_once() {
-        let mut server = Protection::new((keys(Side::Client), keys(Side::Server)), true, 1);
-        let mut client = Protection::new((keys(Side::Server), keys(Side::Client)), true, 1);
+        let mut server = NtlmProtection::new((keys(Side::Client), keys(Side::Server)), true, 1);
+        let mut client = NtlmProtection::new((keys(Side::Server), keys(Side::Client)), true, 1);
         for number in 1u8..4 {
             let mut message = vec![number; 40];
             let signature = client.protect(&mut message, Some(8..40));
@@ -168,7 +168,7 @@ mod tests {
         let signature = client.protect(&mut message, None);
         assert!(server.open(&mut message.clone(), None, &signature));
         assert!(!server.open(&mut message, None, &signature), "a second time");
-        let mut server = Protection::new((keys(Side::Client), keys(Side::Server)), true, 0);
+        let mut server = NtlmProtection::new((keys(Side::Client), keys(Side::Server)), true, 0);
         assert!(!server.open(&mut [1; 8], Some(4..9), &[0; 16]), "outside of the message");
         assert!(!server.open(&mut [1; 8], None, &[0; 15]));
     }

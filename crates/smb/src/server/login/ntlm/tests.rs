@@ -4,10 +4,10 @@ mod domain;
 
 use auth::{Accounts, Identity, Refusal};
 
-use super::super::exchange::{Exchange, Names, Policy, State, Step};
+use super::super::exchange::{Exchange, LoginPolicy, Names, State, Step};
 use super::*;
 use crate::testing::hex;
-use crate::wire::spnego::{MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
+use crate::wire::spnego::{MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, SpnegoToken};
 
 const CHALLENGE: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 const NOW: u64 = 0x01D0_AECB_ADF5_A1A1;
@@ -42,7 +42,7 @@ fn account(name: &str, password: &str, disabled: bool) -> Account {
 struct Server {
     people: People,
     names: Names,
-    policy: Policy,
+    policy: LoginPolicy,
     exchange: Exchange,
 }
 
@@ -55,10 +55,10 @@ impl Server {
             Account { secrets: vec![], ..account("keyless", "", false) },
         ];
         let names = Names { netbios: "FOURFOLD".into(), dns: "fourfold.example".into(), member: None };
-        Self { people: People(people), names, policy: Policy::default(), exchange: Exchange::default() }
+        Self { people: People(people), names, policy: LoginPolicy::default(), exchange: Exchange::default() }
     }
 
-    fn admitting(policy: Policy) -> Self {
+    fn admitting(policy: LoginPolicy) -> Self {
         Self { policy, ..Self::new() }
     }
 
@@ -72,7 +72,7 @@ impl Server {
     }
 }
 
-fn judge_of<'a>(accounts: &'a People, names: &'a Names, policy: Policy) -> Judge<'a> {
+fn judge_of<'a>(accounts: &'a People, names: &'a Names, policy: LoginPolicy) -> Judge<'a> {
     Judge { has_kerberos: false, accounts, names, policy, now: NOW, challenge: CHALLENGE }
 }
 
@@ -174,8 +174,8 @@ impl Client {
 }
 
 fn resp(message: &[u8]) -> NegTokenResp<'_> {
-    match Token::decode(message).unwrap() {
-        Token::Resp(resp) => resp,
+    match SpnegoToken::decode(message).unwrap() {
+        SpnegoToken::Resp(resp) => resp,
         other => panic!("{other:?}"),
     }
 }
@@ -239,7 +239,7 @@ fn the_right_password_logs_in_whatever_the_domain_and_the_case_of_the_name() {
     for (user, domain) in [("ada", "WORKGROUP"), ("Ada", ""), ("ADA", "elsewhere.example")] {
         let client = Client { domain, ..Client::new(user, "Passwort ß") };
         let login = client.log_in(&mut Server::new()).unwrap();
-        assert!(matches!(&login.who, Who::Account(account) if account.name == "ada"));
+        assert!(matches!(&login.who, UserKind::Account(account) if account.name == "ada"));
         assert_eq!((login.user.as_str(), login.workstation.as_str()), (user, "LAPTOP"));
         assert_eq!(login.session_key, client.exported);
     }
@@ -290,7 +290,7 @@ fn a_client_without_unicode_logs_in_with_names_in_oem() {
         let message = client.authenticate(&token);
         assert_eq!(server.exchange.claimed(&message).map(|claim| claim.user).as_deref(), Some(user));
         let login = server.step(&message).unwrap().login.unwrap();
-        assert!(matches!(&login.who, Who::Account(account) if account.name == name));
+        assert!(matches!(&login.who, UserKind::Account(account) if account.name == name));
         assert_eq!((login.user.as_str(), login.workstation.as_str()), (user, "LAPTOP"));
         assert_eq!(login.session_key, client.exported);
         let wrong = Client { password: "wrong", ..client };
@@ -320,16 +320,16 @@ fn a_message_that_was_changed_on_the_way_is_refused_when_it_promises_a_mic() {
 fn the_policy_decides_on_logins_without_an_account() {
     let (nobody, guest, other) = (Client::new("", ""), Client::new("GUEST", ""), Client::new("bob", "pw"));
     let come = |client: &Client, anonymous, guest, unknown_users| {
-        client.log_in(&mut Server::admitting(Policy { anonymous, guest, unknown_users }))
+        client.log_in(&mut Server::admitting(LoginPolicy { anonymous, guest, unknown_users }))
     };
     let login = come(&nobody, true, false, false).unwrap();
-    assert_eq!((login.who, login.session_key), (Who::Anonymous, nobody.exported.to_vec()));
+    assert_eq!((login.who, login.session_key), (UserKind::Anonymous, nobody.exported.to_vec()));
     assert_eq!(come(&nobody, false, true, true).unwrap_err(), Status::LOGON_FAILURE);
-    assert_eq!(come(&guest, false, true, false).unwrap().who, Who::Guest);
+    assert_eq!(come(&guest, false, true, false).unwrap().who, UserKind::Guest);
     assert_eq!(come(&guest, true, false, true).unwrap_err(), Status::LOGON_FAILURE);
     assert_eq!(come(&other, true, true, false).unwrap_err(), Status::LOGON_FAILURE);
     let login = come(&other, false, true, true).unwrap();
-    assert_eq!((login.who, login.session_key), (Who::Guest, vec![0; 16]));
+    assert_eq!((login.who, login.session_key), (UserKind::Guest, vec![0; 16]));
     let wrong = Client::new("ada", "wrong");
     assert_eq!(come(&wrong, true, true, true).unwrap_err(), Status::LOGON_FAILURE, "an account is no guest");
 }
@@ -363,7 +363,7 @@ fn a_client_that_prefers_another_mechanism_is_asked_for_ntlm_and_must_prove_its_
         let done = server.step(&last.encode());
         match (done, expected) {
             (Ok(done), Ok(ours)) => {
-                assert!(matches!(done.login.unwrap().who, Who::Account(_)));
+                assert!(matches!(done.login.unwrap().who, UserKind::Account(_)));
                 let done = resp(&done.token);
                 assert_eq!(done.neg_state, Some(NegState::ACCEPT_COMPLETED));
                 assert_eq!(done.mech_list_mic, Some(&ours[..]));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use wire::Reader;
 
 use super::{PipeHost, lsarpc, samr, srvsvc, wkssvc};
-use crate::server::rpc::bound::{Call, RpcBinding, Sizes, fault, responses, whole_bind};
+use crate::server::rpc::bound::{FragmentedCall, RpcBinding, Sizes, fault, responses, whole_bind};
 use crate::wire::rpc::Syntax;
 use crate::wire::rpc::pdu::{BindNak, Fault, Header, Request, kind};
 
@@ -22,23 +22,23 @@ const SIZES: Sizes = Sizes { fragment: 4280, arguments: 256 << 10 };
 /// What a message brings to be sent. As an error it is the last of the pipe: the client broke the protocol.
 type Answers = Result<Vec<Vec<u8>>, Vec<Vec<u8>>>;
 
-pub(super) struct Association {
+pub(super) struct PipeAssociation {
     pipe: &'static str,
     host: Arc<dyn PipeHost>,
-    bound: Option<RpcBinding<Interface>>,
+    bound: Option<RpcBinding<PipeInterface>>,
     policies: lsarpc::Policies,
     sam: samr::Handles,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Interface {
+enum PipeInterface {
     Srvsvc,
     Wkssvc,
     Lsarpc,
     Samr,
 }
 
-impl Association {
+impl PipeAssociation {
     pub(super) fn new(pipe: &'static str, host: Arc<dyn PipeHost>) -> Self {
         Self { pipe, host, bound: None, policies: lsarpc::Policies::default(), sam: samr::Handles::default() }
     }
@@ -68,7 +68,7 @@ impl Association {
         let bind = whole_bind(header, &mut r).map_err(|_| Vec::new())?;
         let mut bound = RpcBinding::new(&bind, SIZES);
         let group = if bind.group == 0 { 1 } else { bind.group }; // groups share nothing here
-        let ack = bound.acknowledge(&bind, (format!("\\PIPE\\{}", self.pipe), group), Interface::of);
+        let ack = bound.acknowledge(&bind, (format!("\\PIPE\\{}", self.pipe), group), PipeInterface::of);
         self.bound = Some(bound);
         Ok(vec![Header::new(kind::BIND_ACK, header.call).message(|w| ack.encode(w))])
     }
@@ -80,7 +80,7 @@ impl Association {
         }
         let bind = whole_bind(header, &mut r).map_err(|_| Vec::new())?;
         let group = if bind.group == 0 { 1 } else { bind.group };
-        let ack = bound.acknowledge(&bind, (String::new(), group), Interface::of);
+        let ack = bound.acknowledge(&bind, (String::new(), group), PipeInterface::of);
         Ok(vec![Header::new(kind::ALTER_CONTEXT_RESP, header.call).message(|w| ack.encode(w))])
     }
 
@@ -103,7 +103,7 @@ impl Association {
         }
     }
 
-    fn answer(&mut self, call: Call) -> Vec<Vec<u8>> {
+    fn answer(&mut self, call: FragmentedCall) -> Vec<Vec<u8>> {
         let result = self.perform(&call);
         match (result, &self.bound) {
             (Ok(stub), Some(bound)) => responses(call.id, call.context, &stub, bound.max_transmit),
@@ -112,19 +112,19 @@ impl Association {
         }
     }
 
-    fn perform(&mut self, call: &Call) -> Result<Vec<u8>, Fault> {
+    fn perform(&mut self, call: &FragmentedCall) -> Result<Vec<u8>, Fault> {
         let bound = self.bound.as_ref().ok_or(Fault::UNKNOWN_INTERFACE)?;
         let (operation, stub, host) = (call.operation, &call.stub[..], &*self.host);
         match bound.interface(call.context)? {
-            Interface::Srvsvc => srvsvc::call(host, operation, stub),
-            Interface::Wkssvc => wkssvc::call(host, operation, stub),
-            Interface::Lsarpc => lsarpc::call(host, &mut self.policies, operation, stub),
-            Interface::Samr => samr::call(host, &mut self.sam, operation, stub),
+            PipeInterface::Srvsvc => srvsvc::call(host, operation, stub),
+            PipeInterface::Wkssvc => wkssvc::call(host, operation, stub),
+            PipeInterface::Lsarpc => lsarpc::call(host, &mut self.policies, operation, stub),
+            PipeInterface::Samr => samr::call(host, &mut self.sam, operation, stub),
         }
     }
 }
 
-impl Interface {
+impl PipeInterface {
     fn of(syntax: &Syntax) -> Option<Self> {
         match *syntax {
             Syntax::SRVSVC => Some(Self::Srvsvc),

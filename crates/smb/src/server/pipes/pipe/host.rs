@@ -93,12 +93,12 @@ pub struct Caller {
     /// The account's name.
     pub name: String,
     /// The rank, which decides what the user may ask.
-    pub rank: Rank,
+    pub rank: CallerRank,
 }
 
 /// What a caller may ask. Each rank may ask what those before it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rank {
+pub enum CallerRank {
     /// A user without an account or a name may list the shares.
     Anonymous,
     /// A guest may also look up well-known names, and numbers of users and groups.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::names::{self, Account};
-use super::{PipeHost, Rank, privileges};
+use super::names::{self, NamedAccount};
+use super::{CallerRank, PipeHost, privileges};
 use crate::wire::Status;
 use crate::wire::rpc::lsarpc::{
     Domain, LookUpNames, LookUpSids, NameUse, NamesResponse, Policy, Request, SidsResponse, TranslatedName,
@@ -97,7 +97,7 @@ fn policy(host: &dyn PipeHost, class: u16) -> Result<Policy, Status> {
 
 /// Anonymous users may not look up names and numbers of accounts.
 fn may_look_up(host: &dyn PipeHost, count: usize) -> Result<(), Status> {
-    if host.caller().rank == Rank::Anonymous {
+    if host.caller().rank == CallerRank::Anonymous {
         return Err(Status::ACCESS_DENIED);
     }
     if count > MAX_NAMES { Err(Status::INVALID_PARAMETER) } else { Ok(()) }
@@ -110,7 +110,7 @@ fn look_up_names(host: &dyn PipeHost, asked: &LookUpNames) -> Vec<u8> {
     }
     let mut domains = Vec::new();
     let sids = asked.names.iter().map(|name| match names::of_name(host, name) {
-        Some(Account { kind, sid, domain, .. }) => {
+        Some(NamedAccount { kind, sid, domain, .. }) => {
             TranslatedSid { kind, sid: Some(sid), domain: Some(referenced(&mut domains, domain)) }
         }
         None => TranslatedSid { kind: NameUse::Unknown, sid: None, domain: None },
@@ -128,7 +128,7 @@ fn look_up_sids(host: &dyn PipeHost, asked: &LookUpSids) -> Vec<u8> {
     }
     let mut domains = Vec::new();
     let names = asked.sids.iter().map(|sid| match names::of_sid(host, sid) {
-        Some(Account { kind, name, domain, .. }) => {
+        Some(NamedAccount { kind, name, domain, .. }) => {
             TranslatedName { kind, name, domain: Some(referenced(&mut domains, domain)) }
         }
         None => TranslatedName { kind: NameUse::Unknown, name: sid.to_string(), domain: None },
@@ -160,9 +160,9 @@ fn referenced(domains: &mut Vec<Domain>, domain: Domain) -> usize {
 fn user_name(host: &dyn PipeHost, with_domain: bool) -> Vec<u8> {
     let (caller, server) = (host.caller(), host.server());
     let (name, domain) = match caller.rank {
-        Rank::Anonymous => ("ANONYMOUS LOGON", "NT AUTHORITY"),
-        Rank::Guest => ("Guest", server.name.as_str()),
-        Rank::User | Rank::Administrator => (caller.name.as_str(), server.name.as_str()),
+        CallerRank::Anonymous => ("ANONYMOUS LOGON", "NT AUTHORITY"),
+        CallerRank::Guest => ("Guest", server.name.as_str()),
+        CallerRank::User | CallerRank::Administrator => (caller.name.as_str(), server.name.as_str()),
     };
     user_name_response(name, with_domain.then_some(domain))
 }

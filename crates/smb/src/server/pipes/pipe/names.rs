@@ -8,14 +8,14 @@
 
 use auth::{NameKind, SidName};
 
-use super::{PipeHost, Rank, Server};
+use super::{CallerRank, PipeHost, Server};
 use crate::wire::rpc::lsarpc::NameUse::{Alias, WellKnownGroup};
 use crate::wire::rpc::lsarpc::{Domain, NameUse};
 use crate::wire::security::Sid;
 use crate::wire::security::well_known::{self, Unix};
 
 /// What has a name and a SID.
-pub(super) struct Account {
+pub(super) struct NamedAccount {
     pub(super) kind: NameUse,
     pub(super) name: String,
     pub(super) sid: Sid,
@@ -64,19 +64,19 @@ pub(super) fn builtin() -> impl Iterator<Item = (u32, &'static str)> {
 
 /// The account of `sid` in `domain`. The domain's SID is that of the account without its last
 /// number.
-fn account(kind: NameUse, name: impl Into<String>, sid: Sid, domain: &str) -> Account {
+fn account(kind: NameUse, name: impl Into<String>, sid: Sid, domain: &str) -> NamedAccount {
     let above = sid.subs().split_last().map_or(&[][..], |(_, above)| above);
     let domain = Domain { name: domain.into(), sid: Sid::new(sid.authority(), above) };
-    Account { kind, name: name.into(), sid, domain }
+    NamedAccount { kind, name: name.into(), sid, domain }
 }
 
-fn well_known_account((sid, domain, name, kind): &WellKnown) -> Account {
+fn well_known_account((sid, domain, name, kind): &WellKnown) -> NamedAccount {
     account(*kind, *name, *sid, domain)
 }
 
 /// The account of `sid`. A number without a name gets the number as its name, so that users can
 /// still see it.
-pub(super) fn of_sid(host: &dyn PipeHost, sid: &Sid) -> Option<Account> {
+pub(super) fn of_sid(host: &dyn PipeHost, sid: &Sid) -> Option<NamedAccount> {
     let tells_all = tells_all(host);
     if let Some(named) = host.named(sid).filter(|_| tells_all) {
         return Some(of_domain(named));
@@ -104,11 +104,11 @@ pub(super) fn of_sid(host: &dyn PipeHost, sid: &Sid) -> Option<Account> {
 
 /// Whether the caller may know who has an account.
 fn tells_all(host: &dyn PipeHost) -> bool {
-    host.caller().rank >= Rank::User
+    host.caller().rank >= CallerRank::User
 }
 
 /// The account of a SID in the domain of the server's own accounts, as `samr` gives them.
-fn own(host: &dyn PipeHost, sid: &Sid) -> Option<Account> {
+fn own(host: &dyn PipeHost, sid: &Sid) -> Option<NamedAccount> {
     let Domain { name: domain, sid: own } = own_domain(host);
     match Unix::of_domain(sid, &own)? {
         Unix::User(uid) => Some(account(NameUse::User, host.user(uid)?, *sid, &domain)),
@@ -118,7 +118,7 @@ fn own(host: &dyn PipeHost, sid: &Sid) -> Option<Account> {
 }
 
 /// The account of `name`: a name, or a domain's name, a backslash and a name.
-pub(super) fn of_name(host: &dyn PipeHost, name: &str) -> Option<Account> {
+pub(super) fn of_name(host: &dyn PipeHost, name: &str) -> Option<NamedAccount> {
     let whole = name;
     let (domain, name) = match name.split_once('\\') {
         Some((domain, name)) => (Some(domain), name),
@@ -136,7 +136,7 @@ pub(super) fn of_name(host: &dyn PipeHost, name: &str) -> Option<Account> {
 }
 
 /// A user or group of a domain, or the domain.
-fn of_domain(SidName { sid, name, domain, kind }: SidName) -> Account {
+fn of_domain(SidName { sid, name, domain, kind }: SidName) -> NamedAccount {
     match kind {
         NameKind::User => account(NameUse::User, name, sid, &domain),
         NameKind::Group => account(NameUse::Group, name, sid, &domain),
@@ -148,13 +148,13 @@ fn same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-fn user(host: &dyn PipeHost, name: &str) -> Option<Account> {
+fn user(host: &dyn PipeHost, name: &str) -> Option<NamedAccount> {
     let uid = host.uid(name)?;
     let name = host.user(uid).unwrap_or_else(|| name.into());
     Some(account(NameUse::User, name, Unix::User(uid).sid(), UNIX_USER))
 }
 
-fn group(host: &dyn PipeHost, name: &str) -> Option<Account> {
+fn group(host: &dyn PipeHost, name: &str) -> Option<NamedAccount> {
     let gid = host.gid(name)?;
     let name = host.group(gid).unwrap_or_else(|| name.into());
     Some(account(NameUse::Group, name, Unix::Group(gid).sid(), UNIX_GROUP))
@@ -177,10 +177,10 @@ pub(super) fn own_domain(host: &dyn PipeHost) -> Domain {
     Domain { name, sid }
 }
 
-fn domain_named(host: &dyn PipeHost, name: &str) -> Option<Account> {
+fn domain_named(host: &dyn PipeHost, name: &str) -> Option<NamedAccount> {
     domains(host).into_iter().find(|domain| same(&domain.name, name)).map(domain_itself)
 }
 
-fn domain_itself(domain: Domain) -> Account {
-    Account { kind: NameUse::Domain, name: domain.name.clone(), sid: domain.sid, domain }
+fn domain_itself(domain: Domain) -> NamedAccount {
+    NamedAccount { kind: NameUse::Domain, name: domain.name.clone(), sid: domain.sid, domain }
 }

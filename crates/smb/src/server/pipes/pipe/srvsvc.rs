@@ -2,7 +2,7 @@
 
 mod time_of_day;
 
-use super::{PipeHost, Rank, ShareKind, lists};
+use super::{CallerRank, PipeHost, ShareKind, lists};
 use crate::wire::rpc::WinError;
 use crate::wire::rpc::level::{InfoResponse, Levels, ListRequest};
 use crate::wire::rpc::pdu::Fault;
@@ -38,12 +38,12 @@ pub(super) fn call(host: &dyn PipeHost, operation: u16, stub: &[u8]) -> Result<V
     })
 }
 
-fn at_least(host: &dyn PipeHost, rank: Rank) -> Result<(), WinError> {
+fn at_least(host: &dyn PipeHost, rank: CallerRank) -> Result<(), WinError> {
     if host.caller().rank >= rank { Ok(()) } else { Err(WinError::ACCESS_DENIED) }
 }
 
 fn administrator(host: &dyn PipeHost) -> Result<(), WinError> {
-    at_least(host, Rank::Administrator)
+    at_least(host, CallerRank::Administrator)
 }
 
 fn win_error(result: Result<(), WinError>) -> Vec<u8> {
@@ -73,7 +73,7 @@ fn share(share: super::Share) -> Share {
 /// `NetrShareEnum`, MS-SRVS 3.1.4.8. Users without an account get only levels 0 and 1: neither the
 /// paths of shares, nor the flags of all shares.
 fn share_enum(host: &dyn PipeHost, list: &ListRequest) -> Vec<u8> {
-    let allowed = if list.level > 1 { at_least(host, Rank::User) } else { Ok(()) };
+    let allowed = if list.level > 1 { at_least(host, CallerRank::User) } else { Ok(()) };
     lists::answer(list, allowed.map(|()| shares(host)))
 }
 
@@ -81,7 +81,7 @@ fn share_enum(host: &dyn PipeHost, list: &ListRequest) -> Vec<u8> {
 fn share_enum_sticky(host: &dyn PipeHost, list: &ListRequest) -> Vec<u8> {
     let allowed = match list.level {
         501 => Err(WinError::INVALID_LEVEL),
-        2.. => at_least(host, Rank::User),
+        2.. => at_least(host, CallerRank::User),
         _ => Ok(()),
     };
     let kept = |share: &Share| share.kind & share_type::SPECIAL == 0;
@@ -91,7 +91,7 @@ fn share_enum_sticky(host: &dyn PipeHost, list: &ListRequest) -> Vec<u8> {
 /// `NetrShareGetInfo`, MS-SRVS 3.1.4.10.
 fn share_get_info(host: &dyn PipeHost, name: &str, level: u32) -> Vec<u8> {
     let allowed = match level {
-        2 | 502 | 503 | 1006 | 1501 => at_least(host, Rank::User),
+        2 | 502 | 503 | 1006 | 1501 => at_least(host, CallerRank::User),
         _ if Share::SHOWN.contains(&level) => Ok(()),
         _ => Err(WinError::INVALID_LEVEL),
     };
@@ -103,7 +103,7 @@ fn share_get_info(host: &dyn PipeHost, name: &str, level: u32) -> Vec<u8> {
 
 /// `NetrShareCheck`, MS-SRVS 3.1.4.13: the type of the share with this path.
 fn share_check(host: &dyn PipeHost, device: &str) -> Vec<u8> {
-    if let Err(status) = at_least(host, Rank::User) {
+    if let Err(status) = at_least(host, CallerRank::User) {
         return number_response(0, status);
     }
     match shares(host).iter().find(|share| share.path.eq_ignore_ascii_case(device)) {
@@ -119,7 +119,7 @@ fn server_get_info(host: &dyn PipeHost, level: u32) -> Vec<u8> {
     let server = Server { name, major: server.major, minor: server.minor, kind: Server::USUAL, comment };
     let info = match level {
         100 | 101 => Ok(()),
-        102 => at_least(host, Rank::User),
+        102 => at_least(host, CallerRank::User),
         _ => Err(WinError::INVALID_LEVEL),
     };
     InfoResponse { level, info: info.map(|()| &server) }.encode()
@@ -139,10 +139,10 @@ fn sessions(
     user: Option<&str>,
     level: u32,
 ) -> Result<Vec<Session>, WinError> {
-    let rank = if matches!(level, 0 | 10) { Rank::User } else { Rank::Administrator };
+    let rank = if matches!(level, 0 | 10) { CallerRank::User } else { CallerRank::Administrator };
     at_least(host, rank)?;
     let caller = host.caller();
-    let own = if caller.rank == Rank::Administrator { None } else { Some(caller.name.as_str()) };
+    let own = if caller.rank == CallerRank::Administrator { None } else { Some(caller.name.as_str()) };
     let mut sessions = host.sessions();
     sessions.retain(|session| {
         matches(client.map(|client| client.trim_start_matches('\\')), &session.client)

@@ -1,6 +1,6 @@
 //! The workstation service, MS-WKST.
 
-use super::{PipeHost, Rank, lists};
+use super::{CallerRank, PipeHost, lists};
 use crate::wire::rpc::WinError;
 use crate::wire::rpc::level::InfoResponse;
 use crate::wire::rpc::pdu::Fault;
@@ -18,9 +18,9 @@ pub(super) fn call(host: &dyn PipeHost, operation: u16, stub: &[u8]) -> Result<V
 /// `NetrWkstaGetInfo`, MS-WKST 3.2.4.1.
 fn get_info(host: &dyn PipeHost, level: u32) -> Vec<u8> {
     let needed = match level {
-        100 => Ok(Rank::Anonymous),
-        101 => Ok(Rank::User),
-        102 => Ok(Rank::Administrator),
+        100 => Ok(CallerRank::Anonymous),
+        101 => Ok(CallerRank::User),
+        102 => Ok(CallerRank::Administrator),
         _ => Err(WinError::INVALID_LEVEL),
     };
     let allowed = needed
@@ -34,5 +34,9 @@ fn get_info(host: &dyn PipeHost, level: u32) -> Vec<u8> {
 /// `NetrWkstaUserEnum`, MS-WKST 3.2.4.3: the users logged on at the computer itself. There are
 /// none, and only administrators may ask.
 fn users(host: &dyn PipeHost) -> Result<Vec<User>, WinError> {
-    if host.caller().rank == Rank::Administrator { Ok(Vec::new()) } else { Err(WinError::ACCESS_DENIED) }
+    if host.caller().rank == CallerRank::Administrator {
+        Ok(Vec::new())
+    } else {
+        Err(WinError::ACCESS_DENIED)
+    }
 }

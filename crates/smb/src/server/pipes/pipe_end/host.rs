@@ -5,14 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use auth::{SidName, UnixAccounts};
 
-use crate::server::clients::open::What;
+use crate::server::clients::open::OpenedObject;
 use crate::server::clients::session;
 use crate::server::clients::tree::Tree;
 use crate::server::clients::tree_connect::{grant, grant_by};
-use crate::server::config::{self, Config, Homes};
+use crate::server::config::{self, Config, HomesShare};
 use crate::server::files::sids::shown;
 use crate::server::pipes::pipe::{
-    Caller, Connection, LocalAccount, OpenFile, PipeHost, Rank, Server, Session, Share, ShareKind, Sid,
+    Caller, CallerRank, Connection, LocalAccount, OpenFile, PipeHost, Server, Session, Share, ShareKind, Sid,
 };
 use crate::server::service::Service;
 use crate::wire::rpc::srvsvc::share_type;
@@ -52,7 +52,7 @@ impl Host {
 
 impl Host {
     /// The home of the pipe's user. It need not be open.
-    fn describe_home(&self, homes: &Homes, name: &str) -> Share {
+    fn describe_home(&self, homes: &HomesShare, name: &str) -> Share {
         let is_it = |tree: &Arc<Tree>| tree.share.options.home_in.is_some() && tree.share.name == name;
         let uses =
             |session: &Arc<session::Session>| session.trees.all().iter().filter(|tree| is_it(tree)).count();
@@ -102,14 +102,14 @@ impl PipeHost for Host {
 
     fn caller(&self) -> Caller {
         let Some(session) = self.session.upgrade() else {
-            return Caller { name: String::new(), rank: Rank::Anonymous };
+            return Caller { name: String::new(), rank: CallerRank::Anonymous };
         };
         let user = session.user();
         let rank = match (user.anonymous, user.guest, user.caller.uid) {
-            (true, ..) => Rank::Anonymous,
-            (_, true, _) => Rank::Guest,
-            (_, _, 0) => Rank::Administrator,
-            _ => Rank::User,
+            (true, ..) => CallerRank::Anonymous,
+            (_, true, _) => CallerRank::Guest,
+            (_, _, 0) => CallerRank::Administrator,
+            _ => CallerRank::User,
         };
         Caller { name: user.name.clone(), rank }
     }
@@ -155,8 +155,8 @@ impl PipeHost for Host {
             let user = session.user();
             for open in session.opens.all() {
                 let path = match &open.what {
-                    What::File(file) => String::from_utf16_lossy(&file.opened_as()),
-                    What::Pipe(pipe) => format!("\\PIPE\\{}", pipe.name()),
+                    OpenedObject::File(file) => String::from_utf16_lossy(&file.opened_as()),
+                    OpenedObject::Pipe(pipe) => format!("\\PIPE\\{}", pipe.name()),
                 };
                 let has = |right, bit| if open.granted.contains(right) { bit } else { 0 };
                 all.push(OpenFile {

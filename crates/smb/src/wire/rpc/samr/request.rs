@@ -56,7 +56,7 @@ pub enum Request {
         handle: Handle,
         rids: Vec<u32>,
     },
-    Open(Open),
+    Open(SamrOpen),
     Query {
         kind: Object,
         handle: Handle,
@@ -106,7 +106,7 @@ pub enum Object {
 
 /// `SamrOpenUser`, `SamrOpenGroup` and `SamrOpenAlias`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Open {
+pub struct SamrOpen {
     pub kind: Object,
     pub domain: Handle,
     pub access: u32,
@@ -154,9 +154,9 @@ impl Request {
             16 => Self::AliasMembership { handle: d.handle()?, sids: d.sids()? },
             17 => Self::LookupNames { handle: d.handle()?, names: names(d)? },
             18 => Self::LookupIds { handle: d.handle()?, rids: rids(d)? },
-            19 => Self::Open(Open::decode(Object::Group, d)?),
-            27 => Self::Open(Open::decode(Object::Alias, d)?),
-            34 => Self::Open(Open::decode(Object::User, d)?),
+            19 => Self::Open(SamrOpen::decode(Object::Group, d)?),
+            27 => Self::Open(SamrOpen::decode(Object::Alias, d)?),
+            34 => Self::Open(SamrOpen::decode(Object::User, d)?),
             20 => Self::Query { kind: Object::Group, handle: d.handle()?, class: d.u16()? },
             28 => Self::Query { kind: Object::Alias, handle: d.handle()?, class: d.u16()? },
             36 | 47 => Self::Query { kind: Object::User, handle: d.handle()?, class: d.u16()? },
@@ -222,7 +222,7 @@ impl Listing {
     }
 }
 
-impl Open {
+impl SamrOpen {
     fn decode(kind: Object, d: &mut Decoder<'_>) -> Result<Self, Malformed> {
         Ok(Self { kind, domain: d.handle()?, access: d.u32()?, rid: d.u32()? })
     }

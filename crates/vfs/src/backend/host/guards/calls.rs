@@ -37,7 +37,7 @@ fn signal() -> libc::c_int {
 }
 
 #[repr(C)]
-struct Owner {
+struct GuardOwner {
     kind: libc::c_int,
     id: libc::pid_t,
 }
@@ -50,7 +50,7 @@ const F_OWNER_TID: libc::c_int = 0;
 /// Takes a lease, about which `thread` is told by a signal. To give a lease up makes the kernel forget the receiver.
 #[allow(unsafe_code)]
 pub(super) fn take_lease(fd: BorrowedFd<'_>, kind: Kind, thread: i32) -> Result<(), Errno> {
-    let owner = Owner { kind: F_OWNER_TID, id: thread };
+    let owner = GuardOwner { kind: F_OWNER_TID, id: thread };
     // SAFETY: the first call takes an integer, the second reads one struct f_owner_ex, which lives until it returns.
     let failed = unsafe {
         libc::fcntl(fd.as_raw_fd(), F_SETSIG, signal()) != 0
@@ -157,7 +157,7 @@ pub(super) fn subject(at: BorrowedFd<'_>) -> Option<Subject> {
 }
 
 /// What an event says.
-pub(super) enum Event {
+pub(super) enum LeaseEvent {
     /// Another process did something to this file.
     By { subject: Subject, of_attributes: bool },
     /// Events were lost.
@@ -165,23 +165,23 @@ pub(super) enum Event {
 }
 
 /// Takes the queued events of other processes, at most as many as fit in one buffer. Answers whether there were any.
-pub(super) fn take_events(group: &OwnedFd, sink: &mut dyn FnMut(Event)) -> bool {
+pub(super) fn take_events(group: &OwnedFd, sink: &mut dyn FnMut(LeaseEvent)) -> bool {
     let mut buffer = vec![0_u8; 16 * 1024];
     let Ok(count) = rustix::io::read(group, &mut buffer) else { return false };
     let (mut rest, own) = (&buffer[..count], rustix::process::getpid().as_raw_nonzero().get());
     while let Some(event) = next_event(&mut rest) {
         match event {
-            Raw { overflow: true, .. } => sink(Event::Lost),
-            Raw { pid, subject: Some(subject), of_attributes, .. } if pid != own => {
-                sink(Event::By { subject, of_attributes });
+            RawEvent { overflow: true, .. } => sink(LeaseEvent::Lost),
+            RawEvent { pid, subject: Some(subject), of_attributes, .. } if pid != own => {
+                sink(LeaseEvent::By { subject, of_attributes });
             }
-            Raw { .. } => {}
+            RawEvent { .. } => {}
         }
     }
     count > 0
 }
 
-struct Raw {
+struct RawEvent {
     pid: i32,
     overflow: bool,
     of_attributes: bool,
@@ -190,7 +190,7 @@ struct Raw {
 
 /// struct fanotify_event_metadata and the first fanotify_event_info_fid that follows it, fanotify(7). The length of the
 /// whole event comes first.
-fn next_event(rest: &mut &[u8]) -> Option<Raw> {
+fn next_event(rest: &mut &[u8]) -> Option<RawEvent> {
     const HEAD: usize = 24;
     let length = u32::from_ne_bytes(rest.get(..4)?.try_into().ok()?) as usize;
     if length < HEAD || length > rest.len() {
@@ -202,7 +202,7 @@ fn next_event(rest: &mut &[u8]) -> Option<Raw> {
     let pid = i32::from_ne_bytes(event[20..24].try_into().ok()?);
     let has = |bit| mask & bit != 0;
     let (overflow, of_attributes) = (has(libc::FAN_Q_OVERFLOW), has(libc::FAN_ATTRIB));
-    Some(Raw { pid, overflow, of_attributes, subject: subject_in(&event[HEAD..]) })
+    Some(RawEvent { pid, overflow, of_attributes, subject: subject_in(&event[HEAD..]) })
 }
 
 /// The file system (8 bytes after the head of 4), and struct file_handle: length, type, bytes.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use lock::Mutex;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 
-use super::calls::{self, Event, Kind};
-use super::{Guards, Table};
+use super::calls::{self, Kind, LeaseEvent};
+use super::{GuardTable, Guards};
 use crate::FileId;
 use crate::backend::{Ends, HearsLocal, LocalChange, LocalOpen};
 
@@ -33,7 +33,7 @@ pub(super) fn start() -> Option<Arc<Guards>> {
     let (sender, started) = mpsc::channel::<Option<Arc<Guards>>>();
     let run = move || {
         let Ok((signals, thread)) = calls::signals() else { return };
-        let guards = Arc::new(Guards { table: Mutex::new(Table::default()), thread, names, wake });
+        let guards = Arc::new(Guards { table: Mutex::new(GuardTable::default()), thread, names, wake });
         if sender.send(Some(guards.clone())).is_ok() {
             Thread { guards, signals, hear_at: None }.run();
         }
@@ -127,11 +127,11 @@ impl Thread {
         let mut changes = std::mem::take(&mut table.untold);
         for event in events {
             match event {
-                Event::By { subject, of_attributes } => {
+                LeaseEvent::By { subject, of_attributes } => {
                     let file = table.subjects.get(&subject);
                     changes.extend(file.map(|&file| (file, table.change_of(file, of_attributes))));
                 }
-                Event::Lost => {
+                LeaseEvent::Lost => {
                     changes.extend(table.subjects.values().map(|&file| (file, table.change_of(file, true))))
                 }
             }
@@ -155,7 +155,7 @@ impl Thread {
     }
 }
 
-impl Table {
+impl GuardTable {
     fn change_of(&self, file: FileId, of_attributes: bool) -> LocalChange {
         let is_folder = self.files.get(&file).is_some_and(|guard| guard.events == calls::OF_ENTRIES);
         match (is_folder, of_attributes) {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::{CONTENT, FILE, Machine, address};
+use super::{CONTENT, FILE, MachineCopy, address};
 use crate::interop::nfs3_client;
 use crate::interop::outcome::Outcomes;
 use crate::process::{self, Running};
@@ -34,7 +34,7 @@ const NODES: [(&str, &str); 6] = [
 ];
 
 /// Boots, and installs, upgrades and removes the package. Skipped where systemd cannot run in a namespace.
-pub fn run(outcomes: &mut Outcomes, machine: &Machine, packages: &[&str; 2]) {
+pub fn run(outcomes: &mut Outcomes, machine: &MachineCopy, packages: &[&str; 2]) {
     if !machine.path("usr/lib/systemd/systemd").exists() {
         return outcomes.skip(NAME, "systemd is not installed");
     }
@@ -45,12 +45,12 @@ pub fn run(outcomes: &mut Outcomes, machine: &Machine, packages: &[&str; 2]) {
 }
 
 struct BootedMachine<'a> {
-    machine: &'a Machine,
+    machine: &'a MachineCopy,
     systemd: Running,
 }
 
 impl<'a> BootedMachine<'a> {
-    fn start(machine: &'a Machine) -> Result<Self> {
+    fn start(machine: &'a MachineCopy) -> Result<Self> {
         forget_units(machine)?;
         let _ = fs::remove_file(machine.path("usr/sbin/policy-rc.d")); // of images that start no services
         let unit = "[Unit]\nDefaultDependencies=no\nAllowIsolate=yes\n";
@@ -163,7 +163,7 @@ exec env -i container=test PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot \"$1\" /lib
 }
 
 /// Nothing of this machine's services is started there.
-fn forget_units(machine: &Machine) -> Result<()> {
+fn forget_units(machine: &MachineCopy) -> Result<()> {
     for folder in UNITS {
         for entry in fs::read_dir(machine.path(folder))?.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();

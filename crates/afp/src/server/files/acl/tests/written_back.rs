@@ -105,7 +105,7 @@ async fn a_list_that_a_mac_read_and_set_again_is_what_it_was() {
         assert_eq!(tried.write_back(name, 4, rest).await, ResultCode::NO_ERROR, "seed {seed}");
         let after = tried.has(name);
         assert_eq!(after.0.entries.list[..left], before.0.entries.list[..left], "seed {seed}");
-        if left > 0 && gone.flags & Ace::KIND == Ace::PERMIT {
+        if left > 0 && gone.flags & KauthAce::KIND == KauthAce::PERMIT {
             for (now, was) in after.2.iter().zip(&before.2) {
                 let gained = now.difference(*was);
                 assert_eq!(gained, Rights::NONE, "seed {seed}: without an entry that permits, {before:?}");

@@ -3,12 +3,12 @@
 mod global;
 mod share;
 
-use super::{Handling, Row, Scope};
+use super::{Handling, Row, SettingScope};
 use crate::commands::adopt::smb_conf::values::Kind;
 
 /// Settings with one reason.
 struct Group {
-    scope: Scope,
+    scope: SettingScope,
     why: &'static str,
     names: &'static [&'static str],
 }

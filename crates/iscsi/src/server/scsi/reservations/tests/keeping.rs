@@ -25,7 +25,7 @@ impl Cluster {
 }
 
 /// The answer while the stored state is damaged.
-fn lost() -> Refusal {
+fn lost() -> CommandRefusal {
     check(Sense::new(Key::DATA_PROTECT, Asc::PERSISTENT_RESERVATION_INFORMATION_LOST))
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::server::testing::export_of_few_opens;
-use crate::server::v4::states::{LockState, Sequence, State};
+use crate::server::v4::states::{LockState, State, StateSequence};
 use crate::wire::v4::types::Status;
 
 fn bytes(words: [u64; 2]) -> Vec<u8> {
@@ -119,7 +119,7 @@ fn locks_are_not_kept_after_their_file_is_closed() {
     let State::Lock(locks) = holder.state(number(&reply[8..24])).unwrap() else { panic!("no lock") };
     let make = |numbers| LockState {
         numbers,
-        sequence: Sequence::first(),
+        sequence: StateSequence::first(),
         owner: locks.owner.clone(),
         open: locks.open.clone(),
         in_tree: locks.in_tree.clone(),

@@ -21,7 +21,7 @@ use crate::wire::fscc::file_info::EndOfFile;
 use crate::wire::fsctl::Code;
 use crate::wire::fsctl::ranges::ZeroData;
 use crate::wire::header::{Command, Flags};
-use crate::wire::oplock_break::{Lease as LeaseAcknowledgment, Notification, Request as Break};
+use crate::wire::oplock_break::{LeaseBreak as LeaseAcknowledgment, Notification, Request as Break};
 use crate::wire::tree_connect::{self, ShareCapabilities};
 use crate::wire::values::{Capabilities, FileKey, InfoType, LeaseKey, LeaseState, OplockLevel};
 use crate::wire::{Dialect, Status, cancel, ioctl, set_info};

@@ -100,7 +100,8 @@ async fn cached_handles_of_the_replaced_file_are_recalled_first() {
             panic!("not of a lease")
         };
         assert_eq!((told.current_state, told.new_state), (LeaseState(7), LeaseState::READ), "{posix}");
-        let ack = oplock_break::Request::Lease(oplock_break::Lease { key: told.key, state: told.new_state });
+        let ack =
+            oplock_break::Request::Lease(oplock_break::LeaseBreak { key: told.key, state: told.new_state });
         assert_eq!(holder.call(Command::OPLOCK_BREAK, |w| ack.encode(w)).await.status(), Status::SUCCESS);
         assert_eq!(mover.answer(moving).await.status(), Status::SUCCESS, "{posix}");
         assert_eq!(holder.read(old, 0, 10).await.unwrap(), b"old");

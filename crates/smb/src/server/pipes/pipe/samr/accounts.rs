@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::handles::Domain;
+use super::handles::AccountDomain;
 use crate::server::pipes::pipe::names::{builtin, own_domain};
 use crate::server::pipes::pipe::{LocalAccount, PipeHost};
 use crate::wire::rpc::lsarpc::NameUse;
@@ -35,16 +35,16 @@ pub(super) struct Group {
 }
 
 /// The accounts of one domain, sorted by number.
-pub(super) struct Accounts<'a> {
+pub(super) struct SamrAccounts<'a> {
     host: &'a dyn PipeHost,
-    domain: Domain,
+    domain: AccountDomain,
     own: Sid,
     /// Those of the server's own domain.
     users: Vec<User>,
 }
 
-impl<'a> Accounts<'a> {
-    pub(super) fn of(host: &'a dyn PipeHost, domain: Domain) -> Self {
+impl<'a> SamrAccounts<'a> {
+    pub(super) fn of(host: &'a dyn PipeHost, domain: AccountDomain) -> Self {
         // Accounts that act as one Unix user are one user here: ACLs cannot tell them apart.
         let mut users = BTreeMap::new();
         for account in host.accounts() {
@@ -57,7 +57,7 @@ impl<'a> Accounts<'a> {
     }
 
     pub(super) fn users(&self) -> &[User] {
-        if self.domain == Domain::Own { &self.users } else { &[] }
+        if self.domain == AccountDomain::Own { &self.users } else { &[] }
     }
 
     pub(super) fn user(&self, rid: u32) -> Option<&User> {
@@ -66,8 +66,8 @@ impl<'a> Accounts<'a> {
 
     pub(super) fn groups(&self) -> Vec<Group> {
         match self.domain {
-            Domain::Own => vec![Group { rid: NONE, name: NONE_NAME.into(), comment: NONE_COMMENT }],
-            Domain::Builtin => Vec::new(),
+            AccountDomain::Own => vec![Group { rid: NONE, name: NONE_NAME.into(), comment: NONE_COMMENT }],
+            AccountDomain::Builtin => Vec::new(),
         }
     }
 
@@ -78,7 +78,7 @@ impl<'a> Accounts<'a> {
     /// Groups of Unix of which an account is a member, and that have a name.
     pub(super) fn aliases(&self) -> Vec<Group> {
         let group = |rid, name: &str| Group { rid, name: name.into(), comment: "" };
-        if self.domain == Domain::Builtin {
+        if self.domain == AccountDomain::Builtin {
             return builtin().map(|(rid, name)| group(rid, name)).collect();
         }
         let mut gids: Vec<u32> = self.users.iter().flat_map(|user| user.account.groups.clone()).collect();
@@ -99,7 +99,7 @@ impl<'a> Accounts<'a> {
 
     /// The members of an alias.
     pub(super) fn members(&self, rid: u32) -> Vec<Sid> {
-        if self.domain == Domain::Builtin && rid == USERS {
+        if self.domain == AccountDomain::Builtin && rid == USERS {
             return vec![well_known::AUTHENTICATED_USERS];
         }
         let members = self.users.iter().filter(|user| self.is_member(user, rid));
@@ -108,9 +108,9 @@ impl<'a> Accounts<'a> {
 
     fn is_member(&self, user: &User, alias: u32) -> bool {
         match (self.domain, alias) {
-            (Domain::Builtin, ADMINISTRATORS) => user.account.uid == 0,
-            (Domain::Builtin, _) => alias == USERS,
-            (Domain::Own, _) => match Unix::of_rid(alias) {
+            (AccountDomain::Builtin, ADMINISTRATORS) => user.account.uid == 0,
+            (AccountDomain::Builtin, _) => alias == USERS,
+            (AccountDomain::Own, _) => match Unix::of_rid(alias) {
                 Some(Unix::Group(gid)) => user.account.groups.contains(&gid),
                 _ => false,
             },
@@ -135,7 +135,7 @@ impl<'a> Accounts<'a> {
         let mut by_name: HashMap<_, _> =
             groups.map(|(group, kind)| (group.name.to_lowercase(), (group.rid, kind))).collect();
         // Also the names of accounts that are not listed, as they act as the user of another.
-        let accounts = if self.domain == Domain::Own { self.host.accounts() } else { Vec::new() };
+        let accounts = if self.domain == AccountDomain::Own { self.host.accounts() } else { Vec::new() };
         by_name.extend(accounts.into_iter().rev().filter_map(|account| {
             let rid = Unix::User(account.uid).rid()?;
             Some((account.name.to_lowercase(), (rid, NameUse::User)))
@@ -160,7 +160,7 @@ impl<'a> Accounts<'a> {
 
     /// The SID of a number, whether or not it is in use, MS-SAMR 3.1.5.13.6.
     pub(super) fn sid(&self, rid: u32) -> Option<Sid> {
-        let domain = if self.domain == Domain::Own { self.own } else { well_known::BUILTIN };
+        let domain = if self.domain == AccountDomain::Own { self.own } else { well_known::BUILTIN };
         domain.with_rid(rid)
     }
 }

@@ -1,8 +1,8 @@
 //! Lists, look-ups and queries.
 
 use super::BUILTIN;
-use super::accounts::{Accounts, Group, NONE, User};
-use super::handles::{Domain, Handles};
+use super::accounts::{Group, NONE, SamrAccounts, User};
+use super::handles::{AccountDomain, Handles};
 use crate::server::pipes::pipe::PipeHost;
 use crate::server::pipes::pipe::names::own_domain;
 use crate::wire::Status;
@@ -40,11 +40,11 @@ pub(super) fn of(host: &dyn PipeHost, handles: &Handles, request: Request) -> Re
         }
         Request::AliasMembership { handle, sids } => {
             let domain = domain(&handle, rights::DOMAIN_ALIAS_MEMBERSHIP)?;
-            alias_memberships_response(domain.map(|domain| Accounts::of(host, domain).memberships(&sids)))
+            alias_memberships_response(domain.map(|domain| SamrAccounts::of(host, domain).memberships(&sids)))
         }
         Request::LookupNames { handle, names } => {
             let found = domain(&handle, rights::DOMAIN_LOOKUP)?.map(|domain| {
-                let all = Accounts::of(host, domain).by_name();
+                let all = SamrAccounts::of(host, domain).by_name();
                 names.iter().map(|name| all.get(&name.to_lowercase()).copied()).collect::<Vec<_>>()
             });
             let (found, status) = looked_up(found);
@@ -53,7 +53,7 @@ pub(super) fn of(host: &dyn PipeHost, handles: &Handles, request: Request) -> Re
         }
         Request::LookupIds { handle, rids } => {
             let found = domain(&handle, rights::DOMAIN_LOOKUP)?.map(|domain| {
-                let all = Accounts::of(host, domain).by_number();
+                let all = SamrAccounts::of(host, domain).by_number();
                 rids.iter().map(|rid| all.get(rid).cloned()).collect::<Vec<_>>()
             });
             let (found, status) = looked_up(found);
@@ -69,7 +69,7 @@ pub(super) fn of(host: &dyn PipeHost, handles: &Handles, request: Request) -> Re
         }
         Request::RidToSid { handle, rid } => {
             let held = handles.get(&handle)?;
-            let sid = |domain| Accounts::of(host, domain).sid(rid).ok_or(Status::INVALID_SID);
+            let sid = |domain| SamrAccounts::of(host, domain).sid(rid).ok_or(Status::INVALID_SID);
             sid_response(held.any_domain().and_then(sid))
         }
         request => of_object(host, handles, request)?,
@@ -93,11 +93,11 @@ fn of_object(host: &dyn PipeHost, handles: &Handles, request: Request) -> Result
         }
         Request::Members { kind: Object::Alias, handle } => {
             let alias = handles.get(&handle)?.object(Object::Alias, rights::ALIAS_MEMBERS);
-            sids_response(alias.map(|(domain, rid)| Accounts::of(host, domain).members(rid)))
+            sids_response(alias.map(|(domain, rid)| SamrAccounts::of(host, domain).members(rid)))
         }
         Request::Members { handle, .. } => {
             let group = handles.get(&handle)?.object(Object::Group, rights::GROUP_MEMBERS);
-            group_members_response(group.map(|(domain, _)| Accounts::of(host, domain).members_of_group()))
+            group_members_response(group.map(|(domain, _)| SamrAccounts::of(host, domain).members_of_group()))
         }
         Request::GroupsOfUser { handle } => {
             let user = handles.get(&handle)?.object(Object::User, rights::USER_LIST_GROUPS);
@@ -128,15 +128,15 @@ fn pairs(groups: Vec<Group>) -> Vec<(u32, String)> {
 
 fn listed(
     host: &dyn PipeHost,
-    domain: Result<Domain, Status>,
+    domain: Result<AccountDomain, Status>,
     list: &Listing,
-    all: impl Fn(&Accounts<'_>) -> Vec<(u32, String)>,
+    all: impl Fn(&SamrAccounts<'_>) -> Vec<(u32, String)>,
 ) -> Vec<u8> {
     let domain = match domain {
         Ok(domain) => domain,
         Err(status) => return list_response(0, &[], status),
     };
-    let all = all(&Accounts::of(host, domain));
+    let all = all(&SamrAccounts::of(host, domain));
     let all: Vec<(u32, &str)> = all.iter().map(|(rid, name)| (*rid, name.as_str())).collect();
     part(&all, list.start, list.preferred)
 }
@@ -167,32 +167,42 @@ fn class_of<T: Info>(class: u16) -> Result<(), Status> {
     if T::CLASSES.contains(&class) { Ok(()) } else { Err(Status::INVALID_INFO_CLASS) }
 }
 
-fn query_domain(host: &dyn PipeHost, domain: Domain, class: u16) -> Result<DomainInfo, Status> {
+fn query_domain(host: &dyn PipeHost, domain: AccountDomain, class: u16) -> Result<DomainInfo, Status> {
     class_of::<DomainInfo>(class)?;
-    let all = Accounts::of(host, domain);
-    let name = if domain == Domain::Own { own_domain(host).name } else { BUILTIN.into() };
+    let all = SamrAccounts::of(host, domain);
+    let name = if domain == AccountDomain::Own { own_domain(host).name } else { BUILTIN.into() };
     let [users, groups, aliases] =
         [all.users().len(), all.groups().len(), all.aliases().len()].map(|count| count as u32);
     Ok(DomainInfo { name, users, groups, aliases })
 }
 
-fn query_user(host: &dyn PipeHost, domain: Domain, rid: u32, class: u16) -> Result<UserInfo, Status> {
+fn query_user(host: &dyn PipeHost, domain: AccountDomain, rid: u32, class: u16) -> Result<UserInfo, Status> {
     class_of::<UserInfo>(class)?;
-    let all = Accounts::of(host, domain);
+    let all = SamrAccounts::of(host, domain);
     let user = all.user(rid).ok_or(Status::NO_SUCH_USER)?;
     Ok(UserInfo { name: user.name.clone(), rid, primary_group: NONE, control: user.control() })
 }
 
-fn query_group(host: &dyn PipeHost, domain: Domain, rid: u32, class: u16) -> Result<GroupInfo, Status> {
+fn query_group(
+    host: &dyn PipeHost,
+    domain: AccountDomain,
+    rid: u32,
+    class: u16,
+) -> Result<GroupInfo, Status> {
     class_of::<GroupInfo>(class)?;
-    let all = Accounts::of(host, domain);
+    let all = SamrAccounts::of(host, domain);
     let Group { name, comment, .. } = all.group(rid).ok_or(Status::NO_SUCH_GROUP)?;
     Ok(GroupInfo { name, comment: comment.into(), members: all.users().len() as u32 })
 }
 
-fn query_alias(host: &dyn PipeHost, domain: Domain, rid: u32, class: u16) -> Result<AliasInfo, Status> {
+fn query_alias(
+    host: &dyn PipeHost,
+    domain: AccountDomain,
+    rid: u32,
+    class: u16,
+) -> Result<AliasInfo, Status> {
     class_of::<AliasInfo>(class)?;
-    let all = Accounts::of(host, domain);
+    let all = SamrAccounts::of(host, domain);
     let Group { name, comment, .. } = all.alias(rid).ok_or(Status::NO_SUCH_ALIAS)?;
     Ok(AliasInfo { name, comment: comment.into(), members: all.members(rid).len() as u32 })
 }
@@ -205,11 +215,11 @@ struct Part {
 }
 
 /// The list for people, sorted by name, MS-SAMR 3.1.5.3.1. Machines have no accounts here.
-fn displayed(host: &dyn PipeHost, domain: Domain, class: u16) -> Result<Vec<DisplayEntry>, Status> {
+fn displayed(host: &dyn PipeHost, domain: AccountDomain, class: u16) -> Result<Vec<DisplayEntry>, Status> {
     if !DisplayEntry::CLASSES.contains(&class) {
         return Err(Status::INVALID_INFO_CLASS);
     }
-    let all = Accounts::of(host, domain);
+    let all = SamrAccounts::of(host, domain);
     let mut listed: Vec<DisplayEntry> = match class {
         1 | 4 => {
             let users = all.users().iter();
@@ -251,7 +261,7 @@ fn display(class: u16, asked: &Part, all: Result<Vec<DisplayEntry>, Status>) -> 
 /// Where the names with a prefix begin in the list for people.
 pub(super) fn display_index(
     host: &dyn PipeHost,
-    domain: Domain,
+    domain: AccountDomain,
     class: u16,
     prefix: &str,
 ) -> Result<usize, Status> {

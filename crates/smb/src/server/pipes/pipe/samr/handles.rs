@@ -12,7 +12,7 @@ const MAX_HANDLES: usize = 256;
 
 /// A domain of accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Domain {
+pub(super) enum AccountDomain {
     /// That of the server's own accounts.
     Own,
     /// That of the groups that every Windows has.
@@ -23,8 +23,8 @@ pub(super) enum Domain {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Server,
-    Domain(Domain),
-    Object { kind: Object, domain: Domain, rid: u32 },
+    Domain(AccountDomain),
+    Object { kind: Object, domain: AccountDomain, rid: u32 },
 }
 
 /// What a handle is of, and the rights that it was opened with.
@@ -116,13 +116,13 @@ impl HandleEntry {
         self.need(rights)
     }
 
-    pub(super) fn domain(self, rights: u32) -> Result<Domain, Status> {
+    pub(super) fn domain(self, rights: u32) -> Result<AccountDomain, Status> {
         let Kind::Domain(domain) = self.kind else { return Err(Status::OBJECT_TYPE_MISMATCH) };
         self.need(rights).map(|()| domain)
     }
 
     /// The domain of the handle, or that of its object.
-    pub(super) fn any_domain(self) -> Result<Domain, Status> {
+    pub(super) fn any_domain(self) -> Result<AccountDomain, Status> {
         match self.kind {
             Kind::Server => Err(Status::OBJECT_TYPE_MISMATCH),
             Kind::Domain(domain) | Kind::Object { domain, .. } => Ok(domain),
@@ -130,7 +130,7 @@ impl HandleEntry {
     }
 
     /// The domain and the number of an object.
-    pub(super) fn object(self, wanted: Object, rights: u32) -> Result<(Domain, u32), Status> {
+    pub(super) fn object(self, wanted: Object, rights: u32) -> Result<(AccountDomain, u32), Status> {
         match self.kind {
             Kind::Object { kind, domain, rid } if kind == wanted => self.need(rights).map(|()| (domain, rid)),
             _ => Err(Status::OBJECT_TYPE_MISMATCH),

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn there_are_four_pipes_in_any_case_and_with_the_path_of_windows() {
-    let open = |name| Pipe::open(name, Arc::new(TestHost(Rank::User))).map(|pipe| pipe.name());
+    let open = |name| Pipe::open(name, Arc::new(TestHost(CallerRank::User))).map(|pipe| pipe.name());
     assert_eq!(open("srvsvc"), Some("srvsvc"));
     assert_eq!(open("WKSSVC"), Some("wkssvc"));
     assert_eq!(open("\\PIPE\\lsarpc"), Some("lsarpc"));
@@ -16,7 +16,7 @@ fn there_are_four_pipes_in_any_case_and_with_the_path_of_windows() {
 
 #[test]
 fn a_message_may_come_byte_by_byte() {
-    let mut pipe = unbound(Rank::User);
+    let mut pipe = unbound(CallerRank::User);
     let bind = hex(BIND_SRVSVC);
     let (last, before) = bind.split_last().unwrap();
     for byte in before {
@@ -29,7 +29,7 @@ fn a_message_may_come_byte_by_byte() {
 
 #[test]
 fn several_messages_may_come_at_once_and_are_read_one_by_one() {
-    let mut pipe = unbound(Rank::User);
+    let mut pipe = unbound(CallerRank::User);
     let time = fragment(7, flags::WHOLE, 0, 28, &[0; 4]);
     let all = [hex(BIND_SRVSVC), time.clone(), time].concat();
     assert_eq!(pipe.write(&all), Ok(all.len()));
@@ -40,7 +40,7 @@ fn several_messages_may_come_at_once_and_are_read_one_by_one() {
 /// MS-SMB2 3.3.5.12: STATUS_BUFFER_OVERFLOW when the message is longer than the read.
 #[test]
 fn a_read_of_a_part_says_that_there_is_more() {
-    let mut pipe = unbound(Rank::User);
+    let mut pipe = unbound(CallerRank::User);
     pipe.write(&hex(BIND_SRVSVC)).unwrap();
     let (all, first) = pipe.available();
     assert_eq!(all, first);
@@ -53,7 +53,7 @@ fn a_read_of_a_part_says_that_there_is_more() {
 
 #[test]
 fn a_transceive_needs_an_empty_pipe() {
-    let mut pipe = unbound(Rank::User);
+    let mut pipe = unbound(CallerRank::User);
     pipe.write(&hex(BIND_SRVSVC)).unwrap();
     let time = fragment(7, flags::WHOLE, 0, 28, &[0; 4]);
     assert_eq!(pipe.transceive(&time, 1000), Err(Status::PIPE_BUSY));
@@ -63,7 +63,7 @@ fn a_transceive_needs_an_empty_pipe() {
 
 #[test]
 fn a_client_that_asks_without_reading_is_cut_off() {
-    let mut pipe = bound(BIND_SRVSVC, Rank::User);
+    let mut pipe = bound(BIND_SRVSVC, CallerRank::User);
     let time = fragment(7, flags::WHOLE, 0, 28, &[0; 4]).repeat(1000);
     let asked = (0..1000).take_while(|_| pipe.write(&time).is_ok()).count();
     assert!((10..100).contains(&asked), "{asked}");

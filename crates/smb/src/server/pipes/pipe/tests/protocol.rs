@@ -16,7 +16,7 @@ fn exchange(pipe: &mut Pipe, message: &[u8]) -> Vec<u8> {
 /// C706 12.6.4.4: fragments' sizes, the group, `\PIPE\srvsvc` and its NUL, then one acceptance with NDR.
 #[test]
 fn a_bind_is_acknowledged_with_the_name_of_the_pipe() {
-    let ack = exchange(&mut unbound(Rank::User), &hex(BIND_SRVSVC));
+    let ack = exchange(&mut unbound(CallerRank::User), &hex(BIND_SRVSVC));
     let mut expected = hex("05000c03100000004400000002000000b810b81001000000");
     expected.extend(b"\x0d\x00\\PIPE\\srvsvc\0");
     expected.extend(hex("00")); // to a multiple of 4
@@ -32,7 +32,7 @@ fn each_presentation_context_gets_its_own_verdict() {
         045d888aeb1cc9119fe808002b1048600200000001000100c84f324b7016d30112785a47bf6ee1880300000033057171babe37498319b5\
         dbef9ccc360100000002000100c84f324b7016d30112785a47bf6ee188030000002c1cb76c1298404503000000000000000100000003000\
         100785734123412cdabef000123456789ad01000000045d888aeb1cc9119fe808002b10486002000000";
-    let ack = exchange(&mut unbound(Rank::User), &hex(bind));
+    let ack = exchange(&mut unbound(CallerRank::User), &hex(bind));
     let results = ack.last_chunk::<96>().unwrap();
     let verdicts: Vec<_> = results.chunks(24).map(|result| (result[0], result[2], result[4])).collect();
     // Accepted; rejected for its transfer syntax; features that both sides have; rejected for its
@@ -47,14 +47,14 @@ fn fragments_are_as_large_as_both_sides_take_and_never_smaller_than_everybody_mu
         let mut bind = hex(BIND_SRVSVC);
         bind[16..18].copy_from_slice(&asked.to_le_bytes());
         bind[18..20].copy_from_slice(&asked.to_le_bytes());
-        let ack = exchange(&mut unbound(Rank::User), &bind);
+        let ack = exchange(&mut unbound(CallerRank::User), &bind);
         assert_eq!(ack[16..20], [given.to_le_bytes(), given.to_le_bytes()].concat());
     }
 }
 
 #[test]
 fn an_altered_context_adds_an_interface() {
-    let mut pipe = bound(BIND_SRVSVC, Rank::User);
+    let mut pipe = bound(BIND_SRVSVC, CallerRank::User);
     let mut alter = hex(BIND_WKSSVC);
     alter[2] = kind::ALTER_CONTEXT;
     alter[28] = 1; // the context's number
@@ -68,7 +68,7 @@ fn an_altered_context_adds_an_interface() {
 
 #[test]
 fn a_context_that_was_not_bound_is_unknown() {
-    let mut pipe = bound(BIND_SRVSVC, Rank::User);
+    let mut pipe = bound(BIND_SRVSVC, CallerRank::User);
     let answer = exchange(&mut pipe, &fragment(3, flags::WHOLE, 9, SHARE_ENUM, &share_enum()));
     assert_eq!((answer[2], answer.len()), (kind::FAULT, 32));
     assert_eq!(answer[24..28], 0x1c01_0003u32.to_le_bytes()); // nca_s_unk_if
@@ -77,7 +77,7 @@ fn a_context_that_was_not_bound_is_unknown() {
 
 #[test]
 fn a_call_may_come_in_fragments() {
-    let mut pipe = bound(BIND_SRVSVC, Rank::User);
+    let mut pipe = bound(BIND_SRVSVC, CallerRank::User);
     let whole = call(&mut pipe, SHARE_ENUM, &share_enum()).unwrap();
     let stub = share_enum();
     for (flags, part) in [(flags::FIRST, &stub[..8]), (0, &stub[8..9]), (0, &stub[9..30])] {
@@ -90,7 +90,7 @@ fn a_call_may_come_in_fragments() {
 
 #[test]
 fn an_orphaned_call_is_forgotten() {
-    let mut pipe = bound(BIND_SRVSVC, Rank::User);
+    let mut pipe = bound(BIND_SRVSVC, CallerRank::User);
     pipe.write(&fragment(7, flags::FIRST, 0, SHARE_ENUM, &[0; 8])).unwrap();
     pipe.write(&Header::new(kind::ORPHANED, 7).message(|_| ())).unwrap();
     assert!(call(&mut pipe, SHARE_ENUM, &share_enum()).is_ok());
@@ -108,7 +108,7 @@ fn what_breaks_the_protocol_ends_the_pipe() {
     let mut too_short = hex(BIND_SRVSVC);
     too_short[8] = 15;
     for message in [other_call, authenticated, big_endian, other_version, too_short, hex(BIND_SRVSVC)] {
-        let mut pipe = bound(BIND_SRVSVC, Rank::User);
+        let mut pipe = bound(BIND_SRVSVC, CallerRank::User);
         pipe.write(&fragment(7, flags::FIRST, 0, SHARE_ENUM, &[])).unwrap();
         pipe.write(&message).unwrap();
         while let Ok(last) = pipe.read(usize::MAX) {
@@ -117,7 +117,7 @@ fn what_breaks_the_protocol_ends_the_pipe() {
         assert_eq!(pipe.read(100), Err(Status::PIPE_DISCONNECTED));
         assert_eq!(pipe.write(&[5]), Err(Status::PIPE_DISCONNECTED));
     }
-    let mut pipe = unbound(Rank::User);
+    let mut pipe = unbound(CallerRank::User);
     let answer = exchange(&mut pipe, &fragment(1, flags::WHOLE, 0, SHARE_ENUM, &share_enum()));
     assert_eq!(answer[24..28], 0x1c01_000bu32.to_le_bytes()); // nca_s_proto_error: nothing is bound
     assert_eq!(pipe.read(100), Err(Status::PIPE_DISCONNECTED));
@@ -129,7 +129,7 @@ fn authentication_inside_the_pipe_is_refused() {
     let mut bind = hex(BIND_SRVSVC);
     bind.extend([0; 24]);
     (bind[8], bind[10]) = (bind.len() as u8, 16);
-    let mut pipe = unbound(Rank::User);
+    let mut pipe = unbound(CallerRank::User);
     let nak = exchange(&mut pipe, &bind);
     assert_eq!((nak[2], &nak[16..]), (kind::BIND_NAK, &[8, 0, 1, 5, 0][..]));
     assert_eq!(exchange(&mut pipe, &hex(BIND_SRVSVC))[2], kind::BIND_ACK);
@@ -137,7 +137,7 @@ fn authentication_inside_the_pipe_is_refused() {
 
 #[test]
 fn arguments_are_limited() {
-    let mut pipe = bound(BIND_SRVSVC, Rank::User);
+    let mut pipe = bound(BIND_SRVSVC, CallerRank::User);
     let mut flags = flags::FIRST;
     for _ in 0..10 {
         let written = pipe.write(&fragment(7, flags, 0, SHARE_ENUM, &[0; 60_000]));
@@ -155,7 +155,7 @@ fn arguments_are_limited() {
 fn a_long_answer_comes_in_fragments_that_the_client_takes() {
     let mut bind = hex(BIND_LSARPC);
     bind[16..20].copy_from_slice(&[0; 4]);
-    let mut pipe = unbound(Rank::User);
+    let mut pipe = unbound(CallerRank::User);
     exchange(&mut pipe, &bind);
     let names = 100u32.to_le_bytes();
     let stub = [&names[..], &names, &[0; 800]].concat(); // LsarLookupNames4 of 100 empty names

@@ -1,11 +1,11 @@
 //! The settings of `[global]` that change nothing about who may do what, by the reason.
 
-use super::super::Scope;
+use super::super::SettingScope;
 use super::Group;
 
 pub(super) const GROUPS: &[Group] = &[
     Group {
-        scope: Scope::Global,
+        scope: SettingScope::Global,
         why: "it is about changes of accounts: see `fourfold user`",
         names: &[
             "abort shutdown script",
@@ -42,7 +42,7 @@ pub(super) const GROUPS: &[Group] = &[
         ],
     },
     Group {
-        scope: Scope::Global,
+        scope: SettingScope::Global,
         why: "it is about a domain controller, or about joining a domain: see docs/domain.md",
         names: &[
             "additional dns hostnames",
@@ -140,7 +140,7 @@ pub(super) const GROUPS: &[Group] = &[
         ],
     },
     Group {
-        scope: Scope::Global,
+        scope: SettingScope::Global,
         why: "printers are not served",
         names: &[
             "addport command",
@@ -162,7 +162,7 @@ pub(super) const GROUPS: &[Group] = &[
         ],
     },
     Group {
-        scope: Scope::Global,
+        scope: SettingScope::Global,
         why: "it is about logs and the processes of smbd",
         names: &[
             "aio max threads",
@@ -230,12 +230,12 @@ pub(super) const GROUPS: &[Group] = &[
         ],
     },
     Group {
-        scope: Scope::Global,
+        scope: SettingScope::Global,
         why: "shares of Samba's registry are not served",
         names: &["registry shares"],
     },
     Group {
-        scope: Scope::Global,
+        scope: SettingScope::Global,
         why: "shares that users made by themselves are not served",
         names: &[
             "usershare allow guests",
@@ -248,12 +248,12 @@ pub(super) const GROUPS: &[Group] = &[
         ],
     },
     Group {
-        scope: Scope::Global,
+        scope: SettingScope::Global,
         why: "links that lead out of the share are never followed",
         names: &["allow insecure wide links"],
     },
     Group {
-        scope: Scope::Global,
+        scope: SettingScope::Global,
         why: "it is about how files and the protocol work, not about who may do what",
         names: &[
             "change notify",
@@ -284,19 +284,19 @@ pub(super) const GROUPS: &[Group] = &[
         ],
     },
     Group {
-        scope: Scope::Global,
+        scope: SettingScope::Global,
         why: "no script is run",
         names: &["get quota command", "set quota command"],
     },
     Group {
-        scope: Scope::Global,
+        scope: SettingScope::Global,
         why: "it is about dialects of older servers: the newest one that the client has is spoken",
         names: &["server max protocol", "max protocol", "protocol"],
     },
-    Group { scope: Scope::Global, why: "it is a text for people", names: &["server string"] },
-    Group { scope: Scope::Global, why: "the port is `smb-port`", names: &["smb ports"] },
+    Group { scope: SettingScope::Global, why: "it is a text for people", names: &["server string"] },
+    Group { scope: SettingScope::Global, why: "the port is `smb-port`", names: &["smb ports"] },
     Group {
-        scope: Scope::Global,
+        scope: SettingScope::Global,
         why: "it is about winbind and the ids of a domain: see docs/domain.md",
         names: &[
             "allow nt4 crypto",
@@ -345,7 +345,7 @@ pub(super) const GROUPS: &[Group] = &[
         ],
     },
     Group {
-        scope: Scope::Global,
+        scope: SettingScope::Global,
         why: "it is about NetBIOS names and browsing",
         names: &[
             "auto services",
@@ -384,7 +384,7 @@ pub(super) const GROUPS: &[Group] = &[
         ],
     },
     Group {
-        scope: Scope::Global,
+        scope: SettingScope::Global,
         why: "it is about what Samba does as a client",
         names: &[
             "client ipc max protocol",

@@ -1,16 +1,16 @@
 //! The settings of shares that change nothing about who may do what, by the reason.
 
-use super::super::Scope;
+use super::super::SettingScope;
 use super::Group;
 
 pub(super) const GROUPS: &[Group] = &[
     Group {
-        scope: Scope::Share,
+        scope: SettingScope::Share,
         why: "it is about the list of shares, which names all of them here",
         names: &["access based share enum"],
     },
     Group {
-        scope: Scope::Share,
+        scope: SettingScope::Share,
         why: "it gives rights only, and these are not given",
         names: &[
             "acl allow execute always",
@@ -24,7 +24,7 @@ pub(super) const GROUPS: &[Group] = &[
         ],
     },
     Group {
-        scope: Scope::Share,
+        scope: SettingScope::Share,
         why: "it is about how files and the protocol work, not about who may do what",
         names: &[
             "acl check permissions",
@@ -88,9 +88,13 @@ pub(super) const GROUPS: &[Group] = &[
             "fruit:mdssvc",
         ],
     },
-    Group { scope: Scope::Share, why: "it is advice for the caches of clients", names: &["csc policy"] },
     Group {
-        scope: Scope::Share,
+        scope: SettingScope::Share,
+        why: "it is advice for the caches of clients",
+        names: &["csc policy"],
+    },
+    Group {
+        scope: SettingScope::Share,
         why: "no script is run",
         names: &[
             "dfree command",
@@ -104,33 +108,33 @@ pub(super) const GROUPS: &[Group] = &[
         ],
     },
     Group {
-        scope: Scope::Share,
+        scope: SettingScope::Share,
         why: "such names get the attribute hidden there; they stay in listings",
         names: &["hide dot files"],
     },
     Group {
-        scope: Scope::Share,
+        scope: SettingScope::Share,
         why: "sockets, pipes and devices cannot be opened by clients",
         names: &["hide special files"],
     },
     Group {
-        scope: Scope::Share,
+        scope: SettingScope::Share,
         why: "clients search by listing folders, and find what they may see",
         names: &["spotlight", "spotlight backend"],
     },
-    Group { scope: Scope::Share, why: "it is a text for people", names: &["volume"] },
+    Group { scope: SettingScope::Share, why: "it is a text for people", names: &["volume"] },
     Group {
-        scope: Scope::Share,
+        scope: SettingScope::Share,
         why: "links that lead out of the share are never followed",
         names: &["wide links"],
     },
     Group {
-        scope: Scope::Share,
+        scope: SettingScope::Share,
         why: "it is about changes of accounts: see `fourfold user`",
         names: &["afs share"],
     },
     Group {
-        scope: Scope::Share,
+        scope: SettingScope::Share,
         why: "it is about logs and the processes of smbd",
         names: &[
             "aio read size",
@@ -149,12 +153,12 @@ pub(super) const GROUPS: &[Group] = &[
         ],
     },
     Group {
-        scope: Scope::Share,
+        scope: SettingScope::Share,
         why: "the share can be entered by its name there, too; here its name is listed",
         names: &["browseable", "browsable"],
     },
     Group {
-        scope: Scope::Share,
+        scope: SettingScope::Share,
         why: "printers are not served",
         names: &[
             "cups options",

@@ -1,0 +1,173 @@
+//! Alerts: what a person should know or do, by rules.
+//!
+//! ```text
+//! facts, every 10 s ─► rules ─► conditions ─► raised and cleared once ─► log, webhook, mail, status, console, metrics
+//! ```
+
+mod certificate;
+mod facts;
+mod raised;
+mod rules;
+mod sending;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use admin::ToldSettings;
+use admin::control::{AlertStatus, Severity, Status};
+use auth::LoginGuard;
+use lock::Mutex;
+use namespace::Namespace;
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+use vfs::backend::host::as_ourselves;
+use vfs::index::Index;
+
+pub(crate) use self::facts::BlockedRequests;
+use self::facts::{Clock, DiskFacts, Facts, Gatherer};
+use self::raised::{AlertTable, News};
+use self::sending::Sender;
+pub(crate) use self::sending::{post, with_retries};
+use crate::ranks;
+use crate::serve::component::{Component, ResourceCounts};
+use crate::serve::current::Current;
+
+/// How often the rules look.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// How long a look waits for measurements of disks. It goes on with the last ones otherwise.
+const MEASURED_WITHIN: Duration = Duration::from_secs(2);
+
+/// What the rules have seen, for metrics.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AlertSnapshot {
+    /// The raised alerts, the oldest first.
+    pub(crate) alerts: Vec<AlertStatus>,
+    /// The facts of the last look.
+    pub(crate) facts: Arc<Facts>,
+    /// Messages that were sent, and those that could not be sent.
+    pub(crate) messages: (u64, u64),
+}
+
+/// The alerts of the server.
+pub(crate) struct Alerts {
+    state: Mutex<AlertState, ranks::RaisedAlerts>,
+    sender: Sender,
+    logins: Arc<LoginGuard>,
+    namespace: Arc<Namespace>,
+    events: web::Events,
+    folder: StateFolder,
+}
+
+/// The state folder, and what is wrong with what is in it.
+pub(crate) struct StateFolder {
+    pub(crate) path: PathBuf,
+    pub(crate) index: Index,
+    /// Why the API is off.
+    pub(crate) api_failure: Option<String>,
+}
+
+struct AlertState {
+    current: Arc<Current>,
+    raised: AlertTable,
+    facts: Arc<Facts>,
+}
+
+impl Alerts {
+    /// Alerts of a server with this state folder. Needs a tokio runtime.
+    pub(crate) fn start(
+        current: &Arc<Current>,
+        folder: StateFolder,
+        (logins, namespace): (Arc<LoginGuard>, Arc<Namespace>),
+        events: web::Events,
+    ) -> Arc<Self> {
+        let state =
+            AlertState { current: current.clone(), raised: AlertTable::default(), facts: Arc::default() };
+        let alerts = Arc::new(Self {
+            state: Mutex::new(state),
+            sender: Sender::start(),
+            logins,
+            namespace,
+            events,
+            folder,
+        });
+        tokio::spawn(look(Arc::downgrade(&alerts)));
+        alerts
+    }
+
+    /// Judges the facts of one look.
+    fn judge(&self, facts: Facts, now: SystemTime) {
+        let mut state = self.state.lock();
+        let told = state.current.settings.server.told.clone();
+        let conditions = rules::conditions(&facts, &told, &state.raised);
+        let news = state.raised.update(conditions, now);
+        state.facts = Arc::new(facts);
+        drop(state);
+        news.into_iter().for_each(|news| self.tell(&news, &told));
+    }
+
+    fn tell(&self, news: &News, told: &ToldSettings) {
+        let AlertStatus { name, about, severity, since, text } = &news.alert;
+        match (news.is_raised, severity) {
+            (true, Severity::Critical) => {
+                tracing::error!(target: "alert", alert = name, about, "raised: {text}")
+            }
+            (true, Severity::Warning) => {
+                tracing::warn!(target: "alert", alert = name, about, "raised: {text}")
+            }
+            (false, _) => tracing::info!(target: "alert", alert = name, about, since, "cleared"),
+        }
+        let event = if news.is_raised { "raised" } else { "cleared" };
+        self.events.tell("alert", &serde_json::json!({ "event": event, "alert": news.alert }));
+        self.sender.send(news, told);
+    }
+}
+
+impl Component for Alerts {
+    fn report(&self, status: &mut Status) {
+        status.alerts = self.state.lock().raised.list();
+    }
+
+    fn count(&self, held: &mut ResourceCounts) {
+        let state = self.state.lock();
+        held.seen = AlertSnapshot {
+            alerts: state.raised.list(),
+            facts: state.facts.clone(),
+            messages: self.sender.counts(),
+        };
+    }
+
+    fn reload(&self, current: &Arc<Current>) -> Vec<String> {
+        self.state.lock().current = current.clone();
+        Vec::new()
+    }
+}
+
+/// Looks until the server ends. A measurement that waits for a disk does not hold up the looks.
+async fn look(alerts: std::sync::Weak<Alerts>) {
+    let mut every = tokio::time::interval(LOOK_EVERY);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut clock, mut gatherer) = (Clock::default(), Gatherer::default());
+    let (mut measured, mut measuring) = (DiskFacts::default(), None::<JoinHandle<DiskFacts>>);
+    loop {
+        every.tick().await;
+        let Some(alerts) = alerts.upgrade() else { return };
+        let running = measuring.get_or_insert_with(|| {
+            let (current, before) = (alerts.state.lock().current.clone(), measured.clone());
+            let folder = alerts.folder.path.clone();
+            tokio::task::spawn_blocking(move || {
+                let again = || before.clone().again(&current.settings, &folder);
+                as_ourselves(again).unwrap_or_else(|_| before.clone())
+            })
+        });
+        if let Ok(ended) = tokio::time::timeout(MEASURED_WITHIN, running).await {
+            measuring = None;
+            measured = ended.unwrap_or(measured); // a panic there was logged
+        }
+        let mut facts = gatherer.gather(&measured, alerts.logins.log.failed(), clock.look());
+        facts.links = facts::links(&alerts.namespace);
+        facts.api_failure = alerts.folder.api_failure.clone();
+        facts.index_trouble = alerts.folder.index.trouble();
+        alerts.judge(facts, SystemTime::now());
+    }
+}
