@@ -25,6 +25,7 @@ macro_rules! stable {
 /// All of them.
 pub fn messages(input: &[u8]) {
     let Some((&selector, bytes)) = input.split_first() else { return };
+    let _ = service_action(bytes); // any number is one
     match selector {
         0..16 => commands(selector, bytes),
         16..32 => data(selector, bytes),

@@ -73,10 +73,10 @@ fn acls() -> Vec<Seed> {
     let seed = |name, selector, encode: Encode<'_>| seed("afp_attributes", name, selector, encode);
     let (volume, directory, path, who) = (1, 2, Path::utf8(b"notes"), *b"0123456789abcdef");
     let entries = vec![
-        Ace { who, flags: Ace::PERMIT | Ace::FILE_INHERIT | Ace::ONLY_INHERIT, rights: 0x3ffe },
-        Ace { who, flags: Ace::DENY | Ace::INHERITED, rights: 4 },
+        KauthAce { who, flags: KauthAce::PERMIT | KauthAce::FILE_INHERIT | KauthAce::ONLY_INHERIT, rights: 0x3ffe },
+        KauthAce { who, flags: KauthAce::DENY | KauthAce::INHERITED, rights: 4 },
     ];
-    let acl = Acl { flags: Acl::NO_INHERIT, entries };
+    let acl = KauthAcl { flags: KauthAcl::NO_INHERIT, entries };
     let security = Security { owner: Some(who), group: Some(who), acl: Some(acl) };
     let set = Set { volume, directory, bitmap: Bitmap(0x17), path, security: security.clone() };
     let removed = Security::default();

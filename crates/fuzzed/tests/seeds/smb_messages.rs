@@ -186,7 +186,7 @@ fn data_requests() -> Vec<Seed> {
     let set =
         set_info::Request { info_type, information_class: 13, additional_information: 0, file: FILE, data };
     let oplock = oplock_break::Oplock { level: OplockLevel::II, file: FILE };
-    let lease = oplock_break::Lease { key: LEASE, state: LeaseState::READ };
+    let lease = oplock_break::LeaseBreak { key: LEASE, state: LeaseState::READ };
     vec![
         asked("read", Command::READ, |w| read.encode(w)),
         asked("write", Command::WRITE, |w| write.encode(b"data", w)),
@@ -365,7 +365,7 @@ fn inside(name: &'static str, raw: &RawContext<'_>) -> Seed {
 
 fn lists() -> Vec<Seed> {
     let quota =
-        query_info::Quota { return_single: true, restart_scan: true, sid_list: b"list", start_sid: b"sid" };
+        query_info::QuotaQuery { return_single: true, restart_scan: true, sid_list: b"list", start_sid: b"sid" };
     let path = units("folder/file");
     let resolved = aapl::Response::ResolveId { status: Status::SUCCESS, path };
     let apple = |name, encode: &dyn Fn(&mut Writer)| {

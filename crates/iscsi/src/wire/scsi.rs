@@ -22,6 +22,7 @@ mod report_luns;
 mod request_sense;
 mod reserve;
 mod sense;
+mod service_action;
 mod start_stop;
 mod status;
 mod transport_id;
@@ -58,6 +59,7 @@ pub use report_luns::{LunList, ReportLuns};
 pub use request_sense::RequestSense;
 pub use reserve::Request as Reserve;
 pub use sense::{Asc, Key, Sense, WrongField};
+pub use service_action::service_action;
 pub use start_stop::StartStop;
 pub use status::Status;
 pub use transport_id::TransportId;
@@ -65,11 +67,3 @@ pub use unmap::{UNMAP_HEADER, Unmap, UnmapRange};
 pub use verify::{ByteCheck, Verify};
 pub use write::Write;
 pub use write_same::WriteSame;
-
-/// The service action in a command descriptor block, SPC-4 4.2.5.
-pub fn service_action(cdb: &[u8]) -> Option<u16> {
-    match cdb.first()? {
-        0x7f => cdb.get(8..10)?.try_into().ok().map(u16::from_be_bytes),
-        _ => Some(u16::from(cdb.get(1)? & 0x1f)),
-    }
-}

@@ -1,4 +1,5 @@
-//! Each file over 20 lines opens with what it is for: a reader who comes from a search learns it from the first line.
+//! Each file over 20 lines opens with what it is for: a reader who comes from a search learns it from the first line. A module
+//! with a folder is `name.rs` beside `name/`: the tabs of an editor then show different names.
 
 use super::Finding;
 use super::source::Source;
@@ -7,6 +8,10 @@ use super::source::Source;
 const SHORT: usize = 20;
 
 pub fn check(source: &Source) -> Option<Finding> {
+    if source.path.contains("/src/") && source.path.ends_with("/mod.rs") {
+        let what = "a module with a folder is `name.rs` beside `name/`".into();
+        return Some(Finding { file: source.path.clone(), line: 1, what });
+    }
     let is_for_tests = source.is_test() || source.path.ends_with("/testing.rs");
     let is_exempt = is_for_tests || !source.path.contains("/src/") || source.lines <= SHORT;
     (!is_exempt && !source.has_opening).then(|| Finding {
@@ -33,6 +38,13 @@ mod tests {
         assert!(found("crates/x/src/a.rs", &format!("/// A function.\n{code}")));
         assert!(!found("crates/x/src/a.rs", &format!("{LONG}\n{code}")));
         assert!(!found("crates/x/src/a.rs", &format!("\n{LONG}{code}")));
+    }
+
+    #[test]
+    fn a_module_with_a_folder_has_its_name() {
+        assert!(found("crates/x/src/a/mod.rs", LONG));
+        assert!(!found("crates/x/src/a.rs", LONG));
+        assert!(!found("crates/x/tests/it/a/mod.rs", LONG));
     }
 
     #[test]
