@@ -73,7 +73,11 @@ fn acls() -> Vec<Seed> {
     let seed = |name, selector, encode: Encode<'_>| seed("afp_attributes", name, selector, encode);
     let (volume, directory, path, who) = (1, 2, Path::utf8(b"notes"), *b"0123456789abcdef");
     let entries = vec![
-        KauthAce { who, flags: KauthAce::PERMIT | KauthAce::FILE_INHERIT | KauthAce::ONLY_INHERIT, rights: 0x3ffe },
+        KauthAce {
+            who,
+            flags: KauthAce::PERMIT | KauthAce::FILE_INHERIT | KauthAce::ONLY_INHERIT,
+            rights: 0x3ffe,
+        },
         KauthAce { who, flags: KauthAce::DENY | KauthAce::INHERITED, rights: 4 },
     ];
     let acl = KauthAcl { flags: KauthAcl::NO_INHERIT, entries };

@@ -364,8 +364,12 @@ fn inside(name: &'static str, raw: &RawContext<'_>) -> Seed {
 }
 
 fn lists() -> Vec<Seed> {
-    let quota =
-        query_info::QuotaQuery { return_single: true, restart_scan: true, sid_list: b"list", start_sid: b"sid" };
+    let quota = query_info::QuotaQuery {
+        return_single: true,
+        restart_scan: true,
+        sid_list: b"list",
+        start_sid: b"sid",
+    };
     let path = units("folder/file");
     let resolved = aapl::Response::ResolveId { status: Status::SUCCESS, path };
     let apple = |name, encode: &dyn Fn(&mut Writer)| {
