@@ -12,7 +12,7 @@ use auth::kerberos::{Accepting, Beginning, Kerberos, LoginProgress, SecurityCont
 use tokio::sync::oneshot;
 
 use crate::keytab;
-use crate::library::{AcceptedContext, Context, KeytabCredentials, Library, LogonInfo, c_string};
+use crate::library::{AcceptedContext, Context, GssCredentials, Library, LogonInfo, c_string};
 use crate::wire::logon_info;
 
 /// The file of the state folder in which MIT Kerberos remembers the tickets that it has seen.
@@ -145,7 +145,7 @@ struct TicketRules {
 }
 
 /// Works until the acceptor is gone.
-fn accept_all(credentials: &KeytabCredentials, rules: &TicketRules, jobs: &Receiver<AcceptJob>) {
+fn accept_all(credentials: &GssCredentials, rules: &TicketRules, jobs: &Receiver<AcceptJob>) {
     for AcceptJob { token, begun, done } in jobs {
         let accepted = credentials
             .accept(begun, &token)

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use auth::kerberos::SecurityContext;
 
-use crate::library::{Context, KeytabCredentials, Library, PrincipalSecret, c_string};
+use crate::library::{Context, GssCredentials, Library, PrincipalSecret, c_string};
 
 /// A principal that gets tickets for services: this server as a client. Calls wait for the network.
 pub struct Initiator {
-    credentials: KeytabCredentials,
+    credentials: GssCredentials,
 }
 
 /// A login to a service. It protects messages once it is complete.

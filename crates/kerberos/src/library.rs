@@ -151,8 +151,8 @@ pub(crate) struct GssError {
     pub(crate) text: String,
 }
 
-/// The keys of a keytab.
-pub(crate) struct KeytabCredentials {
+/// The keys of a keytab, or the tickets of a principal.
+pub(crate) struct GssCredentials {
     library: Arc<Library>,
     handle: Handle,
 }
@@ -180,7 +180,7 @@ pub(crate) struct AcceptedContext {
 }
 
 // SAFETY: credentials may move between threads; they are not shared.
-unsafe impl Send for KeytabCredentials {}
+unsafe impl Send for GssCredentials {}
 // SAFETY: so may a context.
 unsafe impl Send for Context {}
 
@@ -238,7 +238,7 @@ impl Library {
         self: &Arc<Self>,
         keytab: &CStr,
         replays: &CStr,
-    ) -> Result<KeytabCredentials, GssError> {
+    ) -> Result<GssCredentials, GssError> {
         let (mut minor, mut handle) = (0, null_mut());
         let pairs = [
             Pair { key: c"keytab".as_ptr(), value: keytab.as_ptr() },
@@ -262,7 +262,7 @@ impl Library {
             )
         };
         self.check(major, minor)?;
-        Ok(KeytabCredentials { library: self.clone(), handle })
+        Ok(GssCredentials { library: self.clone(), handle })
     }
 
     fn check(&self, major: u32, minor: u32) -> Result<(), GssError> {
@@ -311,7 +311,7 @@ impl Library {
     }
 }
 
-impl KeytabCredentials {
+impl GssCredentials {
     /// Takes a client's token. `begun`: the login that it continues.
     pub(crate) fn accept(&self, begun: Option<Context>, token: &[u8]) -> Result<AcceptedContext, GssError> {
         let library = &self.library;
@@ -433,7 +433,7 @@ impl Context {
     }
 }
 
-impl Drop for KeytabCredentials {
+impl Drop for GssCredentials {
     fn drop(&mut self) {
         let mut minor = 0;
         // SAFETY: the handle is of the library, and is used no more.

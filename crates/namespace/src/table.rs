@@ -96,16 +96,4 @@ impl Table {
     pub fn site_named(&self, name: &str) -> Option<&Site> {
         self.sites.iter().find(|site| site.name.eq_ignore_ascii_case(name))
     }
-
-    /// The link with this text.
-    #[must_use]
-    pub fn link_with(&self, text: &[u8]) -> Option<&Link> {
-        self.links.iter().find(|link| link.text().as_bytes() == text)
-    }
-
-    /// The link at this path.
-    #[must_use]
-    pub fn link_at(&self, path: &str) -> Option<&Link> {
-        self.links.iter().find(|link| link.path == path)
-    }
 }

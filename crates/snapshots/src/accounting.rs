@@ -14,6 +14,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use formats::mountinfo::MountInfo;
+
 use crate::command::run;
 use crate::engine::mounts;
 use crate::engine::zfs::Zfs;
@@ -86,7 +88,7 @@ impl Dataset {
     /// The engine has no limits, or its command failed.
     pub fn set_quota(&self, limit: u64, below: &[&Path]) -> Result<(), Refusal> {
         match (self.engine(), self.zfs()) {
-            (EngineKind::Btrfs, _) => Group::of(self.folder())?.limit(self.folder(), limit, below),
+            (EngineKind::Btrfs, _) => Group::of(self.folder())?.limit(limit, below),
             (EngineKind::Zfs, Some(zfs)) => run("zfs", &["set", &format!("quota={limit}"), zfs]).map(drop),
             _ => {
                 let folder = self.folder().display();
@@ -106,8 +108,8 @@ impl Dataset {
                 if number(&group.ours().join("max_referenced")).is_none_or(|limit| limit == 0) {
                     return Ok(());
                 }
-                group.command(self.folder(), &["qgroup", "limit", "none", &group.own_name()])?;
-                group.command(self.folder(), &["qgroup", "limit", "none", &group.name()])
+                group.command(&["qgroup", "limit", "none", &group.own_name()])?;
+                group.command(&["qgroup", "limit", "none", &group.name()])
             }
             (EngineKind::Zfs, Some(zfs)) => run("zfs", &["set", "quota=none", zfs]).map(drop),
             _ => Ok(()),
@@ -131,8 +133,9 @@ impl Dataset {
     #[must_use]
     pub fn quota_in_force(&self, limit: u64) -> Option<[PathBuf; 2]> {
         let group = (self.engine() == EngineKind::Btrfs).then(|| Group::of(self.folder()).ok()).flatten()?;
-        let is_set = number(&group.ours().join("max_referenced")) == Some(limit);
-        is_set.then(|| [group.own(), group.ours()].map(|group| group.join("referenced")))
+        let is_set = |group: PathBuf| number(&group.join("max_referenced")) == Some(limit);
+        (is_set(group.ours()) && is_set(group.own()))
+            .then(|| [group.own(), group.ours()].map(|group| group.join("referenced")))
     }
 
     fn zfs(&self) -> Option<&str> {
@@ -146,6 +149,8 @@ struct Group {
     file_system: PathBuf,
     /// The number of the subvolume.
     id: u64,
+    /// Where the file system is mounted. Through a folder that is full btrfs changes no limit, not even to a higher one.
+    mount: PathBuf,
 }
 
 impl Group {
@@ -155,7 +160,7 @@ impl Group {
         let unknown = || Refusal::Other(format!("{}: btrfs tells no number of it", subvolume.display()));
         let id = said.trim().parse().map_err(|_| unknown())?;
         let file_system = file_system(subvolume)?.ok_or_else(unknown)?;
-        Ok(Self { file_system, id })
+        Ok(Self { file_system, id, mount: mount(subvolume)? })
     }
 
     /// What the kernel tells of the subvolume alone.
@@ -175,13 +180,13 @@ impl Group {
         format!("0/{}", self.id)
     }
 
-    fn command(&self, folder: &Path, words: &[&str]) -> Result<(), Refusal> {
-        let words: Vec<&OsStr> = words.iter().map(AsRef::as_ref).chain([folder.as_os_str()]).collect();
+    fn command(&self, words: &[&str]) -> Result<(), Refusal> {
+        let words: Vec<&OsStr> = words.iter().map(AsRef::as_ref).chain([self.mount.as_os_str()]).collect();
         run("btrfs", &words).map(drop)
     }
 
-    fn limit(&self, folder: &Path, limit: u64, below: &[&Path]) -> Result<(), Refusal> {
-        let btrfs = |words: &[&str]| self.command(folder, words);
+    fn limit(&self, limit: u64, below: &[&Path]) -> Result<(), Refusal> {
+        let btrfs = |words: &[&str]| self.command(words);
         if !self.file_system.join("qgroups").is_dir() {
             btrfs(&["quota", "enable"])?;
         }
@@ -199,9 +204,10 @@ impl Group {
                 assigned => assigned?,
             }
         }
+        // Ours first: it tells that the other limit is ours.
         let limit = limit.to_string();
-        btrfs(&["qgroup", "limit", &limit, &self.own_name()])?;
-        btrfs(&["qgroup", "limit", &limit, &name])
+        btrfs(&["qgroup", "limit", &limit, &name])?;
+        btrfs(&["qgroup", "limit", &limit, &self.own_name()])
     }
 }
 
@@ -232,6 +238,14 @@ fn ids(folder: &Path) -> BTreeMap<String, u64> {
         above.ends_with(crate::FOLDER).then(|| (name.to_owned(), id))
     };
     said.lines().filter_map(row).collect()
+}
+
+/// Where the file system of a folder is mounted as a whole, or else the mount of the folder.
+fn mount(folder: &Path) -> Result<PathBuf, Refusal> {
+    let here = mounts::of(&folder.canonicalize().map_err(Refusal::io("find", folder))?)?;
+    let is_whole = |mount: &MountInfo| mount.source == here.source && mount.root == Path::new("/");
+    let whole = mounts::all()?.into_iter().find(is_whole);
+    Ok(whole.map_or(here.point, |mount| mount.point))
 }
 
 /// The folder of sysfs that describes the btrfs that a folder is on: that of the mounted device.

@@ -175,13 +175,15 @@ fn has_ended(input: &io::Stdin, every: &Timespec) -> io::Result<bool> {
 /// The quotas that the host keeps, as they were set last.
 #[derive(Default)]
 struct Limits {
-    set: BTreeMap<PathBuf, (u64, Vec<PathBuf>)>,
+    /// By the folder of a share: the limit, and the folders of the shares below. `None`: setting it, or removing it, has failed,
+    /// so that a part of it may be in force.
+    set: BTreeMap<PathBuf, Option<(u64, Vec<PathBuf>)>>,
     /// Limits that an earlier run has set were looked for.
     has_looked: bool,
 }
 
 impl Limits {
-    /// Sets those that have changed. A share of which the limit cannot be set is tried again with the next look.
+    /// Sets those that have changed. A limit that cannot be set or removed is tried again with the next look.
     fn keep(&mut self, shares: &[ShareSettings]) {
         let mut wanted: BTreeMap<PathBuf, (u64, Vec<PathBuf>)> = BTreeMap::new();
         for share in shares {
@@ -193,6 +195,7 @@ impl Limits {
         }
         let is_first = !std::mem::replace(&mut self.has_looked, true);
         let of_earlier = shares.iter().map(|share| &share.path).filter(|_| is_first);
+        let mut stays = BTreeMap::new();
         for folder in self.set.keys().chain(of_earlier).filter(|folder| !wanted.contains_key(*folder)) {
             let has_ours = |dataset: &Dataset| !is_first || dataset.engine() == EngineKind::Btrfs;
             if !Dataset::find(folder).is_ok_and(|dataset| has_ours(&dataset)) {
@@ -201,20 +204,29 @@ impl Limits {
             let removed = Dataset::find(folder).and_then(|dataset| dataset.remove_quota());
             if let Err(error) = removed {
                 tracing::warn!(folder = %folder.display(), %error, "the host's quota is not removed");
+                stays.insert(folder.clone(), None);
             }
         }
         for dataset in self.set.keys().filter_map(|folder| Dataset::find(folder).ok()) {
             dataset.mend_accounting();
         }
-        self.set.retain(|folder, known| wanted.get(folder) == Some(known));
+        let is_kept =
+            |folder: &PathBuf, known: &mut Option<_>| known.is_some() && wanted.get(folder) == known.as_ref();
+        let changed: BTreeMap<_, _> =
+            self.set.extract_if(.., |folder, known| !is_kept(folder, known)).collect();
         wanted.retain(|folder, _| !self.set.contains_key(folder));
+        self.set.append(&mut stays);
         for (folder, (limit, below)) in wanted {
             let inner: Vec<&Path> = below.iter().map(PathBuf::as_path).collect();
             let Some(dataset) = Dataset::find(&folder).ok().filter(Dataset::has_quotas) else { continue };
             match dataset.set_quota(limit, &inner) {
-                Ok(()) => _ = self.set.insert(folder, (limit, below)),
+                Ok(()) => _ = self.set.insert(folder, Some((limit, below))),
                 Err(error) => {
                     tracing::warn!(folder = %folder.display(), %error, "the host does not keep the quota");
+                    // A limit that was there before us is not ours to remove. btrfs says which are ours.
+                    if changed.contains_key(&folder) || dataset.engine() == EngineKind::Btrfs {
+                        self.set.insert(folder, None);
+                    }
                 }
             }
         }

@@ -62,11 +62,6 @@ impl State {
         let _closed = done.await;
     }
 
-    /// The files whose state is here.
-    pub fn held_files(&self) -> Vec<FileId> {
-        self.table.files_where(|_| true)
-    }
-
     /// The files whose state is elsewhere, with a part of clients of this server.
     pub fn kept_files(&self) -> Vec<FileId> {
         self.table.left()

@@ -114,20 +114,12 @@ impl State {
         owner: &LockOwner,
         range: Range,
     ) -> formats::Result<bool> {
-        self.cancel_where(file, |queued| {
+        let is_meant = |queued: &QueuedLock| {
             queued.stream == *stream && queued.wanted.owner == *owner && queued.wanted.range == range
-        })
-    }
-
-    /// Cancels one wait. Returns whether it was still waiting.
-    pub fn cancel_wait_id(&self, file: FileId, id: WaitId) -> formats::Result<bool> {
-        self.cancel_where(file, |queued| queued.id == id)
-    }
-
-    fn cancel_where(&self, file: FileId, which: impl Fn(&QueuedLock) -> bool) -> formats::Result<bool> {
+        };
         let ledger = &self.table.ledger;
         let cancelled = self.table.with_existing(file, |entry| {
-            let any = entry.cancel(ledger, which);
+            let any = entry.cancel(ledger, is_meant);
             entry.serve_queue(ledger);
             any
         });
@@ -202,11 +194,6 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// Its number, for [`State::cancel_wait_id`].
-    pub fn id(&self) -> WaitId {
-        self.id
-    }
-
     /// What it waits for.
     pub fn wanted(&self) -> &Lock {
         &self.wanted

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use libloading::Library as File;
 
 use super::{
-    Buffer, CONTINUE, Context, CredentialStore, ERRORS, GssError, Handle, INDEFINITE, KERBEROS,
-    KeytabCredentials, Library, Oid, OidSet, Pair,
+    Buffer, CONTINUE, Context, CredentialStore, ERRORS, GssCredentials, GssError, Handle, INDEFINITE,
+    KERBEROS, Library, Oid, OidSet, Pair,
 };
 
 /// GSS_C_INITIATE.
@@ -108,7 +108,7 @@ impl Library {
         self: &Arc<Self>,
         principal: &str,
         secret: &PrincipalSecret<'_>,
-    ) -> Result<KeytabCredentials, GssError> {
+    ) -> Result<GssCredentials, GssError> {
         let name = self.principal(principal)?;
         let (mut minor, mut handle) = (0, null_mut());
         let mechanism = Oid::of(KERBEROS);
@@ -151,7 +151,7 @@ impl Library {
             }
         };
         self.check(major, minor)?;
-        Ok(KeytabCredentials { library: self.clone(), handle })
+        Ok(GssCredentials { library: self.clone(), handle })
     }
 }
 
@@ -167,7 +167,7 @@ impl Context {
     }
 }
 
-impl KeytabCredentials {
+impl GssCredentials {
     /// A context with a service that has not begun.
     pub(crate) fn begin(&self) -> Context {
         Context { library: self.library.clone(), handle: null_mut() }

@@ -28,7 +28,7 @@ impl Open {
         self.describing(|actor, of, place| self.volume.change_metadata(actor, of, place, &change)).await
     }
 
-    /// Changes the file's extended attributes as in [`Volume::change_xattrs`]. Waits for leases of
+    /// Changes the file's extended attributes as in [`Volume::change_xattrs`](crate::Volume::change_xattrs). Waits for leases of
     /// other clients.
     pub async fn change_xattrs(&self, plan: impl Fn(Vec<Xattr>) -> Result<Vec<XattrChange>>) -> Result<()> {
         self.describing(|actor, of, place| self.volume.change_xattrs(actor, of, place, &plan)).await

@@ -130,7 +130,7 @@ impl SidecarFiles<'_> {
         Ok(Some(there).filter(|_| still))
     }
 
-    /// As [`Streams::materialize`], for a client that comes back with nothing but the file. `Stale`
+    /// As [`Self::materialize`], for a client that comes back with nothing but the file. `Stale`
     /// if the server does not know any more where the client found it: the client looks it up
     /// again.
     pub fn materialize_of(&self, caller: &Caller, owner: &dyn Object) -> Result<Found> {
