@@ -17,7 +17,7 @@ const LONGEST: &str = "1048576";
 /// The server's address for a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Reach {
-    /// The address clients should use, see [`address`].
+    /// The address clients should use, see `address`.
     host: IpAddr,
     /// The NFS port.
     port: u16,

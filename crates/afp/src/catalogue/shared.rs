@@ -97,7 +97,7 @@ pub struct SharedIds {
 struct Place {
     share: String,
     volume: Arc<Volume>,
-    /// This server does not use what is there: see [`Volume::own_folder`].
+    /// This server does not use what is there: see `OwnFolders::find`.
     is_untrusted: bool,
 }
 

@@ -1,5 +1,5 @@
 //! The metadata of an open file for a Mac, as the stream of 60 bytes by which some clients access
-//! it ([`Stream::Info`]). The stream exists if the file has Finder info, and always has its full
+//! it (`Stream::Info`). The stream exists if the file has Finder info, and always has its full
 //! size. Writing a Finder info of zeros removes it.
 
 use super::{Beside, Open};

@@ -1,5 +1,5 @@
 //! Another layout for what a file has: everything is read, written in its new place, and compared. Before that the caller
-//! saves what was on the disk ([`Raw`]), from which it can be restored byte for byte.
+//! saves what was on the disk (`Raw`), from which it can be restored byte for byte.
 
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
