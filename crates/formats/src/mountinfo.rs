@@ -1,4 +1,4 @@
-//! The kernel's list of mounts, proc_pid_mountinfo(5). Whoever needs it reads `/proc/self/mountinfo`.
+//! The kernel's list of mounts, proc_pid_mountinfo(5). The caller reads `/proc/self/mountinfo` and passes its bytes.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;

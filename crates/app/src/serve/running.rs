@@ -391,7 +391,7 @@ mod tests {
         }
     }
 
-    /// Of a server that listens to nobody.
+    /// The addresses of a server that has no listener yet: this machine, without ports.
     fn nowhere() -> Reachable {
         Reachable { host: [127, 0, 0, 1].into(), ports: Default::default(), portmap: Default::default() }
     }

@@ -66,12 +66,12 @@ pub(super) fn accepted(status: u32) -> Vec<u8> {
 }
 
 /// A server with one connection, and the calls that came.
-pub(super) struct Scripted {
+pub(super) struct ScriptedServer {
     pub(super) calls: Receiver<Call>,
     port: u16,
 }
 
-impl Scripted {
+impl ScriptedServer {
     /// MOUNT and FSINFO are answered. The rest is up to `act`.
     pub(super) fn start(mut act: impl FnMut(&Call) -> Act + Send + 'static) -> Self {
         Self::start_bare(move |call| match (call.program, call.procedure) {

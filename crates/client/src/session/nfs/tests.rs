@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ::nfs::wire::v3::types::Data;
 
-use super::scripted::{Act, ROOT, Scripted, accepted, attributes, opaque, record, words};
+use super::scripted::{Act, ROOT, ScriptedServer, accepted, attributes, opaque, record, words};
 use super::*;
 use crate::tree::{Kind, Space};
 
@@ -32,7 +32,7 @@ fn read_results(data: &[u8]) -> Vec<u8> {
 /// The error of the session's answer to this procedure, to which the server answers so.
 fn error_of_stat(act: impl FnMut() -> Act + Send + 'static) -> Error {
     let mut act = act;
-    Scripted::start(move |_| act()).client().unwrap().stat("file").unwrap_err()
+    ScriptedServer::start(move |_| act()).client().unwrap().stat("file").unwrap_err()
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn the_head_and_the_data_of_a_write_are_the_whole_request() {
 
 #[test]
 fn a_session_begins_with_the_export_and_its_sizes() {
-    let server = Scripted::start(|_| Act::End);
+    let server = ScriptedServer::start(|_| Act::End);
     let session = server.client().unwrap();
     assert_eq!(session.largest(), 32_768, "the smaller one of reads and writes");
     let calls: Vec<_> =
@@ -64,7 +64,7 @@ fn a_session_begins_with_the_export_and_its_sizes() {
 
 #[test]
 fn a_folder_of_the_target_is_looked_up_name_by_name() {
-    let server = Scripted::start(|call| looked_up(&call.args));
+    let server = ScriptedServer::start(|call| looked_up(&call.args));
     drop(server.client_of("export/Films/1998", Duration::from_secs(20)).unwrap());
     let one = [opaque(ROOT), opaque(b"Films")].concat();
     let other = [opaque(b"Films"), opaque(b"1998")].concat();
@@ -75,7 +75,7 @@ fn a_folder_of_the_target_is_looked_up_name_by_name() {
 #[test]
 fn an_export_that_is_refused_or_missing_is_said_so() {
     let error =
-        |status| Scripted::start_bare(move |_| Act::Results(words(&[status]))).client().err().unwrap();
+        |status| ScriptedServer::start_bare(move |_| Act::Results(words(&[status]))).client().err().unwrap();
     assert!(matches!(error(1), Error::Refused(text) if text.contains("/export")));
     assert!(matches!(error(2), Error::Missing(text) if text.contains("/export")));
     assert!(matches!(error(13), Error::Refused(_)));
@@ -129,12 +129,12 @@ fn a_connection_that_ends_is_lost_and_one_that_is_silent_is_left() {
     let lost = error_of_stat(|| Act::End);
     assert!(matches!(lost, Error::Lost(_)) && lost.ends_session());
     let half = || Act::Raw([words(&[1 << 31 | 100]), vec![0; 50]].concat());
-    let server = Scripted::start(move |_| half());
+    let server = ScriptedServer::start(move |_| half());
     let begun = Instant::now();
     let silent = server.client_of("export", Duration::from_millis(200)).unwrap().stat("file").unwrap_err();
     assert!(matches!(silent, Error::Silent(1)) && silent.ends_session(), "{silent}");
     assert!(begun.elapsed() < Duration::from_secs(10));
-    let server = Scripted::start(|_| Act::Nothing);
+    let server = ScriptedServer::start(|_| Act::Nothing);
     let silent = server.client_of("export", Duration::from_millis(200)).unwrap().stat("file").unwrap_err();
     assert!(matches!(silent, Error::Silent(_)), "{silent}");
 }
@@ -156,7 +156,7 @@ fn a_record_that_is_too_long_or_of_too_many_fragments_ends_the_session() {
 /// RFC 5531 11: a record is one or more fragments.
 #[test]
 fn fragments_of_a_record_are_put_together() {
-    let server = Scripted::start(|call| match call.procedure {
+    let server = ScriptedServer::start(|call| match call.procedure {
         procedure::LOOKUP => looked_up(&call.args),
         _ => {
             let reply = [words(&[call.xid]), accepted(0), words(&[0]), attributes(REG, 1 << 33, 9)].concat();
@@ -172,7 +172,7 @@ fn fragments_of_a_record_are_put_together() {
 fn an_answer_that_is_cut_off_is_an_error_at_every_byte() {
     let whole = [words(&[0]), attributes(REG, 5, 9)].concat();
     let (length, mut cut) = (whole.len(), 0);
-    let server = Scripted::start(move |call| match call.procedure {
+    let server = ScriptedServer::start(move |call| match call.procedure {
         procedure::LOOKUP => looked_up(&call.args),
         _ => {
             cut += 1;
@@ -189,7 +189,7 @@ fn an_answer_that_is_cut_off_is_an_error_at_every_byte() {
 
 #[test]
 fn a_read_has_what_the_server_sends_also_if_that_is_less() {
-    let server = Scripted::start(|call| match call.procedure {
+    let server = ScriptedServer::start(|call| match call.procedure {
         procedure::LOOKUP => looked_up(&call.args),
         _ => Act::Results(read_results(b"abc")),
     });
@@ -206,7 +206,7 @@ fn a_read_has_what_the_server_sends_also_if_that_is_less() {
 #[test]
 fn transfers_finish_in_the_order_of_the_answers() {
     let mut waiting = None;
-    let server = Scripted::start(move |call| match (call.procedure, waiting.take()) {
+    let server = ScriptedServer::start(move |call| match (call.procedure, waiting.take()) {
         (procedure::LOOKUP, _) => looked_up(&call.args),
         (_, None) => {
             waiting = Some(call.xid);
@@ -228,7 +228,7 @@ fn transfers_finish_in_the_order_of_the_answers() {
 /// RFC 1813 3.3.7: the count that was written may be smaller.
 #[test]
 fn a_write_has_the_count_of_the_answer() {
-    let server = Scripted::start(|call| match call.procedure {
+    let server = ScriptedServer::start(|call| match call.procedure {
         procedure::LOOKUP => looked_up(&call.args),
         _ => Act::Results(words(&[0, 0, 0, 3, 2, 1, 2])),
     });
@@ -256,7 +256,7 @@ fn page(entries: &[Vec<u8>], is_last: bool) -> Act {
 fn a_listing_has_all_pages_and_asks_for_attributes_that_are_missing() {
     let file = |number| Some(attributes(REG, 7, number));
     let mut pages = 0;
-    let server = Scripted::start(move |call| match call.procedure {
+    let server = ScriptedServer::start(move |call| match call.procedure {
         procedure::LOOKUP => looked_up(&call.args),
         procedure::GETATTR => Act::Results([words(&[0]), attributes(DIR, 4096, 4)].concat()),
         _ => {
@@ -288,9 +288,9 @@ fn a_listing_has_all_pages_and_asks_for_attributes_that_are_missing() {
 
 #[test]
 fn a_listing_that_does_not_go_on_is_an_error() {
-    let server = Scripted::start(|_| page(&[listed(3, b"a", None)], false));
+    let server = ScriptedServer::start(|_| page(&[listed(3, b"a", None)], false));
     assert!(server.client().unwrap().list("").is_err(), "the same page for ever");
-    let server = Scripted::start(|_| page(&[], false));
+    let server = ScriptedServer::start(|_| page(&[], false));
     assert!(server.client().unwrap().list("").is_err(), "no entries, and no end");
 }
 
@@ -298,13 +298,13 @@ fn a_listing_that_does_not_go_on_is_an_error() {
 #[test]
 fn the_space_is_what_the_user_may_fill() {
     let server =
-        Scripted::start(|_| Act::Results(words(&[0, 0, 1, 0, 0, 4096, 0, 1024, 0, 9, 0, 9, 0, 9, 0])));
+        ScriptedServer::start(|_| Act::Results(words(&[0, 0, 1, 0, 0, 4096, 0, 1024, 0, 9, 0, 9, 0, 9, 0])));
     assert_eq!(server.client().unwrap().space().unwrap(), Space { total: 1 << 32, free: 1024 });
 }
 
 #[test]
 fn a_new_file_whose_handle_is_not_told_is_looked_up() {
-    let server = Scripted::start(|call| match call.procedure {
+    let server = ScriptedServer::start(|call| match call.procedure {
         procedure::LOOKUP => looked_up(&call.args),
         procedure::CREATE => Act::Results(words(&[0, 0, 0, 0, 0])),
         _ => Act::Results(read_results(b"")),
