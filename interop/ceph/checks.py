@@ -317,7 +317,7 @@ class Checks:
             file.write('[server]\nbonjour = "off"\ngrace-period = 1\nnfs-versions = ["3"]\n'
                        f'[[share]]\nname = "share"\npath = "{top}/share"\nshared = true\n')
         ports = {name: free_port() for name in ("smb", "nfs")}
-        second = Server(self.options, [self.server.words[0], "serve", "--config", config, "--state", state, "--listen", "127.0.0.1",
+        second = Server(self.options, [self.server.words[0], "serve", "--config", config, "--state", state, "--listen", "127.0.0.1", "--nfs-clients", "all",
                                        "--iscsi-port", "off", "--portmap-port", "off", "--afp-port", "off",
                                        "--smb-port", str(ports["smb"]), "--nfs-port", str(ports["nfs"])])
         second.start()

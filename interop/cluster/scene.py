@@ -226,7 +226,7 @@ class Gateway:
 
     def start(self):
         words = [*self.within, self.options.program, "serve", "--config", self.settings, "--state", self.state, *self.listen,
-                 "--smb-port", self.smb_port, "--afp-port", self.afp_port, "--nfs-port", self.nfs_port,
+                 "--smb-port", self.smb_port, "--afp-port", self.afp_port, "--nfs-port", self.nfs_port, "--nfs-clients", "all",
                  "--iscsi-port", self.iscsi_port, "--portmap-port", "off"]
         log = open(os.path.join(self.folder, f"{self.name}.log"), "a")
         self.process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=log)

@@ -10,7 +10,8 @@ mod state;
 
 pub use settings::{
     Access, ApiSettings, Arguments, AuditScope, Bonjour, BoundPorts, ClientMatch, ClientRule, ClientSec,
-    ClientTls, DenyModes, Diagnostic, Encryption, LogFormat, MacLayout, MailSettings, Port, Ports, Protocol,
-    SambaSid, ServerSettings, Settings, ShareSettings, SnapshotFolder, Squash, ToldSettings, UserSettings,
+    ClientTls, DenyModes, Diagnostic, Encryption, LogFormat, MacLayout, MailSettings, NfsAudience,
+    NfsClients, Port, Ports, Protocol, SambaSid, ServerSettings, Settings, ShareSettings, SnapshotFolder,
+    Squash, ToldSettings, UserSettings,
 };
 pub use state::{State, StateError};

@@ -2,7 +2,7 @@
 //! server.
 //!
 //! ```text
-//! identity.toml   format version, server id, handle secret, time of creation; never changes
+//! identity.toml   format version, server id, handle secret, time of creation, which defaults hold; never changes
 //! accounts.toml   see `auth`
 //! luns.toml       see `luns`
 //! lock            held while a server runs; holds its process id
@@ -79,6 +79,22 @@ struct StoredIdentity {
     handle_secret: String,
     /// Seconds since 1970.
     created: u64,
+    /// [`DEFAULTS`] of the version that made the folder; 0: of one that did not write it.
+    #[serde(default)]
+    defaults: u32,
+}
+
+/// Which defaults hold for settings that are not written. A version that makes a default stricter counts one more, and a
+/// folder with a smaller number keeps the former default. 1: NFS without a login serves the hosts that are named.
+const DEFAULTS: u32 = 1;
+
+/// Whether the state folder was made by a version whose NFS served every host that no rule named.
+pub(crate) fn gives_nfs_to_all(folder: &Path) -> bool {
+    let path = folder.join("identity.toml");
+    let identity = fs::read_to_string(&path).ok().and_then(|text| {
+        IDENTITY.parse::<StoredIdentity>(&path, &text).ok() // what is wrong with it is reported where it is used
+    });
+    identity.is_some_and(|identity| identity.defaults == 0)
 }
 
 impl State {
@@ -185,6 +201,7 @@ fn create(path: &Path) -> Result<StateIdentity, StateError> {
         server_id: hex::encode(&identity.server_id),
         handle_secret: hex::encode(&identity.handle_secret),
         created: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        defaults: DEFAULTS,
     };
     IDENTITY.write(path, &written)?;
     Ok(identity)
@@ -233,6 +250,24 @@ mod tests {
         let id = *State::open(folder.path()).unwrap().server_id();
         fs::write(folder.path().join("identity.toml.new"), "format").unwrap();
         assert_eq!(*State::open(folder.path()).unwrap().server_id(), id);
+    }
+
+    #[test]
+    fn a_folder_of_an_earlier_version_keeps_its_defaults() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!gives_nfs_to_all(folder.path()), "there is none yet");
+        drop(State::open(folder.path()).unwrap());
+        assert!(!gives_nfs_to_all(folder.path()));
+        let path = folder.path().join("identity.toml");
+        let written = fs::read_to_string(&path).unwrap();
+        let earlier: String = written
+            .lines()
+            .filter(|line| !line.starts_with("defaults"))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        fs::write(&path, earlier).unwrap();
+        drop(State::open(folder.path()).unwrap());
+        assert!(gives_nfs_to_all(folder.path()));
     }
 
     #[test]

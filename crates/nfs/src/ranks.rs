@@ -67,4 +67,6 @@ lock::ranks! {
     NfsNames,
     /// The mounts of each client.
     Mounts,
+    /// The hosts that the log has named as refused.
+    UnnamedHosts,
 }

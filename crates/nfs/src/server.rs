@@ -32,6 +32,7 @@ mod takeover;
 #[cfg(test)]
 mod testing;
 mod tls;
+mod unnamed;
 mod v3;
 mod v4;
 
@@ -58,6 +59,7 @@ pub use nsm::{HostTable, InMemory, IndexHostTable, notify_hosts};
 pub use outgoing::{Endpoint, ExchangeFuture, HostSockets, Network};
 pub use portmap::{ForeignProgram, Places, Portmap, announce, withdraw};
 use replies::Replies;
+use unnamed::UnnamedHosts;
 
 use crate::ranks;
 pub use stream::{protocol, serve_stream};
@@ -114,6 +116,7 @@ pub struct Service {
     verifier: [u8; 8],
     replies: Replies,
     mounts: mount::Mounts,
+    unnamed: UnnamedHosts,
     clients: ClientIds,
     places: Mutex<Places, ranks::NfsPlaces>,
     network: Arc<dyn Network>,
@@ -155,6 +158,7 @@ impl Service {
             verifier: (since.as_nanos() as u64).to_be_bytes(),
             replies: Replies::default(),
             mounts: mount::Mounts::default(),
+            unnamed: UnnamedHosts::default(),
             clients: ClientIds::default(),
             places: Mutex::default(),
             monitor: nsm::Monitor::new(&company, nfs4.has_former()),

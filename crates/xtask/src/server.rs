@@ -77,7 +77,16 @@ pub fn ours(options: &Options<'_>) -> Result<Server> {
         "--smb-port",
         "off",
     ];
-    let more = ["--afp-port", "off", "--iscsi-port", "off", "--portmap-port", options.portmap_port];
+    let more = [
+        "--nfs-clients",
+        "all",
+        "--afp-port",
+        "off",
+        "--iscsi-port",
+        "off",
+        "--portmap-port",
+        options.portmap_port,
+    ];
     let args: Vec<&str> = args.into_iter().chain(more).collect();
     let (running, greeting) = serve(&args, options.state)?;
     let address =
@@ -91,6 +100,9 @@ pub fn ours_with_settings(settings: &Path, state: &Path, ports: &[&str]) -> Resu
     let (settings, state_text) = (settings.to_string_lossy(), state.to_string_lossy());
     let mut args = vec!["serve", "--config", &settings, "--state", &state_text];
     args.extend(ports);
+    if !ports.contains(&"--nfs-clients") {
+        args.extend(["--nfs-clients", "all"]); // the clients of the suites have no login over NFS
+    }
     if !ports.contains(&"--listen") {
         args.extend(["--listen", "127.0.0.1"]);
     }

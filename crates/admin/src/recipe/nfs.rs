@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::{MountRecipe, Reachable, best};
 use crate::control::{BestMount, MountLine};
-use crate::settings::{Protocol, ServerSettings, ShareSettings};
+use crate::settings::{NfsAudience, Protocol, ServerSettings, ShareSettings};
 use crate::shell::quote;
 
 pub(super) const RECIPE: MountRecipe = MountRecipe { protocol: Protocol::Nfs, lines, best: best_mounts };
@@ -65,14 +65,29 @@ fn lines(server: &ServerSettings, share: &ShareSettings, reach: Reachable, port:
     [(Client::Linux, "Linux"), (Client::Mac, "macOS")]
         .map(|(client, title)| {
             let Line { command, why } = nfs(client, NfsVersion::of(client, server), &share.name, reach);
-            MountLine {
-                protocol: Protocol::Nfs,
-                client: title.into(),
-                line: command,
-                why: why.map(Into::into),
-            }
+            let whys: Vec<&str> = audience(server, share).into_iter().chain(why).collect();
+            let why = (!whys.is_empty()).then(|| whys.join("; "));
+            MountLine { protocol: Protocol::Nfs, client: title.into(), line: command, why }
         })
         .into()
+}
+
+/// Which hosts the command works from, if not from all by right.
+fn audience(server: &ServerSettings, share: &ShareSettings) -> Option<&'static str> {
+    match server.nfs.audience(share) {
+        NfsAudience::Rules => None,
+        NfsAudience::AllAsBefore => Some(
+            "every host may, with any user number, as before an upgrade: `nfs-clients` in [server] says which hosts may",
+        ),
+        NfsAudience::Hosts(hosts) if !hosts.is_empty() => None,
+        NfsAudience::Hosts(_) if server.has_nfs_logins() => Some(
+            "only with a login, by Kerberos (sec=krb5p) or TLS with a certificate; hosts that you trust need none with \
+             `--nfs-clients 192.168.1.0/24`, or `nfs-clients` in [server]",
+        ),
+        NfsAudience::Hosts(_) => Some(
+            "refused until you name the hosts that you trust: `--nfs-clients 192.168.1.0/24`, or `nfs-clients` in [server]",
+        ),
+    }
 }
 
 /// The version of NFS that a line names.
@@ -220,6 +235,7 @@ fn nfs_mount(client: Client, server: &ServerSettings, share: &ShareSettings, rea
     let has =
         words.iter().filter(|(word, ..)| line.command.contains(word) && !(names_both && *word == ",port="));
     reasons.extend(has.map(|(_, option, reason)| (*option, *reason)));
+    reasons.extend(audience(server, share).map(|why| ("nfs-clients", why)));
     if share.read_only {
         options.push_str(",ro");
         reasons.push(("ro", "the share is read-only; programs then find it out at once"));

@@ -322,7 +322,6 @@ fn snapshot_folder(section: &Section) -> SnapshotFolder {
 
 /// `[[share]]`, after the checks of its name and folder.
 pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> ShareSettings {
-    let clients: Vec<ClientRule> = section.clients.iter().map(rule).collect();
     let homes = section.text("path").is_some_and(|path| homes::folder(&path).is_some());
     // Only the source changes a replica, until it is promoted.
     let read_only = section.bool("read-only") || path.ancestors().any(snapshots::is_replica);
@@ -386,6 +385,6 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         quota: section.number("quota").filter(|limit| *limit > 0),
         audit: AuditScope::named(section.text("audit").as_deref()),
         luns: section.luns.iter().filter_map(lun::settings).collect(),
-        clients: if clients.is_empty() { vec![ClientRule::everyone()] } else { clients },
+        clients: section.clients.iter().map(rule).collect(),
     }
 }

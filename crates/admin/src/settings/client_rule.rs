@@ -47,9 +47,9 @@ pub enum Squash {
 }
 
 impl ClientRule {
-    /// The rule of a share without rules: all clients may read and write, root is squashed.
+    /// A rule with the defaults, for these hosts: they may read and write, root is squashed.
     #[must_use]
-    pub fn everyone() -> Self {
-        super::build::rule(&super::section::Section::empty(super::Table::Client))
+    pub fn for_hosts(matches: Vec<ClientMatch>) -> Self {
+        Self { matches, ..super::build::rule(&super::section::Section::empty(super::Table::Client)) }
     }
 }

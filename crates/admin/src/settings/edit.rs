@@ -405,6 +405,7 @@ fn value(setting: &Setting, text: &str) -> Value {
         | Kind::Initiators
         | Kind::SambaSids
         | Kind::Clients
+        | Kind::ClientsOrAll
         | Kind::Networks => {
             let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
             Value::Array(words.collect())

@@ -208,6 +208,11 @@ fn toml(setting: &Setting, value: &Value) -> String {
         Value::Port(Port::Number(number)) => number.to_string(),
         Value::Port(_) => quoted("off"),
         Value::Addresses(addresses) => list(addresses.iter().map(|one| quoted(&one.to_string())).collect()),
+        Value::Clients(clients)
+            if setting.kind == Kind::ClientsOrAll && clients.contains(&ClientMatch::Any) =>
+        {
+            quoted("all")
+        }
         Value::Clients(clients) => list(clients.iter().map(|one| quoted(&client(one))).collect()),
     }
 }

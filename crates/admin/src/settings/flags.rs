@@ -103,7 +103,7 @@ fn raw(setting: &Setting, values: &[&str]) -> Raw {
     let text = |v: &str| Raw::Text(v.to_owned());
     let last = values.last().copied().unwrap_or_default();
     match setting.kind {
-        Kind::Addresses | Kind::Texts | Kind::SomeOf(_) => {
+        Kind::Addresses | Kind::Texts | Kind::SomeOf(_) | Kind::ClientsOrAll => {
             Raw::List(values.iter().map(|v| text(v)).collect())
         }
         Kind::Port | Kind::Number(..) | Kind::Size => last.parse().map_or_else(|_| text(last), Raw::Integer),

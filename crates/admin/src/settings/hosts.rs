@@ -39,6 +39,14 @@ pub(super) fn client(raw: &Raw) -> Result<ClientMatch, Option<String>> {
     }
 }
 
+/// The same, or `"all"`.
+pub(super) fn client_or_all(raw: &Raw) -> Result<ClientMatch, Option<String>> {
+    match raw.text() {
+        Some(text) if text.eq_ignore_ascii_case("all") => Ok(ClientMatch::Any),
+        _ => client(raw),
+    }
+}
+
 /// An address, a network, or `"*"`.
 pub(super) fn network(raw: &Raw) -> Result<ClientMatch, Option<String>> {
     let text = raw.text().ok_or(None)?;

@@ -77,6 +77,8 @@ pub enum Kind {
     Addresses,
     /// An address, a network or `"*"`, or a list of them.
     Clients,
+    /// The same, or `"all"`.
+    ClientsOrAll,
     /// One network, or a list of them.
     Networks,
 }
@@ -207,6 +209,9 @@ impl Kind {
                  \"*\" for everyone"
                     .into()
             }
+            Self::ClientsOrAll => {
+                "an IP address, a network such as \"192.168.1.0/24\", the name of a host, a list of these, or \"all\"".into()
+            }
             Self::Networks => "an IP address, or a network such as \"192.168.1.0/24\"".into(),
         }
     }
@@ -230,6 +235,7 @@ pub(super) fn accept(setting: &Setting, raw: &Raw) -> Result<Value, Vec<Wrong>> 
         Kind::SambaSids => list(raw, samba_sid).map(Value::Texts),
         Kind::Addresses => list(raw, address).map(Value::Addresses),
         Kind::Clients => hosts::list(raw, hosts::client),
+        Kind::ClientsOrAll => hosts::list(raw, hosts::client_or_all),
         Kind::Networks => hosts::list(raw, hosts::network),
         kind if kind.is_secret() => {
             scalar(kind, raw).map_err(|better| vec![without_secret(kind, raw, better)])

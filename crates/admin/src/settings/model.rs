@@ -148,11 +148,18 @@ pub struct ShareSettings {
     pub audit: AuditScope,
     /// LUNs that the settings name; those made by `fourfold lun create` are in the state folder.
     pub luns: Vec<LunSettings>,
-    /// Rules for NFS clients; the first matching rule decides, and a client without one is refused.
+    /// Rules for hosts; the first matching rule decides, and a host without one is refused. Without rules every host may
+    /// enter where users log in; for NFS, [`super::NfsSettings::audience`] decides.
     pub clients: Vec<ClientRule>,
 }
 
 impl ShareSettings {
+    /// Whether people without an account may enter.
+    #[must_use]
+    pub fn is_open_to_guests(&self) -> bool {
+        self.guests
+    }
+
     /// The SMB share and the AFP volume: the name, whose parts have `_` between them.
     #[must_use]
     pub fn flat_name(&self) -> String {

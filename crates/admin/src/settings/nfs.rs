@@ -1,5 +1,6 @@
 //! The settings of NFS.
 
+mod audience;
 mod sec;
 mod tls;
 
@@ -7,7 +8,10 @@ use std::path::Path;
 
 use super::diagnostic::Findings;
 use super::section::Section;
+use super::server::ServerSettings;
+use super::share::LocatedShare;
 
+pub use audience::{NfsAudience, NfsClients};
 pub use sec::ClientSec;
 pub use tls::ClientTls;
 use tls::NfsTls;
@@ -26,10 +30,12 @@ pub struct NfsSettings {
     pub domain: Option<String>,
     /// TLS for clients.
     pub tls: NfsTls,
+    /// The hosts that need no login.
+    pub clients: NfsClients,
 }
 
-/// The settings of a section; relative paths count from `folder`, or from the settings file's folder.
-pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>) -> NfsSettings {
+/// The settings of a section; relative paths count from `folder`, or from the settings file's folder. `state` is the state folder.
+pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>, state: &Path) -> NfsSettings {
     let versions = server.texts("nfs-versions");
     let minor = |version: &String| version.strip_prefix("4.")?.parse().ok();
     NfsSettings {
@@ -37,16 +43,18 @@ pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>) -> NfsS
         minor_versions: versions.iter().filter_map(minor).collect(),
         domain: server.text("nfs4-domain").filter(|domain| !domain.trim().is_empty()),
         tls: tls::read(server, folder, file),
+        clients: audience::read(server, state),
     }
 }
 
-/// What the rules of shares for clients need is there.
+/// What the rules of shares for clients need is there, and a default of an earlier version is reported.
 pub(super) fn check(
     server: &Section,
-    (settings, has_keytab): (&NfsSettings, bool),
-    shares: &[Section],
+    settings: &ServerSettings,
+    (sections, shares): (&[Section], &[LocatedShare]),
     findings: &mut Findings,
 ) {
-    tls::check(server, &settings.tls, shares, findings);
-    sec::check(has_keytab, shares, findings);
+    tls::check(server, &settings.nfs.tls, sections, findings);
+    sec::check(settings.kerberos_keytab.is_some(), sections, findings);
+    audience::check(settings, shares, findings);
 }

@@ -122,7 +122,7 @@ pub(super) fn read(arguments: &Arguments, file: Option<&Path>, server: &Section)
         listen: server.addresses("listen"),
         state: state(arguments, file, server),
         ports: ports(server),
-        nfs: nfs::read(server, &arguments.folder, file),
+        nfs: nfs::read(server, &arguments.folder, file, &state(arguments, file, server)),
         smb: smb::read(server),
         afp: afp::read(server),
         iscsi: iscsi::read(server),
@@ -181,7 +181,7 @@ pub(super) fn check_protocols(
     (sections, shares): (&[Section], &[LocatedShare]),
     findings: &mut Findings,
 ) {
-    nfs::check(server, (&settings.nfs, settings.kerberos_keytab.is_some()), sections, findings);
+    nfs::check(server, settings, (sections, shares), findings);
     smb::check(server, &settings.smb, shares, findings);
     if settings.ports.of(Protocol::Afp) != Port::Off {
         afp::check(server, &settings.afp, findings);

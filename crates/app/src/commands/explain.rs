@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use admin::control::{self, Status};
-use admin::{Access as Allowed, Port, Protocol, Settings, ShareSettings, Squash};
+use admin::{Access as Allowed, Port, Protocol, ServerSettings, Settings, ShareSettings, Squash};
 use anyhow::{Context, bail};
 use auth::{Account, Accounts, Directory, Identity};
 use serde::Serialize;
@@ -245,7 +245,7 @@ pub(crate) fn protocols(user: &User, share: &ShareSettings, settings: &Settings)
             () if settings.server.ports.of(protocol) == Port::Off => {
                 (false, "the server does not serve it".to_owned())
             }
-            () if !protocol.users_log_in() => by_rules(share),
+            () if !protocol.users_log_in() => by_rules(share, &settings.server),
             () => match user {
                 User::Number(_) => (false, "this is no account".into()),
                 User::Account(account) => by_login(account, share),
@@ -277,9 +277,15 @@ fn by_login(account: &Account, share: &ShareSettings) -> (bool, String) {
     }
 }
 
-/// NFS has no login: the rules of the share decide by the client's address.
-fn by_rules(share: &ShareSettings) -> (bool, String) {
-    let Some(rule) = share.clients.iter().find(|rule| rule.access != Allowed::None) else {
+/// Without a login, rules decide by the client's address: those of the share, or the one that `nfs-clients` makes.
+fn by_rules(share: &ShareSettings, server: &ServerSettings) -> (bool, String) {
+    let audience = server.nfs.audience(share);
+    if audience.is_nobody() {
+        let why = "no host gets it without a login: `nfs-clients` in [server] names none";
+        return (false, why.into());
+    }
+    let all = audience.rule();
+    let Some(rule) = share.clients.iter().chain(&all).find(|rule| rule.access != Allowed::None) else {
         return (false, "no rule of the share admits a client".into());
     };
     let access = if rule.access == Allowed::ReadOnly { "read only" } else { "read and write" };

@@ -19,6 +19,7 @@ use nfs::server::{
 };
 use tokio::sync::watch;
 
+use self::exports::Logins;
 use super::bind::{self, ProtocolListeners};
 use super::connections::Connections;
 use super::{Front, FrontListeners, FrontRow, Launch, Task, bonjour, nothing_beside};
@@ -74,7 +75,7 @@ impl NfsFront {
             volumes: volumes.clone(),
             portmap: OnceLock::new(),
         });
-        front.service.set_exports(front.exports(&current.settings)?);
+        front.service.set_exports(front.exports(current)?);
         if let Some(cluster) = &front.volumes.cluster {
             tokio::spawn(taking::watch(cluster.clone(), front.service.clone()));
         }
@@ -164,12 +165,17 @@ impl NfsFront {
         }
     }
 
-    fn exports(&self, settings: &Settings) -> anyhow::Result<Vec<Export>> {
+    fn exports(&self, current: &Current) -> anyhow::Result<Vec<Export>> {
+        let settings = &current.settings;
+        let logins = Logins {
+            kerberos: !tickets::principals(current, "nfs").is_empty(),
+            certificates: settings.server.nfs.tls.client_ca.is_some(),
+        };
         let shares = settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Nfs));
-        shares.map(|share| self.export(share, settings)).collect()
+        shares.map(|share| self.export(share, settings, logins)).collect()
     }
 
-    fn export(&self, share: &ShareSettings, settings: &Settings) -> anyhow::Result<Export> {
+    fn export(&self, share: &ShareSettings, settings: &Settings, logins: Logins) -> anyhow::Result<Export> {
         let identity = gateway::identity(&self.volumes, share)?;
         Ok(Export {
             name: share.name.clone(),
@@ -177,7 +183,7 @@ impl NfsFront {
             volume: self.volumes.open(share, settings)?,
             options: ExportOptions {
                 links: share.dfs.then(|| self.volumes.namespace().clone()),
-                ..exports::options(share)
+                ..exports::options(share, &settings.server, logins)
             },
         })
     }
@@ -226,7 +232,7 @@ impl Component for NfsFront {
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
-        match self.exports(&current.settings) {
+        match self.exports(current) {
             Ok(exports) => {
                 self.set_versions(current);
                 self.service.set_exports(exports);

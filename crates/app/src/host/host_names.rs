@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use admin::{ClientMatch, Settings};
+use admin::{ClientMatch, NfsClients, Settings};
 use auth::{HostName, HostNames, HostSet, SystemNames};
 use conn::AdmissionHook;
 
@@ -45,7 +45,11 @@ async fn wait(client: IpAddr) {
 /// Looks up what new settings ask about clients that are connected, so that these keep their shares. The names stay known while
 /// the value exists.
 pub(crate) fn known(settings: &Settings, clients: HashSet<IpAddr>) -> Vec<HostName> {
-    let matches = settings.shares.iter().flat_map(|share| &share.clients).flat_map(|rule| &rule.matches);
+    let of_rules = settings.shares.iter().flat_map(|share| &share.clients).flat_map(|rule| &rule.matches);
+    let matches = of_rules.chain(match &settings.server.nfs.clients {
+        NfsClients::Named(hosts) => &hosts[..],
+        NfsClients::Unset | NfsClients::UnsetByEarlierVersion => &[],
+    });
     let name = |one: &ClientMatch| match one {
         ClientMatch::Name(name) => Some(NAMES.rule(name)),
         ClientMatch::Any | ClientMatch::Net(_) => None,

@@ -4,7 +4,9 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use admin::{Access as Allowed, ClientMatch, Protocol, Settings, ShareSettings, Squash};
+use admin::{
+    Access as Allowed, ClientMatch, ClientRule, Protocol, ServerSettings, Settings, ShareSettings, Squash,
+};
 use auth::{Account, Directory, Identity};
 use vfs::backend::Found;
 use vfs::{Access, Volume};
@@ -74,7 +76,7 @@ fn of_share(share: &ShareSettings, current: &Current, volume: &Volume, privilege
         && privileged
         && !(unnamed.write || share.read_only)
     {
-        lines.push(for_unnamed(share, &root, &owner));
+        lines.push(for_unnamed(share, &current.settings.server, &root, &owner));
     }
     if !lines.is_empty() {
         lines.push(hint(share, &able, privileged));
@@ -99,7 +101,7 @@ fn people(share: &ShareSettings, settings: &Settings, accounts: &Directory) -> V
             .extend(share.guests.then(|| Person { name: "guests".into(), identity: Identity::anonymous() }));
     }
     if !without.is_empty() {
-        people.extend(unnamed(share));
+        people.extend(unnamed(share, &settings.server));
     }
     people
 }
@@ -112,9 +114,15 @@ fn may_enter(account: &Account, share: &ShareSettings) -> bool {
     can_log_in && (is_open || is_named || is_member || share.guests)
 }
 
+/// The first rule of NFS that lets hosts in without a login.
+fn first_rule(share: &ShareSettings, server: &ServerSettings) -> Option<ClientRule> {
+    let mut rules = share.clients.iter().cloned().chain(server.nfs.audience(share).rule());
+    rules.find(|rule| rule.access != Allowed::None)
+}
+
 /// Users of clients that may write: with their own identity, or squashed.
-pub(crate) fn unnamed(share: &ShareSettings) -> Option<Person> {
-    let rule = share.clients.iter().find(|rule| rule.access != Allowed::None)?;
+pub(crate) fn unnamed(share: &ShareSettings, server: &ServerSettings) -> Option<Person> {
+    let rule = first_rule(share, server)?;
     let identity = match rule.squash {
         Squash::All => Identity::new(rule.anon_uid, rule.anon_gid, &[]),
         Squash::Root | Squash::None => Identity::new(SOMEBODY, SOMEBODY, &[]),
@@ -130,11 +138,11 @@ pub(crate) fn ability(volume: &Volume, root: &Found, caller: &Identity) -> Abili
 }
 
 /// The NFS users that may write although others may not.
-fn for_unnamed(share: &ShareSettings, root: &Found, owner: &str) -> String {
+fn for_unnamed(share: &ShareSettings, server: &ServerSettings, root: &Found, owner: &str) -> String {
     let name = &share.name;
-    let rule = share.clients.iter().find(|rule| rule.access != Allowed::None);
-    let covers_all = |rule: &admin::ClientRule| rule.matches.contains(&ClientMatch::Any);
-    let others = if rule.is_some_and(covers_all) { "" } else { " (by the first rule of the share)" };
+    let rule = first_rule(share, server);
+    let covers_all = |rule: &ClientRule| rule.matches.contains(&ClientMatch::Any);
+    let others = if rule.as_ref().is_some_and(covers_all) { "" } else { " (by the first rule of the share)" };
     match rule.map(|rule| rule.squash) {
         Some(Squash::All) => format!("{name}: NFS users are all the anonymous user{others}"),
         squash if root.attributes.uid == 0 && squash != Some(Squash::None) => {

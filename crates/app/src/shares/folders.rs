@@ -63,8 +63,7 @@ fn owner(share: &ShareSettings, settings: &Settings, directory: &Directory) -> (
     let first = identities.next();
     let is_one = identities.all(|other| Some(other.uid) == first.map(|first| first.uid));
     let owner = first.filter(|_| is_one).cloned().unwrap_or_else(Identity::anonymous);
-    let has_no_login = |one: &Protocol| !one.users_log_in() && settings.serves(share, *one);
-    let unnamed = Protocol::OF_FILES.iter().any(has_no_login);
+    let unnamed = settings.serves(share, Protocol::Nfs) && !settings.server.nfs.audience(share).is_nobody();
     let guests = share.guests && owner != Identity::anonymous();
     let is_open = !share.read_only && (unnamed || guests || !is_one);
     (owner, if is_open { OPEN } else { OWNED })
@@ -109,7 +108,8 @@ mod tests {
     #[test]
     fn a_new_folder_made_by_root_belongs_to_the_users_of_the_share() {
         let no_nfs = ("nfs-port", "off");
-        assert_eq!(of(&[], &["ada"]), (1000, 0o1777));
+        assert_eq!(of(&[], &["ada"]), (1000, 0o755));
+        assert_eq!(of(&[("nfs-clients", "192.168.1.0/24")], &["ada"]), (1000, 0o1777));
         assert_eq!(of(&[no_nfs], &["ada"]), (1000, 0o755));
         assert_eq!(of(&[no_nfs], &["ada", "bob"]), (65_534, 0o1777));
         assert_eq!(of(&[no_nfs], &["grace", "linus"]), (65_534, 0o755));
@@ -124,7 +124,7 @@ mod tests {
         let lines = make(&settings, &people(&["ada"]), false).unwrap();
         assert!(lines[0].starts_with("made the folder /") && folder.path().join("new").is_dir());
         if rustix::process::geteuid().is_root() {
-            let (folder, settings) = scene(&[]);
+            let (folder, settings) = scene(&[("nfs-clients", "all")]);
             let lines = make(&settings, &people(&["grace"]), true).unwrap();
             let made = folder.path().join("new").metadata().unwrap();
             assert_eq!((made.uid(), made.gid(), made.mode() & 0o7777), (65_534, 65_534, 0o1777));

@@ -45,7 +45,7 @@ fn each_answer_has_its_reason() {
         }
         std::fs::set_permissions(at(name), PermissionsExt::from_mode(mode)).unwrap();
     }
-    let text = "[server]\nstate = \"state\"\nafp-port = \"off\"\n\
+    let text = "[server]\nstate = \"state\"\nafp-port = \"off\"\nnfs-clients = \"10.0.0.0/8\"\n\
                 [[share]]\nname = \"studio\"\npath = \"studio\"\nusers = [\"ada\", \"grace\"]\n\
                 [[user]]\nname = \"ada\"\nuid = 1001\ngid = 100\n[[user]]\nname = \"grace\"\nuid = 1002\ngid = 50\n\
                 [[user]]\nname = \"joan\"\nuid = 1003\ngid = 101\n";

@@ -11,7 +11,7 @@ use ::afp::client::{Client, ForkId, Login, ROOT};
 use ::afp::wire::ResultCode;
 use ::afp::wire::fork::AccessMode;
 
-const SERVER: &str = "[server]\nlisten = [\"127.0.0.1\"]\nstate = \"state\"\nnfs-port = 0\nsmb-port = 0\nafp-port = 0\n\
+const SERVER: &str = "[server]\nlisten = [\"127.0.0.1\"]\nstate = \"state\"\nnfs-clients = \"all\"\nnfs-port = 0\nsmb-port = 0\nafp-port = 0\n\
                       iscsi-port = \"off\"\nportmap-port = \"off\"\nbonjour = \"off\"\nafp-logins = [\"cleartext\"]\n";
 
 struct Scene {

@@ -28,7 +28,7 @@ impl Server {
 
     fn start_with(folder: &Path, more: &[&str], log: impl Into<Stdio>) -> Self {
         let ports = ["--nfs-port", "0", "--smb-port", "0", "--afp-port", "0", "--iscsi-port", "0"];
-        let flags = ["--listen", "127.0.0.1", "--state", "state"];
+        let flags = ["--listen", "127.0.0.1", "--state", "state", "--nfs-clients", "all"];
         let mut child = Command::new(PROGRAM)
             .arg("serve")
             .args(flags)

@@ -12,7 +12,7 @@ use wire::{Reader, Writer};
 use super::export::Export;
 use super::gss::{Flavor, SecuredCall};
 use super::naming::Naming;
-use super::{Origin, Service, v4};
+use super::{Origin, Protection, Service, v4};
 use crate::wire::rpc::{CallHeader, Outcome, RecordMark, ReplyHeader};
 use crate::wire::xdr::{Decode, Encode, arguments, padding};
 
@@ -101,6 +101,11 @@ impl<'a> Call<'a> {
     /// How the caller has proven who it is.
     pub(super) fn flavor(&self) -> Flavor {
         self.gss.as_ref().map_or(Flavor::Sys, |secured| secured.flavor)
+    }
+
+    /// Whether the caller has proven who it is, or its host has by a certificate.
+    pub(super) fn has_login(&self) -> bool {
+        self.gss.is_some() || self.origin.protection >= Protection::Certified
     }
 
     /// With whose opens those of the caller are counted. AUTH_SYS proves nothing: its uids are what the client says.

@@ -65,6 +65,9 @@ pub struct Rule {
     pub tls: TlsRule,
     /// How NFS calls may prove whose they are, the preferred way first.
     pub sec: Vec<Flavor>,
+    /// NFS calls must prove whose they are: by Kerberos, or by TLS with a certificate. With `allowed = false`: there is no way
+    /// to prove it yet, and the server tells its administrator which hosts were refused.
+    pub login: bool,
 }
 
 impl Rule {
@@ -79,6 +82,7 @@ impl Rule {
             reserved_port: false,
             tls: TlsRule::Optional,
             sec: Flavor::ALL.to_vec(),
+            login: false,
         }
     }
 
@@ -92,6 +96,7 @@ impl Rule {
                 && is_as_anonymous
                 && self.reserved_port >= other.reserved_port
                 && self.tls >= other.tls
+                && self.login >= other.login
                 && self.sec.iter().all(|flavor| other.sec.contains(flavor))
     }
 
@@ -193,8 +198,11 @@ impl Export {
     /// The rule for an NFS call. Calls of MOUNT and NLM need neither TLS nor Kerberos, as with knfsd: clients that use them for
     /// NFS send those without, and they show no data.
     pub(crate) fn rule_of_call(&self, call: &Call<'_>, file: &HandleContent) -> Result<&Rule, Status> {
-        let rule = self.rule(call.origin).ok_or(Status::ACCES)?;
+        let rule = self.rule(call.origin).ok_or_else(|| self.refuse(call))?;
         let flavor = call.flavor();
+        if rule.login && !call.has_login() && !self.shows_before_login(call, file) {
+            return Err(self.demand_login(call, rule));
+        }
         if !rule.sec.contains(&flavor) && !self.shows_before_login(call, file) {
             let allowed: Vec<_> = rule.sec.iter().map(|flavor| flavor.name()).collect();
             return Err(
@@ -218,6 +226,27 @@ impl Export {
         call.header.version == wire::v3::VERSION
             && matches!(Procedure(call.header.procedure), Procedure::GETATTR | Procedure::FSINFO)
             && self.volume.root().is_ok_and(|root| root.object.key() == file.key)
+    }
+
+    /// A client that no rule lets in is refused. If the share is closed only because its host is not named, the log says so.
+    pub(crate) fn refuse(&self, call: &Call<'_>) -> Status {
+        if self.is_closed_to(call.origin.address) {
+            call.service.unnamed.tell(call.origin.address, &self.name);
+        }
+        Status::ACCES
+    }
+
+    /// Whether hosts of this address are refused only because nobody has named them, and they cannot log in.
+    pub(crate) fn is_closed_to(&self, address: std::net::IpAddr) -> bool {
+        self.rule_of(address).is_some_and(|rule| rule.login && !rule.allowed)
+    }
+
+    /// A client must log in. Those of version 4 are told how, if it can be by another flavour.
+    fn demand_login(&self, call: &Call<'_>, rule: &Rule) -> Status {
+        call.service.unnamed.tell(call.origin.address, &self.name);
+        let is_v4 = call.header.version == wire::v4::VERSION;
+        let has_kerberos = rule.sec.iter().any(|flavor| *flavor != Flavor::Sys);
+        if is_v4 && has_kerberos { Status(wire::v4::types::Status::WRONGSEC.0) } else { Status::ACCES }
     }
 
     /// A client does not protect its calls as it must.
@@ -259,6 +288,7 @@ mod tests {
             Rule { reserved_port: true, ..everybody() },
             Rule { tls: TlsRule::Mutual, ..everybody() },
             Rule { sec: vec![Flavor::Krb5p], ..everybody() },
+            Rule { login: true, ..everybody() },
         ] {
             assert!(
                 narrower.is_no_wider(&everybody()) && !everybody().is_no_wider(&narrower),

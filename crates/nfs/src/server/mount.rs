@@ -119,11 +119,13 @@ fn umntall(call: &Call<'_>) -> Result<(), Outcome> {
     Ok(())
 }
 
-/// EXPORT, RFC 1813 5.2.5.
+/// EXPORT, RFC 1813 5.2.5. An export without clients would be one for all: shares that admit no host are left out.
 fn export(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
     call.no_arguments()?;
     let exports = call.service.exports();
-    let lines: Vec<_> = exports.iter().map(|export| (format!("/{}", export.name), clients(export))).collect();
+    let is_open = |export: &&Arc<Export>| export.options.rules.iter().any(|rule| rule.allowed);
+    let open = exports.iter().filter(is_open);
+    let lines: Vec<_> = open.map(|export| (format!("/{}", export.name), clients(export))).collect();
     let items = lines.iter().map(|(path, clients)| protocol::Export {
         path: DirPath::new(path.as_bytes()),
         groups: clients.iter().map(|client| Name::new(client.as_bytes())).collect(),

@@ -77,7 +77,8 @@ fn checks(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
     words.push("--only");
     words.extend(args.only.iter().map(String::as_str));
     words.extend(["--", &program, "serve", "--config", &settings, "--state", &state]);
-    words.extend(["--listen", "127.0.0.1", "--iscsi-port", "off", "--portmap-port", "off"]);
+    words.extend(["--listen", "127.0.0.1", "--nfs-clients", "all"]);
+    words.extend(["--iscsi-port", "off", "--portmap-port", "off"]);
     words.extend(ports);
     outcomes.run("checks", &["cc"], || {
         let python = python::program().display().to_string();

@@ -126,7 +126,7 @@ fn soak(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
     let (seconds_text, seed) = (seconds.as_secs().to_string(), seed.to_string());
     let mut more = vec!["--seconds", &seconds_text, "--seed", &seed, "--", &program, "serve"];
     more.extend(["--config", &settings, "--state", &state, "--listen", "127.0.0.1"]);
-    more.extend(["--iscsi-port", "off", "--portmap-port", "off"]);
+    more.extend(["--nfs-clients", "all", "--iscsi-port", "off", "--portmap-port", "off"]);
     more.extend(place.ports());
     let text = script(outcomes, "soak", &place, &more, seconds + AROUND);
     outcomes.add_lines("soak", &text);

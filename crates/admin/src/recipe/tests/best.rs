@@ -85,3 +85,20 @@ fn classic_macs_are_told_which_login_they_have() {
     assert!(login("", "guests = true").starts_with("guests only"));
     assert!(login("afp-logins = [\"dhx2\", \"randnum\"]", "").starts_with("an account can log in"));
 }
+
+#[test]
+fn a_line_says_from_which_hosts_it_works() {
+    let why = |server: &str, share: &str| {
+        let shares = shares(&settings(server, share), reach(true));
+        let line = shares[0].mounts.iter().find(|mount| mount.protocol == Protocol::Nfs).unwrap();
+        line.why.clone().unwrap_or_default()
+    };
+    assert!(why("", "").starts_with("refused until you name the hosts"));
+    for (server, share) in [
+        ("nfs-clients = [\"192.168.1.0/24\"]", ""),
+        ("", "guests = true"),
+        ("", "[[share.client]]\nmatch = \"10.0.0.1\""),
+    ] {
+        assert_eq!(why(server, share), "");
+    }
+}

@@ -28,6 +28,16 @@ pub(super) const SERVER: &[Setting] = &[
         "The versions of NFS that are served.",
         "A client that asks for another one is told which there are. docs/nfs.md says what each of them can do.",
     ),
+    new(Server, "nfs-clients", Administrator, Kind::ClientsOrAll, "[\"192.168.1.0/24\"]")
+        .without_default("all hosts for shares that are open to guests, none for others")
+        .flag("nfs-clients", "HOSTS")
+        .says(
+            "The hosts that NFS serves without a login, in shares without `[[share.client]]`: networks, addresses, names, or all.",
+            "Without Kerberos a client states its users' numbers, and the server believes it: name only hosts that you trust. A share \
+             with rules in `[[share.client]]` follows these. Clients that log in, by Kerberos or by TLS with a certificate of \
+             `nfs-client-ca`, need not be named. As a flag it can be given several times. A server that an earlier version has begun \
+             serves all hosts, with a warning, until this is written. See docs/nfs.md.",
+        ),
     new(Server, "nfs4-domain", Administrator, Kind::Text, "\"example.com\"").without_default("numbers only").says(
         "The domain in the names of users and groups over NFSv4: `ada@example.com`.",
         "It must be the one in `/etc/idmapd.conf` of the clients. Without it they see numbers. Numbers of clients are always understood.",

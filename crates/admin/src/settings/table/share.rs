@@ -79,8 +79,8 @@ pub(super) const SHARE: &[Setting] = &[
         .says("Clients cannot change anything in the share.", "As a flag it counts for every share."),
     new(Share, "guests", Limit("false"), Bool, "false").flag("guest", "").says(
         "People without an account may enter.",
-        "Counts for protocols with a login (SMB, AFP, iSCSI); for NFS the client rules decide. As a flag it counts for \
-         every share.",
+        "Counts for protocols with a login (SMB, AFP, iSCSI). Over NFS such a share is for every host, unless client rules or \
+         `nfs-clients` say otherwise. As a flag it counts for every share.",
     ),
     new(Share, "users", Administrator, Texts, "[]").example("[\"ada\", \"grace\"]").says(
         "Accounts that may enter; everyone with an account when this and `groups` are empty.",

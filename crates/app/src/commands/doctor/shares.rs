@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use admin::{Settings, ShareSettings};
+use admin::{NfsAudience, Protocol, Settings, ShareSettings};
 use rustix::fs::{CWD, Mode, OFlags, StatVfs, StatVfsMountFlags, XattrFlags};
 use rustix::io::Errno;
 use snapshots::{Dataset, Refusal};
@@ -21,6 +21,7 @@ const REMOTE: [(u64, &str); 5] =
 /// Looks at each share and at the state folder.
 pub(super) fn look(settings: &Settings) -> Vec<DoctorFinding> {
     let mut findings: Vec<DoctorFinding> = settings.shares.iter().flat_map(share).collect();
+    findings.extend(settings.shares.iter().filter_map(|share| nfs(share, settings)));
     findings.extend(settings.absent.iter().map(|absent| {
         let why = absent.absence.as_ref().map_or("its folder cannot be used", |absence| &*absence.why);
         let mend = format!(
@@ -61,6 +62,31 @@ fn share(share: &ShareSettings) -> Vec<DoctorFinding> {
         Err(refusal) => no_snapshots(about, &refusal),
     });
     findings
+}
+
+/// Which hosts NFS gives a share to.
+fn nfs(share: &ShareSettings, settings: &Settings) -> Option<DoctorFinding> {
+    const MEND: &str = "write `nfs-clients = [\"192.168.1.0/24\"]` in [server] with the hosts that you trust, or `nfs = false` for the share";
+    if !settings.serves(share, Protocol::Nfs) {
+        return None;
+    }
+    let about = about(share);
+    Some(match settings.server.nfs.audience(share) {
+        NfsAudience::AllAsBefore => {
+            let found =
+                "NFS gives it to every host without a login, with any user number, as an earlier version did";
+            DoctorFinding::warning(about, found, MEND)
+        }
+        NfsAudience::Hosts(hosts) if hosts.is_empty() && settings.server.has_nfs_logins() => {
+            DoctorFinding::fine(about, "NFS gives it to clients that log in only")
+        }
+        NfsAudience::Hosts(hosts) if hosts.is_empty() => {
+            DoctorFinding::warning(about, "NFS gives it to no host: no host is named", MEND)
+        }
+        NfsAudience::Rules | NfsAudience::Hosts(_) => {
+            DoctorFinding::fine(about, "NFS gives it to the hosts that are named")
+        }
+    })
 }
 
 fn no_snapshots(about: String, refusal: &Refusal) -> DoctorFinding {

@@ -89,7 +89,7 @@ fn unnamed(current: &Current, share: &ShareSettings, folder: Folder<'_>) -> Opti
     let has_no_login = |protocol: &Protocol| !protocol.users_log_in();
     let mut without_login = Protocol::OF_FILES.into_iter().filter(has_no_login);
     let protocol = without_login.find(|protocol| current.settings.serves(share, *protocol))?;
-    let person = rights::unnamed(share)?;
+    let person = rights::unnamed(share, &current.settings.server)?;
     let entries = entries(&User::Number(person.identity.clone()), share, current, |one| !one.users_log_in());
     let who = ("", protocol.word(), "the user that the client machine states".to_owned());
     Some(entrant(who, &person.identity, entries, share, folder))

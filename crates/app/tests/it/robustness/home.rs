@@ -43,6 +43,7 @@ fn serve(home: &Path) -> (Server, u16) {
     let off = ["--smb-port", "off", "--afp-port", "off", "--iscsi-port", "off", "--portmap-port", "off"];
     let mut child = fourfold(home)
         .args(["serve", "share=.", "--listen", "127.0.0.1", "--nfs-port", "0", "--bonjour", "off"])
+        .args(["--nfs-clients", "all"])
         .args(off)
         .current_dir(home)
         .stdout(Stdio::piped())

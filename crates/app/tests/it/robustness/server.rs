@@ -183,6 +183,7 @@ impl Server {
             .args(words)
             .args(if words.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1"] })
             .args(["--portmap-port", "off"])
+            .args(if words.contains(&"--nfs-clients") { &[][..] } else { &["--nfs-clients", "all"] })
             .args(if words.contains(&"--smb-port") { &[][..] } else { &["--smb-port", "off"] })
             .args(if words.contains(&"--afp-port") { &[][..] } else { &["--afp-port", "off"] })
             .args(if words.contains(&"--iscsi-port") { &[][..] } else { &["--iscsi-port", "off"] })

@@ -21,7 +21,10 @@ pub(super) fn walk(call: &Call<'_>, path: &[u8]) -> Result<(String, SealedHandle
     let export = |parts: usize| Some((call.service.export_named(&names[..parts].join(&b'/'))?, parts));
     let (export, parts) = (1..=longest).rev().find_map(export).ok_or(Status::NOENT)?;
     call.note(&export);
-    let rule = export.rule(call.origin).ok_or(Status::ACCES)?;
+    let rule = export.rule(call.origin).ok_or_else(|| {
+        export.refuse(call);
+        Status::ACCES
+    })?;
     let caller = export.caller(rule, &call.identity, call.origin);
     let mut found = export.volume.root()?;
     for name in &names[parts..] {

@@ -1,6 +1,7 @@
 //! The probe byte for byte as RFC 9289 4.1 has it, and what a share that requires TLS answers without it.
 
 use crate::server::export::{ExportOptions, Rule, TlsRule};
+use crate::server::gss::Flavor;
 use crate::server::testing::{Client, SHARE, TAG, export, service, service_with};
 use crate::server::tls::Protection;
 use crate::wire::rpc::{AuthStat, Outcome};
@@ -63,7 +64,11 @@ async fn a_probe_that_is_none_is_refused_with_badcred() {
 
 /// A client of a share whose only rule demands this, protected by that.
 fn client_of(tls: TlsRule, protection: Protection) -> Client {
-    let rules = vec![Rule { tls, ..Rule::everybody() }];
+    ruled(Rule { tls, ..Rule::everybody() }, protection)
+}
+
+fn ruled(rule: Rule, protection: Protection) -> Client {
+    let rules = vec![rule];
     let options = ExportOptions { rules, ..ExportOptions::default() };
     let mut client = Client::new(&service_with(vec![export(SHARE, TAG, options)]));
     client.service.set_versions(3..=4);
@@ -90,6 +95,40 @@ async fn a_share_that_requires_tls_refuses_what_comes_in_clear() {
         let answer = client.call_raw((v3::PROGRAM, 3, 1), &arguments).await.unwrap();
         assert_eq!(answer.reader().u32_be(), Ok(status), "{tls:?} {protection:?}");
     }
+}
+
+#[tokio::test]
+async fn a_certificate_is_a_login_and_tls_alone_is_none() {
+    let lookup = operations(&[24, 15], b"share", &[]);
+    for (protection, status) in [(Protection::None, 13), (Protection::Tls, 13), (Protection::Certified, 0)] {
+        let client = ruled(Rule { login: true, sec: vec![Flavor::Sys], ..Rule::everybody() }, protection);
+        let handle = client.mount("/share").await.unwrap();
+        let arguments = [&(handle.len() as u32).to_be_bytes()[..], &handle].concat();
+        // ACCESS: GETATTR and FSINFO of the share's folder are shown before the login, RFC 2623 2.3.2.
+        let asked = [&arguments[..], &[0, 0, 0, 1]].concat();
+        let answer = client.call_raw((v3::PROGRAM, 3, 4), &asked).await.unwrap();
+        assert_eq!(answer.reader().u32_be(), Ok(status), "{protection:?}");
+        assert_eq!(compound(&client, 2, &lookup).await[0], status, "{protection:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_share_without_a_way_to_log_in_is_closed_to_hosts_that_are_not_named() {
+    const ACCESS: u32 = 13; // RFC 7530 13.1.6.1; RFC 1813 2.6
+    let client = ruled(Rule { login: true, allowed: false, ..Rule::everybody() }, Protection::None);
+    assert_eq!(client.mount("/share").await, Err(mount::Status::ACCES));
+    let lookup = operations(&[24, 15], b"share", &[]);
+    assert_eq!(compound(&client, 2, &lookup).await, [ACCESS, 0, 2, 24, 0, 15, ACCESS]);
+    let readdir: Vec<u8> =
+        [24, 26, 0, 0, 0, 0, 4096, 4096, 1, 2].into_iter().flat_map(u32::to_be_bytes).collect();
+    let listed = compound(&client, 2, &readdir).await;
+    assert_eq!(listed[listed.len() - 2..], [0, 1], "the root lists no entry");
+    let exports = client.call((mount::PROGRAM, 3, 5), &()).await;
+    assert_eq!(
+        exports.reader().u32_be(),
+        Ok(0),
+        "EXPORT lists nothing: an export without clients would be for all"
+    );
 }
 
 #[tokio::test]

@@ -176,15 +176,18 @@ pub(super) fn below(path: &str, name: &str) -> String {
 pub(super) fn enter(call: &Call<'_>, path: &str, name: &[u8]) -> Result<Place, Status> {
     let name = std::str::from_utf8(name).map_err(|_| Status::NOENT)?;
     let path = below(path, name);
-    if let Some(export) = call.service.export_named(path.as_bytes())
-        && export.rule(call.origin).is_some()
-    {
+    let export = call.service.export_named(path.as_bytes());
+    if let Some(export) = export.as_ref().filter(|export| export.rule(call.origin).is_some()) {
         let key = export.volume.root()?.object.key();
         let handle =
             HandleContent { tag: export.tag, view: HandleView::File, key }.seal(&call.service.secret);
         return Ok(Place::File(Box::new(call.target(handle.as_bytes())?)));
     }
-    if leads_to_a_share(call, &path) { Ok(Place::Pseudo(path)) } else { Err(Status::NOENT) }
+    match export.filter(|export| export.is_closed_to(call.origin.address)) {
+        _ if leads_to_a_share(call, &path) => Ok(Place::Pseudo(path)),
+        Some(closed) => Err(closed.refuse(call).into()),
+        None => Err(Status::NOENT),
+    }
 }
 
 /// The names that lead from a folder of the pseudo-root to the shares that the client may enter.

@@ -40,7 +40,8 @@ pub fn run(program: &Path, place: &Path) -> Result<()> {
     let (root_text, uid) = (root.display().to_string(), UID.to_string());
     let add = [&root_text, "/fourfold", "user", "add", user, "--uid", &uid, "--password-file", "/password"];
     process::stdout_of("chroot", &[&add[..], &["--state", "/state"]].concat(), LIMIT)?;
-    let serve = [&root_text, "/fourfold", "serve", "Share=/share", "--state", "/state", "--bonjour", "off"];
+    let words = "serve Share=/share --state /state --bonjour off --nfs-clients 127.0.0.1";
+    let serve: Vec<&str> = [&*root_text, "/fourfold"].into_iter().chain(words.split(' ')).collect();
     let path = own.join("serve.log");
     let log = process::log_file(&path)?;
     let mut running = Running::start("chroot", &serve, Stdio::null(), log)?;

@@ -211,6 +211,8 @@ impl MachineCopy {
         let password = LOGIN.split_once('%').context("a password")?.1;
         let add = format!("echo '{password}' | fourfold user add ada --uid {UID} --password-stdin");
         self.run(&["sh", "-c", &add])?;
+        let named = "s/^\\[server\\]$/&\\nnfs-clients = \"127.0.0.1\"/";
+        self.run(&["sed", "-i", named, "/etc/fourfold/fourfold.toml"])?;
         self.run(&["fourfold", "create", "Share", "--path", "/srv/share"]).map(drop)
     }
 

@@ -1,0 +1,171 @@
+//! The hosts that NFS serves without a login: `nfs-clients`, and what counts without it.
+//!
+//! By AUTH_SYS a client states its users' numbers, and the server cannot check them. So a share that is not open to guests
+//! is given only to hosts that somebody has named: in `[[share.client]]`, or in `nfs-clients`.
+
+use std::path::Path;
+
+use super::super::client_rule::ClientRule;
+use super::super::diagnostic::{Findings, Place};
+use super::super::kind::ClientMatch;
+use super::super::model::ShareSettings;
+use super::super::protocol::{Port, Protocol};
+use super::super::section::Section;
+use super::super::server::ServerSettings;
+use super::super::share::LocatedShare;
+use super::NfsSettings;
+
+/// `nfs-clients`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NfsClients {
+    /// These hosts.
+    Named(Vec<ClientMatch>),
+    /// It is not written.
+    Unset,
+    /// It is not written, and the state folder was made by a version that served all hosts.
+    UnsetByEarlierVersion,
+}
+
+/// The hosts that NFS gives a share to without a login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NfsAudience {
+    /// Those that the client rules of the share say.
+    Rules,
+    /// These, with the rights of a rule that says nothing else. Empty: none.
+    Hosts(Vec<ClientMatch>),
+    /// All, because an earlier version has begun the server. Otherwise it would be none.
+    AllAsBefore,
+}
+
+impl NfsAudience {
+    /// The rule for the hosts that get a share without client rules; `None`: there are no such hosts.
+    #[must_use]
+    pub fn rule(&self) -> Option<ClientRule> {
+        match self {
+            Self::Rules => None,
+            Self::Hosts(hosts) if hosts.is_empty() => None,
+            Self::Hosts(hosts) => Some(ClientRule::for_hosts(hosts.clone())),
+            Self::AllAsBefore => Some(ClientRule::for_hosts(vec![ClientMatch::Any])),
+        }
+    }
+
+    /// Whether no host gets the share without a login.
+    #[must_use]
+    pub fn is_nobody(&self) -> bool {
+        *self == Self::Hosts(Vec::new())
+    }
+}
+
+impl NfsSettings {
+    /// The hosts that NFS gives a share to without a login.
+    #[must_use]
+    pub fn audience(&self, share: &ShareSettings) -> NfsAudience {
+        match &self.clients {
+            _ if !share.clients.is_empty() => NfsAudience::Rules,
+            NfsClients::Named(hosts) => NfsAudience::Hosts(hosts.clone()),
+            _ if share.is_open_to_guests() => NfsAudience::Hosts(vec![ClientMatch::Any]),
+            NfsClients::Unset => NfsAudience::Hosts(Vec::new()),
+            NfsClients::UnsetByEarlierVersion => NfsAudience::AllAsBefore,
+        }
+    }
+}
+
+impl ServerSettings {
+    /// Whether clients of NFS can prove whose their calls are, by Kerberos or by TLS with a certificate.
+    #[must_use]
+    pub fn has_nfs_logins(&self) -> bool {
+        self.kerberos_keytab.is_some() || self.nfs.tls.client_ca.is_some()
+    }
+}
+
+pub(super) fn read(server: &Section, state: &Path) -> NfsClients {
+    match server.is_set("nfs-clients") {
+        true => NfsClients::Named(server.matches("nfs-clients")),
+        false if crate::state::gives_nfs_to_all(state) => NfsClients::UnsetByEarlierVersion,
+        false => NfsClients::Unset,
+    }
+}
+
+/// Reports the shares that all hosts get only because an earlier version has begun the server.
+pub(super) fn check(settings: &ServerSettings, shares: &[LocatedShare], findings: &mut Findings) {
+    if settings.ports.of(Protocol::Nfs) == Port::Off {
+        return;
+    }
+    let is_open = |share: &&ShareSettings| {
+        share.protocols.contains(&Protocol::Nfs) && settings.nfs.audience(share) == NfsAudience::AllAsBefore
+    };
+    let open: Vec<String> =
+        shares.iter().map(|(_, share)| share).filter(is_open).map(|share| share.name.clone()).collect();
+    if !open.is_empty() {
+        let what = format!(
+            "NFS gives {} to every host without a login, as the earlier version did that has begun this server; in a new \
+             server no host gets a share that is not named",
+            open.join(", ")
+        );
+        let instead = "write `nfs-clients = [\"192.168.1.0/24\"]` in [server] with the hosts that you trust, \
+                       `nfs-clients = \"all\"` to keep it, or `[[share.client]]`";
+        findings.note(&Place::Default, what, instead);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::settings::{Arguments, ClientMatch, NfsAudience, Settings};
+
+    /// The settings with a new state folder, or one that an earlier version has made.
+    fn load(server: &str, share: &str, is_earlier: bool) -> Settings {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        drop(crate::State::open(&folder.path().join("state")).unwrap());
+        let identity = folder.path().join("state/identity.toml");
+        if is_earlier {
+            let text = std::fs::read_to_string(&identity).unwrap().replace("defaults = 1\n", "");
+            std::fs::write(&identity, text).unwrap();
+        }
+        let text = format!(
+            "[server]\nstate = \"state\"\n{server}\n[[share]]\nname = \"A\"\npath = \"a\"\n{share}\n"
+        );
+        std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
+        Settings::load(&Arguments::new(false, folder.path().into())).unwrap()
+    }
+
+    fn audience(server: &str, share: &str, is_earlier: bool) -> NfsAudience {
+        let settings = load(server, share, is_earlier);
+        settings.server.nfs.audience(&settings.shares[0])
+    }
+
+    #[test]
+    fn a_share_is_given_to_hosts_that_somebody_has_named() {
+        let any = || NfsAudience::Hosts(vec![ClientMatch::Any]);
+        assert!(audience("", "", false).is_nobody());
+        assert_eq!(audience("", "guests = true", false), any());
+        assert_eq!(audience("nfs-clients = \"all\"", "", false), any());
+        assert_eq!(audience("nfs-clients = [\"all\"]", "", false), any());
+        let net = ClientMatch::Net("192.168.1.0/24".parse().unwrap());
+        assert_eq!(audience("nfs-clients = [\"192.168.1.0/24\"]", "", false), NfsAudience::Hosts(vec![net]));
+        assert!(audience("nfs-clients = []", "guests = true", false).is_nobody(), "what is written counts");
+        let rule = "[[share.client]]\nmatch = \"10.0.0.1\"";
+        assert_eq!(audience("nfs-clients = \"all\"", rule, false), NfsAudience::Rules);
+    }
+
+    #[test]
+    fn a_server_of_an_earlier_version_serves_all_until_told() {
+        assert_eq!(audience("", "", true), NfsAudience::AllAsBefore);
+        assert!(audience("nfs-clients = []", "", true).is_nobody());
+        let notes = |server: &str, share: &str, is_earlier| {
+            let notes = load(server, share, is_earlier).notes;
+            notes.iter().filter(|note| note.what.contains("every host without a login")).count()
+        };
+        assert_eq!(notes("", "", true), 1);
+        for (server, share, is_earlier) in [
+            ("", "", false),
+            ("", "guests = true", true),
+            ("", "nfs = false", true),
+            ("nfs-port = \"off\"", "", true),
+            ("nfs-clients = \"all\"", "", true),
+            ("", "[[share.client]]\nmatch = \"*\"", true),
+        ] {
+            assert_eq!(notes(server, share, is_earlier), 0, "{server} {share}");
+        }
+    }
+}
