@@ -10,6 +10,7 @@ mod domain;
 mod domain_logon;
 pub mod durable;
 mod file;
+mod forced;
 mod host_accounts;
 mod host_names;
 mod identity;
@@ -37,6 +38,7 @@ pub use domain::{
 };
 pub use domain_logon::{DomainLogon, LoggedOn, LoggingOn, LogonRefused, MemberNames, NtlmResponse};
 pub use file::{AccountFile, Error, MOST_GROUPS, Record};
+pub use forced::{ForcedGroup, ForcedIdentity};
 pub use host_accounts::{HostAccounts, HostPasswords, HostRules, Judging};
 pub use host_names::{
     HostName, HostNameService, HostNames, LONGEST_HOST_NAME, LookupFailure, Match, NotAHost, SystemNames,

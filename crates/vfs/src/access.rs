@@ -7,9 +7,11 @@ mod creating;
 mod enforce;
 mod known;
 mod operations;
+mod share_rules;
 mod team;
 
 pub(crate) use self::enforce::Permissions;
 pub(crate) use self::known::{KEY_FILE, StoredAclCache};
 pub(crate) use self::operations::RightsAttribute;
+pub use self::share_rules::{ModeRule, ShareRules};
 pub(crate) use self::team::TeamFolders;

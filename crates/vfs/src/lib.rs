@@ -33,6 +33,7 @@ mod volume;
 #[path = "../tests/it/waiting/blocking.rs"]
 mod waiting;
 
+pub use access::{ModeRule, ShareRules};
 pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
 pub use backups::MacBackup;
 pub use caller::{Access, Caller};

@@ -20,7 +20,7 @@ use super::{
     Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, Time,
     names::{self, KeptCharacters},
 };
-use crate::access::TeamFolders;
+use crate::access::{ShareRules, TeamFolders};
 use crate::backend::forest::Hidden;
 use crate::backend::long_names::LongNames;
 use crate::backend::{Backend, Finds, Found, Node, Snapshot, Space};
@@ -62,6 +62,8 @@ pub struct VolumeOptions {
     pub local_recall: bool,
     /// Other servers serve the same files: that there are no stored ACLs and no locked files is never taken for granted.
     pub shared: bool,
+    /// Whom callers act as, and what becomes of the modes and the owner of what is new.
+    pub rules: Arc<ShareRules>,
 }
 
 /// What the deny modes of an open bind besides reading and writing.
@@ -91,6 +93,7 @@ impl Default for VolumeOptions {
             safe_save: true,
             local_recall: true,
             shared: false,
+            rules: Arc::default(),
         }
     }
 }

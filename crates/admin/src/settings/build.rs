@@ -6,6 +6,7 @@ use formats::names::Characters;
 
 use super::accounts;
 use super::api;
+use super::classic;
 use super::client_rule::{Access, ClientRule, Squash};
 use super::cluster;
 use super::defaults::find_file;
@@ -143,6 +144,7 @@ fn build(
     let none_written = sections_of_shares.is_empty() && arguments.shares.is_empty();
     let mut shares = share::all(arguments, &beside, &mut sections_of_shares, findings);
     homes::check(&sections_of_shares, &shares, server.is_set("cluster"), findings);
+    classic::check(arguments.privileged, &sections_of_shares, findings);
     api::check(&server, &settings.api, findings);
     over_network::check_roots(&server, findings);
     told::check(&server, &settings.told, findings);
@@ -385,6 +387,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         quota: section.number("quota").filter(|limit| *limit > 0),
         audit: AuditScope::named(section.text("audit").as_deref()),
         luns: section.luns.iter().filter_map(lun::settings).collect(),
+        classic: classic::read(section),
         clients: section.clients.iter().map(rule).collect(),
     }
 }

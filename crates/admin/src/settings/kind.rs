@@ -63,6 +63,8 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
     /// Some of these words.
     SomeOf(&'static [&'static str]),
+    /// The bits of a Unix mode, as octal digits.
+    Mode,
     /// One line of text, or an empty one.
     Text,
     /// Periods, each with the number of snapshots to keep.
@@ -199,6 +201,7 @@ impl Kind {
             Self::SomeOf(words) => format!("a list of {}", quoted(words)),
             Self::SambaSids => "a list such as [\"S-1-5-21-1-2-3-1000=user:ada\", \"S-1-5-21-1-2-3-513=group:users\", \
                                 \"S-1-5-21-1-2-3=algorithmic\"]".into(),
+            Self::Mode => "three or four octal digits in quotes, such as \"0664\"".into(),
             Self::Text => "one line of text of at most 256 characters".into(),
             Self::Texts => "a list of texts".into(),
             Self::VolumePassword => "1 to 8 characters of ASCII".into(),
@@ -249,6 +252,12 @@ pub(super) fn accept(setting: &Setting, raw: &Raw) -> Result<Value, Vec<Wrong>> 
 
 pub(super) fn wrong(raw: &Raw, element: Option<usize>, better: Option<String>) -> Wrong {
     Wrong { found: raw.describe(), element, better, why: None }
+}
+
+/// The bits of a mode in octal digits.
+pub(super) fn mode(text: &str) -> Option<u32> {
+    let is_octal = matches!(text.len(), 3 | 4) && text.bytes().all(|digit| matches!(digit, b'0'..=b'7'));
+    u32::from_str_radix(text, 8).ok().filter(|_| is_octal)
 }
 
 /// Applies `one` to every element; an empty list is accepted.
@@ -309,6 +318,9 @@ fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {
             let better = format!("{scheme}://{t}");
             Err((!t.contains("://") && is_url(schemes, &better)).then(|| format!("{better:?}")))
         }
+        (Kind::Mode, Raw::Text(t)) if mode(t).is_some() => Ok(Value::Text(t.clone())),
+        // TOML has decimal numbers here: the digits were meant.
+        (Kind::Mode, Raw::Integer(i)) => Err(mode(&i.to_string()).map(|_| format!("\"0{i}\""))),
         (Kind::OneOf(words), raw) => one_of(words, raw).map(Value::Text),
         (Kind::BlockSize, Raw::Integer(size @ (512 | 4096))) => Ok(Value::Number(size.unsigned_abs())),
         (Kind::BlockSize, Raw::Text(t)) => {

@@ -6,6 +6,7 @@ use formats::names::Characters;
 use namespace::Table;
 use snapshots::Schedule;
 
+use super::classic::ClassicRules;
 use super::client_rule::ClientRule;
 use super::diagnostic::Diagnostic;
 use super::folder::Absence;
@@ -148,6 +149,8 @@ pub struct ShareSettings {
     pub audit: AuditScope,
     /// LUNs that the settings name; those made by `fourfold lun create` are in the state folder.
     pub luns: Vec<LunSettings>,
+    /// Whom users act as, and what owner and mode new files get.
+    pub classic: ClassicRules,
     /// Rules for hosts; the first matching rule decides, and a host without one is refused. Without rules every host may
     /// enter where users log in; for NFS, [`super::NfsSettings::audience`] decides.
     pub clients: Vec<ClientRule>,

@@ -58,6 +58,7 @@ pub(super) const OF_ONE_SERVER: &[&str] = &[
 #[cfg(test)]
 const OF_ALL_SERVERS: &[&str] = &[
     "nfs-versions",
+    "nfs-clients",
     "nfs4-domain",
     "samba-acls",
     "samba-sids",

@@ -52,9 +52,18 @@ pub(super) async fn run(
     };
     session.life.hear();
     let memory = connection.peer.memory.clone();
-    let concerns = OnceLock::new();
-    let request =
-        Request { session: session.clone(), memory, in_flight, command, body, data, begun, concerns };
+    let (concerns, acting) = (OnceLock::new(), OnceLock::new());
+    let request = Request {
+        session: session.clone(),
+        memory,
+        in_flight,
+        command,
+        body,
+        data,
+        begun,
+        concerns,
+        acting,
+    };
     let begun = request.begun.as_ref();
     let turn = loop {
         match session.replies_to(id, command) {

@@ -31,6 +31,8 @@ pub(super) struct Request {
     pub(super) begun: Option<RunningOperation>,
     /// The volume that it concerns, if it is observed.
     pub(super) concerns: OnceLock<Arc<OpenVolume>>,
+    /// Whom it acts as in its volume, once that is known.
+    pub(super) acting: OnceLock<Caller>,
 }
 
 impl Request {
@@ -43,7 +45,17 @@ impl Request {
     pub(super) fn volume(&self, id: u16) -> Result<Arc<OpenVolume>, ResultCode> {
         let volume = self.session.volumes.find(id).ok_or(ResultCode::PARAM_ERROR)?;
         self.note(&volume);
+        self.act_in(&volume)?;
         Ok(volume)
+    }
+
+    /// From now on the command acts as the volume says. In two volumes it can only act as the same user.
+    fn act_in(&self, volume: &OpenVolume) -> Result<(), ResultCode> {
+        let caller = volume.tree().acting(self.session.user.caller.clone());
+        match *self.acting.get_or_init(|| caller.clone()) == caller {
+            true => Ok(()),
+            false => Err(ResultCode::ACCESS_DENIED),
+        }
     }
 
     /// Notes which volume the command concerns.
@@ -57,18 +69,19 @@ impl Request {
     pub(super) async fn fork(&self, number: u16) -> Result<Arc<Fork>, ResultCode> {
         let fork = self.session.forks.find(number)?;
         self.note(&fork.volume);
+        self.act_in(&fork.volume)?;
         self.in_flight.about(&fork.file()).await;
         Ok(fork)
     }
 
     /// The identity that the command runs with.
     pub(super) fn caller(&self) -> &Caller {
-        &self.session.user.caller
+        self.acting.get().unwrap_or(&self.session.user.caller)
     }
 
     /// The caller as the owner of locks and leases.
     pub(super) fn actor(&self) -> Actor {
-        self.session.actor()
+        Actor { caller: self.caller().clone(), ..self.session.actor() }
     }
 
     /// The actor of a command that opens files, which are counted with others of the client.

@@ -2,7 +2,7 @@
 //! listed them, so they are looked up again and again.
 
 use admin::{Settings, ShareSettings};
-use auth::{Domain, NameKind, UnixAccounts};
+use auth::{ANONYMOUS, Domain, ForcedGroup, ForcedIdentity, Identity, NameKind, UnixAccounts};
 use wire::Sid;
 
 /// The invalid gid, `(gid_t)-1`: no process and no user has it.
@@ -25,8 +25,32 @@ pub(crate) fn of(share: &ShareSettings) -> Vec<u32> {
 pub(crate) fn resolved(mut settings: Settings, site: &UnixAccounts) -> Settings {
     for share in settings.shares.iter_mut().chain(&mut settings.absent) {
         share.group_ids = share.groups.iter().map(|name| number(name, site).unwrap_or(NO_GROUP)).collect();
+        share.classic.forced = forced(share, site);
     }
     settings
+}
+
+/// Whom the users of a share act as. A user that is not known is nobody, and a group that is not known has no files.
+fn forced(share: &ShareSettings, site: &UnixAccounts) -> ForcedIdentity {
+    let user = share.classic.force_user.as_deref().map(|name| match site.user(name) {
+        Some(user) if user.uid != 0 => Identity::new(user.uid, user.gid, &site.groups_of(&user)),
+        _ => {
+            tracing::warn!(share = share.name, user = name, "the user of `force-user` is not known here: users act as nobody");
+            Identity::anonymous()
+        }
+    });
+    let group = share.classic.force_group.as_deref().map(|name| {
+        let (name, of_members) = match name.strip_prefix('+') {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
+        let gid = number(name, site).unwrap_or_else(|| {
+            tracing::warn!(share = share.name, group = name, "the group of `force-group` is not known here");
+            ANONYMOUS
+        });
+        ForcedGroup { gid, of_members }
+    });
+    ForcedIdentity { user, group }
 }
 
 /// Looks again for groups of the domain, if it is another number now, or known now. The host's groups are as at the last reload.

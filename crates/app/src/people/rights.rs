@@ -132,7 +132,7 @@ pub(crate) fn unnamed(share: &ShareSettings, server: &ServerSettings) -> Option<
 
 pub(crate) fn ability(volume: &Volume, root: &Found, caller: &Identity) -> Ability {
     let all = Access(Access::READ.0 | Access::WRITE.0 | Access::EXECUTE.0);
-    let granted = volume.access(caller, root, all).unwrap_or(Access::NONE);
+    let granted = volume.access(&volume.acting(caller.clone()), root, all).unwrap_or(Access::NONE);
     let has = |want: Access| granted.contains(want.union(Access::EXECUTE));
     Ability { read: has(Access::READ), write: has(Access::WRITE) }
 }

@@ -3,17 +3,20 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use admin::{Encryption, Protocol, Settings, ShareSettings};
-use auth::{FileProtocol, Grant, SharePolicy, Visitor};
+use admin::{Encryption, NfsAudience, Protocol, Settings, ShareSettings};
+use auth::{FileProtocol, Grant, HostRule, Match, SharePolicy, Visitor};
 use vfs::Caller;
 use vfs::backend::forest::{Admission, Gate, Hidden};
 use vfs::names::Hiding;
 
+use crate::host::host_names;
 use crate::people::accounts;
 
 /// The rules of one share for clients of a share above it.
 struct GateRules {
     policy: SharePolicy,
+    /// The hosts that NFS lets in without a login; `None`: those of the policy, also with a login.
+    named: Option<HostRule>,
     protocols: Vec<FileProtocol>,
 }
 
@@ -27,7 +30,11 @@ impl Admission for GateRules {
         // Without logins, rules for clients are all that a share has.
         let is_it = |one: &Protocol| one.of_files() == Some(origin.protocol);
         if Protocol::OF_FILES.iter().filter(|one| is_it(one)).any(|one| !one.users_log_in()) {
-            return self.policy.grant_to_host(origin.address);
+            let is_let_in = |named: &HostRule| {
+                origin.account.is_some() || named.hosts.iter().any(|hosts| hosts.matches(origin.address) == Match::Yes)
+            };
+            let grant = self.policy.grant_to_host(origin.address);
+            return grant.filter(|_| self.named.as_ref().is_none_or(is_let_in));
         }
         let is_member = |group| caller.in_group(group);
         let (account, address) = (origin.account.as_deref(), origin.address);
@@ -46,12 +53,19 @@ pub(crate) fn of(
         let is_below = inner.name.strip_prefix(&*share.name).is_some_and(|rest| rest.starts_with('/'));
         let path = names(inner.path.strip_prefix(&share.path).ok().filter(|_| is_below)?);
         let policy = accounts::policy(inner);
+        let named = match settings.server.nfs.audience(inner) {
+            NfsAudience::Rules => None,
+            audience => {
+                let hosts = audience.rule().map_or(Vec::new(), |rule| host_names::hosts(&rule.matches));
+                Some(HostRule { hosts, grant: Some(Grant::ReadWrite) })
+            }
+        };
         Some(Gate {
             path,
             read_only: is_read_only(inner),
             hidden: Arc::new(hidden(inner)),
             roles: policy.roles.clone(),
-            rules: Arc::new(GateRules { policy, protocols: protocols(share, inner, settings) }),
+            rules: Arc::new(GateRules { policy, named, protocols: protocols(share, inner, settings) }),
         })
     });
     below.filter(|gate| !gate.path.is_empty()).collect()

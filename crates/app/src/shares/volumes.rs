@@ -23,7 +23,7 @@ use vfs::caches::Cache;
 use vfs::index::{self, Index};
 use vfs::names::KeptCharacters;
 use vfs::streams::Style;
-use vfs::{CacheBudget, Denials, Site, Traffic, Volume, VolumeOptions};
+use vfs::{CacheBudget, Denials, ModeRule, ShareRules, Site, Traffic, Volume, VolumeOptions};
 
 pub(crate) use self::{held::name_owners, homes::Homes, requests::OpenFile};
 use crate::gateway;
@@ -72,7 +72,7 @@ struct VolumeEntry {
 }
 
 /// The identity of a volume: equal values are one volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Folder {
     /// The device and inode number of the folder at the share's current path: they change if a disk
     /// is mounted there, or if the folder is replaced.
@@ -96,6 +96,7 @@ struct Folder {
     shared: bool,
     snapshots: SnapshotFolder,
     arriving: bool,
+    rules: Arc<ShareRules>,
 }
 
 impl Folder {
@@ -143,7 +144,19 @@ impl Folder {
             shared: share.shared || share.is_in_store() || settings.server.cluster.is_some(),
             snapshots: share.snapshot_folder,
             arriving: share.from.is_some(),
+            rules: Arc::new(rules(share)),
         }
+    }
+}
+
+/// Whom the users of a share act as, and what becomes of what they make.
+fn rules(share: &ShareSettings) -> ShareRules {
+    let classic = &share.classic;
+    ShareRules {
+        forced: classic.forced.clone(),
+        files: ModeRule { mask: classic.create_mask, set: classic.force_create_mode },
+        folders: ModeRule { mask: classic.directory_mask, set: classic.force_directory_mode },
+        inherits_owner: classic.inherit_owner,
     }
 }
 
@@ -311,6 +324,7 @@ impl Volumes {
             safe_save: folder.safe_save,
             local_recall: folder.local_recall,
             shared: folder.shared,
+            rules: folder.rules.clone(),
         };
         let snapshots = SnapshotView::new(&live, &share.path, folder.snapshots).map(Arc::new);
         let forest = match &snapshots {

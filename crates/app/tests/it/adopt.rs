@@ -177,7 +177,7 @@ fn settings_of_three_servers_become_one_file() {
     write(
         "smb.conf",
         format!(
-            "[global]\nvfs objects = fruit streams_xattr\n[Films]\npath = {}\nread only = no\nvalid users = ada\nforce user = x\n",
+            "[global]\nvfs objects = fruit streams_xattr\n[Films]\npath = {}\nread only = no\nvalid users = ada\nmax connections = 3\n",
             place("films")
         ),
     );
@@ -193,7 +193,7 @@ fn settings_of_three_servers_become_one_file() {
     let report: Value = serde_json::from_slice(&refused.stdout).unwrap();
     let settings = report["settings"].as_str().unwrap();
     assert!(!settings.contains("name = \"Films\"") && settings.contains("name = \"Backup\""), "{settings}");
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("--accept force-user"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--accept max-connections"));
     let lost = report["shares"][0]["source"]
         .as_array()
         .unwrap()
@@ -202,10 +202,10 @@ fn settings_of_three_servers_become_one_file() {
         .unwrap();
     assert_eq!(
         (&lost["name"], &lost["line"], &lost["limits_access"]),
-        (&"force user".into(), &7.into(), &true.into())
+        (&"max connections".into(), &7.into(), &true.into())
     );
 
-    let words = [&words[..], &["--accept", "films:force-user"]].concat();
+    let words = [&words[..], &["--accept", "films:max-connections"]].concat();
     let report = json(&words);
     assert_eq!(report["folders"].as_array().unwrap().len(), 2);
     assert_eq!(report["shares"].as_array().unwrap().len(), 2, "one for a folder");

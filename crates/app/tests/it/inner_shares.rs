@@ -206,6 +206,20 @@ fn a_protocol_that_a_share_does_not_have_does_not_lead_to_its_folder() {
 }
 
 #[test]
+fn a_share_for_guests_does_not_lead_nfs_to_one_that_is_not() {
+    let scene = Scene::new("guests = false\n");
+    let file = scene.folder.path().join("fourfold.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let text = text.replace("nfs-clients = \"all\"\n", "").replacen("path = \"studio\"\n", "path = \"studio\"\nguests = true\n", 1);
+    std::fs::write(&file, text).unwrap();
+    let server = scene.serve();
+    granted(server.nfs("nfs-cat", "/letter"), "letter");
+    refused(server.nfs("nfs-cat", "/video/film"));
+    scene.run(&["set", "guests=true", "studio/video"]);
+    granted(server.nfs("nfs-cat", "/video/film"), "video/film");
+}
+
+#[test]
 fn a_read_only_folder_and_hidden_names_are_so_in_the_share_above() {
     let scene = Scene::new("hide = [\"*.tmp\"]\n");
     let server = scene.serve();

@@ -103,6 +103,11 @@ impl<'a> Call<'a> {
         self.gss.as_ref().map_or(Flavor::Sys, |secured| secured.flavor)
     }
 
+    /// The account whose ticket the call has; `None` also for machines.
+    pub(super) fn account(&self) -> Option<&str> {
+        self.gss.as_ref().and_then(|secured| secured.context.account.as_deref())
+    }
+
     /// Whether the caller has proven who it is, or its host has by a certificate.
     pub(super) fn has_login(&self) -> bool {
         self.gss.is_some() || self.origin.protection >= Protection::Certified

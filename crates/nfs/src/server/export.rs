@@ -166,12 +166,15 @@ impl Export {
     }
 
     /// The user that a client's caller acts as under a rule.
-    pub(crate) fn caller(&self, rule: &Rule, identity: &CallIdentity, origin: Origin) -> Caller {
-        let caller = rule.caller(identity);
-        match self.volume.stateless().has_gates() {
-            true => caller.of(FileProtocol::Nfs, None, origin.address),
+    pub(crate) fn caller(&self, rule: &Rule, call: &Call<'_>) -> Caller {
+        let caller = rule.caller(&call.identity);
+        // A user that is squashed has the rights of the anonymous one, not those of its own account.
+        let account = call.account().filter(|_| caller.uid == call.identity.uid);
+        let caller = match self.volume.stateless().has_gates() {
+            true => caller.of(FileProtocol::Nfs, account, call.origin.address),
             false => caller,
-        }
+        };
+        self.volume.acting(caller)
     }
 
     /// Whether a rule lets a host of this address in, from some port.

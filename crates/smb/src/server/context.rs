@@ -253,9 +253,13 @@ impl Context {
         }
     }
 
-    /// The user whose permissions apply.
+    /// The user whose permissions apply: that of the session, or the one that all users of the share act as.
     pub(super) fn caller(&self) -> Caller {
-        self.session().user().caller.clone()
+        let caller = self.session().user().caller.clone();
+        match self.tree().volume() {
+            Ok(volume) => volume.acting(caller),
+            Err(_) => caller, // a pipe has no files
+        }
     }
 
     /// With whose opens those of the client are counted. Guests prove nothing, not even that they are two.
@@ -270,7 +274,7 @@ impl Context {
     /// The actor of a request that does not act through an open.
     pub(super) fn actor(&self) -> Actor {
         let session = self.session();
-        let actor = Actor::new(session.user().caller.clone(), Party::client(session.client_id()));
+        let actor = Actor::new(self.caller(), Party::client(session.client_id()));
         actor.with_profile(self.profile())
     }
 

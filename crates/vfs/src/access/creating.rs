@@ -20,12 +20,15 @@ impl Volume {
         kind: NewKind<'_>,
         new: &NewPermissions<'_>,
     ) -> Result<Found> {
-        if new.acl.is_none() && !self.permissions().has_acls()? {
+        let new = &self.options.rules.permissions(kind, new);
+        let settled = self.options.rules.settled(caller, folder, kind);
+        if new.acl.is_none() && settled.is_empty() && !self.permissions().has_acls()? {
             return self.pairs().create(caller, folder, name, kind, new.mode);
         }
         let above = self.permissions().stored_acl(folder)?;
         let by = self.permissions().making(caller, folder, kind)?;
-        let heir = Heir { is_folder: matches!(kind, NewKind::Folder), uid: caller.uid, gid: caller.gid };
+        let uid = settled.uid.unwrap_or(caller.uid);
+        let heir = Heir { is_folder: matches!(kind, NewKind::Folder), uid, gid: caller.gid };
         let own = new.acl.map(|acl| &acl.entries);
         let takes_acl = matches!(kind, NewKind::File | NewKind::Folder);
         let above = above.as_ref().map(|acl| &acl.entries);
@@ -38,13 +41,14 @@ impl Volume {
             _ => new.mode,
         };
         let found = self.pairs().create(by, folder, name, kind, first)?;
-        if !is_given && !as_server {
+        if !is_given && !as_server && settled.is_empty() {
             return Ok(found);
         }
         let finish = || {
             if as_server {
                 hand_over(caller, folder, &found, new.mode)?;
             }
+            settled.settle(&found)?;
             let found = now(&found)?;
             let heir = Heir { gid: found.attributes.gid, ..heir };
             match entries_of(own, above, heir).filter(|_| is_given) {

@@ -191,6 +191,37 @@ pub(super) const SHARE: &[Setting] = &[
         "Clients enter them like folders. They see the free space of the file system that they are in, and cannot move a file \
          from one to the other. When it is false, a client that tries to enter one is refused.",
     ),
+    new(Share, "create-mask", Administrator, Kind::Mode, "\"0664\"").without_default("all bits that the client asks for").says(
+        "The bits that the mode of a new file may have, as `create mask` of Samba, over every protocol.",
+        "SMB clients ask for 0666 where this is set, and for 0644 where it is not. It does not concern access control lists, nor \
+         a later `chmod`. These settings are for folders that are used as with Samba or Netatalk; for people who work together, \
+         a team folder needs none of them.",
+    ),
+    new(Share, "directory-mask", Administrator, Kind::Mode, "\"0775\"").without_default("all bits that the client asks for").says(
+        "The bits that the mode of a new folder may have, as `directory mask` of Samba.",
+        "See `create-mask`. SMB clients ask for 0777 where this is set, and for 0755 where it is not.",
+    ),
+    new(Share, "force-create-mode", Administrator, Kind::Mode, "\"0660\"").without_default("none").says(
+        "The bits that the mode of a new file gets in any case, after `create-mask`.",
+        "A default ACL of the folder may take some of them.",
+    ),
+    new(Share, "force-directory-mode", Administrator, Kind::Mode, "\"2770\"").without_default("none").says(
+        "The bits that the mode of a new folder gets in any case, after `directory-mask`.",
+        "With setgid (2000) what is made in it belongs to its group.",
+    ),
+    new(Share, "force-user", Host, Kind::Text, "\"media\"").without_default("users act as themselves").says(
+        "The user of the host as whom all users of the share act, whoever has logged in.",
+        "Who may enter is decided before, and by the account. The user's groups count, not those of the account. It needs a server that runs as \
+         root, and cannot be root. If the host does not know the user, all act as nobody.",
+    ),
+    new(Share, "force-group", Host, Kind::Text, "\"film\"").without_default("users act with their own first group").says(
+        "The group of the host that all users of the share act with as their first one: what they make belongs to it.",
+        "With `+` before the name only users that are in the group anyway do. The other groups of users count as before.",
+    ),
+    new(Share, "inherit-owner", Host, Bool, "false").says(
+        "What is new belongs to the owner of its folder, not to its maker.",
+        "Makers may then do with it what its mode and ACL let them. It needs a server that runs as root.",
+    ),
     new(Share, "hide", Operator, Texts, "[]").example("[\"*.tmp\", \"lost+found\"]").says(
         "Names that listings leave out, over every protocol; `*` and `?` match as in a shell.",
         "They can still be opened by name. A folder that contains such entries is not empty and cannot be removed.",

@@ -23,6 +23,11 @@ pub(super) struct Share {
     pub(super) protocols: Vec<&'static str>,
 }
 
+/// Settings that give users more than they have as themselves.
+const FORCED: [&str; 5] =
+    ["force-create-mode", "force-directory-mode", "force-group", "force-user", "inherit-owner"];
+/// Settings that take rights from what is new.
+const MASKS: [&str; 2] = ["create-mask", "directory-mask"];
 /// Protocols, as the settings name them.
 const PROTOCOLS: [&str; 3] = ["nfs", "smb", "afp"];
 
@@ -53,11 +58,19 @@ impl Share {
     /// allows what both allow.
     pub(super) fn join(&mut self, other: Self) {
         self.join_people(&other);
+        let forced_of = |share: &Self| {
+            let mut forced: Vec<_> =
+                share.settings.iter().filter(|(name, _)| FORCED.contains(name)).cloned().collect();
+            forced.sort();
+            forced
+        };
+        let differs = forced_of(self) != forced_of(&other);
         for (name, value) in other.settings {
             let known =
                 self.settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
             match known {
                 _ if matches!(name, "guests" | "users" | "groups") => {}
+                Some(known) if MASKS.contains(&name) => self.set_text(name, &common_bits(&known, &value)),
                 Some(known) if known == value => {}
                 Some(_) if matches!(name, "read-only") => self.set(name, true),
                 Some(known) => self.untranslated.push(format!(
@@ -81,6 +94,14 @@ impl Share {
             );
             vec![super::clients::nobody()]
         });
+        if differs {
+            self.untranslated.push(
+                "one of both servers lets users act as others, or gives new files more rights, and these settings count for all \
+                 protocols: no host may enter"
+                    .into(),
+            );
+            self.clients = vec![super::clients::nobody()];
+        }
         self.protocols.extend(other.protocols);
         self.source.extend(other.source);
         self.untranslated.extend(other.untranslated);
@@ -153,6 +174,12 @@ impl Share {
     }
 }
 
+/// The bits that both masks have.
+fn common_bits(one: &str, other: &str) -> String {
+    let mask = |text: &str| u32::from_str_radix(text.trim_matches('"'), 8).unwrap_or(0);
+    format!("{:04o}", mask(one) & mask(other))
+}
+
 /// A text in TOML.
 pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
@@ -203,6 +230,25 @@ mod tests {
 
     fn said<'a>(share: &'a Share, wanted: &str) -> Option<&'a str> {
         share.settings.iter().find(|(name, _)| *name == wanted).map(|(_, value)| &**value)
+    }
+
+    #[test]
+    fn a_folder_of_two_servers_gets_no_mode_or_owner_that_one_of_them_does_not_give() {
+        let of = |name: &'static str, value: &str, protocol| {
+            let mut share = Share::new("a", Path::new("/a"), protocol);
+            share.set_text(name, value);
+            share
+        };
+        let joined = |mut one: Share, other: Share| {
+            one.join(other);
+            one
+        };
+        let masks = joined(of("create-mask", "0664", "smb"), of("create-mask", "0750", "afp"));
+        assert_eq!(masks.settings, [("create-mask", "\"0640\"".to_owned())]);
+        let forced = joined(of("force-user", "media", "smb"), Share::new("a", Path::new("/a"), "nfs"));
+        assert_eq!(forced.clients, [super::super::clients::nobody()]);
+        let same = joined(of("force-user", "media", "smb"), of("force-user", "media", "afp"));
+        assert!(same.clients.is_empty() && same.untranslated.is_empty());
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod arriving;
 mod audited;
 mod budget;
 mod caches;
+mod classic;
 mod client;
 mod connections;
 mod datagrams;

@@ -31,7 +31,7 @@ pub(in crate::server) struct Context {
     /// Stands for the principal where it is compared.
     pub(in crate::server) principal_hash: u64,
     /// The account, or `None`: it is a machine.
-    pub(super) account: Option<String>,
+    pub(in crate::server) account: Option<String>,
     pub(in crate::server) identity: CallIdentity,
     pub(super) expires: Option<SystemTime>,
     /// When it was used last: a count of the uses of all contexts.

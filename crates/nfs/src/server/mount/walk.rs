@@ -25,7 +25,7 @@ pub(super) fn walk(call: &Call<'_>, path: &[u8]) -> Result<(String, SealedHandle
         export.refuse(call);
         Status::ACCES
     })?;
-    let caller = export.caller(rule, &call.identity, call.origin);
+    let caller = export.caller(rule, call);
     let mut found = export.volume.root()?;
     for name in &names[parts..] {
         if found.attributes.kind != Kind::Folder {

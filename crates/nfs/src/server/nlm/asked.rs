@@ -40,7 +40,7 @@ impl Subject {
         }
         let client = service.locks.hosts.enter(origin.address, &service.clients);
         let party = Party::client(client.ok_or(NlmStat::DENIED_NOLOCKS)?);
-        let caller = export.caller(rule, &call.identity, origin);
+        let caller = export.caller(rule, call);
         let holder = call.holder(&caller);
         let actor = Actor::new(caller, party).held_by(holder);
         let writable = rule.writable && !export.volume.is_read_only();

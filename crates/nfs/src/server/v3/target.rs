@@ -49,7 +49,7 @@ impl Call<'_> {
         // NFSv3 has no login: a valid handle from an address that may use the export takes its
         // place.
         self.memory.logged_in(true);
-        let caller = export.caller(rule, &self.identity, self.origin);
+        let caller = export.caller(rule, self);
         let writable = rule.writable && !export.volume.is_read_only();
         let mut found = match export.volume.node(&named.key) {
             // It has lost its last name, but a client has it open or holds locks in it.

@@ -104,7 +104,6 @@ fn people_who_may_not_enter_or_write() {
 #[test]
 fn what_has_no_translation_closes_the_share_and_is_named_with_its_line() {
     for (settings, limit) in [
-        ("umask = 077", "umask"),
         ("veto files = /secret/", "veto-files"),
         ("chmod request = ignore", "chmod-request"),
         ("root preexec close = yes", "preexec"),
@@ -128,6 +127,19 @@ fn what_has_no_translation_closes_the_share_and_is_named_with_its_line() {
     let all = translated("[Global]\nafp listen = 10.0.0.1:548\n[A]\npath = /a\nvol size limit = 0\n");
     assert_eq!((&all.server[..], lost(&all).len()), (&[("listen", "[\"10.0.0.1\"]".to_owned())][..], 0));
     assert!(all.shares[0].settings.is_empty());
+}
+
+#[test]
+fn rights_of_what_is_made_are_kept() {
+    for (line, expected) in [
+        ("umask = 027", &[("create-mask", "\"0750\""), ("directory-mask", "\"0750\"")][..]),
+        ("umask = 0", &[]),
+        ("file perm = 0660", &[("force-create-mode", "\"0660\"")]),
+        ("directory perm = 2770", &[("force-directory-mode", "\"2770\"")]),
+    ] {
+        let all = volume(line);
+        assert_eq!((settings(&all), lost(&all).len()), (expected.to_vec(), 0), "{line}");
+    }
 }
 
 #[test]

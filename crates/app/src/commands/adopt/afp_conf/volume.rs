@@ -284,6 +284,31 @@ impl<'a> AfpVolume<'a> {
         }
     }
 
+    /// The bits that new files and folders lose and get.
+    fn modes(&mut self) {
+        let mode = |text: &str| u32::from_str_radix(text.trim(), 8).ok().filter(|mode| *mode <= 0o7777);
+        let mut set = |volume: &mut Self, name: &'static str, ours: &[(&'static str, u32)]| {
+            for (setting, mode) in ours {
+                volume.share.set_text(setting, &format!("{mode:04o}"));
+            }
+            let to: Vec<String> = ours.iter().map(|(setting, mode)| format!("{setting} = \"{mode:04o}\"")).collect();
+            volume.translated(name, to.join(", "));
+        };
+        match self.value("umask").map(|text| mode(text).unwrap_or(0o777)) {
+            Some(0) | None => self.note("umask", Outcome::NoEffect { why: "it takes no right away".into() }),
+            Some(mask) => {
+                let kept = 0o777 & !mask;
+                set(self, "umask", &[("create-mask", kept), ("directory-mask", kept)]);
+            }
+        }
+        for (name, ours) in [("file perm", "force-create-mode"), ("directory perm", "force-directory-mode")] {
+            match self.value(name).and_then(mode) {
+                Some(0) | None => self.note(name, Outcome::NoEffect { why: "it gives no right".into() }),
+                Some(mode) => set(self, name, &[(ours, mode)]),
+            }
+        }
+    }
+
     fn others(&mut self) {
         if let Some(password) = self.value("password").filter(|password| !password.is_empty()) {
             let short: String = password.chars().take(PASSWORD).collect();
@@ -310,14 +335,7 @@ impl<'a> AfpVolume<'a> {
             );
         }
         self.note("ea", Outcome::NoEffect { why: "the layout is found on the disk".into() });
-        let mask = self.value("umask").map(|mask| u32::from_str_radix(mask.trim(), 8).unwrap_or(0o777));
-        match mask {
-            Some(0) | None => self.note("umask", Outcome::NoEffect { why: "it takes no right away".into() }),
-            Some(_) => {
-                let why = "new files and folders get the rights that the folder above gives, and no mask takes some away";
-                self.note("umask", Outcome::Lost { limit: "umask", why: why.into() });
-            }
-        }
+        self.modes();
         match self.value("chmod request") {
             Some(value) if value.eq_ignore_ascii_case("ignore") => {
                 let why = "clients may change the modes of their files here";

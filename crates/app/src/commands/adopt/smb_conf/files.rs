@@ -5,15 +5,6 @@ use super::work::Work;
 use crate::commands::adopt::clients::size;
 use crate::commands::adopt::share::quoted;
 
-/// The modes that clients of SMB give new files and folders here.
-const FILE_MODE: u32 = 0o644;
-const FOLDER_MODE: u32 = 0o755;
-/// Those that smbd begins with.
-const SAMBA_FILE: u32 = 0o666;
-const SAMBA_FOLDER: u32 = 0o777;
-/// smbd's masks.
-const CREATE_MASK: u32 = 0o744;
-const DIRECTORY_MASK: u32 = 0o755;
 /// The longest comment that a share has.
 const LONGEST_COMMENT: usize = 256;
 
@@ -69,46 +60,51 @@ fn veto(work: &mut Work<'_>) {
     work.lost("veto files", "veto-files", why);
 }
 
-/// The modes of what is made. A wider mode there is no limit; a narrower one is.
+/// The modes and the owner of what is made, and whom users act as. smbd's defaults give the modes that there are here, too.
 fn modes(work: &mut Work<'_>) {
-    const ALL: [(&str, &str, &str, u32, u32, u32); 2] = [
-        ("create mask", "force create mode", "create-mask", CREATE_MASK, SAMBA_FILE, FILE_MODE),
-        (
-            "directory mask",
-            "force directory mode",
-            "directory-mask",
-            DIRECTORY_MASK,
-            SAMBA_FOLDER,
-            FOLDER_MODE,
-        ),
+    const MODES: [(&str, &str); 4] = [
+        ("create mask", "create-mask"),
+        ("directory mask", "directory-mask"),
+        ("force create mode", "force-create-mode"),
+        ("force directory mode", "force-directory-mode"),
     ];
     let of = work.of;
     let is_written = work.is_written();
-    for (mask, force, limit, default, begin, ours) in ALL {
-        let mode = |name: &str, default| of.value(name).and_then(values::mode).unwrap_or(default);
-        let theirs = (begin & mode(mask, default)) | mode(force, 0);
-        let wider = ours & !theirs;
-        match () {
-            () if !is_written => work.no_effect(mask, "the share is read-only: nothing is made in it"),
-            () if wider == 0 => {
-                work.no_effect(mask, format!("what is made here has the mode {ours:04o}, which is no wider"))
+    for (name, ours) in MODES {
+        match of.value(name).and_then(values::mode) {
+            _ if !is_written => work.no_effect(name, "the share is read-only: nothing is made in it"),
+            None => {}
+            Some(0) if name.starts_with("force") => work.no_effect(name, "it sets no bit"),
+            Some(mode) => {
+                work.share.set_text(ours, &format!("{mode:04o}"));
+                work.to(name, format!("{ours} = \"{mode:04o}\""));
             }
-            () => work.lost(
-                mask,
-                limit,
-                format!("what is made there has the mode {theirs:04o} at most, and {ours:04o} here"),
-            ),
         }
     }
     if of.says("inherit permissions", false) && is_written {
-        let why = "new files and folders have the modes 0644 and 0755, not that of their folder";
+        let why = "new files and folders have the modes that the masks give, not that of their folder";
         work.lost("inherit permissions", "inherit-permissions", why);
     }
     let inherits_owner = of.value("inherit owner").is_some_and(|value| values::truth(value) != Some(false));
     if inherits_owner && is_written {
-        let why = "a file belongs to its maker, not to the owner of its folder";
-        work.lost("inherit owner", "inherit-owner", why);
+        work.share.set("inherit-owner", true);
+        work.to("inherit owner", "inherit-owner = true");
     }
+    forced(work, "force user", "force-user", "root");
+    forced(work, "force group", "force-group", "");
+}
+
+/// Whom users act as. What smbd would put into the name is another one for each client.
+fn forced(work: &mut Work<'_>, name: &'static str, ours: &'static str, refused: &str) {
+    let Some(value) = work.of.value(name).filter(|value| !value.is_empty()) else {
+        return work.no_effect(name, "it names nobody");
+    };
+    let bare = value.strip_prefix('+').unwrap_or(value);
+    if work.is_homes || bare == refused || value.contains(['%', '\\', '@', '&', ',']) || bare.is_empty() {
+        return work.lost(name, ours, "here it can be one user or group of the host, not root, and not in homes");
+    }
+    work.share.set_text(ours, value);
+    work.to(name, format!("{ours} = {}", quoted(value)));
 }
 
 fn time_machine(work: &mut Work<'_>) {

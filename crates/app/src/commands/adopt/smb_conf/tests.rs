@@ -148,16 +148,32 @@ fn who_may_write_is_never_more_than_in_samba() {
 }
 
 #[test]
-fn masks_that_are_narrower_than_modes_here_are_lost() {
+fn modes_and_owners_of_what_is_made_are_kept() {
+    let settings_of = |lines: &str| {
+        let (share, _) = share("", &format!("read only = no\n{lines}"));
+        let is_about_modes = |name: &str| {
+            ["create-mask", "directory-mask", "inherit-owner"].contains(&name) || name.starts_with("force-")
+        };
+        let settings = share.settings.iter().filter(|(name, _)| is_about_modes(name));
+        settings.map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join("; ")
+    };
+    for (lines, settings) in [
+        ("", ""),
+        ("create mask = 0777\ndirectory mask = 0777", r#"create-mask = "0777"; directory-mask = "0777""#),
+        ("create mode = 0664\ndirectory mode = 775", r#"create-mask = "0664"; directory-mask = "0775""#),
+        ("create mask = 0640\nforce create mode = 0004", r#"create-mask = "0640"; force-create-mode = "0004""#),
+        ("force directory mode = 2770", r#"force-directory-mode = "2770""#),
+        ("force create mode = 0", ""),
+        ("inherit owner = windows and unix", "inherit-owner = true"),
+        ("inherit owner = no", ""),
+        ("force user = media\nforce group = +film", r#"force-user = "media"; force-group = "+film""#),
+    ] {
+        assert_eq!(settings_of(lines), settings, "{lines}");
+        assert_eq!(lost("", &format!("read only = no\n{lines}")), [""; 0], "{lines}");
+    }
     for (lines, limits) in [
-        ("create mask = 0777\ndirectory mask = 0777", vec![]),
-        ("create mode = 0664\ndirectory mode = 775", vec![]),
-        ("create mask = 0640", vec!["create-mask"]),
-        ("create mask = 0640\nforce create mode = 0004", vec![]),
-        ("directory mask = 0750", vec!["directory-mask"]),
         ("create mask = rw", vec!["invalid-value"]),
         ("inherit permissions = yes", vec!["inherit-permissions"]),
-        ("inherit owner = windows and unix", vec!["inherit-owner"]),
     ] {
         assert_eq!(lost("", &format!("read only = no\n{lines}")), limits, "{lines}");
     }
@@ -167,8 +183,9 @@ fn masks_that_are_narrower_than_modes_here_are_lost() {
 #[test]
 fn limits_without_a_setting_close_the_share() {
     for (global, lines, limit) in [
-        ("", "force user = media", "force-user"),
-        ("force group = +film", "", "force-group"),
+        ("", "force user = root", "force-user"),
+        ("", "force user = %S", "force-user"),
+        ("force group = LAB\\film", "", "force-group"),
         ("veto files = /*.exe/", "", "veto-files"),
         ("", "max connections = 3", "max-connections"),
         ("", "hide unreadable = yes", "hide-unreadable"),

@@ -21,10 +21,6 @@ use crate::wire::create::{Action, Disposition, Options};
 use crate::wire::fscc::FileAttributes;
 use crate::wire::security::AccessMask;
 
-/// The mode of new files and folders.
-const FILE_MODE: u32 = 0o644;
-const FOLDER_MODE: u32 = 0o755;
-
 /// Makes the entry that a path leads to, and opens it.
 pub(super) async fn make(
     context: &Context,
@@ -48,11 +44,11 @@ pub(super) async fn make(
     let caller = &wanted.actor.caller;
     let (resolved, parent) = (&way.resolved, way.resolved.parent(caller)?);
     let folder = wanted.options().contains(Options::DIRECTORY_FILE) || wanted.path.folder;
-    let (kind, mode) = if folder { (NewKind::Folder, FOLDER_MODE) } else { (NewKind::File, FILE_MODE) };
+    let kind = if folder { NewKind::Folder } else { NewKind::File };
     let besides = InitialAttributes::of(&wanted.asked, context.is_mac(), &context.service().config())?;
     besides.may_own(caller)?;
     let acl = besides.entries();
-    let mode = besides.mode().unwrap_or(mode);
+    let mode = besides.mode().unwrap_or_else(|| volume.unsaid_mode(folder));
     let permissions = NewPermissions { mode, acl: acl.as_ref(), ..NewPermissions::default() };
     let name = &resolved.name;
     volume.permit_open(&wanted.actor).map(drop)?; // none is made that the client cannot open
