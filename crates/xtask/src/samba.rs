@@ -137,6 +137,15 @@ pub fn unix_users(folder: &Path, users: &[(User, u32)]) -> Result<()> {
     Ok(())
 }
 
+/// Adds groups without members to this mount namespace.
+pub fn unix_groups(folder: &Path, groups: &[(&str, u32)]) -> Result<()> {
+    let mut text = std::fs::read_to_string("/etc/group")?;
+    text.extend(groups.iter().map(|(name, gid)| format!("{name}:x:{gid}:\n")));
+    let copy = folder.join("group-more");
+    std::fs::write(&copy, text)?;
+    process::run("mount", &["--bind", &copy.to_string_lossy(), "/etc/group"])
+}
+
 /// A configuration for Samba's client programs. Without it they would use the host's and write to
 /// its folders.
 pub fn client_configuration(place: &Path) -> Result<PathBuf> {

@@ -41,6 +41,7 @@ pub fn run() -> Result<()> {
     steps.run("interop layouts", || interop("layouts", &[]));
     steps.run("interop coherence", || interop("coherence", &[]));
     steps.run("interop ceph", || interop("ceph", &[]));
+    steps.run("interop rights", || interop("rights", &[]));
     steps.run("interop package", || interop("package", &[]));
     steps.run("interop domain", || interop("domain", &[]));
     steps.run("interop migrate", || interop("migrate", &[]));
@@ -62,6 +63,7 @@ fn install() -> Result<Vec<&'static str>> {
         debian::AFP_CLIENTS,
         debian::ISCSI_CLIENTS,
         debian::LINUX_FILES,
+        debian::RIGHTS,
         debian::PACKAGING,
         debian::BROWSER,
         debian::DOMAIN,
