@@ -118,10 +118,12 @@ class Local(Session):
             raise OSError(found)
         return found
 
-    def make(self, path, data=DATA, mode=0o644):
+    # Programs ask for these modes, and the umask or the folder's default ACL makes less of them.
+
+    def make(self, path, data=DATA, mode=0o666):
         self._ask("make", path, data.decode(), mode)
 
-    def make_folder(self, path, mode=0o755):
+    def make_folder(self, path, mode=0o777):
         self._ask("make_folder", path, mode)
 
     def list(self, path):

@@ -137,10 +137,10 @@ pub fn unix_users(folder: &Path, users: &[(User, u32)]) -> Result<()> {
     Ok(())
 }
 
-/// Adds groups without members to this mount namespace.
-pub fn unix_groups(folder: &Path, groups: &[(&str, u32)]) -> Result<()> {
+/// Adds a group to this mount namespace. Its members need not be users of the host.
+pub fn unix_group(folder: &Path, (name, gid): (&str, u32), members: &[&str]) -> Result<()> {
     let mut text = std::fs::read_to_string("/etc/group")?;
-    text.extend(groups.iter().map(|(name, gid)| format!("{name}:x:{gid}:\n")));
+    text.push_str(&format!("{name}:x:{gid}:{}\n", members.join(",")));
     let copy = folder.join("group-more");
     std::fs::write(&copy, text)?;
     process::run("mount", &["--bind", &copy.to_string_lossy(), "/etc/group"])

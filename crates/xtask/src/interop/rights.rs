@@ -69,7 +69,7 @@ fn unable() -> Option<String> {
 fn play(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
     let place = process::fresh_folder("interop-rights")?;
     let people = people()?;
-    samba::unix_groups(&place, &[GROUP])?;
+    make_group(&place, &people)?;
     if args.walk.is_none() {
         let server = TeamFolder::start(&place.join("grid"), &people)?;
         script(outcomes, "grid", &server.arguments(), &args.only);
@@ -84,6 +84,12 @@ fn play(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
         script(outcomes, "walk", &words, &[]);
     }
     Ok(())
+}
+
+/// The group of the editors, in this mount namespace.
+fn make_group(place: &Path, people: &[Person]) -> Result<()> {
+    let members = people.iter().filter(|person| person.is_of_group).map(|person| person.name.as_str());
+    samba::unix_group(place, GROUP, &members.collect::<Vec<_>>())
 }
 
 /// The people of the list.
@@ -213,27 +219,31 @@ fn compare_peers() -> Result<()> {
         .map(|person| (samba::User { name: person.name.clone().leak(), password: PASSWORD }, person.uid))
         .collect();
     samba::unix_users(&place, &accounts)?;
-    samba::unix_groups(&place, &[GROUP])?;
-    let ours = TeamFolder::start(&place.join("ours"), &people)?;
-    let smb_port = process::free_port()?;
+    make_group(&place, &people)?;
+    let users: Vec<_> = accounts.iter().map(|(user, _)| *user).collect();
     let (for_smbd, for_ganesha) = (place.join("smbd-folder"), place.join("ganesha-folder"));
     for folder in [&for_smbd, &for_ganesha] {
         fs::create_dir_all(folder)?;
     }
-    let users: Vec<_> = accounts.iter().map(|(user, _)| *user).collect();
+    let smb_port = process::free_port()?;
     let share = samba::Share { name: SHARE.into(), folder: for_smbd.clone(), settings: SMBD };
     let _smbd = samba::start(&place.join("smbd"), smb_port, &users, &[share], "")?;
+    let smb_port = smb_port.to_string();
+    play_by("smbd", &place_arguments(&for_smbd), &["--peer", "--smb-port", &smb_port], "smb,local")?;
     let ganesha = ganesha::start(&for_ganesha, &place.join("ganesha"))?;
-    let smbd = [place_arguments(&for_smbd), vec!["--peer".into(), "--smb-port".into(), smb_port.to_string()]].concat();
     let (nfs, mount) = (ganesha.address.nfs_port.to_string(), ganesha.address.mount_port.to_string());
-    let ports = ["--peer", "--nfs-port", &nfs, "--mount-port", &mount].map(str::to_owned);
-    let ganesha_words = [place_arguments(&for_ganesha), ports.to_vec()].concat();
-    for (ways, name, words) in [(["smb", "local"].as_slice(), "smbd", smbd), (&["nfs3", "nfs4", "local"], "Ganesha", ganesha_words)] {
-        let ways: Vec<String> = ways.iter().map(|way| (*way).to_owned()).collect();
-        for (server, words) in [(name, &words), ("Fourfold", &ours.arguments())] {
-            let text = played("grid", words, &ways)?;
-            println!("{} by {server}: {}", ways.join(", "), text.lines().last().unwrap_or("nothing"));
-        }
+    let ports = ["--peer", "--nfs-port", &nfs, "--mount-port", &mount];
+    play_by("Ganesha", &place_arguments(&for_ganesha), &ports, "nfs3,nfs4,local")?;
+    for (number, ways) in ["smb,local", "nfs3,nfs4,local", "smb,nfs3,nfs4,afp,local"].iter().enumerate() {
+        let ours = TeamFolder::start(&place.join(format!("ours-{number}")), &people)?;
+        play_by("Fourfold", &ours.arguments(), &[], ways)?;
     }
+    Ok(())
+}
+
+fn play_by(server: &str, words: &[String], more: &[&str], ways: &str) -> Result<()> {
+    let words = [words, &more.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()].concat();
+    let text = played("grid", &words, &[ways.to_owned()])?;
+    println!("{server}, {ways}: {}", text.lines().last().unwrap_or("nothing"));
     Ok(())
 }
