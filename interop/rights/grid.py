@@ -1,7 +1,7 @@
 """Plays people with roles in one folder by all ways, and compares what each can do with the grid of roles.py.
 
-Two parts. Deeds: one person does one thing to what another has made. Keeping: one person makes or spoils a file in a way that brings modes
-and ACLs along, and then everyone reads, edits, lists and adds. Each observation is a cell. Prints "pass NAME" or "fail NAME: WHY" for each
+Three parts. Deeds: one person does one thing to what another has made. Keeping: one person makes or spoils a file in a way that brings modes
+and ACLs along, and then everyone reads, edits, lists and adds. Mounts: what the administrator of an NFS client needs. Each observation is a cell. Prints "pass NAME" or "fail NAME: WHY" for each
 person and way, and counts."""
 
 import argparse
@@ -167,6 +167,22 @@ class Grid:
         wanted = roles.expected(person.role, deed, is_own, "inside")
         self.note("keeping", person.name, way, f"{deed} after {what} ({path})", wanted if odd else None, got, said)
 
+    # Mounts.
+
+    def mounts(self):
+        """The administrator of an NFS client mounts the folder for its users, and is nobody in it."""
+        path = self.target("ada", False, "read", next(self.numbers))
+        for way in ("nfs3", "nfs4"):
+            if way not in self.ways:
+                continue
+            entered, session = stage.attempt(WAYS[way], self.place, stage.Person("root", 0, "none"))
+            self.note("mounts", "root", way, "mount", None if entered else True, entered, session)
+            if not entered:
+                continue
+            for deed in ("read", "edit"):
+                got, said = stage.attempt(getattr(session, deed), path)
+                self.note("mounts", "root", way, f"{deed} {path}", None if got is False else False, got, said)
+
     def report(self, limit):
         total, odd = sum(self.cells.values()), sum(map(len, self.surprises.values()))
         for key in self.cells:
@@ -185,7 +201,7 @@ def main():
     for name in ("--folder", "--share", "--password"):
         parser.add_argument(name, required=True)
     parser.add_argument("--ways", default="smb,nfs3,nfs4,afp,local")
-    parser.add_argument("--parts", default="deeds,keeping")
+    parser.add_argument("--parts", default="deeds,keeping,mounts")
     parser.add_argument("--minor", type=int, default=2)
     parser.add_argument("--full", action="store_true", help="everyone by every way after each making, instead of the ways in turns")
     parser.add_argument("--peer", action="store_true", help="another server, over a folder that is prepared with ACLs of POSIX")

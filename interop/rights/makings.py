@@ -1,6 +1,10 @@
 """What people do that takes a colleague's rights away on other servers: modes of their own, programs that bring modes along, safe-saves,
 moves. Each returns nothing; afterwards its file or folder is at `path`. The maker owns it."""
 
+import os
+import subprocess
+import tempfile
+
 from stage import office, photoshop, replace, vim
 from way import DATA, OLD
 
@@ -91,6 +95,30 @@ def finder(s, path, n):
     s.finder_copy(path, DATA, 0o600)
 
 
+def by_smbclient(command):
+    def making(s, path, n):
+        if not hasattr(s, "smbclient"):
+            raise NotImplementedError
+        with tempfile.TemporaryDirectory() as folder:
+            name = os.path.join(folder, f"smbclient-{n}")
+            with open(name, "wb") as file:
+                file.write(DATA)
+            os.chmod(name, 0o600)
+            subprocess.run(["tar", "-cf", name + ".tar", "-C", folder, os.path.basename(name)], check=True)
+            command(s, name, path)
+    return making
+
+
+def put(s, name, path):
+    s.smbclient(f'put {name} "{path.replace("/", chr(92))}"')
+
+
+def restore(s, name, path):
+    """smbclient's tar: at the top, from where it is moved."""
+    s.smbclient(f"tar x {name}.tar")
+    s.rename(os.path.basename(name), path)
+
+
 def private_acl(s, path, n):
     """With a security descriptor, or an NFSv4 ACL, for the maker alone in the request that makes it."""
     s.make_private(path, 61302)
@@ -120,6 +148,7 @@ FILES = {
     "make": plain, "make 0600": makes(0o600), "make 0444": makes(0o444), "chmod 600": chmods(0o600), "chmod 644": chmods(0o644), "chmod 000": chmods(0),
     "cp -p": copy_p, "mv in": move_in, "rsync -a": rsync, "tar -xp": tar, "office save": save(office), "vim save": save(vim),
     "photoshop save": save(photoshop), "replace": save(replace), "finder copy": finder, "private acl": private_acl,
+    "smbclient put": by_smbclient(put), "smbclient tar x": by_smbclient(restore),
 }
 FOLDERS = {"make folder": folder, "make folder 0700": folder_700, "chmod folder 700": folder_chmod_700, "move folder": folder_moved}
 # What a local program does to a mode counts for local programs: the server does not undo it by itself, and people at the server's machine

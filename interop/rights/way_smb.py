@@ -1,6 +1,7 @@
 """SMB by Python's smbprotocol."""
 
 import struct
+import subprocess
 from collections import OrderedDict
 
 import smb_client as smb
@@ -41,6 +42,7 @@ class Smb(Session):
     has_modes = makes_with_mode = False
 
     def __init__(self, place, person):
+        self.place, self.person = place, person
         try:
             self.client = smb.Client(place.smb_port, place.share, person.name, place.password)
         except Exception as error:  # noqa: BLE001: the library has errors of its own
@@ -123,3 +125,11 @@ class Smb(Session):
         self._do(self.client._do, make)
         self._do(self.client.write, file, 0, data)
         self.client.close(file)
+
+    def smbclient(self, command):
+        """One command of Samba's smbclient, which exits with 0 whatever becomes of most of them."""
+        words = ["smbclient", f"//127.0.0.1/{self.place.share}", "-s", "/dev/null", "-p", str(self.place.smb_port),
+                 "-U", f"{self.person.name}%{self.place.password}", "-c", command]
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
+        if done.returncode != 0 or "NT_STATUS" in done.stdout + done.stderr:
+            raise Denied(f"smbclient: {(done.stdout + done.stderr).strip()[-200:]}")

@@ -98,7 +98,8 @@ fn people() -> Result<Vec<Person>> {
     let table = list.get("people").and_then(|people| people.as_table()).context("no people are listed")?;
     let person = |(name, item): (&str, &toml_edit::Item)| {
         let text = |field: &str| item.get(field).and_then(|value| value.as_str());
-        let uid = item.get("uid").and_then(|value| value.as_integer()).and_then(|uid| u32::try_from(uid).ok());
+        let uid =
+            item.get("uid").and_then(|value| value.as_integer()).and_then(|uid| u32::try_from(uid).ok());
         let role = text("role").with_context(|| format!("{name} has no role"))?.to_owned();
         let uid = uid.with_context(|| format!("{name} has no uid"))?;
         Ok(Person { name: name.to_owned(), uid, role, is_of_group: text("group").is_some() })
@@ -116,7 +117,8 @@ struct TeamFolder {
 
 impl TeamFolder {
     fn start(place: &Path, people: &[Person]) -> Result<Self> {
-        let (folder, state, settings) = (place.join("team"), place.join("state"), place.join("settings.toml"));
+        let (folder, state, settings) =
+            (place.join("team"), place.join("state"), place.join("settings.toml"));
         fs::create_dir_all(&folder)?;
         fs::write(&settings, settings_text(&folder, people))?;
         for person in people {
