@@ -7,6 +7,8 @@
 //! it to the files of a volume.
 
 pub(crate) mod beside_mode;
+pub(crate) mod deviation;
+pub(crate) mod disk;
 mod evaluate;
 pub(crate) mod inherit;
 pub(crate) mod mode;
@@ -21,6 +23,7 @@ mod written_back;
 use std::sync::Arc;
 
 pub use self::beside_mode::before_mode;
+pub use self::deviation::Deviation;
 pub(crate) use self::mode::by_posix_acl;
 pub use self::mode::{entries_of_mode, entries_of_posix, summary};
 pub(crate) use self::posix::ACCESS as POSIX_ACL;

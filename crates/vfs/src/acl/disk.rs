@@ -14,7 +14,7 @@
 //! from local programs. A group cannot be denied something that another group gives: then no group, and no user of whom the groups
 //! are not known here, gets it. What a folder passes on counts for files and folders alike: the less of both.
 
-use auth::{Grantee, RoleSet, Roles};
+use auth::{Grantee, Role, RoleSet, Roles};
 
 use super::posix::PosixAcl;
 use super::{Entry, EntryKind, Inherit, NOBODY, Rights, Who};
@@ -101,8 +101,8 @@ impl HeldObject {
 impl RightsSource<'_> {
     /// The form on a disk with POSIX ACLs.
     pub(crate) fn form(&self) -> DiskForm {
-        let is_own =
-            self.object == HeldObject::Top || self.list.iter().any(|entry| !entry.inherit.contains(Inherit::INHERITED));
+        let is_own = self.object == HeldObject::Top
+            || self.list.iter().any(|entry| !entry.inherit.contains(Inherit::INHERITED));
         let access = match self.object {
             HeldObject::File => {
                 let limit = if self.mode & EXECUTES != 0 { ALL_BITS } else { DATA };
@@ -127,7 +127,8 @@ impl RightsSource<'_> {
     pub(crate) fn mode_alone(&self, gid: u32) -> u32 {
         let form = self.form();
         let of_group = form.access.groups.iter().find(|(group, _)| *group == gid).map(|(_, bits)| *bits);
-        let limit = if self.object == HeldObject::File && self.mode & EXECUTES == 0 { DATA } else { ALL_BITS };
+        let limit =
+            if self.object == HeldObject::File && self.mode & EXECUTES == 0 { DATA } else { ALL_BITS };
         let group = (of_group.unwrap_or(0) | form.access.owning_group) & limit;
         form.access.owner << 6 | group << 3 | form.access.others
     }
@@ -141,7 +142,8 @@ impl RightsSource<'_> {
             self.groups().into_iter().map(|group| (group, bits(Class::Group(group)))).collect();
         let owning_group = bits(Class::OwningGroup);
         let named = users.iter().chain(&groups).map(|(_, bits)| *bits);
-        let mask = (!users.is_empty() || !groups.is_empty()).then(|| named.fold(owning_group, |all, bits| all | bits));
+        let mask = (!users.is_empty() || !groups.is_empty())
+            .then(|| named.fold(owning_group, |all, bits| all | bits));
         PosixAcl { owner: bits(Class::Owner(Some(self.uid))), users, owning_group, groups, mask, others }
     }
 
@@ -177,7 +179,8 @@ impl RightsSource<'_> {
         of_entry: &dyn Fn(&Entry) -> Option<u32>,
         always: Option<u32>,
     ) -> Vec<u32> {
-        let roles = self.roles.iter().flat_map(|roles| roles.entries()).filter_map(|entry| of_role(&entry.grantee));
+        let roles =
+            self.roles.iter().flat_map(|roles| roles.entries()).filter_map(|entry| of_role(&entry.grantee));
         let mut all: Vec<u32> = roles.chain(self.list.iter().filter_map(of_entry)).chain(always).collect();
         all.sort_unstable();
         all.dedup();
@@ -210,7 +213,7 @@ impl RightsSource<'_> {
         let by_role = match (class, self.roles) {
             (_, None) => Rights::NONE,
             (Class::Owner(_), Some(_)) => Rights::ALL,
-            (_, Some(roles)) => (self.by_role)(roles_of(class, roles), object),
+            (_, Some(roles)) => rights_by_roles(roles_of(class, roles), object),
         };
         given.union(by_role.difference(taken))
     }
@@ -270,4 +273,20 @@ fn bits_of(rights: Rights, object: HeldObject) -> u32 {
     let writes = if object == HeldObject::File { adds } else { adds.union(Rights::DELETE_CHILD) };
     let bit = |needs, bit| if rights.contains(needs) { bit } else { 0 };
     bit(Rights::READ_DATA, 4) | bit(writes, 2) | bit(Rights::EXECUTE, 1)
+}
+
+/// What roles give to a file or folder that somebody else owns.
+fn rights_by_roles(roles: RoleSet, object: HeldObject) -> Rights {
+    let reads = Rights::BY_READ.union(Rights::EXECUTE).union(Rights::BY_ANY_MODE);
+    let adds = Rights::WRITE_DATA.union(Rights::APPEND);
+    let of = |role| match (role, object) {
+        (Role::Owner, _) => Rights::ALL,
+        (Role::Editor, _) => Rights::ALL.difference(Rights::WRITE_ACL.union(Rights::TAKE_OWNERSHIP)),
+        (Role::Reader, _) | (Role::Contributor, HeldObject::File) => reads,
+        (Role::Contributor, _) => reads.union(adds),
+        (Role::Drop, HeldObject::Top) => Rights::EXECUTE.union(adds),
+        (Role::Drop, HeldObject::Folder) => Rights::EXECUTE,
+        (Role::Drop, HeldObject::File) => Rights::NONE,
+    };
+    roles.iter().fold(Rights::NONE, |all, role| all.union(of(role)))
 }

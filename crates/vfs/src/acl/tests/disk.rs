@@ -19,7 +19,9 @@ fn user(uid: u32) -> Grantee {
 }
 
 fn roles(list: &[(Role, Grantee)]) -> Roles {
-    Roles::new(list.iter().map(|(role, grantee)| RoleEntry { role: *role, grantee: grantee.clone() }).collect())
+    Roles::new(
+        list.iter().map(|(role, grantee)| RoleEntry { role: *role, grantee: grantee.clone() }).collect(),
+    )
 }
 
 fn form(roles: Option<&Roles>, list: &[Entry], object: HeldObject, (uid, mode): (u32, u32)) -> DiskForm {
@@ -139,7 +141,10 @@ fn may_only_read(who: Who, inherit: Inherit) -> Vec<Entry> {
 
 #[test]
 fn a_user_that_may_only_read_a_folder_has_an_entry_that_says_so() {
-    let (roles, list) = (roles(&[(Role::Editor, user(ADA)), (Role::Editor, user(GRACE))]), may_only_read(Who::User(GRACE), BOTH));
+    let (roles, list) = (
+        roles(&[(Role::Editor, user(ADA)), (Role::Editor, user(GRACE))]),
+        may_only_read(Who::User(GRACE), BOTH),
+    );
     let form = form(Some(&roles), &list, HeldObject::Folder, (ADA, 0o770));
     assert_eq!(effective(&form.access).1, [(ADA, 7), (GRACE, 5)]);
     assert_eq!(effective(form.default.as_ref().unwrap()).1, [(ADA, 7), (GRACE, 5)]);
@@ -158,7 +163,10 @@ fn what_a_group_loses_no_other_group_gives_back() {
     let (roles, list) = (team(), may_only_read(Who::Group(INTERNS), BOTH));
     let form = form(Some(&roles), &list, HeldObject::Folder, (ADA, 0o770));
     // ada and the studio may be interns as far as is known here.
-    assert_eq!(effective(&form.access), (7, vec![(ADA, 5), (GRACE, 5)], 0, vec![(STUDIO, 5), (INTERNS, 5)], 0));
+    assert_eq!(
+        effective(&form.access),
+        (7, vec![(ADA, 5), (GRACE, 5)], 0, vec![(STUDIO, 5), (INTERNS, 5)], 0)
+    );
     assert!(form.leaves_out_groups);
 }
 
