@@ -9,8 +9,8 @@ pub mod shell;
 mod state;
 
 pub use settings::{
-    Access, ApiSettings, Arguments, AuditScope, Bonjour, BoundPorts, ClassicRules, ClientMatch, ClientRule, ClientSec,
-    ClientTls, DenyModes, Diagnostic, Encryption, LogFormat, MacLayout, MailSettings, NfsAudience,
+    Access, ApiSettings, Arguments, AuditScope, Bonjour, BoundPorts, ClassicRules, ClientMatch, ClientRule,
+    ClientSec, ClientTls, DenyModes, Diagnostic, Encryption, LogFormat, MacLayout, MailSettings, NfsAudience,
     NfsClients, Port, Ports, Protocol, SambaSid, ServerSettings, Settings, ShareSettings, SnapshotFolder,
     Squash, ToldSettings, UserSettings,
 };

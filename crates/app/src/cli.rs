@@ -420,6 +420,8 @@ mod tests {
             "--user",
             "grace:x",
             "--guest",
+            "--nfs-clients",
+            "10.0.0.0/8,fd00::/8",
             "--read-only",
             "--log-format",
             "json",
@@ -433,6 +435,8 @@ mod tests {
             ("nfs-port", "0"),
             ("smb-port", "off"),
             ("log-format", "json"),
+            ("nfs-clients", "10.0.0.0/8"),
+            ("nfs-clients", "fd00::/8"),
             ("read-only", ""),
             ("guest", ""),
         ];

@@ -66,17 +66,24 @@ pub(super) fn check(privileged: bool, shares: &[Section], findings: &mut Finding
             let is_identity = IDENTITY.contains(&key);
             let name = share.text(key).unwrap_or_default();
             if let Some(role) = role {
-                let what = format!("`{key}` has no meaning in a team folder, whose rights are those of `{role}`");
-                let instead = format!("remove `{key}`: editors change what others made, whatever its owner, group and mode");
+                let what =
+                    format!("`{key}` has no meaning in a team folder, whose rights are those of `{role}`");
+                let instead = format!(
+                    "remove `{key}`: editors change what others made, whatever its owner, group and mode"
+                );
                 findings.error(place, what, instead);
             } else if key == "force-user" && matches!(name.trim(), "root" | "0") {
                 let what = "`force-user` would give all users of the share every right of the host";
                 findings.error(place, what, "write the name of a user that owns the files of the share");
-            } else if is_identity && share.text("path").is_some_and(|path| super::homes::folder(&path).is_some()) {
+            } else if is_identity
+                && share.text("path").is_some_and(|path| super::homes::folder(&path).is_some())
+            {
                 let what = format!("`{key}` would give the homes of all users to one");
                 findings.error(place, what, format!("remove `{key}`"));
             } else if !privileged && (is_identity || key == "inherit-owner") && !name.trim().is_empty() {
-                let what = format!("`{key}` has no effect: a server that is not root does everything as its own user");
+                let what = format!(
+                    "`{key}` has no effect: a server that is not root does everything as its own user"
+                );
                 findings.note(place, what, "start the server as root");
             }
         }
@@ -91,9 +98,7 @@ mod tests {
     fn load(share: &str) -> Result<ClassicRules, String> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("a")).unwrap();
-        let text = format!(
-            "[server]\nstate = \"state\"\n[[share]]\nname = \"A\"\npath = \"a\"\n{share}\n"
-        );
+        let text = format!("[server]\nstate = \"state\"\n[[share]]\nname = \"A\"\npath = \"a\"\n{share}\n");
         std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
         let loaded = Settings::load(&Arguments::new(true, folder.path().into()));
         loaded.map(|settings| settings.shares[0].classic.clone()).map_err(|errors| format!("{errors:?}"))

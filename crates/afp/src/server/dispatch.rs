@@ -53,17 +53,8 @@ pub(super) async fn run(
     session.life.hear();
     let memory = connection.peer.memory.clone();
     let (concerns, acting) = (OnceLock::new(), OnceLock::new());
-    let request = Request {
-        session: session.clone(),
-        memory,
-        in_flight,
-        command,
-        body,
-        data,
-        begun,
-        concerns,
-        acting,
-    };
+    let request =
+        Request { session: session.clone(), memory, in_flight, command, body, data, begun, concerns, acting };
     let begun = request.begun.as_ref();
     let turn = loop {
         match session.replies_to(id, command) {

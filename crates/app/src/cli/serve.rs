@@ -14,6 +14,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   fourfold serve Music=/srv/music Films=/srv/films        two, with names
   fourfold serve ./share --listen 127.0.0.1 --nfs-port 0  for this machine only, on any free port
   fourfold serve ./share --user ada:secret                with an account that lasts as long as the server
+  fourfold serve ./share --nfs-clients 192.168.1.0/24     and NFS for these hosts, which the server believes who their users are
   sudo fourfold serve ./share --user ada:secret --as bob  what ada makes belongs to the host user bob
   fourfold serve ./share --user-file accounts             the same, with the password out of others' sight
   fourfold serve /srv/studio --from smb://ada@old/studio --from-credentials old.account
@@ -44,6 +45,8 @@ pub(crate) struct Serve {
     listen: Vec<String>,
     #[arg(long)]
     nfs_port: Option<String>,
+    #[arg(long, value_delimiter = ',')]
+    nfs_clients: Vec<String>,
     #[arg(long)]
     smb_port: Option<String>,
     #[arg(long)]
@@ -96,6 +99,7 @@ impl Serve {
         ];
         let switches = [("read-only", self.read_only), ("guest", self.guest)];
         let listen = self.listen.iter().map(|address| ("listen", address.clone()));
+        let nfs_clients = self.nfs_clients.iter().map(|hosts| ("nfs-clients", hosts.clone()));
         let single = single.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
         let switches = switches.into_iter().filter(|(_, on)| *on).map(|(name, _)| (name, String::new()));
         Arguments {
@@ -103,6 +107,7 @@ impl Serve {
             shares: self.shares.clone(),
             flags: listen
                 .chain(single)
+                .chain(nfs_clients)
                 .chain(switches)
                 .map(|(name, value)| (name.to_owned(), value))
                 .collect(),

@@ -125,14 +125,15 @@ fn explain(
         .components()
         .map(|component| component.as_os_str().as_bytes().to_vec())
         .collect();
-    let (way, parent, file) = walk(&volume, &names, user.identity())?;
+    let acts_as = groups::forced(share, accounts.unix()).apply(user.identity().clone());
+    let (way, parent, file) = walk(&volume, &names, &acts_as)?;
     let attributes = &file.attributes;
     let uses = status.map(|status| uses(status, &share.name, file.object.id().inode));
     Ok(AccessExplanation {
         user: asked.user.clone(),
-        uid: user.identity().uid,
-        gid: user.identity().gid,
-        groups: user.identity().groups.to_vec(),
+        uid: acts_as.uid,
+        gid: acts_as.gid,
+        groups: acts_as.groups.to_vec(),
         share: share.name.clone(),
         kind: match attributes.kind {
             Kind::File => "file",
@@ -144,7 +145,7 @@ fn explain(
         mode: format!("{:o}", attributes.mode),
         protocols: protocols(&user, share, settings),
         way,
-        rights: rights(&volume, user.identity(), &file, parent.as_ref(), share)?,
+        rights: rights(&volume, &acts_as, &file, parent.as_ref(), share)?,
         locked: locked(&volume, &file)?,
         uses,
         path,

@@ -31,11 +31,15 @@ pub(crate) fn resolved(mut settings: Settings, site: &UnixAccounts) -> Settings 
 }
 
 /// Whom the users of a share act as. A user that is not known is nobody, and a group that is not known has no files.
-fn forced(share: &ShareSettings, site: &UnixAccounts) -> ForcedIdentity {
+pub(crate) fn forced(share: &ShareSettings, site: &UnixAccounts) -> ForcedIdentity {
     let user = share.classic.force_user.as_deref().map(|name| match site.user(name) {
         Some(user) if user.uid != 0 => Identity::new(user.uid, user.gid, &site.groups_of(&user)),
         _ => {
-            tracing::warn!(share = share.name, user = name, "the user of `force-user` is not known here: users act as nobody");
+            tracing::warn!(
+                share = share.name,
+                user = name,
+                "the user of `force-user` is not known here: users act as nobody"
+            );
             Identity::anonymous()
         }
     });

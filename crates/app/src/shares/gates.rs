@@ -31,7 +31,8 @@ impl Admission for GateRules {
         let is_it = |one: &Protocol| one.of_files() == Some(origin.protocol);
         if Protocol::OF_FILES.iter().filter(|one| is_it(one)).any(|one| !one.users_log_in()) {
             let is_let_in = |named: &HostRule| {
-                origin.account.is_some() || named.hosts.iter().any(|hosts| hosts.matches(origin.address) == Match::Yes)
+                origin.account.is_some()
+                    || named.hosts.iter().any(|hosts| hosts.matches(origin.address) == Match::Yes)
             };
             let grant = self.policy.grant_to_host(origin.address);
             return grant.filter(|_| self.named.as_ref().is_none_or(is_let_in));

@@ -210,7 +210,11 @@ fn a_share_for_guests_does_not_lead_nfs_to_one_that_is_not() {
     let scene = Scene::new("guests = false\n");
     let file = scene.folder.path().join("fourfold.toml");
     let text = std::fs::read_to_string(&file).unwrap();
-    let text = text.replace("nfs-clients = \"all\"\n", "").replacen("path = \"studio\"\n", "path = \"studio\"\nguests = true\n", 1);
+    let text = text.replace("nfs-clients = \"all\"\n", "").replacen(
+        "path = \"studio\"\n",
+        "path = \"studio\"\nguests = true\n",
+        1,
+    );
     std::fs::write(&file, text).unwrap();
     let server = scene.serve();
     granted(server.nfs("nfs-cat", "/letter"), "letter");

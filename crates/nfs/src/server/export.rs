@@ -86,6 +86,11 @@ impl Rule {
         }
     }
 
+    /// Whether calls may prove whose they are by Kerberos.
+    fn takes_tickets(&self) -> bool {
+        self.sec.iter().any(|flavor| *flavor != Flavor::Sys)
+    }
+
     /// Whether it allows nothing that the other one does not.
     fn is_no_wider(&self, other: &Self) -> bool {
         let is_as_anonymous = self.anonymous == other.anonymous || other.squash == Squash::None;
@@ -203,7 +208,7 @@ impl Export {
     pub(crate) fn rule_of_call(&self, call: &Call<'_>, file: &HandleContent) -> Result<&Rule, Status> {
         let rule = self.rule(call.origin).ok_or_else(|| self.refuse(call))?;
         let flavor = call.flavor();
-        if rule.login && !call.has_login() && !self.shows_before_login(call, file) {
+        if rule.login && !call.has_login() && !(rule.takes_tickets() && self.shows_before_login(call, file)) {
             return Err(self.demand_login(call, rule));
         }
         if !rule.sec.contains(&flavor) && !self.shows_before_login(call, file) {
@@ -248,8 +253,7 @@ impl Export {
     fn demand_login(&self, call: &Call<'_>, rule: &Rule) -> Status {
         call.service.unnamed.tell(call.origin.address, &self.name);
         let is_v4 = call.header.version == wire::v4::VERSION;
-        let has_kerberos = rule.sec.iter().any(|flavor| *flavor != Flavor::Sys);
-        if is_v4 && has_kerberos { Status(wire::v4::types::Status::WRONGSEC.0) } else { Status::ACCES }
+        if is_v4 && rule.takes_tickets() { Status(wire::v4::types::Status::WRONGSEC.0) } else { Status::ACCES }
     }
 
     /// A client does not protect its calls as it must.

@@ -54,7 +54,11 @@ impl ShareRules {
     }
 
     /// What a new entry gets of what its client has asked for.
-    pub(super) fn permissions<'a>(&self, kind: NewKind<'_>, asked: &NewPermissions<'a>) -> NewPermissions<'a> {
+    pub(super) fn permissions<'a>(
+        &self,
+        kind: NewKind<'_>,
+        asked: &NewPermissions<'a>,
+    ) -> NewPermissions<'a> {
         let mode = self.of(kind).map_or(asked.mode, |rule| rule.apply(asked.mode));
         NewPermissions { mode, ..*asked }
     }
@@ -113,5 +117,21 @@ impl Volume {
             (false, _, None) => FILE_MODE,
             (false, _, Some(_)) => ALL_OF_FILE,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_taken_and_then_set_and_links_have_none() {
+        let files = ModeRule { mask: Some(0o640), set: 0o020 };
+        let rules = ShareRules { files, folders: ModeRule { mask: None, set: 0o2000 }, ..ShareRules::default() };
+        let mode = |kind, mode| rules.permissions(kind, &NewPermissions { mode, ..Default::default() }).mode;
+        assert_eq!(mode(NewKind::File, 0o4777), 0o660);
+        assert_eq!(mode(NewKind::Fifo, 0o666), 0o660);
+        assert_eq!(mode(NewKind::Folder, 0o755), 0o2755);
+        assert_eq!(mode(NewKind::Link(b"there"), 0o777), 0o777);
     }
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::robustness::server::{Server, USER, folder};
 
-fn server(top: &Path, share: &Path, rules: &[(&str, &str)]) -> Server {
+fn server(top: &Path, share: &Path, rules: &[(&str, &str)], more: &[&str]) -> Server {
     let (user, password) = USER;
     let mut text = format!(
         "[server]\nafp-logins = [\"cleartext\"]\n\n[[user]]\nname = \"{user}\"\nuid = 1000\n\n[[share]]\nname = \"share\"\npath = \"{}\"\n",
@@ -16,13 +16,17 @@ fn server(top: &Path, share: &Path, rules: &[(&str, &str)]) -> Server {
     }
     std::fs::write(top.join("fourfold.toml"), text).unwrap();
     let user = format!("{user}:{password}");
-    Server::run(top, &["--nfs-port", "0", "--smb-port", "0", "--afp-port", "0", "--user", &user])
+    let words = ["--nfs-port", "0", "--smb-port", "0", "--afp-port", "0", "--user", &user];
+    Server::run(top, &[&words[..], more].concat())
 }
 
 /// The protocols by which the share can be listed.
 fn admitted(rules: &[(&str, &str)]) -> Vec<&'static str> {
     let (top, share) = folder();
-    let server = server(top.path(), &share, rules);
+    listed(&server(top.path(), &share, rules, &[]))
+}
+
+fn listed(server: &Server) -> Vec<&'static str> {
     let ((user, password), nfs) = (USER, server.port);
     let urls = [
         ("smb", format!("smb://{user}:{password}@127.0.0.1:{}/share", server.smb_port)),
@@ -36,6 +40,18 @@ fn admitted(rules: &[(&str, &str)]) -> Vec<&'static str> {
         Command::new(env!("CARGO_BIN_EXE_fourfold")).args(words).output().unwrap().status.success()
     };
     urls.iter().filter(|(_, url)| lists(url)).map(|(name, _)| *name).collect()
+}
+
+#[test]
+fn a_host_that_nobody_names_gets_nothing_over_nfs_and_the_log_says_so_once() {
+    let (top, share) = folder();
+    let named = server(top.path(), &share, &[], &["--nfs-clients", "127.0.0.1"]);
+    assert_eq!(listed(&named), ["smb", "afp", "nfs3", "nfs3 over UDP", "nfs4"]);
+    drop(named);
+    let other = server(top.path(), &share, &[], &["--nfs-clients", "192.0.2.0/24"]);
+    assert_eq!(listed(&other), ["smb", "afp"]);
+    let log = std::fs::read_to_string(top.path().join("log")).unwrap();
+    assert_eq!(log.matches("serve with `--nfs-clients 127.0.0.1`").count(), 1, "{log}");
 }
 
 const ALL: [&str; 5] = ["smb", "afp", "nfs3", "nfs3 over UDP", "nfs4"];

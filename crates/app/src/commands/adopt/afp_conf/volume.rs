@@ -287,11 +287,12 @@ impl<'a> AfpVolume<'a> {
     /// The bits that new files and folders lose and get.
     fn modes(&mut self) {
         let mode = |text: &str| u32::from_str_radix(text.trim(), 8).ok().filter(|mode| *mode <= 0o7777);
-        let mut set = |volume: &mut Self, name: &'static str, ours: &[(&'static str, u32)]| {
+        let set = |volume: &mut Self, name: &'static str, ours: &[(&'static str, u32)]| {
             for (setting, mode) in ours {
                 volume.share.set_text(setting, &format!("{mode:04o}"));
             }
-            let to: Vec<String> = ours.iter().map(|(setting, mode)| format!("{setting} = \"{mode:04o}\"")).collect();
+            let to: Vec<String> =
+                ours.iter().map(|(setting, mode)| format!("{setting} = \"{mode:04o}\"")).collect();
             volume.translated(name, to.join(", "));
         };
         match self.value("umask").map(|text| mode(text).unwrap_or(0o777)) {

@@ -101,7 +101,11 @@ fn forced(work: &mut Work<'_>, name: &'static str, ours: &'static str, refused: 
     };
     let bare = value.strip_prefix('+').unwrap_or(value);
     if work.is_homes || bare == refused || value.contains(['%', '\\', '@', '&', ',']) || bare.is_empty() {
-        return work.lost(name, ours, "here it can be one user or group of the host, not root, and not in homes");
+        return work.lost(
+            name,
+            ours,
+            "here it can be one user or group of the host, not root, and not in homes",
+        );
     }
     work.share.set_text(ours, value);
     work.to(name, format!("{ours} = {}", quoted(value)));

@@ -161,7 +161,10 @@ fn modes_and_owners_of_what_is_made_are_kept() {
         ("", ""),
         ("create mask = 0777\ndirectory mask = 0777", r#"create-mask = "0777"; directory-mask = "0777""#),
         ("create mode = 0664\ndirectory mode = 775", r#"create-mask = "0664"; directory-mask = "0775""#),
-        ("create mask = 0640\nforce create mode = 0004", r#"create-mask = "0640"; force-create-mode = "0004""#),
+        (
+            "create mask = 0640\nforce create mode = 0004",
+            r#"create-mask = "0640"; force-create-mode = "0004""#,
+        ),
         ("force directory mode = 2770", r#"force-directory-mode = "2770""#),
         ("force create mode = 0", ""),
         ("inherit owner = windows and unix", "inherit-owner = true"),
