@@ -3,11 +3,12 @@
 //! Accounts say who people are: only a person who gives the own password changes them. A token may disable one that is no
 //! administrator.
 
-use axum::Extension;
+use auth::PasswordRule;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::{Deserialize, Deserializer};
+use axum::{Extension, Json};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::Api;
@@ -171,6 +172,17 @@ pub(crate) struct NewPassword {
     own_password: Option<String>,
 }
 
+/// What a password must have that is set over the network.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct PasswordRuleStatus {
+    /// So many characters, without the name of the account, in any case of letters.
+    characters: usize,
+    /// So many different ones of them.
+    different: usize,
+    /// The rule in words.
+    text: String,
+}
+
 /// An account to remove.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -179,6 +191,16 @@ pub(crate) struct OneAccount {
     name: String,
     /// The password of the administrator whose session this is.
     own_password: Option<String>,
+}
+
+/// What a new password must have.
+#[utoipa::path(get, path = "/v1/password-rule", security(("token" = ["read"])), responses((status = 200, description = "The rule", body = PasswordRuleStatus), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn password_rule() -> Json<PasswordRuleStatus> {
+    Json(PasswordRuleStatus {
+        characters: PasswordRule::CHARACTERS,
+        different: PasswordRule::DIFFERENT,
+        text: PasswordRule.to_string(),
+    })
 }
 
 /// Makes an account.

@@ -31,6 +31,7 @@ mod ranks;
 mod redirect;
 mod same_site;
 mod serve;
+pub mod shares;
 mod slowest;
 mod snapshots;
 #[cfg(any(test, feature = "testing"))]

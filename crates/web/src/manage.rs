@@ -16,6 +16,7 @@ use crate::author::{Author, ChangeResult};
 use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
 use crate::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
+use crate::shares::{HostFolders, NewShare, ShareChange};
 use crate::watching::FolderWatch;
 use crate::webhooks::{NewWebhook, WebhookStatus};
 
@@ -82,7 +83,19 @@ pub trait Manage: Send + Sync + 'static {
     ///
     /// # Errors
     /// It is not shared, and the settings file is as it was; the lines have the reasons.
-    fn share(&self, name: &str, path: &str, by: &Author) -> ChangeResult;
+    fn share(&self, new: &NewShare, by: &Author) -> ChangeResult;
+
+    /// Changes settings of a share in one step, by a change that can be taken back.
+    ///
+    /// # Errors
+    /// They are as they were; the lines have the reasons.
+    fn change_share(&self, change: &ShareChange, by: &Author) -> ChangeResult;
+
+    /// The folders in a folder of the server that could be shared over the network; without a path, the places to begin at.
+    ///
+    /// # Errors
+    /// It may not be shared, or cannot be read; the lines have the reasons.
+    fn host_folders(&self, path: Option<&str>) -> Result<HostFolders, Vec<String>>;
 
     /// Ends the sharing of a folder, by a change that can be taken back; with `recursive` also that of the shares below.
     ///

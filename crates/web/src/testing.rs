@@ -30,6 +30,7 @@ use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
 use crate::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
 use crate::manage::{AccountStatus, Holdings, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
+use crate::shares::{HostFolders, NewShare, ShareChange};
 use crate::watching::FolderWatch;
 use crate::webhooks::{NewWebhook, WebhookStatus};
 use crate::{Api, Events, Figures, LogLines, Manage, Metrics};
@@ -235,8 +236,16 @@ impl Manage for MadeUp {
         self.by_person(by)
     }
 
-    fn share(&self, _: &str, _: &str, by: &Author) -> ChangeResult {
+    fn share(&self, _: &NewShare, by: &Author) -> ChangeResult {
         self.by_person(by)
+    }
+
+    fn change_share(&self, _: &ShareChange, by: &Author) -> ChangeResult {
+        self.by_person(by)
+    }
+
+    fn host_folders(&self, _: Option<&str>) -> Result<HostFolders, Vec<String>> {
+        Ok(HostFolders::default())
     }
 
     fn unshare(&self, _: &str, _: bool, by: &Author) -> ChangeResult {

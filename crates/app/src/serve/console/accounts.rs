@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use admin::control::Report;
-use auth::{Account, AccountFile, Basis, Directory, Error, Ids, Secret, UnixAccounts};
+use auth::{Account, AccountFile, Basis, Directory, Error, Ids, PasswordRule, Secret, UnixAccounts};
 use web::accounts::{AccountChange, AccountEdit, AccountRights, MoreSecrets};
 use web::manage::AccountStatus;
 
@@ -59,6 +59,7 @@ pub(super) fn change(running: &Running, change: &AccountChange) -> Result<Vec<St
         AccountEdit::Add { password, more, rights } => {
             let rights = resolved(&current, rights)?;
             check_not_of_system(&current, name, &rights, None)?;
+            check_password(name, password)?;
             edit(state, |file| {
                 file.add(name, Ids::default(), password)?;
                 keep(file, name, password, *more)?;
@@ -67,6 +68,7 @@ pub(super) fn change(running: &Running, change: &AccountChange) -> Result<Vec<St
             "made"
         }
         AccountEdit::Password { password, more } => {
+            check_password(name, password)?;
             edit(state, |file| match more {
                 None => file.change_password(name, password),
                 Some(more) => {
@@ -97,6 +99,15 @@ pub(super) fn change(running: &Running, change: &AccountChange) -> Result<Vec<St
     };
     all.extend(running.reload().map_err(late)?);
     Ok(all)
+}
+
+fn check_password(name: &str, password: &str) -> Result<(), Vec<String>> {
+    let is_good = PasswordRule.accepts(name, password);
+    if is_good {
+        Ok(())
+    } else {
+        Err(vec![format!("the password of {name} is too weak: it needs {PasswordRule}")])
+    }
 }
 
 fn edit<T>(state: &Path, work: impl FnOnce(&mut AccountFile) -> Result<T, Error>) -> Result<T, Vec<String>> {
