@@ -3,7 +3,7 @@
 import { get, keptPassword, post } from "./api.js";
 import { h, replace } from "./dom.js";
 import { folderBrowser } from "./folders.js";
-import { people, picker } from "./people.js";
+import { everybody, people, picker } from "./people.js";
 import { PURPOSES, SETTINGS, lines } from "./roles.js";
 
 // The settings of homes have no roles: accounts and groups may enter, or everyone.
@@ -12,6 +12,8 @@ function whoOfHomes(entries) {
   const [groups, users] = [entries.filter((one) => one.startsWith("@")).map((one) => one.slice(1)), entries.filter((one) => !one.startsWith("@"))];
   return { ...(users.length ? { users: users.join(",") } : {}), ...(groups.length ? { groups: groups.join(",") } : {}) };
 }
+
+const WHO = "Name, @group, everyone";
 
 // Shares a folder of the server. `then(name)` is called when that is done.
 export function shareForm(context, then) {
@@ -40,7 +42,7 @@ export function shareForm(context, then) {
   function ask() {
     const { people: lists, size: sized } = PURPOSES[purpose];
     const chosen = (list) => list.map((one) => (one === "me" ? known.me : one));
-    pickers = lists.map(([key, question, first]) => [key, picker({ id: `new-${key}`, label: question, known, chosen: chosen(first), then: tell })]);
+    pickers = lists.map(([key, question, first]) => [key, picker({ id: `new-${key}`, label: question, offered: everybody(known), placeholder: WHO, chosen: chosen(first), then: tell })]);
     replace(who, lists.map(([key, question], index) => [h("label", { for: `new-${key}` }, question), pickers[index][1].element]),
       sized ? [h("label", { for: "new-size" }, "Size that Macs may use"), size] : null);
     tell();

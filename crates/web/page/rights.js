@@ -2,7 +2,7 @@
 
 import { get, post } from "./api.js";
 import { h, heading, replace } from "./dom.js";
-import { people, picker } from "./people.js";
+import { everybody, people, picker } from "./people.js";
 import { PRESETS, ROLES, SETTINGS, lines, listsOf, words } from "./roles.js";
 
 const rowsOf = (lists) => SETTINGS.flatMap((key) => lists[key].map((who) => ({ who, key })));
@@ -12,11 +12,10 @@ function listsFrom(rows) {
   return Object.fromEntries(SETTINGS.map((key) => [key, rows.filter((row) => row.key === key).map((row) => row.who)]));
 }
 
-// Which settings change, as the server takes them. An empty list that the share above has must be written.
+// The settings of the lists, if one differs. All are written: a share without any has those of the share above it.
 function changed(lists, before) {
-  const was = (key) => before.lists[key].join(",");
-  const value = (key) => (lists[key].length ? lists[key].join(",") : before.inherited.includes(key) ? "" : null);
-  return Object.fromEntries(SETTINGS.filter((key) => lists[key].join(",") !== was(key)).map((key) => [key, value(key)]));
+  const same = SETTINGS.every((key) => lists[key].join(",") === before.lists[key].join(","));
+  return same ? {} : Object.fromEntries(SETTINGS.map((key) => [key, lists[key].length ? lists[key].join(",") : null]));
 }
 
 // What a team folder cannot have beside its roles.
@@ -30,7 +29,7 @@ function editor(context, share, settings, known, again) {
   const list = h("div", {});
   const told = h("ul", { class: "plain small", "aria-live": "polite" });
   const save = h("button", { type: "submit", class: "primary", disabled: true }, "Save");
-  const add = picker({ id: "rights-who", label: "Who", known });
+  const add = picker({ id: "rights-who", label: "Who", offered: everybody(known), placeholder: "Name, @group, everyone" });
   const role = (value, label, then, id = null) => {
     const field = h("select", { id, "aria-label": label, onchange: () => then(field.value) }, SETTINGS.map((key) => h("option", { value: key }, `${ROLES[key].name}: ${ROLES[key].does}`)));
     field.value = value;
@@ -75,7 +74,7 @@ function editor(context, share, settings, known, again) {
       if (names.length === 0) { add.require("Choose at least one."); return; }
       for (const who of names) if (!rows.some((row) => row.who === who && row.key === newRole.value)) rows.push({ who, key: newRole.value });
       draw();
-    } }, "Add"))),
+    } }, "Give the role"))),
   told,
   old.length ? h("p", { class: "muted small" }, `With roles, ${old.join(", ")} of this share ${old.length > 1 ? "are" : "is"} removed: the roles say who enters.`) : null,
   before.inherited.length ? h("p", { class: "muted small" }, "It has the roles of the share above it, until it has its own.") : null,

@@ -22,6 +22,8 @@ mod idle;
 mod jobs;
 #[path = "api/scrub.rs"]
 mod scrub;
+#[path = "api/sharing.rs"]
+mod sharing;
 #[path = "api/trust.rs"]
 mod trust;
 
