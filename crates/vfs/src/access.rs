@@ -7,7 +7,9 @@ mod creating;
 mod enforce;
 mod known;
 mod operations;
+mod team;
 
 pub(crate) use self::enforce::Permissions;
 pub(crate) use self::known::{KEY_FILE, StoredAclCache};
 pub(crate) use self::operations::RightsAttribute;
+pub(crate) use self::team::TeamFolders;

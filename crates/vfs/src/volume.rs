@@ -20,6 +20,7 @@ use super::{
     Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, Time,
     names::{self, KeptCharacters},
 };
+use crate::access::TeamFolders;
 use crate::backend::forest::Hidden;
 use crate::backend::long_names::LongNames;
 use crate::backend::{Backend, Finds, Found, Node, Snapshot, Space};
@@ -108,6 +109,7 @@ pub struct Volume {
     pub(crate) locals: Arc<Locals>,
     pub(crate) streams: Option<Arc<Streams>>,
     pub(crate) whereabouts: Whereabouts,
+    pub(crate) teams: TeamFolders,
 }
 
 /// What a client knows and expects of files. The session of its protocol says it once, for all its requests.
@@ -224,6 +226,7 @@ impl Volume {
             events: Hub::counted(site.subscriptions.clone()),
             locals: Arc::default(),
             whereabouts: Whereabouts::default(),
+            teams: TeamFolders::default(),
             site,
         }
     }

@@ -55,6 +55,7 @@ pub(crate) fn policy(share: &ShareSettings) -> SharePolicy {
         guests: share.guests,
         users: share.users.clone(),
         groups: groups::of(share),
+        roles: None,
         hosts: share.clients.iter().map(rule).collect(),
     }
 }

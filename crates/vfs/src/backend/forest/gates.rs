@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use auth::Grant;
+use auth::{Grant, Roles};
 
 use crate::backend::{Backend, Object};
 use crate::caller::server;
@@ -31,6 +31,8 @@ pub struct Gate {
     pub hidden: Arc<Hidden>,
     /// Who may pass.
     pub rules: Arc<dyn Admission>,
+    /// Its roles, if it is a team folder. Those of the share above do not count in it.
+    pub roles: Option<Arc<Roles>>,
 }
 
 /// The names that listings of a share leave out.
