@@ -18,7 +18,7 @@ const GROUPS = [
   { title: "Group", cell: (row) => h("b", {}, row.name) },
   { title: "Number", numeric: true, cell: (row) => (row.gid === null ? h("span", { class: "badge bad" }, "not on this host") : String(row.gid)) },
   { title: "Accounts in it", cell: (row) => names(row.accounts, "none") },
-  { title: "Shares that admit it", cell: (row) => names(row.shares, "by name none") },
+  { title: "Shares that name it", cell: (row) => names(row.shares, "none") },
 ];
 
 const number = (field) => (field.value.trim() === "" ? null : Number(field.value));
@@ -63,7 +63,8 @@ function actsFields(account, groups) {
   const uid = h("input", { id: "account-uid", type: "number", min: "0", max: "4294967294", value: account.set_uid ?? "", placeholder: "the user of the same name" });
   const gid = h("input", { id: "account-gid", type: "number", min: "0", max: "4294967294", value: account.set_gid ?? "", placeholder: "that of the Unix user" });
   const offered = groups.filter((group) => group.gid !== null).map((group) => group.name);
-  const more = picker({ id: "account-groups", label: "Groups", offered, placeholder: "Name of a group", chosen: account.further_groups, show: (name) => name });
+  const chosen = [...account.own_groups, ...account.further_groups];
+  const more = picker({ id: "account-groups", label: "Groups", offered, placeholder: "Name of a group", chosen, show: (name) => name });
   return {
     value: () => ({ uid: number(uid), gid: number(gid), groups: more.value() }),
     groups: [h("label", { for: "account-groups" }, "Groups"), more.element],
@@ -79,10 +80,10 @@ function more(...rows) {
   return details;
 }
 
-function form(title, rows, button, send, close) {
+function form(title, rows, button, send, close, id = "account-form") {
   return h("form", {
     class: "card",
-    id: "account-form",
+    id,
     onkeydown: (event) => { if (event.key === "Escape") close(); },
     onsubmit: async (event) => {
       event.preventDefault();
@@ -93,7 +94,7 @@ function form(title, rows, button, send, close) {
   h("div", { class: "row end" }, h("button", { type: "button", onclick: close }, "Cancel"), h("button", { type: "submit", class: "primary" }, button)));
 }
 
-const NEW = { set_uid: null, set_gid: null, further_groups: [], secrets: [] };
+const NEW = { set_uid: null, set_gid: null, further_groups: [], own_groups: [], secrets: [] };
 
 export default {
   title: "Accounts",
@@ -102,14 +103,15 @@ export default {
     const list = h("section", { class: "card" });
     const groups = h("section", { class: "card" });
     let known = []; // groups
+    let everyone = []; // the names of the accounts
     const rule = await get("/v1/password-rule", context.signal);
     const close = () => replace(place);
     const show = (element, focus) => {
       replace(place, element);
       place.querySelector(focus).focus();
     };
-    const change = async (path, body) => {
-      const done = await context.doing(() => post(`/v1/accounts${path}`, body));
+    const change = async (path, body, of = "accounts") => {
+      const done = await context.doing(() => post(`/v1/${of}${path}`, body));
       await load();
       return done;
     };
@@ -136,11 +138,23 @@ export default {
       // Only what is different is sent: what is set elsewhere need not be changed here.
       const sent = () => {
         const all = { ...acts.value(), admin: admin.checked, disabled: disabled.checked };
-        const before = { uid: account.set_uid, gid: account.set_gid, groups: account.further_groups, admin: account.admin, disabled: account.disabled };
+        const before = { uid: account.set_uid, gid: account.set_gid, groups: [...account.own_groups, ...account.further_groups], admin: account.admin, disabled: account.disabled };
         return Object.fromEntries(Object.entries(all).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key])));
       };
       return form(`Change ${account.name}`, [acts.groups, box(admin, "May administer this server"), box(disabled, "May not log in"), more(acts.rows)], "Change",
         async () => (Object.keys(sent()).length === 0 ? true : change("/change", { name: account.name, ...sent() })), close);
+    }
+    // A group of the server's own; without one, it is new.
+    function groupForm(group) {
+      const name = h("input", { id: "group-name", required: true, maxlength: "64", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
+      const members = picker({ id: "group-accounts", label: "Accounts in it", offered: everyone, placeholder: "Name", chosen: group?.accounts ?? [], show: (one) => one });
+      const [path, of] = group ? ["/change", () => group.name] : ["", () => name.value.trim()];
+      return form(group ? `Change ${group.name}` : "New group", [group ? null : [h("label", { for: "group-name" }, "Name"), name], h("label", { for: "group-accounts" }, "Accounts in it"), members.element],
+        group ? "Change" : "Make it", () => change(path, { name: of(), accounts: members.value() }, "groups"), close, "group-form");
+    }
+    async function removeGroup(group) {
+      const used = group.shares.length ? ` It has a role in ${group.shares.join(", ")}, or may enter there: its accounts lose that.` : "";
+      if (await context.confirm(`Remove the group ${group.name}?`, `Its accounts stay.${used}`, "Remove")) await change("/remove", { name: group.name }, "groups");
     }
     async function remove(account) {
       if (await context.confirm(`Remove ${account.name}?`, "It cannot log in any more, and its sessions end. Its files stay.", "Remove")) {
@@ -159,12 +173,16 @@ export default {
         button("Change…", row, () => show(changeForm(row), "#account-groups")),
         button("Remove…", row, () => remove(row))) : h("span", { class: "muted small" }, "set where the server is started")) },
     ];
+    const groupColumns = [...GROUPS, { title: "", cell: (row) => (row.own ? h("div", { class: "row end" },
+      button("Change…", row, () => show(groupForm(row), "#group-accounts")), button("Remove…", row, () => removeGroup(row))) : null) }];
     async function load() {
       const [accounts, all] = await Promise.all([get("/v1/accounts", context.signal), get("/v1/groups", context.signal)]);
       known = all;
+      everyone = accounts.map((one) => one.name);
       replace(list, table("Accounts", columns, accounts, "There is no account."));
-      replace(groups, h("h2", {}, "Groups"), table("Groups", GROUPS, all, "No account is in a group, and no share names one."),
-        h("p", { class: "muted small" }, "Which groups a share admits is its setting groups, on the page Settings."));
+      replace(groups, h("div", { class: "row" }, h("h2", { class: "grow" }, "Groups"), h("button", { type: "button", class: "small", id: "new-group", onclick: () => show(groupForm(null), "#group-name") }, "New group")),
+        table("Groups", groupColumns, all, "There is no group."),
+        h("p", { class: "muted small" }, "Groups of the host and of a domain are changed there. What a group may do in a share is on the page Rights."));
     }
     main.append(heading("Accounts", h("button", { type: "button", class: "primary", onclick: () => show(addForm(), "#account-name") }, "New account")), place, list, groups);
     context.on("settings", load);

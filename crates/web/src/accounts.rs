@@ -19,7 +19,7 @@ use crate::author::{Author, Peer};
 /// The longest password in bytes, as for `fourfold user`.
 const LONGEST_PASSWORD: usize = 1024;
 /// The longest name of an account or a group in bytes.
-const LONGEST_NAME: usize = 256;
+pub(crate) const LONGEST_NAME: usize = 256;
 /// Groups in a request.
 const MOST_GROUPS: usize = auth::MOST_GROUPS;
 
@@ -75,7 +75,7 @@ pub struct AccountRights {
     pub uid: Option<Option<u32>>,
     /// The first group; inner `None`: that of the Unix user.
     pub gid: Option<Option<u32>>,
-    /// Groups in addition to those of the Unix user, by names of the host or numbers.
+    /// Groups in addition to those of the Unix user: names of groups of the server or of the host, or numbers.
     pub groups: Option<Vec<String>>,
     /// It may not log in.
     pub disabled: Option<bool>,
@@ -118,7 +118,7 @@ pub(crate) struct ChangedAccount {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<u32>)]
     gid: Option<Option<u32>>,
-    /// Its groups in addition to those of the Unix user: names of the host, or numbers. At most 64.
+    /// Its groups in addition to those of the Unix user: names of groups of the server or of the host, or numbers. At most 64.
     groups: Option<Vec<String>>,
     /// It may not log in.
     disabled: Option<bool>,
@@ -146,7 +146,7 @@ pub(crate) struct NewAccount {
     uid: Option<u32>,
     /// The first group; without one, that of the Unix user.
     gid: Option<u32>,
-    /// Its groups in addition to those of the Unix user: names of the host, or numbers. At most 64.
+    /// Its groups in addition to those of the Unix user: names of groups of the server or of the host, or numbers. At most 64.
     #[serde(default)]
     groups: Vec<String>,
     /// It may administer the server.

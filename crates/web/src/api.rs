@@ -22,7 +22,7 @@ use crate::admitted::admitted;
 use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
 use crate::{
-    Api, Scope, access, accounts, assets, backups, code, console, files, login, luns, negotiate, shares,
+    Api, Scope, access, accounts, assets, backups, code, console, files, groups, login, luns, negotiate, shares,
     slowest, snapshots, webhooks,
 };
 
@@ -127,6 +127,9 @@ fn write() -> Router<Api> {
         .route("/v1/accounts/password", post(accounts::password))
         .route("/v1/accounts/change", post(accounts::change))
         .route("/v1/accounts/remove", post(accounts::remove))
+        .route("/v1/groups", post(groups::add))
+        .route("/v1/groups/change", post(groups::set_accounts))
+        .route("/v1/groups/remove", post(groups::remove))
         .route("/v1/snapshots/look", post(snapshots::look))
         .route("/v1/webhooks", post(webhooks::add))
         .route("/v1/webhooks/remove", post(webhooks::remove))

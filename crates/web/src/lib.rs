@@ -16,6 +16,7 @@ mod console;
 mod door;
 mod events;
 pub mod files;
+pub mod groups;
 mod guard;
 mod history;
 pub mod jobs;

@@ -15,6 +15,7 @@ use crate::accounts::AccountChange;
 use crate::author::{Author, ChangeResult};
 use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
+use crate::groups::GroupChange;
 use crate::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
 use crate::shares::{HostFolders, NewShare, ShareChange};
 use crate::watching::FolderWatch;
@@ -43,6 +44,12 @@ pub trait Manage: Send + Sync + 'static {
     /// It was not changed, or is not applied yet; the lines have the reasons.
     fn change_account(&self, change: &AccountChange) -> Result<Vec<String>, Vec<String>>;
 
+    /// Makes, changes or removes a group of the server's own, and applies it.
+    ///
+    /// # Errors
+    /// It was not changed, or is not applied yet; the lines have the reasons.
+    fn change_group(&self, change: &GroupChange) -> Result<Vec<String>, Vec<String>>;
+
     /// How the server is, in a few numbers and words.
     fn overview(&self) -> Overview;
 
@@ -52,7 +59,7 @@ pub trait Manage: Send + Sync + 'static {
     /// All accounts.
     fn accounts(&self) -> Vec<AccountStatus>;
 
-    /// The groups that an account is in, or that a share names.
+    /// The groups of the server's own, and those that an account is in or a share names.
     fn groups(&self) -> Vec<GroupStatus>;
 
     /// Who may enter a share.
@@ -325,6 +332,8 @@ pub struct AccountStatus {
     pub groups: Vec<String>,
     /// Those of them that it has in addition to the groups of its Unix user.
     pub further_groups: Vec<String>,
+    /// Those of them that are the server's own.
+    pub own_groups: Vec<String>,
     /// The Unix user that is set for it; `None`: the one of the same name.
     pub set_uid: Option<u32>,
     /// The first group that is set for it; `None`: that of the Unix user.

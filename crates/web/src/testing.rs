@@ -28,6 +28,7 @@ use crate::admitted::Standing;
 use crate::author::{Author, ChangeRefusal, ChangeResult};
 use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
+use crate::groups::GroupChange;
 use crate::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
 use crate::manage::{AccountStatus, Holdings, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
 use crate::shares::{HostFolders, NewShare, ShareChange};
@@ -202,6 +203,10 @@ impl Manage for MadeUp {
             changes.push(change.clone());
         }
         Ok(vec![format!("{CONFIDENTIAL}{}", change.name)])
+    }
+
+    fn change_group(&self, _: &GroupChange) -> Result<Vec<String>, Vec<String>> {
+        Ok(Vec::new())
     }
 
     fn overview(&self) -> Overview {

@@ -7,6 +7,7 @@ mod change;
 mod files;
 mod folders;
 mod forecast;
+mod groups;
 mod hooks;
 mod jobs;
 mod shares;
@@ -28,6 +29,7 @@ use web::accounts::AccountChange;
 use web::author::{Author, ChangeResult};
 use web::backups::BackupStatus;
 use web::files::{FileStatus, FolderStatus, Part};
+use web::groups::GroupChange;
 use web::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
 use web::manage::{
     AccountStatus, Holdings, Level, Note, Overview, SettingChange, SettingsStatus, SnapshotsStatus,
@@ -132,6 +134,10 @@ impl Manage for Console {
 
     fn change_account(&self, change: &AccountChange) -> Result<Vec<String>, Vec<String>> {
         self.as_server(|| accounts::change(&self.running, change))
+    }
+
+    fn change_group(&self, change: &GroupChange) -> Result<Vec<String>, Vec<String>> {
+        self.as_server(|| groups::change(&self.running, change))
     }
 
     fn overview(&self) -> Overview {

@@ -69,19 +69,24 @@ fn a_share_is_made_with_its_folder_and_settings_in_one_change() {
     let before = scene.settings();
     let new = scene.at("one/studio");
     let properties = json!({ "editors": "ada,grace", "comment": "Plans" });
-    let request =
-        json!({ "name": "studio", "path": new, "make_folder": true, "properties": properties });
+    let request = json!({ "name": "studio", "path": new, "make_folder": true, "properties": properties });
     let answer = scene.ask("shares", request);
     assert_eq!(answer.status, 200, "{}", answer.body);
     assert!(new.is_dir() && new.metadata().unwrap().uid() == scene.at("one").metadata().unwrap().uid());
     let text = scene.settings();
-    assert!(text.contains("editors = [\"ada\", \"grace\"]") && text.contains("comment = \"Plans\""), "{text}");
+    assert!(
+        text.contains("editors = [\"ada\", \"grace\"]") && text.contains("comment = \"Plans\""),
+        "{text}"
+    );
 
     let change = json!({ "editors": "grace", "readers": "everyone", "comment": null });
     let answer = scene.ask("shares/change", json!({ "name": "studio", "properties": change }));
     assert_eq!(answer.status, 200, "{}", answer.body);
     let changed = scene.settings();
-    assert!(changed.contains("editors = [\"grace\"]") && changed.contains("readers = [\"everyone\"]"), "{changed}");
+    assert!(
+        changed.contains("editors = [\"grace\"]") && changed.contains("readers = [\"everyone\"]"),
+        "{changed}"
+    );
     assert!(!changed.contains("comment ="), "{changed}");
     for expected in [&text, &before] {
         assert_eq!(scene.ask("settings/undo", json!({})).status, 200);
@@ -103,7 +108,8 @@ fn a_folder_is_made_only_for_a_share_that_is_made() {
         ("one/new", json!({ "quota": "plenty" })),
         ("one/new", json!({ "audit-log": "/etc/cron.d/x" })),
     ] {
-        let body = json!({ "name": "new", "path": scene.at(name), "make_folder": true, "properties": properties });
+        let body =
+            json!({ "name": "new", "path": scene.at(name), "make_folder": true, "properties": properties });
         let answer = scene.ask("shares", body);
         assert!(answer.status == 409, "{name} {properties}: {} {}", answer.status, answer.body);
         assert!(!scene.at(name).exists(), "{name}");
@@ -114,8 +120,8 @@ fn a_folder_is_made_only_for_a_share_that_is_made() {
 
     let homes = json!({ "make-homes": "true" });
     let path = scene.at("one/homes/%U");
-    let answer =
-        scene.ask("shares", json!({ "name": "homes", "path": path, "make_folder": true, "properties": homes }));
+    let answer = scene
+        .ask("shares", json!({ "name": "homes", "path": path, "make_folder": true, "properties": homes }));
     assert_eq!(answer.status, 200, "{}", answer.body);
     assert!(scene.at("one/homes").is_dir() && !path.exists());
 }
