@@ -4,6 +4,7 @@
 //! atomic load.
 
 mod creating;
+mod disk;
 mod enforce;
 mod known;
 mod operations;

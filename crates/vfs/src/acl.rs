@@ -7,9 +7,12 @@
 //! it to the files of a volume.
 
 pub(crate) mod beside_mode;
+pub(crate) mod deviation;
+pub(crate) mod disk;
 mod evaluate;
 pub(crate) mod inherit;
 pub(crate) mod mode;
+pub(crate) mod posix;
 mod rights;
 pub mod samba;
 pub mod stored;
@@ -20,15 +23,14 @@ mod written_back;
 use std::sync::Arc;
 
 pub use self::beside_mode::before_mode;
+pub use self::deviation::Deviation;
 pub(crate) use self::mode::by_posix_acl;
 pub use self::mode::{entries_of_mode, entries_of_posix, summary};
+pub(crate) use self::posix::ACCESS as POSIX_ACL;
 pub use self::rights::Rights;
 pub(crate) use self::samba::ATTRIBUTE as SAMBAS_ACL;
 pub(crate) use self::stored::{ATTRIBUTE as STORED_ACL, StoredAcl};
 pub use self::written_back::{recognized, written_back};
-
-/// The attribute in which the host keeps its own kind of ACL.
-pub(crate) const POSIX_ACL: &[u8] = b"system.posix_acl_access";
 
 /// The most entries of one ACL.
 pub const MAX_ENTRIES: usize = 1_000;

@@ -193,10 +193,13 @@ impl Volumes {
         Self::in_cluster(index, state, None)
     }
 
-    fn in_cluster(index: Index, state: &Path, cluster: Option<Arc<Cluster>>) -> Arc<Self> {
+    fn in_cluster(index: Index, state: &Path, membership: Option<gateway::Membership>) -> Arc<Self> {
         let cache = CacheBudget::new(LISTINGS);
         let files = KeptFiles::new(privileges::files_to_keep_open());
-        let site = cluster.as_ref().map(|cluster| cluster.site().clone()).unwrap_or_default();
+        let (cluster, site) = match membership {
+            Some(gateway::Membership { cluster, site }) => (Some(cluster), site),
+            None => (None, Arc::default()),
+        };
         let (quotas, namespace) = (Arc::new(Quotas::new(state)), Arc::default());
         Arc::new(Self {
             state: state.into(),

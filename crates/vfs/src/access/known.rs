@@ -11,10 +11,10 @@ use crate::acl::Acl;
 use crate::acl::samba::{self, NtAcl, SidMap};
 use crate::acl::stored::{ATTRIBUTE, SealKey, StoredAcl};
 use crate::backend::{Backend, FileKey, Found, NewKind, Object, Stability, Wait, file_key};
-use crate::caches::CacheReport;
 use crate::ranks;
 use crate::streams::{STORE, find_or_make};
 use crate::{Access, Attributes, Caller, Error, Kind, Result, Time};
+use resources::caches::CacheReport;
 
 /// The file with the key, in the server's own folder at the root of a share or mount. If it is there, files of the file
 /// system may have stored ACLs.
