@@ -187,5 +187,6 @@ export default {
     main.append(heading("Accounts", h("button", { type: "button", class: "primary", onclick: () => show(addForm(), "#account-name") }, "New account")), place, list, groups);
     context.on("settings", load);
     await load();
+    if (new URLSearchParams(location.hash.split("?")[1] ?? "").has("new")) show(addForm(), "#account-name");
   },
 };

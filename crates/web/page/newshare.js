@@ -68,6 +68,7 @@ export function shareForm(context, then) {
     id: "new-share",
     onsubmit: async (event) => {
       event.preventDefault();
+      await ready;
       if (known === null || !complete()) return;
       const folder = path.value.trim().replace(/(.)\/+$/, "$1");
       const request = { name: name.value.trim(), path: PURPOSES[purpose].homes ? `${folder}/%U` : folder, make_folder: true, properties: properties() };
@@ -85,7 +86,7 @@ export function shareForm(context, then) {
   h("fieldset", { class: "options" }, h("legend", {}, "For what"), Object.keys(PURPOSES).map(choice)),
   who, told,
   h("div", { class: "row end" }, h("button", { type: "submit", class: "primary" }, "Share it")));
-  people(context.signal).then((all) => { known = all; ask(); }, context.failed);
+  const ready = people(context.signal).then((all) => { known = all; ask(); }).catch(context.failed);
   return form;
 }
 

@@ -102,13 +102,15 @@ export default {
   async show(main, context) {
     const list = h("div", { class: "cards" });
     const form = h("div", {});
-    const made = new URLSearchParams(location.hash.split("?")[1] ?? "").get("made");
-    const add = h("button", { type: "button", class: "primary", onclick: () => {
+    const query = new URLSearchParams(location.hash.split("?")[1] ?? "");
+    const made = query.get("made");
+    const open = () => {
       const close = h("button", { type: "button", class: "small", onclick: () => { replace(form); add.focus(); } }, "Cancel");
       replace(form, h("section", { class: "card" }, h("div", { class: "row" }, h("h2", { class: "grow" }, "Share a folder"), close),
         shareForm(context, (name) => { location.hash = `#/shares?${new URLSearchParams({ made: name })}`; })));
       form.querySelector("input").focus();
-    } }, "Share a folder…");
+    };
+    const add = h("button", { type: "button", onclick: open }, "Share a folder…");
     main.append(heading("Shares", add), form, list);
     async function load() {
       const [shares, settings] = await Promise.all([get("/v1/shares", context.signal), get("/v1/settings", context.signal)]);
@@ -119,6 +121,7 @@ export default {
     }
     context.on("settings", load);
     await load();
+    if (query.has("new")) open();
     if (made !== null) replace(form, await sharedCard(context, made, { mounts, access }));
   },
 };

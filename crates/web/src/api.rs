@@ -22,8 +22,8 @@ use crate::admitted::admitted;
 use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
 use crate::{
-    Api, Scope, access, accounts, assets, backups, code, console, files, groups, login, luns, negotiate, shares,
-    slowest, snapshots, webhooks,
+    Api, Scope, access, accounts, assets, backups, code, console, files, groups, login, luns, negotiate,
+    shares, slowest, snapshots, webhooks,
 };
 
 /// The longest body of a request in bytes.

@@ -5,8 +5,8 @@ use utoipa::{Modify, OpenApi};
 
 use crate::jobs::requests as jobs;
 use crate::{
-    access, accounts, api, backups, code, console, files, groups, login, luns, negotiate, shares, slowest, snapshots,
-    webhooks,
+    access, accounts, api, backups, code, console, files, groups, login, luns, negotiate, shares, slowest,
+    snapshots, webhooks,
 };
 
 #[derive(OpenApi)]
