@@ -18,6 +18,18 @@ function changed(lists, before) {
   return same ? {} : Object.fromEntries(SETTINGS.map((key) => [key, lists[key].length ? lists[key].join(",") : null]));
 }
 
+// The rows of a preset. Those who had a role get the one for people who are named; then the person at the page gets only others.
+function presetRows(people, before, me) {
+  const named = [...new Set(before.map((row) => row.who))].filter((who) => !["everyone", "guests"].includes(who));
+  const target = people[0][2].includes("everyone") ? 1 : 0;
+  const elsewhere = people.some(([, , first], index) => index !== target && first.includes("me"));
+  return people.flatMap(([key, , first], index) => {
+    const others = index === target ? named.filter((who) => !elsewhere || who !== me) : [];
+    const usual = others.length ? [] : first.map((who) => (who === "me" ? me : who));
+    return [...others, ...usual].map((who) => ({ who, key }));
+  });
+}
+
 // What a team folder cannot have beside its roles.
 const OLD = ["users", "groups", "guests"];
 
@@ -48,14 +60,7 @@ function editor(context, share, settings, known, again) {
     save.disabled = Object.keys(changed(listsFrom(rows), before)).length === 0;
   }
   const preset = (key) => h("button", { type: "button", title: PRESETS[key].text, "data-preset": key, onclick: () => {
-    const chosen = rows.map((row) => row.who).filter((who, index, all) => all.indexOf(who) === index);
-    rows = PRESETS[key].people.flatMap(([setting, , first], index) => {
-      const fixed = first.filter((who) => who !== "me");
-      // Those who had a role get the first one of the preset, unless it is for everyone.
-      const people = index === 0 && fixed.length === 0 ? chosen.filter((who) => !["everyone", "guests"].includes(who)) : [];
-      const mine = first.includes("me") && !(index === 0 && people.length) ? [known.me] : [];
-      return [...new Set([...fixed, ...people, ...mine])].map((who) => ({ who, key: setting }));
-    });
+    rows = presetRows(PRESETS[key].people, rows, known.me);
     draw();
   } }, PRESETS[key].title);
   const form = h("form", { class: "card", id: "roles", onsubmit: async (event) => {
