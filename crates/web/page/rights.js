@@ -42,20 +42,23 @@ function editor(context, share, settings, known, again) {
   const told = h("ul", { class: "plain small", "aria-live": "polite" });
   const save = h("button", { type: "submit", class: "primary", disabled: true }, "Save");
   const add = picker({ id: "rights-who", label: "Who", offered: everybody(known), placeholder: "Name, @group, everyone" });
-  const role = (value, label, then, id = null) => {
-    const field = h("select", { id, "aria-label": label, onchange: () => then(field.value) }, SETTINGS.map((key) => h("option", { value: key }, `${ROLES[key].name}: ${ROLES[key].does}`)));
+  const roles = (properties, value, text) => {
+    const field = h("select", properties, SETTINGS.map((key) => h("option", { value: key }, text(ROLES[key]))));
     field.value = value;
     return field;
   };
-  const newRole = role("editors", "Role of those who are added", () => {}, "rights-role");
+  const newRole = roles({ id: "rights-role" }, "editors", (role) => `${role.name}: ${role.does}`);
 
   function draw() {
     replace(list, rows.length
       ? h("ul", { class: "plain roles" }, rows.map((row, index) => h("li", { class: "row", "data-who": row.who },
         h("b", { class: "grow clip" }, words(row.who)),
-        role(row.key, `Role of ${words(row.who)}`, (key) => { rows[index] = { ...row, key }; draw(); }),
-        h("button", { type: "button", class: "small", "aria-label": `Take the role from ${words(row.who)}`, onclick: () => { rows.splice(index, 1); draw(); } }, "Remove"))))
-      : h("p", { class: "muted empty" }, isTeam ? "Nobody has a role." : "It is no team folder: the settings users, groups and guests say who enters, and the rights of each file what they do."));
+        roles({ "aria-label": `Role of ${words(row.who)}`, onchange: (event) => { rows[index] = { ...row, key: event.target.value }; tell(); } }, row.key, (role) => role.name),
+        h("button", { type: "button", class: "small", "aria-label": `Take the role from ${words(row.who)}`, onclick: () => { rows.splice(index, 1); draw(); add.element.querySelector("input").focus(); } }, "Remove"))))
+      : h("p", { class: "muted empty" }, isTeam ? "It has no roles." : "It is no team folder: the settings users, groups and guests say who enters, and the rights of each file what they do."));
+    tell();
+  }
+  function tell() {
     replace(told, lines(listsFrom(rows)).map((line) => h("li", {}, line)));
     save.disabled = Object.keys(changed(listsFrom(rows), before)).length === 0;
   }
@@ -67,6 +70,8 @@ function editor(context, share, settings, known, again) {
     event.preventDefault();
     const properties = changed(listsFrom(rows), before);
     if (rows.length) for (const key of old) properties[key] = null;
+    const text = "It is no team folder then: everyone with an account may enter, and the rights of each file on the disk say what they may do.";
+    if (rows.length === 0 && !await context.confirm(`Take all roles from ${share}?`, text, "Take them")) return;
     if (await context.doing(() => post("/v1/shares/change", { name: share, properties }))) await again();
   } },
   h("h2", {}, "Who may do what"),
