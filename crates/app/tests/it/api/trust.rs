@@ -57,7 +57,6 @@ fn neither_a_token_nor_an_open_session_learns_what_the_host_has() {
     let (token, cookie) = (server.token("script", "write"), session(&server));
     let of_share = |path: &str| json!({ "share": "one", "key": "path", "value": path });
     let new = |path: &str| json!({ "name": "new", "path": path });
-    let changed = |name: &str| json!({ "name": name, "properties": { "users": "ada" } });
     let of_server = |key: &str, value: &str| json!({ "key": key, "value": value });
     let lun = |file: &str| json!({ "share": "one", "name": "disk", "file": file });
     let webhook = |folder: &str| json!({ "folder": folder, "url": "http://127.0.0.1:22/", "secret": "0123456789abcdef" });
@@ -76,7 +75,6 @@ fn neither_a_token_nor_an_open_session_learns_what_the_host_has() {
         ("settings", of_server("audit-log", "/etc/passwd"), of_server("audit-log", "/no-such/folder")),
         ("shares", new("/etc"), new("/etc/no-such-folder")),
         ("folders", json!({ "path": "/srv" }), json!({ "path": "/srv/no-such-folder" })),
-        ("shares/change", changed("one"), changed("no-such-share")),
         ("luns", lun("/etc/passwd"), lun("/etc/no-such-file")),
         ("webhooks", webhook("one"), webhook("one/no-such-folder")),
     ] {
