@@ -21,6 +21,7 @@ mod login_limiter;
 mod login_log;
 mod name;
 pub mod ntlm_v2;
+mod password_rule;
 mod ranks;
 mod reason;
 pub mod roles;
@@ -37,7 +38,9 @@ pub use domain::{
     SidName, UnixIds,
 };
 pub use domain_logon::{DomainLogon, LoggedOn, LoggingOn, LogonRefused, MemberNames, NtlmResponse};
-pub use file::{AccountFile, Error, MOST_GROUPS, Record};
+pub use file::{
+    AccountFile, Error, GroupRecord, MOST_GROUPS, MOST_MEMBERS, OWN_NUMBERS, Record, is_group_name,
+};
 pub use forced::{ForcedGroup, ForcedIdentity};
 pub use host_accounts::{HostAccounts, HostPasswords, HostRules, Judging};
 pub use host_names::{
@@ -49,6 +52,7 @@ pub use login_guard::{Lines, LoginGuard, LoginRecord};
 pub use login_limiter::{Attempt, LoginLimiter, network};
 pub use login_log::{Event, Line, Login, LoginLog};
 pub use name::{account_key, is_account_name, is_same_name};
+pub use password_rule::PasswordRule;
 pub use ranks::LoginRecords;
 pub use reason::reason;
 pub use roles::{Grantee, Role, RoleEntry, RoleSet, Roles};

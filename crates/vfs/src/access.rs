@@ -10,6 +10,7 @@ mod known;
 mod operations;
 mod share_rules;
 mod team;
+mod team_changes;
 
 pub(crate) use self::enforce::Permissions;
 pub(crate) use self::known::{KEY_FILE, StoredAclCache};

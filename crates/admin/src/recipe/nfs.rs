@@ -76,6 +76,7 @@ fn lines(server: &ServerSettings, share: &ShareSettings, reach: Reachable, port:
 fn audience(server: &ServerSettings, share: &ShareSettings) -> Option<&'static str> {
     match server.nfs.audience(share) {
         NfsAudience::Rules => None,
+        NfsAudience::Guests => Some("every user is a guest; those of hosts in `nfs-clients` are not"),
         NfsAudience::AllAsBefore => Some(
             "every host may, with any user number, as before an upgrade: `nfs-clients` in [server] says which hosts may",
         ),

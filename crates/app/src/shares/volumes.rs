@@ -28,6 +28,7 @@ use vfs::{CacheBudget, Denials, ModeRule, ShareRules, Site, Traffic, Volume, Vol
 pub(crate) use self::{held::name_owners, homes::Homes, requests::OpenFile};
 use crate::gateway;
 use crate::host::privileges;
+use crate::people::roles;
 use crate::ranks;
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
@@ -97,6 +98,8 @@ struct Folder {
     snapshots: SnapshotFolder,
     arriving: bool,
     rules: Arc<ShareRules>,
+    /// The share, if it is a team folder: its roles count for no other share of the folder.
+    team: Option<String>,
 }
 
 impl Folder {
@@ -145,6 +148,7 @@ impl Folder {
             snapshots: share.snapshot_folder,
             arriving: share.from.is_some(),
             rules: Arc::new(rules(share)),
+            team: share.team.is_some().then(|| share.name.clone()),
         }
     }
 }
@@ -299,6 +303,7 @@ impl Volumes {
         let known = volumes.get(&share.name).filter(is_same).or_else(|| volumes.values().find(is_same));
         if let Some(known) = known.cloned() {
             let volume = known.volume.clone();
+            volume.set_roles(roles::of(share));
             volumes.insert(share.name.clone(), known);
             return Ok(volume);
         }
@@ -336,6 +341,7 @@ impl Volumes {
         };
         forest.set_gates(gates(share, settings));
         let volume = Arc::new(Volume::in_site(forest.clone(), options, self.site.clone()));
+        volume.set_roles(roles::of(share));
         misplaced::warn(share, &volume);
         let entry = VolumeEntry { folder, volume: volume.clone(), forest, live, snapshots };
         volumes.insert(share.name.clone(), entry);

@@ -253,7 +253,11 @@ impl Export {
     fn demand_login(&self, call: &Call<'_>, rule: &Rule) -> Status {
         call.service.unnamed.tell(call.origin.address, &self.name);
         let is_v4 = call.header.version == wire::v4::VERSION;
-        if is_v4 && rule.takes_tickets() { Status(wire::v4::types::Status::WRONGSEC.0) } else { Status::ACCES }
+        if is_v4 && rule.takes_tickets() {
+            Status(wire::v4::types::Status::WRONGSEC.0)
+        } else {
+            Status::ACCES
+        }
     }
 
     /// A client does not protect its calls as it must.

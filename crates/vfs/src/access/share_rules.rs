@@ -127,7 +127,8 @@ mod tests {
     #[test]
     fn bits_are_taken_and_then_set_and_links_have_none() {
         let files = ModeRule { mask: Some(0o640), set: 0o020 };
-        let rules = ShareRules { files, folders: ModeRule { mask: None, set: 0o2000 }, ..ShareRules::default() };
+        let rules =
+            ShareRules { files, folders: ModeRule { mask: None, set: 0o2000 }, ..ShareRules::default() };
         let mode = |kind, mode| rules.permissions(kind, &NewPermissions { mode, ..Default::default() }).mode;
         assert_eq!(mode(NewKind::File, 0o4777), 0o660);
         assert_eq!(mode(NewKind::Fifo, 0o666), 0o660);

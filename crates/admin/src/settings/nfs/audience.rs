@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::super::client_rule::ClientRule;
+use super::super::client_rule::{ClientRule, Squash};
 use super::super::diagnostic::{Findings, Place};
 use super::super::kind::ClientMatch;
 use super::super::model::ShareSettings;
@@ -33,6 +33,8 @@ pub enum NfsAudience {
     Rules,
     /// These, with the rights of a rule that says nothing else. Empty: none.
     Hosts(Vec<ClientMatch>),
+    /// All, and every user of theirs is a guest: a team folder in which guests have a role.
+    Guests,
     /// All, because an earlier version has begun the server. Otherwise it would be none.
     AllAsBefore,
 }
@@ -45,6 +47,10 @@ impl NfsAudience {
             Self::Rules => None,
             Self::Hosts(hosts) if hosts.is_empty() => None,
             Self::Hosts(hosts) => Some(ClientRule::for_hosts(hosts.clone())),
+            Self::Guests => {
+                let all = ClientRule::for_hosts(vec![ClientMatch::Any]);
+                Some(ClientRule { squash: Squash::All, ..all })
+            }
             Self::AllAsBefore => Some(ClientRule::for_hosts(vec![ClientMatch::Any])),
         }
     }
@@ -63,7 +69,9 @@ impl NfsSettings {
         match &self.clients {
             _ if !share.clients.is_empty() => NfsAudience::Rules,
             NfsClients::Named(hosts) => NfsAudience::Hosts(hosts.clone()),
+            _ if share.is_open_to_guests() && share.team.is_some() => NfsAudience::Guests,
             _ if share.is_open_to_guests() => NfsAudience::Hosts(vec![ClientMatch::Any]),
+            _ if share.team.is_some() => NfsAudience::Hosts(Vec::new()),
             NfsClients::Unset => NfsAudience::Hosts(Vec::new()),
             NfsClients::UnsetByEarlierVersion => NfsAudience::AllAsBefore,
         }
@@ -144,6 +152,9 @@ mod tests {
         let net = ClientMatch::Net("192.168.1.0/24".parse().unwrap());
         assert_eq!(audience("nfs-clients = [\"192.168.1.0/24\"]", "", false), NfsAudience::Hosts(vec![net]));
         assert!(audience("nfs-clients = []", "guests = true", false).is_nobody(), "what is written counts");
+        assert_eq!(audience("", "readers = [\"guests\"]", true), NfsAudience::Guests);
+        assert_eq!(NfsAudience::Guests.rule().map(|rule| rule.squash), Some(crate::Squash::All));
+        assert!(audience("", "editors = [\"ada\"]", true).is_nobody(), "earlier versions had no team folders");
         let rule = "[[share.client]]\nmatch = \"10.0.0.1\"";
         assert_eq!(audience("nfs-clients = \"all\"", rule, false), NfsAudience::Rules);
     }

@@ -28,7 +28,7 @@ pub(crate) fn options(share: &ShareSettings, server: &ServerSettings, logins: Lo
     let audience = server.nfs.audience(share);
     let rules = match &audience {
         NfsAudience::Rules => share.clients.iter().flat_map(several).collect(),
-        NfsAudience::Hosts(_) | NfsAudience::AllAsBefore => {
+        NfsAudience::Hosts(_) | NfsAudience::Guests | NfsAudience::AllAsBefore => {
             let named = audience.rule().iter().flat_map(several).collect();
             with_logins(named, logins, read_only)
         }
