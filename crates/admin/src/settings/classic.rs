@@ -17,8 +17,6 @@ const ALL: [&str; 7] = [
     "force-group",
     "inherit-owner",
 ];
-/// The settings that make a share a team folder.
-const ROLES: [&str; 5] = ["owners", "editors", "contributors", "readers", "drop"];
 
 /// Whom the users of a share act as, and what owner and mode new files get.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,14 +58,14 @@ pub(super) fn read(share: &Section) -> ClassicRules {
 pub(super) fn check(privileged: bool, shares: &[Section], findings: &mut Findings) {
     for share in shares {
         let set: Vec<&str> = ALL.into_iter().filter(|key| share.is_set(key)).collect();
-        let role = ROLES.into_iter().find(|role| share.is_set(role));
+        let is_team = super::team::of(share).is_some();
         for key in set {
             let place = share.place_of(key);
             let is_identity = IDENTITY.contains(&key);
             let name = share.text(key).unwrap_or_default();
-            if let Some(role) = role {
+            if is_team {
                 let what =
-                    format!("`{key}` has no meaning in a team folder, whose rights are those of `{role}`");
+                    format!("`{key}` has no meaning in a team folder, whose roles say who may do what");
                 let instead = format!(
                     "remove `{key}`: editors change what others made, whatever its owner, group and mode"
                 );
@@ -113,6 +111,12 @@ mod tests {
             assert!(load(&format!("create-mask = {wrong}")).unwrap_err().contains("octal digits"), "{wrong}");
         }
         assert!(load("create-mask = 664").unwrap_err().contains("write `create-mask = \\\"0664\\\"`"));
+    }
+
+    #[test]
+    fn a_team_folder_has_roles_instead() {
+        let refused = load("editors = [\"ada\"]\nforce-create-mode = \"0660\"").unwrap_err();
+        assert!(refused.contains("editors change what others made"), "{refused}");
     }
 
     #[test]

@@ -154,7 +154,10 @@ mod tests {
         assert!(audience("nfs-clients = []", "guests = true", false).is_nobody(), "what is written counts");
         assert_eq!(audience("", "readers = [\"guests\"]", true), NfsAudience::Guests);
         assert_eq!(NfsAudience::Guests.rule().map(|rule| rule.squash), Some(crate::Squash::All));
-        assert!(audience("", "editors = [\"ada\"]", true).is_nobody(), "earlier versions had no team folders");
+        assert!(
+            audience("", "editors = [\"ada\"]", true).is_nobody(),
+            "earlier versions had no team folders"
+        );
         let rule = "[[share.client]]\nmatch = \"10.0.0.1\"";
         assert_eq!(audience("nfs-clients = \"all\"", rule, false), NfsAudience::Rules);
     }

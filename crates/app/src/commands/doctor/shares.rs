@@ -83,7 +83,9 @@ fn nfs(share: &ShareSettings, settings: &Settings) -> Option<DoctorFinding> {
         NfsAudience::Hosts(hosts) if hosts.is_empty() => {
             DoctorFinding::warning(about, "NFS gives it to no host: no host is named", MEND)
         }
-        NfsAudience::Guests => DoctorFinding::fine(about, "NFS gives it to every host, whose users are guests"),
+        NfsAudience::Guests => {
+            DoctorFinding::fine(about, "NFS gives it to every host, whose users are guests")
+        }
         NfsAudience::Rules | NfsAudience::Hosts(_) => {
             DoctorFinding::fine(about, "NFS gives it to the hosts that are named")
         }
