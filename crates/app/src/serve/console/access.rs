@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use admin::settings::Who;
 use admin::{Protocol, ShareSettings};
 use auth::{Account, Basis, Identity, UnixAccounts};
 use vfs::Volume;
@@ -10,7 +11,7 @@ use web::access::{Entrant, Entry, GroupStatus};
 
 use super::snapshots::share;
 use crate::commands::explain::{self, Answer, User};
-use crate::people::{groups, rights, who};
+use crate::people::{rights, roles, who};
 use crate::serve::current::Current;
 use crate::serve::running::Running;
 
@@ -59,7 +60,7 @@ fn of_account(account: &Account, current: &Current, share: &ShareSettings, folde
     let basis = current.accounts.basis(&account.name).unwrap_or(Basis::Anonymous);
     let acts_as = who::acts_as(&account.name, &account.identity, basis, current.accounts.unix());
     let who = (account.name.as_str(), "account", acts_as);
-    entrant(who, &account.identity, entries, share, folder)
+    entrant(who, &rights::identity(account), entries, share, folder)
 }
 
 /// Whether a user may enter over the protocols that are asked for.
@@ -129,10 +130,14 @@ pub(super) fn groups(running: &Running) -> Vec<GroupStatus> {
             }
         }
     }
-    let site = current.accounts.site();
     for share in &current.settings.shares {
-        for name in &share.groups {
-            let ask = || new(name, groups::number(name, &site));
+        let of_roles =
+            share.team.iter().flat_map(|team| &team.entries).filter_map(|entry| match &entry.who {
+                Who::Group(name) => Some(name),
+                _ => None,
+            });
+        for name in share.groups.iter().chain(of_roles) {
+            let ask = || new(name, roles::group_number(name, &current.accounts));
             all.entry(name.clone()).or_insert_with(ask).shares.push(share.name.clone());
         }
     }
