@@ -315,6 +315,10 @@ fn deny_modes(section: &Section) -> DenyModes {
     }
 }
 
+fn snapshots_of_backups(section: &Section) -> usize {
+    section.number("time-machine-snapshots").and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
+}
+
 fn snapshot_folder(section: &Section) -> SnapshotFolder {
     match section.text("snapshot-folder").as_deref() {
         Some("visible") => SnapshotFolder::Visible,
@@ -344,7 +348,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         comment: section.text("comment").unwrap_or_default(),
         protocols: homes::protocols(section, homes),
         read_only,
-        guests: section.bool("guests") || team.as_ref().is_some_and(TeamFolder::admits_guests),
+        guests: team.as_ref().map_or_else(|| section.bool("guests"), TeamFolder::admits_guests),
         users: section.texts("users"),
         groups: section.texts("groups"),
         group_ids: Vec::new(),
@@ -353,10 +357,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         encryption_required: section.text("encryption").as_deref() == Some("required"),
         time_machine: section.bool("time-machine"),
         time_machine_size: section.number("time-machine-size"),
-        time_machine_snapshots: section
-            .number("time-machine-snapshots")
-            .and_then(|n| usize::try_from(n).ok())
-            .unwrap_or(0),
+        time_machine_snapshots: snapshots_of_backups(section),
         volume_id: section.identity("volume-id"),
         volume_password: section
             .secret("afp-password")
