@@ -18,12 +18,14 @@ import posix_acl  # noqa: E402
 import roles  # noqa: E402
 import stage  # noqa: E402
 from way_afp import Afp  # noqa: E402
+from way_kernel import KernelCifs, KernelNfs3, KernelNfs4  # noqa: E402
 from way_local import Local  # noqa: E402
 from way_nfs3 import Nfs3  # noqa: E402
 from way_nfs4 import Nfs4  # noqa: E402
 from way_smb import Smb  # noqa: E402
 
-WAYS = {"smb": Smb, "nfs3": Nfs3, "nfs4": Nfs4, "afp": Afp, "local": Local}
+WAYS = {"smb": Smb, "nfs3": Nfs3, "nfs4": Nfs4, "afp": Afp, "local": Local, "kernel-cifs": KernelCifs, "kernel-nfs3": KernelNfs3,
+        "kernel-nfs4": KernelNfs4}
 MAKERS = ["ada", "carl"]
 FOLDERS = ["deeds", "elsewhere", "keeping"]
 CANNOT = "the way cannot"
@@ -202,13 +204,14 @@ def main():
         parser.add_argument(name, required=True)
     parser.add_argument("--ways", default="smb,nfs3,nfs4,afp,local")
     parser.add_argument("--parts", default="deeds,keeping,mounts")
+    parser.add_argument("--guest", default="", help="HOST:PORT of kernel_worker.py, for the ways kernel-cifs, kernel-nfs3 and kernel-nfs4")
     parser.add_argument("--minor", type=int, default=2)
     parser.add_argument("--full", action="store_true", help="everyone by every way after each making, instead of the ways in turns")
     parser.add_argument("--peer", action="store_true", help="another server, over a folder that is prepared with ACLs of POSIX")
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
     place = stage.Place(args.folder, args.share, args.password, args.smb_port, args.afp_port, args.nfs_port, args.mount_port or args.nfs_port,
-                        args.minor)
+                        args.minor, args.guest)
     if args.peer:
         posix_acl.prepare(args.folder, stage.people().values(), stage.STUDIO)
     began = time.monotonic()

@@ -36,6 +36,7 @@ class Place:
     nfs_port: int = 0
     mount_port: int = 0
     nfs4_minor: int = 2
+    guest: str = ""  # HOST:PORT of kernel_worker.py
 
     def disk(self, path):
         return os.path.join(self.folder, path)
@@ -62,6 +63,7 @@ class Sessions:
 
 class Refused:
     has_modes = makes_with_mode = True
+    programs = frozenset()
 
     def __init__(self, why):
         self.why = why
@@ -84,7 +86,7 @@ def office(session, path):
 
 def vim(session, path):
     """vim with backupcopy=no: the old one becomes the backup, a new one is written with the old one's name and gets its mode."""
-    if hasattr(session, "run"):
+    if "vim" in session.programs:
         return session.run("vim", "-es", "-u", "NONE", "-c", "set backupcopy=no noswapfile", "-c", "normal rW", "-c", "wq", path)
     session.rename(path, path + "~")
     session.make(path, b"W" + DATA[1:])

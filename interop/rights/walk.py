@@ -57,9 +57,9 @@ class Walk:
             call, deed, shows = lambda: session.make_folder(path, mode), "make folder", lambda: os.path.isdir(self.disk(path))
         else:
             # Only a local program's own mode would count.
-            mode = 0o666 if hasattr(session, "run") else mode
+            mode = 0o666 if session.programs else mode
             call, deed, shows = lambda: session.make(path, DATA, mode), "make", lambda: os.path.exists(self.disk(path))
-        if is_folder and hasattr(session, "run"):
+        if is_folder and session.programs:
             call = lambda: session.make_folder(path, 0o777)  # noqa: E731
         return f"{deed} {path}", deed, self.is_own(person, parent), where, call, shows, {path: (person.name, is_folder)}
 
@@ -99,7 +99,7 @@ class Walk:
     def acl(self, person, session):
         path = self.some(False)
         # An owner may narrow rights, and then the roles are no longer what counts: only that others may not is tried.
-        if path is None or person.role == "owner" or hasattr(session, "run"):
+        if path is None or person.role == "owner" or session.programs:
             return None
         return f"set acl {path}", "set acl", self.is_own(person, path), self.inside(path), lambda: session.set_acl(path, 61302), None, {}
 
@@ -109,7 +109,7 @@ class Walk:
     def choose(self, person, session):
         deed = self.rng.choice(["make"] * 5 + ["make folder"] * 2 + ["read", "edit", "truncate", "chmod", "utimes", "office save", "replace",
                                                                      "photoshop save", "delete", "move", "move folder", "set acl"])
-        is_local = hasattr(session, "run")
+        is_local = session.programs
         if deed in ("make", "make folder"):
             return self.make(person, session, deed == "make folder")
         if deed in ("read", "edit", "truncate", "utimes") or deed == "chmod" and not is_local:
