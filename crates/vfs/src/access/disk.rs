@@ -6,7 +6,8 @@ use crate::acl::deviation::DiskState;
 use crate::acl::disk::{DiskForm, HeldObject, RightsSource, SETGID, STICKY};
 use crate::acl::posix::{self, PosixAcl};
 use crate::acl::stored::ATTRIBUTE;
-use crate::backend::{Found, XattrMode, same_file};
+use crate::acl::team::TeamPlace;
+use crate::backend::{Found, XattrMode};
 use crate::caller::server;
 use crate::{Attributes, Error, Kind, Result, SetAttributes, Volume};
 
@@ -64,16 +65,19 @@ impl Volume {
     }
 
     fn disk_rights(&self, of: &Found) -> Result<Option<DiskRights>> {
-        let Some(roles) = self.roles() else { return Ok(None) };
+        let Some((team, place)) = self.permissions().team_of(&*of.object)? else { return Ok(None) };
         let is_folder = of.attributes.kind == Kind::Folder;
-        let is_top = is_folder && same_file(&*of.object, &*self.backend.root()?.object);
+        let is_top = place == TeamPlace::Root;
         let Some(object) = HeldObject::of(of.attributes.kind, is_top) else { return Ok(None) };
-        let stored = self.permissions().stored_acl(of)?;
-        let list = stored.as_ref().map_or(&[][..], |acl| &acl.entries.list);
-        let is_cut = stored.as_ref().is_some_and(|acl| acl.entries.protected);
+        let acl = self.permissions().stored_acl(of)?;
+        let Some((acl, rights)) = acl.as_ref().and_then(|acl| Some((acl, acl.team.as_ref()?))) else {
+            return Ok(None);
+        };
+        let (list, is_cut) = (rights.set(&acl.entries.list), rights.is_cut());
         let as_root = self.backend.own_user() == 0;
         let Attributes { uid, gid, mode, .. } = of.attributes;
-        let source = RightsSource { roles: (!is_cut).then_some(&*roles), list, object, uid, mode };
+        let roles = (!is_cut).then_some(&**team.roles());
+        let source = RightsSource { roles, list, object, uid, mode };
         let (is, has_acls) = state(of, as_root)?;
         let form = match has_acls && as_root {
             true => source.form(),
