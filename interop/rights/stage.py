@@ -114,7 +114,7 @@ ON_FILES = {
     "edit": lambda s, path, n: s.edit(path),
     "append": lambda s, path, n: s.append(path),
     "truncate": lambda s, path, n: s.truncate(path, 3),
-    "chmod": lambda s, path, n: s.chmod(path, 0o644),
+    "chmod": lambda s, path, n: s.chmod(path, 0o755),
     "utimes": lambda s, path, n: s.utimes(path, OLD),
     "office save": lambda s, path, n: office(s, path),
     "vim save": lambda s, path, n: vim(s, path),
@@ -150,11 +150,12 @@ def is_saved(disk, n):
     return content(disk) == "W" + WORDS[1:]
 
 
-# Whether the disk shows that it was done. Reading and ACLs leave nothing, and a mode counts only for the owner's right to execute.
+# Whether the disk shows that it was done. Reading and ACLs leave nothing, and of a file's mode only the owner's right to execute counts.
 EFFECTS = {
     "edit": is_saved, "office save": is_saved, "vim save": is_saved, "photoshop save": is_saved, "replace": is_saved,
     "append": lambda disk, n: content(disk) == WORDS + "more",
     "truncate": lambda disk, n: content(disk) == WORDS[:3],
+    "chmod": lambda disk, n: os.stat(disk).st_mode & 0o100 != 0,
     "utimes": lambda disk, n: int(os.stat(disk).st_mtime) == OLD,
     "utimes folder": lambda disk, n: int(os.stat(disk).st_mtime) == OLD,
     "rename": lambda disk, n: content(disk) is None and content(disk + "-renamed") == WORDS,
