@@ -117,7 +117,10 @@ impl Server {
     #[track_caller]
     fn may(&self, who: &str, share: &str, commands: &str) {
         if let Some(said) = self.smb(who, share, commands) {
-            assert!(!said.contains("NT_STATUS") && !said.contains("does not exist"), "{who}, {commands}: {said}");
+            assert!(
+                !said.contains("NT_STATUS") && !said.contains("does not exist"),
+                "{who}, {commands}: {said}"
+            );
         }
     }
 
