@@ -22,7 +22,7 @@ use crate::admitted::admitted;
 use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
 use crate::{
-    Api, Scope, access, accounts, assets, backups, code, console, files, login, luns, negotiate, slowest,
+    Api, Scope, access, accounts, assets, backups, code, console, files, login, luns, negotiate, rights, slowest,
     snapshots, webhooks,
 };
 
@@ -81,6 +81,8 @@ fn read() -> Router<Api> {
         .route("/v1/accounts", get(console::accounts))
         .route("/v1/groups", get(access::groups))
         .route("/v1/access", get(access::access))
+        .route("/v1/rights", get(rights::rights))
+        .route("/v1/rights/of", get(rights::rights_of))
         .route("/v1/log", get(console::log))
         .route("/v1/metadata-events", get(console::metadata_events))
         .route("/v1/settings", get(console::settings))
@@ -120,6 +122,10 @@ fn write() -> Router<Api> {
         .route("/v1/shares", post(console::share))
         .route("/v1/shares/remove", post(console::unshare))
         .route("/v1/shares/rename", post(console::rename_share))
+        .route("/v1/rights", post(rights::set))
+        .route("/v1/rights/reset", post(rights::reset))
+        .route("/v1/rights/undo", post(rights::undo))
+        .route("/v1/rights/check", post(rights::check_tree))
         .route("/v1/accounts", post(accounts::add))
         .route("/v1/accounts/password", post(accounts::password))
         .route("/v1/accounts/change", post(accounts::change))

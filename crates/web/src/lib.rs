@@ -29,6 +29,7 @@ mod negotiate;
 mod openapi;
 mod ranks;
 mod redirect;
+pub mod rights;
 mod same_site;
 mod serve;
 mod slowest;

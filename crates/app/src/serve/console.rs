@@ -169,6 +169,18 @@ impl Manage for Console {
         self.as_server(|| access::entrants(&self.running, share))
     }
 
+    fn rights(&self, share: &str, path: &[u8]) -> Result<RightsStatus, Vec<String>> {
+        self.as_server(|| rights::status(&self.running, share, path))
+    }
+
+    fn rights_of(&self, person: &str, share: &str, path: &[u8]) -> Result<PersonAnswer, Vec<String>> {
+        self.as_server(|| rights::of_person(&self.running, person, share, path))
+    }
+
+    fn rights_job(&self, request: RightsRequest) -> Result<NewJob, Vec<String>> {
+        self.as_server(|| rights::job(&self.running, request))
+    }
+
     fn settings(&self) -> Result<SettingsStatus, Vec<String>> {
         self.as_server(|| change::status(&self.running, &self.changes))
     }
