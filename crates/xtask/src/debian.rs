@@ -225,6 +225,13 @@ pub const SMB_LOAD: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
+/// Local programs that bring modes along (`rights`).
+pub const RIGHTS: &[Package] = &[
+    Package { name: "rsync", shows: "/usr/bin/rsync" },
+    Package { name: "vim", shows: "/usr/bin/vim" },
+    Package { name: "tar", shows: "/usr/bin/tar" },
+];
+
 pub const SMB_PEER: &[Package] = &[
     Package { name: "samba", shows: "/usr/sbin/smbd" },
     Package { name: "samba-vfs-modules", shows: "/usr/share/doc/samba-vfs-modules/copyright" },
