@@ -38,6 +38,14 @@ pub enum Grantee {
     Guests,
 }
 
+impl Grantee {
+    /// Whether it means all people, and no list of them.
+    #[must_use]
+    pub fn is_everyone(&self) -> bool {
+        matches!(self, Self::Everyone | Self::Guests)
+    }
+}
+
 /// One line of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RoleEntry {

@@ -9,6 +9,7 @@ mod enforce;
 mod known;
 mod operations;
 mod team;
+mod team_changes;
 
 pub(crate) use self::enforce::Permissions;
 pub(crate) use self::known::{KEY_FILE, StoredAclCache};

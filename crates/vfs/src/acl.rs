@@ -16,6 +16,7 @@ pub(crate) mod posix;
 mod rights;
 pub mod samba;
 pub mod stored;
+pub(crate) mod team;
 #[cfg(test)]
 mod tests;
 mod written_back;
@@ -30,6 +31,7 @@ pub(crate) use self::posix::ACCESS as POSIX_ACL;
 pub use self::rights::Rights;
 pub(crate) use self::samba::ATTRIBUTE as SAMBAS_ACL;
 pub(crate) use self::stored::{ATTRIBUTE as STORED_ACL, StoredAcl};
+pub use self::team::{TeamRights, rights_of_role};
 pub use self::written_back::{recognized, written_back};
 
 /// The most entries of one ACL.
@@ -150,6 +152,8 @@ pub struct Acl {
     pub stored: bool,
     /// The host's mode and POSIX ACL bind, too: the caller gets what both give. So it is with Samba's.
     pub within_mode: bool,
+    /// The roles that decide about a file in a team folder.
+    pub team: Option<TeamRights>,
 }
 
 /// Changes to an ACL. What is `None` is not changed.

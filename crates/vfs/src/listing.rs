@@ -135,6 +135,8 @@ pub struct Page {
     inhibited: Option<Arc<InhibitedFileCache>>,
     /// Files that their mode locks are shown as read-only.
     heeds_mode: bool,
+    /// The folder is in a team folder, whose roles decide and not modes.
+    in_team: bool,
 }
 
 impl Page {
@@ -157,6 +159,11 @@ impl Page {
     /// The page of a volume, whose site learns of locked files, and which heeds that a mode locks a file or does not.
     pub(crate) fn of_volume(self, inhibited: &Arc<InhibitedFileCache>, heeds_mode: bool) -> Self {
         Self { inhibited: Some(inhibited.clone()), heeds_mode, ..self }
+    }
+
+    /// The page of a folder that is in a team folder, or is not.
+    pub(crate) fn of_team(self, in_team: bool) -> Self {
+        Self { in_team, ..self }
     }
 
     /// The key and attributes of an entry of this page; asks the host when they are not known.

@@ -362,7 +362,8 @@ impl Volume {
         }
         let by_acl = self.permissions().stored_acl(folder)?.is_some();
         let page = self.current_listings().page(self.streams.as_ref(), folder, cookie)?;
-        let page = page.of_volume(&self.site.inhibited, self.options.read_only_by_mode);
+        let in_team = self.permissions().team_of(&*folder.object)?.is_some();
+        let page = page.of_volume(&self.site.inhibited, self.options.read_only_by_mode).of_team(in_team);
         Ok(page.for_searcher(granted.contains(Access::EXECUTE), by_acl))
     }
 

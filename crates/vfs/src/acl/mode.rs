@@ -25,6 +25,7 @@ pub(crate) fn derive(attributes: &Attributes, posix: Option<&[u8]>) -> Acl {
         entries: Entries { list: classes.entries(is_folder), ..Entries::default() },
         stored: false,
         within_mode: false,
+        team: None,
     }
 }
 

@@ -124,9 +124,7 @@ fn list(lists: &Volume, object: &Arc<dyn Object>, ids: (u32, u32), rights: &Arri
     let Some(entries) = rights.list.clone() else { return Ok(()) };
     let (uid, gid) = ids;
     let of = Found { object: object.clone(), attributes: object.attributes()? };
-    lists
-        .acl_storage()
-        .store_acl(&of, StoredAcl { mode: 0, uid, gid, owner: None, group: Who::Group(gid), entries })
+    lists.acl_storage().store_acl(&of, StoredAcl::new((uid, gid), (None, Who::Group(gid)), entries))
 }
 
 #[cfg(test)]

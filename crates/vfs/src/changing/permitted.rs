@@ -165,8 +165,11 @@ struct Judge<'a> {
 impl<'a> Judge<'a> {
     fn uses(&self, of: &Found, want: Access) -> Result<()> {
         let caller = &self.actor.caller;
-        let owns = caller.uid == of.attributes.uid;
-        if owns || self.volume.access(caller, of, want)?.contains(want) {
+        let owns = || -> Result<bool> {
+            let is_owner = caller.uid == of.attributes.uid;
+            Ok(is_owner && self.volume.permissions().team_of(&*of.object)?.is_none())
+        };
+        if owns()? || self.volume.access(caller, of, want)?.contains(want) {
             return Ok(());
         }
         let may_run = want == Access::READ && self.volume.permissions().may_run(self.actor, of)?;

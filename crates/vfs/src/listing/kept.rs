@@ -98,6 +98,7 @@ impl Listings {
             by_acl: false,
             inhibited: None,
             heeds_mode: false,
+            in_team: false,
         };
         if let Some(listing) = self.find(folder.id(), attributes)
             && let Some(from) = listing.position(cookie)
