@@ -36,7 +36,9 @@ pub use domain::{
     SidName, UnixIds,
 };
 pub use domain_logon::{DomainLogon, LoggedOn, LoggingOn, LogonRefused, MemberNames, NtlmResponse};
-pub use file::{AccountFile, Error, MOST_GROUPS, Record};
+pub use file::{
+    AccountFile, Error, GroupRecord, MOST_GROUPS, MOST_MEMBERS, OWN_NUMBERS, Record, is_group_name,
+};
 pub use host_accounts::{HostAccounts, HostPasswords, HostRules, Judging};
 pub use host_names::{
     HostName, HostNameService, HostNames, LONGEST_HOST_NAME, LookupFailure, Match, NotAHost, SystemNames,

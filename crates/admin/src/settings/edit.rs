@@ -401,6 +401,7 @@ fn value(setting: &Setting, text: &str) -> Value {
         Kind::Number(..) | Kind::Port | Kind::BlockSize | Kind::Size => whole(),
         Kind::Addresses
         | Kind::Texts
+        | Kind::People
         | Kind::SomeOf(_)
         | Kind::Initiators
         | Kind::SambaSids

@@ -30,6 +30,7 @@ use crate::gateway;
 use crate::host::privileges;
 use crate::ranks;
 use crate::serve::component::{Component, ResourceCounts};
+use crate::people::roles;
 use crate::serve::current::Current;
 use crate::shares::quotas::Quotas;
 use crate::shares::snapshots::{Live, SnapshotView};
@@ -72,7 +73,7 @@ struct VolumeEntry {
 }
 
 /// The identity of a volume: equal values are one volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Folder {
     /// The device and inode number of the folder at the share's current path: they change if a disk
     /// is mounted there, or if the folder is replaced.
@@ -96,6 +97,8 @@ struct Folder {
     shared: bool,
     snapshots: SnapshotFolder,
     arriving: bool,
+    /// The share, if it is a team folder: its roles count for no other share of the folder.
+    team: Option<String>,
 }
 
 impl Folder {
@@ -143,6 +146,7 @@ impl Folder {
             shared: share.shared || share.is_in_store() || settings.server.cluster.is_some(),
             snapshots: share.snapshot_folder,
             arriving: share.from.is_some(),
+            team: share.team.is_some().then(|| share.name.clone()),
         }
     }
 }
@@ -286,6 +290,7 @@ impl Volumes {
         let known = volumes.get(&share.name).filter(is_same).or_else(|| volumes.values().find(is_same));
         if let Some(known) = known.cloned() {
             let volume = known.volume.clone();
+            volume.set_roles(roles::of(share));
             volumes.insert(share.name.clone(), known);
             return Ok(volume);
         }
@@ -322,6 +327,7 @@ impl Volumes {
         };
         forest.set_gates(gates(share, settings));
         let volume = Arc::new(Volume::in_site(forest.clone(), options, self.site.clone()));
+        volume.set_roles(roles::of(share));
         misplaced::warn(share, &volume);
         let entry = VolumeEntry { folder, volume: volume.clone(), forest, live, snapshots };
         volumes.insert(share.name.clone(), entry);
