@@ -43,8 +43,8 @@ pub use caches::{
     ShareMounts, TrafficStatus,
 };
 pub use client::{
-    AskError, ask, caches, disconnect, lun, reload, restore, rights, say, schedules, scrub, slowest, snapshots,
-    started_with, status,
+    AskError, ask, caches, disconnect, lun, reload, restore, rights, say, schedules, scrub, slowest,
+    snapshots, started_with, status,
 };
 pub use disconnect::Disconnect;
 pub use links::{LinkStatus, LinkTargetStatus};

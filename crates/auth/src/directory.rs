@@ -487,7 +487,8 @@ mod tests {
         let accounts = vec![record("ada", "one"), record("ADA", "two")];
         let host =
             Host { unix: UnixAccounts::parse("", ""), own: Identity::new(7, 7, &[]), default_user: None };
-        let mut directory = Directory::new(&AccountFile::of("accounts.toml".into(), accounts, Vec::new()), host);
+        let mut directory =
+            Directory::new(&AccountFile::of("accounts.toml".into(), accounts, Vec::new()), host);
         assert!(directory.verify("ada", "one").is_ok());
         assert_eq!(directory.verify("ADA", "two").unwrap_err(), Refusal::Disabled);
         assert!(directory.find_in_any_case("ADA").unwrap().disabled);

@@ -24,7 +24,8 @@ pub use numbers::OWN_NUMBERS;
 const WITH_GROUPS: u32 = 2;
 const WITHOUT_GROUPS: u32 = 1;
 
-const FILE: StateFile = StateFile { format: WITH_GROUPS, if_damaged: ", or move it away and make the accounts anew" };
+const FILE: StateFile =
+    StateFile { format: WITH_GROUPS, if_damaged: ", or move it away and make the accounts anew" };
 
 /// Groups that an account can have in addition to those of its Unix user.
 pub const MOST_GROUPS: usize = 64;

@@ -112,7 +112,12 @@ impl Named for GroupRecord {
 }
 
 /// The accounts and groups of the others, with what has changed here only. `lines`: sentences about those that both have changed.
-fn merged(last: &AccountFile, own: &AccountFile, others: &AccountFile, lines: &mut Vec<String>) -> AccountFile {
+fn merged(
+    last: &AccountFile,
+    own: &AccountFile,
+    others: &AccountFile,
+    lines: &mut Vec<String>,
+) -> AccountFile {
     let accounts = merged_list(&last.accounts, &own.accounts, &others.accounts, lines);
     let groups = merged_list(&last.groups, &own.groups, &others.groups, lines);
     AccountFile::of(PathBuf::new(), accounts, groups)

@@ -22,8 +22,8 @@ use crate::admitted::admitted;
 use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
 use crate::{
-    Api, Scope, access, accounts, assets, backups, code, console, files, login, luns, negotiate, rights, slowest,
-    snapshots, webhooks,
+    Api, Scope, access, accounts, assets, backups, code, console, files, login, luns, negotiate, rights,
+    slowest, snapshots, webhooks,
 };
 
 /// The longest body of a request in bytes.

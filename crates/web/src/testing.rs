@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use admin::control::{
-    Advice, CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, OpenStatus, Progress, Report,
-    PersonAnswer, RestoreReport, RestoreRequest, RightsRequest, RightsStatus, SessionStatus, Status,
+    Advice, CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, OpenStatus, PersonAnswer,
+    Progress, Report, RestoreReport, RestoreRequest, RightsRequest, RightsStatus, SessionStatus, Status,
 };
 use auth::kerberos::{Accepting, Kerberos, SecurityContext, Ticket, TicketRefusal};
 use auth::{Account, Identity, LoginGuard, Refusal, Secret, nt_hash};

@@ -10,8 +10,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket
 
 use super::{
     CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress, Request, Response,
-    RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport, ScrubRequest, SlowOperation, StartedWith, Status,
-    at_socket,
+    RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport, ScrubRequest,
+    SlowOperation, StartedWith, Status, at_socket,
 };
 
 /// How long the server may be silent. During long operations it sends a sign of life every second.

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use super::{
     CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress, Request, Response,
-    RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, SOCKET, Schedules, ScrubReport, ScrubRequest, SlowOperation, StartedWith,
-    Status, at_socket,
+    RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, SOCKET, Schedules, ScrubReport, ScrubRequest,
+    SlowOperation, StartedWith, Status, at_socket,
 };
 
 /// The longest request in bytes: one with two of the longest paths as lists of numbers.

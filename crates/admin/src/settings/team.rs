@@ -173,7 +173,11 @@ pub(super) fn check(section: &Section, is_homes: bool, findings: &mut Findings) 
     check_twice(section, &team, findings);
     if section.bool("read-only") && team.entries.iter().any(|entry| entry.role != Role::Reader) {
         let what = format!("the share {name:?} is `read-only`: all its roles may read at most");
-        findings.note(section.place_of("read-only"), what, "remove `read-only` when they may change it again");
+        findings.note(
+            section.place_of("read-only"),
+            what,
+            "remove `read-only` when they may change it again",
+        );
     }
 }
 

@@ -87,11 +87,7 @@ fn changed(report: &RightsReport) -> anyhow::Result<ExitCode> {
 fn reset(asker: &mut Asker<'_>, asked: &ResetRights) -> anyhow::Result<ExitCode> {
     let question = match &asked.undo {
         Some(record) => RightsQuestion::Undo { record: record.clone() },
-        None => RightsQuestion::Reset {
-            recursive: asked.recursive,
-            all: asked.all,
-            dry_run: asked.dry_run,
-        },
+        None => RightsQuestion::Reset { recursive: asked.recursive, all: asked.all, dry_run: asked.dry_run },
     };
     let report = asker.report(&asked.path, question)?;
     if asked.json {
@@ -110,8 +106,10 @@ fn check(asker: &mut Asker<'_>, asked: &CheckRights) -> anyhow::Result<ExitCode>
             teams.map(|share| share.name.clone().into()).collect()
         }
     };
-    let reports =
-        places.iter().map(|path| asker.report(path, RightsQuestion::Check)).collect::<anyhow::Result<Vec<_>>>()?;
+    let reports = places
+        .iter()
+        .map(|path| asker.report(path, RightsQuestion::Check))
+        .collect::<anyhow::Result<Vec<_>>>()?;
     if asked.json {
         out::json(&serde_json::json!({ "reports": reports }))?;
     } else if reports.is_empty() {
@@ -182,7 +180,7 @@ impl Asker<'_> {
         }
         let Some(alone) = &self.alone else { bail!("no server answers") };
         let _entered = alone.runtime.enter();
-        RightsService { current: &alone.current, volumes: &alone.volumes }.answer(request, &|now| {
+        RightsService { current: &alone.current, volumes: &alone.volumes }.answer(request.clone(), &|now| {
             shown.show(now);
             true
         })

@@ -96,7 +96,9 @@ pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
                 format!("there is no account {name:?}, so it opens the share {share:?} to no one"),
                 "`fourfold user add` makes one",
             ),
-            Role::Group(share) if file.find_group(name).is_none() && groups::number(name, &site).is_none() => {
+            Role::Group(share)
+                if file.find_group(name).is_none() && groups::number(name, &site).is_none() =>
+            {
                 groups::unknown(name, share, settings)
             }
             _ => return None,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use admin::settings::{TeamEntry, TeamFolder, Who};
 use admin::{Settings, ShareSettings};
-use auth::{ANONYMOUS, Accounts as _, Basis, Directory, Domain, Grantee, Role, RoleEntry, Roles, UnixAccounts};
+use auth::{
+    ANONYMOUS, Accounts as _, Basis, Directory, Domain, Grantee, Role, RoleEntry, Roles, UnixAccounts,
+};
 
 use crate::people::groups::{self, NO_GROUP};
 
@@ -87,7 +89,10 @@ fn account(name: &str, accounts: Option<&Directory>) -> Grantee {
         }
         (None, Some(accounts)) => {
             let user = accounts.unix().user(name).filter(|_| acts_as_others());
-            Grantee::User { name: name.into(), uid: user.map(|user| user.uid).filter(|uid| *uid != ANONYMOUS) }
+            Grantee::User {
+                name: name.into(),
+                uid: user.map(|user| user.uid).filter(|uid| *uid != ANONYMOUS),
+            }
         }
         (None, None) => Grantee::User { name: name.into(), uid: None },
     }

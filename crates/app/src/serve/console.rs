@@ -8,6 +8,7 @@ mod files;
 mod forecast;
 mod hooks;
 mod jobs;
+mod rights;
 mod snapshots;
 mod watching;
 
@@ -16,7 +17,10 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use admin::ShareSettings;
-use admin::control::{Advice, AdviceRequest, AlertStatus, CachesAnswer, CachesRequest, Report, Severity};
+use admin::control::{
+    Advice, AdviceRequest, AlertStatus, CachesAnswer, CachesRequest, PersonAnswer, Report, RightsRequest,
+    RightsStatus, Severity,
+};
 use admin::settings::units::format_size;
 use auth::kerberos::Kerberos;
 use auth::{Account, Accounts, Refusal};

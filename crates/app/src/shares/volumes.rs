@@ -28,9 +28,9 @@ use vfs::{CacheBudget, Denials, Site, Traffic, Volume, VolumeOptions};
 pub(crate) use self::{held::name_owners, homes::Homes, requests::OpenFile};
 use crate::gateway;
 use crate::host::privileges;
+use crate::people::roles;
 use crate::ranks;
 use crate::serve::component::{Component, ResourceCounts};
-use crate::people::roles;
 use crate::serve::current::Current;
 use crate::shares::quotas::Quotas;
 use crate::shares::snapshots::{Live, SnapshotView};
@@ -61,6 +61,8 @@ pub(crate) struct Volumes {
     restoring: AtomicBool,
     /// A scrub is going on.
     scrubbing: AtomicBool,
+    /// The rights of a tree are being looked at or changed.
+    settling: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -214,6 +216,7 @@ impl Volumes {
             homeless: Mutex::default(),
             restoring: AtomicBool::new(false),
             scrubbing: AtomicBool::new(false),
+            settling: AtomicBool::new(false),
         })
     }
 

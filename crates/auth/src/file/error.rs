@@ -45,7 +45,9 @@ pub enum Error {
     #[error("there is a group {0:?} already; `fourfold group modify` changes its members")]
     GroupExists(String),
     /// There is no group of the server's own with this name.
-    #[error("there is no group {0:?} of this server; `fourfold group list` shows them, `fourfold group add` makes one")]
+    #[error(
+        "there is no group {0:?} of this server; `fourfold group list` shows them, `fourfold group add` makes one"
+    )]
     MissingGroup(String),
     /// The name is not allowed.
     #[error(

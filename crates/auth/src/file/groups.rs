@@ -110,7 +110,8 @@ mod tests {
     #[test]
     fn groups_are_read_as_they_were_written() {
         let state = tempfile::tempdir().unwrap();
-        AccountFile::edit(state.path(), |file| file.add_group("studio", words(&["ada", "ADA", "grace"]))).unwrap();
+        AccountFile::edit(state.path(), |file| file.add_group("studio", words(&["ada", "ADA", "grace"])))
+            .unwrap();
         let read = AccountFile::read(state.path()).unwrap();
         assert_eq!(read.find_group("Studio").unwrap().members, ["ada", "grace"]);
         let text = std::fs::read_to_string(state.path().join("accounts.toml")).unwrap();
@@ -142,7 +143,9 @@ mod tests {
         let strange = file.change_members("studio", &[], &words(&["eve"])).unwrap_err();
         assert_eq!(strange.to_string(), "the account \"eve\" is not in the group \"studio\"");
         assert!(matches!(file.change_members("office", &[], &[]), Err(Error::MissingGroup(_))));
-        assert!(matches!(file.add_group("STUDIO", Vec::new()), Err(Error::GroupExists(name)) if name == "studio"));
+        assert!(
+            matches!(file.add_group("STUDIO", Vec::new()), Err(Error::GroupExists(name)) if name == "studio")
+        );
     }
 
     #[test]

@@ -33,8 +33,7 @@ impl AccountFile {
             let Ids { uid, gid } = account.ids;
             uid.into_iter().chain(gid).chain(account.groups.iter().copied())
         });
-        let taken: HashSet<u32> =
-            of_accounts.chain(self.groups.iter().map(|group| group.number)).collect();
+        let taken: HashSet<u32> = of_accounts.chain(self.groups.iter().map(|group| group.number)).collect();
         let (low, high) = OWN_NUMBERS.into_inner();
         let first = low + hash(name) % (high - low + 1);
         (first..=high).chain(low..first).find(|number| !taken.contains(number)).ok_or(Error::NoNumber)

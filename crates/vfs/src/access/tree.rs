@@ -7,6 +7,7 @@ use std::cell::Cell;
 
 use super::team_changes::PassedOn;
 use crate::acl::stored::ATTRIBUTE;
+use crate::acl::team::TeamPlace;
 use crate::acl::{Deviation, posix};
 use crate::backend::{Found, Node, XattrMode};
 use crate::caller::server;
@@ -39,6 +40,9 @@ const RECORDED: [&[u8]; 3] = [posix::ACCESS, posix::DEFAULT, ATTRIBUTE];
 
 /// A caller that is told of the rights of a tree.
 pub trait RightsObserver {
+    /// Whether a user who owns files has no role.
+    fn is_foreign(&mut self, uid: u32) -> bool;
+
     /// This is not as it should be. The path is that of the share.
     fn deviates(&mut self, path: &[u8], of: &Attributes, deviations: &[Deviation]);
 
@@ -154,16 +158,20 @@ impl RightsVisitor<'_> {
             return Ok(());
         }
         let mut deviations = self.volume.rights_deviations(of)?;
-        let above = self.folder.as_ref().and_then(|(_, passed)| passed.as_ref());
         let storage = self.volume.acl_storage();
+        let is_top = matches!(self.volume.permissions().team_of(&*of.object)?, Some((_, TeamPlace::Root)));
+        let above = self.folder.as_ref().filter(|_| !is_top).and_then(|(_, passed)| passed.as_ref());
         let renewed = storage.renewed(above, of, self.work.all)?;
         if renewed.is_some() {
             deviations.push(Deviation::StaleList);
         }
+        if self.observer.is_foreign(of.attributes.uid) {
+            deviations.push(Deviation::ForeignOwner);
+        }
         if !deviations.is_empty() {
             self.observer.deviates(path, &of.attributes, &deviations);
         }
-        if deviations.iter().all(Deviation::is_note) {
+        if !deviations.iter().any(Deviation::is_mendable) {
             return Ok(());
         }
         self.observer.changes(path, &self.volume.rights_record(of)?)?;

@@ -8,7 +8,7 @@ use admin::control::RightsReport;
 use admin::settings::Who as Named;
 use anyhow::{Context, bail};
 use auth::{Accounts as _, Role};
-use coherence::state::{ClientId, Party};
+use vfs::state::{ClientId, Party};
 use vfs::acl::{AclChange, Entries, Entry, EntryKind, Inherit, Rights, Who, rights_of_role};
 use vfs::{Actor, Caller};
 
@@ -54,7 +54,9 @@ pub(super) fn set(
     let had_some = list.len() < set.iter().filter(is_own).count();
     match rights {
         Some(rights) => list.extend(entries_of(&meant, rights)),
-        None if !had_some => bail!("nothing was set for {who} there; `fourfold rights show` says where it comes from"),
+        None if !had_some => {
+            bail!("nothing was set for {who} there; `fourfold rights show` says where it comes from")
+        }
         None => {}
     }
     in_order(&mut list);
@@ -73,7 +75,9 @@ pub(super) fn set(
     };
     let may_enter = shared.entries().iter().any(has_role);
     if role.is_some_and(|role| role != "none") && !may_enter {
-        report.notes.push(format!("{who} has no role in {share} by this name, and gets in only by a group with a role"));
+        report.notes.push(format!(
+            "{who} has no role in {share} by this name, and gets in only by a group with a role"
+        ));
     }
     Ok(report)
 }
@@ -101,10 +105,7 @@ pub(super) fn role_of(gives: Rights, takes: Rights, is_folder: bool) -> Option<&
 }
 
 fn entries_of(who: &Who, rights: Rights) -> impl Iterator<Item = Entry> + use<> {
-    let both = [
-        Entry::deny(who.clone(), Rights::ALL.difference(rights)),
-        Entry::allow(who.clone(), rights),
-    ];
+    let both = [Entry::deny(who.clone(), Rights::ALL.difference(rights)), Entry::allow(who.clone(), rights)];
     both.into_iter().filter(|entry| entry.rights != Rights::NONE).map(|entry| entry.inherited_by(BOTH))
 }
 
@@ -139,11 +140,13 @@ fn meant(service: &RightsService<'_>, word: &str) -> anyhow::Result<Who> {
             Ok(Who::Group(number))
         }
         Ok(Named::Account(name)) => {
-            let account = accounts.find_in_any_case(&name).with_context(|| {
-                format!("there is no account {name:?}; `fourfold user list` shows all")
-            })?;
+            let account = accounts
+                .find_in_any_case(&name)
+                .with_context(|| format!("there is no account {name:?}; `fourfold user list` shows all"))?;
             if !has_own_number(&account, service.current) {
-                bail!("{name} has no Unix number of its own, by which a list could name it: `fourfold user modify {name} --uid NUMBER`");
+                bail!(
+                    "{name} has no Unix number of its own, by which a list could name it: `fourfold user modify {name} --uid NUMBER`"
+                );
             }
             Ok(Who::User(account.identity.uid))
         }
@@ -170,7 +173,12 @@ mod tests {
     #[test]
     fn a_persons_own_role_comes_before_those_of_groups_and_of_all() {
         let (ada, studio) = (Who::User(1000), Who::Group(50));
-        let list = list(&[(Who::Everyone, "none"), (Who::SignedIn, "none"), (studio.clone(), "reader"), (ada.clone(), "editor")]);
+        let list = list(&[
+            (Who::Everyone, "none"),
+            (Who::SignedIn, "none"),
+            (studio.clone(), "reader"),
+            (ada.clone(), "editor"),
+        ]);
         let places = [&ada, &studio, &Who::SignedIn, &Who::Everyone].map(|who| first(&list, who));
         assert!(places.is_sorted(), "{places:?}");
     }
@@ -186,8 +194,14 @@ mod tests {
     fn what_a_role_takes_comes_before_what_it_gives_and_says_the_role() {
         for role in ["editor", "reader", "none", "owner"] {
             let list = list(&[(Who::User(1000), role)]);
-            assert!(list.windows(2).all(|two| two[0].kind == EntryKind::Deny && two[1].kind == EntryKind::Allow));
-            let of = |kind| list.iter().filter(|entry| entry.kind == kind).fold(Rights::NONE, |all, entry| all.union(entry.rights));
+            assert!(
+                list.windows(2).all(|two| two[0].kind == EntryKind::Deny && two[1].kind == EntryKind::Allow)
+            );
+            let of = |kind| {
+                list.iter()
+                    .filter(|entry| entry.kind == kind)
+                    .fold(Rights::NONE, |all, entry| all.union(entry.rights))
+            };
             assert_eq!(role_of(of(EntryKind::Allow), of(EntryKind::Deny), true), Some(role));
         }
     }

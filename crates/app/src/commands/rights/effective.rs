@@ -55,8 +55,10 @@ impl RightsPerson {
     /// A user of NFS, by the number and the groups that this machine knows.
     pub(crate) fn numbered(uid: u32, current: &Current) -> Self {
         let known = current.accounts.unix().user_numbered(uid);
-        let account = known.and_then(|user| current.accounts.accounts().iter().find(|one| one.name == user.name));
-        let identity = account.map_or_else(|| Identity::new(uid, uid, &[]), |account| account.identity.clone());
+        let account =
+            known.and_then(|user| current.accounts.accounts().iter().find(|one| one.name == user.name));
+        let identity =
+            account.map_or_else(|| Identity::new(uid, uid, &[]), |account| account.identity.clone());
         let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
         Self { account: None, identity: identity.of(FileProtocol::Nfs, None, local) }
     }
@@ -82,8 +84,12 @@ impl RightsTarget<'_> {
     /// What a person may do over a protocol with a login: no more than the server itself can do on this machine.
     pub(crate) fn rights_of(&self, person: &RightsPerson, names: &RightsNames<'_>) -> EffectiveRights {
         let roles = self.volume.roles_at(self.found).ok().flatten();
-        let is_nfs = person.identity.origin.as_ref().is_some_and(|origin| origin.protocol == FileProtocol::Nfs);
-        if !is_nfs && !person.may_enter(self.share) && roles.as_ref().is_none_or(|roles| roles.of(&person.identity).is_empty()) {
+        let is_nfs =
+            person.identity.origin.as_ref().is_some_and(|origin| origin.protocol == FileProtocol::Nfs);
+        if !is_nfs
+            && !person.may_enter(self.share)
+            && roles.as_ref().is_none_or(|roles| roles.of(&person.identity).is_empty())
+        {
             let why = match &roles {
                 Some(_) => format!("no role in {}", self.share.name),
                 None => format!("the settings of {} do not let them in", self.share.name),
@@ -121,7 +127,11 @@ impl RightsTarget<'_> {
         let own = roles.of(&person.identity);
         if owns_only(own) {
             let owns = person.identity.uid == self.found.attributes.uid && person.identity.uid != ANONYMOUS;
-            why.push(if owns { "made by them".into() } else { "what others have made they leave as it is".to_owned() });
+            why.push(if owns {
+                "made by them".into()
+            } else {
+                "what others have made they leave as it is".to_owned()
+            });
         }
         why
     }
@@ -158,7 +168,10 @@ impl RightsTarget<'_> {
         let may = |access| rustix::fs::access(self.path, access).is_ok();
         let passes = if is_folder { rustix::fs::Access::EXEC_OK } else { rustix::fs::Access::empty() };
         if rights.intersects(reading) && !may(rustix::fs::Access::READ_OK | passes) {
-            return Some((reading.union(Rights::CHANGING), "the server may not read it on this machine".into()));
+            return Some((
+                reading.union(Rights::CHANGING),
+                "the server may not read it on this machine".into(),
+            ));
         }
         if rights.intersects(Rights::CHANGING) && !may(rustix::fs::Access::WRITE_OK | passes) {
             let why = "the server may not write there on this machine: its file system is read-only, or it belongs to another user";
@@ -171,7 +184,9 @@ impl RightsTarget<'_> {
 /// Whether the roles let people change only what they have made.
 fn owns_only(roles: RoleSet) -> bool {
     let has = |role| roles.has(role);
-    (has(auth::Role::Contributor) || has(auth::Role::Drop)) && !has(auth::Role::Editor) && !has(auth::Role::Owner)
+    (has(auth::Role::Contributor) || has(auth::Role::Drop))
+        && !has(auth::Role::Editor)
+        && !has(auth::Role::Owner)
 }
 
 /// Where the roles of a person come from: `editor as a member of @studio`.

@@ -1,44 +1,44 @@
 //! The names of those whom numbers in lists and on the disk mean.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use auth::{ANONYMOUS, Directory, Grantee};
-use lock::Mutex;
 use vfs::acl::Who;
-
-use crate::ranks;
 
 /// The names of users and groups, each of which the host is asked for once.
 pub(crate) struct RightsNames<'a> {
     accounts: &'a Directory,
-    users: Mutex<HashMap<u32, String>, ranks::RightsNames>,
-    groups: Mutex<HashMap<u32, String>, ranks::RightsNames>,
+    users: RefCell<HashMap<u32, String>>,
+    groups: RefCell<HashMap<u32, String>>,
 }
 
 impl<'a> RightsNames<'a> {
     pub(super) fn new(accounts: &'a Directory) -> Self {
-        Self { accounts, users: Mutex::default(), groups: Mutex::default() }
+        Self { accounts, users: RefCell::default(), groups: RefCell::default() }
     }
 
     /// The account that acts as this Unix user, else the user; a number if nobody has it.
     pub(super) fn user(&self, uid: u32) -> String {
-        if let Some(known) = self.users.lock().get(&uid) {
+        if let Some(known) = self.users.borrow().get(&uid) {
             return known.clone();
         }
         let account = || {
             let mut accounts = self.accounts.accounts().iter();
-            accounts.find(|account| account.identity.uid == uid && uid != ANONYMOUS).map(|one| one.name.clone())
+            accounts
+                .find(|account| account.identity.uid == uid && uid != ANONYMOUS)
+                .map(|one| one.name.clone())
         };
         let name = account()
             .or_else(|| self.accounts.unix().user_numbered(uid).map(|user| user.name))
             .unwrap_or_else(|| format!("uid {uid}"));
-        self.users.lock().insert(uid, name.clone());
+        self.users.borrow_mut().insert(uid, name.clone());
         name
     }
 
     /// A group, as lists of settings write it.
     pub(super) fn group(&self, gid: u32) -> String {
-        if let Some(known) = self.groups.lock().get(&gid) {
+        if let Some(known) = self.groups.borrow().get(&gid) {
             return known.clone();
         }
         let own = || self.accounts.own_groups().iter().find(|group| group.number == gid);
@@ -49,7 +49,7 @@ impl<'a> RightsNames<'a> {
                 None => format!("gid {gid}"),
             },
         };
-        self.groups.lock().insert(gid, name.clone());
+        self.groups.borrow_mut().insert(gid, name.clone());
         name
     }
 

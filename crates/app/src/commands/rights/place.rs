@@ -22,7 +22,9 @@ pub(super) fn of(path: &OsStr, settings: &Settings) -> anyhow::Result<(String, V
     let share = share.with_context(|| {
         let names: Vec<&str> = settings.shares.iter().map(|share| &*share.name).collect();
         let (path, names) = (path.display(), names.join(", "));
-        format!("{path} begins with no share; the shares are: {names}. A path on this machine begins with / or .")
+        format!(
+            "{path} begins with no share; the shares are: {names}. A path on this machine begins with / or ."
+        )
     })?;
     let rest = &bytes[share.name.len()..];
     Ok((share.name.clone(), trimmed(rest)))

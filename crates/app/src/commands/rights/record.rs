@@ -106,7 +106,8 @@ impl ChangeRecord {
 /// Removes the oldest records, by their names, until there is room for one more.
 fn make_room(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut found: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == ENDING)).collect();
+    let mut found: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == ENDING)).collect();
     found.sort();
     let too_many = (found.len() + 1).saturating_sub(MOST_KEPT);
     for old in found.into_iter().take(too_many) {
@@ -142,7 +143,8 @@ pub(super) fn read(
             Err(error) => return Err(error).with_context(wrong),
         };
         let at = wire::hex::decode_any(&hex).with_context(wrong)?;
-        let value = |hex: Option<String>| hex.map(|hex| wire::hex::decode_any(&hex).with_context(wrong)).transpose();
+        let value =
+            |hex: Option<String>| hex.map(|hex| wire::hex::decode_any(&hex).with_context(wrong)).transpose();
         let [access, default, list] = attributes;
         let attributes = [value(access)?, value(default)?, value(list)?];
         if !each(at, RightsRecord { mode, attributes }) {

@@ -121,9 +121,11 @@ impl RightsService<'_> {
             kind: file.kind().into(),
             owner: names.user(file.found.attributes.uid),
             is_team_folder: roles.is_some(),
-            roles: roles.iter().flat_map(|roles| roles.entries()).map(|entry| {
-                RoleStatus { who: names.grantee(&entry.grantee), role: entry.role.to_string() }
-            }).collect(),
+            roles: roles
+                .iter()
+                .flat_map(|roles| roles.entries())
+                .map(|entry| RoleStatus { who: names.grantee(&entry.grantee), role: entry.role.to_string() })
+                .collect(),
             entries: entries(acl.set_entries(), is_folder, names),
             is_cut_off: acl.is_cut_off(),
             people: people.collect(),

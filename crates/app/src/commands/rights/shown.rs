@@ -24,7 +24,9 @@ impl RightsProgress {
     pub(super) fn show(&self, now: Progress) {
         if self.0.length() != Some(now.total) && now.total > 0 {
             self.0.set_length(now.total);
-            self.0.set_style(style("{spinner} {msg}: {human_pos} of {human_len} looked at [{elapsed}, {eta} left]"));
+            self.0.set_style(style(
+                "{spinner} {msg}: {human_pos} of {human_len} looked at [{elapsed}, {eta} left]",
+            ));
         }
         self.0.set_position(now.done);
     }
@@ -46,7 +48,8 @@ fn place(share: &str, path: &str) -> String {
 pub(super) fn status(status: &RightsStatus) -> String {
     let mut text = format!("{}, a {} of {}\n", place(&status.share, &status.path), status.kind, status.owner);
     match status.is_team_folder {
-        false => text.push_str("\nThe share has no roles: its settings, and the mode and list of the file, decide.\n"),
+        false => text
+            .push_str("\nThe share has no roles: its settings, and the mode and list of the file, decide.\n"),
         true => {
             text.push_str(&format!("\nRoles of {}\n", status.share));
             let roles = status.roles.iter().map(|role| [role.role.clone(), role.who.clone()]);
@@ -72,7 +75,8 @@ pub(super) fn status(status: &RightsStatus) -> String {
     if status.people.is_empty() {
         text.push_str("  no account, and no guest, may do anything\n");
     }
-    let rows = status.people.iter().map(|one| [one.who.clone(), one.summary.clone(), format!("({})", one.why)]);
+    let rows =
+        status.people.iter().map(|one| [one.who.clone(), one.summary.clone(), format!("({})", one.why)]);
     text.push_str(&indented(&out::table(rows)));
     text
 }
@@ -112,7 +116,8 @@ pub(super) fn changes(report: &RightsReport, dry_run: bool) -> String {
     if *failed > 0 {
         text.push_str(&format!("  {failed} could not be looked at or changed:\n"));
         let failed = report.findings.iter().filter(|finding| finding.kind == "failed");
-        failed.for_each(|finding| text.push_str(&format!("    {}: {}\n", named(&finding.path), finding.what)));
+        failed
+            .for_each(|finding| text.push_str(&format!("    {}: {}\n", named(&finding.path), finding.what)));
     }
     report.notes.iter().for_each(|note| text.push_str(&format!("  note: {note}\n")));
     if let Some(record) = &report.record {
@@ -146,7 +151,9 @@ pub(super) fn findings(report: &RightsReport) -> String {
     }
     report.notes.iter().for_each(|note| text.push_str(&format!("  note: {note}\n")));
     if report.found > 0 {
-        text.push_str(&format!("  `fourfold rights reset {place} --recursive --dry-run` counts what it would mend\n"));
+        text.push_str(&format!(
+            "  `fourfold rights reset {place} --recursive --dry-run` counts what it would mend\n"
+        ));
     }
     text
 }

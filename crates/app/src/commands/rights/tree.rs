@@ -81,7 +81,9 @@ pub(super) fn undo(
     let mut report = RightsReport { share: share.name.clone(), ..RightsReport::default() };
     record::read(state, (&share.name, name), &mut |path, rights| {
         report.looked += 1;
-        let put = names_of(&path).map_err(|_| Error::Invalid).and_then(|names| volume.put_rights_record(&names, &rights));
+        let put = names_of(&path)
+            .map_err(|_| Error::Invalid)
+            .and_then(|names| volume.put_rights_record(&names, &rights));
         match put {
             Ok(()) => report.changed += 1,
             Err(error) => failed(&mut report, &path, error),
@@ -119,7 +121,9 @@ impl<'a> TreeRecorder<'a> {
     ) -> anyhow::Result<Self> {
         let share = &file.share.name;
         let Some(roles) = file.volume.roles_at(&file.found)? else {
-            bail!("{share} is no team folder: modes and lists decide there, and `fourfold set editors=NAMES {share}` gives it roles");
+            bail!(
+                "{share} is no team folder: modes and lists decide there, and `fourfold set editors=NAMES {share}` gives it roles"
+            );
         };
         let report = RightsReport {
             share: share.clone(),
@@ -199,7 +203,12 @@ impl RightsObserver for TreeRecorder<'_> {
             let (kind, what, remedy) = said(deviation);
             if self.report.findings.len() < MOST_NAMED {
                 let path = String::from_utf8_lossy(path).into_owned();
-                self.report.findings.push(RightsFinding { path, kind: kind.into(), what, remedy: remedy.into() });
+                self.report.findings.push(RightsFinding {
+                    path,
+                    kind: kind.into(),
+                    what,
+                    remedy: remedy.into(),
+                });
             }
         }
     }

@@ -5,7 +5,8 @@ use vfs::acl::{Deviation, Rights, Who};
 use super::names::RightsNames;
 
 /// What can be done with a file or folder: see [`admin::control::OperationAnswer`].
-pub(super) const OPERATIONS: [Operation; 4] = [Operation::Read, Operation::Write, Operation::Remove, Operation::Rights];
+pub(super) const OPERATIONS: [Operation; 4] =
+    [Operation::Read, Operation::Write, Operation::Remove, Operation::Rights];
 
 /// Something that can be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

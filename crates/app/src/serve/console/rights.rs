@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use admin::control::{PersonAnswer, Progress, Report, RightsAnswer, RightsQuestion, RightsRequest, RightsStatus};
+use admin::control::{
+    PersonAnswer, Progress, Report, RightsAnswer, RightsQuestion, RightsRequest, RightsStatus,
+};
 use web::jobs::NewJob;
 
 use super::jobs::as_server;
@@ -47,11 +49,18 @@ fn strange() -> Vec<String> {
 pub(super) fn job(running: &Arc<Running>, request: RightsRequest) -> Result<NewJob, Vec<String>> {
     share(&running.current(), &request.share)?;
     let path = String::from_utf8_lossy(&request.path);
-    let place = if path.is_empty() { request.share.clone() } else { format!("{path:?} of {}", request.share) };
+    let place =
+        if path.is_empty() { request.share.clone() } else { format!("{path:?} of {}", request.share) };
     let (kind, what) = match &request.question {
-        RightsQuestion::Set { who, role: Some(role) } => ("set-rights", format!("make {who} {role} of {place}")),
-        RightsQuestion::Set { who, role: None } => ("set-rights", format!("end the own role of {who} on {place}")),
-        RightsQuestion::Reset { dry_run: true, .. } => ("reset-rights", format!("count what a reset of {place} changes")),
+        RightsQuestion::Set { who, role: Some(role) } => {
+            ("set-rights", format!("make {who} {role} of {place}"))
+        }
+        RightsQuestion::Set { who, role: None } => {
+            ("set-rights", format!("end the own role of {who} on {place}"))
+        }
+        RightsQuestion::Reset { dry_run: true, .. } => {
+            ("reset-rights", format!("count what a reset of {place} changes"))
+        }
         RightsQuestion::Reset { .. } => ("reset-rights", format!("reset the rights of {place}")),
         RightsQuestion::Undo { record } => ("undo-rights", format!("take {record} back")),
         RightsQuestion::Check => ("check-rights", format!("check the rights of {place}")),
@@ -63,7 +72,10 @@ pub(super) fn job(running: &Arc<Running>, request: RightsRequest) -> Result<NewJ
         let RightsAnswer::Done(report) = answer else { return Err(strange()) };
         handle.progress(report.looked, report.looked);
         if report.ended {
-            return Err(vec![format!("cancelled after {} files, of which {} were changed", report.looked, report.changed)]);
+            return Err(vec![format!(
+                "cancelled after {} files, of which {} were changed",
+                report.looked, report.changed
+            )]);
         }
         serde_json::to_value(report).map_err(|error| vec![error.to_string()])
     });
