@@ -8,6 +8,7 @@ mod place;
 mod record;
 mod service;
 mod shown;
+mod top;
 mod tree;
 mod words;
 
@@ -28,6 +29,7 @@ use crate::shares::volumes::Volumes;
 use crate::terminal::asking::patiently;
 use crate::terminal::{exit, out};
 pub(crate) use service::RightsService;
+pub(crate) use top::{TopRights, top};
 use shown::RightsProgress;
 
 /// Executes the subcommand.

@@ -8,8 +8,8 @@ use admin::control::RightsReport;
 use admin::settings::Who as Named;
 use anyhow::{Context, bail};
 use auth::{Accounts as _, Role};
-use vfs::state::{ClientId, Party};
 use vfs::acl::{AclChange, Entries, Entry, EntryKind, Inherit, Rights, Who, rights_of_role};
+use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller};
 
 use super::effective::has_own_number;

@@ -113,6 +113,19 @@ impl RightsTarget<'_> {
         EffectiveRights { rights, why }
     }
 
+    /// Whether the share lets somebody in, and promises more than these rights to its folder.
+    pub(crate) fn is_refused(&self, person: &RightsPerson, rights: Rights) -> bool {
+        if !person.may_enter(self.share) {
+            return false;
+        }
+        let roles = self.volume.roles_at(self.found).ok().flatten().map(|roles| roles.of(&person.identity));
+        let has = |role| roles.is_none_or(|roles| roles.has(role));
+        let changes = has(auth::Role::Owner) || has(auth::Role::Editor) || has(auth::Role::Contributor);
+        let reads = changes || has(auth::Role::Reader);
+        let writes = (changes || has(auth::Role::Drop)) && !self.share.read_only;
+        reads && !rights.contains(Rights::READ_DATA) || writes && !rights.contains(Rights::WRITE_DATA)
+    }
+
     fn by_roles(&self, roles: &Roles, person: &RightsPerson, names: &RightsNames<'_>) -> Vec<String> {
         let acl = self.volume.acl(self.found).ok();
         let mut why: Vec<String> = acl.iter().flat_map(|acl| self.by_list(acl, person, names)).collect();

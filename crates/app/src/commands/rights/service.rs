@@ -105,16 +105,22 @@ impl RightsService<'_> {
         let on_disk = file.on_disk();
         let target = file.target(&on_disk);
         let is_folder = file.is_folder();
-        let people = RightsPerson::all(self.current).into_iter().filter_map(|person| {
+        let (mut people, mut refused) = (Vec::new(), Vec::new());
+        for person in RightsPerson::all(self.current) {
             let effective = target.rights_of(&person, names);
-            let may = words::operations(effective.rights);
-            (!may.is_empty()).then(|| PersonStatus {
+            let status = PersonStatus {
                 who: person.name().to_owned(),
+                may: words::operations(effective.rights),
                 summary: words::summary(effective.rights, is_folder),
                 why: effective.why.join("; "),
-                may,
-            })
-        });
+            };
+            if file.path.is_empty() && target.is_refused(&person, effective.rights) {
+                refused.push(status.clone());
+            }
+            if !status.may.is_empty() {
+                people.push(status);
+            }
+        }
         Ok(RightsStatus {
             share: file.share.name.clone(),
             path: String::from_utf8_lossy(&file.path).into_owned(),
@@ -128,7 +134,8 @@ impl RightsService<'_> {
                 .collect(),
             entries: entries(acl.set_entries(), is_folder, names),
             is_cut_off: acl.is_cut_off(),
-            people: people.collect(),
+            people,
+            refused,
         })
     }
 
