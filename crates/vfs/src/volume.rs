@@ -27,7 +27,7 @@ use crate::backend::{Backend, Finds, Found, Node, Snapshot, Space};
 use crate::events::Hub;
 use crate::finding::whereabouts::Whereabouts;
 use crate::homes::Homes;
-use crate::listing::{CacheBudget, Listings, Page};
+use crate::listing::{CacheBudget, Listings, Page, PageRules};
 use crate::local::Locals;
 use crate::names::own::refuse_own;
 use crate::noted::Act;
@@ -363,7 +363,8 @@ impl Volume {
         let by_acl = self.permissions().stored_acl(folder)?.is_some();
         let page = self.current_listings().page(self.streams.as_ref(), folder, cookie)?;
         let in_team = self.permissions().team_of(&*folder.object)?.is_some();
-        let page = page.of_volume(&self.site.inhibited, self.options.read_only_by_mode).of_team(in_team);
+        let heeds_mode = self.options.read_only_by_mode && !in_team;
+        let page = page.of_volume(&self.site.inhibited, PageRules { heeds_mode, in_team });
         Ok(page.for_searcher(granted.contains(Access::EXECUTE), by_acl))
     }
 

@@ -263,6 +263,7 @@ pub const BROWSER: &[Package] = &[
     Package { name: "xfsprogs", shows: "/usr/sbin/mkfs.xfs" },
     Package { name: "fonts-dejavu-core", shows: "/usr/share/doc/fonts-dejavu-core/copyright" },
     Package { name: "iproute2", shows: "/usr/sbin/ip" },
+    Package { name: "smbclient", shows: "/usr/bin/smbclient" },
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 

@@ -29,8 +29,8 @@ use crate::shares::volumes::Volumes;
 use crate::terminal::asking::patiently;
 use crate::terminal::{exit, out};
 pub(crate) use service::RightsService;
-pub(crate) use top::{TopRights, top};
 use shown::RightsProgress;
+pub(crate) use top::{TopRights, top};
 
 /// Executes the subcommand.
 pub(crate) fn run(command: &RightsCommand) -> anyhow::Result<ExitCode> {

@@ -50,7 +50,10 @@ impl Volume {
         let setting = AttributeChange::permitted_of_acl(self, actor, of, &change)?;
         setting.quiet()?.pinned()?.announce()?.apply(|_, _| {
             let owners = self.permissions().may_set_acl(&actor.caller, of, &change)?;
-            self.acl_storage().put_acl(of, &change, owners)
+            self.acl_storage().put_acl(of, &change, owners)?;
+            // What local programs may do follows the list.
+            let now = Found { object: of.object.clone(), attributes: of.object.attributes()? };
+            self.settle_rights(&now).map(drop)
         })?;
         Ok(Change { before, after: of.object.attributes()? })
     }

@@ -60,6 +60,11 @@ impl Volume {
         self.teams.current().map(|team| team.folder.roles().clone())
     }
 
+    /// Whether roles decide about a file.
+    pub(crate) fn is_team_folder(&self, of: &Found) -> Result<bool> {
+        Ok(self.permissions().team_of(&*of.object)?.is_some())
+    }
+
     /// The roles that count for a file: those of the share, or of the share inside it that the file is in. `None`: it is in no
     /// team folder, and mode and ACL decide.
     pub fn roles_at(&self, of: &Found) -> Result<Option<Arc<Roles>>> {

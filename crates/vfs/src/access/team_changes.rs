@@ -1,7 +1,7 @@
 //! Changes of the rights to files in team folders: what is stored of them, what a mode means, and what moves along.
 
 use super::enforce::{Permissions, as_server};
-use super::operations::{AclStorage, check_entries, owned, there};
+use super::operations::{AclStorage, RightsAttribute, check_entries, owned, there};
 use crate::acl::inherit::{Heir, entries_of};
 use crate::acl::mode::summary;
 use crate::acl::stored::{ATTRIBUTE, StoredAcl};
@@ -118,6 +118,42 @@ impl AclStorage<'_> {
         written
     }
 
+    /// Gives something that is restored in a team folder the owner and the group that it had, and no more local rights than it
+    /// had. `lists`: the attributes with the list that it is to have; `None`: it keeps its own.
+    pub(crate) fn put_owner_in_team(
+        &self,
+        of: &Found,
+        had: &Attributes,
+        lists: Option<&[RightsAttribute]>,
+    ) -> Result<()> {
+        let is = &of.attributes;
+        let mode = if lists.is_some() { self.mode_restored(of, had)? } else { is.mode };
+        let changes = SetAttributes {
+            mode: (mode != is.mode && is.kind != Kind::Link).then_some(mode),
+            uid: (is.uid != had.uid).then_some(had.uid),
+            gid: (is.gid != had.gid).then_some(had.gid),
+            ..SetAttributes::default()
+        };
+        if !changes.is_empty() {
+            of.object.set_attributes(server(), &changes)?;
+        }
+        for (name, value) in lists.unwrap_or_default().iter().filter(|(name, _)| *name == ATTRIBUTE) {
+            match value {
+                Some(value) => of.object.set_xattr(server(), name, value, XattrMode::Set)?,
+                None => there(of.object.remove_xattr(server(), name)).map(drop)?,
+            }
+        }
+        self.acls().forget(&*of.object);
+        Ok(())
+    }
+
+    fn mode_restored(&self, of: &Found, had: &Attributes) -> Result<u32> {
+        let Some((team, _)) = self.permissions.team_of(&*of.object)? else { return Ok(had.mode) };
+        let root = self.permissions.root()?.attributes;
+        let new = team.mode_of_new(&root, had.kind == Kind::Folder, had.mode);
+        Ok(had.mode & 0o7000 | new & (had.mode | 0o700) & 0o777)
+    }
+
     /// The list of its own that something in a team folder has.
     pub(super) fn own_list(&self, of: &Found) -> Result<Option<StoredAcl>> {
         self.permissions.homes.learn(&of.object.key())?;
@@ -157,6 +193,39 @@ impl AclStorage<'_> {
         let (owner, group) = kept_ids.unwrap_or((None, new.group.clone()));
         Ok(Some(StoredAcl { owner, group, ..new }))
     }
+}
+
+impl Volume {
+    /// Gives all that is in a folder of a team folder what the folder passes on: after its list has changed. Entries of
+    /// their own stay. Returns whether all have it: at most `most` files and folders are changed.
+    pub fn pass_on_rights(&self, folder: &Found, most: usize) -> Result<bool> {
+        self.renew_below(folder, &mut { most })
+    }
+
+    /// After something has moved to another folder: it gets what that passes on. Its own entries move along. What cannot be
+    /// done is logged, and found by `fourfold rights check`.
+    pub(crate) fn follow_folder(&self, from: &Found, to: &Found, name: &[u8]) {
+        if from.object.id() == to.object.id() || !self.site.acls.any() {
+            return;
+        }
+        let follow = || -> Result<bool> {
+            if self.permissions().team_of(&*to.object)?.is_none() {
+                return Ok(true);
+            }
+            let to = now(to)?;
+            let above = self.permissions().passed_on_in_team(&to)?;
+            let moved = to.object.lookup(server(), name)?;
+            self.renew(above.as_ref(), &moved, &mut { MOST_FOLLOWING })
+        };
+        let name = name.escape_ascii();
+        match follow() {
+            Ok(true) => {}
+            Ok(false) => tracing::warn!(target: "metadata", %name,
+                "a large folder was moved: some of what is in it has the rights of its old folder until 'fourfold rights reset'"),
+            Err(error) => tracing::warn!(target: "metadata", %error, %name,
+                "what was moved has the rights of its old folder until 'fourfold rights reset'"),
+        }
+    }
 
     /// Gives something in a folder what the folder passes on now, and all below it. Returns whether all have it: at most `left`
     /// files and folders are changed.
@@ -164,18 +233,18 @@ impl AclStorage<'_> {
         if !matches!(of.attributes.kind, Kind::File | Kind::Folder) {
             return Ok(true);
         }
-        let Some(new) = self.renewed(above, of, false)? else { return Ok(true) };
+        let Some(new) = self.acl_storage().renewed(above, of, false)? else { return Ok(true) };
         if *left == 0 {
             return Ok(false);
         }
         *left -= 1;
-        self.store_team_acl(of, new)?;
+        self.acl_storage().store_team_acl(of, new)?;
         if of.attributes.kind == Kind::Folder { self.renew_below(&now(of)?, left) } else { Ok(true) }
     }
 
     /// The same for all that is in a folder.
     fn renew_below(&self, folder: &Found, left: &mut usize) -> Result<bool> {
-        let above = self.permissions.passed_on_in_team(folder)?;
+        let above = self.permissions().passed_on_in_team(folder)?;
         let mut names = Vec::new();
         folder.object.list(0, &mut |entry| {
             if !matches!(entry.name, b"." | b"..") {
@@ -199,7 +268,7 @@ impl AclStorage<'_> {
     }
 
     fn is_of_same_team(&self, folder: &Found, entry: &Found) -> Result<bool> {
-        let teams = [folder, entry].map(|of| self.permissions.team_of(&*of.object));
+        let teams = [folder, entry].map(|of| self.permissions().team_of(&*of.object));
         let [Some((above, _)), Some((below, place))] = [teams[0].clone()?, teams[1].clone()?] else {
             return Ok(false);
         };
@@ -211,39 +280,6 @@ impl AclStorage<'_> {
 /// what takes comes first, such a list then says what it said before.
 pub(super) fn takes(entry: &Entry) -> bool {
     entry.kind == EntryKind::Deny && !entry.rights.contains(Rights::FROM_MODE)
-}
-
-impl Volume {
-    /// Gives all that is in a folder of a team folder what the folder passes on: after its list has changed. Entries of
-    /// their own stay. Returns whether all have it: at most `most` files and folders are changed.
-    pub fn pass_on_rights(&self, folder: &Found, most: usize) -> Result<bool> {
-        self.acl_storage().renew_below(folder, &mut { most })
-    }
-
-    /// After something has moved to another folder: it gets what that passes on. Its own entries move along. What cannot be
-    /// done is logged, and found by `fourfold rights check`.
-    pub(crate) fn follow_folder(&self, from: &Found, to: &Found, name: &[u8]) {
-        if from.object.id() == to.object.id() || !self.site.acls.any() {
-            return;
-        }
-        let follow = || -> Result<bool> {
-            if self.permissions().team_of(&*to.object)?.is_none() {
-                return Ok(true);
-            }
-            let to = now(to)?;
-            let above = self.permissions().passed_on_in_team(&to)?;
-            let moved = to.object.lookup(server(), name)?;
-            self.acl_storage().renew(above.as_ref(), &moved, &mut { MOST_FOLLOWING })
-        };
-        let name = name.escape_ascii();
-        match follow() {
-            Ok(true) => {}
-            Ok(false) => tracing::warn!(target: "metadata", %name,
-                "a large folder was moved: some of what is in it has the rights of its old folder until 'fourfold rights reset'"),
-            Err(error) => tracing::warn!(target: "metadata", %error, %name,
-                "what was moved has the rights of its old folder until 'fourfold rights reset'"),
-        }
-    }
 }
 
 fn now(found: &Found) -> Result<Found> {

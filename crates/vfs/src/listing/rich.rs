@@ -18,12 +18,19 @@ pub(super) struct Facts {
     created: Option<Nanos>,
     plain: bool,
     has_streams: bool,
-    has_acl: bool,
-    has_list: bool,
+    acl: AclKind,
     locked_by_mode: bool,
     /// Changes to the store until then.
     stored: u64,
     more: Option<Box<More>>,
+}
+
+/// The ACL that a file may have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AclKind {
+    None,
+    OfHost,
+    Stored,
 }
 
 /// Facts that few files have.
@@ -58,8 +65,11 @@ impl Facts {
             created: created.and_then(Nanos::new),
             plain: *plain,
             has_streams: *has_streams,
-            has_acl: *has_acl,
-            has_list: *has_list,
+            acl: match (has_list, has_acl) {
+                (true, _) => AclKind::Stored,
+                (false, true) => AclKind::OfHost,
+                (false, false) => AclKind::None,
+            },
             locked_by_mode: gathered.locked_by_mode,
             stored,
             more: (more != More::default()).then(|| Box::new(more)),
@@ -120,7 +130,7 @@ impl Page {
         let earliest = attributes.modified.min(attributes.changed);
         Description {
             details,
-            dos: shown_dos(facts.dos, self.heeds_mode && !self.in_team && facts.locked_by_mode),
+            dos: shown_dos(facts.dos, self.rules.heeds_mode && facts.locked_by_mode),
             bits: more.bits,
             backup: more.backup,
             created: facts
@@ -134,8 +144,8 @@ impl Page {
             has_streams: facts.has_streams,
             xattr_count: more.xattr_count,
             xattr_bytes: more.xattr_bytes,
-            has_acl: facts.has_acl || self.in_team,
-            has_list: facts.has_list,
+            has_acl: facts.acl != AclKind::None || self.rules.in_team,
+            has_list: facts.acl == AclKind::Stored,
             plain: facts.plain,
         }
     }

@@ -38,7 +38,10 @@ fn of_share(share: &ShareSettings, current: &Current) -> Vec<DoctorFinding> {
         let found = format!("{}{more} may do less there than it promises: {why}", names.join(", "));
         let mend = match share.team {
             Some(_) => format!("`fourfold rights show {}` says more", share.name),
-            None => format!("`fourfold set editors=NAMES {}` makes it a folder that these people use together", share.name),
+            None => format!(
+                "`fourfold set editors=NAMES {}` makes it a folder that these people use together",
+                share.name
+            ),
         };
         findings.push(DoctorFinding::problem(&*about, found, mend));
     }

@@ -36,8 +36,10 @@ impl Scene {
             fs::set_permissions(share.join(path), PermissionsExt::from_mode(mode)).unwrap();
         }
         let users = [("ada", ADA), ("grace", GRACE), ("accountant", ACCOUNTANT)];
-        let users: String =
-            users.iter().map(|(name, uid)| format!("[[user]]\nname = {name:?}\nuid = {uid}\ngid = {uid}\n")).collect();
+        let users: String = users
+            .iter()
+            .map(|(name, uid)| format!("[[user]]\nname = {name:?}\nuid = {uid}\ngid = {uid}\n"))
+            .collect();
         let settings = format!(
             "{users}[[share]]\nname = \"studio\"\npath = {share:?}\neditors = [\"ada\", \"accountant\"]\nreaders = [\"grace\"]\n"
         );
@@ -118,7 +120,10 @@ fn what_cp_has_made_is_found_and_mended(scene: &Scene) {
     }
     assert!(has(&kinds, "2019/plan.pdf", "lacks") && has(&kinds, "2019/plan.pdf", "exceeds"), "{kinds:?}");
     let (preview, code) = scene.json(&["reset", "studio", "--recursive", "--dry-run"]);
-    assert_eq!((&preview["looked"], &preview["changed"], &preview["record"], code), (&4.into(), &4.into(), &Value::Null, 0));
+    assert_eq!(
+        (&preview["looked"], &preview["changed"], &preview["record"], code),
+        (&4.into(), &4.into(), &Value::Null, 0)
+    );
     assert_eq!((mode(&scene.at("notes")), scene.rights(&["check", "studio"]).1), (0o644, 1));
 
     let (done, code) = scene.json(&["reset", "studio", "--recursive"]);
@@ -153,10 +158,16 @@ fn the_accountant_may_only_read_2019(scene: &Scene) {
     assert_eq!(scene.may("ada", PLAN), EDITOR);
     let on_disk = attribute(&scene.at("2019/plan.pdf"), ACCESS).unwrap();
     let entry = [&2_u16.to_le_bytes()[..], &5_u16.to_le_bytes(), &ACCOUNTANT.to_le_bytes()].concat();
-    assert!(on_disk.windows(8).any(|window| window == entry), "read and execute, behind the mask: {on_disk:x?}");
+    assert!(
+        on_disk.windows(8).any(|window| window == entry),
+        "read and execute, behind the mask: {on_disk:x?}"
+    );
     let (shown, _) = scene.json(&["show", PLAN]);
     let set = &shown["entries"][0];
-    assert_eq!((&set["who"], &set["role"], &set["inherited"]), (&"accountant".into(), &"reader".into(), &true.into()));
+    assert_eq!(
+        (&set["who"], &set["role"], &set["inherited"]),
+        (&"accountant".into(), &"reader".into(), &true.into())
+    );
     let (text, code) = scene.rights(&["check", "studio"]);
     assert_eq!(code, 0, "{text}");
 
