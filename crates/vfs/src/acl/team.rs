@@ -90,7 +90,7 @@ fn rights_of(role: Role, place: TeamPlace, owns: bool) -> Rights {
     }
 }
 
-fn all_rights_of(roles: RoleSet, place: TeamPlace, owns: bool) -> Rights {
+pub(super) fn all_rights_of(roles: RoleSet, place: TeamPlace, owns: bool) -> Rights {
     roles.iter().fold(Rights::NONE, |all, role| all.union(rights_of(role, place, owns)))
 }
 
