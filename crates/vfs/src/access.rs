@@ -11,9 +11,11 @@ mod operations;
 mod share_rules;
 mod team;
 mod team_changes;
+mod tree;
 
 pub(crate) use self::enforce::Permissions;
 pub(crate) use self::known::{KEY_FILE, StoredAclCache};
 pub(crate) use self::operations::RightsAttribute;
 pub use self::share_rules::{ModeRule, ShareRules};
 pub(crate) use self::team::TeamFolders;
+pub use self::tree::{RightsObserver, RightsRecord, RightsWork};

@@ -30,7 +30,7 @@ mod volume;
 #[path = "../tests/it/waiting/blocking.rs"]
 mod waiting;
 
-pub use access::{ModeRule, ShareRules};
+pub use access::{ModeRule, RightsObserver, RightsRecord, RightsWork, ShareRules};
 pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
 pub use backups::MacBackup;
 pub use caller::{Access, Caller};
