@@ -43,7 +43,8 @@ pub(super) async fn open(
     }
     let caller = &wanted.actor.caller;
     let (resolved, parent) = (&way.resolved, way.resolved.parent(caller)?);
-    let leads_to_folder = || Ok(volume.caching_tree().follow_link(caller, &parent, found, tree.folding())?);
+    let folding = tree.folding_of(wanted.is_posix);
+    let leads_to_folder = || Ok(volume.caching_tree().follow_link(caller, &parent, found, folding)?);
     fits(wanted, found.attributes.kind, is_stream, leads_to_folder)?;
     let max = access::maximal(volume, tree, caller, found, Some(&parent))?;
     let max = via::names(volume, tree, wanted, way, max)?;
@@ -55,12 +56,14 @@ pub(super) async fn open(
     let target = stream::find(context, tree, wanted, &base).await?;
     agrees(wanted, &target)?;
     let overwrites = wanted.overwrites();
-    let read_only = metadata.is_readonly() && found.attributes.kind != Kind::Folder;
+    // Attributes of DOS bind no program that knows modes.
+    let has_dos = found.attributes.kind != Kind::Folder && !wanted.is_posix;
+    let read_only = has_dos && metadata.is_readonly();
     if read_only && way.via.is_none() && wanted.options().contains(Options::DELETE_ON_CLOSE) {
         return Err(Status::CANNOT_DELETE.into());
     }
     let granted = grant(wanted, max, read_only, overwrites)?;
-    if overwrites && !is_stream {
+    if overwrites && !is_stream && !wanted.is_posix {
         keeps_attributes(wanted, metadata.dos)?;
     }
     if !target.is_there && !max.contains(AccessMask::WRITE_DATA) {
@@ -160,6 +163,7 @@ pub(super) fn wrap(
     // The bits of FileModeInformation are those of CreateOptions, MS-FSCC 2.4.31.
     let mode = ModeFlags(wanted.options().0 & KEPT_OPTIONS);
     let file = File::new(open, via, &wanted.request.name, mode, tree);
+    let file = if wanted.is_posix { file.with_posix() } else { file };
     let open = Open::new(wanted.number, context.session(), tree, granted, OpenedObject::File(Box::new(file)));
     Ok(Open { sequence: Sequence::beginning(context.header.channel_sequence()), ..open })
 }
