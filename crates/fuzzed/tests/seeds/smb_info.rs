@@ -4,7 +4,7 @@ use fourfold_fuzz::smb_info::FORMS;
 use smb::server::{CacheNote, LeaseNote, Note};
 use smb::wire::fscc::readdirattr::{MacAttributes, ShortFinderInfo, Version};
 use smb::wire::fscc::{
-    FileAttributes, directory, ea, file_info, file_name, fs_info, notify, quota, reparse, stream,
+    FileAttributes, directory, ea, file_info, file_name, fs_info, notify, posix, quota, reparse, stream,
 };
 use smb::wire::fsctl::{copy, dfs, negotiate, network, pipe, ranges, snapshots};
 use smb::wire::security::{
