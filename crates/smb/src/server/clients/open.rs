@@ -340,6 +340,12 @@ impl File {
         self.goes.load(Ordering::Relaxed)
     }
 
+    /// Whether its close takes the file's name, whoever else has the file open: so it is with the POSIX extensions.
+    pub(in crate::server) fn unlinks(&self) -> bool {
+        let goes = self.goes() || self.mode().contains(ModeFlags::DELETE_ON_CLOSE);
+        self.is_posix && goes && self.open.is_data() && self.open.node().kind() != Kind::Folder
+    }
+
     /// Records that it has, or has cleared the mark.
     pub(in crate::server) fn set_going(&self, goes: bool) {
         self.goes.store(goes, Ordering::Relaxed);

@@ -422,6 +422,28 @@ async fn attributes_of_dos_do_not_protect_a_file() {
     assert_eq!(open(&mut ada, "notes", 0, looks).await, Err(Status::OBJECT_NAME_NOT_FOUND));
 }
 
+/// Samba's test_delete_on_close: an open with the extensions loses its file's name, and takes it, at once.
+#[tokio::test]
+async fn a_removal_takes_the_name_although_others_have_the_file_open() {
+    let service = service();
+    let (volume, mut ada) = (volume(&service, "share"), ada(&service).await);
+    let reader = open(&mut ada, "notes", 0o644, |_| ()).await.unwrap().file;
+    assert_eq!(ada.write(reader, 0, b"kept").await, Status::SUCCESS);
+    let goes = |create: &mut create::Request<'_>| {
+        create.disposition = Disposition::OPEN;
+        create.desired_access = AccessMask::DELETE.0;
+        create.options |= Options::DELETE_ON_CLOSE;
+    };
+    let file = open(&mut ada, "notes", 0, goes).await.unwrap().file;
+    assert_eq!(ada.close(file).await, Status::SUCCESS);
+    assert_eq!(open(&mut ada, "notes", 0, looks).await, Err(Status::OBJECT_NAME_NOT_FOUND));
+    let other = ada.make("notes", b"another").await;
+    assert_eq!(ada.read(reader, 0, 9).await, Ok(b"kept".to_vec()));
+    assert_eq!(ada.close(reader).await, Status::SUCCESS);
+    assert_eq!(ada.read(other, 0, 9).await, Ok(b"another".to_vec()));
+    assert_eq!(on_disk(&volume, "notes").1, Kind::File);
+}
+
 /// rename(2): ENOTEMPTY, ENOTDIR, EISDIR.
 #[tokio::test]
 async fn a_rename_says_why_it_fails() {
