@@ -24,7 +24,8 @@ CHANGE_AND_SIZE = 1 << 3 | 1 << 4  # attributes
 class Client:
     """One client with one open owner. `name` makes it a client of its own."""
 
-    def __init__(self, port, share, uid, name, delegations=False, tls=None, reclaims=False, host="127.0.0.1"):
+    def __init__(self, port, share, uid, name, delegations=False, tls=None, reclaims=False, host="127.0.0.1", groups=(), minor=1):
+        self.groups, self.minor = groups, minor
         self.tls, self.reclaims, self.host = tls, reclaims, host
         self.name, self.port, self.share, self.uid, self.delegations = name, port, share, uid, delegations
         self.owner, self.recalls, self.one = f"owner of {name}".encode(), queue.SimpleQueue(), threading.Lock()
@@ -33,7 +34,7 @@ class Client:
         self.connect()
 
     def connect(self):
-        self.connection = Connection(self.port, 100003, 4, self.uid, self._called, tls=self.tls, host=self.host)
+        self.connection = Connection(self.port, 100003, 4, self.uid, self._called, tls=self.tls, host=self.host, groups=self.groups)
         verifier = os.urandom(8)
         found = self._compound([(42, Writer().fixed(verifier).opaque(self.name).u32(0, 0, 0).bytes())])[0]
         self.id, sequence = found.u64(), found.u32()
@@ -59,7 +60,7 @@ class Client:
             return self._compound([(53, head)] + operations)[1:]
 
     def _compound(self, operations):
-        args = Writer().opaque("").u32(1, len(operations))
+        args = Writer().opaque("").u32(self.minor, len(operations))
         for number, body in operations:
             args.u32(number).fixed(body)
         reader = self.connection.call(1, args.bytes())

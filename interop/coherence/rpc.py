@@ -60,8 +60,8 @@ class Reader:
         return [self.u32() for _ in range(self.u32())]
 
 
-def auth_sys(uid):
-    body = Writer().u32(0).opaque("coherence").u32(uid, uid, 0).bytes()
+def auth_sys(uid, groups=()):
+    body = Writer().u32(0).opaque("coherence").u32(uid, uid, len(groups), *groups).bytes()
     return Writer().u32(1).opaque(body).bytes()
 
 
@@ -119,8 +119,8 @@ class Connection:
     """A connection to one program. `called` gets (procedure, Reader) of calls by the server, and returns the result. `tls`: a
     context of the module ssl."""
 
-    def __init__(self, port, program, version, uid, called=None, source="127.0.0.1", tls=None, host="127.0.0.1"):
-        self.program, self.version, self.cred, self.called = program, version, auth_sys(uid), called
+    def __init__(self, port, program, version, uid, called=None, source="127.0.0.1", tls=None, host="127.0.0.1", groups=()):
+        self.program, self.version, self.cred, self.called = program, version, auth_sys(uid, groups), called
         self.socket = socket.create_connection((host, port), 10, (source if host == "127.0.0.1" else "", 0))
         self.socket.settimeout(None)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

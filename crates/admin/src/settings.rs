@@ -49,6 +49,7 @@ mod share;
 pub mod smb;
 mod suggest;
 mod table;
+mod team;
 mod told;
 pub mod units;
 
@@ -77,4 +78,5 @@ pub use server::{Bonjour, LogFormat, ServerSettings};
 pub use setting::{Live, Setting, Table, setting};
 pub use smb::Encryption;
 pub use table::SETTINGS;
+pub use team::{TeamEntry, TeamFolder, Who, list_of};
 pub use told::{AuditScope, MailSettings, ToldSettings};

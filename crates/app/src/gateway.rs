@@ -21,6 +21,8 @@ use admin::settings::{ClusterAddress, ClusterSettings};
 use admin::{ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
 use cluster::{Address, Cluster, Config, ShareIdentity, StartError};
+use vfs::Site;
+use vfs::served::ServedTree;
 
 use crate::cli::{ClusterCommand, ClusterDrain};
 use crate::host::here;
@@ -35,8 +37,14 @@ const FENCED: i32 = 75;
 /// How long the other servers may take to say what they have.
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
+/// A cluster, and what the volumes of this server share in it.
+pub(crate) struct Membership {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) site: Arc<Site>,
+}
+
 /// Joins the cluster of the settings, if there is one. No client is served before.
-pub(crate) async fn join(server: &ServerSettings, witness: bool) -> anyhow::Result<Option<Arc<Cluster>>> {
+pub(crate) async fn join(server: &ServerSettings, witness: bool) -> anyhow::Result<Option<Membership>> {
     let Some(settings) = server.cluster.clone() else { return Ok(None) };
     let etcd = endpoints(&settings.etcd).context("the cluster cannot be joined")?;
     let files = files(&settings);
@@ -54,7 +62,13 @@ pub(crate) async fn join(server: &ServerSettings, witness: bool) -> anyhow::Resu
         addresses: settings.addresses.into_iter().map(address).collect(),
         address_command: settings.address_command,
     };
-    let cluster = match Cluster::start(config, Arc::new(stores::Evicting), end).await {
+    let mut site = None;
+    let tree = |state| {
+        let joined = Arc::new(Site::joined(state));
+        site = Some(joined.clone());
+        joined as Arc<dyn ServedTree>
+    };
+    let cluster = match Cluster::start(config, Arc::new(stores::Evicting), tree, end).await {
         Ok(cluster) => Arc::new(cluster),
         Err(StartError::Io(error)) => return Err(error).context("the cluster cannot be joined"),
         Err(StartError::Join(error)) => return Err(error).context("the cluster cannot be joined"),
@@ -66,7 +80,8 @@ pub(crate) async fn join(server: &ServerSettings, witness: bool) -> anyhow::Resu
             "the other servers of the cluster have not said what they have: operations wait for that"
         );
     }
-    Ok(Some(cluster))
+    let site = site.context("the cluster has not asked for the tree")?;
+    Ok(Some(Membership { cluster, site }))
 }
 
 fn address(address: ClusterAddress) -> Address {

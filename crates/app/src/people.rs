@@ -6,5 +6,7 @@ pub(crate) mod host_accounts;
 pub(crate) mod logons;
 pub(crate) mod membership;
 pub(crate) mod rights;
+pub(crate) mod roles;
+pub(crate) mod team;
 pub(crate) mod tickets;
 pub(crate) mod who;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use self::table::AccountTable;
 use crate::domain::Domain;
-use crate::file::{AccountFile, Error, Record};
+use crate::file::{AccountFile, Error, GroupRecord, Record};
 use crate::host_accounts::HostAccounts;
 use crate::identity::{Basis, Host, Identity, Ids};
 use crate::secret::{LEGACY, Secret, nt_hash};
@@ -181,6 +181,8 @@ pub struct Directory {
     origins: HashMap<String, AccountOrigin>,
     /// The accounts that may administer the server.
     admins: HashSet<String>,
+    /// The groups of the server's own.
+    groups: Vec<GroupRecord>,
     host: Host,
     domain: Option<Arc<Domain>>,
     host_accounts: Option<Arc<HostAccounts>>,
@@ -206,6 +208,7 @@ impl Directory {
             accounts: AccountTable::default(),
             origins,
             admins,
+            groups: file.groups.clone(),
             host,
             domain: None,
             host_accounts: None,
@@ -304,11 +307,11 @@ impl Directory {
 
     fn of_domain(&self, name: &str) -> Option<Account> {
         let account = self.domain.as_ref()?.account(name)?;
-        Some(match self.host.own.is_root() {
+        Some(self.in_own_groups(match self.host.own.is_root() {
             true => account,
             // A server that is not root can act as its own user only.
             false => Account { identity: self.host.own.clone(), ..account },
-        })
+        }))
     }
 
     /// All accounts, for status and the console.
@@ -329,6 +332,27 @@ impl Directory {
         self.origins.get(name).map_or(&[], |origin| &origin.groups)
     }
 
+    /// The group of the server's own with a name, in any case of letters.
+    #[must_use]
+    pub fn own_group(&self, name: &str) -> Option<&GroupRecord> {
+        self.groups.iter().find(|group| crate::is_same_name(&group.name, name))
+    }
+
+    /// The groups of the server's own.
+    #[must_use]
+    pub fn own_groups(&self) -> &[GroupRecord] {
+        &self.groups
+    }
+
+    fn in_own_groups(&self, account: Account) -> Account {
+        let further = self.own_groups_of(&account.name);
+        Account { identity: account.identity.with_groups(&further), ..account }
+    }
+
+    fn own_groups_of(&self, account: &str) -> Vec<u32> {
+        self.groups.iter().filter(|group| group.has(account)).map(|group| group.number).collect()
+    }
+
     /// The users and groups of the machine.
     #[must_use]
     pub fn unix(&self) -> &UnixAccounts {
@@ -342,6 +366,8 @@ impl Directory {
             true => identity.with_groups(&record.groups),
             false => identity,
         };
+        // Those of the server's own count for roles, which are by account.
+        let identity = identity.with_groups(&self.own_groups_of(&record.name));
         let origin = AccountOrigin { ids: record.ids, groups: record.groups.clone(), basis };
         self.origins.insert(record.name.clone(), origin);
         if record.admin {
@@ -367,7 +393,8 @@ impl Accounts for Directory {
     }
 
     fn of_session(&self, name: &str) -> Option<Account> {
-        self.find(name).or_else(|| self.host_accounts.as_ref()?.account(name))
+        let of_host = || self.host_accounts.as_ref()?.account(name);
+        self.find(name).or_else(|| of_host().map(|account| self.in_own_groups(account)))
     }
 
     fn find_in_any_case(&self, name: &str) -> Option<Account> {
@@ -401,7 +428,7 @@ impl Accounts for Directory {
             return match own {
                 Some(own) if own.disabled => Err(Refusal::Disabled),
                 Some(own) => Ok(own.clone()),
-                None => Ok(of_host),
+                None => Ok(self.in_own_groups(of_host)),
             };
         }
         let Some(account) = self.find(name) else {
@@ -448,6 +475,24 @@ mod tests {
     }
 
     #[test]
+    fn members_of_a_group_of_the_server_have_its_number_whoever_the_server_is() {
+        for own in [0, 7] {
+            let state = tempfile::tempdir().unwrap();
+            let number = AccountFile::edit(state.path(), |file| {
+                file.add("ada", UNSET, "one")?;
+                file.add("bob", UNSET, "two")?;
+                file.add_group("studio", vec!["ADA".into()])
+            });
+            let (number, unix) = (number.unwrap(), UnixAccounts::parse("ada:x:1000:1000::/:\n", ""));
+            let host = Host { unix, own: Identity::new(own, own, &[]), default_user: None };
+            let directory = Directory::new(&AccountFile::read(state.path()).unwrap(), host);
+            let is_member = |name: &str| directory.find(name).unwrap().identity.in_group(number);
+            assert!(is_member("ada") && !is_member("bob"));
+            assert_eq!(directory.own_group("Studio").unwrap().number, number);
+        }
+    }
+
+    #[test]
     fn of_two_names_that_differ_in_case_only_the_first_logs_in() {
         let record = |name: &str, password: &str| Record {
             name: name.into(),
@@ -460,7 +505,8 @@ mod tests {
         let accounts = vec![record("ada", "one"), record("ADA", "two")];
         let host =
             Host { unix: UnixAccounts::parse("", ""), own: Identity::new(7, 7, &[]), default_user: None };
-        let mut directory = Directory::new(&AccountFile::of("accounts.toml".into(), accounts), host);
+        let mut directory =
+            Directory::new(&AccountFile::of("accounts.toml".into(), accounts, Vec::new()), host);
         assert!(directory.verify("ada", "one").is_ok());
         assert_eq!(directory.verify("ADA", "two").unwrap_err(), Refusal::Disabled);
         assert!(directory.find_in_any_case("ADA").unwrap().disabled);

@@ -1,6 +1,8 @@
 //! `accounts.toml` in the state folder: the accounts made with `fourfold user`.
 
 mod error;
+mod groups;
+mod numbers;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,8 +17,15 @@ use crate::secret::{Secret, StoredSecret};
 use crate::state_file::{FileError, StateFile};
 
 pub use error::Error;
+pub use groups::{GroupRecord, MOST_MEMBERS, is_group_name};
+pub use numbers::OWN_NUMBERS;
 
-const FILE: StateFile = StateFile { format: 1, if_damaged: ", or move it away and make the accounts anew" };
+/// The format of a file with groups, and of one without: earlier programs would lose groups.
+const WITH_GROUPS: u32 = 2;
+const WITHOUT_GROUPS: u32 = 1;
+
+const FILE: StateFile =
+    StateFile { format: WITH_GROUPS, if_damaged: ", or move it away and make the accounts anew" };
 
 /// Groups that an account can have in addition to those of its Unix user.
 pub const MOST_GROUPS: usize = 64;
@@ -27,6 +36,8 @@ pub struct AccountFile {
     path: PathBuf,
     /// In the order of their creation.
     pub accounts: Vec<Record>,
+    /// Groups of the server's own, in the order of their creation.
+    pub groups: Vec<GroupRecord>,
 }
 
 /// One account on disk.
@@ -51,6 +62,8 @@ struct StoredAccounts {
     format: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     account: Vec<WrittenRecord>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    group: Vec<GroupRecord>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -78,7 +91,10 @@ impl AccountFile {
     pub fn read(state: &Path) -> Result<Self, Error> {
         let path = state.join("accounts.toml");
         let written = FILE.read::<StoredAccounts>(&path)?;
-        Ok(Self { path, accounts: written.map(StoredAccounts::accounts).unwrap_or_default() })
+        Ok(match written {
+            Some(written) => written.file(path),
+            None => Self { path, accounts: Vec::new(), groups: Vec::new() },
+        })
     }
 
     /// Reads, changes and writes the accounts under the lock. If `change` fails, nothing is
@@ -94,15 +110,20 @@ impl AccountFile {
         Ok(result)
     }
 
-    /// These accounts, for the file at `path`.
-    pub(crate) fn of(path: PathBuf, accounts: Vec<Record>) -> Self {
-        Self { path, accounts }
+    /// These accounts and groups, for the file at `path`.
+    pub(crate) fn of(path: PathBuf, accounts: Vec<Record>, groups: Vec<GroupRecord>) -> Self {
+        Self { path, accounts, groups }
+    }
+
+    /// Whether two files say the same, wherever they are.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.accounts == other.accounts && self.groups == other.groups
     }
 
     /// The same, read from this text. `path` is for messages.
     pub(crate) fn parse(path: PathBuf, text: &str) -> Result<Self, Error> {
-        let accounts = FILE.parse::<StoredAccounts>(&path, text)?.accounts();
-        Ok(Self { path, accounts })
+        let written = FILE.parse::<StoredAccounts>(&path, text)?;
+        Ok(written.file(path))
     }
 
     /// The account with a name.
@@ -263,6 +284,7 @@ impl AccountFile {
         let at =
             self.accounts.iter().position(|a| a.name == name).ok_or_else(|| Error::Missing(name.into()))?;
         self.accounts.remove(at);
+        self.leave_groups(name);
         Ok(())
     }
 
@@ -277,15 +299,17 @@ impl AccountFile {
 
     fn written(&self) -> StoredAccounts {
         StoredAccounts {
-            format: FILE.format,
+            format: if self.groups.is_empty() { WITHOUT_GROUPS } else { WITH_GROUPS },
             account: self.accounts.iter().map(WrittenRecord::from).collect(),
+            group: self.groups.clone(),
         }
     }
 }
 
 impl StoredAccounts {
-    fn accounts(self) -> Vec<Record> {
-        self.account.into_iter().map(Record::from).collect()
+    fn file(self, path: PathBuf) -> AccountFile {
+        let accounts = self.account.into_iter().map(Record::from).collect();
+        AccountFile { path, accounts, groups: self.group }
     }
 }
 
@@ -377,7 +401,7 @@ mod tests {
             let secrets = &file.find("ada").unwrap().secrets;
             secrets.iter().any(|secret| matches!(secret, Secret::Legacy(_)))
         };
-        let mut file = AccountFile { path: PathBuf::new(), accounts: Vec::new() };
+        let mut file = AccountFile::of(PathBuf::new(), Vec::new(), Vec::new());
         file.add("ada", Ids::default(), "one").unwrap();
         file.change_password("ada", "two").unwrap();
         assert!(!has(&file));
@@ -391,7 +415,7 @@ mod tests {
 
     #[test]
     fn a_secret_of_chap_is_kept_only_when_asked_for_and_follows_the_password() {
-        let mut file = AccountFile { path: PathBuf::new(), accounts: Vec::new() };
+        let mut file = AccountFile::of(PathBuf::new(), Vec::new(), Vec::new());
         file.add("ada", Ids::default(), "the first secret").unwrap();
         let secrets = |file: &AccountFile| -> Vec<Secret> {
             let all = file.find("ada").unwrap().secrets.iter();
@@ -410,7 +434,7 @@ mod tests {
 
     #[test]
     fn two_names_that_differ_in_case_only_are_not_both_made() {
-        let mut file = AccountFile { path: PathBuf::new(), accounts: Vec::new() };
+        let mut file = AccountFile::of(PathBuf::new(), Vec::new(), Vec::new());
         file.add("Ädä", Ids::default(), "one").unwrap();
         for made in [file.add("äDÄ", Ids::default(), "two"), file.take_over("ÄDÄ", Vec::new(), false)] {
             assert!(matches!(made, Err(Error::Exists(name)) if name == "Ädä"));
@@ -447,7 +471,7 @@ mod tests {
         let state = folder();
         let path = state.path().join("accounts.toml");
         for (text, expected) in [
-            ("format = 2\nother = {}\n", "has format 2"),
+            ("format = 3\nother = {}\n", "has format 3"),
             ("format = 1\n[[acc", "is damaged"),
             ("format = 1\nformat = 1\n", "is damaged (line 2: `format` is here a second time)"),
         ] {
@@ -461,7 +485,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_wrong_is_said_with_what_to_do() {
-        let mut file = AccountFile { path: PathBuf::new(), accounts: Vec::new() };
+        let mut file = AccountFile::of(PathBuf::new(), Vec::new(), Vec::new());
         assert_eq!(
             file.remove("ada").unwrap_err().to_string(),
             "there is no account \"ada\"; `fourfold user list` shows them, `fourfold user add` makes one"

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common_text::{CommonText, Last, TRIES};
 use crate::durable;
-use crate::file::{AccountFile, Error, Record, lock};
+use crate::file::{AccountFile, Error, GroupRecord, Record, lock};
 use crate::state_file::FileError;
 
 /// The text that both had last, in the state folder.
@@ -45,33 +45,32 @@ pub fn sync(state: &Path, common: &dyn CommonText) -> Result<SyncReport, Error> 
     let last = read_last(state, common.cluster());
     for _ in 0..TRIES {
         let mut synced = SyncReport::default();
-        let (accounts, revision, is_known) = match common.read().map_err(Error::Cluster)? {
+        let (next, revision, is_known) = match common.read().map_err(Error::Cluster)? {
             // A new server, beside an etcd that has lost its data, would have all others remove their accounts.
-            None if own.accounts.is_empty() => {
+            None if own.accounts.is_empty() && own.groups.is_empty() => {
                 if last.is_none() {
                     write_last(state, common.cluster(), own.text()?)?;
                 }
                 return Ok(synced);
             }
-            None => (own.accounts.clone(), 0, false),
+            None => (own.clone(), 0, false),
             Some((text, revision)) => {
-                let others =
-                    AccountFile::parse(PathBuf::from("the accounts of the cluster"), &text)?.accounts;
-                let accounts = match &last {
+                let others = AccountFile::parse(PathBuf::from("the accounts of the cluster"), &text)?;
+                let both = match &last {
                     // A copy that was removed has changed nothing.
-                    Some(last) if file.exists() => merged(last, &own.accounts, &others, &mut synced.lines),
+                    Some(last) if file.exists() => merged(last, &own, &others, &mut synced.lines),
                     _ => others.clone(),
                 };
-                let is_known = accounts == others;
-                (accounts, revision, is_known)
+                let is_known = both.is_same(&others);
+                (both, revision, is_known)
             }
         };
-        let next = AccountFile::of(file.clone(), accounts);
+        let next = AccountFile::of(file.clone(), next.accounts, next.groups);
         let text = next.text()?;
         if !is_known && !common.swap(revision, &text).map_err(Error::Cluster)? {
             continue; // another server was faster
         }
-        if next.accounts != own.accounts || !file.exists() {
+        if !next.is_same(&own) || !file.exists() {
             if last.is_none() && own.accounts.iter().any(|account| !next.accounts.contains(account)) {
                 synced.lines.push(keep_before(state, &own)?);
             } else if own.accounts.iter().any(|account| next.find(&account.name).is_none()) {
@@ -79,7 +78,7 @@ pub fn sync(state: &Path, common: &dyn CommonText) -> Result<SyncReport, Error> 
                 durable::replace(&path, own.text()?.as_bytes()).map_err(FileError::io(&path))?;
             }
             next.write()?;
-            synced.is_changed = next.accounts != own.accounts;
+            synced.is_changed = !next.is_same(&own);
         }
         // Last: after a crash before this, what has changed here is what others have already.
         write_last(state, common.cluster(), text)?;
@@ -88,25 +87,61 @@ pub fn sync(state: &Path, common: &dyn CommonText) -> Result<SyncReport, Error> 
     Err(Error::Cluster("other servers change them all the time".to_owned()))
 }
 
-/// The accounts of the others, with what has changed here only. `lines`: sentences about accounts that both have changed.
-fn merged(last: &[Record], own: &[Record], others: &[Record], lines: &mut Vec<String>) -> Vec<Record> {
-    fn find<'a>(all: &'a [Record], name: &str) -> Option<&'a Record> {
-        all.iter().find(|account| account.name == name)
+/// What servers have in common, by its name.
+trait Named: Clone + PartialEq {
+    /// What it is.
+    const WHAT: &'static str;
+
+    fn name(&self) -> &str;
+}
+
+impl Named for Record {
+    const WHAT: &'static str = "account";
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Named for GroupRecord {
+    const WHAT: &'static str = "group";
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// The accounts and groups of the others, with what has changed here only. `lines`: sentences about those that both have changed.
+fn merged(
+    last: &AccountFile,
+    own: &AccountFile,
+    others: &AccountFile,
+    lines: &mut Vec<String>,
+) -> AccountFile {
+    let accounts = merged_list(&last.accounts, &own.accounts, &others.accounts, lines);
+    let groups = merged_list(&last.groups, &own.groups, &others.groups, lines);
+    AccountFile::of(PathBuf::new(), accounts, groups)
+}
+
+fn merged_list<T: Named>(last: &[T], own: &[T], others: &[T], lines: &mut Vec<String>) -> Vec<T> {
+    fn find<'a, T: Named>(all: &'a [T], name: &str) -> Option<&'a T> {
+        all.iter().find(|one| one.name() == name)
     }
     let mut result = others.to_vec();
-    let is_new = |account: &&Record| find(last, &account.name).is_none();
-    for name in last.iter().chain(own.iter().filter(is_new)).map(|account| &account.name) {
+    let is_new = |one: &&T| find(last, one.name()).is_none();
+    for name in last.iter().chain(own.iter().filter(is_new)).map(T::name) {
         let (before, here, there) = (find(last, name), find(own, name), find(others, name));
         if here == before || here == there {
             continue;
         }
         if there != before {
             lines.push(format!(
-                "the account {name:?} was changed here and at another server: the change at the other server counts"
+                "the {} {name:?} was changed here and at another server: the change at the other server counts",
+                T::WHAT
             ));
             continue;
         }
-        match (here, result.iter().position(|account| account.name == *name)) {
+        match (here, result.iter().position(|one| one.name() == name)) {
             (Some(here), Some(at)) => result[at] = here.clone(),
             (Some(here), None) => result.push(here.clone()),
             (None, Some(at)) => drop(result.remove(at)),
@@ -117,10 +152,10 @@ fn merged(last: &[Record], own: &[Record], others: &[Record], lines: &mut Vec<St
 }
 
 /// What this server and its cluster had last. Accounts that cannot be read are as none.
-fn read_last(state: &Path, cluster: &str) -> Option<Vec<Record>> {
+fn read_last(state: &Path, cluster: &str) -> Option<AccountFile> {
     let path = state.join(LAST);
     let last = Last::read(&path, cluster)?;
-    AccountFile::parse(path, last.there()).ok().map(|file| file.accounts)
+    AccountFile::parse(path, last.there()).ok()
 }
 
 fn write_last(state: &Path, cluster: &str, text: String) -> Result<(), Error> {
@@ -280,11 +315,34 @@ mod tests {
     }
 
     #[test]
+    fn groups_are_in_common_like_accounts() {
+        let (one, two, etcd) = folders();
+        add(one.path(), "ada");
+        let group = |state: &Path, name: &str| {
+            AccountFile::edit(state, |file| file.add_group(name, vec!["ada".into()])).unwrap()
+        };
+        group(one.path(), "studio");
+        for state in [&one, &two] {
+            sync(state.path(), &etcd).unwrap();
+        }
+        group(two.path(), "office");
+        AccountFile::edit(one.path(), |file| file.change_members("studio", &["bob".into()], &[])).unwrap();
+        for state in [&one, &two, &one] {
+            assert!(sync(state.path(), &etcd).unwrap().lines.is_empty());
+        }
+        let groups = |state: &Path| AccountFile::read(state).unwrap().groups;
+        assert_eq!(groups(one.path()), groups(two.path()));
+        let all: Vec<(String, usize)> =
+            groups(one.path()).into_iter().map(|group| (group.name, group.members.len())).collect();
+        assert_eq!(all, [("studio".to_owned(), 2), ("office".to_owned(), 1)]);
+    }
+
+    #[test]
     fn accounts_of_a_later_version_are_refused_and_those_here_stay() {
         let (one, _, etcd) = folders();
         add(one.path(), "ada");
-        *etcd.text.lock().unwrap() = Some(("format = 2\n".into(), 7));
-        assert!(matches!(sync(one.path(), &etcd), Err(Error::File(FileError::Newer { found: 2, .. }))));
+        *etcd.text.lock().unwrap() = Some(("format = 3\n".into(), 7));
+        assert!(matches!(sync(one.path(), &etcd), Err(Error::File(FileError::Newer { found: 3, .. }))));
         assert_eq!(names(one.path()), ["ada"]);
     }
 }

@@ -20,8 +20,10 @@ mod login_limiter;
 mod login_log;
 mod name;
 pub mod ntlm_v2;
+mod password_rule;
 mod ranks;
 mod reason;
+pub mod roles;
 pub mod samba;
 mod secret;
 mod share_policy;
@@ -35,7 +37,9 @@ pub use domain::{
     SidName, UnixIds,
 };
 pub use domain_logon::{DomainLogon, LoggedOn, LoggingOn, LogonRefused, MemberNames, NtlmResponse};
-pub use file::{AccountFile, Error, MOST_GROUPS, Record};
+pub use file::{
+    AccountFile, Error, GroupRecord, MOST_GROUPS, MOST_MEMBERS, OWN_NUMBERS, Record, is_group_name,
+};
 pub use host_accounts::{HostAccounts, HostPasswords, HostRules, Judging};
 pub use host_names::{
     HostName, HostNameService, HostNames, LONGEST_HOST_NAME, LookupFailure, Match, NotAHost, SystemNames,
@@ -46,8 +50,10 @@ pub use login_guard::{Lines, LoginGuard, LoginRecord};
 pub use login_limiter::{Attempt, LoginLimiter, network};
 pub use login_log::{Event, Line, Login, LoginLog};
 pub use name::{account_key, is_account_name, is_same_name};
+pub use password_rule::PasswordRule;
 pub use ranks::LoginRecords;
 pub use reason::reason;
+pub use roles::{Grantee, Role, RoleEntry, RoleSet, Roles};
 pub use secret::{LEGACY, MAX_CHAP_SECRET, MIN_CHAP_SECRET, Secret, nt_hash};
 pub use share_policy::{Grant, HostRule, HostSet, SharePolicy, Visitor};
 pub use state_file::{FileError, StateFile};

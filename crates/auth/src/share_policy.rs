@@ -1,10 +1,12 @@
 //! The access rules of a share: one set of rules for all protocols.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use ipnet::IpNet;
 
 use crate::host_names::{HostName, Match, first_match};
+use crate::roles::Roles;
 
 /// The access rules of a share.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -17,6 +19,8 @@ pub struct SharePolicy {
     pub users: Vec<String>,
     /// Unix groups whose members may enter.
     pub groups: Vec<u32>,
+    /// The roles of a team folder: who has one may enter, and `guests`, `users` and `groups` do not count.
+    pub roles: Option<Arc<Roles>>,
     /// Rules for hosts. The first that matches decides; a host that no rule matches is refused. Without rules every host
     /// may enter. A rule that may match, because a look-up failed, refuses a host that a later rule would allow more.
     pub hosts: Vec<HostRule>,
@@ -94,6 +98,9 @@ impl SharePolicy {
     /// Whether a user may enter, from any host.
     #[must_use]
     pub fn admits(&self, account: Option<&str>, is_member: &dyn Fn(u32) -> bool) -> bool {
+        if let Some(roles) = &self.roles {
+            return !roles.of_login(account, is_member).is_empty();
+        }
         let Some(name) = account else { return self.guests };
         let admits_all = self.users.is_empty() && self.groups.is_empty();
         let is_listed = || self.users.iter().any(|user| crate::is_same_name(user, name));
@@ -138,6 +145,7 @@ impl std::fmt::Display for HostSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::roles::{Grantee, Role, RoleEntry};
 
     fn rule(network: &str, grant: Option<Grant>) -> HostRule {
         let hosts = match network {
@@ -162,6 +170,21 @@ mod tests {
         let staff = SharePolicy { groups: vec![50], read_only: true, ..bobs };
         assert_eq!(staff.grant(&from(Some("ada"), "10.0.0.1")), Some(Grant::ReadOnly));
         assert_eq!(SharePolicy::for_guests().grant(&from(None, "10.0.0.1")), Some(Grant::ReadWrite));
+    }
+
+    #[test]
+    fn a_team_folder_admits_those_who_have_a_role_and_no_others() {
+        let ada = Grantee::User { name: "ada".into(), uid: None };
+        let entries = vec![
+            RoleEntry { role: Role::Reader, grantee: ada },
+            RoleEntry { role: Role::Drop, grantee: Grantee::Group(50) },
+        ];
+        let roles = Some(Arc::new(Roles::new(entries)));
+        let team = SharePolicy { roles, users: vec!["eve".into()], ..SharePolicy::for_guests() };
+        assert!(team.admits(Some("ADA"), &|_| false));
+        assert!(team.admits(Some("bob"), &|group| group == 50));
+        assert!(!team.admits(Some("eve"), &|_| false));
+        assert!(!team.admits(None, &|_| true));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Several servers of one tree. At each moment one of them has the state of a file: its opens,
-//! locks, leases (`vfs::state`). This crate knows which, moves states on demand, and takes the
+//! locks, leases (`coherence::state`). This crate knows which, moves states on demand, and takes the
 //! states of a server that is lost, after that server has stopped to answer.
 //!
 //! ```text
-//! vfs::state ──Port──► Node ──frames──► connections (TLS) ──► other servers
+//! coherence::state ──Port──► Node ──frames──► connections (TLS) ──► other servers
 //!                        ▲
 //!                      View ◄── Membership ──► etcd
 //! ```

@@ -25,8 +25,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use vfs::FileId;
-use vfs::state::{ChangeNotice, FileState, InheritedOpen, Last, State};
+use coherence::state::{ChangeNotice, FileState, InheritedOpen, Last, State};
+use formats::FileId;
 
 use crate::port::Port;
 use crate::wire::sums::SumsMessage;

@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use coherence::state::{Back, ChangeNotice, Coordinator, Elsewhere, OpenId, Party};
+use formats::FileId;
 use lock::Mutex;
 use tokio::sync::{Notify, oneshot};
-use vfs::FileId;
-use vfs::state::{Back, ChangeNotice, Coordinator, Elsewhere, OpenId, Party};
 
 use crate::fence::Fence;
 use crate::node::{Question, ToKeep};

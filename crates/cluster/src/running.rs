@@ -23,13 +23,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, mpsc as blocking};
 use std::time::Duration;
 
+use coherence::served::ServedTree;
+use coherence::state::{ChangeNotice, Successor};
+use coherence::state::{Limits, Policy, State};
+use formats::HostKey;
 use lock::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use vfs::state::{ChangeNotice, Successor};
-use vfs::{HostKey, Site};
 
 use crate::common::Common;
 use crate::evictions::Stores;
@@ -79,7 +81,7 @@ struct RunContext {
     /// The frames to each server with a connection.
     ways: Mutex<HashMap<u16, mpsc::UnboundedSender<Vec<u8>>>, ranks::ClusterWays>,
     told: mpsc::Sender<ChangeNotice>,
-    site: Arc<Site>,
+    tree: Arc<dyn ServedTree>,
     runtime: tokio::runtime::Handle,
     /// The thread for all that asks etcd.
     etcd: tokio::runtime::Handle,
@@ -142,7 +144,8 @@ pub struct Status {
 }
 
 impl Cluster {
-    /// Becomes a member. `stores` evict lost servers. `lost` is called, on a thread of its own, when the server may not answer any more:
+    /// Becomes a member. `stores` evict lost servers. `tree` makes the tree of this server, whose clients use this
+    /// state. `lost` is called, on a thread of its own, when the server may not answer any more:
     /// it must end the process.
     ///
     /// # Errors
@@ -150,6 +153,7 @@ impl Cluster {
     pub async fn start(
         config: Config,
         stores: Arc<dyn Stores>,
+        tree: impl FnOnce(State) -> Arc<dyn ServedTree>,
         lost: impl FnOnce() + Send + 'static,
     ) -> Result<Self, StartError> {
         let tls = Tls::load(&config.files, &config.name)?;
@@ -165,10 +169,11 @@ impl Cluster {
                 .await?;
         let (me, (etcd, thread)) = (membership.me.number, thread::begin()?);
         let kept = Arc::new(common::CommonCache::new(common));
-        vfs::state::ClientId::begin_with(me);
+        coherence::state::ClientId::begin_with(me);
         let port = Port::new(Trees::default(), fence.clone());
-        let site = Arc::new(Site::joined(me, port.clone()));
-        let node = Mutex::new(Node::new(me, site.state().clone(), port.clone()));
+        let state = State::joined(Policy::default(), Limits::default(), me, port.clone());
+        let tree = tree(state.clone());
+        let node = Mutex::new(Node::new(me, state, port.clone()));
         let (told, to_tell) = mpsc::channel(MOST_TOLD);
         let runtime = tokio::runtime::Handle::current();
         let members = watch::Sender::new(Members::default());
@@ -181,7 +186,7 @@ impl Cluster {
             port,
             ways,
             told,
-            site,
+            tree,
             runtime,
             etcd,
             fence,
@@ -201,7 +206,7 @@ impl Cluster {
         let (stop, stopping) = watch::channel(false);
         let (orders, ordered) = thread::orders();
         watch_fence(shared.fence.clone(), stopping.clone(), lost)?;
-        tokio::spawn(tell(shared.site.clone(), to_tell));
+        tokio::spawn(tell(shared.tree.clone(), to_tell));
         tokio::spawn(shared.clone().drive());
         tokio::spawn(accepting::accept(shared.clone(), listener));
         tokio::spawn(calling::call_members(shared.clone()));
@@ -212,12 +217,6 @@ impl Cluster {
         let membership = shared.etcd.spawn(keep(shared.clone(), membership, ordered, stopping));
         let membership = Mutex::new(Some(membership));
         Ok(Self { shared, kept, orders, stop, keeping, drained, places, membership, _thread: thread })
-    }
-
-    /// What all volumes of this server share.
-    #[must_use]
-    pub fn site(&self) -> &Arc<Site> {
-        &self.shared.site
     }
 
     /// Whether this server may answer clients.
@@ -363,7 +362,7 @@ impl RunContext {
                 });
             }
             Effect::Told(told) => {
-                self.site.follow(&told);
+                self.tree.follow(&told);
                 if self.told.try_send(told).is_err() {
                     self.hear_of_loss();
                 }
@@ -378,16 +377,16 @@ impl RunContext {
     }
 
     fn hear_of_loss(&self) {
-        let site = self.site.clone();
-        self.runtime.spawn_blocking(move || site.hear_of_loss());
+        let tree = self.tree.clone();
+        self.runtime.spawn_blocking(move || tree.hear_of_loss());
     }
 }
 
 /// Tells the subscribers of this server of changes by others.
-async fn tell(site: Arc<Site>, mut to_tell: mpsc::Receiver<ChangeNotice>) {
+async fn tell(tree: Arc<dyn ServedTree>, mut to_tell: mpsc::Receiver<ChangeNotice>) {
     while let Some(told) = to_tell.recv().await {
-        let site = site.clone();
-        let _ = tokio::task::spawn_blocking(move || site.hear(&told)).await; // a panic there was logged
+        let tree = tree.clone();
+        let _ = tokio::task::spawn_blocking(move || tree.hear(&told)).await; // a panic there was logged
     }
 }
 

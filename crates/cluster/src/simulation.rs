@@ -24,19 +24,19 @@ use std::time::Duration;
 
 use changers::{Changer, Changes};
 use clients::Client;
+use coherence::state::{InheritedOpen, Limits, Policy, State};
 use movers::{Inside, Mover};
 use network::SimulatedNetwork;
 use service::Service;
 use travellers::{Traveller, Travels};
-use vfs::state::{InheritedOpen, Limits, Policy, State};
 
 use crate::{Effect, Fence, Node, Port, Trees};
 
 #[allow(dead_code, reason = "the crate xtask uses the rest of this file")]
 mod history;
 
-type History = history::History<vfs::FileId>;
-type Call = history::BegunOperation<vfs::FileId>;
+type History = history::History<formats::FileId>;
+type Call = history::BegunOperation<formats::FileId>;
 
 /// One step of the virtual time.
 const STEP: Duration = Duration::from_millis(1);
@@ -364,7 +364,7 @@ fn a_seed_leads_to_the_same_each_time() {
 
 #[test]
 fn a_server_does_not_answer_its_own_question_as_the_home_of_before() {
-    use vfs::state::{ClientId, Modes, OpenRequest, Party, Stream};
+    use coherence::state::{ClientId, Modes, OpenRequest, Party, Stream};
     let mut server = Server::new(1);
     let view = |epoch, members| crate::View { epoch, members };
     server.node.adopt(STEP, view(1, vec![1]));
@@ -372,8 +372,8 @@ fn a_server_does_not_answer_its_own_question_as_the_home_of_before() {
     let request = OpenRequest::new(Party::client(ClientId(1 << 48)), Modes::READ, Modes::NONE);
     // It was the home of all of them. It has asked itself, and not read that yet, when the other server comes.
     for inode in 1..=20 {
-        let answer = server.state.open(vfs::FileId::new(0, inode), Stream::Data, request);
-        assert!(matches!(answer, Err(vfs::Error::LeaseRecall(_))), "{answer:?}");
+        let answer = server.state.open(formats::FileId::new(0, inode), Stream::Data, request);
+        assert!(matches!(answer, Err(formats::Error::LeaseRecall(_))), "{answer:?}");
     }
     server.node.adopt(STEP, view(2, vec![1, 2]));
     let counts = server.node.counts();
@@ -394,10 +394,10 @@ fn a_server_does_not_answer_its_own_question_as_the_home_of_before() {
 
 #[test]
 fn a_state_that_comes_before_its_question_is_read_is_not_asked_for() {
-    use vfs::state::{ClientId, Modes, OpenRequest, Party, Stream};
+    use coherence::state::{ClientId, Modes, OpenRequest, Party, Stream};
     let mut server = Server::new(1);
     server.node.adopt(STEP, crate::View { epoch: 1, members: vec![1, 2] });
-    let file = vfs::FileId::new(0, 1);
+    let file = formats::FileId::new(0, 1);
     let request = OpenRequest::new(Party::client(ClientId(1 << 48)), Modes::READ, Modes::NONE);
     assert!(server.state.open(file, Stream::Data, request).is_err());
     server.node.receive(STEP, 2, 1, 1, crate::wire::Message::Grant(file, 1 << 32 | 1)).unwrap();
@@ -410,13 +410,13 @@ fn a_part_of_a_lost_state_may_come_before_the_order_to_make_it() {
     use crate::wire::{Message, Portion};
     let mut server = Server::new(1);
     server.node.adopt(STEP, crate::View { epoch: 1, members: vec![1, 2, 3] });
-    let (file, turn) = (vfs::FileId::new(0, 1), 1 << 32 | 1);
+    let (file, turn) = (formats::FileId::new(0, 1), 1 << 32 | 1);
     let part = |turn| Message::Hand {
         file,
         turn,
         portion: Portion::Own,
         more: false,
-        state: vfs::state::FileState::default(),
+        state: coherence::state::FileState::default(),
     };
     server.node.receive(STEP, 3, 1, 1, part(turn)).unwrap();
     server.node.receive(STEP, 2, 1, 1, Message::Gather(file, turn, 2)).unwrap();

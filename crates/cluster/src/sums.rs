@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use vfs::FileId;
+use formats::FileId;
 
 use crate::wire::sums::{Sum, SumsMessage};
 

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
+use coherence::events::ChangeKind;
+use coherence::state::ChangeNotice;
+use formats::FileId;
 use lock::RwLock;
-use vfs::FileId;
-use vfs::events::ChangeKind;
-use vfs::state::ChangeNotice;
 
 use crate::ranks;
 

@@ -3,10 +3,12 @@
 //!
 //! [`state::State`] decides each conflict between two clients. [`events::Hub`] delivers changes to subscribers.
 //! [`guarding`] has what is agreed with a backend about local processes, and [`noted`] what is noted of an operation
-//! for the log and for metrics.
+//! for the log and for metrics. [`served`] and [`recount`] are what the servers of a cluster ask of each other's tree.
 
 pub mod events;
 pub mod guarding;
 pub mod noted;
 mod ranks;
+pub mod recount;
+pub mod served;
 pub mod state;

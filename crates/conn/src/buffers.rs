@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use lock::{Mutex, Rank};
-use vfs::caches::{Cache, CacheReport};
+use resources::caches::{Cache, CacheReport};
 
 use crate::loops::driven_here;
 

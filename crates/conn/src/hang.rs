@@ -70,7 +70,7 @@ impl Sample {
     fn take() -> Self {
         let watchdogs: Vec<Arc<Watchdog>> = WATCHDOGS.lock().iter().filter_map(Weak::upgrade).collect();
         let protocols: Vec<Activity> = watchdogs.iter().map(|watchdog| watchdog.activity()).collect();
-        let disk = vfs::disk_calls();
+        let disk = resources::disk_calls();
         let ended = protocols.iter().map(|of| of.ended).sum::<u64>() + disk.ended;
         Self { protocols, disk_calls: disk.waiting, ended }
     }

@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use coherence::noted::{Notes, OperationTrace, Paths, during, want};
 use tracing::Span;
 use tracing::field::Empty;
 use tracing::instrument::{Instrument, Instrumented};
-use vfs::noted::{Notes, OperationTrace, Paths, during, want};
 
 /// An operation that has ended.
 #[derive(Debug, Clone, Copy)]

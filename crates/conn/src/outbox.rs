@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use lock::Mutex;
+use resources::Payload;
 use rustix::net::SendFlags;
 use tokio::sync::Notify;
-use vfs::Payload;
 
 use crate::affinity;
 use crate::buffers::replies;

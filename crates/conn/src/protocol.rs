@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use resources::Payload;
 use rustls::ServerConfig;
-use vfs::Payload;
 
 use crate::in_flight::InFlight;
 use crate::memory::Reservation;
@@ -39,7 +39,7 @@ impl Reply {
     }
 
     /// All of it in memory, for a transport that sends it in one piece. Zeros stand for what was truncated meanwhile.
-    pub fn into_bytes(self) -> vfs::Result<Vec<u8>> {
+    pub fn into_bytes(self) -> formats::Result<Vec<u8>> {
         let mut bytes = self.head;
         if let Some(data) = self.body {
             data.append_or_zeros_to(&mut bytes)?;

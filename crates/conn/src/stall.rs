@@ -81,7 +81,7 @@ impl StallTable {
 
     /// A request has ended. Counted only while threads are stuck, so that requests share no counter otherwise.
     pub(crate) fn request_ended(&self) {
-        if self.count.load(Ordering::Relaxed) > 0 || vfs::disk_calls().waiting > 0 {
+        if self.count.load(Ordering::Relaxed) > 0 || resources::disk_calls().waiting > 0 {
             self.ended.fetch_add(1, Ordering::Relaxed);
         }
     }

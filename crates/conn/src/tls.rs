@@ -14,11 +14,11 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
+use resources::Payload;
 use rustix::net::SendFlags;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedStatus};
 use rustls::{ServerConfig, server::ServerConnectionData};
-use vfs::Payload;
 
 use crate::buffers::{received as pool, replies};
 use crate::received::ReceiveBuffer;

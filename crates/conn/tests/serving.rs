@@ -12,8 +12,8 @@ use std::time::Duration;
 use bytes::BytesMut;
 use conn::{Answer, InFlight, Limits, Protocol, Reply};
 use parking_lot::{Condvar, Mutex};
+use resources::Payload;
 use tokio::sync::Semaphore;
-use vfs::Payload;
 
 use crate::scene::Server;
 use crate::waiting::until;

@@ -20,8 +20,14 @@ pub fn stored(data: &[u8]) {
     assert!(stored.entries.list.len() <= MAX_ENTRIES.min(data.len() / 7));
     assert_eq!(StoredAcl::decode(&stored.encode()).as_ref(), Ok(&stored));
     let StoredAcl { uid, gid, owner, group, entries, .. } = stored;
-    let acl =
-        Acl { owner: owner.unwrap_or(Who::User(uid)), group, entries, stored: true, within_mode: false };
+    let acl = Acl {
+        owner: owner.unwrap_or(Who::User(uid)),
+        group,
+        entries,
+        stored: true,
+        within_mode: false,
+        team: None,
+    };
     assert_eq!(acl.rights(&Caller::root(), uid, gid), Rights::ALL);
     acl.rights(&Caller::new(uid.max(1), gid, &[7]), uid, gid);
     acl.rights(&Caller::new(uid ^ 1, gid ^ 1, &[]), uid, gid);

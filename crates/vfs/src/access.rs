@@ -4,10 +4,14 @@
 //! atomic load.
 
 mod creating;
+mod disk;
 mod enforce;
 mod known;
 mod operations;
+mod team;
+mod team_changes;
 
 pub(crate) use self::enforce::Permissions;
 pub(crate) use self::known::{KEY_FILE, StoredAclCache};
 pub(crate) use self::operations::RightsAttribute;
+pub(crate) use self::team::TeamFolders;

@@ -7,12 +7,16 @@
 //! it to the files of a volume.
 
 pub(crate) mod beside_mode;
+pub(crate) mod deviation;
+pub(crate) mod disk;
 mod evaluate;
 pub(crate) mod inherit;
 pub(crate) mod mode;
+pub(crate) mod posix;
 mod rights;
 pub mod samba;
 pub mod stored;
+pub(crate) mod team;
 #[cfg(test)]
 mod tests;
 mod written_back;
@@ -20,15 +24,15 @@ mod written_back;
 use std::sync::Arc;
 
 pub use self::beside_mode::before_mode;
+pub use self::deviation::Deviation;
 pub(crate) use self::mode::by_posix_acl;
 pub use self::mode::{entries_of_mode, entries_of_posix, summary};
+pub(crate) use self::posix::ACCESS as POSIX_ACL;
 pub use self::rights::Rights;
 pub(crate) use self::samba::ATTRIBUTE as SAMBAS_ACL;
 pub(crate) use self::stored::{ATTRIBUTE as STORED_ACL, StoredAcl};
+pub use self::team::{TeamRights, rights_of_role};
 pub use self::written_back::{recognized, written_back};
-
-/// The attribute in which the host keeps its own kind of ACL.
-pub(crate) const POSIX_ACL: &[u8] = b"system.posix_acl_access";
 
 /// The most entries of one ACL.
 pub const MAX_ENTRIES: usize = 1_000;
@@ -148,6 +152,8 @@ pub struct Acl {
     pub stored: bool,
     /// The host's mode and POSIX ACL bind, too: the caller gets what both give. So it is with Samba's.
     pub within_mode: bool,
+    /// The roles that decide about a file in a team folder.
+    pub team: Option<TeamRights>,
 }
 
 /// Changes to an ACL. What is `None` is not changed.

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use auth::Grant;
 
-use self::forest::Hidden;
+use self::forest::{Hidden, TeamGate};
 
 pub use self::above::MAX_PATH_DEPTH;
 pub(crate) use self::above::name_in;
@@ -302,6 +302,11 @@ pub trait Object: Any + Send + Sync {
         Some(Grant::ReadWrite)
     }
 
+    /// The share inside the one that the caller uses that it belongs to.
+    fn gate(&self) -> Option<TeamGate> {
+        None
+    }
+
     /// The names that listings of this folder leave out, if the rules of a share inside the one that the caller uses count.
     fn hidden(&self) -> Option<Arc<Hidden>> {
         None
@@ -343,6 +348,10 @@ pub trait Backend: Send + Sync {
     /// Whether shares inside this one have rules of their own: see [`Object::admits`].
     fn has_gates(&self) -> bool {
         self.behind().is_some_and(Backend::has_gates)
+    }
+    /// Whether any of them is a team folder: see [`Object::gate`].
+    fn has_team_gates(&self) -> bool {
+        self.behind().is_some_and(Backend::has_team_gates)
     }
     /// The share's folder.
     fn root(&self) -> Result<Found>;

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use redb::ReadableTable;
 
-use crate::caches::{Cache, CacheReport};
+use resources::caches::{Cache, CacheReport};
 use store::META;
 use writer::Core;
 

@@ -7,7 +7,6 @@ pub mod acl;
 pub mod arriving;
 pub mod backend;
 mod backups;
-pub mod caches;
 mod caller;
 mod changing;
 mod described;
@@ -18,9 +17,7 @@ pub mod index;
 mod listing;
 mod local;
 mod open;
-mod payload;
 mod permission;
-mod pool;
 pub mod quota;
 mod ranks;
 mod restoring;
@@ -37,7 +34,7 @@ pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
 pub use backups::MacBackup;
 pub use caller::{Access, Caller};
 pub use changing::permitted::{PermittedActor, Plan};
-pub use coherence::{events, noted, state};
+pub use coherence::{events, noted, served, state};
 pub use described::description::{Description, DescriptionParts};
 pub use described::relayout::{Relayout, RelayoutOptions};
 pub use described::sidecars::LookupResult;
@@ -56,8 +53,7 @@ pub use open::{
     AllocatedRanges, Beside, Hold, Holder, Open, OpenCounts, OpenOptions, OpenPermit, ReadBytes, Still,
     TakenOver,
 };
-pub use payload::Payload;
-pub use pool::{DiskCalls, disk_calls};
+pub use resources::{DiskCalls, Payload, caches, disk_calls};
 pub use restoring::{Restore, RestoreObserver, RestoreOptions, RestoreOutcome};
 pub use site::Site;
 pub use streams::xattrs::Xattr;

@@ -133,8 +133,16 @@ pub struct Page {
     by_acl: bool,
     /// The site's table of locked files, which learns of the locked files that this page finds.
     inhibited: Option<Arc<InhibitedFileCache>>,
+    rules: PageRules,
+}
+
+/// What the modes of a folder's entries mean.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PageRules {
     /// Files that their mode locks are shown as read-only.
-    heeds_mode: bool,
+    pub(crate) heeds_mode: bool,
+    /// The folder is in a team folder, whose roles decide and not modes.
+    pub(crate) in_team: bool,
 }
 
 impl Page {
@@ -154,9 +162,9 @@ impl Page {
         Self { may_search, by_acl, ..self }
     }
 
-    /// The page of a volume, whose site learns of locked files, and which heeds that a mode locks a file or does not.
-    pub(crate) fn of_volume(self, inhibited: &Arc<InhibitedFileCache>, heeds_mode: bool) -> Self {
-        Self { inhibited: Some(inhibited.clone()), heeds_mode, ..self }
+    /// The page of a volume, whose site learns of locked files.
+    pub(crate) fn of_volume(self, inhibited: &Arc<InhibitedFileCache>, rules: PageRules) -> Self {
+        Self { inhibited: Some(inhibited.clone()), rules, ..self }
     }
 
     /// The key and attributes of an entry of this page; asks the host when they are not known.

@@ -30,12 +30,12 @@ use crate::backend::{Allowance, Space};
 use crate::ranks;
 use crate::{Error, FileId, Result};
 
+pub use coherence::recount::{Changes, Others, RecountResult};
+
 pub use self::charge::Charges;
 pub(crate) use self::charge::{Charge, Footprint};
 pub(crate) use self::recount::MovedFolder;
 use self::recount::Recount;
-pub use self::recount::RecountResult;
-pub use self::shared::{Changes, Others};
 pub(crate) use self::transfer::Transfer;
 
 /// The unit in which growth is counted: the block of most file systems.

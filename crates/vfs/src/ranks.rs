@@ -74,6 +74,8 @@ lock::ranks! {
     AclKey,
     /// The stored ACLs that were read.
     KnownAcls,
+    /// The roles of a share.
+    TeamRoles,
 }
 
 lock::ranks! {

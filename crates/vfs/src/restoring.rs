@@ -83,6 +83,8 @@ pub struct Restore<'a> {
     staging: Option<Node>,
     /// Files with several names that were restored, by their key in the snapshot: where they are now.
     linked: HashMap<HostKey, (Node, Vec<u8>)>,
+    /// The file that the one being restored takes the place of.
+    replaced: Option<Found>,
     goes_on: bool,
 }
 
@@ -117,7 +119,8 @@ impl<'a> Restore<'a> {
         observer: &'a mut dyn RestoreObserver,
     ) -> Self {
         let actor = Actor::new(Caller::root(), Party::client(ClientId::unused()));
-        Self { from, to, options, observer, actor, staging: None, linked: HashMap::new(), goes_on: true }
+        let linked = HashMap::new();
+        Self { from, to, options, observer, actor, staging: None, linked, replaced: None, goes_on: true }
     }
 
     /// Restores the file or folder at the path `source` of the snapshot to the path `target` of the

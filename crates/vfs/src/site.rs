@@ -5,15 +5,16 @@
 //! shares of one folder, a share inside another one, a bind mount, and a volume that a reload
 //! replaced all use the same ones.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use coherence::served::ServedTree;
 use lock::Mutex;
 
 use super::{FileId, Volume};
 use crate::access::StoredAclCache;
 use crate::backend::Node;
-use crate::caches::{Cache, CacheReport};
 use crate::changing::busy::Busy;
 use crate::changing::changed::ChangeTimeTable;
 use crate::changing::coherence::Recalls;
@@ -23,10 +24,11 @@ use crate::events::ChangeKind;
 use crate::homes::Homes;
 use crate::local::Recalling;
 use crate::open::{Holds, OpenBudget, OpenCounts, Places};
-use crate::pool::Pool;
 use crate::ranks;
-use crate::state::{ChangeNotice, Coordinator, Limits, Policy, State};
+use crate::state::{ChangeNotice, Elsewhere, Party, State};
 use crate::traffic::{Traffic, TrafficCounters};
+use resources::Pool;
+use resources::caches::{Cache, CacheReport};
 
 /// What all volumes of a server share. One for each process; tests have as many as they want.
 #[derive(Default)]
@@ -68,40 +70,9 @@ impl Site {
         self.acls.tell_sids(sids);
     }
 
-    /// The site of a server that shares its files with other servers. `server` is its number among
-    /// them, which no other one has.
-    pub fn joined(server: u16, coordinator: Arc<dyn Coordinator>) -> Self {
-        let state = State::joined(Policy::default(), Limits::default(), server, coordinator);
+    /// The site of a server that shares its files with other servers, which coordinate this state.
+    pub fn joined(state: State) -> Self {
         Self { state, ..Self::default() }
-    }
-
-    /// Follows a move of a file that clients of this server have open, through another server. It does not wait for a disk.
-    /// It is called before the state of the file comes from there: what clients do by such an open finds the file then.
-    pub fn follow(&self, told: &ChangeNotice) {
-        if let (ChangeKind::Renamed { old_folder, old_name }, Some(file)) =
-            (&told.change.what, told.change.file)
-        {
-            let now = (told.change.folder, told.folder, &told.change.name);
-            self.places.moved_elsewhere(file, (*old_folder, old_name), now);
-        }
-    }
-
-    /// Tells the subscribers of this server of a change that was made through another server.
-    pub fn hear(&self, told: &ChangeNotice) {
-        if told.is_going {
-            let going = told.change.file.into_iter();
-            return going.for_each(|folder| self.watched().iter().for_each(|v| v.events.going(folder)));
-        }
-        for volume in self.watched() {
-            if volume.backend.by_key(&told.folder).is_ok() {
-                volume.locals.publish(&volume.events, &told.change);
-            }
-        }
-    }
-
-    /// Tells the subscribers of this server that changes through other servers were missed.
-    pub fn hear_of_loss(&self) {
-        self.watched().iter().for_each(|volume| volume.events.lost());
     }
 
     /// What is done about local processes. `None` outside of a runtime, where nothing can wait for clients.
@@ -192,6 +163,49 @@ impl Site {
     /// The name of a file that a client has open, for display.
     pub fn open_name(&self, file: FileId) -> Option<Arc<[u8]>> {
         self.places.name_of(file)
+    }
+}
+
+impl ServedTree for Site {
+    fn follow(&self, told: &ChangeNotice) {
+        if let (ChangeKind::Renamed { old_folder, old_name }, Some(file)) =
+            (&told.change.what, told.change.file)
+        {
+            let now = (told.change.folder, told.folder, &told.change.name);
+            self.places.moved_elsewhere(file, (*old_folder, old_name), now);
+        }
+    }
+
+    fn hear(&self, told: &ChangeNotice) {
+        if told.is_going {
+            let going = told.change.file.into_iter();
+            return going.for_each(|folder| self.watched().iter().for_each(|v| v.events.going(folder)));
+        }
+        for volume in self.watched() {
+            if volume.backend.by_key(&told.folder).is_ok() {
+                volume.locals.publish(&volume.events, &told.change);
+            }
+        }
+    }
+
+    fn hear_of_loss(&self) {
+        self.watched().iter().for_each(|volume| volume.events.lost());
+    }
+
+    fn files_open_below(&self, folder: FileId) -> Vec<FileId> {
+        Self::files_open_below(self, folder, usize::MAX)
+    }
+
+    fn recall_opens<'a>(
+        &'a self,
+        by: Party,
+        files: &'a [FileId],
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(Self::recall_opens(self, by, files))
+    }
+
+    fn hold_below(&self, folder: FileId) -> Option<Elsewhere> {
+        Some(Box::new(Self::hold_below(self, folder)?))
     }
 }
 

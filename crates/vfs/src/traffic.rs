@@ -1,6 +1,6 @@
 //! What clients have read and written, of all files of a site.
 
-use crate::caches::StripedCounters;
+use resources::caches::StripedCounters;
 
 /// Counters of reads and writes. They are not shared by threads, so a read or write pays a few nanoseconds.
 #[derive(Debug, Default)]

@@ -20,13 +20,14 @@ use super::{
     Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, Time,
     names::{self, KeptCharacters},
 };
+use crate::access::TeamFolders;
 use crate::backend::forest::Hidden;
 use crate::backend::long_names::LongNames;
 use crate::backend::{Backend, Finds, Found, Node, Snapshot, Space};
 use crate::events::Hub;
 use crate::finding::whereabouts::Whereabouts;
 use crate::homes::Homes;
-use crate::listing::{CacheBudget, Listings, Page};
+use crate::listing::{CacheBudget, Listings, Page, PageRules};
 use crate::local::Locals;
 use crate::names::own::refuse_own;
 use crate::noted::Act;
@@ -108,6 +109,7 @@ pub struct Volume {
     pub(crate) locals: Arc<Locals>,
     pub(crate) streams: Option<Arc<Streams>>,
     pub(crate) whereabouts: Whereabouts,
+    pub(crate) teams: TeamFolders,
 }
 
 /// What a client knows and expects of files. The session of its protocol says it once, for all its requests.
@@ -224,6 +226,7 @@ impl Volume {
             events: Hub::counted(site.subscriptions.clone()),
             locals: Arc::default(),
             whereabouts: Whereabouts::default(),
+            teams: TeamFolders::default(),
             site,
         }
     }
@@ -359,7 +362,9 @@ impl Volume {
         }
         let by_acl = self.permissions().stored_acl(folder)?.is_some();
         let page = self.current_listings().page(self.streams.as_ref(), folder, cookie)?;
-        let page = page.of_volume(&self.site.inhibited, self.options.read_only_by_mode);
+        let in_team = self.permissions().team_of(&*folder.object)?.is_some();
+        let heeds_mode = self.options.read_only_by_mode && !in_team;
+        let page = page.of_volume(&self.site.inhibited, PageRules { heeds_mode, in_team });
         Ok(page.for_searcher(granted.contains(Access::EXECUTE), by_acl))
     }
 

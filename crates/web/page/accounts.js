@@ -2,6 +2,7 @@
 
 import { get, post } from "./api.js";
 import { h, heading, replace } from "./dom.js";
+import { picker } from "./people.js";
 import { table } from "./table.js";
 
 const LOGINS = { argon2: "slow hash", "nt-hash": "SMB", srp: "AFP", legacy: "old Macs", chap: "iSCSI" };
@@ -17,20 +18,35 @@ const GROUPS = [
   { title: "Group", cell: (row) => h("b", {}, row.name) },
   { title: "Number", numeric: true, cell: (row) => (row.gid === null ? h("span", { class: "badge bad" }, "not on this host") : String(row.gid)) },
   { title: "Accounts in it", cell: (row) => names(row.accounts, "none") },
-  { title: "Shares that admit it", cell: (row) => names(row.shares, "by name none") },
+  { title: "Shares that name it", cell: (row) => names(row.shares, "none") },
 ];
 
-const words = (text) => text.split(",").map((word) => word.trim()).filter(Boolean);
 const number = (field) => (field.value.trim() === "" ? null : Number(field.value));
 
-// Two fields for a password that is new.
-function passwordFields(id) {
-  const one = h("input", { id, type: "password", autocomplete: "new-password", required: true, maxlength: "1024" });
+// Two fields for a password that is new. `name()` is the account, whose name does not count in it.
+function passwordFields(id, rule, name) {
+  const one = h("input", { id, type: "password", autocomplete: "new-password", required: true, maxlength: "1024", "aria-describedby": `${id}-rule` });
   const again = h("input", { id: `${id}-again`, type: "password", autocomplete: "new-password", required: true });
-  const same = () => again.setCustomValidity(one.value === again.value ? "" : "The two passwords differ.");
-  one.addEventListener("input", same);
-  again.addEventListener("input", same);
-  return { value: () => one.value, rows: [h("label", { for: id }, "Password"), one, h("label", { for: `${id}-again` }, "The same again"), again] };
+  const meter = h("meter", { min: "0", max: String(rule.characters + 4), low: String(rule.characters), high: String(rule.characters + 2), optimum: String(rule.characters + 4), "aria-label": "Characters that count" });
+  const counted = h("span", { class: "muted small", "aria-live": "polite" });
+  const judge = () => {
+    const own = name().toLowerCase();
+    const text = own ? one.value.toLowerCase().replaceAll(own, "") : one.value.toLowerCase();
+    const [long, different] = [[...text].length, new Set(text).size];
+    const varied = different >= rule.different;
+    meter.value = varied ? long : Math.min(long, rule.characters - 1);
+    counted.textContent = one.value === "" ? "" : `${long} characters count, ${different} different`;
+    one.setCustomValidity(one.value === "" || (varied && long >= rule.characters) ? "" : `A password has ${rule.text}.`);
+    again.setCustomValidity(one.value === again.value ? "" : "The two passwords differ.");
+  };
+  one.addEventListener("input", judge);
+  again.addEventListener("input", judge);
+  return {
+    value: () => one.value,
+    judge,
+    rows: [h("label", { for: id }, "Password"), one, h("div", { class: "row meter" }, meter, counted),
+      h("span", { class: "muted small", id: `${id}-rule` }, `It has ${rule.text}.`), h("label", { for: `${id}-again` }, "The same again"), again],
+  };
 }
 
 // What is kept in addition to the usual hashes.
@@ -38,28 +54,36 @@ function keptFields(secrets) {
   const box = (id, text, kind) => [h("input", { type: "checkbox", id, checked: secrets.includes(kind) }), text];
   const [legacy, legacyText] = box("keep-legacy", "Keep its first eight characters as they are, for Macs before Mac OS 8.6", "legacy");
   const [chap, chapText] = box("keep-chap", "Keep it as it is, for iSCSI logins: 12 to 16 characters", "chap");
-  const row = (field, text) => [h("span", {}), h("span", { class: "row" }, field, h("label", { for: field.id }, text))];
-  return { value: () => ({ legacy_password: legacy.checked, chap_secret: chap.checked }), rows: [...row(legacy, legacyText), ...row(chap, chapText)] };
+  const row = (field, text) => h("span", { class: "row" }, field, h("label", { for: field.id }, text));
+  return { value: () => ({ legacy_password: legacy.checked, chap_secret: chap.checked }), rows: [row(legacy, legacyText), row(chap, chapText)] };
 }
 
 // As whom an account acts.
 function actsFields(account, groups) {
   const uid = h("input", { id: "account-uid", type: "number", min: "0", max: "4294967294", value: account.set_uid ?? "", placeholder: "the user of the same name" });
   const gid = h("input", { id: "account-gid", type: "number", min: "0", max: "4294967294", value: account.set_gid ?? "", placeholder: "that of the Unix user" });
-  const more = h("input", { id: "account-groups", value: account.further_groups.join(", "), placeholder: "none", spellcheck: "false", autocapitalize: "none", "aria-describedby": "account-groups-hint" });
-  const known = groups.filter((group) => group.gid !== null).slice(0, MOST_NAMES).map((group) => group.name);
+  const offered = groups.filter((group) => group.gid !== null).map((group) => group.name);
+  const chosen = [...account.own_groups, ...account.further_groups];
+  const more = picker({ id: "account-groups", label: "Groups", offered, placeholder: "Name of a group", chosen, show: (name) => name });
   return {
-    value: () => ({ uid: number(uid), gid: number(gid), groups: words(more.value) }),
+    value: () => ({ uid: number(uid), gid: number(gid), groups: more.value() }),
+    groups: [h("label", { for: "account-groups" }, "Groups"), more.element],
     rows: [h("label", { for: "account-uid" }, "Unix user (number)"), uid, h("label", { for: "account-gid" }, "First group (number)"), gid,
-      h("label", { for: "account-groups" }, "Further groups"), more,
-      h("span", {}), h("span", { class: "muted small", id: "account-groups-hint" }, `Groups of the host by name or number, in addition to those of the Unix user${known.length ? `: ${known.join(", ")}` : ""}. The server must run as root for them.`)],
+      h("span", { class: "muted small" }, "Without numbers, it acts as the Unix user of its name. The server must run as root for groups of the host.")],
   };
 }
 
-function form(title, rows, button, send, close) {
+// What few people need. It opens when something in it is wrong.
+function more(...rows) {
+  const details = h("details", { class: "more" }, h("summary", {}, "More"), h("div", { class: "fields" }, rows));
+  details.addEventListener("invalid", () => { details.open = true; }, true);
+  return details;
+}
+
+function form(title, rows, button, send, close, id = "account-form") {
   return h("form", {
     class: "card",
-    id: "account-form",
+    id,
     onkeydown: (event) => { if (event.key === "Escape") close(); },
     onsubmit: async (event) => {
       event.preventDefault();
@@ -70,7 +94,7 @@ function form(title, rows, button, send, close) {
   h("div", { class: "row end" }, h("button", { type: "button", onclick: close }, "Cancel"), h("button", { type: "submit", class: "primary" }, button)));
 }
 
-const NEW = { set_uid: null, set_gid: null, further_groups: [], secrets: [] };
+const NEW = { set_uid: null, set_gid: null, further_groups: [], own_groups: [], secrets: [] };
 
 export default {
   title: "Accounts",
@@ -79,27 +103,30 @@ export default {
     const list = h("section", { class: "card" });
     const groups = h("section", { class: "card" });
     let known = []; // groups
+    let everyone = []; // the names of the accounts
+    const rule = await get("/v1/password-rule", context.signal);
     const close = () => replace(place);
     const show = (element, focus) => {
       replace(place, element);
       place.querySelector(focus).focus();
     };
-    const change = async (path, body) => {
-      const done = await context.doing(() => post(`/v1/accounts${path}`, body));
+    const change = async (path, body, of = "accounts") => {
+      const done = await context.doing(() => post(`/v1/${of}${path}`, body));
       await load();
       return done;
     };
 
     function addForm() {
       const name = h("input", { id: "account-name", required: true, maxlength: "64", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
-      const [password, kept, acts] = [passwordFields("account-password"), keptFields([]), actsFields(NEW, known)];
+      const [password, kept, acts] = [passwordFields("account-password", rule, () => name.value), keptFields([]), actsFields(NEW, known)];
+      name.addEventListener("input", password.judge);
       const admin = h("input", { type: "checkbox", id: "account-admin" });
-      return form("New account", [h("label", { for: "account-name" }, "Name"), name, password.rows, acts.rows, kept.rows,
-        h("span", {}), h("span", { class: "row" }, admin, h("label", { for: "account-admin" }, "May administer this server"))], "Make it",
+      return form("New account", [h("label", { for: "account-name" }, "Name"), name, password.rows, acts.groups,
+        h("span", { class: "row" }, admin, h("label", { for: "account-admin" }, "May administer this server")), more(acts.rows, kept.rows)], "Make it",
       () => change("", { name: name.value, password: password.value(), ...acts.value(), ...kept.value(), admin: admin.checked }), close);
     }
     function passwordForm(account) {
-      const [password, kept] = [passwordFields("account-password"), keptFields(account.secrets)];
+      const [password, kept] = [passwordFields("account-password", rule, () => account.name), keptFields(account.secrets)];
       return form(`Another password for ${account.name}`, [password.rows, kept.rows], "Change it",
         () => change("/password", { name: account.name, password: password.value(), ...kept.value() }), close);
     }
@@ -107,15 +134,27 @@ export default {
       const acts = actsFields(account, known);
       const admin = h("input", { type: "checkbox", id: "account-admin", checked: account.admin });
       const disabled = h("input", { type: "checkbox", id: "account-disabled", checked: account.disabled });
-      const box = (field, text) => [h("span", {}), h("span", { class: "row" }, field, h("label", { for: field.id }, text))];
+      const box = (field, text) => h("span", { class: "row" }, field, h("label", { for: field.id }, text));
       // Only what is different is sent: what is set elsewhere need not be changed here.
       const sent = () => {
         const all = { ...acts.value(), admin: admin.checked, disabled: disabled.checked };
-        const before = { uid: account.set_uid, gid: account.set_gid, groups: account.further_groups, admin: account.admin, disabled: account.disabled };
+        const before = { uid: account.set_uid, gid: account.set_gid, groups: [...account.own_groups, ...account.further_groups], admin: account.admin, disabled: account.disabled };
         return Object.fromEntries(Object.entries(all).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key])));
       };
-      return form(`Change ${account.name}`, [acts.rows, box(admin, "May administer this server"), box(disabled, "May not log in")], "Change",
+      return form(`Change ${account.name}`, [acts.groups, box(admin, "May administer this server"), box(disabled, "May not log in"), more(acts.rows)], "Change",
         async () => (Object.keys(sent()).length === 0 ? true : change("/change", { name: account.name, ...sent() })), close);
+    }
+    // A group of the server's own; without one, it is new.
+    function groupForm(group) {
+      const name = h("input", { id: "group-name", required: true, maxlength: "64", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
+      const members = picker({ id: "group-accounts", label: "Accounts in it", offered: everyone, placeholder: "Name", chosen: group?.accounts ?? [], show: (one) => one });
+      const [path, of] = group ? ["/change", () => group.name] : ["", () => name.value.trim()];
+      return form(group ? `Change ${group.name}` : "New group", [group ? null : [h("label", { for: "group-name" }, "Name"), name], h("label", { for: "group-accounts" }, "Accounts in it"), members.element],
+        group ? "Change" : "Make it", () => change(path, { name: of(), accounts: members.value() }, "groups"), close, "group-form");
+    }
+    async function removeGroup(group) {
+      const used = group.shares.length ? ` It has a role in ${group.shares.join(", ")}, or may enter there: its accounts lose that.` : "";
+      if (await context.confirm(`Remove the group ${group.name}?`, `Its accounts stay.${used}`, "Remove")) await change("/remove", { name: group.name }, "groups");
     }
     async function remove(account) {
       if (await context.confirm(`Remove ${account.name}?`, "It cannot log in any more, and its sessions end. Its files stay.", "Remove")) {
@@ -131,18 +170,23 @@ export default {
       { title: "Password kept for", cell: (row) => row.secrets.map((secret) => LOGINS[secret] ?? secret).join(", ") || h("span", { class: "muted" }, "no password") },
       { title: "", cell: (row) => (row.kept === "file" ? h("div", { class: "row end" },
         button("Password…", row, () => show(passwordForm(row), "#account-password")),
-        button("Change…", row, () => show(changeForm(row), "#account-uid")),
+        button("Change…", row, () => show(changeForm(row), "#account-groups")),
         button("Remove…", row, () => remove(row))) : h("span", { class: "muted small" }, "set where the server is started")) },
     ];
+    const groupColumns = [...GROUPS, { title: "", cell: (row) => (row.own ? h("div", { class: "row end" },
+      button("Change…", row, () => show(groupForm(row), "#group-accounts")), button("Remove…", row, () => removeGroup(row))) : null) }];
     async function load() {
       const [accounts, all] = await Promise.all([get("/v1/accounts", context.signal), get("/v1/groups", context.signal)]);
       known = all;
+      everyone = accounts.map((one) => one.name);
       replace(list, table("Accounts", columns, accounts, "There is no account."));
-      replace(groups, h("h2", {}, "Groups"), table("Groups", GROUPS, all, "No account is in a group, and no share names one."),
-        h("p", { class: "muted small" }, "Which groups a share admits is its setting groups, on the page Settings."));
+      replace(groups, h("div", { class: "row" }, h("h2", { class: "grow" }, "Groups"), h("button", { type: "button", class: "small", id: "new-group", onclick: () => show(groupForm(null), "#group-name") }, "New group")),
+        table("Groups", groupColumns, all, "There is no group."),
+        h("p", { class: "muted small" }, "Groups of the host and of a domain are changed there. What a group may do in a share is on the page Rights."));
     }
     main.append(heading("Accounts", h("button", { type: "button", class: "primary", onclick: () => show(addForm(), "#account-name") }, "New account")), place, list, groups);
     context.on("settings", load);
     await load();
+    if (new URLSearchParams(location.hash.split("?")[1] ?? "").has("new")) show(addForm(), "#account-name");
   },
 };

@@ -49,18 +49,40 @@ export function askOwnPasswordBy(ask) {
   own = ask;
 }
 
-export async function post(path, body) {
-  let sent = body ?? {};
+// `kept` remembers the password for the next steps of one form.
+export async function post(path, body, kept = null) {
+  let password = kept?.password ?? null;
   for (;;) {
+    const sent = password === null ? body ?? {} : { ...body, own_password: password };
     try {
-      return await ask("POST", path, sent);
+      const answer = await ask("POST", path, sent);
+      kept?.keep(password);
+      return answer;
     } catch (refused) {
       if (refused.needs !== "own_password" || !own) throw refused;
-      const password = await own(refused.message);
+      kept?.keep(null);
+      password = await own(refused.message);
       if (password === null) throw refused;
-      sent = { ...sent, own_password: password };
     }
   }
+}
+
+// A form of several steps remembers the own password for so long.
+const KEPT_MS = 120000;
+
+// The own password, for the steps of one form. It is forgotten soon, and when the page is left.
+export function keptPassword(signal) {
+  let wait;
+  const kept = {
+    password: null,
+    keep: (password) => {
+      clearTimeout(wait);
+      kept.password = signal.aborted ? null : password;
+      if (password !== null) wait = setTimeout(() => { kept.password = null; }, KEPT_MS);
+    },
+  };
+  signal.addEventListener("abort", () => kept.keep(null));
+  return kept;
 }
 
 // Calls `tell(name, data)` for each event until the signal aborts.

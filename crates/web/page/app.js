@@ -14,13 +14,14 @@ import log from "./log.js";
 import luns from "./luns.js";
 import names from "./names.js";
 import overview from "./overview.js";
+import rights from "./rights.js";
 import scrub from "./scrub.js";
 import settings from "./settings.js";
 import shares from "./shares.js";
 import snapshots from "./snapshots.js";
 import webhooks from "./webhooks.js";
 
-const PAGES = { __proto__: null, overview, shares, files, clients, luns, snapshots, backups, caches, accounts, names, adopt, scrub, benchmarks, jobs, webhooks, settings, log };
+const PAGES = { __proto__: null, overview, shares, rights, files, clients, luns, snapshots, backups, caches, accounts, names, adopt, scrub, benchmarks, jobs, webhooks, settings, log };
 const $ = (id) => document.getElementById(id);
 
 let session = null; // aborted when it ends

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { chart } from "./chart.js";
 import { badge, bar, bytes, count, duration, h, heading, latency, rate, replace, when } from "./dom.js";
-import { shareForm } from "./shares.js";
+import { shareForm } from "./newshare.js";
 
 const PROTOCOLS = ["smb", "afp", "nfs", "iscsi"];
 
@@ -67,7 +67,7 @@ function firstRun(context) {
   return h("section", { class: "card first" },
     h("h2", {}, "Share the first folder"),
     h("p", { class: "muted" }, "Choose a folder of the server. All clients can mount it at once, and the page Shares shows what to type on each."),
-    shareForm(context, () => { location.hash = "#/shares"; }));
+    shareForm(context, (name) => { location.hash = `#/shares?${new URLSearchParams({ made: name })}`; }));
 }
 
 export default {

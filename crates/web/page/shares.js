@@ -3,23 +3,9 @@
 import { get, post } from "./api.js";
 import { access } from "./access.js";
 import { badge, copyButton, h, heading, replace, title } from "./dom.js";
+import { sharedCard, shareForm } from "./newshare.js";
+import { listsOf, lines } from "./roles.js";
 import { table } from "./table.js";
-
-// Shares a folder of the server.
-export function shareForm(context, then) {
-  const path = h("input", { id: "new-path", required: true, placeholder: "/srv/studio", spellcheck: "false", oninput: () => { if (!typed) name.value = path.value.split("/").filter(Boolean).pop() ?? ""; } });
-  let typed = false;
-  const name = h("input", { id: "new-name", required: true, spellcheck: "false", oninput: () => { typed = name.value !== ""; } });
-  return h("form", {
-    onsubmit: async (event) => {
-      event.preventDefault();
-      if (await context.doing(() => post("/v1/shares", { name: name.value, path: path.value }))) then();
-    },
-  }, h("div", { class: "fields" },
-    h("label", { for: "new-path" }, "Folder on the server"), path,
-    h("label", { for: "new-name" }, "Name that clients see"), name),
-  h("div", { class: "row end" }, h("button", { type: "submit", class: "primary" }, "Share it")));
-}
 
 // The address as a code for the camera of a phone. It is asked for when it is wanted.
 function qrCode(mount) {
@@ -98,8 +84,10 @@ function card(context, share, properties, all) {
   } }, h("summary", {}, "Who may enter"), people);
   return h("article", { class: "card share", "data-share": share.name },
     h("div", { class: "row" }, h("h2", { class: "grow clip" }, share.name), share.read_only ? h("span", { class: "badge" }, "read-only") : null,
+      h("a", { href: `#/rights?share=${encodeURIComponent(share.name)}`, class: "button small", "aria-label": `Change who may do what in ${share.name}` }, "Rights"),
       h("a", { href: `#/settings?share=${encodeURIComponent(share.name)}`, class: "button small", "aria-label": `Change the settings of ${share.name}` }, "Settings")),
     h("p", { class: "muted clip" }, share.path),
+    h("ul", { class: "plain small" }, lines(listsOf(properties).lists).map((line) => h("li", {}, line))),
     h("h3", {}, "How clients mount it"),
     share.mounts.length ? mounts(share) : h("p", { class: "muted" }, "No protocol shows it."),
     who,
@@ -114,10 +102,15 @@ export default {
   async show(main, context) {
     const list = h("div", { class: "cards" });
     const form = h("div", {});
-    const add = h("button", { type: "button", onclick: () => {
-      replace(form, h("section", { class: "card" }, h("h2", {}, "Share a folder"), shareForm(context, () => { replace(form); add.focus(); load().catch(() => {}); })));
+    const query = new URLSearchParams(location.hash.split("?")[1] ?? "");
+    const made = query.get("made");
+    const open = () => {
+      const close = h("button", { type: "button", class: "small", onclick: () => { replace(form); add.focus(); } }, "Cancel");
+      replace(form, h("section", { class: "card" }, h("div", { class: "row" }, h("h2", { class: "grow" }, "Share a folder"), close),
+        shareForm(context, (name) => { location.hash = `#/shares?${new URLSearchParams({ made: name })}`; })));
       form.querySelector("input").focus();
-    } }, "Share a folder…");
+    };
+    const add = h("button", { type: "button", onclick: open }, "Share a folder…");
     main.append(heading("Shares", add), form, list);
     async function load() {
       const [shares, settings] = await Promise.all([get("/v1/shares", context.signal), get("/v1/settings", context.signal)]);
@@ -128,5 +121,7 @@ export default {
     }
     context.on("settings", load);
     await load();
+    if (query.has("new")) open();
+    if (made !== null) replace(form, await sharedCard(context, made, { mounts, access }));
   },
 };

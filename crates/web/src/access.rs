@@ -40,16 +40,18 @@ pub struct Entry {
     pub why: String,
 }
 
-/// A Unix group that an account is in, or that a share names.
+/// A group of the server, or a Unix group that an account is in or a share names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct GroupStatus {
     /// Its name; a number if the host has no name for it.
     pub name: String,
     /// Its number; `None`: the host has no such group.
     pub gid: Option<u32>,
+    /// It is one of the server's own, which can be changed here.
+    pub own: bool,
     /// The accounts that are in it.
     pub accounts: Vec<String>,
-    /// The shares whose `groups` name it.
+    /// The shares that name it in `groups` or in a list of roles.
     pub shares: Vec<String>,
 }
 
@@ -72,7 +74,7 @@ pub(crate) async fn access(
     answered(blocking(move || api.manage.access(&of.share)).await?)
 }
 
-/// The Unix groups that an account is in, or that a share names.
+/// The groups of the server, and the Unix groups that an account is in or a share names.
 #[utoipa::path(get, path = "/v1/groups", security(("token" = ["read"])), responses((status = 200, description = "The groups", body = Vec<GroupStatus>), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn groups(State(api): State<Api>) -> Result<Response, Failure> {
     Ok(Json(blocking(move || api.manage.groups()).await?).into_response())

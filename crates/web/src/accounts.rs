@@ -3,11 +3,12 @@
 //! Accounts say who people are: only a person who gives the own password changes them. A token may disable one that is no
 //! administrator.
 
-use axum::Extension;
+use auth::PasswordRule;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::{Deserialize, Deserializer};
+use axum::{Extension, Json};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::Api;
@@ -18,7 +19,7 @@ use crate::author::{Author, Peer};
 /// The longest password in bytes, as for `fourfold user`.
 const LONGEST_PASSWORD: usize = 1024;
 /// The longest name of an account or a group in bytes.
-const LONGEST_NAME: usize = 256;
+pub(crate) const LONGEST_NAME: usize = 256;
 /// Groups in a request.
 const MOST_GROUPS: usize = auth::MOST_GROUPS;
 
@@ -74,7 +75,7 @@ pub struct AccountRights {
     pub uid: Option<Option<u32>>,
     /// The first group; inner `None`: that of the Unix user.
     pub gid: Option<Option<u32>>,
-    /// Groups in addition to those of the Unix user, by names of the host or numbers.
+    /// Groups in addition to those of the Unix user: names of groups of the server or of the host, or numbers.
     pub groups: Option<Vec<String>>,
     /// It may not log in.
     pub disabled: Option<bool>,
@@ -117,7 +118,7 @@ pub(crate) struct ChangedAccount {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<u32>)]
     gid: Option<Option<u32>>,
-    /// Its groups in addition to those of the Unix user: names of the host, or numbers. At most 64.
+    /// Its groups in addition to those of the Unix user: names of groups of the server or of the host, or numbers. At most 64.
     groups: Option<Vec<String>>,
     /// It may not log in.
     disabled: Option<bool>,
@@ -145,7 +146,7 @@ pub(crate) struct NewAccount {
     uid: Option<u32>,
     /// The first group; without one, that of the Unix user.
     gid: Option<u32>,
-    /// Its groups in addition to those of the Unix user: names of the host, or numbers. At most 64.
+    /// Its groups in addition to those of the Unix user: names of groups of the server or of the host, or numbers. At most 64.
     #[serde(default)]
     groups: Vec<String>,
     /// It may administer the server.
@@ -171,6 +172,17 @@ pub(crate) struct NewPassword {
     own_password: Option<String>,
 }
 
+/// What a password must have that is set over the network.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct PasswordRuleStatus {
+    /// So many characters, without the name of the account, in any case of letters.
+    characters: usize,
+    /// So many different ones of them.
+    different: usize,
+    /// The rule in words.
+    text: String,
+}
+
 /// An account to remove.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -179,6 +191,16 @@ pub(crate) struct OneAccount {
     name: String,
     /// The password of the administrator whose session this is.
     own_password: Option<String>,
+}
+
+/// What a new password must have.
+#[utoipa::path(get, path = "/v1/password-rule", security(("token" = ["read"])), responses((status = 200, description = "The rule", body = PasswordRuleStatus), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn password_rule() -> Json<PasswordRuleStatus> {
+    Json(PasswordRuleStatus {
+        characters: PasswordRule::CHARACTERS,
+        different: PasswordRule::DIFFERENT,
+        text: PasswordRule.to_string(),
+    })
 }
 
 /// Makes an account.

@@ -22,8 +22,8 @@ use crate::admitted::admitted;
 use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
 use crate::{
-    Api, Scope, access, accounts, assets, backups, code, console, files, login, luns, negotiate, slowest,
-    snapshots, webhooks,
+    Api, Scope, access, accounts, assets, backups, code, console, files, groups, login, luns, negotiate,
+    shares, slowest, snapshots, webhooks,
 };
 
 /// The longest body of a request in bytes.
@@ -81,6 +81,7 @@ fn read() -> Router<Api> {
         .route("/v1/accounts", get(console::accounts))
         .route("/v1/groups", get(access::groups))
         .route("/v1/access", get(access::access))
+        .route("/v1/password-rule", get(accounts::password_rule))
         .route("/v1/log", get(console::log))
         .route("/v1/metadata-events", get(console::metadata_events))
         .route("/v1/settings", get(console::settings))
@@ -117,13 +118,18 @@ fn write() -> Router<Api> {
         .route("/v1/snapshots/hold", post(snapshots::hold_snapshot))
         .route("/v1/snapshots/release", post(snapshots::release_snapshot))
         .route("/v1/snapshots/restore", post(snapshots::restore))
-        .route("/v1/shares", post(console::share))
-        .route("/v1/shares/remove", post(console::unshare))
-        .route("/v1/shares/rename", post(console::rename_share))
+        .route("/v1/shares", post(shares::share))
+        .route("/v1/shares/change", post(shares::change))
+        .route("/v1/shares/remove", post(shares::unshare))
+        .route("/v1/shares/rename", post(shares::rename))
+        .route("/v1/folders", post(shares::folders))
         .route("/v1/accounts", post(accounts::add))
         .route("/v1/accounts/password", post(accounts::password))
         .route("/v1/accounts/change", post(accounts::change))
         .route("/v1/accounts/remove", post(accounts::remove))
+        .route("/v1/groups", post(groups::add))
+        .route("/v1/groups/change", post(groups::set_accounts))
+        .route("/v1/groups/remove", post(groups::remove))
         .route("/v1/snapshots/look", post(snapshots::look))
         .route("/v1/webhooks", post(webhooks::add))
         .route("/v1/webhooks/remove", post(webhooks::remove))

@@ -57,6 +57,11 @@ const ASSETS: &[Asset] = assets![
     "webhooks.js" "text/javascript; charset=utf-8",
     "adopt.js" "text/javascript; charset=utf-8",
     "accounts.js" "text/javascript; charset=utf-8",
+    "folders.js" "text/javascript; charset=utf-8",
+    "newshare.js" "text/javascript; charset=utf-8",
+    "people.js" "text/javascript; charset=utf-8",
+    "rights.js" "text/javascript; charset=utf-8",
+    "roles.js" "text/javascript; charset=utf-8",
     "settings.js" "text/javascript; charset=utf-8",
 ];
 

@@ -16,6 +16,7 @@ mod console;
 mod door;
 mod events;
 pub mod files;
+pub mod groups;
 mod guard;
 mod history;
 pub mod jobs;
@@ -31,6 +32,7 @@ mod ranks;
 mod redirect;
 mod same_site;
 mod serve;
+pub mod shares;
 mod slowest;
 mod snapshots;
 #[cfg(any(test, feature = "testing"))]

@@ -15,7 +15,9 @@ use crate::accounts::AccountChange;
 use crate::author::{Author, ChangeResult};
 use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
+use crate::groups::GroupChange;
 use crate::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
+use crate::shares::{HostFolders, NewShare, ShareChange};
 use crate::watching::FolderWatch;
 use crate::webhooks::{NewWebhook, WebhookStatus};
 
@@ -42,6 +44,12 @@ pub trait Manage: Send + Sync + 'static {
     /// It was not changed, or is not applied yet; the lines have the reasons.
     fn change_account(&self, change: &AccountChange) -> Result<Vec<String>, Vec<String>>;
 
+    /// Makes, changes or removes a group of the server's own, and applies it.
+    ///
+    /// # Errors
+    /// It was not changed, or is not applied yet; the lines have the reasons.
+    fn change_group(&self, change: &GroupChange) -> Result<Vec<String>, Vec<String>>;
+
     /// How the server is, in a few numbers and words.
     fn overview(&self) -> Overview;
 
@@ -51,7 +59,7 @@ pub trait Manage: Send + Sync + 'static {
     /// All accounts.
     fn accounts(&self) -> Vec<AccountStatus>;
 
-    /// The groups that an account is in, or that a share names.
+    /// The groups of the server's own, and those that an account is in or a share names.
     fn groups(&self) -> Vec<GroupStatus>;
 
     /// Who may enter a share.
@@ -82,7 +90,19 @@ pub trait Manage: Send + Sync + 'static {
     ///
     /// # Errors
     /// It is not shared, and the settings file is as it was; the lines have the reasons.
-    fn share(&self, name: &str, path: &str, by: &Author) -> ChangeResult;
+    fn share(&self, new: &NewShare, by: &Author) -> ChangeResult;
+
+    /// Changes settings of a share in one step, by a change that can be taken back.
+    ///
+    /// # Errors
+    /// They are as they were; the lines have the reasons.
+    fn change_share(&self, change: &ShareChange, by: &Author) -> ChangeResult;
+
+    /// The folders in a folder of the server that could be shared over the network; without a path, the places to begin at.
+    ///
+    /// # Errors
+    /// It may not be shared, or cannot be read; the lines have the reasons.
+    fn host_folders(&self, path: Option<&str>) -> Result<HostFolders, Vec<String>>;
 
     /// Ends the sharing of a folder, by a change that can be taken back; with `recursive` also that of the shares below.
     ///
@@ -312,6 +332,8 @@ pub struct AccountStatus {
     pub groups: Vec<String>,
     /// Those of them that it has in addition to the groups of its Unix user.
     pub further_groups: Vec<String>,
+    /// Those of them that are the server's own.
+    pub own_groups: Vec<String>,
     /// The Unix user that is set for it; `None`: the one of the same name.
     pub set_uid: Option<u32>,
     /// The first group that is set for it; `None`: that of the Unix user.

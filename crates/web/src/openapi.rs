@@ -5,8 +5,8 @@ use utoipa::{Modify, OpenApi};
 
 use crate::jobs::requests as jobs;
 use crate::{
-    access, accounts, api, backups, code, console, files, login, luns, negotiate, slowest, snapshots,
-    webhooks,
+    access, accounts, api, backups, code, console, files, groups, login, luns, negotiate, shares, slowest,
+    snapshots, webhooks,
 };
 
 #[derive(OpenApi)]
@@ -19,7 +19,7 @@ use crate::{
     ),
     paths(
         api::metrics, api::status, api::shares, api::sessions, api::opens, api::locks, api::leases,
-        luns::luns, luns::create, luns::resize, luns::remove, slowest::slowest, access::access, access::groups, accounts::add, accounts::password, accounts::change, accounts::remove,
+        luns::luns, luns::create, luns::resize, luns::remove, slowest::slowest, access::access, access::groups, accounts::add, accounts::password, accounts::change, accounts::remove, accounts::password_rule, groups::add, groups::set_accounts, groups::remove,
         api::reload, api::say, api::disconnect,
         api::caches, api::mounts,
         api::limit_caches,
@@ -27,7 +27,7 @@ use crate::{
         console::overview, console::throughput, console::events, console::accounts, console::log, console::metadata_events,
         console::settings, console::change, console::undo,
         jobs::jobs, jobs::start, jobs::job, jobs::cancel, jobs::conversions, jobs::benchmarks, jobs::report, jobs::compare, jobs::advice,
-        webhooks::webhooks, webhooks::add, webhooks::remove, webhooks::test, code::code, console::share, console::unshare, console::rename_share, files::folder, files::file, backups::backups,
+        webhooks::webhooks, webhooks::add, webhooks::remove, webhooks::test, code::code, shares::share, shares::change, shares::unshare, shares::rename, shares::folders, files::folder, files::file, backups::backups,
         snapshots::snapshots, snapshots::look, snapshots::take_snapshot, snapshots::remove_snapshot, snapshots::restore,
         snapshots::rename_snapshot, snapshots::hold_snapshot, snapshots::release_snapshot
     ),

@@ -28,8 +28,10 @@ use crate::admitted::Standing;
 use crate::author::{Author, ChangeRefusal, ChangeResult};
 use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
+use crate::groups::GroupChange;
 use crate::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
 use crate::manage::{AccountStatus, Holdings, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
+use crate::shares::{HostFolders, NewShare, ShareChange};
 use crate::watching::FolderWatch;
 use crate::webhooks::{NewWebhook, WebhookStatus};
 use crate::{Api, Events, Figures, LogLines, Manage, Metrics};
@@ -203,6 +205,10 @@ impl Manage for MadeUp {
         Ok(vec![format!("{CONFIDENTIAL}{}", change.name)])
     }
 
+    fn change_group(&self, _: &GroupChange) -> Result<Vec<String>, Vec<String>> {
+        Ok(Vec::new())
+    }
+
     fn overview(&self) -> Overview {
         Overview::default()
     }
@@ -235,8 +241,16 @@ impl Manage for MadeUp {
         self.by_person(by)
     }
 
-    fn share(&self, _: &str, _: &str, by: &Author) -> ChangeResult {
+    fn share(&self, _: &NewShare, by: &Author) -> ChangeResult {
         self.by_person(by)
+    }
+
+    fn change_share(&self, _: &ShareChange, by: &Author) -> ChangeResult {
+        self.by_person(by)
+    }
+
+    fn host_folders(&self, _: Option<&str>) -> Result<HostFolders, Vec<String>> {
+        Ok(HostFolders::default())
     }
 
     fn unshare(&self, _: &str, _: bool, by: &Author) -> ChangeResult {

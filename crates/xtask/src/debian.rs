@@ -225,6 +225,13 @@ pub const SMB_LOAD: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
+/// Local programs that bring modes along (`rights`).
+pub const RIGHTS: &[Package] = &[
+    Package { name: "rsync", shows: "/usr/bin/rsync" },
+    Package { name: "vim", shows: "/usr/bin/vim" },
+    Package { name: "tar", shows: "/usr/bin/tar" },
+];
+
 pub const SMB_PEER: &[Package] = &[
     Package { name: "samba", shows: "/usr/sbin/smbd" },
     Package { name: "samba-vfs-modules", shows: "/usr/share/doc/samba-vfs-modules/copyright" },
@@ -256,6 +263,7 @@ pub const BROWSER: &[Package] = &[
     Package { name: "xfsprogs", shows: "/usr/sbin/mkfs.xfs" },
     Package { name: "fonts-dejavu-core", shows: "/usr/share/doc/fonts-dejavu-core/copyright" },
     Package { name: "iproute2", shows: "/usr/sbin/ip" },
+    Package { name: "smbclient", shows: "/usr/bin/smbclient" },
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 

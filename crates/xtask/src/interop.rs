@@ -23,6 +23,7 @@ mod nfs3_client;
 mod outcome;
 mod package;
 mod realm;
+mod rights;
 mod smb;
 
 use std::path::PathBuf;
@@ -52,17 +53,18 @@ const PROTOCOLS: &[&str] = &[
     "domain",
     "migrate",
     "adopt",
+    "rights",
 ];
 
 #[derive(clap::Args)]
 pub struct InteropArgs {
     /// nfs, smb, afp, iscsi or linux; layouts: folders that Samba or Netatalk has served; coherence: clients of all protocols on one file;
     /// ceph: shares in a Ceph cluster; cluster: several servers of one tree; bench: `fourfold bench` against other projects' servers; package: our packages, installed and unpacked; console: the page of the server in a browser; domain: users of an Active Directory domain;
-    /// adopt: the settings that `fourfold adopt` makes, against smbd; migrate: `fourfold migrate` from other projects' servers; FOURFOLD_WRITE_DOCS=1 writes what survived to docs/migrating.md
+    /// adopt: the settings that `fourfold adopt` makes, against smbd; rights: people with roles in a team folder, by all ways; migrate: `fourfold migrate` from other projects' servers; FOURFOLD_WRITE_DOCS=1 writes what survived to docs/migrating.md
     protocol: String,
     /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and
     /// versions of AFP (`FPRead 3.4`), of iscsi-test-cu's suites, tests and runs (`Read10`, `Unmap.VPD`, `4k`), of the
-    /// other clients (`smbclient`, `gvfs`, `qemu`), patterns of linux's checks (`mounts`, `^smb: git`), or parts of what
+    /// other clients (`smbclient`, `gvfs`, `qemu`), ways into a team folder (rights: `smb`, `nfs3`, `nfs4`, `afp`, `local`), patterns of linux's checks (`mounts`, `^smb: git`), or parts of what
     /// clients hold (coherence: `afp denies`), or of the names of ceph's, cluster's and console's checks (cluster: `matrix`, too)
     only: Vec<String>,
     /// Take target/interop/fourfold as it is
@@ -76,7 +78,7 @@ pub struct InteropArgs {
     capture: bool,
     /// Test the peer instead of ours, as far as it goes, and print its outcomes: what does it do there? For smb, as well
     /// as ours, and its outcomes become interop/smb/smbd.toml; for afp, interop/afp/netatalk.toml; for linux,
-    /// smbd
+    /// smbd; for rights, smbd and Ganesha beside ours
     #[arg(long)]
     peer: bool,
     /// Print the list of outcomes in the form of expected.toml
@@ -132,7 +134,10 @@ pub struct InteropArgs {
     /// How many random files are served (adopt)
     #[arg(long)]
     files: Option<u32>,
-    /// What the soak does, or the first random file (adopt); a failed run names it
+    /// Only the random walk, of so many operations (rights)
+    #[arg(long, value_name = "OPERATIONS")]
+    walk: Option<u32>,
+    /// What the soak or the walk does, or the first random file (adopt); a failed run names it
     #[arg(long)]
     seed: Option<u64>,
     /// Write pictures of the console to this folder instead of testing it (console)
@@ -158,6 +163,7 @@ pub fn run(args: &InteropArgs) -> Result<()> {
         "domain" => domain::run(args),
         "migrate" => migrate::run(args),
         "adopt" => adopt::run(args),
+        "rights" => rights::run(args),
         other => bail!("{other} has no interop tests; there are: {}", PROTOCOLS.join(", ")),
     }
 }

@@ -137,6 +137,15 @@ pub fn unix_users(folder: &Path, users: &[(User, u32)]) -> Result<()> {
     Ok(())
 }
 
+/// Adds a group to this mount namespace. Its members need not be users of the host.
+pub fn unix_group(folder: &Path, (name, gid): (&str, u32), members: &[&str]) -> Result<()> {
+    let mut text = std::fs::read_to_string("/etc/group")?;
+    text.push_str(&format!("{name}:x:{gid}:{}\n", members.join(",")));
+    let copy = folder.join("group-more");
+    std::fs::write(&copy, text)?;
+    process::run("mount", &["--bind", &copy.to_string_lossy(), "/etc/group"])
+}
+
 /// A configuration for Samba's client programs. Without it they would use the host's and write to
 /// its folders.
 pub fn client_configuration(place: &Path) -> Result<PathBuf> {

@@ -62,6 +62,7 @@ fn install() -> Result<Vec<&'static str>> {
         debian::AFP_CLIENTS,
         debian::ISCSI_CLIENTS,
         debian::LINUX_FILES,
+        debian::RIGHTS,
         debian::PACKAGING,
         debian::BROWSER,
         debian::DOMAIN,

@@ -10,6 +10,7 @@ use super::protocol::Port;
 use super::samba_sid::SambaSid;
 use super::secret::{Secret, without_secret};
 use super::setting::Setting;
+use super::team::Who;
 use super::{suggest, units};
 
 /// Longest name of an iSCSI target or initiator in bytes, RFC 7143 4.2.7.1.
@@ -69,6 +70,8 @@ pub enum Kind {
     Schedule,
     /// A list of texts.
     Texts,
+    /// A list of those who have a role: accounts, groups, `everyone`, `guests`.
+    People,
     /// Sixteen bytes as hexadecimal digits, with or without hyphens.
     Identity,
     /// The password of an AFP volume.
@@ -199,6 +202,9 @@ impl Kind {
                                 \"S-1-5-21-1-2-3=algorithmic\"]".into(),
             Self::Text => "one line of text of at most 256 characters".into(),
             Self::Texts => "a list of texts".into(),
+            Self::People => {
+                "a list of accounts, groups such as \"@studio\", \"everyone\" with an account, and \"guests\" without".into()
+            }
             Self::VolumePassword => "1 to 8 characters of ASCII".into(),
             Self::Identity => "32 hexadecimal digits, with or without hyphens".into(),
             Self::Addresses => "a list of IP addresses".into(),
@@ -226,6 +232,7 @@ pub(super) fn accept(setting: &Setting, raw: &Raw) -> Result<Value, Vec<Wrong>> 
     match setting.kind {
         Kind::SomeOf(words) => list(raw, |r| one_of(words, r)).map(Value::Texts),
         Kind::Texts => list(raw, |r| r.text().map(str::to_owned).ok_or(None)).map(Value::Texts),
+        Kind::People => list(raw, person).map(Value::Texts),
         Kind::Initiators => list(raw, initiator).map(Value::Texts),
         Kind::SambaSids => list(raw, samba_sid).map(Value::Texts),
         Kind::Addresses => list(raw, address).map(Value::Addresses),
@@ -262,6 +269,12 @@ pub(super) fn list<T>(
         }
     }
     if bad.is_empty() { Ok(good) } else { Err(bad) }
+}
+
+/// One who may have a role.
+fn person(raw: &Raw) -> Result<String, Option<String>> {
+    let text = raw.text().ok_or(None)?;
+    Who::parse(text).map(|_| text.to_owned())
 }
 
 /// A SID and what it is here.

@@ -2,6 +2,7 @@
 
 use super::diagnostic::Place;
 use super::section::RawTables;
+use super::team::{self, Who};
 
 /// An account or group that the settings file names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,9 +22,9 @@ pub enum Role {
     Account,
     /// `iscsi-account`.
     Server,
-    /// `users` of this share.
+    /// `users` of this share, or one of its roles.
     User(String),
-    /// `groups` of this share.
+    /// `groups` of this share, or one of its roles.
     Group(String),
 }
 
@@ -45,6 +46,13 @@ pub(super) fn of(written: &RawTables) -> Vec<Mention> {
             .texts_with_places("groups")
             .into_iter()
             .for_each(|one| add(Some(one), Role::Group(share.clone())));
+        for (who, place) in team::named(section) {
+            match who {
+                Who::Account(name) => add(Some((name, place)), Role::User(share.clone())),
+                Who::Group(name) => add(Some((name, place)), Role::Group(share.clone())),
+                Who::Everyone | Who::Guests => {}
+            }
+        }
     }
     written.users.iter().for_each(|section| add(named(section, "name"), Role::Account));
     mentions

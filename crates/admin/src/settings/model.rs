@@ -1,7 +1,9 @@
 //! The settings as plain data for the rest of the program.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use auth::Roles;
 use formats::names::Characters;
 use namespace::Table;
 use snapshots::Schedule;
@@ -14,6 +16,7 @@ use super::mentions::Mention;
 use super::protocol::{Port, Protocol};
 use super::secret::{Secret, VolumePassword};
 use super::server::ServerSettings;
+use super::team::TeamFolder;
 use super::told::AuditScope;
 
 /// All settings, of the settings file and the command line, checked as a whole.
@@ -88,6 +91,10 @@ pub struct ShareSettings {
     pub groups: Vec<String>,
     /// Their Unix ids, one for each, once the program has asked for them.
     pub group_ids: Vec<u32>,
+    /// The roles that it gives, if it is a team folder: then `users` and `groups` are empty, and `guests` is true if guests have a role.
+    pub team: Option<TeamFolder>,
+    /// The same with Unix ids, once the program has asked for them.
+    pub roles: Option<Arc<Roles>>,
     /// SMB clients must encrypt.
     pub encryption_required: bool,
     /// Macs may back up to it.

@@ -1,7 +1,7 @@
 //! Changes that are refused over the network for every user: sharing a system folder, or acting as a user or group of the
 //! system.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use auth::{IdRange, UnixAccounts};
 
@@ -25,13 +25,32 @@ pub(super) fn check(before: &Settings, after: &Settings) -> Result<(), String> {
     }
 }
 
-fn check_paths(before: &Settings, after: &Settings) -> Result<(), String> {
-    fn all(settings: &Settings) -> impl Iterator<Item = &ShareSettings> {
-        settings.shares.iter().chain(&settings.absent)
+impl Settings {
+    /// Refuses a folder that a change over the network may not share: one outside of `share-roots` and of the shares, and a
+    /// system folder.
+    ///
+    /// # Errors
+    /// It may not be shared, or is not there; the text says why.
+    pub fn check_shareable(&self, folder: &Path) -> Result<(), String> {
+        let shares = folders(self);
+        Roots { roots: &self.server.share_roots, shares: &shares, state: &self.server.state }.check(folder)
     }
-    let shares: Vec<PathBuf> = all(before).map(|share| share.path.clone()).collect();
-    let roots = Roots { roots: &before.server.share_roots, shares: &shares, state: &before.server.state };
-    for share in all(after).filter(|share| !shares.contains(&share.path)) {
+}
+
+fn shares(settings: &Settings) -> impl Iterator<Item = &ShareSettings> {
+    settings.shares.iter().chain(&settings.absent)
+}
+
+/// The folders of shares on this host.
+fn folders(settings: &Settings) -> Vec<PathBuf> {
+    shares(settings).filter(|share| !share.is_in_store()).map(|share| share.path.clone()).collect()
+}
+
+fn check_paths(before: &Settings, after: &Settings) -> Result<(), String> {
+    let paths: Vec<_> = shares(before).map(|share| (&share.path, share.is_in_store())).collect();
+    let (of_host, state) = (folders(before), &before.server.state);
+    let roots = Roots { roots: &before.server.share_roots, shares: &of_host, state };
+    for share in shares(after).filter(|share| !paths.contains(&(&share.path, share.is_in_store()))) {
         if share.is_in_store() {
             return Err(format!(
                 "the folder of {}, which is in a `store`, is changed on the server only",
@@ -54,7 +73,7 @@ fn lowest_ids(settings: &Settings) -> Vec<(String, u32)> {
         all.extend(user.ids.uid.map(|uid| (of("uid"), uid)));
         all.extend(user.ids.gid.map(|gid| (of("gid"), gid)));
     }
-    for share in settings.shares.iter().chain(&settings.absent) {
+    for share in shares(settings) {
         for rule in &share.clients {
             let of = |key: &str| format!("`{key}` of a client rule of {}", share.name);
             all.extend([(of("anon-uid"), rule.anon_uid), (of("anon-gid"), rule.anon_gid)]);

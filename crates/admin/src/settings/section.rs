@@ -9,6 +9,7 @@ use super::protocol::Port;
 use super::secret::Secret;
 use super::setting::{Setting, Table, setting};
 use super::table::SETTINGS;
+use super::team;
 
 /// One `[server]`, `[[share]]`, `[[share.client]]`, `[[share.lun]]` or `[[user]]`.
 #[derive(Debug, Clone)]
@@ -98,7 +99,9 @@ impl Section {
 
     /// Takes over what it does not set itself from the share above, whose name this is.
     pub(super) fn inherit(&mut self, above: &Self, name: &str) {
-        for setting in SETTINGS.iter().filter(|setting| setting.inherits) {
+        let is_inherited = |setting: &&Setting| setting.inherits && team::inherits(self, setting.key);
+        let inherited: Vec<&Setting> = SETTINGS.iter().filter(is_inherited).collect();
+        for setting in inherited {
             if let (false, Some(set)) = (self.is_set(setting.key), above.values.get(setting.key)) {
                 let inherited = set.inherited.clone().or_else(|| Some(name.to_owned()));
                 self.values.insert(setting.key, SettingEntry { inherited, ..set.clone() });
@@ -128,6 +131,11 @@ impl Section {
     /// Whether the setting is present.
     pub(super) fn is_set(&self, key: &str) -> bool {
         self.values.contains_key(key)
+    }
+
+    /// Whether the setting counts: it is not written wrongly, which was reported.
+    pub(super) fn has_value(&self, key: &str) -> bool {
+        self.values.get(key).is_none_or(|set| set.value.is_some())
     }
 
     pub(super) fn bool(&self, key: &str) -> bool {

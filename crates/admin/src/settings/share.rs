@@ -12,6 +12,7 @@ use super::kind::{Kind, Raw, accept, reserved};
 use super::model::ShareSettings;
 use super::section::Section;
 use super::setting::{Table, setting};
+use super::team;
 use crate::shell::quote;
 
 /// A share, with the places of its name and path.
@@ -27,6 +28,10 @@ pub(super) fn all(
     let mut shares = Vec::new();
     sections.iter_mut().for_each(|section| flags::every_share(arguments, section, findings));
     inherit(sections, findings);
+    for section in &*sections {
+        let is_homes = section.text("path").is_some_and(|path| homes::folder(&path).is_some());
+        team::check(section, is_homes, findings);
+    }
     for section in &mut *sections {
         shares.extend(from_section(section, beside, findings));
     }

@@ -35,6 +35,8 @@ pub(super) fn elsewhere(word: &str) -> Option<&'static str> {
     let hint = match word.to_lowercase().replace(['_', '-'], " ").as_str() {
         "writable" | "writeable" | "write ok" => "read-only = false",
         "guest ok" | "public" | "guest" => "guests = true",
+        "write list" | "editor" => "editors = [\"name\"]",
+        "read list" | "reader" => "readers = [\"name\"]",
         "valid users" | "user" => "users = [\"name\"]",
         "valid groups" | "group" => "groups = [\"name\"]",
         "directory" | "folder" | "dir" => "path = \"/a/folder\"",

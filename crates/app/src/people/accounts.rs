@@ -6,10 +6,12 @@ use std::path::Path;
 
 use admin::settings::{Mention, Place, Role, Severity};
 use admin::{Access, ClientRule, Diagnostic, Settings, ShareSettings};
-use auth::{AccountFile, Directory, Grant, Host, HostRule, Identity, Secret, SharePolicy, UnixAccounts};
+use auth::{
+    AccountFile, Basis, Directory, Grant, Host, HostRule, Identity, Ids, Secret, SharePolicy, UnixAccounts,
+};
 
 use crate::host::host_names;
-use crate::people::{groups, host_accounts, tickets};
+use crate::people::{groups, host_accounts, roles, tickets};
 use crate::serve::current::Current;
 
 /// Reads all accounts, at the start and at each reload.
@@ -31,13 +33,23 @@ pub(crate) fn anew(state: &Path, current: &Current) -> anyhow::Result<(Current, 
     let accounts = read(state, settings)?.with_domain(current.accounts.domain().cloned());
     let (accounts, failed) = host_accounts::with(accounts, settings, current.accounts.host_accounts());
     let (kerberos, logons) = (current.kerberos.clone(), current.logons.clone());
-    let current = Current { settings: settings.clone(), accounts, kerberos, logons };
+    let settings = roles::resolved(settings.clone(), &accounts);
+    let current = Current { settings, accounts, kerberos, logons };
     Ok((current, failed.into_iter().collect()))
 }
 
 /// The data from which the accounts' identities are determined on this machine.
 pub(crate) fn host(default_user: Option<String>) -> Host {
     Host { unix: UnixAccounts::NameService, own: Identity::own(), default_user }
+}
+
+/// Gives a new account a Unix number of its own, if the host has no user for it. An account of a server that is not root acts as the
+/// server's own user.
+pub(crate) fn number(file: &mut AccountFile, name: &str, ids: Ids, host: &Host) -> Result<Ids, auth::Error> {
+    match host.identity(name, ids) {
+        (_, Basis::Anonymous) if ids.uid.is_none() && ids.gid != Some(u32::MAX) => file.give_number(name),
+        _ => Ok(ids),
+    }
 }
 
 /// The access rules of a share.
@@ -55,8 +67,14 @@ pub(crate) fn policy(share: &ShareSettings) -> SharePolicy {
         guests: share.guests,
         users: share.users.clone(),
         groups: groups::of(share),
+        roles: roles::of(share),
         hosts: share.clients.iter().map(rule).collect(),
     }
+}
+
+/// The access rules of the targets of a share's LUNs. Who may not change the files of a team folder may not change its disks.
+pub(crate) fn policy_of_luns(share: &ShareSettings) -> SharePolicy {
+    SharePolicy { roles: roles::of_luns(share), ..policy(share) }
 }
 
 /// The accounts and groups in the settings that do not exist, with their places.
@@ -89,7 +107,9 @@ pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
                 format!("there is no account {name:?}, so it opens the share {share:?} to no one"),
                 "`fourfold user add` makes one",
             ),
-            Role::Group(share) if groups::number(name, &site).is_none() => {
+            Role::Group(share)
+                if file.find_group(name).is_none() && groups::number(name, &site).is_none() =>
+            {
                 groups::unknown(name, share, settings)
             }
             _ => return None,

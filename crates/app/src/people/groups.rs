@@ -1,9 +1,11 @@
 //! The groups that shares name: of the host, of the domain, or SIDs. Those of the domain are known as soon as the directory has
-//! listed them, so they are looked up again and again.
+//! listed them, so they are looked up again and again. So are the people and groups that have roles.
 
 use admin::{Settings, ShareSettings};
-use auth::{Domain, NameKind, UnixAccounts};
+use auth::{Directory, Domain, NameKind, UnixAccounts};
 use wire::Sid;
+
+use crate::people::roles;
 
 /// The invalid gid, `(gid_t)-1`: no process and no user has it.
 pub(crate) const NO_GROUP: u32 = u32::MAX;
@@ -21,15 +23,20 @@ pub(crate) fn of(share: &ShareSettings) -> Vec<u32> {
     }
 }
 
+/// The settings with the numbers of all groups, and with the roles of all team folders.
+pub(crate) fn resolved_for(settings: Settings, accounts: &Directory) -> Settings {
+    roles::resolved(resolved(settings, &accounts.site()), accounts)
+}
+
 /// The settings with the numbers of all groups.
-pub(crate) fn resolved(mut settings: Settings, site: &UnixAccounts) -> Settings {
+fn resolved(mut settings: Settings, site: &UnixAccounts) -> Settings {
     for share in settings.shares.iter_mut().chain(&mut settings.absent) {
         share.group_ids = share.groups.iter().map(|name| number(name, site).unwrap_or(NO_GROUP)).collect();
     }
     settings
 }
 
-/// Looks again for groups of the domain, if it is another number now, or known now. The host's groups are as at the last reload.
+/// Looks again for groups of the domain, and for those of the domain who have roles, if it is another number now, or known now. The host's groups are as at the last reload.
 /// Asks no other machine.
 pub(crate) fn resolve_again(
     settings: &Settings,
@@ -37,6 +44,12 @@ pub(crate) fn resolve_again(
 ) -> Option<Settings> {
     let domain = domain?;
     let mut changed = None;
+    for (at, share) in settings.shares.iter().enumerate() {
+        if let Some(now) = roles::again(share, domain) {
+            tracing::info!(share = share.name, "the directory knows others of those who have a role");
+            changed.get_or_insert_with(|| settings.clone()).shares[at].roles = Some(now);
+        }
+    }
     let shares =
         settings.shares.iter().enumerate().filter(|(_, share)| share.group_ids.len() == share.groups.len());
     for (at, share) in shares {
@@ -77,7 +90,7 @@ pub(crate) fn is_of_domain(name: &str) -> bool {
     name.contains(['\\', '@']) || name.parse::<Sid>().is_ok()
 }
 
-fn number_in(domain: &Domain, name: &str) -> Option<u32> {
+pub(crate) fn number_in(domain: &Domain, name: &str) -> Option<u32> {
     if let Ok(sid) = name.parse::<Sid>() {
         return domain.membership_id(&sid);
     }

@@ -52,7 +52,7 @@ pub(crate) fn with_others(accounts: Directory, settings: &Settings) -> anyhow::R
 /// The state at the start.
 pub(crate) fn current(settings: Settings, accounts: Directory) -> anyhow::Result<Arc<Current>> {
     let kerberos = acceptor(&settings, accounts.domain())?;
-    let settings = groups::resolved(settings, &accounts.site());
+    let settings = groups::resolved_for(settings, &accounts);
     let logons = logons::logons(&settings, accounts.domain(), None)?;
     Ok(Arc::new(Current { settings, accounts, kerberos, logons }))
 }

@@ -5,9 +5,12 @@ mod accounts;
 mod backups;
 mod change;
 mod files;
+mod folders;
 mod forecast;
+mod groups;
 mod hooks;
 mod jobs;
+mod shares;
 mod snapshots;
 mod watching;
 
@@ -26,11 +29,13 @@ use web::accounts::AccountChange;
 use web::author::{Author, ChangeResult};
 use web::backups::BackupStatus;
 use web::files::{FileStatus, FolderStatus, Part};
+use web::groups::GroupChange;
 use web::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
 use web::manage::{
     AccountStatus, Holdings, Level, Note, Overview, SettingChange, SettingsStatus, SnapshotsStatus,
     SpaceStatus,
 };
+use web::shares::{HostFolders, NewShare, ShareChange};
 use web::watching::FolderWatch;
 use web::webhooks::{NewWebhook, WebhookStatus};
 use web::{Events, Manage};
@@ -131,6 +136,10 @@ impl Manage for Console {
         self.as_server(|| accounts::change(&self.running, change))
     }
 
+    fn change_group(&self, change: &GroupChange) -> Result<Vec<String>, Vec<String>> {
+        self.as_server(|| groups::change(&self.running, change))
+    }
+
     fn overview(&self) -> Overview {
         let current = self.running.current();
         let mut shares = as_ourselves(|| spaces(&current)).unwrap_or_default();
@@ -181,16 +190,24 @@ impl Manage for Console {
         self.as_server(|| change::undo(&self.running, &self.changes, by))
     }
 
-    fn share(&self, name: &str, path: &str, by: &Author) -> ChangeResult {
-        self.as_server(|| change::share(&self.running, &self.changes, (name, path), by))
+    fn share(&self, new: &NewShare, by: &Author) -> ChangeResult {
+        self.as_server(|| shares::share(&self.running, &self.changes, new, by))
+    }
+
+    fn change_share(&self, change: &ShareChange, by: &Author) -> ChangeResult {
+        self.as_server(|| shares::change(&self.running, &self.changes, change, by))
+    }
+
+    fn host_folders(&self, path: Option<&str>) -> Result<HostFolders, Vec<String>> {
+        self.as_server(|| folders::list(&self.running, path))
     }
 
     fn unshare(&self, name: &str, recursive: bool, by: &Author) -> ChangeResult {
-        self.as_server(|| change::unshare(&self.running, &self.changes, (name, recursive), by))
+        self.as_server(|| shares::unshare(&self.running, &self.changes, (name, recursive), by))
     }
 
     fn rename_share(&self, name: &str, new: &str, by: &Author) -> ChangeResult {
-        self.as_server(|| change::rename(&self.running, &self.changes, (name, new), by))
+        self.as_server(|| shares::rename(&self.running, &self.changes, (name, new), by))
     }
 
     fn job(&self, request: JobRequest) -> Result<NewJob, Vec<String>> {

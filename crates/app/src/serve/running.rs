@@ -338,7 +338,7 @@ impl Running {
         let known = old.accounts.host_accounts();
         let (accounts, failed) = host_accounts::with(accounts, &settings, known);
         lines.extend(failed);
-        let settings = groups::resolved(settings, &accounts.site());
+        let settings = groups::resolved_for(settings, &accounts);
         let kerberos = tickets::acceptor(&settings, accounts.domain()).unwrap_or_else(|error| {
             lines.push(format!("the keys of Kerberos stay as they were: {error:#}"));
             old.kerberos.clone()

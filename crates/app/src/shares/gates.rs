@@ -45,14 +45,13 @@ pub(crate) fn of(
     let below = settings.shares.iter().chain(&settings.absent).filter_map(|inner| {
         let is_below = inner.name.strip_prefix(&*share.name).is_some_and(|rest| rest.starts_with('/'));
         let path = names(inner.path.strip_prefix(&share.path).ok().filter(|_| is_below)?);
+        let policy = accounts::policy(inner);
         Some(Gate {
             path,
             read_only: is_read_only(inner),
             hidden: Arc::new(hidden(inner)),
-            rules: Arc::new(GateRules {
-                policy: accounts::policy(inner),
-                protocols: protocols(share, inner, settings),
-            }),
+            roles: policy.roles.clone(),
+            rules: Arc::new(GateRules { policy, protocols: protocols(share, inner, settings) }),
         })
     });
     below.filter(|gate| !gate.path.is_empty()).collect()

@@ -28,12 +28,13 @@ use vfs::{CacheBudget, Denials, Site, Traffic, Volume, VolumeOptions};
 pub(crate) use self::{held::name_owners, homes::Homes, requests::OpenFile};
 use crate::gateway;
 use crate::host::privileges;
+use crate::people::roles;
 use crate::ranks;
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
 use crate::shares::quotas::Quotas;
 use crate::shares::snapshots::{Live, SnapshotView};
-use crate::shares::{arriving, gates, misplaced, samba_acls, stores};
+use crate::shares::{arriving, gates, misplaced, samba_acls, stores, team};
 
 /// Bytes for listings of commands that work without a server.
 const LISTINGS: usize = 64 << 20;
@@ -72,7 +73,7 @@ struct VolumeEntry {
 }
 
 /// The identity of a volume: equal values are one volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Folder {
     /// The device and inode number of the folder at the share's current path: they change if a disk
     /// is mounted there, or if the folder is replaced.
@@ -96,6 +97,8 @@ struct Folder {
     shared: bool,
     snapshots: SnapshotFolder,
     arriving: bool,
+    /// The share, if it is a team folder: its roles count for no other share of the folder.
+    team: Option<String>,
 }
 
 impl Folder {
@@ -143,6 +146,7 @@ impl Folder {
             shared: share.shared || share.is_in_store() || settings.server.cluster.is_some(),
             snapshots: share.snapshot_folder,
             arriving: share.from.is_some(),
+            team: share.team.is_some().then(|| share.name.clone()),
         }
     }
 }
@@ -189,10 +193,13 @@ impl Volumes {
         Self::in_cluster(index, state, None)
     }
 
-    fn in_cluster(index: Index, state: &Path, cluster: Option<Arc<Cluster>>) -> Arc<Self> {
+    fn in_cluster(index: Index, state: &Path, membership: Option<gateway::Membership>) -> Arc<Self> {
         let cache = CacheBudget::new(LISTINGS);
         let files = KeptFiles::new(privileges::files_to_keep_open());
-        let site = cluster.as_ref().map(|cluster| cluster.site().clone()).unwrap_or_default();
+        let (cluster, site) = match membership {
+            Some(gateway::Membership { cluster, site }) => (Some(cluster), site),
+            None => (None, Arc::default()),
+        };
         let (quotas, namespace) = (Arc::new(Quotas::new(state)), Arc::default());
         Arc::new(Self {
             state: state.into(),
@@ -283,6 +290,7 @@ impl Volumes {
         let known = volumes.get(&share.name).filter(is_same).or_else(|| volumes.values().find(is_same));
         if let Some(known) = known.cloned() {
             let volume = known.volume.clone();
+            volume.set_roles(roles::of(share));
             volumes.insert(share.name.clone(), known);
             return Ok(volume);
         }
@@ -319,7 +327,9 @@ impl Volumes {
         };
         forest.set_gates(gates(share, settings));
         let volume = Arc::new(Volume::in_site(forest.clone(), options, self.site.clone()));
+        volume.set_roles(roles::of(share));
         misplaced::warn(share, &volume);
+        team::prepare_served(share, &volume);
         let entry = VolumeEntry { folder, volume: volume.clone(), forest, live, snapshots };
         volumes.insert(share.name.clone(), entry);
         Ok(volume)

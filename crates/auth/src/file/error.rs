@@ -1,6 +1,6 @@
 //! Why accounts are not read or changed.
 
-use super::MOST_GROUPS;
+use super::{MOST_GROUPS, MOST_MEMBERS};
 use crate::FileError;
 use crate::secret::{MAX_CHAP_SECRET, MIN_CHAP_SECRET};
 
@@ -41,6 +41,29 @@ pub enum Error {
         u32::MAX
     )]
     Groups,
+    /// A group with this name exists.
+    #[error("there is a group {0:?} already; `fourfold group modify` changes its members")]
+    GroupExists(String),
+    /// There is no group of the server's own with this name.
+    #[error(
+        "there is no group {0:?} of this server; `fourfold group list` shows them, `fourfold group add` makes one"
+    )]
+    MissingGroup(String),
+    /// The name is not allowed.
+    #[error(
+        "{0:?} cannot be a group's name: 1 to 64 characters with none of / \\ : @ , or spaces at its ends, no number, and neither \
+         `everyone` nor `guests`"
+    )]
+    BadGroupName(String),
+    /// An account is not in a group.
+    #[error("the account {0:?} is not in the group {1:?}")]
+    NoMember(String, String),
+    /// There are too many.
+    #[error("a group can have at most {MOST_MEMBERS} members")]
+    Members,
+    /// All are used.
+    #[error("all Unix numbers for accounts and groups of the server are used: give --uid")]
+    NoNumber,
     /// Those that the servers of a cluster have in common cannot be read or changed.
     #[error("the accounts of the cluster cannot be asked for or changed: {0}")]
     Cluster(String),

@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use coherence::state::{Elsewhere, Party};
+use formats::FileId;
 use tokio::sync::oneshot;
-use vfs::FileId;
-use vfs::state::{Elsewhere, Party};
 
 use super::{Effect, Node};
 use crate::port::{Port, StateRequest};

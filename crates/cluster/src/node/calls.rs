@@ -107,7 +107,7 @@ impl Node {
 mod tests {
     use std::sync::Arc;
 
-    use vfs::Site;
+    use coherence::state::{Limits, Policy, State};
 
     use super::*;
     use crate::node::View;
@@ -118,8 +118,8 @@ mod tests {
 
     fn node(me: u16) -> Node {
         let port = Port::new(Trees::default(), Arc::new(Fence::new()));
-        let site = Site::joined(me, port.clone());
-        let mut node = Node::new(me, site.state().clone(), port);
+        let state = State::joined(Policy::default(), Limits::default(), me, port.clone());
+        let mut node = Node::new(me, state, port);
         node.adopt(NOW, View { epoch: 1, members: vec![1, 2] });
         node
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vfs::FileId;
+use formats::FileId;
 
 /// The files of one home, in one epoch.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use vfs::FileId;
+use formats::FileId;
 
 use super::directory::{Directory, Early, Orphan, Report, Verdict, home_of};
 use super::{Effect, Node, View, is_of_epoch};

@@ -1,8 +1,8 @@
 //! The states of files at this server: come, asked for, handed over.
 
-use vfs::FileId;
-use vfs::events::ChangeKind;
-use vfs::state::{Back, ChangeNotice, FileState, PinConflict};
+use coherence::events::ChangeKind;
+use coherence::state::{Back, ChangeNotice, FileState, PinConflict};
+use formats::FileId;
 
 use super::successors::Waiter;
 use super::{
@@ -261,7 +261,7 @@ impl Node {
         let (number, back) = match back {
             Back::Remove(number) => (Some(number), Back::Remove(number)),
             Back::Notice(notice, last) => {
-                (None, Back::Notice(vfs::state::BreakNotice { file: here, ..notice }, last))
+                (None, Back::Notice(coherence::state::BreakNotice { file: here, ..notice }, last))
             }
             back => (None, back),
         };

@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use coherence::state::{Inheritance, InheritedOpen, LeaseId, OpenId, OpenReplica, Successor};
+use formats::FileId;
 use tokio::sync::oneshot;
-use vfs::FileId;
-use vfs::state::{Inheritance, InheritedOpen, LeaseId, OpenId, OpenReplica, Successor};
 
 use super::{Effect, MOST_WAITING, Node};
 use crate::wire::{MAX_ITEMS, Message};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use coherence::state::Elsewhere;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
-use vfs::state::Elsewhere;
 
 use super::RunContext;
 use crate::fence;
@@ -32,12 +32,11 @@ impl RunContext {
     }
 
     async fn hold_below(&self, below: &Below) -> Option<Elsewhere> {
-        let (site, folder) = (self.site.clone(), below.folder);
-        let look = spawn_blocking(move || site.files_open_below(folder, usize::MAX));
+        let (tree, folder) = (self.tree.clone(), below.folder);
+        let look = spawn_blocking(move || tree.files_open_below(folder));
         let files = look.await.ok()?; // if it has panicked, that was logged, and the folder stays where it is
-        self.site.recall_opens(below.by, &files).await;
-        let site = self.site.clone();
-        let hold = spawn_blocking(move || site.hold_below(folder));
-        Some(Box::new(hold.await.ok()??))
+        self.tree.recall_opens(below.by, &files).await;
+        let tree = self.tree.clone();
+        spawn_blocking(move || tree.hold_below(folder)).await.ok()?
     }
 }

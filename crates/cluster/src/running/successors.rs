@@ -4,9 +4,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use coherence::state::{InheritedOpen, LeaseId, OpenGuard, OpenId, Replicas, Successor};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
-use vfs::state::{InheritedOpen, LeaseId, OpenGuard, OpenId, Replicas, Successor};
 
 use super::{Cluster, RunContext};
 use crate::membership::LOOK_EVERY;

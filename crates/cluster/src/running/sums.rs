@@ -8,11 +8,11 @@ use std::sync::mpsc as blocking;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use coherence::recount::Changes;
+use formats::FileId;
 use lock::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
-use vfs::FileId;
-use vfs::quota::Changes;
 
 use super::{Cluster, RunContext};
 use crate::fence;

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use coherence::state::{Modes, OpenGuard, OpenRequest, Party, Stream};
+use formats::FileId;
 use tokio::sync::oneshot;
-use vfs::FileId;
-use vfs::state::{Modes, OpenGuard, OpenRequest, Party, Stream};
 
 use super::World;
 use super::travellers::{id, keep};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use vfs::FileId;
-use vfs::state::Pins;
+use coherence::state::Pins;
+use formats::FileId;
 
 use super::clients::FILES;
 use super::{Random, Server};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use vfs::FileId;
-use vfs::state::{
+use coherence::state::{
     ClientId, Flavour, Lock, LockKind, LockOutcome, LockOwner, LockRefusal, Modes, OpenGuard, OpenRequest,
     Party, Range, Stream, Waiter,
 };
+use formats::FileId;
 
 use super::history::Right;
 use super::{Call, History};
@@ -208,7 +208,7 @@ impl Client {
     }
 
     /// What it has given back is so for all when its server has the state of the file.
-    fn settle(&self, settling: Settling, state: &vfs::state::State, facts: &mut Facts) -> ClientAction {
+    fn settle(&self, settling: Settling, state: &coherence::state::State, facts: &mut Facts) -> ClientAction {
         if state.test(self.file, &Stream::Data, &self.wanted()).is_err() {
             return ClientAction::Settling(settling);
         }
@@ -250,7 +250,7 @@ impl Client {
     fn open(
         &mut self,
         writes: bool,
-        state: &vfs::state::State,
+        state: &coherence::state::State,
         facts: &mut Facts,
         call: Call,
     ) -> ClientAction {
@@ -270,8 +270,8 @@ impl Client {
                 own.entry(self.file).or_default().push(self.at);
                 ClientAction::Open(writes)
             }
-            Err(vfs::Error::LeaseRecall(_)) => ClientAction::Opening(writes, call),
-            Err(vfs::Error::ShareConflict) => {
+            Err(formats::Error::LeaseRecall(_)) => ClientAction::Opening(writes, call),
+            Err(formats::Error::ShareConflict) => {
                 facts.history.refused(&call);
                 ClientAction::Nothing
             }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use coherence::state::{ClientId, Coordinator as _, Elsewhere, Party};
+use formats::FileId;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
-use vfs::FileId;
-use vfs::state::{ClientId, Coordinator as _, Elsewhere, Party};
 
 use super::{Random, STEP, Server};
 use crate::wire::{Frame, Message};

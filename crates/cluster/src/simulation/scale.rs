@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use vfs::FileId;
-use vfs::state::{ClientId, Modes, OpenGuard, OpenRequest, Party, Stream};
+use coherence::state::{ClientId, Modes, OpenGuard, OpenRequest, Party, Stream};
+use formats::FileId;
 
 use super::World;
 
@@ -29,7 +29,7 @@ fn open(world: &World, client: usize, file: FileId) -> Option<OpenGuard> {
     let request = OpenRequest::new(Party::client(id), Modes::READ, Modes::NONE);
     match server.state.open(file, Stream::Data, request) {
         Ok(guard) => Some(guard),
-        Err(vfs::Error::LeaseRecall(_)) => None,
+        Err(formats::Error::LeaseRecall(_)) => None,
         Err(error) => panic!("{file:?}: {error}"),
     }
 }

@@ -7,12 +7,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
-use vfs::FileId;
-use vfs::state::{
+use coherence::state::{
     BreakNotice, ClientId, Flavour, InheritedOpen, Lock, LockKind, LockOwner, Modes, OpenGuard, OpenRequest,
     Party, Range, State, Stream, Successor,
 };
+use formats::FileId;
+use tokio::sync::{mpsc, oneshot};
 
 use super::{Random, Server};
 use crate::node::ToKeep;
@@ -213,7 +213,7 @@ impl Traveller {
                 self.guard = Some(guard);
                 TravellerAction::Telling(arrived)
             }
-            Err(vfs::Error::LeaseRecall(_)) => TravellerAction::Opening,
+            Err(formats::Error::LeaseRecall(_)) => TravellerAction::Opening,
             Err(_) => TravellerAction::Nothing,
         }
     }

@@ -1,8 +1,8 @@
 //! Changes of the tree.
 
-use vfs::events::{Aspects, Change, ChangeKind, Name};
-use vfs::state::ChangeNotice;
-use vfs::{HostKey, Kind};
+use coherence::events::{Aspects, Change, ChangeKind, Name};
+use coherence::state::ChangeNotice;
+use formats::{HostKey, Kind};
 use wire::{Malformed, Reader, Writer};
 
 use super::{MessageField, get_bytes, put_bytes};

@@ -1,8 +1,8 @@
 //! The messages between servers: who has the state of a file, what clients must hear, and what servers agree on at
 //! the beginning of an epoch.
 
-use vfs::FileId;
-use vfs::state::{Back, ChangeNotice, FileState, Inheritance, OpenId, OpenReplica, Party};
+use coherence::state::{Back, ChangeNotice, FileState, Inheritance, OpenId, OpenReplica, Party};
+use formats::FileId;
 use wire::{Malformed, Reader, Writer};
 
 use super::sums::SumsMessage;

@@ -1,11 +1,11 @@
 //! The state of a file, and what is said of it.
 
-use vfs::FileId;
-use vfs::state::{
+use coherence::state::{
     Back, BreakNotice, Caching, CarriedLease, CarriedOpen, CarriedRemoval, CarriedWait, ClientId, Concern,
     FileState, Flavour, LeaseId, Lock, LockKind, LockOwner, Modes, OpenId, Party, Range, Stream, Style,
     WaitId,
 };
+use formats::FileId;
 use wire::{Malformed, Reader, Writer};
 
 use super::{MessageField, get_bytes, get_list, put_bytes, put_list};

@@ -1,6 +1,6 @@
 //! What servers tell each other of the quotas that they count together.
 
-use vfs::FileId;
+use formats::FileId;
 use wire::{Malformed, Reader, Writer};
 
 use super::{MAX_FILES, MessageField, get_list, put_list};

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use bytes::BytesMut;
 use conn::{Answer, CompletedHandshake, InFlight, Limits, Protocol, Reply};
 use parking_lot::Mutex;
+use resources::Payload;
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned};
-use vfs::Payload;
 
 use super::connected;
 use crate::scene::Server;

@@ -10,7 +10,17 @@ use super::Seed;
 pub fn seeds() -> Vec<Seed> {
     let seed = |name, list, group| {
         let entries = Entries { list, protected: true, auto_inherited: true };
-        let bytes = StoredAcl { mode: 0o750, uid: 1000, gid: 100, owner: None, group, entries }.encode();
+        let ids = StoredAcl {
+            mode: 0o750,
+            uid: 1000,
+            gid: 100,
+            owner: None,
+            group,
+            entries,
+            in_team: false,
+            cut: false,
+        };
+        let bytes = ids.encode();
         Seed { target: "vfs_acl", name, bytes }
     };
     let everybody = [

@@ -3,11 +3,12 @@
 use super::operations::check_entries;
 use crate::acl::inherit::{Heir, beside_mode, entries_of};
 use crate::acl::stored::StoredAcl;
-use crate::acl::{NewPermissions, Who};
+use crate::acl::team::TeamFolder;
+use crate::acl::{NewPermissions, Rights, Who};
 use crate::backend::{Found, NewKind};
 use crate::caller::server;
 use crate::finding::entry_name::EntryName;
-use crate::{Caller, Error, Kind, Result, SetAttributes, Volume};
+use crate::{Attributes, Caller, Error, Kind, Result, SetAttributes, Volume};
 
 impl Volume {
     /// Makes an entry as the caller, or as the server on behalf of the caller if the folder's ACL
@@ -22,6 +23,9 @@ impl Volume {
     ) -> Result<Found> {
         if new.acl.is_none() && !self.permissions().has_acls()? {
             return self.pairs().create(caller, folder, name, kind, new.mode);
+        }
+        if let Some((team, _)) = self.permissions().team_of(&*folder.object)? {
+            return self.create_in_team(caller, folder, name, kind, (&team, new.mode));
         }
         let above = self.permissions().stored_acl(folder)?;
         let by = self.permissions().making(caller, folder, kind)?;
@@ -55,23 +59,79 @@ impl Volume {
                     }
                     check_entries(&entries)?;
                     let (uid, gid) = (found.attributes.uid, found.attributes.gid);
-                    self.acl_storage().store_acl(
-                        &found,
-                        StoredAcl { mode: 0, uid, gid, owner: None, group: Who::Group(gid), entries },
-                    )?;
+                    self.acl_storage()
+                        .store_acl(&found, StoredAcl::new((uid, gid), (None, Who::Group(gid)), entries))?;
                     now(&found)
                 }
             }
         };
-        finish().inspect_err(|_| {
-            let undone = match kind {
-                NewKind::Folder => folder.object.remove_folder(server(), name),
-                _ => folder.object.remove(server(), name),
+        finish().inspect_err(|_| undo(folder, name, kind, &found))
+    }
+
+    /// The same in a team folder: what the client says of permissions does not count, and nothing is stored unless the folder has
+    /// a list to pass on. The server makes the file and hands it over, as it does all that roles permit: to take on the ids of the
+    /// caller and to give them up again takes six calls.
+    fn create_in_team(
+        &self,
+        caller: &Caller,
+        folder: &Found,
+        name: &EntryName<'_>,
+        kind: NewKind<'_>,
+        (team, said): (&TeamFolder, u32),
+    ) -> Result<Found> {
+        let is_folder = matches!(kind, NewKind::Folder);
+        let need = if is_folder { Rights::APPEND } else { Rights::WRITE_DATA };
+        let mut by = self.permissions().acting(caller, folder, need)?;
+        if matches!(kind, NewKind::CharDevice(..) | NewKind::BlockDevice(..)) {
+            by = caller; // only the host says who may make these
+        }
+        let mode = match kind {
+            NewKind::Link(_) => said,
+            _ => team.mode_of_new(&folder.attributes, is_folder, said),
+        };
+        let passed = self.permissions().passed_on_in_team(folder)?;
+        let found = self.pairs().create(by, folder, name, kind, mode)?;
+        let finish = || {
+            let found = match self.backend.own_user() {
+                0 => owned_by(caller, folder, found.clone())?,
+                _ => found.clone(), // all files are the server's user's
             };
-            if let Err(error) = undone {
-                tracing::warn!(target: "metadata", %error, file = ?found.object.id(), "a new file without its ACL could not be removed");
+            let is_given = matches!(kind, NewKind::File | NewKind::Folder) && passed.is_some();
+            match passed.as_ref().filter(|_| is_given) {
+                None => Ok(found),
+                Some(passed) => {
+                    self.acl_storage().store_team_acl(&found, passed.list_of(&found, &[]))?;
+                    now(&found)
+                }
             }
-        })
+        };
+        finish().inspect_err(|_| undo(folder, name, kind, &found))
+    }
+}
+
+/// Removes something new that is not what it should be.
+fn undo(folder: &Found, name: &EntryName<'_>, kind: NewKind<'_>, found: &Found) {
+    let undone = match kind {
+        NewKind::Folder => folder.object.remove_folder(server(), name),
+        _ => folder.object.remove(server(), name),
+    };
+    if let Err(error) = undone {
+        tracing::warn!(target: "metadata", %error, file = ?found.object.id(), "a new file without its ACL could not be removed");
+    }
+}
+
+/// Gives what was made to the caller, with the group that the host would have given it.
+fn owned_by(caller: &Caller, folder: &Found, made: Found) -> Result<Found> {
+    let Attributes { uid, gid, .. } = made.attributes;
+    let group = if folder.attributes.mode & 0o2000 != 0 { gid } else { caller.gid };
+    if (uid, gid) == (caller.uid, group) || uid == caller.uid && uid != 0 {
+        return Ok(made);
+    }
+    let ids = SetAttributes { uid: Some(caller.uid), gid: Some(group), ..SetAttributes::default() };
+    match made.object.set_attributes(server(), &ids) {
+        Err(Error::NotPermitted) => Err(Error::AccessDenied),
+        Err(other) => Err(other),
+        Ok(()) => now(&made),
     }
 }
 

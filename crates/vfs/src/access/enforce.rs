@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use auth::Grant;
 
+use super::team::TeamFolders;
 use crate::acl::{Acl, Rights};
 use crate::backend::Node;
 use crate::backend::{Found, NewKind, RenameMode};
@@ -33,12 +34,13 @@ pub(crate) struct Permissions<'a> {
     /// Where the stored ACLs and their keys are.
     pub(super) homes: &'a Homes,
     options: &'a VolumeOptions,
+    pub(super) teams: &'a TeamFolders,
 }
 
 impl Volume {
     /// What callers may do to the files of this volume.
     pub(crate) fn permissions(&self) -> Permissions<'_> {
-        Permissions { homes: &self.homes, options: &self.options }
+        Permissions { homes: &self.homes, options: &self.options, teams: &self.teams }
     }
 }
 
@@ -55,22 +57,33 @@ impl Permissions<'_> {
 
     /// The stored ACL that applies to a file.
     pub(crate) fn stored_acl(&self, of: &Found) -> Result<Option<Arc<Acl>>> {
+        if let Some((team, place)) = self.team_of(&*of.object)? {
+            return self.team_acl(of, &team, place).map(Some);
+        }
         self.homes.learn(&of.object.key())?;
         if !self.homes.site.acls.any() || !matches!(of.attributes.kind, Kind::File | Kind::Folder) {
             return Ok(None);
         }
+        self.learning(of, |learn| self.homes.site.acls.of(&*of.object, &of.attributes, learn))
+    }
+
+    /// Reads a stored ACL, and gives what looks for keys that another server has made lately.
+    pub(super) fn learning<T>(
+        &self,
+        of: &Found,
+        read: impl FnOnce(Option<&dyn Fn() -> Result<()>>) -> Result<T>,
+    ) -> Result<T> {
         let learn = || {
             self.homes.forget();
             self.homes.learn(&of.object.key())
         };
-        let learn: Option<&dyn Fn() -> Result<()>> = if self.options.shared { Some(&learn) } else { None };
-        self.homes.site.acls.of(&*of.object, &of.attributes, learn)
+        read(if self.options.shared { Some(&learn) } else { None })
     }
 
-    /// Whether a stored ACL may apply to any file.
+    /// Whether a stored ACL, or the roles of a team folder, may apply to any file.
     pub(crate) fn has_acls(&self) -> Result<bool> {
         self.homes.learn_root()?;
-        Ok(self.homes.site.acls.any())
+        Ok(self.homes.site.acls.any() || self.has_teams())
     }
 
     /// The identity under which something that needs these rights is done once: the caller, or the
@@ -122,7 +135,7 @@ impl Permissions<'_> {
     /// The same for a folder whose attributes are not known.
     pub(crate) fn passing_through<'a>(&self, caller: &'a Caller, folder: &Node) -> Result<&'a Caller> {
         self.homes.learn(&folder.key())?;
-        if !self.homes.site.acls.any() {
+        if !self.homes.site.acls.any() && !self.has_teams() {
             return Ok(caller);
         }
         self.passing(caller, &Found { object: folder.clone(), attributes: folder.attributes()? })
@@ -150,16 +163,7 @@ impl Permissions<'_> {
     /// Which of `want` the caller may do by the ACL; `None` if no ACL applies.
     fn access_by_acl(&self, caller: &Caller, to: &Found, want: Access) -> Result<Option<Access>> {
         let Some(acl) = self.stored_acl(to)? else { return Ok(None) };
-        let rights = acl.rights(caller, to.attributes.uid, to.attributes.gid);
-        let writes = match to.attributes.kind {
-            Kind::Folder => Rights::WRITE_DATA.union(Rights::APPEND).union(Rights::DELETE_CHILD),
-            _ => Rights::WRITE_DATA,
-        };
-        let bit = |of, bit| if rights.intersects(of) { bit } else { Access::NONE };
-        let granted = bit(Rights::READ_DATA, Access::READ)
-            .union(bit(writes, Access::WRITE))
-            .union(bit(Rights::EXECUTE, Access::EXECUTE));
-        let granted = granted.intersection(want);
+        let granted = acl.access(caller, &to.attributes).intersection(want);
         Ok(Some(match acl.within_mode {
             true => granted.intersection(to.object.access(caller, &to.attributes, granted)?),
             false => granted,
@@ -186,8 +190,11 @@ impl Permissions<'_> {
             Err(Error::AccessDenied) if only_now => self.acting(caller, of, Rights::WRITE_DATA)?,
             other => other?,
         };
-        let (owner, owning) =
-            if owning == none { (caller, owning) } else { self.may_own(caller, of, owning)? };
+        let (owner, owning) = match self.team_of(&*of.object)? {
+            _ if owning == none => (caller, owning),
+            Some(_) => self.may_own_in_team(caller, of, owning)?,
+            None => self.may_own(caller, of, owning)?,
+        };
         Ok([(sizing, size), (owner, owning), (timing, times)])
     }
 

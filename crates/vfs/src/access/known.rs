@@ -11,10 +11,10 @@ use crate::acl::Acl;
 use crate::acl::samba::{self, NtAcl, SidMap};
 use crate::acl::stored::{ATTRIBUTE, SealKey, StoredAcl};
 use crate::backend::{Backend, FileKey, Found, NewKind, Object, Stability, Wait, file_key};
-use crate::caches::CacheReport;
 use crate::ranks;
 use crate::streams::{STORE, find_or_make};
 use crate::{Access, Attributes, Caller, Error, Kind, Result, Time};
+use resources::caches::CacheReport;
 
 /// The file with the key, in the server's own folder at the root of a share or mount. If it is there, files of the file
 /// system may have stored ACLs.
@@ -43,6 +43,10 @@ impl ReadAcl {
             Some(stored) => stored.is_fresh(attributes),
             None => self.ids == (attributes.uid, attributes.gid),
         }
+    }
+
+    fn is_in_team(&self) -> bool {
+        self.stored.as_ref().is_some_and(|stored| stored.in_team)
     }
 }
 
@@ -170,13 +174,34 @@ impl StoredAclCache {
         attributes: &Attributes,
         learn: Option<&dyn Fn() -> Result<()>>,
     ) -> Result<Option<Arc<Acl>>> {
+        let read = self.remembered(object, attributes, learn)?;
+        Ok(read.filter(|read| read.is_fresh(attributes)).map(|read| read.acl.clone()))
+    }
+
+    /// The list of a file in a team folder, as it is stored. Samba's do not count there.
+    pub(super) fn in_team(
+        &self,
+        object: &dyn Object,
+        attributes: &Attributes,
+        learn: Option<&dyn Fn() -> Result<()>>,
+    ) -> Result<Option<StoredAcl>> {
+        let read = self.remembered(object, attributes, learn)?;
+        let counts = |stored: &&StoredAcl| stored.in_team || stored.is_fresh(attributes);
+        Ok(read.and_then(|read| read.stored.as_ref().filter(counts).cloned()))
+    }
+
+    fn remembered(
+        &self,
+        object: &dyn Object,
+        attributes: &Attributes,
+        learn: Option<&dyn Fn() -> Result<()>>,
+    ) -> Result<Option<Arc<ReadAcl>>> {
         let file = file_key(object);
         let remembered = self.shard(&file).lock().find(&file, attributes.changed);
-        let read = match remembered {
-            Some(read) => read,
-            None => self.read(object, (file, attributes), learn)?,
-        };
-        Ok(read.filter(|read| read.is_fresh(attributes)).map(|read| read.acl.clone()))
+        match remembered {
+            Some(read) => Ok(read),
+            None => self.read(object, (file, attributes), learn),
+        }
     }
 
     fn open(&self, bytes: &[u8]) -> Option<StoredAcl> {
@@ -204,7 +229,7 @@ impl StoredAclCache {
             let acl = Arc::new(stored.clone().into_acl());
             Arc::new(ReadAcl { stored: Some(stored), ids, acl })
         });
-        if self.has_sambas() && read.as_ref().is_none_or(|read| !read.is_fresh(of)) {
+        if self.has_sambas() && read.as_ref().is_none_or(|read| !read.is_fresh(of) && !read.is_in_team()) {
             let sambas = self.read_sambas(object, ids)?;
             read = sambas.map(|acl| Arc::new(ReadAcl { stored: None, ids, acl })).or(read);
         }

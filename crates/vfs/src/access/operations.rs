@@ -9,7 +9,8 @@ use crate::acl::inherit::{Heir, beside_mode};
 use crate::acl::mode::{derive, rights_of, summary};
 use crate::acl::stored::{ATTRIBUTE, SealKey, StoredAcl};
 use crate::acl::{
-    Acl, AclChange, Entries, MAX_ENTRIES, MAX_FOREIGN, ModeInheritance, POSIX_ACL, Rights, Who, samba,
+    Acl, AclChange, Entries, MAX_ENTRIES, MAX_FOREIGN, ModeInheritance, POSIX_ACL, Rights, TeamRights, Who,
+    samba,
 };
 use crate::backend::{Found, Object, XattrMode};
 use crate::caller::server;
@@ -49,7 +50,10 @@ impl Volume {
         let setting = AttributeChange::permitted_of_acl(self, actor, of, &change)?;
         setting.quiet()?.pinned()?.announce()?.apply(|_, _| {
             let owners = self.permissions().may_set_acl(&actor.caller, of, &change)?;
-            self.acl_storage().put_acl(of, &change, owners)
+            self.acl_storage().put_acl(of, &change, owners)?;
+            // What local programs may do follows the list.
+            let now = Found { object: of.object.clone(), attributes: of.object.attributes()? };
+            self.settle_rights(&now).map(drop)
         })?;
         Ok(Change { before, after: of.object.attributes()? })
     }
@@ -64,7 +68,7 @@ impl Permissions<'_> {
     /// The permissions of a file: the stored ACL, else what its mode says.
     pub(super) fn acl(&self, of: &Found) -> Result<Acl> {
         if let Some(stored) = self.stored_acl(of)? {
-            return Ok(Acl::clone(&stored));
+            return Ok(of_file(Acl::clone(&stored), &of.attributes));
         }
         let posix = match of.attributes.kind {
             Kind::File | Kind::Folder => there(of.object.xattr(POSIX_ACL))?,
@@ -117,10 +121,13 @@ impl Permissions<'_> {
         listed: &Description,
     ) -> Result<Rights> {
         let attributes = &listed.details.attributes;
-        let mut rights = match (caller.uid, listed.has_acl) {
-            (0, _) => Rights::ALL,
-            (_, true) => self.own_rights(caller, &folder.object.lookup(server(), name)?)?,
-            (_, false) => by_host(caller, attributes, by_mode(attributes, caller)),
+        let team = self.team_of(&*folder.object)?;
+        let plain = team.as_ref().and_then(|(team, _)| self.plain_team_acl(team, listed));
+        let mut rights = match plain {
+            _ if caller.uid == 0 => Rights::ALL,
+            Some(acl) => acl.rights(caller, attributes.uid, attributes.gid),
+            None if listed.has_acl => self.own_rights(caller, &folder.object.lookup(server(), name)?)?,
+            None => by_host(caller, attributes, by_mode(attributes, caller)),
         };
         if above.contains(Rights::DELETE_CHILD) && !sticks(caller, attributes, &folder.attributes) {
             rights = rights.union(Rights::DELETE);
@@ -180,7 +187,7 @@ impl Permissions<'_> {
 
 /// The ACLs of a volume as they are stored, with owner, group and mode: what is judged already is written here.
 pub(crate) struct AclStorage<'a> {
-    permissions: Permissions<'a>,
+    pub(super) permissions: Permissions<'a>,
 }
 
 impl AclStorage<'_> {
@@ -200,10 +207,11 @@ impl AclStorage<'_> {
             return object.set_attributes(caller, changes);
         };
         let none = SetAttributes::default();
+        let is_restated = acl.team.is_none();
         let parts = self.permissions.attribute_parts(caller, of, changes)?;
         let changed = parts.iter().filter(|(_, part)| *part != none);
         changed.into_iter().try_for_each(|(by, part)| object.set_attributes(by, part))?;
-        if parts[1].1 == none { Ok(()) } else { self.restate(of, &acl) }
+        if parts[1].1 == none || !is_restated { Ok(()) } else { self.restate(of, &acl) }
     }
 
     /// After mode or owner have changed: the mode applies, or the ACL if it comes before a mode.
@@ -216,7 +224,7 @@ impl AclStorage<'_> {
         };
         let foreign = |who: &Who| matches!(who, Who::Foreign(_)).then(|| who.clone());
         let group = foreign(&before.group).unwrap_or(Who::Group(gid));
-        self.store_acl(&now, StoredAcl { mode: 0, uid, gid, owner: foreign(&before.owner), group, entries })
+        self.store_acl(&now, StoredAcl::new((uid, gid), (foreign(&before.owner), group), entries))
     }
 
     /// Removes a stored ACL that another mode or owner has made stale. Otherwise it would apply
@@ -231,7 +239,7 @@ impl AclStorage<'_> {
     }
 
     /// After this server has changed an ACL or a mode: what Samba has stored is stale. The file's own ACL is stored by now.
-    fn drop_sambas(&self, object: &dyn Object) -> Result<()> {
+    pub(super) fn drop_sambas(&self, object: &dyn Object) -> Result<()> {
         if self.acls().has_sambas() {
             there(object.remove_xattr(server(), samba::ATTRIBUTE))?;
         }
@@ -290,6 +298,19 @@ impl AclStorage<'_> {
             (None, Who::Foreign(kept)) => Some(Who::Foreign(kept)),
             _ => None,
         };
+        if let Some((team, place)) = self.permissions.team_of(&*now.object)? {
+            let rights = current.team.as_ref();
+            let was_cut = rights.is_some_and(TeamRights::is_cut) && !current.entries.protected;
+            let (entries, cut) = match change.entries.clone() {
+                Some(sent) => team.to_store(place, sent, was_cut),
+                None => {
+                    let list = rights.map_or(&[][..], |rights| rights.set(&current.entries.list)).to_vec();
+                    (Entries { list, ..current.entries }, was_cut)
+                }
+            };
+            let stored = StoredAcl::new((uid, gid), (owner, group), entries);
+            return self.store_team_acl(&now, StoredAcl { in_team: true, cut, ..stored });
+        }
         let is_kept = current.stored || owner.is_some() || matches!(group, Who::Foreign(_));
         let kept = || match current.within_mode {
             // The mode bound beside them, and a stored list is final.
@@ -304,10 +325,10 @@ impl AclStorage<'_> {
         let Some(entries) = entries else {
             return now.object.set_attributes(server(), &owned(&now.attributes, uid, gid, None));
         };
-        self.store_acl(&now, StoredAcl { mode: 0, uid, gid, owner, group, entries })
+        self.store_acl(&now, StoredAcl::new((uid, gid), (owner, group), entries))
     }
 
-    fn seal_key(&self, object: &dyn Object) -> Result<SealKey> {
+    pub(super) fn seal_key(&self, object: &dyn Object) -> Result<SealKey> {
         let homes = self.permissions.homes;
         let home = homes.of(&object.key())?.into_iter().next().ok_or(Error::Stale)?;
         self.acls().seal_key(homes.backend.as_ref(), &*home)
@@ -343,7 +364,7 @@ impl AclStorage<'_> {
         is_set(object, &stored)
     }
 
-    fn acls(&self) -> &StoredAclCache {
+    pub(super) fn acls(&self) -> &StoredAclCache {
         &self.permissions.homes.site.acls
     }
 }
@@ -355,7 +376,7 @@ fn is_set(object: &dyn Object, stored: &StoredAcl) -> Result<()> {
 
 /// The changes of the host's attributes. The set-user-id and set-group-id bits of a file do not
 /// survive a new owner or group.
-fn owned(before: &Attributes, uid: u32, gid: u32, mode: Option<u32>) -> SetAttributes {
+pub(super) fn owned(before: &Attributes, uid: u32, gid: u32, mode: Option<u32>) -> SetAttributes {
     let moves = (uid, gid) != (before.uid, before.gid);
     let special = before.mode & if moves && before.kind == Kind::File { 0o1000 } else { 0o7000 };
     let mode = mode.unwrap_or(before.mode & 0o777) | special;
@@ -386,6 +407,16 @@ fn check_who(who: &Who) -> Result<()> {
     }
 }
 
+/// The ACL with the owner and the group of the file that has it.
+fn of_file(acl: Acl, of: &Attributes) -> Acl {
+    if acl.team.is_none() {
+        return acl;
+    }
+    let foreign = |who: Who| matches!(who, Who::Foreign(_)).then_some(who);
+    let owner = foreign(acl.owner).unwrap_or(Who::User(of.uid));
+    Acl { owner, group: foreign(acl.group).unwrap_or(Who::Group(of.gid)), ..acl }
+}
+
 /// The rights that the host's permission gives to a file without a stored ACL.
 fn by_host(caller: &Caller, of: &Attributes, granted: Access) -> Rights {
     let owning = if caller.uid == of.uid { Rights::BY_OWNING } else { Rights::NONE };
@@ -397,7 +428,7 @@ fn by_host(caller: &Caller, of: &Attributes, granted: Access) -> Rights {
 }
 
 /// Turns "there is none" into `None`.
-fn there<T>(result: Result<T>) -> Result<Option<T>> {
+pub(super) fn there<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(Error::NoSuchAttribute | Error::NotSupported) => Ok(None),

@@ -44,6 +44,9 @@ impl Acl {
     /// Entries that take the place of this file's, with what the mode says behind them. The mode repeats a stored list in a coarser
     /// form: what it adds to that, such as removing from a folder for who may only make something in it, nobody gets.
     pub fn replaced_before_mode(&self, given: Vec<Entry>, protected: bool, of: &Attributes) -> Entries {
+        if self.team.is_some() {
+            return Entries { list: given, protected, auto_inherited: true }; // a mode says nothing there
+        }
         let mode = self.mode_beside(of.mode);
         let mut entries = before_mode(given, protected, mode, of.kind == Kind::Folder);
         if self.stored {

@@ -2,7 +2,7 @@
 //! rights.
 
 use super::{Acl, Entry, EntryKind, Inherit, NOBODY, Rights, Who};
-use crate::Caller;
+use crate::{Access, Attributes, Caller, Kind};
 
 /// A caller, as far as entries need it.
 pub(super) struct Seeker<'a> {
@@ -17,34 +17,72 @@ impl Acl {
         if caller.uid == 0 {
             return Rights::ALL;
         }
-        let is = |who: &Who| match who {
-            Who::User(user) => caller.uid == *user,
-            Who::Group(group) => caller.in_group(*group),
-            Who::Owner | Who::OwnerRights => caller.uid == uid,
-            Who::OwningGroup => caller.in_group(gid),
-            Who::Everyone => true,
-            Who::SignedIn => caller.uid != NOBODY,
-            Who::Foreign(_) => false,
-        };
+        if let Some(team) = &self.team {
+            return team.rights(caller, (uid, gid), &self.entries.list);
+        }
+        let is = |who: &Who| who.means(caller, (uid, gid));
         evaluate(&self.entries.list, &Seeker { is: &is, owns: caller.uid == uid })
+    }
+}
+
+impl Acl {
+    /// What the caller may do to the data of a file with these attributes.
+    pub(crate) fn access(&self, caller: &Caller, of: &Attributes) -> Access {
+        let rights = self.rights(caller, of.uid, of.gid);
+        let writes = match of.kind {
+            Kind::Folder => Rights::WRITE_DATA.union(Rights::APPEND).union(Rights::DELETE_CHILD),
+            _ => Rights::WRITE_DATA,
+        };
+        let bit = |of, bit| if rights.intersects(of) { bit } else { Access::NONE };
+        // In a team folder the mode says whether a file can be executed, and the roles by whom.
+        let runs = self.team.is_none() || of.kind != Kind::File || of.mode & 0o111 != 0;
+        let executes = if runs { Rights::EXECUTE } else { Rights::NONE };
+        bit(Rights::READ_DATA, Access::READ)
+            .union(bit(writes, Access::WRITE))
+            .union(bit(executes, Access::EXECUTE))
+    }
+}
+
+impl Who {
+    /// Whether a caller is meant, in an entry of a file of this owner and group.
+    pub(super) fn means(&self, caller: &Caller, (uid, gid): (u32, u32)) -> bool {
+        match self {
+            Self::User(user) => caller.uid == *user,
+            Self::Group(group) => caller.in_group(*group),
+            Self::Owner | Self::OwnerRights => caller.uid == uid,
+            Self::OwningGroup => caller.in_group(gid),
+            Self::Everyone => true,
+            Self::SignedIn => caller.uid != NOBODY,
+            Self::Foreign(_) => false,
+        }
     }
 }
 
 /// In order: the first entry that names a right and matches the caller decides that right.
 pub(super) fn evaluate(entries: &[Entry], seeker: &Seeker<'_>) -> Rights {
-    let about_this = || entries.iter().filter(|entry| !entry.inherit.contains(Inherit::ONLY));
-    let limited = || about_this().any(|entry| entry.who == Who::OwnerRights);
-    let (mut given, mut taken) = (Rights::NONE, Rights::NONE);
-    if seeker.owns && !limited() {
-        given = Rights::READ_ACL.union(Rights::WRITE_ACL);
-    }
-    for entry in about_this().filter(|entry| (seeker.is)(&entry.who)) {
+    let limits = |entry: &Entry| !entry.inherit.contains(Inherit::ONLY) && entry.who == Who::OwnerRights;
+    let by_owning = match seeker.owns && !entries.iter().any(limits) {
+        true => Rights::READ_ACL.union(Rights::WRITE_ACL),
+        false => Rights::NONE,
+    };
+    decided(entries, seeker.is, by_owning).0.difference(Rights::FROM_MODE)
+}
+
+/// The rights that entries give and take, after some were given.
+pub(super) fn decided<'a>(
+    entries: impl IntoIterator<Item = &'a Entry>,
+    is: &dyn Fn(&Who) -> bool,
+    given: Rights,
+) -> (Rights, Rights) {
+    let (mut given, mut taken) = (given, Rights::NONE);
+    let about_this = entries.into_iter().filter(|entry| !entry.inherit.contains(Inherit::ONLY));
+    for entry in about_this.filter(|entry| is(&entry.who)) {
         match entry.kind {
             EntryKind::Allow => given = given.union(entry.rights.difference(taken)),
             EntryKind::Deny => taken = taken.union(withdrawn(entry.rights).difference(given)),
         }
     }
-    given.difference(Rights::FROM_MODE)
+    (given, taken)
 }
 
 /// The rights that an entry takes.

@@ -1,6 +1,7 @@
 //! A mode expressed as an ACL, and an ACL summed up in a mode.
 
 use super::evaluate::{Seeker, evaluate};
+use super::posix::PosixAcl;
 use super::{Acl, Entries, Entry, EntryKind, Inherit, Rights, Who};
 use crate::{Access, Attributes, Caller, Kind};
 
@@ -24,6 +25,7 @@ pub(crate) fn derive(attributes: &Attributes, posix: Option<&[u8]>) -> Acl {
         entries: Entries { list: classes.entries(is_folder), ..Entries::default() },
         stored: false,
         within_mode: false,
+        team: None,
     }
 }
 
@@ -63,41 +65,23 @@ struct Classes {
 
 impl Classes {
     fn of_mode(mode: u32) -> Self {
-        Self {
-            owner: mode >> 6 & ALL_BITS,
-            users: Vec::new(),
-            owning_group: mode >> 3 & ALL_BITS,
-            groups: Vec::new(),
-            others: mode & ALL_BITS,
-        }
+        Self::of(PosixAcl::of_mode(mode))
     }
 
-    /// The host's `system.posix_acl_access`: version 2, then tag, permissions and id of each entry, little-endian (Linux,
-    /// include/uapi/linux/posix_acl_xattr.h).
+    /// The host's `system.posix_acl_access`.
     fn parse(value: &[u8]) -> Option<Self> {
-        let (version, entries) = value.split_first_chunk()?;
-        if u32::from_le_bytes(*version) != 2 || !entries.len().is_multiple_of(8) {
-            return None;
+        PosixAcl::decode(value).map(Self::of)
+    }
+
+    fn of(acl: PosixAcl) -> Self {
+        let masked = |list: &[(u32, u32)]| list.iter().map(|&(id, bits)| (id, acl.masked(bits))).collect();
+        Self {
+            owner: acl.owner,
+            users: masked(&acl.users),
+            owning_group: acl.masked(acl.owning_group),
+            groups: masked(&acl.groups),
+            others: acl.others,
         }
-        let mut classes = Self::of_mode(0);
-        let mut mask = ALL_BITS;
-        for entry in entries.chunks_exact(8) {
-            let short = |at: usize| u16::from_le_bytes([entry[at], entry[at + 1]]);
-            let bits = u32::from(short(2)) & ALL_BITS;
-            let id = u32::from_le_bytes([entry[4], entry[5], entry[6], entry[7]]);
-            match short(0) {
-                0x01 => classes.owner = bits,
-                0x02 => classes.users.push((id, bits)),
-                0x04 => classes.owning_group = bits,
-                0x08 => classes.groups.push((id, bits)),
-                0x10 => mask = bits,
-                0x20 => classes.others = bits,
-                _ => return None,
-            }
-        }
-        classes.owning_group &= mask;
-        classes.users.iter_mut().chain(&mut classes.groups).for_each(|(_, bits)| *bits &= mask);
-        Some(classes)
     }
 
     /// In the order in which the classes apply. If a later class has a right that an earlier one

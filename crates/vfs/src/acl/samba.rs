@@ -128,7 +128,14 @@ impl NtAcl {
             Some(aces) => aces.iter().map(|ace| self.entry(ace, (uid, gid), sids)).collect(),
         };
         let entries = Entries { list, protected: self.protected, auto_inherited: self.auto_inherited };
-        Acl { owner: Who::User(uid), group: Who::Group(gid), entries, stored: true, within_mode: true }
+        Acl {
+            owner: Who::User(uid),
+            group: Who::Group(gid),
+            entries,
+            stored: true,
+            within_mode: true,
+            team: None,
+        }
     }
 
     fn entry(&self, ace: &SidAce, (uid, gid): (u32, u32), sids: &SidMap) -> Entry {

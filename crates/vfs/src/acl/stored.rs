@@ -19,6 +19,8 @@ const VERSION: u8 = 1;
 const PROTECTED: u8 = 1;
 const AUTO_INHERITED: u8 = 2;
 const FOREIGN_OWNER: u8 = 4;
+const IN_TEAM: u8 = 8;
+const CUT: u8 = 16;
 const SEAL_LEN: usize = 16;
 
 /// An ACL, and the mode, owner and group of the file when it was stored. It applies as long as they
@@ -37,9 +39,18 @@ pub struct StoredAcl {
     pub group: Who,
     /// The entries.
     pub entries: Entries,
+    /// It was stored in a team folder, whose roles come after it. There it applies whatever mode, owner and group are.
+    pub in_team: bool,
+    /// The roles do not come after it: a list above it is protected.
+    pub cut: bool,
 }
 
 impl StoredAcl {
+    /// An ACL to be stored, of a file of this owner and group, with the owner and group that the ACL says.
+    pub(crate) fn new((uid, gid): (u32, u32), (owner, group): (Option<Who>, Who), entries: Entries) -> Self {
+        Self { mode: 0, uid, gid, owner, group, entries, in_team: false, cut: false }
+    }
+
     /// Whether this applies to a file with these attributes.
     pub(crate) fn is_fresh(&self, attributes: &Attributes) -> bool {
         (u32::from(self.mode), self.uid, self.gid)
@@ -55,7 +66,7 @@ impl StoredAcl {
 
     pub(crate) fn into_acl(self) -> Acl {
         let owner = self.owner.unwrap_or(Who::User(self.uid));
-        Acl { owner, group: self.group, entries: self.entries, stored: true, within_mode: false }
+        Acl { owner, group: self.group, entries: self.entries, stored: true, within_mode: false, team: None }
     }
 
     /// The stored form without its seal.
@@ -65,7 +76,9 @@ impl StoredAcl {
         w.u8(VERSION);
         w.u8(flag(self.entries.protected, PROTECTED)
             | flag(self.entries.auto_inherited, AUTO_INHERITED)
-            | flag(self.owner.is_some(), FOREIGN_OWNER));
+            | flag(self.owner.is_some(), FOREIGN_OWNER)
+            | flag(self.in_team, IN_TEAM)
+            | flag(self.cut, CUT));
         w.u16_be(self.mode);
         w.u32_be(self.uid);
         w.u32_be(self.gid);
@@ -99,7 +112,8 @@ impl StoredAcl {
         r.finish()?;
         let entries =
             Entries { list, protected: flags & PROTECTED != 0, auto_inherited: flags & AUTO_INHERITED != 0 };
-        Ok(Self { mode, uid, gid, owner, group, entries })
+        let (in_team, cut) = (flags & IN_TEAM != 0, flags & CUT != 0);
+        Ok(Self { mode, uid, gid, owner, group, entries, in_team, cut })
     }
 
     pub(crate) fn seal(&self, key: &SealKey) -> Vec<u8> {

@@ -1,6 +1,7 @@
 //! The rules of the model by themselves; `tests/acl.rs` of the crate has those of volumes.
 
 mod beside_mode;
+mod disk;
 mod evaluate;
 mod inherit;
 mod mode;

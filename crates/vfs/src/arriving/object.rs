@@ -8,7 +8,7 @@ use auth::Grant;
 
 use super::ArrivalState;
 use super::file::{Fetch, FetchCell};
-use crate::backend::forest::Hidden;
+use crate::backend::forest::{Hidden, TeamGate};
 use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode, Stability, Wait};
 use crate::names::own::is_own_name;
 use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
@@ -291,6 +291,10 @@ impl Object for ArrivingObject {
 
     fn admits(&self, caller: &Caller) -> Option<Grant> {
         self.inner.admits(caller)
+    }
+
+    fn gate(&self) -> Option<TeamGate> {
+        self.inner.gate()
     }
 
     fn hidden(&self) -> Option<Arc<Hidden>> {

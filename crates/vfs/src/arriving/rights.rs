@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::acl::posix;
 use crate::acl::stored::StoredAcl;
 use crate::acl::{Entries, Who};
 use crate::backend::{Found, Object, XattrMode};
@@ -15,7 +16,7 @@ const FOLDER_MODE: u32 = 0o777;
 /// What the owner may do.
 const OWNERS: u32 = 0o700;
 /// The list of the host, and what a folder passes on of it.
-const POSIX: [&[u8]; 2] = [b"system.posix_acl_access", b"system.posix_acl_default"];
+const POSIX: [&[u8]; 2] = [posix::ACCESS, posix::DEFAULT];
 
 /// Who owns a file there, by numbers of this machine, and who may use it. `None`: the server does not tell, or it is nobody here.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -123,9 +124,7 @@ fn list(lists: &Volume, object: &Arc<dyn Object>, ids: (u32, u32), rights: &Arri
     let Some(entries) = rights.list.clone() else { return Ok(()) };
     let (uid, gid) = ids;
     let of = Found { object: object.clone(), attributes: object.attributes()? };
-    lists
-        .acl_storage()
-        .store_acl(&of, StoredAcl { mode: 0, uid, gid, owner: None, group: Who::Group(gid), entries })
+    lists.acl_storage().store_acl(&of, StoredAcl::new((uid, gid), (None, Who::Group(gid)), entries))
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-pub use self::gates::{Admission, Gate, Hidden};
+pub use self::gates::{Admission, Gate, Hidden, TeamGate};
 use self::object::ForestObject;
 use self::offered::{FIRST_TREE, OfferedFolder};
 use self::table::{AttachedTree, ForestState, Place};
@@ -290,6 +290,10 @@ impl Backend for Forest {
 
     fn has_gates(&self) -> bool {
         self.shared.has_gates()
+    }
+
+    fn has_team_gates(&self) -> bool {
+        self.shared.has_team_gates()
     }
 
     fn has_mounts(&self) -> bool {

@@ -38,8 +38,8 @@ pub enum Plan<'a> {
     Describe(&'a Found, Rights),
     /// To take a file out of a folder, for a client whose protocol asks for rights and not for the host's mode.
     Leave(&'a Found, &'a Found),
-    /// To remove an entry of a folder.
-    Remove(&'a Found, &'a [u8]),
+    /// To remove the entry of a folder that is behind this name.
+    Remove(&'a Found, &'a [u8], &'a Found),
     /// To move an entry of a folder to another name, or to exchange the two.
     Move((&'a Found, &'a [u8]), (&'a Found, &'a [u8]), RenameMode),
     /// To give a file another name in a folder.
@@ -119,14 +119,16 @@ impl Volume {
                 let has = self.rights(&actor.caller, of, Some(folder))?;
                 has.contains(Rights::DELETE).then_some(()).ok_or(Error::AccessDenied)?;
             }
-            Plan::Remove(folder, name) => return self.permit_removal(actor, folder, name).map(|(by, _)| by),
+            Plan::Remove(folder, name, entry) => {
+                permitted.by = judge.removes((folder, name), Some(entry))?;
+            }
             Plan::Move(from, to, mode) => return self.permit_move(actor, from, to, mode).map(|(by, _)| by),
             Plan::Link(target, folder) => permitted.by = judge.links(target, folder)?,
         }
         Ok(permitted)
     }
 
-    /// Judges [`Plan::Remove`]. Also gives what is behind the name, if any client may be concerned by that.
+    /// Judges a removal. Also gives what is behind the name, if any client may be concerned by that.
     pub(super) fn permit_removal<'a>(
         &'a self,
         actor: &'a Actor,
@@ -163,8 +165,11 @@ struct Judge<'a> {
 impl<'a> Judge<'a> {
     fn uses(&self, of: &Found, want: Access) -> Result<()> {
         let caller = &self.actor.caller;
-        let owns = caller.uid == of.attributes.uid;
-        if owns || self.volume.access(caller, of, want)?.contains(want) {
+        let owns = || -> Result<bool> {
+            let is_owner = caller.uid == of.attributes.uid;
+            Ok(is_owner && self.volume.permissions().team_of(&*of.object)?.is_none())
+        };
+        if owns()? || self.volume.access(caller, of, want)?.contains(want) {
             return Ok(());
         }
         let may_run = want == Access::READ && self.volume.permissions().may_run(self.actor, of)?;

@@ -33,8 +33,10 @@ pub struct Description {
     pub xattr_count: u32,
     /// The bytes of their names and values.
     pub xattr_bytes: u32,
-    /// Whether it may have an ACL, of this server or of the host: its mode does not say everything.
+    /// Whether it may have an ACL, of this server or of the host, or is in a team folder: its mode does not say everything.
     pub has_acl: bool,
+    /// Whether it may have an ACL of this server.
+    pub has_list: bool,
     /// Whether it has none of all this: only data and the host's attributes.
     pub plain: bool,
 }
@@ -82,6 +84,7 @@ pub(crate) struct MetadataSummary {
     pub(crate) xattr_count: u32,
     pub(crate) xattr_bytes: u32,
     pub(crate) has_acl: bool,
+    pub(crate) has_list: bool,
     pub(crate) plain: bool,
     /// Its mode locks it: [`locks`].
     pub(crate) locked_by_mode: bool,
@@ -91,6 +94,7 @@ impl Source<'_> {
     pub(crate) fn gather(&self, wanted: DescriptionParts) -> Result<MetadataSummary> {
         let locked_by_mode = locks(&self.details.attributes, self.read, self.names);
         let has_acl = self.names.iter().any(|name| [POSIX_ACL, STORED_ACL, SAMBAS_ACL].contains(&&name[..]));
+        let has_list = self.names.iter().any(|name| name == STORED_ACL);
         let in_store = match self.streams {
             Some(streams) if wanted.more => streams.has_stored_streams(&self.details.key)?,
             _ => false,
@@ -98,6 +102,7 @@ impl Source<'_> {
         if !in_store && !self.may_be_elsewhere() && !streams::has_own(self.names) {
             return Ok(MetadataSummary {
                 has_acl,
+                has_list,
                 plain: true,
                 locked_by_mode,
                 ..MetadataSummary::default()
@@ -116,6 +121,7 @@ impl Source<'_> {
             xattr_bytes: xattrs.iter().map(|xattr| xattr.name.len() + xattr.value.len()).sum::<usize>()
                 as u32,
             has_acl,
+            has_list,
             locked_by_mode,
         })
     }
@@ -174,7 +180,15 @@ impl Description {
     /// `heeds_mode`: a file that its mode locks is shown as read-only.
     pub(crate) fn new(details: Details, gathered: &MetadataSummary, heeds_mode: bool) -> Self {
         let MetadataSummary {
-            metadata, fork_len, has_streams, xattr_count, xattr_bytes, has_acl, plain, ..
+            metadata,
+            fork_len,
+            has_streams,
+            xattr_count,
+            xattr_bytes,
+            has_acl,
+            has_list,
+            plain,
+            ..
         } = gathered;
         Self {
             details,
@@ -188,6 +202,7 @@ impl Description {
             xattr_count: *xattr_count,
             xattr_bytes: *xattr_bytes,
             has_acl: *has_acl,
+            has_list: *has_list,
             plain: *plain,
         }
     }

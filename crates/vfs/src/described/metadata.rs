@@ -73,7 +73,9 @@ impl Volume {
         let source = Source { details, names: &names, streams, place, beside, open: &open, read: &read };
         let gathered = source.gather(wanted)?;
         self.site.inhibited.learn(self.backend.as_ref(), of, &gathered.metadata);
-        Ok(Description::new(details, &gathered, self.options.read_only_by_mode))
+        let in_team = self.permissions().team_of(&*of.object)?.is_some();
+        let described = Description::new(details, &gathered, self.options.read_only_by_mode && !in_team);
+        Ok(Description { has_acl: described.has_acl || in_team, ..described })
     }
 
     /// Changes the metadata of a file, while no other request changes them. The file's owner and
@@ -150,11 +152,16 @@ impl MetadataReader<'_> {
     /// Whether the mode of a file locks it, and the volume heeds that.
     pub(crate) fn is_locked_by_mode(&self, of: &Found) -> Result<bool> {
         // Few files have such a mode; only these are asked for an ACL.
-        if !self.heeds_mode || of.attributes.mode & WRITE_BITS != 0 {
+        if !self.heeds_mode || of.attributes.mode & WRITE_BITS != 0 || self.is_in_team(of)? {
             return Ok(false);
         }
         let names = if self.permissions.has_acls()? { streams::names(&*of.object)? } else { Vec::new() };
         Ok(locks(&of.attributes, &|name| of.object.xattr(name), &names))
+    }
+
+    /// Whether roles decide about a file, so that its mode says nothing to clients.
+    fn is_in_team(&self, of: &Found) -> Result<bool> {
+        Ok(self.permissions.has_teams() && self.permissions.team_of(&*of.object)?.is_some())
     }
 
     /// The metadata as they are stored, whatever the mode says. `None`: the file has no metadata, and

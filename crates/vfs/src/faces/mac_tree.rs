@@ -8,7 +8,7 @@ use crate::mac::Metadata;
 use crate::names::Folding;
 use crate::permission::by_mode;
 use crate::state::Modes;
-use crate::{Access, Attributes, Beside, Caller, Denials, Entry, Kind, Page, Result, Volume};
+use crate::{Access, Attributes, Beside, Caller, Denials, Description, Entry, Kind, Page, Result, Volume};
 
 /// A volume as Macs use it.
 #[derive(Clone, Copy)]
@@ -51,9 +51,28 @@ impl MacTree<'_> {
         self.volume.current_listings().offspring_of(self.volume.streams.as_ref(), page, entry, now)
     }
 
-    /// Which of `want` the caller may do to a file that has no ACL, by its attributes alone: for entries of a listing that
-    /// says so.
-    pub fn access_by_mode(&self, caller: &Caller, attributes: &Attributes, want: Access) -> Access {
+    /// Which of `want` the caller may do to an entry of a listing of `folder`, if that is known without asking the host; `None`:
+    /// the entry may have an ACL of its own.
+    pub fn listed_access(
+        &self,
+        caller: &Caller,
+        folder: &Found,
+        listed: &Description,
+        want: Access,
+    ) -> Result<Option<Access>> {
+        let (permissions, attributes) = (self.volume.permissions(), &listed.details.attributes);
+        let by_acl = match permissions.team_of(&*folder.object)? {
+            Some((team, _)) => permissions.plain_team_acl(&team, listed),
+            None if listed.has_acl => None,
+            None => return Ok(Some(self.access_by_mode(caller, attributes, want))),
+        };
+        let granted = by_acl.map(|acl| acl.access(caller, attributes).intersection(want));
+        let is_read_only = self.volume.is_read_only();
+        Ok(granted.map(|access| if is_read_only { access.difference(Access::WRITE) } else { access }))
+    }
+
+    /// By the attributes alone.
+    fn access_by_mode(&self, caller: &Caller, attributes: &Attributes, want: Access) -> Access {
         let granted = by_mode(attributes, self.volume.backend.effective(caller)).intersection(want);
         if self.volume.is_read_only() { granted.difference(Access::WRITE) } else { granted }
     }

@@ -8,8 +8,8 @@ use std::time::Instant;
 use lock::Mutex;
 
 use crate::FileId;
-use crate::caches::{Cache, CacheEvent, CacheReport, Counters, Ghost};
 use crate::ranks;
+use resources::caches::{Cache, CacheEvent, CacheReport, Counters, Ghost};
 
 /// Memory for cached listings. All volumes share one, so that the folders in use have it, whichever share they are in.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use super::building::{Building, Buildings};
 use super::names::{Name, Names};
 use super::reading::{names_among, read_names, watch};
 use super::state::{Folder, ListingState};
-use super::{Listing, Most, PIECE, Page, WORTH_KEEPING, collect};
+use super::{Listing, Most, PIECE, Page, PageRules, WORTH_KEEPING, collect};
 use crate::backend::{Backend, Found, Node, WatchEvent, WatchId};
 use crate::names::Folding;
 use crate::ranks;
@@ -97,7 +97,7 @@ impl Listings {
             may_search: false,
             by_acl: false,
             inhibited: None,
-            heeds_mode: false,
+            rules: PageRules::default(),
         };
         if let Some(listing) = self.find(folder.id(), attributes)
             && let Some(from) = listing.position(cookie)

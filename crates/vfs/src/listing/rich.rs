@@ -18,11 +18,19 @@ pub(super) struct Facts {
     created: Option<Nanos>,
     plain: bool,
     has_streams: bool,
-    has_acl: bool,
+    acl: AclKind,
     locked_by_mode: bool,
     /// Changes to the store until then.
     stored: u64,
     more: Option<Box<More>>,
+}
+
+/// The ACL that a file may have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AclKind {
+    None,
+    OfHost,
+    Stored,
 }
 
 /// Facts that few files have.
@@ -41,7 +49,7 @@ struct More {
 impl Facts {
     /// `stored`: as of so many changes to the stores.
     fn new(gathered: &MetadataSummary, stored: u64) -> Self {
-        let MetadataSummary { metadata, has_streams, has_acl, plain, .. } = gathered;
+        let MetadataSummary { metadata, has_streams, has_acl, has_list, plain, .. } = gathered;
         let created = metadata.times.created;
         let more = More {
             finder_info: metadata.finder_info_with_date(),
@@ -57,7 +65,11 @@ impl Facts {
             created: created.and_then(Nanos::new),
             plain: *plain,
             has_streams: *has_streams,
-            has_acl: *has_acl,
+            acl: match (has_list, has_acl) {
+                (true, _) => AclKind::Stored,
+                (false, true) => AclKind::OfHost,
+                (false, false) => AclKind::None,
+            },
             locked_by_mode: gathered.locked_by_mode,
             stored,
             more: (more != More::default()).then(|| Box::new(more)),
@@ -96,11 +108,11 @@ impl Page {
             && let Some(facts) = &known.facts
             && facts.stored == stored
         {
-            return Ok(rich(known.details(entry.id), facts, self.heeds_mode));
+            return Ok(self.rich(known.details(entry.id), facts));
         }
         let caller = if self.by_acl { server() } else { caller };
         let (details, facts) = listing.ask(caller, &entry.name, changed, stored)?;
-        let answer = rich(details, &facts, self.heeds_mode);
+        let answer = self.rich(details, &facts);
         if let Some(inhibited) = &self.inhibited {
             inhibited.saw(answer.bits, facts.dos, details.attributes.kind);
         }
@@ -110,31 +122,32 @@ impl Page {
         *known = self.to_keep(entry, details, Some(facts));
         Ok(answer)
     }
-}
 
-fn rich(details: Details, facts: &Facts, heeds_mode: bool) -> Description {
-    let none = More::default();
-    let more = facts.more.as_deref().unwrap_or(&none);
-    let attributes = &details.attributes;
-    let earliest = attributes.modified.min(attributes.changed);
-    Description {
-        details,
-        dos: shown_dos(facts.dos, heeds_mode && facts.locked_by_mode),
-        bits: more.bits,
-        backup: more.backup,
-        created: facts
-            .created
-            .map(Nanos::time)
-            .or(more.far_created)
-            .or(attributes.created)
-            .unwrap_or(earliest),
-        finder_info: more.finder_info,
-        fork_len: more.fork_len,
-        has_streams: facts.has_streams,
-        xattr_count: more.xattr_count,
-        xattr_bytes: more.xattr_bytes,
-        has_acl: facts.has_acl,
-        plain: facts.plain,
+    fn rich(&self, details: Details, facts: &Facts) -> Description {
+        let none = More::default();
+        let more = facts.more.as_deref().unwrap_or(&none);
+        let attributes = &details.attributes;
+        let earliest = attributes.modified.min(attributes.changed);
+        Description {
+            details,
+            dos: shown_dos(facts.dos, self.rules.heeds_mode && facts.locked_by_mode),
+            bits: more.bits,
+            backup: more.backup,
+            created: facts
+                .created
+                .map(Nanos::time)
+                .or(more.far_created)
+                .or(attributes.created)
+                .unwrap_or(earliest),
+            finder_info: more.finder_info,
+            fork_len: more.fork_len,
+            has_streams: facts.has_streams,
+            xattr_count: more.xattr_count,
+            xattr_bytes: more.xattr_bytes,
+            has_acl: facts.acl != AclKind::None || self.rules.in_team,
+            has_list: facts.acl == AclKind::Stored,
+            plain: facts.plain,
+        }
     }
 }
 

@@ -34,9 +34,15 @@ impl Open {
         self.describing(|actor, of, place| self.volume.change_xattrs(actor, of, place, &plan)).await
     }
 
-    /// Changes owner, group or entries of the file's ACL. Waits for leases of other clients.
+    /// Changes owner, group or entries of the file's ACL. Waits for leases of other clients. In a team folder the roles of the
+    /// user count, too: who makes a file gets each right that he asks for, and may not say who else has rights.
     pub async fn set_acl(&self, change: &AclChange) -> Result<()> {
-        self.describing(|actor, of, _| self.volume.set_acl(actor, of, change).map(drop)).await
+        let user = Actor { by_open: false, ..self.actor.clone() };
+        self.describing(|actor, of, _| {
+            let by = if self.volume.roles_at(of)?.is_some() { &user } else { actor };
+            self.volume.set_acl(by, of, change).map(drop)
+        })
+        .await
     }
 
     async fn describing(

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
-use super::{Changes, Quota};
+use super::{Changes, Quota, RecountResult};
 use crate::FileId;
 
 /// Changed files of one recount. With more of them the result is not exact, and the next recount follows.
@@ -18,17 +18,6 @@ const MOST_CHANGED: usize = 1 << 20;
 const MOST_GROUPS: usize = 1 << 18;
 /// Moves of folders during one recount.
 const MOST_MOVED: usize = 1024;
-
-/// The result of a recount.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RecountResult {
-    /// What all files took when it began.
-    pub bytes: u64,
-    /// What clients of this server had changed by then, since it counts.
-    pub own: i64,
-    /// Nothing was missed.
-    pub is_exact: bool,
-}
 
 /// A folder to visit once more.
 pub(crate) type MovedFolder = OwnedFd;

@@ -15,29 +15,11 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Quota, Recount};
+use super::{Changes, Others, Quota, Recount};
 use crate::Result;
 
 /// How many files a counting server finds before it asks the others.
 const MOST_FOUND: usize = 1 << 16;
-
-/// What a server has changed since it was asked last.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changes {
-    /// Inode numbers, and what the files counted with before their first change.
-    pub files: Vec<(u64, u64)>,
-    /// Nothing is left out.
-    pub is_whole: bool,
-}
-
-/// The other servers that change files of a folder while this one counts them. They follow already.
-pub trait Others {
-    /// What they have changed since this was called last. Waits for them.
-    ///
-    /// # Errors
-    /// They do not answer: there is no result.
-    fn changed(&mut self) -> Result<Changes>;
-}
 
 impl Quota {
     /// Other servers change files of the folder, too, from now on. This total is added to [`own`](Self::own), not to what is

@@ -71,7 +71,11 @@ impl Restore<'_> {
             self.may_replace(folder, name, &there.found)?;
         }
         if !self.options.dry_run {
-            self.make(source, folder, name, there.is_some())?;
+            let replaces = there.is_some();
+            self.replaced = there.map(|there| there.found);
+            let made = self.make(source, folder, name, replaces);
+            self.replaced = None;
+            made?;
             self.remember(source, (&folder.object, name));
         }
         Ok(RestoreOutcome::Restored)

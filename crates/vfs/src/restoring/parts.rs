@@ -32,12 +32,7 @@ impl Restore<'_> {
         }
         self.goes_on &= self.observer.bytes(copied);
         let names = streams::names(&*source.found.object)?;
-        let rights = self.from.acl_storage().rights_of_file(&source.found)?;
-        self.to.acl_storage().put_rights_of_file(
-            &fresh(&target.found)?,
-            &source.found.attributes,
-            &rights,
-        )?;
+        self.give_rights(source, target, moves)?;
         copy_host_xattrs(&*source.found.object, &*target.found.object, &names);
         if let Some((_, to)) = self.streams_of(source, target) {
             to.streams.dress(&to.file)?;
@@ -46,6 +41,25 @@ impl Restore<'_> {
             return Ok(()); // after its entries
         }
         Self::set_times(&source.found, &*target.found.object)
+    }
+
+    /// Gives the target the rights that the source had. In a team folder the roles decide: a file gets its owner and its own list
+    /// again, a file that is replaced leaves its list to the new one, and a folder that is there keeps its own.
+    fn give_rights(&self, source: &FileAtPlace, target: &FileAtPlace, moves: bool) -> Result<()> {
+        let (storage, had) = (self.to.acl_storage(), &source.found.attributes);
+        let of = fresh(&target.found)?;
+        let rights = self.from.acl_storage().rights_of_file(&source.found)?;
+        if !self.to.is_team_folder(&of)? {
+            return storage.put_rights_of_file(&of, had, &rights);
+        }
+        match (&self.replaced, moves) {
+            (_, false) => storage.put_owner_in_team(&of, had, None),
+            (Some(replaced), true) => {
+                let lists = storage.rights_of_file(replaced)?;
+                storage.put_owner_in_team(&of, had, Some(&lists))
+            }
+            (None, true) => storage.put_owner_in_team(&of, had, Some(&rights)),
+        }
     }
 
     /// The metadata with the time of creation, which the host gives to the copy anew.

@@ -8,7 +8,7 @@ use crate::caller::server;
 use crate::changing::permitted::Plan;
 use crate::state::Cause;
 use crate::streams::Besides;
-use crate::{Access, Error, Kind, Result, Time};
+use crate::{Access, Error, Kind, Result, Time, Volume};
 
 impl Restore<'_> {
     pub(super) fn is_same(&mut self, source: &FileAtPlace, there: &FileAtPlace) -> Result<bool> {
@@ -33,10 +33,13 @@ impl Restore<'_> {
     /// Whether a live file or folder has the rights, metadata, fork and streams that it has in the snapshot.
     pub(super) fn is_described_alike(&self, source: &FileAtPlace, there: &FileAtPlace) -> Result<bool> {
         let (then, now) = (&source.found.attributes, &there.found.attributes);
-        if (then.mode, then.uid, then.gid) != (now.mode, now.uid, now.gid)
-            || self.from.acl_storage().rights_of_file(&source.found)?
-                != self.to.acl_storage().rights_of_file(&there.found)?
-        {
+        let by_mode = || -> Result<bool> {
+            let rights = |volume: &Volume, of| volume.acl_storage().rights_of_file(of);
+            let is_same = then.mode == now.mode;
+            Ok(is_same && rights(self.from, &source.found)? == rights(self.to, &there.found)?)
+        };
+        let has_owner = (then.uid, then.gid) == (now.uid, now.gid);
+        if !has_owner || !(self.to.is_team_folder(&there.found)? || by_mode()?) {
             return Ok(false);
         }
         let Some((from, to)) = self.streams_of(source, there) else { return Ok(true) };

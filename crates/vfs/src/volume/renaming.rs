@@ -34,7 +34,13 @@ impl Volume {
             moving.keep_mac_metadata(self, actor)?;
             let (from, to) = (moving.source(), moving.target());
             let may_go = || if is_right(from.1) { Ok(()) } else { Err(Error::Stale) };
-            self.pairs().rename(by, from, to, mode, may_go, |ended_as| moving.follow(self, ended_as))
+            let ended_as =
+                self.pairs().rename(by, from, to, mode, may_go, |ended_as| moving.follow(self, ended_as))?;
+            self.follow_folder(from.0, to.0, &ended_as);
+            if mode == RenameMode::Exchange {
+                self.follow_folder(to.0, from.0, from.1);
+            }
+            Ok(ended_as)
         })?;
         let change = |folder: &Found| -> Result<Change> {
             Ok(Change { before: folder.attributes, after: folder.object.attributes()? })

@@ -26,7 +26,8 @@ impl Admission for Rules {
 
 fn gate(path: &[&str]) -> Gate {
     let path = path.iter().map(|name| name.as_bytes().to_vec()).collect();
-    Gate { path, read_only: false, hidden: Arc::new(Hidden::default()), rules: Arc::new(Rules) }
+    let hidden = Arc::new(Hidden::default());
+    Gate { path, read_only: false, hidden, rules: Arc::new(Rules), roles: None }
 }
 
 /// Each has the ids of this process, so that only gates refuse.

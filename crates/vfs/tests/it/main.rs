@@ -34,6 +34,7 @@ mod quota;
 mod safe_save;
 mod scene;
 mod streams_host;
+mod team;
 mod trees;
 mod views;
 mod waiting;

@@ -9,6 +9,7 @@ mod jobs;
 mod pages;
 mod pictures;
 mod place;
+mod studio;
 mod webhook;
 
 use anyhow::{Context, Result};

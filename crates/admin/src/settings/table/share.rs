@@ -6,7 +6,7 @@ use super::super::kind::{Kind, MOST_NUMBER};
 use super::super::setting::{Setting, Table, new};
 
 use Authority::{Administrator, Host, Limit, Operator};
-use Kind::{Bool, Clients, Number, OneOf, Path, Size, SomeOf, Texts};
+use Kind::{Bool, Clients, Number, OneOf, Path, People, Size, SomeOf, Texts};
 use Table::{Client, Lun, Share};
 
 /// In the order of the documentation.
@@ -84,7 +84,7 @@ pub(super) const SHARE: &[Setting] = &[
     ),
     new(Share, "users", Administrator, Texts, "[]").example("[\"ada\", \"grace\"]").says(
         "Accounts that may enter; everyone with an account when this and `groups` are empty.",
-        "Counts for protocols with a login (SMB, AFP, iSCSI); for NFS the client rules decide.",
+        "What they may do is what the modes of files on the disk say; `editors` and `readers` say it for all files at once. Counts for protocols with a login (SMB, AFP, iSCSI); for NFS the client rules decide.",
     ),
     new(Share, "groups", Administrator, Texts, "[]")
         .example("[\"staff\", 'LAB\\designers']")
@@ -93,6 +93,31 @@ pub(super) const SHARE: &[Setting] = &[
             "See `users`. A group of the domain is named as `LAB\\designers` or `designers@lab.test`, or by its SID; groups of other \
              domains by their SIDs only. As long as the server does not know a group, it admits no user: see docs/domain.md.",
         ),
+    new(Share, "owners", Administrator, People, "[]").example("[\"ada\"]").says(
+        "Those who may change everything in the share, and say who may do what.",
+        "With one of `owners`, `editors`, `contributors`, `readers` and `drop` the share is a team folder: what each may do there is \
+         the same over every protocol, whatever modes and rights clients send, and who is in none of the lists may not enter. `users`, \
+         `groups` and `guests` are not set then. An entry is an account, a group such as `@studio` (of the server, of the \
+         host, or of the `domain`, also by its SID), `everyone` (with an account), or `guests` (also those without). Somebody in several \
+         lists may do what any of them allows. A share below another one inherits the five lists together, if it has none of them. \
+         `fourfold share access` shows and changes them, and docs/sharing.md explains them.",
+    ),
+    new(Share, "editors", Administrator, People, "[]").example("[\"ada\", \"@studio\"]").says(
+        "Those who may change all files and folders in the share, whoever made them.",
+        "See `owners`. They do not say who may do what.",
+    ),
+    new(Share, "contributors", Administrator, People, "[]").example("[\"@students\"]").says(
+        "Those who may read all of the share, add files and folders, and change and remove what they have made.",
+        "See `owners`. A server that does not run as root cannot tell who has made a file: contributors then only read and add.",
+    ),
+    new(Share, "readers", Administrator, People, "[]").example("[\"everyone\"]").says(
+        "Those who may read all of the share, and change nothing.",
+        "See `owners`.",
+    ),
+    new(Share, "drop", Administrator, People, "[]").example("[\"guests\"]").says(
+        "Those who may put files and folders into the share's top folder, and see nothing of what is there.",
+        "See `owners`. They cannot take back what they have put in.",
+    ),
     new(Share, "encryption", Limit("required"), OneOf(&["optional", "required"]), "\"optional\"").says(
         "Whether SMB clients must encrypt what they send to and get from the share.",
         "Required keeps out guests, and clients before SMB 3.0. Other protocols are not concerned: see `protocols`.",

@@ -1,11 +1,11 @@
 //! Entries of a folder, as enumerations and searches return them, from kept listings.
 
 use vfs::backend::Found;
-use vfs::{Attributes, Caller, Description, Entry, Error, Kind, Page};
+use vfs::{Caller, Description, Entry, Error, Kind, Page};
 use wire::Writer;
 
 use super::params::{Facts, RequestedParameters, put};
-use super::rights::{access_rights, access_rights_by_mode};
+use super::rights::{access_rights, listed_access_rights};
 use crate::catalogue::CatalogId;
 use crate::server::config::Version;
 use crate::server::volumes::open_volume::OpenVolume;
@@ -88,7 +88,7 @@ impl Folder<'_> {
             || wanted.needs_rights(true);
         let mut facts = if is_rich {
             let rich = page.rich_details(self.caller, entry)?;
-            let rights = self.rights(entry, &rich.details.attributes, rich.has_acl)?;
+            let rights = self.rights(entry, &rich)?;
             Facts { rights, ..Facts::new(&rich, self.id, entry.name()) }
         } else {
             let plain = Description::plain(page.details(self.caller, entry)?);
@@ -113,13 +113,13 @@ impl Folder<'_> {
         Ok(facts)
     }
 
-    fn rights(&self, entry: &Entry, attributes: &Attributes, has_acl: bool) -> vfs::Result<u32> {
-        if !self.wanted.needs_rights(attributes.kind == Kind::Folder) {
+    fn rights(&self, entry: &Entry, rich: &Description) -> vfs::Result<u32> {
+        if !self.wanted.needs_rights(rich.details.attributes.kind == Kind::Folder) {
             return Ok(0);
         }
         let (tree, caller) = (self.volume.tree(), self.caller);
-        if !has_acl {
-            return Ok(access_rights_by_mode(tree, caller, attributes));
+        if let Some(rights) = listed_access_rights(tree, caller, &self.found, rich)? {
+            return Ok(rights);
         }
         let found = tree.lookup(caller, &self.found.object, entry.name())?;
         Ok(access_rights(tree, caller, &found).unwrap_or(0))

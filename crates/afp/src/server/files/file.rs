@@ -112,7 +112,7 @@ async fn remove(request: &Request, volume: &OpenVolume, target: &Target) -> Resu
     let at = target.place_below(volume)?;
     refuse_inhibited(volume, found, at, FileBits::DELETE_INHIBIT)?;
     let (actor, tree) = (request.actor(), volume.tree());
-    let permitted = tree.permit(&actor, Plan::Remove(&at.folder, &at.name))?;
+    let permitted = tree.permit(&actor, Plan::Remove(&at.folder, &at.name, found))?;
     refuse_open(request, volume, found, &permitted).await?;
     let kind = if is_folder(found) { Kind::Folder } else { Kind::File };
     let gone = volume.once_recalled(|| tree.remove(&actor, &at.folder, &at.name, kind)).await;

@@ -1,7 +1,7 @@
 //! Access rights and UNIX privileges, Apple Filing Protocol Reference, "Access Rights Bitmap" and "FPUnixPrivs".
 
 use vfs::backend::Found;
-use vfs::{Access, Attributes, Caller, Kind, Volume};
+use vfs::{Access, Attributes, Caller, Description, Kind, Volume};
 
 use crate::wire::ResultCode;
 
@@ -21,10 +21,16 @@ pub(in crate::server) fn access_rights(
     Ok(word(caller, &of.attributes, tree.access(caller, of, all)?))
 }
 
-/// The same for an entry of a listing without an ACL.
-pub(in crate::server) fn access_rights_by_mode(tree: &Volume, caller: &Caller, of: &Attributes) -> u32 {
+/// The same for an entry of a listing; `None`: it may have an ACL of its own.
+pub(in crate::server) fn listed_access_rights(
+    tree: &Volume,
+    caller: &Caller,
+    folder: &Found,
+    listed: &Description,
+) -> vfs::Result<Option<u32>> {
     let all = Access::READ.union(Access::WRITE).union(Access::EXECUTE);
-    word(caller, of, tree.mac_tree().access_by_mode(caller, of, all))
+    let access = tree.mac_tree().listed_access(caller, folder, listed, all)?;
+    Ok(access.map(|access| word(caller, &listed.details.attributes, access)))
 }
 
 fn word(caller: &Caller, of: &Attributes, own: Access) -> u32 {

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use admin::settings::Who;
 use admin::{Protocol, ShareSettings};
-use auth::{Account, Basis, Identity, UnixAccounts};
+use auth::{Account, Basis, Directory, Identity, UnixAccounts};
 use vfs::Volume;
 use vfs::backend::Found;
 use web::access::{Entrant, Entry, GroupStatus};
 
 use super::snapshots::share;
 use crate::commands::explain::{self, Answer, User};
-use crate::people::{groups, rights, who};
+use crate::people::{rights, roles, who};
 use crate::serve::current::Current;
 use crate::serve::running::Running;
 
@@ -59,7 +60,7 @@ fn of_account(account: &Account, current: &Current, share: &ShareSettings, folde
     let basis = current.accounts.basis(&account.name).unwrap_or(Basis::Anonymous);
     let acts_as = who::acts_as(&account.name, &account.identity, basis, current.accounts.unix());
     let who = (account.name.as_str(), "account", acts_as);
-    entrant(who, &account.identity, entries, share, folder)
+    entrant(who, &rights::identity(account), entries, share, folder)
 }
 
 /// Whether a user may enter over the protocols that are asked for.
@@ -96,10 +97,14 @@ fn unnamed(current: &Current, share: &ShareSettings, folder: Folder<'_>) -> Opti
 }
 
 /// The names of groups, each of which the host is asked for once.
-#[derive(Default)]
 pub(super) struct GroupNames(BTreeMap<u32, String>);
 
 impl GroupNames {
+    /// Knows the groups of the server's own.
+    pub(super) fn of_server(accounts: &Directory) -> Self {
+        Self(accounts.own_groups().iter().map(|group| (group.number, group.name.clone())).collect())
+    }
+
     pub(super) fn name(&mut self, gid: u32, unix: &UnixAccounts) -> String {
         let ask = || unix.group_numbered(gid).map_or_else(|| gid.to_string(), |group| group.name);
         self.0.entry(gid).or_insert_with(ask).clone()
@@ -113,28 +118,42 @@ impl GroupNames {
     }
 }
 
-/// The groups that an account is in, or that a share names, by their names.
+/// The groups of the server's own, and those that an account is in or a share names, by their names.
 pub(super) fn groups(running: &Running) -> Vec<GroupStatus> {
     let current = running.current();
-    let (unix, mut names) = (current.accounts.unix(), GroupNames::default());
-    let mut all: BTreeMap<String, GroupStatus> = BTreeMap::new();
-    let new =
-        |name: &str, gid| GroupStatus { name: name.into(), gid, accounts: Vec::new(), shares: Vec::new() };
+    let (unix, mut names) = (current.accounts.unix(), GroupNames::of_server(&current.accounts));
+    let new = |name: &str, gid| GroupStatus {
+        name: name.into(),
+        gid,
+        own: false,
+        accounts: Vec::new(),
+        shares: Vec::new(),
+    };
+    let own = current.accounts.own_groups().iter().map(|group| {
+        let (accounts, name) = (group.members.clone(), group.name.clone());
+        (name.clone(), GroupStatus { own: true, accounts, ..new(&name, Some(group.number)) })
+    });
+    let mut all: BTreeMap<String, GroupStatus> = own.collect();
     for account in current.accounts.accounts().iter().take(MOST_ACCOUNTS) {
         for gid in [account.identity.gid].iter().chain(account.identity.groups.iter()) {
             let name = names.name(*gid, unix);
             let group = all.entry(name.clone()).or_insert_with(|| new(&name, Some(*gid)));
-            if !group.accounts.contains(&account.name) {
+            if !group.own && !group.accounts.contains(&account.name) {
                 group.accounts.push(account.name.clone());
             }
         }
     }
-    let site = current.accounts.site();
     for share in &current.settings.shares {
-        for name in &share.groups {
-            let ask = || new(name, groups::number(name, &site));
-            all.entry(name.clone()).or_insert_with(ask).shares.push(share.name.clone());
+        for name in share.groups.iter().map(String::as_str).chain(with_role(share)) {
+            let ask = || new(name, roles::group_number(name, &current.accounts));
+            all.entry(name.into()).or_insert_with(ask).shares.push(share.name.clone());
         }
     }
     all.into_values().collect()
+}
+
+/// The groups that have a role in a share.
+fn with_role(share: &ShareSettings) -> impl Iterator<Item = &str> {
+    let entries = share.team.iter().flat_map(|team| &team.entries);
+    entries.filter_map(|entry| if let Who::Group(name) = &entry.who { Some(name.as_str()) } else { None })
 }

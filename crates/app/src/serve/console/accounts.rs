@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use admin::control::Report;
-use auth::{Account, AccountFile, Basis, Directory, Error, Ids, Secret, UnixAccounts};
+use auth::{Account, AccountFile, Basis, Directory, Error, Ids, PasswordRule, Secret, UnixAccounts};
 use web::accounts::{AccountChange, AccountEdit, AccountRights, MoreSecrets};
 use web::manage::AccountStatus;
 
@@ -16,7 +16,7 @@ use crate::serve::running::Running;
 pub(super) fn all(current: &Current) -> Vec<AccountStatus> {
     // What cannot be read was reported at the start and at each reload.
     let file = AccountFile::read(&current.settings.server.state).ok();
-    let mut groups = GroupNames::default();
+    let mut groups = GroupNames::of_server(&current.accounts);
     let status = |account| status(account, &current.accounts, file.as_ref(), &mut groups);
     let mut all: Vec<AccountStatus> = current.accounts.accounts().iter().map(status).collect();
     all.sort_by(|one, other| one.name.cmp(&other.name));
@@ -42,11 +42,17 @@ fn status(
         admin: accounts.is_admin(&account.name),
         groups: groups.of(&account.identity, accounts.unix()),
         further_groups: further.iter().map(|gid| groups.name(*gid, accounts.unix())).collect(),
+        own_groups: own_groups(accounts, &account.name),
         set_uid,
         set_gid,
         kept: if record.is_some() { "file" } else { "run" },
         secrets: account.secrets.iter().map(|secret: &Secret| secret.kind().to_owned()).collect(),
     }
+}
+
+/// The names of the groups of the server's own that an account is in.
+fn own_groups(accounts: &Directory, name: &str) -> Vec<String> {
+    accounts.own_groups().iter().filter(|group| group.has(name)).map(|group| group.name.clone()).collect()
 }
 
 /// Changes an account in `accounts.toml`, and has the server apply it.
@@ -59,14 +65,19 @@ pub(super) fn change(running: &Running, change: &AccountChange) -> Result<Vec<St
         AccountEdit::Add { password, more, rights } => {
             let rights = resolved(&current, rights)?;
             check_not_of_system(&current, name, &rights, None)?;
+            let host = accounts::host(current.settings.server.default_user.clone());
+            check_password(name, password)?;
             edit(state, |file| {
                 file.add(name, Ids::default(), password)?;
                 keep(file, name, password, *more)?;
-                apply(file, name, &rights)
+                apply(file, name, &rights)?;
+                let ids = file.change(name)?.ids;
+                accounts::number(file, name, ids, &host).map(drop)
             })?;
             "made"
         }
         AccountEdit::Password { password, more } => {
+            check_password(name, password)?;
             edit(state, |file| match more {
                 None => file.change_password(name, password),
                 Some(more) => {
@@ -99,6 +110,15 @@ pub(super) fn change(running: &Running, change: &AccountChange) -> Result<Vec<St
     Ok(all)
 }
 
+fn check_password(name: &str, password: &str) -> Result<(), Vec<String>> {
+    let is_good = PasswordRule.accepts(name, password);
+    if is_good {
+        Ok(())
+    } else {
+        Err(vec![format!("the password of {name} is too weak: it needs {PasswordRule}")])
+    }
+}
+
 fn edit<T>(state: &Path, work: impl FnOnce(&mut AccountFile) -> Result<T, Error>) -> Result<T, Vec<String>> {
     AccountFile::edit(state, work).map_err(lines)
 }
@@ -114,23 +134,38 @@ fn keep(file: &mut AccountFile, name: &str, password: &str, more: MoreSecrets) -
     if more.chap { file.keep_chap_secret(name, password) } else { Ok(()) }
 }
 
-/// Rights with the numbers of their groups.
+/// Rights with their groups.
 struct ResolvedRights<'a> {
     rights: &'a AccountRights,
-    groups: Option<Vec<u32>>,
+    groups: Option<ResolvedGroups>,
+}
+
+/// The names of those of the server's own, and the numbers of those of the host.
+struct ResolvedGroups {
+    own: Vec<String>,
+    of_host: Vec<u32>,
 }
 
 fn resolved<'a>(current: &Current, rights: &'a AccountRights) -> Result<ResolvedRights<'a>, Vec<String>> {
-    let unix = current.accounts.unix();
-    let groups = rights.groups.as_ref().map(|names| names.iter().map(|name| number(name, unix)).collect());
-    Ok(ResolvedRights { rights, groups: groups.transpose()? })
+    let resolve = |names: &Vec<String>| -> Result<ResolvedGroups, Vec<String>> {
+        let mut groups = ResolvedGroups { own: Vec::new(), of_host: Vec::new() };
+        for name in names {
+            match current.accounts.own_group(name) {
+                Some(own) => groups.own.push(own.name.clone()),
+                None => groups.of_host.push(number(name, current.accounts.unix())?),
+            }
+        }
+        Ok(groups)
+    };
+    let groups = rights.groups.as_ref().map(resolve).transpose()?;
+    Ok(ResolvedRights { rights, groups })
 }
 
 /// The number of a group of the host.
 fn number(name: &str, unix: &UnixAccounts) -> Result<u32, Vec<String>> {
     let unknown = || {
-        let hint = "write a name that `getent group` knows, or a number";
-        vec![format!("this host has no group {name:?}: {hint}")]
+        let hint = "write the name of a group of the server, one that `getent group` knows, or a number";
+        vec![format!("there is no group {name:?}: {hint}")]
     };
     unix.group(name).map(|group| group.gid).or_else(|| name.parse().ok()).ok_or_else(unknown)
 }
@@ -142,9 +177,27 @@ fn apply(file: &mut AccountFile, name: &str, new: &ResolvedRights<'_>) -> Result
     account.disabled = disabled.unwrap_or(account.disabled);
     account.admin = admin.unwrap_or(account.admin);
     match &new.groups {
-        Some(groups) => file.set_groups(name, groups.clone()),
+        Some(groups) => {
+            file.set_groups(name, groups.of_host.clone())?;
+            set_own_groups(file, name, &groups.own)
+        }
         None => Ok(()),
     }
+}
+
+/// The account is in these groups of the server's own, and in no others.
+fn set_own_groups(file: &mut AccountFile, name: &str, wanted: &[String]) -> Result<(), Error> {
+    let account = [name.to_owned()];
+    let groups: Vec<(String, bool)> =
+        file.groups.iter().map(|group| (group.name.clone(), group.has(name))).collect();
+    for (group, is_in) in groups {
+        match (is_in, wanted.contains(&group)) {
+            (false, true) => file.change_members(&group, &account, &[])?,
+            (true, false) => file.change_members(&group, &[], &account)?,
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn ids(before: Ids, (uid, gid): (Option<Option<u32>>, Option<Option<u32>>)) -> Ids {
@@ -170,7 +223,7 @@ fn check_not_of_system(
     let (was, _) = host.identity(name, before);
     let had = |group: u32| record.is_some_and(|record| record.groups.contains(&group) || was.in_group(group));
     let gains_user = identity.uid < lowest && !(record.is_some() && was.uid == identity.uid);
-    let given = new.groups.iter().flatten().chain(ids.gid.as_ref()).copied();
+    let given = new.groups.iter().flat_map(|groups| &groups.of_host).chain(ids.gid.as_ref()).copied();
     let gains_group =
         given.clone().any(|group| group < lowest && !had(group)) || identity.in_group(0) && !had(0);
     if gains_user || gains_group {

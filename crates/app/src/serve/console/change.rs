@@ -1,7 +1,6 @@
 //! Changes of settings by the console, each of which can be taken back.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::path::Path;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -99,90 +98,8 @@ pub(super) fn make(running: &Running, changes: &Changes, change: &SettingChange)
     edited(running, changes, (&change.by, &in_words(change)), |edit| apply(running, edit, change))
 }
 
-/// Shares a folder that exists.
-pub(super) fn share(
-    running: &Running,
-    changes: &Changes,
-    (name, path): (&str, &str),
-    by: &Author,
-) -> ChangeResult {
-    // The answers below tell whether a folder exists.
-    if !by.is_verified {
-        return Err(ChangeRefusal::NeedsPassword("sharing a folder".into()));
-    }
-    check_new(running, (name, path))?;
-    edited(running, changes, (by, &format!("{name}: shared from {path}")), |edit| {
-        edit.add(name, Some(Path::new(path))).map_err(refusal)
-    })
-}
-
-fn check_new(running: &Running, (name, path): (&str, &str)) -> Result<(), Vec<String>> {
-    let folder = Path::new(path);
-    if !folder.is_absolute() {
-        return Err(vec![format!("{path:?}: write the whole path of the folder, with / at its beginning")]);
-    }
-    let cannot =
-        |why: String| vec![format!("{path}: {why}; make the folder on the server, or choose another one")];
-    let found = folder.metadata().map_err(|error| cannot(error.to_string()))?;
-    if !found.is_dir() {
-        return Err(cannot("it is no folder".into()));
-    }
-    let current = running.current();
-    if current.settings.shares.iter().chain(&current.settings.absent).any(|share| share.name == name) {
-        return Err(vec![format!("there is a share {name:?} already: choose another name")]);
-    }
-    Ok(())
-}
-
-/// Ends the sharing of a folder, and with `recursive` that of the shares below. The files stay.
-pub(super) fn unshare(
-    running: &Running,
-    changes: &Changes,
-    (name, recursive): (&str, bool),
-    by: &Author,
-) -> ChangeResult {
-    let current = running.current();
-    let below = format!("{name}/");
-    let all = current.settings.shares.iter().chain(&current.settings.absent).map(|share| &share.name);
-    let below: BTreeSet<&String> = all.filter(|other| other.starts_with(&below)).collect();
-    if !below.is_empty() && !recursive {
-        let names = below.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        return Err(vec![format!("below {name:?} are the shares {names}: they must go, too")].into());
-    }
-    edited(running, changes, (by, &format!("{name}: no longer shared")), |edit| {
-        below
-            .into_iter()
-            .map(String::as_str)
-            .chain([name])
-            .try_for_each(|one| edit.remove(one))
-            .map_err(refusal)
-    })
-}
-
-/// Gives a share, and those below it, another name. Its folder stays where it is.
-pub(super) fn rename(
-    running: &Running,
-    changes: &Changes,
-    (name, new): (&str, &str),
-    by: &Author,
-) -> ChangeResult {
-    let (settings, explained) = Settings::load_explained(running.arguments()).map_err(lines_of)?;
-    if settings.shares.iter().chain(&settings.absent).any(|share| share.name == new) {
-        return Err(vec![format!("there is a share {new:?} already: choose another name")].into());
-    }
-    let properties = explained.properties.iter().find(|(share, _)| share == name).map(|(_, all)| all);
-    let path = properties.and_then(|all| all.iter().find(|property| property.name == "path"));
-    if path.is_some_and(|path| matches!(path.source, Source::Inherited(..))) || new.contains('/') {
-        let hint = format!("`fourfold rename {name} {new}` on the server does that");
-        return Err(vec![format!("the folder of a share below another one must be moved: {hint}")].into());
-    }
-    edited(running, changes, (by, &format!("{name}: renamed to {new}")), |edit| {
-        edit.rename(name, new).map_err(refusal)
-    })
-}
-
 /// Changes the settings file, and has the server apply it. The change can be taken back.
-fn edited(
+pub(super) fn edited(
     running: &Running,
     changes: &Changes,
     (by, what): (&Author, &str),
@@ -260,21 +177,31 @@ pub(super) fn undo(running: &Running, changes: &Changes, by: &Author) -> ChangeR
 
 fn apply(running: &Running, edit: &mut Edit, change: &SettingChange) -> Result<(), Vec<String>> {
     let SettingChange { share, key, value, .. } = change;
-    check_not_of_run(running, share.as_deref(), key)?;
-    match (share, value) {
-        (None, Some(value)) => edit.set_server(key, value),
-        (None, None) => edit.unset_server(key).map(drop),
-        (Some(share), None) => edit.unset(share, key).map(drop),
-        (Some(name), Some(value)) => {
-            let current = running.current();
-            let mut shares = current.settings.shares.iter().chain(&current.settings.absent);
-            let share: &ShareSettings = shares
-                .find(|share| share.name == *name)
-                .ok_or_else(|| vec![format!("there is no share {name:?}")])?;
-            dataset::assign(edit, share, (key, value))
-        }
+    if let Some(share) = share {
+        return assign(running, edit, (share, key), value.as_deref());
+    }
+    check_not_of_run(running, None, key)?;
+    match value {
+        Some(value) => edit.set_server(key, value),
+        None => edit.unset_server(key).map(drop),
     }
     .map_err(refusal)
+}
+
+/// Sets a setting of a share, or removes it.
+pub(super) fn assign(
+    running: &Running,
+    edit: &mut Edit,
+    (name, key): (&str, &str),
+    value: Option<&str>,
+) -> Result<(), Vec<String>> {
+    check_not_of_run(running, Some(name), key)?;
+    let Some(value) = value else { return edit.unset(name, key).map(drop).map_err(refusal) };
+    let current = running.current();
+    let mut shares = current.settings.shares.iter().chain(&current.settings.absent);
+    let share: &ShareSettings =
+        shares.find(|share| share.name == name).ok_or_else(|| vec![format!("there is no share {name:?}")])?;
+    dataset::assign(edit, share, (key, value)).map_err(refusal)
 }
 
 /// A setting that the server's command line sets does not change with the file.
@@ -293,25 +220,32 @@ fn check_not_of_run(running: &Running, share: Option<&str>, key: &str) -> Result
     }
 }
 
-/// The change for the list of changes. Passwords are not shown.
+/// The change for the list of changes.
 fn in_words(change: &SettingChange) -> String {
     let of = change.share.as_deref().unwrap_or("server");
     let table = if change.share.is_some() { Table::Share } else { Table::Server };
-    let is_secret = setting(table, &change.key).is_some_and(|setting| setting.kind.is_secret());
     match &change.value {
-        Some(_) if is_secret => format!("{of}: {} = {HIDDEN}", change.key),
-        Some(value) => format!("{of}: {} = {value}", change.key),
+        Some(value) => format!("{of}: {}", assignment(table, &change.key, value)),
         None => format!("{of}: {} removed", change.key),
     }
 }
 
-fn refusal(error: EditError) -> Vec<String> {
+/// A setting with its value. Passwords are not shown.
+pub(super) fn assignment(table: Table, key: &str, value: &str) -> String {
+    let is_secret = setting(table, key).is_some_and(|setting| setting.kind.is_secret());
+    match is_secret {
+        true => format!("{key} = {HIDDEN}"),
+        false => format!("{key} = {value}"),
+    }
+}
+
+pub(super) fn refusal(error: EditError) -> Vec<String> {
     match error {
         EditError::Refused(diagnostics) => lines_of(diagnostics),
         EditError::Failed(text) => vec![text],
     }
 }
 
-fn lines_of(diagnostics: Vec<Diagnostic>) -> Vec<String> {
+pub(super) fn lines_of(diagnostics: Vec<Diagnostic>) -> Vec<String> {
     diagnostics.iter().map(ToString::to_string).collect()
 }

@@ -459,7 +459,7 @@ fn place(lun: &Lun, units: &HashMap<u64, UnitEntry>) -> Option<iscsi::server::Ta
 /// The access rules of a share's targets.
 fn policy(share: &str, settings: &Settings) -> SharePolicy {
     let share = settings.shares.iter().find(|other| other.name == share);
-    share.map(accounts::policy).unwrap_or_default()
+    share.map(accounts::policy_of_luns).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -156,6 +156,9 @@ fn a_conversion_that_is_cancelled_leaves_whole_files_and_goes_on() {
     assert_eq!(kept(), json!([]));
 }
 
+const ONE: &str = "the first secret";
+const TWO: &str = "the second secret";
+
 #[test]
 fn an_account_is_made_logs_in_and_is_removed() {
     let server = super::console::start();
@@ -169,7 +172,7 @@ fn an_account_is_made_logs_in_and_is_removed() {
         all.into_iter().find(|one| one["name"] == "hopper")
     };
     let (status, told) =
-        change("", json!({ "name": "hopper", "password": "one", "uid": 61003, "groups": ["5000"] }));
+        change("", json!({ "name": "hopper", "password": ONE, "uid": 61003, "groups": ["5000"] }));
     assert!(status == 200 && told.contains("hopper: made"), "{told}");
     let made = account().unwrap();
     assert_eq!((&made["set_uid"], &made["further_groups"]), (&json!(61003), &json!(["5000"])), "{made}");
@@ -178,18 +181,20 @@ fn an_account_is_made_logs_in_and_is_removed() {
     assert_eq!(groups.contains(&json!("5000")), is_root, "{made}: only root can act with other groups");
     // The login is refused for another reason than the password.
     let login = |password: &str| super::console::login(&server, "hopper", password).status;
-    assert_eq!((login("one"), login("two")), (403, 401));
-    assert_eq!(change("/password", json!({ "name": "hopper", "password": "two" })).0, 200);
-    assert_eq!((login("one"), login("two")), (401, 403));
+    assert_eq!((login(ONE), login(TWO)), (403, 401));
+    assert_eq!(change("/password", json!({ "name": "hopper", "password": TWO })).0, 200);
+    assert_eq!((login(ONE), login(TWO)), (401, 403));
     assert_eq!(change("/change", json!({ "name": "hopper", "disabled": true })).0, 200);
-    assert_eq!(login("two"), 401);
+    assert_eq!(login(TWO), 401);
     for (path, body, why) in [
-        ("", json!({ "name": "hopper", "password": "one" }), "there is an account"),
-        ("", json!({ "name": "a:b", "password": "one" }), "cannot be an account's name"),
-        ("", json!({ "name": "eve", "password": "" }), "the password is empty"),
-        ("", json!({ "name": "eve", "password": "short", "chap_secret": true }), "CHAP"),
-        ("", json!({ "name": "eve", "password": "one", "groups": ["no-such-group"] }), "no group"),
-        ("/password", json!({ "name": "eve", "password": "one" }), "there is no account"),
+        ("", json!({ "name": "hopper", "password": ONE }), "there is an account"),
+        ("", json!({ "name": "a:b", "password": ONE }), "cannot be an account's name"),
+        ("", json!({ "name": "eve", "password": "" }), "too weak"),
+        ("", json!({ "name": "eve", "password": "eve-eve-123456" }), "too weak"),
+        ("/password", json!({ "name": "hopper", "password": "short" }), "too weak"),
+        ("", json!({ "name": "eve", "password": "12345 7890!", "chap_secret": true }), "CHAP"),
+        ("", json!({ "name": "eve", "password": ONE, "groups": ["no-such-group"] }), "no group"),
+        ("/password", json!({ "name": "eve", "password": ONE }), "there is no account"),
         ("/remove", json!({ "name": "eve" }), "there is no account"),
     ] {
         let (status, told) = change(path, body.clone());
@@ -197,9 +202,9 @@ fn an_account_is_made_logs_in_and_is_removed() {
     }
     if is_root {
         for body in [
-            json!({ "name": "root", "password": "one" }),
-            json!({ "name": "eve", "password": "one", "uid": 0 }),
-            json!({ "name": "eve", "password": "one", "groups": ["root"] }),
+            json!({ "name": "root", "password": ONE }),
+            json!({ "name": "eve", "password": ONE, "uid": 0 }),
+            json!({ "name": "eve", "password": ONE, "groups": ["root"] }),
         ] {
             let (status, told) = change("", body.clone());
             assert!(status == 409 && told.contains("user of the system"), "{body}: {status} {told}");

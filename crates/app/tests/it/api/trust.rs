@@ -22,6 +22,8 @@ fn neither_a_token_nor_an_open_session_becomes_root() {
         ("settings", json!({ "share": "one", "key": "guests", "value": "true" })),
         ("settings", json!({ "share": "one", "key": "replicate-from", "value": "ssh://evil/x" })),
         ("shares", json!({ "name": "etc", "path": "/etc" })),
+        ("shares/change", json!({ "name": "one", "properties": { "users": "eve" } })),
+        ("folders", json!({ "path": "/srv" })),
         ("shares/rename", json!({ "name": "one", "new": "two" })),
         ("shares/remove", json!({ "name": "one" })),
         ("accounts", json!({ "name": "eve", "password": "one", "groups": ["shadow"] })),
@@ -72,6 +74,7 @@ fn neither_a_token_nor_an_open_session_learns_what_the_host_has() {
         ("settings", of_server("pam-service", "login"), of_server("pam-service", "no-such-service")),
         ("settings", of_server("audit-log", "/etc/passwd"), of_server("audit-log", "/no-such/folder")),
         ("shares", new("/etc"), new("/etc/no-such-folder")),
+        ("folders", json!({ "path": "/srv" }), json!({ "path": "/srv/no-such-folder" })),
         ("luns", lun("/etc/passwd"), lun("/etc/no-such-file")),
         ("webhooks", webhook("one"), webhook("one/no-such-folder")),
     ] {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use vfs::quota::{Changes, Others, RecountResult};
-use vfs::{Error, FileId};
+use coherence::recount::{Changes, Others, RecountResult};
+use formats::{Error, FileId};
 
 use super::super::{Cluster, RunContext};
 use crate::node::Node;
@@ -35,8 +35,8 @@ impl Cluster {
     pub fn count_files(
         &self,
         folder: FileId,
-        count: impl FnOnce(&mut dyn Others) -> vfs::Result<RecountResult>,
-    ) -> vfs::Result<RecountResult> {
+        count: impl FnOnce(&mut dyn Others) -> formats::Result<RecountResult>,
+    ) -> formats::Result<RecountResult> {
         let shared = &self.shared;
         let counting = shared.sums.counting.get().ok_or(Error::Busy)?;
         let file = shared.port.trees.out(folder).ok_or(Error::Busy)?;
@@ -71,7 +71,7 @@ impl Cluster {
 
 impl CountingPeers<'_> {
     /// Has the others follow. Returns their totals.
-    fn follow(&self) -> vfs::Result<Vec<(u16, i64)>> {
+    fn follow(&self) -> formats::Result<Vec<(u16, i64)>> {
         let mut totals = Vec::new();
         self.ask(SumsMessage::Follow(self.folder, self.count), |from, message| match message {
             SumsMessage::Following(_, _, total) => {
@@ -88,7 +88,7 @@ impl CountingPeers<'_> {
         &self,
         question: SumsMessage,
         mut is_last: impl FnMut(u16, SumsMessage) -> bool,
-    ) -> vfs::Result<()> {
+    ) -> formats::Result<()> {
         let mut awaited: BTreeSet<u16> = self.others.iter().copied().collect();
         self.others.iter().for_each(|to| self.shared.tell_sums_to(*to, question.clone()));
         let until = Instant::now() + ANSWER_WITHIN;
@@ -104,7 +104,7 @@ impl CountingPeers<'_> {
 }
 
 impl Others for CountingPeers<'_> {
-    fn changed(&mut self) -> vfs::Result<Changes> {
+    fn changed(&mut self) -> formats::Result<Changes> {
         let mut all = Changes { files: Vec::new(), is_whole: true };
         self.ask(SumsMessage::Ask(self.folder, self.count), |_, message| match message {
             SumsMessage::Changed { files, more, is_whole, .. } => {

@@ -279,6 +279,7 @@ mod tests {
             entries: Entries { list, protected: true, auto_inherited: true },
             stored: true,
             within_mode: false,
+            team: None,
         };
         let flags = |is_dacl| EncodedAcl::new(&naming(), &acl, is_dacl).aces().iter().next().unwrap().flags;
         assert_eq!((flags(false), flags(true)), (1, 0x81));
@@ -297,8 +298,14 @@ mod tests {
             list.push(Entry::deny(who, Rights::WRITE_DATA.union(Rights::FROM_MODE)));
         }
         let entries = Entries { list, protected: true, auto_inherited: true };
-        let acl =
-            Acl { owner: Who::User(1), group: Who::Group(1), entries, stored: true, within_mode: false };
+        let acl = Acl {
+            owner: Who::User(1),
+            group: Who::Group(1),
+            entries,
+            stored: true,
+            within_mode: false,
+            team: None,
+        };
         for is_dacl in [false, true] {
             let read = EncodedAcl::new(&naming(), &acl, is_dacl);
             let sent = |aces: &Aces<'_>| match is_dacl {

@@ -130,8 +130,14 @@ pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Write
         Place::Pseudo(path) => {
             let list = entries_of_mode(PSEUDO_MODE, true);
             let entries = Entries { list, ..Entries::default() };
-            let acl =
-                Acl { owner: Who::User(0), group: Who::Group(0), entries, stored: false, within_mode: false };
+            let acl = Acl {
+                owner: Who::User(0),
+                group: Who::Group(0),
+                entries,
+                stored: false,
+                within_mode: false,
+                team: None,
+            };
             let acl = EncodedAcl::new(&call.naming(), &acl, false);
             let dacl = (call.minor > 0).then(|| FlaggedAces { flags: 0, aces: acl.aces() });
             let values = Values { acl: Some(acl.aces()), dacl, ..pseudo(call, path, handle) };

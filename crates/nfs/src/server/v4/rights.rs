@@ -33,8 +33,10 @@ pub(super) fn runs(target: &Target, access: Modes) -> Result<bool, Fail> {
     Ok(reads && target.export.volume.stateless().may_run(&target.actor, &target.found)?)
 }
 
-/// A user that has not opened the file needs the right, as for READ and WRITE. The owner of the file always has it, and who may
-/// run a program may read it.
+/// A user that has not opened the file needs the right, as for READ and WRITE. The owner of the file always has it, unless the file
+/// is in a team folder, and who may run a program may read it.
 pub(super) fn permit_through(target: &Target, mode: Modes) -> Result<(), Fail> {
-    if target.actor.caller.uid == target.found.attributes.uid { Ok(()) } else { permit(target, mode) }
+    let owns = target.actor.caller.uid == target.found.attributes.uid;
+    let has_roles = || target.export.volume.roles_at(&target.found);
+    if owns && has_roles()?.is_none() { Ok(()) } else { permit(target, mode) }
 }

@@ -299,9 +299,9 @@ fn set_acl(volume: &Volume, actor: &Actor, of: &Found, entries: Entries) -> Resu
 }
 
 /// A mode that is set takes the place of an ACL even if it is the same as before: RFC 8881 6.4.1.1. An ACL that a Mac has put
-/// before the mode stays.
+/// before the mode stays, and in a team folder a mode gives and takes no rights.
 fn replace_by_mode(volume: &Volume, actor: &Actor, of: &Found, mode: u32) -> Result<(), Fail> {
-    if !volume.has_stored_acl(of)? {
+    if !volume.has_stored_acl(of)? || volume.roles_at(of)?.is_some() {
         return Ok(());
     }
     let is_before_mode = |entry: &vfs::acl::Entry| entry.rights.contains(Rights::FROM_MODE);

@@ -269,5 +269,12 @@ impl VisibleFile<'_> {
 fn of_mode(of: &Facts, mode: u32) -> Acl {
     let list = entries_of_mode(mode, of.kind == Kind::Folder);
     let entries = Entries { list, ..Entries::default() };
-    Acl { owner: Who::User(of.uid), group: Who::Group(of.gid), entries, stored: false, within_mode: false }
+    Acl {
+        owner: Who::User(of.uid),
+        group: Who::Group(of.gid),
+        entries,
+        stored: false,
+        within_mode: false,
+        team: None,
+    }
 }

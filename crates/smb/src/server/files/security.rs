@@ -253,7 +253,14 @@ mod tests {
 
     fn acl(list: Vec<Entry>) -> Acl {
         let entries = Entries { list, ..Entries::default() };
-        Acl { owner: Who::User(OWNER), group: Who::Group(GROUP), entries, stored: true, within_mode: false }
+        Acl {
+            owner: Who::User(OWNER),
+            group: Who::Group(GROUP),
+            entries,
+            stored: true,
+            within_mode: false,
+            team: None,
+        }
     }
 
     fn sid(text: &str) -> Sid {

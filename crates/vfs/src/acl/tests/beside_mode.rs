@@ -3,7 +3,7 @@ use super::super::{Acl, Entries, Entry, EntryKind, Inherit, Rights, Who, before_
 use crate::Caller;
 
 fn acl(entries: Entries) -> Acl {
-    Acl { owner: Who::User(1), group: Who::Group(2), entries, stored: true, within_mode: false }
+    Acl { owner: Who::User(1), group: Who::Group(2), entries, stored: true, within_mode: false, team: None }
 }
 
 /// acl(3) of macOS: the mode decides what the entries do not decide.

@@ -6,7 +6,14 @@ use crate::Caller;
 /// What a caller may do to a file of user 10 and group 20.
 fn rights(list: &[Entry], caller: &Caller) -> Rights {
     let entries = Entries { list: list.to_vec(), ..Entries::default() };
-    let acl = Acl { owner: Who::User(10), group: Who::Group(20), entries, stored: true, within_mode: false };
+    let acl = Acl {
+        owner: Who::User(10),
+        group: Who::Group(20),
+        entries,
+        stored: true,
+        within_mode: false,
+        team: None,
+    };
     acl.rights(caller, 10, 20)
 }
 

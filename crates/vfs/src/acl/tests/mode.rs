@@ -123,7 +123,7 @@ proptest! {
         let caller = Caller::new(uid, 1, if uid == NOBODY { &[] } else { &groups });
         let mode = summary(&list, 10, 20);
         let entries = Entries { list, ..Entries::default() };
-        let acl = Acl { owner: Who::User(10), group: Who::Group(20), entries, stored: true, within_mode: false };
+        let acl = Acl { owner: Who::User(10), group: Who::Group(20), entries, stored: true, within_mode: false, team: None };
         let by_mode = posix(mode, &caller);
         prop_assert_eq!(by_mode & !bits(acl.rights(&caller, 10, 20)), 0);
     }

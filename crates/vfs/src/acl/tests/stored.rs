@@ -10,7 +10,16 @@ fn example() -> StoredAcl {
         Entry::allow(Who::Everyone, READ),
     ];
     let entries = Entries { list, protected: true, auto_inherited: false };
-    StoredAcl { mode: 0o640, uid: 1000, gid: 100, owner: None, group: Who::Group(100), entries }
+    StoredAcl {
+        mode: 0o640,
+        uid: 1000,
+        gid: 100,
+        owner: None,
+        group: Who::Group(100),
+        entries,
+        in_team: false,
+        cut: false,
+    }
 }
 
 const BYTES: &[u8] = &[

@@ -8,14 +8,12 @@ use cephfs::{Changes, DataFile, Inode, NewTime, Stat};
 use lock::Mutex;
 
 use super::{CephVolume, failed};
-use crate::acl::by_posix_acl;
+use crate::acl::{POSIX_ACL, by_posix_acl};
 use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::permission::{by_mode, mode_is_exact};
 use crate::ranks;
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime, Time};
 
-/// The attribute with the POSIX ACL, if the file has one.
-const POSIX_ACL: &[u8] = b"system.posix_acl_access";
 /// Set-user-id and set-group-id.
 const SET_ID: u32 = 0o6000;
 

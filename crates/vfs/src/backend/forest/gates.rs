@@ -7,8 +7,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use auth::Grant;
+use auth::{Grant, Roles};
 
+use crate::acl::team::TeamFolder;
 use crate::backend::{Backend, Object};
 use crate::caller::server;
 use crate::names::Hiding;
@@ -31,6 +32,8 @@ pub struct Gate {
     pub hidden: Arc<Hidden>,
     /// Who may pass.
     pub rules: Arc<dyn Admission>,
+    /// Its roles, if it is a team folder. Those of the share above do not count in it.
+    pub roles: Option<Arc<Roles>>,
 }
 
 /// The names that listings of a share leave out.
@@ -43,9 +46,21 @@ pub struct Hidden {
 /// The path of a gate, by which objects refer to it.
 pub(super) type GatePath = Arc<[Vec<u8>]>;
 
+/// The share inside another one that an object belongs to.
+#[derive(Clone)]
+pub struct TeamGate {
+    /// Its roles, if it is a team folder.
+    pub(crate) team: Option<Arc<TeamFolder>>,
+    /// The object is the share's own folder.
+    pub(crate) is_root: bool,
+}
+
 struct PlacedGate {
     path: GatePath,
     gate: Gate,
+    team: Option<Arc<TeamFolder>>,
+    /// The share's own folder, unless that was not there.
+    root: Option<FileId>,
     /// The host does not distinguish `a` and `A` there.
     folds: bool,
 }
@@ -71,6 +86,8 @@ impl Gates {
         let placed = |gate: Gate| PlacedGate {
             path: gate.path.clone().into(),
             folds: folds(main, &gate.path).unwrap_or(false),
+            team: gate.roles.clone().map(|roles| Arc::new(TeamFolder::new(roles, main.own_user() == 0))),
+            root: gate.roles.as_ref().and_then(|_| id_of(main, &gate.path).ok()),
             gate,
         };
         Self { all: gates.into_iter().map(placed).collect(), names }
@@ -78,6 +95,17 @@ impl Gates {
 
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
+    }
+
+    /// Whether any of them is a team folder.
+    pub(super) fn have_teams(&self) -> bool {
+        self.all.iter().any(|placed| placed.team.is_some())
+    }
+
+    /// The roles behind a gate, for an object there.
+    pub(super) fn team_at(&self, path: &GatePath, object: FileId) -> Option<TeamGate> {
+        let placed = self.all.iter().find(|placed| placed.path == *path)?;
+        Some(TeamGate { team: placed.team.clone(), is_root: placed.root == Some(object) })
     }
 
     /// Whether a gate can have this name.
@@ -143,9 +171,11 @@ fn folds(main: &dyn Backend, path: &[Vec<u8>]) -> Result<bool> {
     if other == *last {
         return Ok(false);
     }
-    let of = |last: &[u8]| -> Result<FileId> {
-        let names: Vec<&[u8]> = above.iter().map(Vec::as_slice).chain([last]).collect();
-        Ok(main.root()?.object.lookup_path(server(), &names)?.object.id())
-    };
+    let of = |last: &[u8]| id_of(main, &above.iter().cloned().chain([last.to_vec()]).collect::<Vec<_>>());
     Ok(of(&other)? == of(last)?)
+}
+
+fn id_of(main: &dyn Backend, path: &[Vec<u8>]) -> Result<FileId> {
+    let names: Vec<&[u8]> = path.iter().map(Vec::as_slice).collect();
+    Ok(main.root()?.object.lookup_path(server(), &names)?.object.id())
 }

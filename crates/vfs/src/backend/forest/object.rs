@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use auth::Grant;
 
-use super::gates::{Gate, GatePath, Hidden};
+use super::gates::{Gate, GatePath, Hidden, TeamGate};
 use super::table::{AttachedTree, ForestState};
 use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode, XattrMode, first_step};
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
@@ -333,6 +333,11 @@ impl Object for ForestObject {
 
     fn admits(&self, caller: &Caller) -> Option<Grant> {
         self.behind(|gate| gate.rules.grant(caller)).unwrap_or(Some(Grant::ReadWrite))
+    }
+
+    fn gate(&self) -> Option<TeamGate> {
+        let gate = self.gate.as_ref()?;
+        self.shared.table().gates.team_at(gate, self.id())
     }
 
     fn hidden(&self) -> Option<Arc<Hidden>> {

@@ -151,6 +151,8 @@ pub(super) struct ForestState {
     table: RwLock<Arc<Table>, ranks::AttachedTrees>,
     /// Whether there are gates.
     gated: AtomicBool,
+    /// Whether one of them is a team folder.
+    teamed: AtomicBool,
     /// Whether any folder was watched. Otherwise no listing is kept.
     pub(super) watched: AtomicBool,
     /// A tree was attached or detached at a folder since, so kept listings may be wrong.
@@ -190,8 +192,8 @@ impl ForestState {
         });
         let root = (root.key(), root.id());
         let (names, table) = (AtomicU64::new(0), RwLock::default());
-        let (gated, watched, rearranged) = Default::default();
-        let shared = Self { main, root, offer, names, table, gated, watched, rearranged };
+        let (gated, teamed, watched, rearranged) = Default::default();
+        let shared = Self { main, root, offer, names, table, gated, teamed, watched, rearranged };
         shared.change(|all| Ok(std::mem::take(all)), Time::default())?;
         Ok(shared)
     }
@@ -230,7 +232,13 @@ impl ForestState {
         let gates = Arc::new(Gates::new(&*self.main, gates));
         let mut table = self.table.write();
         self.gated.store(!gates.is_empty(), Ordering::Release);
+        self.teamed.store(gates.have_teams(), Ordering::Release);
         *table = Arc::new(Table { gates, ..Table::clone(&table) });
+    }
+
+    #[inline]
+    pub(super) fn has_team_gates(&self) -> bool {
+        self.teamed.load(Ordering::Acquire)
     }
 
     #[inline]

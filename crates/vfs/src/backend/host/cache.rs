@@ -12,8 +12,8 @@ use super::OpenMethod;
 use super::descriptors::DataDescriptors;
 use super::object::HostObject;
 use crate::HostKey;
-use crate::caches::{Cache, CacheReport, Ghost};
 use crate::ranks;
+use resources::caches::{Cache, CacheReport, Ghost};
 
 const SHARDS: usize = 16;
 /// What an open file takes in bytes: here some 300, and in the host a struct file of 232 for each of its one or two

@@ -1,18 +1,11 @@
 //! Failed calls of the host: the error number as a fact. A client learns little of a disk error, so that the log gets the call,
 //! the error number and the path.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
-
+use resources::LineLimiter;
 use rustix::io::Errno;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use crate::Error;
-
-/// Lines in the log within [`PERIOD`]. A failing disk fails every call.
-const LINES: u64 = 10;
-const PERIOD: Duration = Duration::from_secs(60);
 
 /// The result of a call on an open file or folder.
 pub(super) fn of<'a>(call: &'static str, at: impl AsFd + 'a) -> impl FnOnce(Errno) -> Error + 'a {
@@ -100,9 +93,8 @@ fn report(call: &str, errno: Errno, at: Option<BorrowedFd<'_>>, name: &[u8]) {
 }
 
 fn log(call: &str, errno: Errno, at: Option<BorrowedFd<'_>>, name: &[u8]) {
-    static LIMITER: Limiter = Limiter::new();
-    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let Some(left_out) = LIMITER.admit(START.elapsed()) else { return };
+    static LIMITER: LineLimiter = LineLimiter::new();
+    let Some(left_out) = LIMITER.admit() else { return };
     let mut path = at.map(path_of).unwrap_or_default();
     if !name.is_empty() {
         path.push(b'/');
@@ -116,36 +108,6 @@ fn log(call: &str, errno: Errno, at: Option<BorrowedFd<'_>>, name: &[u8]) {
 fn path_of(fd: BorrowedFd<'_>) -> Vec<u8> {
     let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
     rustix::fs::readlink(link, Vec::new()).map(std::ffi::CString::into_bytes).unwrap_or_default()
-}
-
-/// Limits lines. Both counts are approximate when threads meet.
-struct Limiter {
-    /// When the period began, in milliseconds.
-    since: AtomicU64,
-    lines: AtomicU64,
-    left_out: AtomicU64,
-}
-
-impl Limiter {
-    const fn new() -> Self {
-        Self { since: AtomicU64::new(0), lines: AtomicU64::new(0), left_out: AtomicU64::new(0) }
-    }
-
-    /// Whether a line may be written, and how many were left out before it.
-    fn admit(&self, now: Duration) -> Option<u64> {
-        let now = now.as_millis() as u64;
-        let since = self.since.load(Ordering::Relaxed);
-        if now.saturating_sub(since) >= PERIOD.as_millis() as u64
-            && self.since.compare_exchange(since, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-        {
-            self.lines.store(0, Ordering::Relaxed);
-        }
-        if self.lines.fetch_add(1, Ordering::Relaxed) < LINES {
-            return Some(self.left_out.swap(0, Ordering::Relaxed));
-        }
-        self.left_out.fetch_add(1, Ordering::Relaxed);
-        None
-    }
 }
 
 #[cfg(test)]
@@ -206,15 +168,5 @@ mod tests {
         assert!(said.contains("call=\"fsync\" errno=Input/output error"), "{said}");
         assert!(said.contains(&format!("path={} ", path.display())), "{said}");
         assert!(said.contains(&format!("path={}/sub ", folder.path().display())), "{said}");
-    }
-
-    #[test]
-    fn ten_lines_a_minute_are_written_and_the_others_counted() {
-        let limiter = Limiter::new();
-        let admitted = (0..25).filter(|_| limiter.admit(Duration::from_secs(1)).is_some()).count();
-        assert_eq!(admitted, 10);
-        assert_eq!(limiter.admit(Duration::from_secs(59)), None);
-        assert_eq!(limiter.admit(Duration::from_secs(61)), Some(16));
-        assert_eq!(limiter.admit(Duration::from_secs(62)), Some(0));
     }
 }

@@ -8,7 +8,7 @@ use auth::Grant;
 
 use super::heard::HeardNames;
 use super::{entries, wrapped};
-use crate::backend::forest::Hidden;
+use crate::backend::forest::{Hidden, TeamGate};
 use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode, first_step};
 use crate::caller::server;
 use crate::names::long::{NUMBERS, is_long, is_shortened, shortened};
@@ -241,6 +241,10 @@ impl Object for LongFolder {
 
     fn admits(&self, caller: &Caller) -> Option<Grant> {
         self.inner.admits(caller)
+    }
+
+    fn gate(&self) -> Option<TeamGate> {
+        self.inner.gate()
     }
 
     fn hidden(&self) -> Option<Arc<Hidden>> {

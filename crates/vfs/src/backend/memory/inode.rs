@@ -180,7 +180,11 @@ impl Inode {
         Ok(())
     }
 
+    /// There are no attributes of the host's own, such as POSIX ACLs.
     pub(super) fn xattr(&self, name: &[u8]) -> Result<Vec<u8>> {
+        if name.starts_with(b"system.") {
+            return Err(Error::NotSupported);
+        }
         self.xattrs.get(name).cloned().ok_or(Error::NoSuchAttribute)
     }
 

@@ -12,7 +12,8 @@ use tokio::time::sleep;
 use vfs::backend::Backend;
 use vfs::backend::faulty::Faulty;
 use vfs::backend::host::{Host, HostOptions};
-use vfs::state::{Back, ChangeNotice, Coordinator, Elsewhere, Party, PinConflict};
+use vfs::served::ServedTree;
+use vfs::state::{Back, ChangeNotice, Coordinator, Elsewhere, Limits, Party, PinConflict, Policy, State};
 use vfs::{FileId, Site, Volume, VolumeOptions};
 
 use super::Scene;
@@ -150,7 +151,12 @@ fn servers_over(open: impl Fn(&Path) -> Arc<dyn Backend>) -> [Scene; 2] {
         let (said, hears) = mpsc::unbounded_channel();
         tokio::spawn(service.clone().carry(hears));
         let port = Port { service: service.clone(), server, said };
-        Arc::new(Site::joined(u16::try_from(server).unwrap(), Arc::new(port)))
+        Arc::new(Site::joined(State::joined(
+            Policy::default(),
+            Limits::default(),
+            u16::try_from(server).unwrap(),
+            Arc::new(port),
+        )))
     };
     let sites = [site(0), site(1)];
     service.sites.set(sites.each_ref().map(Arc::downgrade)).unwrap();

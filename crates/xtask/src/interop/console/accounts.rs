@@ -9,7 +9,8 @@ use super::place::ADMIN;
 /// The account of these checks.
 const NEW: &str = "hopper";
 
-fn fill(scene: &mut Scene, fields: &[(&str, &str)]) -> Result<()> {
+/// Sets fields, as typing does.
+pub fn fill(scene: &mut Scene, fields: &[(&str, &str)]) -> Result<()> {
     for (field, value) in fields {
         let set = format!(
             "(() => {{ const field = document.querySelector({}); field.value = {}; field.dispatchEvent(new Event('input')); }})()",
@@ -64,7 +65,7 @@ pub fn changed(scene: &mut Scene) -> Result<()> {
         ("#account-password-again", "another"),
     ];
     fill(scene, &typed)?;
-    fill(scene, &[("#account-uid", "61003"), ("#account-groups", "no-such-group")])?;
+    fill(scene, &[("#account-uid", "61003"), ("#account-groups", "no-such-group,")])?;
     send(scene)?;
     ensure!(kept(scene)?.is_none(), "two passwords that differ are taken");
     fill(scene, &[("#account-password-again", "secret of hopper")])?;
@@ -72,6 +73,7 @@ pub fn changed(scene: &mut Scene) -> Result<()> {
     give_own_password(scene, ADMIN.1)?;
     scene.browser.until("document.querySelector('.toast.bad')?.textContent.includes('no-such-group')")?;
     scene.browser.errors(); // the browser notes the refusal
+    scene.click("#account-form [aria-label^='Remove no-such-group']")?;
     fill(scene, &[("#account-groups", "5000, 5001")])?;
     send(scene)?;
     give_own_password(scene, ADMIN.1)?;
@@ -94,7 +96,9 @@ pub fn changed(scene: &mut Scene) -> Result<()> {
 
     button(scene, "Change", NEW)?;
     scene.click("#account-disabled")?;
-    fill(scene, &[("#account-groups", "")])?;
+    for group in ["5000", "5001"] {
+        scene.click(&format!("#account-form [aria-label^='Remove {group}']"))?;
+    }
     send(scene)?;
     give_own_password(scene, ADMIN.1)?;
     scene.browser.until(&row("not log in"))?;

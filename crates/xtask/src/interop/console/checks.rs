@@ -7,13 +7,14 @@ use serde_json::json;
 
 use super::browser::{Appearance, Browser};
 use super::place::{ADMIN, ConsolePlace, HOSTILE, ODD};
-use super::{accounts, adopt, cost, jobs, pages, webhook};
+use super::{accounts, adopt, cost, jobs, pages, studio, webhook};
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::process;
 
 const PAGES: &[&str] = &[
     "overview",
     "shares",
+    "rights",
     "files",
     "clients",
     "luns",
@@ -45,6 +46,10 @@ const SNAPSHOTS: &str = "a snapshot is taken, a file restored, the snapshot remo
 const RESTORED: &str = "a file is restored from the page that shows it";
 const TIMELINE: &str = "a snapshot is held, browsed, restored from by a job, and scheduled";
 const REPLICATED: &str = "a share is replicated by a job";
+
+/// These need smbclient.
+const STUDIO: &str = "in a new studio, each edits what another made";
+const RIGHTS: &str = "the page says who may do what, and a role counts at once";
 
 /// A browser at a server.
 pub struct Scene {
@@ -89,6 +94,9 @@ const CHECKS: &[(&str, Check)] = &[
     ("a job is cancelled", jobs::cancelled),
     ("a LUN is cloned by a job", jobs::lun),
     ("a folder is shared, shown with a QR code, and taken back", jobs::share),
+    ("a new studio is made by the page alone", studio::made),
+    (STUDIO, studio::used),
+    (RIGHTS, studio::rights),
     ("changes in a folder are told", jobs::changes),
     ("changes are sent to a webhook, again if it refuses", webhook::told),
     ("an idle API costs at most 2 threads and 4 MiB", cost::idle),
@@ -118,6 +126,10 @@ pub fn run(outcomes: &mut Outcomes, only: &[String]) -> Result<()> {
     for (name, check) in CHECKS.iter().filter(|(name, _)| is_meant(name)) {
         if [SNAPSHOTS, RESTORED, TIMELINE, REPLICATED].contains(name) && !scene.place.has_snapshots {
             outcomes.skip(name, "no XFS can be mounted here");
+            continue;
+        }
+        if [STUDIO, RIGHTS].contains(name) && process::find("smbclient").is_none() {
+            outcomes.skip(name, "smbclient is not installed");
             continue;
         }
         let outcome = check(&mut scene);

@@ -34,6 +34,9 @@ const PICTURES: &[(&str, &str, Appearance)] = &[
     ("overview", "console-overview-dark", Appearance { dark: true, ..WIDE }),
     ("overview", "console-phone", TALL),
     ("shares", "console-shares", Appearance { height: 700, ..WIDE }),
+    ("shares?new", "console-new-share", Appearance { height: 940, ..WIDE }),
+    ("rights?share=projects", "console-rights", Appearance { height: 860, ..WIDE }),
+    ("rights?share=projects", "console-rights-phone", TALL),
     (
         "files?share=studio&path=scenes&about=take%201%3A%20%3Cb%3Eready",
         "console-files",
@@ -45,6 +48,7 @@ const PICTURES: &[(&str, &str, Appearance)] = &[
     ("backups", "console-backups", LOW),
     ("caches", "console-caches-dark", Appearance { dark: true, ..WIDE }),
     ("accounts", "console-accounts", LOW),
+    ("accounts?new", "console-new-account", Appearance { height: 760, ..WIDE }),
     ("names", "console-names", LOW),
     ("scrub", "console-scrub", LOW),
     ("webhooks", "console-webhooks", Appearance { height: 860, ..WIDE }),
@@ -95,6 +99,7 @@ pub fn take(folder: &Path) -> Result<()> {
     process::stdout_of("mount", &["--bind", &real.to_string_lossy(), FOLDER], SOON)?;
     let place = ConsolePlace::start(FOLDER.into())?;
     let clients = clients(&place)?;
+    place.run(&["set", "owners=ada", "editors=grace", "readers=everyone", "projects"])?;
     if place.has_snapshots {
         for (name, _) in SNAPSHOTS {
             place.run(&["snapshot", "create", &format!("projects@{name}")])?;

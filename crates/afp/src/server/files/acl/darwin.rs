@@ -92,7 +92,14 @@ mod tests {
 
     fn acl(list: Vec<Entry>) -> Acl {
         let entries = Entries { list, ..Entries::default() };
-        Acl { owner: Who::User(1), group: Who::Group(2), entries, stored: true, within_mode: false }
+        Acl {
+            owner: Who::User(1),
+            group: Who::Group(2),
+            entries,
+            stored: true,
+            within_mode: false,
+            team: None,
+        }
     }
 
     #[test]

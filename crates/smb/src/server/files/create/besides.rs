@@ -90,7 +90,8 @@ impl InitialAttributes {
     /// Applies it to the new file. The ACL's entries are not applied: the file was made with them.
     pub(super) async fn give(&self, open: &vfs::Open) -> Result<(), Status> {
         let owners = AclChange { entries: None, ..self.acl.clone() };
-        if owners != AclChange::default() {
+        // In a team folder what a descriptor says of a new file does not count.
+        if owners != AclChange::default() && open.volume().roles_at(&open.found()?)?.is_none() {
             open.set_acl(&owners).await?;
         }
         if !self.eas.is_empty() {

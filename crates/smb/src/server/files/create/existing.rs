@@ -62,7 +62,8 @@ pub(super) async fn open(
     if read_only && way.via.is_none() && wanted.options().contains(Options::DELETE_ON_CLOSE) {
         return Err(Status::CANNOT_DELETE.into());
     }
-    let granted = grant(wanted, max, read_only, overwrites)?;
+    let may = max | of_modes(context, volume, found, max)?;
+    let granted = grant(wanted, may, read_only, overwrites)?;
     if overwrites && !is_stream && !wanted.is_posix {
         keeps_attributes(wanted, metadata.dos)?;
     }
@@ -217,6 +218,19 @@ fn grant(
         AccessMask(0) => Ok(asked),
         _ => Err(Status::ACCESS_DENIED),
     }
+}
+
+/// A Mac sends a mode as an entry of the ACL (`files/mac/aces.rs`), and so opens the file to change that. In a team folder who may
+/// change its attributes may send a mode; the ACL is changed by who has that right, which is asked for when it is.
+fn of_modes(
+    context: &Context,
+    volume: &Volume,
+    found: &Found,
+    max: AccessMask,
+) -> Result<AccessMask, Status> {
+    let sends_modes = context.is_mac() && max.contains(AccessMask::WRITE_ATTRIBUTES);
+    let has_roles = sends_modes && volume.roles_at(found)?.is_some();
+    Ok(if has_roles { AccessMask::WRITE_DAC } else { AccessMask::NONE })
 }
 
 /// A hidden or system file is overwritten only if the request has the same attributes: MS-FSA

@@ -24,7 +24,7 @@ pub struct Counters(StripedCounters);
 
 /// Four counters, one set for each stripe.
 #[derive(Debug, Default)]
-pub(crate) struct StripedCounters([Stripe; STRIPES]);
+pub struct StripedCounters([Stripe; STRIPES]);
 
 /// On lines of its own: processors load them in pairs of 64 bytes.
 #[derive(Debug, Default)]
@@ -60,14 +60,16 @@ impl Counters {
 impl StripedCounters {
     /// Raises some of the four counters.
     #[inline]
-    pub(crate) fn add(&self, counts: &[(usize, u64)]) {
+    pub fn add(&self, counts: &[(usize, u64)]) {
         let stripe = STRIPE.try_with(|stripe| *stripe).unwrap_or(0); // a thread that ends has no locals
         for (counter, count) in counts {
             self.0[stripe].0[*counter].fetch_add(*count, Ordering::Relaxed);
         }
     }
 
-    pub(crate) fn sum(&self, counter: usize) -> u64 {
+    /// The sum of one of the four counters over all stripes.
+    #[must_use]
+    pub fn sum(&self, counter: usize) -> u64 {
         self.0.iter().map(|stripe| stripe.0[counter].load(Ordering::Relaxed)).sum()
     }
 }

@@ -12,7 +12,7 @@ mod counters;
 mod ghost;
 mod registry;
 
-pub(crate) use counters::StripedCounters;
+pub use counters::StripedCounters;
 pub use counters::{CacheEvent, Counters};
 pub use ghost::{Ghost, HitPrediction, SIZES};
 pub use registry::{Caches, Entry, Rules, SetError};
@@ -78,6 +78,6 @@ pub trait Cache: Send + Sync {
     fn report(&self) -> CacheReport;
 
     /// The limit that applies from now on, in the unit of its registration. What is over it is dropped, at once or with
-    /// the next call of [`crate::Volume::tend`].
+    /// the next call of `vfs::Volume::tend`.
     fn limit_to(&self, limit: u64);
 }

@@ -325,10 +325,11 @@ mod tests {
     fn words_of_a_text_are_predicted_within_the_bound() {
         let text = concat!(
             include_str!("ghost.rs"),
-            include_str!("../listing/kept.rs"),
-            include_str!("../volume.rs"),
-            include_str!("../listing.rs"),
-            include_str!("../backend/host/object.rs"),
+            include_str!("registry.rs"),
+            include_str!("counters.rs"),
+            include_str!("../caches.rs"),
+            include_str!("../pool.rs"),
+            include_str!("../payload.rs"),
         );
         let hash = |word: &str| word.bytes().fold(5_381_u64, |sum, byte| mixed(sum ^ u64::from(byte)));
         let trace: Vec<(u64, u64)> = text.split_whitespace().map(|word| (hash(word), 1)).collect();

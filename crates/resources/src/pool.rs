@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tokio::sync::Semaphore;
 
-use super::noted::{self, Spent};
-use super::{Error, FileId, Result};
+use coherence::noted::{self, Spent};
+use formats::{Error, FileId, Result};
 
 /// Most calls of one file that wait at a time.
 const TURNS: usize = 32;
@@ -49,7 +49,8 @@ impl Drop for Waiting {
     }
 }
 
-pub(crate) struct Pool {
+/// The turns of all files on the threads that wait for disks.
+pub struct Pool {
     turns: Vec<Arc<Semaphore>>,
 }
 
@@ -61,7 +62,10 @@ impl Default for Pool {
 
 impl Pool {
     /// Runs a call that waits for this file's disk. Outside a runtime (tests) it runs here.
-    pub(crate) async fn run<T: Send + 'static>(
+    ///
+    /// # Errors
+    /// Those of the call; `Io` if it ended without a result.
+    pub async fn run<T: Send + 'static>(
         &self,
         file: FileId,
         call: impl FnOnce() -> Result<T> + Send + 'static,

@@ -1,0 +1,223 @@
+//! The roles of a team folder on the disk: brings the mode and the POSIX ACLs of an entry to the form that `acl/disk.rs` says, and
+//! finds what differs from it.
+
+use crate::acl::Deviation;
+use crate::acl::deviation::DiskState;
+use crate::acl::disk::{DiskForm, HeldObject, RightsSource, SETGID, STICKY};
+use crate::acl::posix::{self, PosixAcl};
+use crate::acl::stored::ATTRIBUTE;
+use crate::acl::team::TeamPlace;
+use crate::backend::{Found, XattrMode};
+use crate::caller::server;
+use crate::{Attributes, Error, Kind, Result, SetAttributes, Volume};
+
+/// An entry of a team folder: how it is on the disk, and how it should be.
+struct DiskRights {
+    is: DiskState,
+    form: DiskForm,
+    is_folder: bool,
+    has_acls: bool,
+}
+
+impl Volume {
+    /// Brings the mode and the POSIX ACLs of a file or folder to what the roles of its share, and its own list, say. What it may do
+    /// less than that, and what more, ends with it. Anything but a file or folder of a team folder is left alone.
+    ///
+    /// Returns whether something was changed. Clients are not told: their rights are those of the roles, before and after.
+    ///
+    /// # Errors
+    /// Those of the host: `NotPermitted` if the file belongs to another user and the server is not root.
+    pub fn settle_rights(&self, of: &Found) -> Result<bool> {
+        let Some(rights) = self.disk_rights(of)? else { return Ok(false) };
+        if rights.deviations().is_empty() {
+            return Ok(false);
+        }
+        rights.write(of)?;
+        Ok(true)
+    }
+
+    /// What local programs may do with a file or folder against the roles of its share, and what is wrong with its list.
+    ///
+    /// # Errors
+    /// Those of the host.
+    pub fn rights_deviations(&self, of: &Found) -> Result<Vec<Deviation>> {
+        let Some(rights) = self.disk_rights(of)? else { return Ok(Vec::new()) };
+        let mut found = rights.deviations();
+        if rights.form.leaves_out_groups {
+            found.push(Deviation::GroupsLeftOut);
+        }
+        if !rights.has_acls {
+            found.push(Deviation::NoPosixAcls);
+        }
+        if self.has_unsealed_list(of)? {
+            found.push(Deviation::UnsealedList);
+        }
+        Ok(found)
+    }
+
+    /// Whether a file has a list that this server has not sealed, so that it does not count.
+    fn has_unsealed_list(&self, of: &Found) -> Result<bool> {
+        match of.object.xattr(ATTRIBUTE) {
+            Ok(value) => Ok(!self.permissions().homes.site.acls.has_sealed(&value)),
+            Err(Error::NoSuchAttribute | Error::NotSupported) => Ok(false),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn disk_rights(&self, of: &Found) -> Result<Option<DiskRights>> {
+        let Some((team, place)) = self.permissions().team_of(&*of.object)? else { return Ok(None) };
+        let is_folder = of.attributes.kind == Kind::Folder;
+        let is_top = place == TeamPlace::Root;
+        let Some(object) = HeldObject::of(of.attributes.kind, is_top) else { return Ok(None) };
+        let acl = self.permissions().stored_acl(of)?;
+        let Some((acl, rights)) = acl.as_ref().and_then(|acl| Some((acl, acl.team.as_ref()?))) else {
+            return Ok(None);
+        };
+        let (list, is_cut) = (rights.set(&acl.entries.list), rights.is_cut());
+        let as_root = self.backend.own_user() == 0;
+        let Attributes { uid, gid, mode, .. } = of.attributes;
+        let roles = (!is_cut).then_some(&**team.roles());
+        let source = RightsSource { roles, list, object, uid, mode };
+        let (is, has_acls) = state(of, as_root)?;
+        let form = match has_acls && as_root {
+            true => source.form(),
+            false => {
+                let access = PosixAcl::of_mode(source.mode_alone(gid));
+                DiskForm { access, default: None, ..source.form() }
+            }
+        };
+        Ok(Some(DiskRights { is, form, is_folder, has_acls }))
+    }
+}
+
+impl DiskRights {
+    fn deviations(&self) -> Vec<Deviation> {
+        self.is.deviations(&self.form, self.is_folder)
+    }
+
+    /// The ACL first, with which the host sets the permission bits of the mode at once; nothing is wider in between.
+    fn write(&self, of: &Found) -> Result<()> {
+        let (object, form) = (&of.object, &self.form);
+        if self.has_acls {
+            object.set_xattr(server(), posix::ACCESS, &form.access.encode(), XattrMode::Set)?;
+            if let Some(default) = &form.default {
+                object.set_xattr(server(), posix::DEFAULT, &default.encode(), XattrMode::Set)?;
+            }
+        }
+        let special = match self.is_folder {
+            true => self.is.mode & !0o777 & !STICKY | if self.is.keeps_setgid { SETGID } else { 0 },
+            false => self.is.mode & !0o777,
+        };
+        let mode = special | form.access.mode();
+        if object.attributes()?.mode & 0o7777 == mode & 0o7777 {
+            return Ok(());
+        }
+        object.set_attributes(
+            server(),
+            &SetAttributes { mode: Some(mode & 0o7777), ..SetAttributes::default() },
+        )
+    }
+}
+
+/// What the disk says, and whether it keeps POSIX ACLs.
+fn state(of: &Found, as_root: bool) -> Result<(DiskState, bool)> {
+    let mode = of.attributes.mode;
+    let read = |name| match of.object.xattr(name) {
+        Ok(value) => Ok((PosixAcl::decode(&value), true)),
+        Err(Error::NoSuchAttribute) => Ok((None, true)),
+        Err(Error::NotSupported) => Ok((None, false)),
+        Err(other) => Err(other),
+    };
+    let (access, has_acls) = read(posix::ACCESS)?;
+    let default = if has_acls && of.attributes.kind == Kind::Folder { read(posix::DEFAULT)?.0 } else { None };
+    let access = access.unwrap_or_else(|| PosixAcl::of_mode(mode));
+    Ok((DiskState { access, default, mode, keeps_setgid: as_root }, has_acls))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use auth::{Grantee, Role, RoleEntry, Roles};
+
+    use super::*;
+    use crate::VolumeOptions;
+    use crate::backend::host::{Host, HostOptions};
+    use crate::backend::memory::Memory;
+    use crate::backend::{Backend, NewKind};
+
+    fn team(disk: Arc<dyn Backend>) -> Volume {
+        let volume = Volume::new(disk, VolumeOptions::default());
+        let entry = |role, grantee| RoleEntry { role, grantee };
+        let entries = vec![entry(Role::Editor, Grantee::Group(50)), entry(Role::Reader, Grantee::Group(51))];
+        volume.set_roles(Some(Arc::new(Roles::new(entries))));
+        volume
+    }
+
+    fn found(volume: &Volume, name: &[u8]) -> Found {
+        volume.root().unwrap().object.lookup(server(), name).unwrap()
+    }
+
+    #[test]
+    fn what_is_made_in_a_settled_folder_has_its_form() {
+        let place = tempfile::tempdir().unwrap();
+        let volume = team(Arc::new(Host::open(place.path(), &HostOptions::default()).unwrap()));
+        let root = volume.root().unwrap();
+        let has_acls = root.object.set_xattr(
+            server(),
+            posix::ACCESS,
+            &PosixAcl::of_mode(0o755).encode(),
+            XattrMode::Set,
+        );
+        if has_acls.is_err() || !rustix::process::geteuid().is_root() {
+            println!("skipped: no POSIX ACLs here, or not root");
+            return;
+        }
+        assert_eq!(volume.settle_rights(&root), Ok(true));
+        assert_eq!(volume.settle_rights(&volume.root().unwrap()), Ok(false));
+        assert_eq!(volume.root().unwrap().attributes.mode & 0o7777, 0o2770);
+        root.object.create(server(), b"file", NewKind::File, 0o660).unwrap();
+        root.object.create(server(), b"folder", NewKind::Folder, 0o2770).unwrap();
+        std::fs::write(place.path().join("local"), b"x").unwrap();
+        for name in [&b"file"[..], b"folder"] {
+            assert_eq!(
+                volume.rights_deviations(&found(&volume, name)),
+                Ok(vec![]),
+                "{}",
+                name.escape_ascii()
+            );
+        }
+        assert_eq!(found(&volume, b"file").attributes.mode & 0o7777, 0o660);
+        let file = found(&volume, b"file");
+        file.object
+            .set_attributes(server(), &SetAttributes { mode: Some(0o644), ..SetAttributes::default() })
+            .unwrap();
+        let lacks = Deviation::Lacks { who: crate::acl::Who::Group(50), bits: 2, passed_on: false };
+        let exceeds = Deviation::Exceeds { who: crate::acl::Who::Everyone, bits: 4, passed_on: false };
+        assert_eq!(volume.rights_deviations(&found(&volume, b"file")), Ok(vec![lacks, exceeds]));
+        assert_eq!(volume.settle_rights(&found(&volume, b"file")), Ok(true));
+        assert_eq!(volume.rights_deviations(&found(&volume, b"file")), Ok(vec![]));
+    }
+
+    #[test]
+    fn without_posix_acls_the_mode_says_what_it_can() {
+        let volume = team(Arc::new(Memory::ticking()));
+        let root = volume.root().unwrap();
+        let made = root.object.create(server(), b"plan", NewKind::File, 0o666).unwrap();
+        made.object
+            .set_attributes(server(), &SetAttributes { gid: Some(50), ..SetAttributes::default() })
+            .unwrap();
+        assert_eq!(volume.settle_rights(&found(&volume, b"plan")), Ok(true));
+        let plan = found(&volume, b"plan");
+        assert_eq!(plan.attributes.mode & 0o777, 0o660);
+        assert_eq!(volume.rights_deviations(&plan), Ok(vec![Deviation::NoPosixAcls]));
+        assert!(Deviation::NoPosixAcls.is_note());
+    }
+
+    #[test]
+    fn a_share_without_roles_is_left_alone() {
+        let volume = Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default());
+        let root = volume.root().unwrap();
+        assert_eq!((volume.settle_rights(&root), volume.rights_deviations(&root)), (Ok(false), Ok(vec![])));
+    }
+}
