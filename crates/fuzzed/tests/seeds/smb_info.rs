@@ -68,7 +68,9 @@ fn names() -> Vec<Seed> {
         seed("smb_fscc", "rename", 27, |w| target.encode(w)),
         seed("smb_fscc", "rename-ex", 28, |w| target_ex.encode(w)),
         seed("smb_fscc", "posix", 29, |w| posix_info().encode(w)),
-        seed("smb_fscc", "fs-posix", 75, |w| posix::FsPosix { block_size: 4096, ..Default::default() }.encode(w)),
+        seed("smb_fscc", "fs-posix", 75, |w| {
+            posix::FsPosix { block_size: 4096, ..Default::default() }.encode(w)
+        }),
         seed("smb_fscc", "fs-volume", 64, |w| volume.encode(w)),
         seed("smb_fscc", "fs-attribute", 68, |w| attribute.encode(w)),
         seed("smb_fscc", "fs-driver-path", 72, |w| driver.encode(w)),

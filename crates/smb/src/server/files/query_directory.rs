@@ -171,7 +171,8 @@ impl FolderScan<'_> {
                     true => posix::above_share(&of.attributes),
                     false => posix::attributes(&of.attributes, volume.file_system(of.attributes.id)),
                 };
-                let facts = if is_above && self.file.is_posix { Facts { file_id: 0, ..facts } } else { facts };
+                let facts =
+                    if is_above && self.file.is_posix { Facts { file_id: 0, ..facts } } else { facts };
                 let (name, mac, posix) = (EntryName::Utf8(name), mac.as_ref(), Some(&posix));
                 let entry = Entry { facts, name, short_name: &[], mac, posix };
                 if !self.listing.push(w, &entry) {

@@ -243,7 +243,8 @@ async fn names_that_differ_in_case_are_different_names() {
     assert_eq!(open(&mut ada, "XX", 0, exists).await, Err(Status::OBJECT_NAME_NOT_FOUND));
     open(&mut ada, "XX", 0o644, |create| create.disposition = Disposition::CREATE).await.unwrap();
     assert_eq!(rename(&mut ada, small, "Xx").await, Status::SUCCESS);
-    let names: Vec<_> = listed(&mut ada).await.iter().map(|one| String::from_utf16_lossy(&one.name)).collect();
+    let names: Vec<_> =
+        listed(&mut ada).await.iter().map(|one| String::from_utf16_lossy(&one.name)).collect();
     assert!(names.contains(&"XX".into()) && names.contains(&"Xx".into()) && !names.contains(&"xx".into()));
 }
 
@@ -251,14 +252,16 @@ async fn names_that_differ_in_case_are_different_names() {
 async fn names_have_all_characters_but_separators_and_no_streams() {
     let service = service();
     let (volume, mut ada) = (volume(&service, "share"), ada(&service).await);
-    let all = ["a ", "a  ", ". ", ".  ", "a.", ".a", ">", "<?", "a:b", ":a", "a:b:$DATA", "q*", "\u{1}", "|\""];
+    let all =
+        ["a ", "a  ", ". ", ".  ", "a.", ".a", ">", "<?", "a:b", ":a", "a:b:$DATA", "q*", "\u{1}", "|\""];
     for name in all {
         let made = open(&mut ada, name, 0o644, |create| create.disposition = Disposition::CREATE).await;
         let file = made.unwrap_or_else(|status| panic!("{name:?}: {status:?}")).file;
         assert_eq!(on_disk(&volume, name).1, Kind::File, "{name:?}");
         assert_eq!(ada.close(file).await, Status::SUCCESS);
     }
-    let names: Vec<_> = listed(&mut ada).await.iter().map(|one| String::from_utf16_lossy(&one.name)).collect();
+    let names: Vec<_> =
+        listed(&mut ada).await.iter().map(|one| String::from_utf16_lossy(&one.name)).collect();
     for name in all {
         assert!(names.contains(&name.into()), "{name:?}");
     }

@@ -300,7 +300,8 @@ mod tests {
         let oplock = Some(CacheNote { lease: None, epoch: 0 });
         let few = Note { action: None, lock_sequences: None, is_persistent: false, ..note() };
         let posix = Note { is_posix: true, ..note() };
-        for note in [few, posix, Note { create_guid: None, cache: oplock, ..note() }, Note { cache: None, ..note() }]
+        for note in
+            [few, posix, Note { create_guid: None, cache: oplock, ..note() }, Note { cache: None, ..note() }]
         {
             let bytes = note.encode().unwrap();
             assert_eq!(Note::decode(&bytes).unwrap(), note);

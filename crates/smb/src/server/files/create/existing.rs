@@ -62,7 +62,7 @@ pub(super) async fn open(
     if read_only && way.via.is_none() && wanted.options().contains(Options::DELETE_ON_CLOSE) {
         return Err(Status::CANNOT_DELETE.into());
     }
-    let may = max | of_modes(context, volume, found, max)?;
+    let may = max | of_modes(context.is_mac() || wanted.is_posix, volume, found, max)?;
     let granted = grant(wanted, may, read_only, overwrites)?;
     if overwrites && !is_stream && !wanted.is_posix {
         keeps_attributes(wanted, metadata.dos)?;
@@ -220,15 +220,10 @@ fn grant(
     }
 }
 
-/// A Mac sends a mode as an entry of the ACL (`files/mac/aces.rs`), and so opens the file to change that. In a team folder who may
+/// A Mac, or Linux with the POSIX extensions, sends a mode as an entry of the ACL (`files/mac/aces.rs`), and so opens the file to change that. In a team folder who may
 /// change its attributes may send a mode; the ACL is changed by who has that right, which is asked for when it is.
-fn of_modes(
-    context: &Context,
-    volume: &Volume,
-    found: &Found,
-    max: AccessMask,
-) -> Result<AccessMask, Status> {
-    let sends_modes = context.is_mac() && max.contains(AccessMask::WRITE_ATTRIBUTES);
+fn of_modes(by_entry: bool, volume: &Volume, found: &Found, max: AccessMask) -> Result<AccessMask, Status> {
+    let sends_modes = by_entry && max.contains(AccessMask::WRITE_ATTRIBUTES);
     let has_roles = sends_modes && volume.roles_at(found)?.is_some();
     Ok(if has_roles { AccessMask::WRITE_DAC } else { AccessMask::NONE })
 }

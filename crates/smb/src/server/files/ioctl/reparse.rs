@@ -196,6 +196,9 @@ mod tests {
     #[test]
     fn a_link_to_nowhere_at_all_is_refused() {
         assert_eq!(stored(&[], false), Err(Status::IO_REPARSE_DATA_INVALID));
-        assert_eq!(stored(&vec![u16::from(b'a'); MAX_TARGET + 1], false), Err(Status::IO_REPARSE_DATA_INVALID));
+        assert_eq!(
+            stored(&vec![u16::from(b'a'); MAX_TARGET + 1], false),
+            Err(Status::IO_REPARSE_DATA_INVALID)
+        );
     }
 }

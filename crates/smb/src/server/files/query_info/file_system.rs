@@ -6,9 +6,9 @@ use super::Answer;
 use crate::server::clients::open::Open;
 use crate::server::clients::tree::Tree;
 use crate::server::config::{Share, ShareKind};
+use crate::server::connection::MAX_TRANSACT;
 use crate::server::context::{Context, Failure};
 use crate::wire::Status;
-use crate::server::connection::MAX_TRANSACT;
 use crate::wire::fscc::FsClass;
 use crate::wire::fscc::fs_info::{
     Attribute, Control, Device, DeviceCharacteristics, FsAttributes, FullSize, ObjectId, SectorFlags,
