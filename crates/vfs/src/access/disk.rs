@@ -60,6 +60,9 @@ impl AclStorage<'_> {
     /// See [`Volume::settle_rights`]. A list that was set when there were no roles counts as long as the mode does not change: it
     /// becomes one of the team folder first, with what it takes.
     fn settle(&self, of: &Found) -> Result<bool> {
+        if self.permissions.team_of(&*of.object)?.is_none() {
+            return Ok(false);
+        }
         match self.own_list(of)?.filter(|own| !own.in_team && !own.cut && !own.entries.protected) {
             None => self.settle_disk(of),
             Some(own) => {
