@@ -88,6 +88,7 @@ pub fn fscc(data: &[u8]) {
         74 => fs::SectorSize,
         75 => posix::FsPosix,
         128 => reparse::Reparse,
+        134 => reparse::WslDevice,
     );
     match data.split_first() {
         Some((129, bytes)) => settles(bytes, stream::decode, |list, w| stream::encode(list, w)),

@@ -101,6 +101,7 @@ fn lists() -> Vec<Seed> {
         seed("smb_fscc", "mount-point", 128, |w| mount.encode(w)),
         seed("smb_fscc", "nfs-symlink", 128, |w| Reparse::Nfs(Nfs::Symlink(text::of("a/b"))).encode(w)),
         seed("smb_fscc", "nfs-block", 128, |w| Reparse::Nfs(Nfs::Block { major: 8, minor: 1 }).encode(w)),
+        seed("smb_fscc", "wsl-device", 134, |w| reparse::WslDevice { major: 8, minor: 1 }.encode(w)),
         seed("smb_fscc", "other-reparse-point", 128, |w| other.encode(w)),
         seed("smb_fscc", "streams", 129, |w| stream::encode(&streams, w)),
         seed("smb_fscc", "attributes", 130, |w| ea::encode(&attributes, w)),

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use vfs::backend::Found;
-use vfs::mac::DosAttributes;
+use vfs::mac::{DosAttributes, Metadata};
 use vfs::{Beside, Error, Kind, OpenOptions, Volume};
 
 use super::links::LinkResolution;
@@ -56,9 +56,7 @@ pub(super) async fn open(
     let target = stream::find(context, tree, wanted, &base).await?;
     agrees(wanted, &target)?;
     let overwrites = wanted.overwrites();
-    // Attributes of DOS bind no program that knows modes.
-    let has_dos = found.attributes.kind != Kind::Folder && !wanted.is_posix;
-    let read_only = has_dos && metadata.is_readonly();
+    let read_only = is_read_only(wanted, found, &metadata);
     if read_only && way.via.is_none() && wanted.options().contains(Options::DELETE_ON_CLOSE) {
         return Err(Status::CANNOT_DELETE.into());
     }
@@ -167,6 +165,12 @@ pub(super) fn wrap(
     let file = if wanted.is_posix { file.with_posix() } else { file };
     let open = Open::new(wanted.number, context.session(), tree, granted, OpenedObject::File(Box::new(file)));
     Ok(Open { sequence: Sequence::beginning(context.header.channel_sequence()), ..open })
+}
+
+/// Whether an attribute of DOS protects the file. None binds a program that knows modes.
+fn is_read_only(wanted: &RequestedOpen<'_>, found: &Found, metadata: &Metadata) -> bool {
+    let has_dos = found.attributes.kind != Kind::Folder && !wanted.is_posix;
+    has_dos && metadata.is_readonly()
 }
 
 /// Whether the file has the kind that was asked for. A client that opens a link to a folder itself

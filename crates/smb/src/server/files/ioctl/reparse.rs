@@ -12,7 +12,7 @@ use crate::server::context::Failure;
 use crate::server::files::create::shown_target;
 use crate::server::files::{extended_attributes, posix};
 use crate::wire::Status;
-use crate::wire::fscc::reparse::{Nfs, Reparse, SymlinkFlags, Tag};
+use crate::wire::fscc::reparse::{Nfs, Reparse, SymlinkFlags, Tag, WslDevice};
 use crate::wire::security::AccessMask;
 
 /// The longest target of a link, in bytes: what Linux takes.
@@ -107,9 +107,8 @@ fn target_of_wsl(data: &[u8]) -> Result<Vec<u8>, Status> {
 fn device_of_wsl(file: &File) -> Result<(u32, u32), Status> {
     let all = extended_attributes::of(file.open.volume(), &file.open.found()?)?;
     let device = all.iter().find(|ea| ea.name.eq_ignore_ascii_case(b"$LXDEV"));
-    let mut r = Reader::new(device.map_or(&[], |ea| &ea.value));
-    let numbers = (|| Ok::<_, wire::Malformed>((r.u32_le()?, r.u32_le()?)))();
-    numbers.map_err(|_| Status::IO_REPARSE_DATA_INVALID)
+    let device = WslDevice::decode(&mut Reader::new(device.map_or(&[], |ea| &ea.value)));
+    device.map(|device| (device.major, device.minor)).map_err(|_| Status::IO_REPARSE_DATA_INVALID)
 }
 
 /// SET_REPARSE_POINT: an empty file, or an empty folder, becomes a link; with the POSIX extensions also a device, FIFO or socket.

@@ -97,12 +97,14 @@ pub(super) fn answer(context: &Context, open: &Open, class: FsClass) -> Result<A
             };
             sectors.encode(&mut w);
         }
-        FsClass::POSIX if open.file().is_ok_and(|file| file.is_posix) => {
-            posix(share, volume, at, *serial)?.encode(&mut w);
-        }
+        FsClass::POSIX if is_posix(open) => posix(share, volume, at, *serial)?.encode(&mut w),
         _ => return Err(Status::INVALID_INFO_CLASS.into()),
     }
     Ok(Answer::whole(w.into_bytes()))
+}
+
+fn is_posix(open: &Open) -> bool {
+    open.file().is_ok_and(|file| file.is_posix)
 }
 
 /// The numbers of statfs(2).
