@@ -43,7 +43,8 @@ fn settle(share: &ShareSettings, roles: &Roles, volume: &Volume) -> anyhow::Resu
     check_usable(share)?;
     let mut entries = std::fs::read_dir(&share.path)?.flatten();
     if entries.any(|entry| entry.file_name() != "lost+found") {
-        let deviates = !volume.rights_deviations(&volume.root()?)?.is_empty();
+        let deviations = volume.rights_deviations(&volume.root()?)?;
+        let deviates = deviations.iter().any(|deviation| !deviation.is_note());
         return Ok(if deviates { Preparation::HasFiles } else { Preparation::Ready });
     }
     let has_group = std::fs::metadata(&share.path)?.gid();
