@@ -65,6 +65,7 @@ pub fn shares(settings: &Settings, reach: Reachable) -> Vec<ShareStatus> {
             name: share.name.clone(),
             path: share.written_path(),
             read_only: share.read_only,
+            team: share.team.is_some(),
             mounts: lines.flatten().collect(),
         }
     };

@@ -11,6 +11,7 @@ mod domain;
 mod explain;
 mod files;
 mod fork;
+mod group;
 mod lun;
 mod migrate;
 mod mount;
@@ -20,6 +21,7 @@ mod pool;
 mod replicate;
 mod scrub;
 mod serve;
+mod share;
 mod snapshot;
 mod token;
 mod user;
@@ -47,6 +49,7 @@ pub(crate) use domain::{DomainCommand, Password as DomainPassword};
 pub(crate) use explain::Explain;
 pub(crate) use files::{Cat, Copy, ListFolder, RemoveFiles};
 pub(crate) use fork::{ForkCommand, Pack, PortableForm, Unpack};
+pub(crate) use group::{GroupArgs, GroupCommand};
 pub(crate) use lun::{Create, LunCommand, LunSnapshot};
 pub(crate) use migrate::{Login, Migrate};
 pub(crate) use mount::MountCommand;
@@ -56,6 +59,7 @@ pub(crate) use pool::PoolCommand;
 pub(crate) use replicate::Replicate;
 pub(crate) use scrub::Scrub;
 pub(crate) use serve::Serve;
+pub(crate) use share::{ShareAccess, ShareCommand};
 pub(crate) use snapshot::{ListSnapshots as SnapshotList, Restore as SnapshotRestore, SnapshotCommand};
 pub(crate) use token::TokenCommand;
 pub(crate) use user::{AccountArgs, User, UserRights};
@@ -67,7 +71,8 @@ const EXAMPLES: &str = "Examples:
   fourfold check --config fourfold.toml      are the settings right?
   fourfold doctor                            what on this machine will hurt?
   fourfold adopt /srv/old --smb-conf FILE    which settings serve what Samba serves?
-  fourfold create studio/video               make a share below another one
+  fourfold create studio --path DIR --editor ada,grace    a folder that both of them change
+  fourfold share access studio --reader bob  who may do what in a share?
   fourfold set read-only=on studio           change a property of a share
   fourfold snapshot create studio@monday     keep a share as it is now
   fourfold user add ada                      make an account; asks for the password
@@ -126,7 +131,7 @@ Exit codes:
     /// Pack and unpack files with resource forks: AppleSingle, AppleDouble, MacBinary, BinHex
     #[command(subcommand)]
     Fork(ForkCommand),
-    /// Make a share, by itself or below another one
+    /// Make a share, by itself or below another one, and say who may do what in it
     #[command(after_help = dataset::CREATE)]
     Create(CreateShare),
     /// Remove a share
@@ -147,6 +152,9 @@ Exit codes:
     /// List the shares
     #[command(after_help = dataset::LIST)]
     List(ListShares),
+    /// Show and change who may do what in a share
+    #[command(subcommand)]
+    Share(ShareCommand),
     /// Make, list, mount and destroy pools: file systems with snapshots, in files
     #[command(subcommand)]
     Pool(PoolCommand),
@@ -159,6 +167,9 @@ Exit codes:
     /// Make, change, remove and list accounts
     #[command(subcommand)]
     User(User),
+    /// Make, change, remove and list groups of accounts
+    #[command(subcommand)]
+    Group(GroupCommand),
     /// Join an Active Directory domain, leave it, and show whether that works
     #[command(subcommand)]
     Domain(DomainCommand),
@@ -445,7 +456,7 @@ mod tests {
     fn every_command_has_examples() {
         let mut command = command();
         let of = |command: &mut clap::Command, name| command.find_subcommand_mut(name).unwrap().clone();
-        let mut groups = ["user", "lun", "pool", "snapshot", "caches", "fork", "namespace"]
+        let mut groups = ["user", "group", "share", "lun", "pool", "snapshot", "caches", "fork", "namespace"]
             .map(|name| of(&mut command, name))
             .to_vec();
         groups.push(of(&mut of(&mut command, "lun"), "snapshot"));

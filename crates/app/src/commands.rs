@@ -11,6 +11,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod files;
 pub(crate) mod fork;
+pub(crate) mod group;
 pub(crate) mod lun;
 pub(crate) mod manual;
 pub(crate) mod migrate;
@@ -50,10 +51,12 @@ pub(crate) fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Get(arguments) => dataset::get(&arguments),
         cli::Command::Inherit(arguments) => dataset::inherit(&arguments),
         cli::Command::List(arguments) => dataset::list(&arguments),
+        cli::Command::Share(cli::ShareCommand::Access(arguments)) => dataset::access(&arguments),
         cli::Command::Pool(arguments) => pool::run(&arguments),
         cli::Command::Snapshot(arguments) => snapshot::run(&arguments),
         cli::Command::Replicate(arguments) => replicate::run(&arguments),
         cli::Command::User(arguments) => user::run(&arguments),
+        cli::Command::Group(arguments) => group::run(&arguments),
         cli::Command::Domain(arguments) => membership::run(&arguments),
         cli::Command::Token(arguments) => token::run(&arguments),
         cli::Command::Lun(arguments) => lun::run(&arguments),

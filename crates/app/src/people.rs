@@ -7,5 +7,6 @@ pub(crate) mod logons;
 pub(crate) mod membership;
 pub(crate) mod rights;
 pub(crate) mod roles;
+pub(crate) mod team;
 pub(crate) mod tickets;
 pub(crate) mod who;

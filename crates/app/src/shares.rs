@@ -15,4 +15,5 @@ pub(crate) mod restoring;
 pub(crate) mod samba_acls;
 pub(crate) mod snapshots;
 pub(crate) mod stores;
+pub(crate) mod team;
 pub(crate) mod volumes;

@@ -475,6 +475,24 @@ mod tests {
     }
 
     #[test]
+    fn members_of_a_group_of_the_server_have_its_number_whoever_the_server_is() {
+        for own in [0, 7] {
+            let state = tempfile::tempdir().unwrap();
+            let number = AccountFile::edit(state.path(), |file| {
+                file.add("ada", UNSET, "one")?;
+                file.add("bob", UNSET, "two")?;
+                file.add_group("studio", vec!["ADA".into()])
+            });
+            let (number, unix) = (number.unwrap(), UnixAccounts::parse("ada:x:1000:1000::/:\n", ""));
+            let host = Host { unix, own: Identity::new(own, own, &[]), default_user: None };
+            let directory = Directory::new(&AccountFile::read(state.path()).unwrap(), host);
+            let is_member = |name: &str| directory.find(name).unwrap().identity.in_group(number);
+            assert!(is_member("ada") && !is_member("bob"));
+            assert_eq!(directory.own_group("Studio").unwrap().number, number);
+        }
+    }
+
+    #[test]
     fn of_two_names_that_differ_in_case_only_the_first_logs_in() {
         let record = |name: &str, password: &str| Record {
             name: name.into(),

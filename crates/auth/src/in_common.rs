@@ -315,11 +315,34 @@ mod tests {
     }
 
     #[test]
+    fn groups_are_in_common_like_accounts() {
+        let (one, two, etcd) = folders();
+        add(one.path(), "ada");
+        let group = |state: &Path, name: &str| {
+            AccountFile::edit(state, |file| file.add_group(name, vec!["ada".into()])).unwrap()
+        };
+        group(one.path(), "studio");
+        for state in [&one, &two] {
+            sync(state.path(), &etcd).unwrap();
+        }
+        group(two.path(), "office");
+        AccountFile::edit(one.path(), |file| file.change_members("studio", &["bob".into()], &[])).unwrap();
+        for state in [&one, &two, &one] {
+            assert!(sync(state.path(), &etcd).unwrap().lines.is_empty());
+        }
+        let groups = |state: &Path| AccountFile::read(state).unwrap().groups;
+        assert_eq!(groups(one.path()), groups(two.path()));
+        let all: Vec<(String, usize)> =
+            groups(one.path()).into_iter().map(|group| (group.name, group.members.len())).collect();
+        assert_eq!(all, [("studio".to_owned(), 2), ("office".to_owned(), 1)]);
+    }
+
+    #[test]
     fn accounts_of_a_later_version_are_refused_and_those_here_stay() {
         let (one, _, etcd) = folders();
         add(one.path(), "ada");
-        *etcd.text.lock().unwrap() = Some(("format = 2\n".into(), 7));
-        assert!(matches!(sync(one.path(), &etcd), Err(Error::File(FileError::Newer { found: 2, .. }))));
+        *etcd.text.lock().unwrap() = Some(("format = 3\n".into(), 7));
+        assert!(matches!(sync(one.path(), &etcd), Err(Error::File(FileError::Newer { found: 3, .. }))));
         assert_eq!(names(one.path()), ["ada"]);
     }
 }

@@ -205,6 +205,9 @@ pub struct ShareStatus {
     pub path: PathBuf,
     /// All changes are refused.
     pub read_only: bool,
+    /// It is a team folder: roles say who may do what.
+    #[serde(default)]
+    pub team: bool,
     /// The mount lines for clients.
     pub mounts: Vec<MountLine>,
 }

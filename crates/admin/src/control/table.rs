@@ -45,10 +45,8 @@ impl fmt::Display for Status {
             .iter()
             .map(|l| [l.protocol.title().to_owned(), l.transport.clone(), l.address.to_string()]);
         table(f, "Listening", ["protocol", "transport", "address"], listeners)?;
-        let shares = self.shares.iter().map(|s| {
-            let access = if s.read_only { "read" } else { "read, write" };
-            [s.name.clone(), access.to_owned(), s.path.display().to_string()]
-        });
+        let shares =
+            self.shares.iter().map(|s| [s.name.clone(), access(s).to_owned(), s.path.display().to_string()]);
         table(f, "Shares", ["name", "access", "folder"], shares)?;
         if !self.not_served.is_empty() {
             let absent = self.not_served.iter();
@@ -135,6 +133,16 @@ impl Status {
             [l.share.clone(), file, l.owner.clone(), l.caching.clone(), recalled.to_owned()]
         });
         table(f, "Leases", ["share", "file", "owner", "caching", ""], leases)
+    }
+}
+
+/// What clients may do in a share at most.
+fn access(share: &ShareStatus) -> &'static str {
+    match (share.read_only, share.team) {
+        (true, false) => "read",
+        (false, false) => "read, write",
+        (true, true) => "by roles, read only",
+        (false, true) => "by roles",
     }
 }
 
@@ -267,7 +275,8 @@ Leases: none
             why: Some("because".into()),
         };
         let mounts = vec![mount("Linux", "mount a"), mount("macOS", "mount b")];
-        let share = ShareStatus { name: "A".into(), path: "/a".into(), read_only: false, mounts };
+        let share =
+            ShareStatus { name: "A".into(), path: "/a".into(), read_only: false, team: false, mounts };
         let mut text = String::new();
         share.write_mounts(&mut text).unwrap();
         assert_eq!(text, "A  /a\n  NFS Linux   mount a\n              (because)\n  NFS macOS   mount b\n");

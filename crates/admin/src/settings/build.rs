@@ -293,6 +293,14 @@ pub(super) fn rule(section: &Section) -> ClientRule {
     }
 }
 
+/// The rules of a share.
+fn rules(section: &Section) -> Vec<ClientRule> {
+    match section.clients.as_slice() {
+        [] => vec![ClientRule::everyone()],
+        clients => clients.iter().map(rule).collect(),
+    }
+}
+
 fn characters(section: &Section) -> Characters {
     section.text("catia-mappings").and_then(|text| Characters::parse(&text)).unwrap_or_default()
 }
@@ -323,7 +331,6 @@ fn snapshot_folder(section: &Section) -> SnapshotFolder {
 
 /// `[[share]]`, after the checks of its name and folder.
 pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> ShareSettings {
-    let clients: Vec<ClientRule> = section.clients.iter().map(rule).collect();
     let team = team::of(section);
     let homes = section.text("path").is_some_and(|path| homes::folder(&path).is_some());
     // Only the source changes a replica, until it is promoted.
@@ -343,7 +350,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         comment: section.text("comment").unwrap_or_default(),
         protocols: homes::protocols(section, homes),
         read_only,
-        guests: section.bool("guests") || team.as_ref().is_some_and(TeamFolder::admits_guests),
+        guests: team.as_ref().map_or_else(|| section.bool("guests"), TeamFolder::admits_guests),
         users: section.texts("users"),
         groups: section.texts("groups"),
         group_ids: Vec::new(),
@@ -390,6 +397,6 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         quota: section.number("quota").filter(|limit| *limit > 0),
         audit: AuditScope::named(section.text("audit").as_deref()),
         luns: section.luns.iter().filter_map(lun::settings).collect(),
-        clients: if clients.is_empty() { vec![ClientRule::everyone()] } else { clients },
+        clients: rules(section),
     }
 }

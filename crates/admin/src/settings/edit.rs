@@ -116,6 +116,18 @@ impl Edit {
         Ok(())
     }
 
+    /// Sets a setting of a share to a list of texts.
+    ///
+    /// # Errors
+    /// There is no such share or setting, or the value is wrong.
+    pub fn set_list(&mut self, share: &str, key: &str, texts: &[String]) -> Result<()> {
+        let setting = share_setting(key)?;
+        let table = self.share(share)?;
+        let value = accepted(setting, Value::Array(texts.iter().map(String::as_str).collect()), "…")?;
+        put(table, key, value);
+        Ok(())
+    }
+
     /// Sets a setting of `[server]` to the value that was typed.
     ///
     /// # Errors
@@ -349,8 +361,11 @@ fn share_setting(key: &str) -> Result<&'static Setting> {
 
 /// A typed value as TOML, if the setting accepts it.
 fn checked(setting: &'static Setting, text: &str) -> Result<Value> {
-    let value = value(setting, text);
     let shown = setting.kind.secret(text).map_or(text.to_owned(), |_| HIDDEN.to_string());
+    accepted(setting, value(setting, text), &shown)
+}
+
+fn accepted(setting: &'static Setting, value: Value, shown: &str) -> Result<Value> {
     let place = Place::Property(format!("{}={shown}", setting.key));
     let mut findings = Findings::default();
     let elements = value.as_array().map_or(0, Array::len);

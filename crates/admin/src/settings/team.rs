@@ -192,12 +192,18 @@ fn check_mixed(section: &Section, (name, first): (&str, &str), findings: &mut Fi
         if !counts || section.inherited_from(key).is_some() {
             continue;
         }
+        let place = section.place_of(key);
+        if let Place::CommandLine(flag) = place {
+            let what = format!("`{flag}` does not count in the share {name:?}, which has roles (`{first}`)");
+            findings.note(place, what, "write `readers = [\"guests\"]`, or `drop`, if guests may enter it");
+            continue;
+        }
         let list = if key == "guests" { "readers" } else { "editors" };
         let mut all = if key == "guests" { section.texts(list) } else { std::mem::take(&mut editors) };
         let fresh: Vec<String> = words.into_iter().filter(|word| !all.contains(word)).collect();
         all.extend(fresh);
         let what = format!("`{key}` does not count in the share {name:?}, which has roles (`{first}`)");
-        findings.error(section.place_of(key), what, format!("write `{list} = {all:?}` instead"));
+        findings.error(place, what, format!("write `{list} = {all:?}` instead"));
         if key == "users" {
             editors = all;
         }

@@ -7,3 +7,4 @@ mod diagnostics;
 mod lun_diagnostics;
 mod messages;
 mod settings_page;
+mod team;

@@ -5,13 +5,19 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Where;
+use super::share::RoleFlags;
 
-pub(super) const CREATE: &str = "The share above it must be there. The folder is made with the owner and the mode of the folder above.
+pub(super) const CREATE: &str = "The share above it must be there. With roles (--editor and the like) the share is a team folder, whose folder is made so
+that these people can use it; `fourfold share access` changes the roles later. WHO is an account, a group such as @studio,
+`everyone` with an account, or `guests` with and without one. Without roles the folder is made with the owner and the mode
+of the folder above, and it is an error if accounts that may enter the share cannot write there.
 
 Examples:
-  fourfold create studio --path /srv/studio            a share with a folder of its own
-  fourfold create studio/video                         the folder `video` in it, with the properties of `studio`
-  fourfold create studio/video/raw -o read-only=on -o users=ada,grace
+  fourfold create studio --path /srv/studio --editor ada,grace   both change everything, whoever made it
+  fourfold create plans --path /srv/plans --owner ada --reader everyone
+  fourfold create inbox --path /srv/inbox --editor @office --drop guests
+  fourfold create studio/video                         the folder `video` in it, with the properties and roles of `studio`
+  fourfold create studio/video/raw -o read-only=on
 
 Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused";
 
@@ -79,6 +85,8 @@ pub(crate) struct CreateShare {
     /// A property with its value; can be given several times
     #[arg(short = 'o', long = "set", value_name = "PROPERTY=VALUE")]
     pub(crate) properties: Vec<String>,
+    #[command(flatten)]
+    pub(crate) roles: RoleFlags,
     #[command(flatten)]
     pub(crate) place: Where,
 }

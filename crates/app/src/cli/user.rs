@@ -19,7 +19,7 @@ pub(crate) enum User {
   fourfold user add ada --admin                         may log in to the console
 
 Without --uid the account acts as the Unix user of the same name. If this machine has no such user, the account acts
-as `default-user` of the settings, or as nobody (uid 65534). A server that does not run as root acts as its own user.
+as `default-user` of the settings, or gets a number of its own from 1900000000 to 1900999999. A server that does not run as root acts as its own user.
 Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     Add {
         #[command(flatten)]

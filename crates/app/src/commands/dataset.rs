@@ -11,16 +11,18 @@ use anyhow::Context;
 use serde::Serialize;
 use snapshots::{Dataset, Refusal};
 
-use crate::cli::{
-    CreateShare, DestroyShare, GetProperties, InheritProperty, RenameShare, SetProperties, Where,
-};
+use crate::cli::{DestroyShare, GetProperties, InheritProperty, RenameShare, SetProperties, Where};
 use crate::host::here;
 use crate::terminal::asking::patiently;
 use crate::terminal::{exit, out};
 
+mod access;
+mod create;
 mod folder;
 mod list;
 
+pub(crate) use access::access;
+pub(crate) use create::create;
 pub(crate) use folder::space;
 pub(crate) use list::list;
 
@@ -148,8 +150,8 @@ impl CurrentSettings {
         Err(anyhow::Error::msg(what).into())
     }
 
-    fn save(&self, edit: Edit) -> CommandResult<()> {
-        Ok(edit.save(&self.arguments).map(drop)?)
+    fn save(&self, edit: Edit) -> CommandResult<Settings> {
+        Ok(edit.save(&self.arguments)?.0)
     }
 
     /// Has a running server apply the settings.
@@ -176,41 +178,6 @@ fn is_below(name: &str, above: &str) -> bool {
 fn assignment(text: &str) -> anyhow::Result<(&str, &str)> {
     text.split_once('=')
         .with_context(|| format!("{text:?} is no property with a value: write PROPERTY=VALUE"))
-}
-
-/// Makes a share and its folder.
-pub(crate) fn create(asked: &CreateShare) -> anyhow::Result<ExitCode> {
-    code((|| {
-        let mut arguments = here::of_server(&asked.place)?;
-        let first = FirstFile::make(&mut arguments)?;
-        let now = CurrentSettings::of(arguments)?;
-        if now.names().any(|name| name == asked.name) {
-            return Err(anyhow::anyhow!("there is a share {:?} already", asked.name).into());
-        }
-        let mut edit = now.edit()?;
-        edit.add(&asked.name, asked.path.as_deref())?;
-        for property in &asked.properties {
-            let (key, value) = assignment(property)?;
-            edit.set(&asked.name, key, value)?;
-        }
-        let made = match (&asked.path, asked.name.rsplit_once('/')) {
-            (Some(path), _) => folder::make(&edit.folder().join(path), None)?,
-            (None, Some((above, last))) => {
-                let above = &now.share(above)?.path;
-                folder::make(&above.join(last), Dataset::find(above).ok().as_ref())?
-            }
-            (None, None) => {
-                let what = format!("{:?} needs a folder: add --path DIR", asked.name);
-                return Err(anyhow::Error::msg(what).into());
-            }
-        };
-        if let Err(error) = now.save(edit) {
-            made.undo();
-            return Err(error);
-        }
-        first.keep()?;
-        now.reload()
-    })())
 }
 
 /// The settings file, if there was none. It is removed again unless it gets a share.

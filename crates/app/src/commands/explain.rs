@@ -17,7 +17,7 @@ use vfs::{Caller, Kind, Volume, VolumeOptions};
 
 use crate::cli::Explain;
 use crate::host::here;
-use crate::people::{accounts, groups};
+use crate::people::{accounts, groups, rights, roles};
 use crate::terminal::{exit, out};
 
 /// An answer with its reason.
@@ -63,6 +63,7 @@ pub(crate) fn run(asked: &Explain) -> anyhow::Result<ExitCode> {
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
     let accounts = accounts::read(&settings.server.state, &settings)?;
+    let settings = roles::resolved(settings, &accounts);
     let status = control::status(&settings.server.state).ok();
     let explanation = explain(asked, &settings, &accounts, status.as_ref())?;
     if asked.json {
@@ -95,10 +96,10 @@ impl User {
         Ok(Self::Number(known.unwrap_or_else(|| Identity::new(uid, uid, &[]))))
     }
 
-    fn identity(&self) -> &Identity {
+    fn identity(&self) -> Identity {
         match self {
-            Self::Account(account) => &account.identity,
-            Self::Number(identity) => identity,
+            Self::Account(account) => rights::identity(account),
+            Self::Number(identity) => identity.clone(),
         }
     }
 }
@@ -120,12 +121,13 @@ fn explain(
     let folder = share.path.canonicalize()?;
     let host = Host::open(&folder, &HostOptions { read_only: share.read_only, ..HostOptions::default() })?;
     let volume = Volume::new(Arc::new(host), VolumeOptions::default());
+    volume.set_roles(roles::of(share));
     let names: Vec<Vec<u8>> = path
         .strip_prefix(&folder)?
         .components()
         .map(|component| component.as_os_str().as_bytes().to_vec())
         .collect();
-    let (way, parent, file) = walk(&volume, &names, user.identity())?;
+    let (way, parent, file) = walk(&volume, &names, &user.identity())?;
     let attributes = &file.attributes;
     let uses = status.map(|status| uses(status, &share.name, file.object.id().inode));
     Ok(AccessExplanation {
@@ -144,7 +146,7 @@ fn explain(
         mode: format!("{:o}", attributes.mode),
         protocols: protocols(&user, share, settings),
         way,
-        rights: rights(&volume, user.identity(), &file, parent.as_ref(), share)?,
+        rights: rights(&volume, &user.identity(), &file, parent.as_ref(), share)?,
         locked: locked(&volume, &file)?,
         uses,
         path,
@@ -260,11 +262,16 @@ fn by_login(account: &Account, share: &ShareSettings) -> (bool, String) {
     let is_named = share.users.iter().any(|user| user.eq_ignore_ascii_case(&account.name));
     let groups = groups::of(share);
     let group = groups.iter().position(|group| account.identity.in_group(*group));
+    let has = roles::of(share).map(|roles| roles.of(&rights::identity(account)));
     match group {
         _ if account.disabled => (false, "the account is disabled".into()),
         _ if account.secrets.is_empty() => {
             (false, "the account has no password; `fourfold user password` sets one".into())
         }
+        _ if let Some(has) = has => match has.iter().map(auth::Role::name).collect::<Vec<_>>().as_slice() {
+            [] => (false, "no role of the share is for the account".into()),
+            roles => (true, format!("the account's role in the share: {}", roles.join(" and "))),
+        },
         _ if share.users.is_empty() && share.groups.is_empty() => {
             (true, "the share is open to all accounts".into())
         }

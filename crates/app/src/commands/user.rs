@@ -106,13 +106,15 @@ fn add(
         return Err(auth::Error::Exists(known.name.clone()).into());
     }
     let password = password::read(&named.name, input.from)?;
-    AccountFile::edit(state, |file| {
+    let host = host(&named.state)?;
+    let ids = AccountFile::edit(state, |file| {
         file.add(&named.name, ids, &password)?;
         file.set_admin(&named.name, admin)?;
         file.set_groups(&named.name, groups)?;
-        input.keep(file, &named.name, &password)
+        input.keep(file, &named.name, &password)?;
+        accounts::number(file, &named.name, ids, &host)
     })?;
-    let acts_as = acts_as(&named.name, ids, &host(&named.state)?);
+    let acts_as = acts_as(&named.name, ids, &host);
     tell_server(state);
     Ok(out::line(format_args!("{}: made in {}; acts as {acts_as}", named.name, state.display()))?)
 }

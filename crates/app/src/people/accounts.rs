@@ -6,7 +6,9 @@ use std::path::Path;
 
 use admin::settings::{Mention, Place, Role, Severity};
 use admin::{Access, ClientRule, Diagnostic, Settings, ShareSettings};
-use auth::{AccountFile, Directory, Grant, Host, HostRule, Identity, Secret, SharePolicy, UnixAccounts};
+use auth::{
+    AccountFile, Basis, Directory, Grant, Host, HostRule, Identity, Ids, Secret, SharePolicy, UnixAccounts,
+};
 
 use crate::host::host_names;
 use crate::people::{groups, host_accounts, roles, tickets};
@@ -39,6 +41,15 @@ pub(crate) fn anew(state: &Path, current: &Current) -> anyhow::Result<(Current, 
 /// The data from which the accounts' identities are determined on this machine.
 pub(crate) fn host(default_user: Option<String>) -> Host {
     Host { unix: UnixAccounts::NameService, own: Identity::own(), default_user }
+}
+
+/// Gives a new account a Unix number of its own, if the host has no user for it. An account of a server that is not root acts as the
+/// server's own user.
+pub(crate) fn number(file: &mut AccountFile, name: &str, ids: Ids, host: &Host) -> Result<Ids, auth::Error> {
+    match host.identity(name, ids) {
+        (_, Basis::Anonymous) if ids.uid.is_none() && ids.gid != Some(u32::MAX) => file.give_number(name),
+        _ => Ok(ids),
+    }
 }
 
 /// The access rules of a share.

@@ -1,15 +1,18 @@
 //! The users' access to each share, as far as its folder's owner and mode decide. At the start, the
 //! server reports admitted users that cannot read or write, with a command that changes that.
 
+use std::net::Ipv4Addr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use admin::{Access as Allowed, ClientMatch, Protocol, Settings, ShareSettings, Squash};
-use auth::{Account, Directory, Identity};
+use auth::{Account, Directory, FileProtocol, Identity, Role};
 use vfs::backend::Found;
 use vfs::{Access, Volume};
 
+use crate::people::roles;
 use crate::serve::current::Current;
+use crate::shares::team;
 use crate::shares::volumes::Volumes;
 
 /// The most accounts that a line names.
@@ -43,6 +46,9 @@ pub(crate) fn lines(current: &Current, volumes: &Volumes, privileged: bool) -> V
 
 fn of_share(share: &ShareSettings, current: &Current, volume: &Volume, privileged: bool) -> Vec<String> {
     let Ok(root) = volume.root() else { return Vec::new() };
+    if share.team.is_some() {
+        return of_team(share, current, (volume, &root));
+    }
     let people = people(share, &current.settings, &current.accounts);
     let able: Vec<(&Person, Ability)> =
         people.iter().map(|person| (person, ability(volume, &root, &person.identity))).collect();
@@ -82,8 +88,37 @@ fn of_share(share: &ShareSettings, current: &Current, volume: &Volume, privilege
     lines
 }
 
+/// The lines of a team folder: about those whom the roles promise more than they can do, and about its folder on the disk.
+fn of_team(share: &ShareSettings, current: &Current, (volume, root): (&Volume, &Found)) -> Vec<String> {
+    let Some(roles) = roles::of(share) else { return Vec::new() };
+    let mut lines = Vec::new();
+    for person in members(share, &current.accounts) {
+        let (has, able) = (roles.of(&person.identity), ability(volume, root, &person.identity));
+        let reads =
+            [Role::Owner, Role::Editor, Role::Contributor, Role::Reader].into_iter().any(|one| has.has(one));
+        let writes = has.iter().any(|role| role != Role::Reader) && !share.read_only;
+        if reads && !able.read || writes && !able.write {
+            let roles: Vec<&str> = has.iter().map(Role::name).collect();
+            let may_not = if reads && !able.read { "may not read" } else { "may not write" };
+            lines.push(format!(
+                "{}: {} {may_not}, although the role is {}: the folder's own ACL says so",
+                share.name,
+                person.name,
+                roles.join(" and ")
+            ));
+        }
+    }
+    match team::prepare(share, &roles, volume) {
+        Ok(preparation) => lines.extend(team::line(share, preparation)),
+        Err(error) => lines.push(format!("{}: {error:#}", share.name)),
+    }
+    lines
+}
+
 /// The displayed name of NFS users.
 const UNNAMED: &str = "NFS users";
+/// That of guests.
+const GUESTS: &str = "guests";
 
 /// All users that may enter over an enabled protocol.
 fn people(share: &ShareSettings, settings: &Settings, accounts: &Directory) -> Vec<Person> {
@@ -91,12 +126,8 @@ fn people(share: &ShareSettings, settings: &Settings, accounts: &Directory) -> V
     let (with_login, without): (Vec<Protocol>, Vec<Protocol>) = served.partition(|one| one.users_log_in());
     let mut people = Vec::new();
     if !with_login.is_empty() {
-        let members = accounts.accounts().iter().filter(|account| may_enter(account, share));
-        people.extend(
-            members.map(|account| Person { name: account.name.clone(), identity: account.identity.clone() }),
-        );
-        people
-            .extend(share.guests.then(|| Person { name: "guests".into(), identity: Identity::anonymous() }));
+        people.extend(members(share, accounts));
+        people.extend(share.guests.then(|| Person { name: GUESTS.into(), identity: Identity::anonymous() }));
     }
     if !without.is_empty() {
         people.extend(unnamed(share));
@@ -104,8 +135,58 @@ fn people(share: &ShareSettings, settings: &Settings, accounts: &Directory) -> V
     people
 }
 
+fn members(share: &ShareSettings, accounts: &Directory) -> impl Iterator<Item = Person> {
+    let members = accounts.accounts().iter().filter(|account| may_enter(account, share));
+    members.map(|account| Person { name: account.name.clone(), identity: identity(account) })
+}
+
+/// An account as its sessions are: roles are by its name.
+pub(crate) fn identity(account: &Account) -> Identity {
+    account.identity.clone().of(FileProtocol::Smb, Some(&account.name), Ipv4Addr::LOCALHOST.into())
+}
+
+/// Why accounts that may enter a share without roles cannot use its folder, with what to do. `None`: they can.
+///
+/// # Errors
+/// The folder cannot be opened.
+pub(crate) fn of_accounts(
+    share: &ShareSettings,
+    settings: &Settings,
+    accounts: &Directory,
+) -> anyhow::Result<Option<String>> {
+    if !Protocol::OF_FILES.into_iter().any(|one| one.users_log_in() && settings.serves(share, one)) {
+        return Ok(None);
+    }
+    let host = vfs::backend::host::Host::open(&share.path, &vfs::backend::host::HostOptions::default())?;
+    let volume = Volume::new(std::sync::Arc::new(host), vfs::VolumeOptions::default());
+    let root = volume.root()?;
+    let is_unable = |person: &Person| {
+        let able = ability(&volume, &root, &person.identity);
+        !able.read || !(able.write || share.read_only)
+    };
+    let unable: Vec<Person> = members(share, accounts).filter(is_unable).collect();
+    if unable.is_empty() {
+        return Ok(None);
+    }
+    let names: Vec<&str> = unable.iter().map(|person| &*person.name).collect();
+    let may = if share.read_only { "read" } else { "read and write" };
+    let role = if share.read_only { "reader" } else { "editor" };
+    Ok(Some(format!(
+        "the share {0} is made, but {1} cannot {may} in its folder: it belongs to {2}, mode {3:o}; `fourfold share access {0} --{role} {4}` \
+         lets them",
+        share.name,
+        list(&names),
+        owner(&root, accounts),
+        root.attributes.mode,
+        names.join(",")
+    )))
+}
+
 fn may_enter(account: &Account, share: &ShareSettings) -> bool {
     let can_log_in = !account.disabled && !account.secrets.is_empty();
+    if let Some(roles) = roles::of(share) {
+        return can_log_in && !roles.of(&identity(account)).is_empty();
+    }
     let is_open = share.users.is_empty() && share.groups.is_empty();
     let is_member = crate::people::groups::of(share).iter().any(|group| account.identity.in_group(*group));
     let is_named = share.users.iter().any(|user| user.eq_ignore_ascii_case(&account.name));
@@ -162,10 +243,20 @@ fn hint(share: &ShareSettings, able: &[(&Person, Ability)], privileged: bool) ->
         Some(Identity { uid, gid, .. }) => {
             format!("{}: to let them write: `chown {uid}:{gid} {path}`", share.name)
         }
-        None => format!(
-            "{}: to let all of them write: `chmod 1777 {path}` (each removes only what is its own)",
-            share.name
-        ),
+        None => {
+            let all = able.iter().map(|(person, _)| &*person.name);
+            let who = match () {
+                () if all.clone().any(|name| name == GUESTS) => "guests".to_owned(),
+                () if all.clone().any(|name| name == UNNAMED) || all.len() > MAX_NAMES => {
+                    "everyone".to_owned()
+                }
+                () => all.collect::<Vec<_>>().join(","),
+            };
+            let name = &share.name;
+            format!(
+                "{name}: to let all of them change everything in it: `fourfold share access {name} --editor {who}`"
+            )
+        }
     }
 }
 

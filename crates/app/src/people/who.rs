@@ -1,7 +1,7 @@
 //! One line for each account: the identity with which it acts on this machine.
 
 use admin::Settings;
-use auth::{Account, Basis, Directory, Identity, UnixAccounts};
+use auth::{Account, Basis, Directory, Identity, OWN_NUMBERS, UnixAccounts};
 
 /// The most accounts that `serve` prints a line about.
 const MAX_LINES: usize = 8;
@@ -13,6 +13,7 @@ pub(crate) fn acts_as(name: &str, identity: &Identity, basis: Basis, unix: &Unix
     let user = match unix.user_numbered(*uid) {
         Some(user) if user.gid == *gid => format!("the Unix user {} (uid {uid})", user.name),
         Some(user) => format!("the Unix user {} (uid {uid}) with the group {gid}", user.name),
+        None if OWN_NUMBERS.contains(uid) => format!("uid {uid}, a number of its own"),
         None => format!("uid {uid} and gid {gid}, which no Unix user of this machine has"),
     };
     match basis {

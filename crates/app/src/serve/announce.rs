@@ -121,7 +121,13 @@ mod tests {
         let at = ("127.0.0.1".parse().unwrap(), 3260);
         let mounts = vec![admin::recipe::lun_url("video", "iqn.2026-11.test:a.video", 0, at)];
         let share = &settings.shares[0];
-        let share = ShareStatus { name: share.name.clone(), path: "/a".into(), read_only: false, mounts };
+        let share = ShareStatus {
+            name: share.name.clone(),
+            path: "/a".into(),
+            read_only: false,
+            team: false,
+            mounts,
+        };
         let lines = |settings: &Settings, anybody| text(settings, anybody, std::slice::from_ref(&share), &[]);
         assert!(lines(&settings, NOBODY).ends_with(&format!("{NOBODY_BY_CHAP}\nready\n")));
         assert!(!lines(&settings, SOMEBODY).contains(NOBODY_BY_CHAP));

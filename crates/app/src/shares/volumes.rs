@@ -34,7 +34,7 @@ use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
 use crate::shares::quotas::Quotas;
 use crate::shares::snapshots::{Live, SnapshotView};
-use crate::shares::{arriving, gates, misplaced, samba_acls, stores};
+use crate::shares::{arriving, gates, misplaced, samba_acls, stores, team};
 
 /// Bytes for listings of commands that work without a server.
 const LISTINGS: usize = 64 << 20;
@@ -329,6 +329,7 @@ impl Volumes {
         let volume = Arc::new(Volume::in_site(forest.clone(), options, self.site.clone()));
         volume.set_roles(roles::of(share));
         misplaced::warn(share, &volume);
+        team::prepare_served(share, &volume);
         let entry = VolumeEntry { folder, volume: volume.clone(), forest, live, snapshots };
         volumes.insert(share.name.clone(), entry);
         Ok(volume)

@@ -25,4 +25,5 @@ mod replication;
 mod robustness;
 mod running;
 mod snapshots;
+mod team;
 mod waiting;

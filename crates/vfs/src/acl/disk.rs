@@ -20,6 +20,9 @@ use super::posix::PosixAcl;
 use super::{Entry, EntryKind, Inherit, NOBODY, Rights, Who};
 use crate::Kind;
 
+/// The number of a group that is not known: it has no members, and the host takes no entry for it.
+const UNKNOWN: u32 = u32::MAX;
+
 /// Folders keep their group, so that what is made in them has the same.
 pub(crate) const SETGID: u32 = 0o2000;
 /// Only owners remove entries of a folder: not what an editor may do.
@@ -163,11 +166,11 @@ impl RightsSource<'_> {
     /// The groups that have an entry, in the order of their numbers.
     fn groups(&self) -> Vec<u32> {
         let of_role = |grantee: &Grantee| match grantee {
-            Grantee::Group(gid) => Some(*gid),
+            Grantee::Group(gid) => Some(*gid).filter(|gid| *gid != UNKNOWN),
             _ => None,
         };
         let of_entry = |entry: &Entry| match entry.who {
-            Who::Group(gid) => Some(gid),
+            Who::Group(gid) => Some(gid).filter(|gid| *gid != UNKNOWN),
             _ => None,
         };
         self.named(&of_role, &of_entry, None)

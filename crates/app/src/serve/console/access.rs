@@ -11,7 +11,7 @@ use web::access::{Entrant, Entry, GroupStatus};
 
 use super::snapshots::share;
 use crate::commands::explain::{self, Answer, User};
-use crate::people::{groups, rights, who};
+use crate::people::{rights, roles, who};
 use crate::serve::current::Current;
 use crate::serve::running::Running;
 
@@ -60,7 +60,7 @@ fn of_account(account: &Account, current: &Current, share: &ShareSettings, folde
     let basis = current.accounts.basis(&account.name).unwrap_or(Basis::Anonymous);
     let acts_as = who::acts_as(&account.name, &account.identity, basis, current.accounts.unix());
     let who = (account.name.as_str(), "account", acts_as);
-    entrant(who, &account.identity, entries, share, folder)
+    entrant(who, &rights::identity(account), entries, share, folder)
 }
 
 /// Whether a user may enter over the protocols that are asked for.
@@ -143,10 +143,9 @@ pub(super) fn groups(running: &Running) -> Vec<GroupStatus> {
             }
         }
     }
-    let site = current.accounts.site();
     for share in &current.settings.shares {
         for name in share.groups.iter().map(String::as_str).chain(with_role(share)) {
-            let ask = || new(name, groups::number(name, &site));
+            let ask = || new(name, roles::group_number(name, &current.accounts));
             all.entry(name.into()).or_insert_with(ask).shares.push(share.name.clone());
         }
     }

@@ -65,11 +65,14 @@ pub(super) fn change(running: &Running, change: &AccountChange) -> Result<Vec<St
         AccountEdit::Add { password, more, rights } => {
             let rights = resolved(&current, rights)?;
             check_not_of_system(&current, name, &rights, None)?;
+            let host = accounts::host(current.settings.server.default_user.clone());
             check_password(name, password)?;
             edit(state, |file| {
                 file.add(name, Ids::default(), password)?;
                 keep(file, name, password, *more)?;
-                apply(file, name, &rights)
+                apply(file, name, &rights)?;
+                let ids = file.change(name)?.ids;
+                accounts::number(file, name, ids, &host).map(drop)
             })?;
             "made"
         }

@@ -165,21 +165,23 @@ fn what_a_folder_keeps_people_from_is_said_at_the_start_with_what_to_type() {
             ZOE.0
         ),
         "share: NFS users act as themselves, only root may write, and root of a client is nobody".into(),
-        format!(
-            "share: to let all of them write: `chmod 1777 {}` (each removes only what is its own)",
-            share.display()
-        ),
+        "share: to let all of them change everything in it: `fourfold share access share --editor guests`"
+            .into(),
     ];
     assert_eq!(about, expected.iter().collect::<Vec<_>>());
     assert_eq!(
         Smb::enter_share(server.smb_port, "share", ZOE).unwrap().open("new", |_| ()),
         Err(SmbStatus::ACCESS_DENIED)
     );
-    drop(server);
-    // The suggested command helps, and then the line does not appear.
-    std::fs::set_permissions(&share, PermissionsExt::from_mode(0o1777)).unwrap();
-    let server = serve(top.path(), &format!("share={}", share.display()), &["--guest"]);
-    assert!(!server.said.iter().any(|line| line.starts_with("share: ")), "{:?}", server.said);
+    // The suggested command helps at once.
+    let help = crate::program::for_any_user()
+        .args(["share", "access", "share", "--editor", "guests"])
+        .args(["--state", "state"])
+        .current_dir(top.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&help.stdout).into_owned() + &String::from_utf8_lossy(&help.stderr);
+    assert!(help.status.success() && said.contains("everyone, guests too may change everything"), "{said}");
     Smb::enter_share(server.smb_port, "share", ZOE).unwrap().make("new", b"abc");
     drop(server);
     std::fs::set_permissions(&share, PermissionsExt::from_mode(0o700)).unwrap();
