@@ -84,7 +84,7 @@ pub(crate) fn line(share: &ShareSettings, preparation: Preparation) -> Option<St
         )),
         Preparation::Ready => None,
         Preparation::HasFiles => Some(format!(
-            "{name}: clients have these rights in all files; for local programs `fourfold rights reset {path} --recursive` sets modes \
+            "{name}: clients have these rights in all files; for local programs `fourfold rights reset {name} --recursive` sets modes \
              and ACLs of the files that are there"
         )),
     }
