@@ -62,14 +62,17 @@ class Worker:
             raise PermissionError(f"{words[0]}: {done.returncode}: {done.stderr[-200:]}")
 
 
-def serve(person, root, requests, replies):
-    os.fchdir(root)  # before the person's rights count: whoever may not enter is refused later
-    os.setgroups(person.groups)
-    os.setresgid(person.uid, person.uid, person.uid)
-    os.setresuid(person.uid, person.uid, person.uid)
+def become(uid, groups):
+    os.setgroups(groups)
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
     os.umask(0o022)
-    os.environ.update(HOME="/nonexistent", LC_ALL="C", VIMINIT="set nomore noswapfile viminfo=")
-    worker, requests, replies = Worker(), os.fdopen(requests), os.fdopen(replies, "w")
+    os.environ.update(HOME="/nonexistent", LC_ALL="C")
+
+
+def serve(requests, replies):
+    """Answers each line with a line, in the folder and as the user of this process."""
+    worker = Worker()
     for line in requests:
         name, words = json.loads(line)
         try:
@@ -87,6 +90,8 @@ def serve(person, root, requests, replies):
 class Local(Session):
     """It forks: no thread may run yet."""
 
+    programs = {"cp", "mv", "rsync", "tar", "vim"}
+
     def __init__(self, place, person):
         root = os.open(place.folder, os.O_RDONLY | os.O_DIRECTORY)
         requests, replies = os.pipe(), os.pipe()
@@ -94,7 +99,9 @@ class Local(Session):
         if self.pid == 0:
             os.close(requests[1]), os.close(replies[0])
             try:
-                serve(person, root, requests[0], replies[1])
+                os.fchdir(root)  # before the person's rights count: whoever may not enter is refused later
+                become(person.uid, person.groups)
+                serve(os.fdopen(requests[0]), os.fdopen(replies[1], "w"))
             except BaseException as error:  # noqa: BLE001: the process ends here
                 print(f"local worker of {person.name}: {error}", file=sys.stderr)
             os._exit(0)

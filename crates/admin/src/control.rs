@@ -11,6 +11,7 @@
 //!                             "reload" there may be {"progress":{…}}, every second
 //! {"ask":"restore",…}         {"restored":{…}}; see `RestoreRequest`; progress as above
 //! {"ask":"scrub",…}           {"scrubbed":{…}}; see `ScrubRequest`; progress as above
+//! {"ask":"rights","do":"show",…}  {"rights":{…}}; others: see `RightsRequest`; progress as above
 //! {"ask":"snapshots"}         {"done":[]}: clients see the snapshots that there are now
 //! {"ask":"caches","do":"show"}  {"caches":{…}}; others: see `CachesRequest`
 //! {"ask":"schedules"}       {"schedules":{…}}: how long this server surely keeps the schedules of its shares
@@ -27,6 +28,7 @@ mod disconnect;
 mod links;
 mod lun;
 mod restore;
+mod rights;
 mod schedules;
 mod scrub;
 mod server;
@@ -41,13 +43,17 @@ pub use caches::{
     ShareMounts, TrafficStatus,
 };
 pub use client::{
-    AskError, ask, caches, disconnect, lun, reload, restore, say, schedules, scrub, slowest, snapshots,
-    started_with, status,
+    AskError, ask, caches, disconnect, lun, reload, restore, rights, say, schedules, scrub, slowest,
+    snapshots, started_with, status,
 };
 pub use disconnect::Disconnect;
 pub use links::{LinkStatus, LinkTargetStatus};
 pub use lun::{LunAnswer, LunRequest, LunSession, LunStatus, NewLunRequest, Progress};
 pub use restore::{MOST_NAMED, RestoreReport, RestoreRequest, RestoredEntry};
+pub use rights::{
+    OperationAnswer, PersonAnswer, PersonStatus, RightsAnswer, RightsEntry, RightsFinding, RightsQuestion,
+    RightsReport, RightsRequest, RightsStatus, RoleStatus,
+};
 pub use schedules::Schedules;
 pub use scrub::{ScrubFinding, ScrubReport, ScrubRequest};
 pub use server::{Report, listen, remove, serve};
@@ -91,6 +97,8 @@ pub enum Request {
     Restore(RestoreRequest),
     /// Looks for what is not as the server leaves it, and mends it.
     Scrub(ScrubRequest),
+    /// Shows or changes the rights to a file, or looks what they are on the disk.
+    Rights(RightsRequest),
     /// Looks which snapshots the shares have: another process has taken, renamed or removed some.
     Snapshots,
     /// Whether this server keeps the schedules of its shares.
@@ -121,6 +129,8 @@ pub enum Response {
     Restored(Box<RestoreReport>),
     /// The answer to [`Request::Scrub`].
     Scrubbed(Box<ScrubReport>),
+    /// The answer to [`Request::Rights`].
+    Rights(RightsAnswer),
     /// The answer to [`CachesRequest::Show`].
     Caches(Box<CachesStatus>),
     /// The answer to [`CachesRequest::Mounts`].

@@ -19,6 +19,7 @@ mod names;
 mod namespace;
 mod pool;
 mod replicate;
+mod rights;
 mod scrub;
 mod serve;
 mod share;
@@ -57,6 +58,7 @@ pub(crate) use names::Names;
 pub(crate) use namespace::{ExplainLink, ListLinks, MapLinks, MountProtocol, Namespace, TestLinks};
 pub(crate) use pool::PoolCommand;
 pub(crate) use replicate::Replicate;
+pub(crate) use rights::{CheckRights, ResetRights, RightsCommand};
 pub(crate) use scrub::Scrub;
 pub(crate) use serve::Serve;
 pub(crate) use share::{ShareAccess, ShareCommand};
@@ -125,6 +127,9 @@ Exit codes:
     /// Find names that will hurt some client, and fix them
     #[command(after_help = names::EXAMPLES)]
     Names(Names),
+    /// Show who may do what with a file or folder, change it, and look whether the disk says the same
+    #[command(subcommand, after_help = rights::EXAMPLES)]
+    Rights(RightsCommand),
     /// Look for damage in shares and in what the server keeps beside them, and mend it
     #[command(after_help = scrub::EXAMPLES)]
     Scrub(Scrub),

@@ -20,6 +20,7 @@ pub(crate) mod names;
 pub(crate) mod namespace;
 pub(crate) mod pool;
 pub(crate) mod replicate;
+pub(crate) mod rights;
 pub(crate) mod say;
 pub(crate) mod scrub;
 pub(crate) mod snapshot;
@@ -42,6 +43,7 @@ pub(crate) fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Adopt(arguments) => adopt::run(&arguments),
         cli::Command::Explain(arguments) => explain::run(&arguments),
         cli::Command::Names(arguments) => names::run(&arguments),
+        cli::Command::Rights(command) => rights::run(&command),
         cli::Command::Scrub(arguments) => scrub::run(&arguments),
         cli::Command::Fork(arguments) => fork::run(&arguments),
         cli::Command::Create(arguments) => dataset::create(&arguments),

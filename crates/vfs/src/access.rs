@@ -10,8 +10,10 @@ mod known;
 mod operations;
 mod team;
 mod team_changes;
+mod tree;
 
 pub(crate) use self::enforce::Permissions;
 pub(crate) use self::known::{KEY_FILE, StoredAclCache};
 pub(crate) use self::operations::RightsAttribute;
 pub(crate) use self::team::TeamFolders;
+pub use self::tree::{RightsObserver, RightsRecord, RightsWork};

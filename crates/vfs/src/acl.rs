@@ -156,6 +156,19 @@ pub struct Acl {
     pub team: Option<TeamRights>,
 }
 
+impl Acl {
+    /// The entries that were set on the file, or on a folder above it. Those of the roles of a team folder are none of them.
+    pub fn set_entries(&self) -> &[Entry] {
+        let list = &self.entries.list;
+        self.team.as_ref().map_or(&list[..], |team| team.set(list))
+    }
+
+    /// Whether it is in a team folder, whose roles do not count for it.
+    pub fn is_cut_off(&self) -> bool {
+        self.team.as_ref().is_some_and(TeamRights::is_cut)
+    }
+}
+
 /// Changes to an ACL. What is `None` is not changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AclChange {

@@ -30,6 +30,7 @@ mod volume;
 #[path = "../tests/it/waiting/blocking.rs"]
 mod waiting;
 
+pub use access::{RightsObserver, RightsRecord, RightsWork};
 pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
 pub use backups::MacBackup;
 pub use caller::{Access, Caller};

@@ -21,7 +21,7 @@ mod sidecars;
 mod store;
 #[cfg(test)]
 mod tests;
-mod walk;
+pub(crate) mod walk;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

@@ -23,7 +23,7 @@ use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
 use crate::{
     Api, Scope, access, accounts, assets, backups, code, console, files, groups, login, luns, negotiate,
-    shares, slowest, snapshots, webhooks,
+    rights, shares, slowest, snapshots, webhooks,
 };
 
 /// The longest body of a request in bytes.
@@ -81,6 +81,8 @@ fn read() -> Router<Api> {
         .route("/v1/accounts", get(console::accounts))
         .route("/v1/groups", get(access::groups))
         .route("/v1/access", get(access::access))
+        .route("/v1/rights", get(rights::rights))
+        .route("/v1/rights/of", get(rights::rights_of))
         .route("/v1/password-rule", get(accounts::password_rule))
         .route("/v1/log", get(console::log))
         .route("/v1/metadata-events", get(console::metadata_events))
@@ -118,6 +120,10 @@ fn write() -> Router<Api> {
         .route("/v1/snapshots/hold", post(snapshots::hold_snapshot))
         .route("/v1/snapshots/release", post(snapshots::release_snapshot))
         .route("/v1/snapshots/restore", post(snapshots::restore))
+        .route("/v1/rights", post(rights::set))
+        .route("/v1/rights/reset", post(rights::reset))
+        .route("/v1/rights/undo", post(rights::undo))
+        .route("/v1/rights/check", post(rights::check_tree))
         .route("/v1/shares", post(shares::share))
         .route("/v1/shares/change", post(shares::change))
         .route("/v1/shares/remove", post(shares::unshare))

@@ -56,7 +56,8 @@ pub enum JobState {
 pub struct JobStatus {
     /// Its number since the server started.
     pub id: u64,
-    /// `names`, `names-undo`, `adopt`, `convert`, `convert-undo`, `scrub`, `restore`, `clone-lun`, `replicate` or `bench`.
+    /// `names`, `names-undo`, `adopt`, `convert`, `convert-undo`, `scrub`, `restore`, `clone-lun`, `replicate`, `bench`, or for rights
+    /// `set-rights`, `reset-rights`, `undo-rights`, `check-rights`.
     pub kind: &'static str,
     /// What it does, in words.
     pub what: String,

@@ -30,6 +30,7 @@ mod negotiate;
 mod openapi;
 mod ranks;
 mod redirect;
+pub mod rights;
 mod same_site;
 mod serve;
 pub mod shares;

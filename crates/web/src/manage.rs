@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use admin::control::Advice;
+use admin::control::{Advice, PersonAnswer, RightsRequest, RightsStatus};
 use auth::kerberos::Kerberos;
 use auth::{Account, Refusal};
 use serde::Serialize;
@@ -67,6 +67,24 @@ pub trait Manage: Send + Sync + 'static {
     /// # Errors
     /// There is no such share, or its folder cannot be looked at; the lines say so.
     fn access(&self, share: &str) -> Result<Vec<Entrant>, Vec<String>>;
+
+    /// Who may do what with a file or folder of a share.
+    ///
+    /// # Errors
+    /// There is no such share or file, or it cannot be looked at; the lines say so.
+    fn rights(&self, share: &str, path: &[u8]) -> Result<RightsStatus, Vec<String>>;
+
+    /// What one person may do with it.
+    ///
+    /// # Errors
+    /// There is no such share, file or person; the lines say so.
+    fn rights_of(&self, person: &str, share: &str, path: &[u8]) -> Result<PersonAnswer, Vec<String>>;
+
+    /// A job that looks at rights, or changes them.
+    ///
+    /// # Errors
+    /// It cannot be started; the lines have the reasons.
+    fn rights_job(&self, request: RightsRequest) -> Result<NewJob, Vec<String>>;
 
     /// The settings with their sources.
     ///

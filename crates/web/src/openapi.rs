@@ -5,8 +5,8 @@ use utoipa::{Modify, OpenApi};
 
 use crate::jobs::requests as jobs;
 use crate::{
-    access, accounts, api, backups, code, console, files, groups, login, luns, negotiate, shares, slowest,
-    snapshots, webhooks,
+    access, accounts, api, backups, code, console, files, groups, login, luns, negotiate, rights, shares,
+    slowest, snapshots, webhooks,
 };
 
 #[derive(OpenApi)]
@@ -19,7 +19,7 @@ use crate::{
     ),
     paths(
         api::metrics, api::status, api::shares, api::sessions, api::opens, api::locks, api::leases,
-        luns::luns, luns::create, luns::resize, luns::remove, slowest::slowest, access::access, access::groups, accounts::add, accounts::password, accounts::change, accounts::remove, accounts::password_rule, groups::add, groups::set_accounts, groups::remove,
+        luns::luns, luns::create, luns::resize, luns::remove, slowest::slowest, access::access, access::groups, rights::rights, rights::rights_of, rights::set, rights::reset, rights::undo, rights::check_tree, accounts::add, accounts::password, accounts::change, accounts::remove, accounts::password_rule, groups::add, groups::set_accounts, groups::remove,
         api::reload, api::say, api::disconnect,
         api::caches, api::mounts,
         api::limit_caches,

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use admin::control::{
-    Advice, CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, OpenStatus, Progress, Report,
-    RestoreReport, RestoreRequest, SessionStatus, Status,
+    Advice, CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, OpenStatus, PersonAnswer,
+    Progress, Report, RestoreReport, RestoreRequest, RightsRequest, RightsStatus, SessionStatus, Status,
 };
 use auth::kerberos::{Accepting, Kerberos, SecurityContext, Ticket, TicketRefusal};
 use auth::{Account, Identity, LoginGuard, Refusal, Secret, nt_hash};
@@ -227,6 +227,19 @@ impl Manage for MadeUp {
 
     fn access(&self, share: &str) -> Result<Vec<Entrant>, Vec<String>> {
         Err(vec![format!("{CONFIDENTIAL}{share}")])
+    }
+
+    fn rights(&self, share: &str, _: &[u8]) -> Result<RightsStatus, Vec<String>> {
+        Err(vec![format!("{CONFIDENTIAL}{share}")])
+    }
+
+    fn rights_of(&self, person: &str, _: &str, _: &[u8]) -> Result<PersonAnswer, Vec<String>> {
+        Err(vec![format!("{CONFIDENTIAL}{person}")])
+    }
+
+    fn rights_job(&self, _: RightsRequest) -> Result<NewJob, Vec<String>> {
+        let work = Box::new(|_: &crate::JobHandle| Ok(Value::Null));
+        Ok(NewJob { kind: "rights", what: CONFIDENTIAL.into(), unit: "files", key: String::new(), work })
     }
 
     fn settings(&self) -> Result<SettingsStatus, Vec<String>> {

@@ -10,8 +10,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket
 
 use super::{
     CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress, Request, Response,
-    RestoreReport, RestoreRequest, Schedules, ScrubReport, ScrubRequest, SlowOperation, StartedWith, Status,
-    at_socket,
+    RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport, ScrubRequest,
+    SlowOperation, StartedWith, Status, at_socket,
 };
 
 /// How long the server may be silent. During long operations it sends a sign of life every second.
@@ -162,6 +162,22 @@ pub fn scrub(
 ) -> Result<ScrubReport, AskError> {
     match ask_for(state, Request::Scrub(request), progress)? {
         Response::Scrubbed(report) => Ok(*report),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        _ => Err(strange()),
+    }
+}
+
+/// Executes a request about rights; `progress` is called with the number of files that were looked at.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn rights(
+    state: &Path,
+    request: RightsRequest,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<RightsAnswer, AskError> {
+    match ask_for(state, Request::Rights(request), progress)? {
+        Response::Rights(answer) => Ok(answer),
         Response::Refused(lines) => Err(AskError::Refused(lines)),
         _ => Err(strange()),
     }

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use super::{
     CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress, Request, Response,
-    RestoreReport, RestoreRequest, SOCKET, Schedules, ScrubReport, ScrubRequest, SlowOperation, StartedWith,
-    Status, at_socket,
+    RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, SOCKET, Schedules, ScrubReport, ScrubRequest,
+    SlowOperation, StartedWith, Status, at_socket,
 };
 
 /// The longest request in bytes: one with two of the longest paths as lists of numbers.
@@ -80,6 +80,18 @@ pub trait Report: Send + Sync + 'static {
         _request: ScrubRequest,
         _progress: &dyn Fn(Progress) -> bool,
     ) -> Result<ScrubReport, Vec<String>> {
+        Err(vec!["this server has no shares".into()])
+    }
+
+    /// Executes a request about rights. `progress` as for a scrub.
+    ///
+    /// # Errors
+    /// It was not executed; the lines have the reasons.
+    fn rights(
+        &self,
+        _request: RightsRequest,
+        _progress: &dyn Fn(Progress) -> bool,
+    ) -> Result<RightsAnswer, Vec<String>> {
         Err(vec!["this server has no shares".into()])
     }
 
@@ -250,6 +262,9 @@ fn work(request: Request, report: &dyn Report, say: &mpsc::Sender<Response>) -> 
             Ok(report) => Response::Scrubbed(Box::new(report)),
             Err(lines) => Response::Refused(lines),
         },
+        Request::Rights(request) => {
+            report.rights(request, &progress).map_or_else(Response::Refused, Response::Rights)
+        }
         Request::Slowest => Response::Slowest(report.slowest()),
         Request::Arguments => Response::Arguments(Box::new(report.started_with())),
         Request::Schedules => Response::Schedules(report.schedules()),

@@ -9,6 +9,7 @@ mod host;
 mod kerberos;
 mod network;
 mod pam;
+mod rights;
 mod shares;
 
 use std::process::ExitCode;
@@ -88,6 +89,7 @@ pub(crate) fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
     findings.extend(host::look(shares));
     findings.extend(network::look(settings.as_ref()));
     findings.extend(settings.iter().flat_map(shares::look));
+    findings.extend(settings.iter().flat_map(rights::look));
     findings.extend(settings.iter().flat_map(homes::look));
     findings.extend(settings.iter().flat_map(kerberos::look));
     findings.extend(settings.iter().flat_map(domain::look));

@@ -2,9 +2,10 @@
 
 mod watch;
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use admin::control::{self, AskError};
+use admin::control::{self, AskError, RightsAnswer, RightsQuestion, RightsRequest};
 
 use crate::cli::Status;
 use crate::host::here;
@@ -22,9 +23,34 @@ pub(crate) fn run(arguments: &Status) -> anyhow::Result<ExitCode> {
     }
     match patiently(|_| control::status(&state)) {
         Ok(status) if arguments.json => out::json(&status)?,
-        Ok(status) => out::print(status)?,
+        Ok(status) => {
+            let refused = refused(&state, &status);
+            out::print(status)?;
+            out::print(refused)?;
+        }
         Err(error @ AskError::NoServer(_)) => return Ok(exit::no_server(&error)),
         Err(error) => return Err(error.into()),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The shares that are asked.
+const MOST_SHARES: usize = 100;
+
+/// Those whom a share lets in, and who may do less in its folder than it promises.
+fn refused(state: &Path, status: &control::Status) -> String {
+    let mut text = String::new();
+    for share in status.shares.iter().take(MOST_SHARES) {
+        let question = RightsQuestion::Show;
+        let request = RightsRequest { share: share.name.clone(), path: Vec::new(), question };
+        // A share of homes has no folder of its own to look at.
+        let Ok(RightsAnswer::Shown(rights)) = control::rights(state, request, &mut |_| {}) else { continue };
+        for one in rights.refused {
+            text.push_str(&format!("  {}: {} may {} ({})\n", share.name, one.who, one.summary, one.why));
+        }
+    }
+    if text.is_empty() {
+        return text;
+    }
+    format!("\nLess than the share promises; `fourfold rights show SHARE` says more\n{text}")
 }

@@ -10,6 +10,7 @@ mod forecast;
 mod groups;
 mod hooks;
 mod jobs;
+mod rights;
 mod shares;
 mod snapshots;
 mod watching;
@@ -19,7 +20,10 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use admin::ShareSettings;
-use admin::control::{Advice, AdviceRequest, AlertStatus, CachesAnswer, CachesRequest, Report, Severity};
+use admin::control::{
+    Advice, AdviceRequest, AlertStatus, CachesAnswer, CachesRequest, PersonAnswer, Report, RightsRequest,
+    RightsStatus, Severity,
+};
 use admin::settings::units::format_size;
 use auth::kerberos::Kerberos;
 use auth::{Account, Accounts, Refusal};
@@ -176,6 +180,18 @@ impl Manage for Console {
 
     fn access(&self, share: &str) -> Result<Vec<Entrant>, Vec<String>> {
         self.as_server(|| access::entrants(&self.running, share))
+    }
+
+    fn rights(&self, share: &str, path: &[u8]) -> Result<RightsStatus, Vec<String>> {
+        self.as_server(|| rights::status(&self.running, share, path))
+    }
+
+    fn rights_of(&self, person: &str, share: &str, path: &[u8]) -> Result<PersonAnswer, Vec<String>> {
+        self.as_server(|| rights::of_person(&self.running, person, share, path))
+    }
+
+    fn rights_job(&self, request: RightsRequest) -> Result<NewJob, Vec<String>> {
+        self.as_server(|| rights::job(&self.running, request))
     }
 
     fn settings(&self) -> Result<SettingsStatus, Vec<String>> {

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use admin::control::{
     AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, ListenerStatus, LunAnswer, LunRequest,
-    Progress, Report, RestoreReport, RestoreRequest, Schedules, ScrubReport, ScrubRequest, ShareStatus,
-    SlowOperation, StartedWith, Status,
+    Progress, Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport,
+    ScrubRequest, ShareStatus, SlowOperation, StartedWith, Status,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
@@ -246,6 +246,18 @@ impl Report for Running {
         let current = self.current();
         match as_ourselves(|| self.parts.volumes.scrub(&current, &request, progress)) {
             Ok(report) => report.map_err(|error| vec![format!("{error:#}")]),
+            Err(error) => Err(vec![error.to_string()]),
+        }
+    }
+
+    fn rights(
+        &self,
+        request: RightsRequest,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> Result<RightsAnswer, Vec<String>> {
+        let current = self.current();
+        match as_ourselves(|| self.parts.volumes.rights(&current, request, progress)) {
+            Ok(answer) => answer.map_err(|error| vec![format!("{error:#}")]),
             Err(error) => Err(vec![error.to_string()]),
         }
     }

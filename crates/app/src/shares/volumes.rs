@@ -61,6 +61,8 @@ pub(crate) struct Volumes {
     restoring: AtomicBool,
     /// A scrub is going on.
     scrubbing: AtomicBool,
+    /// The rights of a tree are being looked at or changed.
+    settling: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -214,6 +216,7 @@ impl Volumes {
             homeless: Mutex::default(),
             restoring: AtomicBool::new(false),
             scrubbing: AtomicBool::new(false),
+            settling: AtomicBool::new(false),
         })
     }
 

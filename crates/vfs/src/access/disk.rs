@@ -1,12 +1,14 @@
 //! The roles of a team folder on the disk: brings the mode and the POSIX ACLs of an entry to the form that `acl/disk.rs` says, and
 //! finds what differs from it.
 
-use crate::acl::Deviation;
+use super::operations::AclStorage;
+use super::team_changes::takes;
 use crate::acl::deviation::DiskState;
-use crate::acl::disk::{DiskForm, HeldObject, RightsSource, SETGID, STICKY};
+use crate::acl::disk::{DiskForm, RightsSource, SETGID, STICKY};
 use crate::acl::posix::{self, PosixAcl};
-use crate::acl::stored::ATTRIBUTE;
+use crate::acl::stored::{ATTRIBUTE, StoredAcl};
 use crate::acl::team::TeamPlace;
+use crate::acl::{Deviation, Entries};
 use crate::backend::{Found, XattrMode};
 use crate::caller::server;
 use crate::{Attributes, Error, Kind, Result, SetAttributes, Volume};
@@ -17,6 +19,8 @@ struct DiskRights {
     form: DiskForm,
     is_folder: bool,
     has_acls: bool,
+    /// A list of its own counts.
+    has_list: bool,
 }
 
 impl Volume {
@@ -28,6 +32,49 @@ impl Volume {
     /// # Errors
     /// Those of the host: `NotPermitted` if the file belongs to another user and the server is not root.
     pub fn settle_rights(&self, of: &Found) -> Result<bool> {
+        self.acl_storage().settle(of)
+    }
+
+    /// What local programs may do with a file or folder against the roles of its share, and what is wrong with its list.
+    ///
+    /// # Errors
+    /// Those of the host.
+    pub fn rights_deviations(&self, of: &Found) -> Result<Vec<Deviation>> {
+        let storage = self.acl_storage();
+        let Some(rights) = storage.disk_rights(of)? else { return Ok(Vec::new()) };
+        let mut found = rights.deviations();
+        if rights.form.leaves_out_groups {
+            found.push(Deviation::GroupsLeftOut);
+        }
+        if !rights.has_acls {
+            found.push(Deviation::NoPosixAcls);
+        }
+        if !rights.has_list && storage.has_list(of)? {
+            found.push(Deviation::UnsealedList);
+        }
+        Ok(found)
+    }
+}
+
+impl AclStorage<'_> {
+    /// See [`Volume::settle_rights`]. A list that was set when there were no roles counts as long as the mode does not change: it
+    /// becomes one of the team folder first, with what it takes.
+    fn settle(&self, of: &Found) -> Result<bool> {
+        if self.permissions.team_of(&*of.object)?.is_none() {
+            return Ok(false);
+        }
+        match self.own_list(of)?.filter(|own| !own.in_team && !own.cut && !own.entries.protected) {
+            None => self.settle_disk(of),
+            Some(own) => {
+                let list = own.entries.list.iter().filter(|entry| takes(entry)).cloned().collect();
+                let entries = Entries { list, ..own.entries };
+                self.store_team_acl(of, StoredAcl { in_team: true, entries, ..own }).map(|()| true)
+            }
+        }
+    }
+
+    /// Brings mode and POSIX ACLs to their form.
+    pub(super) fn settle_disk(&self, of: &Found) -> Result<bool> {
         let Some(rights) = self.disk_rights(of)? else { return Ok(false) };
         if rights.deviations().is_empty() {
             return Ok(false);
@@ -36,48 +83,31 @@ impl Volume {
         Ok(true)
     }
 
-    /// What local programs may do with a file or folder against the roles of its share, and what is wrong with its list.
-    ///
-    /// # Errors
-    /// Those of the host.
-    pub fn rights_deviations(&self, of: &Found) -> Result<Vec<Deviation>> {
-        let Some(rights) = self.disk_rights(of)? else { return Ok(Vec::new()) };
-        let mut found = rights.deviations();
-        if rights.form.leaves_out_groups {
-            found.push(Deviation::GroupsLeftOut);
-        }
-        if !rights.has_acls {
-            found.push(Deviation::NoPosixAcls);
-        }
-        if self.has_unsealed_list(of)? {
-            found.push(Deviation::UnsealedList);
-        }
-        Ok(found)
-    }
-
-    /// Whether a file has a list that this server has not sealed, so that it does not count.
-    fn has_unsealed_list(&self, of: &Found) -> Result<bool> {
+    /// Whether a file has the attribute of a list, whether it counts or not.
+    fn has_list(&self, of: &Found) -> Result<bool> {
         match of.object.xattr(ATTRIBUTE) {
-            Ok(value) => Ok(!self.permissions().homes.site.acls.has_sealed(&value)),
+            Ok(_) => Ok(true),
             Err(Error::NoSuchAttribute | Error::NotSupported) => Ok(false),
             Err(other) => Err(other),
         }
     }
 
     fn disk_rights(&self, of: &Found) -> Result<Option<DiskRights>> {
-        let Some((team, place)) = self.permissions().team_of(&*of.object)? else { return Ok(None) };
-        let is_folder = of.attributes.kind == Kind::Folder;
-        let is_top = place == TeamPlace::Root;
-        let Some(object) = HeldObject::of(of.attributes.kind, is_top) else { return Ok(None) };
-        let acl = self.permissions().stored_acl(of)?;
-        let Some((acl, rights)) = acl.as_ref().and_then(|acl| Some((acl, acl.team.as_ref()?))) else {
+        if !matches!(of.attributes.kind, Kind::File | Kind::Folder) {
             return Ok(None);
-        };
-        let (list, is_cut) = (rights.set(&acl.entries.list), rights.is_cut());
-        let as_root = self.backend.own_user() == 0;
+        }
+        let Some((team, place)) = self.permissions.team_of(&*of.object)? else { return Ok(None) };
+        let own = self.own_list(of)?;
+        let list = own.as_ref().map_or(&[][..], |own| &own.entries.list);
+        let is_cut = own.as_ref().is_some_and(|own| own.cut || own.entries.protected);
+        let older = own.as_ref().is_some_and(|own| !own.in_team);
+        if older && is_cut {
+            return Ok(None); // only its mode says that it counts, and nothing of it is wider than the roles
+        }
+        let as_root = self.permissions.homes.backend.own_user() == 0;
         let Attributes { uid, gid, mode, .. } = of.attributes;
-        let roles = (!is_cut).then_some(&**team.roles());
-        let source = RightsSource { roles, list, object, uid, mode };
+        let roles = (!is_cut || place == TeamPlace::Root).then_some(&**team.roles());
+        let source = RightsSource { roles, list, older, place, uid, mode };
         let (is, has_acls) = state(of, as_root)?;
         let form = match has_acls && as_root {
             true => source.form(),
@@ -86,7 +116,8 @@ impl Volume {
                 DiskForm { access, default: None, ..source.form() }
             }
         };
-        Ok(Some(DiskRights { is, form, is_folder, has_acls }))
+        let is_folder = of.attributes.kind == Kind::Folder;
+        Ok(Some(DiskRights { is, form, is_folder, has_acls, has_list: own.is_some() }))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::acl::inherit::{Heir, entries_of};
 use crate::acl::mode::summary;
 use crate::acl::stored::{ATTRIBUTE, StoredAcl};
 use crate::acl::team::{TeamFolder, TeamPlace, mode_after};
-use crate::acl::{Entries, Entry, Inherit, POSIX_ACL, Rights, Who};
+use crate::acl::{Entries, Entry, EntryKind, Inherit, POSIX_ACL, Rights, Who};
 use crate::backend::{Found, XattrMode};
 use crate::caller::server;
 use crate::{Attributes, Caller, Error, Kind, Result, SetAttributes, Volume};
@@ -76,9 +76,18 @@ impl Permissions<'_> {
 }
 
 impl AclStorage<'_> {
-    /// Stores the list of something in a team folder, without the entries that only show the roles. The mode becomes a summary of
-    /// both, for a program that does not know the roles.
-    pub(crate) fn store_team_acl(&self, of: &Found, mut stored: StoredAcl) -> Result<()> {
+    /// Stores the list of something in a team folder, without the entries that only show the roles. Mode and POSIX ACL become what
+    /// comes nearest to both, for programs that do not know the roles.
+    pub(crate) fn store_team_acl(&self, of: &Found, stored: StoredAcl) -> Result<()> {
+        self.put_team_acl(of, stored)?;
+        match self.settle_disk(&now(of)?) {
+            // The host keeps the summary that it has.
+            Err(Error::NotSupported | Error::NotPermitted) => Ok(()),
+            settled => settled.map(drop),
+        }
+    }
+
+    fn put_team_acl(&self, of: &Found, mut stored: StoredAcl) -> Result<()> {
         check_entries(&stored.entries)?;
         let (object, uid, gid) = (of.object.as_ref(), stored.uid, stored.gid);
         let has_nothing = stored.entries.list.is_empty() && !stored.entries.protected && !stored.cut;
@@ -146,9 +155,43 @@ impl AclStorage<'_> {
     }
 
     /// The list of its own that something in a team folder has.
-    fn own_list(&self, of: &Found) -> Result<Option<StoredAcl>> {
+    pub(super) fn own_list(&self, of: &Found) -> Result<Option<StoredAcl>> {
+        self.permissions.homes.learn(&of.object.key())?;
+        if !self.acls().any() {
+            return Ok(None);
+        }
         let acls = self.acls();
         self.permissions.learning(of, |learn| acls.in_team(&*of.object, &of.attributes, learn))
+    }
+
+    /// The list that something in a folder should have, if it is another one than it has. With `all` it has no entries of its own.
+    pub(super) fn renewed(
+        &self,
+        above: Option<&PassedOn>,
+        of: &Found,
+        all: bool,
+    ) -> Result<Option<StoredAcl>> {
+        let own = self.own_list(of)?;
+        if own.as_ref().is_some_and(|own| own.entries.protected) && !all {
+            return Ok(None);
+        }
+        let older = own.as_ref().is_some_and(|own| !own.in_team);
+        let counts = |entry: &Entry| !older || takes(entry);
+        let is_own = |entry: &&Entry| !all && counts(entry) && !entry.inherit.contains(Inherit::INHERITED);
+        let kept: Vec<Entry> = own.iter().flat_map(|own| &own.entries.list).filter(is_own).cloned().collect();
+        let none = PassedOn { set: Entries::default(), cut: false };
+        let new = above.unwrap_or(&none).list_of(of, &kept);
+        let is_same = match &own {
+            Some(own) => own.entries.list == new.entries.list && own.cut == new.cut && !own.entries.protected,
+            None => new.entries.list.is_empty() && !new.cut,
+        };
+        if is_same {
+            return Ok(None);
+        }
+        let kept_ids =
+            own.map(|own| (own.owner, own.group)).filter(|(_, group)| matches!(group, Who::Foreign(_)));
+        let (owner, group) = kept_ids.unwrap_or((None, new.group.clone()));
+        Ok(Some(StoredAcl { owner, group, ..new }))
     }
 }
 
@@ -190,32 +233,13 @@ impl Volume {
         if !matches!(of.attributes.kind, Kind::File | Kind::Folder) {
             return Ok(true);
         }
-        let own = self.acl_storage().own_list(of)?;
-        if own.as_ref().is_some_and(|own| own.entries.protected) {
-            return Ok(true);
-        }
-        let is_own = |entry: &&Entry| !entry.inherit.contains(Inherit::INHERITED);
-        let kept: Vec<Entry> = own.iter().flat_map(|own| &own.entries.list).filter(is_own).cloned().collect();
-        let none = PassedOn { set: Entries::default(), cut: false };
-        let new = above.unwrap_or(&none).list_of(of, &kept);
-        let is_same = match &own {
-            Some(own) => own.entries.list == new.entries.list && own.cut == new.cut,
-            None => new.entries.list.is_empty() && !new.cut,
-        };
-        if is_same {
-            return Ok(true);
-        }
+        let Some(new) = self.acl_storage().renewed(above, of, false)? else { return Ok(true) };
         if *left == 0 {
             return Ok(false);
         }
         *left -= 1;
-        let kept_ids =
-            own.map(|own| (own.owner, own.group)).filter(|(_, group)| matches!(group, Who::Foreign(_)));
-        let (owner, group) = kept_ids.unwrap_or((None, new.group.clone()));
-        self.acl_storage().store_team_acl(of, StoredAcl { owner, group, ..new })?;
-        let of = now(of)?;
-        self.settle_rights(&of)?;
-        if of.attributes.kind == Kind::Folder { self.renew_below(&of, left) } else { Ok(true) }
+        self.acl_storage().store_team_acl(of, new)?;
+        if of.attributes.kind == Kind::Folder { self.renew_below(&now(of)?, left) } else { Ok(true) }
     }
 
     /// The same for all that is in a folder.
@@ -250,6 +274,12 @@ impl Volume {
         };
         Ok(place != TeamPlace::Root && std::ptr::eq::<TeamFolder>(&*above, &*below))
     }
+}
+
+/// Whether an entry of a list that was set when there were no roles still counts: it only takes rights. In the usual order, where
+/// what takes comes first, such a list then says what it said before.
+pub(super) fn takes(entry: &Entry) -> bool {
+    entry.kind == EntryKind::Deny && !entry.rights.contains(Rights::FROM_MODE)
 }
 
 fn now(found: &Found) -> Result<Found> {

@@ -33,6 +33,10 @@ pub enum Deviation {
     NoDefault,
     /// There is a list that this server has not sealed, or that was changed since. It has no effect.
     UnsealedList,
+    /// The list is not what its folder passes on, as after a move of a large folder.
+    StaleList,
+    /// It belongs to a user without a role, who can change the mode.
+    ForeignOwner,
     /// The list takes something from a group. POSIX cannot say that, so local programs of groups are left out altogether.
     GroupsLeftOut,
     /// The file system keeps no POSIX ACLs, so only owner, group and others have their rights.
@@ -43,6 +47,11 @@ impl Deviation {
     /// Whether it is only said, because there is nothing to mend: the file system, or POSIX, cannot do better.
     pub fn is_note(&self) -> bool {
         matches!(self, Self::GroupsLeftOut | Self::NoPosixAcls)
+    }
+
+    /// Whether a reset mends it.
+    pub fn is_mendable(&self) -> bool {
+        !self.is_note() && *self != Self::ForeignOwner
     }
 
     /// Whether users get more than their roles give them.

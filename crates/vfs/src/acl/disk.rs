@@ -14,11 +14,11 @@
 //! from local programs. A group cannot be denied something that another group gives: then no group, and no user of whom the groups
 //! are not known here, gets it. What a folder passes on counts for files and folders alike: the less of both.
 
-use auth::{Grantee, Role, RoleSet, Roles};
+use auth::{Grantee, RoleSet, Roles};
 
 use super::posix::PosixAcl;
+use super::team::{TeamPlace, all_rights_of};
 use super::{Entry, EntryKind, Inherit, NOBODY, Rights, Who};
-use crate::Kind;
 
 /// The number of a group that is not known: it has no members, and the host takes no entry for it.
 const UNKNOWN: u32 = u32::MAX;
@@ -38,23 +38,14 @@ pub(crate) struct RightsSource<'a> {
     pub(crate) roles: Option<&'a Roles>,
     /// The entries of its own list, without those of the roles.
     pub(crate) list: &'a [Entry],
-    /// The file or folder.
-    pub(crate) object: HeldObject,
+    /// The list was set when there were no roles: it gives nothing that the roles do not give, too.
+    pub(crate) older: bool,
+    /// What it is.
+    pub(crate) place: TeamPlace,
     /// Its owner.
     pub(crate) uid: u32,
     /// Its mode.
     pub(crate) mode: u32,
-}
-
-/// A kind of file, as far as roles give other rights to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HeldObject {
-    /// The share's folder.
-    Top,
-    /// Another folder.
-    Folder,
-    /// A file.
-    File,
 }
 
 /// The form of a file or folder on the disk.
@@ -89,25 +80,13 @@ enum Purpose {
     NewFolder,
 }
 
-impl HeldObject {
-    /// What an object of this kind is; `None`: neither a file nor a folder.
-    pub(crate) fn of(kind: Kind, is_top: bool) -> Option<Self> {
-        match kind {
-            Kind::Folder if is_top => Some(Self::Top),
-            Kind::Folder => Some(Self::Folder),
-            Kind::File => Some(Self::File),
-            _ => None,
-        }
-    }
-}
-
 impl RightsSource<'_> {
     /// The form on a disk with POSIX ACLs.
     pub(crate) fn form(&self) -> DiskForm {
-        let is_own = self.object == HeldObject::Top
+        let is_own = self.place == TeamPlace::Root
             || self.list.iter().any(|entry| !entry.inherit.contains(Inherit::INHERITED));
-        let access = match self.object {
-            HeldObject::File => {
+        let access = match self.place {
+            TeamPlace::File => {
                 let limit = if self.mode & EXECUTES != 0 { ALL_BITS } else { DATA };
                 self.acl(&|class| self.bits(class, Purpose::Itself)).limited(limit)
             }
@@ -117,7 +96,7 @@ impl RightsSource<'_> {
             }
             _ => self.acl(&|class| self.bits(class, Purpose::Itself)),
         };
-        let default = (self.object != HeldObject::File).then(|| {
+        let default = (self.place != TeamPlace::File).then(|| {
             self.acl(&|class| {
                 let class = if matches!(class, Class::Owner(_)) { Class::Owner(None) } else { class };
                 self.bits(class, Purpose::NewFile) & self.bits(class, Purpose::NewFolder)
@@ -130,8 +109,7 @@ impl RightsSource<'_> {
     pub(crate) fn mode_alone(&self, gid: u32) -> u32 {
         let form = self.form();
         let of_group = form.access.groups.iter().find(|(group, _)| *group == gid).map(|(_, bits)| *bits);
-        let limit =
-            if self.object == HeldObject::File && self.mode & EXECUTES == 0 { DATA } else { ALL_BITS };
+        let limit = if self.place == TeamPlace::File && self.mode & EXECUTES == 0 { DATA } else { ALL_BITS };
         let group = (of_group.unwrap_or(0) | form.access.owning_group) & limit;
         form.access.owner << 6 | group << 3 | form.access.others
     }
@@ -191,23 +169,30 @@ impl RightsSource<'_> {
     }
 
     fn bits(&self, class: Class, purpose: Purpose) -> u32 {
-        let object = match purpose {
-            Purpose::Itself => self.object,
-            Purpose::NewFile => HeldObject::File,
-            Purpose::NewFolder => HeldObject::Folder,
+        let place = match purpose {
+            Purpose::Itself => self.place,
+            Purpose::NewFile => TeamPlace::File,
+            Purpose::NewFolder => TeamPlace::Folder,
         };
-        bits_of(self.rights(class, object, purpose), object)
+        let rights = self.rights(class, place, purpose);
+        let in_it = || self.rights(class, TeamPlace::File, Purpose::NewFile);
+        let removes = rights.contains(Rights::DELETE_CHILD) || in_it().contains(Rights::DELETE);
+        bits_of(rights, place == TeamPlace::File || removes)
     }
 
     /// As `evaluate` does it: the first entry that names a right and matches decides it, and the roles come last.
-    fn rights(&self, class: Class, object: HeldObject, purpose: Purpose) -> Rights {
+    fn rights(&self, class: Class, place: TeamPlace, purpose: Purpose) -> Rights {
+        // What a mode said once has no meaning here.
+        let is_said = |entry: &&Entry| !entry.rights.contains(Rights::FROM_MODE);
         let counts = |entry: &&Entry| match purpose {
             Purpose::Itself => !entry.inherit.contains(Inherit::ONLY),
             Purpose::NewFile => entry.inherit.contains(Inherit::FILES),
             Purpose::NewFolder => entry.inherit.contains(Inherit::FOLDERS),
         };
         let (mut given, mut taken) = (Rights::NONE, Rights::NONE);
-        for entry in self.list.iter().filter(counts).filter(|entry| self.is_meant(class, entry)) {
+        for entry in
+            self.list.iter().filter(is_said).filter(counts).filter(|entry| self.is_meant(class, entry))
+        {
             match entry.kind {
                 EntryKind::Allow => given = given.union(entry.rights.difference(taken)),
                 EntryKind::Deny => taken = taken.union(entry.rights.difference(given)),
@@ -216,9 +201,10 @@ impl RightsSource<'_> {
         let by_role = match (class, self.roles) {
             (_, None) => Rights::NONE,
             (Class::Owner(_), Some(_)) => Rights::ALL,
-            (_, Some(roles)) => rights_by_roles(roles_of(class, roles), object),
+            (_, Some(roles)) => all_rights_of(roles_of(class, roles), place, false),
         };
-        given.union(by_role.difference(taken))
+        let given = if self.older { given.intersection(by_role) } else { given };
+        given.union(by_role.difference(taken)).difference(Rights::FROM_MODE)
     }
 
     /// Whether an entry counts for a class. Of whom the groups are not known here loses what any group loses. The owner may be in
@@ -270,26 +256,9 @@ fn roles_of(class: Class, roles: &Roles) -> RoleSet {
     roles.entries().iter().filter(|entry| is_meant(&entry.grantee)).map(|entry| entry.role).collect()
 }
 
-/// The bits that give nothing more than these rights. Who may write to a folder removes from it, whoever owns the entry.
-fn bits_of(rights: Rights, object: HeldObject) -> u32 {
-    let adds = Rights::WRITE_DATA.union(Rights::APPEND);
-    let writes = if object == HeldObject::File { adds } else { adds.union(Rights::DELETE_CHILD) };
+/// The bits that give nothing more than these rights. Who may write to a folder locally removes from it, too, whoever owns the entry.
+fn bits_of(rights: Rights, may_write: bool) -> u32 {
     let bit = |needs, bit| if rights.contains(needs) { bit } else { 0 };
-    bit(Rights::READ_DATA, 4) | bit(writes, 2) | bit(Rights::EXECUTE, 1)
-}
-
-/// What roles give to a file or folder that somebody else owns.
-fn rights_by_roles(roles: RoleSet, object: HeldObject) -> Rights {
-    let reads = Rights::BY_READ.union(Rights::EXECUTE).union(Rights::BY_ANY_MODE);
-    let adds = Rights::WRITE_DATA.union(Rights::APPEND);
-    let of = |role| match (role, object) {
-        (Role::Owner, _) => Rights::ALL,
-        (Role::Editor, _) => Rights::ALL.difference(Rights::WRITE_ACL.union(Rights::TAKE_OWNERSHIP)),
-        (Role::Reader, _) | (Role::Contributor, HeldObject::File) => reads,
-        (Role::Contributor, _) => reads.union(adds),
-        (Role::Drop, HeldObject::Top) => Rights::EXECUTE.union(adds),
-        (Role::Drop, HeldObject::Folder) => Rights::EXECUTE,
-        (Role::Drop, HeldObject::File) => Rights::NONE,
-    };
-    roles.iter().fold(Rights::NONE, |all, role| all.union(of(role)))
+    let writes = if may_write { bit(Rights::WRITE_DATA.union(Rights::APPEND), 2) } else { 0 };
+    bit(Rights::READ_DATA, 4) | writes | bit(Rights::EXECUTE, 1)
 }

@@ -11,7 +11,7 @@ const PAGE: usize = 1024;
 const DEEPEST: usize = 1_000;
 
 /// A visitor of each entry of a tree.
-pub(super) trait Visitor {
+pub(crate) trait Visitor {
     /// A folder is about to be walked, which is an entry of `parent`.
     fn enter(&mut self, _folder: &Node, _parent: &Node, _path: &[Vec<u8>]) {}
     /// An entry of the folder at `path`. Whether it is a folder that is to be walked.
@@ -38,7 +38,7 @@ impl ScrubbedFolder {
 }
 
 /// Walks what is below a folder, which is at `path`.
-pub(super) fn tree(folder: Node, mut path: Vec<Vec<u8>>, visitor: &mut dyn Visitor) {
+pub(crate) fn tree(folder: Node, mut path: Vec<Vec<u8>>, visitor: &mut dyn Visitor) {
     let mut levels = vec![ScrubbedFolder::new(folder)];
     while let Some(level) = levels.last_mut() {
         if !visitor.goes_on() {
@@ -79,7 +79,7 @@ pub(super) fn tree(folder: Node, mut path: Vec<Vec<u8>>, visitor: &mut dyn Visit
 }
 
 /// The entries of a folder from a cookie on, at most [`PAGE`], and where to go on.
-pub(super) fn page(folder: &dyn Object, cookie: u64) -> Result<(Vec<Vec<u8>>, Option<u64>)> {
+pub(crate) fn page(folder: &dyn Object, cookie: u64) -> Result<(Vec<Vec<u8>>, Option<u64>)> {
     let (mut names, mut last) = (Vec::new(), cookie);
     let at_end = folder.list(cookie, &mut |entry| {
         last = entry.cookie;

@@ -85,7 +85,7 @@ fn conversions(current: &Current) -> PathBuf {
 }
 
 /// Work that is done as the server itself: the thread that starts it may have acted as another user.
-fn as_server(work: impl FnOnce(&JobHandle) -> Outcome + Send + 'static) -> Work {
+pub(super) fn as_server(work: impl FnOnce(&JobHandle) -> Outcome + Send + 'static) -> Work {
     Box::new(move |handle| as_ourselves(|| work(handle)).map_err(|error| vec![error.to_string()])?)
 }
 

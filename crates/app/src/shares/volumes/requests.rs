@@ -5,10 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use admin::control::{Progress, RestoreReport, RestoreRequest, ScrubReport, ScrubRequest};
+use admin::control::{
+    Progress, RestoreReport, RestoreRequest, RightsAnswer, RightsQuestion, RightsRequest, ScrubReport,
+    ScrubRequest,
+};
 use vfs::{FileId, Volume};
 
 use super::{VolumeEntry, Volumes};
+use crate::commands::rights::RightsService;
 use crate::commands::scrub;
 use crate::serve::current::Current;
 use crate::shares::restoring;
@@ -72,9 +76,27 @@ impl Volumes {
         let place = scrub::Place { settings: &current.settings, volumes: self, is_served: true };
         place.scrub(request, progress)
     }
+
+    /// Shows or changes rights.
+    pub(crate) fn rights(
+        &self,
+        current: &Arc<Current>,
+        request: RightsRequest,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> anyhow::Result<RightsAnswer> {
+        let service = RightsService { current, volumes: self };
+        if matches!(request.question, RightsQuestion::Show | RightsQuestion::Of { .. }) {
+            return service.answer(request, progress);
+        }
+        if self.settling.swap(true, Ordering::AcqRel) {
+            anyhow::bail!("the rights of another tree are being looked at or changed; wait for its end");
+        }
+        let _ends = GoingOn(&self.settling);
+        service.answer(request, progress)
+    }
 }
 
-/// A restore or a scrub that is going on, until dropped.
+/// A restore, a scrub or work on rights that is going on, until dropped.
 struct GoingOn<'a>(&'a AtomicBool);
 
 impl Drop for GoingOn<'_> {

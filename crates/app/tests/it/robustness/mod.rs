@@ -35,6 +35,7 @@ mod quota;
 mod random;
 mod records;
 mod replaced;
+mod rights_command;
 mod rights_grid;
 mod scrub;
 mod server;

@@ -4,8 +4,9 @@
 use auth::{Grantee, Role, RoleEntry, RoleSet, Roles};
 
 use super::super::deviation::{Deviation, DiskState};
-use super::super::disk::{DiskForm, HeldObject, RightsSource};
+use super::super::disk::{DiskForm, RightsSource};
 use super::super::posix::PosixAcl;
+use super::super::team::TeamPlace;
 use super::super::{Entry, Inherit, Rights, Who};
 
 const ADA: u32 = 1000;
@@ -24,16 +25,16 @@ fn roles(list: &[(Role, Grantee)]) -> Roles {
     )
 }
 
-fn form(roles: Option<&Roles>, list: &[Entry], object: HeldObject, (uid, mode): (u32, u32)) -> DiskForm {
-    RightsSource { roles, list, object, uid, mode }.form()
+fn form(roles: Option<&Roles>, list: &[Entry], place: TeamPlace, (uid, mode): (u32, u32)) -> DiskForm {
+    RightsSource { roles, list, older: false, place, uid, mode }.form()
 }
 
 fn folder(roles: &Roles) -> DiskForm {
-    form(Some(roles), &[], HeldObject::Folder, (ADA, 0o770))
+    form(Some(roles), &[], TeamPlace::Folder, (ADA, 0o770))
 }
 
 fn file(roles: &Roles, mode: u32) -> DiskForm {
-    form(Some(roles), &[], HeldObject::File, (ADA, mode))
+    form(Some(roles), &[], TeamPlace::File, (ADA, mode))
 }
 
 /// What a class gets behind the mask.
@@ -107,7 +108,7 @@ fn several_roles_of_one_user_add_up() {
 #[test]
 fn a_drop_box_lets_local_programs_through_its_top_only() {
     let drop = roles(&[(Role::Drop, user(ADA))]);
-    let top = form(Some(&drop), &[], HeldObject::Top, (0, 0o770));
+    let top = form(Some(&drop), &[], TeamPlace::Root, (0, 0o770));
     assert_eq!(effective(&top.access).1, [(ADA, 1)]);
     assert_eq!(effective(top.default.as_ref().unwrap()).1, [(ADA, 0)]);
     assert_eq!(effective(&folder(&drop).access).1, [(ADA, 0)]);
@@ -145,7 +146,7 @@ fn a_user_that_may_only_read_a_folder_has_an_entry_that_says_so() {
         roles(&[(Role::Editor, user(ADA)), (Role::Editor, user(GRACE))]),
         may_only_read(Who::User(GRACE), BOTH),
     );
-    let form = form(Some(&roles), &list, HeldObject::Folder, (ADA, 0o770));
+    let form = form(Some(&roles), &list, TeamPlace::Folder, (ADA, 0o770));
     assert_eq!(effective(&form.access).1, [(ADA, 7), (GRACE, 5)]);
     assert_eq!(effective(form.default.as_ref().unwrap()).1, [(ADA, 7), (GRACE, 5)]);
     assert!(!form.leaves_out_groups);
@@ -154,14 +155,14 @@ fn a_user_that_may_only_read_a_folder_has_an_entry_that_says_so() {
 #[test]
 fn an_owner_from_whom_an_entry_takes_writing_does_not_write() {
     let (roles, list) = (roles(&[(Role::Editor, user(GRACE))]), may_only_read(Who::User(GRACE), BOTH));
-    let form = form(Some(&roles), &list, HeldObject::File, (GRACE, 0o660));
+    let form = form(Some(&roles), &list, TeamPlace::File, (GRACE, 0o660));
     assert_eq!((form.access.owner, effective(&form.access).1), (4, vec![(GRACE, 4)]));
 }
 
 #[test]
 fn what_a_group_loses_no_other_group_gives_back() {
     let (roles, list) = (team(), may_only_read(Who::Group(INTERNS), BOTH));
-    let form = form(Some(&roles), &list, HeldObject::Folder, (ADA, 0o770));
+    let form = form(Some(&roles), &list, TeamPlace::Folder, (ADA, 0o770));
     // ada and the studio may be interns as far as is known here.
     assert_eq!(
         effective(&form.access),
@@ -173,14 +174,14 @@ fn what_a_group_loses_no_other_group_gives_back() {
 #[test]
 fn a_list_that_is_cut_off_gives_what_it_says_alone() {
     let list = [Entry::allow(Who::User(GRACE), Rights::ALL).inherited_by(BOTH)];
-    let form = form(None, &list, HeldObject::File, (ADA, 0o660));
+    let form = form(None, &list, TeamPlace::File, (ADA, 0o660));
     assert_eq!(effective(&form.access), (0, vec![(GRACE, 6)], 0, vec![], 0));
 }
 
 #[test]
 fn an_entry_for_this_folder_alone_is_not_passed_on() {
     let list = [Entry::allow(Who::User(GRACE), Rights(0x12_00a9))];
-    let form = form(Some(&roles(&[(Role::Editor, user(ADA))])), &list, HeldObject::Folder, (ADA, 0o770));
+    let form = form(Some(&roles(&[(Role::Editor, user(ADA))])), &list, TeamPlace::Folder, (ADA, 0o770));
     assert_eq!(effective(&form.access).1, [(ADA, 7), (GRACE, 5)]);
     assert_eq!(effective(form.default.as_ref().unwrap()).1, [(ADA, 7), (GRACE, 0)]);
 }
@@ -233,11 +234,12 @@ fn the_sticky_bit_keeps_editors_from_removing() {
 #[test]
 fn without_posix_acls_the_group_has_its_own_role() {
     let roles = team();
-    let source = |object, mode| RightsSource { roles: Some(&roles), list: &[], object, uid: ADA, mode };
-    assert_eq!(source(HeldObject::Folder, 0o770).mode_alone(STUDIO), 0o770);
-    assert_eq!(source(HeldObject::Folder, 0o770).mode_alone(INTERNS), 0o750);
-    assert_eq!(source(HeldObject::Folder, 0o770).mode_alone(7), 0o700);
-    assert_eq!(source(HeldObject::File, 0o660).mode_alone(STUDIO), 0o660);
+    let source =
+        |place, mode| RightsSource { roles: Some(&roles), list: &[], older: false, place, uid: ADA, mode };
+    assert_eq!(source(TeamPlace::Folder, 0o770).mode_alone(STUDIO), 0o770);
+    assert_eq!(source(TeamPlace::Folder, 0o770).mode_alone(INTERNS), 0o750);
+    assert_eq!(source(TeamPlace::Folder, 0o770).mode_alone(7), 0o700);
+    assert_eq!(source(TeamPlace::File, 0o660).mode_alone(STUDIO), 0o660);
 }
 
 #[test]

@@ -1,0 +1,252 @@
+//! The rights of a tree: what does not say what the roles say, and how it is mended and taken back.
+
+use std::collections::{BTreeSet, HashMap};
+
+use admin::ShareSettings;
+use admin::control::{Progress, RightsFinding, RightsReport};
+use anyhow::{Context, bail};
+use auth::{ANONYMOUS, Roles};
+use vfs::acl::Deviation;
+use vfs::{Attributes, Error, Kind, RightsObserver, RightsRecord, RightsWork};
+
+use super::effective::RightsPerson;
+use super::names::RightsNames;
+use super::record::{self, ChangeRecord};
+use super::service::{RightsFile, RightsService, Tell, names_of};
+use super::words;
+use crate::serve::current::Current;
+use crate::shares::entries;
+
+/// Findings that are named.
+const MOST_NAMED: usize = 1000;
+/// The progress is told after so many entries.
+const TELL_EVERY: u64 = 256;
+/// Owners that are remembered.
+const MOST_OWNERS: usize = 4096;
+
+/// Looks for what does not say what the roles say.
+pub(super) fn check(
+    service: &RightsService<'_>,
+    file: &RightsFile<'_>,
+    tell: Tell<'_>,
+) -> anyhow::Result<RightsReport> {
+    walk(service, file, (RightsWork { recursive: true, reset: false, all: false }, false), tell)
+}
+
+/// Brings files and folders to what the roles and lists say.
+pub(super) fn reset(
+    service: &RightsService<'_>,
+    file: &RightsFile<'_>,
+    (recursive, all, dry_run): (bool, bool, bool),
+    tell: Tell<'_>,
+) -> anyhow::Result<RightsReport> {
+    if !dry_run && file.share.read_only {
+        let share = &file.share.name;
+        bail!("the share {share} is read-only; `fourfold set read-only=off {share}` changes that");
+    }
+    walk(service, file, (RightsWork { recursive, reset: !dry_run, all }, true), tell)
+}
+
+/// Makes a change of a list, and passes it on to what is below.
+pub(super) fn changing(
+    service: &RightsService<'_>,
+    file: &RightsFile<'_>,
+    tell: Tell<'_>,
+    change: &dyn Fn() -> vfs::Result<()>,
+) -> anyhow::Result<RightsReport> {
+    let mut recorder = TreeRecorder::new(service, file, true, tell)?;
+    recorder.changes(&file.path, &file.volume.rights_record(&file.found)?)?;
+    change().context("the list cannot be changed")?;
+    recorder.run(file, RightsWork { recursive: true, reset: true, all: false })
+}
+
+fn walk(
+    service: &RightsService<'_>,
+    file: &RightsFile<'_>,
+    (work, counts): (RightsWork, bool),
+    tell: Tell<'_>,
+) -> anyhow::Result<RightsReport> {
+    TreeRecorder::new(service, file, counts, tell)?.run(file, work)
+}
+
+/// Takes the changes of a record back.
+pub(super) fn undo(
+    service: &RightsService<'_>,
+    share: &ShareSettings,
+    name: &str,
+    tell: Tell<'_>,
+) -> anyhow::Result<RightsReport> {
+    let volume = service.volumes.open(share, &service.current.settings)?;
+    let state = service.volumes.state();
+    let mut report = RightsReport { share: share.name.clone(), ..RightsReport::default() };
+    record::read(state, (&share.name, name), &mut |path, rights| {
+        report.looked += 1;
+        let put = names_of(&path)
+            .map_err(|_| Error::Invalid)
+            .and_then(|names| volume.put_rights_record(&names, &rights));
+        match put {
+            Ok(()) => report.changed += 1,
+            Err(error) => failed(&mut report, &path, error),
+        }
+        if report.looked % TELL_EVERY == 0 && !tell(Progress { done: report.looked, total: 0 }) {
+            report.ended = true;
+        }
+        !report.ended
+    })?;
+    Ok(report)
+}
+
+/// Counts what is found and changed, and names it as far as the answer may be long.
+struct TreeRecorder<'a> {
+    current: &'a Current,
+    names: RightsNames<'a>,
+    roles: std::sync::Arc<Roles>,
+    report: RightsReport,
+    record: ChangeRecord,
+    /// Changes are recorded, or would be made: else they are only found.
+    writes: bool,
+    counts: bool,
+    total: u64,
+    tell: Tell<'a>,
+    owners: HashMap<u32, bool>,
+    notes: BTreeSet<String>,
+}
+
+impl<'a> TreeRecorder<'a> {
+    fn new(
+        service: &'a RightsService<'_>,
+        file: &RightsFile<'_>,
+        counts: bool,
+        tell: Tell<'a>,
+    ) -> anyhow::Result<Self> {
+        let share = &file.share.name;
+        let Some(roles) = file.volume.roles_at(&file.found)? else {
+            bail!(
+                "{share} is no team folder: modes and lists decide there, and `fourfold set editors=NAMES {share}` gives it roles"
+            );
+        };
+        let report = RightsReport {
+            share: share.clone(),
+            path: String::from_utf8_lossy(&file.path).into_owned(),
+            ..RightsReport::default()
+        };
+        Ok(Self {
+            current: service.current,
+            names: RightsNames::new(&service.current.accounts),
+            roles,
+            report,
+            record: ChangeRecord::new(service.volumes.state(), share),
+            writes: false,
+            counts,
+            total: 0,
+            tell,
+            owners: HashMap::new(),
+            notes: BTreeSet::new(),
+        })
+    }
+
+    fn run(mut self, file: &RightsFile<'_>, work: RightsWork) -> anyhow::Result<RightsReport> {
+        self.writes = work.reset;
+        if work.recursive {
+            let goes_on = || (self.tell)(Progress { done: 0, total: 0 });
+            self.total = entries::count(&file.on_disk(), &|_| false, &goes_on).unwrap_or_default() + 1;
+        }
+        let names = names_of(&file.path)?;
+        let all = file.volume.rights_of_tree(&names, work, &mut self)?;
+        self.record.end()?;
+        self.report.ended = !all;
+        self.report.record = self.record.name();
+        self.report.notes = self.notes.into_iter().collect();
+        Ok(self.report)
+    }
+
+    /// Whether somebody has no role who owns files. The superuser, and what belongs to nobody, is no such owner.
+    fn has_role(&self, uid: u32) -> bool {
+        if uid == 0 || uid == ANONYMOUS {
+            return true;
+        }
+        let acts_so = |account: &&auth::Account| account.identity.uid == uid;
+        let mut accounts = self.current.accounts.accounts().iter().filter(acts_so);
+        let by_login = accounts.any(|account| !self.roles.of(&RightsPerson::of(account).identity).is_empty());
+        by_login || !self.roles.of(&RightsPerson::numbered(uid, self.current).identity).is_empty()
+    }
+}
+
+impl RightsObserver for TreeRecorder<'_> {
+    fn is_foreign(&mut self, uid: u32) -> bool {
+        if let Some(known) = self.owners.get(&uid) {
+            return *known;
+        }
+        let is_foreign = !self.has_role(uid);
+        if self.owners.len() < MOST_OWNERS {
+            self.owners.insert(uid, is_foreign);
+        }
+        is_foreign
+    }
+
+    fn deviates(&mut self, path: &[u8], of: &Attributes, deviations: &[Deviation]) {
+        let is_folder = of.kind == Kind::Folder;
+        let said = |deviation| words::deviation(deviation, is_folder, of.uid, &self.names);
+        let (notes, wrong): (Vec<_>, Vec<_>) = deviations.iter().partition(|deviation| deviation.is_note());
+        for note in notes {
+            let (_, what, remedy) = said(note);
+            if self.notes.len() < MOST_NAMED {
+                self.notes.insert(format!("{what}; {remedy}"));
+            }
+        }
+        if wrong.is_empty() {
+            return;
+        }
+        self.report.found += 1;
+        self.report.too_wide += u64::from(wrong.iter().any(|deviation| deviation.is_too_wide()));
+        for deviation in wrong {
+            let (kind, what, remedy) = said(deviation);
+            if self.report.findings.len() < MOST_NAMED {
+                let path = String::from_utf8_lossy(path).into_owned();
+                self.report.findings.push(RightsFinding {
+                    path,
+                    kind: kind.into(),
+                    what,
+                    remedy: remedy.into(),
+                });
+            }
+        }
+    }
+
+    fn changes(&mut self, path: &[u8], before: &RightsRecord) -> vfs::Result<()> {
+        self.report.changed += u64::from(self.counts);
+        if !self.writes {
+            return Ok(());
+        }
+        self.record.note(path, before).map_err(|error| {
+            tracing::error!(%error, "changes of rights cannot be recorded, so they are not made");
+            Error::NoSpace
+        })
+    }
+
+    fn failed(&mut self, path: &[u8], error: Error) {
+        failed(&mut self.report, path, error);
+    }
+
+    fn looked(&mut self, count: u64) -> bool {
+        let before = self.report.looked / TELL_EVERY;
+        self.report.looked += count;
+        if self.report.looked / TELL_EVERY == before {
+            return true;
+        }
+        let done = self.report.looked;
+        (self.tell)(Progress { done, total: if self.total > 0 { self.total.max(done) } else { 0 } })
+    }
+}
+
+fn failed(report: &mut RightsReport, path: &[u8], error: Error) {
+    report.failed += 1;
+    if report.findings.len() < MOST_NAMED {
+        report.findings.push(RightsFinding {
+            path: String::from_utf8_lossy(path).into_owned(),
+            kind: "failed".into(),
+            what: error.to_string(),
+            remedy: "look at the file on the server".into(),
+        });
+    }
+}

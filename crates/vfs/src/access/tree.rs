@@ -1,0 +1,235 @@
+//! The rights of a whole tree in a team folder: what does not say what the roles and lists say, and how it is brought to that.
+//!
+//! Each entry is looked at by itself, the folder before what is in it, so that a list that was just changed is passed on. Nothing but
+//! a page of each folder on the way is kept, and clients may change everything meanwhile.
+
+use std::cell::Cell;
+
+use super::team_changes::PassedOn;
+use crate::acl::stored::ATTRIBUTE;
+use crate::acl::team::TeamPlace;
+use crate::acl::{Deviation, posix};
+use crate::backend::{Found, Node, XattrMode};
+use crate::caller::server;
+use crate::names::own::is_own_name;
+use crate::scrub::walk::{self, Visitor};
+use crate::{Attributes, Error, FileId, Kind, Result, SetAttributes, Volume};
+
+/// What is done with the rights of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RightsWork {
+    /// All that is below is looked at, too.
+    pub recursive: bool,
+    /// What deviates is brought to what the roles and lists say. Else nothing is changed.
+    pub reset: bool,
+    /// What was set on files and folders themselves goes, too.
+    pub all: bool,
+}
+
+/// The rights of a file as they are stored on the disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RightsRecord {
+    /// The permission bits and what else the mode has.
+    pub mode: u32,
+    /// The values of the attributes: the POSIX ACL of the file, that which a folder passes on, and the sealed list.
+    pub attributes: [Option<Vec<u8>>; 3],
+}
+
+/// The attributes of a [`RightsRecord`].
+const RECORDED: [&[u8]; 3] = [posix::ACCESS, posix::DEFAULT, ATTRIBUTE];
+
+/// A caller that is told of the rights of a tree.
+pub trait RightsObserver {
+    /// Whether a user who owns files has no role.
+    fn is_foreign(&mut self, uid: u32) -> bool;
+
+    /// This is not as it should be. The path is that of the share.
+    fn deviates(&mut self, path: &[u8], of: &Attributes, deviations: &[Deviation]);
+
+    /// The file or folder is about to be changed, or would be. It is not changed if this fails.
+    ///
+    /// # Errors
+    /// The record cannot be kept.
+    fn changes(&mut self, path: &[u8], before: &RightsRecord) -> Result<()>;
+
+    /// It could not be looked at, or not be changed.
+    fn failed(&mut self, path: &[u8], error: Error);
+
+    /// So many were looked at since the last call. The walk ends if the answer is false.
+    fn looked(&mut self, count: u64) -> bool;
+}
+
+impl Volume {
+    /// Looks at the rights of the file or folder at this path of stored names, and changes what is to be changed. Returns whether
+    /// all was looked at: the observer may end it early.
+    ///
+    /// # Errors
+    /// There is no such file, or the share's folder cannot be read. `ReadOnly`: a reset of a volume that cannot be changed.
+    pub fn rights_of_tree(
+        &self,
+        path: &[&[u8]],
+        work: RightsWork,
+        observer: &mut dyn RightsObserver,
+    ) -> Result<bool> {
+        if work.reset && self.is_read_only() {
+            return Err(Error::ReadOnly);
+        }
+        let root = self.root()?;
+        let (above, start) = match path {
+            [] => (None, root),
+            [_] => (Some(root.clone()), root.object.lookup(server(), path[0])?),
+            [folders @ .., last] => {
+                let folder = root.object.lookup_path(server(), folders)?;
+                let start = folder.object.lookup(server(), last)?;
+                (Some(folder), start)
+            }
+        };
+        let mut visitor =
+            RightsVisitor { volume: self, work, observer, goes_on: Cell::new(true), folder: None };
+        if let Some(above) = &above {
+            visitor.folder = Some((above.object.id(), self.permissions().passed_on_in_team(above)?));
+        }
+        visitor.entry(&start, &path.join(&b'/'));
+        if work.recursive && start.attributes.kind == Kind::Folder {
+            let owned = path.iter().map(|name| name.to_vec()).collect();
+            walk::tree(start.object, owned, &mut visitor);
+        }
+        Ok(visitor.goes_on.get())
+    }
+
+    /// The rights of a file or folder as they are on the disk now.
+    ///
+    /// # Errors
+    /// Those of the host.
+    pub fn rights_record(&self, of: &Found) -> Result<RightsRecord> {
+        let mut attributes = [const { None }; 3];
+        for (value, name) in attributes.iter_mut().zip(RECORDED) {
+            *value = match of.object.xattr(name) {
+                Ok(value) => Some(value),
+                Err(Error::NoSuchAttribute | Error::NotSupported) => None,
+                Err(other) => return Err(other),
+            };
+        }
+        Ok(RightsRecord { mode: of.attributes.mode & 0o7777, attributes })
+    }
+
+    /// Gives the file or folder at this path the rights that it had.
+    ///
+    /// # Errors
+    /// Those of the host. `NotFound`: it is not there any more.
+    pub fn put_rights_record(&self, path: &[&[u8]], record: &RightsRecord) -> Result<()> {
+        let root = self.root()?;
+        let of = if path.is_empty() { root } else { root.object.lookup_path(server(), path)? };
+        for (value, name) in record.attributes.iter().zip(RECORDED) {
+            match value {
+                Some(value) => of.object.set_xattr(server(), name, value, XattrMode::Set)?,
+                None => match of.object.remove_xattr(server(), name) {
+                    Ok(()) | Err(Error::NoSuchAttribute | Error::NotSupported) => {}
+                    Err(other) => return Err(other),
+                },
+            }
+        }
+        self.homes.site.acls.forget(&*of.object);
+        let mode = SetAttributes { mode: Some(record.mode), ..SetAttributes::default() };
+        of.object.set_attributes(server(), &mode)
+    }
+}
+
+struct RightsVisitor<'a> {
+    volume: &'a Volume,
+    work: RightsWork,
+    observer: &'a mut dyn RightsObserver,
+    goes_on: Cell<bool>,
+    /// The folder that is being walked, and what it passes on besides the roles.
+    folder: Option<(FileId, Option<PassedOn>)>,
+}
+
+impl RightsVisitor<'_> {
+    fn entry(&mut self, of: &Found, path: &[u8]) {
+        match self.look_at(of, path) {
+            Ok(()) | Err(Error::NotFound | Error::Stale) => {}
+            Err(error) => self.observer.failed(path, error),
+        }
+        self.goes_on.set(self.observer.looked(1));
+    }
+
+    fn look_at(&mut self, of: &Found, path: &[u8]) -> Result<()> {
+        if !matches!(of.attributes.kind, Kind::File | Kind::Folder) || self.volume.roles_at(of)?.is_none() {
+            return Ok(());
+        }
+        let mut deviations = self.volume.rights_deviations(of)?;
+        let storage = self.volume.acl_storage();
+        let is_top = matches!(self.volume.permissions().team_of(&*of.object)?, Some((_, TeamPlace::Root)));
+        let above = self.folder.as_ref().filter(|_| !is_top).and_then(|(_, passed)| passed.as_ref());
+        let renewed = storage.renewed(above, of, self.work.all)?;
+        if renewed.is_some() {
+            deviations.push(Deviation::StaleList);
+        }
+        if self.observer.is_foreign(of.attributes.uid) {
+            deviations.push(Deviation::ForeignOwner);
+        }
+        if !deviations.is_empty() {
+            self.observer.deviates(path, &of.attributes, &deviations);
+        }
+        if !deviations.iter().any(Deviation::is_mendable) {
+            return Ok(());
+        }
+        self.observer.changes(path, &self.volume.rights_record(of)?)?;
+        if !self.work.reset {
+            return Ok(());
+        }
+        let mut of = of.clone();
+        if deviations.contains(&Deviation::UnsealedList) {
+            of.object.remove_xattr(server(), ATTRIBUTE)?;
+            self.volume.homes.site.acls.forget(&*of.object);
+        }
+        if let Some(list) = renewed {
+            storage.store_team_acl(&of, list)?;
+        }
+        of.attributes = of.object.attributes()?;
+        self.volume.settle_rights(&of).map(drop)
+    }
+}
+
+impl Visitor for RightsVisitor<'_> {
+    fn look(&mut self, folder: &Node, name: &[u8], path: &[Vec<u8>]) -> bool {
+        if !self.goes_on.get() || is_own_name(name) {
+            return false;
+        }
+        let mut at = path.join(&b'/');
+        if !at.is_empty() {
+            at.push(b'/');
+        }
+        at.extend_from_slice(name);
+        let found = match self.in_folder(folder).and_then(|()| folder.lookup(server(), name)) {
+            Ok(found) => found,
+            Err(Error::NotFound) => return false,
+            Err(error) => {
+                self.observer.failed(&at, error);
+                return false;
+            }
+        };
+        self.entry(&found, &at);
+        found.attributes.kind == Kind::Folder
+    }
+
+    fn unreadable(&mut self, path: &[Vec<u8>], error: Error) {
+        self.observer.failed(&path.join(&b'/'), error);
+    }
+
+    fn goes_on(&mut self) -> bool {
+        self.goes_on.get()
+    }
+}
+
+impl RightsVisitor<'_> {
+    /// What the folder passes on is asked once, when its first entry is looked at.
+    fn in_folder(&mut self, folder: &Node) -> Result<()> {
+        if self.folder.as_ref().is_some_and(|(known, _)| *known == folder.id()) {
+            return Ok(());
+        }
+        let found = Found { object: folder.clone(), attributes: folder.attributes()? };
+        self.folder = Some((folder.id(), self.volume.permissions().passed_on_in_team(&found)?));
+        Ok(())
+    }
+}
