@@ -5,7 +5,7 @@ import os
 import subprocess
 import tempfile
 
-from stage import office, photoshop, replace, vim
+from stage import attempt, office, photoshop, replace, vim
 from way import DATA, OLD
 
 
@@ -30,25 +30,29 @@ def chmods(mode):
 
 def copy_p(s, path, n):
     """cp -p of a private file from elsewhere: create with its mode, write, dates, mode."""
-    if hasattr(s, "run"):
-        return s.run("cp", "-p", private(s, n), path)
+    if s.programs:
+        return from_private(s, n, lambda name: s.run("cp", "-p", name, path))
     s.make(path, DATA, 0o600)
     s.utimes(path, OLD)
     if s.has_modes:
         s.chmod(path, 0o600)
 
 
-def private(s, n):
-    """A file of this person outside the folder: what a home has."""
-    name = f"/tmp/rights-{n}"
+def from_private(s, n, act):
+    """`act` gets the name of a file of this person outside the folder: what a home has."""
+    name = f"/tmp/rights-{os.getpid()}-{n}"
     s.make(name, DATA, 0o600)
-    return name
+    try:
+        act(name)
+    finally:
+        for left in (name, name + ".tar"):
+            attempt(s.remove, left)
 
 
 def move_in(s, path, n):
     """From a folder of another file system with mv, which copies; else from another folder of the share."""
-    if hasattr(s, "run"):
-        return s.run("mv", private(s, n), path)
+    if s.programs:
+        return from_private(s, n, lambda name: s.run("mv", name, path))
     s.make(f"elsewhere/from-{n}", DATA, 0o600)
     if s.has_modes:
         s.chmod(f"elsewhere/from-{n}", 0o600)
@@ -57,8 +61,8 @@ def move_in(s, path, n):
 
 def rsync(s, path, n):
     """rsync -a: a hidden file with mode 0600, then mode and dates, then its name."""
-    if hasattr(s, "run"):
-        return s.run("rsync", "-a", private(s, n), path)
+    if s.programs:
+        return from_private(s, n, lambda name: s.run("rsync", "-a", name, path))
     folder, _, name = path.rpartition("/")
     hidden = f"{folder}/.{name}.Ab12".lstrip("/")
     s.make(hidden, DATA, 0o600)
@@ -70,11 +74,14 @@ def rsync(s, path, n):
 
 def tar(s, path, n):
     """tar -xp of a private file."""
-    if hasattr(s, "run"):
-        name = private(s, n)
-        s.run("tar", "-cf", name + ".tar", "-C", "/tmp", name[5:])
-        s.run("tar", "-xpf", name + ".tar", "-C", path.rpartition("/")[0] or ".")
-        return s.rename(f"{path.rpartition('/')[0]}/{name[5:]}".lstrip("/"), path)
+    if s.programs:
+        folder = path.rpartition("/")[0]
+
+        def extract(name):
+            s.run("tar", "-cf", name + ".tar", "-C", "/tmp", os.path.basename(name))
+            s.run("tar", "-xpf", name + ".tar", "-C", folder or ".")
+            s.rename(f"{folder}/{os.path.basename(name)}".lstrip("/"), path)
+        return from_private(s, n, extract)
     s.make(path, DATA, 0o600)
     s.utimes(path, OLD)
     if s.has_modes:

@@ -36,6 +36,7 @@ class Place:
     nfs_port: int = 0
     mount_port: int = 0
     nfs4_minor: int = 2
+    guest: str = ""  # HOST:PORT of kernel_worker.py
 
     def disk(self, path):
         return os.path.join(self.folder, path)
@@ -62,6 +63,7 @@ class Sessions:
 
 class Refused:
     has_modes = makes_with_mode = True
+    programs = frozenset()
 
     def __init__(self, why):
         self.why = why
@@ -84,7 +86,7 @@ def office(session, path):
 
 def vim(session, path):
     """vim with backupcopy=no: the old one becomes the backup, a new one is written with the old one's name and gets its mode."""
-    if hasattr(session, "run"):
+    if "vim" in session.programs:
         return session.run("vim", "-es", "-u", "NONE", "-c", "set backupcopy=no noswapfile", "-c", "normal rW", "-c", "wq", path)
     session.rename(path, path + "~")
     session.make(path, b"W" + DATA[1:])
@@ -112,7 +114,7 @@ ON_FILES = {
     "edit": lambda s, path, n: s.edit(path),
     "append": lambda s, path, n: s.append(path),
     "truncate": lambda s, path, n: s.truncate(path, 3),
-    "chmod": lambda s, path, n: s.chmod(path, 0o644),
+    "chmod": lambda s, path, n: s.chmod(path, 0o755),
     "utimes": lambda s, path, n: s.utimes(path, OLD),
     "office save": lambda s, path, n: office(s, path),
     "vim save": lambda s, path, n: vim(s, path),
@@ -148,11 +150,12 @@ def is_saved(disk, n):
     return content(disk) == "W" + WORDS[1:]
 
 
-# Whether the disk shows that it was done. Reading and ACLs leave nothing, and a mode counts only for the owner's right to execute.
+# Whether the disk shows that it was done. Reading and ACLs leave nothing, and of a file's mode only the owner's right to execute counts.
 EFFECTS = {
     "edit": is_saved, "office save": is_saved, "vim save": is_saved, "photoshop save": is_saved, "replace": is_saved,
     "append": lambda disk, n: content(disk) == WORDS + "more",
     "truncate": lambda disk, n: content(disk) == WORDS[:3],
+    "chmod": lambda disk, n: os.stat(disk).st_mode & 0o100 != 0,
     "utimes": lambda disk, n: int(os.stat(disk).st_mtime) == OLD,
     "utimes folder": lambda disk, n: int(os.stat(disk).st_mtime) == OLD,
     "rename": lambda disk, n: content(disk) is None and content(disk + "-renamed") == WORDS,

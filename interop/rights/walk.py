@@ -47,7 +47,7 @@ class Walk:
     def inside(self, path):
         return "top" if "/" not in path else "inside"
 
-    # Operations: each returns (what it is called, deed, whose, where, call, whether the disk shows it, what it changes in the model).
+    # Operations: each returns (what it is called, deed, path, whether it is the person's own, where, call, whether the disk shows it, what it changes in the model).
 
     def make(self, person, session, is_folder):
         parent = self.parent()
@@ -57,11 +57,11 @@ class Walk:
             call, deed, shows = lambda: session.make_folder(path, mode), "make folder", lambda: os.path.isdir(self.disk(path))
         else:
             # Only a local program's own mode would count.
-            mode = 0o666 if hasattr(session, "run") else mode
+            mode = 0o666 if session.programs else mode
             call, deed, shows = lambda: session.make(path, DATA, mode), "make", lambda: os.path.exists(self.disk(path))
-        if is_folder and hasattr(session, "run"):
+        if is_folder and session.programs:
             call = lambda: session.make_folder(path, 0o777)  # noqa: E731
-        return f"{deed} {path}", deed, self.is_own(person, parent), where, call, shows, {path: (person.name, is_folder)}
+        return f"{deed} {path}", deed, path, self.is_own(person, parent), where, call, shows, {path: (person.name, is_folder)}
 
     def change(self, person, session, deed):
         path = self.some(False)
@@ -70,7 +70,7 @@ class Walk:
         mode = self.rng.choice(MODES)
         calls = {"read": lambda: session.read(path), "edit": lambda: session.edit(path), "truncate": lambda: session.truncate(path, 5),
                  "chmod": lambda: session.chmod(path, mode), "utimes": lambda: session.utimes(path, OLD)}
-        return f"{deed} {path}", deed, self.is_own(person, path), self.inside(path), calls[deed], None, {}
+        return f"{deed} {path}", deed, path, self.is_own(person, path), self.inside(path), calls[deed], None, {}
 
     def replace(self, person, session, how):
         path = self.some(False)
@@ -78,14 +78,14 @@ class Walk:
             return None
         call = {"office save": stage.office, "photoshop save": stage.photoshop, "replace": stage.replace}[how]
         # A safe-save needs to add to the folder, and to remove what was there.
-        return (f"{how} {path}", how, self.is_own(person, path), self.inside(path), lambda: call(session, path), None,
+        return (f"{how} {path}", how, path, self.is_own(person, path), self.inside(path), lambda: call(session, path), None,
                 {path: (person.name, False)})
 
     def delete(self, person, session):
         path = self.some(False)
         if path is None:
             return None
-        return (f"delete {path}", "delete", self.is_own(person, path), self.inside(path), lambda: session.remove(path),
+        return (f"delete {path}", "delete", path, self.is_own(person, path), self.inside(path), lambda: session.remove(path),
                 lambda: not os.path.exists(self.disk(path)), {path: None})
 
     def move(self, person, session, is_folder):
@@ -93,15 +93,15 @@ class Walk:
         if path is None or (parent + "/").startswith(path + "/"):
             return None
         new = self.new(parent)
-        return (f"move {path} to {new}", "rename folder" if is_folder else "move out", self.is_own(person, path), self.inside(path),
+        return (f"move {path} to {new}", "rename folder" if is_folder else "move out", path, self.is_own(person, path), self.inside(path),
                 lambda: session.rename(path, new), lambda: os.path.exists(self.disk(new)), {path: new})
 
     def acl(self, person, session):
         path = self.some(False)
         # An owner may narrow rights, and then the roles are no longer what counts: only that others may not is tried.
-        if path is None or person.role == "owner" or hasattr(session, "run"):
+        if path is None or person.role == "owner" or session.programs:
             return None
-        return f"set acl {path}", "set acl", self.is_own(person, path), self.inside(path), lambda: session.set_acl(path, 61302), None, {}
+        return f"set acl {path}", "set acl", path, self.is_own(person, path), self.inside(path), lambda: session.set_acl(path, 61302), None, {}
 
     def disk(self, path):
         return self.place.disk(path)
@@ -109,7 +109,7 @@ class Walk:
     def choose(self, person, session):
         deed = self.rng.choice(["make"] * 5 + ["make folder"] * 2 + ["read", "edit", "truncate", "chmod", "utimes", "office save", "replace",
                                                                      "photoshop save", "delete", "move", "move folder", "set acl"])
-        is_local = hasattr(session, "run")
+        is_local = session.programs
         if deed in ("make", "make folder"):
             return self.make(person, session, deed == "make folder")
         if deed in ("read", "edit", "truncate", "utimes") or deed == "chmod" and not is_local:
@@ -129,7 +129,7 @@ class Walk:
         chosen = self.choose(person, self.sessions(person.name, way))
         if chosen is None:
             return
-        text, deed, is_own, where, call, shows, changes = chosen
+        text, deed, path, is_own, where, call, shows, changes = chosen
         got, said = stage.attempt(call)
         if said == "the way cannot":
             return
@@ -139,12 +139,12 @@ class Walk:
             return self.note(f"{self.steps[-1]}")
         if shows is not None and shows() != got:
             self.note(f"{self.steps[-1]}, but the disk shows otherwise")
-        elif roles.surprise(person.role, deed, is_own, where, way, got):
+        elif roles.surprise(person.role, deed, is_own, where, way, got) and not self.is_excused(person, way, deed, path):
             self.note(f"{self.steps[-1]}, which the role {person.role} does not say")
         if got:
             self.change_model(changes)
         elif deed in roles.SAFE_SAVES:
-            self.forget_leftovers(changes)
+            self.remove_leftovers(changes)
 
     def change_model(self, changes):
         for path, new in changes.items():
@@ -158,11 +158,20 @@ class Walk:
                     del self.made[one]
                     self.made[new + one[len(path):]] = two
 
-    def forget_leftovers(self, changes):
-        """A safe-save that was refused half way may have moved the file away."""
+    def remove_leftovers(self, changes):
+        """A safe-save that was refused half way leaves its new file, and may have moved the old one away."""
         for path in changes:
+            folder, _, name = path.rpartition("/")
+            for left in (f"{folder}/~{name}.tmp", f"{path}.tmp", f"{path}.new", f"{path}.bak"):
+                if os.path.exists(self.disk(left.lstrip("/"))):
+                    os.unlink(self.disk(left.lstrip("/")))
             if not os.path.exists(self.disk(path)):
                 self.made.pop(path, None)
+
+    def is_excused(self, person, way, deed, path):
+        """The kernel of the server's machine lets the owner of a folder remove what is in it."""
+        parent = path.rpartition("/")[0]
+        return way == "local" and deed in roles.SAFE_SAVES | roles.MOVES | {"rename folder"} and self.is_own(person, parent)
 
     def probe(self):
         for _ in range(PROBES):
@@ -182,7 +191,7 @@ class Walk:
 
     def check(self):
         """`rights check` finds nothing."""
-        words = [self.args.program, "rights", "check", self.place.folder, "--config", self.args.settings]
+        words = [self.args.program, "rights", "check", self.place.folder, "--config", self.args.settings, "--state", self.args.state]
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=CHECK_LIMIT_S)
         if done.returncode != 0:
             self.note(f"rights check: {(done.stdout + done.stderr).strip()[:300]}, after: {self.steps[-1] if self.steps else 'nothing'}")
@@ -210,6 +219,7 @@ def main():
         parser.add_argument(name, required=True)
     parser.add_argument("--program", help="Fourfold's, for rights check")
     parser.add_argument("--settings")
+    parser.add_argument("--state")
     parser.add_argument("--ways", default="smb,nfs3,nfs4,afp,local")
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--seed", type=int, required=True)

@@ -17,6 +17,8 @@ class Session:
 
     # Whether files have modes, and whether the request that makes a file has one.
     has_modes = makes_with_mode = True
+    # What `run` can run.
+    programs = frozenset()
 
     def make(self, path, data=DATA, mode=0o644):
         """A new file, as a copying program makes it: create, write, close. It fails if there is one."""

@@ -13,10 +13,18 @@ LIMIT_S = 20
 class Worker:
     """What the process of one user does. The share's root is its folder, so that it needs no rights on the way there."""
 
+    def __init__(self, syncs):
+        self.syncs = syncs
+
+    def _write(self, fd, write):
+        write(fd)
+        if self.syncs:
+            os.fsync(fd)
+        os.close(fd)
+
     def make(self, path, data, mode):
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        os.write(fd, data.encode())
-        os.close(fd)
+        self._write(fd, lambda fd: os.write(fd, data.encode()))
 
     def make_folder(self, path, mode):
         os.mkdir(path, mode)
@@ -29,14 +37,10 @@ class Worker:
             return file.read().decode()
 
     def edit(self, path, offset, data):
-        fd = os.open(path, os.O_WRONLY)
-        os.pwrite(fd, data.encode(), offset)
-        os.close(fd)
+        self._write(os.open(path, os.O_WRONLY), lambda fd: os.pwrite(fd, data.encode(), offset))
 
     def append(self, path, data):
-        fd = os.open(path, os.O_WRONLY | os.O_APPEND)
-        os.write(fd, data.encode())
-        os.close(fd)
+        self._write(os.open(path, os.O_WRONLY | os.O_APPEND), lambda fd: os.write(fd, data.encode()))
 
     def truncate(self, path, size):
         os.truncate(path, size)
@@ -62,14 +66,18 @@ class Worker:
             raise PermissionError(f"{words[0]}: {done.returncode}: {done.stderr[-200:]}")
 
 
-def serve(person, root, requests, replies):
-    os.fchdir(root)  # before the person's rights count: whoever may not enter is refused later
-    os.setgroups(person.groups)
-    os.setresgid(person.uid, person.uid, person.uid)
-    os.setresuid(person.uid, person.uid, person.uid)
+def become(uid, groups):
+    os.setgroups(groups)
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
     os.umask(0o022)
-    os.environ.update(HOME="/nonexistent", LC_ALL="C", VIMINIT="set nomore noswapfile viminfo=")
-    worker, requests, replies = Worker(), os.fdopen(requests), os.fdopen(replies, "w")
+    os.environ.update(HOME="/nonexistent", LC_ALL="C")
+
+
+def serve(requests, replies, syncs=False):
+    """Answers each line with a line, in the folder and as the user of this process. `syncs`: a client with a delegation sends what is
+    written when it likes, and the other side looks at the disk."""
+    worker = Worker(syncs)
     for line in requests:
         name, words = json.loads(line)
         try:
@@ -87,6 +95,8 @@ def serve(person, root, requests, replies):
 class Local(Session):
     """It forks: no thread may run yet."""
 
+    programs = {"cp", "mv", "rsync", "tar", "vim"}
+
     def __init__(self, place, person):
         root = os.open(place.folder, os.O_RDONLY | os.O_DIRECTORY)
         requests, replies = os.pipe(), os.pipe()
@@ -94,7 +104,9 @@ class Local(Session):
         if self.pid == 0:
             os.close(requests[1]), os.close(replies[0])
             try:
-                serve(person, root, requests[0], replies[1])
+                os.fchdir(root)  # before the person's rights count: whoever may not enter is refused later
+                become(person.uid, person.groups)
+                serve(os.fdopen(requests[0]), os.fdopen(replies[1], "w"))
             except BaseException as error:  # noqa: BLE001: the process ends here
                 print(f"local worker of {person.name}: {error}", file=sys.stderr)
             os._exit(0)

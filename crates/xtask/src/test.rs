@@ -41,6 +41,7 @@ pub fn run() -> Result<()> {
     steps.run("interop layouts", || interop("layouts", &[]));
     steps.run("interop coherence", || interop("coherence", &[]));
     steps.run("interop ceph", || interop("ceph", &[]));
+    steps.run("interop rights", || interop("rights", &[]));
     steps.run("interop package", || interop("package", &[]));
     steps.run("interop domain", || interop("domain", &[]));
     steps.run("interop migrate", || interop("migrate", &[]));

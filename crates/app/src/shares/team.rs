@@ -77,7 +77,7 @@ pub(crate) fn prepare_closed(share: &ShareSettings) -> anyhow::Result<Preparatio
 
 /// A line about the folder of a team folder, with what to do.
 pub(crate) fn line(share: &ShareSettings, preparation: Preparation) -> Option<String> {
-    let (name, path) = (&share.name, admin::shell::quote(&share.path.display().to_string()));
+    let name = &share.name;
     match preparation {
         Preparation::Ready if !here::privileged() && !share.is_in_store() => Some(format!(
             "{name}: the server is not root, so all files are its own: contributors only add, and local programs of others have no \
@@ -85,7 +85,7 @@ pub(crate) fn line(share: &ShareSettings, preparation: Preparation) -> Option<St
         )),
         Preparation::Ready => None,
         Preparation::HasFiles => Some(format!(
-            "{name}: clients have these rights in all files; for local programs `fourfold rights reset {path} --recursive` sets modes \
+            "{name}: clients have these rights in all files; for local programs `fourfold rights reset {name} --recursive` sets modes \
              and ACLs of the files that are there"
         )),
     }

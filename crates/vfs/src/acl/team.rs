@@ -82,7 +82,11 @@ fn rights_of(role: Role, place: TeamPlace, owns: bool) -> Rights {
         Role::Reader => READING,
         Role::Drop if place == TeamPlace::Root => PASSING.union(ADDING).union(if_owned(WRITING)),
         Role::Drop if is_folder => PASSING.union(if_owned(WRITING)),
-        Role::Drop => if_owned(WRITING.union(Rights::READ_ATTRIBUTES).union(Rights::SYNCHRONIZE)),
+        // GENERIC_WRITE of Windows, with which a copying program opens again what it has made, has READ_ACL (MS-DTYP 2.4.3).
+        Role::Drop => {
+            let besides = Rights::READ_ATTRIBUTES.union(Rights::READ_ACL).union(Rights::SYNCHRONIZE);
+            if_owned(WRITING.union(besides))
+        }
     }
 }
 

@@ -25,7 +25,8 @@ const LIMIT: Duration = Duration::from_secs(540);
 const CLIENT: &str = "linux";
 /// The disk of the machine.
 const DISK: &str = "linux-guest-disk";
-const MODULES: &[&str] = &[
+/// The modules of the kernel that its clients need.
+pub const MODULES: &[&str] = &[
     "virtio_pci",
     "virtio_net",
     "virtio_blk",

@@ -1,6 +1,8 @@
 //! Team folders: people with roles, by all protocols and by local programs, against the grid that is written by hand from the
 //! roles (`interop/rights/roles.py`). With `--peer`, smbd and Ganesha play the same cells over a folder with POSIX ACLs.
 
+mod kernel;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +18,7 @@ use crate::{debian, ganesha, isolate, process, samba, server};
 
 const EXPECTED: &str = "interop/rights/expected.toml";
 /// The time limit of one script, on a busy machine.
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(600);
 /// The share, as Ganesha calls it, too.
 const SHARE: &str = "share";
 const PASSWORD: &str = "secret";
@@ -41,6 +43,13 @@ pub fn run(args: &InteropArgs) -> Result<()> {
         println!("no Python packages: {error:#}");
     }
     let peers = if args.peer { [debian::SMB_PEER, debian::NFS_PEER].concat() } else { Vec::new() };
+    let is_by_kernel = args.only == ["kernel"];
+    if is_by_kernel
+        && !isolate::is_isolated()
+        && let Err(error) = debian::ensure(debian::LINUX_FILES, false).and_then(|_| kernel::fetch())
+    {
+        println!("no virtual machine: {error:#}");
+    }
     prepare(args, &[debian::NFS_CLIENTS, debian::RIGHTS, &peers].concat(), false)?;
     let mut outcomes = Outcomes::default();
     match unable() {
@@ -50,6 +59,12 @@ pub fn run(args: &InteropArgs) -> Result<()> {
             }
         }
         None if args.peer => return compare_peers(),
+        None if is_by_kernel => {
+            let place = process::fresh_folder("interop-rights-kernel")?;
+            let people = people()?;
+            make_group(&place, &people)?;
+            kernel::run(&place, &people, &mut outcomes)?;
+        }
         None => play(args, &mut outcomes)?,
     }
     if args.list {
@@ -79,8 +94,6 @@ fn play(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
         let server = TeamFolder::start(&place.join("walk"), &people)?;
         let mut words = server.arguments();
         words.extend(["--steps".into(), steps.to_string(), "--seed".into(), seed.to_string()]);
-        words.extend(["--program".into(), server::binary().display().to_string()]);
-        words.extend(["--settings".into(), server.settings.display().to_string()]);
         script(outcomes, "walk", &words, &[]);
     }
     Ok(())
@@ -110,13 +123,17 @@ fn people() -> Result<Vec<Person>> {
 /// A server of our own with one team folder.
 struct TeamFolder {
     folder: PathBuf,
-    settings: PathBuf,
     ports: [(&'static str, String); 3],
     _running: process::Running,
 }
 
 impl TeamFolder {
     fn start(place: &Path, people: &[Person]) -> Result<Self> {
+        Self::start_at(place, people, &["--listen", "127.0.0.1"])
+    }
+
+    /// The same at other addresses, which `listen` names.
+    fn start_at(place: &Path, people: &[Person], listen: &[&str]) -> Result<Self> {
         let (folder, state, settings) =
             (place.join("team"), place.join("state"), place.join("settings.toml"));
         fs::create_dir_all(&folder)?;
@@ -131,9 +148,14 @@ impl TeamFolder {
         }
         let port = || Ok::<_, anyhow::Error>(process::free_port()?.to_string());
         let ports = [("--smb-port", port()?), ("--afp-port", port()?), ("--nfs-port", port()?)];
-        let words: Vec<&str> = ports.iter().flat_map(|(name, port)| [*name, port]).collect();
+        let mut words: Vec<&str> = ports.iter().flat_map(|(name, port)| [*name, port]).collect();
+        words.extend(listen);
         let running = server::ours_with_settings(&settings, &state, &words)?;
-        Ok(Self { folder, settings, ports, _running: running })
+        Ok(Self { folder, ports, _running: running })
+    }
+
+    fn port(&self, flag: &str) -> &str {
+        self.ports.iter().find(|(name, _)| *name == flag).map_or("", |(_, port)| port)
     }
 
     fn arguments(&self) -> Vec<String> {
@@ -168,7 +190,7 @@ fn settings_text(folder: &Path, people: &[Person]) -> String {
     let lists: String = roles.map(|(setting, role)| format!("{setting} = [{}]\n", of_role(role))).concat();
     format!(
         "[server]\nbonjour = \"off\"\nnfs-versions = [\"3\", \"4.1\", \"4.2\"]\nafp-logins = [\"dhx2\", \"cleartext\"]\n\n\
-         [[share]]\nname = \"{SHARE}\"\npath = \"{}\"\niscsi = false\n{lists}client = [{{ match = \"127.0.0.1\" }}]\n",
+         [[share]]\nname = \"{SHARE}\"\npath = \"{}\"\niscsi = false\n{lists}client = [{{ match = \"127.0.0.1\" }}, {{ match = \"10.0.2.0/24\" }}]\n",
         folder.display()
     )
 }

@@ -166,10 +166,11 @@ async fn change_mode(
         return Ok(());
     };
     let changes = SetAttributes { mode: Some(mode), ..SetAttributes::default() };
-    // In a team folder a mode gives and takes no rights. A Mac that copies a folder must not fail because it sends one.
-    let has_roles = volume.tree().roles_at(found)?.is_some();
+    // In a team folder a mode gives and takes no rights. A Mac that copies a folder must not fail because it sends one for what it
+    // has made.
+    let is_of_no_account = now.uid == actor.caller.uid && volume.tree().roles_at(found)?.is_some();
     let changed = volume.once_recalled(|| match volume.tree().set_attributes(&actor, found, &changes) {
-        Err(Error::NotPermitted | Error::AccessDenied) if has_roles => Ok(()),
+        Err(Error::NotPermitted | Error::AccessDenied) if is_of_no_account => Ok(()),
         other => other.map(drop),
     });
     Ok(changed.await?)
