@@ -10,18 +10,29 @@ from way_local import become, serve
 PORT = 7000
 
 
+def is_mounted(folder):
+    """By the list: the root of this machine is nobody in the folder."""
+    with open("/proc/mounts") as mounts:
+        return any(line.split()[1] == folder for line in mounts)
+
+
 def talk(connection):
     requests, replies = connection.makefile("r"), connection.makefile("w")
     uid, groups, folder = json.loads(requests.readline())
-    if not os.path.ismount(folder):
+    if not is_mounted(folder):
         replies.write("not mounted\n")
         replies.flush()
         return
-    os.chdir(folder)
     become(uid, groups)
+    try:
+        os.chdir(folder)
+    except PermissionError:
+        replies.write("not let in\n")
+        replies.flush()
+        return
     replies.write("ready\n")
     replies.flush()
-    serve(requests, replies)
+    serve(requests, replies, syncs=True)
 
 
 def main():

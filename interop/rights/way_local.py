@@ -13,10 +13,18 @@ LIMIT_S = 20
 class Worker:
     """What the process of one user does. The share's root is its folder, so that it needs no rights on the way there."""
 
+    def __init__(self, syncs):
+        self.syncs = syncs
+
+    def _write(self, fd, write):
+        write(fd)
+        if self.syncs:
+            os.fsync(fd)
+        os.close(fd)
+
     def make(self, path, data, mode):
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        os.write(fd, data.encode())
-        os.close(fd)
+        self._write(fd, lambda fd: os.write(fd, data.encode()))
 
     def make_folder(self, path, mode):
         os.mkdir(path, mode)
@@ -29,14 +37,10 @@ class Worker:
             return file.read().decode()
 
     def edit(self, path, offset, data):
-        fd = os.open(path, os.O_WRONLY)
-        os.pwrite(fd, data.encode(), offset)
-        os.close(fd)
+        self._write(os.open(path, os.O_WRONLY), lambda fd: os.pwrite(fd, data.encode(), offset))
 
     def append(self, path, data):
-        fd = os.open(path, os.O_WRONLY | os.O_APPEND)
-        os.write(fd, data.encode())
-        os.close(fd)
+        self._write(os.open(path, os.O_WRONLY | os.O_APPEND), lambda fd: os.write(fd, data.encode()))
 
     def truncate(self, path, size):
         os.truncate(path, size)
@@ -70,9 +74,10 @@ def become(uid, groups):
     os.environ.update(HOME="/nonexistent", LC_ALL="C")
 
 
-def serve(requests, replies):
-    """Answers each line with a line, in the folder and as the user of this process."""
-    worker = Worker()
+def serve(requests, replies, syncs=False):
+    """Answers each line with a line, in the folder and as the user of this process. `syncs`: a client with a delegation sends what is
+    written when it likes, and the other side looks at the disk."""
+    worker = Worker(syncs)
     for line in requests:
         name, words = json.loads(line)
         try:

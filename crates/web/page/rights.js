@@ -1,7 +1,8 @@
 // Who may do what in a share: presets, the list, and what it means for one person.
 
 import { get, post } from "./api.js";
-import { h, heading, replace } from "./dom.js";
+import { h, heading, replace, title } from "./dom.js";
+import { folderEditor, rightsLink, way } from "./folderrights.js";
 import { everybody, people, picker } from "./people.js";
 import { PRESETS, ROLES, SETTINGS, lines, listsOf, words } from "./roles.js";
 
@@ -93,18 +94,21 @@ function editor(context, share, settings, known, again) {
   return form;
 }
 
-// What the share lets one person do, over which protocol, and why.
-function question(context, share, known) {
+// What one person may do with a file or folder, and by what; for the share itself also over which protocol.
+function question(context, share, path, known) {
   const answer = h("div", { "aria-live": "polite" });
-  const who = h("select", { id: "rights-person", onchange: () => ask() }, h("option", { value: "" }, "Choose a person"), known.accounts.map((name) => h("option", { value: name }, name)));
+  const who = h("select", { id: "rights-person", onchange: () => ask() }, h("option", { value: "" }, "Choose a person"), known.accounts.map((name) => h("option", { value: name }, name)), h("option", { value: "guests" }, "guests, without an account"));
   async function ask() {
-    if (!who.value) return replace(answer);
+    const person = who.value;
+    if (!person) return replace(answer);
     try {
-      const all = await get(`/v1/access?${new URLSearchParams({ share })}`, context.signal);
-      const row = all.find((one) => one.account === who.value);
-      replace(answer, row ? explained(row) : h("p", { class: "muted" }, "There is no such account."));
+      const [rights, entrants] = await Promise.all([
+        get(`/v1/rights/of?${new URLSearchParams({ person, share, path })}`, context.signal),
+        path === "" ? get(`/v1/access?${new URLSearchParams({ share })}`, context.signal) : []]);
+      if (who.value !== person) return undefined;
+      return replace(answer, explained(rights), doors(entrants.find((one) => (person === "guests" ? one.kind === "guests" : one.account === person))));
     } catch (error) {
-      replace(answer, h("p", { class: "error", role: "alert" }, error.message));
+      return replace(answer, h("p", { class: "error", role: "alert" }, error.message));
     }
   }
   const element = h("section", { class: "card", id: "question" }, h("h2", {}, "May somebody open this?"),
@@ -112,12 +116,18 @@ function question(context, share, known) {
   return { element, ask };
 }
 
-function explained(row) {
+function explained({ person, summary, operations, why }) {
+  return [h("p", { class: "verdict" }, h("b", {}, person), `: ${summary}`),
+    h("ul", { class: "plain operations" }, operations.map((one) => h("li", { class: one.may ? "may" : "muted", "data-operation": one.operation }, h("span", { "aria-hidden": "true" }, one.may ? "✓" : "✗"), ` ${one.may ? "may" : "may not"} ${one.what}`))),
+    h("ul", { class: "plain small muted" }, why.map((line) => h("li", {}, line)))];
+}
+
+// Over which protocols the person enters, and by which rules.
+function doors(row) {
+  if (!row) return null;
   const enters = row.protocols.filter((entry) => entry.may);
-  const may = enters.length === 0 ? "may not enter" : row.read && row.write ? "may read and write" : row.read ? "may read" : row.write ? "may put files in, and not read" : "may enter, and read nothing";
   const reasons = [...new Set((enters.length ? enters : row.protocols).map((entry) => entry.why))];
-  return [h("p", { class: "verdict" }, h("b", {}, row.account), ` ${may}${enters.length ? ` over ${enters.map((entry) => entry.protocol.toUpperCase()).join(", ")}` : ""}.`),
-    h("ul", { class: "plain small muted" }, reasons.map((why) => h("li", {}, `Because ${why}.`)))];
+  return h("p", { class: "small muted" }, enters.length ? `Enters over ${enters.map((entry) => title(entry.protocol)).join(", ")}: ` : "Does not enter: ", reasons.join("; "), ".");
 }
 
 export default {
@@ -125,22 +135,35 @@ export default {
   async show(main, context) {
     const query = new URLSearchParams(location.hash.split("?")[1] ?? "");
     const [shares, known] = await Promise.all([get("/v1/shares", context.signal), people(context.signal)]);
-    const share = query.get("share") ?? shares[0]?.name;
+    const [share, path] = [query.get("share") ?? shares[0]?.name, query.get("path") ?? ""];
     if (!share) {
       main.append(heading("Rights"), h("p", { class: "muted" }, "No folder is shared."));
       return;
     }
     const names = [...new Set([share, ...shares.map((one) => one.name)])];
-    const choose = h("select", { "aria-label": "Share", onchange: () => { location.hash = `#/rights?${new URLSearchParams({ share: choose.value })}`; } }, names.map((name) => h("option", { value: name }, name)));
+    const choose = h("select", { "aria-label": "Share", onchange: () => { location.hash = rightsLink(choose.value, ""); } }, names.map((name) => h("option", { value: name }, name)));
     choose.value = share;
-    const [place, beside] = [h("div", {}), question(context, share, known)];
-    const load = async () => {
+    const [place, beside] = [h("div", {}), question(context, share, path, known)];
+    const ofShare = async () => {
       const { settings } = await get("/v1/settings", context.signal);
       const own = settings.filter((setting) => setting.share === share);
       replace(place, listsOf(own).known ? editor(context, share, own, known, load) : h("p", { class: "muted" }, "There is no such share."));
+    };
+    let shown = null; // stays while a job of it is watched
+    const ofFolder = async () => {
+      const status = await get(`/v1/rights?${new URLSearchParams({ share, path })}`, context.signal);
+      if (!status.is_team_folder) return replace(place, h("p", { class: "card muted" }, "The share has no roles: give somebody one, and folders can have others."));
+      if (shown === null) {
+        shown = folderEditor(context, share, path, known, load);
+        replace(place, shown.element);
+      }
+      return shown.draw(status);
+    };
+    const load = async () => {
+      await (path === "" ? ofShare() : ofFolder());
       await beside.ask();
     };
-    main.append(heading("Rights", choose), h("div", { class: "beside" }, place, beside.element));
+    main.append(heading("Rights", choose), way(context, share, path), h("div", { class: "beside" }, place, beside.element));
     await load();
   },
 };

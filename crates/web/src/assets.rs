@@ -57,6 +57,7 @@ const ASSETS: &[Asset] = assets![
     "webhooks.js" "text/javascript; charset=utf-8",
     "adopt.js" "text/javascript; charset=utf-8",
     "accounts.js" "text/javascript; charset=utf-8",
+    "folderrights.js" "text/javascript; charset=utf-8",
     "folders.js" "text/javascript; charset=utf-8",
     "newshare.js" "text/javascript; charset=utf-8",
     "people.js" "text/javascript; charset=utf-8",

@@ -8,10 +8,12 @@ mod namespaces;
 mod negotiation;
 mod new_settings;
 mod observed;
+mod posix;
 mod robustness;
 mod sealing;
 mod sessions;
 mod signing;
+mod team;
 mod trees;
 mod waiting;
 

@@ -50,6 +50,7 @@ const REPLICATED: &str = "a share is replicated by a job";
 /// These need smbclient.
 const STUDIO: &str = "in a new studio, each edits what another made";
 const RIGHTS: &str = "the page says who may do what, and a role counts at once";
+const FOLDER: &str = "one of a team may only read one folder, until it is reset";
 
 /// A browser at a server.
 pub struct Scene {
@@ -86,7 +87,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("a conversion that was cut goes on", adopt::goes_on),
     ("a webhook is made, tried and removed", pages::webhooks),
     ("a LUN is made, resized, copied and removed", pages::luns),
-    ("the backups of Macs are shown", backups),
+    ("the backups of Macs are shown", pages::backups),
     ("1,000 sessions and 100,000 opens do not freeze the page", long_lists),
     ("names that hurt are found, fixed, and taken back", jobs::names),
     ("a benchmark runs, is compared, and its report opens", jobs::benchmark),
@@ -95,8 +96,10 @@ const CHECKS: &[(&str, Check)] = &[
     ("a LUN is cloned by a job", jobs::lun),
     ("a folder is shared, shown with a QR code, and taken back", jobs::share),
     ("a new studio is made by the page alone", studio::made),
+    ("a share of each purpose is made and served", studio::purposes),
     (STUDIO, studio::used),
     (RIGHTS, studio::rights),
+    (FOLDER, studio::folder),
     ("changes in a folder are told", jobs::changes),
     ("changes are sent to a webhook, again if it refuses", webhook::told),
     ("an idle API costs at most 2 threads and 4 MiB", cost::idle),
@@ -128,7 +131,7 @@ pub fn run(outcomes: &mut Outcomes, only: &[String]) -> Result<()> {
             outcomes.skip(name, "no XFS can be mounted here");
             continue;
         }
-        if [STUDIO, RIGHTS].contains(name) && process::find("smbclient").is_none() {
+        if [STUDIO, RIGHTS, FOLDER].contains(name) && process::find("smbclient").is_none() {
             outcomes.skip(name, "smbclient is not installed");
             continue;
         }
@@ -395,15 +398,6 @@ fn snapshots(scene: &mut Scene) -> Result<()> {
     scene.click("#confirm-yes")?;
     scene.browser.until(&shows("No snapshot is kept yet."))?;
     ensure!(!scene.place.run(&["snapshot", "list"])?.contains("before-noon"), "the snapshot is still there");
-    scene.expect_no_errors()
-}
-
-fn backups(scene: &mut Scene) -> Result<()> {
-    scene.open("backups")?;
-    let card = "document.querySelector('[data-mac=Ada]').innerText";
-    for text in ["overdue", "8 MiB", "no backup for longer"] {
-        scene.browser.until(&format!("{card}.includes({})", json!(text)))?;
-    }
     scene.expect_no_errors()
 }
 

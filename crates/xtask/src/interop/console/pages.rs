@@ -274,3 +274,13 @@ pub fn scrubbed(scene: &mut Scene) -> Result<()> {
     std::fs::remove_file(alone)?;
     scene.expect_no_errors()
 }
+
+/// The backups of each Mac, and what is wrong with them.
+pub fn backups(scene: &mut Scene) -> Result<()> {
+    scene.open("backups")?;
+    let card = "document.querySelector('[data-mac=Ada]').innerText";
+    for text in ["overdue", "8 MiB", "no backup for longer"] {
+        scene.browser.until(&format!("{card}.includes({})", json!(text)))?;
+    }
+    scene.expect_no_errors()
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::accounts::{fill, give_own_password};
 use super::checks::{Scene, shows};
@@ -19,6 +19,8 @@ const TEAM: &str = "atelier";
 /// Somebody with an account who is not in the group.
 const OUTSIDER: (&str, &str) = ("grace", "secret of grace");
 
+/// What a share can be for, beside a team.
+const PURPOSES: [&str; 7] = ["drop", "read", "private", "homes", "backups", "video", "archive"];
 /// What a run of smbclient may take.
 const LIMIT: Duration = Duration::from_secs(60);
 /// What SMB answers to whom the share is closed.
@@ -78,6 +80,36 @@ fn share(scene: &mut Scene) -> Result<()> {
     scene.browser.until("document.querySelector('.made').innerText.includes('smb://')")
 }
 
+/// What the other purposes set is accepted, and the shares are served.
+pub fn purposes(scene: &mut Scene) -> Result<()> {
+    let name = |purpose: &str| format!("for {purpose}");
+    for purpose in PURPOSES {
+        scene.open("overview")?;
+        scene.open("shares?new")?;
+        scene.browser.until("document.querySelector('#new-share .picker')")?;
+        scene.click(&format!("#new-share input[value={purpose}]"))?;
+        let folder = scene.place.folder().join(name(purpose));
+        fill(scene, &[("#new-path", &folder.to_string_lossy()), ("#new-name", &name(purpose))])?;
+        if purpose == "drop" {
+            fill(scene, &[("#new-drop", "everyone")])?;
+        }
+        scene.click("#new-share button[type=submit]")?;
+        give_own_password(scene, ADMIN.1)?;
+        scene.browser.until(&format!(
+            "document.querySelector('.made')?.innerText.includes('for {purpose} is shared')"
+        ))?;
+    }
+    let status: Value = serde_json::from_str(&scene.place.run(&["status", "--json"])?)?;
+    let shares = status["shares"].as_array().context("no shares")?;
+    for purpose in PURPOSES {
+        ensure!(
+            shares.iter().any(|share| share["name"] == name(purpose)),
+            "{purpose}: it is not served: {shares:?}"
+        );
+    }
+    scene.expect_no_errors()
+}
+
 /// Each of the three edits, renames and removes what another has made; others may not enter.
 pub fn used(scene: &mut Scene) -> Result<()> {
     for (index, maker) in PEOPLE.into_iter().enumerate() {
@@ -100,27 +132,67 @@ pub fn used(scene: &mut Scene) -> Result<()> {
     Ok(())
 }
 
+/// One of the team may only read one folder, until all is again as in the share.
+pub fn folder(scene: &mut Scene) -> Result<()> {
+    let (reader, other) = (PEOPLE[2], PEOPLE[1]);
+    smb(scene, (other, PASSWORD), "mkdir 2019")?;
+    put(scene, other, "2019\\accounts", "closed")?;
+    scene.open("overview")?;
+    scene.open(&format!("rights?share={TEAM}&path=2019"))?;
+    scene.browser.until(&shows("all is as in the share"))?;
+    fill(scene, &[("#folder-who", reader), ("#folder-role", "reader")])?;
+    scene.click("#folder-rights button[type=submit]")?;
+    give_own_password(scene, ADMIN.1)?;
+    scene.browser.until("document.querySelector('[data-job][data-state=done]')")?;
+    scene
+        .browser
+        .until(&format!("document.querySelector('#folder-rights tbody')?.innerText.includes('{reader}')"))?;
+    ask_about(scene, reader)?;
+    scene.browser.until("document.querySelector('[data-operation=read].may') && document.querySelector('[data-operation=write]:not(.may)')")?;
+    smb(scene, (reader, PASSWORD), "get 2019\\accounts /dev/null")?;
+    let refused = put(scene, reader, "2019\\accounts", "changed").err().context("a reader changes a file")?;
+    ensure!(format!("{refused:#}").contains(DENIED), "{refused:#}");
+    put(scene, other, "2019\\accounts", "changed")?;
+    scene.browser.evaluate("[...document.querySelectorAll('#folder-rights button')].find((one) => one.textContent === 'Reset…').click()")?;
+    scene.click("#confirm-yes")?;
+    give_own_password(scene, ADMIN.1)?;
+    scene.browser.until(&shows("all is as in the share"))?;
+    scene.browser.until("document.querySelector('[data-job][data-state=done]')")?;
+    put(scene, reader, "2019\\accounts", "changed by a colleague")?;
+    scene.expect_no_errors()
+}
+
+/// Chooses a person in the page's question.
+fn ask_about(scene: &mut Scene, who: &str) -> Result<()> {
+    let choose = format!(
+        "(() => {{ const field = document.querySelector('#rights-person'); field.value = '{who}'; field.dispatchEvent(new Event('change')); }})()"
+    );
+    scene.browser.evaluate(&choose).map(drop)
+}
+
 /// The page says what each may do, and gives somebody else a role, which counts at once.
 pub fn rights(scene: &mut Scene) -> Result<()> {
     put(scene, PEOPLE[0], "brief", "for all")?;
     scene.open(&format!("rights?share={TEAM}"))?;
-    let verdict = |scene: &mut Scene, who: &str, text: &str| -> Result<()> {
-        let choose = format!(
-            "(() => {{ const field = document.querySelector('#rights-person'); field.value = '{who}'; field.dispatchEvent(new Event('change')); }})()"
-        );
-        scene.browser.evaluate(&choose)?;
+    let may = |scene: &mut Scene, who: &str, operations: &[(&str, bool)]| -> Result<()> {
+        ask_about(scene, who)?;
         scene
             .browser
-            .until(&format!("document.querySelector('.verdict')?.innerText.startsWith('{who} {text}')"))
+            .until(&format!("document.querySelector('.verdict')?.innerText.startsWith('{who}:')"))?;
+        for (operation, may) in operations {
+            let shown = format!("[data-operation={operation}]{}", if *may { ".may" } else { ":not(.may)" });
+            scene.browser.until(&format!("document.querySelector('{shown}')"))?;
+        }
+        Ok(())
     };
-    verdict(scene, PEOPLE[1], "may read and write")?;
-    verdict(scene, OUTSIDER.0, "may not enter")?;
+    may(scene, PEOPLE[1], &[("read", true), ("write", true), ("rights", false)])?;
+    may(scene, OUTSIDER.0, &[("read", false), ("write", false)])?;
     fill(scene, &[("#rights-who", OUTSIDER.0), ("#rights-role", "readers")])?;
     scene.click("#rights-add")?;
     scene.browser.until(&shows("grace: reads."))?;
     scene.click("#roles button[type=submit]")?;
     give_own_password(scene, ADMIN.1)?;
-    verdict(scene, OUTSIDER.0, "may read over")?;
+    may(scene, OUTSIDER.0, &[("read", true), ("write", false)])?;
     smb(scene, OUTSIDER, "get brief /dev/null")?;
     let refused = smb(scene, OUTSIDER, "del brief").err().context("a reader removes a file")?;
     ensure!(format!("{refused:#}").contains(DENIED), "{refused:#}");
