@@ -29,6 +29,8 @@ use auth::Grant;
 
 use self::forest::{Hidden, TeamGate};
 
+use crate::caller::server;
+
 pub use self::above::MAX_PATH_DEPTH;
 pub(crate) use self::above::name_in;
 pub use self::call::Call;
@@ -49,6 +51,15 @@ pub struct Found {
     pub object: Arc<dyn Object>,
     /// What the host says of it.
     pub attributes: Attributes,
+}
+
+/// Whose something new is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewOwner {
+    /// The user.
+    pub uid: u32,
+    /// The group; `None`: that of the folder.
+    pub gid: Option<u32>,
 }
 
 /// A file, folder, link or device of a volume. Cheap to clone; holding one keeps the file alive.
@@ -168,6 +179,23 @@ pub trait Object: Any + Send + Sync {
     fn parent(&self) -> Result<Found>;
     /// Makes an entry; fails with `Exists` when there is one. `mode` is final: no umask is applied.
     fn create(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found>;
+    /// As [`Object::create`] by the server itself, for somebody to whom the entry belongs from the beginning.
+    fn create_owned(&self, name: &[u8], new: NewKind<'_>, mode: u32, owner: NewOwner) -> Result<Found> {
+        let made = self.create(server(), name, new, mode)?;
+        let NewOwner { uid, gid } = owner;
+        let ids = SetAttributes { uid: Some(uid), gid, ..SetAttributes::default() };
+        let given = made.object.set_attributes(server(), &ids).and_then(|()| made.object.attributes());
+        let given = given.inspect_err(|_| {
+            let undone = match new {
+                NewKind::Folder => self.remove_folder(server(), name),
+                _ => self.remove(server(), name),
+            };
+            undone.unwrap_or_else(
+                |error| tracing::warn!(%error, "a new file without its owner was not removed"),
+            );
+        });
+        Ok(Found { attributes: given?, object: made.object })
+    }
     /// Another name in this folder for `target`.
     fn link(&self, caller: &Caller, target: &dyn Object, name: &[u8]) -> Result<()> {
         self.through(Call::Link)?.link(caller, self.peer(target)?, name)

@@ -102,3 +102,74 @@ fn account(name: &str, accounts: Option<&Directory>) -> Grantee {
 fn acts_as_others() -> bool {
     rustix::process::geteuid().is_root()
 }
+
+#[cfg(test)]
+mod tests {
+    use auth::{AccountFile, Host, Identity, Ids};
+
+    use super::*;
+
+    const GROUPS: &str = "staff:x:50:\nboth:x:51:\n";
+
+    fn directory(state: &std::path::Path, default_user: Option<&str>) -> Directory {
+        AccountFile::edit(state, |file| {
+            file.add("Ada", Ids { uid: Some(1000), gid: None }, "secret")?;
+            file.add("grace", Ids::default(), "secret")?;
+            file.add_group("studio", vec!["ada".into()])?;
+            file.add_group("both", Vec::new())
+        })
+        .unwrap();
+        let unix = UnixAccounts::parse("bob:x:1001:1001::/:\nmany:x:1002:1002::/:\n", GROUPS);
+        let host = Host { unix, own: Identity::root(), default_user: default_user.map(str::to_owned) };
+        Directory::new(&AccountFile::read(state).unwrap(), host)
+    }
+
+    fn roles(words: &[&str], accounts: &Directory) -> Vec<Grantee> {
+        let entry = |word: &&str| TeamEntry { role: Role::Editor, who: Who::parse(word).unwrap() };
+        let team = TeamFolder { entries: words.iter().map(entry).collect() };
+        with_numbers(&team, Some(accounts)).entries().iter().map(|entry| entry.grantee.clone()).collect()
+    }
+
+    fn user(name: &str, uid: Option<u32>) -> Grantee {
+        Grantee::User { name: name.into(), uid: uid.filter(|_| acts_as_others()) }
+    }
+
+    #[test]
+    fn an_account_has_its_role_by_its_own_name_and_number() {
+        let state = tempfile::tempdir().unwrap();
+        let accounts = directory(state.path(), None);
+        assert_eq!(roles(&["ADA"], &accounts), [user("Ada", Some(1000))]);
+        assert_eq!(roles(&["bob"], &accounts), [user("bob", Some(1001))], "a user of the host comes by NFS");
+        assert_eq!(roles(&["eve"], &accounts), [user("eve", None)]);
+    }
+
+    #[test]
+    fn a_number_that_several_accounts_have_is_no_ones() {
+        let state = tempfile::tempdir().unwrap();
+        assert_eq!(roles(&["grace"], &directory(state.path(), None)), [user("grace", None)], "nobody");
+        let other = tempfile::tempdir().unwrap();
+        assert_eq!(roles(&["grace"], &directory(other.path(), Some("many"))), [user("grace", None)]);
+    }
+
+    #[test]
+    fn a_group_of_the_server_counts_before_one_of_the_host_and_an_unknown_one_not_at_all() {
+        let state = tempfile::tempdir().unwrap();
+        let accounts = directory(state.path(), None);
+        let number = |name: &str| Grantee::Group(accounts.own_group(name).unwrap().number);
+        let expected = [number("studio"), Grantee::Group(50), number("both"), Grantee::Group(NO_GROUP)];
+        assert_eq!(roles(&["@studio", "@staff", "@both", "@gone"], &accounts), expected);
+    }
+
+    #[test]
+    fn disks_are_for_owners_and_editors() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        let text = "[[share]]\nname = \"A\"\npath = \"a\"\nowners = [\"ada\"]\nreaders = [\"everyone\"]\ndrop = [\"guests\"]\n";
+        std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
+        let settings = Settings::load(&admin::Arguments::new(false, folder.path().into())).unwrap();
+        let of_luns = of_luns(&settings.shares[0]).unwrap();
+        assert_eq!(of_luns.entries().len(), 1);
+        assert!(!of_luns.of_login(Some("ADA"), &|_| false).is_empty());
+        assert!(of_luns.of_login(Some("bob"), &|_| true).is_empty());
+    }
+}

@@ -43,7 +43,8 @@ fn settle(share: &ShareSettings, roles: &Roles, volume: &Volume) -> anyhow::Resu
     check_usable(share)?;
     let mut entries = std::fs::read_dir(&share.path)?.flatten();
     if entries.any(|entry| entry.file_name() != "lost+found") {
-        let deviates = !volume.rights_deviations(&volume.root()?)?.is_empty();
+        let deviations = volume.rights_deviations(&volume.root()?)?;
+        let deviates = deviations.iter().any(|deviation| !deviation.is_note());
         return Ok(if deviates { Preparation::HasFiles } else { Preparation::Ready });
     }
     let has_group = std::fs::metadata(&share.path)?.gid();
@@ -76,7 +77,7 @@ pub(crate) fn prepare_closed(share: &ShareSettings) -> anyhow::Result<Preparatio
 
 /// A line about the folder of a team folder, with what to do.
 pub(crate) fn line(share: &ShareSettings, preparation: Preparation) -> Option<String> {
-    let (name, path) = (&share.name, admin::shell::quote(&share.path.display().to_string()));
+    let name = &share.name;
     match preparation {
         Preparation::Ready if !here::privileged() && !share.is_in_store() => Some(format!(
             "{name}: the server is not root, so all files are its own: contributors only add, and local programs of others have no \
@@ -84,7 +85,7 @@ pub(crate) fn line(share: &ShareSettings, preparation: Preparation) -> Option<St
         )),
         Preparation::Ready => None,
         Preparation::HasFiles => Some(format!(
-            "{name}: clients have these rights in all files; for local programs `fourfold rights reset {path} --recursive` sets modes \
+            "{name}: clients have these rights in all files; for local programs `fourfold rights reset {name} --recursive` sets modes \
              and ACLs of the files that are there"
         )),
     }

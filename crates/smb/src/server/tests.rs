@@ -12,6 +12,7 @@ mod robustness;
 mod sealing;
 mod sessions;
 mod signing;
+mod team;
 mod trees;
 mod waiting;
 

@@ -5,10 +5,13 @@ use crate::acl::inherit::{Heir, beside_mode, entries_of};
 use crate::acl::stored::StoredAcl;
 use crate::acl::team::TeamFolder;
 use crate::acl::{NewPermissions, Rights, Who};
-use crate::backend::{Found, NewKind};
+use crate::backend::{Found, NewKind, NewOwner};
 use crate::caller::server;
 use crate::finding::entry_name::EntryName;
-use crate::{Attributes, Caller, Error, Kind, Result, SetAttributes, Volume};
+use crate::{Caller, Error, Kind, Result, SetAttributes, Volume};
+
+/// Entries of a folder with this bit get its group.
+const SETGID: u32 = 0o2000;
 
 impl Volume {
     /// Makes an entry as the caller, or as the server on behalf of the caller if the folder's ACL
@@ -22,7 +25,7 @@ impl Volume {
         new: &NewPermissions<'_>,
     ) -> Result<Found> {
         if new.acl.is_none() && !self.permissions().has_acls()? {
-            return self.pairs().create(caller, folder, name, kind, new.mode);
+            return self.pairs().create(caller, folder, name, kind, (new.mode, None));
         }
         if let Some((team, _)) = self.permissions().team_of(&*folder.object)? {
             return self.create_in_team(caller, folder, name, kind, (&team, new.mode));
@@ -41,7 +44,7 @@ impl Volume {
             (true, _) => new.mode & 0o7700,
             _ => new.mode,
         };
-        let found = self.pairs().create(by, folder, name, kind, first)?;
+        let found = self.pairs().create(by, folder, name, kind, (first, None))?;
         if !is_given && !as_server {
             return Ok(found);
         }
@@ -90,22 +93,22 @@ impl Volume {
             _ => team.mode_of_new(&folder.attributes, is_folder, said),
         };
         let passed = self.permissions().passed_on_in_team(folder)?;
-        let found = self.pairs().create(by, folder, name, kind, mode)?;
-        let finish = || {
-            let found = match self.backend.own_user() {
-                0 => owned_by(caller, folder, found.clone())?,
-                _ => found.clone(), // all files are the server's user's
-            };
-            let is_given = matches!(kind, NewKind::File | NewKind::Folder) && passed.is_some();
-            match passed.as_ref().filter(|_| is_given) {
-                None => Ok(found),
-                Some(passed) => {
+        let as_server = !std::ptr::eq(by, caller) && caller.uid != 0 && self.backend.own_user() == 0;
+        let gid = (folder.attributes.mode & SETGID == 0).then_some(caller.gid);
+        let owner = as_server.then_some(NewOwner { uid: caller.uid, gid });
+        let found = self.pairs().create(by, folder, name, kind, (mode, owner))?;
+        match passed.filter(|_| matches!(kind, NewKind::File | NewKind::Folder)) {
+            None => Ok(found),
+            Some(passed) => {
+                let give = || {
                     self.acl_storage().store_team_acl(&found, passed.list_of(&found, &[]))?;
+                    let found = now(&found)?;
+                    self.settle_rights(&found)?;
                     now(&found)
-                }
+                };
+                give().inspect_err(|_| undo(folder, name, kind, &found))
             }
-        };
-        finish().inspect_err(|_| undo(folder, name, kind, &found))
+        }
     }
 }
 
@@ -117,21 +120,6 @@ fn undo(folder: &Found, name: &EntryName<'_>, kind: NewKind<'_>, found: &Found) 
     };
     if let Err(error) = undone {
         tracing::warn!(target: "metadata", %error, file = ?found.object.id(), "a new file without its ACL could not be removed");
-    }
-}
-
-/// Gives what was made to the caller, with the group that the host would have given it.
-fn owned_by(caller: &Caller, folder: &Found, made: Found) -> Result<Found> {
-    let Attributes { uid, gid, .. } = made.attributes;
-    let group = if folder.attributes.mode & 0o2000 != 0 { gid } else { caller.gid };
-    if (uid, gid) == (caller.uid, group) || uid == caller.uid && uid != 0 {
-        return Ok(made);
-    }
-    let ids = SetAttributes { uid: Some(caller.uid), gid: Some(group), ..SetAttributes::default() };
-    match made.object.set_attributes(server(), &ids) {
-        Err(Error::NotPermitted) => Err(Error::AccessDenied),
-        Err(other) => Err(other),
-        Ok(()) => now(&made),
     }
 }
 

@@ -79,7 +79,7 @@ impl Permissions<'_> {
         if self.homes.backend.has_gates()
             && let Some(gate) = of.gate()
         {
-            let place = gate.is_root.then_some(TeamPlace::Root).unwrap_or_else(|| place_of(of));
+            let place = if gate.is_root { TeamPlace::Root } else { place_of(of) };
             return Ok(gate.team.map(|team| (team, place)));
         }
         let Some(VolumeTeam { folder, root }) = self.teams.current() else { return Ok(None) };

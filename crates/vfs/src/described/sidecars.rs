@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::backend::{Found, NewKind, Node, Object, RenameMode};
+use crate::backend::{Found, NewKind, NewOwner, Node, Object, RenameMode};
 use crate::changing::busy::Changing;
 use crate::finding::entry_name::{EntryName, EntryNames, Target};
 use crate::mac::layout;
@@ -51,14 +51,14 @@ impl FilePairs<'_> {
         streams.absorb(&File { folder: &*place.folder, name: &place.name, object: &*place.owner })
     }
 
-    /// Makes an entry. `Exists` also where an entry has this name in another form.
+    /// Makes an entry, or lets the server make it for an owner. `Exists` also where an entry has this name in another form.
     pub(crate) fn create(
         &self,
         caller: &Caller,
         folder: &Found,
         name: &EntryName<'_>,
         new: NewKind<'_>,
-        mode: u32,
+        (mode, owner): (u32, Option<NewOwner>),
     ) -> Result<Found> {
         let is_file = matches!(new, NewKind::File);
         let streams = self.streams.filter(|_| is_file && layout::is_sidecar_name(name));
@@ -80,7 +80,10 @@ impl FilePairs<'_> {
                 SidecarView::Plain => {}
             }
         }
-        folder.object.create(caller, name, new, mode)
+        match owner {
+            Some(owner) => folder.object.create_owned(name, new, mode, owner),
+            None => folder.object.create(caller, name, new, mode),
+        }
     }
 
     /// Gives a file another name.

@@ -302,3 +302,24 @@ fn names_of_one_file_are_one_file_again() {
     restore(&from, &to, "", RestoreOptions::default()).unwrap();
     assert_eq!(now(b"a").object.id(), now(b"b").object.id());
 }
+
+/// The owner and the list of its own come back; the mode gives nobody more than it did.
+#[test]
+fn in_a_team_folder_the_roles_decide_about_what_is_restored() {
+    use auth::{Grantee, Role, RoleEntry, Roles};
+
+    let ((_, from), (_, to)) = (share(), share());
+    plant(&from, "", "plan", "then");
+    let root = to.root().unwrap().object;
+    let setgid = SetAttributes { mode: Some(0o2770), ..SetAttributes::default() };
+    root.set_attributes(server(), &setgid).unwrap();
+    let editors = RoleEntry { role: Role::Editor, grantee: Grantee::Group(50) };
+    to.set_roles(Some(Arc::new(Roles::new(vec![editors]))));
+    restore(&from, &to, "plan", RestoreOptions::default()).unwrap();
+    let plan = root.lookup(server(), b"plan").unwrap();
+    assert_eq!(plan.attributes.mode & 0o777, 0o600, "0604, and others have no role");
+    let may = |gid| to.access(&Caller::new(1000, gid, &[]), &plan, Access::READ.union(Access::WRITE));
+    assert_eq!((may(50), may(51)), (Ok(Access::READ.union(Access::WRITE)), Ok(Access::NONE)));
+    let again = restore(&from, &to, "plan", RestoreOptions::default()).unwrap();
+    assert_eq!(again.0["plan"], RestoreOutcome::Unchanged);
+}

@@ -1,11 +1,13 @@
 //! Gates: folders of a share that are shares of their own, as the tree sees them.
 
+use std::fs::Permissions;
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU64;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use auth::{FileProtocol, Grant};
+use auth::{FileProtocol, Grant, Grantee, Role, RoleEntry, Roles};
 use vfs::backend::forest::{Admission, Forest, Gate, Hidden, Offer, Tree};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::{Found, NewKind};
@@ -155,4 +157,47 @@ fn a_gate_counts_in_snapshots_too() {
     let by_bob = scene.find(&user("bob"), "a/inner/.snapshot").unwrap();
     assert_eq!(by_bob.object.lookup(&user("ada"), b"monday").err(), Some(Error::AccessDenied));
     assert!(by_bob.object.lookup(&user("bob"), b"monday").is_ok());
+}
+
+/// Bob, of whom the host knows a number that owns nothing.
+fn numbered_bob() -> Caller {
+    Caller::new(6001, 6001, &[]).of(FileProtocol::Smb, Some("bob"), IpAddr::V4(Ipv4Addr::LOCALHOST))
+}
+
+fn roles(role: Role, grantee: Grantee) -> Arc<Roles> {
+    Arc::new(Roles::new(vec![RoleEntry { role, grantee }]))
+}
+
+#[test]
+fn a_share_inside_another_one_has_its_own_roles_or_none() {
+    let scene = Scene::new();
+    for file in ["a/inner/deep/file", "a/inner2/file"] {
+        std::fs::set_permissions(scene.folder.path().join(file), Permissions::from_mode(0o644)).unwrap();
+    }
+    let (bob, all) = (numbered_bob(), Access::READ.union(Access::WRITE));
+    let may = |path: &str| scene.volume.access(&bob, &scene.find(&Caller::root(), path).unwrap(), all);
+    let set = |inner: Option<Arc<Roles>>| {
+        scene.forest.set_gates(vec![Gate { roles: inner, ..gate(&["a", "inner"]) }]);
+    };
+    set(Some(roles(Role::Editor, Grantee::User { name: "bob".into(), uid: None })));
+    assert_eq!((may("a/inner/deep/file"), may("a/inner")), (Ok(all), Ok(all)));
+    assert_eq!(may("a/inner2/file"), Ok(Access::READ), "by its mode");
+    scene.volume.set_roles(Some(roles(Role::Drop, Grantee::Everyone)));
+    assert_eq!((may("a/inner/deep/file"), may("a/inner2/file")), (Ok(all), Ok(Access::NONE)));
+    let by_key = scene.find(&Caller::root(), "a/inner/deep/file").unwrap().object.key();
+    assert_eq!(scene.volume.access(&bob, &scene.volume.node(&by_key).unwrap(), all), Ok(all));
+    set(None);
+    assert_eq!((may("a/inner/deep/file"), may("a/inner2/file")), (Ok(Access::READ), Ok(Access::NONE)));
+}
+
+#[test]
+fn a_drop_box_inside_a_share_is_open_at_its_own_top() {
+    let scene = Scene::new();
+    let roles = roles(Role::Drop, Grantee::Everyone);
+    scene.forest.set_gates(vec![Gate { roles: Some(roles), ..gate(&["a", "inner"]) }]);
+    let may = |path: &str| {
+        let folder = scene.find(&Caller::root(), path).unwrap();
+        scene.volume.access(&numbered_bob(), &folder, Access::READ.union(Access::WRITE)).unwrap()
+    };
+    assert_eq!((may("a/inner"), may("a/inner/deep")), (Access::WRITE, Access::NONE));
 }

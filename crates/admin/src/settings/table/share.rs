@@ -93,7 +93,7 @@ pub(super) const SHARE: &[Setting] = &[
             "See `users`. A group of the domain is named as `LAB\\designers` or `designers@lab.test`, or by its SID; groups of other \
              domains by their SIDs only. As long as the server does not know a group, it admits no user: see docs/domain.md.",
         ),
-    new(Share, "owners", Administrator, People, "[]").example("[\"ada\"]").says(
+    new(Share, "owners", Administrator, People, "[\"ada\"]").without_default("no one by this list").says(
         "Those who may change everything in the share, and say who may do what.",
         "With one of `owners`, `editors`, `contributors`, `readers` and `drop` the share is a team folder: what each may do there is \
          the same over every protocol, whatever modes and rights clients send, and who is in none of the lists may not enter. `users`, \
@@ -102,19 +102,19 @@ pub(super) const SHARE: &[Setting] = &[
          lists may do what any of them allows. A share below another one inherits the five lists together, if it has none of them. \
          `fourfold share access` shows and changes them, and docs/sharing.md explains them.",
     ),
-    new(Share, "editors", Administrator, People, "[]").example("[\"ada\", \"@studio\"]").says(
+    new(Share, "editors", Administrator, People, "[\"ada\", \"@studio\"]").without_default("no one by this list").says(
         "Those who may change all files and folders in the share, whoever made them.",
         "See `owners`. They do not say who may do what.",
     ),
-    new(Share, "contributors", Administrator, People, "[]").example("[\"@students\"]").says(
+    new(Share, "contributors", Administrator, People, "[\"@students\"]").without_default("no one by this list").says(
         "Those who may read all of the share, add files and folders, and change and remove what they have made.",
         "See `owners`. A server that does not run as root cannot tell who has made a file: contributors then only read and add.",
     ),
-    new(Share, "readers", Administrator, People, "[]").example("[\"everyone\"]").says(
+    new(Share, "readers", Administrator, People, "[\"everyone\"]").without_default("no one by this list").says(
         "Those who may read all of the share, and change nothing.",
         "See `owners`.",
     ),
-    new(Share, "drop", Administrator, People, "[]").example("[\"guests\"]").says(
+    new(Share, "drop", Administrator, People, "[\"guests\"]").without_default("no one by this list").says(
         "Those who may put files and folders into the share's top folder, and see nothing of what is there.",
         "See `owners`. They cannot take back what they have put in.",
     ),

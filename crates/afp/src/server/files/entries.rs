@@ -118,7 +118,7 @@ impl Folder<'_> {
             return Ok(0);
         }
         let (tree, caller) = (self.volume.tree(), self.caller);
-        if let Some(rights) = listed_access_rights(tree, caller, &self.found, rich)? {
+        if let Some(rights) = listed_access_rights(tree, caller, self.found, rich)? {
             return Ok(rights);
         }
         let found = tree.lookup(caller, &self.found.object, entry.name())?;

@@ -36,14 +36,20 @@ fn of_share(share: &ShareSettings, current: &Current) -> Vec<DoctorFinding> {
         let names: Vec<&str> = refused.iter().take(MOST_NAMED).map(|(name, _)| name.as_str()).collect();
         let more = if refused.len() > names.len() { " and others" } else { "" };
         let found = format!("{}{more} may do less there than it promises: {why}", names.join(", "));
-        let mend = match share.team {
-            Some(_) => format!("`fourfold rights show {}` says more", share.name),
-            None => format!(
-                "`fourfold set editors=NAMES {}` makes it a folder that these people use together",
-                share.name
-            ),
-        };
-        findings.push(DoctorFinding::problem(&*about, found, mend));
+        findings.push(match share.team {
+            Some(_) => {
+                let mend = format!("`fourfold rights show {}` says more", share.name);
+                DoctorFinding::problem(&*about, found, mend)
+            }
+            // It may be meant so: modes say who reads and who writes there.
+            None => {
+                let name = &share.name;
+                let mend = format!(
+                    "`fourfold set editors=NAMES {name}` makes it a folder that these people use together"
+                );
+                DoctorFinding::warning(&*about, found, mend)
+            }
+        });
     }
     if !deviations.is_empty() {
         let found = format!("local programs do not have the rights of its roles: {}", deviations.join("; "));

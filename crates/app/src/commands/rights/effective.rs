@@ -54,11 +54,14 @@ impl RightsPerson {
 
     /// A user of NFS, by the number and the groups that this machine knows.
     pub(crate) fn numbered(uid: u32, current: &Current) -> Self {
-        let known = current.accounts.unix().user_numbered(uid);
-        let account =
-            known.and_then(|user| current.accounts.accounts().iter().find(|one| one.name == user.name));
-        let identity =
-            account.map_or_else(|| Identity::new(uid, uid, &[]), |account| account.identity.clone());
+        let unix = current.accounts.unix();
+        let user = unix.user_numbered(uid);
+        let is_it = |account: &&Account| user.as_ref().is_some_and(|user| account.name == user.name);
+        let identity = match (current.accounts.accounts().iter().find(is_it), &user) {
+            (Some(account), _) => account.identity.clone(),
+            (None, Some(user)) => Identity::new(uid, user.gid, &unix.groups_of(user)),
+            (None, None) => Identity::new(uid, uid, &[]),
+        };
         let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
         Self { account: None, identity: identity.of(FileProtocol::Nfs, None, local) }
     }

@@ -7,7 +7,10 @@ use auth::Grant;
 
 use super::gates::{Gate, GatePath, Hidden, TeamGate};
 use super::table::{AttachedTree, ForestState};
-use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode, XattrMode, first_step};
+use crate::backend::{
+    Call, Found, Glance, ListEntry, NewKind, NewOwner, Object, RenameMode, XattrMode, first_step,
+};
+use crate::caller::server;
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
 
 /// The cookie of the listed name of the offered trees, beyond all cookies of hosts.
@@ -243,6 +246,11 @@ impl Object for ForestObject {
     fn create(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {
         self.check_free(name, Error::Exists)?;
         self.entered(caller, name, self.to_change_as(caller)?.create(caller, name, new, mode)?)
+    }
+
+    fn create_owned(&self, name: &[u8], new: NewKind<'_>, mode: u32, owner: NewOwner) -> Result<Found> {
+        self.check_free(name, Error::Exists)?;
+        self.entered(server(), name, self.to_change()?.create_owned(name, new, mode, owner)?)
     }
 
     fn link(&self, caller: &Caller, target: &dyn Object, name: &[u8]) -> Result<()> {

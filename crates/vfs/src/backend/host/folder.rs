@@ -3,13 +3,13 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom, Uid};
 use rustix::io::Errno;
 
 use super::descriptors::Descriptor;
 use super::object::{ENTRY, HostObject, attributes_of};
 use super::{OpenMethod, failure, handle, stat, stat_at};
-use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode};
+use crate::backend::{Found, ListEntry, NewKind, NewOwner, Object, RenameMode};
 use crate::quota::Transfer;
 use crate::{Attributes, Caller, Error, HostKey, Kind, Result};
 
@@ -148,14 +148,20 @@ impl HostObject {
         Err(Error::Stale)
     }
 
-    pub(super) fn make(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {
+    pub(super) fn make(
+        &self,
+        caller: &Caller,
+        name: &[u8],
+        new: NewKind<'_>,
+        (mode, owner): (u32, Option<NewOwner>),
+    ) -> Result<Found> {
         self.shared.act_to_change(caller)?;
         let bits = Mode::from_raw_mode(mode & 0o7777);
         let node = |kind, major, minor| {
             rustix::fs::mknodat(&self.fd, name, kind, bits, rustix::fs::makedev(major, minor))
         };
         match new {
-            NewKind::File => return self.make_file(name, bits),
+            NewKind::File => return self.make_file(name, bits, owner),
             NewKind::Folder => rustix::fs::mkdirat(&self.fd, name, bits),
             NewKind::Link(target) => rustix::fs::symlinkat(target, &self.fd, name),
             NewKind::Fifo => node(FileType::Fifo, 0, 0),
@@ -164,14 +170,37 @@ impl HostObject {
             NewKind::BlockDevice(major, minor) => node(FileType::BlockDevice, major, minor),
         }
         .map_err(failure::of_entry("mkdirat, symlinkat or mknodat", &self.fd, name))?;
+        let flags = if matches!(new, NewKind::Folder) { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        self.give(&self.fd, name, (owner, AtFlags::SYMLINK_NOFOLLOW), flags)?;
         self.find(caller, name)
     }
 
+    /// Gives something new to its owner, or removes it.
+    fn give(
+        &self,
+        at: impl AsFd,
+        name: &[u8],
+        (owner, how): (Option<NewOwner>, AtFlags),
+        removal: AtFlags,
+    ) -> Result<()> {
+        let Some(NewOwner { uid, gid }) = owner else { return Ok(()) };
+        let path = if how.contains(AtFlags::EMPTY_PATH) { &b""[..] } else { name };
+        let given = rustix::fs::chownat(at, path, Some(Uid::from_raw(uid)), gid.map(Gid::from_raw), how);
+        given
+            .inspect_err(|_| {
+                if let Err(error) = rustix::fs::unlinkat(&self.fd, name, removal) {
+                    tracing::warn!(%error, "a new file without its owner was not removed");
+                }
+            })
+            .map_err(failure::of_entry("fchownat", &self.fd, name))
+    }
+
     /// A new file stays open for writing, as its maker will write it next.
-    fn make_file(&self, name: &[u8], mode: Mode) -> Result<Found> {
+    fn make_file(&self, name: &[u8], mode: Mode, owner: Option<NewOwner>) -> Result<Found> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | ENTRY;
         let fd = rustix::fs::openat(&self.fd, name, flags, mode)
             .map_err(failure::of_entry("openat", &self.fd, name))?;
+        self.give(&fd, name, (owner, AtFlags::EMPTY_PATH), AtFlags::empty())?;
         let stat = stat(fd.as_fd())?;
         let attributes = attributes_of(&stat);
         let key = self.shared.key_of(fd.as_fd(), &stat)?;

@@ -17,9 +17,10 @@ use super::file::read_once;
 use super::metered::Growth;
 use super::{HostVolume, OpenMethod, failure, handle};
 use crate::backend::{
-    Against, Found, Glance, HearsLocal, Hold, ListEntry, NewKind, Object, RenameMode, Stability, Wait,
-    XattrMode,
+    Against, Found, Glance, HearsLocal, Hold, ListEntry, NewKind, NewOwner, Object, RenameMode, Stability,
+    Wait, XattrMode,
 };
+use crate::caller::server;
 use crate::permission::{by_mode, mode_is_exact};
 use crate::quota::{Charge, Meter};
 use crate::ranks;
@@ -211,7 +212,11 @@ impl Object for HostObject {
     }
 
     fn create(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {
-        self.make(caller, name, new, mode)
+        self.make(caller, name, new, (mode, None))
+    }
+
+    fn create_owned(&self, name: &[u8], new: NewKind<'_>, mode: u32, owner: NewOwner) -> Result<Found> {
+        self.make(server(), name, new, (mode, Some(owner)))
     }
 
     fn link(&self, caller: &Caller, target: &dyn Object, name: &[u8]) -> Result<()> {

@@ -9,10 +9,10 @@ use auth::Grant;
 use super::heard::HeardNames;
 use super::{entries, wrapped};
 use crate::backend::forest::{Hidden, TeamGate};
-use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode, first_step};
+use crate::backend::{Call, Found, Glance, ListEntry, NewKind, NewOwner, Object, RenameMode, first_step};
 use crate::caller::server;
 use crate::names::long::{NUMBERS, is_long, is_shortened, shortened};
-use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result};
+use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
 
 /// Entries of a listing that are looked at together, from the first shortened one on.
 const TOGETHER: usize = 256;
@@ -148,6 +148,16 @@ impl Object for LongFolder {
         let (host, found) = entries::create(&*self.inner, caller, name, (new, mode))?;
         self.came(&*self.inner, &host, name);
         Ok(self.found(found))
+    }
+
+    fn create_owned(&self, name: &[u8], new: NewKind<'_>, mode: u32, owner: NewOwner) -> Result<Found> {
+        if !is_long(name) {
+            return Ok(self.found(self.inner.create_owned(name, new, mode, owner)?));
+        }
+        let made = self.create(server(), name, new, mode)?;
+        let ids = SetAttributes { uid: Some(owner.uid), gid: owner.gid, ..SetAttributes::default() };
+        made.object.set_attributes(server(), &ids)?;
+        Ok(Found { attributes: made.object.attributes()?, object: made.object })
     }
 
     fn link(&self, caller: &Caller, target: &dyn Object, name: &[u8]) -> Result<()> {

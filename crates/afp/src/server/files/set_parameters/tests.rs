@@ -228,3 +228,24 @@ async fn dos_attributes_of_another_server_are_seen() {
         assert_eq!(scene.get("f", 0x20).await[8] & 0x40 != 0, bits == 1);
     }
 }
+
+/// Rights that a Mac sends for what it has made are taken and change nothing; those of a colleague are refused.
+#[tokio::test]
+async fn in_a_team_folder_access_rights_change_nothing() {
+    use auth::{Grantee, Role, RoleEntry, Roles};
+
+    let mut scene = Scene::new(Version::V3_4).await;
+    let tree = scene.server.volume("share");
+    let all = RoleEntry { role: Role::Contributor, grantee: Grantee::Everyone };
+    tree.set_roles(Some(std::sync::Arc::new(Roles::new(vec![all]))));
+    let folder = tree.lookup(&Caller::root(), &tree.root().unwrap().object, b"d").unwrap();
+    let unix = UnixPrivileges { user: 501, group: 20, mode: 0o040_700, rights: 0 };
+    for (uid, expected) in [(ADA.2, 0), (1001, -5000)] {
+        let owner = vfs::SetAttributes { uid: Some(uid), mode: Some(0o2770), ..Default::default() };
+        folder.object.set_attributes(&Caller::root(), &owner).unwrap();
+        let rights = SetParameters { access_rights: Some(0x0000_0007), ..nothing() };
+        assert_eq!(scene.set_by(command::SET_DIR_PARMS, "d", 0x1000, rights).await, expected);
+        assert_eq!(scene.set("d", SetParameters { unix: Some(unix), ..nothing() }).await, expected);
+        assert_eq!((scene.attributes("d").mode, scene.attributes("d").uid), (0o2770, uid));
+    }
+}

@@ -135,6 +135,24 @@ fn mode_and_acl_follow_each_other() {
     assert_eq!((mode(&client, &handle), list_of(&client, &handle)), (0o4700, list[0].clone()));
 }
 
+/// A mode takes nothing from colleagues, whether it comes with the file or later, and no list is stored for it.
+#[test]
+fn in_a_team_folder_a_mode_takes_no_rights() {
+    use auth::{Grantee, Role, RoleEntry, Roles};
+
+    let client = client();
+    let volume = volume(&client);
+    let everyone = RoleEntry { role: Role::Editor, grantee: Grantee::Everyone };
+    volume.set_roles(Some(std::sync::Arc::new(Roles::new(vec![everyone]))));
+    let handle = file(&client, b"f");
+    for sent in [0o400, 0o600, 0o777] {
+        assert_eq!(at(&client, &handle, &[set(&words(&[2, 0, 2, 4, sent]))]).0, 0);
+        let all = vfs::Access::READ | vfs::Access::WRITE;
+        assert_eq!(volume.access(&Caller::new(1001, 1001, &[]), &found(&client, b"f"), all), Ok(all));
+    }
+    assert!(found(&client, b"f").object.xattr(b"user.fourfold.acl").is_err());
+}
+
 /// RFC 8881 6.4.3: what is made with an ACL has it and nothing else; what is made without inherits.
 #[test]
 fn new_files_get_the_acl_that_they_are_given_or_inherit() {
