@@ -375,6 +375,8 @@ dfs_killed() {
 	rm /tmp/large
 }
 
+. /checks/posix.sh
+
 MOUNTS="smb21 smb30 sealed30 smb sealed multi"
 if [ "$PEER" = 0 ]; then
 	check "mounts, NFS with locks" mount_nfs
@@ -394,6 +396,12 @@ check "mounts, SMB 3.1.1, multichannel" mount_multichannel
 check "mounts, SMB 3.1.1, without leases and a cache of attributes" mount_smb now 3.1.1 nolease,actimeo=0
 # SQLite changes a lock that it holds for reading into one for writing. SMB has no such change, so SQLite needs locks that stay here.
 check "mounts, SMB 3.1.1, with its locks here" mount_smb nobrl 3.1.1 nobrl
+if [ "$PEER" = 0 ]; then
+	check "mounts, SMB 3.1.1 with the POSIX extensions" mount_posix posix actimeo=1
+	check "mounts, SMB 3.1.1 with the POSIX extensions and modes" mount_posix posix-modes modefromsid,cifsacl,actimeo=1
+	check "mounts, SMB 3.1.1 with the POSIX extensions and names as they are" mount_posix posix-raw nomapposix,actimeo=1
+	MOUNTS="$MOUNTS posix"
+fi
 for mount in $MOUNTS; do
 	check "$mount, basics" basics $mount
 done
@@ -438,6 +446,13 @@ if [ "$PEER" = 0 ]; then
 		check "$mount, symbolic links" seen $mount
 	done
 	check "smb21, symbolic links" followed smb21
+	check "posix and nfs, what is there is told alike" posix_told
+	check "posix and nfs, modes and owners of what is made" posix_made
+	check "posix and nfs, chmod" posix_chmod
+	for mount in posix posix-raw; do check "$mount and nfs, names" posix_names $mount; done
+	check "posix and nfs, moves and removals" posix_moved
+	check "posix and nfs, special files" posix_special
+	check "posix and nfs, a symbolic link is made" posix_linked
 	if [ "$(ask past)" = yes ]; then
 		check "nfs, a snapshot" past_nfs
 		check "smb, a snapshot" past_smb

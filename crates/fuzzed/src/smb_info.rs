@@ -7,7 +7,7 @@ use formats::names::Folding;
 use smb::server::Note;
 use smb::wire::fscc::{EntryName, Pattern};
 use smb::wire::fscc::{
-    directory, ea, file_info as file, file_name, fs_info as fs, notify, quota, reparse, stream,
+    directory, ea, file_info as file, file_name, fs_info as fs, notify, posix, quota, reparse, stream,
 };
 use smb::wire::fsctl::{copy, dfs, negotiate, network, object, pipe, ranges, snapshots};
 use smb::wire::security::{self, Sid};
@@ -74,6 +74,7 @@ pub fn fscc(data: &[u8]) {
         26 => file_name::All,
         27 => file_name::Target,
         28 => file_name::TargetEx,
+        29 => posix::PosixInfo,
         64 => fs::VolumeInfo,
         65 => fs::Label,
         66 => fs::Size,
@@ -85,7 +86,9 @@ pub fn fscc(data: &[u8]) {
         72 => fs::DriverPath,
         73 => fs::VolumeFlags,
         74 => fs::SectorSize,
+        75 => posix::FsPosix,
         128 => reparse::Reparse,
+        134 => reparse::WslDevice,
     );
     match data.split_first() {
         Some((129, bytes)) => settles(bytes, stream::decode, |list, w| stream::encode(list, w)),
@@ -99,7 +102,7 @@ pub fn fscc(data: &[u8]) {
 }
 
 /// The forms of a listing, in the order of their selectors.
-pub const FORMS: [directory::Form; 10] = [
+pub const FORMS: [directory::Form; 11] = [
     directory::Form::Directory,
     directory::Form::Full,
     directory::Form::Both,
@@ -110,6 +113,7 @@ pub const FORMS: [directory::Form; 10] = [
     directory::Form::IdGlobalTx,
     directory::Form::IdExtd,
     directory::Form::IdExtdBoth,
+    directory::Form::Posix,
 ];
 
 fn listing(selector: u8, bytes: &[u8]) {

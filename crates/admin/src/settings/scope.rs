@@ -74,6 +74,7 @@ const OF_ALL_SERVERS: &[&str] = &[
     "smb-encryption",
     "smb-min-dialect",
     "smb-directory-leases",
+    "smb-posix",
     "afp-logins",
     "afp-change-password",
     "afp-signature",

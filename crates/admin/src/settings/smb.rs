@@ -15,6 +15,8 @@ pub struct SmbSettings {
     pub min_dialect: String,
     /// Clients may cache listings of folders under leases.
     pub directory_leases: bool,
+    /// Clients may use the POSIX extensions.
+    pub posix: bool,
 }
 
 /// The use of encryption.
@@ -38,6 +40,7 @@ pub(super) fn read(server: &Section) -> SmbSettings {
         },
         min_dialect: server.text("smb-min-dialect").unwrap_or_default(),
         directory_leases: server.bool("smb-directory-leases"),
+        posix: server.bool("smb-posix"),
     }
 }
 

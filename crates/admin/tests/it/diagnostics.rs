@@ -294,7 +294,7 @@ fn what_is_not_set_has_its_default() {
     assert!(share.luns.is_empty() && server.iscsi.name.is_none() && server.iscsi.account.is_none());
     assert!(share.mac_sidecars && !share.read_only && !share.guests && !share.device_nodes);
     assert_eq!((server.smb.signing_required, server.smb.encryption), (false, Encryption::Optional));
-    assert!(server.smb.directory_leases);
+    assert!(server.smb.directory_leases && server.smb.posix);
     assert!(!share.encryption_required && !share.time_machine && share.time_machine_size.is_none());
     assert_eq!(share.comment, "");
     let rule = rule_for(share, "203.0.113.9").unwrap();

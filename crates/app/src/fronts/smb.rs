@@ -93,6 +93,7 @@ fn config(
             admin::Encryption::Required => Encryption::Required,
         },
         directory_leases: settings.server.smb.directory_leases,
+        posix: settings.server.smb.posix,
         oldest: dialect(&settings.server.smb.min_dialect),
         newest: Dialect::V3_1_1,
         session_lifetime: None,

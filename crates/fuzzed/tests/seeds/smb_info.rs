@@ -4,7 +4,7 @@ use fourfold_fuzz::smb_info::FORMS;
 use smb::server::{CacheNote, LeaseNote, Note};
 use smb::wire::fscc::readdirattr::{MacAttributes, ShortFinderInfo, Version};
 use smb::wire::fscc::{
-    FileAttributes, directory, ea, file_info, file_name, fs_info, notify, quota, reparse, stream,
+    FileAttributes, directory, ea, file_info, file_name, fs_info, notify, posix, quota, reparse, stream,
 };
 use smb::wire::fsctl::{copy, dfs, negotiate, network, pipe, ranges, snapshots};
 use smb::wire::security::{
@@ -67,6 +67,10 @@ fn names() -> Vec<Seed> {
         seed("smb_fscc", "all", 26, |w| all.encode(w)),
         seed("smb_fscc", "rename", 27, |w| target.encode(w)),
         seed("smb_fscc", "rename-ex", 28, |w| target_ex.encode(w)),
+        seed("smb_fscc", "posix", 29, |w| posix_info().encode(w)),
+        seed("smb_fscc", "fs-posix", 75, |w| {
+            posix::FsPosix { block_size: 4096, ..Default::default() }.encode(w)
+        }),
         seed("smb_fscc", "fs-volume", 64, |w| volume.encode(w)),
         seed("smb_fscc", "fs-attribute", 68, |w| attribute.encode(w)),
         seed("smb_fscc", "fs-driver-path", 72, |w| driver.encode(w)),
@@ -97,6 +101,7 @@ fn lists() -> Vec<Seed> {
         seed("smb_fscc", "mount-point", 128, |w| mount.encode(w)),
         seed("smb_fscc", "nfs-symlink", 128, |w| Reparse::Nfs(Nfs::Symlink(text::of("a/b"))).encode(w)),
         seed("smb_fscc", "nfs-block", 128, |w| Reparse::Nfs(Nfs::Block { major: 8, minor: 1 }).encode(w)),
+        seed("smb_fscc", "wsl-device", 134, |w| reparse::WslDevice { major: 8, minor: 1 }.encode(w)),
         seed("smb_fscc", "other-reparse-point", 128, |w| other.encode(w)),
         seed("smb_fscc", "streams", 129, |w| stream::encode(&streams, w)),
         seed("smb_fscc", "attributes", 130, |w| ea::encode(&attributes, w)),
@@ -104,6 +109,12 @@ fn lists() -> Vec<Seed> {
         seed("smb_fscc", "quotas", 132, |w| quota::encode(&quotas, w)),
         seed("smb_fscc", "quota-sids", 133, |w| quota::encode_sids(&[sid, well_known::EVERYONE], w)),
     ]
+}
+
+fn posix_info() -> posix::PosixInfo {
+    let (owner, group) = (well_known::Unix::User(1000).sid(), well_known::Unix::Group(100).sid());
+    let posix = posix::PosixAttributes { device: 0, links: 1, mode: 0o644, owner, group };
+    posix::PosixInfo { facts: directory::Facts::default(), posix }
 }
 
 fn listings() -> Vec<Seed> {
@@ -118,6 +129,7 @@ fn listings() -> Vec<Seed> {
         "listing-tx",
         "listing-extd",
         "listing-extd-both",
+        "listing-posix",
     ];
     let mac = MacAttributes {
         maximal_access: AccessMask::FILE_ALL,
@@ -126,6 +138,7 @@ fn listings() -> Vec<Seed> {
         finder_info: ShortFinderInfo(*b"TEXTttxt\x01\0\0\0\0\0\0\x01"),
         mode: 0o100_644,
     };
+    let posix = posix_info().posix;
     let facts =
         directory::Facts { file_id: 7, attributes: FileAttributes::REPARSE_POINT, ..Default::default() };
     let plain = directory::Facts { attributes: FileAttributes::ARCHIVE, ..facts };
@@ -135,6 +148,7 @@ fn listings() -> Vec<Seed> {
         name: directory::EntryName::Utf8(name),
         short_name: &short_name,
         mac: Some(&mac),
+        posix: Some(&posix),
     };
     let form = |at: usize| {
         seed("smb_fscc", NAMES[at], 192 + at as u8, |w| {
@@ -231,6 +245,7 @@ fn notes() -> Vec<Seed> {
         timeout_ms: 60_000,
         granted: 0x0012_019F,
         mode: 0,
+        is_posix: false,
         share: "share".into(),
         read_only: false,
         user: "ada".into(),

@@ -103,6 +103,8 @@ pub struct Config {
     pub encryption: Encryption,
     /// Clients may cache listings of folders under leases.
     pub directory_leases: bool,
+    /// Clients that ask for the POSIX extensions get them.
+    pub posix: bool,
     /// The oldest dialect spoken.
     pub oldest: Dialect,
     /// The newest dialect spoken.
@@ -140,6 +142,7 @@ impl Config {
             require_signing: false,
             encryption: Encryption::Optional,
             directory_leases: true,
+            posix: true,
             oldest: Dialect::V2_0_2,
             newest: Dialect::V3_1_1,
             session_lifetime: None,

@@ -10,6 +10,7 @@ pub(super) mod hiding;
 pub(super) mod ioctl;
 pub(super) mod lock;
 pub(super) mod mac;
+pub(super) mod posix;
 pub(super) mod previous_versions;
 pub(super) mod query_directory;
 pub(super) mod query_info;

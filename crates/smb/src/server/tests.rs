@@ -8,6 +8,7 @@ mod namespaces;
 mod negotiation;
 mod new_settings;
 mod observed;
+mod posix;
 mod robustness;
 mod sealing;
 mod sessions;

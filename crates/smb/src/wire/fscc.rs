@@ -13,6 +13,7 @@ pub mod file_name;
 pub mod fs_info;
 pub mod notify;
 pub mod pattern;
+pub mod posix;
 pub mod quota;
 pub mod readdirattr;
 pub mod reparse;

@@ -50,6 +50,20 @@ impl Open {
         Ok(())
     }
 
+    /// Removes the name by which the file was opened, as unlink(2) does: its other opens go on without it. The client has marked
+    /// the file for removal through this open, which was made with the right to.
+    pub fn unlink(&self) -> Result<()> {
+        let Some(place) = &self.place else { return Err(Error::Invalid) };
+        self.may_leave()?;
+        self.may_go()?;
+        match self.volume.remove_at(&self.actor, &self.node, place) {
+            Err(Error::AccessDenied | Error::NotPermitted) if self.granted => {
+                self.volume.remove_at(&self.doer(), &self.node, place)
+            }
+            other => other,
+        }
+    }
+
     /// Whether the stream, or the whole file, is removed once all its opens are closed.
     pub fn is_being_removed(&self) -> bool {
         self.guard.is_going()

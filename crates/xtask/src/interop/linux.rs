@@ -122,6 +122,7 @@ fn checks(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
         checks: vec![
             ("main.sh", fs::read(programs.join("main.sh"))?),
             ("day.sh", fs::read(programs.join("day.sh"))?),
+            ("posix.sh", fs::read(programs.join("posix.sh"))?),
             ("files", loader::compile_guest().and_then(|path| Ok(fs::read(path)?)).unwrap_or_default()),
         ],
         memory_mib: 1024,

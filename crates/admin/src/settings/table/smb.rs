@@ -33,4 +33,9 @@ pub(super) const SERVER: &[Setting] = &[
          Linux clients that are mounted with `vers=3.0` or `vers=3.02` and without `nohandlecache`. Counts for \
          connections made afterwards.",
     ),
+    new(Server, "smb-posix", Operator, Bool, "true").says(
+        "SMB 3.1.1 clients may use the POSIX extensions, as Linux does with `mount -t cifs -o posix`.",
+        "Such clients see modes, owners and special files as over NFS. Rights are the same: the server checks each request as \
+         before. Counts for connections made afterwards.",
+    ),
 ];

@@ -100,6 +100,10 @@ pub(in crate::server) struct File {
     pub(in crate::server) ea_cursor: AtomicUsize,
     /// The client has marked it for removal through this open.
     goes: AtomicBool,
+    /// It was opened with the POSIX extensions.
+    pub(in crate::server) is_posix: bool,
+    /// The special file that the client has made of it (SET_REPARSE_POINT), which its other requests are about.
+    pub(in crate::server) became: OnceLock<vfs::Open>,
     /// Operations through this open do not change the modification time.
     keeps_modified: AtomicBool,
     /// The time of the last change of attributes that the client wants to see, whatever changes.
@@ -280,9 +284,22 @@ impl File {
             mode: AtomicU32::new(mode.0),
             ea_cursor: AtomicUsize::new(0),
             goes: AtomicBool::new(false),
+            is_posix: false,
+            became: OnceLock::new(),
             keeps_modified: AtomicBool::new(false),
             keeps_changed: Mutex::default(),
         }
+    }
+
+    /// The same, opened with the POSIX extensions.
+    pub(in crate::server) fn with_posix(self) -> Self {
+        let folding = Folding { case_sensitive: true, ..self.folding };
+        Self { is_posix: true, folding, ..self }
+    }
+
+    /// The open whose facts the client is told.
+    pub(in crate::server) fn shown(&self) -> &vfs::Open {
+        self.became.get().unwrap_or(&self.open)
     }
 
     /// The object that the client moves or removes: the file, or the link by which it opened the
@@ -299,7 +316,7 @@ impl File {
     /// The id of the entry by which it was opened, as listings show it: the link's, if a link was
     /// followed.
     pub(in crate::server) fn entry_id(&self) -> FileId {
-        self.via.as_ref().map_or(self.open.node().id(), |via| via.id)
+        self.via.as_ref().map_or(self.shown().node().id(), |via| via.id)
     }
 
     /// The path by which the client knows it, with a backslash in front.
@@ -321,6 +338,12 @@ impl File {
     /// Whether the client has marked it for removal through this open.
     pub(in crate::server) fn goes(&self) -> bool {
         self.goes.load(Ordering::Relaxed)
+    }
+
+    /// Whether its close takes the file's name, whoever else has the file open: so it is with the POSIX extensions.
+    pub(in crate::server) fn unlinks(&self) -> bool {
+        let goes = self.goes() || self.mode().contains(ModeFlags::DELETE_ON_CLOSE);
+        self.is_posix && goes && self.open.is_data() && self.open.node().kind() != Kind::Folder
     }
 
     /// Records that it has, or has cleared the mark.

@@ -38,6 +38,12 @@ impl Tree {
         self.share.folding()
     }
 
+    /// The same for an open. With the POSIX extensions names that differ in case are different names.
+    pub(in crate::server) fn folding_of(&self, is_posix: bool) -> Folding {
+        let folding = self.folding();
+        Folding { case_sensitive: folding.case_sensitive || is_posix, ..folding }
+    }
+
     /// The volume. An error for `IPC$`.
     pub(in crate::server) fn volume(&self) -> Result<&Arc<Volume>, Status> {
         match &self.share.kind {

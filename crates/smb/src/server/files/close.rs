@@ -14,6 +14,12 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     {
         response = Response { flags: Flags::POSTQUERY_ATTRIB, info: facts.network_open() };
     }
+    if let Ok(file) = open.file()
+        && file.unlinks()
+        && let Err(error) = file.open.unlink()
+    {
+        tracing::debug!(%error, "a file that stays until its last open is closed");
+    }
     context.session().opens.remove(open.key);
     let (key, is_persistent) = (open.key, open.is_persistent());
     let closed = open.file().ok().map(|file| (file.open.volume().clone(), file.open.node().id()));

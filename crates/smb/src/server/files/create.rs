@@ -33,7 +33,7 @@ use crate::server::clients::tree::Tree;
 use crate::server::clients::{durable, leases};
 use crate::server::context::{Context, Failure, Outcome};
 use crate::server::dfs;
-use crate::server::files::previous_versions;
+use crate::server::files::{posix, previous_versions};
 use crate::server::sequence::Sequence;
 use crate::wire::Status;
 use crate::wire::create::{Action, Disposition, Options, Request};
@@ -51,6 +51,8 @@ const KNOWN_ATTRIBUTES: u32 = 0x0000_FFB7;
 pub(in crate::server) struct RequestedOpen<'a> {
     request: &'a Request<'a>,
     pub(in crate::server) path: Path,
+    /// It asks for the POSIX extensions.
+    pub(in crate::server) is_posix: bool,
     /// It is a previous version. As on Windows, its open may ask for rights to change it, and each change is refused.
     previous: bool,
     /// Without generic bits. It may still contain MAXIMUM_ALLOWED.
@@ -159,7 +161,11 @@ fn judge<'a>(
     lease: Option<Lease>,
 ) -> Result<RequestedOpen<'a>, Failure> {
     check_options(request)?;
-    let mut path = Path::parse_from(context.is_mac(), &context.tree().share, name)?;
+    let is_posix = posix::is_asked(context, &asked);
+    let mut path = match is_posix {
+        true => Path::parse_posix(&context.tree().share, name)?,
+        false => Path::parse_from(context.is_mac(), &context.tree().share, name)?,
+    };
     if path.folder && request.options.contains(Options::NON_DIRECTORY_FILE) {
         return Err(Status::FILE_IS_A_DIRECTORY.into());
     }
@@ -181,7 +187,7 @@ fn judge<'a>(
     let party = Party { client: context.client_id(), key: Some(key) };
     let mut actor = Actor { party, ..context.actor() }.held_by(context.holder());
     actor.parent_key = lease.and_then(leases::parent_key);
-    Ok(RequestedOpen { request, path, previous, access, asked, lease, actor, number })
+    Ok(RequestedOpen { request, path, is_posix, previous, access, asked, lease, actor, number })
 }
 
 fn check_options(request: &Request<'_>) -> Result<(), Status> {
@@ -239,7 +245,7 @@ async fn open(
     volume: &Arc<Volume>,
     wanted: &RequestedOpen<'_>,
 ) -> Result<CreateResult, Failure> {
-    let folding = tree.folding();
+    let folding = tree.folding_of(wanted.is_posix);
     for _ in 0..MOST_LOOKS {
         let way = links::follow(context, volume, wanted, folding)?;
         let opened = match &way.resolved.found {

@@ -5,7 +5,7 @@ use vfs::mac::DosAttributes;
 use vfs::{Attributes, Beside, Description, DescriptionParts, Details, FileId, Kind};
 
 use super::extended_attributes;
-use super::hiding;
+use super::{hiding, posix};
 use crate::server::clients::open::File;
 use crate::server::context::Context;
 use crate::wire::Status;
@@ -49,6 +49,14 @@ pub(in crate::server) fn hidden(shown: FileAttributes) -> FileAttributes {
 /// The same of a link that leads to a folder, which Windows shows as a folder that is a reparse point.
 pub(in crate::server) fn leading_to_folder(shown: FileAttributes) -> FileAttributes {
     shown | FileAttributes::DIRECTORY
+}
+
+/// The same of an open with the POSIX extensions: devices, FIFOs and sockets are reparse points.
+pub(in crate::server) fn as_posix(kind: Kind, shown: FileAttributes) -> FileAttributes {
+    match posix::is_special(kind) {
+        true => FileAttributes(shown.0 & !FileAttributes::NORMAL.0) | FileAttributes::REPARSE_POINT,
+        false => shown,
+    }
 }
 
 /// Whether these attributes are more than those of a new file.
@@ -102,6 +110,8 @@ pub(in crate::server) struct Facts {
     pub(in crate::server) leads_to_folder: bool,
     /// The file's name hides it.
     is_hidden: bool,
+    /// The open has the POSIX extensions.
+    is_posix: bool,
     /// The time of the last change of attributes, as this client sees it.
     pub(in crate::server) changed: NtTime,
 }
@@ -109,10 +119,11 @@ pub(in crate::server) struct Facts {
 impl Facts {
     /// The facts as of now.
     pub(in crate::server) async fn of(file: &File) -> Result<Self, Status> {
-        let attributes = file.open.attributes()?;
-        let size = if file.open.is_data() { attributes.size } else { file.open.size().await? };
-        let found = Found { object: file.open.node().clone(), attributes };
-        let (volume, place) = (file.open.volume(), file.open.place());
+        let open = file.shown();
+        let attributes = open.attributes()?;
+        let size = if open.is_data() { attributes.size } else { open.size().await? };
+        let found = Found { object: open.node().clone(), attributes };
+        let (volume, place) = (open.volume(), open.place());
         let beside = place.as_ref().map(|(folder, name)| Beside { folder, name });
         // What is only in a sidecar says nothing of times and DOS attributes: its place need not be looked at.
         let beside = beside.filter(|beside| volume.caching_tree().may_have_header(*beside));
@@ -131,17 +142,36 @@ impl Facts {
         let attributes = found.attributes;
         let is_hidden = file.open.place().is_some_and(|(_, name)| hiding::marks(&file.hiding, &name));
         let changed = file.changed_at(&attributes);
-        let (id, leads_to_folder) = (file.entry_id(), leads_to_folder(file, found)?);
+        let is_posix = file.is_posix;
+        // Linux takes a folder for one, whatever else is said of it.
+        let (id, leads_to_folder) = (file.entry_id(), !is_posix && leads_to_folder(file, found)?);
         let file_id = file.open.volume().number(id);
         let is_data = file.open.is_data();
-        Ok(Self { attributes, description, size, is_data, id, file_id, leads_to_folder, is_hidden, changed })
+        Ok(Self {
+            attributes,
+            description,
+            size,
+            is_data,
+            id,
+            file_id,
+            leads_to_folder,
+            is_hidden,
+            is_posix,
+            changed,
+        })
     }
 
     /// The attributes that clients see.
     pub(in crate::server) fn file_attributes(&self) -> FileAttributes {
         let shown = shown(self.kind(), self.description.shown_dos());
         let shown = if self.leads_to_folder { leading_to_folder(shown) } else { shown };
+        let shown = if self.is_posix { as_posix(self.attributes.kind, shown) } else { shown };
         if self.is_hidden { hidden(shown) } else { shown }
+    }
+
+    /// The tag of the reparse point that it is; 0 if it is none.
+    pub(in crate::server) fn reparse_tag(&self) -> u32 {
+        posix::reparse_tag(self.attributes.kind, self.is_posix)
     }
 
     /// The number by which a client knows the file. Macs get none: they remember files by their

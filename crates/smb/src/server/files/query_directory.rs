@@ -10,6 +10,7 @@ use wire::Writer;
 use super::facts;
 use super::hiding::{begins_with_dot, hides};
 use super::mac;
+use super::posix;
 use super::short_names::ShortNames;
 use crate::server::clients::open::File;
 use crate::server::clients::tree::Tree;
@@ -47,7 +48,8 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         return Err(Status::INVALID_PARAMETER.into());
     }
     open.require(AccessMask::LIST_DIRECTORY)?;
-    let form = Form::of(FileClass(request.information_class)).ok_or(Status::INVALID_INFO_CLASS)?;
+    let form = Form::of(FileClass(request.information_class));
+    let form = form.filter(|form| *form != Form::Posix || file.is_posix).ok_or(Status::INVALID_INFO_CLASS)?;
     let mac = MacView::new(context, form)?;
     let form = if mac.is_some() { Form::IdBothMac } else { form };
     let mut scan = file.scan.lock();
@@ -56,10 +58,12 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         *scan = Scan { pattern, ..Scan::default() };
     }
     let tree = context.tree();
-    let folding = tree.folding();
     if scan.pattern.is_none() {
-        let asked = tree.share.options.characters.read(&request.pattern);
-        let pattern = Pattern::new(&asked, folding).map_err(|_| Status::OBJECT_NAME_INVALID)?;
+        let asked = match file.is_posix {
+            true => request.pattern.clone(),
+            false => tree.share.options.characters.read(&request.pattern).into_owned(),
+        };
+        let pattern = Pattern::new(&asked, file.folding).map_err(|_| Status::OBJECT_NAME_INVALID)?;
         scan.pattern = Some(pattern);
     }
     let asked = request.output_buffer_length as usize;
@@ -162,7 +166,15 @@ impl FolderScan<'_> {
                 let shown = facts::shown(Kind::Folder, description.shown_dos());
                 let facts = self.facts(&of.attributes, description.created, shown, 0);
                 let mac = self.mac.as_ref().map(|mac| mac.of_dots());
-                let entry = Entry { facts, name: EntryName::Utf8(name), short_name: &[], mac: mac.as_ref() };
+                let is_above = at == 1 && self.file.open.place().is_none();
+                let posix = match is_above {
+                    true => posix::above_share(&of.attributes),
+                    false => posix::attributes(&of.attributes, volume.file_system(of.attributes.id)),
+                };
+                let facts =
+                    if is_above && self.file.is_posix { Facts { file_id: 0, ..facts } } else { facts };
+                let (name, mac, posix) = (EntryName::Utf8(name), mac.as_ref(), Some(&posix));
+                let entry = Entry { facts, name, short_name: &[], mac, posix };
                 if !self.listing.push(w, &entry) {
                     self.full = true;
                     return Ok(());
@@ -188,7 +200,9 @@ impl FolderScan<'_> {
                 EntryName::Units(&units)
             }
         };
-        if !matches(scan, name) || hides(&self.file.hiding, name) {
+        let as_is = (self.file.is_posix && matches!(name, EntryName::Units(_)))
+            .then(|| posix::shown_name(entry.name()));
+        if !matches(scan, as_is.as_deref().map_or(name, EntryName::Units)) || hides(&self.file.hiding, name) {
             return Ok(false);
         }
         let caller = &self.file.open.actor().caller;
@@ -201,8 +215,12 @@ impl FolderScan<'_> {
         let attributes = &rich.details.attributes;
         let mut shown = facts::shown(attributes.kind, rich.shown_dos());
         let is_dfs_link = attributes.kind == Kind::Link && self.is_dfs_link(folder, entry.name());
-        if is_dfs_link || attributes.kind == Kind::Link && self.leads_to_folder(folder, entry.name()) {
+        let is_link = attributes.kind == Kind::Link && !self.file.is_posix;
+        if is_dfs_link || is_link && self.leads_to_folder(folder, entry.name()) {
             shown = facts::leading_to_folder(shown);
+        }
+        if self.file.is_posix {
+            shown = facts::as_posix(attributes.kind, shown);
         }
         if begins_with_dot(name) {
             shown = facts::hidden(shown);
@@ -219,11 +237,13 @@ impl FolderScan<'_> {
             None => None,
         };
         let characters = &self.tree.share.options.characters;
-        let units = (!characters.is_empty()).then(|| self.tree.share.shown(entry.name()));
+        let mapped = !characters.is_empty() && !self.file.is_posix;
+        let units = as_is.or_else(|| mapped.then(|| self.tree.share.shown(entry.name())));
         let name = units.as_deref().map_or(name, EntryName::Units);
         let short_name = self.short_names.and_then(|names| names.beside(entry.name()));
         let short_name = short_name.map_or_else(Vec::new, |short| windows_view(&short));
-        let entry = Entry { facts, name, short_name: &short_name, mac: mac.as_ref() };
+        let posix = posix::attributes(attributes, self.tree.volume()?.file_system(attributes.id));
+        let entry = Entry { facts, name, short_name: &short_name, mac: mac.as_ref(), posix: Some(&posix) };
         if self.listing.push(w, &entry) {
             return Ok(false);
         }
@@ -262,7 +282,7 @@ impl FolderScan<'_> {
             allocation_size: if is_folder { 0 } else { attributes.allocated },
             attributes: shown,
             ea_size,
-            reparse_tag: if attributes.kind == Kind::Link { Tag::SYMLINK.0 } else { 0 },
+            reparse_tag: posix::reparse_tag(attributes.kind, self.file.is_posix),
             file_id: if self.has_numbers { self.file.open.volume().number(attributes.id) } else { 0 },
         }
     }

@@ -45,6 +45,8 @@ pub(in crate::server) struct Negotiation {
     pub(in crate::server) max_transact: u32,
     /// The client offers the POSIX extensions: it is Linux.
     pub(in crate::server) offers_posix: bool,
+    /// Opens may ask for the POSIX extensions.
+    pub(in crate::server) serves_posix: bool,
 }
 
 impl Negotiation {
@@ -69,7 +71,7 @@ pub(in crate::server) async fn run(context: &Context<ConnectionScope>) -> Outcom
     let dialect = choose(&config, &request.dialects)?;
     let seals = config.encryption != Encryption::Off;
     let chosen = match dialect {
-        Dialect::V3_1_1 => choose_contexts(&request.contexts, seals)?,
+        Dialect::V3_1_1 => choose_contexts(&request.contexts, seals, config.posix)?,
         _ => NegotiatedContexts {
             cipher: (seals && dialect.is_v3() && request.capabilities.contains(Capabilities::ENCRYPTION))
                 .then_some(Cipher::Aes128Ccm),
@@ -79,6 +81,7 @@ pub(in crate::server) async fn run(context: &Context<ConnectionScope>) -> Outcom
     };
     let offers_posix =
         dialect == Dialect::V3_1_1 && request.contexts.iter().any(|offer| matches!(offer, Offer::Posix(_)));
+    let serves_posix = chosen.contexts.iter().any(|answer| matches!(answer, Offer::Posix(_)));
     // Linux 6.1 crashes when it caches folders under leases (a NULL dereference in open_cached_dir).
     let leases_folders = config.directory_leases && !offers_posix;
     let persists = config.shares.iter().any(|share| share.options.continuous);
@@ -101,6 +104,7 @@ pub(in crate::server) async fn run(context: &Context<ConnectionScope>) -> Outcom
         preauth: preauth.clone(),
         max_transact: max_transact(dialect),
         offers_posix,
+        serves_posix,
     };
     let body = response(&config, Revision(dialect.number()), &negotiated, chosen.contexts);
     if connection.negotiated.set(negotiated).is_err() {
@@ -142,6 +146,7 @@ pub(in crate::server) fn upgrade(connection: &Connection, message: &[u8]) -> Opt
         preauth: Preauth::default(),
         max_transact: max_transact(if wildcard { Dialect::V2_1 } else { old }),
         offers_posix: false,
+        serves_posix: false,
     };
     let revision = if wildcard { Revision::WILDCARD } else { Revision::SMB_2_0_2 };
     let body = response(&config, revision, &negotiated, Vec::new());
@@ -171,7 +176,7 @@ pub(in crate::server) fn choose(config: &Config, offered: &[Revision]) -> Result
 
 /// One algorithm of each kind that the client offers, MS-SMB2 3.3.5.4. Kinds that the server does
 /// not support get no answer.
-fn choose_contexts(offers: &[Offer], seals: bool) -> Result<NegotiatedContexts, Status> {
+fn choose_contexts(offers: &[Offer], seals: bool, posix: bool) -> Result<NegotiatedContexts, Status> {
     let mut chosen =
         NegotiatedContexts { cipher: None, signing: SigningAlgorithm::AesCmac, contexts: Vec::new() };
     let kinds: Vec<_> = offers.iter().map(std::mem::discriminant).collect();
@@ -207,6 +212,14 @@ fn choose_contexts(offers: &[Offer], seals: bool) -> Result<NegotiatedContexts, 
                     chosen.contexts.push(Offer::Signing(vec![wire_context::Signing(signing.id())]));
                 }
             }
+            // A list of versions, each a GUID.
+            Offer::Posix(versions) if posix => match versions.as_chunks::<16>() {
+                (_, [_, ..]) => return Err(Status::INVALID_PARAMETER),
+                (versions, []) if versions.contains(&wire_context::POSIX) => {
+                    chosen.contexts.push(Offer::Posix(wire_context::POSIX.to_vec()));
+                }
+                _ => {}
+            },
             _ => {}
         }
     }

@@ -2,6 +2,7 @@
 
 use wire::{Malformed, Reader, Writer};
 
+use super::posix::{PosixAttributes, PosixInfo};
 use super::readdirattr::MacAttributes;
 use super::{FileAttributes, FileClass, chain};
 use crate::wire::text;
@@ -30,6 +31,8 @@ pub enum Form {
     IdExtd,
     /// FileIdExtdBothDirectoryInformation.
     IdExtdBoth,
+    /// FilePosixInformation of the POSIX extensions, with the name behind it.
+    Posix,
 }
 
 impl Form {
@@ -45,18 +48,20 @@ impl Form {
             FileClass::ID_GLOBAL_TX_DIRECTORY => Self::IdGlobalTx,
             FileClass::ID_EXTD_DIRECTORY => Self::IdExtd,
             FileClass::ID_EXTD_BOTH_DIRECTORY => Self::IdExtdBoth,
+            FileClass::POSIX => Self::Posix,
             _ => return None,
         })
     }
 
-    /// Where the name begins, which is how long an entry is without it.
+    /// Where the name begins, which is how long an entry is without it. In [`Form::Posix`] the SIDs and the name's length are
+    /// between.
     pub const fn name_offset(self) -> usize {
         match self {
             Self::Names => 12,
             Self::Directory => 64,
             Self::Full => 68,
             Self::IdFull => 80,
-            Self::IdExtd => 88,
+            Self::IdExtd | Self::Posix => 88,
             Self::IdGlobalTx => 92,
             Self::Both => 94,
             Self::IdBoth | Self::IdBothMac => 104,
@@ -77,12 +82,12 @@ impl Form {
             Self::IdGlobalTx => Some(64),
             Self::IdFull | Self::IdExtd | Self::IdExtdBoth => Some(72),
             Self::IdBoth | Self::IdBothMac => Some(96),
-            Self::Directory | Self::Full | Self::Both | Self::Names => None,
+            Self::Directory | Self::Full | Self::Both | Self::Names | Self::Posix => None,
         }
     }
 
     fn has_ea_size(self) -> bool {
-        !matches!(self, Self::Directory | Self::Names | Self::IdGlobalTx)
+        !matches!(self, Self::Directory | Self::Names | Self::IdGlobalTx | Self::Posix)
     }
 
     /// Whether the reparse tag has a place of its own; elsewhere it takes that of EaSize.
@@ -153,6 +158,15 @@ pub struct Entry<'a> {
     pub short_name: &'a [u16],
     /// For [`Form::IdBothMac`] only.
     pub mac: Option<&'a MacAttributes>,
+    /// For [`Form::Posix`], which is nothing without it.
+    pub posix: Option<&'a PosixAttributes>,
+}
+
+impl Entry<'_> {
+    fn posix_info(&self, form: Form) -> Option<PosixInfo> {
+        let posix = self.posix.filter(|_| form == Form::Posix)?;
+        Some(PosixInfo { facts: self.facts, posix: *posix })
+    }
 }
 
 /// The entries of one reply, which has limited room.
@@ -181,7 +195,9 @@ impl Listing {
     pub fn push(&mut self, w: &mut Writer, entry: &Entry<'_>) -> bool {
         let padding = (w.len() - self.start).next_multiple_of(8) - (w.len() - self.start);
         let name_len = entry.name.byte_len();
-        let (fixed_len, at) = (self.form.name_offset(), w.len() + padding);
+        let posix = entry.posix_info(self.form);
+        let fixed_len = posix.map_or(self.form.name_offset(), |info| POSIX_HEAD + info.byte_len() + 4);
+        let at = w.len() + padding;
         if at + fixed_len + name_len > self.limit {
             return false;
         }
@@ -190,11 +206,21 @@ impl Listing {
             w.patch_u32_le(last, (at - last) as u32);
         }
         self.last = Some(at);
-        w.put(&fixed(self.form, entry, name_len as u32)[..fixed_len]);
+        match posix {
+            Some(info) => {
+                w.zeros(POSIX_HEAD);
+                info.encode(w);
+                w.u32_le(name_len as u32);
+            }
+            None => w.put(&fixed(self.form, entry, name_len as u32)[..fixed_len]),
+        }
         entry.name.encode(w);
         true
     }
 }
+
+/// NextEntryOffset and FileIndex, before what a listing has of the class for files.
+const POSIX_HEAD: usize = 8;
 
 /// All of the longest form but the name.
 type FixedFields = [u8; Form::IdExtdBoth.name_offset()];
@@ -254,13 +280,15 @@ pub struct OwnedEntry {
     pub name: Vec<u16>,
     pub short_name: Vec<u16>,
     pub mac: Option<MacAttributes>,
+    pub posix: Option<PosixAttributes>,
 }
 
 impl OwnedEntry {
     /// The same, to be sent.
     pub fn entry(&self) -> Entry<'_> {
         let name = EntryName::Units(&self.name);
-        Entry { facts: self.facts, name, short_name: &self.short_name, mac: self.mac.as_ref() }
+        let (mac, posix) = (self.mac.as_ref(), self.posix.as_ref());
+        Entry { facts: self.facts, name, short_name: &self.short_name, mac, posix }
     }
 }
 
@@ -275,6 +303,11 @@ fn listed(form: Form, bytes: &[u8]) -> Result<OwnedEntry, Malformed> {
         let mut r = Reader::new(bytes);
         r.skip(offset - 4).map(|()| r)
     };
+    if form == Form::Posix {
+        let mut r = at(POSIX_HEAD)?;
+        let (info, name) = (PosixInfo::decode(&mut r)?, text::counted(&mut r)?);
+        return Ok(OwnedEntry { facts: info.facts, name, posix: Some(info.posix), ..OwnedEntry::default() });
+    }
     let mut name = at(form.name_offset())?;
     if form == Form::Names {
         let name_len = at(8)?.u32_le()?;
@@ -296,7 +329,7 @@ fn listed(form: Form, bytes: &[u8]) -> Result<OwnedEntry, Malformed> {
     let short_name = form.short_name_offset().map(|offset| short_name(&mut at(offset)?)).transpose()?;
     let mac = (form == Form::IdBothMac).then(|| MacAttributes::decode(&mut at(64)?)).transpose()?;
     let mac = mac.map(|mac| if is_reparse_point { mac.without_access() } else { mac });
-    Ok(OwnedEntry { facts, name, short_name: short_name.unwrap_or_default(), mac })
+    Ok(OwnedEntry { facts, name, short_name: short_name.unwrap_or_default(), mac, posix: None })
 }
 
 fn facts(r: &mut Reader<'_>) -> Result<Facts, Malformed> {

@@ -62,6 +62,16 @@ pub enum Nfs {
     Other { kind: u64, data: Vec<u8> },
 }
 
+wire::layout! {
+    LittleEndian;
+    /// The numbers of a device of WSL, in the extended attribute `$LXDEV`.
+    #[derive(Default)]
+    pub struct WslDevice {
+        pub major: u32,
+        pub minor: u32,
+    }
+}
+
 const LNK: u64 = 0x014B_4E4C;
 const CHR: u64 = 0x0052_4843;
 const BLK: u64 = 0x004B_4C42;

@@ -165,6 +165,7 @@ fn note(open: &Open, durable: &Durable, file: &File) -> Option<Note> {
         timeout_ms: u32::try_from(durable.timeout.as_millis()).unwrap_or(u32::MAX),
         granted: open.granted.0,
         mode: file.mode().0,
+        is_posix: file.is_posix,
         share: open.tree.share.name.clone(),
         read_only: open.tree.read_only,
         user: user.name.clone(),
@@ -245,6 +246,7 @@ impl Service {
         let restored = TakenOver { place, remove_on_close: note.remove_on_close, is_going: note.is_going };
         let open = vfs::Open::restore(volume, &actor, &found, guard, &restored)?;
         let wrapped = File::new(open, None, &note.path, ModeFlags(note.mode), &tree);
+        let wrapped = if note.is_posix { wrapped.with_posix() } else { wrapped };
         wrapped.set_going(note.is_going);
         wrapped.lock_sequences.restore(note.lock_sequences);
         let (name, guest, anonymous) = (note.user.clone(), note.guest, note.anonymous);

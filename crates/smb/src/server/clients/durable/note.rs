@@ -9,6 +9,8 @@ use crate::server::files::lock::COUNT;
 
 /// The first byte: the version.
 const VERSION: u8 = 2;
+/// The bit of the mode for the POSIX extensions. Those of CreateOptions, which the others are, end below it.
+const POSIX: u32 = 0x8000_0000;
 /// The longest name of a share or user, in bytes.
 const MAX_NAME: usize = 1_024;
 /// The longest name of an entry, in bytes.
@@ -47,8 +49,10 @@ pub struct Note {
     pub timeout_ms: u32,
     /// The rights.
     pub granted: u32,
-    /// The mode.
+    /// The mode, of 24 bits.
     pub mode: u32,
+    /// It has the POSIX extensions: [`POSIX`] in the mode, so that older servers of the cluster understand the note.
+    pub is_posix: bool,
     /// The share.
     pub share: String,
     /// The user may only read in it.
@@ -99,7 +103,8 @@ impl Note {
         w.u8(VERSION);
         w.u64_be(self.persistent);
         put_key(&mut w, self.create_guid);
-        [self.timeout_ms, self.granted, self.mode, *uid, *gid].into_iter().for_each(|value| w.u32_be(value));
+        let mode = self.mode & !POSIX | if self.is_posix { POSIX } else { 0 };
+        [self.timeout_ms, self.granted, mode, *uid, *gid].into_iter().for_each(|value| w.u32_be(value));
         let flags = [
             self.read_only,
             self.guest,
@@ -169,7 +174,8 @@ impl Note {
             create_guid,
             timeout_ms,
             granted,
-            mode,
+            mode: mode & !POSIX,
+            is_posix: mode & POSIX != 0,
             share,
             read_only,
             user,
@@ -266,6 +272,7 @@ mod tests {
             timeout_ms: 60_000,
             granted: 0x0012_019F,
             mode: 2,
+            is_posix: false,
             share: "studio".into(),
             read_only: false,
             user: "ada".into(),
@@ -292,7 +299,9 @@ mod tests {
     fn a_note_is_read_as_it_was_written() {
         let oplock = Some(CacheNote { lease: None, epoch: 0 });
         let few = Note { action: None, lock_sequences: None, is_persistent: false, ..note() };
-        for note in [few, Note { create_guid: None, cache: oplock, ..note() }, Note { cache: None, ..note() }]
+        let posix = Note { is_posix: true, ..note() };
+        for note in
+            [few, posix, Note { create_guid: None, cache: oplock, ..note() }, Note { cache: None, ..note() }]
         {
             let bytes = note.encode().unwrap();
             assert_eq!(Note::decode(&bytes).unwrap(), note);

@@ -5,9 +5,11 @@ use vfs::acl::{AclChange, CreateAcl, Who};
 use vfs::{Caller, Error};
 use wire::Reader;
 
+use super::RequestedOpen;
 use crate::server::config::Config;
 use crate::server::files::extended_attributes;
 use crate::server::files::mac::aces::{self, MacAclChange};
+use crate::server::files::posix;
 use crate::server::files::security;
 use crate::server::files::sids;
 use crate::wire::Status;
@@ -21,24 +23,26 @@ pub(super) struct InitialAttributes {
     acl: AclChange,
     eas: Vec<FullEa>,
     allocation: u64,
-    /// The mode from a Mac's list of entries.
+    /// The mode from the create context POSIX, or from a list of entries.
     mode: Option<u32>,
 }
 
 impl InitialAttributes {
     /// The values from these create contexts, MS-SMB2 2.2.13.2.
-    pub(super) fn of(contexts: &[CreateContext<'_>], is_mac: bool, config: &Config) -> Result<Self, Status> {
+    pub(super) fn of(wanted: &RequestedOpen<'_>, is_mac: bool, config: &Config) -> Result<Self, Status> {
         let mut asked = Self::default();
-        for context in contexts {
+        for context in &wanted.asked {
             match context {
                 CreateContext::SecurityDescriptor(bytes) => {
                     let mut descriptor =
                         SecurityDescriptor::decode(bytes).map_err(|_| Status::INVALID_SECURITY_DESCR)?;
-                    let said = is_mac.then(|| aces::take(&mut descriptor));
+                    let said = (is_mac || wanted.is_posix).then(|| aces::take(&mut descriptor));
                     sids::take(&mut descriptor, config);
                     asked.acl = security::change(&descriptor, parts(&descriptor), None)?;
                     if let Some(MacAclChange { mode, is_list }) = said {
-                        asked.mode = mode;
+                        asked.mode = asked.mode.or(mode.map(|mode| if is_mac { mode & 0o777 } else { mode }));
+                        // Beside a mode Linux gives signed-in users all rights, and expects the server to take the mode.
+                        let is_list = is_list && !(wanted.is_posix && mode.is_some());
                         asked.acl.entries = asked.acl.entries.filter(|_| is_list);
                     }
                 }
@@ -47,6 +51,9 @@ impl InitialAttributes {
                         ea::decode(&mut Reader::new(bytes)).map_err(|_| Status::EA_LIST_INCONSISTENT)?;
                 }
                 CreateContext::AllocationSize(length) => asked.allocation = *length,
+                CreateContext::Posix(mode) if wanted.is_posix => {
+                    asked.mode = posix::mode_asked(*mode).or(asked.mode);
+                }
                 _ => {}
             }
         }
@@ -60,7 +67,7 @@ impl InitialAttributes {
 
     /// The mode that the file is made with, if it is not the usual one.
     pub(super) fn mode(&self) -> Option<u32> {
-        self.mode.map(|mode| mode & 0o777)
+        self.mode
     }
 
     /// Refuses an owner other than the caller, and a group that the caller is not in.

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use vfs::backend::Found;
-use vfs::mac::DosAttributes;
+use vfs::mac::{DosAttributes, Metadata};
 use vfs::{Beside, Error, Kind, OpenOptions, Volume};
 
 use super::links::LinkResolution;
@@ -43,7 +43,8 @@ pub(super) async fn open(
     }
     let caller = &wanted.actor.caller;
     let (resolved, parent) = (&way.resolved, way.resolved.parent(caller)?);
-    let leads_to_folder = || Ok(volume.caching_tree().follow_link(caller, &parent, found, tree.folding())?);
+    let folding = tree.folding_of(wanted.is_posix);
+    let leads_to_folder = || Ok(volume.caching_tree().follow_link(caller, &parent, found, folding)?);
     fits(wanted, found.attributes.kind, is_stream, leads_to_folder)?;
     let max = access::maximal(volume, tree, caller, found, Some(&parent))?;
     let max = via::names(volume, tree, wanted, way, max)?;
@@ -55,13 +56,13 @@ pub(super) async fn open(
     let target = stream::find(context, tree, wanted, &base).await?;
     agrees(wanted, &target)?;
     let overwrites = wanted.overwrites();
-    let read_only = metadata.is_readonly() && found.attributes.kind != Kind::Folder;
+    let read_only = is_read_only(wanted, found, &metadata);
     if read_only && way.via.is_none() && wanted.options().contains(Options::DELETE_ON_CLOSE) {
         return Err(Status::CANNOT_DELETE.into());
     }
-    let may = max | of_modes(context, volume, found, max)?;
+    let may = max | of_modes(context.is_mac() || wanted.is_posix, volume, found, max)?;
     let granted = grant(wanted, may, read_only, overwrites)?;
-    if overwrites && !is_stream {
+    if overwrites && !is_stream && !wanted.is_posix {
         keeps_attributes(wanted, metadata.dos)?;
     }
     if !target.is_there && !max.contains(AccessMask::WRITE_DATA) {
@@ -161,8 +162,15 @@ pub(super) fn wrap(
     // The bits of FileModeInformation are those of CreateOptions, MS-FSCC 2.4.31.
     let mode = ModeFlags(wanted.options().0 & KEPT_OPTIONS);
     let file = File::new(open, via, &wanted.request.name, mode, tree);
+    let file = if wanted.is_posix { file.with_posix() } else { file };
     let open = Open::new(wanted.number, context.session(), tree, granted, OpenedObject::File(Box::new(file)));
     Ok(Open { sequence: Sequence::beginning(context.header.channel_sequence()), ..open })
+}
+
+/// Whether an attribute of DOS protects the file. None binds a program that knows modes.
+fn is_read_only(wanted: &RequestedOpen<'_>, found: &Found, metadata: &Metadata) -> bool {
+    let has_dos = found.attributes.kind != Kind::Folder && !wanted.is_posix;
+    has_dos && metadata.is_readonly()
 }
 
 /// Whether the file has the kind that was asked for. A client that opens a link to a folder itself
@@ -216,15 +224,10 @@ fn grant(
     }
 }
 
-/// A Mac sends a mode as an entry of the ACL (`files/mac/aces.rs`), and so opens the file to change that. In a team folder who may
+/// A Mac, or Linux with the POSIX extensions, sends a mode as an entry of the ACL (`files/mac/aces.rs`), and so opens the file to change that. In a team folder who may
 /// change its attributes may send a mode; the ACL is changed by who has that right, which is asked for when it is.
-fn of_modes(
-    context: &Context,
-    volume: &Volume,
-    found: &Found,
-    max: AccessMask,
-) -> Result<AccessMask, Status> {
-    let sends_modes = context.is_mac() && max.contains(AccessMask::WRITE_ATTRIBUTES);
+fn of_modes(by_entry: bool, volume: &Volume, found: &Found, max: AccessMask) -> Result<AccessMask, Status> {
+    let sends_modes = by_entry && max.contains(AccessMask::WRITE_ATTRIBUTES);
     let has_roles = sends_modes && volume.roles_at(found)?.is_some();
     Ok(if has_roles { AccessMask::WRITE_DAC } else { AccessMask::NONE })
 }

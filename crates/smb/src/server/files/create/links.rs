@@ -11,6 +11,7 @@ use wire::Writer;
 use super::{RequestedOpen, astray};
 use crate::server::context::{Context, Failure};
 use crate::server::dfs;
+use crate::server::files::posix;
 use crate::wire::Status;
 use crate::wire::create::{Disposition, Options};
 use crate::wire::error::{self, Symlink};
@@ -91,11 +92,18 @@ pub(super) fn follow(
     folding: Folding,
 ) -> Result<LinkResolution, Failure> {
     let caller = &wanted.actor.caller;
-    let way = Way::new(context, volume, caller, folding, &wanted.path.components);
-    way.resolve(Last::of(context, wanted)).map_err(|failed| match failed {
+    let mut way = Way::new(context, volume, caller, folding, &wanted.path.components);
+    way.is_posix = wanted.is_posix;
+    let last = Last::of(context, wanted);
+    let led = way.resolve(last).map_err(|failed| match failed {
         ResolutionError::Path(error) => astray(wanted, error.at, error.why),
         ResolutionError::Failure(failure) => failure,
-    })
+    })?;
+    let kind = led.resolved.found.as_ref().map(|found| found.attributes.kind);
+    match wanted.is_posix && last == Last::Stop && kind.is_some_and(posix::is_special) {
+        true => Err(Status::IO_REPARSE_TAG_NOT_HANDLED.into()), // MS-FSA 2.1.5.1.2
+        false => Ok(led),
+    }
 }
 
 /// The place that a path names, for something new or to be replaced: a link at its end is not followed.
@@ -128,6 +136,8 @@ struct Way<'a> {
     /// The last link among the client's own names: where it leads, and the names after it.
     link: Option<(Vec<u8>, Vec<Vec<u8>>)>,
     via: Option<ResolvedPath>,
+    /// The open has the POSIX extensions.
+    is_posix: bool,
 }
 
 impl<'a> Way<'a> {
@@ -139,7 +149,7 @@ impl<'a> Way<'a> {
         components: &[Vec<u8>],
     ) -> Self {
         let path = components.to_vec();
-        Self { context, volume, caller, folding, path, own_from: 0, link: None, via: None }
+        Self { context, volume, caller, folding, path, own_from: 0, link: None, via: None, is_posix: false }
     }
 
     fn resolve(mut self, last: Last) -> Result<LinkResolution, ResolutionError> {
@@ -155,7 +165,7 @@ impl<'a> Way<'a> {
                             match last {
                                 Last::Itself => return Ok(LinkResolution { resolved, via: None }),
                                 Last::Stop => {
-                                    return Err(stopped(self.context, &[], &target(&resolved)?).into());
+                                    return Err(self.stopped(&[], &target(&resolved)?).into());
                                 }
                                 Last::Follow | Last::FollowIfThere => self.via = Some(resolved),
                             }
@@ -208,20 +218,42 @@ impl<'a> Way<'a> {
 
     /// The path leads no further. Opens the link at its end if the client only wants to look at it.
     /// Otherwise the client is told where the last of its links leads.
-    fn stop(self, last: Last) -> Result<LinkResolution, ResolutionError> {
-        match (self.via, self.link) {
+    fn stop(mut self, last: Last) -> Result<LinkResolution, ResolutionError> {
+        match (self.via.take(), self.link.take()) {
             (Some(resolved), _) if last == Last::FollowIfThere => Ok(LinkResolution { resolved, via: None }),
-            (_, Some((target, after))) => Err(stopped(self.context, &after, &target).into()),
+            (_, Some((ref target, ref after))) => Err(self.stopped(after, target).into()),
             (_, None) => Err(Status::OBJECT_NAME_NOT_FOUND.into()), // cannot happen without a link
         }
     }
 
     /// Replaces a short name that the client was told by the long name.
     fn spell_out(&mut self, at: usize) -> bool {
-        let Some(name) = self.path.get_mut(at) else { return false };
+        let Some(name) = self.path.get_mut(at).filter(|_| !self.is_posix) else { return false };
         let Some(long) = self.context.service().short_names.long(name) else { return false };
         *name = long.into();
         true
+    }
+
+    /// Tells the client where the link leads, and how much of its path follows the link.
+    fn stopped(&self, after: &[Vec<u8>], target: &[u8]) -> Failure {
+        let shown = |name: &[u8]| match self.is_posix {
+            true => posix::shown_name(name),
+            false => self.context.tree().share.shown(name),
+        };
+        let unparsed: usize = after.iter().map(|name| (shown(name).len() + 1) * 2).sum();
+        let relative = !target.starts_with(b"/");
+        let name = if self.is_posix { posix::shown_target(target) } else { shown_target(target) };
+        let link = Symlink {
+            unparsed_path_length: u16::try_from(unparsed).unwrap_or(u16::MAX),
+            relative,
+            substitute_name: name.clone(),
+            print_name: name,
+        };
+        let mut w = Writer::new();
+        link.encode(&mut w);
+        let agreed = self.context.connection.negotiated();
+        let contexts = agreed.is_some_and(|agreed| agreed.dialect.has_error_contexts());
+        Failure { status: Status::STOPPED_ON_SYMLINK, body: error::Response::of(w.into_bytes(), contexts) }
     }
 }
 
@@ -249,24 +281,6 @@ fn spliced(path: &[Vec<u8>], at: usize, target: &[u8]) -> Option<Vec<Vec<u8>>> {
     }
     way.extend_from_slice(&path[at + 1..]);
     Some(way)
-}
-
-/// Tells the client where the link leads, and how much of its path follows the link.
-fn stopped(context: &Context, after: &[Vec<u8>], target: &[u8]) -> Failure {
-    let shown = |name: &[u8]| context.tree().share.shown(name);
-    let unparsed: usize = after.iter().map(|name| (shown(name).len() + 1) * 2).sum();
-    let relative = !target.starts_with(b"/");
-    let name = shown_target(target);
-    let link = Symlink {
-        unparsed_path_length: u16::try_from(unparsed).unwrap_or(u16::MAX),
-        relative,
-        substitute_name: name.clone(),
-        print_name: name,
-    };
-    let mut w = Writer::new();
-    link.encode(&mut w);
-    let contexts = context.connection.negotiated().is_some_and(|agreed| agreed.dialect.has_error_contexts());
-    Failure { status: Status::STOPPED_ON_SYMLINK, body: error::Response::of(w.into_bytes(), contexts) }
 }
 
 /// A link's target as clients see it: each component as names of files are shown, with backslashes

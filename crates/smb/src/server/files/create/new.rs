@@ -37,7 +37,7 @@ pub(super) async fn make(
         return Err(Status::OBJECT_NAME_NOT_FOUND.into());
     }
     let read_only = FileAttributes(wanted.request.file_attributes).contains(FileAttributes::READONLY);
-    if read_only && wanted.options().contains(Options::DELETE_ON_CLOSE) {
+    if read_only && !wanted.is_posix && wanted.options().contains(Options::DELETE_ON_CLOSE) {
         return Err(Status::CANNOT_DELETE.into());
     }
     if tree.read_only {
@@ -49,7 +49,7 @@ pub(super) async fn make(
     let (resolved, parent) = (&way.resolved, way.resolved.parent(caller)?);
     let folder = wanted.options().contains(Options::DIRECTORY_FILE) || wanted.path.folder;
     let (kind, mode) = if folder { (NewKind::Folder, FOLDER_MODE) } else { (NewKind::File, FILE_MODE) };
-    let besides = InitialAttributes::of(&wanted.asked, context.is_mac(), &context.service().config())?;
+    let besides = InitialAttributes::of(wanted, context.is_mac(), &context.service().config())?;
     besides.may_own(caller)?;
     let acl = besides.entries();
     let mode = besides.mode().unwrap_or(mode);

@@ -3,6 +3,7 @@
 use vfs::names;
 
 use crate::server::config::{Share, ShareKind};
+use crate::server::files::posix;
 use crate::wire::Status;
 
 /// The longest path, in UTF-16 units: what the 16-bit length on the wire can say.
@@ -35,30 +36,30 @@ impl Path {
             path.components.iter_mut().for_each(compose);
             path.stream = path.stream.map(composed);
         }
-        if let ShareKind::Disk { volume, .. } = &share.kind {
-            let store = |name: &mut Vec<u8>| *name = volume.stored_form(std::mem::take(name));
-            path.components.iter_mut().for_each(store);
-        }
+        path.store(share);
         Ok(path)
     }
 
+    /// Parses a path of an open with the POSIX extensions: its names have no streams.
+    pub(in crate::server) fn parse_posix(share: &Share, units: &[u16]) -> Result<Self, Status> {
+        let components = parts(units)?.map(|part| match part {
+            part if is_dots(part) || part.is_empty() => component(part),
+            part => posix::stored_name(part),
+        });
+        let mut path = Self { components: components.collect::<Result<_, _>>()?, ..Self::default() };
+        path.store(share);
+        Ok(path)
+    }
+
+    /// Names as the volume stores them.
+    fn store(&mut self, share: &Share) {
+        let ShareKind::Disk { volume, .. } = &share.kind else { return };
+        self.components.iter_mut().for_each(|name| *name = volume.stored_form(std::mem::take(name)));
+    }
+
     fn parse(units: &[u16]) -> Result<Self, Status> {
-        if units.len() > MAX_UNITS {
-            return Err(Status::OBJECT_NAME_INVALID);
-        }
-        if units.first().is_some_and(is_separator) {
-            // MS-SMB2 2.2.13: a path must not begin with a separator.
-            return Err(Status::INVALID_PARAMETER);
-        }
-        let units = match units.split_last() {
-            Some((last, before)) if is_separator(last) => before,
-            _ => units,
-        };
-        if units.is_empty() {
-            return Ok(Self::default());
-        }
         let mut path = Self::default();
-        let mut parts = units.split(is_separator).peekable();
+        let mut parts = parts(units)?.peekable();
         while let Some(part) = parts.next() {
             let last = parts.peek().is_none();
             let name = if last { path.take_stream(part)? } else { part };
@@ -106,6 +107,28 @@ fn composed(stream: String) -> String {
 fn is_separator(unit: &u16) -> bool {
     const SEPARATORS: [u16; 2] = [b'\\' as u16, b'/' as u16];
     SEPARATORS.contains(unit)
+}
+
+/// The parts of a path between its separators; none of the share's own folder.
+fn parts(units: &[u16]) -> Result<impl Iterator<Item = &[u16]>, Status> {
+    if units.len() > MAX_UNITS {
+        return Err(Status::OBJECT_NAME_INVALID);
+    }
+    if units.first().is_some_and(is_separator) {
+        // MS-SMB2 2.2.13: a path must not begin with a separator.
+        return Err(Status::INVALID_PARAMETER);
+    }
+    let units = match units.split_last() {
+        Some((last, before)) if is_separator(last) => before,
+        _ => units,
+    };
+    let all = (!units.is_empty()).then(|| units.split(is_separator));
+    Ok(all.into_iter().flatten())
+}
+
+fn is_dots(name: &[u16]) -> bool {
+    const DOT: u16 = b'.' as u16;
+    matches!(name, [DOT] | [DOT, DOT])
 }
 
 /// The stored name of one component.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use vfs::Kind;
 use vfs::backend::Found;
 
 use crate::server::clients::app_instance::Instance;
@@ -14,7 +13,7 @@ use crate::server::config::ShareKind;
 use crate::server::context::{Context, Failure, Outcome, Reply};
 use crate::server::files::create::{CreateResult, RequestedOpen, maximal, register};
 use crate::server::files::facts::Facts;
-use crate::server::files::mac;
+use crate::server::files::{mac, posix};
 use crate::wire::Status;
 use crate::wire::create::{Action, Request, Response};
 use crate::wire::create_context::request::Context as CreateContext;
@@ -105,7 +104,7 @@ fn respond(
     }
     answers.extend(cached.lease.map(Answer::Lease));
     answers.extend(also);
-    let is_link = facts.attributes.kind == Kind::Link;
+    let is_link = facts.reparse_tag() != 0;
     let response = Response {
         oplock_level: cached.oplock,
         flags: if is_link && context.session().dialect.is_v3() { Response::REPARSE_POINT } else { 0 },
@@ -143,6 +142,7 @@ fn answer(
             let ShareKind::Disk { serial, .. } = &tree.share.kind else { return Ok(None) };
             Some(Answer::DiskId { file: facts.number(context), volume: *serial })
         }
+        CreateContext::Posix(_) if file.is_posix => Some(posix::answer(file, facts)),
         CreateContext::Apple(asked) => mac::answer(context, asked)?.map(Answer::Apple),
         _ => None,
     })

@@ -1,5 +1,5 @@
 //! Mode, owner and group in a Mac's access control lists (server capability NFS_ACE): entries that deny nothing, whose SIDs
-//! are numbers. A Mac reads the mode there, and changes it by sending such an entry.
+//! are numbers. A Mac reads the mode there, and changes it by sending such an entry. So does Linux with the POSIX extensions.
 
 use vfs::Attributes;
 
@@ -18,7 +18,7 @@ pub(in crate::server) fn add(descriptor: &mut SecurityDescriptor, of: &Attribute
 /// The changes that a Mac asks for with a list.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::server) struct MacAclChange {
-    /// The permission bits that the Mac wants.
+    /// The mode that the client wants, without the type: a Mac means the permission bits alone.
     pub(in crate::server) mode: Option<u32>,
     /// The list has other entries as well.
     pub(in crate::server) is_list: bool,
@@ -31,7 +31,7 @@ pub(in crate::server) fn take(descriptor: &mut SecurityDescriptor) -> MacAclChan
     let before = dacl.aces.len();
     dacl.aces.retain(|ace| match number_of(ace) {
         Some(Unix::NfsMode(mode)) => {
-            taken.mode.get_or_insert(mode & 0o777);
+            taken.mode.get_or_insert(mode & 0o7777);
             false
         }
         Some(Unix::NfsUser(_) | Unix::NfsGroup(_)) => false,

@@ -12,11 +12,11 @@ use crate::server::config::{Dialect, ShareKind};
 use crate::server::context::{Context, Failure};
 use crate::server::files::create::{INFO, RESOURCE, shown_stream};
 use crate::server::files::facts::{self, Facts};
+use crate::server::files::posix;
 use crate::wire::Status;
 use crate::wire::fscc::FileClass;
 use crate::wire::fscc::file_info::{self as info, CaseSensitiveFlags};
 use crate::wire::fscc::file_name::{All, Name};
-use crate::wire::fscc::reparse::Tag;
 use crate::wire::fscc::stream::{self, Stream};
 use crate::wire::security::AccessMask;
 
@@ -61,7 +61,7 @@ async fn of_facts(context: &Context, open: &Open, file: &File, class: FileClass)
         FileClass::EA => info::Ea { ea_size: facts::ea_size(file, &facts)? }.encode(&mut w),
         FileClass::NETWORK_OPEN => network_open(&facts).encode(&mut w),
         FileClass::ATTRIBUTE_TAG => {
-            let (attributes, reparse_tag) = (facts.file_attributes(), reparse_tag(&facts));
+            let (attributes, reparse_tag) = (facts.file_attributes(), facts.reparse_tag());
             info::AttributeTag { attributes, reparse_tag }.encode(&mut w);
         }
         FileClass::COMPRESSION => {
@@ -86,13 +86,17 @@ async fn of_facts(context: &Context, open: &Open, file: &File, class: FileClass)
         FileClass::STANDARD_LINK => standard_link(&standard(file, &facts)).encode(&mut w),
         FileClass::STAT => stat(open, &facts).encode(&mut w),
         FileClass::CASE_SENSITIVE => {
-            let sensitive = context.tree().share.options.case_sensitive;
+            let sensitive = file.folding.case_sensitive;
             let flags = if sensitive { CaseSensitiveFlags::CASE_SENSITIVE_DIR } else { Default::default() };
             info::CaseSensitive { flags }.encode(&mut w);
         }
         FileClass::ALTERNATE_NAME => {
             Name { name: short_name(context, file)? }.encode(&mut w);
             return Ok(Answer::open_ended(w.into_bytes(), NAME_LEN));
+        }
+        FileClass::POSIX if file.is_posix => {
+            open.require(AccessMask::READ_ATTRIBUTES)?;
+            posix::info(file, &facts).encode(&mut w);
         }
         FileClass::POSIX => return Err(Status::NOT_SUPPORTED.into()),
         _ => return Err(Status::INVALID_INFO_CLASS.into()),
@@ -166,14 +170,10 @@ fn stat(open: &Open, facts: &Facts) -> info::Stat {
         allocation_size: facts.allocated(),
         end_of_file: facts.end_of_file(),
         attributes: basic.attributes,
-        reparse_tag: reparse_tag(facts),
+        reparse_tag: facts.reparse_tag(),
         number_of_links: if facts.attributes.kind == Kind::Folder { 1 } else { facts.attributes.links },
         effective_access: open.granted,
     }
-}
-
-fn reparse_tag(facts: &Facts) -> u32 {
-    if facts.attributes.kind == Kind::Link { Tag::SYMLINK.0 } else { 0 }
 }
 
 fn mode(file: &File) -> info::Mode {

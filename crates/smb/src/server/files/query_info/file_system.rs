@@ -6,6 +6,7 @@ use super::Answer;
 use crate::server::clients::open::Open;
 use crate::server::clients::tree::Tree;
 use crate::server::config::{Share, ShareKind};
+use crate::server::connection::MAX_TRANSACT;
 use crate::server::context::{Context, Failure};
 use crate::wire::Status;
 use crate::wire::fscc::FsClass;
@@ -13,6 +14,7 @@ use crate::wire::fscc::fs_info::{
     Attribute, Control, Device, DeviceCharacteristics, FsAttributes, FullSize, ObjectId, SectorFlags,
     SectorSize, Size, VolumeInfo,
 };
+use crate::wire::fscc::posix::FsPosix;
 use crate::wire::text;
 
 /// The sector size that clients see.
@@ -95,9 +97,30 @@ pub(super) fn answer(context: &Context, open: &Open, class: FsClass) -> Result<A
             };
             sectors.encode(&mut w);
         }
+        FsClass::POSIX if is_posix(open) => posix(share, volume, at, *serial)?.encode(&mut w),
         _ => return Err(Status::INVALID_INFO_CLASS.into()),
     }
     Ok(Answer::whole(w.into_bytes()))
+}
+
+fn is_posix(open: &Open) -> bool {
+    open.file().is_ok_and(|file| file.is_posix)
+}
+
+/// The numbers of statfs(2).
+fn posix(share: &Share, volume: &vfs::Volume, at: &vfs::Node, serial: u64) -> Result<FsPosix, Status> {
+    let (total_blocks, blocks_available, block_size) = units(share, volume, at)?;
+    let space = volume.space(at)?;
+    Ok(FsPosix {
+        optimal_transfer_size: MAX_TRANSACT,
+        block_size,
+        total_blocks,
+        blocks_available,
+        user_blocks_available: blocks_available,
+        total_file_nodes: space.files,
+        free_file_nodes: space.files_free,
+        file_system_id: serial,
+    })
 }
 
 fn size(total: u64, free: u64, unit: u32) -> Size {

@@ -64,7 +64,7 @@ pub(super) async fn rename(
     if named.place().is_none() {
         return Err(Status::ACCESS_DENIED.into()); // it is the share's own folder
     }
-    let (volume, place) = (context.tree().volume()?, resolve(context, &wanted.name)?);
+    let (volume, place) = (context.tree().volume()?, resolve(context, file, &wanted.name)?);
     let (caller, folder) = (context.caller(), place.folder(context)?);
     may_add(volume, &caller, &folder, named.node().kind())?;
     let _still = context.wait(may_move(context, named, &folder)).await??;
@@ -75,7 +75,7 @@ pub(super) async fn rename(
                 return Ok(()); // the file already has this name
             }
         } else {
-            context.wait(may_replace(context, (&folder, &place), there, &wanted)).await??;
+            context.wait(may_replace(context, file, (&folder, &place), there, &wanted)).await??;
             if !folds_alike(name, &place.0.name, EXACT_CASE) {
                 name = &place.0.name; // the name differs in case only, and is replaced in one step
             }
@@ -83,7 +83,7 @@ pub(super) async fn rename(
         mode = RenameMode::Replace;
     }
     let moved = named.rename_to(&folder, name, mode);
-    context.wait(moved).await?.map_err(rename_status)?;
+    context.wait(moved).await?.map_err(|error| rename_status(file, error))?;
     file.moved_to(without_root(&wanted.name));
     Ok(())
 }
@@ -104,10 +104,10 @@ pub(super) async fn link(
     if !file.open.is_data() || file.open.is_being_removed() {
         return Err(Status::ACCESS_DENIED.into());
     }
-    if wanted.root != 0 || wanted.name.first() == Some(&COLON) {
+    if wanted.root != 0 || (wanted.name.first() == Some(&COLON) && !file.is_posix) {
         return Err(Status::INVALID_PARAMETER.into());
     }
-    let (volume, place) = (context.tree().volume()?, resolve(context, &wanted.name)?);
+    let (volume, place) = (context.tree().volume()?, resolve(context, file, &wanted.name)?);
     let (caller, folder) = (context.caller(), place.folder(context)?);
     may_add(volume, &caller, &folder, Kind::File)?;
     // The open needs no access for that, but a user that may not change the file may not add names
@@ -119,10 +119,10 @@ pub(super) async fn link(
         if there.object.key() == file.open.node().key() && place.1 == place.0.name {
             return Ok(());
         }
-        context.wait(may_replace(context, (&folder, &place), there, &wanted)).await??;
+        context.wait(may_replace(context, file, (&folder, &place), there, &wanted)).await??;
         let actor = context.actor();
         let remove = || volume.remove(&actor, &folder, &place.0.name, Kind::File);
-        context.wait(volume.settled(remove)).await?.map_err(rename_status)?;
+        context.wait(volume.settled(remove)).await?.map_err(|error| rename_status(file, error))?;
     }
     Ok(context.wait(file.open.link_to(&folder, &place.1)).await??)
 }
@@ -132,7 +132,7 @@ fn stream_of(context: &Context, file: &File, wanted: &RenameTarget) -> Result<Op
     if wanted.root != 0 || wanted.name.is_empty() {
         return Err(Status::INVALID_PARAMETER);
     }
-    let Some((&COLON, name)) = wanted.name.split_first() else {
+    let Some((&COLON, name)) = wanted.name.split_first().filter(|_| !file.is_posix) else {
         // For Windows this renames the file that the stream belongs to, which is open.
         return if file.open.is_data() { Ok(None) } else { Err(Status::SHARING_VIOLATION) };
     };
@@ -170,17 +170,20 @@ fn without_root(name: &[u16]) -> &[u16] {
     name.strip_prefix(&[u16::from(b'\\')]).unwrap_or(name)
 }
 
-fn resolve(context: &Context, name: &[u16]) -> Result<Place, Failure> {
+fn resolve(context: &Context, file: &File, name: &[u16]) -> Result<Place, Failure> {
     let tree = context.tree();
     let name = dfs::below_share(context, &tree.share, name).unwrap_or(name);
-    let path = Path::parse_from(context.is_mac(), &tree.share, without_root(name))?;
+    let path = match file.is_posix {
+        true => Path::parse_posix(&tree.share, without_root(name))?,
+        false => Path::parse_from(context.is_mac(), &tree.share, without_root(name))?,
+    };
     if path.stream.is_some() || path.data || path.folder {
         return Err(Status::OBJECT_NAME_INVALID.into());
     }
     let Some(last) = path.components.last() else { return Err(Status::OBJECT_NAME_INVALID.into()) };
     let volume = tree.volume()?;
     let caller = context.caller();
-    let resolved = place(context, volume, &caller, tree.folding(), &path.components)?;
+    let resolved = place(context, volume, &caller, file.folding, &path.components)?;
     Ok(Place(resolved, last.clone()))
 }
 
@@ -230,6 +233,7 @@ async fn opens_of(volume: &Volume, file: FileId) -> Result<Vec<OpenInfo>, Status
 /// between the name would not exist.
 async fn may_replace(
     context: &Context,
+    file: &File,
     (folder, place): (&Found, &Place),
     there: &Found,
     wanted: &RenameTarget,
@@ -244,7 +248,8 @@ async fn may_replace(
     let volume = context.tree().volume()?;
     let beside = Beside { folder: &folder.object, name: &place.0.name };
     let is_readonly = volume.metadata(there, Some(beside))?.is_readonly();
-    if is_readonly && there.attributes.kind != Kind::Folder && !wanted.even_read_only {
+    let even_read_only = wanted.even_read_only || file.is_posix;
+    if is_readonly && there.attributes.kind != Kind::Folder && !even_read_only {
         return Err(Status::ACCESS_DENIED);
     }
     let actor = context.actor();
@@ -264,8 +269,12 @@ fn is_same_entry(named: &vfs::Open, folder: &Found, name: &[u8]) -> bool {
     named.place().is_some_and(|(at, is)| at.key() == folder.object.key() && *is == *name)
 }
 
-fn rename_status(error: Error) -> Status {
+/// What a move fails with. With the POSIX extensions the client can tell the reasons apart, as of rename(2).
+fn rename_status(file: &File, error: Error) -> Status {
     match error {
+        Error::NotEmpty if file.is_posix => Status::DIRECTORY_NOT_EMPTY,
+        Error::IsFolder if file.is_posix => Status::FILE_IS_A_DIRECTORY,
+        Error::NotFolder if file.is_posix => Status::NOT_A_DIRECTORY,
         Error::NotEmpty | Error::IsFolder | Error::NotFolder => Status::ACCESS_DENIED,
         other => other.into(),
     }

@@ -31,7 +31,7 @@ pub(super) async fn set(open: &Open, file: &File, goes: bool, even_read_only: bo
         return Err(Status::CANNOT_DELETE); // it is the share's own folder
     }
     let facts = Facts::of(file).await?;
-    let protected = facts.is_readonly();
+    let protected = facts.is_readonly() && !file.is_posix;
     if protected && facts.attributes.kind != Kind::Folder && !even_read_only {
         return Err(Status::CANNOT_DELETE);
     }

@@ -29,11 +29,7 @@ pub(super) async fn set(context: &Context, open: &Open, request: &Request<'_>) -
         tracing::debug!(%malformed, "a security descriptor");
         Status::INVALID_SECURITY_DESCR
     })?;
-    let sent = if context.is_mac() {
-        aces::take(&mut descriptor)
-    } else {
-        MacAclChange { mode: None, is_list: true }
-    };
+    let sent = mode_sent(context, file, &mut descriptor);
     sids::take(&mut descriptor, &context.service().config());
     let shown = security::shown_of(file)?;
     let mut change = security::change(&descriptor, parts, Some(&shown))?;
@@ -45,14 +41,29 @@ pub(super) async fn set(context: &Context, open: &Open, request: &Request<'_>) -
     }
     let mode = sent.mode.filter(|_| parts.contains(SecurityInformation::DACL));
     match mode {
-        Some(mode) if mode != file.open.attributes()?.mode & 0o777 => set_mode(file, mode).await,
-        _ => Ok(()),
+        Some(mode) => set_mode(file, mode).await,
+        None => Ok(()),
     }
 }
 
+/// The mode that is sent in an entry. With the POSIX extensions it is all that the list says: beside it, older versions of Linux
+/// give signed-in users all rights.
+fn mode_sent(context: &Context, file: &File, descriptor: &mut SecurityDescriptor) -> MacAclChange {
+    if !context.is_mac() && !file.is_posix {
+        return MacAclChange { mode: None, is_list: true };
+    }
+    let sent = aces::take(descriptor);
+    MacAclChange { is_list: sent.is_list && !(file.is_posix && sent.mode.is_some()), ..sent }
+}
+
+/// A Mac sets the permission bits, and Linux all of the mode.
 async fn set_mode(file: &File, mode: u32) -> Result<(), Failure> {
-    let kept = file.open.attributes()?.mode & 0o7000;
-    Ok(file.open.set_attributes(&SetAttributes { mode: Some(kept | mode), ..Default::default() }).await?)
+    let now = file.open.attributes()?.mode;
+    let mode = if file.is_posix { mode } else { now & 0o7000 | mode & 0o777 };
+    if mode == now {
+        return Ok(());
+    }
+    Ok(file.open.set_attributes(&SetAttributes { mode: Some(mode), ..Default::default() }).await?)
 }
 
 async fn give(context: &Context, file: &File, change: &AclChange) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 use super::super::readdirattr::{ShortFinderInfo, Version};
 use super::*;
-use crate::wire::security::AccessMask;
+use crate::wire::security::{AccessMask, well_known};
 
 /// Each field has a different number, so that the test finds swapped fields.
 fn facts() -> Facts {
@@ -19,7 +19,28 @@ fn facts() -> Facts {
 }
 
 fn entry<'a>(name: &'a str, short_name: &'a [u16]) -> Entry<'a> {
-    Entry { facts: facts(), name: EntryName::Utf8(name), short_name, mac: None }
+    Entry { facts: facts(), name: EntryName::Utf8(name), short_name, mac: None, posix: None }
+}
+
+fn posix() -> PosixAttributes {
+    let (owner, group) = (well_known::Unix::User(1000).sid(), well_known::NOBODY);
+    PosixAttributes { device: 1, links: 2, mode: 0o1755, owner, group }
+}
+
+/// By struct smb2_posix_info of Linux: the name's length comes after the SIDs.
+#[test]
+fn an_entry_of_the_posix_extensions_has_its_name_behind_the_sids() {
+    let posix = posix();
+    let bytes = encoded(Form::Posix, &[Entry { posix: Some(&posix), ..entry("n", &[]) }]);
+    let expected = [
+        &common(0)[..60],
+        &[9; 8],
+        b"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\xed\x03\0\0",
+        b"\x01\x02\0\0\0\0\0\x16\x01\0\0\0\xe8\x03\0\0\x01\x01\0\0\0\0\0\0\0\0\0\0",
+        b"\x02\0\0\0n\0",
+    ]
+    .concat();
+    assert_eq!(bytes, expected);
 }
 
 fn encoded(form: Form, entries: &[Entry<'_>]) -> Vec<u8> {
@@ -170,10 +191,13 @@ fn names_are_utf_16_however_they_come() {
 
 #[test]
 fn what_was_written_is_read() {
-    for class in [1, 2, 3, 12, 37, 38, 50, 60, 63] {
+    for class in [1, 2, 3, 12, 37, 38, 50, 60, 63, 100] {
         let form = Form::of(FileClass(class)).unwrap();
         let short = text::of("A~1");
-        let bytes = encoded(form, &[entry("first", &short), entry("second", &[])]);
+        let posix = posix();
+        let with_posix = |entry| Entry { posix: Some(&posix), ..entry };
+        let given = [entry("first", &short), entry("second", &[])].map(with_posix);
+        let bytes = encoded(form, &given);
         let read = decode(form, &bytes).unwrap();
         assert_eq!([&read[0].name, &read[1].name], [&text::of("first"), &text::of("second")]);
         let entries: Vec<_> = read.iter().map(OwnedEntry::entry).collect();
