@@ -189,12 +189,24 @@ class Walk:
             if got is None or roles.surprise(person.role, deed, self.is_own(person, path), self.inside(path), way, got):
                 self.note(f"{person.name} by {way}: {deed} {path}: {'done' if got else said}, after: {self.steps[-1]}")
 
-    def check(self):
-        """`rights check` finds nothing."""
+    def asked(self):
+        """What `rights check` says, with its exit code."""
         words = [self.args.program, "rights", "check", self.place.folder, "--config", self.args.settings, "--state", self.args.state]
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=CHECK_LIMIT_S)
-        if done.returncode != 0:
-            self.note(f"rights check: {(done.stdout + done.stderr).strip()[:300]}, after: {self.steps[-1] if self.steps else 'nothing'}")
+        return done.returncode, (done.stdout + done.stderr).strip()
+
+    def check(self):
+        """`rights check` finds nothing."""
+        code, said = self.asked()
+        if code != 0:
+            self.note(f"rights check: {said[:300]}, after: {self.steps[-1]}")
+
+    def check_finds(self):
+        """`rights check` finds a file whose mode a local program has changed."""
+        path = self.some(False)
+        os.chmod(self.disk(path), 0o600)
+        code, said = self.asked()
+        return None if code == 1 and path in said else f"{path}: exit code {code}: {said[:300]}"
 
     def note(self, line):
         self.odd.append(line)
@@ -229,7 +241,11 @@ def main():
     walk.run()
     name = "random operations"
     print(f"fail {name}: --seed {args.seed}: {len(walk.odd)}, the first: {walk.odd[0]}" if walk.odd else f"pass {name}")
-    print(f"{len(walk.steps)} operations, {walk.observed} observations, {len(walk.odd)} surprises, seed {args.seed}")
+    if args.program:
+        why = walk.check_finds()
+        print(f"fail a local chmod is found: {why}" if why else "pass a local chmod is found")
+    print(f"{len(walk.steps)} operations, {walk.observed} observations, {len(walk.odd)} surprises, "
+          f"{'rights check after each, ' if args.program else ''}seed {args.seed}")
     sys.stdout.flush()
     os._exit(0)  # sessions have threads
 

@@ -94,6 +94,9 @@ fn play(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
         let server = TeamFolder::start(&place.join("walk"), &people)?;
         let mut words = server.arguments();
         words.extend(["--steps".into(), steps.to_string(), "--seed".into(), seed.to_string()]);
+        words.extend(["--program".into(), server::binary().display().to_string()]);
+        words.extend(["--settings".into(), server.settings.display().to_string()]);
+        words.extend(["--state".into(), server.state.display().to_string()]);
         script(outcomes, "walk", &words, &[]);
     }
     Ok(())
@@ -123,6 +126,8 @@ fn people() -> Result<Vec<Person>> {
 /// A server of our own with one team folder.
 struct TeamFolder {
     folder: PathBuf,
+    settings: PathBuf,
+    state: PathBuf,
     ports: [(&'static str, String); 3],
     _running: process::Running,
 }
@@ -151,7 +156,7 @@ impl TeamFolder {
         let mut words: Vec<&str> = ports.iter().flat_map(|(name, port)| [*name, port]).collect();
         words.extend(listen);
         let running = server::ours_with_settings(&settings, &state, &words)?;
-        Ok(Self { folder, ports, _running: running })
+        Ok(Self { folder, settings, state, ports, _running: running })
     }
 
     fn port(&self, flag: &str) -> &str {
