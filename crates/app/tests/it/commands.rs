@@ -64,7 +64,7 @@ fn check_says_every_error_and_ends_with_2() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("x.toml"), "[server]\nnfs-prot = 1\n[[share]]\nname = \"A\"\n")
         .unwrap();
-    let output = run(folder.path(), &["check", "--config", "x.toml"], "");
+    let output = run(folder.path(), &["check", "--config", "x.toml", "--state", "state"], "");
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(
         err(&output),
@@ -72,7 +72,7 @@ fn check_says_every_error_and_ends_with_2() {
          x.toml:3:1: error: [[share]] has no `path`; add `path = \"/srv/share\"`\n\
          fourfold: the settings are refused: 2 errors\n"
     );
-    let output = run(folder.path(), &["check", "--config", "x.toml", "--json"], "");
+    let output = run(folder.path(), &["check", "--config", "x.toml", "--state", "state", "--json"], "");
     let checked: serde_json::Value = serde_json::from_str(&out(&output)).unwrap();
     assert_eq!((output.status.code(), &checked["accepted"]), (Some(2), &false.into()), "{checked}");
     assert_eq!(

@@ -35,7 +35,7 @@ fn the_examples_are_accepted_when_their_signs_are_removed() {
     let lines = lines.lines().filter(|line| !line.starts_with("#default-user"));
     let lines: Vec<&str> = lines.map(|line| if is_example(line) { &line[1..] } else { line }).collect();
     let share = tempfile::tempdir().unwrap();
-    let settings = lines.join("\n").replace("\"/srv/share\"", &format!("{:?}", share.path()));
+    let settings = lines.join("\n").replace("\"/srv/studio\"", &format!("{:?}", share.path()));
     assert!(settings.contains("\n[[share]]\n") && settings.contains("\nadmin-port = "), "{settings}");
     let (code, said) = check(&settings);
     assert!(code == Some(0) && said.contains("accepted, 1 share"), "{said}");

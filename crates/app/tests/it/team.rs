@@ -352,6 +352,7 @@ fn only_an_empty_folder_is_prepared() {
     scene.run(&["create", "New", "--path", "new", "--editor", "t-ada"]);
     assert_eq!(scene.at("new").metadata().unwrap().mode() & 0o2007, 0o2000);
     std::fs::create_dir(scene.at("full")).unwrap();
+    std::fs::set_permissions(scene.at("full"), std::fs::Permissions::from_mode(0o755)).unwrap();
     std::fs::write(scene.at("full/file"), "old").unwrap();
     let said = scene.run(&["create", "Full", "--path", "full", "--editor", "t-ada"]);
     assert!(said.contains("`fourfold rights reset") && said.contains("--recursive`"), "{said}");

@@ -88,7 +88,7 @@ pub(super) fn undo(
             Ok(()) => report.changed += 1,
             Err(error) => failed(&mut report, &path, error),
         }
-        if report.looked % TELL_EVERY == 0 && !tell(Progress { done: report.looked, total: 0 }) {
+        if report.looked.is_multiple_of(TELL_EVERY) && !tell(Progress { done: report.looked, total: 0 }) {
             report.ended = true;
         }
         !report.ended

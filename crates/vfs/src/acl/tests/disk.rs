@@ -37,8 +37,11 @@ fn file(roles: &Roles, mode: u32) -> DiskForm {
     form(Some(roles), &[], TeamPlace::File, (ADA, mode))
 }
 
-/// What a class gets behind the mask.
-fn effective(acl: &PosixAcl) -> (u32, Vec<(u32, u32)>, u32, Vec<(u32, u32)>, u32) {
+/// The numbers of users or groups, and their bits.
+type NamedBits = Vec<(u32, u32)>;
+
+/// What a class gets behind the mask: the owner, named users, the owning group, named groups, all others.
+fn effective(acl: &PosixAcl) -> (u32, NamedBits, u32, NamedBits, u32) {
     let masked = |list: &[(u32, u32)]| list.iter().map(|&(id, bits)| (id, acl.masked(bits))).collect();
     (acl.owner, masked(&acl.users), acl.masked(acl.owning_group), masked(&acl.groups), acl.others)
 }
