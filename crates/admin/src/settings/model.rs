@@ -159,7 +159,7 @@ pub struct ShareSettings {
     /// Whom users act as, and what owner and mode new files get.
     pub classic: ClassicRules,
     /// Rules for hosts; the first matching rule decides, and a host without one is refused. Without rules every host may
-    /// enter where users log in; for NFS, [`super::NfsSettings::audience`] decides.
+    /// enter where users log in; for NFS, `NfsSettings::audience` decides.
     pub clients: Vec<ClientRule>,
 }
 

@@ -51,7 +51,7 @@ pub struct Note {
     pub granted: u32,
     /// The mode, of 24 bits.
     pub mode: u32,
-    /// It has the POSIX extensions: [`POSIX`] in the mode, so that older servers of the cluster understand the note.
+    /// It has the POSIX extensions: `POSIX` in the mode, so that older servers of the cluster understand the note.
     pub is_posix: bool,
     /// The share.
     pub share: String,
