@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use self::table::AccountTable;
 use crate::domain::Domain;
-use crate::file::{AccountFile, Error, GroupRecord, Record};
+use crate::file::{AccountFile, Error, GroupRecord, OWN_NUMBERS, Record};
 use crate::host_accounts::HostAccounts;
 use crate::identity::{Basis, Host, Identity, Ids};
 use crate::secret::{LEGACY, Secret, nt_hash};
 use crate::srp::{IdentityHash, Verifier};
-use crate::unix::UnixAccounts;
+use crate::unix::{OwnNumbers, UnixAccounts, UnixGroup, UnixUser};
 
 /// An account, ready to log in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -296,12 +296,31 @@ impl Directory {
         self.domain.as_ref()
     }
 
-    /// The users and groups that files may belong to: those of the machine and of the domain.
+    /// The users and groups that files may belong to: those of the machine and of the domain, and the server's own.
     #[must_use]
     pub fn site(&self) -> UnixAccounts {
-        match &self.domain {
+        let source = match &self.domain {
             Some(domain) => UnixAccounts::Domain(domain.clone()),
             None => self.host.unix.clone(),
+        };
+        source.with_own(self.own_numbers())
+    }
+
+    /// The accounts and groups that have numbers which no user of the host has.
+    fn own_numbers(&self) -> OwnNumbers {
+        let has_own = |account: &&Account| OWN_NUMBERS.contains(&account.identity.uid);
+        let user = |account: &Account| {
+            let Identity { uid, gid, .. } = account.identity;
+            UnixUser { name: account.name.clone(), uid, gid }
+        };
+        let group = |group: &GroupRecord| UnixGroup {
+            name: group.name.clone(),
+            gid: group.number,
+            members: group.members.clone(),
+        };
+        OwnNumbers {
+            users: self.accounts.all().iter().filter(has_own).map(user).collect(),
+            groups: self.groups.iter().map(group).collect(),
         }
     }
 

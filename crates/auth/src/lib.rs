@@ -59,4 +59,4 @@ pub use roles::{Grantee, Role, RoleEntry, RoleSet, Roles};
 pub use secret::{LEGACY, MAX_CHAP_SECRET, MIN_CHAP_SECRET, Secret, nt_hash};
 pub use share_policy::{Grant, HostRule, HostSet, SharePolicy, Visitor};
 pub use state_file::{FileError, StateFile};
-pub use unix::{UnixAccounts, UnixGroup, UnixUser};
+pub use unix::{OwnNumbers, UnixAccounts, UnixGroup, UnixUser};

@@ -15,6 +15,13 @@ pub enum UnixAccounts {
     NameService,
     /// That of this machine, and the users and groups of a domain, which have ids of their own.
     Domain(Arc<Domain>),
+    /// Those of another source, and the accounts and groups of the server that have numbers of their own.
+    WithOwn {
+        /// The other source, which is not this variant.
+        source: Box<Self>,
+        /// The server's own.
+        own: Arc<OwnNumbers>,
+    },
     /// Given users and groups, for tests.
     Listed {
         /// The users.
@@ -22,6 +29,15 @@ pub enum UnixAccounts {
         /// The groups.
         groups: Vec<UnixGroup>,
     },
+}
+
+/// The accounts and groups of the server that are no users and groups of the host.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OwnNumbers {
+    /// The accounts.
+    pub users: Vec<UnixUser>,
+    /// The groups.
+    pub groups: Vec<UnixGroup>,
 }
 
 /// A user.
@@ -57,6 +73,25 @@ impl UnixAccounts {
         }
     }
 
+    /// The same, and the server's own. Names of the host and of the domain come first, numbers of the server's own do.
+    #[must_use]
+    pub fn with_own(self, own: OwnNumbers) -> Self {
+        match own == OwnNumbers::default() {
+            true => self,
+            false => Self::WithOwn { source: Box::new(self), own: Arc::new(own) },
+        }
+    }
+
+    /// The domain, if its users and groups are among these.
+    #[must_use]
+    pub fn domain(&self) -> Option<&Arc<Domain>> {
+        match self {
+            Self::Domain(domain) => Some(domain),
+            Self::WithOwn { source, .. } => source.domain(),
+            Self::NameService | Self::Listed { .. } => None,
+        }
+    }
+
     /// The user with a name. `None` also if the name service fails, which is logged.
     #[must_use]
     pub fn user(&self, name: &str) -> Option<UnixUser> {
@@ -64,6 +99,9 @@ impl UnixAccounts {
             Self::NameService => answered(User::from_name(name), &name).map(UnixUser::from),
             Self::Domain(domain) => {
                 Self::NameService.user(name).or_else(|| user_in(domain, domain.named(name)?))
+            }
+            Self::WithOwn { source, own } => {
+                source.user(name).or_else(|| own.users.iter().find(|user| user.name == name).cloned())
             }
             Self::Listed { users, .. } => users.iter().find(|user| user.name == name).cloned(),
         }
@@ -78,6 +116,10 @@ impl UnixAccounts {
                 Some(sid) => user_in(domain, domain.name(&sid)?),
                 None => Self::NameService.user_numbered(uid),
             },
+            Self::WithOwn { source, own } => {
+                let of_own = own.users.iter().find(|user| user.uid == uid);
+                of_own.cloned().or_else(|| source.user_numbered(uid))
+            }
             Self::Listed { users, .. } => users.iter().find(|user| user.uid == uid).cloned(),
         }
     }
@@ -89,6 +131,9 @@ impl UnixAccounts {
             Self::NameService => answered(Group::from_name(name), &name).map(UnixGroup::from),
             Self::Domain(domain) => {
                 Self::NameService.group(name).or_else(|| group_in(domain, domain.named(name)?))
+            }
+            Self::WithOwn { source, own } => {
+                source.group(name).or_else(|| own.groups.iter().find(|group| group.name == name).cloned())
             }
             Self::Listed { groups, .. } => groups.iter().find(|group| group.name == name).cloned(),
         }
@@ -103,6 +148,10 @@ impl UnixAccounts {
                 Some(sid) => group_in(domain, domain.name(&sid)?),
                 None => Self::NameService.group_numbered(gid),
             },
+            Self::WithOwn { source, own } => {
+                let of_own = own.groups.iter().find(|group| group.gid == gid);
+                of_own.cloned().or_else(|| source.group_numbered(gid))
+            }
             Self::Listed { groups, .. } => groups.iter().find(|group| group.gid == gid).cloned(),
         }
     }
@@ -111,6 +160,7 @@ impl UnixAccounts {
     #[must_use]
     pub fn groups_of(&self, user: &UnixUser) -> Vec<u32> {
         let mut all = match self {
+            Self::WithOwn { source, .. } => source.groups_of(user),
             Self::NameService | Self::Domain(_) => {
                 let Ok(name) = CString::new(user.name.as_str()) else { return Vec::new() };
                 let groups = getgrouplist(&name, Gid::from_raw(user.gid)).map(Some);
@@ -207,5 +257,27 @@ mod tests {
         assert!(!host.groups_of(&root).contains(&0));
         assert_eq!(host.user("no such user"), None);
         assert_eq!(host.user("a\0b"), None);
+    }
+
+    #[test]
+    fn names_of_the_host_come_first_and_numbers_of_the_server_do() {
+        let user = |name: &str, uid| UnixUser { name: name.into(), uid, gid: uid };
+        let group = |name: &str, gid| UnixGroup { name: name.into(), gid, members: Vec::new() };
+        let host = UnixAccounts::parse("ada:x:1000:1000::/:\n", "staff:x:50:\n");
+        assert_eq!(host.clone().with_own(OwnNumbers::default()), host);
+        let own = OwnNumbers {
+            users: vec![user("ada", 1_900_000_001), user("grace", 1_900_000_002)],
+            groups: vec![group("studio", 1_900_000_003)],
+        };
+        let all = host.with_own(own);
+        assert_eq!(all.user("ada").unwrap().uid, 1000);
+        assert_eq!(all.user("grace").unwrap().uid, 1_900_000_002);
+        assert_eq!(all.user_numbered(1_900_000_001).unwrap().name, "ada");
+        assert_eq!(all.user_numbered(1000).unwrap().name, "ada");
+        assert_eq!(all.group("studio").unwrap().gid, 1_900_000_003);
+        assert_eq!(all.group_numbered(1_900_000_003).unwrap().name, "studio");
+        assert_eq!(all.group_numbered(50).unwrap().name, "staff");
+        assert_eq!((all.user("eve"), all.group_numbered(51)), (None, None));
+        assert!(all.domain().is_none());
     }
 }

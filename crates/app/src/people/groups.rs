@@ -107,8 +107,8 @@ pub(crate) fn resolve_again(
 
 /// The number of a group; `None` if it is not known.
 pub(crate) fn number(name: &str, site: &UnixAccounts) -> Option<u32> {
-    match site {
-        UnixAccounts::Domain(domain) if is_of_domain(name) => number_in(domain, name),
+    match site.domain() {
+        Some(domain) if is_of_domain(name) => number_in(domain, name),
         _ => site.group(name).map(|group| group.gid),
     }
 }

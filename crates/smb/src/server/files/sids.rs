@@ -9,7 +9,7 @@ use crate::wire::security::{AceBody, SecurityDescriptor, Sid};
 
 /// Replaces the SIDs of Unix ids that are of a domain, for a client.
 pub(in crate::server) fn show(descriptor: &mut SecurityDescriptor, unix: &UnixAccounts) {
-    let UnixAccounts::Domain(domain) = unix else { return };
+    let Some(domain) = unix.domain() else { return };
     sids(descriptor).for_each(|sid| *sid = shown(domain, *sid));
 }
 
@@ -34,7 +34,7 @@ pub(in crate::server) fn take(descriptor: &mut SecurityDescriptor, config: &Conf
 /// An owner is a user here, whatever it is in the domain. In entries, a SID that is not known to be a user's is a group's: a
 /// user's own id is one of its groups.
 fn take_of_domain(descriptor: &mut SecurityDescriptor, unix: &UnixAccounts) {
-    let UnixAccounts::Domain(domain) = unix else { return };
+    let Some(domain) = unix.domain() else { return };
     if let Some(owner) = &mut descriptor.owner {
         *owner = domain.owner_id(owner).map_or(*owner, |id| Unix::User(id).sid());
     }

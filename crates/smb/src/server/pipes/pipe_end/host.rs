@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use auth::{SidName, UnixAccounts};
+use auth::SidName;
 
 use crate::server::clients::open::OpenedObject;
 use crate::server::clients::session;
@@ -228,17 +228,13 @@ impl PipeHost for Host {
     }
 
     fn named(&self, sid: &Sid) -> Option<SidName> {
-        match &*self.service.config().unix {
-            UnixAccounts::Domain(domain) => domain.name(&shown(domain, *sid)),
-            _ => None,
-        }
+        let config = self.service.config();
+        let domain = config.unix.domain()?;
+        domain.name(&shown(domain, *sid))
     }
 
     fn sid(&self, name: &str) -> Option<SidName> {
-        match &*self.service.config().unix {
-            UnixAccounts::Domain(domain) => domain.named(name),
-            _ => None,
-        }
+        self.service.config().unix.domain()?.named(name)
     }
 
     fn now(&self) -> SystemTime {
