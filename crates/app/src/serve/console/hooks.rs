@@ -125,7 +125,7 @@ impl Hooks {
             tracing::warn!(file = %path.display(), "the webhooks cannot be read: none is sent; remove the file, or mend it");
             return;
         };
-        *self.all.lock() = kept.into_iter().take(MOST).map(|hook| begin(hook, running)).collect();
+        *self.all.lock() = kept.into_iter().take(MOST).map(|hook| begin(hook, running, None)).collect();
     }
 
     pub(super) fn list(&self) -> Vec<WebhookStatus> {
@@ -135,7 +135,8 @@ impl Hooks {
     /// Makes one. Needs a tokio runtime.
     pub(super) fn add(&self, running: &Arc<Running>, new: NewWebhook) -> Result<WebhookStatus, Vec<String>> {
         check(&new)?;
-        drop(watching::watch(running, &new.folder, new.below)?); // the folder is there
+        // What changes after the answer is sent.
+        let watched = watching::watch(running, &new.folder, new.below)?;
         let mut all = self.all.lock();
         if all.len() >= MOST {
             return Err(vec![format!("there are {MOST} webhooks already; remove one")]);
@@ -145,7 +146,7 @@ impl Hooks {
         let hook = Hook { id, folder, below, url: Secret::hook(url), secret: Secret::whole(secret) };
         let kept = all.iter().map(|sending| &sending.hook).chain([&hook]).collect::<Vec<_>>();
         write(&file(running), &kept)?;
-        let sending = begin(hook, running);
+        let sending = begin(hook, running, Some(watched));
         let now = status(&sending);
         all.push(sending);
         Ok(now)
@@ -244,14 +245,20 @@ fn write(path: &Path, hooks: &[&Hook]) -> Result<(), Vec<String>> {
     replace().map_err(|error: std::io::Error| vec![format!("{} cannot be written: {error}", path.display())])
 }
 
-fn begin(hook: Hook, running: &Arc<Running>) -> Sending {
+/// `watched`: the watch of the folder, if it has begun.
+fn begin(hook: Hook, running: &Arc<Running>, watched: Option<FolderWatch>) -> Sending {
     let counts = Arc::<Counts>::default();
-    let task = tokio::spawn(send_all(hook.clone(), Arc::downgrade(running), counts.clone()));
+    let sending = send_all(hook.clone(), Arc::downgrade(running), counts.clone(), watched);
+    let task = tokio::spawn(sending);
     Sending { hook, counts, task: task.abort_handle() }
 }
 
 /// Watches the folder whenever it is there, and sends what happens.
-async fn send_all(hook: Hook, running: Weak<Running>, counts: Arc<Counts>) {
+async fn send_all(hook: Hook, running: Weak<Running>, counts: Arc<Counts>, watched: Option<FolderWatch>) {
+    if let Some(watched) = watched {
+        relay(&hook, watched, &counts, &PAUSES).await;
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
     loop {
         let Some(running) = running.upgrade() else { return };
         let (folder, below) = (hook.folder.clone(), hook.below);
