@@ -4,6 +4,7 @@ pub(crate) mod asking;
 pub(crate) mod command_line;
 pub(crate) mod exit;
 pub(crate) mod log;
+pub(crate) mod looked_at_bar;
 pub(crate) mod out;
 pub(crate) mod password;
 pub(crate) mod progress;

@@ -1,8 +1,8 @@
-//! Whom the users of a share act as, if it is not themselves: `force-user` and `force-group`, with the meaning of smb.conf(5).
+//! The user that all users of a share act as, instead of themselves: `force-user` and `force-group`, with the meaning of smb.conf(5).
 
 use crate::identity::Identity;
 
-/// Whom all users of a share act as. Who may enter does not depend on it.
+/// The user and the group that all users of a share act as. The right to enter does not depend on it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ForcedIdentity {
     /// They act as this user, with its groups.
@@ -21,7 +21,7 @@ pub struct ForcedGroup {
 }
 
 impl ForcedIdentity {
-    /// Whom a user acts as.
+    /// The identity that a user acts with.
     #[must_use]
     pub fn apply(&self, identity: Identity) -> Identity {
         let identity = match &self.user {

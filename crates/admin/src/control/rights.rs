@@ -85,7 +85,7 @@ pub struct RightsStatus {
     pub is_cut_off: bool,
     /// What the accounts and guests may do that may do anything. At most 1000 accounts are looked at.
     pub people: Vec<PersonStatus>,
-    /// Those whom the share lets in, and who may do less with its folder than it promises: for the share's folder only.
+    /// Users of the share that may do less with its folder than the share promises. Only the share's folder has them.
     #[serde(default)]
     pub refused: Vec<PersonStatus>,
 }

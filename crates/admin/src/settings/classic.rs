@@ -1,11 +1,11 @@
-//! The settings of a share by which Samba says whom users act as, and what owner and mode new files get: smb.conf(5). Here they
+//! Samba's settings for the user that all users of a share act as, and for the owner and mode of new files: smb.conf(5). Here they
 //! bind every protocol.
 
 use super::diagnostic::Findings;
 use super::kind::mode;
 use super::section::Section;
 
-/// The settings that say whom users act as.
+/// The settings that change the user or the group of all users.
 const IDENTITY: [&str; 2] = ["force-user", "force-group"];
 /// All of them.
 const ALL: [&str; 7] = [
@@ -18,7 +18,7 @@ const ALL: [&str; 7] = [
     "inherit-owner",
 ];
 
-/// Whom the users of a share act as, and what owner and mode new files get.
+/// The user that all users of a share act as, and the owner and mode of new files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClassicRules {
     /// The bits that the mode of a new file may have; `None`: all.
@@ -35,7 +35,7 @@ pub struct ClassicRules {
     pub force_group: Option<String>,
     /// What is new belongs to the owner of its folder.
     pub inherit_owner: bool,
-    /// Whom `force_user` and `force_group` mean, once the program has asked.
+    /// The numbers of `force_user` and `force_group`, once the program has asked for them.
     pub forced: auth::ForcedIdentity,
 }
 

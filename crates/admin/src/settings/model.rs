@@ -156,7 +156,7 @@ pub struct ShareSettings {
     pub audit: AuditScope,
     /// LUNs that the settings name; those made by `fourfold lun create` are in the state folder.
     pub luns: Vec<LunSettings>,
-    /// Whom users act as, and what owner and mode new files get.
+    /// The user that all users act as, and the owner and mode of new files.
     pub classic: ClassicRules,
     /// Rules for hosts; the first matching rule decides, and a host without one is refused. Without rules every host may
     /// enter where users log in; for NFS, `NfsSettings::audience` decides.

@@ -23,7 +23,7 @@ const WITHOUT_ROLES: [&str; 3] = ["users", "groups", "guests"];
 /// The longest name that a list may have, in characters.
 const LONGEST: usize = 256;
 
-/// Those whom an entry of a list means.
+/// The users that an entry of a list means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
     /// An account.

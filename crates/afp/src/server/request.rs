@@ -31,7 +31,7 @@ pub(super) struct Request {
     pub(super) begun: Option<RunningOperation>,
     /// The volume that it concerns, if it is observed.
     pub(super) concerns: OnceLock<Arc<OpenVolume>>,
-    /// Whom it acts as in its volume, once that is known.
+    /// The identity that it acts with in its volume, once that is known.
     pub(super) acting: OnceLock<Caller>,
 }
 

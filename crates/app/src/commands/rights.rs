@@ -27,9 +27,9 @@ use crate::people::{accounts, groups};
 use crate::serve::current::Current;
 use crate::shares::volumes::Volumes;
 use crate::terminal::asking::patiently;
+use crate::terminal::looked_at_bar::LookedAtBar;
 use crate::terminal::{exit, out};
 pub(crate) use service::RightsService;
-use shown::RightsProgress;
 pub(crate) use top::{TopRights, top};
 
 /// Executes the subcommand.
@@ -161,18 +161,18 @@ impl Asker<'_> {
     fn ask(&mut self, path: &OsStr, question: RightsQuestion) -> anyhow::Result<RightsAnswer> {
         let (share, path) = place::of(path, self.settings)?;
         let request = RightsRequest { share, path, question };
-        let shown = RightsProgress::new(&request.share);
+        let shown = LookedAtBar::new();
         let answer = self.answer(&request, &shown);
         shown.end();
         answer
     }
 
-    fn answer(&mut self, request: &RightsRequest, shown: &RightsProgress) -> anyhow::Result<RightsAnswer> {
+    fn answer(&mut self, request: &RightsRequest, shown: &LookedAtBar) -> anyhow::Result<RightsAnswer> {
         if self.alone.is_none() {
             let answer = patiently(|heard| {
                 control::rights(&self.settings.server.state, request.clone(), &mut |now| {
                     heard.something();
-                    shown.show(now);
+                    shown.show(&request.share, now);
                 })
             });
             match answer {
@@ -183,7 +183,7 @@ impl Asker<'_> {
         let Some(alone) = &self.alone else { bail!("no server answers") };
         let _entered = alone.runtime.enter();
         RightsService { current: &alone.current, volumes: &alone.volumes }.answer(request.clone(), &|now| {
-            shown.show(now);
+            shown.show(&request.share, now);
             true
         })
     }

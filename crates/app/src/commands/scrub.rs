@@ -20,8 +20,8 @@ use crate::cli::Scrub;
 use crate::host::here;
 use crate::shares::volumes::Volumes;
 use crate::terminal::asking::patiently;
+use crate::terminal::looked_at_bar::LookedAtBar;
 use crate::terminal::{exit, out};
-use shown::ScrubProgress;
 pub(crate) use work::Place;
 
 /// The exit code if something could not be looked at.
@@ -40,7 +40,7 @@ pub(crate) fn run(asked: &Scrub) -> anyhow::Result<ExitCode> {
         Ok(settings) => settings,
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
-    let shown = ScrubProgress::new();
+    let shown = LookedAtBar::new();
     let reports = scrub(asked, &settings, &shown);
     shown.end();
     match reports {
@@ -52,7 +52,7 @@ pub(crate) fn run(asked: &Scrub) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn scrub(asked: &Scrub, settings: &Settings, shown: &ScrubProgress) -> anyhow::Result<Vec<ScrubReport>> {
+fn scrub(asked: &Scrub, settings: &Settings, shown: &LookedAtBar) -> anyhow::Result<Vec<ScrubReport>> {
     let mut alone = None;
     let mut reports = Vec::new();
     for wanted in wanted(asked, settings)? {
@@ -134,7 +134,7 @@ impl Alone {
 fn by_server(
     settings: &Settings,
     request: &ScrubRequest,
-    shown: &ScrubProgress,
+    shown: &LookedAtBar,
     alone: &mut Option<Alone>,
 ) -> anyhow::Result<ScrubReport> {
     let what = request.share.as_deref().unwrap_or("the state folder");

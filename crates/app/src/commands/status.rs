@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Status) -> anyhow::Result<ExitCode> {
 /// The shares that are asked.
 const MOST_SHARES: usize = 100;
 
-/// Those whom a share lets in, and who may do less in its folder than it promises.
+/// Users of a share that may do less in its folder than the share promises.
 fn refused(state: &Path, status: &control::Status) -> String {
     let mut text = String::new();
     for share in status.shares.iter().take(MOST_SHARES) {

@@ -90,7 +90,7 @@ fn of_share(share: &ShareSettings, current: &Current, volume: &Volume, privilege
     lines
 }
 
-/// The lines of a team folder: about those whom the roles promise more than they can do, and about its folder on the disk.
+/// The lines of a team folder: about users that can do less than their roles promise, and about its folder on the disk.
 fn of_team(share: &ShareSettings, current: &Current, (volume, root): (&Volume, &Found)) -> Vec<String> {
     let Some(roles) = roles::of(share) else { return Vec::new() };
     let mut lines = Vec::new();

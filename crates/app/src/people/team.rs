@@ -16,7 +16,7 @@ pub(crate) fn may(role: Role) -> &'static str {
     }
 }
 
-/// Those whom an entry means, in words.
+/// The users that an entry means, in words.
 pub(crate) fn people(who: &Who) -> String {
     match who {
         Who::Account(name) => name.clone(),

@@ -155,7 +155,7 @@ impl Folder {
     }
 }
 
-/// Whom the users of a share act as, and what becomes of what they make.
+/// The user that all users of a share act as, and the owner and mode of new files.
 fn rules(share: &ShareSettings) -> ShareRules {
     let classic = &share.classic;
     ShareRules {

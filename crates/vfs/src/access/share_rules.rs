@@ -66,7 +66,7 @@ impl ShareRules {
 
 /// What the host does not give a new entry by itself.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Settled {
+pub(super) struct NewEntryRules {
     /// Its owner, if that is not its maker.
     pub(super) uid: Option<u32>,
     /// Bits of its mode that the host leaves out when it makes a folder: setuid and setgid.
@@ -74,14 +74,14 @@ pub(super) struct Settled {
 }
 
 impl ShareRules {
-    pub(super) fn settled(&self, caller: &Caller, folder: &Found, kind: NewKind<'_>) -> Settled {
+    pub(super) fn settled(&self, caller: &Caller, folder: &Found, kind: NewKind<'_>) -> NewEntryRules {
         let owner = folder.attributes.uid;
         let special = if matches!(kind, NewKind::Folder) { self.folders.set & 0o6000 } else { 0 };
-        Settled { uid: (self.inherits_owner && owner != caller.uid).then_some(owner), special }
+        NewEntryRules { uid: (self.inherits_owner && owner != caller.uid).then_some(owner), special }
     }
 }
 
-impl Settled {
+impl NewEntryRules {
     pub(super) fn is_empty(self) -> bool {
         self.uid.is_none() && self.special == 0
     }

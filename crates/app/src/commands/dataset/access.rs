@@ -136,7 +136,7 @@ struct Row<'a> {
 
 /// The roles of a share, for scripts.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct AccessReport<'a> {
     share: &'a str,
     /// Whether the share has roles.
     team: bool,
@@ -165,7 +165,7 @@ fn show(share: &ShareSettings, now: &CurrentSettings, json: bool) -> anyhow::Res
     let access: Vec<Row<'_>> = entries.iter().map(row).collect();
     if json {
         let team = share.team.is_some();
-        return out::json(&Shown { share: &share.name, team, inherited_from: inherited, access });
+        return out::json(&AccessReport { share: &share.name, team, inherited_from: inherited, access });
     }
     if share.team.is_none() {
         return Ok(out::lines(without_roles(share, &accounts))?);

@@ -1,4 +1,4 @@
-//! The names of those whom numbers in lists and on the disk mean.
+//! Names for the numbers of users and groups in lists and on the disk.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -63,7 +63,7 @@ impl<'a> RightsNames<'a> {
         }
     }
 
-    /// Those whom an entry means.
+    /// The users that an entry means.
     pub(super) fn who(&self, who: &Who) -> String {
         match who {
             Who::User(uid) => self.user(*uid),

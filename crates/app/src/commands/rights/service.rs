@@ -205,7 +205,7 @@ pub(super) fn names_of(path: &[u8]) -> anyhow::Result<Vec<&[u8]>> {
     Ok(names)
 }
 
-/// What was set, by those whom it means.
+/// The entries that were set, by the users that they mean.
 fn entries(list: &[Entry], is_folder: bool, names: &RightsNames<'_>) -> Vec<RightsEntry> {
     let mut all: Vec<(String, bool, Rights, Rights)> = Vec::new();
     for entry in list {

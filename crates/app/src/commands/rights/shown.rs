@@ -1,44 +1,8 @@
-//! What `fourfold rights` says: progress, rights, findings.
+//! What `fourfold rights` says: rights and findings.
 
-use std::time::Duration;
-
-use admin::control::{PersonAnswer, Progress, RightsFinding, RightsReport, RightsStatus};
-use indicatif::{ProgressBar, ProgressStyle};
+use admin::control::{PersonAnswer, RightsFinding, RightsReport, RightsStatus};
 
 use crate::terminal::out;
-
-/// How often the progress is drawn.
-const DRAW_EVERY: Duration = Duration::from_millis(250);
-
-/// The progress, on standard error if that is a terminal.
-pub(super) struct RightsProgress(ProgressBar);
-
-impl RightsProgress {
-    pub(super) fn new(share: &str) -> Self {
-        let bar = ProgressBar::new_spinner().with_message(share.to_owned());
-        bar.set_style(style("{spinner} {msg}: {human_pos} looked at [{elapsed}]"));
-        bar.enable_steady_tick(DRAW_EVERY);
-        Self(bar)
-    }
-
-    pub(super) fn show(&self, now: Progress) {
-        if self.0.length() != Some(now.total) && now.total > 0 {
-            self.0.set_length(now.total);
-            self.0.set_style(style(
-                "{spinner} {msg}: {human_pos} of {human_len} looked at [{elapsed}, {eta} left]",
-            ));
-        }
-        self.0.set_position(now.done);
-    }
-
-    pub(super) fn end(&self) {
-        self.0.finish_and_clear();
-    }
-}
-
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
-}
 
 fn place(share: &str, path: &str) -> String {
     if path.is_empty() { share.to_owned() } else { format!("{share}/{path}") }

@@ -10,7 +10,7 @@ use crate::serve::current::Current;
 
 /// What a share's folder lacks.
 pub(crate) struct TopRights {
-    /// Those whom the share lets in and who may do less than it promises, and why.
+    /// Users of the share that may do less than the share promises, and why.
     pub(crate) refused: Vec<(String, String)>,
     /// What is not on the disk as the roles say, in words.
     pub(crate) deviations: Vec<String>,

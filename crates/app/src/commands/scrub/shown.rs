@@ -1,45 +1,6 @@
-//! What a scrub says: its progress, and its findings.
+//! What a scrub says: its findings.
 
-use std::time::Duration;
-
-use admin::control::{Progress, ScrubFinding, ScrubReport};
-use indicatif::{ProgressBar, ProgressStyle};
-
-/// How often the progress is drawn.
-const DRAW_EVERY: Duration = Duration::from_millis(250);
-
-/// The progress, on standard error if that is a terminal.
-pub(super) struct ScrubProgress(ProgressBar);
-
-impl ScrubProgress {
-    pub(super) fn new() -> Self {
-        let bar = ProgressBar::new_spinner();
-        bar.set_style(style("{spinner} {msg}: {human_pos} looked at [{elapsed}]"));
-        bar.enable_steady_tick(DRAW_EVERY);
-        Self(bar)
-    }
-
-    pub(super) fn show(&self, what: &str, now: Progress) {
-        if self.0.message() != what {
-            self.0.set_message(what.to_owned());
-        }
-        if self.0.length() != Some(now.total) && now.total > 0 {
-            self.0.set_length(now.total);
-            self.0.set_style(style(
-                "{spinner} {msg}: {human_pos} of {human_len} looked at [{elapsed}, {eta} left]",
-            ));
-        }
-        self.0.set_position(now.done);
-    }
-
-    pub(super) fn end(&self) {
-        self.0.finish_and_clear();
-    }
-}
-
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
-}
+use admin::control::{ScrubFinding, ScrubReport};
 
 /// A report for people.
 pub(super) fn text(report: &ScrubReport) -> String {

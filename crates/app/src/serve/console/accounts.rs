@@ -101,6 +101,11 @@ pub(super) fn change(running: &Running, change: &AccountChange) -> Result<Vec<St
         }
     };
     tracing::info!(by, account = name, change = told, "account changed");
+    applied(running, name, told)
+}
+
+/// Has the server apply `accounts.toml`, and says what was done to an account or a group.
+pub(super) fn applied(running: &Running, name: &str, told: &str) -> Result<Vec<String>, Vec<String>> {
     let mut all = vec![format!("{name}: {told}")];
     let late = |lines: Vec<String>| {
         let not_yet = format!("{name} is {told} in accounts.toml, and the server has not applied it:");

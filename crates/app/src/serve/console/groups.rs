@@ -1,6 +1,5 @@
 //! Groups of the server's own as the console changes them: those of `accounts.toml`, as `fourfold group` does.
 
-use admin::control::Report;
 use auth::{AccountFile, Error, is_same_name};
 use web::groups::{GroupChange, GroupEdit};
 
@@ -26,13 +25,7 @@ pub(super) fn change(running: &Running, change: &GroupChange) -> Result<Vec<Stri
         GroupEdit::Remove => "removed",
     };
     tracing::info!(by, group = name, change = told, "group changed");
-    let mut all = vec![format!("{name}: {told}")];
-    let late = |lines: Vec<String>| {
-        let not_yet = format!("{name} is {told} in accounts.toml, and the server has not applied it:");
-        [vec![not_yet], lines].concat()
-    };
-    all.extend(running.reload().map_err(late)?);
-    Ok(all)
+    super::accounts::applied(running, name, told)
 }
 
 /// Refuses names of which the server knows no account.
