@@ -12,7 +12,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::watch;
 
-use crate::loops::{LoopStream, Loops};
+use crate::loops::{LoopStream, Loops, Polling};
 use crate::memory::{Allowance, Budget};
 use crate::ranks;
 
@@ -117,7 +117,7 @@ impl Server {
 
     fn loops(&self) -> io::Result<Arc<Loops>> {
         if self.loops.get().is_none() {
-            let _ = self.loops.set(Loops::start(OWN_LOOPS)?); // another listener may have been faster
+            let _ = self.loops.set(Loops::start(OWN_LOOPS, Polling::default())?); // another listener may have been faster
         }
         Ok(self.loops.get().ok_or(io::ErrorKind::Other)?.clone())
     }

@@ -11,13 +11,14 @@ use std::thread;
 use std::time::Instant;
 
 use lock::Mutex;
-use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::event::{EventfdFlags, eventfd};
 
+use super::polling::Polling;
 use super::queue::Queue;
 use super::socket::Socket;
 use super::task::Task;
+use super::wait::EventWait;
 use crate::ranks;
 use crate::stall::{Serving, Watchdog};
 use crate::threads::is_running;
@@ -49,6 +50,7 @@ pub(super) struct Loop {
     alarm: OwnedFd,
     /// The thread that drives it waits for events, or is about to.
     is_asleep: AtomicBool,
+    wait: EventWait,
     queue: Mutex<Queue<Arc<Task>>, ranks::LoopQueue>,
     sockets: Mutex<HashMap<u64, Weak<Socket>>, ranks::LoopSockets>,
     connections: AtomicUsize,
@@ -71,7 +73,7 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    pub(super) fn new(number: usize, watchdog: Arc<Watchdog>) -> io::Result<Arc<Self>> {
+    pub(super) fn new(number: usize, watchdog: Arc<Watchdog>, polling: Polling) -> io::Result<Arc<Self>> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let alarm = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         // Edges only: its counter is never read.
@@ -81,6 +83,7 @@ impl Loop {
             epoll,
             alarm,
             is_asleep: AtomicBool::new(false),
+            wait: EventWait::new(polling),
             queue: Mutex::default(),
             sockets: Mutex::default(),
             connections: AtomicUsize::new(0),
@@ -129,6 +132,11 @@ impl Loop {
     /// How long it had something to do since the last call, in nanoseconds.
     pub(super) fn take_busy(&self) -> u64 {
         self.busy_ns.swap(0, Ordering::Relaxed)
+    }
+
+    /// How it waits for events.
+    pub(super) fn event_wait(&self) -> &EventWait {
+        &self.wait
     }
 
     /// The sockets that are on it.
@@ -210,17 +218,15 @@ impl Loop {
     fn wait(&self, events: &mut Vec<Event>, began: &mut Instant) {
         self.is_asleep.store(true, Ordering::SeqCst);
         let idle = self.queue.lock().is_empty() && !self.is_over();
-        if idle {
-            self.busy_ns.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        }
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         events.clear();
-        // An error is an interruption: the loop looks again.
-        let _ = epoll::wait(&self.epoll, spare_capacity(events), (!idle).then_some(&at_once));
-        self.is_asleep.store(false, Ordering::SeqCst);
         if idle {
-            *began = Instant::now();
+            let busy = began.elapsed();
+            self.busy_ns.fetch_add(busy.as_nanos() as u64, Ordering::Relaxed);
+            *began = self.wait.until_events(&self.epoll, events, busy);
+        } else {
+            self.wait.take_ready(&self.epoll, events);
         }
+        self.is_asleep.store(false, Ordering::SeqCst);
     }
 
     fn dispatch(&self, events: &mut Vec<Event>, arrived: &mut Vec<(Arc<Socket>, EventFlags)>) {

@@ -118,6 +118,9 @@ impl Socket {
     pub(crate) async fn ready(&self, direction: Direction, deadline: Option<Instant>) -> bool {
         let waiting = &self.waiting[direction as usize];
         waiting.deadline_ms.store(deadline.map_or(0, ms_of), Ordering::Release);
+        // Only a message that has begun to arrive has a deadline.
+        let _partial = (direction == Direction::In && deadline.is_some())
+            .then(|| self.current().event_wait().begin_partial());
         poll_fn(|context| self.poll_ready(direction, context)).await;
         waiting.deadline_ms.store(0, Ordering::Release);
         let late = self.ready.load(Ordering::Acquire) & (LATE << direction as u8) != 0;

@@ -1,0 +1,290 @@
+//! When a loop polls before it sleeps: learned from the gaps between its events, without a clock and without sockets.
+//!
+//! A loop that sleeps has to be woken, which takes 5 to 50 µs and keeps two processors busy. If the next event comes sooner
+//! than that, it is cheaper to look for it again and again. What is best depends on the client: [`PollLearner`] keeps how
+//! the last gaps were distributed, and chooses the limit that costs least.
+//!
+//! ```text
+//! Sleeping ──(sleeps that may be worth it)──► Probing ──(polling is cheaper)──► Polling
+//!    ▲                                           │                                 │
+//!    └───────────(sleeping is cheaper)───────────┴─────────────────────────────────┘
+//! ```
+//!
+//! A loop that sleeps sees gaps that include its own waking, so it cannot learn from them alone: now and then it probes.
+//! Polling in vain has a budget: [`VAIN_PART`] of the loop's time.
+
+use std::time::Duration;
+
+/// The longest poll if the setting leaves it to the loop.
+const LONGEST: Duration = Duration::from_micros(60);
+/// The limits among which a loop chooses, as parts of the longest.
+const PARTS: [f64; 3] = [0.25, 0.5, 1.0];
+/// The part of the loop's time that it may poll in vain.
+const VAIN_PART: f64 = 0.05;
+/// The most that it may save of that budget, in µs: an idle loop does not save for ever.
+const SAVED_US: f64 = 1000.0;
+/// The weight of the last gap in the distribution.
+const WEIGHT: f64 = 1.0 / 32.0;
+/// How long a sleeping thread takes to wake, in µs, before that is known; and the bounds of what may be learned.
+const WAKING_US: f64 = 40.0;
+const WAKING_BOUNDS_US: (f64, f64) = (4.0, 50.0);
+/// What a microsecond of delay is worth in microseconds of the processor.
+const DELAY_WORTH: f64 = 0.5;
+/// Polling begins when it costs less than this part of sleeping. It ends when it costs more than sleeping.
+const CLEARLY: f64 = 0.9;
+/// Waits of one probe.
+const PROBE: u32 = 8;
+/// Sleeps before a probe: at first, and after probes in a row that found nothing.
+const PROBE_AFTER: u32 = 32;
+const PROBE_AFTER_MOST: u32 = 4096;
+/// Waits after which polling counts as a success: the next probe comes early again.
+const SUCCESS: u32 = 256;
+/// A loop whose sleeps are longer than this beyond the longest poll, in µs, does not probe.
+const HOPELESS_US: f64 = 200.0;
+/// Sleeps that have become shorter than this part of what they were at the last probe are a reason for a new one.
+const SHORTER: f64 = 0.75;
+/// Longer sleeps count as one of so many µs.
+const LONG_SLEEP_US: f64 = 1000.0;
+
+/// Whether loops poll before they sleep: the setting `poll`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Polling {
+    /// For as long as it is cheaper than to sleep, up to 60 µs.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+    /// For at most so long, if the mean gap between events is shorter.
+    UpTo(Duration),
+}
+
+/// What a loop has measured of a wait for events.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct EndedWait {
+    /// The time from the end of the wait before to the beginning of this one.
+    pub(super) busy: Duration,
+    /// How long it polled.
+    pub(super) polled: Duration,
+    /// How long it slept. `None`: an event came before it slept.
+    pub(super) slept: Option<Duration>,
+}
+
+/// What the waits of a loop were, since it started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WaitCounts {
+    /// Waits in which the loop slept.
+    pub slept: u64,
+    /// Waits that ended while it polled.
+    pub polled: u64,
+    /// Waits in which it polled in vain. These are among those in which it slept.
+    pub vain: u64,
+    /// How long it polled in vain.
+    pub vain_time: Duration,
+    /// The longest poll that it would do now; zero: it sleeps at once.
+    pub limit: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Sleeps until the next probe.
+    Sleeping { until_probe: u32 },
+    /// Polls for the longest time, to learn.
+    Probing { left: u32 },
+    /// Polls. So many waits already.
+    Polling { waits: u32 },
+}
+
+/// Learns whether and for how long a loop should poll. All times are in µs.
+#[derive(Debug)]
+pub(super) struct PollLearner {
+    setting: Polling,
+    phase: Phase,
+    /// For each limit: the part of the gaps that were longer than the limit before and not longer than this one.
+    share: [f64; PARTS.len()],
+    /// The time that these gaps take of a mean wait.
+    spent: [f64; PARTS.len()],
+    /// The mean of the last sleeps, with the waking; and what it was when the last probe found nothing.
+    sleep: f64,
+    sleep_at_probe: f64,
+    waking: f64,
+    /// Sleeps before the next probe, after one that finds nothing.
+    probe_after: u32,
+    /// What may be polled in vain.
+    credit: f64,
+    counts: WaitCounts,
+}
+
+impl PollLearner {
+    pub(super) fn new(setting: Polling) -> Self {
+        Self {
+            setting,
+            phase: Phase::Sleeping { until_probe: PROBE_AFTER },
+            share: [0.0; PARTS.len()],
+            spent: [0.0; PARTS.len()],
+            sleep: LONG_SLEEP_US,
+            sleep_at_probe: LONG_SLEEP_US,
+            waking: WAKING_US,
+            probe_after: PROBE_AFTER,
+            credit: SAVED_US,
+            counts: WaitCounts::default(),
+        }
+    }
+
+    /// Begins anew with another setting. What was counted stays.
+    pub(super) fn set(&mut self, setting: Polling) {
+        if self.setting != setting {
+            *self = Self { counts: self.counts, ..Self::new(setting) };
+        }
+    }
+
+    pub(super) fn setting(&self) -> Polling {
+        self.setting
+    }
+
+    pub(super) fn counts(&self) -> WaitCounts {
+        WaitCounts { limit: self.limit(), ..self.counts }
+    }
+
+    /// How long the next wait may poll before it sleeps. Zero: not at all.
+    pub(super) fn limit(&self) -> Duration {
+        let limit = match self.phase {
+            Phase::Sleeping { .. } => 0.0,
+            Phase::Probing { .. } => self.longest(),
+            Phase::Polling { .. } => self.cheapest().0,
+        };
+        if limit > self.credit { Duration::ZERO } else { Duration::from_nanos((limit * 1000.0) as u64) }
+    }
+
+    /// Learns from a wait that has ended.
+    pub(super) fn note(&mut self, wait: EndedWait) {
+        if self.longest() == 0.0 {
+            self.counts.slept += u64::from(wait.slept.is_some());
+            return;
+        }
+        let polled = micros(wait.polled);
+        let slept = wait.slept.map(micros);
+        let all = micros(wait.busy) + polled + slept.unwrap_or_default();
+        self.credit = (self.credit + all * VAIN_PART).min(SAVED_US);
+        match slept {
+            None => self.counts.polled += 1,
+            Some(_) => self.counts.slept += 1,
+        }
+        if slept.is_some() && polled > 0.0 {
+            self.counts.vain += 1;
+            self.counts.vain_time += wait.polled;
+            self.credit -= polled;
+        }
+        self.learn(polled, slept);
+    }
+
+    fn learn(&mut self, polled: f64, slept: Option<f64>) {
+        match (self.phase, slept) {
+            (Phase::Sleeping { until_probe }, slept) => {
+                let gap = (polled + slept.unwrap_or_default()).min(LONG_SLEEP_US);
+                self.sleep += (gap - self.sleep) * WEIGHT;
+                self.phase = self.after_sleep(until_probe);
+            }
+            // Without credit it slept at once, and has learned nothing.
+            (Phase::Probing { .. } | Phase::Polling { .. }, Some(_)) if polled == 0.0 => {}
+            (Phase::Probing { left }, _) => {
+                self.note_gap(polled, slept, 1.0 / f64::from(PROBE - left + 1));
+                self.phase = if left > 1 { Phase::Probing { left: left - 1 } } else { self.after_probe() };
+            }
+            (Phase::Polling { waits }, _) => {
+                self.note_gap(polled, slept, WEIGHT);
+                self.phase = self.after_poll(waits.saturating_add(1));
+            }
+        }
+    }
+
+    fn after_sleep(&mut self, until_probe: u32) -> Phase {
+        let is_hopeless = self.sleep > self.longest() + HOPELESS_US;
+        let has_changed = self.sleep < self.sleep_at_probe * SHORTER;
+        if has_changed && !is_hopeless {
+            self.probe_after = PROBE_AFTER;
+        }
+        match until_probe.min(self.probe_after) {
+            1.. => Phase::Sleeping { until_probe: until_probe.min(self.probe_after) - 1 },
+            0 if is_hopeless => Phase::Sleeping { until_probe: 0 },
+            0 => {
+                self.sleep_at_probe = self.sleep;
+                Phase::Probing { left: PROBE }
+            }
+        }
+    }
+
+    fn after_probe(&mut self) -> Phase {
+        let found: f64 = self.share.iter().sum();
+        if found >= 0.99 {
+            let waking = (self.sleep - self.spent.iter().sum::<f64>()).max(0.0);
+            self.waking = (self.waking + (waking - self.waking) / 4.0).clamp(WAKING_BOUNDS_US.0, WAKING_BOUNDS_US.1);
+        }
+        if self.cheapest().1 < self.cost_of_sleep() * CLEARLY {
+            return Phase::Polling { waits: 0 };
+        }
+        self.sleeps_again()
+    }
+
+    fn after_poll(&mut self, waits: u32) -> Phase {
+        if waits >= SUCCESS {
+            self.probe_after = PROBE_AFTER;
+        }
+        if self.cheapest().1 <= self.cost_of_sleep() { Phase::Polling { waits } } else { self.sleeps_again() }
+    }
+
+    fn sleeps_again(&mut self) -> Phase {
+        let until_probe = self.probe_after;
+        self.probe_after = (self.probe_after * 2).min(PROBE_AFTER_MOST);
+        Phase::Sleeping { until_probe }
+    }
+
+    /// Adds a gap to the distribution.
+    fn note_gap(&mut self, polled: f64, slept: Option<f64>, weight: f64) {
+        let gap = polled + slept.unwrap_or_default();
+        let longest = self.longest();
+        let at = PARTS.iter().position(|part| gap <= part * longest);
+        for index in 0..PARTS.len() {
+            let is_here = at == Some(index);
+            self.share[index] += (f64::from(u8::from(is_here)) - self.share[index]) * weight;
+            self.spent[index] += (if is_here { gap } else { 0.0 } - self.spent[index]) * weight;
+        }
+    }
+
+    /// The limit with which a wait costs least, and that cost.
+    fn cheapest(&self) -> (f64, f64) {
+        let (mut share, mut spent, mut best) = (0.0, 0.0, (0.0, f64::INFINITY));
+        for (index, part) in PARTS.iter().enumerate() {
+            share += self.share[index];
+            spent += self.spent[index];
+            let limit = part * self.longest();
+            let cost = spent + (1.0 - share) * (limit + self.cost_of_sleep());
+            if cost < best.1 {
+                best = (limit, cost);
+            }
+        }
+        best
+    }
+
+    /// What a sleep costs in µs of the processor.
+    fn cost_of_sleep(&self) -> f64 {
+        match self.setting {
+            Polling::UpTo(_) => self.longest(),
+            Polling::Auto | Polling::Off => self.waking * DELAY_WORTH,
+        }
+    }
+
+    fn longest(&self) -> f64 {
+        match self.setting {
+            Polling::Auto => micros(LONGEST),
+            Polling::Off => 0.0,
+            Polling::UpTo(limit) => micros(limit),
+        }
+    }
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1000.0
+}
+
+#[cfg(test)]
+mod tests;
