@@ -25,9 +25,8 @@ const VAIN_PART: f64 = 0.05;
 const SAVED_US: f64 = 1000.0;
 /// The weight of the last gap in the distribution.
 const WEIGHT: f64 = 1.0 / 32.0;
-/// How long a sleeping thread takes to wake, in µs, before that is known; and the bounds of what may be learned.
-const WAKING_US: f64 = 40.0;
-const WAKING_BOUNDS_US: (f64, f64) = (4.0, 50.0);
+/// The bounds of how long a sleeping thread takes to wake, in µs; the upper one counts before more is known.
+const WAKING_US: (f64, f64) = (4.0, 50.0);
 /// What a microsecond of delay is worth in microseconds of the processor.
 const DELAY_WORTH: f64 = 0.5;
 /// Polling begins when it costs less than this part of sleeping. It ends when it costs more than sleeping.
@@ -37,8 +36,12 @@ const PROBE: u32 = 8;
 /// Sleeps before a probe: at first, and after probes in a row that found nothing.
 const PROBE_AFTER: u32 = 32;
 const PROBE_AFTER_MOST: u32 = 4096;
-/// Waits after which polling counts as a success: the next probe comes early again.
+/// Polls after which polling counts as a success: the next probe comes early again.
 const SUCCESS: u32 = 256;
+/// Polls after which the loop sleeps for a while, to learn what a sleep costs now.
+const RELEARN: u32 = 16_384;
+/// Sleeps of which the median is known.
+const SLEEPS: usize = 16;
 /// A loop whose sleeps are longer than this beyond the longest poll, in µs, does not probe.
 const HOPELESS_US: f64 = 200.0;
 /// Sleeps that have become shorter than this part of what they were at the last probe are a reason for a new one.
@@ -103,10 +106,13 @@ pub(super) struct PollLearner {
     share: [f64; PARTS.len()],
     /// The time that these gaps take of a mean wait.
     spent: [f64; PARTS.len()],
-    /// The mean of the last sleeps, with the waking; and what it was when the last probe found nothing.
-    sleep: f64,
+    /// The last sleeps, with the waking, and where the next one goes.
+    sleeps: [f64; SLEEPS],
+    next_sleep: usize,
+    /// Their median when the last probe began.
     sleep_at_probe: f64,
-    waking: f64,
+    /// How long a sleeping thread takes to wake. `None`: not known yet.
+    waking: Option<f64>,
     /// Sleeps before the next probe, after one that finds nothing.
     probe_after: u32,
     /// What may be polled in vain.
@@ -121,9 +127,10 @@ impl PollLearner {
             phase: Phase::Sleeping { until_probe: PROBE_AFTER },
             share: [0.0; PARTS.len()],
             spent: [0.0; PARTS.len()],
-            sleep: LONG_SLEEP_US,
+            sleeps: [LONG_SLEEP_US; SLEEPS],
+            next_sleep: 0,
             sleep_at_probe: LONG_SLEEP_US,
-            waking: WAKING_US,
+            waking: None,
             probe_after: PROBE_AFTER,
             credit: SAVED_US,
             counts: WaitCounts::default(),
@@ -179,9 +186,9 @@ impl PollLearner {
 
     fn learn(&mut self, polled: f64, slept: Option<f64>) {
         match (self.phase, slept) {
-            (Phase::Sleeping { until_probe }, slept) => {
-                let gap = (polled + slept.unwrap_or_default()).min(LONG_SLEEP_US);
-                self.sleep += (gap - self.sleep) * WEIGHT;
+            (Phase::Sleeping { until_probe }, _) => {
+                self.sleeps[self.next_sleep] = slept.unwrap_or_default().min(LONG_SLEEP_US);
+                self.next_sleep = (self.next_sleep + 1) % SLEEPS;
                 self.phase = self.after_sleep(until_probe);
             }
             // Without credit it slept at once, and has learned nothing.
@@ -198,16 +205,18 @@ impl PollLearner {
     }
 
     fn after_sleep(&mut self, until_probe: u32) -> Phase {
-        let is_hopeless = self.sleep > self.longest() + HOPELESS_US;
-        let has_changed = self.sleep < self.sleep_at_probe * SHORTER;
-        if has_changed && !is_hopeless {
+        if until_probe > 0 && self.next_sleep > 0 {
+            return Phase::Sleeping { until_probe: until_probe - 1 };
+        }
+        let sleep = self.usual_sleep();
+        let is_hopeless = sleep > self.longest() + HOPELESS_US;
+        if sleep < self.sleep_at_probe * SHORTER && !is_hopeless {
             self.probe_after = PROBE_AFTER;
         }
         match until_probe.min(self.probe_after) {
-            1.. => Phase::Sleeping { until_probe: until_probe.min(self.probe_after) - 1 },
-            0 if is_hopeless => Phase::Sleeping { until_probe: 0 },
-            0 => {
-                self.sleep_at_probe = self.sleep;
+            left if left > 0 || is_hopeless => Phase::Sleeping { until_probe: left.saturating_sub(1) },
+            _ => {
+                self.sleep_at_probe = sleep;
                 Phase::Probing { left: PROBE }
             }
         }
@@ -216,8 +225,9 @@ impl PollLearner {
     fn after_probe(&mut self) -> Phase {
         let found: f64 = self.share.iter().sum();
         if found >= 0.99 {
-            let waking = (self.sleep - self.spent.iter().sum::<f64>()).max(0.0);
-            self.waking = (self.waking + (waking - self.waking) / 4.0).clamp(WAKING_BOUNDS_US.0, WAKING_BOUNDS_US.1);
+            let waking = self.sleep_at_probe - self.spent.iter().sum::<f64>();
+            let before = self.waking.unwrap_or(waking);
+            self.waking = Some(f64::midpoint(before, waking).clamp(WAKING_US.0, WAKING_US.1));
         }
         if self.cheapest().1 < self.cost_of_sleep() * CLEARLY {
             return Phase::Polling { waits: 0 };
@@ -229,7 +239,11 @@ impl PollLearner {
         if waits >= SUCCESS {
             self.probe_after = PROBE_AFTER;
         }
-        if self.cheapest().1 <= self.cost_of_sleep() { Phase::Polling { waits } } else { self.sleeps_again() }
+        match self.cheapest().1 <= self.cost_of_sleep() {
+            true if waits < RELEARN => Phase::Polling { waits },
+            true => Phase::Sleeping { until_probe: PROBE_AFTER },
+            false => self.sleeps_again(),
+        }
     }
 
     fn sleeps_again(&mut self) -> Phase {
@@ -243,10 +257,10 @@ impl PollLearner {
         let gap = polled + slept.unwrap_or_default();
         let longest = self.longest();
         let at = PARTS.iter().position(|part| gap <= part * longest);
-        for index in 0..PARTS.len() {
-            let is_here = at == Some(index);
-            self.share[index] += (f64::from(u8::from(is_here)) - self.share[index]) * weight;
-            self.spent[index] += (if is_here { gap } else { 0.0 } - self.spent[index]) * weight;
+        for (index, (share, spent)) in self.share.iter_mut().zip(&mut self.spent).enumerate() {
+            let (one, time) = if at == Some(index) { (1.0, gap) } else { (0.0, 0.0) };
+            *share += (one - *share) * weight;
+            *spent += (time - *spent) * weight;
         }
     }
 
@@ -265,11 +279,18 @@ impl PollLearner {
         best
     }
 
+    /// The median of the last sleeps: a few long ones say nothing of the client.
+    fn usual_sleep(&self) -> f64 {
+        let mut sleeps = self.sleeps;
+        sleeps.sort_by(f64::total_cmp);
+        sleeps[SLEEPS / 2]
+    }
+
     /// What a sleep costs in µs of the processor.
     fn cost_of_sleep(&self) -> f64 {
         match self.setting {
             Polling::UpTo(_) => self.longest(),
-            Polling::Auto | Polling::Off => self.waking * DELAY_WORTH,
+            Polling::Auto | Polling::Off => self.waking.unwrap_or(WAKING_US.1) * DELAY_WORTH,
         }
     }
 
