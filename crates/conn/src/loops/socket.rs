@@ -99,6 +99,7 @@ impl Socket {
     /// So many bytes were received, where there was room for `room` and at least `missing` were to come.
     pub(crate) fn received(&self, count: usize, room: usize, missing: usize) {
         self.note(count);
+        self.current().event_wait().note_received(count);
         // Fewer bytes than there was room for were all: the next ones are an event of their own. But a client that is sending a
         // long message has often sent more of it by now, and a further attempt is cheaper than an event.
         if count == room || count + LONG <= missing {

@@ -16,9 +16,10 @@ use crate::ranks;
 /// The waits of one loop. The thread that drives it waits; others set and report.
 pub(super) struct EventWait {
     learner: Mutex<PollLearner, ranks::LoopPolling>,
-    /// Messages that have arrived in part. Meanwhile the loop does not poll: the gaps between the pieces of a message say
-    /// nothing of those between requests, and over a network polling makes no piece arrive earlier.
+    /// Messages that have arrived in part.
     partial: Arc<AtomicUsize>,
+    /// Bytes that were received since the last wait.
+    received: AtomicU64,
     /// How often it has asked the kernel for events.
     looks: AtomicU64,
 }
@@ -34,7 +35,7 @@ impl Drop for PartialMessage {
 
 impl EventWait {
     pub(super) fn new(setting: Polling) -> Self {
-        Self { learner: Mutex::new(PollLearner::new(setting)), partial: Arc::default(), looks: AtomicU64::new(0) }
+        Self { learner: Mutex::new(PollLearner::new(setting)), partial: Arc::default(), received: AtomicU64::new(0), looks: AtomicU64::new(0) }
     }
 
     pub(super) fn set(&self, setting: Polling) {
@@ -61,11 +62,16 @@ impl EventWait {
         PartialMessage(self.partial.clone())
     }
 
+    /// A connection of the loop has received so many bytes.
+    pub(super) fn note_received(&self, count: usize) {
+        self.received.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
     /// Waits until there are events. `busy`: the time since the last wait has ended. Returns when this one has.
     pub(super) fn until_events(&self, epoll: &OwnedFd, events: &mut Vec<Event>, busy: Duration) -> Instant {
         let began = Instant::now();
-        let is_partial = self.partial.load(Ordering::Relaxed) > 0;
-        let limit = if is_partial { Duration::ZERO } else { self.learner.lock().limit() };
+        let is_inside = self.partial.load(Ordering::Relaxed) > 0;
+        let limit = self.learner.lock().limit(is_inside);
         let polled = if limit.is_zero() { Duration::ZERO } else { self.poll(epoll, events, began, limit) };
         let sleeps = events.is_empty();
         if sleeps {
@@ -73,9 +79,8 @@ impl EventWait {
         }
         let ended = Instant::now();
         let slept = sleeps.then(|| (ended - began).saturating_sub(polled));
-        if !is_partial {
-            self.learner.lock().note(EndedWait { busy, polled, slept });
-        }
+        let received = self.received.swap(0, Ordering::Relaxed);
+        self.learner.lock().note(EndedWait { busy, polled, slept, received, is_inside });
         ended
     }
 
