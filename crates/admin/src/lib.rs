@@ -11,7 +11,7 @@ mod state;
 pub use settings::{
     Access, ApiSettings, Arguments, AuditScope, Bonjour, BoundPorts, ClassicRules, ClientMatch, ClientRule,
     ClientSec, ClientTls, DenyModes, Diagnostic, Encryption, LogFormat, MacLayout, MailSettings, NfsAudience,
-    NfsClients, PollSetting, Port, Ports, Protocol, SambaSid, ServerSettings, Settings, ShareSettings, SnapshotFolder,
-    Squash, ToldSettings, UserSettings,
+    NfsClients, PollSetting, Port, Ports, Protocol, SambaSid, ServerSettings, Settings, ShareSettings,
+    SnapshotFolder, Squash, ToldSettings, UserSettings,
 };
 pub use state::{State, StateError};

@@ -8,6 +8,7 @@
 //! ```
 
 mod secure;
+mod turn;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
@@ -21,9 +22,10 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use tokio::sync::Semaphore;
 
+use self::turn::ConnectionTurn;
 use crate::in_flight::{InFlight, PolledMessage, Subject};
 use crate::listen::{Counters, Peer};
-use crate::loops::{Direction, LoopStream, Socket, yield_now};
+use crate::loops::{Direction, LoopStream, Socket};
 use crate::memory::{Allowance, Reservation, SMALL};
 use crate::outbox::Outbox;
 use crate::protocol::{Answer, Limits, Protocol};
@@ -34,19 +36,6 @@ use crate::to_client::ToClient;
 
 /// Messages that arrive in several pieces are reserved memory for from this length on.
 const RESERVED: usize = 8 * 1024;
-
-/// Messages after which a connection lets others go on.
-const TURN_MESSAGES: u32 = 64;
-/// Bytes after which it does so.
-const TURN_BYTES: u64 = 1 << 20;
-
-/// What a connection has done since it last let others go on.
-#[derive(Default)]
-struct ConnectionTurn {
-    messages: u32,
-    /// [`Connection::moved`] when the turn began.
-    began: u64,
-}
 
 /// The side of a connection that reads. One task has it at a time.
 struct Reading {
@@ -198,31 +187,15 @@ impl<P: Protocol> Connection<P> {
                 if !self.has_room().await {
                     return;
                 }
+                self.flush_if_due(&mut reading);
                 self.yield_if_due(&mut reading).await;
             };
             self.outbox.flush();
+            reading.turn.flushed();
             if !self.receive(&mut reading, missing).await {
                 return;
             }
         }
-    }
-
-    /// Lets the loop's other connections go on after a number of messages or bytes.
-    async fn yield_if_due(&self, reading: &mut Reading) {
-        reading.turn.messages += 1;
-        let moved = self.moved();
-        if reading.turn.messages < TURN_MESSAGES && moved.wrapping_sub(reading.turn.began) < TURN_BYTES {
-            return;
-        }
-        self.outbox.flush();
-        yield_now().await;
-        reading.turn = ConnectionTurn { messages: 0, began: moved };
-    }
-
-    /// Bytes that came from the client and went to it.
-    fn moved(&self) -> u64 {
-        let Counters { bytes_in, bytes_out, .. } = &*self.counters;
-        bytes_in.load(Ordering::Relaxed).wrapping_add(bytes_out.load(Ordering::Relaxed))
     }
 
     /// Waits while the client has too much on its way already. False when the connection is over.

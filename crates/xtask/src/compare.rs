@@ -211,7 +211,9 @@ impl Protocol {
             Self::Nfs => nfs::start(folder, who, apart),
             Self::Smb => smb::start(place, who, apart),
             Self::Afp => afp::start(place, who, apart),
-            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll => iscsi::start(place, who, apart),
+            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll => {
+                iscsi::start(place, who, apart)
+            }
         }
     }
 

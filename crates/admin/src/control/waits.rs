@@ -54,6 +54,10 @@ mod tests {
         let status = LoopsStatus { poll: "auto".into(), loops: vec![one, one] };
         let said = "2 event loops, poll auto: 180 of 200 waits ended without a sleep, 3 ms polled in vain\n";
         assert_eq!(status.to_string(), said);
-        assert_eq!(LoopsStatus::default().to_string(), "", "a server of an earlier version says nothing of them");
+        assert_eq!(
+            LoopsStatus::default().to_string(),
+            "",
+            "a server of an earlier version says nothing of them"
+        );
     }
 }

@@ -167,6 +167,11 @@ impl Loop {
         }
     }
 
+    /// Whether tasks wait to run.
+    pub(super) fn has_queued(&self) -> bool {
+        !self.queue.lock().is_empty()
+    }
+
     fn ring(&self) {
         let _ = rustix::io::write(&self.alarm, &1_u64.to_ne_bytes()); // full: it has been rung
     }

@@ -71,6 +71,11 @@ impl Socket {
         &self.loops[self.at.load(Ordering::Acquire)]
     }
 
+    /// Whether tasks of other connections wait for the thread of its loop.
+    pub(crate) fn others_wait(&self) -> bool {
+        self.current().has_queued()
+    }
+
     /// Runs a task on its loop.
     pub(crate) fn spawn(self: &Arc<Self>, future: impl Future<Output = ()> + Send + 'static) {
         Task::spawn(self.clone(), future);

@@ -35,7 +35,12 @@ impl Drop for PartialMessage {
 
 impl EventWait {
     pub(super) fn new(setting: Polling) -> Self {
-        Self { learner: Mutex::new(PollLearner::new(setting)), partial: Arc::default(), received: AtomicU64::new(0), looks: AtomicU64::new(0) }
+        Self {
+            learner: Mutex::new(PollLearner::new(setting)),
+            partial: Arc::default(),
+            received: AtomicU64::new(0),
+            looks: AtomicU64::new(0),
+        }
     }
 
     pub(super) fn set(&self, setting: Polling) {

@@ -25,9 +25,21 @@ const ROWS: &[Row] = &[
     row("random read 4 KiB q32", "one", "random --block 4096 --size 1073741824 --depth 32 --seconds 1.5"),
     row("read 1 KiB 2 clients", "many", "small --block 1024 --size 104857600 --clients 2 --seconds 1.5"),
     row("read 1 KiB 5 clients", "many", "small --block 1024 --size 104857600 --clients 5 --seconds 1.5"),
-    row("read 1 KiB, 20 us of thought", "one", "small --block 1024 --size 104857600 --think 20 --seconds 1.5"),
-    row("read 1 KiB, 50 us of thought", "one", "small --block 1024 --size 104857600 --think 50 --seconds 1.5"),
-    row("read 1 KiB, 5 ms of thought", "one", "small --block 1024 --size 104857600 --think 5000 --seconds 1.5"),
+    row(
+        "read 1 KiB, 20 us of thought",
+        "one",
+        "small --block 1024 --size 104857600 --think 20 --seconds 1.5",
+    ),
+    row(
+        "read 1 KiB, 50 us of thought",
+        "one",
+        "small --block 1024 --size 104857600 --think 50 --seconds 1.5",
+    ),
+    row(
+        "read 1 KiB, 5 ms of thought",
+        "one",
+        "small --block 1024 --size 104857600 --think 5000 --seconds 1.5",
+    ),
     row("read 1 MiB q1", "one", "read --size 1073741824 --seconds 1.5"),
     row("read 1 MiB q4", "one", "read --size 1073741824 --depth 4 --seconds 1.5"),
     row("write 1 MiB q1", "one", "write --size 1073741824 --seconds 1.5"),
@@ -107,8 +119,7 @@ fn median(figures: &[Figure], of: impl Fn(&Figure) -> f64) -> f64 {
 fn line(protocol: Protocol, row: &Row, [off, auto]: [Figure; 2]) -> String {
     let ratio = |one: f64, other: f64| format!("{:.2}", one / other.max(f64::MIN_POSITIVE));
     let speeds = format!("{:.0}/s | {:.0}/s | {}", off.speed, auto.speed, ratio(auto.speed, off.speed));
-    let cpu =
-        format!("{:.1} us | {:.1} us | {}", off.cpu * 1e6, auto.cpu * 1e6, ratio(auto.cpu, off.cpu));
+    let cpu = format!("{:.1} us | {:.1} us | {}", off.cpu * 1e6, auto.cpu * 1e6, ratio(auto.cpu, off.cpu));
     format!("| {} {} | {speeds} | {cpu} |", protocol.title(), row.name)
 }
 
