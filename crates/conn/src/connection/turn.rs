@@ -28,6 +28,12 @@ pub(super) struct ConnectionTurn {
 }
 
 impl ConnectionTurn {
+    /// Whether the replies that have not been sent have waited for long enough. Asked after each message.
+    fn is_due(&mut self, now: Instant) -> bool {
+        let unsent = *self.unsent.get_or_insert(now);
+        now.duration_since(unsent) >= REPLY_WAITS
+    }
+
     /// All replies have been sent, as far as the client takes them.
     pub(super) fn flushed(&mut self) {
         self.unsent = None;
@@ -41,8 +47,7 @@ impl<P: Protocol> Connection<P> {
         if reading.received.bytes().is_empty() || self.outbox.waiting() == 0 {
             return;
         }
-        let unsent = *reading.turn.unsent.get_or_insert_with(Instant::now);
-        if unsent.elapsed() >= REPLY_WAITS && !self.socket.others_wait() {
+        if reading.turn.is_due(Instant::now()) && !self.socket.others_wait() {
             self.outbox.flush();
             reading.turn.flushed();
         }
@@ -64,5 +69,21 @@ impl<P: Protocol> Connection<P> {
     fn moved(&self) -> u64 {
         let Counters { bytes_in, bytes_out, .. } = &*self.counters;
         bytes_in.load(Ordering::Relaxed).wrapping_add(bytes_out.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_due_when_the_first_one_has_waited() {
+        let (mut turn, start) = (ConnectionTurn::default(), Instant::now());
+        let half = REPLY_WAITS / 2;
+        assert!(!turn.is_due(start) && !turn.is_due(start + half));
+        assert!(turn.is_due(start + 2 * half) && turn.is_due(start + 3 * half));
+        turn.flushed();
+        assert!(!turn.is_due(start + 3 * half) && !turn.is_due(start + 4 * half));
+        assert!(turn.is_due(start + 5 * half));
     }
 }
