@@ -22,12 +22,12 @@ def owner(deed, is_own, place):
 
 
 def editor(deed, is_own, place):
-    """An editor changes everything, whoever made it, but not rights."""
+    """An editor changes all files, also those of others, but not rights."""
     return deed not in ACLS
 
 
 def contributor(deed, is_own, place):
-    """A contributor reads everything, adds to every folder, whoever made it, and changes and removes what it has made itself."""
+    """A contributor reads all files, adds to every folder, also to those of others, and changes and removes what it has made itself."""
     if deed in ACLS:
         return NO
     return deed in {READ, LIST} | ADDS or is_own

@@ -10,7 +10,7 @@ use crate::identity::{ANONYMOUS, FileProtocol, Identity};
 pub enum Role {
     /// Does everything, and says who may do what.
     Owner,
-    /// Changes everything, whoever made it.
+    /// Changes all files, also those of others.
     Editor,
     /// Adds files and folders, and changes and removes its own.
     Contributor,

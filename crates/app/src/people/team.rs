@@ -9,7 +9,7 @@ use crate::people::roles;
 pub(crate) fn may(role: Role) -> &'static str {
     match role {
         Role::Owner => "do everything, and say who may do what",
-        Role::Editor => "change everything, whoever made it",
+        Role::Editor => "change all files, also those of others",
         Role::Contributor => "read everything, add to it, and change what is their own",
         Role::Reader => "read everything",
         Role::Drop => "put files in, and see nothing",

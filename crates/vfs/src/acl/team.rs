@@ -63,7 +63,7 @@ pub struct TeamRights {
     has_owners: bool,
 }
 
-/// What a role may do with a file or a folder below the share's own, whoever made it.
+/// What a role may do with a file or a folder below the share's own, also if it belongs to another user.
 pub fn rights_of_role(role: Role, is_folder: bool) -> Rights {
     rights_of(role, if is_folder { TeamPlace::Folder } else { TeamPlace::File }, false)
 }

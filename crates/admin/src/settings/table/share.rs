@@ -103,7 +103,7 @@ pub(super) const SHARE: &[Setting] = &[
          `fourfold share access` shows and changes them, and docs/sharing.md explains them.",
     ),
     new(Share, "editors", Administrator, People, "[\"ada\", \"@studio\"]").without_default("no one by this list").says(
-        "Those who may change all files and folders in the share, whoever made them.",
+        "Those who may change all files and folders in the share, also those of others.",
         "See `owners`. They do not say who may do what.",
     ),
     new(Share, "contributors", Administrator, People, "[\"@students\"]").without_default("no one by this list").says(
