@@ -20,7 +20,7 @@ use super::{
     Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, Time,
     names::{self, KeptCharacters},
 };
-use crate::access::{ShareRules, TeamFolders};
+use crate::access::{AwaitedModes, ShareRules, TeamFolders};
 use crate::backend::forest::Hidden;
 use crate::backend::long_names::LongNames;
 use crate::backend::{Backend, Finds, Found, Node, Snapshot, Space};
@@ -113,6 +113,7 @@ pub struct Volume {
     pub(crate) streams: Option<Arc<Streams>>,
     pub(crate) whereabouts: Whereabouts,
     pub(crate) teams: TeamFolders,
+    pub(crate) awaited_modes: AwaitedModes,
 }
 
 /// What a client knows and expects of files. The session of its protocol says it once, for all its requests.
@@ -230,6 +231,7 @@ impl Volume {
             locals: Arc::default(),
             whereabouts: Whereabouts::default(),
             teams: TeamFolders::default(),
+            awaited_modes: AwaitedModes::default(),
             site,
         }
     }

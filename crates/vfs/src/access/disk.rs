@@ -1,6 +1,8 @@
 //! The roles of a team folder on the disk: brings the mode and the POSIX ACLs of an entry to the form that `acl/disk.rs` says, and
 //! finds what differs from it.
 
+use std::sync::Arc;
+
 use super::operations::AclStorage;
 use super::team_changes::takes;
 use crate::acl::deviation::DiskState;
@@ -16,7 +18,7 @@ use crate::{Attributes, Error, Kind, Result, SetAttributes, Volume};
 /// An entry of a team folder: how it is on the disk, and how it should be.
 struct DiskRights {
     is: DiskState,
-    form: DiskForm,
+    form: Arc<DiskForm>,
     is_folder: bool,
     has_acls: bool,
     /// A list of its own counts.
@@ -98,7 +100,6 @@ impl AclStorage<'_> {
         }
         let Some((team, place)) = self.permissions.team_of(&*of.object)? else { return Ok(None) };
         let own = self.own_list(of)?;
-        let list = own.as_ref().map_or(&[][..], |own| &own.entries.list);
         let is_cut = own.as_ref().is_some_and(|own| own.cut || own.entries.protected);
         let older = own.as_ref().is_some_and(|own| !own.in_team);
         if older && is_cut {
@@ -106,14 +107,20 @@ impl AclStorage<'_> {
         }
         let as_root = self.permissions.homes.backend.own_user() == 0;
         let Attributes { uid, gid, mode, .. } = of.attributes;
-        let roles = (!is_cut || place == TeamPlace::Root).then_some(&**team.roles());
-        let source = RightsSource { roles, list, older, place, uid, mode };
+        let form = match &own {
+            None => team.plain_form(place, mode),
+            Some(own) => {
+                let roles = (!is_cut || place == TeamPlace::Root).then_some(&**team.roles());
+                let list = &own.entries.list;
+                Arc::new(RightsSource { roles, list, older, place, uid, mode }.form())
+            }
+        };
         let (is, has_acls) = state(of, as_root)?;
         let form = match has_acls && as_root {
-            true => source.form(),
+            true => form,
             false => {
-                let access = PosixAcl::of_mode(source.mode_alone(gid));
-                DiskForm { access, default: None, ..source.form() }
+                let access = PosixAcl::of_mode(form.mode_alone(gid));
+                Arc::new(DiskForm { access, default: None, leaves_out_groups: form.leaves_out_groups })
             }
         };
         let is_folder = of.attributes.kind == Kind::Folder;

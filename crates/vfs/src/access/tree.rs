@@ -233,3 +233,86 @@ impl RightsVisitor<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use auth::{Grantee, Role, RoleEntry, Roles};
+
+    use super::*;
+    use crate::VolumeOptions;
+    use crate::backend::faulty::Faulty;
+    use crate::backend::memory::Memory;
+    use crate::backend::{Backend, Call, NewKind};
+
+    /// Counts, and keeps nothing.
+    #[derive(Default)]
+    struct Counts {
+        looked: u64,
+        deviating: u64,
+        changed: u64,
+    }
+
+    impl RightsObserver for Counts {
+        fn is_foreign(&mut self, _: u32) -> bool {
+            false
+        }
+
+        fn deviates(&mut self, _: &[u8], _: &Attributes, deviations: &[Deviation]) {
+            self.deviating += u64::from(deviations.iter().any(Deviation::is_mendable));
+        }
+
+        fn changes(&mut self, _: &[u8], _: &RightsRecord) -> Result<()> {
+            self.changed += 1;
+            Ok(())
+        }
+
+        fn failed(&mut self, path: &[u8], error: Error) {
+            panic!("{}: {error}", path.escape_ascii());
+        }
+
+        fn looked(&mut self, count: u64) -> bool {
+            self.looked += count;
+            true
+        }
+    }
+
+    /// A team folder with so many files that all users of the machine may write, and the store that counts its calls.
+    fn folder(files: u64) -> (Arc<Faulty>, Volume) {
+        let disk = Arc::new(Faulty::new(Memory::ticking()));
+        let volume = Volume::new(disk.clone(), VolumeOptions::default());
+        let editors = RoleEntry { role: Role::Editor, grantee: Grantee::Group(50) };
+        volume.set_roles(Some(Arc::new(Roles::new(vec![editors]))));
+        let root = disk.root().unwrap().object;
+        for number in 0..files {
+            root.create(server(), number.to_string().as_bytes(), NewKind::File, 0o666).unwrap();
+        }
+        (disk, volume)
+    }
+
+    /// Calls of the store: all, and listings.
+    fn calls(disk: &Faulty) -> [u64; 2] {
+        [None, Some(Call::List)].map(|call| disk.plan().calls(call))
+    }
+
+    #[test]
+    fn a_reset_takes_as_many_calls_for_each_file_of_a_large_folder_as_of_a_small_one() {
+        const SMALL: u64 = 200;
+        const LARGE: u64 = 20_000;
+        let work = |reset| RightsWork { recursive: true, reset, all: false };
+        for reset in [false, true] {
+            let [small, large] = [SMALL, LARGE].map(|files| {
+                let (disk, volume) = folder(files);
+                let (before, mut counts) = (calls(&disk), Counts::default());
+                assert_eq!(volume.rights_of_tree(&[], work(reset), &mut counts), Ok(true));
+                assert_eq!((counts.looked, counts.changed), (files + 1, counts.deviating));
+                assert!(counts.deviating >= files);
+                let after = calls(&disk);
+                [after[0] - before[0], after[1] - before[1]]
+            });
+            assert!(large[0] <= LARGE / SMALL * small[0], "{large:?} {small:?}");
+            assert!(large[1] <= LARGE / 1000 + 2, "it is read in pages: {large:?}");
+        }
+    }
+}

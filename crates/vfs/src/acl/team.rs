@@ -8,11 +8,12 @@
 //! right decides it. To own a file gives nothing that the role does not give, as with an entry for OWNER RIGHTS. A list that was
 //! stored before there were roles only takes rights: what it gives counts as far as the roles give it, too.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use auth::{Grantee, Role, RoleSet, Roles};
 
-use super::evaluate::decided;
+use super::disk::{DiskForm, EXECUTES, RightsSource};
+use super::evaluate::in_order;
 use super::inherit::{Heir, entries_of};
 use super::stored::StoredAcl;
 use super::{Acl, Entries, Entry, Inherit, NOBODY, Rights, Who};
@@ -31,6 +32,8 @@ const READING: Rights = Rights::READ_DATA
 const ADDING: Rights = Rights::WRITE_DATA.union(Rights::APPEND);
 /// To finish what one has made.
 const WRITING: Rights = ADDING.union(Rights::WRITE_NAMED).union(Rights::WRITE_ATTRIBUTES);
+/// The same, and to give it its name at the end: programs put a file in by a temporary name.
+const FINISHING: Rights = WRITING.union(Rights::RENAMES);
 /// To pass through a folder, and not to see what is in it.
 const PASSING: Rights = Rights::EXECUTE.union(Rights::READ_ATTRIBUTES).union(Rights::SYNCHRONIZE);
 /// What belongs to the owners of the share. Others remove what they may remove by its own rights: so an entry that takes these
@@ -63,7 +66,7 @@ pub struct TeamRights {
     has_owners: bool,
 }
 
-/// What a role may do with a file or a folder below the share's own, also if it belongs to another user.
+/// What a role may do with a file or a folder of another user, below the share's own folder.
 pub fn rights_of_role(role: Role, is_folder: bool) -> Rights {
     rights_of(role, if is_folder { TeamPlace::Folder } else { TeamPlace::File }, false)
 }
@@ -81,13 +84,26 @@ fn rights_of(role: Role, place: TeamPlace, owns: bool) -> Rights {
         }
         Role::Reader => READING,
         Role::Drop if place == TeamPlace::Root => PASSING.union(ADDING).union(if_owned(WRITING)),
-        Role::Drop if is_folder => PASSING.union(if_owned(WRITING)),
+        Role::Drop if is_folder => PASSING.union(if_owned(FINISHING)),
         // GENERIC_WRITE of Windows, with which a copying program opens again what it has made, has READ_ACL (MS-DTYP 2.4.3).
         Role::Drop => {
             let besides = Rights::READ_ATTRIBUTES.union(Rights::READ_ACL).union(Rights::SYNCHRONIZE);
-            if_owned(WRITING.union(besides))
+            if_owned(FINISHING.union(besides))
         }
     }
+}
+
+/// The rights by a list and by roles: the entries, which all count, come first, and the roles decide what no entry does. Entries
+/// give nothing beyond the limit.
+pub(super) fn entries_then_roles<'a>(
+    entries: impl Iterator<Item = &'a Entry>,
+    limit: Rights,
+    by_roles: Rights,
+) -> Rights {
+    // What a mode said once has no meaning here.
+    let entries = entries.filter(|entry| !entry.rights.contains(Rights::FROM_MODE));
+    let (given, taken) = in_order(entries, Rights::NONE);
+    given.intersection(limit).union(by_roles.difference(taken))
 }
 
 pub(super) fn all_rights_of(roles: RoleSet, place: TeamPlace, owns: bool) -> Rights {
@@ -106,14 +122,12 @@ impl TeamRights {
             Who::Owner | Who::OwnerRights => owns,
             other => other.means(caller, (uid, gid)),
         };
-        // What a mode said once has no meaning here.
-        let counts = |entry: &&Entry| !entry.rights.contains(Rights::FROM_MODE);
-        let (given, taken) = decided(self.set(list).iter().filter(counts), &is, Rights::NONE);
+        let counts = |entry: &&Entry| !entry.inherit.contains(Inherit::ONLY) && is(&entry.who);
         let by_roles = all_rights_of(roles, self.place, owns);
-        let left = if self.cut { Rights::NONE } else { by_roles.difference(taken) };
-        let given = if self.older { given.intersection(by_roles) } else { given };
+        let left = if self.cut { Rights::NONE } else { by_roles };
+        let limit = if self.older { by_roles } else { Rights(u32::MAX) };
         let kept = if roles.has(Role::Owner) { KEPT } else { Rights::NONE };
-        given.union(left).union(kept)
+        entries_then_roles(self.set(list).iter().filter(counts), limit, left).union(kept)
     }
 
     /// The entries of a list that were set, and are not there to show the roles.
@@ -135,6 +149,8 @@ pub(crate) struct TeamFolder {
     root: Arc<Acl>,
     folder: Arc<Acl>,
     file: Arc<Acl>,
+    /// What has no list of its own on the disk: the root, folders, files, programs.
+    forms: [OnceLock<Arc<DiskForm>>; 4],
 }
 
 impl TeamFolder {
@@ -158,7 +174,8 @@ impl TeamFolder {
             entries_of(None, Some(&root), heir).unwrap_or_default()
         };
         let (folder, file) = (acl(TeamPlace::Folder, passed(true)), acl(TeamPlace::File, passed(false)));
-        Self { root: acl(TeamPlace::Root, root), folder, file, has_owners, roles: roles.clone() }
+        let root = acl(TeamPlace::Root, root);
+        Self { root, folder, file, has_owners, forms: Default::default(), roles: roles.clone() }
     }
 
     /// The roles.
@@ -173,6 +190,19 @@ impl TeamFolder {
             TeamPlace::Folder => &self.folder,
             TeamPlace::File => &self.file,
         }
+    }
+
+    /// What something without a list of its own is on the disk, of this mode.
+    pub(crate) fn plain_form(&self, place: TeamPlace, mode: u32) -> Arc<DiskForm> {
+        let at = match place {
+            TeamPlace::Root => 0,
+            TeamPlace::Folder => 1,
+            TeamPlace::File if mode & EXECUTES == 0 => 2,
+            TeamPlace::File => 3,
+        };
+        let roles = Some(&*self.roles);
+        let form = || RightsSource { roles, list: &[], older: false, place, uid: NOBODY, mode }.form();
+        self.forms[at].get_or_init(|| Arc::new(form())).clone()
     }
 
     /// The ACL of something with this list.
@@ -283,6 +313,7 @@ fn shown(roles: &Roles) -> Vec<Entry> {
 fn add(list: &mut Vec<Entry>, who: &Who, rights: impl Fn(TeamPlace) -> Rights) {
     let each = [TeamPlace::Root, TeamPlace::Folder, TeamPlace::File].map(rights);
     let mut allow = |rights: Rights, inherit: Inherit| {
+        let rights = rights.difference(Rights::RENAMES);
         if rights != Rights::NONE {
             list.push(Entry::allow(who.clone(), rights).inherited_by(inherit));
         }

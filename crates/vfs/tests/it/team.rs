@@ -15,6 +15,9 @@ use vfs::backend::{Backend, Found, NewKind, RenameMode, Stability};
 use vfs::state::{ClientId, Party};
 use vfs::{Access, Actor, Caller, Error, Kind, SetAttributes, SetTime, Time, Volume, VolumeOptions};
 
+#[path = "team/renaming.rs"]
+mod renaming;
+
 const GROUP: u32 = 6100;
 const CORA: u32 = 6008;
 
@@ -233,7 +236,7 @@ const WITH_OWN: &[Row] = &[
         let (name, _) = share.file(by, at)?;
         share.remove(by, at, &name, Kind::File)
     }),
-    ("rename", "OEC", |share, by, at| {
+    ("rename", "OECD", |share, by, at| {
         let (name, _) = share.file(by, at)?;
         share.rename(by, at, &name, at).map(drop)
     }),
