@@ -89,7 +89,7 @@ impl Volume {
         if let Some(above) = &above {
             visitor.folder = Some((above.object.id(), self.permissions().passed_on_in_team(above)?));
         }
-        visitor.entry(&start, &path.join(&b'/'));
+        visitor.entry(&start, None, &path.join(&b'/'));
         if work.recursive && start.attributes.kind == Kind::Folder {
             let owned = path.iter().map(|name| name.to_vec()).collect();
             walk::tree(start.object, owned, &mut visitor);
@@ -131,7 +131,8 @@ impl Volume {
         }
         self.homes.site.acls.forget(&*of.object);
         let mode = SetAttributes { mode: Some(record.mode), ..SetAttributes::default() };
-        of.object.set_attributes(server(), &mode)
+        of.object.set_attributes(server(), &mode)?;
+        self.acl_storage().give_list_to_sidecar(&of)
     }
 }
 
@@ -145,23 +146,24 @@ struct RightsVisitor<'a> {
 }
 
 impl RightsVisitor<'_> {
-    fn entry(&mut self, of: &Found, path: &[u8]) {
-        match self.look_at(of, path) {
+    /// `file`: that whose sidecar it is.
+    fn entry(&mut self, of: &Found, file: Option<&Found>, path: &[u8]) {
+        match self.look_at(of, file, path) {
             Ok(()) | Err(Error::NotFound | Error::Stale) => {}
             Err(error) => self.observer.failed(path, error),
         }
         self.goes_on.set(self.observer.looked(1));
     }
 
-    fn look_at(&mut self, of: &Found, path: &[u8]) -> Result<()> {
+    fn look_at(&mut self, of: &Found, file: Option<&Found>, path: &[u8]) -> Result<()> {
         if !matches!(of.attributes.kind, Kind::File | Kind::Folder) || self.volume.roles_at(of)?.is_none() {
             return Ok(());
         }
-        let mut deviations = self.volume.rights_deviations(of)?;
         let storage = self.volume.acl_storage();
+        let mut deviations = storage.deviations(of, file)?;
         let is_top = matches!(self.volume.permissions().team_of(&*of.object)?, Some((_, TeamPlace::Root)));
         let above = self.folder.as_ref().filter(|_| !is_top).and_then(|(_, passed)| passed.as_ref());
-        let renewed = storage.renewed(above, of, self.work.all)?;
+        let renewed = if file.is_none() { storage.renewed(above, of, self.work.all)? } else { None };
         if renewed.is_some() {
             deviations.push(Deviation::StaleList);
         }
@@ -177,6 +179,9 @@ impl RightsVisitor<'_> {
         self.observer.changes(path, &self.volume.rights_record(of)?)?;
         if !self.work.reset {
             return Ok(());
+        }
+        if let Some(file) = file {
+            return storage.settle_sidecar(of, file);
         }
         let mut of = of.clone();
         if deviations.contains(&Deviation::UnsealedList) {
@@ -209,7 +214,12 @@ impl Visitor for RightsVisitor<'_> {
                 return false;
             }
         };
-        self.entry(&found, &at);
+        let is_file = found.attributes.kind == Kind::File;
+        let file = if is_file { self.volume.file_of_sidecar(folder, name) } else { Ok(None) };
+        match file {
+            Ok(file) => self.entry(&found, file.as_ref(), &at),
+            Err(error) => self.observer.failed(&at, error),
+        }
         found.attributes.kind == Kind::Folder
     }
 

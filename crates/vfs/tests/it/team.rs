@@ -15,8 +15,8 @@ use vfs::backend::{Backend, Found, NewKind, RenameMode, Stability};
 use vfs::state::{ClientId, Party};
 use vfs::{Access, Actor, Caller, Error, Kind, SetAttributes, SetTime, Time, Volume, VolumeOptions};
 
-#[path = "team/renaming.rs"]
 mod renaming;
+mod sidecars;
 
 const GROUP: u32 = 6100;
 const CORA: u32 = 6008;
