@@ -244,7 +244,7 @@ fn roles_of(class: Class, roles: &Roles) -> RoleSet {
         Grantee::User { uid, .. } => matches!(class, Class::User(user) if *uid == Some(user)),
         Grantee::Group(gid) => class == Class::Group(*gid),
     };
-    roles.entries().iter().filter(|entry| is_meant(&entry.grantee)).map(|entry| entry.role).collect()
+    roles.set_of(roles.entries().iter().filter(|entry| is_meant(&entry.grantee)).map(|entry| entry.role))
 }
 
 /// The bits that give nothing more than these rights. Who may write to a folder locally removes from it, too, whoever owns the entry.

@@ -16,7 +16,7 @@ use super::disk::{DiskForm, EXECUTES, RightsSource};
 use super::evaluate::in_order;
 use super::inherit::{Heir, entries_of};
 use super::stored::StoredAcl;
-use super::{Acl, Entries, Entry, Inherit, NOBODY, Rights, Who};
+use super::{Acl, Entries, Entry, EntryKind, Inherit, NOBODY, Rights, Who};
 use crate::{Attributes, Caller, Kind};
 
 /// What an owner of the share keeps, whatever a list says: the way to change the list.
@@ -107,7 +107,12 @@ pub(super) fn entries_then_roles<'a>(
 }
 
 pub(super) fn all_rights_of(roles: RoleSet, place: TeamPlace, owns: bool) -> Rights {
-    roles.iter().fold(Rights::NONE, |all, role| all.union(rights_of(role, place, owns)))
+    let of = |role| match role {
+        // In a share for backups a contributor sees the top, and in it what is its own.
+        Role::Contributor if roles.keeps_apart() && !owns && place != TeamPlace::Root => Rights::NONE,
+        role => rights_of(role, place, owns),
+    };
+    roles.iter().fold(Rights::NONE, |all, role| all.union(of(role)))
 }
 
 impl TeamRights {
@@ -183,6 +188,33 @@ impl TeamFolder {
         &self.roles
     }
 
+    /// Whether listings of the share's folder have only what the caller may see.
+    pub(crate) fn lists_only_own(&self, caller: &Caller) -> bool {
+        let roles = self.roles.of(caller);
+        roles.keeps_apart()
+            && ![Role::Owner, Role::Editor, Role::Reader].into_iter().any(|role| roles.has(role))
+    }
+
+    /// Somebody to whom a list for the share's own folder gives less than the role in the share, which would count again at once:
+    /// roles are settings of the share.
+    pub(crate) fn lacking(&self, list: &Entries) -> Option<Who> {
+        let counts: [fn(&Entry) -> bool; 3] = [
+            |entry| !entry.inherit.contains(Inherit::ONLY),
+            |entry| entry.inherit.contains(Inherit::FILES),
+            |entry| entry.inherit.contains(Inherit::FOLDERS),
+        ];
+        let given = |list: &[Entry], who: &Who, counts: fn(&Entry) -> bool| {
+            let gives = |entry: &&Entry| entry.kind == EntryKind::Allow && entry.who == *who && counts(entry);
+            list.iter().filter(gives).fold(Rights::NONE, |all, entry| all.union(entry.rights))
+        };
+        let shown = &self.root.entries.list;
+        let is_less = |who: &Who| {
+            counts.iter().any(|counts| !given(&list.list, who, *counts).contains(given(shown, who, *counts)))
+        };
+        let people = shown.iter().map(|entry| &entry.who).filter(|who| **who != Who::OwnerRights);
+        people.into_iter().find(|who| is_less(who)).cloned()
+    }
+
     /// The ACL of something without a list of its own. Its owner and group are nobody's.
     pub(crate) fn plain(&self, place: TeamPlace) -> &Arc<Acl> {
         match place {
@@ -254,6 +286,7 @@ impl TeamFolder {
         let others = others.fold(0, |bits, entry| {
             bits | match entry.role {
                 Role::Owner | Role::Editor => 0o6,
+                Role::Contributor if self.roles.keeps_apart() => 0,
                 Role::Contributor | Role::Reader => 0o4,
                 Role::Drop => 0,
             }
@@ -291,11 +324,11 @@ fn shown(roles: &Roles) -> Vec<Entry> {
     for entry in roles.entries() {
         let Some(who) = named(&entry.grantee) else { continue };
         match all.iter_mut().find(|(known, _)| *known == who) {
-            Some((_, roles)) => *roles = roles.with(entry.role),
-            None => all.push((who, RoleSet::NONE.with(entry.role))),
+            Some((_, of_who)) => *of_who = roles.set_of(of_who.iter().chain([entry.role])),
+            None => all.push((who, roles.set_of([entry.role]))),
         }
     }
-    let of_all = all.iter().flat_map(|(_, roles)| roles.iter()).collect();
+    let of_all = roles.set_of(all.iter().flat_map(|(_, roles)| roles.iter()));
     let own = |place| {
         let given = all_rights_of(of_all, place, true);
         let owning = |role| matches!(role, Role::Contributor | Role::Drop);

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use auth::{FileProtocol, Grantee, Role, RoleEntry, Roles};
 use bytes::Bytes;
-
 use vfs::acl::{AclChange, CreateAcl, Entries, Entry, Inherit, NewPermissions, Rights, Who};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
@@ -15,6 +14,7 @@ use vfs::backend::{Backend, Found, NewKind, RenameMode, Stability};
 use vfs::state::{ClientId, Party};
 use vfs::{Access, Actor, Caller, Error, Kind, SetAttributes, SetTime, Time, Volume, VolumeOptions};
 
+mod apart;
 mod renaming;
 mod sidecars;
 
