@@ -86,7 +86,7 @@ impl Permissions<'_> {
             if above.contains(Rights::DELETE_CHILD) && !sticks(caller, &of.attributes, &parent.attributes) {
                 rights = rights.union(Rights::DELETE);
             }
-            if above.contains(Rights::READ_DATA) {
+            if above.contains(Rights::READ_DATA) && !self.lists_only_own(caller, parent)? {
                 rights = rights.union(Rights::READ_ATTRIBUTES);
             }
         }

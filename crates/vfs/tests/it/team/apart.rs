@@ -37,6 +37,9 @@ fn contributors_of_a_share_for_backups_see_only_their_own() {
         }
         let (_, band) = share.file(&cora(), &her_bundle).unwrap();
         assert_eq!(names(&share, &carl, &her_bundle), Err(Error::AccessDenied));
+        let root_now = share.now(&root);
+        let rights = share.volume.rights(&carl.caller, &share.now(&her_bundle), Some(&root_now));
+        assert_eq!(rights, Ok(Rights::NONE));
         assert_eq!(share.read(&carl, &band), Err(Error::AccessDenied));
         assert_eq!(share.write(&carl, &band), Err(Error::AccessDenied));
         assert_eq!(share.file(&carl, &her_bundle).map(drop), Err(Error::AccessDenied));

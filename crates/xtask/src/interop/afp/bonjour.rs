@@ -168,7 +168,7 @@ impl BonjourPlace {
         let share = format!(
             "[[share]]\nname = \"Backups\"\npath = \"share\"\ntime-machine = true\nvolume-id = \"{ID}\"\n"
         );
-        let text = format!("[server]\nbonjour-name = \"{name}\"\nnfs-clients = \"all\"\n{share}");
+        let text = format!("[server]\nbonjour-name = \"{name}\"\n{share}");
         Ok(std::fs::write(self.settings(), text)?)
     }
 
