@@ -20,6 +20,7 @@ pub mod aarp;
 pub mod address;
 pub mod candidates;
 pub mod limits;
+pub mod links;
 pub mod llap;
 pub mod name;
 pub mod nbp;
