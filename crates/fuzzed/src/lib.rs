@@ -57,6 +57,7 @@ pub const TARGETS: &[Target] = &[
     ("afp_session", afp_session::messages),
     ("appletalk_frames", appletalk::frames),
     ("appletalk_messages", appletalk::messages),
+    ("appletalk_stack", appletalk::stack),
     ("bench_answers", bench::answers),
     ("bench_records", bench::records),
     ("bench_urls", bench::urls),
