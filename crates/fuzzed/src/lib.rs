@@ -61,6 +61,7 @@ pub const TARGETS: &[Target] = &[
     ("appletalk_frames", appletalk::frames),
     ("appletalk_messages", appletalk::messages),
     ("appletalk_server", appletalk_sessions::server),
+    ("appletalk_stack", appletalk::stack),
     ("appletalk_workstation", appletalk_sessions::workstation),
     ("bench_answers", bench::answers),
     ("bench_records", bench::records),
