@@ -18,6 +18,8 @@
 
 pub mod aarp;
 pub mod address;
+pub mod asp;
+pub mod atp;
 pub mod candidates;
 pub mod limits;
 pub mod links;
