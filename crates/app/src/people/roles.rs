@@ -174,8 +174,7 @@ mod tests {
         let keeps_apart = |more: &str| {
             let text = format!("[[share]]\nname = \"A\"\npath = \"a\"\ncontributors = [\"ada\"]\n{more}\n");
             std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
-            let settings =
-                Settings::load(&admin::Arguments::new(false, folder.path().into())).unwrap();
+            let settings = Settings::load(&admin::Arguments::new(false, folder.path().into())).unwrap();
             of(&settings.shares[0]).unwrap().keeps_apart()
         };
         assert!(keeps_apart("time-machine = true") && !keeps_apart(""));

@@ -152,7 +152,8 @@ impl Permissions<'_> {
 
     /// Refuses a list for the share's own folder without what a role gives.
     fn may_leave_roles(&self, of: &Found, change: &AclChange) -> Result<()> {
-        let (Some(list), Some((team, TeamPlace::Root))) = (&change.entries, self.team_of(&*of.object)?) else {
+        let (Some(list), Some((team, TeamPlace::Root))) = (&change.entries, self.team_of(&*of.object)?)
+        else {
             return Ok(());
         };
         let Some(who) = team.lacking(list) else { return Ok(()) };

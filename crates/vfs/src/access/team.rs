@@ -10,8 +10,8 @@ use auth::Roles;
 use lock::RwLock;
 
 use super::enforce::Permissions;
-use crate::acl::{Acl, Rights};
 use crate::acl::team::{TeamFolder, TeamPlace};
+use crate::acl::{Acl, Rights};
 use crate::backend::{Backend, Found, Object};
 use crate::caller::server;
 use crate::{Caller, Description, Error, FileId, Kind, Result, Volume, ranks};

@@ -93,7 +93,5 @@ pub(super) fn in_order<'a>(entries: impl IntoIterator<Item = &'a Entry>, given: 
 /// The rights that an entry takes.
 fn withdrawn(rights: Rights) -> Rights {
     let with = |right, more| if rights.contains(right) { more } else { Rights::NONE };
-    rights
-        .union(with(Rights::EXECUTE, Rights::RUNS_AS_READER))
-        .union(with(Rights::DELETE, Rights::RENAMES))
+    rights.union(with(Rights::EXECUTE, Rights::RUNS_AS_READER)).union(with(Rights::DELETE, Rights::RENAMES))
 }

@@ -120,7 +120,11 @@ fn a_role_on_a_folder_is_set_ended_and_taken_back() {
     let first = scene.set("everyone", Some("reader"));
     assert!(first["changed"].as_u64() > Some(0) && first["failed"] == 0, "{first}");
     let entries = scene.shown("2019")["entries"].clone();
-    assert_eq!((&entries[0]["who"], &entries[0]["role"]), (&json!("everyone"), &json!("reader")), "{entries}");
+    assert_eq!(
+        (&entries[0]["who"], &entries[0]["role"]),
+        (&json!("everyone"), &json!("reader")),
+        "{entries}"
+    );
     assert_eq!(scene.shown("2019/plan")["entries"][0]["inherited"], true);
     assert!(scene.may("grace", "read") && !scene.may("grace", "write"));
 

@@ -64,7 +64,8 @@ fn an_entry_that_takes_removal_takes_the_new_name_too() {
     for share in shares() {
         let (root, dora) = (share.root(), by_login(DORA));
         let (name, file) = share.file(&dora, &root).unwrap();
-        let takes = Entries { list: vec![Entry::deny(Who::User(DORA), Rights::DELETE)], ..Entries::default() };
+        let takes =
+            Entries { list: vec![Entry::deny(Who::User(DORA), Rights::DELETE)], ..Entries::default() };
         share.set(&by_login(6001), &file, takes).unwrap();
         assert_eq!(
             moved(&share, (&root, &name), (&root, "other"), RenameMode::Keep),

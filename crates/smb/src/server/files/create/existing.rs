@@ -62,7 +62,8 @@ pub(super) async fn open(
         return Err(Status::CANNOT_DELETE.into());
     }
     let may = max | of_modes(context.is_mac() || wanted.is_posix, volume, found, max)?;
-    let renames = || Ok(!is_stream && way.via.is_none() && may_rename(volume, tree, wanted, (found, &parent))?);
+    let renames =
+        || Ok(!is_stream && way.via.is_none() && may_rename(volume, tree, wanted, (found, &parent))?);
     let granted = grant(wanted, may, (read_only, overwrites), renames)?;
     if overwrites && !is_stream && !wanted.is_posix {
         keeps_attributes(wanted, metadata.dos)?;
