@@ -62,8 +62,7 @@ pub(super) async fn open(
         return Err(Status::CANNOT_DELETE.into());
     }
     let may = max | of_modes(context.is_mac() || wanted.is_posix, volume, found, max)?;
-    let renames =
-        || Ok(!is_stream && way.via.is_none() && may_rename(volume, tree, wanted, (found, &parent))?);
+    let renames = || may_rename(volume, tree, wanted, (way, found, &parent));
     let granted = grant(wanted, may, (read_only, overwrites), renames)?;
     if overwrites && !is_stream && !wanted.is_posix {
         keeps_attributes(wanted, metadata.dos)?;
@@ -233,10 +232,11 @@ fn may_rename(
     volume: &Volume,
     tree: &Tree,
     wanted: &RequestedOpen<'_>,
-    (found, parent): (&Found, &Found),
+    (way, found, parent): (&LinkResolution, &Found, &Found),
 ) -> Result<bool, Status> {
+    let is_file = wanted.path.stream.is_none() && way.via.is_none();
     let removes = wanted.options().contains(Options::DELETE_ON_CLOSE);
-    let may = !removes && !tree.read_only && !wanted.previous;
+    let may = is_file && !removes && !tree.read_only && !wanted.previous;
     Ok(may && volume.rights(&wanted.actor.caller, found, Some(parent))?.contains(Rights::RENAMES))
 }
 
