@@ -96,7 +96,7 @@ impl ServerSettings {
     pub fn gives_by_nfs(&self, share: &ShareSettings) -> bool {
         match self.audience(share) {
             HostAudience::Rules => share.clients.iter().any(|rule| rule.access != Access::None),
-            audience => !audience.is_nobody() || self.has_nfs_logins(),
+            audience => !audience.is_nobody() || self.has_logins_of_hosts(),
         }
     }
 }
