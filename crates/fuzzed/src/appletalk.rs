@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use appletalk::stack::{LinkKind, PortConfig, SeedNetwork};
 use appletalk::wire::aarp::AarpPacket;
 use appletalk::wire::aep::Echo;
-use appletalk::wire::atp::AtpPacket;
+use appletalk::wire::atp::Packet;
 use appletalk::wire::ddp::{Datagram, DatagramKind};
 use appletalk::wire::elap::{ElapContent, ElapFrame};
 use appletalk::wire::llap::{LlapFrame, LlapKind};
@@ -95,8 +95,8 @@ fn message(kind: DatagramKind, payload: &[u8]) {
             }
         }
         DatagramKind::ATP => {
-            if let Ok(packet) = AtpPacket::decode(payload) {
-                assert_eq!(packet.encode(), payload);
+            if let Ok(packet) = Packet::decode(payload) {
+                assert_eq!(Packet::decode(&packet.encode()), Ok(packet));
             }
             if let Ok(request) = ZoneListRequest::decode(payload) {
                 assert_eq!(ZoneListRequest::decode(&request.encode()), Ok(request));

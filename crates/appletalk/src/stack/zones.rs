@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::address::{Address, Endpoint, NetworkRange};
 use crate::limits::{Rate, ZONES};
 use crate::name::MacName;
-use crate::wire::atp::AtpPacket;
+use crate::wire::atp::MAX_DATA;
 use crate::wire::ddp::{Datagram, DatagramKind};
 use crate::wire::zip::{NetInfo, ZipMessage, ZoneListKind, ZoneListReply, ZoneListRequest};
 use crate::zip::{self, QUERY_INTERVAL, zone_group};
@@ -319,7 +319,7 @@ fn list_part(request: ZoneListRequest, zones: &[MacName]) -> ZoneListReply {
     let left = wanted.len();
     for zone in wanted {
         length += 1 + zone.as_bytes().len();
-        if length > AtpPacket::MAX_DATA {
+        if length > MAX_DATA {
             break;
         }
         part.push(zone.clone());
