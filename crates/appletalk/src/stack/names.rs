@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use crate::address::{Address, Endpoint};
+use crate::limits::Rate;
 use crate::name::{EntityName, MacName};
 use crate::nbp::{LookupRequest, NameOutcome};
 use crate::wire::ddp::{Datagram, DatagramKind};
@@ -14,6 +15,9 @@ use super::output::StackEvent;
 use super::port::{Hop, Port};
 use super::receiving::Arrival;
 use super::{Stack, socket};
+
+/// Networks that are searched on behalf of one node: a zone with many networks makes many packets of one.
+pub(super) const SPREAD_RATE: Rate = Rate { burst: 1_024, per_second: 128 };
 
 /// A search that came to this node, or begins here.
 #[derive(Debug, Clone)]
@@ -70,8 +74,11 @@ impl Stack {
         let search = Search { at, id: packet.id, tuple, budget: arrival.answer_budget() };
         match packet.function {
             NbpFunction::LOOKUP if self.is_in_zone(at, &search.tuple.name.zone) => self.answer(&search, now),
-            NbpFunction::BROADCAST_REQUEST if self.router.is_some() => self.spread(search, now),
-            NbpFunction::FORWARD_REQUEST if self.router.is_some() => {
+            // A search is for one router: by broadcast, each of them would spread it.
+            NbpFunction::BROADCAST_REQUEST if self.router.is_some() && !arrival.is_broadcast => {
+                self.spread(search, now);
+            }
+            NbpFunction::FORWARD_REQUEST if self.router.is_some() && !arrival.is_broadcast => {
                 let network = arrival.datagram.destination.address.network;
                 self.spread_on_network(network, &search, now);
             }
@@ -142,7 +149,11 @@ impl Stack {
         let entries = self.router.iter().flat_map(|router| router.table.entries());
         let networks = entries.filter(|entry| entry.zones.has(&zone));
         let networks: Vec<_> = networks.map(|at| (at.range.first(), at.port, at.distance)).collect();
+        let asker = search.tuple.endpoint.address;
         for (network, port, distance) in networks {
+            if !self.spreads.may_answer(asker, now) {
+                break;
+            }
             match distance {
                 0 => self.look_up_on(port, &search, now),
                 _ => self.forward_search(network, port, &search, now),

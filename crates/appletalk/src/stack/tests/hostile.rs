@@ -95,6 +95,21 @@ fn answers_never_go_to_more_than_one_node() {
 }
 
 #[test]
+fn a_search_by_broadcast_is_not_spread() {
+    let (mut network, node) = router();
+    let asker = Endpoint::new(Address::new(4, 77), 200);
+    let request = lookup(asker, NbpFunction::BROADCAST_REQUEST, "Cellar");
+    let now = network.now;
+    let stack = &mut network.stacks[node];
+    stack.receive(PortId(0), &frame(HardwareAddress::EVERYONE, &request), now);
+    assert_eq!(sent_bytes(stack), 0);
+    let own = stack.ports()[0].address.unwrap();
+    let direct = Datagram { destination: Endpoint::new(own, 2), ..request };
+    stack.receive(PortId(0), &frame(HardwareAddress([2, 0, 0, 0, 0, 1]), &direct), now);
+    assert!(sent_bytes(stack) > 0);
+}
+
+#[test]
 fn one_asker_is_answered_at_a_limited_rate() {
     let (mut network, node) = router();
     let now = network.now;
