@@ -122,7 +122,7 @@ impl Stack {
         if self.ports[at].is_local(to.network) && !self.is_own(to) {
             return self.transmit(at, hop_to(to), &datagram, now);
         }
-        let _lost = self.originate_from(Some(at), datagram, now); // the one who asked asks again
+        let _lost = self.originate_from(Some(at), datagram, now); // a lost answer is asked for again
     }
 
     /// A datagram for another node came to a router, figure 5-7. An end node ignores it.

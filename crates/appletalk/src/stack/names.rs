@@ -25,7 +25,7 @@ struct Search {
     /// The port that it came through.
     at: usize,
     id: u8,
-    /// Who gets the answers, and what is searched for.
+    /// Where answers go, and which names are wanted.
     tuple: NbpTuple,
     /// How many bytes all answers of this node may have.
     budget: usize,
@@ -65,7 +65,7 @@ impl Stack {
         if tuple.endpoint.address.network == 0 {
             tuple.endpoint.address.network = self.ports[at].address().map_or(0, |own| own.network);
         }
-        // Answers go where the tuple says: never to more than one node, and to none too often.
+        // Answers go where the tuple says: never to more than one node, and not too often.
         let asker = tuple.endpoint;
         let is_fit = asker.address.is_unicast() && !matches!(asker.socket, 0 | 255);
         if !is_fit || !self.answers.may_answer(asker.address, now) {
@@ -170,7 +170,7 @@ impl Stack {
         let source = Endpoint::new(own, socket::NAMES);
         let payload = search.packet(NbpFunction::FORWARD_REQUEST);
         let datagram = Datagram { destination, source, hops: 0, kind: DatagramKind::NBP, payload };
-        let _lost = self.originate_from(Some(port), datagram, now); // the one who searches repeats it
+        let _lost = self.originate_from(Some(port), datagram, now); // the asking node repeats it
     }
 
     /// A FwdReq, chapter 8, "Converting FwdReqs to LkUps".
