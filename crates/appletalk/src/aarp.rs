@@ -136,7 +136,7 @@ impl AddressResolver {
         is_contested.then_some(AddressChange::Contested(packet.source, packet.source_hardware))
     }
 
-    /// Answers a request or a probe for the own address. While it probes, it answers none: chapter 2, "Dynamic protocol
+    /// Answers a request or a probe for the own address. While it probes, it does not answer: chapter 2, "Dynamic protocol
     /// address assignment".
     fn defend(&self, packet: &AarpPacket, frames: &mut Vec<Vec<u8>>) {
         if self.address() == Some(packet.target) {
@@ -275,9 +275,9 @@ impl AddressResolver {
     }
 
     fn question(&self, function: AarpFunction, source: Address, target: Address) -> Vec<u8> {
-        let nobody = HardwareAddress([0; 6]);
+        let unknown = HardwareAddress([0; 6]);
         let packet =
-            AarpPacket { function, source_hardware: self.hardware, source, target_hardware: nobody, target };
+            AarpPacket { function, source_hardware: self.hardware, source, target_hardware: unknown, target };
         self.frame(HardwareAddress::EVERYONE, &packet)
     }
 

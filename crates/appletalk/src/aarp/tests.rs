@@ -6,12 +6,12 @@ use crate::candidates::RandomNumbers;
 
 const OURS: HardwareAddress = HardwareAddress([2, 0, 0, 0, 0, 1]);
 const THEIRS: HardwareAddress = HardwareAddress([2, 0, 0, 0, 0, 2]);
-const NOBODY: HardwareAddress = HardwareAddress([0; 6]);
+const UNKNOWN: HardwareAddress = HardwareAddress([0; 6]);
 const OWN: Address = Address::new(3, 7);
 const OTHER: Address = Address::new(3, 9);
 
 fn packet(function: AarpFunction, source: Address, target: Address) -> AarpPacket {
-    AarpPacket { function, source_hardware: THEIRS, source, target_hardware: NOBODY, target }
+    AarpPacket { function, source_hardware: THEIRS, source, target_hardware: UNKNOWN, target }
 }
 
 fn candidates() -> AddressCandidates {
@@ -74,7 +74,7 @@ fn two_that_probe_for_one_address_both_give_way() {
     resolver.tick(now, &mut frames);
     resolver.receive(&packet(AarpFunction::PROBE, OWN, OWN), now, &mut frames);
     let probes = contents(&frames);
-    assert!(probes.iter().all(|(_, packet)| packet.function == AarpFunction::PROBE), "it answers none");
+    assert!(probes.iter().all(|(_, packet)| packet.function == AarpFunction::PROBE), "it does not answer");
     assert_ne!(probes[1].1.target, OWN);
 }
 

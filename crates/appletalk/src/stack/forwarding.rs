@@ -12,9 +12,18 @@ use super::port::Hop;
 use super::receiving::Arrival;
 
 impl Stack {
-    /// Sends a datagram of this node.
-    pub(super) fn originate(&mut self, datagram: Datagram, now: Instant) -> Result<(), SendError> {
-        let from = self.ports.iter().position(|port| port.address() == Some(datagram.source.address));
+    /// Sends a datagram of this node. A source that it had before it learned its network's number is the same node still.
+    pub(super) fn originate(&mut self, mut datagram: Datagram, now: Instant) -> Result<(), SendError> {
+        let source = datagram.source.address;
+        let find = |is_meant: &dyn Fn(Address) -> bool| {
+            self.ports.iter().position(|port| port.address().is_some_and(is_meant))
+        };
+        let from = find(&|own| own == source).or_else(|| {
+            find(&|own| source.network == 0 && own.is_equivalent(source)).filter(|_| source.is_unicast())
+        });
+        if let Some(own) = from.and_then(|at| self.ports[at].address()) {
+            datagram.source.address = own;
+        }
         if datagram.destination.address == Address::EVERYONE {
             return self.originate_broadcast(datagram, from, now);
         }
@@ -113,7 +122,7 @@ impl Stack {
         if self.ports[at].is_local(to.network) && !self.is_own(to) {
             return self.transmit(at, hop_to(to), &datagram, now);
         }
-        let _lost = self.originate_from(Some(at), datagram, now); // the one who asked asks again
+        let _lost = self.originate_from(Some(at), datagram, now); // a lost answer is asked for again
     }
 
     /// A datagram for another node came to a router, figure 5-7. An end node ignores it.

@@ -26,7 +26,7 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    /// How many bytes an answer may have in all: none may make a broadcast larger than it was, times 8.
+    /// How many bytes all answers may have together: at most 8 times those of a broadcast.
     pub(super) fn answer_budget(&self) -> usize {
         match self.is_broadcast {
             true => self.datagram.long_length() * BROADCAST_GAIN,
