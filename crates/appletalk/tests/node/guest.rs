@@ -79,7 +79,9 @@ impl Guest<'_> {
         let written: Vec<u8> = (0..LENGTH).map(|at| (at ^ (at >> 8)) as u8).collect();
         for (piece, at) in written.chunks(QUANTUM).zip((0..).step_by(QUANTUM)) {
             let block = range(code::WRITE, fork, at, piece.len());
-            self.client.write(&block, piece.to_vec(), 4, Instant::now()).map_err(|error| format!("{error:?}"))?;
+            self.client
+                .write(&block, piece.to_vec(), 4, Instant::now())
+                .map_err(|error| format!("{error:?}"))?;
             self.reply(code::WRITE)?;
         }
         let mut read = Vec::new();
