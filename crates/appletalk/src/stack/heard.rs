@@ -1,4 +1,4 @@
-//! Who was heard, for status.
+//! The nodes that were heard, for status.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -25,6 +25,11 @@ impl HeardTable {
         }
         let was_router = self.0.get(&address).is_some_and(|entry| entry.is_router);
         self.0.insert(address, HeardEntry { port, at: now, is_router: is_router || was_router });
+    }
+
+    /// The network of a port became known: its nodes are called by another address.
+    pub(super) fn forget_unknown(&mut self, port: usize) {
+        self.0.retain(|address, entry| address.network != 0 || entry.port != port);
     }
 
     pub(super) fn entries(&self) -> impl Iterator<Item = (&Address, &HeardEntry)> {

@@ -49,8 +49,8 @@ pub(super) enum Hop {
     Node(Address),
     /// To all nodes.
     Everyone,
-    /// To the group of a zone.
-    Group(HardwareAddress),
+    /// To a station of Ethernet, or to the group of a zone.
+    Station(HardwareAddress),
 }
 
 /// A router that was heard.
@@ -125,6 +125,11 @@ impl Port {
         self.phase == Phase::Ready
     }
 
+    /// Whether names can be searched for on the link: also while a router waits for another one to say the network.
+    pub(super) fn is_usable(&self) -> bool {
+        matches!(self.phase, Phase::Ready | Phase::Waiting { .. })
+    }
+
     /// The own address. On LocalTalk its network is 0 until a router has said it.
     pub(super) fn address(&self) -> Option<Address> {
         match &self.link {
@@ -151,15 +156,15 @@ impl Port {
                 let Ok(bytes) = datagram.encode_long() else { return frames };
                 match hop {
                     Hop::Node(address) => resolver.send(address, bytes, now, &mut frames),
-                    Hop::Everyone => resolver.send_to_group(HardwareAddress::EVERYONE, &bytes, &mut frames),
-                    Hop::Group(group) => resolver.send_to_group(group, &bytes, &mut frames),
+                    Hop::Everyone => resolver.send_to_station(HardwareAddress::EVERYONE, &bytes, &mut frames),
+                    Hop::Station(station) => resolver.send_to_station(station, &bytes, &mut frames),
                 }
             }
             LinkState::Local(_) => {
                 let Some(own) = own else { return frames };
                 let destination = match hop {
                     Hop::Node(address) => address.node,
-                    Hop::Everyone | Hop::Group(_) => Address::BROADCAST,
+                    Hop::Everyone | Hop::Station(_) => Address::BROADCAST,
                 };
                 let to = datagram.destination.address;
                 // Chapter 4, "Short and extended headers": only within the network, and not on behalf of another node.

@@ -52,7 +52,7 @@ impl Stack {
         match self.ports[at].phase {
             Phase::Asking { sent, next } if next <= now => {
                 if sent >= QUESTIONS {
-                    self.become_ready(at); // without a router
+                    self.become_ready(at, now); // without a router
                 } else {
                     self.ports[at].phase = Phase::Asking { sent: sent + 1, next: now + QUESTION_INTERVAL };
                     self.ask_network(at, now);
@@ -90,13 +90,17 @@ impl Stack {
     }
 
     pub(super) fn address_acquired(&mut self, at: usize, address: Address, now: Instant) {
+        let is_same = |other: usize| other != at && self.ports[other].address() == Some(address);
+        if (0..self.ports.len()).any(is_same) {
+            return self.try_another_address(at, now); // an address says which port is meant
+        }
         let id = self.ports[at].id;
         self.event(StackEvent::Address { port: id, address });
         let is_router = self.router.is_some();
         let port = &mut self.ports[at];
         match port.range {
             Some(_) if is_router => self.activate(at, now),
-            Some(_) => self.become_ready(at),
+            Some(_) => self.become_ready(at, now),
             None if is_router && port.seed.is_some() => {
                 port.phase = Phase::Verifying { until: now + VERIFICATION, next: now };
             }
@@ -106,8 +110,24 @@ impl Stack {
         self.tick_phase(at, now);
     }
 
-    /// An end node's port, or a router's whose network is known, can be used.
-    fn become_ready(&mut self, at: usize) {
+    fn try_another_address(&mut self, at: usize, now: Instant) {
+        let port = &mut self.ports[at];
+        let range = port.range.or(port.seed.as_ref().map(|seed| seed.range)).unwrap_or(NetworkRange::STARTUP);
+        match &mut port.link {
+            LinkState::Ether(resolver) => {
+                resolver.acquire(AddressCandidates::extended(range, None, &mut self.random), now);
+            }
+            LinkState::Local(acquisition) => {
+                acquisition.acquire(AddressCandidates::local(None, &mut self.random), now);
+            }
+        }
+        port.phase = Phase::Acquiring;
+    }
+
+    /// An end node's port, or a router's whose network is known, can be used. Names that were registered before may exist
+    /// in its network or zone.
+    fn become_ready(&mut self, at: usize, now: Instant) {
+        self.names.check_again(now);
         let port = &mut self.ports[at];
         port.phase = Phase::Ready;
         if let Some(address) = port.address() {
@@ -120,6 +140,7 @@ impl Stack {
     /// The network of a port became known. If its address is not of it, it needs another one first.
     fn adopt(&mut self, at: usize, range: NetworkRange, now: Instant) {
         let avoid = self.ports[at].address();
+        self.heard.forget_unknown(at);
         let port = &mut self.ports[at];
         port.range = Some(range);
         if let LinkState::Ether(resolver) = &mut port.link
@@ -132,7 +153,7 @@ impl Stack {
         }
         match self.router {
             Some(_) => self.activate(at, now),
-            None => self.become_ready(at),
+            None => self.become_ready(at, now),
         }
     }
 
@@ -146,10 +167,10 @@ impl Stack {
         self.event(StackEvent::RouteAdded(range));
         self.settle_router_zone(at);
         self.ports[at].ready_since = Some(now);
-        self.become_ready(at);
+        self.become_ready(at, now);
     }
 
-    /// Nobody objected: the network gets the numbers and zones of the settings. Before, routers behind other ports have had
+    /// No other router objected: the network gets the numbers and zones of the settings. Before, routers behind other ports have had
     /// the time to tell what they reach. If a router of this network confirmed its numbers, the same numbers behind another
     /// port are another way to it.
     fn seed(&mut self, at: usize, now: Instant) {
@@ -223,10 +244,13 @@ impl Stack {
         let port = &mut self.ports[at];
         if !port.is_extended() {
             let is_new = port.range != Some(range) || port.router.is_none();
+            if port.range.is_none() {
+                self.heard.forget_unknown(at); // they have a network from now on
+            }
             port.range = Some(range);
             port.router = Some(HeardRouter { address, at: now });
             if is_new && port.phase != Phase::Acquiring {
-                self.become_ready(at);
+                self.become_ready(at, now);
                 self.begin_survey(at, now);
             }
         } else if port.range == Some(range) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::network::{Network, ether, local, range, seeded, zone};
 use crate::address::{Address, Endpoint, NetworkRange};
 use crate::name::EntityName;
-use crate::stack::{PortId, SendError, SocketError, StackEvent};
+use crate::stack::{PortConfig, PortId, SendError, SocketError, StackEvent};
 use crate::wire::ddp::{Datagram, DatagramKind};
 
 #[test]
@@ -196,4 +196,33 @@ fn two_ports_of_an_end_node_are_two_networks() {
         network.stacks[server].ports().iter().map(|port| port.address.unwrap()).collect();
     assert_eq!(network.find(ether_node, "=", "*")[0].endpoint.address, addresses[0]);
     assert_eq!(network.find(local_node, "=", "*")[0].endpoint.address, addresses[1]);
+}
+
+#[test]
+fn two_ports_never_have_the_same_address() {
+    let mut network = Network::new(1);
+    let hinted = || PortConfig { hint: Some(Address::new(0, 200)), ..local() };
+    let node = network.add(&[(0, hinted()), (1, hinted())], None, false);
+    network.seconds(10);
+    let addresses: Vec<Address> =
+        network.stacks[node].ports().iter().map(|port| port.address.unwrap()).collect();
+    assert_eq!(addresses[0], Address::new(0, 200));
+    assert_ne!(addresses[0], addresses[1]);
+}
+
+#[test]
+fn a_source_without_its_network_is_the_same_node() {
+    let mut network = Network::new(1);
+    let node = network.end_node(0, local());
+    network.seconds(10);
+    let early = network.stacks[node].ports()[0].address.unwrap();
+    let router = network.add(&[(0, seeded(local(), 7, 7, &["Cellar"]))], None, true);
+    network.seconds(40);
+    let socket = network.stacks[node].open_socket(None).unwrap();
+    let to = network.stacks[router].ports()[0].address.unwrap();
+    let datagram = Datagram { source: Endpoint::new(early, socket), ..echo(to, socket) };
+    network.stacks[node].send(datagram, network.now).unwrap();
+    network.seconds(1);
+    let (_, reply) = network.delivered.pop().unwrap();
+    assert_eq!((early.network, reply.destination.address), (0, Address::new(7, early.node)));
 }
