@@ -61,6 +61,8 @@ pub(crate) struct Serve {
     bonjour: Option<String>,
     #[arg(long)]
     log_format: Option<String>,
+    #[arg(long)]
+    poll: Option<String>,
     /// Account for this run. The history of the shell keeps the password, and `ps` shows it for a moment: see
     /// --user-file
     #[arg(long = "user", value_name = "NAME:PASSWORD")]
@@ -93,6 +95,7 @@ impl Serve {
             ("admin-port", &self.admin_port),
             ("bonjour", &self.bonjour),
             ("log-format", &self.log_format),
+            ("poll", &self.poll),
             ("as", &self.default_user),
             ("from", &self.from.as_deref().map(as_url)),
             ("from-credentials", &self.from_credentials),
