@@ -11,6 +11,7 @@
 mod accounts;
 pub mod afp;
 mod api;
+mod appletalk;
 mod authority;
 mod build;
 mod classic;
@@ -56,6 +57,7 @@ pub mod units;
 
 pub use accounts::USER_VARIABLE;
 pub use api::ApiSettings;
+pub use appletalk::{AppleTalkLink, AppleTalkSeed, AppleTalkSettings};
 pub use authority::{Authority, ChangeDemand, Demand};
 pub use build::Explanation;
 pub use classic::ClassicRules;
