@@ -16,6 +16,7 @@ pub mod afp_forks;
 pub mod afp_listing;
 pub mod afp_login;
 pub mod afp_session;
+pub mod appletalk;
 pub mod bench;
 pub mod cluster;
 pub mod dcerpc;
@@ -54,6 +55,8 @@ pub const TARGETS: &[Target] = &[
     ("afp_login", afp_login::messages),
     ("afp_server_info", afp_session::server_info),
     ("afp_session", afp_session::messages),
+    ("appletalk_frames", appletalk::frames),
+    ("appletalk_messages", appletalk::messages),
     ("bench_answers", bench::answers),
     ("bench_records", bench::records),
     ("bench_urls", bench::urls),
