@@ -98,7 +98,8 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
         .on_thread_start(conn::begin_thread)
         .enable_all()
         .build()?;
-    let stopped = runtime.block_on(serve_until_stopped(arguments, settings, &state, (index, keeper, appletalk)));
+    let stopped =
+        runtime.block_on(serve_until_stopped(arguments, settings, &state, (index, keeper, appletalk)));
     runtime.shutdown_timeout(STOP_WITHIN);
     stores::end(STOP_WITHIN);
     stopped.map(|()| ExitCode::SUCCESS)

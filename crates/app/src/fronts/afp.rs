@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime};
 
 use admin::control::{Disconnect, Status};
 use admin::recipe::PortmapServices;
-use admin::settings::{AppleTalkSettings, VolumePassword};
 use admin::settings::afp::Login;
+use admin::settings::{AppleTalkSettings, VolumePassword};
 use admin::{Protocol, Settings, ShareSettings};
 use afp::catalogue::{Catalogue, SharedIds};
 use afp::server::{

@@ -69,7 +69,9 @@ impl Connections {
         let (stopping, runtime) = (stopping.clone(), Handle::current());
         move |end, address| {
             let _entered = runtime.enter();
-            server.clone().adopt(end, address, &stopping, |stream, peer| serve(stream, peer, watchdog.clone()))
+            server
+                .clone()
+                .adopt(end, address, &stopping, |stream, peer| serve(stream, peer, watchdog.clone()))
         }
     }
 

@@ -16,8 +16,8 @@ mod report;
 mod runtime;
 
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use admin::Settings;
@@ -75,7 +75,9 @@ impl AppleTalk {
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let its_wake = wake.clone();
         let thread = std::thread::Builder::new().name("appletalk".into());
-        thread.spawn(move || run(&received, &its_wake)).context("the thread for AppleTalk cannot be started")?;
+        thread
+            .spawn(move || run(&received, &its_wake))
+            .context("the thread for AppleTalk cannot be started")?;
         privileges::leave_to_appletalk(settings)
             .context("the right to use frames of Ethernet cannot be given up")?;
         Ok(Some(Arc::new(Self { orders, wake })))

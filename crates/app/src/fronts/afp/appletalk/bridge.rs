@@ -75,7 +75,8 @@ impl Bridge {
 
     fn open(&mut self, handle: SessionHandle, workstation: Endpoint, now: Instant) {
         let Endpoint { address, socket } = workstation;
-        let client = AppleTalkClient { network: address.network, node: address.node, socket, session: handle.id() };
+        let client =
+            AppleTalkClient { network: address.network, node: address.node, socket, session: handle.id() };
         let opened = Pipe::open();
         let pipe = match opened {
             Ok((pipe, other)) if (self.adopt)(other, client) => pipe,

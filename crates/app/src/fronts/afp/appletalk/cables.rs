@@ -121,7 +121,9 @@ impl Cable {
                 (self.problem, self.rests_until) = (None, None);
             }
             Ok(()) => {}
-            Err(error @ LinkError::Unsendable { .. }) => tracing::debug!(%error, "a frame of AppleTalk is lost"),
+            Err(error @ LinkError::Unsendable { .. }) => {
+                tracing::debug!(%error, "a frame of AppleTalk is lost")
+            }
             Err(error) => self.fails(&error, now),
         }
     }

@@ -38,7 +38,8 @@ impl Network {
     pub(super) fn new(work: &Work, cables: &[Cable], earlier: Option<Self>, now: Instant) -> Option<Self> {
         let open = cables.iter().enumerate().filter_map(|(at, cable)| Some((at, kind(cable)?)));
         // A link that is missing now keeps its port.
-        let mut ports: Vec<Port> = earlier.iter().flat_map(|earlier| &earlier.ports).map(Port::clone).collect();
+        let mut ports: Vec<Port> =
+            earlier.iter().flat_map(|earlier| &earlier.ports).map(Port::clone).collect();
         for (cable, kind) in open {
             ports.retain(|port| port.cable != cable);
             ports.push(Port { cable, kind });
@@ -52,7 +53,10 @@ impl Network {
             let mut seeds = seeds.filter(|seed| seed.link == *cables[port.cable].name());
             let seed = seeds.next().and_then(|seed| {
                 let zones = seed.zones.iter().filter_map(|zone| MacName::from_text(zone)).collect();
-                Some(SeedNetwork { range: NetworkRange::assignable(seed.networks.0, seed.networks.1)?, zones })
+                Some(SeedNetwork {
+                    range: NetworkRange::assignable(seed.networks.0, seed.networks.1)?,
+                    zones,
+                })
             });
             PortConfig { label, link: port.kind, hint, seed }
         };
@@ -153,8 +157,12 @@ impl Network {
             StackEvent::SeedContested { port, heard } => {
                 tracing::warn!(link = link(port), "AppleTalk: another router contradicts `seed`: {heard}");
             }
-            StackEvent::RouteAdded(network) => tracing::debug!(%network, "AppleTalk: a network can be reached"),
-            StackEvent::RouteLost(network) => tracing::debug!(%network, "AppleTalk: a network cannot be reached"),
+            StackEvent::RouteAdded(network) => {
+                tracing::debug!(%network, "AppleTalk: a network can be reached")
+            }
+            StackEvent::RouteLost(network) => {
+                tracing::debug!(%network, "AppleTalk: a network cannot be reached")
+            }
             StackEvent::Registered(_) => {
                 self.is_registered = true;
                 tracing::info!(name = %self.name, "AppleTalk: the Chooser shows the server");

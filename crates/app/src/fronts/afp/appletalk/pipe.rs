@@ -104,7 +104,8 @@ impl Pipe {
 
     fn take_frame(&mut self) -> Option<Frame> {
         let header = DsiHeader::decode(&mut Reader::new(self.received.get(..DsiHeader::LEN)?));
-        let Some(header) = header.ok().filter(|header| header.length as usize + DsiHeader::LEN <= MAX_FRAME) else {
+        let Some(header) = header.ok().filter(|header| header.length as usize + DsiHeader::LEN <= MAX_FRAME)
+        else {
             self.is_over = true; // our own server sends no such frame
             return None;
         };
@@ -158,7 +159,10 @@ mod tests {
         drop(server);
         let frames = pipe.receive();
         assert_eq!(frames.len(), 2);
-        assert_eq!((frames[1].header.id, frames[1].header.code as i32, &frames[1].payload[..]), (7, -5018, &b"abc"[..]));
+        assert_eq!(
+            (frames[1].header.id, frames[1].header.code as i32, &frames[1].payload[..]),
+            (7, -5018, &b"abc"[..])
+        );
         assert!(pipe.is_over() && pipe.receive().is_empty());
     }
 

@@ -11,7 +11,8 @@ use super::runtime::Runtime;
 
 pub(super) fn of(runtime: &Runtime, now: Instant) -> AppleTalkStatus {
     let links = runtime.cables.iter().map(|cable| cable.report()).collect();
-    let status = AppleTalkStatus { links, router: runtime.work.settings.router, ..AppleTalkStatus::default() };
+    let status =
+        AppleTalkStatus { links, router: runtime.work.settings.router, ..AppleTalkStatus::default() };
     match &runtime.network {
         Some(network) => with_network(status, network, now),
         None => status,
@@ -46,7 +47,8 @@ fn with_network(mut status: AppleTalkStatus, network: &Network, now: Instant) ->
         since_s: node.ago.as_secs(),
         router: node.is_router,
     };
-    let (routes, heard) = (network.stack.routes().iter().map(route).collect(), heard.iter().map(node).collect());
+    let (routes, heard) =
+        (network.stack.routes().iter().map(route).collect(), heard.iter().map(node).collect());
     let zone = ports.iter().find_map(|port| port.zone.as_ref());
     let zone = zone.map_or_else(|| "*".into(), MacName::to_string);
     let (object, kind) = (&network.name.object, &network.name.kind);

@@ -139,7 +139,8 @@ impl Runtime {
             }
         }
         let mut ready = Ready::default();
-        for (place, _) in places.into_iter().zip(&sockets).filter(|(_, socket)| !socket.revents().is_empty()) {
+        for (place, _) in places.into_iter().zip(&sockets).filter(|(_, socket)| !socket.revents().is_empty())
+        {
             match place {
                 Place::Wake => drop(rustix::io::read(wake, &mut [0; 8])), // it counts what is looked for anyway
                 Place::Cable(at) => ready.cables.push(at),

@@ -6,17 +6,17 @@ use std::process::Command;
 use std::time::Duration;
 
 use ::afp::client::{Client, Login, ROOT};
-use ::afp::wire::enumerate::{self, Enumerate, EnumerateForm};
 use ::afp::wire::directory::Place;
 use ::afp::wire::dsi;
+use ::afp::wire::enumerate::{self, Enumerate, EnumerateForm};
 use ::afp::wire::fork::{AccessMode, OneFork, Read, Width, Write, WriteReply};
 use ::afp::wire::lock::ByteRangeLock;
 use ::afp::wire::server_info::ServerInfo;
 use ::afp::wire::session::{GetSrvrMsg, SrvrMsg};
 use ::afp::wire::{DirBitmap, FileBitmap, Path, ResultCode, command};
+use ::client::appletalk::{AspStream, Workstation};
 use ::smb::wire::Status;
 use ::smb::wire::create::{Disposition, ShareAccess};
-use ::client::appletalk::{AspStream, Workstation};
 use appletalk::links::LinkName;
 use appletalk::{Endpoint, EntityName};
 use rustix::process::Signal;
@@ -47,7 +47,8 @@ impl Scene {
     fn new(version: &str) -> Self {
         let (top, share) = folder();
         let words = format!("share={}", share.display());
-        let words = [&words, "--nfs-port", "0", "--smb-port", "0", "--afp-port", "0", "--appletalk", "ltoudp:lo"];
+        let words =
+            [&words, "--nfs-port", "0", "--smb-port", "0", "--afp-port", "0", "--appletalk", "ltoudp:lo"];
         let server = Server::run_with_afp(top.path(), &words);
         let mut node = Workstation::open(&LinkName::LToUdp { interface: Some("lo".into()) }).unwrap();
         let any = EntityName::from_text("=", "AFPServer", "*").unwrap();
@@ -65,7 +66,8 @@ impl Scene {
 
     fn status(&self) -> String {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fourfold"));
-        let output = command.args(["status", "--state", "state"]).current_dir(self.top.path()).output().unwrap();
+        let output =
+            command.args(["status", "--state", "state"]).current_dir(self.top.path()).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -87,7 +89,8 @@ impl Scene {
     fn read_all(&mut self, fork: u16) -> Vec<u8> {
         let mut content = Vec::new();
         loop {
-            let read = Read { fork, offset: content.len() as i64, count: 1 << 20, newline_mask: 0, newline: 0 };
+            let read =
+                Read { fork, offset: content.len() as i64, count: 1 << 20, newline_mask: 0, newline: 0 };
             let reply = self.mac.call(command::READ, |w| read.encode(Width::Bits32, w)).unwrap();
             content.extend_from_slice(&reply.payload);
             match reply.code() {
@@ -215,7 +218,9 @@ fn a_mac_hears_messages_and_the_end_of_the_server() {
 
 #[test]
 fn the_chooser_learns_versions_and_logins_without_a_session() {
-    if !network::is_own("robustness::afp::appletalk::the_chooser_learns_versions_and_logins_without_a_session") {
+    if !network::is_own(
+        "robustness::afp::appletalk::the_chooser_learns_versions_and_logins_without_a_session",
+    ) {
         return;
     }
     let Scene { mut mac, found, server: _server, .. } = Scene::new("AFPVersion 1.1");

@@ -73,7 +73,8 @@ fn frame(end: &mut UnixStream) -> (u8, u8, u8, Vec<u8>) {
 }
 
 fn send(end: &mut UnixStream, is_reply: u8, command: Command, (id, code): (u8, i32), payload: &[u8]) {
-    let head = [&[is_reply, command.0, 0, id][..], &code.to_be_bytes(), &[0, 0, 0, payload.len() as u8, 0, 0, 0, 0]];
+    let head =
+        [&[is_reply, command.0, 0, id][..], &code.to_be_bytes(), &[0, 0, 0, payload.len() as u8, 0, 0, 0, 0]];
     end.write_all(&head.concat()).unwrap();
     end.write_all(payload).unwrap();
 }
