@@ -18,8 +18,11 @@
 
 pub mod aarp;
 pub mod address;
+pub mod asp;
+pub mod atp;
 pub mod candidates;
 pub mod limits;
+pub mod links;
 pub mod llap;
 pub mod name;
 pub mod nbp;

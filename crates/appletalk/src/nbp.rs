@@ -23,7 +23,8 @@ pub struct LookupId(u32);
 ///
 /// ```text
 ///   register ──► Checking: 4 lookups, each 750 ms ──no answer──► Registered: answers lookups
-///                    └──────── another node has it ────────────► removed, and reported as taken
+///                    │                                               │ a network or zone is new: checked again
+///                    └──────── another node has it ──────────────────┴──► removed, and reported as taken
 /// ```
 #[derive(Debug, Clone)]
 pub struct OwnName {
@@ -162,6 +163,16 @@ impl NameTable {
         Ok(id)
     }
 
+    /// Checks registered names again: chapter 8, "Choosing a new zone name", as the new zone may have them already. They
+    /// are answered for meanwhile.
+    pub fn check_again(&mut self, now: Instant) {
+        let is_checked = |id| self.lookups.iter().any(|lookup| lookup.purpose == Purpose::Registration(id));
+        let names: Vec<OwnName> = self.names.iter().filter(|own| !is_checked(own.id)).cloned().collect();
+        for own in names {
+            self.begin(Purpose::Registration(own.id), own.name, None, 1, now);
+        }
+    }
+
     /// Removes a name, or ends its registration.
     pub fn unregister(&mut self, id: NameId) {
         self.names.retain(|own| own.id != id);
@@ -226,29 +237,38 @@ impl NameTable {
             }
         }
         self.lookups.retain(|lookup| lookup.sent != u8::MAX);
-        outcomes.iter().for_each(|outcome| self.apply(outcome));
+        outcomes.retain(|outcome| self.is_news(outcome));
         (requests, outcomes)
     }
 
-    fn apply(&mut self, outcome: &NameOutcome) {
+    /// Takes over an outcome. A name that was registered already, and was checked again, is no news.
+    fn is_news(&mut self, outcome: &NameOutcome) -> bool {
         match outcome {
             NameOutcome::Registered(id) => {
                 let own = self.names.iter_mut().find(|own| own.id == *id);
-                own.into_iter().for_each(|own| own.is_registered = true);
+                own.is_some_and(|own| !std::mem::replace(&mut own.is_registered, true))
             }
-            NameOutcome::Taken { id, .. } => self.unregister(*id),
-            NameOutcome::Found { .. } => {}
+            NameOutcome::Taken { id, .. } => {
+                self.unregister(*id);
+                true
+            }
+            NameOutcome::Found { .. } => true,
         }
     }
 
-    /// A reply arrived. A registration whose name another node has ends at the next [`Self::tick`].
-    pub fn receive_reply(&mut self, packet: &NbpPacket, now: Instant) {
+    /// A reply arrived. A registration whose name another node has ends at the next [`Self::tick`]; an answer of this node
+    /// itself is no conflict.
+    pub fn receive_reply(&mut self, packet: &NbpPacket, is_own: impl Fn(Address) -> bool, now: Instant) {
         let lookup = self.lookups.iter_mut().find(|lookup| lookup.request.packet_id == packet.id);
         let Some(lookup) = lookup.filter(|_| packet.function == NbpFunction::REPLY) else { return };
         for tuple in &packet.tuples {
             let wanted = &lookup.request.name;
             let is_wanted =
                 wanted.object.matches(&tuple.name.object) && wanted.kind.matches(&tuple.name.kind);
+            let is_check = matches!(lookup.purpose, Purpose::Registration(_));
+            if is_check && is_own(tuple.endpoint.address) {
+                continue;
+            }
             let is_new = lookup.found.iter().all(|found| !is_same(found, tuple));
             if is_wanted && is_new && tuple.endpoint.address.is_unicast() && lookup.found.len() < lookup.most
             {

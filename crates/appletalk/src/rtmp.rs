@@ -117,9 +117,9 @@ impl RoutingTable {
 
     /// The network of an own port became known. What was known of it and of overlapping networks is replaced.
     pub fn attach(&mut self, port: usize, range: NetworkRange, is_extended: bool, zones: &[MacName]) {
-        self.entries.retain(|entry| {
-            let is_old = entry.port == port && entry.distance == 0;
-            !is_old && !(entry.range.overlaps(range) && entry.distance > 0)
+        self.entries.retain(|entry| match entry.distance {
+            0 => entry.port != port,
+            _ => !entry.range.overlaps(range),
         });
         let zones = if zones.is_empty() { ZoneList::default() } else { ZoneList::whole(zones) };
         let state = RouteState::Good;

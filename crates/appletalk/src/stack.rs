@@ -132,8 +132,8 @@ impl Stack {
     /// When [`Self::tick`] has something to do. `None`: not before a frame arrives.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        let is_ready = self.ports.iter().any(Port::is_ready);
-        let names = self.names.deadline().filter(|_| is_ready);
+        let is_usable = self.ports.iter().any(Port::is_usable);
+        let names = self.names.deadline().filter(|_| is_usable);
         let router = self
             .router
             .iter()
@@ -194,7 +194,7 @@ impl Stack {
     }
 
     /// Begins to register a name for an open socket; the zone in it is ignored. An event tells what became of it:
-    /// [`StackEvent::Registered`] or [`StackEvent::NameTaken`]. It begins when a port is ready.
+    /// [`StackEvent::Registered`] or [`StackEvent::NameTaken`]. It begins when a port can be used.
     ///
     /// # Errors
     /// The name is not fit, is registered by this stack already, or there are too many.

@@ -2,6 +2,7 @@
 
 pub mod aarp;
 pub mod aep;
+pub mod asp;
 pub mod atp;
 pub mod ddp;
 pub mod elap;

@@ -15,6 +15,10 @@ fn reply(id: u8, tuples: Vec<NbpTuple>) -> NbpPacket {
     NbpPacket { function: NbpFunction::REPLY, id, tuples }
 }
 
+fn no_own(_: Address) -> bool {
+    false
+}
+
 /// Lets time pass until no lookup runs: the requests, and what came of them.
 fn run(table: &mut NameTable, now: &mut Instant) -> (Vec<LookupRequest>, Vec<NameOutcome>) {
     let (mut requests, mut outcomes) = (Vec::new(), Vec::new());
@@ -45,7 +49,7 @@ fn a_name_of_another_node_cannot_be_registered() {
     let mut table = NameTable::default();
     let id = table.register(name("Museum"), 200, now).unwrap();
     let (requests, _) = table.tick(now);
-    table.receive_reply(&reply(requests[0].packet_id, vec![tuple(5, 1, "MUSEUM")]), now);
+    table.receive_reply(&reply(requests[0].packet_id, vec![tuple(5, 1, "MUSEUM")]), no_own, now);
     let (_, outcomes) = run(&mut table, &mut now);
     assert_eq!(outcomes, [NameOutcome::Taken { id, by: Endpoint::new(Address::new(9, 5), 250) }]);
     assert!(table.names().is_empty());
@@ -74,10 +78,14 @@ fn a_lookup_finds_each_name_once() {
     let id = table.lookup(name("="), None, 10, now).unwrap();
     let (requests, _) = table.tick(now);
     let packet = reply(requests[0].packet_id, vec![tuple(5, 1, "Museum"), tuple(6, 1, "Attic")]);
-    table.receive_reply(&packet, now);
-    table.receive_reply(&packet, now);
-    table.receive_reply(&reply(requests[0].packet_id, vec![tuple(5, 2, "Museum")]), now);
-    table.receive_reply(&reply(requests[0].packet_id.wrapping_add(1), vec![tuple(7, 1, "Other")]), now);
+    table.receive_reply(&packet, no_own, now);
+    table.receive_reply(&packet, no_own, now);
+    table.receive_reply(&reply(requests[0].packet_id, vec![tuple(5, 2, "Museum")]), no_own, now);
+    table.receive_reply(
+        &reply(requests[0].packet_id.wrapping_add(1), vec![tuple(7, 1, "Other")]),
+        no_own,
+        now,
+    );
     let (_, outcomes) = run(&mut table, &mut now);
     let [NameOutcome::Found { id: found, names }] = &outcomes[..] else { panic!("{outcomes:?}") };
     let nodes: Vec<_> = names.iter().map(|at| (at.endpoint.address.node, at.enumerator)).collect();
@@ -91,7 +99,7 @@ fn a_lookup_ends_when_it_has_found_enough() {
     table.lookup(name("="), None, 1, now).unwrap();
     let (requests, _) = table.tick(now);
     let tuples = (1..10).map(|node| tuple(node, 1, "Museum")).collect();
-    table.receive_reply(&reply(requests[0].packet_id, tuples), now);
+    table.receive_reply(&reply(requests[0].packet_id, tuples), no_own, now);
     let (requests, outcomes) = table.tick(now);
     assert!(requests.is_empty());
     assert!(matches!(&outcomes[..], [NameOutcome::Found { names, .. }] if names.len() == 1));
@@ -103,6 +111,24 @@ fn replies_about_other_names_are_ignored() {
     let mut table = NameTable::default();
     let id = table.register(name("Museum"), 200, now).unwrap();
     let (requests, _) = table.tick(now);
-    table.receive_reply(&reply(requests[0].packet_id, vec![tuple(5, 1, "Attic")]), now);
+    table.receive_reply(&reply(requests[0].packet_id, vec![tuple(5, 1, "Attic")]), no_own, now);
     assert_eq!(run(&mut table, &mut now).1, [NameOutcome::Registered(id)]);
+}
+
+#[test]
+fn registered_names_are_checked_again_in_a_new_zone() {
+    let mut now = Instant::now();
+    let mut table = NameTable::default();
+    let id = table.register(name("Museum"), 200, now).unwrap();
+    run(&mut table, &mut now);
+    let is_own = |address: Address| address.node == 8;
+    table.check_again(now);
+    let (requests, _) = table.tick(now);
+    table.receive_reply(&reply(requests[0].packet_id, vec![tuple(8, 1, "Museum")]), is_own, now);
+    assert!(run(&mut table, &mut now).1.is_empty(), "its own answer is no conflict, and nothing is new");
+    assert_eq!(table.matching(&name("Museum")).count(), 1);
+    table.check_again(now);
+    let (requests, _) = table.tick(now);
+    table.receive_reply(&reply(requests[0].packet_id, vec![tuple(9, 1, "Museum")]), is_own, now);
+    assert!(matches!(run(&mut table, &mut now).1[..], [NameOutcome::Taken { id: taken, .. }] if taken == id));
 }

@@ -35,7 +35,7 @@ impl Search {
 
 impl Stack {
     pub(super) fn tick_names(&mut self, now: Instant) {
-        if !self.ports.iter().any(Port::is_ready) {
+        if !self.ports.iter().any(Port::is_usable) {
             return;
         }
         let (requests, outcomes) = self.names.tick(now);
@@ -52,7 +52,8 @@ impl Stack {
     pub(super) fn name_packet(&mut self, arrival: &Arrival, now: Instant) {
         let Ok(packet) = NbpPacket::decode(&arrival.datagram.payload) else { return };
         if packet.function == NbpFunction::REPLY {
-            return self.names.receive_reply(&packet, now);
+            let own: Vec<Address> = self.ports.iter().filter_map(Port::address).collect();
+            return self.names.receive_reply(&packet, |address| own.contains(&address), now);
         }
         let [tuple] = &packet.tuples[..] else { return };
         let at = arrival.at;
@@ -203,7 +204,7 @@ impl Stack {
                 }
             }
             None => {
-                for at in (0..self.ports.len()).filter(|at| self.ports[*at].is_ready()).collect::<Vec<_>>() {
+                for at in (0..self.ports.len()).filter(|at| self.ports[*at].is_usable()).collect::<Vec<_>>() {
                     self.search_on(at, request.clone(), now);
                 }
             }

@@ -125,6 +125,11 @@ impl Port {
         self.phase == Phase::Ready
     }
 
+    /// Whether names can be searched for on the link: also while a router waits for another one to say the network.
+    pub(super) fn is_usable(&self) -> bool {
+        matches!(self.phase, Phase::Ready | Phase::Waiting { .. })
+    }
+
     /// The own address. On LocalTalk its network is 0 until a router has said it.
     pub(super) fn address(&self) -> Option<Address> {
         match &self.link {

@@ -73,26 +73,29 @@ impl Stack {
     pub(super) fn rtmp_request(&mut self, arrival: &Arrival, now: Instant) {
         let Ok(request) = RtmpRequest::decode(&arrival.datagram.payload) else { return };
         let Some(head) = self.router.as_ref().and_then(|_| self.router_head(arrival.at)) else { return };
-        let asker = arrival.datagram.source.address;
         match request {
-            RtmpRequest::NETWORK if arrival.datagram.hops == 0 => {
-                if self.answers.may_answer(asker, now) {
-                    // The answer is about the network of this link, and comes from the address there.
-                    let source = Endpoint::new(head.sender, socket::RTMP);
-                    let (destination, kind) = (arrival.datagram.source, DatagramKind::RTMP_DATA);
-                    let payload = head.encode_response();
-                    let reply = Datagram { destination, source, hops: 0, kind, payload };
-                    self.send_through(arrival.at, reply, now);
-                }
-            }
-            RtmpRequest::ROUTES | RtmpRequest::ALL_ROUTES if !arrival.is_broadcast => {
-                if self.zone_answers.may_answer(asker, now) {
-                    for packet in self.table_packets(arrival.at, request == RtmpRequest::ROUTES) {
-                        self.reply(arrival, DatagramKind::RTMP_DATA, packet.encode(), now);
-                    }
-                }
-            }
+            RtmpRequest::NETWORK if arrival.datagram.hops == 0 => self.tell_network(arrival, &head, now),
+            RtmpRequest::ROUTES if !arrival.is_broadcast => self.tell_routes_to(arrival, true, now),
+            RtmpRequest::ALL_ROUTES if !arrival.is_broadcast => self.tell_routes_to(arrival, false, now),
             _ => {}
+        }
+    }
+
+    /// The answer is about the network of the link, and comes from the address there.
+    fn tell_network(&mut self, arrival: &Arrival, head: &RouterPacket, now: Instant) {
+        let destination = arrival.datagram.source;
+        if self.answers.may_answer(destination.address, now) {
+            let source = Endpoint::new(head.sender, socket::RTMP);
+            let (kind, payload) = (DatagramKind::RTMP_DATA, head.encode_response());
+            self.send_through(arrival.at, Datagram { destination, source, hops: 0, kind, payload }, now);
+        }
+    }
+
+    fn tell_routes_to(&mut self, arrival: &Arrival, has_split_horizon: bool, now: Instant) {
+        if self.zone_answers.may_answer(arrival.datagram.source.address, now) {
+            for packet in self.table_packets(arrival.at, has_split_horizon) {
+                self.reply(arrival, DatagramKind::RTMP_DATA, packet.encode(), now);
+            }
         }
     }
 }

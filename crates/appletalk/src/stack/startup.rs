@@ -52,7 +52,7 @@ impl Stack {
         match self.ports[at].phase {
             Phase::Asking { sent, next } if next <= now => {
                 if sent >= QUESTIONS {
-                    self.become_ready(at); // without a router
+                    self.become_ready(at, now); // without a router
                 } else {
                     self.ports[at].phase = Phase::Asking { sent: sent + 1, next: now + QUESTION_INTERVAL };
                     self.ask_network(at, now);
@@ -96,7 +96,7 @@ impl Stack {
         let port = &mut self.ports[at];
         match port.range {
             Some(_) if is_router => self.activate(at, now),
-            Some(_) => self.become_ready(at),
+            Some(_) => self.become_ready(at, now),
             None if is_router && port.seed.is_some() => {
                 port.phase = Phase::Verifying { until: now + VERIFICATION, next: now };
             }
@@ -106,8 +106,10 @@ impl Stack {
         self.tick_phase(at, now);
     }
 
-    /// An end node's port, or a router's whose network is known, can be used.
-    fn become_ready(&mut self, at: usize) {
+    /// An end node's port, or a router's whose network is known, can be used. Names that were registered before may exist
+    /// in its network or zone.
+    fn become_ready(&mut self, at: usize, now: Instant) {
+        self.names.check_again(now);
         let port = &mut self.ports[at];
         port.phase = Phase::Ready;
         if let Some(address) = port.address() {
@@ -132,7 +134,7 @@ impl Stack {
         }
         match self.router {
             Some(_) => self.activate(at, now),
-            None => self.become_ready(at),
+            None => self.become_ready(at, now),
         }
     }
 
@@ -146,7 +148,7 @@ impl Stack {
         self.event(StackEvent::RouteAdded(range));
         self.settle_router_zone(at);
         self.ports[at].ready_since = Some(now);
-        self.become_ready(at);
+        self.become_ready(at, now);
     }
 
     /// Nobody objected: the network gets the numbers and zones of the settings. Before, routers behind other ports have had
@@ -226,7 +228,7 @@ impl Stack {
             port.range = Some(range);
             port.router = Some(HeardRouter { address, at: now });
             if is_new && port.phase != Phase::Acquiring {
-                self.become_ready(at);
+                self.become_ready(at, now);
                 self.begin_survey(at, now);
             }
         } else if port.range == Some(range) {

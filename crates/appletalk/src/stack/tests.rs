@@ -6,3 +6,4 @@ mod end_node;
 mod hostile;
 mod network;
 mod router;
+mod zones;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::address::{Address, Endpoint, NetworkRange};
 use crate::limits::{Rate, ZONES};
 use crate::name::MacName;
-use crate::wire::atp::AtpPacket;
+use crate::wire::atp::MAX_DATA;
 use crate::wire::ddp::{Datagram, DatagramKind};
 use crate::wire::zip::{NetInfo, ZipMessage, ZoneListKind, ZoneListReply, ZoneListRequest};
 use crate::zip::{self, QUERY_INTERVAL, zone_group};
@@ -23,12 +23,14 @@ const SURVEY_INTERVAL: Duration = Duration::from_secs(300);
 const SURVEY_TIMEOUT: Duration = Duration::from_secs(2);
 const SURVEY_TRIES: u8 = 3;
 
-/// What an end node knows of all zones: it asks its router for one part after the other, and again every 5 minutes.
+/// What an end node knows of all zones: it asks its router for one part after the other, and again every 5 minutes. On
+/// LocalTalk it asks for its own zone first.
 #[derive(Debug, Default)]
 pub(super) struct ZoneSurvey {
     zones: Vec<MacName>,
     collected: Vec<MacName>,
     port: usize,
+    kind: ZoneListKind,
     transaction: u16,
     /// The first zone of the part that is asked for, from 1 on.
     start: u16,
@@ -255,6 +257,8 @@ impl Stack {
     /// An end node's port has found a router: it asks for all zones.
     pub(super) fn begin_survey(&mut self, at: usize, now: Instant) {
         self.survey.port = at;
+        self.survey.kind =
+            if self.ports[at].is_extended() { ZoneListKind::ALL } else { ZoneListKind::MY_ZONE };
         self.survey.restart(now);
     }
 
@@ -277,8 +281,8 @@ impl Stack {
         self.survey.tries += 1;
         self.survey.transaction = self.survey.transaction.wrapping_add(1);
         self.survey.next = Some(now + SURVEY_TIMEOUT);
-        let (transaction, start) = (self.survey.transaction, self.survey.start);
-        let request = ZoneListRequest { transaction, kind: ZoneListKind::ALL, start };
+        let ZoneSurvey { transaction, kind, start, .. } = self.survey;
+        let request = ZoneListRequest { transaction, kind, start };
         self.ask_zones(at, router.address, DatagramKind::ATP, request.encode(), now);
     }
 
@@ -288,6 +292,12 @@ impl Stack {
         let is_awaited = survey.tries > 0 && reply.transaction == survey.transaction;
         if !is_awaited || router != Some(arrival.datagram.source.address) {
             return;
+        }
+        if survey.kind == ZoneListKind::MY_ZONE {
+            survey.kind = ZoneListKind::ALL;
+            survey.restart(now);
+            let (at, zone) = (survey.port, reply.zones.into_iter().find(|zone| !zone.is_own_zone()));
+            return zone.into_iter().for_each(|zone| self.set_zone(at, zone));
         }
         let is_last = reply.is_last || reply.zones.is_empty();
         survey.start = survey.start.saturating_add(reply.zones.len() as u16);
@@ -309,7 +319,7 @@ fn list_part(request: ZoneListRequest, zones: &[MacName]) -> ZoneListReply {
     let left = wanted.len();
     for zone in wanted {
         length += 1 + zone.as_bytes().len();
-        if length > AtpPacket::MAX_DATA {
+        if length > MAX_DATA {
             break;
         }
         part.push(zone.clone());

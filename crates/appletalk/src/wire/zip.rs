@@ -4,7 +4,7 @@ use wire::{Malformed, Reader, Writer};
 
 use crate::address::HardwareAddress;
 use crate::name::MacName;
-use crate::wire::atp::AtpPacket;
+use crate::wire::atp::{Packet, Request, Response};
 use crate::wire::{put_name, read_name};
 
 mod function {
@@ -223,14 +223,13 @@ impl ZoneListRequest {
     /// # Errors
     /// It is no request of ATP for one packet.
     pub fn decode(payload: &[u8]) -> Result<Self, Malformed> {
-        let packet = AtpPacket::decode(payload)?;
-        let is_request = packet.control & AtpPacket::FUNCTION == AtpPacket::REQUEST;
-        if !is_request || packet.bitmap & 1 == 0 {
-            return Err(Malformed("no request of ATP for a first packet"));
-        }
-        let [kind, _, high, low] = packet.user;
+        let request = match Packet::decode(payload)? {
+            Packet::Request(request) if request.bitmap & 1 != 0 => request,
+            _ => return Err(Malformed("no request of ATP for a first packet")),
+        };
+        let [kind, _, high, low] = request.user;
         let start = u16::from(high) << 8 | u16::from(low);
-        Ok(Self { transaction: packet.transaction, kind: ZoneListKind(kind), start })
+        Ok(Self { transaction: request.tid, kind: ZoneListKind(kind), start })
     }
 
     /// A datagram's data: an at-least-once transaction.
@@ -238,8 +237,8 @@ impl ZoneListRequest {
     pub fn encode(&self) -> Vec<u8> {
         let [high, low] = self.start.to_be_bytes();
         let user = [self.kind.0, 0, high, low];
-        let control = AtpPacket::REQUEST;
-        AtpPacket { control, bitmap: 1, transaction: self.transaction, user, data: &[] }.encode()
+        let request = Request { exactly_once: None, bitmap: 1, tid: self.transaction, user, data: &[] };
+        Packet::Request(request).encode()
     }
 }
 
@@ -260,16 +259,16 @@ impl ZoneListReply {
     /// # Errors
     /// It is no response of ATP, or ends inside a name.
     pub fn decode(payload: &[u8]) -> Result<Self, Malformed> {
-        let packet = AtpPacket::decode(payload)?;
-        if packet.control & AtpPacket::FUNCTION != AtpPacket::RESPONSE || packet.bitmap != 0 {
-            return Err(Malformed("no first response of ATP"));
-        }
-        let mut r = Reader::new(packet.data);
+        let response = match Packet::decode(payload)? {
+            Packet::Response(response) if response.sequence == 0 => response,
+            _ => return Err(Malformed("no first response of ATP")),
+        };
+        let mut r = Reader::new(response.data);
         let mut zones = Vec::new();
         while r.remaining() > 0 {
             zones.push(read_name(&mut r)?);
         }
-        Ok(Self { transaction: packet.transaction, is_last: packet.user[0] != 0, zones })
+        Ok(Self { transaction: response.tid, is_last: response.user[0] != 0, zones })
     }
 
     /// A datagram's data.
@@ -279,8 +278,9 @@ impl ZoneListReply {
         self.zones.iter().for_each(|zone| put_name(&mut w, zone));
         let [high, low] = (self.zones.len() as u16).to_be_bytes();
         let user = [u8::from(self.is_last), 0, high, low];
-        let control = AtpPacket::RESPONSE | AtpPacket::END_OF_MESSAGE;
-        AtpPacket { control, bitmap: 0, transaction: self.transaction, user, data: w.as_bytes() }.encode()
+        let (tid, data) = (self.transaction, w.as_bytes());
+        let response = Response { ends: true, asks_status: false, sequence: 0, tid, user, data };
+        Packet::Response(response).encode()
     }
 }
 

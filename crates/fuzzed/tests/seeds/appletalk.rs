@@ -13,7 +13,7 @@ use appletalk::{Address, Endpoint, EntityName, HardwareAddress, MacName, Network
 use super::Seed;
 
 pub fn seeds() -> Vec<Seed> {
-    frames().into_iter().chain(messages()).collect()
+    frames().into_iter().chain(messages()).chain(conversations()).collect()
 }
 
 const STATION: HardwareAddress = HardwareAddress([2, 0, 0, 0, 0, 1]);
@@ -106,3 +106,59 @@ fn messages() -> Vec<Seed> {
         zip("notify", ZipMessage::Notify { old: zone("Hall"), multicast, new: zone("Attic") }),
     ]
 }
+
+/// Frames that a node of `src/appletalk.rs` hears: on EtherTalk (`0`) and LocalTalk (`1`), a second apart.
+fn conversations() -> Vec<Seed> {
+    let router = Address::new(3, 128);
+    let from = |socket, kind, payload| Datagram {
+        destination: Endpoint::new(Address::EVERYONE, socket),
+        source: Endpoint::new(router, socket),
+        hops: 0,
+        kind,
+        payload,
+    };
+    let ether = |datagram: &Datagram| {
+        let bytes = datagram.encode_long().unwrap();
+        let content = ElapContent::Datagram(&bytes);
+        (0, ElapFrame { destination: HardwareAddress::EVERYONE, source: STATION_OF_ROUTER, content }.encode())
+    };
+    let local = |datagram: &Datagram| {
+        let data = datagram.encode_short().unwrap();
+        let frame = LlapFrame { destination: 255, source: 5, kind: LlapKind::DDP_SHORT, data: &data };
+        (1, frame.encode())
+    };
+    let tuples = [(3, 5, true), (20, 29, true), (40, 40, false)].map(|(first, last, is_extended)| {
+        RoutingTuple { range: NetworkRange::new(first, last).unwrap(), is_extended, distance: 0 }
+    });
+    let range = NetworkRange::new(3, 5);
+    let routes = RouterPacket { sender: router, range, tuples: tuples.to_vec() }.encode();
+    let local_routes = RouterPacket { sender: Address::new(9, 5), range: None, tuples: Vec::new() }.encode();
+    let info = NetInfo {
+        flags: NetInfo::ZONE_INVALID,
+        first: 3,
+        last: 5,
+        zone: MacName::default(),
+        multicast: Some(HardwareAddress::zone_group(1)),
+        default_zone: Some(zone("Hall")),
+    };
+    let zones = [3, 20, 40].map(|network| (network, zone("Hall"))).to_vec();
+    let routes = ether(&from(1, DatagramKind::RTMP_DATA, routes));
+    let info = ether(&from(6, DatagramKind::ZIP, ZipMessage::NetInfo(info).encode()));
+    let zones = ether(&from(6, DatagramKind::ZIP, ZipMessage::Reply(zones).encode()));
+    let question = ether(&from(6, DatagramKind::ZIP, ZipMessage::GetNetInfo(zone("Hall")).encode()));
+    let lookup = from(2, DatagramKind::NBP, lookup());
+    let lookups = [ether(&lookup), local(&lookup)];
+    let heard = local(&from(1, DatagramKind::RTMP_DATA, local_routes));
+    let seed = |name, selector: u8, frames: &[(u8, Vec<u8>)]| {
+        let frame = |(port, bytes): &(u8, Vec<u8>)| [&[port | 20, bytes.len() as u8], &bytes[..]].concat();
+        let bytes = [selector].into_iter().chain(frames.iter().flat_map(frame)).collect();
+        Seed { target: "appletalk_stack", name, bytes }
+    };
+    let [on_ether, on_local] = lookups;
+    vec![
+        seed("end_node", 0, &[routes.clone(), info.clone(), on_ether.clone(), heard, on_local.clone()]),
+        seed("router", 1, &[routes, info, zones, question, on_ether, on_local]),
+    ]
+}
+
+const STATION_OF_ROUTER: HardwareAddress = HardwareAddress([2, 0, 0, 0, 0, 2]);

@@ -36,7 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("iscsi", &["wire", "lock", "auth", "vfs", "conn"]),
     ("wsd", &["wire", "lock"]),
     ("appletalk", &["wire"]),
-    ("client", &["wire", "lock", "auth", "vfs", "conn", "afp", "smb", "nfs", "iscsi"]),
+    ("client", &["wire", "lock", "auth", "vfs", "conn", "afp", "smb", "nfs", "iscsi", "appletalk"]),
     ("migrate", &["wire", "lock", "vfs", "client"]),
     ("mount", &["lock", "formats", "client"]),
     ("bench", &["wire", "lock", "auth", "formats", "conn", "afp", "smb", "nfs", "iscsi", "client"]),
