@@ -55,9 +55,9 @@ mod team;
 mod told;
 pub mod units;
 
+pub use self::appletalk::{AppleTalkSeed, AppleTalkSettings};
 pub use accounts::USER_VARIABLE;
 pub use api::ApiSettings;
-pub use appletalk::{AppleTalkLink, AppleTalkSeed, AppleTalkSettings};
 pub use authority::{Authority, ChangeDemand, Demand};
 pub use build::Explanation;
 pub use classic::ClassicRules;

@@ -1,10 +1,10 @@
 //! `[appletalk]`: its settings as plain data, and the checks of them.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 
-use formats::names::{decode_mac_roman, encode_mac_roman};
+use appletalk::links::{LinkName, UnknownLink};
+use appletalk::{MacName, NetworkRange};
 
 use super::afp::{AfpSettings, Login};
 use super::diagnostic::{Findings, Place};
@@ -12,14 +12,12 @@ use super::section::Section;
 
 /// The most links.
 const MAX_LINKS: usize = 8;
-/// Bytes of the longest name of a zone, *Inside AppleTalk*, "Zone Information Protocol".
-const MAX_ZONE: usize = 32;
 /// The longest name of a server, Apple Filing Protocol Reference, "FPGetSrvrInfo".
 const MAX_NAME: usize = 31;
 /// The most zones of one network.
 const MAX_ZONES: usize = 32;
-/// The last number of a network: those above are for nodes that have just started.
-const LAST_NETWORK: u16 = 0xfeff;
+/// What a zone looks like.
+const ZONE_FORM: &str = "up to 32 characters of MacRoman without `:`, `@`, `*`, `=`";
 /// The network interfaces of this machine, one folder for each.
 const INTERFACES: &str = "/sys/class/net";
 
@@ -27,9 +25,9 @@ const INTERFACES: &str = "/sys/class/net";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppleTalkSettings {
     /// Where the server speaks AppleTalk.
-    pub links: Vec<AppleTalkLink>,
+    pub links: Vec<LinkName>,
     /// The zone of the server; `None`: the one that a router names.
-    pub zone: Option<String>,
+    pub zone: Option<MacName>,
     /// The name that the Chooser shows; `None`: the server's.
     pub name: Option<String>,
     /// The server routes between its links.
@@ -38,79 +36,15 @@ pub struct AppleTalkSettings {
     pub seeds: Vec<AppleTalkSeed>,
 }
 
-/// Where the server speaks AppleTalk.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AppleTalkLink {
-    /// LocalTalk in multicast UDP, on this network interface; `None`: the one that the host's routes choose.
-    LToUdp(Option<String>),
-    /// EtherTalk phase 2 on this network interface.
-    EtherTalk(String),
-    /// LocalTalk by a TashTalk at this serial port.
-    TashTalk(PathBuf),
-}
-
 /// The numbers and zones of a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppleTalkSeed {
     /// Its link.
-    pub link: AppleTalkLink,
-    /// The first and the last number.
-    pub networks: (u16, u16),
+    pub link: LinkName,
+    /// Its numbers.
+    pub networks: NetworkRange,
     /// Its zones, the default one first.
-    pub zones: Vec<String>,
-}
-
-impl AppleTalkLink {
-    /// Whether it is LocalTalk, whose networks have one number.
-    #[must_use]
-    pub fn is_localtalk(&self) -> bool {
-        !matches!(self, Self::EtherTalk(_))
-    }
-}
-
-impl FromStr for AppleTalkLink {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const KINDS: &str = "write `ltoudp`, `ethertalk:INTERFACE` or `tashtalk:DEVICE`";
-        let (kind, place) = match text.split_once(':') {
-            Some((kind, place)) => (kind, Some(place)),
-            None => (text, None),
-        };
-        match (kind, place) {
-            ("ltoudp", None) => Ok(Self::LToUdp(None)),
-            ("ltoudp", Some(interface)) if is_interface(interface) => {
-                Ok(Self::LToUdp(Some(interface.into())))
-            }
-            ("ltoudp", _) => Err("write `ltoudp`, or `ltoudp:` and the name of a network interface"),
-            ("ethertalk", Some(interface)) if is_interface(interface) => {
-                Ok(Self::EtherTalk(interface.into()))
-            }
-            ("ethertalk", _) => {
-                Err("write `ethertalk:` and the name of a network interface, such as `ethertalk:eth1`")
-            }
-            ("tashtalk", Some(device))
-                if device.starts_with('/') && !device.contains(char::is_whitespace) =>
-            {
-                Ok(Self::TashTalk(device.into()))
-            }
-            ("tashtalk", _) => {
-                Err("write `tashtalk:` and the path of a serial port, such as `tashtalk:/dev/ttyUSB0`")
-            }
-            _ => Err(KINDS),
-        }
-    }
-}
-
-impl fmt::Display for AppleTalkLink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::LToUdp(None) => f.write_str("ltoudp"),
-            Self::LToUdp(Some(interface)) => write!(f, "ltoudp:{interface}"),
-            Self::EtherTalk(interface) => write!(f, "ethertalk:{interface}"),
-            Self::TashTalk(device) => write!(f, "tashtalk:{}", device.display()),
-        }
-    }
+    pub zones: Vec<MacName>,
 }
 
 impl FromStr for AppleTalkSeed {
@@ -124,65 +58,57 @@ impl FromStr for AppleTalkSeed {
         let mut parts = text.trim().splitn(3, char::is_whitespace);
         let mut part = || parts.next().map(str::trim).filter(|part| !part.is_empty()).ok_or_else(form);
         let (link, networks, zones) = (part()?, part()?, part()?);
-        let link: AppleTalkLink = link.parse()?;
+        let link: LinkName = link.parse().map_err(|unknown: UnknownLink| unknown.to_string())?;
+        let is_localtalk = !matches!(link, LinkName::EtherTalk { .. });
         let (first, last) = networks.split_once('-').unwrap_or((networks, networks));
         let number = |text: &str| text.parse::<u16>().map_err(|_| form());
         let (first, last) = (number(first)?, number(last)?);
-        if first == 0 || first > last || last > LAST_NETWORK {
-            return Err(format!("numbers of networks go from 1 to {LAST_NETWORK}, the smaller one first"));
-        }
-        if link.is_localtalk() && first != last {
+        let networks = NetworkRange::assignable(first, last)
+            .ok_or("numbers of networks go from 1 to 65279, the smaller one first")?;
+        if is_localtalk && first != last {
             return Err("a network of LocalTalk has one number".into());
         }
-        let zones: Vec<String> = zones.split(',').map(|zone| zone.trim().to_owned()).collect();
-        if let Some(wrong) = zones.iter().find(|zone| !is_zone(zone)) {
-            return Err(format!("{wrong:?} is no zone: {}", zone_form()));
-        }
-        if link.is_localtalk() && zones.len() > 1 {
+        let zone = |text: &str| zone(text.trim()).ok_or_else(|| format!("{text:?} is no zone: {ZONE_FORM}"));
+        let zones = zones.split(',').map(zone).collect::<Result<Vec<MacName>, String>>()?;
+        if is_localtalk && zones.len() > 1 {
             return Err("a network of LocalTalk has one zone".into());
         }
         if zones.len() > MAX_ZONES {
             return Err(format!("a network has at most {MAX_ZONES} zones"));
         }
-        Ok(Self { link, networks: (first, last), zones })
+        if zones.iter().enumerate().any(|(at, zone)| zones[..at].contains(zone)) {
+            return Err("a zone is there twice".into());
+        }
+        Ok(Self { link, networks, zones })
     }
 }
 
-/// The name of a network interface of Linux.
-fn is_interface(name: &str) -> bool {
-    const MAX_INTERFACE: usize = 15;
-    (1..=MAX_INTERFACE).contains(&name.len())
-        && !name.contains(|c: char| c == '/' || c == ':' || c.is_whitespace())
+/// A zone; `None`: it is none that a network can have.
+fn zone(text: &str) -> Option<MacName> {
+    name(text, MacName::MAX_BYTES)
 }
 
-fn zone_form() -> String {
-    format!("up to {MAX_ZONE} characters of MacRoman without `:`, `@`, `*`, `=`")
-}
-
-fn is_zone(text: &str) -> bool {
-    is_name(text, MAX_ZONE)
-}
-
-/// Whether names of AppleTalk can have this text: other signs have a meaning in names, or are not in MacRoman.
-fn is_name(text: &str, most: usize) -> bool {
-    let bytes = encode_mac_roman(text);
-    (1..=most).contains(&bytes.len())
-        && decode_mac_roman(&bytes) == text
-        && !text.contains([':', '@', '*', '=', '\u{2248}'])
-        && !text.contains(char::is_control)
+/// A text as a name of AppleTalk; `None`: it is too long, MacRoman lacks a character, or it has a sign with a meaning in names.
+fn name(text: &str, most: usize) -> Option<MacName> {
+    let is_plain = |c: char| !c.is_control() && !":@*=\u{2248}".contains(c);
+    let name = MacName::from_text(text).filter(|_| text.chars().all(is_plain))?;
+    (1..=most).contains(&name.as_bytes().len()).then_some(name)
 }
 
 /// The settings of a section; `None`: there is no AppleTalk. What is wrong is left out, and refused by [`check`].
 pub(super) fn read(section: &Section) -> Option<AppleTalkSettings> {
-    let links: Vec<AppleTalkLink> =
-        section.texts("links").iter().filter_map(|text| text.parse().ok()).collect();
+    let links = links(section);
     (!links.is_empty()).then(|| AppleTalkSettings {
         links,
-        zone: section.text("zone"),
+        zone: section.text("zone").and_then(|text| zone(&text)),
         name: section.text("name"),
         router: section.bool("router"),
         seeds: section.texts("seed").iter().filter_map(|text| text.parse().ok()).collect(),
     })
+}
+
+fn links(section: &Section) -> Vec<LinkName> {
+    section.texts("links").iter().filter_map(|text| text.parse().ok()).collect()
 }
 
 /// Links are there once, names are names, and what is seeded fits.
@@ -218,10 +144,10 @@ pub(super) fn check(
 }
 
 fn check_links(section: &Section, findings: &mut Findings) {
-    let mut seen: Vec<AppleTalkLink> = Vec::new();
+    let mut seen: Vec<LinkName> = Vec::new();
     for (text, place) in section.texts_with_places("links") {
-        match text.parse::<AppleTalkLink>() {
-            Err(instead) => findings.error(&place, format!("`{text}` is no link of AppleTalk"), instead),
+        match text.parse::<LinkName>() {
+            Err(unknown) => findings.error(&place, unknown.to_string(), ""), // it says what to write
             Ok(link) if seen.contains(&link) => {
                 findings.error(&place, format!("the link `{text}` is there twice"), "remove one of them");
             }
@@ -235,23 +161,19 @@ fn check_links(section: &Section, findings: &mut Findings) {
 }
 
 fn check_names(section: &Section, findings: &mut Findings) {
-    if let Some(zone) = section.text("zone").filter(|zone| !is_zone(zone)) {
-        findings.error(
-            section.place_of("zone"),
-            format!("{zone:?} is no zone of AppleTalk"),
-            format!("write {}", zone_form()),
-        );
+    if let Some(wrong) = section.text("zone").filter(|text| zone(text).is_none()) {
+        let what = format!("{wrong:?} is no zone of AppleTalk");
+        findings.error(section.place_of("zone"), what, format!("write {ZONE_FORM}"));
     }
-    if let Some(name) = section.text("name").filter(|name| !is_name(name, MAX_NAME)) {
-        let what = format!("{name:?} is no name of a server of AppleTalk");
+    if let Some(wrong) = section.text("name").filter(|text| name(text, MAX_NAME).is_none()) {
+        let what = format!("{wrong:?} is no name of a server of AppleTalk");
         let instead = format!("write up to {MAX_NAME} characters of MacRoman without `:`, `@`, `*`, `=`");
         findings.error(section.place_of("name"), what, instead);
     }
 }
 
 fn check_seeds(section: &Section, findings: &mut Findings) {
-    let links: Vec<AppleTalkLink> =
-        section.texts("links").iter().filter_map(|text| text.parse().ok()).collect();
+    let links = links(section);
     let mut seeds: Vec<AppleTalkSeed> = Vec::new();
     for (text, place) in section.texts_with_places("seed") {
         let seed: AppleTalkSeed = match text.parse() {
@@ -266,9 +188,7 @@ fn check_seeds(section: &Section, findings: &mut Findings) {
             let instead = format!("write one of them: {}", known.join(", "));
             findings.error(&place, format!("`seed`: `{}` is not in `links`", seed.link), instead);
         }
-        let overlap = |other: &&AppleTalkSeed| {
-            seed.networks.0 <= other.networks.1 && other.networks.0 <= seed.networks.1
-        };
+        let overlap = |other: &&AppleTalkSeed| seed.networks.overlaps(other.networks);
         if seeds.iter().any(|other| other.link == seed.link) {
             findings.error(
                 &place,
@@ -289,36 +209,36 @@ fn check_seeds(section: &Section, findings: &mut Findings) {
         );
     }
     let zones = || seeds.iter().flat_map(|seed| &seed.zones);
-    let is_seeded = |zone: &str| zones().any(|other| other.to_lowercase() == zone.to_lowercase());
-    if let Some(zone) = section.text("zone").filter(|zone| seeds.len() == links.len() && !is_seeded(zone)) {
-        let known: Vec<&str> = zones().map(String::as_str).collect();
-        if !known.is_empty() {
-            let what = format!("`zone` is {zone:?}, which no network of `seed` has");
-            findings.error(section.place_of("zone"), what, format!("write one of: {}", known.join(", ")));
-        }
+    let wanted = section.text("zone").and_then(|text| zone(&text));
+    let are_all_seeded = !seeds.is_empty() && seeds.len() == links.len();
+    if let Some(wanted) = wanted.filter(|wanted| are_all_seeded && !zones().any(|zone| zone == wanted)) {
+        let known: Vec<String> = zones().map(MacName::to_string).collect();
+        let what = format!("`zone` is {wanted:?}, which no network of `seed` has");
+        findings.error(section.place_of("zone"), what, format!("write one of: {}", known.join(", ")));
     }
 }
 
 /// A link that is missing now may come: the server tries it again and again.
-fn note_missing(place: &Place, link: &AppleTalkLink, findings: &mut Findings) {
-    let (is_there, what) = match link {
-        AppleTalkLink::LToUdp(None) => return,
-        AppleTalkLink::LToUdp(Some(name)) | AppleTalkLink::EtherTalk(name) => {
-            (Path::new(INTERFACES).join(name).exists(), format!("no network interface {name}"))
-        }
-        AppleTalkLink::TashTalk(device) => (device.exists(), format!("no serial port {}", device.display())),
-    };
-    if !is_there {
+fn note_missing(place: &Place, link: &LinkName, findings: &mut Findings) {
+    let interfaces = || {
         let known = std::fs::read_dir(INTERFACES).into_iter().flatten().flatten();
         let mut known: Vec<String> =
             known.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         known.sort();
-        let instead = match link {
-            AppleTalkLink::LToUdp(_) | AppleTalkLink::EtherTalk(_) => {
-                format!("write one of this machine: {}", known.join(", "))
-            }
-            _ => "connect it, or write another path".into(),
-        };
+        format!("write one of this machine: {}", known.join(", "))
+    };
+    let (is_there, what, instead) = match link {
+        LinkName::LToUdp { interface: None } => return,
+        LinkName::LToUdp { interface: Some(name) } | LinkName::EtherTalk { interface: name } => {
+            let is_there = Path::new(INTERFACES).join(name).exists();
+            (is_there, format!("no network interface {name}"), interfaces())
+        }
+        LinkName::TashTalk { device } => {
+            let what = format!("no serial port {}", device.display());
+            (device.exists(), what, "connect it, or write another path".into())
+        }
+    };
+    if !is_there {
         findings.note(place, format!("there is {what} now; the server waits for it"), instead);
     }
 }

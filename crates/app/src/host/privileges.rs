@@ -1,8 +1,8 @@
 //! The process's privileges. As root, it keeps the few capabilities that a file server needs, and
 //! drops the rest before it reads the first byte from a client.
 
-use admin::settings::AppleTalkLink;
 use admin::{ServerSettings, Settings};
+use appletalk::links::LinkName;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
@@ -70,7 +70,7 @@ fn of_addresses(settings: &ServerSettings) -> CapabilitySet {
 /// Receiving and sending frames of Ethernet.
 fn of_ethertalk(settings: &Settings) -> CapabilitySet {
     let links = settings.appletalk.as_ref().map_or(&[][..], |appletalk| &appletalk.links);
-    match links.iter().any(|link| matches!(link, AppleTalkLink::EtherTalk(_))) {
+    match links.iter().any(|link| matches!(link, LinkName::EtherTalk { .. })) {
         true => CapabilitySet::NET_RAW,
         false => CapabilitySet::empty(),
     }

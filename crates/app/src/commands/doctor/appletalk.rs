@@ -1,7 +1,7 @@
 //! The links of AppleTalk: whether they can be used.
 
-use admin::settings::AppleTalkLink;
 use admin::{Settings, control};
+use appletalk::links::{self, LinkName};
 
 use super::DoctorFinding;
 
@@ -9,11 +9,11 @@ use super::DoctorFinding;
 pub(super) fn look(settings: &Settings) -> Vec<DoctorFinding> {
     let Some(appletalk) = &settings.appletalk else { return Vec::new() };
     let running = control::status(&settings.server.state).ok().and_then(|status| status.appletalk);
-    let problem = |link: &AppleTalkLink| match &running {
+    let problem = |link: &LinkName| match &running {
         Some(status) => status.links.iter().find(|one| one.link == link.to_string())?.problem.clone(),
-        None => appletalk::links::open(link).err().map(|error| error.to_string()),
+        None => links::open(link).err().map(|error| error.to_string()),
     };
-    let finding = |link: &AppleTalkLink| {
+    let finding = |link: &LinkName| {
         let about = format!("AppleTalk {link}");
         match problem(link) {
             None => DoctorFinding::fine(about, "it can be used"),

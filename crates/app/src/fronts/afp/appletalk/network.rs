@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use appletalk::stack::{LinkKind, NameId, PortConfig, PortId, SeedNetwork, Stack, StackConfig, StackEvent};
-use appletalk::{EntityName, MacName, NetworkRange};
+use appletalk::stack::{LinkKind, PortConfig, PortId, SeedNetwork, Stack, StackConfig, StackEvent};
+use appletalk::{EntityName, MacName};
 
 use super::Work;
 use super::cables::Cable;
@@ -51,18 +51,13 @@ impl Network {
             let hint = known.iter().find(|known| known.label == label).and_then(|known| known.address);
             let seeds = work.settings.seeds.iter();
             let mut seeds = seeds.filter(|seed| seed.link == *cables[port.cable].name());
-            let seed = seeds.next().and_then(|seed| {
-                let zones = seed.zones.iter().filter_map(|zone| MacName::from_text(zone)).collect();
-                Some(SeedNetwork {
-                    range: NetworkRange::assignable(seed.networks.0, seed.networks.1)?,
-                    zones,
-                })
-            });
+            let seed =
+                seeds.next().map(|seed| SeedNetwork { range: seed.networks, zones: seed.zones.clone() });
             PortConfig { label, link: port.kind, hint, seed }
         };
         let config = StackConfig {
             ports: ports.iter().map(config).collect(),
-            zone: work.settings.zone.as_deref().and_then(MacName::from_text),
+            zone: work.settings.zone.clone(),
             is_router: work.settings.router,
             random_seed: random(),
         };
