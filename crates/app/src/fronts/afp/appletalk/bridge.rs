@@ -75,17 +75,16 @@ impl Bridge {
 
     fn open(&mut self, handle: SessionHandle, workstation: Endpoint, now: Instant) {
         let Endpoint { address, socket } = workstation;
-        let client =
-            AppleTalkClient { network: address.network, node: address.node, socket, session: handle.id() };
-        let opened = Pipe::open();
-        let pipe = match opened {
-            Ok((pipe, other)) if (self.adopt)(other, client) => pipe,
-            Ok(_) => return drop(self.asp.close(handle, now)), // the log has the reason
+        let (network, node) = (address.network, address.node);
+        let client = AppleTalkClient { network, node, socket, session: handle.id() };
+        let served = match Pipe::open() {
+            Ok((pipe, other)) => (self.adopt)(other, client).then_some(pipe), // the log has the reason
             Err(error) => {
                 tracing::warn!(%error, %workstation, "a session over AppleTalk cannot be served");
-                return drop(self.asp.close(handle, now)); // it is open: it was just opened
+                None
             }
         };
+        let Some(pipe) = served else { return self.close(handle, now) };
         let session =
             BridgedSession { pipe, workstation, in_flight: None, write: None, attentions: 0, ends: None };
         self.sessions.insert(handle, session);
