@@ -56,6 +56,11 @@ impl NodeAcquisition {
         Self { ownership, candidates: candidates.clone(), all_candidates: candidates }
     }
 
+    /// Gives up the own number and tries these, from the next [`Self::tick`] on.
+    pub fn acquire(&mut self, candidates: AddressCandidates, now: Instant) {
+        *self = Self::new(candidates, now);
+    }
+
     /// The own number, if it has been acquired.
     #[must_use]
     pub fn node(&self) -> Option<u8> {

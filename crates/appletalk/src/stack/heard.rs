@@ -27,6 +27,11 @@ impl HeardTable {
         self.0.insert(address, HeardEntry { port, at: now, is_router: is_router || was_router });
     }
 
+    /// The network of a port became known: its nodes are called by another address.
+    pub(super) fn forget_unknown(&mut self, port: usize) {
+        self.0.retain(|address, entry| address.network != 0 || entry.port != port);
+    }
+
     pub(super) fn entries(&self) -> impl Iterator<Item = (&Address, &HeardEntry)> {
         self.0.iter()
     }

@@ -90,6 +90,10 @@ impl Stack {
     }
 
     pub(super) fn address_acquired(&mut self, at: usize, address: Address, now: Instant) {
+        let is_same = |other: usize| other != at && self.ports[other].address() == Some(address);
+        if (0..self.ports.len()).any(is_same) {
+            return self.try_another_address(at, now); // an address says which port is meant
+        }
         let id = self.ports[at].id;
         self.event(StackEvent::Address { port: id, address });
         let is_router = self.router.is_some();
@@ -104,6 +108,20 @@ impl Stack {
             None => port.phase = Phase::Asking { sent: 0, next: now },
         }
         self.tick_phase(at, now);
+    }
+
+    fn try_another_address(&mut self, at: usize, now: Instant) {
+        let port = &mut self.ports[at];
+        let range = port.range.or(port.seed.as_ref().map(|seed| seed.range)).unwrap_or(NetworkRange::STARTUP);
+        match &mut port.link {
+            LinkState::Ether(resolver) => {
+                resolver.acquire(AddressCandidates::extended(range, None, &mut self.random), now);
+            }
+            LinkState::Local(acquisition) => {
+                acquisition.acquire(AddressCandidates::local(None, &mut self.random), now);
+            }
+        }
+        port.phase = Phase::Acquiring;
     }
 
     /// An end node's port, or a router's whose network is known, can be used. Names that were registered before may exist
@@ -122,6 +140,7 @@ impl Stack {
     /// The network of a port became known. If its address is not of it, it needs another one first.
     fn adopt(&mut self, at: usize, range: NetworkRange, now: Instant) {
         let avoid = self.ports[at].address();
+        self.heard.forget_unknown(at);
         let port = &mut self.ports[at];
         port.range = Some(range);
         if let LinkState::Ether(resolver) = &mut port.link
@@ -225,6 +244,9 @@ impl Stack {
         let port = &mut self.ports[at];
         if !port.is_extended() {
             let is_new = port.range != Some(range) || port.router.is_none();
+            if port.range.is_none() {
+                self.heard.forget_unknown(at); // they have a network from now on
+            }
             port.range = Some(range);
             port.router = Some(HeardRouter { address, at: now });
             if is_new && port.phase != Phase::Acquiring {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::network::{Network, ether, local, range, seeded, zone};
 use crate::address::{Address, Endpoint, NetworkRange};
 use crate::name::EntityName;
-use crate::stack::{PortId, SendError, SocketError, StackEvent};
+use crate::stack::{PortConfig, PortId, SendError, SocketError, StackEvent};
 use crate::wire::ddp::{Datagram, DatagramKind};
 
 #[test]
@@ -196,4 +196,16 @@ fn two_ports_of_an_end_node_are_two_networks() {
         network.stacks[server].ports().iter().map(|port| port.address.unwrap()).collect();
     assert_eq!(network.find(ether_node, "=", "*")[0].endpoint.address, addresses[0]);
     assert_eq!(network.find(local_node, "=", "*")[0].endpoint.address, addresses[1]);
+}
+
+#[test]
+fn two_ports_never_have_the_same_address() {
+    let mut network = Network::new(1);
+    let hinted = || PortConfig { hint: Some(Address::new(0, 200)), ..local() };
+    let node = network.add(&[(0, hinted()), (1, hinted())], None, false);
+    network.seconds(10);
+    let addresses: Vec<Address> =
+        network.stacks[node].ports().iter().map(|port| port.address.unwrap()).collect();
+    assert_eq!(addresses[0], Address::new(0, 200));
+    assert_ne!(addresses[0], addresses[1]);
 }
