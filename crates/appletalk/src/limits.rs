@@ -11,6 +11,8 @@ pub const AARP_ENTRIES: usize = 256;
 pub const AARP_UNRESOLVED: usize = 64;
 /// See [`AARP_UNRESOLVED`].
 pub const AARP_WAITING: usize = 8;
+/// Networks elsewhere whose best router an end node knows, per port.
+pub const BEST_ROUTERS: usize = 64;
 /// Routes of a router.
 pub const ROUTES: usize = 256;
 /// Zones, counted once each.
@@ -41,10 +43,10 @@ pub struct Rate {
     pub per_second: u32,
 }
 
-/// Answers to one asker.
+/// Answers to names, echoes and questions about zones, to one asker.
 const PER_ASKER: Rate = Rate { burst: 32, per_second: 16 };
-/// Answers to all.
-const IN_ALL: Rate = Rate { burst: 512, per_second: 512 };
+/// How much more all askers get than one.
+const ALL_ASKERS: u32 = 16;
 /// Askers that are remembered. A new one takes the place of the one that has been silent for the longest time.
 const ASKERS: usize = 256;
 
@@ -82,19 +84,22 @@ pub struct AnswerLimiter {
     askers: BTreeMap<Address, TokenBucket>,
     all: TokenBucket,
     per_asker: Rate,
+    in_all: Rate,
 }
 
 impl AnswerLimiter {
-    /// With the usual rates: 16 answers a second for each asker, 512 for all.
+    /// With the usual rates: 16 answers a second for each asker, 256 for all.
     #[must_use]
     pub fn new(now: Instant) -> Self {
         Self::with_rate(PER_ASKER, now)
     }
 
-    /// With another rate for each asker.
+    /// With another rate for each asker; all together get 16 times as much.
     #[must_use]
     pub fn with_rate(per_asker: Rate, now: Instant) -> Self {
-        Self { askers: BTreeMap::new(), all: TokenBucket::full(IN_ALL, now), per_asker }
+        let in_all =
+            Rate { burst: per_asker.burst * ALL_ASKERS, per_second: per_asker.per_second * ALL_ASKERS };
+        Self { askers: BTreeMap::new(), all: TokenBucket::full(in_all, now), per_asker, in_all }
     }
 
     /// Whether this asker may be answered now. Counts the answer.
@@ -104,7 +109,7 @@ impl AnswerLimiter {
             oldest.map(|address| self.askers.remove(&address));
         }
         let full = TokenBucket::full(self.per_asker, now);
-        self.askers.entry(asker).or_insert(full).take(self.per_asker, now) && self.all.take(IN_ALL, now)
+        self.askers.entry(asker).or_insert(full).take(self.per_asker, now) && self.all.take(self.in_all, now)
     }
 }
 

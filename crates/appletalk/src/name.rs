@@ -45,7 +45,7 @@ impl MacName {
         self.0.iter().map(|&byte| upper_case(byte)).collect()
     }
 
-    /// Whether it is `*` or empty: the zone of the one who asks, chapter 7, "NBP tuple".
+    /// Whether it is `*` or empty: the zone of the asking node, chapter 7, "NBP tuple".
     #[must_use]
     pub fn is_own_zone(&self) -> bool {
         matches!(self.0[..], [] | [b'*'])
@@ -129,7 +129,7 @@ pub struct EntityName {
     pub object: MacName,
     /// What it is: `AFPServer`.
     pub kind: MacName,
-    /// Where it is. `*` is the zone of the one who asks.
+    /// Where it is. `*` is the zone of the asking node.
     pub zone: MacName,
 }
 

@@ -6,12 +6,12 @@ use crate::candidates::RandomNumbers;
 
 const OURS: HardwareAddress = HardwareAddress([2, 0, 0, 0, 0, 1]);
 const THEIRS: HardwareAddress = HardwareAddress([2, 0, 0, 0, 0, 2]);
-const NOBODY: HardwareAddress = HardwareAddress([0; 6]);
+const UNKNOWN: HardwareAddress = HardwareAddress([0; 6]);
 const OWN: Address = Address::new(3, 7);
 const OTHER: Address = Address::new(3, 9);
 
 fn packet(function: AarpFunction, source: Address, target: Address) -> AarpPacket {
-    AarpPacket { function, source_hardware: THEIRS, source, target_hardware: NOBODY, target }
+    AarpPacket { function, source_hardware: THEIRS, source, target_hardware: UNKNOWN, target }
 }
 
 fn candidates() -> AddressCandidates {
@@ -74,7 +74,7 @@ fn two_that_probe_for_one_address_both_give_way() {
     resolver.tick(now, &mut frames);
     resolver.receive(&packet(AarpFunction::PROBE, OWN, OWN), now, &mut frames);
     let probes = contents(&frames);
-    assert!(probes.iter().all(|(_, packet)| packet.function == AarpFunction::PROBE), "it answers none");
+    assert!(probes.iter().all(|(_, packet)| packet.function == AarpFunction::PROBE), "it does not answer");
     assert_ne!(probes[1].1.target, OWN);
 }
 
@@ -178,4 +178,15 @@ fn another_station_with_the_own_address_is_reported() {
     let (mut resolver, now) = owner();
     let change = resolver.receive(&packet(AarpFunction::REQUEST, OWN, OTHER), now, &mut Vec::new());
     assert_eq!(change, Some(AddressChange::Contested(OWN, THEIRS)));
+}
+
+#[test]
+fn the_best_router_of_a_network_is_forgotten_after_40_seconds() {
+    let (mut resolver, now) = owner();
+    resolver.learn_router(20, THEIRS, now);
+    assert_eq!(resolver.best_router(20, now + Duration::from_secs(39)), Some(THEIRS));
+    assert_eq!(resolver.best_router(20, now + Duration::from_secs(40)), None);
+    assert_eq!(resolver.best_router(21, now), None);
+    (100..1_000).for_each(|network| resolver.learn_router(network, THEIRS, now));
+    assert_eq!(resolver.best_routers.len(), BEST_ROUTERS);
 }

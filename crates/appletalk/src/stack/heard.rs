@@ -1,4 +1,4 @@
-//! Who was heard, for status.
+//! The nodes that were heard, for status.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use crate::address::{Address, Endpoint};
+use crate::limits::Rate;
 use crate::name::{EntityName, MacName};
 use crate::nbp::{LookupRequest, NameOutcome};
 use crate::wire::ddp::{Datagram, DatagramKind};
@@ -15,13 +16,16 @@ use super::port::{Hop, Port};
 use super::receiving::Arrival;
 use super::{Stack, socket};
 
+/// Networks that are searched on behalf of one node: a zone with many networks makes many packets of one.
+pub(super) const SPREAD_RATE: Rate = Rate { burst: 1_024, per_second: 128 };
+
 /// A search that came to this node, or begins here.
 #[derive(Debug, Clone)]
 struct Search {
     /// The port that it came through.
     at: usize,
     id: u8,
-    /// Who gets the answers, and what is searched for.
+    /// Where answers go, and which names are wanted.
     tuple: NbpTuple,
     /// How many bytes all answers of this node may have.
     budget: usize,
@@ -61,7 +65,7 @@ impl Stack {
         if tuple.endpoint.address.network == 0 {
             tuple.endpoint.address.network = self.ports[at].address().map_or(0, |own| own.network);
         }
-        // Answers go where the tuple says: never to more than one node, and to none too often.
+        // Answers go where the tuple says: never to more than one node, and not too often.
         let asker = tuple.endpoint;
         let is_fit = asker.address.is_unicast() && !matches!(asker.socket, 0 | 255);
         if !is_fit || !self.answers.may_answer(asker.address, now) {
@@ -70,8 +74,11 @@ impl Stack {
         let search = Search { at, id: packet.id, tuple, budget: arrival.answer_budget() };
         match packet.function {
             NbpFunction::LOOKUP if self.is_in_zone(at, &search.tuple.name.zone) => self.answer(&search, now),
-            NbpFunction::BROADCAST_REQUEST if self.router.is_some() => self.spread(search, now),
-            NbpFunction::FORWARD_REQUEST if self.router.is_some() => {
+            // A search is for one router: by broadcast, each of them would spread it.
+            NbpFunction::BROADCAST_REQUEST if self.router.is_some() && !arrival.is_broadcast => {
+                self.spread(search, now);
+            }
+            NbpFunction::FORWARD_REQUEST if self.router.is_some() && !arrival.is_broadcast => {
                 let network = arrival.datagram.destination.address.network;
                 self.spread_on_network(network, &search, now);
             }
@@ -142,7 +149,11 @@ impl Stack {
         let entries = self.router.iter().flat_map(|router| router.table.entries());
         let networks = entries.filter(|entry| entry.zones.has(&zone));
         let networks: Vec<_> = networks.map(|at| (at.range.first(), at.port, at.distance)).collect();
+        let asker = search.tuple.endpoint.address;
         for (network, port, distance) in networks {
+            if !self.spreads.may_answer(asker, now) {
+                break;
+            }
             match distance {
                 0 => self.look_up_on(port, &search, now),
                 _ => self.forward_search(network, port, &search, now),
@@ -159,7 +170,7 @@ impl Stack {
         let source = Endpoint::new(own, socket::NAMES);
         let payload = search.packet(NbpFunction::FORWARD_REQUEST);
         let datagram = Datagram { destination, source, hops: 0, kind: DatagramKind::NBP, payload };
-        let _lost = self.originate_from(Some(port), datagram, now); // the one who searches repeats it
+        let _lost = self.originate_from(Some(port), datagram, now); // the asking node repeats it
     }
 
     /// A FwdReq, chapter 8, "Converting FwdReqs to LkUps".
@@ -178,7 +189,7 @@ impl Stack {
         let Some(own) = self.ports[at].address() else { return };
         let zone = &search.tuple.name.zone;
         let is_grouped = self.ports[at].is_extended() && !zone.is_own_zone();
-        let hop = if is_grouped { Hop::Group(zone_group(zone)) } else { Hop::Everyone };
+        let hop = if is_grouped { Hop::Station(zone_group(zone)) } else { Hop::Everyone };
         let datagram = Datagram {
             destination: Endpoint::new(Address::EVERYONE, socket::NAMES),
             source: Endpoint::new(own, socket::NAMES),
@@ -237,7 +248,7 @@ impl Stack {
 
     /// Chapter 7, "Name confirmation".
     fn ask_node(&mut self, node: Address, request: LookupRequest, now: Instant) {
-        let Ok((at, _)) = self.way(node, None) else { return };
+        let Ok((at, _)) = self.way(node, None, now) else { return };
         let Some(search) = self.own_search(at, request.packet_id, request.name) else { return };
         let datagram = Datagram {
             destination: Endpoint::new(node, socket::NAMES),

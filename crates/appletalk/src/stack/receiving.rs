@@ -26,7 +26,7 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    /// How many bytes an answer may have in all: none may make a broadcast larger than it was, times 8.
+    /// How many bytes all answers may have together: at most 8 times those of a broadcast.
     pub(super) fn answer_budget(&self) -> usize {
         match self.is_broadcast {
             true => self.datagram.long_length() * BROADCAST_GAIN,
@@ -70,8 +70,11 @@ impl Stack {
     fn glean(&mut self, at: usize, station: HardwareAddress, datagram: &Datagram, now: Instant) {
         let port = &mut self.ports[at];
         let sender = datagram.source.address;
-        if datagram.hops == 0 && port.is_local(sender.network) {
-            let LinkState::Ether(resolver) = &mut port.link else { return };
+        let is_local = port.is_local(sender.network);
+        let LinkState::Ether(resolver) = &mut port.link else { return };
+        if !is_local {
+            resolver.learn_router(sender.network, station, now);
+        } else if datagram.hops == 0 {
             let mut frames = Vec::new();
             resolver.learn(sender, station, now, &mut frames);
             self.push_frames(at, frames);

@@ -48,7 +48,7 @@ impl Stack {
         }
     }
 
-    /// The table in as many packets as it needs; an empty one says who the router is.
+    /// The table in as many packets as it needs; an empty packet has the address of the router only.
     fn table_packets(&self, at: usize, has_split_horizon: bool) -> Vec<RouterPacket> {
         let Some(head) = self.router_head(at) else { return Vec::new() };
         let Some(router) = &self.router else { return Vec::new() };
@@ -68,7 +68,7 @@ impl Stack {
         port.is_ready().then_some(RouterPacket { sender, range, tuples: Vec::new() })
     }
 
-    /// "RTMP Request packet received", and "RTMP Route Data Requests". A table is not sent to who asked by broadcast: it
+    /// "RTMP Request packet received", and "RTMP Route Data Requests". A question by broadcast is not answered with a table: it
     /// may be a hundred times as large as the question.
     pub(super) fn rtmp_request(&mut self, arrival: &Arrival, now: Instant) {
         let Ok(request) = RtmpRequest::decode(&arrival.datagram.payload) else { return };

@@ -170,7 +170,7 @@ impl Stack {
         self.become_ready(at, now);
     }
 
-    /// Nobody objected: the network gets the numbers and zones of the settings. Before, routers behind other ports have had
+    /// No other router objected: the network gets the numbers and zones of the settings. Before, routers behind other ports have had
     /// the time to tell what they reach. If a router of this network confirmed its numbers, the same numbers behind another
     /// port are another way to it.
     fn seed(&mut self, at: usize, now: Instant) {

@@ -12,7 +12,7 @@ wire::number! {
         REQUEST = 1,
         /// I have it.
         RESPONSE = 2,
-        /// I want it: does anybody have it?
+        /// I want it: does another station have it?
         PROBE = 3,
     }
 }
@@ -28,7 +28,7 @@ pub struct AarpPacket {
     pub source: Address,
     /// The station that gets the response; zero in a request and in a probe.
     pub target_hardware: HardwareAddress,
-    /// The address that is asked for; in a response, that of the one who asked.
+    /// The address that is asked for; in a response, that of the asking node.
     pub target: Address,
 }
 

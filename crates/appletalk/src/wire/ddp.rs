@@ -20,9 +20,9 @@ wire::number! {
 /// A datagram from socket to socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Datagram {
-    /// Who gets it.
+    /// The socket that gets it.
     pub destination: Endpoint,
-    /// Who sent it.
+    /// The socket that sent it.
     pub source: Endpoint,
     /// How many routers it has passed, 0 to 15. A short header has no such count.
     pub hops: u8,

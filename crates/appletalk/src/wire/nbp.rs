@@ -36,7 +36,7 @@ pub struct NbpTuple {
 pub struct NbpPacket {
     /// What it asks or says.
     pub function: NbpFunction,
-    /// Chosen by the one who asks, and repeated in replies.
+    /// Chosen by the asking node, and repeated in replies.
     pub id: u8,
     /// At most [`NbpPacket::MAX_TUPLES`]. A request has one.
     pub tuples: Vec<NbpTuple>,

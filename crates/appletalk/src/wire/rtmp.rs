@@ -29,7 +29,7 @@ impl RoutingTuple {
     pub const MAX_BYTES: usize = 6;
 }
 
-/// An RTMP Data or Response packet, figures 5-5 and 5-6: a router says who it is and, in Data, what it reaches.
+/// An RTMP Data or Response packet, figures 5-5 and 5-6: the address of a router and, in Data, the networks that it reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouterPacket {
     /// The router's address on the network that the packet is on.

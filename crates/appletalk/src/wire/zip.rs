@@ -16,7 +16,7 @@ mod function {
     pub(super) const EXTENDED_REPLY: u8 = 8;
 }
 
-/// What a router says of the network of the one who asks, figure 8-4.
+/// What a router says of the network of the asking node, figure 8-4.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetInfo {
     /// [`NetInfo::ZONE_INVALID`] and the others.

@@ -209,3 +209,20 @@ fn two_ports_never_have_the_same_address() {
     assert_eq!(addresses[0], Address::new(0, 200));
     assert_ne!(addresses[0], addresses[1]);
 }
+
+#[test]
+fn a_source_without_its_network_is_the_same_node() {
+    let mut network = Network::new(1);
+    let node = network.end_node(0, local());
+    network.seconds(10);
+    let early = network.stacks[node].ports()[0].address.unwrap();
+    let router = network.add(&[(0, seeded(local(), 7, 7, &["Cellar"]))], None, true);
+    network.seconds(40);
+    let socket = network.stacks[node].open_socket(None).unwrap();
+    let to = network.stacks[router].ports()[0].address.unwrap();
+    let datagram = Datagram { source: Endpoint::new(early, socket), ..echo(to, socket) };
+    network.stacks[node].send(datagram, network.now).unwrap();
+    network.seconds(1);
+    let (_, reply) = network.delivered.pop().unwrap();
+    assert_eq!((early.network, reply.destination.address), (0, Address::new(7, early.node)));
+}

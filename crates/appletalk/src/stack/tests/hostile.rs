@@ -1,4 +1,4 @@
-//! Floods and forged requests: nothing grows without end, and nobody is flooded through this node.
+//! Floods and forged requests: tables do not grow without end, and this node floods no other.
 
 use super::network::{Network, ether, local, seeded};
 use crate::address::{Address, Endpoint, HardwareAddress};
@@ -67,7 +67,7 @@ fn a_broadcast_is_answered_with_at_most_eight_times_its_bytes() {
     let direct = Datagram { destination: Endpoint::new(own, 2), ..request };
     let HardwareAddress(station) = HardwareAddress([2, 0, 0, 0, 0, 1]);
     stack.receive(PortId(0), &frame(HardwareAddress(station), &direct), now);
-    assert!(sent_bytes(stack) > 15 * 47, "who asks this node alone gets all names");
+    assert!(sent_bytes(stack) > 15 * 47, "a question to this node alone gets all names");
 }
 
 #[test]
@@ -92,6 +92,21 @@ fn answers_never_go_to_more_than_one_node() {
         network.stacks[node].receive(PortId(0), &frame(HardwareAddress::EVERYONE, &from_all), now);
         assert_eq!(sent_bytes(&mut network.stacks[node]), 0, "{forged}");
     }
+}
+
+#[test]
+fn a_search_by_broadcast_is_not_spread() {
+    let (mut network, node) = router();
+    let asker = Endpoint::new(Address::new(4, 77), 200);
+    let request = lookup(asker, NbpFunction::BROADCAST_REQUEST, "Cellar");
+    let now = network.now;
+    let stack = &mut network.stacks[node];
+    stack.receive(PortId(0), &frame(HardwareAddress::EVERYONE, &request), now);
+    assert_eq!(sent_bytes(stack), 0);
+    let own = stack.ports()[0].address.unwrap();
+    let direct = Datagram { destination: Endpoint::new(own, 2), ..request };
+    stack.receive(PortId(0), &frame(HardwareAddress([2, 0, 0, 0, 0, 1]), &direct), now);
+    assert!(sent_bytes(stack) > 0);
 }
 
 #[test]

@@ -135,7 +135,7 @@ impl Network {
         }
     }
 
-    /// Puts a frame on the link of a plug, for every other plug there; a group of Ethernet only for those who joined.
+    /// Puts a frame on the link of a plug, for every other plug there; frames to a group of Ethernet reach its members only.
     pub(super) fn send(&mut self, from: Plug, bytes: Vec<u8>) {
         let link = self.links.iter().find(|link| link.contains(&from)).unwrap().clone();
         self.sent.push((from, bytes.clone()));

@@ -192,5 +192,5 @@ fn a_router_without_another_one_still_has_names() {
     network.seconds(20);
     let server = network.register(node, "Museum");
     assert_eq!(network.find(other, "=", "*")[0].endpoint, server);
-    assert!(!network.stacks[node].ports()[0].is_ready, "nobody has said which network this is");
+    assert!(!network.stacks[node].ports()[0].is_ready, "no router has said which network this is");
 }
