@@ -21,6 +21,7 @@
 //! ```
 
 mod advice;
+mod appletalk;
 mod arriving;
 mod caches;
 mod client;
@@ -38,6 +39,7 @@ mod table;
 mod waits;
 
 pub use advice::{Advice, AdviceRequest, LoadCurve};
+pub use appletalk::{AppleTalkLinkStatus, AppleTalkNode, AppleTalkRoute, AppleTalkStatus};
 pub use arriving::{ArrivingStatus, NotArrived};
 pub use caches::{
     BestMount, CacheStatus, CachesAnswer, CachesRequest, CachesStatus, HostMemory, PredictedRatios,
