@@ -9,7 +9,7 @@ use vfs::{Actor, Caller, Holder};
 use wire::Reader;
 
 use super::config::Version;
-use crate::server::files::fork::Fork;
+use crate::server::files::fork::{EarlyForkWrite, Fork};
 use crate::server::sessions::session::Session;
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::wire::ResultCode;
@@ -27,6 +27,8 @@ pub(super) struct Request {
     pub(super) body: Bytes,
     /// The data of a DSI write.
     pub(super) data: Bytes,
+    /// The part of them that is written already.
+    pub(super) early: Option<EarlyForkWrite>,
     /// When it began, if it is observed.
     pub(super) begun: Option<RunningOperation>,
     /// The volume that it concerns, if it is observed.
