@@ -11,6 +11,7 @@
 mod accounts;
 pub mod afp;
 mod api;
+mod appletalk;
 mod authority;
 mod build;
 mod classic;
@@ -54,6 +55,7 @@ mod team;
 mod told;
 pub mod units;
 
+pub use self::appletalk::{AppleTalkSeed, AppleTalkSettings};
 pub use accounts::USER_VARIABLE;
 pub use api::ApiSettings;
 pub use authority::{Authority, ChangeDemand, Demand};
@@ -71,7 +73,7 @@ pub use kind::{ClientMatch, Kind, LONGEST_TARGET_NAME, MOST_NUMBER, is_lun_name}
 pub use lun::{LunPlaces, LunSettings, inside};
 pub use mentions::{Mention, Role};
 pub use model::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder, UserSettings};
-pub use nfs::{ClientSec, ClientTls, NfsAudience, NfsClients};
+pub use nfs::{ClientSec, ClientTls, HostAudience, TrustedHosts};
 pub use page::{PAGE_TITLE, page};
 pub use protocol::{BoundPorts, PerProtocol, Port, Ports, Protocol};
 pub use samba_sid::SambaSid;

@@ -41,7 +41,7 @@ pub(super) async fn run(
     let command = body.get_u8();
     let begun = observe::begin("afp", connection.peer.address, || command_name(command));
     if command == command::GET_SRVR_INFO {
-        let outcome = status::run(&connection.service);
+        let outcome = status::run(&connection.service, connection.transport);
         observed(begun.as_ref(), bytes, None, (&outcome, false));
         return outcome;
     }
@@ -53,9 +53,12 @@ pub(super) async fn run(
     };
     session.life.hear();
     let memory = connection.peer.memory.clone();
+    let transport = connection.transport;
     let (concerns, acting) = (OnceLock::new(), OnceLock::new());
+    let session_of = session.clone();
     let request = Request {
-        session: session.clone(),
+        session: session_of,
+        transport,
         memory,
         in_flight,
         command,

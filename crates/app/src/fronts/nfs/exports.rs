@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use admin::{Access, ClientRule, ClientSec, ClientTls, NfsAudience, ServerSettings, ShareSettings, Squash};
+use admin::{Access, ClientRule, ClientSec, ClientTls, HostAudience, ServerSettings, ShareSettings, Squash};
 use auth::HostSet;
 use nfs::server::{ExportOptions, Flavor, Rule, TlsRule};
 use vfs::names::Hiding;
@@ -25,11 +25,15 @@ pub(crate) fn options(share: &ShareSettings, server: &ServerSettings, logins: Lo
         let hosts = host_names::hosts(&rule.matches).into_iter();
         hosts.map(|clients| one(rule, clients, read_only)).collect()
     };
-    let audience = server.nfs.audience(share);
+    let audience = server.audience(share);
     let rules = match &audience {
-        NfsAudience::Rules => share.clients.iter().flat_map(several).collect(),
-        NfsAudience::Hosts(_) | NfsAudience::Guests | NfsAudience::AllAsBefore => {
-            let named = audience.rule().iter().flat_map(several).collect();
+        HostAudience::Rules => share.clients.iter().flat_map(several).collect(),
+        HostAudience::Hosts(_) | HostAudience::Guests | HostAudience::AllAsBefore => {
+            let mut named: Vec<Rule> = audience.rule().iter().flat_map(several).collect();
+            if audience == HostAudience::Guests {
+                // Who logs in has a role of the own account.
+                named.iter_mut().for_each(|rule| rule.squash = nfs::server::Squash::Unproven);
+            }
             with_logins(named, logins, read_only)
         }
     };
@@ -119,6 +123,15 @@ mod tests {
         assert!(!rule.login);
         assert_eq!((rule.squash, rule.anonymous), (nfs::server::Squash::Root, (65534, 65534)));
         assert!(!options.device_nodes);
+    }
+
+    #[test]
+    fn guests_of_a_team_folder_come_from_all_hosts_and_others_log_in() {
+        let options = of("readers = [\"guests\"]\neditors = [\"ada\"]");
+        let [rule] = options.rules.as_slice() else { panic!("{:?}", options.rules) };
+        assert!(rule.clients == HostSet::Any && rule.allowed && !rule.login);
+        assert_eq!(rule.squash, nfs::server::Squash::Unproven);
+        assert!(rule.sec.contains(&Flavor::Krb5p) && rule.sec.contains(&Flavor::Sys));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::Fork;
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
 use crate::server::sessions::session::Session;
+use crate::server::transport::Transport;
 use crate::wire::ResultCode;
 use crate::wire::command;
 use crate::wire::fork::{AccessMode, Width, Write, WriteReply};
@@ -28,7 +29,7 @@ pub(super) async fn run(request: &Request, width: Width) -> Outcome {
         true => i64::try_from(open.size().await?).map_err(|_| ResultCode::PARAM_ERROR)?,
         false => 0,
     };
-    let WriteRange { at, count, end } = range_of(&wanted, base, width, data.len())?;
+    let WriteRange { at, count, end } = range_of(&wanted, base, width, (data.len(), request.transport))?;
     if count > 0 {
         let early = request.early.as_ref().filter(|early| Arc::ptr_eq(&early.fork, &fork));
         let early = early.map(|early| &early.write);
@@ -45,16 +46,27 @@ struct WriteRange {
 }
 
 /// Where a command writes whose offset counts from `base` and which comes with so many bytes.
-fn range_of(wanted: &Write, base: i64, width: Width, bytes: usize) -> Result<WriteRange, ResultCode> {
+fn range_of(
+    wanted: &Write,
+    base: i64,
+    width: Width,
+    (bytes, transport): (usize, Transport),
+) -> Result<WriteRange, ResultCode> {
     let offset = base.checked_add(wanted.offset).ok_or(ResultCode::PARAM_ERROR)?;
     let (Ok(at), Ok(count)) = (u64::try_from(offset), usize::try_from(wanted.count)) else {
         return Err(ResultCode::PARAM_ERROR);
     };
-    if count > bytes {
-        return Err(ResultCode::PARAM_ERROR);
-    }
+    // Over ASP a client sends what fits, and learns from the reply how much that was.
+    let count = match transport {
+        Transport::Tcp if count > bytes => return Err(ResultCode::PARAM_ERROR),
+        Transport::Tcp => count,
+        Transport::AppleTalk => count.min(bytes),
+    };
     // Offsets that the command cannot express have no space.
-    let end = offset.checked_add(wanted.count).filter(|end| width.can_say(*end));
+    let end = i64::try_from(count)
+        .ok()
+        .and_then(|count| offset.checked_add(count))
+        .filter(|end| width.can_say(*end));
     let end = end.ok_or(ResultCode::DISK_FULL)?;
     Ok(WriteRange { at, count, end })
 }
@@ -86,7 +98,7 @@ impl EarlyForkWrite {
         let fork = session.forks.find(wanted.fork).ok()?;
         fork.require(AccessMode::WRITE).ok()?;
         let open = fork.open_to_change().ok()?;
-        let WriteRange { at, count, .. } = range_of(&wanted, 0, width, bytes).ok()?;
+        let WriteRange { at, count, .. } = range_of(&wanted, 0, width, (bytes, Transport::Tcp)).ok()?;
         let write = in_flight.may_begin(&fork.file()).then(|| open.begin_early(at, count as u64))??;
         Some(Self { fork, write })
     }
