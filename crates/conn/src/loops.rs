@@ -6,6 +6,7 @@
 
 mod balance;
 mod event_loop;
+mod idlers;
 mod polling;
 mod queue;
 mod socket;

@@ -14,6 +14,7 @@ use lock::Mutex;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 
+use super::idlers::Idlers;
 use super::polling::Polling;
 use super::queue::Queue;
 use super::socket::Socket;
@@ -53,6 +54,8 @@ pub(super) struct Loop {
     wait: EventWait,
     queue: Mutex<Queue<Arc<Task>>, ranks::LoopQueue>,
     sockets: Mutex<HashMap<u64, Weak<Socket>>, ranks::LoopSockets>,
+    /// Those that go on when the loop has nothing else to do.
+    idlers: Idlers,
     connections: AtomicUsize,
     /// The number of the poll that the driving thread is in, or 0. The thread that changes it back to 0 drives the loop
     /// from then on: the one that polls, or one that the watchdog has started.
@@ -86,6 +89,7 @@ impl Loop {
             wait: EventWait::new(polling),
             queue: Mutex::default(),
             sockets: Mutex::default(),
+            idlers: Idlers::default(),
             connections: AtomicUsize::new(0),
             polling: AtomicU32::new(0),
             polls: AtomicU32::new(0),
@@ -158,6 +162,11 @@ impl Loop {
         }
     }
 
+    /// Tells a socket when there is nothing else to do.
+    pub(super) fn await_idle(&self, socket: &Arc<Socket>) {
+        self.idlers.add(socket);
+    }
+
     /// Runs a task soon.
     pub(super) fn push(&self, task: Arc<Task>) {
         let streams = task.is_of_stream();
@@ -219,12 +228,14 @@ impl Loop {
         }
     }
 
-    /// Waits for events, unless tasks are in the queue: then it only takes those that are there.
+    /// Waits for events, unless tasks are in the queue, or sockets have work for this moment: then it only takes those that are
+    /// there.
     fn wait(&self, events: &mut Vec<Event>, began: &mut Instant) {
         self.is_asleep.store(true, Ordering::SeqCst);
         let idle = self.queue.lock().is_empty() && !self.is_over();
+        let has_idlers = idle && self.idlers.any();
         events.clear();
-        if idle {
+        if idle && !has_idlers {
             let busy = began.elapsed();
             self.busy_ns.fetch_add(busy.as_nanos() as u64, Ordering::Relaxed);
             *began = self.wait.until_events(&self.epoll, events, busy);
@@ -232,6 +243,9 @@ impl Loop {
             self.wait.take_ready(&self.epoll, events);
         }
         self.is_asleep.store(false, Ordering::SeqCst);
+        if has_idlers && events.is_empty() {
+            self.idlers.tell();
+        }
     }
 
     fn dispatch(&self, events: &mut Vec<Event>, arrived: &mut Vec<(Arc<Socket>, EventFlags)>) {
