@@ -13,6 +13,7 @@ use super::reply::Outcome;
 use super::request::Request;
 use super::status;
 use crate::catalogue::CatalogId;
+use crate::server::files::fork::EarlyForkWrite;
 use crate::server::files::{acl, attribute, directory, enumerate, file, fork, identity, lock};
 use crate::server::sessions::session_replies::RequestState;
 use crate::server::sessions::{login, session_control, session_notices};
@@ -20,12 +21,12 @@ use crate::server::volumes::{desktop, id, search, volume};
 use crate::wire::ResultCode;
 use crate::wire::command::{self, Family, InFolder};
 
-/// Runs the command at the start of `body`.
+/// Runs the command at the start of `body`, with the data behind it.
 pub(super) async fn run(
     connection: &Arc<Connection>,
     id: u16,
     mut body: Bytes,
-    data: Bytes,
+    (data, early): (Bytes, Option<EarlyForkWrite>),
     in_flight: InFlight,
 ) -> Outcome {
     let session = match connection.state() {
@@ -40,7 +41,7 @@ pub(super) async fn run(
     let command = body.get_u8();
     let begun = observe::begin("afp", connection.peer.address, || command_name(command));
     if command == command::GET_SRVR_INFO {
-        let outcome = status::run(&connection.service);
+        let outcome = status::run(&connection.service, connection.transport);
         observed(begun.as_ref(), bytes, None, (&outcome, false));
         return outcome;
     }
@@ -52,9 +53,22 @@ pub(super) async fn run(
     };
     session.life.hear();
     let memory = connection.peer.memory.clone();
+    let transport = connection.transport;
     let (concerns, acting) = (OnceLock::new(), OnceLock::new());
-    let request =
-        Request { session: session.clone(), memory, in_flight, command, body, data, begun, concerns, acting };
+    let session_of = session.clone();
+    let request = Request {
+        session: session_of,
+        transport,
+        memory,
+        in_flight,
+        command,
+        body,
+        data,
+        early,
+        begun,
+        concerns,
+        acting,
+    };
     let begun = request.begun.as_ref();
     let turn = loop {
         match session.replies_to(id, command) {

@@ -9,7 +9,8 @@ use vfs::{Actor, Caller, Holder};
 use wire::Reader;
 
 use super::config::Version;
-use crate::server::files::fork::Fork;
+use super::transport::Transport;
+use crate::server::files::fork::{EarlyForkWrite, Fork};
 use crate::server::sessions::session::Session;
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::wire::ResultCode;
@@ -18,6 +19,8 @@ use crate::wire::ResultCode;
 pub(super) struct Request {
     /// The sender's session.
     pub(super) session: Arc<Session>,
+    /// How it came.
+    pub(super) transport: Transport,
     /// The client's memory allowance.
     pub(super) memory: Arc<Allowance>,
     pub(super) in_flight: InFlight,
@@ -27,6 +30,8 @@ pub(super) struct Request {
     pub(super) body: Bytes,
     /// The data of a DSI write.
     pub(super) data: Bytes,
+    /// The part of them that is written already.
+    pub(super) early: Option<EarlyForkWrite>,
     /// When it began, if it is observed.
     pub(super) begun: Option<RunningOperation>,
     /// The volume that it concerns, if it is observed.

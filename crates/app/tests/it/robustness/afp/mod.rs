@@ -2,6 +2,8 @@
 //! server: it exercises the server, and proves nothing about the encoding.
 
 mod across;
+mod appletalk;
+mod classic;
 pub(crate) mod client;
 mod disks;
 mod frames;
