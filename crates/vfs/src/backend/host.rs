@@ -15,6 +15,7 @@ mod guards;
 mod handle;
 mod identity;
 mod lost;
+mod making;
 mod metered;
 mod mounts;
 mod object;
@@ -446,11 +447,13 @@ impl HostVolume {
         if self.switches_ids { identity::act_as_ourselves() } else { Ok(()) }
     }
 
+    fn may_change(&self) -> Result<()> {
+        if self.read_only { Err(Error::ReadOnly) } else { Ok(()) }
+    }
+
     /// Switches to the caller's ids for a change.
     fn act_to_change(&self, caller: &Caller) -> Result<()> {
-        if self.read_only {
-            return Err(Error::ReadOnly);
-        }
+        self.may_change()?;
         self.act_as(caller)
     }
 

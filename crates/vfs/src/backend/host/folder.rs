@@ -3,13 +3,13 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom, Uid};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::descriptors::Descriptor;
 use super::object::{ENTRY, HostObject, attributes_of};
-use super::{OpenMethod, failure, handle, stat, stat_at};
-use crate::backend::{Found, ListEntry, NewKind, NewOwner, Object, RenameMode};
+use super::{OpenMethod, failure, handle, identity, stat, stat_at};
+use crate::backend::{Found, ListEntry, Object, RenameMode};
 use crate::quota::Transfer;
 use crate::{Attributes, Caller, Error, HostKey, Kind, Result};
 
@@ -19,8 +19,27 @@ const LIST_TRIES: usize = 2;
 const LIST_BYTES: usize = 64 * 1024;
 
 impl HostObject {
-    pub(super) fn find(&self, caller: &Caller, name: &[u8]) -> Result<Found> {
+    /// Calls the host for an entry of this folder as the caller. What the server itself may do is done with the ids of the client
+    /// that this thread has, if the host lets these: they are narrower, and the next request of the client needs them again. The
+    /// call is repeated after a refusal, and makes nothing that would belong to anybody.
+    pub(super) fn narrowly<T>(&self, caller: &Caller, call: impl Fn() -> Result<T>) -> Result<T> {
+        let is_here = self.shared.is_local && Object::id(self).device == self.shared.device;
+        if is_here && identity::is_ourselves(caller) && identity::is_narrow() {
+            match call() {
+                Err(Error::AccessDenied | Error::NotPermitted) => {}
+                other => return other,
+            }
+        }
         self.shared.act_as(caller)?;
+        call()
+    }
+
+    pub(super) fn find(&self, caller: &Caller, name: &[u8]) -> Result<Found> {
+        self.narrowly(caller, || self.find_now(name))
+    }
+
+    /// With the ids that this thread has.
+    fn find_now(&self, name: &[u8]) -> Result<Found> {
         if self.shared.by_handle()
             && let Some(object) = self.kept(name)?
             && object.reached == OpenMethod::ByName
@@ -98,8 +117,8 @@ impl HostObject {
                 }
             }
             _ => {
-                self.shared.act_as(caller)?;
-                self.open_entry(&path.join(&b'/'))
+                let path = path.join(&b'/');
+                self.narrowly(caller, || self.open_entry(&path))
             }
         }
     }
@@ -148,68 +167,6 @@ impl HostObject {
         Err(Error::Stale)
     }
 
-    pub(super) fn make(
-        &self,
-        caller: &Caller,
-        name: &[u8],
-        new: NewKind<'_>,
-        (mode, owner): (u32, Option<NewOwner>),
-    ) -> Result<Found> {
-        self.shared.act_to_change(caller)?;
-        let bits = Mode::from_raw_mode(mode & 0o7777);
-        let node = |kind, major, minor| {
-            rustix::fs::mknodat(&self.fd, name, kind, bits, rustix::fs::makedev(major, minor))
-        };
-        match new {
-            NewKind::File => return self.make_file(name, bits, owner),
-            NewKind::Folder => rustix::fs::mkdirat(&self.fd, name, bits),
-            NewKind::Link(target) => rustix::fs::symlinkat(target, &self.fd, name),
-            NewKind::Fifo => node(FileType::Fifo, 0, 0),
-            NewKind::Socket => node(FileType::Socket, 0, 0),
-            NewKind::CharDevice(major, minor) => node(FileType::CharacterDevice, major, minor),
-            NewKind::BlockDevice(major, minor) => node(FileType::BlockDevice, major, minor),
-        }
-        .map_err(failure::of_entry("mkdirat, symlinkat or mknodat", &self.fd, name))?;
-        let flags = if matches!(new, NewKind::Folder) { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-        self.give(&self.fd, name, (owner, AtFlags::SYMLINK_NOFOLLOW), flags)?;
-        self.find(caller, name)
-    }
-
-    /// Gives something new to its owner, or removes it.
-    fn give(
-        &self,
-        at: impl AsFd,
-        name: &[u8],
-        (owner, how): (Option<NewOwner>, AtFlags),
-        removal: AtFlags,
-    ) -> Result<()> {
-        let Some(NewOwner { uid, gid }) = owner else { return Ok(()) };
-        let path = if how.contains(AtFlags::EMPTY_PATH) { &b""[..] } else { name };
-        let given = rustix::fs::chownat(at, path, Some(Uid::from_raw(uid)), gid.map(Gid::from_raw), how);
-        given
-            .inspect_err(|_| {
-                if let Err(error) = rustix::fs::unlinkat(&self.fd, name, removal) {
-                    tracing::warn!(%error, "a new file without its owner was not removed");
-                }
-            })
-            .map_err(failure::of_entry("fchownat", &self.fd, name))
-    }
-
-    /// A new file stays open for writing, as its maker will write it next.
-    fn make_file(&self, name: &[u8], mode: Mode, owner: Option<NewOwner>) -> Result<Found> {
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | ENTRY;
-        let fd = rustix::fs::openat(&self.fd, name, flags, mode)
-            .map_err(failure::of_entry("openat", &self.fd, name))?;
-        self.give(&fd, name, (owner, AtFlags::EMPTY_PATH), AtFlags::empty())?;
-        let stat = stat(fd.as_fd())?;
-        let attributes = attributes_of(&stat);
-        let key = self.shared.key_of(fd.as_fd(), &stat)?;
-        let object =
-            self.shared.objects.keep(key, OpenMethod::ByName, || new_file(self, fd, key, &attributes));
-        self.shared.trace(&object, self, name);
-        Ok(Found { object, attributes })
-    }
-
     pub(super) fn link_to(&self, caller: &Caller, target: &Self, name: &[u8]) -> Result<()> {
         self.shared.act_to_change(caller)?;
         self.check_same_quotas(target)?;
@@ -226,13 +183,15 @@ impl HostObject {
         found: Option<&dyn Object>,
         flags: AtFlags,
     ) -> Result<()> {
-        self.shared.act_to_change(caller)?;
+        self.shared.may_change()?;
         let found = found.and_then(|found| found.as_any().downcast_ref::<Self>());
-        let kept = if found.is_none() { self.kept(name)? } else { None };
+        let kept = if found.is_none() { self.narrowly(caller, || self.kept(name))? } else { None };
         let going = if flags.is_empty() { self.going(name, found.or(kept.as_deref())) } else { None };
-        let removed = rustix::fs::unlinkat(&self.fd, name, flags);
+        let removed = self.narrowly(caller, || {
+            rustix::fs::unlinkat(&self.fd, name, flags).map_err(failure::of_entry("unlinkat", &self.fd, name))
+        });
         going.into_iter().for_each(|going| going.settle(removed.is_ok()));
-        removed.map_err(failure::of_entry("unlinkat", &self.fd, name))?;
+        removed?;
         found.or(kept.as_deref()).into_iter().for_each(Self::forget_if_gone);
         Ok(())
     }
@@ -253,12 +212,19 @@ impl HostObject {
         new_name: &[u8],
         mode: RenameMode,
     ) -> Result<()> {
-        self.shared.act_to_change(caller)?;
+        self.shared.may_change()?;
+        let meter = &self.shared.meter;
+        if self.shared.private.is_some() || meter.counts() || meter.counts_inside() {
+            self.shared.act_as(caller)?; // what is asked first must not fail for want of rights
+        }
         if let Some(private) = &self.shared.private {
             private.refuse_to_move(self.fd(), name)?;
             private.refuse_to_move(to.fd(), new_name)?;
         }
-        let replaced = if mode == RenameMode::Replace { to.kept(new_name).unwrap_or(None) } else { None };
+        let replaced = match mode {
+            RenameMode::Replace => to.narrowly(caller, || to.kept(new_name)).unwrap_or(None),
+            _ => None,
+        };
         let flags = match mode {
             RenameMode::Replace => RenameFlags::empty(),
             RenameMode::Keep => RenameFlags::NOREPLACE,
@@ -269,13 +235,16 @@ impl HostObject {
         let is_same = gone.is_some() && self.is_same_entry(name, to, new_name);
         let transfer = self.transferring(name, to, mode)?;
         let moving = [self.moving(name), to.moving(new_name)];
-        let moved = match rustix::fs::renameat_with(&self.fd, name, &to.fd, new_name, flags) {
-            Err(Errno::INVAL) if mode == RenameMode::Keep => self.rename_if_free(name, to, new_name),
-            moved => moved,
-        };
+        let moved = self.narrowly(caller, || {
+            let moved = match rustix::fs::renameat_with(&self.fd, name, &to.fd, new_name, flags) {
+                Err(Errno::INVAL) if mode == RenameMode::Keep => self.rename_if_free(name, to, new_name),
+                moved => moved,
+            };
+            moved.map_err(failure::of_entry("renameat2", &self.fd, name))
+        });
         gone.into_iter().for_each(|gone| gone.settle(moved.is_ok() && !is_same));
         moving.into_iter().flatten().for_each(|moving| moving.settle(false));
-        moved.map_err(failure::of_entry("renameat2", &self.fd, name))?;
+        moved?;
         transfer.into_iter().for_each(Transfer::commit);
         to.arrived(new_name);
         if mode == RenameMode::Exchange {
@@ -352,13 +321,6 @@ impl HostObject {
         }
         Ok(has_any.then_some(true))
     }
-}
-
-fn new_file(folder: &HostObject, fd: OwnedFd, key: HostKey, attributes: &crate::Attributes) -> HostObject {
-    let fd = Arc::new(fd);
-    let object = HostObject::new(folder.shared.clone(), fd.clone(), key, attributes, OpenMethod::ByName);
-    object.data.lock().write = Some(Descriptor::uncounted(fd)); // it names the file, too
-    object
 }
 
 fn kind_of(listed: FileType) -> Option<Kind> {

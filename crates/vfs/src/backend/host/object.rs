@@ -14,13 +14,13 @@ use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 
 use super::descriptors::FileData;
 use super::file::read_once;
+use super::making::RefusedMaker;
 use super::metered::Growth;
 use super::{HostVolume, OpenMethod, failure, handle};
 use crate::backend::{
     Against, Found, Glance, HearsLocal, Hold, ListEntry, NewKind, NewOwner, Object, RenameMode, Stability,
     Wait, XattrMode,
 };
-use crate::caller::server;
 use crate::permission::{by_mode, mode_is_exact};
 use crate::quota::{Charge, Meter};
 use crate::ranks;
@@ -37,6 +37,8 @@ pub(super) struct HostObject {
     pub(super) reached: OpenMethod,
     /// Whether there is an ACL: when that was asked, as of which time of change, and the answer.
     acl: Mutex<Option<(Instant, Time, bool)>, ranks::HostFileAcl>,
+    /// Of a folder.
+    pub(super) refused: RefusedMaker,
     /// What it counts with in quotas, from its first change on.
     pub(super) charge: OnceLock<Arc<Charge>>,
     /// The meter that counts it, with its file system and the epoch in which that was found.
@@ -55,9 +57,9 @@ impl HostObject {
         reached: OpenMethod,
     ) -> Self {
         let (data, acl) = (Arc::default(), Mutex::default());
-        let (charge, metered_by) = (OnceLock::new(), OnceLock::new());
+        let (charge, metered_by, refused) = (OnceLock::new(), OnceLock::new(), RefusedMaker::default());
         let (id, kind) = (attributes.id, attributes.kind);
-        Self { shared, fd, data, reached, acl, charge, metered_by, key, id, kind }
+        Self { shared, fd, data, reached, acl, refused, charge, metered_by, key, id, kind }
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -175,8 +177,7 @@ impl Object for HostObject {
 
     fn entry(&self, caller: &Caller, name: &[u8]) -> Result<(HostKey, Attributes)> {
         if self.shared.by_handle() {
-            self.shared.act_as(caller)?;
-            let entry = self.entry_at(caller, name)?;
+            let entry = self.narrowly(caller, || self.entry_at(caller, name))?;
             if !handle::is_by_birth(&entry.0) {
                 return Ok(entry);
             }
@@ -191,8 +192,7 @@ impl Object for HostObject {
     }
 
     fn entry_attributes(&self, caller: &Caller, name: &[u8]) -> Result<Attributes> {
-        self.shared.act_as(caller)?;
-        Ok(attributes_of(&super::stat_at(self.fd(), name)?))
+        self.narrowly(caller, || Ok(attributes_of(&super::stat_at(self.fd(), name)?)))
     }
 
     fn glance_xattr(&self, caller: &Caller, name: &[u8], xattr: &[u8]) -> Result<Vec<u8>> {
@@ -212,11 +212,17 @@ impl Object for HostObject {
     }
 
     fn create(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {
-        self.make(caller, name, new, (mode, None))
+        self.make(caller, name, new, mode)
     }
 
-    fn create_owned(&self, name: &[u8], new: NewKind<'_>, mode: u32, owner: NewOwner) -> Result<Found> {
-        self.make(server(), name, new, (mode, Some(owner)))
+    fn create_owned(
+        &self,
+        name: &[u8],
+        new: NewKind<'_>,
+        mode: u32,
+        owner: NewOwner<'_>,
+    ) -> Result<Found> {
+        self.make_owned(name, new, mode, owner)
     }
 
     fn link(&self, caller: &Caller, target: &dyn Object, name: &[u8]) -> Result<()> {
