@@ -7,6 +7,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFl
 use rustix::io::Errno;
 
 use super::descriptors::Descriptor;
+use super::numbers::Named;
 use super::object::{ENTRY, HostObject, attributes_of};
 use super::{OpenMethod, failure, handle, identity, stat, stat_at};
 use crate::backend::{Found, ListEntry, Object, RenameMode};
@@ -15,6 +16,8 @@ use crate::{Attributes, Caller, Error, HostKey, Kind, Result};
 
 /// How often the host is asked for the entries of a folder, as long as it lists nothing.
 const LIST_TRIES: usize = 2;
+/// A path of so many names is followed name by name if its folders are kept.
+const MOST_STEPS: usize = 4;
 /// Bytes of entries that one call to the host brings.
 const LIST_BYTES: usize = 64 * 1024;
 
@@ -39,13 +42,19 @@ impl HostObject {
     }
 
     /// With the ids that this thread has.
-    fn find_now(&self, name: &[u8]) -> Result<Found> {
-        if self.shared.by_handle()
-            && let Some(object) = self.kept(name)?
-            && object.reached == OpenMethod::ByName
-        {
-            let attributes = object.attributes()?;
-            return Ok(Found { object, attributes });
+    pub(super) fn find_now(&self, name: &[u8]) -> Result<Found> {
+        match self.by_number(name)? {
+            Some(Named::Kept(_, found)) => return Ok(found),
+            Some(Named::Other) => {}
+            None => {
+                if self.shared.by_handle()
+                    && let Some(object) = self.kept_by_key(name)?
+                    && object.reached == OpenMethod::ByName
+                {
+                    let attributes = object.attributes()?;
+                    return Ok(Found { object, attributes });
+                }
+            }
         }
         let found = self.open_entry(name)?;
         if let Some(object) = found.object.as_any().downcast_ref::<Self>() {
@@ -54,8 +63,16 @@ impl HostObject {
         Ok(found)
     }
 
-    /// The entry's object, if it is kept open; found by its key alone, in one call to the host.
+    /// The entry's object, if it is kept open; in one call to the host.
     fn kept(&self, name: &[u8]) -> Result<Option<Arc<Self>>> {
+        match self.by_number(name)? {
+            Some(Named::Kept(object, _)) => Ok(Some(object)),
+            _ => self.kept_by_key(name),
+        }
+    }
+
+    /// The same, found by its key alone.
+    fn kept_by_key(&self, name: &[u8]) -> Result<Option<Arc<Self>>> {
         let key = match self.shared.key_at(self.fd(), name) {
             Err(Error::NotSupported) => stat_at(self.fd(), name).and_then(|stat| handle::key_by_birth(&stat)),
             other => other,
@@ -101,7 +118,8 @@ impl HostObject {
         !matches!(asked, Err(rustix::io::Errno::NOENT | rustix::io::Errno::NAMETOOLONG))
     }
 
-    /// A whole path in one call. The kernel follows no link in it, whatever happens to its folders meanwhile.
+    /// A whole path in one call, or a short one in a call for each name if its folders are kept. No link is followed in it,
+    /// whatever happens to its folders meanwhile.
     pub(super) fn find_path(&self, caller: &Caller, path: &[&[u8]]) -> Result<Found> {
         match path {
             [] => Err(Error::Invalid),
@@ -116,11 +134,30 @@ impl HostObject {
                     _ => Err(Error::NotFolder),
                 }
             }
-            _ => {
-                let path = path.join(&b'/');
-                self.narrowly(caller, || self.open_entry(&path))
-            }
+            [above @ .., last] => match self.kept_folder(caller, above)? {
+                Some(folder) => folder.find(caller, last),
+                None => {
+                    let path = path.join(&b'/');
+                    self.narrowly(caller, || self.open_entry(&path))
+                }
+            },
         }
+    }
+
+    /// The folder at the end of a short path, if it and those on the way are kept.
+    fn kept_folder(&self, caller: &Caller, path: &[&[u8]]) -> Result<Option<Arc<Self>>> {
+        let mut at: Option<Arc<Self>> = None;
+        if path.len() >= MOST_STEPS {
+            return Ok(None);
+        }
+        for name in path {
+            let here = at.as_deref().unwrap_or(self);
+            at = match here.narrowly(caller, || here.by_number(name))? {
+                Some(Named::Kept(object, found)) if found.attributes.kind == Kind::Folder => Some(object),
+                _ => return Ok(None),
+            };
+        }
+        Ok(at)
     }
 
     fn open_entry(&self, name: &[u8]) -> Result<Found> {
@@ -172,7 +209,8 @@ impl HostObject {
         self.check_same_quotas(target)?;
         // AT_EMPTY_PATH would need a privilege that the caller's ids do not have.
         rustix::fs::linkat(rustix::fs::CWD, target.path(), &self.fd, name, AtFlags::SYMLINK_FOLLOW)
-            .map_err(failure::of_entry("linkat", &self.fd, name))
+            .map_err(failure::of_entry("linkat", &self.fd, name))?;
+        target.attributes().map(drop).or(Ok(())) // counts its names
     }
 
     /// Without `found` the host is asked which file of the kept ones is there.
@@ -198,8 +236,8 @@ impl HostObject {
 
     /// Closes a file without names, so that its space is free once no client uses it.
     fn forget_if_gone(&self) {
-        if self.attributes().is_ok_and(|attributes| attributes.links == 0 || attributes.kind == Kind::Folder)
-        {
+        let is_gone = |attributes: Attributes| attributes.links == 0 || attributes.kind == Kind::Folder;
+        if self.had_one_name() || self.attributes().is_ok_and(is_gone) {
             self.shared.objects.forget(&Object::key(self));
         }
     }

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,10 @@ pub(super) struct HostObject {
     acl: Mutex<Option<(Instant, Time, bool)>, ranks::HostFileAcl>,
     /// Of a folder.
     pub(super) refused: RefusedMaker,
+    /// When it was opened, counted in files that were opened.
+    pub(super) opened: u64,
+    /// How many names it had when the host was asked last.
+    links: AtomicU32,
     /// What it counts with in quotas, from its first change on.
     pub(super) charge: OnceLock<Arc<Charge>>,
     /// The meter that counts it, with its file system and the epoch in which that was found.
@@ -59,11 +64,21 @@ impl HostObject {
         let (data, acl) = (Arc::default(), Mutex::default());
         let (charge, metered_by, refused) = (OnceLock::new(), OnceLock::new(), RefusedMaker::default());
         let (id, kind) = (attributes.id, attributes.kind);
-        Self { shared, fd, data, reached, acl, refused, charge, metered_by, key, id, kind }
+        let (opened, links) = (shared.objects.numbers().next(), attributes.links.into());
+        Self { shared, fd, data, reached, acl, refused, opened, links, charge, metered_by, key, id, kind }
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+
+    pub(super) fn saw_links(&self, attributes: &Attributes) {
+        self.links.store(attributes.links, Ordering::Relaxed);
+    }
+
+    /// Whether it had one name when the host was asked last.
+    pub(super) fn had_one_name(&self) -> bool {
+        self.links.load(Ordering::Relaxed) <= 1
     }
 
     pub(super) fn path(&self) -> String {
@@ -159,7 +174,9 @@ impl Object for HostObject {
     }
 
     fn attributes(&self) -> Result<Attributes> {
-        Ok(attributes_of(&super::stat(self.fd.as_fd())?))
+        let attributes = attributes_of(&super::stat(self.fd.as_fd())?);
+        self.saw_links(&attributes);
+        Ok(attributes)
     }
 
     fn set_attributes(&self, caller: &Caller, changes: &SetAttributes) -> Result<()> {

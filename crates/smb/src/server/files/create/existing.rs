@@ -42,7 +42,7 @@ pub(super) async fn open(
         return Err(Status::OBJECT_NAME_COLLISION.into());
     }
     let caller = &wanted.actor.caller;
-    let (resolved, parent) = (&way.resolved, way.resolved.parent(caller)?);
+    let (resolved, parent) = (&way.resolved, way.resolved.parent.clone());
     let folding = tree.folding_of(wanted.is_posix);
     let leads_to_folder = || Ok(volume.caching_tree().follow_link(caller, &parent, found, folding)?);
     fits(wanted, found.attributes.kind, is_stream, leads_to_folder)?;
