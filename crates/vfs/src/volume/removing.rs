@@ -9,8 +9,30 @@ use crate::{Kind, Result};
 impl Volume {
     /// Removes an entry that is not a folder (`kind` File), or an empty folder (`kind` Folder).
     pub fn remove(&self, actor: &Actor, folder: &Found, name: &[u8], kind: Kind) -> Result<Change> {
+        self.remove_known(actor, (folder, name), None, kind)
+    }
+
+    /// As [`Volume::remove`], of an entry that the same request has found there: the host is not asked again.
+    pub fn remove_found(
+        &self,
+        actor: &Actor,
+        at: (&Found, &[u8]),
+        found: &Found,
+        kind: Kind,
+    ) -> Result<Change> {
+        self.remove_known(actor, at, Some(found), kind)
+    }
+
+    fn remove_known(
+        &self,
+        actor: &Actor,
+        (folder, name): (&Found, &[u8]),
+        known: Option<&Found>,
+        kind: Kind,
+    ) -> Result<Change> {
         self.notes().entry(Act::Remove, &folder.object, name, None);
-        let removal = Removal::permitted(self, actor, (folder, name))?.quiet()?.pinned()?.announce()?;
+        let removal = Removal::permitted(self, actor, (folder, name), known)?;
+        let removal = removal.quiet()?.pinned()?.announce()?;
         removal.apply(|removal, by| {
             let _changing = self.site.busy.change(&[(folder.object.id(), &*removal.name)]);
             self.pairs().remove(by, &folder.object, &removal.name, (kind, removal.going()))
