@@ -10,8 +10,8 @@ mod state;
 
 pub use settings::{
     Access, ApiSettings, Arguments, AuditScope, Bonjour, BoundPorts, ClassicRules, ClientMatch, ClientRule,
-    ClientSec, ClientTls, DenyModes, Diagnostic, Encryption, LogFormat, MacLayout, MailSettings, NfsAudience,
-    NfsClients, Port, Ports, Protocol, SambaSid, ServerSettings, Settings, ShareSettings, SnapshotFolder,
-    Squash, ToldSettings, UserSettings,
+    ClientSec, ClientTls, DenyModes, Diagnostic, Encryption, HostAudience, LogFormat, MacLayout,
+    MailSettings, Port, Ports, Protocol, SambaSid, ServerSettings, Settings, ShareSettings, SnapshotFolder,
+    Squash, ToldSettings, TrustedHosts, UserSettings,
 };
 pub use state::{State, StateError};

@@ -71,7 +71,7 @@ pub use kind::{ClientMatch, Kind, LONGEST_TARGET_NAME, MOST_NUMBER, is_lun_name}
 pub use lun::{LunPlaces, LunSettings, inside};
 pub use mentions::{Mention, Role};
 pub use model::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder, UserSettings};
-pub use nfs::{ClientSec, ClientTls, NfsAudience, NfsClients};
+pub use nfs::{ClientSec, ClientTls, HostAudience, TrustedHosts};
 pub use page::{PAGE_TITLE, page};
 pub use protocol::{BoundPorts, PerProtocol, Port, Ports, Protocol};
 pub use samba_sid::SambaSid;

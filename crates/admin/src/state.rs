@@ -88,13 +88,13 @@ struct StoredIdentity {
 /// folder with a smaller number keeps the former default. 1: NFS without a login serves the hosts that are named.
 const DEFAULTS: u32 = 1;
 
-/// Whether the state folder was made by a version whose NFS served every host that no rule named.
-pub(crate) fn gives_nfs_to_all(folder: &Path) -> bool {
+/// Whether the state folder keeps the defaults of versions before this number of [`DEFAULTS`].
+pub(crate) fn has_defaults_before(folder: &Path, number: u32) -> bool {
     let path = folder.join("identity.toml");
     let identity = fs::read_to_string(&path).ok().and_then(|text| {
         IDENTITY.parse::<StoredIdentity>(&path, &text).ok() // what is wrong with it is reported where it is used
     });
-    identity.is_some_and(|identity| identity.defaults == 0)
+    identity.is_some_and(|identity| identity.defaults < number)
 }
 
 impl State {
@@ -255,9 +255,9 @@ mod tests {
     #[test]
     fn a_folder_of_an_earlier_version_keeps_its_defaults() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(!gives_nfs_to_all(folder.path()), "there is none yet");
+        assert!(!has_defaults_before(folder.path(), 1), "there is none yet");
         drop(State::open(folder.path()).unwrap());
-        assert!(!gives_nfs_to_all(folder.path()));
+        assert!(!has_defaults_before(folder.path(), 1));
         let path = folder.path().join("identity.toml");
         let written = fs::read_to_string(&path).unwrap();
         let earlier: String = written
@@ -267,7 +267,7 @@ mod tests {
             .collect();
         fs::write(&path, earlier).unwrap();
         drop(State::open(folder.path()).unwrap());
-        assert!(gives_nfs_to_all(folder.path()));
+        assert!(has_defaults_before(folder.path(), 1));
     }
 
     #[test]

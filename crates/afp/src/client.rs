@@ -13,19 +13,22 @@
 //! ```
 
 mod dhx2;
+mod dialect;
 mod files;
 mod forks;
+mod randnum;
 
 use std::io::{self, Read, Write};
 
 use wire::{Reader, Writer};
 
-pub use self::files::ROOT;
+pub use self::dialect::Dialect;
+pub use self::files::{EntryOfList, ROOT};
 pub use self::forks::ForkId;
 use crate::wire::dsi::{Command, DsiHeader, Options};
 use crate::wire::strings::pascal;
 use crate::wire::volume::OpenVol;
-use crate::wire::{Path, ResultCode, VolumeBitmap, command};
+use crate::wire::{ResultCode, VolumeBitmap, command};
 
 /// A stream of bytes to a server.
 pub trait Link: Read + Write {}
@@ -67,6 +70,8 @@ pub enum Login<'a> {
     Guest,
     Cleartext { name: &'a str, password: &'a str },
     Dhx2 { name: &'a str, password: &'a str },
+    Randnum { name: &'a str, password: &'a str },
+    TwoWayRandnum { name: &'a str, password: &'a str },
 }
 
 /// A frame from the server.
@@ -101,6 +106,7 @@ impl Frame {
 pub struct Client<L> {
     link: L,
     next_id: u16,
+    dialect: Dialect,
     /// The server's options when the session was opened.
     pub options: Options,
     /// Unsolicited frames: attentions and tickles.
@@ -115,7 +121,13 @@ const MAX_ROOM: usize = 2 << 20;
 impl<L: Link> Client<L> {
     /// A client that has sent nothing yet.
     pub fn new(link: L) -> Self {
-        Self { link, next_id: 1, options: Options::default(), unasked: Vec::new() }
+        Self {
+            link,
+            next_id: 1,
+            dialect: Dialect::default(),
+            options: Options::default(),
+            unasked: Vec::new(),
+        }
     }
 
     /// Opens a DSI session.
@@ -222,10 +234,17 @@ impl<L: Link> Client<L> {
         self.ask(Command::GET_STATUS, 0, &[])?.well()
     }
 
-    /// Logs in.
+    /// Logs in. The version decides the dialect of all further commands.
     pub fn log_in(&mut self, version: &str, login: &Login<'_>) -> Result<()> {
+        self.dialect = Dialect::of(version);
         let put: Box<dyn Fn(&mut Writer)> = match *login {
             Login::Dhx2 { name, password } => return self.log_in_by_dhx2(version, name, password),
+            Login::Randnum { name, password } => {
+                return self.log_in_by_randnum(version, name, password, false);
+            }
+            Login::TwoWayRandnum { name, password } => {
+                return self.log_in_by_randnum(version, name, password, true);
+            }
             Login::Guest => Box::new(|w| pascal::put(w, b"No User Authent")),
             Login::Cleartext { name, password } => Box::new(move |w| cleartext(name, password, w)),
         };
@@ -263,11 +282,6 @@ impl<L: Link> Client<L> {
     pub fn tickle(&mut self) -> Result<()> {
         self.send(Command::TICKLE, 0, &[]).map(drop)
     }
-}
-
-/// A path of one UTF-8 name, or several, separated by NUL bytes.
-fn path(name: &str) -> Path<'_> {
-    Path::utf8(name.as_bytes())
 }
 
 fn message(number: u8, body: impl FnOnce(&mut Writer)) -> Writer {

@@ -55,7 +55,7 @@ pub(crate) use lun::{Create, LunCommand, LunSnapshot};
 pub(crate) use migrate::{Login, Migrate};
 pub(crate) use mount::MountCommand;
 pub(crate) use names::Names;
-pub(crate) use namespace::{ExplainLink, ListLinks, MapLinks, MountProtocol, Namespace, TestLinks};
+pub(crate) use namespace::{ExplainLink, ListLinks, MapLinks, Namespace, TestLinks};
 pub(crate) use pool::PoolCommand;
 pub(crate) use replicate::Replicate;
 pub(crate) use rights::{CheckRights, ResetRights, RightsCommand};

@@ -12,7 +12,7 @@
 //! become root because its name is unknown.
 
 use std::hash::{Hash, Hasher};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use nix::unistd::{Gid, getegid, geteuid, getgroups};
@@ -58,6 +58,14 @@ pub enum FileProtocol {
     Smb,
     /// AFP.
     Afp,
+}
+
+impl FileProtocol {
+    /// Whether its users log in with an account. Without it, a call states the user's number.
+    #[must_use]
+    pub fn users_log_in(self) -> bool {
+        self != Self::Nfs
+    }
 }
 
 impl PartialEq for Identity {
@@ -132,6 +140,24 @@ impl Identity {
             true => self,
             false => Self { groups: self.groups.iter().copied().chain(new).collect(), ..self },
         }
+    }
+
+    /// The identity of a session of this machine with this account; `None`: a guest's.
+    #[must_use]
+    pub fn of_session(self, account: Option<&str>) -> Self {
+        self.of(FileProtocol::Smb, account, IpAddr::V4(Ipv4Addr::LOCALHOST))
+    }
+
+    /// The identity of a call of this machine that states its user's number.
+    #[must_use]
+    pub fn of_numbered_call(self) -> Self {
+        self.of(FileProtocol::Nfs, None, IpAddr::V4(Ipv4Addr::LOCALHOST))
+    }
+
+    /// Whether it has come by a call that states its user's number.
+    #[must_use]
+    pub fn is_numbered(&self) -> bool {
+        self.origin.as_ref().is_some_and(|origin| !origin.protocol.users_log_in())
     }
 
     /// Whether it passes folders whose ACL does not let it: Windows gives all users the privilege to bypass traverse checking

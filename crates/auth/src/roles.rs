@@ -3,7 +3,7 @@
 //! A person has the union of the roles of all entries that mean this person. What a role may do to a file is the tree's
 //! business (`vfs`); here is only who has it.
 
-use crate::identity::{ANONYMOUS, FileProtocol, Identity};
+use crate::identity::{ANONYMOUS, Identity};
 
 /// What somebody may do in a team folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -152,7 +152,7 @@ impl Roles {
             return RoleSet::NONE.with(Role::Owner);
         }
         let account = user.origin.as_ref().and_then(|origin| origin.account.as_deref());
-        let logs_in = user.origin.as_ref().is_some_and(|origin| origin.protocol != FileProtocol::Nfs);
+        let logs_in = user.origin.as_ref().is_some_and(|origin| origin.protocol.users_log_in());
         let is_guest = account.is_none() && (logs_in || user.uid == ANONYMOUS);
         self.matching(is_guest, &|group| user.in_group(group), &|name, uid| match account {
             Some(account) => crate::is_same_name(name, account),
@@ -187,8 +187,6 @@ impl Roles {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr};
-
     use super::*;
 
     fn roles(entries: Vec<(Role, Grantee)>) -> Roles {
@@ -200,7 +198,7 @@ mod tests {
     }
 
     fn login(uid: u32, account: Option<&str>) -> Identity {
-        Identity::new(uid, uid, &[50]).of(FileProtocol::Smb, account, IpAddr::V4(Ipv4Addr::LOCALHOST))
+        Identity::new(uid, uid, &[50]).of_session(account)
     }
 
     fn set(roles: &[Role]) -> RoleSet {
@@ -222,7 +220,7 @@ mod tests {
         let roles =
             roles(vec![(Role::Editor, user("ada", Some(1000))), (Role::Owner, user("x", Some(65_534)))]);
         assert_eq!(roles.of(&Identity::new(1000, 1, &[])), set(&[Role::Editor]));
-        let by_nfs = Identity::new(1000, 1, &[]).of(FileProtocol::Nfs, None, IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let by_nfs = Identity::new(1000, 1, &[]).of_numbered_call();
         assert_eq!(roles.of(&by_nfs), set(&[Role::Editor]));
         assert_eq!(roles.of(&Identity::anonymous()), RoleSet::NONE);
         assert_eq!(roles.of(&Identity::new(1001, 1, &[])), RoleSet::NONE);

@@ -6,6 +6,7 @@
 //!                             └► Tree      and listings and data: what `fourfold migrate` copies
 //! ```
 
+pub mod appletalk;
 pub mod check;
 mod error;
 pub mod metadata;

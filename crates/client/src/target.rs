@@ -48,6 +48,18 @@ impl Protocol {
         matches!(self, Self::Afp | Self::Smb)
     }
 
+    /// Whether a fork is a stream of its own, which is read and written in parts. Otherwise it is in a file `._NAME`.
+    #[must_use]
+    pub fn has_forks(self) -> bool {
+        matches!(self, Self::Afp | Self::Smb)
+    }
+
+    /// Whether permissions are a list of Windows, which the mode is only derived from.
+    #[must_use]
+    pub fn has_windows_lists(self) -> bool {
+        self == Self::Smb
+    }
+
     /// Whether a login needs a secret.
     #[must_use]
     pub fn has_secrets(self) -> bool {

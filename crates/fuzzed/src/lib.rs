@@ -16,6 +16,8 @@ pub mod afp_forks;
 pub mod afp_listing;
 pub mod afp_login;
 pub mod afp_session;
+pub mod appletalk;
+pub mod appletalk_sessions;
 pub mod bench;
 pub mod cluster;
 pub mod dcerpc;
@@ -54,6 +56,13 @@ pub const TARGETS: &[Target] = &[
     ("afp_login", afp_login::messages),
     ("afp_server_info", afp_session::server_info),
     ("afp_session", afp_session::messages),
+    ("appletalk_asp", appletalk_sessions::headers),
+    ("appletalk_atp", appletalk_sessions::packet),
+    ("appletalk_frames", appletalk::frames),
+    ("appletalk_messages", appletalk::messages),
+    ("appletalk_server", appletalk_sessions::server),
+    ("appletalk_stack", appletalk::stack),
+    ("appletalk_workstation", appletalk_sessions::workstation),
     ("bench_answers", bench::answers),
     ("bench_records", bench::records),
     ("bench_urls", bench::urls),

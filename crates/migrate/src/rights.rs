@@ -123,7 +123,7 @@ pub(crate) fn read(
         && security.mode.is_some_and(|mode| mode & PROGRAM != 0);
     let mut wanted = TranslatedRights {
         mode: security.mode.map(|mode| if is_program { mode & !PROGRAM } else { mode }),
-        is_mapped: [&shared.plan.from, &shared.plan.to].iter().any(|side| side.protocol == Protocol::Smb),
+        is_mapped: [&shared.plan.from, &shared.plan.to].iter().any(|side| side.protocol.has_windows_lists()),
         is_program,
         posix: security.posix,
         ..TranslatedRights::default()
@@ -354,7 +354,7 @@ impl RightsWriter<'_, '_> {
 
     /// What a folder passes on to a copy would let others in, beside its mode. Over SMB the mode was written as the whole list.
     fn without_inherited(&mut self, sides: &mut Sides, mode: u32) -> Result<()> {
-        if self.kind == Kind::Link || self.shared.plan.to.protocol == Protocol::Smb {
+        if self.kind == Kind::Link || self.shared.plan.to.protocol.has_windows_lists() {
             return Ok(());
         }
         let is_plain = match sides.to.rights(self.to) {

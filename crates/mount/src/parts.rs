@@ -90,7 +90,7 @@ pub(crate) fn write(
         Aspect::Comment => Value::Text(plist::read_text(bytes).ok_or(PartRefusal::Value)?),
         _ => Value::Bytes(bytes.to_vec()),
     };
-    if protocol == Protocol::Nfs {
+    if !protocol.has_forks() {
         let mut extra = parts_only(tree.extra(path, kind)?);
         set(&mut extra, part, Some(value));
         return rewrite(tree, path, kind, &extra);
@@ -108,7 +108,7 @@ pub(crate) fn remove(
     protocol: Protocol,
     part: Aspect<'_>,
 ) -> std::result::Result<(), PartRefusal> {
-    if protocol == Protocol::Nfs {
+    if !protocol.has_forks() {
         let mut extra = parts_only(tree.extra(path, kind)?);
         set(&mut extra, part, None);
         tree.sweep(path);

@@ -2,6 +2,7 @@
 //! for those that should mount targets by themselves.
 
 use std::fmt::Write as _;
+use std::iter;
 
 use crate::table::{Link, Table};
 use crate::target::{Protocol, Target};
@@ -22,9 +23,9 @@ pub struct Automount<'a> {
 pub fn automount(table: &Table, how: &Automount<'_>) -> String {
     let mut map = String::from("# A direct map of autofs(5). In /etc/auto.master: /- /etc/auto.fourfold\n");
     for link in &table.links {
-        let other = if how.prefers == Protocol::Nfs { Protocol::Smb } else { Protocol::Nfs };
         let key = quoted(&format!("{}/{}", how.at.trim_end_matches('/'), link.path));
-        let entry = [how.prefers, other].into_iter().find_map(|protocol| entry(link, protocol, how));
+        let others = Protocol::FOR_LINUX.into_iter().filter(|protocol| *protocol != how.prefers);
+        let entry = iter::once(how.prefers).chain(others).find_map(|protocol| entry(link, protocol, how));
         let _ = match entry {
             Some(entry) => writeln!(map, "{key} {entry}"),
             None => writeln!(map, "# {}: it has targets of AFP only", link.path),
@@ -37,18 +38,19 @@ fn entry(link: &Link, protocol: Protocol, how: &Automount<'_>) -> Option<String>
     let targets: Vec<&Target> = link.targets.iter().filter(|target| target.protocol == protocol).collect();
     let first = targets.first()?;
     let port = first.port.map(|port| format!(",port={port}")).unwrap_or_default();
-    if protocol == Protocol::Smb {
+    let kind = protocol.linux_type()?;
+    if protocol.has_unc() {
         let account = how.credentials.map(|file| format!(",credentials={file}")).unwrap_or_default();
         // The kernel mounts one server; the first one of the list.
         return Some(format!(
-            "-fstype=cifs{port}{account} {}",
+            "-fstype={kind}{port}{account} {}",
             quoted(&format!("://{}{}", host(first), first.path()))
         ));
     }
     // autofs(5), "Replicated Server": it takes the first that answers. The options are the same for all.
     let same_port = targets.iter().filter(|target| target.port == first.port);
     let places = same_port.map(|target| quoted(&format!("{}:{}", host(target), target.path())));
-    Some(format!("-fstype=nfs{port} {}", places.collect::<Vec<_>>().join(" ")))
+    Some(format!("-fstype={kind}{port} {}", places.collect::<Vec<_>>().join(" ")))
 }
 
 fn host(target: &Target) -> String {

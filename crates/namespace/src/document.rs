@@ -24,8 +24,8 @@ impl Document {
     /// The document of a link with this text for a client: of the best target of AFP, else of SMB, else of NFS.
     #[must_use]
     pub fn of(namespace: &Namespace, text: &[u8], client: IpAddr) -> Option<Self> {
-        let order = [Protocol::Afp, Protocol::Smb, Protocol::Nfs];
-        let referrals = order.iter().filter_map(|one| namespace.refer(text, *one, Client::at(client)));
+        let referrals =
+            Protocol::FOR_FINDER.iter().filter_map(|one| namespace.refer(text, *one, Client::at(client)));
         let targets: Vec<Target> =
             referrals.filter_map(|referral| Some(referral.targets.into_iter().next()?.target)).collect();
         let is_up = |target: &&Target| namespace.health(target).is_none_or(|health| health.is_up);

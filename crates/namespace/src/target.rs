@@ -49,6 +49,28 @@ impl Protocol {
         }
     }
 
+    /// In the order in which a document of the Finder prefers them.
+    pub const FOR_FINDER: [Self; 3] = [Self::Afp, Self::Smb, Self::Nfs];
+
+    /// Of links with targets of both, the ones that Linux mounts.
+    pub const FOR_LINUX: [Self; 2] = [Self::Nfs, Self::Smb];
+
+    /// The type of the file system by which Linux mounts it.
+    #[must_use]
+    pub fn linux_type(self) -> Option<&'static str> {
+        match self {
+            Self::Nfs => Some("nfs"),
+            Self::Smb => Some("cifs"),
+            Self::Afp => None,
+        }
+    }
+
+    /// Whether its targets have names of the form `\\HOST\SHARE` ([MS-DTYP] 2.2.57).
+    #[must_use]
+    pub fn has_unc(self) -> bool {
+        self == Self::Smb
+    }
+
     /// The port that the service names registry of IANA has for it.
     #[must_use]
     pub fn port(self) -> u16 {

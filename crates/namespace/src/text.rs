@@ -25,7 +25,7 @@ pub fn read(link: &[u8]) -> Vec<Target> {
 /// The text of a link with these targets.
 #[must_use]
 pub fn write(targets: &[Target]) -> String {
-    let is_plain = |target: &&Target| target.protocol == Protocol::Smb && fits_words(target);
+    let is_plain = |target: &&Target| target.protocol.has_unc() && fits_words(target);
     let plain = targets.iter().filter(is_plain).map(|target| target.unc()[1..].to_owned());
     let others = targets.iter().filter(|target| !is_plain(target)).map(ToString::to_string);
     MARK.to_owned() + &plain.chain(others).collect::<Vec<_>>().join(",")

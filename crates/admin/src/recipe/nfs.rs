@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::{MountRecipe, Reachable, best};
 use crate::control::{BestMount, MountLine};
-use crate::settings::{NfsAudience, Protocol, ServerSettings, ShareSettings};
+use crate::settings::{HostAudience, Protocol, ServerSettings, ShareSettings};
 use crate::shell::quote;
 
 pub(super) const RECIPE: MountRecipe = MountRecipe { protocol: Protocol::Nfs, lines, best: best_mounts };
@@ -74,18 +74,18 @@ fn lines(server: &ServerSettings, share: &ShareSettings, reach: Reachable, port:
 
 /// Which hosts the command works from, if not from all by right.
 fn audience(server: &ServerSettings, share: &ShareSettings) -> Option<&'static str> {
-    match server.nfs.audience(share) {
-        NfsAudience::Rules => None,
-        NfsAudience::Guests => Some("every user is a guest; those of hosts in `nfs-clients` are not"),
-        NfsAudience::AllAsBefore => Some(
+    match server.audience(share) {
+        HostAudience::Rules => None,
+        HostAudience::Guests => Some("every user is a guest; those of hosts in `nfs-clients` are not"),
+        HostAudience::AllAsBefore => Some(
             "every host may, with any user number, as before an upgrade: `nfs-clients` in [server] says which hosts may",
         ),
-        NfsAudience::Hosts(hosts) if !hosts.is_empty() => None,
-        NfsAudience::Hosts(_) if server.has_nfs_logins() => Some(
+        HostAudience::Hosts(hosts) if !hosts.is_empty() => None,
+        HostAudience::Hosts(_) if server.has_logins_of_hosts() => Some(
             "only with a login, by Kerberos (sec=krb5p) or TLS with a certificate; hosts that you trust need none with \
              `--nfs-clients 192.168.1.0/24`, or `nfs-clients` in [server]",
         ),
-        NfsAudience::Hosts(_) => Some(
+        HostAudience::Hosts(_) => Some(
             "refused until you name the hosts that you trust: `--nfs-clients 192.168.1.0/24`, or `nfs-clients` in [server]",
         ),
     }

@@ -14,6 +14,7 @@ use super::diagnostic::Diagnostic;
 use super::folder::Absence;
 use super::lun::LunSettings;
 use super::mentions::Mention;
+use super::nfs::HostAudience;
 use super::protocol::{Port, Protocol};
 use super::secret::{Secret, VolumePassword};
 use super::server::ServerSettings;
@@ -48,6 +49,13 @@ impl Settings {
     #[must_use]
     pub fn serves(&self, share: &ShareSettings, protocol: Protocol) -> bool {
         share.protocols.contains(&protocol) && self.server.ports.of(protocol) != Port::Off
+    }
+
+    /// The hosts that get a share without a login. `None`: no protocol that serves hosts without a login shows the share.
+    #[must_use]
+    pub fn audience(&self, share: &ShareSettings) -> Option<HostAudience> {
+        let mut served = Protocol::OF_FILES.into_iter().filter(|protocol| self.serves(share, *protocol));
+        served.any(|protocol| !protocol.users_log_in()).then(|| self.server.audience(share))
     }
 }
 

@@ -11,7 +11,7 @@ use super::section::Section;
 use super::server::ServerSettings;
 use super::share::LocatedShare;
 
-pub use audience::{NfsAudience, NfsClients};
+pub use audience::{HostAudience, TrustedHosts};
 pub use sec::ClientSec;
 pub use tls::ClientTls;
 use tls::NfsTls;
@@ -31,7 +31,7 @@ pub struct NfsSettings {
     /// TLS for clients.
     pub tls: NfsTls,
     /// The hosts that need no login.
-    pub clients: NfsClients,
+    pub clients: TrustedHosts,
 }
 
 /// The settings of a section; relative paths count from `folder`, or from the settings file's folder. `state` is the state folder.

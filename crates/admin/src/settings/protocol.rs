@@ -32,6 +32,8 @@ struct Row {
     users_log_in: bool,
     encrypts: bool,
     has_volume_passwords: bool,
+    kerberos: Option<&'static str>,
+    kernel_server: Option<&'static str>,
 }
 
 impl Protocol {
@@ -56,6 +58,8 @@ impl Protocol {
                 users_log_in: false,
                 encrypts: false,
                 has_volume_passwords: false,
+                kerberos: Some("nfs"),
+                kernel_server: Some("nfsd"),
             },
             Self::Smb => Row {
                 word: "smb",
@@ -67,6 +71,8 @@ impl Protocol {
                 users_log_in: true,
                 encrypts: true,
                 has_volume_passwords: false,
+                kerberos: Some("cifs"),
+                kernel_server: None,
             },
             Self::Afp => Row {
                 word: "afp",
@@ -78,6 +84,8 @@ impl Protocol {
                 users_log_in: true,
                 encrypts: false,
                 has_volume_passwords: true,
+                kerberos: None,
+                kernel_server: None,
             },
             Self::Iscsi => Row {
                 word: "iscsi",
@@ -89,6 +97,8 @@ impl Protocol {
                 users_log_in: false,
                 encrypts: false,
                 has_volume_passwords: false,
+                kerberos: None,
+                kernel_server: None,
             },
             Self::Portmap => Row {
                 word: "portmap",
@@ -100,6 +110,8 @@ impl Protocol {
                 users_log_in: false,
                 encrypts: false,
                 has_volume_passwords: false,
+                kerberos: None,
+                kernel_server: None,
             },
         }
     }
@@ -156,6 +168,18 @@ impl Protocol {
     #[must_use]
     pub const fn encrypts(self) -> bool {
         self.row().encrypts
+    }
+
+    /// The first part of its principal's name in Kerberos, if its clients log in by Kerberos.
+    #[must_use]
+    pub const fn kerberos_service(self) -> Option<&'static str> {
+        self.row().kerberos
+    }
+
+    /// The server in the kernel of Linux, which listens without a process.
+    #[must_use]
+    pub const fn kernel_server(self) -> Option<&'static str> {
+        self.row().kernel_server
     }
 
     /// Whether its clients are asked for the password of a share.

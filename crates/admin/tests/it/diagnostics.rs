@@ -297,7 +297,7 @@ fn what_is_not_set_has_its_default() {
     assert!(server.smb.directory_leases && server.smb.posix);
     assert!(!share.encryption_required && !share.time_machine && share.time_machine_size.is_none());
     assert_eq!(share.comment, "");
-    assert!(share.clients.is_empty() && server.nfs.audience(share).is_nobody());
+    assert!(share.clients.is_empty() && server.audience(share).is_nobody());
     let rule = ClientRule::for_hosts(vec![ClientMatch::Any]);
     assert_eq!((rule.access, rule.squash, rule.secure), (Access::ReadWrite, Squash::Root, false));
     assert_eq!((rule.anon_uid, rule.anon_gid), (65534, 65534));

@@ -47,7 +47,7 @@ impl<L: Link> Client<L> {
 }
 
 /// The id and the content of an answer that asks for more.
-fn continued(code: ResultCode, payload: &[u8]) -> Result<(u16, &[u8])> {
+pub(super) fn continued(code: ResultCode, payload: &[u8]) -> Result<(u16, &[u8])> {
     if code != ResultCode::AUTH_CONTINUE {
         return Err(Error::Refused(code));
     }
@@ -73,7 +73,7 @@ fn agree(offered: &[u8], secret: &[u8]) -> Result<(Vec<u8>, [u8; 16])> {
     Ok((power(&U1024::from_u32(generator)), Md5::digest(power(&theirs)).into()))
 }
 
-fn random<const N: usize>() -> Result<[u8; N]> {
+pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
     Ok(bytes)

@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+use namespace::Protocol;
 
 use super::Where;
 
@@ -108,8 +110,8 @@ pub(crate) struct MapLinks {
     #[arg(long, value_name = "DIR", default_value = "/mnt")]
     pub(crate) at: String,
     /// The protocol for links that have targets of both
-    #[arg(long, value_name = "PROTOCOL", default_value = "nfs")]
-    pub(crate) prefer: MountProtocol,
+    #[arg(long, value_name = "PROTOCOL", default_value = "nfs", value_parser = mounted())]
+    pub(crate) prefer: Protocol,
     /// The file of the clients with the account for mounts by SMB
     #[arg(long, value_name = "FILE")]
     pub(crate) credentials: Option<String>,
@@ -120,9 +122,10 @@ pub(crate) struct MapLinks {
     pub(crate) place: Where,
 }
 
-/// A protocol that Linux mounts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MountProtocol {
-    Nfs,
-    Smb,
+/// The word of a protocol that Linux mounts.
+fn mounted() -> impl TypedValueParser<Value = Protocol> {
+    let of = |word: &str| Protocol::FOR_LINUX.into_iter().find(|protocol| protocol.scheme() == word);
+    PossibleValuesParser::new(Protocol::FOR_LINUX.map(Protocol::scheme)).try_map(move |word| {
+        of(&word).ok_or("the parser has checked the word") // so this cannot happen
+    })
 }

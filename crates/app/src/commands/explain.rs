@@ -287,7 +287,7 @@ fn by_login(account: &Account, share: &ShareSettings) -> (bool, String) {
 
 /// Without a login, rules decide by the client's address: those of the share, or the one that `nfs-clients` makes.
 fn by_rules(share: &ShareSettings, server: &ServerSettings) -> (bool, String) {
-    let audience = server.nfs.audience(share);
+    let audience = server.audience(share);
     if audience.is_nobody() {
         let why = "no host gets it without a login: `nfs-clients` in [server] names none";
         return (false, why.into());

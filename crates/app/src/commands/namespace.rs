@@ -10,7 +10,7 @@ use namespace::{
 };
 use serde::Serialize;
 
-use crate::cli::{ExplainLink, ListLinks, MapLinks, MountProtocol, Namespace, TestLinks, Where};
+use crate::cli::{ExplainLink, ListLinks, MapLinks, Namespace, TestLinks, Where};
 use crate::host::here;
 use crate::shares::links::checks::check;
 use crate::shares::links::{of_target, share_of};
@@ -279,8 +279,7 @@ fn said(explanation: &LinkExplanation) -> String {
 }
 
 fn map(asked: &MapLinks, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let prefers = if asked.prefer == MountProtocol::Nfs { Protocol::Nfs } else { Protocol::Smb };
-    let how = Automount { at: &asked.at, prefers, credentials: asked.credentials.as_deref() };
+    let how = Automount { at: &asked.at, prefers: asked.prefer, credentials: asked.credentials.as_deref() };
     let map = namespace::automount(&settings.links, &how);
     match asked.json {
         true => out::json(&serde_json::json!({ "map": map }))?,

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use admin::{ClientMatch, NfsClients, Settings};
+use admin::{ClientMatch, Settings};
 use auth::{HostName, HostNames, HostSet, SystemNames};
 use conn::AdmissionHook;
 
@@ -46,10 +46,7 @@ async fn wait(client: IpAddr) {
 /// the value exists.
 pub(crate) fn known(settings: &Settings, clients: HashSet<IpAddr>) -> Vec<HostName> {
     let of_rules = settings.shares.iter().flat_map(|share| &share.clients).flat_map(|rule| &rule.matches);
-    let matches = of_rules.chain(match &settings.server.nfs.clients {
-        NfsClients::Named(hosts) => &hosts[..],
-        NfsClients::Unset | NfsClients::UnsetByEarlierVersion => &[],
-    });
+    let matches = of_rules.chain(settings.server.trusted_hosts());
     let name = |one: &ClientMatch| match one {
         ClientMatch::Name(name) => Some(NAMES.rule(name)),
         ClientMatch::Any | ClientMatch::Net(_) => None,

@@ -1,14 +1,13 @@
 //! The users' access to each share, as far as its folder's owner and mode decide. At the start, the
 //! server reports admitted users that cannot read or write, with a command that changes that.
 
-use std::net::Ipv4Addr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use admin::{
     Access as Allowed, ClientMatch, ClientRule, Protocol, ServerSettings, Settings, ShareSettings, Squash,
 };
-use auth::{Account, Directory, FileProtocol, Identity, Role};
+use auth::{Account, Directory, Identity, Role};
 use vfs::backend::Found;
 use vfs::{Access, Volume};
 
@@ -144,7 +143,7 @@ fn members(share: &ShareSettings, accounts: &Directory) -> impl Iterator<Item = 
 
 /// An account as its sessions are: roles are by its name.
 pub(crate) fn identity(account: &Account) -> Identity {
-    account.identity.clone().of(FileProtocol::Smb, Some(&account.name), Ipv4Addr::LOCALHOST.into())
+    account.identity.clone().of_session(Some(&account.name))
 }
 
 /// Why accounts that may enter a share without roles cannot use its folder, with what to do. `None`: they can.
@@ -197,7 +196,7 @@ fn may_enter(account: &Account, share: &ShareSettings) -> bool {
 
 /// The first rule of NFS that lets hosts in without a login.
 fn first_rule(share: &ShareSettings, server: &ServerSettings) -> Option<ClientRule> {
-    let mut rules = share.clients.iter().cloned().chain(server.nfs.audience(share).rule());
+    let mut rules = share.clients.iter().cloned().chain(server.audience(share).rule());
     rules.find(|rule| rule.access != Allowed::None)
 }
 

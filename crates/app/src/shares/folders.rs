@@ -8,7 +8,7 @@
 use std::fs::{DirBuilder, Permissions};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, fchown};
 
-use admin::{Protocol, Settings, ShareSettings};
+use admin::{Settings, ShareSettings};
 use anyhow::Context;
 use auth::{Account, Directory, Identity};
 
@@ -63,7 +63,7 @@ fn owner(share: &ShareSettings, settings: &Settings, directory: &Directory) -> (
     let first = identities.next();
     let is_one = identities.all(|other| Some(other.uid) == first.map(|first| first.uid));
     let owner = first.filter(|_| is_one).cloned().unwrap_or_else(Identity::anonymous);
-    let unnamed = settings.serves(share, Protocol::Nfs) && !settings.server.nfs.audience(share).is_nobody();
+    let unnamed = settings.audience(share).is_some_and(|audience| !audience.is_nobody());
     let guests = share.guests && owner != Identity::anonymous();
     let is_open = !share.read_only && (unnamed || guests || !is_one);
     (owner, if is_open { OPEN } else { OWNED })

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use admin::{Encryption, NfsAudience, Protocol, Settings, ShareSettings};
+use admin::{Encryption, HostAudience, Protocol, Settings, ShareSettings};
 use auth::{FileProtocol, Grant, HostRule, Match, SharePolicy, Visitor};
 use vfs::Caller;
 use vfs::backend::forest::{Admission, Gate, Hidden};
@@ -54,8 +54,8 @@ pub(crate) fn of(
         let is_below = inner.name.strip_prefix(&*share.name).is_some_and(|rest| rest.starts_with('/'));
         let path = names(inner.path.strip_prefix(&share.path).ok().filter(|_| is_below)?);
         let policy = accounts::policy(inner);
-        let named = match settings.server.nfs.audience(inner) {
-            NfsAudience::Rules => None,
+        let named = match settings.server.audience(inner) {
+            HostAudience::Rules => None,
             audience => {
                 let hosts = audience.rule().map_or(Vec::new(), |rule| host_names::hosts(&rule.matches));
                 Some(HostRule { hosts, grant: Some(Grant::ReadWrite) })

@@ -14,6 +14,7 @@ mod afp_forks;
 mod afp_listing;
 mod afp_login;
 mod afp_session;
+mod appletalk;
 mod cluster;
 mod company;
 mod iscsi_blocks;
@@ -78,6 +79,7 @@ fn seeds_are_committed_as_the_encoders_write_them() {
     let all = nfs.into_iter().chain(smb).chain(afp).chain(iscsi).chain([
         mac::seeds(),
         names::seeds(),
+        appletalk::seeds(),
         acl::seeds(),
         cluster::seeds(),
         replicate::seeds(),

@@ -2,7 +2,7 @@
 
 use client::metadata::{Aspect, AspectState, Value};
 use client::tree::{Entry, Kind};
-use client::{Error, OpenFileId, OpenIntent, Protocol};
+use client::{Error, OpenFileId, OpenIntent};
 use fuser::{Errno, FileAttr, FileHandle, INodeNo, OpenAccMode, OpenFlags};
 
 use super::changes::AttributeChanges;
@@ -236,7 +236,7 @@ impl Tree {
 
     /// Over NFS a fork is a part of a file `._NAME`, or an attribute: there is nothing to open.
     fn is_read_whole(&self) -> bool {
-        self.sessions.protocol() == Protocol::Nfs
+        !self.sessions.protocol().has_forks()
     }
 
     fn fork_in_memory(&self, number: INodeNo, file: &str) -> Answer<u64> {

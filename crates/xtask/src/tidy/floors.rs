@@ -64,6 +64,15 @@ const FLOORS: &[(&str, &[Floor])] = &[
     ),
     ("smb", &[("wire", &["ranks", "wire"]), ("sessions", &["server", "client"]), SMB_FRAMES]),
     ("nfs", &[("wire", &["ranks", "wire"]), ("programs", &["server"]), ("transports", NFS_TRANSPORTS)]),
+    (
+        "appletalk",
+        &[
+            ("wire", &["address", "name", "wire"]),
+            ("protocols", &["aarp", "asp", "atp", "candidates", "limits", "llap", "nbp", "rtmp", "zip"]),
+            ("stack", &["stack"]),
+            ("edges", &["links"]),
+        ],
+    ),
 ];
 
 /// What takes messages from connections and chooses the command. Commands and the state of connections do not know it.

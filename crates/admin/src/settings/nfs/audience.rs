@@ -13,11 +13,10 @@ use super::super::protocol::{Port, Protocol};
 use super::super::section::Section;
 use super::super::server::ServerSettings;
 use super::super::share::LocatedShare;
-use super::NfsSettings;
 
 /// `nfs-clients`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NfsClients {
+pub enum TrustedHosts {
     /// These hosts.
     Named(Vec<ClientMatch>),
     /// It is not written.
@@ -26,9 +25,9 @@ pub enum NfsClients {
     UnsetByEarlierVersion,
 }
 
-/// The hosts that NFS gives a share to without a login.
+/// The hosts that get a share without a login, by NFS.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NfsAudience {
+pub enum HostAudience {
     /// Those that the client rules of the share say.
     Rules,
     /// These, with the rights of a rule that says nothing else. Empty: none.
@@ -39,7 +38,7 @@ pub enum NfsAudience {
     AllAsBefore,
 }
 
-impl NfsAudience {
+impl HostAudience {
     /// The rule for the hosts that get a share without client rules; `None`: there are no such hosts.
     #[must_use]
     pub fn rule(&self) -> Option<ClientRule> {
@@ -62,35 +61,42 @@ impl NfsAudience {
     }
 }
 
-impl NfsSettings {
-    /// The hosts that NFS gives a share to without a login.
+impl ServerSettings {
+    /// The hosts that get a share without a login.
     #[must_use]
-    pub fn audience(&self, share: &ShareSettings) -> NfsAudience {
-        match &self.clients {
-            _ if !share.clients.is_empty() => NfsAudience::Rules,
-            NfsClients::Named(hosts) => NfsAudience::Hosts(hosts.clone()),
-            _ if share.is_open_to_guests() && share.team.is_some() => NfsAudience::Guests,
-            _ if share.is_open_to_guests() => NfsAudience::Hosts(vec![ClientMatch::Any]),
-            _ if share.team.is_some() => NfsAudience::Hosts(Vec::new()),
-            NfsClients::Unset => NfsAudience::Hosts(Vec::new()),
-            NfsClients::UnsetByEarlierVersion => NfsAudience::AllAsBefore,
+    pub fn audience(&self, share: &ShareSettings) -> HostAudience {
+        match &self.nfs.clients {
+            _ if !share.clients.is_empty() => HostAudience::Rules,
+            TrustedHosts::Named(hosts) => HostAudience::Hosts(hosts.clone()),
+            _ if share.is_open_to_guests() && share.team.is_some() => HostAudience::Guests,
+            _ if share.is_open_to_guests() => HostAudience::Hosts(vec![ClientMatch::Any]),
+            _ if share.team.is_some() => HostAudience::Hosts(Vec::new()),
+            TrustedHosts::Unset => HostAudience::Hosts(Vec::new()),
+            TrustedHosts::UnsetByEarlierVersion => HostAudience::AllAsBefore,
         }
     }
-}
 
-impl ServerSettings {
+    /// The hosts that `nfs-clients` names.
+    #[must_use]
+    pub fn trusted_hosts(&self) -> &[ClientMatch] {
+        match &self.nfs.clients {
+            TrustedHosts::Named(hosts) => hosts,
+            TrustedHosts::Unset | TrustedHosts::UnsetByEarlierVersion => &[],
+        }
+    }
+
     /// Whether clients of NFS can prove whose their calls are, by Kerberos or by TLS with a certificate.
     #[must_use]
-    pub fn has_nfs_logins(&self) -> bool {
+    pub fn has_logins_of_hosts(&self) -> bool {
         self.kerberos_keytab.is_some() || self.nfs.tls.client_ca.is_some()
     }
 }
 
-pub(super) fn read(server: &Section, state: &Path) -> NfsClients {
+pub(super) fn read(server: &Section, state: &Path) -> TrustedHosts {
     match server.is_set("nfs-clients") {
-        true => NfsClients::Named(server.matches("nfs-clients")),
-        false if crate::state::gives_nfs_to_all(state) => NfsClients::UnsetByEarlierVersion,
-        false => NfsClients::Unset,
+        true => TrustedHosts::Named(server.matches("nfs-clients")),
+        false if crate::state::has_defaults_before(state, 1) => TrustedHosts::UnsetByEarlierVersion,
+        false => TrustedHosts::Unset,
     }
 }
 
@@ -100,7 +106,7 @@ pub(super) fn check(settings: &ServerSettings, shares: &[LocatedShare], findings
         return;
     }
     let is_open = |share: &&ShareSettings| {
-        share.protocols.contains(&Protocol::Nfs) && settings.nfs.audience(share) == NfsAudience::AllAsBefore
+        share.protocols.contains(&Protocol::Nfs) && settings.audience(share) == HostAudience::AllAsBefore
     };
     let open: Vec<String> =
         shares.iter().map(|(_, share)| share).filter(is_open).map(|share| share.name.clone()).collect();
@@ -118,7 +124,7 @@ pub(super) fn check(settings: &ServerSettings, shares: &[LocatedShare], findings
 
 #[cfg(test)]
 mod tests {
-    use crate::settings::{Arguments, ClientMatch, NfsAudience, Settings};
+    use crate::settings::{Arguments, ClientMatch, HostAudience, Settings};
 
     /// The settings with a new state folder, or one that an earlier version has made.
     fn load(server: &str, share: &str, is_earlier: bool) -> Settings {
@@ -137,34 +143,34 @@ mod tests {
         Settings::load(&Arguments::new(false, folder.path().into())).unwrap()
     }
 
-    fn audience(server: &str, share: &str, is_earlier: bool) -> NfsAudience {
+    fn audience(server: &str, share: &str, is_earlier: bool) -> HostAudience {
         let settings = load(server, share, is_earlier);
-        settings.server.nfs.audience(&settings.shares[0])
+        settings.server.audience(&settings.shares[0])
     }
 
     #[test]
     fn a_share_is_given_to_hosts_that_somebody_has_named() {
-        let any = || NfsAudience::Hosts(vec![ClientMatch::Any]);
+        let any = || HostAudience::Hosts(vec![ClientMatch::Any]);
         assert!(audience("", "", false).is_nobody());
         assert_eq!(audience("", "guests = true", false), any());
         assert_eq!(audience("nfs-clients = \"all\"", "", false), any());
         assert_eq!(audience("nfs-clients = [\"all\"]", "", false), any());
         let net = ClientMatch::Net("192.168.1.0/24".parse().unwrap());
-        assert_eq!(audience("nfs-clients = [\"192.168.1.0/24\"]", "", false), NfsAudience::Hosts(vec![net]));
+        assert_eq!(audience("nfs-clients = [\"192.168.1.0/24\"]", "", false), HostAudience::Hosts(vec![net]));
         assert!(audience("nfs-clients = []", "guests = true", false).is_nobody(), "what is written counts");
-        assert_eq!(audience("", "readers = [\"guests\"]", true), NfsAudience::Guests);
-        assert_eq!(NfsAudience::Guests.rule().map(|rule| rule.squash), Some(crate::Squash::All));
+        assert_eq!(audience("", "readers = [\"guests\"]", true), HostAudience::Guests);
+        assert_eq!(HostAudience::Guests.rule().map(|rule| rule.squash), Some(crate::Squash::All));
         assert!(
             audience("", "editors = [\"ada\"]", true).is_nobody(),
             "earlier versions had no team folders"
         );
         let rule = "[[share.client]]\nmatch = \"10.0.0.1\"";
-        assert_eq!(audience("nfs-clients = \"all\"", rule, false), NfsAudience::Rules);
+        assert_eq!(audience("nfs-clients = \"all\"", rule, false), HostAudience::Rules);
     }
 
     #[test]
     fn a_server_of_an_earlier_version_serves_all_until_told() {
-        assert_eq!(audience("", "", true), NfsAudience::AllAsBefore);
+        assert_eq!(audience("", "", true), HostAudience::AllAsBefore);
         assert!(audience("nfs-clients = []", "", true).is_nobody());
         let notes = |server: &str, share: &str, is_earlier| {
             let notes = load(server, share, is_earlier).notes;

@@ -39,10 +39,9 @@ pub(super) fn look(settings: &Settings) -> Vec<DoctorFinding> {
             }
         },
     };
-    let ports = &server.ports;
-    let protocols = [("SMB", "cifs", ports.of(Protocol::Smb)), ("NFS", "nfs", ports.of(Protocol::Nfs))];
-    let services = protocols.into_iter().filter(|(_, _, port)| *port != Port::Off);
-    let services: Vec<(&str, &str)> = services.map(|(protocol, service, _)| (protocol, service)).collect();
+    let served = Protocol::OF_FILES.into_iter().filter(|protocol| server.ports.of(*protocol) != Port::Off);
+    let services: Vec<(&str, &str)> =
+        served.filter_map(|protocol| Some((protocol.title(), protocol.kerberos_service()?))).collect();
     let mut findings = keys(&entries, &services, &here::host_name());
     findings.extend(realms(&entries, &server.kerberos_realms));
     findings.extend(secrecy(keytab));

@@ -129,7 +129,7 @@ fn in_use(service: &Service, about: String, address: IpAddr) -> DoctorFinding {
 
 /// The kernel's NFS server holds its port without a process. Other users cannot see the processes of root.
 fn kernels(service: &Service) -> Option<&'static str> {
-    (here::privileged() && service.protocol == Some(Protocol::Nfs)).then_some("nfsd")
+    service.protocol.filter(|_| here::privileged())?.kernel_server()
 }
 
 /// The unit by which Debian starts a server.

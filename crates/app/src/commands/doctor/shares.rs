@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use admin::{NfsAudience, Protocol, Settings, ShareSettings};
+use admin::{HostAudience, Settings, ShareSettings};
 use rustix::fs::{CWD, Mode, OFlags, StatVfs, StatVfsMountFlags, XattrFlags};
 use rustix::io::Errno;
 use snapshots::{Dataset, Refusal};
@@ -21,7 +21,7 @@ const REMOTE: [(u64, &str); 5] =
 /// Looks at each share and at the state folder.
 pub(super) fn look(settings: &Settings) -> Vec<DoctorFinding> {
     let mut findings: Vec<DoctorFinding> = settings.shares.iter().flat_map(share).collect();
-    findings.extend(settings.shares.iter().filter_map(|share| nfs(share, settings)));
+    findings.extend(settings.shares.iter().filter_map(|share| hosts(share, settings)));
     findings.extend(settings.absent.iter().map(|absent| {
         let why = absent.absence.as_ref().map_or("its folder cannot be used", |absence| &*absence.why);
         let mend = format!(
@@ -64,29 +64,26 @@ fn share(share: &ShareSettings) -> Vec<DoctorFinding> {
     findings
 }
 
-/// Which hosts NFS gives a share to.
-fn nfs(share: &ShareSettings, settings: &Settings) -> Option<DoctorFinding> {
+/// The hosts that NFS gives a share to without a login.
+fn hosts(share: &ShareSettings, settings: &Settings) -> Option<DoctorFinding> {
     const MEND: &str = "write `nfs-clients = [\"192.168.1.0/24\"]` in [server] with the hosts that you trust, or `nfs = false` for the share";
-    if !settings.serves(share, Protocol::Nfs) {
-        return None;
-    }
     let about = about(share);
-    Some(match settings.server.nfs.audience(share) {
-        NfsAudience::AllAsBefore => {
+    Some(match settings.audience(share)? {
+        HostAudience::AllAsBefore => {
             let found =
                 "NFS gives it to every host without a login, with any user number, as an earlier version did";
             DoctorFinding::warning(about, found, MEND)
         }
-        NfsAudience::Hosts(hosts) if hosts.is_empty() && settings.server.has_nfs_logins() => {
+        HostAudience::Hosts(hosts) if hosts.is_empty() && settings.server.has_logins_of_hosts() => {
             DoctorFinding::fine(about, "NFS gives it to clients that log in only")
         }
-        NfsAudience::Hosts(hosts) if hosts.is_empty() => {
+        HostAudience::Hosts(hosts) if hosts.is_empty() => {
             DoctorFinding::warning(about, "NFS gives it to no host: no host is named", MEND)
         }
-        NfsAudience::Guests => {
+        HostAudience::Guests => {
             DoctorFinding::fine(about, "NFS gives it to every host, whose users are guests")
         }
-        NfsAudience::Rules | NfsAudience::Hosts(_) => {
+        HostAudience::Rules | HostAudience::Hosts(_) => {
             DoctorFinding::fine(about, "NFS gives it to the hosts that are named")
         }
     })

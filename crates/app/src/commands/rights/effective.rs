@@ -1,10 +1,9 @@
 //! What people may do with a file or folder, and where it comes from. `doctor` and the line of `serve` about a share ask here, too.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 use admin::ShareSettings;
-use auth::{ANONYMOUS, Account, Basis, FileProtocol, Identity, RoleSet, Roles};
+use auth::{ANONYMOUS, Account, Basis, Identity, RoleSet, Roles};
 use vfs::acl::{Acl, Entry, EntryKind, Inherit, Rights, Who};
 use vfs::backend::Found;
 use vfs::{Kind, Volume};
@@ -42,14 +41,12 @@ pub(crate) struct RightsTarget<'a> {
 
 impl RightsPerson {
     pub(crate) fn of(account: &Account) -> Self {
-        let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let identity = account.identity.clone().of(FileProtocol::Smb, Some(&account.name), local);
+        let identity = account.identity.clone().of_session(Some(&account.name));
         Self { account: Some(account.name.clone()), identity }
     }
 
     pub(crate) fn guests() -> Self {
-        let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        Self { account: None, identity: Identity::anonymous().of(FileProtocol::Smb, None, local) }
+        Self { account: None, identity: Identity::anonymous().of_session(None) }
     }
 
     /// A user of NFS, by the number and the groups that this machine knows.
@@ -62,8 +59,7 @@ impl RightsPerson {
             (None, Some(user)) => Identity::new(uid, user.gid, &unix.groups_of(user)),
             (None, None) => Identity::new(uid, uid, &[]),
         };
-        let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        Self { account: None, identity: identity.of(FileProtocol::Nfs, None, local) }
+        Self { account: None, identity: identity.of_numbered_call() }
     }
 
     /// All that can log in, and guests.
@@ -87,9 +83,7 @@ impl RightsTarget<'_> {
     /// What a person may do over a protocol with a login: no more than the server itself can do on this machine.
     pub(crate) fn rights_of(&self, person: &RightsPerson, names: &RightsNames<'_>) -> EffectiveRights {
         let roles = self.volume.roles_at(self.found).ok().flatten();
-        let is_nfs =
-            person.identity.origin.as_ref().is_some_and(|origin| origin.protocol == FileProtocol::Nfs);
-        if !is_nfs
+        if !person.identity.is_numbered()
             && !person.may_enter(self.share)
             && roles.as_ref().is_none_or(|roles| roles.of(&person.identity).is_empty())
         {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use admin::{Access, ClientRule, ClientSec, ClientTls, NfsAudience, ServerSettings, ShareSettings, Squash};
+use admin::{Access, ClientRule, ClientSec, ClientTls, HostAudience, ServerSettings, ShareSettings, Squash};
 use auth::HostSet;
 use nfs::server::{ExportOptions, Flavor, Rule, TlsRule};
 use vfs::names::Hiding;
@@ -25,10 +25,10 @@ pub(crate) fn options(share: &ShareSettings, server: &ServerSettings, logins: Lo
         let hosts = host_names::hosts(&rule.matches).into_iter();
         hosts.map(|clients| one(rule, clients, read_only)).collect()
     };
-    let audience = server.nfs.audience(share);
+    let audience = server.audience(share);
     let rules = match &audience {
-        NfsAudience::Rules => share.clients.iter().flat_map(several).collect(),
-        NfsAudience::Hosts(_) | NfsAudience::Guests | NfsAudience::AllAsBefore => {
+        HostAudience::Rules => share.clients.iter().flat_map(several).collect(),
+        HostAudience::Hosts(_) | HostAudience::Guests | HostAudience::AllAsBefore => {
             let named = audience.rule().iter().flat_map(several).collect();
             with_logins(named, logins, read_only)
         }

@@ -3,8 +3,8 @@
 mod global;
 mod share;
 
+use super::super::values::Kind;
 use super::{Handling, Row, SettingScope};
-use crate::commands::adopt::smb_conf::values::Kind;
 
 /// Settings with one reason.
 struct Group {

@@ -1,0 +1,5 @@
+mod copying;
+mod dialogs;
+mod hostile;
+mod network;
+mod sessions;

@@ -1,0 +1,4 @@
+//! covers: appletalk/stack
+#![cfg_attr(fuzzing, no_main)]
+
+fourfold_fuzz::target!(fourfold_fuzz::appletalk::stack);
