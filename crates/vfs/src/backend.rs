@@ -181,16 +181,9 @@ pub trait Object: Any + Send + Sync {
     fn create(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found>;
     /// As [`Object::create`] for an owner that may make the entry whatever the host says, with the server's own rights if need
     /// be. Nobody else has it before.
-    fn create_owned(
-        &self,
-        name: &[u8],
-        new: NewKind<'_>,
-        mode: u32,
-        owner: NewOwner<'_>,
-    ) -> Result<Found> {
+    fn create_owned(&self, name: &[u8], new: NewKind<'_>, mode: u32, owner: NewOwner<'_>) -> Result<Found> {
         let made = self.create(server(), name, new, mode)?;
-        let ids =
-            SetAttributes { uid: Some(owner.caller.uid), gid: owner.gid, ..SetAttributes::default() };
+        let ids = SetAttributes { uid: Some(owner.caller.uid), gid: owner.gid, ..SetAttributes::default() };
         let given = made.object.set_attributes(server(), &ids).and_then(|()| made.object.attributes());
         let given = given.inspect_err(|_| {
             let undone = match new {

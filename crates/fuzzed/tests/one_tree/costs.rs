@@ -187,9 +187,7 @@ impl Row {
             Step::Make => Op::Make(who, at),
             Step::Stat => Op::Stat(who, at),
             Step::GetAttributes => return None,
-            Step::Open => {
-                Op::Open { who, at, fork: Fork::Data, access, deny: Modes::default(), slot: SLOT }
-            }
+            Step::Open => Op::Open { who, at, fork: Fork::Data, access, deny: Modes::default(), slot: SLOT },
             Step::Write => Op::Write(SLOT, range, 65),
             Step::Read => Op::Read(SLOT, range),
             Step::Close => Op::Close(SLOT),
@@ -320,7 +318,9 @@ fn costs() -> Vec<Cost> {
 }
 
 fn table(costs: &[Cost]) -> String {
-    let mut text = "| operation | requests | calls of the host | locks | allocations |\n|---|---|---|---|---|\n".to_owned();
+    let mut text =
+        "| operation | requests | calls of the host | locks | allocations |\n|---|---|---|---|---|\n"
+            .to_owned();
     for (row, cost) in ROWS.iter().zip(costs) {
         let calls = cost.calls.map_or_else(|| "-".into(), |calls| calls.to_string());
         let Cost { requests, locks, allocations, .. } = cost;

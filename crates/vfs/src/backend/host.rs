@@ -455,13 +455,11 @@ impl HostVolume {
         if self.switches_ids { identity::act_as_ourselves() } else { Ok(()) }
     }
 
-    fn may_change(&self) -> Result<()> {
-        if self.read_only { Err(Error::ReadOnly) } else { Ok(()) }
-    }
-
     /// Switches to the caller's ids for a change.
     fn act_to_change(&self, caller: &Caller) -> Result<()> {
-        self.may_change()?;
+        if self.read_only {
+            return Err(Error::ReadOnly);
+        }
         self.act_as(caller)
     }
 

@@ -98,6 +98,8 @@ fn an_editor_makes_files_with_the_editors_own_ids() {
     }
     let file = share.make(EDITOR, "g", NewKind::File).unwrap();
     assert_eq!((share.write(EDITOR, &file), worn()), (Ok(()), EDITOR));
+    let gone = share.volume.remove(&actor(EDITOR), &share.root(), b"g", Kind::File);
+    assert_eq!((gone.is_ok(), worn()), (true, EDITOR));
 }
 
 #[test]

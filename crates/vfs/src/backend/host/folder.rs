@@ -22,9 +22,9 @@ const MOST_STEPS: usize = 4;
 const LIST_BYTES: usize = 64 * 1024;
 
 impl HostObject {
-    /// Calls the host for an entry of this folder as the caller. What the server itself may do is done with the ids of the client
+    /// Asks the host for an entry of this folder as the caller. What the server itself may ask is asked with the ids of the client
     /// that this thread has, if the host lets these: they are narrower, and the next request of the client needs them again. The
-    /// call is repeated after a refusal, and makes nothing that would belong to anybody.
+    /// question is repeated after a refusal. Nothing is changed so: what the host records of a change names who makes it.
     pub(super) fn narrowly<T>(&self, caller: &Caller, call: impl Fn() -> Result<T>) -> Result<T> {
         let is_here = self.shared.is_local && Object::id(self).device == self.shared.device;
         if is_here && identity::is_ourselves(caller) && identity::is_narrow() {
@@ -221,15 +221,13 @@ impl HostObject {
         found: Option<&dyn Object>,
         flags: AtFlags,
     ) -> Result<()> {
-        self.shared.may_change()?;
+        self.shared.act_to_change(caller)?;
         let found = found.and_then(|found| found.as_any().downcast_ref::<Self>());
-        let kept = if found.is_none() { self.narrowly(caller, || self.kept(name))? } else { None };
+        let kept = if found.is_none() { self.kept(name)? } else { None };
         let going = if flags.is_empty() { self.going(name, found.or(kept.as_deref())) } else { None };
-        let removed = self.narrowly(caller, || {
-            rustix::fs::unlinkat(&self.fd, name, flags).map_err(failure::of_entry("unlinkat", &self.fd, name))
-        });
+        let removed = rustix::fs::unlinkat(&self.fd, name, flags);
         going.into_iter().for_each(|going| going.settle(removed.is_ok()));
-        removed?;
+        removed.map_err(failure::of_entry("unlinkat", &self.fd, name))?;
         found.or(kept.as_deref()).into_iter().for_each(Self::forget_if_gone);
         Ok(())
     }
@@ -250,19 +248,12 @@ impl HostObject {
         new_name: &[u8],
         mode: RenameMode,
     ) -> Result<()> {
-        self.shared.may_change()?;
-        let meter = &self.shared.meter;
-        if self.shared.private.is_some() || meter.counts() || meter.counts_inside() {
-            self.shared.act_as(caller)?; // what is asked first must not fail for want of rights
-        }
+        self.shared.act_to_change(caller)?;
         if let Some(private) = &self.shared.private {
             private.refuse_to_move(self.fd(), name)?;
             private.refuse_to_move(to.fd(), new_name)?;
         }
-        let replaced = match mode {
-            RenameMode::Replace => to.narrowly(caller, || to.kept(new_name)).unwrap_or(None),
-            _ => None,
-        };
+        let replaced = if mode == RenameMode::Replace { to.kept(new_name).unwrap_or(None) } else { None };
         let flags = match mode {
             RenameMode::Replace => RenameFlags::empty(),
             RenameMode::Keep => RenameFlags::NOREPLACE,
@@ -273,16 +264,13 @@ impl HostObject {
         let is_same = gone.is_some() && self.is_same_entry(name, to, new_name);
         let transfer = self.transferring(name, to, mode)?;
         let moving = [self.moving(name), to.moving(new_name)];
-        let moved = self.narrowly(caller, || {
-            let moved = match rustix::fs::renameat_with(&self.fd, name, &to.fd, new_name, flags) {
-                Err(Errno::INVAL) if mode == RenameMode::Keep => self.rename_if_free(name, to, new_name),
-                moved => moved,
-            };
-            moved.map_err(failure::of_entry("renameat2", &self.fd, name))
-        });
+        let moved = match rustix::fs::renameat_with(&self.fd, name, &to.fd, new_name, flags) {
+            Err(Errno::INVAL) if mode == RenameMode::Keep => self.rename_if_free(name, to, new_name),
+            moved => moved,
+        };
         gone.into_iter().for_each(|gone| gone.settle(moved.is_ok() && !is_same));
         moving.into_iter().flatten().for_each(|moving| moving.settle(false));
-        moved?;
+        moved.map_err(failure::of_entry("renameat2", &self.fd, name))?;
         transfer.into_iter().for_each(Transfer::commit);
         to.arrived(new_name);
         if mode == RenameMode::Exchange {

@@ -49,7 +49,9 @@ impl HostObject {
             Some(fd) => rustix::fs::chownat(fd, c"", uid, gid, AtFlags::EMPTY_PATH),
             None => rustix::fs::chownat(&self.fd, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW),
         };
-        given.map_err(failure::of_entry("fchownat", &self.fd, name)).inspect_err(|_| self.unmake(name, new))?;
+        given
+            .map_err(failure::of_entry("fchownat", &self.fd, name))
+            .inspect_err(|_| self.unmake(name, new))?;
         self.found_new(server(), name, made)
     }
 

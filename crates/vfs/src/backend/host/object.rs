@@ -232,13 +232,7 @@ impl Object for HostObject {
         self.make(caller, name, new, mode)
     }
 
-    fn create_owned(
-        &self,
-        name: &[u8],
-        new: NewKind<'_>,
-        mode: u32,
-        owner: NewOwner<'_>,
-    ) -> Result<Found> {
+    fn create_owned(&self, name: &[u8], new: NewKind<'_>, mode: u32, owner: NewOwner<'_>) -> Result<Found> {
         self.make_owned(name, new, mode, owner)
     }
 
