@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::address::{Address, HardwareAddress};
 use crate::candidates::AddressCandidates;
-use crate::limits::{AARP_ENTRIES, AARP_UNRESOLVED, AARP_WAITING};
+use crate::limits::{AARP_ENTRIES, AARP_UNRESOLVED, AARP_WAITING, BEST_ROUTERS};
 use crate::wire::aarp::{AarpFunction, AarpPacket};
 use crate::wire::elap::{ElapContent, ElapFrame};
 
@@ -17,6 +17,8 @@ const REQUEST_INTERVAL: Duration = Duration::from_millis(250);
 const REQUESTS: u8 = 8;
 /// How long a mapping is used without being confirmed.
 const ENTRY_LIFE: Duration = Duration::from_secs(60);
+/// Chapter 4, "Optional best router forwarding algorithm".
+const BEST_ROUTER_LIFE: Duration = Duration::from_secs(40);
 /// How long to wait if every address is taken.
 const RETRY: Duration = Duration::from_secs(30);
 
@@ -72,6 +74,8 @@ pub struct AddressResolver {
     all_candidates: AddressCandidates,
     mappings: BTreeMap<Address, Mapping>,
     unresolved: BTreeMap<Address, Unresolved>,
+    /// Routers to other networks, by the numbers of these.
+    best_routers: BTreeMap<u16, Mapping>,
 }
 
 impl AddressResolver {
@@ -85,6 +89,7 @@ impl AddressResolver {
             all_candidates: candidates,
             mappings: BTreeMap::new(),
             unresolved: BTreeMap::new(),
+            best_routers: BTreeMap::new(),
         }
     }
 
@@ -217,9 +222,26 @@ impl AddressResolver {
         }
     }
 
-    /// Sends an encoded datagram to a group of stations.
-    pub fn send_to_group(&self, group: HardwareAddress, datagram: &[u8], frames: &mut Vec<Vec<u8>>) {
-        frames.push(self.datagram_frame(group, datagram));
+    /// Sends an encoded datagram to a station, or to a group of them.
+    pub fn send_to_station(&self, to: HardwareAddress, datagram: &[u8], frames: &mut Vec<Vec<u8>>) {
+        frames.push(self.datagram_frame(to, datagram));
+    }
+
+    /// A datagram of another network arrived from this station: the last router on its way, which is the best one back.
+    /// Chapter 4, "Optional best router forwarding algorithm".
+    pub fn learn_router(&mut self, network: u16, station: HardwareAddress, now: Instant) {
+        if self.best_routers.len() >= BEST_ROUTERS && !self.best_routers.contains_key(&network) {
+            let oldest = self.best_routers.iter().min_by_key(|(_, mapping)| mapping.at).map(|(at, _)| *at);
+            oldest.map(|at| self.best_routers.remove(&at));
+        }
+        self.best_routers.insert(network, Mapping { hardware: station, at: now });
+    }
+
+    /// The station of the best router to a network, if one was heard in the last 40 seconds.
+    #[must_use]
+    pub fn best_router(&self, network: u16, now: Instant) -> Option<HardwareAddress> {
+        let is_alive = |mapping: &&Mapping| now.saturating_duration_since(mapping.at) < BEST_ROUTER_LIFE;
+        self.best_routers.get(&network).filter(is_alive).map(|mapping| mapping.hardware)
     }
 
     /// Does what is due.

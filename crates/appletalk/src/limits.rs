@@ -11,6 +11,8 @@ pub const AARP_ENTRIES: usize = 256;
 pub const AARP_UNRESOLVED: usize = 64;
 /// See [`AARP_UNRESOLVED`].
 pub const AARP_WAITING: usize = 8;
+/// Networks elsewhere whose best router an end node knows, per port.
+pub const BEST_ROUTERS: usize = 64;
 /// Routes of a router.
 pub const ROUTES: usize = 256;
 /// Zones, counted once each.

@@ -179,3 +179,14 @@ fn another_station_with_the_own_address_is_reported() {
     let change = resolver.receive(&packet(AarpFunction::REQUEST, OWN, OTHER), now, &mut Vec::new());
     assert_eq!(change, Some(AddressChange::Contested(OWN, THEIRS)));
 }
+
+#[test]
+fn the_best_router_of_a_network_is_forgotten_after_40_seconds() {
+    let (mut resolver, now) = owner();
+    resolver.learn_router(20, THEIRS, now);
+    assert_eq!(resolver.best_router(20, now + Duration::from_secs(39)), Some(THEIRS));
+    assert_eq!(resolver.best_router(20, now + Duration::from_secs(40)), None);
+    assert_eq!(resolver.best_router(21, now), None);
+    (100..1_000).for_each(|network| resolver.learn_router(network, THEIRS, now));
+    assert_eq!(resolver.best_routers.len(), BEST_ROUTERS);
+}

@@ -8,7 +8,7 @@ use crate::wire::ddp::{Datagram, DatagramKind};
 
 use super::Stack;
 use super::output::SendError;
-use super::port::Hop;
+use super::port::{Hop, LinkState};
 use super::receiving::Arrival;
 
 impl Stack {
@@ -61,7 +61,7 @@ impl Stack {
             self.deliver(Arrival { at, datagram, is_broadcast: false }, now);
             return Ok(());
         }
-        let (at, hop) = self.way(to, from)?;
+        let (at, hop) = self.way(to, from, now)?;
         let own = self.ports[at].address().ok_or(SendError::NoAddress)?;
         if from.is_none() {
             datagram.source.address = own;
@@ -71,8 +71,16 @@ impl Stack {
     }
 
     /// The port and the next hop to a node.
-    pub(super) fn way(&self, to: Address, from: Option<usize>) -> Result<(usize, Hop), SendError> {
-        if self.router.is_some() { self.router_way(to, from) } else { self.end_node_way(to, from) }
+    pub(super) fn way(
+        &self,
+        to: Address,
+        from: Option<usize>,
+        now: Instant,
+    ) -> Result<(usize, Hop), SendError> {
+        match self.router {
+            Some(_) => self.router_way(to, from),
+            None => self.end_node_way(to, from, now),
+        }
     }
 
     fn router_way(&self, to: Address, from: Option<usize>) -> Result<(usize, Hop), SendError> {
@@ -87,7 +95,12 @@ impl Stack {
         }
     }
 
-    fn end_node_way(&self, to: Address, from: Option<usize>) -> Result<(usize, Hop), SendError> {
+    fn end_node_way(
+        &self,
+        to: Address,
+        from: Option<usize>,
+        now: Instant,
+    ) -> Result<(usize, Hop), SendError> {
         let with_address = || (0..self.ports.len()).filter(|at| self.ports[*at].address().is_some());
         let is_near = |at: &usize| self.ports[*at].range.is_some_and(|range| range.contains(to.network));
         let has_router = |at: &usize| self.ports[*at].router.is_some();
@@ -97,11 +110,15 @@ impl Stack {
             .or_else(|| with_address().next())
             .ok_or(SendError::NoAddress)?;
         let port = &self.ports[at];
-        match port.router {
-            _ if port.is_local(to.network) => Ok((at, hop_to(to))),
-            Some(router) => Ok((at, Hop::Node(router.address))),
-            None => Err(SendError::NoRoute),
+        if port.is_local(to.network) {
+            return Ok((at, hop_to(to)));
         }
+        let best = match &port.link {
+            LinkState::Ether(resolver) => resolver.best_router(to.network, now),
+            LinkState::Local(_) => None,
+        };
+        let router = port.router.map(|router| Hop::Node(router.address));
+        best.map(Hop::Station).or(router).map(|hop| (at, hop)).ok_or(SendError::NoRoute)
     }
 
     /// Answers the sender of a datagram, from the address and socket that it was sent to.

@@ -189,7 +189,7 @@ impl Stack {
         let Some(own) = self.ports[at].address() else { return };
         let zone = &search.tuple.name.zone;
         let is_grouped = self.ports[at].is_extended() && !zone.is_own_zone();
-        let hop = if is_grouped { Hop::Group(zone_group(zone)) } else { Hop::Everyone };
+        let hop = if is_grouped { Hop::Station(zone_group(zone)) } else { Hop::Everyone };
         let datagram = Datagram {
             destination: Endpoint::new(Address::EVERYONE, socket::NAMES),
             source: Endpoint::new(own, socket::NAMES),
@@ -248,7 +248,7 @@ impl Stack {
 
     /// Chapter 7, "Name confirmation".
     fn ask_node(&mut self, node: Address, request: LookupRequest, now: Instant) {
-        let Ok((at, _)) = self.way(node, None) else { return };
+        let Ok((at, _)) = self.way(node, None, now) else { return };
         let Some(search) = self.own_search(at, request.packet_id, request.name) else { return };
         let datagram = Datagram {
             destination: Endpoint::new(node, socket::NAMES),

@@ -49,8 +49,8 @@ pub(super) enum Hop {
     Node(Address),
     /// To all nodes.
     Everyone,
-    /// To the group of a zone.
-    Group(HardwareAddress),
+    /// To a station of Ethernet, or to the group of a zone.
+    Station(HardwareAddress),
 }
 
 /// A router that was heard.
@@ -156,15 +156,15 @@ impl Port {
                 let Ok(bytes) = datagram.encode_long() else { return frames };
                 match hop {
                     Hop::Node(address) => resolver.send(address, bytes, now, &mut frames),
-                    Hop::Everyone => resolver.send_to_group(HardwareAddress::EVERYONE, &bytes, &mut frames),
-                    Hop::Group(group) => resolver.send_to_group(group, &bytes, &mut frames),
+                    Hop::Everyone => resolver.send_to_station(HardwareAddress::EVERYONE, &bytes, &mut frames),
+                    Hop::Station(station) => resolver.send_to_station(station, &bytes, &mut frames),
                 }
             }
             LinkState::Local(_) => {
                 let Some(own) = own else { return frames };
                 let destination = match hop {
                     Hop::Node(address) => address.node,
-                    Hop::Everyone | Hop::Group(_) => Address::BROADCAST,
+                    Hop::Everyone | Hop::Station(_) => Address::BROADCAST,
                 };
                 let to = datagram.destination.address;
                 // Chapter 4, "Short and extended headers": only within the network, and not on behalf of another node.

@@ -70,8 +70,11 @@ impl Stack {
     fn glean(&mut self, at: usize, station: HardwareAddress, datagram: &Datagram, now: Instant) {
         let port = &mut self.ports[at];
         let sender = datagram.source.address;
-        if datagram.hops == 0 && port.is_local(sender.network) {
-            let LinkState::Ether(resolver) = &mut port.link else { return };
+        let is_local = port.is_local(sender.network);
+        let LinkState::Ether(resolver) = &mut port.link else { return };
+        if !is_local {
+            resolver.learn_router(sender.network, station, now);
+        } else if datagram.hops == 0 {
             let mut frames = Vec::new();
             resolver.learn(sender, station, now, &mut frames);
             self.push_frames(at, frames);

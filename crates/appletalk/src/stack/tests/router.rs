@@ -170,3 +170,17 @@ fn a_router_sends_its_table_every_ten_seconds() {
     let data = [255, own, 1, 0, 21, 1, 1, 1, 0, 7, 8, own, 0, 0, 0x82, 0, 3, 0x80, 0, 5, 0x82, 0, 9, 1];
     assert!(frames.iter().all(|frame| frame[..] == data));
 }
+
+#[test]
+fn an_answer_goes_back_through_the_router_that_the_question_came_from() {
+    let Museum { mut network, routers, ether, cellar, hall } = museum(1, Faults::default());
+    for (node, router) in [(cellar, routers[0]), (hall, routers[1])] {
+        network.sent.clear();
+        assert!(send_echo(&mut network, node, ether).is_some());
+        let is_datagram = |frame: &[u8]| frame[20..22] == [0x80, 0x9b];
+        let replies = network.sent.iter().filter(|((from, _), frame)| *from == ether && is_datagram(frame));
+        let stations: Vec<u8> = replies.map(|(_, frame)| frame[5]).collect();
+        // Chapter 4, "Optional best router forwarding algorithm": the stations of the routers end in 1 and 2.
+        assert_eq!(stations, [if router == routers[0] { 1 } else { 2 }]);
+    }
+}
