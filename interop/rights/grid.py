@@ -118,10 +118,10 @@ class Grid:
             return
         if deed == "list" and got and "inside" not in said:
             got, said = False, "it is empty"
-        disk = self.place.disk(path)
-        if got is not None and deed in stage.EFFECTS and self.shown(deed, disk, number) != got:
+        disk, is_own = self.place.disk(path), maker == person.name
+        is_half_done = deed in roles.REMOVES_LAST and roles.expected(person.role, deed, is_own, place) is roles.EITHER
+        if got is not None and not is_half_done and deed in stage.EFFECTS and self.shown(deed, disk, number) != got:
             got, said = None, f"{'it was said to be done' if got else 'it was refused: ' + str(said)}, but the disk shows otherwise"
-        is_own = maker == person.name
         where = f"{deed} on {'its own' if is_own else maker + chr(39) + 's'} ({path})"
         odd = got is None or roles.surprise(person.role, deed, is_own, place, way, got)
         wanted = roles.expected(person.role, deed, is_own, place)

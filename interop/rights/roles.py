@@ -7,7 +7,9 @@ EDITS = {"edit", "append", "truncate"}
 METADATA = {"chmod", "utimes"}
 # A safe-save makes a file beside the old one and gives it the old one's name, in the order in which a program does it.
 SAFE_SAVES = {"office save", "vim save", "photoshop save", "replace"}
-MOVES = {"rename", "delete", "move out"}
+MOVES = {"rename", "delete", "move out", "move"}
+# Saves whose last step removes the old file. If only that is refused, the new file is in its place, and the old one stays beside it.
+REMOVES_LAST = {"office save", "vim save"}
 OF_FILES = [READ, *sorted(EDITS), *sorted(METADATA), *sorted(SAFE_SAVES), *sorted(MOVES), "set acl"]
 ADDS = {"make", "make folder", "move in"}
 OF_FOLDERS = [LIST, *sorted(ADDS), "rename folder", "remove folder", "chmod folder", "utimes folder", "set acl folder"]
@@ -22,12 +24,12 @@ def owner(deed, is_own, place):
 
 
 def editor(deed, is_own, place):
-    """An editor changes everything, whoever made it, but not rights."""
+    """An editor changes all files, also those of others, but not rights."""
     return deed not in ACLS
 
 
 def contributor(deed, is_own, place):
-    """A contributor reads everything, adds to every folder, whoever made it, and changes and removes what it has made itself."""
+    """A contributor reads all files, adds to every folder, also to those of others, and changes and removes what it has made itself."""
     if deed in ACLS:
         return NO
     return deed in {READ, LIST} | ADDS or is_own
@@ -40,13 +42,18 @@ def reader(deed, is_own, place):
 
 def drop(deed, is_own, place):
     """A drop box takes files and folders at its top, and in folders that the same person has put there. Who puts in sees nothing:
-    neither what others have put in nor its own. A file that is being put in is written, and gets its mode and dates."""
+    neither what others have put in nor its own. A file that is being put in is written, gets its mode and dates, and gets its name: a free
+    one, there or in another folder that the same person has put in. Nothing is removed or replaced."""
     if deed in {"make", "make folder"}:
         return place == "top" or is_own
     if deed == "move in":
         return NO  # what is moved is no longer where it was, and the drop box gives nothing back
     if deed in {"chmod folder", "utimes folder"}:
         return EITHER if is_own else NO  # copying programs set them; the design leaves it open
+    if deed in REMOVES_LAST:
+        return EITHER if is_own else NO  # all but the removal; vim itself wants to read the file before
+    if deed in {"rename", "rename folder", "move"}:
+        return is_own and place == "top"
     return is_own and deed in EDITS | METADATA
 
 

@@ -92,8 +92,10 @@ class Walk:
         path, parent = self.some(is_folder), self.parent()
         if path is None or (parent + "/").startswith(path + "/"):
             return None
-        new = self.new(parent)
-        return (f"move {path} to {new}", "rename folder" if is_folder else "move out", path, self.is_own(person, path), self.inside(path),
+        new, old_parent = self.new(parent), path.rpartition("/")[0]
+        # For those who put in, a folder of their own is as good as the top.
+        where = "top" if all(at == "" or self.is_own(person, at) for at in (parent, old_parent)) else "inside"
+        return (f"move {path} to {new}", "rename folder" if is_folder else "move", path, self.is_own(person, path), where,
                 lambda: session.rename(path, new), lambda: os.path.exists(self.disk(new)), {path: new})
 
     def acl(self, person, session):

@@ -21,6 +21,7 @@
 //! ```
 
 mod advice;
+mod appletalk;
 mod arriving;
 mod caches;
 mod client;
@@ -37,6 +38,7 @@ mod status;
 mod table;
 
 pub use advice::{Advice, AdviceRequest, LoadCurve};
+pub use appletalk::{AppleTalkLinkStatus, AppleTalkNode, AppleTalkRoute, AppleTalkStatus};
 pub use arriving::{ArrivingStatus, NotArrived};
 pub use caches::{
     BestMount, CacheStatus, CachesAnswer, CachesRequest, CachesStatus, HostMemory, PredictedRatios,

@@ -11,6 +11,7 @@
 mod accounts;
 pub mod afp;
 mod api;
+mod appletalk;
 mod authority;
 mod build;
 mod classic;
@@ -54,6 +55,7 @@ mod team;
 mod told;
 pub mod units;
 
+pub use self::appletalk::{AppleTalkSeed, AppleTalkSettings};
 pub use accounts::USER_VARIABLE;
 pub use api::ApiSettings;
 pub use authority::{Authority, ChangeDemand, Demand};

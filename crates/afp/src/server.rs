@@ -6,6 +6,8 @@
 //!                       the command     each command: request in, reply out
 //! ```
 //!
+//! Over AppleTalk the frames come from sessions of ASP: [`Transport`] says what differs.
+//!
 //! [`Service`] has what connections share: the sessions and the shares. A session has its volumes
 //! and forks. It survives its connection if its client can reconnect.
 
@@ -25,8 +27,10 @@ mod sessions;
 mod status;
 #[cfg(test)]
 pub(crate) mod testing;
+mod transport;
 mod volumes;
 
 pub use config::{ChangePassword, Config, HomesShare, LoginMethods, OpenHome, Share, ShareOptions, Version};
 pub use frames::{protocol, serve_stream};
 pub use service::{Service, SessionInfo};
+pub use transport::{ASP_QUANTUM, Transport};

@@ -32,6 +32,7 @@ use std::path::PathBuf;
 
 use admin::Arguments;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use wire::{ClientAddress, ClientIp};
 
 use crate::host::here;
 
@@ -337,10 +338,10 @@ pub(crate) struct Say {
     pub(crate) user: Option<String>,
     /// Only to this address
     #[arg(long, value_name = "ADDRESS")]
-    pub(crate) client: Option<std::net::IpAddr>,
+    pub(crate) client: Option<ClientIp>,
     /// Only to the session with this connection, as `fourfold status` shows it
     #[arg(long, value_name = "ADDRESS:PORT")]
-    pub(crate) connection: Option<std::net::SocketAddr>,
+    pub(crate) connection: Option<ClientAddress>,
     #[command(flatten)]
     pub(crate) state: Where,
 }
@@ -353,10 +354,10 @@ pub(crate) struct Disconnect {
     pub(crate) user: Option<String>,
     /// Sessions from this address
     #[arg(long, value_name = "ADDRESS", group = "what")]
-    pub(crate) client: Option<std::net::IpAddr>,
+    pub(crate) client: Option<ClientIp>,
     /// The session with this connection, as `fourfold status` shows it
     #[arg(long, value_name = "ADDRESS:PORT", group = "what")]
-    pub(crate) connection: Option<std::net::SocketAddr>,
+    pub(crate) connection: Option<ClientAddress>,
     /// Close this file, and let the sessions go on: a path on the server
     #[arg(long, value_name = "PATH", group = "what")]
     pub(crate) file: Option<PathBuf>,

@@ -27,7 +27,7 @@ use vfs::index::Index;
 use crate::cli::Serve;
 use crate::commands::caches::CachesView;
 use crate::commands::check;
-use crate::fronts::{AllListeners, Announcers, Front, Fronts, Launch};
+use crate::fronts::{AllListeners, Announcers, AppleTalk, Front, Fronts, Launch};
 use crate::gateway::part::Part;
 use crate::gateway::{self, in_common, witness};
 use crate::host::memory::KernelMemory;
@@ -83,10 +83,11 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     accounts::unknown(state.path(), &settings).iter().for_each(|note| tracing::warn!("{note}"));
     let keeper = Keeper::start(&settings)?.map(Arc::new);
     privileges::raise_descriptor_limit();
-    privileges::keep_only_needed(&settings.server)
+    privileges::keep_only_needed(&settings)
         .context("the privileges that are not needed cannot be given up")?;
     confinement::confine(&settings.server).tell();
-    // No thread may begin above: it would keep all privileges.
+    // No thread may begin above: it would keep all privileges. The one for AppleTalk keeps what only it needs.
+    let appletalk = AppleTalk::start(&settings)?;
     let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
     stores::prepare(&settings, state.server_id())?;
     let settings = stores::divided(settings);
@@ -97,7 +98,8 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
         .on_thread_start(conn::begin_thread)
         .enable_all()
         .build()?;
-    let stopped = runtime.block_on(serve_until_stopped(arguments, settings, &state, (index, keeper)));
+    let stopped =
+        runtime.block_on(serve_until_stopped(arguments, settings, &state, (index, keeper, appletalk)));
     runtime.shutdown_timeout(STOP_WITHIN);
     stores::end(STOP_WITHIN);
     stopped.map(|()| ExitCode::SUCCESS)
@@ -107,7 +109,7 @@ async fn serve_until_stopped(
     arguments: Arguments,
     settings: Settings,
     state: &admin::State,
-    (index, keeper): (Index, Option<Arc<Keeper>>),
+    (index, keeper, appletalk): (Index, Option<Arc<Keeper>>, Option<Arc<AppleTalk>>),
 ) -> anyhow::Result<()> {
     let ((stop, stopping), accounts_changed) = (watch::channel(false), Arc::new(Notify::new()));
     let mut orders = Orders::new(accounts_changed.clone())?;
@@ -133,6 +135,7 @@ async fn serve_until_stopped(
         login_guard: &login_guard,
         budget: &budget,
         loops: &loops,
+        appletalk,
     };
     let (fronts, reach) = Fronts::begin(&launch, bound, &stopping).await?;
     let announcers = Announcers::start(&launch);
@@ -162,7 +165,6 @@ async fn serve_until_stopped(
     api::serve(api, &running.current().settings.server, &running, (login_guard.clone(), events), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
     watch(&running, &volumes);
-
     say_ready(&running, volumes.clone(), said).await?;
     orders.obey_until_stop(&running, &volumes).await;
     part.end();

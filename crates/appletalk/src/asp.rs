@@ -45,8 +45,9 @@ pub const SESSION_TIMEOUT: Duration = Duration::from_secs(120);
 pub const MAX_SESSIONS: usize = 64;
 /// The most sessions that a server may be told to have: their numbers are one byte, and the same number should not come back soon.
 pub const MOST_SESSIONS: usize = 250;
-/// The most sessions of a server with one node.
-pub const MAX_SESSIONS_OF_NODE: usize = 16;
+/// The most sessions of a server with one node. Each of them needs up to three calls of the server at once (tickles, an attention, the
+/// data of a write), and there are [`MAX_TRANSACTIONS_OF_PEER`](crate::atp::MAX_TRANSACTIONS_OF_PEER) to one socket.
+pub const MAX_SESSIONS_OF_NODE: usize = 8;
 /// The most commands of a session that wait for the one in flight.
 pub const MAX_WAITING_COMMANDS: usize = 4;
 /// The most attentions of a session that wait for the acknowledgement of one.

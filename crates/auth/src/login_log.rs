@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lock::Mutex;
+use wire::{ClientAddress, ClientIp};
 
 use crate::login_limiter::network;
 use crate::ranks;
@@ -141,14 +142,15 @@ impl std::fmt::Display for Line {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Login { event, protocol, peer, user, method, to, reason, seconds } => {
-                write!(f, "{event} protocol={protocol:?} address={} port={}", peer.ip(), peer.port())?;
+                let (address, port) = (ClientIp(peer.ip()), ClientAddress(*peer).port());
+                write!(f, "{event} protocol={protocol:?} address={address} port={port}")?;
                 write!(f, " user={user:?} method={method:?}")?;
                 to.iter().try_for_each(|to| write!(f, " to={to:?}"))?;
                 reason.iter().try_for_each(|reason| write!(f, " reason={reason:?}"))?;
                 seconds.iter().try_for_each(|seconds| write!(f, " seconds={seconds}"))
             }
             Self::LeftOut { address: Some(address), lines } => {
-                write!(f, "left out address={address} lines={lines}")
+                write!(f, "left out address={} lines={lines}", ClientIp(*address))
             }
             Self::LeftOut { address: None, lines } => write!(f, "left out lines={lines}"),
         }
@@ -230,11 +232,12 @@ fn cut(text: &str, max: usize) -> String {
 fn trace(line: &Line) {
     match line {
         Line::Login { event, protocol, peer, user, method, to, reason, seconds } => {
-            let (address, port, user) = (peer.ip(), peer.port(), user.as_str());
+            let (address, port, user) = (ClientIp(peer.ip()), ClientAddress(*peer).port(), user.as_str());
             let (to, reason) = (to.as_deref(), reason.as_deref());
             tracing::info!(target: "login", protocol, %address, port, user, method, to, reason, seconds, "{event}");
         }
         Line::LeftOut { address: Some(address), lines } => {
+            let address = ClientIp(*address);
             tracing::info!(target: "login", %address, lines, "left out");
         }
         Line::LeftOut { address: None, lines } => tracing::info!(target: "login", lines, "left out"),

@@ -10,7 +10,7 @@ use crate::identity::{ANONYMOUS, Identity};
 pub enum Role {
     /// Does everything, and says who may do what.
     Owner,
-    /// Changes everything, whoever made it.
+    /// Changes all files, also those of others.
     Editor,
     /// Adds files and folders, and changes and removes its own.
     Contributor,
@@ -59,6 +59,7 @@ pub struct RoleEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Roles {
     entries: Vec<RoleEntry>,
+    keeps_apart: bool,
 }
 
 /// Some of the roles.
@@ -101,6 +102,8 @@ impl std::fmt::Display for Role {
 impl RoleSet {
     /// No role.
     pub const NONE: Self = Self(0);
+    /// Contributors see only what is their own: no role, but a mark of that of contributors.
+    const APART: u8 = 0x80;
 
     /// The same, and this role.
     #[must_use]
@@ -117,7 +120,13 @@ impl RoleSet {
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(self) -> bool {
-        self.0 == 0
+        self.0 & !Self::APART == 0
+    }
+
+    /// Whether a contributor sees only what is its own, unless another role shows it more.
+    #[must_use]
+    pub fn keeps_apart(self) -> bool {
+        self.0 & Self::APART != 0
     }
 
     /// They, the widest first.
@@ -136,7 +145,27 @@ impl Roles {
     /// Roles by these entries.
     #[must_use]
     pub fn new(entries: Vec<RoleEntry>) -> Self {
-        Self { entries }
+        Self { entries, keeps_apart: false }
+    }
+
+    /// The same, of a share for backups: its contributors see only what is their own.
+    #[must_use]
+    pub fn keeping_apart(self, keeps_apart: bool) -> Self {
+        Self { keeps_apart, ..self }
+    }
+
+    /// Whether its contributors see only what is their own.
+    #[must_use]
+    pub fn keeps_apart(&self) -> bool {
+        self.keeps_apart
+    }
+
+    /// These roles, as they are in this share.
+    #[must_use]
+    pub fn set_of(&self, roles: impl IntoIterator<Item = Role>) -> RoleSet {
+        let roles: RoleSet = roles.into_iter().collect();
+        let is_apart = self.keeps_apart && roles.has(Role::Contributor);
+        if is_apart { RoleSet(roles.0 | RoleSet::APART) } else { roles }
     }
 
     /// The entries.
@@ -181,7 +210,7 @@ impl Roles {
             Grantee::Group(group) => *group != ANONYMOUS && is_member(*group),
             Grantee::User { name, uid } => is_user(name, *uid),
         };
-        self.entries.iter().filter(is_meant).map(|entry| entry.role).collect()
+        self.set_of(self.entries.iter().filter(is_meant).map(|entry| entry.role))
     }
 }
 
@@ -252,6 +281,17 @@ mod tests {
         assert_eq!(roles(all).of_login(None, &|_| true), RoleSet::NONE);
         let nogroup = roles(vec![(Role::Editor, Grantee::Group(ANONYMOUS))]);
         assert_eq!(nogroup.of(&login(ANONYMOUS, Some("ada"))), RoleSet::NONE);
+    }
+
+    #[test]
+    fn contributors_are_kept_apart_only_where_the_share_says_so() {
+        let entries = vec![(Role::Contributor, user("ada", None)), (Role::Reader, user("bob", None))];
+        let (plain, apart) = (roles(entries.clone()), roles(entries).keeping_apart(true));
+        let of = |roles: &Roles, name| roles.of_login(Some(name), &|_| false);
+        assert!(of(&apart, "ada").keeps_apart() && !of(&plain, "ada").keeps_apart());
+        assert!(!of(&apart, "bob").keeps_apart());
+        assert!(of(&apart, "eve").is_empty() && !of(&apart, "eve").keeps_apart());
+        assert_eq!(of(&apart, "ada").iter().collect::<Vec<_>>(), [Role::Contributor]);
     }
 
     #[test]

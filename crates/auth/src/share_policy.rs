@@ -125,6 +125,8 @@ impl HostSet {
     pub fn matches(&self, address: IpAddr) -> Match {
         match self {
             Self::Any => Match::Yes,
+            // A network of IP has no clients over AppleTalk, not even the network of all addresses.
+            Self::Net(_) | Self::Name(_) if wire::is_appletalk(address) => Match::No,
             Self::Net(net) if net.contains(&address.to_canonical()) => Match::Yes,
             Self::Net(_) => Match::No,
             Self::Name(name) => name.matches(address),
@@ -203,7 +205,15 @@ mod tests {
         assert_eq!(grant("::ffff:10.0.0.8"), Some(Grant::ReadOnly));
         assert_eq!(grant("fd00::1"), Some(Grant::ReadWrite));
         assert_eq!(grant("192.0.2.1"), None);
+        let over_ip = SharePolicy {
+            hosts: vec![rule("::/0", Some(Grant::ReadWrite)), rule("0.0.0.0/0", Some(Grant::ReadWrite))],
+            ..SharePolicy::default()
+        };
+        let mac = wire::AppleTalkClient { network: 2, node: 17, socket: 250, session: 1 }.address().ip();
+        assert_eq!(over_ip.grant_to_host(mac), None, "all networks of IP have no client over AppleTalk");
+        assert_eq!(over_ip.grant_to_host("2001:db8::1".parse().unwrap()), Some(Grant::ReadWrite));
         let all = SharePolicy { hosts: vec![rule("*", Some(Grant::ReadOnly))], ..SharePolicy::default() };
+        assert_eq!(all.grant_to_host(mac), Some(Grant::ReadOnly));
         assert_eq!(all.grant(&from(Some("ada"), "192.0.2.1")), Some(Grant::ReadOnly));
     }
 }

@@ -1,7 +1,8 @@
 //! The clients of one protocol: listens, accepts connections within a limit, and ends all of them at the end.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -9,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use lock::Mutex;
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
 
 use crate::loops::{LoopStream, Loops};
@@ -142,7 +143,10 @@ impl Server {
                 _ = shutdown.wait_for(|&stop| stop) => return,
             };
             match accepted {
-                Ok((stream, address)) => self.clone().welcome(stream, address, &shutdown, &serve),
+                Ok((stream, address)) => match stream.into_std() {
+                    Ok(stream) => _ = self.clone().welcome(stream, address, &shutdown, &serve),
+                    Err(error) => tracing::warn!(%error, %address, "a connection cannot be served"),
+                },
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(EXHAUSTED_PAUSE).await;
@@ -151,13 +155,30 @@ impl Server {
         }
     }
 
+    /// Serves a client of another transport than TCP, whose messages come over one end of a pair of stream sockets, like a
+    /// connection that was accepted. `address` stands for the client. Answers whether it is served.
+    pub fn adopt<F>(
+        self: Arc<Self>,
+        end: OwnedFd,
+        address: SocketAddr,
+        shutdown: &watch::Receiver<bool>,
+        serve: impl Fn(LoopStream, Peer) -> F,
+    ) -> bool
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        // The loops use the descriptor of a stream only. Calls that are for TCP alone fail, and cost speed at most.
+        self.welcome(TcpStream::from(end), address, shutdown, &serve)
+    }
+
     fn welcome<F>(
         self: Arc<Self>,
         stream: TcpStream,
         address: SocketAddr,
         shutdown: &watch::Receiver<bool>,
         serve: impl Fn(LoopStream, Peer) -> F,
-    ) where
+    ) -> bool
+    where
         F: Future<Output = ()> + Send + 'static,
     {
         let address = SocketAddr::new(address.ip().to_canonical(), address.port());
@@ -167,22 +188,22 @@ impl Server {
             let mut peers = self.peers.lock();
             if peers.len() >= self.limit {
                 tracing::warn!(%address, limit = self.limit, "refused: too many connections");
-                return;
+                return false;
             }
             let most = self.limit - self.limit / OTHERS_PART;
             let is_same = |peer: &&Peer| is_same_client(peer.address.ip(), address.ip());
             if peers.len() >= most && peers.iter().filter(is_same).count() >= most {
                 tracing::warn!(%address, most, "refused: too many connections of this client");
-                return;
+                return false;
             }
             peers.push(peer.clone());
         }
         let _ = stream.set_nodelay(true); // only costs latency
         let connected = PeerGuard { server: self.clone(), counters: peer.counters.clone() };
         let mut shutdown = shutdown.clone();
-        let before = self.before.get().map(|before| before(address.ip()));
+        let before = self.before.get().filter(|_| !wire::is_appletalk(address.ip()));
+        let before = before.map(|before| before(address.ip()));
         let started = self.loops().and_then(|loops| {
-            let stream = stream.into_std()?;
             loops.serve(stream, |stream| {
                 let serving = serve(stream, peer);
                 async move {
@@ -200,9 +221,10 @@ impl Server {
                 }
             })
         });
-        if let Err(error) = started {
+        if let Err(error) = &started {
             tracing::warn!(%error, %address, "a connection cannot be served");
         }
+        started.is_ok()
     }
 }
 

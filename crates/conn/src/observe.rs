@@ -18,6 +18,7 @@ use coherence::noted::{Notes, OperationTrace, Paths, during, want};
 use tracing::Span;
 use tracing::field::Empty;
 use tracing::instrument::{Instrument, Instrumented};
+use wire::{ClientAddress, ClientIp};
 
 /// An operation that has ended.
 #[derive(Debug, Clone, Copy)]
@@ -178,7 +179,7 @@ impl RunningOperation {
             target: "fourfold::operation",
             parent: None,
             "operation",
-            protocol, address = %client.ip(), port = client.port(), command = &*command,
+            protocol, address = %ClientIp(client.ip()), port = ClientAddress(client).port(), command = &*command,
             user = Empty, share = Empty, result = Empty, micros = Empty, bytes_in = Empty, bytes_out = Empty,
         );
         Self(Box::new(Start { at: Instant::now(), protocol, client, command, span, notes: Notes::begin() }))
@@ -205,7 +206,7 @@ impl RunningOperation {
         tracing::debug!(
             target: "fourfold::operation",
             parent: None, // the line has all fields of the span
-            protocol, address = %client.ip(), port = client.port(), user, share, command = &**command, result,
+            protocol, address = %ClientIp(client.ip()), port = ClientAddress(*client).port(), user, share, command = &**command, result,
             micros, bytes_in, bytes_out,
             "ended"
         );

@@ -5,12 +5,13 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use conn::{Answer, InFlight, Limits, Protocol, Reply};
+use conn::{Answer, InFlight, Limits, Peer, Protocol, Reply, Watchdog};
 use parking_lot::{Condvar, Mutex};
 use resources::Payload;
 use tokio::sync::Semaphore;
@@ -339,4 +340,27 @@ fn what_is_no_message_ends_the_connection_after_the_replies_before_it() {
     let mut replies = Vec::new();
     let _ = client.read_to_end(&mut replies); // an end or a reset
     assert!(replies == [ECHO, ECHO] || replies.len() < 2, "{replies:?}");
+}
+
+#[test]
+fn one_end_of_a_pair_of_sockets_is_a_connection() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let _entered = runtime.enter();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let (server, watchdog) = (conn::Server::new(4, Arc::default()), Watchdog::start("test"));
+    let (stop, stopping) = tokio::sync::watch::channel(false);
+    let taken = Arc::new(Mutex::new(Vec::new()));
+    let serve = |stream, peer: Peer| {
+        let (protocol, watchdog) = (Bytewise(taken.clone()), watchdog.clone());
+        async move { conn::serve(stream, &peer, protocol, Limits::default(), watchdog).await }
+    };
+    let address = wire::AppleTalkClient { network: 2, node: 17, socket: 250, session: 1 }.address();
+    assert!(server.clone().adopt(theirs.into(), address, &stopping, serve));
+    ours.write_all(&[7]).unwrap();
+    let mut answer = [0];
+    ours.read_exact(&mut answer).unwrap();
+    assert_eq!((answer, server.peers()[0].address), ([7], address));
+    stop.send_replace(true);
+    assert_eq!(ours.read(&mut answer).unwrap_or(0), 0, "it ends with the server");
 }

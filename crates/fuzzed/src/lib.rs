@@ -17,6 +17,7 @@ pub mod afp_listing;
 pub mod afp_login;
 pub mod afp_session;
 pub mod appletalk;
+pub mod appletalk_links;
 pub mod appletalk_sessions;
 pub mod bench;
 pub mod cluster;
@@ -59,9 +60,11 @@ pub const TARGETS: &[Target] = &[
     ("appletalk_asp", appletalk_sessions::headers),
     ("appletalk_atp", appletalk_sessions::packet),
     ("appletalk_frames", appletalk::frames),
+    ("appletalk_ltoudp", appletalk_links::ltoudp),
     ("appletalk_messages", appletalk::messages),
     ("appletalk_server", appletalk_sessions::server),
     ("appletalk_stack", appletalk::stack),
+    ("appletalk_tashtalk", appletalk_links::tashtalk),
     ("appletalk_workstation", appletalk_sessions::workstation),
     ("bench_answers", bench::answers),
     ("bench_records", bench::records),

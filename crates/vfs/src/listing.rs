@@ -156,6 +156,21 @@ impl Page {
         self.entries().iter().filter(|entry| !matches!(&*entry.name, b"." | b".."))
     }
 
+    /// The page without the entries that a caller does not see. It is not kept.
+    pub(crate) fn only(self, sees: impl Fn(&[u8]) -> Result<bool>) -> Result<Self> {
+        let mut collected = HostListing { whole: false, ..HostListing::default() };
+        for entry in self.entries() {
+            if matches!(entry.name(), b"." | b"..") || sees(entry.name())? {
+                let Entry { id, kind, cookie, .. } = *entry;
+                let name = entry.name().into();
+                collected.entries.push(Entry { name, id, kind, cookie, details: Mutex::default() });
+            }
+        }
+        let Listing { folder, streams, version, .. } = &*self.listing;
+        let listing = Listing::new(folder, streams.as_ref(), version, collected, false);
+        Ok(Self { listing: Arc::new(listing), from: 0, ..self })
+    }
+
     /// The page for a caller that may (or may not) pass through the folder, and so ask about its
     /// entries.
     pub(crate) fn for_searcher(self, may_search: bool, by_acl: bool) -> Self {

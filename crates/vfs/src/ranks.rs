@@ -76,6 +76,8 @@ lock::ranks! {
     KnownAcls,
     /// The roles of a share.
     TeamRoles,
+    /// New files that wait for their modes.
+    AwaitedModes,
 }
 
 lock::ranks! {

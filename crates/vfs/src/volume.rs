@@ -20,7 +20,7 @@ use super::{
     Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, Time,
     names::{self, KeptCharacters},
 };
-use crate::access::{ShareRules, TeamFolders};
+use crate::access::{AwaitedModes, ShareRules, TeamFolders};
 use crate::backend::forest::Hidden;
 use crate::backend::long_names::LongNames;
 use crate::backend::{Backend, Finds, Found, Node, Snapshot, Space};
@@ -113,6 +113,7 @@ pub struct Volume {
     pub(crate) streams: Option<Arc<Streams>>,
     pub(crate) whereabouts: Whereabouts,
     pub(crate) teams: TeamFolders,
+    pub(crate) awaited_modes: AwaitedModes,
 }
 
 /// What a client knows and expects of files. The session of its protocol says it once, for all its requests.
@@ -230,6 +231,7 @@ impl Volume {
             locals: Arc::default(),
             whereabouts: Whereabouts::default(),
             teams: TeamFolders::default(),
+            awaited_modes: AwaitedModes::default(),
             site,
         }
     }
@@ -364,11 +366,27 @@ impl Volume {
             return Err(Error::AccessDenied);
         }
         let by_acl = self.permissions().stored_acl(folder)?.is_some();
-        let page = self.current_listings().page(self.streams.as_ref(), folder, cookie)?;
+        let page = match self.permissions().lists_only_own(caller, folder)? {
+            true => self.own_page(caller, folder, cookie)?,
+            false => self.current_listings().page(self.streams.as_ref(), folder, cookie)?,
+        };
         let in_team = self.permissions().team_of(&*folder.object)?.is_some();
         let heeds_mode = self.options.read_only_by_mode && !in_team;
         let page = page.of_volume(&self.site.inhibited, PageRules { heeds_mode, in_team });
         Ok(page.for_searcher(granted.contains(Access::EXECUTE), by_acl))
+    }
+
+    /// The next page that has an entry which the caller may see, with these entries only.
+    fn own_page(&self, caller: &Caller, folder: &Found, mut cookie: u64) -> Result<Page> {
+        loop {
+            let page = self.current_listings().page(self.streams.as_ref(), folder, cookie)?;
+            let (is_last, next) = (page.complete, page.entries().last().map(|entry| entry.cookie));
+            let page = page.only(|name| self.permissions().sees(caller, folder, name))?;
+            match next {
+                Some(next) if page.entries().is_empty() && !is_last => cookie = next,
+                _ => return Ok(page),
+            }
+        }
     }
 
     /// Notes changes made by programs other than this server, and releases what is unused. Called

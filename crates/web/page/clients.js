@@ -47,9 +47,49 @@ function slowest(context) {
   return { element, load };
 }
 
+// The address of a client as people write it.
+const address = (row) => row.appletalk ?? row.peer;
+
+const APPLETALK = [
+  ["Links", (known) => known.links, "No link is open.", [
+    { title: "Link", kind: "whole", cell: (row) => row.link },
+    { title: "Networks", cell: (row) => row.networks ?? "–" },
+    { title: "Node", cell: (row) => row.node ?? "–" },
+    { title: "Received", numeric: true, cell: (row) => count(row.received) },
+    { title: "Sent", numeric: true, cell: (row) => count(row.sent) },
+    { title: "Lost", numeric: true, cell: (row) => count(row.lost) },
+    { title: "Damaged", numeric: true, cell: (row) => count(row.malformed) },
+    { title: "", kind: "words", cell: (row) => row.problem ?? (row.node ? "works" : "looks for a free node") },
+  ]],
+  ["Networks", (known) => known.routes, "No router was heard, and no network has a number.", [
+    { title: "Networks", cell: (row) => row.networks },
+    { title: "Distance", numeric: true, cell: (row) => count(row.distance) },
+    { title: "By", cell: (row) => row.by },
+    { title: "Zones", kind: "words", cell: (row) => row.zones.join(", ") || "–" },
+  ]],
+  ["Heard", (known) => known.heard, "No other node was heard.", [
+    { title: "Node", cell: (row) => row.node },
+    { title: "Link", kind: "whole", cell: (row) => row.link },
+    { title: "Ago", numeric: true, cell: (row) => duration(row.since_s) },
+    { title: "", cell: (row) => (row.router ? "router" : null) },
+  ]],
+];
+
+// Links, networks and nodes of AppleTalk.
+function appletalk(context) {
+  const body = h("div");
+  const load = async () => {
+    const known = (await get("/v1/status", context.signal)).appletalk;
+    const name = known.name ? `The Chooser shows ${known.name}.` : "The server has no name there yet.";
+    replace(body, h("p", { class: "muted small" }, known.router ? `${name} The server routes between its links.` : name),
+      APPLETALK.map(([title, rows, empty, columns]) => [h("h2", {}, title), table(title, columns, rows(known), empty)]).flat());
+  };
+  return { element: body, load };
+}
+
 // A field for a message to one session, in place of the list's buttons.
 function messageTo(context, row, place) {
-  const field = h("input", { "aria-label": `Message to ${row.user ?? row.peer}`, maxlength: "500", required: true });
+  const field = h("input", { "aria-label": `Message to ${row.user ?? address(row)}`, maxlength: "500", required: true });
   const close = () => replace(place);
   replace(place, h("form", {
     class: "card row message",
@@ -58,7 +98,7 @@ function messageTo(context, row, place) {
       event.preventDefault();
       if (await context.doing(() => post("/v1/messages", { text: field.value, connection: row.peer }))) close();
     },
-  }, h("b", {}, `To ${row.user ?? "the client"} at ${row.peer}`), h("span", { class: "grow" }, field), h("button", { type: "submit", class: "primary" }, "Send"), h("button", { type: "button", onclick: close }, "Cancel")));
+  }, h("b", {}, `To ${row.user ?? "the client"} at ${address(row)}`), h("span", { class: "grow" }, field), h("button", { type: "submit", class: "primary" }, "Send"), h("button", { type: "button", onclick: close }, "Cancel")));
   field.focus();
 }
 
@@ -70,7 +110,7 @@ const LISTS = {
     columns: (context, load, place) => [
       { title: "Protocol", cell: (row) => badge(row.protocol) },
       { title: "User", cell: (row) => row.user ?? h("span", { class: "muted" }, row.protocol === "nfs" ? "–" : "not logged in") },
-      { title: "Client", kind: "whole", cell: (row) => (row.tls ? `${row.peer} (TLS)` : row.peer) },
+      { title: "Client", kind: "whole", cell: (row) => (row.tls ? `${address(row)} (TLS)` : address(row)) },
       { title: "Since", numeric: true, cell: (row) => duration(row.since_s) },
       { title: "Requests", numeric: true, cell: (row) => count(row.requests) },
       { title: "Received", numeric: true, cell: (row) => bytes(row.bytes_in) },
@@ -81,16 +121,16 @@ const LISTS = {
           row.protocol !== "afp" || !row.user ? null : h("button", {
             type: "button",
             class: "small",
-            "aria-label": `Send a message to ${row.user ?? "the client"} at ${row.peer}`,
+            "aria-label": `Send a message to ${row.user ?? "the client"} at ${address(row)}`,
             onclick: () => messageTo(context, row, place),
           }, "Message…"),
           // A connection without a login has no session that could be ended.
           row.protocol === "nfs" || !row.user ? null : h("button", {
             type: "button",
             class: "small",
-            "aria-label": `Disconnect ${row.user ?? "the client"} at ${row.peer}`,
+            "aria-label": `Disconnect ${row.user ?? "the client"} at ${address(row)}`,
             onclick: async () => {
-              const text = `${row.user ?? "The client"} at ${row.peer} loses the connection. Changes that the client has not written yet may be lost.`;
+              const text = `${row.user ?? "The client"} at ${address(row)} loses the connection. Changes that the client has not written yet may be lost.`;
               if (await context.confirm("Disconnect this client?", text, "Disconnect")) {
                 await context.doing(() => post("/v1/disconnect", { connection: row.peer }));
                 document.activeElement.blur();
@@ -139,6 +179,7 @@ const LISTS = {
     ],
   },
   slowest: { title: "Slowest", show: slowest },
+  appletalk: { title: "AppleTalk", show: appletalk, isKnown: (status) => Boolean(status.appletalk) },
 };
 
 function message(context) {
@@ -168,7 +209,9 @@ export default {
       for (const button of choice.children) button.setAttribute("aria-pressed", String(button.dataset.list === name));
       await load();
     };
-    const choice = h("div", { class: "choice", role: "group", "aria-label": "List" }, Object.entries(LISTS).map(([name, { title }]) =>
+    const status = await get("/v1/status", context.signal);
+    const lists = Object.entries(LISTS).filter(([, { isKnown }]) => !isKnown || isKnown(status));
+    const choice = h("div", { class: "choice", role: "group", "aria-label": "List" }, lists.map(([name, { title }]) =>
       h("button", { type: "button", "data-list": name, onclick: () => choose(name).catch((error) => context.toast(error.message, "bad")) }, title)));
     main.append(heading("Clients", choice), message(context), single, place);
     await choose("sessions");

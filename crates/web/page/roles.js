@@ -3,7 +3,7 @@
 // By the setting that lists who has the role, the widest one first.
 export const ROLES = {
   owners: { name: "owner", does: "changes everything, and says who may do what" },
-  editors: { name: "editor", does: "changes everything, whoever made it" },
+  editors: { name: "editor", does: "changes all files, also those of others" },
   contributors: { name: "contributor", does: "adds, and changes what is its own" },
   readers: { name: "reader", does: "reads" },
   drop: { name: "drop", does: "puts in, and does not see what is there" },
@@ -14,7 +14,7 @@ export const SETTINGS = Object.keys(ROLES);
 // `people`: the lists to fill, each with a setting, its question, and whom it has at first. "me" is the person at the page.
 export const PRESETS = {
   team: {
-    title: "Team", text: "All of them change everything, whoever made it.",
+    title: "Team", text: "All of them change all files, also those of others.",
     people: [["editors", "Who works in it", ["me"]], ["readers", "Who only reads", []]],
   },
   drop: {

@@ -81,6 +81,7 @@ impl Report for MadeUp {
         let session = |number: usize| SessionStatus {
             protocol: admin::Protocol::Smb,
             peer: SocketAddr::from(([10, 0, (number >> 8) as u8, number as u8], 445)),
+            appletalk: None,
             user: Some(format!("user{number}")),
             since_s: 1,
             requests: 1,

@@ -7,6 +7,7 @@
 //!
 //! No I/O, no clock, no state, no dependencies.
 
+mod client_address;
 pub mod hex;
 mod layout;
 mod number;
@@ -15,6 +16,7 @@ mod reader;
 mod sid;
 mod writer;
 
+pub use client_address::{AppleTalkClient, ClientAddress, ClientIp, is_appletalk};
 pub use layout::{BigEndian, Field, LittleEndian};
 pub use packed::BitField;
 pub use reader::{Malformed, Reader};

@@ -169,7 +169,20 @@ pub const LINUX_FILES: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
-/// The packages on that machine's disk. They are not installed here.
+/// A virtual machine with Debian 13's AppleTalk, and Wireshark.
+pub const APPLETALK: &[Package] = &[
+    Package { name: "qemu-system-x86", shows: "/usr/bin/qemu-system-x86_64" },
+    Package { name: "seabios", shows: "/usr/share/seabios/bios-256k.bin" },
+    Package { name: "busybox-static", shows: "/usr/share/doc/busybox-static/copyright" },
+    Package { name: "kmod", shows: "/usr/sbin/depmod" },
+    Package { name: "debian-archive-keyring", shows: "/usr/share/keyrings/debian-archive-keyring.gpg" },
+    Package { name: "tshark", shows: "/usr/bin/tshark" },
+    Package { name: "iproute2", shows: "/usr/sbin/ip" },
+    Package { name: "nftables", shows: "/usr/sbin/nft" },
+    Package { name: "util-linux", shows: "/usr/bin/setpriv" },
+];
+
+/// The packages on the disk of [`LINUX_FILES`]'s machine. They are not installed here.
 pub const LINUX_FILES_GUEST: &[&str] = &[
     "attr",
     "bash",

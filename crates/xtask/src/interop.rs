@@ -3,6 +3,7 @@
 
 mod adopt;
 mod afp;
+mod appletalk;
 mod bench;
 mod cable;
 mod capture;
@@ -41,6 +42,7 @@ const PROTOCOLS: &[&str] = &[
     "nfs",
     "smb",
     "afp",
+    "appletalk",
     "iscsi",
     "linux",
     "layouts",
@@ -58,13 +60,13 @@ const PROTOCOLS: &[&str] = &[
 
 #[derive(clap::Args)]
 pub struct InteropArgs {
-    /// nfs, smb, afp, iscsi or linux; layouts: folders that Samba or Netatalk has served; coherence: clients of all protocols on one file;
+    /// nfs, smb, afp, iscsi or linux; appletalk: Debian 13's AppleTalk in a virtual machine; layouts: folders that Samba or Netatalk has served; coherence: clients of all protocols on one file;
     /// ceph: shares in a Ceph cluster; cluster: several servers of one tree; bench: `fourfold bench` against other projects' servers; package: our packages, installed and unpacked; console: the page of the server in a browser; domain: users of an Active Directory domain;
     /// adopt: the settings that `fourfold adopt` makes, against smbd; rights: people with roles in a team folder, by all ways; migrate: `fourfold migrate` from other projects' servers; FOURFOLD_WRITE_DOCS=1 writes what survived to docs/migrating.md
     protocol: String,
     /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and
     /// versions of AFP (`FPRead 3.4`), of iscsi-test-cu's suites, tests and runs (`Read10`, `Unmap.VPD`, `4k`), of the
-    /// other clients (`smbclient`, `gvfs`, `qemu`), ways into a team folder (rights: `smb`, `nfs3`, `nfs4`, `afp`, `local`), patterns of linux's checks (`mounts`, `^smb: git`), or parts of what
+    /// other clients (`smbclient`, `gvfs`, `qemu`), ways into a team folder (rights: `smb`, `nfs3`, `nfs4`, `afp`, `local`), patterns of linux's and appletalk's checks (`mounts`, `^smb: git`), or parts of what
     /// clients hold (coherence: `afp denies`), or of the names of ceph's, cluster's and console's checks (cluster: `matrix`, too)
     only: Vec<String>,
     /// Take target/interop/fourfold as it is
@@ -151,6 +153,7 @@ pub fn run(args: &InteropArgs) -> Result<()> {
         "nfs" => run_nfs(args),
         "smb" => smb::run(args),
         "afp" => afp::run(args),
+        "appletalk" => appletalk::run(args),
         "iscsi" => iscsi::run(args),
         "linux" => linux::run(args),
         "layouts" => layouts::run(args),

@@ -52,6 +52,14 @@ pub fn compile_afp() -> Result<PathBuf> {
     Ok(program)
 }
 
+/// The library `interop/appletalk/timers.c`, for the same reason without a C library.
+pub fn compile_timers() -> Result<PathBuf> {
+    let (from, library) =
+        (process::root().join("interop/appletalk/timers.c"), program("appletalk-timers.so")?);
+    cc(&from, &library, &["-shared", "-fPIC", "-nostdlib"].map(str::to_owned))?;
+    Ok(library)
+}
+
 /// The library `interop/afp/limits.c`, which is loaded before the C library of another release, and so uses none.
 pub fn compile_limits() -> Result<PathBuf> {
     let (from, library) = (process::root().join("interop/afp/limits.c"), program("afp-limits.so")?);

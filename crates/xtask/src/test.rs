@@ -38,6 +38,8 @@ pub fn run() -> Result<()> {
     steps.run("interop bench", || interop("bench", &[]));
     // Servers of a cluster mostly wait for the end of leases. What runs beside them measures nothing.
     let cluster = beside("cluster", &[]);
+    // Its virtual machine waits for timers of protocols.
+    let appletalk = beside("appletalk", &[]);
     steps.run("interop layouts", || interop("layouts", &[]));
     steps.run("interop coherence", || interop("coherence", &[]));
     steps.run("interop ceph", || interop("ceph", &[]));
@@ -47,6 +49,7 @@ pub fn run() -> Result<()> {
     steps.run("interop migrate", || interop("migrate", &[]));
     steps.run("interop adopt", || interop("adopt", &[]));
     steps.run("interop console", || interop("console", &[]));
+    steps.run("interop appletalk, the rest of it", || appletalk?.finish());
     steps.run("interop cluster, the rest of it", || cluster?.finish());
     steps.run("interop smb, the rest of it", || smb?.finish());
     let outcome = steps.finish();
@@ -63,6 +66,7 @@ fn install() -> Result<Vec<&'static str>> {
         debian::AFP_CLIENTS,
         debian::ISCSI_CLIENTS,
         debian::LINUX_FILES,
+        debian::APPLETALK,
         debian::RIGHTS,
         debian::PACKAGING,
         debian::BROWSER,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use wire::AppleTalkClient;
 
 /// Sessions that match all fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -41,6 +42,7 @@ impl Disconnect {
         let is_connection = |at: &SocketAddr| {
             let same = |peer: &SocketAddr| {
                 (peer.ip().to_canonical(), peer.port()) == (at.ip().to_canonical(), at.port())
+                    || is_same_socket(*peer, *at)
             };
             peers.iter().any(same)
         };
@@ -50,9 +52,26 @@ impl Disconnect {
     }
 }
 
+/// Whether a session over AppleTalk is one of the socket that a person wrote, who knows no number of the session.
+fn is_same_socket(peer: SocketAddr, written: SocketAddr) -> bool {
+    let written = AppleTalkClient::of(written).filter(|written| written.session == 0);
+    let peer = AppleTalkClient::of(peer).map(|peer| AppleTalkClient { session: 0, ..peer });
+    written.is_some() && written == peer
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_client_over_appletalk_is_meant_by_its_node_and_its_socket() {
+        let client = |session| AppleTalkClient { network: 3, node: 7, socket: 250, session }.address();
+        let connection = |session| Disconnect { connection: Some(client(session)), ..Disconnect::default() };
+        assert!(connection(0).means(None, &[client(4)]) && connection(4).means(None, &[client(4)]));
+        assert!(!connection(5).means(None, &[client(4)]));
+        let node = Disconnect { client: Some(client(0).ip()), ..Disconnect::default() };
+        assert!(node.means(None, &[client(4)]) && !node.means(None, &["[100::7]:250".parse().unwrap()]));
+    }
 
     #[test]
     fn all_that_is_said_must_hold() {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::appletalk::AppleTalkStatus;
 use super::arriving::ArrivingStatus;
 use super::links::LinkStatus;
 use crate::settings::Protocol;
@@ -47,6 +48,9 @@ pub struct Status {
     pub leases: Vec<LeaseStatus>,
     /// The domain whose users may log in with passwords.
     pub domain: Option<DomainStatus>,
+    /// AppleTalk, if the server speaks it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub appletalk: Option<AppleTalkStatus>,
     /// The links of the namespace.
     pub links: Vec<LinkStatus>,
     /// The shares whose files arrive from another server.
@@ -246,6 +250,9 @@ pub struct SessionStatus {
     /// The client's address.
     #[schema(value_type = String, example = "192.0.2.7:51515")]
     pub peer: SocketAddr,
+    /// `appletalk:NETWORK.NODE:SOCKET` of a client over AppleTalk, whose `peer` only names the connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub appletalk: Option<String>,
     /// The account or, without one, the Unix user.
     pub user: Option<String>,
     /// Seconds since it began.

@@ -53,6 +53,7 @@ impl fmt::Display for Status {
             let absent = absent.map(|s| [s.name.clone(), s.path.display().to_string(), s.why.clone()]);
             table(f, "Not served", ["name", "folder", "why"], absent)?;
         }
+        self.appletalk(f)?;
         self.arriving(f)?;
         self.links(f)?;
         self.mounts(f)?;
@@ -61,7 +62,7 @@ impl fmt::Display for Status {
             let (sent, received) = (format_size(s.bytes_out), format_size(s.bytes_in));
             [
                 format!("{}{}", s.protocol.title(), if s.tls { " (TLS)" } else { "" }),
-                s.peer.to_string(),
+                wire::ClientAddress(s.peer).to_string(),
                 user,
                 duration(s.since_s),
                 s.requests.to_string(),
@@ -90,6 +91,33 @@ impl Status {
             one.named.iter().map(row)
         });
         table(f, "Not arrived", ["share", "path on the old server", "why"], named)
+    }
+
+    fn appletalk(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST_HEARD: usize = 20;
+        let Some(appletalk) = &self.appletalk else { return Ok(()) };
+        let name = appletalk.name.as_deref().unwrap_or("not registered yet");
+        let router = if appletalk.router { ", router" } else { "" };
+        writeln!(f, "\nAppleTalk: {}{router}", clean(name))?;
+        let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".into());
+        let links = appletalk.links.iter().map(|link| {
+            let frames = [link.received, link.sent, link.lost, link.malformed].map(|count| count.to_string());
+            let [received, sent, lost, malformed] = frames;
+            let (networks, node) = (dash(&link.networks), dash(&link.node));
+            [link.link.clone(), networks, node, received, sent, lost, malformed, link.state()]
+        });
+        let headings = ["link", "networks", "node", "received", "sent", "lost", "damaged", ""];
+        table(f, "Links of AppleTalk", headings, links)?;
+        let routes = appletalk.routes.iter().map(|route| {
+            [route.networks.clone(), route.distance.to_string(), route.by.clone(), route.zones.join(", ")]
+        });
+        table(f, "Networks of AppleTalk", ["networks", "distance", "by", "zones"], routes)?;
+        let heard = appletalk.heard.iter().take(MOST_HEARD);
+        let heard = heard.map(|node| {
+            let router = if node.router { "router" } else { "" };
+            [node.node.clone(), node.link.clone(), duration(node.since_s), router.to_owned()]
+        });
+        table(f, "Heard over AppleTalk", ["node", "link", "ago", ""], heard)
     }
 
     fn links(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -66,6 +66,7 @@ pub struct ChangeDemand {
 pub(super) fn demanded(before: &RawTables, after: &RawTables) -> ChangeDemand {
     let mut changed = Vec::new();
     compare(Some(&before.server), Some(&after.server), &mut changed);
+    compare(Some(&before.appletalk), Some(&after.appletalk), &mut changed);
     for [old, new] in pairs([&before.shares, &after.shares], "name") {
         compare(old, new, &mut changed);
         let inner = |of: Option<&Section>, pick: fn(&Section) -> &Vec<Section>| {

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use formats::names::Characters;
 
 use super::accounts;
+use super::afp;
 use super::api;
+use super::appletalk::{self, AppleTalkSettings};
 use super::classic;
 use super::client_rule::{Access, ClientRule, Squash};
 use super::cluster;
@@ -25,7 +27,7 @@ use super::over_network;
 use super::protocol::{Port, Ports, Protocol};
 use super::secret::{VolumePassword, note_open_secrets};
 use super::section::{RawTables, Section};
-use super::server;
+use super::server::{self, ServerSettings};
 use super::setting::Table;
 use super::share;
 use super::team::{self, TeamFolder};
@@ -117,7 +119,7 @@ impl Settings {
         let mut unsaid = Findings::default();
         let sections = source.flatten().map(|s| file::read(&s, &mut unsaid)).unwrap_or_default();
         let mut server = sections.server.unwrap_or_else(|| Section::empty(Table::Server));
-        flags::server(arguments, &mut server, &mut unsaid);
+        flags::single(arguments, &mut server, &mut unsaid);
         Ok(server::state(arguments, file.as_deref(), &server))
     }
 }
@@ -130,14 +132,17 @@ fn build(
 ) -> (Settings, RawTables) {
     let Sections {
         server,
+        appletalk,
         shares: mut sections_of_shares,
         users: sections_of_users,
         links: sections_of_links,
         sites: sections_of_sites,
     } = sections;
     let mut server = server.unwrap_or_else(|| Section::empty(Table::Server));
-    flags::server(arguments, &mut server, findings);
-    check_ports(&server, findings);
+    let mut appletalk = appletalk.unwrap_or_else(|| Section::empty(Table::AppleTalk));
+    flags::single(arguments, &mut server, findings);
+    flags::single(arguments, &mut appletalk, findings);
+    let over_appletalk = appletalk::read(&appletalk);
     let settings = server::read(arguments, file.as_deref(), &server);
     settings.ceph_conf.iter().for_each(|conf| cephfs::set_conf(conf));
     let beside =
@@ -146,19 +151,14 @@ fn build(
     let mut shares = share::all(arguments, &beside, &mut sections_of_shares, findings);
     homes::check(&sections_of_shares, &shares, server.is_set("cluster"), findings);
     classic::check(arguments.privileged, &sections_of_shares, findings);
-    api::check(&server, &settings.api, findings);
-    over_network::check_roots(&server, findings);
-    told::check(&server, &settings.told, findings);
-    domain::check_keytab(&server, settings.kerberos_keytab.as_deref(), findings);
-    host_accounts::check(&server, settings.pam_service.as_deref(), arguments.privileged, findings);
-    domain::check(&server, settings.domain.as_ref(), findings);
+    check_alone(arguments, (&server, &settings), (&appletalk, over_appletalk.as_ref()), findings);
     server::check_protocols(&server, &settings, (&sections_of_shares, &shares), findings);
     accounts::check_default_user(arguments, &server, findings);
     share::find_folders(&mut shares, findings);
     lun::check(&shares, findings);
     cluster::check(&server, settings.cluster.as_ref(), (&sections_of_shares, &shares), findings);
     cluster::check_luns(settings.cluster.as_ref(), &shares, findings);
-    check_reachable(&server, &settings.ports, &shares, findings);
+    check_reachable(&server, (&settings.ports, over_appletalk.is_some()), &shares, findings);
     let set = server.is_set("state").then(|| server.place_of("state"));
     share::check_state(&settings.state, set, &shares, findings);
     note_earlier_state(arguments, set, &settings.state, findings);
@@ -172,6 +172,7 @@ fn build(
     let shares = shares.map(|(number, (_, share))| ShareSettings { number, ..share }).collect();
     let written = RawTables {
         server,
+        appletalk,
         shares: sections_of_shares,
         users: sections_of_users,
         links: sections_of_links,
@@ -179,9 +180,39 @@ fn build(
     };
     let has_secrets = written.has_secret();
     note_open_secrets(arguments, file.as_deref().filter(|_| has_secrets), findings);
-    let mentions = mentions::of(&written);
-    let (absent, notes) = (Vec::new(), Vec::new());
-    (Settings { file, server: settings, shares, absent, users, links, mentions, has_secrets, notes }, written)
+    let settings = Settings {
+        file,
+        server: settings,
+        appletalk: over_appletalk,
+        shares,
+        absent: Vec::new(),
+        users,
+        links,
+        mentions: mentions::of(&written),
+        has_secrets,
+        notes: Vec::new(),
+    };
+    (settings, written)
+}
+
+/// The checks of the tables that stand once, which need nothing of the shares.
+fn check_alone(
+    arguments: &Arguments,
+    (server, settings): (&Section, &ServerSettings),
+    (appletalk, over_appletalk): (&Section, Option<&AppleTalkSettings>),
+    findings: &mut Findings,
+) {
+    check_ports(server, findings);
+    api::check(server, &settings.api, findings);
+    over_network::check_roots(server, findings);
+    told::check(server, &settings.told, findings);
+    domain::check_keytab(server, settings.kerberos_keytab.as_deref(), findings);
+    host_accounts::check(server, settings.pam_service.as_deref(), arguments.privileged, findings);
+    domain::check(server, settings.domain.as_ref(), findings);
+    appletalk::check(appletalk, over_appletalk, &settings.afp, findings);
+    if over_appletalk.is_some() || settings.ports.of(Protocol::Afp) != Port::Off {
+        afp::check(server, &settings.afp, findings);
+    }
 }
 
 /// A settings file without shares is accepted: shares are added to a server that runs. Without a file nothing says
@@ -244,8 +275,14 @@ fn check_ports(section: &Section, findings: &mut Findings) {
 }
 
 /// A server needs at least one protocol; a share may lack one that is on.
-fn check_reachable(server: &Section, ports: &Ports, shares: &[share::LocatedShare], findings: &mut Findings) {
-    let off = |protocol: Protocol| ports.of(protocol) == Port::Off;
+fn check_reachable(
+    server: &Section,
+    (ports, has_appletalk): (&Ports, bool),
+    shares: &[share::LocatedShare],
+    findings: &mut Findings,
+) {
+    let off =
+        |protocol: Protocol| ports.of(protocol) == Port::Off && !(has_appletalk && protocol == Protocol::Afp);
     if Protocol::SERVED.into_iter().all(off) {
         findings.error(
             server.place_of("nfs-port"),

@@ -117,6 +117,7 @@ pub(super) fn text(settings: &Settings, written: &RawTables, privileged: bool) -
     let mut lines = Lines::default();
     let server = &written.server;
     lines.table(Table::Server, server, |setting| beyond_server(settings, server, setting, privileged));
+    lines.table(Table::AppleTalk, &written.appletalk, |_| None);
     for (section, share) in written.shares.iter().zip(&settings.shares) {
         lines.table(Table::Share, section, |setting| of_share(share, setting));
         section.clients.iter().for_each(|client| lines.table(Table::Client, client, |_| None));

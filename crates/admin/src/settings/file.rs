@@ -22,6 +22,7 @@ pub(super) struct Source {
 #[derive(Default)]
 pub(super) struct Sections {
     pub(super) server: Option<Section>,
+    pub(super) appletalk: Option<Section>,
     pub(super) shares: Vec<Section>,
     pub(super) users: Vec<Section>,
     pub(super) links: Vec<Section>,
@@ -86,7 +87,8 @@ pub(super) fn read(source: &Source, findings: &mut Findings) -> Sections {
     for (key, item) in document.iter() {
         let place = file.key_place(document.as_table(), key, item);
         match key {
-            "server" => sections.server = file.server(item, &place),
+            "server" => sections.server = file.single(Table::Server, item, &place),
+            "appletalk" => sections.appletalk = file.single(Table::AppleTalk, item, &place),
             "share" => sections.shares = file.tables(Table::Share, item, &place),
             "user" => sections.users = file.tables(Table::User, item, &place),
             "link" => sections.links = file.tables(Table::Link, item, &place),
@@ -103,15 +105,13 @@ struct FileSource<'a> {
 }
 
 impl FileSource<'_> {
-    fn server(&mut self, item: &Item, place: &Place) -> Option<Section> {
-        if let Some(table) = item.as_table_like() {
-            return Some(self.section(Table::Server, table, place.clone()));
+    /// A table that stands once.
+    fn single(&mut self, table: Table, item: &Item, place: &Place) -> Option<Section> {
+        if let Some(entries) = item.as_table_like() {
+            return Some(self.section(table, entries, place.clone()));
         }
-        self.findings.error(
-            place,
-            "`server` must be one table",
-            "write `[server]` and the settings below it",
-        );
+        let what = format!("`{}` must be one table", table.name());
+        self.findings.error(place, what, format!("write `{}` and the settings below it", table.header()));
         None
     }
 
@@ -203,7 +203,7 @@ impl FileSource<'_> {
 
     fn unknown_at_top(&mut self, key: &str, place: &Place) {
         let header = SETTINGS.iter().find(|s| s.key == key).map(|s| s.table.header());
-        let near = suggest::nearest(key, ["server", "share", "user", "link", "site"]);
+        let near = suggest::nearest(key, ["server", "appletalk", "share", "user", "link", "site"]);
         let near = near.and_then(|n| Table::ALL.into_iter().find(|t| t.name() == n)).map(Table::header);
         let (what, instead) = match (header, near) {
             (Some(header), _) => {
@@ -212,8 +212,8 @@ impl FileSource<'_> {
             (None, Some(header)) => (format!("there is no table `{key}`"), format!("write `{header}`")),
             (None, None) => (
                 format!("there is no table `{key}`"),
-                "the tables are `[server]`, `[[share]]`, `[[share.client]]`, `[[share.lun]]`, `[[user]]`, `[[link]]` and \
-                 `[[site]]`"
+                "the tables are `[server]`, `[appletalk]`, `[[share]]`, `[[share.client]]`, `[[share.lun]]`, `[[user]]`, \
+                 `[[link]]` and `[[site]]`"
                     .into(),
             ),
         };

@@ -47,9 +47,10 @@ impl Arguments {
     }
 }
 
-/// Applies the flags of `[server]` to `server`, overriding the file.
-pub(super) fn server(arguments: &Arguments, server: &mut Section, findings: &mut Findings) {
-    for setting in SETTINGS.iter().filter(|s| s.table == Table::Server) {
+/// Applies the flags of a table that stands once to its section, overriding the file.
+pub(super) fn single(arguments: &Arguments, section: &mut Section, findings: &mut Findings) {
+    let table = section.table;
+    for setting in SETTINGS.iter().filter(|s| s.table == table) {
         let Some((name, _)) = setting.flag else { continue };
         let values: Vec<&str> = arguments
             .flags
@@ -60,7 +61,7 @@ pub(super) fn server(arguments: &Arguments, server: &mut Section, findings: &mut
         if let Some(last) = values.last() {
             let place = Place::CommandLine(format!("--{name} {last}"));
             let places = vec![place.clone(); values.len()];
-            server.set(setting, &raw(setting, &values), (&place, &places), findings);
+            section.set(setting, &raw(setting, &values), (&place, &places), findings);
         }
     }
 }

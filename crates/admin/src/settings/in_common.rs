@@ -13,6 +13,8 @@ const MOST_TOLD: usize = 20;
 /// Settings of one server that do not fit another machine.
 const OF_ONE_MACHINE: [&str; 6] =
     ["listen", "admin-listen", "bonjour-name", "threads", "cluster-etcd-certificate", "cluster-etcd-key"];
+/// The table that each server has for itself.
+const OWN_TABLE: &str = "appletalk";
 /// The tables of which there can be several.
 const LISTS: [&str; 4] = ["share", "user", "link", "site"];
 
@@ -65,6 +67,7 @@ pub fn todo(here: &str, there: Option<&str>, before: Option<Before<'_>>) -> Resu
 /// It is not TOML.
 pub fn common_part(text: &str) -> Result<String, String> {
     let mut document = parse(text)?;
+    document.remove(OWN_TABLE);
     if let Some(server) = server(&mut document)? {
         OF_ONE_SERVER.iter().for_each(|key| drop(server.remove(key)));
         if server.is_empty() {
@@ -104,6 +107,10 @@ pub fn joined(own: &str, common: &str) -> Result<String, String> {
     let mut first = DocumentMut::new();
     if !joined.is_empty() {
         first.insert("server", Item::Table(joined));
+    }
+    rest.remove(OWN_TABLE);
+    if let Some((key, item)) = own.remove_entry(OWN_TABLE) {
+        first.insert_formatted(&key, item);
     }
     let (first, rest) = (first.to_string(), rest.to_string());
     let gap = if first.is_empty() || rest.is_empty() || rest.starts_with('\n') { "" } else { "\n" };
@@ -150,6 +157,7 @@ pub fn of_new_server(text: &str, new: &NewServer<'_>) -> Result<String, String> 
     for (key, value) in own {
         server.insert(key, value.into());
     }
+    document.remove(OWN_TABLE);
     Ok(document.to_string())
 }
 

@@ -8,6 +8,7 @@ use formats::names::Characters;
 use namespace::Table;
 use snapshots::Schedule;
 
+use super::appletalk::AppleTalkSettings;
 use super::classic::ClassicRules;
 use super::client_rule::ClientRule;
 use super::diagnostic::Diagnostic;
@@ -28,6 +29,8 @@ pub struct Settings {
     pub file: Option<PathBuf>,
     /// `[server]`.
     pub server: ServerSettings,
+    /// `[appletalk]`; `None`: there is no AppleTalk.
+    pub appletalk: Option<AppleTalkSettings>,
     /// `[[share]]`, in the order written; shares of the command line come last.
     pub shares: Vec<ShareSettings>,
     /// Shares that are not served now, because of their folders; each has its `absence`.

@@ -65,6 +65,9 @@ pub fn page() -> String {
 fn about(table: Table) -> &'static str {
     match table {
         Table::Server => "The server as a whole. Stands once.",
+        Table::AppleTalk => {
+            "AppleTalk, for Macs and Apple IIs without TCP. Stands once. [The page](appletalk.md) has examples."
+        }
         Table::Share => "A shared folder. Stands once for each.",
         Table::Client => {
             "What some hosts may do in the share above it, over every protocol. Stands any number of times below its `[[share]]`."
@@ -108,7 +111,7 @@ fn entry(setting: &Setting) -> String {
         let inherits = if setting.inherits { "yes, by shares below it" } else { "no" };
         let _ = write!(entry, "\n* Inherited: {inherits}");
     }
-    if setting.table == Table::Server {
+    if matches!(setting.table, Table::Server | Table::AppleTalk) {
         let whose =
             if setting.is_of_one_server() { "each server has its own" } else { "the same at all servers" };
         let _ = write!(entry, "\n* In a cluster: {whose}");

@@ -96,10 +96,13 @@ const OF_ALL_SERVERS: &[&str] = &[
 ];
 
 impl Setting {
-    /// Whether each server of a cluster has this for itself. All other settings are alike at all servers.
+    /// Whether each server of a cluster has this for itself, as it has its links of AppleTalk. All other settings are alike at all servers.
     #[must_use]
     pub fn is_of_one_server(&self) -> bool {
-        self.table == Table::Server && OF_ONE_SERVER.contains(&self.key)
+        match self.table {
+            Table::Server => OF_ONE_SERVER.contains(&self.key),
+            other => other == Table::AppleTalk,
+        }
     }
 }
 

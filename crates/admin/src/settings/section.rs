@@ -205,6 +205,7 @@ impl Section {
 #[derive(Debug, Clone)]
 pub(super) struct RawTables {
     pub(super) server: Section,
+    pub(super) appletalk: Section,
     /// One section for each share, in their order.
     pub(super) shares: Vec<Section>,
     pub(super) users: Vec<Section>,

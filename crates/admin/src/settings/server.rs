@@ -14,7 +14,7 @@ use super::flags::Arguments;
 use super::host_accounts;
 use super::iscsi::{self, IscsiSettings};
 use super::nfs::{self, NfsSettings};
-use super::protocol::{Port, Ports, Protocol};
+use super::protocol::Ports;
 use super::section::Section;
 use super::share::LocatedShare;
 use super::smb::{self, SmbSettings};
@@ -183,9 +183,6 @@ pub(super) fn check_protocols(
 ) {
     nfs::check(server, settings, (sections, shares), findings);
     smb::check(server, &settings.smb, shares, findings);
-    if settings.ports.of(Protocol::Afp) != Port::Off {
-        afp::check(server, &settings.afp, findings);
-    }
 }
 
 /// A relative state folder in the file is relative to the file's folder; on the command line, to

@@ -9,6 +9,8 @@ use super::table::SETTINGS;
 pub enum Table {
     /// `[server]`.
     Server,
+    /// `[appletalk]`.
+    AppleTalk,
     /// `[[share]]`.
     Share,
     /// `[[share.client]]`.
@@ -25,14 +27,23 @@ pub enum Table {
 
 impl Table {
     /// All tables, in the order of the documentation.
-    pub const ALL: [Self; 7] =
-        [Self::Server, Self::Share, Self::Client, Self::Lun, Self::User, Self::Link, Self::Site];
+    pub const ALL: [Self; 8] = [
+        Self::Server,
+        Self::AppleTalk,
+        Self::Share,
+        Self::Client,
+        Self::Lun,
+        Self::User,
+        Self::Link,
+        Self::Site,
+    ];
 
     /// The dotted name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Server => "server",
+            Self::AppleTalk => "appletalk",
             Self::Share => "share",
             Self::Client => "share.client",
             Self::Lun => "share.lun",
@@ -46,7 +57,7 @@ impl Table {
     #[must_use]
     pub fn header(self) -> String {
         match self {
-            Self::Server => "[server]".into(),
+            Self::Server | Self::AppleTalk => format!("[{}]", self.name()),
             other => format!("[[{}]]", other.name()),
         }
     }

@@ -1,6 +1,7 @@
 //! The table of all settings. Its parts are in files of their own, one for what belongs together.
 
 mod afp;
+mod appletalk;
 mod cluster;
 mod iscsi;
 mod link;
@@ -31,6 +32,7 @@ const PARTS: &[&[Setting]] = &[
     share::SHARE,
     user::USER,
     link::LINK,
+    appletalk::APPLETALK,
 ];
 
 /// Every setting, in the order of the documentation.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod appletalk;
 mod control;
 mod diagnostics;
 mod lun_diagnostics;

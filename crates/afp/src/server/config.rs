@@ -16,6 +16,8 @@ use crate::server::volumes::ids::LastChangeTime;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "their numbers")]
 pub enum Version {
+    V1_1,
+    V2_0,
     V2_1,
     V2_2,
     V2_3,
@@ -27,13 +29,11 @@ pub enum Version {
 }
 
 impl Version {
-    /// All versions, oldest first.
-    pub const ALL: [Self; 8] =
-        [Self::V2_1, Self::V2_2, Self::V2_3, Self::V3_0, Self::V3_1, Self::V3_2, Self::V3_3, Self::V3_4];
-
     /// Its name in messages.
     pub fn name(self) -> &'static str {
         match self {
+            Self::V1_1 => "AFPVersion 1.1",
+            Self::V2_0 => "AFPVersion 2.0",
             Self::V2_1 => "AFPVersion 2.1",
             Self::V2_2 => "AFP2.2",
             Self::V2_3 => "AFP2.3",
@@ -43,11 +43,6 @@ impl Version {
             Self::V3_3 => "AFP3.3",
             Self::V3_4 => "AFP3.4",
         }
-    }
-
-    /// The version with this name.
-    pub fn of(name: &[u8]) -> Option<Self> {
-        Self::ALL.into_iter().find(|version| version.name().as_bytes() == name)
     }
 
     /// Whether it is one of the 3 family: UTF-8 names, 64-bit forks, UNIX privileges.

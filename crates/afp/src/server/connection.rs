@@ -1,4 +1,4 @@
-//! The state of one TCP connection, Apple Filing Protocol Programming Guide, "Data Stream Interface".
+//! The state of one connection, Apple Filing Protocol Programming Guide, "Data Stream Interface".
 
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,8 +8,8 @@ use lock::Mutex;
 use wire::Writer;
 
 use super::config::Version;
-use super::limits::{MAX_AROUND, MAX_BEFORE_LOGIN, QUANTUM};
 use super::service::Service;
+use super::transport::Transport;
 use crate::ranks;
 use crate::server::sessions::login;
 use crate::server::sessions::password;
@@ -21,6 +21,7 @@ use crate::wire::dsi::{Command, DsiHeader};
 pub(super) struct Connection {
     pub(super) service: Arc<Service>,
     pub(super) peer: Peer,
+    pub(super) transport: Transport,
     to_client: OnceLock<ToClient>,
     state: Mutex<ConnectionState, ranks::AfpStage>,
     /// A user has logged in: longer messages are accepted.
@@ -48,10 +49,11 @@ pub(super) enum ConnectionState {
 
 impl Connection {
     /// A connection before its first message.
-    pub(super) fn new(service: Arc<Service>, peer: Peer) -> Arc<Self> {
+    pub(super) fn new(service: Arc<Service>, peer: Peer, transport: Transport) -> Arc<Self> {
         Arc::new(Self {
             service,
             peer,
+            transport,
             to_client: OnceLock::new(),
             state: Mutex::new(ConnectionState::Fresh),
             logged_in: AtomicBool::new(false),
@@ -68,10 +70,7 @@ impl Connection {
 
     /// The longest message that is accepted at present.
     pub(super) fn longest_message(&self) -> usize {
-        match self.logged_in.load(Ordering::Relaxed) {
-            true => QUANTUM as usize + MAX_AROUND,
-            false => MAX_BEFORE_LOGIN,
-        }
+        self.transport.longest_message(self.logged_in.load(Ordering::Relaxed))
     }
 
     /// Opens the DSI session, which a connection does once.

@@ -40,7 +40,7 @@ pub(super) async fn run(
     let command = body.get_u8();
     let begun = observe::begin("afp", connection.peer.address, || command_name(command));
     if command == command::GET_SRVR_INFO {
-        let outcome = status::run(&connection.service);
+        let outcome = status::run(&connection.service, connection.transport);
         observed(begun.as_ref(), bytes, None, (&outcome, false));
         return outcome;
     }
@@ -52,9 +52,21 @@ pub(super) async fn run(
     };
     session.life.hear();
     let memory = connection.peer.memory.clone();
+    let transport = connection.transport;
     let (concerns, acting) = (OnceLock::new(), OnceLock::new());
-    let request =
-        Request { session: session.clone(), memory, in_flight, command, body, data, begun, concerns, acting };
+    let session_of = session.clone();
+    let request = Request {
+        session: session_of,
+        transport,
+        memory,
+        in_flight,
+        command,
+        body,
+        data,
+        begun,
+        concerns,
+        acting,
+    };
     let begun = request.begun.as_ref();
     let turn = loop {
         match session.replies_to(id, command) {

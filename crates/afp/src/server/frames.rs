@@ -1,4 +1,4 @@
-//! One TCP connection: DSI frames in and out, Apple Filing Protocol Programming Guide, "Data Stream Interface".
+//! One connection: DSI frames in and out, Apple Filing Protocol Programming Guide, "Data Stream Interface".
 
 use std::sync::Arc;
 
@@ -8,24 +8,30 @@ use wire::{Reader, Writer};
 
 use super::connection::Connection;
 use super::dispatch;
-use super::limits::QUANTUM;
 use super::reply::{Outcome, Reply};
 use super::service::Service;
 use super::status;
+use super::transport::Transport;
 use crate::server::sessions::login;
 use crate::server::sessions::session_replies::REPLIES;
 use crate::wire::ResultCode;
 use crate::wire::dsi::{Command, DsiHeader, Options};
 
-/// Serves one connection until either side ends it.
-pub async fn serve_stream(service: Arc<Service>, stream: LoopStream, peer: Peer, watchdog: Arc<Watchdog>) {
+/// Serves one connection until either side ends it. The frames of one over AppleTalk are made from ASP's messages.
+pub async fn serve_stream(
+    service: Arc<Service>,
+    stream: LoopStream,
+    (peer, transport): (Peer, Transport),
+    watchdog: Arc<Watchdog>,
+) {
     let limits = Limits::default();
-    conn::serve(stream, &peer, protocol(service, peer.clone()), limits, watchdog).await;
+    let protocol = AfpProtocol(Connection::new(service, peer.clone(), transport));
+    conn::serve(stream, &peer, protocol, limits, watchdog).await;
 }
 
 /// One connection without its transport, for `conn` and for tests without sockets.
 pub fn protocol(service: Arc<Service>, peer: Peer) -> impl Protocol {
-    AfpProtocol(Connection::new(service, peer))
+    AfpProtocol(Connection::new(service, peer, Transport::Tcp))
 }
 
 impl Connection {
@@ -44,7 +50,7 @@ impl Connection {
                 }
                 return None;
             }
-            Command::GET_STATUS => status::run(&self.service),
+            Command::GET_STATUS => status::run(&self.service, self.transport),
             Command::OPEN_SESSION => self.open_session(&payload),
             Command::CLOSE_SESSION => {
                 if let Some(session) = self.leave() {
@@ -57,18 +63,26 @@ impl Connection {
             Command::WRITE => self.write(header, payload, in_flight).await,
             _ => Err(ResultCode::CALL_NOT_SUPPORTED),
         };
-        Some(framed(header, outcome))
+        Some(framed(header, outcome.and_then(|reply| self.fitting(reply))))
     }
 
     fn open_session(&self, payload: &[u8]) -> Outcome {
         let _asked = Options::decode(&mut Reader::new(payload))?;
         self.open()?;
         let options = Options {
-            request_quantum: Some(QUANTUM),
+            request_quantum: Some(self.transport.quantum()),
             replay_cache: Some(REPLIES as u32),
             ..Options::default()
         };
         Ok(Reply::encoded(|w| options.encode(w)))
+    }
+
+    /// The reply, if the transport can carry it: commands cut theirs to what fits.
+    fn fitting(&self, reply: Reply) -> Outcome {
+        match reply.len() <= self.transport.longest_reply() {
+            true => Ok(reply),
+            false => Err(ResultCode::MISC_ERROR),
+        }
     }
 
     /// A command with data behind it: the header says where they begin.
@@ -88,7 +102,7 @@ fn framed(request: DsiHeader, outcome: Outcome) -> Frame {
         Ok(reply) => (reply.code.unwrap_or(ResultCode::NO_ERROR), reply),
         Err(code) => (code, Reply::empty()),
     };
-    let length = reply.head.len() + reply.data.as_ref().map_or(0, vfs::Payload::len);
+    let length = reply.len();
     let header = DsiHeader { is_reply: true, code: code.0 as u32, length: length as u32, ..request };
     let mut w = Writer::onto(Vec::with_capacity(DsiHeader::LEN + reply.head.len()));
     header.encode(&mut w);

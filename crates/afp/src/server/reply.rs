@@ -35,6 +35,11 @@ impl Reply {
         Self { head: w.into_bytes(), ..Self::default() }
     }
 
+    /// Bytes of the parameters and the data.
+    pub(super) fn len(&self) -> usize {
+        self.head.len() + self.data.as_ref().map_or(0, Payload::len)
+    }
+
     /// The same reply with another result.
     pub(super) fn with(self, code: ResultCode) -> Self {
         Self { code: Some(code), ..self }

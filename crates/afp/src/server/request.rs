@@ -9,6 +9,7 @@ use vfs::{Actor, Caller, Holder};
 use wire::Reader;
 
 use super::config::Version;
+use super::transport::Transport;
 use crate::server::files::fork::Fork;
 use crate::server::sessions::session::Session;
 use crate::server::volumes::open_volume::OpenVolume;
@@ -18,6 +19,8 @@ use crate::wire::ResultCode;
 pub(super) struct Request {
     /// The sender's session.
     pub(super) session: Arc<Session>,
+    /// How it came.
+    pub(super) transport: Transport,
     /// The client's memory allowance.
     pub(super) memory: Arc<Allowance>,
     pub(super) in_flight: InFlight,

@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 
 use vfs::names;
 
-use super::config::{Config, Version};
+use super::config::Config;
 use super::reply::{Outcome, Reply};
 use super::service::Service;
+use super::transport::Transport;
 use crate::catalogue::CatalogId;
 use crate::server::sessions::uam::Method;
 use crate::server::volumes::icon::ICON;
@@ -22,27 +23,41 @@ const MAX_ADDRESSES: usize = 16;
 const MAX_PRINCIPALS: usize = 4;
 
 /// The block of server information.
-pub(super) fn run(service: &Service) -> Outcome {
+pub(super) fn run(service: &Service, transport: Transport) -> Outcome {
     let config = service.config();
-    let name = names::short_view(config.name.as_bytes(), CatalogId::ROOT.0, LONG_NAME);
-    let utf8_name = names::mac_view(config.name.as_bytes());
-    let info = ServerInfo {
-        machine_type: config.machine_type.as_bytes(),
-        versions: Version::ALL.into_iter().map(|version| version.name().as_bytes()).collect(),
-        uams: Method::offered(&config).into_iter().map(Method::name).collect(),
-        icon: Some(&ICON),
-        flags: flags(&config),
-        name: &name,
-        signature: Some(config.signature),
-        addresses: addresses(&config.addresses),
-        directory_names: config.principals.iter().map(String::as_bytes).take(MAX_PRINCIPALS).collect(),
-        utf8_name: Some(utf8_name.as_bytes()),
-    };
-    Ok(Reply { head: info.encode(), ..Reply::default() })
+    Ok(Reply { head: block(&config, &config.name, transport), ..Reply::default() })
 }
 
-/// The capabilities of the server.
-fn flags(config: &Config) -> u16 {
+impl Service {
+    /// What clients over AppleTalk are told of the server before they have a session (ASP's GetStatus).
+    /// `name` is the one that the Chooser shows.
+    pub fn appletalk_status(&self, name: &str) -> Vec<u8> {
+        block(&self.config(), name, Transport::AppleTalk)
+    }
+}
+
+fn block(config: &Config, name: &str, transport: Transport) -> Vec<u8> {
+    let short_name = names::short_view(name.as_bytes(), CatalogId::ROOT.0, LONG_NAME);
+    let utf8_name = names::mac_view(name.as_bytes());
+    let (addresses, is_tcp) = (addresses(&config.addresses), transport == Transport::Tcp);
+    let principals = config.principals.iter().map(String::as_bytes).filter(|_| is_tcp);
+    let info = ServerInfo {
+        machine_type: config.machine_type.as_bytes(),
+        versions: transport.versions().iter().map(|version| version.name().as_bytes()).collect(),
+        uams: Method::offered(config, transport).into_iter().map(Method::name).collect(),
+        icon: Some(&ICON),
+        flags: flags(config, &addresses, transport),
+        name: &short_name,
+        signature: Some(config.signature),
+        addresses,
+        directory_names: principals.take(MAX_PRINCIPALS).collect(),
+        utf8_name: is_tcp.then_some(utf8_name.as_bytes()),
+    };
+    info.encode()
+}
+
+/// The capabilities of the server. Over AppleTalk those that AFP 2 has: a client that finds an address of TCP may use that.
+fn flags(config: &Config, addresses: &[ServerAddress<'_>], transport: Transport) -> u16 {
     let always = flags::COPY_FILE
         | flags::SERVER_MESSAGES
         | flags::SIGNATURE
@@ -55,7 +70,12 @@ fn flags(config: &Config) -> u16 {
         | flags::EXTENDED_SLEEP
         | flags::SUPER_CLIENT;
     let passwords = if config.change_password.is_some() { flags::CHANGE_PASSWORD } else { 0 };
-    always | passwords
+    let of_2 = flags::COPY_FILE | flags::SERVER_MESSAGES | flags::SIGNATURE;
+    let tcp = if addresses.is_empty() { 0 } else { flags::TCP };
+    match transport {
+        Transport::Tcp => always | passwords,
+        Transport::AppleTalk => of_2 | tcp | passwords,
+    }
 }
 
 /// The server's addresses in the protocol's form.

@@ -26,6 +26,7 @@ use super::config::{Config, Share, ShareOptions, Version};
 use super::connection::Connection;
 use super::frames::AfpProtocol;
 use super::service::Service;
+use super::transport::Transport;
 use crate::catalogue::Catalogue;
 use crate::server::sessions::session::{Session, User};
 use crate::wire::ResultCode;
@@ -141,21 +142,38 @@ impl Server {
 
     /// A new connection with an open DSI session.
     pub(crate) fn connect(&self) -> Client {
-        Client::new(&self.service)
+        self.connect_over(Transport::Tcp)
+    }
+
+    /// The same over another transport.
+    pub(crate) fn connect_over(&self, transport: Transport) -> Client {
+        Client::new(&self.service, transport)
     }
 
     /// A new connection with a login without a password.
     pub(crate) fn log_in(&self, (name, _, uid): (&str, &str, u32), version: Version) -> Client {
-        self.log_in_as(User { name: Some(name.into()), caller: Caller::new(uid, 100, &[]) }, version)
+        self.log_in_over(Transport::Tcp, (name, "", uid), version)
+    }
+
+    /// The same over another transport.
+    pub(crate) fn log_in_over(
+        &self,
+        transport: Transport,
+        (name, _, uid): (&str, &str, u32),
+        version: Version,
+    ) -> Client {
+        let user = User { name: Some(name.into()), caller: Caller::new(uid, 100, &[]) };
+        self.log_in_as(user, version, transport)
     }
 
     /// The same for a guest.
     pub(crate) fn log_in_guest(&self, version: Version) -> Client {
-        self.log_in_as(User { name: None, caller: Caller::new(65_534, 65_534, &[]) }, version)
+        let user = User { name: None, caller: Caller::new(65_534, 65_534, &[]) };
+        self.log_in_as(user, version, Transport::Tcp)
     }
 
-    fn log_in_as(&self, user: User, version: Version) -> Client {
-        let mut client = self.connect();
+    fn log_in_as(&self, user: User, version: Version, transport: Transport) -> Client {
+        let mut client = self.connect_over(transport);
         let opened = client.open_session_now();
         assert_eq!(opened.code, ResultCode::NO_ERROR);
         client.connection.log_in(version, user).unwrap();
@@ -206,12 +224,12 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    fn new(service: &Arc<Service>) -> Self {
+    fn new(service: &Arc<Service>, transport: Transport) -> Self {
         static PORT: AtomicU16 = AtomicU16::new(1);
         let address = ([192, 0, 2, 1], PORT.fetch_add(1, Ordering::Relaxed)).into();
         let peer =
             Peer { address, since: SystemTime::now(), counters: Arc::default(), memory: Arc::default() };
-        let connection = Connection::new(service.clone(), peer);
+        let connection = Connection::new(service.clone(), peer, transport);
         let (sender, told) = unbounded_channel();
         AfpProtocol(connection.clone()).began(ToClient::of(move |reply| {
             sender.send(reply.map(|reply| reply.into_bytes().expect("data in memory"))).is_ok()

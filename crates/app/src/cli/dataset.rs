@@ -13,7 +13,7 @@ that these people can use it; `fourfold share access` changes the roles later. W
 of the folder above, and it is an error if accounts that may enter the share cannot write there.
 
 Examples:
-  fourfold create studio --path /srv/studio --editor ada,grace   both change everything, whoever made it
+  fourfold create studio --path /srv/studio --editor ada,grace   both change all files, also those of others
   fourfold create plans --path /srv/plans --owner ada --reader everyone
   fourfold create inbox --path /srv/inbox --editor @office --drop guests
   fourfold create studio/video                         the folder `video` in it, with the properties and roles of `studio`

@@ -19,6 +19,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   fourfold serve ./share --user-file accounts             the same, with the password out of others' sight
   fourfold serve /srv/studio --from smb://ada@old/studio --from-credentials old.account
                                                           the files of another server, which arrive while they are used
+  fourfold serve ./share --guest --appletalk ltoudp       for Macs without TCP, and emulators of them (docs/appletalk.md)
   fourfold serve --config /etc/fourfold/fourfold.toml     everything from a file
 
 A folder that is named here is made if only its last component is missing.
@@ -61,6 +62,8 @@ pub(crate) struct Serve {
     bonjour: Option<String>,
     #[arg(long)]
     log_format: Option<String>,
+    #[arg(long)]
+    appletalk: Vec<String>,
     /// Account for this run. The history of the shell keeps the password, and `ps` shows it for a moment: see
     /// --user-file
     #[arg(long = "user", value_name = "NAME:PASSWORD")]
@@ -99,6 +102,7 @@ impl Serve {
         ];
         let switches = [("read-only", self.read_only), ("guest", self.guest)];
         let listen = self.listen.iter().map(|address| ("listen", address.clone()));
+        let appletalk = self.appletalk.iter().map(|link| ("appletalk", link.clone()));
         let nfs_clients = self.nfs_clients.iter().map(|hosts| ("nfs-clients", hosts.clone()));
         let single = single.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
         let switches = switches.into_iter().filter(|(_, on)| *on).map(|(name, _)| (name, String::new()));
@@ -106,6 +110,7 @@ impl Serve {
             config: self.config.clone(),
             shares: self.shares.clone(),
             flags: listen
+                .chain(appletalk)
                 .chain(single)
                 .chain(nfs_clients)
                 .chain(switches)
@@ -134,7 +139,7 @@ pub(super) fn with_help_from_table(mut command: clap::Command) -> clap::Command 
         let Some((flag, value)) = setting.flag else { continue };
         let brief = setting.brief.trim_end_matches('.').to_owned();
         let mut long = format!("{} {}", setting.brief, setting.detail).trim_end().to_owned();
-        if setting.table == Table::Server {
+        if matches!(setting.table, Table::Server | Table::AppleTalk) {
             let default = setting.default.unwrap_or(setting.unset);
             long.push_str(&format!("\n\nDefault: {default}"));
         }

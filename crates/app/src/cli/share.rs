@@ -17,7 +17,7 @@ are removed from its settings. docs/sharing.md explains the roles.
 
 Examples:
   fourfold share access studio                             who may do what?
-  fourfold share access studio --editor ada,grace          they change everything, whoever made it
+  fourfold share access studio --editor ada,grace          they change all files, also those of others
   fourfold share access studio --reader @office --owner ada
   fourfold share access studio --remove grace              may not enter any more
   fourfold share access inbox --drop guests --editor @office
@@ -50,7 +50,7 @@ pub(crate) struct RoleFlags {
     /// Does everything, and says who may do what
     #[arg(long, value_name = "WHO", value_delimiter = ',')]
     owner: Vec<String>,
-    /// Changes everything, whoever made it
+    /// Changes all files, also those of others
     #[arg(long, value_name = "WHO", value_delimiter = ',')]
     editor: Vec<String>,
     /// Reads everything, adds to it, and changes what is their own

@@ -22,8 +22,8 @@ pub(crate) fn run(arguments: &cli::Disconnect) -> anyhow::Result<ExitCode> {
         .map(|file| std::path::absolute(file).with_context(|| format!("{} is no path", file.display())));
     let what = control::Disconnect {
         user: arguments.user.clone(),
-        client: arguments.client,
-        connection: arguments.connection,
+        client: arguments.client.map(|client| client.0),
+        connection: arguments.connection.map(|connection| connection.0),
         file: file.transpose()?,
     };
     match patiently(|_| control::disconnect(&state, &what)) {

@@ -1,6 +1,7 @@
 //! `fourfold doctor`: what on this host will hurt, and what mends it.
 
 mod api;
+mod appletalk;
 mod cluster;
 mod domain;
 mod firewall;
@@ -93,6 +94,7 @@ pub(crate) fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
     findings.extend(settings.iter().flat_map(homes::look));
     findings.extend(settings.iter().flat_map(kerberos::look));
     findings.extend(settings.iter().flat_map(domain::look));
+    findings.extend(settings.iter().flat_map(appletalk::look));
     findings.extend(settings.iter().filter_map(api::look));
     findings.extend(settings.iter().filter_map(cluster::look));
     findings.extend(settings.iter().filter_map(pam::look));

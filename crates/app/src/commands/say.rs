@@ -17,8 +17,8 @@ pub(crate) fn run(arguments: &Say) -> anyhow::Result<ExitCode> {
     };
     let to = control::Disconnect {
         user: arguments.user.clone(),
-        client: arguments.client,
-        connection: arguments.connection,
+        client: arguments.client.map(|client| client.0),
+        connection: arguments.connection.map(|connection| connection.0),
         file: None,
     };
     match patiently(|_| control::say(&state, &arguments.text, &to)) {

@@ -1,5 +1,6 @@
 //! The AFP server as a part of the program: it gets settings and reports its status.
 
+mod appletalk;
 mod homes;
 mod ids;
 
@@ -10,16 +11,19 @@ use std::time::{Duration, SystemTime};
 
 use admin::control::{Disconnect, Status};
 use admin::recipe::PortmapServices;
-use admin::settings::VolumePassword;
 use admin::settings::afp::Login;
+use admin::settings::{AppleTalkSettings, VolumePassword};
 use admin::{Protocol, Settings, ShareSettings};
 use afp::catalogue::{Catalogue, SharedIds};
-use afp::server::{ChangePassword, Config, LoginMethods, Service, SessionInfo, Share, ShareOptions};
+use afp::server::{
+    ChangePassword, Config, LoginMethods, Service, SessionInfo, Share, ShareOptions, Transport,
+};
 use anyhow::Context;
 use auth::{AccountFile, Accounts, Identity, LoginGuard};
 use tokio::sync::{Notify, watch};
 use vfs::Volume;
 use vfs::state::Replicas;
+use wire::AppleTalkClient;
 
 use super::connections::Connections;
 use super::{Front, FrontListeners, FrontRow, Launch, Task, bonjour, counted, nothing_beside};
@@ -29,6 +33,7 @@ use crate::people::{accounts, logons, tickets};
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
 use crate::shares::volumes::{Homes, OpenFile, Volumes, name_owners};
+pub(crate) use appletalk::AppleTalk;
 use homes::AfpHomes;
 
 /// How long clients have to receive the notice of the shutdown.
@@ -46,6 +51,8 @@ pub(super) const ROW: FrontRow = FrontRow {
 struct AfpFront {
     service: Arc<Service>,
     connections: Connections,
+    /// The thread that speaks AppleTalk, if the settings ask for it.
+    appletalk: Option<Arc<AppleTalk>>,
     told: AfpDependencies,
 }
 
@@ -94,7 +101,27 @@ impl AfpFront {
         if let Some(cluster) = volumes.cluster.clone() {
             service.share_with(cluster.server(), move |server| cluster.is_alive(server));
         }
-        Ok(Arc::new(Self { service, connections: Connections::new(ROW.protocol, launch), told }))
+        let (connections, appletalk) = (Connections::new(ROW.protocol, launch), launch.appletalk.clone());
+        Ok(Arc::new(Self { service, connections, appletalk, told }))
+    }
+}
+
+impl AfpFront {
+    /// What the thread that speaks AppleTalk works with.
+    fn appletalk_work(
+        &self,
+        settings: AppleTalkSettings,
+        current: &Arc<Current>,
+        stopping: &watch::Receiver<bool>,
+    ) -> appletalk::Work {
+        let name = settings.name.clone().unwrap_or_else(|| here::server_name(&current.settings.server));
+        let service = self.service.clone();
+        let adopt = self.connections.adopter(stopping, move |stream, peer, watchdog| {
+            afp::server::serve_stream(service.clone(), stream, (peer, Transport::AppleTalk), watchdog)
+        });
+        let adopt = move |end, client: AppleTalkClient| adopt(end, client.address());
+        let (name, service) = (appletalk::fitting(&name), self.service.clone());
+        appletalk::Work { settings, name, service, adopt: Box::new(adopt) }
     }
 }
 
@@ -251,6 +278,7 @@ impl Component for AfpFront {
             .iter()
             .map(|session| (session.client, user(&session.user), session.peer.map(|peer| peer.ip())));
         name_owners(people, status);
+        status.appletalk = self.appletalk.as_ref().and_then(|appletalk| appletalk.report());
         status.sessions.extend(self.connections.status(|peer| {
             let session = sessions.iter().find(|session| session.peer == Some(peer.address));
             session.map(|session| user(&session.user))
@@ -265,6 +293,7 @@ impl Component for AfpFront {
         match self.told.config(current) {
             Ok(config) => {
                 self.service.set_config(config);
+                self.appletalk.iter().for_each(|appletalk| appletalk.refresh());
                 Vec::new()
             }
             Err(error) => vec![format!("the AFP shares stay as they were: {error:#}")],
@@ -276,12 +305,15 @@ impl Front for AfpFront {
     fn serve(
         self: Arc<Self>,
         listeners: FrontListeners,
-        _: Arc<Current>,
+        current: Arc<Current>,
         stopping: watch::Receiver<bool>,
     ) -> Task<PortmapServices> {
+        if let (Some(thread), Some(settings)) = (&self.appletalk, &current.settings.appletalk) {
+            thread.serve(self.appletalk_work(settings.clone(), &current, &stopping));
+        }
         let (service, bound) = (self.service.clone(), listeners.own.into_iter().flat_map(|bound| bound.tcp));
         self.connections.accept(bound, &stopping, move |stream, peer, watchdog| {
-            afp::server::serve_stream(service.clone(), stream, peer, watchdog)
+            afp::server::serve_stream(service.clone(), stream, (peer, Transport::Tcp), watchdog)
         });
         Box::pin(async { PortmapServices::default() })
     }
@@ -289,10 +321,11 @@ impl Front for AfpFront {
     /// Checks whether the host's addresses have changed.
     fn tend(&self) {
         self.service.set_addresses(self.told.addresses());
+        self.appletalk.iter().for_each(|appletalk| appletalk.refresh());
     }
 
     fn say(&self, text: &str, to: &Disconnect) -> Option<usize> {
-        self.told.port?;
+        self.told.port.map(drop).or(self.appletalk.as_ref().map(drop))?;
         let which = |session: &SessionInfo| to.means(session.user.as_deref(), session.peer.as_slice());
         Some(if to.is_all() { self.service.say(text) } else { self.service.say_where(text, which) })
     }
@@ -314,6 +347,11 @@ impl Front for AfpFront {
     }
 
     fn stopped(self: Arc<Self>) -> Task {
-        Box::pin(async move { self.connections.ended().await })
+        Box::pin(async move {
+            self.connections.ended().await;
+            if let Some(appletalk) = self.appletalk.clone() {
+                let _ = tokio::task::spawn_blocking(move || appletalk.stop()).await; // a panic there was logged
+            }
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! The connections of a protocol: how they are accepted, counted, shown and awaited.
 
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
@@ -8,7 +10,9 @@ use admin::Protocol;
 use admin::control::SessionStatus;
 use conn::{LoopStream, Peer, Server, Watchdog};
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
+use wire::ClientAddress;
 
 use super::Launch;
 use crate::host::host_names;
@@ -51,12 +55,33 @@ impl Connections {
         }
     }
 
+    /// Serves clients that come by a pair of sockets, from any thread, until the server stops. Called on the runtime. The result
+    /// takes an end and the client's address, and answers whether the client is served.
+    pub(super) fn adopter<F>(
+        &self,
+        stopping: &watch::Receiver<bool>,
+        serve: impl Fn(LoopStream, Peer, Arc<Watchdog>) -> F + Send + 'static,
+    ) -> impl Fn(OwnedFd, SocketAddr) -> bool + Send + 'static
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (server, watchdog) = (self.server.clone(), self.watchdog.clone());
+        let (stopping, runtime) = (stopping.clone(), Handle::current());
+        move |end, address| {
+            let _entered = runtime.enter();
+            server
+                .clone()
+                .adopt(end, address, &stopping, |stream, peer| serve(stream, peer, watchdog.clone()))
+        }
+    }
+
     /// For a status; `user` says who has logged in over a connection.
     pub(super) fn status(&self, user: impl Fn(&Peer) -> Option<String>) -> Vec<SessionStatus> {
         let now = SystemTime::now();
         let session = |peer: &Peer| SessionStatus {
             protocol: self.protocol,
             peer: peer.address,
+            appletalk: wire::is_appletalk(peer.address.ip()).then(|| ClientAddress(peer.address).to_string()),
             user: user(peer),
             since_s: now.duration_since(peer.since).unwrap_or_default().as_secs(),
             requests: peer.counters.requests.load(Ordering::Relaxed),

@@ -210,9 +210,10 @@ fn versions(server: &ServerSettings) -> RangeInclusive<u32> {
     oldest..=newest
 }
 
-/// One service for each share, because it contains the share's path.
+/// One service for each share, because it contains the share's path. A share that no host may mount is not announced.
 fn services(settings: &Settings, port: u16) -> Vec<bonjour::Service> {
-    let shares: Vec<&ShareSettings> = bonjour::shown(settings, ROW.protocol).collect();
+    let is_given = |share: &&ShareSettings| settings.server.gives_by_nfs(share);
+    let shares: Vec<&ShareSettings> = bonjour::shown(settings, ROW.protocol).filter(is_given).collect();
     let several = shares.len() > 1;
     let service = |share: &ShareSettings| bonjour::Service {
         which: several.then(|| share.name.clone()),

@@ -1,7 +1,8 @@
 //! The process's privileges. As root, it keeps the few capabilities that a file server needs, and
 //! drops the rest before it reads the first byte from a client.
 
-use admin::ServerSettings;
+use admin::{ServerSettings, Settings};
+use appletalk::links::LinkName;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
@@ -27,11 +28,11 @@ pub(crate) fn missing() -> Vec<&'static str> {
 }
 
 /// Drops this thread's other capabilities, also for threads and programs that it starts later. A server that gives its host
-/// virtual addresses, or lets users of the host log in, needs more.
-pub(crate) fn keep_only_needed(settings: &ServerSettings) -> std::io::Result<()> {
+/// virtual addresses, or lets users of the host log in, needs more. EtherTalk's right stays until [`leave_to_appletalk`].
+pub(crate) fn keep_only_needed(settings: &Settings) -> std::io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     let have = rustix::thread::capabilities(None)?;
-    let more = of_addresses(settings) | of_pam(settings);
+    let more = of_addresses(&settings.server) | of_pam(&settings.server) | of_ethertalk(settings);
     let needed = NEEDED.into_iter().fold(CapabilitySet::empty(), |all, (one, _)| all | one);
     let kept = have.permitted & (needed | more);
     limit_programs(have.effective, kept)?;
@@ -64,6 +65,34 @@ fn of_addresses(settings: &ServerSettings) -> CapabilitySet {
         (false, false) => CapabilitySet::NET_ADMIN,
         (false, true) => CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW,
     }
+}
+
+/// Receiving and sending frames of Ethernet.
+fn of_ethertalk(settings: &Settings) -> CapabilitySet {
+    let links = settings.appletalk.as_ref().map_or(&[][..], |appletalk| &appletalk.links);
+    match links.iter().any(|link| matches!(link, LinkName::EtherTalk { .. })) {
+        true => CapabilitySet::NET_RAW,
+        false => CapabilitySet::empty(),
+    }
+}
+
+/// Drops this thread's right to use frames of Ethernet, also for threads that it starts later: the thread that speaks AppleTalk
+/// has begun, and keeps it.
+pub(crate) fn leave_to_appletalk(settings: &Settings) -> std::io::Result<()> {
+    let dropped = of_ethertalk(settings).difference(of_addresses(&settings.server));
+    limit_thread(|capability| !dropped.contains(capability))
+}
+
+/// Keeps the right to use frames of Ethernet, if this thread has it, and no other: for the thread that speaks AppleTalk.
+pub(crate) fn keep_only_raw_network() -> std::io::Result<()> {
+    limit_thread(|capability| capability == CapabilitySet::NET_RAW)
+}
+
+fn limit_thread(keeps: impl Fn(CapabilitySet) -> bool) -> std::io::Result<()> {
+    let have = rustix::thread::capabilities(None)?;
+    let kept: CapabilitySet = have.permitted.iter().filter(|capability| keeps(*capability)).collect();
+    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+    Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
 /// Linux-PAM refuses each login of a process of root that may not write to the kernel's audit log.

@@ -13,7 +13,7 @@ use crate::people::groups::{self, NO_GROUP};
 
 /// The roles of a share; `None`: it is no team folder. An unknown name gives a role to no one.
 pub(crate) fn of(share: &ShareSettings) -> Option<Arc<Roles>> {
-    share.roles.clone().or_else(|| share.team.as_ref().map(|team| Arc::new(with_numbers(team, None))))
+    share.roles.clone().or_else(|| Some(Arc::new(with_numbers(share, share.team.as_ref()?, None))))
 }
 
 /// Those roles that suffice for a disk of the share: its blocks are changed as a whole.
@@ -26,7 +26,8 @@ pub(crate) fn of_luns(share: &ShareSettings) -> Option<Arc<Roles>> {
 /// The settings with the roles of all team folders.
 pub(crate) fn resolved(mut settings: Settings, accounts: &Directory) -> Settings {
     for share in settings.shares.iter_mut().chain(&mut settings.absent) {
-        share.roles = share.team.as_ref().map(|team| Arc::new(with_numbers(team, Some(accounts))));
+        let roles = share.team.as_ref().map(|team| Arc::new(with_numbers(share, team, Some(accounts))));
+        share.roles = roles;
     }
     settings
 }
@@ -56,10 +57,16 @@ pub(crate) fn again(share: &ShareSettings, domain: &Domain) -> Option<Arc<Roles>
         RoleEntry { role: entry.role, grantee }
     };
     let now = Roles::new(team.entries.iter().zip(before.entries()).map(entry).collect());
+    let now = now.keeping_apart(before.keeps_apart());
     (now != **before).then(|| Arc::new(now))
 }
 
-fn with_numbers(team: &TeamFolder, accounts: Option<&Directory>) -> Roles {
+/// Macs back up to a share for Time Machine: there each of its contributors sees only its own backups.
+fn with_numbers(share: &ShareSettings, team: &TeamFolder, accounts: Option<&Directory>) -> Roles {
+    resolve(team, accounts).keeping_apart(share.time_machine)
+}
+
+fn resolve(team: &TeamFolder, accounts: Option<&Directory>) -> Roles {
     let group = |name: &str| match accounts {
         Some(accounts) => group_number(name, accounts),
         None => groups::number(name, &UnixAccounts::NameService),
@@ -127,7 +134,7 @@ mod tests {
     fn roles(words: &[&str], accounts: &Directory) -> Vec<Grantee> {
         let entry = |word: &&str| TeamEntry { role: Role::Editor, who: Who::parse(word).unwrap() };
         let team = TeamFolder { entries: words.iter().map(entry).collect() };
-        with_numbers(&team, Some(accounts)).entries().iter().map(|entry| entry.grantee.clone()).collect()
+        resolve(&team, Some(accounts)).entries().iter().map(|entry| entry.grantee.clone()).collect()
     }
 
     fn user(name: &str, uid: Option<u32>) -> Grantee {
@@ -158,6 +165,19 @@ mod tests {
         let number = |name: &str| Grantee::Group(accounts.own_group(name).unwrap().number);
         let expected = [number("studio"), Grantee::Group(50), number("both"), Grantee::Group(NO_GROUP)];
         assert_eq!(roles(&["@studio", "@staff", "@both", "@gone"], &accounts), expected);
+    }
+
+    #[test]
+    fn a_share_for_time_machine_keeps_its_contributors_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        let keeps_apart = |more: &str| {
+            let text = format!("[[share]]\nname = \"A\"\npath = \"a\"\ncontributors = [\"ada\"]\n{more}\n");
+            std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
+            let settings = Settings::load(&admin::Arguments::new(false, folder.path().into())).unwrap();
+            of(&settings.shares[0]).unwrap().keeps_apart()
+        };
+        assert!(keeps_apart("time-machine = true") && !keeps_apart(""));
     }
 
     #[test]

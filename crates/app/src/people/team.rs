@@ -1,15 +1,17 @@
 //! Who may do what in a team folder, in words.
 
+use admin::ShareSettings;
 use admin::settings::{TeamFolder, Who};
 use auth::{Accounts as _, Directory, Role};
 
 use crate::people::roles;
 
-/// What a role is for, after "may".
-pub(crate) fn may(role: Role) -> &'static str {
+/// What a role in a share is for, after "may".
+pub(crate) fn may(role: Role, share: &ShareSettings) -> &'static str {
     match role {
+        Role::Contributor if share.time_machine => "back up to it, and see only what is their own",
         Role::Owner => "do everything, and say who may do what",
-        Role::Editor => "change everything, whoever made it",
+        Role::Editor => "change all files, also those of others",
         Role::Contributor => "read everything, add to it, and change what is their own",
         Role::Reader => "read everything",
         Role::Drop => "put files in, and see nothing",
@@ -40,10 +42,11 @@ pub(crate) fn missing(who: &Who, accounts: &Directory) -> Option<String> {
 }
 
 /// One line for each who has a role in a share.
-pub(crate) fn lines(share: &str, team: &TeamFolder, accounts: &Directory) -> Vec<String> {
+pub(crate) fn lines(share: &ShareSettings, team: &TeamFolder, accounts: &Directory) -> Vec<String> {
+    let name = &share.name;
     let line = |entry: &admin::settings::TeamEntry| {
         let note = missing(&entry.who, accounts).map(|note| format!(" ({note})")).unwrap_or_default();
-        format!("{share}: {} may {}{note}", people(&entry.who), may(entry.role))
+        format!("{name}: {} may {}{note}", people(&entry.who), may(entry.role, share))
     };
     team.entries.iter().map(line).collect()
 }

@@ -11,6 +11,7 @@ use admin::control::SlowOperation;
 use conn::observe::{self, EndedOperation, Observer, Switch, Wants};
 use lock::Mutex;
 use vfs::noted::{OperationTrace, Paths};
+use wire::{ClientAddress, ClientIp};
 
 use crate::ranks;
 use crate::serve::component::{Component, ResourceCounts};
@@ -142,8 +143,8 @@ impl SlowRecorder {
         tracing::warn!(
             target: "slow",
             protocol = slow.protocol,
-            address = %slow.client.ip(),
-            port = slow.client.port(),
+            address = %ClientIp(slow.client.ip()),
+            port = ClientAddress(slow.client).port(),
             user = slow.user,
             share = slow.share,
             command = slow.command,

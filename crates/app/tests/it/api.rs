@@ -20,6 +20,8 @@ mod files;
 mod idle;
 #[path = "api/jobs.rs"]
 mod jobs;
+#[path = "api/rights.rs"]
+mod rights;
 #[path = "api/scrub.rs"]
 mod scrub;
 #[path = "api/sharing.rs"]

@@ -20,11 +20,13 @@ impl Drop for Server {
 }
 
 /// A server with the API, a settings file and a program that keeps schedules.
-fn start(folder: &Path) -> Server {
+fn start(folder: &Path, more: &str) -> Server {
     std::fs::create_dir(folder.join("one")).unwrap();
-    let settings = "[server]\nlisten = [\"127.0.0.1\"]\nstate = \"state\"\nnfs-port = 0\nsmb-port = 0\nafp-port = 0\n\
+    let settings = format!(
+        "[server]\nlisten = [\"127.0.0.1\"]\nstate = \"state\"\nnfs-port = 0\nsmb-port = 0\nafp-port = 0\n\
                     iscsi-port = 0\nportmap-port = \"off\"\nadmin-port = 0\nbonjour = \"off\"\n\
-                    [[share]]\nname = \"one\"\npath = \"one\"\n";
+                    [[share]]\nname = \"one\"\npath = \"one\"\n{more}"
+    );
     std::fs::write(folder.join("fourfold.toml"), settings).unwrap();
     let mut child = Command::new(PROGRAM)
         .args(["serve", "--config", "fourfold.toml"])
@@ -55,7 +57,7 @@ fn of_threads(pid: u32, word: &str) -> BTreeSet<String> {
 #[test]
 fn each_thread_has_only_the_capabilities_that_are_needed() {
     let folder = tempfile::tempdir().unwrap();
-    let server = start(folder.path());
+    let server = start(folder.path(), "");
     let pid = server.0.id();
     assert!(std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().count() > 5, "its threads run");
     assert_eq!(of_threads(pid, "NoNewPrivs:"), BTreeSet::from(["1".to_owned()]));
@@ -72,4 +74,36 @@ fn each_thread_has_only_the_capabilities_that_are_needed() {
         };
         assert_eq!(set & !permitted, 0, "{word} {set:x}");
     }
+}
+
+/// EtherTalk needs CAP_NET_RAW, number 13 in capabilities(7).
+#[test]
+fn only_the_thread_of_appletalk_may_use_frames_of_ethernet() {
+    const NET_RAW: u64 = 1 << 13;
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    let own = own.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap();
+    if u64::from_str_radix(own.trim(), 16).unwrap() & NET_RAW == 0 {
+        return println!("skipped: needs CAP_NET_RAW");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // The loopback is no Ethernet: the thread tries it again and again.
+    let server = start(folder.path(), "[appletalk]\nlinks = [\"ethertalk:lo\"]\n");
+    let threads = std::fs::read_dir(format!("/proc/{}/task", server.0.id())).unwrap();
+    let mut has_appletalk = false;
+    for thread in threads {
+        // A thread that ends meanwhile has no status.
+        let Ok(status) = std::fs::read_to_string(thread.unwrap().path().join("status")) else { continue };
+        let value = |word: &str| {
+            status.lines().find_map(|line| line.strip_prefix(word)).map(str::trim).unwrap().to_owned()
+        };
+        let is_appletalk = value("Name:") == "appletalk";
+        let expected = if is_appletalk { NET_RAW } else { 0 };
+        for word in ["CapEff:", "CapPrm:"] {
+            let set = u64::from_str_radix(&value(word), 16).unwrap();
+            let counted = if is_appletalk { set } else { set & NET_RAW };
+            assert_eq!(counted, expected, "{} {word} {set:x}", value("Name:"));
+        }
+        has_appletalk |= is_appletalk;
+    }
+    assert!(has_appletalk);
 }

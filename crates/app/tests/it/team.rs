@@ -151,8 +151,8 @@ fn three_people_share_the_folder_that_create_has_made() {
         "t-linus",
     ]);
     for line in [
-        "Studio: t-ada may change everything, whoever made it\n",
-        "Studio: t-grace may change everything, whoever made it\n",
+        "Studio: t-ada may change all files, also those of others\n",
+        "Studio: t-grace may change all files, also those of others\n",
         "Studio: t-linus may read everything\n",
     ] {
         assert!(said.contains(line), "{said}");

@@ -242,9 +242,7 @@ impl Client {
         let Some((_, conversation)) = self.conversation.take_if(|(call, _)| *call == outcome.id) else {
             return;
         };
-        if let Some(time) = outcome.round_trip {
-            self.round_trip.measure(time);
-        }
+        self.round_trip.measure(outcome.round_trip);
         match conversation {
             Conversation::Status => self.events.push_back(ClientEvent::Status(Some(outcome.data))),
             Conversation::Open => self.opened(OpenSessionReply::decode(outcome.user), now),

@@ -285,9 +285,7 @@ impl Server {
         let Some(purpose) = self.purposes.remove(&outcome.id) else { return };
         let Some(session) = self.session(purpose.session) else { return };
         session.heard = now;
-        if let Some(time) = outcome.round_trip {
-            session.round_trip.measure(time);
-        }
+        session.round_trip.measure(outcome.round_trip);
         match purpose.subject {
             Subject::WriteData => self.write_data(purpose.session, outcome),
             Subject::Attention => self.attention_done(purpose.session, true, now),

@@ -53,8 +53,9 @@ pub struct CallOutcome {
     pub data: Vec<u8>,
     /// How many packets the response had.
     pub packets: usize,
-    /// The time until the first packet, if the request was sent once.
-    pub round_trip: Option<Duration>,
+    /// The time from the first request to the first packet, also if it was asked for again meanwhile: on a cable that is full,
+    /// nothing may be asked for more often.
+    pub round_trip: Duration,
 }
 
 /// The limits do not allow another call.
@@ -80,7 +81,6 @@ struct CallState {
     tries: Option<u32>,
     interval: Duration,
     sent: Instant,
-    is_repeated: bool,
     round_trip: Option<Duration>,
     retry_at: Instant,
 }
@@ -133,7 +133,6 @@ impl Requester {
             tries,
             interval,
             sent: now,
-            is_repeated: false,
             round_trip: None,
             retry_at: now + interval,
         };
@@ -202,7 +201,6 @@ impl Requester {
                 Some(tries) => *tries -= 1,
                 None => {}
             }
-            state.is_repeated = true;
             state.interval = (state.interval * 2).min(state.call.retry.longest);
             state.retry_at = now + state.interval;
             state.send(*tid, outbox);
@@ -237,9 +235,7 @@ impl CallState {
             self.last = Some(at);
             self.missing &= first_bits(usize::from(at) + 1);
         }
-        if !self.is_repeated && self.round_trip.is_none() {
-            self.round_trip = Some(now.saturating_duration_since(self.sent));
-        }
+        self.round_trip.get_or_insert_with(|| now.saturating_duration_since(self.sent));
         self.interval = self.call.retry.first;
         let no_more_after = self.missing >> at == 0;
         let wait = if no_more_after { self.interval / Requester::OVERTAKEN_SHARE } else { self.interval };
@@ -252,7 +248,8 @@ impl CallState {
         let packets: Vec<_> = self.packets.into_iter().take(count).flatten().collect();
         let user = packets.first().map_or([0; 4], |(user, _)| *user);
         let data = packets.iter().flat_map(|(_, data)| data).copied().collect();
-        CallOutcome { id, user, data, packets: packets.len(), round_trip: self.round_trip }
+        let round_trip = self.round_trip.unwrap_or_default();
+        CallOutcome { id, user, data, packets: packets.len(), round_trip }
     }
 }
 

@@ -19,7 +19,7 @@ impl RoundTrip {
     /// The longest time.
     pub const MAX: Duration = Duration::from_secs(2);
 
-    /// Takes a measurement in. It must be of a request that was sent once.
+    /// Takes a measurement in.
     pub fn measure(&mut self, time: Duration) {
         self.measured = Some(match self.measured {
             None => (time, time / 2),

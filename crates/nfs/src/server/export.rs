@@ -30,6 +30,8 @@ pub enum Squash {
     None,
     /// The superuser.
     Root,
+    /// All users of calls that prove nothing, and the superuser of others.
+    Unproven,
     /// All users.
     All,
 }
@@ -105,15 +107,20 @@ impl Rule {
                 && self.sec.iter().all(|flavor| other.sec.contains(flavor))
     }
 
+    /// Whether the user of a call is replaced whoever it is.
+    fn squashes_all(&self, has_login: bool) -> bool {
+        self.squash == Squash::All || self.squash == Squash::Unproven && !has_login
+    }
+
     /// The user that a caller acts as. [`INVALID_ID`] is no id: a caller with it acts as the
     /// anonymous user under every rule, as one without credentials does.
-    pub(crate) fn caller(&self, identity: &CallIdentity) -> Caller {
+    pub(crate) fn caller(&self, identity: &CallIdentity, has_login: bool) -> Caller {
         let CallIdentity { uid, gid, ref groups, nobody } = *identity;
         let (anonymous_uid, anonymous_gid) = self.anonymous;
-        if nobody || self.squash == Squash::All || uid == INVALID_ID {
+        if nobody || self.squashes_all(has_login) || uid == INVALID_ID {
             return Caller::new(anonymous_uid, anonymous_gid, &[]);
         }
-        let squashes_root = self.squash == Squash::Root;
+        let squashes_root = self.squash != Squash::None;
         let is_replaced = |id: u32| id == INVALID_ID || squashes_root && id == 0;
         let group = |gid: u32| if is_replaced(gid) { anonymous_gid } else { gid };
         let groups: Vec<u32> = groups.iter().map(|&gid| group(gid)).collect();
@@ -172,10 +179,13 @@ impl Export {
 
     /// The user that a client's caller acts as under a rule.
     pub(crate) fn caller(&self, rule: &Rule, call: &Call<'_>) -> Caller {
-        let caller = rule.caller(&call.identity);
+        let has_login = call.has_login();
+        let caller = rule.caller(&call.identity, has_login);
         // A user that is squashed has the rights of the anonymous one, not those of its own account.
-        let account = call.account().filter(|_| caller.uid == call.identity.uid);
-        let caller = match self.volume.stateless().has_gates() {
+        let is_squashed = rule.squashes_all(has_login) || caller.uid != call.identity.uid;
+        let account = call.account().filter(|_| !is_squashed);
+        // Roles are given to accounts by their names, rules of shares inside this one to clients.
+        let caller = match account.is_some() || self.volume.stateless().has_gates() {
             true => caller.of(FileProtocol::Nfs, account, call.origin.address),
             false => caller,
         };
@@ -275,7 +285,8 @@ mod tests {
 
     fn ids(squash: Squash, uid: u32, gid: u32, groups: &[u32]) -> (u32, u32, Vec<u32>) {
         let rule = Rule { squash, anonymous: (7, 8), ..Rule::everybody() };
-        let caller = rule.caller(&CallIdentity { uid, gid, groups: groups.to_vec(), nobody: false });
+        let identity = CallIdentity { uid, gid, groups: groups.to_vec(), nobody: false };
+        let caller = rule.caller(&identity, false);
         (caller.uid, caller.gid, caller.groups.to_vec())
     }
 
@@ -288,6 +299,17 @@ mod tests {
     }
 
     #[test]
+    fn users_that_prove_who_they_are_need_not_be_guests() {
+        let rule = Rule { squash: Squash::Unproven, anonymous: (7, 8), ..Rule::everybody() };
+        let acts_as = |uid, has_login| {
+            let identity = CallIdentity { uid, gid: 100, groups: Vec::new(), nobody: false };
+            rule.caller(&identity, has_login).uid
+        };
+        assert_eq!((acts_as(1000, false), acts_as(1000, true)), (7, 1000));
+        assert_eq!((acts_as(0, false), acts_as(0, true)), (7, 7), "a machine is root, and is no user");
+    }
+
+    #[test]
     fn a_rule_is_no_wider_if_it_allows_nothing_more() {
         let everybody = Rule::everybody;
         let wider = Rule { squash: Squash::None, ..everybody() };
@@ -295,6 +317,7 @@ mod tests {
         for narrower in [
             Rule { allowed: false, ..everybody() },
             Rule { writable: false, ..everybody() },
+            Rule { squash: Squash::Unproven, ..everybody() },
             Rule { squash: Squash::All, ..everybody() },
             Rule { reserved_port: true, ..everybody() },
             Rule { tls: TlsRule::Mutual, ..everybody() },
@@ -312,7 +335,7 @@ mod tests {
 
     #[test]
     fn the_id_that_the_kernel_ignores_is_the_anonymous_user_under_every_rule() {
-        for squash in [Squash::None, Squash::Root, Squash::All] {
+        for squash in [Squash::None, Squash::Root, Squash::Unproven, Squash::All] {
             assert_eq!(ids(squash, u32::MAX, 100, &[]), (7, 8, vec![]));
         }
         assert_eq!(ids(Squash::None, 1000, u32::MAX, &[u32::MAX, 0]), (1000, 8, vec![8, 0]));

@@ -100,6 +100,13 @@ impl Volume {
         let gid = (folder.attributes.mode & SETGID == 0).then_some(caller.gid);
         let owner = as_server.then_some(NewOwner { caller, gid });
         let found = self.pairs().create(by, folder, name, kind, (mode, owner))?;
+        if matches!(kind, NewKind::File)
+            && self.site.acls.any()
+            && let Some(file) = self.file_of_sidecar(&folder.object, name)?
+        {
+            let give = self.acl_storage().settle_sidecar(&found, &file).and_then(|()| now(&found));
+            return give.inspect_err(|_| undo(folder, name, kind, &found));
+        }
         match passed.filter(|_| matches!(kind, NewKind::File | NewKind::Folder)) {
             None => Ok(found),
             Some(passed) => {

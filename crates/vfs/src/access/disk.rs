@@ -1,6 +1,8 @@
 //! The roles of a team folder on the disk: brings the mode and the POSIX ACLs of an entry to the form that `acl/disk.rs` says, and
 //! finds what differs from it.
 
+use std::sync::Arc;
+
 use super::operations::AclStorage;
 use super::team_changes::takes;
 use crate::acl::deviation::DiskState;
@@ -9,14 +11,17 @@ use crate::acl::posix::{self, PosixAcl};
 use crate::acl::stored::{ATTRIBUTE, StoredAcl};
 use crate::acl::team::TeamPlace;
 use crate::acl::{Deviation, Entries};
-use crate::backend::{Found, XattrMode};
+use crate::backend::{Found, Node, XattrMode};
 use crate::caller::server;
+use crate::mac::layout::sidecar_owner;
+use crate::names::own::is_own_name;
+use crate::streams::sidecar::{self, take_list};
 use crate::{Attributes, Error, Kind, Result, SetAttributes, Volume};
 
 /// An entry of a team folder: how it is on the disk, and how it should be.
 struct DiskRights {
     is: DiskState,
-    form: DiskForm,
+    form: Arc<DiskForm>,
     is_folder: bool,
     has_acls: bool,
     /// A list of its own counts.
@@ -40,8 +45,29 @@ impl Volume {
     /// # Errors
     /// Those of the host.
     pub fn rights_deviations(&self, of: &Found) -> Result<Vec<Deviation>> {
-        let storage = self.acl_storage();
-        let Some(rights) = storage.disk_rights(of)? else { return Ok(Vec::new()) };
+        self.acl_storage().deviations(of, None)
+    }
+}
+
+impl Volume {
+    /// The file beside which something of this name is a sidecar: that has the rights of the file.
+    pub(super) fn file_of_sidecar(&self, folder: &Node, name: &[u8]) -> Result<Option<Found>> {
+        let owner = sidecar_owner(name).filter(|owner| self.keeps_streams() && !is_own_name(owner));
+        let Some(owner) = owner else { return Ok(None) };
+        match folder.lookup(server(), owner) {
+            Ok(file) => {
+                Ok(Some(file).filter(|file| matches!(file.attributes.kind, Kind::File | Kind::Folder)))
+            }
+            Err(Error::NotFound) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+}
+
+impl AclStorage<'_> {
+    /// See [`Volume::rights_deviations`]. A sidecar should have what its `file` has.
+    pub(super) fn deviations(&self, of: &Found, file: Option<&Found>) -> Result<Vec<Deviation>> {
+        let Some(rights) = self.disk_rights(of, file)? else { return Ok(Vec::new()) };
         let mut found = rights.deviations();
         if rights.form.leaves_out_groups {
             found.push(Deviation::GroupsLeftOut);
@@ -49,14 +75,45 @@ impl Volume {
         if !rights.has_acls {
             found.push(Deviation::NoPosixAcls);
         }
-        if !rights.has_list && storage.has_list(of)? {
-            found.push(Deviation::UnsealedList);
+        match file {
+            Some(file) if list_of(of)? != list_of(file)? => found.push(Deviation::StaleList),
+            None if !rights.has_list && list_of(of)?.is_some() => found.push(Deviation::UnsealedList),
+            _ => {}
         }
         Ok(found)
     }
-}
 
-impl AclStorage<'_> {
+    /// Gives a sidecar the list of its file, and the form on the disk that the list says.
+    pub(super) fn settle_sidecar(&self, sidecar: &Found, file: &Found) -> Result<()> {
+        take_list(&*sidecar.object, &*file.object)?;
+        self.acls().forget(&*sidecar.object);
+        let sidecar = Found { object: sidecar.object.clone(), attributes: sidecar.object.attributes()? };
+        match self.disk_rights(&sidecar, Some(file))? {
+            Some(rights) if !rights.deviations().is_empty() => rights.write(&sidecar),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for the sidecar that the server has made for a file whose list was changed.
+    pub(super) fn settle_own_sidecar(&self, file: &Found) -> Result<()> {
+        match self.own_sidecar(file)? {
+            Some(sidecar) => self.settle_sidecar(&sidecar, file),
+            None => Ok(()),
+        }
+    }
+
+    /// The same without the form on the disk.
+    pub(super) fn give_list_to_sidecar(&self, file: &Found) -> Result<()> {
+        let Some(sidecar) = self.own_sidecar(file)? else { return Ok(()) };
+        take_list(&*sidecar.object, &*file.object)?;
+        self.acls().forget(&*sidecar.object);
+        Ok(())
+    }
+
+    fn own_sidecar(&self, file: &Found) -> Result<Option<Found>> {
+        sidecar::marked(self.permissions.homes.backend.as_ref(), &*file.object)
+    }
+
     /// See [`Volume::settle_rights`]. A list that was set when there were no roles counts as long as the mode does not change: it
     /// becomes one of the team folder first, with what it takes.
     fn settle(&self, of: &Found) -> Result<bool> {
@@ -75,7 +132,7 @@ impl AclStorage<'_> {
 
     /// Brings mode and POSIX ACLs to their form.
     pub(super) fn settle_disk(&self, of: &Found) -> Result<bool> {
-        let Some(rights) = self.disk_rights(of)? else { return Ok(false) };
+        let Some(rights) = self.disk_rights(of, None)? else { return Ok(false) };
         if rights.deviations().is_empty() {
             return Ok(false);
         }
@@ -83,22 +140,13 @@ impl AclStorage<'_> {
         Ok(true)
     }
 
-    /// Whether a file has the attribute of a list, whether it counts or not.
-    fn has_list(&self, of: &Found) -> Result<bool> {
-        match of.object.xattr(ATTRIBUTE) {
-            Ok(_) => Ok(true),
-            Err(Error::NoSuchAttribute | Error::NotSupported) => Ok(false),
-            Err(other) => Err(other),
-        }
-    }
-
-    fn disk_rights(&self, of: &Found) -> Result<Option<DiskRights>> {
+    /// A sidecar should have the rights of its `file`.
+    fn disk_rights(&self, of: &Found, file: Option<&Found>) -> Result<Option<DiskRights>> {
         if !matches!(of.attributes.kind, Kind::File | Kind::Folder) {
             return Ok(None);
         }
         let Some((team, place)) = self.permissions.team_of(&*of.object)? else { return Ok(None) };
-        let own = self.own_list(of)?;
-        let list = own.as_ref().map_or(&[][..], |own| &own.entries.list);
+        let own = self.own_list(file.unwrap_or(of))?;
         let is_cut = own.as_ref().is_some_and(|own| own.cut || own.entries.protected);
         let older = own.as_ref().is_some_and(|own| !own.in_team);
         if older && is_cut {
@@ -106,14 +154,20 @@ impl AclStorage<'_> {
         }
         let as_root = self.permissions.homes.backend.own_user() == 0;
         let Attributes { uid, gid, mode, .. } = of.attributes;
-        let roles = (!is_cut || place == TeamPlace::Root).then_some(&**team.roles());
-        let source = RightsSource { roles, list, older, place, uid, mode };
+        let form = match &own {
+            None => team.plain_form(place, mode),
+            Some(own) => {
+                let roles = (!is_cut || place == TeamPlace::Root).then_some(&**team.roles());
+                let list = &own.entries.list;
+                Arc::new(RightsSource { roles, list, older, place, uid, mode }.form())
+            }
+        };
         let (is, has_acls) = state(of, as_root)?;
         let form = match has_acls && as_root {
-            true => source.form(),
+            true => form,
             false => {
-                let access = PosixAcl::of_mode(source.mode_alone(gid));
-                DiskForm { access, default: None, ..source.form() }
+                let access = PosixAcl::of_mode(form.mode_alone(gid));
+                Arc::new(DiskForm { access, default: None, leaves_out_groups: form.leaves_out_groups })
             }
         };
         let is_folder = of.attributes.kind == Kind::Folder;
@@ -147,6 +201,15 @@ impl DiskRights {
             server(),
             &SetAttributes { mode: Some(mode & 0o7777), ..SetAttributes::default() },
         )
+    }
+}
+
+/// The value of the attribute of a list, whether it counts or not.
+fn list_of(file: &Found) -> Result<Option<Vec<u8>>> {
+    match file.object.xattr(ATTRIBUTE) {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::NoSuchAttribute | Error::NotSupported) => Ok(None),
+        Err(other) => Err(other),
     }
 }
 

@@ -263,12 +263,13 @@ impl Permissions<'_> {
         from: (&Found, &[u8]),
         to: (&Found, &[u8]),
         mode: RenameMode,
-    ) -> Result<&'a Caller> {
+    ) -> Result<MovingRight<'a>> {
+        let may_replace = |by| MovingRight { by, replaces: true };
         if !self.has_acls()? {
-            return Ok(caller);
+            return Ok(may_replace(caller));
         }
         let Some(moved) = self.entry(caller, from.0, from.1)? else {
-            return self.acting(caller, from.0, Rights::DELETE_CHILD);
+            return self.acting(caller, from.0, Rights::DELETE_CHILD).map(may_replace);
         };
         let replaced = self.entry(caller, to.0, to.1)?;
         let involved = [Some(&moved), Some(from.0), Some(to.0), replaced.as_ref()];
@@ -279,15 +280,15 @@ impl Permissions<'_> {
             within_mode |= acl.is_some_and(|acl| acl.within_mode);
         }
         if !by_acl {
-            return Ok(caller);
+            return Ok(may_replace(caller));
+        }
+        let has = self.rights(caller, &moved, Some(from.0))?;
+        if !has.contains(Rights::DELETE) && has.contains(Rights::RENAMES) {
+            return self.renaming(caller, &moved, [from.0, to.0], replaced.is_some());
         }
         let may = |found: &Found, folder: &Found, need| -> Result<()> {
             let granted = self.rights(caller, found, Some(folder))?;
             if granted.contains(need) { Ok(()) } else { Err(Error::AccessDenied) }
-        };
-        let adding = |found: &Found| match found.attributes.kind {
-            Kind::Folder => Rights::APPEND,
-            _ => Rights::WRITE_DATA,
         };
         may(&moved, from.0, Rights::DELETE)?;
         may(to.0, to.0, adding(&moved))?;
@@ -297,7 +298,29 @@ impl Permissions<'_> {
                 may(from.0, from.0, adding(replaced))?;
             }
         }
-        Ok(if within_mode { caller } else { server() })
+        Ok(may_replace(if within_mode { caller } else { server() }))
+    }
+
+    /// A move of what its user may only rename: from and to folders of one share in which its user may add, to a free name.
+    fn renaming<'a>(
+        &self,
+        caller: &Caller,
+        moved: &Found,
+        folders: [&Found; 2],
+        is_taken: bool,
+    ) -> Result<MovingRight<'a>> {
+        for folder in folders {
+            if is_taken || !self.rights(caller, folder, None)?.contains(adding(moved)) {
+                return Err(Error::AccessDenied);
+            }
+        }
+        let [from, to] = [self.team_of(&*folders[0].object)?, self.team_of(&*folders[1].object)?];
+        match (from, to) {
+            (Some((from, _)), Some((to, _))) if Arc::ptr_eq(&from, &to) => {
+                Ok(MovingRight { by: server(), replaces: false })
+            }
+            _ => Err(Error::AccessDenied),
+        }
     }
 
     /// What the caller finds under a name. A sidecar need not be on the disk.
@@ -307,6 +330,22 @@ impl Permissions<'_> {
             Err(Error::NotFound) => Ok(None),
             Err(other) => Err(other),
         }
+    }
+}
+
+/// The permission for a move.
+pub(crate) struct MovingRight<'a> {
+    /// The identity under which it is done.
+    pub(crate) by: &'a Caller,
+    /// It may replace what has the new name.
+    pub(crate) replaces: bool,
+}
+
+/// The right to add something of this kind to a folder.
+fn adding(found: &Found) -> Rights {
+    match found.attributes.kind {
+        Kind::Folder => Rights::APPEND,
+        _ => Rights::WRITE_DATA,
     }
 }
 

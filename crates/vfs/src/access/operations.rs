@@ -8,6 +8,7 @@ use crate::acl::beside_mode::before_another_mode;
 use crate::acl::inherit::{Heir, beside_mode};
 use crate::acl::mode::{derive, rights_of, summary};
 use crate::acl::stored::{ATTRIBUTE, SealKey, StoredAcl};
+use crate::acl::team::TeamPlace;
 use crate::acl::{
     Acl, AclChange, Entries, MAX_ENTRIES, MAX_FOREIGN, ModeInheritance, POSIX_ACL, Rights, TeamRights, Who,
     samba,
@@ -85,7 +86,7 @@ impl Permissions<'_> {
             if above.contains(Rights::DELETE_CHILD) && !sticks(caller, &of.attributes, &parent.attributes) {
                 rights = rights.union(Rights::DELETE);
             }
-            if above.contains(Rights::READ_DATA) {
+            if above.contains(Rights::READ_DATA) && !self.lists_only_own(caller, parent)? {
                 rights = rights.union(Rights::READ_ATTRIBUTES);
             }
         }
@@ -149,6 +150,19 @@ impl Permissions<'_> {
         })
     }
 
+    /// Refuses a list for the share's own folder without what a role gives.
+    fn may_leave_roles(&self, of: &Found, change: &AclChange) -> Result<()> {
+        let (Some(list), Some((team, TeamPlace::Root))) = (&change.entries, self.team_of(&*of.object)?)
+        else {
+            return Ok(());
+        };
+        let Some(who) = team.lacking(list) else { return Ok(()) };
+        tracing::warn!(target: "metadata", ?who,
+            "a client would take a role away by the list of a share's top folder, which is refused: roles are settings of the \
+             share, and 'fourfold share access SHARE' changes them");
+        Err(Error::AccessDenied)
+    }
+
     /// Whether the caller may make this change; returns the new owner and group of the host's file.
     pub(crate) fn may_set_acl(&self, caller: &Caller, of: &Found, change: &AclChange) -> Result<(u32, u32)> {
         let Attributes { mut uid, mut gid, kind, .. } = of.attributes;
@@ -160,6 +174,7 @@ impl Permissions<'_> {
         if change.entries.is_some() && !has.contains(Rights::WRITE_ACL) {
             return Err(Error::AccessDenied);
         }
+        self.may_leave_roles(of, change)?;
         let takes = has.contains(Rights::TAKE_OWNERSHIP);
         match change.owner {
             None => {}

@@ -38,7 +38,7 @@ pub struct ModeRule {
 }
 
 impl ModeRule {
-    fn apply(self, mode: u32) -> u32 {
+    pub(super) fn apply(self, mode: u32) -> u32 {
         mode & self.mask.unwrap_or(0o7777) | self.set
     }
 }

@@ -10,10 +10,11 @@ use auth::Roles;
 use lock::RwLock;
 
 use super::enforce::Permissions;
-use crate::acl::Acl;
 use crate::acl::team::{TeamFolder, TeamPlace};
+use crate::acl::{Acl, Rights};
 use crate::backend::{Backend, Found, Object};
-use crate::{Description, FileId, Kind, Result, Volume, ranks};
+use crate::caller::server;
+use crate::{Caller, Description, Error, FileId, Kind, Result, Volume, ranks};
 
 /// The roles of a volume, which a reload replaces.
 #[derive(Default)]
@@ -100,6 +101,21 @@ impl Permissions<'_> {
     #[inline]
     pub(crate) fn has_teams(&self) -> bool {
         self.teams.any.load(Ordering::Acquire) || self.homes.backend.has_team_gates()
+    }
+
+    /// Whether listings of a folder have only what the caller may see: the top of a share for backups.
+    pub(crate) fn lists_only_own(&self, caller: &Caller, folder: &Found) -> Result<bool> {
+        let team = if caller.uid == 0 { None } else { self.team_of(&*folder.object)? };
+        Ok(team.is_some_and(|(team, place)| place == TeamPlace::Root && team.lists_only_own(caller)))
+    }
+
+    /// Whether the caller sees an entry of such a folder.
+    pub(crate) fn sees(&self, caller: &Caller, folder: &Found, name: &[u8]) -> Result<bool> {
+        match folder.object.lookup(server(), name) {
+            Ok(entry) => Ok(self.own_rights(caller, &entry)?.contains(Rights::READ_DATA)),
+            Err(Error::NotFound) => Ok(false),
+            Err(other) => Err(other),
+        }
     }
 
     /// The ACL of an entry of a listing in a team folder; `None`: the entry has to be looked up, because it may have a list of its

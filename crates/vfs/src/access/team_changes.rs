@@ -80,10 +80,11 @@ impl AclStorage<'_> {
     /// comes nearest to both, for programs that do not know the roles.
     pub(crate) fn store_team_acl(&self, of: &Found, stored: StoredAcl) -> Result<()> {
         self.put_team_acl(of, stored)?;
-        match self.settle_disk(&now(of)?) {
+        let of = now(of)?;
+        match self.settle_disk(&of) {
             // The host keeps the summary that it has.
-            Err(Error::NotSupported | Error::NotPermitted) => Ok(()),
-            settled => settled.map(drop),
+            Ok(_) | Err(Error::NotSupported | Error::NotPermitted) => self.settle_own_sidecar(&of),
+            Err(other) => Err(other),
         }
     }
 

@@ -89,7 +89,7 @@ impl Volume {
         if let Some(above) = &above {
             visitor.folder = Some((above.object.id(), self.permissions().passed_on_in_team(above)?));
         }
-        visitor.entry(&start, &path.join(&b'/'));
+        visitor.entry(&start, None, &path.join(&b'/'));
         if work.recursive && start.attributes.kind == Kind::Folder {
             let owned = path.iter().map(|name| name.to_vec()).collect();
             walk::tree(start.object, owned, &mut visitor);
@@ -131,7 +131,8 @@ impl Volume {
         }
         self.homes.site.acls.forget(&*of.object);
         let mode = SetAttributes { mode: Some(record.mode), ..SetAttributes::default() };
-        of.object.set_attributes(server(), &mode)
+        of.object.set_attributes(server(), &mode)?;
+        self.acl_storage().give_list_to_sidecar(&of)
     }
 }
 
@@ -145,23 +146,24 @@ struct RightsVisitor<'a> {
 }
 
 impl RightsVisitor<'_> {
-    fn entry(&mut self, of: &Found, path: &[u8]) {
-        match self.look_at(of, path) {
+    /// `file`: that whose sidecar it is.
+    fn entry(&mut self, of: &Found, file: Option<&Found>, path: &[u8]) {
+        match self.look_at(of, file, path) {
             Ok(()) | Err(Error::NotFound | Error::Stale) => {}
             Err(error) => self.observer.failed(path, error),
         }
         self.goes_on.set(self.observer.looked(1));
     }
 
-    fn look_at(&mut self, of: &Found, path: &[u8]) -> Result<()> {
+    fn look_at(&mut self, of: &Found, file: Option<&Found>, path: &[u8]) -> Result<()> {
         if !matches!(of.attributes.kind, Kind::File | Kind::Folder) || self.volume.roles_at(of)?.is_none() {
             return Ok(());
         }
-        let mut deviations = self.volume.rights_deviations(of)?;
         let storage = self.volume.acl_storage();
+        let mut deviations = storage.deviations(of, file)?;
         let is_top = matches!(self.volume.permissions().team_of(&*of.object)?, Some((_, TeamPlace::Root)));
         let above = self.folder.as_ref().filter(|_| !is_top).and_then(|(_, passed)| passed.as_ref());
-        let renewed = storage.renewed(above, of, self.work.all)?;
+        let renewed = if file.is_none() { storage.renewed(above, of, self.work.all)? } else { None };
         if renewed.is_some() {
             deviations.push(Deviation::StaleList);
         }
@@ -177,6 +179,9 @@ impl RightsVisitor<'_> {
         self.observer.changes(path, &self.volume.rights_record(of)?)?;
         if !self.work.reset {
             return Ok(());
+        }
+        if let Some(file) = file {
+            return storage.settle_sidecar(of, file);
         }
         let mut of = of.clone();
         if deviations.contains(&Deviation::UnsealedList) {
@@ -209,7 +214,12 @@ impl Visitor for RightsVisitor<'_> {
                 return false;
             }
         };
-        self.entry(&found, &at);
+        let is_file = found.attributes.kind == Kind::File;
+        let file = if is_file { self.volume.file_of_sidecar(folder, name) } else { Ok(None) };
+        match file {
+            Ok(file) => self.entry(&found, file.as_ref(), &at),
+            Err(error) => self.observer.failed(&at, error),
+        }
         found.attributes.kind == Kind::Folder
     }
 
@@ -231,5 +241,88 @@ impl RightsVisitor<'_> {
         let found = Found { object: folder.clone(), attributes: folder.attributes()? };
         self.folder = Some((folder.id(), self.volume.permissions().passed_on_in_team(&found)?));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use auth::{Grantee, Role, RoleEntry, Roles};
+
+    use super::*;
+    use crate::VolumeOptions;
+    use crate::backend::faulty::Faulty;
+    use crate::backend::memory::Memory;
+    use crate::backend::{Backend, Call, NewKind};
+
+    /// Counts, and keeps nothing.
+    #[derive(Default)]
+    struct Counts {
+        looked: u64,
+        deviating: u64,
+        changed: u64,
+    }
+
+    impl RightsObserver for Counts {
+        fn is_foreign(&mut self, _: u32) -> bool {
+            false
+        }
+
+        fn deviates(&mut self, _: &[u8], _: &Attributes, deviations: &[Deviation]) {
+            self.deviating += u64::from(deviations.iter().any(Deviation::is_mendable));
+        }
+
+        fn changes(&mut self, _: &[u8], _: &RightsRecord) -> Result<()> {
+            self.changed += 1;
+            Ok(())
+        }
+
+        fn failed(&mut self, path: &[u8], error: Error) {
+            panic!("{}: {error}", path.escape_ascii());
+        }
+
+        fn looked(&mut self, count: u64) -> bool {
+            self.looked += count;
+            true
+        }
+    }
+
+    /// A team folder with so many files that all users of the machine may write, and the store that counts its calls.
+    fn folder(files: u64) -> (Arc<Faulty>, Volume) {
+        let disk = Arc::new(Faulty::new(Memory::ticking()));
+        let volume = Volume::new(disk.clone(), VolumeOptions::default());
+        let editors = RoleEntry { role: Role::Editor, grantee: Grantee::Group(50) };
+        volume.set_roles(Some(Arc::new(Roles::new(vec![editors]))));
+        let root = disk.root().unwrap().object;
+        for number in 0..files {
+            root.create(server(), number.to_string().as_bytes(), NewKind::File, 0o666).unwrap();
+        }
+        (disk, volume)
+    }
+
+    /// Calls of the store: all, and listings.
+    fn calls(disk: &Faulty) -> [u64; 2] {
+        [None, Some(Call::List)].map(|call| disk.plan().calls(call))
+    }
+
+    #[test]
+    fn a_reset_takes_as_many_calls_for_each_file_of_a_large_folder_as_of_a_small_one() {
+        const SMALL: u64 = 200;
+        const LARGE: u64 = 20_000;
+        let work = |reset| RightsWork { recursive: true, reset, all: false };
+        for reset in [false, true] {
+            let [small, large] = [SMALL, LARGE].map(|files| {
+                let (disk, volume) = folder(files);
+                let (before, mut counts) = (calls(&disk), Counts::default());
+                assert_eq!(volume.rights_of_tree(&[], work(reset), &mut counts), Ok(true));
+                assert_eq!((counts.looked, counts.changed), (files + 1, counts.deviating));
+                assert!(counts.deviating >= files);
+                let after = calls(&disk);
+                [after[0] - before[0], after[1] - before[1]]
+            });
+            assert!(large[0] <= LARGE / SMALL * small[0], "{large:?} {small:?}");
+            assert!(large[1] <= LARGE / 1000 + 2, "it is read in pages: {large:?}");
+        }
     }
 }

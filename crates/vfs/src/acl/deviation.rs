@@ -1,5 +1,7 @@
 //! Where the disk lets local programs do other things than the roles of the share say.
 
+use std::collections::BTreeMap;
+
 use super::Who;
 use super::disk::{DiskForm, SETGID, STICKY};
 use super::posix::PosixAcl;
@@ -104,13 +106,11 @@ fn compare(is: &PosixAcl, form: &PosixAcl, passed_on: bool) -> Vec<Deviation> {
         }
     };
     differs(Who::Owner, is.owner, form.owner);
-    let users = |acl: &PosixAcl| acl.users.clone();
-    for (user, is, form) in named(is, form, &users) {
+    for (user, is, form) in named((is, &is.users), (form, &form.users)) {
         differs(Who::User(user), is, form);
     }
     differs(Who::OwningGroup, is.masked(is.owning_group), form.masked(form.owning_group));
-    let groups = |acl: &PosixAcl| acl.groups.clone();
-    for (group, is, form) in named(is, form, &groups) {
+    for (group, is, form) in named((is, &is.groups), (form, &form.groups)) {
         differs(Who::Group(group), is, form);
     }
     differs(Who::Everyone, is.others, form.others);
@@ -118,17 +118,14 @@ fn compare(is: &PosixAcl, form: &PosixAcl, passed_on: bool) -> Vec<Deviation> {
 }
 
 /// The bits of all users, or all groups, that one of two lists names. Who is not named is one of the others.
-fn named(
-    is: &PosixAcl,
-    form: &PosixAcl,
-    list: &dyn Fn(&PosixAcl) -> Vec<(u32, u32)>,
-) -> Vec<(u32, u32, u32)> {
-    let mut ids: Vec<u32> = list(is).into_iter().chain(list(form)).map(|(id, _)| id).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let of = |acl: &PosixAcl, id: u32| {
-        let own = list(acl).into_iter().find(|(named, _)| *named == id);
-        own.map_or(acl.others, |(_, bits)| acl.masked(bits))
-    };
-    ids.into_iter().map(|id| (id, of(is, id), of(form, id))).collect()
+fn named(is: (&PosixAcl, &[(u32, u32)]), form: (&PosixAcl, &[(u32, u32)])) -> Vec<(u32, u32, u32)> {
+    let others = [is.0.others, form.0.others];
+    let mut all: BTreeMap<u32, [u32; 2]> = BTreeMap::new();
+    for (which, (acl, list)) in [is, form].into_iter().enumerate() {
+        // The first of two entries counts.
+        for (id, bits) in list.iter().rev() {
+            all.entry(*id).or_insert(others)[which] = acl.masked(*bits);
+        }
+    }
+    all.into_iter().map(|(id, [is, form])| (id, is, form)).collect()
 }

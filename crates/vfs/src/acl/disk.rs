@@ -17,7 +17,7 @@
 use auth::{Grantee, RoleSet, Roles};
 
 use super::posix::PosixAcl;
-use super::team::{TeamPlace, all_rights_of};
+use super::team::{TeamPlace, all_rights_of, entries_then_roles};
 use super::{Entry, EntryKind, Inherit, NOBODY, Rights, Who};
 
 /// The number of a group that is not known: it has no members, and the host takes no entry for it.
@@ -30,7 +30,7 @@ pub(crate) const STICKY: u32 = 0o1000;
 /// The bits of files that no program is.
 const DATA: u32 = 6;
 const ALL_BITS: u32 = 7;
-const EXECUTES: u32 = 0o100;
+pub(super) const EXECUTES: u32 = 0o100;
 
 /// What says who may do what with a file or folder.
 pub(crate) struct RightsSource<'a> {
@@ -57,6 +57,17 @@ pub(crate) struct DiskForm {
     pub(crate) default: Option<PosixAcl>,
     /// An entry takes something from a group, which POSIX cannot say.
     pub(crate) leaves_out_groups: bool,
+}
+
+impl DiskForm {
+    /// The permission bits on a disk without POSIX ACLs, for a file of this group.
+    pub(crate) fn mode_alone(&self, gid: u32) -> u32 {
+        let PosixAcl { owner, owning_group, ref groups, mask, others, .. } = self.access;
+        let of_group = groups.iter().find(|(group, _)| *group == gid).map_or(0, |(_, bits)| *bits);
+        // The mask of a file that is no program has no right to execute.
+        let group = (of_group | owning_group) & mask.unwrap_or(ALL_BITS);
+        owner << 6 | group << 3 | others
+    }
 }
 
 /// A class of POSIX 1003.1e 23.1.5.
@@ -103,15 +114,6 @@ impl RightsSource<'_> {
             })
         });
         DiskForm { access, default, leaves_out_groups: self.list.iter().any(takes_from_group) }
-    }
-
-    /// The permission bits on a disk without POSIX ACLs, for a file of this group.
-    pub(crate) fn mode_alone(&self, gid: u32) -> u32 {
-        let form = self.form();
-        let of_group = form.access.groups.iter().find(|(group, _)| *group == gid).map(|(_, bits)| *bits);
-        let limit = if self.place == TeamPlace::File && self.mode & EXECUTES == 0 { DATA } else { ALL_BITS };
-        let group = (of_group.unwrap_or(0) | form.access.owning_group) & limit;
-        form.access.owner << 6 | group << 3 | form.access.others
     }
 
     fn acl(&self, bits: &dyn Fn(Class) -> u32) -> PosixAcl {
@@ -180,31 +182,20 @@ impl RightsSource<'_> {
         bits_of(rights, place == TeamPlace::File || removes)
     }
 
-    /// As `evaluate` does it: the first entry that names a right and matches decides it, and the roles come last.
     fn rights(&self, class: Class, place: TeamPlace, purpose: Purpose) -> Rights {
-        // What a mode said once has no meaning here.
-        let is_said = |entry: &&Entry| !entry.rights.contains(Rights::FROM_MODE);
         let counts = |entry: &&Entry| match purpose {
             Purpose::Itself => !entry.inherit.contains(Inherit::ONLY),
             Purpose::NewFile => entry.inherit.contains(Inherit::FILES),
             Purpose::NewFolder => entry.inherit.contains(Inherit::FOLDERS),
         };
-        let (mut given, mut taken) = (Rights::NONE, Rights::NONE);
-        for entry in
-            self.list.iter().filter(is_said).filter(counts).filter(|entry| self.is_meant(class, entry))
-        {
-            match entry.kind {
-                EntryKind::Allow => given = given.union(entry.rights.difference(taken)),
-                EntryKind::Deny => taken = taken.union(entry.rights.difference(given)),
-            }
-        }
-        let by_role = match (class, self.roles) {
+        let by_roles = match (class, self.roles) {
             (_, None) => Rights::NONE,
             (Class::Owner(_), Some(_)) => Rights::ALL,
             (_, Some(roles)) => all_rights_of(roles_of(class, roles), place, false),
         };
-        let given = if self.older { given.intersection(by_role) } else { given };
-        given.union(by_role.difference(taken)).difference(Rights::FROM_MODE)
+        let limit = if self.older { by_roles } else { Rights(u32::MAX) };
+        let meant = self.list.iter().filter(counts).filter(|entry| self.is_meant(class, entry));
+        entries_then_roles(meant, limit, by_roles)
     }
 
     /// Whether an entry counts for a class. Of whom the groups are not known here loses what any group loses. The owner may be in
@@ -253,7 +244,7 @@ fn roles_of(class: Class, roles: &Roles) -> RoleSet {
         Grantee::User { uid, .. } => matches!(class, Class::User(user) if *uid == Some(user)),
         Grantee::Group(gid) => class == Class::Group(*gid),
     };
-    roles.entries().iter().filter(|entry| is_meant(&entry.grantee)).map(|entry| entry.role).collect()
+    roles.set_of(roles.entries().iter().filter(|entry| is_meant(&entry.grantee)).map(|entry| entry.role))
 }
 
 /// The bits that give nothing more than these rights. Who may write to a folder locally removes from it, too, whoever owns the entry.

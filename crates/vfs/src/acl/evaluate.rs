@@ -74,9 +74,14 @@ pub(super) fn decided<'a>(
     is: &dyn Fn(&Who) -> bool,
     given: Rights,
 ) -> (Rights, Rights) {
-    let (mut given, mut taken) = (given, Rights::NONE);
     let about_this = entries.into_iter().filter(|entry| !entry.inherit.contains(Inherit::ONLY));
-    for entry in about_this.filter(|entry| is(&entry.who)) {
+    in_order(about_this.filter(|entry| is(&entry.who)), given)
+}
+
+/// The same of entries that all count. The first one that names a right decides it.
+pub(super) fn in_order<'a>(entries: impl IntoIterator<Item = &'a Entry>, given: Rights) -> (Rights, Rights) {
+    let (mut given, mut taken) = (given, Rights::NONE);
+    for entry in entries {
         match entry.kind {
             EntryKind::Allow => given = given.union(entry.rights.difference(taken)),
             EntryKind::Deny => taken = taken.union(withdrawn(entry.rights).difference(given)),
@@ -87,5 +92,6 @@ pub(super) fn decided<'a>(
 
 /// The rights that an entry takes.
 fn withdrawn(rights: Rights) -> Rights {
-    if rights.contains(Rights::EXECUTE) { rights.union(Rights::RUNS_AS_READER) } else { rights }
+    let with = |right, more| if rights.contains(right) { more } else { Rights::NONE };
+    rights.union(with(Rights::EXECUTE, Rights::RUNS_AS_READER)).union(with(Rights::DELETE, Rights::RENAMES))
 }

@@ -48,8 +48,11 @@ bitflags::bitflags! {
         /// No right of its own: who has it may execute the file over SMB, because he may read it and the mode was all that there
         /// was when an ACL was stored. It adds nothing to the mode. Who loses `EXECUTE` loses it, too.
         const RUNS_AS_READER = 0x80_0000;
+        /// Not a right of an entry: give it a name that nothing has, where its user may add. The role to put files in has it for
+        /// its own, and no `DELETE`. Who loses `DELETE` loses it, too.
+        const RENAMES = 0x20_0000;
         /// Those that change something.
-        const CHANGING = 0xd_0156;
+        const CHANGING = 0x2d_0156;
     }
 }
 

@@ -64,6 +64,12 @@ impl StoredAcl {
         body.and_then(|body| Self::decode(body).ok()).is_some_and(|stored| stored.is_fresh(attributes))
     }
 
+    /// Whether the value of the attribute was stored in a team folder. Its seal need not be right.
+    pub(crate) fn is_of_team(value: &[u8]) -> bool {
+        let body = value.len().checked_sub(SEAL_LEN).and_then(|end| value.get(..end));
+        body.and_then(|body| Self::decode(body).ok()).is_some_and(|stored| stored.in_team)
+    }
+
     pub(crate) fn into_acl(self) -> Acl {
         let owner = self.owner.unwrap_or(Who::User(self.uid));
         Acl { owner, group: self.group, entries: self.entries, stored: true, within_mode: false, team: None }

@@ -8,14 +8,15 @@
 //! right decides it. To own a file gives nothing that the role does not give, as with an entry for OWNER RIGHTS. A list that was
 //! stored before there were roles only takes rights: what it gives counts as far as the roles give it, too.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use auth::{Grantee, Role, RoleSet, Roles};
 
-use super::evaluate::decided;
+use super::disk::{DiskForm, EXECUTES, RightsSource};
+use super::evaluate::in_order;
 use super::inherit::{Heir, entries_of};
 use super::stored::StoredAcl;
-use super::{Acl, Entries, Entry, Inherit, NOBODY, Rights, Who};
+use super::{Acl, Entries, Entry, EntryKind, Inherit, NOBODY, Rights, Who};
 use crate::{Attributes, Caller, Kind};
 
 /// What an owner of the share keeps, whatever a list says: the way to change the list.
@@ -31,6 +32,8 @@ const READING: Rights = Rights::READ_DATA
 const ADDING: Rights = Rights::WRITE_DATA.union(Rights::APPEND);
 /// To finish what one has made.
 const WRITING: Rights = ADDING.union(Rights::WRITE_NAMED).union(Rights::WRITE_ATTRIBUTES);
+/// The same, and to give it its name at the end: programs put a file in by a temporary name.
+const FINISHING: Rights = WRITING.union(Rights::RENAMES);
 /// To pass through a folder, and not to see what is in it.
 const PASSING: Rights = Rights::EXECUTE.union(Rights::READ_ATTRIBUTES).union(Rights::SYNCHRONIZE);
 /// What belongs to the owners of the share. Others remove what they may remove by its own rights: so an entry that takes these
@@ -63,7 +66,7 @@ pub struct TeamRights {
     has_owners: bool,
 }
 
-/// What a role may do with a file or a folder below the share's own, whoever made it.
+/// What a role may do with a file or a folder of another user, below the share's own folder.
 pub fn rights_of_role(role: Role, is_folder: bool) -> Rights {
     rights_of(role, if is_folder { TeamPlace::Folder } else { TeamPlace::File }, false)
 }
@@ -81,17 +84,35 @@ fn rights_of(role: Role, place: TeamPlace, owns: bool) -> Rights {
         }
         Role::Reader => READING,
         Role::Drop if place == TeamPlace::Root => PASSING.union(ADDING).union(if_owned(WRITING)),
-        Role::Drop if is_folder => PASSING.union(if_owned(WRITING)),
+        Role::Drop if is_folder => PASSING.union(if_owned(FINISHING)),
         // GENERIC_WRITE of Windows, with which a copying program opens again what it has made, has READ_ACL (MS-DTYP 2.4.3).
         Role::Drop => {
             let besides = Rights::READ_ATTRIBUTES.union(Rights::READ_ACL).union(Rights::SYNCHRONIZE);
-            if_owned(WRITING.union(besides))
+            if_owned(FINISHING.union(besides))
         }
     }
 }
 
+/// The rights by a list and by roles: the entries, which all count, come first, and the roles decide what no entry does. Entries
+/// give nothing beyond the limit.
+pub(super) fn entries_then_roles<'a>(
+    entries: impl Iterator<Item = &'a Entry>,
+    limit: Rights,
+    by_roles: Rights,
+) -> Rights {
+    // What a mode said once has no meaning here.
+    let entries = entries.filter(|entry| !entry.rights.contains(Rights::FROM_MODE));
+    let (given, taken) = in_order(entries, Rights::NONE);
+    given.intersection(limit).union(by_roles.difference(taken))
+}
+
 pub(super) fn all_rights_of(roles: RoleSet, place: TeamPlace, owns: bool) -> Rights {
-    roles.iter().fold(Rights::NONE, |all, role| all.union(rights_of(role, place, owns)))
+    let of = |role| match role {
+        // In a share for backups a contributor sees the top, and in it what is its own.
+        Role::Contributor if roles.keeps_apart() && !owns && place != TeamPlace::Root => Rights::NONE,
+        role => rights_of(role, place, owns),
+    };
+    roles.iter().fold(Rights::NONE, |all, role| all.union(of(role)))
 }
 
 impl TeamRights {
@@ -106,14 +127,12 @@ impl TeamRights {
             Who::Owner | Who::OwnerRights => owns,
             other => other.means(caller, (uid, gid)),
         };
-        // What a mode said once has no meaning here.
-        let counts = |entry: &&Entry| !entry.rights.contains(Rights::FROM_MODE);
-        let (given, taken) = decided(self.set(list).iter().filter(counts), &is, Rights::NONE);
+        let counts = |entry: &&Entry| !entry.inherit.contains(Inherit::ONLY) && is(&entry.who);
         let by_roles = all_rights_of(roles, self.place, owns);
-        let left = if self.cut { Rights::NONE } else { by_roles.difference(taken) };
-        let given = if self.older { given.intersection(by_roles) } else { given };
+        let left = if self.cut { Rights::NONE } else { by_roles };
+        let limit = if self.older { by_roles } else { Rights(u32::MAX) };
         let kept = if roles.has(Role::Owner) { KEPT } else { Rights::NONE };
-        given.union(left).union(kept)
+        entries_then_roles(self.set(list).iter().filter(counts), limit, left).union(kept)
     }
 
     /// The entries of a list that were set, and are not there to show the roles.
@@ -135,6 +154,8 @@ pub(crate) struct TeamFolder {
     root: Arc<Acl>,
     folder: Arc<Acl>,
     file: Arc<Acl>,
+    /// What has no list of its own on the disk: the root, folders, files, programs.
+    forms: [OnceLock<Arc<DiskForm>>; 4],
 }
 
 impl TeamFolder {
@@ -158,12 +179,40 @@ impl TeamFolder {
             entries_of(None, Some(&root), heir).unwrap_or_default()
         };
         let (folder, file) = (acl(TeamPlace::Folder, passed(true)), acl(TeamPlace::File, passed(false)));
-        Self { root: acl(TeamPlace::Root, root), folder, file, has_owners, roles: roles.clone() }
+        let root = acl(TeamPlace::Root, root);
+        Self { root, folder, file, has_owners, forms: Default::default(), roles: roles.clone() }
     }
 
     /// The roles.
     pub(crate) fn roles(&self) -> &Arc<Roles> {
         &self.roles
+    }
+
+    /// Whether listings of the share's folder have only what the caller may see.
+    pub(crate) fn lists_only_own(&self, caller: &Caller) -> bool {
+        let roles = self.roles.of(caller);
+        roles.keeps_apart()
+            && ![Role::Owner, Role::Editor, Role::Reader].into_iter().any(|role| roles.has(role))
+    }
+
+    /// Somebody to whom a list for the share's own folder gives less than the role in the share, which would count again at once:
+    /// roles are settings of the share.
+    pub(crate) fn lacking(&self, list: &Entries) -> Option<Who> {
+        let counts: [fn(&Entry) -> bool; 3] = [
+            |entry| !entry.inherit.contains(Inherit::ONLY),
+            |entry| entry.inherit.contains(Inherit::FILES),
+            |entry| entry.inherit.contains(Inherit::FOLDERS),
+        ];
+        let given = |list: &[Entry], who: &Who, counts: fn(&Entry) -> bool| {
+            let gives = |entry: &&Entry| entry.kind == EntryKind::Allow && entry.who == *who && counts(entry);
+            list.iter().filter(gives).fold(Rights::NONE, |all, entry| all.union(entry.rights))
+        };
+        let shown = &self.root.entries.list;
+        let is_less = |who: &Who| {
+            counts.iter().any(|counts| !given(&list.list, who, *counts).contains(given(shown, who, *counts)))
+        };
+        let people = shown.iter().map(|entry| &entry.who).filter(|who| **who != Who::OwnerRights);
+        people.into_iter().find(|who| is_less(who)).cloned()
     }
 
     /// The ACL of something without a list of its own. Its owner and group are nobody's.
@@ -173,6 +222,19 @@ impl TeamFolder {
             TeamPlace::Folder => &self.folder,
             TeamPlace::File => &self.file,
         }
+    }
+
+    /// What something without a list of its own is on the disk, of this mode.
+    pub(crate) fn plain_form(&self, place: TeamPlace, mode: u32) -> Arc<DiskForm> {
+        let at = match place {
+            TeamPlace::Root => 0,
+            TeamPlace::Folder => 1,
+            TeamPlace::File if mode & EXECUTES == 0 => 2,
+            TeamPlace::File => 3,
+        };
+        let roles = Some(&*self.roles);
+        let form = || RightsSource { roles, list: &[], older: false, place, uid: NOBODY, mode }.form();
+        self.forms[at].get_or_init(|| Arc::new(form())).clone()
     }
 
     /// The ACL of something with this list.
@@ -224,6 +286,7 @@ impl TeamFolder {
         let others = others.fold(0, |bits, entry| {
             bits | match entry.role {
                 Role::Owner | Role::Editor => 0o6,
+                Role::Contributor if self.roles.keeps_apart() => 0,
                 Role::Contributor | Role::Reader => 0o4,
                 Role::Drop => 0,
             }
@@ -261,11 +324,11 @@ fn shown(roles: &Roles) -> Vec<Entry> {
     for entry in roles.entries() {
         let Some(who) = named(&entry.grantee) else { continue };
         match all.iter_mut().find(|(known, _)| *known == who) {
-            Some((_, roles)) => *roles = roles.with(entry.role),
-            None => all.push((who, RoleSet::NONE.with(entry.role))),
+            Some((_, of_who)) => *of_who = roles.set_of(of_who.iter().chain([entry.role])),
+            None => all.push((who, roles.set_of([entry.role]))),
         }
     }
-    let of_all = all.iter().flat_map(|(_, roles)| roles.iter()).collect();
+    let of_all = roles.set_of(all.iter().flat_map(|(_, roles)| roles.iter()));
     let own = |place| {
         let given = all_rights_of(of_all, place, true);
         let owning = |role| matches!(role, Role::Contributor | Role::Drop);
@@ -283,6 +346,7 @@ fn shown(roles: &Roles) -> Vec<Entry> {
 fn add(list: &mut Vec<Entry>, who: &Who, rights: impl Fn(TeamPlace) -> Rights) {
     let each = [TeamPlace::Root, TeamPlace::Folder, TeamPlace::File].map(rights);
     let mut allow = |rights: Rights, inherit: Inherit| {
+        let rights = rights.difference(Rights::RENAMES);
         if rights != Rights::NONE {
             list.push(Entry::allow(who.clone(), rights).inherited_by(inherit));
         }

@@ -7,6 +7,7 @@
 
 use std::ops::Deref;
 
+use crate::access::MovingRight;
 use crate::acl::{AclChange, Rights};
 use crate::backend::host::links_are_protected;
 use crate::backend::{Found, RenameMode};
@@ -52,6 +53,8 @@ pub struct PermittedActor<'a> {
     actor: &'a Actor,
     /// The identity under which the change is made.
     by: &'a Caller,
+    /// What it moves may take the place of something else.
+    replaces: bool,
 }
 
 impl Deref for PermittedActor<'_> {
@@ -76,8 +79,13 @@ impl<'a> PermittedActor<'a> {
         self.by
     }
 
+    /// Whether what it moves may take the place of something else. Otherwise it may only get a free name.
+    pub(crate) fn may_replace(&self) -> bool {
+        self.replaces
+    }
+
     fn new(volume: &'a Volume, actor: &'a Actor) -> Self {
-        Self { volume, actor, by: &actor.caller }
+        Self { volume, actor, by: &actor.caller, replaces: true }
     }
 
     /// An actor with an open, which has decided what it may do.
@@ -142,7 +150,7 @@ impl Volume {
             None => judge.entry_of_others(folder, name)?,
         };
         let by = judge.removes((folder, name), going.as_ref())?;
-        Ok((PermittedActor { volume: self, actor, by }, going))
+        Ok((PermittedActor { by, ..PermittedActor::new(self, actor) }, going))
     }
 
     /// Judges [`Plan::Move`]. Also gives what is behind the two names, if any client may be concerned by that.
@@ -155,8 +163,9 @@ impl Volume {
     ) -> Result<(PermittedActor<'a>, [Option<Found>; 2])> {
         let judge = Judge { volume: self, actor };
         let entries = [judge.entry_of_others(from.0, from.1)?, judge.entry_of_others(to.0, to.1)?];
-        let by = judge.moves(from, to, mode, (entries[0].as_ref(), entries[1].as_ref()))?;
-        Ok((PermittedActor { volume: self, actor, by }, entries))
+        let MovingRight { by, replaces } =
+            judge.moves(from, to, mode, (entries[0].as_ref(), entries[1].as_ref()))?;
+        Ok((PermittedActor { volume: self, actor, by, replaces }, entries))
     }
 }
 
@@ -244,16 +253,17 @@ impl<'a> Judge<'a> {
         to: (&Found, &[u8]),
         mode: RenameMode,
         (moving, replaced): (Option<&Found>, Option<&Found>),
-    ) -> Result<&'a Caller> {
-        let by = self.volume.permissions().moving(&self.actor.caller, from, to, mode)?;
-        let Some(moving) = moving else { return Ok(by) };
+    ) -> Result<MovingRight<'a>> {
+        let right = self.volume.permissions().moving(&self.actor.caller, from, to, mode)?;
+        let by = right.by;
+        let Some(moving) = moving else { return Ok(right) };
         for folder in [from.0, to.0] {
             judge_entries(by, folder)?;
         }
         self.sticky(by, from.0, moving)?;
         replaced.map_or(Ok(()), |replaced| self.sticky(by, to.0, replaced))?;
         if from.0.object.id() == to.0.object.id() {
-            return Ok(by);
+            return Ok(right);
         }
         // The host changes `..` in a folder that comes to another one.
         let exchanged = replaced.filter(|_| mode == RenameMode::Exchange);
@@ -262,7 +272,7 @@ impl<'a> Judge<'a> {
             Kind::Folder => judge_host(by, found, Access::WRITE),
             _ => Ok(()),
         })?;
-        Ok(by)
+        Ok(right)
     }
 
     fn links(&self, target: &Found, folder: &Found) -> Result<&'a Caller> {

@@ -126,7 +126,7 @@ impl Depots<'_> {
         if !is_file(&made.attributes) {
             return Ok(None);
         }
-        dress(&*made.object, &object.attributes()?)?;
+        dress(&*made.object, object)?;
         Ok(Some(made.object))
     }
 

@@ -256,7 +256,7 @@ impl Streams {
     /// is none.
     pub fn dress(&self, file: &File<'_>) -> Result<()> {
         if let Beside::Own(sidecar) = self.beside(file)? {
-            dress(&*sidecar.object, &file.object.attributes()?)?;
+            dress(&*sidecar.object, file.object)?;
         }
         self.server_files().dress_books(file)
     }
@@ -316,7 +316,7 @@ impl Streams {
         if known {
             sidecar.note_absorbed()?;
         }
-        dress(&*sidecar.object, &file.object.attributes()?)?;
+        dress(&*sidecar.object, file.object)?;
         sidecar.object.sync(Stability::File)?;
         Ok(folder)
     }

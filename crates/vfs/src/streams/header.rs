@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::fork::Fork;
 use super::server_folders::OtherServers;
-use super::sidecar::{self, Sidecar, dress};
+use super::sidecar::{self, Sidecar, dress_as};
 use super::style::Info;
 use super::{File, Streams, found, metadata};
 use crate::backend::{Backend, Found, NewKind, Object, RenameMode, Stability};
@@ -324,7 +324,7 @@ fn new_header_file(file: &File<'_>, books: &Books, header: &[u8], old: Option<Si
 /// ranges of it.
 fn dress_book(book: &dyn Object, file: &File<'_>) -> Result<()> {
     let like = file.object.attributes()?;
-    dress(book, &Attributes { mode: like.mode | 0o600, ..like })
+    dress_as(book, file.object, &Attributes { mode: like.mode | 0o600, ..like })
 }
 
 /// The name in `.AppleDouble` of something of this file that is not whole, or that waits to be moved.

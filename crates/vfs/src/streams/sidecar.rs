@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use siphasher::sip::SipHasher24;
 
-use super::pair::mark_again;
-use super::{ABSORBED, File, OWNER, Streams, found, store};
-use crate::backend::{Finds, Found, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
+use super::pair::{mark_again, unpack};
+use super::{ABSORBED, File, MOVING, OWNER, Streams, found, store};
+use crate::acl::posix;
+use crate::acl::stored::{self, StoredAcl};
+use crate::backend::{Backend, Finds, Found, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::mac::apple_double::{AppleDouble, ByteOrder, ENTRY_LEN, EntryId, HEAD_LIMIT, HEADER_LEN};
 use crate::mac::attr::{Attr, MAX_VALUES};
 use crate::mac::sidecar::{self, SidecarHead};
@@ -246,7 +248,7 @@ impl Streams {
             Sidecar { object: made.object, attributes: made.attributes, owned: false, head: vec![] };
         sidecar.claim(&file.key())?;
         mark_again(file.object, (file.folder, file.name))?;
-        dress(&*sidecar.object, &file.object.attributes()?)?;
+        dress(&*sidecar.object, file.object)?;
         if !content.is_empty() {
             sidecar.write(0, content)?;
         }
@@ -306,14 +308,68 @@ pub(crate) fn owner(sidecar: &dyn Object) -> Result<Option<HostKey>> {
     Ok(owner.map(|owner| owner.beside(&sidecar.key())))
 }
 
-/// Gives a sidecar the owner and mode of its file, as far as the server may.
-pub(super) fn dress(sidecar: &dyn Object, like: &Attributes) -> Result<()> {
+/// The sidecar that belongs to a file by the file's mark: the server has made it, or has taken it over.
+pub(crate) fn marked(backend: &dyn Backend, file: &dyn Object) -> Result<Option<Found>> {
+    let mark = found(file.xattr(MOVING))?;
+    let Some((folder, name)) = mark.and_then(|mark| unpack(&mark)) else { return Ok(None) };
+    let folder = match backend.by_key(&folder.beside(&file.key())) {
+        Err(Error::Stale) => return Ok(None),
+        other => other?.object,
+    };
+    let there = found(folder.lookup(&Caller::root(), &name))?;
+    let is_own = |there: &Found| -> Result<bool> {
+        Ok(owner(&*there.object)?.is_some_and(|owner| owner.local() == file.key().local()))
+    };
+    match there {
+        Some(there) if is_own(&there)? => Ok(Some(there)),
+        _ => Ok(None),
+    }
+}
+
+/// Gives a sidecar the owner, the ACLs and the mode of its file, as far as the server may.
+pub(super) fn dress(sidecar: &dyn Object, file: &dyn Object) -> Result<()> {
+    dress_as(sidecar, file, &file.attributes()?)
+}
+
+/// The same with other attributes than the file's.
+pub(super) fn dress_as(sidecar: &dyn Object, file: &dyn Object, like: &Attributes) -> Result<()> {
     let root = Caller::root();
     let ids = SetAttributes { uid: Some(like.uid), gid: Some(like.gid), ..SetAttributes::default() };
     match sidecar.set_attributes(&root, &ids) {
         Ok(()) | Err(Error::NotPermitted) => {}
         Err(other) => return Err(other),
     }
+    // The mode comes last: it limits what the ACL gives.
+    take_attribute(posix::ACCESS, |_| true, sidecar, file)?;
+    take_list(sidecar, file)?;
     let mode = SetAttributes { mode: Some(like.mode & 0o666), modified: SetTime::Keep, ..Default::default() };
     sidecar.set_attributes(&root, &mode)
+}
+
+/// Gives a sidecar the list that its file has in a team folder: clients can open it by its name.
+pub(crate) fn take_list(sidecar: &dyn Object, file: &dyn Object) -> Result<()> {
+    take_attribute(stored::ATTRIBUTE, StoredAcl::is_of_team, sidecar, file)
+}
+
+/// Makes an attribute of a sidecar what it is at the file. Only values that count are taken, and removed.
+fn take_attribute(
+    name: &[u8],
+    counts: impl Fn(&[u8]) -> bool,
+    sidecar: &dyn Object,
+    file: &dyn Object,
+) -> Result<()> {
+    let of = |object: &dyn Object| -> Result<Option<Vec<u8>>> {
+        Ok(found(object.xattr(name))?.filter(|value| counts(value)))
+    };
+    let taken = match (of(file)?, of(sidecar)?) {
+        (Some(value), has) if has.as_ref() != Some(&value) => {
+            sidecar.set_xattr(&Caller::root(), name, &value, XattrMode::Set)
+        }
+        (None, Some(_)) => sidecar.remove_xattr(&Caller::root(), name),
+        _ => Ok(()),
+    };
+    match taken {
+        Err(Error::NotSupported | Error::NotPermitted) => Ok(()),
+        other => other,
+    }
 }

@@ -9,6 +9,7 @@ use crate::{Result, SetAttributes};
 impl Volume {
     /// Changes attributes.
     pub fn set_attributes(&self, actor: &Actor, of: &Found, changes: &SetAttributes) -> Result<Change> {
+        let changes = &self.as_of_new(of, changes);
         let cause = if changes.size.is_some() { Cause::Truncate } else { Cause::Attributes };
         self.notes().change(cause, &of.object);
         let change = AttributeChange::permitted(self, actor, of, changes)?;

@@ -32,7 +32,7 @@ impl Volume {
         let renaming = Move::permitted(self, actor, from, to, mode)?.quiet()?.pinned()?.announce()?;
         renaming.apply(|moving, by| {
             moving.keep_mac_metadata(self, actor)?;
-            let (from, to) = (moving.source(), moving.target());
+            let (from, to, mode) = (moving.source(), moving.target(), moving.mode());
             let may_go = || if is_right(from.1) { Ok(()) } else { Err(Error::Stale) };
             let ended_as =
                 self.pairs().rename(by, from, to, mode, may_go, |ended_as| moving.follow(self, ended_as))?;

@@ -7,13 +7,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use auth::{FileProtocol, Grantee, Role, RoleEntry, Roles};
 use bytes::Bytes;
-
 use vfs::acl::{AclChange, CreateAcl, Entries, Entry, Inherit, NewPermissions, Rights, Who};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
 use vfs::backend::{Backend, Found, NewKind, RenameMode, Stability};
 use vfs::state::{ClientId, Party};
 use vfs::{Access, Actor, Caller, Error, Kind, SetAttributes, SetTime, Time, Volume, VolumeOptions};
+
+mod apart;
+mod renaming;
+mod sidecars;
 
 const GROUP: u32 = 6100;
 const CORA: u32 = 6008;
@@ -233,7 +236,7 @@ const WITH_OWN: &[Row] = &[
         let (name, _) = share.file(by, at)?;
         share.remove(by, at, &name, Kind::File)
     }),
-    ("rename", "OEC", |share, by, at| {
+    ("rename", "OECD", |share, by, at| {
         let (name, _) = share.file(by, at)?;
         share.rename(by, at, &name, at).map(drop)
     }),

@@ -26,8 +26,10 @@ pub struct Guest<'a> {
     pub kernel: Kernel,
     /// Modules of the kernel. Names that are no module are built in.
     pub modules: &'a [&'a str],
-    /// Programs of this machine.
+    /// Programs of this machine, by their names; or of `system`, by their paths in it.
     pub programs: &'a [&'a str],
+    /// The folder of an unpacked system that the programs come from.
+    pub system: Option<PathBuf>,
     /// A disk with the programs that run the checks. It is not changed.
     pub disk: Option<PathBuf>,
     /// Variables of the script.
@@ -45,8 +47,12 @@ impl Guest<'_> {
         if cfg!(not(target_arch = "x86_64")) {
             bail!("the virtual machine is for x86-64 only");
         }
+        let is_here = |program: &str| match &self.system {
+            Some(system) if self.programs.contains(&program) => system.join(program).exists(),
+            _ => process::find(program).is_some(),
+        };
         for program in self.programs.iter().chain(&["busybox", "depmod", "qemu-system-x86_64"]) {
-            ensure!(process::find(program).is_some(), "{program} is not installed");
+            ensure!(is_here(program), "{program} is not installed");
         }
         if let Some(disk) = &self.disk {
             ensure!(disk.exists(), "the programs of the virtual machine were not fetched");

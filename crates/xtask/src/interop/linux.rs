@@ -113,6 +113,7 @@ fn checks(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
         kernel: Kernel::Cloud,
         modules: MODULES,
         programs: &[],
+        system: None,
         disk: Some(guest::disk_image(DISK)),
         settings: format!(
             "USER={USER}\nPASSWORD={PASSWORD}\nONLY='{}'\nPEER={}\n",

@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::process;
 
-/// afpd, and the test programs.
-const PACKAGES: [&str; 2] = ["netatalk", TESTS];
+/// afpd, the daemon and the tools of AppleTalk, and the test programs.
+const PACKAGES: [&str; 3] = ["netatalk", "atalkd", TESTS];
 pub const TESTS: &str = "netatalk-tests";
 /// The first release that has them.
 const RELEASE: &str = "trixie";
@@ -27,6 +27,9 @@ pub fn server() -> Option<PathBuf> {
     Some(unpacked()).filter(|root| root.join("usr/sbin/afpd").exists())
 }
 
+/// The daemon of AppleTalk there.
+const ATALKD: &str = "usr/sbin/atalkd";
+
 /// The version of the test programs there.
 pub fn version() -> Option<String> {
     fs::read_to_string(unpacked().join("version")).ok()
@@ -39,7 +42,7 @@ pub fn plain_version(text: &str) -> String {
 
 /// Unpacks them, unless that is done.
 pub fn install() -> Result<()> {
-    if server().is_some() && version().is_some() {
+    if server().is_some() && version().is_some() && unpacked().join(ATALKD).exists() {
         return Ok(());
     }
     if !process::is_root() || process::find("apt-get").is_none() {

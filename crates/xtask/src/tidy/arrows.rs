@@ -29,7 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("replicate", &["wire", "lock", "auth", "vfs", "snapshots"]),
     ("conn", &["wire", "lock", "formats", "coherence", "resources"]),
     ("cluster", &["wire", "lock", "formats", "coherence", "conn"]),
-    ("admin", &["wire", "lock", "auth", "cephfs", "formats", "snapshots", "namespace"]),
+    ("admin", &["wire", "lock", "auth", "cephfs", "formats", "snapshots", "namespace", "appletalk"]),
     ("afp", &["wire", "lock", "auth", "vfs", "conn", "namespace"]),
     ("smb", &["wire", "lock", "auth", "vfs", "conn", "namespace", "dcerpc"]),
     ("nfs", &["wire", "lock", "auth", "vfs", "conn", "namespace"]),

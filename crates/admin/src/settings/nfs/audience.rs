@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::super::client_rule::{ClientRule, Squash};
+use super::super::client_rule::{Access, ClientRule, Squash};
 use super::super::diagnostic::{Findings, Place};
 use super::super::kind::ClientMatch;
 use super::super::model::ShareSettings;
@@ -90,6 +90,15 @@ impl ServerSettings {
     pub fn has_logins_of_hosts(&self) -> bool {
         self.kerberos_keytab.is_some() || self.nfs.tls.client_ca.is_some()
     }
+
+    /// Whether NFS gives a share to any host, with or without a login.
+    #[must_use]
+    pub fn gives_by_nfs(&self, share: &ShareSettings) -> bool {
+        match self.audience(share) {
+            HostAudience::Rules => share.clients.iter().any(|rule| rule.access != Access::None),
+            audience => !audience.is_nobody() || self.has_logins_of_hosts(),
+        }
+    }
 }
 
 pub(super) fn read(server: &Section, state: &Path) -> TrustedHosts {
@@ -166,6 +175,21 @@ mod tests {
         );
         let rule = "[[share.client]]\nmatch = \"10.0.0.1\"";
         assert_eq!(audience("nfs-clients = \"all\"", rule, false), HostAudience::Rules);
+    }
+
+    #[test]
+    fn a_share_is_given_by_nfs_if_any_host_may_come_in() {
+        let gives = |server: &str, share: &str| {
+            let settings = load(server, share, false);
+            settings.server.gives_by_nfs(&settings.shares[0])
+        };
+        assert!(!gives("", "") && !gives("", "editors = [\"ada\"]"));
+        assert!(gives("nfs-clients = [\"10.0.0.1\"]", "") && gives("", "readers = [\"guests\"]"));
+        let rule = |access: &str| format!("[[share.client]]\nmatch = \"*\"\naccess = \"{access}\"");
+        assert!(gives("", &rule("ro")) && !gives("nfs-clients = \"all\"", &rule("none")));
+        let mut closed = load("", "", false);
+        closed.server.kerberos_keytab = Some("keytab".into());
+        assert!(closed.server.gives_by_nfs(&closed.shares[0]), "a login counts from any host");
     }
 
     #[test]

@@ -103,12 +103,13 @@ pub(super) const SHARE: &[Setting] = &[
          `fourfold share access` shows and changes them, and docs/sharing.md explains them.",
     ),
     new(Share, "editors", Administrator, People, "[\"ada\", \"@studio\"]").without_default("no one by this list").says(
-        "Those who may change all files and folders in the share, whoever made them.",
+        "Those who may change all files and folders in the share, also those of others.",
         "See `owners`. They do not say who may do what.",
     ),
     new(Share, "contributors", Administrator, People, "[\"@students\"]").without_default("no one by this list").says(
         "Those who may read all of the share, add files and folders, and change and remove what they have made.",
-        "See `owners`. A server that does not run as root cannot tell who has made a file: contributors then only read and add.",
+        "See `owners`. In a share with `time-machine` they see only what they have made. A server that does not run as root cannot \
+         tell who has made a file: contributors then only read and add.",
     ),
     new(Share, "readers", Administrator, People, "[\"everyone\"]").without_default("no one by this list").says(
         "Those who may read all of the share, and change nothing.",
@@ -116,7 +117,7 @@ pub(super) const SHARE: &[Setting] = &[
     ),
     new(Share, "drop", Administrator, People, "[\"guests\"]").without_default("no one by this list").says(
         "Those who may put files and folders into the share's top folder, and see nothing of what is there.",
-        "See `owners`. They cannot take back what they have put in.",
+        "See `owners`. They cannot take back what they have put in. They may give it another name, if nothing has that.",
     ),
     new(Share, "encryption", Limit("required"), OneOf(&["optional", "required"]), "\"optional\"").says(
         "Whether SMB clients must encrypt what they send to and get from the share.",
@@ -124,7 +125,8 @@ pub(super) const SHARE: &[Setting] = &[
     ),
     new(Share, "time-machine", Operator, Bool, "false").says(
         "Macs may back up to the share with Time Machine.",
-        "Give it a share of its own, and set `time-machine-size`: a backup takes all the room there is.",
+        "Give it a share of its own, and set `time-machine-size`: a backup takes all the room there is. `contributors` back up to it, \
+         and see only their own backups: see docs/time-machine.md.",
     ),
     new(Share, "time-machine-size", Operator, Size, "\"2 TiB\"")
         .without_default("all of the disk")

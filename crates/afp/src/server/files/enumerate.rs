@@ -14,7 +14,7 @@ use super::entries::{Folder, Needs};
 use super::params::{Facts, RequestedParameters};
 use crate::ranks;
 use crate::server::config::Version;
-use crate::server::limits::{MAX_LISTINGS, QUANTUM};
+use crate::server::limits::MAX_LISTINGS;
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
 use crate::server::volumes::target::Target;
@@ -84,7 +84,7 @@ impl Listings {
 /// Runs a command of this family.
 pub(in crate::server) async fn run(request: &Request) -> Outcome {
     let (form, since) = match request.command {
-        command::ENUMERATE => (EnumerateForm::Plain, Version::V2_1),
+        command::ENUMERATE => (EnumerateForm::Plain, Version::V1_1),
         command::ENUMERATE_EXT => (EnumerateForm::Ext, Version::V3_0),
         command::ENUMERATE_EXT2 => (EnumerateForm::Ext2, Version::V3_1),
         _ => return Err(ResultCode::CALL_NOT_SUPPORTED),
@@ -124,7 +124,8 @@ fn enumerate(request: &Request, form: EnumerateForm) -> Outcome {
     };
     let listings = &request.session.listings;
     let (index, cookie) = listings.nearest(of, asked.start);
-    let (reserved, room) = request.memory.reserve_up_to(asked.max_reply.min(QUANTUM) as usize);
+    let (reserved, room) =
+        request.memory.reserve_up_to(asked.max_reply.min(request.transport.quantum()) as usize);
     let mut listing = Listing::new(&folder, form, &asked, (of, room));
     listing.skip = asked.start - index;
     let mut cookie = listing.take(request.caller(), cookie)?;

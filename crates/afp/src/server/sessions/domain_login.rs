@@ -48,6 +48,7 @@ mod tests {
     use super::*;
     use crate::server::sessions::uam::Method;
     use crate::server::testing::{ADA, people};
+    use crate::server::transport::Transport;
 
     /// Knows one user, whose account is that of ada.
     struct Controller;
@@ -92,7 +93,7 @@ mod tests {
     fn srp_is_not_offered_with_a_domain() {
         let mut config = config();
         config.logins.srp = true;
-        let offers_srp = |config: &Config| Method::offered(config).contains(&Method::Srp);
+        let offers_srp = |config: &Config| Method::offered(config, Transport::Tcp).contains(&Method::Srp);
         assert!(!offers_srp(&config));
         config.domain = None;
         assert_eq!(offers_srp(&config), config.accounts.all_have_verifiers());

@@ -92,7 +92,7 @@ pub(in crate::server) async fn before(connection: &Arc<Connection>, number: u8, 
             begin(connection, LoginStart { version, uam, user, info }).await
         }
         command::LOGIN_CONT => go_on(connection, LoginCont::decode(r)?).await,
-        command::GET_AUTH_METHODS => Ok(methods(&connection.service.config())),
+        command::GET_AUTH_METHODS => Ok(methods(connection)),
         _ => Err(ResultCode::USER_NOT_AUTH),
     }
 }
@@ -109,7 +109,7 @@ pub(in crate::server) async fn after(
             connection.log_out();
             Ok(Reply::empty())
         }
-        command::GET_AUTH_METHODS => Ok(methods(&connection.service.config())),
+        command::GET_AUTH_METHODS => Ok(methods(connection)),
         command::CHANGE_PASSWORD => {
             let request = ChangePassword::decode(&mut Reader::new(body))?;
             password::change(connection, session, request).await
@@ -119,16 +119,17 @@ pub(in crate::server) async fn after(
 }
 
 /// FPGetAuthMethods: the same methods for every directory.
-fn methods(config: &Config) -> Reply {
-    let uams = Method::offered(config).into_iter().map(Method::name).collect();
+fn methods(connection: &Connection) -> Reply {
+    let config = connection.service.config();
+    let uams = Method::offered(&config, connection.transport).into_iter().map(Method::name).collect();
     Reply::encoded(|w| AuthMethods { flags: 0, uams }.encode(w))
 }
 
 /// FPLogin, FPLoginExt.
 async fn begin(connection: &Arc<Connection>, start: LoginStart<'_>) -> Outcome {
     let config = connection.service.config();
-    let version = Version::of(start.version).ok_or(ResultCode::BAD_VERSION)?;
-    let method = Method::named(start.uam, &config).ok_or(ResultCode::BAD_UAM)?;
+    let version = connection.transport.version(start.version).ok_or(ResultCode::BAD_VERSION)?;
+    let method = Method::named(start.uam, &config, connection.transport).ok_or(ResultCode::BAD_UAM)?;
     if method == Method::Guest {
         let caller = config.guest.clone().ok_or(ResultCode::BAD_UAM)?;
         let caller = caller.of(FileProtocol::Afp, None, connection.peer.address.ip());

@@ -35,7 +35,7 @@ pub(in crate::server) async fn change(
     let config = connection.service.config();
     let keep = config.change_password.clone().ok_or(ResultCode::CALL_NOT_SUPPORTED)?;
     let name = session.user.name.clone().ok_or(ResultCode::ACCESS_DENIED)?;
-    let method = Method::named(request.uam, &config).ok_or(ResultCode::BAD_UAM)?;
+    let method = Method::named(request.uam, &config, connection.transport).ok_or(ResultCode::BAD_UAM)?;
     let named = uam::typed(request.user);
     if !named.is_empty() && !named.eq_ignore_ascii_case(&name) {
         return Err(ResultCode::PARAM_ERROR);

@@ -12,6 +12,7 @@ use vfs::{Caller, FileId, Volume, Watching};
 
 use super::session::Session;
 use crate::ranks;
+use crate::server::config::Version;
 use crate::server::connection::Connection;
 use crate::server::service::{Service, SessionInfo};
 use crate::wire::dsi::{Attention, Command};
@@ -80,7 +81,9 @@ impl Session {
     pub(in crate::server) fn notice(&self, attention: u16) -> bool {
         let tell =
             |connection: Arc<Connection>| connection.tell(Command::ATTENTION, &attention.to_be_bytes());
-        !self.life.is_asleep() && self.connection().is_some_and(tell)
+        // Messages came with AFP 2.1: older clients take the bit for another.
+        let is_known = attention & Attention::MESSAGE == 0 || self.version >= Version::V2_1;
+        is_known && !self.life.is_asleep() && self.connection().is_some_and(tell)
     }
 
     /// Notifies the client of a change of a volume, as soon as the pause is over.

@@ -30,6 +30,7 @@ use vfs::names;
 use self::sealed::PasswordDecryption;
 use super::domain_login::DomainCredentials;
 use crate::server::config::Config;
+use crate::server::transport::Transport;
 use crate::wire::{ResultCode, login};
 
 /// A method.
@@ -128,8 +129,10 @@ impl Method {
     /// Whether the settings allow it, and all accounts can use it. Clients choose the method that
     /// they prefer before they name a user, so a method that some account cannot use is not
     /// offered.
-    fn is_on(self, config: &Config) -> bool {
+    fn is_on(self, config: &Config, transport: Transport) -> bool {
         match self {
+            // They came with AFP 3, which AppleTalk does not have.
+            Self::Kerberos | Self::Srp if transport == Transport::AppleTalk => false,
             Self::Kerberos => config.kerberos.is_some(),
             Self::Dhx2 => config.logins.dhx2,
             Self::Srp => config.logins.srp && config.accounts.all_have_verifiers() && config.domain.is_none(),
@@ -142,13 +145,13 @@ impl Method {
     }
 
     /// The offered methods.
-    pub(in crate::server) fn offered(config: &Config) -> Vec<Self> {
-        Self::ALL.into_iter().filter(|method| method.is_on(config)).collect()
+    pub(in crate::server) fn offered(config: &Config, transport: Transport) -> Vec<Self> {
+        Self::ALL.into_iter().filter(|method| method.is_on(config, transport)).collect()
     }
 
     /// The method with this name, if it is offered. Clients differ in the case of the names.
-    pub(in crate::server) fn named(name: &[u8], config: &Config) -> Option<Self> {
-        Self::offered(config).into_iter().find(|method| method.name().eq_ignore_ascii_case(name))
+    pub(in crate::server) fn named(name: &[u8], config: &Config, transport: Transport) -> Option<Self> {
+        Self::offered(config, transport).into_iter().find(|method| method.name().eq_ignore_ascii_case(name))
     }
 }
 

@@ -195,6 +195,9 @@ fn attribute_word(volume: &OpenVolume, version: Version) -> u16 {
     let (share, tree) = (&volume.share, volume.tree());
     let bit = |is_set, bit| if is_set { bit } else { 0 };
     let is_read_only = volume.may_change().is_err();
+    if version < Version::V2_1 {
+        return bit(is_read_only, attributes::READ_ONLY); // *Inside AppleTalk* has no other
+    }
     let mut word = bit(is_read_only, attributes::READ_ONLY)
         | bit(share.options.password.is_some(), attributes::HAS_PASSWORD)
         | attributes::FILE_IDS

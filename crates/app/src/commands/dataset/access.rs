@@ -153,7 +153,7 @@ fn show(share: &ShareSettings, now: &CurrentSettings, json: bool) -> anyhow::Res
     let row = |entry: &TeamEntry| Row {
         who: entry.who.to_string(),
         role: entry.role.name(),
-        may: team::may(entry.role),
+        may: team::may(entry.role, share),
         missing: team::missing(&entry.who, &accounts),
     };
     let inherited = now.properties(&share.name).iter().find_map(|property| match &property.source {

@@ -81,7 +81,7 @@ pub(super) fn prepared(name: &str, settings: &Settings) -> anyhow::Result<Vec<St
     let resolved = roles::resolved(settings.clone(), &accounts);
     let share = resolved.shares.iter().find(|share| share.name == name).context("the share is gone")?;
     let preparation = shares::team::prepare_closed(share)?;
-    let mut lines = team::lines(name, team, &accounts);
+    let mut lines = team::lines(share, team, &accounts);
     lines.extend(shares::team::line(share, preparation));
     Ok(lines)
 }

@@ -202,6 +202,9 @@ pub(super) fn names_of(path: &[u8]) -> anyhow::Result<Vec<&[u8]>> {
     if names.iter().any(|name| matches!(*name, b"." | b"..") || name.contains(&0)) {
         bail!("give a path without ..");
     }
+    if let Some(own) = names.iter().find(|name| vfs::is_own_name(name)) {
+        bail!("{:?} is reserved for the server", String::from_utf8_lossy(own));
+    }
     Ok(names)
 }
 

@@ -1,6 +1,6 @@
 //! The rights of a tree: what does not say what the roles say, and how it is mended and taken back.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use admin::ShareSettings;
 use admin::control::{Progress, RightsFinding, RightsReport};
@@ -17,8 +17,11 @@ use super::words;
 use crate::serve::current::Current;
 use crate::shares::entries;
 
-/// Findings that are named.
+/// Findings that are named, and the bytes of their paths and words: an answer has room for them.
 const MOST_NAMED: usize = 1000;
+const MOST_NAMED_BYTES: usize = 512 << 10;
+/// Notes that are named.
+const MOST_NOTES: usize = 100;
 /// The progress is told after so many entries.
 const TELL_EVERY: u64 = 256;
 /// Owners that are remembered.
@@ -55,7 +58,9 @@ pub(super) fn changing(
     change: &dyn Fn() -> vfs::Result<()>,
 ) -> anyhow::Result<RightsReport> {
     let mut recorder = TreeRecorder::new(service, file, true, tell)?;
+    recorder.writes = true;
     recorder.changes(&file.path, &file.volume.rights_record(&file.found)?)?;
+    recorder.noted = Some(file.path.clone());
     change().context("the list cannot be changed")?;
     recorder.run(file, RightsWork { recursive: true, reset: true, all: false })
 }
@@ -79,6 +84,7 @@ pub(super) fn undo(
     let volume = service.volumes.open(share, &service.current.settings)?;
     let state = service.volumes.state();
     let mut report = RightsReport { share: share.name.clone(), ..RightsReport::default() };
+    let mut found = FindingList::default();
     record::read(state, (&share.name, name), &mut |path, rights| {
         report.looked += 1;
         let put = names_of(&path)
@@ -86,14 +92,41 @@ pub(super) fn undo(
             .and_then(|names| volume.put_rights_record(&names, &rights));
         match put {
             Ok(()) => report.changed += 1,
-            Err(error) => failed(&mut report, &path, error),
+            Err(error) => {
+                report.failed += 1;
+                found.add(&path, || failure(error));
+            }
         }
         if report.looked.is_multiple_of(TELL_EVERY) && !tell(Progress { done: report.looked, total: 0 }) {
             report.ended = true;
         }
         !report.ended
     })?;
+    report.findings = found.list;
     Ok(report)
+}
+
+/// What was found, as far as it is named. More takes no memory and no time.
+#[derive(Default)]
+struct FindingList {
+    list: Vec<RightsFinding>,
+    bytes: usize,
+}
+
+impl FindingList {
+    /// The words of a finding: a word for its kind, what it means, and what mends it. They are made only if they are kept.
+    fn add(&mut self, path: &[u8], words: impl FnOnce() -> (&'static str, String, &'static str)) {
+        if self.list.len() >= MOST_NAMED || self.bytes >= MOST_NAMED_BYTES {
+            return;
+        }
+        let (path, (kind, what, remedy)) = (String::from_utf8_lossy(path).into_owned(), words());
+        self.bytes += path.len() + kind.len() + what.len() + remedy.len();
+        self.list.push(RightsFinding { path, kind: kind.into(), what, remedy: remedy.into() });
+    }
+}
+
+fn failure(error: Error) -> (&'static str, String, &'static str) {
+    ("failed", error.to_string(), "look at the file on the server")
 }
 
 /// Counts what is found and changed, and names it as far as the answer may be long.
@@ -102,13 +135,18 @@ struct TreeRecorder<'a> {
     names: RightsNames<'a>,
     roles: std::sync::Arc<Roles>,
     report: RightsReport,
+    found: FindingList,
     record: ChangeRecord,
+    /// What is in the record already, as it was before the change that is passed on.
+    noted: Option<Vec<u8>>,
     /// Changes are recorded, or would be made: else they are only found.
     writes: bool,
     counts: bool,
     total: u64,
     tell: Tell<'a>,
     owners: HashMap<u32, bool>,
+    /// What the disk cannot say, and in words.
+    noticed: HashSet<Deviation>,
     notes: BTreeSet<String>,
 }
 
@@ -135,12 +173,15 @@ impl<'a> TreeRecorder<'a> {
             names: RightsNames::new(&service.current.accounts),
             roles,
             report,
+            found: FindingList::default(),
+            noted: None,
             record: ChangeRecord::new(service.volumes.state(), share),
             writes: false,
             counts,
             total: 0,
             tell,
             owners: HashMap::new(),
+            noticed: HashSet::new(),
             notes: BTreeSet::new(),
         })
     }
@@ -149,7 +190,7 @@ impl<'a> TreeRecorder<'a> {
         self.writes = work.reset;
         if work.recursive {
             let goes_on = || (self.tell)(Progress { done: 0, total: 0 });
-            self.total = entries::count(&file.on_disk(), &|_| false, &goes_on).unwrap_or_default() + 1;
+            self.total = entries::count(&file.on_disk(), &vfs::is_own_name, &goes_on).unwrap_or_default() + 1;
         }
         let names = names_of(&file.path)?;
         let all = file.volume.rights_of_tree(&names, work, &mut self)?;
@@ -157,6 +198,7 @@ impl<'a> TreeRecorder<'a> {
         self.report.ended = !all;
         self.report.record = self.record.name();
         self.report.notes = self.notes.into_iter().collect();
+        self.report.findings = self.found.list;
         Ok(self.report)
     }
 
@@ -178,9 +220,10 @@ impl RightsObserver for TreeRecorder<'_> {
             return *known;
         }
         let is_foreign = !self.has_role(uid);
-        if self.owners.len() < MOST_OWNERS {
-            self.owners.insert(uid, is_foreign);
+        if self.owners.len() >= MOST_OWNERS {
+            self.owners.clear(); // those that follow are near each other
         }
+        self.owners.insert(uid, is_foreign);
         is_foreign
     }
 
@@ -189,8 +232,8 @@ impl RightsObserver for TreeRecorder<'_> {
         let said = |deviation| words::deviation(deviation, is_folder, of.uid, &self.names);
         let (notes, wrong): (Vec<_>, Vec<_>) = deviations.iter().partition(|deviation| deviation.is_note());
         for note in notes {
-            let (_, what, remedy) = said(note);
-            if self.notes.len() < MOST_NAMED {
+            if self.notes.len() < MOST_NOTES && self.noticed.insert(note.clone()) {
+                let (_, what, remedy) = said(note);
                 self.notes.insert(format!("{what}; {remedy}"));
             }
         }
@@ -200,20 +243,14 @@ impl RightsObserver for TreeRecorder<'_> {
         self.report.found += 1;
         self.report.too_wide += u64::from(wrong.iter().any(|deviation| deviation.is_too_wide()));
         for deviation in wrong {
-            let (kind, what, remedy) = said(deviation);
-            if self.report.findings.len() < MOST_NAMED {
-                let path = String::from_utf8_lossy(path).into_owned();
-                self.report.findings.push(RightsFinding {
-                    path,
-                    kind: kind.into(),
-                    what,
-                    remedy: remedy.into(),
-                });
-            }
+            self.found.add(path, || said(deviation));
         }
     }
 
     fn changes(&mut self, path: &[u8], before: &RightsRecord) -> vfs::Result<()> {
+        if self.noted.as_deref() == Some(path) {
+            return Ok(());
+        }
         self.report.changed += u64::from(self.counts);
         if !self.writes {
             return Ok(());
@@ -225,7 +262,8 @@ impl RightsObserver for TreeRecorder<'_> {
     }
 
     fn failed(&mut self, path: &[u8], error: Error) {
-        failed(&mut self.report, path, error);
+        self.report.failed += 1;
+        self.found.add(path, || failure(error));
     }
 
     fn looked(&mut self, count: u64) -> bool {
@@ -239,14 +277,25 @@ impl RightsObserver for TreeRecorder<'_> {
     }
 }
 
-fn failed(report: &mut RightsReport, path: &[u8], error: Error) {
-    report.failed += 1;
-    if report.findings.len() < MOST_NAMED {
-        report.findings.push(RightsFinding {
-            path: String::from_utf8_lossy(path).into_owned(),
-            kind: "failed".into(),
-            what: error.to_string(),
-            remedy: "look at the file on the server".into(),
-        });
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_take_bounded_memory_however_many_there_are() {
+        let (mut few, mut made) = (FindingList::default(), 0_usize);
+        for number in 0..20_000 {
+            few.add(format!("folder/{number}").as_bytes(), || {
+                made += 1;
+                failure(Error::NoSpace)
+            });
+        }
+        assert_eq!((few.list.len(), made), (MOST_NAMED, MOST_NAMED));
+        let (mut long, path) = (FindingList::default(), vec![b'x'; 4096]);
+        for _ in 0..20_000 {
+            long.add(&path, || failure(Error::NoSpace));
+        }
+        let bytes: usize = long.list.iter().map(|finding| finding.path.len()).sum();
+        assert!(bytes <= MOST_NAMED_BYTES + path.len() && !long.list.is_empty(), "{bytes}");
     }
 }

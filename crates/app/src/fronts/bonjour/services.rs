@@ -154,6 +154,8 @@ mod tests {
     const ID: [u8; 16] = *b"\x15\x73\x97\x4f\x0a\xbd\x69\xcc\xc4\x0a\x85\x19\xb6\x81\xa0\xe1";
     const UUID: &str = "1573974F-0ABD-69CC-C40A-8519B681A0E1";
 
+    const NFS_FOR_ALL: &str = "nfs-clients = \"all\"";
+
     fn settings(text: &str, shares: &[(&str, &str)]) -> Settings {
         let folder = tempfile::tempdir().unwrap();
         let mut text = format!("[server]\nbonjour-name = \"Studio\"\n{text}\n");
@@ -178,7 +180,7 @@ mod tests {
 
     #[test]
     fn each_protocol_that_shows_a_share_is_announced_under_one_name() {
-        let both = announced(&settings("", &[("A", "")]), ports());
+        let both = announced(&settings(NFS_FOR_ALL, &[("A", "")]), ports());
         let device = "Studio _device-info._tcp 0 model=MacSamba";
         let expected =
             ["Studio _afpovertcp._tcp 548", "Studio _smb._tcp 445", "Studio _nfs._tcp 2049 path=/A", device];
@@ -192,10 +194,20 @@ mod tests {
     fn several_nfs_shares_are_told_apart_by_their_names() {
         let long = "ü".repeat(80);
         let only_nfs = ports().with(Protocol::Smb, None).with(Protocol::Afp, None);
-        let lines = announced(&settings("", &[("A", ""), (&long, "")]), only_nfs);
+        let lines = announced(&settings(NFS_FOR_ALL, &[("A", ""), (&long, "")]), only_nfs);
         assert_eq!(lines[0], "A on Studio _nfs._tcp 2049 path=/A");
         let instance = format!("{} on Studio", "ü".repeat(26)); // 52 + 10 bytes: one more would be 64
         assert_eq!(lines[1], format!("{instance} _nfs._tcp 2049 path=/{long}"));
+    }
+
+    #[test]
+    fn nfs_shares_that_no_host_may_mount_are_not_announced() {
+        let only_nfs = ports().with(Protocol::Smb, None).with(Protocol::Afp, None);
+        let guests = ("Open", "guests = true");
+        let lines = |server: &str| announced(&settings(server, &[("Closed", ""), guests]), only_nfs);
+        assert_eq!(lines("")[0], "Studio _nfs._tcp 2049 path=/Open");
+        assert!(announced(&settings("", &[("Closed", "")]), only_nfs).is_empty());
+        assert_eq!(lines(NFS_FOR_ALL)[0], "Closed on Studio _nfs._tcp 2049 path=/Closed");
     }
 
     #[test]

@@ -29,7 +29,11 @@ pub(crate) fn options(share: &ShareSettings, server: &ServerSettings, logins: Lo
     let rules = match &audience {
         HostAudience::Rules => share.clients.iter().flat_map(several).collect(),
         HostAudience::Hosts(_) | HostAudience::Guests | HostAudience::AllAsBefore => {
-            let named = audience.rule().iter().flat_map(several).collect();
+            let mut named: Vec<Rule> = audience.rule().iter().flat_map(several).collect();
+            if audience == HostAudience::Guests {
+                // Who logs in has a role of the own account.
+                named.iter_mut().for_each(|rule| rule.squash = nfs::server::Squash::Unproven);
+            }
             with_logins(named, logins, read_only)
         }
     };
@@ -119,6 +123,15 @@ mod tests {
         assert!(!rule.login);
         assert_eq!((rule.squash, rule.anonymous), (nfs::server::Squash::Root, (65534, 65534)));
         assert!(!options.device_nodes);
+    }
+
+    #[test]
+    fn guests_of_a_team_folder_come_from_all_hosts_and_others_log_in() {
+        let options = of("readers = [\"guests\"]\neditors = [\"ada\"]");
+        let [rule] = options.rules.as_slice() else { panic!("{:?}", options.rules) };
+        assert!(rule.clients == HostSet::Any && rule.allowed && !rule.login);
+        assert_eq!(rule.squash, nfs::server::Squash::Unproven);
+        assert!(rule.sec.contains(&Flavor::Krb5p) && rule.sec.contains(&Flavor::Sys));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use conn::observe::EndedOperation;
 use serde::Serialize;
 use vfs::noted::{Act, FileNote};
+use wire::ClientAddress;
 
 /// What an operation did to a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +38,7 @@ pub(super) struct Key {
 #[derive(Serialize)]
 struct AuditRecord<'a> {
     time: String,
-    client: SocketAddr,
+    client: String,
     user: &'a str,
     protocol: &'static str,
     share: &'a str,
@@ -94,7 +95,7 @@ impl Line {
         let Key { client, user, protocol, share, act, path, to, inode, result, failed } = &self.key;
         let written = AuditRecord {
             time: stamp(self.time),
-            client: *client,
+            client: ClientAddress(*client).to_string(),
             user,
             protocol,
             share,

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use vfs::MacBackup;
 use vfs::names::text_view;
 use web::backups::{BackupState, BackupStatus};
+use wire::ClientIp;
 
 use crate::serve::running::Running;
 use crate::shares::keeper::is_in_bundle;
@@ -57,8 +58,9 @@ fn told(
     let completed = bundle.completed.as_deref().and_then(|text| text.parse::<Timestamp>().ok());
     let completed = completed.map(Timestamp::as_second);
     let name = text_view(&bundle.name);
-    let owner =
-        |one: &SessionStatus| format!("{} at {}", one.user.as_deref().unwrap_or_default(), one.peer.ip());
+    let owner = |one: &SessionStatus| {
+        format!("{} at {}", one.user.as_deref().unwrap_or_default(), ClientIp(one.peer.ip()))
+    };
     BackupStatus {
         share: share.name.clone(),
         mac: name.rsplit_once('.').map_or(name.clone(), |(mac, _)| mac.to_owned()),

@@ -75,7 +75,7 @@ pub(crate) fn name_owners(
 ) {
     let people: HashMap<String, String> = people
         .map(|(client, name, from)| {
-            let from = from.map_or(String::new(), |ip| format!(" at {ip}"));
+            let from = from.map_or(String::new(), |ip| format!(" at {}", wire::ClientIp(ip)));
             (owner(client), format!("{name}{from}"))
         })
         .collect();

@@ -16,9 +16,14 @@ const SETTINGS: &str = "# The studio.\n[server]\nafp-greeting = \"hello\"  # to 
 
 /// A server with a settings file, the administrator ada and the user grace.
 pub(super) fn start() -> Server {
+    start_with(SETTINGS)
+}
+
+/// The same with these settings, of which the share is the folder `one`.
+pub(super) fn start_with(settings: &str) -> Server {
     let folder = tempfile::tempdir_in("/tmp").unwrap(); // TMPDIR may be in a system folder, which is not shared
     std::fs::create_dir(folder.path().join("one")).unwrap();
-    std::fs::write(folder.path().join("fourfold.toml"), SETTINGS).unwrap();
+    std::fs::write(folder.path().join("fourfold.toml"), settings).unwrap();
     let add = |name: &str, more: &[&str]| {
         let words = ["user", "add", name, "--password-stdin", "--state", "state"];
         let mut child = Command::new(PROGRAM)

@@ -29,6 +29,7 @@ mod migrated_rights;
 mod mounted;
 mod named_hosts;
 mod neighbour;
+mod network;
 mod old_clients;
 mod overlapping;
 mod passwords;

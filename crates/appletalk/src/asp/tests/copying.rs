@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::network::{FAIR, FOUL, Happened, Network, Random, Weather};
+use super::network::{FAIR, FOUL, Happened, LOCALTALK, Network, Random, Weather};
 use crate::asp::{Client, ClientEvent, Command, QUANTUM, Reply, ServerEvent};
 
 /// A server of one file for each session: `w` and an offset write, `r` and an offset read a quantum. It answers after some time.
@@ -185,4 +185,23 @@ fn lost_packets_cost_a_part_of_the_time_only() {
     let (fair, foul) = (copy(&[1_000_000], 3, FAIR, 0), copy(&[1_000_000], 3, FOUL, 0));
     // A packet takes up to six times as long, and of a third of all transactions one of eight packets is lost.
     assert!(foul < fair * 40, "{foul:?}, without losses {fair:?}");
+}
+
+/// The share of a LocalTalk's bits that are data of files, when each of the clients copies so many bytes there and back.
+fn data_on_localtalk(sizes: &[usize]) -> f64 {
+    let time = copy(sizes, 11, LOCALTALK, 3_000).as_secs_f64();
+    let bits = sizes.iter().sum::<usize>() * 2 * 8;
+    bits as f64 / (time * 230_400.0)
+}
+
+#[test]
+fn one_copy_fills_a_localtalk_to_85_percent() {
+    let share = data_on_localtalk(&[462_400]);
+    assert!(share > 0.85, "{share}");
+}
+
+#[test]
+fn four_copies_at_once_fill_a_localtalk_too() {
+    let share = data_on_localtalk(&[231_200; 4]);
+    assert!(share > 0.85, "{share}");
 }

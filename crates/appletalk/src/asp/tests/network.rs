@@ -42,12 +42,21 @@ pub(super) struct Weather {
     pub(super) doubled: u64,
     pub(super) shortest: Duration,
     pub(super) longest: Duration,
+    /// How many bits a second the one cable of all nodes carries.
+    pub(super) bits: Option<u64>,
 }
 
-pub(super) const FAIR: Weather =
-    Weather { lost: 0, doubled: 0, shortest: Duration::from_millis(1), longest: Duration::from_millis(1) };
-pub(super) const FOUL: Weather =
-    Weather { lost: 50, doubled: 30, shortest: Duration::from_millis(1), longest: Duration::from_millis(6) };
+pub(super) const FAIR: Weather = Weather {
+    lost: 0,
+    doubled: 0,
+    shortest: Duration::from_millis(1),
+    longest: Duration::from_millis(1),
+    bits: None,
+};
+pub(super) const FOUL: Weather = Weather { lost: 50, doubled: 30, longest: Duration::from_millis(6), ..FAIR };
+pub(super) const LOCALTALK: Weather = Weather { bits: Some(230_400), ..FAIR };
+/// What a packet has on LocalTalk before and behind ATP's: headers of LLAP and DDP, flags and the check sequence.
+const LOCALTALK_OVERHEAD: usize = 3 + 5 + 7;
 
 /// A server, workstations, and the packets between them.
 pub(super) struct Network {
@@ -58,6 +67,8 @@ pub(super) struct Network {
     pub(super) weather: Weather,
     /// Packets that reached the network, and how many of them were data of one kind or another.
     pub(super) sent: u64,
+    /// Until when the cable is busy.
+    busy: Instant,
     flying: BTreeMap<(Instant, u64), Outgoing>,
 }
 
@@ -79,6 +90,7 @@ impl Network {
             random: Random(seed),
             weather,
             sent: 0,
+            busy: Instant::now(),
             flying: BTreeMap::new(),
         }
     }
@@ -134,8 +146,11 @@ impl Network {
             for _ in 0..copies {
                 let range = (self.weather.longest - self.weather.shortest).as_micros() as u64 + 1;
                 let time = self.weather.shortest + Duration::from_micros(self.random.below(range));
+                let bytes = (packet.payload.len() + LOCALTALK_OVERHEAD) as u64;
+                let on_cable = self.weather.bits.map_or(0, |bits| bytes * 8_000_000 / bits);
+                self.busy = self.busy.max(self.now) + Duration::from_micros(on_cable);
                 self.sent += 1;
-                self.flying.insert((self.now + time, self.sent), packet.clone());
+                self.flying.insert((self.busy + time, self.sent), packet.clone());
             }
         }
     }

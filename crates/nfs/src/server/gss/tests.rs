@@ -1,6 +1,8 @@
 //! Logins without a socket, by RFC 2203. Kerberos is one of the tests: its checksums and ciphers are toys. `interop nfs` has logins
 //! with MIT's.
 
+mod roles;
+
 use std::time::{Duration, SystemTime};
 
 use auth::kerberos::{Accepting, SecurityContext, Ticket, TicketRefusal};

@@ -102,7 +102,7 @@ fn take_existing(folder: &Target, name: &[u8], wanted: &Sattr3) -> Result<Create
 }
 
 /// EXCLUSIVE: the new file's times store the verifier, so that it survives a restart. The client
-/// sets the times next.
+/// sets the times and the mode next.
 fn make_once(folder: &Target, name: &[u8], verifier: Verifier) -> Result<CreatedObject, Status> {
     let volume = &folder.export.volume;
     let word = |at: usize| {
@@ -119,6 +119,7 @@ fn make_once(folder: &Target, name: &[u8], verifier: Verifier) -> Result<Created
         Ok(mut made) => {
             made.found.attributes =
                 volume.stateless().set_attributes_of_new(&folder.actor, &made.found, &mark)?.after;
+            volume.await_mode(&made.found);
             Ok((made.found, made.folder))
         }
         Err(Error::Exists) => {

@@ -146,7 +146,12 @@ fn made_once(
     marked.changes = changes;
     let set = wanted.set.union(&Bitmap::of(&[TIME_ACCESS, TIME_MODIFY]));
     match setting::make(target, name, NewKind::File, &marked, FILE_MODE) {
-        Ok(made) => Ok(new(target, name, made.found, made.change, set)),
+        Ok(made) => {
+            if wanted.mode(FILE_MODE).is_none() {
+                target.export.volume.await_mode(&made.found);
+            }
+            Ok(new(target, name, made.found, made.change, set))
+        }
         Err(fail) if fail.status == Status::EXIST => {
             let mut opening = existing(call, folder, name, None)?;
             let Place::File(file) = &*opening.place else { return Err(Status::EXIST.into()) };

@@ -88,7 +88,7 @@ impl RequestedAttributes {
     }
 
     /// The mode of a file that had another one.
-    fn mode(&self, before: u32) -> Option<u32> {
+    pub(super) fn mode(&self, before: u32) -> Option<u32> {
         let masked = self.mode_bits.map(|MaskedMode { value, mask }| before & !mask & 0o7777 | value & mask);
         let without_umask = self.with_umask.map(|MaskedMode { value, mask }| value & !mask);
         self.changes.mode.or(masked).or(without_umask)

@@ -21,7 +21,7 @@ use std::time::Duration;
 use vfs::state::Party;
 use vfs::{Actor, Attributes, Error, Volume};
 
-pub(in crate::server) use self::access::{maximal, wanted as wanted_access};
+pub(in crate::server) use self::access::{RENAMES, as_asked, maximal, wanted as wanted_access};
 pub(in crate::server) use self::links::{place, shown_target};
 pub(in crate::server) use self::path::{Path, shown_stream, stream_name};
 pub(in crate::server) use self::stream::{INFO, RESOURCE, named};

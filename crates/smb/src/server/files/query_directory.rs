@@ -320,7 +320,7 @@ impl MacView {
         let is_folder = attributes.kind == Kind::Folder;
         let rights = if tree.read_only { rights.difference(Rights::CHANGING) } else { rights };
         Ok(MacAttributes {
-            maximal_access: AccessMask(rights.0),
+            maximal_access: AccessMask(rights.0) & AccessMask::FILE_ALL,
             version: self.version(rich.plain),
             resource_fork_len: rich.fork_len,
             finder_info: ShortFinderInfo::new(info, is_folder, time::to_2000(Some(added))),

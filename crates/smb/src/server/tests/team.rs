@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use auth::{Grantee, Role, RoleEntry, Roles};
 use vfs::Caller;
+use wire::Writer;
 
 use super::*;
 use crate::server::Service;
 use crate::server::testing::{service, volume};
 use crate::wire::FileKey;
+use crate::wire::fscc::FileClass;
+use crate::wire::fscc::file_name::Target;
 use crate::wire::values::InfoType;
 use crate::wire::{create, set_info};
 
@@ -69,4 +72,53 @@ async fn who_makes_a_file_with_all_rights_does_not_say_who_else_has_some() {
         let has_own = found.object.xattr(b"user.fourfold.acl").is_ok();
         assert_eq!(has_own, expected == Status::SUCCESS, "{role}");
     }
+}
+
+async fn set(user: &mut User, file: FileKey, class: FileClass, data: &[u8]) -> Status {
+    let request = set_info::Request {
+        info_type: InfoType::FILE,
+        information_class: class.0,
+        additional_information: 0,
+        file,
+        data,
+    };
+    user.call(Command::SET_INFO, |w| request.encode(w)).await.status()
+}
+
+async fn rename(user: &mut User, file: FileKey, name: &str) -> Status {
+    let name = name.encode_utf16().collect();
+    let (target, mut w) = (Target { replace_if_exists: true, root_directory: 0, name }, Writer::new());
+    target.encode(&mut w);
+    set(user, file, FileClass::RENAME, w.as_bytes()).await
+}
+
+/// DELETE and SYNCHRONIZE, MS-DTYP 2.4.3.
+const TO_RENAME: u32 = 0x0011_0000;
+
+#[tokio::test]
+async fn who_puts_a_file_in_renames_it_and_does_not_remove_it() {
+    let service = team(Role::Drop);
+    let mut ada = User::new(&service).await;
+    for name in ["notes", "taken"] {
+        let new = |create: &mut create::Request<'_>| create.desired_access = READ_AND_WRITE;
+        let file = ada.open(name, new).await.unwrap().file;
+        assert_eq!(ada.close(file).await, Status::SUCCESS);
+    }
+    let to_rename = |create: &mut create::Request<'_>| {
+        (create.desired_access, create.disposition) = (TO_RENAME, create::Disposition::OPEN);
+    };
+    let file = ada.open("notes", to_rename).await.unwrap().file;
+    assert_eq!(rename(&mut ada, file, "taken").await, Status::ACCESS_DENIED);
+    assert_eq!(rename(&mut ada, file, "final").await, Status::SUCCESS);
+    // FileDispositionInformation, MS-FSCC 2.4.11: to be removed.
+    assert_eq!(set(&mut ada, file, FileClass::DISPOSITION, &[1]).await, Status::ACCESS_DENIED);
+    assert_eq!(ada.close(file).await, Status::SUCCESS);
+    let removing = |create: &mut create::Request<'_>| {
+        to_rename(create);
+        create.options |= create::Options::DELETE_ON_CLOSE;
+    };
+    assert_eq!(ada.open("final", removing).await.err(), Some(Status::ACCESS_DENIED));
+    let volume = volume(&service, "share");
+    let root = volume.root().unwrap().object;
+    assert!(volume.lookup(&Caller::root(), &root, b"final").is_ok());
 }

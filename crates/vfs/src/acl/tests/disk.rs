@@ -239,10 +239,10 @@ fn without_posix_acls_the_group_has_its_own_role() {
     let roles = team();
     let source =
         |place, mode| RightsSource { roles: Some(&roles), list: &[], older: false, place, uid: ADA, mode };
-    assert_eq!(source(TeamPlace::Folder, 0o770).mode_alone(STUDIO), 0o770);
-    assert_eq!(source(TeamPlace::Folder, 0o770).mode_alone(INTERNS), 0o750);
-    assert_eq!(source(TeamPlace::Folder, 0o770).mode_alone(7), 0o700);
-    assert_eq!(source(TeamPlace::File, 0o660).mode_alone(STUDIO), 0o660);
+    assert_eq!(source(TeamPlace::Folder, 0o770).form().mode_alone(STUDIO), 0o770);
+    assert_eq!(source(TeamPlace::Folder, 0o770).form().mode_alone(INTERNS), 0o750);
+    assert_eq!(source(TeamPlace::Folder, 0o770).form().mode_alone(7), 0o700);
+    assert_eq!(source(TeamPlace::File, 0o660).form().mode_alone(STUDIO), 0o660);
 }
 
 #[test]

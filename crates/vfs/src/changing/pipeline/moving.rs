@@ -12,7 +12,7 @@ use crate::finding::entry_name::{EntryName, Target};
 use crate::local::{EchoKind, Own};
 use crate::mac::layout::sidecar_name;
 use crate::state::{Cause, Modes, NameChange, Pins};
-use crate::{Actor, Result, Volume};
+use crate::{Actor, Error, Result, Volume};
 
 /// A move of an entry to another name, or the exchange of two.
 pub(crate) struct Move<'a> {
@@ -49,11 +49,21 @@ impl<'a> Move<'a> {
         let _names = volume.site.state.change_name();
         let (source, there) = ((from.0, &*name), (to.0, &*target.there));
         let (by, [moving, replaced]) = volume.permit_move(actor, source, there, mode)?;
+        // To give a file the name of those that wait for their removal is to remove it.
+        if !by.may_replace() && is_silly(&by, &target.there) {
+            return Err(Error::AccessDenied);
+        }
+        let mode = if by.may_replace() { mode } else { RenameMode::Keep };
         let (folder, called) = from;
         let (to, pins) = (to.0, Pins::default());
         let steps =
             Self { folder, called, name, to, target, mode, moving, replaced, keeps: false, pins, _names };
         Ok(PermittedChange::new(by, steps))
+    }
+
+    /// How it is done, as far as the actor may.
+    pub(crate) fn mode(&self) -> RenameMode {
+        self.mode
     }
 
     /// Where the entry is: its folder and its stored name.

@@ -49,6 +49,7 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
         kernel: Kernel::Full,
         modules: MODULES,
         programs: &[],
+        system: None,
         disk: Some(guest::disk_image(DISK)),
         settings: format!("PORTAL={}\n", servers.portal),
         checks: vec![("main.sh", script)],

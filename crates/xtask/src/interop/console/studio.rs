@@ -72,7 +72,7 @@ fn share(scene: &mut Scene) -> Result<()> {
     scene.browser.evaluate("document.querySelector('#new-editors').focus()")?;
     scene.browser.type_text(&format!("@{TEAM}"))?;
     scene.browser.press("Enter", 13)?;
-    scene.browser.until(&shows(&format!("{TEAM} (group): changes everything, whoever made it.")))?;
+    scene.browser.until(&shows(&format!("{TEAM} (group): changes all files, also those of others.")))?;
     scene.click("#new-share button[type=submit]")?;
     scene
         .browser

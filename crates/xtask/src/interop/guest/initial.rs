@@ -16,6 +16,10 @@ const LIMIT: Duration = Duration::from_secs(120);
 const INIT: &str = "interop/guest/init.sh";
 const WORDS: &str = "interop/guest/words.sh";
 
+/// Where programs of Debian for x86-64 have their loader and their libraries.
+const LOADER: &str = "lib64/ld-linux-x86-64.so.2";
+const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
+
 /// Which of Debian's kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kernel {
@@ -79,8 +83,12 @@ pub fn make(guest: &Guest<'_>, work: &Path) -> Result<(PathBuf, PathBuf)> {
     archive.file("bin/busybox", 0o755, &fs::read(busybox)?);
     add_modules(&mut archive, &modules, guest)?;
     for program in guest.programs {
-        let path = process::find(program).with_context(|| format!("{program} is not installed"))?;
-        add_program(&mut archive, &path)?;
+        if let Some(system) = &guest.system {
+            add_program_of(system, program, &mut archive)?;
+        } else {
+            let path = process::find(program).with_context(|| format!("{program} is not installed"))?;
+            add_program(&mut archive, &path)?;
+        }
     }
     for (name, mode, from) in [("init", 0o755, INIT), ("words.sh", 0o644, WORDS)] {
         archive.file(name, mode, &fs::read(process::root().join(from))?);
@@ -127,6 +135,20 @@ fn add_program(archive: &mut Archive, path: &Path) -> Result<()> {
     let libraries = said("ldd", &[&path.to_string_lossy()])?;
     for word in libraries.split_whitespace().filter(|word| word.starts_with('/')) {
         archive.file(word.trim_start_matches('/'), 0o755, &fs::read(word)?);
+    }
+    Ok(())
+}
+
+/// Adds a file of an unpacked system with programs for x86-64, and the libraries of that system that it is linked with. The loader there
+/// finds them.
+fn add_program_of(system: &Path, program: &str, archive: &mut Archive) -> Result<()> {
+    let at = |path: &str| system.join(path).to_string_lossy().into_owned();
+    let (program_path, libraries) = (at(program), at(LIBRARIES));
+    let listed = said(&at(LOADER), &["--library-path", &libraries, "--list", &program_path])?;
+    let within = format!("{}/", system.display());
+    let used = listed.split_whitespace().filter_map(|word| word.strip_prefix(&within));
+    for path in used.chain([LOADER, program]) {
+        archive.file(path, 0o755, &fs::read(system.join(path)).with_context(|| at(path))?);
     }
     Ok(())
 }

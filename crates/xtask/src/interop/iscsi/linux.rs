@@ -45,6 +45,7 @@ pub fn run(outcomes: &mut Outcomes, place: &IscsiPlace) -> Result<()> {
         kernel: Kernel::Cloud,
         modules: MODULES,
         programs: PROGRAMS,
+        system: None,
         disk: None,
         settings: format!(
             "PORT={port}\nPREFIX={PREFIX}\nUSER={USER}\nSECRET={SECRET}\nTARGET_USER={TARGET_USER}\n\

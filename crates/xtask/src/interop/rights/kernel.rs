@@ -43,6 +43,7 @@ pub fn run(place: &Path, people: &[Person], outcomes: &mut Outcomes) -> Result<(
         kernel: Kernel::Cloud,
         modules: crate::interop::linux::MODULES,
         programs: &[],
+        system: None,
         disk: Some(guest::disk_image(DISK)),
         settings: String::new(),
         checks,

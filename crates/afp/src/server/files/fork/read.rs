@@ -2,7 +2,6 @@
 
 use vfs::Payload;
 
-use crate::server::limits::MAX_READ;
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
 use crate::wire::ResultCode;
@@ -18,7 +17,7 @@ pub(super) async fn run(request: &Request, width: Width) -> Outcome {
     if count == 0 {
         return Ok(Reply::empty());
     }
-    let count = count.min(MAX_READ) as usize;
+    let count = count.min(request.transport.longest_read()) as usize;
     let is_resident = || wanted.newline_mask == 0 && fork.is_resident(offset, count);
     let reserved = request.memory.reserve_unless(count, is_resident).await.ok_or(ResultCode::MISC_ERROR)?;
     let data = fork.read(offset, count).await?;

@@ -5,6 +5,7 @@ use wire::Reader;
 
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
+use crate::server::transport::Transport;
 use crate::wire::ResultCode;
 use crate::wire::fork::{AccessMode, Width, Write, WriteReply};
 
@@ -25,11 +26,17 @@ pub(super) async fn run(request: &Request, width: Width) -> Outcome {
     let (Ok(at), Ok(count)) = (u64::try_from(offset), usize::try_from(wanted.count)) else {
         return Err(ResultCode::PARAM_ERROR);
     };
-    if count > data.len() {
-        return Err(ResultCode::PARAM_ERROR);
-    }
+    // Over ASP a client sends what fits, and learns from the reply how much that was.
+    let count = match request.transport {
+        Transport::Tcp if count > data.len() => return Err(ResultCode::PARAM_ERROR),
+        Transport::Tcp => count,
+        Transport::AppleTalk => count.min(data.len()),
+    };
     // Offsets that the command cannot express have no space.
-    let end = offset.checked_add(wanted.count).filter(|end| width.can_say(*end));
+    let end = i64::try_from(count)
+        .ok()
+        .and_then(|count| offset.checked_add(count))
+        .filter(|end| width.can_say(*end));
     let end = end.ok_or(ResultCode::DISK_FULL)?;
     if count > 0 {
         open.write_at(at, data.slice(..count), Stability::Unstable).await?;

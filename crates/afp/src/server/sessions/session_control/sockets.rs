@@ -8,6 +8,7 @@ use conn::Watchdog;
 use tokio::sync::watch;
 
 use crate::client::{Client, Error, Login};
+use crate::server::Transport;
 use crate::server::testing::Server;
 use crate::wire::dsi::Command;
 use crate::wire::session::{DisconnectOldSession, GetSessionToken, SessionToken, TokenKind};
@@ -31,8 +32,10 @@ impl ListeningServer {
         let address = listener.local_addr().unwrap();
         let (stop, stopping) = watch::channel(false);
         let (service, watchdog) = (server.service.clone(), Watchdog::start("AFP"));
-        let serve =
-            move |stream, peer| crate::server::serve_stream(service.clone(), stream, peer, watchdog.clone());
+        let serve = move |stream, peer| {
+            let from = (peer, Transport::Tcp);
+            crate::server::serve_stream(service.clone(), stream, from, watchdog.clone())
+        };
         tokio::spawn(conn::Server::new(64, std::sync::Arc::default()).run(listener, stopping, serve));
         Self { server, address, _stop: stop }
     }

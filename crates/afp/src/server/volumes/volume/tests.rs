@@ -69,6 +69,8 @@ async fn attributes_are_those_of_the_clients_version() {
     let server = Server::new();
     // FPGetVolParms: file ids 4, search 8; UNIX privileges 0x20, UTF-8 0x40, no network user ids 0x80; EAs 0x400, ACLs 0x800.
     for (version, share, expected) in [
+        (Version::V2_0, "share", 0x0000), // Inside AppleTalk: read-only 1, and no other
+        (Version::V1_1, "readonly", 0x0001),
         (Version::V2_1, "share", 0x000c),
         (Version::V2_1, "readonly", 0x000d),
         (Version::V3_1, "share", 0x00ec),

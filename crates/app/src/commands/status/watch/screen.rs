@@ -7,6 +7,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Borders, Clear, Paragraph, Row, Table, Wrap};
+use wire::ClientAddress;
 
 use super::DashboardState;
 use super::rates::{ClientOrder, ClientRate};
@@ -153,7 +154,14 @@ fn clients_rows(shown: &DashboardState, order: ClientOrder) -> Vec<[String; 6]> 
     let row = |client: &super::rates::Client| {
         let [operations, bytes_in, bytes_out] = numbers(client.rate);
         let user = clean(client.user.as_deref().unwrap_or("-"));
-        [client.protocol.title().to_owned(), client.peer.to_string(), user, operations, bytes_in, bytes_out]
+        [
+            client.protocol.title().to_owned(),
+            ClientAddress(client.peer).to_string(),
+            user,
+            operations,
+            bytes_in,
+            bytes_out,
+        ]
     };
     clients.map(row).collect()
 }

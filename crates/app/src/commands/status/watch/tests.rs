@@ -11,6 +11,7 @@ fn session(port: u16, user: &str, (requests, bytes_out): (u64, u64)) -> SessionS
     SessionStatus {
         protocol: Protocol::Smb,
         peer,
+        appletalk: None,
         user,
         since_s: 60,
         requests,

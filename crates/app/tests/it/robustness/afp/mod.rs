@@ -2,6 +2,7 @@
 //! server: it exercises the server, and proves nothing about the encoding.
 
 mod across;
+mod appletalk;
 pub(crate) mod client;
 mod disks;
 mod frames;

@@ -121,6 +121,25 @@ fn after_an_exclusive_create_a_setattr_gives_the_file_its_attributes() {
 }
 
 #[test]
+fn the_rules_for_new_modes_bind_the_mode_after_an_exclusive_create() {
+    use vfs::{ModeRule, ShareRules};
+    let disk = Arc::new(Memory::ticking());
+    let files = ModeRule { mask: Some(0o640), set: 0o020 };
+    let rules = Arc::new(ShareRules { files, ..ShareRules::default() });
+    let volume = Arc::new(Volume::new(disk.clone(), VolumeOptions { rules, ..VolumeOptions::default() }));
+    let s = Session::with(vec![Export { volume, ..export("share", 1, disk.clone()) }]);
+    let file = s.create(&s.root, b"lock", CreateHow::Exclusive(*b"verifier")).unwrap().handle;
+    s.setattr(&file, mode(0o666), None).unwrap();
+    assert_eq!(s.attributes(&file).mode, 0o660);
+    // The next one is no part of the creation.
+    s.setattr(&file, mode(0o606), None).unwrap();
+    assert_eq!(s.attributes(&file).mode, 0o606);
+    let plain = s.create(&s.root, b"plain", CreateHow::Guarded(mode(0o606))).unwrap().handle;
+    s.setattr(&plain, mode(0o666), None).unwrap();
+    assert_eq!(s.attributes(&plain).mode, 0o666);
+}
+
+#[test]
 fn creating_in_a_file_is_notdir_and_in_a_folder_without_the_right_acces() {
     let s = Session::new();
     let (file, folder) = (s.file("notes", b""), s.folder("folder"));

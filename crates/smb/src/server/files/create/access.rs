@@ -1,5 +1,6 @@
 //! What an open asks for and may have, MS-FSA 2.1.5.1.2.
 
+use vfs::acl::Rights;
 use vfs::backend::Found;
 use vfs::state::{Concern, Modes};
 use vfs::{Caller, Kind, Volume};
@@ -12,6 +13,9 @@ use crate::wire::security::{AccessMask, GenericMapping};
 
 /// Bits that an access mask may have, MS-SMB2 2.2.13.1.
 const KNOWN: u32 = 0xF31F_01FF;
+/// In place of DELETE in the rights of an open: it may give the file a free name, and not remove it. A mask of a request or a
+/// descriptor has no such bit.
+pub(in crate::server) const RENAMES: AccessMask = AccessMask(Rights::RENAMES.0);
 /// The rights that must agree with other opens of the file. All other rights touch neither its data
 /// nor its name.
 const DATA: AccessMask = AccessMask(
@@ -19,7 +23,8 @@ const DATA: AccessMask = AccessMask(
         | AccessMask::WRITE_DATA.0
         | AccessMask::APPEND_DATA.0
         | AccessMask::EXECUTE.0
-        | AccessMask::DELETE.0,
+        | AccessMask::DELETE.0
+        | RENAMES.0,
 );
 /// The rights that change something.
 pub(super) const CHANGES: AccessMask = AccessMask(
@@ -66,6 +71,11 @@ pub(in crate::server) fn by_rights(
     Ok(if is_by_mode { mask | beyond_mode(caller, found, mask) } else { mask })
 }
 
+/// The rights of an open as its client knows them: it asked for DELETE.
+pub(in crate::server) fn as_asked(granted: AccessMask) -> AccessMask {
+    if granted.contains(RENAMES) { granted.difference(RENAMES) | AccessMask::DELETE } else { granted }
+}
+
 /// Rights that no mode bit grants, but that Windows expects a user to have if the user may read or
 /// write the file, or owns it. Descriptors show them: `as_shown` in `files/security.rs`.
 fn beyond_mode(caller: &Caller, found: &Found, by_mode: AccessMask) -> AccessMask {
@@ -110,7 +120,7 @@ pub(super) fn modes(granted: AccessMask, share: ShareAccess) -> (Modes, Modes) {
     if granted.0 & (AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0) != 0 {
         access = access.union(Modes::WRITE);
     }
-    if granted.contains(AccessMask::DELETE) {
+    if granted.0 & (AccessMask::DELETE.0 | RENAMES.0) != 0 {
         access = access.union(Modes::REMOVE);
     }
     let mut deny = Modes::NONE;

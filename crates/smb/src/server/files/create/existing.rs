@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use vfs::acl::Rights;
 use vfs::backend::Found;
 use vfs::mac::{DosAttributes, Metadata};
 use vfs::{Beside, Error, Kind, OpenOptions, Volume};
@@ -61,7 +62,8 @@ pub(super) async fn open(
         return Err(Status::CANNOT_DELETE.into());
     }
     let may = max | of_modes(context.is_mac() || wanted.is_posix, volume, found, max)?;
-    let granted = grant(wanted, may, read_only, overwrites)?;
+    let renames = || may_rename(volume, tree, wanted, (way, found, &parent));
+    let granted = grant(wanted, may, (read_only, overwrites), renames)?;
     if overwrites && !is_stream && !wanted.is_posix {
         keeps_attributes(wanted, metadata.dos)?;
     }
@@ -204,8 +206,8 @@ fn fits(
 fn grant(
     wanted: &RequestedOpen<'_>,
     max: AccessMask,
-    read_only: bool,
-    overwrites: bool,
+    (read_only, overwrites): (bool, bool),
+    renames: impl FnOnce() -> Result<bool, Status>,
 ) -> Result<AccessMask, Status> {
     const WRITES: AccessMask = AccessMask(AccessMask::WRITE_DATA.0 | AccessMask::APPEND_DATA.0);
     let max = if read_only { max.difference(WRITES) } else { max };
@@ -220,8 +222,22 @@ fn grant(
     let may = if wanted.previous { max | access::CHANGES } else { max };
     match needed.difference(may) {
         AccessMask(0) => Ok(asked),
+        AccessMask::DELETE if renames()? => Ok(asked.difference(AccessMask::DELETE) | access::RENAMES),
         _ => Err(Status::ACCESS_DENIED),
     }
+}
+
+/// Whether an open that asks for DELETE, which its user does not have, gets the right to give the file a free name.
+fn may_rename(
+    volume: &Volume,
+    tree: &Tree,
+    wanted: &RequestedOpen<'_>,
+    (way, found, parent): (&LinkResolution, &Found, &Found),
+) -> Result<bool, Status> {
+    let is_file = wanted.path.stream.is_none() && way.via.is_none();
+    let removes = wanted.options().contains(Options::DELETE_ON_CLOSE);
+    let may = is_file && !removes && !tree.read_only && !wanted.previous;
+    Ok(may && volume.rights(&wanted.actor.caller, found, Some(parent))?.contains(Rights::RENAMES))
 }
 
 /// A Mac, or Linux with the POSIX extensions, sends a mode as an entry of the ACL (`files/mac/aces.rs`), and so opens the file to change that. In a team folder who may

@@ -10,7 +10,7 @@ use super::Answer;
 use crate::server::clients::open::{File, Open};
 use crate::server::config::{Dialect, ShareKind};
 use crate::server::context::{Context, Failure};
-use crate::server::files::create::{INFO, RESOURCE, shown_stream};
+use crate::server::files::create::{INFO, RESOURCE, as_asked, shown_stream};
 use crate::server::files::facts::{self, Facts};
 use crate::server::files::posix;
 use crate::wire::Status;
@@ -42,7 +42,7 @@ pub(super) async fn answer(context: &Context, open: &Open, class: FileClass) -> 
             Name { name: normalized(context, file)? }.encode(&mut w);
             return Ok(Answer::open_ended(w.into_bytes(), NAME_LEN));
         }
-        FileClass::ACCESS => info::Access { access: open.granted }.encode(&mut w),
+        FileClass::ACCESS => info::Access { access: as_asked(open.granted) }.encode(&mut w),
         FileClass::POSITION => info::Position { current_byte_offset: file.position() }.encode(&mut w),
         FileClass::MODE => mode(file).encode(&mut w),
         FileClass::ALIGNMENT => info::Alignment { requirement: 0 }.encode(&mut w),
@@ -74,7 +74,7 @@ async fn of_facts(context: &Context, open: &Open, file: &File, class: FileClass)
                 standard: standard(file, &facts),
                 internal: info::Internal { index_number: facts.number(context) },
                 ea: info::Ea { ea_size: facts::ea_size(file, &facts)? },
-                access: info::Access { access: open.granted },
+                access: info::Access { access: as_asked(open.granted) },
                 position: info::Position { current_byte_offset: file.position() },
                 mode: mode(file),
                 alignment: info::Alignment { requirement: 0 },
@@ -172,7 +172,7 @@ fn stat(open: &Open, facts: &Facts) -> info::Stat {
         attributes: basic.attributes,
         reparse_tag: facts.reparse_tag(),
         number_of_links: if facts.attributes.kind == Kind::Folder { 1 } else { facts.attributes.links },
-        effective_access: open.granted,
+        effective_access: as_asked(open.granted),
     }
 }
 

@@ -9,7 +9,7 @@ use vfs::{Beside, Error, FileId, Kind, Plan, ResolvedPath, Volume};
 use crate::server::clients::open::{File, Open};
 use crate::server::context::{Context, Failure};
 use crate::server::dfs;
-use crate::server::files::create::{Path, named as stream_named, place, stream_name};
+use crate::server::files::create::{Path, RENAMES, named as stream_named, place, stream_name};
 use crate::wire::Status;
 use crate::wire::fscc::file_name::{RenameFlags, Target, TargetEx};
 use crate::wire::security::AccessMask;
@@ -56,7 +56,7 @@ pub(super) async fn rename(
     file: &File,
     wanted: RenameTarget,
 ) -> Result<(), Failure> {
-    open.require(AccessMask::DELETE)?;
+    open.require(AccessMask::DELETE | RENAMES)?;
     if let Some(stream) = stream_of(context, file, &wanted)? {
         return Ok(file.open.rename_stream(&stream, wanted.replaces).await?);
     }

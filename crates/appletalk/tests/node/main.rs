@@ -5,10 +5,13 @@
 //! |---|---|
 //! | `state` | `NODE NETWORKS ZONE`, once the node is ready and has its name |
 //! | `zones` | the zones that it knows, in order, with `\|` between them |
-//! | `find OBJECT:TYPE@ZONE` | the names that it finds, in order, with `\|` between them: `OBJECT:TYPE NODE:SOCKET` |
+//! | `find OBJECT:TYPE@ZONE` | the first name that it finds, `OBJECT:TYPE NODE:SOCKET`, or nothing |
 //! | `echo NETWORK.NODE` | `yes`, or `no` after five seconds |
+//! | `guest NETWORK.NODE:SOCKET` | what a guest of this AFP server does: see `guest.rs` |
 //!
 //! Usage: `node LINK OBJECT:TYPE [FIRST-LAST ZONE...]`. With networks and zones it is a router. Without arguments it does nothing.
+
+mod guest;
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -54,6 +57,18 @@ fn entity(text: &str) -> Option<EntityName> {
     let (object, rest) = text.split_once(':')?;
     let (kind, zone) = rest.split_once('@').unwrap_or((rest, "*"));
     EntityName::from_text(object, kind, zone)
+}
+
+/// `NETWORK.NODE`.
+fn node(text: &str) -> Option<Address> {
+    let (network, number) = text.split_once('.')?;
+    Some(Address::new(network.parse().ok()?, number.parse().ok()?))
+}
+
+/// `NETWORK.NODE:SOCKET`.
+fn endpoint(text: &str) -> Option<Endpoint> {
+    let (address, socket) = text.split_once(':')?;
+    Some(Endpoint::new(node(address)?, socket.parse().ok()?))
 }
 
 /// `FIRST-LAST ZONE...`.
@@ -172,6 +187,7 @@ impl Node {
             }
             "find" => self.find(entity(rest).ok_or("no name")?),
             "echo" => self.echo(rest),
+            "guest" => guest::visit(self, endpoint(rest).ok_or("no socket")?),
             _ => Err(format!("there is no question {question:?}").into()),
         }
     }
@@ -183,7 +199,7 @@ impl Node {
     }
 
     fn find(&mut self, name: EntityName) -> Result<String, Failure> {
-        let id = self.stack.lookup(name, 64, Instant::now()).map_err(|error| format!("{error:?}"))?;
+        let id = self.stack.lookup(name, 1, Instant::now()).map_err(|error| format!("{error:?}"))?;
         let found = self.until(LIMIT, |node| match node.outputs.pop_front()? {
             Output::Event(StackEvent::Found { id: found, names }) if found == id => Some(names),
             _ => None,
@@ -192,11 +208,9 @@ impl Node {
         Ok(joined(lines.map(|one| format!("{}:{} {}", one.name.object, one.name.kind, one.endpoint))))
     }
 
-    fn echo(&mut self, node: &str) -> Result<String, Failure> {
-        let (network, number) = node.split_once('.').ok_or("no node")?;
-        let there = Address::new(network.parse()?, number.parse()?);
+    fn echo(&mut self, there: &str) -> Result<String, Failure> {
         let request = Datagram {
-            destination: Endpoint::new(there, ECHO),
+            destination: Endpoint::new(node(there).ok_or("no node")?, ECHO),
             source: Endpoint::new(Address::default(), self.socket),
             hops: 0,
             kind: DatagramKind::AEP,

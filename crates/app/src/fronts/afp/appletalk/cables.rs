@@ -1,0 +1,178 @@
+//! The links of the settings: opened, and opened again when they come back.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use admin::control::AppleTalkLinkStatus;
+use appletalk::HardwareAddress;
+use appletalk::links::{self, Link, LinkCounters, LinkError, LinkName};
+
+/// How often a link that is missing is tried.
+const RETRY_EVERY: Duration = Duration::from_secs(5);
+/// How long a link that is down is left alone.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Groups of zones that one link receives.
+const MAX_GROUPS: usize = 16;
+/// Frames of one link before the others have a turn.
+const TURN: usize = 64;
+
+/// A link of the settings.
+#[derive(Debug)]
+pub(super) struct Cable {
+    name: LinkName,
+    link: Option<Box<dyn Link>>,
+    /// Why it does not work.
+    problem: Option<String>,
+    /// When it is opened, or looked at, again.
+    rests_until: Option<Instant>,
+    /// The groups of zones whose frames it receives.
+    groups: Vec<HardwareAddress>,
+    /// What has passed before it was opened last.
+    earlier: LinkCounters,
+}
+
+impl Cable {
+    pub(super) fn new(name: LinkName) -> Self {
+        let (groups, earlier) = (Vec::new(), LinkCounters::default());
+        Self { name, link: None, problem: None, rests_until: None, groups, earlier }
+    }
+
+    pub(super) fn name(&self) -> &LinkName {
+        &self.name
+    }
+
+    /// Whether it is open.
+    pub(super) fn is_open(&self) -> bool {
+        self.link.is_some()
+    }
+
+    /// The own station, if it is an open link of Ethernet.
+    pub(super) fn hardware_address(&self) -> Option<HardwareAddress> {
+        self.link.as_ref()?.hardware_address()
+    }
+
+    /// Opens it if that is due. Answers whether it was opened.
+    pub(super) fn open(&mut self, now: Instant) -> bool {
+        if self.is_open() || self.rests_until.is_some_and(|until| now < until) {
+            return false;
+        }
+        match links::open(&self.name) {
+            Ok(link) => {
+                tracing::info!(link = %self.name, "AppleTalk has opened a link");
+                (self.link, self.problem, self.rests_until) = (Some(link), None, None);
+                std::mem::take(&mut self.groups).into_iter().for_each(|group| self.join(group, now));
+                true
+            }
+            Err(error) => {
+                self.fails(&error, now);
+                false
+            }
+        }
+    }
+
+    /// Sends a frame. What a link cannot send is lost, as on a cable.
+    pub(super) fn send(&mut self, frame: &[u8], now: Instant) {
+        if let Some(link) = &mut self.link {
+            let sent = link.send(frame);
+            self.note(sent, now);
+        }
+    }
+
+    /// Sends what waits.
+    pub(super) fn flush(&mut self, now: Instant) {
+        if let Some(link) = &mut self.link {
+            let sent = link.flush();
+            self.note(sent, now);
+        }
+    }
+
+    /// Receives the frames of a zone's group, too. It does not leave a group: the stack ignores what is not for it.
+    pub(super) fn join(&mut self, group: HardwareAddress, now: Instant) {
+        if self.groups.contains(&group) || self.groups.len() >= MAX_GROUPS {
+            return;
+        }
+        self.groups.push(group);
+        if let Some(link) = &mut self.link {
+            let joined = link.join(group);
+            self.note(joined, now);
+        }
+    }
+
+    /// Gives the frames that have arrived to `take`. Some may be left.
+    pub(super) fn receive(&mut self, now: Instant, mut take: impl FnMut(&[u8])) {
+        for _ in 0..TURN {
+            let Some(link) = &mut self.link else { return };
+            let received = match link.receive() {
+                Ok(Some(frame)) => {
+                    take(frame);
+                    continue;
+                }
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            };
+            return self.note(received, now);
+        }
+    }
+
+    fn note(&mut self, outcome: Result<(), LinkError>, now: Instant) {
+        match outcome {
+            Ok(()) if self.problem.is_some() => {
+                tracing::info!(link = %self.name, "a link of AppleTalk works again");
+                (self.problem, self.rests_until) = (None, None);
+            }
+            Ok(()) => {}
+            Err(error @ LinkError::Unsendable { .. }) => {
+                tracing::debug!(%error, "a frame of AppleTalk is lost")
+            }
+            Err(error) => self.fails(&error, now),
+        }
+    }
+
+    /// It does not work: the log says so once.
+    fn fails(&mut self, error: &LinkError, now: Instant) {
+        let problem = error.to_string();
+        if self.problem.as_ref() != Some(&problem) {
+            tracing::warn!("AppleTalk: {problem}");
+        }
+        let is_lost = error.is_lasting() || self.link.is_none();
+        self.rests_until = Some(now + if is_lost { RETRY_EVERY } else { PAUSE });
+        if is_lost && let Some(link) = self.link.take() {
+            self.earlier = sum(self.earlier, link.counters());
+        }
+        self.problem = Some(problem);
+    }
+
+    /// The descriptor to be polled, and whether something waits for the link to take it.
+    pub(super) fn socket(&self, now: Instant) -> Option<(BorrowedFd<'_>, bool)> {
+        let link = self.link.as_ref().filter(|_| self.rests_until.is_none_or(|until| until <= now))?;
+        Some((link.as_fd(), link.has_backlog()))
+    }
+
+    /// When it is opened, or looked at, again.
+    pub(super) fn deadline(&self, now: Instant) -> Option<Instant> {
+        self.rests_until.filter(|until| *until > now || !self.is_open())
+    }
+
+    /// For a status.
+    pub(super) fn report(&self) -> AppleTalkLinkStatus {
+        let counters = self.link.as_ref().map_or(self.earlier, |link| sum(self.earlier, link.counters()));
+        AppleTalkLinkStatus {
+            link: self.name.to_string(),
+            problem: self.problem.clone(),
+            received: counters.received,
+            sent: counters.sent,
+            lost: counters.lost,
+            malformed: counters.malformed,
+            ..AppleTalkLinkStatus::default()
+        }
+    }
+}
+
+fn sum(one: LinkCounters, other: LinkCounters) -> LinkCounters {
+    LinkCounters {
+        received: one.received + other.received,
+        sent: one.sent + other.sent,
+        lost: one.lost + other.lost,
+        malformed: one.malformed + other.malformed,
+    }
+}

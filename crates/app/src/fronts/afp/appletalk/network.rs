@@ -1,0 +1,220 @@
+//! The stack, its ports and the name of the server.
+
+use std::time::Instant;
+
+use appletalk::stack::{LinkKind, PortConfig, PortId, SeedNetwork, Stack, StackConfig, StackEvent};
+use appletalk::{EntityName, MacName};
+
+use super::Work;
+use super::cables::Cable;
+use super::runtime::{SOCKETS, random};
+
+/// The type of AFP servers, *Inside AppleTalk*, "AppleTalk Filing Protocol".
+const KIND: &str = "AFPServer";
+/// How many numbers are tried behind a name that others have.
+const MOST_NAMES: u32 = 99;
+
+/// The stack, its ports and the name of the server.
+pub(super) struct Network {
+    pub(super) stack: Stack,
+    ports: Vec<Port>,
+    /// The name that is registered, or is being registered.
+    pub(super) name: EntityName,
+    wanted: String,
+    /// The number behind the name: 1 is none.
+    number: u32,
+    pub(super) is_registered: bool,
+}
+
+/// A port of the stack.
+struct Port {
+    /// The place of its link among the cables.
+    cable: usize,
+    kind: LinkKind,
+}
+
+impl Network {
+    /// A stack on all links that are open, in the place of an earlier one. `None`: the log says why there is none.
+    pub(super) fn new(work: &Work, cables: &[Cable], earlier: Option<Self>, now: Instant) -> Option<Self> {
+        let open = cables.iter().enumerate().filter_map(|(at, cable)| Some((at, kind(cable)?)));
+        // A link that is missing now keeps its port.
+        let mut ports: Vec<Port> =
+            earlier.iter().flat_map(|earlier| &earlier.ports).map(Port::clone).collect();
+        for (cable, kind) in open {
+            ports.retain(|port| port.cable != cable);
+            ports.push(Port { cable, kind });
+        }
+        ports.sort_by_key(|port| port.cable);
+        let known = earlier.as_ref().map(|earlier| earlier.stack.ports()).unwrap_or_default();
+        let config = |port: &Port| {
+            let label = cables[port.cable].name().to_string();
+            let hint = known.iter().find(|known| known.label == label).and_then(|known| known.address);
+            let seeds = work.settings.seeds.iter();
+            let mut seeds = seeds.filter(|seed| seed.link == *cables[port.cable].name());
+            let seed =
+                seeds.next().map(|seed| SeedNetwork { range: seed.networks, zones: seed.zones.clone() });
+            PortConfig { label, link: port.kind, hint, seed }
+        };
+        let config = StackConfig {
+            ports: ports.iter().map(config).collect(),
+            zone: work.settings.zone.clone(),
+            is_router: work.settings.router,
+            random_seed: random(),
+        };
+        let name = EntityName::from_text(&work.name, KIND, "*");
+        let made = Stack::new(config, now).map_err(|error| error.to_string());
+        let made = made.and_then(|stack| Ok((stack, name.ok_or("the name of the server does not fit")?)));
+        let (stack, name) = match made {
+            Ok(made) => made,
+            Err(error) => {
+                tracing::error!("AppleTalk is off: {error}");
+                return earlier;
+            }
+        };
+        let (wanted, number) = (work.name.clone(), 1);
+        let mut network = Self { stack, ports, name, wanted, number, is_registered: false };
+        network.open_sockets();
+        network.register(now);
+        Some(network)
+    }
+
+    fn open_sockets(&mut self) {
+        for socket in [SOCKETS.listening, SOCKETS.session] {
+            if let Err(error) = self.stack.open_socket(Some(socket)) {
+                tracing::error!(%error, socket, "AppleTalk cannot open a socket"); // a new stack has none
+            }
+        }
+    }
+
+    /// Whether every open link is a port, as it is now.
+    pub(super) fn has_all(&self, cables: &[Cable]) -> bool {
+        let is_port = |(at, cable): (usize, &Cable)| match kind(cable) {
+            Some(kind) => self.ports.iter().any(|port| port.cable == at && port.kind == kind),
+            None => true,
+        };
+        cables.iter().enumerate().all(is_port)
+    }
+
+    /// The port of a link.
+    pub(super) fn port_of(&self, cable: usize) -> Option<PortId> {
+        let at = self.ports.iter().position(|port| port.cable == cable)?;
+        u8::try_from(at).ok().map(PortId)
+    }
+
+    /// The link of a port.
+    pub(super) fn cable_of(&self, port: PortId) -> usize {
+        self.ports[usize::from(port.0)].cable // the stack has these ports
+    }
+
+    /// Registers the name, or one with a number if that is not free.
+    fn register(&mut self, now: Instant) {
+        while self.number <= MOST_NAMES {
+            self.name = numbered(&self.name, &self.wanted, self.number);
+            match self.stack.register(self.name.clone(), SOCKETS.listening, now) {
+                Ok(_) => return,
+                Err(error) => {
+                    tracing::warn!(name = %self.name, %error, "AppleTalk cannot register the name of the server");
+                    self.number += 1;
+                }
+            }
+        }
+        tracing::error!("AppleTalk has no name for the server: others have {} and its numbers", self.wanted);
+    }
+
+    /// Logs an event, and takes another name if another server has this one.
+    pub(super) fn note(&mut self, event: StackEvent, cables: &[Cable], now: Instant) {
+        let link = |port: PortId| cables[self.cable_of(port)].name().to_string();
+        match event {
+            StackEvent::Address { port, address } => {
+                tracing::info!(link = link(port), node = %address, "AppleTalk has an address");
+            }
+            StackEvent::NoFreeAddress { port } => {
+                tracing::warn!(link = link(port), "AppleTalk: every address of the network is taken");
+            }
+            StackEvent::AddressContested { port, address, hardware } => {
+                let by = hardware.map(|hardware| hardware.to_string()).unwrap_or_default();
+                tracing::warn!(link = link(port), node = %address, by, "AppleTalk: another node has the same address");
+            }
+            StackEvent::Ready { port, address, network, zone } => {
+                let network = network.map(|network| network.to_string()).unwrap_or_default();
+                let zone = zone.map(|zone| zone.to_string()).unwrap_or_default();
+                tracing::info!(link = link(port), node = %address, network, zone, "AppleTalk is ready");
+            }
+            StackEvent::RouterLost { port } => {
+                tracing::warn!(link = link(port), "AppleTalk: the router of the network is silent");
+            }
+            StackEvent::ZoneRefused { port, wanted, used } => {
+                tracing::warn!(link = link(port), %wanted, %used, "AppleTalk: the network does not have the zone");
+            }
+            StackEvent::SeedRefused { port, heard } => {
+                tracing::warn!(link = link(port), "AppleTalk: `seed` of this link is not used: {heard}");
+            }
+            StackEvent::SeedContested { port, heard } => {
+                tracing::warn!(link = link(port), "AppleTalk: another router contradicts `seed`: {heard}");
+            }
+            StackEvent::RouteAdded(network) => {
+                tracing::debug!(%network, "AppleTalk: a network can be reached")
+            }
+            StackEvent::RouteLost(network) => {
+                tracing::debug!(%network, "AppleTalk: a network cannot be reached")
+            }
+            StackEvent::Registered(_) => {
+                self.is_registered = true;
+                tracing::info!(name = %self.name, "AppleTalk: the Chooser shows the server");
+            }
+            StackEvent::NameTaken { by, .. } => self.is_taken(by, now),
+            StackEvent::Found { .. } => {} // nothing is searched for
+        }
+    }
+
+    fn is_taken(&mut self, by: appletalk::Endpoint, now: Instant) {
+        let taken = self.name.clone();
+        self.number += 1;
+        self.is_registered = false;
+        self.register(now);
+        tracing::warn!(%by, "AppleTalk: another server is called {taken}; this one is called {}", self.name);
+    }
+}
+
+impl Port {
+    fn clone(&self) -> Self {
+        Self { cable: self.cable, kind: self.kind }
+    }
+}
+
+/// What frames of an open link are.
+fn kind(cable: &Cable) -> Option<LinkKind> {
+    cable.is_open().then(|| cable.hardware_address().map_or(LinkKind::LocalTalk, LinkKind::EtherTalk))
+}
+
+/// The name with a number behind it, cut so that both fit.
+fn numbered(name: &EntityName, wanted: &str, number: u32) -> EntityName {
+    if number == 1 {
+        return name.clone();
+    }
+    let mut start: String = wanted.to_owned();
+    loop {
+        if let Some(object) = MacName::from_text(&format!("{start} {number}")) {
+            return EntityName { object, ..name.clone() };
+        }
+        if start.pop().is_none() {
+            return name.clone(); // a number alone fits
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_others_have_gets_a_number_and_fits() {
+        let name = |text: &str, number| {
+            let name = EntityName::from_text(text, KIND, "*").unwrap();
+            numbered(&name, text, number).to_string()
+        };
+        assert_eq!(name("Museum", 1), "Museum:AFPServer@*");
+        assert_eq!(name("Museum", 2), "Museum 2:AFPServer@*");
+        assert_eq!(name(&"é".repeat(32), 12), format!("{} 12:AFPServer@*", "é".repeat(29)));
+    }
+}

@@ -1,0 +1,127 @@
+# Debian 13's AppleTalk in a virtual machine (crates/xtask/src/interop/appletalk), run by busybox's shell. atalkd routes between two
+# cables. On eth0 it gives the nodes their network; there are our server, Museum, and a node of ours that asks. On eth1 it gets its network
+# from our router, Depot.
+
+. /words.sh
+export PATH=/usr/sbin:/usr/bin:$PATH
+CHECK_LIMIT_S=40
+CONF=/etc/netatalk/atalkd.conf
+
+syslogd -O /syslog
+mkdir -p /etc/netatalk /var/lock /var/lib/netatalk/CNID /var/run /share
+chmod 777 /share
+echo 'root:x:0:0:root:/:/bin/sh
+nobody:x:65534:65534:nobody:/:/bin/false' >/etc/passwd
+echo 'root:x:0:
+nogroup:x:65534:' >/etc/group
+echo '127.0.0.1 localhost' >/etc/hosts
+echo '[Global]
+appletalk = yes
+server name = Netatalk
+afp listen = 127.0.0.1
+zeroconf = no
+spotlight = no
+uam list = uams_guest.so
+guest account = nobody
+log file = /afpd.log
+log level = default:info
+[share]
+path = /share
+appledouble = v2' >/etc/netatalk/afp.conf
+
+# It returns when both interfaces have their addresses and zones.
+start_atalkd() {
+	echo 'eth1 -phase 2
+eth0 -seed -router -phase 2 -net 10-12 -zone Workshop -zone Yard' >$CONF
+	LD_PRELOAD=/checks/timers.so atalkd -f $CONF -P /atalkd.pid || { cat /syslog; return 1; }
+	cat $CONF /proc/net/atalk/interface
+	case $(own_node eth1) in 20.*|21.*|22.*) ;; *) return 1 ;; esac
+}
+# own_node INTERFACE: the address that the kernel has on it.
+own_node() {
+	hex=$(awk -v interface="$1" '$1 == interface { print $2 }' /proc/net/atalk/interface)
+	echo $((0x${hex%:*})).$((0x${hex#*:}))
+}
+
+# lists TEXT COMMAND...: its output has a line with this text.
+lists() {
+	text=$1
+	shift
+	"$@" >/tmp/listed
+	cat /tmp/listed
+	grep -Fq "$text" /tmp/listed
+}
+# asks TEXT WORD...: the answer of our node has this text.
+asks() {
+	text=$1
+	shift
+	lists "$text" ask "$@"
+}
+# found NAME NODE: nbplkup finds it at this node.
+found() { soon lists "$2:" nbplkup -r 1 "$1"; }
+# echoes NODE COUNT LEAST: it answers at least so many of our echo requests.
+echoes() {
+	aecho -c "$2" "$1" >/tmp/echoed || true
+	cat /tmp/echoed
+	received=$(grep -o '[0-9]* packets received' /tmp/echoed | cut -d ' ' -f 1)
+	[ "${received:-0}" -ge "$3" ]
+}
+# start NODE: its address, network and zone.
+start() {
+	ask start "$1" >/dev/null
+	ask "$1" state
+}
+
+their_zones() { getzones "$@" | sort | tr '\n' '|' | sed 's/|$//'; }
+same_zones() {
+	is "$(their_zones)" 'Attic|Cellar|Workshop|Yard'
+	for node in server node router; do soon asks 'Attic|Cellar|Workshop|Yard' $node zones; done
+}
+refused_name() { refused nbprgstr Museum:AFPServer; }
+start_afpd() {
+	cnid_metad -d -F /etc/netatalk/afp.conf >/tmp/cnid_metad 2>&1 &
+	afpd -d -F /etc/netatalk/afp.conf >/tmp/afpd 2>&1 &
+	soon lists Netatalk:AFPServer nbplkup -r 1 Netatalk:AFPServer || { cat /tmp/afpd /afpd.log; return 1; }
+}
+
+# afpd_socket: where it is.
+afpd_socket() {
+	answer=$(ask node find Netatalk:AFPServer@Attic)
+	echo "${answer##* }"
+}
+
+STATE=$(ask router state)
+ROUTER=${STATE%% *}
+check "our router seeds a network" is "$STATE" "$ROUTER 20-22 Attic"
+check "atalkd gets a network from our router and gives one" start_atalkd
+STATE=$(start server)
+SERVER=${STATE%% *}
+start node >/dev/null
+THEIRS=$(own_node eth0)
+check "our server is in their network and zone" is "$STATE" "$SERVER 10-12 Workshop"
+check "all know all zones" same_zones
+check "getzones lists the zones of the first network" is "$(their_zones -l)" 'Attic|Cellar'
+check "aecho to our server" echoes "$SERVER" 3 3
+check "aecho to our router" echoes "$ROUTER" 3 3
+check "atalkd echoes to our node" asks yes node echo "$THEIRS"
+check "our node echoes with our router through atalkd" asks yes node echo "$ROUTER"
+check "nbplkup finds our server in its zone" found Museum:AFPServer@Workshop "$SERVER"
+check "nbplkup finds our server by a wildcard" found =:AFPServer@Workshop "$SERVER"
+check "nbplkup finds our router in its zone" found Depot:AFPServer@Attic "$ROUTER"
+check "our node finds our router through atalkd" asks "Depot:AFPServer $ROUTER:" node find Depot:AFPServer@Attic
+# nbprgstr looks in the zone of eth0, and registers in that of eth1.
+check "nbprgstr is refused the name of our server" refused_name
+check "nbprgstr registers a name" nbprgstr Grün:Workstation
+check "our router finds the name" asks Grün:Workstation router find Grün:Workstation
+check "our node finds the name in its zone" asks Grün:Workstation node find =:Workstation@Attic
+check "afpd starts" start_afpd
+check "our node finds afpd" asks Netatalk:AFPServer node find Netatalk:AFPServer@Attic
+check "our node is a guest of afpd" asks 'volume share: 14872 bytes are the same' node guest "$(afpd_socket)"
+ask lossy 5 >/dev/null
+check "of 10 echo requests, 5 are answered when 5 % of all frames are lost" echoes "$SERVER" 10 5
+check "nbplkup finds our server when frames are lost" found Museum:AFPServer@Workshop "$SERVER"
+check "our node finds afpd when frames are lost" soon asks Netatalk:AFPServer node find Netatalk:AFPServer@Attic
+
+cat /syslog
+echo done >&3
+poweroff -f
