@@ -39,8 +39,8 @@ const END: &str = "/fourfold-cost/end/";
 /// Rounds that are not counted: files and folders become known.
 const WARM: usize = 4;
 const ROUNDS: usize = 9;
-/// On a busy machine what is known for a moment only is asked again, and tables grow now and then: the least of all rounds counts,
-/// of so many runs at most.
+/// How much a request does for others, such as to take the host's notices, depends on the moment. So the page has the usual cost in
+/// the dearest of so many runs, and the least of all rounds, of so many runs at most, must not be above it.
 const RUNS_AT_MOST: usize = 5;
 /// What locks and allocations may differ by: one part in so many, rounded up.
 const SLACK: u64 = 10;
@@ -276,8 +276,29 @@ fn calls_in(trace: &str) -> BTreeMap<usize, Vec<Vec<String>>> {
     all
 }
 
-/// The costs of all rows.
-fn costs() -> Vec<Cost> {
+/// What the rounds of a row cost.
+#[derive(Debug, Clone, Copy)]
+struct RowCost {
+    least: Cost,
+    usual: Cost,
+}
+
+/// The least and the median of some numbers.
+#[derive(Clone, Copy)]
+struct Spread {
+    least: u64,
+    usual: u64,
+}
+
+impl Spread {
+    fn of(mut numbers: Vec<u64>) -> Self {
+        numbers.sort_unstable();
+        Self { least: numbers[0], usual: numbers[numbers.len() / 2] }
+    }
+}
+
+/// The costs of all rows in one run.
+fn costs() -> Vec<RowCost> {
     let trace = tempfile::tempdir().expect("a folder");
     let trace = trace.path().join("trace");
     let program = std::env::current_exe().expect("this program");
@@ -307,25 +328,38 @@ fn costs() -> Vec<Cost> {
             .filter_map(|line| line.strip_prefix(&begins))
             .map(|numbers| numbers.split(' ').map(|number| number.parse().expect("a number")).collect())
             .collect();
-        let column = |at: usize| lines.iter().map(|line| line[at]).min().expect("a round");
+        let column = |at: usize| Spread::of(lines.iter().map(|line| line[at]).collect());
         let requests = column(0);
-        let calls = called.get(&index).and_then(|calls| {
+        let calls = called.get(&index).map(|calls| {
             let lengths: Vec<u64> = calls.iter().map(|calls| calls.len() as u64).collect();
-            lengths.chunks(requests as usize).map(|of_round| of_round.iter().sum()).min()
+            Spread::of(lengths.chunks(requests.usual as usize).map(|round| round.iter().sum()).collect())
         });
-        Cost { requests, calls, locks: column(1), allocations: column(2) }
+        let (locks, allocations) = (column(1), column(2));
+        let cost = |number: fn(Spread) -> u64| Cost {
+            requests: number(requests),
+            calls: calls.map(number),
+            locks: number(locks),
+            allocations: number(allocations),
+        };
+        RowCost { least: cost(|spread| spread.least), usual: cost(|spread| spread.usual) }
     };
     (0..ROWS.len()).map(of_row).collect()
 }
 
+impl RowCost {
+    /// With another run.
+    fn and(self, other: Self) -> Self {
+        Self { least: self.least.with(other.least, u64::min), usual: self.usual.with(other.usual, u64::max) }
+    }
+}
+
 impl Cost {
-    /// The least of both.
-    fn or_less(self, other: Self) -> Self {
+    fn with(self, other: Self, choose: fn(u64, u64) -> u64) -> Self {
         Self {
-            requests: self.requests.min(other.requests),
-            calls: self.calls.min(other.calls),
-            locks: self.locks.min(other.locks),
-            allocations: self.allocations.min(other.allocations),
+            requests: choose(self.requests, other.requests),
+            calls: self.calls.zip(other.calls).map(|(own, other)| choose(own, other)),
+            locks: choose(self.locks, other.locks),
+            allocations: choose(self.allocations, other.allocations),
         }
     }
 
@@ -340,11 +374,11 @@ impl Cost {
     }
 }
 
-fn table(costs: &[Cost]) -> String {
+fn table(costs: &[RowCost]) -> String {
     let mut text =
         "| operation | requests | calls of the host | locks | allocations |\n|---|---|---|---|---|\n"
             .to_owned();
-    for (row, cost) in ROWS.iter().zip(costs) {
+    for (row, RowCost { usual: cost, .. }) in ROWS.iter().zip(costs) {
         let calls = cost.calls.map_or_else(|| "-".into(), |calls| calls.to_string());
         let Cost { requests, locks, allocations, .. } = cost;
         let _ = writeln!(text, "| {} | {requests} | {calls} | {locks} | {allocations} |", row.name);
@@ -370,23 +404,24 @@ fn no_operation_costs_more_than_the_page_says() {
     let (old, after) = rest.split_once(TABLE[1]).expect("its end");
     let writes = std::env::var_os("FOURFOLD_WRITE_DOCS").is_some();
     let most: Vec<Vec<u64>> = ROWS.iter().map(|row| numbers_of(old, row.name).unwrap_or_default()).collect();
-    let mut least = costs();
+    let mut rows = costs();
     for _ in 1..RUNS_AT_MOST {
-        if !writes && least.iter().zip(&most).all(|(cost, most)| !cost.is_above(most)) {
+        if !writes && rows.iter().zip(&most).all(|(row, most)| !row.least.is_above(most)) {
             break;
         }
-        least = least.into_iter().zip(costs()).map(|(cost, other)| cost.or_less(other)).collect();
+        rows = rows.into_iter().zip(costs()).map(|(row, other)| row.and(other)).collect();
     }
-    let new = table(&least);
+    let new = table(&rows);
     if writes {
-        assert!(least.iter().all(|cost| cost.calls.is_some()), "it needs strace");
+        assert!(rows.iter().all(|row| row.usual.calls.is_some()), "it needs strace");
         let written = format!("{before}{}\n\n{new}\n{}{after}", TABLE[0], TABLE[1]);
         return std::fs::write(&path, written).expect(PAGE);
     }
     println!("{new}");
-    let rows = ROWS.iter().zip(least.iter().zip(&most));
-    let dearer = rows.filter(|(_, (cost, most))| cost.is_above(most));
-    let dearer: Vec<String> =
-        dearer.map(|(row, (cost, most))| format!("{}: {cost:?}, at most {most:?}", row.name)).collect();
+    let rows = ROWS.iter().zip(rows.iter().zip(&most));
+    let dearer = rows.filter(|(_, (cost, most))| cost.least.is_above(most));
+    let dearer: Vec<String> = dearer
+        .map(|(row, (cost, most))| format!("{}: {:?}, at most {most:?}", row.name, cost.least))
+        .collect();
     assert!(dearer.is_empty(), "dearer than {PAGE} says:\n{}", dearer.join("\n"));
 }
