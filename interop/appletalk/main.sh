@@ -73,10 +73,7 @@ start() {
 }
 
 their_zones() { getzones "$@" | sort | tr '\n' '|' | sed 's/|$//'; }
-same_zones() {
-	is "$(their_zones)" 'Attic|Cellar|Workshop|Yard'
-	for node in server node router; do soon asks 'Attic|Cellar|Workshop|Yard' $node zones; done
-}
+has_all_zones() { [ "$("$@")" = 'Attic|Cellar|Workshop|Yard' ]; }
 refused_name() { refused nbprgstr Museum:AFPServer; }
 start_afpd() {
 	cnid_metad -d -F /etc/netatalk/afp.conf >/tmp/cnid_metad 2>&1 &
@@ -84,22 +81,26 @@ start_afpd() {
 	soon lists Netatalk:AFPServer nbplkup -r 1 Netatalk:AFPServer || { cat /tmp/afpd /afpd.log; return 1; }
 }
 
-# afpd_socket: where it is.
-afpd_socket() {
-	answer=$(ask node find Netatalk:AFPServer@Attic)
+# socket NODE NAME: where our node finds the name.
+socket() {
+	answer=$(ask "$1" find "$2")
 	echo "${answer##* }"
 }
+# guest NODE NAME: our node writes, reads and removes a file of this server.
+guest() { asks 'volume share: 14872 bytes are the same' "$1" guest "$(socket "$1" "$2")"; }
 
 STATE=$(ask router state)
 ROUTER=${STATE%% *}
 check "our router seeds a network" is "$STATE" "$ROUTER 20-22 Attic"
 check "atalkd gets a network from our router and gives one" start_atalkd
+check "atalkd knows all zones" soon has_all_zones their_zones
+check "our router knows all zones" soon has_all_zones ask router zones
 STATE=$(start server)
 SERVER=${STATE%% *}
 start node >/dev/null
 THEIRS=$(own_node eth0)
 check "our server is in their network and zone" is "$STATE" "$SERVER 10-12 Workshop"
-check "all know all zones" same_zones
+check "our server knows all zones" soon has_all_zones ask server zones
 check "getzones lists the zones of the first network" is "$(their_zones -l)" 'Attic|Cellar'
 check "aecho to our server" echoes "$SERVER" 3 3
 check "aecho to our router" echoes "$ROUTER" 3 3
@@ -116,10 +117,13 @@ check "our router finds the name" asks Grün:Workstation router find Grün:Works
 check "our node finds the name in its zone" asks Grün:Workstation node find =:Workstation@Attic
 check "afpd starts" start_afpd
 check "our node finds afpd" asks Netatalk:AFPServer node find Netatalk:AFPServer@Attic
-check "our node is a guest of afpd" asks 'volume share: 14872 bytes are the same' node guest "$(afpd_socket)"
+check "our node is a guest of afpd" guest node Netatalk:AFPServer@Attic
+check "our node is a guest of our server" guest node Museum:AFPServer@Workshop
+check "our router is a guest of our server through atalkd" guest router Museum:AFPServer@Workshop
 ask lossy 5 >/dev/null
 check "of 10 echo requests, 5 are answered when 5 % of all frames are lost" echoes "$SERVER" 10 5
 check "nbplkup finds our server when frames are lost" found Museum:AFPServer@Workshop "$SERVER"
+check "our node is a guest of our server when frames are lost" guest node Museum:AFPServer@Workshop
 check "our node finds afpd when frames are lost" soon asks Netatalk:AFPServer node find Netatalk:AFPServer@Attic
 
 cat /syslog

@@ -7,6 +7,7 @@
 //!    └─ flush, when no whole message is left
 //! ```
 
+mod early;
 mod secure;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -21,6 +22,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use tokio::sync::Semaphore;
 
+use self::early::EarlyProgress;
 use crate::in_flight::{InFlight, PolledMessage, Subject};
 use crate::listen::{Counters, Peer};
 use crate::loops::{Direction, LoopStream, Socket, yield_now};
@@ -55,6 +57,8 @@ struct Reading {
     deadline: Option<Instant>,
     /// Memory that was reserved for it.
     reserved: Reservation,
+    /// How much of it is written before that.
+    early: EarlyProgress,
     turn: ConnectionTurn,
     /// What comes are records of TLS.
     is_tls: bool,
@@ -126,6 +130,7 @@ pub async fn serve<P: Protocol>(
         deadline: None,
         reserved: Reservation::default(),
         turn: ConnectionTurn::default(),
+        early: EarlyProgress::default(),
         is_tls: false,
         is_handshaking: false,
         _end: end,
@@ -263,8 +268,15 @@ impl<P: Protocol> Connection<P> {
             }
         };
         let count = loop {
+            if deadline.is_none() && self.socket.is_drained() {
+                reading.early.begin_alone();
+            }
+            self.await_idle(reading);
             if !self.socket.ready(Direction::In, deadline).await {
                 break 0;
+            }
+            if self.socket.take_idle() && self.socket.is_drained() {
+                self.write_early(reading);
             }
             let Some(socket) = self.socket.attempt(Direction::In) else { continue };
             let buffer = reading.received.with_room(missing);
@@ -313,22 +325,23 @@ impl<P: Protocol> Connection<P> {
     /// watchdog has found this thread stuck and moved it.
     fn answer(&self, message: BytesMut, mut reading: Reading) -> Option<Reading> {
         reading.deadline = None;
+        let early = reading.early.end();
         let mut reserved = std::mem::take(&mut reading.reserved);
         reserved.end_owing();
         let number = self.next_number();
         let in_flight = InFlight::new(&self.current, &self.watchdog, number);
-        let begun = match self.limits.begins_in_order {
-            true => Ok(self.protocol.answer(message, in_flight)),
-            false => Err((message, in_flight)),
+        let begin = || match early {
+            Some(early) => early.answer(message, in_flight),
+            None => self.protocol.answer(message, in_flight),
         };
+        let begun = if self.limits.begins_in_order { Ok(begin()) } else { Err(begin) };
         self.handed_over.lock().reading = Some(reading);
         self.current.begin(number);
         if !self.watched.swap(true, Ordering::AcqRel) {
             self.watchdog.watch(self.me.clone());
         }
         let guard = EndOnPanic(self, number);
-        let mut answer =
-            begun.unwrap_or_else(|(message, in_flight)| self.protocol.answer(message, in_flight));
+        let mut answer = begun.unwrap_or_else(|begin| begin());
         let polled = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         std::mem::forget(guard);
         let ended = self.current.end(number);
@@ -438,10 +451,11 @@ impl<P: Protocol> Serving for Connection<P> {
     fn go_on_elsewhere(self: Arc<Self>, message: u32) {
         let mut handed_over = self.handed_over.lock();
         let Some(subject) = self.current.end(message) else { return };
+        // Under the lock: the stuck thread takes it before it says that it is stuck no longer.
+        self.watchdog.stuck().began(subject);
+        handed_over.stuck.push((message, subject));
+        // There is none while the beginning of a message is written: the rest of it goes into the same buffer.
         if let Some(reading) = handed_over.reading.take() {
-            // Under the lock: the stuck thread takes it before it says that it is stuck no longer.
-            self.watchdog.stuck().began(subject);
-            handed_over.stuck.push((message, subject));
             drop(handed_over);
             tracing::debug!("a request waits for its disk; going on with the client's others");
             self.outbox.flush();

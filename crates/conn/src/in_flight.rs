@@ -106,6 +106,13 @@ impl InFlight {
             .map(|subject| subject.0)
     }
 
+    /// As [`InFlight::about`], for what cannot wait. False: a thread is stuck with this subject.
+    pub fn may_begin(&self, subject: &impl Hash) -> bool {
+        let Some(reader) = &self.0 else { return true };
+        let subject = Subject::of(subject);
+        reader.current.declare(reader.number, subject) && !reader.watchdog.stuck().has(subject)
+    }
+
     /// Says what the rest of the answer is about: the file whose disk it may wait for. To be awaited before the first access
     /// to that file. While a thread is stuck with this subject, the rest of the answer runs on the blocking pool.
     pub async fn about(&self, subject: &impl Hash) {

@@ -45,7 +45,7 @@ pub use listen::{AdmissionHook, Counters, Peer, Server, bind_tcp, bind_udp};
 pub use loops::{LoopStream, Loops};
 pub use memory::{Allowance, Budget, DEFAULT_BUDGET, Reservation, SMALLEST_BUDGET};
 pub use outbox::Outbox;
-pub use protocol::{Answer, Limits, Protocol, Reply};
+pub use protocol::{Answer, EarlyMessage, Limits, Protocol, Reply};
 pub use refused::RefusedVersions;
 pub use stall::Watchdog;
 pub use tls::{CompletedHandshake, without_socket as tls_without_socket};

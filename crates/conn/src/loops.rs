@@ -6,6 +6,7 @@
 
 mod balance;
 mod event_loop;
+mod idlers;
 mod queue;
 mod socket;
 mod task;

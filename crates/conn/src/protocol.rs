@@ -52,6 +52,16 @@ impl Reply {
 /// A pending answer. `None` when the message gets none.
 pub type Answer = Pin<Box<dyn Future<Output = Option<Reply>> + Send>>;
 
+/// A message that is a write, and whose data are written while the rest of it arrives.
+pub trait EarlyMessage: Send {
+    /// Writes the data that have arrived and are not written yet. `arrived` is all that has arrived of the message. False: the
+    /// rest is written with [`EarlyMessage::answer`].
+    fn write(&mut self, arrived: &[u8]) -> bool;
+
+    /// The answer to the whole message: see [`Protocol::answer`]. If the connection ends before, what is written stays.
+    fn answer(self: Box<Self>, message: BytesMut, in_flight: InFlight) -> Answer;
+}
+
 /// What a protocol does with a connection's bytes.
 pub trait Protocol: Send + Sync + 'static {
     /// The length of the message at the start of `bytes`, framing included: `Ok(None)` when more bytes are needed to
@@ -61,6 +71,19 @@ pub trait Protocol: Send + Sync + 'static {
     /// The answer to one whole message. Polled once on the thread that received it. It declares the file that the message is
     /// about ([`InFlight::about`]), so that a stuck file does not get further threads.
     fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer;
+
+    /// Begins to write the data of a message of which only the beginning has `arrived`. `length` is that of the whole message.
+    /// `None`: the message is to be complete first, as it must be if it is signed, sealed, or has a checksum, and if anything
+    /// is to be asked, waited for or refused before it is executed. Asked once for each message at most, on the thread of the
+    /// loop. It declares the file that is written ([`InFlight::may_begin`]).
+    fn begin_early(
+        &self,
+        _arrived: &[u8],
+        _length: usize,
+        _in_flight: &InFlight,
+    ) -> Option<Box<dyn EarlyMessage>> {
+        None
+    }
 
     /// The connection begins; this is how its client is told what it has not asked for.
     fn began(&self, _client: ToClient) {}

@@ -38,6 +38,8 @@ lock::ranks! {
     LoopWaker,
     /// The sockets of a loop.
     LoopSockets,
+    /// The sockets that wait until a loop has nothing else to do.
+    LoopIdlers,
     /// The tasks of a loop that are ready to run.
     LoopQueue,
     /// The future of a task, while no thread polls it.

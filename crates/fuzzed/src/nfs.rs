@@ -97,6 +97,14 @@ pub fn v3_requests(data: &[u8]) {
     if let Ok(value) = v3::Arguments::of(procedure, bytes) {
         assert_eq!(v3::Arguments::of(procedure, &encoded(&value)), Ok(value));
     }
+    if let Ok(v3::Arguments::Write(request)) = v3::Arguments::of(procedure, bytes) {
+        // A message that arrives slowly says the same before its data are there.
+        let mut r = Reader::new(bytes);
+        let beginning: v3::write::Beginning<'_> = xdr::Decode::decode(&mut r).expect("it is the beginning");
+        assert_eq!((beginning.file, beginning.offset), (request.file, request.offset));
+        assert_eq!((beginning.count, beginning.stable), (request.count, request.stable));
+        assert_eq!(bytes[r.position()..][..beginning.length as usize], *request.data);
+    }
 }
 
 /// wire/v3: results, the first byte is the procedure.

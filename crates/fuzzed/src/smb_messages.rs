@@ -74,6 +74,9 @@ fn create_request(message: &[u8]) {
 fn write_request(message: &[u8]) {
     if let Ok(value) = write::Request::decode(message) {
         let data = &message[value.data.clone()];
+        // A message that arrives slowly says the same before its data are there.
+        let beginning = &message[..write::Request::DATA_OFFSET.min(message.len())];
+        assert_eq!(write::Request::decode_beginning(beginning, message.len()), Ok(value.clone()));
         let mut w = Writer::onto(vec![0; Header::LEN]);
         value.encode(data, &mut w);
         let again = write::Request::decode(w.as_bytes()).expect("what was written");

@@ -299,6 +299,10 @@ pub trait Object: Any + Send + Sync {
     ) -> Result<()> {
         self.through(Call::CloneRange)?.clone_range(caller, self.peer(source)?, from, to, length)
     }
+    /// Whether quotas that the server keeps leave room for a write of all of this range. It fails as the write would.
+    fn has_room_for(&self, offset: u64, length: u64) -> Result<()> {
+        self.through(Call::Attributes).map_or(Ok(()), |behind| behind.has_room_for(offset, length))
+    }
     /// A descriptor from which `offset..offset + length` can be sent without waiting for a disk, if there is one.
     fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
         self.through(Call::Resident).ok()?.resident(offset, length)

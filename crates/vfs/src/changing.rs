@@ -4,6 +4,7 @@ mod among_servers;
 pub(super) mod busy;
 pub(super) mod changed;
 pub(super) mod coherence;
+pub(super) mod early;
 pub(super) mod exchange;
 pub(super) mod forks;
 pub(super) mod inhibited;

@@ -34,6 +34,7 @@ pub use access::{ModeRule, RightsObserver, RightsRecord, RightsWork, ShareRules}
 pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
 pub use backups::MacBackup;
 pub use caller::{Access, Caller};
+pub use changing::early::EarlyWrite;
 pub use changing::permitted::{PermittedActor, Plan};
 pub use coherence::{events, noted, served, state};
 pub use described::description::{Description, DescriptionParts};

@@ -13,6 +13,7 @@ mod budget;
 mod caching;
 mod data;
 mod describing;
+mod early;
 mod info;
 mod moving;
 mod places;

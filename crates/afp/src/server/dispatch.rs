@@ -13,6 +13,7 @@ use super::reply::Outcome;
 use super::request::Request;
 use super::status;
 use crate::catalogue::CatalogId;
+use crate::server::files::fork::EarlyForkWrite;
 use crate::server::files::{acl, attribute, directory, enumerate, file, fork, identity, lock};
 use crate::server::sessions::session_replies::RequestState;
 use crate::server::sessions::{login, session_control, session_notices};
@@ -20,12 +21,12 @@ use crate::server::volumes::{desktop, id, search, volume};
 use crate::wire::ResultCode;
 use crate::wire::command::{self, Family, InFolder};
 
-/// Runs the command at the start of `body`.
+/// Runs the command at the start of `body`, with the data behind it.
 pub(super) async fn run(
     connection: &Arc<Connection>,
     id: u16,
     mut body: Bytes,
-    data: Bytes,
+    (data, early): (Bytes, Option<EarlyForkWrite>),
     in_flight: InFlight,
 ) -> Outcome {
     let session = match connection.state() {
@@ -63,6 +64,7 @@ pub(super) async fn run(
         command,
         body,
         data,
+        early,
         begun,
         concerns,
         acting,

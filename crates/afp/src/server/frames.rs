@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
-use conn::{Answer, InFlight, Limits, LoopStream, Peer, Protocol, Reply as Frame, ToClient, Watchdog};
+use conn::{
+    Answer, EarlyMessage, InFlight, Limits, LoopStream, Peer, Protocol, Reply as Frame, ToClient, Watchdog,
+};
 use wire::{Reader, Writer};
 
 use super::connection::Connection;
@@ -12,6 +14,7 @@ use super::reply::{Outcome, Reply};
 use super::service::Service;
 use super::status;
 use super::transport::Transport;
+use crate::server::files::fork::EarlyForkWrite;
 use crate::server::sessions::login;
 use crate::server::sessions::session_replies::REPLIES;
 use crate::wire::ResultCode;
@@ -36,7 +39,12 @@ pub fn protocol(service: Arc<Service>, peer: Peer) -> impl Protocol {
 
 impl Connection {
     /// One whole message.
-    async fn answer(self: Arc<Self>, mut message: BytesMut, in_flight: InFlight) -> Option<Frame> {
+    async fn answer(
+        self: Arc<Self>,
+        mut message: BytesMut,
+        early: Option<EarlyForkWrite>,
+        in_flight: InFlight,
+    ) -> Option<Frame> {
         let header = DsiHeader::decode(&mut Reader::new(&message)).ok()?;
         message.advance(DsiHeader::LEN);
         let payload = message.freeze();
@@ -59,8 +67,10 @@ impl Connection {
                 self.close();
                 return None;
             }
-            Command::COMMAND => dispatch::run(&self, header.id, payload, Bytes::new(), in_flight).await,
-            Command::WRITE => self.write(header, payload, in_flight).await,
+            Command::COMMAND => {
+                dispatch::run(&self, header.id, payload, (Bytes::new(), None), in_flight).await
+            }
+            Command::WRITE => self.write(header, payload, early, in_flight).await,
             _ => Err(ResultCode::CALL_NOT_SUPPORTED),
         };
         Some(framed(header, outcome.and_then(|reply| self.fitting(reply))))
@@ -86,13 +96,19 @@ impl Connection {
     }
 
     /// A command with data behind it: the header says where they begin.
-    async fn write(self: &Arc<Self>, header: DsiHeader, mut payload: Bytes, in_flight: InFlight) -> Outcome {
+    async fn write(
+        self: &Arc<Self>,
+        header: DsiHeader,
+        mut payload: Bytes,
+        early: Option<EarlyForkWrite>,
+        in_flight: InFlight,
+    ) -> Outcome {
         let at = header.code as usize;
         if at > payload.len() {
             return Err(ResultCode::PARAM_ERROR);
         }
         let data = payload.split_off(at);
-        dispatch::run(self, header.id, payload, data, in_flight).await
+        dispatch::run(self, header.id, payload, (data, early), in_flight).await
     }
 }
 
@@ -110,6 +126,25 @@ fn framed(request: DsiHeader, outcome: Outcome) -> Frame {
     Frame { head: w.into_bytes(), body: reply.data, tail: 0, reserved: reply.reserved }
 }
 
+/// A frame whose data are written while they arrive.
+struct EarlyFrame {
+    connection: Arc<Connection>,
+    /// Where its data begin.
+    data_at: usize,
+    write: EarlyForkWrite,
+}
+
+impl EarlyMessage for EarlyFrame {
+    fn write(&mut self, arrived: &[u8]) -> bool {
+        arrived.get(self.data_at..).is_some_and(|data| self.write.write(data))
+    }
+
+    fn answer(self: Box<Self>, message: BytesMut, in_flight: InFlight) -> Answer {
+        let Self { connection, write, .. } = *self;
+        Box::pin(connection.answer(message, Some(write), in_flight))
+    }
+}
+
 /// The connection's interface to `conn`.
 pub(super) struct AfpProtocol(pub(super) Arc<Connection>);
 
@@ -124,7 +159,24 @@ impl Protocol for AfpProtocol {
     }
 
     fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer {
-        Box::pin(self.0.clone().answer(message, in_flight))
+        Box::pin(self.0.clone().answer(message, None, in_flight))
+    }
+
+    fn begin_early(
+        &self,
+        arrived: &[u8],
+        length: usize,
+        in_flight: &InFlight,
+    ) -> Option<Box<dyn EarlyMessage>> {
+        let header = DsiHeader::decode(&mut Reader::new(arrived)).ok()?;
+        let is_tcp = matches!(self.0.transport, Transport::Tcp); // over ASP a client may send less than it says
+        if header.is_reply || header.command != Command::WRITE || !is_tcp {
+            return None;
+        }
+        let data_at = DsiHeader::LEN.checked_add(header.code as usize)?;
+        let (body, bytes) = (arrived.get(DsiHeader::LEN..data_at)?, length.checked_sub(data_at)?);
+        let write = EarlyForkWrite::begin(&*self.0.session()?, body, bytes, in_flight)?;
+        Some(Box::new(EarlyFrame { connection: self.0.clone(), data_at, write }))
     }
 
     fn began(&self, client: ToClient) {

@@ -10,7 +10,7 @@ use wire::Reader;
 
 use super::config::Version;
 use super::transport::Transport;
-use crate::server::files::fork::Fork;
+use crate::server::files::fork::{EarlyForkWrite, Fork};
 use crate::server::sessions::session::Session;
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::wire::ResultCode;
@@ -30,6 +30,8 @@ pub(super) struct Request {
     pub(super) body: Bytes,
     /// The data of a DSI write.
     pub(super) data: Bytes,
+    /// The part of them that is written already.
+    pub(super) early: Option<EarlyForkWrite>,
     /// When it began, if it is observed.
     pub(super) begun: Option<RunningOperation>,
     /// The volume that it concerns, if it is observed.

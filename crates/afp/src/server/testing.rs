@@ -263,7 +263,15 @@ impl Client {
         let bytes = w.into_bytes();
         let served = AfpProtocol(self.connection.clone());
         assert_eq!(served.message_length(&bytes), Ok(Some(bytes.len())));
-        let answer = served.answer(BytesMut::from(&bytes[..]), InFlight::default());
+        // Half of each frame arrives first, which makes no difference.
+        let (half, whole) = (&bytes[..bytes.len() / 2], BytesMut::from(&bytes[..]));
+        let answer = match served.begin_early(half, bytes.len(), &InFlight::default()) {
+            Some(mut early) => {
+                early.write(half);
+                early.answer(whole, InFlight::default())
+            }
+            None => served.answer(whole, InFlight::default()),
+        };
         let reply = tokio::time::timeout(PATIENCE, answer).await.expect("an answer in time")?;
         let reply = reply.into_bytes().unwrap();
         let header = DsiHeader::decode(&mut Reader::new(&reply)).unwrap();

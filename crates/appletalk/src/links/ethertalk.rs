@@ -76,6 +76,20 @@ impl EtherTalkLink {
         Ok(link)
     }
 
+    /// The error of the open link. A removed interface is reported as one that is down.
+    fn failure(&self, what: &'static str, error: Errno) -> LinkError {
+        match LinkError::of_use(&self.name, what, error) {
+            LinkError::Down { link } if self.is_removed() => LinkError::Gone { link },
+            other => other,
+        }
+    }
+
+    /// Whether the interface no longer exists, or is another one of the same name.
+    fn is_removed(&self) -> bool {
+        let LinkName::EtherTalk { interface } = &self.name else { return false };
+        netdevice::name_to_index(&self.socket, interface) != Ok(self.index)
+    }
+
     fn transmit(socket: &OwnedFd, frame: &[u8]) -> Result<usize, Errno> {
         send(socket, frame, SendFlags::NOSIGNAL)
     }
@@ -144,7 +158,7 @@ impl Link for EtherTalkLink {
                 Ok((_, length)) => length,
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => continue,
-                Err(error) => return Err(LinkError::of_use(&self.name, "receive", error)),
+                Err(error) => return Err(self.failure("receive", error)),
             };
             // A frame that does not fit is not AppleTalk's.
             let frame = self.buffer.get(..length).unwrap_or_default();
@@ -168,11 +182,7 @@ impl Link for EtherTalkLink {
             Err(error) => {
                 self.counters.lost += 1;
                 // The queue of the interface is full.
-                if error == Errno::NOBUFS {
-                    Ok(())
-                } else {
-                    Err(LinkError::of_use(&self.name, "send", error))
-                }
+                if error == Errno::NOBUFS { Ok(()) } else { Err(self.failure("send", error)) }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! How much each client holds, against the limits.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use lock::Mutex;
 
@@ -75,12 +75,15 @@ const SHARDS: usize = 16;
 pub(super) struct Ledger {
     pub(super) limits: Limits,
     totals: [AtomicUsize; RESOURCES],
+    /// Ranges that were granted since the server began, also those that were given back.
+    granted_ranges: AtomicU64,
     clients: [Mutex<HashMap<ClientId, [usize; RESOURCES]>, ranks::StateLedger>; SHARDS],
 }
 
 impl Ledger {
     pub(super) fn new(limits: Limits) -> Self {
-        Self { limits, totals: Default::default(), clients: Default::default() }
+        let granted_ranges = AtomicU64::new(0);
+        Self { limits, totals: Default::default(), granted_ranges, clients: Default::default() }
     }
 
     /// Counts `more` of a resource for a client, or refuses and counts nothing.
@@ -115,6 +118,16 @@ impl Ledger {
         if held.iter().all(|held| *held == 0) {
             clients.remove(&client);
         }
+    }
+
+    /// A range was granted.
+    pub(super) fn note_range(&self) {
+        self.granted_ranges.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// How many ranges were granted since the server began.
+    pub(super) fn granted_ranges(&self) -> u64 {
+        self.granted_ranges.load(Ordering::Acquire)
     }
 
     /// How many there are in all.

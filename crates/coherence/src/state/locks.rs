@@ -89,6 +89,12 @@ impl State {
         Ok(self.table.look(file, find)?.flatten())
     }
 
+    /// How many ranges were granted since the server began, on all files. As long as the number stays the same, no client has
+    /// got a range that an earlier check did not see.
+    pub fn granted_ranges(&self) -> u64 {
+        self.table.ledger.granted_ranges()
+    }
+
     /// Whether this owner holds a range of the stream.
     pub fn has_ranges(&self, file: FileId, stream: &Stream, owner: &LockOwner) -> formats::Result<bool> {
         let find = |entry: &Entry| {
@@ -158,6 +164,7 @@ impl Entry {
     pub(super) fn grant(&mut self, ledger: &Ledger, stream: &Stream, wanted: &Lock) -> formats::Result<()> {
         let plan = self.ranges_mut(stream).grant(wanted);
         self.apply(ledger, stream, wanted.owner.client, plan)?;
+        ledger.note_range();
         wanted.owner.open.into_iter().for_each(|open| self.opens.note_ranges(open));
         Ok(())
     }

@@ -15,6 +15,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 
+use super::idlers::Idlers;
 use super::queue::Queue;
 use super::socket::Socket;
 use super::task::Task;
@@ -51,6 +52,8 @@ pub(super) struct Loop {
     is_asleep: AtomicBool,
     queue: Mutex<Queue<Arc<Task>>, ranks::LoopQueue>,
     sockets: Mutex<HashMap<u64, Weak<Socket>>, ranks::LoopSockets>,
+    /// Those that go on when the loop has nothing else to do.
+    idlers: Idlers,
     connections: AtomicUsize,
     /// The number of the poll that the driving thread is in, or 0. The thread that changes it back to 0 drives the loop
     /// from then on: the one that polls, or one that the watchdog has started.
@@ -83,6 +86,7 @@ impl Loop {
             is_asleep: AtomicBool::new(false),
             queue: Mutex::default(),
             sockets: Mutex::default(),
+            idlers: Idlers::default(),
             connections: AtomicUsize::new(0),
             polling: AtomicU32::new(0),
             polls: AtomicU32::new(0),
@@ -150,6 +154,11 @@ impl Loop {
         }
     }
 
+    /// Tells a socket when there is nothing else to do.
+    pub(super) fn await_idle(&self, socket: &Arc<Socket>) {
+        self.idlers.add(socket);
+    }
+
     /// Runs a task soon.
     pub(super) fn push(&self, task: Arc<Task>) {
         let streams = task.is_of_stream();
@@ -215,6 +224,15 @@ impl Loop {
         }
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         events.clear();
+        if idle && self.idlers.any() {
+            let _ = epoll::wait(&self.epoll, spare_capacity(events), Some(&at_once));
+            self.is_asleep.store(false, Ordering::SeqCst);
+            if events.is_empty() {
+                self.idlers.tell();
+            }
+            *began = Instant::now();
+            return;
+        }
         // An error is an interruption: the loop looks again.
         let _ = epoll::wait(&self.epoll, spare_capacity(events), (!idle).then_some(&at_once));
         self.is_asleep.store(false, Ordering::SeqCst);

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -31,12 +31,14 @@ const HUNG_UP: u8 = 4;
 const LATE: u8 = 8;
 /// The other end sends nothing more: receiving never blocks again.
 const ENDED: u8 = 32;
+/// The loop has nothing else to do, for a reader that wants to know that.
+const IDLE: u8 = 64;
 /// The end of a message of which at least so many bytes are missing is tried for at once.
 const LONG: usize = 16 * 1024;
 /// A connection that has just sent or received so many bytes at once streams, until it has moved few for some times.
 const STREAM: u32 = 64 * 1024;
 /// What ends the waits of each direction.
-const WANTED: [u8; 2] = [HUNG_UP | ENDED | LATE | READABLE, HUNG_UP | LATE << 1 | WRITABLE];
+const WANTED: [u8; 2] = [HUNG_UP | ENDED | LATE | READABLE | IDLE, HUNG_UP | LATE << 1 | WRITABLE];
 
 /// A client's socket, and the loop that it is on.
 pub(crate) struct Socket {
@@ -47,6 +49,8 @@ pub(crate) struct Socket {
     /// What may be tried. Cleared before an attempt, so that what the loop sets meanwhile is not lost.
     ready: AtomicU8,
     waiting: [WaitingTask; 2],
+    /// It is among those that the loop tells when it has nothing else to do.
+    awaits_idle: AtomicBool,
     /// How much it has done since the last look of the balancer.
     work: AtomicU64,
     /// Bytes of the last call, or half of what was here before.
@@ -86,7 +90,11 @@ impl Socket {
         if !self.is_ready(direction) {
             return None;
         }
-        self.ready.fetch_and(!(1 << direction as u8), Ordering::AcqRel);
+        let tried = match direction {
+            Direction::In => READABLE | IDLE,
+            Direction::Out => WRITABLE,
+        };
+        self.ready.fetch_and(!tried, Ordering::AcqRel);
         Some(self.stream.as_fd())
     }
 
@@ -104,6 +112,34 @@ impl Socket {
         if count == room || count + LONG <= missing {
             self.ready.fetch_or(READABLE, Ordering::AcqRel);
         }
+    }
+
+    /// Nothing has happened since the last attempt to receive, which has found nothing: a further one would find nothing, too.
+    pub(crate) fn is_drained(&self) -> bool {
+        !self.is_ready(Direction::In)
+    }
+
+    /// The next attempt to receive is worth a try, whatever has happened.
+    pub(crate) fn try_again(&self) {
+        self.ready.fetch_or(READABLE, Ordering::AcqRel);
+    }
+
+    /// [`Socket::ready`] to receive also ends when the loop has nothing else to do. [`Socket::take_idle`] tells.
+    pub(crate) fn await_idle(self: &Arc<Self>) {
+        if !self.awaits_idle.swap(true, Ordering::AcqRel) {
+            self.current().await_idle(self);
+        }
+    }
+
+    /// Whether the loop had nothing else to do. True once for each [`Socket::await_idle`].
+    pub(crate) fn take_idle(&self) -> bool {
+        self.ready.fetch_and(!IDLE, Ordering::AcqRel) & IDLE != 0
+    }
+
+    /// The loop has nothing else to do.
+    pub(super) fn is_idle(&self) {
+        self.awaits_idle.store(false, Ordering::Release);
+        self.set(IDLE);
     }
 
     /// Counts bytes for the balancer.
@@ -224,6 +260,7 @@ impl LoopStream {
             id: IDS.fetch_add(1, Ordering::Relaxed),
             ready: AtomicU8::new(READABLE | WRITABLE),
             waiting: Default::default(),
+            awaits_idle: AtomicBool::new(false),
             work: AtomicU64::new(0),
             recent: AtomicU32::new(0),
             loops,

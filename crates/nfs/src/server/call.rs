@@ -12,6 +12,7 @@ use wire::{Reader, Writer};
 use super::export::Export;
 use super::gss::{Flavor, SecuredCall};
 use super::naming::Naming;
+use super::v3::EarlyFileWrite;
 use super::{Origin, Protection, Service, v4};
 use crate::wire::rpc::{CallHeader, Outcome, RecordMark, ReplyHeader};
 use crate::wire::xdr::{Decode, Encode, arguments, padding};
@@ -60,6 +61,7 @@ impl<'a> ReceivedCall<'a> {
             arguments,
             minor,
             message,
+            early: None,
             begun,
             party,
             concerns,
@@ -84,6 +86,8 @@ pub(crate) struct Call<'a> {
     pub(crate) minor: u32,
     /// The whole message, for data that must outlive the call.
     pub(crate) message: &'a Bytes,
+    /// The part of the data of a WRITE that is written already.
+    pub(super) early: Option<EarlyFileWrite>,
     /// When it began, if it is observed.
     pub(crate) begun: Option<RunningOperation>,
     /// The client of version 4 in whose session it is.

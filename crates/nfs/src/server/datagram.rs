@@ -73,7 +73,7 @@ fn serve(
     };
     let xid = crate::wire::rpc::xid(message);
     let message = Bytes::copy_from_slice(message);
-    let answer = rpc::answer(service.clone(), origin, Arc::default(), message, InFlight::default());
+    let answer = rpc::answer(service.clone(), origin, Arc::default(), message, None, InFlight::default());
     let (socket, turns) = (socket.clone(), turns.clone());
     let before = service.before.get().map(|before| before(origin.address));
     tokio::spawn(async move {

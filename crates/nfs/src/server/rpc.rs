@@ -13,10 +13,12 @@ pub(crate) use super::call::{Call, CallIdentity};
 pub(super) use super::call::{ReceivedCall, empty, failure, finish, refusal};
 use super::gss;
 use super::replies::CallState;
+use super::v3::EarlyFileWrite;
 use super::{Origin, Service, mount, nlm, nsm, observed, portmap, tls, v3, v4};
 use crate::wire::rpc::{AuthFlavor, AuthStat, CallHeader, Credential, Message, Outcome};
+use crate::wire::v3::write::Beginning;
 use crate::wire::v3::{Arguments, Procedure};
-use crate::wire::xdr::Decode;
+use crate::wire::xdr::{Decode, padding};
 
 /// Answers one message. `None` if the message gets no answer: it is a reply, or has no transaction
 /// id.
@@ -25,6 +27,7 @@ pub(crate) async fn answer(
     origin: Origin,
     memory: Arc<Allowance>,
     message: Bytes,
+    early: Option<EarlyFileWrite>,
     in_flight: InFlight,
 ) -> Option<Reply> {
     let mut reader = Reader::new(&message);
@@ -56,12 +59,44 @@ pub(crate) async fn answer(
             return Some(finish(refusal(header.xid, Outcome::AuthError(why)), None, origin));
         }
     };
-    let mut call = received.call(identity, message, arguments);
+    let mut call = Call { early, ..received.call(identity, message, arguments) };
     let (reserved, mut writer, payload) = execute(&mut call, in_flight).await?;
     if call.header.credential == Credential::Tls {
         writer = tls::with_token(writer);
     }
     Some(Reply { reserved, ..finish(writer, payload, origin) })
+}
+
+/// Begins a WRITE of NFSv3 that has arrived in part. `length` is that of the whole record. Gives where in the record its data
+/// begin. `None`: it is executed when it is complete, as are all calls with a checksum.
+pub(super) fn begin_early(
+    (service, origin, memory): (&Arc<Service>, Origin, &Arc<Allowance>),
+    (arrived, length): (&[u8], usize),
+    in_flight: &InFlight,
+) -> Option<(usize, EarlyFileWrite)> {
+    let mut reader = Reader::new(arrived);
+    let Ok(Message::Call(header)) = Message::decode(&mut reader) else { return None };
+    let called = (header.program, header.version, header.procedure);
+    let (oldest, newest) = service.versions();
+    let version = crate::wire::v3::VERSION;
+    if called != (crate::wire::v3::PROGRAM, version, Procedure::WRITE.0)
+        || !(oldest..=newest).contains(&version)
+    {
+        return None;
+    }
+    let identity = identify(&header, origin).ok()?;
+    let arguments_at = reader.position();
+    let request = Beginning::decode(&mut reader).ok()?;
+    let data_at = reader.position();
+    let data = request.length as usize;
+    if data_at + data + padding(data) != length {
+        return None;
+    }
+    let message = &Bytes::copy_from_slice(&arrived[..data_at]);
+    let arguments = &message[arguments_at..];
+    let received = ReceivedCall { service, origin, memory, message, header, arguments, begun: None };
+    let call = received.call(identity, message, arguments);
+    Some((data_at, EarlyFileWrite::begin(&call, &request, in_flight)?))
 }
 
 /// The program that a call is for, with the arguments that are needed before it is executed.

@@ -4,12 +4,14 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::BytesMut;
 use conn::{
-    Allowance, Answer, CompletedHandshake, InFlight, Limits, LoopStream, Peer, Protocol, ToClient, Watchdog,
+    Allowance, Answer, CompletedHandshake, EarlyMessage, InFlight, Limits, LoopStream, Peer, Protocol,
+    ToClient, Watchdog,
 };
 use rustls::ServerConfig;
 
 use super::call::MAX_RECORD;
 use super::tls::ConnectionTls;
+use super::v3::EarlyFileWrite;
 use super::{Origin, Protection, Service, rpc};
 use crate::wire::rpc::RecordMark;
 
@@ -68,7 +70,25 @@ impl Protocol for RecordStream {
             fragments.extend_from_slice(&fragment);
         };
         self.securing.note(&message, origin);
-        Box::pin(rpc::answer(service, origin, memory, message, in_flight))
+        Box::pin(rpc::answer(service, origin, memory, message, None, in_flight))
+    }
+
+    fn begin_early(
+        &self,
+        arrived: &[u8],
+        length: usize,
+        in_flight: &InFlight,
+    ) -> Option<Box<dyn EarlyMessage>> {
+        let mark = RecordMark::from_bytes(*arrived.first_chunk()?);
+        let record = &arrived[RecordMark::SIZE..];
+        if !mark.last || RecordMark::SIZE + mark.len as usize != length {
+            return None; // its data may be in several fragments
+        }
+        let origin = Origin { protection: self.securing.protection(), ..self.origin };
+        let place = (&self.service, origin, &self.memory);
+        let (data_at, write) = rpc::begin_early(place, (record, mark.len as usize), in_flight)?;
+        let (service, memory) = (self.service.clone(), self.memory.clone());
+        Some(Box::new(EarlyRecord { service, origin, memory, data_at: RecordMark::SIZE + data_at, write }))
     }
 
     fn begins_tls(&self) -> Option<Arc<ServerConfig>> {
@@ -77,6 +97,28 @@ impl Protocol for RecordStream {
 
     fn secured(&self, handshake: Result<CompletedHandshake, String>) {
         self.securing.ended(handshake, &self.service, self.origin);
+    }
+}
+
+/// A record of one fragment, with a WRITE whose data are written while they arrive.
+struct EarlyRecord {
+    service: Arc<Service>,
+    origin: Origin,
+    memory: Arc<Allowance>,
+    /// Where the data begin.
+    data_at: usize,
+    write: EarlyFileWrite,
+}
+
+impl EarlyMessage for EarlyRecord {
+    fn write(&mut self, arrived: &[u8]) -> bool {
+        arrived.get(self.data_at..).is_some_and(|data| self.write.write(data))
+    }
+
+    fn answer(self: Box<Self>, mut message: BytesMut, in_flight: InFlight) -> Answer {
+        let Self { service, origin, memory, write, .. } = *self;
+        let record = message.split_off(RecordMark::SIZE).freeze();
+        Box::pin(rpc::answer(service, origin, memory, record, Some(write), in_flight))
     }
 }
 

@@ -28,6 +28,7 @@ mod write;
 pub(super) use lookup::look;
 pub(super) use readdir::{listed, listed_name, page};
 pub(super) use target::{Target, file_type, size};
+pub(super) use write::EarlyFileWrite;
 
 use conn::Reservation;
 use wire::Writer;

@@ -11,13 +11,14 @@ use lock::Mutex;
 use vfs::Payload;
 
 use super::connection::{Connection, unseal};
-use super::context::{Context, Failure, IncomingRequest, Outcome, Reply, RequestScope, poll_once};
+use super::context::{Context, Failure, IncomingRequest, Outcome, Reply, RequestScope, TreeScope, poll_once};
 use super::dispatch::CommandScope;
 use super::output::Output;
 use crate::ranks;
 use crate::server::clients::session::{Channel, Session};
 use crate::server::clients::tree::Tree;
 use crate::server::files::facts::Facts;
+use crate::server::files::write::EarlyFileWrite;
 use crate::server::login::admit::{self, Admission, RequestOrigin};
 use crate::server::login::negotiate;
 use crate::wire::Status;
@@ -35,6 +36,7 @@ struct Abort;
 pub(super) async fn answer(
     connection: Arc<Connection>,
     mut frame: BytesMut,
+    early: Option<EarlyFileWrite>,
     in_flight: InFlight,
 ) -> Option<Frame> {
     let message = frame.split_off(PREFIX_LEN);
@@ -49,7 +51,7 @@ pub(super) async fn answer(
         }
         Some(Kind::Compressed) | None => return abort(&connection),
     };
-    let mut chain = Chain::new(connection.clone(), in_flight, sealed);
+    let mut chain = Chain { early, ..Chain::new(connection.clone(), in_flight, sealed) };
     loop {
         let Ok((header, request, last)) = take_request(&mut rest) else { return abort(&connection) };
         if let Err(Abort) = chain.request(header, request, last).await {
@@ -61,6 +63,38 @@ pub(super) async fn answer(
     }
     let frame = chain.output.lock().finish();
     frame.unwrap_or_else(|()| abort(&connection))
+}
+
+/// The header and the tree of a WRITE that is alone in its frame, has arrived in part, and may be executed as far as is known
+/// then. That is so if it is neither signed nor sealed, and not a repetition.
+pub(super) fn admit_early(connection: &Connection, arrived: &[u8]) -> Option<(Header, TreeScope)> {
+    const OTHERS: [Flags; 5] = [Flags::RESPONSE, Flags::ASYNC, Flags::RELATED, Flags::SIGNED, Flags::REPLAY];
+    if Kind::of(arrived) != Some(Kind::Smb2) {
+        return None;
+    }
+    let header = Header::decode(arrived).ok()?;
+    let is_other = OTHERS.iter().any(|flag| header.flags.contains(*flag));
+    if header.command != Command::WRITE || header.next_command != 0 || is_other {
+        return None;
+    }
+    connection.negotiated()?;
+    let charge = charge_of(connection, &header);
+    if !connection.window.lock().may_take(header.message_id, charge) {
+        return None;
+    }
+    let origin = RequestOrigin { sealed: None, related: false, first: true };
+    match admit::judge(connection, &header, arrived, &origin) {
+        (Admission::Tree(scope), None) => Some((header, scope)),
+        _ => None,
+    }
+}
+
+/// How many message ids a request takes.
+fn charge_of(connection: &Connection, header: &Header) -> u16 {
+    match connection.negotiated() {
+        Some(negotiated) if negotiated.dialect.has_large_mtu() => header.credit_charge,
+        _ => 1, // the field has no meaning before 2.1
+    }
 }
 
 /// Ends the connection. There is no answer.
@@ -90,6 +124,8 @@ fn take_request(rest: &mut BytesMut) -> Result<(Header, BytesMut, bool), Abort> 
 struct Chain {
     connection: Arc<Connection>,
     in_flight: InFlight,
+    /// The part that is written already of the only request.
+    early: Option<EarlyFileWrite>,
     /// Whose key sealed the frame.
     sealed: Option<Arc<Channel>>,
     output: Arc<Mutex<Output, ranks::SmbOutput>>,
@@ -109,6 +145,7 @@ impl Chain {
         Self {
             connection,
             in_flight,
+            early: None,
             output: Arc::new(Mutex::new(Output::new(sealed.clone()))),
             sealed,
             session_id: 0,
@@ -137,10 +174,7 @@ impl Chain {
             return Ok(());
         }
         let negotiated = self.connection.negotiated();
-        let charge = match negotiated {
-            Some(negotiated) if negotiated.dialect.has_large_mtu() => header.credit_charge,
-            _ => 1, // the field has no meaning before 2.1
-        };
+        let charge = charge_of(&self.connection, &header);
         if !self.connection.window.lock().take(header.message_id, charge) {
             return Err(Abort);
         }
@@ -161,6 +195,7 @@ impl Chain {
             in_flight: self.in_flight.clone(),
             header,
             message: message.freeze(),
+            early: self.early.take(),
             signer,
             sealed: self.sealed.is_some(),
             related_file: self.file.filter(|_| related),

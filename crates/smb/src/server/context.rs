@@ -24,6 +24,7 @@ use crate::server::clients::session::{Channel, Session};
 use crate::server::clients::tree::Tree;
 use crate::server::files::facts::Facts;
 use crate::server::files::mac;
+use crate::server::files::write::EarlyFileWrite;
 use crate::server::login::crypto::preauth::Preauth;
 use crate::wire::header::{Command, Flags, Header};
 use crate::wire::values::FileKey;
@@ -186,6 +187,8 @@ pub(super) struct IncomingRequest {
     pub(super) header: Header,
     /// The request from its header on.
     pub(super) message: Bytes,
+    /// The part of its data that is written already.
+    pub(super) early: Option<EarlyFileWrite>,
     /// The session whose key signs the answer, because the request was signed.
     pub(super) signer: Option<Arc<Channel>>,
     /// It came encrypted.
@@ -353,6 +356,19 @@ impl<S: RequestScope> Context<S> {
     }
 }
 
+/// As [`IncomingRequest::may_transfer`], for a request that has not arrived in full.
+pub(super) fn may_transfer(connection: &Connection, header: &Header, length: u32) -> Result<(), Status> {
+    let negotiated = connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
+    if length > negotiated.max_transact {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    let paid = u64::from(header.credit_charge.max(1)) * CREDIT;
+    match negotiated.dialect.has_large_mtu() && u64::from(length) > paid {
+        true => Err(Status::INVALID_PARAMETER),
+        false => Ok(()),
+    }
+}
+
 impl IncomingRequest {
     /// What all connections share.
     pub(super) fn service(&self) -> &Arc<Service> {
@@ -366,15 +382,7 @@ impl IncomingRequest {
 
     /// Refuses transfers that are longer than agreed on, or than the request has paid for: MS-SMB2 3.3.5.2.5.
     pub(super) fn may_transfer(&self, length: u32) -> Result<(), Status> {
-        let negotiated = self.connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
-        if length > negotiated.max_transact {
-            return Err(Status::INVALID_PARAMETER);
-        }
-        let paid = u64::from(self.header.credit_charge.max(1)) * CREDIT;
-        match negotiated.dialect.has_large_mtu() && u64::from(length) > paid {
-            true => Err(Status::INVALID_PARAMETER),
-            false => Ok(()),
-        }
+        may_transfer(&self.connection, &self.header, length)
     }
 
     /// Memory for the data of a file. Data that are in the page cache leave from there, unless they are signed or encrypted.

@@ -1,6 +1,7 @@
 //! The sequence window of a connection, MS-SMB2 3.3.1.1, 3.3.5.2.3: which message ids its client may use, each once.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// The most credits a client has at a time.
 pub(super) const MOST: u16 = 8192;
@@ -23,20 +24,12 @@ impl CreditWindow {
     /// Takes `count` ids from `first` on. False if the client may not use one of them: the
     /// connection must end.
     pub(super) fn take(&mut self, first: u64, count: u16) -> bool {
-        let count = u64::from(count.max(1));
-        let Some(end) = first.checked_add(count) else { return false };
-        if first < self.low || end > self.low + self.granted {
-            return false;
-        }
-        let (from, to) = ((first - self.low) as usize, (end - self.low) as usize);
+        let Some(Range { start: from, end: to }) = self.unused(first, count) else { return false };
         if self.used.len() < to {
             self.used.resize(to, false);
         }
-        if self.used.range(from..to).any(|used| *used) {
-            return false;
-        }
         self.used.range_mut(from..to).for_each(|used| *used = true);
-        self.used_count += count;
+        self.used_count += (to - from) as u64;
         while self.used.front() == Some(&true) {
             self.used.pop_front();
             self.low += 1;
@@ -44,6 +37,22 @@ impl CreditWindow {
             self.used_count -= 1;
         }
         true
+    }
+
+    /// Whether the client may use these ids now.
+    pub(super) fn may_take(&self, first: u64, count: u16) -> bool {
+        self.unused(first, count).is_some()
+    }
+
+    /// Where these ids are in `used`, if the client may use them.
+    fn unused(&self, first: u64, count: u16) -> Option<Range<usize>> {
+        let end = first.checked_add(count.max(1).into())?;
+        if first < self.low || end > self.low + self.granted {
+            return None;
+        }
+        let (from, to) = ((first - self.low) as usize, (end - self.low) as usize);
+        let mut used = self.used.iter().take(to).skip(from);
+        (!used.any(|used| *used)).then_some(from..to)
     }
 
     /// Gives the client more ids: as many as it asks for, at least one when it would have none, at most [`MOST`] in all.

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use conn::{Answer, InFlight, Limits, LoopStream, Peer, Protocol, ToClient, Watchdog};
+use conn::{Answer, EarlyMessage, InFlight, Limits, LoopStream, Peer, Protocol, ToClient, Watchdog};
 
 use super::chain;
 use super::connection::Connection;
 use super::credits;
 use super::service::Service;
+use crate::server::files::write::EarlyFileWrite;
 use crate::wire::frame::{self, PREFIX_LEN};
 use crate::wire::header::Header;
 
@@ -22,6 +23,23 @@ pub async fn serve_stream(service: Arc<Service>, stream: LoopStream, peer: Peer,
 /// One connection without its transport, for `conn` and for tests without sockets.
 pub fn protocol(service: Arc<Service>, peer: Peer) -> impl Protocol {
     SmbProtocol(Connection::new(service, peer))
+}
+
+/// A frame with one WRITE, whose data are written while they arrive.
+struct EarlyFrame {
+    connection: Arc<Connection>,
+    write: EarlyFileWrite,
+}
+
+impl EarlyMessage for EarlyFrame {
+    fn write(&mut self, arrived: &[u8]) -> bool {
+        arrived.get(PREFIX_LEN..).is_some_and(|message| self.write.write(message))
+    }
+
+    fn answer(self: Box<Self>, message: BytesMut, in_flight: InFlight) -> Answer {
+        let Self { connection, write } = *self;
+        Box::pin(chain::answer(connection, message, Some(write), in_flight))
+    }
 }
 
 /// The connection as `conn` sees it.
@@ -39,7 +57,19 @@ impl Protocol for SmbProtocol {
     }
 
     fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer {
-        Box::pin(chain::answer(self.0.clone(), message, in_flight))
+        Box::pin(chain::answer(self.0.clone(), message, None, in_flight))
+    }
+
+    fn begin_early(
+        &self,
+        arrived: &[u8],
+        length: usize,
+        in_flight: &InFlight,
+    ) -> Option<Box<dyn EarlyMessage>> {
+        let (message, length) = (arrived.get(PREFIX_LEN..)?, length.checked_sub(PREFIX_LEN)?);
+        let (header, scope) = chain::admit_early(&self.0, message)?;
+        let write = EarlyFileWrite::begin(&self.0, &scope, &header, (message, length), in_flight)?;
+        Some(Box::new(EarlyFrame { connection: self.0.clone(), write }))
     }
 
     fn began(&self, client: ToClient) {

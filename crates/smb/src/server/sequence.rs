@@ -49,6 +49,11 @@ impl Sequence {
         self.unborn
     }
 
+    /// Whether a request has the current number. It may be executed, and nothing changes if it is counted.
+    pub(super) fn is_current(&self, header: &Header) -> bool {
+        header.channel_sequence() == self.current
+    }
+
     /// Counts a request, if it may be executed.
     pub(super) fn admit(
         sequence: &Arc<Mutex<Self, ranks::SmbSequence>>,

@@ -2,6 +2,7 @@
 
 mod binding;
 mod chains;
+mod early;
 mod facts;
 mod names;
 mod namespaces;

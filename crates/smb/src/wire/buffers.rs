@@ -26,11 +26,21 @@ pub(super) fn range(
     offset: usize,
     length: usize,
 ) -> Result<Range<usize>, Malformed> {
+    range_in(message.len(), fixed, offset, length)
+}
+
+/// The same of a message of which only the length is known.
+pub(super) fn range_in(
+    message: usize,
+    fixed: usize,
+    offset: usize,
+    length: usize,
+) -> Result<Range<usize>, Malformed> {
     if length == 0 {
         let start = Header::LEN + fixed;
         return Ok(start..start);
     }
-    let end = offset.checked_add(length).filter(|&end| end <= message.len());
+    let end = offset.checked_add(length).filter(|&end| end <= message);
     match end {
         Some(end) if offset >= Header::LEN + fixed => Ok(offset..end),
         _ => Err(Malformed("a buffer outside of its message")),

@@ -35,13 +35,18 @@ impl Request {
     pub const DATA_OFFSET: usize = Header::LEN + Self::FIXED;
 
     pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
+        Self::decode_beginning(message, message.len())
+    }
+
+    /// The request at the beginning of a message of `length_of_all`, of which not all is here.
+    pub fn decode_beginning(message: &[u8], length_of_all: usize) -> Result<Self, Malformed> {
         let mut r = buffers::body(message, 49)?;
         let (data_offset, length, offset) = (r.u16_le()?, r.u32_le()?, r.u64_le()?);
         let (file, channel, remaining_bytes) = (FileKey::decode(&mut r)?, r.u32_le()?, r.u32_le()?);
         r.skip(4)?; // the channel's buffer
         let flags = Flags(r.u32_le()?);
         let length = usize::try_from(length).map_err(|_| Malformed("a length larger than memory"))?;
-        let data = buffers::range(message, Self::FIXED, data_offset.into(), length)?;
+        let data = buffers::range_in(length_of_all, Self::FIXED, data_offset.into(), length)?;
         Ok(Self { data, offset, file, channel, remaining_bytes, flags })
     }
 

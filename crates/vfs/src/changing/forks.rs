@@ -133,7 +133,12 @@ impl<'a> PermittedActor<'a> {
         Ok(owner.map(|owner| (streams.clone(), owner)))
     }
 
-    /// The same, and where the fork is in the sidecar: a thread of the pool reads that.
+    /// Whether `of` is the sidecar of a file whose fork a client may hold something of.
+    pub(crate) fn has_fork_in_use(&self, of: &Node) -> Result<bool> {
+        Ok(self.fork_in_use(of)?.is_some())
+    }
+
+    /// As `fork_in_use`, and where the fork is in the sidecar: a thread of the pool reads that.
     async fn part_in_use(&self, of: &Node) -> Result<Option<(Node, ForkPart)>> {
         let Some((streams, owner)) = self.fork_in_use(of)? else { return Ok(None) };
         let sidecar = of.clone();

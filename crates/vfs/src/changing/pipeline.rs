@@ -162,6 +162,12 @@ impl<'a, S: Steps<'a>> Operation<'a, S> {
         self.steps.tell(&self.by, made);
     }
 
+    /// A part of the change was made. Others are told when all of it is made, by another operation.
+    pub(crate) fn commit_part(&mut self) {
+        std::mem::take(&mut self.own).made();
+        self.recall_late();
+    }
+
     pub(crate) fn by(&self) -> &PermittedActor<'a> {
         &self.by
     }

@@ -1,10 +1,13 @@
 //! A volume for clients that act on files by handles, without opens: each request stands for itself, and sidecars are files
 //! that these clients see.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::backend::{Found, Node, Stability};
 use crate::changing::permitted::Plan;
+use crate::changing::pipeline::PinnedChange;
 use crate::changing::pipeline::attributes::AttributeChange;
 use crate::changing::pipeline::data::DataWrite;
 use crate::described::by_mode::WRITE_BITS;
@@ -17,8 +20,8 @@ use crate::state::Stream;
 use crate::streams::{ForkPart, PartWrite, SidecarView, StreamInfo};
 use crate::volume::{SENT, within};
 use crate::{
-    Access, Actor, Attributes, Beside, Caller, Change, Error, FileId, Kind, Payload, Result, SetAttributes,
-    Time, Volume,
+    Access, Actor, Attributes, Beside, Caller, Change, EarlyWrite, Error, FileId, Kind, Payload, Result,
+    SetAttributes, Time, Volume,
 };
 
 /// A volume as clients without opens use it.
@@ -28,6 +31,14 @@ pub struct Stateless<'a> {
 }
 
 impl Volume {
+    /// Begins a write without an open, of data that are still arriving. `None`: it is to be made when all of them are there.
+    pub fn begin_early(self: &Arc<Self>, actor: &Actor, to: &Found, range: (u64, u64)) -> Option<EarlyWrite> {
+        if DataWrite::permitted(self, actor, to).is_err() {
+            return None; // a refused client learns nothing of the quota
+        }
+        Some(EarlyWrite::begin(self, actor, &to.object, range)?.of_found(to))
+    }
+
     /// This volume as clients without opens use it.
     pub fn stateless(&self) -> Stateless<'_> {
         Stateless { volume: self }
@@ -68,12 +79,12 @@ impl Stateless<'_> {
         data: Bytes,
         stability: Stability,
     ) -> Result<Change> {
-        let before = self.write_only(actor, to, offset, data, stability).await?;
+        let before = self.write_only(actor, to, offset, data, stability, None).await?;
         Ok(Change { before, after: to.object.attributes()? })
     }
 
-    /// Writes `data` at `offset`. A write that must be on the disk waits for it on a thread of the
-    /// pool. Gives the attributes before.
+    /// Writes `data` at `offset`, except for what is written already. A write that must be on the disk waits for it on a
+    /// thread of the pool. Gives the attributes before.
     pub async fn write_only(
         self,
         actor: &Actor,
@@ -81,12 +92,19 @@ impl Stateless<'_> {
         offset: u64,
         data: Bytes,
         stability: Stability,
+        early: Option<&EarlyWrite>,
     ) -> Result<Attributes> {
         self.volume.notes().file(Act::Write, &to.object);
         let (node, caller, length) = (&to.object, &actor.caller, data.len());
+        let early = early.filter(|early| early.is_of(node.id(), offset, length));
+        early.map_or(Ok(()), EarlyWrite::result)?;
         let written = PartWrite { offset, length: length as u64, data: Some(&data) };
         let quiet = DataWrite::permitted(self.volume, actor, to)?.quiet_part(written).await?;
         let operation = quiet.pinned()?.announce()?;
+        let (offset, data) = match early {
+            Some(early) => early.rest(data),
+            None => (offset, data),
+        };
         if stability == Stability::Unstable && !node.is_remote() {
             node.write_at(caller, offset, &data, stability)?;
         } else {
@@ -99,7 +117,30 @@ impl Stateless<'_> {
         }
         operation.commit(&());
         self.volume.site.traffic.written(length);
-        Ok(to.attributes)
+        early.into_iter().for_each(EarlyWrite::end);
+        Ok(early.and_then(EarlyWrite::before).unwrap_or(to.attributes))
+    }
+
+    /// Writes what has `arrived` of the data of a write that [`Volume::begin_early`] has begun. False: no more of it is to be
+    /// written before all of it is there.
+    pub fn write_early(self, actor: &Actor, to: &Found, early: &mut EarlyWrite, arrived: &[u8]) -> bool {
+        let piece = early.piece(arrived);
+        if piece.1.is_empty() {
+            return true;
+        }
+        let permitted = DataWrite::permitted(self.volume, actor, to);
+        let quiet = permitted.and_then(|permitted| permitted.quiet_now(early.range()));
+        let Ok(quiet) = quiet else { return false };
+        if !early.is_undisturbed() {
+            return false;
+        }
+        let Ok(mut writing) = quiet.pinned().and_then(PinnedChange::announce) else { return false };
+        early.write(piece, |written| {
+            if written.is_ok() {
+                writing.commit_part();
+            }
+            None
+        })
     }
 
     /// As [`Volume::lookup`], with the sidecars that are not on the disk.

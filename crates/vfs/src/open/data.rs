@@ -10,7 +10,7 @@ use crate::changing::pipeline::opened::OpenChange;
 use crate::noted::Act;
 use crate::state::{Cause, Modes, Stream};
 use crate::volume::{SENT_BLINDLY, within};
-use crate::{Caller, Error, Payload, Result};
+use crate::{Caller, EarlyWrite, Error, Payload, Result};
 
 /// What [`Open::read_at`] gives.
 #[derive(Debug)]
@@ -70,10 +70,32 @@ impl Open {
     }
 
     /// Writes all of `data` at `offset`.
-    pub async fn write_at(&self, offset: u64, data: Bytes, stability: Stability) -> Result<()> {
+    pub fn write_at(
+        &self,
+        offset: u64,
+        data: Bytes,
+        stability: Stability,
+    ) -> impl Future<Output = Result<()>> + Send {
+        self.write_rest(offset, data, stability, None)
+    }
+
+    /// The same, without writing the beginning of `data` again that is written already. Also fails as that has failed.
+    pub async fn write_rest(
+        &self,
+        offset: u64,
+        data: Bytes,
+        stability: Stability,
+        early: Option<&EarlyWrite>,
+    ) -> Result<()> {
         self.require(Modes::WRITE)?;
         let (permitted, length) = (OpenChange::to_write(self.permitted(), self), data.len());
+        let early = early.filter(|early| early.is_of(self.node.id(), offset, length));
+        early.map_or(Ok(()), EarlyWrite::result)?;
         let writing = permitted.quiet_range((offset, length as u64)).await?.pinned()?.announce()?;
+        let (offset, data) = match early {
+            Some(early) => early.rest(data),
+            None => (offset, data),
+        };
         let written = match (self.is_data, stability) {
             (false, _) => self.write_stream(offset, data, stability).await,
             (true, Stability::Unstable) if !self.node.is_remote() => {
@@ -87,6 +109,7 @@ impl Open {
         };
         if written.is_ok() {
             self.volume.site.traffic.written(length);
+            early.into_iter().for_each(EarlyWrite::end);
         }
         if self.is_data && written.is_ok() && stability == Stability::File {
             self.volume.pairs().absorb_written(&self.node).await;

@@ -8,6 +8,7 @@ mod caches;
 mod changed_at_two_servers;
 mod denials;
 mod described;
+mod early;
 mod exchange;
 mod gates;
 mod gateways;

@@ -114,6 +114,16 @@ fn write(file: &dyn Object, offset: u64, length: u64) -> vfs::Result<()> {
 }
 
 #[test]
+fn there_is_room_for_all_of_a_write_or_for_nothing() {
+    let scene = Scene::new(64 * KIB);
+    let a = scene.file("a");
+    write(&*a, 0, 60 * KIB).unwrap();
+    assert_eq!(a.has_room_for(60 * KIB, 8 * KIB), Err(Error::QuotaExceeded));
+    assert_eq!((a.has_room_for(60 * KIB, 4 * KIB), a.has_room_for(0, 64 * KIB)), (Ok(()), Ok(())));
+    assert_eq!((scene.used(), a.attributes().unwrap().size), (60 * KIB, 60 * KIB));
+}
+
+#[test]
 fn a_write_that_crosses_the_limit_is_refused_whole() {
     let scene = Scene::new(64 * KIB);
     let a = scene.file("a");

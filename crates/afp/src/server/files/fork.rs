@@ -9,6 +9,7 @@ pub(in crate::server) mod tests;
 mod write;
 
 pub(in crate::server) use self::table::{Fork, Forks};
+pub(in crate::server) use self::write::EarlyForkWrite;
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
 use crate::wire::ResultCode;

@@ -79,6 +79,11 @@ impl Replies {
         self.came_back.store(true, Ordering::Relaxed);
     }
 
+    /// Whether a request may be one of an earlier connection, and have a reply.
+    pub(in crate::server) fn may_repeat(&self) -> bool {
+        self.came_back.load(Ordering::Relaxed)
+    }
+
     /// Begins a request. `None` if no state of it is needed.
     pub(in crate::server) fn begin(&self, id: u16, number: u8) -> Option<RequestState<'_>> {
         if !self.keeps.load(Ordering::Relaxed) {

@@ -1,6 +1,9 @@
 //! A process of its own for a test, in a network of its own.
 
 use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use super::LIMIT;
 
 /// Set in that process to the name of the test.
 const ALONE: &str = "FOURFOLD_TEST_ALONE";
@@ -28,6 +31,24 @@ pub(super) fn has_network(test: &str, more: &[&str]) -> bool {
     println!("{said}");
     assert!(said.contains("test result: ok. 1 passed"), "{}", String::from_utf8_lossy(&output.stderr));
     false
+}
+
+/// Makes the virtual cable `east` to `west`, and waits until both ends carry frames.
+pub(super) fn lay_cable() {
+    ip("link add east type veth peer name west");
+    ["east", "west"].iter().for_each(|end| drop(ip(&format!("link set {end} up"))));
+    wait_for_carrier();
+}
+
+/// Waits until both ends carry frames. The kernel drops frames until then.
+pub(super) fn wait_for_carrier() {
+    let deadline = Instant::now() + LIMIT;
+    while ["east", "west"]
+        .iter()
+        .any(|end| ip(&format!("-br link show dev {end}")).split_whitespace().nth(1) != Some("UP"))
+    {
+        assert!(Instant::now() < deadline, "the cable has no carrier: {}", ip("link"));
+    }
 }
 
 /// Runs `ip` with these words, separated by spaces.

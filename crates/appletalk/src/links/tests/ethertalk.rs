@@ -1,16 +1,14 @@
 //! EtherTalk on the two ends of a virtual cable.
 
 use super::super::{EtherTalkLink, Link, LinkError};
-use super::alone::{has_network, ip};
+use super::alone::{has_network, ip, lay_cable, wait_for_carrier};
 use super::next;
 use crate::address::HardwareAddress;
 use crate::wire::elap::{ElapContent, ElapFrame};
 
 /// Two interfaces on one cable.
 fn cable() -> (EtherTalkLink, EtherTalkLink) {
-    ip("link add east type veth peer name west");
-    ip("link set east up");
-    ip("link set west up");
+    lay_cable();
     (EtherTalkLink::open("east").unwrap(), EtherTalkLink::open("west").unwrap())
 }
 
@@ -80,10 +78,23 @@ fn a_network_that_was_down_works_again() {
     let error = east.send(&frame).unwrap_err();
     assert!(matches!(error, LinkError::Down { .. }) && !error.is_lasting(), "{error}");
     ip("link set east up");
+    wait_for_carrier();
     while let Err(error) = east.send(&frame) {
         assert!(!error.is_lasting(), "{error}");
     }
     assert_eq!(next(&mut west), frame);
+}
+
+#[test]
+fn an_interface_that_is_removed_is_gone() {
+    if !has_network("links::tests::ethertalk::an_interface_that_is_removed_is_gone", &[]) {
+        return;
+    }
+    let (mut east, mut west) = cable();
+    let frame = frame(&east, HardwareAddress::EVERYONE, b"gone");
+    ip("link del east");
+    let errors = [east.receive().map(drop).unwrap_err(), west.send(&frame).unwrap_err()];
+    assert!(errors.iter().all(|error| matches!(error, LinkError::Gone { .. })), "{errors:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
 use super::super::{LToUdpLink, Link, LinkError};
-use super::alone::{has_network, ip};
+use super::alone::{has_network, ip, lay_cable};
 use super::next;
 
 const ENQUIRY: &[u8] = &[12, 12, 0x81];
@@ -11,10 +11,8 @@ const REQUEST_TO_SEND: &[u8] = &[12, 9, 0x84];
 const DATA: &[u8] = &[255, 9, 1, 0, 5, 2, 2, 4];
 
 fn interface() -> &'static str {
-    ip("link add east type veth peer name west");
+    lay_cable();
     ip("addr add 192.0.2.1/24 dev east");
-    ip("link set east up");
-    ip("link set west up");
     "east"
 }
 

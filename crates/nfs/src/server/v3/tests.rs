@@ -4,6 +4,7 @@ mod attributes;
 mod calls;
 mod committing;
 mod creating;
+mod early;
 mod extremes;
 mod faults;
 mod handles;

@@ -65,8 +65,12 @@ pub(super) async fn write(compound: &Compound<'_>, request: &Write<'_>, w: &mut 
     let end = request.offset.checked_add(data.len() as u64).ok_or(Status::INVAL)?;
     size(end)?;
     let bytes = compound.call.message.slice_ref(data);
-    let written =
-        target.export.volume.stateless().write_only(&actor, found, request.offset, bytes, stability).await;
+    let written = target
+        .export
+        .volume
+        .stateless()
+        .write_only(&actor, found, request.offset, bytes, stability, None)
+        .await;
     written.map_err(|error| Fail::from(error).denied_as(Status::LOCKED))?;
     (data.len() as u32).encode(w);
     request.stable.encode(w);

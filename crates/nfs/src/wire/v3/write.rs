@@ -21,6 +21,16 @@ record! {
         pub data: Data<'a>,
     }
 
+    /// WRITE3args as far as the first byte of the data: a message that has arrived in part may have no more.
+    pub struct Beginning<'a> {
+        pub file: FileHandle<'a>,
+        pub offset: u64,
+        pub count: u32,
+        pub stable: StableHow,
+        /// Of the data.
+        pub length: u32,
+    }
+
     /// WRITE3resok.
     pub struct ResOk {
         pub wcc: Wcc,

@@ -11,7 +11,7 @@ use vfs::backend::{Found, Stability};
 use vfs::mac::{Metadata, info_stream};
 use vfs::names::{Folding, Hiding};
 use vfs::state::Stream;
-use vfs::{Actor, Attributes, Beside, Caller, FileId, Kind, SetAttributes, SetTime};
+use vfs::{Actor, Attributes, Beside, Caller, EarlyWrite, FileId, Kind, SetAttributes, SetTime};
 
 use super::durable::Durable;
 use super::leases::CacheReference;
@@ -458,14 +458,24 @@ impl File {
         Ok(if of_info { 0 } else { offset })
     }
 
-    /// Writes all of `data`.
+    /// Writes all of `data`, except for what is written already.
     pub(in crate::server) async fn write(
         &self,
         offset: u64,
         data: Bytes,
         stability: Stability,
+        early: Option<&EarlyWrite>,
     ) -> Result<(), Status> {
         self.has_bytes()?;
-        self.changing(self.open.write_at(offset, data, stability)).await
+        self.changing(self.open.write_rest(offset, data, stability, early)).await
+    }
+
+    /// Begins a write whose data are still arriving, if a part of them may be written before.
+    pub(in crate::server) fn begin_early(&self, offset: u64, length: u64) -> Option<EarlyWrite> {
+        self.has_bytes().ok()?;
+        match self.writes_through() || self.keeps_modified.load(Ordering::Relaxed) {
+            true => None, // each of its calls would have to do what the whole write does
+            false => self.open.begin_early(offset, length),
+        }
     }
 }

@@ -206,6 +206,10 @@ impl Object for FaultyObject {
         self.inner.lends_data()
     }
 
+    fn has_room_for(&self, offset: u64, length: u64) -> Result<()> {
+        self.inner.has_room_for(offset, length)
+    }
+
     fn peer<'a>(&self, other: &'a dyn Object) -> Result<&'a dyn Object> {
         inner_of(other)
     }

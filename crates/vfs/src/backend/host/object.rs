@@ -336,6 +336,10 @@ impl Object for HostObject {
         })
     }
 
+    fn has_room_for(&self, offset: u64, length: u64) -> Result<()> {
+        self.metered(Growth::Write { offset, length }, || Ok(()))
+    }
+
     fn truncate(&self, caller: &Caller, size: u64) -> Result<()> {
         self.shared.act_to_change(caller)?;
         self.metered(Growth::Resize(size), || self.cut(size))

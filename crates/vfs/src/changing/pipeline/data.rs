@@ -6,7 +6,7 @@ use crate::changing::forks::ForkChange;
 use crate::changing::permitted::Plan;
 use crate::state::{Cause, Stream};
 use crate::streams::PartWrite;
-use crate::{Actor, Result, Volume};
+use crate::{Actor, Error, Result, Volume};
 
 /// A write of a part of a file's data.
 pub(crate) struct DataWrite<'a> {
@@ -38,6 +38,18 @@ impl<'a> PermittedChange<'a, DataWrite<'a>> {
         self.by.quiet_data(node.id(), (written.offset, written.length as usize), true)?;
         self.steps.fork = self.by.may_write_fork(node, written).await?;
         Ok(QuietChange(self))
+    }
+}
+
+impl<'a> PermittedChange<'a, DataWrite<'a>> {
+    /// The same at once. `WouldBlock`: the file is a sidecar with a fork that clients have open.
+    pub(crate) fn quiet_now(self, (offset, length): (u64, u64)) -> Result<QuietChange<'a, DataWrite<'a>>> {
+        let node = &self.steps.to.object;
+        self.by.quiet_data(node.id(), (offset, length as usize), true)?;
+        match self.by.has_fork_in_use(node)? {
+            true => Err(Error::WouldBlock),
+            false => Ok(QuietChange(self)),
+        }
     }
 }
 

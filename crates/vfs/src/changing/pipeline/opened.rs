@@ -111,4 +111,11 @@ impl<'a> Operation<'a, OpenChange<'a>> {
         self.steps.open.note_changed();
         done.inspect(|_| self.commit(&()))
     }
+
+    /// Ends a part of the change, which was made. Gives where the file is, if somebody listens: they are to be told.
+    pub(crate) fn end_part(mut self) -> Option<(Node, Arc<[u8]>)> {
+        self.steps.open.note_changed();
+        self.commit_part();
+        self.steps.place.take()
+    }
 }

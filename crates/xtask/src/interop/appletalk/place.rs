@@ -7,22 +7,26 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
 
 use crate::interop::compiled::{self, TestProgram};
 use crate::interop::outcome::Outcomes;
 use crate::process::{self, Running};
+use crate::server;
 
 /// The devices that lead to the machine, and the bridges that they are in.
 const CABLES: [(&str, &str); 2] = [("tap0", "cable0"), ("tap1", "cable1")];
-/// Our nodes, by the devices that they use. The router gives its network these numbers and zones.
+/// Our server and nodes, by the devices that they use. The router gives its network these numbers and zones.
 const NODES: &[NodeKind] = &[
-    NodeKind { device: "server", cable: "cable0", name: "Museum:AFPServer", seed: &[] },
+    NodeKind { device: SERVER, cable: "cable0", name: "Museum:AFPServer", seed: &[] },
     NodeKind { device: "node", cable: "cable0", name: "Watcher:Workstation", seed: &[] },
     NodeKind {
         device: "router",
@@ -39,6 +43,7 @@ pub const CHECKS: [&str; 2] = ["wireshark, nothing is malformed", "wireshark, ev
 /// Wireshark's names of the protocols that the checks use.
 const PROTOCOLS: &[&str] = &["aarp", "ddp", "nbp", "rtmp", "zip"];
 
+const SERVER: &str = "server";
 const ROUTER: &str = "router";
 
 #[derive(Debug)]
@@ -47,6 +52,12 @@ struct NodeKind {
     cable: &'static str,
     name: &'static str,
     seed: &'static [&'static str],
+}
+
+/// Something at a cable that answers questions.
+trait Neighbour: std::fmt::Debug {
+    /// `state`, `zones` and others: `crates/appletalk/tests/node`.
+    fn ask(&mut self, question: &str) -> Result<String>;
 }
 
 /// A node of AppleTalk that answers questions (`crates/appletalk/tests/node`).
@@ -65,7 +76,9 @@ impl Node {
         let (running, input, output) = Running::talking(compiled::program(&PROGRAM)?, &args, log)?;
         Ok(Self { input, output: BufReader::new(output), _running: running })
     }
+}
 
+impl Neighbour for Node {
     fn ask(&mut self, question: &str) -> Result<String> {
         writeln!(self.input, "{question}")?;
         let mut line = String::new();
@@ -74,12 +87,78 @@ impl Node {
     }
 }
 
+/// Our server, with a share that guests may write to.
+#[derive(Debug)]
+struct FileServer {
+    state: PathBuf,
+    running: Running,
+}
+
+impl FileServer {
+    fn start(folder: &Path, kind: &NodeKind) -> Result<Self> {
+        let (share, state, settings) =
+            (folder.join("share"), folder.join("fourfold"), folder.join("fourfold.toml"));
+        fs::create_dir_all(&share)?;
+        fs::set_permissions(&share, fs::Permissions::from_mode(0o777))?;
+        let name = kind.name.split(':').next().unwrap_or_default();
+        let text = format!(
+            "[server]\nbonjour = \"off\"\n\n[appletalk]\nlinks = [\"ethertalk:{}\"]\nname = \"{name}\"\n\n\
+             [[share]]\nname = \"share\"\npath = \"{}\"\nguests = true\nnfs = false\nsmb = false\niscsi = false\n",
+            kind.device,
+            share.display()
+        );
+        fs::write(&settings, text)?;
+        let running = server::ours_with_settings(&settings, &state, &[])?;
+        Ok(Self { state, running })
+    }
+
+    /// What `fourfold status` says of AppleTalk.
+    fn status(&mut self) -> Result<Value> {
+        self.running.still_up()?;
+        let state = self.state.to_string_lossy();
+        let said = process::stdout_of(server::binary(), &["status", "--json", "--state", &state], LIMIT)?;
+        Ok(serde_json::from_str::<Value>(&said)?["appletalk"].take())
+    }
+}
+
+impl Neighbour for FileServer {
+    fn ask(&mut self, question: &str) -> Result<String> {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            let status = self.status()?;
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let name = text(&status["name"]);
+            let answer = match question {
+                "zones" => {
+                    let mut zones: Vec<String> =
+                        status["zones"].as_array().into_iter().flatten().map(text).collect();
+                    zones.sort();
+                    zones.join("|")
+                }
+                "state" => match name.split_once('@') {
+                    Some((_, zone)) => {
+                        let link = &status["links"][0];
+                        format!("{} {} {zone}", text(&link["node"]), text(&link["networks"]))
+                    }
+                    None => String::new(),
+                },
+                other => bail!("our server is asked for {other:?}"),
+            };
+            if !answer.is_empty() {
+                return Ok(answer);
+            }
+            ensure!(Instant::now() < deadline, "our server is not ready: {status}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+}
+
 /// Everything at this end of the cables.
 #[derive(Debug)]
 pub struct AppleTalkPlace {
     folder: PathBuf,
     tshark: Option<Running>,
-    nodes: BTreeMap<&'static str, Node>,
+    nodes: BTreeMap<&'static str, Box<dyn Neighbour>>,
 }
 
 impl AppleTalkPlace {
@@ -137,7 +216,11 @@ impl AppleTalkPlace {
 
     fn start(&mut self, device: &str) -> Result<()> {
         let kind = NODES.iter().find(|kind| kind.device == device).context("there is no such node")?;
-        self.nodes.insert(kind.device, Node::start(&self.folder, kind)?);
+        let neighbour: Box<dyn Neighbour> = match device {
+            SERVER => Box::new(FileServer::start(&self.folder, kind)?),
+            _ => Box::new(Node::start(&self.folder, kind)?),
+        };
+        self.nodes.insert(kind.device, neighbour);
         Ok(())
     }
 

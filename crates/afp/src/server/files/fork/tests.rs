@@ -4,6 +4,7 @@
 
 mod content;
 mod durable;
+mod early;
 mod opening;
 mod trees;
 

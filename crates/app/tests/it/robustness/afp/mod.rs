@@ -3,6 +3,7 @@
 
 mod across;
 mod appletalk;
+mod classic;
 pub(crate) mod client;
 mod disks;
 mod frames;
