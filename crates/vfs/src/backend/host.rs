@@ -174,7 +174,7 @@ impl Host {
             read_only: options.read_only,
             private: options.private.as_ref().and_then(|path| Private::new(path, &root)),
             meter: options.meter.clone(),
-            limits: limits(root.as_fd())?,
+            limits: file_system::limits(root.as_fd())?,
             objects: Objects::new(&options.open_files),
             traces: Traces::default(),
             watches: if options.snapshot_of.is_some() || options.shared {
@@ -492,17 +492,4 @@ fn stat(fd: BorrowedFd<'_>) -> Result<Statx> {
 fn stat_at(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Statx> {
     rustix::fs::statx(folder, name, AtFlags::SYMLINK_NOFOLLOW, WANTED)
         .map_err(failure::of_entry("statx", folder, name))
-}
-
-fn limits(root: BorrowedFd<'_>) -> Result<Limits> {
-    const EXT4: i64 = 0xef53;
-    const XFS: i64 = 0x5846_5342;
-    let fs = rustix::fs::fstatfs(root).map_err(failure::of("fstatfs", root))?;
-    let name = u32::try_from(fs.f_namelen).unwrap_or(255);
-    let (file_size, links, xattr) = match fs.f_type as i64 {
-        EXT4 => (16 * (1 << 40) - 4096, 65_000, 4000),
-        XFS => (i64::MAX as u64, i32::MAX as u32, 65_536),
-        _ => (i64::MAX as u64, 65_000, 4000),
-    };
-    Ok(Limits { name, file_size, links, xattr, time_step_ns: 1 })
 }

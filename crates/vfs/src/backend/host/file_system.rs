@@ -13,6 +13,7 @@ use rustix::ioctl::{Getter, ioctl, opcode};
 use siphasher::sip::SipHasher24;
 
 use super::{failure, handle, mounts};
+use crate::backend::Limits;
 use crate::ranks;
 use crate::{FileId, Result};
 
@@ -39,6 +40,20 @@ pub(super) fn is_local(at: BorrowedFd<'_>) -> bool {
 pub(super) fn is_numbered(at: BorrowedFd<'_>) -> bool {
     let kind = rustix::fs::fstatfs(at).map(|found| found.f_type as u64 & 0xffff_ffff);
     kind.is_ok_and(|kind| kind != OVERLAY && LOCAL.contains(&kind))
+}
+
+/// What files on the file system of a folder can be.
+pub(super) fn limits(root: BorrowedFd<'_>) -> Result<Limits> {
+    const EXT4: i64 = 0xef53;
+    const XFS: i64 = 0x5846_5342;
+    let fs = rustix::fs::fstatfs(root).map_err(failure::of("fstatfs", root))?;
+    let name = u32::try_from(fs.f_namelen).unwrap_or(255);
+    let (file_size, links, xattr) = match fs.f_type as i64 {
+        EXT4 => (16 * (1 << 40) - 4096, 65_000, 4000),
+        XFS => (i64::MAX as u64, i32::MAX as u32, 65_536),
+        _ => (i64::MAX as u64, 65_000, 4000),
+    };
+    Ok(Limits { name, file_size, links, xattr, time_step_ns: 1 })
 }
 
 /// The number of the file system that an open file is on, never 0. Without a UUID, it is made of the id that the host
