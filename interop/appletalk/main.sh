@@ -47,9 +47,10 @@ own_node() {
 lists() {
 	text=$1
 	shift
-	"$@" >/tmp/listed
-	cat /tmp/listed
-	grep -Fq "$text" /tmp/listed
+	listed=$(mktemp)
+	"$@" >$listed
+	cat $listed
+	grep -Fq "$text" $listed
 }
 # asks TEXT WORD...: the answer of our node has this text.
 asks() {
@@ -61,17 +62,12 @@ asks() {
 found() { soon lists "$2:" nbplkup -r 1 "$1"; }
 # echoes NODE COUNT LEAST: it answers at least so many of our echo requests.
 echoes() {
-	aecho -c "$2" "$1" >/tmp/echoed || true
-	cat /tmp/echoed
-	received=$(grep -o '[0-9]* packets received' /tmp/echoed | cut -d ' ' -f 1)
+	echoed=$(mktemp)
+	aecho -c "$2" "$1" >$echoed || true
+	cat $echoed
+	received=$(grep -o '[0-9]* packets received' $echoed | cut -d ' ' -f 1)
 	[ "${received:-0}" -ge "$3" ]
 }
-# start NODE: its address, network and zone.
-start() {
-	ask start "$1" >/dev/null
-	ask "$1" state
-}
-
 their_zones() { getzones "$@" | sort | tr '\n' '|' | sed 's/|$//'; }
 has_all_zones() { [ "$("$@")" = 'Attic|Cellar|Workshop|Yard' ]; }
 refused_name() { refused nbprgstr Museum:AFPServer; }
@@ -95,36 +91,41 @@ check "our router seeds a network" is "$STATE" "$ROUTER 20-22 Attic"
 check "atalkd gets a network from our router and gives one" start_atalkd
 check "atalkd knows all zones" soon has_all_zones their_zones
 check "our router knows all zones" soon has_all_zones ask router zones
-STATE=$(start server)
+ask start server >/dev/null
+ask start node >/dev/null
+STATE=$(ask server state)
 SERVER=${STATE%% *}
-start node >/dev/null
+ask node state >/dev/null
 THEIRS=$(own_node eth0)
 check "our server is in their network and zone" is "$STATE" "$SERVER 10-12 Workshop"
+# What waits for timers waits together, as long as it asks nothing of the other side. nbprgstr looks for a name in the zone of eth0, and
+# registers it in that of eth1.
+check "aecho to our server" echoes "$SERVER" 3 3 &
+check "aecho to our router" echoes "$ROUTER" 3 3 &
+check "nbplkup finds our server in its zone" found Museum:AFPServer@Workshop "$SERVER" &
+check "nbplkup finds our server by a wildcard" found =:AFPServer@Workshop "$SERVER" &
+check "nbplkup finds our router in its zone" found Depot:AFPServer@Attic "$ROUTER" &
+check "nbprgstr is refused the name of our server" refused_name &
+check "nbprgstr registers a name" nbprgstr Grün:Workstation &
+check "afpd starts" start_afpd &
+check "getzones lists the zones of the first network" is "$(their_zones -l)" 'Attic|Cellar' &
+wait
 check "our server knows all zones" soon has_all_zones ask server zones
-check "getzones lists the zones of the first network" is "$(their_zones -l)" 'Attic|Cellar'
-check "aecho to our server" echoes "$SERVER" 3 3
-check "aecho to our router" echoes "$ROUTER" 3 3
 check "atalkd echoes to our node" asks yes node echo "$THEIRS"
 check "our node echoes with our router through atalkd" asks yes node echo "$ROUTER"
-check "nbplkup finds our server in its zone" found Museum:AFPServer@Workshop "$SERVER"
-check "nbplkup finds our server by a wildcard" found =:AFPServer@Workshop "$SERVER"
-check "nbplkup finds our router in its zone" found Depot:AFPServer@Attic "$ROUTER"
 check "our node finds our router through atalkd" asks "Depot:AFPServer $ROUTER:" node find Depot:AFPServer@Attic
-# nbprgstr looks in the zone of eth0, and registers in that of eth1.
-check "nbprgstr is refused the name of our server" refused_name
-check "nbprgstr registers a name" nbprgstr Grün:Workstation
 check "our router finds the name" asks Grün:Workstation router find Grün:Workstation
 check "our node finds the name in its zone" asks Grün:Workstation node find =:Workstation@Attic
-check "afpd starts" start_afpd
 check "our node finds afpd" asks Netatalk:AFPServer node find Netatalk:AFPServer@Attic
 check "our node is a guest of afpd" guest node Netatalk:AFPServer@Attic
 check "our node is a guest of our server" guest node Museum:AFPServer@Workshop
 check "our router is a guest of our server through atalkd" guest router Museum:AFPServer@Workshop
 ask lossy 5 >/dev/null
-check "of 10 echo requests, 5 are answered when 5 % of all frames are lost" echoes "$SERVER" 10 5
-check "nbplkup finds our server when frames are lost" found Museum:AFPServer@Workshop "$SERVER"
+check "of 10 echo requests, 5 are answered when 5 % of all frames are lost" echoes "$SERVER" 10 5 &
+check "nbplkup finds our server when frames are lost" found Museum:AFPServer@Workshop "$SERVER" &
 check "our node is a guest of our server when frames are lost" guest node Museum:AFPServer@Workshop
 check "our node finds afpd when frames are lost" soon asks Netatalk:AFPServer node find Netatalk:AFPServer@Attic
+wait
 
 cat /syslog
 echo done >&3

@@ -8,6 +8,7 @@ use vfs::acl::{Acl, Entry, EntryKind, Inherit, Rights, Who};
 use vfs::backend::Found;
 use vfs::{Kind, Volume};
 
+use super::change::role_of;
 use super::names::RightsNames;
 use super::words;
 use crate::people::accounts::policy;
@@ -149,6 +150,7 @@ impl RightsTarget<'_> {
     /// What was set that means a person.
     fn by_list(&self, acl: &Acl, person: &RightsPerson, names: &RightsNames<'_>) -> Vec<String> {
         let (identity, of) = (&person.identity, &self.found.attributes);
+        let of_kind = of.kind;
         let is_meant = |entry: &&Entry| {
             !entry.inherit.contains(Inherit::ONLY)
                 && match entry.who {
@@ -161,14 +163,31 @@ impl RightsTarget<'_> {
                     Who::Foreign(_) => false,
                 }
         };
-        let said = |entry: &Entry| {
-            let verb = if entry.kind == EntryKind::Allow { "gives" } else { "takes from" };
-            let operations = words::operations(entry.rights).join(", ");
-            let place = if entry.inherit.contains(Inherit::INHERITED) { "set above" } else { "set here" };
-            format!("{place}: {verb} {} {operations}", names.who(&entry.who))
-        };
-        let counts = |entry: &&Entry| !words::operations(entry.rights).is_empty();
-        acl.set_entries().iter().filter(is_meant).filter(counts).map(said).collect()
+        let meant: Vec<&Entry> = acl.set_entries().iter().filter(is_meant).collect();
+        let mut said: Vec<String> = Vec::new();
+        for entry in &meant {
+            let is_inherited = |entry: &Entry| entry.inherit.contains(Inherit::INHERITED);
+            let is_beside =
+                |other: &&&Entry| other.who == entry.who && is_inherited(other) == is_inherited(entry);
+            let of = |kind| {
+                let those = meant.iter().filter(is_beside).filter(|other| other.kind == kind);
+                those.fold(Rights::NONE, |all, other| all.union(other.rights))
+            };
+            let is_folder = of_kind == Kind::Folder;
+            let role = role_of(of(EntryKind::Allow), of(EntryKind::Deny), is_folder);
+            let place = if is_inherited(entry) { "set above" } else { "set here" };
+            let (who, operations) = (names.who(&entry.who), words::operations(entry.rights));
+            let line = match (role, entry.kind) {
+                (Some(role), _) => format!("{place}: {role} for {who}"),
+                (None, _) if operations.is_empty() => continue,
+                (None, EntryKind::Allow) => format!("{place}: gives {who} {}", operations.join(", ")),
+                (None, EntryKind::Deny) => format!("{place}: takes from {who} {}", operations.join(", ")),
+            };
+            if !said.contains(&line) {
+                said.push(line);
+            }
+        }
+        said
     }
 
     /// What the server itself cannot do on this machine, and why.

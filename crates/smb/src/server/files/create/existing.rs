@@ -48,8 +48,7 @@ pub(super) async fn open(
     fits(wanted, found.attributes.kind, is_stream, leads_to_folder)?;
     let max = access::maximal(volume, tree, caller, found, Some(parent))?;
     let max = via::names(volume, tree, wanted, way, max)?;
-    let place = Beside { folder: &parent.object, name: &resolved.name };
-    let place = Some(place).filter(|_| !resolved.name.is_empty());
+    let place = place_in(parent, &resolved.name);
     let metadata = volume.caching_tree().metadata_if_any(found, place)?;
     let (is_plain, metadata) = (metadata.is_none(), metadata.unwrap_or_default());
     let base = Base { found, place, metadata: &metadata };
@@ -99,6 +98,11 @@ pub(super) async fn open(
     let is_same = is_plain && !waited && !overwrites && open.is_data();
     let open = wrap(context, tree, wanted, granted, (open, via))?;
     Ok(CreateResult { open, action, plain: is_same.then_some(found.attributes) })
+}
+
+/// The place of an entry; the share's own folder has no name.
+fn place_in<'a>(folder: &'a Found, name: &'a [u8]) -> Option<Beside<'a>> {
+    (!name.is_empty()).then_some(Beside { folder: &folder.object, name })
 }
 
 /// Waits for an open; answers whether it had to wait. Another client that this open waited for may
