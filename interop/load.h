@@ -2,7 +2,10 @@
  * cost the server and everybody else, and one line of JSON.
  *
  *   load WORKLOAD [--pid SERVER] [--file PREFIX] [--clients N] [--depth N] [--block BYTES] [--size BYTES] [--passes N]
- *        [--seconds S] [--count N] [--idle N], and options of the protocol's own
+ *        [--seconds S] [--count N] [--idle N] [--pin 0|1] [--think MICROSECONDS], and options of the protocol's own
+ *
+ * A client that is alone stays on one processor; with --pin 0 it is where the scheduler puts it. With --think each client
+ * computes for so long before it sends the next block of a stream.
  *
  * --idle runs the workload without, with, and again without N idle connections. `kept` is the part of the speed that
  * remains beside them.
@@ -33,7 +36,7 @@
 struct plan {
     const char *workload;
     const char *file;
-    int pid, clients, depth, passes, count, idle;
+    int pid, clients, depth, passes, count, idle, pin, think;
     unsigned block;
     uint64_t size;
     double seconds;
@@ -125,6 +128,8 @@ struct position {
 static int next_offset(const struct plan *p, struct position *at, uint64_t *offset)
 {
     uint64_t blocks = p->size / p->block;
+    for (double until = now() + p->think / 1e6; p->think > 0 && now() < until;)
+        ;
     if (p->seconds > 0 ? now() >= at->deadline : at->next >= p->size * p->passes)
         return 0;
     *offset = is_random(p) ? random_step(&at->seed) % blocks * p->block : at->next % (blocks * p->block);
@@ -276,7 +281,7 @@ static void run_client(const struct plan *p, struct shared *shared, int client, 
     struct client *result = &shared->clients[client];
     struct plan own = plan_of(p, client);
     char byte;
-    if (p->clients == 1)
+    if (p->clients == 1 && p->pin)
         stay_on_one_processor();
     void *prepared = prepare(&own, result, client);
     atomic_fetch_add(&shared->ready, 1);
@@ -454,6 +459,8 @@ static void parse(struct plan *p, int argc, char **argv)
         else if (!strcmp(name, "--block")) p->block = atoi(value);
         else if (!strcmp(name, "--size")) p->size = atoll(value);
         else if (!strcmp(name, "--idle")) p->idle = atoi(value);
+        else if (!strcmp(name, "--pin")) p->pin = atoi(value);
+        else if (!strcmp(name, "--think")) p->think = atoi(value);
         else if (!strcmp(name, "--seconds")) p->seconds = atof(value);
         else die("unknown option", name);
         i++;
@@ -465,7 +472,7 @@ static void parse(struct plan *p, int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct plan plan = { .file = "load", .clients = 1, .depth = 1, .passes = 1, .count = 1, .block = 1 << 20,
-                         .size = 1 << 30 };
+                         .size = 1 << 30, .pin = 1 };
     parse(&plan, argc, argv);
     if (!strcmp(plan.workload, "idle")) {
         idle(&plan);

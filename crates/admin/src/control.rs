@@ -36,6 +36,7 @@ mod server;
 mod started;
 mod status;
 mod table;
+mod waits;
 
 pub use advice::{Advice, AdviceRequest, LoadCurve};
 pub use appletalk::{AppleTalkLinkStatus, AppleTalkNode, AppleTalkRoute, AppleTalkStatus};
@@ -64,6 +65,8 @@ pub use status::{
     AbsentShareStatus, AlertStatus, DomainStatus, LeaseStatus, Listener, ListenerStatus, LockStatus,
     MountLine, OpenFilesStatus, OpenStatus, SessionStatus, Severity, ShareStatus, SlowOperation, Status,
 };
+
+pub use waits::{LoopStatus, LoopsStatus};
 
 use std::fs::File;
 use std::io;

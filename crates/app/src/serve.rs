@@ -9,6 +9,7 @@ pub(crate) mod console;
 pub(crate) mod current;
 pub(crate) mod figures;
 pub(crate) mod heartbeat;
+mod loops;
 pub(crate) mod running;
 pub(crate) mod slow;
 
@@ -17,9 +18,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{self, Report};
-use admin::{Arguments, ServerSettings, Settings};
+use admin::{Arguments, Settings};
 use anyhow::Context;
-use conn::Loops;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, watch};
 use vfs::index::Index;
@@ -37,6 +37,7 @@ use crate::serve::alerts::{Alerts, StateFolder};
 use crate::serve::audit::Audit;
 use crate::serve::component::Component;
 use crate::serve::console::ConsoleNotifier;
+use crate::serve::loops::LoopsView;
 use crate::serve::running::{Parts, Running};
 use crate::serve::slow::Slow;
 use crate::shares::keeper::{self, Keeper};
@@ -124,7 +125,7 @@ async fn serve_until_stopped(
     let (volumes, current) = in_common::joined(index, state.path(), current, bound.has_witness()).await?;
     let links = Links::start(&current, state.path(), volumes.namespace().clone());
     let (ports, login_guard) = (bound.ports(), Arc::new(auth::LoginGuard::default()));
-    let (machine, (loops, count)) = (KernelMemory::here(), start_loops(&current.settings.server)?);
+    let (machine, (loops, count)) = (KernelMemory::here(), loops::start(&current.settings.server)?);
     let budget = memory::budget(&current.settings.server, &machine);
     let launch = Launch {
         current: &current,
@@ -146,7 +147,7 @@ async fn serve_until_stopped(
     let of_state = StateFolder { path: state.path().to_owned(), index: volumes.index().clone(), api_failure };
     let alerts = Alerts::start(&current, of_state, looked_at, events.clone());
     let part = Part::start(&current, volumes.clone(), keeper);
-    let first: [Arc<dyn Component>; 3] = [volumes.clone(), links, part.clone()];
+    let first: [Arc<dyn Component>; 4] = [volumes.clone(), links, part.clone(), LoopsView::component(&loops)];
     let last: [Arc<dyn Component>; 5] =
         [caches.clone(), ConsoleNotifier::component(&events), audit.clone(), slow.clone(), alerts];
     let others = announcers.components().into_iter().chain(fronts.components());
@@ -182,13 +183,6 @@ async fn say_goodbye(announcers: &Announcers, fronts: &Fronts, stop: &watch::Sen
     fronts.goodbye().await;
     stop.send_replace(true);
     fronts.stopped().await;
-}
-
-/// Starts the threads that serve connections; returns their number, too.
-fn start_loops(settings: &ServerSettings) -> anyhow::Result<(Arc<Loops>, usize)> {
-    let processors = std::thread::available_parallelism().map_or(2, usize::from);
-    let count = settings.threads.unwrap_or(processors);
-    Ok((Loops::start(count).context("the threads for connections cannot be started")?, count))
 }
 
 /// Follows what changes outside of this process: the folders of the shares, and what the servers of a cluster have in common.

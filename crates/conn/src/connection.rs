@@ -9,6 +9,7 @@
 
 mod early;
 mod secure;
+mod turn;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
@@ -23,9 +24,10 @@ use rustix::net::{RecvFlags, recv};
 use tokio::sync::Semaphore;
 
 use self::early::EarlyProgress;
+use self::turn::ConnectionTurn;
 use crate::in_flight::{InFlight, PolledMessage, Subject};
 use crate::listen::{Counters, Peer};
-use crate::loops::{Direction, LoopStream, Socket, yield_now};
+use crate::loops::{Direction, LoopStream, Socket};
 use crate::memory::{Allowance, Reservation, SMALL};
 use crate::outbox::Outbox;
 use crate::protocol::{Answer, Limits, Protocol};
@@ -36,19 +38,6 @@ use crate::to_client::ToClient;
 
 /// Messages that arrive in several pieces are reserved memory for from this length on.
 const RESERVED: usize = 8 * 1024;
-
-/// Messages after which a connection lets others go on.
-const TURN_MESSAGES: u32 = 64;
-/// Bytes after which it does so.
-const TURN_BYTES: u64 = 1 << 20;
-
-/// What a connection has done since it last let others go on.
-#[derive(Default)]
-struct ConnectionTurn {
-    messages: u32,
-    /// [`Connection::moved`] when the turn began.
-    began: u64,
-}
 
 /// The side of a connection that reads. One task has it at a time.
 struct Reading {
@@ -203,31 +192,15 @@ impl<P: Protocol> Connection<P> {
                 if !self.has_room().await {
                     return;
                 }
+                self.flush_if_due(&mut reading);
                 self.yield_if_due(&mut reading).await;
             };
             self.outbox.flush();
+            reading.turn.flushed();
             if !self.receive(&mut reading, missing).await {
                 return;
             }
         }
-    }
-
-    /// Lets the loop's other connections go on after a number of messages or bytes.
-    async fn yield_if_due(&self, reading: &mut Reading) {
-        reading.turn.messages += 1;
-        let moved = self.moved();
-        if reading.turn.messages < TURN_MESSAGES && moved.wrapping_sub(reading.turn.began) < TURN_BYTES {
-            return;
-        }
-        self.outbox.flush();
-        yield_now().await;
-        reading.turn = ConnectionTurn { messages: 0, began: moved };
-    }
-
-    /// Bytes that came from the client and went to it.
-    fn moved(&self) -> u64 {
-        let Counters { bytes_in, bytes_out, .. } = &*self.counters;
-        bytes_in.load(Ordering::Relaxed).wrapping_add(bytes_out.load(Ordering::Relaxed))
     }
 
     /// Waits while the client has too much on its way already. False when the connection is over.
@@ -325,7 +298,7 @@ impl<P: Protocol> Connection<P> {
     /// watchdog has found this thread stuck and moved it.
     fn answer(&self, message: BytesMut, mut reading: Reading) -> Option<Reading> {
         reading.deadline = None;
-        let early = reading.early.end();
+        let (early, length) = (reading.early.end(), message.len());
         let mut reserved = std::mem::take(&mut reading.reserved);
         reserved.end_owing();
         let number = self.next_number();
@@ -345,7 +318,10 @@ impl<P: Protocol> Connection<P> {
         let polled = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         std::mem::forget(guard);
         let ended = self.current.end(number);
-        let reading = self.take_back(number, ended.is_some());
+        let mut reading = self.take_back(number, ended.is_some());
+        if let Some(reading) = &mut reading {
+            self.note_alone(reading, length);
+        }
         match polled {
             Poll::Ready(reply) => {
                 self.note_answer();

@@ -42,7 +42,7 @@ pub use fence::{is_fenced, set_fence};
 pub use hang::{Hang, Monitor, StuckRequests, stuck_requests};
 pub use in_flight::InFlight;
 pub use listen::{AdmissionHook, Counters, Peer, Server, bind_tcp, bind_udp};
-pub use loops::{LoopStream, Loops};
+pub use loops::{LoopStream, Loops, Polling, WaitCounts};
 pub use memory::{Allowance, Budget, DEFAULT_BUDGET, Reservation, SMALLEST_BUDGET};
 pub use outbox::Outbox;
 pub use protocol::{Answer, EarlyMessage, Limits, Protocol, Reply};

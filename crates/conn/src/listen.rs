@@ -13,7 +13,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
 
-use crate::loops::{LoopStream, Loops};
+use crate::loops::{LoopStream, Loops, Polling};
 use crate::memory::{Allowance, Budget};
 use crate::ranks;
 
@@ -118,7 +118,7 @@ impl Server {
 
     fn loops(&self) -> io::Result<Arc<Loops>> {
         if self.loops.get().is_none() {
-            let _ = self.loops.set(Loops::start(OWN_LOOPS)?); // another listener may have been faster
+            let _ = self.loops.set(Loops::start(OWN_LOOPS, Polling::default())?); // another listener may have been faster
         }
         Ok(self.loops.get().ok_or(io::ErrorKind::Other)?.clone())
     }

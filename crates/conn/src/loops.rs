@@ -7,9 +7,11 @@
 mod balance;
 mod event_loop;
 mod idlers;
+mod polling;
 mod queue;
 mod socket;
 mod task;
+mod wait;
 
 use std::io;
 use std::net::TcpStream;
@@ -18,6 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use event_loop::Loop;
 pub(crate) use event_loop::driven_here;
+pub use polling::{Polling, WaitCounts};
 pub use socket::LoopStream;
 pub(crate) use socket::{Direction, Socket};
 pub(crate) use task::yield_now;
@@ -33,9 +36,9 @@ pub struct Loops {
 
 impl Loops {
     /// Starts so many loops. Timers, and calls that wait for disks, run on the tokio runtime that this is called on.
-    pub fn start(count: usize) -> io::Result<Arc<Self>> {
+    pub fn start(count: usize, polling: Polling) -> io::Result<Arc<Self>> {
         let watchdog = Watchdog::start("loops");
-        let made = (0..count.max(1)).map(|number| Loop::new(number, watchdog.clone()));
+        let made = (0..count.max(1)).map(|number| Loop::new(number, watchdog.clone(), polling));
         let loops: Arc<[Arc<Loop>]> = made.collect::<io::Result<_>>()?;
         let loops = Arc::new(Self { loops, next: AtomicUsize::new(0) });
         for one in loops.loops.iter() {
@@ -43,6 +46,21 @@ impl Loops {
         }
         balance::start(&loops.loops)?;
         Ok(loops)
+    }
+
+    /// Whether they poll before they sleep, from now on.
+    pub fn set_polling(&self, polling: Polling) {
+        self.loops.iter().for_each(|one| one.event_wait().set(polling));
+    }
+
+    /// Whether they do now.
+    pub fn polling(&self) -> Polling {
+        self.loops.first().map(|one| one.event_wait().setting()).unwrap_or_default()
+    }
+
+    /// What the waits of each loop were.
+    pub fn waits(&self) -> Vec<WaitCounts> {
+        self.loops.iter().map(|one| one.event_wait().counts()).collect()
     }
 
     /// Serves a connection as a task of the loop with the fewest connections.

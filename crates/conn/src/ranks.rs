@@ -34,6 +34,8 @@ lock::ranks! {
     FreeBuffers,
     /// The poll that delays a loop.
     LoopDelay,
+    /// What a loop has learned of the gaps between its events.
+    LoopPolling,
     /// The task that waits for a socket.
     LoopWaker,
     /// The sockets of a loop.

@@ -2,7 +2,8 @@
 //! file system. The same load program drives both in alternating runs with a warm cache. `compare
 //! large`: a folder of 1,000,000 files and one of 10,000, on our server.
 //! `compare calls`: our server's system calls per operation. `compare --all`: the four protocols,
-//! judged. `compare bench`: our benchmark's clients beside the load programs.
+//! judged. `compare bench`: our benchmark's clients beside the load programs. `compare poll`: our server with and without
+//! polling.
 
 pub mod afp;
 mod all;
@@ -15,6 +16,7 @@ mod link;
 mod loads;
 mod nfs;
 mod nfs4;
+mod poll;
 mod report;
 mod rows;
 mod smb;
@@ -33,7 +35,7 @@ use rows::{Group, Row};
 #[derive(clap::Args)]
 pub struct CompareArgs {
     /// nfs, smb, afp or iscsi; large: a folder of 1,000,000 files beside one of 10,000; calls: system calls per operation; bench: the clients
-    /// of `fourfold bench` beside the load programs
+    /// of `fourfold bench` beside the load programs; poll: our server that polls beside the same that does not
     #[arg(required_unless_present = "all")]
     protocol: Option<Protocol>,
     /// nfs, smb, afp and iscsi (or the named one) in one table with the bars; without --quick, --rows, --only and a
@@ -90,6 +92,7 @@ enum Protocol {
     Large,
     Calls,
     Bench,
+    Poll,
 }
 
 /// The measured server.
@@ -151,6 +154,7 @@ impl Protocol {
             Self::Large => "large folders",
             Self::Calls => "system calls",
             Self::Bench => "fourfold bench",
+            Self::Poll => "polling",
         }
     }
 
@@ -161,7 +165,7 @@ impl Protocol {
             Self::Smb => "smbd",
             Self::Afp => "afpd",
             Self::Iscsi => "tgtd",
-            Self::Large | Self::Calls | Self::Bench => "",
+            Self::Large | Self::Calls | Self::Bench | Self::Poll => "",
         }
     }
 
@@ -173,7 +177,7 @@ impl Protocol {
             Self::Iscsi => iscsi::PACKAGES,
             Self::Large => large::PACKAGES,
             Self::Calls => calls::PACKAGES,
-            Self::Bench => loads::PACKAGES,
+            Self::Bench | Self::Poll => loads::PACKAGES,
         }
     }
 
@@ -183,7 +187,7 @@ impl Protocol {
             Self::Smb => smb::groups(),
             Self::Afp => afp::groups(),
             Self::Iscsi => iscsi::groups(),
-            Self::Large | Self::Calls | Self::Bench => Vec::new(),
+            Self::Large | Self::Calls | Self::Bench | Self::Poll => Vec::new(),
         }
     }
 
@@ -197,7 +201,7 @@ impl Protocol {
             Self::Nfs => nfs::place(),
             Self::Smb => smb::place(args.libsmb2.as_deref()),
             Self::Afp => afp::place(args.only == Some("ours".into()), args.afpd.as_deref()),
-            Self::Iscsi | Self::Large | Self::Calls | Self::Bench => iscsi::place(),
+            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll => iscsi::place(),
         }
     }
 
@@ -207,7 +211,9 @@ impl Protocol {
             Self::Nfs => nfs::start(folder, who, apart),
             Self::Smb => smb::start(place, who, apart),
             Self::Afp => afp::start(place, who, apart),
-            Self::Iscsi | Self::Large | Self::Calls | Self::Bench => iscsi::start(place, who, apart),
+            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll => {
+                iscsi::start(place, who, apart)
+            }
         }
     }
 
@@ -218,7 +224,7 @@ impl Protocol {
         }
         match self {
             Self::Nfs | Self::Smb | Self::Afp => folder::warm(&place.folder, row.file),
-            Self::Iscsi | Self::Large | Self::Calls | Self::Bench => {
+            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll => {
                 iscsi::warm(&place.folder, row.file, who)
             }
         }
@@ -252,6 +258,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         Protocol::Large => large::run(args.quick),
         Protocol::Calls => calls::run(&args.rows, args.libsmb2.as_deref()),
         Protocol::Bench => loads::run(args.rounds, args.libsmb2.as_deref()),
+        Protocol::Poll => poll::run(args.rounds, &args.rows, args.libsmb2.as_deref()),
         Protocol::Nfs | Protocol::Smb | Protocol::Afp | Protocol::Iscsi => compare(protocol, args),
     }
 }

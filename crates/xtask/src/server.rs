@@ -1,5 +1,6 @@
 //! The servers under test, ours and the peer's. They are started on free ports over a given folder.
 
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -47,6 +48,19 @@ pub struct Options<'a> {
     /// `off`, or a port.
     pub portmap_port: &'a str,
     pub nfs_port: u16,
+}
+
+thread_local! {
+    /// Options for servers of ours that this thread starts now.
+    static MORE: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Servers of ours that `start` starts have these options, too.
+pub fn with_options<T>(options: &[&str], start: impl FnOnce() -> T) -> T {
+    MORE.replace(options.iter().map(|option| (*option).to_owned()).collect());
+    let started = start();
+    MORE.take();
+    started
 }
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -118,7 +132,9 @@ pub fn ours_with_settings(settings: &Path, state: &Path, ports: &[&str]) -> Resu
 fn serve(args: &[&str], state: &Path) -> Result<(Running, Vec<String>)> {
     std::fs::create_dir_all(state)?;
     let log = process::log_file(&state.with_extension("log"))?;
-    let mut running = Running::start(binary(), args, Stdio::piped(), log)?;
+    let more = MORE.with_borrow(Clone::clone);
+    let args: Vec<&str> = args.iter().copied().chain(more.iter().map(String::as_str)).collect();
+    let mut running = Running::start(binary(), &args, Stdio::piped(), log)?;
     let greeting = greeting(&mut running).with_context(|| {
         let log = std::fs::read_to_string(state.with_extension("log")).unwrap_or_default();
         format!("fourfold {} is not ready; it says:\n{log}", args.join(" "))

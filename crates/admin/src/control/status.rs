@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use super::appletalk::AppleTalkStatus;
 use super::arriving::ArrivingStatus;
 use super::links::LinkStatus;
+use super::waits::LoopsStatus;
 use crate::settings::Protocol;
 
 /// A running server.
@@ -42,6 +43,8 @@ pub struct Status {
     /// How many files clients may have open, and have.
     #[serde(default)]
     pub open_files: OpenFilesStatus,
+    /// The event loops, and how they wait.
+    pub loops: LoopsStatus,
     /// The ranges that they have locked.
     pub locks: Vec<LockStatus>,
     /// Their leases.

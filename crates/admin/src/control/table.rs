@@ -34,6 +34,7 @@ impl fmt::Display for Status {
                 refused => writeln!(f, "; {refused} refused")?,
             }
         }
+        write!(f, "{}", self.loops)?;
         let alerts = self.alerts.iter().map(|a| {
             [a.severity.word().to_owned(), a.name.clone(), a.about.clone(), a.since.clone(), a.text.clone()]
         });

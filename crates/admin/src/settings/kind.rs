@@ -11,7 +11,7 @@ use super::samba_sid::SambaSid;
 use super::secret::{Secret, without_secret};
 use super::setting::Setting;
 use super::team::Who;
-use super::{suggest, units};
+use super::{poll, suggest, units};
 
 /// Longest name of an iSCSI target or initiator in bytes, RFC 7143 4.2.7.1.
 pub const LONGEST_TARGET_NAME: usize = 223;
@@ -44,6 +44,8 @@ pub enum Kind {
     Characters,
     /// Bytes of a block of a LUN.
     BlockSize,
+    /// `"auto"`, `"off"`, or a time in microseconds.
+    Poll,
     /// A file.
     File,
     /// A folder.
@@ -190,6 +192,7 @@ impl Kind {
             Self::Initiators => "a list of names of initiators, in which * matches any characters".into(),
             Self::Characters => "pairs such as \"0x22:0xa8,0x3a:0xf7\", each character once, those for clients above 0x7f".into(),
             Self::BlockSize => "512 or 4096".into(),
+            Self::Poll => poll::EXPECTS.into(),
             Self::File => "the path of a file, in quotes".into(),
             Self::Path => "the path of a folder, in quotes".into(),
             Self::Port => "a port from 1 to 65535, 0 for any free one, or \"off\"".into(),
@@ -335,6 +338,7 @@ fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {
         // TOML has decimal numbers here: the digits were meant.
         (Kind::Mode, Raw::Integer(i)) => Err(mode(&i.to_string()).map(|_| format!("\"0{i}\""))),
         (Kind::OneOf(words), raw) => one_of(words, raw).map(Value::Text),
+        (Kind::Poll, raw) => poll::accept(raw),
         (Kind::BlockSize, Raw::Integer(size @ (512 | 4096))) => Ok(Value::Number(size.unsigned_abs())),
         (Kind::BlockSize, Raw::Text(t)) => {
             Err(units::parse_size(t).filter(|n| matches!(n, 512 | 4096)).map(|n| n.to_string()))

@@ -36,6 +36,7 @@ pub(super) const OF_ONE_SERVER: &[&str] = &[
     "open-files",
     "transfer-memory",
     "threads",
+    "poll",
     "ceph-conf",
     "cluster",
     "cluster-name",

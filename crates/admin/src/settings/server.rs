@@ -14,6 +14,7 @@ use super::flags::Arguments;
 use super::host_accounts;
 use super::iscsi::{self, IscsiSettings};
 use super::nfs::{self, NfsSettings};
+use super::poll::{self, PollSetting};
 use super::protocol::Ports;
 use super::section::Section;
 use super::share::LocatedShare;
@@ -90,6 +91,8 @@ pub struct ServerSettings {
     pub transfer_memory: Option<u64>,
     /// Event loops that serve connections; `None` means one per processor.
     pub threads: Option<usize>,
+    /// Whether event loops poll before they sleep.
+    pub poll: PollSetting,
     /// How often the targets of links are checked; `None`: never.
     pub link_check_interval: Option<Duration>,
     /// How long after a start clients may only reclaim earlier locks.
@@ -161,6 +164,7 @@ pub(super) fn read(arguments: &Arguments, file: Option<&Path>, server: &Section)
         cache_buffers: server.number("cache-buffers"),
         transfer_memory: server.number("transfer-memory"),
         threads: server.number("threads").and_then(|n| usize::try_from(n).ok()),
+        poll: poll::read(server.text("poll").as_deref()),
         link_check_interval: server
             .number("link-check-interval")
             .filter(|milliseconds| *milliseconds > 0)

@@ -63,6 +63,8 @@ pub(crate) struct Serve {
     #[arg(long)]
     log_format: Option<String>,
     #[arg(long)]
+    poll: Option<String>,
+    #[arg(long)]
     appletalk: Vec<String>,
     /// Account for this run. The history of the shell keeps the password, and `ps` shows it for a moment: see
     /// --user-file
@@ -96,6 +98,7 @@ impl Serve {
             ("admin-port", &self.admin_port),
             ("bonjour", &self.bonjour),
             ("log-format", &self.log_format),
+            ("poll", &self.poll),
             ("as", &self.default_user),
             ("from", &self.from.as_deref().map(as_url)),
             ("from-credentials", &self.from_credentials),

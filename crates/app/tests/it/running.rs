@@ -106,10 +106,14 @@ fn fourfold(folder: &Path, words: &[&str]) -> Output {
     Command::new(PROGRAM).args(words).current_dir(folder).stdin(Stdio::null()).output().unwrap()
 }
 
-fn shares(folder: &Path) -> Vec<String> {
+fn status(folder: &Path) -> serde_json::Value {
     let output = fourfold(folder, &["status", "--json", "--state", "state"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn shares(folder: &Path) -> Vec<String> {
+    let status = status(folder);
     let shares = status["shares"].as_array().unwrap().iter();
     shares.map(|share| share["name"].as_str().unwrap().to_owned()).collect()
 }
@@ -161,6 +165,22 @@ fn sighup_takes_new_settings_over_and_keeps_the_old_ones_when_they_are_refused()
     share(folder.path(), "Two");
     server.signal(rustix::process::Signal::HUP);
     until_equal(&vec!["Two".to_owned()], || shares(folder.path()));
+}
+
+#[test]
+fn status_shows_how_the_event_loops_wait_and_a_reload_changes_it() {
+    let folder = folder();
+    let settings = std::fs::read_to_string(folder.path().join("fourfold.toml")).unwrap();
+    let server = Server::start_with(folder.path(), &["--portmap-port", "off"], Stdio::null());
+    let loops = || status(folder.path())["loops"].clone();
+    assert_eq!(loops()["poll"], "auto");
+    assert_eq!(loops(), loops(), "without clients no loop is woken");
+    let limited = format!("[server]\npoll = \"30 us\"\n{settings}");
+    std::fs::write(folder.path().join("fourfold.toml"), limited).unwrap();
+    server.signal(rustix::process::Signal::HUP);
+    until("the setting is not applied", || loops()["poll"] == "30 us");
+    let table = fourfold(folder.path(), &["status", "--state", "state"]);
+    assert!(String::from_utf8(table.stdout).unwrap().contains(" poll 30 us: "));
 }
 
 #[test]

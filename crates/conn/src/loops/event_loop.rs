@@ -11,14 +11,15 @@ use std::thread;
 use std::time::Instant;
 
 use lock::Mutex;
-use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::event::{EventfdFlags, eventfd};
 
 use super::idlers::Idlers;
+use super::polling::Polling;
 use super::queue::Queue;
 use super::socket::Socket;
 use super::task::Task;
+use super::wait::EventWait;
 use crate::ranks;
 use crate::stall::{Serving, Watchdog};
 use crate::threads::is_running;
@@ -50,6 +51,7 @@ pub(super) struct Loop {
     alarm: OwnedFd,
     /// The thread that drives it waits for events, or is about to.
     is_asleep: AtomicBool,
+    wait: EventWait,
     queue: Mutex<Queue<Arc<Task>>, ranks::LoopQueue>,
     sockets: Mutex<HashMap<u64, Weak<Socket>>, ranks::LoopSockets>,
     /// Those that go on when the loop has nothing else to do.
@@ -74,7 +76,7 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    pub(super) fn new(number: usize, watchdog: Arc<Watchdog>) -> io::Result<Arc<Self>> {
+    pub(super) fn new(number: usize, watchdog: Arc<Watchdog>, polling: Polling) -> io::Result<Arc<Self>> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let alarm = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         // Edges only: its counter is never read.
@@ -84,6 +86,7 @@ impl Loop {
             epoll,
             alarm,
             is_asleep: AtomicBool::new(false),
+            wait: EventWait::new(polling),
             queue: Mutex::default(),
             sockets: Mutex::default(),
             idlers: Idlers::default(),
@@ -135,6 +138,11 @@ impl Loop {
         self.busy_ns.swap(0, Ordering::Relaxed)
     }
 
+    /// How it waits for events.
+    pub(super) fn event_wait(&self) -> &EventWait {
+        &self.wait
+    }
+
     /// The sockets that are on it.
     pub(super) fn sockets(&self) -> Vec<Arc<Socket>> {
         self.sockets.lock().values().filter_map(Weak::upgrade).collect()
@@ -166,6 +174,11 @@ impl Loop {
         if self.is_asleep.load(Ordering::SeqCst) && self.is_asleep.swap(false, Ordering::SeqCst) {
             self.ring();
         }
+    }
+
+    /// Whether tasks wait to run.
+    pub(super) fn has_queued(&self) -> bool {
+        !self.queue.lock().is_empty()
     }
 
     fn ring(&self) {
@@ -215,29 +228,23 @@ impl Loop {
         }
     }
 
-    /// Waits for events, unless tasks are in the queue: then it only takes those that are there.
+    /// Waits for events, unless tasks are in the queue, or sockets have work for this moment: then it only takes those that are
+    /// there.
     fn wait(&self, events: &mut Vec<Event>, began: &mut Instant) {
         self.is_asleep.store(true, Ordering::SeqCst);
         let idle = self.queue.lock().is_empty() && !self.is_over();
-        if idle {
-            self.busy_ns.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        }
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let has_idlers = idle && self.idlers.any();
         events.clear();
-        if idle && self.idlers.any() {
-            let _ = epoll::wait(&self.epoll, spare_capacity(events), Some(&at_once));
-            self.is_asleep.store(false, Ordering::SeqCst);
-            if events.is_empty() {
-                self.idlers.tell();
-            }
-            *began = Instant::now();
-            return;
+        if idle && !has_idlers {
+            let busy = began.elapsed();
+            self.busy_ns.fetch_add(busy.as_nanos() as u64, Ordering::Relaxed);
+            *began = self.wait.until_events(&self.epoll, events, busy);
+        } else {
+            self.wait.take_ready(&self.epoll, events);
         }
-        // An error is an interruption: the loop looks again.
-        let _ = epoll::wait(&self.epoll, spare_capacity(events), (!idle).then_some(&at_once));
         self.is_asleep.store(false, Ordering::SeqCst);
-        if idle {
-            *began = Instant::now();
+        if has_idlers && events.is_empty() {
+            self.idlers.tell();
         }
     }
 

@@ -75,6 +75,11 @@ impl Socket {
         &self.loops[self.at.load(Ordering::Acquire)]
     }
 
+    /// Whether tasks of other connections wait for the thread of its loop.
+    pub(crate) fn others_wait(&self) -> bool {
+        self.current().has_queued()
+    }
+
     /// Runs a task on its loop.
     pub(crate) fn spawn(self: &Arc<Self>, future: impl Future<Output = ()> + Send + 'static) {
         Task::spawn(self.clone(), future);
@@ -107,6 +112,7 @@ impl Socket {
     /// So many bytes were received, where there was room for `room` and at least `missing` were to come.
     pub(crate) fn received(&self, count: usize, room: usize, missing: usize) {
         self.note(count);
+        self.current().event_wait().note_received(count);
         // Fewer bytes than there was room for were all: the next ones are an event of their own. But a client that is sending a
         // long message has often sent more of it by now, and a further attempt is cheaper than an event.
         if count == room || count + LONG <= missing {
@@ -154,6 +160,9 @@ impl Socket {
     pub(crate) async fn ready(&self, direction: Direction, deadline: Option<Instant>) -> bool {
         let waiting = &self.waiting[direction as usize];
         waiting.deadline_ms.store(deadline.map_or(0, ms_of), Ordering::Release);
+        // Only a message that has begun to arrive has a deadline.
+        let _partial = (direction == Direction::In && deadline.is_some())
+            .then(|| self.current().event_wait().begin_partial());
         poll_fn(|context| self.poll_ready(direction, context)).await;
         waiting.deadline_ms.store(0, Ordering::Release);
         let late = self.ready.load(Ordering::Acquire) & (LATE << direction as u8) != 0;

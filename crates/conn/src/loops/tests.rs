@@ -45,7 +45,7 @@ fn is_answered(mut client: &TcpStream) {
 fn a_connection_goes_on_after_it_has_moved_however_often() {
     let runtime = runtime();
     let _entered = runtime.enter();
-    let loops = Loops::start(2).unwrap();
+    let loops = Loops::start(2, Polling::default()).unwrap();
     let (client, served) = pair(&TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     loops.serve_on(0, served, echo).unwrap();
     for at in [1, 0, 1, 1, 0] {
@@ -67,7 +67,7 @@ fn connections_that_are_all_on_one_loop_spread_within_five_seconds() {
     let most = limit.maximum.map_or(MANY, |most| (most as usize / 2).saturating_sub(100).min(MANY));
     let runtime = runtime();
     let _entered = runtime.enter();
-    let loops = Loops::start(2).unwrap();
+    let loops = Loops::start(2, Polling::default()).unwrap();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let clients: Vec<TcpStream> = (0..most)
         .map(|_| {
@@ -84,7 +84,7 @@ fn connections_that_are_all_on_one_loop_spread_within_five_seconds() {
 fn a_wait_ends_at_its_deadline() {
     let runtime = runtime();
     let _entered = runtime.enter();
-    let loops = Loops::start(1).unwrap();
+    let loops = Loops::start(1, Polling::default()).unwrap();
     let (client, served) = pair(&TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     let waits = |stream: LoopStream| async move {
         let deadline = Instant::now() + Duration::from_millis(300);
@@ -96,4 +96,44 @@ fn a_wait_ends_at_its_deadline() {
     };
     loops.serve_on(0, served, waits).unwrap();
     assert_eq!((&client).read(&mut [0]).unwrap(), 1);
+}
+
+#[test]
+fn an_idle_loop_makes_no_wake_ups() {
+    let runtime = runtime();
+    let _entered = runtime.enter();
+    let loops = Loops::start(2, Polling::Auto).unwrap();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let [(idle, at_0), (busy, at_1)] = [pair(&listener), pair(&listener)];
+    loops.serve_on(0, at_0, echo).unwrap();
+    loops.serve_on(1, at_1, echo).unwrap();
+    (0..2000).for_each(|_| is_answered(&idle)); // it may learn to poll
+    let looks = || loops.loops[0].event_wait().looks();
+    // The requests to the other loop are the clock.
+    let looks_meanwhile = || {
+        let before = looks();
+        (0..500).for_each(|_| is_answered(&busy));
+        looks() - before
+    };
+    until("it goes on looking for events", || looks_meanwhile() == 0);
+    assert_eq!(looks_meanwhile(), 0);
+}
+
+#[test]
+fn a_changed_setting_applies_to_the_next_wait() {
+    let runtime = runtime();
+    let _entered = runtime.enter();
+    let loops = Loops::start(1, Polling::UpTo(Duration::from_micros(500))).unwrap();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let clients = [pair(&listener), pair(&listener)].map(|(client, served)| {
+        loops.serve_on(0, served, echo).unwrap();
+        client
+    });
+    (0..500).for_each(|_| clients.iter().for_each(is_answered));
+    loops.set_polling(Polling::Off);
+    assert_eq!(loops.polling(), Polling::Off);
+    is_answered(&clients[0]); // ends the wait that went on
+    let polled = loops.waits()[0].polled;
+    (0..100).for_each(|_| clients.iter().for_each(is_answered));
+    assert_eq!(loops.waits()[0].polled, polled);
 }

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use conn::{Limits, Loops, Peer, Protocol, Watchdog};
+use conn::{Limits, Loops, Peer, Polling, Protocol, Watchdog};
 use tokio::runtime::Runtime;
 
 /// Serves connections while it lives.
@@ -20,7 +20,7 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.unwrap();
         let entered = runtime.enter();
-        let loops = Loops::start(loops).unwrap();
+        let loops = Loops::start(loops, Polling::default()).unwrap();
         drop(entered);
         Self { loops, watchdog: Watchdog::start("test"), _runtime: runtime }
     }

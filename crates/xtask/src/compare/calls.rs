@@ -182,7 +182,9 @@ impl CallsBench {
         }
         let [nfs, smb, afp, iscsi] = ports.map(|port| port.to_string());
         let words = ["--nfs-port", &nfs, "--smb-port", &smb, "--afp-port", &afp, "--iscsi-port", &iscsi];
-        let running = server::ours_with_settings(&settings, &state, &words)?;
+        // How often a loop polls for the next request depends on the machine.
+        let start = || server::ours_with_settings(&settings, &state, &words);
+        let running = server::with_options(&["--poll", "off"], start)?;
         let account = ["--share", "share", "--user", ADA.name, "--password", ADA.password];
         let words = |port: &str, more: &[&str]| -> Vec<String> {
             ["--port", port].iter().chain(more).map(|&word| word.to_owned()).collect()

@@ -5,7 +5,7 @@ use super::super::kind::Kind;
 use super::super::setting::{Setting, Table, new};
 
 use Authority::{Administrator, Host, Limit, Operator};
-use Kind::{Addresses, Bool, Duration, Number, OneOf, Path, Size, Texts, Url};
+use Kind::{Addresses, Bool, Duration, Number, OneOf, Path, Poll, Size, Texts, Url};
 use Table::Server;
 
 /// Where the server listens, and where its state is.
@@ -261,6 +261,13 @@ pub(super) const OPERATION: &[Setting] = &[
         .without_default("one per processor")
         .restart()
         .says("Event loops that serve connections.", ""),
+    new(Server, "poll", Operator, Poll, "\"auto\"").example("\"30 us\"").flag("poll", "LIMIT").says(
+        "Whether an event loop looks again and again for the next request for a moment, before it sleeps.",
+        "To wake a thread takes 5 to 50 µs. \"auto\": each loop learns from the gaps between its requests whether polling costs \
+         less, and for how long (60 µs at most). It polls in vain for at most 5 % of its time, lets other threads run first, and \
+         never polls while no request comes. A time is the longest poll, where gaps are shorter on average. \"off\": every \
+         wait is a sleep. `fourfold status` shows what the waits were.",
+    ),
     new(Server, "ceph-conf", Host, Kind::File, "\"/etc/ceph/ceph.conf\"")
         .without_default("where Ceph's own programs look for it")
         .restart()
