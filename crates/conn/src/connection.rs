@@ -298,7 +298,7 @@ impl<P: Protocol> Connection<P> {
     /// watchdog has found this thread stuck and moved it.
     fn answer(&self, message: BytesMut, mut reading: Reading) -> Option<Reading> {
         reading.deadline = None;
-        let early = reading.early.end();
+        let (early, length) = (reading.early.end(), message.len());
         let mut reserved = std::mem::take(&mut reading.reserved);
         reserved.end_owing();
         let number = self.next_number();
@@ -318,7 +318,10 @@ impl<P: Protocol> Connection<P> {
         let polled = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         std::mem::forget(guard);
         let ended = self.current.end(number);
-        let reading = self.take_back(number, ended.is_some());
+        let mut reading = self.take_back(number, ended.is_some());
+        if let Some(reading) = &mut reading {
+            self.note_alone(reading, length);
+        }
         match polled {
             Poll::Ready(reply) => {
                 self.note_answer();

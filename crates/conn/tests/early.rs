@@ -187,6 +187,21 @@ fn what_has_arrived_is_written_while_the_rest_is_awaited() {
 }
 
 #[test]
+fn a_client_that_sends_long_messages_alone_is_known_by_them() {
+    let (server, disk) = (Server::new(1), Disk::default());
+    let mut client = server.connect(disk.clone(), Limits::default());
+    for _ in 0..8 {
+        client.write_all(&message(WHOLE, LONG)).unwrap();
+        assert_eq!(answered(&mut client, WHOLE), 0);
+    }
+    let message = message(EARLY, LONG);
+    client.write_all(&message[..PART]).unwrap();
+    until_written(&disk, PART);
+    client.write_all(&message[PART..]).unwrap();
+    assert!(answered(&mut client, EARLY) + PIECE > PART);
+}
+
+#[test]
 fn a_client_with_more_in_flight_has_its_messages_whole() {
     let (server, disk) = (Server::new(1), Disk::default());
     let mut client = alone(&server, &disk);

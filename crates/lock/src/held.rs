@@ -2,14 +2,23 @@
 
 #[cfg(debug_assertions)]
 pub(crate) use checked::HeldLock;
+#[cfg(debug_assertions)]
+pub use checked::taken;
 #[cfg(not(debug_assertions))]
 pub(crate) use unchecked::HeldLock;
+#[cfg(not(debug_assertions))]
+pub use unchecked::taken;
 
 #[cfg(not(debug_assertions))]
 mod unchecked {
     use std::marker::PhantomData;
 
     use crate::rank::Rank;
+
+    /// How many locks this thread has taken: not counted in release builds.
+    pub fn taken() -> u64 {
+        0
+    }
 
     /// One lock that a thread holds. Release builds record nothing.
     pub(crate) struct HeldLock<R>(PhantomData<R>);
@@ -32,7 +41,7 @@ mod unchecked {
 
 #[cfg(debug_assertions)]
 mod checked {
-    use std::cell::RefCell;
+    use std::cell::{Cell, RefCell};
     use std::marker::PhantomData;
     use std::panic::Location;
 
@@ -44,6 +53,12 @@ mod checked {
     thread_local! {
         /// The locks that this thread holds or waits for, in the order in which it took them.
         static HELD: RefCell<Vec<Acquisition>> = const { RefCell::new(Vec::new()) };
+        static TAKEN: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// How many locks this thread has taken, for tests that count what an operation costs.
+    pub fn taken() -> u64 {
+        TAKEN.get()
     }
 
     #[derive(Clone, Copy)]
@@ -84,6 +99,7 @@ mod checked {
         fn push(place: Place) -> Self {
             let taken = Acquisition { rank: R::NUMBER, name: R::NAME, place };
             let _ = HELD.try_with(|held| held.borrow_mut().push(taken));
+            TAKEN.set(TAKEN.get() + 1);
             Self(PhantomData)
         }
 

@@ -18,6 +18,7 @@ mod rwlock;
 pub mod waiting;
 
 pub use self::condvar::Condvar;
+pub use self::held::taken;
 pub use self::mutex::{Mutex, MutexGuard};
 pub use self::rank::Rank;
 pub use self::rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};

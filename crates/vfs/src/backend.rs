@@ -54,10 +54,10 @@ pub struct Found {
 }
 
 /// Whose something new is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NewOwner {
-    /// The user.
-    pub uid: u32,
+#[derive(Debug, Clone, Copy)]
+pub struct NewOwner<'a> {
+    /// The client that makes it, and may make it whatever the host says.
+    pub caller: &'a Caller,
     /// The group; `None`: that of the folder.
     pub gid: Option<u32>,
 }
@@ -179,11 +179,11 @@ pub trait Object: Any + Send + Sync {
     fn parent(&self) -> Result<Found>;
     /// Makes an entry; fails with `Exists` when there is one. `mode` is final: no umask is applied.
     fn create(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found>;
-    /// As [`Object::create`] by the server itself, for somebody to whom the entry belongs from the beginning.
-    fn create_owned(&self, name: &[u8], new: NewKind<'_>, mode: u32, owner: NewOwner) -> Result<Found> {
+    /// As [`Object::create`] for an owner that may make the entry whatever the host says, with the server's own rights if need
+    /// be. Nobody else has it before.
+    fn create_owned(&self, name: &[u8], new: NewKind<'_>, mode: u32, owner: NewOwner<'_>) -> Result<Found> {
         let made = self.create(server(), name, new, mode)?;
-        let NewOwner { uid, gid } = owner;
-        let ids = SetAttributes { uid: Some(uid), gid, ..SetAttributes::default() };
+        let ids = SetAttributes { uid: Some(owner.caller.uid), gid: owner.gid, ..SetAttributes::default() };
         let given = made.object.set_attributes(server(), &ids).and_then(|()| made.object.attributes());
         let given = given.inspect_err(|_| {
             let undone = match new {

@@ -119,6 +119,8 @@ lock::ranks! {
     HostDevices,
     /// The open files of the host.
     HostFiles,
+    /// Their keys by their numbers.
+    HostFileNumbers,
     /// The tables of open files of all volumes.
     HostFileTables,
     /// The descriptors of files' data that can be closed.

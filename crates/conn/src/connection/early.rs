@@ -6,6 +6,9 @@
 
 use std::sync::atomic::Ordering;
 
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+
 use super::{Connection, EndOnPanic, Reading};
 use crate::in_flight::InFlight;
 use crate::protocol::{EarlyMessage, Protocol};
@@ -64,6 +67,16 @@ impl EarlyProgress {
 }
 
 impl<P: Protocol> Connection<P> {
+    /// Notes, before the reply to a long message is sent, whether the client has sent more. Once it has the reply, it does so
+    /// in any case, perhaps before the next look.
+    pub(super) fn note_alone(&self, reading: &mut Reading, length: usize) {
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        let nothing = || matches!(recv(self.socket.stream(), &mut [0_u8; 1], flags), Err(Errno::AGAIN));
+        if length >= PIECE && reading.received.bytes().is_empty() && nothing() {
+            reading.early.begin_alone();
+        }
+    }
+
     /// Asks the loop to tell when it has nothing else to do, if the message that is arriving has work for that time.
     pub(super) fn await_idle(&self, reading: &Reading) {
         if reading.early.is_due(reading.received.bytes().len()) && self.socket.is_drained() {

@@ -10,6 +10,8 @@ use std::time::{Duration, SystemTime};
 use bytes::BytesMut;
 use conn::{InFlight, Peer, Protocol, Reply, ToClient};
 
+use crate::costs;
+
 /// The longest time that a server may take. No operation of this test waits for another client.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -56,7 +58,10 @@ impl Link {
         let length = protocol.message_length(message).map_err(io::Error::other)?;
         assert_eq!(length, Some(message.len()), "one whole message");
         let answer = protocol.answer(BytesMut::from(message), InFlight::default());
-        let reply = tokio::time::timeout(PATIENCE, answer).await.map_err(|_| io::ErrorKind::TimedOut)?;
+        costs::begin();
+        let reply = tokio::time::timeout(PATIENCE, answer).await.map_err(|_| io::ErrorKind::TimedOut);
+        costs::end();
+        let reply = reply?;
         reply.into_iter().for_each(|reply| take(inbox, reply));
         Ok(())
     }

@@ -20,6 +20,7 @@
 
 mod afp;
 mod beside;
+mod costs;
 mod generate;
 mod known;
 mod link;

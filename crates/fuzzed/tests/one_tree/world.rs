@@ -126,6 +126,7 @@ struct Servers {
     smb: Arc<smb::server::Service>,
     afp: Arc<afp::server::Service>,
     nfs: Arc<nfs::server::Service>,
+    volume: Arc<Volume>,
 }
 
 impl Servers {
@@ -154,7 +155,7 @@ impl Servers {
         config.unix = unix;
         let smb = smb::server::Service::new(config);
         let options = ExportOptions { shortens_names: false, ..ExportOptions::default() };
-        let export = Export { name: self::share().into(), tag: 1, volume, options };
+        let export = Export { name: self::share().into(), tag: 1, volume: volume.clone(), options };
         let company = Company { network: Arc::new(Silent), ..Company::default() };
         let nfs = nfs::server::Service::in_company(
             vec![export],
@@ -164,7 +165,7 @@ impl Servers {
         );
         nfs.set_versions(3..=4);
         nfs.set_minor_versions(&[0, 1, 2]);
-        Self { smb, afp, nfs }
+        Self { smb, afp, nfs, volume }
     }
 }
 
@@ -336,6 +337,19 @@ impl World {
             Who::Nfs4A => runtime.block_on(self.nfs4[0].apply(op)),
             Who::Nfs4B => runtime.block_on(self.nfs4[1].apply(op)),
         }
+    }
+
+    /// From now on the share is a team folder.
+    pub fn set_roles(&self, roles: Arc<auth::Roles>) {
+        let Ground::Here(servers) = &self.ground else { unreachable!("a server in this process") };
+        servers.volume.set_roles(Some(roles));
+        let root = servers.volume.root().expect("a root");
+        servers.volume.settle_rights(&root).expect("rights of a team folder");
+    }
+
+    /// A client of NFSv3 asks for the attributes of the share's folder.
+    pub fn nfs3_getattr(&mut self) {
+        self.runtime.block_on(self.nfs3[0].getattr());
     }
 
     /// The list of a file, as a client of NFSv4 reads it.

@@ -76,8 +76,7 @@ impl Volume {
     }
 
     /// The same in a team folder: what the client says of permissions does not count, and nothing is stored unless the folder has
-    /// a list to pass on. The server makes the file and hands it over, as it does all that roles permit: to take on the ids of the
-    /// caller and to give them up again takes six calls.
+    /// a list to pass on. The caller makes it, if the host lets the caller, else the server, which gives it away.
     fn create_in_team(
         &self,
         caller: &Caller,
@@ -99,7 +98,7 @@ impl Volume {
         let passed = self.permissions().passed_on_in_team(folder)?;
         let as_server = !std::ptr::eq(by, caller) && caller.uid != 0 && self.backend.own_user() == 0;
         let gid = (folder.attributes.mode & SETGID == 0).then_some(caller.gid);
-        let owner = as_server.then_some(NewOwner { uid: caller.uid, gid });
+        let owner = as_server.then_some(NewOwner { caller, gid });
         let found = self.pairs().create(by, folder, name, kind, (mode, owner))?;
         if matches!(kind, NewKind::File)
             && self.site.acls.any()

@@ -15,8 +15,10 @@ mod guards;
 mod handle;
 mod identity;
 mod lost;
+mod making;
 mod metered;
 mod mounts;
+mod numbers;
 mod object;
 mod private;
 mod recount;
@@ -108,6 +110,8 @@ struct HostVolume {
     mount: Option<OwnedFd>,
     /// The mount that the root is on, where the host has handles.
     mount_id: Option<i32>,
+    /// The same if an inode number is that of one file of this mount.
+    numbered_mount: Option<u64>,
     /// File systems that are mounted inside the share, which are part of it if `cross_mounts`.
     mounts: Mounts,
     cross_mounts: bool,
@@ -151,6 +155,10 @@ impl Host {
         let root_user = rustix::process::geteuid().is_root();
         let mount = handle::mount_of(root.as_fd());
         let file_system = mount.as_ref().map_or(Ok(0), |mount| file_system::number(mount.as_fd()))?;
+        let mount_id = handle::key_at(root.as_fd(), b"").ok().map(|(_, mount)| mount);
+        let as_live = options.snapshot_of.and_then(|live| handle::AsLive::new(root.as_fd(), &live));
+        let is_numbered = mount.is_some() && as_live.is_none() && file_system::is_numbered(root.as_fd());
+        let numbered_mount = mount_id.filter(|_| is_numbered).and_then(|mount| u64::try_from(mount).ok());
         let shared = HostVolume {
             file_system,
             device: FileId::device_of(stat.stx_dev_major, stat.stx_dev_minor),
@@ -159,13 +167,14 @@ impl Host {
             switches_ids: root_user,
             is_local: file_system::is_local(root.as_fd()),
             mount,
-            mount_id: handle::key_at(root.as_fd(), b"").ok().map(|(_, mount)| mount),
-            as_live: options.snapshot_of.and_then(|live| handle::AsLive::new(root.as_fd(), &live)),
+            mount_id,
+            numbered_mount,
+            as_live,
             ourselves: ourselves(),
             read_only: options.read_only,
             private: options.private.as_ref().and_then(|path| Private::new(path, &root)),
             meter: options.meter.clone(),
-            limits: limits(root.as_fd())?,
+            limits: file_system::limits(root.as_fd())?,
             objects: Objects::new(&options.open_files),
             traces: Traces::default(),
             watches: if options.snapshot_of.is_some() || options.shared {
@@ -483,17 +492,4 @@ fn stat(fd: BorrowedFd<'_>) -> Result<Statx> {
 fn stat_at(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Statx> {
     rustix::fs::statx(folder, name, AtFlags::SYMLINK_NOFOLLOW, WANTED)
         .map_err(failure::of_entry("statx", folder, name))
-}
-
-fn limits(root: BorrowedFd<'_>) -> Result<Limits> {
-    const EXT4: i64 = 0xef53;
-    const XFS: i64 = 0x5846_5342;
-    let fs = rustix::fs::fstatfs(root).map_err(failure::of("fstatfs", root))?;
-    let name = u32::try_from(fs.f_namelen).unwrap_or(255);
-    let (file_size, links, xattr) = match fs.f_type as i64 {
-        EXT4 => (16 * (1 << 40) - 4096, 65_000, 4000),
-        XFS => (i64::MAX as u64, i32::MAX as u32, 65_536),
-        _ => (i64::MAX as u64, 65_000, 4000),
-    };
-    Ok(Limits { name, file_size, links, xattr, time_step_ns: 1 })
 }

@@ -136,15 +136,19 @@ impl Volume {
         Ok(permitted)
     }
 
-    /// Judges a removal. Also gives what is behind the name, if any client may be concerned by that.
+    /// Judges a removal. Also gives what is behind the name, if any client may be concerned by that. `known`: the same request
+    /// has found it.
     pub(super) fn permit_removal<'a>(
         &'a self,
         actor: &'a Actor,
-        folder: &Found,
-        name: &[u8],
+        (folder, name): (&Found, &[u8]),
+        known: Option<&Found>,
     ) -> Result<(PermittedActor<'a>, Option<Found>)> {
         let judge = Judge { volume: self, actor };
-        let going = judge.entry_of_others(folder, name)?;
+        let going = match known {
+            Some(known) => Some(known.clone()),
+            None => judge.entry_of_others(folder, name)?,
+        };
         let by = judge.removes((folder, name), going.as_ref())?;
         Ok((PermittedActor { by, ..PermittedActor::new(self, actor) }, going))
     }

@@ -31,7 +31,9 @@ use crate::events::{Aspects, ChangeKind};
 use crate::names::one_form;
 use crate::ranks;
 use crate::streams::OfMac;
-use crate::{Access, Actor, Beside, Caller, Error, FileId, HostKey, Kind, Result, Time, Volume};
+use crate::{
+    Access, Actor, Beside, Caller, DescriptionParts, Error, FileId, HostKey, Kind, Result, Time, Volume,
+};
 
 /// How long a name is remembered that a client has moved a file away from: as long as Windows does.
 const REMEMBERED: Duration = Duration::from_secs(15);
@@ -237,6 +239,9 @@ impl<'a> SafeSave<'a> {
         else {
             return Ok(None);
         };
+        if self.volume.description(found, Some(place), DescriptionParts::ALL)?.plain {
+            return Ok(None); // as most files
+        }
         let metadata = self.volume.metadata_reader().stored(found, Some(place))?.unwrap_or_default();
         let created = metadata.created(&found.attributes);
         streams.of_mac(&file_at(found, place), metadata, created)

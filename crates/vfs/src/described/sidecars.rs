@@ -58,7 +58,7 @@ impl FilePairs<'_> {
         folder: &Found,
         name: &EntryName<'_>,
         new: NewKind<'_>,
-        (mode, owner): (u32, Option<NewOwner>),
+        (mode, owner): (u32, Option<NewOwner<'_>>),
     ) -> Result<Found> {
         let is_file = matches!(new, NewKind::File);
         let streams = self.streams.filter(|_| is_file && layout::is_sidecar_name(name));

@@ -14,23 +14,8 @@ pub struct ResolvedPath {
     /// The stored name of the entry, or the name as given, which a new entry would get. Empty for an empty
     /// path.
     pub name: Vec<u8>,
-    from: Found,
-    /// The stored names of the folders on the way.
-    above: Vec<Vec<u8>>,
-    parent: Option<Found>,
-}
-
-impl ResolvedPath {
-    /// The folder that the entry is in, or would be in. If the path was found in one step, it is
-    /// looked up now, and is the folder to which the path leads now. For a missing entry it is
-    /// known.
-    pub fn parent(&self, caller: &Caller) -> Result<Found> {
-        if let Some(parent) = &self.parent {
-            return Ok(parent.clone());
-        }
-        let path: Vec<&[u8]> = self.above.iter().map(Vec::as_slice).collect();
-        if path.is_empty() { Ok(self.from.clone()) } else { self.from.object.lookup_path(caller, &path) }
-    }
+    /// The folder that the entry is in, or would be in.
+    pub parent: Found,
 }
 
 /// Why a path leads nowhere.
@@ -62,8 +47,8 @@ impl Volume {
     }
 
     /// Follows a path from a folder; `.` and `..` are not among the names. Names are looked up as
-    /// [`MacTree::lookup_folded`](crate::MacTree::lookup_folded) does. A path all of whose names are exact takes as many calls to the host as one name.
-    /// An empty path leads to the folder itself.
+    /// [`MacTree::lookup_folded`](crate::MacTree::lookup_folded) does. If all of them are exact, the folders on the way are one
+    /// look-up. An empty path leads to the folder itself.
     pub fn lookup_path(
         &self,
         caller: &Caller,
@@ -78,36 +63,27 @@ impl Volume {
             check(name).map_err(|why| PathError { at, why })?;
         }
         let Some((last, above)) = components.split_last() else {
-            let (found, from) = (Some(from.clone()), from.clone());
-            return Ok(ResolvedPath {
-                found,
-                name: Vec::new(),
-                parent: Some(from.clone()),
-                from,
-                above: Vec::new(),
-            });
+            let (found, parent) = (Some(from.clone()), from.clone());
+            return Ok(ResolvedPath { found, name: Vec::new(), parent });
         };
         // A stored ACL on the way decides which callers may pass, and the host does not know it.
         let in_one = !self.permissions().has_acls().map_err(|why| PathError { at: 0, why })?;
+        let exact = match above {
+            _ if !in_one => None,
+            [] => Some(from.clone()),
+            above => from.object.lookup_path(caller, above).ok(),
+        };
+        let exact = exact.filter(|found| found.attributes.kind == Kind::Folder);
         let mut is_missing = false;
-        if in_one {
-            match from.object.lookup_path(caller, components) {
+        if let Some(parent) = &exact {
+            match parent.object.lookup(caller, last) {
                 Ok(found) => {
-                    let (name, above) = (last.to_vec(), above.iter().map(|name| name.to_vec()).collect());
-                    return Ok(ResolvedPath {
-                        found: Some(found),
-                        name,
-                        from: from.clone(),
-                        above,
-                        parent: None,
-                    });
+                    let (name, parent) = (last.to_vec(), parent.clone());
+                    return Ok(ResolvedPath { found: Some(found), name, parent });
                 }
                 Err(error) => is_missing = error == Error::NotFound,
             }
         }
-        let exact =
-            if in_one && above.len() > 1 { from.object.lookup_path(caller, above).ok() } else { None };
-        let exact = exact.filter(|found| found.attributes.kind == Kind::Folder);
         self.names().lookup_steps(caller, (from, exact), (above, last), (folding, is_missing))
     }
 }
@@ -147,7 +123,7 @@ impl EntryNames<'_> {
             Err(Error::NotFound) => (last.to_vec(), None),
             Err(why) => return Err(PathError { at: above.len(), why }),
         };
-        Ok(ResolvedPath { found, name, from: from.clone(), above: stored, parent: Some(parent) })
+        Ok(ResolvedPath { found, name, parent })
     }
 }
 

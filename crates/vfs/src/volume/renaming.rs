@@ -45,6 +45,11 @@ impl Volume {
         let change = |folder: &Found| -> Result<Change> {
             Ok(Change { before: folder.attributes, after: folder.object.attributes()? })
         };
-        Ok((change(from.0)?, change(to.0)?))
+        let source = change(from.0)?;
+        let target = match from.0.object.id() == to.0.object.id() {
+            true => Change { before: to.0.attributes, after: source.after },
+            false => change(to.0)?,
+        };
+        Ok((source, target))
     }
 }

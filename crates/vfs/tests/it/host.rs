@@ -250,3 +250,38 @@ fn all_events_are_heard_however_many_reads_they_take() {
         host.watch_events(&mut |_| ());
     }
 }
+
+#[test]
+fn a_name_that_local_programs_give_to_others_leads_to_these() {
+    let (dir, volume, caller) = volume();
+    let root = volume.root().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let look = |name: &[u8]| volume.lookup(&caller.caller, &root.object, name);
+    let number = |name: &str| std::fs::metadata(path(name)).unwrap().ino();
+    for round in 0..50 {
+        volume.create(&caller, &root, b"a", NewKind::File, 0o644).unwrap();
+        volume.create(&caller, &root, b"b", NewKind::File, 0o644).unwrap();
+        let before = [look(b"a").unwrap(), look(b"b").unwrap()];
+        std::fs::rename(path("a"), path("c")).unwrap();
+        std::fs::rename(path("b"), path("a")).unwrap();
+        std::fs::rename(path("c"), path("b")).unwrap();
+        let after = [look(b"a").unwrap(), look(b"b").unwrap()];
+        assert_eq!(before[0].object.key(), after[1].object.key(), "{round}");
+        assert_eq!(before[1].object.key(), after[0].object.key(), "{round}");
+        drop((before, after));
+        // The number of a file that is gone may be given to a new one at once.
+        volume.remove(&caller, &root, b"a", Kind::File).unwrap();
+        std::fs::remove_file(path("b")).unwrap();
+        std::fs::write(path("a"), b"new").unwrap();
+        let new = look(b"a").unwrap();
+        assert_eq!((new.attributes.size, new.attributes.id.inode), (3, number("a")), "{round}");
+        assert_eq!(look(b"b").err(), Some(Error::NotFound));
+        std::fs::hard_link(path("a"), path("b")).unwrap();
+        let other = look(b"b").unwrap();
+        assert_eq!((other.object.key(), other.attributes.links), (new.object.key(), 2));
+        volume.remove(&caller, &root, b"a", Kind::File).unwrap();
+        assert_eq!(volume.node(&new.object.key()).map(|found| found.attributes.links), Ok(1));
+        volume.remove(&caller, &root, b"b", Kind::File).unwrap();
+        assert_eq!(volume.node(&new.object.key()).err(), Some(Error::Stale));
+    }
+}

@@ -36,6 +36,7 @@ mod safe_save;
 mod scene;
 mod streams_host;
 mod team;
+mod team_ids;
 mod trees;
 mod views;
 mod waiting;

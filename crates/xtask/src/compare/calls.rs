@@ -2,7 +2,8 @@
 //! a quiet server, while one client sends one request at a time.
 //!
 //! Each row runs twice, short and long. The difference between both counts has neither the
-//! connection nor the login.
+//! connection nor the login. A third run without strace tells how often the threads of the server
+//! gave up their processor.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::chown;
@@ -45,6 +46,8 @@ struct Row {
     args: &'static str,
     /// The most system calls per operation, or per list of [`ENTRIES`] files.
     most: f64,
+    /// It is of the team folder, and not of the plain one.
+    in_team: bool,
 }
 
 impl Row {
@@ -55,7 +58,12 @@ impl Row {
 }
 
 const fn row(name: &'static str, speaks: Speaks, args: &'static str, most: f64) -> Row {
-    Row { name, speaks, args, most }
+    Row { name, speaks, args, most, in_team: false }
+}
+
+/// The same in a team folder, as an editor: no more calls.
+const fn in_team(name: &'static str, speaks: Speaks, args: &'static str, most: f64) -> Row {
+    Row { name, speaks, args, most, in_team: true }
 }
 
 /// In this order: later rows need the files of earlier ones. The highest numbers are what was
@@ -82,6 +90,22 @@ const ROWS: &[Row] = &[
     row("AFP read 4 KiB", Speaks::Afp, "read --file one --block 4096", 4.5),
     row("AFP write 4 KiB", Speaks::Afp, "write --file one --block 4096", 4.5),
     row("AFP enumerate, 1,000 files", Speaks::Afp, "list --file dir --block 65536", 12.9),
+    in_team("NFS CREATE, team folder", Speaks::Nfs, "make --file bare", 8.9),
+    in_team("NFS LOOKUP, team folder", Speaks::Nfs, "lookup --file bare", 6.9),
+    in_team("NFS REMOVE, team folder", Speaks::Nfs, "remove --file bare", 11.9),
+    in_team("NFS CREATE + WRITE 4 KiB, team folder", Speaks::Nfs, "create --file new --block 4096", 14.9),
+    in_team(
+        "SMB CREATE + WRITE 4 KiB + CLOSE, team folder",
+        Speaks::Smb,
+        "create --file smb --block 4096",
+        18.9,
+    ),
+    in_team(
+        "AFP create + open + write 4 KiB + close, team folder",
+        Speaks::Afp,
+        "create --file afp --block 4096",
+        23.9,
+    ),
     row("iSCSI read 4 KiB", Speaks::Iscsi, "random --file one --block 4096", 4.5),
     row("iSCSI read 64 KiB", Speaks::Iscsi, "random --file one --block 65536", 4.5),
     row("iSCSI write 4 KiB", Speaks::Iscsi, "scatter --file one --block 4096", 4.5),
@@ -109,18 +133,19 @@ pub fn run(rows: &[String], libsmb2: Option<&Path>) -> Result<()> {
     }
     let bench = CallsBench::start(libsmb2)?;
     let mut above = 0;
-    println!("| operation | system calls | which |\n|---|---|---|");
+    println!("| operation | system calls | task switches | which |\n|---|---|---|---|");
     for row in ROWS.iter().filter(|row| rows.is_empty() || rows.iter().any(|part| row.name.contains(part))) {
         let Some(per_operation) = bench.measure_quietly(row)? else {
-            println!("| {} | skipped: its library is missing | |", row.name);
+            println!("| {} | skipped: its library is missing | | |", row.name);
             continue;
         };
+        let switches = bench.switches(row)?.unwrap_or_default();
         let all: f64 = per_operation.iter().map(|(_, calls)| calls).sum();
         let which: Vec<String> =
             per_operation.iter().map(|(name, calls)| format!("{name} {calls:.1}")).collect();
         let is_above = if all > row.most { format!(" (at most {})", row.most) } else { String::new() };
         above += usize::from(all > row.most);
-        println!("| {} | {all:.1}{is_above} | {} |", row.name, which.join(", "));
+        println!("| {} | {all:.1}{is_above} | {switches:.1} | {} |", row.name, which.join(", "));
     }
     if above > 0 {
         bail!("{above} operations take more system calls than their limit");
@@ -135,13 +160,19 @@ impl CallsBench {
         chown(&folder, Some(UID), Some(UID))?;
         folder::file(&folder.join("one.0"), 64, UID)?;
         folder::entries(&folder.join("dir"), ENTRIES, UID)?;
+        let team = process::fresh_folder("compare/calls-team")?;
+        chown(&team, Some(UID), Some(UID))?;
         let state = process::fresh_folder("compare/state-calls")?;
         let settings = state.with_extension("toml");
         let text = format!(
-            "[server]\niscsi-name = \"iqn.2026-01.invalid\"\nafp-logins = [\"cleartext\"]\nbonjour = \"off\"\n\n\
+            "[server]\niscsi-name = \"iqn.2026-01.invalid\"\nafp-logins = [\"cleartext\"]\nbonjour = \"off\"\n\
+             nfs-clients = \"all\"\n\n\
              [[share]]\nname = \"share\"\npath = \"{}\"\nguests = true\n\n\
-             [[share.lun]]\nname = \"disk\"\nsize = \"3 GiB\"\n",
-            folder.display()
+             [[share.lun]]\nname = \"disk\"\nsize = \"3 GiB\"\n\n\
+             [[share]]\nname = \"team\"\npath = \"{}\"\neditors = [\"{}\"]\n",
+            folder.display(),
+            team.display(),
+            ADA.name
         );
         std::fs::write(&settings, text)?;
         server::add_user_with(&state, ADA.name, ADA.password, UID, &["--legacy-password"])?;
@@ -219,6 +250,23 @@ impl CallsBench {
         Ok(Some(calls))
     }
 
+    /// How often the threads of the server gave up their processor for each operation.
+    fn switches(&self, row: &Row) -> Result<Option<f64>> {
+        let is_list = row.args.starts_with("list");
+        let more = match (is_list, row.speaks == Speaks::Iscsi || row.args.contains("one ")) {
+            (true, _) => format!("--count {ENTRIES} --passes 5"),
+            (_, true) => "--size 16777216 --passes 5".to_owned(),
+            _ => "--count 1000".to_owned(),
+        };
+        let is_own = !is_list && !more.contains("passes");
+        let before = switches_of(self.running.pid())?;
+        let Some(operations) = self.load(row, &own_names(row, &more, if is_own { "s" } else { "" }))? else {
+            return Ok(None);
+        };
+        let each = if is_list { ENTRIES as f64 } else { 1.0 };
+        Ok(Some((switches_of(self.running.pid())? - before) / (operations / each)))
+    }
+
     /// One run under strace. `own` makes the names of the row's files its own.
     fn count(&self, row: &Row, more: &str, own: &str) -> Result<Option<Count>> {
         let report = process::root().join("target/compare/calls.strace");
@@ -227,12 +275,7 @@ impl CallsBench {
         let strace = process::find("strace").context("no strace")?;
         let mut strace = Running::start(strace, &args, Stdio::null(), Stdio::inherit())?;
         until_traced(&mut strace, &pid)?;
-        let mut more: Vec<String> = more.split(' ').map(str::to_owned).collect();
-        if !own.is_empty() {
-            let file = row.args.split(' ').skip_while(|word| *word != "--file").nth(1).unwrap_or("none");
-            more.extend(["--file".to_owned(), format!("{file}{own}")]);
-        }
-        let Some(operations) = self.load(row, &more)? else { return Ok(None) };
+        let Some(operations) = self.load(row, &own_names(row, more, own))? else { return Ok(None) };
         drop(strace); // SIGTERM makes it write its report
         let text = std::fs::read_to_string(&report).context("strace wrote no report")?;
         Ok(Some(Count { calls: parse(&text), operations }))
@@ -245,9 +288,36 @@ impl CallsBench {
             return Ok(None);
         };
         let args: Vec<String> = row.args.split(' ').map(str::to_owned).collect();
-        let measured = loader::load(program, &[&args, more, reach].concat(), self.running.pid())?;
+        let in_team = |word: &String| match word.as_str() {
+            "/share" => "/team".to_owned(),
+            "share" => "team".to_owned(),
+            other => other.to_owned(),
+        };
+        let reach = if row.in_team { reach.iter().map(in_team).collect() } else { reach.clone() };
+        let measured = loader::load(program, &[&args, more, &reach].concat(), self.running.pid())?;
         Ok(Some(measured.ops as f64))
     }
+}
+
+/// The words of a run. `own` makes the names of its files its own.
+fn own_names(row: &Row, more: &str, own: &str) -> Vec<String> {
+    let mut words: Vec<String> = more.split(' ').map(str::to_owned).collect();
+    if !own.is_empty() {
+        let file = row.args.split(' ').skip_while(|word| *word != "--file").nth(1).unwrap_or("none");
+        words.extend(["--file".to_owned(), format!("{file}{own}")]);
+    }
+    words
+}
+
+/// How often the threads of a process gave up their processor because they had to wait.
+fn switches_of(pid: u32) -> Result<f64> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
+    let of_task = |task: std::fs::DirEntry| -> Option<f64> {
+        let status = std::fs::read_to_string(task.path().join("status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        line.trim().parse().ok()
+    };
+    Ok(tasks.filter_map(of_task).sum())
 }
 
 /// Waits until each thread of the process is traced.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use vfs::acl::NewPermissions;
 use vfs::backend::{Found, NewKind};
 use vfs::mac::FileBits;
 use vfs::state::Cause;
@@ -80,10 +81,11 @@ async fn create(request: &Request) -> Outcome {
     let actor = request.actor();
     let tree = volume.tree();
     let mode = rights::mode_in(&at.folder, FILE_MODE);
-    let made =
-        volume.once_recalled(|| tree.create(&actor, &at.folder, &at.name, NewKind::File, mode)).await?;
-    tree.mac_tree().give_header(&made.found, Beside { folder: &at.folder.object, name: &at.name });
-    volume.share.changed.note(made.folder.after.modified);
+    let new = NewPermissions { mode, ..NewPermissions::default() };
+    let make = || tree.create_with_permissions(&actor, &at.folder, &at.name, NewKind::File, &new);
+    let made = volume.once_recalled(make).await?;
+    tree.mac_tree().give_header(&made, Beside { folder: &at.folder.object, name: &at.name });
+    volume.share.changed.note(made.attributes.changed); // the folder has changed at the same moment
     Ok(Reply::empty())
 }
 
@@ -113,9 +115,15 @@ async fn remove(request: &Request, volume: &OpenVolume, target: &Target) -> Resu
     refuse_inhibited(volume, found, at, FileBits::DELETE_INHIBIT)?;
     let (actor, tree) = (request.actor(), volume.tree());
     let permitted = tree.permit(&actor, Plan::Remove(&at.folder, &at.name, found))?;
+    // What others have of it may make this request wait: then another file may be there.
+    let mut known = Some(found).filter(|found| tree.state().quiet(found.object.id()));
     refuse_open(request, volume, found, &permitted).await?;
     let kind = if is_folder(found) { Kind::Folder } else { Kind::File };
-    let gone = volume.once_recalled(|| tree.remove(&actor, &at.folder, &at.name, kind)).await;
+    let gone = volume.once_recalled(|| match known.take() {
+        Some(found) => tree.remove_found(&actor, (&at.folder, &at.name), found, kind),
+        None => tree.remove(&actor, &at.folder, &at.name, kind),
+    });
+    let gone = gone.await;
     let gone = gone.map_err(|error| match error {
         Error::ShareConflict => ResultCode::FILE_BUSY,
         other => other.into(),

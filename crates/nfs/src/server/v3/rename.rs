@@ -13,9 +13,12 @@ pub(super) fn rename(call: &Call<'_>, request: &Request<'_>) -> Res {
     let from = call
         .target_to_change(&request.from.dir)
         .map_err(|fail| ResFail::new(fail.status, ResOk { from_dir_wcc: fail.body, ..Default::default() }))?;
-    let to = call.target_to_change(&request.to.dir).map_err(|fail| {
-        ResFail::new(fail.status, ResOk { from_dir_wcc: from.wcc_now(), to_dir_wcc: fail.body })
-    })?;
+    let to = match *request.to.dir == *request.from.dir {
+        true => from.clone(),
+        false => call.target_to_change(&request.to.dir).map_err(|fail| {
+            ResFail::new(fail.status, ResOk { from_dir_wcc: from.wcc_now(), to_dir_wcc: fail.body })
+        })?,
+    };
     match moved(&from, &request.from.name, &to, &request.to.name) {
         Ok((source, target)) => Ok(ResOk { from_dir_wcc: from.wcc(&source), to_dir_wcc: to.wcc(&target) }),
         Err(status) => {

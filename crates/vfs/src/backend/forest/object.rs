@@ -248,7 +248,7 @@ impl Object for ForestObject {
         self.entered(caller, name, self.to_change_as(caller)?.create(caller, name, new, mode)?)
     }
 
-    fn create_owned(&self, name: &[u8], new: NewKind<'_>, mode: u32, owner: NewOwner) -> Result<Found> {
+    fn create_owned(&self, name: &[u8], new: NewKind<'_>, mode: u32, owner: NewOwner<'_>) -> Result<Found> {
         self.check_free(name, Error::Exists)?;
         self.entered(server(), name, self.to_change()?.create_owned(name, new, mode, owner)?)
     }

@@ -10,8 +10,10 @@ use lock::Mutex;
 
 use super::OpenMethod;
 use super::descriptors::DataDescriptors;
+use super::numbers::KeysByNumber;
 use super::object::HostObject;
 use crate::HostKey;
+use crate::backend::Object;
 use crate::ranks;
 use resources::caches::{Cache, CacheReport, Ghost};
 
@@ -137,6 +139,7 @@ struct Table {
     shards: [Mutex<ObjectShard, ranks::HostFiles>; SHARDS],
     hasher: RandomState,
     per_shard: AtomicUsize,
+    numbers: KeysByNumber,
 }
 
 /// The kept objects of one volume.
@@ -148,8 +151,12 @@ pub(super) struct Objects {
 impl Objects {
     /// With a part of the limit of `all`.
     pub(super) fn new(all: &Arc<KeptFiles>) -> Self {
-        let table =
-            Table { shards: Default::default(), hasher: RandomState::new(), per_shard: AtomicUsize::new(1) };
+        let table = Table {
+            shards: Default::default(),
+            hasher: RandomState::new(),
+            per_shard: AtomicUsize::new(1),
+            numbers: KeysByNumber::default(),
+        };
         table.shards[0].lock().ghost = Some(Ghost::new(1));
         let table = Arc::new(table);
         {
@@ -164,6 +171,11 @@ impl Objects {
     /// The open files of all volumes.
     pub(super) fn all(&self) -> &KeptFiles {
         &self.all
+    }
+
+    /// The keys of the kept files by their numbers.
+    pub(super) fn numbers(&self) -> &KeysByNumber {
+        &self.table.numbers
     }
 
     pub(super) fn find(&self, key: &HostKey) -> Option<Arc<HostObject>> {
@@ -195,7 +207,7 @@ impl Objects {
         if shard.files.len() >= most && !shard.files.contains_key(&key) {
             shard.make_room();
         }
-        match shard.files.entry(key) {
+        let object = match shard.files.entry(key) {
             Entry::Occupied(kept)
                 if kept.get().object.reached == reached || reached == OpenMethod::ByHandle =>
             {
@@ -210,11 +222,20 @@ impl Objects {
                 free.insert(CachedObject { object: object.clone(), used: AtomicBool::new(true) });
                 object
             }
+        };
+        drop(shard);
+        // A mount inside the share may show the same file, which has another key there.
+        if object.reached == OpenMethod::ByName && !key.is_on_mount() {
+            self.table.numbers.note(object.id(), key, most);
         }
+        object
     }
 
     pub(super) fn forget(&self, key: &HostKey) {
         let forgotten = self.table.shard(key).lock().files.remove(key);
+        if let Some(forgotten) = &forgotten {
+            self.table.numbers.forget(forgotten.object.id());
+        }
         drop(forgotten); // closes descriptors outside the lock
     }
 

@@ -13,6 +13,7 @@ use rustix::ioctl::{Getter, ioctl, opcode};
 use siphasher::sip::SipHasher24;
 
 use super::{failure, handle, mounts};
+use crate::backend::Limits;
 use crate::ranks;
 use crate::{FileId, Result};
 
@@ -23,7 +24,9 @@ type Uuid = [u8; 16];
 const BTRFS: u64 = 0x9123_683e;
 const XFS: u64 = 0x5846_5342;
 /// The file systems of disks and of memory, linux/magic.h: ext4, tmpfs, overlayfs, F2FS, bcachefs and, of OpenZFS, ZFS.
-const LOCAL: [u64; 8] = [BTRFS, XFS, 0xef53, 0x0102_1994, 0x794c_7630, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1];
+const LOCAL: [u64; 8] = [BTRFS, XFS, 0xef53, 0x0102_1994, OVERLAY, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1];
+/// Two of its files may tell one number: names of one file below that were not written yet.
+const OVERLAY: u64 = 0x794c_7630;
 
 /// The device that has a number.
 static DEVICES: Mutex<BTreeMap<u64, u32>, ranks::HostDevices> = Mutex::new(BTreeMap::new());
@@ -31,6 +34,26 @@ static DEVICES: Mutex<BTreeMap<u64, u32>, ranks::HostDevices> = Mutex::new(BTree
 /// Whether it is one that asks no other machine and no other process.
 pub(super) fn is_local(at: BorrowedFd<'_>) -> bool {
     rustix::fs::fstatfs(at).is_ok_and(|found| LOCAL.contains(&(found.f_type as u64 & 0xffff_ffff)))
+}
+
+/// Whether it is one of those, whose inodes have numbers of their own while they are in use.
+pub(super) fn is_numbered(at: BorrowedFd<'_>) -> bool {
+    let kind = rustix::fs::fstatfs(at).map(|found| found.f_type as u64 & 0xffff_ffff);
+    kind.is_ok_and(|kind| kind != OVERLAY && LOCAL.contains(&kind))
+}
+
+/// What files on the file system of a folder can be.
+pub(super) fn limits(root: BorrowedFd<'_>) -> Result<Limits> {
+    const EXT4: i64 = 0xef53;
+    const XFS: i64 = 0x5846_5342;
+    let fs = rustix::fs::fstatfs(root).map_err(failure::of("fstatfs", root))?;
+    let name = u32::try_from(fs.f_namelen).unwrap_or(255);
+    let (file_size, links, xattr) = match fs.f_type as i64 {
+        EXT4 => (16 * (1 << 40) - 4096, 65_000, 4000),
+        XFS => (i64::MAX as u64, i32::MAX as u32, 65_536),
+        _ => (i64::MAX as u64, 65_000, 4000),
+    };
+    Ok(Limits { name, file_size, links, xattr, time_step_ns: 1 })
 }
 
 /// The number of the file system that an open file is on, never 0. Without a UUID, it is made of the id that the host

@@ -3,30 +3,58 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom, Uid};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::descriptors::Descriptor;
+use super::numbers::Named;
 use super::object::{ENTRY, HostObject, attributes_of};
-use super::{OpenMethod, failure, handle, stat, stat_at};
-use crate::backend::{Found, ListEntry, NewKind, NewOwner, Object, RenameMode};
+use super::{OpenMethod, failure, handle, identity, stat, stat_at};
+use crate::backend::{Found, ListEntry, Object, RenameMode};
 use crate::quota::Transfer;
 use crate::{Attributes, Caller, Error, HostKey, Kind, Result};
 
 /// How often the host is asked for the entries of a folder, as long as it lists nothing.
 const LIST_TRIES: usize = 2;
+/// A path of so many names is followed name by name if its folders are kept.
+const MOST_STEPS: usize = 4;
 /// Bytes of entries that one call to the host brings.
 const LIST_BYTES: usize = 64 * 1024;
 
 impl HostObject {
-    pub(super) fn find(&self, caller: &Caller, name: &[u8]) -> Result<Found> {
+    /// Asks the host for an entry of this folder as the caller. What the server itself may ask is asked with the ids of the client
+    /// that this thread has, if the host lets these: they are narrower, and the next request of the client needs them again. The
+    /// question is repeated after a refusal. Nothing is changed so: what the host records of a change names who makes it.
+    pub(super) fn narrowly<T>(&self, caller: &Caller, call: impl Fn() -> Result<T>) -> Result<T> {
+        let is_here = self.shared.is_local && Object::id(self).device == self.shared.device;
+        if is_here && identity::is_ourselves(caller) && identity::is_narrow() {
+            match call() {
+                Err(Error::AccessDenied | Error::NotPermitted) => {}
+                other => return other,
+            }
+        }
         self.shared.act_as(caller)?;
-        if self.shared.by_handle()
-            && let Some(object) = self.kept(name)?
-            && object.reached == OpenMethod::ByName
-        {
-            let attributes = object.attributes()?;
-            return Ok(Found { object, attributes });
+        call()
+    }
+
+    pub(super) fn find(&self, caller: &Caller, name: &[u8]) -> Result<Found> {
+        self.narrowly(caller, || self.find_now(name))
+    }
+
+    /// With the ids that this thread has.
+    pub(super) fn find_now(&self, name: &[u8]) -> Result<Found> {
+        match self.by_number(name)? {
+            Some(Named::Kept(_, found)) => return Ok(found),
+            Some(Named::Other) => {}
+            None => {
+                if self.shared.by_handle()
+                    && let Some(object) = self.kept_by_key(name)?
+                    && object.reached == OpenMethod::ByName
+                {
+                    let attributes = object.attributes()?;
+                    return Ok(Found { object, attributes });
+                }
+            }
         }
         let found = self.open_entry(name)?;
         if let Some(object) = found.object.as_any().downcast_ref::<Self>() {
@@ -35,8 +63,16 @@ impl HostObject {
         Ok(found)
     }
 
-    /// The entry's object, if it is kept open; found by its key alone, in one call to the host.
+    /// The entry's object, if it is kept open; in one call to the host.
     fn kept(&self, name: &[u8]) -> Result<Option<Arc<Self>>> {
+        match self.by_number(name)? {
+            Some(Named::Kept(object, _)) => Ok(Some(object)),
+            _ => self.kept_by_key(name),
+        }
+    }
+
+    /// The same, found by its key alone.
+    fn kept_by_key(&self, name: &[u8]) -> Result<Option<Arc<Self>>> {
         let key = match self.shared.key_at(self.fd(), name) {
             Err(Error::NotSupported) => stat_at(self.fd(), name).and_then(|stat| handle::key_by_birth(&stat)),
             other => other,
@@ -82,7 +118,8 @@ impl HostObject {
         !matches!(asked, Err(rustix::io::Errno::NOENT | rustix::io::Errno::NAMETOOLONG))
     }
 
-    /// A whole path in one call. The kernel follows no link in it, whatever happens to its folders meanwhile.
+    /// A whole path in one call, or a short one in a call for each name if its folders are kept. No link is followed in it,
+    /// whatever happens to its folders meanwhile.
     pub(super) fn find_path(&self, caller: &Caller, path: &[&[u8]]) -> Result<Found> {
         match path {
             [] => Err(Error::Invalid),
@@ -97,11 +134,30 @@ impl HostObject {
                     _ => Err(Error::NotFolder),
                 }
             }
-            _ => {
-                self.shared.act_as(caller)?;
-                self.open_entry(&path.join(&b'/'))
-            }
+            [above @ .., last] => match self.kept_folder(caller, above)? {
+                Some(folder) => folder.find(caller, last),
+                None => {
+                    let path = path.join(&b'/');
+                    self.narrowly(caller, || self.open_entry(&path))
+                }
+            },
         }
+    }
+
+    /// The folder at the end of a short path, if it and those on the way are kept.
+    fn kept_folder(&self, caller: &Caller, path: &[&[u8]]) -> Result<Option<Arc<Self>>> {
+        let mut at: Option<Arc<Self>> = None;
+        if path.len() >= MOST_STEPS {
+            return Ok(None);
+        }
+        for name in path {
+            let here = at.as_deref().unwrap_or(self);
+            at = match here.narrowly(caller, || here.by_number(name))? {
+                Some(Named::Kept(object, found)) if found.attributes.kind == Kind::Folder => Some(object),
+                _ => return Ok(None),
+            };
+        }
+        Ok(at)
     }
 
     fn open_entry(&self, name: &[u8]) -> Result<Found> {
@@ -148,74 +204,13 @@ impl HostObject {
         Err(Error::Stale)
     }
 
-    pub(super) fn make(
-        &self,
-        caller: &Caller,
-        name: &[u8],
-        new: NewKind<'_>,
-        (mode, owner): (u32, Option<NewOwner>),
-    ) -> Result<Found> {
-        self.shared.act_to_change(caller)?;
-        let bits = Mode::from_raw_mode(mode & 0o7777);
-        let node = |kind, major, minor| {
-            rustix::fs::mknodat(&self.fd, name, kind, bits, rustix::fs::makedev(major, minor))
-        };
-        match new {
-            NewKind::File => return self.make_file(name, bits, owner),
-            NewKind::Folder => rustix::fs::mkdirat(&self.fd, name, bits),
-            NewKind::Link(target) => rustix::fs::symlinkat(target, &self.fd, name),
-            NewKind::Fifo => node(FileType::Fifo, 0, 0),
-            NewKind::Socket => node(FileType::Socket, 0, 0),
-            NewKind::CharDevice(major, minor) => node(FileType::CharacterDevice, major, minor),
-            NewKind::BlockDevice(major, minor) => node(FileType::BlockDevice, major, minor),
-        }
-        .map_err(failure::of_entry("mkdirat, symlinkat or mknodat", &self.fd, name))?;
-        let flags = if matches!(new, NewKind::Folder) { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-        self.give(&self.fd, name, (owner, AtFlags::SYMLINK_NOFOLLOW), flags)?;
-        self.find(caller, name)
-    }
-
-    /// Gives something new to its owner, or removes it.
-    fn give(
-        &self,
-        at: impl AsFd,
-        name: &[u8],
-        (owner, how): (Option<NewOwner>, AtFlags),
-        removal: AtFlags,
-    ) -> Result<()> {
-        let Some(NewOwner { uid, gid }) = owner else { return Ok(()) };
-        let path = if how.contains(AtFlags::EMPTY_PATH) { &b""[..] } else { name };
-        let given = rustix::fs::chownat(at, path, Some(Uid::from_raw(uid)), gid.map(Gid::from_raw), how);
-        given
-            .inspect_err(|_| {
-                if let Err(error) = rustix::fs::unlinkat(&self.fd, name, removal) {
-                    tracing::warn!(%error, "a new file without its owner was not removed");
-                }
-            })
-            .map_err(failure::of_entry("fchownat", &self.fd, name))
-    }
-
-    /// A new file stays open for writing, as its maker will write it next.
-    fn make_file(&self, name: &[u8], mode: Mode, owner: Option<NewOwner>) -> Result<Found> {
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | ENTRY;
-        let fd = rustix::fs::openat(&self.fd, name, flags, mode)
-            .map_err(failure::of_entry("openat", &self.fd, name))?;
-        self.give(&fd, name, (owner, AtFlags::EMPTY_PATH), AtFlags::empty())?;
-        let stat = stat(fd.as_fd())?;
-        let attributes = attributes_of(&stat);
-        let key = self.shared.key_of(fd.as_fd(), &stat)?;
-        let object =
-            self.shared.objects.keep(key, OpenMethod::ByName, || new_file(self, fd, key, &attributes));
-        self.shared.trace(&object, self, name);
-        Ok(Found { object, attributes })
-    }
-
     pub(super) fn link_to(&self, caller: &Caller, target: &Self, name: &[u8]) -> Result<()> {
         self.shared.act_to_change(caller)?;
         self.check_same_quotas(target)?;
         // AT_EMPTY_PATH would need a privilege that the caller's ids do not have.
         rustix::fs::linkat(rustix::fs::CWD, target.path(), &self.fd, name, AtFlags::SYMLINK_FOLLOW)
-            .map_err(failure::of_entry("linkat", &self.fd, name))
+            .map_err(failure::of_entry("linkat", &self.fd, name))?;
+        target.attributes().map(drop).or(Ok(())) // counts its names
     }
 
     /// Without `found` the host is asked which file of the kept ones is there.
@@ -239,8 +234,8 @@ impl HostObject {
 
     /// Closes a file without names, so that its space is free once no client uses it.
     fn forget_if_gone(&self) {
-        if self.attributes().is_ok_and(|attributes| attributes.links == 0 || attributes.kind == Kind::Folder)
-        {
+        let is_gone = |attributes: Attributes| attributes.links == 0 || attributes.kind == Kind::Folder;
+        if self.had_one_name() || self.attributes().is_ok_and(is_gone) {
             self.shared.objects.forget(&Object::key(self));
         }
     }
@@ -352,13 +347,6 @@ impl HostObject {
         }
         Ok(has_any.then_some(true))
     }
-}
-
-fn new_file(folder: &HostObject, fd: OwnedFd, key: HostKey, attributes: &crate::Attributes) -> HostObject {
-    let fd = Arc::new(fd);
-    let object = HostObject::new(folder.shared.clone(), fd.clone(), key, attributes, OpenMethod::ByName);
-    object.data.lock().write = Some(Descriptor::uncounted(fd)); // it names the file, too
-    object
 }
 
 fn kind_of(listed: FileType) -> Option<Kind> {

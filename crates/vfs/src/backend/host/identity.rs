@@ -25,13 +25,23 @@ thread_local! {
 /// `(uid_t)-1`: setfsuid and setfsgid leave the thread's ids as they are when they are given it.
 const INVALID: u32 = u32::MAX;
 
+/// Whether it is the server itself, or a client with all of its rights.
+pub(super) fn is_ourselves(caller: &Caller) -> bool {
+    (caller.uid, caller.gid, caller.groups.len()) == (0, 0, 0)
+}
+
+/// Whether this thread has the ids of a client now, which may do less than the server.
+pub(super) fn is_narrow() -> bool {
+    WORN.with_borrow(|worn| matches!(worn, Worn::Of(client) if client.uid != 0))
+}
+
 /// Switches this thread to the caller's ids. Protocols have no callers with [`INVALID`] ids. If one
 /// comes nevertheless, the call must not go on with the ids that the thread happens to have.
 pub(super) fn act_as(caller: &Caller) -> Result<()> {
     if caller.uid == INVALID || caller.gid == INVALID {
         return Err(Error::AccessDenied);
     }
-    if (caller.uid, caller.gid, caller.groups.len()) == (0, 0, 0) {
+    if is_ourselves(caller) {
         return act_as_ourselves(); // the same, and so need not be switched
     }
     WORN.with_borrow_mut(|worn| {

@@ -94,7 +94,7 @@ impl Mounts {
     pub(super) fn note_file_system(&self, device: u32, at: BorrowedFd<'_>) {
         let mut known = self.file_systems.lock();
         if !known.contains_key(&device)
-            && let (Ok(id), Ok(limits)) = (file_system::reported(at, device), super::limits(at))
+            && let (Ok(id), Ok(limits)) = (file_system::reported(at, device), file_system::limits(at))
         {
             known.insert(device, (number_of(id, b""), limits));
         }

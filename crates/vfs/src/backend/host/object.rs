@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -14,13 +15,13 @@ use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 
 use super::descriptors::FileData;
 use super::file::read_once;
+use super::making::RefusedMaker;
 use super::metered::Growth;
 use super::{HostVolume, OpenMethod, failure, handle};
 use crate::backend::{
     Against, Found, Glance, HearsLocal, Hold, ListEntry, NewKind, NewOwner, Object, RenameMode, Stability,
     Wait, XattrMode,
 };
-use crate::caller::server;
 use crate::permission::{by_mode, mode_is_exact};
 use crate::quota::{Charge, Meter};
 use crate::ranks;
@@ -37,6 +38,12 @@ pub(super) struct HostObject {
     pub(super) reached: OpenMethod,
     /// Whether there is an ACL: when that was asked, as of which time of change, and the answer.
     acl: Mutex<Option<(Instant, Time, bool)>, ranks::HostFileAcl>,
+    /// Of a folder.
+    pub(super) refused: RefusedMaker,
+    /// When it was opened, counted in files that were opened.
+    pub(super) opened: u64,
+    /// How many names it had when the host was asked last.
+    links: AtomicU32,
     /// What it counts with in quotas, from its first change on.
     pub(super) charge: OnceLock<Arc<Charge>>,
     /// The meter that counts it, with its file system and the epoch in which that was found.
@@ -55,13 +62,23 @@ impl HostObject {
         reached: OpenMethod,
     ) -> Self {
         let (data, acl) = (Arc::default(), Mutex::default());
-        let (charge, metered_by) = (OnceLock::new(), OnceLock::new());
+        let (charge, metered_by, refused) = (OnceLock::new(), OnceLock::new(), RefusedMaker::default());
         let (id, kind) = (attributes.id, attributes.kind);
-        Self { shared, fd, data, reached, acl, charge, metered_by, key, id, kind }
+        let (opened, links) = (shared.objects.numbers().next(), attributes.links.into());
+        Self { shared, fd, data, reached, acl, refused, opened, links, charge, metered_by, key, id, kind }
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+
+    pub(super) fn saw_links(&self, attributes: &Attributes) {
+        self.links.store(attributes.links, Ordering::Relaxed);
+    }
+
+    /// Whether it had one name when the host was asked last.
+    pub(super) fn had_one_name(&self) -> bool {
+        self.links.load(Ordering::Relaxed) <= 1
     }
 
     pub(super) fn path(&self) -> String {
@@ -157,7 +174,9 @@ impl Object for HostObject {
     }
 
     fn attributes(&self) -> Result<Attributes> {
-        Ok(attributes_of(&super::stat(self.fd.as_fd())?))
+        let attributes = attributes_of(&super::stat(self.fd.as_fd())?);
+        self.saw_links(&attributes);
+        Ok(attributes)
     }
 
     fn set_attributes(&self, caller: &Caller, changes: &SetAttributes) -> Result<()> {
@@ -175,8 +194,7 @@ impl Object for HostObject {
 
     fn entry(&self, caller: &Caller, name: &[u8]) -> Result<(HostKey, Attributes)> {
         if self.shared.by_handle() {
-            self.shared.act_as(caller)?;
-            let entry = self.entry_at(caller, name)?;
+            let entry = self.narrowly(caller, || self.entry_at(caller, name))?;
             if !handle::is_by_birth(&entry.0) {
                 return Ok(entry);
             }
@@ -191,8 +209,7 @@ impl Object for HostObject {
     }
 
     fn entry_attributes(&self, caller: &Caller, name: &[u8]) -> Result<Attributes> {
-        self.shared.act_as(caller)?;
-        Ok(attributes_of(&super::stat_at(self.fd(), name)?))
+        self.narrowly(caller, || Ok(attributes_of(&super::stat_at(self.fd(), name)?)))
     }
 
     fn glance_xattr(&self, caller: &Caller, name: &[u8], xattr: &[u8]) -> Result<Vec<u8>> {
@@ -212,11 +229,11 @@ impl Object for HostObject {
     }
 
     fn create(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {
-        self.make(caller, name, new, (mode, None))
+        self.make(caller, name, new, mode)
     }
 
-    fn create_owned(&self, name: &[u8], new: NewKind<'_>, mode: u32, owner: NewOwner) -> Result<Found> {
-        self.make(server(), name, new, (mode, Some(owner)))
+    fn create_owned(&self, name: &[u8], new: NewKind<'_>, mode: u32, owner: NewOwner<'_>) -> Result<Found> {
+        self.make_owned(name, new, mode, owner)
     }
 
     fn link(&self, caller: &Caller, target: &dyn Object, name: &[u8]) -> Result<()> {

@@ -150,12 +150,12 @@ impl Object for LongFolder {
         Ok(self.found(found))
     }
 
-    fn create_owned(&self, name: &[u8], new: NewKind<'_>, mode: u32, owner: NewOwner) -> Result<Found> {
+    fn create_owned(&self, name: &[u8], new: NewKind<'_>, mode: u32, owner: NewOwner<'_>) -> Result<Found> {
         if !is_long(name) {
             return Ok(self.found(self.inner.create_owned(name, new, mode, owner)?));
         }
         let made = self.create(server(), name, new, mode)?;
-        let ids = SetAttributes { uid: Some(owner.uid), gid: owner.gid, ..SetAttributes::default() };
+        let ids = SetAttributes { uid: Some(owner.caller.uid), gid: owner.gid, ..SetAttributes::default() };
         made.object.set_attributes(server(), &ids)?;
         Ok(Found { attributes: made.object.attributes()?, object: made.object })
     }

@@ -132,12 +132,13 @@ impl<'a> Removal<'a> {
         volume: &'a Volume,
         actor: &'a Actor,
         (folder, name): (&'a Found, &'a [u8]),
+        known: Option<&Found>,
     ) -> Result<PermittedChange<'a, Self>> {
         volume.may_change(folder)?;
         let name = volume.names().entry_name(&actor.caller, folder, name)?;
         volume.inhibitions().may_take_away(actor, folder, &name)?;
         let _names = volume.site.state.change_name();
-        let (by, going) = volume.permit_removal(actor, folder, &name)?;
+        let (by, going) = volume.permit_removal(actor, (folder, &name), known)?;
         Ok(PermittedChange::new(by, Self { folder, name, going, pins: Pins::default(), _names }))
     }
 

@@ -42,14 +42,13 @@ pub(super) async fn open(
     if !is_stream && wanted.disposition() == Disposition::CREATE {
         return Err(Status::OBJECT_NAME_COLLISION.into());
     }
-    let caller = &wanted.actor.caller;
-    let (resolved, parent) = (&way.resolved, way.resolved.parent(caller)?);
+    let (caller, resolved, parent) = (&wanted.actor.caller, &way.resolved, &way.resolved.parent);
     let folding = tree.folding_of(wanted.is_posix);
-    let leads_to_folder = || Ok(volume.caching_tree().follow_link(caller, &parent, found, folding)?);
+    let leads_to_folder = || Ok(volume.caching_tree().follow_link(caller, parent, found, folding)?);
     fits(wanted, found.attributes.kind, is_stream, leads_to_folder)?;
-    let max = access::maximal(volume, tree, caller, found, Some(&parent))?;
+    let max = access::maximal(volume, tree, caller, found, Some(parent))?;
     let max = via::names(volume, tree, wanted, way, max)?;
-    let place = place_in(&parent, &resolved.name);
+    let place = place_in(parent, &resolved.name);
     let metadata = volume.caching_tree().metadata_if_any(found, place)?;
     let (is_plain, metadata) = (metadata.is_none(), metadata.unwrap_or_default());
     let base = Base { found, place, metadata: &metadata };
@@ -61,7 +60,7 @@ pub(super) async fn open(
         return Err(Status::CANNOT_DELETE.into());
     }
     let may = max | of_modes(context.is_mac() || wanted.is_posix, volume, found, max)?;
-    let renames = || may_rename(volume, tree, wanted, (way, found, &parent));
+    let renames = || may_rename(volume, tree, wanted, (way, found, parent));
     let granted = grant(wanted, may, (read_only, overwrites), renames)?;
     if overwrites && !is_stream && !wanted.is_posix {
         keeps_attributes(wanted, metadata.dos)?;

@@ -42,7 +42,7 @@ pub(super) async fn make(
     let target = Target::of_new(volume, wanted.path.stream.as_deref())?;
     leases::check_key(context, wanted, None)?;
     let caller = &wanted.actor.caller;
-    let (resolved, parent) = (&way.resolved, way.resolved.parent(caller)?);
+    let (resolved, parent) = (&way.resolved, way.resolved.parent.clone());
     let folder = wanted.options().contains(Options::DIRECTORY_FILE) || wanted.path.folder;
     let kind = if folder { NewKind::Folder } else { NewKind::File };
     let besides = InitialAttributes::of(wanted, context.is_mac(), &context.service().config())?;

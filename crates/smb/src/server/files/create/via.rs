@@ -27,7 +27,7 @@ pub(super) fn names(
 ) -> Result<AccessMask, Status> {
     let Some(via) = way.via.as_ref().filter(|_| wanted.path.stream.is_none()) else { return Ok(max) };
     let (caller, link) = (&wanted.actor.caller, via.found.as_ref().ok_or(Status::OBJECT_NAME_NOT_FOUND)?);
-    let of_link = access::maximal(volume, tree, caller, link, Some(&via.parent(caller)?))?;
+    let of_link = access::maximal(volume, tree, caller, link, Some(&via.parent))?;
     Ok(max.difference(AccessMask::DELETE) | AccessMask(of_link.0 & AccessMask::DELETE.0))
 }
 
@@ -44,7 +44,7 @@ pub(super) async fn open(
     if !granted.contains(AccessMask::DELETE) {
         return Ok(Some(Via { id: link.attributes.id, open: None }));
     }
-    let parent = via.parent(&wanted.actor.caller)?;
+    let parent = &via.parent;
     let options = OpenOptions {
         stream: Stream::Data,
         place: Some(Beside { folder: &parent.object, name: &via.name }),

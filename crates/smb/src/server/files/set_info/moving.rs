@@ -65,24 +65,24 @@ pub(super) async fn rename(
         return Err(Status::ACCESS_DENIED.into()); // it is the share's own folder
     }
     let (volume, place) = (context.tree().volume()?, resolve(context, file, &wanted.name)?);
-    let (caller, folder) = (context.caller(), place.folder(context)?);
-    may_add(volume, &caller, &folder, named.node().kind())?;
-    let _still = context.wait(may_move(context, named, &folder)).await??;
+    let (caller, folder) = (context.caller(), &place.0.parent);
+    may_add(volume, &caller, folder, named.node().kind())?;
+    let _still = context.wait(may_move(context, named, folder)).await??;
     let (mut mode, mut name) = (RenameMode::Keep, &place.1);
     if let Some(there) = &place.0.found {
         if there.object.key() == named.node().key() {
-            if is_same_entry(named, &folder, &place.0.name) && place.1 == place.0.name {
+            if is_same_entry(named, folder, &place.0.name) && place.1 == place.0.name {
                 return Ok(()); // the file already has this name
             }
         } else {
-            context.wait(may_replace(context, file, (&folder, &place), there, &wanted)).await??;
+            context.wait(may_replace(context, file, (folder, &place), there, &wanted)).await??;
             if !folds_alike(name, &place.0.name, EXACT_CASE) {
                 name = &place.0.name; // the name differs in case only, and is replaced in one step
             }
         }
         mode = RenameMode::Replace;
     }
-    let moved = named.rename_to(&folder, name, mode);
+    let moved = named.rename_to(folder, name, mode);
     context.wait(moved).await?.map_err(|error| rename_status(file, error))?;
     file.moved_to(without_root(&wanted.name));
     Ok(())
@@ -108,8 +108,8 @@ pub(super) async fn link(
         return Err(Status::INVALID_PARAMETER.into());
     }
     let (volume, place) = (context.tree().volume()?, resolve(context, file, &wanted.name)?);
-    let (caller, folder) = (context.caller(), place.folder(context)?);
-    may_add(volume, &caller, &folder, Kind::File)?;
+    let (caller, folder) = (context.caller(), &place.0.parent);
+    may_add(volume, &caller, folder, Kind::File)?;
     // The open needs no access for that, but a user that may not change the file may not add names
     // to it.
     if !volume.rights(&caller, &file.open.found()?, None)?.contains(Rights::WRITE_ATTRIBUTES) {
@@ -119,12 +119,12 @@ pub(super) async fn link(
         if there.object.key() == file.open.node().key() && place.1 == place.0.name {
             return Ok(());
         }
-        context.wait(may_replace(context, file, (&folder, &place), there, &wanted)).await??;
+        context.wait(may_replace(context, file, (folder, &place), there, &wanted)).await??;
         let actor = context.actor();
-        let remove = || volume.remove(&actor, &folder, &place.0.name, Kind::File);
+        let remove = || volume.remove(&actor, folder, &place.0.name, Kind::File);
         context.wait(volume.settled(remove)).await?.map_err(|error| rename_status(file, error))?;
     }
-    Ok(context.wait(file.open.link_to(&folder, &place.1)).await??)
+    Ok(context.wait(file.open.link_to(folder, &place.1)).await??)
 }
 
 /// The new name of a stream: it begins with a colon.
@@ -157,12 +157,6 @@ fn stream_of(context: &Context, file: &File, wanted: &RenameTarget) -> Result<Op
 
 /// The target of a name, and the stored form of its last part as the client gave it.
 struct Place(ResolvedPath, Vec<u8>);
-
-impl Place {
-    fn folder(&self, context: &Context) -> Result<Found, Status> {
-        Ok(self.0.parent(&context.caller())?)
-    }
-}
 
 /// Removes a leading backslash. Some clients begin the name with one (Samba's, for links), and
 /// Windows accepts it.
