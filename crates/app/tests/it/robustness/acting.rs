@@ -181,7 +181,11 @@ fn what_a_folder_keeps_people_from_is_said_at_the_start_with_what_to_type() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&help.stdout).into_owned() + &String::from_utf8_lossy(&help.stderr);
-    assert!(help.status.success() && said.contains("everyone, guests too may change everything"), "{said}");
+    assert!(
+        help.status.success()
+            && said.contains("everyone, guests too may change all files, also those of others"),
+        "{said}"
+    );
     Smb::enter_share(server.smb_port, "share", ZOE).unwrap().make("new", b"abc");
     drop(server);
     std::fs::set_permissions(&share, PermissionsExt::from_mode(0o700)).unwrap();
