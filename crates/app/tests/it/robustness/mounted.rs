@@ -285,7 +285,8 @@ fn writes_forks(at: &Path, url: &str) {
     setxattr(&game, "user.com.apple.FinderInfo", &[&b"APPLgame"[..], &[0; 24]].concat(), XattrFlags::empty())
         .unwrap();
     fs::write(&path, &fork).unwrap();
-    assert!(fork_of(url, "game") == fork, "what is written arrives");
+    let arrived = fork_of(url, "game");
+    assert!(arrived == fork, "what is written arrives: {} of {} bytes", arrived.len(), fork.len());
     assert!(fs::read(&path).unwrap() == fork);
     let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
     file.write_all_at(b"changed", 100_000).unwrap();
