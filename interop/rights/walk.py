@@ -19,6 +19,8 @@ from way import DATA, OLD  # noqa: E402
 MODES = [0o600, 0o644, 0o664, 0o400, 0, 0o777, 0o700]
 PROBES = 4
 CHECK_LIMIT_S = 60
+# A COMPOUND of NFSv4 has a LOOKUP for each part of a path, and a server may limit its operations (RFC 8881, section 18.36: ca_maxoperations).
+DEEPEST = 10
 
 
 class Walk:
@@ -36,7 +38,10 @@ class Walk:
         return self.rng.choice([path for path, (_, folder) in self.made.items() if folder == is_folder] or [None])
 
     def parent(self):
-        return self.rng.choice([""] + [path for path, (_, folder) in self.made.items() if folder])
+        return self.rng.choice([""] + [path for path, (_, folder) in self.made.items() if folder and self.depth(path) < DEEPEST])
+
+    def depth(self, path):
+        return len(path.split("/"))
 
     def new(self, parent):
         return f"{parent}/n{len(self.steps)}".lstrip("/")
@@ -91,6 +96,9 @@ class Walk:
     def move(self, person, session, is_folder):
         path, parent = self.some(is_folder), self.parent()
         if path is None or (parent + "/").startswith(path + "/"):
+            return None
+        below = max(self.depth(inner) for inner in self.made if (inner + "/").startswith(path + "/")) - self.depth(path)
+        if (self.depth(parent) if parent else 0) + 1 + below > DEEPEST:
             return None
         new, old_parent = self.new(parent), path.rpartition("/")[0]
         # For those who put in, a folder of their own is as good as the top.
