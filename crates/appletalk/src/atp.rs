@@ -2,7 +2,7 @@
 //! requests that are executed exactly once although packets are lost, doubled and overtaken.
 //!
 //! [`Requester`] and [`Responder`] are without I/O and clock. They put what is to be sent into an [`Outbox`], and
-//! whoever runs them sends that as datagrams of the kind [`DatagramKind::ATP`](crate::DatagramKind::ATP).
+//! their owner sends that as datagrams of the kind [`DatagramKind::ATP`](crate::DatagramKind::ATP).
 //!
 //! ```text
 //! requester   send ──TReq──► Waiting ──all packets──► (XO: TRel) done

@@ -83,7 +83,7 @@ impl FromStr for AppleTalkSeed {
     }
 }
 
-/// A zone; `None`: it is none that a network can have.
+/// A zone. `None`: no network can have a zone of this name.
 fn zone(text: &str) -> Option<MacName> {
     name(text, MacName::MAX_BYTES)
 }

@@ -41,7 +41,7 @@ pub(super) fn read(text: Option<&str>) -> PollSetting {
 /// Checks a written value.
 ///
 /// # Errors
-/// It is none; with a better one, if that is known.
+/// Says that the text is no value of `poll`, and proposes a value where one is known.
 pub(super) fn accept(raw: &Raw) -> Result<Value, Option<String>> {
     let better = |text: String| parse(&text).map(|setting| format!("\"{setting}\""));
     match raw {

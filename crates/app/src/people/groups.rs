@@ -37,7 +37,7 @@ fn resolved(mut settings: Settings, site: &UnixAccounts) -> Settings {
     settings
 }
 
-/// The user that all users of a share act as. A user that is not known is nobody, and a group that is not known has no files.
+/// The user that all users of a share act as. An unknown user acts as the anonymous user. An unknown group is the anonymous group.
 pub(crate) fn forced(share: &ShareSettings, site: &UnixAccounts) -> ForcedIdentity {
     let user = share.classic.force_user.as_deref().map(|name| match site.user(name) {
         Some(user) if user.uid != 0 => Identity::new(user.uid, user.gid, &site.groups_of(&user)),

@@ -16,7 +16,7 @@ pub struct Outgoing {
     pub payload: Vec<u8>,
 }
 
-/// Packets that wait until whoever runs the protocol takes them. What does not fit is dropped: it is sent again.
+/// Packets that wait until the owner of the protocol takes them. A packet that does not fit is dropped: the protocol sends it again.
 #[derive(Debug, Default)]
 pub struct Outbox {
     packets: VecDeque<Outgoing>,

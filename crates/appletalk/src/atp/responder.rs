@@ -189,7 +189,7 @@ impl Responder {
         true
     }
 
-    /// TRel: the requester has the whole response. One that is being executed is kept: nobody can have its response.
+    /// TRel: the requester has the whole response. A request that is being executed is kept: its response has not been sent.
     pub fn release(&mut self, key: TransactionKey) {
         if let Some((key, Transaction { state: State::Answered { .. }, .. })) = self.find(key) {
             self.transactions.remove(&key);

@@ -21,7 +21,7 @@ pub(super) struct Network {
     /// The name that is registered, or is being registered.
     pub(super) name: EntityName,
     wanted: String,
-    /// The number behind the name: 1 is none.
+    /// The number behind the name. With 1, the name has no number behind it.
     number: u32,
     pub(super) is_registered: bool,
 }
@@ -34,7 +34,7 @@ struct Port {
 }
 
 impl Network {
-    /// A stack on all links that are open, in the place of an earlier one. `None`: the log says why there is none.
+    /// A stack on all links that are open. It replaces an earlier one. `None`: no stack could be made, and the log says why.
     pub(super) fn new(work: &Work, cables: &[Cable], earlier: Option<Self>, now: Instant) -> Option<Self> {
         let open = cables.iter().enumerate().filter_map(|(at, cable)| Some((at, kind(cable)?)));
         // A link that is missing now keeps its port.
