@@ -77,7 +77,7 @@ function comparison(context, kept) {
 }
 
 export default {
-  title: "Benchmarks",
+  title: "Measure",
   async show(main, context) {
     const now = h("div", {});
     const list = h("div", { class: "stack" });
@@ -97,7 +97,7 @@ export default {
     }
     const asked = advice(context);
     const watch = (id) => replace(now, watched(context, id, load));
-    main.append(heading("Benchmarks"), shares.length ? form(context, shares.filter((share) => !share.read_only), watch) : h("p", { class: "muted card" }, "There is no share to measure."), now, list, asked.element);
+    main.append(heading("Measure"), shares.length ? form(context, shares.filter((share) => !share.read_only), watch) : h("p", { class: "muted card" }, "No folder is shared yet, so there is nothing to measure. ", h("a", { href: "#/shares?new" }, "Share a folder"), "."), now, list, asked.element);
     await load();
     const running = (await get("/v1/jobs", context.signal)).find((job) => job.kind === "bench" && job.state === "running");
     if (running) watch(running.id);

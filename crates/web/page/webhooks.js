@@ -71,11 +71,11 @@ function card(context, hook, again) {
 }
 
 export default {
-  title: "Webhooks",
+  title: "Tell other programs",
   async show(main, context) {
     const list = h("div", { class: "cards" });
     const place = h("div", {});
-    main.append(heading("Webhooks"), list, place,
+    main.append(heading("Tell other programs"), list, place,
       h("p", { class: "muted small" }, "A message that is not accepted is sent again after 1, 4, 15 and 40 seconds. docs/api.md says what is in it, and how a program checks the signature."));
     const load = async () => {
       const hooks = await get("/v1/webhooks", context.signal);
@@ -83,7 +83,7 @@ export default {
       replace(list, hooks.length ? hooks.map((hook) => card(context, hook, load)) : h("p", { class: "muted card" }, "No program is told of changes yet."));
     };
     const shares = await get("/v1/shares", context.signal);
-    replace(place, shares.length ? newForm(context, shares, load) : h("p", { class: "muted" }, "There is no share whose changes could be sent."));
+    replace(place, shares.length ? newForm(context, shares, load) : h("p", { class: "muted card" }, "No folder is shared yet, so there are no changes to send. ", h("a", { href: "#/shares?new" }, "Share a folder"), "."));
     await context.every(5000, load);
   },
 };

@@ -3,7 +3,7 @@
 use std::fs::Metadata;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -46,6 +46,11 @@ struct TokenCache {
 impl Guard {
     pub(crate) fn new(state: PathBuf, logins: Arc<LoginGuard>) -> Self {
         Self { state, logins, known: Mutex::default() }
+    }
+
+    /// The state folder, with the tokens.
+    pub(crate) fn state(&self) -> &Path {
+        &self.state
     }
 
     pub(crate) async fn admit(

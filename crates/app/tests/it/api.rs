@@ -26,6 +26,8 @@ mod rights;
 mod scrub;
 #[path = "api/sharing.rs"]
 mod sharing;
+#[path = "api/store.rs"]
+mod store;
 #[path = "api/trust.rs"]
 mod trust;
 
