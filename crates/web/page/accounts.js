@@ -1,7 +1,7 @@
 // The accounts, as which Unix users they act, and their groups: made, changed, removed.
 
 import { get, post } from "./api.js";
-import { h, heading, replace } from "./dom.js";
+import { h, heading, replace, ticked } from "./dom.js";
 import { passwordFields } from "./password.js";
 import { picker } from "./people.js";
 import { table } from "./table.js";
@@ -29,8 +29,7 @@ function keptFields(secrets) {
   const box = (id, text, kind) => [h("input", { type: "checkbox", id, checked: secrets.includes(kind) }), text];
   const [legacy, legacyText] = box("keep-legacy", "Keep its first eight characters as they are, for Macs before Mac OS 8.6", "legacy");
   const [chap, chapText] = box("keep-chap", "Keep it as it is, for iSCSI logins: 12 to 16 characters", "chap");
-  const row = (field, text) => h("span", { class: "row" }, field, h("label", { for: field.id }, text));
-  return { value: () => ({ legacy_password: legacy.checked, chap_secret: chap.checked }), rows: [row(legacy, legacyText), row(chap, chapText)] };
+  return { value: () => ({ legacy_password: legacy.checked, chap_secret: chap.checked }), rows: [ticked(legacy, legacyText), ticked(chap, chapText)] };
 }
 
 // As whom an account acts.
@@ -98,7 +97,7 @@ export default {
       name.addEventListener("input", password.judge);
       const admin = h("input", { type: "checkbox", id: "account-admin" });
       return form("New person", [h("label", { for: "account-name" }, "Name"), name, password.rows, acts.groups,
-        h("span", { class: "row" }, admin, h("label", { for: "account-admin" }, "May administer this server")), more(acts.rows, kept.rows)], "Make it",
+        ticked(admin, "May administer this server"), more(acts.rows, kept.rows)], "Make it",
       () => change("", { name: name.value, password: password.value(), ...acts.value(), ...kept.value(), admin: admin.checked }), close);
     }
     function passwordForm(account) {
@@ -110,14 +109,13 @@ export default {
       const acts = actsFields(account, known);
       const admin = h("input", { type: "checkbox", id: "account-admin", checked: account.admin });
       const disabled = h("input", { type: "checkbox", id: "account-disabled", checked: account.disabled });
-      const box = (field, text) => h("span", { class: "row" }, field, h("label", { for: field.id }, text));
       // Only what is different is sent: what is set elsewhere need not be changed here.
       const sent = () => {
         const all = { ...acts.value(), admin: admin.checked, disabled: disabled.checked };
         const before = { uid: account.set_uid, gid: account.set_gid, groups: [...account.own_groups, ...account.further_groups], admin: account.admin, disabled: account.disabled };
         return Object.fromEntries(Object.entries(all).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key])));
       };
-      return form(`Change ${account.name}`, [acts.groups, box(admin, "May administer this server"), box(disabled, "May not log in"), more(acts.rows)], "Change",
+      return form(`Change ${account.name}`, [acts.groups, ticked(admin, "May administer this server"), ticked(disabled, "May not log in"), more(acts.rows)], "Change",
         async () => (Object.keys(sent()).length === 0 ? true : change("/change", { name: account.name, ...sent() })), close);
     }
     // A group of the server's own; without one, it is new.
@@ -148,7 +146,7 @@ export default {
     }
     const button = (text, account, onclick) => h("button", { type: "button", class: "small", "aria-label": `${text.replace("…", "")}: ${account.name}`, onclick }, text);
     const columns = [
-      { title: "Account", cell: (row) => h("b", {}, row.name) },
+      { title: "Account", kind: "words", cell: (row) => h("b", {}, row.name) },
       { title: "Acts as", cell: (row) => row.acts_as },
       { title: "Groups", kind: "words", cell: (row) => row.groups.join(", ") },
       { title: "May", cell: (row) => (row.disabled ? h("span", { class: "badge bad" }, "not log in") : row.admin ? h("span", { class: "badge good" }, "administer") : "log in") },

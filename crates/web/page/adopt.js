@@ -1,7 +1,7 @@
 // What other servers have left in a share, and its conversion to one layout, which can be taken back.
 
 import { get } from "./api.js";
-import { bytes, count, h, heading, replace, when } from "./dom.js";
+import { bytes, count, h, heading, replace, ticked, when } from "./dom.js";
 import { begin, watched } from "./jobs.js";
 import { table } from "./table.js";
 
@@ -100,7 +100,7 @@ export default {
       shares.length ? h("form", { class: "card", id: "convert", onsubmit: (event) => { event.preventDefault(); convert(true); } },
         h("h2", {}, "One layout for all"),
         h("p", { class: "muted" }, "If another server is to serve the share again, it wants one layout."),
-        h("div", { class: "row" }, h("label", { for: "adopt-layout" }, "Layout"), layout, shown, h("label", { for: "adopt-shown" }, "of copies that differ, keep the one that clients see")),
+        h("div", { class: "row" }, h("label", { for: "adopt-layout" }, "Layout"), layout, ticked(shown, "of copies that differ, keep the one that clients see")),
         h("div", { class: "row end" }, h("button", { type: "submit" }, "Preview"), button("Convert…", "danger", really))) : null,
       now, outcome, kept);
     await load();

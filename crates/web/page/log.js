@@ -1,7 +1,7 @@
 // The newest lines of the server's log: when, who, what; by kind, by person, by words.
 
 import { get } from "./api.js";
-import { h, heading, replace } from "./dom.js";
+import { h, heading, replace, ticked } from "./dom.js";
 
 const MOST = 1000;
 const LEVELS = { error: 0, warn: 1, info: 2 };
@@ -52,7 +52,7 @@ export default {
     const shown = h("span", { class: "muted", "aria-live": "polite" });
     const list = h("ol", { class: "log card", "aria-label": "Lines of the log, the newest first", reversed: true });
     main.append(heading("Log", shown),
-      h("div", { class: "row toolbar" }, level, kind, person, field, h("span", { class: "row" }, follow, h("label", { for: "log-follow" }, "follow"))), list,
+      h("div", { class: "row toolbar" }, level, kind, person, field, ticked(follow, "follow")), list,
       h("p", { class: "muted small" }, `The newest ${MOST} lines since the server started. The journal of the server, or its standard error, has all.`));
 
     const personOf = (line) => line.fields.find(([name]) => ["by", "user"].includes(name))?.[1] ?? "";

@@ -1,7 +1,7 @@
 // Names that hurt some client: found, fixed, and taken back.
 
 import { get } from "./api.js";
-import { count, h, heading, replace, when } from "./dom.js";
+import { count, h, heading, replace, ticked, when } from "./dom.js";
 import { begin, watched } from "./jobs.js";
 import { table } from "./table.js";
 
@@ -78,7 +78,7 @@ export default {
     main.append(heading("Names that will hurt"),
       shares.length ? h("form", { class: "card", onsubmit: (event) => { event.preventDefault(); look(false); } },
         h("p", { class: "muted" }, "Some names hurt clients: Windows cannot open them, two differ in case only, or a Mac and a Linux host wrote the letters in different forms."),
-        h("div", { class: "row" }, h("label", { for: "names-share" }, "Share"), share, windows, h("label", { for: "names-windows" }, "also fix what Windows forbids"),
+        h("div", { class: "row" }, h("label", { for: "names-share" }, "Share"), share, ticked(windows, "also fix what Windows forbids"),
           h("span", { class: "grow" }), h("button", { type: "submit", class: "primary" }, "Look"))) : h("p", { class: "muted card" }, "No folder is shared yet, so there are no names to look at. ", h("a", { href: "#/shares?new" }, "Share a folder"), "."),
       now, outcome, metadata(context));
     const jobs = await get("/v1/jobs", context.signal);

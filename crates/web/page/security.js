@@ -49,7 +49,7 @@ export default {
     };
     const button = (label, onclick) => h("div", { class: "row end" }, h("button", { type: "button", class: "small", "aria-label": label, onclick }, "End…"));
     const ofSessions = [
-      { title: "Account", cell: (row) => [h("b", {}, row.account), row.is_this ? h("span", { class: "badge good" }, "this one") : null].filter(Boolean) },
+      { title: "Account", cell: (row) => [h("b", {}, row.account), " ", row.is_this ? h("span", { class: "badge good" }, "this one") : null].filter(Boolean) },
       { title: "From", kind: "whole", cell: (row) => row.from },
       { title: "Signed in by", cell: (row) => row.method },
       { title: "Since", numeric: true, cell: (row) => duration(row.since_s) },

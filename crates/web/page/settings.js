@@ -1,7 +1,7 @@
 // The settings with their sources. A change is validated by the server, written to its file, applied, and can be taken back.
 
 import { get, post } from "./api.js";
-import { h, heading, replace, when } from "./dom.js";
+import { h, heading, replace, ticked, when } from "./dom.js";
 import { serverState } from "./restart.js";
 import { inGroups, inWords, typed } from "./settinggroups.js";
 
@@ -28,7 +28,7 @@ export default {
     const field = h("input", { type: "search", "aria-label": "Search settings", placeholder: "Search", value: search, oninput: () => { search = field.value.toLowerCase(); draw(); } });
     const filter = h("input", { type: "checkbox", id: "only-set", onchange: () => { onlySet = filter.checked; draw(); } });
     main.append(heading("Settings", file),
-      h("div", { class: "row toolbar" }, h("label", { for: "scope" }, "Settings of"), choose, field, filter, h("label", { for: "only-set" }, "only what is changed"), h("span", { class: "grow" })),
+      h("div", { class: "row toolbar" }, h("label", { for: "scope" }, "Settings of"), choose, field, ticked(filter, "only what is changed"), h("span", { class: "grow" })),
       list, changes, serverState(context));
 
     function editor(setting, close) {

@@ -129,7 +129,7 @@ function list(shares, of, spaces) {
     { title: "Who", kind: "cut", cell: (share) => { const text = inShort(of(share)); return h("span", { title: text }, text); } },
     { title: "Over", kind: "whole", cell: (share) => [...new Set(share.mounts.map((mount) => mount.protocol))].map((one) => [badge(one), " "]) },
     { title: "Free", numeric: true, cell: free },
-    { title: "", cell: (share) => [share.read_only ? h("span", { class: "badge" }, "read-only") : null, links(share)].filter(Boolean) },
+    { title: "", cell: (share) => [links(share), share.read_only ? [" ", h("span", { class: "badge" }, "read-only")] : null].filter(Boolean) },
   ], shares, "Nothing is found.", "dense");
 }
 

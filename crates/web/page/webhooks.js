@@ -1,7 +1,7 @@
 // Webhooks: changes in folders, sent to other programs. Made, tried, removed; what was sent and what was lost.
 
 import { get, post } from "./api.js";
-import { count, h, heading, replace, when } from "./dom.js";
+import { count, h, heading, replace, ticked, when } from "./dom.js";
 
 const SECRET_BYTES = 24;
 
@@ -32,7 +32,7 @@ function newForm(context, shares, then) {
   }, h("h2", {}, "Send changes in a folder to a program"),
   h("div", { class: "fields" },
     h("label", { for: "hook-folder" }, "Share, or a folder of it"), folder,
-    h("div", { class: "row" }, below, h("label", { for: "hook-below" }, "also all folders below")),
+    ticked(below, "also all folders below"),
     h("label", { for: "hook-url" }, "Address of the program"), url,
     h("label", { for: "hook-secret" }, "Secret that signs the messages"),
     h("div", { class: "row" }, h("span", { class: "grow" }, secret), h("button", { type: "button", class: "small", onclick: () => { secret.value = madeSecret(); secret.select(); } }, "Make one"))),
