@@ -95,8 +95,8 @@ pub(super) const SHARE: &[Setting] = &[
         ),
     new(Share, "owners", Administrator, People, "[\"ada\"]").without_default("no one by this list").says(
         "Those who may change everything in the share, and say who may do what.",
-        "With one of `owners`, `editors`, `contributors`, `readers` and `drop` the share is a team folder: what each may do there is \
-         the same over every protocol, whatever modes and rights clients send, and who is in none of the lists may not enter. `users`, \
+        "With one of `owners`, `editors`, `contributors`, `readers` and `drop` the share is a team folder. What each may do there is \
+         the same over every protocol, whatever modes and rights clients send. People in none of the lists may not enter. `users`, \
          `groups` and `guests` are not set then. An entry is an account, a group such as `@studio` (of the server, of the \
          host, or of the `domain`, also by its SID), `everyone` (with an account), or `guests` (also those without). Somebody in several \
          lists may do what any of them allows. A share below another one inherits the five lists together, if it has none of them. \
@@ -168,7 +168,7 @@ pub(super) const SHARE: &[Setting] = &[
     new(Share, "name-encoding", Operator, OneOf(&["plain", "private"]), "\"plain\"").says(
         "How new names store a character that Windows forbids, or a space or dot at the end, from clients of SMB and AFP.",
         "\"plain\": as itself, as NFS and local programs see it. \"private\": as a private code point, as Samba with \
-         `fruit:encoding = private` does, which shows clients no other such names; characters of `catia-mappings` \
+         `fruit:encoding = private` does, which shows clients no other such names. Characters of `catia-mappings` \
          are stored as themselves. Names are found in either form.",
     ),
     new(Share, "catia-mappings", Operator, Kind::Characters, "\"\"").example("\"0x22:0xa8,0x3a:0xf7,0x3f:0xbf\"").own().says(
@@ -180,7 +180,7 @@ pub(super) const SHARE: &[Setting] = &[
         "What a client that denies others an access to an open file denies besides reading and writing.",
         "\"strict\": a Mac over AFP that denies writing also denies removing and renaming the file to clients of SMB and NFS; \
          another Mac may still rename it. \"silly-rename\": an NFS client may give an open file a name of the form `.nfs*`, \
-         whoever has it open, and remove it by such a name: Linux does so with files that it has open itself. \"data-only\": \
+         whoever has it open, and remove it by such a name. Linux does so with files that it has open itself. \"data-only\": \
          a Mac's deny modes concern reading and writing only.",
     ),
     new(Share, "read-only-by-mode", Limit("true"), Bool, "true").says(
