@@ -63,6 +63,7 @@ pub const PACKAGES: &[Package] = &[
     Package { name: "smbclient", shows: "/usr/bin/smbclient" },
     Package { name: "libnfs-utils", shows: "/usr/bin/nfs-ls" },
     Package { name: "libiscsi-bin", shows: "/usr/bin/iscsi-ls" },
+    Package { name: "curl", shows: "/usr/bin/curl" },
     Package { name: "xfsprogs", shows: "/usr/sbin/mkfs.xfs" },
     Package { name: "iproute2", shows: "/usr/sbin/ip" },
     Package { name: "util-linux", shows: "/usr/bin/unshare" },

@@ -143,10 +143,12 @@ fn entry(setting: &Setting) -> String {
         Authority::Operator => "a token with the scope `write`, or a session of the console".to_owned(),
         Authority::Limit(limit) => {
             format!(
-                "`{limit}`: a token with the scope `write`, or a session; other values: an administrator with the own password"
+                "`{limit}`: a token with the scope `write`, or a session; other values: an administrator in the console, who types the password again"
             )
         }
-        Authority::Administrator => "an administrator with the own password".to_owned(),
+        Authority::Administrator => {
+            "an administrator in the console, who types the password again".to_owned()
+        }
         Authority::Host => "never; only a command on the server changes it".to_owned(),
     };
     let _ = writeln!(entry, "\n* Reloads: {reloads}\n* Over the API: {authority}");

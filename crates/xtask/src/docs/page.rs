@@ -28,13 +28,13 @@ pub struct Step {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
-    Run(Run),
+    Run(CommandBlock),
     Write { path: String, text: String, append: bool },
 }
 
 /// Commands of a shell.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Run {
+pub struct CommandBlock {
     pub script: String,
     /// What is typed, a line for each program that asks.
     pub typing: Vec<String>,
@@ -74,7 +74,8 @@ pub fn steps(page: &str) -> Result<Vec<Step>> {
     while let Some((text, line)) = lines.next() {
         if text == "<!-- hidden" {
             let script = until("-->", &mut lines).with_context(|| at(line))?.join("\n");
-            steps.push(Step { line, action: Action::Run(Run { script, ..Run::default() }) });
+            steps
+                .push(Step { line, action: Action::Run(CommandBlock { script, ..CommandBlock::default() }) });
         } else if let Some(found) = Marking::parse(text).with_context(|| at(line))? {
             ensure!(marking.is_none(), "{}: two comments for one block", at(line));
             marking = Some(found);
@@ -113,7 +114,7 @@ fn add(
 ) -> Result<()> {
     match marking {
         Some(Marking::Run(run)) => {
-            let run = Run { script: block.join("\n"), ..run };
+            let run = CommandBlock { script: block.join("\n"), ..run };
             steps.push(Step { line, action: Action::Run(run) });
         }
         Some(Marking::Says) => {
@@ -129,7 +130,9 @@ fn add(
         }
         Some(Marking::NotRun) => {}
         None if matches!(language, "sh" | "console" | "bash" | "") => {
-            bail!("a block of commands needs a comment above it, such as <!-- run --> or <!-- not run: REASON -->")
+            bail!(
+                "a block of commands needs a comment above it, such as <!-- run --> or <!-- not run: REASON -->"
+            )
         }
         None => {}
     }
@@ -138,7 +141,7 @@ fn add(
 
 /// A comment above a block.
 enum Marking {
-    Run(Run),
+    Run(CommandBlock),
     Says,
     File { path: String, append: bool },
     NotRun,
@@ -164,10 +167,12 @@ impl Marking {
         }
         let mut parts = words.split("; ");
         ensure!(parts.next() == Some("run"), "an unknown comment: {line}");
-        let mut run = Run::default();
+        let mut run = CommandBlock::default();
         while let Some(part) = parts.next() {
             match part.strip_prefix("typing: ") {
-                Some(first) => run.typing = [first].into_iter().chain(parts.by_ref()).map(str::to_owned).collect(),
+                Some(first) => {
+                    run.typing = [first].into_iter().chain(parts.by_ref()).map(str::to_owned).collect()
+                }
                 None if part == "fails" => run.exit = ExpectedExit::Failure,
                 None if part == "may fail" => run.exit = ExpectedExit::Either,
                 None if part == "until" => run.until = true,
@@ -182,7 +187,7 @@ impl Marking {
 mod tests {
     use super::*;
 
-    fn only(page: &str) -> Run {
+    fn only(page: &str) -> CommandBlock {
         match steps(page).unwrap().pop().unwrap().action {
             Action::Run(run) => run,
             other => panic!("{other:?}"),
@@ -191,9 +196,13 @@ mod tests {
 
     #[test]
     fn commands_have_the_output_that_follows_them() {
-        let page = "Text.\n\n<!-- run -->\n```sh\nls \\\n  -l\n```\n\nIt says:\n\n<!-- says -->\n```text\na\n```\n";
+        let page =
+            "Text.\n\n<!-- run -->\n```sh\nls \\\n  -l\n```\n\nIt says:\n\n<!-- says -->\n```text\na\n```\n";
         let says = Some(vec!["a".to_owned()]);
-        assert_eq!(only(page), Run { script: "ls \\\n  -l".into(), says, ..Run::default() });
+        assert_eq!(
+            only(page),
+            CommandBlock { script: "ls \\\n  -l".into(), says, ..CommandBlock::default() }
+        );
         assert_eq!(steps(page).unwrap()[0].line, 4);
     }
 
@@ -226,14 +235,14 @@ mod tests {
     #[test]
     fn comments_in_the_wrong_place_are_errors() {
         for page in [
-            "<!-- run -->\n\n```sh\nls\n```",      // a line between
+            "<!-- run -->\n\n```sh\nls\n```",         // a line between
             "<!-- run -->\n<!-- run -->\n```sh\n```", // two comments
-            "<!-- says -->\n```text\na\n```",      // nothing above it
-            "<!-- runs -->\n```sh\nls\n```",       // unknown
-            "<!-- run; always -->\n```sh\nls\n```", // unknown
-            "<!-- run -->\n```sh\nls\n",           // no end
-            "<!-- hidden\nls\n",                   // no end
-            "<!-- run -->",                        // no block
+            "<!-- says -->\n```text\na\n```",         // nothing above it
+            "<!-- runs -->\n```sh\nls\n```",          // unknown
+            "<!-- run; always -->\n```sh\nls\n```",   // unknown
+            "<!-- run -->\n```sh\nls\n",              // no end
+            "<!-- hidden\nls\n",                      // no end
+            "<!-- run -->",                           // no block
         ] {
             assert!(steps(page).is_err(), "{page}");
         }

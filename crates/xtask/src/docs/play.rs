@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::outcome::is_as_said;
-use super::page::{self, Action, Run, Step};
+use super::page::{self, Action, CommandBlock, Step};
 
 /// The longest that commands take, and that they are repeated. Only a guide that fails takes so long.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -30,17 +30,19 @@ fn perform(step: &Step, show: bool) -> Result<()> {
         Action::Write { path, text, append } => {
             let path = Path::new(path);
             fs::create_dir_all(path.parent().context("no folder")?)?;
-            let mut file = File::options().create(true).write(true).append(*append).truncate(!append).open(path)?;
+            let mut file =
+                File::options().create(true).write(true).append(*append).truncate(!append).open(path)?;
             Ok(file.write_all(text.as_bytes())?)
         }
     }
 }
 
-fn perform_run(run: &Run, show: bool) -> Result<()> {
+fn perform_run(run: &CommandBlock, show: bool) -> Result<()> {
     let deadline = Instant::now() + LIMIT;
     loop {
         let (succeeded, printed) = execute(run)?;
-        let is_good = run.exit.includes(succeeded) && run.says.as_ref().is_none_or(|says| is_as_said(says, &printed));
+        let is_good =
+            run.exit.includes(succeeded) && run.says.as_ref().is_none_or(|says| is_as_said(says, &printed));
         if is_good || !run.until || Instant::now() > deadline {
             if show {
                 println!("$ {}\n{printed}", run.script);
@@ -52,7 +54,7 @@ fn perform_run(run: &Run, show: bool) -> Result<()> {
 }
 
 /// Runs the commands. Returns whether the last one has succeeded, and what all of them have printed.
-fn execute(run: &Run) -> Result<(bool, String)> {
+fn execute(run: &CommandBlock) -> Result<(bool, String)> {
     let printed = File::create(PRINTED)?;
     // Each program reads one line at most, although it asks for more: the pipe keeps the boundaries of writes.
     let (input, typist) = pipe_with(PipeFlags::DIRECT | PipeFlags::CLOEXEC)?;
@@ -73,12 +75,13 @@ fn execute(run: &Run) -> Result<(bool, String)> {
     Ok((status.success(), String::from_utf8_lossy(&fs::read(PRINTED)?).into_owned()))
 }
 
-fn difference(run: &Run, succeeded: bool, printed: &str) -> anyhow::Error {
+fn difference(run: &CommandBlock, succeeded: bool, printed: &str) -> anyhow::Error {
     let ended = match (run.exit.includes(succeeded), succeeded) {
         (false, true) => "succeeded, and the page says that it fails",
         (false, false) => "failed",
         (true, _) => "printed something else than the page says",
     };
-    let said = run.says.as_ref().map_or(String::new(), |says| format!("\nthe page says:\n{}", says.join("\n")));
+    let said =
+        run.says.as_ref().map_or(String::new(), |says| format!("\nthe page says:\n{}", says.join("\n")));
     anyhow::anyhow!("{}\n{ended}; it printed:\n{}{said}", run.script, printed.trim_end())
 }

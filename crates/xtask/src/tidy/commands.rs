@@ -91,7 +91,8 @@ fn unknown(command: &str, helps: &Helps) -> Vec<String> {
         words.next();
     }
     let Some(help) = helps.get(&name) else { return Vec::new() };
-    let is_word = |word: &&&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.starts_with('-');
+    let is_word =
+        |word: &&&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.starts_with('-');
     if let Some(word) = words.peek().filter(is_word).filter(|_| needs_subcommand(help)) {
         return vec![format!("`{name} {word}` is no command of {COMMANDS}")];
     }
@@ -100,7 +101,8 @@ fn unknown(command: &str, helps: &Helps) -> Vec<String> {
         word[..end].to_owned()
     };
     let options = words.filter(|word| word.starts_with("--")).map(option);
-    let unknown = options.filter(|option| option.len() > 2 && option != "--help" && !help.contains(option.as_str()));
+    let unknown =
+        options.filter(|option| option.len() > 2 && option != "--help" && !help.contains(option.as_str()));
     unknown.map(|option| format!("`{name}` has no option {option} in {COMMANDS}")).collect()
 }
 
@@ -139,6 +141,9 @@ mod tests {
 
     #[test]
     fn other_code_has_no_commands() {
-        assert_eq!(found("```text\nfourfold restore\n```\n`crates/fourfold restore`, `fourfold 0.1.0`"), [] as [&str; 0]);
+        assert_eq!(
+            found("```text\nfourfold restore\n```\n`crates/fourfold restore`, `fourfold 0.1.0`"),
+            [] as [&str; 0]
+        );
     }
 }

@@ -94,14 +94,17 @@ mod tests {
     #[test]
     fn paragraphs_and_items_span_lines() {
         let page = "# Title\n\nOne\ntwo.\n\n* three\n  four\n* five\n2. six\n";
-        let expected =
-            [(3, "One two."), (6, "three four"), (8, "five"), (9, "six")].map(|(line, text)| (line, text.to_owned()));
+        let expected = [(3, "One two."), (6, "three four"), (8, "five"), (9, "six")]
+            .map(|(line, text)| (line, text.to_owned()));
         assert_eq!(found(page), expected);
     }
 
     #[test]
     fn code_and_comments_are_no_prose() {
-        assert_eq!(found("```sh\nls\n```\n<!-- run -->\n<!-- hidden\nls\n-->\nText"), [(8, "Text".to_owned())]);
+        assert_eq!(
+            found("```sh\nls\n```\n<!-- run -->\n<!-- hidden\nls\n-->\nText"),
+            [(8, "Text".to_owned())]
+        );
     }
 
     #[test]

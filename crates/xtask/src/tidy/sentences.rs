@@ -36,7 +36,8 @@ struct Sentence {
 fn sentences(text: &str) -> Vec<Sentence> {
     let tokens: Vec<&str> = text.split_whitespace().collect();
     let ends = |at: usize| {
-        let is_end = tokens[at].strip_suffix([')', '"', '”']).unwrap_or(tokens[at]).ends_with(['.', '?', '!']);
+        let is_end =
+            tokens[at].strip_suffix([')', '"', '”']).unwrap_or(tokens[at]).ends_with(['.', '?', '!']);
         tokens.get(at + 1).is_none_or(|next| is_end && begins_sentence(next))
     };
     let mut sentences = Vec::new();
