@@ -3,6 +3,7 @@
 /// Settings for one job.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject {
+    /// What somebody wants to do, in a few words.
     pub title: &'static str,
     /// The paths of the settings, such as `server.listen`.
     pub settings: &'static [&'static str],
