@@ -3,9 +3,15 @@
 import { get, post } from "./api.js";
 import { h, heading, replace, ticked, when } from "./dom.js";
 import { serverState } from "./restart.js";
-import { inGroups, inWords, typed } from "./settinggroups.js";
+import { inWords, typed } from "./settingunits.js";
 
 const SOURCES = { local: "changed", run: "set at the start" };
+
+// By their subjects, in the order that the server gives them. The rest comes last.
+function bySubject(settings, subjects) {
+  const of = (subject) => [subject, settings.filter((setting) => setting.subject === subject)];
+  return [...subjects.map(of), ["Others", settings.filter((setting) => !subjects.includes(setting.subject))]].filter(([, found]) => found.length > 0);
+}
 
 // What is not as usual is marked.
 function source(setting) {
@@ -20,7 +26,7 @@ export default {
     let scope = query.get("share") ?? "";
     let search = query.get("search")?.toLowerCase() ?? "";
     let onlySet = false;
-    let all = { settings: [], changes: [], file: null };
+    let all = { settings: [], subjects: [], changes: [], file: null };
     const file = h("span", { class: "muted clip" });
     const list = h("div", { class: "stack settings" });
     const changes = h("section", { class: "card" });
@@ -89,7 +95,7 @@ export default {
         && (!onlySet || ["local", "run"].includes(setting.source))
         && (search === "" || `${setting.key} ${setting.value} ${setting.brief}`.toLowerCase().includes(search)));
       replace(list, found.length
-        ? inGroups(found).map(([[title, about], settings]) => h("section", { class: "card" }, h("h2", {}, title), h("p", { class: "muted small" }, about), settings.map(row)))
+        ? bySubject(found, all.subjects).map(([subject, settings]) => h("section", { class: "card" }, h("h2", {}, subject), settings.map(row)))
         : h("p", { class: "muted card" }, onlySet && search === "" ? "Nothing is changed: all settings are as usual." : "Nothing is found."));
       replace(changes, h("h2", {}, "Changes that can be taken back"),
         all.changes.length

@@ -72,7 +72,7 @@ const ASSETS: &[Asset] = assets![
     "replicate.js" "text/javascript; charset=utf-8",
     "restart.js" "text/javascript; charset=utf-8",
     "security.js" "text/javascript; charset=utf-8",
-    "settinggroups.js" "text/javascript; charset=utf-8",
+    "settingunits.js" "text/javascript; charset=utf-8",
     "setup.js" "text/javascript; charset=utf-8",
     "slowest.js" "text/javascript; charset=utf-8",
 ];

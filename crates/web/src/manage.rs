@@ -377,6 +377,8 @@ pub struct SettingsStatus {
     pub file: Option<PathBuf>,
     /// Each setting.
     pub settings: Vec<SettingStatus>,
+    /// The subjects of settings, in their order.
+    pub subjects: Vec<&'static str>,
     /// The changes that can be taken back, the newest first.
     pub changes: Vec<ChangeStatus>,
 }
@@ -403,6 +405,8 @@ pub struct SettingStatus {
     pub authority: &'static str,
     /// The value that needs no password, for `limit`.
     pub limit: Option<&'static str>,
+    /// What it is about: one of the subjects, or empty.
+    pub subject: &'static str,
     /// One line about it.
     pub brief: &'static str,
     /// What it expects.
