@@ -164,13 +164,7 @@ async fn serve_until_stopped(
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), parts));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
-    api::serve(
-        api,
-        &running.current().settings.server,
-        &running,
-        (login_guard.clone(), events, alerts),
-        &stopping,
-    )?;
+    api::serve(api, &running, (login_guard.clone(), events, alerts), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
     watch(&running, &volumes);
     say_ready(&running, volumes.clone(), said).await?;

@@ -65,6 +65,12 @@ export function manager(context, share, path, again) {
     field.setSelectionRange(0, end > 0 ? end : value.length);
   }
 
+  // Whether the folder has a file of this name: what would be refused need not be sent first.
+  async function has(name) {
+    const { rows } = await get(`/v1/files?${new URLSearchParams({ share, path, search: name })}`, context.signal).catch(() => ({ rows: [] }));
+    return rows.some((row) => row.name === name && row.kind === "file");
+  }
+
   async function sendOne(file) {
     const [bar, state] = [h("progress", { max: "1", value: "0", "aria-label": `Upload of ${file.name}` }), h("span", { class: "muted small" }, bytes(file.size))];
     const stop = new AbortController();
@@ -73,10 +79,12 @@ export function manager(context, share, path, again) {
     uploads.append(row);
     const signal = AbortSignal.any([stop.signal, context.signal]);
     const progress = (done, all) => { bar.value = all ? done / all : 0; state.textContent = `${bytes(done)} of ${bytes(all)}`; };
-    let answer = await send(share, inside(path, file.name), file, false, progress, signal);
-    if (!answer.ok && answer.needs === "replace" && await context.confirm(`Replace ${file.name}?`, "There is a file of that name. Its contents become those of the new one; what Macs have kept with it stays.", "Replace")) {
-      answer = await send(share, inside(path, file.name), file, true, progress, signal);
-    }
+    const mayReplace = () => context.confirm(`Replace ${file.name}?`, "There is a file of that name. Its contents become those of the new one; what Macs have kept with it stays.", "Replace");
+    const isThere = await has(file.name);
+    if (isThere && !await mayReplace()) { row.remove(); return false; }
+    let answer = await send(share, inside(path, file.name), file, isThere, progress, signal);
+    // Somebody else may have made it meanwhile.
+    if (!answer.ok && answer.needs === "replace" && await mayReplace()) answer = await send(share, inside(path, file.name), file, true, progress, signal);
     row.remove();
     if (!answer.ok) context.toast(`${file.name}: ${(answer.errors ?? ["it was not received"]).join("\n")}`, "bad");
     return answer.ok;

@@ -13,6 +13,17 @@ const LEFT = "setup-left";
 // Whether this browser has left the first run of its own will.
 export const isLeft = () => sessionStorage.getItem(LEFT) !== null;
 
+// Does what a step asks. The next step says that it is done, so only a refusal is told.
+async function quietly(context, work) {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    context.failed(error);
+    return false;
+  }
+}
+
 const field = (id, label, properties = {}) => {
   const input = h("input", { id, spellcheck: "false", autocomplete: "off", ...properties });
   return { input, rows: [h("label", { for: id }, label), input] };
@@ -27,7 +38,7 @@ function steps(context, state) {
       return async () => {
         const wanted = name.input.value.trim();
         if (wanted === state.name) return true;
-        const done = await context.doing(() => post("/v1/settings", { share: null, key: "bonjour-name", value: wanted }, state.kept));
+        const done = await quietly(context, () => post("/v1/settings", { share: null, key: "bonjour-name", value: wanted }, state.kept));
         if (done) state.name = wanted;
         return done;
       };
@@ -38,7 +49,7 @@ function steps(context, state) {
       replace(place, h("p", { class: "muted" }, `You administer this server as ${state.known.me}. Was the password typed for you, or is it an easy one? Then choose another now.`),
         h("div", { class: "fields" }, now.rows, fresh.rows));
       return async () => {
-        const done = await context.doing(() => post("/v1/accounts/password", { name: state.known.me, password: fresh.value(), own_password: now.input.value }));
+        const done = await quietly(context, () => post("/v1/accounts/password", { name: state.known.me, password: fresh.value(), own_password: now.input.value }));
         if (done) state.kept.keep(fresh.value());
         return done;
       };
@@ -55,7 +66,7 @@ function steps(context, state) {
       return async () => {
         if (!purpose.complete()) return false;
         const request = purpose.request(state.folder.value());
-        const done = await context.doing(() => post("/v1/shares", request, state.kept));
+        const done = await quietly(context, () => post("/v1/shares", request, state.kept));
         if (done) state.shared = request.name;
         return done;
       };
@@ -89,7 +100,7 @@ function drawPeople(context, state, place) {
     const good = fields.every((one) => one.reportValidity());
     need(false);
     if (!good) return false;
-    const done = await context.doing(() => post("/v1/accounts", { name: name.input.value, password: password.value() }, state.kept));
+    const done = await quietly(context, () => post("/v1/accounts", { name: name.input.value, password: password.value() }, state.kept));
     if (!done) return false;
     state.added.push(name.input.value);
     state.known = await people(context.signal);

@@ -73,12 +73,13 @@ pub(crate) fn console(listeners: &[ListenerStatus], settings: &ApiSettings) -> O
 /// Serves the API until told to stop.
 pub(crate) fn serve(
     bound: Option<ProtocolListeners>,
-    settings: &ServerSettings,
     running: &Arc<Running>,
     (logins, events, alerts): (Arc<LoginGuard>, Events, Arc<Alerts>),
     stopping: &watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let Some(bound) = bound else { return Ok(()) };
+    let current = running.current();
+    let settings = &current.settings.server;
     let certificate = certificate(&settings.api, &settings.state).context("the certificate of the API")?;
     let console = Arc::new(Console::new(running.clone(), alerts));
     console.start();

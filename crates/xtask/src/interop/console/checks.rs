@@ -72,8 +72,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("nothing is shown before the login", nothing_before_login),
     ("a wrong password is told", wrong_password),
     (LOGIN, log_in),
-    ("each page loads without an error", each_page),
-    ("controls have names for screen readers", names_of_controls),
+    ("each page loads without an error, and its controls have names", each_page),
     ("each page fits a phone", phone),
     ("the search and old addresses lead to pages", daily::found),
     ("a setting is changed and taken back", setting),
@@ -228,6 +227,11 @@ fn log_in(scene: &mut Scene) -> Result<()> {
     scene.expect_no_errors()
 }
 
+/// Controls that a screen reader has no name for.
+const NAMELESS: &str = "[...document.querySelectorAll('input, select, button, a, svg[role=img], [role=region]')].filter((one) => one.checkVisibility() && \
+                        !(one.labels?.length || one.getAttribute('aria-label') || one.textContent.trim() || one.querySelector?.('img[alt]'))\
+                        ).map((one) => one.outerHTML)";
+
 fn each_page(scene: &mut Scene) -> Result<()> {
     for page in PAGES {
         scene.open(page)?;
@@ -238,6 +242,8 @@ fn each_page(scene: &mut Scene) -> Result<()> {
         let links = format!("document.querySelectorAll('nav a[aria-current=page]').length === {marked}");
         scene.browser.until(&links)?;
         scene.browser.until("document.querySelectorAll('main .error').length === 0")?;
+        let nameless = scene.browser.evaluate(NAMELESS)?;
+        ensure!(nameless == json!([]), "{page}: without a name: {nameless}");
         scene.expect_no_errors()?;
     }
     scene.browser.until(&format!("document.querySelectorAll('#nav a').length === {PLACES}"))?;
@@ -245,18 +251,6 @@ fn each_page(scene: &mut Scene) -> Result<()> {
     scene.browser.until(&shows("smb://"))?;
     scene.open("luns")?;
     scene.browser.until(&shows("studio/scratch"))
-}
-
-fn names_of_controls(scene: &mut Scene) -> Result<()> {
-    let nameless = "[...document.querySelectorAll('input, select, button, a, svg[role=img], [role=region]')].filter((one) => one.checkVisibility() && \
-                    !(one.labels?.length || one.getAttribute('aria-label') || one.textContent.trim() || one.querySelector?.('img[alt]'))\
-                    ).map((one) => one.outerHTML)";
-    for page in PAGES {
-        scene.open(page)?;
-        let found = scene.browser.evaluate(nameless)?;
-        ensure!(found == json!([]), "{page}: without a name: {found}");
-    }
-    Ok(())
 }
 
 fn phone(scene: &mut Scene) -> Result<()> {

@@ -252,6 +252,7 @@ pub fn first_run(scene: &mut Scene) -> Result<()> {
     give_own_password(scene, ADMIN.1)?;
     let root = scene.place.folder().canonicalize()?;
     scene.click(&format!("#browser [aria-label={}]", json!(format!("Open {}", root.display()))))?;
+    scene.browser.until("document.querySelector('#browser input')")?;
     accounts::fill(scene, &[("#browser input", "first films")])?;
     scene.browser.evaluate("[...document.querySelectorAll('#browser button')].find((one) => one.textContent === 'Make it here').click()")?;
     scene.browser.until("document.querySelector('#new-name').value === 'first films'")?;

@@ -281,8 +281,10 @@ pub fn timeline(scene: &mut Scene) -> Result<()> {
 fn schedule(scene: &mut Scene) -> Result<()> {
     let before = scene.place.settings()?;
     scene.click("#schedule summary")?;
-    fill(scene, &[("#keep-weekly", "4")])?;
-    scene.click("#schedule form button")?;
+    // At once: the page draws the form anew when it learns of another change.
+    scene.browser.evaluate(
+        "(() => { document.querySelector('#keep-weekly').value = '4'; document.querySelector('#schedule form button').click(); })()",
+    )?;
     scene.browser.until(&shows("weekly: 4 kept"))?;
     scene.browser.until("document.querySelector('.lane .right').textContent.startsWith('next')")?;
     ensure!(scene.place.settings()?.contains("snapshot-schedule = \"weekly:4\""), "it is not in the file");
