@@ -32,6 +32,9 @@ function rest(line) {
   return shown.map(([name, value]) => h("span", { class: "field" }, h("span", { class: "muted" }, `${name.replaceAll("_", " ")} `), value));
 }
 
+// A login is told by one word: accepted, failed, refused.
+const message = (line) => (line.target === "login" ? `Login ${line.message}` : line.message);
+
 function time(seconds) {
   const date = new Date(seconds * 1000);
   const isToday = date.toDateString() === new Date().toDateString();
@@ -66,7 +69,7 @@ export default {
     const row = (line) => h("li", { class: line.level },
       h("time", { datetime: new Date(line.at * 1000).toISOString() }, time(line.at)),
       h("b", { class: "who-cell" }, who(line) || "–"),
-      h("span", {}, LEVEL_WORDS[line.level] ? [h("b", { class: "level" }, LEVEL_WORDS[line.level]), " "] : null, line.message, " ", rest(line)));
+      h("span", {}, LEVEL_WORDS[line.level] ? [h("b", { class: "level" }, LEVEL_WORDS[line.level]), " "] : null, message(line), " ", rest(line)));
     function draw() {
       const wanted = field.value.toLowerCase();
       const found = kept.filter((line) => LEVELS[line.level] <= LEVELS[level.value]

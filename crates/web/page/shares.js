@@ -124,7 +124,7 @@ function list(shares, of, spaces) {
     [[inFiles(share.name), "Files", "Files of"], [`#/rights?${new URLSearchParams({ share: share.name })}`, "Who", "Who may do what in"], [linkOf(share.name), "Connect", "How to connect to"]]
       .map(([href, text, label]) => h("a", { href, "aria-label": `${label} ${share.name}` }, text)));
   return table("Shares", [
-    { title: "Share", cell: (share) => [h("a", { href: linkOf(share.name), class: "strong", "data-share": share.name }, share.name), share.read_only ? [" ", h("span", { class: "badge" }, "read-only")] : null] },
+    { title: "Share", kind: "whole", cell: (share) => [h("a", { href: linkOf(share.name), class: "strong", "data-share": share.name }, share.name), share.read_only ? [" ", h("span", { class: "badge" }, "read-only")] : null] },
     { title: "Folder", kind: "cut", cell: (share) => h("span", { class: "muted", title: share.path }, share.path) },
     { title: "Who", kind: "cut", cell: (share) => { const text = inShort(of(share)); return h("span", { title: text }, text); } },
     { title: "Over", kind: "whole", cell: (share) => [...new Set(share.mounts.map((mount) => mount.protocol))].map((one) => [badge(one), " "]) },

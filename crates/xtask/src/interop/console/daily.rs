@@ -33,6 +33,7 @@ fn confirm(scene: &mut Scene) -> Result<()> {
 
 /// Gives a field of files these, each with its name and text, as a choice of the person would.
 fn choose_files(scene: &mut Scene, field: &str, files: &[(&str, &str)]) -> Result<()> {
+    scene.browser.until(&format!("document.querySelector({})", json!(field)))?;
     let choose = format!(
         "(() => {{ const field = document.querySelector({}); const all = new DataTransfer(); \
          for (const [name, text] of {}) all.items.add(new File([text], name)); \
@@ -173,11 +174,13 @@ pub fn certificate(scene: &mut Scene) -> Result<()> {
     let (before, old_key) = (std::fs::read_to_string(&chain)?, std::fs::read_to_string(&key)?);
     scene.open("security")?;
     scene.browser.until("document.querySelector('#certificates')?.innerText.includes('localhost')")?;
+    scene.browser.evaluate("document.querySelector('#certificate').dataset.before = ''")?;
     scene.browser.evaluate("[...document.querySelectorAll('#certificate button')].find((one) => one.textContent.startsWith('Make')).click()")?;
     confirm(scene)?;
     give_own_password(scene, ADMIN.1)?;
     scene.browser.until(&shows("The new certificate is in force"))?;
     ensure!(std::fs::read_to_string(&chain)? != before, "it is the old certificate");
+    scene.browser.until("document.querySelector('#certificate:not([data-before])')")?;
     scene.browser.evaluate("document.querySelectorAll('.toast').forEach((one) => one.remove())")?;
     choose_files(scene, "#certificate-chain", &[("chain.pem", &before)])?;
     choose_files(scene, "#certificate-key", &[("key.pem", "no key")])?;
