@@ -1,14 +1,14 @@
 //! `cargo xtask docs`: the manual is tried.
 //!
-//! `guides` does what the guides of `docs/guides` say, each on a blank machine of its own: `page` reads the commands from the
-//! page, `place` makes the machine, `play` runs them and compares what comes out with what the page says.
+//! `guides` does what the guides of `docs/guides`, and some pages beside them, say, each on a blank machine of its own. `page` reads the
+//! commands from the page, `place` makes the machine, and `play` runs them and compares what comes out with what the page says.
 
 mod outcome;
 mod page;
 mod place;
 mod play;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -18,6 +18,8 @@ use crate::{interop, process};
 
 /// The folder of the guides.
 const GUIDES: &str = "docs/guides";
+/// Pages of `docs` whose commands are run, too.
+const OTHERS: &[&str] = &["upgrading"];
 
 #[derive(clap::Args)]
 pub struct DocsArgs {
@@ -53,7 +55,7 @@ pub fn run(args: &DocsArgs) -> Result<()> {
     let DocsCommand::Guides(args) = &args.command;
     if args.inside {
         let name = args.only.first().context("no guide is named")?;
-        return play::play(name, &read(name)?, args.show);
+        return play::play(&path(name), &read(name)?, args.show);
     }
     all_guides(args)
 }
@@ -72,7 +74,7 @@ pub const PACKAGES: &[Package] = &[
 fn all_guides(args: &GuidesArgs) -> Result<()> {
     let names = if args.only.is_empty() { names()? } else { args.only.clone() };
     for name in &names {
-        page::steps(&read(name)?).with_context(|| format!("{GUIDES}/{name}.md"))?;
+        page::steps(&read(name)?).with_context(|| path(name))?;
     }
     let missing = debian::ensure(PACKAGES, false)?;
     if !process::is_root() || !missing.is_empty() {
@@ -91,7 +93,7 @@ fn all_guides(args: &GuidesArgs) -> Result<()> {
         let began = Instant::now();
         let result = place::play_in(name, &program, args.show);
         let word = if result.is_ok() { "ok" } else { "FAILED" };
-        println!("{word:<7} {GUIDES}/{name}.md ({:.1} s)", began.elapsed().as_secs_f64());
+        println!("{word:<7} {} ({:.1} s)", path(name), began.elapsed().as_secs_f64());
         if let Err(error) = result {
             println!("{error:#}");
             failed.push(name.as_str());
@@ -104,7 +106,7 @@ fn all_guides(args: &GuidesArgs) -> Result<()> {
     Ok(())
 }
 
-/// The guides, in the order of their names.
+/// The pages, in the order of their names.
 fn names() -> Result<Vec<String>> {
     let folder = process::root().join(GUIDES);
     let entries = std::fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
@@ -112,12 +114,19 @@ fn names() -> Result<Vec<String>> {
     let pages = paths.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
     let mut names: Vec<String> =
         pages.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
+    names.extend(OTHERS.iter().map(|&name| name.to_owned()));
     names.sort();
     ensure!(!names.is_empty(), "there are no guides in {}", folder.display());
     Ok(names)
 }
 
+/// The path of a page from the root.
+fn path(name: &str) -> String {
+    let folder = if OTHERS.contains(&name) { "docs" } else { GUIDES };
+    format!("{folder}/{name}.md")
+}
+
 fn read(name: &str) -> Result<String> {
-    let path: &Path = &process::root().join(GUIDES).join(format!("{name}.md"));
-    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    let path = process::root().join(path(name));
+    std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
 }

@@ -5,6 +5,7 @@ mod commands;
 mod documents;
 mod floors;
 mod fuzzed;
+mod links;
 mod opening;
 mod pages;
 mod ranks;
@@ -40,6 +41,7 @@ pub fn run() -> Result<()> {
     let pages = pages::all(&root)?;
     findings.extend(sentences::check(&pages));
     findings.extend(commands::check(&pages));
+    findings.extend(links::check(&root, &pages));
     let files = rust_files(&root)?;
     let mut sources = Vec::new();
     for file in &files {

@@ -51,11 +51,11 @@ esac"#,
     ),
     ("journalctl", "cat /var/log/fourfold.log"),
     (
-        "apt", // installs our package: the settings, and the service, which starts
+        "apt", // installs our package: the settings, unless there are some, and the service, which starts anew
         r#"[ "$1" = install ] || exit 1
 mkdir -p /etc/fourfold
-cp "$GUIDE_SETTINGS" /etc/fourfold/fourfold.toml
-exec systemctl start fourfold"#,
+[ -e /etc/fourfold/fourfold.toml ] || cp "$GUIDE_SETTINGS" /etc/fourfold/fourfold.toml
+exec systemctl restart fourfold"#,
     ),
 ];
 

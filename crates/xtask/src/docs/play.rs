@@ -17,9 +17,9 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// Where what is printed goes.
 const PRINTED: &str = "/run/printed";
 
-pub fn play(name: &str, page: &str, show: bool) -> Result<()> {
+pub fn play(path: &str, page: &str, show: bool) -> Result<()> {
     for step in page::steps(page)? {
-        perform(&step, show).with_context(|| format!("docs/guides/{name}.md, line {}", step.line))?;
+        perform(&step, show).with_context(|| format!("{path}, line {}", step.line))?;
     }
     Ok(())
 }
