@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use auth::LoginGuard;
 use lock::Mutex;
+use vfs::backend::host::as_ourselves;
 
 use crate::ranks;
 use crate::tokens::{self, Scope, Token};
@@ -61,7 +62,9 @@ impl Guard {
     ) -> RequestAdmission {
         let tokens = {
             let this = self.clone();
-            tokio::task::spawn_blocking(move || this.tokens()).await.unwrap_or_default()
+            // The thread may have acted as somebody else before, who may not read the file.
+            let read = move || as_ourselves(|| this.tokens()).unwrap_or_default();
+            tokio::task::spawn_blocking(read).await.unwrap_or_default()
         };
         let place = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
         match tokens::find(&tokens, secret) {

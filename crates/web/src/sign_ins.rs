@@ -10,10 +10,12 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use vfs::backend::host::as_ourselves;
 
 use crate::admitted::Actor;
 use crate::api::{Body, Done, Failure, blocking, body, done};
-use crate::{Api, tokens};
+use crate::tokens::{self, TokenError};
+use crate::Api;
 
 /// A session of the console.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -62,9 +64,9 @@ pub(crate) async fn logins(
 ) -> Result<Response, Failure> {
     let sessions = api.logins.list(actor.session.as_deref(), Instant::now());
     let state = api.guard.state().to_owned();
-    let tokens = blocking(move || tokens::read(&state)).await?;
+    let tokens = blocking(move || as_server(|| tokens::read(&state))).await?;
     let tokens = tokens
-        .map_err(|error| Failure::new(StatusCode::CONFLICT, error.to_string()))?
+        .map_err(|why| Failure::new(StatusCode::CONFLICT, why))?
         .into_iter()
         .map(|token| TokenInfo {
             scopes: token.scopes.iter().map(|scope| scope.word()).collect(),
@@ -72,6 +74,11 @@ pub(crate) async fn logins(
             created: token.created,
         });
     Ok(Json(SignIns { sessions, tokens: tokens.collect() }).into_response())
+}
+
+/// Does something with the state folder, on a thread that may have acted as somebody else before. The error in words.
+fn as_server<T>(work: impl FnOnce() -> Result<T, TokenError>) -> Result<T, String> {
+    as_ourselves(work).map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }
 
 /// What is to end: one of the two.
@@ -105,8 +112,8 @@ pub(crate) async fn end(
         (None, Some(token)) => {
             let state = api.guard.state().to_owned();
             let name = token.clone();
-            let removed = blocking(move || tokens::remove(&state, &name)).await?;
-            removed.map_err(|error| Failure::new(StatusCode::CONFLICT, error.to_string()))?;
+            let removed = blocking(move || as_server(|| tokens::remove(&state, &name))).await?;
+            removed.map_err(|why| Failure::new(StatusCode::CONFLICT, why))?;
             tracing::info!(by = actor.name, token, "token removed");
             done(Ok(vec![format!("the token {token} has ended")]))
         }

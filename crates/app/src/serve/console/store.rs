@@ -10,6 +10,7 @@ use admin::{Protocol, ShareSettings};
 use auth::{Account, Accounts, FileProtocol};
 use conn::observe;
 use tokio::runtime::Handle;
+use vfs::backend::host::as_ourselves;
 use vfs::backend::{Found, NewKind, RenameMode, Stability};
 use vfs::names::text_view;
 use vfs::state::{ClientId, Party};
@@ -89,11 +90,12 @@ impl PersonalShare {
     }
 
     fn find(&self, path: &[u8]) -> Result<Found, Error> {
-        let mut found = self.volume.root()?;
-        for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
-            found = self.volume.lookup(&self.actor.caller, &found.object, name)?;
-        }
-        Ok(found)
+        let names = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
+        let found = names.into_iter().try_fold(self.volume.root()?, |found, name| {
+            self.volume.lookup(&self.actor.caller, &found.object, name)
+        });
+        as_ourselves_again();
+        found
     }
 
     /// Does something as the person, again after other clients have given leases back. Observers of operations hear of it.
@@ -117,6 +119,7 @@ impl PersonalShare {
             }
             Err(Error::Busy)
         }));
+        as_ourselves_again();
         if let Some(begun) = begun {
             let text = result.as_ref().err().map(ToString::to_string);
             begun.end(&observe::Outcome {
@@ -154,6 +157,11 @@ impl PersonalShare {
             other => StoreRefusal::Refused(self.explained(other, path)),
         }
     }
+}
+
+/// The thread acts as the server again: it goes on with the work of others, who read the state folder.
+fn as_ourselves_again() {
+    let _ = as_ourselves(|| ()); // it is logged by what needs it
 }
 
 /// A file that is sent.
@@ -250,6 +258,7 @@ impl FileStore for Console {
         let result = place.folder_of(path).and_then(|(folder, name)| {
             remove(&place, (&folder, name), recursive.then_some(DEEPEST), &mut removed)
         });
+        as_ourselves_again();
         place.log("removed", path);
         match result {
             Ok(()) => Ok(vec![format!("{} is removed", text_view(path))]),

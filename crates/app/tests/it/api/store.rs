@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::console::{by_person, session, start_with};
+use super::console::{by_person, session, start_with, start_with_more};
 
 const MARK: &str = "X-Fourfold-Console: 1\r\n";
 const SETTINGS: &str =
@@ -10,7 +10,7 @@ const SETTINGS: &str =
 
 #[test]
 fn a_person_works_with_files_as_the_roles_of_the_account_say() {
-    let server = start_with(SETTINGS);
+    let server = start_with_more(SETTINGS, &["--smb-port", "0"]);
     let folder = server.folder.path().canonicalize().unwrap();
     let cookie = session(&server);
     for (name, role, who) in
