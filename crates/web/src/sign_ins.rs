@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vfs::backend::host::as_ourselves;
 
+use crate::Api;
 use crate::admitted::Actor;
 use crate::api::{Body, Done, Failure, blocking, body, done};
 use crate::tokens::{self, TokenError};
-use crate::Api;
 
 /// A session of the console.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -65,10 +65,8 @@ pub(crate) async fn logins(
     let sessions = api.logins.list(actor.session.as_deref(), Instant::now());
     let state = api.guard.state().to_owned();
     let tokens = blocking(move || as_server(|| tokens::read(&state))).await?;
-    let tokens = tokens
-        .map_err(|why| Failure::new(StatusCode::CONFLICT, why))?
-        .into_iter()
-        .map(|token| TokenInfo {
+    let tokens =
+        tokens.map_err(|why| Failure::new(StatusCode::CONFLICT, why))?.into_iter().map(|token| TokenInfo {
             scopes: token.scopes.iter().map(|scope| scope.word()).collect(),
             name: token.name,
             created: token.created,
