@@ -9,7 +9,8 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{self, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, fmt as lines};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt as lines;
 use web::LogLines;
 
 use crate::terminal::{color, loudness};
@@ -26,7 +27,7 @@ pub(crate) fn kept() -> LogLines {
 pub(crate) fn start(settings: &ServerSettings) -> anyhow::Result<()> {
     let usual = || loudness::log_level().map_or_else(|| settings.log_level.clone(), str::to_owned);
     let words = std::env::var("FOURFOLD_LOG").unwrap_or_else(|_| usual());
-    let filter = EnvFilter::try_new(&words).with_context(|| {
+    let filter: Targets = words.parse().with_context(|| {
         format!("FOURFOLD_LOG is {words:?}; write a level, or parts and levels: `warn,nfs=debug`")
     })?;
     let is_api_on = matches!(settings.api.port, Port::Number(_));

@@ -3,7 +3,10 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use anyhow::Context as _;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt as lines;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// 0 is quiet, 1 usual, each --verbose one more. It is set once, before a command begins.
 static LEVEL: AtomicU8 = AtomicU8::new(USUAL);
@@ -39,11 +42,11 @@ pub(crate) fn show_steps() -> anyhow::Result<()> {
         _ => "trace",
     };
     let words = std::env::var("FOURFOLD_LOG").unwrap_or_else(|_| words.to_owned());
-    let filter = EnvFilter::try_new(&words)
-        .with_context(|| format!("FOURFOLD_LOG is {words:?}, which is no level"))?;
-    let lines =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false);
+    let filter: Targets =
+        words.parse().with_context(|| format!("FOURFOLD_LOG is {words:?}, which is no level"))?;
+    let lines = lines::layer().with_writer(std::io::stderr).with_ansi(false);
+    let lines = lines.without_time().with_target(false).with_level(false);
     // A program that is started twice in one process, as in tests, goes on with the first one.
-    let _ = lines.without_time().with_target(false).with_level(false).try_init();
+    let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();
     Ok(())
 }
