@@ -1,8 +1,10 @@
 //! `fourfold setup`: the first settings of a server, by questions. The commands that do the same without questions do the work.
 
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use admin::control;
 use anyhow::Context as _;
 use auth::{AccountFile, Role};
 
@@ -81,7 +83,7 @@ pub(crate) fn run(asked: &Setup) -> anyhow::Result<ExitCode> {
         let words = vec![format!("bonjour-name={}", answers.server)];
         dataset::set(&SetProperties { words, place: asked.place.clone() })?;
     }
-    service(asked)
+    service(asked, &state)
 }
 
 /// A settings file that was made. It goes if it gets no settings.
@@ -238,7 +240,11 @@ fn purpose(answer: &str) -> Result<Purpose, String> {
 }
 
 /// Offers to start the service, or says how the server is started.
-fn service(asked: &Setup) -> anyhow::Result<ExitCode> {
+fn service(asked: &Setup, state: &Path) -> anyhow::Result<ExitCode> {
+    if UnixStream::connect(state.join(control::SOCKET)).is_ok() {
+        out::line("the server runs, and serves it; `fourfold status --all` shows how clients connect")?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let arguments = here::of_server(&asked.place)?;
     let file =
         arguments.config.or_else(|| admin::settings::find_file(arguments.privileged, &arguments.folder));
