@@ -7,10 +7,10 @@ use admin::{LogFormat, Port, ServerSettings};
 use anyhow::Context;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::layer::{self, Layer, SubscriberExt};
-use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt as lines;
+use tracing_subscriber::layer::{self, Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
 use web::LogLines;
 
 use crate::terminal::{color, loudness};
