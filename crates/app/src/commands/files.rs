@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::cli::{Cat, Copy, ListFolder, Login, RemoveFiles};
 use crate::commands::migrate::{destination, target, text, with_progress};
 use crate::terminal::looked_at_bar::LookedAtBar;
-use crate::terminal::{exit, out};
+use crate::terminal::{exit, loudness, out};
 
 /// Bytes of one read.
 const PIECE: usize = 1 << 20;
@@ -132,7 +132,10 @@ pub(crate) fn copy(asked: &Copy) -> anyhow::Result<ExitCode> {
     }
     match asked.json {
         true => out::json(&reports)?,
-        false => reports.iter().try_for_each(|report| out::print(text(report, mode)))?,
+        false => {
+            let is_said = |report: &&::migrate::Report| !loudness::is_quiet() || asked.dry_run || !report.is_whole();
+            reports.iter().filter(is_said).try_for_each(|report| out::print(text(report, mode)))?
+        }
     }
     let is_whole = reports.iter().all(::migrate::Report::is_whole);
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
