@@ -133,7 +133,8 @@ pub(crate) fn copy(asked: &Copy) -> anyhow::Result<ExitCode> {
     match asked.json {
         true => out::json(&reports)?,
         false => {
-            let is_said = |report: &&::migrate::Report| !loudness::is_quiet() || asked.dry_run || !report.is_whole();
+            let is_said =
+                |report: &&::migrate::Report| !loudness::is_quiet() || asked.dry_run || !report.is_whole();
             reports.iter().filter(is_said).try_for_each(|report| out::print(text(report, mode)))?
         }
     }
