@@ -161,6 +161,11 @@ fn place(to: Target, login: &Login, copies: usize) -> anyhow::Result<(Target, Op
 }
 
 pub(crate) fn remove(asked: &RemoveFiles) -> anyhow::Result<ExitCode> {
+    let places = asked
+        .urls
+        .iter()
+        .map(|url| parted(target(url, &asked.login)?))
+        .collect::<anyhow::Result<Vec<_>>>()?;
     let named: Vec<String> = asked.urls.iter().map(|url| without_password(url)).collect();
     let inside = if asked.recursive { ", folders with all that is in them" } else { "" };
     if !asked.caution.dry_run
@@ -168,11 +173,6 @@ pub(crate) fn remove(asked: &RemoveFiles) -> anyhow::Result<ExitCode> {
     {
         return Ok(ExitCode::SUCCESS);
     }
-    let places = asked
-        .urls
-        .iter()
-        .map(|url| parted(target(url, &asked.login)?))
-        .collect::<anyhow::Result<Vec<_>>>()?;
     let (mut code, mut all) = (ExitCode::SUCCESS, Removal::new(asked.caution.dry_run));
     for (place, url) in places.iter().zip(&named) {
         if let Err(error) = remove_one(place, asked, &mut all) {
