@@ -6,6 +6,7 @@ mod deb;
 mod licences;
 mod oci;
 mod program;
+mod repo;
 mod tarball;
 mod tree;
 
@@ -16,7 +17,7 @@ use anyhow::{Context, Result, bail, ensure};
 use sha2::{Digest, Sha256};
 
 use crate::process;
-use program::Program;
+use program::PackagedProgram;
 
 /// What git and cargo may take to tell something.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -29,7 +30,7 @@ const BUILD_FOLDER: &str = "target/dist";
 
 #[derive(clap::Args)]
 pub struct PackageArgs {
-    /// deb, tarball, oci or all
+    /// deb, tarball, oci or all of these; repo: an apt repository of the Debian packages that were made
     #[arg(default_value = "all")]
     what: String,
     /// Pack this program instead of compiling one
@@ -48,13 +49,21 @@ pub struct PackageArgs {
         default_value = "The Fourfold authors <fourfold@fourfold.invalid>"
     )]
     maintainer: String,
+    /// Sign the repository with this key of gpg
+    #[arg(long, value_name = "KEY")]
+    sign_with: Option<String>,
 }
 
 pub fn run(args: &PackageArgs) -> Result<()> {
     let kinds = ["deb", "tarball", "oci"];
+    if args.what == "repo" {
+        let made = repo::make(&process::root().join(FOLDER), args.sign_with.as_deref(), time()?)?;
+        println!("{}", made.display());
+        return Ok(());
+    }
     ensure!(
         args.what == "all" || kinds.contains(&&*args.what),
-        "{} is no kind of package; there are: {}, all",
+        "{} is no kind of package; there are: {}, all, repo",
         args.what,
         kinds.join(", ")
     );
@@ -84,7 +93,7 @@ pub fn run(args: &PackageArgs) -> Result<()> {
 
 /// All that packages are made of.
 pub struct PackageParts {
-    program: Program,
+    program: PackagedProgram,
     /// The version of the workspace.
     version: String,
     /// The time of all files, in seconds since 1970.
@@ -102,7 +111,7 @@ impl PackageParts {
             .and_then(|package| package["version"].as_str())
             .context("cargo metadata names no version of fourfold")?;
         Ok(Self {
-            program: Program::stripped(binary, folder)?,
+            program: PackagedProgram::stripped(binary, folder)?,
             version: version.to_owned(),
             time: time()?,
             third_party: licences::notices(&metadata)?,
