@@ -26,6 +26,7 @@ mod arriving;
 mod caches;
 mod client;
 mod disconnect;
+mod doctor;
 mod links;
 mod lun;
 mod restore;
@@ -50,6 +51,7 @@ pub use client::{
     snapshots, started_with, status,
 };
 pub use disconnect::Disconnect;
+pub use doctor::{ClientDiagnosis, DoctorStatus, Trouble};
 pub use links::{LinkStatus, LinkTargetStatus};
 pub use lun::{LunAnswer, LunRequest, LunSession, LunStatus, NewLunRequest, Progress};
 pub use restore::{MOST_NAMED, RestoreReport, RestoreRequest, RestoredEntry};

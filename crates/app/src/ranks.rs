@@ -65,4 +65,6 @@ lock::ranks! {
     SlowOperations,
     /// The alerts that are raised.
     RaisedAlerts,
+    /// What the doctor has found.
+    Diagnoses,
 }

@@ -18,9 +18,10 @@ use crate::meter::MeterReading;
 use crate::mount::Counter;
 use crate::pattern::Pattern;
 use crate::plan::{Cell, Plan, Residency};
-use crate::record::{End, Failure, Latency, Record, Run, Start};
+use crate::record::{End, Failure, Latency, PieceWaits, Record, Run, Start};
 use crate::{Error, Protocol, Result, Target, baseline, probe};
 use client::{Connector, Detour, Reach, evict};
+use conn::PieceWaitCounts;
 
 /// The time between the order to start and the start.
 const LEAD: Duration = Duration::from_millis(5);
@@ -360,6 +361,7 @@ impl Runner<'_> {
             client_memory: 0,
             server_cpu: None,
             machine_busy: 0.0,
+            piece_waits: PieceWaits::default(),
             pictures: 0,
             late: 0,
             cut_short: false,
@@ -404,6 +406,8 @@ fn fill(run: &mut Run, done: &[ClientMeasurement], begun: Instant) {
     run.histogram = buckets(&all);
     run.client_cpu = done.iter().map(|done| done.cpu).sum();
     run.client_memory = machine::peak_memory();
+    let pieces = done.iter().fold(PieceWaitCounts::default(), |sum, done| sum.plus(&done.pieces));
+    run.piece_waits = PieceWaits::of(&pieces);
     run.wire_bytes = done.iter().map(|done| done.wire).sum();
     (run.pictures, run.late) = all.pictures;
     run.cut_short = all.cut_short;

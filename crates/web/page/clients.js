@@ -47,6 +47,35 @@ function slowest(context) {
   return { element, load };
 }
 
+const seconds = (ms) => `${Math.round(ms / 1000)} s`;
+
+const TIMES = [
+  { title: "Client", kind: "whole", cell: (row) => [badge(row.protocol), ` ${row.user ?? "–"} `, row.peer] },
+  { title: "Active", numeric: true, cell: (row) => seconds(row.active_ms) },
+  { title: "Network", numeric: true, cell: (row) => seconds(row.network_ms) },
+  { title: "Server", numeric: true, cell: (row) => seconds(row.server_ms) },
+  { title: "Client itself", numeric: true, cell: (row) => seconds(row.client_ms) },
+  { title: "Round trip", numeric: true, cell: (row) => (row.round_trip_micros ? latency(row.round_trip_micros) : "–") },
+  { title: "Sent again", numeric: true, cell: (row) => `${row.lost_percent.toFixed(1)} %` },
+  { title: "Slowed down by", kind: "words", cell: (row) => (row.troubles.length ? row.troubles.map((one) => h("p", {}, h("span", { class: "badge low" }, one.name), ` ${one.text}`)) : "–") },
+];
+const MACHINE = [
+  { title: "This machine", kind: "whole", cell: (row) => row.about },
+  { title: "Slowed down by", kind: "words", cell: (row) => [h("span", { class: "badge low" }, row.name), ` ${row.text}`] },
+];
+
+// Where the time of each client went in the last minute, and what slows it down.
+function times(context) {
+  const body = h("div");
+  const load = async () => {
+    const { clients, machine, blind } = (await get("/v1/status", context.signal)).doctor;
+    replace(body, h("p", { class: "muted small" }, blind ? `The kernel tells nothing of connections: ${blind}.` : "Where the time of each client went in the last minute, and what slows it down."),
+      table("Times of clients", TIMES, clients, "No client did anything in the last minute."),
+      machine.length ? table("This machine", MACHINE, machine, "") : null);
+  };
+  return { element: body, load };
+}
+
 // The address of a client as people write it.
 const address = (row) => row.appletalk ?? row.peer;
 
@@ -179,6 +208,7 @@ const LISTS = {
     ],
   },
   slowest: { title: "Slowest", show: slowest },
+  times: { title: "What slows them", show: times },
   appletalk: { title: "AppleTalk", show: appletalk, isKnown: (status) => Boolean(status.appletalk) },
 };
 

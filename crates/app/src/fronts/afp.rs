@@ -20,13 +20,14 @@ use afp::server::{
 };
 use anyhow::Context;
 use auth::{AccountFile, Accounts, Identity, LoginGuard};
+use conn::Peer;
 use tokio::sync::{Notify, watch};
 use vfs::Volume;
 use vfs::state::Replicas;
 use wire::AppleTalkClient;
 
 use super::connections::Connections;
-use super::{Front, FrontListeners, FrontRow, Launch, Task, bonjour, counted, nothing_beside};
+use super::{ExaminedConnection, Front, FrontListeners, FrontRow, Launch, Task, bonjour, counted, nothing_beside};
 use crate::gateway;
 use crate::host::here;
 use crate::people::{accounts, logons, tickets};
@@ -270,19 +271,28 @@ fn change_password(state: &Path, changed: &Notify, name: &str, password: &str) -
     }
 }
 
+/// The user of a session, as it is shown.
+fn name_of(user: &Option<String>) -> String {
+    user.clone().unwrap_or_else(|| "guest".into())
+}
+
+/// Who has logged in over a connection.
+fn user_of(sessions: Vec<SessionInfo>) -> impl Fn(&Peer) -> Option<String> {
+    move |peer| {
+        let session = sessions.iter().find(|session| session.peer == Some(peer.address));
+        session.map(|session| name_of(&session.user))
+    }
+}
+
 impl Component for AfpFront {
     fn report(&self, status: &mut Status) {
         let sessions = self.service.sessions();
-        let user = |user: &Option<String>| user.clone().unwrap_or_else(|| "guest".into());
         let people = sessions
             .iter()
-            .map(|session| (session.client, user(&session.user), session.peer.map(|peer| peer.ip())));
+            .map(|session| (session.client, name_of(&session.user), session.peer.map(|peer| peer.ip())));
         name_owners(people, status);
         status.appletalk = self.appletalk.as_ref().and_then(|appletalk| appletalk.report());
-        status.sessions.extend(self.connections.status(|peer| {
-            let session = sessions.iter().find(|session| session.peer == Some(peer.address));
-            session.map(|session| user(&session.user))
-        }));
+        status.sessions.extend(self.connections.status(user_of(sessions)));
     }
 
     fn count(&self, held: &mut ResourceCounts) {
@@ -319,6 +329,10 @@ impl Front for AfpFront {
     }
 
     /// Checks whether the host's addresses have changed.
+    fn examined(&self, is_wanted: &dyn Fn(Protocol, &Peer) -> bool) -> Vec<ExaminedConnection> {
+        self.connections.examined(is_wanted, || user_of(self.service.sessions()))
+    }
+
     fn tend(&self) {
         self.service.set_addresses(self.told.addresses());
         self.appletalk.iter().for_each(|appletalk| appletalk.refresh());

@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use wire::ClientAddress;
 
-use super::Launch;
+use super::{ExaminedConnection, Launch};
 use crate::host::host_names;
 use crate::serve::component::ResourceCounts;
 
@@ -90,6 +90,22 @@ impl Connections {
             tls: peer.counters.is_tls.load(Ordering::Relaxed),
         };
         self.server.peers().iter().map(session).collect()
+    }
+
+    /// Those that the doctor wants. `users` gives who has logged in over a connection; it is asked if there are some.
+    pub(super) fn examined<U: Fn(&Peer) -> Option<String>>(
+        &self,
+        is_wanted: &dyn Fn(Protocol, &Peer) -> bool,
+        users: impl FnOnce() -> U,
+    ) -> Vec<ExaminedConnection> {
+        let mut peers = self.server.peers();
+        peers.retain(|peer| is_wanted(self.protocol, peer));
+        if peers.is_empty() {
+            return Vec::new();
+        }
+        let user = users();
+        let examined = |peer| ExaminedConnection { protocol: self.protocol, user: user(&peer), peer };
+        peers.into_iter().map(examined).collect()
     }
 
     /// Adds how many there are, and how many of them have TLS.

@@ -9,12 +9,13 @@ use admin::luns::LunTable;
 use admin::recipe::{self, PortmapServices};
 use admin::{Protocol, Settings};
 use auth::{Accounts, LoginGuard};
+use conn::Peer;
 use iscsi::server::{Config, Paths, Service, SessionInfo};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::connections::Connections;
-use super::{Front, FrontListeners, FrontRow, Launch, Task, counted, nothing_beside};
+use super::{ExaminedConnection, Front, FrontListeners, FrontRow, Launch, Task, counted, nothing_beside};
 use crate::gateway;
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
@@ -204,6 +205,14 @@ fn unproven(current: &Current) -> Option<String> {
     ))
 }
 
+/// Who has logged in over a connection.
+fn user_of(sessions: Vec<SessionInfo>) -> impl Fn(&Peer) -> Option<String> {
+    move |peer| {
+        let session = sessions.iter().find(|session| session.peers.contains(&peer.address));
+        session.map(|session| session.user.clone().unwrap_or_else(|| session.initiator.clone()))
+    }
+}
+
 impl Component for IscsiFront {
     fn report(&self, status: &mut Status) {
         self.units.mounts(self.at).into_iter().for_each(|(share, mount)| {
@@ -211,11 +220,7 @@ impl Component for IscsiFront {
             share.into_iter().for_each(|share| share.mounts.push(mount.clone()));
         });
         name_owners(self.units.owners().into_iter().map(|(client, name)| (client, name, None)), status);
-        let sessions = self.service.sessions();
-        status.sessions.extend(self.connections.status(|peer| {
-            let session = sessions.iter().find(|session| session.peers.contains(&peer.address));
-            session.map(|session| session.user.clone().unwrap_or_else(|| session.initiator.clone()))
-        }));
+        status.sessions.extend(self.connections.status(user_of(self.service.sessions())));
     }
 
     fn count(&self, held: &mut ResourceCounts) {
@@ -246,6 +251,10 @@ impl Front for IscsiFront {
     }
 
     /// Checks silent clients and the free space.
+    fn examined(&self, is_wanted: &dyn Fn(Protocol, &Peer) -> bool) -> Vec<ExaminedConnection> {
+        self.connections.examined(is_wanted, || user_of(self.service.sessions()))
+    }
+
     fn tend(&self) {
         self.service.tend();
     }

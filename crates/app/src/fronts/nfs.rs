@@ -12,7 +12,7 @@ use admin::recipe::PortmapServices;
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
 use cluster::Table;
-use conn::Limits;
+use conn::{Limits, Peer};
 use nfs::server::{
     Company, Export, ExportOptions, HandleSecret, HostSockets, HostTable, IndexHostTable, Places, Portmap,
     Service, Tickets,
@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use self::exports::Logins;
 use super::bind::{self, ProtocolListeners};
 use super::connections::Connections;
-use super::{Front, FrontListeners, FrontRow, Launch, Task, bonjour, nothing_beside};
+use super::{ExaminedConnection, Front, FrontListeners, FrontRow, Launch, Task, bonjour, nothing_beside};
 use crate::gateway;
 use crate::gateway::taking::{self, InCluster, OfCluster};
 use crate::host::{here, host_names};
@@ -265,6 +265,10 @@ impl Front for NfsFront {
             tokio::spawn(async move { nfs::server::notify_hosts(&service).await });
             found
         })
+    }
+
+    fn examined(&self, is_wanted: &dyn Fn(Protocol, &Peer) -> bool) -> Vec<ExaminedConnection> {
+        self.connections.examined(is_wanted, || |_: &Peer| None)
     }
 
     fn stopped(self: Arc<Self>) -> Task {

@@ -33,7 +33,7 @@ impl Server {
         client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let (stream, address) = listener.accept().unwrap();
         let peer =
-            Peer { address, since: SystemTime::now(), counters: Arc::default(), memory: Arc::default() };
+            Peer { address, local: None, since: SystemTime::now(), counters: Arc::default(), memory: Arc::default() };
         let serve = |stream| async move { conn::serve(stream, &peer, protocol, limits, watchdog).await };
         self.loops.serve(stream, serve).unwrap();
         client
