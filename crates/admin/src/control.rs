@@ -51,7 +51,7 @@ pub use client::{
     snapshots, started_with, status,
 };
 pub use disconnect::Disconnect;
-pub use doctor::{ClientDiagnosis, DoctorStatus, Trouble};
+pub use doctor::{ClientDiagnosis, DoctorStatus, ProtocolAdvice, Trouble};
 pub use links::{LinkStatus, LinkTargetStatus};
 pub use lun::{LunAnswer, LunRequest, LunSession, LunStatus, NewLunRequest, Progress};
 pub use restore::{MOST_NAMED, RestoreReport, RestoreRequest, RestoredEntry};

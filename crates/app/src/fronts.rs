@@ -89,8 +89,28 @@ pub(crate) struct FrontListeners {
 pub(crate) struct ExaminedConnection {
     pub(crate) protocol: Protocol,
     pub(crate) peer: Peer,
-    /// Who has logged in over it.
+    pub(crate) of: PeerSession,
+}
+
+/// What is known of the client of a connection.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct PeerSession {
+    /// Who has logged in.
     pub(crate) user: Option<String>,
+    pub(crate) system: ClientSystem,
+}
+
+/// The system of a client, as far as it has said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ClientSystem {
+    Mac,
+    /// A Mac without TCP or with AFP before 3.
+    ClassicMac,
+    Linux,
+    /// An SMB client that is none of these.
+    Windows,
+    #[default]
+    Unknown,
 }
 
 /// A protocol as a part of the running program.

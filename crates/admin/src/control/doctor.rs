@@ -1,7 +1,7 @@
 //! What the doctor inside a running server has found: where the time of each client goes, and what slows it down.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -16,6 +16,8 @@ pub struct DoctorStatus {
     pub clients: Vec<ClientDiagnosis>,
     /// Troubles of this machine: its disks and interfaces.
     pub machine: Vec<Trouble>,
+    /// Which protocol is the best for each client that did much since the server began.
+    pub protocols: Vec<ProtocolAdvice>,
     /// Why the kernel tells nothing of connections, if it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blind: Option<String>,
@@ -47,6 +49,47 @@ pub struct ClientDiagnosis {
     pub lost_percent: f64,
     /// What slows it down.
     pub troubles: Vec<Trouble>,
+}
+
+/// Which protocol is the best for a client, by what it is and what it has done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ProtocolAdvice {
+    /// The client's address.
+    #[schema(value_type = String, example = "192.0.2.7")]
+    pub client: IpAddr,
+    /// The account that it used last.
+    pub user: Option<String>,
+    /// What it uses, the one with the most requests first.
+    pub uses: Vec<Protocol>,
+    /// The best for it.
+    pub best: Protocol,
+    /// Why.
+    pub reason: String,
+    /// The system whose mount command it needs, as in `fourfold advise --mount`.
+    pub system: String,
+    /// The command for each share, if it uses another protocol than the best.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<(String, String)>,
+}
+
+impl ProtocolAdvice {
+    /// Whether it uses another one than the best.
+    #[must_use]
+    pub fn is_change(&self) -> bool {
+        self.uses.first() != Some(&self.best)
+    }
+}
+
+impl fmt::Display for ProtocolAdvice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let uses = self.uses.iter().map(|one| one.title()).collect::<Vec<_>>().join(" and ");
+        let who = self.user.as_ref().map_or_else(|| self.client.to_string(), |user| format!("{user} at {}", self.client));
+        match self.is_change() {
+            true => writeln!(f, "{who} uses {uses}, and {} is better: {}", self.best.title(), self.reason)?,
+            false => writeln!(f, "{who} uses {uses}, which is right: {}", self.reason)?,
+        }
+        self.commands.iter().try_for_each(|(share, command)| writeln!(f, "    {share}: {command}"))
+    }
 }
 
 /// Something that slows clients down.
@@ -112,6 +155,25 @@ impl fmt::Display for DoctorStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_better_protocol_is_shown_with_its_command() {
+        let advice = ProtocolAdvice {
+            client: [192, 0, 2, 7].into(),
+            user: Some("ada".into()),
+            uses: vec![Protocol::Afp],
+            best: Protocol::Smb,
+            reason: "macOS 27 has no AFP.".into(),
+            system: "macOS (SMB)".into(),
+            commands: vec![("films".into(), "open smb://h/films".into())],
+        };
+        assert_eq!(
+            advice.to_string(),
+            "ada at 192.0.2.7 uses AFP, and SMB is better: macOS 27 has no AFP.\n    films: open smb://h/films\n"
+        );
+        let right = ProtocolAdvice { uses: vec![Protocol::Smb], commands: Vec::new(), user: None, ..advice };
+        assert_eq!(right.to_string(), "192.0.2.7 uses SMB, which is right: macOS 27 has no AFP.\n");
+    }
 
     #[test]
     fn each_client_is_shown_with_where_its_time_went() {

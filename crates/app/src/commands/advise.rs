@@ -157,8 +157,17 @@ fn mount(asked: &Advise) -> anyhow::Result<ExitCode> {
     };
     if asked.json {
         out::json(&mounts)?;
-    } else {
-        out::print(mounts.iter().map(mount_text).collect::<Vec<_>>().join("\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    out::print(mounts.iter().map(mount_text).collect::<Vec<_>>().join("\n"))?;
+    if let Ok(state) = here::state(&asked.place)?
+        && let Ok(status) = control::status(&state)
+        && !status.doctor.protocols.is_empty()
+    {
+        out::line("\nClients, by what they are and what they have done since the server began")?;
+        for advice in &status.doctor.protocols {
+            out::print(format_args!("  {}", advice.to_string().replace("\n    ", "\n      ")))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -27,7 +27,7 @@ use vfs::state::Replicas;
 use wire::AppleTalkClient;
 
 use super::connections::Connections;
-use super::{ExaminedConnection, Front, FrontListeners, FrontRow, Launch, Task, bonjour, counted, nothing_beside};
+use super::{ClientSystem, ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, bonjour, counted, nothing_beside};
 use crate::gateway;
 use crate::host::here;
 use crate::people::{accounts, logons, tickets};
@@ -277,10 +277,15 @@ fn name_of(user: &Option<String>) -> String {
 }
 
 /// Who has logged in over a connection.
-fn user_of(sessions: Vec<SessionInfo>) -> impl Fn(&Peer) -> Option<String> {
+fn session_of(sessions: Vec<SessionInfo>) -> impl Fn(&Peer) -> PeerSession {
+    let known = |session: &SessionInfo| PeerSession {
+        user: Some(name_of(&session.user)),
+        // Mac OS X speaks 3.0 and later.
+        system: if session.version.starts_with("AFP3") { ClientSystem::Mac } else { ClientSystem::ClassicMac },
+    };
     move |peer| {
         let session = sessions.iter().find(|session| session.peer == Some(peer.address));
-        session.map(|session| name_of(&session.user))
+        session.map(known).unwrap_or_default()
     }
 }
 
@@ -292,7 +297,7 @@ impl Component for AfpFront {
             .map(|session| (session.client, name_of(&session.user), session.peer.map(|peer| peer.ip())));
         name_owners(people, status);
         status.appletalk = self.appletalk.as_ref().and_then(|appletalk| appletalk.report());
-        status.sessions.extend(self.connections.status(user_of(sessions)));
+        status.sessions.extend(self.connections.status(session_of(sessions)));
     }
 
     fn count(&self, held: &mut ResourceCounts) {
@@ -330,7 +335,7 @@ impl Front for AfpFront {
 
     /// Checks whether the host's addresses have changed.
     fn examined(&self, is_wanted: &dyn Fn(Protocol, &Peer) -> bool) -> Vec<ExaminedConnection> {
-        self.connections.examined(is_wanted, || user_of(self.service.sessions()))
+        self.connections.examined(is_wanted, || session_of(self.service.sessions()))
     }
 
     fn tend(&self) {

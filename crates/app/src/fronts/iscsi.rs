@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::connections::Connections;
-use super::{ExaminedConnection, Front, FrontListeners, FrontRow, Launch, Task, counted, nothing_beside};
+use super::{ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, counted, nothing_beside};
 use crate::gateway;
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
@@ -206,10 +206,11 @@ fn unproven(current: &Current) -> Option<String> {
 }
 
 /// Who has logged in over a connection.
-fn user_of(sessions: Vec<SessionInfo>) -> impl Fn(&Peer) -> Option<String> {
+fn session_of(sessions: Vec<SessionInfo>) -> impl Fn(&Peer) -> PeerSession {
     move |peer| {
         let session = sessions.iter().find(|session| session.peers.contains(&peer.address));
-        session.map(|session| session.user.clone().unwrap_or_else(|| session.initiator.clone()))
+        let user = session.map(|session| session.user.clone().unwrap_or_else(|| session.initiator.clone()));
+        PeerSession { user, ..PeerSession::default() }
     }
 }
 
@@ -220,7 +221,7 @@ impl Component for IscsiFront {
             share.into_iter().for_each(|share| share.mounts.push(mount.clone()));
         });
         name_owners(self.units.owners().into_iter().map(|(client, name)| (client, name, None)), status);
-        status.sessions.extend(self.connections.status(user_of(self.service.sessions())));
+        status.sessions.extend(self.connections.status(session_of(self.service.sessions())));
     }
 
     fn count(&self, held: &mut ResourceCounts) {
@@ -252,7 +253,7 @@ impl Front for IscsiFront {
 
     /// Checks silent clients and the free space.
     fn examined(&self, is_wanted: &dyn Fn(Protocol, &Peer) -> bool) -> Vec<ExaminedConnection> {
-        self.connections.examined(is_wanted, || user_of(self.service.sessions()))
+        self.connections.examined(is_wanted, || session_of(self.service.sessions()))
     }
 
     fn tend(&self) {

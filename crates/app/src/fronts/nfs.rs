@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use self::exports::Logins;
 use super::bind::{self, ProtocolListeners};
 use super::connections::Connections;
-use super::{ExaminedConnection, Front, FrontListeners, FrontRow, Launch, Task, bonjour, nothing_beside};
+use super::{ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, bonjour, nothing_beside};
 use crate::gateway;
 use crate::gateway::taking::{self, InCluster, OfCluster};
 use crate::host::{here, host_names};
@@ -225,7 +225,7 @@ fn services(settings: &Settings, port: u16) -> Vec<bonjour::Service> {
 impl Component for NfsFront {
     fn report(&self, status: &mut Status) {
         status.listeners.extend(self.portmap.get().into_iter().flatten().cloned());
-        status.sessions.extend(self.connections.status(|_| None));
+        status.sessions.extend(self.connections.status(|_| PeerSession::default()));
     }
 
     fn count(&self, held: &mut ResourceCounts) {
@@ -268,7 +268,7 @@ impl Front for NfsFront {
     }
 
     fn examined(&self, is_wanted: &dyn Fn(Protocol, &Peer) -> bool) -> Vec<ExaminedConnection> {
-        self.connections.examined(is_wanted, || |_: &Peer| None)
+        self.connections.examined(is_wanted, || |_: &Peer| PeerSession::default())
     }
 
     fn stopped(self: Arc<Self>) -> Task {

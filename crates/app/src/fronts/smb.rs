@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use vfs::Volume;
 
 use super::connections::{Connections, MOST_CONNECTIONS};
-use super::{ExaminedConnection, Front, FrontListeners, FrontRow, Launch, Task, bonjour, counted};
+use super::{ClientSystem, ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, bonjour, counted};
 use crate::gateway;
 use crate::gateway::witness;
 use crate::host::here;
@@ -160,10 +160,18 @@ fn disk(share: &ShareSettings, volume: Arc<Volume>, volumes: &Volumes) -> anyhow
 }
 
 /// Who has logged in over a connection.
-fn user_of(sessions: Vec<SessionInfo>) -> impl Fn(&Peer) -> Option<String> {
+fn session_of(sessions: Vec<SessionInfo>) -> impl Fn(&Peer) -> PeerSession {
+    let known = |session: &SessionInfo| PeerSession {
+        user: Some(session.user.clone()),
+        system: match session.system {
+            smb::server::ClientSystem::Mac => ClientSystem::Mac,
+            smb::server::ClientSystem::Linux => ClientSystem::Linux,
+            smb::server::ClientSystem::Other => ClientSystem::Windows,
+        },
+    };
     move |peer| {
         let session = sessions.iter().find(|session| session.peers.contains(&peer.address));
-        session.map(|session| session.user.clone())
+        session.map(known).unwrap_or_default()
     }
 }
 
@@ -175,7 +183,7 @@ impl Component for SmbFront {
             (session.client, name.to_owned(), session.peers.first().map(|peer| peer.ip()))
         });
         name_owners(people, status);
-        status.sessions.extend(self.connections.status(user_of(sessions)));
+        status.sessions.extend(self.connections.status(session_of(sessions)));
     }
 
     fn count(&self, held: &mut ResourceCounts) {
@@ -211,7 +219,7 @@ impl Front for SmbFront {
     }
 
     fn examined(&self, is_wanted: &dyn Fn(Protocol, &Peer) -> bool) -> Vec<ExaminedConnection> {
-        self.connections.examined(is_wanted, || user_of(self.service.sessions()))
+        self.connections.examined(is_wanted, || session_of(self.service.sessions()))
     }
 
     fn disconnect(&self, what: &Disconnect, file: Option<&OpenFile>) -> Option<String> {

@@ -10,6 +10,7 @@
 //! A look asks for at most [`MOST_EXAMINED`] connections that have moved data since the last one, 2 µs each: 1 ms in 5 s, 0.02 % of a
 //! processor. A connection that does nothing costs nothing, and no request is touched.
 
+mod history;
 mod judge;
 mod machine;
 mod probe;
@@ -29,11 +30,12 @@ use conn::diag::SockDiag;
 use lock::Mutex;
 use tokio::time::MissedTickBehavior;
 
+use self::history::Histories;
 use self::judge::{Case, Finding, judge};
 use self::machine::{MachineCounts, MachineFinding};
 use self::probe::PathSize;
 use self::sample::{Activity, ActivityWindow, ConnectionCounts, WINDOW, parts};
-use crate::fronts::{ExaminedConnection, Fronts};
+use crate::fronts::{ExaminedConnection, Fronts, PeerSession};
 use crate::ranks;
 use crate::serve::component::Component;
 use crate::serve::current::Current;
@@ -117,6 +119,8 @@ async fn look(doctor: Weak<Doctor>, fronts: Fronts) {
 struct Examinations {
     diag: Result<SockDiag, String>,
     clients: HashMap<ConnectionKey, Patient>,
+    /// What each client has done since the server began.
+    histories: Histories,
     /// Which packets reach a client, as it was tried last, and what the threads that try it tell.
     paths: HashMap<IpAddr, (Instant, Option<PathSize>)>,
     tried: (mpsc::Sender<TriedPath>, mpsc::Receiver<TriedPath>),
@@ -148,6 +152,7 @@ impl Examinations {
         Self {
             diag: SockDiag::open().map_err(|error| error.to_string()),
             clients: HashMap::new(),
+            histories: Histories::default(),
             paths: HashMap::new(),
             tried: mpsc::channel(),
             machine: VecDeque::new(),
@@ -187,7 +192,7 @@ impl Examinations {
 
     /// Notes what a connection has done since it was examined last.
     fn note(&mut self, of: ExaminedConnection, now: Instant) {
-        let ExaminedConnection { protocol, peer, user } = of;
+        let ExaminedConnection { protocol, peer, of: PeerSession { user, system } } = of;
         let asked = match (self.diag.as_mut(), peer.local) {
             (Ok(diag), Some(local)) => diag.tcp_info(local, peer.address),
             _ => Ok(None),
@@ -201,7 +206,9 @@ impl Examinations {
         if let Some(patient) = self.clients.get_mut(&key) {
             // A connection that was idle has not worked since its last look.
             let span = now.duration_since(patient.at).min(LOOK_EVERY);
-            patient.window.push(now, Activity::between(&patient.last, &counts, span));
+            let activity = Activity::between(&patient.last, &counts, span);
+            self.histories.add(peer.address.ip(), (protocol, system, user.as_deref()), &activity);
+            patient.window.push(now, activity);
             (patient.user, patient.last, patient.at) = (user, counts, now);
         } else {
             let window = ActivityWindow::default();
@@ -255,7 +262,8 @@ impl Examinations {
             (client.troubles.is_empty(), Reverse(client.network_ms + client.server_ms), client.peer)
         });
         shown.truncate(MOST_SHOWN);
-        let status = DoctorStatus { clients: shown, machine, blind: self.diag.as_ref().err().cloned() };
+        let blind = self.diag.as_ref().err().cloned();
+        let status = DoctorStatus { clients: shown, machine, blind, protocols: self.histories.advice() };
         self.has_said = !status.clients.is_empty() || !status.machine.is_empty();
         status
     }

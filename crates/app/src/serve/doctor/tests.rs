@@ -21,7 +21,7 @@ fn peer() -> Peer {
 }
 
 fn examined(peer: &Peer) -> ExaminedConnection {
-    ExaminedConnection { protocol: Protocol::Smb, peer: peer.clone(), user: Some("ada".into()) }
+    ExaminedConnection { protocol: Protocol::Smb, peer: peer.clone(), of: PeerSession { user: Some("ada".into()), ..PeerSession::default() } }
 }
 
 fn moves(peer: &Peer, bytes: u64) {
