@@ -70,6 +70,9 @@ pub struct Machine {
     pub memory_bytes: u64,
     /// The file system of the served folder, if it is on this machine.
     pub file_system: Option<String>,
+    /// Its disks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<String>,
 }
 
 /// A speed or a time that bounds what a protocol can reach.
@@ -153,6 +156,9 @@ pub struct Run {
     pub server_cpu: Option<f64>,
     /// The part of this machine's processors that was busy.
     pub machine_busy: f64,
+    /// The part of the time in which the busiest disk of this machine worked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_busy: Option<f64>,
     /// Waits inside answers of protocols over TCP.
     #[serde(default, skip_serializing_if = "PieceWaits::is_empty")]
     pub piece_waits: PieceWaits,
@@ -311,6 +317,7 @@ pub(crate) mod tests {
             client_memory: 1 << 20,
             server_cpu: None,
             machine_busy: 0.3,
+            disk_busy: None,
             piece_waits: PieceWaits::default(),
             pictures: 0,
             late: 0,

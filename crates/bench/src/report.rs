@@ -2,6 +2,7 @@
 
 mod chart;
 mod html;
+mod sizes;
 mod text;
 
 use std::collections::BTreeMap;

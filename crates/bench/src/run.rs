@@ -13,7 +13,7 @@ use crate::client::{Client, ClientMeasurement, ClientMessage, StartOrder};
 use crate::clock::{Change, Clocks};
 use crate::folder::Folder;
 use crate::link::Link;
-use crate::machine::{self, Server};
+use crate::machine::{self, DiskTimes, Server};
 use crate::meter::MeterReading;
 use crate::mount::Counter;
 use crate::pattern::Pattern;
@@ -286,7 +286,7 @@ impl Runner<'_> {
                 self.evict()?;
             }
             watcher.doing(&format!("{}: {}", self.target.protocol, example.cell()));
-            let (server_before, busy_before) = (server.cpu(), machine::busy());
+            let (server_before, busy_before, disks) = (server.cpu(), machine::busy(), DiskTimes::now());
             let (clocks, counted_before) = (Clocks::now(), counted());
             let at = Instant::now() + LEAD;
             for order in orders {
@@ -306,6 +306,7 @@ impl Runner<'_> {
                 run.wire_interface = counter.as_ref().map(|counter| counter.interface.clone());
             }
             run.server_cpu = server.cpu().zip(server_before).map(|(after, before)| (after - before).max(0.0));
+            run.disk_busy = disks.busiest(&DiskTimes::now(), run.seconds);
             let busy = machine::busy();
             let all = busy.1.saturating_sub(busy_before.1).max(1);
             run.machine_busy = busy.0.saturating_sub(busy_before.0) as f64 / all as f64;
@@ -361,6 +362,7 @@ impl Runner<'_> {
             client_memory: 0,
             server_cpu: None,
             machine_busy: 0.0,
+            disk_busy: None,
             piece_waits: PieceWaits::default(),
             pictures: 0,
             late: 0,

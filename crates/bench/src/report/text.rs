@@ -34,6 +34,7 @@ fn write(out: &mut String, report: &Report) -> fmt::Result {
             row.verdict.notes.iter().try_for_each(|note| writeln!(out, "      {note}"))?;
         }
     }
+    super::sizes::text(out, report, &targets)?;
     curves(out, report, &targets)?;
     sweeps(out, report)?;
     failures(out, report)?;
@@ -53,6 +54,7 @@ fn disclosure(out: &mut String, report: &Report) -> fmt::Result {
     if let Some(system) = &machine.file_system {
         writeln!(out, "file system: {system}")?;
     }
+    machine.disks.iter().try_for_each(|disk| writeln!(out, "disk {disk}"))?;
     let (repeats, depth, scale) = (start.repeats, start.depth, start.scale);
     writeln!(out, "{repeats} repeats, up to {depth} transfers in flight per client, scale {scale}")?;
     let mut agreed: Vec<(&str, &str)> = Vec::new();
@@ -97,6 +99,9 @@ fn line(out: &mut String, row: &Row, name: &str) -> fmt::Result {
     }
     if let Some(ceiling) = ceiling(row) {
         write!(out, ", client's ceiling {ceiling}")?;
+    }
+    if let Some(busy) = row.run.disk_busy {
+        write!(out, ", disk {:.0} % busy", busy * 100.0)?;
     }
     if row.run.pictures > 0 {
         write!(out, "; {} of {} pictures late", row.run.late, row.run.pictures)?;
