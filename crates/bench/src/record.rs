@@ -162,6 +162,9 @@ pub struct Run {
     /// Waits inside answers of protocols over TCP.
     #[serde(default, skip_serializing_if = "PieceWaits::is_empty")]
     pub piece_waits: PieceWaits,
+    /// When parts of the work were done, in seconds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<(String, f64)>,
     /// Pictures of a video.
     pub pictures: u64,
     /// Pictures that came late.
@@ -319,6 +322,7 @@ pub(crate) mod tests {
             machine_busy: 0.3,
             disk_busy: None,
             piece_waits: PieceWaits::default(),
+            marks: Vec::new(),
             pictures: 0,
             late: 0,
             cut_short: false,

@@ -364,6 +364,7 @@ impl Runner<'_> {
             machine_busy: 0.0,
             disk_busy: None,
             piece_waits: PieceWaits::default(),
+            marks: Vec::new(),
             pictures: 0,
             late: 0,
             cut_short: false,
@@ -412,6 +413,7 @@ fn fill(run: &mut Run, done: &[ClientMeasurement], begun: Instant) {
     run.piece_waits = PieceWaits::of(&pieces);
     run.wire_bytes = done.iter().map(|done| done.wire).sum();
     (run.pictures, run.late) = all.pictures;
+    run.marks = all.marks.iter().map(|(name, seconds)| ((*name).to_owned(), *seconds)).collect();
     run.cut_short = all.cut_short;
 }
 

@@ -17,8 +17,25 @@ pub struct Suite {
     pub published: &'static [Figure],
     /// Its figures by the size of files.
     pub sized: &'static [SizedFigure],
+    /// Its times.
+    pub timed: &'static [TimedFigure],
     /// How often each measurement was made at least.
     pub least_repeats: usize,
+}
+
+/// Published times of parts of a workload, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TimedFigure {
+    /// What was done.
+    pub workload: &'static str,
+    /// With what.
+    pub system: &'static str,
+    /// The parts, named as the marks of a run; empty: all of it.
+    pub times: &'static [(&'static str, f64)],
+}
+
+const fn timed(workload: &'static str, system: &'static str, times: &'static [(&'static str, f64)]) -> TimedFigure {
+    TimedFigure { workload, system, times }
 }
 
 /// A published figure for one client, over all sizes of files and numbers of clients.
@@ -80,12 +97,20 @@ pub const SUITES: &[Suite] = &[
             sized(false, "CIFS", 20.0, 24.0),
             sized(false, "NFS", 13.4, 13.4),
         ],
+        timed: &[],
         least_repeats: 3,
     },
     Suite {
         name: "readynas",
         about: "A comparison of AFP, CIFS and NFS of a ReadyNAS NV, 2007",
-        workloads: &["seq-write", "small-write-1K", "small-read-1K", "seq-read", "open-155-images"],
+        workloads: &[
+            "seq-write",
+            "small-write-1K",
+            "small-read-1K",
+            "small-read-100-at-once",
+            "seq-read",
+            "open-155-images",
+        ],
         clients: &[1],
         published: &[
             one("seq-write", "AFP", 7.2, 7.2),
@@ -102,19 +127,31 @@ pub const SUITES: &[Suite] = &[
             one("seq-read", "NFS", 12.0, 12.0),
         ],
         sized: &[],
+        timed: &[
+            timed("open-155-images", "AFP", &[("window", 2.0), ("thumbnails", 7.0)]),
+            timed("open-155-images", "CIFS", &[("window", 5.0), ("thumbnails", 14.0)]),
+            timed("open-155-images", "NFS", &[("window", 26.0), ("thumbnails", 28.0)]),
+        ],
         least_repeats: 1,
     },
     Suite {
         name: "macbook",
         about: "NFS and CIFS of a Linux server with a MacBook Air and a PowerBook, 2011 to 2013",
-        workloads: &["lmdd-512B", "tar-tree", "disk-image"],
+        workloads: &["lmdd-write-512B", "lmdd-read-512B", "tar-tree", "disk-image"],
         clients: &[1],
         published: &[
-            one("lmdd-512B", "NFS", 6.6, 10.7),
-            one("lmdd-512B", "CIFS", 0.6, 5.6),
-            one("lmdd-512B", "disk", 30.0, 200.0),
+            one("lmdd-write-512B", "NFS", 6.6, 8.4),
+            one("lmdd-write-512B", "CIFS", 0.6, 0.8),
+            one("lmdd-write-512B", "disk", 30.0, 30.0),
+            one("lmdd-read-512B", "NFS", 10.5, 10.7),
+            one("lmdd-read-512B", "CIFS", 5.4, 5.6),
+            one("lmdd-read-512B", "disk", 31.0, 200.0),
         ],
         sized: &[],
+        timed: &[
+            timed("tar-tree", "tar", &[("all of it", 49.8)]),
+            timed("disk-image", "hdiutil", &[("all of it", 195.0)]),
+        ],
         least_repeats: 1,
     },
     Suite {
@@ -130,6 +167,7 @@ pub const SUITES: &[Suite] = &[
             Figure { workload: "seq-read", clients: 50, system: "AS 3.0", range: (0.21, 0.21) },
         ],
         sized: &[],
+        timed: &[],
         least_repeats: 1,
     },
     Suite {
@@ -143,6 +181,7 @@ pub const SUITES: &[Suite] = &[
             one("seq-read", "after", 90.0, 100.0),
         ],
         sized: &[],
+        timed: &[],
         least_repeats: 1,
     },
 ];
@@ -152,6 +191,11 @@ impl Suite {
     #[must_use]
     pub fn of(name: &str) -> Option<&'static Self> {
         SUITES.iter().find(|suite| suite.name == name)
+    }
+
+    /// The published times of a workload.
+    pub fn times(&self, workload: &str) -> impl Iterator<Item = &'static TimedFigure> {
+        self.timed.iter().filter(move |figure| figure.workload == workload)
     }
 
     /// The longest time of a repeat: files of a size are read and written as a whole.

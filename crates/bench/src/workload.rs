@@ -94,6 +94,7 @@ const fn sized_write(name: &'static str, bytes: u64) -> Workload {
     }
 }
 
+const LMDD: &str = "the backup server of 2011: lmdd, 10 GiB in records of 512 bytes; the file is removed between the runs";
 const SIZED: &str = "NetApp TR-3472, section 7.3: 1, 5 and 10 Macs with files of 500 MB to 10 GB, each its own";
 
 /// All workloads, in the order in which they run.
@@ -143,6 +144,36 @@ pub const WORKLOADS: &[Workload] = &[
         writes: true,
         bytes: 16 << 20,
         run: streams::lmdd,
+        ..STREAM
+    },
+    Workload {
+        name: "lmdd-write-512B",
+        about: "writes a file in records of 512 bytes, one after another",
+        origin: LMDD,
+        writes: true,
+        bytes: 10 << 30,
+        run: streams::write_records,
+        ..STREAM
+    },
+    Workload {
+        name: "lmdd-read-512B",
+        about: "reads a file in records of 512 bytes, one after another",
+        origin: LMDD,
+        reads: true,
+        bytes: 10 << 30,
+        prepare: streams::prepare_large,
+        run: streams::read_records,
+        ..STREAM
+    },
+    Workload {
+        name: "small-read-100-at-once",
+        about: "reads 1 KiB at a hundred places of a file at once, then at the next ones",
+        origin: "the ReadyNAS comparison of 2007: small reads over CIFS took a second each when many were asked for",
+        reads: true,
+        bytes: 100 << 20,
+        needs: Abilities { pipelined: true, ..DISK },
+        prepare: streams::prepare_small,
+        run: streams::read_small_at_once,
         ..STREAM
     },
     Workload {
@@ -334,12 +365,13 @@ impl Workload {
 
     /// What is missing in a session, if the workload cannot run there.
     pub(crate) fn lacks(&self, has: Abilities) -> Option<&'static str> {
-        let Abilities { files, locks, attributes, forks, pipelined: _ } = self.needs;
+        let Abilities { files, locks, attributes, forks, pipelined } = self.needs;
         let missing = [
             (files && !has.files, "a workload with files on a disk"),
             (locks && !has.locks, "locking"),
             (attributes && !has.attributes, "setting extended attributes"),
             (forks && !has.forks, "a resource fork"),
+            (pipelined && !has.pipelined, "several requests at once"),
         ];
         missing.into_iter().find_map(|(lacks, what)| lacks.then_some(what))
     }

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::chart::{self, Axes, Bar, Line};
-use super::{Report, Row, bound, ceiling, rate, short, sizes, time};
+use super::{Report, Row, bound, ceiling, published_times, rate, short, sizes, time, times};
 use crate::stats::knee;
 use crate::suite::Figure;
 use crate::{Suite, Unit, Workload};
@@ -133,6 +133,14 @@ impl HtmlPage<'_> {
         let about = rows.first().and_then(|row| Workload::of(&row.run.workload)).map(|w| w.about);
         write!(out, "<section><h3>{}</h3><p>{}</p>", escaped(cell), escaped(about.unwrap_or_default()))?;
         out.push_str(&chart::bars(cell, &bars));
+        let timed = rows.first().map_or_else(Vec::new, |row| self.report.published_times(row));
+        if !timed.is_empty() || rows.iter().any(|row| !row.run.marks.is_empty()) {
+            let name = |row: &Row| short_name(&row.target, &self.targets);
+            let own = rows.iter().map(|row| format!("{}: {}", name(row), times(row)));
+            let published = timed.into_iter().map(|one| format!("{}, published: {}", one.system, published_times(one)));
+            let lines = own.chain(published).map(|line| escaped(&line)).collect::<Vec<_>>();
+            write!(out, "<p>{}</p>", lines.join("<br>"))?;
+        }
         out.push_str("<details><summary>What limits it</summary><ul>");
         for row in rows {
             let name = short_name(&row.target, &self.targets);
@@ -265,6 +273,7 @@ impl HtmlPage<'_> {
         for sweep in &self.report.sweeps {
             write!(out, "<h2>NFS options for {}</h2><p>The fastest: ", escaped(&sweep.target))?;
             write!(out, "<code>{}</code>. {}</p>", escaped(&sweep.mount), escaped(&sweep.text()))?;
+            write!(out, "<p>{}</p>", escaped(crate::sweep::PUBLISHED))?;
             out.push_str("<div class=\"wide\"><table><tr><th>option<th>value<th>speed<th></tr>");
             for step in &sweep.steps {
                 let mark = if sweep.best.contains(step) { "best" } else { "" };

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Report, Row, bound, ceiling, rate, short, time};
+use super::{Report, Row, bound, ceiling, on_wire, published_times, rate, short, time, times};
 use crate::stats::knee;
 
 /// The whole report.
@@ -28,6 +28,13 @@ fn write(out: &mut String, report: &Report) -> fmt::Result {
             let (low, high) = figure.range;
             let range = if low < high { format!("{low} to {high}") } else { low.to_string() };
             writeln!(out, "  published: {} {range} MB/s", figure.system)?;
+        }
+        let timed = rows.first().map_or_else(Vec::new, |row| report.published_times(row));
+        if !timed.is_empty() || rows.iter().any(|row| !row.run.marks.is_empty()) {
+            rows.iter().try_for_each(|row| writeln!(out, "  {:<8} {}", short(&row.target, &targets), times(row)))?;
+        }
+        for figure in timed {
+            writeln!(out, "  published: {} {}", figure.system, published_times(figure))?;
         }
         for row in &rows {
             writeln!(out, "    {}: {}", short(&row.target, &targets), row.verdict.text)?;
@@ -100,6 +107,9 @@ fn line(out: &mut String, row: &Row, name: &str) -> fmt::Result {
     if let Some(ceiling) = ceiling(row) {
         write!(out, ", client's ceiling {ceiling}")?;
     }
+    if let Some(wire) = on_wire(row) {
+        write!(out, ", {wire}")?;
+    }
     if let Some(busy) = row.run.disk_busy {
         write!(out, ", disk {:.0} % busy", busy * 100.0)?;
     }
@@ -135,7 +145,7 @@ fn sweeps(out: &mut String, report: &Report) -> fmt::Result {
             let speed = rate(step.speed, crate::Unit::Bytes);
             writeln!(out, "  {:<14} {:>8} {speed:>12}{mark}", step.choice.name(), step.shown())?;
         }
-        writeln!(out, "  {}\n  {}", sweep.mount, sweep.text())?;
+        writeln!(out, "  {}\n  {}\n  {}", sweep.mount, sweep.text(), crate::sweep::PUBLISHED)?;
     }
     Ok(())
 }
