@@ -64,14 +64,23 @@ const MACHINE = [
   { title: "Slowed down by", kind: "words", cell: (row) => [h("span", { class: "badge low" }, row.name), ` ${row.text}`] },
 ];
 
-// Where the time of each client went in the last minute, and what slows it down.
+const BEST = [
+  { title: "Client", kind: "whole", cell: (row) => [row.user ? `${row.user} at ` : "", row.client] },
+  { title: "Uses", cell: (row) => row.uses.map((one) => [badge(one), " "]) },
+  { title: "Best", cell: (row) => badge(row.best) },
+  { title: "Why", kind: "words", cell: (row) => row.reason },
+  { title: "Mount", kind: "words", cell: (row) => (row.commands ?? []).map(([share, command]) => h("p", {}, `${share}: `, h("code", {}, command))) },
+];
+
+// Where the time of each client went in the last minute, what slows it down, and which protocol is the best for it.
 function times(context) {
   const body = h("div");
   const load = async () => {
-    const { clients, machine, blind } = (await get("/v1/status", context.signal)).doctor;
+    const { clients, machine, protocols, blind } = (await get("/v1/status", context.signal)).doctor;
     replace(body, h("p", { class: "muted small" }, blind ? `The kernel tells nothing of connections: ${blind}.` : "Where the time of each client went in the last minute, and what slows it down."),
       table("Times of clients", TIMES, clients, "No client did anything in the last minute."),
-      machine.length ? table("This machine", MACHINE, machine, "") : null);
+      machine.length ? table("This machine", MACHINE, machine, "") : null,
+      protocols.length ? [h("h2", {}, "The best protocol for each client"), table("Best protocols", BEST, protocols, "")] : null);
   };
   return { element: body, load };
 }
