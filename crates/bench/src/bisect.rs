@@ -91,7 +91,11 @@ fn is_loopback(target: &Target) -> bool {
 #[must_use]
 pub fn bisections(records: &[Record]) -> Vec<Bisection> {
     let report = Report::of(records);
-    [false, true].map(|reads| bisection(&report, reads)).into_iter().filter(|one| !one.stages.is_empty()).collect()
+    [false, true]
+        .map(|reads| bisection(&report, reads))
+        .into_iter()
+        .filter(|one| !one.stages.is_empty())
+        .collect()
 }
 
 fn bisection(report: &Report, reads: bool) -> Bisection {
@@ -152,7 +156,9 @@ impl Bisection {
 
 fn advice(stage: &str) -> &'static str {
     match stage {
-        "file system" => "Look at its options, at other programs that use the disk, and at a scrub or a rebuild.",
+        "file system" => {
+            "Look at its options, at other programs that use the disk, and at a scrub or a rebuild."
+        }
         "protocol over the loopback" => {
             "It is the server or its client: more transfers in flight (--depth), and the verdict of the measurement says what is full."
         }
@@ -167,7 +173,9 @@ impl fmt::Display for Bisection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", if self.reads { "Reads" } else { "Writes" })?;
         for stage in &self.stages {
-            let speed = stage.speed.map_or_else(|| "not measured".to_owned(), |speed| format!("{:.1} MB/s", speed / 1e6));
+            let speed = stage
+                .speed
+                .map_or_else(|| "not measured".to_owned(), |speed| format!("{:.1} MB/s", speed / 1e6));
             let loss = stage.loss().map_or_else(String::new, |loss| format!("  loses {:.0} %", loss * 100.0));
             writeln!(f, "  {:<28}{speed:>14}{loss}", stage.name)?;
         }
@@ -184,7 +192,9 @@ pub fn text(records: &[Record]) -> String {
         return "No two stages could be measured.\n".into();
     }
     // Writing to a string does not fail.
-    found.iter().for_each(|one| drop(write!(out, "{one}")));
+    for one in &found {
+        let _ = write!(out, "{one}");
+    }
     out
 }
 
@@ -220,11 +230,18 @@ mod tests {
     fn the_stage_that_loses_most_is_named() {
         let found = bisections(&of_2007(9e6));
         assert_eq!(found.len(), 1);
-        let losses: Vec<Option<u32>> =
-            found[0].stages.iter().map(|stage| stage.loss().map(|loss| (loss * 100.0).round() as u32)).collect();
+        let losses: Vec<Option<u32>> = found[0]
+            .stages
+            .iter()
+            .map(|stage| stage.loss().map(|loss| (loss * 100.0).round() as u32))
+            .collect();
         assert_eq!(losses, [None, Some(8), Some(14), None, Some(91)]);
         let verdict = found[0].verdict();
-        assert!(verdict.starts_with("Writes lose most at the stage \"protocol over the network\": 91 % of the 95 MB/s"));
+        assert!(
+            verdict.starts_with(
+                "Writes lose most at the stage \"protocol over the network\": 91 % of the 95 MB/s"
+            )
+        );
         assert!(text(&of_2007(9e6)).contains("protocol over the network           9.0 MB/s  loses 91 %"));
     }
 

@@ -40,7 +40,14 @@ pub(crate) struct MeterReading {
 
 impl Default for MeterReading {
     fn default() -> Self {
-        Self { operations: 0, bytes: 0, latency: histogram(), pictures: (0, 0), marks: Vec::new(), cut_short: false }
+        Self {
+            operations: 0,
+            bytes: 0,
+            latency: histogram(),
+            pictures: (0, 0),
+            marks: Vec::new(),
+            cut_short: false,
+        }
     }
 }
 

@@ -207,8 +207,9 @@ fn published_times(figure: &TimedFigure) -> String {
 /// The bytes on the wire, as a part of those of content; what a cache hid did not cross it.
 fn on_wire(row: &Row) -> Option<String> {
     let run = &row.run;
-    (run.wire_bytes > 0 && run.unit() == Unit::Bytes && run.bytes > 0)
-        .then(|| format!("{:.0} % of the bytes on the wire", run.wire_bytes as f64 * 100.0 / run.bytes as f64))
+    (run.wire_bytes > 0 && run.unit() == Unit::Bytes && run.bytes > 0).then(|| {
+        format!("{:.0} % of the bytes on the wire", run.wire_bytes as f64 * 100.0 / run.bytes as f64)
+    })
 }
 
 /// What a client could move with all of one processor, if it was counted.

@@ -34,7 +34,11 @@ pub struct TimedFigure {
     pub times: &'static [(&'static str, f64)],
 }
 
-const fn timed(workload: &'static str, system: &'static str, times: &'static [(&'static str, f64)]) -> TimedFigure {
+const fn timed(
+    workload: &'static str,
+    system: &'static str,
+    times: &'static [(&'static str, f64)],
+) -> TimedFigure {
     TimedFigure { workload, system, times }
 }
 
@@ -229,7 +233,12 @@ mod tests {
             }
         }
         let ballstate = Suite::of("ballstate").unwrap();
-        assert!(ballstate.workloads.iter().all(|name| Workload::of(name).is_some_and(|w| w.file_size().is_some())));
+        assert!(
+            ballstate
+                .workloads
+                .iter()
+                .all(|name| Workload::of(name).is_some_and(|w| w.file_size().is_some()))
+        );
         assert_eq!((ballstate.sized.len(), ballstate.least_repeats), (6, 3));
         assert_eq!(Suite::of("readynas").unwrap().figures("seq-read", 1).count(), 3);
         assert!(Suite::of("other").is_none());

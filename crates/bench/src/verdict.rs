@@ -500,7 +500,8 @@ mod tests {
     #[test]
     fn a_mounted_folder_shows_the_timer_by_its_latencies() {
         let all = vec![(1_250_000, 1), (48_000_000, 65)];
-        let waiting = |busy| limit(|e| (e.histogram, e.latency, e.machine_busy) = (all.clone(), 0.048, busy)).0;
+        let waiting =
+            |busy| limit(|e| (e.histogram, e.latency, e.machine_busy) = (all.clone(), 0.048, busy)).0;
         assert_eq!(waiting(None), Limit::DelayedAck(40));
         assert_eq!(waiting(Some(0.95)), Limit::OtherPrograms, "a busy machine has all latencies");
         let few = limit(|e| (e.histogram, e.latency) = (vec![(48_000_000, 12)], 0.048)).0;

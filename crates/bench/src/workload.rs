@@ -94,8 +94,10 @@ const fn sized_write(name: &'static str, bytes: u64) -> Workload {
     }
 }
 
-const LMDD: &str = "the backup server of 2011: lmdd, 10 GiB in records of 512 bytes; the file is removed between the runs";
-const SIZED: &str = "NetApp TR-3472, section 7.3: 1, 5 and 10 Macs with files of 500 MB to 10 GB, each its own";
+const LMDD: &str =
+    "the backup server of 2011: lmdd, 10 GiB in records of 512 bytes; the file is removed between the runs";
+const SIZED: &str =
+    "NetApp TR-3472, section 7.3: 1, 5 and 10 Macs with files of 500 MB to 10 GB, each its own";
 
 /// All workloads, in the order in which they run.
 pub const WORKLOADS: &[Workload] = &[

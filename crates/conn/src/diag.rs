@@ -51,8 +51,7 @@ impl SockDiag {
     /// The kernel does not have it, or a sandbox forbids it.
     pub fn open() -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket =
-            socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::SOCK_DIAG))?;
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::SOCK_DIAG))?;
         Ok(Self { socket, number: 0 })
     }
 
@@ -128,7 +127,9 @@ pub fn answer(message: &[u8], number: u32) -> KernelAnswer {
         return KernelAnswer::Other;
     }
     match u16_at(4) {
-        Some(ERROR) => u32_at(HEADER).map_or(KernelAnswer::Other, |code| KernelAnswer::Refused(code.cast_signed())),
+        Some(ERROR) => {
+            u32_at(HEADER).map_or(KernelAnswer::Other, |code| KernelAnswer::Refused(code.cast_signed()))
+        }
         Some(BY_FAMILY) => {
             let attributes = message.get(HEADER + MESSAGE..).unwrap_or_default();
             let info = attribute(attributes, INFO).and_then(TcpInfo::decode);
@@ -176,7 +177,10 @@ mod tests {
             };
             let Ok(info) = of(&mut diag, &near) else { return eprintln!("skipped: no inet_diag") };
             let info = info.expect("it is connected");
-            assert!(info.data_segments_out >= 1 && info.send_segment >= 536 && info.path_mtu >= 576, "{info:?}");
+            assert!(
+                info.data_segments_out >= 1 && info.send_segment >= 536 && info.path_mtu >= 576,
+                "{info:?}"
+            );
             assert_eq!(info.retransmitted, 0);
             assert!(of(&mut diag, &far).unwrap().expect("it is connected").data_segments_in >= 1);
             let nobody = SocketAddr::new(near.local_addr().unwrap().ip(), 1);

@@ -132,7 +132,8 @@ impl PieceWaitCounts {
     /// Those since an earlier time.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
-        let less = |now: [u32; 2], before: [u32; 2]| [0, 1].map(|at: usize| now[at].saturating_sub(before[at]));
+        let less =
+            |now: [u32; 2], before: [u32; 2]| [0, 1].map(|at: usize| now[at].saturating_sub(before[at]));
         Self {
             held: less(self.held, before.held),
             beside: less(self.beside, before.beside),

@@ -83,7 +83,10 @@ impl ProtocolAdvice {
 impl fmt::Display for ProtocolAdvice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let uses = self.uses.iter().map(|one| one.title()).collect::<Vec<_>>().join(" and ");
-        let who = self.user.as_ref().map_or_else(|| self.client.to_string(), |user| format!("{user} at {}", self.client));
+        let who = self
+            .user
+            .as_ref()
+            .map_or_else(|| self.client.to_string(), |user| format!("{user} at {}", self.client));
         match self.is_change() {
             true => writeln!(f, "{who} uses {uses}, and {} is better: {}", self.best.title(), self.reason)?,
             false => writeln!(f, "{who} uses {uses}, which is right: {}", self.reason)?,
@@ -140,14 +143,21 @@ impl fmt::Display for DoctorStatus {
                 let ms = |micros: u64| micros as f64 / 1000.0;
                 let (usual, least) = (ms(client.round_trip_micros), ms(client.least_round_trip_micros));
                 let lost = client.lost_percent;
-                writeln!(f, "    round trip {usual:.1} ms, at least {least:.2} ms; {lost:.2} % of the segments sent again")?;
+                writeln!(
+                    f,
+                    "    round trip {usual:.1} ms, at least {least:.2} ms; {lost:.2} % of the segments sent again"
+                )?;
             }
-            client.troubles.iter().try_for_each(|trouble| writeln!(f, "    {}: {}", trouble.name, trouble.text))?;
+            client
+                .troubles
+                .iter()
+                .try_for_each(|trouble| writeln!(f, "    {}: {}", trouble.name, trouble.text))?;
         }
         for trouble in &self.machine {
             writeln!(f, "{} {}: {}", trouble.name, trouble.about, trouble.text)?;
         }
-        let has_none = self.machine.is_empty() && self.clients.iter().all(|client| client.troubles.is_empty());
+        let has_none =
+            self.machine.is_empty() && self.clients.iter().all(|client| client.troubles.is_empty());
         if has_none { writeln!(f, "Nothing slows a client down.") } else { Ok(()) }
     }
 }

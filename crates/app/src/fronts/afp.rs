@@ -27,7 +27,10 @@ use vfs::state::Replicas;
 use wire::AppleTalkClient;
 
 use super::connections::Connections;
-use super::{ClientSystem, ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, bonjour, counted, nothing_beside};
+use super::{
+    ClientSystem, ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, bonjour,
+    counted, nothing_beside,
+};
 use crate::gateway;
 use crate::host::here;
 use crate::people::{accounts, logons, tickets};
@@ -281,7 +284,11 @@ fn session_of(sessions: Vec<SessionInfo>) -> impl Fn(&Peer) -> PeerSession {
     let known = |session: &SessionInfo| PeerSession {
         user: Some(name_of(&session.user)),
         // Mac OS X speaks 3.0 and later.
-        system: if session.version.starts_with("AFP3") { ClientSystem::Mac } else { ClientSystem::ClassicMac },
+        system: if session.version.starts_with("AFP3") {
+            ClientSystem::Mac
+        } else {
+            ClientSystem::ClassicMac
+        },
     };
     move |peer| {
         let session = sessions.iter().find(|session| session.peer == Some(peer.address));

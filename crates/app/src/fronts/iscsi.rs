@@ -15,7 +15,9 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::connections::Connections;
-use super::{ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, counted, nothing_beside};
+use super::{
+    ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, counted, nothing_beside,
+};
 use crate::gateway;
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;

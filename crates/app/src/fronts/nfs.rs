@@ -22,7 +22,9 @@ use tokio::sync::watch;
 use self::exports::Logins;
 use super::bind::{self, ProtocolListeners};
 use super::connections::Connections;
-use super::{ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, bonjour, nothing_beside};
+use super::{
+    ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, bonjour, nothing_beside,
+};
 use crate::gateway;
 use crate::gateway::taking::{self, InCluster, OfCluster};
 use crate::host::{here, host_names};

@@ -15,7 +15,10 @@ use tokio::sync::watch;
 use vfs::Volume;
 
 use super::connections::{Connections, MOST_CONNECTIONS};
-use super::{ClientSystem, ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, bonjour, counted};
+use super::{
+    ClientSystem, ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, bonjour,
+    counted,
+};
 use crate::gateway;
 use crate::gateway::witness;
 use crate::host::here;

@@ -227,7 +227,9 @@ impl Examinations {
     fn try_path(&mut self, client: IpAddr, sent: u32, now: Instant) {
         self.paths.insert(client, (now, None)); // not tried again meanwhile
         let tell = self.tried.0.clone();
-        let work = move || drop(tell.send((client, probe::largest(client, sent))));
+        let work = move || {
+            let _ = tell.send((client, probe::largest(client, sent))); // the doctor may have ended
+        };
         if let Err(error) = std::thread::Builder::new().name("path".into()).spawn(work) {
             tracing::debug!(%error, "a path is not tried");
         }

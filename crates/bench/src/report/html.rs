@@ -137,7 +137,8 @@ impl HtmlPage<'_> {
         if !timed.is_empty() || rows.iter().any(|row| !row.run.marks.is_empty()) {
             let name = |row: &Row| short_name(&row.target, &self.targets);
             let own = rows.iter().map(|row| format!("{}: {}", name(row), times(row)));
-            let published = timed.into_iter().map(|one| format!("{}, published: {}", one.system, published_times(one)));
+            let published =
+                timed.into_iter().map(|one| format!("{}, published: {}", one.system, published_times(one)));
             let lines = own.chain(published).map(|line| escaped(&line)).collect::<Vec<_>>();
             write!(out, "<p>{}</p>", lines.join("<br>"))?;
         }
@@ -162,15 +163,16 @@ impl HtmlPage<'_> {
         out.push_str("<h2>By the size of files</h2><div class=\"grid\">");
         for chart in charts {
             let points = || chart.lines.iter().flat_map(|line| &line.points);
-            let (low, high) =
-                points().fold((f64::INFINITY, 0.0_f64), |(low, high), one| (low.min(one.size), high.max(one.size)));
+            let (low, high) = points()
+                .fold((f64::INFINITY, 0.0_f64), |(low, high), one| (low.min(one.size), high.max(one.size)));
             let measured = chart.lines.iter().enumerate().map(|(number, line)| Line {
                 color: number,
                 points: line.points.iter().map(|point| (point.size, point.mean)).collect(),
             });
             let last = usize::from(chart::COLORS) - 1;
             let bounds = chart.published.iter().flat_map(|figure| [figure.range.0, figure.range.1]);
-            let published = bounds.map(|speed| Line { color: last, points: vec![(low, speed * 1e6), (high, speed * 1e6)] });
+            let published = bounds
+                .map(|speed| Line { color: last, points: vec![(low, speed * 1e6), (high, speed * 1e6)] });
             let axes = Axes {
                 about: chart.title(),
                 x: "size of each client's file",
@@ -181,11 +183,22 @@ impl HtmlPage<'_> {
             let drawn = chart::lines(&axes, &measured.chain(published).collect::<Vec<_>>());
             write!(out, "<section><h3>{}</h3>{drawn}<ul class=\"legend\">", chart.title())?;
             for (number, line) in chart.lines.iter().enumerate() {
-                let (color, name) = (number % usize::from(chart::COLORS), short_name(line.target, &self.targets));
-                write!(out, "<li><i style=\"background:var(--s{color})\"></i>{}, {} clients", escaped(&name), line.clients)?;
+                let (color, name) =
+                    (number % usize::from(chart::COLORS), short_name(line.target, &self.targets));
+                write!(
+                    out,
+                    "<li><i style=\"background:var(--s{color})\"></i>{}, {} clients",
+                    escaped(&name),
+                    line.clients
+                )?;
             }
             for figure in &chart.published {
-                write!(out, "<li><i style=\"background:var(--s{last})\"></i>{}: {} MB/s, published, over all sizes", figure.system, sizes::range(figure))?;
+                write!(
+                    out,
+                    "<li><i style=\"background:var(--s{last})\"></i>{}: {} MB/s, published, over all sizes",
+                    figure.system,
+                    sizes::range(figure)
+                )?;
             }
             out.push_str("</ul></section>");
         }
@@ -204,7 +217,12 @@ impl HtmlPage<'_> {
             ("program", format!("fourfold {}, seed {}, scale {}", start.version, start.seed, start.scale)),
             ("repeats", format!("{}, at most {:.0} s each", start.repeats, start.limit_seconds)),
         ];
-        rows.extend(machine.file_system.iter().map(|system| ("file system of the server, and its options", system.clone())));
+        rows.extend(
+            machine
+                .file_system
+                .iter()
+                .map(|system| ("file system of the server, and its options", system.clone())),
+        );
         rows.extend(machine.disks.iter().map(|disk| ("disk", disk.clone())));
         for target in &self.targets {
             if let Some(row) = self.report.rows.iter().find(|row| row.target == *target) {
@@ -213,9 +231,14 @@ impl HtmlPage<'_> {
         }
         let most = |of: fn(&Row) -> Option<f64>| self.report.rows.iter().filter_map(of).reduce(f64::max);
         let percent = |part: f64| format!("{:.0} % at most", part * 100.0);
-        let of_clients = |row: &Row| Some(row.run.client_cpu / row.run.seconds.max(1e-9) / row.run.clients.max(1) as f64);
-        rows.extend(most(|row| row.run.disk_busy).map(|part| ("busiest disk of this machine", percent(part))));
-        rows.extend(most(|row| Some(row.run.machine_busy)).map(|part| ("processors of this machine", percent(part))));
+        let of_clients =
+            |row: &Row| Some(row.run.client_cpu / row.run.seconds.max(1e-9) / row.run.clients.max(1) as f64);
+        rows.extend(
+            most(|row| row.run.disk_busy).map(|part| ("busiest disk of this machine", percent(part))),
+        );
+        rows.extend(
+            most(|row| Some(row.run.machine_busy)).map(|part| ("processors of this machine", percent(part))),
+        );
         rows.extend(most(of_clients).map(|part| ("a client's processor", percent(part))));
         out.push_str("<h2>Disclosure</h2><div class=\"wide\"><table>");
         for (name, value) in rows {

@@ -36,7 +36,11 @@ pub(super) struct SizeChart<'a> {
 
 impl SizeChart<'_> {
     pub(super) fn title(&self) -> &'static str {
-        if self.reads { "Reads, MB/s per client by the size of files" } else { "Writes, MB/s per client by the size of files" }
+        if self.reads {
+            "Reads, MB/s per client by the size of files"
+        } else {
+            "Writes, MB/s per client by the size of files"
+        }
     }
 }
 
@@ -57,14 +61,16 @@ pub(super) fn charts(report: &Report) -> Vec<SizeChart<'_>> {
                 min: of_one(row.summary.min),
                 max: of_one(row.summary.max),
             };
-            match lines.iter_mut().find(|line| (line.target, line.clients) == (row.target.as_str(), clients)) {
+            match lines.iter_mut().find(|line| (line.target, line.clients) == (row.target.as_str(), clients))
+            {
                 // Another state of the cache or durability: the line is that of the first.
                 Some(line) if line.points.iter().any(|known| known.size == point.size) => {}
                 Some(line) => line.points.push(point),
                 None => lines.push(SizeLine { target: &row.target, clients, points: vec![point] }),
             }
         }
-        let published = suite.into_iter().flat_map(|suite| suite.sized).filter(|figure| figure.reads == reads);
+        let published =
+            suite.into_iter().flat_map(|suite| suite.sized).filter(|figure| figure.reads == reads);
         SizeChart { reads, lines, published: published.collect() }
     };
     [true, false].map(chart).into_iter().filter(|chart| !chart.lines.is_empty()).collect()
@@ -91,7 +97,12 @@ pub(super) fn text(out: &mut String, report: &Report, targets: &[&str]) -> fmt::
             writeln!(out)?;
         }
         for figure in &chart.published {
-            writeln!(out, "  {:<18}  {} MB/s over all sizes", format!("{}, published", figure.system), range(figure))?;
+            writeln!(
+                out,
+                "  {:<18}  {} MB/s over all sizes",
+                format!("{}, published", figure.system),
+                range(figure)
+            )?;
         }
     }
     Ok(())

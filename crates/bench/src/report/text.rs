@@ -31,7 +31,8 @@ fn write(out: &mut String, report: &Report) -> fmt::Result {
         }
         let timed = rows.first().map_or_else(Vec::new, |row| report.published_times(row));
         if !timed.is_empty() || rows.iter().any(|row| !row.run.marks.is_empty()) {
-            rows.iter().try_for_each(|row| writeln!(out, "  {:<8} {}", short(&row.target, &targets), times(row)))?;
+            rows.iter()
+                .try_for_each(|row| writeln!(out, "  {:<8} {}", short(&row.target, &targets), times(row)))?;
         }
         for figure in timed {
             writeln!(out, "  published: {} {}", figure.system, published_times(figure))?;

@@ -36,9 +36,11 @@ impl WhatIf {
     pub(super) fn of(asked: &Advise) -> Result<Option<Self>, String> {
         let Some(memory) = &asked.memory else { return Ok(None) };
         let size = |flag: &str, text: &str| {
-            decimal(text).ok_or_else(|| format!("`--{flag} {text}` is no size: write 32M or 850K, with K = 1,000"))
+            decimal(text)
+                .ok_or_else(|| format!("`--{flag} {text}` is no size: write 32M or 850K, with K = 1,000"))
         };
-        let reserves: Result<Vec<u64>, String> = asked.reserve.iter().map(|text| size("reserve", text)).collect();
+        let reserves: Result<Vec<u64>, String> =
+            asked.reserve.iter().map(|text| size("reserve", text)).collect();
         let speed = asked.speed.as_ref().map_or(Ok(MEASURED.0), |text| size("speed", text))?;
         let floor = asked.floor.as_ref().map_or(Ok(MEASURED.2), |text| size("floor", text))?;
         if floor == 0 {
@@ -57,7 +59,8 @@ impl WhatIf {
 
     /// The sentences, one for each rule.
     pub(super) fn advice(&self) -> Vec<Advice> {
-        let text = [Some(self.buffer_cache()), self.directory(), self.buffers(), self.icons(), Some(self.users())];
+        let text =
+            [Some(self.buffer_cache()), self.directory(), self.buffers(), self.icons(), Some(self.users())];
         vec![Advice { topic: "rules of 1993".into(), text: text.into_iter().flatten().collect() }]
     }
 
@@ -97,7 +100,10 @@ impl WhatIf {
     fn icons(&self) -> Option<String> {
         let icons = self.icons?;
         let bytes = icons.saturating_mul(ICONS.0).div_ceil(ICONS.1);
-        Some(format!("Icon cache: {icons} sets of colour icons = {}. Rule: 256 KB for each 100.", amount(bytes)))
+        Some(format!(
+            "Icon cache: {icons} sets of colour icons = {}. Rule: 256 KB for each 100.",
+            amount(bytes)
+        ))
     }
 
     fn users(&self) -> String {
@@ -199,6 +205,9 @@ mod tests {
         let expected = [Some(32_000_000), Some(850_000), Some(1_500_000), Some(15_000), Some(7)];
         assert_eq!(read[..5], expected);
         assert_eq!(read[5..], [None; 5]);
-        assert_eq!(["1", "1000", "12345678"].map(|n| grouped(n.parse().unwrap())), ["1", "1,000", "12,345,678"]);
+        assert_eq!(
+            ["1", "1000", "12345678"].map(|n| grouped(n.parse().unwrap())),
+            ["1", "1,000", "12,345,678"]
+        );
     }
 }

@@ -19,16 +19,8 @@ const BURST: (u64, u64) = (30, 10);
 /// A certificate that ends so soon is worth an alert, and so soon a critical one.
 const CERTIFICATE: (Duration, Duration) = (Duration::from_secs(21 * 86_400), Duration::from_secs(3 * 86_400));
 /// The troubles of the doctor that are worth an alert.
-const DOCTORS: [&str; 8] = [
-    "mtu",
-    "delayed-ack",
-    "half-duplex",
-    "loss",
-    "bufferbloat",
-    "slow-client",
-    "slow-disk",
-    "interface",
-];
+const DOCTORS: [&str; 8] =
+    ["mtu", "delayed-ack", "half-duplex", "loss", "bufferbloat", "slow-client", "slow-disk", "interface"];
 /// How long a jump of the clock is shown.
 const JUMP_SHOWN: Duration = Duration::from_secs(3600);
 

@@ -76,7 +76,8 @@ impl Histories {
         if let Some(user) = user {
             history.user = Some(user.to_owned());
         }
-        let of = &mut history.protocols.entry(protocol.word()).or_insert((protocol, ProtocolHistory::default())).1;
+        let of =
+            &mut history.protocols.entry(protocol.word()).or_insert((protocol, ProtocolHistory::default())).1;
         of.requests += activity.requests;
         let parts = activity.parts(client.is_loopback());
         let (moved, waited) = (activity.bytes_in + activity.bytes_out, parts.network + parts.server);
@@ -134,17 +135,28 @@ fn measured(used: &[(Protocol, ProtocolHistory)]) -> Option<(Protocol, String)> 
     let ratios = [speeds.map(|(a, b)| a / b), latencies.map(|(a, b)| b / a)];
     let ratios: Vec<f64> = ratios.into_iter().flatten().collect();
     let is_first = ratios.iter().all(|ratio| *ratio >= 1.0) && ratios.iter().any(|ratio| *ratio >= FASTER);
-    let is_second = ratios.iter().all(|ratio| *ratio <= 1.0) && ratios.iter().any(|ratio| *ratio <= 1.0 / FASTER);
+    let is_second =
+        ratios.iter().all(|ratio| *ratio <= 1.0) && ratios.iter().any(|ratio| *ratio <= 1.0 / FASTER);
     if !is_first && !is_second {
         return None;
     }
     let mut said = Vec::new();
     if let Some((a, b)) = speeds {
-        said.push(format!("transfers of {:.0} MB/s over {} and {:.0} over {}", a / 1e6, one.title(), b / 1e6, other.title()));
+        said.push(format!(
+            "transfers of {:.0} MB/s over {} and {:.0} over {}",
+            a / 1e6,
+            one.title(),
+            b / 1e6,
+            other.title()
+        ));
     }
     if let Some((a, b)) = latencies {
         let (a, b) = (a * 1e6, b * 1e6);
-        said.push(format!("short requests in {a:.0} µs over {} and {b:.0} over {}", one.title(), other.title()));
+        said.push(format!(
+            "short requests in {a:.0} µs over {} and {b:.0} over {}",
+            one.title(),
+            other.title()
+        ));
     }
     Some((if is_first { *one } else { *other }, format!("this client had {}.", said.join(", "))))
 }
@@ -152,10 +164,13 @@ fn measured(used: &[(Protocol, ProtocolHistory)]) -> Option<(Protocol, String)> 
 /// The protocol that a system is made for.
 fn by_system(system: ClientSystem, used: Protocol) -> (Protocol, String) {
     let (best, reason) = match (system, used) {
-        (ClientSystem::Mac, _) => {
-            (Protocol::Smb, "macOS 10.9 and later are made for SMB, which gives listings with Finder info, and macOS 27 has no AFP.")
+        (ClientSystem::Mac, _) => (
+            Protocol::Smb,
+            "macOS 10.9 and later are made for SMB, which gives listings with Finder info, and macOS 27 has no AFP.",
+        ),
+        (ClientSystem::ClassicMac, _) => {
+            (Protocol::Afp, "it speaks no other protocol that keeps its resource forks.")
         }
-        (ClientSystem::ClassicMac, _) => (Protocol::Afp, "it speaks no other protocol that keeps its resource forks."),
         (ClientSystem::Linux, _) => (
             Protocol::Nfs,
             "Linux has it in its kernel as its own: modes, owners, links and locks are those of a local disk, and requests need fewer \
@@ -221,7 +236,8 @@ mod tests {
     #[test]
     fn what_was_faster_for_this_client_counts_more() {
         let both = |smb: Activity, afp: Activity| {
-            advice(&[(Protocol::Smb, ClientSystem::Mac, smb), (Protocol::Afp, ClientSystem::Mac, afp)]).unwrap()
+            advice(&[(Protocol::Smb, ClientSystem::Mac, smb), (Protocol::Afp, ClientSystem::Mac, afp)])
+                .unwrap()
         };
         let faster = both(short(30_000, 400), short(20_000, 200));
         assert_eq!(faster.best, Protocol::Afp);
@@ -237,7 +253,11 @@ mod tests {
         let mut histories = Histories::default();
         for number in 0..2 * MOST as u32 {
             let client = IpAddr::from(std::net::Ipv4Addr::from(0x0A00_0000 + number));
-            histories.add(client, (Protocol::Nfs, ClientSystem::Unknown, None), &short(u64::from(number) + 1, 1));
+            histories.add(
+                client,
+                (Protocol::Nfs, ClientSystem::Unknown, None),
+                &short(u64::from(number) + 1, 1),
+            );
         }
         assert_eq!(histories.0.len(), MOST);
     }

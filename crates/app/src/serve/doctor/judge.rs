@@ -95,7 +95,12 @@ impl PathSums {
             window_limited: paths.iter().map(|path| path.window_limited).sum(),
             usual: median(|path| path.round_trip),
             variation: median(|path| path.variation),
-            least: paths.iter().map(|path| path.least).filter(|least| !least.is_zero()).min().unwrap_or_default(),
+            least: paths
+                .iter()
+                .map(|path| path.least)
+                .filter(|least| !least.is_zero())
+                .min()
+                .unwrap_or_default(),
             transfers: transfers.len(),
         }
     }
@@ -112,7 +117,11 @@ impl PathSums {
 
 /// The time spent waiting for the network, for a sentence.
 fn waited(spent: TimeParts) -> String {
-    format!("{:.0} of {:.0} s waiting for the network", spent.network.as_secs_f64(), spent.active.as_secs_f64())
+    format!(
+        "{:.0} of {:.0} s waiting for the network",
+        spent.network.as_secs_f64(),
+        spent.active.as_secs_f64()
+    )
 }
 
 fn percent(part: f64) -> String {
@@ -141,7 +150,11 @@ fn delayed_ack(case: &Case<'_>) -> Option<Finding> {
     let pieces = case.activities.last()?.pieces;
     let timer = pieces.timer_ms()?;
     let (count, cure) = (pieces.held_for(timer), pieces.acknowledges);
-    let done = if cure { " The server acknowledges its pieces at once since then, and the waits have ended." } else { "" };
+    let done = if cure {
+        " The server acknowledges its pieces at once since then, and the waits have ended."
+    } else {
+        ""
+    };
     Some(Finding {
         name: "delayed-ack",
         text: format!(

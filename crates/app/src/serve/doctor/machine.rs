@@ -66,8 +66,12 @@ impl MachineCounts {
         let mut slow = self.slow_disks(before);
         let names: Vec<String> = slow.iter().map(|(_, name, _)| name.clone()).collect();
         // A disk that consists of a slow one is slow because of it.
-        slow.retain(|(_, name, _)| !self.parts.get(name).is_some_and(|of| of.iter().any(|one| names.contains(one))));
-        slow.extend(self.interfaces.iter().filter_map(|(name, now)| line(name, before.interfaces.get(name)?, now)));
+        slow.retain(|(_, name, _)| {
+            !self.parts.get(name).is_some_and(|of| of.iter().any(|one| names.contains(one)))
+        });
+        slow.extend(
+            self.interfaces.iter().filter_map(|(name, now)| line(name, before.interfaces.get(name)?, now)),
+        );
         slow
     }
 
@@ -84,14 +88,16 @@ impl MachineCounts {
         let worked: Vec<(String, DiskCounts)> =
             self.disks.iter().filter_map(|(name, now)| since(name, now)).collect();
         let is_slow = |disk: &DiskCounts| {
-            disk.service() >= SLOW_REQUEST.as_secs_f64() && disk.bytes as f64 / (disk.busy_ms as f64 / 1e3) < FAST_ENOUGH
+            disk.service() >= SLOW_REQUEST.as_secs_f64()
+                && disk.bytes as f64 / (disk.busy_ms as f64 / 1e3) < FAST_ENOUGH
         };
         let finding = |(name, disk): &(String, DiskCounts)| {
             let mut others: Vec<f64> =
                 worked.iter().filter(|(other, _)| other != name).map(|(_, other)| other.service()).collect();
             others.sort_by(f64::total_cmp);
             let usual = others.get(others.len() / 2).filter(|usual| **usual * FASTER <= disk.service());
-            let beside = usual.map_or_else(String::new, |usual| format!(", and the others {:.0} ms", usual * 1e3));
+            let beside =
+                usual.map_or_else(String::new, |usual| format!(", and the others {:.0} ms", usual * 1e3));
             let text = format!(
                 "it needs {:.0} ms for each request{beside}; a hard disk needs 5 to 15 ms. Look at it with `smartctl -a /dev/{name}` \
                  and `dmesg`: a disk that reads sectors again and again will fail, and slows down all that shares it.",
@@ -178,7 +184,8 @@ mod tests {
         let row = |name: &str, (requests, sectors, busy): (u64, u64, u64)| {
             format!("   8       0 {name} {requests} 0 {sectors} 9 0 0 0 0 0 {busy} 9 0 0 0 0 0 0\n")
         };
-        let text = row("sda", sda) + &row("sda1", sda) + &row("sdb", sdb) + &row("loop0", sda) + &row("dm-0", sda);
+        let text =
+            row("sda", sda) + &row("sda1", sda) + &row("sdb", sdb) + &row("loop0", sda) + &row("dm-0", sda);
         let disks = disks(&text, |name| name != "sda1");
         assert_eq!(disks.len(), 3);
         let parts = BTreeMap::from([("dm-0".to_owned(), vec!["sda".to_owned()])]);

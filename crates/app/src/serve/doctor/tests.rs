@@ -21,7 +21,11 @@ fn peer() -> Peer {
 }
 
 fn examined(peer: &Peer) -> ExaminedConnection {
-    ExaminedConnection { protocol: Protocol::Smb, peer: peer.clone(), of: PeerSession { user: Some("ada".into()), ..PeerSession::default() } }
+    ExaminedConnection {
+        protocol: Protocol::Smb,
+        peer: peer.clone(),
+        of: PeerSession { user: Some("ada".into()), ..PeerSession::default() },
+    }
 }
 
 fn moves(peer: &Peer, bytes: u64) {

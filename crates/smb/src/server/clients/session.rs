@@ -203,9 +203,8 @@ impl Session {
     }
 
     fn system(&self) -> ClientSystem {
-        let offers_posix = |connection: &Arc<Connection>| {
-            connection.negotiated().is_some_and(|agreed| agreed.offers_posix)
-        };
+        let offers_posix =
+            |connection: &Arc<Connection>| connection.negotiated().is_some_and(|agreed| agreed.offers_posix);
         match self.mac.kind() {
             Kind::Other if self.connections().iter().any(offers_posix) => ClientSystem::Linux,
             Kind::Other => ClientSystem::Other,

@@ -73,7 +73,11 @@ fn half_duplex_loses_while_data_flow_both_ways() {
     let looks = [vec![both.clone(); 6], vec![one; 6]].concat();
     let all = found_of(&looks, None);
     assert_eq!(all[0].name, "half-duplex");
-    assert!(all[0].text.contains("8.0 % of the segments are lost while data flow both ways"), "{}", all[0].text);
+    assert!(
+        all[0].text.contains("8.0 % of the segments are lost while data flow both ways"),
+        "{}",
+        all[0].text
+    );
     // A bad cable loses in each direction.
     let cable = with(|_, path| (path.lost, path.sent) = (800, 10_000));
     assert_eq!(found_of(&[vec![both; 6], vec![cable; 6]].concat(), None)[0].name, "loss");
@@ -125,7 +129,12 @@ fn a_client_at_full_load_is_told_from_one_that_has_nothing_to_do() {
         bytes_out: requests * 4096,
         answering: S / 10,
         thinking: 5 * S,
-        path: Some(PathActivity { sent: 3 * requests, segment: 1448, least: MS / 5, ..PathActivity::default() }),
+        path: Some(PathActivity {
+            sent: 3 * requests,
+            segment: 1448,
+            least: MS / 5,
+            ..PathActivity::default()
+        }),
         ..Activity::default()
     };
     assert_eq!(found(busy(1000)), ["busy-client"]);
