@@ -242,7 +242,7 @@ mod tests {
                 "Writes lose most at the stage \"protocol over the network\": 91 % of the 95 MB/s"
             )
         );
-        assert!(text(&of_2007(9e6)).contains("protocol over the network           9.0 MB/s  loses 91 %"));
+        assert!(text(&of_2007(9e6)).contains("protocol over the network         9.0 MB/s  loses 91 %"));
     }
 
     #[test]
