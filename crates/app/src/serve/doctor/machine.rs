@@ -92,10 +92,13 @@ impl MachineCounts {
                 && disk.bytes as f64 / (disk.busy_ms as f64 / 1e3) < FAST_ENOUGH
         };
         let finding = |(name, disk): &(String, DiskCounts)| {
+            let consists = |one: &String, of: &String| self.parts.get(one).is_some_and(|parts| parts.contains(of));
+            let is_other = |other: &String| other != name && !consists(other, name) && !consists(name, other);
             let mut others: Vec<f64> =
-                worked.iter().filter(|(other, _)| other != name).map(|(_, other)| other.service()).collect();
+                worked.iter().filter(|(other, _)| is_other(other)).map(|(_, other)| other.service()).collect();
             others.sort_by(f64::total_cmp);
-            let usual = others.get(others.len() / 2).filter(|usual| **usual * FASTER <= disk.service());
+            let usual = others.get(others.len().saturating_sub(1) / 2);
+            let usual = usual.filter(|usual| **usual * FASTER <= disk.service());
             let beside =
                 usual.map_or_else(String::new, |usual| format!(", and the others {:.0} ms", usual * 1e3));
             let text = format!(
