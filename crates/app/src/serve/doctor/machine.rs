@@ -92,10 +92,14 @@ impl MachineCounts {
                 && disk.bytes as f64 / (disk.busy_ms as f64 / 1e3) < FAST_ENOUGH
         };
         let finding = |(name, disk): &(String, DiskCounts)| {
-            let consists = |one: &String, of: &String| self.parts.get(one).is_some_and(|parts| parts.contains(of));
+            let consists =
+                |one: &String, of: &String| self.parts.get(one).is_some_and(|parts| parts.contains(of));
             let is_other = |other: &String| other != name && !consists(other, name) && !consists(name, other);
-            let mut others: Vec<f64> =
-                worked.iter().filter(|(other, _)| is_other(other)).map(|(_, other)| other.service()).collect();
+            let mut others: Vec<f64> = worked
+                .iter()
+                .filter(|(other, _)| is_other(other))
+                .map(|(_, other)| other.service())
+                .collect();
             others.sort_by(f64::total_cmp);
             let usual = others.get(others.len().saturating_sub(1) / 2);
             let usual = usual.filter(|usual| **usual * FASTER <= disk.service());
