@@ -141,7 +141,7 @@ async fn serve_until_stopped(
         appletalk,
     };
     let (fronts, reach) = Fronts::begin(&launch, bound, &stopping).await?;
-    let announcers = Announcers::start(&launch);
+    let (announcers, part) = (Announcers::start(&launch), Part::start(&current, volumes.clone(), keeper));
     let caches = CachesView::new(&current, volumes.clone(), (budget, machine), count, reach);
     tokio::spawn(look_at_memory(caches.clone()));
     let (events, doctor) = (web::Events::default(), Doctor::start(fronts.clone()));
@@ -149,11 +149,9 @@ async fn serve_until_stopped(
     let (audit, slow) = (Arc::new(Audit::new(&current.settings)), Arc::new(Slow::new(&current.settings)));
     let of_state = StateFolder { path: state.path().to_owned(), index: volumes.index().clone(), api_failure };
     let alerts = Alerts::start(&current, of_state, looked_at, events.clone());
-    let part = Part::start(&current, volumes.clone(), keeper);
     let first: [Arc<dyn Component>; 4] = [volumes.clone(), links, part.clone(), LoopsView::component(&loops)];
-    let console = ConsoleNotifier::component(&events);
     let last: [Arc<dyn Component>; 6] =
-        [caches.clone(), console, audit.clone(), slow.clone(), doctor, alerts];
+        [caches.clone(), ConsoleNotifier::component(&events), audit.clone(), slow.clone(), doctor, alerts];
     let others = announcers.components().into_iter().chain(fronts.components());
     let components = first.into_iter().chain(others).chain(last).collect();
     let parts = Parts {

@@ -1,8 +1,8 @@
 //! Where the time of a connection goes: the server answers, a message arrives, or the client has not asked yet.
 //!
 //! The clock is read for one message in [`SAMPLED`], and where something waits anyway: an answer that is not ready at once, a
-//! message of which only the beginning has arrived. A message that is answered at once costs two clock reads in sixteen, some
-//! 4 ns of the 5 µs that the smallest one takes; a connection that does nothing costs nothing.
+//! message of which only the beginning has arrived. Sixteen messages that are answered at once cost three clock reads, some 5 ns for each
+//! of the 5 µs that the smallest one takes: 0.1 %. A connection that does nothing costs nothing.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -26,8 +26,9 @@ pub(super) struct Case<'a> {
 const ENOUGH_SEGMENTS: u64 = 400;
 /// The part of the segments that are lost on a network with a fault.
 const LOSSY: f64 = 0.01;
-/// The same for packets that came before others: some networks deliver them in another order without loss.
-const DISORDERED: f64 = 0.03;
+/// The same for packets that came before others. One that is lost lets all that follow it within a round trip come too early, at least ten;
+/// a network that loses none delivers some in another order: 2.8 % were measured on a virtual cable.
+const DISORDERED: f64 = 0.1;
 /// Looks with transfers that say something.
 const ENOUGH_LOOKS: usize = 3;
 /// Round trips while data flow, from which on something on the way keeps too many packets, and how many times the shortest one.
@@ -204,7 +205,7 @@ fn loss(path: &PathSums, spent: TimeParts) -> Option<Finding> {
     }
     let seen = match there >= LOSSY {
         true => format!("{} loss", percent(there)),
-        false => format!("{} of its packets come after later ones", percent(back)),
+        false => format!("{} of its packets come before earlier ones, which were lost", percent(back)),
     };
     Some(Finding {
         name: "loss",

@@ -116,10 +116,11 @@ impl Activity {
     }
 
     /// Whether replies were transfers, whose time is that of the network. A short reply is on its way until the client
-    /// acknowledges it, which it may do late: that says nothing.
+    /// acknowledges it, which it may do late: that says nothing. But data that wait while nothing is asked for are stuck.
     pub(super) fn transfers(&self) -> bool {
         let Some(path) = &self.path else { return false };
-        path.lost > 0 || self.bytes_out >= self.requests.max(1) * TRANSFER * path.segment.max(1)
+        let is_stuck = self.requests == 0 && 2 * path.busy >= self.span && !self.span.is_zero();
+        path.lost > 0 || is_stuck || self.bytes_out >= self.requests.max(1) * TRANSFER * path.segment.max(1)
     }
 
     /// Round trips of the requests, at their shortest.
@@ -246,6 +247,8 @@ mod tests {
             ..Activity::default()
         };
         assert_eq!(activity.parts(false).network, Duration::from_millis(30));
+        let stuck = Activity { requests: 0, bytes_out: 0, ..activity.clone() };
+        assert_eq!(stuck.parts(false).network, 4 * S, "nothing is asked for, and data wait");
         let transfer = Activity { bytes_out: 100 << 20, ..activity };
         assert_eq!(transfer.parts(false).network, 4 * S);
     }

@@ -257,7 +257,7 @@ fn a_server_names_the_size_that_reaches_a_client_whose_segments_vanish() {
     let nfs = server.port("mount -t nfs", ",port=");
     let url = format!("nfs://{}:{nfs}/One?uid=0&gid=0", namespace.there);
     let words =
-        ["bench", &url, "--workload", "seq-read", "--scale", "0.02", "--time", "3600", "--timeout", "3600"];
+        ["bench", &url, "--workload", "seq-read", "--scale", "0.1", "--time", "3600", "--timeout", "3600"];
     let mut client = Command::new(PROGRAM);
     let client = client.args(words).args(["--repeats", "1000"]).stdout(Stdio::null()).stderr(Stdio::null());
     let client = ChildGuard(client.spawn().unwrap());
