@@ -25,6 +25,7 @@ mod effective;
 mod file;
 mod flags;
 mod folder;
+mod foreign;
 mod homes;
 mod host_accounts;
 mod hosts;

@@ -1,7 +1,6 @@
 //! The destination and the format of log lines.
 
 use std::fmt::{self, Write};
-use std::io::IsTerminal;
 use std::sync::OnceLock;
 
 use admin::{LogFormat, Port, ServerSettings};
@@ -10,8 +9,11 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{self, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, fmt as lines};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt as lines;
 use web::LogLines;
+
+use crate::terminal::{color, loudness};
 
 /// The newest lines, for the console. Logging is one for the whole process, and so are they.
 static KEPT: OnceLock<LogLines> = OnceLock::new();
@@ -21,10 +23,11 @@ pub(crate) fn kept() -> LogLines {
     KEPT.get().cloned().unwrap_or_default()
 }
 
-/// Starts logging to standard error. `FOURFOLD_LOG` overrides the level of the settings.
+/// Starts logging to standard error. `FOURFOLD_LOG` overrides the command line, and that the level of the settings.
 pub(crate) fn start(settings: &ServerSettings) -> anyhow::Result<()> {
-    let words = std::env::var("FOURFOLD_LOG").unwrap_or_else(|_| settings.log_level.clone());
-    let filter = EnvFilter::try_new(&words).with_context(|| {
+    let usual = || loudness::log_level().map_or_else(|| settings.log_level.clone(), str::to_owned);
+    let words = std::env::var("FOURFOLD_LOG").unwrap_or_else(|_| usual());
+    let filter: Targets = words.parse().with_context(|| {
         format!("FOURFOLD_LOG is {words:?}; write a level, or parts and levels: `warn,nfs=debug`")
     })?;
     let is_api_on = matches!(settings.api.port, Port::Number(_));
@@ -33,7 +36,7 @@ pub(crate) fn start(settings: &ServerSettings) -> anyhow::Result<()> {
     let subscriber = tracing_subscriber::registry().with(filter).with(keeping);
     let started = match settings.log_format {
         LogFormat::Json => subscriber.with(shown.json().flatten_event(true)).try_init(),
-        LogFormat::Text => subscriber.with(shown.with_ansi(std::io::stderr().is_terminal())).try_init(),
+        LogFormat::Text => subscriber.with(shown.with_ansi(color::is_shown(&std::io::stderr()))).try_init(),
     };
     started.map_err(|error| anyhow::anyhow!("logging was started twice: {error}"))
 }

@@ -22,13 +22,46 @@ fn describe(words: &[String], page: &mut String) {
     let name =
         std::iter::once("fourfold").chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
     page.push_str(&format!("\n## `{name}`\n\n```text\n{}\n```\n", help.join("\n")));
+    let below = if words.is_empty() { grouped(&help) } else { listed(&help) };
+    for name in below {
+        describe(&[words, &[name]].concat(), page);
+    }
+}
+
+/// The commands below another one. A description that is continued on the next line begins further right.
+fn listed(help: &[String]) -> Vec<String> {
     let below =
         help.iter().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // A description that is continued on the next line begins further right.
     let names = below.filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
-    for name in names.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help") {
-        describe(&[words, &[name.to_owned()]].concat(), page);
+    names
+        .filter_map(|line| line.split(' ').next())
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The commands of the first page, which has them by job: some in a line of their own, the others behind `also`.
+fn grouped(help: &[String]) -> Vec<String> {
+    let groups = help.iter().skip_while(|line| !line.starts_with("Usage:")).skip(1);
+    let (mut names, mut is_list) = (Vec::new(), false);
+    for line in groups.take_while(|line| *line != "Everywhere:").filter(|line| line.starts_with("  ")) {
+        let (first, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        let is_row = !line.starts_with("   ");
+        match (is_row, first == "also", is_list) {
+            (true, false, _) => {
+                names.push(first.to_owned());
+                is_list = false;
+            }
+            (true, true, _) => {
+                names.extend(rest.split(',').map(|name| name.trim().to_owned()));
+                is_list = true;
+            }
+            (false, _, true) => names.extend(line.split(',').map(|name| name.trim().to_owned())),
+            (false, _, false) => {}
+        }
     }
+    names.retain(|name| !name.is_empty());
+    names
 }
 
 fn page() -> String {
