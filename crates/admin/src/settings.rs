@@ -85,7 +85,7 @@ pub use secret::{HIDDEN, Secret, VolumePassword, is_open_to_others};
 pub use server::{Bonjour, LogFormat, ServerSettings};
 pub use setting::{Live, Setting, Table, setting};
 pub use smb::Encryption;
-pub use subject::{SUBJECTS, Subject};
+pub use subject::{SUBJECTS, Subject, subject_of};
 pub use table::SETTINGS;
 pub use team::{TeamEntry, TeamFolder, Who, list_of};
 pub use told::{AuditScope, MailSettings, ToldSettings};

@@ -11,6 +11,7 @@ pub(crate) mod doctor;
 pub(crate) mod figures;
 pub(crate) mod heartbeat;
 mod loops;
+pub(crate) mod restart;
 pub(crate) mod running;
 pub(crate) mod slow;
 
@@ -105,7 +106,7 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
         runtime.block_on(serve_until_stopped(arguments, settings, &state, (index, keeper, appletalk)));
     runtime.shutdown_timeout(STOP_WITHIN);
     stores::end(STOP_WITHIN);
-    stopped.map(|()| ExitCode::SUCCESS)
+    stopped.map(|()| restart::exit_code())
 }
 
 async fn serve_until_stopped(
@@ -150,8 +151,8 @@ async fn serve_until_stopped(
     let of_state = StateFolder { path: state.path().to_owned(), index: volumes.index().clone(), api_failure };
     let alerts = Alerts::start(&current, of_state, looked_at, events.clone());
     let first: [Arc<dyn Component>; 4] = [volumes.clone(), links, part.clone(), LoopsView::component(&loops)];
-    let last: [Arc<dyn Component>; 6] =
-        [caches.clone(), ConsoleNotifier::component(&events), audit.clone(), slow.clone(), doctor, alerts];
+    let (console, judge) = (ConsoleNotifier::component(&events), alerts.clone());
+    let last: [Arc<dyn Component>; 6] = [caches.clone(), console, audit.clone(), slow.clone(), doctor, judge];
     let others = announcers.components().into_iter().chain(fronts.components());
     let components = first.into_iter().chain(others).chain(last).collect();
     let parts = Parts {
@@ -165,7 +166,7 @@ async fn serve_until_stopped(
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), parts));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
-    api::serve(api, &running.current().settings.server, &running, (login_guard.clone(), events), &stopping)?;
+    api::serve(api, &running, (login_guard.clone(), events, alerts), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
     watch(&running, &volumes);
     say_ready(&running, volumes.clone(), said).await?;
@@ -322,6 +323,7 @@ impl Orders {
             () = self.accounts_changed.notified() => ServerSignal::Reload,
             _ = self.terminate.recv() => ServerSignal::Stop,
             _ = self.interrupt.recv() => ServerSignal::Stop,
+            () = restart::ordered() => ServerSignal::Stop,
             () = drained(self.drained.as_mut()) => ServerSignal::Stop,
         }
     }

@@ -1,89 +1,11 @@
 // Who is connected, and what they have open.
 
 import { get, post } from "./api.js";
-import { badge, bytes, count, duration, h, heading, latency, replace } from "./dom.js";
+import { badge, bytes, count, duration, h, heading, replace } from "./dom.js";
 import { paged, table } from "./table.js";
 
 const ACCESS = { r: "read", w: "write", rw: "read, write" };
 const DENIED = (text) => [...text].map((letter) => ({ r: "reading", w: "writing", d: "removing" })[letter]).join(", ") || "–";
-
-// Where the time of a slow operation goes: a field of the API, the words, and what to do.
-const PARTS = [
-  ["leases_micros", "other clients give back what they cache", "low"],
-  ["permits_micros", "other requests to the same file", "low"],
-  ["queue_micros", "a free thread", "low"],
-  ["disk_micros", "the disk", "bad"],
-  ["other_micros", "the server itself", ""],
-];
-
-function parts(row) {
-  const spent = PARTS.filter(([key]) => row[key] > 0).sort(([one], [other]) => row[other] - row[one]);
-  const text = spent.map(([key, words]) => `${words}: ${latency(row[key])}`).join(", ");
-  const [first] = spent;
-  return h("div", { title: text },
-    h("div", { class: "parts", role: "img", "aria-label": text }, PARTS.map(([key]) => h("span", { class: key.split("_")[0], style: { flexGrow: String(row[key]) } }))),
-    h("span", { class: "muted small" }, first ? `${first[1]}, ${latency(row[first[0]])}` : ""));
-}
-
-const SLOWEST = [
-  { title: "Took", numeric: true, cell: (row) => h("b", {}, latency(row.micros)) },
-  { title: "Mostly by", cell: parts },
-  { title: "Command", cell: (row) => [badge(row.protocol), ` ${row.command}`] },
-  { title: "File", cell: (row) => [row.share, row.path].filter(Boolean).join("/") || "–" },
-  { title: "User", cell: (row) => row.user || "–" },
-  { title: "Client", kind: "whole", cell: (row) => row.client },
-  { title: "Result", cell: (row) => row.result },
-];
-
-// The slowest operations, and why. The server keeps them while somebody asks.
-function slowest(context) {
-  const body = h("div");
-  const load = async () => {
-    const rows = await get("/v1/slowest", context.signal);
-    replace(body, table("Slowest operations", SLOWEST, rows, "None yet: the server notes the slowest operations while this list is shown."));
-  };
-  const legend = h("div", { class: "legend" }, PARTS.map(([key, words]) => h("span", {}, h("i", { class: `dot part-${key.split("_")[0]}` }), words)));
-  const element = h("div", {}, h("p", { class: "muted small" }, "The slowest of the last ten minutes, and what they waited for."), legend, body);
-  return { element, load };
-}
-
-const seconds = (ms) => `${Math.round(ms / 1000)} s`;
-
-const TIMES = [
-  { title: "Client", kind: "whole", cell: (row) => [badge(row.protocol), ` ${row.user ?? "–"} `, row.peer] },
-  { title: "Active", numeric: true, cell: (row) => seconds(row.active_ms) },
-  { title: "Network", numeric: true, cell: (row) => seconds(row.network_ms) },
-  { title: "Server", numeric: true, cell: (row) => seconds(row.server_ms) },
-  { title: "Client itself", numeric: true, cell: (row) => seconds(row.client_ms) },
-  { title: "Round trip", numeric: true, cell: (row) => (row.round_trip_micros ? latency(row.round_trip_micros) : "–") },
-  { title: "Sent again", numeric: true, cell: (row) => `${row.lost_percent.toFixed(1)} %` },
-  { title: "Slowed down by", kind: "words", cell: (row) => (row.troubles.length ? row.troubles.map((one) => h("p", {}, h("span", { class: "badge low" }, one.name), ` ${one.text}`)) : "–") },
-];
-const MACHINE = [
-  { title: "This machine", kind: "whole", cell: (row) => row.about },
-  { title: "Slowed down by", kind: "words", cell: (row) => [h("span", { class: "badge low" }, row.name), ` ${row.text}`] },
-];
-
-const BEST = [
-  { title: "Client", kind: "whole", cell: (row) => [row.user ? `${row.user} at ` : "", row.client] },
-  { title: "Uses", cell: (row) => row.uses.map((one) => [badge(one), " "]) },
-  { title: "Best", cell: (row) => badge(row.best) },
-  { title: "Why", kind: "words", cell: (row) => row.reason },
-  { title: "Mount", kind: "words", cell: (row) => (row.commands ?? []).map(([share, command]) => h("p", {}, `${share}: `, h("code", {}, command))) },
-];
-
-// Where the time of each client went in the last minute, what slows it down, and which protocol is the best for it.
-function times(context) {
-  const body = h("div");
-  const load = async () => {
-    const { clients, machine, protocols, blind } = (await get("/v1/status", context.signal)).doctor;
-    replace(body, h("p", { class: "muted small" }, blind ? `The kernel tells nothing of connections: ${blind}.` : "Where the time of each client went in the last minute, and what slows it down."),
-      table("Times of clients", TIMES, clients, "No client did anything in the last minute."),
-      machine.length ? table("This machine", MACHINE, machine, "") : null,
-      protocols.length ? [h("h2", {}, "The best protocol for each client"), table("Best protocols", BEST, protocols, "")] : null);
-  };
-  return { element: body, load };
-}
 
 // The address of a client as people write it.
 const address = (row) => row.appletalk ?? row.peer;
@@ -140,6 +62,18 @@ function messageTo(context, row, place) {
   field.focus();
 }
 
+// Closes a file for all clients that have it open; their sessions go on.
+function closeButton(context, row, load) {
+  const name = row.file ?? `inode ${row.inode}`;
+  return h("button", { type: "button", class: "small", "aria-label": `Close ${name}`, onclick: async () => {
+    const text = `All clients of SMB and AFP that have it open lose it, and with it what they have not written yet. They stay connected.`;
+    if (!await context.confirm(`Close ${name}?`, text, "Close it")) return;
+    await context.doing(() => post("/v1/opens/close", { share: row.share, inode: row.inode }));
+    document.activeElement?.blur();
+    load();
+  } }, "Close…");
+}
+
 const LISTS = {
   sessions: {
     title: "Sessions",
@@ -183,12 +117,13 @@ const LISTS = {
     title: "Open files",
     path: "/v1/opens",
     empty: "No file is open.",
-    columns: () => [
+    columns: (context, load) => [
       { title: "Share", cell: (row) => row.share },
       { title: "File", cell: (row) => row.file ?? `inode ${row.inode}` },
       { title: "Opened by", cell: (row) => row.owner },
       { title: "To", cell: (row) => ACCESS[row.access] ?? row.access },
       { title: "Others are denied", cell: (row) => DENIED(row.deny) },
+      { title: "", cell: (row) => h("div", { class: "row end" }, closeButton(context, row, load)) },
     ],
   },
   locks: {
@@ -216,8 +151,6 @@ const LISTS = {
       { title: "", cell: (row) => (row.recalled ? h("span", { class: "badge low" }, "is being recalled") : null) },
     ],
   },
-  slowest: { title: "Slowest", show: slowest },
-  times: { title: "What slows them", show: times },
   appletalk: { title: "AppleTalk", show: appletalk, isKnown: (status) => Boolean(status.appletalk) },
 };
 
@@ -234,7 +167,7 @@ function message(context) {
 }
 
 export default {
-  title: "Clients",
+  title: "Connected now",
   async show(main, context) {
     const place = h("div", { class: "card" });
     const single = h("div", {});
@@ -252,7 +185,7 @@ export default {
     const lists = Object.entries(LISTS).filter(([, { isKnown }]) => !isKnown || isKnown(status));
     const choice = h("div", { class: "choice", role: "group", "aria-label": "List" }, lists.map(([name, { title }]) =>
       h("button", { type: "button", "data-list": name, onclick: () => choose(name).catch((error) => context.toast(error.message, "bad")) }, title)));
-    main.append(heading("Clients", choice), message(context), single, place);
+    main.append(heading("Connected now", choice), message(context), single, place);
     await choose("sessions");
     context.on("holdings", () => load());
     await context.every(5000, () => load());

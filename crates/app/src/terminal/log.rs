@@ -1,17 +1,17 @@
 //! The destination and the format of log lines.
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::sync::OnceLock;
 
 use admin::{LogFormat, Port, ServerSettings};
 use anyhow::Context;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::layer::{self, Layer, SubscriberExt};
-use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt as lines;
-use web::LogLines;
+use tracing_subscriber::layer::{self, Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+use web::{LogEvent, LogLines};
 
 use crate::terminal::{color, loudness};
 
@@ -52,33 +52,44 @@ impl<S: Subscriber> Layer<S> for Keeping {
             Level::INFO => "info",
             _ => return,
         };
-        let mut text = LineText::default();
-        event.record(&mut text);
-        self.0.keep(level, event.metadata().target(), text.0);
+        let mut line = LineText::default();
+        event.record(&mut line);
+        self.0.keep(level, event.metadata().target(), line.0);
     }
 }
 
-/// The message, and the fields as `name=value`.
+/// The message, and the fields as `name=value` and by themselves.
 #[derive(Default)]
-struct LineText(String);
+struct LineText(LogEvent);
 
 impl LineText {
-    fn add(&mut self, field: &Field, value: fmt::Arguments<'_>) {
-        let space = if self.0.is_empty() { "" } else { " " };
-        let written = match field.name() {
-            "message" => write!(self.0, "{space}{value}"),
-            name => write!(self.0, "{space}{name}={value}"),
-        };
-        written.unwrap_or_default(); // a text has room for all
+    fn add(&mut self, field: &Field, value: fmt::Arguments<'_>, plain: Option<&str>) {
+        let line = &mut self.0;
+        let space = if line.text.is_empty() { "" } else { " " };
+        let value = value.to_string();
+        match field.name() {
+            "message" => {
+                line.text.extend([space, &*value]);
+                line.message = value;
+            }
+            name => {
+                line.text.extend([space, name, "=", &*value]);
+                line.fields.push((name, plain.map_or(value, str::to_owned)));
+            }
+        }
     }
 }
 
 impl Visit for LineText {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.add(field, format_args!("{value:?}"), Some(value));
+    }
+
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.add(field, format_args!("{value:?}"));
+        self.add(field, format_args!("{value:?}"), None);
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
-        self.add(field, format_args!("{value}"));
+        self.add(field, format_args!("{value}"), None);
     }
 }

@@ -42,9 +42,19 @@ fn listed(help: &[String]) -> Vec<String> {
 
 /// The commands of the first page, which has them by job: some in a line of their own, the others behind `also`.
 fn grouped(help: &[String]) -> Vec<String> {
-    let groups = help.iter().skip_while(|line| !line.starts_with("Usage:")).skip(1);
+    groups(help).flat_map(|(_, lines)| names_of(lines)).collect()
+}
+
+/// The titles of the groups on the first page, each with the lines below it.
+fn groups(help: &[String]) -> impl Iterator<Item = (&str, &[String])> {
+    let groups = help.split(|line| line.is_empty()).filter_map(|lines| lines.split_first());
+    let titled = groups.filter_map(|(first, lines)| Some((first.strip_suffix(':')?, lines)));
+    titled.filter(|(title, _)| *title != "Everywhere")
+}
+
+fn names_of(lines: &[String]) -> Vec<String> {
     let (mut names, mut is_list) = (Vec::new(), false);
-    for line in groups.take_while(|line| *line != "Everywhere:").filter(|line| line.starts_with("  ")) {
+    for line in lines {
         let (first, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
         let is_row = !line.starts_with("   ");
         match (is_row, first == "also", is_list) {
@@ -66,9 +76,13 @@ fn grouped(help: &[String]) -> Vec<String> {
 
 fn page() -> String {
     let mut page = String::from(
-        "# Commands\n\nThis page is what `--help` says. After a change there: `FOURFOLD_WRITE_DOCS=1 cargo test -p fourfold \
-         --test it commands_page`.\n",
+        "# Commands\n\nEach command of `fourfold`, as `--help` explains it.\n\n## By job\n\n| job | commands |\n|---|---|\n",
     );
+    for (title, lines) in groups(&help(&[])) {
+        let link = |name: String| format!("[`{name}`](#fourfold-{name})");
+        let links: Vec<String> = names_of(lines).into_iter().map(link).collect();
+        page.push_str(&format!("| {title} | {} |\n", links.join(", ")));
+    }
     describe(&[], &mut page);
     page
 }
