@@ -253,11 +253,11 @@ impl Front for IscsiFront {
         Box::pin(async { PortmapServices::default() })
     }
 
-    /// Checks silent clients and the free space.
     fn examined(&self, is_wanted: &dyn Fn(Protocol, &Peer) -> bool) -> Vec<ExaminedConnection> {
         self.connections.examined(is_wanted, || session_of(self.service.sessions()))
     }
 
+    /// Checks silent clients and the free space.
     fn tend(&self) {
         self.service.tend();
     }
