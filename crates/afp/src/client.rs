@@ -257,7 +257,8 @@ impl<L: Link> Client<L> {
 
     /// Opens a volume and returns its number.
     pub fn open_volume(&mut self, name: &str) -> Result<u16> {
-        let request = OpenVol { bitmap: VolumeBitmap::ID, name: name.as_bytes(), password: None };
+        let name = self.dialect.name(name);
+        let request = OpenVol { bitmap: VolumeBitmap::ID, name: name.path().bytes, password: None };
         let reply = self.call(command::OPEN_VOL, |w| request.encode(w))?.well()?;
         let mut r = Reader::new(&reply);
         r.skip(2)?;

@@ -26,9 +26,11 @@ pub mod session;
 pub mod set_parameters;
 pub mod strings;
 pub mod uuid;
+pub mod version;
 pub mod volume;
 
 pub use bitmap::{DirBitmap, FileBitmap, VolumeBitmap};
 pub use path::Path;
 pub use result_code::ResultCode;
 pub use set_parameters::{SetParameters, UnixPrivileges};
+pub use version::Version;

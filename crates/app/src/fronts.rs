@@ -29,7 +29,7 @@ use crate::serve::component::Component;
 use crate::serve::current::Current;
 use crate::shares::volumes::{OpenFile, Volumes};
 
-pub(crate) use afp::AppleTalk;
+pub(crate) use afp::{AppleTalk, appletalk_line};
 pub(crate) use announcers::Announcers;
 pub(crate) use list::{AllListeners, Fronts};
 
@@ -73,8 +73,7 @@ pub(crate) struct Launch<'a> {
     /// The memory that clients of all protocols may make the server hold.
     pub(crate) budget: &'a Arc<Budget>,
     pub(crate) loops: &'a Arc<Loops>,
-    /// The thread that speaks AppleTalk, if the settings ask for it.
-    pub(crate) appletalk: Option<Arc<AppleTalk>>,
+    pub(crate) appletalk: Arc<AppleTalk>,
 }
 
 /// What a front listens on.

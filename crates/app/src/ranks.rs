@@ -34,6 +34,8 @@ lock::ranks! {
     BonjourSpeaker,
     /// The task that announces the server to Windows.
     WsdSpeaker,
+    /// The thread that speaks AppleTalk.
+    AppleTalkThread,
 }
 
 lock::ranks! {

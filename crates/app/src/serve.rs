@@ -28,7 +28,7 @@ use vfs::index::Index;
 use crate::cli::Serve;
 use crate::commands::caches::CachesView;
 use crate::commands::check;
-use crate::fronts::{AllListeners, Announcers, AppleTalk, Front, Fronts, Launch};
+use crate::fronts::{AllListeners, Announcers, AppleTalk, Front, Fronts, Launch, appletalk_line};
 use crate::gateway::part::Part;
 use crate::gateway::{self, in_common, witness};
 use crate::host::memory::KernelMemory;
@@ -111,7 +111,7 @@ async fn serve_until_stopped(
     arguments: Arguments,
     settings: Settings,
     state: &admin::State,
-    (index, keeper, appletalk): (Index, Option<Arc<Keeper>>, Option<Arc<AppleTalk>>),
+    (index, keeper, appletalk): (Index, Option<Arc<Keeper>>, Arc<AppleTalk>),
 ) -> anyhow::Result<()> {
     let ((stop, stopping), accounts_changed) = (watch::channel(false), Arc::new(Notify::new()));
     let mut orders = Orders::new(accounts_changed.clone())?;
@@ -208,6 +208,7 @@ async fn say_ready(running: &Running, volumes: Arc<Volumes>, mut said: Vec<Strin
     let (now, privileged) = (running.current(), here::privileged());
     let rights = tokio::task::spawn_blocking(move || rights::lines(&now, &volumes, privileged));
     said.extend(rights.await.unwrap_or_default()); // a panic there was logged
+    said.extend(appletalk_line(&running.current().settings));
     said.extend(running.console().map(|url| format!("console: {url}")));
     if let Err(error) = announce::ready(&running.current(), &running.status().shares, &said) {
         tracing::warn!("{error}; serving goes on");

@@ -84,6 +84,16 @@ pub trait Link: AsFd + Debug + Send {
     /// As for [`Link::send`].
     fn flush(&mut self) -> Result<(), LinkError>;
 
+    /// Whether it still leads where its name does. A link that only receives does not notice that its interface was replaced by
+    /// another one: the caller asks from time to time.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Link::send`].
+    fn check(&mut self) -> Result<(), LinkError> {
+        Ok(())
+    }
+
     /// What has passed so far.
     fn counters(&self) -> LinkCounters;
 }

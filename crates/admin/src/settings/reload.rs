@@ -1,6 +1,5 @@
 //! The settings that a running server cannot change.
 
-use super::appletalk::AppleTalkSettings;
 use super::model::Settings;
 use super::protocol::Protocol;
 use super::server::ServerSettings;
@@ -9,12 +8,10 @@ impl Settings {
     /// The settings that differ in `newer` but apply only from the next start, for the log of a
     /// reload.
     ///
-    /// They are settings of `[server]` and `[appletalk]`; `[[share]]` and `[[user]]` are applied at once.
+    /// They are settings of `[server]`; `[appletalk]`, `[[share]]` and `[[user]]` are applied at once.
     #[must_use]
     pub fn needs_restart(&self, newer: &Self) -> Vec<String> {
-        let mut differing = self.server.differing(&newer.server);
-        differing.extend(appletalk(self.appletalk.as_ref(), newer.appletalk.as_ref()));
-        differing
+        self.server.differing(&newer.server)
     }
 
     /// The newer settings for a running server: settings that apply only from the next start keep
@@ -43,21 +40,8 @@ impl Settings {
             grace_period: old.grace_period,
             ..newer.server
         };
-        Self { server, appletalk: self.appletalk.clone(), ..newer }
+        Self { server, ..newer }
     }
-}
-
-/// The settings of `[appletalk]` that differ.
-fn appletalk(old: Option<&AppleTalkSettings>, newer: Option<&AppleTalkSettings>) -> Vec<String> {
-    let parts = differing(old, newer);
-    let all = [
-        ("appletalk.links", parts(|one, other| one.links != other.links)),
-        ("appletalk.zone", parts(|one, other| one.zone != other.zone)),
-        ("appletalk.name", parts(|one, other| one.name != other.name)),
-        ("appletalk.router", parts(|one, other| one.router != other.router)),
-        ("appletalk.seed", parts(|one, other| one.seeds != other.seeds)),
-    ];
-    all.into_iter().filter(|(_, differs)| *differs).map(|(path, _)| path.to_owned()).collect()
 }
 
 impl ServerSettings {
@@ -157,7 +141,7 @@ mod tests {
                    portmap-port = 0\nadmin-port = 0\nadmin-listen = [\"::1\"]\nadmin-tls = false\nadmin-certificate = \"c\"\nadmin-key = \"k\"\nsamba-acls = true\nsamba-sids = [\"S-1-5-21-1=algorithmic\"]\nlog-format = \"json\"\nlog-level = \"debug\"\ncache-memory = 1\n\
                    transfer-memory = 1\nthreads = 7\nceph-conf = \"/ceph.conf\"\ngrace-period = 1\n\
                    host-accounts = \"pam\"\npam-service = \"other\"\nhost-min-uid = 500\nconfinement = \"off\"\ndomain = \"lab.test\"\ncluster = \"etcds://127.0.0.1:2379\"\ncluster-server = \"one\"\n\
-                   cluster-listen = \"127.0.0.1:7420\"\ncluster-certificate = \"c\"\ncluster-key = \"k\"\ncluster-ca = \"ca\"\ncluster-etcd-ca = \"ca\"\ncluster-etcd-certificate = \"c\"\ncluster-etcd-key = \"k\"\ncluster-etcd-credentials = \"c\"\ncluster-name = \"studio\"\ncluster-addresses = [\"192.0.2.7/24@eth0\"]\ncluster-address-command = \"c\"\ncluster-rpc-port = 0\ncluster-witness-port = 7421\ndomain-ids = \"auto\"\ndomain-range = \"100000-199999\"\ndomain-trusted = [\"S-1-5-21-1-2-3=200000-299999\"]\n[appletalk]\nlinks = [\"ltoudp\"]\nzone = \"Museum\"\nname = \"Studio\"\nrouter = true\nseed = [\"ltoudp 2 Museum\"]";
+                   cluster-listen = \"127.0.0.1:7420\"\ncluster-certificate = \"c\"\ncluster-key = \"k\"\ncluster-ca = \"ca\"\ncluster-etcd-ca = \"ca\"\ncluster-etcd-certificate = \"c\"\ncluster-etcd-key = \"k\"\ncluster-etcd-credentials = \"c\"\ncluster-name = \"studio\"\ncluster-addresses = [\"192.0.2.7/24@eth0\"]\ncluster-address-command = \"c\"\ncluster-rpc-port = 0\ncluster-witness-port = 7421\ndomain-ids = \"auto\"\ndomain-range = \"100000-199999\"\ndomain-trusted = [\"S-1-5-21-1-2-3=200000-299999\"]\n[appletalk]\nlinks = [\"ltoudp\"]";
         let (old, newer) = (load(""), load(all));
         let told = old.needs_restart(&newer);
         let restart: Vec<String> =
@@ -165,7 +149,11 @@ mod tests {
         assert_eq!(told, restart);
         let running = old.reloaded(newer.clone());
         assert!(old.needs_restart(&running).is_empty(), "all of them keep their values");
-        assert_eq!(running.shares, newer.shares, "the others are applied");
+        assert_eq!(
+            (running.shares, running.appletalk),
+            (newer.shares, newer.appletalk),
+            "the others are applied"
+        );
     }
 
     #[test]

@@ -123,6 +123,9 @@ fn observed(
 
 /// Does what is asked. Commands that move data are not boxed: they are the most frequent.
 async fn command_of(connection: &Arc<Connection>, request: &Request) -> Outcome {
+    if !request.transport.has(request.command, request.version()) {
+        return Err(ResultCode::CALL_NOT_SUPPORTED);
+    }
     match command::properties(request.command).family {
         Family::Fork => fork::run(request).await,
         Family::Volume => {

@@ -3,6 +3,7 @@
 
 use super::config::Version;
 use super::limits::{MAX_AROUND, MAX_BEFORE_LOGIN, MAX_READ, QUANTUM};
+use crate::wire::command::{self, Properties};
 
 /// How the messages of a connection come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,6 +39,17 @@ impl Transport {
     /// The version with this name, if it is one of them.
     pub(super) fn version(self, name: &[u8]) -> Option<Version> {
         self.versions().iter().copied().find(|version| version.name().as_bytes() == name)
+    }
+
+    /// Whether sessions of this version have this command. One that does not exist is nobody's.
+    pub(super) fn has(self, command: u8, version: Version) -> bool {
+        let Properties { since, tcp_only, .. } = command::properties(command);
+        since.is_some_and(|since| since <= version) && (self == Self::Tcp || !tcp_only)
+    }
+
+    /// Whether sessions of any version have this command.
+    pub(super) fn ever_has(self, command: u8) -> bool {
+        self.versions().iter().any(|version| self.has(command, *version))
     }
 
     /// The most bytes of a request or of a listing.

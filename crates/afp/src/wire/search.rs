@@ -8,7 +8,7 @@ use wire::{Malformed, Reader, Writer, layout};
 
 use super::enumerate::Framing;
 use super::strings::{pascal, rest};
-use super::{DirBitmap, FileBitmap, Path};
+use super::{DirBitmap, FileBitmap, Path, Version};
 
 /// The form of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +56,8 @@ wire::number! {
         OF_FILES = Self::COMMON.0 | 0x4e00,
         /// All bits with a meaning if only folders are searched.
         OF_FOLDERS = Self::COMMON.0 | 0x0200,
+        /// All bits that came with AFP 3.
+        SINCE_3 = Self::EXTENDED_DATA_LENGTH.0 | Self::UTF8_NAME.0 | Self::EXTENDED_RESOURCE_LENGTH.0,
     }
 }
 
@@ -73,6 +75,11 @@ impl RequestBitmap {
             _ => Self::COMMON,
         };
         known.contains(self)
+    }
+
+    /// Whether a version has all of its bits.
+    pub fn is_of(self, version: Version) -> bool {
+        version.is_3() || self.0 & Self::SINCE_3.0 == 0
     }
 }
 

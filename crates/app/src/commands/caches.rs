@@ -81,7 +81,7 @@ fn set(asked: &SetCaches) -> anyhow::Result<ExitCode> {
     };
     let request = CachesRequest::Set { limits: limits.clone() };
     match patiently(|_| control::caches(&state, request)) {
-        Ok(CachesAnswer::Done(lines)) => out::lines(lines)?,
+        Ok(CachesAnswer::Done(lines)) => lines.into_iter().try_for_each(out::done)?,
         Ok(_) => anyhow::bail!("the server answered something else; is it of another version?"),
         Err(error @ AskError::NoServer(_)) => return Ok(exit::no_server(&error)),
         Err(AskError::Refused(lines)) => {
@@ -106,7 +106,7 @@ fn keep(place: &Where, limits: &[(String, String)]) -> anyhow::Result<ExitCode> 
     });
     match written {
         Ok(_) => {
-            out::line("the settings file has it, too")?;
+            out::done("the settings file has it, too")?;
             Ok(ExitCode::SUCCESS)
         }
         Err(EditError::Refused(diagnostics)) => Ok(exit::refused(&diagnostics)),

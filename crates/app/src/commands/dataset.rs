@@ -126,7 +126,7 @@ impl CurrentSettings {
                 edit.path().display(),
                 edit.folder().display()
             );
-            out::line(said).map_err(anyhow::Error::from)?;
+            out::done(said).map_err(anyhow::Error::from)?;
         }
         Ok((edit, first))
     }
@@ -209,7 +209,7 @@ impl FirstFile {
 
     fn keep(mut self) -> anyhow::Result<()> {
         let Some(path) = self.0.take() else { return Ok(()) };
-        Ok(out::line(format!("made the settings file {}", path.display()))?)
+        Ok(out::done(format!("made the settings file {}", path.display()))?)
     }
 }
 

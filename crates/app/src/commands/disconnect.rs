@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &cli::Disconnect) -> anyhow::Result<ExitCode> {
         file: file.transpose()?,
     };
     match patiently(|_| control::disconnect(&state, &what)) {
-        Ok(lines) => out::lines(lines)?,
+        Ok(lines) => lines.into_iter().try_for_each(out::done)?,
         Err(error @ AskError::NoServer(_)) => return Ok(exit::no_server(&error)),
         Err(error) => return Err(error.into()),
     }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::cli::{Cat, Copy, ListFolder, Login, RemoveFiles};
 use crate::commands::migrate::{destination, target, text, with_progress};
 use crate::terminal::looked_at_bar::LookedAtBar;
-use crate::terminal::{exit, out};
+use crate::terminal::{exit, loudness, out};
 
 /// Bytes of one read.
 const PIECE: usize = 1 << 20;
@@ -132,7 +132,11 @@ pub(crate) fn copy(asked: &Copy) -> anyhow::Result<ExitCode> {
     }
     match asked.json {
         true => out::json(&reports)?,
-        false => reports.iter().try_for_each(|report| out::print(text(report, mode)))?,
+        false => {
+            let is_said =
+                |report: &&::migrate::Report| !loudness::is_quiet() || asked.dry_run || !report.is_whole();
+            reports.iter().filter(is_said).try_for_each(|report| out::print(text(report, mode)))?
+        }
     }
     let is_whole = reports.iter().all(::migrate::Report::is_whole);
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -157,6 +161,11 @@ fn place(to: Target, login: &Login, copies: usize) -> anyhow::Result<(Target, Op
 }
 
 pub(crate) fn remove(asked: &RemoveFiles) -> anyhow::Result<ExitCode> {
+    let places = asked
+        .urls
+        .iter()
+        .map(|url| parted(target(url, &asked.login)?))
+        .collect::<anyhow::Result<Vec<_>>>()?;
     let named: Vec<String> = asked.urls.iter().map(|url| without_password(url)).collect();
     let inside = if asked.recursive { ", folders with all that is in them" } else { "" };
     if !asked.caution.dry_run
@@ -164,11 +173,6 @@ pub(crate) fn remove(asked: &RemoveFiles) -> anyhow::Result<ExitCode> {
     {
         return Ok(ExitCode::SUCCESS);
     }
-    let places = asked
-        .urls
-        .iter()
-        .map(|url| parted(target(url, &asked.login)?))
-        .collect::<anyhow::Result<Vec<_>>>()?;
     let (mut code, mut all) = (ExitCode::SUCCESS, Removal::new(asked.caution.dry_run));
     for (place, url) in places.iter().zip(&named) {
         if let Err(error) = remove_one(place, asked, &mut all) {

@@ -72,7 +72,7 @@ pub(crate) fn run(command: &ForkCommand) -> anyhow::Result<ExitCode> {
 fn tell(done: &[ForkOutcome]) -> anyhow::Result<()> {
     let plain = done.iter().filter(|one| one.to.is_none() && one.error.is_none()).count();
     if plain > 0 {
-        out::line(format_args!("{plain} files of no such form were passed over"))?;
+        out::done(format_args!("{plain} files of no such form were passed over"))?;
     }
     for one in done {
         match (&one.error, &one.to) {
@@ -84,7 +84,7 @@ fn tell(done: &[ForkOutcome]) -> anyhow::Result<()> {
                 } else {
                     format!("; without {}", one.lost.join(", "))
                 };
-                out::line(format_args!("{} -> {} ({form}{lost})", one.from.display(), to.display()))?;
+                out::done(format_args!("{} -> {} ({form}{lost})", one.from.display(), to.display()))?;
             }
             (None, None) => {}
         }

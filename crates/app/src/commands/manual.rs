@@ -39,7 +39,7 @@ pub(crate) fn pages(arguments: &cli::Man) -> anyhow::Result<ExitCode> {
     let mut command = cli::command_for(usize::MAX).disable_help_subcommand(true);
     command.build();
     let written = write(command, folder)?;
-    out::line(format_args!("{written} pages are in {}", folder.display()))?;
+    out::done(format_args!("{written} pages are in {}", folder.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

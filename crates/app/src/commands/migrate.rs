@@ -50,6 +50,7 @@ pub(crate) fn run(asked: &Migrate) -> anyhow::Result<ExitCode> {
     }
     match asked.json {
         true => out::json(&report)?,
+        false if report.is_whole() && loudness::is_quiet() && !asked.dry_run => {}
         false => out::print(text(&report, plan.mode))?,
     }
     Ok(if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -21,7 +21,7 @@ pub(crate) fn run(command: &PoolCommand) -> anyhow::Result<ExitCode> {
             let bytes = parse_size(size).ok_or_else(no_size)?;
             let Some(pools) = pools(place, true)? else { return Ok(ExitCode::from(exit::REFUSED)) };
             let pool = pools.create(file, bytes, folder)?;
-            out::line(format_args!("{} ({})", pool.folder.display(), format_size(bytes)))?;
+            out::done(format_args!("{} ({})", pool.folder.display(), format_size(bytes)))?;
         }
         PoolCommand::List { json, .. } => {
             let Some(pools) = pools(place, false)? else { return Ok(ExitCode::from(exit::REFUSED)) };

@@ -194,7 +194,7 @@ fn tell(outcome: &Outcome<'_>, json: bool) -> anyhow::Result<()> {
         Some(last) if count == 1 => format!("{to} has {last} now"),
         Some(last) => format!("{to} has {count} snapshots more, up to {last}"),
     };
-    Ok(out::line(line)?)
+    Ok(out::done(line)?)
 }
 
 /// Between two datasets of this machine.
@@ -321,7 +321,7 @@ fn promote(name: &str, asked: &Replicate) -> ReplicationResult<()> {
     let dataset = dataset(&path, &asked.place)?;
     let newest = ::replicate::promote(&dataset)?;
     reload(&asked.place);
-    out::line(format_args!("{name} is a share of its own now, with the content of {newest}"))?;
+    out::done(format_args!("{name} is a share of its own now, with the content of {newest}"))?;
     Ok(Ok(()))
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Say) -> anyhow::Result<ExitCode> {
         file: None,
     };
     match patiently(|_| control::say(&state, &arguments.text, &to)) {
-        Ok(lines) => out::lines(lines)?,
+        Ok(lines) => lines.into_iter().try_for_each(out::done)?,
         Err(error @ AskError::NoServer(_)) => return Ok(exit::no_server(&error)),
         Err(error) => return Err(error.into()),
     }

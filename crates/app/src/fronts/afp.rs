@@ -6,7 +6,7 @@ mod ids;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use admin::control::{Disconnect, Status};
@@ -20,6 +20,7 @@ use afp::server::{
 };
 use anyhow::Context;
 use auth::{AccountFile, Accounts, Identity, LoginGuard};
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use vfs::Volume;
 use vfs::state::Replicas;
@@ -33,7 +34,7 @@ use crate::people::{accounts, logons, tickets};
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
 use crate::shares::volumes::{Homes, OpenFile, Volumes, name_owners};
-pub(crate) use appletalk::AppleTalk;
+pub(crate) use appletalk::{AppleTalk, line as appletalk_line};
 use homes::AfpHomes;
 
 /// How long clients have to receive the notice of the shutdown.
@@ -51,8 +52,9 @@ pub(super) const ROW: FrontRow = FrontRow {
 struct AfpFront {
     service: Arc<Service>,
     connections: Connections,
-    /// The thread that speaks AppleTalk, if the settings ask for it.
-    appletalk: Option<Arc<AppleTalk>>,
+    appletalk: Arc<AppleTalk>,
+    /// Where clients over AppleTalk are served, once clients are.
+    serving: OnceLock<(Handle, watch::Receiver<bool>)>,
     told: AfpDependencies,
 }
 
@@ -102,26 +104,36 @@ impl AfpFront {
             service.share_with(cluster.server(), move |server| cluster.is_alive(server));
         }
         let (connections, appletalk) = (Connections::new(ROW.protocol, launch), launch.appletalk.clone());
-        Ok(Arc::new(Self { service, connections, appletalk, told }))
+        Ok(Arc::new(Self { service, connections, appletalk, serving: OnceLock::new(), told }))
     }
 }
 
 impl AfpFront {
+    /// Speaks AppleTalk as the settings say. Returns a line if that stays as it was.
+    fn speak_appletalk(&self, current: &Current) -> Option<String> {
+        let (runtime, stopping) = self.serving.get()?;
+        let _entered = runtime.enter();
+        let settings = &current.settings;
+        let work = |appletalk| self.appletalk_work(appletalk, settings, stopping);
+        let applied = self.appletalk.apply(settings.appletalk.as_ref(), work);
+        self.appletalk.refresh();
+        applied.err()
+    }
+
     /// What the thread that speaks AppleTalk works with.
     fn appletalk_work(
         &self,
-        settings: AppleTalkSettings,
-        current: &Arc<Current>,
+        appletalk: AppleTalkSettings,
+        settings: &Settings,
         stopping: &watch::Receiver<bool>,
     ) -> appletalk::Work {
-        let name = settings.name.clone().unwrap_or_else(|| here::server_name(&current.settings.server));
         let service = self.service.clone();
         let adopt = self.connections.adopter(stopping, move |stream, peer, watchdog| {
             afp::server::serve_stream(service.clone(), stream, (peer, Transport::AppleTalk), watchdog)
         });
         let adopt = move |end, client: AppleTalkClient| adopt(end, client.address());
-        let (name, service) = (appletalk::fitting(&name), self.service.clone());
-        appletalk::Work { settings, name, service, adopt: Box::new(adopt) }
+        let (name, service) = (appletalk::name(settings, &appletalk), self.service.clone());
+        appletalk::Work { settings: appletalk, name, service, adopt: Box::new(adopt) }
     }
 }
 
@@ -278,7 +290,7 @@ impl Component for AfpFront {
             .iter()
             .map(|session| (session.client, user(&session.user), session.peer.map(|peer| peer.ip())));
         name_owners(people, status);
-        status.appletalk = self.appletalk.as_ref().and_then(|appletalk| appletalk.report());
+        status.appletalk = self.appletalk.report();
         status.sessions.extend(self.connections.status(|peer| {
             let session = sessions.iter().find(|session| session.peer == Some(peer.address));
             session.map(|session| user(&session.user))
@@ -293,8 +305,7 @@ impl Component for AfpFront {
         match self.told.config(current) {
             Ok(config) => {
                 self.service.set_config(config);
-                self.appletalk.iter().for_each(|appletalk| appletalk.refresh());
-                Vec::new()
+                self.speak_appletalk(current).into_iter().collect()
             }
             Err(error) => vec![format!("the AFP shares stay as they were: {error:#}")],
         }
@@ -308,9 +319,8 @@ impl Front for AfpFront {
         current: Arc<Current>,
         stopping: watch::Receiver<bool>,
     ) -> Task<PortmapServices> {
-        if let (Some(thread), Some(settings)) = (&self.appletalk, &current.settings.appletalk) {
-            thread.serve(self.appletalk_work(settings.clone(), &current, &stopping));
-        }
+        let _ = self.serving.set((Handle::current(), stopping.clone())); // it begins once
+        self.speak_appletalk(&current).iter().for_each(|line| tracing::warn!("{line}"));
         let (service, bound) = (self.service.clone(), listeners.own.into_iter().flat_map(|bound| bound.tcp));
         self.connections.accept(bound, &stopping, move |stream, peer, watchdog| {
             afp::server::serve_stream(service.clone(), stream, (peer, Transport::Tcp), watchdog)
@@ -321,11 +331,13 @@ impl Front for AfpFront {
     /// Checks whether the host's addresses have changed.
     fn tend(&self) {
         self.service.set_addresses(self.told.addresses());
-        self.appletalk.iter().for_each(|appletalk| appletalk.refresh());
+        self.appletalk.refresh();
     }
 
     fn say(&self, text: &str, to: &Disconnect) -> Option<usize> {
-        self.told.port.map(drop).or(self.appletalk.as_ref().map(drop))?;
+        if self.told.port.is_none() && !self.appletalk.is_on() {
+            return None;
+        }
         let which = |session: &SessionInfo| to.means(session.user.as_deref(), session.peer.as_slice());
         Some(if to.is_all() { self.service.say(text) } else { self.service.say_where(text, which) })
     }
@@ -349,9 +361,8 @@ impl Front for AfpFront {
     fn stopped(self: Arc<Self>) -> Task {
         Box::pin(async move {
             self.connections.ended().await;
-            if let Some(appletalk) = self.appletalk.clone() {
-                let _ = tokio::task::spawn_blocking(move || appletalk.stop()).await; // a panic there was logged
-            }
+            let appletalk = self.appletalk.clone();
+            let _ = tokio::task::spawn_blocking(move || appletalk.stop()).await; // a panic there was logged
         })
     }
 }

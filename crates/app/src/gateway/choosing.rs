@@ -61,7 +61,7 @@ pub(super) fn run(
         Err(failure) => return Err(failure.into()),
     };
     tell_server(state);
-    out::line(line)?;
+    out::done(line)?;
     Ok(ExitCode::SUCCESS)
 }
 

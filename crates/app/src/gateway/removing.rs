@@ -46,6 +46,6 @@ pub(super) fn run(asked: &ClusterRemove, settings: &Settings) -> anyhow::Result<
             .to_owned(),
         "If it had an entry in DNS or in `cluster-addresses` of its own, remove that, too.".to_owned(),
     ]);
-    out::lines(lines)?;
+    lines.into_iter().try_for_each(out::done)?;
     Ok(ExitCode::SUCCESS)
 }

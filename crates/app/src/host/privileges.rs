@@ -83,6 +83,11 @@ pub(crate) fn leave_to_appletalk(settings: &Settings) -> std::io::Result<()> {
     limit_thread(|capability| !dropped.contains(capability))
 }
 
+/// Whether this thread has the right to use frames of Ethernet.
+pub(crate) fn has_raw_network() -> bool {
+    rustix::thread::capabilities(None).is_ok_and(|sets| sets.permitted.contains(CapabilitySet::NET_RAW))
+}
+
 /// Keeps the right to use frames of Ethernet, if this thread has it, and no other: for the thread that speaks AppleTalk.
 pub(crate) fn keep_only_raw_network() -> std::io::Result<()> {
     limit_thread(|capability| capability == CapabilitySet::NET_RAW)

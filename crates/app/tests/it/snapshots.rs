@@ -319,7 +319,7 @@ fn a_read_only_share_binds_clients_of_the_share_above() {
 fn a_pool_is_made_used_and_destroyed() {
     let Some(scene) = Scene::new() else { return };
     scene.settings("");
-    assert!(scene.fail(&["pool", "create", "p.img", "many", "p"]).contains("write one such as 100G"));
+    assert!(scene.mistyped(&["pool", "create", "p.img", "many", "p"]).contains("write one such as 100G"));
     assert!(scene.fail(&["pool", "create", "p.img", "1M", "p"]).contains("128 MiB"));
     scene.run(&["pool", "create", "p.img", "160M", "p"]);
     let unmount = scene.folder.path().join("p");

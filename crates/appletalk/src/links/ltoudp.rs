@@ -9,7 +9,7 @@
 //! A sender receives its own datagrams, too, and recognizes them by its id. Programs take their process id; this server
 //! takes a random number.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use ::wire::{Malformed, Reader};
@@ -56,11 +56,21 @@ impl<'a> LToUdpDatagram<'a> {
     }
 }
 
+/// Where the group is joined: the kernel forgets that with the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GroupRoute {
+    /// On the interface of the name.
+    Interface(u32),
+    /// On the one that the host's routes choose: the own address there.
+    Chosen(Option<SocketAddr>),
+}
+
 /// LocalTalk in UDP multicast.
 #[derive(Debug)]
 pub struct LToUdpLink {
     name: LinkName,
     socket: Socket,
+    route: Option<GroupRoute>,
     sender: [u8; 4],
     buffer: [u8; BUFFER],
     backlog: Backlog,
@@ -104,9 +114,11 @@ impl LToUdpLink {
         let mut sender = [0; SENDER];
         let no_random = |error: getrandom::Error| std::io::Error::other(error.to_string());
         getrandom::fill(&mut sender).map_err(no_random).map_err(failed("choose an id"))?;
+        let route = group_route(&socket, interface);
         Ok(Self {
             name,
             socket,
+            route,
             sender,
             buffer: [0; BUFFER],
             backlog: Backlog::new(MOST_WAITING),
@@ -116,6 +128,19 @@ impl LToUdpLink {
 
     fn transmit(socket: &Socket, datagram: &[u8]) -> Result<usize, Errno> {
         sendto(socket, datagram, SendFlags::NOSIGNAL, &SocketAddrV4::new(GROUP, PORT))
+    }
+}
+
+/// `None`: there is no such interface, or no route.
+fn group_route(socket: &Socket, interface: Option<&str>) -> Option<GroupRoute> {
+    match interface {
+        Some(name) => netdevice::name_to_index(socket, name).ok().map(GroupRoute::Interface),
+        None => {
+            let probe = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).ok()?;
+            probe.connect(&SocketAddrV4::new(GROUP, PORT).into()).ok()?;
+            let own = probe.local_addr().ok()?.as_socket().map(|own| SocketAddr::new(own.ip(), 0));
+            Some(GroupRoute::Chosen(own))
+        }
     }
 }
 
@@ -208,6 +233,14 @@ impl Link for LToUdpLink {
                     Err(LinkError::of_use(&self.name, "send", error))
                 }
             }
+        }
+    }
+
+    fn check(&mut self) -> Result<(), LinkError> {
+        let LinkName::LToUdp { interface } = &self.name else { return Ok(()) };
+        match group_route(&self.socket, interface.as_deref()) == self.route {
+            true => Ok(()),
+            false => Err(LinkError::Gone { link: self.name.clone() }),
         }
     }
 

@@ -12,8 +12,9 @@ use crate::wire::rtmp::{RouterPacket, RtmpRequest};
 use crate::wire::zip::{NetInfo, ZipMessage};
 use crate::zip::zone_group;
 
-use super::output::{Output, SeedConflict, StackEvent};
-use super::port::{HeardRouter, LinkState, Phase, VERIFICATION};
+use super::config::PortConfig;
+use super::output::{Output, PortId, SeedConflict, StackEvent};
+use super::port::{HeardRouter, LinkState, Phase, Port, VERIFICATION};
 use super::receiving::Arrival;
 use super::{Stack, socket};
 
@@ -27,6 +28,36 @@ const WAIT_INTERVAL: Duration = Duration::from_secs(10);
 const CONFLICT_INTERVAL: Duration = Duration::from_secs(60);
 
 impl Stack {
+    /// The link of a port was away: others may have taken the address meanwhile, and it may be another network. The port begins
+    /// anew, and tries the address that it had first. The network of a router's port stays.
+    pub fn link_returned(&mut self, port: PortId, now: Instant) {
+        let at = usize::from(port.0);
+        let Some(port) = self.ports.get_mut(at) else { return };
+        let hint = port.address();
+        if let (Some(range), true) = (port.range, self.router.is_some()) {
+            return self.acquire(at, range, hint, now);
+        }
+        let group = port.group.take();
+        let config = PortConfig { label: port.label.clone(), link: port.kind, hint, seed: port.seed.clone() };
+        *port = Port::new(port.id, config, &mut self.random, now);
+        let port = port.id;
+        group.into_iter().for_each(|group| self.push(Output::Leave { port, group }));
+    }
+
+    /// Acquires an address of this network on a port's link: this one, if it is free.
+    fn acquire(&mut self, at: usize, range: NetworkRange, hint: Option<Address>, now: Instant) {
+        let port = &mut self.ports[at];
+        match &mut port.link {
+            LinkState::Ether(resolver) => {
+                resolver.acquire(AddressCandidates::extended(range, hint, &mut self.random), now);
+            }
+            LinkState::Local(acquisition) => {
+                acquisition.acquire(AddressCandidates::local(hint, &mut self.random), now);
+            }
+        }
+        port.phase = Phase::Acquiring;
+    }
+
     pub(super) fn tick_port(&mut self, at: usize, now: Instant) {
         let mut frames = Vec::new();
         match &mut self.ports[at].link {
@@ -111,17 +142,9 @@ impl Stack {
     }
 
     fn try_another_address(&mut self, at: usize, now: Instant) {
-        let port = &mut self.ports[at];
+        let port = &self.ports[at];
         let range = port.range.or(port.seed.as_ref().map(|seed| seed.range)).unwrap_or(NetworkRange::STARTUP);
-        match &mut port.link {
-            LinkState::Ether(resolver) => {
-                resolver.acquire(AddressCandidates::extended(range, None, &mut self.random), now);
-            }
-            LinkState::Local(acquisition) => {
-                acquisition.acquire(AddressCandidates::local(None, &mut self.random), now);
-            }
-        }
-        port.phase = Phase::Acquiring;
+        self.acquire(at, range, None, now);
     }
 
     /// An end node's port, or a router's whose network is known, can be used. Names that were registered before may exist

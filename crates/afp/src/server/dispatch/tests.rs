@@ -1,3 +1,5 @@
+mod versions;
+
 use conn::observe::testing::Recorder;
 
 use crate::server::config::Version;

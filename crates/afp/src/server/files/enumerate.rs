@@ -13,7 +13,6 @@ use wire::Writer;
 use super::entries::{Folder, Needs};
 use super::params::{Facts, RequestedParameters};
 use crate::ranks;
-use crate::server::config::Version;
 use crate::server::limits::MAX_LISTINGS;
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
@@ -83,15 +82,11 @@ impl Listings {
 
 /// Runs a command of this family.
 pub(in crate::server) async fn run(request: &Request) -> Outcome {
-    let (form, since) = match request.command {
-        command::ENUMERATE => (EnumerateForm::Plain, Version::V1_1),
-        command::ENUMERATE_EXT => (EnumerateForm::Ext, Version::V3_0),
-        command::ENUMERATE_EXT2 => (EnumerateForm::Ext2, Version::V3_1),
-        _ => return Err(ResultCode::CALL_NOT_SUPPORTED),
-    };
-    match request.version() >= since {
-        true => enumerate(request, form),
-        false => Err(ResultCode::CALL_NOT_SUPPORTED),
+    match request.command {
+        command::ENUMERATE => enumerate(request, EnumerateForm::Plain),
+        command::ENUMERATE_EXT => enumerate(request, EnumerateForm::Ext),
+        command::ENUMERATE_EXT2 => enumerate(request, EnumerateForm::Ext2),
+        _ => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
 }
 

@@ -50,7 +50,9 @@ fn user_info(request: &Request, asked: GetUserInfo) -> Outcome {
     if flags & GetUserInfo::THIS_USER == 0 {
         return Err(ResultCode::PARAM_ERROR);
     }
-    if bitmap.0 & !(UserBitmap::USER_ID | UserBitmap::GROUP_ID | UserBitmap::UUID) != 0 {
+    // UUIDs came with AFP 3.2.
+    let uuid = if request.version() >= Version::V3_2 { UserBitmap::UUID } else { 0 };
+    if bitmap.0 & !(UserBitmap::USER_ID | UserBitmap::GROUP_ID | uuid) != 0 {
         return Err(ResultCode::BITMAP_ERROR);
     }
     let caller = request.caller();
@@ -171,6 +173,9 @@ mod tests {
         assert_eq!(other.code, ResultCode::PARAM_ERROR);
         let unknown = ada.call(command::GET_USER_INFO, |w| w.put(&[1, 0, 0, 0, 0, 0, 9])).await;
         assert_eq!(unknown.code, ResultCode::BITMAP_ERROR);
+        let mut older = Server::new().log_in(ADA, Version::V3_1);
+        let newer = older.call(command::GET_USER_INFO, |w| w.put(&[1, 0, 0, 0, 0, 0, 4])).await;
+        assert_eq!(newer.code, ResultCode::BITMAP_ERROR);
     }
 
     #[tokio::test]

@@ -99,12 +99,8 @@ impl RequestedParameters {
     /// Refuses bits that the client's version does not have.
     pub(in crate::server) fn check(self, version: Version) -> Result<Self, ResultCode> {
         // How often an application may run at once is nothing that a server of files knows.
-        let mut file = FileBitmap::all().difference(FileBitmap::LAUNCH_LIMIT);
-        if !version.is_3() {
-            // UNIX privileges are newer, too, but some ask for them, and other servers tell.
-            file = file.difference(FileBitmap::EXTENDED_DATA_LENGTH | FileBitmap::EXTENDED_RESOURCE_LENGTH);
-        }
-        match self.file.difference(file).is_empty() && self.dir.unknown().is_empty() {
+        let file = FileBitmap::of(version).difference(FileBitmap::LAUNCH_LIMIT);
+        match file.contains(self.file) && DirBitmap::of(version).contains(self.dir) {
             true => Ok(self),
             false => Err(ResultCode::BITMAP_ERROR),
         }

@@ -58,9 +58,11 @@ fn check(bitmap: DirBitmap, is_folder: bool, version: Version) -> Result<(), Res
     if !is_folder {
         may = may.difference(DirBitmap::OWNER_ID | DirBitmap::GROUP_ID | DirBitmap::ACCESS_RIGHTS);
     }
-    // The bit of ProDOS information is that of the UTF-8 name in AFP 3, which renaming sets.
-    let other = if version.is_3() { DirBitmap::UTF8_NAME } else { DirBitmap::UNIX_PRIVILEGES };
-    if may.difference(other).contains(bitmap) { Ok(()) } else { Err(ResultCode::BITMAP_ERROR) }
+    if version.is_3() {
+        // The bit of ProDOS information is that of the UTF-8 name in AFP 3, which renaming sets.
+        may = may.difference(DirBitmap::UTF8_NAME);
+    }
+    if (may & DirBitmap::of(version)).contains(bitmap) { Ok(()) } else { Err(ResultCode::BITMAP_ERROR) }
 }
 
 /// Changes the metadata that are stored for Macs.

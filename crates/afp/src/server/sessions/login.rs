@@ -83,6 +83,9 @@ struct LoginStart<'a> {
 pub(in crate::server) async fn before(connection: &Arc<Connection>, number: u8, body: &Bytes) -> Outcome {
     let r = &mut Reader::new(body);
     match number {
+        command::LOGIN_EXT | command::GET_AUTH_METHODS if !connection.transport.ever_has(number) => {
+            Err(ResultCode::CALL_NOT_SUPPORTED)
+        }
         command::LOGIN => {
             let Login { version, uam, user, info } = Login::decode(r)?;
             begin(connection, LoginStart { version, uam, user, info }).await

@@ -88,6 +88,10 @@ fn tell_of_left_out(request: &Request, left_out: &[&str]) {
 /// FPGetSrvrMsg: the greeting, or the administrator's last message.
 fn message(request: &Request) -> Outcome {
     let GetSrvrMsg { kind, bitmap } = GetSrvrMsg::decode(&mut request.reader())?;
+    let known = if request.version().is_3() { GetSrvrMsg::TEXT | GetSrvrMsg::UTF8 } else { GetSrvrMsg::TEXT };
+    if bitmap & !known != 0 {
+        return Err(ResultCode::BITMAP_ERROR);
+    }
     let service = &request.session.service;
     let text = match kind {
         GetSrvrMsg::LOGIN => service.config().greeting.clone().unwrap_or_default(),

@@ -144,7 +144,8 @@ fn get_application(request: &Request) -> Outcome {
         all.iter().take(MAX_LOOKED_AT).filter_map(|one| Some((one.tag, at(request, &volume, one)?)));
     let index = usize::from(asked.index).saturating_sub(1);
     let (tag, target) = there.nth(index).ok_or(ResultCode::ITEM_NOT_FOUND)?;
-    let wanted = RequestedParameters { file: asked.bitmap, dir: DirBitmap::empty() }.check(Version::V2_3)?;
+    let version = request.version().min(Version::V2_3);
+    let wanted = RequestedParameters { file: asked.bitmap, dir: DirBitmap::empty() }.check(version)?;
     let mut w = Writer::new();
     Appl { bitmap: asked.bitmap, tag }.encode(&mut w);
     put_target(&volume, request.caller(), request.version(), &target, wanted, &mut w)?;

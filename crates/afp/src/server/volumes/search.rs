@@ -19,7 +19,6 @@ use wire::Writer;
 use self::criteria::Criteria;
 use super::open_volume::OpenVolume;
 use crate::ranks;
-use crate::server::config::Version;
 use crate::server::files::entries::Folder;
 use crate::server::files::params::RequestedParameters;
 use crate::server::limits::{MAX_FOLDERS_TO_SEARCH, MAX_SEARCHES};
@@ -150,7 +149,7 @@ impl SearchRest {
 pub(in crate::server) async fn run(request: &Request) -> Outcome {
     match request.command {
         command::CAT_SEARCH => search(request, SearchForm::Plain),
-        command::CAT_SEARCH_EXT if request.version() >= Version::V3_0 => search(request, SearchForm::Ext),
+        command::CAT_SEARCH_EXT => search(request, SearchForm::Ext),
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
 }
@@ -162,7 +161,8 @@ fn search(request: &Request, form: SearchForm) -> Outcome {
     if form == SearchForm::Plain {
         (files, folders) = (files & PLAIN, folders & DirBitmap(PLAIN.0));
     }
-    if files.is_empty() && folders.is_empty() || !asked.bitmap.is_known(asked.files, asked.folders) {
+    let is_known = asked.bitmap.is_known(asked.files, asked.folders) && asked.bitmap.is_of(request.version());
+    if files.is_empty() && folders.is_empty() || !is_known {
         return Err(ResultCode::BITMAP_ERROR);
     }
     let wanted = RequestedParameters { file: files, dir: folders }.check(request.version())?;

@@ -37,7 +37,7 @@ pub(in crate::server) async fn run(request: &Request) -> Outcome {
 /// FPOpenVol.
 async fn open(request: &Request) -> Outcome {
     let OpenVol { bitmap, name, password } = OpenVol::decode(&mut request.reader())?;
-    check(bitmap)?;
+    check(bitmap, request.version())?;
     if !bitmap.contains(VolumeBitmap::ID) {
         return Err(ResultCode::BITMAP_ERROR); // without its id, the volume is unusable
     }
@@ -68,7 +68,7 @@ fn close(request: &Request) -> Outcome {
 fn parameters(request: &Request) -> Outcome {
     let GetVolParms { volume, bitmap } = GetVolParms::decode(&mut request.reader())?;
     let volume = request.volume(volume)?;
-    check(bitmap)?;
+    check(bitmap, request.version())?;
     reply(request, &volume, bitmap)
 }
 
@@ -105,8 +105,9 @@ async fn sync_folder(request: &Request) -> Outcome {
     Ok(Reply::empty())
 }
 
-fn check(bitmap: VolumeBitmap) -> Result<(), ResultCode> {
-    if bitmap.unknown().is_empty() { Ok(()) } else { Err(ResultCode::BITMAP_ERROR) }
+/// Refuses bits that the client's version does not have.
+fn check(bitmap: VolumeBitmap, version: Version) -> Result<(), ResultCode> {
+    if VolumeBitmap::of(version).contains(bitmap) { Ok(()) } else { Err(ResultCode::BITMAP_ERROR) }
 }
 
 /// Whether a client's name stands for this share. Names of volumes ignore case, as in the Chooser.

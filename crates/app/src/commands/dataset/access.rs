@@ -35,8 +35,9 @@ pub(crate) fn access(asked: &ShareAccess) -> anyhow::Result<ExitCode> {
         let settings = now.save(edit)?;
         first.keep()?;
         let share = share(&settings, &asked.name);
-        out::lines(create::prepared(&asked.name, &settings)?).map_err(anyhow::Error::from)?;
-        out::lines(told.into_iter().chain(lost(&before, share))).map_err(anyhow::Error::from)?;
+        let mut said = create::prepared(&asked.name, &settings)?;
+        said.extend(told.into_iter().chain(lost(&before, share)));
+        said.into_iter().try_for_each(out::done).map_err(anyhow::Error::from)?;
         now.reload()
     })())
 }

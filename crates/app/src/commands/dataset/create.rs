@@ -68,7 +68,7 @@ fn make(asked: &CreateShare) -> CommandResult<()> {
         }
     };
     first.keep()?;
-    out::lines(lines).map_err(anyhow::Error::from)?;
+    lines.into_iter().try_for_each(out::done).map_err(anyhow::Error::from)?;
     now.reload()?;
     check_usable(&asked.name, &settings)
 }

@@ -69,7 +69,7 @@ fn a_terminal_is_asked_for_a_missing_password_once() {
         &["cat", &file],
         &["cp", &file, &file, &to],
         &["migrate", &smb, &to],
-        &["rm", &removed],
+        &["rm", "--yes", &removed],
     ];
     for words in commands {
         let mut terminal = Terminal::run(words);

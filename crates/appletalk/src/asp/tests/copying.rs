@@ -97,6 +97,11 @@ impl CopyJob {
         self.back.len() == self.original.len()
     }
 
+    /// Which part of it is done.
+    fn part(&self) -> f64 {
+        (self.written + self.back.len()) as f64 / (2 * self.original.len()) as f64
+    }
+
     fn next(&mut self, index: usize, client: &mut Client, now: Instant) {
         if self.written < self.original.len() {
             let end = self.original.len().min(self.written + QUANTUM);
@@ -119,8 +124,21 @@ impl CopyJob {
     }
 }
 
+/// How it went when several workstations copied.
+struct CopyRun {
+    /// What it took on the simulated network.
+    time: Duration,
+    /// Which part the slowest workstation had done when the first one was ready.
+    slowest: f64,
+}
+
 /// Copies a file of so many bytes for each of the clients, there and back. Returns the time that it took on the simulated network.
 fn copy(sizes: &[usize], seed: u64, weather: Weather, slowest_micros: u64) -> Duration {
+    copy_beside(sizes, seed, weather, slowest_micros).time
+}
+
+/// The same, and how fair it was.
+fn copy_beside(sizes: &[usize], seed: u64, weather: Weather, slowest_micros: u64) -> CopyRun {
     let mut network = Network::new(sizes.len(), seed, FAIR);
     let mut files = Files::new(sizes.len(), seed, slowest_micros);
     network.open_all(); // opening has limited tries, and would fail in the worst weather
@@ -133,6 +151,7 @@ fn copy(sizes: &[usize], seed: u64, weather: Weather, slowest_micros: u64) -> Du
     let begin = |(index, copy): (usize, &mut CopyJob)| copy.next(index, &mut network.clients[index], start);
     copies.iter_mut().enumerate().for_each(begin);
     let end = start + Duration::from_secs(3_600);
+    let mut slowest = None;
     while !copies.iter().all(CopyJob::is_done) {
         let mut happened = Happened::default();
         let until = files.next().unwrap_or(end);
@@ -144,6 +163,9 @@ fn copy(sizes: &[usize], seed: u64, weather: Weather, slowest_micros: u64) -> Du
             let ClientEvent::Reply(reply) = event else { panic!("{event:?}") };
             copies[index].take(reply);
             copies[index].next(index, &mut network.clients[index], network.now);
+            if copies[index].is_done() {
+                slowest.get_or_insert_with(|| copies.iter().map(CopyJob::part).fold(1.0, f64::min));
+            }
         }
     }
     for (index, copy) in copies.iter().enumerate() {
@@ -152,7 +174,7 @@ fn copy(sizes: &[usize], seed: u64, weather: Weather, slowest_micros: u64) -> Du
         let expected: Vec<_> = offsets(b'w').chain(offsets(b'r')).collect();
         assert_eq!(files.executed[index], expected, "each command once, in order");
     }
-    network.now - start
+    CopyRun { time: network.now - start, slowest: slowest.expect("one was ready first") }
 }
 
 #[test]
@@ -204,4 +226,20 @@ fn one_copy_fills_a_localtalk_to_85_percent() {
 fn four_copies_at_once_fill_a_localtalk_too() {
     let share = data_on_localtalk(&[231_200; 4]);
     assert!(share > 0.85, "{share}");
+}
+
+#[test]
+fn four_sessions_have_fair_parts_of_a_localtalk() {
+    for seed in 0..10 {
+        let run = copy_beside(&[231_200; 4], seed, LOCALTALK, 3_000);
+        assert!(run.slowest > 0.9, "seed {seed}: {}", run.slowest);
+    }
+}
+
+#[test]
+fn four_sessions_have_fair_parts_of_a_fast_network() {
+    for seed in 0..10 {
+        let run = copy_beside(&[462_400; 4], seed, FAIR, 3_000);
+        assert!(run.slowest > 0.9, "seed {seed}: {}", run.slowest);
+    }
 }

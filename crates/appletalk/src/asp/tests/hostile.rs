@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::network::{FAIR, Network, Random, SERVER, SESSION, SLS, SSS, workstation};
+use super::network::{FAIR, Happened, Network, Random, SERVER, SESSION, SLS, SSS, workstation};
 use crate::asp::{Client, ClientEvent, MAX_SESSIONS, Server, ServerEvent, SocketPair};
 use crate::atp::MAX_TRANSACTIONS;
 use crate::{Address, Endpoint};
@@ -171,5 +171,44 @@ fn a_client_survives_a_hostile_server() {
                 break;
             }
         }
+    }
+}
+
+/// All numbers of a network but the server's: each node opens sessions, and sends whatever it likes from any socket, for any session.
+#[test]
+fn all_nodes_of_a_network_leave_a_workstation_its_session() {
+    let mut network = Network::new(1, 3, FAIR);
+    network.open_all();
+    let mut random = Random(17);
+    for round in 0..300_u32 {
+        for node in (1..=254).filter(|node| *node != SERVER.node) {
+            let source = Endpoint::new(Address::new(SERVER.network, node), 1 + random.below(254) as u8);
+            let mut packet = any_packet(&mut random, round as u16);
+            if random.below(4) == 0 {
+                packet = vec![0x67, 1, 0, round as u8, 4, source.socket, 1, 0]; // OpenSess
+            } else if let Some(session) = packet.get_mut(5) {
+                *session = random.next() as u8;
+            }
+            let socket = if random.below(2) == 0 { SLS.socket } else { SESSION };
+            network.server.receive(source, Endpoint::new(SERVER, socket), &packet, network.now);
+        }
+        network.clients[0].command(b"honest", 4_624, network.now).unwrap();
+        let mut is_answered = false;
+        while !is_answered {
+            let mut happened = Happened::default();
+            assert!(network.step(network.now + Duration::from_secs(60), &mut happened), "no answer");
+            for event in happened.at_server {
+                let ServerEvent::Command(command) = event else { continue };
+                let is_honest = command.block == b"honest";
+                // Some of the others are never answered, and some have ended their session meanwhile.
+                if is_honest || random.below(3) > 0 {
+                    let answered = network.server.reply(command.token, 0, vec![1; 4_624], network.now);
+                    assert!(answered.is_ok() || !is_honest);
+                }
+            }
+            is_answered = happened.at_clients.iter().any(|(_, event)| matches!(event, ClientEvent::Reply(_)));
+        }
+        assert!(network.server.sessions().count() <= MAX_SESSIONS);
+        assert!(network.server.transactions() <= 2 * MAX_TRANSACTIONS);
     }
 }

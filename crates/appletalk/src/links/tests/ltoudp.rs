@@ -47,6 +47,26 @@ fn other_datagrams_are_counted_and_dropped() {
 }
 
 #[test]
+fn an_interface_that_was_replaced_is_noticed() {
+    if !has_network("links::tests::ltoudp::an_interface_that_was_replaced_is_noticed", &[]) {
+        return;
+    }
+    let name = interface();
+    ip("route add 239.0.0.0/8 dev east");
+    let mut links = [LToUdpLink::open(Some(name)).unwrap(), LToUdpLink::open(None).unwrap()];
+    assert!(links.iter_mut().all(|link| link.check().is_ok()));
+    ip("link del east");
+    let is_gone = |link: &mut LToUdpLink| matches!(link.check(), Err(LinkError::Gone { .. }));
+    assert!(links.iter_mut().all(is_gone));
+    interface();
+    assert!(is_gone(&mut links[0]), "an interface of the same name is another one");
+    let mut again = LToUdpLink::open(Some(name)).unwrap();
+    let mut other = LToUdpLink::open(Some(name)).unwrap();
+    other.send(DATA).unwrap();
+    assert_eq!(next(&mut again), DATA);
+}
+
+#[test]
 fn a_host_without_a_route_is_told_to_name_an_interface() {
     if !has_network("links::tests::ltoudp::a_host_without_a_route_is_told_to_name_an_interface", &[]) {
         return;

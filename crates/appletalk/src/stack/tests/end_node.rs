@@ -226,3 +226,47 @@ fn a_source_without_its_network_is_the_same_node() {
     let (_, reply) = network.delivered.pop().unwrap();
     assert_eq!((early.network, reply.destination.address), (0, Address::new(7, early.node)));
 }
+
+#[test]
+fn a_node_whose_link_was_away_gives_way_to_the_one_that_took_its_address() {
+    for port in [ether(1), local()] {
+        let mut network = Network::new(1);
+        let (away, watcher) = (network.end_node(0, port.clone()), network.end_node(0, other(&port, 2)));
+        network.seconds(10);
+        let before = network.register(away, "Museum");
+        network.dark.insert(away);
+        let hint = Some(before.address);
+        let taker = network.end_node(0, PortConfig { hint, ..other(&port, 3) });
+        network.seconds(10);
+        let address = |network: &Network, node: usize| network.stacks[node].ports()[0].address;
+        assert_eq!(address(&network, taker), hint);
+        network.dark.remove(&away);
+        let now = network.now;
+        network.stacks[away].link_returned(PortId(0), now);
+        network.seconds(10);
+        assert_eq!(address(&network, taker), hint);
+        let after = address(&network, away).unwrap();
+        assert_ne!(Some(after), hint);
+        let found = network.find(watcher, "Museum", "*");
+        assert_eq!(found[0].endpoint, Endpoint { address: after, ..before });
+    }
+}
+
+#[test]
+fn a_node_whose_link_was_away_finds_its_network_again() {
+    let mut network = Network::new(1);
+    network.add(&[(0, seeded(ether(1), 3, 5, &["Hall"]))], None, true);
+    network.seconds(20);
+    let node = network.end_node(0, ether(2));
+    network.seconds(20);
+    let (before, now) = (network.stacks[node].ports()[0].clone(), network.now);
+    network.stacks[node].link_returned(PortId(0), now);
+    assert_eq!(network.stacks[node].ports()[0].network, None);
+    network.seconds(20);
+    assert_eq!(network.stacks[node].ports()[0], before, "the same address, network and zone");
+}
+
+/// A port of the same kind on another station.
+fn other(port: &PortConfig, station: u8) -> PortConfig {
+    if port.link == local().link { local() } else { ether(station) }
+}

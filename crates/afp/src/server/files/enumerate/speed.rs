@@ -16,10 +16,10 @@ use super::*;
 use crate::catalogue::Catalogue;
 use crate::server::config::{Share, ShareOptions};
 use crate::server::testing::{ADA, Server};
-use crate::wire::Path;
 use crate::wire::bitmap::{DirBitmap, FileBitmap};
 use crate::wire::directory::Place;
 use crate::wire::enumerate::Reply as Page;
+use crate::wire::{Path, Version};
 
 const ENTRIES: u32 = 10_000;
 /// The speed of Netatalk 4 in this test: 113,000 entries a second.

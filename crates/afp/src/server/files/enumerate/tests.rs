@@ -10,7 +10,7 @@ use super::*;
 use crate::server::testing::{ADA, Answer, Client, Server};
 use crate::wire::bitmap::{DirBitmap, FileBitmap};
 use crate::wire::directory::Place;
-use crate::wire::{Path, strings};
+use crate::wire::{Path, Version, strings};
 
 /// Direct access to the tree of a share.
 struct Tree {

@@ -91,6 +91,9 @@ impl EarlyForkWrite {
             command::WRITE_EXT => Width::Bits64,
             _ => return None,
         };
+        if !Transport::Tcp.has(*number, session.version) {
+            return None;
+        }
         let wanted = Write::decode(width, &mut Reader::new(parameters)).ok()?;
         if wanted.from_end || session.life.replies.may_repeat() {
             return None; // its place is known when it is executed; it may have been executed on an earlier connection

@@ -10,7 +10,7 @@ use wire::Reader;
 use super::*;
 use crate::server::testing::{ADA, Answer, Client, Server};
 use crate::wire::search::{RequestBitmap, Search, Specification};
-use crate::wire::{Path, strings};
+use crate::wire::{Path, Version, strings};
 
 struct Tree {
     volume: Arc<Volume>,

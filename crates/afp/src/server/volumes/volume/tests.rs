@@ -86,15 +86,17 @@ async fn attributes_are_those_of_the_clients_version() {
 #[tokio::test]
 async fn old_clients_see_no_more_than_two_and_four_gigabytes() {
     let server = Server::new(); // on a store of 16 TiB in memory
-    for (version, expected) in
-        [(Version::V2_1, 0x7fff_ffff), (Version::V2_2, u32::MAX), (Version::V3_4, u32::MAX)]
-    {
+    for (version, bitmap, expected, extended) in [
+        (Version::V2_1, 0x00c0, 0x7fff_ffff, 0),
+        (Version::V2_2, 0x06c0, u32::MAX, 1 << 44),
+        (Version::V3_4, 0x06c0, u32::MAX, 1 << 44),
+    ] {
         let mut ada = server.log_in(ADA, version);
         let volume = ada.open_volume("share");
-        let reply = parameters(&mut ada, volume, 0x06c0).await;
+        let reply = parameters(&mut ada, volume, bitmap).await;
         let told = Parameters::decode(&mut Reader::new(&reply)).unwrap();
         assert_eq!((told.bytes_free, told.bytes_total), (expected, expected));
-        assert_eq!(told.extended_total, 1 << 44);
+        assert_eq!(told.extended_total, extended);
     }
 }
 

@@ -11,6 +11,8 @@ use appletalk::links::{self, Link, LinkCounters, LinkError, LinkName};
 const RETRY_EVERY: Duration = Duration::from_secs(5);
 /// How long a link that is down is left alone.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How often it is looked whether a link still leads where its name does.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// Groups of zones that one link receives.
 const MAX_GROUPS: usize = 16;
 /// Frames of one link before the others have a turn.
@@ -23,8 +25,12 @@ pub(super) struct Cable {
     link: Option<Box<dyn Link>>,
     /// Why it does not work.
     problem: Option<String>,
-    /// When it is opened, or looked at, again.
+    /// When it is opened, or used, again.
     rests_until: Option<Instant>,
+    /// When it is looked at again.
+    looked_at: Option<Instant>,
+    /// It was away, and works again.
+    has_returned: bool,
     /// The groups of zones whose frames it receives.
     groups: Vec<HardwareAddress>,
     /// What has passed before it was opened last.
@@ -34,7 +40,8 @@ pub(super) struct Cable {
 impl Cable {
     pub(super) fn new(name: LinkName) -> Self {
         let (groups, earlier) = (Vec::new(), LinkCounters::default());
-        Self { name, link: None, problem: None, rests_until: None, groups, earlier }
+        let (rests_until, looked_at) = (None, None);
+        Self { name, link: None, problem: None, rests_until, looked_at, has_returned: false, groups, earlier }
     }
 
     pub(super) fn name(&self) -> &LinkName {
@@ -60,6 +67,7 @@ impl Cable {
             Ok(link) => {
                 tracing::info!(link = %self.name, "AppleTalk has opened a link");
                 (self.link, self.problem, self.rests_until) = (Some(link), None, None);
+                (self.looked_at, self.has_returned) = (Some(now + LOOK_EVERY), true);
                 std::mem::take(&mut self.groups).into_iter().for_each(|group| self.join(group, now));
                 true
             }
@@ -68,6 +76,20 @@ impl Cable {
                 false
             }
         }
+    }
+
+    /// Looks at it, if that is due.
+    pub(super) fn tick(&mut self, now: Instant) {
+        let (Some(link), true) = (&mut self.link, self.looked_at.is_some_and(|at| at <= now)) else { return };
+        self.looked_at = Some(now + LOOK_EVERY);
+        if let Err(error) = link.check() {
+            self.fails(&error, now);
+        }
+    }
+
+    /// Whether it was opened, or works again, since this was asked last: another node may have taken the address there.
+    pub(super) fn take_returned(&mut self) -> bool {
+        std::mem::take(&mut self.has_returned)
     }
 
     /// Sends a frame. What a link cannot send is lost, as on a cable.
@@ -86,7 +108,7 @@ impl Cable {
         }
     }
 
-    /// Receives the frames of a zone's group, too. It does not leave a group: the stack ignores what is not for it.
+    /// Receives the frames of a zone's group, too.
     pub(super) fn join(&mut self, group: HardwareAddress, now: Instant) {
         if self.groups.contains(&group) || self.groups.len() >= MAX_GROUPS {
             return;
@@ -96,6 +118,20 @@ impl Cable {
             let joined = link.join(group);
             self.note(joined, now);
         }
+    }
+
+    /// No longer receives the frames of a zone's group.
+    pub(super) fn leave(&mut self, group: HardwareAddress, now: Instant) {
+        self.groups.retain(|known| *known != group);
+        if let Some(link) = &mut self.link {
+            let left = link.leave(group);
+            self.note(left, now);
+        }
+    }
+
+    /// The same for all groups: the stack that joined them is replaced.
+    pub(super) fn leave_all(&mut self, now: Instant) {
+        self.groups.clone().into_iter().for_each(|group| self.leave(group, now));
     }
 
     /// Gives the frames that have arrived to `take`. Some may be left.
@@ -118,7 +154,7 @@ impl Cable {
         match outcome {
             Ok(()) if self.problem.is_some() => {
                 tracing::info!(link = %self.name, "a link of AppleTalk works again");
-                (self.problem, self.rests_until) = (None, None);
+                (self.problem, self.rests_until, self.has_returned) = (None, None, true);
             }
             Ok(()) => {}
             Err(error @ LinkError::Unsendable { .. }) => {
@@ -148,9 +184,10 @@ impl Cable {
         Some((link.as_fd(), link.has_backlog()))
     }
 
-    /// When it is opened, or looked at, again.
+    /// When it is opened, used or looked at again.
     pub(super) fn deadline(&self, now: Instant) -> Option<Instant> {
-        self.rests_until.filter(|until| *until > now || !self.is_open())
+        let rests = self.rests_until.filter(|until| *until > now || !self.is_open());
+        rests.into_iter().chain(self.looked_at.filter(|_| self.is_open())).min()
     }
 
     /// For a status.

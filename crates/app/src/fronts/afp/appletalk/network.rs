@@ -2,8 +2,12 @@
 
 use std::time::Instant;
 
-use appletalk::stack::{LinkKind, PortConfig, PortId, SeedNetwork, Stack, StackConfig, StackEvent};
-use appletalk::{EntityName, MacName};
+use appletalk::links::LinkName;
+use appletalk::nbp::NameId;
+use appletalk::stack::{
+    LinkKind, PortConfig, PortId, PortStatus, SeedNetwork, Stack, StackConfig, StackEvent,
+};
+use appletalk::{Address, EntityName, MacName};
 
 use super::Work;
 use super::cables::Cable;
@@ -20,6 +24,8 @@ pub(super) struct Network {
     ports: Vec<Port>,
     /// The name that is registered, or is being registered.
     pub(super) name: EntityName,
+    /// Its registration; `None`: every name was refused.
+    registration: Option<NameId>,
     wanted: String,
     /// The number behind the name. With 1, the name has no number behind it.
     number: u32,
@@ -33,27 +39,32 @@ struct Port {
     kind: LinkKind,
 }
 
+/// What a new stack takes over of the port that a link had in the one before.
+pub(super) struct FormerPort {
+    link: LinkName,
+    kind: LinkKind,
+    address: Option<Address>,
+}
+
 impl Network {
-    /// A stack on all links that are open. It replaces an earlier one. `None`: no stack could be made, and the log says why.
-    pub(super) fn new(work: &Work, cables: &[Cable], earlier: Option<Self>, now: Instant) -> Option<Self> {
-        let open = cables.iter().enumerate().filter_map(|(at, cable)| Some((at, kind(cable)?)));
-        // A link that is missing now keeps its port.
-        let mut ports: Vec<Port> =
-            earlier.iter().flat_map(|earlier| &earlier.ports).map(Port::clone).collect();
-        for (cable, kind) in open {
-            ports.retain(|port| port.cable != cable);
-            ports.push(Port { cable, kind });
+    /// A stack on all links that are open, and on those that had a port before and are missing now. `None`: there is no such link, or
+    /// no stack could be made, and the log says why.
+    pub(super) fn new(work: &Work, cables: &[Cable], former: &[FormerPort], now: Instant) -> Option<Self> {
+        let former = |cable: &Cable| former.iter().find(|port| port.link == *cable.name());
+        let port = |(at, cable): (usize, &Cable)| {
+            Some(Port { cable: at, kind: kind(cable).or(former(cable).map(|port| port.kind))? })
+        };
+        let ports: Vec<Port> = cables.iter().enumerate().filter_map(port).collect();
+        if ports.is_empty() {
+            return None;
         }
-        ports.sort_by_key(|port| port.cable);
-        let known = earlier.as_ref().map(|earlier| earlier.stack.ports()).unwrap_or_default();
         let config = |port: &Port| {
-            let label = cables[port.cable].name().to_string();
-            let hint = known.iter().find(|known| known.label == label).and_then(|known| known.address);
-            let seeds = work.settings.seeds.iter();
-            let mut seeds = seeds.filter(|seed| seed.link == *cables[port.cable].name());
+            let cable = &cables[port.cable];
+            let hint = former(cable).and_then(|port| port.address);
+            let mut seeds = work.settings.seeds.iter().filter(|seed| seed.link == *cable.name());
             let seed =
                 seeds.next().map(|seed| SeedNetwork { range: seed.networks, zones: seed.zones.clone() });
-            PortConfig { label, link: port.kind, hint, seed }
+            PortConfig { label: cable.name().to_string(), link: port.kind, hint, seed }
         };
         let config = StackConfig {
             ports: ports.iter().map(config).collect(),
@@ -68,11 +79,11 @@ impl Network {
             Ok(made) => made,
             Err(error) => {
                 tracing::error!("AppleTalk is off: {error}");
-                return earlier;
+                return None;
             }
         };
-        let (wanted, number) = (work.name.clone(), 1);
-        let mut network = Self { stack, ports, name, wanted, number, is_registered: false };
+        let (wanted, number, registration) = (work.name.clone(), 1, None);
+        let mut network = Self { stack, ports, name, registration, wanted, number, is_registered: false };
         network.open_sockets();
         network.register(now);
         Some(network)
@@ -84,6 +95,28 @@ impl Network {
                 tracing::error!(%error, socket, "AppleTalk cannot open a socket"); // a new stack has none
             }
         }
+    }
+
+    /// What a stack that replaces this one takes over.
+    pub(super) fn former_ports(&self, cables: &[Cable]) -> Vec<FormerPort> {
+        let known = self.stack.ports();
+        let former = |(port, known): (&Port, &PortStatus)| FormerPort {
+            link: cables[port.cable].name().clone(),
+            kind: port.kind,
+            address: known.address,
+        };
+        self.ports.iter().zip(&known).map(former).collect()
+    }
+
+    /// The server is called this from now on.
+    pub(super) fn rename(&mut self, wanted: &str, now: Instant) {
+        let Some(name) = EntityName::from_text(wanted, KIND, "*") else {
+            return tracing::error!("AppleTalk: the name of the server does not fit"); // `fitting` made one that does
+        };
+        self.registration.take().into_iter().for_each(|id| self.stack.unregister(id));
+        (self.name, self.number, self.is_registered) = (name, 1, false);
+        self.wanted = wanted.to_owned();
+        self.register(now);
     }
 
     /// Whether every open link is a port, as it is now.
@@ -111,7 +144,10 @@ impl Network {
         while self.number <= MOST_NAMES {
             self.name = numbered(&self.name, &self.wanted, self.number);
             match self.stack.register(self.name.clone(), SOCKETS.listening, now) {
-                Ok(_) => return,
+                Ok(id) => {
+                    self.registration = Some(id);
+                    return;
+                }
                 Err(error) => {
                     tracing::warn!(name = %self.name, %error, "AppleTalk cannot register the name of the server");
                     self.number += 1;
@@ -173,12 +209,6 @@ impl Network {
         self.is_registered = false;
         self.register(now);
         tracing::warn!(%by, "AppleTalk: another server is called {taken}; this one is called {}", self.name);
-    }
-}
-
-impl Port {
-    fn clone(&self) -> Self {
-        Self { cable: self.cable, kind: self.kind }
     }
 }
 

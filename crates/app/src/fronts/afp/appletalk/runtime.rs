@@ -4,9 +4,10 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
+use admin::settings::AppleTalkSettings;
 use appletalk::asp::{self, SessionHandle, SocketPair};
 use appletalk::stack::Output;
-use appletalk::{Datagram, DatagramKind};
+use appletalk::{Datagram, DatagramKind, PortId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -53,10 +54,10 @@ pub(super) fn run(work: Work, orders: &Receiver<Order>, wake: &OwnedFd) {
         }
         let ready = runtime.wait(wake, now);
         let now = Instant::now();
-        while let Ok(order) = orders.try_recv() {
-            runtime.obey(order, now);
-        }
         runtime.receive(&ready, now);
+        while let Ok(order) = orders.try_recv() {
+            runtime.obey(order, now); // other settings replace the links, which `ready` numbers
+        }
         if let Some(network) = &mut runtime.network {
             network.stack.tick(now);
         }
@@ -66,12 +67,11 @@ pub(super) fn run(work: Work, orders: &Receiver<Order>, wake: &OwnedFd) {
 
 impl Runtime {
     fn new(mut work: Work) -> Self {
-        let links = std::mem::take(&mut work.settings.links);
         let adopt = std::mem::replace(&mut work.adopt, Box::new(|_, _| false));
         let asp = asp::Server::new(SOCKETS, asp::MAX_SESSIONS, random() as u16);
         Self {
+            cables: work.settings.links.iter().cloned().map(Cable::new).collect(),
             work,
-            cables: links.into_iter().map(Cable::new).collect(),
             network: None,
             bridge: Bridge::new(asp, adopt),
             stopping: None,
@@ -80,7 +80,7 @@ impl Runtime {
 
     fn obey(&mut self, order: Order, now: Instant) {
         match order {
-            Order::Serve(_) => {} // it is serving
+            Order::Serve(work) => self.change(work, now),
             Order::Refresh => self.refresh(),
             // Who asked may have given up.
             Order::Report(to) => drop(to.send(report::of(self, now))),
@@ -91,6 +91,42 @@ impl Runtime {
         }
     }
 
+    /// Goes on with other settings. Sessions stay if their links do: a new stack tries the addresses that the ports had first.
+    fn change(&mut self, Work { settings, name, .. }: Work, now: Instant) {
+        let is_same = |one: &AppleTalkSettings, other: &AppleTalkSettings| {
+            *one == AppleTalkSettings { name: one.name.clone(), ..other.clone() }
+        };
+        let (is_same, is_renamed) = (is_same(&self.work.settings, &settings), self.work.name != name);
+        (self.work.settings, self.work.name) = (settings, name);
+        if is_renamed {
+            tracing::info!(name = self.work.name, "AppleTalk has another name for the server");
+            self.refresh();
+        }
+        match &mut self.network {
+            Some(network) if is_same && is_renamed => network.rename(&self.work.name, now),
+            _ if is_same => {}
+            _ => self.begin_again(now),
+        }
+    }
+
+    /// Replaces the links and the stack by those of the settings.
+    fn begin_again(&mut self, now: Instant) {
+        let former =
+            self.network.take().map(|network| network.former_ports(&self.cables)).unwrap_or_default();
+        let mut cables = std::mem::take(&mut self.cables);
+        cables.iter_mut().for_each(|cable| cable.leave_all(now));
+        for link in self.work.settings.links.clone() {
+            let known = cables.iter().position(|cable| *cable.name() == link);
+            self.cables.push(known.map_or_else(|| Cable::new(link), |at| cables.swap_remove(at)));
+        }
+        for cable in &mut self.cables {
+            cable.open(now);
+            cable.take_returned(); // all ports are new
+        }
+        tracing::info!(links = self.cables.len(), "AppleTalk begins again, with other settings");
+        self.network = Network::new(&self.work, &self.cables, &former, now);
+    }
+
     /// Takes what workstations are told before a session from the settings of the AFP server.
     fn refresh(&mut self) {
         let block = self.work.service.appletalk_status(&self.work.name);
@@ -99,14 +135,29 @@ impl Runtime {
         }
     }
 
-    /// Opens links that are due. The stack gets a port for each one that is new.
+    /// Opens links that are due. The stack gets a port for each one that is new; the port of one that was away begins anew.
     fn connect(&mut self, now: Instant) {
         let mut has_opened = false;
-        self.cables.iter_mut().for_each(|cable| has_opened |= cable.open(now));
-        if !has_opened || self.network.as_ref().is_some_and(|network| network.has_all(&self.cables)) {
-            return;
+        for cable in &mut self.cables {
+            cable.tick(now);
+            has_opened |= cable.open(now);
         }
-        self.network = Network::new(&self.work, &self.cables, self.network.take(), now);
+        let returned =
+            self.cables.iter_mut().enumerate().filter_map(|(at, cable)| cable.take_returned().then_some(at));
+        let returned: Vec<usize> = returned.collect();
+        match &mut self.network {
+            Some(network) if network.has_all(&self.cables) => {
+                let ports: Vec<PortId> = returned.into_iter().filter_map(|at| network.port_of(at)).collect();
+                return ports.into_iter().for_each(|port| network.stack.link_returned(port, now));
+            }
+            _ if !has_opened => return,
+            _ => {}
+        }
+        let former =
+            self.network.as_ref().map(|network| network.former_ports(&self.cables)).unwrap_or_default();
+        if let Some(network) = Network::new(&self.work, &self.cables, &former, now) {
+            self.network = Some(network);
+        }
     }
 
     /// Waits until something can be done.
@@ -181,7 +232,9 @@ impl Runtime {
                 match output {
                     Output::Frame { port, bytes } => self.cables[network.cable_of(port)].send(&bytes, now),
                     Output::Join { port, group } => self.cables[network.cable_of(port)].join(group, now),
-                    Output::Leave { .. } => {} // the stack ignores what is not for it
+                    Output::Leave { port, group } => {
+                        self.cables[network.cable_of(port)].leave(group, now);
+                    }
                     Output::Delivered(datagram) if datagram.kind == DatagramKind::ATP => {
                         let Datagram { source, destination, payload, .. } = datagram;
                         self.bridge.asp.receive(source, destination, &payload, now);

@@ -17,13 +17,15 @@ use ::afp::wire::{DirBitmap, FileBitmap, Path, ResultCode, command};
 use ::client::appletalk::{AspStream, Workstation};
 use ::smb::wire::Status;
 use ::smb::wire::create::{Disposition, ShareAccess};
-use appletalk::links::LinkName;
-use appletalk::{Endpoint, EntityName};
+use appletalk::links::{self, LinkName};
+use appletalk::wire::llap::{LlapFrame, LlapKind};
+use appletalk::{Address, Datagram, DatagramKind, Endpoint, EntityName};
 use rustix::process::Signal;
 use wire::Reader;
 
 use crate::robustness::client::Client as Nfs;
 use crate::robustness::network;
+use crate::robustness::random::Random;
 use crate::robustness::server::{Server, USER, folder};
 use crate::robustness::smb::Smb;
 
@@ -233,4 +235,128 @@ fn the_chooser_learns_versions_and_logins_without_a_session() {
     assert_eq!(info.versions, [&b"AFPVersion 1.1"[..], b"AFPVersion 2.0", b"AFPVersion 2.1", b"AFP2.2"]);
     assert_eq!(info.uams, [&b"Cleartxt Passwrd"[..]]);
     assert!(info.icon.is_some() && info.signature.is_some());
+}
+
+/// What the Chooser shows, in the order of the names.
+fn chooser(node: &mut Workstation) -> Vec<String> {
+    let any = EntityName::from_text("=", "AFPServer", "*").unwrap();
+    let mut names: Vec<String> =
+        node.find(any, PATIENCE).unwrap().iter().map(|found| found.name.object.to_string()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_reload_changes_appletalk_and_keeps_sessions() {
+    if !network::is_own("robustness::afp::appletalk::a_reload_changes_appletalk_and_keeps_sessions") {
+        return;
+    }
+    let (top, share) = folder();
+    let write = |appletalk: &str| {
+        let text = format!(
+            "[server]\nafp-logins = [\"cleartext\"]\n{appletalk}\n[[user]]\nname = \"{}\"\nuid = 1000\n",
+            USER.0
+        );
+        std::fs::write(top.path().join("fourfold.toml"), text).unwrap();
+    };
+    let log = || std::fs::read_to_string(top.path().join("log")).unwrap();
+    write("[appletalk]\nlinks = [\"ltoudp:lo\"]\nname = \"First\"");
+    let (share, user) = (format!("share={}", share.display()), format!("{}:{}", USER.0, USER.1));
+    let words = [&*share, "--nfs-port", "off", "--smb-port", "off", "--afp-port", "0", "--user", &user];
+    let server = Server::run(top.path(), &words);
+    let line = "AppleTalk: the Chooser shows First, over ltoudp:lo";
+    assert!(server.said.iter().any(|said| said == line), "{:?}", server.said);
+    let open = || Workstation::open(&LinkName::LToUdp { interface: Some("lo".into()) }).unwrap();
+    let mut node = open();
+    crate::waiting::until("the server is not there", || chooser(&mut node) == ["First"]);
+    let first = EntityName::from_text("First", "AFPServer", "*").unwrap();
+    let found = open().find(first, PATIENCE).unwrap()[0].endpoint;
+    let mut mac = Client::open(open().session(found, PATIENCE).unwrap()).unwrap();
+    mac.log_in("AFPVersion 2.1", &Login::Cleartext { name: USER.0, password: USER.1 }).unwrap();
+    let volume = mac.open_volume("share").unwrap();
+
+    let reload = |appletalk: &str| {
+        write(appletalk);
+        server.signal(Signal::HUP);
+    };
+    reload("[appletalk]\nlinks = [\"ltoudp:lo\"]\nname = \"Second\"");
+    crate::waiting::until("the name did not change", || chooser(&mut node) == ["Second"]);
+    mac.create(volume, "after the new name").unwrap();
+
+    reload("[appletalk]\nlinks = [\"ltoudp:lo\", \"ltoudp\"]\nname = \"Second\"");
+    crate::waiting::until("it does not begin again", || log().contains("AppleTalk begins again"));
+    mac.create(volume, "after the new link").unwrap();
+
+    // Only a server that starts with EtherTalk keeps the right to use frames of Ethernet.
+    reload("[appletalk]\nlinks = [\"ethertalk:lo\"]\nname = \"Third\"");
+    crate::waiting::until("it is not refused", || log().contains("`[appletalk]` stays as it was"));
+    mac.create(volume, "after the refusal").unwrap();
+
+    reload("");
+    assert!(mac.receive().is_err(), "the session ends");
+    crate::waiting::until("the name is still there", || chooser(&mut node).is_empty());
+    reload("[appletalk]\nlinks = [\"ltoudp:lo\"]\nname = \"Fourth\"");
+    crate::waiting::until("AppleTalk does not come back", || chooser(&mut node) == ["Fourth"]);
+}
+
+/// The frames of a node that send what they like to the server's sockets: whole requests of ASP, NBP, ZIP, RTMP and echo, and garbage.
+fn hostile_frame(random: &mut Random, node: u8, server: u8) -> Vec<u8> {
+    let (garbage, data) = (random.below(587), random.below(578));
+    let mut datagram = Datagram {
+        destination: Endpoint::new(Address::new(0, server), [1, 2, 4, 6, 129, 130][random.below(6)]),
+        source: Endpoint::new(Address::new(0, node), 1 + random.below(254) as u8),
+        hops: 0,
+        kind: DatagramKind(1 + random.below(7) as u8),
+        payload: random.bytes(garbage),
+    };
+    match random.below(4) {
+        0 => {} // garbage
+        1 => {
+            // OpenSess: exactly once, and the response is kept for eight minutes.
+            datagram.kind = DatagramKind::ATP;
+            datagram.destination.socket = 129;
+            datagram.payload = vec![0x64, 1, random.below(256) as u8, 1, 4, datagram.source.socket, 1, 0];
+        }
+        _ => {
+            // Commands, writes, tickles, ends and answers of any session.
+            datagram.kind = DatagramKind::ATP;
+            let control = [0x40, 0x60, 0x64, 0x80, 0x90, 0xc0][random.below(6)];
+            let (function, session) = (random.below(9) as u8, random.below(256) as u8);
+            let head =
+                [control, 0xff, 0, random.below(256) as u8, function, session, 0, random.below(4) as u8];
+            datagram.payload = [&head[..], &random.bytes(data)].concat();
+        }
+    }
+    let data = datagram.encode_short().unwrap();
+    LlapFrame { destination: server, source: node, kind: LlapKind::DDP_SHORT, data: &data }.encode()
+}
+
+#[test]
+fn all_nodes_of_a_localtalk_take_no_memory_and_end_no_session() {
+    if !network::is_own(
+        "robustness::afp::appletalk::all_nodes_of_a_localtalk_take_no_memory_and_end_no_session",
+    ) {
+        return;
+    }
+    let mut scene = Scene::new("AFP2.2");
+    let status = scene.status();
+    let node = |text: &str| text.split(|end: char| !end.is_ascii_digit()).next()?.parse::<u8>().ok();
+    let mac = status.split("appletalk:0.").nth(1).and_then(node).expect("the Mac's node");
+    let server = scene.found.1.address.node;
+    let mut flood = links::open(&LinkName::LToUdp { interface: Some("lo".into()) }).unwrap();
+    let mut random = Random::new(0x5eed_0042);
+    scene.mac.create(scene.volume, "before").unwrap();
+    let mut most = 0;
+    let start = scene.server.own_memory();
+    for _ in 0..40 {
+        for node in (1..=254).filter(|node| ![mac, server].contains(node)) {
+            flood.send(&hostile_frame(&mut random, node, server)).unwrap();
+            while flood.receive().unwrap().is_some() {}
+        }
+        scene.listed(); // the server has taken what was before it, or lost it
+        most = most.max(scene.server.own_memory().saturating_sub(start));
+    }
+    println!("the server grew by {most} bytes");
+    assert!(most < 32 << 20, "{most}");
+    scene.mac.create(scene.volume, "afterwards").unwrap();
 }

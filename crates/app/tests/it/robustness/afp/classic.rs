@@ -36,6 +36,18 @@ fn old_clients_write_read_copy_and_list() {
 }
 
 #[test]
+fn old_clients_open_a_volume_by_its_name_in_macroman() {
+    let (top, share) = folder();
+    let share = format!("Bücher={}", share.display());
+    let server = Server::run_with_afp(top.path(), &[&share, "--nfs-port", "0", "--afp-port", "0"]);
+    for version in VERSIONS {
+        let mut afp = Afp::enter_with(server.afp_port, version, "Bücher");
+        // MacRoman: ü is 0x9f.
+        assert_eq!(afp.client.volumes().unwrap(), [b"B\x9fcher".to_vec()], "{version}");
+    }
+}
+
+#[test]
 fn random_numbers_prove_a_password_in_one_or_both_ways() {
     let (top, _) = folder();
     let text = "[server]\nafp-logins = [\"randnum\", \"2-way-randnum\"]\n[[share]]\nname = \"share\"\npath = \"share\"\n";
