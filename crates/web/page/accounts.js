@@ -147,11 +147,11 @@ export default {
     const button = (text, account, onclick) => h("button", { type: "button", class: "small", "aria-label": `${text.replace("…", "")}: ${account.name}`, onclick }, text);
     const columns = [
       { title: "Account", kind: "words", cell: (row) => h("b", {}, row.name) },
-      { title: "Acts as", cell: (row) => row.acts_as },
+      { title: "Acts as", kind: "words", cell: (row) => h("span", { class: "small" }, row.acts_as) },
       { title: "Groups", kind: "words", cell: (row) => row.groups.join(", ") },
       { title: "May", cell: (row) => (row.disabled ? h("span", { class: "badge bad" }, "not log in") : row.admin ? h("span", { class: "badge good" }, "administer") : "log in") },
       { title: "Password kept for", cell: (row) => row.secrets.map((secret) => LOGINS[secret] ?? secret).join(", ") || h("span", { class: "muted" }, "no password") },
-      { title: "", cell: (row) => (row.kept === "file" ? h("div", { class: "row end" },
+      { title: "", kind: "buttons", cell: (row) => (row.kept === "file" ? h("div", { class: "row end" },
         button("Password…", row, () => show(passwordForm(row), "#account-password")),
         button("Change…", row, () => show(changeForm(row), "#account-groups")),
         button("Rename…", row, () => show(renameForm(row), "#account-name")),

@@ -154,7 +154,7 @@ const COLUMNS = (share, path, work) => [
   { title: "Kind", cell: (row) => KINDS[row.kind] },
   { title: "Size", numeric: true, cell: (row) => (row.kind === "file" ? bytes(row.size) : "–") },
   { title: "Changed", kind: "whole", cell: (row) => when(row.modified) },
-  { title: "", cell: (row) => h("div", { class: "row end" },
+  { title: "", kind: "buttons", cell: (row) => h("div", { class: "row end" },
     row.kind === "file" ? downloadLink(share, inside(path, row.name)) : null,
     work ? work.actions(row) : null,
     h("a", { class: "button small", href: link(share, path, row.name), "aria-label": `About ${row.name}` }, "About")) },

@@ -6,7 +6,7 @@ import { count, h, replace } from "./dom.js";
 const PAGE = 100;
 
 // columns: [{title, cell: (row) => text or element, numeric, kind}]; kinds: "whole" is not broken into lines, "words" not
-// within words, "cut" ends with dots where there is no room. `kindOf`: "dense" for long lists.
+// within words, "cut" ends with dots where there is no room, "buttons" stand side by side. `kindOf`: "dense" for long lists.
 export function table(caption, columns, rows, empty, kindOf = null) {
   if (rows.length === 0) return h("p", { class: "muted empty" }, empty);
   const kind = (column) => (column.numeric ? "num" : column.kind ?? null);

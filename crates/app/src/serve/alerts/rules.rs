@@ -118,14 +118,14 @@ fn certificate(facts: &Facts) -> Option<Condition> {
         return None;
     }
     let severity = if left <= now { Severity::Critical } else { Severity::Warning };
-    let text = match left.as_secs() / 86_400 {
-        0 => format!(
-            "The certificate of the API, {file}, has ended, ends today, or cannot be read. Put a new one there, and restart the server."
-        ),
-        days => format!(
-            "The certificate of the API, {file}, ends in {days} days. Put a new one there, and restart the server."
-        ),
+    let what = match left.as_secs() / 86_400 {
+        0 => "has ended, ends today, or cannot be read".to_owned(),
+        days => format!("ends in {days} days"),
     };
+    let text = format!(
+        "The certificate of the API, {file}, {what}. Put a new one there, and choose \"Read settings again\" in the console; or \
+         upload one on its page Sign-ins and certificate."
+    );
     Some(Condition { name: "certificate", about: file.clone(), severity, text })
 }
 
