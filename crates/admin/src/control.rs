@@ -27,6 +27,7 @@ mod brief;
 mod caches;
 mod client;
 mod disconnect;
+mod doctor;
 mod links;
 mod lun;
 mod restore;
@@ -52,6 +53,7 @@ pub use client::{
     snapshots, started_with, status,
 };
 pub use disconnect::Disconnect;
+pub use doctor::{ClientDiagnosis, DoctorStatus, ProtocolAdvice, Trouble};
 pub use links::{LinkStatus, LinkTargetStatus};
 pub use lun::{LunAnswer, LunRequest, LunSession, LunStatus, NewLunRequest, Progress};
 pub use restore::{MOST_NAMED, RestoreReport, RestoreRequest, RestoredEntry};

@@ -19,7 +19,7 @@ use admin::recipe::PortmapServices;
 use admin::settings::BoundPorts;
 use admin::{Protocol, ServerSettings, Settings};
 use auth::LoginGuard;
-use conn::{Budget, Loops};
+use conn::{Budget, Loops, Peer};
 use tokio::sync::{Notify, watch};
 
 use self::bind::ProtocolListeners;
@@ -84,6 +84,34 @@ pub(crate) struct FrontListeners {
     pub(crate) beside: Option<witness::Listeners>,
 }
 
+/// A connection that the doctor examines.
+pub(crate) struct ExaminedConnection {
+    pub(crate) protocol: Protocol,
+    pub(crate) peer: Peer,
+    pub(crate) of: PeerSession,
+}
+
+/// What is known of the client of a connection.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct PeerSession {
+    /// Who has logged in.
+    pub(crate) user: Option<String>,
+    pub(crate) system: ClientSystem,
+}
+
+/// The system of a client, as far as it has said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ClientSystem {
+    Mac,
+    /// A Mac without TCP or with AFP before 3.
+    ClassicMac,
+    Linux,
+    /// An SMB client that is none of these.
+    Windows,
+    #[default]
+    Unknown,
+}
+
 /// A protocol as a part of the running program.
 pub(crate) trait Front: Component {
     /// Answers on these listeners until the server stops. Returns the services that clients find through port 111.
@@ -96,6 +124,11 @@ pub(crate) trait Front: Component {
 
     /// Looks after what changes by itself. Called every few seconds, on a thread that may wait.
     fn tend(&self) {}
+
+    /// The connections that are wanted. Each is asked for.
+    fn examined(&self, _is_wanted: &dyn Fn(Protocol, &Peer) -> bool) -> Vec<ExaminedConnection> {
+        Vec::new()
+    }
 
     /// Shows a message to the users of the sessions that match; returns how many clients were told. `None`: the protocol is
     /// off, or has no messages.

@@ -67,4 +67,6 @@ lock::ranks! {
     SlowOperations,
     /// The alerts that are raised.
     RaisedAlerts,
+    /// What the doctor has found.
+    Diagnoses,
 }

@@ -7,6 +7,7 @@ pub(crate) mod audit;
 pub(crate) mod component;
 pub(crate) mod console;
 pub(crate) mod current;
+pub(crate) mod doctor;
 pub(crate) mod figures;
 pub(crate) mod heartbeat;
 mod loops;
@@ -38,6 +39,7 @@ use crate::serve::alerts::{Alerts, StateFolder};
 use crate::serve::audit::Audit;
 use crate::serve::component::Component;
 use crate::serve::console::ConsoleNotifier;
+use crate::serve::doctor::Doctor;
 use crate::serve::loops::LoopsView;
 use crate::serve::running::{Parts, Running};
 use crate::serve::slow::Slow;
@@ -140,17 +142,17 @@ async fn serve_until_stopped(
         appletalk,
     };
     let (fronts, reach) = Fronts::begin(&launch, bound, &stopping).await?;
-    let announcers = Announcers::start(&launch);
+    let (announcers, part) = (Announcers::start(&launch), Part::start(&current, volumes.clone(), keeper));
     let caches = CachesView::new(&current, volumes.clone(), (budget, machine), count, reach);
     tokio::spawn(look_at_memory(caches.clone()));
-    let (events, looked_at) = (web::Events::default(), (login_guard.clone(), volumes.namespace().clone()));
+    let (events, doctor) = (web::Events::default(), Doctor::start(fronts.clone()));
+    let looked_at = (login_guard.clone(), volumes.namespace().clone(), doctor.clone());
     let (audit, slow) = (Arc::new(Audit::new(&current.settings)), Arc::new(Slow::new(&current.settings)));
     let of_state = StateFolder { path: state.path().to_owned(), index: volumes.index().clone(), api_failure };
     let alerts = Alerts::start(&current, of_state, looked_at, events.clone());
-    let part = Part::start(&current, volumes.clone(), keeper);
     let first: [Arc<dyn Component>; 4] = [volumes.clone(), links, part.clone(), LoopsView::component(&loops)];
-    let last: [Arc<dyn Component>; 5] =
-        [caches.clone(), ConsoleNotifier::component(&events), audit.clone(), slow.clone(), alerts.clone()];
+    let (console, judge) = (ConsoleNotifier::component(&events), alerts.clone());
+    let last: [Arc<dyn Component>; 6] = [caches.clone(), console, audit.clone(), slow.clone(), doctor, judge];
     let others = announcers.components().into_iter().chain(fronts.components());
     let components = first.into_iter().chain(others).chain(last).collect();
     let parts = Parts {

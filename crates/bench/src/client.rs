@@ -6,6 +6,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
 use std::time::Instant;
 
+use conn::PieceWaitCounts;
+
 use crate::meter::{Meter, MeterReading};
 use crate::pattern::{Pattern, Random};
 use crate::plan::{Cell, Plan};
@@ -34,6 +36,7 @@ pub(crate) struct ClientMeasurement {
     pub(crate) measured: MeterReading,
     pub(crate) cpu: f64,
     pub(crate) wire: u64,
+    pub(crate) pieces: PieceWaitCounts,
 }
 
 /// A client's thread.
@@ -123,16 +126,15 @@ impl Client<'_> {
         if let Some(wait) = go.at.checked_duration_since(Instant::now()) {
             thread::sleep(wait);
         }
-        let traffic = |worker: &Worker<'_>| {
-            let traffic = worker.session.traffic();
-            traffic.sent + traffic.received
-        };
-        let (cpu, wire) = (machine::thread_cpu(), traffic(worker));
+        let (cpu, before) = (machine::thread_cpu(), worker.session.traffic());
         let mut meter = Meter::new(go.deadline, self.stop);
         self.cell.workload.run(worker, &mut meter)?;
         let ended = Instant::now();
         let cpu = machine::thread_cpu() - cpu;
-        Ok(ClientMeasurement { ended, measured: meter.end(), cpu, wire: traffic(worker) - wire })
+        let after = worker.session.traffic();
+        let wire = after.sent + after.received - before.sent - before.received;
+        let pieces = after.pieces.since(&before.pieces);
+        Ok(ClientMeasurement { ended, measured: meter.end(), cpu, wire, pieces })
     }
 
     /// Removes what the client made. Returns what is left.

@@ -9,6 +9,7 @@
 //! ```
 
 pub mod baseline;
+pub mod bisect;
 mod client;
 mod clock;
 pub mod compare;

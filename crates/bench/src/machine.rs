@@ -9,6 +9,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use crate::record::Machine;
 use crate::{Protocol, Target};
 
+/// Bytes of a sector in `/sys/block`, whatever the disk has.
+const SECTOR: u64 = 512;
 /// Ticks per second of times in `/proc`.
 const TICKS: f64 = 100.0;
 /// The most processes that are looked at.
@@ -30,6 +32,7 @@ pub(crate) fn machine(folder: Option<&Path>) -> Machine {
         processors: processors(),
         memory_bytes: memory.trim_end_matches(" kB").parse::<u64>().unwrap_or(0) << 10,
         file_system: folder.and_then(file_system),
+        disks: disks(),
     }
 }
 
@@ -71,6 +74,54 @@ pub(crate) fn busy() -> (u64, u64) {
     let idle = ticks.iter().skip(3).take(2).sum::<u64>();
     let all = ticks.iter().take(8).sum::<u64>();
     (all.saturating_sub(idle), all)
+}
+
+/// The whole disks of this machine, each with its size and model.
+fn disks() -> Vec<String> {
+    let block = Path::new("/sys/block");
+    let read = |name: &str, file: &str| fs::read_to_string(block.join(name).join(file)).ok();
+    let disk = |name: &String| {
+        let sectors: u64 = read(name, "size")?.trim().parse().ok().filter(|sectors| *sectors > 0)?;
+        let is_rotational = read(name, "queue/rotational").is_some_and(|text| text.trim() == "1");
+        let model = read(name, "device/model").unwrap_or_default();
+        let kind = if is_rotational { "hard disk" } else { "flash or virtual" };
+        let text = format!("{name}: {} GB, {kind} {}", sectors * SECTOR / 1_000_000_000, model.trim());
+        Some(text.trim().to_owned())
+    };
+    whole_disks().iter().filter_map(disk).collect()
+}
+
+/// The names of the disks that are no parts of others, and no memory.
+fn whole_disks() -> Vec<String> {
+    let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|name| !["loop", "ram", "zram"].iter().any(|kind| name.starts_with(kind)));
+    names.sort();
+    names
+}
+
+/// Milliseconds that each disk has worked since this machine started.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DiskTimes(Vec<(String, u64)>);
+
+impl DiskTimes {
+    pub(crate) fn now() -> Self {
+        let of = |name: &String| {
+            let text = fs::read_to_string(Path::new("/sys/block").join(name).join("stat")).ok()?;
+            // The tenth value, Documentation/block/stat.rst.
+            Some((name.clone(), text.split_whitespace().nth(9)?.parse().ok()?))
+        };
+        Self(whole_disks().iter().filter_map(of).collect())
+    }
+
+    /// The part of so many seconds in which the busiest disk worked. `None`: no disk tells.
+    pub(crate) fn busiest(&self, after: &Self, seconds: f64) -> Option<f64> {
+        let worked = |(name, after): &(String, u64)| {
+            let (_, before) = self.0.iter().find(|(known, _)| known == name)?;
+            Some(after.saturating_sub(*before) as f64 / 1e3 / seconds.max(1e-9))
+        };
+        after.0.iter().filter_map(worked).reduce(f64::max).map(|part| part.min(1.0))
+    }
 }
 
 /// The server's processes on this machine.

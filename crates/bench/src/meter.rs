@@ -18,6 +18,7 @@ pub fn histogram() -> Histogram<u64> {
 
 /// Counts operations and bytes, until it is time to stop.
 pub(crate) struct Meter<'a> {
+    begun: Instant,
     deadline: Instant,
     stop: &'a AtomicBool,
     measured: MeterReading,
@@ -31,13 +32,22 @@ pub(crate) struct MeterReading {
     pub(crate) latency: Histogram<u64>,
     /// Pictures of a video that came, and those of them that were late.
     pub(crate) pictures: (u64, u64),
+    /// When parts of the work were done, in seconds since it began.
+    pub(crate) marks: Vec<(&'static str, f64)>,
     /// The deadline came before the end of the work.
     pub(crate) cut_short: bool,
 }
 
 impl Default for MeterReading {
     fn default() -> Self {
-        Self { operations: 0, bytes: 0, latency: histogram(), pictures: (0, 0), cut_short: false }
+        Self {
+            operations: 0,
+            bytes: 0,
+            latency: histogram(),
+            pictures: (0, 0),
+            marks: Vec::new(),
+            cut_short: false,
+        }
     }
 }
 
@@ -47,13 +57,19 @@ impl MeterReading {
         self.bytes += other.bytes;
         self.latency.add(&other.latency).expect("both have the same limits");
         self.pictures = (self.pictures.0 + other.pictures.0, self.pictures.1 + other.pictures.1);
+        for (name, seconds) in &other.marks {
+            match self.marks.iter_mut().find(|(known, _)| known == name) {
+                Some((_, known)) => *known = known.max(*seconds),
+                None => self.marks.push((name, *seconds)),
+            }
+        }
         self.cut_short |= other.cut_short;
     }
 }
 
 impl<'a> Meter<'a> {
     pub(crate) fn new(deadline: Instant, stop: &'a AtomicBool) -> Self {
-        Self { deadline, stop, measured: MeterReading::default() }
+        Self { begun: Instant::now(), deadline, stop, measured: MeterReading::default() }
     }
 
     /// Whether another operation may begin.
@@ -72,6 +88,16 @@ impl<'a> Meter<'a> {
     /// Operations without a latency of their own.
     pub(crate) fn add_operations(&mut self, count: u64) {
         self.measured.operations += count;
+    }
+
+    /// A part of the work is done. Of several clients the last one counts.
+    pub(crate) fn mark(&mut self, name: &'static str) {
+        self.measured.marks.push((name, self.begun.elapsed().as_secs_f64()));
+    }
+
+    /// A time that is not since the beginning.
+    pub(crate) fn note(&mut self, name: &'static str, seconds: f64) {
+        self.measured.marks.push((name, seconds));
     }
 
     /// A picture of a video.

@@ -124,6 +124,8 @@ impl Plan {
             "the depth must be from 1 to 256"
         } else if !(self.scale > 0.0 && self.scale <= 100.0) {
             "the scale must be above 0 and at most 100"
+        } else if self.suite.is_some_and(|suite| self.repeats < suite.least_repeats) {
+            "this suite was measured three times or more: --repeats must be at least 3"
         } else if self.links.is_empty() {
             "no link is given"
         } else if self.timeout.is_zero() || self.limit.is_zero() {
@@ -165,6 +167,7 @@ impl Plan {
     /// The most bytes that lie on a server at the same time.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.workloads.iter().map(|workload| workload.bytes(self.scale)).max().unwrap_or(0)
+        let clients = self.clients.iter().copied().max().unwrap_or(1);
+        self.workloads.iter().map(|workload| workload.bytes(self.scale, clients)).max().unwrap_or(0)
     }
 }

@@ -70,6 +70,9 @@ pub struct Machine {
     pub memory_bytes: u64,
     /// The file system of the served folder, if it is on this machine.
     pub file_system: Option<String>,
+    /// Its disks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<String>,
 }
 
 /// A speed or a time that bounds what a protocol can reach.
@@ -153,6 +156,15 @@ pub struct Run {
     pub server_cpu: Option<f64>,
     /// The part of this machine's processors that was busy.
     pub machine_busy: f64,
+    /// The part of the time in which the busiest disk of this machine worked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_busy: Option<f64>,
+    /// Waits inside answers of protocols over TCP.
+    #[serde(default, skip_serializing_if = "PieceWaits::is_empty")]
+    pub piece_waits: PieceWaits,
+    /// When parts of the work were done, in seconds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<(String, f64)>,
     /// Pictures of a video.
     pub pictures: u64,
     /// Pictures that came late.
@@ -165,6 +177,34 @@ pub struct Run {
     /// Seconds in which this machine slept, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slept: Option<f64>,
+}
+
+/// Waits inside answers, of which the beginning had come: those of the length of the timers of delayed acknowledgements, 40 and
+/// 200 ms, and others of similar length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "named in full")]
+pub struct PieceWaits {
+    pub held: [u32; 2],
+    pub beside: [u32; 2],
+}
+
+impl PieceWaits {
+    /// These counts.
+    #[must_use]
+    pub fn of(counts: &conn::PieceWaitCounts) -> Self {
+        Self { held: counts.held, beside: counts.beside }
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The timer that answers wait for, in milliseconds, and how many waits were its.
+    #[must_use]
+    pub fn timer(&self) -> Option<(u32, u32)> {
+        let counts = conn::PieceWaitCounts { held: self.held, beside: self.beside, ..Default::default() };
+        counts.timer_ms().map(|timer| (timer, counts.held_for(timer)))
+    }
 }
 
 impl Run {
@@ -280,6 +320,9 @@ pub(crate) mod tests {
             client_memory: 1 << 20,
             server_cpu: None,
             machine_busy: 0.3,
+            disk_busy: None,
+            piece_waits: PieceWaits::default(),
+            marks: Vec::new(),
             pictures: 0,
             late: 0,
             cut_short: false,

@@ -2,6 +2,7 @@
 
 mod chart;
 mod html;
+mod sizes;
 mod text;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ pub use text::text;
 
 use crate::record::{Baseline, BaselineUnit, End, Failure, Record, Run, Start};
 use crate::stats::Summary;
-use crate::suite::Figure;
+use crate::suite::{Figure, TimedFigure};
 use crate::sweep::Sweep;
 use crate::verdict::{self, Verdict};
 use crate::{Suite, Unit};
@@ -132,6 +133,12 @@ impl Report {
         suite.map_or_else(Vec::new, |suite| suite.figures(&row.run.workload, row.run.clients).collect())
     }
 
+    /// The published times of what a row measured.
+    fn published_times(&self, row: &Row) -> Vec<&'static TimedFigure> {
+        let suite = self.start.as_ref().and_then(|start| start.suite.as_deref()).and_then(Suite::of);
+        suite.map_or_else(Vec::new, |suite| suite.times(&row.run.workload).collect())
+    }
+
     /// Load curves: for each workload and link the targets with their speeds by the number of clients.
     fn curves(&self) -> BTreeMap<LoadCurveKey<'_>, Vec<Curve<'_>>> {
         let mut curves: BTreeMap<LoadCurveKey<'_>, Vec<Curve<'_>>> = BTreeMap::new();
@@ -182,6 +189,27 @@ fn bound(baseline: &Baseline) -> String {
         BaselineUnit::Seconds => time((baseline.value * 1e9) as u64),
         BaselineUnit::Bytes => format!("{:.0} bytes", baseline.value),
     }
+}
+
+/// When the parts of a run were done; all of it, if it has no parts.
+fn times(row: &Row) -> String {
+    let part = |(name, seconds): &(String, f64)| format!("{name} {seconds:.2} s");
+    let parts: Vec<String> = row.run.marks.iter().map(part).collect();
+    if parts.is_empty() { format!("all of it {:.2} s", row.run.seconds) } else { parts.join(", ") }
+}
+
+/// Published times, for a sentence.
+fn published_times(figure: &TimedFigure) -> String {
+    let part = |(name, seconds): &(&str, f64)| format!("{name} {seconds} s");
+    figure.times.iter().map(part).collect::<Vec<_>>().join(", ")
+}
+
+/// The bytes on the wire, as a part of those of content; what a cache hid did not cross it.
+fn on_wire(row: &Row) -> Option<String> {
+    let run = &row.run;
+    (run.wire_bytes > 0 && run.unit() == Unit::Bytes && run.bytes > 0).then(|| {
+        format!("{:.0} % of the bytes on the wire", run.wire_bytes as f64 * 100.0 / run.bytes as f64)
+    })
 }
 
 /// What a client could move with all of one processor, if it was counted.

@@ -13,14 +13,15 @@ use crate::client::{Client, ClientMeasurement, ClientMessage, StartOrder};
 use crate::clock::{Change, Clocks};
 use crate::folder::Folder;
 use crate::link::Link;
-use crate::machine::{self, Server};
+use crate::machine::{self, DiskTimes, Server};
 use crate::meter::MeterReading;
 use crate::mount::Counter;
 use crate::pattern::Pattern;
 use crate::plan::{Cell, Plan, Residency};
-use crate::record::{End, Failure, Latency, Record, Run, Start};
+use crate::record::{End, Failure, Latency, PieceWaits, Record, Run, Start};
 use crate::{Error, Protocol, Result, Target, baseline, probe};
 use client::{Connector, Detour, Reach, evict};
+use conn::PieceWaitCounts;
 
 /// The time between the order to start and the start.
 const LEAD: Duration = Duration::from_millis(5);
@@ -285,7 +286,7 @@ impl Runner<'_> {
                 self.evict()?;
             }
             watcher.doing(&format!("{}: {}", self.target.protocol, example.cell()));
-            let (server_before, busy_before) = (server.cpu(), machine::busy());
+            let (server_before, busy_before, disks) = (server.cpu(), machine::busy(), DiskTimes::now());
             let (clocks, counted_before) = (Clocks::now(), counted());
             let at = Instant::now() + LEAD;
             for order in orders {
@@ -305,6 +306,7 @@ impl Runner<'_> {
                 run.wire_interface = counter.as_ref().map(|counter| counter.interface.clone());
             }
             run.server_cpu = server.cpu().zip(server_before).map(|(after, before)| (after - before).max(0.0));
+            run.disk_busy = disks.busiest(&DiskTimes::now(), run.seconds);
             let busy = machine::busy();
             let all = busy.1.saturating_sub(busy_before.1).max(1);
             run.machine_busy = busy.0.saturating_sub(busy_before.0) as f64 / all as f64;
@@ -360,6 +362,9 @@ impl Runner<'_> {
             client_memory: 0,
             server_cpu: None,
             machine_busy: 0.0,
+            disk_busy: None,
+            piece_waits: PieceWaits::default(),
+            marks: Vec::new(),
             pictures: 0,
             late: 0,
             cut_short: false,
@@ -404,8 +409,11 @@ fn fill(run: &mut Run, done: &[ClientMeasurement], begun: Instant) {
     run.histogram = buckets(&all);
     run.client_cpu = done.iter().map(|done| done.cpu).sum();
     run.client_memory = machine::peak_memory();
+    let pieces = done.iter().fold(PieceWaitCounts::default(), |sum, done| sum.plus(&done.pieces));
+    run.piece_waits = PieceWaits::of(&pieces);
     run.wire_bytes = done.iter().map(|done| done.wire).sum();
     (run.pictures, run.late) = all.pictures;
+    run.marks = all.marks.iter().map(|(name, seconds)| ((*name).to_owned(), *seconds)).collect();
     run.cut_short = all.cut_short;
 }
 

@@ -7,6 +7,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 pub struct Summary {
     /// How many there are.
     pub count: usize,
+    /// The average.
+    pub mean: f64,
     /// The median.
     pub median: f64,
     /// The smallest.
@@ -33,7 +35,7 @@ impl Summary {
         };
         let (mean, variance) = mean_and_variance(values);
         let cv = if mean == 0.0 { 0.0 } else { variance.sqrt() / mean };
-        Self { count: values.len(), median, min: sorted[0], max: sorted[sorted.len() - 1], cv }
+        Self { count: values.len(), mean, median, min: sorted[0], max: sorted[sorted.len() - 1], cv }
     }
 }
 

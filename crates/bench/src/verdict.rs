@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::baseline::name;
-use crate::record::{Baseline, Record, Run};
+use crate::record::{Baseline, PieceWaits, Record, Run};
 use crate::{Durability, Residency, Unit};
 
 /// What is known of a measurement.
@@ -35,6 +35,8 @@ pub struct Evidence {
     pub clients: usize,
     /// Upper bounds in nanoseconds, and counts.
     pub histogram: Vec<(u64, u64)>,
+    /// Waits inside answers, if the clients saw the connections.
+    pub pieces: Option<PieceWaits>,
     /// The MTU of this end, and of the path.
     pub mtu: Option<(u64, u64)>,
     /// What crossed the interface while the clients moved their bytes, if a cache lies between.
@@ -121,6 +123,12 @@ const NEAR: f64 = 0.85;
 const MOSTLY: f64 = 0.6;
 /// The least part of all operations that must show the timer of delayed acknowledgements.
 const DELAYED: f64 = 0.02;
+/// If nearly all wait for the timer, no fast ones show it: then the latencies must be those of the timer in this part.
+const ALL_DELAYED: f64 = 0.9;
+/// Operations without which that may be chance.
+const ENOUGH_DELAYED: u64 = 20;
+/// Timers in milliseconds, the bounds of latencies that are theirs, and how far below and above those of others count.
+const TIMERS: [(u32, (u64, u64), u64, u64); 2] = [(40, (40, 58), 28, 90), (200, (200, 270), 150, 340)];
 /// The shortest measurement that is judged. Processor times are counted in steps of 10 ms.
 const LONG_ENOUGH: f64 = 0.2;
 /// Processors that other programs must use to be named.
@@ -166,40 +174,50 @@ fn mega(speed: f64) -> String {
     format!("{:.digits$} MB/s", speed / 1e6)
 }
 
-/// The timers: 40 ms of Linux, 200 ms of Windows and macOS. A bound of the histogram is up to a quarter
-/// above the latencies under it.
+/// The timers: 40 ms of Linux, 200 ms of Windows and macOS. A client of a protocol sees the waits themselves, inside answers. Of a
+/// mounted folder only the latencies are known.
 fn delayed_ack(evidence: &Evidence) -> Option<(Limit, String)> {
-    let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0_u64, u64::saturating_add);
-    let all = sum(&mut evidence.histogram.iter().map(|(_, count)| *count));
+    let all = evidence.histogram.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+    let (timer, hits) = match &evidence.pieces {
+        Some(pieces) => pieces.timer().map(|(timer, hits)| (timer, u64::from(hits)))?,
+        None => timer_of_latencies(evidence, all)?,
+    };
+    let fix = match timer {
+        40 => {
+            "A Linux host delays acknowledgements. On that host: `ip route change … quickack 1` for the route between the two, and \
+             TCP_NODELAY in the program that sends"
+        }
+        _ => {
+            "A Windows or macOS host delays acknowledgements. Windows: set TcpAckFrequency to 1 (REG_DWORD) in \
+             HKLM\\SYSTEM\\CurrentControlSet\\Services\\Tcpip\\Parameters\\Interfaces\\{the adapter}, and restart; Windows \
+             2000: TcpDelAckTicks to 0. macOS: `sudo sysctl net.inet.tcp.delayed_ack=0`"
+        }
+    };
+    let share = hits as f64 / all.max(1) as f64;
+    let hit = if share < DELAYED { return None } else { percent(share.min(1.0)) };
+    let text = format!("{hit} of the operations waited {timer} ms for a delayed acknowledgement. {fix}.");
+    Some((Limit::DelayedAck(timer), text))
+}
+
+/// The timer that latencies show, and how many. A bound of the histogram is up to a quarter above the latencies under it.
+fn timer_of_latencies(evidence: &Evidence, all: u64) -> Option<(u32, u64)> {
+    // A processor that is busy lets operations wait for all kinds of times, those of the timers among them.
+    if all == 0 || evidence.machine_busy.is_some_and(|busy| busy >= NEAR) {
+        return None;
+    }
     let within = |from: u64, to: u64| -> u64 {
         let is_in = |bound: u64| (from * 1_000_000..to * 1_000_000).contains(&bound);
-        sum(&mut evidence.histogram.iter().filter(|(bound, _)| is_in(*bound)).map(|(_, count)| *count))
+        let hits = evidence.histogram.iter().filter(|(bound, _)| is_in(*bound));
+        hits.fold(0, |sum, (_, count)| sum.saturating_add(*count))
     };
-    // A timer adds to operations that are fast otherwise. Latencies just below it show that the timer is not what they wait for.
-    for (timer, from, to, below) in [(40, 40, 58, 28), (200, 200, 270, 150)] {
-        let (hits, near) = (within(from, to), within(below, from));
-        let is_rare = evidence.latency * 1e3 < f64::from(timer) / 4.0;
-        if is_rare && all > 0 && hits as f64 >= DELAYED * all as f64 && near.saturating_mul(4) < hits {
-            let fix = match timer {
-                40 => {
-                    "A Linux host delays acknowledgements. On that host: `ip route change … quickack 1` for \
-                       the route between the two, and TCP_NODELAY in the program that sends"
-                }
-                _ => {
-                    "A Windows or macOS host delays acknowledgements. Windows: set TcpAckFrequency to 1 \
-                      (REG_DWORD) in HKLM\\SYSTEM\\CurrentControlSet\\Services\\Tcpip\\Parameters\\Interfaces\\\
-                      {the adapter}, and restart; Windows 2000: TcpDelAckTicks to 0. macOS: `sudo sysctl \
-                      net.inet.tcp.delayed_ack=0`"
-                }
-            };
-            let share = percent(hits as f64 / all as f64);
-            return Some((
-                Limit::DelayedAck(timer),
-                format!("{share} of the operations waited {timer} ms for a delayed acknowledgement. {fix}."),
-            ));
-        }
-    }
-    None
+    // Latencies just beside it show that the timer is not what they wait for.
+    TIMERS.into_iter().find_map(|(timer, its, below, above)| {
+        let hits = within(its.0, its.1);
+        let near = within(below, its.0).saturating_add(within(its.1, above));
+        let is_rare = evidence.latency * 1e3 < f64::from(timer) / 4.0 && hits as f64 >= DELAYED * all as f64;
+        let is_all = hits as f64 >= ALL_DELAYED * all as f64 && all >= ENOUGH_DELAYED;
+        ((is_rare || is_all) && near.saturating_mul(4) < hits).then_some((timer, hits))
+    })
 }
 
 fn link(evidence: &Evidence) -> Option<(Limit, String)> {
@@ -369,6 +387,7 @@ pub fn evidence(records: &[Record], run: &Run) -> Evidence {
         machine_busy: Some(run.machine_busy).filter(|_| is_here || run.server_cpu.is_some()),
         processors: start.map_or(1, |start| start.machine.processors),
         depth: if is_bytes { start.map_or(1, |start| start.depth) } else { 1 },
+        pieces: (run.protocol != crate::Protocol::File).then_some(run.piece_waits),
         clients: run.clients,
         histogram: run.histogram.clone(),
         cached: cached(run),
@@ -459,6 +478,34 @@ mod tests {
         // A slow disk has all latencies up to there.
         let slow = vec![(20_000_000, 100), (30_000_000, 200), (38_000_000, 100), (48_000_000, 100)];
         assert_eq!(limit(|e| e.histogram = slow).0, Limit::Serialization);
+    }
+
+    #[test]
+    fn waits_inside_answers_are_named_even_if_all_operations_have_them() {
+        let pieces = |held, beside| Some(PieceWaits { held: [held, 0], beside: [beside, 0] });
+        let slow = |e: &mut Evidence| {
+            (e.latency, e.histogram) = (0.048, vec![(1_250_000, 1), (48_000_000, 65)]);
+            (e.machine_busy, e.server_cpu) = (Some(0.95), Some(0.5));
+        };
+        let found = limit(|e| (slow(e), e.pieces = pieces(65, 2)).1);
+        assert_eq!(found.0, Limit::DelayedAck(40), "{}", found.1);
+        assert!(found.1.contains("98 % of the operations waited 40 ms"), "{}", found.1);
+        // The same latencies on a busy machine, without waits inside answers.
+        let busy = limit(|e| (slow(e), e.pieces = pieces(0, 0)).1);
+        assert_eq!(busy.0, Limit::OtherPrograms, "{}", busy.1);
+        let mixed = limit(|e| (slow(e), e.pieces = pieces(20, 30)).1);
+        assert_eq!(mixed.0, Limit::OtherPrograms, "{}", mixed.1);
+    }
+
+    #[test]
+    fn a_mounted_folder_shows_the_timer_by_its_latencies() {
+        let all = vec![(1_250_000, 1), (48_000_000, 65)];
+        let waiting =
+            |busy| limit(|e| (e.histogram, e.latency, e.machine_busy) = (all.clone(), 0.048, busy)).0;
+        assert_eq!(waiting(None), Limit::DelayedAck(40));
+        assert_eq!(waiting(Some(0.95)), Limit::OtherPrograms, "a busy machine has all latencies");
+        let few = limit(|e| (e.histogram, e.latency) = (vec![(48_000_000, 12)], 0.048)).0;
+        assert_eq!(few, Limit::Serialization);
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct Workload {
     pub writes: bool,
     /// Bytes that all clients together need on the server, at full scale.
     bytes: u64,
+    /// Each client needs so many bytes, however many there are.
+    is_each: bool,
     needs: Abilities,
     prepare: fn(&mut Worker<'_>) -> Result<()>,
     run: fn(&mut Worker<'_>, &mut Meter<'_>) -> Result<()>,
@@ -57,10 +59,45 @@ const STREAM: Workload = Workload {
     reads: false,
     writes: false,
     bytes: 0,
+    is_each: false,
     needs: DISK,
     prepare: |_| Ok(()),
     run: |_, _| Ok(()),
 };
+
+/// Reads a file of this size, of which each client has its own.
+const fn sized_read(name: &'static str, bytes: u64) -> Workload {
+    Workload {
+        name,
+        about: "reads a file of this size, which each client has in a folder of its own, 1 MiB at a time, several in flight",
+        origin: SIZED,
+        reads: true,
+        bytes,
+        is_each: true,
+        prepare: streams::prepare_large,
+        run: streams::read_large,
+        ..STREAM
+    }
+}
+
+/// Writes a file of this size, each client its own.
+const fn sized_write(name: &'static str, bytes: u64) -> Workload {
+    Workload {
+        name,
+        about: "writes a file of this size, each client in a folder of its own, 1 MiB at a time, several in flight",
+        origin: SIZED,
+        writes: true,
+        bytes,
+        is_each: true,
+        run: streams::write_large,
+        ..STREAM
+    }
+}
+
+const LMDD: &str =
+    "the backup server of 2011: lmdd, 10 GiB in records of 512 bytes; the file is removed between the runs";
+const SIZED: &str =
+    "NetApp TR-3472, section 7.3: 1, 5 and 10 Macs with files of 500 MB to 10 GB, each its own";
 
 /// All workloads, in the order in which they run.
 pub const WORKLOADS: &[Workload] = &[
@@ -109,6 +146,36 @@ pub const WORKLOADS: &[Workload] = &[
         writes: true,
         bytes: 16 << 20,
         run: streams::lmdd,
+        ..STREAM
+    },
+    Workload {
+        name: "lmdd-write-512B",
+        about: "writes a file in records of 512 bytes, one after another",
+        origin: LMDD,
+        writes: true,
+        bytes: 10 << 30,
+        run: streams::write_records,
+        ..STREAM
+    },
+    Workload {
+        name: "lmdd-read-512B",
+        about: "reads a file in records of 512 bytes, one after another",
+        origin: LMDD,
+        reads: true,
+        bytes: 10 << 30,
+        prepare: streams::prepare_large,
+        run: streams::read_records,
+        ..STREAM
+    },
+    Workload {
+        name: "small-read-100-at-once",
+        about: "reads 1 KiB at a hundred places of a file at once, then at the next ones",
+        origin: "the ReadyNAS comparison of 2007: small reads over CIFS took a second each when many were asked for",
+        reads: true,
+        bytes: 100 << 20,
+        needs: Abilities { pipelined: true, ..DISK },
+        prepare: streams::prepare_small,
+        run: streams::read_small_at_once,
         ..STREAM
     },
     Workload {
@@ -275,6 +342,16 @@ pub const WORKLOADS: &[Workload] = &[
         run: blocks::read_write_25_1,
         ..STREAM
     },
+    sized_read("read-500MB", 500_000_000),
+    sized_read("read-1GB", 1_000_000_000),
+    sized_read("read-2GB", 2_000_000_000),
+    sized_read("read-5GB", 5_000_000_000),
+    sized_read("read-10GB", 10_000_000_000),
+    sized_write("write-500MB", 500_000_000),
+    sized_write("write-1GB", 1_000_000_000),
+    sized_write("write-2GB", 2_000_000_000),
+    sized_write("write-5GB", 5_000_000_000),
+    sized_write("write-10GB", 10_000_000_000),
 ];
 
 /// What runs if no workload is named: the six that answer most questions.
@@ -290,30 +367,43 @@ impl Workload {
 
     /// What is missing in a session, if the workload cannot run there.
     pub(crate) fn lacks(&self, has: Abilities) -> Option<&'static str> {
-        let Abilities { files, locks, attributes, forks, pipelined: _ } = self.needs;
+        let Abilities { files, locks, attributes, forks, pipelined } = self.needs;
         let missing = [
             (files && !has.files, "a workload with files on a disk"),
             (locks && !has.locks, "locking"),
             (attributes && !has.attributes, "setting extended attributes"),
             (forks && !has.forks, "a resource fork"),
+            (pipelined && !has.pipelined, "several requests at once"),
         ];
         missing.into_iter().find_map(|(lacks, what)| lacks.then_some(what))
     }
 
     /// Bytes that one of so many clients writes at most.
     pub(crate) fn room(&self, scale: f64, clients: usize) -> u64 {
-        let whole = (self.bytes as f64 * scale) as u64;
-        (whole / clients.max(1) as u64).max(worker::LEAST) + worker::LEAST
+        self.share(scale, clients).max(worker::LEAST) + worker::LEAST
     }
 
-    /// Bytes that all clients write at most.
+    /// Bytes of one of so many clients.
+    fn share(&self, scale: f64, clients: usize) -> u64 {
+        let whole = (self.bytes as f64 * scale) as u64;
+        if self.is_each { whole } else { whole / clients.max(1) as u64 }
+    }
+
+    /// Bytes that so many clients together write at most.
     #[must_use]
-    pub fn bytes(&self, scale: f64) -> u64 {
-        (self.bytes as f64 * scale) as u64
+    pub fn bytes(&self, scale: f64, clients: usize) -> u64 {
+        let whole = (self.bytes as f64 * scale) as u64;
+        if self.is_each { whole.saturating_mul(clients as u64) } else { whole }
+    }
+
+    /// The size of each client's file at full scale, if the workload is about files of one size.
+    #[must_use]
+    pub fn file_size(&self) -> Option<u64> {
+        self.is_each.then_some(self.bytes)
     }
 
     pub(crate) fn prepare(&self, worker: &mut Worker<'_>) -> Result<()> {
-        worker.bytes = (self.bytes as f64 * worker.scale) as u64 / worker.clients as u64;
+        worker.bytes = self.share(worker.scale, worker.clients);
         (self.prepare)(worker)
     }
 
@@ -339,6 +429,16 @@ mod tests {
             assert!(WORKLOADS[..at].iter().all(|other| other.name != workload.name), "{workload:?}");
         }
         assert!(DEFAULT.iter().all(|name| Workload::of(name).is_some()));
+    }
+
+    #[test]
+    fn files_of_one_size_are_those_of_each_client() {
+        let each = Workload::of("read-2GB").unwrap();
+        assert_eq!((each.file_size(), each.share(0.5, 10)), (Some(2_000_000_000), 1_000_000_000));
+        assert_eq!(each.bytes(0.5, 10), 10_000_000_000);
+        let shared = Workload::of("seq-read").unwrap();
+        assert_eq!((shared.file_size(), shared.share(1.0, 4)), (None, 128 << 20));
+        assert_eq!(shared.bytes(1.0, 4), 512 << 20);
     }
 
     #[test]

@@ -15,6 +15,8 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
+use conn::PieceWaitCounts;
+
 use crate::metadata::Peer;
 use crate::target::{Protocol, Target};
 use crate::tree::Tree;
@@ -124,6 +126,8 @@ pub struct Traffic {
     pub sent: u64,
     /// From the server.
     pub received: u64,
+    /// Waits inside an answer, of which the beginning had come.
+    pub pieces: PieceWaitCounts,
 }
 
 /// A client's session.

@@ -240,6 +240,7 @@ impl<P: Protocol> Connection<P> {
                 Some(*reading.deadline.get_or_insert_with(|| Instant::now() + limit))
             }
         };
+        let wait = self.begin_wait(deadline.is_some());
         let count = loop {
             if deadline.is_none() && self.socket.is_drained() {
                 reading.early.begin_alone();
@@ -265,9 +266,24 @@ impl<P: Protocol> Connection<P> {
                 Err(_) => break 0,
             }
         };
+        if let (Some(begun), true) = (wait, count > 0) {
+            self.counters.timing.arrived(begun.elapsed(), count);
+        }
         self.counters.bytes_in.fetch_add(count as u64, Ordering::Relaxed);
         self.allowance.has_moved(count);
         count > 0
+    }
+
+    /// The rest of a message is waited for, from now on. A client that has held such a rest back until the beginning was
+    /// acknowledged gets that at once.
+    fn begin_wait(&self, is_partial: bool) -> Option<Instant> {
+        if !is_partial || !self.socket.is_drained() {
+            return None;
+        }
+        if self.counters.timing.pieces.acknowledges() {
+            let _ = rustix::net::sockopt::set_tcp_quickack(self.socket.stream(), true); // only costs latency
+        }
+        Some(Instant::now())
     }
 
     /// Reserves memory for all of a long message before more of it is received. False when the connection is over.
@@ -302,6 +318,7 @@ impl<P: Protocol> Connection<P> {
         let mut reserved = std::mem::take(&mut reading.reserved);
         reserved.end_owing();
         let number = self.next_number();
+        let measured = self.counters.timing.begin(number);
         let in_flight = InFlight::new(&self.current, &self.watchdog, number);
         let begin = || match early {
             Some(early) => early.answer(message, in_flight),
@@ -324,14 +341,15 @@ impl<P: Protocol> Connection<P> {
         }
         match polled {
             Poll::Ready(reply) => {
+                self.counters.timing.end(number, measured);
                 self.note_answer();
                 if let Some(reply) = reply {
                     self.outbox.push(reply);
                 }
             }
             Poll::Pending => match ended.and_then(|subject| self.watchdog.stuck().turns(subject)) {
-                Some(turns) => self.finish_elsewhere(answer, reserved, turns),
-                None => self.finish_later(answer, reserved),
+                Some(turns) => self.finish_elsewhere(number, answer, reserved, turns),
+                None => self.finish_later(number, answer, reserved),
             },
         }
         if reading.is_none() {
@@ -368,7 +386,13 @@ impl<P: Protocol> Connection<P> {
 
     /// Finishes an answer that is likely to get stuck, where a stuck thread harms less. Few have a thread at a time, and only
     /// while they are polled: an answer that waits for something else than a disk (its client, more data) waits without.
-    fn finish_elsewhere(&self, mut answer: Answer, reserved: Reservation, turns: Arc<Semaphore>) {
+    fn finish_elsewhere(
+        &self,
+        number: u32,
+        mut answer: Answer,
+        reserved: Reservation,
+        turns: Arc<Semaphore>,
+    ) {
         let outbox = self.outbox.clone();
         let answer = Box::pin(async move {
             loop {
@@ -391,7 +415,7 @@ impl<P: Protocol> Connection<P> {
                 answer = back;
             }
         });
-        self.finish_later(answer, reserved);
+        self.finish_later(number, answer, reserved);
     }
 
     /// Counts a request that is answered.
@@ -401,14 +425,16 @@ impl<P: Protocol> Connection<P> {
     }
 
     /// Answers later. What was reserved for the message is given back then.
-    fn finish_later(&self, answer: Answer, reserved: Reservation) {
+    fn finish_later(&self, number: u32, answer: Answer, reserved: Reservation) {
         let Some(me) = self.me.upgrade() else { return };
+        self.counters.timing.begin_wait();
         // Room was made before the message was read; a second reader may have used it, which is no harm.
         let permit = self.in_flight.clone().try_acquire_owned();
         self.socket.spawn(async move {
             let unless_it_ends = CloseOnPanic(&me.outbox);
             let reply = answer.await;
             std::mem::forget(unless_it_ends);
+            me.counters.timing.end_wait(number);
             me.note_answer();
             if let Some(reply) = reply {
                 me.outbox.push(reply);

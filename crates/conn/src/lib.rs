@@ -14,6 +14,7 @@
 mod affinity;
 mod buffers;
 mod connection;
+pub mod diag;
 mod fence;
 mod hang;
 mod in_flight;
@@ -23,12 +24,14 @@ mod memory;
 pub mod observe;
 mod outbox;
 pub mod pem;
+mod pieces;
 mod protocol;
 mod ranks;
 mod received;
 mod refused;
 mod stall;
 mod threads;
+mod timing;
 mod tls;
 mod to_client;
 #[cfg(test)]
@@ -45,9 +48,11 @@ pub use listen::{AdmissionHook, Counters, Peer, Server, bind_tcp, bind_udp};
 pub use loops::{LoopStream, Loops, Polling, WaitCounts};
 pub use memory::{Allowance, Budget, DEFAULT_BUDGET, Reservation, SMALLEST_BUDGET};
 pub use outbox::Outbox;
+pub use pieces::{PieceWaitCounts, PieceWaits};
 pub use protocol::{Answer, EarlyMessage, Limits, Protocol, Reply};
 pub use refused::RefusedVersions;
 pub use stall::Watchdog;
+pub use timing::{ConnectionTimes, ConnectionTiming};
 pub use tls::{CompletedHandshake, without_socket as tls_without_socket};
 pub use to_client::ToClient;
 

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use crate::loops::{LoopStream, Loops, Polling};
 use crate::memory::{Allowance, Budget};
 use crate::ranks;
+use crate::timing::ConnectionTiming;
 
 /// Connections waiting to be accepted.
 const BACKLOG: i32 = 1024;
@@ -43,6 +44,7 @@ pub struct Counters {
     pub bytes_in: AtomicU64,
     pub bytes_out: AtomicU64,
     pub is_tls: AtomicBool,
+    pub timing: ConnectionTiming,
 }
 
 /// The other end of a connection.
@@ -50,6 +52,8 @@ pub struct Counters {
 pub struct Peer {
     /// Its address and port.
     pub address: SocketAddr,
+    /// The address of this end. `None`: it is no connection of TCP.
+    pub local: Option<SocketAddr>,
     /// Since when.
     pub since: SystemTime,
     /// What it has done.
@@ -183,7 +187,8 @@ impl Server {
     {
         let address = SocketAddr::new(address.ip().to_canonical(), address.port());
         let memory = self.budget.admit(address);
-        let peer = Peer { address, since: SystemTime::now(), counters: Arc::default(), memory };
+        let local = stream.local_addr().ok();
+        let peer = Peer { address, local, since: SystemTime::now(), counters: Arc::default(), memory };
         {
             let mut peers = self.peers.lock();
             if peers.len() >= self.limit {

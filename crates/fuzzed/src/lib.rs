@@ -21,6 +21,7 @@ pub mod appletalk_links;
 pub mod appletalk_sessions;
 pub mod bench;
 pub mod cluster;
+pub mod conn;
 pub mod dcerpc;
 pub mod domain;
 pub mod iscsi_blocks;
@@ -71,6 +72,7 @@ pub const TARGETS: &[Target] = &[
     ("bench_records", bench::records),
     ("bench_urls", bench::urls),
     ("cluster_frames", cluster::frame),
+    ("conn_diag", conn::diag),
     ("dcerpc_answers", dcerpc::answers),
     ("dcerpc_endpoints", dcerpc::endpoints),
     ("domain_bind", domain::bind),

@@ -40,4 +40,4 @@ mod tests;
 pub use clients::durable::note::{CacheNote, LeaseNote, Note};
 pub use config::{Config, Dialect, Encryption, Guests, HomesShare, OpenHome, Share, ShareKind, ShareOptions};
 pub use frames::{protocol, serve_stream};
-pub use service::{Service, SessionInfo};
+pub use service::{ClientSystem, Service, SessionInfo};

@@ -21,11 +21,12 @@ import security from "./security.js";
 import settings from "./settings.js";
 import setup from "./setup.js";
 import shares from "./shares.js";
+import slowclients from "./slowclients.js";
 import slowest from "./slowest.js";
 import snapshots from "./snapshots.js";
 import webhooks from "./webhooks.js";
 
-export const PAGES = { __proto__: null, overview, setup, shares, files, rights, names, adopt, accounts, clients, snapshots, backups, replicate, luns, slowest, caches, benchmarks, settings, alerts, log, scrub, jobs, webhooks, security };
+export const PAGES = { __proto__: null, overview, setup, shares, files, rights, names, adopt, accounts, clients, snapshots, backups, replicate, luns, slowest, slowclients, caches, benchmarks, settings, alerts, log, scrub, jobs, webhooks, security };
 
 // `short`: the title of a page among its neighbours, where that is shorter than its own.
 export const PLACES = [
@@ -34,7 +35,7 @@ export const PLACES = [
   { key: "people", title: "People", pages: ["accounts", "clients"] },
   { key: "backups", title: "Backups & snapshots", pages: ["snapshots", "backups", "replicate"] },
   { key: "luns", title: "Disks (LUNs)", pages: ["luns"] },
-  { key: "performance", title: "Performance", pages: ["slowest", "caches", "benchmarks"] },
+  { key: "performance", title: "Performance", pages: ["slowest", "slowclients", "caches", "benchmarks"] },
   { key: "system", title: "System", pages: ["settings", "alerts", "log", "scrub", "jobs", "webhooks", "security"] },
 ];
 
@@ -50,7 +51,7 @@ export const WORDS = {
   "time-machine": "backups", macs: "backups",
   copies: "replicate", replication: "replicate", mirror: "replicate",
   schedule: "snapshots", disks: "luns", iscsi: "luns",
-  performance: "slowest", latency: "slowest", memory: "caches", measure: "benchmarks", advice: "benchmarks",
+  performance: "slowest", latency: "slowest", network: "slowclients", wifi: "slowclients", protocols: "slowclients", memory: "caches", measure: "benchmarks", advice: "benchmarks",
   system: "settings", options: "settings", restart: "settings",
   check: "scrub", repair: "scrub", fsck: "scrub", damage: "scrub",
   certificate: "security", tls: "security", tokens: "security", "sign-ins": "security",

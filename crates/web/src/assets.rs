@@ -74,6 +74,7 @@ const ASSETS: &[Asset] = assets![
     "security.js" "text/javascript; charset=utf-8",
     "settingunits.js" "text/javascript; charset=utf-8",
     "setup.js" "text/javascript; charset=utf-8",
+    "slowclients.js" "text/javascript; charset=utf-8",
     "slowest.js" "text/javascript; charset=utf-8",
 ];
 

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::appletalk::AppleTalkStatus;
 use super::arriving::ArrivingStatus;
+use super::doctor::DoctorStatus;
 use super::links::LinkStatus;
 use super::waits::LoopsStatus;
 use crate::settings::Protocol;
@@ -60,6 +61,8 @@ pub struct Status {
     pub arriving: Vec<ArrivingStatus>,
     /// What a person should know or do, the oldest first.
     pub alerts: Vec<AlertStatus>,
+    /// Where the time of each client goes, and what slows it down.
+    pub doctor: DoctorStatus,
 }
 
 /// How many files clients of all protocols have open, and may have: `open-files` in the settings.
@@ -115,7 +118,7 @@ impl Severity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AlertStatus {
     /// Its kind: `space`, `disk`, `logins`, `backup`, `certificate`, `snapshot`, `replication`,
-    /// `clock` or `link`.
+    /// `clock` or `link`; or that of a [`Trouble`](super::Trouble).
     pub name: String,
     /// The share, backup or file that it is about; empty: the server.
     pub about: String,

@@ -227,8 +227,13 @@ impl Client {
     fn new(service: &Arc<Service>, transport: Transport) -> Self {
         static PORT: AtomicU16 = AtomicU16::new(1);
         let address = ([192, 0, 2, 1], PORT.fetch_add(1, Ordering::Relaxed)).into();
-        let peer =
-            Peer { address, since: SystemTime::now(), counters: Arc::default(), memory: Arc::default() };
+        let peer = Peer {
+            address,
+            local: None,
+            since: SystemTime::now(),
+            counters: Arc::default(),
+            memory: Arc::default(),
+        };
         let connection = Connection::new(service.clone(), peer, transport);
         let (sender, told) = unbounded_channel();
         AfpProtocol(connection.clone()).began(ToClient::of(move |reply| {

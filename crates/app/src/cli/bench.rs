@@ -15,6 +15,7 @@ Examples:
   fourfold bench smb://ada@server/share --suite readynas --scale 0.1
   fourfold bench smb://ada@localhost/share --link 100M,1G --workload seq-read,enumerate
   fourfold bench nfs://server/share --sweep nfs
+  fourfold bench iscsi://server/disk --bisect --server-folder /tank
   fourfold bench compare monday.jsonl tuesday.jsonl
   fourfold bench --list                               the workloads and suites, and where they come from
 
@@ -59,6 +60,9 @@ pub(crate) struct BenchArguments {
     /// Try the options of NFS mounts one after the other, and print the fastest mount command
     #[arg(long, value_name = "PROTOCOL", conflicts_with_all = ["workload", "suite", "clients", "durability", "cache", "all"])]
     pub(crate) sweep: Option<SweepFlag>,
+    /// Measure the same data at each stage: disk, file system, loopback, raw TCP, network; and say where the speed is lost
+    #[arg(long, requires = "server_folder", conflicts_with_all = ["workload", "suite", "clients", "durability", "cache", "all", "sweep"])]
+    pub(crate) bisect: bool,
     /// Repeats of each measurement
     #[arg(long, value_name = "NUMBER", default_value = "3")]
     pub(crate) repeats: usize,
@@ -68,9 +72,9 @@ pub(crate) struct BenchArguments {
     /// Factor for the sizes of files and their number
     #[arg(long, value_name = "FACTOR", default_value = "1")]
     pub(crate) scale: f64,
-    /// Longest time of a repeat
-    #[arg(long, value_name = "SECONDS", default_value = "30")]
-    pub(crate) time: u64,
+    /// Longest time of a repeat; by default 30, and 3600 for the suite ballstate, whose files are whole
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) time: Option<u64>,
     /// Longest wait for an answer of the server
     #[arg(long, value_name = "SECONDS", default_value = "30")]
     pub(crate) timeout: u64,

@@ -28,6 +28,9 @@ pub(crate) struct Status {
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", require_equals = true,
           value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) watch: Option<u64>,
+    /// Show where the time of each client went in the last minute, and what slows it down
+    #[arg(long, conflicts_with_all = ["watch", "all"])]
+    pub(crate) slow: bool,
     #[command(flatten)]
     pub(crate) state: Where,
 }

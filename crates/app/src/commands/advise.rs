@@ -3,6 +3,7 @@
 mod curve;
 mod formats;
 mod rules;
+mod whatif;
 mod words;
 
 use std::collections::BTreeSet;
@@ -20,6 +21,7 @@ use anyhow::Context;
 use vfs::backend::host::as_ourselves;
 
 use self::curve::Curve;
+use self::whatif::WhatIf;
 use self::words::Facts;
 use crate::cli::{Advise, Where};
 use crate::host::here;
@@ -35,12 +37,15 @@ pub(crate) fn run(asked: &Advise) -> anyhow::Result<ExitCode> {
     if asked.mount {
         return mount(asked);
     }
-    let floor = match floor(&asked.floor) {
+    match WhatIf::of(asked) {
+        Ok(None) => {}
+        Ok(Some(machine)) => return say(&machine.advice(), asked.json),
+        Err(error) => return Ok(refused(&error)),
+    }
+    let typed = asked.floor.as_deref().unwrap_or(USUAL_FLOOR);
+    let floor = match floor(typed) {
         Ok(floor) => floor,
-        Err(error) => {
-            out::error_line(format_args!("fourfold: `--floor {}` {error}", asked.floor));
-            return Ok(ExitCode::from(exit::REFUSED));
-        }
+        Err(error) => return Ok(refused(&format!("`--floor {typed}` {error}"))),
     };
     let mut curves = Vec::new();
     for path in &asked.bench {
@@ -53,12 +58,21 @@ pub(crate) fn run(asked: &Advise) -> anyhow::Result<ExitCode> {
         Ok(_) => anyhow::bail!(STRANGE),
         Err(code) => return Ok(code),
     };
-    if asked.json {
+    say(&advice, asked.json)
+}
+
+fn say(advice: &[Advice], is_json: bool) -> anyhow::Result<ExitCode> {
+    if is_json {
         out::json(&advice)?;
     } else {
-        out::print(text(&advice))?;
+        out::print(text(advice))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn refused(why: &str) -> ExitCode {
+    out::error_line(format_args!("fourfold: {why}"));
+    ExitCode::from(exit::REFUSED)
 }
 
 const STRANGE: &str = "the server answered something else; is it of another version?";
@@ -157,8 +171,17 @@ fn mount(asked: &Advise) -> anyhow::Result<ExitCode> {
     };
     if asked.json {
         out::json(&mounts)?;
-    } else {
-        out::print(mounts.iter().map(mount_text).collect::<Vec<_>>().join("\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    out::print(mounts.iter().map(mount_text).collect::<Vec<_>>().join("\n"))?;
+    if let Ok(state) = here::state(&asked.place)?
+        && let Ok(status) = control::status(&state)
+        && !status.doctor.protocols.is_empty()
+    {
+        out::line("\nClients, by what they are and what they have done since the server began")?;
+        for advice in &status.doctor.protocols {
+            out::print(format_args!("  {}", advice.to_string().replace("\n    ", "\n      ")))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

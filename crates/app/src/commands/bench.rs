@@ -17,6 +17,8 @@ use bench::{
 use crate::cli::{BenchArguments, BenchCommand, CacheFlag, DurabilityFlag, LinkFlag, SweepFlag};
 use crate::terminal::{exit, out, password};
 
+/// The longest time of a repeat.
+const USUAL_LIMIT: Duration = Duration::from_secs(30);
 /// What a shell reports for a program that SIGINT has ended.
 const INTERRUPTED: i32 = 128 + 2;
 
@@ -71,6 +73,9 @@ fn measure(arguments: &BenchArguments, plan: &Plan) -> anyhow::Result<ExitCode> 
     let complete = complete?;
     let report = Report::of(&console.records);
     out::print(report::text(&report))?;
+    if arguments.bisect {
+        out::print(format_args!("\n{}", bench::bisect::text(&console.records)))?;
+    }
     if let Some(path) = with("html") {
         std::fs::write(&path, report::html(&report))
             .with_context(|| format!("{} cannot be written", path.display()))?;
@@ -166,7 +171,7 @@ fn plan(arguments: &BenchArguments) -> anyhow::Result<Plan> {
         repeats: arguments.repeats,
         depth: arguments.depth,
         scale: arguments.scale,
-        limit: Duration::from_secs(arguments.time),
+        limit: arguments.time.map_or_else(|| suite.map_or(USUAL_LIMIT, Suite::limit), Duration::from_secs),
         timeout: Duration::from_secs(arguments.timeout),
         seed,
         server_folder: arguments.server_folder.clone(),
@@ -175,6 +180,7 @@ fn plan(arguments: &BenchArguments) -> anyhow::Result<Plan> {
         suite,
         command: command(seed),
     };
+    let plan = if arguments.bisect { bench::bisect::plan(&plan)? } else { plan };
     match arguments.sweep {
         Some(SweepFlag::Nfs) => bench::sweep::check(&plan)?,
         None => plan.check()?,

@@ -23,6 +23,8 @@ pub(crate) fn run(arguments: &Status) -> anyhow::Result<ExitCode> {
         return watch::run(&state, std::time::Duration::from_secs(seconds), arguments.json);
     }
     match patiently(|_| control::status(&state)) {
+        Ok(status) if arguments.slow && arguments.json => out::json(&status.doctor)?,
+        Ok(status) if arguments.slow => out::print(status.doctor)?,
         Ok(status) if arguments.json => out::json(&status)?,
         Ok(status) => {
             let refused = refused(&state, &status);

@@ -20,6 +20,7 @@ use afp::server::{
 };
 use anyhow::Context;
 use auth::{AccountFile, Accounts, Identity, LoginGuard};
+use conn::Peer;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use vfs::Volume;
@@ -27,7 +28,10 @@ use vfs::state::Replicas;
 use wire::AppleTalkClient;
 
 use super::connections::Connections;
-use super::{Front, FrontListeners, FrontRow, Launch, Task, bonjour, counted, nothing_beside};
+use super::{
+    ClientSystem, ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, bonjour,
+    counted, nothing_beside,
+};
 use crate::gateway;
 use crate::host::here;
 use crate::people::{accounts, logons, tickets};
@@ -282,19 +286,37 @@ fn change_password(state: &Path, changed: &Notify, name: &str, password: &str) -
     }
 }
 
+/// The user of a session, as it is shown.
+fn name_of(user: &Option<String>) -> String {
+    user.clone().unwrap_or_else(|| "guest".into())
+}
+
+/// Who has logged in over a connection.
+fn session_of(sessions: Vec<SessionInfo>) -> impl Fn(&Peer) -> PeerSession {
+    let known = |session: &SessionInfo| PeerSession {
+        user: Some(name_of(&session.user)),
+        // Mac OS X speaks 3.0 and later.
+        system: if session.version.starts_with("AFP3") {
+            ClientSystem::Mac
+        } else {
+            ClientSystem::ClassicMac
+        },
+    };
+    move |peer| {
+        let session = sessions.iter().find(|session| session.peer == Some(peer.address));
+        session.map(known).unwrap_or_default()
+    }
+}
+
 impl Component for AfpFront {
     fn report(&self, status: &mut Status) {
         let sessions = self.service.sessions();
-        let user = |user: &Option<String>| user.clone().unwrap_or_else(|| "guest".into());
         let people = sessions
             .iter()
-            .map(|session| (session.client, user(&session.user), session.peer.map(|peer| peer.ip())));
+            .map(|session| (session.client, name_of(&session.user), session.peer.map(|peer| peer.ip())));
         name_owners(people, status);
         status.appletalk = self.appletalk.report();
-        status.sessions.extend(self.connections.status(|peer| {
-            let session = sessions.iter().find(|session| session.peer == Some(peer.address));
-            session.map(|session| user(&session.user))
-        }));
+        status.sessions.extend(self.connections.status(session_of(sessions)));
     }
 
     fn count(&self, held: &mut ResourceCounts) {
@@ -326,6 +348,10 @@ impl Front for AfpFront {
             afp::server::serve_stream(service.clone(), stream, (peer, Transport::Tcp), watchdog)
         });
         Box::pin(async { PortmapServices::default() })
+    }
+
+    fn examined(&self, is_wanted: &dyn Fn(Protocol, &Peer) -> bool) -> Vec<ExaminedConnection> {
+        self.connections.examined(is_wanted, || session_of(self.service.sessions()))
     }
 
     /// Checks whether the host's addresses have changed.

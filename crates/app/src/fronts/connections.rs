@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use wire::ClientAddress;
 
-use super::Launch;
+use super::{ExaminedConnection, Launch, PeerSession};
 use crate::host::host_names;
 use crate::serve::component::ResourceCounts;
 
@@ -75,14 +75,14 @@ impl Connections {
         }
     }
 
-    /// For a status; `user` says who has logged in over a connection.
-    pub(super) fn status(&self, user: impl Fn(&Peer) -> Option<String>) -> Vec<SessionStatus> {
+    /// For a status; `session` says who has logged in over a connection.
+    pub(super) fn status(&self, session_of: impl Fn(&Peer) -> PeerSession) -> Vec<SessionStatus> {
         let now = SystemTime::now();
         let session = |peer: &Peer| SessionStatus {
             protocol: self.protocol,
             peer: peer.address,
             appletalk: wire::is_appletalk(peer.address.ip()).then(|| ClientAddress(peer.address).to_string()),
-            user: user(peer),
+            user: session_of(peer).user,
             since_s: now.duration_since(peer.since).unwrap_or_default().as_secs(),
             requests: peer.counters.requests.load(Ordering::Relaxed),
             bytes_in: peer.counters.bytes_in.load(Ordering::Relaxed),
@@ -90,6 +90,22 @@ impl Connections {
             tls: peer.counters.is_tls.load(Ordering::Relaxed),
         };
         self.server.peers().iter().map(session).collect()
+    }
+
+    /// Those that the doctor wants. `sessions` gives who has logged in over a connection; it is asked if there are some.
+    pub(super) fn examined<S: Fn(&Peer) -> PeerSession>(
+        &self,
+        is_wanted: &dyn Fn(Protocol, &Peer) -> bool,
+        sessions: impl FnOnce() -> S,
+    ) -> Vec<ExaminedConnection> {
+        let mut peers = self.server.peers();
+        peers.retain(|peer| is_wanted(self.protocol, peer));
+        if peers.is_empty() {
+            return Vec::new();
+        }
+        let session_of = sessions();
+        let examined = |peer| ExaminedConnection { protocol: self.protocol, of: session_of(&peer), peer };
+        peers.into_iter().map(examined).collect()
     }
 
     /// Adds how many there are, and how many of them have TLS.

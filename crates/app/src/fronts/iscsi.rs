@@ -9,12 +9,15 @@ use admin::luns::LunTable;
 use admin::recipe::{self, PortmapServices};
 use admin::{Protocol, Settings};
 use auth::{Accounts, LoginGuard};
+use conn::Peer;
 use iscsi::server::{Config, Paths, Service, SessionInfo};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::connections::Connections;
-use super::{Front, FrontListeners, FrontRow, Launch, Task, counted, nothing_beside};
+use super::{
+    ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, counted, nothing_beside,
+};
 use crate::gateway;
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
@@ -204,6 +207,15 @@ fn unproven(current: &Current) -> Option<String> {
     ))
 }
 
+/// Who has logged in over a connection.
+fn session_of(sessions: Vec<SessionInfo>) -> impl Fn(&Peer) -> PeerSession {
+    move |peer| {
+        let session = sessions.iter().find(|session| session.peers.contains(&peer.address));
+        let user = session.map(|session| session.user.clone().unwrap_or_else(|| session.initiator.clone()));
+        PeerSession { user, ..PeerSession::default() }
+    }
+}
+
 impl Component for IscsiFront {
     fn report(&self, status: &mut Status) {
         self.units.mounts(self.at).into_iter().for_each(|(share, mount)| {
@@ -211,11 +223,7 @@ impl Component for IscsiFront {
             share.into_iter().for_each(|share| share.mounts.push(mount.clone()));
         });
         name_owners(self.units.owners().into_iter().map(|(client, name)| (client, name, None)), status);
-        let sessions = self.service.sessions();
-        status.sessions.extend(self.connections.status(|peer| {
-            let session = sessions.iter().find(|session| session.peers.contains(&peer.address));
-            session.map(|session| session.user.clone().unwrap_or_else(|| session.initiator.clone()))
-        }));
+        status.sessions.extend(self.connections.status(session_of(self.service.sessions())));
     }
 
     fn count(&self, held: &mut ResourceCounts) {
@@ -243,6 +251,10 @@ impl Front for IscsiFront {
             iscsi::server::serve_stream(service.clone(), stream, peer, watchdog)
         });
         Box::pin(async { PortmapServices::default() })
+    }
+
+    fn examined(&self, is_wanted: &dyn Fn(Protocol, &Peer) -> bool) -> Vec<ExaminedConnection> {
+        self.connections.examined(is_wanted, || session_of(self.service.sessions()))
     }
 
     /// Checks silent clients and the free space.

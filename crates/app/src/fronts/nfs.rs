@@ -12,7 +12,7 @@ use admin::recipe::PortmapServices;
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
 use cluster::Table;
-use conn::Limits;
+use conn::{Limits, Peer};
 use nfs::server::{
     Company, Export, ExportOptions, HandleSecret, HostSockets, HostTable, IndexHostTable, Places, Portmap,
     Service, Tickets,
@@ -22,7 +22,9 @@ use tokio::sync::watch;
 use self::exports::Logins;
 use super::bind::{self, ProtocolListeners};
 use super::connections::Connections;
-use super::{Front, FrontListeners, FrontRow, Launch, Task, bonjour, nothing_beside};
+use super::{
+    ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, bonjour, nothing_beside,
+};
 use crate::gateway;
 use crate::gateway::taking::{self, InCluster, OfCluster};
 use crate::host::{here, host_names};
@@ -225,7 +227,7 @@ fn services(settings: &Settings, port: u16) -> Vec<bonjour::Service> {
 impl Component for NfsFront {
     fn report(&self, status: &mut Status) {
         status.listeners.extend(self.portmap.get().into_iter().flatten().cloned());
-        status.sessions.extend(self.connections.status(|_| None));
+        status.sessions.extend(self.connections.status(|_| PeerSession::default()));
     }
 
     fn count(&self, held: &mut ResourceCounts) {
@@ -265,6 +267,10 @@ impl Front for NfsFront {
             tokio::spawn(async move { nfs::server::notify_hosts(&service).await });
             found
         })
+    }
+
+    fn examined(&self, is_wanted: &dyn Fn(Protocol, &Peer) -> bool) -> Vec<ExaminedConnection> {
+        self.connections.examined(is_wanted, || |_: &Peer| PeerSession::default())
     }
 
     fn stopped(self: Arc<Self>) -> Task {

@@ -7,7 +7,7 @@ use admin::control::{Disconnect, Status};
 use admin::recipe::PortmapServices;
 use admin::{Protocol, Settings, ShareSettings};
 use auth::{Identity, LoginGuard};
-use conn::Server;
+use conn::{Peer, Server};
 use smb::server::{
     Config, Dialect, Encryption, Guests, OpenHome, Service, SessionInfo, Share, ShareKind, ShareOptions,
 };
@@ -15,7 +15,10 @@ use tokio::sync::watch;
 use vfs::Volume;
 
 use super::connections::{Connections, MOST_CONNECTIONS};
-use super::{Front, FrontListeners, FrontRow, Launch, Task, bonjour, counted};
+use super::{
+    ClientSystem, ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, bonjour,
+    counted,
+};
 use crate::gateway;
 use crate::gateway::witness;
 use crate::host::here;
@@ -159,6 +162,22 @@ fn disk(share: &ShareSettings, volume: Arc<Volume>, volumes: &Volumes) -> anyhow
     })
 }
 
+/// Who has logged in over a connection.
+fn session_of(sessions: Vec<SessionInfo>) -> impl Fn(&Peer) -> PeerSession {
+    let known = |session: &SessionInfo| PeerSession {
+        user: Some(session.user.clone()),
+        system: match session.system {
+            smb::server::ClientSystem::Mac => ClientSystem::Mac,
+            smb::server::ClientSystem::Linux => ClientSystem::Linux,
+            smb::server::ClientSystem::Other => ClientSystem::Windows,
+        },
+    };
+    move |peer| {
+        let session = sessions.iter().find(|session| session.peers.contains(&peer.address));
+        session.map(known).unwrap_or_default()
+    }
+}
+
 impl Component for SmbFront {
     fn report(&self, status: &mut Status) {
         let sessions = self.service.sessions();
@@ -167,10 +186,7 @@ impl Component for SmbFront {
             (session.client, name.to_owned(), session.peers.first().map(|peer| peer.ip()))
         });
         name_owners(people, status);
-        status.sessions.extend(self.connections.status(|peer| {
-            let session = sessions.iter().find(|session| session.peers.contains(&peer.address));
-            session.map(|session| session.user.clone())
-        }));
+        status.sessions.extend(self.connections.status(session_of(sessions)));
     }
 
     fn count(&self, held: &mut ResourceCounts) {
@@ -203,6 +219,10 @@ impl Front for SmbFront {
             smb::server::serve_stream(service.clone(), stream, peer, watchdog)
         });
         Box::pin(async { PortmapServices::default() })
+    }
+
+    fn examined(&self, is_wanted: &dyn Fn(Protocol, &Peer) -> bool) -> Vec<ExaminedConnection> {
+        self.connections.examined(is_wanted, || session_of(self.service.sessions()))
     }
 
     fn disconnect(&self, what: &Disconnect, file: Option<&OpenFile>) -> Option<String> {

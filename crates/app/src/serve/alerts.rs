@@ -34,6 +34,7 @@ pub(crate) use self::sending::{post, with_retries};
 use crate::ranks;
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
+use crate::serve::doctor::Doctor;
 
 /// How often the rules look.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -57,6 +58,7 @@ pub(crate) struct Alerts {
     sender: Sender,
     logins: Arc<LoginGuard>,
     namespace: Arc<Namespace>,
+    doctor: Arc<Doctor>,
     events: web::Events,
     folder: StateFolder,
 }
@@ -86,7 +88,7 @@ impl Alerts {
     pub(crate) fn start(
         current: &Arc<Current>,
         folder: StateFolder,
-        (logins, namespace): (Arc<LoginGuard>, Arc<Namespace>),
+        (logins, namespace, doctor): (Arc<LoginGuard>, Arc<Namespace>, Arc<Doctor>),
         events: web::Events,
     ) -> Arc<Self> {
         let state = AlertState {
@@ -100,6 +102,7 @@ impl Alerts {
             sender: Sender::start(),
             logins,
             namespace,
+            doctor,
             events,
             folder,
         });
@@ -251,6 +254,7 @@ async fn look(alerts: std::sync::Weak<Alerts>) {
         let mut facts = gatherer.gather(&measured, alerts.logins.log.failed(), clock.look());
         facts.links = facts::links(&alerts.namespace);
         facts.api_failure = alerts.folder.api_failure.clone();
+        facts.troubles = alerts.doctor.troubles();
         facts.index_trouble = alerts.folder.index.trouble();
         alerts.judge(facts, SystemTime::now());
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use admin::control::{
     AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, ListenerStatus, LunAnswer, LunRequest,
     Progress, Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport,
-    ScrubRequest, ShareStatus, SlowOperation, StartedWith, Status,
+    ScrubRequest, ShareMounts, ShareStatus, SlowOperation, StartedWith, Status,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
@@ -30,6 +30,9 @@ use crate::serve::slow::Slow;
 use crate::shares::availability::{self, Mounts};
 use crate::shares::stores;
 use crate::shares::volumes::Volumes;
+
+/// Shares whose commands are shown to a client.
+const MOST_COMMANDS: usize = 8;
 
 /// What a server consists of.
 pub(crate) struct Parts {
@@ -119,6 +122,22 @@ impl Running {
         self.parts.components.iter().map(|part| &**part)
     }
 
+    /// The commands by which clients come to the protocols that are better for them.
+    fn add_commands(&self, status: &mut Status) {
+        let mut changes = status.doctor.protocols.iter_mut().filter(|advice| advice.is_change()).peekable();
+        if changes.peek().is_none() {
+            return;
+        }
+        let shares = recipe::best_mounts(&self.current().settings, self.reach);
+        for advice in changes {
+            let of_share = |share: &ShareMounts| {
+                let mount = share.mounts.iter().find(|mount| mount.client == advice.system)?;
+                Some((share.share.clone(), mount.command.clone()))
+            };
+            advice.commands = shares.iter().filter_map(of_share).take(MOST_COMMANDS).collect();
+        }
+    }
+
     fn not_served(&self) -> Vec<AbsentShareStatus> {
         let current = self.current();
         let absent = current.settings.absent.iter();
@@ -173,6 +192,7 @@ impl Report for Running {
             ..Status::default()
         };
         self.components().for_each(|part| part.report(&mut status));
+        self.add_commands(&mut status);
         status
     }
 

@@ -8,7 +8,7 @@ const WIDTHS: [usize; 2] = [80, 120];
 const MOST: usize = 110;
 /// Commands whose help is kept as it is: each has another kind of text.
 const KEPT: [&[&str]; 6] =
-    [&[], &["serve"], &["snapshot", "restore"], &["mount"], &["rights"], &["user", "add"]];
+    [&[], &["rights", "set"], &["snapshot", "restore"], &["mount"], &["rights"], &["user", "add"]];
 
 /// What `--help` says of a command at a terminal of this width.
 fn help(words: &[&str], width: usize) -> String {

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::chart::{self, Axes, Bar, Line};
-use super::{Report, Row, bound, ceiling, rate, short, time};
+use super::{Report, Row, bound, ceiling, published_times, rate, short, sizes, time, times};
 use crate::stats::knee;
 use crate::suite::Figure;
 use crate::{Suite, Unit, Workload};
@@ -61,12 +61,14 @@ impl HtmlPage<'_> {
             self.card(out, cell, &rows)?;
         }
         out.push_str("</div>");
+        self.sizes(out)?;
         self.curves(out)?;
         self.sweeps(out)?;
         self.latencies(out)?;
         self.table(out)?;
         self.failures(out)?;
         self.bounds(out)?;
+        self.disclosure(out)?;
         out.push_str("</main></html>\n");
         Ok(())
     }
@@ -131,6 +133,15 @@ impl HtmlPage<'_> {
         let about = rows.first().and_then(|row| Workload::of(&row.run.workload)).map(|w| w.about);
         write!(out, "<section><h3>{}</h3><p>{}</p>", escaped(cell), escaped(about.unwrap_or_default()))?;
         out.push_str(&chart::bars(cell, &bars));
+        let timed = rows.first().map_or_else(Vec::new, |row| self.report.published_times(row));
+        if !timed.is_empty() || rows.iter().any(|row| !row.run.marks.is_empty()) {
+            let name = |row: &Row| short_name(&row.target, &self.targets);
+            let own = rows.iter().map(|row| format!("{}: {}", name(row), times(row)));
+            let published =
+                timed.into_iter().map(|one| format!("{}, published: {}", one.system, published_times(one)));
+            let lines = own.chain(published).map(|line| escaped(&line)).collect::<Vec<_>>();
+            write!(out, "<p>{}</p>", lines.join("<br>"))?;
+        }
         out.push_str("<details><summary>What limits it</summary><ul>");
         for row in rows {
             let name = short_name(&row.target, &self.targets);
@@ -140,6 +151,100 @@ impl HtmlPage<'_> {
             }
         }
         out.push_str("</ul></details></section>");
+        Ok(())
+    }
+
+    /// Speeds by the size of files, with the published ones as pairs of lines.
+    fn sizes(&self, out: &mut String) -> fmt::Result {
+        let charts = sizes::charts(self.report);
+        if charts.is_empty() {
+            return Ok(());
+        }
+        out.push_str("<h2>By the size of files</h2><div class=\"grid\">");
+        for chart in charts {
+            let points = || chart.lines.iter().flat_map(|line| &line.points);
+            let (low, high) = points()
+                .fold((f64::INFINITY, 0.0_f64), |(low, high), one| (low.min(one.size), high.max(one.size)));
+            let measured = chart.lines.iter().enumerate().map(|(number, line)| Line {
+                color: number,
+                points: line.points.iter().map(|point| (point.size, point.mean)).collect(),
+            });
+            let last = usize::from(chart::COLORS) - 1;
+            let bounds = chart.published.iter().flat_map(|figure| [figure.range.0, figure.range.1]);
+            let published = bounds
+                .map(|speed| Line { color: last, points: vec![(low, speed * 1e6), (high, speed * 1e6)] });
+            let axes = Axes {
+                about: chart.title(),
+                x: "size of each client's file",
+                y: "MB/s per client",
+                mark: sizes::size_name,
+                number: |value| format!("{:.0}", value / 1e6),
+            };
+            let drawn = chart::lines(&axes, &measured.chain(published).collect::<Vec<_>>());
+            write!(out, "<section><h3>{}</h3>{drawn}<ul class=\"legend\">", chart.title())?;
+            for (number, line) in chart.lines.iter().enumerate() {
+                let (color, name) =
+                    (number % usize::from(chart::COLORS), short_name(line.target, &self.targets));
+                write!(
+                    out,
+                    "<li><i style=\"background:var(--s{color})\"></i>{}, {} clients",
+                    escaped(&name),
+                    line.clients
+                )?;
+            }
+            for figure in &chart.published {
+                write!(
+                    out,
+                    "<li><i style=\"background:var(--s{last})\"></i>{}: {} MB/s, published, over all sizes",
+                    figure.system,
+                    sizes::range(figure)
+                )?;
+            }
+            out.push_str("</ul></section>");
+        }
+        out.push_str("</div>");
+        Ok(())
+    }
+
+    /// What a reader must know to judge the figures.
+    fn disclosure(&self, out: &mut String) -> fmt::Result {
+        let Some(start) = &self.report.start else { return Ok(()) };
+        let machine = &start.machine;
+        let mut rows = vec![
+            ("client's machine", format!("{}, Linux {}", machine.system, machine.kernel)),
+            ("processors", format!("{} × {}", machine.processors, machine.processor)),
+            ("memory", format!("{:.1} GiB", machine.memory_bytes as f64 / f64::from(1 << 30))),
+            ("program", format!("fourfold {}, seed {}, scale {}", start.version, start.seed, start.scale)),
+            ("repeats", format!("{}, at most {:.0} s each", start.repeats, start.limit_seconds)),
+        ];
+        rows.extend(
+            machine
+                .file_system
+                .iter()
+                .map(|system| ("file system of the server, and its options", system.clone())),
+        );
+        rows.extend(machine.disks.iter().map(|disk| ("disk", disk.clone())));
+        for target in &self.targets {
+            if let Some(row) = self.report.rows.iter().find(|row| row.target == *target) {
+                rows.push(("target, and what was agreed", format!("{target}: {}", row.run.agreed)));
+            }
+        }
+        let most = |of: fn(&Row) -> Option<f64>| self.report.rows.iter().filter_map(of).reduce(f64::max);
+        let percent = |part: f64| format!("{:.0} % at most", part * 100.0);
+        let of_clients =
+            |row: &Row| Some(row.run.client_cpu / row.run.seconds.max(1e-9) / row.run.clients.max(1) as f64);
+        rows.extend(
+            most(|row| row.run.disk_busy).map(|part| ("busiest disk of this machine", percent(part))),
+        );
+        rows.extend(
+            most(|row| Some(row.run.machine_busy)).map(|part| ("processors of this machine", percent(part))),
+        );
+        rows.extend(most(of_clients).map(|part| ("a client's processor", percent(part))));
+        out.push_str("<h2>Disclosure</h2><div class=\"wide\"><table>");
+        for (name, value) in rows {
+            write!(out, "<tr><td>{name}<td class=\"text\">{}</tr>", escaped(&value))?;
+        }
+        out.push_str("</table></div>");
         Ok(())
     }
 
@@ -191,6 +296,7 @@ impl HtmlPage<'_> {
         for sweep in &self.report.sweeps {
             write!(out, "<h2>NFS options for {}</h2><p>The fastest: ", escaped(&sweep.target))?;
             write!(out, "<code>{}</code>. {}</p>", escaped(&sweep.mount), escaped(&sweep.text()))?;
+            write!(out, "<p>{}</p>", escaped(crate::sweep::PUBLISHED))?;
             out.push_str("<div class=\"wide\"><table><tr><th>option<th>value<th>speed<th></tr>");
             for step in &sweep.steps {
                 let mark = if sweep.best.contains(step) { "best" } else { "" };

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Report, Row, bound, ceiling, rate, short, time};
+use super::{Report, Row, bound, ceiling, on_wire, published_times, rate, short, time, times};
 use crate::stats::knee;
 
 /// The whole report.
@@ -29,11 +29,20 @@ fn write(out: &mut String, report: &Report) -> fmt::Result {
             let range = if low < high { format!("{low} to {high}") } else { low.to_string() };
             writeln!(out, "  published: {} {range} MB/s", figure.system)?;
         }
+        let timed = rows.first().map_or_else(Vec::new, |row| report.published_times(row));
+        if !timed.is_empty() || rows.iter().any(|row| !row.run.marks.is_empty()) {
+            rows.iter()
+                .try_for_each(|row| writeln!(out, "  {:<8} {}", short(&row.target, &targets), times(row)))?;
+        }
+        for figure in timed {
+            writeln!(out, "  published: {} {}", figure.system, published_times(figure))?;
+        }
         for row in &rows {
             writeln!(out, "    {}: {}", short(&row.target, &targets), row.verdict.text)?;
             row.verdict.notes.iter().try_for_each(|note| writeln!(out, "      {note}"))?;
         }
     }
+    super::sizes::text(out, report, &targets)?;
     curves(out, report, &targets)?;
     sweeps(out, report)?;
     failures(out, report)?;
@@ -53,6 +62,7 @@ fn disclosure(out: &mut String, report: &Report) -> fmt::Result {
     if let Some(system) = &machine.file_system {
         writeln!(out, "file system: {system}")?;
     }
+    machine.disks.iter().try_for_each(|disk| writeln!(out, "disk {disk}"))?;
     let (repeats, depth, scale) = (start.repeats, start.depth, start.scale);
     writeln!(out, "{repeats} repeats, up to {depth} transfers in flight per client, scale {scale}")?;
     let mut agreed: Vec<(&str, &str)> = Vec::new();
@@ -98,6 +108,12 @@ fn line(out: &mut String, row: &Row, name: &str) -> fmt::Result {
     if let Some(ceiling) = ceiling(row) {
         write!(out, ", client's ceiling {ceiling}")?;
     }
+    if let Some(wire) = on_wire(row) {
+        write!(out, ", {wire}")?;
+    }
+    if let Some(busy) = row.run.disk_busy {
+        write!(out, ", disk {:.0} % busy", busy * 100.0)?;
+    }
     if row.run.pictures > 0 {
         write!(out, "; {} of {} pictures late", row.run.late, row.run.pictures)?;
     }
@@ -130,7 +146,7 @@ fn sweeps(out: &mut String, report: &Report) -> fmt::Result {
             let speed = rate(step.speed, crate::Unit::Bytes);
             writeln!(out, "  {:<14} {:>8} {speed:>12}{mark}", step.choice.name(), step.shown())?;
         }
-        writeln!(out, "  {}\n  {}", sweep.mount, sweep.text())?;
+        writeln!(out, "  {}\n  {}\n  {}", sweep.mount, sweep.text(), crate::sweep::PUBLISHED)?;
     }
     Ok(())
 }

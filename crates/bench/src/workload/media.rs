@@ -30,7 +30,8 @@ pub(super) fn prepare_images(worker: &mut Worker<'_>) -> Result<()> {
     lengths.try_for_each(|(number, length)| worker.write_file(&image(number), length))
 }
 
-/// The listing, the attributes and the beginning of each, then each as a whole.
+/// The listing, the attributes and the beginning of each, then each as a whole: the window of a browser of images is there after the
+/// first, and its thumbnails after the second. The lag is the longest time for one image.
 pub(super) fn open_images(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
     let lengths = images(worker);
     let block = worker.session.largest().min(1 << 20) as u64;
@@ -38,18 +39,24 @@ pub(super) fn open_images(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Res
     let folder = worker.path("images");
     worker.session.list(&folder)?;
     meter.done(begun, 0);
-    for most in [HEADER, u64::MAX] {
+    meter.mark("window");
+    let mut longest = Duration::ZERO;
+    for (most, done) in [(HEADER, "thumbnails"), (u64::MAX, "all images")] {
         for (number, length) in lengths.iter().enumerate() {
             if !meter.goes_on() {
                 return Ok(());
             }
+            let begun = Instant::now();
             let path = worker.path(&image(number));
             worker.session.stat(&path)?;
             let file = worker.open(&image(number), OpenIntent::Read)?;
             worker.stream(meter, file, (0, most.min(*length)), block, false)?;
             worker.session.close(file)?;
+            longest = longest.max(begun.elapsed());
         }
+        meter.mark(done);
     }
+    meter.note("longest lag", longest.as_secs_f64());
     Ok(())
 }
 

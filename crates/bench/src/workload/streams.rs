@@ -42,6 +42,29 @@ pub(super) fn write_small(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Res
     write(worker, meter, KIB)
 }
 
+/// Reads records of 1 KiB all over the file, a hundred asked for at once.
+pub(super) fn read_small_at_once(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
+    const AT_ONCE: u64 = 100;
+    let length = worker.length();
+    let file = worker.open(LARGE, OpenIntent::Read)?;
+    let (all, apart) = (length / KIB, length / KIB / AT_ONCE);
+    for first in 0..apart.max(1) {
+        if !meter.goes_on() {
+            break;
+        }
+        let records = (0..AT_ONCE).map(|number| first + number * apart).filter(|record| *record < all);
+        let mut flights = Vec::new();
+        for record in records {
+            flights.push(worker.start(file, record * KIB, KIB as usize, false, false)?);
+        }
+        while !flights.is_empty() {
+            let flight = worker.finish(&mut flights)?;
+            meter.done(flight.begun, flight.length as u64);
+        }
+    }
+    worker.session.close(file)
+}
+
 fn write(worker: &mut Worker<'_>, meter: &mut Meter<'_>, block: u64) -> Result<()> {
     let length = worker.length();
     let file = worker.create(LARGE)?;
@@ -49,9 +72,22 @@ fn write(worker: &mut Worker<'_>, meter: &mut Meter<'_>, block: u64) -> Result<(
     worker.settle(file)
 }
 
+/// Records of lmdd.
+const RECORD: u64 = 512;
+
+pub(super) fn write_records(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
+    write(worker, meter, RECORD)
+}
+
+pub(super) fn read_records(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
+    let length = worker.length();
+    let file = worker.open(LARGE, OpenIntent::Read)?;
+    worker.stream(meter, file, (0, length), RECORD, false)?;
+    worker.session.close(file)
+}
+
 /// Writes, then reads what was written.
 pub(super) fn lmdd(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
-    const RECORD: u64 = 512;
     let length = worker.length();
     let file = worker.create(LARGE)?;
     let before = meter.bytes();

@@ -2,6 +2,9 @@
 
 use std::io::{self, BufRead, BufReader, IoSlice, Read, Write};
 use std::net::TcpStream;
+use std::time::Instant;
+
+use conn::PieceWaits;
 
 use super::{Reach, Traffic};
 use crate::{Error, Result};
@@ -13,6 +16,10 @@ const AHEAD: usize = 16 << 10;
 pub struct Socket {
     reader: BufReader<TcpStream>,
     traffic: Traffic,
+    /// Waits for more of an answer.
+    pieces: PieceWaits,
+    /// Something was sent since data came last: what comes next is the beginning of an answer.
+    has_asked: bool,
     seconds: u64,
 }
 
@@ -30,13 +37,14 @@ impl Socket {
         };
         prepare().map_err(|error| Error::Unreachable(address.to_owned(), error))?;
         let reader = BufReader::with_capacity(AHEAD, stream);
-        Ok(Self { reader, traffic: Traffic::default(), seconds: reach.seconds() })
+        let pieces = PieceWaits::counting();
+        Ok(Self { reader, traffic: Traffic::default(), pieces, has_asked: true, seconds: reach.seconds() })
     }
 
     /// Bytes so far.
     #[must_use]
     pub fn traffic(&self) -> Traffic {
-        self.traffic
+        Traffic { pieces: self.pieces.counts(), ..self.traffic }
     }
 
     /// An error of this connection.
@@ -63,6 +71,7 @@ impl Socket {
     /// # Errors
     /// Those of the socket.
     pub fn put(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        self.has_asked = true;
         let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
         let mut slices = &mut slices[..];
         let stream = self.reader.get_mut();
@@ -84,14 +93,34 @@ impl Socket {
 
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let begun = self.begin_wait();
         let count = self.reader.read(buffer)?;
+        self.end_wait(begun, count + self.reader.buffer().len());
         self.traffic.received += count as u64;
         Ok(count)
     }
 }
 
+impl Socket {
+    /// The time, if nothing of what comes next is here.
+    fn begin_wait(&self) -> Option<Instant> {
+        self.reader.buffer().is_empty().then(Instant::now)
+    }
+
+    /// So many bytes came after the wait.
+    fn end_wait(&mut self, begun: Option<Instant>, length: usize) {
+        let Some(begun) = begun else { return };
+        if !std::mem::replace(&mut self.has_asked, false) {
+            self.pieces.note(begun.elapsed(), length);
+        }
+    }
+}
+
 impl BufRead for Socket {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let begun = self.begin_wait();
+        let length = self.reader.fill_buf()?.len();
+        self.end_wait(begun, length);
         self.reader.fill_buf()
     }
 
@@ -103,6 +132,7 @@ impl BufRead for Socket {
 
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.has_asked = true;
         let count = self.reader.get_mut().write(bytes)?;
         self.traffic.sent += count as u64;
         Ok(count)

@@ -32,8 +32,13 @@ impl Server {
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let (stream, address) = listener.accept().unwrap();
-        let peer =
-            Peer { address, since: SystemTime::now(), counters: Arc::default(), memory: Arc::default() };
+        let peer = Peer {
+            address,
+            local: None,
+            since: SystemTime::now(),
+            counters: Arc::default(),
+            memory: Arc::default(),
+        };
         let serve = |stream| async move { conn::serve(stream, &peer, protocol, limits, watchdog).await };
         self.loops.serve(stream, serve).unwrap();
         client

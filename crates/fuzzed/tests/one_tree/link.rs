@@ -26,6 +26,7 @@ pub fn peer(address: IpAddr) -> Peer {
     let port = PORT.fetch_add(1, Ordering::Relaxed);
     Peer {
         address: (address, port).into(),
+        local: None,
         since: SystemTime::now(),
         counters: Arc::default(),
         memory: Arc::default(),

@@ -87,8 +87,13 @@ impl Server {
     pub(super) fn connect(&self) -> Initiator {
         static PORTS: AtomicU16 = AtomicU16::new(40_000);
         let address = ([192, 0, 2, 1], PORTS.fetch_add(1, Ordering::Relaxed)).into();
-        let peer =
-            Peer { address, since: SystemTime::now(), counters: Arc::default(), memory: Arc::default() };
+        let peer = Peer {
+            address,
+            local: None,
+            since: SystemTime::now(),
+            counters: Arc::default(),
+            memory: Arc::default(),
+        };
         let connection = Connection::new(self.service.clone(), peer, ([192, 0, 2, 9], 3260).into());
         let (sender, from_server) = unbounded_channel();
         connection.sender.begin(ToClient::of(move |reply| {

@@ -57,6 +57,18 @@ pub struct SessionInfo {
     pub signed: bool,
     pub encrypted: bool,
     pub opens: usize,
+    pub system: ClientSystem,
+}
+
+/// The system of a client, as far as it has said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientSystem {
+    /// By the create context AAPL.
+    Mac,
+    /// By the offer of POSIX extensions in NEGOTIATE.
+    Linux,
+    /// Windows says nothing.
+    Other,
 }
 
 impl Service {

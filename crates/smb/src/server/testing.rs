@@ -135,8 +135,13 @@ impl Loop {
     pub(crate) fn new(service: &Arc<Service>) -> Self {
         static PORT: AtomicU16 = AtomicU16::new(1);
         let address = ([192, 0, 2, 1], PORT.fetch_add(1, Ordering::Relaxed)).into();
-        let peer =
-            Peer { address, since: SystemTime::now(), counters: Arc::default(), memory: Arc::default() };
+        let peer = Peer {
+            address,
+            local: None,
+            since: SystemTime::now(),
+            counters: Arc::default(),
+            memory: Arc::default(),
+        };
         let connection = Connection::new(service.clone(), peer);
         let (sender, inbox) = unbounded_channel();
         let is_over = Arc::new(AtomicBool::new(false));

@@ -4,10 +4,10 @@
 use super::words::Facts;
 use crate::commands::caches::size;
 
-/// A buffer of 1993: "larger than 64 KB is no use".
-const BUFFER: u64 = 64 << 10;
-/// Bytes of the directory cache for each file and folder: 0.2 KB.
-const ENTRY: f64 = 0.2 * 1024.0;
+/// A buffer of 1993, in KB of 1,000 bytes: larger ones were no use.
+const BUFFER: u64 = 64_000;
+/// Bytes of the directory cache for each file and folder: 0.2 KB of 1,000 bytes.
+const ENTRY: f64 = 0.2 * 1000.0;
 
 /// The sentences, one for each rule.
 pub(super) fn all(facts: &Facts) -> Vec<String> {

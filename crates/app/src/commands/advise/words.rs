@@ -17,6 +17,8 @@ const REFAULTS: f64 = 1e6;
 const WAITS: f64 = 1.0;
 /// Bytes of a page.
 const PAGE: f64 = 4096.0;
+/// Links, and the bytes per second of content that TCP carries over them with packets of 1,500 bytes: 94 % of the rate.
+const LINKS: [(&str, f64); 2] = [("1 Gbit/s", 117.5e6), ("10 Gbit/s", 1175e6)];
 /// The percentage of time in which tasks wait for memory, from which on the host has too little.
 const PRESSURE: f64 = 10.0;
 
@@ -227,7 +229,7 @@ fn video(facts: &Facts) -> Vec<String> {
     let curves = most_telling(&facts.curves);
     let best = curves.iter().max_by(|a, b| a.best().total_cmp(&b.best()));
     let Some(curve) = best else {
-        return vec!["Which video formats it sustains is not known without a load curve.".into()];
+        return by_format();
     };
     let mut text = vec![format!(
         "Streams of video that {} sustains, with {:.0} % more than each needs ({}):",
@@ -244,6 +246,24 @@ fn video(facts: &Facts) -> Vec<String> {
             }
         };
         format!("  {}, {}: {count}", format.name, speed(format.speed))
+    }));
+    text
+}
+
+/// What the formats need, and what links carry of them, before anything was measured.
+fn by_format() -> Vec<String> {
+    let links = LINKS.map(|(name, speed)| format!("{name} ({:.0} MB/s)", speed / 1e6)).join(" and ");
+    let mut text = vec![format!(
+        "No load curve was given, so this assumes that only the link limits, with {:.0} % more than each stream needs: streams over \
+         {links}. What the disks and the server sustain, `fourfold bench --workload seq-read --clients 1,5,10,50` measures.",
+        100.0 * (HEADROOM - 1.0)
+    )];
+    text.extend(FORMATS.iter().map(|format| {
+        let streams = LINKS.map(|(name, link)| match (link / (HEADROOM * format.speed)) as u64 {
+            0 => format!("none over {name}"),
+            count => format!("{count} over {name}"),
+        });
+        format!("  {}, {}: {}", format.name, speed(format.speed), streams.join(", "))
     }));
     text
 }

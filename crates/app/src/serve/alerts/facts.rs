@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use admin::Settings;
+use admin::control::Trouble;
 use namespace::{Link, Namespace, Protocol, Target};
 use rustix::time::{ClockId, clock_gettime};
 use vfs::DiskCalls;
@@ -43,6 +44,8 @@ pub(crate) struct Facts {
     pub(crate) api_failure: Option<String>,
     /// Why the index in the state folder cannot be written.
     pub(crate) index_trouble: Option<String>,
+    /// What slows clients down.
+    pub(crate) troubles: Vec<Trouble>,
 }
 
 /// A link with targets that are down.
@@ -196,6 +199,7 @@ impl Gatherer {
             links: Vec::new(),
             api_failure: None,
             index_trouble: None,
+            troubles: Vec::new(),
         }
     }
 

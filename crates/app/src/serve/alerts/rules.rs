@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use admin::ToldSettings;
-use admin::control::Severity;
+use admin::control::{Severity, Trouble};
 use admin::settings::units::format_size;
 
 use super::facts::{Backup, BlockedRequests, BrokenLink, DiskSpace, Facts};
@@ -18,6 +18,9 @@ const STUCK_AFTER: Duration = Duration::from_secs(10);
 const BURST: (u64, u64) = (30, 10);
 /// A certificate that ends so soon is worth an alert, and so soon a critical one.
 const CERTIFICATE: (Duration, Duration) = (Duration::from_secs(21 * 86_400), Duration::from_secs(3 * 86_400));
+/// The troubles of the doctor that are worth an alert.
+const DOCTORS: [&str; 8] =
+    ["mtu", "delayed-ack", "half-duplex", "loss", "bufferbloat", "slow-client", "slow-disk", "interface"];
 /// How long a jump of the clock is shown.
 const JUMP_SHOWN: Duration = Duration::from_secs(3600);
 
@@ -28,12 +31,14 @@ pub(super) fn conditions(facts: &Facts, told: &ToldSettings, raised: &AlertTable
     let backups = facts.backups.iter().filter_map(|backup| overdue(backup, told.backup?));
     let failures = facts.failures.iter().map(failed);
     let links = facts.links.iter().map(broken);
+    let troubles = facts.troubles.iter().filter_map(troubled);
     let single = [logins(facts, raised), certificate(facts), clock(facts), index(facts), api(facts)];
     space
         .chain(disks)
         .chain(backups)
         .chain(failures)
         .chain(links)
+        .chain(troubles)
         .chain(single.into_iter().flatten())
         .collect()
 }
@@ -158,6 +163,13 @@ fn broken(link: &BrokenLink) -> Condition {
     Condition { name: "link", about: link.path.clone(), severity, text }
 }
 
+/// Clients that are slow for a reason that somebody can mend. A radio, and a client that works for itself, are none.
+fn troubled(trouble: &Trouble) -> Option<Condition> {
+    let name = DOCTORS.into_iter().find(|name| *name == trouble.name)?;
+    let text = format!("{}: {}", trouble.about, trouble.text);
+    Some(Condition { name, about: trouble.about.clone(), severity: Severity::Warning, text })
+}
+
 fn clock(facts: &Facts) -> Option<Condition> {
     let (seconds, at) = facts.jump?;
     let (by, way) = (seconds.unsigned_abs(), if seconds < 0 { "back" } else { "forward" });
@@ -251,6 +263,20 @@ mod tests {
         };
         assert_eq!(found(&facts(false), &AlertTable::default()), [("link", Severity::Warning)]);
         assert_eq!(found(&facts(true), &AlertTable::default()), [("link", Severity::Critical)]);
+    }
+
+    #[test]
+    fn troubles_that_somebody_can_mend_raise_alerts() {
+        let trouble = |name: &str| Trouble {
+            name: name.into(),
+            about: "ada at 192.0.2.7 (SMB)".into(),
+            since: String::new(),
+            text: "3.0 % loss".into(),
+        };
+        let facts = Facts { troubles: vec![trouble("loss"), trouble("wifi")], ..Facts::default() };
+        assert_eq!(found(&facts, &AlertTable::default()), [("loss", Severity::Warning)]);
+        let all = conditions(&facts, &told(), &AlertTable::default());
+        assert_eq!(all[0].text, "ada at 192.0.2.7 (SMB): 3.0 % loss");
     }
 
     #[test]

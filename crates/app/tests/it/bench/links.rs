@@ -224,10 +224,68 @@ fn large_packets_that_vanish_are_named_with_the_size_that_arrives() {
         return;
     }
     assert_eq!(output.status.code(), Some(1), "{said}");
-    let (_, rest) = said.split_once("packets of more than ").expect(&said);
-    let size: u32 = rest.split(' ').next().unwrap().parse().unwrap();
+    let size = named_size(&said);
     assert!((1168..=1200).contains(&size), "{said}");
     assert_eq!(server.names(), ["somebody's"]);
+}
+
+/// The size that a sentence names.
+fn named_size(said: &str) -> u32 {
+    let (_, rest) = said.split_once("packets of more than ").expect(said);
+    rest.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn datagrams_that_vanish_are_named_with_the_size_that_arrives() {
+    let Some(namespace) = Namespace::new() else { return };
+    let server = Server::start_at(&namespace.there, namespace.inside(PROGRAM));
+    let nfs = server.port("mount -t nfs", ",port=");
+    let url = format!("nfs://{0}:{nfs}/One?uid=0&gid=0&proto=udp&mountport={nfs}", namespace.there);
+    if !namespace.drops_packets_above(1200) {
+        return eprintln!("skipped: it needs iptables");
+    }
+    let words = ["bench", &url, "--workload", "seq-read", "--scale", "0.005", "--timeout", "2"];
+    let said = text(&Command::new(PROGRAM).args(words).output().unwrap().stdout);
+    // A write has longer headers than a read; sizes are told apart to 32 bytes.
+    assert!((1100..=1200).contains(&named_size(&said)), "{said}");
+}
+
+#[test]
+fn a_server_names_the_size_that_reaches_a_client_whose_segments_vanish() {
+    let Some(namespace) = Namespace::new() else { return };
+    let server = Server::start_at(&namespace.there, namespace.inside(PROGRAM));
+    let nfs = server.port("mount -t nfs", ",port=");
+    let url = format!("nfs://{}:{nfs}/One?uid=0&gid=0", namespace.there);
+    let words =
+        ["bench", &url, "--workload", "seq-read", "--scale", "0.1", "--time", "3600", "--timeout", "3600"];
+    let mut client = Command::new(PROGRAM);
+    let client = client.args(words).args(["--repeats", "1000"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let client = ChildGuard(client.spawn().unwrap());
+    let doctor = || {
+        let asked = ["status", "--slow", "--json", "--state", "state"];
+        let output = Command::new(PROGRAM).args(asked).current_dir(server.folder.path()).output().unwrap();
+        text(&output.stdout)
+    };
+    let until = |is_it: &dyn Fn(&str) -> bool| {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        loop {
+            let said = doctor();
+            if is_it(&said) {
+                return said;
+            }
+            assert!(Instant::now() < deadline, "{said}");
+            std::thread::sleep(Duration::from_millis(250));
+        }
+    };
+    until(&|said| said.contains("\"protocol\"")); // the client reads
+    if !namespace.drops_packets_above(1200) {
+        return eprintln!("skipped: it needs iptables");
+    }
+    let said = until(&|said| said.contains("packets of more than") || said.contains("\"blind\""));
+    drop(client);
+    if !said.contains("\"blind\"") {
+        assert_eq!(named_size(&said), 1200, "{said}");
+    }
 }
 
 #[test]

@@ -16,11 +16,11 @@ use super::tree::Tree;
 use crate::ranks;
 use crate::server::config::{Dialect, Share};
 use crate::server::connection::Connection;
-use crate::server::files::mac::Mac;
+use crate::server::files::mac::{Kind, Mac};
 use crate::server::login::crypto::kdf::SessionKeys;
 use crate::server::login::crypto::sealing::{Cipher, Sealer};
 use crate::server::login::crypto::signing::{Signer, SigningAlgorithm};
-use crate::server::service::SessionInfo;
+use crate::server::service::{ClientSystem, SessionInfo};
 use crate::wire::Status;
 
 /// The most trees of one session.
@@ -202,6 +202,16 @@ impl Session {
         self.opens.end();
     }
 
+    fn system(&self) -> ClientSystem {
+        let offers_posix =
+            |connection: &Arc<Connection>| connection.negotiated().is_some_and(|agreed| agreed.offers_posix);
+        match self.mac.kind() {
+            Kind::Other if self.connections().iter().any(offers_posix) => ClientSystem::Linux,
+            Kind::Other => ClientSystem::Other,
+            _ => ClientSystem::Mac,
+        }
+    }
+
     /// For `status`.
     pub(in crate::server) fn info(&self) -> SessionInfo {
         SessionInfo {
@@ -212,6 +222,7 @@ impl Session {
             signed: self.require_signing,
             encrypted: self.require_encryption.load(Ordering::Relaxed),
             opens: self.opens.len(),
+            system: self.system(),
         }
     }
 }

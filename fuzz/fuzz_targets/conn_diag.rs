@@ -1,0 +1,4 @@
+//! covers: conn/diag
+#![cfg_attr(fuzzing, no_main)]
+
+fourfold_fuzz::target!(fourfold_fuzz::conn::diag);
