@@ -64,6 +64,9 @@ impl ReceivedFile for Upload {
     }
 
     fn end(mut self: Box<Self>) -> Result<Vec<String>, Vec<String>> {
+        // It is on the disk before it replaces a file, and before the person is told that it is there.
+        let synced = self.place.work("COMMIT", async |place| place.volume.sync(&self.found).await);
+        synced.map_err(|error| self.place.explained(error, &self.path))?;
         if let Some(wanted) = &self.wanted {
             let moved = self.place.work("RENAME", async |place| {
                 let (folder, mode) = (&self.folder, RenameMode::Replace);
