@@ -67,20 +67,27 @@ pub fn run() -> Result<()> {
 
 /// Every Rust file of the crates, relative to the root, in order.
 fn rust_files(root: &Path) -> Result<Vec<String>> {
+    let files = files_below(&root.join("crates"), "rs")?;
+    let mut files: Vec<String> = files.into_iter().map(|path| relative(root, path)).collect();
+    files.sort();
+    Ok(files)
+}
+
+/// Every file below a folder whose name ends like this.
+fn files_below(top: &Path, ending: &str) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    let mut folders = vec![root.join("crates")];
+    let mut folders = vec![top.to_path_buf()];
     while let Some(folder) = folders.pop() {
         let entries =
             std::fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
         for path in entries.flatten().map(|entry| entry.path()) {
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                files.push(relative(root, path));
+            } else if path.extension().is_some_and(|extension| extension == ending) {
+                files.push(path);
             }
         }
     }
-    files.sort();
     Ok(files)
 }
 

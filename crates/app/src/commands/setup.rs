@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use auth::{AccountFile, Role};
 
 use super::{dataset, user};
-use crate::cli::{AccountArgs, CreateShare, RoleFlags, SetProperties, Setup, User};
+use crate::cli::{AccountArgs, CreateShare, RoleFlags, SetProperties, Setup};
 use crate::host::here;
 use crate::terminal::{exit, out, question};
 
@@ -110,19 +110,7 @@ fn make_accounts(asked: &Setup, new: &[&String]) -> anyhow::Result<()> {
     for name in new {
         let state = asked.place.clone();
         let named = AccountArgs { name: (*name).clone(), state };
-        let (uid, gid, groups, password_file) = (None, None, Vec::new(), None);
-        let (password_stdin, legacy_password, chap_secret, admin) = (false, false, false, false);
-        user::run(&User::Add {
-            named,
-            uid,
-            gid,
-            password_stdin,
-            password_file,
-            legacy_password,
-            chap_secret,
-            groups,
-            admin,
-        })?;
+        user::make(&named)?;
     }
     Ok(())
 }

@@ -15,6 +15,17 @@ use crate::terminal::asking::patiently;
 use crate::terminal::password::Source;
 use crate::terminal::{exit, out, password};
 
+/// Makes an account with what accounts have by default. Asks for its password.
+pub(crate) fn make(named: &AccountArgs) -> anyhow::Result<ExitCode> {
+    let state = match here::state(&named.state)? {
+        Ok(state) => state,
+        Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
+    };
+    let input = PasswordInput { from: Source::new(false, None), legacy: false, chap: false };
+    add(&state, named, (Ids { uid: None, gid: None }, Vec::new(), false), input)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Changes or lists the accounts of a state folder, with or without a running server.
 pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
     let state = match here::state(place(command))? {

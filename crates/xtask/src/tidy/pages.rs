@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::relative;
+use super::{files_below, relative};
 
 /// A page of Markdown.
 pub struct Page {
@@ -15,19 +15,8 @@ pub struct Page {
 
 /// README.md and all pages below `docs`, in the order of their names.
 pub fn all(root: &Path) -> Result<Vec<Page>> {
-    let mut files = vec![root.join("README.md")];
-    let mut folders = vec![root.join("docs")];
-    while let Some(folder) = folders.pop() {
-        let entries =
-            std::fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
-        for path in entries.flatten().map(|entry| entry.path()) {
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "md") {
-                files.push(path);
-            }
-        }
-    }
+    let mut files = files_below(&root.join("docs"), "md")?;
+    files.push(root.join("README.md"));
     files.sort();
     files.into_iter().map(|path| read(root, path)).collect()
 }
