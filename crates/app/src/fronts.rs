@@ -106,7 +106,7 @@ pub(crate) enum ClientSystem {
     /// A Mac without TCP or with AFP before 3.
     ClassicMac,
     Linux,
-    /// An SMB client that is none of these.
+    /// Any other SMB client.
     Windows,
     #[default]
     Unknown,

@@ -55,7 +55,7 @@ impl SockDiag {
         Ok(Self { socket, number: 0 })
     }
 
-    /// What the kernel knows of the connection between these addresses. `None`: there is none.
+    /// What the kernel knows of the connection between these addresses; `None` if it is not there.
     ///
     /// # Errors
     /// The kernel does not answer.

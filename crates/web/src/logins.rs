@@ -197,7 +197,7 @@ impl Logins {
         sessions.iter().rev().filter(|session| !session.is_over(now)).map(info).collect()
     }
 
-    /// Ends the session with this number. Its account; `None`: there is none.
+    /// Ends the session with this number. Returns its account; `None` if no session has the number.
     pub(crate) fn end_numbered(&self, number: u64) -> Option<String> {
         let ended: Vec<Session> =
             self.sessions.lock().extract_if(.., |session| session.number == number).collect();

@@ -41,7 +41,7 @@ impl Transport {
         self.versions().iter().copied().find(|version| version.name().as_bytes() == name)
     }
 
-    /// Whether sessions of this version have this command. One that does not exist is nobody's.
+    /// Whether sessions of this version have this command. No version has a command that does not exist.
     pub(super) fn has(self, command: u8, version: Version) -> bool {
         let Properties { since, tcp_only, .. } = command::properties(command);
         since.is_some_and(|since| since <= version) && (self == Self::Tcp || !tcp_only)

@@ -32,7 +32,7 @@ impl Caution {
         Ok(true)
     }
 
-    /// The same for what scripts do every day: without a terminal nobody is asked.
+    /// The same for what scripts do every day: without a terminal it goes on without a question.
     ///
     /// # Errors
     /// The answer is no.

@@ -23,7 +23,7 @@ const MOST: usize = 1_000;
 /// What a word can become, and a description, which may be empty.
 type Candidate = (String, String);
 
-/// Prints the candidates. What cannot be read has none: nobody reads an error here.
+/// Prints the candidates. A place that cannot be read gives no candidates: the shell would show an error in the command line.
 pub(crate) fn run(asked: &Complete) -> anyhow::Result<ExitCode> {
     let words: Vec<&str> = asked.words.iter().filter_map(|word| word.to_str()).collect();
     if words.len() == asked.words.len() {

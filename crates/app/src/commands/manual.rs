@@ -25,7 +25,7 @@ pub(crate) fn completions(arguments: &Completions) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A script that knows the commands and flags, and asks nobody.
+/// A script that knows the commands and flags, and runs no program.
 fn generated(shell: Shell) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut cli::command(), "fourfold", &mut script);

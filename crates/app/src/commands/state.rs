@@ -13,7 +13,7 @@ use crate::cli::{BackupState, RestoreState};
 use crate::host::here;
 use crate::terminal::{exit, out};
 
-/// Where root's settings file is, if there is none yet.
+/// Where a new settings file of root goes.
 const OF_ROOT: &str = "/etc/fourfold/fourfold.toml";
 /// The same for others.
 const OF_OTHERS: &str = "fourfold.toml";

@@ -75,8 +75,8 @@ ip -n old address add 192.168.1.20/24 dev eth1
 ip -n old link set eth1 up
 ip -n old link set lo up
 for folder in etc var root home; do
-    mkdir -p /run/changes/$folder /run/work/$folder
-    mount -t overlay overlay -o lowerdir=/$folder,upperdir=/run/changes/$folder,workdir=/run/work/$folder /$folder
+    mkdir -p /run/changes/$folder /run/staged/$folder
+    mount -t overlay overlay -o lowerdir=/$folder,upperdir=/run/changes/$folder,workdir=/run/staged/$folder /$folder
 done
 [ "$(stat --file-system --format %T /var)" = overlayfs ] && [ "$(stat --file-system --format %T /etc)" = overlayfs ]
 rm -rf /var/lib/fourfold /etc/fourfold # what this machine has is below, and stays

@@ -1,7 +1,7 @@
 //! Which packets reach a client: tried when segments of a connection vanish.
 //!
 //! A datagram of a certain size goes to a port of the client at which nothing listens, and may not be divided on the way (RFC
-//! 8899 calls this probing). If it arrives, the client's host answers that nobody listens (ICMP, RFC 1122 4.1.3.1), and the
+//! 8899 calls this probing). If it arrives, the client's host answers that the port is closed (ICMP, RFC 1122 4.1.3.1), and the
 //! socket is refused. A host whose firewall answers nothing tells nothing.
 
 use std::io::{self, ErrorKind};

@@ -48,7 +48,7 @@ impl Volumes {
         Some(Ok(OpenFile { volume, id: FileId::new(FileId::device_of(major, minor), found.ino()) }))
     }
 
-    /// The file that clients have open with this inode number, in this share. `None`: there is none.
+    /// The file with this inode number in this share; `None` if no client has it open.
     pub(crate) fn open_numbered(&self, share: &str, inode: u64) -> Option<OpenFile> {
         let volume = self.known.lock().get(share)?.volume.clone();
         let opens = self.site.state().opens(None, usize::MAX);
