@@ -18,6 +18,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cephfs", &["lock"]),
     ("formats", &["wire"]),
     ("dcerpc", &["wire"]),
+    ("images", &["wire", "formats"]),
+    ("query", &["wire", "formats"]),
     ("coherence", &["lock", "formats"]),
     ("resources", &["formats", "coherence"]),
     ("vfs", &["wire", "lock", "auth", "cephfs", "formats", "coherence", "resources"]),

@@ -1,0 +1,49 @@
+//! Disk images of any maker and the file systems in them, read-only, as functions of bytes.
+//!
+//! Nothing here opens a file: the bytes come through [`ReadAt`]. Whatever the bytes are, a call returns: damaged
+//! structures become [`Error::Damaged`], which names the structure and its place.
+
+pub mod tree;
+
+/// Bytes that can be read at any place: a file, the data of an image, a partition of it.
+pub trait ReadAt: Send + Sync {
+    /// How many bytes there are.
+    fn length(&self) -> u64;
+
+    /// Fills `buffer` from `offset`. Holes read as zeros.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Damaged`] if the range exceeds [`ReadAt::length`]; what the source says otherwise.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()>;
+}
+
+/// Why an image, or something in it, cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The bytes contradict the format.
+    #[error("{structure} is damaged at byte {place}: {problem}")]
+    Damaged {
+        /// The structure in the words of its specification, such as "catalogue node 17".
+        structure: String,
+        /// Where it begins, in bytes of the source that has it.
+        place: u64,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A part of the format that this code does not read. The text says which.
+    #[error("{0} is not supported")]
+    NotSupported(String),
+    /// The data is encrypted, and no passphrase was given, or it is wrong.
+    #[error("the passphrase is wrong or missing")]
+    Passphrase,
+    /// There is no such file or folder.
+    #[error("not found")]
+    NotFound,
+    /// The source could not be read.
+    #[error("cannot read: {0}")]
+    Source(formats::Error),
+}
+
+/// The result of reading an image.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,1 @@
+//! What a search asks of files, as values without I/O.
