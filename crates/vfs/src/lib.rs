@@ -22,6 +22,7 @@ pub mod quota;
 mod ranks;
 mod restoring;
 pub mod scrub;
+mod searching;
 mod site;
 pub mod streams;
 mod traffic;
@@ -57,6 +58,9 @@ pub use open::{
 };
 pub use resources::{DiskCalls, Payload, caches, disk_calls};
 pub use restoring::{Restore, RestoreObserver, RestoreOptions, RestoreOutcome};
+pub use searching::{
+    Candidate, Finder, FinderStatus, FoundEntry, FoundPage, Search, SearchPlace, Surveyed,
+};
 pub use site::Site;
 pub use streams::xattrs::Xattr;
 pub use traffic::Traffic;

@@ -16,6 +16,8 @@ pub(crate) use self::data::{SENT, SENT_BLINDLY, within};
 
 use std::sync::Arc;
 
+use lock::RwLock;
+
 use super::{
     Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, Time,
     names::{self, KeptCharacters},
@@ -32,6 +34,8 @@ use crate::local::Locals;
 use crate::names::own::refuse_own;
 use crate::noted::Act;
 use crate::open::Holder;
+use crate::ranks;
+use crate::searching::Finder;
 use crate::site::Site;
 use crate::state::{OpenId, Party, State};
 use crate::streams::{Streams, Style};
@@ -114,6 +118,7 @@ pub struct Volume {
     pub(crate) whereabouts: Whereabouts,
     pub(crate) teams: TeamFolders,
     pub(crate) awaited_modes: AwaitedModes,
+    pub(crate) finder: RwLock<Option<Arc<dyn Finder>>, ranks::VolumeFinder>,
 }
 
 /// What a client knows and expects of files. The session of its protocol says it once, for all its requests.
@@ -232,6 +237,7 @@ impl Volume {
             whereabouts: Whereabouts::default(),
             teams: TeamFolders::default(),
             awaited_modes: AwaitedModes::default(),
+            finder: RwLock::default(),
             site,
         }
     }

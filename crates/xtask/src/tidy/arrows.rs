@@ -22,7 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("query", &["wire", "formats"]),
     ("coherence", &["lock", "formats"]),
     ("resources", &["formats", "coherence"]),
-    ("vfs", &["wire", "lock", "auth", "cephfs", "formats", "coherence", "resources"]),
+    ("vfs", &["wire", "lock", "auth", "cephfs", "formats", "coherence", "resources", "query"]),
     ("kerberos", &["wire", "auth"]),
     ("pam", &[]),
     ("domain", &["wire", "auth", "kerberos", "dcerpc"]),

@@ -47,6 +47,7 @@ const FLOORS: &[(&str, &[Floor])] = &[
                     "open",
                     "restoring",
                     "scrub",
+                    "searching",
                     "site",
                     "volume",
                 ],
