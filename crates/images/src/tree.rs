@@ -55,7 +55,7 @@ pub struct Node {
 /// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name, as stored: HFS+ stores decomposed names, in which `/` stands for the Finder's `:`.
+    /// Its name, as stored, in the form of POSIX: HFS+ stores decomposed names; a `/` that it stores is a `:` here.
     pub name: String,
     /// What it names.
     pub node: NodeId,
@@ -109,6 +109,15 @@ pub trait FileSystem: Send + Sync {
     ///
     /// [`crate::Error::NotFound`] if there is none.
     fn lookup(&self, folder: NodeId, name: &str) -> Result<Entry>;
+
+    /// The folder that a folder is in, if the file system stores that; one of them for a folder with hard links.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::NotSupported`] where it is not stored, [`crate::Error::NotFound`] if there is no such folder.
+    fn parent(&self, _folder: NodeId) -> Result<NodeId> {
+        Err(crate::Error::NotSupported("finding the folder above".into()))
+    }
 
     /// Reads a fork from `offset`; returns how many bytes there were, less than asked at its end only.
     ///
