@@ -54,7 +54,6 @@ pub(crate) type Number = u32;
 
 /// An open segment.
 pub(crate) struct Segment {
-    pub(crate) number: u64,
     path: PathBuf,
     file: File,
     footer: Footer,
@@ -202,7 +201,7 @@ impl Segment {
         if !is_sound {
             return Err(IndexFailure::damaged(&path, "its parts do not fit together"));
         }
-        Ok(Self { number, path, file, footer, is_replaced: AtomicBool::new(false) })
+        Ok(Self { path, file, footer, is_replaced: AtomicBool::new(false) })
     }
 
     /// Reads everything and compares the checksums.

@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 use admin::control::{FindAnswer, FindRequest, FoundFile, MOST_FOUND, SearchStatus};
 use admin::{SearchScope, Settings, ShareSettings};
 use anyhow::{Context, bail};
-use auth::Directory;
 use jiff::tz::TimeZone;
 use lock::Mutex;
 use query::Query;
@@ -105,7 +104,7 @@ fn start(
     let options = IndexOptions {
         share: share.name.clone(),
         folder: state.join(FOLDER).join(folder_name(&share.name)),
-        owner_names: owner_names(current.accounts.clone()),
+        owner_names: owner_names(current.clone()),
         contents: None,
         quiet: QUIET,
     };
@@ -120,8 +119,8 @@ fn folder_name(share: &str) -> String {
     share.bytes().map(encoded).collect()
 }
 
-fn owner_names(accounts: Arc<Directory>) -> search::OwnerNames {
-    Arc::new(move |uid| accounts.unix().user_numbered(uid).map(|user| user.name.clone()))
+fn owner_names(current: Arc<Current>) -> search::OwnerNames {
+    Arc::new(move |uid| current.accounts.unix().user_numbered(uid).map(|user| user.name.clone()))
 }
 
 fn status(share: &str, running: &RunningIndex) -> SearchStatus {

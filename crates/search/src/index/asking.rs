@@ -83,7 +83,8 @@ fn may_match(query: &Query, facts: &Facts, entry: &Entry) -> bool {
 }
 
 fn has_words(entry: &Entry, test: &Test) -> bool {
-    let (Test::Text(test), Some(words)) = (test, &entry.words) else { return false };
+    let Some(words) = &entry.words else { return false };
+    let Test::Text(test) = test else { return *test == Test::Present };
     test.words().iter().all(|wanted| {
         let from = words.partition_point(|word| **word < *wanted.word);
         words.get(from).is_some_and(|word| wanted.accepts(word))

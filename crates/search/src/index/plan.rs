@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use memchr::memmem::Finder;
 use query::{
     Attribute, Comparison, FileKind, Order, Query, Test, TextTest, WordTest, content_types, extension_of, extensions,
-    folded,
 };
 
 use crate::segment::{HAS_CONTENTS, IS_FILE, Row};
@@ -200,13 +199,6 @@ impl NameTest<'_> {
             NameRest::Like(matcher) => matcher.matches(&name()),
             NameRest::Extension(is_so) => extension_of(&name()).is_some_and(is_so),
         }
-    }
-
-    /// Whether a name that may not have the needle matches.
-    pub(crate) fn accepts_any(&self, name: &str) -> bool {
-        let form = folded(name);
-        self.needle.as_ref().is_none_or(|needle| needle.find(form.as_bytes()).is_some())
-            && self.accepts(&form, || name.to_owned())
     }
 }
 

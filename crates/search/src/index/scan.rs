@@ -363,7 +363,11 @@ impl TextAnswers {
         Ok(Self { tests })
     }
 
+    /// `entry` has contents that were read.
     pub(super) fn accepts(&self, test: &Test, entry: Number) -> bool {
+        if *test == Test::Present {
+            return true;
+        }
         let has = |entries: &Option<Vec<Number>>| {
             entries.as_ref().is_none_or(|entries| entries.binary_search(&entry).is_ok())
         };

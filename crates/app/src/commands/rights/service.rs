@@ -11,7 +11,6 @@ use admin::control::{
     RightsRequest, RightsStatus, RoleStatus,
 };
 use anyhow::{Context, anyhow, bail};
-use auth::Accounts as _;
 use vfs::acl::{Entry, EntryKind, Inherit, Rights};
 use vfs::backend::Found;
 use vfs::{Caller, Error, Kind, Volume};
