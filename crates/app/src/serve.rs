@@ -211,7 +211,8 @@ async fn look_at_memory(caches: Arc<CachesView>) {
 fn keep_indexes(running: &Arc<Running>, volumes: Arc<Volumes>) {
     let current = running.current();
     tokio::task::spawn_blocking(move || {
-        let failed = vfs::backend::host::as_ourselves(|| volumes.indexes.apply(&volumes, &current)).unwrap_or_default();
+        let failed = vfs::backend::host::as_ourselves(|| volumes.indexes.apply(&volumes, &current))
+            .unwrap_or_default();
         failed.iter().for_each(|line| tracing::warn!("{line}"));
     });
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{
-    AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, FindAnswer, FindRequest, ListenerStatus, LunAnswer, LunRequest,
-    Progress, Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport,
-    ScrubRequest, ShareMounts, ShareStatus, SlowOperation, StartedWith, Status,
+    AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, FindAnswer, FindRequest, ListenerStatus,
+    LunAnswer, LunRequest, Progress, Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest,
+    Schedules, ScrubReport, ScrubRequest, ShareMounts, ShareStatus, SlowOperation, StartedWith, Status,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};

@@ -51,7 +51,8 @@ impl Indexes {
         let mut lines = Vec::new();
         for share in current.settings.shares.iter().filter(|share| share.search != SearchScope::Off) {
             let kept = volumes.open(share, &current.settings).and_then(|volume| {
-                let same = |old: &RunningIndex| old.scope == share.search && Arc::ptr_eq(&old.volume, &volume);
+                let same =
+                    |old: &RunningIndex| old.scope == share.search && Arc::ptr_eq(&old.volume, &volume);
                 match before.remove(&share.name) {
                     Some(old) if same(&old) => Ok(old),
                     old => {

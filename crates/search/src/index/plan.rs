@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use memchr::memmem::Finder;
 use query::{
-    Attribute, Comparison, FileKind, Order, Query, Test, TextTest, WordTest, content_types, extension_of, extensions,
+    Attribute, Comparison, FileKind, Order, Query, Test, TextTest, WordTest, content_types, extension_of,
+    extensions,
 };
 
 use crate::segment::{HAS_CONTENTS, IS_FILE, Row};
@@ -219,7 +220,10 @@ fn is_exact(query: &Query) -> bool {
             // Folders and links with the name of a picture have their kind only.
             Attribute::ContentType | Attribute::Extension => false,
             attribute if is_extra(attribute) => true,
-            _ => comparison.test != Test::Present || matches!(comparison.attribute, Attribute::Size | Attribute::Text),
+            _ => {
+                comparison.test != Test::Present
+                    || matches!(comparison.attribute, Attribute::Size | Attribute::Text)
+            }
         };
     });
     is_exact
