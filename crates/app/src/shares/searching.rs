@@ -89,11 +89,6 @@ impl Indexes {
         all.sort_by(|a, b| a.share.cmp(&b.share));
         all
     }
-
-    /// Memory that they take, in bytes.
-    pub(crate) fn memory(&self) -> u64 {
-        self.running.lock().values().map(|index| index.index.memory()).sum()
-    }
 }
 
 fn start(
