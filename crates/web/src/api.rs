@@ -23,8 +23,8 @@ use crate::admitted::admitted;
 use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
 use crate::{
-    Api, Scope, access, accounts, alerts, assets, backups, certificate, code, console, files, groups, login,
-    luns, negotiate, rights, server, shares, sign_ins, slowest, snapshots, store, webhooks,
+    Api, Scope, access, accounts, alerts, assets, backups, certificate, code, console, files, find, groups,
+    login, luns, negotiate, rights, server, shares, sign_ins, slowest, snapshots, store, webhooks,
 };
 
 /// The longest body of a request in bytes.
@@ -96,6 +96,7 @@ fn read() -> Router<Api> {
         .route("/v1/snapshots", get(snapshots::snapshots))
         .route("/v1/backups", get(backups::backups))
         .route("/v1/files", get(files::folder))
+        .route("/v1/find", get(find::find))
         .route("/v1/code", get(code::code))
         .route("/v1/webhooks", get(webhooks::webhooks))
         .route("/v1/jobs", get(jobs::jobs))

@@ -18,6 +18,7 @@ mod console;
 mod door;
 mod events;
 pub mod files;
+mod find;
 pub mod groups;
 mod guard;
 mod history;

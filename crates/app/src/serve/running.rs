@@ -119,10 +119,20 @@ impl Running {
         self.parts.volumes.open(share, &self.current().settings)
     }
 
+    /// Finds files by the rights of the asker.
+    pub(crate) fn search(&self, request: &FindRequest, asker: &Asker<'_>) -> Result<FindAnswer, Vec<String>> {
+        let current = self.current();
+        match as_ourselves(|| searching::find(&self.parts.volumes, &current, request, asker)) {
+            Ok(answer) => answer.map_err(|error| vec![format!("{error:#}")]),
+            Err(error) => Err(vec![error.to_string()]),
+        }
+    }
+
     /// Begins to keep the indexes that the settings want; returns lines about what failed.
     pub(crate) fn keep_indexes(&self) -> Vec<String> {
         let (volumes, current) = (&self.parts.volumes, self.current());
-        as_ourselves(|| volumes.indexes.apply(volumes, &current)).unwrap_or_else(|error| vec![error.to_string()])
+        as_ourselves(|| volumes.indexes.apply(volumes, &current))
+            .unwrap_or_else(|error| vec![error.to_string()])
     }
 
     fn components(&self) -> impl Iterator<Item = &dyn Component> {
@@ -280,12 +290,8 @@ impl Report for Running {
     }
 
     fn find(&self, request: FindRequest, uid: u32) -> Result<FindAnswer, Vec<String>> {
-        let current = self.current();
         let asker = request.account.as_deref().map_or(Asker::User(uid), Asker::Account);
-        match as_ourselves(|| searching::find(&self.parts.volumes, &current, &request, &asker)) {
-            Ok(answer) => answer.map_err(|error| vec![format!("{error:#}")]),
-            Err(error) => Err(vec![error.to_string()]),
-        }
+        self.search(&request, &asker)
     }
 
     fn rights(

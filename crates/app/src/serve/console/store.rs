@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use admin::control::{FindAnswer, FindRequest};
 use admin::{Protocol, ShareSettings};
 use auth::{Account, Accounts, FileProtocol};
 use conn::observe;
@@ -22,6 +23,7 @@ use super::Console;
 use super::snapshots::share;
 use crate::people::rights;
 use crate::serve::current::Current;
+use crate::shares::searching::Asker;
 
 /// How often an operation is tried that met the lease of another client,
 const MOST_TRIES: u32 = 8;
@@ -227,6 +229,11 @@ impl FileStore for Console {
         made.map_err(|error| place.refusal(error, path))?;
         place.log("folder made", path);
         Ok(Vec::new())
+    }
+
+    fn find(&self, by: &FilePerson, request: &FindRequest) -> Result<FindAnswer, Vec<String>> {
+        let asker = Asker::Account(&by.account);
+        self.as_server(|| self.running.search(request, &asker))
     }
 
     fn move_entry(
