@@ -43,6 +43,8 @@ pub struct RestoreOptions {
     pub dry_run: bool,
     /// An existing file that differs is refused as `Exists`.
     pub keep: bool,
+    /// A file that cannot be read is refused, and the rest is restored.
+    pub past_damage: bool,
     /// The snapshot has the keys and times of creation of the live files. A file whose time of change is
     /// the same in both, and is before this time, has the same data.
     pub settled: Option<Time>,
@@ -177,6 +179,10 @@ impl<'a> Restore<'a> {
             let path = joined(&level.path, &name);
             let found = match level.source.object.lookup(server(), &name) {
                 Err(Error::NotFound) => continue,
+                Err(error) if !self.ends_by(error) => {
+                    self.observer.done(&path, RestoreOutcome::Refused(error));
+                    continue;
+                }
                 found => found?,
             };
             let source = FileAtPlace { folder: level.source.object.clone(), name: name.clone(), found };
@@ -207,12 +213,18 @@ impl<'a> Restore<'a> {
             _ => self.file(&source, folder, name),
         };
         let what = match done {
-            Err(error) if is_of_the_disk(error) => return Err(error),
+            Err(error) if self.ends_by(error) => return Err(error),
             Err(error) => RestoreOutcome::Refused(error),
             Ok(what) => what,
         };
         self.observer.done(&path, what);
         Ok(None)
+    }
+
+    /// Whether the rest cannot be restored either.
+    fn ends_by(&self, error: Error) -> bool {
+        let is_of_source = matches!(error, Error::Io | Error::NotSupported | Error::Stale);
+        is_of_the_disk(error) && !(self.options.past_damage && is_of_source)
     }
 
     /// The entry of a live folder that has this name, if there is one.
@@ -289,7 +301,7 @@ impl<'a> Restore<'a> {
             (Some((source, there)), _) => match self.describe_folder(source, there, made) {
                 Ok(changed) if changed || made => RestoreOutcome::Restored,
                 Ok(_) => RestoreOutcome::Unchanged,
-                Err(error) if is_of_the_disk(error) => return Err(error),
+                Err(error) if self.ends_by(error) => return Err(error),
                 Err(error) => RestoreOutcome::Refused(error),
             },
         };

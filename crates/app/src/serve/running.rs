@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{
-    AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, ListenerStatus, LunAnswer, LunRequest,
-    Progress, Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport,
-    ScrubRequest, ShareMounts, ShareStatus, SlowOperation, StartedWith, Status,
+    AbsentShareStatus, BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect, ListenerStatus,
+    LunAnswer, LunRequest, Progress, Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest,
+    Schedules, ScrubReport, ScrubRequest, ShareMounts, ShareStatus, SlowOperation, StartedWith, Status,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
@@ -28,6 +28,7 @@ use crate::serve::component::{Component, InCommon, ResourceCounts};
 use crate::serve::current::Current;
 use crate::serve::slow::Slow;
 use crate::shares::availability::{self, Mounts};
+use crate::shares::browsing;
 use crate::shares::stores;
 use crate::shares::volumes::Volumes;
 
@@ -284,6 +285,17 @@ impl Report for Running {
         }
     }
 
+    fn browse(&self, request: BrowseRequest) -> Result<BrowseAnswer, Vec<String>> {
+        let is_listing = request == BrowseRequest::List;
+        let answer = as_ourselves(|| browsing::execute(&self.parts.volumes, &self.current(), request));
+        let answer =
+            answer.map_err(anyhow::Error::from).flatten().map_err(|error| vec![format!("{error:#}")])?;
+        if !is_listing && answer != BrowseAnswer::NeedsPassphrase {
+            self.admit_again(); // the protocols show it, or do not any more
+        }
+        Ok(answer)
+    }
+
     fn look_at_snapshots(&self) -> Result<Vec<String>, Vec<String>> {
         as_ourselves(|| self.components().for_each(Component::snapshots_changed))
             .map(|()| Vec::new())
@@ -320,6 +332,20 @@ impl Running {
         let _one = self.reloading.lock();
         let current = self.current();
         self.components().for_each(|part| drop(part.reload(&current)));
+    }
+
+    /// Ends the serving of disk images whose time is over, or that may not be read any more.
+    pub(crate) fn end_old_browsing(&self) {
+        let (volumes, current) = (&self.parts.volumes, self.current());
+        let ended = as_ourselves(|| volumes.browsed().end_old(volumes, &current, Instant::now()));
+        if ended.unwrap_or(false) {
+            self.admit_again();
+        }
+    }
+
+    /// The volumes of the shares.
+    pub(crate) fn volumes(&self) -> &Arc<Volumes> {
+        &self.parts.volumes
     }
 
     /// Applies the accounts of the state folder; the settings stay. Returns lines about it.

@@ -32,6 +32,7 @@ use crate::people::roles;
 use crate::ranks;
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
+use crate::shares::browsing::BrowsedShares;
 use crate::shares::quotas::Quotas;
 use crate::shares::snapshots::{Live, SnapshotView};
 use crate::shares::{arriving, gates, misplaced, samba_acls, stores, team};
@@ -56,6 +57,8 @@ pub(crate) struct Volumes {
     /// Where links of the shares lead clients.
     namespace: Arc<Namespace>,
     known: Mutex<HashMap<String, VolumeEntry>, ranks::SharedVolumes>,
+    /// The disk images that are served to people.
+    browsed: BrowsedShares,
     homeless: Mutex<BTreeSet<String>, ranks::HomelessAccounts>,
     /// A restore is going on: one at a time uses the server's own folder for copies.
     restoring: AtomicBool,
@@ -226,11 +229,22 @@ impl Volumes {
             quotas,
             namespace,
             known: Mutex::default(),
+            browsed: BrowsedShares::default(),
             homeless: Mutex::default(),
             restoring: AtomicBool::new(false),
             scrubbing: AtomicBool::new(false),
             settling: AtomicBool::new(false),
         })
+    }
+
+    /// The disk images that are served to people.
+    pub(crate) fn browsed(&self) -> &BrowsedShares {
+        &self.browsed
+    }
+
+    /// What all volumes have in common.
+    pub(crate) fn site(&self) -> Arc<Site> {
+        self.site.clone()
     }
 
     /// Where links of the shares lead clients.
@@ -394,6 +408,7 @@ impl Volumes {
                 None => all.push((vec![name.clone()], known.volume.clone())),
             }
         }
+        all.extend(self.browsed.all().iter().map(|one| (vec![one.share.name.clone()], one.volume.clone())));
         let joined = all.into_iter().map(|(mut names, volume)| {
             names.sort();
             (names.join(", "), volume)

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admin::{Protocol, ShareSettings};
-use auth::{Account, Accounts, FileProtocol};
+use admin::ShareSettings;
+use auth::Accounts;
 use conn::observe;
 use tokio::runtime::Handle;
 use vfs::backend::host::as_ourselves;
@@ -21,7 +21,6 @@ use self::received::Upload;
 use super::Console;
 use super::snapshots::share;
 use crate::people::rights;
-use crate::serve::current::Current;
 
 /// How often an operation is tried that met the lease of another client,
 const MOST_TRIES: u32 = 8;
@@ -48,35 +47,12 @@ fn enter(console: &Console, by: &FilePerson, of: &str) -> Result<PersonalShare, 
     let share = share(&current, of)?.clone();
     let gone = || vec![format!("the account {} is gone, or may not log in", by.account)];
     let account = current.accounts.find(&by.account).filter(|account| !account.disabled).ok_or_else(gone)?;
-    let protocol = protocol(&current, &account, &share)?;
+    let protocol = rights::entry_protocol(&current, &account, &share).map_err(|why| vec![why])?;
     let volume = console.running.volume(&share).map_err(|error| vec![format!("{error:#}")])?;
     let caller = account.identity.clone().of(protocol, Some(&account.name), by.peer.ip());
     let profile = ClientProfile { is_blind_to_forks: true, ..ClientProfile::default() };
     let actor = Actor::new(volume.acting(caller), Party::client(ClientId::unused())).with_profile(profile);
     Ok(PersonalShare { volume, actor, share, account: by.account.clone(), peer: by.peer })
-}
-
-/// The protocol over which an account would enter a share by its own rights.
-fn protocol(
-    current: &Current,
-    account: &Account,
-    share: &ShareSettings,
-) -> Result<FileProtocol, Vec<String>> {
-    let refused = |why: &str| Err(vec![format!("{}: {why}", share.name)]);
-    if share.homes {
-        return refused("each person has a folder of its own in it, which the console does not open");
-    }
-    if !rights::enters(account, share) {
-        return refused("your account may not enter this share. The page of rights says who may");
-    }
-    let served = |protocol| current.settings.serves(share, protocol);
-    match (served(Protocol::Smb), served(Protocol::Afp)) {
-        (true, _) => Ok(FileProtocol::Smb),
-        (false, true) => Ok(FileProtocol::Afp),
-        (false, false) => {
-            refused("it is served over no protocol with logins, so your account has no rights in it")
-        }
-    }
 }
 
 impl PersonalShare {
