@@ -27,6 +27,7 @@ use crate::backend::{Found, NewKind};
 use crate::caller::server;
 use crate::names::own::refuse_own;
 use crate::state::{ClientId, Party};
+use crate::streams::STORE;
 use crate::{Actor, Caller, Error, HostKey, Kind, Node, Result, Time, Volume};
 
 pub(crate) use self::file::STAGING;
@@ -163,6 +164,20 @@ impl<'a> Restore<'a> {
             self.to.backend.sync()?;
         }
         Ok(self.goes_on)
+    }
+
+    /// Removes the folder for copies, if nothing is left in it: for a folder that is no share.
+    pub fn remove_staging(self) {
+        let remove = || -> Result<()> {
+            let root = self.to.root()?;
+            let homes = self.to.homes.of(&root.object.key())?;
+            let store = homes.first().ok_or(Error::Stale)?.lookup(server(), STORE)?;
+            store.object.remove_folder(server(), STAGING)?;
+            homes.first().ok_or(Error::Stale)?.remove_folder(server(), STORE)
+        };
+        if let Err(error) = remove() {
+            tracing::debug!(%error, "the folder for copies stays");
+        }
     }
 
     fn walk(&mut self, mut levels: Vec<RestoredFolder>) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The operator's interface of a running server: its status, and the reload of its settings.
 
+mod browsing;
 mod closing;
 
 use std::path::{Path, PathBuf};
@@ -28,7 +29,6 @@ use crate::serve::component::{Component, InCommon, ResourceCounts};
 use crate::serve::current::Current;
 use crate::serve::slow::Slow;
 use crate::shares::availability::{self, Mounts};
-use crate::shares::browsing;
 use crate::shares::stores;
 use crate::shares::volumes::Volumes;
 
@@ -286,14 +286,7 @@ impl Report for Running {
     }
 
     fn browse(&self, request: BrowseRequest) -> Result<BrowseAnswer, Vec<String>> {
-        let is_listing = request == BrowseRequest::List;
-        let answer = as_ourselves(|| browsing::execute(&self.parts.volumes, &self.current(), request));
-        let answer =
-            answer.map_err(anyhow::Error::from).flatten().map_err(|error| vec![format!("{error:#}")])?;
-        if !is_listing && answer != BrowseAnswer::NeedsPassphrase {
-            self.admit_again(); // the protocols show it, or do not any more
-        }
-        Ok(answer)
+        self.execute_browse(request)
     }
 
     fn look_at_snapshots(&self) -> Result<Vec<String>, Vec<String>> {
@@ -332,20 +325,6 @@ impl Running {
         let _one = self.reloading.lock();
         let current = self.current();
         self.components().for_each(|part| drop(part.reload(&current)));
-    }
-
-    /// Ends the serving of disk images whose time is over, or that may not be read any more.
-    pub(crate) fn end_old_browsing(&self) {
-        let (volumes, current) = (&self.parts.volumes, self.current());
-        let ended = as_ourselves(|| volumes.browsed().end_old(volumes, &current, Instant::now()));
-        if ended.unwrap_or(false) {
-            self.admit_again();
-        }
-    }
-
-    /// The volumes of the shares.
-    pub(crate) fn volumes(&self) -> &Arc<Volumes> {
-        &self.parts.volumes
     }
 
     /// Applies the accounts of the state folder; the settings stay. Returns lines about it.

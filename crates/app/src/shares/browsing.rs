@@ -32,6 +32,8 @@ use crate::shares::volumes::homes::shared_identity;
 
 /// The most images that are served at a time.
 const MOST_BROWSED: usize = 32;
+/// The most files of an image that clients have open.
+const MOST_OPENS: usize = 10_000;
 /// The longest time that one is served, in minutes.
 pub(crate) const LONGEST_MINUTES: u32 = 7 * 24 * 60;
 /// How often it is looked whether one is to end.
@@ -199,9 +201,12 @@ pub(crate) fn begin(volumes: &Volumes, current: &Current, new: &NewBrowse) -> an
         VolumeOptions { read_only: true, cache: volumes.listings().clone(), ..VolumeOptions::default() };
     let backend = opened.backend(place.identity(&found), owner);
     let hidden = hidden_share(source, &place, &opened, current, &person.account, owner.0);
+    // In a site of its own: no list of what clients have open tells what is in the image.
+    let volume = Arc::new(Volume::new(backend, options));
+    volume.site().limit_opens(MOST_OPENS);
     let new = BrowsedShare {
         share: hidden,
-        volume: Arc::new(Volume::in_site(backend, options, volumes.site())),
+        volume,
         needs_proof: opened.is_encrypted,
         account: person.account,
         format: opened.format.clone(),

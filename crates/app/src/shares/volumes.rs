@@ -242,11 +242,6 @@ impl Volumes {
         &self.browsed
     }
 
-    /// What all volumes have in common.
-    pub(crate) fn site(&self) -> Arc<Site> {
-        self.site.clone()
-    }
-
     /// Where links of the shares lead clients.
     pub(crate) fn namespace(&self) -> &Arc<Namespace> {
         &self.namespace
@@ -275,6 +270,7 @@ impl Volumes {
     /// The limit of listings has changed. They took `used` bytes before.
     pub(crate) fn limit_listings(&self, used: usize) {
         self.all().iter().for_each(|(_, volume)| volume.limit_listings(used));
+        self.browsed.all().iter().for_each(|one| one.volume.limit_listings(used));
     }
 
     /// The quotas of the shares.
@@ -408,7 +404,6 @@ impl Volumes {
                 None => all.push((vec![name.clone()], known.volume.clone())),
             }
         }
-        all.extend(self.browsed.all().iter().map(|one| (vec![one.share.name.clone()], one.volume.clone())));
         let joined = all.into_iter().map(|(mut names, volume)| {
             names.sort();
             (names.join(", "), volume)
@@ -425,6 +420,7 @@ impl Volumes {
     pub(crate) fn tend(&self) {
         self.shown().iter().for_each(|shown| shown.look());
         self.all().iter().for_each(|(_, volume)| volume.tend());
+        self.browsed.all().iter().for_each(|one| one.volume.tend());
         let _ = as_ourselves(|| self.quotas.tend());
     }
 }

@@ -243,8 +243,17 @@ fn a_copy_keeps_forks_dates_and_attributes() {
         let options = RestoreOptions { past_damage: true, ..RestoreOptions::default() };
         let mut restore = Restore::new(&from, &to, options, &mut told);
         assert!(restore.run(&[b"Letters"], &[b"Letters"]).unwrap());
+        restore.remove_staging();
     }
     assert!(told.0.values().all(|what| *what == RestoreOutcome::Restored), "{:?}", told.0);
+    let all = to.root().unwrap().object;
+    let mut left = Vec::new();
+    all.list(0, &mut |entry| {
+        left.push(entry.name.to_vec());
+        true
+    })
+    .unwrap();
+    assert_eq!(left.len(), 3, "nothing of the server's own stays: {left:?}");
     let copied = runtime.block_on(read_rich(&to, ada()));
     assert_eq!(copied, runtime.block_on(read_rich(&from, ada())));
     let there = find(&to, "Letters/to Grace").unwrap();

@@ -33,22 +33,29 @@ const DEEPEST: usize = 200;
 
 /// A share, as one person at the console sees it.
 #[derive(Clone)]
-struct PersonalShare {
-    volume: Arc<Volume>,
-    actor: Actor,
+pub(super) struct PersonalShare {
+    pub(super) volume: Arc<Volume>,
+    pub(super) actor: Actor,
     share: ShareSettings,
     account: String,
     peer: SocketAddr,
 }
 
 /// The share for a person, if the account enters it over a protocol with logins.
-fn enter(console: &Console, by: &FilePerson, of: &str) -> Result<PersonalShare, Vec<String>> {
+pub(super) fn enter(console: &Console, by: &FilePerson, of: &str) -> Result<PersonalShare, Vec<String>> {
     let current = console.running.current();
-    let share = share(&current, of)?.clone();
+    let opened = console.running.volumes().browsed().of_account(of, &by.account);
+    let share = match &opened {
+        Some(opened) => opened.share.clone(),
+        None => share(&current, of)?.clone(),
+    };
     let gone = || vec![format!("the account {} is gone, or may not log in", by.account)];
     let account = current.accounts.find(&by.account).filter(|account| !account.disabled).ok_or_else(gone)?;
     let protocol = rights::entry_protocol(&current, &account, &share).map_err(|why| vec![why])?;
-    let volume = console.running.volume(&share).map_err(|error| vec![format!("{error:#}")])?;
+    let volume = match opened {
+        Some(opened) => opened.volume.clone(),
+        None => console.running.volume(&share).map_err(|error| vec![format!("{error:#}")])?,
+    };
     let caller = account.identity.clone().of(protocol, Some(&account.name), by.peer.ip());
     let profile = ClientProfile { is_blind_to_forks: true, ..ClientProfile::default() };
     let actor = Actor::new(volume.acting(caller), Party::client(ClientId::unused())).with_profile(profile);
@@ -56,6 +63,11 @@ fn enter(console: &Console, by: &FilePerson, of: &str) -> Result<PersonalShare, 
 }
 
 impl PersonalShare {
+    /// The settings of the share.
+    pub(super) fn share(&self) -> &ShareSettings {
+        &self.share
+    }
+
     /// The folder that something is in, and its name there. Links are not followed.
     fn folder_of<'a>(&self, path: &'a [u8]) -> Result<(Found, &'a [u8]), Error> {
         let (folders, name) = match path.iter().rposition(|byte| *byte == b'/') {
