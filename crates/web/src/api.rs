@@ -23,8 +23,8 @@ use crate::admitted::admitted;
 use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
 use crate::{
-    Api, Scope, access, accounts, alerts, assets, backups, browsing, certificate, code, console, files, groups, login,
-    luns, negotiate, rights, server, shares, sign_ins, slowest, snapshots, store, webhooks,
+    Api, Scope, access, accounts, alerts, assets, backups, browsing, certificate, code, console, files,
+    groups, login, luns, negotiate, rights, server, shares, sign_ins, slowest, snapshots, store, webhooks,
 };
 
 /// The longest body of a request in bytes.

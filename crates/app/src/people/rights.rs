@@ -200,6 +200,14 @@ pub(crate) fn enters(account: &Account, share: &ShareSettings) -> bool {
     is_open || is_named || is_member
 }
 
+/// Whether an account may use the LUNs of a share.
+pub(crate) fn uses_luns(account: &Account, share: &ShareSettings) -> bool {
+    match roles::of_luns(share) {
+        Some(roles) => !roles.of(&identity(account)).is_empty(),
+        None => enters(account, share),
+    }
+}
+
 /// The protocol over which an account would enter a share by its own rights.
 ///
 /// # Errors

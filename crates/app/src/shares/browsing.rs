@@ -192,7 +192,7 @@ pub(crate) fn begin(volumes: &Volumes, current: &Current, new: &NewBrowse) -> an
     let (place, (person, found)) = ImagePlace::named(&new.place, &current.settings, find)?;
     place.refuse_while_written(volumes, &current.settings)?;
     let typed = new.passphrase.as_ref().map(passphrase);
-    let Some(opened) = open(&person.volume, &person.caller, &found, typed.as_ref())? else {
+    let Some(opened) = open(&person.volume, &person.reader, &found, typed.as_ref())? else {
         return Ok(BrowseAnswer::NeedsPassphrase);
     };
     let source = place.settings(&current.settings)?;
@@ -243,10 +243,12 @@ fn hidden_share(
         Protocol::Nfs => is_apart,
         _ => false,
     };
+    // Who may use the blocks of a disk may read the files in them.
+    let over = if place.is_lun { &[Protocol::Smb, Protocol::Afp][..] } else { &source.protocols };
     ShareSettings {
         name: stem(place),
         comment: format!("{} of {}", opened.format, place.path),
-        protocols: source.protocols.iter().copied().filter(is_served).collect(),
+        protocols: over.iter().copied().filter(is_served).collect(),
         read_only: true,
         guests: false,
         users: vec![account.to_owned()],

@@ -18,7 +18,9 @@ const TRIES: usize = 3;
 /// Begins, shows or ends it.
 pub(super) fn run(settings: &Settings, asked: &BrowseBackup) -> anyhow::Result<ExitCode> {
     let ask = |request: BrowseRequest| {
-        patiently(|heard| control::browse(&settings.server.state, request.clone(), &mut |_| heard.something()))
+        patiently(|heard| {
+            control::browse(&settings.server.state, request.clone(), &mut |_| heard.something())
+        })
     };
     if asked.list {
         return shown(ask(BrowseRequest::List)?, asked.json);

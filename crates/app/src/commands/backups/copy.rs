@@ -39,8 +39,7 @@ pub(super) fn run(settings: &Settings, asked: &CopyBackup) -> anyhow::Result<Exi
     let options =
         VolumeOptions { read_only: true, cache: CacheBudget::new(CACHE_BYTES), ..VolumeOptions::default() };
     let from = Volume::new(backend, options);
-    let source: Vec<Vec<u8>> =
-        path.split('/').filter(|name| !name.is_empty()).map(from_text_view).collect();
+    let source: Vec<Vec<u8>> = path.split('/').filter(|name| !name.is_empty()).map(from_text_view).collect();
     let (folder, name) = target(&asked.to, source.last())?;
     let host = Host::open(&folder, &HostOptions::default())
         .with_context(|| format!("{} cannot be opened", folder.display()))?;
@@ -119,9 +118,7 @@ impl RestoreObserver for CopyRecorder<'_> {
                 "another file has this name; --replace replaces it".into()
             }
             RestoreOutcome::Refused(Error::Io) => "it cannot be read: the image is damaged there".into(),
-            RestoreOutcome::Refused(Error::NotSupported) => {
-                "it is stored in a form that is not read".into()
-            }
+            RestoreOutcome::Refused(Error::NotSupported) => "it is stored in a form that is not read".into(),
             RestoreOutcome::Refused(error) => error.to_string(),
         };
         self.refused += 1;

@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 use auth::Identity;
 use images::Passphrase;
 use snapshots::{Dataset, Snapshot};
-use vfs::backend::host::{Host, HostOptions, KeptFiles};
 use vfs::backend::Found;
+use vfs::backend::host::{Host, HostOptions, KeptFiles};
 use vfs::{CacheBudget, Caller, Error, Volume, VolumeOptions};
 
 use crate::shares::browsing::{self, ImagePlace, OpenedImage};
@@ -35,6 +35,10 @@ impl LocalImage {
     pub(super) fn find(text: &str, settings: &Settings) -> anyhow::Result<Self> {
         let find = |place: &ImagePlace| -> anyhow::Result<(Arc<Volume>, Found)> {
             let volume = volume(place, settings)?;
+            if place.is_lun {
+                let found = place.find_lun(&volume, &settings.server.state)?;
+                return Ok((volume, found));
+            }
             let plain = ImagePlace { snapshot: None, ..place.clone() };
             let found = plain.find_in(&volume, &caller()).map_err(anyhow::Error::new)?;
             Ok((volume, found))
@@ -49,7 +53,10 @@ impl LocalImage {
             return Ok(opened);
         }
         for _ in 0..if stdin { 1 } else { TRIES } {
-            let typed = password::once(&format!("the encrypted image {}", self.place.text()), Source::new(stdin, None))?;
+            let typed = password::once(
+                &format!("the encrypted image {}", self.place.text()),
+                Source::new(stdin, None),
+            )?;
             let passphrase = Passphrase::new(typed);
             if let Some(opened) = browsing::open(&self.volume, &caller(), &self.found, Some(&passphrase))? {
                 return Ok(opened);

@@ -37,7 +37,8 @@ pub(super) fn run(settings: &Settings, asked: &BackupPoints) -> anyhow::Result<E
         None => {
             for share in settings.shares.iter().filter(|share| share.time_machine) {
                 for bundle in bundles(share, settings)? {
-                    let place = ImagePlace { share: share.name.clone(), path: bundle, snapshot: None };
+                    let place =
+                        ImagePlace { share: share.name.clone(), path: bundle, snapshot: None, is_lun: false };
                     points.extend(of_snapshots(&place, share));
                 }
             }
@@ -47,7 +48,10 @@ pub(super) fn run(settings: &Settings, asked: &BackupPoints) -> anyhow::Result<E
             points.extend(of_snapshots(&image.place, image.place.settings(settings)?));
             if asked.inside {
                 let opened = image.open(asked.passphrase_stdin)?;
-                opened.closed.iter().for_each(|line| out::error_line(format_args!("fourfold: not shown: {line}")));
+                opened
+                    .closed
+                    .iter()
+                    .for_each(|line| out::error_line(format_args!("fourfold: not shown: {line}")));
                 let text = image.place.text();
                 let inside = inside(opened.files())?.into_iter();
                 points.extend(inside.map(|(folder, taken)| RestorePoint {
@@ -73,7 +77,7 @@ pub(super) fn run(settings: &Settings, asked: &BackupPoints) -> anyhow::Result<E
 
 /// The bundles at the top of a share.
 fn bundles(share: &ShareSettings, settings: &Settings) -> anyhow::Result<Vec<String>> {
-    let place = ImagePlace { share: share.name.clone(), path: String::new(), snapshot: None };
+    let place = ImagePlace { share: share.name.clone(), path: String::new(), snapshot: None, is_lun: false };
     let (volume, caller) = (volume(&place, settings)?, caller());
     let (root, mut names, mut cookie) = (volume.root()?, Vec::new(), 0);
     loop {
@@ -164,7 +168,8 @@ mod tests {
         }
         files.symbolic_link(mac, "Latest", "2026-11-27-101010");
         let names: Vec<String> = inside(&files).unwrap().into_iter().map(|(name, _)| name).collect();
-        let expected = ["2026-11-27-101010", "2026-11-20-101010"].map(|day| format!("{HFS_BACKUPS}/Ada's Mac/{day}"));
+        let expected =
+            ["2026-11-27-101010", "2026-11-20-101010"].map(|day| format!("{HFS_BACKUPS}/Ada's Mac/{day}"));
         assert_eq!(names, expected);
     }
 

@@ -5,9 +5,9 @@ use web::browsing::{BrowseRefusal, ImageBrowser, WantedImage};
 use web::files::{FolderStatus, Part};
 use web::store::FilePerson;
 
+use super::Console;
 use super::files::{explained, listed};
 use super::store::enter;
-use super::Console;
 
 impl ImageBrowser for Console {
     fn browsed(&self, by: &FilePerson) -> Vec<BrowsedStatus> {

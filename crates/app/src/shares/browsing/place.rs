@@ -1,16 +1,17 @@
-//! Where an image is: a share, a path in it, and perhaps a snapshot; and whether a person may read it.
+//! Where an image is: a share, a path in it, and perhaps a snapshot, or a LUN; and whether a person may read it.
 
 use std::ffi::OsStr;
 use std::hash::Hasher;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use admin::control::Status;
+use admin::luns::LunTable;
 use admin::{Settings, ShareSettings};
 use anyhow::{Context, anyhow, bail};
-use auth::Accounts;
+use auth::{Accounts, FileProtocol};
 use siphasher::sip::SipHasher24;
 use vfs::backend::Found;
 use vfs::backend::host::as_ourselves;
@@ -21,8 +22,11 @@ use crate::people::rights;
 use crate::serve::component::Component;
 use crate::serve::current::Current;
 use crate::shares::keeper::is_in_bundle;
+use crate::shares::luns::find_file;
 use crate::shares::volumes::Volumes;
 
+/// What the place of a LUN begins with.
+const LUN: &str = "lun:";
 /// What the names of bundles of Macs end with.
 const BUNDLES: [&str; 2] = [".sparsebundle", ".backupbundle"];
 
@@ -35,12 +39,16 @@ pub(crate) struct ImagePlace {
     pub(crate) path: String,
     /// A snapshot of the share; `None`: as it is now.
     pub(crate) snapshot: Option<String>,
+    /// It is the LUN with this name, and not a file with this path.
+    pub(crate) is_lun: bool,
 }
 
 /// A person in a share.
 pub(crate) struct Person {
     pub(crate) account: String,
     pub(crate) caller: Caller,
+    /// Whose rights count when the image is read: those of the person, or of the server for LUNs, whose files people do not reach.
+    pub(crate) reader: Caller,
     pub(crate) volume: Arc<Volume>,
 }
 
@@ -77,10 +85,11 @@ impl ImagePlace {
         }
     }
 
-    /// `SHARE/PATH@SNAPSHOT`.
+    /// `SHARE/PATH@SNAPSHOT`, or `lun:SHARE/NAME`.
     pub(crate) fn text(&self) -> String {
         let snapshot = self.snapshot.as_ref().map(|name| format!("@{name}")).unwrap_or_default();
-        format!("{}/{}{snapshot}", self.share, self.path)
+        let lun = if self.is_lun { LUN } else { "" };
+        format!("{lun}{}/{}{snapshot}", self.share, self.path)
     }
 
     /// The settings of its share.
@@ -97,6 +106,9 @@ impl ImagePlace {
     /// # Errors
     /// There is no such account, or there are several.
     pub(crate) fn owner(&self, volumes: &Volumes, current: &Current) -> anyhow::Result<String> {
+        if self.is_lun {
+            bail!("a LUN has no owner; say whom it is served to with --for ACCOUNT");
+        }
         let share = self.settings(&current.settings)?;
         let volume = volumes.open(share, &current.settings)?;
         let uid = self.find_in(&volume, &Caller::root())?.attributes.uid;
@@ -133,14 +145,40 @@ impl ImagePlace {
         let known = current.accounts.find(account).filter(|known| !known.disabled);
         let known =
             known.with_context(|| format!("there is no account {account:?}, or it may not log in"))?;
-        let protocol = rights::entry_protocol(current, &known, share).map_err(|why| anyhow!("{why}"))?;
         let volume = volumes.open(share, &current.settings)?;
         let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let caller = volume.acting(known.identity.clone().of(protocol, Some(&known.name), here));
+        let acting = |protocol| volume.acting(known.identity.clone().of(protocol, Some(&known.name), here));
+        if self.is_lun {
+            if !rights::uses_luns(&known, share) {
+                bail!("{}: the account {account} may not use the LUNs of this share", share.name);
+            }
+            let found = self.find_lun(&volume, volumes.state())?;
+            let caller = known.identity.clone().of(FileProtocol::Smb, Some(&known.name), here);
+            return Ok((Person { account: known.name, caller, reader: Caller::root(), volume }, found));
+        }
+        let protocol = rights::entry_protocol(current, &known, share).map_err(|why| anyhow!("{why}"))?;
+        let caller = acting(protocol);
         let found = self.find_in(&volume, &caller);
         as_ourselves(|| ())?; // the thread goes on with the server's own work
         let found = found.map_err(|error| self.explained(error))?;
-        Ok((Person { account: known.name, caller, volume }, found))
+        Ok((Person { account: known.name, reader: caller.clone(), caller, volume }, found))
+    }
+
+    /// The file of a LUN that nobody writes: a snapshot, or one that is read-only.
+    ///
+    /// # Errors
+    /// There is none of this name, or it is written.
+    pub(crate) fn find_lun(&self, volume: &Volume, state: &Path) -> anyhow::Result<Found> {
+        let table = LunTable::alone(state).read()?;
+        let none = || anyhow::Error::new(Error::NotFound).context(format!("there is no {}", self.text()));
+        let lun = table.find(&self.share, &self.path).ok_or_else(none)?;
+        if !lun.options.read_only {
+            bail!(
+                "{} is written by initiators; browse a snapshot of it (`fourfold lun snapshot create` makes one)",
+                self.text()
+            );
+        }
+        find_file(volume, lun).with_context(|| self.text())
     }
 
     /// The image as a caller finds it.
@@ -171,7 +209,7 @@ impl ImagePlace {
 
     /// Fails while a client has a file of the image open for writing.
     pub(crate) fn refuse_while_written(&self, volumes: &Volumes, settings: &Settings) -> anyhow::Result<()> {
-        if self.snapshot.is_some() {
+        if self.snapshot.is_some() || self.is_lun {
             return Ok(());
         }
         let path: PathBuf =
@@ -203,6 +241,18 @@ fn candidates(text: &str, settings: &Settings) -> Vec<ImagePlace> {
     let split = text.rsplit_once('@').filter(|(name, snapshot)| !name.is_empty() && !snapshot.is_empty());
     let forms = [(text, None)].into_iter().chain(split.map(|(name, snapshot)| (name, Some(snapshot))));
     let mut all = Vec::new();
+    if let Some(name) = text.strip_prefix(LUN) {
+        for share in settings.shares.iter().filter(|share| !share.homes) {
+            let path = name.strip_prefix(share.name.as_str()).and_then(|rest| rest.strip_prefix('/'));
+            all.extend(path.map(|path| ImagePlace {
+                share: share.name.clone(),
+                path: path.to_owned(),
+                snapshot: None,
+                is_lun: true,
+            }));
+        }
+        return all;
+    }
     let mut add = |share: &ShareSettings, path: &str, snapshot: Option<&str>| {
         let path = path.trim_matches('/');
         let is_inside = path.split('/').all(|name| !matches!(name, "" | "." | ".."));
@@ -210,7 +260,8 @@ fn candidates(text: &str, settings: &Settings) -> Vec<ImagePlace> {
         let ends = if is_named { &[""][..] } else { &["", BUNDLES[0], BUNDLES[1]][..] };
         for end in ends.iter().filter(|_| is_inside && !share.homes) {
             let (share, path) = (share.name.clone(), format!("{path}{end}"));
-            let place = ImagePlace { share, path, snapshot: snapshot.map(str::to_owned) };
+            let snapshot = snapshot.map(str::to_owned);
+            let place = ImagePlace { share, path, snapshot, is_lun: false };
             if !all.contains(&place) {
                 all.push(place);
             }
@@ -276,6 +327,14 @@ mod tests {
         assert_eq!(found("Files/old/Disk.dmg", &there).unwrap(), there[0]);
         assert!(found("old/Disk.dmg", &there).is_err());
         assert!(found("Files/../etc.dmg", &there).is_err());
+    }
+
+    #[test]
+    fn a_lun_is_named_as_one() {
+        let there = ["lun:Files/video", "Files/video"];
+        assert_eq!(found("lun:Files/video", &there).unwrap(), there[0]);
+        assert_eq!(found("Files/video", &there).unwrap(), there[1]);
+        assert!(found("lun:video", &there).is_err());
     }
 
     #[test]
