@@ -10,6 +10,8 @@
 
 mod image;
 mod place;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +25,7 @@ use lock::Mutex;
 use vfs::{Volume, VolumeOptions};
 
 pub(crate) use self::image::{OpenedImage, open, passphrase};
+use self::place::Person;
 pub(crate) use self::place::{ImagePlace, shown_name};
 use crate::ranks;
 use crate::serve::current::Current;
@@ -195,33 +198,44 @@ pub(crate) fn begin(volumes: &Volumes, current: &Current, new: &NewBrowse) -> an
     let Some(opened) = open(&person.volume, &person.reader, &found, typed.as_ref())? else {
         return Ok(BrowseAnswer::NeedsPassphrase);
     };
+    let identity = place.identity(&found);
+    let until = Instant::now() + Duration::from_secs(60 * u64::from(new.minutes));
+    let new = serve(volumes, current, (place, person), (&opened, identity), until)?;
+    Ok(BrowseAnswer::Shown(vec![new.status()]))
+}
+
+/// Serves an open image to the person who has opened it.
+fn serve(
+    volumes: &Volumes,
+    current: &Current,
+    (place, person): (ImagePlace, Person),
+    (opened, identity): (&OpenedImage, u64),
+    until: Instant,
+) -> anyhow::Result<Arc<BrowsedShare>> {
     let source = place.settings(&current.settings)?;
     let owner = (person.caller.uid, person.caller.gid);
     let options =
         VolumeOptions { read_only: true, cache: volumes.listings().clone(), ..VolumeOptions::default() };
-    let backend = opened.backend(place.identity(&found), owner);
-    let hidden = hidden_share(source, &place, &opened, current, &person.account, owner.0);
     // In a site of its own: no list of what clients have open tells what is in the image.
-    let volume = Arc::new(Volume::new(backend, options));
+    let volume = Arc::new(Volume::new(opened.backend(identity, owner), options));
     volume.site().limit_opens(MOST_OPENS);
     let new = BrowsedShare {
-        share: hidden,
+        share: hidden_share(source, &place, opened, current, &person.account, owner.0),
         volume,
         needs_proof: opened.is_encrypted,
         account: person.account,
         format: opened.format.clone(),
-        until: Instant::now() + Duration::from_secs(60 * u64::from(new.minutes)),
+        until,
         place,
     };
     let new = volumes.browsed().add(new, &current.settings)?;
     tracing::info!(
         share = new.share.name,
         by = new.account,
-        image = format!("{}/{}", new.place.share, new.place.path),
-        snapshot = new.place.snapshot,
+        image = new.place.text(),
         "the contents of a disk image are served"
     );
-    Ok(BrowseAnswer::Shown(vec![new.status()]))
+    Ok(new)
 }
 
 /// The hidden share of one person: never more than the share that the image is in.

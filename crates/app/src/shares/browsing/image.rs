@@ -24,6 +24,13 @@ pub(crate) struct OpenedImage {
 }
 
 impl OpenedImage {
+    /// An image with these files, for tests.
+    #[cfg(test)]
+    pub(super) fn of(files: Arc<dyn FileSystem>, is_encrypted: bool) -> Self {
+        let (format, case_sensitive) = (files.format(), files.case_sensitive());
+        Self { files, format, case_sensitive, is_encrypted, closed: Vec::new() }
+    }
+
     /// Its files, which one user sees.
     pub(crate) fn backend(&self, identity: u64, owner: (u32, u32)) -> Arc<dyn Backend> {
         self.shown(ImageOptions { identity, owner, modes: ShownModes::Private })
