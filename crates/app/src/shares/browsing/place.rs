@@ -16,7 +16,7 @@ use siphasher::sip::SipHasher24;
 use vfs::backend::Found;
 use vfs::backend::host::as_ourselves;
 use vfs::names::{from_text_view, text_view};
-use vfs::{Caller, Error, Volume};
+use vfs::{Access, Caller, Error, Volume};
 
 use crate::people::rights;
 use crate::serve::component::Component;
@@ -158,7 +158,10 @@ impl ImagePlace {
         }
         let protocol = rights::entry_protocol(current, &known, share).map_err(|why| anyhow!("{why}"))?;
         let caller = acting(protocol);
-        let found = self.find_in(&volume, &caller);
+        let found = self.find_in(&volume, &caller).and_then(|found| {
+            let granted = volume.access(&caller, &found, Access::READ)?;
+            if granted.contains(Access::READ) { Ok(found) } else { Err(Error::AccessDenied) }
+        });
         as_ourselves(|| ())?; // the thread goes on with the server's own work
         let found = found.map_err(|error| self.explained(error))?;
         Ok((Person { account: known.name, reader: caller.clone(), caller, volume }, found))
