@@ -28,6 +28,7 @@ use crate::caller::server;
 use crate::names::own::refuse_own;
 use crate::state::{ClientId, Party};
 use crate::streams::STORE;
+use crate::streams::stores::Stores;
 use crate::{Actor, Caller, Error, HostKey, Kind, Node, Result, Time, Volume};
 
 pub(crate) use self::file::STAGING;
