@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use admin::control::{BrowseAnswer, BrowseRequest, BrowsedStatus, NewBrowse};
 use admin::{ClientRule, Protocol, Settings, ShareSettings, Squash};
 use anyhow::{Context, bail};
-use auth::{Accounts, Basis};
+use auth::Basis;
 use lock::Mutex;
 use vfs::{Volume, VolumeOptions};
 
