@@ -4,6 +4,7 @@ pub(crate) mod alerts;
 pub(crate) mod announce;
 pub(crate) mod api;
 pub(crate) mod audit;
+mod backups;
 pub(crate) mod component;
 pub(crate) mod console;
 pub(crate) mod current;
@@ -37,12 +38,14 @@ use crate::host::{confinement, here, memory, privileges};
 use crate::people::{accounts, membership, rights, tickets, who};
 use crate::serve::alerts::{Alerts, StateFolder};
 use crate::serve::audit::Audit;
+use crate::serve::backups::BackupsThread;
 use crate::serve::component::Component;
 use crate::serve::console::ConsoleNotifier;
 use crate::serve::doctor::Doctor;
 use crate::serve::loops::LoopsView;
 use crate::serve::running::{Parts, Running};
 use crate::serve::slow::Slow;
+use crate::shares::backups::Backups;
 use crate::shares::keeper::{self, Keeper};
 use crate::shares::links::Links;
 use crate::shares::volumes::Volumes;
@@ -162,12 +165,15 @@ async fn serve_until_stopped(
         in_common: part.clone(),
         caches,
         slow: slow.clone(),
+        backups: Backups::new(state.path()),
     };
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), parts));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
     api::serve(api, &running, (login_guard.clone(), events, alerts), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
+    let of_macs =
+        BackupsThread::start(&running).context("the thread of the backups of Macs does not start")?;
     watch(&running, &volumes);
     say_ready(&running, volumes.clone(), said).await?;
     orders.obey_until_stop(&running, &volumes).await;
@@ -175,7 +181,7 @@ async fn serve_until_stopped(
     control.abort();
     control::remove(state.path());
     say_goodbye(&announcers, &fronts, &stop).await;
-    let _ = tokio::task::spawn_blocking(move || audit.stop()).await; // a panic there was logged
+    let _ = tokio::task::spawn_blocking(move || (audit.stop(), of_macs.stop())).await; // a panic there was logged
     volumes.stop().await;
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod arriving;
 pub(crate) mod availability;
+pub(crate) mod backups;
 pub(crate) mod entries;
 pub(crate) mod folders;
 pub(crate) mod gates;

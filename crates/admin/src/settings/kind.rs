@@ -6,6 +6,7 @@ use formats::names::Characters;
 use ipnet::IpNet;
 
 use super::hosts;
+use super::mac_policy;
 use super::protocol::Port;
 use super::samba_sid::SambaSid;
 use super::secret::{Secret, without_secret};
@@ -38,6 +39,8 @@ pub enum Kind {
     TargetPrefix,
     /// A list of names of initiators, with `*`.
     Initiators,
+    /// A list of Macs, each with what counts for its backups.
+    Macs,
     /// A list of SIDs of Samba, each with a user or group.
     SambaSids,
     /// Pairs of characters: on the disk, and for clients.
@@ -190,6 +193,7 @@ impl Kind {
                 "\"iqn.\", a year and month, and a domain from its end, of at most {LONGEST_PREFIX} characters a-z 0-9 - . :"
             ),
             Self::Initiators => "a list of names of initiators, in which * matches any characters".into(),
+            Self::Macs => "a list such as [\"Ada's Mac: limit=800GiB alert=14d\", \"Old Mac: retired\"]; `fourfold backups limit` and `retire` write it".into(),
             Self::Characters => "pairs such as \"0x22:0xa8,0x3a:0xf7\", each character once, those for clients above 0x7f".into(),
             Self::BlockSize => "512 or 4096".into(),
             Self::Poll => poll::EXPECTS.into(),
@@ -246,6 +250,7 @@ pub(super) fn accept(setting: &Setting, raw: &Raw) -> Result<Value, Vec<Wrong>> 
         Kind::People => list(raw, person).map(Value::Texts),
         Kind::Initiators => list(raw, initiator).map(Value::Texts),
         Kind::SambaSids => list(raw, samba_sid).map(Value::Texts),
+        Kind::Macs => list(raw, mac_policy::accepted).map(Value::Texts),
         Kind::Addresses => list(raw, address).map(Value::Addresses),
         Kind::Clients => hosts::list(raw, hosts::client),
         Kind::ClientsOrAll => hosts::list(raw, hosts::client_or_all),

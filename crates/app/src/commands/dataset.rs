@@ -369,6 +369,27 @@ pub(crate) fn set(asked: &SetProperties) -> anyhow::Result<ExitCode> {
     })())
 }
 
+/// Sets a property of a share to what follows from the share, or removes it.
+pub(crate) fn change_share(
+    place: &Where,
+    name: &str,
+    key: &str,
+    value: impl FnOnce(&ShareSettings) -> anyhow::Result<Option<String>>,
+) -> anyhow::Result<ExitCode> {
+    code((|| {
+        let mut now = CurrentSettings::read(place)?;
+        let value = value(now.share(name)?)?;
+        let (mut edit, first) = now.edit_of(name)?;
+        match value {
+            Some(value) => edit.set(name, key, &value)?,
+            None => _ = edit.unset(name, key)?,
+        }
+        now.save(edit)?;
+        first.keep()?;
+        now.reload()
+    })())
+}
+
 /// Sets a property of a share to the value that was typed.
 pub(crate) fn assign(
     edit: &mut Edit,

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{
-    AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, ListenerStatus, LunAnswer, LunRequest,
-    Progress, Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport,
-    ScrubRequest, ShareMounts, ShareStatus, SlowOperation, StartedWith, Status,
+    AbsentShareStatus, BackupsAnswer, BackupsRequest, CachesAnswer, CachesRequest, Disconnect,
+    ListenerStatus, LunAnswer, LunRequest, Progress, Report, RestoreReport, RestoreRequest, RightsAnswer,
+    RightsRequest, Schedules, ScrubReport, ScrubRequest, ShareMounts, ShareStatus, SlowOperation,
+    StartedWith, Status,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
@@ -24,10 +25,12 @@ use crate::fronts::{Front, Fronts};
 use crate::host::host_names;
 use crate::people::{accounts, groups, host_accounts, logons, tickets};
 use crate::ranks;
+use crate::serve::backups;
 use crate::serve::component::{Component, InCommon, ResourceCounts};
 use crate::serve::current::Current;
 use crate::serve::slow::Slow;
 use crate::shares::availability::{self, Mounts};
+use crate::shares::backups::Backups;
 use crate::shares::stores;
 use crate::shares::volumes::Volumes;
 
@@ -43,6 +46,7 @@ pub(crate) struct Parts {
     pub(crate) in_common: Arc<dyn InCommon>,
     pub(crate) caches: Arc<CachesView>,
     pub(crate) slow: Arc<Slow>,
+    pub(crate) backups: Arc<Backups>,
 }
 
 /// The server.
@@ -116,6 +120,16 @@ impl Running {
     /// The files of a share.
     pub(crate) fn volume(&self, share: &ShareSettings) -> anyhow::Result<Arc<Volume>> {
         self.parts.volumes.open(share, &self.current().settings)
+    }
+
+    /// The volumes of all shares.
+    pub(crate) fn volumes(&self) -> &Volumes {
+        &self.parts.volumes
+    }
+
+    /// What is remembered of the backups of Macs.
+    pub(crate) fn backups_of_macs(&self) -> &Arc<Backups> {
+        &self.parts.backups
     }
 
     fn components(&self) -> impl Iterator<Item = &dyn Component> {
@@ -284,6 +298,17 @@ impl Report for Running {
         }
     }
 
+    fn backups(
+        &self,
+        request: BackupsRequest,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> Result<BackupsAnswer, Vec<String>> {
+        match as_ourselves(|| backups::answer(self, &request, progress)) {
+            Ok(answer) => answer.map_err(|error| vec![format!("{error:#}")]),
+            Err(error) => Err(vec![error.to_string()]),
+        }
+    }
+
     fn look_at_snapshots(&self) -> Result<Vec<String>, Vec<String>> {
         as_ourselves(|| self.components().for_each(Component::snapshots_changed))
             .map(|()| Vec::new())
@@ -422,6 +447,7 @@ mod tests {
             in_common: Part::start(current, volumes.clone(), None),
             caches: CachesView::new(current, volumes, (budget, machine), 1, nowhere()),
             slow: Arc::new(Slow::new(settings)),
+            backups: Backups::new(folder),
         }
     }
 

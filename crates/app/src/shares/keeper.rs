@@ -31,7 +31,6 @@ use failures::Failures;
 use pulls::Pulls;
 use role::Role;
 use time_machine::MacSessions;
-pub(crate) use time_machine::is_in_bundle;
 
 /// How often the schedules are looked at.
 const EVERY: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
