@@ -81,6 +81,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "lock",
             "auth",
             "formats",
+            "images",
             "vfs",
             "afp",
             "smb",
