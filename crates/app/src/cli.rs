@@ -43,7 +43,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub(crate) use adopt::Adopt;
 pub(crate) use advise::Advise;
-pub(crate) use backups::BackupsCommand;
+pub(crate) use backups::{BackupsCommand, DiscardBackup, RollBackBackup};
 pub(crate) use bench::{BenchArguments, BenchCommand, CacheFlag, DurabilityFlag, LinkFlag, SweepFlag};
 pub(crate) use caches::{Caches, CachesCommand, SetCaches};
 pub(crate) use caution::Caution;

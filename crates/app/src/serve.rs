@@ -45,7 +45,6 @@ use crate::serve::doctor::Doctor;
 use crate::serve::loops::LoopsView;
 use crate::serve::running::{Parts, Running};
 use crate::serve::slow::Slow;
-use crate::shares::backups::Backups;
 use crate::shares::keeper::{self, Keeper};
 use crate::shares::links::Links;
 use crate::shares::volumes::Volumes;
@@ -165,16 +164,13 @@ async fn serve_until_stopped(
         in_common: part.clone(),
         caches,
         slow: slow.clone(),
-        backups: Backups::new(state.path()),
     };
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), parts));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
     api::serve(api, &running, (login_guard.clone(), events, alerts), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
-    let of_macs =
-        BackupsThread::start(&running).context("the thread of the backups of Macs does not start")?;
-    watch(&running, &volumes);
+    let of_macs = watch(&running, &volumes)?;
     say_ready(&running, volumes.clone(), said).await?;
     orders.obey_until_stop(&running, &volumes).await;
     part.end();
@@ -195,9 +191,11 @@ async fn say_goodbye(announcers: &Announcers, fronts: &Fronts, stop: &watch::Sen
 }
 
 /// Follows what changes outside of this process: the folders of the shares, and what the servers of a cluster have in common.
-fn watch(running: &Arc<Running>, volumes: &Volumes) {
+/// The backups of Macs are followed by a thread, which is to be stopped.
+fn watch(running: &Arc<Running>, volumes: &Volumes) -> anyhow::Result<BackupsThread> {
     tokio::spawn(availability::watch(running.clone()));
     in_common::follow(running.clone(), volumes, volumes.state().to_owned());
+    BackupsThread::start(running).context("the thread of the backups of Macs does not start")
 }
 
 async fn look_at_memory(caches: Arc<CachesView>) {

@@ -1,8 +1,8 @@
 //! The backups of Macs in a share: what the bundles say of themselves, how large the share is said to be, the check of a
 //! bundle, and its replacement by an earlier one.
 
-mod bundle;
 mod checking;
+mod image;
 mod limits;
 mod problem;
 mod replacing;
@@ -13,10 +13,10 @@ use crate::backend::{Found, Wait};
 use crate::mac::sparse_bundle::{BANDS, INFO, MAX_INFO, SUFFIX, band_size};
 use crate::mac::time_machine::{MacCheck, completions, host_uuid, mac_check, mac_check_date, model};
 
-pub use self::bundle::Bundle;
-pub use self::checking::{BandWork, BandsChecked, BundleObserver};
+pub use self::checking::{BandWork, BandsChecked, ImageObserver};
+pub use self::image::BackupImage;
 pub use self::limits::BackupLimits;
-pub use self::problem::BundleProblem;
+pub use self::problem::ImageProblem;
 pub use self::sums::{BandSum, BandSums};
 
 /// What the name of a bundle ends with in which later Macs keep backups.
@@ -64,7 +64,7 @@ impl MacBackup {
 }
 
 /// The name of a bundle without its ending; `None`: it is no bundle's.
-pub fn bundle_stem(name: &[u8]) -> Option<&[u8]> {
+pub fn backup_stem(name: &[u8]) -> Option<&[u8]> {
     name.strip_suffix(SUFFIX).or_else(|| name.strip_suffix(BACKUP_SUFFIX)).filter(|stem| !stem.is_empty())
 }
 
@@ -81,7 +81,7 @@ impl Volume {
 fn bundle_names(volume: &Volume, root: &Found) -> Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     each_name(volume, root, &mut |name| {
-        if bundle_stem(name).is_some() && names.len() < MOST_BUNDLES {
+        if backup_stem(name).is_some() && names.len() < MOST_BUNDLES {
             names.push(name.to_vec());
         }
     })?;
@@ -91,7 +91,7 @@ fn bundle_names(volume: &Volume, root: &Found) -> Result<Vec<Vec<u8>>> {
 
 /// `None` for something else than a folder.
 fn told(volume: &Volume, root: &Node, name: Vec<u8>) -> Option<MacBackup> {
-    let bundle = Bundle::open(volume, &name).ok()?;
+    let bundle = BackupImage::open(volume, &name).ok()?;
     let machine = bundle.machine().unwrap_or_default();
     let attributes = bundle.folder.attributes;
     Some(MacBackup {

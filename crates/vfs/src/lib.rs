@@ -33,8 +33,8 @@ mod waiting;
 pub use access::{ModeRule, RightsObserver, RightsRecord, RightsWork, ShareRules};
 pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
 pub use backups::{
-    BackupLimits, BandSum, BandSums, BandWork, BandsChecked, Bundle, BundleObserver, BundleProblem,
-    MacBackup, bundle_stem,
+    BackupImage, BackupLimits, BandSum, BandSums, BandWork, BandsChecked, ImageObserver, ImageProblem,
+    MacBackup, backup_stem,
 };
 pub use caller::{Access, Caller};
 pub use changing::early::EarlyWrite;

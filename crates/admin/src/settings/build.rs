@@ -358,6 +358,11 @@ fn snapshots_of_backups(section: &Section) -> usize {
     section.number("time-machine-snapshots").and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
 }
 
+/// What counts for the backups of single Macs.
+fn mac_policies(section: &Section) -> Vec<MacPolicy> {
+    section.texts("time-machine-macs").iter().filter_map(|text| MacPolicy::parse(text)).collect()
+}
+
 /// How often backups are verified.
 fn verification(section: &Section) -> Option<Duration> {
     section.number("time-machine-verify").filter(|every| *every > 0).map(Duration::from_millis)
@@ -402,11 +407,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         time_machine: section.bool("time-machine"),
         time_machine_size: section.number("time-machine-size"),
         time_machine_snapshots: snapshots_of_backups(section),
-        time_machine_macs: section
-            .texts("time-machine-macs")
-            .iter()
-            .filter_map(|text| MacPolicy::parse(text))
-            .collect(),
+        time_machine_macs: mac_policies(section),
         time_machine_verify: verification(section),
         volume_id: section.identity("volume-id"),
         volume_password: section

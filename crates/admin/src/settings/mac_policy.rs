@@ -7,6 +7,9 @@ use super::kind::Raw;
 use super::model::ShareSettings;
 use super::units::{format_size, parse_duration, parse_size};
 
+/// What the setting expects.
+pub(super) const EXPECTS: &str =
+    "a list such as [\"Ada's Mac: limit=800GiB alert=14d\", \"Old Mac: retired\"]";
 /// The longest name of a Mac, in characters.
 const LONGEST_NAME: usize = 128;
 

@@ -13,7 +13,7 @@ use admin::control::{
 };
 use anyhow::{Context, bail};
 
-use crate::cli::{BackupsCommand, Where};
+use crate::cli::{BackupsCommand, DiscardBackup, RollBackBackup, Where};
 use crate::host::here;
 use crate::terminal::asking::patiently;
 use crate::terminal::progress::ProgressDisplay;
@@ -58,35 +58,8 @@ pub(crate) fn run(command: &BackupsCommand) -> anyhow::Result<ExitCode> {
             let name = name_of(named(&all, &asked.named.mac)?);
             verify(state, BackupsRequest::Verify { name, snapshot: asked.point.clone() }, asked.json)
         }
-        BackupsCommand::Rollback(asked) => {
-            let name = name_of(named(&all, &asked.named.mac)?);
-            let request = |dry_run| BackupsRequest::RollBack {
-                name: name.clone(),
-                snapshot: asked.to.clone(),
-                dry_run,
-            };
-            if asked.caution.dry_run {
-                return done(state, request(true));
-            }
-            let to = asked.to.as_deref().unwrap_or("the last restore point that verifies");
-            let what =
-                format!("{} is put back to {to}; what is there now is kept by another name", name.bundle);
-            if !asked.caution.permits(&what)? {
-                return Ok(ExitCode::SUCCESS);
-            }
-            done(state, request(false))
-        }
-        BackupsCommand::Discard(asked) => {
-            let one = named(&all, &asked.named.mac)?;
-            let what = format!("{} are removed for good", one.kept.join(", "));
-            if one.kept.is_empty() {
-                bail!("nothing is kept of {}", one.bundle);
-            }
-            if !asked.caution.permits(&what)? {
-                return Ok(ExitCode::SUCCESS);
-            }
-            done(state, BackupsRequest::Discard { name: name_of(one) })
-        }
+        BackupsCommand::Rollback(asked) => roll_back(state, named(&all, &asked.named.mac)?, asked),
+        BackupsCommand::Discard(asked) => discard(state, named(&all, &asked.named.mac)?, asked),
         BackupsCommand::Move(asked) => {
             let name = name_of(named(&all, &asked.mac)?);
             let what = format!("{} is moved to the share {}", name.bundle, asked.to);
@@ -96,6 +69,27 @@ pub(crate) fn run(command: &BackupsCommand) -> anyhow::Result<ExitCode> {
             done(state, BackupsRequest::Move { name, to: asked.to.clone() })
         }
     }
+}
+
+fn roll_back(state: &Path, one: &BackupStatus, asked: &RollBackBackup) -> anyhow::Result<ExitCode> {
+    let dry_run = asked.caution.dry_run;
+    let request = BackupsRequest::RollBack { name: name_of(one), snapshot: asked.to.clone(), dry_run };
+    let to = asked.to.as_deref().unwrap_or("the last restore point that verifies");
+    let what = format!("{} is put back to {to}; what is there now is kept by another name", one.bundle);
+    if !dry_run && !asked.caution.permits(&what)? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    done(state, request)
+}
+
+fn discard(state: &Path, one: &BackupStatus, asked: &DiscardBackup) -> anyhow::Result<ExitCode> {
+    if one.kept.is_empty() {
+        bail!("nothing is kept of {}", one.bundle);
+    }
+    if !asked.caution.permits(&format!("{} are removed for good", one.kept.join(", ")))? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    done(state, BackupsRequest::Discard { name: name_of(one) })
 }
 
 fn place(command: &BackupsCommand) -> &Where {

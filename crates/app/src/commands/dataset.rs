@@ -18,11 +18,13 @@ use crate::terminal::looked_at_bar::busy;
 use crate::terminal::{exit, out};
 
 mod access;
+mod change;
 mod create;
 mod folder;
 mod list;
 
 pub(crate) use access::access;
+pub(crate) use change::change_share;
 pub(crate) use create::create;
 pub(crate) use folder::space;
 pub(crate) use list::list;
@@ -362,27 +364,6 @@ pub(crate) fn set(asked: &SetProperties) -> anyhow::Result<ExitCode> {
                 Some(share) => assign(&mut edit, now.share(share)?, (key, value))?,
                 None => edit.set_server(key, value)?,
             }
-        }
-        now.save(edit)?;
-        first.keep()?;
-        now.reload()
-    })())
-}
-
-/// Sets a property of a share to what follows from the share, or removes it.
-pub(crate) fn change_share(
-    place: &Where,
-    name: &str,
-    key: &str,
-    value: impl FnOnce(&ShareSettings) -> anyhow::Result<Option<String>>,
-) -> anyhow::Result<ExitCode> {
-    code((|| {
-        let mut now = CurrentSettings::read(place)?;
-        let value = value(now.share(name)?)?;
-        let (mut edit, first) = now.edit_of(name)?;
-        match value {
-            Some(value) => edit.set(name, key, &value)?,
-            None => _ = edit.unset(name, key)?,
         }
         now.save(edit)?;
         first.keep()?;

@@ -46,7 +46,6 @@ pub(crate) struct Parts {
     pub(crate) in_common: Arc<dyn InCommon>,
     pub(crate) caches: Arc<CachesView>,
     pub(crate) slow: Arc<Slow>,
-    pub(crate) backups: Arc<Backups>,
 }
 
 /// The server.
@@ -58,6 +57,7 @@ pub(crate) struct Running {
     listeners: Vec<ListenerStatus>,
     reach: Reachable,
     parts: Parts,
+    backups: Arc<Backups>,
     /// One reload at a time.
     reloading: Mutex<(), ranks::Reloading>,
 }
@@ -81,6 +81,7 @@ impl Running {
             listeners,
             reach,
             parts,
+            backups: Backups::new(state),
             reloading: Mutex::new(()),
         }
     }
@@ -129,7 +130,7 @@ impl Running {
 
     /// What is remembered of the backups of Macs.
     pub(crate) fn backups_of_macs(&self) -> &Arc<Backups> {
-        &self.parts.backups
+        &self.backups
     }
 
     fn components(&self) -> impl Iterator<Item = &dyn Component> {
@@ -447,7 +448,6 @@ mod tests {
             in_common: Part::start(current, volumes.clone(), None),
             caches: CachesView::new(current, volumes, (budget, machine), 1, nowhere()),
             slow: Arc::new(Slow::new(settings)),
-            backups: Backups::new(folder),
         }
     }
 

@@ -24,7 +24,7 @@ use anyhow::{Context, bail};
 use lock::Mutex;
 use snapshots::{Dataset, Snapshot};
 use vfs::names::{from_text_view, text_view};
-use vfs::{BundleProblem, Volume, bundle_stem};
+use vfs::{ImageProblem, Volume, backup_stem};
 
 use self::record::{BackupRecord, RecordFolder};
 use crate::ranks;
@@ -164,10 +164,10 @@ impl<'a> Place<'a> {
         })?;
         let volume = volumes.open(share, &current.settings)?;
         let bundle = from_text_view(&name.bundle);
-        if bundle_stem(&bundle).is_none() || bundle.contains(&b'/') {
+        if backup_stem(&bundle).is_none() || bundle.contains(&b'/') {
             bail!("{:?} is no name of a bundle; it ends with .sparsebundle", name.bundle);
         }
-        vfs::Bundle::open(&volume, &bundle)
+        vfs::BackupImage::open(&volume, &bundle)
             .with_context(|| format!("the share {} has no bundle {:?}", share.name, name.bundle))?;
         Ok(Self { current, volumes, share, volume, name: name.clone(), bundle })
     }
@@ -184,7 +184,7 @@ impl<'a> Place<'a> {
 
     /// The name of the bundle without its ending.
     fn stem(&self) -> String {
-        text_view(bundle_stem(&self.bundle).unwrap_or(&self.bundle))
+        text_view(backup_stem(&self.bundle).unwrap_or(&self.bundle))
     }
 }
 
@@ -206,7 +206,7 @@ pub(crate) fn is_damaged(state: &Path, share: &str, bundle: &str) -> bool {
     RecordFolder::new(state).read(&name).verification.is_some_and(|verification| verification.is_damaged())
 }
 
-fn told(problem: &BundleProblem) -> BackupProblem {
+fn told(problem: &ImageProblem) -> BackupProblem {
     BackupProblem { kind: problem.word().into(), text: problem.to_string(), damage: problem.is_damage() }
 }
 

@@ -9,8 +9,8 @@
 //!
 //! All of this blocks. It goes on from any band, so it can be ended at any time and continued later.
 
-use super::bundle::{Band, Bundle};
-use super::problem::BundleProblem;
+use super::image::{BackupImage, Band};
+use super::problem::ImageProblem;
 use super::sums::{BandSum, BandSums};
 use crate::backend::{Found, Wait};
 use crate::caller::server;
@@ -35,9 +35,9 @@ pub enum BandWork {
 }
 
 /// A caller that is told what a check finds.
-pub trait BundleObserver {
+pub trait ImageObserver {
     /// Something is wrong.
-    fn found(&mut self, problem: BundleProblem);
+    fn found(&mut self, problem: ImageProblem);
     /// So many bytes were read since the last call, of this band. The check ends after it if the answer is false.
     fn read(&mut self, band: u64, bytes: u64) -> bool;
 }
@@ -55,22 +55,22 @@ pub struct BandsChecked {
     pub next: Option<u64>,
 }
 
-impl Bundle<'_> {
+impl BackupImage<'_> {
     /// What is wrong with the lists, and with whose they are.
-    pub fn check_lists(&self) -> Vec<BundleProblem> {
+    pub fn check_lists(&self) -> Vec<ImageProblem> {
         let mut problems = Vec::new();
         let info = self.readable(INFO, &mut problems);
         if info.is_some_and(|info| !is_binary(&info)) && self.info.is_none() {
-            problems.push(BundleProblem::NoBandSize);
+            problems.push(ImageProblem::NoBandSize);
         }
         let copy = self.list(INFO_COPY).as_deref().and_then(BundleInfo::read);
         if let (Some(info), Some(copy)) = (self.info, copy)
             && info.band_size != copy.band_size
         {
-            problems.push(BundleProblem::InfoDiffers { info: info.band_size, copy: copy.band_size });
+            problems.push(ImageProblem::InfoDiffers { info: info.band_size, copy: copy.band_size });
         }
         if self.attributes(TOKEN).is_none() {
-            problems.push(BundleProblem::ListMissing(text(TOKEN)));
+            problems.push(ImageProblem::ListMissing(text(TOKEN)));
         }
         // The Mac makes these with the first backup. One that is there must be whole.
         for name in [MACHINE, HISTORY] {
@@ -80,30 +80,30 @@ impl Bundle<'_> {
         }
         let machine = self.machine().unwrap_or_default();
         if mac_check(&machine) == Some(MacCheck::Damaged) {
-            problems.push(BundleProblem::FoundByMac { at: mac_check_date(&machine) });
+            problems.push(ImageProblem::FoundByMac { at: mac_check_date(&machine) });
         }
         if self.bands.is_none() {
-            problems.push(BundleProblem::NoBands);
+            problems.push(ImageProblem::NoBands);
         }
         let owner = self.folder.attributes.uid;
         for name in [INFO, TOKEN, MACHINE, HISTORY] {
             if self.attributes(name).is_some_and(|file| file.uid != owner) {
-                problems.push(BundleProblem::OtherOwner(text(name)));
+                problems.push(ImageProblem::OtherOwner(text(name)));
             }
         }
         problems
     }
 
     /// A list that must be there and whole. Of a long one only the end is looked at.
-    fn readable(&self, name: &[u8], problems: &mut Vec<BundleProblem>) -> Option<Vec<u8>> {
+    fn readable(&self, name: &[u8], problems: &mut Vec<ImageProblem>) -> Option<Vec<u8>> {
         let Some(list) = self.list(name) else {
-            problems.push(BundleProblem::ListMissing(text(name)));
+            problems.push(ImageProblem::ListMissing(text(name)));
             return None;
         };
         let size = self.attributes(name).map_or(0, |file| file.size);
         let is_all = size <= list.len() as u64;
         if !(if is_all { is_whole(&list) } else { list.trim_ascii_end().ends_with(b"</plist>") }) {
-            problems.push(BundleProblem::ListBroken(text(name)));
+            problems.push(ImageProblem::ListBroken(text(name)));
         }
         Some(list)
     }
@@ -117,13 +117,13 @@ impl Bundle<'_> {
         (work, from): (BandWork, u64),
         now: Time,
         sums: &mut BandSums,
-        observer: &mut dyn BundleObserver,
+        observer: &mut dyn ImageObserver,
     ) -> Result<BandsChecked> {
         let found = self.bands()?;
         let mut done = BandsChecked::default();
         if from == 0 {
             for name in &found.odd {
-                observer.found(BundleProblem::NoBand(String::from_utf8_lossy(name).into_owned()));
+                observer.found(ImageProblem::NoBand(String::from_utf8_lossy(name).into_owned()));
             }
         }
         let is_there = |number: u64| found.bands.binary_search_by_key(&number, |band| band.number).is_ok();
@@ -131,7 +131,7 @@ impl Bundle<'_> {
         for number in missing {
             match work {
                 BandWork::Learn => sums.gone(number),
-                BandWork::Verify => observer.found(BundleProblem::BandMissing { number }),
+                BandWork::Verify => observer.found(ImageProblem::BandMissing { number }),
                 BandWork::VerifyPoint => {}
             }
         }
@@ -140,7 +140,7 @@ impl Bundle<'_> {
                 Ok(step) => step,
                 Err(Error::NotFound | Error::Stale) => Step::GoOn, // a Mac has removed it meanwhile
                 Err(error) => {
-                    observer.found(BundleProblem::BandUnreadable { number: band.number, error });
+                    observer.found(ImageProblem::BandUnreadable { number: band.number, error });
                     Step::after(observer.read(band.number, 0))
                 }
             };
@@ -164,17 +164,17 @@ impl Bundle<'_> {
         work: BandWork,
         now: Time,
         (sums, done): (&mut BandSums, &mut BandsChecked),
-        observer: &mut dyn BundleObserver,
+        observer: &mut dyn ImageObserver,
     ) -> Result<Step> {
         let number = band.number;
         let found = self.band(&band.name)?;
         let Attributes { size, modified, .. } = found.attributes;
         if let Some(info) = self.info {
             if size > info.band_size {
-                observer.found(BundleProblem::BandTooLong { number, size, most: info.band_size });
+                observer.found(ImageProblem::BandTooLong { number, size, most: info.band_size });
             }
             if info.most_bands().is_some_and(|most| number >= most) {
-                observer.found(BundleProblem::BandBeyond { number });
+                observer.found(ImageProblem::BandBeyond { number });
             }
         }
         let known = sums.of(number, size, modified).copied();
@@ -190,7 +190,7 @@ impl Bundle<'_> {
         }
         match known {
             Some(known) if known == sum => done.whole += 1,
-            Some(_) => observer.found(BundleProblem::BandRotten { number, modified }),
+            Some(_) => observer.found(ImageProblem::BandRotten { number, modified }),
             None => {
                 sums.learn(number, BandSum { size, modified, sum });
                 done.learned += 1;
@@ -217,7 +217,7 @@ impl Step {
 }
 
 /// The checksum of a file; `None`: the check was ended before its end.
-fn sum_of(found: &Found, number: u64, observer: &mut dyn BundleObserver) -> Result<(Option<[u8; 32]>, Step)> {
+fn sum_of(found: &Found, number: u64, observer: &mut dyn ImageObserver) -> Result<(Option<[u8; 32]>, Step)> {
     found.object.prepare(server(), &found.attributes, Access::READ, true)?;
     let (mut hasher, mut at, mut piece) = (blake3::Hasher::new(), 0, Vec::with_capacity(PIECE));
     loop {

@@ -1,6 +1,6 @@
 //! How large a share for backups is said to be: for all Macs, and for one with a limit of its own.
 
-use super::{bundle_names, bundle_stem, used_by};
+use super::{backup_stem, bundle_names, used_by};
 use crate::backend::{Found, Space};
 use crate::caller::server;
 use crate::{Caller, Kind, Node, Result, Volume};
@@ -21,7 +21,7 @@ impl BackupLimits {
     }
 
     fn of(&self, bundle: &[u8]) -> Option<u64> {
-        let name = bundle_stem(bundle)?;
+        let name = backup_stem(bundle)?;
         self.macs.iter().find(|(mac, _)| mac.as_bytes() == name).map(|(_, limit)| *limit)
     }
 }

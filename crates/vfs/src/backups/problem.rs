@@ -7,7 +7,7 @@ use crate::{Error, Time};
 
 /// Something that is wrong with a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BundleProblem {
+pub enum ImageProblem {
     /// A list of this name is missing, or cannot be read.
     ListMissing(String),
     /// A list of this name has no end, or is no list.
@@ -67,7 +67,7 @@ pub enum BundleProblem {
     },
 }
 
-impl BundleProblem {
+impl ImageProblem {
     /// A word for scripts.
     pub fn word(&self) -> &'static str {
         match self {
@@ -107,7 +107,7 @@ impl BundleProblem {
     }
 }
 
-impl fmt::Display for BundleProblem {
+impl fmt::Display for ImageProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ListMissing(name) => write!(f, "{name} is missing, or cannot be read"),

@@ -9,7 +9,7 @@
 
 use std::collections::HashSet;
 
-use super::bundle::Bundle;
+use super::image::BackupImage;
 use crate::backend::{Found, RenameMode};
 use crate::caller::server;
 use crate::restoring::settled;
@@ -19,7 +19,7 @@ use crate::{Actor, Caller, Error, FileId, Kind, Result, Volume};
 /// The most levels of folders in a bundle that is removed.
 const MOST_LEVELS: usize = 8;
 
-impl Bundle<'_> {
+impl BackupImage<'_> {
     /// Its files: the lists and the bands.
     pub fn files(&self) -> Result<HashSet<FileId>> {
         let mut files = HashSet::new();
@@ -44,9 +44,9 @@ impl Volume {
     ///
     /// # Errors
     /// `Busy`: a client writes into the bundle. `Exists`: something has the name `kept`. Others: the bundle is as it was.
-    pub fn replace_bundle(&self, new: &[u8], bundle: &[u8], kept: &[u8]) -> Result<()> {
+    pub fn replace_backup(&self, new: &[u8], bundle: &[u8], kept: &[u8]) -> Result<()> {
         let root = self.root()?;
-        let there = match Bundle::open(self, bundle) {
+        let there = match BackupImage::open(self, bundle) {
             Ok(there) if there.is_written()? => return Err(Error::Busy),
             Ok(_) => true,
             Err(Error::NotFound) => false,

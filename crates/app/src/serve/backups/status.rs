@@ -7,7 +7,7 @@ use admin::control::{BackupPoint, BackupStatus, Report, SessionStatus, Status};
 use jiff::Timestamp;
 use vfs::mac::time_machine::MacCheck;
 use vfs::names::text_view;
-use vfs::{BackupLimits, Bundle, MacBackup, Volume, bundle_stem};
+use vfs::{BackupImage, BackupLimits, MacBackup, Volume, backup_stem};
 use wire::ClientIp;
 
 use super::name_of;
@@ -158,7 +158,7 @@ fn owner(current: &Current, uid: u32) -> String {
 
 /// The name of a bundle without its ending.
 pub(super) fn mac(bundle: &MacBackup) -> String {
-    text_view(bundle_stem(&bundle.name).unwrap_or(&bundle.name))
+    text_view(backup_stem(&bundle.name).unwrap_or(&bundle.name))
 }
 
 /// When backups were completed, the oldest first.
@@ -183,7 +183,7 @@ pub(super) fn writers(
     if writing.peek().is_none() {
         return Vec::new();
     }
-    let files = Bundle::open(volume, &bundle.name).and_then(|bundle| bundle.files()).unwrap_or_default();
+    let files = BackupImage::open(volume, &bundle.name).and_then(|bundle| bundle.files()).unwrap_or_default();
     let inodes: HashSet<u64> = files.iter().map(|file| file.inode).collect();
     let connected: HashSet<String> = server.sessions.iter().map(label).collect();
     let mut writers: Vec<(String, bool)> = writing

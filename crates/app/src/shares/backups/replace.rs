@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use jiff::Zoned;
 use snapshots::Snapshot;
 use vfs::names::{from_text_view, text_view};
-use vfs::{Bundle, Error, Restore, RestoreObserver, RestoreOptions, RestoreOutcome};
+use vfs::{BackupImage, Error, Restore, RestoreObserver, RestoreOptions, RestoreOutcome};
 
 use super::{Backups, Place};
 use crate::shares::restoring;
@@ -57,7 +57,7 @@ impl Backups {
         let replaced = whole.and_then(|()| {
             place
                 .volume
-                .replace_bundle(&from_text_view(&staging), &place.bundle, &from_text_view(&kept))
+                .replace_backup(&from_text_view(&staging), &place.bundle, &from_text_view(&kept))
                 .map_err(|error| in_words(error, name))
         });
         if let Err(error) = replaced {
@@ -163,7 +163,7 @@ impl Backups {
         }
         let volume = place.volumes.open(target, &place.current.settings)?;
         let name = &place.name.bundle;
-        if Bundle::open(&volume, &place.bundle).is_ok() {
+        if BackupImage::open(&volume, &place.bundle).is_ok() {
             bail!("the share {to} has a bundle {name:?} already");
         }
         let (staging, kept) = (from_text_view(&staging(place)), kept(place, "moved"));
@@ -242,7 +242,7 @@ fn check_changeable(place: &Place<'_>) -> anyhow::Result<()> {
     if place.share.read_only {
         bail!("the share {} is read-only", place.share.name);
     }
-    let bundle = Bundle::open(&place.volume, &place.bundle).context("the bundle is not there")?;
+    let bundle = BackupImage::open(&place.volume, &place.bundle).context("the bundle is not there")?;
     if bundle.is_written()? {
         bail!("{}", in_words(Error::Busy, &place.name.bundle));
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use admin::control::{BackupProblem, BackupVerification, Progress};
 use anyhow::Context;
 use snapshots::Snapshot;
-use vfs::{BandWork, BandsChecked, Bundle, BundleObserver, BundleProblem, Volume};
+use vfs::{BackupImage, BandWork, BandsChecked, ImageObserver, ImageProblem, Volume};
 
 use super::record::{BackupRecord, PointRecord};
 use super::{Backups, Place, now, told};
@@ -44,8 +44,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl BundleObserver for Reader<'_> {
-    fn found(&mut self, problem: BundleProblem) {
+impl ImageObserver for Reader<'_> {
+    fn found(&mut self, problem: ImageProblem) {
         if self.problems.len() < MOST_PROBLEMS {
             self.problems.push(told(&problem));
         }
@@ -182,8 +182,8 @@ impl Backups {
     }
 }
 
-fn open<'a>(volume: &'a Volume, bundle: &[u8]) -> anyhow::Result<Bundle<'a>> {
-    Bundle::open(volume, bundle).context("the bundle is not there")
+fn open<'a>(volume: &'a Volume, bundle: &[u8]) -> anyhow::Result<BackupImage<'a>> {
+    BackupImage::open(volume, bundle).context("the bundle is not there")
 }
 
 /// Bytes of the bands, at most.

@@ -22,14 +22,14 @@ struct Share {
 
 #[derive(Default)]
 struct Seen {
-    problems: Vec<BundleProblem>,
+    problems: Vec<ImageProblem>,
     read: Vec<u64>,
     /// After so many pieces the check ends.
     most: Option<usize>,
 }
 
-impl BundleObserver for Seen {
-    fn found(&mut self, problem: BundleProblem) {
+impl ImageObserver for Seen {
+    fn found(&mut self, problem: ImageProblem) {
         self.problems.push(problem);
     }
 
@@ -45,7 +45,7 @@ fn person(uid: u32) -> Caller {
 
 impl Seen {
     fn words(&self) -> Vec<&'static str> {
-        self.problems.iter().map(BundleProblem::word).collect()
+        self.problems.iter().map(ImageProblem::word).collect()
     }
 }
 
@@ -117,12 +117,12 @@ impl Share {
     }
 
     /// On a disk that may fail.
-    fn bundle_of_failing(&self) -> Result<Bundle<'_>> {
-        Bundle::open(&self.volume, b"a.sparsebundle")
+    fn bundle_of_failing(&self) -> Result<BackupImage<'_>> {
+        BackupImage::open(&self.volume, b"a.sparsebundle")
     }
 
-    fn bundle(&self) -> Bundle<'_> {
-        Bundle::open(&self.volume, b"a.sparsebundle").unwrap()
+    fn bundle(&self) -> BackupImage<'_> {
+        BackupImage::open(&self.volume, b"a.sparsebundle").unwrap()
     }
 }
 
@@ -158,7 +158,7 @@ fn a_band_that_a_mac_removes_is_no_damage_and_one_that_vanishes_is() {
     assert!(seen.problems.is_empty());
     remove(b"0");
     let (_, seen) = share.check(BandWork::Verify, &mut sums);
-    assert_eq!(seen.problems, [BundleProblem::BandMissing { number: 0 }]);
+    assert_eq!(seen.problems, [ImageProblem::BandMissing { number: 0 }]);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn what_changed_just_now_gets_no_checksum() {
 #[test]
 fn lists_that_are_missing_cut_off_or_disagree_are_named() {
     let words = |share: &Share| -> Vec<&'static str> {
-        share.bundle().check_lists().iter().map(BundleProblem::word).collect()
+        share.bundle().check_lists().iter().map(ImageProblem::word).collect()
     };
     let share = Share::new();
     assert_eq!(words(&share), Vec::<&str>::new());
@@ -222,7 +222,7 @@ async fn a_bundle_is_in_use_while_a_client_writes_into_it() {
     assert!(!share.bundle().is_written().unwrap());
     let writing = open(Modes::READ.union(Modes::WRITE)).await.unwrap();
     assert!(share.bundle().is_written().unwrap());
-    let kept = || share.volume.replace_bundle(b"new", b"a.sparsebundle", b"a (damaged)");
+    let kept = || share.volume.replace_backup(b"new", b"a.sparsebundle", b"a (damaged)");
     let blocking = tokio::task::block_in_place(kept);
     assert_eq!(blocking, Err(Error::Busy));
     drop((reading, writing));
@@ -235,15 +235,15 @@ async fn a_replaced_bundle_is_kept_by_another_name_until_it_is_removed() {
         let share = Share::new();
         let new = share.make(&share.volume.root().unwrap(), b"a.new", NewKind::Folder);
         share.write_in(&new, INFO, b"new");
-        share.volume.replace_bundle(b"a.new", b"a.sparsebundle", b"a (damaged)").unwrap();
+        share.volume.replace_backup(b"a.new", b"a.sparsebundle", b"a (damaged)").unwrap();
         assert_eq!(share.bundle().list(INFO).as_deref(), Some(&b"new"[..]));
-        let kept = Bundle::open(&share.volume, b"a (damaged)").unwrap();
+        let kept = BackupImage::open(&share.volume, b"a (damaged)").unwrap();
         assert_eq!(kept.list(INFO).as_deref(), Some(INFO_LIST.as_bytes()));
         share.make(&share.volume.root().unwrap(), b"a.new", NewKind::Folder);
-        let taken = share.volume.replace_bundle(b"a.new", b"a.sparsebundle", b"a (damaged)");
+        let taken = share.volume.replace_backup(b"a.new", b"a.sparsebundle", b"a (damaged)");
         assert_eq!(taken, Err(Error::Exists));
         share.volume.remove_at_top(b"a (damaged)", &mut || true).unwrap();
-        assert_eq!(Bundle::open(&share.volume, b"a (damaged)").err(), Some(Error::NotFound));
+        assert_eq!(BackupImage::open(&share.volume, b"a (damaged)").err(), Some(Error::NotFound));
     });
 }
 
@@ -283,7 +283,7 @@ async fn a_power_cut_leaves_the_old_or_the_new_bundle_at_its_name() {
             share.write_in(&new, INFO, b"new");
             disk.sync().unwrap();
             disk.plan().fail_from(nth, None, Error::Io);
-            let done = share.volume.replace_bundle(b"a.new", b"a.sparsebundle", b"a (damaged)");
+            let done = share.volume.replace_backup(b"a.new", b"a.sparsebundle", b"a (damaged)");
             disk.crash();
             let list = share.bundle().list(INFO).unwrap();
             match done {

@@ -42,7 +42,7 @@ pub(super) fn answer(context: &Context, open: &Open, class: FsClass) -> Result<A
     let root = volume.root()?.object;
     // The space of the file system that the open is on.
     let at = open.file().map_or(&root, |file| file.open.node());
-    let mut w = Writer::new();
+    let (caller, mut w) = (context.caller(), Writer::new());
     match class {
         FsClass::VOLUME => {
             let label = text::of(&share.name);
@@ -57,11 +57,11 @@ pub(super) fn answer(context: &Context, open: &Open, class: FsClass) -> Result<A
             return Ok(Answer::open_ended(w.into_bytes(), ATTRIBUTE_LEN));
         }
         FsClass::SIZE => {
-            let (total, free, unit) = units(share, (volume, &context.caller()), at)?;
+            let (total, free, unit) = units(share, (volume, &caller), at)?;
             size(total, free, unit).encode(&mut w);
         }
         FsClass::FULL_SIZE => {
-            let (total, free, unit) = units(share, (volume, &context.caller()), at)?;
+            let (total, free, unit) = units(share, (volume, &caller), at)?;
             let full = FullSize {
                 total_units: total,
                 caller_available_units: free,
@@ -97,9 +97,7 @@ pub(super) fn answer(context: &Context, open: &Open, class: FsClass) -> Result<A
             };
             sectors.encode(&mut w);
         }
-        FsClass::POSIX if is_posix(open) => {
-            posix(share, (volume, &context.caller()), at, *serial)?.encode(&mut w)
-        }
+        FsClass::POSIX if is_posix(open) => posix(share, (volume, &caller), at, *serial)?.encode(&mut w),
         _ => return Err(Status::INVALID_INFO_CLASS.into()),
     }
     Ok(Answer::whole(w.into_bytes()))

@@ -13,7 +13,7 @@ const MOST_BANDS: usize = 1_000_000;
 const MOST_ODD: usize = 20;
 
 /// A bundle in the folder of a share.
-pub struct Bundle<'a> {
+pub struct BackupImage<'a> {
     pub(super) volume: &'a Volume,
     /// Its folder.
     pub folder: Found,
@@ -39,7 +39,7 @@ pub(super) struct BandList {
     pub(super) odd: Vec<Vec<u8>>,
 }
 
-impl<'a> Bundle<'a> {
+impl<'a> BackupImage<'a> {
     /// Opens a bundle by its name.
     ///
     /// # Errors
