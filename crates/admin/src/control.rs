@@ -13,6 +13,7 @@
 //! {"ask":"scrub",…}           {"scrubbed":{…}}; see `ScrubRequest`; progress as above
 //! {"ask":"rights","do":"show",…}  {"rights":{…}}; others: see `RightsRequest`; progress as above
 //! {"ask":"backups","do":"list"} {"backups":{…}}; others: see `BackupsRequest`; progress as above
+//! {"ask":"browse","do":"list"}   {"browsed":[{…}]}, {"done":[…]} or "locked"; others: see `BrowseRequest`; progress as above
 //! {"ask":"snapshots"}         {"done":[]}: clients see the snapshots that there are now
 //! {"ask":"caches","do":"show"}  {"caches":{…}}; others: see `CachesRequest`
 //! {"ask":"schedules"}       {"schedules":{…}}: how long this server surely keeps the schedules of its shares
@@ -26,6 +27,7 @@ mod appletalk;
 mod arriving;
 mod backups;
 mod brief;
+mod browse;
 mod caches;
 mod client;
 mod disconnect;
@@ -50,13 +52,14 @@ pub use backups::{
     BackupsAnswer, BackupsRequest, SessionEnd,
 };
 pub use brief::BriefStatus;
+pub use browse::{BrowseAnswer, BrowseRequest, BrowsedStatus, NewBrowse, TypedPassphrase};
 pub use caches::{
     BestMount, CacheStatus, CachesAnswer, CachesRequest, CachesStatus, HostMemory, PredictedRatios,
     ShareMounts, TrafficStatus,
 };
 pub use client::{
-    AskError, ask, backups, caches, disconnect, lun, reload, restore, rights, say, schedules, scrub, slowest,
-    snapshots, started_with, status,
+    AskError, ask, backups, browse, caches, disconnect, lun, reload, restore, rights, say, schedules, scrub,
+    slowest, snapshots, started_with, status,
 };
 pub use disconnect::Disconnect;
 pub use doctor::{ClientDiagnosis, DoctorStatus, ProtocolAdvice, Trouble};
@@ -116,6 +119,8 @@ pub enum Request {
     Rights(RightsRequest),
     /// A request about backups of Macs.
     Backups(BackupsRequest),
+    /// A request about the contents of disk images.
+    Browse(BrowseRequest),
     /// Looks which snapshots the shares have: another process has taken, renamed or removed some.
     Snapshots,
     /// Whether this server keeps the schedules of its shares.
@@ -150,6 +155,10 @@ pub enum Response {
     Rights(RightsAnswer),
     /// The answer to [`Request::Backups`].
     Backups(BackupsAnswer),
+    /// The answer to [`BrowseRequest::List`] and [`BrowseRequest::Begin`].
+    Browsed(Vec<BrowsedStatus>),
+    /// The image is encrypted, and the request has no passphrase, or a wrong one.
+    Locked,
     /// The answer to [`CachesRequest::Show`].
     Caches(Box<CachesStatus>),
     /// The answer to [`CachesRequest::Mounts`].

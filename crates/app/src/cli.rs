@@ -4,6 +4,7 @@ mod adopt;
 mod advise;
 mod backups;
 mod bench;
+mod browse;
 mod caches;
 mod caution;
 mod check;
@@ -45,6 +46,7 @@ pub(crate) use adopt::Adopt;
 pub(crate) use advise::Advise;
 pub(crate) use backups::{BackupsCommand, DiscardBackup, RollBackBackup};
 pub(crate) use bench::{BenchArguments, BenchCommand, CacheFlag, DurabilityFlag, LinkFlag, SweepFlag};
+pub(crate) use browse::{BackupPoints, BrowseBackup, CopyBackup};
 pub(crate) use caches::{Caches, CachesCommand, SetCaches};
 pub(crate) use caution::Caution;
 pub(crate) use check::Check;
@@ -167,7 +169,7 @@ pub(crate) enum Command {
     /// Take, list, compare, restore and remove snapshots of shares
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
-    /// Say whether each Mac is safe, limit, verify, roll back and move its backups
+    /// Say whether each Mac is safe, verify and roll back its backups, and get files back from them
     #[command(subcommand, after_help = backups::EXAMPLES)]
     Backups(BackupsCommand),
     /// Have a share follow another one, here or on another host

@@ -48,7 +48,7 @@ use crate::serve::slow::Slow;
 use crate::shares::keeper::{self, Keeper};
 use crate::shares::links::Links;
 use crate::shares::volumes::Volumes;
-use crate::shares::{availability, folders, stores};
+use crate::shares::{availability, browsing, folders, stores};
 use crate::terminal::{exit, log};
 
 /// Threads for everything but connections: signals, timers, datagrams, other services. Most sleep:
@@ -194,6 +194,7 @@ async fn say_goodbye(announcers: &Announcers, fronts: &Fronts, stop: &watch::Sen
 /// The backups of Macs are followed by a thread, which is to be stopped.
 fn watch(running: &Arc<Running>, volumes: &Volumes) -> anyhow::Result<BackupsThread> {
     tokio::spawn(availability::watch(running.clone()));
+    tokio::spawn(browsing::watch(running.clone()));
     in_common::follow(running.clone(), volumes, volumes.state().to_owned());
     BackupsThread::start(running).context("the thread of the backups of Macs does not start")
 }

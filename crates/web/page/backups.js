@@ -2,6 +2,7 @@
 
 import { get, post } from "./api.js";
 import { bar, bytes, duration, h, heading, rate, replace, when } from "./dom.js";
+import { imageLink } from "./images.js";
 import { begin } from "./jobs.js";
 
 const STATES = {
@@ -83,6 +84,7 @@ function actions(context, backup, again) {
     })];
   }
   return [
+    imageLink(`${backup.share}/${backup.bundle}`, "Get files back", `Get files back: ${backup.mac}`),
     button("Verify", () => job("verify-backup")),
     backup.points.length ? button("Roll back…", rollBack, backup.state === "damaged" ? "small primary" : "small") : null,
     backup.kept.length ? button("Remove what is kept…", discard) : null,

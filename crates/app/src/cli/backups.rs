@@ -2,7 +2,8 @@
 
 use clap::{Args, Subcommand};
 
-use super::{Caution, Where};
+use super::browse::{BROWSE, CP, POINTS};
+use super::{BackupPoints, BrowseBackup, Caution, CopyBackup, Where};
 
 pub(super) const EXAMPLES: &str = "MAC is the name of a bundle in a share with `time-machine`, with or without its ending: usually the name of the Mac. If two
 shares have one of this name, write SHARE/MAC. A restore point is a snapshot of the share: see `time-machine-snapshots` in
@@ -100,6 +101,15 @@ Examples:
 Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused, 3 no server runs"
     )]
     Move(MoveBackup),
+    /// List the times from which files can be got back
+    #[command(after_help = POINTS)]
+    Points(BackupPoints),
+    /// Serve the files in backups, or in any disk image, to one person
+    #[command(after_help = BROWSE)]
+    Browse(BrowseBackup),
+    /// Copy files out of backups, or out of any disk image
+    #[command(after_help = CP)]
+    Cp(CopyBackup),
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,10 @@
-//! `fourfold backups`: the backups of Macs. A running server does the work: it knows who writes. What counts for a Mac is in the
+//! `fourfold backups`: the backups of Macs, and other disk images. A running server does the work: it knows who writes. What counts for a Mac is in the
 //! settings, so that a change needs no server.
 
+mod browse;
+mod copy;
+mod local;
+mod points;
 pub(crate) mod policy;
 mod shown;
 
@@ -24,6 +28,16 @@ pub(crate) fn run(command: &BackupsCommand) -> anyhow::Result<ExitCode> {
         Ok(settings) => settings,
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
+    match command {
+        BackupsCommand::Points(asked) => points::run(&settings, asked),
+        BackupsCommand::Browse(asked) => browse::run(&settings, asked),
+        BackupsCommand::Cp(asked) => copy::run(&settings, asked),
+        _ => by_server(command, &settings),
+    }
+}
+
+/// What a running server knows or does.
+fn by_server(command: &BackupsCommand, settings: &Settings) -> anyhow::Result<ExitCode> {
     let all = match all(&settings.server.state) {
         Ok(all) => all,
         Err(error @ AskError::NoServer(_)) => return Ok(exit::no_server(&error)),
@@ -68,6 +82,9 @@ pub(crate) fn run(command: &BackupsCommand) -> anyhow::Result<ExitCode> {
             }
             done(state, BackupsRequest::Move { name, to: asked.to.clone() })
         }
+        BackupsCommand::Points(_) | BackupsCommand::Browse(_) | BackupsCommand::Cp(_) => {
+            bail!("the server is not needed for this")
+        }
     }
 }
 
@@ -103,6 +120,9 @@ fn place(command: &BackupsCommand) -> &Where {
         BackupsCommand::Rollback(asked) => &asked.named.place,
         BackupsCommand::Discard(asked) => &asked.named.place,
         BackupsCommand::Move(asked) => &asked.place,
+        BackupsCommand::Points(asked) => &asked.place,
+        BackupsCommand::Browse(asked) => &asked.place,
+        BackupsCommand::Cp(asked) => &asked.place,
     }
 }
 

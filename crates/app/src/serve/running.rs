@@ -1,5 +1,6 @@
 //! The operator's interface of a running server: its status, and the reload of its settings.
 
+mod browsing;
 mod closing;
 
 use std::path::{Path, PathBuf};
@@ -7,10 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{
-    AbsentShareStatus, BackupsAnswer, BackupsRequest, CachesAnswer, CachesRequest, Disconnect,
-    ListenerStatus, LunAnswer, LunRequest, Progress, Report, RestoreReport, RestoreRequest, RightsAnswer,
-    RightsRequest, Schedules, ScrubReport, ScrubRequest, ShareMounts, ShareStatus, SlowOperation,
-    StartedWith, Status,
+    AbsentShareStatus, BackupsAnswer, BackupsRequest, BrowseAnswer, BrowseRequest, CachesAnswer,
+    CachesRequest, Disconnect, ListenerStatus, LunAnswer, LunRequest, Progress, Report, RestoreReport,
+    RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport, ScrubRequest, ShareMounts,
+    ShareStatus, SlowOperation, StartedWith, Status,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
@@ -121,11 +122,6 @@ impl Running {
     /// The files of a share.
     pub(crate) fn volume(&self, share: &ShareSettings) -> anyhow::Result<Arc<Volume>> {
         self.parts.volumes.open(share, &self.current().settings)
-    }
-
-    /// The volumes of all shares.
-    pub(crate) fn volumes(&self) -> &Volumes {
-        &self.parts.volumes
     }
 
     /// What is remembered of the backups of Macs.
@@ -308,6 +304,10 @@ impl Report for Running {
             Ok(answer) => answer.map_err(|error| vec![format!("{error:#}")]),
             Err(error) => Err(vec![error.to_string()]),
         }
+    }
+
+    fn browse(&self, request: BrowseRequest) -> Result<BrowseAnswer, Vec<String>> {
+        self.execute_browse(request)
     }
 
     fn look_at_snapshots(&self) -> Result<Vec<String>, Vec<String>> {

@@ -25,7 +25,7 @@ mod role;
 mod time_machine;
 
 pub(crate) use failures::{Failure, ScheduleKind, read as failures};
-pub(crate) use time_machine::{bundles, changed};
+pub(crate) use time_machine::{bundles, changed, is_in_bundle};
 
 use failures::Failures;
 use pulls::Pulls;

@@ -114,7 +114,7 @@ pub(crate) fn bundles(share: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether an open file is in a bundle: the server tells its name and its inode number.
-fn is_in_bundle(bundle: &Path, open: &OpenStatus) -> bool {
+pub(crate) fn is_in_bundle(bundle: &Path, open: &OpenStatus) -> bool {
     let Some(name) = &open.file else { return false };
     PLACES.iter().any(|place| {
         let found = bundle.join(place).join(name).symlink_metadata();
