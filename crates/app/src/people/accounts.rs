@@ -134,7 +134,7 @@ pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
 /// What the settings give to an account of this name, a line each with its place. An account that is made gets it. When an account
 /// is removed, it stays for the next one of this name.
 pub(crate) fn given_to<'a>(settings: &'a Settings, name: &'a str) -> impl Iterator<Item = String> + 'a {
-    settings.mentions.iter().filter(move |one| is_same_name(&one.name, name)).filter_map(|one| {
+    settings.mentions.iter().filter(move |one| is_same_name(&one.name, name)).filter_map(move |one| {
         let given = match &one.role {
             Role::User(share) => format!("a role in the share {share:?}"),
             Role::Server => "the login of the iSCSI target".into(),
