@@ -24,6 +24,7 @@ pub mod cluster;
 pub mod conn;
 pub mod dcerpc;
 pub mod domain;
+pub mod images;
 pub mod iscsi_blocks;
 pub mod iscsi_copy;
 pub mod iscsi_describe;
@@ -77,6 +78,7 @@ pub const TARGETS: &[Target] = &[
     ("dcerpc_endpoints", dcerpc::endpoints),
     ("domain_bind", domain::bind),
     ("domain_netlogon", domain::netlogon),
+    ("images_apfs", images::apfs_container),
     ("iscsi_blocks", iscsi_blocks::blocks),
     ("iscsi_copy", iscsi_copy::messages),
     ("iscsi_describe", iscsi_describe::messages),
@@ -87,6 +89,7 @@ pub const TARGETS: &[Target] = &[
     ("kerberos_logon_info", kerberos::logon_info),
     ("mac_apple_double", mac::apple_double),
     ("mac_archives", mac::archives),
+    ("mac_backups", mac::backups),
     ("mac_model", mac::model),
     ("mac_plist", mac::plist),
     ("mac_values", mac::values),

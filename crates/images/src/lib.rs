@@ -3,11 +3,15 @@
 //! Nothing here opens a file: the bytes come through [`ReadAt`]. Whatever the bytes are, a call returns: damaged
 //! structures become [`Error::Damaged`], which names the structure and its place.
 
+pub mod apfs;
 pub mod check;
 mod inside;
+pub mod memory;
+mod shelf;
 pub mod tree;
 
 pub use inside::{Files, OpenSnapshot, Passphrase, Snapshot, Source, Volume, open};
+pub use shelf::{MOST_PARTS, shelf};
 
 /// Bytes that can be read at any place: a file, the data of an image, a partition of it.
 pub trait ReadAt: Send + Sync {

@@ -13,6 +13,7 @@ mod described;
 mod faces;
 mod finding;
 mod homes;
+mod image_source;
 pub mod index;
 mod listing;
 mod local;
@@ -32,7 +33,10 @@ mod waiting;
 
 pub use access::{ModeRule, RightsObserver, RightsRecord, RightsWork, ShareRules};
 pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
-pub use backups::MacBackup;
+pub use backups::{
+    BackupImage, BackupLimits, BandSum, BandSums, BandWork, BandsChecked, ImageObserver, ImageProblem,
+    MacBackup, backup_stem,
+};
 pub use caller::{Access, Caller};
 pub use changing::early::EarlyWrite;
 pub use changing::permitted::{PermittedActor, Plan};
@@ -49,6 +53,7 @@ pub use formats::{
     Attributes, Error, FileId, HostKey, Kind, LastingKey, OwnFolder, Result, SetAttributes, SetTime, Time,
     is_own_name, mac, names,
 };
+pub use image_source::image_at;
 pub use listing::{CacheBudget, Details, Entry, Page};
 pub use local::{MAX_WATCHED, Watching};
 pub use open::{

@@ -9,9 +9,9 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
 use super::{
-    CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress, Request, Response,
-    RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport, ScrubRequest,
-    SlowOperation, StartedWith, Status, at_socket,
+    BackupsAnswer, BackupsRequest, BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect,
+    LunAnswer, LunRequest, Progress, Request, Response, RestoreReport, RestoreRequest, RightsAnswer,
+    RightsRequest, Schedules, ScrubReport, ScrubRequest, SlowOperation, StartedWith, Status, at_socket,
 };
 
 /// How long the server may be silent. During long operations it sends a sign of life every second.
@@ -151,6 +151,24 @@ pub fn restore(
     }
 }
 
+/// Executes a request about the contents of disk images; `heard` is called when the server gives a sign of life.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn browse(
+    state: &Path,
+    request: BrowseRequest,
+    heard: &mut dyn FnMut(Progress),
+) -> Result<BrowseAnswer, AskError> {
+    match ask_for(state, Request::Browse(request), heard)? {
+        Response::Browsed(all) => Ok(BrowseAnswer::Shown(all)),
+        Response::Done(lines) => Ok(BrowseAnswer::Done(lines)),
+        Response::Locked => Ok(BrowseAnswer::NeedsPassphrase),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        _ => Err(strange()),
+    }
+}
+
 /// Scrubs a share; `progress` is called with the number of files that were looked at.
 ///
 /// # Errors
@@ -162,6 +180,22 @@ pub fn scrub(
 ) -> Result<ScrubReport, AskError> {
     match ask_for(state, Request::Scrub(request), progress)? {
         Response::Scrubbed(report) => Ok(*report),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        _ => Err(strange()),
+    }
+}
+
+/// Executes a request about backups of Macs; `progress` is called with the bytes that were read or copied.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn backups(
+    state: &Path,
+    request: BackupsRequest,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<BackupsAnswer, AskError> {
+    match ask_for(state, Request::Backups(request), progress)? {
+        Response::Backups(answer) => Ok(answer),
         Response::Refused(lines) => Err(AskError::Refused(lines)),
         _ => Err(strange()),
     }

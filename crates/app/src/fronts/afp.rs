@@ -37,7 +37,7 @@ use crate::host::here;
 use crate::people::{accounts, logons, tickets};
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
-use crate::shares::volumes::{Homes, OpenFile, Volumes, name_owners};
+use crate::shares::volumes::{Homes, OpenFile, Volumes, backup_limits, name_owners};
 pub(crate) use appletalk::{AppleTalk, line as appletalk_line};
 use homes::AfpHomes;
 
@@ -162,7 +162,11 @@ impl AfpDependencies {
         let server = &settings.server;
         let shares =
             settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Afp) && !share.homes);
-        let shares = shares.map(|share| self.share(share, settings)).collect::<anyhow::Result<Vec<_>>>()?;
+        let browsed = self.shares.volumes.browsed().over(ROW.protocol);
+        let browsed =
+            browsed.map(|one| self.shares.share(&one.share, one.share.flat_name(), one.volume.clone(), None));
+        let shares = shares.map(|share| self.share(share, settings)).chain(browsed);
+        let shares = shares.collect::<anyhow::Result<Vec<_>>>()?;
         if let Some(ids) = &self.shares.ids {
             ids.set_shares(shares.iter().map(|share| (share.name.clone(), share.volume.clone())).collect())
                 .context("the ids of files that the servers of the cluster have are not known")?;
@@ -243,7 +247,7 @@ impl Shares {
             policy: accounts::policy(share),
             case_sensitive: share.case_sensitive,
             time_machine: share.time_machine,
-            size_limit: share.time_machine_size.filter(|_| share.time_machine),
+            size_limits: backup_limits(share),
             password: share.volume_password.map(VolumePassword::reveal),
             hide: share.hide.clone(),
             show: share.show.clone(),

@@ -25,7 +25,8 @@ use crate::host::here;
 use crate::people::{accounts, logons, tickets};
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
-use crate::shares::volumes::{Homes, OpenFile, Volumes, name_owners};
+use crate::shares::browsing::BrowsedShare;
+use crate::shares::volumes::{Homes, OpenFile, Volumes, backup_limits, name_owners};
 
 pub(super) const ROW: FrontRow = FrontRow {
     protocol: Protocol::Smb,
@@ -81,7 +82,10 @@ fn config(
         guid,
         name: here::host_name(),
         comment: "Fourfold".into(),
-        shares: shares.map(|share| one(share, settings, volumes)).collect::<anyhow::Result<_>>()?,
+        shares: shares
+            .map(|share| one(share, settings, volumes))
+            .chain(volumes.browsed().over(ROW.protocol).map(|one| browsed(&one, volumes)))
+            .collect::<anyhow::Result<_>>()?,
         homes: Homes::of(volumes, current, Protocol::Smb).map(homes).collect(),
         accounts: Arc::new(current.accounts.clone()),
         kerberos: tickets::kerberos(current),
@@ -136,6 +140,11 @@ fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow:
     Ok(Arc::new(disk(share, volumes.open(share, settings)?, volumes)?))
 }
 
+/// The contents of a disk image.
+fn browsed(one: &BrowsedShare, volumes: &Volumes) -> anyhow::Result<Arc<Share>> {
+    Ok(Arc::new(disk(&one.share, one.volume.clone(), volumes)?))
+}
+
 fn disk(share: &ShareSettings, volume: Arc<Volume>, volumes: &Volumes) -> anyhow::Result<Share> {
     let identity = gateway::identity(volumes, share)?;
     let serial = u64::from_be_bytes(std::array::from_fn(|at| identity.id[at]));
@@ -149,7 +158,7 @@ fn disk(share: &ShareSettings, volume: Arc<Volume>, volumes: &Volumes) -> anyhow
             case_sensitive: share.case_sensitive,
             require_encryption: share.encryption_required,
             time_machine: share.time_machine,
-            size_limit: share.time_machine_size,
+            size_limits: backup_limits(share),
             dfs: share.dfs,
             witnessed: volumes.cluster.as_ref().is_some_and(|cluster| cluster.is_witness()),
             continuous: share.continuous,

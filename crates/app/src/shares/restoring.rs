@@ -49,6 +49,7 @@ pub(crate) fn restore(
         delete: request.delete,
         dry_run: request.dry_run,
         keep: request.keep,
+        past_damage: false,
         settled: settled(dataset.engine(), snapshot.created),
     };
     let mut recorder = RestoreRecorder::new(share, request.dry_run, progress);
@@ -58,6 +59,17 @@ pub(crate) fn restore(
         bail!("the command ended; the same command goes on with the rest");
     }
     Ok(recorder.report)
+}
+
+/// A volume that shows a snapshot of a share that is served.
+pub(crate) fn snapshot_volume(
+    share: &ShareSettings,
+    dataset: &Dataset,
+    snapshot: &Snapshot,
+    volumes: &Volumes,
+) -> anyhow::Result<Arc<Volume>> {
+    let files = volumes.live(share).context("the share has just been removed")?;
+    show(share, dataset, snapshot, &files)
 }
 
 /// A volume that shows the snapshot. The keys of its files are those of the live files, where the
