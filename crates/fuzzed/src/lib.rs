@@ -24,6 +24,7 @@ pub mod cluster;
 pub mod conn;
 pub mod dcerpc;
 pub mod domain;
+pub mod images;
 pub mod iscsi_blocks;
 pub mod iscsi_copy;
 pub mod iscsi_describe;
@@ -77,6 +78,11 @@ pub const TARGETS: &[Target] = &[
     ("dcerpc_endpoints", dcerpc::endpoints),
     ("domain_bind", domain::bind),
     ("domain_netlogon", domain::netlogon),
+    ("images_compressions", images::compressions),
+    ("images_containers", images::containers),
+    ("images_decmpfs", images::decmpfs),
+    ("images_hfsplus", images::hfsplus),
+    ("images_partitions", images::partition_maps),
     ("iscsi_blocks", iscsi_blocks::blocks),
     ("iscsi_copy", iscsi_copy::messages),
     ("iscsi_describe", iscsi_describe::messages),
