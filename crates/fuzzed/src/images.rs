@@ -10,7 +10,7 @@ use images::tree::{FileSystem, Fork, NodeId};
 use images::{Observer, Passphrase, Problem, Progress, Resume, Source, partitions};
 
 /// Bytes of a sparse input, for volumes that are mostly zeros.
-const SPARSE: usize = 256 << 10;
+const SPARSE: usize = 128 << 10;
 const SECTOR: usize = 512;
 /// The most entries and bytes that are looked at.
 const MOST: usize = 16;

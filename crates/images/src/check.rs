@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::content::{self, Content};
-use crate::{Passphrase, ReadAt, Result, Source, containers, partitions};
+use crate::{Error, Passphrase, ReadAt, Result, Source, containers, partitions};
 
 /// Damage that a check has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,14 +128,20 @@ impl<'a> Steps<'a> {
 ///
 /// # Errors
 ///
-/// As [`crate::open`]; [`crate::Error::Source`] if the source cannot be read. Damage is no error: the observer is told of it.
+/// As [`crate::open`]; [`Error::Source`] if the source cannot be read. Damage is no error: the observer is told of it.
 pub fn check(
     source: &Source,
     passphrase: Option<&Passphrase>,
     from: Resume,
     observer: &mut dyn Observer,
 ) -> Result<Checked> {
-    let image = containers::open(source, passphrase)?;
+    let image = match containers::open(source, passphrase) {
+        Err(Error::Damaged { structure, place, problem }) => {
+            observer.problem(Problem::new(structure, Some(place), problem));
+            return Ok(Checked { finished: true, ..Checked::default() });
+        }
+        opened => opened?,
+    };
     let table = partitions::read(&image.disk)?;
     if from == Resume::default() {
         table.problems.iter().cloned().for_each(|problem| observer.problem(problem));
@@ -144,7 +150,6 @@ pub fn check(
         }
     }
     let mut checked = Checked { finished: true, ..Checked::default() };
-    let bytes = |partition: &partitions::Partition| partition.bytes(&image.disk);
     for (number, partition) in table.partitions.iter().enumerate() {
         let number = number as u32;
         if number < from.volume {
@@ -152,7 +157,7 @@ pub fn check(
         }
         let step = if number == from.volume { from.step } else { 0 };
         let mut steps = Steps::new(observer, Resume { volume: number, step });
-        check_partition(bytes(partition), passphrase, &mut steps, &mut checked)?;
+        check_partition(partition.bytes(&image.disk), passphrase, &mut steps, &mut checked)?;
         if steps.is_stopped() {
             return Ok(Checked { finished: false, ..checked });
         }
@@ -172,14 +177,14 @@ fn check_partition(
         Ok(true) => checked.volumes += 1,
         Ok(false) if content == Content::Unknown => {}
         Ok(false) => checked.unchecked.push(format!("{}: its format is not checked", content.name())),
-        Err(crate::Error::Damaged { structure, place, problem }) => {
+        Err(Error::Damaged { structure, place, problem }) => {
             steps.problem(Problem::new(structure, Some(place), problem));
             checked.volumes += 1;
         }
-        Err(crate::Error::Passphrase) => {
+        Err(Error::Passphrase) => {
             checked.unchecked.push(format!("{}: it is encrypted", content.name()));
         }
-        Err(error @ crate::Error::NotSupported(_)) => {
+        Err(error @ Error::NotSupported(_)) => {
             checked.unchecked.push(format!("{}: {error}", content.name()));
         }
         Err(error) => return Err(error),

@@ -60,7 +60,6 @@ pub fn recognize(bytes: &Arc<dyn ReadAt>) -> Content {
     if has(1024, b"H+\0\x04") || has(1024, b"HX\0\x05") || has(1024, b"BD") && has(1024 + 124, b"H+") {
         return Content::HfsPlus;
     }
-    // The alternate volume header shows that a damaged volume is one of HFS+.
     match () {
         () if has(32, b"NXSB") => Content::Apfs,
         () if has(88, b"CS") => Content::CoreStorage,

@@ -182,7 +182,8 @@ fn chunk_place(resource: &dyn ReadAt, index: u64) -> Result<(u64, u64)> {
     let table = index * 4; // an index is below 2^48
     let pair = read_vec(resource, table, 8)?;
     let (start, end) = decode(NAME, table, &pair, |r| Ok((u64::from(r.u32_le()?), u64::from(r.u32_le()?))))?;
-    let length = end.checked_sub(start).ok_or_else(|| Error::damaged(NAME, table, "its chunks are not in order"))?;
+    let length =
+        end.checked_sub(start).ok_or_else(|| Error::damaged(NAME, table, "its chunks are not in order"))?;
     Ok((start, length))
 }
 
@@ -198,7 +199,8 @@ fn resource_place(resource: &dyn ReadAt, index: u64) -> Result<(u64, u64)> {
     }
     let entry = first + 4 + index * 8;
     let bytes = read_vec(resource, entry, 8)?;
-    let (start, length) = decode(NAME, entry, &bytes, |r| Ok((u64::from(r.u32_le()?), u64::from(r.u32_le()?))))?;
+    let (start, length) =
+        decode(NAME, entry, &bytes, |r| Ok((u64::from(r.u32_le()?), u64::from(r.u32_le()?))))?;
     Ok((first + start, length))
 }
 
@@ -214,9 +216,12 @@ fn decompress(coding: Coding, stored: &[u8], size: usize, place: u64) -> Result<
     if is_plain {
         return stored.get(1..1 + size).map(<[u8]>::to_vec).ok_or_else(|| short(place));
     }
-    let Coding::Compressed(method) = coding else { return if size == 0 { Ok(Vec::new()) } else { Err(short(place)) } };
+    let Coding::Compressed(method) = coding else {
+        return if size == 0 { Ok(Vec::new()) } else { Err(short(place)) };
+    };
     let mut bytes = vec![0; size];
-    let count = method.decompress(stored, &mut bytes).map_err(|error| Error::damaged(NAME, place, error.0))?;
+    let count =
+        method.decompress(stored, &mut bytes).map_err(|error| Error::damaged(NAME, place, error.0))?;
     if count < size { Err(short(place)) } else { Ok(bytes) }
 }
 

@@ -50,7 +50,12 @@ pub fn check(bytes: Arc<dyn ReadAt>, steps: &mut Steps<'_>) -> Result<()> {
     checking::check(bytes, steps)
 }
 
-/// Whether a copy of the volume header is where it should be, although the first one is not.
+/// Whether these bytes end with the copy of a header whose volume is as long as they are: then the first header is damaged.
 pub(crate) fn has_alternate_header(bytes: &dyn ReadAt) -> bool {
-    bytes.length() >= 2 * header::PLACE && header::Headers::read(bytes).copy.is_ok()
+    let length = bytes.length();
+    let copy = header::Headers::read(bytes).copy;
+    copy.is_ok_and(|copy| {
+        let behind = length.checked_sub(copy.volume_length());
+        behind.is_some_and(|behind| behind < u64::from(copy.block_size))
+    })
 }

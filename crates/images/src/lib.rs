@@ -68,11 +68,11 @@ impl Error {
 }
 
 /// Decodes a structure that begins at `place`. Too few bytes for its fields are damage.
-pub(crate) fn decode<T>(
+pub(crate) fn decode<'a, T>(
     structure: &str,
     place: u64,
-    bytes: &[u8],
-    read: impl FnOnce(&mut wire::Reader<'_>) -> std::result::Result<T, wire::Malformed>,
+    bytes: &'a [u8],
+    read: impl FnOnce(&mut wire::Reader<'a>) -> std::result::Result<T, wire::Malformed>,
 ) -> Result<T> {
     read(&mut wire::Reader::new(bytes)).map_err(|error| Error::damaged(structure, place, error.0))
 }

@@ -71,7 +71,10 @@ pub(super) fn header(file: &dyn ReadAt) -> Result<Option<Header>> {
         Ok((version, algorithm, r.u32_be()? as usize, header))
     })?;
     if version != 2 || algorithm != AES || !matches!(header.key_bits, 128 | 256) {
-        let what = format!("encryption of version {version} with algorithm {algorithm} and {} bits", header.key_bits);
+        let what = format!(
+            "encryption of version {version} with algorithm {algorithm} and {} bits",
+            header.key_bits
+        );
         return Err(Error::NotSupported(what));
     }
     if !u32::try_from(header.chunk).is_ok_and(|chunk| CHUNKS.contains(&chunk) && chunk.is_power_of_two()) {
@@ -121,7 +124,8 @@ impl WrappedKey {
 
     /// The keys of the image: AES's key and the one of the HMAC.
     fn unwrap(&self, passphrase: &Passphrase, key_len: usize) -> Result<ChunkKey> {
-        let iterations = std::num::NonZeroU32::new(self.iterations).filter(|count| count.get() <= MAX_ITERATIONS);
+        let iterations =
+            std::num::NonZeroU32::new(self.iterations).filter(|count| count.get() <= MAX_ITERATIONS);
         let Some(iterations) = iterations else {
             return Err(Error::NotSupported(format!("a passphrase with {} iterations", self.iterations)));
         };
@@ -134,7 +138,8 @@ impl WrappedKey {
             key.as_mut_slice(),
         );
         let mut blob = Zeroizing::new(self.blob.clone());
-        let iv = self.iv.get(..8).ok_or_else(|| Error::damaged(NAME, 0, "its initial vector is too short"))?;
+        let iv =
+            self.iv.get(..8).ok_or_else(|| Error::damaged(NAME, 0, "its initial vector is too short"))?;
         let cipher = cbc::Decryptor::<des::TdesEde3>::new_from_slices(key.as_slice(), iv);
         let mut cipher = cipher.map_err(|_| Error::NotSupported("the key of the passphrase".into()))?;
         let (blocks, rest) = blob.as_chunks_mut::<8>();

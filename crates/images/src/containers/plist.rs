@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 /// The longest list that is read, in bytes.
-pub const MAX_LEN: usize = 64 << 20;
+pub(super) const MAX_LEN: usize = 64 << 20;
 /// How deep values may lie in one another.
 const MAX_DEPTH: usize = 16;
 
@@ -241,10 +241,13 @@ mod tests {
 
     #[test]
     fn what_is_no_list_or_lies_too_deep_is_refused() {
-        for list in ["", "<plist>", "<plist><dict><key>a</key></dict></plist>", "<plist><integer>x</integer></plist>"] {
+        for list in
+            ["", "<plist>", "<plist><dict><key>a</key></dict></plist>", "<plist><integer>x</integer></plist>"]
+        {
             assert_eq!(parse(list.as_bytes()), None, "{list}");
         }
-        let nested = |depth: usize| format!("<plist>{}{}</plist>", "<array>".repeat(depth), "</array>".repeat(depth));
+        let nested =
+            |depth: usize| format!("<plist>{}{}</plist>", "<array>".repeat(depth), "</array>".repeat(depth));
         assert!(parse(nested(MAX_DEPTH).as_bytes()).is_some());
         assert_eq!(parse(nested(100_000).as_bytes()), None);
     }

@@ -66,7 +66,11 @@ impl SparseImage {
                 return Ok(());
             }
             if next <= place || !next.is_multiple_of(SECTOR) {
-                return Err(Error::damaged("index node of the sparse image", place, "the next node is before it"));
+                return Err(Error::damaged(
+                    "index node of the sparse image",
+                    place,
+                    "the next node is before it",
+                ));
             }
             place = next;
             let bytes = read_vec(self.file.as_ref(), place, NODE as usize)?;
@@ -116,7 +120,8 @@ impl ReadAt for SparseImage {
                 // The last band of a file may be shorter than the others.
                 Some(place) => {
                     let stored = self.file.length().saturating_sub(place + inside);
-                    let (data, hole) = piece.split_at_mut(count.min(usize::try_from(stored).unwrap_or(usize::MAX)));
+                    let (data, hole) =
+                        piece.split_at_mut(count.min(usize::try_from(stored).unwrap_or(usize::MAX)));
                     self.file.read_at(place + inside, data)?;
                     hole.fill(0);
                 }

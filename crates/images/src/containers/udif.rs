@@ -171,8 +171,11 @@ impl Udif {
             };
             let outside = || Error::damaged(NAME, place, "a run is outside of the disk or of the file");
             run.start = run.start.checked_add(first).ok_or_else(outside)?;
-            run.offset =
-                run.offset.checked_add(base).and_then(|at| at.checked_add(self.data.0)).ok_or_else(outside)?;
+            run.offset = run
+                .offset
+                .checked_add(base)
+                .and_then(|at| at.checked_add(self.data.0))
+                .ok_or_else(outside)?;
             self.push(run).ok_or_else(outside)?;
         }
         Ok(())
@@ -182,7 +185,8 @@ impl Udif {
     fn push(&mut self, run: Run) -> Option<()> {
         let end = run.start.checked_add(run.sectors)?;
         let bytes = run.sectors.checked_mul(SECTOR)?;
-        let is_stored = |length: u64| run.offset.checked_add(length).is_some_and(|end| end <= self.file.length());
+        let is_stored =
+            |length: u64| run.offset.checked_add(length).is_some_and(|end| end <= self.file.length());
         let is_sound = match run.storage {
             Storage::Zeros => true,
             Storage::Raw => run.length >= bytes && is_stored(bytes),
@@ -236,7 +240,11 @@ impl Udif {
         let count = method.decompress(&stored, &mut bytes);
         let count = count.map_err(|error| Error::damaged(structure(), run.offset, error.0))?;
         if count != bytes.len() {
-            return Err(Error::damaged(structure(), run.offset, format!("it has {count} bytes decompressed")));
+            return Err(Error::damaged(
+                structure(),
+                run.offset,
+                format!("it has {count} bytes decompressed"),
+            ));
         }
         let bytes: Arc<[u8]> = bytes.into();
         self.decompressed.insert(index, bytes.clone(), bytes.len());
@@ -250,7 +258,8 @@ impl Udif {
         if steps.begin(0, "checksum of the disk image", length) {
             let (mut crc, mut done) = (flate2::Crc::new(), 0);
             while done < length && self.checksum.is_some() {
-                let piece = read_vec(self.file.as_ref(), offset + done, (length - done).min(STEP as u64) as usize)?;
+                let piece =
+                    read_vec(self.file.as_ref(), offset + done, (length - done).min(STEP as u64) as usize)?;
                 crc.update(&piece);
                 done += piece.len() as u64;
                 if !steps.at(done) {

@@ -84,7 +84,8 @@ fn chunks_in_the_resource_fork_are_read() {
     let zlib_chunks: Vec<_> = text.chunks(65_536).map(zlib).collect();
     let mut mixed = zlib_chunks.clone();
     mixed[1] = [&[0xFF][..], &text[65_536..131_072]].concat();
-    let plain = |marker: u8| text.chunks(65_536).map(|chunk| [&[marker][..], chunk].concat()).collect::<Vec<_>>();
+    let plain =
+        |marker: u8| text.chunks(65_536).map(|chunk| [&[marker][..], chunk].concat()).collect::<Vec<_>>();
     for (kind, resource) in [
         (4, resource_of(&zlib_chunks)),
         (4, resource_of(&mixed)),

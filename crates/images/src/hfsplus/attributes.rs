@@ -103,7 +103,11 @@ impl Attributes {
             for extent in extents.iter().filter(|extent| extent.count > 0) {
                 let end = extent.start.checked_add(extent.count);
                 if end.is_none_or(|end| end > self.disk.blocks) {
-                    return Err(Error::damaged("attribute record", place, "an extent ends beyond the volume"));
+                    return Err(Error::damaged(
+                        "attribute record",
+                        place,
+                        "an extent ends beyond the volume",
+                    ));
                 }
                 let bytes = u64::from(extent.count) * self.disk.block;
                 let count = (value.len() - filled).min(usize::try_from(bytes).unwrap_or(usize::MAX));
@@ -119,7 +123,8 @@ impl Attributes {
             let next = self.tree.get(&AttributesKey { file, block, name }.encode())?;
             let next = next.filter(|_| block > 0).ok_or_else(missing)?;
             let (_, record) = next.record()?;
-            let record = decode("attribute record", next.place(), record, |r| AttributeRecord::decode(r.rest()))?;
+            let record =
+                decode("attribute record", next.place(), record, |r| AttributeRecord::decode(r.rest()))?;
             match record {
                 AttributeRecord::Extension(further) if further[0].count > 0 => extents = further,
                 _ => return Err(missing()),

@@ -7,7 +7,7 @@ use super::fork::ForkReader;
 use super::keys::Order;
 use crate::cache::Cache;
 use crate::part::read_vec;
-use crate::{Error, ReadAt, Result, decode};
+use crate::{Error, Result, decode};
 
 /// The kinds of nodes.
 pub(super) const LEAF: i8 = -1;

@@ -101,7 +101,10 @@ fn check_headers(headers: &Headers, length: u64, steps: &mut Steps<'_>) {
     let Ok(header) = headers.best() else { return };
     let mut problem = |problem: String| steps.problem(Problem::new("volume header", Some(PLACE), problem));
     if header.volume_length() > length {
-        problem(format!("it has {} bytes of blocks, but the partition only {length}", header.volume_length()));
+        problem(format!(
+            "it has {} bytes of blocks, but the partition only {length}",
+            header.volume_length()
+        ));
     }
     if header.attributes & INCONSISTENT != 0 {
         problem("a Mac has marked the volume as inconsistent".into());

@@ -17,8 +17,7 @@ use crate::{Error, ReadAt, Result};
 /// The longest target of a symbolic link that is read.
 const MAX_TARGET: u64 = 64 << 10;
 /// Attributes that are shown as something else.
-const NOT_SHOWN: [&str; 3] =
-    [decmpfs::ATTRIBUTE, "com.apple.ResourceFork", "com.apple.FinderInfo"];
+const NOT_SHOWN: [&str; 3] = [decmpfs::ATTRIBUTE, "com.apple.ResourceFork", "com.apple.FinderInfo"];
 /// Names the first name of a folder that has several.
 const FIRST_LINK: &str = "com.apple.system.hfs.firstlink";
 /// Attributes of the file system itself.
@@ -40,13 +39,15 @@ impl Volume {
     fn file(&self, node: NodeId) -> Result<(Item, FilePart)> {
         match self.item(number(node)?)? {
             Found::File(item, part) => Ok((item, part)),
-            Found::Folder(..) => Err(Error::NotFound),
+            Found::Folder(_) => Err(Error::NotFound),
         }
     }
 
     /// How a file is compressed, if it is.
     fn compression(&self, item: &Item) -> Result<Option<Arc<Compressed>>> {
-        let Some(attributes) = self.attributes.as_ref().filter(|_| item.is_compressed()) else { return Ok(None) };
+        let Some(attributes) = self.attributes.as_ref().filter(|_| item.is_compressed()) else {
+            return Ok(None);
+        };
         if let Some(known) = self.compressed.get(&item.id) {
             return Ok(Some(known));
         }
@@ -58,7 +59,7 @@ impl Volume {
 
     fn entry_of(&self, name: &[u8], found: Found) -> Result<Entry> {
         let found = self.resolved(found)?;
-        let (kind, _) = found.item().kind_and_mode(matches!(found, Found::Folder(..)));
+        let (kind, _) = found.item().kind_and_mode(matches!(found, Found::Folder(_)));
         let node = NodeId(found.item().id.into());
         Ok(Entry { name: names::to_posix(name), node, kind })
     }
@@ -115,10 +116,10 @@ impl FileSystem for Volume {
         let found = self.item(number(id)?)?;
         let (parent, _) = self.thread(number(id)?)?.ok_or(Error::NotFound)?;
         let item = found.item();
-        let (kind, mode) = item.kind_and_mode(matches!(found, Found::Folder(..)));
+        let (kind, mode) = item.kind_and_mode(matches!(found, Found::Folder(_)));
         let (mut size, mut resource_size) = match &found {
             Found::File(_, part) => (part.data.size, part.resource.size),
-            Found::Folder(..) => (0, 0),
+            Found::Folder(_) => (0, 0),
         };
         if kind == Kind::File
             && let Some(compressed) = self.compression(item)?
@@ -151,7 +152,7 @@ impl FileSystem for Volume {
         let name = after.map(names::from_posix).unwrap_or_default();
         let key = CatalogueKey { parent: folder, name: &name }.encode();
         let mut cursor = self.catalogue.search(&key)?.ok_or(Error::NotFound)?;
-        if after.is_none() && !matches!(self.item(folder)?, Found::Folder(..)) {
+        if after.is_none() && !matches!(self.item(folder)?, Found::Folder(_)) {
             return Err(Error::NotFound);
         }
         let mut page = Page::default();
@@ -164,7 +165,7 @@ impl FileSystem for Volume {
                 break;
             }
             let found = match record {
-                Record::Folder(item, part) => Some(Found::Folder(item, part)),
+                Record::Folder(item, _) => Some(Found::Folder(item)),
                 Record::File(item, part) => Some(Found::File(item, part)),
                 Record::Thread { .. } => None,
             };

@@ -2,7 +2,7 @@
 //! Unicode's own one.
 
 /// Runs of characters and what they fold to: first, last, step, what the first one folds to.
-const RUNS: [(u16, u16, u16, u16); 68] = [
+const RUNS: [(u16, u16, u16, u16); 69] = [
     (0x0000, 0x0000, 1, 0xFFFF),
     (0x0041, 0x005A, 1, 0x0061),
     (0x00C6, 0x00C6, 1, 0x00E6),
@@ -90,7 +90,9 @@ pub(super) fn folded(unit: u16) -> Option<u16> {
     }
     let run = RUNS.partition_point(|run| run.0 <= unit).checked_sub(1).map(|at| RUNS[at]);
     Some(match run {
-        Some((first, last, step, to)) if unit <= last && (unit - first).is_multiple_of(step) => to + (unit - first),
+        Some((first, last, step, to)) if unit <= last && (unit - first).is_multiple_of(step) => {
+            to + (unit - first)
+        }
         _ => unit,
     })
 }

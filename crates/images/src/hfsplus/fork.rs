@@ -32,12 +32,12 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+    fn decode(r: &mut Reader<'_>) -> std::result::Result<Self, Malformed> {
         Ok(Self { start: r.u32_be()?, count: r.u32_be()? })
     }
 
     /// A record of extents.
-    pub(super) fn decode_all(r: &mut Reader<'_>) -> Result<[Self; EXTENTS], Malformed> {
+    pub(super) fn decode_all(r: &mut Reader<'_>) -> std::result::Result<[Self; EXTENTS], Malformed> {
         let mut extents = [Self::default(); EXTENTS];
         for extent in &mut extents {
             *extent = Self::decode(r)?;
@@ -57,7 +57,7 @@ pub(super) struct ForkData {
 }
 
 impl ForkData {
-    pub(super) fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+    pub(super) fn decode(r: &mut Reader<'_>) -> std::result::Result<Self, Malformed> {
         let size = r.u64_be()?;
         r.skip(4)?; // clump size
         Ok(Self { size, blocks: r.u32_be()?, extents: Extent::decode_all(r)? })
@@ -75,7 +75,12 @@ pub(super) struct ForkReader {
 }
 
 impl ForkReader {
-    pub(super) fn new(disk: Arc<Disk>, data: ForkData, owner: (u32, u8), overflow: Option<Arc<Tree>>) -> Self {
+    pub(super) fn new(
+        disk: Arc<Disk>,
+        data: ForkData,
+        owner: (u32, u8),
+        overflow: Option<Arc<Tree>>,
+    ) -> Self {
         Self { disk, data, owner, overflow }
     }
 

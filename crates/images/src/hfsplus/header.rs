@@ -42,8 +42,8 @@ impl VolumeHeader {
     pub(super) fn read(bytes: &dyn ReadAt, place: u64, name: &str) -> Result<Self> {
         let data = read_vec(bytes, place, LENGTH)?;
         let header = decode(name, place, &data, |r| {
-            let signature = (r.array::<2>()?, r.u16_be()?);
-            let is_hfsx = match &signature {
+            let (signature, version) = (r.array::<2>()?, r.u16_be()?);
+            let is_hfsx = match (&signature, version) {
                 (b"H+", 4) => false,
                 (b"HX", 5) => true,
                 _ => return Err(wire::Malformed("it has no signature of HFS+")),

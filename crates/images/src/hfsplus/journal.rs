@@ -114,13 +114,14 @@ impl OpenJournal {
             _ => return Err(damaged("it has no signature")),
         };
         let numbers = Numbers { is_little };
-        let (endian, start, end, own_size, list_size, sum, block) = decode("journal header", place, &head, |r| {
-            r.skip(4)?; // signature
-            let endian = numbers.u32(r)?;
-            let (start, end, size) = (numbers.u64(r)?, numbers.u64(r)?, numbers.u64(r)?);
-            let (list_size, sum, block) = (numbers.u32(r)?, numbers.u32(r)?, numbers.u32(r)?);
-            Ok((endian, start, end, size, list_size as usize, sum, u64::from(block)))
-        })?;
+        let (endian, start, end, own_size, list_size, sum, block) =
+            decode("journal header", place, &head, |r| {
+                r.skip(4)?; // signature
+                let endian = numbers.u32(r)?;
+                let (start, end, size) = (numbers.u64(r)?, numbers.u64(r)?, numbers.u64(r)?);
+                let (list_size, sum, block) = (numbers.u32(r)?, numbers.u32(r)?, numbers.u32(r)?);
+                Ok((endian, start, end, size, list_size as usize, sum, u64::from(block)))
+            })?;
         let mut summed = head;
         summed[36..40].fill(0);
         if endian != ENDIAN || checksum(&summed) != sum {
@@ -332,9 +333,6 @@ mod tests {
         replaced.insert(120, 2000, 20).unwrap();
         replaced.insert(190, 3000, 20).unwrap();
         let all: Vec<_> = replaced.0.into_iter().collect();
-        assert_eq!(
-            all,
-            [(100, (1000, 20)), (120, (2000, 20)), (140, (1040, 50)), (190, (3000, 20))]
-        );
+        assert_eq!(all, [(100, (1000, 20)), (120, (2000, 20)), (140, (1040, 50)), (190, (3000, 20))]);
     }
 }

@@ -111,7 +111,8 @@ impl<'a> AttributesKey<'a> {
 
     pub(super) fn encode(&self) -> Vec<u8> {
         let length = (self.name.len() / 2) as u16;
-        let numbers = [&[0, 0][..], &self.file.to_be_bytes(), &self.block.to_be_bytes(), &length.to_be_bytes()];
+        let numbers =
+            [&[0, 0][..], &self.file.to_be_bytes(), &self.block.to_be_bytes(), &length.to_be_bytes()];
         [&numbers.concat(), self.name].concat()
     }
 }

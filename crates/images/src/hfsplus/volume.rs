@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::attributes::Attributes;
 use super::btree::{Cursor, Tree};
-use super::catalogue::{FilePart, FolderPart, Item, ROOT, Record};
+use super::catalogue::{FilePart, Item, ROOT, Record};
 use super::fork::{DATA, Disk, ForkReader, RESOURCE};
 use super::header::{Headers, JOURNALED, VolumeHeader, unwrapped};
 use super::journal::{self, Journal};
@@ -38,14 +38,14 @@ pub(super) struct Volume {
 /// A file or folder of the catalogue.
 #[derive(Clone, Copy)]
 pub(super) enum Found {
-    Folder(Item, FolderPart),
+    Folder(Item),
     File(Item, FilePart),
 }
 
 impl Found {
     pub(super) fn item(&self) -> &Item {
         match self {
-            Self::Folder(item, _) | Self::File(item, _) => item,
+            Self::Folder(item) | Self::File(item, _) => item,
         }
     }
 }
@@ -80,7 +80,11 @@ pub(super) fn extents_tree(disk: &Arc<Disk>, header: &VolumeHeader) -> Result<Ar
     Ok(Arc::new(Tree::open(file, "extents overflow", |_| Order::Extents)?))
 }
 
-pub(super) fn catalogue_tree(disk: &Arc<Disk>, header: &VolumeHeader, extents: &Arc<Tree>) -> Result<Arc<Tree>> {
+pub(super) fn catalogue_tree(
+    disk: &Arc<Disk>,
+    header: &VolumeHeader,
+    extents: &Arc<Tree>,
+) -> Result<Arc<Tree>> {
     /// Names are compared as they are.
     const BINARY: u8 = 0xBC;
     let file = ForkReader::new(disk.clone(), header.catalogue, (4, DATA), Some(extents.clone()));
@@ -125,7 +129,7 @@ impl Volume {
             compressed: Cache::new(COMPRESSED),
         };
         let folder = |volume: &Self, name: &str| match volume.find(ROOT, &stored(name)) {
-            Ok(Some(Found::Folder(item, _))) => Some(item.id),
+            Ok(Some(Found::Folder(item))) => Some(item.id),
             _ => None,
         };
         volume.file_inodes = folder(&volume, FILE_INODES);
@@ -150,7 +154,7 @@ impl Volume {
         let cursor = self.catalogue.get(&CatalogueKey { parent: folder, name }.encode())?;
         let Some(cursor) = cursor else { return Ok(None) };
         Ok(match self.entry(&cursor)? {
-            (_, Record::Folder(item, part)) => Some(Found::Folder(item, part)),
+            (_, Record::Folder(item, _)) => Some(Found::Folder(item)),
             (_, Record::File(item, part)) => Some(Found::File(item, part)),
             (_, Record::Thread { .. }) => None,
         })

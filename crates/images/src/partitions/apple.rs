@@ -60,7 +60,10 @@ fn entries(disk: &dyn ReadAt, block: u64, count: u32) -> Result<Map> {
             map.problems.push(Problem::new(structure, Some(place), "it has no signature"));
             continue;
         };
-        if entry.blocks > 0 && !NOT_SHOWN.contains(&entry.kind.as_str()) && !entry.kind.starts_with("Apple_Driver") {
+        if entry.blocks > 0
+            && !NOT_SHOWN.contains(&entry.kind.as_str())
+            && !entry.kind.starts_with("Apple_Driver")
+        {
             let (start, length) = (entry.start * block, entry.blocks * block);
             map.partitions.push(Partition { name: entry.name, kind: entry.kind, start, length });
         }

@@ -114,7 +114,8 @@ fn header(bytes: &[u8], at: u64) -> std::result::Result<(Table, u64, u32, u32), 
     }
     r.skip(4)?; // revision
     let (size, checksum) = (r.u32_le()? as usize, r.u32_le()?);
-    let mut summed = bytes.get(..size).filter(|_| size >= HEADER).ok_or(Malformed("its size is wrong"))?.to_vec();
+    let mut summed =
+        bytes.get(..size).filter(|_| size >= HEADER).ok_or(Malformed("its size is wrong"))?.to_vec();
     summed[16..20].fill(0);
     if crc(&summed) != checksum {
         return Err(Malformed("its checksum is wrong"));
@@ -136,8 +137,12 @@ fn partition(entry: &[u8], sector: u64) -> std::result::Result<Option<Partition>
     r.skip(16)?; // identifier of the partition
     let (first, last) = (r.u64_le()?, r.u64_le()?);
     r.skip(8)?; // attributes
-    let name: Vec<u16> =
-        (0..36).map(|_| r.u16_le()).collect::<std::result::Result<Vec<_>, _>>()?.into_iter().take_while(|unit| *unit != 0).collect();
+    let name: Vec<u16> = (0..36)
+        .map(|_| r.u16_le())
+        .collect::<std::result::Result<Vec<_>, _>>()?
+        .into_iter()
+        .take_while(|unit| *unit != 0)
+        .collect();
     if kind == [0; 16] {
         return Ok(None);
     }

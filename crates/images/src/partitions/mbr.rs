@@ -38,7 +38,8 @@ fn record(disk: &dyn ReadAt, sector: u64) -> Result<Option<Vec<Entry>>> {
 pub(super) fn read(disk: &dyn ReadAt) -> Result<Option<Map>> {
     let Some(entries) = record(disk, 0)? else { return Ok(None) };
     // The signature alone is in many boot sectors; a record has entries that are possible.
-    if entries.iter().any(|entry| !matches!(entry.active, 0 | 0x80)) || entries.iter().all(|e| e.sectors == 0) {
+    if entries.iter().any(|entry| !matches!(entry.active, 0 | 0x80)) || entries.iter().all(|e| e.sectors == 0)
+    {
         return Ok(None);
     }
     let mut map = Map { scheme: Scheme::Mbr, partitions: Vec::new(), problems: Vec::new() };

@@ -74,10 +74,14 @@ impl Runs {
     const MOST: usize = 256;
 
     pub(super) fn add(&mut self, bit: u64) {
-        match self.list.last_mut() {
-            Some((first, count)) if *first + *count == bit => *count += 1,
-            _ if self.list.len() < Self::MOST => self.list.push((bit, 1)),
-            _ => self.more += 1,
+        if let Some((first, count)) = self.list.last_mut()
+            && *first + *count == bit
+        {
+            *count += 1;
+        } else if self.list.len() < Self::MOST {
+            self.list.push((bit, 1));
+        } else {
+            self.more += 1;
         }
     }
 }

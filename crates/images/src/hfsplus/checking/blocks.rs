@@ -106,7 +106,9 @@ fn explain_shared(
         if let Some(common) = common.filter(|_| reported < MAX_SHARED) {
             reported += 1;
             let (from, to) = (start.max(range(common).start), end.min(range(common).end) - 1);
-            steps.problem(owner.problem(names, format!("blocks {from} to {to} are used by something else, too")));
+            steps.problem(
+                owner.problem(names, format!("blocks {from} to {to} are used by something else, too")),
+            );
         }
     })?;
     Ok(())
@@ -158,7 +160,10 @@ fn compare(
             return Ok(None);
         }
     }
-    for (runs, text) in [(&taken, "are used, but free in the bitmap"), (&lost, "are not free in the bitmap, but nothing has them")] {
+    for (runs, text) in [
+        (&taken, "are used, but free in the bitmap"),
+        (&lost, "are not free in the bitmap, but nothing has them"),
+    ] {
         for (start, count) in &runs.list {
             let place = bitmap.place(start / 8);
             let text = format!("blocks {start} to {} {text}", start + count - 1);
@@ -228,7 +233,12 @@ fn each_extent(
     Ok(is_whole & attribute_extents(checking, tree, steps, found)?)
 }
 
-fn attribute_extents(checking: &Checking, tree: &Arc<Tree>, steps: &mut Steps<'_>, found: Use<'_>) -> Result<bool> {
+fn attribute_extents(
+    checking: &Checking,
+    tree: &Arc<Tree>,
+    steps: &mut Steps<'_>,
+    found: Use<'_>,
+) -> Result<bool> {
     checking.each_record(tree, steps, &mut |leaf, steps| {
         let key = decode("attribute key", leaf.place, leaf.key, |r| AttributesKey::decode(r.rest()))?;
         let owner = Owner::Attribute { file: key.file };

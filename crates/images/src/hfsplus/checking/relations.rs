@@ -6,6 +6,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::bits::BitSet;
 use super::records::{PathNames, SYSTEM_FILES};
 use super::walk::Leaf;
 use super::{Checking, PLACE};
@@ -14,11 +15,12 @@ use crate::hfsplus::catalogue::{Item, ROOT, ROOT_PARENT, Record};
 use crate::hfsplus::folding::folded;
 use crate::hfsplus::keys::{AttributesKey, CatalogueKey, ExtentsKey, Order};
 use crate::hfsplus::names::units;
-use crate::hfsplus::volume::stored;
+use crate::hfsplus::volume::{FILE_INODES, FOLDER_INODES, stored};
 use crate::{Result, decode};
 
 /// How many numbers are checked at once: 72 MB of memory.
 const WINDOW: usize = 1 << 22;
+const WINDOWS: u64 = (1 << 32) / WINDOW as u64;
 /// The most problems of one kind in a window that are reported one by one.
 const MOST: usize = 200;
 
@@ -50,15 +52,17 @@ struct Known {
 struct Totals {
     files: u64,
     folders: u64,
-    /// One behind the greatest number.
-    next: u64,
 }
 
 struct Window<'c> {
     checking: &'c Checking,
-    first: u64,
+    /// The number of the window.
+    number: u64,
+    /// What is known of its numbers, as far as one of them was seen.
     known: Vec<Known>,
     totals: Totals,
+    /// The windows of which a number was seen.
+    touched: BitSet,
     file_inodes: Option<u32>,
     folder_inodes: Option<u32>,
 }
@@ -72,34 +76,45 @@ pub(super) fn check(checking: &Checking, steps: &mut Steps<'_>) -> Result<()> {
             _ => None,
         }
     };
-    let (file_inodes, folder_inodes) = (inodes(crate::hfsplus::volume::FILE_INODES), inodes(crate::hfsplus::volume::FOLDER_INODES));
-    let (mut first, mut next) = (0, 1);
-    while first < next {
-        let size = match first {
-            // The first window is small for small volumes.
-            0 => usize::try_from(checking.header.next_id).unwrap_or(WINDOW).clamp(1024, WINDOW),
-            _ => WINDOW,
+    let (file_inodes, folder_inodes) = (inodes(FILE_INODES), inodes(FOLDER_INODES));
+    let mut touched = BitSet::new(WINDOWS)?;
+    for number in 0..WINDOWS {
+        if number > 0 && !touched.get(number) {
+            continue;
+        }
+        let mut window = Window {
+            checking,
+            number,
+            known: Vec::new(),
+            totals: Totals::default(),
+            touched: BitSet::new(WINDOWS)?,
+            file_inodes,
+            folder_inodes,
         };
-        let known = vec![Known::default(); size];
-        let totals = Totals::default();
-        let mut window = Window { checking, first, known, totals, file_inodes, folder_inodes };
         if !window.fill(steps)? {
             return Ok(());
         }
         window.report(steps);
-        if first == 0 {
-            next = window.totals.next;
+        if number == 0 {
             window.report_totals(steps);
+            touched = window.touched;
         }
-        first += size as u64;
     }
     Ok(())
 }
 
 impl Window<'_> {
     fn at(&mut self, number: u32) -> Option<&mut Known> {
-        let index = u64::from(number).checked_sub(self.first)?;
-        self.known.get_mut(usize::try_from(index).ok()?)
+        let (window, index) = (u64::from(number) / WINDOW as u64, number as usize % WINDOW);
+        self.touched.set(window);
+        if window != self.number {
+            return None;
+        }
+        if index >= self.known.len() {
+            let length = (index + 1).next_power_of_two().clamp(1024, WINDOW);
+            self.known.resize(length, Known::default());
+        }
+        self.known.get_mut(index)
     }
 
     /// Reads all trees. `false` if one of them is damaged: then records that are missed would be reported as missing.
@@ -135,7 +150,9 @@ impl Window<'_> {
     }
 
     fn catalogue(&mut self, leaf: &Leaf<'_>) {
-        let (Ok(key), Ok(record)) = (CatalogueKey::decode(leaf.key), Record::decode(leaf.data)) else { return };
+        let (Ok(key), Ok(record)) = (CatalogueKey::decode(leaf.key), Record::decode(leaf.data)) else {
+            return;
+        };
         match record {
             Record::Folder(item, part) => {
                 self.totals.folders += 1;
@@ -166,7 +183,6 @@ impl Window<'_> {
     }
 
     fn item(&mut self, key: &CatalogueKey<'_>, item: &Item, kind: u8) {
-        self.totals.next = self.totals.next.max(u64::from(item.id) + 1);
         let place = self.place(key.parent, key.name);
         if let Some(known) = self.at(item.id) {
             let again = if known.seen & (FILE | FOLDER) != 0 { TWICE } else { 0 };
@@ -218,7 +234,7 @@ impl Window<'_> {
         let names = PathNames::new(self.checking.catalogue.clone());
         let mut count = 0;
         for (index, known) in self.known.iter().enumerate() {
-            let number = (self.first + index as u64) as u32;
+            let number = (self.number * WINDOW as u64 + index as u64) as u32;
             for (structure, text) in known.problems(number) {
                 count += 1;
                 if count <= MOST {
@@ -269,7 +285,10 @@ impl Known {
         } else if exists && !has_thread {
             add("catalogue thread record", format!("number {number} has none"));
         } else if !exists && has_thread {
-            add("catalogue thread record", format!("number {number} has a thread record, but is no file or folder"));
+            add(
+                "catalogue thread record",
+                format!("number {number} has a thread record, but is no file or folder"),
+            );
         } else if has(FILE) && has(FOLDER_THREAD) || has(FOLDER) && has(FILE_THREAD) {
             add("catalogue thread record", format!("that of number {number} has the wrong type"));
         } else if self.place != 0 && exists {

@@ -187,7 +187,11 @@ impl<'t> Walk<'t> {
             }
             Neighbour::Node { number, next, .. } => {
                 if next != node.number {
-                    self.problem(steps, number, format!("its next node is {next} instead of {}", node.number));
+                    self.problem(
+                        steps,
+                        number,
+                        format!("its next node is {next} instead of {}", node.number),
+                    );
                 }
                 if node.previous != number {
                     let text = format!("its previous node is {} instead of {number}", node.previous);
@@ -234,7 +238,11 @@ impl<'t> Walk<'t> {
             }
             match (last.is_empty(), self.tree.order.compare(&last, key)) {
                 (false, Ok(Ordering::Equal | Ordering::Greater)) => {
-                    self.problem(steps, node.number, format!("record {index} is not behind the one before it"));
+                    self.problem(
+                        steps,
+                        node.number,
+                        format!("record {index} is not behind the one before it"),
+                    );
                 }
                 _ if self.tree.order.compare(key, key).is_err() => {
                     self.problem(steps, node.number, format!("the key of record {index} is malformed"));
@@ -260,7 +268,10 @@ pub(super) fn check_header(tree: &Arc<Tree>, walked: &Walked, steps: &mut Steps<
     };
     if walked.is_sound {
         if u64::from(header.leaf_records) != walked.records {
-            problem(format!("it says {} records, but the leaves have {}", header.leaf_records, walked.records));
+            problem(format!(
+                "it says {} records, but the leaves have {}",
+                header.leaf_records, walked.records
+            ));
         }
         if (header.first_leaf, header.last_leaf) != (walked.first_leaf, walked.last_leaf) {
             problem(format!(
@@ -288,7 +299,11 @@ fn check_maps(tree: &Arc<Tree>, walked: &Walked, steps: &mut Steps<'_>) -> Resul
         let kind = if number == 0 { HEADER } else { MAP };
         if node.kind != kind || own.set(number.into()) {
             let text = format!("its kind is {} where the tree has its map of nodes", node.kind);
-            steps.problem(Problem::new(format!("{} node {number}", tree.name), Some(tree.place(number)), text));
+            steps.problem(Problem::new(
+                format!("{} node {number}", tree.name),
+                Some(tree.place(number)),
+                text,
+            ));
             return Ok(());
         }
         for byte in node.bytes_of(record) {
@@ -317,7 +332,11 @@ fn check_maps(tree: &Arc<Tree>, walked: &Walked, steps: &mut Steps<'_>) -> Resul
     }
     let mut problem = |(first, count): (u64, u64), text: &str| {
         let structure = format!("{} map of nodes", tree.name);
-        let range = if count == 1 { format!("node {first}") } else { format!("nodes {first} to {}", first + count - 1) };
+        let range = if count == 1 {
+            format!("node {first}")
+        } else {
+            format!("nodes {first} to {}", first + count - 1)
+        };
         steps.problem(Problem::new(structure, Some(tree.place(0)), format!("{range} {text}")));
     };
     free.list.iter().for_each(|run| problem(*run, "marked as free, but in the tree"));

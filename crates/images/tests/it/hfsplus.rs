@@ -1,46 +1,43 @@
 //! HFS+ volumes of the writer: what is shown of them.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
-mod common;
-mod writer;
-
 use std::sync::Arc;
 
-use common::{check, file, files, find, lines, list, names, noise, read};
+use crate::common::{check, file, files, find, lines, list, names, noise, read};
+use crate::writer::{BLOCK, Details, ROOT, Writer};
 use formats::Kind;
 use images::Error;
 use images::tree::{FileSystem, Fork};
-use writer::{BLOCK, Details, ROOT, Writer};
 
 /// A volume with everything that is not in the way of the others.
-fn rich() -> Vec<u8> {
+pub(crate) fn rich() -> Vec<u8> {
     let mut writer = Writer::new(1024, "Backup of ½");
     let private = writer.folder(ROOT, "\0\0\0\0HFS+ Private Data");
-    let folders = writer.folder(ROOT, ".HFS+ Private Directory Data\r");
+    let folders = writer.folder_inodes();
     let inode = writer.file_inode(private, b"shared", 2);
     let shared = writer.folder_inode(folders, 2);
     writer.file(shared, "inside", b"seen from both backups");
     for backup in ["2024-01-01", "2024-01-02"] {
         let folder = writer.folder(ROOT, backup);
         writer.file_link(folder, "linked", inode);
-        let link = writer.folder_link(folder, "Documents", shared);
-        if backup == "2024-01-01" {
-            writer.attribute(shared, "com.apple.system.hfs.firstlink", format!("{link}\0").as_bytes());
-        }
+        writer.folder_link(folder, "Documents", shared);
     }
-    let plain = writer.file_of(ROOT, "ReadMe", b"text", b"resources", Details {
-        finder_info: *b"TEXTttxt\x01\0\0\0\0\0\0\0",
-        ..Details::default()
-    });
+    let plain = writer.file_of(
+        ROOT,
+        "ReadMe",
+        b"text",
+        b"resources",
+        Details { finder_info: *b"TEXTttxt\x01\0\0\0\0\0\0\0", ..Details::default() },
+    );
     writer.attribute(plain, "com.example.small", b"value");
     writer.large_attribute(plain, "com.example.large", &noise(10 * BLOCK + 5, 3), 10);
     writer.file_in_pieces(ROOT, "fragmented", &noise(30 * BLOCK - 7, 1), 30);
-    writer.file_of(ROOT, "symbolic", b"2024-01-01/linked", &[], Details {
-        mode: 0o120_777,
-        finder_info: *b"slnkrhap\0\0\0\0\0\0\0\0",
-        ..Details::default()
-    });
+    writer.file_of(
+        ROOT,
+        "symbolic",
+        b"2024-01-01/linked",
+        &[],
+        Details { mode: 0o120_777, finder_info: *b"slnkrhap\0\0\0\0\0\0\0\0", ..Details::default() },
+    );
     let many = writer.folder(ROOT, "many");
     for number in 0..300 {
         writer.file(many, &format!("file {number:03}"), format!("{number}").as_bytes());
@@ -80,7 +77,9 @@ fn names_are_found_in_any_case_and_form() {
     assert_eq!(found.name, "ReadMe");
     assert_eq!(files.lookup(files.root(), "grüße").unwrap().name, "Gru\u{308}ße");
     assert_eq!(files.lookup(files.root(), "a:b").unwrap().kind, Kind::Folder);
-    for hidden in ["\u{2400}\u{2400}\u{2400}\u{2400}HFS+ Private Data", ".HFS+ Private Directory Data\r", "missing"] {
+    for hidden in
+        ["\u{2400}\u{2400}\u{2400}\u{2400}HFS+ Private Data", ".HFS+ Private Directory Data\r", "missing"]
+    {
         assert_eq!(files.lookup(files.root(), hidden), Err(Error::NotFound));
     }
 }
@@ -100,7 +99,8 @@ fn links_of_files_and_folders_lead_to_one_node() {
     assert_eq!((node.kind, node.links), (Kind::Folder, 2));
     assert_eq!(names(files, folder), ["inside"]);
     assert_eq!(files.parent(folder).unwrap(), find(files, "2024-01-01").unwrap());
-    let kinds: Vec<_> = list(files, find(files, "2024-01-01").unwrap()).into_iter().map(|entry| entry.kind).collect();
+    let kinds: Vec<_> =
+        list(files, find(files, "2024-01-01").unwrap()).into_iter().map(|entry| entry.kind).collect();
     assert_eq!(kinds, [Kind::Folder, Kind::File]);
 }
 
@@ -154,12 +154,12 @@ fn a_damaged_first_header_is_replaced_by_its_copy() {
 #[test]
 fn a_check_goes_on_where_it_was_stopped() {
     let source = file(rich());
-    let mut report = common::Report { stop_after: Some(6), ..common::Report::default() };
+    let mut report = crate::common::Report { stop_after: Some(6), ..crate::common::Report::default() };
     let checked = images::check(&source, None, images::Resume::default(), &mut report).unwrap();
     assert!(!checked.finished);
     let resume = report.steps.last().unwrap().resume;
     assert!(resume.step > 0);
-    let mut report = common::Report::default();
+    let mut report = crate::common::Report::default();
     let checked = images::check(&source, None, resume, &mut report).unwrap();
     assert!(checked.finished);
     assert!(report.steps.iter().all(|progress| progress.resume >= resume));

@@ -1,23 +1,18 @@
 //! Containers and partition maps: what is written here from their specifications is read, and its damage is found.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
-mod common;
-mod writer;
-
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use crate::common::{Bundle, check, file, files, find, lines, noise, read};
+use crate::writer::{ROOT, Writer};
 use aws_lc_rs::cipher::{AES_128, AES_256, EncryptingKey, UnboundCipherKey};
 use aws_lc_rs::{hmac, pbkdf2};
 use cbc::cipher::{BlockModeEncrypt, KeyIvInit};
-use common::{Bundle, check, file, files, find, lines, noise, read};
 use images::tree::Fork;
 use images::{Error, Passphrase, ReadAt, Source};
-use writer::{ROOT, Writer};
 
 /// A small volume with one file.
-fn volume() -> Vec<u8> {
+pub(crate) fn volume() -> Vec<u8> {
     let mut writer = Writer::new(128, "Disk");
     writer.file(ROOT, "file", b"in an image");
     writer.build()
@@ -77,15 +72,17 @@ fn a_bundle_without_its_list_is_damaged() {
 }
 
 /// libyal, "Sparse disk image format": two index nodes.
-fn sparse_image(disk: &[u8]) -> Vec<u8> {
+pub(crate) fn sparse_image(disk: &[u8]) -> Vec<u8> {
     const SECTORS: usize = 8;
-    let mut bands: Vec<(u32, &[u8])> = disk.chunks(SECTORS * 512).enumerate().map(|(n, band)| (n as u32 + 1, band)).collect();
+    let mut bands: Vec<(u32, &[u8])> =
+        disk.chunks(SECTORS * 512).enumerate().map(|(n, band)| (n as u32 + 1, band)).collect();
     bands.retain(|(_, band)| band.iter().any(|byte| *byte != 0));
     bands.reverse();
     let (first, second) = bands.split_at(3);
     // The second node is behind all bands that the first one could have.
     let next = 4096 + 1008 * SECTORS * 512;
-    let mut bytes = [&b"sprs"[..], &3u32.to_be_bytes(), &(SECTORS as u32).to_be_bytes(), &1u32.to_be_bytes()].concat();
+    let mut bytes =
+        [&b"sprs"[..], &3u32.to_be_bytes(), &(SECTORS as u32).to_be_bytes(), &1u32.to_be_bytes()].concat();
     bytes.extend(((disk.len() / 512) as u32).to_be_bytes());
     bytes.extend((next as u64).to_be_bytes());
     bytes.extend(0u64.to_be_bytes());
@@ -141,8 +138,11 @@ impl Encryption {
 
         let number = |value: u32| value.to_be_bytes().to_vec();
         let padded = |bytes: &[u8]| [bytes, &vec![0; 32 - bytes.len()]].concat();
-        let mut header = [b"encrcdsa".to_vec(), number(2), number(16), number(5), number(0x8000_0001)].concat();
-        header.extend([number(bits as u32), number(91), number(160), vec![9; 16], number(CHUNK as u32)].concat());
+        let mut header =
+            [b"encrcdsa".to_vec(), number(2), number(16), number(5), number(0x8000_0001)].concat();
+        header.extend(
+            [number(bits as u32), number(91), number(160), vec![9; 16], number(CHUNK as u32)].concat(),
+        );
         header.extend((data_size as u64).to_be_bytes());
         header.extend((DATA_OFFSET as u64).to_be_bytes());
         header.extend([number(1), number(1)].concat());
@@ -197,7 +197,9 @@ fn encrypted_files_open_with_the_passphrase() {
         opens_with_the_passphrase_only(&file(image));
         let sparse = sparse_image(&disk);
         let encryption = Encryption::new(bits, "correct horse", sparse.len());
-        opens_with_the_passphrase_only(&file([encryption.header.clone(), encryption.encrypted(&sparse)].concat()));
+        opens_with_the_passphrase_only(&file(
+            [encryption.header.clone(), encryption.encrypted(&sparse)].concat(),
+        ));
     }
 }
 
@@ -214,7 +216,7 @@ fn encrypted_bundles_open_with_the_passphrase() {
 }
 
 /// A UDIF image with one table, whose runs are compressed in different ways.
-fn udif(disk: &[u8]) -> Vec<u8> {
+pub(crate) fn udif(disk: &[u8]) -> Vec<u8> {
     const RUN: usize = 32 * 512;
     let (mut data, mut entries) = (Vec::new(), Vec::new());
     for (number, run) in disk.chunks(RUN).enumerate() {
@@ -245,7 +247,8 @@ fn run_entry(kind: u32, start: usize, sectors: usize, offset: usize, length: usi
 }
 
 fn table(entries: &[Vec<u8>], sectors: usize) -> Vec<u8> {
-    let mut table = [&b"mish"[..], &1u32.to_be_bytes(), &0u64.to_be_bytes(), &(sectors as u64).to_be_bytes()].concat();
+    let mut table =
+        [&b"mish"[..], &1u32.to_be_bytes(), &0u64.to_be_bytes(), &(sectors as u64).to_be_bytes()].concat();
     table.resize(200, 0);
     table.extend((entries.len() as u32).to_be_bytes());
     table.extend(entries.concat());
@@ -257,7 +260,9 @@ fn base64(bytes: &[u8]) -> String {
     let of = |chunk: &[u8]| {
         let bits = chunk.iter().chain(&[0; 2]).take(3).fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
         (0..4)
-            .map(|at| if at > chunk.len() { '=' } else { char::from(DIGITS[(bits >> (18 - 6 * at)) as usize & 63]) })
+            .map(|at| {
+                if at > chunk.len() { '=' } else { char::from(DIGITS[(bits >> (18 - 6 * at)) as usize & 63]) }
+            })
             .collect::<String>()
     };
     bytes.chunks(3).map(of).collect()
@@ -272,7 +277,8 @@ fn with_trailer(data: Vec<u8>, table: &[u8], sectors: usize) -> Vec<u8> {
     );
     let mut crc = flate2::Crc::new();
     crc.update(&data);
-    let mut trailer = [&b"koly"[..], &4u32.to_be_bytes(), &512u32.to_be_bytes(), &1u32.to_be_bytes()].concat();
+    let mut trailer =
+        [&b"koly"[..], &4u32.to_be_bytes(), &512u32.to_be_bytes(), &1u32.to_be_bytes()].concat();
     [0, 0, data.len() as u64, 0, 0].into_iter().for_each(|value| trailer.extend(value.to_be_bytes()));
     trailer.extend([1u32, 1].into_iter().flat_map(u32::to_be_bytes));
     trailer.extend([7; 16]);
@@ -325,8 +331,9 @@ fn crc(bytes: &[u8]) -> u32 {
 }
 
 /// A disk with both GUID partition tables, and the volume from sector 40 on.
-fn gpt(volume: &[u8]) -> Vec<u8> {
-    const HFS_PLUS: [u8; 16] = [0, 0x53, 0x46, 0x48, 0, 0, 0xAA, 0x11, 0xAA, 0x11, 0, 0x30, 0x65, 0x43, 0xEC, 0xAC];
+pub(crate) fn gpt(volume: &[u8]) -> Vec<u8> {
+    const HFS_PLUS: [u8; 16] =
+        [0, 0x53, 0x46, 0x48, 0, 0, 0xAA, 0x11, 0xAA, 0x11, 0, 0x30, 0x65, 0x43, 0xEC, 0xAC];
     let sectors = 40 + volume.len() / 512 + 40;
     let mut disk = vec![0; sectors * 512];
     disk[510..512].copy_from_slice(&[0x55, 0xAA]);
@@ -340,8 +347,11 @@ fn gpt(volume: &[u8]) -> Vec<u8> {
     entry.resize(128 * 128, 0);
     let last = sectors - 1;
     for (own, other, entries) in [(1, last, 2), (last, 1, last - 32)] {
-        let mut header = [&b"EFI PART"[..], &0x1_0000u32.to_le_bytes(), &92u32.to_le_bytes(), &[0; 8]].concat();
-        [own, other, 34, sectors - 34].into_iter().for_each(|value| header.extend((value as u64).to_le_bytes()));
+        let mut header =
+            [&b"EFI PART"[..], &0x1_0000u32.to_le_bytes(), &92u32.to_le_bytes(), &[0; 8]].concat();
+        [own, other, 34, sectors - 34]
+            .into_iter()
+            .for_each(|value| header.extend((value as u64).to_le_bytes()));
         header.extend([6; 16]);
         header.extend((entries as u64).to_le_bytes());
         header.extend([128, 128, crc(&entry)].into_iter().flat_map(u32::to_le_bytes));
@@ -380,7 +390,8 @@ fn apples_partition_map_is_read() {
     let mut disk = vec![0; 64 * 512];
     disk[..4].copy_from_slice(b"ER\x02\x00");
     let entry = |count: u32, start: u32, blocks: u32, name: &str, kind: &str| {
-        let mut entry = [&b"PM\0\0"[..], &count.to_be_bytes(), &start.to_be_bytes(), &blocks.to_be_bytes()].concat();
+        let mut entry =
+            [&b"PM\0\0"[..], &count.to_be_bytes(), &start.to_be_bytes(), &blocks.to_be_bytes()].concat();
         entry.extend(name.bytes().chain(std::iter::repeat(0)).take(32));
         entry.extend(kind.bytes().chain(std::iter::repeat(0)).take(32));
         entry
@@ -428,7 +439,10 @@ fn a_partition_beyond_the_disk_is_reported() {
     let mut disk = gpt(&volume());
     disk.truncate(60 * 512);
     let problems = lines(&check(&file(disk)).1);
-    assert!(problems.iter().any(|line| line.contains("partition “disk image”: it ends beyond")), "{problems:?}");
+    assert!(
+        problems.iter().any(|line| line.contains("partition “disk image”: it ends beyond")),
+        "{problems:?}"
+    );
 }
 
 #[test]

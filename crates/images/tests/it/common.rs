@@ -1,7 +1,5 @@
 //! What the tests of images share.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
@@ -10,12 +8,12 @@ use std::sync::Arc;
 use images::tree::{Entry, FileSystem, Fork, NodeId};
 use images::{Checked, Error, Files, Observer, Problem, Progress, ReadAt, Resume, Source};
 
-pub fn file(bytes: Vec<u8>) -> Source {
+pub(crate) fn file(bytes: Vec<u8>) -> Source {
     Source::File(Arc::new(bytes))
 }
 
 /// An image of tests/data, without its gzip.
-pub fn stored(name: &str) -> Vec<u8> {
+pub(crate) fn stored(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
     let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut bytes = Vec::new();
@@ -24,7 +22,7 @@ pub fn stored(name: &str) -> Vec<u8> {
 }
 
 /// The files of the only volume of an image.
-pub fn files(source: &Source) -> Arc<dyn FileSystem> {
+pub(crate) fn files(source: &Source) -> Arc<dyn FileSystem> {
     let volumes = images::open(source, None).unwrap();
     assert_eq!(volumes.len(), 1, "one volume");
     volumes.into_iter().next().unwrap().files.unwrap()
@@ -32,10 +30,10 @@ pub fn files(source: &Source) -> Arc<dyn FileSystem> {
 
 /// Keeps what a check reports, and may stop it.
 #[derive(Default)]
-pub struct Report {
-    pub problems: Vec<Problem>,
-    pub steps: Vec<Progress>,
-    pub stop_after: Option<usize>,
+pub(crate) struct Report {
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) steps: Vec<Progress>,
+    pub(crate) stop_after: Option<usize>,
 }
 
 impl Observer for Report {
@@ -49,14 +47,14 @@ impl Observer for Report {
     }
 }
 
-pub fn check(source: &Source) -> (Checked, Vec<Problem>) {
+pub(crate) fn check(source: &Source) -> (Checked, Vec<Problem>) {
     let mut report = Report::default();
     let checked = images::check(source, None, Resume::default(), &mut report).unwrap();
     (checked, report.problems)
 }
 
 /// The problems as lines.
-pub fn lines(problems: &[Problem]) -> Vec<String> {
+pub(crate) fn lines(problems: &[Problem]) -> Vec<String> {
     let line = |problem: &Problem| {
         let file = problem.file.as_ref().map(|file| format!(" ({file})")).unwrap_or_default();
         format!("{}{file}: {}", problem.structure, problem.problem)
@@ -65,7 +63,7 @@ pub fn lines(problems: &[Problem]) -> Vec<String> {
 }
 
 /// All entries of a folder, page by page.
-pub fn list(files: &dyn FileSystem, folder: NodeId) -> Vec<Entry> {
+pub(crate) fn list(files: &dyn FileSystem, folder: NodeId) -> Vec<Entry> {
     let (mut all, mut after) = (Vec::new(), None::<String>);
     loop {
         let page = files.entries(folder, after.as_deref(), 7).unwrap();
@@ -77,12 +75,12 @@ pub fn list(files: &dyn FileSystem, folder: NodeId) -> Vec<Entry> {
     }
 }
 
-pub fn names(files: &dyn FileSystem, folder: NodeId) -> Vec<String> {
+pub(crate) fn names(files: &dyn FileSystem, folder: NodeId) -> Vec<String> {
     list(files, folder).into_iter().map(|entry| entry.name).collect()
 }
 
 /// The entry with this path.
-pub fn find(files: &dyn FileSystem, path: &str) -> Result<NodeId, Error> {
+pub(crate) fn find(files: &dyn FileSystem, path: &str) -> Result<NodeId, Error> {
     let mut at = files.root();
     for name in path.split('/').filter(|name| !name.is_empty()) {
         at = files.lookup(at, name)?.node;
@@ -91,7 +89,7 @@ pub fn find(files: &dyn FileSystem, path: &str) -> Result<NodeId, Error> {
 }
 
 /// A whole fork, in pieces of odd sizes.
-pub fn read(files: &dyn FileSystem, node: NodeId, fork: Fork) -> Vec<u8> {
+pub(crate) fn read(files: &dyn FileSystem, node: NodeId, fork: Fork) -> Vec<u8> {
     let (mut all, mut piece) = (Vec::new(), vec![0; 100_003]);
     loop {
         let count = files.read(node, fork, all.len() as u64, &mut piece).unwrap();
@@ -104,7 +102,7 @@ pub fn read(files: &dyn FileSystem, node: NodeId, fork: Fork) -> Vec<u8> {
 
 /// A bundle in memory.
 #[derive(Default)]
-pub struct Bundle(pub HashMap<String, Vec<u8>>);
+pub(crate) struct Bundle(pub(crate) HashMap<String, Vec<u8>>);
 
 impl Files for Bundle {
     fn open(&self, path: &str) -> images::Result<Arc<dyn ReadAt>> {
@@ -119,7 +117,7 @@ impl Files for Bundle {
 }
 
 /// Bytes that do not repeat soon, the same in every run.
-pub fn noise(count: usize, seed: u64) -> Vec<u8> {
+pub(crate) fn noise(count: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
         state ^= state << 13;

@@ -1,18 +1,16 @@
 //! A small writer of HFS+ volumes, made from TN1150 for tests: what no program on Linux can write. Apple's `fsck_hfs` judged
 //! what it makes (see `tests/data/MANIFEST.md`).
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-
 use std::collections::BTreeMap;
 
-pub const BLOCK: usize = 4096;
+pub(crate) const BLOCK: usize = 4096;
 const NODE: usize = 4096;
 /// 2020-01-01, in seconds since 1904.
-pub const DATE: u32 = 3_660_681_600;
-pub const ROOT: u32 = 2;
+pub(crate) const DATE: u32 = 3_660_681_600;
+pub(crate) const ROOT: u32 = 2;
 
 /// A volume that is being written.
-pub struct Writer {
+pub(crate) struct Writer {
     blocks: Vec<u8>,
     total: usize,
     used: Vec<bool>,
@@ -23,10 +21,12 @@ pub struct Writer {
     attributes: BTreeMap<(u32, Vec<u16>, u32), (Vec<u8>, Vec<u8>)>,
     extents: BTreeMap<(u32, u8, u32), Vec<u8>>,
     valences: BTreeMap<u32, u32>,
-    pub case_sensitive: bool,
+    /// The names of files and folders that have several.
+    links: BTreeMap<u32, Vec<u32>>,
+    pub(crate) case_sensitive: bool,
     /// Attributes of the volume: it was unmounted.
-    pub flags: u32,
-    pub journal_info_block: u32,
+    pub(crate) flags: u32,
+    pub(crate) journal_info_block: u32,
     files: u32,
     folders: u32,
 }
@@ -36,12 +36,12 @@ type Extents = Vec<(u32, u32)>;
 
 /// What a record of a file has beside its forks.
 #[derive(Clone, Copy)]
-pub struct Details {
-    pub flags: u16,
-    pub owner_flags: u8,
-    pub mode: u16,
-    pub special: u32,
-    pub finder_info: [u8; 16],
+pub(crate) struct Details {
+    pub(crate) flags: u16,
+    pub(crate) owner_flags: u8,
+    pub(crate) mode: u16,
+    pub(crate) special: u32,
+    pub(crate) finder_info: [u8; 16],
 }
 
 impl Default for Details {
@@ -50,7 +50,7 @@ impl Default for Details {
     }
 }
 
-pub fn utf16(text: &str) -> Vec<u16> {
+pub(crate) fn utf16(text: &str) -> Vec<u16> {
     text.encode_utf16().collect()
 }
 
@@ -76,7 +76,7 @@ fn catalogue_key(parent: u32, name: &[u16]) -> Vec<u8> {
 
 fn fork(size: u64, extents: &[(u32, u32)]) -> Vec<u8> {
     let mut bytes = size.to_be_bytes().to_vec();
-    bytes.extend(0u32.to_be_bytes());
+    bytes.extend((BLOCK as u32).to_be_bytes());
     bytes.extend(extents.iter().map(|extent| extent.1).sum::<u32>().to_be_bytes());
     bytes.extend(eight(extents));
     bytes
@@ -89,7 +89,7 @@ fn eight(extents: &[(u32, u32)]) -> Vec<u8> {
 
 impl Writer {
     /// An empty volume of so many blocks, whose top folder has this name.
-    pub fn new(total: usize, name: &str) -> Self {
+    pub(crate) fn new(total: usize, name: &str) -> Self {
         let mut used = vec![false; total];
         used[0] = true;
         used[total - 1] = true;
@@ -103,6 +103,7 @@ impl Writer {
             attributes: BTreeMap::new(),
             extents: BTreeMap::new(),
             valences: BTreeMap::new(),
+            links: BTreeMap::new(),
             case_sensitive: false,
             flags: 1 << 8,
             journal_info_block: 0,
@@ -113,14 +114,17 @@ impl Writer {
         writer
     }
 
-    pub fn new_id(&mut self) -> u32 {
+    pub(crate) fn new_id(&mut self) -> u32 {
         self.next_id += 1;
         self.next_id - 1
     }
 
     fn record(&mut self, parent: u32, name: &[u16], record: Vec<u8>) {
         let key = (parent, folded(name, self.case_sensitive));
-        assert!(self.catalogue.insert(key, (catalogue_key(parent, name), record)).is_none(), "a name is taken");
+        assert!(
+            self.catalogue.insert(key, (catalogue_key(parent, name), record)).is_none(),
+            "a name is taken"
+        );
     }
 
     fn thread(&mut self, id: u32, kind: u16, parent: u32, name: &[u16]) {
@@ -147,57 +151,82 @@ impl Writer {
     }
 
     /// Adds a folder.
-    pub fn folder(&mut self, parent: u32, name: &str) -> u32 {
+    pub(crate) fn folder(&mut self, parent: u32, name: &str) -> u32 {
         let id = self.new_id();
         self.add_folder(parent, &utf16(name), id, 0, 0);
         id
     }
 
     /// Adds a folder with several names, of which `links` are added by [`Writer::folder_link`].
-    pub fn folder_inode(&mut self, inodes: u32, links: u32) -> u32 {
+    pub(crate) fn folder_inode(&mut self, inodes: u32, links: u32) -> u32 {
         let id = self.new_id();
         self.add_folder(inodes, &utf16(&format!("dir_{id}")), id, 0x20, links);
         id
     }
 
     /// Adds a name of a folder.
-    pub fn folder_link(&mut self, parent: u32, name: &str, folder: u32) -> u32 {
+    pub(crate) fn folder_link(&mut self, parent: u32, name: &str, folder: u32) -> u32 {
         let mut finder_info = [0; 16];
         finder_info[..8].copy_from_slice(b"fdrpMACS");
         finder_info[8..10].copy_from_slice(&0x8000u16.to_be_bytes()); // an alias
         let details = Details { flags: 0x22, mode: 0o100_755, owner_flags: 2, special: folder, finder_info };
-        self.file_with(parent, name, (0, &[]), (0, &[]), details)
+        let link = self.file_with(parent, name, (0, &[]), (0, &[]), details);
+        self.links.entry(details.special).or_default().push(link);
+        self.set_flag(parent, 0x40); // the folders above, which are in the top folder here
+        link
+    }
+
+    /// Adds the folder of folders with several names, which macOS makes immutable and sticky.
+    pub(crate) fn folder_inodes(&mut self) -> u32 {
+        let id = self.folder(ROOT, ".HFS+ Private Directory Data\r");
+        for (_, record) in self.catalogue.values_mut() {
+            if record[1] == 1 && record[8..12] == id.to_be_bytes() {
+                record[41] = 2;
+                record[42..44].copy_from_slice(&0o41_755u16.to_be_bytes());
+            }
+        }
+        id
     }
 
     /// Adds a file.
-    pub fn file(&mut self, parent: u32, name: &str, data: &[u8]) -> u32 {
+    pub(crate) fn file(&mut self, parent: u32, name: &str, data: &[u8]) -> u32 {
         self.file_of(parent, name, data, &[], Details::default())
     }
 
     /// Adds a file with both forks.
-    pub fn file_of(&mut self, parent: u32, name: &str, data: &[u8], resource: &[u8], details: Details) -> u32 {
+    pub(crate) fn file_of(
+        &mut self,
+        parent: u32,
+        name: &str,
+        data: &[u8],
+        resource: &[u8],
+        details: Details,
+    ) -> u32 {
         let (of_data, of_resource) = (self.store(data), self.store(resource));
         let forks = ((data.len() as u64, &of_data[..]), (resource.len() as u64, &of_resource[..]));
         self.file_with(parent, name, forks.0, forks.1, details)
     }
 
     /// Adds a file with several names, of which `links` are added by [`Writer::file_link`].
-    pub fn file_inode(&mut self, inodes: u32, data: &[u8], links: u32) -> u32 {
+    pub(crate) fn file_inode(&mut self, inodes: u32, data: &[u8], links: u32) -> u32 {
         let name = format!("iNode{}", self.next_id);
         let details = Details { flags: 0x22, special: links, ..Details::default() };
         self.file_of(inodes, &name, data, &[], details)
     }
 
     /// Adds a name of a file.
-    pub fn file_link(&mut self, parent: u32, name: &str, inode: u32) -> u32 {
+    pub(crate) fn file_link(&mut self, parent: u32, name: &str, inode: u32) -> u32 {
         let mut finder_info = [0; 16];
         finder_info[..8].copy_from_slice(b"hlnkhfs+");
-        let details = Details { flags: 0x22, special: inode, mode: 0o100_444, finder_info, ..Details::default() };
-        self.file_with(parent, name, (0, &[]), (0, &[]), details)
+        let details =
+            Details { flags: 0x22, special: inode, mode: 0o100_444, finder_info, ..Details::default() };
+        let link = self.file_with(parent, name, (0, &[]), (0, &[]), details);
+        self.links.entry(details.special).or_default().push(link);
+        link
     }
 
     /// Adds a file whose data is in so many extents.
-    pub fn file_in_pieces(&mut self, parent: u32, name: &str, data: &[u8], pieces: usize) -> u32 {
+    pub(crate) fn file_in_pieces(&mut self, parent: u32, name: &str, data: &[u8], pieces: usize) -> u32 {
         let blocks = data.len().div_ceil(BLOCK);
         let each = blocks.div_ceil(pieces);
         let mut extents = Vec::new();
@@ -215,7 +244,7 @@ impl Writer {
     }
 
     /// Adds a record of a file whose forks are stored.
-    pub fn file_with(
+    pub(crate) fn file_with(
         &mut self,
         parent: u32,
         name: &str,
@@ -246,7 +275,7 @@ impl Writer {
     }
 
     /// Adds a small attribute.
-    pub fn attribute(&mut self, id: u32, name: &str, value: &[u8]) {
+    pub(crate) fn attribute(&mut self, id: u32, name: &str, value: &[u8]) {
         let mut record = 0x10u32.to_be_bytes().to_vec();
         record.extend([0; 8]);
         record.extend((value.len() as u32).to_be_bytes());
@@ -256,7 +285,7 @@ impl Writer {
     }
 
     /// Adds an attribute that has blocks of its own, in so many extents.
-    pub fn large_attribute(&mut self, id: u32, name: &str, value: &[u8], pieces: usize) {
+    pub(crate) fn large_attribute(&mut self, id: u32, name: &str, value: &[u8], pieces: usize) {
         let each = value.len().div_ceil(BLOCK).div_ceil(pieces);
         let mut extents = Vec::new();
         for piece in value.chunks(each * BLOCK) {
@@ -292,8 +321,38 @@ impl Writer {
         }
     }
 
+    /// The names of an inode are a chain: each has the one before and the one behind instead of its owners, and the inode has
+    /// the first one.
+    fn chain_links(&mut self) {
+        for (inode, links) in std::mem::take(&mut self.links) {
+            let chain: Vec<u32> = [vec![0], links.clone(), vec![0]].concat();
+            for three in chain.windows(3) {
+                self.set_numbers(three[1], 32, &[three[0], three[2]]);
+            }
+            if self
+                .catalogue
+                .values()
+                .any(|(_, record)| record[1] == 2 && record[8..12] == inode.to_be_bytes())
+            {
+                self.set_numbers(inode, 4, &links[..1]);
+            } else {
+                self.attribute(inode, "com.apple.system.hfs.firstlink", format!("{}\0", links[0]).as_bytes());
+            }
+        }
+    }
+
+    /// Sets numbers in the record of a file or folder.
+    fn set_numbers(&mut self, id: u32, at: usize, numbers: &[u32]) {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_be_bytes()).collect();
+        for (_, record) in self.catalogue.values_mut() {
+            if record[1] < 3 && record[8..12] == id.to_be_bytes() {
+                record[at..at + bytes.len()].copy_from_slice(&bytes);
+            }
+        }
+    }
+
     /// Stores bytes in free blocks that follow each other.
-    pub fn store(&mut self, bytes: &[u8]) -> Extents {
+    pub(crate) fn store(&mut self, bytes: &[u8]) -> Extents {
         if bytes.is_empty() {
             return Vec::new();
         }
@@ -307,12 +366,13 @@ impl Writer {
     }
 
     /// Replaces stored bytes.
-    pub fn overwrite(&mut self, place: usize, bytes: &[u8]) {
+    pub(crate) fn overwrite(&mut self, place: usize, bytes: &[u8]) {
         self.blocks[place..place + bytes.len()].copy_from_slice(bytes);
     }
 
     /// The whole volume.
-    pub fn build(mut self) -> Vec<u8> {
+    pub(crate) fn build(mut self) -> Vec<u8> {
+        self.chain_links();
         for (folder, valence) in std::mem::take(&mut self.valences) {
             let is_folder = |record: &[u8]| record[..2] == [0, 1] && record[8..12] == folder.to_be_bytes();
             for (_, record) in self.catalogue.values_mut().filter(|(_, record)| is_folder(record)) {
@@ -354,10 +414,22 @@ impl Writer {
         let version: u16 = if self.case_sensitive { 5 } else { 4 };
         let signature = if self.case_sensitive { b"HX" } else { b"H+" };
         let free = self.used.iter().filter(|used| !**used).count() as u32;
-        let mut header = [&signature[..], &version.to_be_bytes(), &self.flags.to_be_bytes(), b"10.0"].concat();
+        let mut header =
+            [&signature[..], &version.to_be_bytes(), &self.flags.to_be_bytes(), b"10.0"].concat();
         header.extend(self.journal_info_block.to_be_bytes());
         header.extend([DATE, DATE, 0, DATE].into_iter().flat_map(u32::to_be_bytes));
-        let numbers = [self.files, self.folders, BLOCK as u32, self.total as u32, free, 1, 65536, 65536, self.next_id, 1];
+        let numbers = [
+            self.files,
+            self.folders,
+            BLOCK as u32,
+            self.total as u32,
+            free,
+            1,
+            65536,
+            65536,
+            self.next_id,
+            1,
+        ];
         header.extend(numbers.into_iter().flat_map(u32::to_be_bytes));
         header.extend(1u64.to_be_bytes());
         header.extend([0; 32]);

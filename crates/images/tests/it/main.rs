@@ -1,0 +1,9 @@
+//! Whole images: what is shown of them, and what a check finds.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+mod containers;
+mod hfsplus;
+mod hfsplus_damage;
+mod writer;
