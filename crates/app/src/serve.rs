@@ -46,7 +46,7 @@ use crate::serve::slow::Slow;
 use crate::shares::keeper::{self, Keeper};
 use crate::shares::links::Links;
 use crate::shares::volumes::Volumes;
-use crate::shares::{availability, folders, stores};
+use crate::shares::{availability, browsing, folders, stores};
 use crate::terminal::{exit, log};
 
 /// Threads for everything but connections: signals, timers, datagrams, other services. Most sleep:
@@ -191,6 +191,7 @@ async fn say_goodbye(announcers: &Announcers, fronts: &Fronts, stop: &watch::Sen
 /// Follows what changes outside of this process: the folders of the shares, and what the servers of a cluster have in common.
 fn watch(running: &Arc<Running>, volumes: &Volumes) {
     tokio::spawn(availability::watch(running.clone()));
+    tokio::spawn(browsing::watch(running.clone()));
     in_common::follow(running.clone(), volumes, volumes.state().to_owned());
 }
 

@@ -157,7 +157,8 @@ pub fn check(
         }
         let step = if number == from.volume { from.step } else { 0 };
         let mut steps = Steps::new(observer, Resume { volume: number, step });
-        check_partition(partition.bytes(&image.disk), passphrase, &mut steps, &mut checked)?;
+        let bytes = partition.bytes(&image.disk);
+        check_partition(content::of(partition, &bytes), bytes, passphrase, &mut steps, &mut checked)?;
         if steps.is_stopped() {
             return Ok(Checked { finished: false, ..checked });
         }
@@ -166,12 +167,12 @@ pub fn check(
 }
 
 fn check_partition(
+    content: Content,
     bytes: Arc<dyn ReadAt>,
     passphrase: Option<&Passphrase>,
     steps: &mut Steps<'_>,
     checked: &mut Checked,
 ) -> Result<()> {
-    let content = content::recognize(&bytes);
     let result = content::check(content, bytes, passphrase, steps);
     match result {
         Ok(true) => checked.volumes += 1,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::check::Steps;
 use crate::part::read_vec;
-use crate::{Error, Passphrase, ReadAt, Result, Volume, hfsplus};
+use crate::partitions::Partition;
+use crate::{Error, Passphrase, ReadAt, Result, Volume, apfs, hfsplus};
 
 /// A file system, or what else a partition may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,23 +75,44 @@ pub fn recognize(bytes: &Arc<dyn ReadAt>) -> Content {
     }
 }
 
+/// What a partition has: what its bytes say, or else what its type in the map says, so that a file system without a sound
+/// beginning is not passed over.
+pub fn of(partition: &Partition, bytes: &Arc<dyn ReadAt>) -> Content {
+    match (recognize(bytes), partition.kind.as_str()) {
+        (Content::Unknown, "48465300-0000-11AA-AA11-00306543ECAC" | "Apple_HFS" | "Apple_HFSX" | "0xaf") => {
+            Content::HfsPlus
+        }
+        (Content::Unknown, "7C3457EF-0000-11AA-AA11-00306543ECAC") => Content::Apfs,
+        (Content::Unknown, "53746F72-6167-11AA-AA11-00306543ECAC") => Content::CoreStorage,
+        (content, _) => content,
+    }
+}
+
 /// The volumes of a partition.
-///
-/// # Errors
-///
-/// What the source says.
-pub(crate) fn volumes(bytes: Arc<dyn ReadAt>, _passphrase: Option<&Passphrase>) -> Result<Vec<Volume>> {
-    let content = recognize(&bytes);
+pub(crate) fn volumes(
+    content: Content,
+    bytes: Arc<dyn ReadAt>,
+    passphrase: Option<&Passphrase>,
+) -> Vec<Volume> {
     let unsupported = |content: Content| Volume {
         name: String::new(),
         format: content.name().into(),
         files: Err(Error::NotSupported(content.name().into())),
         snapshots: Vec::new(),
     };
-    Ok(match content {
+    match content {
         Content::Unknown => Vec::new(),
         Content::HfsPlus => vec![hfsplus::volume(bytes)],
+        Content::Apfs => apfs_volumes(&bytes, passphrase),
         other => vec![unsupported(other)],
+    }
+}
+
+/// A container that cannot be read is in the list all the same.
+fn apfs_volumes(bytes: &Arc<dyn ReadAt>, passphrase: Option<&Passphrase>) -> Vec<Volume> {
+    apfs::volumes(bytes, passphrase).unwrap_or_else(|error| {
+        let format = Content::Apfs.name().into();
+        vec![Volume { name: String::new(), format, files: Err(error), snapshots: Vec::new() }]
     })
 }
 
@@ -102,11 +124,12 @@ pub(crate) fn volumes(bytes: Arc<dyn ReadAt>, _passphrase: Option<&Passphrase>) 
 pub(crate) fn check(
     content: Content,
     bytes: Arc<dyn ReadAt>,
-    _passphrase: Option<&Passphrase>,
+    passphrase: Option<&Passphrase>,
     steps: &mut Steps<'_>,
 ) -> Result<bool> {
     match content {
         Content::HfsPlus => hfsplus::check(bytes, steps).map(|()| true),
+        Content::Apfs => apfs::check(bytes, passphrase, steps).map(|()| true),
         _ => Ok(false),
     }
 }

@@ -99,7 +99,8 @@ pub fn open(source: &Source, passphrase: Option<&Passphrase>) -> Result<Vec<Volu
     let disk = containers::open(source, passphrase)?.disk;
     let mut volumes = Vec::new();
     for partition in partitions::read(&disk)?.partitions {
-        volumes.extend(content::volumes(partition.bytes(&disk), passphrase)?);
+        let bytes = partition.bytes(&disk);
+        volumes.extend(content::volumes(content::of(&partition, &bytes), bytes, passphrase));
     }
     Ok(volumes)
 }

@@ -4,6 +4,7 @@
 //! structures become [`Error::Damaged`], which names the structure and its place.
 
 pub mod aes;
+pub mod apfs;
 pub mod cache;
 pub mod check;
 pub mod compression;
@@ -12,13 +13,16 @@ pub mod content;
 pub mod decmpfs;
 pub mod hfsplus;
 mod inside;
+pub mod memory;
 pub mod part;
 pub mod partitions;
 mod ranks;
+mod shelf;
 pub mod tree;
 
 pub use check::{Checked, Observer, Problem, Progress, Resume, check};
 pub use inside::{Files, OpenSnapshot, Passphrase, Snapshot, Source, Volume, open};
+pub use shelf::{MOST_PARTS, shelf};
 
 /// Bytes that can be read at any place: a file, the data of an image, a partition of it.
 pub trait ReadAt: Send + Sync {

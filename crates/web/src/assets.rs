@@ -46,6 +46,7 @@ const ASSETS: &[Asset] = assets![
     "luns.js" "text/javascript; charset=utf-8",
     "snapshots.js" "text/javascript; charset=utf-8",
     "backups.js" "text/javascript; charset=utf-8",
+    "images.js" "text/javascript; charset=utf-8",
     "benchmarks.js" "text/javascript; charset=utf-8",
     "advice.js" "text/javascript; charset=utf-8",
     "jobs.js" "text/javascript; charset=utf-8",

@@ -12,6 +12,7 @@ mod api;
 mod assets;
 pub mod author;
 pub mod backups;
+pub mod browsing;
 mod certificate;
 mod code;
 mod console;

@@ -142,7 +142,7 @@ pub trait FileStore {
     ) -> Result<Vec<String>, Vec<String>>;
 }
 
-fn person(actor: &Actor, peer: Peer) -> Result<FilePerson, Failure> {
+pub(crate) fn person(actor: &Actor, peer: Peer) -> Result<FilePerson, Failure> {
     actor.check_person("work with files")?;
     let peer = peer.map_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into(), |Extension(ConnectInfo(peer))| peer);
     Ok(FilePerson { account: actor.name.clone(), peer })

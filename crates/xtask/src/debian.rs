@@ -65,6 +65,8 @@ pub const NFS_PEER: &[Package] = &[
 pub const SMB_CLIENTS: &[Package] = &[
     Package { name: "samba-testsuite", shows: "/usr/bin/smbtorture" },
     Package { name: "smbclient", shows: "/usr/bin/smbclient" },
+    Package { name: "xorriso", shows: "/usr/bin/xorriso" },
+    Package { name: "libnfs-utils", shows: "/usr/bin/nfs-cat" },
     Package { name: "iptables", shows: "/usr/sbin/iptables" },
     Package { name: "btrfs-progs", shows: "/usr/sbin/mkfs.btrfs" },
     // Any ZFS will do.
@@ -269,6 +271,9 @@ pub const ISCSI_LOAD: &[Package] = &[
     Package { name: "iproute2", shows: "/usr/sbin/ip" },
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
+
+/// Checkers of file systems in disk images.
+pub const DISK_IMAGES: &[Package] = &[Package { name: "apfsprogs", shows: "/usr/sbin/apfsck" }];
 
 /// A browser, for the console.
 pub const BROWSER: &[Package] = &[

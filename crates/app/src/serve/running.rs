@@ -1,5 +1,6 @@
 //! The operator's interface of a running server: its status, and the reload of its settings.
 
+mod browsing;
 mod closing;
 
 use std::path::{Path, PathBuf};
@@ -7,9 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{
-    AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, ListenerStatus, LunAnswer, LunRequest,
-    Progress, Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport,
-    ScrubRequest, ShareMounts, ShareStatus, SlowOperation, StartedWith, Status,
+    AbsentShareStatus, BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect, ListenerStatus,
+    LunAnswer, LunRequest, Progress, Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest,
+    Schedules, ScrubReport, ScrubRequest, ShareMounts, ShareStatus, SlowOperation, StartedWith, Status,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
@@ -282,6 +283,10 @@ impl Report for Running {
             Ok(answer) => answer.map_err(|error| vec![format!("{error:#}")]),
             Err(error) => Err(vec![error.to_string()]),
         }
+    }
+
+    fn browse(&self, request: BrowseRequest) -> Result<BrowseAnswer, Vec<String>> {
+        self.execute_browse(request)
     }
 
     fn look_at_snapshots(&self) -> Result<Vec<String>, Vec<String>> {

@@ -385,6 +385,25 @@ fn both_guid_partition_tables_are_checked() {
 }
 
 #[test]
+fn a_volume_without_both_headers_is_named_by_the_map() {
+    let mut disk = gpt(&volume());
+    let start = 40 * 512;
+    disk[start + 1024..start + 1536].fill(0);
+    let end = start + volume().len();
+    disk[end - 1024..end].fill(0);
+    let source = file(disk);
+    assert_eq!(
+        lines(&check(&source).1),
+        [
+            "volume header: it has no signature of HFS+",
+            "alternate volume header: it has no signature of HFS+"
+        ]
+    );
+    let volumes = images::open(&source, None).unwrap();
+    assert!(matches!(volumes[0].files, Err(Error::Damaged { .. })));
+}
+
+#[test]
 fn apples_partition_map_is_read() {
     let volume = volume();
     let mut disk = vec![0; 64 * 512];

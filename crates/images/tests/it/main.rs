@@ -1,7 +1,8 @@
 //! Whole images: what is shown of them, and what a check finds.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "tests")]
 
+mod apfs;
 mod common;
 mod containers;
 mod hfsplus;
