@@ -135,6 +135,7 @@ fn write() -> Router<Api> {
         .route("/v1/luns/remove", post(luns::remove))
         .route("/v1/settings", post(console::change))
         .route("/v1/settings/undo", post(console::undo))
+        .route("/v1/backups/policy", post(backups::change_policy))
         .route("/v1/snapshots", post(snapshots::take_snapshot))
         .route("/v1/snapshots/remove", post(snapshots::remove_snapshot))
         .route("/v1/snapshots/rename", post(snapshots::rename_snapshot))

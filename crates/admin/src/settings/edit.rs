@@ -427,6 +427,7 @@ fn value(setting: &Setting, text: &str) -> Value {
         | Kind::SomeOf(_)
         | Kind::Initiators
         | Kind::SambaSids
+        | Kind::Macs
         | Kind::Clients
         | Kind::ClientsOrAll
         | Kind::Networks => {

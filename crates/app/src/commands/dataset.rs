@@ -18,11 +18,13 @@ use crate::terminal::looked_at_bar::busy;
 use crate::terminal::{exit, out};
 
 mod access;
+mod change;
 mod create;
 mod folder;
 mod list;
 
 pub(crate) use access::access;
+pub(crate) use change::change_share;
 pub(crate) use create::create;
 pub(crate) use folder::space;
 pub(crate) use list::list;

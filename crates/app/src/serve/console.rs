@@ -25,7 +25,8 @@ use std::sync::Arc;
 
 use admin::ShareSettings;
 use admin::control::{
-    Advice, AdviceRequest, CachesAnswer, CachesRequest, PersonAnswer, Report, RightsRequest, RightsStatus,
+    Advice, AdviceRequest, BackupStatus, CachesAnswer, CachesRequest, PersonAnswer, Report, RightsRequest,
+    RightsStatus,
 };
 use admin::settings::units::format_size;
 use auth::kerberos::Kerberos;
@@ -34,7 +35,7 @@ use vfs::backend::host::as_ourselves;
 use web::access::{Entrant, GroupStatus};
 use web::accounts::AccountChange;
 use web::author::{Author, ChangeResult};
-use web::backups::BackupStatus;
+use web::backups::PolicyChange;
 use web::files::{FileStatus, FolderStatus, Part};
 use web::groups::GroupChange;
 use web::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
@@ -292,6 +293,10 @@ impl Manage for Console {
 
     fn backups(&self) -> Result<Vec<BackupStatus>, Vec<String>> {
         self.as_server(|| backups::status(&self.running))
+    }
+
+    fn change_backup_policy(&self, change: &PolicyChange, by: &Author) -> ChangeResult {
+        self.as_server(|| backups::change(&self.running, &self.changes, change, by))
     }
 
     fn snapshots(&self, share: Option<&str>) -> Result<SnapshotsStatus, Vec<String>> {
