@@ -78,7 +78,9 @@ pub(crate) use serve::Serve;
 pub(crate) use setup::Setup;
 pub(crate) use share::{RoleFlags, ShareAccess, ShareCommand};
 pub(crate) use shell::{Complete, Completions, Man, ShellName};
-pub(crate) use snapshot::{ListSnapshots as SnapshotList, Restore as SnapshotRestore, SnapshotCommand};
+pub(crate) use snapshot::{
+    ListSnapshots as SnapshotList, Restore as SnapshotRestore, SnapshotCommand, SnapshotRenameArgs,
+};
 pub(crate) use state::{BackupState, RestoreState};
 pub(crate) use status::Status;
 pub(crate) use token::TokenCommand;

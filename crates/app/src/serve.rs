@@ -147,14 +147,15 @@ async fn serve_until_stopped(
     let (announcers, part) = (Announcers::start(&launch), Part::start(&current, volumes.clone(), keeper));
     let caches = CachesView::new(&current, volumes.clone(), (budget, machine), count, reach);
     tokio::spawn(look_at_memory(caches.clone()));
-    let (events, doctor) = (web::Events::default(), Doctor::start(fronts.clone()));
+    let (console, doctor) = (Arc::new(ConsoleNotifier::default()), Doctor::start(fronts.clone()));
     let looked_at = (login_guard.clone(), volumes.namespace().clone(), doctor.clone());
     let (audit, slow) = (Arc::new(Audit::new(&current.settings)), Arc::new(Slow::new(&current.settings)));
     let of_state = StateFolder { path: state.path().to_owned(), index: volumes.index().clone(), api_failure };
-    let alerts = Alerts::start(&current, of_state, looked_at, events.clone());
+    let alerts = Alerts::start(&current, of_state, looked_at, console.events.clone());
     let first: [Arc<dyn Component>; 4] = [volumes.clone(), links, part.clone(), LoopsView::component(&loops)];
-    let (console, judge) = (ConsoleNotifier::component(&events), alerts.clone());
-    let last: [Arc<dyn Component>; 6] = [caches.clone(), console, audit.clone(), slow.clone(), doctor, judge];
+    let judge = alerts.clone();
+    let last: [Arc<dyn Component>; 6] =
+        [caches.clone(), console.clone(), audit.clone(), slow.clone(), doctor, judge];
     let others = announcers.components().into_iter().chain(fronts.components());
     let components = first.into_iter().chain(others).chain(last).collect();
     let parts = Parts {
@@ -168,7 +169,7 @@ async fn serve_until_stopped(
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), parts));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
-    api::serve(api, &running, (login_guard.clone(), events, alerts), &stopping)?;
+    api::serve(api, &running, (login_guard.clone(), &console, alerts), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
     let of_macs = watch(&running, &volumes)?;
     say_ready(&running, volumes.clone(), said).await?;
