@@ -24,6 +24,7 @@ pub mod cluster;
 pub mod conn;
 pub mod dcerpc;
 pub mod domain;
+pub mod extract;
 pub mod iscsi_blocks;
 pub mod iscsi_copy;
 pub mod iscsi_describe;
@@ -40,6 +41,7 @@ pub mod smb_info;
 pub mod smb_login;
 pub mod smb_messages;
 pub mod smb_pipes;
+pub mod spotlight;
 pub mod state_archive;
 pub mod web;
 pub mod wsd;
@@ -77,6 +79,8 @@ pub const TARGETS: &[Target] = &[
     ("dcerpc_endpoints", dcerpc::endpoints),
     ("domain_bind", domain::bind),
     ("domain_netlogon", domain::netlogon),
+    ("extract_contents", extract::contents),
+    ("extract_messages", extract::messages),
     ("iscsi_blocks", iscsi_blocks::blocks),
     ("iscsi_copy", iscsi_copy::messages),
     ("iscsi_describe", iscsi_describe::messages),
@@ -118,6 +122,9 @@ pub const TARGETS: &[Target] = &[
     ("smb_spnego", smb_login::spnego),
     ("smb_pipe", smb_pipes::pipe),
     ("smb_rpc", smb_pipes::rpc),
+    ("spotlight_calls", spotlight::calls),
+    ("spotlight_messages", spotlight::messages),
+    ("spotlight_queries", spotlight::queries),
     ("state_archive", state_archive::archive),
     ("vfs_acl", acl::stored),
     ("web_connection", web::connection),
