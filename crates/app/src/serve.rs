@@ -169,6 +169,7 @@ async fn serve_until_stopped(
     api::serve(api, &running, (login_guard.clone(), events, alerts), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
     watch(&running, &volumes);
+    keep_indexes(&running, volumes.clone());
     say_ready(&running, volumes.clone(), said).await?;
     orders.obey_until_stop(&running, &volumes).await;
     part.end();
@@ -206,6 +207,15 @@ async fn look_at_memory(caches: Arc<CachesView>) {
 
 /// Prints the mount lines of the shares, the earlier lines `said`, and the users' access to the
 /// shares. The service manager is told, too.
+/// Begins to keep the indexes of the shares.
+fn keep_indexes(running: &Arc<Running>, volumes: Arc<Volumes>) {
+    let current = running.current();
+    tokio::task::spawn_blocking(move || {
+        let failed = as_ourselves(|| volumes.indexes.apply(&volumes, &current)).unwrap_or_default();
+        failed.iter().for_each(|line| tracing::warn!("{line}"));
+    });
+}
+
 async fn say_ready(running: &Running, volumes: Arc<Volumes>, mut said: Vec<String>) -> anyhow::Result<()> {
     let (now, privileged) = (running.current(), here::privileged());
     let rights = tokio::task::spawn_blocking(move || rights::lines(&now, &volumes, privileged));

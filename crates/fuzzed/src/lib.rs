@@ -36,6 +36,7 @@ pub mod mac;
 pub mod names;
 pub mod namespace;
 pub mod nfs;
+pub mod query_language;
 pub mod replicate;
 pub mod smb_info;
 pub mod smb_login;
@@ -108,6 +109,7 @@ pub const TARGETS: &[Target] = &[
     ("nfs_v3_requests", nfs::v3_requests),
     ("nfs_v4", nfs::v4),
     ("nfs_xdr", nfs::xdr),
+    ("query_language", query_language::texts),
     ("replicate_btrfs", replicate::btrfs_stream),
     ("replicate_stream", replicate::stream),
     ("smb_contexts", smb_messages::contexts),

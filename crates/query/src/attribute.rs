@@ -39,7 +39,7 @@ macro_rules! attributes {
 }
 
 attributes! {
-    /// Any attribute whose values are texts, the text of the contents included.
+    /// Any text that people wrote: name, tags, comment, origin, and what the contents say. [`Attribute::is_in_any`].
     Any = "any", Text;
     /// The name in its folder, as people read it.
     Name = "name", Text;
@@ -132,6 +132,15 @@ impl Attribute {
     /// All names that [`Attribute::of_name`] knows.
     pub fn names() -> impl Iterator<Item = &'static str> {
         Self::ALL.iter().map(|attribute| attribute.name()).chain(OTHER_NAMES.iter().map(|(name, _)| *name))
+    }
+
+    /// Whether a comparison of [`Attribute::Any`] is about it.
+    #[must_use]
+    pub fn is_in_any(self) -> bool {
+        match self {
+            Self::Name | Self::Tag | Self::Comment | Self::Origin => true,
+            other => other.kind() == ValueKind::Text && other.is_of_contents(),
+        }
     }
 
     /// Whether its values are found by reading the contents of the file, which an asker has to be allowed to do.

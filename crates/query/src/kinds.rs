@@ -294,6 +294,11 @@ pub fn kind_of(name: &str, entry: formats::Kind, type_code: [u8; 4]) -> FileKind
     }
 }
 
+/// All known extensions in lower case, with the kind of the files that have them.
+pub fn extensions() -> impl Iterator<Item = (&'static str, FileKind)> {
+    EXTENSIONS.iter().map(|(extension, kind, _)| (*extension, *kind))
+}
+
 fn row_of(extension: &str) -> Option<&'static (&'static str, FileKind, &'static str)> {
     EXTENSIONS.binary_search_by(|(known, ..)| (*known).cmp(extension)).ok().map(|at| &EXTENSIONS[at])
 }
@@ -302,7 +307,8 @@ fn row_of(extension: &str) -> Option<&'static (&'static str, FileKind, &'static 
 #[must_use]
 pub fn content_types(kind: FileKind, extension: Option<&str>) -> Vec<&'static str> {
     let lower = extension.map(str::to_ascii_lowercase);
-    let own = lower.as_deref().and_then(row_of).map_or("", |(_, _, identifier)| identifier);
+    let row = lower.as_deref().and_then(row_of).filter(|(_, of, _)| *of == kind);
+    let own = row.map_or("", |(_, _, identifier)| identifier);
     let base: &[&str] = match kind {
         FileKind::Folder => &["public.folder", "public.directory", "public.item"],
         FileKind::Link => &["public.symlink", "public.item"],

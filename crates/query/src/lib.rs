@@ -20,6 +20,6 @@ pub mod spotlight;
 pub use attribute::{Attribute, ValueKind};
 pub use facts::{Facts, Value};
 pub use folding::{MAX_WORD, folded, words};
-pub use kinds::{FileKind, content_types, extension_of, kind_of};
-pub use pattern::{Pattern, TextTest, WordTest};
+pub use kinds::{FileKind, content_types, extension_of, extensions, kind_of};
+pub use pattern::{Pattern, TextMatcher, TextTest, WordTest};
 pub use query::{Comparison, MAX_COMPARISONS, MAX_DEPTH, Order, Query, Test};

@@ -191,14 +191,13 @@ impl TextTest {
     /// Whether a value is like the pattern.
     #[must_use]
     pub fn matches(&self, value: &str) -> bool {
-        let (value, pattern) = (self.form(value), self.pattern.map(|text| self.form(text).into_owned()));
-        match self.by_words {
-            false => pattern.is_like(&value),
-            true => word_starts(&value).any(|from| {
-                let rest = &value[from..];
-                pattern.ends(rest, |after| is_word_end(&rest[..rest.len() - after.len()], after))
-            }),
-        }
+        self.prepared().matches(value)
+    }
+
+    /// The same test for many values.
+    #[must_use]
+    pub fn prepared(&self) -> TextMatcher<'_> {
+        TextMatcher { test: self, pattern: self.pattern.map(|text| self.form(text).into_owned()) }
     }
 
     fn form<'a>(&self, text: &'a str) -> Cow<'a, str> {
@@ -242,6 +241,55 @@ impl TextTest {
             wanted.extend(tests);
         }
         wanted
+    }
+}
+
+/// A [`TextTest`] whose pattern has the form in which texts are compared.
+#[derive(Debug, Clone)]
+pub struct TextMatcher<'a> {
+    test: &'a TextTest,
+    pattern: Pattern,
+}
+
+impl TextMatcher<'_> {
+    /// Whether a value is like the pattern.
+    #[must_use]
+    pub fn matches(&self, value: &str) -> bool {
+        self.matches_form(&self.test.form(value))
+    }
+
+    /// Whether a value is like the pattern that is [`folded`] already. For tests in which neither case nor accents count.
+    #[must_use]
+    pub fn matches_folded(&self, value: &str) -> bool {
+        self.matches_form(value)
+    }
+
+    /// Whether [`TextMatcher::matches_folded`] may be asked.
+    #[must_use]
+    pub fn takes_folded(&self) -> bool {
+        self.test.ignores_case && self.test.ignores_marks
+    }
+
+    /// The text that the folded form of each match contains; empty if there is none.
+    #[must_use]
+    pub fn needle(&self) -> String {
+        folded(self.pattern.longest_text())
+    }
+
+    /// Whether each value whose folded form has the needle matches.
+    #[must_use]
+    pub fn is_needle_enough(&self) -> bool {
+        self.takes_folded() && !self.test.by_words && matches!(&self.pattern.0[..], [Piece::Any, Piece::Text(_), Piece::Any])
+    }
+
+    fn matches_form(&self, value: &str) -> bool {
+        match self.test.by_words {
+            false => self.pattern.is_like(value),
+            true => word_starts(value).any(|from| {
+                let rest = &value[from..];
+                self.pattern.ends(rest, |after| is_word_end(&rest[..rest.len() - after.len()], after))
+            }),
+        }
     }
 }
 

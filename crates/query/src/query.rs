@@ -2,7 +2,7 @@
 
 use crate::facts::{Facts, Value};
 use crate::pattern::TextTest;
-use crate::{Attribute, ValueKind};
+use crate::Attribute;
 
 /// The most comparisons in one query.
 pub const MAX_COMPARISONS: usize = 512;
@@ -94,8 +94,8 @@ impl Comparison {
         let among = |attribute| facts.of(attribute).any(|value| self.test.accepts(attribute, value));
         match self.attribute {
             Attribute::Any => {
-                let texts = Attribute::ALL.iter().filter(|of| of.kind() == ValueKind::Text);
-                texts.copied().any(among) || text(&self.test)
+                let mut texts = Attribute::ALL.iter().copied().filter(|of| of.is_in_any());
+                texts.any(among) || text(&self.test)
             }
             Attribute::Text => among(Attribute::Text) || text(&self.test),
             other => among(other),

@@ -20,7 +20,7 @@ fn joined(f: &mut fmt::Formatter<'_>, parts: &[Query], between: &str) -> fmt::Re
     f.write_str("(")?;
     for (number, part) in parts.iter().enumerate() {
         f.write_str(if number == 0 { "" } else { between })?;
-        part.fmt(f)?;
+        fmt::Display::fmt(part, f)?;
     }
     f.write_str(")")
 }

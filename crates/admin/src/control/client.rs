@@ -9,7 +9,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
 use super::{
-    CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress, Request, Response,
+    CachesAnswer, CachesRequest, Disconnect, FindAnswer, FindRequest, LunAnswer, LunRequest, Progress, Request, Response,
     RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport, ScrubRequest,
     SlowOperation, StartedWith, Status, at_socket,
 };
@@ -162,6 +162,18 @@ pub fn scrub(
 ) -> Result<ScrubReport, AskError> {
     match ask_for(state, Request::Scrub(request), progress)? {
         Response::Scrubbed(report) => Ok(*report),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        _ => Err(strange()),
+    }
+}
+
+/// Finds files.
+///
+/// # Errors
+/// See [`AskError`]. `Refused` also if the query is no query; the lines say where.
+pub fn find(state: &Path, request: FindRequest) -> Result<FindAnswer, AskError> {
+    match ask_for(state, Request::Find(request), &mut |_| {})? {
+        Response::Found(answer) => Ok(*answer),
         Response::Refused(lines) => Err(AskError::Refused(lines)),
         _ => Err(strange()),
     }

@@ -22,7 +22,7 @@ use super::host_accounts;
 use super::link;
 use super::lun;
 use super::mentions;
-use super::model::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder};
+use super::model::{DenyModes, MacLayout, SearchScope, Settings, ShareSettings, SnapshotFolder};
 use super::over_network;
 use super::protocol::{Port, Ports, Protocol};
 use super::secret::{VolumePassword, note_open_secrets};
@@ -344,6 +344,14 @@ fn mac_layout(section: &Section) -> MacLayout {
     }
 }
 
+fn search(section: &Section) -> SearchScope {
+    match section.text("search").as_deref() {
+        Some("names") => SearchScope::Names,
+        Some("contents") => SearchScope::Contents,
+        _ => SearchScope::Off,
+    }
+}
+
 fn deny_modes(section: &Section) -> DenyModes {
     match section.text("deny-modes").as_deref() {
         Some("silly-rename") => DenyModes::SillyRename,
@@ -414,6 +422,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         cross_mounts: section.bool("cross-mounts"),
         hide: section.texts("hide"),
         show: section.texts("show"),
+        search: search(section),
         device_nodes: section.text("device-nodes").as_deref() == Some("allow"),
         whole_names: section.bool("nfs-whole-names"),
         snapshot_folder: snapshot_folder(section),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{
-    AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, ListenerStatus, LunAnswer, LunRequest,
+    AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, FindAnswer, FindRequest, ListenerStatus, LunAnswer, LunRequest,
     Progress, Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport,
     ScrubRequest, ShareMounts, ShareStatus, SlowOperation, StartedWith, Status,
 };
@@ -28,6 +28,7 @@ use crate::serve::component::{Component, InCommon, ResourceCounts};
 use crate::serve::current::Current;
 use crate::serve::slow::Slow;
 use crate::shares::availability::{self, Mounts};
+use crate::shares::searching::{self, Asker};
 use crate::shares::stores;
 use crate::shares::volumes::Volumes;
 
@@ -268,6 +269,15 @@ impl Report for Running {
         let current = self.current();
         match as_ourselves(|| self.parts.volumes.scrub(&current, &request, progress)) {
             Ok(report) => report.map_err(|error| vec![format!("{error:#}")]),
+            Err(error) => Err(vec![error.to_string()]),
+        }
+    }
+
+    fn find(&self, request: FindRequest, uid: u32) -> Result<FindAnswer, Vec<String>> {
+        let current = self.current();
+        let asker = request.account.as_deref().map_or(Asker::User(uid), Asker::Account);
+        match as_ourselves(|| searching::find(&self.parts.volumes, &current, &request, &asker)) {
+            Ok(answer) => answer.map_err(|error| vec![format!("{error:#}")]),
             Err(error) => Err(vec![error.to_string()]),
         }
     }

@@ -25,6 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("vfs", &["wire", "lock", "auth", "cephfs", "formats", "coherence", "resources", "query"]),
     ("extract", &["wire", "query"]),
     ("spotlight", &["wire", "lock", "formats", "query", "vfs"]),
+    ("search", &["wire", "lock", "query", "formats", "vfs"]),
     ("kerberos", &["wire", "auth"]),
     ("pam", &[]),
     ("domain", &["wire", "auth", "kerberos", "dcerpc"]),
@@ -75,6 +76,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "namespace",
             "cluster",
             "extract",
+            "query",
+            "search",
         ],
     ),
     (

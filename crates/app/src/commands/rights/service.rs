@@ -140,15 +140,8 @@ impl RightsService<'_> {
     }
 
     fn of(&self, file: &RightsFile<'_>, name: &str, names: &RightsNames<'_>) -> anyhow::Result<PersonAnswer> {
-        let person = match (name, name.parse::<u32>()) {
-            ("guests", _) => RightsPerson::guests(),
-            _ => match (self.current.accounts.find_in_any_case(name), name.parse()) {
-                (Some(account), _) => RightsPerson::of(&account),
-                (None, Ok(uid)) => RightsPerson::numbered(uid, self.current),
-                (None, Err(_)) => bail!(
-                    "there is no account {name:?}; `fourfold user list` shows all, and a number means a user of NFS"
-                ),
-            },
+        let Some(person) = RightsPerson::named(name, self.current) else {
+            bail!("there is no account {name:?}; `fourfold user list` shows all, and a number means a user of NFS")
         };
         let on_disk = file.on_disk();
         let target = file.target(&on_disk);
