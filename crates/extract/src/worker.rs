@@ -16,7 +16,7 @@ use crate::messages::{MOST_BYTES, MOST_MESSAGES, Saying, Task, with_length};
 use crate::source::Source;
 
 /// How long a file may take.
-pub const LONGEST: Duration = Duration::from_secs(20);
+const LONGEST: Duration = Duration::from_secs(20);
 
 /// Reads the contents of files.
 pub trait Extractor: Send + Sync {

@@ -11,7 +11,7 @@ impl fmt::Display for Query {
             Self::And(parts) => joined(f, parts, " "),
             Self::Or(parts) => joined(f, parts, " OR "),
             Self::Not(part) => write!(f, "-{part}"),
-            Self::Is(comparison) => comparison.fmt(f),
+            Self::Is(comparison) => write!(f, "{comparison}"),
         }
     }
 }
@@ -20,7 +20,7 @@ fn joined(f: &mut fmt::Formatter<'_>, parts: &[Query], between: &str) -> fmt::Re
     f.write_str("(")?;
     for (number, part) in parts.iter().enumerate() {
         f.write_str(if number == 0 { "" } else { between })?;
-        fmt::Display::fmt(part, f)?;
+        write!(f, "{part}")?;
     }
     f.write_str(")")
 }

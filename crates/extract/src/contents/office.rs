@@ -35,7 +35,8 @@ fn parts(
     mut each: impl FnMut(&[u8]),
 ) -> Result<()> {
     let mut wanted: Vec<&Entry> = entries.iter().filter(|entry| is_wanted(&entry.name)).collect();
-    wanted.sort_by_key(|entry| (entry.name.len(), &entry.name)); // slide9 before slide10
+    // slide9 before slide10, and the document before its headers
+    wanted.sort_by_key(|entry| (!entry.name.contains("document"), entry.name.len(), &entry.name));
     for entry in wanted.into_iter().take(MOST_PARTS) {
         each(&entry.read(source, MOST_OF_PART)?);
     }

@@ -27,16 +27,16 @@ pub(super) fn read(bytes: &[u8], mut each: impl FnMut(Item<'_>) -> bool) {
     reader.config_mut().check_end_names = false;
     for _ in 0..MOST_EVENTS {
         let goes_on = match reader.read_event() {
-            Ok(Event::Start(start)) => each(Item::Begin(&local(start.name().as_ref()), &start)),
+            Ok(Event::Start(start)) => each(Item::Begin(local(start.name().as_ref()), &start)),
             Ok(Event::Empty(start)) => {
-                let name = local(start.name().as_ref());
-                each(Item::Begin(&name, &start)) && each(Item::End(&name))
+                let name = start.name();
+                let name = local(name.as_ref());
+                each(Item::Begin(name, &start)) && each(Item::End(name))
             }
-            Ok(Event::End(end)) => each(Item::End(&local(end.name().as_ref()))),
-            Ok(Event::Text(text)) => each(Item::Text(&String::from_utf8_lossy(&text))),
-            Ok(Event::CData(text)) => each(Item::Text(&String::from_utf8_lossy(&text))),
+            Ok(Event::End(end)) => each(Item::End(local(end.name().as_ref()))),
+            Ok(Event::Text(text)) => each(Item::Text(&text)),
+            Ok(Event::CData(text)) => each(Item::Text(&text)),
             Ok(Event::GeneralRef(name)) => {
-                let name = String::from_utf8_lossy(&name);
                 let c = entities::of(&name).map(String::from);
                 let known = c.or_else(|| resolve_predefined_entity(&name).map(str::to_owned));
                 known.is_none_or(|text| each(Item::Text(&text)))
@@ -51,14 +51,14 @@ pub(super) fn read(bytes: &[u8], mut each: impl FnMut(Item<'_>) -> bool) {
 }
 
 /// A name without its prefix.
-fn local(name: &[u8]) -> String {
-    let name = String::from_utf8_lossy(name);
-    name.rsplit_once(':').map_or(&*name, |(_, local)| local).to_owned()
+fn local(name: &str) -> &str {
+    name.rsplit_once(':').map_or(name, |(_, local)| local)
 }
 
 /// The value of an attribute, whose name may have a prefix.
 pub(super) fn value(start: &BytesStart<'_>, name: &str) -> Option<String> {
-    let mut attributes = start.attributes().with_checks(false).flatten();
+    let mut attributes = start.attributes();
+    let mut attributes = attributes.with_checks(false).flatten();
     let found = attributes.find(|attribute| local(attribute.key.as_ref()) == name)?;
-    Some(entities::replaced(&String::from_utf8_lossy(&found.value)))
+    Some(entities::replaced(&found.value))
 }

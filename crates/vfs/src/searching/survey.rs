@@ -55,10 +55,12 @@ impl Volume {
                 names.len() < PIECE
             })?;
             for name in names {
-                match self.survey_entry(folder, name, &hints) {
-                    Ok(Some(surveyed)) if !each(surveyed) => return Ok(()),
-                    Ok(_) | Err(Error::NotFound | Error::Stale | Error::AccessDenied) => {}
-                    Err(other) => return Err(other),
+                let surveyed = match self.survey_entry(folder, name, &hints) {
+                    Err(Error::NotFound | Error::Stale | Error::AccessDenied) => None,
+                    other => other?,
+                };
+                if surveyed.is_some_and(|surveyed| !each(surveyed)) {
+                    return Ok(());
                 }
             }
         }

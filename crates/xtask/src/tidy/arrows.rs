@@ -36,7 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cluster", &["wire", "lock", "formats", "coherence", "conn"]),
     ("admin", &["wire", "lock", "auth", "cephfs", "formats", "snapshots", "namespace", "appletalk"]),
     ("afp", &["wire", "lock", "auth", "query", "vfs", "spotlight", "conn", "namespace"]),
-    ("smb", &["wire", "lock", "auth", "vfs", "spotlight", "conn", "namespace", "dcerpc"]),
+    ("smb", &["wire", "lock", "auth", "query", "vfs", "spotlight", "conn", "namespace", "dcerpc"]),
     ("nfs", &["wire", "lock", "auth", "vfs", "conn", "namespace"]),
     ("iscsi", &["wire", "lock", "auth", "vfs", "conn"]),
     ("wsd", &["wire", "lock"]),

@@ -43,10 +43,6 @@ impl Dictionary {
     pub(super) fn insert(&mut self, name: &str, object: Object) {
         self.0.push((name.to_owned(), object));
     }
-
-    pub(super) fn entries(&self) -> impl Iterator<Item = &(String, Object)> {
-        self.0.iter()
-    }
 }
 
 impl Object {
