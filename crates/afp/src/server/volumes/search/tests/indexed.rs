@@ -3,7 +3,7 @@
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use spotlight::message::{Value, decode, encode};
+use ::spotlight::message::{Value, decode, encode};
 use vfs::{Candidate, Finder, FinderStatus, LastingKey, SearchPlace};
 
 use super::*;
