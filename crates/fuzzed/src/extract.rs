@@ -14,7 +14,7 @@ const NAMES: &[&str] = &[
 
 /// Facts and text of any contents stay in their limits.
 pub fn contents(data: &[u8]) {
-    let [name, mut bytes @ ..] = data else { return };
+    let Some((name, mut bytes)) = data.split_first() else { return };
     let name = NAMES[usize::from(*name) % NAMES.len()];
     let (found, _) = contents::extract(name, &mut bytes);
     assert!(found.text.len() <= MOST_TEXT && found.facts.len() <= MOST_FACTS);

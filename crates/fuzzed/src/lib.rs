@@ -25,6 +25,7 @@ pub mod conn;
 pub mod dcerpc;
 pub mod domain;
 pub mod extract;
+pub mod images;
 pub mod iscsi_blocks;
 pub mod iscsi_copy;
 pub mod iscsi_describe;
@@ -82,6 +83,7 @@ pub const TARGETS: &[Target] = &[
     ("domain_netlogon", domain::netlogon),
     ("extract_contents", extract::contents),
     ("extract_messages", extract::messages),
+    ("images_apfs", images::apfs_container),
     ("iscsi_blocks", iscsi_blocks::blocks),
     ("iscsi_copy", iscsi_copy::messages),
     ("iscsi_describe", iscsi_describe::messages),

@@ -1,38 +1,120 @@
-//! What the checks of file systems in images say: problems, and how far they are. A check reads only.
+//! Checking what is in an image, read-only: every structure that has a checksum, a neighbour or a second place.
 
-/// Something that is wrong, by structure and place, and by file where that is known.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// Damage that a check has found.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The structure in the words of its specification, such as "catalogue node 17".
     pub structure: String,
-    /// Where it begins, in bytes of the partition that has the file system.
-    pub place: u64,
+    /// Where it begins, in bytes of the volume or disk that has it.
+    pub place: Option<u64>,
+    /// The file or folder that it belongs to: its path if that is known, or else its number.
+    pub file: Option<String>,
     /// What is wrong.
     pub problem: String,
-    /// The path of the file that is affected, from the root of its volume, if that is known.
-    pub file: Option<String>,
 }
 
-/// What watches a check.
-pub trait Observer {
-    /// A problem was found. A check stops by itself after [`MOST_PROBLEMS`].
-    fn problem(&mut self, problem: Problem);
+impl Problem {
+    /// Damage of a structure.
+    pub fn new(structure: impl Into<String>, place: Option<u64>, problem: impl Into<String>) -> Self {
+        Self { structure: structure.into(), place, file: None, problem: problem.into() }
+    }
 
-    /// `done` of `total` bytes of metadata have been read; `total` is an estimate that may grow. The check stops if this
-    /// returns `false`.
-    fn progress(&mut self, done: u64, total: u64) -> bool;
+    /// The same, with the file that is concerned.
+    #[must_use]
+    pub fn of_file(self, file: impl Into<String>) -> Self {
+        Self { file: Some(file.into()), ..self }
+    }
+}
+
+/// From where a check goes on: what is before was finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Resume {
+    /// The volume, in the order of [`crate::open`].
+    pub volume: u32,
+    /// The step of its check.
+    pub step: u32,
+}
+
+/// How far a check is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Where the check goes on if it is stopped now.
+    pub resume: Resume,
+    /// What is checked now, for people.
+    pub step: &'static str,
+    /// How much of this step is done.
+    pub done: u64,
+    /// How much this step has, in the same unit.
+    pub total: u64,
+}
+
+/// What a check reports to.
+pub trait Observer {
+    /// Called after every few pieces of work. `false` stops the check. A check at low priority waits here.
+    fn progress(&mut self, progress: &Progress) -> bool;
+
+    /// Called for each damage.
+    fn problem(&mut self, problem: Problem);
 }
 
 /// How a check ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Completion {
-    /// Everything was read. It is sound if no problem was told.
-    Whole,
-    /// The observer stopped it, or there were too many problems.
-    Stopped,
-    /// Something could not be checked: the text says what and why, such as an encrypted volume without its passphrase.
-    Partial(String),
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Checked {
+    /// Whether it came to its end; `false` if the observer has stopped it.
+    pub finished: bool,
+    /// How many volumes were checked.
+    pub volumes: u32,
+    /// What was not checked, and why, for people: encrypted volumes, formats that are not known.
+    pub unchecked: Vec<String>,
 }
 
-/// How many problems a check tells before it stops: the rest would only follow from the first ones.
-pub const MOST_PROBLEMS: usize = 1000;
+/// The steps of the check of one volume.
+pub struct Steps<'a> {
+    observer: &'a mut dyn Observer,
+    from: u32,
+    progress: Progress,
+    stopped: bool,
+    found: u64,
+}
+
+impl<'a> Steps<'a> {
+    /// The steps of a volume, of which those before `from.step` are finished.
+    pub fn new(observer: &'a mut dyn Observer, from: Resume) -> Self {
+        let progress = Progress { resume: from, step: "", done: 0, total: 0 };
+        Self { observer, from: from.step, progress, stopped: false, found: 0 }
+    }
+
+    /// Begins a step. `false` if it is finished already, or the check was stopped.
+    pub fn begin(&mut self, step: u32, name: &'static str, total: u64) -> bool {
+        if self.stopped || step < self.from {
+            return false;
+        }
+        let resume = Resume { step, ..self.progress.resume };
+        self.progress = Progress { resume, step: name, done: 0, total };
+        self.at(0)
+    }
+
+    /// Reports how much of the step is done. `false` stops the check.
+    #[must_use]
+    pub fn at(&mut self, done: u64) -> bool {
+        self.progress.done = done;
+        self.stopped = self.stopped || !self.observer.progress(&self.progress);
+        !self.stopped
+    }
+
+    /// Reports damage.
+    pub fn problem(&mut self, problem: Problem) {
+        self.found += 1;
+        self.observer.problem(problem);
+    }
+
+    /// How much damage was reported.
+    pub fn found(&self) -> u64 {
+        self.found
+    }
+
+    /// Whether the observer has stopped the check.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+}

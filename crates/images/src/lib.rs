@@ -3,6 +3,7 @@
 //! Nothing here opens a file: the bytes come through [`ReadAt`]. Whatever the bytes are, a call returns: damaged
 //! structures become [`Error::Damaged`], which names the structure and its place.
 
+pub mod apfs;
 pub mod check;
 mod inside;
 pub mod tree;

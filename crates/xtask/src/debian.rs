@@ -270,6 +270,9 @@ pub const ISCSI_LOAD: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
+/// Checkers of file systems in disk images.
+pub const DISK_IMAGES: &[Package] = &[Package { name: "apfsprogs", shows: "/usr/sbin/apfsck" }];
+
 /// A browser, for the console.
 pub const BROWSER: &[Package] = &[
     Package { name: "chromium", shows: "/usr/bin/chromium" },

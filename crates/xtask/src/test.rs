@@ -79,7 +79,15 @@ fn install() -> Result<Vec<&'static str>> {
         missing.extend(debian::ensure(packages, false)?);
     }
     // The steps themselves say which of these are missing.
-    for packages in [debian::AFP_PEER, debian::IMAGES, debian::LINUX_GUEST, debian::CLUSTER, debian::CEPH] {
+    let others = [
+        debian::AFP_PEER,
+        debian::IMAGES,
+        debian::DISK_IMAGES,
+        debian::LINUX_GUEST,
+        debian::CLUSTER,
+        debian::CEPH,
+    ];
+    for packages in others {
         debian::ensure(packages, false)?;
     }
     Ok(missing)

@@ -87,6 +87,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "lock",
             "auth",
             "formats",
+            "images",
             "vfs",
             "afp",
             "smb",

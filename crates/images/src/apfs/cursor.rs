@@ -1,0 +1,232 @@
+//! B-trees: finding entries, and going through them in their order.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::blocks::{Blocks, Object, damaged};
+use super::btree::Node;
+use super::checkpoint::Checkpoint;
+use super::object::{Decoded, kind};
+use super::object_map::ObjectMap;
+use super::xts::Xts;
+use crate::{Error, Result};
+
+/// How many levels a tree may have. One of 4 KiB nodes with eight levels has more entries than fit on any disk.
+const MOST_LEVELS: u16 = 16;
+
+/// How the object ids in a tree lead to blocks.
+#[derive(Clone)]
+pub(super) enum Placement {
+    /// An id is a block.
+    Physical,
+    /// An object map has the ids; objects that are newer than `xid` do not exist yet. `key` decrypts.
+    Virtual { map: Arc<ObjectMap>, xid: u64, key: Option<Arc<Xts>> },
+    /// The maps of a checkpoint have the ids.
+    Ephemeral(Arc<Checkpoint>),
+}
+
+/// A tree.
+#[derive(Clone)]
+pub(super) struct Tree {
+    pub(super) blocks: Arc<Blocks>,
+    /// What its nodes are called in errors.
+    pub(super) name: &'static str,
+    /// The subtype of its nodes.
+    pub(super) subtype: u32,
+    pub(super) placement: Placement,
+    pub(super) root: Arc<Node>,
+}
+
+impl Tree {
+    pub(super) fn open(
+        blocks: Arc<Blocks>,
+        name: &'static str,
+        subtype: u32,
+        placement: Placement,
+        root: u64,
+    ) -> Result<Self> {
+        let unread = Unread { blocks: &blocks, name, subtype, placement: &placement };
+        let root = unread.node(root, None)?;
+        if !root.is_root() || root.level >= MOST_LEVELS {
+            return Err(unread.damaged(&root, "it is no root"));
+        }
+        let node_size = root.footer.map_or(0, |footer| footer.node_size);
+        if node_size as usize != blocks.size {
+            return Err(Error::NotSupported(format!("an APFS {name} with nodes of {node_size} bytes")));
+        }
+        let root = Arc::new(root);
+        Ok(Self { blocks, name, subtype, placement, root })
+    }
+
+    /// The node that an entry of an index leads to.
+    pub(super) fn child(&self, parent: &Node, index: usize) -> Result<Node> {
+        let unread = self.unread();
+        let id = parent.child(index).map_err(|malformed| unread.damaged(parent, malformed.0))?;
+        let id = if parent.is_hashed() { self.root.oid.wrapping_add(id) } else { id };
+        let node = unread.node(id, self.root.fixed())?;
+        if node.level.checked_add(1) != Some(parent.level) {
+            return Err(unread.damaged(&node, "its level is not one below that of its parent"));
+        }
+        if node.is_root() {
+            return Err(unread.damaged(&node, "it is marked as a root"));
+        }
+        if node.count == 0 {
+            return Err(unread.damaged(&node, "it has no entries"));
+        }
+        Ok(node)
+    }
+
+    /// A cursor at the last entry that is not after what is searched for, or at the first entry. `compare` says where an entry
+    /// is, as seen from there.
+    pub(super) fn seek(&self, compare: &dyn Fn(&[u8]) -> Decoded<Ordering>) -> Result<Cursor<'_>> {
+        let mut path = Vec::new();
+        let mut node = Arc::clone(&self.root);
+        loop {
+            let index =
+                last_not_after(&node, compare).map_err(|malformed| self.damaged(&node, malformed.0))?;
+            if node.is_leaf() {
+                path.push((node, index));
+                return Ok(Cursor { tree: self, path });
+            }
+            let child = Arc::new(self.child(&node, index)?);
+            path.push((node, index));
+            node = child;
+        }
+    }
+
+    /// A cursor at the first entry that is not before what is searched for.
+    pub(super) fn seek_from(&self, compare: &dyn Fn(&[u8]) -> Decoded<Ordering>) -> Result<Cursor<'_>> {
+        let mut cursor = self.seek(compare)?;
+        while let Some((key, _)) = cursor.entry()? {
+            match compare(key) {
+                Ok(Ordering::Less) => cursor.advance()?,
+                Ok(_) => break,
+                Err(malformed) => return Err(cursor.damaged(malformed.0)),
+            }
+        }
+        Ok(cursor)
+    }
+
+    pub(super) fn damaged(&self, node: &Node, problem: &str) -> Error {
+        self.unread().damaged(node, problem)
+    }
+
+    fn unread(&self) -> Unread<'_> {
+        Unread { blocks: &self.blocks, name: self.name, subtype: self.subtype, placement: &self.placement }
+    }
+}
+
+/// The index of the last entry that is not after what is searched for, or 0.
+fn last_not_after(node: &Node, compare: &dyn Fn(&[u8]) -> Decoded<Ordering>) -> Decoded<usize> {
+    let (mut low, mut high) = (0, node.count);
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        match compare(node.key(middle)?)? {
+            Ordering::Greater => high = middle,
+            _ => low = middle + 1,
+        }
+    }
+    Ok(low.saturating_sub(1))
+}
+
+/// What it takes to read a node.
+struct Unread<'a> {
+    blocks: &'a Blocks,
+    name: &'static str,
+    subtype: u32,
+    placement: &'a Placement,
+}
+
+impl Unread<'_> {
+    fn node(&self, oid: u64, fixed: Option<(usize, usize)>) -> Result<Node> {
+        let what = format!("{} node {oid}", self.name);
+        let (object, has_header) = self.object(oid, &what)?;
+        if has_header {
+            self.check_header(&object, oid, &what)?;
+        }
+        let place = self.blocks.place(object.block);
+        Node::decode(object.bytes, object.block, oid, fixed)
+            .map_err(|malformed| damaged(what, place, malformed.0))
+    }
+
+    /// The object, and whether it has a header: nodes of sealed volumes have none.
+    fn object(&self, oid: u64, what: &str) -> Result<(Object, bool)> {
+        match self.placement {
+            Placement::Physical => Ok((self.blocks.object(oid, 1, what)?, true)),
+            Placement::Virtual { map, xid, key } => map.object(oid, *xid, key.as_deref(), what),
+            Placement::Ephemeral(checkpoint) => {
+                let mapping = checkpoint.mapping(oid);
+                let mapping = mapping.ok_or_else(|| damaged(what, 0, "the checkpoint has no such object"))?;
+                Ok((checkpoint.object(self.blocks, mapping, what)?, true))
+            }
+        }
+    }
+
+    fn check_header(&self, object: &Object, oid: u64, what: &str) -> Result<()> {
+        let header = object.header;
+        let problem = if header.oid != oid {
+            "its object id is another one"
+        } else if !matches!(header.object_type(), kind::BTREE | kind::BTREE_NODE) {
+            "it is no node"
+        } else if header.subtype != self.subtype {
+            "it belongs to another tree"
+        } else {
+            return Ok(());
+        };
+        Err(damaged(what, self.blocks.place(object.block), problem))
+    }
+
+    fn damaged(&self, node: &Node, problem: &str) -> Error {
+        damaged(format!("{} node {}", self.name, node.oid), self.blocks.place(node.block), problem)
+    }
+}
+
+/// A place in a tree.
+pub(super) struct Cursor<'a> {
+    tree: &'a Tree,
+    /// The nodes from the root to a leaf, with the entry in each. The levels go down by one, so that this is short.
+    path: Vec<(Arc<Node>, usize)>,
+}
+
+impl Cursor<'_> {
+    /// The key and the value here; `None` behind the last entry.
+    pub(super) fn entry(&self) -> Result<Option<(&[u8], &[u8])>> {
+        let Some((leaf, index)) = self.path.last().filter(|(leaf, index)| *index < leaf.count) else {
+            return Ok(None);
+        };
+        let entry = leaf.key(*index).and_then(|key| Ok((key, leaf.value(*index)?)));
+        entry.map(Some).map_err(|malformed| self.damaged(malformed.0))
+    }
+
+    /// Goes to the next entry.
+    pub(super) fn advance(&mut self) -> Result<()> {
+        let Some((leaf, index)) = self.path.last_mut() else { return Ok(()) };
+        *index += 1;
+        if *index < leaf.count {
+            return Ok(());
+        }
+        // Up to the first index with another entry, and down again to a leaf.
+        while let Some((node, index)) = self.path.last_mut() {
+            if !node.is_leaf() {
+                *index += 1;
+                if *index < node.count {
+                    break;
+                }
+            }
+            self.path.pop();
+        }
+        while let Some((node, index)) = self.path.last().filter(|(node, _)| !node.is_leaf()) {
+            let child = Arc::new(self.tree.child(node, *index)?);
+            self.path.push((child, 0));
+        }
+        Ok(())
+    }
+
+    /// The error for the leaf here.
+    pub(super) fn damaged(&self, problem: &str) -> Error {
+        match self.path.last() {
+            Some((leaf, _)) => self.tree.damaged(leaf, problem),
+            None => damaged(self.tree.name, 0, problem),
+        }
+    }
+}

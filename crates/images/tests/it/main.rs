@@ -1,0 +1,3 @@
+//! The integration tests of `images`, in one program.
+
+mod apfs;
