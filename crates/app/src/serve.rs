@@ -169,7 +169,6 @@ async fn serve_until_stopped(
     api::serve(api, &running, (login_guard.clone(), events, alerts), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
     watch(&running, &volumes);
-    keep_indexes(&running, volumes.clone());
     say_ready(&running, volumes.clone(), said).await?;
     orders.obey_until_stop(&running, &volumes).await;
     part.end();
@@ -191,6 +190,7 @@ async fn say_goodbye(announcers: &Announcers, fronts: &Fronts, stop: &watch::Sen
 
 /// Follows what changes outside of this process: the folders of the shares, and what the servers of a cluster have in common.
 fn watch(running: &Arc<Running>, volumes: &Volumes) {
+    keep_indexes(running.clone());
     tokio::spawn(availability::watch(running.clone()));
     in_common::follow(running.clone(), volumes, volumes.state().to_owned());
 }
@@ -205,17 +205,15 @@ async fn look_at_memory(caches: Arc<CachesView>) {
     }
 }
 
-/// Prints the mount lines of the shares, the earlier lines `said`, and the users' access to the
-/// shares. The service manager is told, too.
-/// Begins to keep the indexes of the shares.
-fn keep_indexes(running: &Arc<Running>, volumes: Arc<Volumes>) {
-    let current = running.current();
+/// Begins to keep the indexes of the shares, in the background.
+fn keep_indexes(running: Arc<Running>) {
     tokio::task::spawn_blocking(move || {
-        let failed = as_ourselves(|| volumes.indexes.apply(&volumes, &current)).unwrap_or_default();
-        failed.iter().for_each(|line| tracing::warn!("{line}"));
+        running.keep_indexes().iter().for_each(|line| tracing::warn!("{line}"));
     });
 }
 
+/// Prints the mount lines of the shares, the earlier lines `said`, and the users' access to the
+/// shares. The service manager is told, too.
 async fn say_ready(running: &Running, volumes: Arc<Volumes>, mut said: Vec<String>) -> anyhow::Result<()> {
     let (now, privileged) = (running.current(), here::privileged());
     let rights = tokio::task::spawn_blocking(move || rights::lines(&now, &volumes, privileged));

@@ -44,7 +44,8 @@ impl Facts {
         for of in FileKind::ALL.iter().filter(|of| kind.is_a(**of)) {
             facts.add_text(Attribute::Kind, of.name());
         }
-        let extension = extension_of(name).filter(|_| entry != formats::Kind::Folder || kind != FileKind::Folder);
+        let extension =
+            extension_of(name).filter(|_| entry != formats::Kind::Folder || kind != FileKind::Folder);
         if let Some(extension) = extension {
             facts.add_text(Attribute::Extension, extension);
         }

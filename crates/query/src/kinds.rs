@@ -259,8 +259,7 @@ const MAC_TYPES: &[(&[u8; 4], FileKind)] = &[
 ];
 
 /// Folders that Macs show as one file, by the last part of their names.
-const BUNDLES: &[&str] =
-    &["app", "key", "numbers", "pages", "rtfd", "sparsebundle", "pkg"];
+const BUNDLES: &[&str] = &["app", "key", "numbers", "pages", "rtfd", "sparsebundle", "pkg"];
 
 /// The longest last part of a name that counts as an extension, in bytes.
 const MAX_EXTENSION: usize = 16;
@@ -314,16 +313,37 @@ pub fn content_types(kind: FileKind, extension: Option<&str>) -> Vec<&'static st
         FileKind::Link => &["public.symlink", "public.item"],
         FileKind::Application => &["com.apple.application", "com.apple.bundle", "public.item"],
         FileKind::Archive => &["public.archive", "public.data", "public.item"],
-        FileKind::Audio => &["public.audio", "public.audiovisual-content", "public.data", "public.content", "public.item"],
-        FileKind::Code => &["public.source-code", "public.plain-text", "public.text", "public.data", "public.content", "public.item"],
+        FileKind::Audio => {
+            &["public.audio", "public.audiovisual-content", "public.data", "public.content", "public.item"]
+        }
+        FileKind::Code => &[
+            "public.source-code",
+            "public.plain-text",
+            "public.text",
+            "public.data",
+            "public.content",
+            "public.item",
+        ],
         FileKind::Document => &["public.composite-content", "public.data", "public.content", "public.item"],
-        FileKind::Pdf => &["com.adobe.pdf", "public.composite-content", "public.data", "public.content", "public.item"],
-        FileKind::Presentation => &["public.presentation", "public.composite-content", "public.data", "public.content", "public.item"],
+        FileKind::Pdf => {
+            &["com.adobe.pdf", "public.composite-content", "public.data", "public.content", "public.item"]
+        }
+        FileKind::Presentation => &[
+            "public.presentation",
+            "public.composite-content",
+            "public.data",
+            "public.content",
+            "public.item",
+        ],
         FileKind::Spreadsheet => &["public.spreadsheet", "public.data", "public.content", "public.item"],
-        FileKind::Email => &["public.email-message", "public.message", "public.data", "public.content", "public.item"],
+        FileKind::Email => {
+            &["public.email-message", "public.message", "public.data", "public.content", "public.item"]
+        }
         FileKind::Image => &["public.image", "public.data", "public.content", "public.item"],
         FileKind::Text => &["public.text", "public.data", "public.content", "public.item"],
-        FileKind::Video => &["public.movie", "public.audiovisual-content", "public.data", "public.content", "public.item"],
+        FileKind::Video => {
+            &["public.movie", "public.audiovisual-content", "public.data", "public.content", "public.item"]
+        }
         FileKind::Web => &["public.html", "public.text", "public.data", "public.content", "public.item"],
         FileKind::DiskImage => &["public.disk-image", "public.archive", "public.data", "public.item"],
         FileKind::Font => &["public.font", "public.data", "public.content", "public.item"],

@@ -66,9 +66,13 @@ pub enum Problem {
     Duration(String),
     #[error("`{0}` is no label; the labels are gray, green, purple, blue, yellow, red, orange")]
     Label(String),
-    #[error("`{0}` is no date; write it as today, yesterday, this-week, last-month, 7d, 2024, 2024-05 or 2024-05-31")]
+    #[error(
+        "`{0}` is no date; write it as today, yesterday, this-week, last-month, 7d, 2024, 2024-05 or 2024-05-31"
+    )]
     Date(String),
-    #[error("`{0}` lasts until now; write it without < or >, and with - before the attribute for what is older")]
+    #[error(
+        "`{0}` lasts until now; write it without < or >, and with - before the attribute for what is older"
+    )]
     ComparedDuration(String),
     #[error("`{0}` is a text and has no order; leave out < and >")]
     Order(&'static str),
@@ -124,7 +128,8 @@ impl<'a> Parser<'a> {
     fn takes(&mut self, words: &[&str]) -> Option<&'a str> {
         self.skip_space();
         let rest = self.rest();
-        let word = &rest[..rest.find(|c: char| c.is_whitespace() || matches!(c, '(' | ')')).unwrap_or(rest.len())];
+        let word =
+            &rest[..rest.find(|c: char| c.is_whitespace() || matches!(c, '(' | ')')).unwrap_or(rest.len())];
         words.contains(&word).then(|| {
             self.at += word.len();
             word
@@ -162,7 +167,8 @@ impl<'a> Parser<'a> {
                 return Err(self.error(Problem::Missing(word.into())));
             }
             let before = self.at;
-            let is_end = self.takes(&["OR", "|"]).is_some() || self.rest().is_empty() || self.rest().starts_with(')');
+            let is_end =
+                self.takes(&["OR", "|"]).is_some() || self.rest().is_empty() || self.rest().starts_with(')');
             if is_end {
                 self.at = before;
                 self.skip_space();
@@ -176,7 +182,10 @@ impl<'a> Parser<'a> {
     /// `-a`, `NOT a`, `(a)`, or a condition.
     fn negation(&mut self) -> Result<Query, LanguageError> {
         let place = self.at;
-        let minus = self.rest().strip_prefix('-').is_some_and(|after| !after.is_empty() && !after.starts_with(char::is_whitespace));
+        let minus = self
+            .rest()
+            .strip_prefix('-')
+            .is_some_and(|after| !after.is_empty() && !after.starts_with(char::is_whitespace));
         if minus || self.takes(&["NOT"]).is_some() {
             self.at += usize::from(minus);
             self.skip_space();

@@ -279,7 +279,9 @@ impl TextMatcher<'_> {
     /// Whether each value whose folded form has the needle matches.
     #[must_use]
     pub fn is_needle_enough(&self) -> bool {
-        self.takes_folded() && !self.test.by_words && matches!(&self.pattern.0[..], [Piece::Any, Piece::Text(_), Piece::Any])
+        self.takes_folded()
+            && !self.test.by_words
+            && matches!(&self.pattern.0[..], [Piece::Any, Piece::Text(_), Piece::Any])
     }
 
     fn matches_form(&self, value: &str) -> bool {

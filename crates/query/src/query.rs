@@ -1,8 +1,8 @@
 //! A query, and which files it is about.
 
+use crate::Attribute;
 use crate::facts::{Facts, Value};
 use crate::pattern::TextTest;
-use crate::Attribute;
 
 /// The most comparisons in one query.
 pub const MAX_COMPARISONS: usize = 512;
@@ -110,7 +110,9 @@ impl Test {
         match (self, value) {
             (Self::Present, Value::Text(text)) => !text.is_empty(),
             (Self::Present, _) => true,
-            (Self::Text(test), Value::Text(text)) if attribute == Attribute::Text => test.matches_words_of(text),
+            (Self::Text(test), Value::Text(text)) if attribute == Attribute::Text => {
+                test.matches_words_of(text)
+            }
             (Self::Text(test), Value::Text(text)) => test.matches(text),
             (Self::Number(order, with), Value::Number(number)) => order.holds(*number, *with),
             (Self::Date(order, with), Value::Date(at)) => order.holds(*at, *with),

@@ -83,7 +83,8 @@ impl Entry {
             (FileKind::Other, _) => vfs::Kind::Fifo,
             _ => vfs::Kind::Folder,
         };
-        let code = self.extra.texts(Attribute::TypeCode).next().and_then(|text| text.as_bytes().try_into().ok());
+        let code =
+            self.extra.texts(Attribute::TypeCode).next().and_then(|text| text.as_bytes().try_into().ok());
         let mut facts = Facts::of_name(name, entry, code.unwrap_or_default());
         if self.is_file {
             facts.add(Attribute::Size, Value::Number(self.size as f64));
@@ -98,7 +99,8 @@ impl Entry {
     /// Memory that it takes, about.
     pub(crate) fn bytes(&self) -> usize {
         let text = |value: &Value| if let Value::Text(text) = value { text.len() } else { 0 };
-        let extra: usize = self.extra.all().iter().map(|(_, value)| text(value) + size_of::<Value>() + 8).sum();
+        let extra: usize =
+            self.extra.all().iter().map(|(_, value)| text(value) + size_of::<Value>() + 8).sum();
         let words = self.words.iter().flat_map(|words| words.iter());
         size_of::<Self>() + extra + words.map(|word| word.len() + 24).sum::<usize>()
     }

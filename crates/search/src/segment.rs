@@ -54,7 +54,6 @@ pub(crate) type Number = u32;
 
 /// An open segment.
 pub(crate) struct Segment {
-    pub(crate) number: u64,
     path: PathBuf,
     file: File,
     footer: Footer,
@@ -192,17 +191,19 @@ impl Segment {
         let path = Self::path_of(folder, number);
         let file = File::open(&path).at(&path)?;
         let length = file.metadata().at(&path)?.len();
-        let start = length.checked_sub(FOOTER as u64).ok_or(IndexFailure::damaged(&path, "it is too short"))?;
+        let start =
+            length.checked_sub(FOOTER as u64).ok_or(IndexFailure::damaged(&path, "it is too short"))?;
         let mut bytes = [0; FOOTER];
         file.read_exact_at(&mut bytes, start).at(&path)?;
-        let footer = Footer::decode(&bytes, start).map_err(|problem| IndexFailure::damaged(&path, problem))?;
+        let footer =
+            Footer::decode(&bytes, start).map_err(|problem| IndexFailure::damaged(&path, problem))?;
         let is_sound = footer.length(Section::Folders) == footer.folders as u64 * FOLDER as u64
             && footer.length(Section::Rows) == u64::from(footer.entries) * ROW as u64
             && footer.length(Section::Refs) == (u64::from(footer.entries) + 1) * REFS as u64;
         if !is_sound {
             return Err(IndexFailure::damaged(&path, "its parts do not fit together"));
         }
-        Ok(Self { number, path, file, footer, is_replaced: AtomicBool::new(false) })
+        Ok(Self { path, file, footer, is_replaced: AtomicBool::new(false) })
     }
 
     /// Reads everything and compares the checksums.
@@ -371,7 +372,11 @@ impl Segment {
     }
 
     /// The first entry of a range whose name is not less; the range is of one folder.
-    pub(crate) fn entry_from(&self, range: std::ops::Range<Number>, name: &[u8]) -> Result<Number, IndexFailure> {
+    pub(crate) fn entry_from(
+        &self,
+        range: std::ops::Range<Number>,
+        name: &[u8],
+    ) -> Result<Number, IndexFailure> {
         let (mut low, mut high) = (range.start, range.end.min(self.entries()));
         while low < high {
             let middle = low + (high - low) / 2;

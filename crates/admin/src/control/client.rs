@@ -9,9 +9,9 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
 use super::{
-    CachesAnswer, CachesRequest, Disconnect, FindAnswer, FindRequest, LunAnswer, LunRequest, Progress, Request, Response,
-    RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport, ScrubRequest,
-    SlowOperation, StartedWith, Status, at_socket,
+    CachesAnswer, CachesRequest, Disconnect, FindAnswer, FindRequest, LunAnswer, LunRequest, Progress,
+    Request, Response, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport,
+    ScrubRequest, SlowOperation, StartedWith, Status, at_socket,
 };
 
 /// How long the server may be silent. During long operations it sends a sign of life every second.

@@ -12,9 +12,9 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
 use super::{
-    CachesAnswer, CachesRequest, Disconnect, FindAnswer, FindRequest, LunAnswer, LunRequest, Progress, Request, Response,
-    RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, SOCKET, Schedules, ScrubReport, ScrubRequest,
-    SlowOperation, StartedWith, Status, at_socket,
+    CachesAnswer, CachesRequest, Disconnect, FindAnswer, FindRequest, LunAnswer, LunRequest, Progress,
+    Request, Response, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, SOCKET, Schedules,
+    ScrubReport, ScrubRequest, SlowOperation, StartedWith, Status, at_socket,
 };
 
 /// The longest request in bytes: one with two of the longest paths as lists of numbers.

@@ -8,8 +8,8 @@ use utoipa::ToSchema;
 
 use super::appletalk::AppleTalkStatus;
 use super::arriving::ArrivingStatus;
-use super::find::SearchStatus;
 use super::doctor::DoctorStatus;
+use super::find::SearchStatus;
 use super::links::LinkStatus;
 use super::waits::LoopsStatus;
 use crate::settings::Protocol;

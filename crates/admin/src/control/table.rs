@@ -103,7 +103,8 @@ impl Status {
             return Ok(());
         }
         let kind = |contents| if contents { "names and contents" } else { "names" };
-        let rows = self.searches.iter().map(|one| [one.share.clone(), kind(one.contents).into(), one.words()]);
+        let rows =
+            self.searches.iter().map(|one| [one.share.clone(), kind(one.contents).into(), one.words()]);
         table(f, "Search indexes", ["share", "of", ""], rows)
     }
 

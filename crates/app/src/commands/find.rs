@@ -80,7 +80,10 @@ fn tell(answer: &FindAnswer, asked: &Find) -> anyhow::Result<ExitCode> {
 
 fn say_what_is_missing(answer: &FindAnswer, asked: &Find) {
     if answer.more {
-        out::error_line(format_args!("fourfold: there are more than {}; ask for less, or give a --limit", asked.limit));
+        out::error_line(format_args!(
+            "fourfold: there are more than {}; ask for less, or give a --limit",
+            asked.limit
+        ));
     }
     for share in &answer.incomplete {
         out::error_line(format_args!(

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{
-    AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, FindAnswer, FindRequest, ListenerStatus, LunAnswer, LunRequest,
-    Progress, Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport,
-    ScrubRequest, ShareMounts, ShareStatus, SlowOperation, StartedWith, Status,
+    AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, FindAnswer, FindRequest, ListenerStatus,
+    LunAnswer, LunRequest, Progress, Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest,
+    Schedules, ScrubReport, ScrubRequest, ShareMounts, ShareStatus, SlowOperation, StartedWith, Status,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
@@ -117,6 +117,12 @@ impl Running {
     /// The files of a share.
     pub(crate) fn volume(&self, share: &ShareSettings) -> anyhow::Result<Arc<Volume>> {
         self.parts.volumes.open(share, &self.current().settings)
+    }
+
+    /// Begins to keep the indexes that the settings want; returns lines about what failed.
+    pub(crate) fn keep_indexes(&self) -> Vec<String> {
+        let (volumes, current) = (&self.parts.volumes, self.current());
+        as_ourselves(|| volumes.indexes.apply(volumes, &current)).unwrap_or_else(|error| vec![error.to_string()])
     }
 
     fn components(&self) -> impl Iterator<Item = &dyn Component> {

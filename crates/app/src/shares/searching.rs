@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 use admin::control::{FindAnswer, FindRequest, FoundFile, MOST_FOUND, SearchStatus};
 use admin::{SearchScope, Settings, ShareSettings};
 use anyhow::{Context, bail};
-use auth::Directory;
 use jiff::tz::TimeZone;
 use lock::Mutex;
 use query::Query;
@@ -52,7 +51,8 @@ impl Indexes {
         let mut lines = Vec::new();
         for share in current.settings.shares.iter().filter(|share| share.search != SearchScope::Off) {
             let kept = volumes.open(share, &current.settings).and_then(|volume| {
-                let same = |old: &RunningIndex| old.scope == share.search && Arc::ptr_eq(&old.volume, &volume);
+                let same =
+                    |old: &RunningIndex| old.scope == share.search && Arc::ptr_eq(&old.volume, &volume);
                 match before.remove(&share.name) {
                     Some(old) if same(&old) => Ok(old),
                     old => {
@@ -89,11 +89,6 @@ impl Indexes {
         all.sort_by(|a, b| a.share.cmp(&b.share));
         all
     }
-
-    /// Memory that they take, in bytes.
-    pub(crate) fn memory(&self) -> u64 {
-        self.running.lock().values().map(|index| index.index.memory()).sum()
-    }
 }
 
 fn start(
@@ -105,7 +100,7 @@ fn start(
     let options = IndexOptions {
         share: share.name.clone(),
         folder: state.join(FOLDER).join(folder_name(&share.name)),
-        owner_names: owner_names(current.accounts.clone()),
+        owner_names: owner_names(current.clone()),
         contents: None,
         quiet: QUIET,
     };
@@ -120,8 +115,8 @@ fn folder_name(share: &str) -> String {
     share.bytes().map(encoded).collect()
 }
 
-fn owner_names(accounts: Arc<Directory>) -> search::OwnerNames {
-    Arc::new(move |uid| accounts.unix().user_numbered(uid).map(|user| user.name.clone()))
+fn owner_names(current: Arc<Current>) -> search::OwnerNames {
+    Arc::new(move |uid| current.accounts.unix().user_numbered(uid).map(|user| user.name.clone()))
 }
 
 fn status(share: &str, running: &RunningIndex) -> SearchStatus {

@@ -56,9 +56,17 @@ fn text(attribute: Attribute, term: &Term) -> Result<Query, Problem> {
         }
         Attribute::Extension => {
             let text = text.strip_prefix('.').unwrap_or(text);
-            TextTest::whole(if has_wildcards { Pattern::with_wildcards(text) } else { Pattern::literal(text) })
+            TextTest::whole(if has_wildcards {
+                Pattern::with_wildcards(text)
+            } else {
+                Pattern::literal(text)
+            })
         }
-        Attribute::Text => TextTest::at_word(if has_wildcards || term.is_quoted { pattern() } else { Pattern::beginning(text) }),
+        Attribute::Text => TextTest::at_word(if has_wildcards || term.is_quoted {
+            pattern()
+        } else {
+            Pattern::beginning(text)
+        }),
         _ if is_exact || has_wildcards => TextTest::whole(pattern()),
         Attribute::Name | Attribute::Origin => TextTest::whole(Pattern::containing(text)),
         Attribute::Tag
@@ -116,7 +124,9 @@ fn date(attribute: Attribute, text: &str, clock: &Clock) -> Result<Query, Proble
     let dates::Span { from, to } = span(text)?;
     let end = || to.ok_or_else(|| Problem::ComparedDuration(text.into()));
     Ok(match order {
-        None | Some(Order::Equal) => Query::And([Some(at_least(from)), to.map(before)].into_iter().flatten().collect()),
+        None | Some(Order::Equal) => {
+            Query::And([Some(at_least(from)), to.map(before)].into_iter().flatten().collect())
+        }
         Some(Order::Less) => end().map(|_| before(from))?,
         Some(Order::AtMost) => before(end()?),
         Some(Order::AtLeast) => end().map(|_| at_least(from))?,

@@ -25,7 +25,8 @@ pub(super) fn propose(
     each: &mut Each<'_>,
 ) -> Result<(), IndexFailure> {
     let (recent, segments) = store.look(|table| {
-        let owner = |entry: &Entry| query.asks_for(|of| of == Attribute::Owner).then(|| name_of(entry.uid)).flatten();
+        let owner =
+            |entry: &Entry| query.asks_for(|of| of == Attribute::Owner).then(|| name_of(entry.uid)).flatten();
         let found = table.after(after).filter_map(|(folder, name, entry)| {
             let entry = entry.as_ref()?;
             let facts = entry.facts(&text_view(name), owner(entry));
@@ -39,10 +40,12 @@ pub(super) fn propose(
     for segment in &segments {
         scans.push(Scan::of(segment.clone(), &plan, after)?);
     }
-    let texts = segments.iter().map(|segment| TextAnswers::of(query, segment)).collect::<Result<Vec<_>, _>>()?;
+    let texts =
+        segments.iter().map(|segment| TextAnswers::of(query, segment)).collect::<Result<Vec<_>, _>>()?;
     let mut recent = recent.into_iter().peekable();
     loop {
-        let oldest_first = scans.iter().enumerate().filter_map(|(age, scan)| Some((&scan.head.as_ref()?.place, age)));
+        let oldest_first =
+            scans.iter().enumerate().filter_map(|(age, scan)| Some((&scan.head.as_ref()?.place, age)));
         let next = oldest_first.min();
         let is_recent = match (recent.peek(), next) {
             (None, None) => return Ok(()),
@@ -83,7 +86,8 @@ fn may_match(query: &Query, facts: &Facts, entry: &Entry) -> bool {
 }
 
 fn has_words(entry: &Entry, test: &Test) -> bool {
-    let (Test::Text(test), Some(words)) = (test, &entry.words) else { return false };
+    let Some(words) = &entry.words else { return false };
+    let Test::Text(test) = test else { return *test == Test::Present };
     test.words().iter().all(|wanted| {
         let from = words.partition_point(|word| **word < *wanted.word);
         words.get(from).is_some_and(|word| wanted.accepts(word))
@@ -114,7 +118,9 @@ fn propose_old(
     place: &SearchPlace,
     each: &mut Each<'_>,
 ) -> Result<bool, IndexFailure> {
-    let (Some(head), Some(folder)) = (&scan.head, LastingKey::from_bytes(&place.folder)) else { return Ok(true) };
+    let (Some(head), Some(folder)) = (&scan.head, LastingKey::from_bytes(&place.folder)) else {
+        return Ok(true);
+    };
     for newer in &segments[..age] {
         if newer.find(&place.folder, &place.name)?.is_some() {
             return Ok(true);

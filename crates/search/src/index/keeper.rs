@@ -47,7 +47,8 @@ pub(super) fn start(volume: &Arc<Volume>, shared: &Arc<Shared>) -> io::Result<Ve
     let hears = hears.spawn(move || runtime.block_on(hear(&hearing, events)))?;
     let volume = Arc::downgrade(volume);
     let keeps = std::thread::Builder::new().name("search".into());
-    let keeps = keeps.spawn(move || Keeper::new(volume, keeping).run()).inspect_err(|_| shared.alarm.stop())?;
+    let keeps =
+        keeps.spawn(move || Keeper::new(volume, keeping).run()).inspect_err(|_| shared.alarm.stop())?;
     Ok(vec![hears, keeps])
 }
 

@@ -20,7 +20,11 @@ const DEEPEST: usize = vfs::MAX_PATH_DEPTH;
 
 impl Keeper {
     /// Looks at what events were about.
-    pub(super) fn look_at_changes(&mut self, volume: &Arc<Volume>, store: &Store) -> Result<(), IndexFailure> {
+    pub(super) fn look_at_changes(
+        &mut self,
+        volume: &Arc<Volume>,
+        store: &Store,
+    ) -> Result<(), IndexFailure> {
         let pending = self.shared.changes.take();
         if pending.lost {
             self.list_everything(store)?;

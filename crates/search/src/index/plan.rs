@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use memchr::memmem::Finder;
 use query::{
-    Attribute, Comparison, FileKind, Order, Query, Test, TextTest, WordTest, content_types, extension_of, extensions,
-    folded,
+    Attribute, Comparison, FileKind, Order, Query, Test, TextTest, WordTest, content_types, extension_of,
+    extensions,
 };
 
 use crate::segment::{HAS_CONTENTS, IS_FILE, Row};
@@ -201,13 +201,6 @@ impl NameTest<'_> {
             NameRest::Extension(is_so) => extension_of(&name()).is_some_and(is_so),
         }
     }
-
-    /// Whether a name that may not have the needle matches.
-    pub(crate) fn accepts_any(&self, name: &str) -> bool {
-        let form = folded(name);
-        self.needle.as_ref().is_none_or(|needle| needle.find(form.as_bytes()).is_some())
-            && self.accepts(&form, || name.to_owned())
-    }
 }
 
 fn accepts(test: &Test, attribute: Attribute, text: &str) -> bool {
@@ -227,7 +220,10 @@ fn is_exact(query: &Query) -> bool {
             // Folders and links with the name of a picture have their kind only.
             Attribute::ContentType | Attribute::Extension => false,
             attribute if is_extra(attribute) => true,
-            _ => comparison.test != Test::Present || matches!(comparison.attribute, Attribute::Size | Attribute::Text),
+            _ => {
+                comparison.test != Test::Present
+                    || matches!(comparison.attribute, Attribute::Size | Attribute::Text)
+            }
         };
     });
     is_exact

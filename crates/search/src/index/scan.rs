@@ -56,7 +56,9 @@ enum Prepared<'p, 'q> {
 
 impl<'p, 'q> Prepared<'p, 'q> {
     fn of(plan: &'p Plan<'q>, segment: &Segment) -> Result<Self, IndexFailure> {
-        let all = |parts: &'p [Plan<'q>]| parts.iter().map(|part| Self::of(part, segment)).collect::<Result<Vec<_>, _>>();
+        let all = |parts: &'p [Plan<'q>]| {
+            parts.iter().map(|part| Self::of(part, segment)).collect::<Result<Vec<_>, _>>()
+        };
         Ok(match plan {
             Plan::All => Self::All,
             Plan::Nothing => Self::Nothing,
@@ -124,7 +126,9 @@ impl<'p, 'q> Prepared<'p, 'q> {
                 let from = entries.partition_point(|entry| *entry < block.first);
                 let here = entries[from..].iter().map(|entry| (*entry - block.first) as usize);
                 let mut found = NONE;
-                here.take_while(|at| *at < block.count).filter(|at| has(among, *at)).for_each(|at| set(&mut found, at));
+                here.take_while(|at| *at < block.count)
+                    .filter(|at| has(among, *at))
+                    .for_each(|at| set(&mut found, at));
                 Ok(found)
             }
             Self::Row(test) => {
@@ -206,8 +210,10 @@ impl<'s> Block<'s> {
         let mut found = NONE;
         let accepts = |at: usize| -> bool {
             let (from, to) = range(at);
-            let text = folded.get(from..to).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default();
-            let name = || segment.name(&[refs[at], refs[at + 1]]).map(|name| text_view(&name)).unwrap_or_default();
+            let text =
+                folded.get(from..to).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default();
+            let name =
+                || segment.name(&[refs[at], refs[at + 1]]).map(|name| text_view(&name)).unwrap_or_default();
             test.accepts(text, name)
         };
         let Some(needle) = &test.needle else {
@@ -270,8 +276,16 @@ impl<'p, 'q> Scan<'p, 'q> {
             None => 0,
         };
         let next = from - from % BLOCK as Number;
-        let mut scan =
-            Self { segment, plan: prepared, next, from, block: NONE, block_first: 0, folder: None, head: None };
+        let mut scan = Self {
+            segment,
+            plan: prepared,
+            next,
+            from,
+            block: NONE,
+            block_first: 0,
+            folder: None,
+            head: None,
+        };
         scan.advance()?;
         Ok(scan)
     }
@@ -309,7 +323,8 @@ impl<'p, 'q> Scan<'p, 'q> {
     }
 
     fn place(&mut self, entry: Number) -> Result<SearchPlace, IndexFailure> {
-        let is_in = |(record, end): &&(crate::segment::FolderRecord, Number)| record.first <= entry && entry < *end;
+        let is_in =
+            |(record, end): &&(crate::segment::FolderRecord, Number)| record.first <= entry && entry < *end;
         if self.folder.as_ref().filter(is_in).is_none() {
             let place = self.segment.folder_of(entry)?;
             self.folder = Some((self.segment.folder(place)?, self.segment.end_of_folder(place)?));
@@ -350,7 +365,9 @@ impl TextAnswers {
     pub(super) fn of(query: &Query, segment: &Segment) -> Result<Self, IndexFailure> {
         let mut wanted = Vec::new();
         query.each_comparison(&mut |comparison| {
-            if matches!(comparison.attribute, Attribute::Any | Attribute::Text) && matches!(comparison.test, Test::Text(_)) {
+            if matches!(comparison.attribute, Attribute::Any | Attribute::Text)
+                && matches!(comparison.test, Test::Text(_))
+            {
                 wanted.push(comparison.test.clone());
             }
         });
@@ -363,7 +380,11 @@ impl TextAnswers {
         Ok(Self { tests })
     }
 
+    /// `entry` has contents that were read.
     pub(super) fn accepts(&self, test: &Test, entry: Number) -> bool {
+        if *test == Test::Present {
+            return true;
+        }
         let has = |entries: &Option<Vec<Number>>| {
             entries.as_ref().is_none_or(|entries| entries.binary_search(&entry).is_ok())
         };

@@ -56,7 +56,11 @@ pub(crate) enum Condition {
 
 impl Store {
     /// Opens the index of a tree, or begins one.
-    pub(crate) fn open(folder: &Path, root: &[u8], contents: bool) -> Result<(Self, Condition), IndexFailure> {
+    pub(crate) fn open(
+        folder: &Path,
+        root: &[u8],
+        contents: bool,
+    ) -> Result<(Self, Condition), IndexFailure> {
         vfs::index::durable::create_folder(folder).at(folder)?;
         let found = match Manifest::read(folder) {
             Ok(found) => found.filter(|manifest| manifest.is_for(root, contents)),

@@ -79,7 +79,9 @@ impl<'a> FolderCursor<'a> {
 
     fn advance(&mut self) -> Result<(), IndexFailure> {
         let bytes = self.stream.take(super::FOLDER)?;
-        let read = bytes.map(|bytes| FolderRecord::decode(&bytes).ok_or(self.segment.damaged("a folder's record is cut off")));
+        let read = bytes.map(|bytes| {
+            FolderRecord::decode(&bytes).ok_or(self.segment.damaged("a folder's record is cut off"))
+        });
         self.current = std::mem::replace(&mut self.next, read.transpose()?);
         Ok(())
     }
@@ -101,11 +103,13 @@ fn plan(
     let renumbered = old.iter().map(|segment| vec![DROPPED; segment.entries() as usize]).collect();
     let mut plan = Plan { origins: Vec::new(), renumbered, folders: 0 };
     let mut cursors = old.iter().map(|segment| FolderCursor::of(segment)).collect::<Result<Vec<_>, _>>()?;
-    while let Some(key) = cursors.iter().filter_map(|cursor| Some(cursor.current.as_ref()?.key.clone())).min() {
+    while let Some(key) = cursors.iter().filter_map(|cursor| Some(cursor.current.as_ref()?.key.clone())).min()
+    {
         if !goes_on() {
             return Ok(None);
         }
-        let is_here = |cursor: &FolderCursor<'_>| cursor.current.as_ref().is_some_and(|record| record.key == key);
+        let is_here =
+            |cursor: &FolderCursor<'_>| cursor.current.as_ref().is_some_and(|record| record.key == key);
         let first = plan.origins.len() as Number;
         let ranges: Vec<_> =
             cursors.iter().map(|cursor| if is_here(cursor) { cursor.range() } else { 0..0 }).collect();
@@ -180,8 +184,16 @@ impl<'a> NameCursor<'a> {
 
     fn of(segment: &'a Segment, range: std::ops::Range<Number>) -> Result<Self, IndexFailure> {
         let (refs, folded, names) = (Vec::new(), Vec::new(), Vec::new());
-        let mut cursor =
-            Self { segment, at: range.start, end: range.end, refs, folded, names, first: range.start, name: None };
+        let mut cursor = Self {
+            segment,
+            at: range.start,
+            end: range.end,
+            refs,
+            folded,
+            names,
+            first: range.start,
+            name: None,
+        };
         cursor.read()?;
         Ok(cursor)
     }
@@ -284,7 +296,9 @@ fn copy_refs(writer: &mut SectionWriter, old: &[Arc<Segment>], plan: &Plan) -> R
         at.encode(&mut bytes);
         writer.put(&bytes)?;
         let more = |at: u32, from: u32, to: u32| {
-            to.checked_sub(from).and_then(|length| at.checked_add(length)).ok_or_else(|| segment.damaged("texts are out of order"))
+            to.checked_sub(from)
+                .and_then(|length| at.checked_add(length))
+                .ok_or_else(|| segment.damaged("texts are out of order"))
         };
         at.folded = more(at.folded, here.folded, next.folded)?;
         at.name = more(at.name, here.name, next.name)?;
@@ -348,14 +362,18 @@ fn copy_spans(
 }
 
 fn merge_words(writer: &mut SectionWriter, old: &[Arc<Segment>], plan: &Plan) -> Result<(), IndexFailure> {
-    let mut streams = old.iter().map(|segment| VocabularyStream::of(segment)).collect::<Result<Vec<_>, _>>()?;
+    let mut streams =
+        old.iter().map(|segment| VocabularyStream::of(segment)).collect::<Result<Vec<_>, _>>()?;
     let mut vocabulary = VocabularyWriter::default();
     loop {
-        let least = streams.iter().filter_map(|stream| stream.current.as_ref().map(|(word, _)| word.clone())).min();
+        let least =
+            streams.iter().filter_map(|stream| stream.current.as_ref().map(|(word, _)| word.clone())).min();
         let Some(word) = least else { break };
         let mut entries = Vec::new();
         for (stream, renumbered) in streams.iter_mut().zip(&plan.renumbered) {
-            let Some((_, of)) = stream.current.as_ref().filter(|(current, _)| *current == word) else { continue };
+            let Some((_, of)) = stream.current.as_ref().filter(|(current, _)| *current == word) else {
+                continue;
+            };
             let new = of.iter().filter_map(|entry| renumbered.get(*entry as usize));
             entries.extend(new.filter(|number| **number != DROPPED));
             stream.advance()?;

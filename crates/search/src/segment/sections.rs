@@ -137,11 +137,6 @@ impl SectionWriter {
         Ok(())
     }
 
-    /// How many bytes the present part has.
-    pub(super) fn length(&self) -> u64 {
-        self.at - self.parts.last().map_or(0, |(end, _)| *end)
-    }
-
     /// The next part begins.
     pub(super) fn next(&mut self) {
         self.parts.push((self.at, self.sum));

@@ -90,7 +90,8 @@ impl Block<'_> {
         let (list, rest) = take_number(rest)?;
         let mut word = self.last.get(..usize::from(*shared))?.to_vec();
         word.extend(bytes);
-        let record = WordRecord { word: word.clone(), posts: self.posts, length: usize::try_from(list).ok()? };
+        let record =
+            WordRecord { word: word.clone(), posts: self.posts, length: usize::try_from(list).ok()? };
         self.posts = self.posts.checked_add(list)?;
         (self.last, self.bytes) = (word, rest);
         Some(record)
@@ -111,7 +112,11 @@ impl Segment {
             Ok((number(words), number(posts)))
         };
         let (from, posts) = record(number)?;
-        let end = if number + 1 < self.blocks() { record(number + 1)?.0 } else { self.footer.length(Section::Words) };
+        let end = if number + 1 < self.blocks() {
+            record(number + 1)?.0
+        } else {
+            self.footer.length(Section::Words)
+        };
         let length = end.checked_sub(from).ok_or_else(|| self.damaged("words are out of order"))?;
         Ok((self.read(Section::Words, from, length as usize)?, posts))
     }
@@ -135,7 +140,8 @@ impl Segment {
             let (bytes, posts) = self.block(number)?;
             let mut block = Block { bytes: &bytes, last: Vec::new(), posts };
             while let Some(record) = block.next() {
-                let is_wanted = if test.is_beginning { record.word.starts_with(wanted) } else { record.word == wanted };
+                let is_wanted =
+                    if test.is_beginning { record.word.starts_with(wanted) } else { record.word == wanted };
                 if is_wanted {
                     self.list(&record, &mut found)?;
                     lists += 1;
@@ -151,7 +157,8 @@ impl Segment {
 
     fn list(&self, record: &WordRecord, into: &mut Vec<Number>) -> Result<(), IndexFailure> {
         let bytes = self.read(Section::Posts, record.posts, record.length)?;
-        numbers(&bytes, |number| into.push(number)).ok_or_else(|| self.damaged("a list of entries is cut off"))
+        numbers(&bytes, |number| into.push(number))
+            .ok_or_else(|| self.damaged("a list of entries is cut off"))
     }
 }
 
@@ -206,7 +213,8 @@ impl<'a> VocabularyStream<'a> {
             (self.at, self.last) = (0, Vec::new());
             self.block += 1;
         }
-        let mut block = Block { bytes: &self.bytes[self.at..], last: std::mem::take(&mut self.last), posts: 0 };
+        let mut block =
+            Block { bytes: &self.bytes[self.at..], last: std::mem::take(&mut self.last), posts: 0 };
         let cut = || self.segment.damaged("a word is cut off");
         let record = block.next().ok_or_else(cut)?;
         self.at = self.bytes.len() - block.bytes.len();

@@ -3,19 +3,19 @@
 use crate::scene::Scene;
 
 const NAMES: &[&str] = &[
-    "Annual Report 2024.pdf",      // English
-    "Jahresbericht Straße.docx",   // German
-    "Résumé été.txt",              // French
-    "Año nuevo – menú.md",         // Spanish
-    "Москва отчёт.xlsx",           // Russian
-    "Αθήνα αναφορά.txt",           // Greek
-    "東京の天気予報.txt",           // Japanese
-    "北京年度报告.pdf",             // Chinese
-    "한국어 보고서.hwp",            // Korean
-    "تقرير سنوي.pdf",              // Arabic
-    "דוח שנתי.txt",                // Hebrew
-    "รายงานประจำปี.txt",           // Thai
-    "İstanbul raporu.txt",         // Turkish
+    "Annual Report 2024.pdf",    // English
+    "Jahresbericht Straße.docx", // German
+    "Résumé été.txt",            // French
+    "Año nuevo – menú.md",       // Spanish
+    "Москва отчёт.xlsx",         // Russian
+    "Αθήνα αναφορά.txt",         // Greek
+    "東京の天気予報.txt",        // Japanese
+    "北京年度报告.pdf",          // Chinese
+    "한국어 보고서.hwp",         // Korean
+    "تقرير سنوي.pdf",            // Arabic
+    "דוח שנתי.txt",              // Hebrew
+    "รายงานประจำปี.txt",          // Thai
+    "İstanbul raporu.txt",       // Turkish
 ];
 
 #[test]

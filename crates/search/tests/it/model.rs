@@ -25,9 +25,30 @@ impl Dice {
 const WORDS: &[&str] = &["red", "Blue", "été", "Report", "2024", "東京", "a", "x-ray", "Straße"];
 const ENDS: &[&str] = &[".txt", ".pdf", ".JPG", "", ".tar.gz", ".mov"];
 const QUERIES: &[&str] = &[
-    "red", "blue report", "e", "ete", "name:*.txt", "ext:jpg", "kind:document", "-kind:document", "size:>10",
-    "size:..20 report", "kind:folder", "東京 OR 2024", "(red | blue) -report", "京", "*a*", "kind:image,video", "-ext:txt",
-    "has:ext -red", "modified:1970", "owner:root", "x-ray 2024", "name:=a", "contenttype:public.image", "size:>=0",
+    "red",
+    "blue report",
+    "e",
+    "ete",
+    "name:*.txt",
+    "ext:jpg",
+    "kind:document",
+    "-kind:document",
+    "size:>10",
+    "size:..20 report",
+    "kind:folder",
+    "東京 OR 2024",
+    "(red | blue) -report",
+    "京",
+    "*a*",
+    "kind:image,video",
+    "-ext:txt",
+    "has:ext -red",
+    "modified:1970",
+    "owner:root",
+    "x-ray 2024",
+    "name:=a",
+    "contenttype:public.image",
+    "size:>=0",
 ];
 
 /// All paths of the tree that match, by a walk.

@@ -63,7 +63,10 @@ impl Scene {
             share: "Share".into(),
             folder: self.index_folder(),
             owner_names: Arc::new(|uid| {
-                [(ADA, "ada"), (BOB, "bob"), (EVE, "eve")].iter().find(|(id, _)| *id == uid).map(|(_, name)| (*name).into())
+                [(ADA, "ada"), (BOB, "bob"), (EVE, "eve")]
+                    .iter()
+                    .find(|(id, _)| *id == uid)
+                    .map(|(_, name)| (*name).into())
             }),
             contents: self.contents.clone(),
             quiet: self.quiet,
@@ -112,7 +115,8 @@ impl Scene {
     pub(crate) fn file_of(&self, uid: u32, mode: u32, path: &str, data: &[u8]) -> Found {
         let (above, name) = Self::parts(path);
         let above = self.at(above);
-        let made = self.volume.create(&Self::server(), &above, name.as_bytes(), NewKind::File, mode).unwrap().found;
+        let made =
+            self.volume.create(&Self::server(), &above, name.as_bytes(), NewKind::File, mode).unwrap().found;
         made.object.prepare(&Caller::root(), &made.attributes, vfs::Access::WRITE, true).unwrap();
         made.object.write_at(&Caller::root(), 0, data, Stability::Unstable).unwrap();
         if uid != 0 {

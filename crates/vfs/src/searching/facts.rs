@@ -31,7 +31,9 @@ impl FactParts {
         Self { metadata: false, tags: false, comment: false, origin: false, owner: false, contents: false };
 
     pub(super) fn of(query: &Query) -> Self {
-        let asks = |of: &[Attribute]| query.asks_for(|attribute| attribute == Attribute::Any || of.contains(&attribute));
+        let asks = |of: &[Attribute]| {
+            query.asks_for(|attribute| attribute == Attribute::Any || of.contains(&attribute))
+        };
         Self {
             metadata: asks(&[
                 Attribute::Kind,
@@ -96,7 +98,8 @@ fn facts(of: &Found, name: &[u8], mac: &MacFacts) -> Facts {
     facts.extend(mac.metadata.times.added.map(|at| (Attribute::Added, date(at))));
     if is_file {
         facts.add(Attribute::Size, Value::Number(attributes.size as f64));
-        for (attribute, code) in [(Attribute::TypeCode, type_code), (Attribute::CreatorCode, info.creator())] {
+        for (attribute, code) in [(Attribute::TypeCode, type_code), (Attribute::CreatorCode, info.creator())]
+        {
             if code != [0; 4] {
                 facts.add_text(attribute, decode_mac_roman(&code));
             }

@@ -48,7 +48,8 @@ impl Volume {
                 from = entry.cookie;
                 hints.has_others |=
                     is_sidecar_name(entry.name) || [NETATALK2_FOLDER, SYNOLOGY_FOLDER].contains(&entry.name);
-                let is_left_out = matches!(entry.name, b"." | b"..") || is_root && snapshots.contains(entry.name);
+                let is_left_out =
+                    matches!(entry.name, b"." | b"..") || is_root && snapshots.contains(entry.name);
                 if !is_left_out {
                     names.push(entry.name.to_vec());
                 }

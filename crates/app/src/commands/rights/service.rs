@@ -11,7 +11,6 @@ use admin::control::{
     RightsRequest, RightsStatus, RoleStatus,
 };
 use anyhow::{Context, anyhow, bail};
-use auth::Accounts as _;
 use vfs::acl::{Entry, EntryKind, Inherit, Rights};
 use vfs::backend::Found;
 use vfs::{Caller, Error, Kind, Volume};
@@ -141,7 +140,9 @@ impl RightsService<'_> {
 
     fn of(&self, file: &RightsFile<'_>, name: &str, names: &RightsNames<'_>) -> anyhow::Result<PersonAnswer> {
         let Some(person) = RightsPerson::named(name, self.current) else {
-            bail!("there is no account {name:?}; `fourfold user list` shows all, and a number means a user of NFS")
+            bail!(
+                "there is no account {name:?}; `fourfold user list` shows all, and a number means a user of NFS"
+            )
         };
         let on_disk = file.on_disk();
         let target = file.target(&on_disk);
