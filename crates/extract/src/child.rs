@@ -28,7 +28,8 @@ pub fn run() -> Result<()> {
 fn serve(input: &mut dyn Read, output: &mut dyn Write) -> Result<()> {
     output.write_all(&Saying::Ready.encode())?;
     output.flush()?;
-    let task = Task::decode(&message(input, LONGEST_MESSAGE)?).map_err(|error| Error::new(ErrorKind::InvalidData, error))?;
+    let task = Task::decode(&message(input, LONGEST_MESSAGE)?)
+        .map_err(|error| Error::new(ErrorKind::InvalidData, error))?;
     let mut source = RemoteSource { input, output, length: task.length, place: 0, window: Vec::new() };
     let (found, problem) = contents::extract(&task.name, &mut source);
     let output = source.output;

@@ -213,7 +213,11 @@ mod tests {
     fn values_have_the_type_of_their_attribute() {
         assert!(again(&Saying::Fact(Attribute::Title, Value::Number(1.0))).is_err());
         assert!(again(&Saying::Fact(Attribute::Pages, Value::Number(f64::NAN))).is_err());
-        assert!(Saying::decode(&[2, 255, 0]).is_err() && Saying::decode(&[9]).is_err() && Saying::decode(&[]).is_err());
+        assert!(
+            Saying::decode(&[2, 255, 0]).is_err()
+                && Saying::decode(&[9]).is_err()
+                && Saying::decode(&[]).is_err()
+        );
         assert!(Saying::decode(&[3, 0xff]).is_err(), "not UTF-8");
     }
 

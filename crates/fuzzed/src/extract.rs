@@ -7,9 +7,9 @@ use query::Value;
 
 /// Names of all formats. The first byte of an input chooses one.
 const NAMES: &[&str] = &[
-    "a.txt", "a.md", "a.html", "a.rtf", "a.pdf", "a.docx", "a.xlsx", "a.pptx", "a.odt", "a.epub", "a.eml", "a.emlx",
-    "a.zip", "a.tar", "a.tgz", "a.jpg", "a.png", "a.gif", "a.tif", "a.heic", "a.webp", "a.mp4", "a.mp3", "a.wav",
-    "a.aiff", "a.flac", "a",
+    "a.txt", "a.md", "a.html", "a.rtf", "a.pdf", "a.docx", "a.xlsx", "a.pptx", "a.odt", "a.epub", "a.eml",
+    "a.emlx", "a.zip", "a.tar", "a.tgz", "a.jpg", "a.png", "a.gif", "a.tif", "a.heic", "a.webp", "a.mp4",
+    "a.mp3", "a.wav", "a.aiff", "a.flac", "a",
 ];
 
 /// Facts and text of any contents stay in their limits.

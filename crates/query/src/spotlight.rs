@@ -18,7 +18,9 @@ mod tests;
 use self::attributes::Meaning;
 use self::lexer::{Lexer, Operator, Token};
 use crate::language::Clock;
-use crate::{Attribute, Comparison, MAX_COMPARISONS, MAX_DEPTH, Order, Pattern, Query, Test, TextTest, ValueKind};
+use crate::{
+    Attribute, Comparison, MAX_COMPARISONS, MAX_DEPTH, Order, Pattern, Query, Test, TextTest, ValueKind,
+};
 
 /// The longest query, in bytes.
 pub const MAX_LENGTH: usize = 32 << 10;
@@ -29,7 +31,9 @@ pub const MAX_LENGTH: usize = 32 << 10;
 pub enum SpotlightError {
     #[error("the query is longer than {MAX_LENGTH} bytes")]
     TooLong,
-    #[error("the query has more than {MAX_COMPARISONS} comparisons, or more than {MAX_DEPTH} parentheses inside each other")]
+    #[error(
+        "the query has more than {MAX_COMPARISONS} comparisons, or more than {MAX_DEPTH} parentheses inside each other"
+    )]
     TooMany,
     #[error("the text has no second quotation mark")]
     OpenQuote,
@@ -132,7 +136,9 @@ impl Parser<'_> {
             "InRange" | "InRange:" => self.range(),
             "true" | "false" | "True" | "False" | "TRUE" | "FALSE" => Err(SpotlightError::Constant),
             _ => {
-                let Token::Compare(operator) = self.advance()? else { return Err(SpotlightError::Incomplete) };
+                let Token::Compare(operator) = self.advance()? else {
+                    return Err(SpotlightError::Incomplete);
+                };
                 let operand = self.operand()?;
                 Ok(compared(&Meaning::of(&name), operator, &operand))
             }

@@ -52,7 +52,9 @@ impl FoundFile {
     /// The value of an attribute; nil if it is none of [`ATTRIBUTES`]. `base` is the path of the share.
     pub fn attribute(&self, name: &str, base: &str) -> Value {
         match name {
-            "kMDItemFSName" | "kMDItemDisplayName" | "_kMDItemFileName" => Value::Text(self.name().to_owned()),
+            "kMDItemFSName" | "kMDItemDisplayName" | "_kMDItemFileName" => {
+                Value::Text(self.name().to_owned())
+            }
             "kMDItemPath" => Value::Text(self.path_below(base)),
             "kMDItemFSSize" | "kMDItemLogicalSize" => Value::Integer(self.length),
             "kMDItemFSOwnerUserID" => Value::Integer(self.owner.into()),
@@ -111,6 +113,11 @@ mod tests {
         assert_eq!(of("kMDItemFSContentChangeDate"), Value::Date(1.5));
         assert_eq!((of("kMDItemFSCreationDate"), of("kMDItemAlbum")), (Value::Nil, Value::Nil));
         assert_eq!(of("kMDItemContentType"), Value::Text("com.adobe.pdf".into()));
-        assert!(ATTRIBUTES.iter().filter(|name| of(name) == Value::Nil).all(|name| name.ends_with("CreationDate")));
+        assert!(
+            ATTRIBUTES
+                .iter()
+                .filter(|name| of(name) == Value::Nil)
+                .all(|name| name.ends_with("CreationDate"))
+        );
     }
 }

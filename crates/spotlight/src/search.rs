@@ -58,8 +58,7 @@ pub struct Results {
 impl ClientSearch {
     /// A search that has not begun.
     pub fn new(query: Query, scope: Vec<String>, only: Option<Vec<u64>>) -> Self {
-        let progress =
-            Progress { phase: Phase::Resting, waiting: VecDeque::new(), place: None, found: 0 };
+        let progress = Progress { phase: Phase::Resting, waiting: VecDeque::new(), place: None, found: 0 };
         Self { query, scope, only, progress: Mutex::new(progress) }
     }
 
@@ -107,7 +106,8 @@ impl ClientSearch {
             return None;
         }
         let mut files = Vec::new();
-        while files.len() < most && progress.waiting.front().is_some_and(|file| has_room(file) || files.is_empty())
+        while files.len() < most
+            && progress.waiting.front().is_some_and(|file| has_room(file) || files.is_empty())
         {
             files.extend(progress.waiting.pop_front());
         }

@@ -122,7 +122,8 @@ impl Running {
     /// Begins to keep the indexes that the settings want; returns lines about what failed.
     pub(crate) fn keep_indexes(&self) -> Vec<String> {
         let (volumes, current) = (&self.parts.volumes, self.current());
-        as_ourselves(|| volumes.indexes.apply(volumes, &current)).unwrap_or_else(|error| vec![error.to_string()])
+        as_ourselves(|| volumes.indexes.apply(volumes, &current))
+            .unwrap_or_else(|error| vec![error.to_string()])
     }
 
     fn components(&self) -> impl Iterator<Item = &dyn Component> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{Error, Result};
 
-use landlock::{Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, Scope, ABI};
+use landlock::{ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
 use rustix::process::{Resource, Rlimit, nice, setrlimit};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
@@ -52,7 +52,8 @@ fn filter_calls() -> Result<()> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = CALLS.iter().map(|call| (*call, Vec::new())).collect();
     for call in OF_MEMORY {
         // Memory is never made executable.
-        let is_data = SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(EXECUTABLE), 0);
+        let is_data =
+            SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(EXECUTABLE), 0);
         let rule = SeccompRule::new(vec![is_data.map_err(Error::other)?]).map_err(Error::other)?;
         rules.insert(*call, vec![rule]);
     }

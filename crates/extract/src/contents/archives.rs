@@ -144,6 +144,7 @@ fn octal(field: &[u8]) -> Option<u64> {
         let number = field.last_chunk::<8>()?;
         return Some(u64::from_be_bytes(*number)).filter(|number| *number < 1 << 60);
     }
-    let mut digits = field.iter().skip_while(|byte| **byte == b' ').take_while(|byte| (b'0'..=b'7').contains(*byte));
+    let mut digits =
+        field.iter().skip_while(|byte| **byte == b' ').take_while(|byte| (b'0'..=b'7').contains(*byte));
     digits.try_fold(0u64, |number, digit| Some(number * 8 + u64::from(digit - b'0')))
 }

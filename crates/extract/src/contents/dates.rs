@@ -18,7 +18,8 @@ pub(super) fn iso(text: &str) -> Option<i64> {
     };
     let (month, day) = (next(1, &['-', ':', '/']), next(1, &['-', ':', '/']));
     let (hour, minute, second) = (next(0, &['T', ' ']), next(0, &[':']), next(0, &[':']));
-    let rest = rest.strip_prefix('.').map_or(rest, |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    let rest =
+        rest.strip_prefix('.').map_or(rest, |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
     seconds((year, month, day), (hour, minute, second)).map(|at| at - zone(rest))
 }
 
@@ -32,7 +33,13 @@ pub(super) fn mail(text: &str) -> Option<i64> {
     let month = words.next()?.get(..3)?.to_ascii_lowercase();
     let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
     let year: i64 = words.next()?.parse().ok()?;
-    let year = if year < 50 { year + 2000 } else if year < 1000 { year + 1900 } else { year };
+    let year = if year < 50 {
+        year + 2000
+    } else if year < 1000 {
+        year + 1900
+    } else {
+        year
+    };
     let mut time = words.next()?.split(':').map(|part| part.parse::<i64>().ok());
     let (hour, minute) = (time.next()??, time.next()??);
     let second = time.next().flatten().unwrap_or(0);
@@ -47,8 +54,7 @@ fn zone(text: &str) -> i64 {
         [b'-', ..] => (-1, &text[1..]),
         _ => return 0,
     };
-    let digits: Vec<i64> =
-        digits.chars().filter_map(|c| c.to_digit(10)).map(i64::from).take(4).collect();
+    let digits: Vec<i64> = digits.chars().filter_map(|c| c.to_digit(10)).map(i64::from).take(4).collect();
     match digits[..] {
         [a, b] => sign * (a * 10 + b) * 3600,
         [a, b, c, d] => sign * ((a * 10 + b) * 3600 + (c * 10 + d) * 60),

@@ -48,7 +48,14 @@ fn open_xml(source: &mut dyn Source, entries: &[Entry], found: &mut Extracted) -
     parts(source, entries, |name| name == "docProps/app.xml", |part| counts(part, found))?;
     let is_of_text = |name: &str| {
         let is_xml = name.ends_with(".xml");
-        let of_word = ["word/document", "word/header", "word/footer", "word/footnotes", "word/endnotes", "word/comments"];
+        let of_word = [
+            "word/document",
+            "word/header",
+            "word/footer",
+            "word/footnotes",
+            "word/endnotes",
+            "word/comments",
+        ];
         let of_slides = ["ppt/slides/slide", "ppt/notesSlides/notesSlide", "ppt/comments/"];
         is_xml && of_word.iter().chain(&of_slides).any(|begin| name.starts_with(begin))
     };
@@ -67,7 +74,9 @@ fn properties(part: &[u8], found: &mut Extracted) {
             xml::Item::End(_) => current = None,
             xml::Item::Text(text) => match current.as_deref() {
                 Some("title") => found.add_text(Attribute::Title, text),
-                Some("creator" | "initial-creator" | "lastModifiedBy") => found.add_text(Attribute::Author, text),
+                Some("creator" | "initial-creator" | "lastModifiedBy") => {
+                    found.add_text(Attribute::Author, text)
+                }
                 Some("keyword" | "keywords") => {
                     text.split([',', ';']).for_each(|word| found.add_text(Attribute::Keyword, word));
                 }
@@ -75,7 +84,9 @@ fn properties(part: &[u8], found: &mut Extracted) {
                     found.push(text);
                     found.end_line();
                 }
-                Some("created" | "creation-date" | "date") => found.add_date(Attribute::Taken, dates::iso(text)),
+                Some("created" | "creation-date" | "date") => {
+                    found.add_date(Attribute::Taken, dates::iso(text))
+                }
                 Some("generator") => found.add_text(Attribute::Device, text),
                 _ => {}
             },
@@ -91,7 +102,9 @@ fn counts(part: &[u8], found: &mut Extracted) {
             xml::Item::Begin(name, _) => current = Some(name.to_owned()),
             xml::Item::End(_) => current = None,
             xml::Item::Text(text) => match (current.as_deref(), text.trim().parse()) {
-                (Some("Pages" | "Slides"), Ok(count)) if count > 0.0 => found.add_number(Attribute::Pages, count),
+                (Some("Pages" | "Slides"), Ok(count)) if count > 0.0 => {
+                    found.add_number(Attribute::Pages, count)
+                }
                 (Some("Application"), _) => found.add_text(Attribute::Device, text),
                 _ => {}
             },
@@ -147,16 +160,21 @@ fn cells(part: &[u8], found: &mut Extracted) {
 }
 
 fn open_document(source: &mut dyn Source, entries: &[Entry], found: &mut Extracted) -> Result<()> {
-    parts(source, entries, |name| name == "meta.xml", |part| {
-        properties(part, found);
-        xml::read(part, |item| {
-            if let xml::Item::Begin("document-statistic", start) = item {
-                let pages = xml::value(start, "page-count").and_then(|count| count.parse().ok());
-                pages.into_iter().for_each(|pages| found.add_number(Attribute::Pages, pages));
-            }
-            true
-        });
-    })?;
+    parts(
+        source,
+        entries,
+        |name| name == "meta.xml",
+        |part| {
+            properties(part, found);
+            xml::read(part, |item| {
+                if let xml::Item::Begin("document-statistic", start) = item {
+                    let pages = xml::value(start, "page-count").and_then(|count| count.parse().ok());
+                    pages.into_iter().for_each(|pages| found.add_number(Attribute::Pages, pages));
+                }
+                true
+            });
+        },
+    )?;
     parts(source, entries, |name| name == "content.xml", |part| paragraphs(part, found))
 }
 

@@ -102,7 +102,10 @@ fn rtf_is_read_without_its_tables() {
         {\\*\\generator Hidden}Na\\u239 ?ve \\b bold\\b0 \\{x\\}\\par\nsecond \\u-10179?\\u-8694? line\\'80}";
     let found = found("letter.rtf", rtf);
     assert_eq!(found.text, "Naïve bold{x}\nsecond 😊 line€");
-    assert_eq!((texts(&found, Attribute::Title), texts(&found, Attribute::Author)), (vec!["My Été"], vec!["Ada"]));
+    assert_eq!(
+        (texts(&found, Attribute::Title), texts(&found, Attribute::Author)),
+        (vec!["My Été"], vec!["Ada"])
+    );
 }
 
 #[test]

@@ -39,7 +39,8 @@ pub(super) fn entries(source: &mut dyn Source) -> Result<Vec<Entry>> {
     if place == 0xffff_ffff || size == 0xffff_ffff {
         (size, place) = large_directory(source, &tail, end)?;
     }
-    let size = usize::try_from(size.min(LONGEST_DIRECTORY)).map_err(|_| Problem::Damaged("a long directory"))?;
+    let size =
+        usize::try_from(size.min(LONGEST_DIRECTORY)).map_err(|_| Problem::Damaged("a long directory"))?;
     directory(&source.bytes_at(place, size)?)
 }
 
@@ -61,7 +62,8 @@ fn long(bytes: &[u8], at: usize) -> Result<u64> {
 fn directory(bytes: &[u8]) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     let mut at = 0;
-    while entries.len() < MOST_ENTRIES && bytes.get(at..).is_some_and(|rest| rest.starts_with(b"PK\x01\x02")) {
+    while entries.len() < MOST_ENTRIES && bytes.get(at..).is_some_and(|rest| rest.starts_with(b"PK\x01\x02"))
+    {
         let flags = u16_le(bytes, at + 8)?;
         let (name, extra, comment) =
             (u16_le(bytes, at + 28)?, u16_le(bytes, at + 30)?, u16_le(bytes, at + 32)?);

@@ -20,8 +20,14 @@ const QUERIES: [(&str, &str); 6] = [
     ("name", "kMDItemFSName == \"*annual*\"cdw && kMDItemContentTypeTree == \"public.content\""),
     ("either", "(* == \"a\\\"b\"cd || kMDItemTextContent == 'b*'c) && _kMDItemGroupId != 11"),
     ("range", "InRange(kMDItemFSSize, 1, 2) || !(kMDItemFSSize >= \"3\")"),
-    ("dates", "kMDItemFSContentChangeDate > $time.now(-3600) && kMDItemFSCreationDate < $time.this_month(-1)"),
-    ("iso", "InRange(kMDItemContentCreationDate,$time.iso(2024-12-31T23:00:00Z),$time.iso(2025-12-31T23:00:00Z))"),
+    (
+        "dates",
+        "kMDItemFSContentChangeDate > $time.now(-3600) && kMDItemFSCreationDate < $time.this_month(-1)",
+    ),
+    (
+        "iso",
+        "InRange(kMDItemContentCreationDate,$time.iso(2024-12-31T23:00:00Z),$time.iso(2025-12-31T23:00:00Z))",
+    ),
     ("any", "kMDItemUserTags == \"*\" && kMDItemUnheardOf != \"x\""),
 ];
 
@@ -52,7 +58,10 @@ fn messages() -> Vec<(&'static str, Vec<u8>)> {
         ("properties", call("fetchPropertiesForContext:", Vec::new())),
         ("open", open(QUERIES[0].1)),
         ("fetch", call("fetchQueryResultsForContext:", Vec::new())),
-        ("attributes", call("fetchAttributes:forOIDArray:context:", vec![names, Value::Files(files.clone())])),
+        (
+            "attributes",
+            call("fetchAttributes:forOIDArray:context:", vec![names, Value::Files(files.clone())]),
+        ),
         ("names", call("fetchAttributeNamesForOIDArray:context:", vec![Value::Files(files)])),
         ("close", call("closeQueryForContext:", Vec::new())),
         ("values", encode(&Value::Array(all))),
@@ -91,11 +100,13 @@ fn contents() -> Vec<(&'static str, u8, Vec<u8>)> {
         /Differences [65 /eacute] >> >> endobj 6 0 obj << /Title (t) >> endobj trailer << /Root 1 0 R /Info 6 0 R >>";
     let mail = b"Subject: =?utf-8?B?4pi6?=\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\
         Content-Type: text/html\nContent-Transfer-Encoding: quoted-printable\n\n<p>=C3=A9\n--b--\n";
-    let jpeg = b"\xff\xd8\xff\xe1\0\x20Exif\0\0II\x2a\0\x08\0\0\0\x01\0\x00\x01\x04\0\x01\0\0\0\x09\0\0\0\0\0\0\0\
+    let jpeg =
+        b"\xff\xd8\xff\xe1\0\x20Exif\0\0II\x2a\0\x08\0\0\0\x01\0\x00\x01\x04\0\x01\0\0\0\x09\0\0\0\0\0\0\0\
         \xff\xc0\0\x0b\x08\0\x05\0\x06\x01\x01\x11\0\xff\xda\0\x02";
     let movie = b"\0\0\0\x10ftypisom\0\0\0\0\0\0\0\x28moov\0\0\0\x20mvhd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02\x58\0\0\x1d\x4c";
     let song = b"ID3\x03\0\0\0\0\0\x10TIT2\0\0\0\x02\0\0\x03a\0\0\0\0\xff\xfb\x90\0";
-    let sound = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0data\x04\0\0\0abcd";
+    let sound =
+        b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0data\x04\0\0\0abcd";
     let document = "<w:p><w:r><w:t>a &amp; b</w:t></w:r></w:p>";
     let sheet = "<row><c t=\"s\"><v>0</v></c><c><v>1</v></c></row>";
     let body = "<office:body><text:p>a<text:s/>b</text:p></office:body>";
@@ -105,15 +116,31 @@ fn contents() -> Vec<(&'static str, u8, Vec<u8>)> {
         ("html", 2, b"<meta charset=utf-8><title>a</title><p>b<script>c</script>&amp;<!-- d -->".to_vec()),
         ("rtf", 3, b"{\\rtf1\\ansicpg1252{\\info{\\title a}}b\\u300 ?\\'e9\\bin3 abc\\par}".to_vec()),
         ("pdf", 4, pdf.to_vec()),
-        ("docx", 5, zip(&[types, ("word/document.xml", document), ("docProps/core.xml", "<dc:title>t</dc:title>")])),
-        ("xlsx", 6, zip(&[types, ("xl/worksheets/sheet1.xml", sheet), ("xl/workbook.xml", "<sheet name=\"s\"/>")])),
+        (
+            "docx",
+            5,
+            zip(&[types, ("word/document.xml", document), ("docProps/core.xml", "<dc:title>t</dc:title>")]),
+        ),
+        (
+            "xlsx",
+            6,
+            zip(&[types, ("xl/worksheets/sheet1.xml", sheet), ("xl/workbook.xml", "<sheet name=\"s\"/>")]),
+        ),
         ("pptx", 7, zip(&[types, ("ppt/slides/slide1.xml", "<a:p><a:t>a</a:t></a:p>")])),
-        ("odt", 8, zip(&[("content.xml", body), ("meta.xml", "<meta:initial-creator>b</meta:initial-creator>")])),
+        (
+            "odt",
+            8,
+            zip(&[("content.xml", body), ("meta.xml", "<meta:initial-creator>b</meta:initial-creator>")]),
+        ),
         ("mail", 10, mail.to_vec()),
         ("mail-of-apple", 11, b"12\nSubject: a\n\nb".to_vec()),
         ("zip", 12, zip(&[("a/b", ""), ("c", "d")])),
         ("jpeg", 15, jpeg.to_vec()),
-        ("png", 16, b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x03\x20\0\0\x02\x58\x08\x02\0\0\0\0\0\0\0".to_vec()),
+        (
+            "png",
+            16,
+            b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x03\x20\0\0\x02\x58\x08\x02\0\0\0\0\0\0\0".to_vec(),
+        ),
         ("gif", 17, b"GIF89a\x20\x03\x58\x02".to_vec()),
         ("webp", 20, b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x1f\x03\0\x57\x02\0".to_vec()),
         ("movie", 21, movie.to_vec()),
@@ -134,7 +161,11 @@ fn sayings() -> Vec<(&'static str, Vec<u8>)> {
         ("end", Saying::End { is_cut: true, reason: "damaged".into() }),
     ];
     let task = Task { name: "a.pdf".into(), length: 9 }.encode()[4..].to_vec();
-    sayings.into_iter().map(|(name, saying)| (name, saying.encode()[4..].to_vec())).chain([("task", task)]).collect()
+    sayings
+        .into_iter()
+        .map(|(name, saying)| (name, saying.encode()[4..].to_vec()))
+        .chain([("task", task)])
+        .collect()
 }
 
 /// Calls of the pipe `mdssvc`, with the selectors of `src/smb_pipes.rs`.
@@ -165,11 +196,15 @@ pub fn seeds() -> Vec<Seed> {
         add("spotlight_calls", name, framed);
         add("spotlight_messages", name, message);
     }
-    let conversation = messages().into_iter().flat_map(|(_, message)| {
-        [&(message.len() as u16).to_le_bytes()[..], &message].concat()
-    });
+    let conversation = messages()
+        .into_iter()
+        .flat_map(|(_, message)| [&(message.len() as u16).to_le_bytes()[..], &message].concat());
     add("spotlight_calls", "conversation", conversation.collect());
-    add("spotlight_messages", "afp", b"\0\0\x07\0\0\x80\x04\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0message".to_vec());
+    add(
+        "spotlight_messages",
+        "afp",
+        b"\0\0\x07\0\0\x80\x04\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0message".to_vec(),
+    );
     for (name, selector, contents) in contents() {
         add("extract_contents", name, [&[selector][..], &contents].concat());
     }

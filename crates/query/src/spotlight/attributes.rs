@@ -98,9 +98,8 @@ impl Meaning {
 /// The comparisons of which one holds for each file of a group.
 pub(super) fn kinds_of_group(number: &str) -> Vec<Query> {
     let kinds = GROUPS.iter().find(|(known, _)| *known == number).map_or(&[][..], |(_, kinds)| kinds);
-    let is_kind = |kind: &FileKind| {
-        Comparison::text(Attribute::Kind, TextTest::whole(Pattern::literal(kind.name())))
-    };
+    let is_kind =
+        |kind: &FileKind| Comparison::text(Attribute::Kind, TextTest::whole(Pattern::literal(kind.name())));
     kinds.iter().map(is_kind).collect()
 }
 

@@ -48,7 +48,9 @@ fn day(name: &str, count: i64, clock: &Clock) -> Option<i64> {
             monday.checked_add((count * 7).days())
         }
         "this_month" => today.first_of_month().checked_add(i32::try_from(count).ok()?.months()),
-        "this_year" => today.first_of_year().checked_add(i32::try_from(count.clamp(-20_000, 20_000)).ok()?.years()),
+        "this_year" => {
+            today.first_of_year().checked_add(i32::try_from(count.clamp(-20_000, 20_000)).ok()?.years())
+        }
         _ => return None,
     };
     Some(date.ok()?.to_zoned(clock.zone.clone()).ok()?.timestamp().as_second())

@@ -97,7 +97,8 @@ impl<'a> Lexer<'a> {
     }
 
     fn word(&mut self) -> Result<Token, SpotlightError> {
-        let word = self.cut(|c| c.is_alphanumeric() || matches!(c, '_' | '*' | ':' | '-' | '+' | '.' | '$' | '%' | '/'));
+        let word = self
+            .cut(|c| c.is_alphanumeric() || matches!(c, '_' | '*' | ':' | '-' | '+' | '.' | '$' | '%' | '/'));
         if word.is_empty() { Err(SpotlightError::Incomplete) } else { Ok(Token::Word(word.to_owned())) }
     }
 

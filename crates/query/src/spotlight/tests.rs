@@ -73,12 +73,18 @@ fn dates_are_moments_days_and_numbers() {
         ("kMDItemFSContentChangeDate >= $time.today()", true),
         ("kMDItemFSContentChangeDate >= $time.today(1)", false),
         ("kMDItemFSContentChangeDate < $time.yesterday", false),
-        ("kMDItemFSContentChangeDate >= $time.this_week && kMDItemFSContentChangeDate < $time.this_week(1)", true),
+        (
+            "kMDItemFSContentChangeDate >= $time.this_week && kMDItemFSContentChangeDate < $time.this_week(1)",
+            true,
+        ),
         ("kMDItemFSContentChangeDate < $time.this_month(-1)", false),
         ("kMDItemFSContentChangeDate >= $time.this_year", true),
         ("kMDItemFSContentChangeDate == $time.iso(2024-05-15T11:00:00Z)", true),
         ("kMDItemFSContentChangeDate == $time.iso(2024-05-15T13:00:00+02:00)", true),
-        ("InRange(kMDItemFSContentChangeDate,$time.iso(2024-05-15T00:00:00Z),$time.iso(2024-05-16T00:00:00Z))", true),
+        (
+            "InRange(kMDItemFSContentChangeDate,$time.iso(2024-05-15T00:00:00Z),$time.iso(2024-05-16T00:00:00Z))",
+            true,
+        ),
         ("kMDItemFSContentChangeDate == 737463600", true),
         ("kMDItemFSContentChangeDate == \"737463600\"", true),
         ("kMDItemFSCreationDate < $time.now", false),
@@ -90,7 +96,9 @@ fn dates_are_moments_days_and_numbers() {
 #[test]
 fn escaped_characters_stand_for_themselves() {
     let named = |name: &str| Facts::of_name(name, formats::Kind::File, [0; 4]);
-    for (pattern, name) in [(r"x\*x", "x*x"), (r#"x\"x"#, "x\"x"), (r"x\\x", r"x\x"), ("x?x", "x?x"), ("x(x", "x(x")] {
+    for (pattern, name) in
+        [(r"x\*x", "x*x"), (r#"x\"x"#, "x\"x"), (r"x\\x", r"x\x"), ("x?x", "x?x"), ("x(x", "x(x")]
+    {
         let query = read(&format!("kMDItemFSName==\"{pattern}\"")).unwrap();
         assert!(query.matches(&named(name)) && !query.matches(&named("xyx")), "{name}");
     }
@@ -120,7 +128,9 @@ fn a_text_that_is_no_query_is_refused() {
 #[test]
 fn queries_are_limited() {
     let nested = |depth| format!("{}kMDItemFSSize==1{}", "(".repeat(depth), ")".repeat(depth));
-    assert!(read(&nested(MAX_DEPTH - 1)).is_ok() && read(&nested(MAX_DEPTH + 1)) == Err(SpotlightError::TooMany));
+    assert!(
+        read(&nested(MAX_DEPTH - 1)).is_ok() && read(&nested(MAX_DEPTH + 1)) == Err(SpotlightError::TooMany)
+    );
     assert_eq!(read(&"!".repeat(1000)), Err(SpotlightError::TooMany));
     let many = |count| vec!["kMDItemFSSize==1"; count].join("||");
     assert!(read(&many(MAX_COMPARISONS)).is_ok());

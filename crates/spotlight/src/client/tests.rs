@@ -117,7 +117,10 @@ fn a_search_is_opened_fetched_and_closed() {
     assert_eq!(fetch(&mut client, 5), expected);
     assert_eq!(fetch(&mut client, 5), [Value::Integer(0), nothing_read, Value::Metadata(None)]);
     let closed = answer(&mut client, &call("closeQueryForContext:", 5, Vec::new()));
-    assert_eq!((closed, fetch(&mut client, 5)), (vec![Value::Integer(u64::MAX)], vec![Value::Integer(u64::MAX)]));
+    assert_eq!(
+        (closed, fetch(&mut client, 5)),
+        (vec![Value::Integer(u64::MAX)], vec![Value::Integer(u64::MAX)])
+    );
 }
 
 #[test]

@@ -37,7 +37,8 @@ fn message(bytes: &[u8], depth: usize, left: &mut usize) -> Result<Value, Malfor
         return Err(Malformed("a length of nothing"));
     };
     let body = &bytes[2 * UNIT..];
-    let all = all.checked_mul(UNIT).and_then(|length| body.get(..length)).ok_or(Malformed("a cut message"))?;
+    let all =
+        all.checked_mul(UNIT).and_then(|length| body.get(..length)).ok_or(Malformed("a cut message"))?;
     let data = data.checked_mul(UNIT).filter(|data| *data < all.len()).ok_or(Malformed("no table"))?;
     let (data, table) = all.split_at(data);
     let head = Tag::of(octets(table, 0, big_endian)?);

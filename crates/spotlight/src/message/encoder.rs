@@ -33,7 +33,10 @@ impl MessageWriter {
             Value::Text(text) => self.text(variable::TEXT, cut(text).as_bytes()),
             Value::WideText(text) => {
                 let units = cut(text).encode_utf16().flat_map(u16::to_le_bytes);
-                self.text(variable::WIDE_TEXT, &LITTLE_ENDIAN_MARK.into_iter().chain(units).collect::<Vec<_>>());
+                self.text(
+                    variable::WIDE_TEXT,
+                    &LITTLE_ENDIAN_MARK.into_iter().chain(units).collect::<Vec<_>>(),
+                );
             }
             Value::Array(elements) => {
                 let at = self.variable(variable::ARRAY);

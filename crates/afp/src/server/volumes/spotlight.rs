@@ -54,13 +54,15 @@ pub(super) fn run(request: &Request) -> Outcome {
                 return Err(ResultCode::MISC_ERROR);
             }
             open.retain(|_, searched| searched.volume.strong_count() > 0);
-            let new = || SearchedVolume { volume: Arc::downgrade(&volume), client: Client::new(store.clone()) };
+            let new =
+                || SearchedVolume { volume: Arc::downgrade(&volume), client: Client::new(store.clone()) };
             let searched = open.entry(volume.id).or_insert_with(new);
             if searched.volume.as_ptr() != Arc::as_ptr(&volume) {
                 *searched = new();
             }
             searched.client.renew(store.clone());
-            let answer = searched.client.answer(message, LONGEST_ANSWER).map_err(|_| ResultCode::MISC_ERROR)?;
+            let answer =
+                searched.client.answer(message, LONGEST_ANSWER).map_err(|_| ResultCode::MISC_ERROR)?;
             put_message(&answer, &mut w);
         }
         SpotlightCall::Unknown(_) => return Err(ResultCode::MISC_ERROR),
@@ -71,9 +73,8 @@ pub(super) fn run(request: &Request) -> Outcome {
 /// The volume as the session's user sees it; `None` if it cannot be searched.
 fn store(request: &Request, volume: &Arc<OpenVolume>) -> Option<Arc<dyn Store>> {
     let numbered = volume.clone();
-    let numbering = move |entry: &FoundEntry| {
-        numbered.id_of(&entry.found.object.key()).ok().map(|id| u64::from(id.0))
-    };
+    let numbering =
+        move |entry: &FoundEntry| numbered.id_of(&entry.found.object.key()).ok().map(|id| u64::from(id.0));
     let (caller, share) = (request.caller().clone(), &volume.share);
     let store = VolumeStore::new(
         volume.tree(),

@@ -2,8 +2,8 @@
 
 use query::Attribute;
 
-use super::size;
 use super::super::{Problem, Result, dates, text};
+use super::size;
 use crate::extracted::Extracted;
 
 /// The most fields of a directory.
@@ -110,7 +110,8 @@ impl TiffReader<'_> {
     /// Characters, which end with a NUL.
     fn text(&self, field: &Field) -> String {
         let count = (field.count as usize).min(LONGEST);
-        let at = if field.count <= 4 { Some(field.at) } else { self.u32(field.at).ok().map(|at| at as usize) };
+        let at =
+            if field.count <= 4 { Some(field.at) } else { self.u32(field.at).ok().map(|at| at as usize) };
         let bytes = at.and_then(|at| self.bytes.get(at..at.checked_add(count)?)).unwrap_or_default();
         if !matches!(field.kind, 2 | 7) {
             return String::new();

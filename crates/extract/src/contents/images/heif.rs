@@ -1,7 +1,7 @@
 //! HEIF (ISO 23008-12) and AVIF: the properties of the pictures, and the item with EXIF, in the box `meta` (ISO 14496-12, 8.11).
 
-use super::super::media::boxes::{Bytes, children};
 use super::super::bytes::{u16_be, u32_be};
+use super::super::media::boxes::{Bytes, children};
 use super::super::{Problem, Result};
 use super::{exif, size};
 use crate::extracted::Extracted;
@@ -26,7 +26,9 @@ pub(super) fn extract(source: &mut dyn Source, found: &mut Extracted) -> Result<
             b"iloc" => locations = data,
             b"iprp" => {
                 let properties = children(data).filter(|child| child.kind == b"ipco");
-                for ispe in properties.flat_map(|child| children(child.data)).filter(|child| child.kind == b"ispe") {
+                for ispe in
+                    properties.flat_map(|child| children(child.data)).filter(|child| child.kind == b"ispe")
+                {
                     let side = (u32_be(ispe.data, 4)?, u32_be(ispe.data, 8)?);
                     // A picture is made of tiles, and has a thumbnail: the whole is the largest.
                     largest = largest.max(side);

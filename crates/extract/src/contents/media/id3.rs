@@ -33,7 +33,9 @@ pub(super) fn extract(source: &mut dyn Source, found: &mut Extracted) -> Result<
     let old = source.bytes_at(end.saturating_sub(128), 128)?;
     if let Some(old) = old.strip_prefix(b"TAG").filter(|old| old.len() == 125) {
         end -= 128;
-        for (range, attribute) in [(0..30, Attribute::Title), (30..60, Attribute::Author), (60..90, Attribute::Album)] {
+        for (range, attribute) in
+            [(0..30, Attribute::Title), (30..60, Attribute::Author), (60..90, Attribute::Album)]
+        {
             let is_known = found.facts.iter().any(|(of, _)| *of == attribute);
             if !is_known {
                 let value = old[range].split(|byte| *byte == 0).next().unwrap_or_default();
@@ -101,11 +103,12 @@ fn length(bytes: &[u8], audio: u64, found: &mut Extracted) {
     let version = head >> 19 & 3; // 3: MPEG 1, 2: MPEG 2, 0: MPEG 2.5
     let rate = RATES[usize::from(version != 3)].get((head >> 12 & 15) as usize).copied().unwrap_or(0);
     let frequency = FREQUENCIES.get((head >> 10 & 3) as usize).copied().unwrap_or(0);
-    let frequency = frequency >> match version {
-        3 => 0,
-        2 => 1,
-        _ => 2,
-    };
+    let frequency = frequency
+        >> match version {
+            3 => 0,
+            2 => 1,
+            _ => 2,
+        };
     let of_frame = if version == 3 { 1152.0 } else { 576.0 };
     let first = &bytes[at..bytes.len().min(at + 256)];
     let counted = [&b"Xing"[..], b"Info"].iter().find_map(|mark| find(first, mark));

@@ -2,9 +2,9 @@
 
 use query::Attribute;
 
-use super::boxes::{child, children, find_at_top};
 use super::super::bytes::{u16_be, u32_be};
 use super::super::{Problem, Result, text};
+use super::boxes::{child, children, find_at_top};
 use super::duration;
 use crate::extracted::Extracted;
 use crate::source::Source;
@@ -19,7 +19,8 @@ pub(in crate::contents) fn movie(source: &mut dyn Source, found: &mut Extracted)
     if let Some(head) = child(&moov, b"mvhd") {
         movie_head(head, found)?;
     }
-    let tracks = children(&moov).filter(|one| one.kind == b"trak").filter_map(|track| child(track.data, b"tkhd"));
+    let tracks =
+        children(&moov).filter(|one| one.kind == b"trak").filter_map(|track| child(track.data, b"tkhd"));
     let largest = tracks.filter_map(|head| sides(head).ok()).max();
     if let Some((width, height)) = largest.filter(|(width, height)| *width > 0 && *height > 0) {
         found.add_number(Attribute::Width, width.into());
@@ -33,7 +34,8 @@ pub(in crate::contents) fn movie(source: &mut dyn Source, found: &mut Extracted)
 
 /// ISO 14496-12 8.2.2: the time of creation, the units of a second, the duration.
 fn movie_head(head: &[u8], found: &mut Extracted) -> Result<()> {
-    let long = |at: usize| Ok::<_, Problem>(u64::from(u32_be(head, at)?) << 32 | u64::from(u32_be(head, at + 4)?));
+    let long =
+        |at: usize| Ok::<_, Problem>(u64::from(u32_be(head, at)?) << 32 | u64::from(u32_be(head, at + 4)?));
     let (created, of_second, units) = if head.first() == Some(&1) {
         (long(4)?, u32_be(head, 20)?, long(24)?)
     } else {

@@ -91,7 +91,9 @@ impl<'a, 'b> PageReader<'a, 'b> {
 
     /// A form, 8.10: a content stream of its own.
     fn form(&mut self, operands: &[Object], resources: &Dictionary, left: usize) {
-        let (Some(name), Some(left)) = (operands.first().and_then(Object::name), left.checked_sub(1)) else { return };
+        let (Some(name), Some(left)) = (operands.first().and_then(Object::name), left.checked_sub(1)) else {
+            return;
+        };
         let object = self.file.dictionary(resources, "XObject").object(name);
         let Object::Dictionary(head) = self.file.resolved(&object) else { return };
         if head.get("Subtype").and_then(Object::name) != Some("Form") {

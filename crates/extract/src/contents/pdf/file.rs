@@ -38,12 +38,8 @@ pub(super) struct PdfFile<'a> {
 
 impl<'a> PdfFile<'a> {
     pub(super) fn read(bytes: &'a [u8]) -> Self {
-        let mut file = Self {
-            bytes,
-            places: HashMap::new(),
-            trailer: Dictionary::default(),
-            unpacked: RefCell::new(0),
-        };
+        let mut file =
+            Self { bytes, places: HashMap::new(), trailer: Dictionary::default(), unpacked: RefCell::new(0) };
         file.find_objects();
         file.find_trailers();
         file.open_streams();
@@ -112,8 +108,10 @@ impl<'a> PdfFile<'a> {
         let (count, first) = (self.count(head, "N"), self.count(head, "First"));
         let mut pairs = ObjectReader::new(&data, 0);
         for _ in 0..count.min(MOST_OBJECTS - self.places.len().min(MOST_OBJECTS)) {
-            let number = pairs.next().and_then(|object| object.count()).and_then(|number| u32::try_from(number).ok());
-            let (Some(number), Some(offset)) = (number, pairs.next().and_then(|object| object.count())) else {
+            let number =
+                pairs.next().and_then(|object| object.count()).and_then(|number| u32::try_from(number).ok());
+            let (Some(number), Some(offset)) = (number, pairs.next().and_then(|object| object.count()))
+            else {
                 return;
             };
             let place = Place::Inside(data.clone(), first + offset);
@@ -138,7 +136,9 @@ impl<'a> PdfFile<'a> {
             return Some(root);
         }
         let is_catalogue = |number: &u32| match self.resolved(&Object::Reference(*number)) {
-            Object::Dictionary(found) if found.get("Type").and_then(Object::name) == Some("Catalog") => Some(found),
+            Object::Dictionary(found) if found.get("Type").and_then(Object::name) == Some("Catalog") => {
+                Some(found)
+            }
             _ => None,
         };
         let mut numbers: Vec<&u32> = self.places.keys().collect();

@@ -42,7 +42,8 @@ fn flate(data: &[u8]) -> Vec<u8> {
 }
 
 fn hexadecimal(data: &[u8]) -> Vec<u8> {
-    let digits = data.iter().take_while(|byte| **byte != b'>').filter_map(|byte| char::from(*byte).to_digit(16));
+    let digits =
+        data.iter().take_while(|byte| **byte != b'>').filter_map(|byte| char::from(*byte).to_digit(16));
     let digits: Vec<u8> = digits.map(|digit| digit as u8).collect();
     digits.chunks(2).map(|pair| pair[0] << 4 | pair.get(1).copied().unwrap_or(0)).collect()
 }
@@ -71,7 +72,8 @@ fn ascii85(data: &[u8]) -> Vec<u8> {
 }
 
 fn group_of(digits: &[u8]) -> [u8; 4] {
-    let number = digits.iter().fold(0u32, |number, digit| number.wrapping_mul(85).wrapping_add((*digit).into()));
+    let number =
+        digits.iter().fold(0u32, |number, digit| number.wrapping_mul(85).wrapping_add((*digit).into()));
     number.to_be_bytes()
 }
 

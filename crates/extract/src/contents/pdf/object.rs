@@ -266,7 +266,9 @@ impl<'a> ObjectReader<'a> {
             "false" => Object::Bool(false),
             "null" => Object::Null,
             word => match word.parse::<f64>() {
-                Ok(number) if number.is_finite() && !word.contains(['e', 'E', 'n', 'N']) => Object::Number(number),
+                Ok(number) if number.is_finite() && !word.contains(['e', 'E', 'n', 'N']) => {
+                    Object::Number(number)
+                }
                 _ => Object::Word(word.to_owned()),
             },
         }

@@ -19,7 +19,8 @@ fn pictures_have_a_size_a_camera_and_a_time() {
 
 #[test]
 fn simple_pictures_have_a_size() {
-    let png = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x03\x20\0\0\x02\x58\x08\x02\0\0\0\0\0\0\0\0\0\0\0IEND\0\0\0\0";
+    let png =
+        b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x03\x20\0\0\x02\x58\x08\x02\0\0\0\0\0\0\0\0\0\0\0IEND\0\0\0\0";
     let webp = b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x1f\x03\0\x57\x02\0";
     for (name, bytes) in [("a.png", &png[..]), ("a.gif", b"GIF89a\x20\x03\x58\x02"), ("a.webp", webp)] {
         let found = found(name, bytes);
@@ -32,8 +33,14 @@ fn simple_pictures_have_a_size() {
 fn video_has_a_duration_a_size_and_tags() {
     let found = found("film.mp4", &samples::mp4());
     assert_eq!(number(&found, Attribute::Duration), Some(12.5));
-    assert_eq!((number(&found, Attribute::Width), number(&found, Attribute::Height)), (Some(1920.0), Some(1080.0)));
-    assert_eq!((texts(&found, Attribute::Title), date(&found, Attribute::Taken)), (vec!["My Film"], Some(1_709_208_000)));
+    assert_eq!(
+        (number(&found, Attribute::Width), number(&found, Attribute::Height)),
+        (Some(1920.0), Some(1080.0))
+    );
+    assert_eq!(
+        (texts(&found, Attribute::Title), date(&found, Attribute::Taken)),
+        (vec!["My Film"], Some(1_709_208_000))
+    );
 }
 
 #[test]

@@ -31,8 +31,11 @@ pub(super) fn simple() -> Vec<u8> {
 
 /// A file of version 1.5: objects in a packed stream, and a packed stream of content.
 pub(super) fn with_streams() -> Vec<u8> {
-    let objects = ["<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] >>",
-        "<< /Type /Page /Contents 10 0 R /Resources << /Font << /F1 << /Subtype /Type1 /Encoding << /Differences [65 /eacute /fi] >> >> >> >> >>"];
+    let objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] >>",
+        "<< /Type /Page /Contents 10 0 R /Resources << /Font << /F1 << /Subtype /Type1 /Encoding << /Differences [65 /eacute /fi] >> >> >> >> >>",
+    ];
     let mut head = String::new();
     let mut body = String::new();
     for (number, object) in (1..).zip(objects) {
@@ -45,7 +48,10 @@ pub(super) fn with_streams() -> Vec<u8> {
     let content = samples::zlib(b"BT /F1 12 Tf (AB) Tj ET");
     let mut file = b"%PDF-1.5\n".to_vec();
     let mut stream = |number: u32, entries: &str, data: &[u8]| {
-        file.extend(format!("{number} 0 obj << {entries} /Filter /FlateDecode /Length {} >> stream\n", data.len()).bytes());
+        file.extend(
+            format!("{number} 0 obj << {entries} /Filter /FlateDecode /Length {} >> stream\n", data.len())
+                .bytes(),
+        );
         file.extend(data);
         file.extend(b"\nendstream endobj\n");
     };
@@ -60,8 +66,14 @@ fn pages_have_the_text_that_is_shown() {
     let found = found("a.pdf", &simple());
     assert_eq!(words(&found), "Hello café World again 日本 form");
     assert!(found.text.contains("café\nWorld again"));
-    assert_eq!((texts(&found, Attribute::Title), texts(&found, Attribute::Author)), (vec!["The (PDF) Title"], vec!["Ét"]));
-    assert_eq!((number(&found, Attribute::Pages), date(&found, Attribute::Taken)), (Some(1.0), Some(1_709_208_000)));
+    assert_eq!(
+        (texts(&found, Attribute::Title), texts(&found, Attribute::Author)),
+        (vec!["The (PDF) Title"], vec!["Ét"])
+    );
+    assert_eq!(
+        (number(&found, Attribute::Pages), date(&found, Attribute::Taken)),
+        (Some(1.0), Some(1_709_208_000))
+    );
 }
 
 #[test]

@@ -59,8 +59,14 @@ pub(super) fn zlib(bytes: &[u8]) -> Vec<u8> {
 pub(super) fn docx() -> Vec<u8> {
     zip(&[
         ("[Content_Types].xml", "<Types/>"),
-        ("word/document.xml", "<w:document><w:body><w:p><w:r><w:t>Annual</w:t></w:r><w:r><w:tab/><w:t xml:space=\"preserve\">report &amp; more</w:t></w:r></w:p><w:p><w:r><w:t>Second</w:t></w:r></w:p></w:body></w:document>"),
-        ("docProps/core.xml", "<cp:coreProperties><dc:title>The Title</dc:title><dc:creator>Ada</dc:creator><cp:keywords>a; b</cp:keywords><dcterms:created>2024-02-29T12:00:00Z</dcterms:created></cp:coreProperties>"),
+        (
+            "word/document.xml",
+            "<w:document><w:body><w:p><w:r><w:t>Annual</w:t></w:r><w:r><w:tab/><w:t xml:space=\"preserve\">report &amp; more</w:t></w:r></w:p><w:p><w:r><w:t>Second</w:t></w:r></w:p></w:body></w:document>",
+        ),
+        (
+            "docProps/core.xml",
+            "<cp:coreProperties><dc:title>The Title</dc:title><dc:creator>Ada</dc:creator><cp:keywords>a; b</cp:keywords><dcterms:created>2024-02-29T12:00:00Z</dcterms:created></cp:coreProperties>",
+        ),
         ("docProps/app.xml", "<Properties><Pages>3</Pages><Application>Word</Application></Properties>"),
         ("word/header1.xml", "<w:hdr><w:p><w:r><w:t>Head</w:t></w:r></w:p></w:hdr>"),
     ])
@@ -71,7 +77,10 @@ pub(super) fn xlsx() -> Vec<u8> {
         ("[Content_Types].xml", "<Types/>"),
         ("xl/workbook.xml", "<workbook><sheets><sheet name=\"Budget\" sheetId=\"1\"/></sheets></workbook>"),
         ("xl/sharedStrings.xml", "<sst><si><t>Rent</t></si><si><r><t>Food</t></r></si></sst>"),
-        ("xl/worksheets/sheet1.xml", "<worksheet><sheetData><row><c t=\"s\"><v>0</v></c><c><v>1250.5</v></c><c t=\"inlineStr\"><is><t>Inline</t></is></c></row></sheetData></worksheet>"),
+        (
+            "xl/worksheets/sheet1.xml",
+            "<worksheet><sheetData><row><c t=\"s\"><v>0</v></c><c><v>1250.5</v></c><c t=\"inlineStr\"><is><t>Inline</t></is></c></row></sheetData></worksheet>",
+        ),
     ])
 }
 
@@ -88,8 +97,14 @@ pub(super) fn pptx() -> Vec<u8> {
 pub(super) fn odt() -> Vec<u8> {
     zip(&[
         ("mimetype", "application/vnd.oasis.opendocument.text"),
-        ("content.xml", "<office:document-content><office:automatic-styles>hidden</office:automatic-styles><office:body><office:text><text:h>Heading</text:h><text:p>Some<text:s/>words<text:line-break/>here</text:p></office:text></office:body></office:document-content>"),
-        ("meta.xml", "<office:meta><dc:title>Open</dc:title><meta:initial-creator>Bob</meta:initial-creator><meta:keyword>k</meta:keyword><meta:document-statistic meta:page-count=\"7\"/></office:meta>"),
+        (
+            "content.xml",
+            "<office:document-content><office:automatic-styles>hidden</office:automatic-styles><office:body><office:text><text:h>Heading</text:h><text:p>Some<text:s/>words<text:line-break/>here</text:p></office:text></office:body></office:document-content>",
+        ),
+        (
+            "meta.xml",
+            "<office:meta><dc:title>Open</dc:title><meta:initial-creator>Bob</meta:initial-creator><meta:keyword>k</meta:keyword><meta:document-statistic meta:page-count=\"7\"/></office:meta>",
+        ),
     ])
 }
 
@@ -178,11 +193,8 @@ pub(super) fn mp4() -> Vec<u8> {
     track[80..84].copy_from_slice(&(1080u32 << 16).to_be_bytes());
     let data = atom(b"data", b"\0\0\0\x01\0\0\0\0My Film");
     let meta = [&[0; 4][..], &atom(b"ilst", &atom(b"\xa9nam", &data))].concat();
-    let moov = [
-        atom(b"mvhd", &head),
-        atom(b"trak", &atom(b"tkhd", &track)),
-        atom(b"udta", &atom(b"meta", &meta)),
-    ];
+    let moov =
+        [atom(b"mvhd", &head), atom(b"trak", &atom(b"tkhd", &track)), atom(b"udta", &atom(b"meta", &meta))];
     [atom(b"ftyp", b"isom\0\0\0\0"), atom(b"mdat", &[0; 3000]), atom(b"moov", &moov.concat())].concat()
 }
 
@@ -212,9 +224,7 @@ pub(super) fn wav() -> Vec<u8> {
 }
 
 pub(super) fn mp3() -> Vec<u8> {
-    let frame = |name: &[u8], text: &[u8]| {
-        [name, &(text.len() as u32).to_be_bytes(), &[0, 0], text].concat()
-    };
+    let frame = |name: &[u8], text: &[u8]| [name, &(text.len() as u32).to_be_bytes(), &[0, 0], text].concat();
     let tags = [
         frame(b"TIT2", &[&[1, 0xff, 0xfe][..], &utf16_le("Lied")].concat()),
         frame(b"TPE1", b"\x03Ad\xc3\xa9"),

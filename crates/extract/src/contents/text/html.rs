@@ -2,8 +2,8 @@
 
 use query::Attribute;
 
-use super::entities::replaced;
 use super::super::{Result, bytes, dates};
+use super::entities::replaced;
 use crate::extracted::Extracted;
 use crate::source::Source;
 
@@ -11,8 +11,8 @@ use crate::source::Source;
 const SILENT: &[&str] = &["script", "style", "template", "noscript", "svg"];
 /// Elements inside of a line.
 const INLINE: &[&str] = &[
-    "a", "abbr", "b", "bdi", "bdo", "cite", "code", "em", "font", "i", "kbd", "mark", "q", "s", "small", "span", "strong",
-    "sub", "sup", "tt", "u", "var", "wbr",
+    "a", "abbr", "b", "bdi", "bdo", "cite", "code", "em", "font", "i", "kbd", "mark", "q", "s", "small",
+    "span", "strong", "sub", "sup", "tt", "u", "var", "wbr",
 ];
 /// How far from the beginning the encoding is stated.
 const HEAD: usize = 4096;

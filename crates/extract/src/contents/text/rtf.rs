@@ -11,8 +11,23 @@ use crate::source::Source;
 const DEEPEST: usize = 256;
 /// Groups without text for people.
 const SILENT: &[&str] = &[
-    "fonttbl", "colortbl", "stylesheet", "pict", "object", "themedata", "colorschememapping", "datastore", "listtable",
-    "listoverridetable", "rsidtbl", "generator", "latentstyles", "xmlnstbl", "fldinst", "pgptbl", "mmathPr",
+    "fonttbl",
+    "colortbl",
+    "stylesheet",
+    "pict",
+    "object",
+    "themedata",
+    "colorschememapping",
+    "datastore",
+    "listtable",
+    "listoverridetable",
+    "rsidtbl",
+    "generator",
+    "latentstyles",
+    "xmlnstbl",
+    "fldinst",
+    "pgptbl",
+    "mmathPr",
 ];
 
 /// Where the text of a group goes.
@@ -108,7 +123,8 @@ impl RtfReader<'_> {
         }
         let (word, rest) = rest.split_at(length);
         let digits = rest.iter().take(11).enumerate();
-        let digits = digits.take_while(|(at, byte)| byte.is_ascii_digit() || (*at == 0 && **byte == b'-')).count();
+        let digits =
+            digits.take_while(|(at, byte)| byte.is_ascii_digit() || (*at == 0 && **byte == b'-')).count();
         let (number, rest) = rest.split_at(digits);
         let number = std::str::from_utf8(number).ok().and_then(|number| number.parse::<i32>().ok());
         let rest = rest.strip_prefix(b" ").unwrap_or(rest);
@@ -232,7 +248,10 @@ fn code_page(number: i32) -> &'static Encoding {
         10000 => "macintosh",
         10007 => "x-mac-cyrillic",
         65001 => "utf-8",
-        1250..=1258 => return Encoding::for_label(format!("windows-{number}").as_bytes()).unwrap_or(encoding_rs::WINDOWS_1252),
+        1250..=1258 => {
+            return Encoding::for_label(format!("windows-{number}").as_bytes())
+                .unwrap_or(encoding_rs::WINDOWS_1252);
+        }
         _ => "windows-1252",
     };
     Encoding::for_label(label.as_bytes()).unwrap_or(encoding_rs::WINDOWS_1252)

@@ -8,8 +8,8 @@ mod queries;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -52,7 +52,8 @@ pub fn run(outcomes: &mut Outcomes, configuration: &Path) -> Result<()> {
     });
     outcomes.run(OTHERS, &[], || {
         let query = "kMDItemFSName==\"*secret*\"cd";
-        let (theirs, own) = (place.search(ADA, "found", &[], query)?, place.search(BOB, "found", &[], query)?);
+        let (theirs, own) =
+            (place.search(ADA, "found", &[], query)?, place.search(BOB, "found", &[], query)?);
         ensure!(theirs.is_empty(), "ada finds {theirs:?}");
         ensure!(own == set(&["private/Secret plan.txt"]), "bob finds {own:?}");
         Ok(())
@@ -92,7 +93,10 @@ impl SearchPlace {
     fn serve(&self) -> Result<Running> {
         let share = |name: &str, more: &str| {
             let path = self.folder.join(name);
-            format!("[[share]]\nname = \"{name}\"\npath = \"{}\"\nnfs = false\nafp = false\niscsi = false\n{more}\n", path.display())
+            format!(
+                "[[share]]\nname = \"{name}\"\npath = \"{}\"\nnfs = false\nafp = false\niscsi = false\n{more}\n",
+                path.display()
+            )
         };
         let settings = self.folder.join("settings.toml");
         let shares = share("found", "search = \"contents\"") + &share("plain", "search = \"off\"");
@@ -118,7 +122,12 @@ impl SearchPlace {
                 return Ok(());
             }
             let is_late = begun.elapsed() > INDEXED_WITHIN;
-            ensure!(!is_late, "after {INDEXED_WITHIN:?} `{}` finds not {:?}", missing[0].query, missing[0].found);
+            ensure!(
+                !is_late,
+                "after {INDEXED_WITHIN:?} `{}` finds not {:?}",
+                missing[0].query,
+                missing[0].found
+            );
         }
     }
 
@@ -158,5 +167,7 @@ impl SearchPlace {
 
 /// The composed form of the names in the corpus, which have no other accents than these.
 fn composed(path: &str) -> String {
-    corpus::ACCENTS.iter().fold(path.to_owned(), |path, (decomposed, composed)| path.replace(decomposed, composed))
+    corpus::ACCENTS
+        .iter()
+        .fold(path.to_owned(), |path, (decomposed, composed)| path.replace(decomposed, composed))
 }

@@ -38,7 +38,11 @@ impl IndexedRest {
 
 impl Look<'_> {
     /// Takes results until nothing is left (true), or until enough is found or the time is over (false).
-    pub(super) fn ask(&mut self, rest: &mut IndexedRest, criteria: &Criteria<'_>) -> Result<bool, ResultCode> {
+    pub(super) fn ask(
+        &mut self,
+        rest: &mut IndexedRest,
+        criteria: &Criteria<'_>,
+    ) -> Result<bool, ResultCode> {
         loop {
             let asked = vfs::Search { query: &rest.query, within: None };
             let tree = self.volume.tree();

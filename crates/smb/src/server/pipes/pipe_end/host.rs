@@ -255,7 +255,8 @@ impl PipeHost for Host {
         uuid.iter_mut().zip(serial.to_le_bytes()).for_each(|(byte, of_share)| *byte ^= of_share);
         let (caller, numbered) = (volume.acting(user.caller.clone()), volume.clone());
         let numbering = move |entry: &vfs::FoundEntry| Some(numbered.number(entry.found.attributes.id));
-        let store = VolumeStore::new(volume, caller, share.folding(), (&share.name, uuid), Box::new(numbering))?;
+        let store =
+            VolumeStore::new(volume, caller, share.folding(), (&share.name, uuid), Box::new(numbering))?;
         Some(Arc::new(store))
     }
 

@@ -30,7 +30,10 @@ const TEXTS: &[(&str, &str)] = &[
     ("en/annual budget.md", "# Budget Plan\n\nTravel costs are lower this year.\n"),
     ("fr/Été à la plage.txt", "Nous avons dîné près de la forêt.\n"),
     ("de/Überweisung März.md", "# Miete\n\nDie Zahlung für die Straße ist fällig.\n"),
-    ("es/Año nuevo.html", "<html><head><title>Fiesta</title></head><body><p>&iexcl;Feliz a&ntilde;o, se&ntilde;or Mu&ntilde;oz!</p><script>hidden</script></body></html>"),
+    (
+        "es/Año nuevo.html",
+        "<html><head><title>Fiesta</title></head><body><p>&iexcl;Feliz a&ntilde;o, se&ntilde;or Mu&ntilde;oz!</p><script>hidden</script></body></html>",
+    ),
     ("ru/Отчёт.txt", "Погода сегодня хорошая.\n"),
     ("el/Αθήνα.txt", "Καλημέρα κόσμε\n"),
     ("ja/旅行計画.txt", "来月は京都へ旅行します。\n"),
@@ -39,8 +42,14 @@ const TEXTS: &[(&str, &str)] = &[
     ("ar/تقرير.txt", "هذا تقرير قصير\n"),
     ("he/שלום.txt", "ברוכים הבאים לכולם\n"),
     ("hi/पत्र.txt", "यह एक छोटा संदेश है\n"),
-    ("docs/Letter.rtf", "{\\rtf1\\ansi\\ansicpg1252{\\fonttbl{\\f0 Helvetica;}}{\\info{\\title Complaint}{\\author Grace}}Dear Sir, the caf\\'e9 was \\b closed\\b0 .}"),
-    ("docs/Mail.eml", "From: Ada <ada@lab.test>\r\nTo: bob@lab.test\r\nSubject: =?utf-8?Q?R=C3=A9union?=\r\nDate: Thu, 29 Feb 2024 12:00:00 +0000\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\nRendez-vous =C3=A0 midi.\r\n"),
+    (
+        "docs/Letter.rtf",
+        "{\\rtf1\\ansi\\ansicpg1252{\\fonttbl{\\f0 Helvetica;}}{\\info{\\title Complaint}{\\author Grace}}Dear Sir, the caf\\'e9 was \\b closed\\b0 .}",
+    ),
+    (
+        "docs/Mail.eml",
+        "From: Ada <ada@lab.test>\r\nTo: bob@lab.test\r\nSubject: =?utf-8?Q?R=C3=A9union?=\r\nDate: Thu, 29 Feb 2024 12:00:00 +0000\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\nRendez-vous =C3=A0 midi.\r\n",
+    ),
     ("docs/Invoice 17.pdf", PDF),
     ("docs/empty.txt", ""),
     ("code/main.rs", "fn main() { println!(\"kumquat\"); }\n"),

@@ -53,8 +53,13 @@ impl Finder for Everything {
         all.sort_by(|one, other| one.0.cmp(&other.0));
         let contents = query::Facts::default();
         for (place, folder) in all.iter().filter(|(place, _)| after.is_none_or(|after| place > after)) {
-            let candidate =
-                Candidate { folder: *folder, name: &place.name, contents: &contents, text: &|_| false, read: None };
+            let candidate = Candidate {
+                folder: *folder,
+                name: &place.name,
+                contents: &contents,
+                text: &|_| false,
+                read: None,
+            };
             if !each(&candidate) {
                 break;
             }
@@ -162,7 +167,9 @@ async fn spotlight_finds_files_by_their_catalogue_numbers() {
     let (_server, tree, mut ada, volume, _index) = indexed_scene();
     let wanted = tree.file(&tree.root, "Été.pdf");
     let opened = ada
-        .call(command::SPOTLIGHT_RPC, |w| w.put(&[&[0, 0, volume as u8][..], b"\0\0\x80\x04\0\0\0\x01\0\0\0\0"].concat()))
+        .call(command::SPOTLIGHT_RPC, |w| {
+            w.put(&[&[0, 0, volume as u8][..], b"\0\0\x80\x04\0\0\0\x01\0\0\0\0"].concat())
+        })
         .await;
     assert_eq!(opened.payload, [&[0, 0, 0, volume as u8, 0, 0, 0, 0][..], b"/share\0"].concat());
     let text = |text: &str| Value::Text(text.into());
@@ -181,7 +188,9 @@ async fn spotlight_finds_files_by_their_catalogue_numbers() {
         matches!(&results[..], [_, Value::Files(files), _] if !files.numbers.is_empty())
     })
     .await;
-    let [_, Value::Files(files), Value::Metadata(Some(described))] = &results[..] else { panic!("{results:?}") };
+    let [_, Value::Files(files), Value::Metadata(Some(described))] = &results[..] else {
+        panic!("{results:?}")
+    };
     let id = ada.session().volumes.find(volume).unwrap().id_of(&wanted.object.key()).unwrap();
     assert_eq!(files.numbers, [u64::from(id.0)]);
     let path = Value::Array(vec![text("/share/E\u{301}te\u{301}.pdf")]);

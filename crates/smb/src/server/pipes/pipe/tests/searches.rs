@@ -130,13 +130,16 @@ fn a_search_finds_files_and_their_paths() {
     let answer = command(&mut pipe, &handle, &asked("fetchQueryResultsForContext:", Vec::new())).unwrap();
     let files = FileNumbers { purpose: FileNumbers::FOUND, context: 6, numbers: vec![42] };
     let names = Value::Array(vec![Value::Nil, Value::Array(vec![text("song.mp3")])]);
-    let expected = vec![Value::Integer(0), Value::Files(files.clone()), Value::Metadata(Some(Box::new(names)))];
+    let expected =
+        vec![Value::Integer(0), Value::Files(files.clone()), Value::Metadata(Some(Box::new(names)))];
     assert_eq!(message(&answer), Value::Array(expected));
     let attributes = asked(
         "fetchAttributes:forOIDArray:context:",
         vec![Value::Array(vec![text("kMDItemPath")]), Value::Files(files)],
     );
-    let Value::Array(described) = message(&command(&mut pipe, &handle, &attributes).unwrap()) else { panic!() };
+    let Value::Array(described) = message(&command(&mut pipe, &handle, &attributes).unwrap()) else {
+        panic!()
+    };
     let path = Value::Array(vec![Value::Nil, Value::Array(vec![text("/music/song.mp3")])]);
     assert_eq!(described[2], Value::Metadata(Some(Box::new(path))));
 }
