@@ -13,6 +13,7 @@
 //! {"ask":"scrub",…}           {"scrubbed":{…}}; see `ScrubRequest`; progress as above
 //! {"ask":"rights","do":"show",…}  {"rights":{…}}; others: see `RightsRequest`; progress as above
 //! {"ask":"find",…}            {"found":{…}}; see `FindRequest`
+//! {"ask":"browse","do":"list"}   {"browsed":[{…}]}, {"done":[…]} or "locked"; others: see `BrowseRequest`; progress as above
 //! {"ask":"snapshots"}         {"done":[]}: clients see the snapshots that there are now
 //! {"ask":"caches","do":"show"}  {"caches":{…}}; others: see `CachesRequest`
 //! {"ask":"schedules"}       {"schedules":{…}}: how long this server surely keeps the schedules of its shares
@@ -25,6 +26,7 @@ mod advice;
 mod appletalk;
 mod arriving;
 mod brief;
+mod browse;
 mod caches;
 mod client;
 mod disconnect;
@@ -46,13 +48,14 @@ pub use advice::{Advice, AdviceRequest, LoadCurve};
 pub use appletalk::{AppleTalkLinkStatus, AppleTalkNode, AppleTalkRoute, AppleTalkStatus};
 pub use arriving::{ArrivingStatus, NotArrived};
 pub use brief::BriefStatus;
+pub use browse::{BrowseAnswer, BrowseRequest, BrowsedStatus, NewBrowse, TypedPassphrase};
 pub use caches::{
     BestMount, CacheStatus, CachesAnswer, CachesRequest, CachesStatus, HostMemory, PredictedRatios,
     ShareMounts, TrafficStatus,
 };
 pub use client::{
-    AskError, ask, caches, disconnect, find, lun, reload, restore, rights, say, schedules, scrub, slowest,
-    snapshots, started_with, status,
+    AskError, ask, browse, caches, disconnect, find, lun, reload, restore, rights, say, schedules, scrub,
+    slowest, snapshots, started_with, status,
 };
 pub use disconnect::Disconnect;
 pub use doctor::{ClientDiagnosis, DoctorStatus, ProtocolAdvice, Trouble};
@@ -113,6 +116,8 @@ pub enum Request {
     Find(FindRequest),
     /// Shows or changes the rights to a file, or looks what they are on the disk.
     Rights(RightsRequest),
+    /// A request about the contents of disk images.
+    Browse(BrowseRequest),
     /// Looks which snapshots the shares have: another process has taken, renamed or removed some.
     Snapshots,
     /// Whether this server keeps the schedules of its shares.
@@ -147,6 +152,10 @@ pub enum Response {
     Found(Box<FindAnswer>),
     /// The answer to [`Request::Rights`].
     Rights(RightsAnswer),
+    /// The answer to [`BrowseRequest::List`] and [`BrowseRequest::Begin`].
+    Browsed(Vec<BrowsedStatus>),
+    /// The image is encrypted, and the request has no passphrase, or a wrong one.
+    Locked,
     /// The answer to [`CachesRequest::Show`].
     Caches(Box<CachesStatus>),
     /// The answer to [`CachesRequest::Mounts`].

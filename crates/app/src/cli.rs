@@ -2,7 +2,9 @@
 
 mod adopt;
 mod advise;
+mod backups;
 mod bench;
+mod browse;
 mod caches;
 mod caution;
 mod check;
@@ -43,7 +45,9 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub(crate) use adopt::Adopt;
 pub(crate) use advise::Advise;
+pub(crate) use backups::BackupsCommand;
 pub(crate) use bench::{BenchArguments, BenchCommand, CacheFlag, DurabilityFlag, LinkFlag, SweepFlag};
+pub(crate) use browse::{BackupPoints, BrowseBackup, CopyBackup};
 pub(crate) use caches::{Caches, CachesCommand, SetCaches};
 pub(crate) use caution::Caution;
 pub(crate) use check::Check;
@@ -170,6 +174,9 @@ pub(crate) enum Command {
     /// Take, list, compare, restore and remove snapshots of shares
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
+    /// Show the backups of Macs, and get files back from them
+    #[command(subcommand)]
+    Backups(BackupsCommand),
     /// Have a share follow another one, here or on another host
     #[command(after_help = replicate::EXAMPLES)]
     Replicate(Box<Replicate>),

@@ -2,6 +2,7 @@
 
 pub(crate) mod adopt;
 pub(crate) mod advise;
+pub(crate) mod backups;
 pub(crate) mod bench;
 pub(crate) mod caches;
 pub(crate) mod check;
@@ -66,6 +67,7 @@ pub(crate) fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Share(cli::ShareCommand::Access(arguments)) => dataset::access(&arguments),
         cli::Command::Pool(arguments) => pool::run(&arguments),
         cli::Command::Snapshot(arguments) => snapshot::run(&arguments),
+        cli::Command::Backups(command) => backups::run(&command),
         cli::Command::Replicate(arguments) => replicate::run(&arguments),
         cli::Command::BackupState(arguments) => state::backup(&arguments),
         cli::Command::RestoreState(arguments) => state::restore(&arguments),

@@ -38,6 +38,8 @@ lock::ranks! {
     WsdSpeaker,
     /// The thread that speaks AppleTalk.
     AppleTalkThread,
+    /// The disk images that are served.
+    BrowsedShares,
 }
 
 lock::ranks! {

@@ -6,9 +6,12 @@
 pub mod apfs;
 pub mod check;
 mod inside;
+pub mod memory;
+mod shelf;
 pub mod tree;
 
 pub use inside::{Files, OpenSnapshot, Passphrase, Snapshot, Source, Volume, open};
+pub use shelf::{MOST_PARTS, shelf};
 
 /// Bytes that can be read at any place: a file, the data of an image, a partition of it.
 pub trait ReadAt: Send + Sync {

@@ -1,8 +1,8 @@
 //! The stores of files. [`Backend`] is one volume's store and [`Object`] one file, folder, link or
 //! device in it.
 //!
-//! There are six: `host` (a folder of the host's file system), `ceph` (a folder of CephFS, by Ceph's
-//! client library), `forest` (a tree of several backends), `long_names` (any other, with names that
+//! There are seven: `host` (a folder of the host's file system), `ceph` (a folder of CephFS, by Ceph's
+//! client library), `image` (a file system in a disk image, read-only), `forest` (a tree of several backends), `long_names` (any other, with names that
 //! are longer than the host's), `memory` (tests) and `faulty` (any other, failing on demand). Every method may block
 //! unless it says otherwise, and is called on the thread that answers the request. `crate::Volume`
 //! moves calls that are known to wait for a disk to the blocking pool.
@@ -14,6 +14,7 @@ mod facts;
 pub mod faulty;
 pub mod forest;
 pub mod host;
+pub mod image;
 pub(crate) mod long_names;
 pub mod memory;
 mod modes;

@@ -13,6 +13,7 @@ mod described;
 mod faces;
 mod finding;
 mod homes;
+mod image_source;
 pub mod index;
 mod listing;
 mod local;
@@ -50,6 +51,7 @@ pub use formats::{
     Attributes, Error, FileId, HostKey, Kind, LastingKey, OwnFolder, Result, SetAttributes, SetTime, Time,
     is_own_name, mac, names,
 };
+pub use image_source::image_at;
 pub use listing::{CacheBudget, Details, Entry, Page};
 pub use local::{MAX_WATCHED, Watching};
 pub use open::{

@@ -149,6 +149,12 @@ lock::ranks! {
     WatchUsers,
     /// A tree in memory.
     MemoryTree,
+    /// Where the folders of a disk image are.
+    ImagePlaces,
+    /// The watched folders of a disk image.
+    ImageWatches,
+    /// The bands of a disk image that were read.
+    ImageBands,
 }
 
 lock::ranks! {

@@ -27,6 +27,8 @@ use crate::backend::{Found, NewKind};
 use crate::caller::server;
 use crate::names::own::refuse_own;
 use crate::state::{ClientId, Party};
+use crate::streams::STORE;
+use crate::streams::stores::Stores;
 use crate::{Actor, Caller, Error, HostKey, Kind, Node, Result, Time, Volume};
 
 pub(crate) use self::file::STAGING;
@@ -43,6 +45,8 @@ pub struct RestoreOptions {
     pub dry_run: bool,
     /// An existing file that differs is refused as `Exists`.
     pub keep: bool,
+    /// A file that cannot be read is refused, and the rest is restored.
+    pub past_damage: bool,
     /// The snapshot has the keys and times of creation of the live files. A file whose time of change is
     /// the same in both, and is before this time, has the same data.
     pub settled: Option<Time>,
@@ -163,6 +167,20 @@ impl<'a> Restore<'a> {
         Ok(self.goes_on)
     }
 
+    /// Removes the folder for copies, if nothing is left in it: for a folder that is no share.
+    pub fn remove_staging(self) {
+        let remove = || -> Result<()> {
+            let root = self.to.root()?;
+            let homes = self.to.homes.of(&root.object.key())?;
+            let store = homes.first().ok_or(Error::Stale)?.lookup(server(), STORE)?;
+            store.object.remove_folder(server(), STAGING)?;
+            homes.first().ok_or(Error::Stale)?.remove_folder(server(), STORE)
+        };
+        if let Err(error) = remove() {
+            tracing::debug!(%error, "the folder for copies stays");
+        }
+    }
+
     fn walk(&mut self, mut levels: Vec<RestoredFolder>) -> Result<()> {
         while let Some(level) = levels.last_mut() {
             if !self.goes_on {
@@ -177,6 +195,10 @@ impl<'a> Restore<'a> {
             let path = joined(&level.path, &name);
             let found = match level.source.object.lookup(server(), &name) {
                 Err(Error::NotFound) => continue,
+                Err(error) if !self.ends_by(error) => {
+                    self.observer.done(&path, RestoreOutcome::Refused(error));
+                    continue;
+                }
                 found => found?,
             };
             let source = FileAtPlace { folder: level.source.object.clone(), name: name.clone(), found };
@@ -207,12 +229,18 @@ impl<'a> Restore<'a> {
             _ => self.file(&source, folder, name),
         };
         let what = match done {
-            Err(error) if is_of_the_disk(error) => return Err(error),
+            Err(error) if self.ends_by(error) => return Err(error),
             Err(error) => RestoreOutcome::Refused(error),
             Ok(what) => what,
         };
         self.observer.done(&path, what);
         Ok(None)
+    }
+
+    /// Whether the rest cannot be restored either.
+    fn ends_by(&self, error: Error) -> bool {
+        let is_of_source = matches!(error, Error::Io | Error::NotSupported | Error::Stale);
+        is_of_the_disk(error) && !(self.options.past_damage && is_of_source)
     }
 
     /// The entry of a live folder that has this name, if there is one.
@@ -289,7 +317,7 @@ impl<'a> Restore<'a> {
             (Some((source, there)), _) => match self.describe_folder(source, there, made) {
                 Ok(changed) if changed || made => RestoreOutcome::Restored,
                 Ok(_) => RestoreOutcome::Unchanged,
-                Err(error) if is_of_the_disk(error) => return Err(error),
+                Err(error) if self.ends_by(error) => return Err(error),
                 Err(error) => RestoreOutcome::Refused(error),
             },
         };

@@ -2,6 +2,7 @@
 
 import { get, post } from "./api.js";
 import { badge, bytes, copyButton, count, h, heading, replace, when } from "./dom.js";
+import { imageLink } from "./images.js";
 import { downloadLink, manager, preview } from "./manager.js";
 import { paged, table } from "./table.js";
 
@@ -22,6 +23,8 @@ function link(share, path, about = null, snapshot = browsed()) {
 }
 
 const inside = (path, name) => (path ? `${path}/${name}` : name);
+const IMAGES = ["dmg", "sparseimage", "sparsebundle", "backupbundle", "img", "iso", "cdr"];
+const isImage = (file) => browsed() === null && IMAGES.includes(file.path.split(".").pop().toLowerCase());
 
 // The way from the share's folder to this one.
 function crumbs(share, path) {
@@ -128,7 +131,7 @@ function details(context, file, again, { close, places }) {
   const held = file.opens.length + file.locks.length + file.leases.length;
   const name = file.path.split("/").pop() || file.share;
   return h("section", { class: "card", "aria-label": `About ${name}`, id: "about" },
-    h("div", { class: "row" }, h("h2", { class: "grow clip", tabindex: "-1" }, name), file.kind === "file" ? downloadLink(file.share, file.path) : null, h("a", { class: "button small", href: close }, "Close")),
+    h("div", { class: "row" }, h("h2", { class: "grow clip", tabindex: "-1" }, name), isImage(file) ? imageLink(`${file.share}/${file.path}`, "Look inside", `Look inside ${name}`) : null, file.kind === "file" ? downloadLink(file.share, file.path) : null, h("a", { class: "button small", href: close }, "Close")),
     preview(file),
     h("div", { class: "row" }, h("code", { class: "line grow", tabindex: "0" }, file.host_path), copyButton(file.host_path, "the path")),
     general(file),

@@ -23,8 +23,8 @@ use crate::admitted::admitted;
 use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
 use crate::{
-    Api, Scope, access, accounts, alerts, assets, backups, certificate, code, console, files, groups, login,
-    luns, negotiate, rights, server, shares, sign_ins, slowest, snapshots, store, webhooks,
+    Api, Scope, access, accounts, alerts, assets, backups, browsing, certificate, code, console, files, find,
+    groups, login, luns, negotiate, rights, server, shares, sign_ins, slowest, snapshots, store, webhooks,
 };
 
 /// The longest body of a request in bytes.
@@ -95,7 +95,10 @@ fn read() -> Router<Api> {
         .route("/v1/settings", get(console::settings))
         .route("/v1/snapshots", get(snapshots::snapshots))
         .route("/v1/backups", get(backups::backups))
+        .route("/v1/images", get(browsing::images))
+        .route("/v1/images/files", get(browsing::files))
         .route("/v1/files", get(files::folder))
+        .route("/v1/find", get(find::find))
         .route("/v1/code", get(code::code))
         .route("/v1/webhooks", get(webhooks::webhooks))
         .route("/v1/jobs", get(jobs::jobs))
@@ -122,6 +125,8 @@ fn write() -> Router<Api> {
         .route("/v1/files/folder", post(store::make_folder))
         .route("/v1/files/move", post(store::move_entry))
         .route("/v1/files/remove", post(store::remove))
+        .route("/v1/images", post(browsing::open))
+        .route("/v1/images/close", post(browsing::close))
         .route("/v1/opens/close", post(server::close))
         .route("/v1/messages", post(say))
         .route("/v1/disconnect", post(disconnect))

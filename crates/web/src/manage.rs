@@ -15,6 +15,7 @@ use crate::accounts::AccountChange;
 use crate::alerts::{AlertDesk, AlertName};
 use crate::author::{Author, ChangeResult};
 use crate::backups::BackupStatus;
+use crate::browsing::ImageBrowser;
 use crate::files::{FileStatus, FolderStatus, Part};
 use crate::groups::GroupChange;
 use crate::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
@@ -25,7 +26,7 @@ use crate::watching::FolderWatch;
 use crate::webhooks::{NewWebhook, WebhookStatus};
 
 /// The server, as the console administers it. All methods may block.
-pub trait Manage: AlertDesk + ServerControl + FileStore + Send + Sync + 'static {
+pub trait Manage: AlertDesk + ServerControl + FileStore + ImageBrowser + Send + Sync + 'static {
     /// The account with this name and password.
     ///
     /// # Errors

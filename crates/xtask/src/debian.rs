@@ -65,6 +65,8 @@ pub const NFS_PEER: &[Package] = &[
 pub const SMB_CLIENTS: &[Package] = &[
     Package { name: "samba-testsuite", shows: "/usr/bin/smbtorture" },
     Package { name: "smbclient", shows: "/usr/bin/smbclient" },
+    Package { name: "xorriso", shows: "/usr/bin/xorriso" },
+    Package { name: "libnfs-utils", shows: "/usr/bin/nfs-cat" },
     Package { name: "iptables", shows: "/usr/sbin/iptables" },
     Package { name: "btrfs-progs", shows: "/usr/sbin/mkfs.btrfs" },
     // Any ZFS will do.

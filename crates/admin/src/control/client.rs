@@ -9,9 +9,9 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
 use super::{
-    CachesAnswer, CachesRequest, Disconnect, FindAnswer, FindRequest, LunAnswer, LunRequest, Progress,
-    Request, Response, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport,
-    ScrubRequest, SlowOperation, StartedWith, Status, at_socket,
+    BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect, FindAnswer, FindRequest, LunAnswer,
+    LunRequest, Progress, Request, Response, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest,
+    Schedules, ScrubReport, ScrubRequest, SlowOperation, StartedWith, Status, at_socket,
 };
 
 /// How long the server may be silent. During long operations it sends a sign of life every second.
@@ -146,6 +146,24 @@ pub fn restore(
 ) -> Result<RestoreReport, AskError> {
     match ask_for(state, Request::Restore(request), progress)? {
         Response::Restored(report) => Ok(*report),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        _ => Err(strange()),
+    }
+}
+
+/// Executes a request about the contents of disk images; `heard` is called when the server gives a sign of life.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn browse(
+    state: &Path,
+    request: BrowseRequest,
+    heard: &mut dyn FnMut(Progress),
+) -> Result<BrowseAnswer, AskError> {
+    match ask_for(state, Request::Browse(request), heard)? {
+        Response::Browsed(all) => Ok(BrowseAnswer::Shown(all)),
+        Response::Done(lines) => Ok(BrowseAnswer::Done(lines)),
+        Response::Locked => Ok(BrowseAnswer::NeedsPassphrase),
         Response::Refused(lines) => Err(AskError::Refused(lines)),
         _ => Err(strange()),
     }

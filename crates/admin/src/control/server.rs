@@ -12,9 +12,9 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
 use super::{
-    CachesAnswer, CachesRequest, Disconnect, FindAnswer, FindRequest, LunAnswer, LunRequest, Progress,
-    Request, Response, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, SOCKET, Schedules,
-    ScrubReport, ScrubRequest, SlowOperation, StartedWith, Status, at_socket,
+    BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect, FindAnswer, FindRequest, LunAnswer,
+    LunRequest, Progress, Request, Response, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest,
+    SOCKET, Schedules, ScrubReport, ScrubRequest, SlowOperation, StartedWith, Status, at_socket,
 };
 
 /// The longest request in bytes: one with two of the longest paths as lists of numbers.
@@ -100,6 +100,14 @@ pub trait Report: Send + Sync + 'static {
         _request: RightsRequest,
         _progress: &dyn Fn(Progress) -> bool,
     ) -> Result<RightsAnswer, Vec<String>> {
+        Err(vec!["this server has no shares".into()])
+    }
+
+    /// Executes a request about the contents of disk images.
+    ///
+    /// # Errors
+    /// It was not executed; the lines have the reasons.
+    fn browse(&self, _request: BrowseRequest) -> Result<BrowseAnswer, Vec<String>> {
         Err(vec!["this server has no shares".into()])
     }
 
@@ -191,6 +199,7 @@ async fn converse(stream: UnixStream, report: Arc<dyn Report>) -> io::Result<()>
         let whole = line.ends_with(b"\n");
         let (mut responses, mut progress) =
             if whole { answer(&line, Arc::clone(&report), uid) } else { just(too_long()) };
+        line.fill(0); // it may have a passphrase
         loop {
             let response = match timeout(HEARTBEAT, responses.recv()).await {
                 Ok(Some(response)) => response,
@@ -278,6 +287,12 @@ fn work(request: Request, report: &dyn Report, uid: u32, say: &mpsc::Sender<Resp
         Request::Rights(request) => {
             report.rights(request, &progress).map_or_else(Response::Refused, Response::Rights)
         }
+        Request::Browse(request) => match report.browse(request) {
+            Ok(BrowseAnswer::Shown(all)) => Response::Browsed(all),
+            Ok(BrowseAnswer::Done(lines)) => Response::Done(lines),
+            Ok(BrowseAnswer::NeedsPassphrase) => Response::Locked,
+            Err(lines) => Response::Refused(lines),
+        },
         Request::Slowest => Response::Slowest(report.slowest()),
         Request::Arguments => Response::Arguments(Box::new(report.started_with())),
         Request::Schedules => Response::Schedules(report.schedules()),

@@ -22,8 +22,8 @@ const GROUPS: [Group; 6] = [
     },
     Group {
         title: "Snapshots and backups",
-        common: &["snapshot", "replicate", "backup-state"],
-        others: &["restore-state", "scrub", "pool"],
+        common: &["snapshot", "backups", "replicate"],
+        others: &["backup-state", "restore-state", "scrub", "pool"],
     },
     Group {
         title: "Disks, and files of any server",

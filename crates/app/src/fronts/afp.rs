@@ -162,7 +162,11 @@ impl AfpDependencies {
         let server = &settings.server;
         let shares =
             settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Afp) && !share.homes);
-        let shares = shares.map(|share| self.share(share, settings)).collect::<anyhow::Result<Vec<_>>>()?;
+        let browsed = self.shares.volumes.browsed().over(ROW.protocol);
+        let browsed =
+            browsed.map(|one| self.shares.share(&one.share, one.share.flat_name(), one.volume.clone(), None));
+        let shares = shares.map(|share| self.share(share, settings)).chain(browsed);
+        let shares = shares.collect::<anyhow::Result<Vec<_>>>()?;
         if let Some(ids) = &self.shares.ids {
             ids.set_shares(shares.iter().map(|share| (share.name.clone(), share.volume.clone())).collect())
                 .context("the ids of files that the servers of the cluster have are not known")?;

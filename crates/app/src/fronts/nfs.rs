@@ -31,6 +31,7 @@ use crate::host::{here, host_names};
 use crate::people::tickets;
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
+use crate::shares::browsing::BrowsedShare;
 use crate::shares::volumes::Volumes;
 
 pub(super) const ROW: FrontRow = FrontRow {
@@ -174,7 +175,24 @@ impl NfsFront {
             certificates: settings.server.nfs.tls.client_ca.is_some(),
         };
         let shares = settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Nfs));
-        shares.map(|share| self.export(share, settings, logins)).collect()
+        let browsed = self.volumes.browsed().over(ROW.protocol);
+        let browsed = browsed.map(|one| self.browsed_export(&one, settings, logins));
+        shares.map(|share| self.export(share, settings, logins)).chain(browsed).collect()
+    }
+
+    /// The contents of a disk image.
+    fn browsed_export(
+        &self,
+        one: &BrowsedShare,
+        settings: &Settings,
+        logins: Logins,
+    ) -> anyhow::Result<Export> {
+        Ok(Export {
+            name: one.share.name.clone(),
+            tag: gateway::identity(&self.volumes, &one.share)?.tag,
+            volume: one.volume.clone(),
+            options: exports::of_one_person(&one.share, &settings.server, logins, one.needs_proof),
+        })
     }
 
     fn export(&self, share: &ShareSettings, settings: &Settings, logins: Logins) -> anyhow::Result<Export> {

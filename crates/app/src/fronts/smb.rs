@@ -25,6 +25,7 @@ use crate::host::here;
 use crate::people::{accounts, logons, tickets};
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
+use crate::shares::browsing::BrowsedShare;
 use crate::shares::volumes::{Homes, OpenFile, Volumes, name_owners};
 
 pub(super) const ROW: FrontRow = FrontRow {
@@ -81,7 +82,10 @@ fn config(
         guid,
         name: here::host_name(),
         comment: "Fourfold".into(),
-        shares: shares.map(|share| one(share, settings, volumes)).collect::<anyhow::Result<_>>()?,
+        shares: shares
+            .map(|share| one(share, settings, volumes))
+            .chain(volumes.browsed().over(ROW.protocol).map(|one| browsed(&one, volumes)))
+            .collect::<anyhow::Result<_>>()?,
         homes: Homes::of(volumes, current, Protocol::Smb).map(homes).collect(),
         accounts: Arc::new(current.accounts.clone()),
         kerberos: tickets::kerberos(current),
@@ -134,6 +138,11 @@ impl OpenHome for Homes {
 
 fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow::Result<Arc<Share>> {
     Ok(Arc::new(disk(share, volumes.open(share, settings)?, volumes)?))
+}
+
+/// The contents of a disk image.
+fn browsed(one: &BrowsedShare, volumes: &Volumes) -> anyhow::Result<Arc<Share>> {
+    Ok(Arc::new(disk(&one.share, one.volume.clone(), volumes)?))
 }
 
 fn disk(share: &ShareSettings, volume: Arc<Volume>, volumes: &Volumes) -> anyhow::Result<Share> {

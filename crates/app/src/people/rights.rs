@@ -7,7 +7,7 @@ use std::path::Path;
 use admin::{
     Access as Allowed, ClientMatch, ClientRule, Protocol, ServerSettings, Settings, ShareSettings, Squash,
 };
-use auth::{Account, Directory, Identity, Role};
+use auth::{Account, Directory, FileProtocol, Identity, Role};
 use vfs::backend::Found;
 use vfs::{Access, Volume};
 
@@ -198,6 +198,40 @@ pub(crate) fn enters(account: &Account, share: &ShareSettings) -> bool {
     let is_member = crate::people::groups::of(share).iter().any(|group| account.identity.in_group(*group));
     let is_named = share.users.iter().any(|user| user.eq_ignore_ascii_case(&account.name));
     is_open || is_named || is_member
+}
+
+/// Whether an account may use the LUNs of a share.
+pub(crate) fn uses_luns(account: &Account, share: &ShareSettings) -> bool {
+    match roles::of_luns(share) {
+        Some(roles) => !roles.of(&identity(account)).is_empty(),
+        None => enters(account, share),
+    }
+}
+
+/// The protocol over which an account would enter a share by its own rights.
+///
+/// # Errors
+/// It may not enter; the line has the reason.
+pub(crate) fn entry_protocol(
+    current: &Current,
+    account: &Account,
+    share: &ShareSettings,
+) -> Result<FileProtocol, String> {
+    let refused = |why: &str| Err(format!("{}: {why}", share.name));
+    if share.homes {
+        return refused("each person has a folder of its own in it, which is not opened this way");
+    }
+    if !enters(account, share) {
+        return refused("your account may not enter this share. The page of rights says who may");
+    }
+    let served = |protocol| current.settings.serves(share, protocol);
+    match (served(Protocol::Smb), served(Protocol::Afp)) {
+        (true, _) => Ok(FileProtocol::Smb),
+        (false, true) => Ok(FileProtocol::Afp),
+        (false, false) => {
+            refused("it is served over no protocol with logins, so your account has no rights in it")
+        }
+    }
 }
 
 /// The first rule of NFS that lets hosts in without a login.

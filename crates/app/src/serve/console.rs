@@ -3,6 +3,7 @@
 mod access;
 mod accounts;
 mod backups;
+mod browsing;
 mod change;
 mod desk;
 mod files;

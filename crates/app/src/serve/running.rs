@@ -1,5 +1,6 @@
 //! The operator's interface of a running server: its status, and the reload of its settings.
 
+mod browsing;
 mod closing;
 
 use std::path::{Path, PathBuf};
@@ -7,9 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{
-    AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, FindAnswer, FindRequest, ListenerStatus,
-    LunAnswer, LunRequest, Progress, Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest,
-    Schedules, ScrubReport, ScrubRequest, ShareMounts, ShareStatus, SlowOperation, StartedWith, Status,
+    AbsentShareStatus, BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect, FindAnswer,
+    FindRequest, ListenerStatus, LunAnswer, LunRequest, Progress, Report, RestoreReport, RestoreRequest,
+    RightsAnswer, RightsRequest, Schedules, ScrubReport, ScrubRequest, ShareMounts, ShareStatus,
+    SlowOperation, StartedWith, Status,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
@@ -117,6 +119,15 @@ impl Running {
     /// The files of a share.
     pub(crate) fn volume(&self, share: &ShareSettings) -> anyhow::Result<Arc<Volume>> {
         self.parts.volumes.open(share, &self.current().settings)
+    }
+
+    /// Finds files by the rights of the asker.
+    pub(crate) fn search(&self, request: &FindRequest, asker: &Asker<'_>) -> Result<FindAnswer, Vec<String>> {
+        let current = self.current();
+        match as_ourselves(|| searching::find(&self.parts.volumes, &current, request, asker)) {
+            Ok(answer) => answer.map_err(|error| vec![format!("{error:#}")]),
+            Err(error) => Err(vec![error.to_string()]),
+        }
     }
 
     /// Begins to keep the indexes that the settings want; returns lines about what failed.
@@ -281,12 +292,8 @@ impl Report for Running {
     }
 
     fn find(&self, request: FindRequest, uid: u32) -> Result<FindAnswer, Vec<String>> {
-        let current = self.current();
         let asker = request.account.as_deref().map_or(Asker::User(uid), Asker::Account);
-        match as_ourselves(|| searching::find(&self.parts.volumes, &current, &request, &asker)) {
-            Ok(answer) => answer.map_err(|error| vec![format!("{error:#}")]),
-            Err(error) => Err(vec![error.to_string()]),
-        }
+        self.search(&request, &asker)
     }
 
     fn rights(
@@ -299,6 +306,10 @@ impl Report for Running {
             Ok(answer) => answer.map_err(|error| vec![format!("{error:#}")]),
             Err(error) => Err(vec![error.to_string()]),
         }
+    }
+
+    fn browse(&self, request: BrowseRequest) -> Result<BrowseAnswer, Vec<String>> {
+        self.execute_browse(request)
     }
 
     fn look_at_snapshots(&self) -> Result<Vec<String>, Vec<String>> {

@@ -49,6 +49,7 @@ pub(crate) fn restore(
         delete: request.delete,
         dry_run: request.dry_run,
         keep: request.keep,
+        past_damage: false,
         settled: settled(dataset.engine(), snapshot.created),
     };
     let mut recorder = RestoreRecorder::new(share, request.dry_run, progress);

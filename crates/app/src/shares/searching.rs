@@ -15,6 +15,7 @@ use query::Query;
 use query::language::{self, Clock};
 use search::{IndexOptions, SearchIndex};
 use vfs::backend::Found;
+use vfs::backend::host::as_ourselves;
 use vfs::names::text_view;
 use vfs::{Caller, Error, FoundEntry, Search, Volume};
 
@@ -169,7 +170,8 @@ pub(crate) fn find(
         if !person.as_ref().is_none_or(|person| person.enters(share)) {
             continue;
         }
-        let volume = volumes.open(share, &current.settings)?;
+        // The search in the share before may have left this thread with the rights of the asker.
+        let volume = as_ourselves(|| volumes.open(share, &current.settings))??;
         let Some(finder) = volume.finder() else {
             answer.without_index.push(share.name.clone());
             continue;
@@ -178,7 +180,8 @@ pub(crate) fn find(
         if status.building.is_some() || status.problem.is_some() {
             answer.incomplete.push(share.name.clone());
         }
-        let caller = person.as_ref().map_or_else(Caller::root, |person| person.identity.clone());
+        let caller =
+            person.as_ref().map_or_else(Caller::root, |person| volume.acting(person.identity.clone()));
         let at = ShareSearch { share, volume: &volume, caller: &caller, person: person.as_ref() };
         if !at.find(&query, &request.path, limit, &mut answer)? {
             break;

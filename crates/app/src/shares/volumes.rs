@@ -32,6 +32,7 @@ use crate::people::roles;
 use crate::ranks;
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
+use crate::shares::browsing::BrowsedShares;
 use crate::shares::quotas::Quotas;
 use crate::shares::searching::Indexes;
 use crate::shares::snapshots::{Live, SnapshotView};
@@ -57,6 +58,8 @@ pub(crate) struct Volumes {
     /// Where links of the shares lead clients.
     namespace: Arc<Namespace>,
     known: Mutex<HashMap<String, VolumeEntry>, ranks::SharedVolumes>,
+    /// The disk images that are served to people.
+    browsed: BrowsedShares,
     homeless: Mutex<BTreeSet<String>, ranks::HomelessAccounts>,
     /// The indexes of the shares.
     pub(crate) indexes: Indexes,
@@ -229,12 +232,18 @@ impl Volumes {
             quotas,
             namespace,
             known: Mutex::default(),
+            browsed: BrowsedShares::default(),
             homeless: Mutex::default(),
             indexes: Indexes::default(),
             restoring: AtomicBool::new(false),
             scrubbing: AtomicBool::new(false),
             settling: AtomicBool::new(false),
         })
+    }
+
+    /// The disk images that are served to people.
+    pub(crate) fn browsed(&self) -> &BrowsedShares {
+        &self.browsed
     }
 
     /// Where links of the shares lead clients.
@@ -265,6 +274,7 @@ impl Volumes {
     /// The limit of listings has changed. They took `used` bytes before.
     pub(crate) fn limit_listings(&self, used: usize) {
         self.all().iter().for_each(|(_, volume)| volume.limit_listings(used));
+        self.browsed.all().iter().for_each(|one| one.volume.limit_listings(used));
     }
 
     /// The quotas of the shares.
@@ -415,6 +425,7 @@ impl Volumes {
     pub(crate) fn tend(&self) {
         self.shown().iter().for_each(|shown| shown.look());
         self.all().iter().for_each(|(_, volume)| volume.tend());
+        self.browsed.all().iter().for_each(|one| one.volume.tend());
         let _ = as_ourselves(|| self.quotas.tend());
     }
 }

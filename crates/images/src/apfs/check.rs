@@ -174,6 +174,9 @@ impl Check<'_, '_> {
         if !same {
             self.problem(what, 0, "it does not describe the container of its checkpoint");
         }
+        if first.header.xid > checkpoint.header.xid {
+            self.problem(what, 0, "its checkpoint is lost, and an older one is used");
+        }
         if first.header.object_type() != kind::SUPERBLOCK || first.header.oid != 1 {
             self.problem(what, 0, "its header is of another object");
         }

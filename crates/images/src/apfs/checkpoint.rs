@@ -82,6 +82,10 @@ pub(super) fn newest(blocks: &Blocks, first: &Superblock) -> Result<(Checkpoint,
     let mut candidates: Vec<(u64, Superblock)> = (0..u64::from(area.blocks))
         .filter_map(|index| candidate(blocks, area.first.checked_add(index)?, first))
         .collect();
+    // A container that was here before may have left newer ones.
+    if candidates.iter().any(|(_, superblock)| superblock.uuid == first.uuid) {
+        candidates.retain(|(_, superblock)| superblock.uuid == first.uuid);
+    }
     candidates.sort_by_key(|(_, superblock)| std::cmp::Reverse(superblock.header.xid));
     let mut problems = Vec::new();
     for (_, superblock) in candidates {

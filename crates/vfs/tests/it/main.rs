@@ -14,6 +14,7 @@ mod gates;
 mod gateways;
 mod given_up;
 mod host;
+mod images;
 mod listings;
 mod local;
 mod local_forks;

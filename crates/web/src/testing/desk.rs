@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
+use admin::control::BrowsedStatus;
 use axum::body::Bytes;
 
 use super::{Lines, MadeUp};
 use crate::alerts::{AlertDesk, AlertName, AlertReport};
+use crate::browsing::{BrowseRefusal, ImageBrowser, WantedImage};
+use crate::files::{FolderStatus, Part};
 use crate::server::{ServerControl, ServerState};
 use crate::store::{FilePerson, FileStore, ReceivedFile, StoreRefusal, StoredFile};
+use admin::control::{FindAnswer, FindRequest};
 
 impl AlertDesk for MadeUp {
     fn alerts(&self) -> Vec<AlertReport> {
@@ -89,11 +93,47 @@ impl FileStore for MadeUp {
         Ok(Vec::new())
     }
 
+    fn find(&self, _: &FilePerson, _: &FindRequest) -> Result<FindAnswer, Vec<String>> {
+        Ok(FindAnswer::default())
+    }
+
     fn move_entry(&self, _: &FilePerson, _: &str, _: &[u8], _: &[u8]) -> Result<Vec<String>, StoreRefusal> {
         Ok(Vec::new())
     }
 
     fn remove_entry(&self, _: &FilePerson, _: &str, _: &[u8], _: bool) -> Lines {
         Ok(Vec::new())
+    }
+}
+
+/// One image is open for each person.
+fn image_of(person: &FilePerson) -> BrowsedStatus {
+    BrowsedStatus { name: "Mac$".into(), account: person.account.clone(), ..BrowsedStatus::default() }
+}
+
+impl ImageBrowser for MadeUp {
+    fn browsed(&self, by: &FilePerson) -> Vec<BrowsedStatus> {
+        vec![image_of(by)]
+    }
+
+    fn browse(&self, by: &FilePerson, wanted: &WantedImage) -> Result<BrowsedStatus, BrowseRefusal> {
+        match wanted.passphrase.as_deref() {
+            Some("open sesame") => Ok(image_of(by)),
+            _ => Err(BrowseRefusal::NeedsPassphrase),
+        }
+    }
+
+    fn end_browse(&self, _: &FilePerson, name: &str) -> Lines {
+        if name == "Mac$" { Ok(Vec::new()) } else { Err(vec!["no such image".into()]) }
+    }
+
+    fn browsed_folder(
+        &self,
+        _: &FilePerson,
+        _: &str,
+        _: &[u8],
+        _: &Part,
+    ) -> Result<FolderStatus, Vec<String>> {
+        Ok(FolderStatus::default())
     }
 }

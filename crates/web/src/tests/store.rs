@@ -71,3 +71,29 @@ async fn a_file_that_is_there_is_replaced_only_if_that_is_wanted() {
     assert_eq!(json(there).await["needs"], "replace");
     assert_eq!(send("there&replace=true").await.status(), StatusCode::OK);
 }
+
+#[tokio::test]
+async fn what_is_in_images_is_for_sessions_and_their_passphrase_is_not_shown() {
+    let scene = Scene::new();
+    let cookie = cookie(&scene).await;
+    let mine = [MARK, ("cookie", &*cookie)];
+    let open = async |body: &str| {
+        let headers = [MARK, ("cookie", &*cookie), ("content-type", "application/json")];
+        scene.ask("POST", "/v1/images", &headers, body).await
+    };
+    let closed = open(r#"{"place": "Mac", "passphrase": "wrong"}"#).await;
+    assert_eq!(closed.status(), StatusCode::CONFLICT);
+    assert_eq!(json(closed).await["needs"], "passphrase");
+    let opened = json(open(r#"{"place": "Mac", "passphrase": "open sesame"}"#).await).await;
+    assert_eq!((&opened["account"], &opened["name"]), (&"ada".into(), &"Mac$".into()));
+    let files = scene.ask("GET", "/v1/images/files?share=Mac$&path=Users", &mine, "").await;
+    assert_eq!(files.status(), StatusCode::OK);
+    let wanted: crate::browsing::WantedImage =
+        serde_json::from_str(r#"{"place": "Mac", "passphrase": "open sesame"}"#).unwrap();
+    assert!(!format!("{wanted:?}").contains("sesame"));
+    let token = format!("Bearer {}", tokens::create(scene.state.path(), "t", &[Scope::Read]).unwrap());
+    for path in ["/v1/images", "/v1/images/files?share=Mac$"] {
+        let answer = scene.ask("GET", path, &[("authorization", &*token)], "").await;
+        assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{path}");
+    }
+}

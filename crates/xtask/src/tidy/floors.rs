@@ -42,6 +42,7 @@ const FLOORS: &[(&str, &[Floor])] = &[
                     "faces",
                     "finding",
                     "homes",
+                    "image_source",
                     "listing",
                     "local",
                     "open",

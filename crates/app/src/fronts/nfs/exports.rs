@@ -47,6 +47,23 @@ pub(crate) fn options(share: &ShareSettings, server: &ServerSettings, logins: Lo
     }
 }
 
+/// The same for files of one person alone: root of a client is nobody. `needs_proof`: the person has to log in, whatever the host.
+pub(crate) fn of_one_person(
+    share: &ShareSettings,
+    server: &ServerSettings,
+    logins: Logins,
+    needs_proof: bool,
+) -> ExportOptions {
+    let mut options = options(share, server, logins);
+    for rule in &mut options.rules {
+        if rule.squash == nfs::server::Squash::None {
+            rule.squash = nfs::server::Squash::Root;
+        }
+        (rule.writable, rule.login) = (false, rule.login || needs_proof);
+    }
+    options
+}
+
 /// These rules, and one for other hosts, whose clients have to log in.
 fn with_logins(mut rules: Vec<Rule>, logins: Logins, read_only: bool) -> Vec<Rule> {
     if rules.iter().all(|rule| rule.clients != HostSet::Any) {
@@ -184,6 +201,24 @@ mod tests {
         assert!(hiding.hides(b"A.TMP") && !hiding.hides(b"keep.tmp") && hiding.hides(b".AppleDouble"));
         let sensitive = of("hide = [\"*.tmp\"]\ncase-sensitive = true").hiding;
         assert!(sensitive.hides(b"a.tmp") && !sensitive.hides(b"A.TMP"));
+    }
+
+    #[test]
+    fn files_of_one_person_are_not_for_root_of_clients() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        let text = "[[share]]\nname = \"A\"\npath = \"a\"\nclient = [{ match = \"*\", access = \"rw\", squash = \"none\" }]\n";
+        std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
+        let settings = admin::Settings::load(&admin::Arguments::new(false, folder.path().into())).unwrap();
+        let of = |needs_proof| {
+            of_one_person(&settings.shares[0], &settings.server, NO_LOGINS, needs_proof).rules.remove(0)
+        };
+        assert_eq!((of(false).squash, of(false).writable), (nfs::server::Squash::Root, false));
+        assert_eq!(
+            (of(false).login, of(true).login),
+            (false, true),
+            "an encrypted image is for people who log in"
+        );
     }
 
     #[test]

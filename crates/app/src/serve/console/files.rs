@@ -39,9 +39,14 @@ pub(super) struct FileLocation {
 impl FileLocation {
     /// Follows a path from the share's folder. Links are not followed.
     pub(super) fn find(volume: &Volume, path: &[u8]) -> Result<Self, Error> {
+        Self::find_as(volume, &Caller::root(), path)
+    }
+
+    /// The same as a caller sees it.
+    fn find_as(volume: &Volume, caller: &Caller, path: &[u8]) -> Result<Self, Error> {
         let mut at = Self { found: volume.root()?, place: None };
         for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
-            let found = volume.lookup(&Caller::root(), &at.found.object, name)?;
+            let found = volume.lookup(caller, &at.found.object, name)?;
             at = Self { found, place: Some((at.found, name.to_vec())) };
         }
         Ok(at)
@@ -73,14 +78,20 @@ pub(super) fn folder(
     let current = running.current();
     let share = share(&current, of)?;
     let volume = running.volume(share).map_err(|error| vec![format!("{error:#}")])?;
-    listed(&volume, path, part).map_err(|error| explained(error, share, path))
+    listed(&volume, &Caller::root(), path, part).map_err(|error| explained(error, share, path))
 }
 
-fn listed(volume: &Volume, path: &[u8], part: &Part) -> Result<FolderStatus, Error> {
-    let folder = FileLocation::find(volume, path)?.found;
+/// The same as a caller sees it.
+pub(super) fn listed(
+    volume: &Volume,
+    caller: &Caller,
+    path: &[u8],
+    part: &Part,
+) -> Result<FolderStatus, Error> {
+    let folder = FileLocation::find_as(volume, caller, path)?.found;
     let (mut names, mut cookie) = (Vec::new(), 0);
     let more = loop {
-        let page = volume.list(&Caller::root(), &folder, cookie)?;
+        let page = volume.list(caller, &folder, cookie)?;
         for entry in page.named() {
             let name = text_view(entry.name());
             let key = name.to_lowercase();
@@ -100,7 +111,7 @@ fn listed(volume: &Volume, path: &[u8], part: &Part) -> Result<FolderStatus, Err
     let wanted = names.into_iter().skip(part.offset).take(part.limit);
     // Entries that are gone meanwhile are left out.
     let rows = wanted.filter_map(|(_, name, stored)| {
-        let found = volume.lookup(&Caller::root(), &folder.object, &stored).ok()?.attributes;
+        let found = volume.lookup(caller, &folder.object, &stored).ok()?.attributes;
         Some(EntryStatus { name, kind: kind(found.kind), size: found.size, modified: found.modified.secs })
     });
     Ok(FolderStatus { total, more, rows: rows.collect() })

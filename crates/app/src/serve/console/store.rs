@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admin::{Protocol, ShareSettings};
-use auth::{Account, Accounts, FileProtocol};
+use admin::ShareSettings;
+use admin::control::{FindAnswer, FindRequest};
+use auth::Accounts;
 use conn::observe;
 use tokio::runtime::Handle;
 use vfs::backend::host::as_ourselves;
@@ -21,7 +22,7 @@ use self::received::Upload;
 use super::Console;
 use super::snapshots::share;
 use crate::people::rights;
-use crate::serve::current::Current;
+use crate::shares::searching::Asker;
 
 /// How often an operation is tried that met the lease of another client,
 const MOST_TRIES: u32 = 8;
@@ -34,52 +35,41 @@ const DEEPEST: usize = 200;
 
 /// A share, as one person at the console sees it.
 #[derive(Clone)]
-struct PersonalShare {
-    volume: Arc<Volume>,
-    actor: Actor,
+pub(super) struct PersonalShare {
+    pub(super) volume: Arc<Volume>,
+    pub(super) actor: Actor,
     share: ShareSettings,
     account: String,
     peer: SocketAddr,
 }
 
 /// The share for a person, if the account enters it over a protocol with logins.
-fn enter(console: &Console, by: &FilePerson, of: &str) -> Result<PersonalShare, Vec<String>> {
+pub(super) fn enter(console: &Console, by: &FilePerson, of: &str) -> Result<PersonalShare, Vec<String>> {
     let current = console.running.current();
-    let share = share(&current, of)?.clone();
+    let opened = console.running.volumes().browsed().of_account(of, &by.account);
+    let share = match &opened {
+        Some(opened) => opened.share.clone(),
+        None => share(&current, of)?.clone(),
+    };
     let gone = || vec![format!("the account {} is gone, or may not log in", by.account)];
     let account = current.accounts.find(&by.account).filter(|account| !account.disabled).ok_or_else(gone)?;
-    let protocol = protocol(&current, &account, &share)?;
-    let volume = console.running.volume(&share).map_err(|error| vec![format!("{error:#}")])?;
+    let protocol = rights::entry_protocol(&current, &account, &share).map_err(|why| vec![why])?;
+    let volume = match opened {
+        Some(opened) => opened.volume.clone(),
+        None => console.running.volume(&share).map_err(|error| vec![format!("{error:#}")])?,
+    };
     let caller = account.identity.clone().of(protocol, Some(&account.name), by.peer.ip());
     let profile = ClientProfile { is_blind_to_forks: true, ..ClientProfile::default() };
     let actor = Actor::new(volume.acting(caller), Party::client(ClientId::unused())).with_profile(profile);
     Ok(PersonalShare { volume, actor, share, account: by.account.clone(), peer: by.peer })
 }
 
-/// The protocol over which an account would enter a share by its own rights.
-fn protocol(
-    current: &Current,
-    account: &Account,
-    share: &ShareSettings,
-) -> Result<FileProtocol, Vec<String>> {
-    let refused = |why: &str| Err(vec![format!("{}: {why}", share.name)]);
-    if share.homes {
-        return refused("each person has a folder of its own in it, which the console does not open");
-    }
-    if !rights::enters(account, share) {
-        return refused("your account may not enter this share. The page of rights says who may");
-    }
-    let served = |protocol| current.settings.serves(share, protocol);
-    match (served(Protocol::Smb), served(Protocol::Afp)) {
-        (true, _) => Ok(FileProtocol::Smb),
-        (false, true) => Ok(FileProtocol::Afp),
-        (false, false) => {
-            refused("it is served over no protocol with logins, so your account has no rights in it")
-        }
-    }
-}
-
 impl PersonalShare {
+    /// The settings of the share.
+    pub(super) fn share(&self) -> &ShareSettings {
+        &self.share
+    }
+
     /// The folder that something is in, and its name there. Links are not followed.
     fn folder_of<'a>(&self, path: &'a [u8]) -> Result<(Found, &'a [u8]), Error> {
         let (folders, name) = match path.iter().rposition(|byte| *byte == b'/') {
@@ -227,6 +217,11 @@ impl FileStore for Console {
         made.map_err(|error| place.refusal(error, path))?;
         place.log("folder made", path);
         Ok(Vec::new())
+    }
+
+    fn find(&self, by: &FilePerson, request: &FindRequest) -> Result<FindAnswer, Vec<String>> {
+        let asker = Asker::Account(&by.account);
+        self.as_server(|| self.running.search(request, &asker))
     }
 
     fn move_entry(

@@ -176,6 +176,34 @@ fn the_files_of_an_image_with_a_damaged_first_block_are_read() {
     assert_eq!(super::volumes(disk).len(), 1);
 }
 
+/// A power cut, or damage, at the newest checkpoint.
+#[test]
+fn a_damaged_newest_checkpoint_is_told_and_an_older_one_is_read() {
+    let mut disk = sound();
+    let (map, superblock) = (disk.blocks[&1].clone(), disk.blocks[&2].clone());
+    for (block, bytes) in [(3_u64, map), (4, superblock)] {
+        *disk.block(block) = bytes;
+        change(&mut disk, block, |bytes| add(&mut bytes[16..], 1));
+    }
+    change(&mut disk, 3, |bytes| bytes[8] = 3);
+    change(&mut disk, 4, |bytes| bytes[136] = 2);
+    // As it is, the newer one is used: its objects are of the transaction before.
+    assert_found(disk.clone(), "ephemeral object", "it is of another checkpoint");
+    change_bytes(&mut disk, 3, |bytes| add(&mut bytes[200..], 1));
+    assert_eq!(super::volumes(disk.clone()).len(), 1);
+    let (problems, _) = checked(disk, None);
+    assert_eq!(problems.len(), 1);
+    assert_eq!((&problems[0].structure[..], problems[0].place), ("checkpoint map", Some(3 * BLOCK as u64)));
+}
+
+#[test]
+fn a_write_that_was_lost_is_found_by_its_transaction() {
+    let mut disk = sound();
+    let (leaf, _) = value(&disk, CATALOGUE, &record(HELLO, 3)).unwrap();
+    change(&mut disk, leaf, |bytes| add(&mut bytes[16..], 255));
+    assert_found(disk, "catalogue node", "it is of another transaction than the object map says");
+}
+
 #[test]
 fn counts_of_the_space_manager_are_compared() {
     let mut disk = sound();

@@ -142,3 +142,18 @@ fn space_is_that_of_the_container() {
     assert_eq!(total, 512 << 20);
     assert!(free < total && free > 500 << 20);
 }
+
+#[test]
+fn volumes_of_one_container_have_their_own_files_and_keys() {
+    let mut container = super::writer::ContainerWriter::new();
+    for (name, passphrase) in [("Plain", None), ("Secret", Some(PASSPHRASE)), ("Other", Some("another one"))]
+    {
+        let volume = container.volume(name, Names::Normalized, passphrase);
+        container.file(volume, 2, "name", name.as_bytes());
+    }
+    let volumes = volumes(container.finish());
+    assert_eq!(data(&*files(&volumes[0]), "name", Fork::Data), b"Plain");
+    assert_eq!(data(&*files(&volumes[1]), "name", Fork::Data), b"Secret");
+    assert_eq!((&volumes[2].name[..], volumes[2].files.as_ref().err()), ("Other", Some(&Error::Passphrase)));
+    assert_eq!(volumes[1].format, "APFS (case-sensitive), encrypted");
+}

@@ -34,6 +34,9 @@ const SNAPSHOTS: Shape = Shape { subtype: 0x10, fixed: None, flags: 0x50, storag
 const MAP_SNAPSHOTS: Shape = Shape { subtype: 0x13, fixed: Some((8, 16)), flags: 0x10, storage: PHYSICAL };
 const QUEUE: Shape = Shape { subtype: 9, fixed: Some((16, 8)), flags: 0xc, storage: EPHEMERAL };
 
+/// A key and its value.
+type Record = (Vec<u8>, Vec<u8>);
+
 struct Frozen {
     name: String,
     xid: u64,
@@ -216,7 +219,7 @@ impl ContainerWriter {
     }
 
     /// Writes a physical tree, and returns its root and how many blocks it has.
-    fn physical_tree(&mut self, shape: Shape, xid: u64, records: &[(Vec<u8>, Vec<u8>)]) -> (u64, u64) {
+    fn physical_tree(&mut self, shape: Shape, xid: u64, records: &[Record]) -> (u64, u64) {
         let root = self.blocks(1);
         let nodes =
             objects::tree(shape, xid, records, &mut |number| if number == 0 { root } else { self.blocks(1) });
@@ -565,7 +568,7 @@ pub(crate) fn encrypt(bytes: &mut [u8], block: u64, data: &[u8], tweak: &[u8]) {
     }
 }
 
-fn physical_extent(block: u64, kind: u64, count: u64, owner: u64, references: u32) -> (Vec<u8>, Vec<u8>) {
+fn physical_extent(block: u64, kind: u64, count: u64, owner: u64, references: u32) -> Record {
     let mut w = Writer::new();
     w.u64_le(count | kind << 60);
     w.u64_le(owner);
@@ -575,7 +578,7 @@ fn physical_extent(block: u64, kind: u64, count: u64, owner: u64, references: u3
 
 /// Adds the two records of a snapshot, under their order.
 fn add_snapshot(
-    records: &mut BTreeMap<(u64, Vec<u8>), (Vec<u8>, Vec<u8>)>,
+    records: &mut BTreeMap<(u64, Vec<u8>), Record>,
     version: &Frozen,
     superblock: u64,
     extents: u64,

@@ -1,5 +1,6 @@
 //! Samba's client programs: smbclient, smbget (libsmbclient), rpcclient.
 
+mod images;
 mod rpcclient;
 mod smbcacls;
 
@@ -49,6 +50,7 @@ pub fn run(outcomes: &mut Outcomes, place: &SmbPlace, port: u16, configuration: 
     clients.smbget(outcomes);
     rpcclient::run(outcomes, &clients);
     smbcacls::run(outcomes, &clients);
+    images::run(outcomes, &clients);
     Ok(())
 }
 
