@@ -23,6 +23,7 @@ pub mod bench;
 pub mod cluster;
 pub mod conn;
 pub mod dcerpc;
+pub mod disk_images;
 pub mod domain;
 pub mod extract;
 pub mod images;
@@ -84,6 +85,11 @@ pub const TARGETS: &[Target] = &[
     ("extract_contents", extract::contents),
     ("extract_messages", extract::messages),
     ("images_apfs", images::apfs_container),
+    ("images_compressions", disk_images::compressions),
+    ("images_containers", disk_images::containers),
+    ("images_decmpfs", disk_images::decmpfs),
+    ("images_hfsplus", disk_images::hfsplus),
+    ("images_partitions", disk_images::partition_maps),
     ("iscsi_blocks", iscsi_blocks::blocks),
     ("iscsi_copy", iscsi_copy::messages),
     ("iscsi_describe", iscsi_describe::messages),
@@ -94,6 +100,7 @@ pub const TARGETS: &[Target] = &[
     ("kerberos_logon_info", kerberos::logon_info),
     ("mac_apple_double", mac::apple_double),
     ("mac_archives", mac::archives),
+    ("mac_backups", mac::backups),
     ("mac_model", mac::model),
     ("mac_plist", mac::plist),
     ("mac_values", mac::values),

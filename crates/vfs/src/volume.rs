@@ -15,6 +15,7 @@ mod renaming;
 pub(crate) use self::data::{SENT, SENT_BLINDLY, within};
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lock::RwLock;
 
@@ -119,6 +120,8 @@ pub struct Volume {
     pub(crate) teams: TeamFolders,
     pub(crate) awaited_modes: AwaitedModes,
     pub(crate) finder: RwLock<Option<Arc<dyn Finder>>, ranks::VolumeFinder>,
+    /// A write was refused because there was no room.
+    pub(crate) was_full: AtomicBool,
 }
 
 /// What a client knows and expects of files. The session of its protocol says it once, for all its requests.
@@ -238,8 +241,14 @@ impl Volume {
             teams: TeamFolders::default(),
             awaited_modes: AwaitedModes::default(),
             finder: RwLock::default(),
+            was_full: AtomicBool::new(false),
             site,
         }
+    }
+
+    /// Whether a client's write was refused since the last call because the disk, or a quota, had no room.
+    pub fn was_full(&self) -> bool {
+        self.was_full.swap(false, Ordering::Relaxed)
     }
 
     /// What this volume shares with others.

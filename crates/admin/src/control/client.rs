@@ -9,9 +9,10 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
 use super::{
-    BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect, FindAnswer, FindRequest, LunAnswer,
-    LunRequest, Progress, Request, Response, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest,
-    Schedules, ScrubReport, ScrubRequest, SlowOperation, StartedWith, Status, at_socket,
+    BackupsAnswer, BackupsRequest, BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect,
+    FindAnswer, FindRequest, LunAnswer, LunRequest, Progress, Request, Response, RestoreReport,
+    RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport, ScrubRequest, SlowOperation,
+    StartedWith, Status, at_socket,
 };
 
 /// How long the server may be silent. During long operations it sends a sign of life every second.
@@ -192,6 +193,22 @@ pub fn scrub(
 pub fn find(state: &Path, request: FindRequest) -> Result<FindAnswer, AskError> {
     match ask_for(state, Request::Find(request), &mut |_| {})? {
         Response::Found(answer) => Ok(*answer),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        _ => Err(strange()),
+    }
+}
+
+/// Executes a request about backups of Macs; `progress` is called with the bytes that were read or copied.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn backups(
+    state: &Path,
+    request: BackupsRequest,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<BackupsAnswer, AskError> {
+    match ask_for(state, Request::Backups(request), progress)? {
+        Response::Backups(answer) => Ok(answer),
         Response::Refused(lines) => Err(AskError::Refused(lines)),
         _ => Err(strange()),
     }
