@@ -23,6 +23,7 @@ pub mod bench;
 pub mod cluster;
 pub mod conn;
 pub mod dcerpc;
+pub mod disk_images;
 pub mod domain;
 pub mod images;
 pub mod iscsi_blocks;
@@ -79,6 +80,11 @@ pub const TARGETS: &[Target] = &[
     ("domain_bind", domain::bind),
     ("domain_netlogon", domain::netlogon),
     ("images_apfs", images::apfs_container),
+    ("images_compressions", disk_images::compressions),
+    ("images_containers", disk_images::containers),
+    ("images_decmpfs", disk_images::decmpfs),
+    ("images_hfsplus", disk_images::hfsplus),
+    ("images_partitions", disk_images::partition_maps),
     ("iscsi_blocks", iscsi_blocks::blocks),
     ("iscsi_copy", iscsi_copy::messages),
     ("iscsi_describe", iscsi_describe::messages),

@@ -18,7 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cephfs", &["lock"]),
     ("formats", &["wire"]),
     ("dcerpc", &["wire"]),
-    ("images", &["wire", "formats"]),
+    ("images", &["wire", "lock", "formats"]),
     ("query", &["wire", "formats"]),
     ("coherence", &["lock", "formats"]),
     ("resources", &["formats", "coherence"]),
