@@ -12,6 +12,7 @@
 //! {"ask":"restore",…}         {"restored":{…}}; see `RestoreRequest`; progress as above
 //! {"ask":"scrub",…}           {"scrubbed":{…}}; see `ScrubRequest`; progress as above
 //! {"ask":"rights","do":"show",…}  {"rights":{…}}; others: see `RightsRequest`; progress as above
+//! {"ask":"backups","do":"list"} {"backups":{…}}; others: see `BackupsRequest`; progress as above
 //! {"ask":"browse","do":"list"}   {"browsed":[{…}]}, {"done":[…]} or "locked"; others: see `BrowseRequest`; progress as above
 //! {"ask":"snapshots"}         {"done":[]}: clients see the snapshots that there are now
 //! {"ask":"caches","do":"show"}  {"caches":{…}}; others: see `CachesRequest`
@@ -24,6 +25,7 @@
 mod advice;
 mod appletalk;
 mod arriving;
+mod backups;
 mod brief;
 mod browse;
 mod caches;
@@ -45,6 +47,10 @@ mod waits;
 pub use advice::{Advice, AdviceRequest, LoadCurve};
 pub use appletalk::{AppleTalkLinkStatus, AppleTalkNode, AppleTalkRoute, AppleTalkStatus};
 pub use arriving::{ArrivingStatus, NotArrived};
+pub use backups::{
+    BackupName, BackupPoint, BackupProblem, BackupSession, BackupState, BackupStatus, BackupVerification,
+    BackupsAnswer, BackupsRequest, SessionEnd,
+};
 pub use brief::BriefStatus;
 pub use browse::{BrowseAnswer, BrowseRequest, BrowsedStatus, NewBrowse, TypedPassphrase};
 pub use caches::{
@@ -52,8 +58,8 @@ pub use caches::{
     ShareMounts, TrafficStatus,
 };
 pub use client::{
-    AskError, ask, browse, caches, disconnect, lun, reload, restore, rights, say, schedules, scrub, slowest,
-    snapshots, started_with, status,
+    AskError, ask, backups, browse, caches, disconnect, lun, reload, restore, rights, say, schedules, scrub,
+    slowest, snapshots, started_with, status,
 };
 pub use disconnect::Disconnect;
 pub use doctor::{ClientDiagnosis, DoctorStatus, ProtocolAdvice, Trouble};
@@ -111,6 +117,8 @@ pub enum Request {
     Scrub(ScrubRequest),
     /// Shows or changes the rights to a file, or looks what they are on the disk.
     Rights(RightsRequest),
+    /// A request about backups of Macs.
+    Backups(BackupsRequest),
     /// A request about the contents of disk images.
     Browse(BrowseRequest),
     /// Looks which snapshots the shares have: another process has taken, renamed or removed some.
@@ -145,6 +153,8 @@ pub enum Response {
     Scrubbed(Box<ScrubReport>),
     /// The answer to [`Request::Rights`].
     Rights(RightsAnswer),
+    /// The answer to [`Request::Backups`].
+    Backups(BackupsAnswer),
     /// The answer to [`BrowseRequest::List`] and [`BrowseRequest::Begin`].
     Browsed(Vec<BrowsedStatus>),
     /// The image is encrypted, and the request has no passphrase, or a wrong one.

@@ -44,7 +44,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub(crate) use adopt::Adopt;
 pub(crate) use advise::Advise;
-pub(crate) use backups::BackupsCommand;
+pub(crate) use backups::{BackupsCommand, DiscardBackup, RollBackBackup};
 pub(crate) use bench::{BenchArguments, BenchCommand, CacheFlag, DurabilityFlag, LinkFlag, SweepFlag};
 pub(crate) use browse::{BackupPoints, BrowseBackup, CopyBackup};
 pub(crate) use caches::{Caches, CachesCommand, SetCaches};
@@ -78,7 +78,9 @@ pub(crate) use serve::Serve;
 pub(crate) use setup::Setup;
 pub(crate) use share::{RoleFlags, ShareAccess, ShareCommand};
 pub(crate) use shell::{Complete, Completions, Man, ShellName};
-pub(crate) use snapshot::{ListSnapshots as SnapshotList, Restore as SnapshotRestore, SnapshotCommand};
+pub(crate) use snapshot::{
+    ListSnapshots as SnapshotList, Restore as SnapshotRestore, SnapshotCommand, SnapshotRenameArgs,
+};
 pub(crate) use state::{BackupState, RestoreState};
 pub(crate) use status::Status;
 pub(crate) use token::TokenCommand;
@@ -169,8 +171,8 @@ pub(crate) enum Command {
     /// Take, list, compare, restore and remove snapshots of shares
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
-    /// Show the backups of Macs, and get files back from them
-    #[command(subcommand)]
+    /// Say whether each Mac is safe, verify and roll back its backups, and get files back from them
+    #[command(subcommand, after_help = backups::EXAMPLES)]
     Backups(BackupsCommand),
     /// Have a share follow another one, here or on another host
     #[command(after_help = replicate::EXAMPLES)]
@@ -346,9 +348,10 @@ mod tests {
     fn every_command_has_examples() {
         let mut command = command();
         let of = |command: &mut clap::Command, name| command.find_subcommand_mut(name).unwrap().clone();
-        let mut groups = ["user", "group", "share", "lun", "pool", "snapshot", "caches", "fork", "namespace"]
-            .map(|name| of(&mut command, name))
-            .to_vec();
+        let mut groups =
+            ["user", "group", "share", "lun", "pool", "snapshot", "backups", "caches", "fork", "namespace"]
+                .map(|name| of(&mut command, name))
+                .to_vec();
         groups.push(of(&mut of(&mut command, "lun"), "snapshot"));
         let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
         let mut commands: Vec<clap::Command> = shown.cloned().collect();

@@ -7,6 +7,8 @@ lock::ranks! {
     SettingChanges,
     /// Held while a webhook is made or removed.
     Webhooks,
+    /// What is remembered of backups of Macs.
+    BackupRecords,
     /// Held during a reload of the settings: one reload runs at a time.
     Reloading,
     /// The volumes of the shared folders.

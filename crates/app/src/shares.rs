@@ -2,6 +2,7 @@
 
 pub(crate) mod arriving;
 pub(crate) mod availability;
+pub(crate) mod backups;
 pub(crate) mod browsing;
 pub(crate) mod entries;
 pub(crate) mod folders;

@@ -95,6 +95,7 @@ pub const TARGETS: &[Target] = &[
     ("kerberos_logon_info", kerberos::logon_info),
     ("mac_apple_double", mac::apple_double),
     ("mac_archives", mac::archives),
+    ("mac_backups", mac::backups),
     ("mac_model", mac::model),
     ("mac_plist", mac::plist),
     ("mac_values", mac::values),

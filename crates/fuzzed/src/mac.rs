@@ -33,6 +33,29 @@ pub fn apple_double(data: &[u8]) {
     assert_eq!(again.finder_info, head.finder_info);
 }
 
+/// What is in a bundle of Time Machine, and the checksums of its bands.
+pub fn backups(data: &[u8]) {
+    use formats::mac::{sparse_bundle, time_machine};
+    if let Some(info) = sparse_bundle::BundleInfo::read(data) {
+        assert!(info.band_size > 0 && info.most_bands() <= info.image_size);
+    }
+    if let Some(number) = sparse_bundle::band_number(data) {
+        assert_eq!(format!("{number:x}").as_bytes(), data);
+    }
+    sparse_bundle::is_whole(data);
+    let dates = time_machine::completions(data);
+    assert_eq!(dates.last(), time_machine::completed(data).as_ref());
+    assert!(
+        dates.iter().map(String::len).sum::<usize>() <= 3 * data.len(),
+        "bytes that are no UTF-8 are replaced"
+    );
+    time_machine::mac_check(data);
+    time_machine::host_uuid(data);
+    time_machine::bytes_to_copy(data);
+    let sums = vfs::BandSums::decode(data);
+    assert_eq!(vfs::BandSums::decode(sums.encode().as_bytes()), sums);
+}
+
 /// The model from every layout that it is read from; the first byte says which has the rest, or all of them.
 pub fn model(data: &[u8]) {
     let Some((&selector, bytes)) = data.split_first() else { return };

@@ -1,10 +1,23 @@
-//! The space of a share for backups of Macs that has a limit. All protocols that tell clients the
-//! space use this.
+//! The backups of Macs in a share: what the bundles say of themselves, how large the share is said to be, the check of a
+//! bundle, and its replacement by an earlier one.
+
+mod checking;
+mod image;
+mod limits;
+mod problem;
+mod replacing;
+mod sums;
 
 use super::{Access, Caller, Kind, Node, Result, Time, Volume};
-use crate::backend::{Found, Space, Wait};
+use crate::backend::{Found, Wait};
 use crate::mac::sparse_bundle::{BANDS, INFO, MAX_INFO, SUFFIX, band_size};
-use crate::mac::time_machine::{HISTORY, MACHINE, completed, is_damaged, model};
+use crate::mac::time_machine::{MacCheck, completions, host_uuid, mac_check, mac_check_date, model};
+
+pub use self::checking::{BandWork, BandsChecked, ImageObserver};
+pub use self::image::BackupImage;
+pub use self::limits::BackupLimits;
+pub use self::problem::ImageProblem;
+pub use self::sums::{BandSum, BandSums};
 
 /// What the name of a bundle ends with in which later Macs keep backups.
 const BACKUP_SUFFIX: &[u8] = b".backupbundle";
@@ -16,76 +29,93 @@ const MOST_BUNDLES: usize = 1000;
 pub struct MacBackup {
     /// Its name.
     pub name: Vec<u8>,
+    /// The user that it belongs to.
+    pub owner: u32,
     /// The largest size of all its bands; `None`: it is not complete.
     pub size: Option<u64>,
+    /// The length of a whole band; `None`: it is not complete.
+    pub band_size: Option<u64>,
     /// When a band was last added or removed.
     pub changed: Time,
-    /// When its newest backup was completed, as the Mac has written it: `2026-11-22T20:11:05Z`.
-    pub completed: Option<String>,
-    /// The Mac has checked it and found it damaged.
-    pub is_damaged: bool,
+    /// When each backup was completed, the newest last, as the Mac has written it: `2026-11-22T20:11:05Z`. Of many, the last ones.
+    pub completions: Vec<String>,
+    /// What the Mac has found when it checked the bundle last,
+    pub check: Option<MacCheck>,
+    /// and when, as it has written it.
+    pub check_date: Option<String>,
     /// The model of the Mac.
     pub model: Option<String>,
+    /// The hardware UUID of the Mac.
+    pub host: Option<String>,
+    /// The image is encrypted; `None`: the bundle is not complete.
+    pub is_encrypted: Option<bool>,
+}
+
+impl MacBackup {
+    /// The Mac has checked it and found it damaged.
+    pub fn is_damaged(&self) -> bool {
+        self.check == Some(MacCheck::Damaged)
+    }
+
+    /// When its newest backup was completed.
+    pub fn completed(&self) -> Option<&str> {
+        self.completions.last().map(String::as_str)
+    }
+}
+
+/// The name of a bundle without its ending; `None`: it is no bundle's.
+pub fn backup_stem(name: &[u8]) -> Option<&[u8]> {
+    name.strip_suffix(SUFFIX).or_else(|| name.strip_suffix(BACKUP_SUFFIX)).filter(|stem| !stem.is_empty())
 }
 
 impl Volume {
-    /// The space for backups: the limit or the space of the file system of this file, whichever is less.
-    pub fn backup_space(&self, at: &Node, limit: u64) -> Result<Space> {
-        let space = self.space(at)?;
-        let left = limit.saturating_sub(used_by_bundles(self)?);
-        Ok(Space { total: space.total.min(limit), available: space.available.min(left), ..space })
-    }
-
     /// The bundles in the share's folder, at most 1000, by name.
     pub fn mac_backups(&self) -> Result<Vec<MacBackup>> {
         let root = self.root()?;
-        let mut names = Vec::new();
-        each_name(self, &root, &mut |name| {
-            if (name.ends_with(SUFFIX) || name.ends_with(BACKUP_SUFFIX)) && names.len() < MOST_BUNDLES {
-                names.push(name.to_vec());
-            }
-        })?;
-        names.sort();
-        Ok(names.into_iter().filter_map(|name| bundle(self, &root.object, name)).collect())
+        let names = bundle_names(self, &root)?;
+        Ok(names.into_iter().filter_map(|name| told(self, &root.object, name)).collect())
     }
 }
 
-/// Bytes that all bundles in the share's folder take. A bundle counts with the largest size of all its bands, so it is
-/// enough to count them.
-fn used_by_bundles(volume: &Volume) -> Result<u64> {
-    let root = volume.root()?;
-    let mut bundles = Vec::new();
-    each_name(volume, &root, &mut |name| {
-        if name.ends_with(SUFFIX) {
-            bundles.push(name.to_vec());
+/// The names of the bundles in the share's folder, at most 1000.
+fn bundle_names(volume: &Volume, root: &Found) -> Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    each_name(volume, root, &mut |name| {
+        if backup_stem(name).is_some() && names.len() < MOST_BUNDLES {
+            names.push(name.to_vec());
         }
     })?;
-    Ok(bundles.iter().filter_map(|name| used_by(volume, &root.object, name)).sum())
+    names.sort();
+    Ok(names)
 }
 
 /// `None` for something else than a folder.
-fn bundle(volume: &Volume, root: &Node, name: Vec<u8>) -> Option<MacBackup> {
-    let ourselves = Caller::root();
-    let folder = root.lookup(&ourselves, &name).ok().filter(|found| found.attributes.kind == Kind::Folder)?;
-    let list = |name: &[u8]| read(&folder.object.lookup(&ourselves, name).ok()?).ok();
-    let bands = folder.object.lookup(&ourselves, BANDS).ok();
-    let machine = list(MACHINE).unwrap_or_default();
+fn told(volume: &Volume, root: &Node, name: Vec<u8>) -> Option<MacBackup> {
+    let bundle = BackupImage::open(volume, &name).ok()?;
+    let machine = bundle.machine().unwrap_or_default();
+    let attributes = bundle.folder.attributes;
     Some(MacBackup {
+        owner: attributes.uid,
         size: used_by(volume, root, &name),
-        changed: bands.map_or(folder.attributes.modified, |bands| bands.attributes.modified),
-        completed: list(HISTORY).as_deref().and_then(completed),
-        is_damaged: is_damaged(&machine),
+        band_size: bundle.info.map(|info| info.band_size),
+        changed: bundle.bands.as_ref().map_or(attributes.modified, |bands| bands.attributes.modified),
+        completions: bundle.history().as_deref().map(completions).unwrap_or_default(),
+        check: mac_check(&machine),
+        check_date: mac_check_date(&machine),
         model: model(&machine),
+        host: host_uuid(&machine),
+        is_encrypted: bundle.is_encrypted(),
         name,
     })
 }
 
-/// `None` for something else than a complete bundle.
+/// Bytes that a bundle takes: with the largest size of all its bands, so it is enough to count them. `None` for something else
+/// than a complete bundle.
 fn used_by(volume: &Volume, root: &Node, name: &[u8]) -> Option<u64> {
     let ourselves = Caller::root();
     let bundle = root.lookup(&ourselves, name).ok().filter(|found| found.attributes.kind == Kind::Folder)?;
     let list = bundle.object.lookup(&ourselves, INFO).ok()?;
-    let size = band_size(&read(&list).ok()?)?;
+    let size = band_size(&read_end(&list).ok()?)?;
     let bands = bundle.object.lookup(&ourselves, BANDS).ok()?;
     let mut count = 0_u64;
     each_name(volume, &bands, &mut |_| count += 1).ok()?;
@@ -105,7 +135,7 @@ fn each_name(volume: &Volume, folder: &Found, see: &mut impl FnMut(&[u8])) -> Re
 }
 
 /// The end of a list.
-fn read(list: &Found) -> Result<Vec<u8>> {
+fn read_end(list: &Found) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     list.object.prepare(&Caller::root(), &list.attributes, Access::READ, true)?;
     let from = list.attributes.size.saturating_sub(MAX_INFO as u64);
@@ -120,6 +150,7 @@ mod tests {
     use super::*;
     use crate::backend::memory::Memory;
     use crate::backend::{NewKind, Stability};
+    use crate::mac::time_machine::HISTORY;
     use crate::state::{ClientId, Party};
     use crate::{Actor, VolumeOptions};
 
@@ -140,18 +171,17 @@ mod tests {
         for band in ["0", "a1"] {
             make(&bands, band, NewKind::File);
         }
-        let space = |limit| volume.backup_space(&root.object, limit).unwrap();
+        let space = |limit| {
+            let limits = BackupLimits { share: Some(limit), macs: Vec::new() };
+            volume.backup_space(&actor.caller, &root.object, &limits).unwrap()
+        };
         let history = make(&bundle, std::str::from_utf8(HISTORY).unwrap(), NewKind::File).object;
         let text = b"<key>com.apple.backupd.SnapshotCompletionDate</key><date>2026-11-22T20:11:05Z</date>";
         history.write_at(&actor.caller, MAX_INFO as u64, text, Stability::Unstable).unwrap();
         let bundles = volume.mac_backups().unwrap();
         assert_eq!((bundles.len(), bundles[0].size, bundles[1].size), (2, Some(16_384), None));
-        assert_eq!(
-            bundles[0].completed.as_deref(),
-            Some("2026-11-22T20:11:05Z"),
-            "at the end of a long list"
-        );
-        assert!(bundles[1].completed.is_none() && !bundles[1].is_damaged);
+        assert_eq!(bundles[0].completed(), Some("2026-11-22T20:11:05Z"), "at the end of a long list");
+        assert!(bundles[1].completed().is_none() && !bundles[1].is_damaged());
         let (disk, limited) = (volume.space(&root.object).unwrap(), space(20_000));
         assert_eq!((limited.total, limited.available), (20_000, 20_000 - 16_384));
         assert_eq!(space(10_000).available, 0);

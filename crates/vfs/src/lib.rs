@@ -33,7 +33,10 @@ mod waiting;
 
 pub use access::{ModeRule, RightsObserver, RightsRecord, RightsWork, ShareRules};
 pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
-pub use backups::MacBackup;
+pub use backups::{
+    BackupImage, BackupLimits, BandSum, BandSums, BandWork, BandsChecked, ImageObserver, ImageProblem,
+    MacBackup, backup_stem,
+};
 pub use caller::{Access, Caller};
 pub use changing::early::EarlyWrite;
 pub use changing::permitted::{PermittedActor, Plan};

@@ -385,7 +385,7 @@ impl<'a> Restore<'a> {
 }
 
 /// Runs an operation of the live volume until leases of clients are returned.
-fn settled<T>(volume: &Volume, run: impl FnMut() -> Result<T>) -> Result<T> {
+pub(crate) fn settled<T>(volume: &Volume, run: impl FnMut() -> Result<T>) -> Result<T> {
     tokio::runtime::Handle::current().block_on(volume.settled(run))
 }
 

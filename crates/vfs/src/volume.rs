@@ -15,6 +15,7 @@ mod renaming;
 pub(crate) use self::data::{SENT, SENT_BLINDLY, within};
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{
     Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, Time,
@@ -114,6 +115,8 @@ pub struct Volume {
     pub(crate) whereabouts: Whereabouts,
     pub(crate) teams: TeamFolders,
     pub(crate) awaited_modes: AwaitedModes,
+    /// A write was refused because there was no room.
+    pub(crate) was_full: AtomicBool,
 }
 
 /// What a client knows and expects of files. The session of its protocol says it once, for all its requests.
@@ -232,8 +235,14 @@ impl Volume {
             whereabouts: Whereabouts::default(),
             teams: TeamFolders::default(),
             awaited_modes: AwaitedModes::default(),
+            was_full: AtomicBool::new(false),
             site,
         }
+    }
+
+    /// Whether a client's write was refused since the last call because the disk, or a quota, had no room.
+    pub fn was_full(&self) -> bool {
+        self.was_full.swap(false, Ordering::Relaxed)
     }
 
     /// What this volume shares with others.

@@ -17,7 +17,6 @@ use axum::{Json, Router, extract::DefaultBodyLimit};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use vfs::backend::host::as_ourselves;
 
 use crate::admitted::admitted;
 use crate::jobs::requests as jobs;
@@ -135,6 +134,7 @@ fn write() -> Router<Api> {
         .route("/v1/luns/remove", post(luns::remove))
         .route("/v1/settings", post(console::change))
         .route("/v1/settings/undo", post(console::undo))
+        .route("/v1/backups/policy", post(backups::change_policy))
         .route("/v1/snapshots", post(snapshots::take_snapshot))
         .route("/v1/snapshots/remove", post(snapshots::remove_snapshot))
         .route("/v1/snapshots/rename", post(snapshots::rename_snapshot))
@@ -426,17 +426,7 @@ pub(crate) fn optional_body<T: DeserializeOwned + Default>(bytes: &[u8]) -> Resu
 /// Reads the settings, the accounts and the certificate again.
 #[utoipa::path(post, path = "/v1/reload", security(("token" = ["write"])), responses((status = 200, description = "What was applied, and what waits for a restart", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn reload(State(api): State<Api>) -> Result<Response, Failure> {
-    let lines = move || {
-        let mut lines = api.report.reload()?;
-        if let Some(certificate) = &api.certificate {
-            let again = as_ourselves(|| certificate.again()).map_err(|error| error.to_string());
-            if let Err(why) = again.and_then(|read| read.map_err(|error| error.to_string())) {
-                lines.push(format!("the certificate of the API stays as it was: {why}"));
-            }
-        }
-        Ok(lines)
-    };
-    done(blocking(lines).await?)
+    done(blocking(move || api.report.reload()).await?)
 }
 
 /// A message. Without further fields it is for all users; else for those whose sessions match all fields.

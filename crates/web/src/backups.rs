@@ -1,59 +1,48 @@
-//! The backups of Macs.
+//! The backups of Macs: how they are, and what counts for each.
 
+use admin::control::BackupStatus;
+use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use serde::Serialize;
+use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::Api;
-use crate::api::{Failure, blocking};
+use crate::admitted::Actor;
+use crate::api::{Body, Done, Failure, blocking, body};
+use crate::author::{Author, Peer, changed};
 use crate::console::answered;
 
-/// The backups of a Mac.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct BackupStatus {
+/// What is to count for the backups of one Mac. What is not given stays as it is.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyChange {
     /// The share.
     pub share: String,
-    /// The name of the bundle without its ending: usually that of the Mac.
+    /// The name of the bundle without its ending.
     pub mac: String,
-    /// The model of the Mac, as it says.
-    pub model: Option<String>,
-    /// How it is.
-    pub state: BackupState,
-    /// When the newest backup was completed, in seconds since 1970, as the Mac says; `None` before the first backup.
-    pub completed: Option<i64>,
-    /// When the bundle was last changed, in seconds since 1970.
-    pub changed: i64,
-    /// Bytes of its bands; `None`: the bundle is not complete.
-    pub size: Option<u64>,
-    /// The space of the share for all backups,
-    pub limit: Option<u64>,
-    /// and what of it is left, or of the disk.
-    pub free: Option<u64>,
-    /// Who has it open for writing.
-    pub users: Vec<String>,
-    /// Bytes that they have sent in their sessions. Its growth is the speed of the backup.
-    pub received: u64,
+    /// The size that the share is said to have to this Mac, such as `800G`, or `none`.
+    pub limit: Option<String>,
+    /// How old its newest backup may become before there is an alert: `14d`, `never`, or `usual`.
+    pub alert: Option<String>,
+    /// It backs up no longer.
+    pub retired: Option<bool>,
 }
 
-/// How the backups of a Mac are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum BackupState {
-    /// The Mac has checked the bundle and found it damaged: it wants to begin a new one.
-    Damaged,
-    /// A Mac writes into it now.
-    BackingUp,
-    /// No backup has been completed.
-    Incomplete,
-    /// The newest backup is older than seven days.
-    Overdue,
-    /// All is well.
-    Good,
-}
-
-/// The backups of Macs, in the shares with `time-machine`.
+/// The backups of Macs: those in shares with `time-machine`, and bundles of Time Machine in others.
 #[utoipa::path(get, path = "/v1/backups", security(("token" = ["read"])), responses((status = 200, description = "The backups", body = Vec<BackupStatus>), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn backups(State(api): State<Api>) -> Result<Response, Failure> {
     answered(blocking(move || api.manage.backups()).await?)
+}
+
+/// Changes what counts for the backups of one Mac, in the setting `time-machine-macs`.
+#[utoipa::path(post, path = "/v1/backups/policy", request_body = PolicyChange, security(("token" = ["write"])), responses((status = 200, description = "What was applied", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn change_policy(
+    State(api): State<Api>,
+    (Extension(actor), peer): (Extension<Actor>, Peer),
+    change: Body<PolicyChange>,
+) -> Result<Response, Failure> {
+    let change = body(change)?;
+    let by = Author::of(&api, (&actor, peer), None).await?;
+    changed(blocking(move || api.manage.change_backup_policy(&change, &by)).await?)
 }

@@ -59,6 +59,7 @@ use admin::control::Report;
 use auth::LoginGuard;
 use tokio::sync::Semaphore;
 
+pub use self::certificate::LiveCertificate;
 pub use self::events::Events;
 pub use self::jobs::{JobHandle, Jobs, NewJob};
 pub use self::log_lines::{LogEvent, LogLines};

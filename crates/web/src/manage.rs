@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use admin::control::{Advice, PersonAnswer, RightsRequest, RightsStatus};
+use admin::control::{Advice, BackupStatus, PersonAnswer, RightsRequest, RightsStatus};
 use auth::kerberos::Kerberos;
 use auth::{Account, Refusal};
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::access::{Entrant, GroupStatus};
 use crate::accounts::AccountChange;
 use crate::alerts::{AlertDesk, AlertName};
 use crate::author::{Author, ChangeResult};
-use crate::backups::BackupStatus;
+use crate::backups::PolicyChange;
 use crate::browsing::ImageBrowser;
 use crate::files::{FileStatus, FolderStatus, Part};
 use crate::groups::GroupChange;
@@ -220,6 +220,12 @@ pub trait Manage: AlertDesk + ServerControl + FileStore + ImageBrowser + Send + 
     /// # Errors
     /// They cannot be listed; the lines have the reasons.
     fn backups(&self) -> Result<Vec<BackupStatus>, Vec<String>>;
+
+    /// Changes what counts for the backups of one Mac.
+    ///
+    /// # Errors
+    /// Nothing is changed; the lines have the reasons.
+    fn change_backup_policy(&self, change: &PolicyChange, by: &Author) -> ChangeResult;
 
     /// The snapshots of a share, or of all shares.
     ///

@@ -30,7 +30,7 @@ use crate::{
         console::overview, console::throughput, console::events, console::accounts, console::log, console::metadata_events,
         console::settings, console::change, console::undo,
         jobs::jobs, jobs::start, jobs::job, jobs::cancel, jobs::conversions, jobs::benchmarks, jobs::report, jobs::compare, jobs::advice,
-        webhooks::webhooks, webhooks::add, webhooks::remove, webhooks::test, code::code, shares::share, shares::change, shares::unshare, shares::rename, shares::folders, files::folder, files::file, backups::backups,
+        webhooks::webhooks, webhooks::add, webhooks::remove, webhooks::test, code::code, shares::share, shares::change, shares::unshare, shares::rename, shares::folders, files::folder, files::file, backups::backups, backups::change_policy,
         browsing::images, browsing::open, browsing::close, browsing::files,
         snapshots::snapshots, snapshots::look, snapshots::take_snapshot, snapshots::remove_snapshot, snapshots::restore,
         snapshots::rename_snapshot, snapshots::hold_snapshot, snapshots::release_snapshot

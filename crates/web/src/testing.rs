@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use admin::control::{
-    Advice, CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, OpenStatus, PersonAnswer,
-    Progress, Report, RestoreReport, RestoreRequest, RightsRequest, RightsStatus, SessionStatus, Status,
+    Advice, BackupStatus, CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, OpenStatus,
+    PersonAnswer, Progress, Report, RestoreReport, RestoreRequest, RightsRequest, RightsStatus,
+    SessionStatus, Status,
 };
 use auth::kerberos::{Accepting, Kerberos, SecurityContext, Ticket, TicketRefusal};
 use auth::{Account, Identity, LoginGuard, Refusal, Secret, nt_hash};
@@ -26,7 +27,7 @@ use crate::access::{Entrant, GroupStatus};
 use crate::accounts::AccountChange;
 use crate::admitted::Standing;
 use crate::author::{Author, ChangeRefusal, ChangeResult};
-use crate::backups::BackupStatus;
+use crate::backups::PolicyChange;
 use crate::files::{FileStatus, FolderStatus, Part};
 use crate::groups::GroupChange;
 use crate::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
@@ -327,6 +328,10 @@ impl Manage for MadeUp {
     }
 
     fn test_webhook(&self, _: u64) -> Lines {
+        Ok(Vec::new())
+    }
+
+    fn change_backup_policy(&self, _: &PolicyChange, _: &Author) -> ChangeResult {
         Ok(Vec::new())
     }
 

@@ -9,9 +9,9 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
 use super::{
-    BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress,
-    Request, Response, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport,
-    ScrubRequest, SlowOperation, StartedWith, Status, at_socket,
+    BackupsAnswer, BackupsRequest, BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect,
+    LunAnswer, LunRequest, Progress, Request, Response, RestoreReport, RestoreRequest, RightsAnswer,
+    RightsRequest, Schedules, ScrubReport, ScrubRequest, SlowOperation, StartedWith, Status, at_socket,
 };
 
 /// How long the server may be silent. During long operations it sends a sign of life every second.
@@ -180,6 +180,22 @@ pub fn scrub(
 ) -> Result<ScrubReport, AskError> {
     match ask_for(state, Request::Scrub(request), progress)? {
         Response::Scrubbed(report) => Ok(*report),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        _ => Err(strange()),
+    }
+}
+
+/// Executes a request about backups of Macs; `progress` is called with the bytes that were read or copied.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn backups(
+    state: &Path,
+    request: BackupsRequest,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<BackupsAnswer, AskError> {
+    match ask_for(state, Request::Backups(request), progress)? {
+        Response::Backups(answer) => Ok(answer),
         Response::Refused(lines) => Err(AskError::Refused(lines)),
         _ => Err(strange()),
     }

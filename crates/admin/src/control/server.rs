@@ -12,9 +12,10 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
 use super::{
-    BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress,
-    Request, Response, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, SOCKET, Schedules,
-    ScrubReport, ScrubRequest, SlowOperation, StartedWith, Status, at_socket,
+    BackupsAnswer, BackupsRequest, BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect,
+    LunAnswer, LunRequest, Progress, Request, Response, RestoreReport, RestoreRequest, RightsAnswer,
+    RightsRequest, SOCKET, Schedules, ScrubReport, ScrubRequest, SlowOperation, StartedWith, Status,
+    at_socket,
 };
 
 /// The longest request in bytes: one with two of the longest paths as lists of numbers.
@@ -92,6 +93,19 @@ pub trait Report: Send + Sync + 'static {
         _request: RightsRequest,
         _progress: &dyn Fn(Progress) -> bool,
     ) -> Result<RightsAnswer, Vec<String>> {
+        Err(vec!["this server has no shares".into()])
+    }
+
+    /// Executes a request about backups of Macs. `progress` is called with the bytes that were read or copied, and answers
+    /// whether the client still waits.
+    ///
+    /// # Errors
+    /// It was not executed; the lines have the reasons.
+    fn backups(
+        &self,
+        _request: BackupsRequest,
+        _progress: &dyn Fn(Progress) -> bool,
+    ) -> Result<BackupsAnswer, Vec<String>> {
         Err(vec!["this server has no shares".into()])
     }
 
@@ -273,6 +287,9 @@ fn work(request: Request, report: &dyn Report, say: &mpsc::Sender<Response>) -> 
         },
         Request::Rights(request) => {
             report.rights(request, &progress).map_or_else(Response::Refused, Response::Rights)
+        }
+        Request::Backups(request) => {
+            report.backups(request, &progress).map_or_else(Response::Refused, Response::Backups)
         }
         Request::Browse(request) => match report.browse(request) {
             Ok(BrowseAnswer::Shown(all)) => Response::Browsed(all),

@@ -1,6 +1,7 @@
 //! Conversion of checked sections to [`Settings`], and the checks of the whole.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use formats::names::Characters;
 
@@ -21,6 +22,7 @@ use super::homes;
 use super::host_accounts;
 use super::link;
 use super::lun;
+use super::mac_policy::MacPolicy;
 use super::mentions;
 use super::model::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder};
 use super::over_network;
@@ -356,6 +358,16 @@ fn snapshots_of_backups(section: &Section) -> usize {
     section.number("time-machine-snapshots").and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
 }
 
+/// What counts for the backups of single Macs.
+fn mac_policies(section: &Section) -> Vec<MacPolicy> {
+    section.texts("time-machine-macs").iter().filter_map(|text| MacPolicy::parse(text)).collect()
+}
+
+/// How often backups are verified.
+fn verification(section: &Section) -> Option<Duration> {
+    section.number("time-machine-verify").filter(|every| *every > 0).map(Duration::from_millis)
+}
+
 fn snapshot_folder(section: &Section) -> SnapshotFolder {
     match section.text("snapshot-folder").as_deref() {
         Some("visible") => SnapshotFolder::Visible,
@@ -395,6 +407,8 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         time_machine: section.bool("time-machine"),
         time_machine_size: section.number("time-machine-size"),
         time_machine_snapshots: snapshots_of_backups(section),
+        time_machine_macs: mac_policies(section),
+        time_machine_verify: verification(section),
         volume_id: section.identity("volume-id"),
         volume_password: section
             .secret("afp-password")

@@ -6,8 +6,9 @@ use formats::names::Characters;
 use ipnet::IpNet;
 
 use super::hosts;
+use super::mac_policy;
 use super::protocol::Port;
-use super::samba_sid::SambaSid;
+use super::samba_sid;
 use super::secret::{Secret, without_secret};
 use super::setting::Setting;
 use super::team::Who;
@@ -38,6 +39,8 @@ pub enum Kind {
     TargetPrefix,
     /// A list of names of initiators, with `*`.
     Initiators,
+    /// A list of Macs, each with what counts for its backups.
+    Macs,
     /// A list of SIDs of Samba, each with a user or group.
     SambaSids,
     /// Pairs of characters: on the disk, and for clients.
@@ -190,6 +193,7 @@ impl Kind {
                 "\"iqn.\", a year and month, and a domain from its end, of at most {LONGEST_PREFIX} characters a-z 0-9 - . :"
             ),
             Self::Initiators => "a list of names of initiators, in which * matches any characters".into(),
+            Self::Macs => mac_policy::EXPECTS.into(),
             Self::Characters => "pairs such as \"0x22:0xa8,0x3a:0xf7\", each character once, those for clients above 0x7f".into(),
             Self::BlockSize => "512 or 4096".into(),
             Self::Poll => poll::EXPECTS.into(),
@@ -245,7 +249,8 @@ pub(super) fn accept(setting: &Setting, raw: &Raw) -> Result<Value, Vec<Wrong>> 
         Kind::Texts => list(raw, |r| r.text().map(str::to_owned).ok_or(None)).map(Value::Texts),
         Kind::People => list(raw, person).map(Value::Texts),
         Kind::Initiators => list(raw, initiator).map(Value::Texts),
-        Kind::SambaSids => list(raw, samba_sid).map(Value::Texts),
+        Kind::SambaSids => list(raw, samba_sid::accepted).map(Value::Texts),
+        Kind::Macs => list(raw, mac_policy::accepted).map(Value::Texts),
         Kind::Addresses => list(raw, address).map(Value::Addresses),
         Kind::Clients => hosts::list(raw, hosts::client),
         Kind::ClientsOrAll => hosts::list(raw, hosts::client_or_all),
@@ -293,15 +298,6 @@ pub(super) fn list<T>(
 fn person(raw: &Raw) -> Result<String, Option<String>> {
     let text = raw.text().ok_or(None)?;
     Who::parse(text).map(|_| text.to_owned())
-}
-
-/// A SID and what it is here.
-fn samba_sid(raw: &Raw) -> Result<String, Option<String>> {
-    let text = raw.text().ok_or(None)?;
-    match SambaSid::of(text) {
-        Some(_) => Ok(text.to_owned()),
-        None => Err(None),
-    }
 }
 
 fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {

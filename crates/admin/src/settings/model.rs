@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use auth::Roles;
 use formats::names::Characters;
@@ -14,6 +15,7 @@ use super::client_rule::ClientRule;
 use super::diagnostic::Diagnostic;
 use super::folder::Absence;
 use super::lun::LunSettings;
+use super::mac_policy::MacPolicy;
 use super::mentions::Mention;
 use super::nfs::HostAudience;
 use super::protocol::{Port, Protocol};
@@ -115,6 +117,10 @@ pub struct ShareSettings {
     pub time_machine_size: Option<u64>,
     /// Snapshots to keep that are taken after sessions of Time Machine.
     pub time_machine_snapshots: usize,
+    /// What counts for single Macs.
+    pub time_machine_macs: Vec<MacPolicy>,
+    /// How often the backups are verified, and whether their bands have checksums; `None`: never.
+    pub time_machine_verify: Option<Duration>,
     /// The id by which Time Machine recognizes it; `None`: the id in the state folder.
     pub volume_id: Option<[u8; 16]>,
     /// The password that AFP clients need to open it.

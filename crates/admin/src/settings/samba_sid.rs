@@ -1,5 +1,7 @@
 //! What the SIDs of Samba's own database are on this host.
 
+use super::kind::Raw;
+
 /// What a SID of Samba is on this host: an element of `samba-sids`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SambaSid<'a> {
@@ -26,6 +28,12 @@ impl<'a> SambaSid<'a> {
             _ => None,
         }
     }
+}
+
+/// A written element of the list.
+pub(super) fn accepted(raw: &Raw) -> Result<String, Option<String>> {
+    let text = raw.text().ok_or(None)?;
+    SambaSid::of(text).map(|_| text.to_owned()).ok_or(None)
 }
 
 #[cfg(test)]

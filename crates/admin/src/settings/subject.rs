@@ -112,6 +112,8 @@ pub const SUBJECTS: &[Subject] = &[
             "share.time-machine",
             "share.time-machine-size",
             "share.time-machine-snapshots",
+            "share.time-machine-macs",
+            "share.time-machine-verify",
             "share.volume-id",
             "server.alert-backup",
         ],

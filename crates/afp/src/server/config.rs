@@ -148,8 +148,8 @@ pub struct ShareOptions {
     pub case_sensitive: bool,
     /// Macs may back up to it.
     pub time_machine: bool,
-    /// The size that it reports, in bytes: otherwise backups would fill the volume.
-    pub size_limit: Option<u64>,
+    /// The sizes that it reports: otherwise backups would fill the volume.
+    pub size_limits: vfs::BackupLimits,
     /// The password that a client needs to open it.
     pub password: Option<[u8; 8]>,
     /// Patterns with `*` and `?` of names that listings leave out.

@@ -18,11 +18,13 @@ use crate::terminal::looked_at_bar::busy;
 use crate::terminal::{exit, out};
 
 mod access;
+mod change;
 mod create;
 mod folder;
 mod list;
 
 pub(crate) use access::access;
+pub(crate) use change::change_share;
 pub(crate) use create::create;
 pub(crate) use folder::space;
 pub(crate) use list::list;
@@ -362,6 +364,14 @@ pub(crate) fn set(asked: &SetProperties) -> anyhow::Result<ExitCode> {
                 Some(share) => assign(&mut edit, now.share(share)?, (key, value))?,
                 None => edit.set_server(key, value)?,
             }
+        }
+        if asked.dry_run {
+            edit.check(&now.arguments)?;
+            for property in properties {
+                out::line(format_args!("dry run: {}: {property}", share.unwrap_or("the server")))
+                    .map_err(anyhow::Error::from)?;
+            }
+            return Ok(());
         }
         now.save(edit)?;
         first.keep()?;

@@ -37,7 +37,7 @@ use crate::host::here;
 use crate::people::{accounts, logons, tickets};
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
-use crate::shares::volumes::{Homes, OpenFile, Volumes, name_owners};
+use crate::shares::volumes::{Homes, OpenFile, Volumes, backup_limits, name_owners};
 pub(crate) use appletalk::{AppleTalk, line as appletalk_line};
 use homes::AfpHomes;
 
@@ -247,7 +247,7 @@ impl Shares {
             policy: accounts::policy(share),
             case_sensitive: share.case_sensitive,
             time_machine: share.time_machine,
-            size_limit: share.time_machine_size.filter(|_| share.time_machine),
+            size_limits: backup_limits(share),
             password: share.volume_password.map(VolumePassword::reveal),
             hide: share.hide.clone(),
             show: share.show.clone(),

@@ -26,7 +26,7 @@ use crate::people::{accounts, logons, tickets};
 use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
 use crate::shares::browsing::BrowsedShare;
-use crate::shares::volumes::{Homes, OpenFile, Volumes, name_owners};
+use crate::shares::volumes::{Homes, OpenFile, Volumes, backup_limits, name_owners};
 
 pub(super) const ROW: FrontRow = FrontRow {
     protocol: Protocol::Smb,
@@ -158,7 +158,7 @@ fn disk(share: &ShareSettings, volume: Arc<Volume>, volumes: &Volumes) -> anyhow
             case_sensitive: share.case_sensitive,
             require_encryption: share.encryption_required,
             time_machine: share.time_machine,
-            size_limit: share.time_machine_size,
+            size_limits: backup_limits(share),
             dfs: share.dfs,
             witnessed: volumes.cluster.as_ref().is_some_and(|cluster| cluster.is_witness()),
             continuous: share.continuous,

@@ -21,11 +21,12 @@ mod watching;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use admin::ShareSettings;
 use admin::control::{
-    Advice, AdviceRequest, CachesAnswer, CachesRequest, PersonAnswer, Report, RightsRequest, RightsStatus,
+    Advice, AdviceRequest, BackupStatus, CachesAnswer, CachesRequest, PersonAnswer, Report, RightsRequest,
+    RightsStatus,
 };
 use admin::settings::units::format_size;
 use auth::kerberos::Kerberos;
@@ -34,7 +35,7 @@ use vfs::backend::host::as_ourselves;
 use web::access::{Entrant, GroupStatus};
 use web::accounts::AccountChange;
 use web::author::{Author, ChangeResult};
-use web::backups::BackupStatus;
+use web::backups::PolicyChange;
 use web::files::{FileStatus, FolderStatus, Part};
 use web::groups::GroupChange;
 use web::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
@@ -45,7 +46,7 @@ use web::manage::{
 use web::shares::{HostFolders, NewShare, ShareChange};
 use web::watching::FolderWatch;
 use web::webhooks::{NewWebhook, WebhookStatus};
-use web::{Events, Manage};
+use web::{Events, LiveCertificate, Manage};
 
 use crate::commands::advise;
 use crate::commands::dataset::space;
@@ -60,23 +61,31 @@ use crate::shares::quotas;
 /// A disk with less than `alert-space` free is a warning, and with less than this part a problem.
 const ALMOST_NONE: f64 = 0.01;
 
-/// Tells the console of changes.
-pub(crate) struct ConsoleNotifier(Events);
+/// Tells the console of changes, and reads its certificate again.
+#[derive(Default)]
+pub(crate) struct ConsoleNotifier {
+    pub(crate) events: Events,
+    /// Set while the API is served with TLS.
+    certificate: OnceLock<Arc<LiveCertificate>>,
+}
 
 impl ConsoleNotifier {
-    pub(crate) fn component(events: &Events) -> Arc<dyn Component> {
-        Arc::new(Self(events.clone()))
+    /// From now on a reload reads this certificate again.
+    pub(crate) fn served_with(&self, certificate: Arc<LiveCertificate>) {
+        let _ = self.certificate.set(certificate); // the API is served once
     }
 }
 
 impl Component for ConsoleNotifier {
     fn reload(&self, _: &Arc<Current>) -> Vec<String> {
-        self.0.tell("settings", &());
-        Vec::new()
+        self.events.tell("settings", &());
+        let read = self.certificate.get().map(|certificate| certificate.again());
+        let failed = read.and_then(Result::err);
+        failed.map(|why| format!("the certificate of the API stays as it was: {why}")).into_iter().collect()
     }
 
     fn snapshots_changed(&self) {
-        self.0.tell("snapshots", &());
+        self.events.tell("snapshots", &());
     }
 }
 
@@ -292,6 +301,10 @@ impl Manage for Console {
 
     fn backups(&self) -> Result<Vec<BackupStatus>, Vec<String>> {
         self.as_server(|| backups::status(&self.running))
+    }
+
+    fn change_backup_policy(&self, change: &PolicyChange, by: &Author) -> ChangeResult {
+        self.as_server(|| backups::change(&self.running, &self.changes, change, by))
     }
 
     fn snapshots(&self, share: Option<&str>) -> Result<SnapshotsStatus, Vec<String>> {

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use admin::control::{AlertStatus, LinkStatus, LinkTargetStatus, LunAnswer, LunRequest, LunStatus, Report};
+use admin::control::{
+    AlertStatus, BackupState, BackupStatus, LinkStatus, LinkTargetStatus, LunAnswer, LunRequest, LunStatus,
+    Report,
+};
 use lock::Mutex;
 use vfs::caches::Entry;
-use web::backups::{BackupState, BackupStatus};
 use web::{Figures, LabelledValue, Manage, Meaning};
 
 use crate::host::memory;
@@ -315,7 +317,10 @@ fn backups(figures: Figures, all: &[BackupStatus]) -> Figures {
             "0: the backups are overdue, incomplete or damaged",
             Meaning::Number,
             each(|one| {
-                let is_good = matches!(one.state, BackupState::Good | BackupState::BackingUp);
+                let is_good = matches!(
+                    one.state,
+                    BackupState::Good | BackupState::BackingUp | BackupState::Stopped | BackupState::Retired
+                );
                 Some(f64::from(u8::from(is_good)))
             }),
         )

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{
-    AbsentShareStatus, BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect, ListenerStatus,
-    LunAnswer, LunRequest, Progress, Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest,
-    Schedules, ScrubReport, ScrubRequest, ShareMounts, ShareStatus, SlowOperation, StartedWith, Status,
+    AbsentShareStatus, BackupsAnswer, BackupsRequest, BrowseAnswer, BrowseRequest, CachesAnswer,
+    CachesRequest, Disconnect, ListenerStatus, LunAnswer, LunRequest, Progress, Report, RestoreReport,
+    RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport, ScrubRequest, ShareMounts,
+    ShareStatus, SlowOperation, StartedWith, Status,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
@@ -25,10 +26,12 @@ use crate::fronts::{Front, Fronts};
 use crate::host::host_names;
 use crate::people::{accounts, groups, host_accounts, logons, tickets};
 use crate::ranks;
+use crate::serve::backups;
 use crate::serve::component::{Component, InCommon, ResourceCounts};
 use crate::serve::current::Current;
 use crate::serve::slow::Slow;
 use crate::shares::availability::{self, Mounts};
+use crate::shares::backups::Backups;
 use crate::shares::stores;
 use crate::shares::volumes::Volumes;
 
@@ -55,6 +58,7 @@ pub(crate) struct Running {
     listeners: Vec<ListenerStatus>,
     reach: Reachable,
     parts: Parts,
+    backups: Arc<Backups>,
     /// One reload at a time.
     reloading: Mutex<(), ranks::Reloading>,
 }
@@ -78,6 +82,7 @@ impl Running {
             listeners,
             reach,
             parts,
+            backups: Backups::new(state),
             reloading: Mutex::new(()),
         }
     }
@@ -117,6 +122,11 @@ impl Running {
     /// The files of a share.
     pub(crate) fn volume(&self, share: &ShareSettings) -> anyhow::Result<Arc<Volume>> {
         self.parts.volumes.open(share, &self.current().settings)
+    }
+
+    /// What is remembered of the backups of Macs.
+    pub(crate) fn backups_of_macs(&self) -> &Arc<Backups> {
+        &self.backups
     }
 
     fn components(&self) -> impl Iterator<Item = &dyn Component> {
@@ -280,6 +290,17 @@ impl Report for Running {
     ) -> Result<RightsAnswer, Vec<String>> {
         let current = self.current();
         match as_ourselves(|| self.parts.volumes.rights(&current, request, progress)) {
+            Ok(answer) => answer.map_err(|error| vec![format!("{error:#}")]),
+            Err(error) => Err(vec![error.to_string()]),
+        }
+    }
+
+    fn backups(
+        &self,
+        request: BackupsRequest,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> Result<BackupsAnswer, Vec<String>> {
+        match as_ourselves(|| backups::answer(self, &request, progress)) {
             Ok(answer) => answer.map_err(|error| vec![format!("{error:#}")]),
             Err(error) => Err(vec![error.to_string()]),
         }

@@ -25,13 +25,12 @@ mod role;
 mod time_machine;
 
 pub(crate) use failures::{Failure, ScheduleKind, read as failures};
-pub(crate) use time_machine::{bundles, changed};
+pub(crate) use time_machine::{bundles, changed, is_in_bundle};
 
 use failures::Failures;
 use pulls::Pulls;
 use role::Role;
 use time_machine::MacSessions;
-pub(crate) use time_machine::is_in_bundle;
 
 /// How often the schedules are looked at.
 const EVERY: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };

@@ -61,6 +61,17 @@ pub(crate) fn restore(
     Ok(recorder.report)
 }
 
+/// A volume that shows a snapshot of a share that is served.
+pub(crate) fn snapshot_volume(
+    share: &ShareSettings,
+    dataset: &Dataset,
+    snapshot: &Snapshot,
+    volumes: &Volumes,
+) -> anyhow::Result<Arc<Volume>> {
+    let files = volumes.live(share).context("the share has just been removed")?;
+    show(share, dataset, snapshot, &files)
+}
+
 /// A volume that shows the snapshot. The keys of its files are those of the live files, where the
 /// engine lets us know them.
 fn show(

@@ -158,6 +158,14 @@ impl Folder {
     }
 }
 
+/// How large the share is said to be to Macs that back up.
+pub(crate) fn backup_limits(share: &ShareSettings) -> vfs::BackupLimits {
+    match share.time_machine {
+        true => vfs::BackupLimits { share: share.time_machine_size, macs: share.mac_limits() },
+        false => vfs::BackupLimits::default(),
+    }
+}
+
 /// The user that all users of a share act as, and the owner and mode of new files.
 fn rules(share: &ShareSettings) -> ShareRules {
     let classic = &share.classic;

@@ -14,6 +14,7 @@ use crate::waiting::{until, until_next_second};
 
 #[path = "../../../snapshots/tests/it/scene/mod.rs"]
 mod file_systems;
+mod rolled_back;
 
 /// A folder with a btrfs or ZFS in it, which is unmounted when it is dropped.
 struct Scene {

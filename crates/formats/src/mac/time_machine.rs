@@ -5,8 +5,11 @@ pub const HISTORY: &[u8] = b"com.apple.TimeMachine.SnapshotHistory.plist";
 /// The list with the Mac, and with the result of its last check of the bundle.
 pub const MACHINE: &[u8] = b"com.apple.TimeMachine.MachineID.plist";
 
-/// The result of a check that has found the bundle damaged.
-const DAMAGED: &str = "2";
+/// The list with the last run of a backup.
+pub const RESULTS: &[u8] = b"com.apple.TimeMachine.Results.plist";
+
+/// The most completed backups that are taken from a list.
+const MOST_BACKUPS: usize = 10_000;
 /// The longest text that is taken from a list, in bytes.
 const MAX_TEXT: usize = 128;
 
@@ -17,9 +20,59 @@ pub fn completed(history: &[u8]) -> Option<String> {
     dates.max().map(str::to_owned) // times of this form have the order of their texts
 }
 
+/// When each backup that the list still has was completed, the oldest first; of more than 10,000 the newest.
+pub fn completions(history: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(history);
+    let mut dates: Vec<String> =
+        values(&text, "com.apple.backupd.SnapshotCompletionDate", "date").map(str::to_owned).collect();
+    dates.sort();
+    dates.dedup();
+    dates.split_off(dates.len().saturating_sub(MOST_BACKUPS))
+}
+
+/// What the last check of the bundle by the Mac has found: `VerificationState`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MacCheck {
+    /// It has not been checked.
+    Unchecked,
+    /// It was found whole.
+    Whole,
+    /// It was found damaged: the Mac wants to begin a new bundle, and makes no backups into this one.
+    Damaged,
+    /// A number that is not known.
+    Other(u64),
+}
+
+/// The result of the last check by the Mac; `None`: the list does not say it.
+pub fn mac_check(machine: &[u8]) -> Option<MacCheck> {
+    let text = String::from_utf8_lossy(machine);
+    Some(match values(&text, "VerificationState", "integer").next()?.parse().ok()? {
+        0 => MacCheck::Unchecked,
+        1 => MacCheck::Whole,
+        2 => MacCheck::Damaged,
+        other => MacCheck::Other(other),
+    })
+}
+
+/// When the Mac has last checked the bundle, as it says it: `2026-11-22T20:11:05Z`.
+pub fn mac_check_date(machine: &[u8]) -> Option<String> {
+    values(&String::from_utf8_lossy(machine), "VerificationDate", "date").next().map(str::to_owned)
+}
+
 /// Whether the Mac has checked the bundle and found it damaged. It then begins a new one.
 pub fn is_damaged(machine: &[u8]) -> bool {
-    values(&String::from_utf8_lossy(machine), "VerificationState", "integer").next() == Some(DAMAGED)
+    mac_check(machine) == Some(MacCheck::Damaged)
+}
+
+/// The hardware UUID by which the Mac knows its bundle again.
+pub fn host_uuid(machine: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(machine);
+    values(&text, "com.apple.backupd.HostUUID", "string").next().map(str::to_owned)
+}
+
+/// Bytes that the Mac wanted to copy in its last run; `None`: the list does not say it.
+pub fn bytes_to_copy(results: &[u8]) -> Option<u64> {
+    values(&String::from_utf8_lossy(results), "BytesToCopy", "integer").next()?.parse().ok()
 }
 
 /// The model of the Mac: `MacBookPro18,3`.
@@ -75,5 +128,28 @@ mod tests {
         };
         assert!(is_damaged(list(2).as_bytes()) && !is_damaged(list(1).as_bytes()) && !is_damaged(b""));
         assert_eq!(model(list(1).as_bytes()).as_deref(), Some("Mac14,2"));
+    }
+
+    #[test]
+    fn the_check_of_the_mac_is_one_of_three_numbers() {
+        let list = |state: &str| format!("<key>VerificationState</key><integer>{state}</integer>");
+        let found = ["0", "1", "2", "7"].map(|state| mac_check(list(state).as_bytes()).unwrap());
+        assert_eq!(found, [MacCheck::Unchecked, MacCheck::Whole, MacCheck::Damaged, MacCheck::Other(7)]);
+        assert_eq!(mac_check(list("x").as_bytes()), None);
+    }
+
+    #[test]
+    fn completed_backups_are_told_once_and_in_order() {
+        let dates = ["2026-11-22T20:11:05Z", "2026-11-21T08:00:00Z", "2026-11-22T20:11:05Z"];
+        let found = completions(dates.map(backup).concat().as_bytes());
+        assert_eq!(found, ["2026-11-21T08:00:00Z", "2026-11-22T20:11:05Z"]);
+    }
+
+    #[test]
+    fn a_mac_is_known_by_its_hardware_and_says_how_much_it_copies() {
+        let list =
+            b"<key>com.apple.backupd.HostUUID</key>\n<string>01234567-1234-5678-9abc-12345678abcd</string>";
+        assert_eq!(host_uuid(list).as_deref(), Some("01234567-1234-5678-9abc-12345678abcd"));
+        assert_eq!(bytes_to_copy(b"<key>BytesToCopy</key><integer>4096</integer>"), Some(4096));
     }
 }

@@ -242,9 +242,8 @@ pub struct ShareOptions {
     pub require_encryption: bool,
     /// Macs may back up to it.
     pub time_machine: bool,
-    /// The size that it reports, in bytes. It limits backups that would otherwise fill the file
-    /// system.
-    pub size_limit: Option<u64>,
+    /// The sizes that it reports: they limit backups that would otherwise fill the file system.
+    pub size_limits: vfs::BackupLimits,
     /// It is a namespace: its links lead clients to other servers.
     pub dfs: bool,
     /// Other servers have it, too, and tell clients when this one is lost (MS-SWN).

@@ -1,6 +1,8 @@
 //! What is read and written through an open. A read of the data fork that is in memory is one call to the host, a write
 //! one.
 
+use std::sync::atomic::Ordering;
+
 use bytes::Bytes;
 
 use super::Open;
@@ -110,6 +112,8 @@ impl Open {
         if written.is_ok() {
             self.volume.site.traffic.written(length);
             early.into_iter().for_each(EarlyWrite::end);
+        } else if let Err(Error::NoSpace | Error::QuotaExceeded) = written {
+            self.volume.was_full.store(true, Ordering::Relaxed);
         }
         if self.is_data && written.is_ok() && stability == Stability::File {
             self.volume.pairs().absorb_written(&self.node).await;

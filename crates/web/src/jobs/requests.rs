@@ -91,6 +91,40 @@ pub enum JobRequest {
         /// Where to restore it to. Without one, it is restored in place.
         to: Option<String>,
     },
+    /// Verifies the backups of a Mac, as `fourfold backups verify`.
+    VerifyBackup {
+        /// The share.
+        share: String,
+        /// The name of the bundle.
+        bundle: String,
+        /// The snapshot. Without one, the bundle is verified as it is now.
+        snapshot: Option<String>,
+    },
+    /// Puts the backups of a Mac back to a restore point, as `fourfold backups rollback`. What was there is kept.
+    RollBackBackup {
+        /// The share.
+        share: String,
+        /// The name of the bundle.
+        bundle: String,
+        /// The snapshot. Without one, it is the newest that verifies.
+        snapshot: Option<String>,
+    },
+    /// Removes what rollbacks and moves have kept, as `fourfold backups discard`.
+    DiscardBackup {
+        /// The share.
+        share: String,
+        /// The name of the bundle.
+        bundle: String,
+    },
+    /// Moves the backups of a Mac to another share, as `fourfold backups move`.
+    MoveBackup {
+        /// The share.
+        share: String,
+        /// The name of the bundle.
+        bundle: String,
+        /// The other share.
+        to: String,
+    },
     /// Makes another LUN with the same contents, as `fourfold lun clone`.
     CloneLun {
         /// The share of the LUN.
@@ -261,6 +295,12 @@ impl JobRequest {
                 }
                 [Some(share), Some(snapshot), Some(path), to.as_ref()].into_iter().flatten().collect()
             }
+            Self::VerifyBackup { share, bundle, snapshot }
+            | Self::RollBackBackup { share, bundle, snapshot } => {
+                [share, bundle].into_iter().chain(snapshot).collect()
+            }
+            Self::DiscardBackup { share, bundle } => vec![share, bundle],
+            Self::MoveBackup { share, bundle, to } => vec![share, bundle, to],
             Self::CloneLun { share, name, new, .. } | Self::SnapshotLun { share, name, new, .. } => {
                 vec![share, name, new]
             }

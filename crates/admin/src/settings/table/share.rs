@@ -137,6 +137,19 @@ pub(super) const SHARE: &[Setting] = &[
         "A session is over when no client has a file of the backup open for writing. The snapshots have names such as \
          `time-machine-20261123T013400Z`; held ones are never removed. It needs a file system that makes snapshots.",
     ),
+    new(Share, "time-machine-macs", Operator, Kind::Macs, "[\"Ada's Mac: limit=800GiB alert=14d\", \"Old Mac: retired\"]")
+        .without_default("what counts for the share")
+        .own()
+        .says(
+            "What counts for the backups of single Macs, by the names of their bundles without the ending.",
+            "`limit` is the size that the share is said to have to the user that the bundle belongs to, `alert` how old its newest \
+             backup may become before there is an alert (`never`: there is none), and `retired` says that it backs up no longer. \
+             `fourfold backups` changes it.",
+        ),
+    new(Share, "time-machine-verify", Operator, Kind::Duration, "\"30 d\"").says(
+        "How often the backups of Macs are verified while none is written; off: never, and their bands have no checksums.",
+        "All of a backup is read, slowly and at low priority. Checksums are made of what a Mac has changed, after its session.",
+    ),
     new(Share, "volume-id", Operator, Kind::Identity, "\"00112233-4455-6677-8899-AABBCCDDEEFF\"")
         .without_default("the share's own, made once and kept in the state folder")
         .own()

@@ -135,7 +135,7 @@ fn reply(request: &Request, volume: &Arc<OpenVolume>, bitmap: VolumeBitmap) -> O
     let version = request.version();
     let name = shown_name(&volume.share.name, version);
     let mut parameters = Parameters { bitmap, name: &name, ..Parameters::default() };
-    tell(volume, version, &mut parameters)?;
+    tell((volume, &request.actor().caller), version, &mut parameters)?;
     Ok(Reply::encoded(|w: &mut Writer| parameters.encode(w)))
 }
 
@@ -150,7 +150,11 @@ fn shown_name(name: &str, version: Version) -> Vec<u8> {
     shown.as_bytes()[..end.unwrap_or(0)].to_vec()
 }
 
-fn tell(volume: &OpenVolume, version: Version, told: &mut Parameters<'_>) -> Result<(), ResultCode> {
+fn tell(
+    (volume, caller): (&OpenVolume, &vfs::Caller),
+    version: Version,
+    told: &mut Parameters<'_>,
+) -> Result<(), ResultCode> {
     let (share, bitmap) = (&volume.share, told.bitmap);
     told.attributes = attribute_word(volume, version);
     told.signature = signature::FIXED_DIRECTORY_ID;
@@ -167,7 +171,7 @@ fn tell(volume: &OpenVolume, version: Version, told: &mut Parameters<'_>) -> Res
         | VolumeBitmap::EXTENDED_TOTAL
         | VolumeBitmap::BLOCK_SIZE;
     if bitmap.intersects(sizes) {
-        let (total, free, block_size) = space(share)?;
+        let (total, free, block_size) = space(share, caller)?;
         (told.extended_total, told.extended_free, told.block_size) = (total, free, block_size);
         (told.bytes_total, told.bytes_free) = (size_32(version, total), size_32(version, free));
     }
@@ -176,11 +180,12 @@ fn tell(volume: &OpenVolume, version: Version, told: &mut Parameters<'_>) -> Res
 
 /// Total and free bytes, and the allocation unit. A share for backups may report less than its file
 /// system has.
-fn space(share: &Share) -> Result<(u64, u64, u32), ResultCode> {
+fn space(share: &Share, caller: &vfs::Caller) -> Result<(u64, u64, u32), ResultCode> {
     let at = share.volume.root()?.object;
-    let space = match share.options.size_limit.filter(|_| share.options.time_machine) {
-        Some(limit) => share.volume.backup_space(&at, limit)?,
-        None => share.volume.space(&at)?,
+    let limits = &share.options.size_limits;
+    let space = match share.options.time_machine && !limits.is_empty() {
+        true => share.volume.backup_space(caller, &at, limits)?,
+        false => share.volume.space(&at)?,
     };
     Ok((space.total, space.available, space.block_size))
 }

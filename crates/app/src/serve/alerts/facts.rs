@@ -10,6 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 use vfs::DiskCalls;
 
 use super::certificate;
+use crate::shares::backups;
 use crate::shares::keeper::{self, Failure};
 
 /// How often slow things are looked at: backups, snapshots, the certificate.
@@ -101,6 +102,10 @@ pub(crate) struct Backup {
     /// The name of the bundle.
     pub(crate) name: String,
     pub(crate) age: Duration,
+    /// How old it may become; `None`: as old as it likes.
+    pub(crate) most_age: Option<Duration>,
+    /// A verification has found it damaged.
+    pub(crate) is_damaged: bool,
 }
 
 /// The wall clock, compared with one that never jumps.
@@ -153,7 +158,7 @@ impl DiskFacts {
         (self.space, self.failures) = (space(settings), keeper::failures(state));
         if self.seldom.is_none_or(|at| now.duration_since(at) >= SELDOM) {
             self.seldom = Some(now);
-            self.backups = backups(settings);
+            self.backups = bundles(settings);
             (self.snapshots, self.snapshot_counts) = snapshots(settings);
             self.certificate = certificate::of(settings, state);
         }
@@ -238,14 +243,20 @@ fn space(settings: &Settings) -> Vec<DiskSpace> {
     settings.shares.iter().filter_map(of).filter(|space| space.total > 0).collect()
 }
 
-fn backups(settings: &Settings) -> Vec<Backup> {
+fn bundles(settings: &Settings) -> Vec<Backup> {
     let shares = settings.shares.iter().filter(|share| share.time_machine);
     let of = |share: &admin::ShareSettings| {
         let bundles = keeper::bundles(&share.path).into_iter().take(MOST_BACKUPS);
         let backup = |bundle: std::path::PathBuf| {
             let age = keeper::changed(&bundle)?.elapsed().unwrap_or_default();
             let name = bundle.file_name()?.to_string_lossy().into_owned();
-            Some(Backup { share: share.name.clone(), name, age })
+            let mac = name.rsplit_once('.').map_or(&*name, |(mac, _)| mac);
+            let most_age = match share.mac_policy(mac) {
+                Some(policy) => policy.alert_after(settings.server.told.backup),
+                None => settings.server.told.backup,
+            };
+            let is_damaged = backups::is_damaged(&settings.server.state, &share.name, &name);
+            Some(Backup { share: share.name.clone(), name, age, most_age, is_damaged })
         };
         bundles.filter_map(backup).collect::<Vec<_>>()
     };

@@ -28,7 +28,7 @@ const JUMP_SHOWN: Duration = Duration::from_secs(3600);
 pub(super) fn conditions(facts: &Facts, told: &ToldSettings, raised: &AlertTable) -> Vec<Condition> {
     let space = facts.space.iter().filter_map(|space| low_space(space, told, raised));
     let disks = facts.stuck.iter().filter_map(stuck_disk);
-    let backups = facts.backups.iter().filter_map(|backup| overdue(backup, told.backup?));
+    let backups = facts.backups.iter().filter_map(damaged_or_overdue);
     let failures = facts.failures.iter().map(failed);
     let links = facts.links.iter().map(broken);
     let troubles = facts.troubles.iter().filter_map(troubled);
@@ -85,15 +85,28 @@ fn logins(facts: &Facts, raised: &AlertTable) -> Option<Condition> {
     is_burst.then_some(Condition { name: "logins", about: String::new(), severity: Severity::Warning, text })
 }
 
-fn overdue(backup: &Backup, limit: Duration) -> Option<Condition> {
-    let Backup { share, name, age } = backup;
+fn damaged_or_overdue(backup: &Backup) -> Option<Condition> {
+    let Backup { share, name, age, most_age, is_damaged } = backup;
+    if *is_damaged {
+        let text = format!(
+            "The backups {name} on the share {share} are damaged. `fourfold backups show '{share}/{name}'` says where. Roll them back \
+             before the Mac begins anew: `fourfold backups rollback '{share}/{name}'`."
+        );
+        let about = format!("{share}/{name}");
+        return Some(Condition { name: "backup", about, severity: Severity::Critical, text });
+    }
     let text = format!(
         "The last backup of {name} on the share {share} is {} days old. Turn that Mac on, and look at Time Machine in its \
-         settings; if it is gone for good, remove the backup.",
+         settings; if it is gone for good, `fourfold backups retire '{share}/{name}'`.",
         age.as_secs() / 86_400
     );
     let about = format!("{share}/{name}");
-    (*age > limit).then_some(Condition { name: "backup", about, severity: Severity::Warning, text })
+    most_age.is_some_and(|most| *age > most).then_some(Condition {
+        name: "backup",
+        about,
+        severity: Severity::Warning,
+        text,
+    })
 }
 
 fn index(facts: &Facts) -> Option<Condition> {
@@ -282,7 +295,13 @@ mod tests {
     #[test]
     fn old_backups_certificates_failures_and_jumps_are_told_with_what_to_do() {
         let day = Duration::from_secs(86_400);
-        let backup = |days| Backup { share: "tm".into(), name: "ada.sparsebundle".into(), age: day * days };
+        let backup = |days| Backup {
+            share: "tm".into(),
+            name: "ada.sparsebundle".into(),
+            age: day * days,
+            most_age: Some(day * 7),
+            is_damaged: false,
+        };
         let failure = |kind| Failure { kind, share: "video".into(), why: "no space".into() };
         let facts = Facts {
             backups: vec![backup(7), backup(8)],
@@ -302,6 +321,10 @@ mod tests {
         ];
         assert_eq!(names, expected);
         assert!(all[0].text.contains("8 days old") && all[4].text.contains("back by 3600 s"), "{all:?}");
+        let retired = Facts { backups: vec![Backup { most_age: None, ..backup(800) }], ..Facts::default() };
+        assert_eq!(found(&retired, &AlertTable::default()), []);
+        let damaged = Facts { backups: vec![Backup { is_damaged: true, ..backup(1) }], ..Facts::default() };
+        assert_eq!(found(&damaged, &AlertTable::default()), [("backup", Severity::Critical)]);
         let full = Facts { index_trouble: Some("No space left on device".into()), ..Facts::default() };
         assert_eq!(found(&full, &AlertTable::default()), [("index", Severity::Critical)]);
         let off = Facts { api_failure: Some("it is damaged".into()), ..Facts::default() };

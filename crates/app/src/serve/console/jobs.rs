@@ -4,6 +4,7 @@
 //! this program in a process of its own: they do not disturb the server's memory, and can be ended at any time.
 
 mod adopt;
+mod backups;
 mod bench;
 mod child;
 mod names;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use admin::ShareSettings;
-use admin::control::{LunAnswer, LunRequest, Progress, Report, RestoreRequest};
+use admin::control::{BackupName, BackupsRequest, LunAnswer, LunRequest, Progress, Report, RestoreRequest};
 use serde_json::Value;
 use vfs::backend::host::as_ourselves;
 use vfs::names::from_text_view;
@@ -54,6 +55,31 @@ pub(super) fn job(running: &Arc<Running>, request: JobRequest) -> Result<NewJob,
         JobRequest::Restore { share: name, snapshot, path, to } => {
             share(&current, &name)?;
             Ok(restore(running.clone(), name, snapshot, (path, to)))
+        }
+        JobRequest::VerifyBackup { share, bundle, snapshot } => {
+            Ok(backups::verify(running.clone(), BackupName { share, bundle }, snapshot))
+        }
+        JobRequest::RollBackBackup { share, bundle, snapshot } => {
+            let name = BackupName { share, bundle };
+            let what = format!(
+                "put {} back to {}",
+                name.bundle,
+                snapshot.as_deref().unwrap_or("the last good point")
+            );
+            let request = BackupsRequest::RollBack { name: name.clone(), snapshot, dry_run: false };
+            Ok(backups::work(running.clone(), ("roll-back-backup", what), &name, request))
+        }
+        JobRequest::DiscardBackup { share, bundle } => {
+            let name = BackupName { share, bundle };
+            let what = format!("remove what is kept of {}", name.bundle);
+            let request = BackupsRequest::Discard { name: name.clone() };
+            Ok(backups::work(running.clone(), ("discard-backup", what), &name, request))
+        }
+        JobRequest::MoveBackup { share, bundle, to } => {
+            let name = BackupName { share, bundle };
+            let what = format!("move {} to {to}", name.bundle);
+            let request = BackupsRequest::Move { name: name.clone(), to };
+            Ok(backups::work(running.clone(), ("move-backup", what), &name, request))
         }
         JobRequest::CloneLun { share: name, name: lun, new, copy } => {
             share(&current, &name)?;

@@ -48,4 +48,5 @@ mod smbd;
 mod stalled;
 mod stores;
 mod stress;
+mod time_machine;
 mod verified;

@@ -347,7 +347,7 @@ pub fn scrubbed(scene: &mut Scene) -> Result<()> {
 pub fn backups(scene: &mut Scene) -> Result<()> {
     scene.open("backups")?;
     let card = "document.querySelector('[data-mac=Ada]').innerText";
-    for text in ["overdue", "8 MiB", "no backup for longer"] {
+    for text in ["overdue", "8 MiB", "Not safe: the newest backup is"] {
         scene.browser.until(&format!("{card}.includes({})", json!(text)))?;
     }
     scene.expect_no_errors()

@@ -171,9 +171,13 @@ impl ConsolePlace {
 fn make_backup(bundle: &Path) -> Result<()> {
     std::fs::create_dir_all(bundle.join("bands"))?;
     std::fs::write(bundle.join("bands/0"), "a band")?;
-    std::fs::write(bundle.join("Info.plist"), "<key>band-size</key><integer>8388608</integer>")?;
+    let list = |inner: &str| format!("<plist version=\"1.0\"><dict>{inner}</dict></plist>\n");
+    for name in ["Info.plist", "Info.bckup"] {
+        std::fs::write(bundle.join(name), list("<key>band-size</key><integer>8388608</integer>"))?;
+    }
+    std::fs::write(bundle.join("token"), "")?;
     let history = "<key>com.apple.backupd.SnapshotCompletionDate</key><date>2026-01-02T03:04:05Z</date>";
-    std::fs::write(bundle.join("com.apple.TimeMachine.SnapshotHistory.plist"), history)?;
+    std::fs::write(bundle.join("com.apple.TimeMachine.SnapshotHistory.plist"), list(history))?;
     Ok(())
 }
 

@@ -104,7 +104,11 @@ async fn old_clients_see_no_more_than_two_and_four_gigabytes() {
 async fn a_backup_volume_is_as_large_as_the_site_says() {
     let state = tempfile::tempdir().unwrap();
     let index = Index::open(state.path()).unwrap();
-    let options = ShareOptions { time_machine: true, size_limit: Some(5 << 30), ..ShareOptions::default() };
+    let options = ShareOptions {
+        time_machine: true,
+        size_limits: vfs::BackupLimits { share: Some(5 << 30), macs: Vec::new() },
+        ..ShareOptions::default()
+    };
     let server = Server::with(|config| config.shares.push(share(&index, "backups", options)));
     let mut ada = server.log_in(ADA, Version::V3_3);
     let volume = ada.open_volume("backups");

@@ -314,6 +314,16 @@ impl Smb {
         class: FileClass,
         encode: impl FnOnce(&mut Writer),
     ) -> Result<(), Status> {
+        self.try_set(file, class, encode).unwrap()
+    }
+
+    /// The same; the outer error is that of the connection.
+    pub(crate) fn try_set(
+        &mut self,
+        file: FileKey,
+        class: FileClass,
+        encode: impl FnOnce(&mut Writer),
+    ) -> Result<Result<(), Status>, Error> {
         let mut data = Writer::new();
         encode(&mut data);
         let data = data.into_bytes();
@@ -324,7 +334,7 @@ impl Smb {
             file,
             data: &data,
         };
-        ok(&self.call(Command::SET_INFO, |w| request.encode(w)))
+        Ok(ok(&self.try_call(Command::SET_INFO, |w| request.encode(w))?))
     }
 
     pub(crate) fn echo(&mut self) -> Result<(), Error> {

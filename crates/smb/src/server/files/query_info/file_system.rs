@@ -42,7 +42,7 @@ pub(super) fn answer(context: &Context, open: &Open, class: FsClass) -> Result<A
     let root = volume.root()?.object;
     // The space of the file system that the open is on.
     let at = open.file().map_or(&root, |file| file.open.node());
-    let mut w = Writer::new();
+    let (caller, mut w) = (context.caller(), Writer::new());
     match class {
         FsClass::VOLUME => {
             let label = text::of(&share.name);
@@ -57,11 +57,11 @@ pub(super) fn answer(context: &Context, open: &Open, class: FsClass) -> Result<A
             return Ok(Answer::open_ended(w.into_bytes(), ATTRIBUTE_LEN));
         }
         FsClass::SIZE => {
-            let (total, free, unit) = units(share, volume, at)?;
+            let (total, free, unit) = units(share, (volume, &caller), at)?;
             size(total, free, unit).encode(&mut w);
         }
         FsClass::FULL_SIZE => {
-            let (total, free, unit) = units(share, volume, at)?;
+            let (total, free, unit) = units(share, (volume, &caller), at)?;
             let full = FullSize {
                 total_units: total,
                 caller_available_units: free,
@@ -97,7 +97,7 @@ pub(super) fn answer(context: &Context, open: &Open, class: FsClass) -> Result<A
             };
             sectors.encode(&mut w);
         }
-        FsClass::POSIX if is_posix(open) => posix(share, volume, at, *serial)?.encode(&mut w),
+        FsClass::POSIX if is_posix(open) => posix(share, (volume, &caller), at, *serial)?.encode(&mut w),
         _ => return Err(Status::INVALID_INFO_CLASS.into()),
     }
     Ok(Answer::whole(w.into_bytes()))
@@ -108,8 +108,13 @@ fn is_posix(open: &Open) -> bool {
 }
 
 /// The numbers of statfs(2).
-fn posix(share: &Share, volume: &vfs::Volume, at: &vfs::Node, serial: u64) -> Result<FsPosix, Status> {
-    let (total_blocks, blocks_available, block_size) = units(share, volume, at)?;
+fn posix(
+    share: &Share,
+    (volume, caller): (&vfs::Volume, &vfs::Caller),
+    at: &vfs::Node,
+    serial: u64,
+) -> Result<FsPosix, Status> {
+    let (total_blocks, blocks_available, block_size) = units(share, (volume, caller), at)?;
     let space = volume.space(at)?;
     Ok(FsPosix {
         optimal_transfer_size: MAX_TRANSACT,
@@ -134,10 +139,15 @@ fn size(total: u64, free: u64, unit: u32) -> Size {
 
 /// Total and available space, and the number of bytes in one unit. A share for backups may have
 /// less than its file system.
-fn units(share: &Share, volume: &vfs::Volume, at: &vfs::Node) -> Result<(u64, u64, u32), Status> {
-    let (space, unit) = match share.options.size_limit.filter(|_| share.options.time_machine) {
-        Some(limit) => (volume.backup_space(at, limit)?, LIMITED_UNIT),
-        None => {
+fn units(
+    share: &Share,
+    (volume, caller): (&vfs::Volume, &vfs::Caller),
+    at: &vfs::Node,
+) -> Result<(u64, u64, u32), Status> {
+    let limits = &share.options.size_limits;
+    let (space, unit) = match share.options.time_machine && !limits.is_empty() {
+        true => (volume.backup_space(caller, at, limits)?, LIMITED_UNIT),
+        false => {
             let space = volume.space(at)?;
             (space, space.block_size.max(SECTOR))
         }

@@ -1,0 +1,162 @@
+//! Sessions of Macs with their bundles, as the server sees them.
+//!
+//! ```text
+//!            a client opens a file of the bundle for writing
+//!     none ──────────────────────────────────────────────────► goes on ◄──────┐ it comes back
+//!      ▲                                                          │  └─────► lost: no connection, the files are kept for it
+//!      └── the last such file is closed: completed, cancelled, lost, disk full, limit ◄┘
+//! ```
+//!
+//! A session in which nothing changed (the Mac has only looked) is none.
+
+use admin::control::{BackupSession, SessionEnd};
+
+use super::record::{BackupRecord, RunningSession};
+
+/// A bundle at one time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Look {
+    /// Seconds since 1970.
+    pub(crate) now: i64,
+    /// Who has files of it open for writing: the account and the address, and whether there is a connection.
+    pub(crate) writers: Vec<(String, bool)>,
+    /// Bytes of its bands.
+    pub(crate) size: u64,
+    /// When the bands were changed last.
+    pub(crate) changed: i64,
+    /// When the newest backup was completed.
+    pub(crate) completed: Option<i64>,
+    /// A write was refused since the last look, because the disk was full.
+    pub(crate) was_full: bool,
+    /// The limit of the Mac or of the share leaves no room for another band.
+    pub(crate) is_at_limit: bool,
+}
+
+impl BackupRecord {
+    /// Notes what is seen. Answers how a session has ended that ends now.
+    pub(crate) fn look(&mut self, look: &Look) -> Option<SessionEnd> {
+        self.note_size(look.now, look.size);
+        let Some((by, _)) = look.writers.first() else { return self.ended(look) };
+        let is_connected = look.writers.iter().any(|(_, is_connected)| *is_connected);
+        let session = self.session.get_or_insert_with(|| RunningSession {
+            began: look.now,
+            by: by.clone(),
+            size: look.size,
+            changed: look.changed,
+            completed: look.completed,
+            lost: None,
+            was_full: false,
+        });
+        session.was_full |= look.was_full;
+        session.lost = match is_connected {
+            true => None,
+            false => session.lost.or(Some(look.now)),
+        };
+        None
+    }
+
+    /// The session that went on when the server was stopped or has crashed.
+    pub(crate) fn server_began(&mut self) {
+        if let Some(session) = self.session.take() {
+            self.is_unlearned = true;
+            self.add_session(BackupSession {
+                began: session.began,
+                ended: None,
+                end: Some(SessionEnd::ServerStopped),
+                by: session.by,
+                grown: 0,
+            });
+        }
+    }
+
+    fn ended(&mut self, look: &Look) -> Option<SessionEnd> {
+        let session = self.session.take()?;
+        let is_completed = look.completed > session.completed;
+        let has_changed = look.changed != session.changed || look.size != session.size;
+        let end = match session.lost {
+            _ if is_completed => SessionEnd::Completed,
+            _ if session.was_full || look.was_full => SessionEnd::DiskFull,
+            Some(_) => SessionEnd::Lost,
+            None if look.is_at_limit => SessionEnd::Limit,
+            None if !has_changed => return None,
+            None => SessionEnd::Cancelled,
+        };
+        self.is_unlearned = true;
+        self.next_unlearned = 0;
+        self.add_session(BackupSession {
+            began: session.began,
+            ended: Some(session.lost.unwrap_or(look.now)),
+            end: Some(end),
+            by: session.by,
+            grown: i64::try_from(i128::from(look.size) - i128::from(session.size)).unwrap_or(i64::MAX),
+        });
+        Some(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn idle(now: i64) -> Look {
+        Look { now, size: 100, changed: 5, completed: Some(1), ..Look::default() }
+    }
+
+    fn writing(now: i64) -> Look {
+        Look { writers: vec![("ada at 192.0.2.7".into(), true)], ..idle(now) }
+    }
+
+    /// How a session ends that has these looks.
+    fn end(looks: &[Look]) -> Option<SessionEnd> {
+        let mut record = BackupRecord::default();
+        looks.iter().filter_map(|look| record.look(look)).next_back()
+    }
+
+    #[test]
+    fn a_session_with_a_new_backup_is_completed() {
+        let after = Look { completed: Some(20), size: 150, changed: 21, ..idle(30) };
+        let mut record = BackupRecord::default();
+        assert_eq!(record.look(&writing(10)), None);
+        assert_eq!(record.look(&after), Some(SessionEnd::Completed));
+        let (session, _) = record.last_end().unwrap();
+        assert_eq!((session.began, session.ended, session.grown), (10, Some(30), 50));
+        assert!(session.by.starts_with("ada at") && record.is_unlearned);
+        assert_eq!(record.look(&idle(40)), None, "it is told once");
+    }
+
+    #[test]
+    fn a_session_that_the_mac_ends_itself_was_cancelled() {
+        assert_eq!(end(&[writing(10), Look { size: 150, ..idle(20) }]), Some(SessionEnd::Cancelled));
+        assert_eq!(end(&[writing(10), idle(20)]), None, "it has only looked");
+    }
+
+    #[test]
+    fn a_session_whose_connection_goes_is_lost_unless_it_comes_back() {
+        let lost = |now| Look { writers: vec![("client 7".into(), false)], ..idle(now) };
+        let mut record = BackupRecord::default();
+        let ends: Vec<_> =
+            [writing(10), lost(20), lost(30), idle(900)].iter().map(|look| record.look(look)).collect();
+        assert_eq!(ends[3], Some(SessionEnd::Lost));
+        assert_eq!(record.last_end().unwrap().0.ended, Some(20), "it ended when the connection did");
+        let back = [writing(10), lost(20), writing(30), Look { completed: Some(35), ..idle(40) }];
+        assert_eq!(end(&back), Some(SessionEnd::Completed));
+    }
+
+    #[test]
+    fn no_room_is_a_reason_before_others() {
+        let changed = |now| Look { size: 150, ..idle(now) };
+        let full = Look { was_full: true, ..writing(15) };
+        assert_eq!(end(&[writing(10), full, changed(20)]), Some(SessionEnd::DiskFull));
+        let at_limit = Look { is_at_limit: true, ..changed(20) };
+        assert_eq!(end(&[writing(10), at_limit]), Some(SessionEnd::Limit));
+    }
+
+    #[test]
+    fn a_session_that_the_server_left_is_told_after_its_start() {
+        let mut record = BackupRecord::default();
+        record.look(&writing(10));
+        record.server_began();
+        assert_eq!(record.last_end().unwrap().1, SessionEnd::ServerStopped);
+        assert!(record.session.is_none() && record.is_unlearned);
+    }
+}
