@@ -194,6 +194,7 @@ async fn say_goodbye(announcers: &Announcers, fronts: &Fronts, stop: &watch::Sen
 /// Follows what changes outside of this process: the folders of the shares, and what the servers of a cluster have in common.
 /// The backups of Macs are followed by a thread, which is to be stopped.
 fn watch(running: &Arc<Running>, volumes: &Volumes) -> anyhow::Result<BackupsThread> {
+    keep_indexes(running.clone());
     tokio::spawn(availability::watch(running.clone()));
     tokio::spawn(browsing::watch(running.clone()));
     in_common::follow(running.clone(), volumes, volumes.state().to_owned());
@@ -208,6 +209,13 @@ async fn look_at_memory(caches: Arc<CachesView>) {
         let caches = caches.clone();
         let _ = tokio::task::spawn_blocking(move || caches.look()).await; // a panic there was logged
     }
+}
+
+/// Begins to keep the indexes of the shares, in the background.
+fn keep_indexes(running: Arc<Running>) {
+    tokio::task::spawn_blocking(move || {
+        running.keep_indexes().iter().for_each(|line| tracing::warn!("{line}"));
+    });
 }
 
 /// Prints the mount lines of the shares, the earlier lines `said`, and the users' access to the

@@ -22,7 +22,7 @@ use crate::admitted::admitted;
 use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
 use crate::{
-    Api, Scope, access, accounts, alerts, assets, backups, browsing, certificate, code, console, files,
+    Api, Scope, access, accounts, alerts, assets, backups, browsing, certificate, code, console, files, find,
     groups, login, luns, negotiate, rights, server, shares, sign_ins, slowest, snapshots, store, webhooks,
 };
 
@@ -97,6 +97,7 @@ fn read() -> Router<Api> {
         .route("/v1/images", get(browsing::images))
         .route("/v1/images/files", get(browsing::files))
         .route("/v1/files", get(files::folder))
+        .route("/v1/find", get(find::find))
         .route("/v1/code", get(code::code))
         .route("/v1/webhooks", get(webhooks::webhooks))
         .route("/v1/jobs", get(jobs::jobs))

@@ -19,6 +19,7 @@ mod console;
 mod door;
 mod events;
 pub mod files;
+mod find;
 pub mod groups;
 mod guard;
 mod history;

@@ -1,5 +1,6 @@
 //! APFS: images that the tests write, judged by apfsck where it is installed, read, and damaged.
 
+mod any_bytes;
 mod content;
 mod damage;
 mod disk;

@@ -5,7 +5,7 @@ use super::objects::{Header, object};
 use aws_lc_rs::key_wrap::{AES_256, AesKek, KeyWrap};
 use aws_lc_rs::{digest, hmac, pbkdf2};
 
-const ROUNDS: u32 = 1000;
+const ROUNDS: u32 = 10;
 const SALT: [u8; 16] = *b"a salt of a test";
 
 /// The keys of an encrypted volume.
