@@ -13,7 +13,7 @@ use images::{Observer, Passphrase, Problem, Progress, Resume, Source, partitions
 const SPARSE: usize = 128 << 10;
 const SECTOR: usize = 512;
 /// The most entries and bytes that are looked at.
-const MOST: usize = 16;
+const MOST: usize = 6;
 
 /// Counts what a check reports, and stops one that does not end.
 #[derive(Default)]
@@ -81,18 +81,23 @@ fn node(files: &dyn FileSystem, node: NodeId) {
     }
 }
 
-fn whole(source: &Source, passphrase: Option<&Passphrase>) {
+fn shown(source: &Source, passphrase: Option<&Passphrase>) {
     for volume in images::open(source, passphrase).unwrap_or_default() {
         if let Ok(files) = &volume.files {
             look(files.as_ref());
         }
     }
+}
+
+fn checked(source: &Source, passphrase: Option<&Passphrase>) {
     let _ = images::check(source, passphrase, Resume::default(), &mut Count::default());
 }
 
 /// An image in one file: sparse images, UDIF, encrypted images. Files of less than a few KiB are no volumes.
 pub fn containers(data: &[u8]) {
-    whole(&Source::File(Arc::new(data.to_vec())), Some(&Passphrase::new("passphrase".into())));
+    let (source, passphrase) = (Source::File(Arc::new(data.to_vec())), Passphrase::new("passphrase".into()));
+    shown(&source, Some(&passphrase));
+    checked(&source, Some(&passphrase));
     parsers::parse_plist(data);
 }
 
@@ -103,9 +108,14 @@ pub fn partition_maps(data: &[u8]) {
     assert!(map.partitions.len() <= partitions::MAX_PARTITIONS);
 }
 
-/// A volume of HFS+.
+/// A volume of HFS+. The first byte says whether it is checked; if not, its files are looked at.
 pub fn hfsplus(data: &[u8]) {
-    whole(&Source::File(Arc::new(sparse(data))), None);
+    let Some((&selector, pieces)) = data.split_first() else { return };
+    let source = Source::File(Arc::new(sparse(pieces)));
+    match selector & 1 {
+        0 => shown(&source, None),
+        _ => checked(&source, None),
+    }
 }
 
 /// Compressions: the first byte says which.

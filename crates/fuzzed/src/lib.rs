@@ -25,6 +25,7 @@ pub mod conn;
 pub mod dcerpc;
 pub mod disk_images;
 pub mod domain;
+pub mod extract;
 pub mod images;
 pub mod iscsi_blocks;
 pub mod iscsi_copy;
@@ -43,6 +44,7 @@ pub mod smb_info;
 pub mod smb_login;
 pub mod smb_messages;
 pub mod smb_pipes;
+pub mod spotlight;
 pub mod state_archive;
 pub mod web;
 pub mod wsd;
@@ -80,6 +82,8 @@ pub const TARGETS: &[Target] = &[
     ("dcerpc_endpoints", dcerpc::endpoints),
     ("domain_bind", domain::bind),
     ("domain_netlogon", domain::netlogon),
+    ("extract_contents", extract::contents),
+    ("extract_messages", extract::messages),
     ("images_apfs", images::apfs_container),
     ("images_compressions", disk_images::compressions),
     ("images_containers", disk_images::containers),
@@ -129,6 +133,9 @@ pub const TARGETS: &[Target] = &[
     ("smb_spnego", smb_login::spnego),
     ("smb_pipe", smb_pipes::pipe),
     ("smb_rpc", smb_pipes::rpc),
+    ("spotlight_calls", spotlight::calls),
+    ("spotlight_messages", spotlight::messages),
+    ("spotlight_queries", spotlight::queries),
     ("state_archive", state_archive::archive),
     ("vfs_acl", acl::stored),
     ("web_connection", web::connection),

@@ -106,6 +106,9 @@ impl Compressed {
     pub fn read(&self, resource: &dyn ReadAt, offset: u64, buffer: &mut [u8]) -> Result<usize> {
         let left = self.size.saturating_sub(offset);
         let count = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        if count == 0 {
+            return Ok(0);
+        }
         let buffer = &mut buffer[..count];
         match self.storage {
             Storage::Nothing => buffer.fill(0),

@@ -15,6 +15,7 @@ pub mod language;
 mod pattern;
 mod query;
 mod shown;
+pub mod spotlight;
 
 pub use attribute::{Attribute, ValueKind};
 pub use facts::{Facts, Value};

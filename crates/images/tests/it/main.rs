@@ -7,4 +7,6 @@ mod common;
 mod containers;
 mod hfsplus;
 mod hfsplus_damage;
+mod journal;
+mod third_party;
 mod writer;

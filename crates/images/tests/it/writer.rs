@@ -17,8 +17,8 @@ pub(crate) struct Writer {
     next_block: usize,
     next_id: u32,
     /// Records by folder and folded name; thread records have the empty name.
-    catalogue: BTreeMap<(u32, Vec<u16>), (Vec<u8>, Vec<u8>)>,
-    attributes: BTreeMap<(u32, Vec<u16>, u32), (Vec<u8>, Vec<u8>)>,
+    catalogue: BTreeMap<(u32, Vec<u16>), KeyAndRecord>,
+    attributes: BTreeMap<(u32, Vec<u16>, u32), KeyAndRecord>,
     extents: BTreeMap<(u32, u8, u32), Vec<u8>>,
     valences: BTreeMap<u32, u32>,
     /// The names of files and folders that have several.
@@ -30,6 +30,9 @@ pub(crate) struct Writer {
     files: u32,
     folders: u32,
 }
+
+/// A key and what it leads to.
+type KeyAndRecord = (Vec<u8>, Vec<u8>);
 
 /// Where something is: blocks that follow each other.
 type Extents = Vec<(u32, u32)>;
