@@ -27,7 +27,6 @@ mod quotas;
 mod replication;
 mod robustness;
 mod running;
-mod searching;
 mod setup;
 mod snapshots;
 mod state;
