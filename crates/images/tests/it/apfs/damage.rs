@@ -16,11 +16,13 @@ struct Findings {
     problems: Vec<Problem>,
     stops_after: Option<u32>,
     calls: u32,
+    resumes: Vec<Resume>,
 }
 
 impl Observer for Findings {
-    fn progress(&mut self, _: &Progress) -> bool {
+    fn progress(&mut self, progress: &Progress) -> bool {
         self.calls += 1;
+        self.resumes.push(progress.resume);
         self.stops_after.is_none_or(|most| self.calls <= most)
     }
 
@@ -413,4 +415,32 @@ fn a_check_that_is_stopped_ends_at_once() {
     assert_eq!(apfs::check(disk, None, &mut steps), Ok(()));
     assert!(steps.is_stopped());
     assert!(findings.calls <= 4 && findings.problems.is_empty());
+}
+
+/// Checks from a step, and returns what is found and the steps that there are.
+fn resumed(disk: &Disk, from: Resume) -> (Vec<Problem>, Vec<Resume>) {
+    let mut findings = Findings::default();
+    let disk: Arc<dyn ReadAt> = Arc::new(disk.clone());
+    assert_eq!(apfs::check(disk, None, &mut Steps::new(&mut findings, from)), Ok(()));
+    findings.resumes.dedup();
+    (findings.problems, findings.resumes)
+}
+
+#[test]
+fn a_check_goes_on_at_any_step_and_tells_each_problem_once() {
+    let sound = sound();
+    let (_, steps) = resumed(&sound, Resume::default());
+    assert_eq!(
+        steps.len(),
+        6,
+        "container, volume, its catalogue and those of two snapshots, space: {steps:?}"
+    );
+    let mut damaged = sound.clone();
+    change_value(&mut damaged, CATALOGUE, &record(HELLO, 3), |inode| inode[56] = 3);
+    damaged.block(POOL_BITMAPS)[0] = 1;
+    let expected = [2, 2, 2, 1, 1, 1];
+    for (step, expected) in steps.into_iter().zip(expected) {
+        assert_eq!(resumed(&sound, step).0, [], "{step:?}");
+        assert_eq!(resumed(&damaged, step).0.len(), expected, "{step:?}");
+    }
 }
