@@ -204,6 +204,7 @@ impl Check<'_, '_> {
         if length.is_none_or(|length| length > container.blocks.length()) {
             self.problem("container superblock", 0, "the container is longer than the partition or image");
         }
+        self.is_exact &= !checkpoint.is_resized;
         self.uses(0, 1, "container superblock");
         for (area, name) in [(checkpoint.descriptors, "descriptor"), (checkpoint.data, "data")] {
             self.uses(area.first, area.blocks.into(), &format!("checkpoint {name} area"));

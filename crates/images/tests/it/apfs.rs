@@ -1,6 +1,7 @@
 //! APFS: images that the tests write, judged by apfsck where it is installed, read, and damaged.
 
 mod any_bytes;
+mod checkpoint;
 mod content;
 mod damage;
 mod disk;
@@ -9,6 +10,7 @@ mod keys;
 mod objects;
 mod reading;
 mod seeds;
+mod volume_superblock;
 mod writer;
 
 use std::sync::Arc;

@@ -2,63 +2,45 @@
 
 use std::collections::BTreeMap;
 
-use aws_lc_rs::cipher::{AES_128, EncryptingKey, EncryptionContext, UnboundCipherKey};
 use wire::Writer;
 
 use super::content::{Content, FILE, FOLDER, File, LINK, Names, Run, Stream, TIME, Value};
 use super::disk::{BLOCK, Disk};
-use super::keys::{self, VolumeKeys};
-use super::objects::{self, EPHEMERAL, Header, PHYSICAL, Shape};
+use super::keys::{self, VolumeKeys, encrypt};
+use super::objects::{self, Header, PHYSICAL, Shape};
+use super::volume_superblock::{Frozen, Superblock, VolumeWriter};
 
 /// 512 MiB: apfsck does not check smaller containers.
-const BLOCKS: u64 = 131_072;
-const DESCRIPTORS: (u64, u32) = (1, 8);
+pub(crate) const BLOCKS: u64 = 131_072;
+pub(crate) const DESCRIPTORS: (u64, u32) = (1, 8);
 /// So long that all physical objects are behind the reserved object ids.
-const DATA: (u64, u32) = (9, 1100);
+pub(crate) const DATA: (u64, u32) = (9, 1100);
 pub(crate) const POOL_BITMAPS: u64 = 1109;
 pub(crate) const POOL: u64 = POOL_BITMAPS + 16;
-const CHUNKS: u64 = BLOCKS.div_ceil(32_768);
-const POOL_BLOCKS: u64 = (CHUNKS + 1) * 3;
+pub(crate) const CHUNKS: u64 = BLOCKS.div_ceil(32_768);
+pub(crate) const POOL_BLOCKS: u64 = (CHUNKS + 1) * 3;
 pub(crate) const UUID: [u8; 16] = *b"container of the";
 
 /// Object ids of what a checkpoint has, and the first one for volumes.
-const SPACE_MANAGER: u64 = 1024;
-const REAPER: u64 = 1025;
-const POOL_QUEUE: u64 = 1026;
-const MAIN_QUEUE: u64 = 1027;
+pub(crate) const SPACE_MANAGER: u64 = 1024;
+pub(crate) const REAPER: u64 = 1025;
+pub(crate) const POOL_QUEUE: u64 = 1026;
+pub(crate) const MAIN_QUEUE: u64 = 1027;
 
 const CATALOGUE: Shape = Shape { subtype: 0xe, fixed: None, flags: 0x40, storage: 0 };
 const OBJECT_MAP: Shape = Shape { subtype: 0xb, fixed: Some((16, 16)), flags: 0x10, storage: PHYSICAL };
 const EXTENTS: Shape = Shape { subtype: 0xf, fixed: None, flags: 0x50, storage: PHYSICAL };
 const SNAPSHOTS: Shape = Shape { subtype: 0x10, fixed: None, flags: 0x50, storage: PHYSICAL };
 const MAP_SNAPSHOTS: Shape = Shape { subtype: 0x13, fixed: Some((8, 16)), flags: 0x10, storage: PHYSICAL };
-const QUEUE: Shape = Shape { subtype: 9, fixed: Some((16, 8)), flags: 0xc, storage: EPHEMERAL };
 
 /// A key and its value.
 type Record = (Vec<u8>, Vec<u8>);
 
-struct Frozen {
-    name: String,
-    xid: u64,
-    inode: u64,
-    content: Content,
-    next_id: u64,
-}
-
-/// A volume that is being written.
-pub(crate) struct VolumeWriter {
-    name: String,
-    pub(crate) content: Content,
-    next_id: u64,
-    frozen: Vec<Frozen>,
-    pub(crate) keys: Option<VolumeKeys>,
-}
-
 /// A container that is being written.
 pub(crate) struct ContainerWriter {
     pub(crate) disk: Disk,
-    next_block: u64,
-    next_oid: u64,
+    pub(crate) next_block: u64,
+    pub(crate) next_oid: u64,
     xid: u64,
     pub(crate) volumes: Vec<VolumeWriter>,
     /// Whether keybags are not encrypted, as Macs with a T2 chip write them.
@@ -421,151 +403,6 @@ impl ContainerWriter {
         self.disk.write(block, &bag);
         block
     }
-
-    fn write_space_manager(&mut self, xid: u64) {
-        let used = self.next_block;
-        assert!(used < 32_768, "the images of tests use one chunk");
-        let mut bitmap = vec![0_u8; BLOCK];
-        (0..used).for_each(|block| bitmap[block as usize / 8] |= 1 << (block % 8));
-        self.disk.write(POOL, &bitmap);
-        let mut w = Header { oid: POOL + 1, xid, kind: PHYSICAL | 7, subtype: 0 }.writer();
-        w.u32_le(0);
-        w.u32_le(CHUNKS as u32);
-        for chunk in 0..CHUNKS {
-            w.u64_le(xid);
-            w.u64_le(chunk * 32_768);
-            let count = (BLOCKS - chunk * 32_768).min(32_768);
-            w.u32_le(count as u32);
-            w.u32_le((count - if chunk == 0 { used } else { 0 }) as u32);
-            w.u64_le(if chunk == 0 { POOL } else { 0 });
-        }
-        self.disk.write(POOL + 1, &objects::object(w, 1));
-        self.disk.write(POOL_BITMAPS, &[3]); // the bitmap and the chunk information
-        let mut w = Header { oid: SPACE_MANAGER, xid, kind: EPHEMERAL | 5, subtype: 0 }.writer();
-        for field in [BLOCK as u32, 32_768, ((BLOCK - 40) / 32) as u32, ((BLOCK - 40) / 8) as u32] {
-            w.u32_le(field);
-        }
-        w.u64_le(BLOCKS);
-        w.u64_le(CHUNKS);
-        w.u32_le(1);
-        w.u32_le(0);
-        w.u64_le(BLOCKS - used);
-        w.u32_le(0x180); // where the address of the chunk information is
-        w.zeros(12);
-        w.zeros(32); // the second device has nothing
-        w.u32_le(0x188);
-        w.zeros(12);
-        w.u32_le(0);
-        w.u32_le(16);
-        w.u64_le(POOL_BLOCKS);
-        w.u32_le(1);
-        w.u32_le(16);
-        w.u64_le(POOL_BITMAPS);
-        w.u64_le(POOL);
-        w.zeros(16);
-        for (queue, most) in
-            [(POOL_QUEUE, 3 * (CHUNKS + 751) / 1127 - 1), (MAIN_QUEUE, 1 + (BLOCKS - 1) / 4544)]
-        {
-            w.u64_le(0);
-            w.u64_le(queue);
-            w.u64_le(0);
-            w.u16_le(most as u16);
-            w.zeros(14);
-        }
-        w.zeros(40);
-        w.u16_le(1);
-        w.u16_le(15);
-        w.u32_le(0x150);
-        w.u32_le(0x158);
-        w.u32_le(0x160);
-        w.zeros(0x150 - w.len());
-        w.u64_le(xid);
-        w.u64_le(0); // the current bitmap is the first of the ring
-        w.u16_le(0xffff);
-        (2..16).for_each(|next| w.u16_le(next));
-        w.u16_le(0xffff);
-        assert_eq!(w.len(), 0x180, "the fields are where they are said to be");
-        w.u64_le(POOL + 1);
-        self.disk.write(DATA.0 + 1, &objects::object(w, 1));
-    }
-
-    fn write_checkpoint(&mut self, xid: u64, object_map: u64, volumes: &[u64], keybag: u64) {
-        let mut w = Header { oid: REAPER, xid, kind: EPHEMERAL | 0x11, subtype: 0 }.writer();
-        w.u64_le(1);
-        w.zeros(24);
-        w.u32_le(1);
-        w.zeros(40);
-        w.u32_le(BLOCK as u32 - 112);
-        self.disk.write(DATA.0, &objects::object(w, 1));
-        for (place, oid) in [(2, POOL_QUEUE), (3, MAIN_QUEUE)] {
-            let node = &objects::tree(QUEUE, xid, &[], &mut |_| oid)[0];
-            self.disk.write(DATA.0 + place, &node.1);
-        }
-        let mut w = Header { oid: DESCRIPTORS.0, xid, kind: PHYSICAL | 0xc, subtype: 0 }.writer();
-        w.u32_le(1);
-        w.u32_le(4);
-        let objects = [(0x11, 0, REAPER), (5, 0, SPACE_MANAGER), (2, 9, POOL_QUEUE), (2, 9, MAIN_QUEUE)];
-        for (place, (kind, subtype, oid)) in objects.into_iter().enumerate() {
-            w.u32_le(EPHEMERAL | kind);
-            w.u32_le(subtype);
-            w.u32_le(BLOCK as u32);
-            w.zeros(12);
-            w.u64_le(oid);
-            w.u64_le(DATA.0 + place as u64);
-        }
-        self.disk.write(DESCRIPTORS.0, &objects::object(w, 1));
-        let superblock = self.superblock(xid, object_map, volumes, keybag);
-        self.disk.write(DESCRIPTORS.0 + 1, &superblock);
-        self.disk.write(0, &superblock);
-    }
-
-    fn superblock(&self, xid: u64, object_map: u64, volumes: &[u64], keybag: u64) -> Vec<u8> {
-        let mut w = Header { oid: 1, xid, kind: EPHEMERAL | 1, subtype: 0 }.writer();
-        w.put(b"NXSB");
-        w.u32_le(BLOCK as u32);
-        w.u64_le(BLOCKS);
-        w.zeros(16);
-        w.u64_le(2);
-        w.put(&UUID);
-        w.u64_le(self.next_oid);
-        w.u64_le(xid + 1);
-        w.u32_le(DESCRIPTORS.1);
-        w.u32_le(DATA.1);
-        w.u64_le(DESCRIPTORS.0);
-        w.u64_le(DATA.0);
-        for field in [2, 4, 0, 2, 0, 4] {
-            w.u32_le(field);
-        }
-        w.u64_le(SPACE_MANAGER);
-        w.u64_le(object_map);
-        w.u64_le(REAPER);
-        w.u32_le(0);
-        w.u32_le(1); // the most volumes: one for each 512 MiB
-        volumes.iter().for_each(|oid| w.u64_le(*oid));
-        w.zeros((100 - volumes.len()) * 8 + 32 * 8 + 16 + 8 + 8 + 8 + 16);
-        w.u64_le(keybag);
-        w.u64_le(u64::from(keybag != 0));
-        w.u64_le(8 << 32 | 4 << 16 | 1);
-        objects::object(w, 1)
-    }
-}
-
-/// Encrypts units of 512 bytes (XTS-AES-128). The first one has the number of its block, times eight.
-pub(crate) fn encrypt(bytes: &mut [u8], block: u64, data: &[u8], tweak: &[u8]) {
-    let key = |bytes: &[u8]| EncryptingKey::ecb(UnboundCipherKey::new(&AES_128, bytes).unwrap()).unwrap();
-    let (data, tweak) = (key(data), key(tweak));
-    for (index, unit) in bytes.chunks_exact_mut(512).enumerate() {
-        let mut first = u128::from(block * 8 + index as u64).to_le_bytes();
-        tweak.less_safe_encrypt(&mut first, EncryptionContext::None).unwrap();
-        let mut mask = u128::from_le_bytes(first);
-        for part in unit.chunks_exact_mut(16) {
-            let plain = u128::from_le_bytes((&*part).try_into().unwrap());
-            let mut sum = (plain ^ mask).to_le_bytes();
-            data.less_safe_encrypt(&mut sum, EncryptionContext::None).unwrap();
-            part.copy_from_slice(&(u128::from_le_bytes(sum) ^ mask).to_le_bytes());
-            mask = mask << 1 ^ if mask >> 127 == 1 { 0x87 } else { 0 };
-        }
-    }
 }
 
 fn physical_extent(block: u64, kind: u64, count: u64, owner: u64, references: u32) -> Record {
@@ -604,65 +441,4 @@ fn add_snapshot(
         (id, version.name.clone().into_bytes()),
         (w.into_bytes(), version.xid.to_le_bytes().to_vec()),
     );
-}
-
-/// The superblock of a volume or of a snapshot.
-struct Superblock<'a> {
-    index: usize,
-    oid: u64,
-    version: &'a Frozen,
-    volume: &'a VolumeWriter,
-    /// Object map, catalogue, extents, snapshots.
-    trees: [u64; 4],
-    allocated: u64,
-    snapshots: u64,
-}
-
-impl Superblock<'_> {
-    fn bytes(&self, storage: u32) -> Vec<u8> {
-        let (content, keys) = (&self.version.content, &self.volume.keys);
-        let mut w = Header { oid: self.oid, xid: self.version.xid, kind: storage | 0xd, subtype: 0 }.writer();
-        w.put(b"APSB");
-        w.u32_le(self.index as u32);
-        w.u64_le(2); // records of hard links
-        w.u64_le(0);
-        w.u64_le(match content.names {
-            Names::Folded => 1,
-            Names::Normalized => 8,
-            Names::Exact => 0,
-        });
-        w.zeros(24);
-        w.u64_le(self.allocated);
-        w.u16_le(5);
-        w.zeros(6);
-        w.u32_le(6);
-        w.u32_le(0);
-        w.u16_le(1);
-        w.u16_le(0);
-        for kind in [2, PHYSICAL | 2, PHYSICAL | 2] {
-            w.u32_le(kind);
-        }
-        self.trees.iter().for_each(|tree| w.u64_le(*tree));
-        w.zeros(16);
-        w.u64_le(self.version.next_id);
-        for count in [content.count(FILE), content.count(FOLDER), content.count(LINK), 0, self.snapshots] {
-            w.u64_le(count);
-        }
-        w.u64_le(self.allocated);
-        w.u64_le(0);
-        w.put(&keys.as_ref().map_or(*b"one of a volumes", |keys| keys.uuid));
-        w.u64_le(TIME);
-        w.u64_le(if keys.is_some() { 8 } else { 1 });
-        let mut by = b"tests of fourfold".to_vec();
-        by.resize(32, 0);
-        w.put(&by);
-        w.u64_le(TIME);
-        w.u64_le(2);
-        w.zeros(8 * 48);
-        let mut name = self.volume.name.clone().into_bytes();
-        name.resize(256, 0);
-        w.put(&name);
-        w.u32_le(3);
-        objects::object(w, 1)
-    }
 }
