@@ -9,7 +9,7 @@ use images::{Error, Passphrase, ReadAt, apfs};
 use super::content::Names;
 use super::disk::{BLOCK, Disk};
 use super::writer::{ContainerWriter, POOL, POOL_BITMAPS};
-use super::{PASSPHRASE, everything, objects, passphrase};
+use super::{PASSPHRASE, everything, long_names, objects, passphrase};
 
 #[derive(Default)]
 struct Findings {
@@ -123,6 +123,7 @@ fn sound_images_have_no_problem() {
         assert_eq!(checked(everything(names, None), None), (vec![], None));
     }
     assert_eq!(checked(everything(Names::Folded, Some(PASSPHRASE)), Some(&passphrase())), (vec![], None));
+    assert_eq!(checked(long_names(), None), (vec![], None));
 }
 
 #[test]
