@@ -61,6 +61,18 @@ fn everything(names: Names, passphrase: Option<&str>) -> Disk {
     container.finish()
 }
 
+/// A sealed volume, as macOS has its system: everything in it has a hash.
+fn sealed() -> Disk {
+    let mut container = ContainerWriter::new();
+    let volume = container.volume("System", Names::Folded, None);
+    container.volumes[volume].content.is_sealed = true;
+    let folder = container.folder(volume, 2, "usr");
+    for number in 0..60 {
+        container.file(volume, folder, &format!("program with the number {number}"), &pattern(number * 100));
+    }
+    container.finish()
+}
+
 /// A folder with so many long names that the trees have four levels.
 fn long_names() -> Disk {
     let mut container = ContainerWriter::new();
