@@ -118,6 +118,13 @@ pub fn hfsplus(data: &[u8]) {
     }
 }
 
+/// A volume of FAT.
+pub fn fat(data: &[u8]) {
+    if let Ok(files) = images::fat::open(Arc::new(sparse(data))) {
+        look(files.as_ref());
+    }
+}
+
 /// Compressions: the first byte says which.
 pub fn compressions(data: &[u8]) {
     let Some((&selector, stream)) = data.split_first() else { return };
