@@ -5,6 +5,7 @@
 //! told only where everything was understood and read.
 
 mod census;
+mod seal;
 mod space;
 mod trees;
 mod used;

@@ -115,6 +115,9 @@ impl Check<'_, '_> {
             return Ok(());
         };
         debug_assert_eq!(volume.block, block, "both are of the newest checkpoint");
+        if superblock.is_sealed() {
+            self.seal(&volume)?;
+        }
         let snapshots = self.snapshots(&volume)?;
         let mut extents = self.extents(&volume, &snapshots)?;
         if self.enters_catalogue(step::catalogue(index)) {

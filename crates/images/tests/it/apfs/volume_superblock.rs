@@ -32,6 +32,8 @@ pub(crate) struct Superblock<'a> {
     pub(crate) trees: [u64; 4],
     pub(crate) allocated: u64,
     pub(crate) snapshots: u64,
+    /// Of a sealed volume: the ids of its seal and of the tree of its extents.
+    pub(crate) seal: [u64; 3],
 }
 
 impl Superblock<'_> {
@@ -42,11 +44,12 @@ impl Superblock<'_> {
         w.u32_le(self.index as u32);
         w.u64_le(2); // records of hard links
         w.u64_le(0);
-        w.u64_le(match content.names {
+        let names = match content.names {
             Names::Folded => 1,
             Names::Normalized => 8,
             Names::Exact => 0,
-        });
+        };
+        w.u64_le(names | u64::from(content.is_sealed) << 5);
         w.zeros(24);
         w.u64_le(self.allocated);
         w.u16_le(5);
@@ -79,6 +82,12 @@ impl Superblock<'_> {
         name.resize(256, 0);
         w.put(&name);
         w.u32_le(3);
+        if content.is_sealed {
+            w.zeros(60);
+            w.u64_le(self.seal[0]);
+            w.u64_le(self.seal[1]);
+            w.u32_le(PHYSICAL | 2);
+        }
         objects::object(w, 1)
     }
 }

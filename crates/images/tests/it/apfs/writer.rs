@@ -28,6 +28,9 @@ pub(crate) const POOL_QUEUE: u64 = 1026;
 pub(crate) const MAIN_QUEUE: u64 = 1027;
 
 const CATALOGUE: Shape = Shape { subtype: 0xe, fixed: None, flags: 0x40, storage: 0 };
+/// BTREE_KV_NONALIGNED, BTREE_HASHED, BTREE_NOHEADER.
+const SEALED: Shape = Shape { flags: 0x1c0, ..CATALOGUE };
+const FILE_EXTENTS: Shape = Shape { subtype: 0x1f, fixed: Some((16, 16)), flags: 0x10, storage: PHYSICAL };
 const OBJECT_MAP: Shape = Shape { subtype: 0xb, fixed: Some((16, 16)), flags: 0x10, storage: PHYSICAL };
 const EXTENTS: Shape = Shape { subtype: 0xf, fixed: None, flags: 0x50, storage: PHYSICAL };
 const SNAPSHOTS: Shape = Shape { subtype: 0x10, fixed: None, flags: 0x50, storage: PHYSICAL };
@@ -35,6 +38,9 @@ const MAP_SNAPSHOTS: Shape = Shape { subtype: 0x13, fixed: Some((8, 16)), flags:
 
 /// A key and its value.
 type Record = (Vec<u8>, Vec<u8>);
+
+/// Blocks and flags of the versions of objects, by their ids and transactions.
+type ObjectVersions = BTreeMap<(u64, u64), (u64, u32)>;
 
 /// A container that is being written.
 pub(crate) struct ContainerWriter {
@@ -67,7 +73,7 @@ impl ContainerWriter {
         };
         let files = BTreeMap::from([(2, folder("root")), (3, folder("private-dir"))]);
         let keys = passphrase.map(|passphrase| VolumeKeys::new(passphrase, self.volumes.len() as u8));
-        let content = Content { names, files, is_encrypted: keys.is_some() };
+        let content = Content { names, files, is_encrypted: keys.is_some(), is_sealed: false };
         let volume = VolumeWriter { name: name.to_owned(), content, next_id: 16, frozen: Vec::new(), keys };
         self.volumes.push(volume);
         self.volumes.len() - 1
@@ -215,17 +221,17 @@ impl ContainerWriter {
     fn object_map(
         &mut self,
         xid: u64,
-        entries: &BTreeMap<(u64, u64), u64>,
-        flags: (u32, u32),
+        entries: &ObjectVersions,
+        flags: u32,
         snapshots: &[u64],
     ) -> (u64, u64) {
         let records: Vec<_> = entries
             .iter()
-            .map(|((oid, version), block)| {
+            .map(|((oid, version), (block, flags))| {
                 let (mut k, mut v) = (Writer::new(), Writer::new());
                 k.u64_le(*oid);
                 k.u64_le(*version);
-                v.u32_le(flags.1);
+                v.u32_le(*flags);
                 v.u32_le(BLOCK as u32);
                 v.u64_le(*block);
                 (k.into_bytes(), v.into_bytes())
@@ -241,7 +247,7 @@ impl ContainerWriter {
         }
         let block = self.blocks(1);
         let mut w = Header { oid: block, xid, kind: PHYSICAL | 0xb, subtype: 0 }.writer();
-        w.u32_le(flags.0);
+        w.u32_le(flags);
         w.u32_le(snapshots.len() as u32);
         w.u32_le(PHYSICAL | 2);
         w.u32_le(PHYSICAL | 2);
@@ -262,10 +268,10 @@ impl ContainerWriter {
         for (index, volume) in volumes.iter().enumerate() {
             let oid = self.oid();
             let block = self.write_volume(index, volume, oid, xid);
-            map.insert((oid, xid), block);
+            map.insert((oid, xid), (block, 0));
             oids.push(oid);
         }
-        let object_map = self.object_map(xid, &map, (1, 0), &[]).0;
+        let object_map = self.object_map(xid, &map, 1, &[]).0;
         let keybag = self.keybags(&volumes, xid);
         self.write_space_manager(xid);
         self.write_checkpoint(xid, object_map, &oids, keybag);
@@ -301,6 +307,7 @@ impl ContainerWriter {
                     trees: [0, node_ids[0], 0, 0],
                     allocated,
                     snapshots: snapshots.len() as u64 / 2,
+                    seal: [0; 3],
                 };
                 self.disk.write(block, &superblock.bytes(PHYSICAL));
                 add_snapshot(&mut snapshots, version, block, extents);
@@ -309,13 +316,14 @@ impl ContainerWriter {
         let records: Vec<_> = snapshots.into_values().collect();
         let (snapshot_tree, count) = self.physical_tree(SNAPSHOTS, xid, &records);
         let xids: Vec<u64> = volume.frozen.iter().map(|version| version.xid).collect();
-        let flags = (0, if volume.keys.is_some() { 4 } else { 0 });
-        let (object_map, more) = self.object_map(xid, &map, flags, &xids);
+        let seal = if now.content.is_sealed { self.write_seal(&now, node_ids[0], &mut map) } else { [0; 3] };
+        let (object_map, more) = self.object_map(xid, &map, 0, &xids);
+        allocated += seal[2];
         allocated += count + more;
         let block = self.blocks(1);
         let trees = [object_map, last.1, last.0, snapshot_tree];
         let snapshots = xids.len() as u64;
-        let superblock = Superblock { index, oid, version: &now, volume, trees, allocated, snapshots };
+        let superblock = Superblock { index, oid, version: &now, volume, trees, allocated, snapshots, seal };
         self.disk.write(block, &superblock.bytes(0));
         block
     }
@@ -326,10 +334,13 @@ impl ContainerWriter {
         volume: &VolumeWriter,
         version: &Frozen,
         ids: &mut Vec<u64>,
-        map: &mut BTreeMap<(u64, u64), u64>,
+        map: &mut ObjectVersions,
     ) -> u64 {
         let shape =
             Shape { storage: if volume.keys.is_some() { objects::ENCRYPTED } else { 0 }, ..CATALOGUE };
+        let is_sealed = version.content.is_sealed;
+        let shape = if is_sealed { SEALED } else { shape };
+        let flags = if is_sealed { 8 } else { u32::from(volume.keys.is_some()) << 2 };
         let records = version.content.records();
         let nodes = objects::tree(shape, version.xid, &records, &mut |number| {
             while ids.len() <= number {
@@ -344,9 +355,27 @@ impl ContainerWriter {
                 encrypt(&mut bytes, block, &keys.vek[..16], &keys.vek[16..]);
             }
             self.disk.write(block, &bytes);
-            map.insert((oid, version.xid), block);
+            map.insert((oid, version.xid), (block, flags));
         }
         count
+    }
+
+    /// Writes the tree of file extents and the hash of the catalogue's root. Returns the ids of that and of the tree, and how
+    /// many blocks they have.
+    fn write_seal(&mut self, version: &Frozen, root: u64, map: &mut ObjectVersions) -> [u64; 3] {
+        let (tree, count) = self.physical_tree(FILE_EXTENTS, version.xid, &version.content.file_extents());
+        let (oid, block) = (self.oid(), self.blocks(1));
+        let root = &self.disk.blocks[&map[&(root, version.xid)].0];
+        let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, root);
+        let mut w = Header { oid, xid: version.xid, kind: 0x1e, subtype: 0 }.writer();
+        for field in [1, 0, 1, 128] {
+            w.u32_le(field); // version, flags, SHA-256, where the hash is
+        }
+        w.zeros(80);
+        w.put(hash.as_ref());
+        self.disk.write(block, &objects::object(w, 1));
+        map.insert((oid, version.xid), (block, 0));
+        [oid, tree, count + 1]
     }
 
     /// Writes the extents that are new or whose counts changed. Returns the root, blocks of the tree, and new blocks.
