@@ -12,6 +12,7 @@
 //! {"ask":"restore",…}         {"restored":{…}}; see `RestoreRequest`; progress as above
 //! {"ask":"scrub",…}           {"scrubbed":{…}}; see `ScrubRequest`; progress as above
 //! {"ask":"rights","do":"show",…}  {"rights":{…}}; others: see `RightsRequest`; progress as above
+//! {"ask":"find",…}            {"found":{…}}; see `FindRequest`
 //! {"ask":"backups","do":"list"} {"backups":{…}}; others: see `BackupsRequest`; progress as above
 //! {"ask":"browse","do":"list"}   {"browsed":[{…}]}, {"done":[…]} or "locked"; others: see `BrowseRequest`; progress as above
 //! {"ask":"snapshots"}         {"done":[]}: clients see the snapshots that there are now
@@ -32,6 +33,7 @@ mod caches;
 mod client;
 mod disconnect;
 mod doctor;
+mod find;
 mod links;
 mod lun;
 mod restore;
@@ -58,11 +60,12 @@ pub use caches::{
     ShareMounts, TrafficStatus,
 };
 pub use client::{
-    AskError, ask, backups, browse, caches, disconnect, lun, reload, restore, rights, say, schedules, scrub,
-    slowest, snapshots, started_with, status,
+    AskError, ask, backups, browse, caches, disconnect, find, lun, reload, restore, rights, say, schedules,
+    scrub, slowest, snapshots, started_with, status,
 };
 pub use disconnect::Disconnect;
 pub use doctor::{ClientDiagnosis, DoctorStatus, ProtocolAdvice, Trouble};
+pub use find::{FindAnswer, FindRequest, FoundFile, MOST_FOUND, SearchStatus};
 pub use links::{LinkStatus, LinkTargetStatus};
 pub use lun::{LunAnswer, LunRequest, LunSession, LunStatus, NewLunRequest, Progress};
 pub use restore::{MOST_NAMED, RestoreReport, RestoreRequest, RestoredEntry};
@@ -115,6 +118,8 @@ pub enum Request {
     Restore(RestoreRequest),
     /// Looks for what is not as the server leaves it, and mends it.
     Scrub(ScrubRequest),
+    /// Finds files.
+    Find(FindRequest),
     /// Shows or changes the rights to a file, or looks what they are on the disk.
     Rights(RightsRequest),
     /// A request about backups of Macs.
@@ -151,6 +156,8 @@ pub enum Response {
     Restored(Box<RestoreReport>),
     /// The answer to [`Request::Scrub`].
     Scrubbed(Box<ScrubReport>),
+    /// The answer to [`Request::Find`].
+    Found(Box<FindAnswer>),
     /// The answer to [`Request::Rights`].
     Rights(RightsAnswer),
     /// The answer to [`Request::Backups`].

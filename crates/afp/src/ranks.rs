@@ -21,6 +21,8 @@ lock::ranks! {
     AfpForks,
     /// The searches that a session can continue.
     AfpSearches,
+    /// The volumes that a session searches.
+    AfpSpotlight,
     /// The positions at which a session's listings continue.
     AfpBookmarks,
     /// Replies that are repeated after a reconnection.

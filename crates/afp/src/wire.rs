@@ -24,6 +24,7 @@ pub mod search;
 pub mod server_info;
 pub mod session;
 pub mod set_parameters;
+pub mod spotlight;
 pub mod strings;
 pub mod uuid;
 pub mod version;

@@ -15,6 +15,7 @@ mod doctor;
 mod domain;
 mod explain;
 mod files;
+mod find;
 mod fork;
 mod group;
 mod groups;
@@ -61,6 +62,7 @@ pub(crate) use doctor::Doctor;
 pub(crate) use domain::{DomainCommand, Password as DomainPassword};
 pub(crate) use explain::Explain;
 pub(crate) use files::{Cat, Copy, ListFolder, RemoveFiles};
+pub(crate) use find::Find;
 pub(crate) use fork::{ForkCommand, Pack, PortableForm, Unpack};
 pub(crate) use group::{GroupArgs, GroupCommand};
 pub(crate) use lun::{Create, LunCommand, LunSnapshot};
@@ -78,7 +80,9 @@ pub(crate) use serve::Serve;
 pub(crate) use setup::Setup;
 pub(crate) use share::{RoleFlags, ShareAccess, ShareCommand};
 pub(crate) use shell::{Complete, Completions, Man, ShellName};
-pub(crate) use snapshot::{ListSnapshots as SnapshotList, Restore as SnapshotRestore, SnapshotCommand};
+pub(crate) use snapshot::{
+    ListSnapshots as SnapshotList, Restore as SnapshotRestore, SnapshotCommand, SnapshotRenameArgs,
+};
 pub(crate) use state::{BackupState, RestoreState};
 pub(crate) use status::Status;
 pub(crate) use token::TokenCommand;
@@ -127,6 +131,9 @@ pub(crate) enum Command {
     /// Say what a user may do to a file, by which rule, and who uses it now
     #[command(after_help = explain::EXAMPLES)]
     Explain(Explain),
+    /// Find files in the shares, by name, kind, size, date, tag and contents
+    #[command(after_help = find::EXAMPLES)]
+    Find(Find),
     /// Find names that will hurt some client, and fix them
     #[command(after_help = names::EXAMPLES)]
     Names(Names),

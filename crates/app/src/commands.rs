@@ -12,6 +12,7 @@ pub(crate) mod disconnect;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod files;
+pub(crate) mod find;
 pub(crate) mod fork;
 pub(crate) mod group;
 pub(crate) mod lun;
@@ -51,6 +52,7 @@ pub(crate) fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Doctor(arguments) => doctor::run(&arguments),
         cli::Command::Adopt(arguments) => adopt::run(&arguments),
         cli::Command::Explain(arguments) => explain::run(&arguments),
+        cli::Command::Find(arguments) => find::run(&arguments),
         cli::Command::Names(arguments) => names::run(&arguments),
         cli::Command::Rights(command) => rights::run(&command),
         cli::Command::Scrub(arguments) => scrub::run(&arguments),

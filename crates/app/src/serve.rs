@@ -147,14 +147,15 @@ async fn serve_until_stopped(
     let (announcers, part) = (Announcers::start(&launch), Part::start(&current, volumes.clone(), keeper));
     let caches = CachesView::new(&current, volumes.clone(), (budget, machine), count, reach);
     tokio::spawn(look_at_memory(caches.clone()));
-    let (events, doctor) = (web::Events::default(), Doctor::start(fronts.clone()));
+    let (console, doctor) = (Arc::new(ConsoleNotifier::default()), Doctor::start(fronts.clone()));
     let looked_at = (login_guard.clone(), volumes.namespace().clone(), doctor.clone());
     let (audit, slow) = (Arc::new(Audit::new(&current.settings)), Arc::new(Slow::new(&current.settings)));
     let of_state = StateFolder { path: state.path().to_owned(), index: volumes.index().clone(), api_failure };
-    let alerts = Alerts::start(&current, of_state, looked_at, events.clone());
+    let alerts = Alerts::start(&current, of_state, looked_at, console.events.clone());
     let first: [Arc<dyn Component>; 4] = [volumes.clone(), links, part.clone(), LoopsView::component(&loops)];
-    let (console, judge) = (ConsoleNotifier::component(&events), alerts.clone());
-    let last: [Arc<dyn Component>; 6] = [caches.clone(), console, audit.clone(), slow.clone(), doctor, judge];
+    let judge = alerts.clone();
+    let last: [Arc<dyn Component>; 6] =
+        [caches.clone(), console.clone(), audit.clone(), slow.clone(), doctor, judge];
     let others = announcers.components().into_iter().chain(fronts.components());
     let components = first.into_iter().chain(others).chain(last).collect();
     let parts = Parts {
@@ -168,7 +169,7 @@ async fn serve_until_stopped(
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), parts));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
-    api::serve(api, &running, (login_guard.clone(), events, alerts), &stopping)?;
+    api::serve(api, &running, (login_guard.clone(), &console, alerts), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
     let of_macs = watch(&running, &volumes)?;
     say_ready(&running, volumes.clone(), said).await?;
@@ -193,6 +194,7 @@ async fn say_goodbye(announcers: &Announcers, fronts: &Fronts, stop: &watch::Sen
 /// Follows what changes outside of this process: the folders of the shares, and what the servers of a cluster have in common.
 /// The backups of Macs are followed by a thread, which is to be stopped.
 fn watch(running: &Arc<Running>, volumes: &Volumes) -> anyhow::Result<BackupsThread> {
+    keep_indexes(running.clone());
     tokio::spawn(availability::watch(running.clone()));
     tokio::spawn(browsing::watch(running.clone()));
     in_common::follow(running.clone(), volumes, volumes.state().to_owned());
@@ -207,6 +209,13 @@ async fn look_at_memory(caches: Arc<CachesView>) {
         let caches = caches.clone();
         let _ = tokio::task::spawn_blocking(move || caches.look()).await; // a panic there was logged
     }
+}
+
+/// Begins to keep the indexes of the shares, in the background.
+fn keep_indexes(running: Arc<Running>) {
+    tokio::task::spawn_blocking(move || {
+        running.keep_indexes().iter().for_each(|line| tracing::warn!("{line}"));
+    });
 }
 
 /// Prints the mount lines of the shares, the earlier lines `said`, and the users' access to the

@@ -15,6 +15,7 @@ pub(crate) mod overlap;
 pub(crate) mod quotas;
 pub(crate) mod restoring;
 pub(crate) mod samba_acls;
+pub(crate) mod searching;
 pub(crate) mod snapshots;
 pub(crate) mod stores;
 pub(crate) mod team;

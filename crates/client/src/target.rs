@@ -131,6 +131,10 @@ impl Target {
             path: String::new(),
             options: url.query_pairs().into_owned().collect(),
         };
+        // A person who types it means a guest. A server's account of this name has a password.
+        if target.user.eq_ignore_ascii_case("guest") && target.password.is_empty() {
+            target.user.clear();
+        }
         let path = decode(url.path())?;
         if protocol == Protocol::File {
             target.share = path;

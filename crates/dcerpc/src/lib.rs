@@ -49,6 +49,8 @@ impl Syntax {
     pub const LSARPC: Self = Self::new(0x12345778_1234_abcd_ef00_0123456789ab, 0);
     /// The accounts of a server, MS-SAMR 1.9.
     pub const SAMR: Self = Self::new(0x12345778_1234_abcd_ef00_0123456789ac, 1);
+    /// The metadata service of macOS.
+    pub const MDSSVC: Self = Self::new(0x885d85fb_c754_4062_a0e7_6872ce0064f4, 2);
     /// The endpoint mapper, C706 appendix O.
     pub const EPMAPPER: Self = Self::new(0xe1af8308_5d1f_11c9_91a4_08002b14a0fa, 3);
     /// Logins of users of a domain, MS-NRPC 1.9.

@@ -60,11 +60,15 @@ impl ReadAt for Container {
             return Err(Error::NotFound);
         }
         buffer.fill(0);
-        for (index, byte) in buffer.iter_mut().enumerate() {
-            let at = offset + index as u64;
-            if let Some(block) = self.0.get(&(at / BLOCK as u64)) {
-                *byte = block[at as usize % BLOCK];
+        let mut done = 0;
+        while done < buffer.len() {
+            let at = offset + done as u64;
+            let (block, within) = (at / BLOCK as u64, at as usize % BLOCK);
+            let take = (buffer.len() - done).min(BLOCK - within);
+            if let Some(bytes) = self.0.get(&block) {
+                buffer[done..done + take].copy_from_slice(&bytes[within..within + take]);
             }
+            done += take;
         }
         Ok(())
     }

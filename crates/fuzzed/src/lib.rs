@@ -23,7 +23,9 @@ pub mod bench;
 pub mod cluster;
 pub mod conn;
 pub mod dcerpc;
+pub mod disk_images;
 pub mod domain;
+pub mod extract;
 pub mod images;
 pub mod iscsi_blocks;
 pub mod iscsi_copy;
@@ -36,11 +38,13 @@ pub mod mac;
 pub mod names;
 pub mod namespace;
 pub mod nfs;
+pub mod query_language;
 pub mod replicate;
 pub mod smb_info;
 pub mod smb_login;
 pub mod smb_messages;
 pub mod smb_pipes;
+pub mod spotlight;
 pub mod state_archive;
 pub mod web;
 pub mod wsd;
@@ -78,7 +82,15 @@ pub const TARGETS: &[Target] = &[
     ("dcerpc_endpoints", dcerpc::endpoints),
     ("domain_bind", domain::bind),
     ("domain_netlogon", domain::netlogon),
+    ("extract_contents", extract::contents),
+    ("extract_messages", extract::messages),
     ("images_apfs", images::apfs_container),
+    ("images_compressions", disk_images::compressions),
+    ("images_containers", disk_images::containers),
+    ("images_decmpfs", disk_images::decmpfs),
+    ("images_fat", disk_images::fat),
+    ("images_hfsplus", disk_images::hfsplus),
+    ("images_partitions", disk_images::partition_maps),
     ("iscsi_blocks", iscsi_blocks::blocks),
     ("iscsi_copy", iscsi_copy::messages),
     ("iscsi_describe", iscsi_describe::messages),
@@ -107,6 +119,7 @@ pub const TARGETS: &[Target] = &[
     ("nfs_v3_requests", nfs::v3_requests),
     ("nfs_v4", nfs::v4),
     ("nfs_xdr", nfs::xdr),
+    ("query_language", query_language::texts),
     ("replicate_btrfs", replicate::btrfs_stream),
     ("replicate_stream", replicate::stream),
     ("smb_contexts", smb_messages::contexts),
@@ -121,6 +134,9 @@ pub const TARGETS: &[Target] = &[
     ("smb_spnego", smb_login::spnego),
     ("smb_pipe", smb_pipes::pipe),
     ("smb_rpc", smb_pipes::rpc),
+    ("spotlight_calls", spotlight::calls),
+    ("spotlight_messages", spotlight::messages),
+    ("spotlight_queries", spotlight::queries),
     ("state_archive", state_archive::archive),
     ("vfs_acl", acl::stored),
     ("web_connection", web::connection),

@@ -9,7 +9,7 @@ use smb::server::pipes::pipe::{
     Caller, CallerRank, Connection, LocalAccount, OpenFile, Pipe, PipeHost, Server, Session, Share,
     ShareKind, Sid,
 };
-use smb::wire::rpc::{lsarpc, samr, srvsvc, witness, wkssvc};
+use smb::wire::rpc::{lsarpc, mdssvc, samr, srvsvc, witness, wkssvc};
 use wire::{Malformed, Reader};
 
 /// wire/rpc: a message, or arguments. The first byte says of which interface, the second of which operation.
@@ -23,6 +23,7 @@ pub fn rpc(data: &[u8]) {
         [5, operation, stub @ ..] => drop(epm::Request::decode((*operation).into(), stub)),
         [6, operation, stub @ ..] => drop(witness::Request::decode((*operation).into(), stub)),
         [7, message @ ..] => drop(trailer(message)),
+        [8, operation, stub @ ..] => drop(mdssvc::Request::decode((*operation).into(), stub)),
         _ => {}
     }
 }

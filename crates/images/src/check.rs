@@ -1,5 +1,10 @@
 //! Checking what is in an image, read-only: every structure that has a checksum, a neighbour or a second place.
 
+use std::sync::Arc;
+
+use crate::content::{self, Content};
+use crate::{Error, Passphrase, ReadAt, Result, Source, containers, partitions};
+
 /// Damage that a check has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -117,4 +122,73 @@ impl<'a> Steps<'a> {
     pub fn is_stopped(&self) -> bool {
         self.stopped
     }
+}
+
+/// Checks an image: its container, its partitions and each volume whose format is known.
+///
+/// # Errors
+///
+/// As [`crate::open`]; [`Error::Source`] if the source cannot be read. Damage is no error: the observer is told of it.
+pub fn check(
+    source: &Source,
+    passphrase: Option<&Passphrase>,
+    from: Resume,
+    observer: &mut dyn Observer,
+) -> Result<Checked> {
+    let image = match containers::open(source, passphrase) {
+        Err(Error::Damaged { structure, place, problem }) => {
+            observer.problem(Problem::new(structure, Some(place), problem));
+            return Ok(Checked { finished: true, ..Checked::default() });
+        }
+        opened => opened?,
+    };
+    let table = partitions::read(&image.disk)?;
+    if from == Resume::default() {
+        table.problems.iter().cloned().for_each(|problem| observer.problem(problem));
+        if let Some(check) = &image.check {
+            check(&mut Steps::new(observer, from))?;
+        }
+    }
+    let mut checked = Checked { finished: true, ..Checked::default() };
+    for (number, partition) in table.partitions.iter().enumerate() {
+        let number = number as u32;
+        if number < from.volume {
+            continue;
+        }
+        let step = if number == from.volume { from.step } else { 0 };
+        let mut steps = Steps::new(observer, Resume { volume: number, step });
+        let bytes = partition.bytes(&image.disk);
+        check_partition(content::of(partition, &bytes), bytes, passphrase, &mut steps, &mut checked)?;
+        if steps.is_stopped() {
+            return Ok(Checked { finished: false, ..checked });
+        }
+    }
+    Ok(checked)
+}
+
+fn check_partition(
+    content: Content,
+    bytes: Arc<dyn ReadAt>,
+    passphrase: Option<&Passphrase>,
+    steps: &mut Steps<'_>,
+    checked: &mut Checked,
+) -> Result<()> {
+    let result = content::check(content, bytes, passphrase, steps);
+    match result {
+        Ok(true) => checked.volumes += 1,
+        Ok(false) if content == Content::Unknown => {}
+        Ok(false) => checked.unchecked.push(format!("{}: its format is not checked", content.name())),
+        Err(Error::Damaged { structure, place, problem }) => {
+            steps.problem(Problem::new(structure, Some(place), problem));
+            checked.volumes += 1;
+        }
+        Err(Error::Passphrase) => {
+            checked.unchecked.push(format!("{}: it is encrypted", content.name()));
+        }
+        Err(error @ Error::NotSupported(_)) => {
+            checked.unchecked.push(format!("{}: {error}", content.name()));
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use formats::Time;
 
 use crate::tree::FileSystem;
-use crate::{Error, ReadAt, Result};
+use crate::{ReadAt, Result, containers, content, partitions};
 
 /// The files of a bundle, by paths relative to it, with `/` between the names.
 pub trait Files: Send + Sync {
@@ -18,14 +18,14 @@ pub trait Files: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such file; what the source says otherwise.
+    /// [`crate::Error::NotFound`] if there is no such file; what the source says otherwise.
     fn open(&self, path: &str) -> Result<Arc<dyn ReadAt>>;
 
     /// The names in a folder, without `.` and `..`.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`] if there is no such folder; what the source says otherwise.
+    /// [`crate::Error::NotFound`] if there is no such folder; what the source says otherwise.
     fn list(&self, folder: &str) -> Result<Vec<String>>;
 }
 
@@ -69,7 +69,7 @@ pub struct Volume {
     pub name: String,
     /// The format, as [`FileSystem::format`] says it.
     pub format: String,
-    /// Its files, or why they cannot be shown: [`Error::Passphrase`], [`Error::NotSupported`].
+    /// Its files, or why they cannot be shown: [`crate::Error::Passphrase`], [`crate::Error::NotSupported`].
     pub files: Result<Arc<dyn FileSystem>>,
     /// The snapshots that it has of itself, the oldest first.
     pub snapshots: Vec<Snapshot>,
@@ -93,8 +93,14 @@ pub struct Snapshot {
 ///
 /// # Errors
 ///
-/// [`Error::Passphrase`] if the image is encrypted as a whole and `passphrase` does not open it; [`Error::NotSupported`] for a
-/// container that is not known; [`Error::Damaged`].
-pub fn open(_source: &Source, _passphrase: Option<&Passphrase>) -> Result<Vec<Volume>> {
-    Err(Error::NotSupported("this disk image".into()))
+/// [`crate::Error::Passphrase`] if the image is encrypted as a whole and `passphrase` does not open it;
+/// [`crate::Error::NotSupported`] for a container that is not known; [`crate::Error::Damaged`].
+pub fn open(source: &Source, passphrase: Option<&Passphrase>) -> Result<Vec<Volume>> {
+    let disk = containers::open(source, passphrase)?.disk;
+    let mut volumes = Vec::new();
+    for partition in partitions::read(&disk)?.partitions {
+        let bytes = partition.bytes(&disk);
+        volumes.extend(content::volumes(content::of(&partition, &bytes), bytes, passphrase));
+    }
+    Ok(volumes)
 }

@@ -3,13 +3,25 @@
 //! Nothing here opens a file: the bytes come through [`ReadAt`]. Whatever the bytes are, a call returns: damaged
 //! structures become [`Error::Damaged`], which names the structure and its place.
 
+pub mod aes;
 pub mod apfs;
+pub mod cache;
 pub mod check;
+pub mod compression;
+pub mod containers;
+pub mod content;
+pub mod decmpfs;
+pub mod fat;
+pub mod hfsplus;
 mod inside;
 pub mod memory;
+pub mod part;
+pub mod partitions;
+mod ranks;
 mod shelf;
 pub mod tree;
 
+pub use check::{Checked, Observer, Problem, Progress, Resume, check};
 pub use inside::{Files, OpenSnapshot, Passphrase, Snapshot, Source, Volume, open};
 pub use shelf::{MOST_PARTS, shelf};
 
@@ -51,6 +63,23 @@ pub enum Error {
     /// The source could not be read.
     #[error("cannot read: {0}")]
     Source(formats::Error),
+}
+
+impl Error {
+    /// Bytes that contradict the format.
+    pub fn damaged(structure: impl Into<String>, place: u64, problem: impl Into<String>) -> Self {
+        Self::Damaged { structure: structure.into(), place, problem: problem.into() }
+    }
+}
+
+/// Decodes a structure that begins at `place`. Too few bytes for its fields are damage.
+pub(crate) fn decode<'a, T>(
+    structure: &str,
+    place: u64,
+    bytes: &'a [u8],
+    read: impl FnOnce(&mut wire::Reader<'a>) -> std::result::Result<T, wire::Malformed>,
+) -> Result<T> {
+    read(&mut wire::Reader::new(bytes)).map_err(|error| Error::damaged(structure, place, error.0))
 }
 
 /// The result of reading an image.

@@ -49,6 +49,9 @@ struct Part {
     opened: OnceLock<Result<Arc<dyn FileSystem>>>,
 }
 
+/// The number of a file system on the shelf, that one, and a node of it.
+type Inner = (usize, Arc<dyn FileSystem>, NodeId);
+
 impl Shelf {
     fn new(volumes: &[(Volume, Arc<dyn FileSystem>)]) -> Self {
         let mut parts: Vec<Part> = Vec::new();
@@ -77,7 +80,7 @@ impl Shelf {
     }
 
     /// The file system of a node, with its number on the shelf, and the node there. `None` for the folder of all.
-    fn inner(&self, node: NodeId) -> Result<Option<(usize, Arc<dyn FileSystem>, NodeId)>> {
+    fn inner(&self, node: NodeId) -> Result<Option<Inner>> {
         if node == TOP {
             return Ok(None);
         }

@@ -23,6 +23,7 @@ pub mod quota;
 mod ranks;
 mod restoring;
 pub mod scrub;
+mod searching;
 mod site;
 pub mod streams;
 mod traffic;
@@ -62,6 +63,7 @@ pub use open::{
 };
 pub use resources::{DiskCalls, Payload, caches, disk_calls};
 pub use restoring::{Restore, RestoreObserver, RestoreOptions, RestoreOutcome};
+pub use searching::{Candidate, Finder, FinderStatus, FoundEntry, FoundPage, Search, SearchPlace, Surveyed};
 pub use site::Site;
 pub use streams::xattrs::Xattr;
 pub use traffic::Traffic;

@@ -78,6 +78,8 @@ lock::ranks! {
     TeamRoles,
     /// New files that wait for their modes.
     AwaitedModes,
+    /// What proposes results of searches.
+    VolumeFinder,
 }
 
 lock::ranks! {

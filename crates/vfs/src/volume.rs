@@ -17,6 +17,8 @@ pub(crate) use self::data::{SENT, SENT_BLINDLY, within};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lock::RwLock;
+
 use super::{
     Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, Time,
     names::{self, KeptCharacters},
@@ -33,6 +35,8 @@ use crate::local::Locals;
 use crate::names::own::refuse_own;
 use crate::noted::Act;
 use crate::open::Holder;
+use crate::ranks;
+use crate::searching::Finder;
 use crate::site::Site;
 use crate::state::{OpenId, Party, State};
 use crate::streams::{Streams, Style};
@@ -115,6 +119,7 @@ pub struct Volume {
     pub(crate) whereabouts: Whereabouts,
     pub(crate) teams: TeamFolders,
     pub(crate) awaited_modes: AwaitedModes,
+    pub(crate) finder: RwLock<Option<Arc<dyn Finder>>, ranks::VolumeFinder>,
     /// A write was refused because there was no room.
     pub(crate) was_full: AtomicBool,
 }
@@ -235,6 +240,7 @@ impl Volume {
             whereabouts: Whereabouts::default(),
             teams: TeamFolders::default(),
             awaited_modes: AwaitedModes::default(),
+            finder: RwLock::default(),
             was_full: AtomicBool::new(false),
             site,
         }

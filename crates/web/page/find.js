@@ -1,10 +1,13 @@
-// The search: pages, shares, people, settings.
+// The search: pages, shares, people, settings, and files of the shares that have an index.
 
 import { get } from "./api.js";
 import { h, replace } from "./dom.js";
+import { fileLink, nameOf } from "./findfiles.js";
 import { PAGES, PLACES, WORDS, placeOf } from "./places.js";
 
 const MOST = 12;
+const MOST_FILES = 6;
+const WAIT_MS = 250;
 // What was asked for counts for so long.
 const FRESH_MS = 15000;
 
@@ -49,6 +52,8 @@ export function find(all, text) {
 export function search(field, list) {
   let all = pages();
   let at = 0;
+  let files = [];
+  let wait;
   const links = () => [...list.querySelectorAll("a")];
   const close = () => { list.hidden = true; };
   const leave = () => { field.value = ""; close(); };
@@ -61,9 +66,20 @@ export function search(field, list) {
       draw();
     } catch { /* pages are found without the server */ }
   }
+  // Words that are no query yet, such as an open quotation mark, find no files.
+  async function loadFiles() {
+    const words = field.value.trim();
+    if (words.length < 2) return;
+    const query = new URLSearchParams({ query: words, limit: MOST_FILES });
+    const answer = await get(`/v1/find?${query}`).catch(() => ({ files: [], more: false }));
+    if (field.value.trim() !== words) return;
+    files = answer.files.map((file) => ({ kind: "File", title: nameOf(file), more: `${file.share}/${file.path}`, href: fileLink(file) }));
+    if (answer.more) files.push({ kind: "Page", title: "More files", more: words, href: link("findfiles", { query: words }) });
+    draw();
+  }
   function draw() {
     if (field.value.trim() === "") return close();
-    const found = find(all, field.value);
+    const found = [...find(all, field.value), ...files];
     replace(list, found.length
       ? found.map((item) => h("li", {}, h("a", { href: item.href, onclick: leave }, h("span", { class: "badge" }, item.kind), h("b", { class: "clip" }, item.title), h("span", { class: "muted small clip grow" }, item.more))))
       : h("li", { class: "muted" }, "Nothing is found."));
@@ -71,7 +87,12 @@ export function search(field, list) {
     return undefined;
   }
   field.addEventListener("focus", load);
-  field.addEventListener("input", draw);
+  field.addEventListener("input", () => {
+    files = [];
+    draw();
+    clearTimeout(wait);
+    wait = setTimeout(loadFiles, WAIT_MS);
+  });
   field.addEventListener("keydown", (event) => {
     if (event.key === "Escape") leave();
     if (event.key === "Enter") { event.preventDefault(); links()[0]?.click(); }

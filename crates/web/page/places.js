@@ -9,6 +9,7 @@ import benchmarks from "./benchmarks.js";
 import caches from "./caches.js";
 import clients from "./clients.js";
 import files from "./files.js";
+import findfiles from "./findfiles.js";
 import images from "./images.js";
 import jobs from "./jobs.js";
 import log from "./log.js";
@@ -27,12 +28,12 @@ import slowest from "./slowest.js";
 import snapshots from "./snapshots.js";
 import webhooks from "./webhooks.js";
 
-export const PAGES = { __proto__: null, overview, setup, shares, files, rights, names, adopt, accounts, clients, snapshots, backups, images, replicate, luns, slowest, slowclients, caches, benchmarks, settings, alerts, log, scrub, jobs, webhooks, security };
+export const PAGES = { __proto__: null, overview, setup, shares, files, findfiles, rights, names, adopt, accounts, clients, snapshots, backups, images, replicate, luns, slowest, slowclients, caches, benchmarks, settings, alerts, log, scrub, jobs, webhooks, security };
 
 // `short`: the title of a page among its neighbours, where that is shorter than its own.
 export const PLACES = [
   { key: "overview", title: "Overview", pages: ["overview"] },
-  { key: "shares", title: "Shares & files", pages: ["shares", "files", "rights", "names", "adopt"] },
+  { key: "shares", title: "Shares & files", pages: ["shares", "files", "findfiles", "rights", "names", "adopt"] },
   { key: "people", title: "People", pages: ["accounts", "clients"] },
   { key: "backups", title: "Backups & snapshots", pages: ["snapshots", "backups", "images", "replicate"] },
   { key: "luns", title: "Disks (LUNs)", pages: ["luns"] },
@@ -47,6 +48,7 @@ export const WORDS = {
   connected: "clients", sessions: "clients", "open-files": "clients", locks: "clients", disconnect: "clients", messages: "clients",
   "new-server": "setup", "first-run": "setup",
   permissions: "rights", roles: "rights", acl: "rights",
+  find: "findfiles", spotlight: "findfiles", search: "findfiles",
   upload: "files", download: "files", "file-manager": "files", restore: "snapshots", versions: "files",
   "move-in": "adopt", migration: "adopt", netatalk: "adopt", samba: "adopt",
   "time-machine": "backups", macs: "backups",

@@ -17,13 +17,12 @@ use axum::{Json, Router, extract::DefaultBodyLimit};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use vfs::backend::host::as_ourselves;
 
 use crate::admitted::admitted;
 use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
 use crate::{
-    Api, Scope, access, accounts, alerts, assets, backups, browsing, certificate, code, console, files,
+    Api, Scope, access, accounts, alerts, assets, backups, browsing, certificate, code, console, files, find,
     groups, login, luns, negotiate, rights, server, shares, sign_ins, slowest, snapshots, store, webhooks,
 };
 
@@ -98,6 +97,7 @@ fn read() -> Router<Api> {
         .route("/v1/images", get(browsing::images))
         .route("/v1/images/files", get(browsing::files))
         .route("/v1/files", get(files::folder))
+        .route("/v1/find", get(find::find))
         .route("/v1/code", get(code::code))
         .route("/v1/webhooks", get(webhooks::webhooks))
         .route("/v1/jobs", get(jobs::jobs))
@@ -427,17 +427,7 @@ pub(crate) fn optional_body<T: DeserializeOwned + Default>(bytes: &[u8]) -> Resu
 /// Reads the settings, the accounts and the certificate again.
 #[utoipa::path(post, path = "/v1/reload", security(("token" = ["write"])), responses((status = 200, description = "What was applied, and what waits for a restart", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn reload(State(api): State<Api>) -> Result<Response, Failure> {
-    let lines = move || {
-        let mut lines = api.report.reload()?;
-        if let Some(certificate) = &api.certificate {
-            let again = as_ourselves(|| certificate.again()).map_err(|error| error.to_string());
-            if let Err(why) = again.and_then(|read| read.map_err(|error| error.to_string())) {
-                lines.push(format!("the certificate of the API stays as it was: {why}"));
-            }
-        }
-        Ok(lines)
-    };
-    done(blocking(lines).await?)
+    done(blocking(move || api.report.reload()).await?)
 }
 
 /// A message. Without further fields it is for all users; else for those whose sessions match all fields.

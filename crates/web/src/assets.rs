@@ -42,6 +42,7 @@ const ASSETS: &[Asset] = assets![
     "shares.js" "text/javascript; charset=utf-8",
     "clients.js" "text/javascript; charset=utf-8",
     "files.js" "text/javascript; charset=utf-8",
+    "findfiles.js" "text/javascript; charset=utf-8",
     "log.js" "text/javascript; charset=utf-8",
     "luns.js" "text/javascript; charset=utf-8",
     "snapshots.js" "text/javascript; charset=utf-8",

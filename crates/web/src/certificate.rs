@@ -32,7 +32,7 @@ const MOST_NAMES: usize = 20;
 const UPLOADED: (&str, &str) = ("api-certificate.uploaded.pem", "api-key.uploaded.pem");
 
 /// The certificate in force.
-pub(crate) struct LiveCertificate {
+pub struct LiveCertificate {
     files: Certificate,
     /// The addresses of the listeners, for one that the server makes.
     addresses: Vec<IpAddr>,
@@ -52,7 +52,10 @@ impl LiveCertificate {
     }
 
     /// Reads the files again, for new connections.
-    pub(crate) fn again(&self) -> std::io::Result<()> {
+    ///
+    /// # Errors
+    /// The files cannot be used: the certificate in force stays.
+    pub fn again(&self) -> std::io::Result<()> {
         let acceptor = tls::acceptor(&self.files)?;
         *self.acceptor.write() = acceptor;
         Ok(())

@@ -19,6 +19,7 @@ mod console;
 mod door;
 mod events;
 pub mod files;
+mod find;
 pub mod groups;
 mod guard;
 mod history;
@@ -59,6 +60,7 @@ use admin::control::Report;
 use auth::LoginGuard;
 use tokio::sync::Semaphore;
 
+pub use self::certificate::LiveCertificate;
 pub use self::events::Events;
 pub use self::jobs::{JobHandle, Jobs, NewJob};
 pub use self::log_lines::{LogEvent, LogLines};

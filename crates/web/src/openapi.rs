@@ -5,8 +5,8 @@ use utoipa::{Modify, OpenApi};
 
 use crate::jobs::requests as jobs;
 use crate::{
-    access, accounts, alerts, api, backups, browsing, certificate, code, console, files, groups, login, luns,
-    negotiate, rights, server, shares, sign_ins, slowest, snapshots, store, webhooks,
+    access, accounts, alerts, api, backups, browsing, certificate, code, console, files, find, groups, login,
+    luns, negotiate, rights, server, shares, sign_ins, slowest, snapshots, store, webhooks,
 };
 
 #[derive(OpenApi)]
@@ -30,7 +30,7 @@ use crate::{
         console::overview, console::throughput, console::events, console::accounts, console::log, console::metadata_events,
         console::settings, console::change, console::undo,
         jobs::jobs, jobs::start, jobs::job, jobs::cancel, jobs::conversions, jobs::benchmarks, jobs::report, jobs::compare, jobs::advice,
-        webhooks::webhooks, webhooks::add, webhooks::remove, webhooks::test, code::code, shares::share, shares::change, shares::unshare, shares::rename, shares::folders, files::folder, files::file, backups::backups, backups::change_policy,
+        webhooks::webhooks, webhooks::add, webhooks::remove, webhooks::test, code::code, shares::share, shares::change, shares::unshare, shares::rename, shares::folders, files::folder, files::file, find::find, backups::backups, backups::change_policy,
         browsing::images, browsing::open, browsing::close, browsing::files,
         snapshots::snapshots, snapshots::look, snapshots::take_snapshot, snapshots::remove_snapshot, snapshots::restore,
         snapshots::rename_snapshot, snapshots::hold_snapshot, snapshots::release_snapshot

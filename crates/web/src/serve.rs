@@ -40,7 +40,8 @@ const MOST_STREAMS: u32 = 16;
 /// Bytes that HTTP/2 clients may send ahead.
 const WINDOW: u32 = 64 * 1024;
 
-/// Serves the API at these listeners until told to stop. Needs a tokio runtime.
+/// Serves the API at these listeners until told to stop. Returns the certificate in force, whose files a reload reads again.
+/// Needs a tokio runtime.
 ///
 /// # Errors
 /// The certificate cannot be used. Without one, nothing is encrypted.
@@ -49,21 +50,21 @@ pub fn serve(
     certificate: Option<&Certificate>,
     api: Api,
     stopping: &watch::Receiver<bool>,
-) -> io::Result<()> {
+) -> io::Result<Option<Arc<LiveCertificate>>> {
     let addresses = || listeners.iter().filter_map(|one| one.local_addr().ok()).map(|one| one.ip()).collect();
     let live = certificate.map(|files| LiveCertificate::new(files, addresses())).transpose()?.map(Arc::new);
     let api = Api { is_secure: live.is_some(), certificate: live.clone(), ..api };
     tokio::spawn(console::look(api.clone(), stopping.clone()));
     let shared = Arc::new(ServerContext {
         router: api::router(api),
-        tls: live,
+        tls: live.clone(),
         door: Door::default(),
         permits: Arc::new(Semaphore::new(MOST_CONNECTIONS + MOST_ENDING)),
     });
     for listener in listeners {
         tokio::spawn(accept(listener, shared.clone(), stopping.clone()));
     }
-    Ok(())
+    Ok(live)
 }
 
 /// What all connections share.

@@ -9,6 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use admin::control::{FindAnswer, FindRequest};
 use axum::Extension;
 use axum::body::Body;
 pub use axum::body::Bytes;
@@ -117,6 +118,12 @@ pub trait FileStore {
     /// The person may not make it, or there is something of that name.
     fn make_folder(&self, by: &FilePerson, share: &str, path: &[u8]) -> Result<Vec<String>, StoreRefusal>;
 
+    /// The files of all shares that match and that the person may list.
+    ///
+    /// # Errors
+    /// The query is no query, or there is no such share; the lines have the reasons.
+    fn find(&self, by: &FilePerson, request: &FindRequest) -> Result<FindAnswer, Vec<String>>;
+
     /// Gives a file or folder another path in the same share.
     ///
     /// # Errors
@@ -142,6 +149,7 @@ pub trait FileStore {
     ) -> Result<Vec<String>, Vec<String>>;
 }
 
+/// The person who sends a request.
 pub(crate) fn person(actor: &Actor, peer: Peer) -> Result<FilePerson, Failure> {
     actor.check_person("work with files")?;
     let peer = peer.map_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into(), |Extension(ConnectInfo(peer))| peer);

@@ -37,6 +37,7 @@ impl fmt::Display for BriefStatus<'_> {
             .map(|share| [share.name.clone(), access(share).to_owned(), share.path.display().to_string()]);
         table(f, &title("Shares", status.shares.len()), ["name", "access", "folder"], rows)?;
         status.arriving(f)?;
+        status.searches(f)?;
         self.ends(f)
     }
 }

@@ -10,8 +10,9 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket
 
 use super::{
     BackupsAnswer, BackupsRequest, BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect,
-    LunAnswer, LunRequest, Progress, Request, Response, RestoreReport, RestoreRequest, RightsAnswer,
-    RightsRequest, Schedules, ScrubReport, ScrubRequest, SlowOperation, StartedWith, Status, at_socket,
+    FindAnswer, FindRequest, LunAnswer, LunRequest, Progress, Request, Response, RestoreReport,
+    RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport, ScrubRequest, SlowOperation,
+    StartedWith, Status, at_socket,
 };
 
 /// How long the server may be silent. During long operations it sends a sign of life every second.
@@ -180,6 +181,18 @@ pub fn scrub(
 ) -> Result<ScrubReport, AskError> {
     match ask_for(state, Request::Scrub(request), progress)? {
         Response::Scrubbed(report) => Ok(*report),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        _ => Err(strange()),
+    }
+}
+
+/// Finds files.
+///
+/// # Errors
+/// See [`AskError`]. `Refused` also if the query is no query; the lines say where.
+pub fn find(state: &Path, request: FindRequest) -> Result<FindAnswer, AskError> {
+    match ask_for(state, Request::Find(request), &mut |_| {})? {
+        Response::Found(answer) => Ok(*answer),
         Response::Refused(lines) => Err(AskError::Refused(lines)),
         _ => Err(strange()),
     }

@@ -13,9 +13,9 @@ use tokio::time::timeout;
 
 use super::{
     BackupsAnswer, BackupsRequest, BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect,
-    LunAnswer, LunRequest, Progress, Request, Response, RestoreReport, RestoreRequest, RightsAnswer,
-    RightsRequest, SOCKET, Schedules, ScrubReport, ScrubRequest, SlowOperation, StartedWith, Status,
-    at_socket,
+    FindAnswer, FindRequest, LunAnswer, LunRequest, Progress, Request, Response, RestoreReport,
+    RestoreRequest, RightsAnswer, RightsRequest, SOCKET, Schedules, ScrubReport, ScrubRequest, SlowOperation,
+    StartedWith, Status, at_socket,
 };
 
 /// The longest request in bytes: one with two of the longest paths as lists of numbers.
@@ -81,6 +81,14 @@ pub trait Report: Send + Sync + 'static {
         _request: ScrubRequest,
         _progress: &dyn Fn(Progress) -> bool,
     ) -> Result<ScrubReport, Vec<String>> {
+        Err(vec!["this server has no shares".into()])
+    }
+
+    /// Finds files; `uid` is the user of the host that asks.
+    ///
+    /// # Errors
+    /// The query is no query, or there is no such share or account; the lines have the reasons.
+    fn find(&self, _request: FindRequest, _uid: u32) -> Result<FindAnswer, Vec<String>> {
         Err(vec!["this server has no shares".into()])
     }
 
@@ -192,6 +200,7 @@ pub async fn serve(listener: UnixListener, report: Arc<dyn Report>) {
 }
 
 async fn converse(stream: UnixStream, report: Arc<dyn Report>) -> io::Result<()> {
+    let uid = stream.peer_cred()?.uid();
     let (read, mut write) = stream.into_split();
     let mut read = BufReader::new(read);
     loop {
@@ -203,7 +212,7 @@ async fn converse(stream: UnixStream, report: Arc<dyn Report>) -> io::Result<()>
         }
         let whole = line.ends_with(b"\n");
         let (mut responses, mut progress) =
-            if whole { answer(&line, Arc::clone(&report)) } else { just(too_long()) };
+            if whole { answer(&line, Arc::clone(&report), uid) } else { just(too_long()) };
         line.fill(0); // it may have a passphrase
         loop {
             let response = match timeout(HEARTBEAT, responses.recv()).await {
@@ -232,7 +241,7 @@ async fn converse(stream: UnixStream, report: Arc<dyn Report>) -> io::Result<()>
 type Responses = (mpsc::Receiver<Response>, Option<Progress>);
 
 /// Reading settings and listing tables may block, so it runs on a blocking thread.
-fn answer(line: &[u8], report: Arc<dyn Report>) -> Responses {
+fn answer(line: &[u8], report: Arc<dyn Report>, uid: u32) -> Responses {
     let request: Request = match serde_json::from_slice(line) {
         Ok(request) => request,
         Err(error) => {
@@ -253,7 +262,7 @@ fn answer(line: &[u8], report: Arc<dyn Report>) -> Responses {
     let progress = long.then_some(Progress { done: 0, total: 0 });
     tokio::spawn(async move {
         let meanwhile = say.clone();
-        let work = move || work(request, &*report, &meanwhile);
+        let work = move || work(request, &*report, uid, &meanwhile);
         let failed = |_| Response::Refused(vec!["the server failed at it; its log says why".into()]);
         let last = tokio::task::spawn_blocking(work).await.unwrap_or_else(failed);
         let _ = say.send(last).await; // unless the client has gone
@@ -261,7 +270,7 @@ fn answer(line: &[u8], report: Arc<dyn Report>) -> Responses {
     (responses, progress)
 }
 
-fn work(request: Request, report: &dyn Report, say: &mpsc::Sender<Response>) -> Response {
+fn work(request: Request, report: &dyn Report, uid: u32, say: &mpsc::Sender<Response>) -> Response {
     // A client that reads slowly misses some progress.
     let progress = |now| {
         let _ = say.try_send(Response::Progress(now));
@@ -283,6 +292,10 @@ fn work(request: Request, report: &dyn Report, say: &mpsc::Sender<Response>) -> 
         },
         Request::Scrub(request) => match report.scrub(request, &progress) {
             Ok(report) => Response::Scrubbed(Box::new(report)),
+            Err(lines) => Response::Refused(lines),
+        },
+        Request::Find(request) => match report.find(request, uid) {
+            Ok(answer) => Response::Found(Box::new(answer)),
             Err(lines) => Response::Refused(lines),
         },
         Request::Rights(request) => {

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use super::appletalk::AppleTalkStatus;
 use super::arriving::ArrivingStatus;
 use super::doctor::DoctorStatus;
+use super::find::SearchStatus;
 use super::links::LinkStatus;
 use super::waits::LoopsStatus;
 use crate::settings::Protocol;
@@ -59,6 +60,9 @@ pub struct Status {
     pub links: Vec<LinkStatus>,
     /// The shares whose files arrive from another server.
     pub arriving: Vec<ArrivingStatus>,
+    /// The indexes of shares.
+    #[serde(default)]
+    pub searches: Vec<SearchStatus>,
     /// What a person should know or do, the oldest first.
     pub alerts: Vec<AlertStatus>,
     /// Where the time of each client goes, and what slows it down.

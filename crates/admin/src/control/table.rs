@@ -48,6 +48,7 @@ impl fmt::Display for Status {
         }
         self.appletalk(f)?;
         self.arriving(f)?;
+        self.searches(f)?;
         self.links(f)?;
         self.mounts(f)?;
         let sessions = self.sessions.iter().map(|s| {
@@ -95,6 +96,16 @@ impl Status {
             one.named.iter().map(row)
         });
         table(f, "Not arrived", ["share", "path on the old server", "why"], named)
+    }
+
+    pub(super) fn searches(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.searches.is_empty() {
+            return Ok(());
+        }
+        let kind = |contents| if contents { "names and contents" } else { "names" };
+        let rows =
+            self.searches.iter().map(|one| [one.share.clone(), kind(one.contents).into(), one.words()]);
+        table(f, "Search indexes", ["share", "of", ""], rows)
     }
 
     fn appletalk(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

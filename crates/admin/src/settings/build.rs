@@ -24,7 +24,7 @@ use super::link;
 use super::lun;
 use super::mac_policy::MacPolicy;
 use super::mentions;
-use super::model::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder};
+use super::model::{DenyModes, MacLayout, SearchScope, Settings, ShareSettings, SnapshotFolder};
 use super::over_network;
 use super::protocol::{Port, Ports, Protocol};
 use super::secret::{VolumePassword, note_open_secrets};
@@ -346,6 +346,14 @@ fn mac_layout(section: &Section) -> MacLayout {
     }
 }
 
+fn search(section: &Section) -> SearchScope {
+    match section.text("search").as_deref() {
+        Some("names") => SearchScope::Names,
+        Some("contents") => SearchScope::Contents,
+        _ => SearchScope::Off,
+    }
+}
+
 fn deny_modes(section: &Section) -> DenyModes {
     match section.text("deny-modes").as_deref() {
         Some("silly-rename") => DenyModes::SillyRename,
@@ -428,6 +436,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         cross_mounts: section.bool("cross-mounts"),
         hide: section.texts("hide"),
         show: section.texts("show"),
+        search: search(section),
         device_nodes: section.text("device-nodes").as_deref() == Some("allow"),
         whole_names: section.bool("nfs-whole-names"),
         snapshot_folder: snapshot_folder(section),

@@ -244,21 +244,26 @@ impl Edit {
         Ok(())
     }
 
+    /// Checks the changed settings, as [`Edit::save`] does, and returns them. The file stays.
+    ///
+    /// # Errors
+    /// The settings would be refused.
+    pub fn check(&self, arguments: &Arguments) -> Result<(Settings, Explanation)> {
+        self.explained(arguments, &self.document.to_string()).or_else(|mut refused| {
+            self.explained(arguments, &self.text).map_err(EditError::Refused)?;
+            // The file has no such lines: it stays as it was.
+            refused.iter_mut().for_each(|one| one.place = Place::Default);
+            Err(EditError::Refused(refused))
+        })
+    }
+
     /// Checks the changed settings and writes them to the file in one step. Returns the settings as they count now.
     ///
     /// # Errors
     /// The settings would be refused, another program has changed the file meanwhile, or it cannot be written.
     pub fn save(self, arguments: &Arguments) -> Result<(Settings, Explanation)> {
         let text = self.document.to_string();
-        let explained = match self.explained(arguments, &text) {
-            Ok(explained) => explained,
-            Err(mut refused) => {
-                self.explained(arguments, &self.text).map_err(EditError::Refused)?;
-                // The file has no such lines: it stays as it was.
-                refused.iter_mut().for_each(|one| one.place = Place::Default);
-                return Err(EditError::Refused(refused));
-            }
-        };
+        let explained = self.check(arguments)?;
         let shown = self.shown.display();
         if fs::read(&self.path).is_ok_and(|now| now != self.text.as_bytes()) {
             return Err(failed(format!("{shown} has been changed meanwhile by another program: try again")));

@@ -153,6 +153,8 @@ pub struct ShareSettings {
     pub hide: Vec<String>,
     /// Patterns of names that listings show although they are hidden by `hide` or by default.
     pub show: Vec<String>,
+    /// What searches find.
+    pub search: SearchScope,
     /// Clients may make device nodes.
     pub device_nodes: bool,
     /// NFS listings show names that are longer than 255 bytes as they are.
@@ -225,6 +227,17 @@ pub enum SnapshotFolder {
     Visible,
     /// Nowhere.
     Off,
+}
+
+/// What an index of a share has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SearchScope {
+    /// There is none.
+    Off,
+    /// Names and metadata.
+    Names,
+    /// Also the words of contents.
+    Contents,
 }
 
 /// `[[user]]`, or `--user`.

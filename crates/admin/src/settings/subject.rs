@@ -153,6 +153,7 @@ pub const SUBJECTS: &[Subject] = &[
             "share.name-encoding",
             "share.catia-mappings",
             "share.nfs-whole-names",
+            "share.search",
         ],
     },
     Subject {

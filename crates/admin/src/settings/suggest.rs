@@ -50,15 +50,21 @@ const MOST_NAMED: usize = 3;
 pub(super) fn by_meaning(table: Table, key: &str) -> String {
     let word = key.to_lowercase().replace(['_', ' '], "-");
     let known = || SETTINGS.iter().filter(move |setting| setting.table == table);
-    let mut meant =
-        MEANINGS.iter().filter(|(words, _)| words.contains(&word.as_str())).flat_map(|(_, keys)| *keys);
-    if let Some(setting) = meant.find_map(|meant| known().find(|setting| setting.key == *meant)) {
+    let meant =
+        || MEANINGS.iter().filter(|(words, _)| words.contains(&word.as_str())).flat_map(|(_, keys)| *keys);
+    if let Some(setting) = meant().find_map(|meant| known().find(|setting| setting.key == *meant)) {
         return format!(
             "write `{} = {}`: {}",
             setting.key,
             setting.example,
             setting.brief.trim_end_matches('.')
         );
+    }
+    // A word of another table, such as `snapshots` in `[server]`.
+    if matches!(table, Table::Server | Table::Share)
+        && let Some(setting) = meant().find_map(|meant| SETTINGS.iter().find(|setting| setting.key == *meant))
+    {
+        return format!("write `{} = {}` in `{}`", setting.key, setting.example, setting.table.header());
     }
     let all: Vec<&str> = known().map(|setting| setting.key).collect();
     if all.len() <= MOST_LISTED {
@@ -165,6 +171,11 @@ mod tests {
             (Table::Share, "Shadow_Copies", "write `snapshot-schedule = "),
             (Table::Share, "encrypted", "write `encryption = "),
             (Table::Server, "encrypted", "write `smb-encryption = "),
+            (
+                Table::Server,
+                "snapshots",
+                "write `snapshot-schedule = \"hourly:24 nightly:7 weekly:4\"` in `[[share]]`",
+            ),
             (Table::Share, "schedule-of-replicas", "did you mean `"),
             (Table::Server, "xyzzy", "docs/settings.md has the "),
             (Table::User, "password", "the settings are: name, uid, gid, disabled, admin"),

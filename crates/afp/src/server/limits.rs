@@ -18,6 +18,8 @@ pub(super) const MAX_VOLUMES: usize = 1024;
 pub(super) const MAX_LISTINGS: usize = 32;
 /// Searches that a session may continue.
 pub(super) const MAX_SEARCHES: usize = 4;
+/// Volumes that a session may search by Spotlight.
+pub(super) const MAX_SEARCHED_VOLUMES: usize = 64;
 /// Folders that a search keeps for later.
 pub(super) const MAX_FOLDERS_TO_SEARCH: usize = 16_384;
 /// Forks that a session may have open.

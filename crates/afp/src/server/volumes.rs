@@ -8,5 +8,6 @@ pub(super) mod names;
 pub(super) mod open_volume;
 pub(super) mod reach;
 pub(super) mod search;
+pub(super) mod spotlight;
 pub(super) mod target;
 pub(super) mod volume;

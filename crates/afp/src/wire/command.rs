@@ -149,7 +149,7 @@ commands! {
     GET_ACL = 73: Acl, V3_2, [repeatable];
     SET_ACL = 74: Acl, V3_2, [];
     ACCESS = 75: Acl, V3_2, [repeatable];
-    SPOTLIGHT_RPC = 76: Other, V3_2, [repeatable];
+    SPOTLIGHT_RPC = 76: Search, V3_2, [];
     SYNC_DIR = 78: Volume, V3_2, [repeatable];
     SYNC_FORK = 79: Fork, V3_2, [repeatable];
     // AFP 2.3, and only over TCP (Reference, FPZzz). Macs send it in sessions of AFP 2.2, too (Netatalk, auth.c).

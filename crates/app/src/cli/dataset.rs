@@ -129,6 +129,9 @@ pub(crate) struct SetProperties {
     /// Properties with their values, and the name of the share; without a name, settings of the server
     #[arg(required = true, value_name = "PROPERTY=VALUE|SHARE")]
     pub(crate) words: Vec<String>,
+    /// Change nothing, and say what would be done
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) place: Where,
 }

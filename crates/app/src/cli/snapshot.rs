@@ -149,6 +149,9 @@ pub(crate) struct SnapshotRenameArgs {
     pub(crate) snapshot: String,
     /// Its new name
     pub(crate) new: String,
+    /// Change nothing, and say what would be done
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) place: Where,
 }

@@ -365,6 +365,14 @@ pub(crate) fn set(asked: &SetProperties) -> anyhow::Result<ExitCode> {
                 None => edit.set_server(key, value)?,
             }
         }
+        if asked.dry_run {
+            edit.check(&now.arguments)?;
+            for property in properties {
+                out::line(format_args!("dry run: {}: {property}", share.unwrap_or("the server")))
+                    .map_err(anyhow::Error::from)?;
+            }
+            return Ok(());
+        }
         now.save(edit)?;
         first.keep()?;
         now.reload()

@@ -60,7 +60,7 @@ fn pools(place: &Where, needed: bool) -> anyhow::Result<Option<Pools>> {
     match here::state(place)? {
         Ok(state) => {
             if needed {
-                admin::State::open(&state)?;
+                admin::State::folder(&state)?;
             }
             Ok(Some(Pools::new(&state)))
         }

@@ -81,7 +81,7 @@ pub(crate) fn run(asked: &Setup) -> anyhow::Result<ExitCode> {
     drop(begun);
     if answers.server != host_name() {
         let words = vec![format!("bonjour-name={}", answers.server)];
-        dataset::set(&SetProperties { words, place: asked.place.clone() })?;
+        dataset::set(&SetProperties { words, dry_run: false, place: asked.place.clone() })?;
     }
     service(asked, &state)
 }

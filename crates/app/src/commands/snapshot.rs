@@ -13,7 +13,7 @@ use jiff::{Timestamp, Zoned};
 use serde::Serialize;
 use snapshots::{Change, Dataset, Snapshot, What};
 
-use crate::cli::{SnapshotCommand, SnapshotList, Where};
+use crate::cli::{SnapshotCommand, SnapshotList, SnapshotRenameArgs, Where};
 use crate::host::here;
 use crate::shares::keeper;
 use crate::terminal::asking::patiently;
@@ -61,8 +61,16 @@ pub(crate) fn run(command: &SnapshotCommand) -> anyhow::Result<ExitCode> {
             show(&settings.server.state);
         }
         SnapshotCommand::Rename(renamed) => {
-            let (dataset, name) = one(&settings, &renamed.snapshot)?;
-            dataset.rename(name, &renamed.new)?;
+            let SnapshotRenameArgs { snapshot, new, dry_run, .. } = renamed;
+            let (dataset, name) = one(&settings, snapshot)?;
+            if *dry_run {
+                dataset.list()?.iter().find(|one| one.name == name).with_context(|| {
+                    format!("there is no snapshot {snapshot}; `fourfold snapshot list` shows them")
+                })?;
+                out::line(format_args!("dry run: the snapshot {snapshot} gets the name {new}"))?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            dataset.rename(name, new)?;
             show(&settings.server.state);
         }
         SnapshotCommand::Hold(held) => {

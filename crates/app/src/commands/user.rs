@@ -127,7 +127,18 @@ fn add(
     })?;
     let acts_as = acts_as(&named.name, ids, &host);
     tell_server(state);
-    Ok(out::done(format_args!("{}: made in {}; acts as {acts_as}", named.name, state.display()))?)
+    out::done(format_args!("{}: made in {}; acts as {acts_as}", named.name, state.display()))?;
+    say_given(named, "")
+}
+
+/// Says what the settings give to the name of an account that was made or removed.
+fn say_given(named: &AccountArgs, then: &str) -> anyhow::Result<()> {
+    if let Ok(settings) = Settings::load(&here::of_server(&named.state)?) {
+        for given in accounts::given_to(&settings, &named.name) {
+            out::done(format_args!("{given}{then}"))?;
+        }
+    }
+    Ok(())
 }
 
 fn modify(state: &Path, named: &AccountArgs, rights: &UserRights) -> anyhow::Result<()> {
@@ -177,7 +188,8 @@ fn remove(state: &Path, named: &AccountArgs, caution: &Caution) -> anyhow::Resul
     }
     AccountFile::edit(state, |file| file.remove(&named.name))?;
     tell_server(state);
-    Ok(out::done(format_args!("{}: removed", named.name))?)
+    out::done(format_args!("{}: removed", named.name))?;
+    say_given(named, ", and a later account of this name gets it: take the name out")
 }
 
 fn list(state: &Path, place: &Where, json: bool) -> anyhow::Result<()> {

@@ -8,6 +8,7 @@ use admin::settings::{Mention, Place, Role, Severity};
 use admin::{Access, ClientRule, Diagnostic, Settings, ShareSettings};
 use auth::{
     AccountFile, Basis, Directory, Grant, Host, HostRule, Identity, Ids, Secret, SharePolicy, UnixAccounts,
+    is_same_name,
 };
 
 use crate::host::host_names;
@@ -130,11 +131,44 @@ pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
     shadowed.chain(settings.mentions.iter().filter_map(note)).collect()
 }
 
+/// What the settings give to an account of this name, a line each with its place. An account that is made gets it. When an account
+/// is removed, it stays for the next one of this name.
+pub(crate) fn given_to<'a>(settings: &'a Settings, name: &'a str) -> impl Iterator<Item = String> + 'a {
+    settings.mentions.iter().filter(move |one| is_same_name(&one.name, name)).filter_map(move |one| {
+        let given = match &one.role {
+            Role::User(share) => format!("a role in the share {share:?}"),
+            Role::Server => "the login of the iSCSI target".into(),
+            Role::Account | Role::Group(_) => return None,
+        };
+        Some(format!("{}: the settings give {name} {given}", one.place))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use auth::Accounts;
 
     use super::*;
+
+    #[test]
+    fn roles_in_shares_are_given_to_a_name() {
+        let (share, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let text = format!(
+            "[[share]]\nname = \"films\"\npath = {:?}\neditors = [\"ada\"]\nreaders = [\"@ben\"]\n",
+            share.path()
+        );
+        let file = state.path().join("settings.toml");
+        std::fs::write(&file, text).unwrap();
+        let mut arguments = admin::Arguments::new(false, state.path().into());
+        arguments.config = Some(file);
+        let settings = Settings::load(&arguments).unwrap();
+        let given: Vec<String> = given_to(&settings, "Ada").collect();
+        assert!(
+            matches!(&given[..], [one] if one.contains(":4:") && one.ends_with("a role in the share \"films\"")),
+            "{given:?}"
+        );
+        assert_eq!(given_to(&settings, "ben").count(), 0, "a group is another name");
+    }
 
     #[test]
     fn an_account_without_a_host_user_is_nobody_under_root_and_else_the_server() {

@@ -9,11 +9,11 @@ use admin::{ApiSettings, ServerSettings};
 use anyhow::Context;
 use auth::LoginGuard;
 use tokio::sync::watch;
-use web::{Api, Certificate, Events, Figures, Manage, Metrics};
+use web::{Api, Certificate, Figures, Manage, Metrics};
 
 use crate::fronts::bind::{self, ProtocolListeners};
 use crate::serve::alerts::Alerts;
-use crate::serve::console::Console;
+use crate::serve::console::{Console, ConsoleNotifier};
 use crate::serve::figures::Scrape;
 use crate::serve::running::Running;
 use crate::terminal::log;
@@ -74,7 +74,7 @@ pub(crate) fn console(listeners: &[ListenerStatus], settings: &ApiSettings) -> O
 pub(crate) fn serve(
     bound: Option<ProtocolListeners>,
     running: &Arc<Running>,
-    (logins, events, alerts): (Arc<LoginGuard>, Events, Arc<Alerts>),
+    (logins, notifier, alerts): (Arc<LoginGuard>, &ConsoleNotifier, Arc<Alerts>),
     stopping: &watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let Some(bound) = bound else { return Ok(()) };
@@ -87,9 +87,11 @@ pub(crate) fn serve(
     let figures: Arc<dyn Fn() -> Figures + Send + Sync> = Arc::new(move || scrape.figures());
     let metrics = (Metrics::of_process(), figures);
     let manage: Arc<dyn Manage> = console;
-    let api =
-        Api::new(settings.state.clone(), (running.clone(), manage), metrics, logins, (events, log::kept()));
-    web::serve(bound.tcp, certificate.as_ref(), api, stopping).context("the API cannot start")
+    let kept = (notifier.events.clone(), log::kept());
+    let api = Api::new(settings.state.clone(), (running.clone(), manage), metrics, logins, kept);
+    let live = web::serve(bound.tcp, certificate.as_ref(), api, stopping).context("the API cannot start")?;
+    live.into_iter().for_each(|live| notifier.served_with(live));
+    Ok(())
 }
 
 /// What is wrong with the certificates of the API and of NFS: they cannot be read, are none, or do not fit their keys.

@@ -21,7 +21,7 @@ mod watching;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use admin::ShareSettings;
 use admin::control::{
@@ -46,7 +46,7 @@ use web::manage::{
 use web::shares::{HostFolders, NewShare, ShareChange};
 use web::watching::FolderWatch;
 use web::webhooks::{NewWebhook, WebhookStatus};
-use web::{Events, Manage};
+use web::{Events, LiveCertificate, Manage};
 
 use crate::commands::advise;
 use crate::commands::dataset::space;
@@ -61,23 +61,31 @@ use crate::shares::quotas;
 /// A disk with less than `alert-space` free is a warning, and with less than this part a problem.
 const ALMOST_NONE: f64 = 0.01;
 
-/// Tells the console of changes.
-pub(crate) struct ConsoleNotifier(Events);
+/// Tells the console of changes, and reads its certificate again.
+#[derive(Default)]
+pub(crate) struct ConsoleNotifier {
+    pub(crate) events: Events,
+    /// Set while the API is served with TLS.
+    certificate: OnceLock<Arc<LiveCertificate>>,
+}
 
 impl ConsoleNotifier {
-    pub(crate) fn component(events: &Events) -> Arc<dyn Component> {
-        Arc::new(Self(events.clone()))
+    /// From now on a reload reads this certificate again.
+    pub(crate) fn served_with(&self, certificate: Arc<LiveCertificate>) {
+        let _ = self.certificate.set(certificate); // the API is served once
     }
 }
 
 impl Component for ConsoleNotifier {
     fn reload(&self, _: &Arc<Current>) -> Vec<String> {
-        self.0.tell("settings", &());
-        Vec::new()
+        self.events.tell("settings", &());
+        let read = self.certificate.get().map(|certificate| certificate.again());
+        let failed = read.and_then(Result::err);
+        failed.map(|why| format!("the certificate of the API stays as it was: {why}")).into_iter().collect()
     }
 
     fn snapshots_changed(&self) {
-        self.0.tell("snapshots", &());
+        self.events.tell("snapshots", &());
     }
 }
 

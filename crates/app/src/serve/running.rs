@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use admin::control::{
     AbsentShareStatus, BackupsAnswer, BackupsRequest, BrowseAnswer, BrowseRequest, CachesAnswer,
-    CachesRequest, Disconnect, ListenerStatus, LunAnswer, LunRequest, Progress, Report, RestoreReport,
-    RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport, ScrubRequest, ShareMounts,
-    ShareStatus, SlowOperation, StartedWith, Status,
+    CachesRequest, Disconnect, FindAnswer, FindRequest, ListenerStatus, LunAnswer, LunRequest, Progress,
+    Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport, ScrubRequest,
+    ShareMounts, ShareStatus, SlowOperation, StartedWith, Status,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
@@ -32,6 +32,7 @@ use crate::serve::current::Current;
 use crate::serve::slow::Slow;
 use crate::shares::availability::{self, Mounts};
 use crate::shares::backups::Backups;
+use crate::shares::searching::{self, Asker};
 use crate::shares::stores;
 use crate::shares::volumes::Volumes;
 
@@ -122,6 +123,22 @@ impl Running {
     /// The files of a share.
     pub(crate) fn volume(&self, share: &ShareSettings) -> anyhow::Result<Arc<Volume>> {
         self.parts.volumes.open(share, &self.current().settings)
+    }
+
+    /// Finds files by the rights of the asker.
+    pub(crate) fn search(&self, request: &FindRequest, asker: &Asker<'_>) -> Result<FindAnswer, Vec<String>> {
+        let current = self.current();
+        match as_ourselves(|| searching::find(&self.parts.volumes, &current, request, asker)) {
+            Ok(answer) => answer.map_err(|error| vec![format!("{error:#}")]),
+            Err(error) => Err(vec![error.to_string()]),
+        }
+    }
+
+    /// Begins to keep the indexes that the settings want; returns lines about what failed.
+    pub(crate) fn keep_indexes(&self) -> Vec<String> {
+        let (volumes, current) = (&self.parts.volumes, self.current());
+        as_ourselves(|| volumes.indexes.apply(volumes, &current))
+            .unwrap_or_else(|error| vec![error.to_string()])
     }
 
     /// What is remembered of the backups of Macs.
@@ -281,6 +298,11 @@ impl Report for Running {
             Ok(report) => report.map_err(|error| vec![format!("{error:#}")]),
             Err(error) => Err(vec![error.to_string()]),
         }
+    }
+
+    fn find(&self, request: FindRequest, uid: u32) -> Result<FindAnswer, Vec<String>> {
+        let asker = request.account.as_deref().map_or(Asker::User(uid), Asker::Account);
+        self.search(&request, &asker)
     }
 
     fn rights(

@@ -34,6 +34,7 @@ use crate::serve::component::{Component, ResourceCounts};
 use crate::serve::current::Current;
 use crate::shares::browsing::BrowsedShares;
 use crate::shares::quotas::Quotas;
+use crate::shares::searching::Indexes;
 use crate::shares::snapshots::{Live, SnapshotView};
 use crate::shares::{arriving, gates, misplaced, samba_acls, stores, team};
 
@@ -60,6 +61,8 @@ pub(crate) struct Volumes {
     /// The disk images that are served to people.
     browsed: BrowsedShares,
     homeless: Mutex<BTreeSet<String>, ranks::HomelessAccounts>,
+    /// The indexes of the shares.
+    pub(crate) indexes: Indexes,
     /// A restore is going on: one at a time uses the server's own folder for copies.
     restoring: AtomicBool,
     /// A scrub is going on.
@@ -239,6 +242,7 @@ impl Volumes {
             known: Mutex::default(),
             browsed: BrowsedShares::default(),
             homeless: Mutex::default(),
+            indexes: Indexes::default(),
             restoring: AtomicBool::new(false),
             scrubbing: AtomicBool::new(false),
             settling: AtomicBool::new(false),
@@ -388,6 +392,7 @@ impl Volumes {
     /// The server stops: no quota is counted any more, and what clients have written in the memory of client libraries goes to
     /// the disks of their clusters. What is on the host stays in the memory of the kernel. The server leaves its cluster.
     pub(crate) async fn stop(&self) {
+        self.indexes.stop();
         self.quotas.stop();
         let of_store = |known: &&VolumeEntry| matches!(known.live, Live::Ceph(_));
         let volumes: Vec<_> =
@@ -460,6 +465,8 @@ impl Component for Volumes {
         status.open_files = held::open_files(self.site.open_counts());
         let known = self.known.lock();
         status.arriving = arriving::status(known.iter().map(|(share, known)| (&**share, &known.live)));
+        drop(known);
+        status.searches = self.indexes.status();
     }
 
     fn count(&self, held: &mut ResourceCounts) {
@@ -479,6 +486,6 @@ impl Component for Volumes {
         drop(known);
         self.quotas.apply(&current.settings);
         self.site.limit_opens(privileges::opens_of_clients(current.settings.server.open_files));
-        Vec::new()
+        self.indexes.apply(self, current)
     }
 }

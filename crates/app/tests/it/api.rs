@@ -192,6 +192,25 @@ fn tokens_open_what_their_scopes_permit_and_nothing_else() {
 }
 
 #[test]
+fn a_reload_reads_the_certificate_again() {
+    let server = Server::start();
+    let token = server.token("reader", "read");
+    let fresh = tempfile::tempdir().unwrap();
+    web::own_certificate(fresh.path(), &[]).unwrap();
+    let state = server.folder.path().join("state");
+    for name in ["api-key.pem", "api-certificate.pem"] {
+        std::fs::copy(fresh.path().join(name), state.join(name)).unwrap();
+    }
+    assert_eq!(admin::control::reload(&state).unwrap(), [""; 0]);
+    assert_eq!(server.ask("GET /v1/status", &token, "").status, 200, "the new certificate proves the server");
+
+    std::fs::write(state.join("api-key.pem"), "no key").unwrap();
+    let said = admin::control::reload(&state).unwrap().join("\n");
+    assert!(said.contains("the certificate of the API stays as it was"), "{said}");
+    assert_eq!(server.ask("GET /v1/status", &token, "").status, 200, "the earlier key is in force");
+}
+
+#[test]
 fn the_api_tells_and_does_what_commands_do() {
     let server = Server::start();
     let token = server.token("script", "write");

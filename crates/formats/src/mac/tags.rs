@@ -9,6 +9,8 @@ use crate::names::{decode_mac_roman, encode_mac_roman};
 pub const TAGS: &str = "com.apple.metadata:_kMDItemUserTags";
 /// The attribute with the Finder's comment: a string.
 pub const COMMENT: &str = "com.apple.metadata:kMDItemFinderComment";
+/// The attribute with the URLs that a file was fetched from: an array of strings.
+pub const ORIGINS: &str = "com.apple.metadata:kMDItemWhereFroms";
 
 /// The Finder's names of the colours 1 to 7.
 const NAMES: [&str; 7] = ["Gray", "Green", "Purple", "Blue", "Yellow", "Red", "Orange"];
@@ -40,6 +42,11 @@ pub fn with_label(mut tags: Vec<String>, new: u8) -> Vec<String> {
     }
     tags.push(format!("{name}\n{new}"));
     tags
+}
+
+/// The name of a tag, without its colour.
+pub fn name(tag: &str) -> &str {
+    tag.split_once('\n').map_or(tag, |(name, _)| name)
 }
 
 fn colour(tag: &str) -> u8 {

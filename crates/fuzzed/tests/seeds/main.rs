@@ -26,6 +26,7 @@ mod iscsi_reservations;
 mod mac;
 mod names;
 mod replicate;
+mod searches;
 mod smb_info;
 mod smb_login;
 mod smb_messages;
@@ -78,6 +79,7 @@ fn seeds_are_committed_as_the_encoders_write_them() {
     ];
     let all = nfs.into_iter().chain(smb).chain(afp).chain(iscsi).chain([
         mac::seeds(),
+        searches::seeds(),
         names::seeds(),
         appletalk::seeds(),
         acl::seeds(),

@@ -5,6 +5,7 @@
 //! told only where everything was understood and read.
 
 mod census;
+mod seal;
 mod space;
 mod trees;
 mod used;
@@ -28,6 +29,27 @@ const MOST_PROBLEMS: u64 = 1000;
 /// How large a container may be that is checked: the sets of blocks take at most a bit for each, 1 GiB each.
 const MOST_BLOCKS: u64 = 1 << 33;
 
+/// The steps: a check that is resumed goes on at one of them. Which blocks are used is found again for each volume, by its
+/// object map and its extents; catalogues, which are most of a volume, are not read again.
+mod step {
+    pub(super) const CONTAINER: u32 = 0;
+    pub(super) const SPACE: u32 = u32::MAX;
+    /// The most snapshots of a volume with steps of their own.
+    const SNAPSHOTS: u32 = 0xfffc;
+
+    pub(super) fn volume(index: usize) -> u32 {
+        1 + index as u32 * 0x1_0000
+    }
+
+    pub(super) fn catalogue(index: usize) -> u32 {
+        volume(index) + 1
+    }
+
+    pub(super) fn snapshot(index: usize, number: usize) -> u32 {
+        volume(index) + 2 + u32::try_from(number).unwrap_or(SNAPSHOTS).min(SNAPSHOTS)
+    }
+}
+
 /// The state of a check.
 struct Check<'a, 'b> {
     container: &'a Container,
@@ -39,6 +61,9 @@ struct Check<'a, 'b> {
     walked: BlockSet,
     /// Nodes of the present tree that were read.
     nodes: u64,
+    /// The step, and whether it was finished before: then it is repeated without a word, to know which blocks are used.
+    step: u32,
+    is_repeated: bool,
     /// Whether everything was understood and read so far, so that what is not reached is lost.
     is_exact: bool,
     /// What could not be checked, the first of it.
@@ -65,18 +90,19 @@ pub fn check(disk: Arc<dyn ReadAt>, passphrase: Option<&Passphrase>, steps: &mut
         data: BlockSet::new(count),
         walked: BlockSet::new(count),
         nodes: 0,
+        step: 0,
+        is_repeated: false,
         is_exact: true,
         unread: None,
     };
-    if !check.begin("checkpoint", 0) {
-        return Ok(());
-    }
+    check.enter(step::CONTAINER, "checkpoint");
     check.superblocks()?;
     check.ephemeral_objects()?;
     check.container_map()?;
     for index in 0..container.volume_count() {
         check.volume(index, passphrase)?;
     }
+    check.enter(step::SPACE, "space manager");
     check.space()?;
     match check.unread {
         Some(error) if !check.steps.is_stopped() => Err(error),
@@ -85,10 +111,25 @@ pub fn check(disk: Arc<dyn ReadAt>, passphrase: Option<&Passphrase>, steps: &mut
 }
 
 impl Check<'_, '_> {
-    /// Begins a part. A check that is resumed begins again: only all parts together tell which blocks are reachable.
+    /// Begins a step.
+    fn enter(&mut self, step: u32, name: &'static str) {
+        self.step = step;
+        self.begin(name, 0);
+    }
+
+    /// Begins a part of a step. `false` ends the check.
     fn begin(&mut self, name: &'static str, total: u64) -> bool {
         self.nodes = 0;
-        self.steps.begin(0, name, total) && self.steps.found() < MOST_PROBLEMS
+        self.is_repeated = !self.steps.begin(self.step, name, total);
+        self.may_go_on()
+    }
+
+    /// Begins the check of a catalogue. `false` if it is finished, or the check ends.
+    fn enters_catalogue(&mut self, step: u32) -> bool {
+        self.enter(step, "catalogue");
+        // What is not read again may have had damage.
+        self.is_exact &= !self.is_repeated;
+        !self.is_repeated && self.may_go_on()
     }
 
     fn may_go_on(&self) -> bool {
@@ -96,9 +137,15 @@ impl Check<'_, '_> {
     }
 
     fn problem(&mut self, structure: impl Into<String>, block: u64, problem: impl Into<String>) {
-        self.is_exact = false;
         let place = self.container.blocks.place(block);
-        self.steps.problem(Problem::new(structure, Some(place), problem));
+        self.tell_problem(Problem::new(structure, Some(place), problem));
+    }
+
+    fn tell_problem(&mut self, problem: Problem) {
+        self.is_exact = false;
+        if !self.is_repeated {
+            self.steps.problem(problem);
+        }
     }
 
     /// Tells damage, and notes what could not be read. Errors of the source are returned.
@@ -106,7 +153,7 @@ impl Check<'_, '_> {
         self.is_exact = false;
         match error {
             Error::Damaged { structure, place, problem } => {
-                self.steps.problem(Problem::new(structure, Some(place), problem));
+                self.tell_problem(Problem::new(structure, Some(place), problem));
             }
             Error::Source(error) => return Err(Error::Source(error)),
             other => {
@@ -158,6 +205,7 @@ impl Check<'_, '_> {
         if length.is_none_or(|length| length > container.blocks.length()) {
             self.problem("container superblock", 0, "the container is longer than the partition or image");
         }
+        self.is_exact &= !checkpoint.is_resized;
         self.uses(0, 1, "container superblock");
         for (area, name) in [(checkpoint.descriptors, "descriptor"), (checkpoint.data, "data")] {
             self.uses(area.first, area.blocks.into(), &format!("checkpoint {name} area"));

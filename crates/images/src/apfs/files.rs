@@ -1,14 +1,17 @@
 //! The files of a volume, as [`FileSystem`] shows them.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use formats::Kind;
 use wire::Malformed;
 
 use super::cursor::Cursor;
+use super::names::is_recent;
 use super::object::Decoded;
 use super::records::{Attribute, COMPRESSED, Entry as EntryValue, Inode, Key, Stream, kind};
 use super::volume::{Volume, time};
+use crate::decmpfs::Compressed;
 use crate::tree::{Entry, FileSystem, Fork, Node, NodeId, Page};
 use crate::{Error, ReadAt, Result};
 
@@ -40,8 +43,8 @@ enum Value {
     Stream(Stream),
 }
 
-/// A compressed file: the attribute that says how, and the resource fork, which may have the data.
-struct CompressedFile<'a> {
+/// The resource fork of a compressed file, which may have the data.
+struct StoredFork<'a> {
     volume: &'a Volume,
     fork: Option<Value>,
 }
@@ -130,13 +133,24 @@ impl Volume {
         }
     }
 
-    /// How a file is compressed, if it is.
-    fn compressed(&self, id: u64, inode: &Inode) -> Result<Option<Vec<u8>>> {
+    /// The attribute that says how a file is compressed, if it is.
+    fn compression(&self, id: u64, inode: &Inode) -> Result<Option<Vec<u8>>> {
         if inode.bsd_flags & COMPRESSED == 0 {
             return Ok(None);
         }
         let Some(value) = self.optional_attribute(id, own::COMPRESSED)? else { return Ok(None) };
         self.whole(value, MOST_ATTRIBUTE).map(Some)
+    }
+
+    /// How a file is decompressed, if it is compressed. Files that are read again keep the chunks that they have.
+    fn compressed(&self, id: u64, inode: &Inode) -> Result<Option<Arc<Compressed>>> {
+        if let Some(known) = self.compressed.get(&id) {
+            return Ok(Some(known));
+        }
+        let Some(attribute) = self.compression(id, inode)? else { return Ok(None) };
+        let compressed = Arc::new(Compressed::parse(attribute)?);
+        self.compressed.insert(id, Arc::clone(&compressed), 1);
+        Ok(Some(compressed))
     }
 
     /// An entry of a folder from its record; `None` for a whiteout.
@@ -152,13 +166,31 @@ impl Volume {
         Key { number: hash.into(), name: name.as_bytes(), ..Key::first(folder.0, kind::ENTRY) }
     }
 
+    /// Searches all entries of a folder for one of this form, whose hash may be that of another version of Unicode.
+    fn search(&self, folder: NodeId, form: &str) -> Result<Entry> {
+        let mut cursor = self.records(Key::first(folder.0, kind::ENTRY))?;
+        while let Some((key, value)) = cursor.entry()? {
+            let damaged = |malformed: Malformed| cursor.damaged(malformed.0);
+            let key = self.key(key).map_err(damaged)?;
+            if (key.oid, key.kind) != (folder.0, kind::ENTRY) {
+                break;
+            }
+            if self.comparison.form(&String::from_utf8_lossy(key.name)) == form {
+                let value = EntryValue::decode(value).map_err(damaged)?;
+                return self.entry(key.name, value).ok_or(Error::NotFound);
+            }
+            cursor.advance()?;
+        }
+        Err(Error::NotFound)
+    }
+
     fn require_folder(&self, folder: NodeId) -> Result<Inode> {
         let inode = self.inode(folder.0)?;
         if file_kind(inode.file_type()) == Some(Kind::Folder) { Ok(inode) } else { Err(Error::NotFound) }
     }
 }
 
-impl ReadAt for CompressedFile<'_> {
+impl ReadAt for StoredFork<'_> {
     fn length(&self) -> u64 {
         match &self.fork {
             None => 0,
@@ -223,10 +255,11 @@ impl FileSystem for Volume {
             }
             Ok(true)
         })?;
-        if let Some(header) = self.compressed(id.0, &inode)? {
-            let compressed = Compressed::parse(&header)?;
-            size = compressed.size();
-            resource_size = 0;
+        if let Some(attribute) = self.compression(id.0, &inode)? {
+            size = uncompressed_size(&attribute).unwrap_or(size);
+            // A compression that is not known has its data in the fork, as most have.
+            let has_own_fork = Compressed::parse(attribute).is_ok_and(|found| !found.is_in_resource_fork());
+            resource_size = if has_own_fork { resource_size } else { 0 };
         }
         Ok(Node {
             id,
@@ -301,7 +334,11 @@ impl FileSystem for Volume {
             }
             cursor.advance()?;
         }
-        Err(Error::NotFound)
+        if self.comparison.is_hashed() && is_recent(name) {
+            self.search(folder, &form)
+        } else {
+            Err(Error::NotFound)
+        }
     }
 
     fn parent(&self, folder: NodeId) -> Result<NodeId> {
@@ -320,12 +357,11 @@ impl FileSystem for Volume {
         }
         let resource = self.optional_attribute(file.0, own::RESOURCE_FORK)?;
         match (fork, compressed) {
-            (Fork::Data, Some(header)) => {
-                let fork = CompressedFile { volume: self, fork: resource };
-                Compressed::parse(&header)?.read(&fork, offset, buffer)
+            (Fork::Data, Some(compressed)) => {
+                compressed.read(&StoredFork { volume: self, fork: resource }, offset, buffer)
             }
-            (Fork::Resource, None) => resource.map_or(Ok(0), |value| self.read_value(&value, offset, buffer)),
-            _ => Ok(0),
+            (Fork::Resource, Some(compressed)) if compressed.is_in_resource_fork() => Ok(0),
+            _ => resource.map_or(Ok(0), |value| self.read_value(&value, offset, buffer)),
         }
     }
 
@@ -358,6 +394,11 @@ impl FileSystem for Volume {
     }
 }
 
+/// The size that the attribute of a compressed file says, behind its signature and its type.
+fn uncompressed_size(attribute: &[u8]) -> Option<u64> {
+    attribute.get(8..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
 /// What an entry's or an inode's type is ("Directory Entry File Types"); `None` for a whiteout and for types that do not exist.
 pub(super) fn file_kind(file_type: u8) -> Option<Kind> {
     Some(match file_type {
@@ -370,21 +411,4 @@ pub(super) fn file_kind(file_type: u8) -> Option<Kind> {
         12 => Kind::Socket,
         _ => return None,
     })
-}
-
-/// Stands for the reader of compressed files until that is here.
-struct Compressed;
-
-impl Compressed {
-    fn parse(_attribute: &[u8]) -> Result<Self> {
-        Err(Error::NotSupported("a compressed file".into()))
-    }
-
-    fn size(&self) -> u64 {
-        0
-    }
-
-    fn read(&self, _fork: &dyn ReadAt, _offset: u64, _buffer: &mut [u8]) -> Result<usize> {
-        Err(Error::NotSupported("a compressed file".into()))
-    }
 }

@@ -13,10 +13,15 @@ use super::object_map::ObjectMap;
 use super::records::{self, Key, SnapshotValue};
 use super::volume_superblock::VolumeSuperblock;
 use super::xts::Xts;
+use crate::cache::Cache;
+use crate::decmpfs::Compressed;
 use crate::{Error, Result};
 
 /// How many snapshots a volume may have. macOS makes at most some hundreds.
 const MOST_SNAPSHOTS: usize = 1 << 16;
+
+/// How many compressed files keep their chunks in memory.
+const COMPRESSED_FILES: usize = 8;
 
 /// A volume of a container as it is in the newest checkpoint, or was at a snapshot.
 #[derive(Clone)]
@@ -32,6 +37,8 @@ pub struct Volume {
     /// The extents of files of a sealed volume. Else they are in the catalogue.
     pub(super) file_extents: Option<Tree>,
     pub(super) comparison: Comparison,
+    /// Files that were decompressed lately, by their inode numbers.
+    pub(super) compressed: Arc<Cache<u64, Arc<Compressed>>>,
 }
 
 /// A snapshot of a volume.
@@ -81,7 +88,8 @@ impl Volume {
             )
         });
         let (file_extents, comparison) = (file_extents.transpose()?, superblock.comparison());
-        Ok(Self { container, superblock, block, key, map, catalogue, file_extents, comparison })
+        let compressed = Arc::new(Cache::new(COMPRESSED_FILES));
+        Ok(Self { container, superblock, block, key, map, catalogue, file_extents, comparison, compressed })
     }
 
     /// The snapshots, the oldest first.

@@ -1,5 +1,13 @@
-//! The integration tests of `images`, in one program.
+//! Whole images: what is shown of them, and what a check finds.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "tests")]
 
 mod apfs;
+mod common;
+mod containers;
+mod fat;
+mod hfsplus;
+mod hfsplus_damage;
+mod journal;
+mod third_party;
+mod writer;

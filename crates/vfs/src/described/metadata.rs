@@ -205,6 +205,14 @@ impl MetadataReader<'_> {
         }
     }
 
+    /// Where a file was fetched from: URLs; empty if there are none, or if they cannot be read.
+    pub(crate) fn origins(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Vec<String>> {
+        match (self.streams, place) {
+            (Some(streams), Some(place)) => streams.annotations().origins(&file_at(of, place)),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// The comment of a file as the desktop database has it: in MacRoman.
     pub(crate) fn comment(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Vec<u8>> {
         match (self.streams, place) {

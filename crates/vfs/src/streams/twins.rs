@@ -54,6 +54,13 @@ impl Annotations<'_> {
         Ok(value.and_then(|value| tags::read(&value)).unwrap_or_default())
     }
 
+    /// The URLs that a file was fetched from; empty if there are none, or if they cannot be read.
+    pub(crate) fn origins(&self, file: &File<'_>) -> Result<Vec<String>> {
+        let value = self.small_value(file, tags::ORIGINS.as_bytes())?;
+        let texts = value.and_then(|value| plist::read_texts(&value)).unwrap_or_default();
+        Ok(texts.into_iter().filter(|text| !text.is_empty()).collect())
+    }
+
     /// Makes the attributes say what the model says since it was changed.
     pub(crate) fn heed_model(&self, file: &File<'_>, before: &Metadata, after: &Metadata) -> Result<()> {
         let label = after.finder_info.label();

@@ -11,6 +11,7 @@ use crate::browsing::{BrowseRefusal, ImageBrowser, WantedImage};
 use crate::files::{FolderStatus, Part};
 use crate::server::{ServerControl, ServerState};
 use crate::store::{FilePerson, FileStore, ReceivedFile, StoreRefusal, StoredFile};
+use admin::control::{FindAnswer, FindRequest};
 
 impl AlertDesk for MadeUp {
     fn alerts(&self) -> Vec<AlertReport> {
@@ -90,6 +91,10 @@ impl FileStore for MadeUp {
 
     fn make_folder(&self, _: &FilePerson, _: &str, _: &[u8]) -> Result<Vec<String>, StoreRefusal> {
         Ok(Vec::new())
+    }
+
+    fn find(&self, _: &FilePerson, _: &FindRequest) -> Result<FindAnswer, Vec<String>> {
+        Ok(FindAnswer::default())
     }
 
     fn move_entry(&self, _: &FilePerson, _: &str, _: &[u8], _: &[u8]) -> Result<Vec<String>, StoreRefusal> {

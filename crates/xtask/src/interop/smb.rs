@@ -3,6 +3,7 @@
 mod baseline;
 mod kerberos;
 mod libraries;
+mod mdsearch;
 mod place;
 pub(super) mod python;
 mod smbclient;
@@ -111,6 +112,9 @@ fn clients(args: &InteropArgs, place: &SmbPlace, port: u16) -> Result<Outcomes> 
     }
     if is_meant("wsdd") && !args.peer {
         wsdd::run(&mut outcomes)?;
+    }
+    if is_meant("mdsearch") && !args.peer {
+        mdsearch::run(&mut outcomes, &samba::client_configuration(&place.folder.join("client"))?)?;
     }
     if is_meant("kerberos") && !args.peer {
         kerberos::run(&mut outcomes)?;

@@ -48,6 +48,7 @@ const FLOORS: &[(&str, &[Floor])] = &[
                     "open",
                     "restoring",
                     "scrub",
+                    "searching",
                     "site",
                     "volume",
                 ],

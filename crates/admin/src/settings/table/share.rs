@@ -272,6 +272,13 @@ pub(super) const SHARE: &[Setting] = &[
          data, and `.streams` and `@eaDir` of Samba and Synology. They can be opened by name, and what is in them goes with the \
          files that it belongs to. A folder in which only these are left counts as empty and can be removed.",
     ),
+    new(Share, "search", Operator, OneOf(&["off", "names", "contents"]), "\"off\"").own().says(
+        "What searches find in the share, by an index that the server keeps in its state folder.",
+        "\"names\": names, kinds, sizes, dates, owners, and the tags and comments of Macs. \"contents\": also the words of documents. \
+         The index is built in the background and follows every change. A search finds what the asker may list, and nothing \
+         else. It serves `fourfold find` and the console. A folder with a file `.metadata_never_index`, and all below it, is \
+         left out. docs/search.md has the details.",
+    ),
     new(Share, "snapshot-folder", Limit("off"), OneOf(&["hidden", "visible", "off"]), "\"hidden\"").says(
         "Where clients see the snapshots of the share.",
         "Each folder has them in `.snapshot` and `~snapshot`, which no listing shows: `cd .snapshot` works. With \"visible\" \

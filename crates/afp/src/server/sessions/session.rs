@@ -20,6 +20,7 @@ use crate::server::files::fork::Forks;
 use crate::server::service::{Service, SessionInfo};
 use crate::server::volumes::open_volume::{OpenVolume, Volumes};
 use crate::server::volumes::search::Searches;
+use crate::server::volumes::spotlight::SearchedVolumes;
 use crate::wire::command;
 
 /// What a Mac knows and expects: it brings Mac metadata along, and renames files that Macs have open.
@@ -52,6 +53,7 @@ pub(in crate::server) struct Session {
     pub(in crate::server) forks: Forks,
     pub(in crate::server) listings: Listings,
     pub(in crate::server) searches: Searches,
+    pub(in crate::server) spotlight: SearchedVolumes,
     /// Its identity in the tables of `vfs`.
     pub(in crate::server) client: ClientId,
     /// Its timeouts, and the reconnection of its client.
@@ -78,6 +80,7 @@ impl Session {
             forks: Forks::default(),
             listings: Listings::default(),
             searches: Searches::default(),
+            spotlight: SearchedVolumes::default(),
             client: ClientId::unused(),
             life: Life::default(),
             told: NoticeState::default(),
@@ -190,6 +193,7 @@ impl Session {
         self.forks.end();
         self.listings.end();
         self.searches.end();
+        self.spotlight.end();
         self.volumes.close_all();
     }
 }

@@ -1,5 +1,5 @@
-//! Searches, Apple Filing Protocol Reference, FPCatSearch, FPCatSearchExt: they walk the tree
-//! folder by folder, from kept listings. A reply has the results of a bounded time, and a position
+//! Searches, Apple Filing Protocol Reference, FPCatSearch, FPCatSearchExt. Those by name ask the index of the volume,
+//! if it has one ([`indexed`]). The others walk the tree folder by folder, from kept listings. A reply has the results of a bounded time, and a position
 //! for the next request.
 //!
 //! ```text
@@ -17,7 +17,9 @@ use vfs::{Entry, HostKey, Page};
 use wire::Writer;
 
 use self::criteria::Criteria;
+use self::indexed::IndexedRest;
 use super::open_volume::OpenVolume;
+use super::spotlight;
 use crate::ranks;
 use crate::server::files::entries::Folder;
 use crate::server::files::params::RequestedParameters;
@@ -29,6 +31,7 @@ use crate::wire::search::{self, SearchForm};
 use crate::wire::{ResultCode, command};
 
 mod criteria;
+mod indexed;
 #[cfg(test)]
 mod tests;
 
@@ -102,7 +105,22 @@ impl Searches {
 }
 
 /// The rest of a search.
-struct SearchRest {
+enum SearchRest {
+    Walked(Walk),
+    Indexed(IndexedRest),
+}
+
+impl SearchRest {
+    fn begin(volume: &OpenVolume, criteria: &Criteria<'_>) -> Result<Self, ResultCode> {
+        if let Some(rest) = IndexedRest::of(volume, criteria) {
+            return Ok(Self::Indexed(rest));
+        }
+        Ok(Self::Walked(Walk::of(volume.tree().root()?.object.key())))
+    }
+}
+
+/// The rest of a search that walks.
+struct Walk {
     /// The next folder is the last one.
     folders: Vec<PendingFolder>,
     /// At this number, a folder is walked to its end before its next sibling, which needs two rows
@@ -127,7 +145,7 @@ impl PendingFolder {
     }
 }
 
-impl SearchRest {
+impl Walk {
     fn of(root: HostKey) -> Self {
         Self { folders: vec![PendingFolder::new(root)], most: MAX_FOLDERS_TO_SEARCH }
     }
@@ -150,6 +168,7 @@ pub(in crate::server) async fn run(request: &Request) -> Outcome {
     match request.command {
         command::CAT_SEARCH => search(request, SearchForm::Plain),
         command::CAT_SEARCH_EXT => search(request, SearchForm::Ext),
+        command::SPOTLIGHT_RPC => spotlight::run(request),
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
 }
@@ -173,12 +192,15 @@ fn search(request: &Request, form: SearchForm) -> Outcome {
     let searches = &request.session.searches;
     let position = Position::decode(&asked.position);
     let walk = match position.serial {
-        0 => Some(SearchRest::of(volume.tree().root()?.object.key())),
+        0 => Some(SearchRest::begin(&volume, &criteria)?),
         _ => searches.take(position).filter(|_| position.volume == volume.id),
     };
     let mut look = Look::new(request, &volume, form, wanted, asked.matches);
     let mut walk = walk.ok_or(ResultCode::CATALOG_CHANGED)?;
-    let is_over = look.walk(&mut walk, &criteria)?;
+    let is_over = match &mut walk {
+        SearchRest::Walked(walk) => look.walk(walk, &criteria)?,
+        SearchRest::Indexed(rest) => look.ask(rest, &criteria)?,
+    };
     let position = if is_over { asked.position } else { searches.keep(volume.id, walk).encode() };
     let reply = look.into_reply(position, wanted);
     if is_over { Ok(reply.with(ResultCode::EOF_ERROR)) } else { Ok(reply) }
@@ -211,7 +233,7 @@ impl<'a> Look<'a> {
     }
 
     /// Walks until nothing is left (true), or until enough is found or the time is over (false).
-    fn walk(&mut self, walk: &mut SearchRest, criteria: &Criteria<'_>) -> Result<bool, ResultCode> {
+    fn walk(&mut self, walk: &mut Walk, criteria: &Criteria<'_>) -> Result<bool, ResultCode> {
         while let Some(pending) = walk.folders.pop() {
             if self.is_enough() {
                 walk.folders.push(pending);
@@ -238,7 +260,7 @@ impl<'a> Look<'a> {
         &mut self,
         folder: &Folder<'_>,
         mut pending: PendingFolder,
-        walk: &mut SearchRest,
+        walk: &mut Walk,
         criteria: &Criteria<'_>,
     ) -> Result<bool, ResultCode> {
         loop {

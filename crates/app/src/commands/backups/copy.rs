@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -74,7 +75,9 @@ fn split(text: &str) -> Option<(&str, &str)> {
 fn target(to: &Path, source: Option<&Vec<u8>>) -> anyhow::Result<(PathBuf, Option<Vec<u8>>)> {
     let Some(source) = source else {
         if !to.is_dir() {
-            std::fs::create_dir(to).with_context(|| format!("{} cannot be made", to.display()))?;
+            // Backups are private, whatever the umask.
+            let made = std::fs::DirBuilder::new().mode(0o700).create(to);
+            made.with_context(|| format!("{} cannot be made", to.display()))?;
         }
         return Ok((to.to_owned(), None));
     };

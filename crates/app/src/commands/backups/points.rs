@@ -28,6 +28,8 @@ struct RestorePoint {
     folder: Option<String>,
     /// When it was made.
     taken: String,
+    /// What the server's own verification has found, if there was one.
+    verified: Option<String>,
 }
 
 /// Lists them.
@@ -58,21 +60,41 @@ pub(super) fn run(settings: &Settings, asked: &BackupPoints) -> anyhow::Result<E
                     image: text.clone(),
                     folder: Some(folder),
                     taken: shown(taken),
+                    verified: None,
                 }));
             }
         }
     }
+    note_verified(settings, &mut points);
     if asked.json {
         out::json(&points)?;
         return Ok(ExitCode::SUCCESS);
     }
     let cells = |point: &RestorePoint| {
         let folder = point.folder.as_ref().map(|folder| format!(":/{folder}")).unwrap_or_default();
-        [format!("{}{folder}", point.image), point.taken.clone()]
+        let verified = point.verified.clone().unwrap_or_else(|| "-".into());
+        [format!("{}{folder}", point.image), point.taken.clone(), verified]
     };
-    let rows = [["POINT", "TAKEN"].map(str::to_owned)].into_iter().chain(points.iter().map(cells));
+    let rows =
+        [["POINT", "TAKEN", "VERIFIED"].map(str::to_owned)].into_iter().chain(points.iter().map(cells));
     out::print(out::table(rows))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says of each point what a running server has found when it verified it. Without a server that is not known.
+fn note_verified(settings: &Settings, points: &mut [RestorePoint]) {
+    let known = super::all(&settings.server.state).unwrap_or_default();
+    for point in points.iter_mut().filter(|point| point.folder.is_none()) {
+        let found = known.iter().find_map(|mac| {
+            let snapshot = point.image.strip_prefix(&format!("{}/{}@", mac.share, mac.bundle))?;
+            mac.points.iter().find(|one| one.snapshot == snapshot)
+        });
+        point.verified = match found {
+            Some(one) if one.damaged => Some("damaged".into()),
+            Some(one) => one.verified.map(|secs| shown(Time { secs, nanos: 0 })),
+            None => None,
+        };
+    }
 }
 
 /// The bundles at the top of a share.
@@ -101,12 +123,14 @@ fn of_snapshots(place: &ImagePlace, share: &ShareSettings) -> Vec<RestorePoint> 
         image: place.text(),
         folder: None,
         taken: shown(changed.into()),
+        verified: None,
     });
     let all = snapshots_of(share).into_iter().filter(|one| one.path.join(path).symlink_metadata().is_ok());
     let of_snapshot = all.map(|one| RestorePoint {
         image: ImagePlace { snapshot: Some(one.name), ..place.clone() }.text(),
         folder: None,
         taken: shown(one.created.into()),
+        verified: None,
     });
     now.into_iter().chain(of_snapshot).collect()
 }

@@ -1,5 +1,6 @@
 //! `fourfold create`: a share, its folder, and who may do what in it.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use admin::Settings;
@@ -40,7 +41,7 @@ fn make(asked: &CreateShare) -> CommandResult<()> {
         }
     }
     let made = match (&asked.path, asked.name.rsplit_once('/')) {
-        (Some(path), _) => folder::make(&edit.folder().join(path), None)?,
+        (Some(path), _) => folder::make(of_all_homes(&edit.folder().join(path)), None)?,
         (None, Some((above, last))) => {
             let above = &now.share(above)?.path;
             folder::make(&above.join(last), Dataset::find(above).ok().as_ref())?
@@ -71,6 +72,11 @@ fn make(asked: &CreateShare) -> CommandResult<()> {
     lines.into_iter().try_for_each(out::done).map_err(anyhow::Error::from)?;
     now.reload()?;
     check_usable(&asked.name, &settings)
+}
+
+/// The folder of a share: that of all homes, if each user has a folder in it.
+fn of_all_homes(path: &Path) -> &Path {
+    if path.ends_with("%U") { path.parent().unwrap_or(path) } else { path }
 }
 
 /// Prepares the folder of a share for those who have a role in it, and says who may do what.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use admin::ShareSettings;
-use auth::{ANONYMOUS, Account, Basis, Identity, RoleSet, Roles};
+use auth::{ANONYMOUS, Account, Accounts as _, Basis, Identity, RoleSet, Roles};
 use vfs::acl::{Acl, Entry, EntryKind, Inherit, Rights, Who};
 use vfs::backend::Found;
 use vfs::{Kind, Volume};
@@ -12,6 +12,7 @@ use super::change::role_of;
 use super::names::RightsNames;
 use super::words;
 use crate::people::accounts::policy;
+use crate::people::roles;
 use crate::serve::current::Current;
 
 /// The most accounts that are looked at.
@@ -48,6 +49,24 @@ impl RightsPerson {
 
     pub(crate) fn guests() -> Self {
         Self { account: None, identity: Identity::anonymous().of_session(None) }
+    }
+
+    /// The account with this name, guests, or a user of NFS by the number.
+    pub(crate) fn named(name: &str, current: &Current) -> Option<Self> {
+        if name == "guests" {
+            return Some(Self::guests());
+        }
+        match (current.accounts.find_in_any_case(name), name.parse()) {
+            (Some(account), _) => Some(Self::of(&account)),
+            (None, Ok(uid)) => Some(Self::numbered(uid, current)),
+            (None, Err(_)) => None,
+        }
+    }
+
+    /// Whether the share lets the person in. Users of the host and of NFS have no account that a share could name.
+    pub(crate) fn enters(&self, share: &ShareSettings) -> bool {
+        let has_role = || roles::of(share).is_some_and(|roles| !roles.of(&self.identity).is_empty());
+        self.identity.is_numbered() || self.may_enter(share) || has_role()
     }
 
     /// A user of NFS, by the number and the groups that this machine knows.

@@ -11,7 +11,6 @@ use admin::control::{
     RightsRequest, RightsStatus, RoleStatus,
 };
 use anyhow::{Context, anyhow, bail};
-use auth::Accounts as _;
 use vfs::acl::{Entry, EntryKind, Inherit, Rights};
 use vfs::backend::Found;
 use vfs::{Caller, Error, Kind, Volume};
@@ -140,15 +139,10 @@ impl RightsService<'_> {
     }
 
     fn of(&self, file: &RightsFile<'_>, name: &str, names: &RightsNames<'_>) -> anyhow::Result<PersonAnswer> {
-        let person = match (name, name.parse::<u32>()) {
-            ("guests", _) => RightsPerson::guests(),
-            _ => match (self.current.accounts.find_in_any_case(name), name.parse()) {
-                (Some(account), _) => RightsPerson::of(&account),
-                (None, Ok(uid)) => RightsPerson::numbered(uid, self.current),
-                (None, Err(_)) => bail!(
-                    "there is no account {name:?}; `fourfold user list` shows all, and a number means a user of NFS"
-                ),
-            },
+        let Some(person) = RightsPerson::named(name, self.current) else {
+            bail!(
+                "there is no account {name:?}; `fourfold user list` shows all, and a number means a user of NFS"
+            )
         };
         let on_disk = file.on_disk();
         let target = file.target(&on_disk);

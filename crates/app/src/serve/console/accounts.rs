@@ -114,7 +114,11 @@ pub(super) fn change(
         }
     };
     tracing::info!(by, account = name, change = told, "account changed");
-    applied(running, name, told)
+    let mut all = applied(running, name, told)?;
+    if matches!(what, AccountEdit::Add { .. } | AccountEdit::Remove) {
+        all.extend(accounts::given_to(&running.current().settings, name));
+    }
+    Ok(all)
 }
 
 /// Has the server apply `accounts.toml`, and says what was done to an account or a group.

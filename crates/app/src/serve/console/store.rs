@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin::ShareSettings;
+use admin::control::{FindAnswer, FindRequest};
 use auth::Accounts;
 use conn::observe;
 use tokio::runtime::Handle;
@@ -21,6 +22,7 @@ use self::received::Upload;
 use super::Console;
 use super::snapshots::share;
 use crate::people::rights;
+use crate::shares::searching::Asker;
 
 /// How often an operation is tried that met the lease of another client,
 const MOST_TRIES: u32 = 8;
@@ -215,6 +217,11 @@ impl FileStore for Console {
         made.map_err(|error| place.refusal(error, path))?;
         place.log("folder made", path);
         Ok(Vec::new())
+    }
+
+    fn find(&self, by: &FilePerson, request: &FindRequest) -> Result<FindAnswer, Vec<String>> {
+        let asker = Asker::Account(&by.account);
+        self.as_server(|| self.running.search(request, &asker))
     }
 
     fn move_entry(

@@ -95,7 +95,7 @@ fn it_ends_after_its_time_and_when_the_person_may_not_read_it_any_more() {
     assert!(!browsed.end_old(&scene.volumes, &scene.current, now));
     assert!(browsed.end_old(&scene.volumes, &scene.current, now + Duration::from_secs(60)));
     let names: Vec<String> = browsed.all().iter().map(|one| one.share.name.clone()).collect();
-    assert_eq!(names, [second.clone()]);
+    assert_eq!(names, [&*second]);
     scene.current.settings.shares[0].users = vec!["grace".into()];
     assert!(browsed.end_old(&scene.volumes, &scene.current, now));
     assert!(browsed.all().is_empty() && !browsed.end(&first) && !browsed.end(&second));

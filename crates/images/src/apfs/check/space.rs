@@ -142,7 +142,7 @@ struct Total {
 impl Check<'_, '_> {
     /// The whole space manager, after everything else.
     pub(super) fn space(&mut self) -> Result<()> {
-        if !self.begin("space manager", 0) {
+        if !self.may_go_on() {
             return Ok(());
         }
         let container = self.container;

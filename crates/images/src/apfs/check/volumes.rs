@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wire::Reader;
 
 use super::super::cursor::{Placement, Tree};
-use super::super::names::Comparison;
+use super::super::names::{Comparison, is_recent};
 use super::super::object::{Decoded, kind};
 use super::super::object_map::{ObjectMap, ObjectVersion, flag};
 use super::super::records::{self, Attribute, Entry, FileExtent, Inode, Key, PhysicalExtent, Sibling};
@@ -16,6 +16,7 @@ use super::super::volume::{SnapshotRecord, Volume};
 use super::super::volume_superblock::Encryption;
 use super::Check;
 use super::census::{ExtentCounts, FileCounts, PURGEABLE_FOLDER, Window};
+use super::step;
 use super::trees::{Keys, Manner, undecoded};
 use crate::{Passphrase, Result};
 
@@ -95,13 +96,16 @@ impl Check<'_, '_> {
         if !self.may_go_on() {
             return Ok(());
         }
+        self.enter(step::volume(index), "volume");
         let superblock = self.container.volume_superblock(index);
         let Some((superblock, block)) = self.told(superblock)? else { return Ok(()) };
         let map = ObjectMap::open(&self.container.blocks, superblock.object_map);
         let Some(map) = self.told(map)? else { return Ok(()) };
         self.uses(map.block, 1, "object map");
         self.object_map(&map)?;
-        let has_more = superblock.is_sealed() || superblock.encryption() == Encryption::KeyPerFile;
+        let has_more = superblock.is_changing_keys
+            || superblock.is_sealed()
+            || superblock.encryption() == Encryption::KeyPerFile;
         self.is_exact &= !has_more;
         let opened = self.container.volume(index, passphrase);
         let Some(volume) = self.told(opened)? else {
@@ -111,10 +115,18 @@ impl Check<'_, '_> {
             return Ok(());
         };
         debug_assert_eq!(volume.block, block, "both are of the newest checkpoint");
+        if superblock.is_sealed() {
+            self.seal(&volume)?;
+        }
         let snapshots = self.snapshots(&volume)?;
-        self.extents_and_files(&volume, &snapshots)?;
-        for snapshot in &snapshots {
-            self.snapshot(&volume, snapshot)?;
+        let mut extents = self.extents(&volume, &snapshots)?;
+        if self.enters_catalogue(step::catalogue(index)) {
+            self.catalogue(&volume, &mut extents, snapshots.is_empty())?;
+        }
+        for (number, snapshot) in snapshots.iter().enumerate() {
+            if self.enters_catalogue(step::snapshot(index, number)) {
+                self.snapshot(&volume, snapshot)?;
+            }
         }
         Ok(())
     }
@@ -154,10 +166,6 @@ impl Check<'_, '_> {
 
     /// A snapshot: its superblock, and what of its catalogue no newer one shares.
     fn snapshot(&mut self, volume: &Volume, snapshot: &SnapshotRecord) -> Result<()> {
-        if !self.may_go_on() {
-            return Ok(());
-        }
-        self.uses(snapshot.superblock, 1, &format!("superblock of snapshot {}", snapshot.name));
         let opened = volume.at_snapshot(snapshot);
         let Some(then) = self.told(opened)? else { return Ok(()) };
         let comparison = then.comparison;
@@ -210,8 +218,8 @@ impl Check<'_, '_> {
         })
     }
 
-    /// The physical extents of a volume and of its snapshots, and then its files.
-    fn extents_and_files(&mut self, volume: &Volume, snapshots: &[SnapshotRecord]) -> Result<()> {
+    /// The physical extents of a volume and of its snapshots. Returns those of the volume, to be counted.
+    fn extents(&mut self, volume: &Volume, snapshots: &[SnapshotRecord]) -> Result<Window<ExtentCounts>> {
         let mut extents = Window::new();
         let mut each = |block, extent: PhysicalExtent| {
             extents.insert(block, || ExtentCounts::new(extent.blocks, extent.references));
@@ -219,20 +227,31 @@ impl Check<'_, '_> {
         self.physical_extents(volume.superblock.extents, &mut each)?;
         for snapshot in snapshots {
             self.physical_extents(snapshot.extents, &mut |_, _| ())?;
+            self.uses(snapshot.superblock, 1, &format!("superblock of snapshot {}", snapshot.name));
         }
-        // With snapshots, counts are spread over several trees; what is checked then is that blocks are in one.
-        let counts_extents = snapshots.is_empty() && extents.next().is_none();
         if let Some(tree) = &volume.file_extents {
             self.walk(tree, ONCE, &mut |_, _, _| Ok(()))?;
         }
+        Ok(extents)
+    }
+
+    /// The files of a volume as it is now, in as many passes as their counts need.
+    fn catalogue(
+        &mut self,
+        volume: &Volume,
+        extents: &mut Window<ExtentCounts>,
+        is_alone: bool,
+    ) -> Result<()> {
+        // With snapshots, counts are spread over several trees; what is checked then is that blocks are in one.
+        let counts_extents = is_alone && extents.next().is_none();
         let mut files = Some(Window::<FileCounts>::new());
         let mut checks = true;
         while let Some(mut window) = files.take().filter(|_| self.may_go_on()) {
-            let is_whole = self.files(volume, &mut window, &mut extents, checks)?;
+            let is_whole = self.files(volume, &mut window, extents, checks)?;
             if is_whole {
                 self.tell_files(volume, &window);
                 if checks && counts_extents && volume.file_extents.is_none() {
-                    self.tell_extents(&extents);
+                    self.tell_extents(extents);
                 }
             }
             checks = false;
@@ -287,7 +306,10 @@ impl Check<'_, '_> {
 
     fn entry_hash(&mut self, volume: &Volume, key: Key<'_>) {
         let name = String::from_utf8_lossy(key.name);
-        if volume.comparison.is_hashed() && u64::from(volume.comparison.hash(&name)) != key.number {
+        if volume.comparison.is_hashed()
+            && !is_recent(&name)
+            && u64::from(volume.comparison.hash(&name)) != key.number
+        {
             self.file_problem(volume, key.oid, format!("the hash of its entry {name:?} is wrong"));
         }
     }
@@ -332,7 +354,7 @@ impl Check<'_, '_> {
 
     fn tell_files(&mut self, volume: &Volume, window: &Window<FileCounts>) {
         for (&id, counts) in &window.counts {
-            if let Some(problem) = counts.problem(id) {
+            if let Some(problem) = counts.problem(id).filter(|_| self.may_go_on()) {
                 self.file_problem(volume, id, problem);
             }
         }
@@ -340,7 +362,7 @@ impl Check<'_, '_> {
 
     fn tell_extents(&mut self, extents: &Window<ExtentCounts>) {
         for (&block, extent) in &extents.counts {
-            if let Some(problem) = extent.problem() {
+            if let Some(problem) = extent.problem().filter(|_| self.may_go_on()) {
                 self.problem(format!("physical extent at block {block}"), block, problem);
             }
         }
@@ -348,10 +370,9 @@ impl Check<'_, '_> {
 
     /// Tells a problem of an inode, with the path if that can be found.
     fn file_problem(&mut self, volume: &Volume, id: u64, problem: String) {
-        self.is_exact = false;
         let place = self.container.blocks.place(volume.catalogue.root.block);
         let told = crate::check::Problem::new(format!("inode {id}"), Some(place), problem);
-        self.steps.problem(match volume.path(id) {
+        self.tell_problem(match volume.path(id) {
             Some(path) => told.of_file(path),
             None => told,
         });

@@ -9,18 +9,20 @@ use images::{Error, Passphrase, ReadAt, apfs};
 use super::content::Names;
 use super::disk::{BLOCK, Disk};
 use super::writer::{ContainerWriter, POOL, POOL_BITMAPS};
-use super::{PASSPHRASE, everything, objects, passphrase};
+use super::{PASSPHRASE, everything, long_names, objects, passphrase, sealed};
 
 #[derive(Default)]
 struct Findings {
     problems: Vec<Problem>,
     stops_after: Option<u32>,
     calls: u32,
+    resumes: Vec<Resume>,
 }
 
 impl Observer for Findings {
-    fn progress(&mut self, _: &Progress) -> bool {
+    fn progress(&mut self, progress: &Progress) -> bool {
         self.calls += 1;
+        self.resumes.push(progress.resume);
         self.stops_after.is_none_or(|most| self.calls <= most)
     }
 
@@ -121,6 +123,8 @@ fn sound_images_have_no_problem() {
         assert_eq!(checked(everything(names, None), None), (vec![], None));
     }
     assert_eq!(checked(everything(Names::Folded, Some(PASSPHRASE)), Some(&passphrase())), (vec![], None));
+    assert_eq!(checked(long_names(), None), (vec![], None));
+    assert_eq!(checked(sealed(), None), (vec![], None));
 }
 
 #[test]
@@ -413,4 +417,49 @@ fn a_check_that_is_stopped_ends_at_once() {
     assert_eq!(apfs::check(disk, None, &mut steps), Ok(()));
     assert!(steps.is_stopped());
     assert!(findings.calls <= 4 && findings.problems.is_empty());
+}
+
+/// Checks from a step, and returns what is found and the steps that there are.
+fn resumed(disk: &Disk, from: Resume) -> (Vec<Problem>, Vec<Resume>) {
+    let mut findings = Findings::default();
+    let disk: Arc<dyn ReadAt> = Arc::new(disk.clone());
+    assert_eq!(apfs::check(disk, None, &mut Steps::new(&mut findings, from)), Ok(()));
+    findings.resumes.dedup();
+    (findings.problems, findings.resumes)
+}
+
+#[test]
+fn a_check_goes_on_at_any_step_and_tells_each_problem_once() {
+    let sound = sound();
+    let (_, steps) = resumed(&sound, Resume::default());
+    assert_eq!(
+        steps.len(),
+        6,
+        "container, volume, its catalogue and those of two snapshots, space: {steps:?}"
+    );
+    let mut damaged = sound.clone();
+    change_value(&mut damaged, CATALOGUE, &record(HELLO, 3), |inode| inode[56] = 3);
+    damaged.block(POOL_BITMAPS)[0] = 1;
+    let expected = [2, 2, 2, 1, 1, 1];
+    for (step, expected) in steps.into_iter().zip(expected) {
+        assert_eq!(resumed(&sound, step).0, [], "{step:?}");
+        assert_eq!(resumed(&damaged, step).0.len(), expected, "{step:?}");
+    }
+}
+
+#[test]
+fn a_wrong_byte_in_a_sealed_catalogue_is_found_by_its_hash() {
+    let mut disk = sealed();
+    // Nodes of a sealed volume have no header; one of them has this name.
+    let name = b"program with the number 33\0";
+    let has_name =
+        |bytes: &[u8]| bytes[..32] == [0; 32] && bytes.windows(name.len()).any(|window| window == name);
+    let node = *disk.blocks.iter().find(|(_, bytes)| has_name(bytes)).unwrap().0;
+    disk.block(node)[BLOCK - 3] ^= 1;
+    assert_found(disk, "catalogue node", "its hash in the sealed volume is wrong");
+    let mut disk = sealed();
+    let is_root = |bytes: &[u8]| bytes[..32] == [0; 32] && bytes[32] == 0x19;
+    let root = *disk.blocks.iter().find(|(_, bytes)| is_root(bytes)).unwrap().0;
+    disk.block(root)[2000] ^= 1;
+    assert_found(disk, "seal of a volume", "the hash of the catalogue's root is another one");
 }

@@ -1,5 +1,5 @@
 //! Named pipes of IPC$: the RPC interfaces through which clients ask for the server's shares, its
-//! name, its accounts, and the accounts of numbers.
+//! name, its accounts, and the accounts of numbers, and through which Macs search shares.
 //!
 //! A [`Pipe`] is one client's open of one pipe. Written bytes go to an association, and its answers
 //! wait until the client reads them. The pipe is in message mode: one write may contain a message,
@@ -9,6 +9,7 @@ mod association;
 mod host;
 mod lists;
 mod lsarpc;
+mod mdssvc;
 mod names;
 mod privileges;
 mod samr;
@@ -161,7 +162,7 @@ impl Pipe {
 fn canonical(name: &str) -> Option<&'static str> {
     let name = name.trim_start_matches('\\').to_ascii_lowercase();
     let name = name.strip_prefix("pipe\\").unwrap_or(&name);
-    ["srvsvc", "wkssvc", "lsarpc", "samr"].into_iter().find(|pipe| *pipe == name)
+    ["srvsvc", "wkssvc", "lsarpc", "samr", "mdssvc"].into_iter().find(|pipe| *pipe == name)
 }
 
 #[cfg(test)]

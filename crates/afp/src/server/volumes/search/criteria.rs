@@ -51,6 +51,14 @@ impl<'a> Criteria<'a> {
         Needs { metadata: self.bitmap.0 & of_metadata != 0, offspring }
     }
 
+    /// The requested name as it is compared, and whether a part of a name is enough; `None` if the criteria have no name that an
+    /// index knows.
+    pub(super) fn plain_name(&self) -> Option<(&str, bool)> {
+        let name = self.name.as_ref().filter(|name| name.id.is_none())?;
+        let text = std::str::from_utf8(name.key.as_bytes()).ok().filter(|text| !text.is_empty())?;
+        Some((text, name.is_partial))
+    }
+
     /// Whether an entry with this stored name may match. Checked first, because the name is known.
     pub(super) fn may_be_named(&self, stored: &[u8]) -> bool {
         self.name.as_ref().is_none_or(|name| name.id.is_some() || name.is(stored))

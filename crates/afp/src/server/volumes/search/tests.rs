@@ -12,6 +12,8 @@ use crate::server::testing::{ADA, Answer, Client, Server};
 use crate::wire::search::{RequestBitmap, Search, Specification};
 use crate::wire::{Path, Version, strings};
 
+mod indexed;
+
 struct Tree {
     volume: Arc<Volume>,
     root: Found,
@@ -300,7 +302,7 @@ async fn with_room_for_few_folders_everything_is_still_found_once() {
         }
     }
     for (most, matches) in [(1, 1000), (1, 1), (3, 1), (3, 1000), (20, 2)] {
-        let walk = SearchRest { most, ..SearchRest::of(tree.root.object.key()) };
+        let walk = SearchRest::Walked(Walk { most, ..Walk::of(tree.root.object.key()) });
         let position = ada.session().searches.keep(volume, walk).encode();
         let search = Search { position, matches, ..by_name(volume, b"found", true) };
         let all = find(&mut ada, search).await;

@@ -1,6 +1,6 @@
 //! Another name for an account: its Unix user, its groups and its roles in shares stay.
 
-use admin::settings::{Property, Role as MentionRole, Source};
+use admin::settings::{Property, Source};
 use admin::{Settings, ShareSettings};
 use auth::{Accounts, is_same_name};
 use web::author::{Author, ChangeRefusal};
@@ -35,15 +35,10 @@ pub(super) fn rename(current: &Current, name: &str, new: &str, password: &str) -
         return Err(vec![format!("there is an account {new:?} already")]);
     }
     // The account would get what a share gives to the new name: nothing grows wider by a rename.
-    let mut mentions =
-        current.settings.mentions.iter().filter(|one| !matches!(one.role, MentionRole::Group(_)));
     if !is_same_name(name, new)
-        && let Some(one) = mentions.find(|one| is_same_name(&one.name, new))
+        && let Some(given) = accounts::given_to(&current.settings, new).next()
     {
-        return Err(vec![format!(
-            "{}: the settings name {new:?} already, so {name} would get its rights: take the name out first",
-            one.place
-        )]);
+        return Err(vec![format!("{given}, so {name} would get it: take the name out first")]);
     }
     let now = current.accounts.find(name).ok_or_else(|| vec![format!("there is no account {name:?}")])?;
     let (uid, gid) = (now.identity.uid, now.identity.gid);

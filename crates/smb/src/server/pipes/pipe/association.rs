@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use wire::Reader;
 
-use super::{PipeHost, lsarpc, samr, srvsvc, wkssvc};
+use super::{PipeHost, lsarpc, mdssvc, samr, srvsvc, wkssvc};
 use crate::server::rpc::bound::{FragmentedCall, RpcBinding, Sizes, fault, responses, whole_bind};
 use crate::wire::rpc::Syntax;
 use crate::wire::rpc::pdu::{BindNak, Fault, Header, Request, kind};
@@ -28,6 +28,7 @@ pub(super) struct PipeAssociation {
     bound: Option<RpcBinding<PipeInterface>>,
     policies: lsarpc::Policies,
     sam: samr::Handles,
+    searches: mdssvc::SearchedShares,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,11 +37,19 @@ enum PipeInterface {
     Wkssvc,
     Lsarpc,
     Samr,
+    Mdssvc,
 }
 
 impl PipeAssociation {
     pub(super) fn new(pipe: &'static str, host: Arc<dyn PipeHost>) -> Self {
-        Self { pipe, host, bound: None, policies: lsarpc::Policies::default(), sam: samr::Handles::default() }
+        Self {
+            pipe,
+            host,
+            bound: None,
+            policies: lsarpc::Policies::default(),
+            sam: samr::Handles::default(),
+            searches: mdssvc::SearchedShares::default(),
+        }
     }
 
     /// Takes one whole message.
@@ -120,6 +129,7 @@ impl PipeAssociation {
             PipeInterface::Wkssvc => wkssvc::call(host, operation, stub),
             PipeInterface::Lsarpc => lsarpc::call(host, &mut self.policies, operation, stub),
             PipeInterface::Samr => samr::call(host, &mut self.sam, operation, stub),
+            PipeInterface::Mdssvc => mdssvc::call(host, &mut self.searches, operation, stub),
         }
     }
 }
@@ -131,6 +141,7 @@ impl PipeInterface {
             Syntax::WKSSVC => Some(Self::Wkssvc),
             Syntax::LSARPC => Some(Self::Lsarpc),
             Syntax::SAMR => Some(Self::Samr),
+            Syntax::MDSSVC => Some(Self::Mdssvc),
             _ => None,
         }
     }

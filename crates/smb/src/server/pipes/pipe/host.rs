@@ -1,8 +1,10 @@
 //! The server's functions that the pipes call.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use auth::SidName;
+use spotlight::Store;
 
 pub use crate::wire::rpc::srvsvc::{Connection, OpenFile, Session};
 pub use crate::wire::security::Sid;
@@ -50,6 +52,11 @@ pub trait PipeHost: Send + Sync {
 
     /// The SID of a name of a domain: `alice`, `LAB\alice`, `alice@lab.test`, or `LAB`.
     fn sid(&self, _name: &str) -> Option<SidName> {
+        None
+    }
+
+    /// The share of this name, for searches of the caller; `None` if it has no such share, or the share cannot be searched.
+    fn searchable(&self, _share: &str) -> Option<Arc<dyn Store>> {
         None
     }
 

@@ -4,6 +4,7 @@ mod calls;
 mod messages;
 mod protocol;
 mod ranks;
+mod searches;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -22,6 +23,9 @@ const BIND_LSARPC: &str = "05000b03100000004800000002000000d016d0160000000001000
 
 const BIND_SAMR: &str = "05000b03100000004800000002000000d016d016000000000100000000000100785734123412cdabef000123456789ac\
     01000000045d888aeb1cc9119fe808002b10486002000000";
+
+const BIND_MDSSVC: &str = "05000b03100000004800000002000000d016d016000000000100000000000100fb855d8854c76240a0e76872ce0064f4\
+    02000000045d888aeb1cc9119fe808002b10486002000000";
 
 struct TestHost(CallerRank);
 
@@ -92,6 +96,10 @@ impl PipeHost for TestHost {
 
     fn gid(&self, name: &str) -> Option<u32> {
         name.eq_ignore_ascii_case("users").then_some(100)
+    }
+
+    fn searchable(&self, share: &str) -> Option<Arc<dyn spotlight::Store>> {
+        (share == "music").then(|| Arc::new(searches::OneFile) as _)
     }
 
     fn now(&self) -> SystemTime {

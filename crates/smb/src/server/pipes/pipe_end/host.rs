@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use auth::SidName;
+use spotlight::{Store, VolumeStore};
 
 use crate::server::clients::open::OpenedObject;
 use crate::server::clients::session;
@@ -235,6 +236,28 @@ impl PipeHost for Host {
 
     fn sid(&self, name: &str) -> Option<SidName> {
         self.service.config().unix.domain()?.named(name)
+    }
+
+    fn searchable(&self, share: &str) -> Option<Arc<dyn Store>> {
+        let session = self.session.upgrade()?;
+        let (user, address) = (session.user(), session.connections().first()?.peer.address.ip());
+        let asked = share.to_lowercase();
+        // A home is connected, and no share of the settings.
+        let connected = session.trees.all().into_iter().map(|tree| tree.share.clone());
+        let share = connected.into_iter().find(|share| share.name.to_lowercase() == asked);
+        let share = share.or_else(|| self.service.share(&asked))?;
+        grant(&share, &user, address)?;
+        if share.options.require_encryption && !session.requires_encryption() {
+            return None; // the pipe may be read on the way, and names of files are as secret as their contents
+        }
+        let config::ShareKind::Disk { volume, serial, .. } = &share.kind else { return None };
+        let mut uuid = self.service.config().guid;
+        uuid.iter_mut().zip(serial.to_le_bytes()).for_each(|(byte, of_share)| *byte ^= of_share);
+        let (caller, numbered) = (volume.acting(user.caller.clone()), volume.clone());
+        let numbering = move |entry: &vfs::FoundEntry| Some(numbered.number(entry.found.attributes.id));
+        let store =
+            VolumeStore::new(volume, caller, share.folding(), (&share.name, uuid), Box::new(numbering))?;
+        Some(Arc::new(store))
     }
 
     fn now(&self) -> SystemTime {

@@ -73,7 +73,7 @@ impl ImageServer {
             ensure!(fs::read_to_string(&got)? == text, "{path} has another content over SMB");
             let url = format!(
                 "nfs://127.0.0.1/Disk$/{}?nfsport={1}&mountport={1}&version=3&uid={2}&gid={2}",
-                path.replace(' ', "%20"),
+                path, // libnfs decodes no %20
                 self.ports[1],
                 UIDS[0]
             );

@@ -3,13 +3,14 @@
 use super::*;
 
 #[test]
-fn there_are_four_pipes_in_any_case_and_with_the_path_of_windows() {
+fn there_are_five_pipes_in_any_case_and_with_the_path_of_windows() {
     let open = |name| Pipe::open(name, Arc::new(TestHost(CallerRank::User))).map(|pipe| pipe.name());
     assert_eq!(open("srvsvc"), Some("srvsvc"));
     assert_eq!(open("WKSSVC"), Some("wkssvc"));
     assert_eq!(open("\\PIPE\\lsarpc"), Some("lsarpc"));
     assert_eq!(open("samr"), Some("samr"));
-    for other in ["", "spoolss", "srvsvc2", "pipe", "a\\srvsvc", "mdssvc"] {
+    assert_eq!(open("mdssvc"), Some("mdssvc"));
+    for other in ["", "spoolss", "srvsvc2", "pipe", "a\\srvsvc", "mdssvc2"] {
         assert_eq!(open(other), None, "{other}");
     }
 }

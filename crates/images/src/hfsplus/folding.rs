@@ -1,0 +1,133 @@
+//! The case folding of HFS+: TN1150, "Case-Insensitive String Comparison Algorithm". It is frozen, and differs from
+//! Unicode's own one.
+
+/// Runs of characters and what they fold to: first, last, step, what the first one folds to.
+const RUNS: [(u16, u16, u16, u16); 69] = [
+    (0x0000, 0x0000, 1, 0xFFFF),
+    (0x0041, 0x005A, 1, 0x0061),
+    (0x00C6, 0x00C6, 1, 0x00E6),
+    (0x00D0, 0x00D0, 1, 0x00F0),
+    (0x00D8, 0x00D8, 1, 0x00F8),
+    (0x00DE, 0x00DE, 1, 0x00FE),
+    (0x0110, 0x0110, 1, 0x0111),
+    (0x0126, 0x0126, 1, 0x0127),
+    (0x0132, 0x0132, 1, 0x0133),
+    (0x013F, 0x0141, 2, 0x0140),
+    (0x014A, 0x014A, 1, 0x014B),
+    (0x0152, 0x0152, 1, 0x0153),
+    (0x0166, 0x0166, 1, 0x0167),
+    (0x0181, 0x0181, 1, 0x0253),
+    (0x0182, 0x0184, 2, 0x0183),
+    (0x0186, 0x0186, 1, 0x0254),
+    (0x0187, 0x0187, 1, 0x0188),
+    (0x0189, 0x018A, 1, 0x0256),
+    (0x018B, 0x018B, 1, 0x018C),
+    (0x018E, 0x018E, 1, 0x01DD),
+    (0x018F, 0x018F, 1, 0x0259),
+    (0x0190, 0x0190, 1, 0x025B),
+    (0x0191, 0x0191, 1, 0x0192),
+    (0x0193, 0x0193, 1, 0x0260),
+    (0x0194, 0x0194, 1, 0x0263),
+    (0x0196, 0x0196, 1, 0x0269),
+    (0x0197, 0x0197, 1, 0x0268),
+    (0x0198, 0x0198, 1, 0x0199),
+    (0x019C, 0x019C, 1, 0x026F),
+    (0x019D, 0x019D, 1, 0x0272),
+    (0x019F, 0x019F, 1, 0x0275),
+    (0x01A2, 0x01A4, 2, 0x01A3),
+    (0x01A7, 0x01A7, 1, 0x01A8),
+    (0x01A9, 0x01A9, 1, 0x0283),
+    (0x01AC, 0x01AC, 1, 0x01AD),
+    (0x01AE, 0x01AE, 1, 0x0288),
+    (0x01B1, 0x01B2, 1, 0x028A),
+    (0x01B3, 0x01B5, 2, 0x01B4),
+    (0x01B7, 0x01B7, 1, 0x0292),
+    (0x01B8, 0x01B8, 1, 0x01B9),
+    (0x01BC, 0x01BC, 1, 0x01BD),
+    (0x01C4, 0x01C4, 1, 0x01C6),
+    (0x01C5, 0x01C5, 1, 0x01C6),
+    (0x01C7, 0x01C7, 1, 0x01C9),
+    (0x01C8, 0x01C8, 1, 0x01C9),
+    (0x01CA, 0x01CA, 1, 0x01CC),
+    (0x01CB, 0x01CB, 1, 0x01CC),
+    (0x01E4, 0x01E4, 1, 0x01E5),
+    (0x01F1, 0x01F1, 1, 0x01F3),
+    (0x01F2, 0x01F2, 1, 0x01F3),
+    (0x0391, 0x03A1, 1, 0x03B1),
+    (0x03A3, 0x03A9, 1, 0x03C3),
+    (0x03E2, 0x03EE, 2, 0x03E3),
+    (0x0402, 0x0404, 2, 0x0452),
+    (0x0405, 0x0406, 1, 0x0455),
+    (0x0408, 0x040B, 1, 0x0458),
+    (0x040F, 0x040F, 1, 0x045F),
+    (0x0410, 0x0418, 1, 0x0430),
+    (0x041A, 0x042F, 1, 0x043A),
+    (0x0460, 0x0474, 2, 0x0461),
+    (0x0478, 0x0480, 2, 0x0479),
+    (0x0490, 0x04BE, 2, 0x0491),
+    (0x04C3, 0x04C3, 1, 0x04C4),
+    (0x04C7, 0x04C7, 1, 0x04C8),
+    (0x04CB, 0x04CB, 1, 0x04CC),
+    (0x0531, 0x0556, 1, 0x0561),
+    (0x10A0, 0x10C5, 1, 0x10D0),
+    (0x2160, 0x216F, 1, 0x2170),
+    (0xFF21, 0xFF3A, 1, 0xFF41),
+];
+
+/// Runs of characters that comparisons pass over.
+const IGNORED: [(u16, u16); 4] = [(0x200C, 0x200F), (0x202A, 0x202E), (0x206A, 0x206F), (0xFEFF, 0xFEFF)];
+
+/// What a UTF-16 unit is compared as; `None` for one that is passed over.
+pub(super) fn folded(unit: u16) -> Option<u16> {
+    if unit < 0x80 {
+        return Some(match unit {
+            0 => 0xFFFF,
+            _ => u16::from((unit as u8).to_ascii_lowercase()),
+        });
+    }
+    if IGNORED.iter().any(|(first, last)| (*first..=*last).contains(&unit)) {
+        return None;
+    }
+    let run = RUNS.partition_point(|run| run.0 <= unit).checked_sub(1).map(|at| RUNS[at]);
+    Some(match run {
+        Some((first, last, step, to)) if unit <= last && (unit - first).is_multiple_of(step) => {
+            to + (unit - first)
+        }
+        _ => unit,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_fold_as_the_technical_note_says() {
+        // TN1150, table of the upper-case characters.
+        for (upper, lower) in [
+            ('A', 'a'),
+            ('Z', 'z'),
+            ('Æ', 'æ'),
+            ('Đ', 'đ'),
+            ('Ŀ', 'ŀ'),
+            ('Ł', 'ł'),
+            ('Ω', 'ω'),
+            ('Я', 'я'),
+            ('Ⴀ', 'ა'),
+            ('Ⅷ', 'ⅷ'),
+            ('Ｚ', 'ｚ'),
+        ] {
+            assert_eq!(folded(upper as u16), Some(lower as u16), "{upper}");
+            assert_eq!(folded(lower as u16), Some(lower as u16), "{lower}");
+        }
+        assert_eq!(folded(0), Some(0xFFFF));
+        // Composed letters are decomposed before they are stored, and so do not fold.
+        assert_eq!(folded('É' as u16), Some('É' as u16));
+        assert_eq!(folded(0x0140), Some(0x0140));
+    }
+
+    #[test]
+    fn marks_of_direction_are_passed_over() {
+        assert_eq!([0x200C, 0x202E, 0x206F, 0xFEFF].map(folded), [None; 4]);
+    }
+}

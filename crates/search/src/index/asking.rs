@@ -1,0 +1,141 @@
+//! Searches in an index: entries of the table and of all segments in one order, of each place the newest.
+
+use std::sync::Arc;
+
+use query::{Attribute, Facts, Query, Test};
+use vfs::names::text_view;
+use vfs::{Candidate, LastingKey, SearchPlace};
+
+use super::plan::Plan;
+use super::scan::{Scan, TextAnswers};
+use super::store::{Segments, Store};
+use crate::entry::{Entry, time_of};
+use crate::error::IndexFailure;
+use crate::segment::HAS_CONTENTS;
+
+/// What a search calls for each entry that may match; it answers whether to go on.
+pub(super) type Each<'a> = dyn FnMut(&Candidate<'_>) -> bool + 'a;
+
+/// Looks for entries that may match.
+pub(super) fn propose(
+    store: &Store,
+    query: &Query,
+    after: Option<&SearchPlace>,
+    name_of: &dyn Fn(u32) -> Option<String>,
+    each: &mut Each<'_>,
+) -> Result<(), IndexFailure> {
+    let (recent, segments) = store.look(|table| {
+        let owner =
+            |entry: &Entry| query.asks_for(|of| of == Attribute::Owner).then(|| name_of(entry.uid)).flatten();
+        let found = table.after(after).filter_map(|(folder, name, entry)| {
+            let entry = entry.as_ref()?;
+            let facts = entry.facts(&text_view(name), owner(entry));
+            let passes = may_match(query, &facts, entry);
+            passes.then(|| (SearchPlace { folder: folder.to_vec(), name: name.clone() }, entry.clone()))
+        });
+        found.collect::<Vec<_>>()
+    });
+    let plan = Plan::of(query, name_of);
+    let mut scans = Vec::with_capacity(segments.len());
+    for segment in &segments {
+        scans.push(Scan::of(segment.clone(), &plan, after)?);
+    }
+    let texts =
+        segments.iter().map(|segment| TextAnswers::of(query, segment)).collect::<Result<Vec<_>, _>>()?;
+    let mut recent = recent.into_iter().peekable();
+    loop {
+        let oldest_first =
+            scans.iter().enumerate().filter_map(|(age, scan)| Some((&scan.head.as_ref()?.place, age)));
+        let next = oldest_first.min();
+        let is_recent = match (recent.peek(), next) {
+            (None, None) => return Ok(()),
+            (Some((place, _)), Some((other, _))) => place <= other,
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+        };
+        let goes_on = if is_recent {
+            let Some((place, entry)) = recent.next() else { return Ok(()) };
+            pass_by(&mut scans, &place)?;
+            propose_recent(&place, &entry, each)
+        } else {
+            let Some((place, age)) = next.map(|(place, age)| (place.clone(), age)) else { return Ok(()) };
+            let goes_on = propose_old(store, &segments, (&scans[age], &texts[age], age), &place, each)?;
+            pass_by(&mut scans, &place)?;
+            goes_on
+        };
+        if !goes_on {
+            return Ok(());
+        }
+    }
+}
+
+/// Older entries of a place do not count.
+fn pass_by(scans: &mut [Scan<'_, '_>], place: &SearchPlace) -> Result<(), IndexFailure> {
+    for scan in scans {
+        if scan.head.as_ref().is_some_and(|head| head.place == *place) {
+            scan.advance()?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether an entry of the table may match. What is not kept may be anything.
+fn may_match(query: &Query, facts: &Facts, entry: &Entry) -> bool {
+    let is_unknown = query.asks_for(|attribute| attribute == Attribute::Used);
+    is_unknown || query.matches_with(facts, &|test| has_words(entry, test))
+}
+
+fn has_words(entry: &Entry, test: &Test) -> bool {
+    let Some(words) = &entry.words else { return false };
+    let Test::Text(test) = test else { return *test == Test::Present };
+    test.words().iter().all(|wanted| {
+        let from = words.partition_point(|word| **word < *wanted.word);
+        words.get(from).is_some_and(|word| wanted.accepts(word))
+    })
+}
+
+fn contents_of(facts: &Facts) -> Facts {
+    let mut contents = Facts::default();
+    contents.extend(facts.all().iter().filter(|(attribute, _)| attribute.is_of_contents()).cloned());
+    contents
+}
+
+fn propose_recent(place: &SearchPlace, entry: &Arc<Entry>, each: &mut Each<'_>) -> bool {
+    let Some(folder) = LastingKey::from_bytes(&place.folder) else { return true };
+    each(&Candidate {
+        folder,
+        name: &place.name,
+        contents: &contents_of(&entry.extra),
+        text: &|test| has_words(entry, test),
+        read: entry.words.is_some().then(|| (entry.inode, time_of(entry.changed))),
+    })
+}
+
+fn propose_old(
+    store: &Store,
+    segments: &Segments,
+    (scan, texts, age): (&Scan<'_, '_>, &TextAnswers, usize),
+    place: &SearchPlace,
+    each: &mut Each<'_>,
+) -> Result<bool, IndexFailure> {
+    let (Some(head), Some(folder)) = (&scan.head, LastingKey::from_bytes(&place.folder)) else {
+        return Ok(true);
+    };
+    for newer in &segments[..age] {
+        if newer.find(&place.folder, &place.name)?.is_some() {
+            return Ok(true);
+        }
+    }
+    if store.look(|table| table.has(&place.folder, &place.name)).0 {
+        return Ok(true);
+    }
+    let has_contents = head.row.flags & HAS_CONTENTS != 0;
+    let (facts, (inode, changed)) = if has_contents { scan.known(head.entry)? } else { Default::default() };
+    Ok(each(&Candidate {
+        folder,
+        name: &place.name,
+        contents: &contents_of(&facts),
+        text: &|test| texts.accepts(test, head.entry),
+        read: has_contents.then(|| (inode, time_of(changed))),
+    }))
+}

@@ -1,0 +1,4 @@
+//! covers: spotlight/message, afp/wire/spotlight
+#![cfg_attr(fuzzing, no_main)]
+
+fourfold_fuzz::target!(fourfold_fuzz::spotlight::messages);
