@@ -171,14 +171,14 @@ async fn serve_until_stopped(
     let control = tokio::spawn(control::serve(socket, running.clone()));
     api::serve(api, &running, (login_guard.clone(), &console, alerts), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
-    let of_macs = watch(&running, &volumes)?;
+    let macs = watch(&running, &volumes)?;
     say_ready(&running, volumes.clone(), said).await?;
     orders.obey_until_stop(&running, &volumes).await;
     part.end();
     control.abort();
     control::remove(state.path());
     say_goodbye(&announcers, &fronts, &stop).await;
-    let _ = tokio::task::spawn_blocking(move || (audit.stop(), of_macs.stop())).await; // a panic there was logged
+    let _ = tokio::task::spawn_blocking(move || (audit.stop(), macs.stop())).await; // a panic there was logged
     volumes.stop().await;
     Ok(())
 }
