@@ -88,6 +88,7 @@ pub const TARGETS: &[Target] = &[
     ("images_compressions", disk_images::compressions),
     ("images_containers", disk_images::containers),
     ("images_decmpfs", disk_images::decmpfs),
+    ("images_fat", disk_images::fat),
     ("images_hfsplus", disk_images::hfsplus),
     ("images_partitions", disk_images::partition_maps),
     ("iscsi_blocks", iscsi_blocks::blocks),

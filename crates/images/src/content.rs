@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::check::Steps;
 use crate::part::read_vec;
 use crate::partitions::Partition;
-use crate::{Error, Passphrase, ReadAt, Result, Volume, apfs, hfsplus};
+use crate::{Error, Passphrase, ReadAt, Result, Volume, apfs, fat, hfsplus};
 
 /// A file system, or what else a partition may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +104,7 @@ pub(crate) fn volumes(
         Content::Unknown => Vec::new(),
         Content::HfsPlus => vec![hfsplus::volume(bytes)],
         Content::Apfs => apfs_volumes(&bytes, passphrase),
+        Content::Fat => vec![fat::volume(bytes)],
         other => vec![unsupported(other)],
     }
 }

@@ -11,6 +11,7 @@ pub mod compression;
 pub mod containers;
 pub mod content;
 pub mod decmpfs;
+pub mod fat;
 pub mod hfsplus;
 mod inside;
 pub mod memory;

@@ -5,6 +5,7 @@
 //! told only where everything was understood and read.
 
 mod census;
+mod seal;
 mod space;
 mod trees;
 mod used;
@@ -204,6 +205,7 @@ impl Check<'_, '_> {
         if length.is_none_or(|length| length > container.blocks.length()) {
             self.problem("container superblock", 0, "the container is longer than the partition or image");
         }
+        self.is_exact &= !checkpoint.is_resized;
         self.uses(0, 1, "container superblock");
         for (area, name) in [(checkpoint.descriptors, "descriptor"), (checkpoint.data, "data")] {
             self.uses(area.first, area.blocks.into(), &format!("checkpoint {name} area"));

@@ -7,6 +7,7 @@ use formats::Kind;
 use wire::Malformed;
 
 use super::cursor::Cursor;
+use super::names::is_recent;
 use super::object::Decoded;
 use super::records::{Attribute, COMPRESSED, Entry as EntryValue, Inode, Key, Stream, kind};
 use super::volume::{Volume, time};
@@ -165,6 +166,24 @@ impl Volume {
         Key { number: hash.into(), name: name.as_bytes(), ..Key::first(folder.0, kind::ENTRY) }
     }
 
+    /// Searches all entries of a folder for one of this form, whose hash may be that of another version of Unicode.
+    fn search(&self, folder: NodeId, form: &str) -> Result<Entry> {
+        let mut cursor = self.records(Key::first(folder.0, kind::ENTRY))?;
+        while let Some((key, value)) = cursor.entry()? {
+            let damaged = |malformed: Malformed| cursor.damaged(malformed.0);
+            let key = self.key(key).map_err(damaged)?;
+            if (key.oid, key.kind) != (folder.0, kind::ENTRY) {
+                break;
+            }
+            if self.comparison.form(&String::from_utf8_lossy(key.name)) == form {
+                let value = EntryValue::decode(value).map_err(damaged)?;
+                return self.entry(key.name, value).ok_or(Error::NotFound);
+            }
+            cursor.advance()?;
+        }
+        Err(Error::NotFound)
+    }
+
     fn require_folder(&self, folder: NodeId) -> Result<Inode> {
         let inode = self.inode(folder.0)?;
         if file_kind(inode.file_type()) == Some(Kind::Folder) { Ok(inode) } else { Err(Error::NotFound) }
@@ -315,7 +334,11 @@ impl FileSystem for Volume {
             }
             cursor.advance()?;
         }
-        Err(Error::NotFound)
+        if self.comparison.is_hashed() && is_recent(name) {
+            self.search(folder, &form)
+        } else {
+            Err(Error::NotFound)
+        }
     }
 
     fn parent(&self, folder: NodeId) -> Result<NodeId> {

@@ -69,6 +69,8 @@ pub(super) struct Superblock {
     pub(super) reaper: u64,
     /// The object ids of volumes: virtual ones.
     pub(super) volumes: Vec<u64>,
+    /// Whether the container is being made smaller: blocks are moved then.
+    pub(super) is_resized: bool,
     pub(super) efi_jumpstart: u64,
     pub(super) keybag: BlockRun,
     pub(super) media_keybag: BlockRun,
@@ -97,7 +99,10 @@ impl Superblock {
         for _ in 0..MOST_VOLUMES {
             volumes.extend(Some(r.u64_le()?).filter(|&oid| oid != 0));
         }
-        r.skip(32 * 8 + 16 + 8 + 8)?; // counters, blocked out range, tree of evicted mappings, flags
+        r.skip(32 * 8)?; // counters
+        let blocked = BlockRun::decode(&mut r)?;
+        let is_resized = (blocked.count, r.u64_le()?) != (0, 0); // and the tree of evicted mappings
+        r.skip(8)?; // flags
         let efi_jumpstart = r.u64_le()?;
         r.skip(16)?; // UUID of the Fusion set
         let keybag = BlockRun::decode(&mut r)?;
@@ -117,6 +122,7 @@ impl Superblock {
             object_map,
             reaper,
             volumes,
+            is_resized,
             efi_jumpstart,
             keybag,
             media_keybag,

@@ -54,6 +54,8 @@ pub(super) struct VolumeSuperblock {
     pub(super) uuid: [u8; 16],
     pub(super) name: String,
     pub(super) snapshot_extension: u64,
+    /// Whether it is being encrypted, decrypted, or encrypted by another key.
+    pub(super) is_changing_keys: bool,
     /// Of a sealed volume: the object of its seal, and the tree of its extents.
     pub(super) integrity: u64,
     pub(super) file_extents: u64,
@@ -85,7 +87,9 @@ impl VolumeSuperblock {
         let name = r.take(256)?;
         let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
         let name = String::from_utf8_lossy(&name[..end]).into_owned();
-        r.skip(8 + 8 + 8 + 16)?; // next document, role, root of a snapshot, encryption rolling, clones
+        r.skip(8 + 8)?; // next document, role, root of a snapshot
+        let is_changing_keys = r.u64_le()? != 0;
+        r.skip(16)?; // clones
         let snapshot_extension = r.u64_le()?;
         r.skip(16)?; // group of volumes
         let (integrity, file_extents) = (r.u64_le()?, r.u64_le()?);
@@ -105,6 +109,7 @@ impl VolumeSuperblock {
             snapshot_count,
             uuid,
             name,
+            is_changing_keys,
             snapshot_extension,
             integrity,
             file_extents,

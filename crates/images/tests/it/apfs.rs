@@ -1,6 +1,7 @@
 //! APFS: images that the tests write, judged by apfsck where it is installed, read, and damaged.
 
 mod any_bytes;
+mod checkpoint;
 mod content;
 mod damage;
 mod disk;
@@ -9,6 +10,7 @@ mod keys;
 mod objects;
 mod reading;
 mod seeds;
+mod volume_superblock;
 mod writer;
 
 use std::sync::Arc;
@@ -57,6 +59,34 @@ fn everything(names: Names, passphrase: Option<&str>) -> Disk {
         container.file(volume, many, &format!("file with a rather long name, number {number}"), b"");
     }
     container.finish()
+}
+
+/// A sealed volume, as macOS has its system: everything in it has a hash.
+fn sealed() -> Disk {
+    let mut container = ContainerWriter::new();
+    let volume = container.volume("System", Names::Folded, None);
+    container.volumes[volume].content.is_sealed = true;
+    let folder = container.folder(volume, 2, "usr");
+    for number in 0..60 {
+        container.file(volume, folder, &format!("program with the number {number}"), &pattern(number * 100));
+    }
+    container.finish()
+}
+
+/// A folder with so many long names that the trees have four levels.
+fn long_names() -> Disk {
+    let mut container = ContainerWriter::new();
+    let volume = container.volume("Long names", Names::Folded, None);
+    let folder = container.folder(volume, 2, "folder");
+    for number in 0..400 {
+        container.file(volume, folder, &long_name(number), b"");
+    }
+    container.finish()
+}
+
+/// A name of 250 bytes.
+fn long_name(number: u32) -> String {
+    format!("{number:04} {}é", "ü–".repeat(48) + "abc")
 }
 
 fn pattern(length: usize) -> Vec<u8> {

@@ -5,6 +5,7 @@
 mod apfs;
 mod common;
 mod containers;
+mod fat;
 mod hfsplus;
 mod hfsplus_damage;
 mod journal;

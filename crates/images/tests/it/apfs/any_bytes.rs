@@ -12,7 +12,7 @@ use super::writer::ContainerWriter;
 use super::{objects, passphrase, pattern};
 
 /// How many changed images are read. `FOURFOLD_MANY` multiplies it.
-const CHANGES: u64 = 50;
+const CHANGES: u64 = 30;
 
 struct Silent;
 

@@ -56,6 +56,8 @@ pub(crate) struct Content {
     pub(crate) names: Names,
     pub(crate) files: BTreeMap<u64, File>,
     pub(crate) is_encrypted: bool,
+    /// Whether extents are in a tree of their own, and everything has a hash.
+    pub(crate) is_sealed: bool,
 }
 
 /// 2024-02-01 12:00 UTC, in nanoseconds.
@@ -225,8 +227,27 @@ impl Content {
         all.insert((id, 4, 0, name.as_bytes().to_vec()), (k.into_bytes(), w.into_bytes()));
     }
 
+    /// The extents of a sealed volume: streams, and where they are.
+    pub(crate) fn file_extents(&self) -> Vec<Record> {
+        let mut all = BTreeMap::new();
+        for file in self.files.values() {
+            let of_attributes = file.attributes.values().filter_map(|value| match value {
+                Value::Stream(stream) => Some(stream),
+                Value::Embedded(_) => None,
+            });
+            for stream in file.stream.iter().chain(of_attributes) {
+                for run in &stream.runs {
+                    let key = [stream.id.to_le_bytes(), run.at.to_le_bytes()].concat();
+                    let value = [run.length.to_le_bytes(), run.block.unwrap_or(0).to_le_bytes()].concat();
+                    all.insert((stream.id, run.at), (key, value));
+                }
+            }
+        }
+        all.into_values().collect()
+    }
+
     fn runs(&self, all: &mut BTreeMap<Order, Record>, stream: &Stream) {
-        for run in &stream.runs {
+        for run in stream.runs.iter().filter(|_| !self.is_sealed) {
             let mut k = key(stream.id, 8);
             k.u64_le(run.at);
             let mut w = Writer::new();

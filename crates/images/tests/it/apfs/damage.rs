@@ -9,7 +9,7 @@ use images::{Error, Passphrase, ReadAt, apfs};
 use super::content::Names;
 use super::disk::{BLOCK, Disk};
 use super::writer::{ContainerWriter, POOL, POOL_BITMAPS};
-use super::{PASSPHRASE, everything, objects, passphrase};
+use super::{PASSPHRASE, everything, long_names, objects, passphrase, sealed};
 
 #[derive(Default)]
 struct Findings {
@@ -123,6 +123,8 @@ fn sound_images_have_no_problem() {
         assert_eq!(checked(everything(names, None), None), (vec![], None));
     }
     assert_eq!(checked(everything(Names::Folded, Some(PASSPHRASE)), Some(&passphrase())), (vec![], None));
+    assert_eq!(checked(long_names(), None), (vec![], None));
+    assert_eq!(checked(sealed(), None), (vec![], None));
 }
 
 #[test]
@@ -443,4 +445,21 @@ fn a_check_goes_on_at_any_step_and_tells_each_problem_once() {
         assert_eq!(resumed(&sound, step).0, [], "{step:?}");
         assert_eq!(resumed(&damaged, step).0.len(), expected, "{step:?}");
     }
+}
+
+#[test]
+fn a_wrong_byte_in_a_sealed_catalogue_is_found_by_its_hash() {
+    let mut disk = sealed();
+    // Nodes of a sealed volume have no header; one of them has this name.
+    let name = b"program with the number 33\0";
+    let has_name =
+        |bytes: &[u8]| bytes[..32] == [0; 32] && bytes.windows(name.len()).any(|window| window == name);
+    let node = *disk.blocks.iter().find(|(_, bytes)| has_name(bytes)).unwrap().0;
+    disk.block(node)[BLOCK - 3] ^= 1;
+    assert_found(disk, "catalogue node", "its hash in the sealed volume is wrong");
+    let mut disk = sealed();
+    let is_root = |bytes: &[u8]| bytes[..32] == [0; 32] && bytes[32] == 0x19;
+    let root = *disk.blocks.iter().find(|(_, bytes)| is_root(bytes)).unwrap().0;
+    disk.block(root)[2000] ^= 1;
+    assert_found(disk, "seal of a volume", "the hash of the catalogue's root is another one");
 }

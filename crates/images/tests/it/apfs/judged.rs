@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::content::Names;
 use super::disk::Disk;
-use super::everything;
+use super::{everything, long_names, sealed};
 
 /// Lets apfsck judge, where it is installed (Debian's apfsprogs). It reads no encrypted volumes.
 fn assert_sound(disk: &Disk) {
@@ -28,4 +28,6 @@ fn apfsck_accepts_the_images_of_the_tests() {
     for names in [Names::Folded, Names::Normalized, Names::Exact] {
         assert_sound(&everything(names, None));
     }
+    assert_sound(&long_names());
+    assert_sound(&sealed());
 }

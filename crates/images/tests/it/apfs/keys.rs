@@ -2,6 +2,7 @@
 
 use super::disk::BLOCK;
 use super::objects::{Header, object};
+use aws_lc_rs::cipher::{AES_128, EncryptingKey, EncryptionContext, UnboundCipherKey};
 use aws_lc_rs::key_wrap::{AES_256, AesKek, KeyWrap};
 use aws_lc_rs::{digest, hmac, pbkdf2};
 
@@ -93,4 +94,22 @@ pub(crate) fn keybag(kind: u32, block: u64, xid: u64, entries: &[([u8; 16], u16,
         w.zeros(w.len().next_multiple_of(16) - w.len());
     }
     object(w, 1)
+}
+
+/// Encrypts units of 512 bytes (XTS-AES-128). The first one has the number of its block, times eight.
+pub(crate) fn encrypt(bytes: &mut [u8], block: u64, data: &[u8], tweak: &[u8]) {
+    let key = |bytes: &[u8]| EncryptingKey::ecb(UnboundCipherKey::new(&AES_128, bytes).unwrap()).unwrap();
+    let (data, tweak) = (key(data), key(tweak));
+    for (index, unit) in bytes.chunks_exact_mut(512).enumerate() {
+        let mut first = u128::from(block * 8 + index as u64).to_le_bytes();
+        tweak.less_safe_encrypt(&mut first, EncryptionContext::None).unwrap();
+        let mut mask = u128::from_le_bytes(first);
+        for part in unit.chunks_exact_mut(16) {
+            let plain = u128::from_le_bytes((&*part).try_into().unwrap());
+            let mut sum = (plain ^ mask).to_le_bytes();
+            data.less_safe_encrypt(&mut sum, EncryptionContext::None).unwrap();
+            part.copy_from_slice(&(u128::from_le_bytes(sum) ^ mask).to_le_bytes());
+            mask = mask << 1 ^ if mask >> 127 == 1 { 0x87 } else { 0 };
+        }
+    }
 }

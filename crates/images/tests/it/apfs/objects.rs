@@ -69,6 +69,13 @@ pub(crate) struct Shape {
     pub(crate) storage: u32,
 }
 
+impl Shape {
+    /// Whether nodes have no headers, and indexes have hashes (BTREE_HASHED).
+    fn is_sealed(self) -> bool {
+        self.flags & 0x80 != 0
+    }
+}
+
 /// A node that was built: its object id, and its bytes.
 pub(crate) type Built = (u64, Vec<u8>);
 
@@ -79,9 +86,8 @@ pub(crate) fn tree(
     records: &[(Vec<u8>, Vec<u8>)],
     id: &mut dyn FnMut(usize) -> u64,
 ) -> Vec<Built> {
-    let mut nodes = Vec::new();
-    let mut level = 0;
-    let mut number = 0;
+    let root = id(0);
+    let (mut nodes, mut level, mut number) = (Vec::new(), 0, 0);
     let mut entries: Vec<(Vec<u8>, Vec<u8>)> = records.to_vec();
     while !fits(shape, level, &entries, true) {
         let mut above = Vec::new();
@@ -93,14 +99,17 @@ pub(crate) fn tree(
             }
             number += 1;
             let oid = id(number);
-            above.push((rest[0].0.clone(), oid.to_le_bytes().to_vec()));
-            nodes.push((oid, node(shape, xid, oid, level, &rest[..count], None)));
+            let bytes = node(shape, xid, oid, level, &rest[..count], None);
+            above.push((
+                rest[0].0.clone(),
+                if shape.is_sealed() { hashed(oid - root, &bytes) } else { oid.to_le_bytes().to_vec() },
+            ));
+            nodes.push((oid, bytes));
             rest = &rest[count..];
         }
         entries = above;
         level += 1;
     }
-    let oid = id(0);
     let longest = |of: fn(&(Vec<u8>, Vec<u8>)) -> usize| records.iter().map(of).max().unwrap_or(0) as u32;
     let (longest_key, longest_value) = match shape.fixed {
         Some((key, value)) => (key as u32, value as u32),
@@ -113,8 +122,14 @@ pub(crate) fn tree(
     }
     footer.u64_le(records.len() as u64);
     footer.u64_le(nodes.len() as u64 + 1);
-    nodes.insert(0, (oid, node(shape, xid, oid, level, &entries, Some(footer.as_bytes()))));
+    nodes.insert(0, (root, node(shape, xid, root, level, &entries, Some(footer.as_bytes()))));
     nodes
+}
+
+/// The value of an index of a sealed volume: the id relative to the root's, and the hash of the node.
+fn hashed(relative: u64, node: &[u8]) -> Vec<u8> {
+    let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, node);
+    [&relative.to_le_bytes(), hash.as_ref()].concat()
 }
 
 fn table_length(shape: Shape, level: u16, count: usize) -> usize {
@@ -144,7 +159,7 @@ fn node(
     let mut w = Header { oid, xid, kind, subtype: shape.subtype }.writer();
     let flags =
         u16::from(footer.is_some()) | u16::from(level == 0) << 1 | u16::from(shape.fixed.is_some()) << 2;
-    w.u16_le(flags);
+    w.u16_le(if shape.is_sealed() { flags | 0x18 } else { flags });
     w.u16_le(level);
     w.u32_le(entries.len() as u32);
     let table = table_length(shape, level, entries.len());
@@ -175,6 +190,10 @@ fn node(
     entries.iter().rev().for_each(|entry| bytes.extend(&entry.1));
     bytes.extend(footer.unwrap_or_default());
     assert_eq!(bytes.len(), BLOCK, "a node is a block");
-    seal(&mut bytes);
+    if shape.is_sealed() {
+        bytes[..32].fill(0);
+    } else {
+        seal(&mut bytes);
+    }
     bytes
 }

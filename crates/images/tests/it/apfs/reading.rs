@@ -5,7 +5,7 @@ use images::Error;
 use images::tree::{FileSystem, Fork, NodeId};
 
 use super::content::Names;
-use super::{PASSPHRASE, everything, files, pattern, volumes};
+use super::{PASSPHRASE, everything, files, long_name, long_names, pattern, sealed, volumes};
 
 fn find(files: &dyn FileSystem, path: &str) -> images::Result<NodeId> {
     path.split('/').try_fold(files.root(), |folder, name| Ok(files.lookup(folder, name)?.node))
@@ -156,4 +156,27 @@ fn volumes_of_one_container_have_their_own_files_and_keys() {
     assert_eq!(data(&*files(&volumes[1]), "name", Fork::Data), b"Secret");
     assert_eq!((&volumes[2].name[..], volumes[2].files.as_ref().err()), ("Other", Some(&Error::Passphrase)));
     assert_eq!(volumes[1].format, "APFS (case-sensitive), encrypted");
+}
+
+#[test]
+fn long_names_in_trees_of_several_levels_are_found() {
+    let files = files(&volumes(long_names())[0]);
+    let expected: Vec<String> = (0..400).map(long_name).collect();
+    assert_eq!(names(&*files, "folder", 64), expected);
+    for name in &expected {
+        let decomposed = name.replace('ü', "u\u{308}").to_uppercase();
+        assert_eq!(find(&*files, &format!("folder/{decomposed}")), find(&*files, &format!("folder/{name}")));
+    }
+}
+
+#[test]
+fn a_sealed_volume_is_read() {
+    let files = files(&volumes(sealed())[0]);
+    assert_eq!(names(&*files, "usr", 7).len(), 60);
+    for number in [0, 1, 59] {
+        assert_eq!(
+            data(&*files, &format!("usr/program with the number {number}"), Fork::Data),
+            pattern(number * 100)
+        );
+    }
 }

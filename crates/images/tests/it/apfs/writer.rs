@@ -2,63 +2,51 @@
 
 use std::collections::BTreeMap;
 
-use aws_lc_rs::cipher::{AES_128, EncryptingKey, EncryptionContext, UnboundCipherKey};
 use wire::Writer;
 
 use super::content::{Content, FILE, FOLDER, File, LINK, Names, Run, Stream, TIME, Value};
 use super::disk::{BLOCK, Disk};
-use super::keys::{self, VolumeKeys};
-use super::objects::{self, EPHEMERAL, Header, PHYSICAL, Shape};
+use super::keys::{self, VolumeKeys, encrypt};
+use super::objects::{self, Header, PHYSICAL, Shape};
+use super::volume_superblock::{Frozen, Superblock, VolumeWriter};
 
 /// 512 MiB: apfsck does not check smaller containers.
-const BLOCKS: u64 = 131_072;
-const DESCRIPTORS: (u64, u32) = (1, 8);
+pub(crate) const BLOCKS: u64 = 131_072;
+pub(crate) const DESCRIPTORS: (u64, u32) = (1, 8);
 /// So long that all physical objects are behind the reserved object ids.
-const DATA: (u64, u32) = (9, 1100);
+pub(crate) const DATA: (u64, u32) = (9, 1100);
 pub(crate) const POOL_BITMAPS: u64 = 1109;
 pub(crate) const POOL: u64 = POOL_BITMAPS + 16;
-const CHUNKS: u64 = BLOCKS.div_ceil(32_768);
-const POOL_BLOCKS: u64 = (CHUNKS + 1) * 3;
+pub(crate) const CHUNKS: u64 = BLOCKS.div_ceil(32_768);
+pub(crate) const POOL_BLOCKS: u64 = (CHUNKS + 1) * 3;
 pub(crate) const UUID: [u8; 16] = *b"container of the";
 
 /// Object ids of what a checkpoint has, and the first one for volumes.
-const SPACE_MANAGER: u64 = 1024;
-const REAPER: u64 = 1025;
-const POOL_QUEUE: u64 = 1026;
-const MAIN_QUEUE: u64 = 1027;
+pub(crate) const SPACE_MANAGER: u64 = 1024;
+pub(crate) const REAPER: u64 = 1025;
+pub(crate) const POOL_QUEUE: u64 = 1026;
+pub(crate) const MAIN_QUEUE: u64 = 1027;
 
 const CATALOGUE: Shape = Shape { subtype: 0xe, fixed: None, flags: 0x40, storage: 0 };
+/// BTREE_KV_NONALIGNED, BTREE_HASHED, BTREE_NOHEADER.
+const SEALED: Shape = Shape { flags: 0x1c0, ..CATALOGUE };
+const FILE_EXTENTS: Shape = Shape { subtype: 0x1f, fixed: Some((16, 16)), flags: 0x10, storage: PHYSICAL };
 const OBJECT_MAP: Shape = Shape { subtype: 0xb, fixed: Some((16, 16)), flags: 0x10, storage: PHYSICAL };
 const EXTENTS: Shape = Shape { subtype: 0xf, fixed: None, flags: 0x50, storage: PHYSICAL };
 const SNAPSHOTS: Shape = Shape { subtype: 0x10, fixed: None, flags: 0x50, storage: PHYSICAL };
 const MAP_SNAPSHOTS: Shape = Shape { subtype: 0x13, fixed: Some((8, 16)), flags: 0x10, storage: PHYSICAL };
-const QUEUE: Shape = Shape { subtype: 9, fixed: Some((16, 8)), flags: 0xc, storage: EPHEMERAL };
 
 /// A key and its value.
 type Record = (Vec<u8>, Vec<u8>);
 
-struct Frozen {
-    name: String,
-    xid: u64,
-    inode: u64,
-    content: Content,
-    next_id: u64,
-}
-
-/// A volume that is being written.
-pub(crate) struct VolumeWriter {
-    name: String,
-    pub(crate) content: Content,
-    next_id: u64,
-    frozen: Vec<Frozen>,
-    pub(crate) keys: Option<VolumeKeys>,
-}
+/// Blocks and flags of the versions of objects, by their ids and transactions.
+type ObjectVersions = BTreeMap<(u64, u64), (u64, u32)>;
 
 /// A container that is being written.
 pub(crate) struct ContainerWriter {
     pub(crate) disk: Disk,
-    next_block: u64,
-    next_oid: u64,
+    pub(crate) next_block: u64,
+    pub(crate) next_oid: u64,
     xid: u64,
     pub(crate) volumes: Vec<VolumeWriter>,
     /// Whether keybags are not encrypted, as Macs with a T2 chip write them.
@@ -85,7 +73,7 @@ impl ContainerWriter {
         };
         let files = BTreeMap::from([(2, folder("root")), (3, folder("private-dir"))]);
         let keys = passphrase.map(|passphrase| VolumeKeys::new(passphrase, self.volumes.len() as u8));
-        let content = Content { names, files, is_encrypted: keys.is_some() };
+        let content = Content { names, files, is_encrypted: keys.is_some(), is_sealed: false };
         let volume = VolumeWriter { name: name.to_owned(), content, next_id: 16, frozen: Vec::new(), keys };
         self.volumes.push(volume);
         self.volumes.len() - 1
@@ -233,17 +221,17 @@ impl ContainerWriter {
     fn object_map(
         &mut self,
         xid: u64,
-        entries: &BTreeMap<(u64, u64), u64>,
-        flags: (u32, u32),
+        entries: &ObjectVersions,
+        flags: u32,
         snapshots: &[u64],
     ) -> (u64, u64) {
         let records: Vec<_> = entries
             .iter()
-            .map(|((oid, version), block)| {
+            .map(|((oid, version), (block, flags))| {
                 let (mut k, mut v) = (Writer::new(), Writer::new());
                 k.u64_le(*oid);
                 k.u64_le(*version);
-                v.u32_le(flags.1);
+                v.u32_le(*flags);
                 v.u32_le(BLOCK as u32);
                 v.u64_le(*block);
                 (k.into_bytes(), v.into_bytes())
@@ -259,7 +247,7 @@ impl ContainerWriter {
         }
         let block = self.blocks(1);
         let mut w = Header { oid: block, xid, kind: PHYSICAL | 0xb, subtype: 0 }.writer();
-        w.u32_le(flags.0);
+        w.u32_le(flags);
         w.u32_le(snapshots.len() as u32);
         w.u32_le(PHYSICAL | 2);
         w.u32_le(PHYSICAL | 2);
@@ -280,10 +268,10 @@ impl ContainerWriter {
         for (index, volume) in volumes.iter().enumerate() {
             let oid = self.oid();
             let block = self.write_volume(index, volume, oid, xid);
-            map.insert((oid, xid), block);
+            map.insert((oid, xid), (block, 0));
             oids.push(oid);
         }
-        let object_map = self.object_map(xid, &map, (1, 0), &[]).0;
+        let object_map = self.object_map(xid, &map, 1, &[]).0;
         let keybag = self.keybags(&volumes, xid);
         self.write_space_manager(xid);
         self.write_checkpoint(xid, object_map, &oids, keybag);
@@ -319,6 +307,7 @@ impl ContainerWriter {
                     trees: [0, node_ids[0], 0, 0],
                     allocated,
                     snapshots: snapshots.len() as u64 / 2,
+                    seal: [0; 3],
                 };
                 self.disk.write(block, &superblock.bytes(PHYSICAL));
                 add_snapshot(&mut snapshots, version, block, extents);
@@ -327,13 +316,14 @@ impl ContainerWriter {
         let records: Vec<_> = snapshots.into_values().collect();
         let (snapshot_tree, count) = self.physical_tree(SNAPSHOTS, xid, &records);
         let xids: Vec<u64> = volume.frozen.iter().map(|version| version.xid).collect();
-        let flags = (0, if volume.keys.is_some() { 4 } else { 0 });
-        let (object_map, more) = self.object_map(xid, &map, flags, &xids);
+        let seal = if now.content.is_sealed { self.write_seal(&now, node_ids[0], &mut map) } else { [0; 3] };
+        let (object_map, more) = self.object_map(xid, &map, 0, &xids);
+        allocated += seal[2];
         allocated += count + more;
         let block = self.blocks(1);
         let trees = [object_map, last.1, last.0, snapshot_tree];
         let snapshots = xids.len() as u64;
-        let superblock = Superblock { index, oid, version: &now, volume, trees, allocated, snapshots };
+        let superblock = Superblock { index, oid, version: &now, volume, trees, allocated, snapshots, seal };
         self.disk.write(block, &superblock.bytes(0));
         block
     }
@@ -344,10 +334,13 @@ impl ContainerWriter {
         volume: &VolumeWriter,
         version: &Frozen,
         ids: &mut Vec<u64>,
-        map: &mut BTreeMap<(u64, u64), u64>,
+        map: &mut ObjectVersions,
     ) -> u64 {
         let shape =
             Shape { storage: if volume.keys.is_some() { objects::ENCRYPTED } else { 0 }, ..CATALOGUE };
+        let is_sealed = version.content.is_sealed;
+        let shape = if is_sealed { SEALED } else { shape };
+        let flags = if is_sealed { 8 } else { u32::from(volume.keys.is_some()) << 2 };
         let records = version.content.records();
         let nodes = objects::tree(shape, version.xid, &records, &mut |number| {
             while ids.len() <= number {
@@ -362,9 +355,27 @@ impl ContainerWriter {
                 encrypt(&mut bytes, block, &keys.vek[..16], &keys.vek[16..]);
             }
             self.disk.write(block, &bytes);
-            map.insert((oid, version.xid), block);
+            map.insert((oid, version.xid), (block, flags));
         }
         count
+    }
+
+    /// Writes the tree of file extents and the hash of the catalogue's root. Returns the ids of that and of the tree, and how
+    /// many blocks they have.
+    fn write_seal(&mut self, version: &Frozen, root: u64, map: &mut ObjectVersions) -> [u64; 3] {
+        let (tree, count) = self.physical_tree(FILE_EXTENTS, version.xid, &version.content.file_extents());
+        let (oid, block) = (self.oid(), self.blocks(1));
+        let root = &self.disk.blocks[&map[&(root, version.xid)].0];
+        let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, root);
+        let mut w = Header { oid, xid: version.xid, kind: 0x1e, subtype: 0 }.writer();
+        for field in [1, 0, 1, 128] {
+            w.u32_le(field); // version, flags, SHA-256, where the hash is
+        }
+        w.zeros(80);
+        w.put(hash.as_ref());
+        self.disk.write(block, &objects::object(w, 1));
+        map.insert((oid, version.xid), (block, 0));
+        [oid, tree, count + 1]
     }
 
     /// Writes the extents that are new or whose counts changed. Returns the root, blocks of the tree, and new blocks.
@@ -421,151 +432,6 @@ impl ContainerWriter {
         self.disk.write(block, &bag);
         block
     }
-
-    fn write_space_manager(&mut self, xid: u64) {
-        let used = self.next_block;
-        assert!(used < 32_768, "the images of tests use one chunk");
-        let mut bitmap = vec![0_u8; BLOCK];
-        (0..used).for_each(|block| bitmap[block as usize / 8] |= 1 << (block % 8));
-        self.disk.write(POOL, &bitmap);
-        let mut w = Header { oid: POOL + 1, xid, kind: PHYSICAL | 7, subtype: 0 }.writer();
-        w.u32_le(0);
-        w.u32_le(CHUNKS as u32);
-        for chunk in 0..CHUNKS {
-            w.u64_le(xid);
-            w.u64_le(chunk * 32_768);
-            let count = (BLOCKS - chunk * 32_768).min(32_768);
-            w.u32_le(count as u32);
-            w.u32_le((count - if chunk == 0 { used } else { 0 }) as u32);
-            w.u64_le(if chunk == 0 { POOL } else { 0 });
-        }
-        self.disk.write(POOL + 1, &objects::object(w, 1));
-        self.disk.write(POOL_BITMAPS, &[3]); // the bitmap and the chunk information
-        let mut w = Header { oid: SPACE_MANAGER, xid, kind: EPHEMERAL | 5, subtype: 0 }.writer();
-        for field in [BLOCK as u32, 32_768, ((BLOCK - 40) / 32) as u32, ((BLOCK - 40) / 8) as u32] {
-            w.u32_le(field);
-        }
-        w.u64_le(BLOCKS);
-        w.u64_le(CHUNKS);
-        w.u32_le(1);
-        w.u32_le(0);
-        w.u64_le(BLOCKS - used);
-        w.u32_le(0x180); // where the address of the chunk information is
-        w.zeros(12);
-        w.zeros(32); // the second device has nothing
-        w.u32_le(0x188);
-        w.zeros(12);
-        w.u32_le(0);
-        w.u32_le(16);
-        w.u64_le(POOL_BLOCKS);
-        w.u32_le(1);
-        w.u32_le(16);
-        w.u64_le(POOL_BITMAPS);
-        w.u64_le(POOL);
-        w.zeros(16);
-        for (queue, most) in
-            [(POOL_QUEUE, 3 * (CHUNKS + 751) / 1127 - 1), (MAIN_QUEUE, 1 + (BLOCKS - 1) / 4544)]
-        {
-            w.u64_le(0);
-            w.u64_le(queue);
-            w.u64_le(0);
-            w.u16_le(most as u16);
-            w.zeros(14);
-        }
-        w.zeros(40);
-        w.u16_le(1);
-        w.u16_le(15);
-        w.u32_le(0x150);
-        w.u32_le(0x158);
-        w.u32_le(0x160);
-        w.zeros(0x150 - w.len());
-        w.u64_le(xid);
-        w.u64_le(0); // the current bitmap is the first of the ring
-        w.u16_le(0xffff);
-        (2..16).for_each(|next| w.u16_le(next));
-        w.u16_le(0xffff);
-        assert_eq!(w.len(), 0x180, "the fields are where they are said to be");
-        w.u64_le(POOL + 1);
-        self.disk.write(DATA.0 + 1, &objects::object(w, 1));
-    }
-
-    fn write_checkpoint(&mut self, xid: u64, object_map: u64, volumes: &[u64], keybag: u64) {
-        let mut w = Header { oid: REAPER, xid, kind: EPHEMERAL | 0x11, subtype: 0 }.writer();
-        w.u64_le(1);
-        w.zeros(24);
-        w.u32_le(1);
-        w.zeros(40);
-        w.u32_le(BLOCK as u32 - 112);
-        self.disk.write(DATA.0, &objects::object(w, 1));
-        for (place, oid) in [(2, POOL_QUEUE), (3, MAIN_QUEUE)] {
-            let node = &objects::tree(QUEUE, xid, &[], &mut |_| oid)[0];
-            self.disk.write(DATA.0 + place, &node.1);
-        }
-        let mut w = Header { oid: DESCRIPTORS.0, xid, kind: PHYSICAL | 0xc, subtype: 0 }.writer();
-        w.u32_le(1);
-        w.u32_le(4);
-        let objects = [(0x11, 0, REAPER), (5, 0, SPACE_MANAGER), (2, 9, POOL_QUEUE), (2, 9, MAIN_QUEUE)];
-        for (place, (kind, subtype, oid)) in objects.into_iter().enumerate() {
-            w.u32_le(EPHEMERAL | kind);
-            w.u32_le(subtype);
-            w.u32_le(BLOCK as u32);
-            w.zeros(12);
-            w.u64_le(oid);
-            w.u64_le(DATA.0 + place as u64);
-        }
-        self.disk.write(DESCRIPTORS.0, &objects::object(w, 1));
-        let superblock = self.superblock(xid, object_map, volumes, keybag);
-        self.disk.write(DESCRIPTORS.0 + 1, &superblock);
-        self.disk.write(0, &superblock);
-    }
-
-    fn superblock(&self, xid: u64, object_map: u64, volumes: &[u64], keybag: u64) -> Vec<u8> {
-        let mut w = Header { oid: 1, xid, kind: EPHEMERAL | 1, subtype: 0 }.writer();
-        w.put(b"NXSB");
-        w.u32_le(BLOCK as u32);
-        w.u64_le(BLOCKS);
-        w.zeros(16);
-        w.u64_le(2);
-        w.put(&UUID);
-        w.u64_le(self.next_oid);
-        w.u64_le(xid + 1);
-        w.u32_le(DESCRIPTORS.1);
-        w.u32_le(DATA.1);
-        w.u64_le(DESCRIPTORS.0);
-        w.u64_le(DATA.0);
-        for field in [2, 4, 0, 2, 0, 4] {
-            w.u32_le(field);
-        }
-        w.u64_le(SPACE_MANAGER);
-        w.u64_le(object_map);
-        w.u64_le(REAPER);
-        w.u32_le(0);
-        w.u32_le(1); // the most volumes: one for each 512 MiB
-        volumes.iter().for_each(|oid| w.u64_le(*oid));
-        w.zeros((100 - volumes.len()) * 8 + 32 * 8 + 16 + 8 + 8 + 8 + 16);
-        w.u64_le(keybag);
-        w.u64_le(u64::from(keybag != 0));
-        w.u64_le(8 << 32 | 4 << 16 | 1);
-        objects::object(w, 1)
-    }
-}
-
-/// Encrypts units of 512 bytes (XTS-AES-128). The first one has the number of its block, times eight.
-pub(crate) fn encrypt(bytes: &mut [u8], block: u64, data: &[u8], tweak: &[u8]) {
-    let key = |bytes: &[u8]| EncryptingKey::ecb(UnboundCipherKey::new(&AES_128, bytes).unwrap()).unwrap();
-    let (data, tweak) = (key(data), key(tweak));
-    for (index, unit) in bytes.chunks_exact_mut(512).enumerate() {
-        let mut first = u128::from(block * 8 + index as u64).to_le_bytes();
-        tweak.less_safe_encrypt(&mut first, EncryptionContext::None).unwrap();
-        let mut mask = u128::from_le_bytes(first);
-        for part in unit.chunks_exact_mut(16) {
-            let plain = u128::from_le_bytes((&*part).try_into().unwrap());
-            let mut sum = (plain ^ mask).to_le_bytes();
-            data.less_safe_encrypt(&mut sum, EncryptionContext::None).unwrap();
-            part.copy_from_slice(&(u128::from_le_bytes(sum) ^ mask).to_le_bytes());
-            mask = mask << 1 ^ if mask >> 127 == 1 { 0x87 } else { 0 };
-        }
-    }
 }
 
 fn physical_extent(block: u64, kind: u64, count: u64, owner: u64, references: u32) -> Record {
@@ -604,65 +470,4 @@ fn add_snapshot(
         (id, version.name.clone().into_bytes()),
         (w.into_bytes(), version.xid.to_le_bytes().to_vec()),
     );
-}
-
-/// The superblock of a volume or of a snapshot.
-struct Superblock<'a> {
-    index: usize,
-    oid: u64,
-    version: &'a Frozen,
-    volume: &'a VolumeWriter,
-    /// Object map, catalogue, extents, snapshots.
-    trees: [u64; 4],
-    allocated: u64,
-    snapshots: u64,
-}
-
-impl Superblock<'_> {
-    fn bytes(&self, storage: u32) -> Vec<u8> {
-        let (content, keys) = (&self.version.content, &self.volume.keys);
-        let mut w = Header { oid: self.oid, xid: self.version.xid, kind: storage | 0xd, subtype: 0 }.writer();
-        w.put(b"APSB");
-        w.u32_le(self.index as u32);
-        w.u64_le(2); // records of hard links
-        w.u64_le(0);
-        w.u64_le(match content.names {
-            Names::Folded => 1,
-            Names::Normalized => 8,
-            Names::Exact => 0,
-        });
-        w.zeros(24);
-        w.u64_le(self.allocated);
-        w.u16_le(5);
-        w.zeros(6);
-        w.u32_le(6);
-        w.u32_le(0);
-        w.u16_le(1);
-        w.u16_le(0);
-        for kind in [2, PHYSICAL | 2, PHYSICAL | 2] {
-            w.u32_le(kind);
-        }
-        self.trees.iter().for_each(|tree| w.u64_le(*tree));
-        w.zeros(16);
-        w.u64_le(self.version.next_id);
-        for count in [content.count(FILE), content.count(FOLDER), content.count(LINK), 0, self.snapshots] {
-            w.u64_le(count);
-        }
-        w.u64_le(self.allocated);
-        w.u64_le(0);
-        w.put(&keys.as_ref().map_or(*b"one of a volumes", |keys| keys.uuid));
-        w.u64_le(TIME);
-        w.u64_le(if keys.is_some() { 8 } else { 1 });
-        let mut by = b"tests of fourfold".to_vec();
-        by.resize(32, 0);
-        w.put(&by);
-        w.u64_le(TIME);
-        w.u64_le(2);
-        w.zeros(8 * 48);
-        let mut name = self.volume.name.clone().into_bytes();
-        name.resize(256, 0);
-        w.put(&name);
-        w.u32_le(3);
-        objects::object(w, 1)
-    }
 }
