@@ -128,7 +128,7 @@ pub fn fat(data: &[u8]) {
 /// Compressions: the first byte says which.
 pub fn compressions(data: &[u8]) {
     let Some((&selector, stream)) = data.split_first() else { return };
-    let methods = [Method::Adc, Method::Zlib, Method::Bzip2, Method::Lzfse, Method::Lzvn];
+    let methods = [Method::Adc, Method::Zlib, Method::Bzip2, Method::Lzfse, Method::Lzvn, Method::Xz];
     let mut output = vec![0; 8 << 10];
     if let Ok(count) = methods[usize::from(selector) % methods.len()].decompress(stream, &mut output) {
         assert!(count <= output.len());

@@ -4,6 +4,7 @@ mod adc;
 mod bzip2;
 mod lzfse;
 mod lzvn;
+mod xz;
 
 use flate2::{Decompress, FlushDecompress, Status};
 use wire::Malformed;
@@ -21,6 +22,8 @@ pub enum Method {
     Lzfse,
     /// LZVN without a header.
     Lzvn,
+    /// LZMA2 in the container of xz.
+    Xz,
 }
 
 impl Method {
@@ -32,6 +35,7 @@ impl Method {
             Self::Bzip2 => "bzip2",
             Self::Lzfse => "LZFSE",
             Self::Lzvn => "LZVN",
+            Self::Xz => "LZMA",
         }
     }
 
@@ -47,6 +51,7 @@ impl Method {
             Self::Bzip2 => bzip2::decompress(input, output),
             Self::Lzfse => lzfse::decompress(input, output),
             Self::Lzvn => lzvn::decompress(input, output).map(|(count, _)| count),
+            Self::Xz => xz::decompress(input, output),
         }
     }
 }

@@ -389,12 +389,16 @@ fn snapshot_folder(section: &Section) -> SnapshotFolder {
     }
 }
 
+/// Only the source changes a replica, until it is promoted.
+fn is_replica(path: &Path) -> bool {
+    path.ancestors().any(snapshots::is_replica)
+}
+
 /// `[[share]]`, after the checks of its name and folder.
 pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> ShareSettings {
     let team = team::of(section);
     let homes = section.text("path").is_some_and(|path| homes::folder(&path).is_some());
-    // Only the source changes a replica, until it is promoted.
-    let read_only = section.bool("read-only") || path.ancestors().any(snapshots::is_replica);
+    let read_only = section.bool("read-only") || is_replica(&path);
     ShareSettings {
         name,
         path,

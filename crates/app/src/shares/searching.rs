@@ -16,7 +16,7 @@ use query::language::{self, Clock};
 use search::{IndexOptions, SearchIndex};
 use vfs::backend::Found;
 use vfs::backend::host::as_ourselves;
-use vfs::names::text_view;
+use vfs::names::{Hiding, text_view};
 use vfs::{Caller, Error, FoundEntry, Search, Volume};
 
 use crate::commands::rights::RightsPerson;
@@ -182,7 +182,8 @@ pub(crate) fn find(
         }
         let caller =
             person.as_ref().map_or_else(Caller::root, |person| volume.acting(person.identity.clone()));
-        let at = ShareSearch { share, volume: &volume, caller: &caller, person: person.as_ref() };
+        let hiding = Hiding::new(&share.hide, &share.show, share.case_sensitive);
+        let at = ShareSearch { share, volume: &volume, caller: &caller, person: person.as_ref(), hiding };
         if !at.find(&query, &request.path, limit, &mut answer)? {
             break;
         }
@@ -217,6 +218,8 @@ struct ShareSearch<'a> {
     volume: &'a Volume,
     caller: &'a Caller,
     person: Option<&'a RightsPerson>,
+    /// What listings leave out, a person does not find.
+    hiding: Hiding,
 }
 
 impl ShareSearch<'_> {
@@ -241,12 +244,12 @@ impl ShareSearch<'_> {
             // One more says whether there are more.
             let page = self.volume.find(self.caller, search, after.as_ref(), (left + 1).min(PAGE));
             let page = page.with_context(|| format!("the share {} cannot be searched", self.share.name))?;
-            for entry in page.entries {
+            for entry in page.entries.iter().filter(|entry| !self.is_hidden(entry)) {
                 if answer.files.len() == limit {
                     answer.more = true;
                     return Ok(false);
                 }
-                answer.files.push(self.found(&entry));
+                answer.files.push(self.found(entry));
             }
             match page.next {
                 Some(next) => after = Some(next),
@@ -265,6 +268,10 @@ impl ShareSearch<'_> {
             at = self.volume.lookup(self.caller, &at.object, name)?;
         }
         Ok(Some(at).filter(|_| !names.is_empty()))
+    }
+
+    fn is_hidden(&self, entry: &FoundEntry) -> bool {
+        self.person.is_some() && entry.path.iter().any(|name| self.hiding.hides(name))
     }
 
     fn found(&self, entry: &FoundEntry) -> FoundFile {

@@ -17,6 +17,7 @@ fn text() -> Vec<u8> {
 }
 
 const BZIP2: &[u8] = include_bytes!("../../tests/data/lines.bz2");
+const XZ: &[u8] = include_bytes!("../../tests/data/lines.xz");
 const LZFSE: &[u8] = include_bytes!("../../tests/data/lines.lzfse");
 /// Python's bz2 of 100,000 zeros, 259 "a", 4 "b", 1 "c".
 const BZIP2_RUNS: &str = "425a6839314159265359587cc5f00000c45100c000040038000008200030c002954f53c9c2176510b7b2\
@@ -44,6 +45,7 @@ fn streams_of_other_programs_are_decompressed() {
     let text = text();
     assert_eq!(decompressed(Method::Bzip2, BZIP2, text.len()).unwrap(), text);
     assert_eq!(decompressed(Method::Lzfse, LZFSE, text.len()).unwrap(), text);
+    assert_eq!(decompressed(Method::Xz, XZ, text.len()).unwrap(), text);
     assert_eq!(decompressed(Method::Lzfse, SHORT, 2000).unwrap(), text[..2000]);
     assert_eq!(decompressed(Method::Lzvn, lzvn(), 2000).unwrap(), text[..2000]);
     assert_eq!(decompressed(Method::Zlib, &zlib_of(&text), text.len()).unwrap(), text);
@@ -72,9 +74,12 @@ fn adc_has_literals_and_two_kinds_of_copies() {
 #[test]
 fn input_that_has_more_bytes_than_the_image_says_is_malformed() {
     let text = text();
-    for (method, stream) in
-        [(Method::Bzip2, BZIP2), (Method::Lzfse, LZFSE), (Method::Zlib, &zlib_of(&text)[..])]
-    {
+    for (method, stream) in [
+        (Method::Bzip2, BZIP2),
+        (Method::Xz, XZ),
+        (Method::Lzfse, LZFSE),
+        (Method::Zlib, &zlib_of(&text)[..]),
+    ] {
         assert!(decompressed(method, stream, text.len() - 1).is_err(), "{method:?}");
     }
     assert!(decompressed(Method::Lzvn, lzvn(), 1999).is_err());

@@ -293,7 +293,7 @@ fn method(kind: u32) -> Result<Method> {
         0x8000_0005 => Method::Zlib,
         0x8000_0006 => Method::Bzip2,
         0x8000_0007 => Method::Lzfse,
-        0x8000_0008 => return Err(Error::NotSupported("a disk image compressed by LZMA".into())),
+        0x8000_0008 => Method::Xz,
         other => return Err(Error::NotSupported(format!("a disk image with runs of type {other:#x}"))),
     })
 }

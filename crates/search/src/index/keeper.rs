@@ -142,9 +142,8 @@ impl Keeper {
             self.shared.alarm.wait(until.saturating_duration_since(Instant::now()));
         }
         // What was heard meanwhile may be more than could be remembered.
-        if let Some(store) = self.shared.store.write().take() {
-            store.forget_table();
-        }
+        let store = self.shared.store.read().clone();
+        store.iter().for_each(|store| store.forget_table());
         self.shared.changes.lose();
     }
 
