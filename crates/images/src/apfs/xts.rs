@@ -48,10 +48,8 @@ impl Xts {
 /// Adds the tweak of each block: that of the first, and each next one is twice the one before in GF(2^128).
 fn mask(unit: &mut [u8], first: [u8; BLOCK]) {
     let mut tweak = u128::from_le_bytes(first);
-    for block in unit.chunks_exact_mut(BLOCK) {
-        for (byte, with) in block.iter_mut().zip(tweak.to_le_bytes()) {
-            *byte ^= with;
-        }
+    for block in unit.as_chunks_mut::<BLOCK>().0 {
+        *block = (u128::from_le_bytes(*block) ^ tweak).to_le_bytes();
         tweak = tweak << 1 ^ if tweak >> 127 == 1 { 0x87 } else { 0 };
     }
 }
