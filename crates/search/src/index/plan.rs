@@ -19,7 +19,7 @@ pub(crate) enum Plan<'q> {
     Or(Vec<Self>),
     /// Of a plan that is exact.
     Not(Box<Self>),
-    Name(NameTest<'q>),
+    Name(Box<NameTest<'q>>),
     Row(RowTest<'q>),
     /// A comparison of facts that few entries have.
     Extra(&'q Comparison),
@@ -106,7 +106,7 @@ impl<'q> Plan<'q> {
         match self {
             Self::All | Self::Nothing => 0,
             Self::Words(_) | Self::Extra(_) => 1,
-            Self::Name(NameTest { needle: Some(_), .. }) => 2,
+            Self::Name(test) if test.needle.is_some() => 2,
             Self::And(_) | Self::Or(_) => 3,
             Self::Row(_) => 4,
             Self::Not(_) => 5,
@@ -129,11 +129,11 @@ impl<'q> Plan<'q> {
             (Attribute::Extension, Test::Text(text)) => {
                 let needle = format!(".{}", text.prepared().needle());
                 let rest = NameRest::Extension(Box::new(|of| accepts(test, Attribute::Extension, of)));
-                Self::Name(NameTest { needle: Some(Finder::new(&needle).into_owned()), rest })
+                Self::Name(Box::new(NameTest { needle: Some(Finder::new(&needle).into_owned()), rest }))
             }
             (Attribute::Extension, Test::Present) => {
                 let rest = NameRest::Extension(Box::new(|_| true));
-                Self::Name(NameTest { needle: Some(Finder::new(".").into_owned()), rest })
+                Self::Name(Box::new(NameTest { needle: Some(Finder::new(".").into_owned()), rest }))
             }
             (Attribute::Size, Test::Number(order, with)) => Self::Row(RowTest::Size(*order, *with)),
             (Attribute::Modified, Test::Date(order, with)) => Self::Row(RowTest::Modified(*order, *with)),
@@ -168,7 +168,7 @@ impl<'q> Plan<'q> {
         let is_enough = matcher.is_needle_enough() && !needle.is_empty();
         let needle = (!needle.is_empty()).then(|| Finder::new(&needle).into_owned());
         let rest = if is_enough { NameRest::Nothing } else { NameRest::Like(matcher) };
-        Self::Name(NameTest { needle, rest })
+        Self::Name(Box::new(NameTest { needle, rest }))
     }
 
     /// By kind, or by an extension that has an identifier of its own.
@@ -185,7 +185,7 @@ impl<'q> Plan<'q> {
         if !own.is_empty() {
             let is_own = move |of: &str| own.iter().any(|own| own.eq_ignore_ascii_case(of));
             let rest = NameRest::Extension(Box::new(is_own));
-            parts.push(Self::Name(NameTest { needle: Some(Finder::new(".").into_owned()), rest }));
+            parts.push(Self::Name(Box::new(NameTest { needle: Some(Finder::new(".").into_owned()), rest })));
         }
         Self::Or(parts)
     }

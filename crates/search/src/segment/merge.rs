@@ -155,9 +155,8 @@ fn merge_folder(
                 continue;
             }
             let entry = cursor.at;
-            if !std::mem::replace(&mut is_taken, true)
-                && !(options.with_oldest && old[source].row(entry)?.is_removed())
-            {
+            let is_older = std::mem::replace(&mut is_taken, true);
+            if !(is_older || options.with_oldest && old[source].row(entry)?.is_removed()) {
                 plan.renumbered[source][entry as usize] = plan.origins.len() as Number;
                 plan.origins.push(Origin { source: source as u32, entry });
             }
