@@ -153,9 +153,8 @@ async fn serve_until_stopped(
     let of_state = StateFolder { path: state.path().to_owned(), index: volumes.index().clone(), api_failure };
     let alerts = Alerts::start(&current, of_state, looked_at, console.events.clone());
     let first: [Arc<dyn Component>; 4] = [volumes.clone(), links, part.clone(), LoopsView::component(&loops)];
-    let judge = alerts.clone();
-    let last: [Arc<dyn Component>; 6] =
-        [caches.clone(), console.clone(), audit.clone(), slow.clone(), doctor, judge];
+    let (judge, log) = (alerts.clone(), audit.clone());
+    let last: [Arc<dyn Component>; 6] = [caches.clone(), console.clone(), log, slow.clone(), doctor, judge];
     let others = announcers.components().into_iter().chain(fronts.components());
     let components = first.into_iter().chain(others).chain(last).collect();
     let parts = Parts {
@@ -171,14 +170,14 @@ async fn serve_until_stopped(
     let control = tokio::spawn(control::serve(socket, running.clone()));
     api::serve(api, &running, (login_guard.clone(), &console, alerts), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
-    let of_macs = watch(&running, &volumes)?;
+    let macs = watch(&running, &volumes)?;
     say_ready(&running, volumes.clone(), said).await?;
     orders.obey_until_stop(&running, &volumes).await;
     part.end();
     control.abort();
     control::remove(state.path());
     say_goodbye(&announcers, &fronts, &stop).await;
-    let _ = tokio::task::spawn_blocking(move || (audit.stop(), of_macs.stop())).await; // a panic there was logged
+    let _ = tokio::task::spawn_blocking(move || (audit.stop(), macs.stop())).await; // a panic there was logged
     volumes.stop().await;
     Ok(())
 }

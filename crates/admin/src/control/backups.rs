@@ -141,6 +141,8 @@ pub struct BackupVerification {
     pub learned: u64,
     /// What is wrong.
     pub problems: Vec<BackupProblem>,
+    /// How far the file systems in the image were checked, in words; `None`: they were not looked at.
+    pub inside: Option<String>,
 }
 
 impl BackupVerification {

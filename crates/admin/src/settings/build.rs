@@ -366,6 +366,11 @@ fn snapshots_of_backups(section: &Section) -> usize {
     section.number("time-machine-snapshots").and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
 }
 
+fn volume_password(section: &Section) -> Option<VolumePassword> {
+    let password = section.secret("afp-password")?;
+    super::kind::volume_password(password.reveal()).map(VolumePassword::new)
+}
+
 /// What counts for the backups of single Macs.
 fn mac_policies(section: &Section) -> Vec<MacPolicy> {
     section.texts("time-machine-macs").iter().filter_map(|text| MacPolicy::parse(text)).collect()
@@ -422,10 +427,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         time_machine_macs: mac_policies(section),
         time_machine_verify: verification(section),
         volume_id: section.identity("volume-id"),
-        volume_password: section
-            .secret("afp-password")
-            .and_then(|password| super::kind::volume_password(password.reveal()))
-            .map(VolumePassword::new),
+        volume_password: volume_password(section),
         case_sensitive: section.bool("case-sensitive"),
         mac_sidecars: section.bool("mac-sidecars"),
         mac_layout: mac_layout(section),

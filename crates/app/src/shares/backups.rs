@@ -7,6 +7,7 @@
 //! ```
 
 pub(crate) mod explain;
+mod inside;
 pub(crate) mod record;
 mod replace;
 mod session;

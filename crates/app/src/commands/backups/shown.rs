@@ -71,7 +71,8 @@ pub(super) fn one(one: &BackupStatus) -> String {
 
 /// What a verification has found.
 pub(super) fn verification(found: &BackupVerification) -> String {
-    format!("{}\n{}", verified(found), problems(found))
+    let inside = found.inside.as_ref().map(|inside| format!("Inside: {inside}\n")).unwrap_or_default();
+    format!("{}\n{inside}{}", verified(found), problems(found))
 }
 
 fn problems(found: &BackupVerification) -> String {

@@ -14,7 +14,7 @@ use snapshots::Snapshot;
 use vfs::names::{from_text_view, text_view};
 use vfs::{BackupImage, Error, Restore, RestoreObserver, RestoreOptions, RestoreOutcome};
 
-use super::{Backups, Place};
+use super::{Backups, Place, inside};
 use crate::shares::restoring;
 
 /// What a name ends with while its files are being made.
@@ -100,13 +100,20 @@ impl Backups {
             None => points,
             Some(wanted) => points.into_iter().filter(|point| point.name == wanted).collect(),
         };
-        let mut why = Vec::new();
+        // A point whose bands are whole, but not the file systems in them, is better than none.
+        let (mut why, mut doubtful) = (Vec::new(), None);
         for point in candidates {
             let verification = self.verified_point(place, &point, progress)?;
             match verification.problems.iter().find(|problem| problem.damage) {
-                None => return Ok(point),
+                None if verification.problems.iter().all(|problem| problem.kind != inside::KIND) => {
+                    return Ok(point);
+                }
+                None => _ = doubtful.get_or_insert(point),
                 Some(problem) => why.push(format!("{}: {}", point.name, problem.text)),
             }
+        }
+        if let Some(point) = doubtful {
+            return Ok(point);
         }
         match wanted {
             Some(wanted) if why.is_empty() => bail!("there is no restore point {wanted:?}"),

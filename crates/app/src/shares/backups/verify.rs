@@ -1,5 +1,6 @@
 //! Verification of bundles: in slices while nobody asks, or at once for a person, of the bundle as it is or of a restore point.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use admin::control::{BackupProblem, BackupVerification, Progress};
@@ -8,7 +9,7 @@ use snapshots::Snapshot;
 use vfs::{BackupImage, BandWork, BandsChecked, ImageObserver, ImageProblem, Volume};
 
 use super::record::{BackupRecord, PointRecord};
-use super::{Backups, Place, now, told};
+use super::{Backups, Place, inside, now, told};
 use crate::shares::restoring;
 
 /// How long a slice of the background's work takes.
@@ -122,9 +123,14 @@ impl Backups {
         let goes_on = |done| progress(Progress { done, total }) && !self.has_stopped();
         let mut reader = Reader::new(false, &goes_on);
         let done = bundle.check_bands((work, 0), SystemTime::now().into(), &mut sums, &mut reader)?;
-        let found = bundle.check_lists().iter().map(told).chain(reader.problems).collect();
+        let mut found: Vec<BackupProblem> =
+            bundle.check_lists().iter().map(told).chain(reader.problems).collect();
         self.folder.write_sums(&place.name, &sums);
-        self.change(&place.name, |record| note(record, (0, total, reader.read), &done, found));
+        let inside = self.inside(&place.volume, &bundle, done.next.is_none(), &mut found);
+        self.change(&place.name, |record| {
+            note(record, (0, total, reader.read), &done, found);
+            record.verification.iter_mut().for_each(|last| last.inside.clone_from(&inside));
+        });
         if done.next.is_some() {
             anyhow::bail!("the verification was ended; it goes on in the background");
         }
@@ -166,6 +172,8 @@ impl Backups {
         if done.next.is_some() {
             anyhow::bail!("the verification of {} was ended", snapshot.name);
         }
+        let mut problems = bundle.check_lists().iter().map(told).chain(reader.problems).collect();
+        let inside = self.inside(&volume, &bundle, true, &mut problems);
         let verification = BackupVerification {
             began,
             ended: Some(now()),
@@ -173,12 +181,29 @@ impl Backups {
             total: reader.read,
             whole: done.whole,
             learned: done.learned,
-            problems: bundle.check_lists().iter().map(told).chain(reader.problems).collect(),
+            problems,
+            inside,
         };
         let point = PointRecord { at: now(), damaged: verification.is_damaged() };
         let there: Vec<String> = place.points().into_iter().map(|one| one.name).collect();
         self.change(&place.name, |record| record.note_point(&snapshot.name, point, &there));
         Ok(verification)
+    }
+
+    /// Checks the file systems in the image if all bands are whole. In words how far.
+    fn inside(
+        &self,
+        volume: &Arc<Volume>,
+        bundle: &BackupImage<'_>,
+        is_read: bool,
+        found: &mut Vec<BackupProblem>,
+    ) -> Option<String> {
+        if !is_read || found.iter().any(|problem| problem.damage) {
+            return None;
+        }
+        let inside = inside::check(volume, bundle, &|| !self.has_stopped());
+        found.extend(inside.problems);
+        Some(inside.outcome)
     }
 }
 

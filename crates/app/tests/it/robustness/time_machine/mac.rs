@@ -62,7 +62,7 @@ pub(super) struct OverSmb {
     smb: Smb,
     port: u16,
     opens: HashMap<FileKey, [u8; 16]>,
-    next: u8,
+    next: u64,
 }
 
 impl OverSmb {
@@ -88,10 +88,11 @@ impl OverSmb {
         Ok((back, file))
     }
 
+    /// The id of another durable open.
     fn durable(&mut self) -> [u8; 16] {
         self.next += 1;
         let mut id = [7; 16];
-        (id[0], id[1]) = (self.next, self.opens.len() as u8);
+        id[..8].copy_from_slice(&self.next.to_le_bytes());
         id
     }
 }
@@ -129,8 +130,11 @@ impl Mac for OverSmb {
                 How::Exclusive => ShareAccess::DELETE,
                 How::New | How::Old => ShareAccess::READ | ShareAccess::WRITE | ShareAccess::DELETE,
             };
-            request.oplock_level = OplockLevel::BATCH;
-            request.contexts = vec![RawContext { tag: b"DH2Q".into(), data: data.into() }];
+            // What is open for one client only needs no cache, and a client that waits for an answer gives none back.
+            if how != How::Exclusive {
+                request.oplock_level = OplockLevel::BATCH;
+                request.contexts = vec![RawContext { tag: b"DH2Q".into(), data: data.into() }];
+            }
         });
         let file = said(opened)?;
         self.opens.insert(file, id);

@@ -167,11 +167,12 @@ impl Replay {
         mac.close(lock)
     }
 
-    /// Compares the bands on the host with what was written. Every block has its last write before the last barrier, or a later one.
-    pub(super) fn check(&self, share: &Path) {
+    /// Compares the bands on the host with what was written. Every block has its last write before the last barrier, or a later one:
+    /// the one that is found counts from now on.
+    pub(super) fn check(&mut self, share: &Path) {
         let bands = share.join(self.bundle()).join("bands");
         let mut last: Option<(u64, Vec<u8>)> = None;
-        for ((band, number), block) in &self.image {
+        for ((band, number), block) in &mut self.image {
             if last.as_ref().is_none_or(|(known, _)| known != band) {
                 let bytes = std::fs::read(bands.join(format!("{band:x}"))).unwrap_or_default();
                 last = Some((*band, bytes));
@@ -181,6 +182,7 @@ impl Replay {
             let found = bytes.get(at..at + BLOCK).map_or(0, written);
             let is_right = found == block.synced || block.later.contains(&found);
             assert!(is_right, "bands/{band:x}, block {number}: {found} instead of {block:?}");
+            *block = Block { synced: found, later: Vec::new() };
         }
     }
 
