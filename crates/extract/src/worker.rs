@@ -180,6 +180,9 @@ mod tests {
     #[test]
     fn what_is_no_message_ends_the_process() {
         assert!(matches!(failure("/bin/echo", &["too long a message"], LONG), Failure::Malformed(_)));
-        assert!(matches!(failure("/usr/bin/printf", &["\\001\\000\\000\\000\\011"], LONG), Failure::Malformed(_)));
+        assert!(matches!(
+            failure("/usr/bin/printf", &["\\001\\000\\000\\000\\011"], LONG),
+            Failure::Malformed(_)
+        ));
     }
 }
