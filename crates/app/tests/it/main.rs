@@ -27,6 +27,7 @@ mod quotas;
 mod replication;
 mod robustness;
 mod running;
+mod searching;
 mod setup;
 mod snapshots;
 mod state;

@@ -1,4 +1,5 @@
-//! Damage of each structure of HFS+ is found and named; Apple's `fsck_hfs` finds the same damage (tests/data/MANIFEST.md).
+//! Damage of each structure of HFS+ is found and named; Apple's `fsck_hfs` finds the same damage, but for two kinds
+//! (tests/data/MANIFEST.md).
 
 use crate::common::{check, file, lines, noise};
 use crate::writer::{BLOCK, ROOT, Writer};

@@ -1,0 +1,130 @@
+//! `fourfold find` with a running server: it follows local programs, and judges by the rights of accounts.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use crate::waiting::until;
+
+const FILE: &str = r#"[server]
+listen = ["127.0.0.1"]
+state = "state"
+nfs-port = "off"
+smb-port = 0
+afp-port = "off"
+iscsi-port = "off"
+portmap-port = "off"
+bonjour = "off"
+
+[[share]]
+name = "studio"
+path = "studio"
+search = "names"
+
+[[share]]
+name = "attic"
+path = "attic"
+"#;
+
+struct Scene {
+    folder: tempfile::TempDir,
+    server: Child,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        for (path, mode) in
+            [("studio", 0o755), ("studio/open", 0o755), ("studio/closed", 0o700), ("attic", 0o755)]
+        {
+            std::fs::create_dir(folder.path().join(path)).unwrap();
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(folder.path().join(path), mode).unwrap();
+        }
+        std::fs::write(folder.path().join("fourfold.toml"), FILE).unwrap();
+        std::fs::write(folder.path().join("studio/open/invoice 2024.pdf"), b"1").unwrap();
+        std::fs::write(folder.path().join("studio/closed/invoice of the boss.pdf"), b"1").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fourfold"));
+        let serve = ["serve", "--user", "ada:secret"];
+        command.args(serve).current_dir(folder.path()).stdin(Stdio::null());
+        let mut server = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(server.stdout.take().unwrap()).lines();
+        assert!(lines.map_while(Result::ok).any(|line| line.starts_with("ready")));
+        Self { folder, server }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.folder.path().join("studio").join(path)
+    }
+
+    /// The exit code, and what is on standard output and on standard error.
+    fn find(&self, words: &[&str]) -> (Option<i32>, String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fourfold"));
+        let output = command.arg("find").args(words).current_dir(self.folder.path()).output().unwrap();
+        let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        (output.status.code(), out, error)
+    }
+
+    fn lines(&self, words: &[&str]) -> Vec<String> {
+        let inside = format!("{}/", self.at("").to_str().unwrap().trim_end_matches('/'));
+        let mut lines: Vec<String> = self
+            .find(words)
+            .1
+            .lines()
+            .map(|line| line.strip_prefix(&inside).unwrap_or(line).to_owned())
+            .collect();
+        lines.sort();
+        lines
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+#[test]
+fn files_are_found_by_the_rights_of_the_asker() {
+    let scene = Scene::new();
+    let (open, closed) = ("open/invoice 2024.pdf", "closed/invoice of the boss.pdf");
+    until("the index is built", || scene.lines(&["kind:pdf", "invoice"]) == [closed, open]);
+    if rustix::process::geteuid().is_root() {
+        assert_eq!(scene.lines(&["invoice", "--user", "ada"]), [open]);
+    }
+    let (code, out, _) = scene.find(&["2024", "--print0"]);
+    assert_eq!((code, out.as_str()), (Some(0), format!("{}\0", scene.at(open).display()).as_str()));
+    let (_, out, _) = scene.find(&["invoice 2024", "--json", "--share", "studio", "--in", "open"]);
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(answer["files"][0]["path"], open);
+    assert_eq!((&answer["files"][0]["kind"], &answer["files"][0]["size"]), (&"pdf".into(), &1.into()));
+    assert_eq!(answer["more"], false);
+}
+
+#[test]
+fn what_local_programs_do_is_found() {
+    let scene = Scene::new();
+    until("the index is built", || scene.lines(&["invoice"]).len() == 2);
+    std::fs::create_dir(scene.at("open/new")).unwrap();
+    std::fs::write(scene.at("open/new/song.mp3"), b"").unwrap();
+    until("a new file is not found", || scene.lines(&["kind:audio"]) == ["open/new/song.mp3"]);
+    std::fs::rename(scene.at("open/new"), scene.at("open/old")).unwrap();
+    until("a moved file is not found", || scene.lines(&["song"]) == ["open/old/song.mp3"]);
+    std::fs::remove_file(scene.at("open/old/song.mp3")).unwrap();
+    until("a removed file is found", || scene.lines(&["song"]).is_empty());
+}
+
+#[test]
+fn a_wrong_query_is_refused_with_its_place() {
+    let scene = Scene::new();
+    let (code, _, error) = scene.find(&["kind:pfd"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("there is no kind `pfd`") && error.contains("       ^"), "{error}");
+    let (code, _, error) = scene.find(&["nowhere", "--share", "attic"]);
+    assert_eq!(code, Some(1));
+    assert!(error.contains("the share attic is not searched"), "{error}");
+    let (code, ..) = scene.find(&["x", "--share", "cellar"]);
+    assert_eq!(code, Some(2));
+}
