@@ -96,3 +96,45 @@ impl Source for RemoteSource<'_> {
         Ok(count)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use query::{Attribute, Value};
+
+    use super::*;
+    use crate::messages::with_length;
+
+    /// What the process says about a file that the server sends as `answers`.
+    fn conversation(name: &str, length: u64, answers: &[&[u8]]) -> Vec<Saying> {
+        let mut input = Task { name: name.into(), length }.encode();
+        answers.iter().for_each(|answer| input.extend(with_length(answer)));
+        let mut output = Vec::new();
+        serve(&mut &input[..], &mut output).unwrap();
+        let (mut said, mut rest) = (Vec::new(), &output[..]);
+        while !rest.is_empty() {
+            let message = message(&mut rest, LONGEST_MESSAGE).unwrap();
+            said.push(Saying::decode(&message).unwrap());
+        }
+        said
+    }
+
+    #[test]
+    fn a_file_is_read_by_places_and_told_in_parts() {
+        let text = b"# Plan\nnaive";
+        let said = conversation("notes.md", 12, &[text]);
+        let expected = [
+            Saying::Ready,
+            Saying::Needs { place: 0, count: 12 },
+            Saying::Fact(Attribute::Title, Value::Text("Plan".into())),
+            Saying::Text("# Plan\nnaive".into()),
+            Saying::End { is_cut: false, reason: String::new() },
+        ];
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn a_file_that_became_shorter_ends_the_search_and_not_the_process() {
+        let said = conversation("a.pdf", 1000, &[b"%PDF-1.4", b"", b""]);
+        assert!(matches!(said.last(), Some(Saying::End { is_cut: true, .. })), "{said:?}");
+    }
+}

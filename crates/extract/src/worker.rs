@@ -152,3 +152,37 @@ fn talk(mut with: Conversation, name: &str, source: &mut dyn Source) -> Result<E
     }
     Err(Failure::Malformed(Malformed("conversation without an end")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More than any process here takes on a busy machine.
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn failure(program: &str, words: &[&str], longest: Duration) -> Failure {
+        let worker = Worker::new(program, words.iter().map(OsString::from));
+        worker.with_longest(longest).extract("a.txt", &mut &b"text"[..]).unwrap_err()
+    }
+
+    #[test]
+    fn a_process_that_says_nothing_is_ended_after_its_time() {
+        assert!(matches!(failure("/bin/sleep", &["600"], Duration::from_millis(100)), Failure::Time));
+    }
+
+    #[test]
+    fn a_process_that_ends_says_why() {
+        let Failure::Ended(Some(status)) = failure("/bin/false", &[], LONG) else { panic!("it goes on") };
+        assert_eq!(status.code(), Some(1));
+        assert!(matches!(failure("/nowhere/at/all", &[], LONG), Failure::Start(_)));
+    }
+
+    #[test]
+    fn what_is_no_message_ends_the_process() {
+        assert!(matches!(failure("/bin/echo", &["too long a message"], LONG), Failure::Malformed(_)));
+        assert!(matches!(
+            failure("/usr/bin/printf", &["\\001\\000\\000\\000\\011"], LONG),
+            Failure::Malformed(_)
+        ));
+    }
+}

@@ -78,10 +78,9 @@ fn collect(
     pages: &mut Vec<Dictionary>,
     (seen, left): (&mut HashSet<u32>, usize),
 ) {
-    if let Object::Reference(number) = node {
-        if !seen.insert(*number) {
-            return; // a circle
-        }
+    let is_circle = matches!(node, Object::Reference(number) if !seen.insert(*number));
+    if is_circle {
+        return;
     }
     let Object::Dictionary(mut node) = file.resolved(node) else { return };
     if let (false, Some(resources)) = (node.has("Resources"), inherited.get("Resources")) {

@@ -109,7 +109,7 @@ mod tests {
     /// How a session ends that has these looks.
     fn end(looks: &[Look]) -> Option<SessionEnd> {
         let mut record = BackupRecord::default();
-        looks.iter().filter_map(|look| record.look(look)).next_back()
+        looks.iter().map(|look| record.look(look)).fold(None, |last, end| end.or(last))
     }
 
     #[test]

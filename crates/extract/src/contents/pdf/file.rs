@@ -52,11 +52,8 @@ impl<'a> PdfFile<'a> {
         while let Some(at) = find(&self.bytes[from..], b"obj") {
             let at = from + at;
             from = at + 3;
-            if let Some(number) = number_before(self.bytes, at) {
-                if self.places.len() < MOST_OBJECTS {
-                    self.places.insert(number, Place::At(from));
-                }
-            }
+            let number = number_before(self.bytes, at).filter(|_| self.places.len() < MOST_OBJECTS);
+            number.into_iter().for_each(|number| drop(self.places.insert(number, Place::At(from))));
         }
     }
 

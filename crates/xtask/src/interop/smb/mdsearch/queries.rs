@@ -4,16 +4,10 @@
 pub struct SearchCase {
     pub query: &'static str,
     pub found: &'static [&'static str],
-    /// It asks for what the contents say.
-    pub is_of_contents: bool,
 }
 
 const fn case(query: &'static str, found: &'static [&'static str]) -> SearchCase {
-    SearchCase { query, found, is_of_contents: false }
-}
-
-const fn contents(query: &'static str, found: &'static [&'static str]) -> SearchCase {
-    SearchCase { query, found, is_of_contents: true }
+    SearchCase { query, found }
 }
 
 const REPORT: &str = "en/Annual Report 2024.txt";
@@ -99,31 +93,14 @@ pub const QUERIES: &[SearchCase] = &[
     case("kMDItemFSName==\"*.rs\" && kMDItemSupportFileType!=\"MDSystemFile\"", &[CODE]),
     case("kMDItemSupportFileType==\"MDSystemFile\"", &[]),
     case("kMDItemUserTags==\"*\"", &[]),
-    // Contents.
-    contents("kMDItemTextContent==\"revenue\"cd", &[REPORT]),
-    contents("kMDItemTextContent==\"quarter*\"cd", &[REPORT]),
-    contents("kMDItemTextContent==\"foret\"cd", &[SUMMER]),
-    contents("kMDItemTextContent==\"straße\"cd", &[TRANSFER]),
-    contents("kMDItemTextContent==\"munoz\"cd", &[YEAR]),
-    contents("kMDItemTextContent==\"hidden\"cd", &[]),
-    contents("kMDItemTextContent==\"погода\"cd", &[RUSSIAN]),
-    contents("kMDItemTextContent==\"καλημερα\"cd", &[ATHENS]),
-    contents("kMDItemTextContent==\"京都\"cd", &[TRAVEL]),
-    contents("kMDItemTextContent==\"批准\"cd", &[CHINESE]),
-    contents("kMDItemTextContent==\"월요일*\"cd", &[MINUTES]),
-    contents("kMDItemTextContent==\"قصير\"cd", &[ARABIC]),
-    contents("kMDItemTextContent==\"לכולם\"cd", &[HEBREW]),
-    contents("kMDItemTextContent==\"संदेश\"cd", &[HINDI]),
-    contents("kMDItemTextContent==\"café\"cd", &[LETTER]),
-    contents("kMDItemTextContent==\"zucchini\"cd", &[INVOICE]),
-    contents("kMDItemTextContent==\"midi\"cd", &[MAIL]),
-    contents("* == \"kumquat\"cdw", &[CODE]),
-    contents("kMDItemTitle==\"Fiesta\"", &[YEAR]),
-    contents("kMDItemTitle==\"*march\"c", &[INVOICE]),
-    contents("kMDItemTitle==\"reunion\"cd", &[MAIL]),
-    contents("kMDItemAuthors==\"Grace\"", &[LETTER]),
-    contents("kMDItemAuthors==\"*ada@lab.test*\"", &[MAIL]),
-    contents("kMDItemRecipients==\"bob@*\"", &[MAIL]),
-    contents("kMDItemNumberOfPages==1", &[INVOICE]),
-    contents("kMDItemTextContent==\"secret\"cd", &[]),
+    // As Finder joins them.
+    case("(*==\"plage*\"cdw||kMDItemTextContent==\"plage*\"cd)", &[SUMMER]),
+    case("**==\"miete*\"cdw||_kMDItemFileName==\"*uberweisung*\"cwdt", &[TRANSFER]),
+    case("kMDItemDisplayName=='*.html'c && kMDItemContentTypeTree=='public.text'", &[YEAR]),
+    case("kMDItemFSCreationDate>$time.iso(2001-01-01T00:00:00Z) && kMDItemFSName==\"main.rs\"", &[CODE]),
+    case(
+        "InRange(kMDItemFSContentChangeDate,$time.iso(2001-01-01T00:00:00Z),$time.iso(2001-12-31T00:00:00Z))",
+        &[BUDGET],
+    ),
+    case("kMDItemFSName==\"*report*\"cd && InRange(kMDItemFSSize,1,100)", &[REPORT]),
 ];
