@@ -1,5 +1,7 @@
 //! Searches in the shares, and the indexes that answer them.
 
+mod contents;
+
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -13,12 +15,13 @@ use jiff::tz::TimeZone;
 use lock::Mutex;
 use query::Query;
 use query::language::{self, Clock};
-use search::{IndexOptions, SearchIndex};
+use search::{ContentReader, IndexOptions, SearchIndex};
 use vfs::backend::Found;
 use vfs::backend::host::as_ourselves;
 use vfs::names::{Hiding, text_view};
 use vfs::{Caller, Error, FoundEntry, Search, Volume};
 
+use self::contents::ContentWorker;
 use crate::commands::rights::RightsPerson;
 use crate::ranks;
 use crate::serve::current::Current;
@@ -98,11 +101,12 @@ fn start(
     volume: Arc<Volume>,
     current: &Arc<Current>,
 ) -> anyhow::Result<RunningIndex> {
+    let reads_contents = share.search == SearchScope::Contents;
     let options = IndexOptions {
         share: share.name.clone(),
         folder: state.join(FOLDER).join(folder_name(&share.name)),
         owner_names: owner_names(current.clone()),
-        contents: None,
+        contents: reads_contents.then(|| Arc::new(ContentWorker::new()) as Arc<dyn ContentReader>),
         quiet: QUIET,
     };
     let index = SearchIndex::start(&volume, options).context("its changes cannot be heard")?;

@@ -25,6 +25,11 @@ search = "names"
 [[share]]
 name = "attic"
 path = "attic"
+
+[[share]]
+name = "archive"
+path = "archive"
+search = "contents"
 "#;
 
 struct Scene {
@@ -35,9 +40,13 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        for (path, mode) in
-            [("studio", 0o755), ("studio/open", 0o755), ("studio/closed", 0o700), ("attic", 0o755)]
-        {
+        for (path, mode) in [
+            ("studio", 0o755),
+            ("studio/open", 0o755),
+            ("studio/closed", 0o700),
+            ("attic", 0o755),
+            ("archive", 0o755),
+        ] {
             std::fs::create_dir(folder.path().join(path)).unwrap();
             let mode = std::fs::Permissions::from_mode(mode);
             std::fs::set_permissions(folder.path().join(path), mode).unwrap();
@@ -101,6 +110,27 @@ fn files_are_found_by_the_rights_of_the_asker() {
     assert_eq!(answer["files"][0]["path"], open);
     assert_eq!((&answer["files"][0]["kind"], &answer["files"][0]["size"]), (&"pdf".into(), &1.into()));
     assert_eq!(answer["more"], false);
+}
+
+#[test]
+fn words_in_documents_are_found_by_those_who_may_read_them() {
+    let scene = Scene::new();
+    let archive = scene.folder.path().join("archive");
+    let write = |name: &str, text: &str, mode| {
+        std::fs::write(archive.join(name), text).unwrap();
+        std::fs::set_permissions(archive.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    write("letter.txt", "Two zebras walk in the moonlight.", 0o644);
+    write("page.html", "<title>Lunch</title><p>No ze<b>bras</b> &amp; no lions", 0o600);
+    let shown = |name: &str| archive.join(name).display().to_string();
+    until("the words are found", || scene.lines(&["zebras"]) == [shown("letter.txt"), shown("page.html")]);
+    assert!(scene.lines(&["giraffes"]).is_empty());
+    if rustix::process::geteuid().is_root() {
+        assert_eq!(scene.lines(&["zebras", "--user", "ada"]), [shown("letter.txt")]);
+        assert_eq!(scene.lines(&["page", "--user", "ada"]), [shown("page.html")], "a name is no contents");
+    }
+    write("letter.txt", "Two lions walk in the moonlight.", 0o644);
+    until("the old words are gone", || scene.lines(&["zebras"]) == [shown("page.html")]);
 }
 
 #[test]
