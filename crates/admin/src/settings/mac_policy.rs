@@ -169,7 +169,7 @@ mod tests {
         };
         assert_eq!(policy, expected);
         for text in
-            ["a: limit=800GiB", "a: b: alert=never", "a: limit=1000 alert=90s retired", "Old Mac: retired"]
+            ["a: limit=800GiB", "a: b: alert=never", "a: limit=1000B alert=90s retired", "Old Mac: retired"]
         {
             assert_eq!(MacPolicy::parse(text).unwrap().to_string(), text);
         }
