@@ -63,7 +63,7 @@ pub fn run() -> Result<()> {
 
 /// How many seconds the test `stress` runs in `check`, and in `test`.
 const SHORT_STRESS: &str = "20";
-pub const LONG_STRESS: &str = "45";
+pub const LONG_STRESS: &str = "30";
 
 /// The tests that run at the same time, for each processor. Many tests mostly wait: for a timeout
 /// of the server, or for a disk that is made to stall.
