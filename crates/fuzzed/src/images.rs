@@ -1,6 +1,6 @@
 //! Containers of APFS: opened, listed and checked, whatever the bytes are.
 //!
-//! An input is a list of blocks, the last ones first, each as the pieces of it that are not zero; see [`Container::parse`].
+//! An input is a list of blocks, the last ones first, each as the pieces of it that are not zero; see `Container::parse`.
 //! Checksums are made right when a block is read, so that changes of an input reach what is behind them.
 
 use std::collections::BTreeMap;

@@ -35,7 +35,12 @@ async function ask(method, path, body, signal) {
     throw error.name === "AbortError" ? error : new Refused(0, ["The server does not answer."]);
   }
   reachable(true);
-  const answer = await response.json().catch(() => ({ errors: ["The answer was cut off."] }));
+  const cutOff = (error) => {
+    if (error.name === "AbortError") throw error; // the page has gone
+    if (response.ok) throw new Refused(0, ["The answer was cut off."]);
+    return {};
+  };
+  const answer = response.status === 204 ? {} : await response.json().catch(cutOff);
   if (response.ok) return answer;
   if (response.status === 401 && !path.startsWith("/v1/login")) state.dispatchEvent(new Event("ended"));
   throw new Refused(response.status, answer.errors ?? [response.statusText], answer.needs);
