@@ -34,7 +34,7 @@ pub enum Failure {
     Start(Error),
     /// The bytes of the file cannot be had.
     Read(Error),
-    /// It took longer than [`LONGEST`].
+    /// It took longer than a file may take.
     Time,
     /// The process ended before it said so: it had no more memory or time, or a bug.
     Ended(Option<ExitStatus>),

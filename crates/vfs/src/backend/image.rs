@@ -6,7 +6,7 @@
 //!
 //! * **Identity.** A file has the number that it has in the image. A folder with hard links (the backups of Time Machine on
 //!   HFS+) is another folder at each of its places, and so is all below it, so that each folder has one folder above it
-//!   ([`places`]). Keys have the identity of the image, so they last as long as that is served again with the same one.
+//!   (`places`). Keys have the identity of the image, so they last as long as that is served again with the same one.
 //! * **Names** are composed. A name that is longer than those of hosts is shortened, as on a host.
 //! * **Mac metadata** are in the layout of Netatalk: Finder information in an attribute, the resource fork in a sidecar that
 //!   is composed when it is read, extended attributes as they are.
