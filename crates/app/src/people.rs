@@ -5,6 +5,7 @@ pub(crate) mod groups;
 pub(crate) mod host_accounts;
 pub(crate) mod logons;
 pub(crate) mod membership;
+pub(crate) mod person;
 pub(crate) mod rights;
 pub(crate) mod roles;
 pub(crate) mod team;

@@ -48,7 +48,7 @@ use crate::serve::slow::Slow;
 use crate::shares::keeper::{self, Keeper};
 use crate::shares::links::Links;
 use crate::shares::volumes::Volumes;
-use crate::shares::{availability, browsing, folders, stores};
+use crate::shares::{availability, folders, stores};
 use crate::terminal::{exit, log};
 
 /// Threads for everything but connections: signals, timers, datagrams, other services. Most sleep:
@@ -195,7 +195,7 @@ async fn say_goodbye(announcers: &Announcers, fronts: &Fronts, stop: &watch::Sen
 fn watch(running: &Arc<Running>, volumes: &Volumes) -> anyhow::Result<BackupsThread> {
     keep_indexes(running.clone());
     tokio::spawn(availability::watch(running.clone()));
-    tokio::spawn(browsing::watch(running.clone()));
+    tokio::spawn(running::browsing::watch(running.clone()));
     in_common::follow(running.clone(), volumes, volumes.state().to_owned());
     BackupsThread::start(running).context("the thread of the backups of Macs does not start")
 }

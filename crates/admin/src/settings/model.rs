@@ -183,6 +183,32 @@ pub struct ShareSettings {
 }
 
 impl ShareSettings {
+    /// What counts for a Mac, by the name of its bundle without the ending.
+    #[must_use]
+    pub fn mac_policy(&self, mac: &str) -> Option<&MacPolicy> {
+        self.time_machine_macs.iter().find(|policy| policy.mac == mac)
+    }
+
+    /// The Macs with a limit of their own.
+    #[must_use]
+    pub fn mac_limits(&self) -> Vec<(String, u64)> {
+        self.time_machine_macs.iter().filter_map(|policy| Some((policy.mac.clone(), policy.limit?))).collect()
+    }
+
+    /// The value of `time-machine-macs` after a change of what counts for one Mac; `None`: nothing counts for any.
+    #[must_use]
+    pub fn with_mac_policy(&self, mac: &str, change: impl FnOnce(&mut MacPolicy)) -> Option<String> {
+        let mut all = self.time_machine_macs.clone();
+        let at = all.iter().position(|policy| policy.mac == mac).unwrap_or_else(|| {
+            all.push(MacPolicy { mac: mac.to_owned(), ..MacPolicy::default() });
+            all.len() - 1
+        });
+        change(&mut all[at]);
+        let texts: Vec<String> =
+            all.iter().filter(|policy| !policy.is_usual()).map(ToString::to_string).collect();
+        (!texts.is_empty()).then(|| texts.join(","))
+    }
+
     /// Whether people without an account may enter.
     #[must_use]
     pub fn is_open_to_guests(&self) -> bool {

@@ -29,7 +29,6 @@ use crate::shares::volumes::Volumes;
 use crate::terminal::asking::patiently;
 use crate::terminal::looked_at_bar::LookedAtBar;
 use crate::terminal::{exit, out};
-pub(crate) use effective::RightsPerson;
 pub(crate) use service::RightsService;
 pub(crate) use top::{TopRights, top};
 

@@ -1,6 +1,6 @@
 //! The operator's interface of a running server: its status, and the reload of its settings.
 
-mod browsing;
+pub(crate) mod browsing;
 mod closing;
 
 use std::path::{Path, PathBuf};

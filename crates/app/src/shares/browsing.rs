@@ -29,7 +29,6 @@ use self::place::Person;
 pub(crate) use self::place::{ImagePlace, shown_name};
 use crate::ranks;
 use crate::serve::current::Current;
-use crate::serve::running::Running;
 use crate::shares::volumes::Volumes;
 use crate::shares::volumes::homes::shared_identity;
 
@@ -39,8 +38,6 @@ const MOST_BROWSED: usize = 32;
 const MOST_OPENS: usize = 10_000;
 /// The longest time that one is served, in minutes.
 pub(crate) const LONGEST_MINUTES: u32 = 7 * 24 * 60;
-/// How often it is looked whether one is to end.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// The longest part of a hidden share's name that is the name of the image, in characters: AFP's names are short.
 const LONGEST_STEM: usize = 20;
 
@@ -141,17 +138,6 @@ impl BrowsedShare {
             protocols: protocols.map(|protocol| protocol.word().to_owned()).collect(),
             until: until.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         }
-    }
-}
-
-/// Ends what is over, as long as the server runs.
-pub(crate) async fn watch(running: Arc<Running>) {
-    let mut every = tokio::time::interval(LOOK_EVERY);
-    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-    loop {
-        every.tick().await;
-        let running = running.clone();
-        let _ = tokio::task::spawn_blocking(move || running.end_old_browsing()).await; // a panic there was logged
     }
 }
 

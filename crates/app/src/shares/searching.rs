@@ -22,7 +22,7 @@ use vfs::names::{Hiding, text_view};
 use vfs::{Caller, Error, FoundEntry, Search, Volume};
 
 use self::contents::ContentWorker;
-use crate::commands::rights::RightsPerson;
+use crate::people::person::RightsPerson;
 use crate::ranks;
 use crate::serve::current::Current;
 use crate::shares::volumes::Volumes;

@@ -15,9 +15,10 @@ use vfs::acl::{Entry, EntryKind, Inherit, Rights};
 use vfs::backend::Found;
 use vfs::{Caller, Error, Kind, Volume};
 
-use super::effective::{RightsPerson, RightsTarget};
+use super::effective::RightsTarget;
 use super::names::RightsNames;
 use super::{change, tree, words};
+use crate::people::person::RightsPerson;
 use crate::serve::current::Current;
 use crate::shares::volumes::Volumes;
 

@@ -3,9 +3,10 @@
 use admin::ShareSettings;
 use vfs::{Kind, Volume};
 
-use super::effective::{RightsPerson, RightsTarget};
+use super::effective::RightsTarget;
 use super::names::RightsNames;
 use super::words;
+use crate::people::person::RightsPerson;
 use crate::serve::current::Current;
 
 /// What a share's folder lacks.

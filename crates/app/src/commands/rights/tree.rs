@@ -9,11 +9,11 @@ use auth::{ANONYMOUS, Roles};
 use vfs::acl::Deviation;
 use vfs::{Attributes, Error, Kind, RightsObserver, RightsRecord, RightsWork};
 
-use super::effective::RightsPerson;
 use super::names::RightsNames;
 use super::record::{self, ChangeRecord};
 use super::service::{RightsFile, RightsService, Tell, names_of};
 use super::words;
+use crate::people::person::RightsPerson;
 use crate::serve::current::Current;
 use crate::shares::entries;
 

@@ -1,7 +1,7 @@
 //! Disk images whose contents are served for a while.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use admin::control::{BrowseAnswer, BrowseRequest};
 use vfs::backend::host::as_ourselves;
@@ -9,6 +9,20 @@ use vfs::backend::host::as_ourselves;
 use super::Running;
 use crate::shares::browsing;
 use crate::shares::volumes::Volumes;
+
+/// How often it is looked whether one is to end.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// Ends what is over, as long as the server runs.
+pub(crate) async fn watch(running: Arc<Running>) {
+    let mut every = tokio::time::interval(LOOK_EVERY);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        every.tick().await;
+        let running = running.clone();
+        let _ = tokio::task::spawn_blocking(move || running.end_old_browsing()).await; // a panic there was logged
+    }
+}
 
 impl Running {
     /// Executes a request, and has the protocols show what is served then.
