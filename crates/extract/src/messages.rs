@@ -122,7 +122,7 @@ impl Saying {
     /// The message behind its length.
     ///
     /// # Errors
-    /// It is none, or exceeds a limit.
+    /// The bytes are no such message, or exceed a limit.
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut r = Reader::new(bytes);
         let saying = match r.u8()? {

@@ -238,7 +238,7 @@ pub struct BackupStatus {
     pub points: Vec<BackupPoint>,
     /// The folders that rollbacks and moves have kept.
     pub kept: Vec<String>,
-    /// How many days old the newest backup may become before there is an alert; `None`: there is none.
+    /// How many days old the newest backup may become before an alert; `None` without alerts.
     pub alert_days: Option<u64>,
     /// Another bundle of the share is of the same Mac.
     pub twin: Option<String>,

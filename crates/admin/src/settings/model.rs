@@ -258,7 +258,7 @@ pub enum SnapshotFolder {
 /// What an index of a share has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SearchScope {
-    /// There is none.
+    /// The share has no index.
     Off,
     /// Names and metadata.
     Names,

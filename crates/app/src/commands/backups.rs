@@ -137,7 +137,7 @@ pub(crate) fn all(state: &Path) -> Result<Vec<BackupStatus>, AskError> {
 /// The backups that `[SHARE/]MAC` names: the bundle with or without its ending.
 ///
 /// # Errors
-/// None has this name, or several shares have one; the sentence says which there are.
+/// No share has a backup of this name, or several have; the sentence names them.
 pub(crate) fn named<'a>(all: &'a [BackupStatus], name: &str) -> anyhow::Result<&'a BackupStatus> {
     let is_named = |one: &&BackupStatus| {
         let [mac, bundle] = [&one.mac, &one.bundle].map(|of| [of.clone(), format!("{}/{of}", one.share)]);

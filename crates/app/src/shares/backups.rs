@@ -173,7 +173,7 @@ impl<'a> Place<'a> {
         Ok(Self { current, volumes, share, volume, name: name.clone(), bundle })
     }
 
-    /// The snapshots of the share that have the bundle, the newest first. None where none can be taken.
+    /// The snapshots of the share that have the bundle, the newest first. Empty where the file system has no snapshots.
     pub(crate) fn points(&self) -> Vec<Snapshot> {
         points(self.share, &self.current.settings.server.state, &self.bundle)
     }

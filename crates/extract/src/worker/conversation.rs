@@ -1,4 +1,4 @@
-//! Messages over the two pipes of a process, until a moment: a process that neither reads nor writes holds nobody up.
+//! Messages over the two pipes of a process, until a moment: a process that neither reads nor writes cannot hold up the caller.
 
 use std::io::{Error, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,7 +14,7 @@ use crate::messages::LONGEST_MESSAGE;
 /// How much is read at once.
 const AT_ONCE: usize = 64 << 10;
 
-/// Both ends of a process, and the moment at which nobody waits for it any longer.
+/// Both ends of a process, and the moment at which the wait ends.
 pub(super) struct Conversation {
     input: ChildStdin,
     output: ChildStdout,

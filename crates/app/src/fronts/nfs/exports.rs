@@ -47,7 +47,8 @@ pub(crate) fn options(share: &ShareSettings, server: &ServerSettings, logins: Lo
     }
 }
 
-/// The same for files of one person alone: root of a client is nobody. `needs_proof`: the person has to log in, whatever the host.
+/// The same for the files of one person: root of a client acts as the anonymous user. With `needs_proof` the person has to log in,
+/// on every host.
 pub(crate) fn of_one_person(
     share: &ShareSettings,
     server: &ServerSettings,

@@ -102,7 +102,7 @@ pub(crate) struct Backup {
     /// The name of the bundle.
     pub(crate) name: String,
     pub(crate) age: Duration,
-    /// How old it may become; `None`: as old as it likes.
+    /// How old it may become; `None`: any age.
     pub(crate) most_age: Option<Duration>,
     /// A verification has found it damaged.
     pub(crate) is_damaged: bool,

@@ -7,7 +7,7 @@
 //!      └── the last such file is closed: completed, cancelled, lost, disk full, limit ◄┘
 //! ```
 //!
-//! A session in which nothing changed (the Mac has only looked) is none.
+//! A session in which nothing changed does not count: the Mac has only looked.
 
 use admin::control::{BackupSession, SessionEnd};
 

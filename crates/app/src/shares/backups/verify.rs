@@ -1,4 +1,5 @@
-//! Verification of bundles: in slices while nobody asks, or at once for a person, of the bundle as it is or of a restore point.
+//! Verification of bundles. The background works in slices; a request of a person is done at once. Both verify the bundle as it is,
+//! or a restore point.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};

@@ -57,7 +57,7 @@ impl ImagePlace {
     /// `@SNAPSHOT` behind it.
     ///
     /// # Errors
-    /// There is none, or there are several; or the only ones may not be read.
+    /// The text names no image, or several; or the person may not read the image.
     pub(crate) fn named<T>(
         text: &str,
         settings: &Settings,
@@ -167,10 +167,10 @@ impl ImagePlace {
         Ok((Person { account: known.name, reader: caller.clone(), caller, volume }, found))
     }
 
-    /// The file of a LUN that nobody writes: a snapshot, or one that is read-only.
+    /// The file of a LUN that does not change: a snapshot, or a LUN that is read-only.
     ///
     /// # Errors
-    /// There is none of this name, or it is written.
+    /// The share has no LUN of this name, or its initiators may write to it.
     pub(crate) fn find_lun(&self, volume: &Volume, state: &Path) -> anyhow::Result<Found> {
         let table = LunTable::alone(state).read()?;
         let none = || anyhow::Error::new(Error::NotFound).context(format!("there is no {}", self.text()));

@@ -253,7 +253,8 @@ impl Check<'_, '_> {
         let count = r.u32_le().unwrap_or(0).min(manager.addresses_per_block);
         for number in 0..count {
             let Ok(block) = r.u64_le() else { break };
-            self.chunk_infos(manager, block, index * manager.addresses_per_block + number, total)?;
+            let first = index.saturating_mul(manager.addresses_per_block);
+            self.chunk_infos(manager, block, first.saturating_add(number), total)?;
             if !self.may_go_on() {
                 break;
             }

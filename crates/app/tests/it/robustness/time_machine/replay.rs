@@ -200,7 +200,7 @@ fn content(write: u64, blocks: usize) -> Vec<u8> {
     write.to_le_bytes().repeat(blocks * BLOCK / 8)
 }
 
-/// The write that a block is of; a torn block is none.
+/// The write that a block is of; a torn block has no write.
 fn written(block: &[u8]) -> u64 {
     let (numbers, _) = block.as_chunks::<8>();
     let first = numbers.first().map_or(0, |number| u64::from_le_bytes(*number));
