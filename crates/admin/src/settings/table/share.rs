@@ -143,7 +143,7 @@ pub(super) const SHARE: &[Setting] = &[
         .says(
             "What counts for the backups of single Macs, by the names of their bundles without the ending.",
             "`limit` is the size that the share is said to have to the user that the bundle belongs to. `alert` is how old its newest \
-             backup may become before there is an alert; `never`: there is none. `retired` says that it backs up no longer. \
+             backup may become before an alert; `never` switches the alert off. `retired` says that it backs up no longer. \
              `fourfold backups` changes it.",
         ),
     new(Share, "time-machine-verify", Operator, Kind::Duration, "\"30 d\"").says(
