@@ -63,7 +63,10 @@ pub use open::{
 };
 pub use resources::{DiskCalls, Payload, caches, disk_calls};
 pub use restoring::{Restore, RestoreObserver, RestoreOptions, RestoreOutcome};
-pub use searching::{Candidate, Finder, FinderStatus, FoundEntry, FoundPage, Search, SearchPlace, Surveyed};
+pub use searching::{
+    Candidate, Finder, FinderStatus, FoundEntry, FoundPage, PastCandidate, PastEntry, PastPage, Search,
+    SearchPlace, Surveyed,
+};
 pub use site::Site;
 pub use streams::xattrs::Xattr;
 pub use traffic::Traffic;

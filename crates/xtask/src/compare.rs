@@ -19,6 +19,7 @@ mod nfs4;
 mod poll;
 mod report;
 mod rows;
+mod search;
 mod smb;
 
 use std::fmt;
@@ -35,7 +36,8 @@ use rows::{Group, Row};
 #[derive(clap::Args)]
 pub struct CompareArgs {
     /// nfs, smb, afp or iscsi; large: a folder of 1,000,000 files beside one of 10,000; calls: system calls per operation; bench: the clients
-    /// of `fourfold bench` beside the load programs; poll: our server that polls beside the same that does not
+    /// of `fourfold bench` beside the load programs; poll: our server that polls beside the same that does not; search: our index
+    /// beside a walk and a listing over SMB
     #[arg(required_unless_present = "all")]
     protocol: Option<Protocol>,
     /// nfs, smb, afp and iscsi (or the named one) in one table with the bars; without --quick, --rows, --only and a
@@ -90,6 +92,7 @@ enum Protocol {
     Afp,
     Iscsi,
     Large,
+    Search,
     Calls,
     Bench,
     Poll,
@@ -152,6 +155,7 @@ impl Protocol {
             Self::Afp => "AFP",
             Self::Iscsi => "iSCSI",
             Self::Large => "large folders",
+            Self::Search => "searches",
             Self::Calls => "system calls",
             Self::Bench => "fourfold bench",
             Self::Poll => "polling",
@@ -165,7 +169,7 @@ impl Protocol {
             Self::Smb => "smbd",
             Self::Afp => "afpd",
             Self::Iscsi => "tgtd",
-            Self::Large | Self::Calls | Self::Bench | Self::Poll => "",
+            Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => "",
         }
     }
 
@@ -176,6 +180,7 @@ impl Protocol {
             Self::Afp => &[],
             Self::Iscsi => iscsi::PACKAGES,
             Self::Large => large::PACKAGES,
+            Self::Search => search::PACKAGES,
             Self::Calls => calls::PACKAGES,
             Self::Bench | Self::Poll => loads::PACKAGES,
         }
@@ -187,7 +192,7 @@ impl Protocol {
             Self::Smb => smb::groups(),
             Self::Afp => afp::groups(),
             Self::Iscsi => iscsi::groups(),
-            Self::Large | Self::Calls | Self::Bench | Self::Poll => Vec::new(),
+            Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => Vec::new(),
         }
     }
 
@@ -201,7 +206,7 @@ impl Protocol {
             Self::Nfs => nfs::place(),
             Self::Smb => smb::place(args.libsmb2.as_deref()),
             Self::Afp => afp::place(args.only == Some("ours".into()), args.afpd.as_deref()),
-            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll => iscsi::place(),
+            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => iscsi::place(),
         }
     }
 
@@ -211,7 +216,7 @@ impl Protocol {
             Self::Nfs => nfs::start(folder, who, apart),
             Self::Smb => smb::start(place, who, apart),
             Self::Afp => afp::start(place, who, apart),
-            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll => {
+            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => {
                 iscsi::start(place, who, apart)
             }
         }
@@ -224,7 +229,7 @@ impl Protocol {
         }
         match self {
             Self::Nfs | Self::Smb | Self::Afp => folder::warm(&place.folder, row.file),
-            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll => {
+            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => {
                 iscsi::warm(&place.folder, row.file, who)
             }
         }
@@ -256,6 +261,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     }
     match protocol {
         Protocol::Large => large::run(args.quick),
+        Protocol::Search => search::run(args.rounds, args.quick),
         Protocol::Calls => calls::run(&args.rows, args.libsmb2.as_deref()),
         Protocol::Bench => loads::run(args.rounds, args.libsmb2.as_deref()),
         Protocol::Poll => poll::run(args.rounds, &args.rows, args.libsmb2.as_deref()),
