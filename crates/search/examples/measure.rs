@@ -57,10 +57,10 @@ fn main() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let (built, worked) = (begun.elapsed(), processor() - before);
-    volume.set_finder(Some(finder.clone()));
+    volume.searches().set_finder(Some(finder.clone()));
     drop(index);
     let index = SearchIndex::start(&volume, options(&state)).unwrap();
-    volume.set_finder(Some(index.finder()));
+    volume.searches().set_finder(Some(index.finder()));
     let begun = Instant::now();
     while !index.is_settled() {
         std::thread::sleep(Duration::from_millis(5));

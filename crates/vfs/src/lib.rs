@@ -35,7 +35,7 @@ mod waiting;
 pub use access::{ModeRule, RightsObserver, RightsRecord, RightsWork, ShareRules};
 pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
 pub use backups::{
-    BackupImage, BackupLimits, BandSum, BandSums, BandWork, BandsChecked, ImageObserver, ImageProblem,
+    BackupBundles, BackupImage, BackupLimits, BandSum, BandSums, BandWork, BandsChecked, ImageObserver, ImageProblem,
     MacBackup, backup_stem,
 };
 pub use caller::{Access, Caller};
@@ -65,7 +65,7 @@ pub use resources::{DiskCalls, Payload, caches, disk_calls};
 pub use restoring::{Restore, RestoreObserver, RestoreOptions, RestoreOutcome};
 pub use searching::{
     Candidate, Finder, FinderStatus, FoundEntry, FoundPage, PastCandidate, PastEntry, PastPage, Search,
-    SearchPlace, Surveyed,
+    SearchPlace, Searches, Surveyed,
 };
 pub use site::Site;
 pub use streams::xattrs::Xattr;

@@ -78,11 +78,11 @@ impl Indexes {
             }
         }
         for old in before.values() {
-            old.volume.set_finder(None);
+            old.volume.searches().set_finder(None);
         }
         self.share_memory(&running);
         // Shares of one folder have one volume: what is indexed stays.
-        running.values().for_each(|index| index.volume.set_finder(Some(index.index.finder())));
+        running.values().for_each(|index| index.volume.searches().set_finder(Some(index.index.finder())));
         drop(running);
         drop(before);
         lines
@@ -103,7 +103,7 @@ impl Indexes {
     /// What waits is written.
     pub(crate) fn stop(&self) {
         let running = std::mem::take(&mut *self.running.lock());
-        running.values().for_each(|index| index.volume.set_finder(None));
+        running.values().for_each(|index| index.volume.searches().set_finder(None));
     }
 
     /// How they are, by the names of the shares.
@@ -219,7 +219,7 @@ pub(crate) fn find(
         }
         // The search in the share before may have left this thread with the rights of the asker.
         let volume = as_ourselves(|| volumes.open(share, &current.settings))??;
-        let Some(finder) = volume.finder() else {
+        let Some(finder) = volume.searches().finder() else {
             answer.without_index.push(share.name.clone());
             continue;
         };
@@ -312,13 +312,13 @@ impl ShareSearch<'_> {
     }
 
     fn page(&self, search: Search<'_>, after: Option<&SearchPlace>, most: usize) -> vfs::Result<Page> {
-        let page = self.volume.find(self.caller, search, after, most)?;
+        let page = self.volume.searches().find(self.caller, search, after, most)?;
         let shown = page.entries.iter().filter(|entry| !self.is_hidden(&entry.path));
         Ok((shown.map(|entry| self.found(&entry.path, &entry.found.attributes)).collect(), page.next))
     }
 
     fn past_page(&self, search: Search<'_>, after: Option<&SearchPlace>, most: usize) -> vfs::Result<Page> {
-        let page = self.volume.find_past(self.caller, search, after, most)?;
+        let page = self.volume.searches().find_past(self.caller, search, after, most)?;
         let shown = page.entries.iter().filter(|entry| !self.is_hidden(&entry.path));
         let file = |entry: &PastEntry| {
             let [_, name] = &entry.snapshot.path;

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! a new snapshot ─► its folders that changed since the snapshot before ─► entries that came: first; that went: last ─► Store
-//! Volume::find_past ─► paths that may match, and when ─► each is looked for in these snapshots
+//! Searches::find_past ─► paths that may match, and when ─► each is looked for in these snapshots
 //! ```
 //!
 //! Keys of folders are numbers in the order in which their paths were seen. The number of a folder is the size of its entry, and its path
@@ -227,7 +227,7 @@ impl Past {
     ) -> Result<(), IndexFailure> {
         let key = key(number);
         let names: Vec<&[u8]> = path.iter().map(Vec::as_slice).collect();
-        let folder = volume.snapshot_root(&walk.snapshot).and_then(|root| match names.is_empty() {
+        let folder = volume.searches().snapshot_root(&walk.snapshot).and_then(|root| match names.is_empty() {
             true => Ok(root),
             false => root.object.lookup_path(&Caller::root(), &names),
         });
@@ -248,7 +248,7 @@ impl Past {
         }
         if folder.object.lookup(&Caller::root(), NEVER).is_err() {
             let mut written = Ok(());
-            let read = volume.survey(&folder, &mut |surveyed| {
+            let read = volume.searches().survey(&folder, &mut |surveyed| {
                 let before = known.remove(&surveyed.name);
                 self.meet(walk, (&key, &path), surveyed, before);
                 written = self.make_room();

@@ -51,7 +51,7 @@ impl<'a> Phrases<'a> {
 
     fn words_of(&self, folder: &LastingKey, name: &[u8]) -> Option<Vec<Box<str>>> {
         let (volume, reader) = (self.shared.volume.upgrade()?, self.shared.options.contents.as_ref()?);
-        let folder = volume.by_lasting_key(folder).ok()?;
+        let folder = volume.searches().by_lasting_key(folder).ok()?;
         let contents = read_contents(&volume, &**reader, &folder, name)?;
         let mut all = Vec::new();
         words(&contents.text, |word| all.push(word.into()));

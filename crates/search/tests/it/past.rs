@@ -72,7 +72,7 @@ impl PastScene {
         let (query, mut all, mut after) = (query(text), Vec::new(), None);
         loop {
             let search = Search { query: &query, within: None };
-            let page = self.scene.volume.find_past(caller, search, after.as_ref(), 2).unwrap();
+            let page = self.scene.volume.searches().find_past(caller, search, after.as_ref(), 2).unwrap();
             let row = |entry: &vfs::PastEntry| {
                 let [path, name] = [entry.path.join(&b'/'), entry.snapshot.path[1].clone()];
                 format!("{} in {}", String::from_utf8(path).unwrap(), String::from_utf8(name).unwrap())

@@ -1,17 +1,17 @@
 //! Searches in the snapshots of a volume: what matched once, and is not there any more.
 //!
-//! A [`Finder`] proposes paths with the times between which snapshots had them. As for searches of now, the tree decides: the caller
+//! A [`Finder`](super::Finder) proposes paths with the times between which snapshots had them. As for searches of now, the tree decides: the caller
 //! must be able to list each folder on the way, in the snapshot.
 
 use query::Facts;
 
 use super::judging::Judge;
-use super::{Finder, Search, SearchPlace};
+use super::{Search, SearchPlace, Searches};
 use crate::backend::{Found, Snapshot};
 use crate::caller::server;
-use crate::{Caller, Error, Result, Time, Volume};
+use crate::{Caller, Error, Result, Time};
 
-/// Entries that one call of [`Volume::find_past`] looks at. Each may be looked for in several snapshots.
+/// Entries that one call of [`Searches::find_past`] looks at. Each may be looked for in several snapshots.
 const MOST_JUDGED: usize = 10_000;
 
 /// What a finder knows of an entry of snapshots that may match.
@@ -46,11 +46,11 @@ pub struct PastEntry {
     pub facts: Facts,
 }
 
-impl Volume {
+impl Searches<'_> {
     /// The folder of the share as it was in a snapshot.
     pub fn snapshot_root(&self, snapshot: &Snapshot) -> Result<Found> {
         let [folder, name] = &snapshot.path;
-        self.root()?.object.lookup_path(server(), &[folder, name])
+        self.volume.root()?.object.lookup_path(server(), &[folder, name])
     }
 
     /// The entries that match in snapshots and not at their paths now, from after a place on; at most `limit`. `NotSupported`
@@ -63,8 +63,8 @@ impl Volume {
         limit: usize,
     ) -> Result<PastPage> {
         let finder = self.finder().ok_or(Error::NotSupported)?;
-        let mut judge = Judge::new(self, caller, search, &*finder)?;
-        let snapshots = self.snapshots();
+        let mut judge = Judge::new(self.volume, caller, search, &*finder)?;
+        let snapshots = self.volume.snapshots();
         let (mut page, mut judged) = (PastPage { entries: Vec::new(), next: None }, 0);
         finder.propose_past(search.query, after, &mut |candidate| {
             judged += 1;

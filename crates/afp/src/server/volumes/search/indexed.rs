@@ -25,7 +25,7 @@ pub(super) struct IndexedRest {
 impl IndexedRest {
     /// A search that the index of the volume can answer: by a name, and while the index is whole.
     pub(super) fn of(volume: &OpenVolume, criteria: &Criteria<'_>) -> Option<Self> {
-        let status = volume.tree().finder()?.status();
+        let status = volume.tree().searches().finder()?.status();
         if status.building.is_some() || status.problem.is_some() {
             return None; // a walk finds what the index does not have yet
         }
@@ -46,7 +46,7 @@ impl Look<'_> {
         loop {
             let asked = vfs::Search { query: &rest.query, within: None };
             let tree = self.volume.tree();
-            let page = tree.find(self.request.caller(), asked, rest.after.as_ref(), AT_ONCE)?;
+            let page = tree.searches().find(self.request.caller(), asked, rest.after.as_ref(), AT_ONCE)?;
             for entry in &page.entries {
                 if self.is_enough() {
                     return Ok(false);

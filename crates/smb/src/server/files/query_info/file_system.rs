@@ -146,7 +146,7 @@ fn units(
 ) -> Result<(u64, u64, u32), Status> {
     let limits = &share.options.size_limits;
     let (space, unit) = match share.options.time_machine && !limits.is_empty() {
-        true => (volume.backup_space(caller, at, limits)?, LIMITED_UNIT),
+        true => (volume.backup_bundles().space(caller, at, limits)?, LIMITED_UNIT),
         false => {
             let space = volume.space(at)?;
             (space, space.block_size.max(SECTOR))

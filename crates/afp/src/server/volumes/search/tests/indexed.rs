@@ -20,14 +20,15 @@ impl Everything {
     fn of(volume: &Arc<Volume>) -> Arc<Self> {
         let (asked, is_building) = (AtomicUsize::new(0), AtomicBool::new(false));
         let index = Arc::new(Self { volume: Arc::downgrade(volume), asked, is_building });
-        volume.set_finder(Some(index.clone()));
+        volume.searches().set_finder(Some(index.clone()));
         index
     }
 
     fn collect(volume: &Volume, folder: &LastingKey, all: &mut Vec<(SearchPlace, LastingKey)>) {
-        let found = volume.by_lasting_key(folder).unwrap();
+        let found = volume.searches().by_lasting_key(folder).unwrap();
         let mut below = Vec::new();
         volume
+            .searches()
             .survey(&found, &mut |entry| {
                 all.push((SearchPlace { folder: folder.to_bytes(), name: entry.name }, *folder));
                 below.extend(entry.folder);
@@ -105,9 +106,9 @@ async fn an_index_answers_as_a_walk_does() {
     for matches in [1, 7, 1000] {
         for (at, search) in searches(matches).into_iter().enumerate() {
             let by_index = find(&mut ada, search).await;
-            tree.volume.set_finder(None);
+            tree.volume.searches().set_finder(None);
             assert_eq!(by_index, find(&mut ada, search).await, "{at}, {matches}");
-            tree.volume.set_finder(Some(index.clone()));
+            tree.volume.searches().set_finder(Some(index.clone()));
         }
     }
     assert!(index.asked.load(Ordering::Relaxed) > 0);
