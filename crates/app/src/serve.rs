@@ -16,6 +16,7 @@ pub(crate) mod restart;
 pub(crate) mod running;
 pub(crate) mod slow;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -74,7 +74,9 @@ fn main() {
         status.entries
     );
     let with = work.costs();
-    println!("ns of the processor: without, while it was built ({is_building}), with; of all threads without, with");
+    println!(
+        "ns of the processor: without, while it was built ({is_building}), with; of all threads without, with"
+    );
     for (at, name) in Work::NAMES.iter().enumerate() {
         let ([without, all], [meanwhile, _], [with, all_with]) = (without[at], meanwhile[at], with[at]);
         let more = |than: f64, without: f64| (than / without - 1.0) * 100.0;
@@ -92,6 +94,7 @@ fn main() {
         let query = language::parse(text, &Clock { now: 0, zone: TimeZone::UTC }).unwrap();
         let ask = || {
             volume
+                .searches()
                 .find(&Caller::root(), Search { query: &query, within: None }, None, 100)
                 .unwrap()
                 .entries
@@ -136,9 +139,7 @@ impl Work {
         let root = self.volume.root().unwrap();
         let actor = Actor::new(Caller::root(), Party::client(ClientId(1)));
         let volume = &self.volume;
-        let made = |name: &[u8]| {
-            volume.create(&actor, &root, name, NewKind::File, 0o644).unwrap().found
-        };
+        let made = |name: &[u8]| volume.create(&actor, &root, name, NewKind::File, 0o644).unwrap().found;
         let removed = |name: &[u8]| volume.remove(&actor, &root, name, vfs::Kind::File).unwrap();
         let file = made(b"measured");
         let place = vfs::Beside { folder: &root.object, name: b"measured" };

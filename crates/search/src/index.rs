@@ -21,17 +21,15 @@ mod store;
 pub(crate) mod table;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use lock::{Condvar, Mutex, RwLock};
 use query::{Facts, Query};
 use tokio::sync::Notify;
-use vfs::{
-    Candidate, Error, Finder, FinderStatus, LastingKey, PastCandidate, Result, SearchPlace, Volume,
-};
+use vfs::{Candidate, Error, Finder, FinderStatus, LastingKey, PastCandidate, Result, SearchPlace, Volume};
 
 use self::changes::ChangeList;
 use self::phrases::Phrases;

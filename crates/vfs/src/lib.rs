@@ -35,8 +35,8 @@ mod waiting;
 pub use access::{ModeRule, RightsObserver, RightsRecord, RightsWork, ShareRules};
 pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
 pub use backups::{
-    BackupBundles, BackupImage, BackupLimits, BandSum, BandSums, BandWork, BandsChecked, ImageObserver, ImageProblem,
-    MacBackup, backup_stem,
+    BackupBundles, BackupImage, BackupLimits, BandSum, BandSums, BandWork, BandsChecked, ImageObserver,
+    ImageProblem, MacBackup, backup_stem,
 };
 pub use caller::{Access, Caller};
 pub use changing::early::EarlyWrite;

@@ -206,7 +206,9 @@ impl Protocol {
             Self::Nfs => nfs::place(),
             Self::Smb => smb::place(args.libsmb2.as_deref()),
             Self::Afp => afp::place(args.only == Some("ours".into()), args.afpd.as_deref()),
-            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => iscsi::place(),
+            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => {
+                iscsi::place()
+            }
         }
     }
 

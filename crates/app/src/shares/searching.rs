@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use admin::control::{FindAnswer, FindRequest, FoundFile, FoundSnapshot, MOST_FOUND, SearchStatus};
 use admin::{SearchScope, Settings, ShareSettings};
 use anyhow::{Context, bail};
+use auth::Accounts as _;
 use jiff::tz::TimeZone;
 use lock::Mutex;
 use query::Query;

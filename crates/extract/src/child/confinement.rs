@@ -39,7 +39,9 @@ fn give_up_root() {
         return;
     }
     let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
-    let _ = setgroups(&[]).and_then(|()| setresgid(group, group, group)).and_then(|()| setresuid(user, user, user));
+    let _ = setgroups(&[])
+        .and_then(|()| setresgid(group, group, group))
+        .and_then(|()| setresuid(user, user, user));
 }
 
 fn limit(resource: Resource, most: u64) -> Result<()> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use query::{Attribute, Facts, Query, Test};
-use vfs::names::text_view;
 use vfs::SearchPlace;
+use vfs::names::text_view;
 
 use super::plan::{Plan, has_phrases};
 use super::scan::{Scan, TextAnswers};

@@ -8,8 +8,8 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -49,8 +49,7 @@ pub(super) fn start(volume: &Arc<Volume>, shared: &Arc<Shared>) -> io::Result<Ve
     let hears = std::thread::Builder::new().name("search events".into());
     let hears = hears.spawn(move || runtime.block_on(hear(&hearing, events)))?;
     let keeps = std::thread::Builder::new().name("search".into());
-    let keeps =
-        keeps.spawn(move || Keeper::new(keeping).run()).inspect_err(|_| shared.alarm.stop())?;
+    let keeps = keeps.spawn(move || Keeper::new(keeping).run()).inspect_err(|_| shared.alarm.stop())?;
     Ok(vec![hears, keeps])
 }
 
@@ -323,7 +322,9 @@ impl Keeper {
         let mut confirmed = Vec::new();
         for folder in &self.touched {
             let key = vfs::LastingKey::from_bytes(folder);
-            let Some(found) = key.and_then(|key| volume.searches().by_lasting_key(&key).ok()) else { continue };
+            let Some(found) = key.and_then(|key| volume.searches().by_lasting_key(&key).ok()) else {
+                continue;
+            };
             confirmed.push((folder.clone(), nanoseconds(found.attributes.changed)));
         }
         let now = nanoseconds(std::time::SystemTime::now().into());

@@ -19,10 +19,10 @@ use serde::{Deserialize, Serialize};
 use vfs::backend::Snapshot;
 use vfs::{Caller, PastCandidate, SearchPlace, Surveyed, Volume};
 
+use super::FULL_TABLE;
 use super::asking;
 use super::listing::{NEVER, is_opaque};
 use super::pace::Pace;
-use super::FULL_TABLE;
 use super::store::Store;
 use crate::entry::{Entry, FolderKey, nanoseconds, time_of};
 use crate::error::{At, IndexFailure};
@@ -227,10 +227,11 @@ impl Past {
     ) -> Result<(), IndexFailure> {
         let key = key(number);
         let names: Vec<&[u8]> = path.iter().map(Vec::as_slice).collect();
-        let folder = volume.searches().snapshot_root(&walk.snapshot).and_then(|root| match names.is_empty() {
-            true => Ok(root),
-            false => root.object.lookup_path(&Caller::root(), &names),
-        });
+        let folder =
+            volume.searches().snapshot_root(&walk.snapshot).and_then(|root| match names.is_empty() {
+                true => Ok(root),
+                false => root.object.lookup_path(&Caller::root(), &names),
+            });
         let Ok(folder) = folder.inspect_err(|error| tracing::debug!(%error, "a snapshot is not read")) else {
             return Ok(()); // it may have been removed meanwhile
         };
@@ -241,8 +242,10 @@ impl Past {
         }
         let mut known = self.store.entries(&key)?;
         if walk.is_newest && listed == Some(changed) {
-            let still = known.iter().filter(|(name, entry)| entry.changed == STILL && holds_more(name, entry));
-            let below = still.map(|(name, entry)| Task::Visit { number: entry.size, path: below(&path, name) });
+            let still =
+                known.iter().filter(|(name, entry)| entry.changed == STILL && holds_more(name, entry));
+            let below =
+                still.map(|(name, entry)| Task::Visit { number: entry.size, path: below(&path, name) });
             walk.tasks.extend(below);
             return Ok(());
         }

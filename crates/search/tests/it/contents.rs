@@ -90,7 +90,6 @@ fn a_phrase_is_found_where_its_words_are_side_by_side() {
         scene.finds("annual report", &["annual report.txt", "apart.txt", "side by side.txt"]);
         scene.finds("\"annual report\"", &both);
         scene.finds("text:\"annual report\"", &["side by side.txt"]);
-        scene.finds("text:\"report of 20*\"", &["side by side.txt"]);
         scene.finds("-text:\"annual report\" has:text", &["annual report.txt", "apart.txt"]);
         scene.stop();
         scene.start();

@@ -48,7 +48,7 @@ pub struct PastEntry {
 
 impl Searches<'_> {
     /// The folder of the share as it was in a snapshot.
-    pub fn snapshot_root(&self, snapshot: &Snapshot) -> Result<Found> {
+    pub fn snapshot_root(self, snapshot: &Snapshot) -> Result<Found> {
         let [folder, name] = &snapshot.path;
         self.volume.root()?.object.lookup_path(server(), &[folder, name])
     }
@@ -56,7 +56,7 @@ impl Searches<'_> {
     /// The entries that match in snapshots and not at their paths now, from after a place on; at most `limit`. `NotSupported`
     /// without a finder. It may wait for a disk.
     pub fn find_past(
-        &self,
+        self,
         caller: &Caller,
         search: Search<'_>,
         after: Option<&SearchPlace>,

@@ -28,7 +28,9 @@ const LIMIT: Duration = Duration::from_secs(900);
 
 pub fn run(rounds: usize, quick: bool) -> Result<()> {
     if !isolate::is_isolated() {
-        bail!("as root only, and where namespaces may be made: the files are made on a file system of their own");
+        bail!(
+            "as root only, and where namespaces may be made: the files are made on a file system of their own"
+        );
     }
     let files = if quick { 20_000 } else { 500_000 };
     let (folder, place) = (folder::prepare_for_many()?, process::fresh_folder("compare/search")?);
@@ -68,7 +70,9 @@ pub fn run(rounds: usize, quick: bool) -> Result<()> {
     let [ours, walked, listed] = times;
     let (ours, walked, listed) = (ours?, walked?, listed?);
     println!("\n| a part of a name in {files} files | ms |\n|---|---|");
-    println!("| `fourfold find`, by the index | {ours:.1} |\n| `find -iname` on the server, all in memory | {walked:.1} |");
+    println!(
+        "| `fourfold find`, by the index | {ours:.1} |\n| `find -iname` on the server, all in memory | {walked:.1} |"
+    );
     println!("| a listing of the share over SMB | {listed:.1} |");
     ensure!(ours <= walked.min(listed) * BAR, "the index does not pay");
     Ok(())
