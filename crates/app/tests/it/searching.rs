@@ -154,8 +154,8 @@ fn users_of_the_host_find_what_their_accounts_may_list() {
 
 #[test]
 fn an_index_is_whole_after_kills_while_it_was_built() {
-    const FOLDERS: usize = 60;
-    const EACH: usize = 40;
+    const FOLDERS: usize = 30;
+    const EACH: usize = 20;
     let mut scene = Scene::new();
     for folder in 0..FOLDERS {
         let folder = scene.at(&format!("open/{folder}"));
@@ -163,8 +163,8 @@ fn an_index_is_whole_after_kills_while_it_was_built() {
         (0..EACH).for_each(|file| std::fs::write(folder.join(format!("row {file}")), b"").unwrap());
     }
     let count = |scene: &Scene| scene.lines(&["row", "--limit", "10000"]).len();
-    for round in 1..5 {
-        until("a part is indexed", || count(&scene) >= FOLDERS * EACH * round / 5);
+    for round in 1..4 {
+        until("a part is indexed", || count(&scene) >= FOLDERS * EACH * round / 4);
         scene.restart_killed();
     }
     until("all is indexed", || count(&scene) == FOLDERS * EACH);
