@@ -72,6 +72,7 @@ fn main() {
         let query = language::parse(text, &Clock { now: 0, zone: TimeZone::UTC }).unwrap();
         let ask = || {
             volume
+                .searches()
                 .find(&Caller::root(), Search { query: &query, within: None }, None, 100)
                 .unwrap()
                 .entries

@@ -263,7 +263,9 @@ impl Keeper {
         let mut confirmed = Vec::new();
         for folder in &self.touched {
             let key = vfs::LastingKey::from_bytes(folder);
-            let Some(found) = key.and_then(|key| volume.searches().by_lasting_key(&key).ok()) else { continue };
+            let Some(found) = key.and_then(|key| volume.searches().by_lasting_key(&key).ok()) else {
+                continue;
+            };
             confirmed.push((folder.clone(), nanoseconds(found.attributes.changed)));
         }
         let now = nanoseconds(std::time::SystemTime::now().into());

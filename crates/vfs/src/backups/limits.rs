@@ -37,7 +37,10 @@ impl BackupBundles<'_> {
         let root = self.volume.root()?;
         let bundles = bundle_names(self.volume, &root)?;
         let used = |names: &[&Vec<u8>]| -> u64 {
-            names.iter().filter_map(|name| used_by(self.volume, &root.object, name)).fold(0, u64::saturating_add)
+            names
+                .iter()
+                .filter_map(|name| used_by(self.volume, &root.object, name))
+                .fold(0, u64::saturating_add)
         };
         let (mut total, mut available) = (space.total, space.available);
         let mut within = |limit: u64, used: u64| {

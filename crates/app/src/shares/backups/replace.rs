@@ -185,7 +185,10 @@ impl Backups {
             (Ok(true), None) => check_changeable(place),
         };
         let moved = whole.and_then(|()| {
-            volume.backup_bundles().rename_at_top(&staging, &place.bundle).map_err(|error| in_words(error, name))
+            volume
+                .backup_bundles()
+                .rename_at_top(&staging, &place.bundle)
+                .map_err(|error| in_words(error, name))
         });
         if let Err(error) = moved {
             let _ = volume.backup_bundles().remove_at_top(&staging, &mut || true); // the first error counts
