@@ -254,7 +254,7 @@ fn attribute_information_of_a_file_system_ends_with_its_name() {
     let info = FsAttribute { attributes, maximum_name_len: 255, name: text::of("NTFS") };
     let expected = b"\x02\0\x04\0\xff\0\0\0\x08\0\0\0N\0T\0F\0S\0";
     assert_eq!(bytes(|w| info.encode(w)), expected);
-    assert_eq!(whole(expected, Attribute::decode), info);
+    assert_eq!(whole(expected, FsAttribute::decode), info);
 }
 
 #[test]
