@@ -6,7 +6,7 @@
 //!
 //! Prints requests a second and µs of processor time for each, of server and client together.
 
-#![allow(clippy::unwrap_used)] // a program for developers
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a tool for developers")]
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
