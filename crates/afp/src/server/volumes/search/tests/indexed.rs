@@ -96,11 +96,11 @@ async fn an_index_answers_as_a_walk_does() {
     let (_server, tree, mut ada, volume, index) = indexed_scene();
     let searches = |matches| {
         [
-            Search { matches, ..by_name(volume, b"found", true) },
-            Search { matches, ..by_name(volume, b"FOUND 3 4", false) },
-            Search { matches, files: FileBitmap::empty(), ..by_name(volume, b"older 1", true) },
-            Search { matches, folders: DirBitmap::empty(), ..by_name(volume, b"1", true) },
-            Search { matches, ..by_name(volume, b"nothing", true) },
+            SearchRequest { matches, ..by_name(volume, b"found", true) },
+            SearchRequest { matches, ..by_name(volume, b"FOUND 3 4", false) },
+            SearchRequest { matches, files: FileBitmap::empty(), ..by_name(volume, b"older 1", true) },
+            SearchRequest { matches, folders: DirBitmap::empty(), ..by_name(volume, b"1", true) },
+            SearchRequest { matches, ..by_name(volume, b"nothing", true) },
         ]
     };
     for matches in [1, 7, 1000] {
@@ -117,13 +117,13 @@ async fn an_index_answers_as_a_walk_does() {
 #[tokio::test]
 async fn pages_of_an_index_stay_right_while_files_change() {
     let (_server, tree, mut ada, volume, _index) = indexed_scene();
-    let search = Search { matches: 3, ..by_name(volume, b"found", true) };
+    let search = SearchRequest { matches: 3, ..by_name(volume, b"found", true) };
     let first = ask(&mut ada, search).await;
     let (mut all, position) = names(SearchForm::Ext, &first);
     for at in 0..20 {
         tree.file(&tree.root, &format!("found later {at}"));
     }
-    all.extend(find(&mut ada, Search { position, ..search }).await);
+    all.extend(find(&mut ada, SearchRequest { position, ..search }).await);
     let before: BTreeSet<&String> = all.iter().filter(|name| !name.contains("later")).collect();
     assert_eq!(before.len(), 200);
     assert_eq!(all.len(), all.iter().collect::<BTreeSet<_>>().len(), "each is found once");
