@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::folder;
-use crate::samba::{self, User};
+use crate::samba::{self, SambaUser};
 use crate::server::{self, UID};
 use crate::{debian, isolate, process};
 
 pub const PACKAGES: &[&[debian::Package]] = &[debian::SMB_LOAD];
 
-const ADA: User = User { name: "ada", password: "secret" };
+const ADA: SambaUser = SambaUser { name: "ada", password: "secret" };
 /// Files of a folder.
 const EACH: usize = 100;
 /// The file that is looked for.
