@@ -21,7 +21,11 @@ impl Backups {
         if BackupImage::open(&place.volume, &new).is_ok() {
             bail!("the share {} has a bundle {:?} already", place.share.name, text_view(&new));
         }
-        place.volume.rename_at_top(&place.bundle, &new).map_err(|error| in_words(error, old))?;
+        place
+            .volume
+            .backup_bundles()
+            .rename_at_top(&place.bundle, &new)
+            .map_err(|error| in_words(error, old))?;
         let name = BackupName { share: place.share.name.clone(), bundle: text_view(&new) };
         self.renamed(&place.name, &name);
         self.change(&name, |record| record.is_point_due = true);

@@ -120,7 +120,7 @@ impl Backups {
                 done += 1;
                 progress(Progress { done, total: 0 })
             };
-            match place.volume.remove_at_top(&from_text_view(&kept), &mut goes_on) {
+            match place.volume.backup_bundles().remove_at_top(&from_text_view(&kept), &mut goes_on) {
                 Ok(()) | Err(Error::NotFound) => {}
                 Err(error) => return Err(error).with_context(|| format!("{kept:?} is not removed")),
             }
@@ -167,14 +167,18 @@ impl Backups {
             (Ok(true), None) => check_changeable(place),
         };
         let moved = whole.and_then(|()| {
-            volume.rename_at_top(&staging, &place.bundle).map_err(|error| in_words(error, name))
+            volume
+                .backup_bundles()
+                .rename_at_top(&staging, &place.bundle)
+                .map_err(|error| in_words(error, name))
         });
         if let Err(error) = moved {
-            let _ = volume.remove_at_top(&staging, &mut || true); // the first error counts
+            let _ = volume.backup_bundles().remove_at_top(&staging, &mut || true); // the first error counts
             return Err(error);
         }
         place
             .volume
+            .backup_bundles()
             .rename_at_top(&place.bundle, &from_text_view(&kept))
             .map_err(|error| in_words(error, name))?;
         let moved = BackupName { share: to.to_owned(), bundle: name.clone() };
@@ -199,7 +203,7 @@ impl Backups {
 
     /// Removes what a rollback has left that did not come to its end.
     fn clear(&self, place: &Place<'_>, staging: &str) -> anyhow::Result<()> {
-        match place.volume.remove_at_top(&from_text_view(staging), &mut || true) {
+        match place.volume.backup_bundles().remove_at_top(&from_text_view(staging), &mut || true) {
             Ok(()) | Err(Error::NotFound) => Ok(()),
             Err(error) => {
                 Err(error).with_context(|| format!("{staging:?} is in the way, and is not removed"))
@@ -275,7 +279,7 @@ fn exchange(place: &Place<'_>, point: &Point, (staging, kept): (&str, &str)) -> 
             volume.bundle_journals().put_back((&place.bundle, &point.name), &staging, &kept)
         }
         Point::Snapshot(_) => {
-            volume.replace_backup(&staging, &place.bundle, &kept)?;
+            volume.backup_bundles().replace(&staging, &place.bundle, &kept)?;
             volume.bundle_journals().end(&place.bundle)
         }
     }

@@ -134,7 +134,7 @@ impl Backups {
         if done.next.is_some() {
             anyhow::bail!("the verification was ended; it goes on in the background");
         }
-        let all = place.volume.mac_backups().unwrap_or_default();
+        let all = place.volume.backup_bundles().all().unwrap_or_default();
         let bundle = all.iter().find(|one| one.name == place.bundle);
         if bundle.is_some_and(|bundle| self.is_point_due(place, bundle)) {
             self.begin_point(place)?;
@@ -227,7 +227,7 @@ fn open<'a>(volume: &'a Volume, bundle: &[u8]) -> anyhow::Result<BackupImage<'a>
 
 /// Bytes of the bands, at most.
 fn total(place: &Place<'_>) -> u64 {
-    let all = place.volume.mac_backups().unwrap_or_default();
+    let all = place.volume.backup_bundles().all().unwrap_or_default();
     all.iter().find(|one| one.name == place.bundle).and_then(|one| one.size).unwrap_or(0)
 }
 

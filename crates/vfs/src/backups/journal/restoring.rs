@@ -89,7 +89,7 @@ impl BundleJournals<'_> {
     /// # Errors
     /// `Busy`: a client writes into the bundle. Others: the bundle is as it was.
     pub fn put_back(self, (bundle, point): (&[u8], &str), staging: &[u8], kept: &[u8]) -> Result<()> {
-        self.volume.replace_backup(staging, bundle, kept)?;
+        self.volume.backup_bundles().replace(staging, bundle, kept)?;
         self.leave_to(bundle, kept).and_then(|()| self.drop_points(bundle, point)).unwrap_or_else(|error| {
             tracing::warn!(%error, bundle = %bundle.escape_ascii(), "what a rollback does not need is still there");
         });
