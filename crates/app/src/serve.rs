@@ -16,7 +16,7 @@ pub(crate) mod restart;
 pub(crate) mod running;
 pub(crate) mod slow;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -170,19 +170,14 @@ async fn serve_until_stopped(
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), parts));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
-    let people = serve_people(state.path(), &running);
     api::serve(api, &running, (login_guard.clone(), &console, alerts), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
-    let macs = watch(&running, &volumes)?;
+    let (macs, _people) = watch(&running, &volumes)?;
     say_ready(&running, volumes.clone(), said).await?;
     orders.obey_until_stop(&running, &volumes).await;
     part.end();
     control.abort();
     control::remove(state.path());
-    if let Some(people) = people {
-        people.abort();
-        control::leave_people(state.path());
-    }
     say_goodbye(&announcers, &fronts, &stop).await;
     let _ = tokio::task::spawn_blocking(move || (audit.stop(), macs.stop())).await; // a panic there was logged
     volumes.stop().await;
@@ -199,12 +194,14 @@ async fn say_goodbye(announcers: &Announcers, fronts: &Fronts, stop: &watch::Sen
 
 /// Follows what changes outside of this process: the folders of the shares, and what the servers of a cluster have in common.
 /// The backups of Macs are followed by a thread, which is to be stopped.
-fn watch(running: &Arc<Running>, volumes: &Volumes) -> anyhow::Result<BackupsThread> {
+fn watch(running: &Arc<Running>, volumes: &Volumes) -> anyhow::Result<(BackupsThread, Option<PeopleSocket>)> {
     keep_indexes(running.clone());
+    let people = PeopleSocket::serve(volumes.state(), running);
     tokio::spawn(availability::watch(running.clone()));
     tokio::spawn(running::browsing::watch(running.clone()));
     in_common::follow(running.clone(), volumes, volumes.state().to_owned());
-    BackupsThread::start(running).context("the thread of the backups of Macs does not start")
+    let macs = BackupsThread::start(running).context("the thread of the backups of Macs does not start")?;
+    Ok((macs, people))
 }
 
 async fn look_at_memory(caches: Arc<CachesView>) {
@@ -217,17 +214,30 @@ async fn look_at_memory(caches: Arc<CachesView>) {
     }
 }
 
-/// Lets the users of the host search. A server that is not root has none of others.
-fn serve_people(state: &Path, running: &Arc<Running>) -> Option<JoinHandle<()>> {
-    if !here::privileged() {
-        return None;
-    }
-    match control::listen_to_people(state) {
-        Ok(socket) => Some(tokio::spawn(control::serve_people(socket, running.clone()))),
-        Err(error) => {
-            tracing::debug!(%error, "the users of the host cannot search by `fourfold find`");
-            None
+/// Lets the users of the host search until it is dropped.
+struct PeopleSocket {
+    state: PathBuf,
+    task: JoinHandle<()>,
+}
+
+impl PeopleSocket {
+    /// A server that is not root acts as no other user.
+    fn serve(state: &Path, running: &Arc<Running>) -> Option<Self> {
+        if !here::privileged() {
+            return None;
         }
+        let socket = control::listen_to_people(state);
+        let socket =
+            socket.inspect_err(|error| tracing::debug!(%error, "the users of the host cannot search"));
+        let task = tokio::spawn(control::serve_people(socket.ok()?, running.clone()));
+        Some(Self { state: state.to_owned(), task })
+    }
+}
+
+impl Drop for PeopleSocket {
+    fn drop(&mut self) {
+        self.task.abort();
+        control::leave_people(&self.state);
     }
 }
 
