@@ -79,6 +79,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("the browser speaks HTTP/2 with the server", pages::http_2),
     ("a share's page says who may enter", pages::access),
     ("one session gets a message, is explained, and is disconnected", pages::one_session),
+    ("links, networks and nodes of AppleTalk are shown", pages::appletalk),
     ("what became of metadata is shown", pages::metadata),
     ("a scrub finds what a Mac has left behind", pages::scrubbed),
     ("an account is made, changed and removed", accounts::changed),

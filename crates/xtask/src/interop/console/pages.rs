@@ -101,6 +101,20 @@ pub fn one_session(scene: &mut Scene) -> Result<()> {
     scene.expect_no_errors()
 }
 
+/// The list of clients has a tab for AppleTalk, as the server speaks it over the loopback, where there is no other node.
+pub fn appletalk(scene: &mut Scene) -> Result<()> {
+    scene.open("clients")?;
+    scene.click("[data-list=appletalk]")?;
+    scene.browser.until(&shows("The Chooser shows Studio:AFPServer@*."))?;
+    let link =
+        "[...document.querySelectorAll('main tbody tr')].find((one) => one.innerText.includes('ltoudp:lo'))";
+    scene.browser.until(&format!("{link}?.innerText.includes('works')"))?;
+    for text in ["No router was heard, and no network has a number.", "No other node was heard."] {
+        scene.browser.until(&shows(text))?;
+    }
+    scene.expect_no_errors()
+}
+
 /// A file with Finder info that a client of NFS saves by putting a new one in its place.
 pub fn metadata(scene: &mut Scene) -> Result<()> {
     scene.open("names")?;

@@ -28,6 +28,10 @@ bonjour-name = "Studio"
 afp-greeting = "Backups run at noon."  # shown at each login
 alert-space = 0  # the disk of the tests may be nearly full
 
+[appletalk]
+links = ["ltoudp:lo"]
+name = "Studio"
+
 [[share]]
 name = "studio"
 path = "studio"
