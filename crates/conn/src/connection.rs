@@ -25,7 +25,7 @@ use tokio::sync::Semaphore;
 
 use self::early::EarlyProgress;
 use self::turn::ConnectionTurn;
-use crate::in_flight::{InFlight, PolledMessage, Subject};
+use crate::in_flight::{InFlight, PolledMessage, RequestSubject};
 use crate::listen::{Counters, Peer};
 use crate::loops::{Direction, LoopStream, Socket};
 use crate::memory::{Allowance, Reservation, SMALL};
@@ -62,7 +62,7 @@ struct Reading {
 struct ReaderState {
     reading: Option<Reading>,
     /// The messages that threads are stuck with, and what they are about.
-    stuck: Vec<(u32, Subject)>,
+    stuck: Vec<(u32, RequestSubject)>,
 }
 
 /// A connection being served, shared by its reader, the watchdog and pending answers.

@@ -9,9 +9,9 @@ use crate::stall::Watchdog;
 
 /// What a message is about (a file), as a hash. Two files of one hash only share the permits of a stuck file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Subject(u32);
+pub(crate) struct RequestSubject(u32);
 
-impl Subject {
+impl RequestSubject {
     /// Not declared.
     pub(crate) const NONE: Self = Self(0);
 
@@ -34,9 +34,9 @@ impl PolledMessage {
     }
 
     /// The subject of a message, while the reader polls it.
-    fn subject(&self, number: u32) -> Option<Subject> {
+    fn subject(&self, number: u32) -> Option<RequestSubject> {
         let word = self.0.load(Ordering::Acquire);
-        (number_of(word) == number).then_some(Subject(word as u32))
+        (number_of(word) == number).then_some(RequestSubject(word as u32))
     }
 
     pub(crate) fn begin(&self, number: u32) {
@@ -44,13 +44,13 @@ impl PolledMessage {
     }
 
     /// Sets the subject. False if the reader does not poll this message now.
-    fn declare(&self, number: u32, subject: Subject) -> bool {
+    fn declare(&self, number: u32, subject: RequestSubject) -> bool {
         self.replace(number, u64::from(number) << 32 | u64::from(subject.0)).is_some()
     }
 
     /// Ends the message, whose subject this was. `None`: the reader does not poll it any more.
-    pub(crate) fn end(&self, number: u32) -> Option<Subject> {
-        self.replace(number, 0).map(|word| Subject(word as u32))
+    pub(crate) fn end(&self, number: u32) -> Option<RequestSubject> {
+        self.replace(number, 0).map(|word| RequestSubject(word as u32))
     }
 
     fn replace(&self, number: u32, by: u64) -> Option<u64> {
@@ -102,14 +102,14 @@ impl InFlight {
         reader
             .current
             .subject(reader.number)
-            .filter(|subject| *subject != Subject::NONE)
+            .filter(|subject| *subject != RequestSubject::NONE)
             .map(|subject| subject.0)
     }
 
     /// As [`InFlight::about`], for what cannot wait. False: a thread is stuck with this subject.
     pub fn may_begin(&self, subject: &impl Hash) -> bool {
         let Some(reader) = &self.0 else { return true };
-        let subject = Subject::of(subject);
+        let subject = RequestSubject::of(subject);
         reader.current.declare(reader.number, subject) && !reader.watchdog.stuck().has(subject)
     }
 
@@ -117,7 +117,7 @@ impl InFlight {
     /// to that file. While a thread is stuck with this subject, the rest of the answer runs on the blocking pool.
     pub async fn about(&self, subject: &impl Hash) {
         let Some(reader) = &self.0 else { return };
-        let subject = Subject::of(subject);
+        let subject = RequestSubject::of(subject);
         let is_stuck =
             || reader.current.declare(reader.number, subject) && reader.watchdog.stuck().has(subject);
         if is_stuck() {
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_subject_belongs_to_the_message_that_is_polled() {
         let current = PolledMessage::default();
-        let (one, two) = (Subject::of(&1), Subject::of(&2));
+        let (one, two) = (RequestSubject::of(&1), RequestSubject::of(&2));
         current.begin(7);
         assert_eq!(current.number(), 7);
         assert!(!current.declare(6, two));

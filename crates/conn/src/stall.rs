@@ -17,7 +17,7 @@ use lock::{Condvar, Mutex};
 use tokio::sync::Semaphore;
 
 use crate::hang::{self, Activity};
-use crate::in_flight::Subject;
+use crate::in_flight::RequestSubject;
 use crate::ranks;
 
 /// How often the watchdog looks while connections are busy. A call that lasts two looks is stuck.
@@ -31,7 +31,7 @@ const TURNS: usize = 4;
 /// What threads are stuck with.
 #[derive(Default)]
 pub(crate) struct StallTable {
-    subjects: Mutex<HashMap<Subject, Stall>, ranks::StuckSubjects>,
+    subjects: Mutex<HashMap<RequestSubject, Stall>, ranks::StuckSubjects>,
     /// How many subjects there are, for the usual case of none.
     count: AtomicUsize,
     /// Requests that ended while threads were stuck.
@@ -48,26 +48,26 @@ struct Stall {
 
 impl StallTable {
     /// Whether a thread is stuck with this subject.
-    pub(crate) fn has(&self, subject: Subject) -> bool {
+    pub(crate) fn has(&self, subject: RequestSubject) -> bool {
         self.count.load(Ordering::Acquire) > 0 && self.subjects.lock().contains_key(&subject)
     }
 
     /// The permits of messages about this subject, if a thread is stuck with it.
-    pub(crate) fn turns(&self, subject: Subject) -> Option<Arc<Semaphore>> {
-        if self.count.load(Ordering::Acquire) == 0 || subject == Subject::NONE {
+    pub(crate) fn turns(&self, subject: RequestSubject) -> Option<Arc<Semaphore>> {
+        if self.count.load(Ordering::Acquire) == 0 || subject == RequestSubject::NONE {
             return None;
         }
         self.subjects.lock().get(&subject).map(|stuck| stuck.turns.clone())
     }
 
-    pub(crate) fn began(&self, subject: Subject) {
+    pub(crate) fn began(&self, subject: RequestSubject) {
         let mut subjects = self.subjects.lock();
         let new = || Stall { threads: 0, since: Instant::now(), turns: Arc::new(Semaphore::new(TURNS)) };
         subjects.entry(subject).or_insert_with(new).threads += 1;
         self.count.store(subjects.len(), Ordering::Release);
     }
 
-    pub(crate) fn ended(&self, subject: Subject) {
+    pub(crate) fn ended(&self, subject: RequestSubject) {
         let mut subjects = self.subjects.lock();
         if let Some(stuck) = subjects.get_mut(&subject) {
             stuck.threads -= 1;

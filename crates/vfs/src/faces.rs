@@ -4,7 +4,9 @@
 mod caching_tree;
 mod mac_tree;
 mod stateless;
+mod stored_rights;
 
 pub use self::caching_tree::CachingTree;
 pub use self::mac_tree::MacTree;
 pub use self::stateless::{ReadData, Stateless};
+pub use self::stored_rights::StoredRights;

@@ -41,7 +41,7 @@ pub use described::description::{Description, DescriptionParts};
 pub use described::relayout::{Relayout, RelayoutOptions};
 pub use described::sidecars::LookupResult;
 pub use described::xattrs::XattrChange;
-pub use faces::{CachingTree, MacTree, ReadData, Stateless};
+pub use faces::{CachingTree, MacTree, ReadData, Stateless, StoredRights};
 pub use finding::links::MAX_LINKS;
 pub use finding::own_folders::{OwnFolderConflict, OwnFolders};
 pub use finding::paths::{PathError, ResolvedPath};

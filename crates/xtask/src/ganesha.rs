@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::process::{self, Running};
-use crate::server::{Address, Server};
+use crate::server::{ExportAddress, Server};
 
 /// Starts it over `folder`. Its files go to `place` below the root. It requires a portmapper, so
 /// one is started if none answers. (Ganesha outlives it: it registers only at its start.)
@@ -30,7 +30,7 @@ pub fn start(folder: &Path, place: &Path) -> Result<Server> {
         process::wait_for_port(&mut running, port, Duration::from_secs(20))
             .with_context(|| format!("Ganesha does not start; see {log}"))?;
     }
-    let address = Address { export: "/share".into(), nfs_port, mount_port };
+    let address = ExportAddress { export: "/share".into(), nfs_port, mount_port };
     Ok(Server { running, address, greeting: Vec::new() })
 }
 

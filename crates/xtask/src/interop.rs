@@ -37,7 +37,7 @@ use expected::{Expectations, Verdict};
 use outcome::Outcomes;
 
 /// The program of [`build`].
-const PROGRAM: &str = "target/interop/fourfold";
+pub const PROGRAM: &str = "target/interop/fourfold";
 const PROTOCOLS: &[&str] = &[
     "nfs",
     "smb",

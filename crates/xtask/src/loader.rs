@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::process;
-use crate::server::Address;
+use crate::server::ExportAddress;
 
 /// The program `interop/nfs/<name>.c`, compiled into `target/interop/` if it has changed.
 pub fn compile(name: &str) -> Result<PathBuf> {
@@ -170,7 +170,7 @@ pub struct LoadResult {
 }
 
 /// An NFS server's address as options of the load program.
-pub fn nfs_options(to: &Address) -> Vec<String> {
+pub fn nfs_options(to: &ExportAddress) -> Vec<String> {
     let (nfs, mount, id) = (to.nfs_port.to_string(), to.mount_port.to_string(), crate::server::UID_TEXT);
     let options =
         ["--export", &to.export, "--nfs-port", &nfs, "--mount-port", &mount, "--uid", id, "--gid", id];

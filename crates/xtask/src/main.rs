@@ -1,4 +1,4 @@
-//! The commands of developers and CI: `cargo xtask check | tidy | test | interop | compare | fuzz | package`.
+//! The commands of developers and CI: `cargo xtask check | tidy | test | interop | compare | docs | fuzz | package`.
 //!
 //! Every subcommand is one file (or folder) here; `process` starts and ends other programs for all of them.
 #![allow(clippy::print_stdout)] // a command-line tool: standard output is its product
@@ -7,6 +7,7 @@
 mod check;
 mod compare;
 mod debian;
+mod docs;
 mod fuzz;
 mod ganesha;
 mod interop;
@@ -38,6 +39,8 @@ enum Command {
     Interop(interop::InteropArgs),
     /// The peer from Debian's packages beside ours, driven by the same client in alternating runs; --all judges all four
     Compare(compare::CompareArgs),
+    /// The manual: guides whose commands are run as the page has them
+    Docs(docs::DocsArgs),
     /// A short run of the fuzz targets
     Fuzz(fuzz::FuzzArgs),
     /// A Debian package, a tarball and an OCI image of the program, in target/package
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Command::Test => test::run(),
         Command::Interop(args) => interop::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Docs(args) => docs::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Package(args) => package::run(&args),
     };

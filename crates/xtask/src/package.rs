@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail, ensure};
 use sha2::{Digest, Sha256};
 
 use crate::process;
-use program::Program;
+use program::PackagedProgram;
 
 /// What git and cargo may take to tell something.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -84,7 +84,7 @@ pub fn run(args: &PackageArgs) -> Result<()> {
 
 /// All that packages are made of.
 pub struct PackageParts {
-    program: Program,
+    program: PackagedProgram,
     /// The version of the workspace.
     version: String,
     /// The time of all files, in seconds since 1970.
@@ -102,7 +102,7 @@ impl PackageParts {
             .and_then(|package| package["version"].as_str())
             .context("cargo metadata names no version of fourfold")?;
         Ok(Self {
-            program: Program::stripped(binary, folder)?,
+            program: PackagedProgram::stripped(binary, folder)?,
             version: version.to_owned(),
             time: time()?,
             third_party: licences::notices(&metadata)?,

@@ -18,13 +18,13 @@ pub const UID_TEXT: &str = "1000";
 
 /// The address of a server's share.
 #[derive(Clone, Debug)]
-pub struct Address {
+pub struct ExportAddress {
     pub export: String,
     pub nfs_port: u16,
     pub mount_port: u16,
 }
 
-impl Address {
+impl ExportAddress {
     /// The address of `path` in the share, in the form for libnfs's programs.
     pub fn url(&self, path: &str) -> String {
         let (export, nfs, mount) = (&self.export, self.nfs_port, self.mount_port);
@@ -36,7 +36,7 @@ impl Address {
 #[derive(Debug)]
 pub struct Server {
     pub running: Running,
-    pub address: Address,
+    pub address: ExportAddress,
     /// Its output before it was ready (our server only).
     pub greeting: Vec<String>,
 }
@@ -104,7 +104,7 @@ pub fn ours(options: &Options<'_>) -> Result<Server> {
     let args: Vec<&str> = args.into_iter().chain(more).collect();
     let (running, greeting) = serve(&args, options.state)?;
     let address =
-        Address { export: "/share".into(), nfs_port: options.nfs_port, mount_port: options.nfs_port };
+        ExportAddress { export: "/share".into(), nfs_port: options.nfs_port, mount_port: options.nfs_port };
     Ok(Server { running, address, greeting })
 }
 

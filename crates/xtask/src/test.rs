@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::check::{self, Steps};
 use crate::process::Running;
-use crate::{debian, interop, process};
+use crate::{debian, docs, interop, process};
 
 /// How long programs that run beside others may take after these.
 const LIMIT: Duration = Duration::from_secs(900);
@@ -46,6 +46,7 @@ pub fn run() -> Result<()> {
     steps.run("interop rights", || interop("rights", &[]));
     steps.run("interop package", || interop("package", &[]));
     steps.run("interop domain", || interop("domain", &[]));
+    steps.run("guides", guides);
     steps.run("interop migrate", || interop("migrate", &[]));
     steps.run("interop adopt", || interop("adopt", &[]));
     steps.run("interop console", || interop("console", &[]));
@@ -71,6 +72,7 @@ fn install() -> Result<Vec<&'static str>> {
         debian::PACKAGING,
         debian::BROWSER,
         debian::DOMAIN,
+        docs::PACKAGES,
         &[debian::SMB_PEER, debian::NFS_PEER, debian::ISCSI_PEER].concat(),
     ];
     for packages in clients {
@@ -88,6 +90,12 @@ fn interop(protocol: &str, more: &[&str]) -> Result<()> {
     let xtask = std::env::current_exe()?;
     let args = [&["interop", protocol, "--no-build"], more].concat();
     process::run(&xtask.to_string_lossy(), &args)
+}
+
+/// What the guides of the manual say is done, each on a machine of its own.
+fn guides() -> Result<()> {
+    let xtask = std::env::current_exe()?;
+    process::run(&xtask.to_string_lossy(), &["docs", "guides", "--no-build"])
 }
 
 /// The same as [`interop()`] without waiting.

@@ -1,12 +1,16 @@
-//! The measurable rules of the code. Each finding names file, line and rule.
+//! The measurable rules of the code and of its pages. Each finding names file, line and rule.
 
 mod arrows;
+mod commands;
 mod documents;
 mod floors;
 mod fuzzed;
+mod links;
 mod opening;
+mod pages;
 mod ranks;
 mod rules;
+mod sentences;
 mod source;
 
 use std::fmt;
@@ -34,6 +38,10 @@ pub fn run() -> Result<()> {
     let root = process::root();
     let mut findings = arrows::check(&root)?;
     findings.extend(documents::check(&root)?);
+    let pages = pages::all(&root)?;
+    findings.extend(sentences::check(&pages));
+    findings.extend(commands::check(&pages));
+    findings.extend(links::check(&root, &pages));
     let files = rust_files(&root)?;
     let mut sources = Vec::new();
     for file in &files {

@@ -4,15 +4,13 @@ use std::fmt::Write as _;
 
 use super::authority::Authority;
 use super::setting::{Live, Setting, Table};
+use super::subject::SUBJECTS;
 use super::table::SETTINGS;
 
 /// The page's title.
 pub const PAGE_TITLE: &str = "# Settings";
 
 const INTRODUCTION: &str = "
-This page is written from the one table in `crates/admin/src/settings/table/`, from which the parser, the defaults and
-`fourfold serve --help` come too. After a change there: `FOURFOLD_WRITE_DOCS=1 cargo test -p admin --test it settings_page`.
-
 The settings file is TOML. `fourfold serve` and `fourfold check` read the one named with `--config`, else `fourfold.toml`
 in the current folder, else, for root, `/etc/fourfold/fourfold.toml`. Without any, the command line is enough:
 `fourfold serve ~/Share`. What stands on the command line wins over the file. A share on the command line is added to
@@ -52,7 +50,7 @@ name = \"ada\"                     # the password: fourfold user passwd ada
 /// The whole page.
 #[must_use]
 pub fn page() -> String {
-    let mut page = format!("{PAGE_TITLE}\n{INTRODUCTION}");
+    let mut page = format!("{PAGE_TITLE}\n{INTRODUCTION}\n{}", by_subject());
     for table in Table::ALL {
         let _ = write!(page, "\n## `{}`\n\n{}\n", table.header(), about(table));
         for setting in SETTINGS.iter().filter(|s| s.table == table) {
@@ -60,6 +58,27 @@ pub fn page() -> String {
         }
     }
     page
+}
+
+/// A table that leads from a job to its settings.
+fn by_subject() -> String {
+    let mut table = String::from("## By subject\n\n| subject | settings |\n|---|---|\n");
+    let mut left: Vec<&Setting> = SETTINGS.iter().collect();
+    for subject in SUBJECTS {
+        let of_it = |path: &&str| SETTINGS.iter().find(|setting| setting.path() == **path);
+        let settings: Vec<&Setting> = subject.settings.iter().filter_map(of_it).collect();
+        left.retain(|setting| !settings.iter().any(|other| other.path() == setting.path()));
+        let _ = writeln!(table, "| {} | {} |", subject.title, links(&settings));
+    }
+    if !left.is_empty() {
+        let _ = writeln!(table, "| Others | {} |", links(&left));
+    }
+    table
+}
+
+fn links(settings: &[&Setting]) -> String {
+    let link = |setting: &&Setting| format!("[`{}`](#{})", setting.key, setting.path().replace('.', ""));
+    settings.iter().map(link).collect::<Vec<_>>().join(", ")
 }
 
 fn about(table: Table) -> &'static str {
@@ -124,10 +143,12 @@ fn entry(setting: &Setting) -> String {
         Authority::Operator => "a token with the scope `write`, or a session of the console".to_owned(),
         Authority::Limit(limit) => {
             format!(
-                "`{limit}`: a token with the scope `write`, or a session; other values: an administrator with the own password"
+                "`{limit}`: a token with the scope `write`, or a session; other values: an administrator in the console, who types the password again"
             )
         }
-        Authority::Administrator => "an administrator with the own password".to_owned(),
+        Authority::Administrator => {
+            "an administrator in the console, who types the password again".to_owned()
+        }
         Authority::Host => "never; only a command on the server changes it".to_owned(),
     };
     let _ = writeln!(entry, "\n* Reloads: {reloads}\n* Over the API: {authority}");

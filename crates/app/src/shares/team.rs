@@ -43,7 +43,7 @@ fn settle(share: &ShareSettings, roles: &Roles, volume: &Volume) -> anyhow::Resu
     check_usable(share)?;
     let mut entries = std::fs::read_dir(&share.path)?.flatten();
     if entries.any(|entry| entry.file_name() != "lost+found") {
-        let deviations = volume.rights_deviations(&volume.root()?)?;
+        let deviations = volume.stored_rights().deviations(&volume.root()?)?;
         let deviates = deviations.iter().any(|deviation| !deviation.is_note());
         return Ok(if deviates { Preparation::HasFiles } else { Preparation::Ready });
     }
@@ -51,7 +51,7 @@ fn settle(share: &ShareSettings, roles: &Roles, volume: &Volume) -> anyhow::Resu
     if let Some(group) = group(roles).filter(|group| here::privileged() && *group != has_group) {
         chown(&share.path, None, Some(group))?;
     }
-    volume.settle_rights(&volume.root()?)?;
+    volume.stored_rights().settle(&volume.root()?)?;
     Ok(Preparation::Ready)
 }
 

@@ -31,7 +31,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Fields, Vec<Problem>), Malformed> {
 /// Writes the value of `user.org.netatalk.Metadata`: always [`METADATA_LEN`] bytes. Real name and kept entries have no
 /// place in it; a comment is cut at [`MAX_COMMENT`] bytes.
 pub fn build(fields: &Fields) -> Vec<u8> {
-    let parts = Parts::new(fields);
+    let parts = NetatalkParts::new(fields);
     // Places as both servers fix them, rows in the ascending order both write.
     let slots = [
         Slot::new(EntryId::COMMENT, 0x9A, parts.comment),
@@ -48,7 +48,7 @@ pub fn build(fields: &Fields) -> Vec<u8> {
 
 /// Writes the header of a Netatalk 2 `.AppleDouble/` file, [`HEADER_FILE_LEN`] bytes; the resource fork follows.
 pub fn build_header_file(fields: &Fields, resource_len: u32) -> Vec<u8> {
-    let parts = Parts::new(fields);
+    let parts = NetatalkParts::new(fields);
     let name = fields.real_name.as_deref().unwrap_or_default();
     let kept = |id, max: usize| {
         let entry = fields.kept.iter().find(|entry| entry.id == id && entry.bytes.len() <= max);
@@ -75,7 +75,7 @@ pub fn build_header_file(fields: &Fields, resource_len: u32) -> Vec<u8> {
 /// The same header with other values of the model: the beginning of the file, up to the end of what has changed in it. Other
 /// entries stay as they are. `None` if the table does not have these entries, or no room for them.
 pub fn update_header(old: &[u8], fields: &Fields) -> Option<Vec<u8>> {
-    let (parts, mut header) = (Parts::new(fields), HeaderFile::of(old)?);
+    let (parts, mut header) = (NetatalkParts::new(fields), HeaderFile::of(old)?);
     header.put_fixed(EntryId::FINDER_INFO, &parts.finder_info)?;
     header.put_fixed(EntryId::FILE_DATES, &parts.dates)?;
     header.put_fixed(EntryId::SERVER_FILE_INFO, &parts.server_info)?;
@@ -132,7 +132,7 @@ impl HeaderFile {
 }
 
 /// The bytes of the entries both layouts share.
-struct Parts<'a> {
+struct NetatalkParts<'a> {
     finder_info: [u8; FinderInfo::LEN],
     comment: &'a [u8],
     dates: [u8; Dates::LEN],
@@ -140,7 +140,7 @@ struct Parts<'a> {
     id_hint: Option<&'a IdHint>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> NetatalkParts<'a> {
     fn new(fields: &'a Fields) -> Self {
         let comment = fields.comment.as_deref().unwrap_or_default();
         Self {

@@ -344,7 +344,7 @@ impl World {
         let Ground::Here(servers) = &self.ground else { unreachable!("a server in this process") };
         servers.volume.set_roles(Some(roles));
         let root = servers.volume.root().expect("a root");
-        servers.volume.settle_rights(&root).expect("rights of a team folder");
+        servers.volume.stored_rights().settle(&root).expect("rights of a team folder");
     }
 
     /// A client of NFSv3 asks for the attributes of the share's folder.

@@ -113,7 +113,7 @@ impl Volume {
                 let give = || {
                     self.acl_storage().store_team_acl(&found, passed.list_of(&found, &[]))?;
                     let found = now(&found)?;
-                    self.settle_rights(&found)?;
+                    self.acl_storage().settle(&found)?;
                     now(&found)
                 };
                 give().inspect_err(|_| undo(folder, name, kind, &found))

@@ -29,27 +29,6 @@ struct DiskRights {
 }
 
 impl Volume {
-    /// Brings the mode and the POSIX ACLs of a file or folder to what the roles of its share, and its own list, say. What it may do
-    /// less than that, and what more, ends with it. Anything but a file or folder of a team folder is left alone.
-    ///
-    /// Returns whether something was changed. Clients are not told: their rights are those of the roles, before and after.
-    ///
-    /// # Errors
-    /// Those of the host: `NotPermitted` if the file belongs to another user and the server is not root.
-    pub fn settle_rights(&self, of: &Found) -> Result<bool> {
-        self.acl_storage().settle(of)
-    }
-
-    /// What local programs may do with a file or folder against the roles of its share, and what is wrong with its list.
-    ///
-    /// # Errors
-    /// Those of the host.
-    pub fn rights_deviations(&self, of: &Found) -> Result<Vec<Deviation>> {
-        self.acl_storage().deviations(of, None)
-    }
-}
-
-impl Volume {
     /// The file beside which something of this name is a sidecar: that has the rights of the file.
     pub(super) fn file_of_sidecar(&self, folder: &Node, name: &[u8]) -> Result<Option<Found>> {
         let owner = sidecar_owner(name).filter(|owner| self.keeps_streams() && !is_own_name(owner));
@@ -65,8 +44,8 @@ impl Volume {
 }
 
 impl AclStorage<'_> {
-    /// See [`Volume::rights_deviations`]. A sidecar should have what its `file` has.
-    pub(super) fn deviations(&self, of: &Found, file: Option<&Found>) -> Result<Vec<Deviation>> {
+    /// See [`StoredRights::deviations`](crate::StoredRights::deviations). A sidecar should have what its `file` has.
+    pub(crate) fn deviations(&self, of: &Found, file: Option<&Found>) -> Result<Vec<Deviation>> {
         let Some(rights) = self.disk_rights(of, file)? else { return Ok(Vec::new()) };
         let mut found = rights.deviations();
         if rights.form.leaves_out_groups {
@@ -114,9 +93,9 @@ impl AclStorage<'_> {
         sidecar::marked(self.permissions.homes.backend.as_ref(), &*file.object)
     }
 
-    /// See [`Volume::settle_rights`]. A list that was set when there were no roles counts as long as the mode does not change: it
+    /// See [`StoredRights::settle`](crate::StoredRights::settle). A list that was set when there were no roles counts as long as the mode does not change: it
     /// becomes one of the team folder first, with what it takes.
-    fn settle(&self, of: &Found) -> Result<bool> {
+    pub(crate) fn settle(&self, of: &Found) -> Result<bool> {
         if self.permissions.team_of(&*of.object)?.is_none() {
             return Ok(false);
         }
@@ -267,15 +246,15 @@ mod tests {
             println!("skipped: no POSIX ACLs here, or not root");
             return;
         }
-        assert_eq!(volume.settle_rights(&root), Ok(true));
-        assert_eq!(volume.settle_rights(&volume.root().unwrap()), Ok(false));
+        assert_eq!(volume.stored_rights().settle(&root), Ok(true));
+        assert_eq!(volume.stored_rights().settle(&volume.root().unwrap()), Ok(false));
         assert_eq!(volume.root().unwrap().attributes.mode & 0o7777, 0o2770);
         root.object.create(server(), b"file", NewKind::File, 0o660).unwrap();
         root.object.create(server(), b"folder", NewKind::Folder, 0o2770).unwrap();
         std::fs::write(place.path().join("local"), b"x").unwrap();
         for name in [&b"file"[..], b"folder"] {
             assert_eq!(
-                volume.rights_deviations(&found(&volume, name)),
+                volume.stored_rights().deviations(&found(&volume, name)),
                 Ok(vec![]),
                 "{}",
                 name.escape_ascii()
@@ -288,9 +267,9 @@ mod tests {
             .unwrap();
         let lacks = Deviation::Lacks { who: crate::acl::Who::Group(50), bits: 2, passed_on: false };
         let exceeds = Deviation::Exceeds { who: crate::acl::Who::Everyone, bits: 4, passed_on: false };
-        assert_eq!(volume.rights_deviations(&found(&volume, b"file")), Ok(vec![lacks, exceeds]));
-        assert_eq!(volume.settle_rights(&found(&volume, b"file")), Ok(true));
-        assert_eq!(volume.rights_deviations(&found(&volume, b"file")), Ok(vec![]));
+        assert_eq!(volume.stored_rights().deviations(&found(&volume, b"file")), Ok(vec![lacks, exceeds]));
+        assert_eq!(volume.stored_rights().settle(&found(&volume, b"file")), Ok(true));
+        assert_eq!(volume.stored_rights().deviations(&found(&volume, b"file")), Ok(vec![]));
     }
 
     #[test]
@@ -301,10 +280,10 @@ mod tests {
         made.object
             .set_attributes(server(), &SetAttributes { gid: Some(50), ..SetAttributes::default() })
             .unwrap();
-        assert_eq!(volume.settle_rights(&found(&volume, b"plan")), Ok(true));
+        assert_eq!(volume.stored_rights().settle(&found(&volume, b"plan")), Ok(true));
         let plan = found(&volume, b"plan");
         assert_eq!(plan.attributes.mode & 0o777, 0o660);
-        assert_eq!(volume.rights_deviations(&plan), Ok(vec![Deviation::NoPosixAcls]));
+        assert_eq!(volume.stored_rights().deviations(&plan), Ok(vec![Deviation::NoPosixAcls]));
         assert!(Deviation::NoPosixAcls.is_note());
     }
 
@@ -312,6 +291,9 @@ mod tests {
     fn a_share_without_roles_is_left_alone() {
         let volume = Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default());
         let root = volume.root().unwrap();
-        assert_eq!((volume.settle_rights(&root), volume.rights_deviations(&root)), (Ok(false), Ok(vec![])));
+        assert_eq!(
+            (volume.stored_rights().settle(&root), volume.stored_rights().deviations(&root)),
+            (Ok(false), Ok(vec![]))
+        );
     }
 }

@@ -54,7 +54,7 @@ impl Volume {
             self.acl_storage().put_acl(of, &change, owners)?;
             // What local programs may do follows the list.
             let now = Found { object: of.object.clone(), attributes: of.object.attributes()? };
-            self.settle_rights(&now).map(drop)
+            self.acl_storage().settle(&now).map(drop)
         })?;
         Ok(Change { before, after: of.object.attributes()? })
     }

@@ -13,7 +13,7 @@ use crate::backend::{Found, Node, XattrMode};
 use crate::caller::server;
 use crate::names::own::is_own_name;
 use crate::scrub::walk::{self, Visitor};
-use crate::{Attributes, Error, FileId, Kind, Result, SetAttributes, Volume};
+use crate::{Attributes, Error, FileId, Kind, Result, SetAttributes, StoredRights, Volume};
 
 /// What is done with the rights of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,22 +59,17 @@ pub trait RightsObserver {
     fn looked(&mut self, count: u64) -> bool;
 }
 
-impl Volume {
+impl StoredRights<'_> {
     /// Looks at the rights of the file or folder at this path of stored names, and changes what is to be changed. Returns whether
     /// all was looked at: the observer may end it early.
     ///
     /// # Errors
     /// There is no such file, or the share's folder cannot be read. `ReadOnly`: a reset of a volume that cannot be changed.
-    pub fn rights_of_tree(
-        &self,
-        path: &[&[u8]],
-        work: RightsWork,
-        observer: &mut dyn RightsObserver,
-    ) -> Result<bool> {
-        if work.reset && self.is_read_only() {
+    pub fn walk(&self, path: &[&[u8]], work: RightsWork, observer: &mut dyn RightsObserver) -> Result<bool> {
+        if work.reset && self.volume.is_read_only() {
             return Err(Error::ReadOnly);
         }
-        let root = self.root()?;
+        let root = self.volume.root()?;
         let (above, start) = match path {
             [] => (None, root),
             [_] => (Some(root.clone()), root.object.lookup(server(), path[0])?),
@@ -85,9 +80,9 @@ impl Volume {
             }
         };
         let mut visitor =
-            RightsVisitor { volume: self, work, observer, goes_on: Cell::new(true), folder: None };
+            RightsVisitor { volume: self.volume, work, observer, goes_on: Cell::new(true), folder: None };
         if let Some(above) = &above {
-            visitor.folder = Some((above.object.id(), self.permissions().passed_on_in_team(above)?));
+            visitor.folder = Some((above.object.id(), self.volume.permissions().passed_on_in_team(above)?));
         }
         visitor.entry(&start, None, &path.join(&b'/'));
         if work.recursive && start.attributes.kind == Kind::Folder {
@@ -101,7 +96,7 @@ impl Volume {
     ///
     /// # Errors
     /// Those of the host.
-    pub fn rights_record(&self, of: &Found) -> Result<RightsRecord> {
+    pub fn record(&self, of: &Found) -> Result<RightsRecord> {
         let mut attributes = [const { None }; 3];
         for (value, name) in attributes.iter_mut().zip(RECORDED) {
             *value = match of.object.xattr(name) {
@@ -117,8 +112,8 @@ impl Volume {
     ///
     /// # Errors
     /// Those of the host. `NotFound`: it is not there any more.
-    pub fn put_rights_record(&self, path: &[&[u8]], record: &RightsRecord) -> Result<()> {
-        let root = self.root()?;
+    pub fn put_record(&self, path: &[&[u8]], record: &RightsRecord) -> Result<()> {
+        let root = self.volume.root()?;
         let of = if path.is_empty() { root } else { root.object.lookup_path(server(), path)? };
         for (value, name) in record.attributes.iter().zip(RECORDED) {
             match value {
@@ -129,10 +124,10 @@ impl Volume {
                 },
             }
         }
-        self.homes.site.acls.forget(&*of.object);
+        self.volume.homes.site.acls.forget(&*of.object);
         let mode = SetAttributes { mode: Some(record.mode), ..SetAttributes::default() };
         of.object.set_attributes(server(), &mode)?;
-        self.acl_storage().give_list_to_sidecar(&of)
+        self.volume.acl_storage().give_list_to_sidecar(&of)
     }
 }
 
@@ -176,7 +171,7 @@ impl RightsVisitor<'_> {
         if !deviations.iter().any(Deviation::is_mendable) {
             return Ok(());
         }
-        self.observer.changes(path, &self.volume.rights_record(of)?)?;
+        self.observer.changes(path, &self.volume.stored_rights().record(of)?)?;
         if !self.work.reset {
             return Ok(());
         }
@@ -192,7 +187,7 @@ impl RightsVisitor<'_> {
             storage.store_team_acl(&of, list)?;
         }
         of.attributes = of.object.attributes()?;
-        self.volume.settle_rights(&of).map(drop)
+        self.volume.acl_storage().settle(&of).map(drop)
     }
 }
 
@@ -315,7 +310,7 @@ mod tests {
             let [small, large] = [SMALL, LARGE].map(|files| {
                 let (disk, volume) = folder(files);
                 let (before, mut counts) = (calls(&disk), Counts::default());
-                assert_eq!(volume.rights_of_tree(&[], work(reset), &mut counts), Ok(true));
+                assert_eq!(volume.stored_rights().walk(&[], work(reset), &mut counts), Ok(true));
                 assert_eq!((counts.looked, counts.changed), (files + 1, counts.deviating));
                 assert!(counts.deviating >= files);
                 let after = calls(&disk);

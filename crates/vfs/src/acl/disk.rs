@@ -72,7 +72,7 @@ impl DiskForm {
 
 /// A class of POSIX 1003.1e 23.1.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum PermissionClass {
     Owner(Option<u32>),
     User(u32),
     OwningGroup,
@@ -109,25 +109,40 @@ impl RightsSource<'_> {
         };
         let default = (self.place != TeamPlace::File).then(|| {
             self.acl(&|class| {
-                let class = if matches!(class, Class::Owner(_)) { Class::Owner(None) } else { class };
+                let class = if matches!(class, PermissionClass::Owner(_)) {
+                    PermissionClass::Owner(None)
+                } else {
+                    class
+                };
                 self.bits(class, Purpose::NewFile) & self.bits(class, Purpose::NewFolder)
             })
         });
         DiskForm { access, default, leaves_out_groups: self.list.iter().any(takes_from_group) }
     }
 
-    fn acl(&self, bits: &dyn Fn(Class) -> u32) -> PosixAcl {
-        let others = bits(Class::Others);
-        let is_named = |user: &u32| *user != NOBODY || bits(Class::User(NOBODY)) != others;
-        let users: Vec<(u32, u32)> =
-            self.users().into_iter().filter(is_named).map(|user| (user, bits(Class::User(user)))).collect();
+    fn acl(&self, bits: &dyn Fn(PermissionClass) -> u32) -> PosixAcl {
+        let others = bits(PermissionClass::Others);
+        let is_named = |user: &u32| *user != NOBODY || bits(PermissionClass::User(NOBODY)) != others;
+        let users: Vec<(u32, u32)> = self
+            .users()
+            .into_iter()
+            .filter(is_named)
+            .map(|user| (user, bits(PermissionClass::User(user))))
+            .collect();
         let groups: Vec<(u32, u32)> =
-            self.groups().into_iter().map(|group| (group, bits(Class::Group(group)))).collect();
-        let owning_group = bits(Class::OwningGroup);
+            self.groups().into_iter().map(|group| (group, bits(PermissionClass::Group(group)))).collect();
+        let owning_group = bits(PermissionClass::OwningGroup);
         let named = users.iter().chain(&groups).map(|(_, bits)| *bits);
         let mask = (!users.is_empty() || !groups.is_empty())
             .then(|| named.fold(owning_group, |all, bits| all | bits));
-        PosixAcl { owner: bits(Class::Owner(Some(self.uid))), users, owning_group, groups, mask, others }
+        PosixAcl {
+            owner: bits(PermissionClass::Owner(Some(self.uid))),
+            users,
+            owning_group,
+            groups,
+            mask,
+            others,
+        }
     }
 
     /// The users that have an entry, in the order of their numbers.
@@ -170,7 +185,7 @@ impl RightsSource<'_> {
         all
     }
 
-    fn bits(&self, class: Class, purpose: Purpose) -> u32 {
+    fn bits(&self, class: PermissionClass, purpose: Purpose) -> u32 {
         let place = match purpose {
             Purpose::Itself => self.place,
             Purpose::NewFile => TeamPlace::File,
@@ -182,7 +197,7 @@ impl RightsSource<'_> {
         bits_of(rights, place == TeamPlace::File || removes)
     }
 
-    fn rights(&self, class: Class, place: TeamPlace, purpose: Purpose) -> Rights {
+    fn rights(&self, class: PermissionClass, place: TeamPlace, purpose: Purpose) -> Rights {
         let counts = |entry: &&Entry| match purpose {
             Purpose::Itself => !entry.inherit.contains(Inherit::ONLY),
             Purpose::NewFile => entry.inherit.contains(Inherit::FILES),
@@ -190,7 +205,7 @@ impl RightsSource<'_> {
         };
         let by_roles = match (class, self.roles) {
             (_, None) => Rights::NONE,
-            (Class::Owner(_), Some(_)) => Rights::ALL,
+            (PermissionClass::Owner(_), Some(_)) => Rights::ALL,
             (_, Some(roles)) => all_rights_of(roles_of(class, roles), place, false),
         };
         let limit = if self.older { by_roles } else { Rights(u32::MAX) };
@@ -200,19 +215,19 @@ impl RightsSource<'_> {
 
     /// Whether an entry counts for a class. Of whom the groups are not known here loses what any group loses. The owner may be in
     /// any group that is given something.
-    fn is_meant(&self, class: Class, entry: &Entry) -> bool {
+    fn is_meant(&self, class: PermissionClass, entry: &Entry) -> bool {
         let takes = entry.kind == EntryKind::Deny;
         match (&entry.who, class) {
             (Who::Everyone, _) => true,
-            (Who::SignedIn, class) => class != Class::User(NOBODY),
-            (Who::Owner | Who::OwnerRights, Class::Owner(_)) => true,
-            (Who::User(user), Class::Owner(owner)) => owner == Some(*user),
-            (Who::User(user), Class::User(this)) => *user == this,
-            (Who::Group(_) | Who::OwningGroup, Class::Owner(_)) => !takes,
-            (Who::Group(group), Class::Group(this)) => takes || *group == this,
-            (Who::OwningGroup, Class::OwningGroup) => true,
-            (Who::Group(_), Class::User(_) | Class::OwningGroup) => takes,
-            (Who::OwningGroup, Class::User(_) | Class::Group(_)) => takes,
+            (Who::SignedIn, class) => class != PermissionClass::User(NOBODY),
+            (Who::Owner | Who::OwnerRights, PermissionClass::Owner(_)) => true,
+            (Who::User(user), PermissionClass::Owner(owner)) => owner == Some(*user),
+            (Who::User(user), PermissionClass::User(this)) => *user == this,
+            (Who::Group(_) | Who::OwningGroup, PermissionClass::Owner(_)) => !takes,
+            (Who::Group(group), PermissionClass::Group(this)) => takes || *group == this,
+            (Who::OwningGroup, PermissionClass::OwningGroup) => true,
+            (Who::Group(_), PermissionClass::User(_) | PermissionClass::OwningGroup) => takes,
+            (Who::OwningGroup, PermissionClass::User(_) | PermissionClass::Group(_)) => takes,
             _ => false,
         }
     }
@@ -236,13 +251,13 @@ fn takes_from_group(entry: &Entry) -> bool {
 }
 
 /// The roles that all of a class have.
-fn roles_of(class: Class, roles: &Roles) -> RoleSet {
+fn roles_of(class: PermissionClass, roles: &Roles) -> RoleSet {
     let is_meant = |grantee: &Grantee| match grantee {
         Grantee::Guests => true,
-        _ if class == Class::User(NOBODY) => false,
+        _ if class == PermissionClass::User(NOBODY) => false,
         Grantee::Everyone => true,
-        Grantee::User { uid, .. } => matches!(class, Class::User(user) if *uid == Some(user)),
-        Grantee::Group(gid) => class == Class::Group(*gid),
+        Grantee::User { uid, .. } => matches!(class, PermissionClass::User(user) if *uid == Some(user)),
+        Grantee::Group(gid) => class == PermissionClass::Group(*gid),
     };
     roles.set_of(roles.entries().iter().filter(|entry| is_meant(&entry.grantee)).map(|entry| entry.role))
 }

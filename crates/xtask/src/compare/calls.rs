@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::folder;
 use crate::process::Running;
 use crate::samba::{self, User};
-use crate::server::{self, Address, UID};
+use crate::server::{self, ExportAddress, UID};
 use crate::{debian, isolate, loader, process};
 
 pub const PACKAGES: &[&[debian::Package]] = &[debian::NFS_CLIENTS, debian::SMB_LOAD, debian::ISCSI_LOAD];
@@ -189,7 +189,7 @@ impl CallsBench {
         let words = |port: &str, more: &[&str]| -> Vec<String> {
             ["--port", port].iter().chain(more).map(|&word| word.to_owned()).collect()
         };
-        let to = Address { export: "/share".into(), nfs_port: ports[0], mount_port: ports[0] };
+        let to = ExportAddress { export: "/share".into(), nfs_port: ports[0], mount_port: ports[0] };
         let options = [
             (Speaks::Nfs, Some(loader::compile("load")?), loader::nfs_options(&to)),
             (Speaks::Smb, loader::compile_smb(libsmb2)?, words(&smb, &account)),

@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use super::folder;
 use crate::process::Running;
 use crate::samba::{self, User};
-use crate::server::{self, Address, UID};
+use crate::server::{self, ExportAddress, UID};
 use crate::{debian, isolate, loader, process};
 
 pub const PACKAGES: &[&[debian::Package]] = &[debian::NFS_CLIENTS];
@@ -126,7 +126,7 @@ impl LargeFolderBench {
     fn reach(&self, speaks: Speaks, share: &str) -> Vec<String> {
         let port = self.afp_port.to_string();
         match speaks {
-            Speaks::Nfs => loader::nfs_options(&Address {
+            Speaks::Nfs => loader::nfs_options(&ExportAddress {
                 export: format!("/{share}"),
                 nfs_port: self.nfs_port,
                 mount_port: self.nfs_port,

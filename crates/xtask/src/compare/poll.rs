@@ -80,7 +80,7 @@ pub fn run(rounds: usize, wanted: &[String], libsmb2: Option<&Path>) -> Result<(
 
 /// The speed, and the processor seconds of the server for each operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Figure {
+struct PollFigure {
     speed: f64,
     cpu: f64,
 }
@@ -91,9 +91,9 @@ fn measured(
     servers: &[Contestant; 2],
     row: &Row,
     rounds: usize,
-) -> Result<[Figure; 2]> {
+) -> Result<[PollFigure; 2]> {
     folder::warm(&place.folder, row.file)?;
-    let mut figures: [Vec<Figure>; 2] = Default::default();
+    let mut figures: [Vec<PollFigure>; 2] = Default::default();
     // Round 0 warms up. The servers take turns, so that a slow minute of the machine meets both of them.
     for round in 0..=rounds {
         for at in [round % 2, (round + 1) % 2] {
@@ -103,20 +103,20 @@ fn measured(
             let LoadResult { ops, seconds, cpu, .. } =
                 loader::load(&place.load, &args, servers[at].running.pid())?;
             if round > 0 {
-                figures[at].push(Figure { speed: ops as f64 / seconds, cpu: cpu / ops.max(1) as f64 });
+                figures[at].push(PollFigure { speed: ops as f64 / seconds, cpu: cpu / ops.max(1) as f64 });
             }
         }
     }
-    Ok(figures.map(|of| Figure { speed: median(&of, |one| one.speed), cpu: median(&of, |one| one.cpu) }))
+    Ok(figures.map(|of| PollFigure { speed: median(&of, |one| one.speed), cpu: median(&of, |one| one.cpu) }))
 }
 
-fn median(figures: &[Figure], of: impl Fn(&Figure) -> f64) -> f64 {
+fn median(figures: &[PollFigure], of: impl Fn(&PollFigure) -> f64) -> f64 {
     let mut values: Vec<f64> = figures.iter().map(of).collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-fn line(protocol: Protocol, row: &Row, [off, auto]: [Figure; 2]) -> String {
+fn line(protocol: Protocol, row: &Row, [off, auto]: [PollFigure; 2]) -> String {
     let ratio = |one: f64, other: f64| format!("{:.2}", one / other.max(f64::MIN_POSITIVE));
     let speeds = format!("{:.0}/s | {:.0}/s | {}", off.speed, auto.speed, ratio(auto.speed, off.speed));
     let cpu = format!("{:.1} us | {:.1} us | {}", off.cpu * 1e6, auto.cpu * 1e6, ratio(auto.cpu, off.cpu));
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_line_has_speed_and_cpu_with_and_without_polling() {
-        let figure = |speed, cpu| Figure { speed, cpu };
+        let figure = |speed, cpu| PollFigure { speed, cpu };
         assert_eq!(
             line(Protocol::Nfs, &ROWS[0], [figure(20_000.0, 20e-6), figure(50_000.0, 16e-6)]),
             "| NFS read 1 KiB q1 | 20000/s | 50000/s | 2.50 | 20.0 us | 16.0 us | 0.80 |"
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_median_of_rounds_is_their_middle() {
-        let figures = [3.0, 1.0, 9.0].map(|speed| Figure { speed, cpu: 0.0 });
+        let figures = [3.0, 1.0, 9.0].map(|speed| PollFigure { speed, cpu: 0.0 });
         assert_eq!(median(&figures, |one| one.speed), 3.0);
     }
 }

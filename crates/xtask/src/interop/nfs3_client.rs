@@ -16,11 +16,11 @@ use nfs3_client::{Nfs3Connection, Nfs3ConnectionBuilder};
 use tokio::net::TcpStream;
 
 use super::outcome::Outcomes;
-use crate::server::{Address, UID};
+use crate::server::{ExportAddress, UID};
 
 type Connection = Nfs3Connection<TokioIo<TcpStream>>;
 
-pub fn run(outcomes: &mut Outcomes, address: &Address) {
+pub fn run(outcomes: &mut Outcomes, address: &ExportAddress) {
     let mut test = |name: &str, test: fn(Client) -> Test| {
         outcomes.run(&format!("nfs3_client: {name}"), &[], || within(20, address, test));
     };
@@ -40,7 +40,7 @@ pub fn run(outcomes: &mut Outcomes, address: &Address) {
 
 type Test = std::pin::Pin<Box<dyn Future<Output = Result<()>>>>;
 
-fn within(seconds: u64, address: &Address, test: fn(Client) -> Test) -> Result<()> {
+fn within(seconds: u64, address: &ExportAddress, test: fn(Client) -> Test) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let test = async { test(Client::connect(address).await?).await };
@@ -49,7 +49,7 @@ fn within(seconds: u64, address: &Address, test: fn(Client) -> Test) -> Result<(
 }
 
 /// Runs one call on a new connection.
-fn once<T>(address: &Address, call: impl AsyncFnOnce(Client) -> Result<T>) -> Result<T> {
+fn once<T>(address: &ExportAddress, call: impl AsyncFnOnce(Client) -> Result<T>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let call = async { call(Client::connect(address).await?).await };
@@ -58,12 +58,12 @@ fn once<T>(address: &Address, call: impl AsyncFnOnce(Client) -> Result<T>) -> Re
 }
 
 /// The handle of a file in the root of a share.
-pub fn handle_of(address: &Address, name: &str) -> Result<nfs_fh3> {
+pub fn handle_of(address: &ExportAddress, name: &str) -> Result<nfs_fh3> {
     once(address, async |mut client| Ok(ok(client.lookup(name).await?)?.object))
 }
 
 /// The beginning of the file with this handle.
-pub fn read_by(address: &Address, file: nfs_fh3) -> Result<Vec<u8>> {
+pub fn read_by(address: &ExportAddress, file: nfs_fh3) -> Result<Vec<u8>> {
     once(address, async |mut client| {
         let args = nfs3::READ3args { file, offset: 0, count: 4096 };
         Ok(ok(answered(client.connection.read(&args).await)?)?.data.as_ref().to_vec())
@@ -71,7 +71,7 @@ pub fn read_by(address: &Address, file: nfs_fh3) -> Result<Vec<u8>> {
 }
 
 /// Saves a file of the root of a share as many programs do: a new file takes its place.
-pub fn save_over(address: &Address, name: &str, contents: &[u8]) -> Result<()> {
+pub fn save_over(address: &ExportAddress, name: &str, contents: &[u8]) -> Result<()> {
     once(address, async |mut client| {
         let file = client.fresh(".saving").await?;
         client.write(&file, contents, stable_how::FILE_SYNC).await?;
@@ -116,7 +116,7 @@ fn some<T: nfs3_client::nfs3_types::xdr_codec::Pack + nfs3_client::nfs3_types::x
 }
 
 impl Client {
-    async fn connect(address: &Address) -> Result<Self> {
+    async fn connect(address: &ExportAddress) -> Result<Self> {
         let credential = opaque_auth::auth_unix(&auth_unix {
             stamp: 1,
             machinename: Opaque::borrowed(b"interop"),

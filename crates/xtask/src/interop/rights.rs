@@ -86,12 +86,12 @@ fn play(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
     let people = people()?;
     make_group(&place, &people)?;
     if args.walk.is_none() {
-        let server = TeamFolder::start(&place.join("grid"), &people)?;
+        let server = TeamServer::start(&place.join("grid"), &people)?;
         script(outcomes, "grid", &server.arguments(), &args.only);
     }
     if args.only.is_empty() {
         let (steps, seed) = (args.walk.unwrap_or(STEPS), args.seed.unwrap_or(SEED));
-        let server = TeamFolder::start(&place.join("walk"), &people)?;
+        let server = TeamServer::start(&place.join("walk"), &people)?;
         let mut words = server.arguments();
         words.extend(["--steps".into(), steps.to_string(), "--seed".into(), seed.to_string()]);
         words.extend(["--program".into(), server::binary().display().to_string()]);
@@ -124,7 +124,7 @@ fn people() -> Result<Vec<Person>> {
 }
 
 /// A server of our own with one team folder.
-struct TeamFolder {
+struct TeamServer {
     folder: PathBuf,
     settings: PathBuf,
     state: PathBuf,
@@ -132,7 +132,7 @@ struct TeamFolder {
     _running: process::Running,
 }
 
-impl TeamFolder {
+impl TeamServer {
     fn start(place: &Path, people: &[Person]) -> Result<Self> {
         Self::start_at(place, people, &["--listen", "127.0.0.1"])
     }
@@ -264,7 +264,7 @@ fn compare_peers() -> Result<()> {
     let ports = ["--peer", "--nfs-port", &nfs, "--mount-port", &mount];
     play_by("Ganesha", &place_arguments(&for_ganesha), &ports, "nfs3,nfs4,local")?;
     for (number, ways) in ["smb,local", "nfs3,nfs4,local", "smb,nfs3,nfs4,afp,local"].iter().enumerate() {
-        let ours = TeamFolder::start(&place.join(format!("ours-{number}")), &people)?;
+        let ours = TeamServer::start(&place.join(format!("ours-{number}")), &people)?;
         play_by("Fourfold", &ours.arguments(), &[], ways)?;
     }
     Ok(())

@@ -10,6 +10,7 @@ use crate::process;
 /// The shells with completions, and the name of each file.
 pub const SHELLS: &[(&str, &str)] = &[("bash", "fourfold"), ("zsh", "_fourfold"), ("fish", "fourfold.fish")];
 const DOCUMENTS: &[&str] = &["README.md", "CHANGELOG.md"];
+const FOLDERS: &[&str] = &["docs", "docs/guides"];
 
 /// A file of the repository.
 pub fn read(path: &str) -> Result<Vec<u8>> {
@@ -19,10 +20,12 @@ pub fn read(path: &str) -> Result<Vec<u8>> {
 /// The documents for users, by their paths in the repository.
 pub fn documents() -> Result<Vec<(String, Vec<u8>)>> {
     let mut paths: Vec<String> = DOCUMENTS.iter().map(|&path| path.to_owned()).collect();
-    for entry in std::fs::read_dir(process::root().join("docs"))?.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if [".md", ".svg"].iter().any(|end| name.ends_with(end)) {
-            paths.push(format!("docs/{name}"));
+    for folder in FOLDERS {
+        for entry in std::fs::read_dir(process::root().join(folder))?.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if [".md", ".svg"].iter().any(|end| name.ends_with(end)) {
+                paths.push(format!("{folder}/{name}"));
+            }
         }
     }
     paths.sort();

@@ -8,7 +8,7 @@ use super::LIMIT;
 use crate::process;
 
 /// The stripped program.
-pub struct Program {
+pub struct PackagedProgram {
     pub bytes: Vec<u8>,
     /// The stripped file. It can be run.
     pub file: PathBuf,
@@ -16,7 +16,7 @@ pub struct Program {
     pub libraries: Vec<PathBuf>,
 }
 
-impl Program {
+impl PackagedProgram {
     /// Strips `binary` into `folder`. The file itself stays as it is.
     pub fn stripped(binary: &Path, folder: &Path) -> Result<Self> {
         ensure!(binary.is_file(), "there is no program {}; compile it first", binary.display());

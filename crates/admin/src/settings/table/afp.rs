@@ -18,8 +18,8 @@ pub(super) const SERVER: &[Setting] = &[
     new(Server, "afp-logins", Administrator, SomeOf(LOGIN_WORDS), "[\"dhx2\", \"srp\"]").says(
         "How people with an account may log in over AFP.",
         "`dhx2` and `srp` are for Mac OS X. Older Macs need one of the others, and each of them gives \
-         something away: `cleartext` sends the password as it is; `randnum` and `2-way-randnum` use its first eight \
-         characters and a cipher that is searched in hours; the key that `dhx` agrees on can be computed by who listens. \
+         something away. `cleartext` sends the password as it is. `randnum` and `2-way-randnum` use its first eight \
+         characters and a cipher that is searched in hours. An attacker who listens can compute the key of `dhx`. \
          Name them where you trust the network. Guests are a matter of `guests`.",
     ),
     new(Server, "afp-change-password", Limit("false"), Bool, "false").says(

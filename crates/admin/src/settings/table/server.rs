@@ -69,8 +69,8 @@ pub(super) const USERS: &[Setting] = &[
         ),
     new(Server, "kerberos-keytab", Administrator, Kind::File, "\"/etc/krb5.keytab\"").without_default("no Kerberos; with `domain` the keys of `fourfold domain join`").says(
         "The file with the keys of this server, with which clients of SMB, NFS and the console log in by Kerberos tickets.",
-        "It needs keys of `cifs/HOST@REALM` for SMB, `nfs/HOST@REALM` for NFS and `HTTP/HOST@REALM` for the console, for the names by which clients reach the server, made by `kadmin ktadd`, `adcli` or \
-         `net ads keytab`, and must be readable by root only. MIT Kerberos must be installed (Debian: libgssapi-krb5-2). A user of \
+        "It needs keys of `cifs/HOST@REALM` for SMB, `nfs/HOST@REALM` for NFS and `HTTP/HOST@REALM` for the console, for the names by which clients reach the server. \
+         `kadmin ktadd`, `adcli` or `net ads keytab` makes them. Only root may be able to read it. MIT Kerberos must be installed (Debian: libgssapi-krb5-2). A user of \
          a realm has the account of the same name (`fourfold user add`). Passwords go on to work. A session ends with its ticket.",
     ),
     new(Server, "kerberos-realms", Administrator, Texts, "[\"EXAMPLE.COM\"]").without_default("those of the keytab").says(
@@ -79,8 +79,8 @@ pub(super) const USERS: &[Setting] = &[
     ),
     new(Server, "host-accounts", Limit("off"), OneOf(&["off", "pam"]), "\"off\"").restart().says(
         "Whether users of the host may log in without an account of this server.",
-        "\"pam\": PAM verifies the password, where a protocol sends one: AFP (`dhx2`, `dhx` and `cleartext`), the console and the API; not SMB \
-         and iSCSI, which prove passwords that the server must know, and not for tickets of Kerberos. Users come from the name service of \
+        "\"pam\": PAM verifies the password, where a protocol sends one: AFP (`dhx2`, `dhx` and `cleartext`), the console and the API. It cannot do so for SMB \
+         and iSCSI, which prove passwords that the server must know, nor for tickets of Kerberos. Users come from the name service of \
          the host (also LDAP and sssd) and act with its uid and groups. root may not log in. An account of the server \
          (`fourfold user add`) counts first. See docs/security.md.",
     ),
@@ -104,7 +104,7 @@ pub(super) const USERS: &[Setting] = &[
     ),
     new(Server, "domain", Administrator, Kind::Text, "\"lab.example.com\"").without_default("no domain").restart().says(
         "The Active Directory domain whose users may log in, by its DNS name.",
-        "A user that comes with a Kerberos ticket of it needs no account here: the ticket says who it is and which groups it is in, and \
+        "A user that comes with a Kerberos ticket of it needs no account here. The ticket says who it is and which groups it is in, and \
          the server checks that the domain controller has signed that. It acts with the ids that `domain-ids` gives its SIDs. \
          An account here with the same name (`fourfold user add`) counts first. The server needs keys: `fourfold domain join`, or `kerberos-keytab`. See docs/domain.md.",
     ),
@@ -237,8 +237,8 @@ pub(super) const OPERATION: &[Setting] = &[
         .says(
             "How many files clients of all protocols may have open at once.",
             "An open file takes up to four descriptors, and connections need some, too. One that a client only reads counts half: \
-             the descriptor of its data is closed when others need it, and opened again for the next read (not for servers that \
-             are not root, and not for folders on other machines). Clients without a login have a half of this together. One client may have as many as the others leave free: `fourfold status` shows how many there are. \
+             the descriptor of its data is closed when others need it, and opened again for the next read. This is not so for servers that \
+             are not root, and for folders on other machines. Clients without a login have a half of this together. One client may have as many as the others leave free: `fourfold status` shows how many there are. \
              The limit of descriptors is the hard one (`ulimit -Hn`, `LimitNOFILE` of systemd).",
         ),
     new(Server, "cache-buffers", Operator, Size, "\"48 MiB\"")

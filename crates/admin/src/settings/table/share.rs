@@ -94,29 +94,29 @@ pub(super) const SHARE: &[Setting] = &[
              domains by their SIDs only. As long as the server does not know a group, it admits no user: see docs/domain.md.",
         ),
     new(Share, "owners", Administrator, People, "[\"ada\"]").without_default("no one by this list").says(
-        "Those who may change everything in the share, and say who may do what.",
-        "With one of `owners`, `editors`, `contributors`, `readers` and `drop` the share is a team folder: what each may do there is \
-         the same over every protocol, whatever modes and rights clients send, and who is in none of the lists may not enter. `users`, \
+        "People who may change everything in the share, and say who may do what.",
+        "With one of `owners`, `editors`, `contributors`, `readers` and `drop` the share is a team folder. What each may do there is \
+         the same over every protocol, whatever modes and rights clients send. People in none of the lists may not enter. `users`, \
          `groups` and `guests` are not set then. An entry is an account, a group such as `@studio` (of the server, of the \
          host, or of the `domain`, also by its SID), `everyone` (with an account), or `guests` (also those without). Somebody in several \
          lists may do what any of them allows. A share below another one inherits the five lists together, if it has none of them. \
          `fourfold share access` shows and changes them, and docs/sharing.md explains them.",
     ),
     new(Share, "editors", Administrator, People, "[\"ada\", \"@studio\"]").without_default("no one by this list").says(
-        "Those who may change all files and folders in the share, also those of others.",
+        "People who may change all files and folders in the share, also those of others.",
         "See `owners`. They do not say who may do what.",
     ),
     new(Share, "contributors", Administrator, People, "[\"@students\"]").without_default("no one by this list").says(
-        "Those who may read all of the share, add files and folders, and change and remove what they have made.",
+        "People who may read all of the share, add files and folders, and change and remove what they have made.",
         "See `owners`. In a share with `time-machine` they see only what they have made. A server that does not run as root cannot \
          tell who has made a file: contributors then only read and add.",
     ),
     new(Share, "readers", Administrator, People, "[\"everyone\"]").without_default("no one by this list").says(
-        "Those who may read all of the share, and change nothing.",
+        "People who may read all of the share, and change nothing.",
         "See `owners`.",
     ),
     new(Share, "drop", Administrator, People, "[\"guests\"]").without_default("no one by this list").says(
-        "Those who may put files and folders into the share's top folder, and see nothing of what is there.",
+        "People who may put files and folders into the share's top folder, and see nothing of what is there.",
         "See `owners`. They cannot take back what they have put in. They may give it another name, if nothing has that.",
     ),
     new(Share, "encryption", Limit("required"), OneOf(&["optional", "required"]), "\"optional\"").says(
@@ -168,7 +168,7 @@ pub(super) const SHARE: &[Setting] = &[
     new(Share, "name-encoding", Operator, OneOf(&["plain", "private"]), "\"plain\"").says(
         "How new names store a character that Windows forbids, or a space or dot at the end, from clients of SMB and AFP.",
         "\"plain\": as itself, as NFS and local programs see it. \"private\": as a private code point, as Samba with \
-         `fruit:encoding = private` does, which shows clients no other such names; characters of `catia-mappings` \
+         `fruit:encoding = private` does, which shows clients no other such names. Characters of `catia-mappings` \
          are stored as themselves. Names are found in either form.",
     ),
     new(Share, "catia-mappings", Operator, Kind::Characters, "\"\"").example("\"0x22:0xa8,0x3a:0xf7,0x3f:0xbf\"").own().says(
@@ -180,7 +180,7 @@ pub(super) const SHARE: &[Setting] = &[
         "What a client that denies others an access to an open file denies besides reading and writing.",
         "\"strict\": a Mac over AFP that denies writing also denies removing and renaming the file to clients of SMB and NFS; \
          another Mac may still rename it. \"silly-rename\": an NFS client may give an open file a name of the form `.nfs*`, \
-         whoever has it open, and remove it by such a name: Linux does so with files that it has open itself. \"data-only\": \
+         whoever has it open, and remove it by such a name. Linux does so with files that it has open itself. \"data-only\": \
          a Mac's deny modes concern reading and writing only.",
     ),
     new(Share, "read-only-by-mode", Limit("true"), Bool, "true").says(
@@ -237,8 +237,8 @@ pub(super) const SHARE: &[Setting] = &[
         "With setgid (2000) what is made in it belongs to its group.",
     ),
     new(Share, "force-user", Host, Kind::Text, "\"media\"").without_default("users act as themselves").says(
-        "The user of the host as whom all users of the share act, whoever has logged in.",
-        "Who may enter is decided before, and by the account. The user's groups count, not those of the account. It needs a server that runs as \
+        "The user of the host that all users of the share act as.",
+        "The account decides before whether a person may enter. The user's groups count, not those of the account. It needs a server that runs as \
          root, and cannot be root. If the host does not know the user, all act as nobody.",
     ),
     new(Share, "force-group", Host, Kind::Text, "\"film\"").without_default("users act with their own first group").says(

@@ -154,7 +154,7 @@ impl RightsService<'_> {
         let target = file.target(&on_disk);
         let effective = target.rights_of(&person, names);
         let is_folder = file.is_folder();
-        let answer = |operation: words::Operation| OperationAnswer {
+        let answer = |operation: words::RightsOperation| OperationAnswer {
             operation: operation.word().into(),
             what: operation.words(is_folder).into(),
             may: operation.is_in(effective.rights),

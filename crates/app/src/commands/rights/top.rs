@@ -27,7 +27,7 @@ pub(crate) fn top(share: &ShareSettings, volume: &Volume, current: &Current) -> 
         let why = format!("may {may} ({})", effective.why.join("; "));
         target.is_refused(&person, effective.rights).then(|| (person.name().to_owned(), why))
     });
-    let deviations = volume.rights_deviations(&found)?;
+    let deviations = volume.stored_rights().deviations(&found)?;
     let is_folder = found.attributes.kind == Kind::Folder;
     let wrong = deviations.iter().filter(|deviation| !deviation.is_note());
     let said = |deviation| words::deviation(deviation, is_folder, found.attributes.uid, &names).1;

@@ -59,7 +59,7 @@ pub(super) fn changing(
 ) -> anyhow::Result<RightsReport> {
     let mut recorder = TreeRecorder::new(service, file, true, tell)?;
     recorder.writes = true;
-    recorder.changes(&file.path, &file.volume.rights_record(&file.found)?)?;
+    recorder.changes(&file.path, &file.volume.stored_rights().record(&file.found)?)?;
     recorder.noted = Some(file.path.clone());
     change().context("the list cannot be changed")?;
     recorder.run(file, RightsWork { recursive: true, reset: true, all: false })
@@ -89,7 +89,7 @@ pub(super) fn undo(
         report.looked += 1;
         let put = names_of(&path)
             .map_err(|_| Error::Invalid)
-            .and_then(|names| volume.put_rights_record(&names, &rights));
+            .and_then(|names| volume.stored_rights().put_record(&names, &rights));
         match put {
             Ok(()) => report.changed += 1,
             Err(error) => {
@@ -193,7 +193,7 @@ impl<'a> TreeRecorder<'a> {
             self.total = entries::count(&file.on_disk(), &vfs::is_own_name, &goes_on).unwrap_or_default() + 1;
         }
         let names = names_of(&file.path)?;
-        let all = file.volume.rights_of_tree(&names, work, &mut self)?;
+        let all = file.volume.stored_rights().walk(&names, work, &mut self)?;
         self.record.end()?;
         self.report.ended = !all;
         self.report.record = self.record.name();

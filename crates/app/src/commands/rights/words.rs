@@ -5,19 +5,19 @@ use vfs::acl::{Deviation, Rights, Who};
 use super::names::RightsNames;
 
 /// What can be done with a file or folder: see [`admin::control::OperationAnswer`].
-pub(super) const OPERATIONS: [Operation; 4] =
-    [Operation::Read, Operation::Write, Operation::Remove, Operation::Rights];
+pub(super) const OPERATIONS: [RightsOperation; 4] =
+    [RightsOperation::Read, RightsOperation::Write, RightsOperation::Remove, RightsOperation::Rights];
 
 /// Something that can be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operation {
+pub(super) enum RightsOperation {
     Read,
     Write,
     Remove,
     Rights,
 }
 
-impl Operation {
+impl RightsOperation {
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Read => "read",

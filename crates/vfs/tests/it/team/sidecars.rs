@@ -30,7 +30,7 @@ impl Share {
     fn deviating(&self, reset: bool) -> Vec<String> {
         let mut found = Paths::default();
         let work = RightsWork { recursive: true, reset, all: false };
-        assert_eq!(self.volume.rights_of_tree(&[], work, &mut found), Ok(true));
+        assert_eq!(self.volume.stored_rights().walk(&[], work, &mut found), Ok(true));
         found.0
     }
 }

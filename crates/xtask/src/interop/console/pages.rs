@@ -14,7 +14,7 @@ use super::place::ADMIN;
 use super::webhook;
 use crate::interop::nfs3_client;
 use crate::process::Running;
-use crate::server::{self, Address};
+use crate::server::{self, ExportAddress};
 
 /// How long something outside the page may take.
 const WITHIN: Duration = Duration::from_secs(45);
@@ -124,7 +124,7 @@ pub fn metadata(scene: &mut Scene) -> Result<()> {
     let info = [&b"TEXTttxt"[..], &[0; 24]].concat();
     rustix::fs::setxattr(&file, "user.com.apple.FinderInfo", &info, XattrFlags::empty())?;
     let address =
-        Address { export: "/studio".into(), nfs_port: scene.place.nfs, mount_port: scene.place.nfs };
+        ExportAddress { export: "/studio".into(), nfs_port: scene.place.nfs, mount_port: scene.place.nfs };
     nfs3_client::save_over(&address, "letter", b"the second")?;
     ensure!(std::fs::read(&file)? == b"the second", "it is not saved");
     scene

@@ -12,7 +12,7 @@ use super::facts::{Fact, Facts};
 use super::netatalk::{as_json, marked};
 use super::place::{LayoutsPlace, UID};
 use crate::process;
-use crate::server::Address;
+use crate::server::ExportAddress;
 
 /// The time limit of one run of a client.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -95,7 +95,7 @@ impl Nfs {
 
     fn url(&self, share: &str, path: &str) -> String {
         let (nfs_port, mount_port) = (self.port, self.port);
-        let address = Address { export: format!("/{share}"), nfs_port, mount_port };
+        let address = ExportAddress { export: format!("/{share}"), nfs_port, mount_port };
         format!("{}&uid={UID}&gid={UID}", address.url(path))
     }
 }

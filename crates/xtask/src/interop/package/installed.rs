@@ -16,7 +16,7 @@ use super::{LIMIT, MOST_EXPOSED, NEXT};
 use crate::interop::nfs3_client;
 use crate::interop::outcome::Outcomes;
 use crate::process::{self, Running};
-use crate::server::{Address, UID};
+use crate::server::{ExportAddress, UID};
 
 const SETTINGS: &str = "etc/fourfold/fourfold.toml";
 const STATE: &str = "var/lib/fourfold";
@@ -76,8 +76,8 @@ pub fn run(outcomes: &mut Outcomes, place: &Path, packages: &[&str; 2]) -> Resul
 }
 
 /// Where the installed server serves NFS, in the network of this process.
-fn address() -> Address {
-    Address { export: "/Share".into(), nfs_port: 2049, mount_port: 2049 }
+fn address() -> ExportAddress {
+    ExportAddress { export: "/Share".into(), nfs_port: 2049, mount_port: 2049 }
 }
 
 /// Clients of NFS and SMB see the file. smbclient has its files in `samba`.

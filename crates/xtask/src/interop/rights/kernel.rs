@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::{PASSWORD, Person, TeamFolder, played};
+use super::{PASSWORD, Person, TeamServer, played};
 use crate::interop::guest::{self, Guest, Kernel};
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::{debian, isolate, process};
@@ -62,7 +62,7 @@ pub fn run(place: &Path, people: &[Person], outcomes: &mut Outcomes) -> Result<(
         process::stdout_of("ip", args, Duration::from_secs(20))?;
     }
     let server =
-        TeamFolder::start_at(&place.join("kernel"), people, &["--listen", "127.0.0.1", "--listen", ADDRESS])?;
+        TeamServer::start_at(&place.join("kernel"), people, &["--listen", "127.0.0.1", "--listen", ADDRESS])?;
     guest.settings = settings(&server, people);
     let mut heard = String::new();
     let ended = guest.run(place, LIMIT, &mut heard, |_| {
@@ -78,7 +78,7 @@ pub fn run(place: &Path, people: &[Person], outcomes: &mut Outcomes) -> Result<(
     Ok(())
 }
 
-fn settings(server: &TeamFolder, people: &[Person]) -> String {
+fn settings(server: &TeamServer, people: &[Person]) -> String {
     let named = |person: &Person| format!("{}:{}", person.name, person.uid);
     let (outside, inside): (Vec<_>, Vec<_>) = people.iter().partition(|person| person.role == "none");
     let (inside, outside): (Vec<_>, Vec<_>) =
