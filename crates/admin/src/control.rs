@@ -23,6 +23,7 @@
 mod advice;
 mod appletalk;
 mod arriving;
+mod brief;
 mod caches;
 mod client;
 mod disconnect;
@@ -41,6 +42,7 @@ mod waits;
 pub use advice::{Advice, AdviceRequest, LoadCurve};
 pub use appletalk::{AppleTalkLinkStatus, AppleTalkNode, AppleTalkRoute, AppleTalkStatus};
 pub use arriving::{ArrivingStatus, NotArrived};
+pub use brief::BriefStatus;
 pub use caches::{
     BestMount, CacheStatus, CachesAnswer, CachesRequest, CachesStatus, HostMemory, PredictedRatios,
     ShareMounts, TrafficStatus,

@@ -1,6 +1,7 @@
 //! The parts around the server: the table of settings, the state folder, the control socket and the
 //! mount lines for clients.
 
+mod archive;
 pub mod control;
 pub mod luns;
 pub mod recipe;
@@ -8,6 +9,7 @@ pub mod settings;
 pub mod shell;
 mod state;
 
+pub use archive::{ArchiveError, StateArchive};
 pub use settings::{
     Access, ApiSettings, Arguments, AuditScope, Bonjour, BoundPorts, ClassicRules, ClientMatch, ClientRule,
     ClientSec, ClientTls, DenyModes, Diagnostic, Encryption, HostAudience, LogFormat, MacLayout,

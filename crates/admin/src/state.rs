@@ -155,6 +155,11 @@ fn io_error(path: &Path, why: io::Error) -> StateError {
     StateError::Io { path: path.into(), why }
 }
 
+/// Takes the lock of a state folder that is there, for what must not run beside a server.
+pub(crate) fn lock_of(folder: &Path) -> Result<File, StateError> {
+    lock(folder)
+}
+
 fn lock(folder: &Path) -> Result<File, StateError> {
     let path = folder.join("lock");
     let io = |why| io_error(&path, why);

@@ -4,6 +4,9 @@ mod adopt;
 mod advise;
 mod bench;
 mod caches;
+mod caution;
+mod check;
+mod clients;
 mod cluster;
 mod dataset;
 mod doctor;
@@ -12,34 +15,38 @@ mod explain;
 mod files;
 mod fork;
 mod group;
+mod groups;
 mod lun;
 mod migrate;
 mod mount;
 mod names;
 mod namespace;
+mod notes;
+mod place;
 mod pool;
 mod replicate;
 mod rights;
 mod scrub;
 mod serve;
+mod setup;
 mod share;
+mod shell;
 mod snapshot;
+mod state;
+mod status;
 mod token;
 mod user;
 mod verify_metadata;
 
-use std::path::PathBuf;
-
-use admin::Arguments;
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use wire::{ClientAddress, ClientIp};
-
-use crate::host::here;
 
 pub(crate) use adopt::Adopt;
 pub(crate) use advise::Advise;
 pub(crate) use bench::{BenchArguments, BenchCommand, CacheFlag, DurabilityFlag, LinkFlag, SweepFlag};
 pub(crate) use caches::{Caches, CachesCommand, SetCaches};
+pub(crate) use caution::Caution;
+pub(crate) use check::Check;
+pub(crate) use clients::{Disconnect, Say};
 pub(crate) use cluster::{
     ClusterAdd, ClusterCommand, ClusterDrain, ClusterRemove, ClusterSettingsCommand, ClusterStatus,
 };
@@ -57,69 +64,60 @@ pub(crate) use migrate::{Login, Migrate};
 pub(crate) use mount::MountCommand;
 pub(crate) use names::Names;
 pub(crate) use namespace::{ExplainLink, ListLinks, MapLinks, Namespace, TestLinks};
+pub(crate) use notes::{Note, parse as parse_notes};
+pub(crate) use place::Where;
 pub(crate) use pool::PoolCommand;
 pub(crate) use replicate::Replicate;
 pub(crate) use rights::{CheckRights, ResetRights, RightsCommand};
 pub(crate) use scrub::Scrub;
 pub(crate) use serve::Serve;
-pub(crate) use share::{ShareAccess, ShareCommand};
+pub(crate) use setup::Setup;
+pub(crate) use share::{RoleFlags, ShareAccess, ShareCommand};
+pub(crate) use shell::{Complete, Completions, Man, ShellName};
 pub(crate) use snapshot::{ListSnapshots as SnapshotList, Restore as SnapshotRestore, SnapshotCommand};
+pub(crate) use state::{BackupState, RestoreState};
+pub(crate) use status::Status;
 pub(crate) use token::TokenCommand;
 pub(crate) use user::{AccountArgs, User, UserRights};
 pub(crate) use verify_metadata::VerifyMetadata;
 
-const EXAMPLES: &str = "Examples:
-  fourfold serve ~/Share                     share one folder with every client of every protocol
-  fourfold serve Music=/srv/music --read-only
-  fourfold check --config fourfold.toml      are the settings right?
-  fourfold doctor                            what on this machine will hurt?
-  fourfold adopt /srv/old --smb-conf FILE    which settings serve what Samba serves?
-  fourfold create studio --path DIR --editor ada,grace    a folder that both of them change
-  fourfold share access studio --reader bob  who may do what in a share?
-  fourfold set read-only=on studio           change a property of a share
-  fourfold snapshot create studio@monday     keep a share as it is now
-  fourfold user add ada                      make an account; asks for the password
-  fourfold lun create Share/disk 100G        make a disk for iSCSI
-  fourfold status                            what is the running server doing?
-  fourfold migrate smb://ada@old/share DIR   move in from another server
-  fourfold bench smb://ada@server/share      how fast is a server, and what limits it?
-  fourfold advise                            what would make the running server faster?
-
-Exit codes:
-  0  done
-  1  it could not be done; the message says why and what to do
-  2  the settings or the command line were refused
-  3  no running server was found (status, say, caches, advise)";
-
 /// One file tree, served over AFP, SMB, NFS and iSCSI.
 #[derive(Debug, Parser)]
-#[command(name = "fourfold", version, after_help = EXAMPLES, arg_required_else_help = true, max_term_width = 110)]
+#[command(name = "fourfold", version, arg_required_else_help = true)]
 pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) loudness: Loudness,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
+/// How much a command says.
+#[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct Loudness {
+    /// Say only what was asked for, and what went wrong
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Say more; twice: still more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Lead through the first settings: name, folder, people, what for
+    #[command(after_help = setup::EXAMPLES)]
+    Setup(Setup),
     /// Share folders until told to stop
     #[command(after_help = serve::EXAMPLES)]
     Serve(Box<Serve>),
     /// Accept or refuse the settings, and say everything that is wrong with them
-    #[command(after_help = "Examples:
-  fourfold check                             ./fourfold.toml
-  fourfold check --config /etc/fourfold/fourfold.toml
-  fourfold check --json                      for scripts and editors
-  fourfold check --print                     every setting, and where it comes from
-  fourfold check --print ~/Share --read-only as `fourfold serve` would have it with these flags
-
-Exit codes:
-  0  the settings are accepted
-  2  they are refused; every line says where, what is wrong, and what to write instead")]
+    #[command(after_help = check::EXAMPLES)]
     Check(Box<Check>),
     /// Find what on this machine will hurt, and say what mends it
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(Box<Doctor>),
-    /// Look at a folder that another server has served, and say how to serve it as it is
+    /// Say how to serve, as it is, a folder that another server has served
     #[command(after_help = adopt::EXAMPLES)]
     Adopt(Adopt),
     /// Say what a user may do to a file, by which rule, and who uses it now
@@ -137,7 +135,7 @@ Exit codes:
     /// Pack and unpack files with resource forks: AppleSingle, AppleDouble, MacBinary, BinHex
     #[command(subcommand)]
     Fork(ForkCommand),
-    /// Make a share, by itself or below another one, and say who may do what in it
+    /// Make a share, and say who may do what in it
     #[command(after_help = dataset::CREATE)]
     Create(CreateShare),
     /// Remove a share
@@ -164,12 +162,18 @@ Exit codes:
     /// Make, list, mount and destroy pools: file systems with snapshots, in files
     #[command(subcommand)]
     Pool(PoolCommand),
-    /// Take, list, compare, restore, rename, hold and remove snapshots of shares
+    /// Take, list, compare, restore and remove snapshots of shares
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
-    /// Have a share follow another one, with its snapshots, here or on another host
+    /// Have a share follow another one, here or on another host
     #[command(after_help = replicate::EXAMPLES)]
     Replicate(Box<Replicate>),
+    /// Write accounts, shares, LUNs and tokens into one file
+    #[command(after_help = state::BACKUP)]
+    BackupState(BackupState),
+    /// Give a new machine the state that `backup-state` has written
+    #[command(after_help = state::RESTORE)]
+    RestoreState(RestoreState),
     /// Make, change, remove and list accounts
     #[command(subcommand)]
     User(User),
@@ -192,21 +196,12 @@ Exit codes:
     #[command(subcommand)]
     Cluster(ClusterCommand),
     /// Show what a running server is doing
-    #[command(after_help = "Examples:
-  fourfold status                            the server of this folder, or, for root, of this machine
-  fourfold status --watch                    what clients do now; q ends, ? shows the keys
-  fourfold status --json | jq '.sessions'    for scripts
-  fourfold status --state /srv/.fourfold     the server with that state folder
-
-Exit codes:
-  0  it answered
-  1  it runs but did not answer
-  3  no server runs with this state folder")]
+    #[command(after_help = status::EXAMPLES)]
     Status(Status),
     /// Show the caches of a running server, and change their limits
     #[command(after_help = caches::EXAMPLES)]
     Caches(Caches),
-    /// Say what would make a running server faster, and how many users it carries
+    /// Say what would make a running server faster
     #[command(after_help = advise::EXAMPLES)]
     Advise(Advise),
     /// Measure file servers, and say what limits them
@@ -215,7 +210,7 @@ Exit codes:
     /// Say which metadata of Macs, DOS and Unix a server keeps between its protocols
     #[command(after_help = verify_metadata::EXAMPLES)]
     VerifyMetadata(VerifyMetadata),
-    /// Copy a tree of files from another server, with all that the files are, and prove what arrived
+    /// Copy everything from another server, and prove what arrived
     #[command(after_help = migrate::EXAMPLES)]
     Migrate(Migrate),
     /// List a folder of any server
@@ -234,155 +229,33 @@ Exit codes:
     #[command(after_help = files::RM)]
     Rm(RemoveFiles),
     /// Show a message to users who are logged in
-    #[command(after_help = "Macs show it over AFP; the other protocols have no way to.
-
-Examples:
-  fourfold say 'The server restarts at six.'
-
-Exit codes:
-  0  it was passed on; how many were told is printed
-  1  the server runs but did not answer
-  3  no server runs with this state folder")]
+    #[command(after_help = clients::SAY)]
     Say(Say),
     /// End sessions of SMB, AFP and iSCSI, or close a file that they have open
-    #[command(
-        after_help = "All that is given must hold for a session. Clients may log in again: `fourfold user` and client rules keep them out.
-
-Examples:
-  fourfold disconnect --user ada                      every session of the account
-  fourfold disconnect --client 192.168.1.20           every session from this address
-  fourfold disconnect --connection 192.168.1.20:51515 the session of one connection of `fourfold status`
-  fourfold disconnect --file /srv/projects/film.mov   sessions go on, but have the file closed
-
-Exit codes:
-  0  it was done; how many were ended is printed
-  1  no session was meant, or the server runs but did not answer
-  3  no server runs with this state folder"
-    )]
+    #[command(after_help = clients::DISCONNECT)]
     Disconnect(Disconnect),
     /// Print the completions of this command line for a shell
-    #[command(after_help = "The packages install them.
-
-Examples:
-  fourfold completions bash > ~/.local/share/bash-completion/completions/fourfold
-  fourfold completions zsh > ~/.zfunc/_fourfold       with `fpath+=~/.zfunc` before compinit in ~/.zshrc
-  fourfold completions fish > ~/.config/fish/completions/fourfold.fish")]
+    #[command(after_help = shell::COMPLETIONS)]
     Completions(Completions),
     /// Write the manual pages of all commands
-    #[command(after_help = "The packages install them.
-
-Examples:
-  fourfold man ~/.local/share/man/man1
-  man fourfold-snapshot-create")]
+    #[command(after_help = shell::MAN)]
     Man(Man),
+    /// Say how a command line can go on: the completions of shells ask this
+    #[command(hide = true)]
+    Complete(Complete),
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Check {
-    /// Print every setting as it counts, with where it comes from: default, file and line, or command line
-    #[arg(long)]
-    pub(crate) print: bool,
-    /// One JSON object, for scripts: whether they are accepted, each error and note with its place, the accounts
-    #[arg(long, conflicts_with = "print")]
-    pub(crate) json: bool,
-    /// What `fourfold serve` would be started with.
-    #[command(flatten)]
-    pub(crate) serve: Serve,
-}
-
-/// Where the state folder is.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Where {
-    /// State folder of the server; by default that of the settings
-    #[arg(long, value_name = "DIR")]
-    state: Option<String>,
-    /// Settings file; by default ./fourfold.toml, else, for root, /etc/fourfold/fourfold.toml
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-}
-
-impl Where {
-    /// The flags again, for another program.
-    pub(crate) fn words(&self) -> Vec<std::ffi::OsString> {
-        let state = self.state.iter().flat_map(|state| ["--state".into(), state.into()]);
-        state.chain(self.config.iter().flat_map(|config| ["--config".into(), config.into()])).collect()
-    }
-
-    /// What was typed, for [`admin::Settings::state_folder`].
-    pub(crate) fn arguments(&self, privileged: bool, folder: PathBuf) -> Arguments {
-        let flags = self.state.iter().map(|state| ("state".to_owned(), state.clone())).collect();
-        let (config, state_home) = (self.config.clone(), here::state_home());
-        Arguments { config, flags, state_home, ..Arguments::new(privileged, folder) }
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Status {
-    /// One JSON object, for scripts; with --watch one in each line
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Show what clients do in a second, and what is slow, again and again, every so many seconds
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", require_equals = true,
-          value_parser = clap::value_parser!(u64).range(1..=3600))]
-    pub(crate) watch: Option<u64>,
-    #[command(flatten)]
-    pub(crate) state: Where,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Say {
-    /// The message; old Macs show up to 199 characters of it
-    pub(crate) text: String,
-    /// Only to this account
-    #[arg(long, value_name = "NAME")]
-    pub(crate) user: Option<String>,
-    /// Only to this address
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) client: Option<ClientIp>,
-    /// Only to the session with this connection, as `fourfold status` shows it
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub(crate) connection: Option<ClientAddress>,
-    #[command(flatten)]
-    pub(crate) state: Where,
-}
-
-#[derive(Debug, Args)]
-#[command(group(clap::ArgGroup::new("what").required(true).multiple(true)))]
-pub(crate) struct Disconnect {
-    /// Sessions of this account
-    #[arg(long, value_name = "NAME", group = "what")]
-    pub(crate) user: Option<String>,
-    /// Sessions from this address
-    #[arg(long, value_name = "ADDRESS", group = "what")]
-    pub(crate) client: Option<ClientIp>,
-    /// The session with this connection, as `fourfold status` shows it
-    #[arg(long, value_name = "ADDRESS:PORT", group = "what")]
-    pub(crate) connection: Option<ClientAddress>,
-    /// Close this file, and let the sessions go on: a path on the server
-    #[arg(long, value_name = "PATH", group = "what")]
-    pub(crate) file: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) state: Where,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Completions {
-    /// The shell
-    pub(crate) shell: clap_complete::Shell,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Man {
-    /// The folder; it is made if it is not there
-    #[arg(value_name = "DIR")]
-    pub(crate) folder: PathBuf,
-}
-
-/// The whole command line, with the help of the settings filled in from their table.
+/// The whole command line, with the help of the settings filled in from their table, for the terminal.
 pub(crate) fn command() -> clap::Command {
+    command_for(notes::width())
+}
+
+/// The same for a terminal of so many columns.
+pub(crate) fn command_for(width: usize) -> clap::Command {
     let command = Cli::command().mut_subcommand("serve", serve::with_help_from_table);
     let command = command.mut_subcommand("check", serve::with_help_from_table);
-    command.mut_subcommand("doctor", serve::with_help_from_table)
+    let command = command.mut_subcommand("doctor", serve::with_help_from_table);
+    notes::laid_out(groups::with_first_page(command), width).term_width(width)
 }
 
 #[cfg(test)]
@@ -470,7 +343,8 @@ mod tests {
             .map(|name| of(&mut command, name))
             .to_vec();
         groups.push(of(&mut of(&mut command, "lun"), "snapshot"));
-        let mut commands: Vec<clap::Command> = command.get_subcommands().cloned().collect();
+        let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+        let mut commands: Vec<clap::Command> = shown.cloned().collect();
         commands.extend(groups.iter().flat_map(clap::Command::get_subcommands).cloned());
         for mut command in commands {
             let help = command.render_help().to_string();

@@ -5,6 +5,7 @@ pub(crate) mod advise;
 pub(crate) mod bench;
 pub(crate) mod caches;
 pub(crate) mod check;
+pub(crate) mod complete;
 pub(crate) mod dataset;
 pub(crate) mod disconnect;
 pub(crate) mod doctor;
@@ -23,7 +24,9 @@ pub(crate) mod replicate;
 pub(crate) mod rights;
 pub(crate) mod say;
 pub(crate) mod scrub;
+pub(crate) mod setup;
 pub(crate) mod snapshot;
+pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod token;
 pub(crate) mod user;
@@ -32,11 +35,16 @@ pub(crate) mod verify_metadata;
 use std::process::ExitCode;
 
 use crate::people::membership;
+use crate::terminal::loudness;
 use crate::{cli, gateway, serve};
 
 /// Executes a subcommand.
 pub(crate) fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
+    if !matches!(command, cli::Command::Serve(_)) {
+        loudness::show_steps()?;
+    }
     match command {
+        cli::Command::Setup(arguments) => setup::run(&arguments),
         cli::Command::Serve(arguments) => serve::run(&arguments),
         cli::Command::Check(arguments) => check::run(&arguments),
         cli::Command::Doctor(arguments) => doctor::run(&arguments),
@@ -57,6 +65,8 @@ pub(crate) fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Pool(arguments) => pool::run(&arguments),
         cli::Command::Snapshot(arguments) => snapshot::run(&arguments),
         cli::Command::Replicate(arguments) => replicate::run(&arguments),
+        cli::Command::BackupState(arguments) => state::backup(&arguments),
+        cli::Command::RestoreState(arguments) => state::restore(&arguments),
         cli::Command::User(arguments) => user::run(&arguments),
         cli::Command::Group(arguments) => group::run(&arguments),
         cli::Command::Domain(arguments) => membership::run(&arguments),
@@ -79,5 +89,6 @@ pub(crate) fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Disconnect(arguments) => disconnect::run(&arguments),
         cli::Command::Completions(arguments) => manual::completions(&arguments),
         cli::Command::Man(arguments) => manual::pages(&arguments),
+        cli::Command::Complete(arguments) => complete::run(&arguments),
     }
 }

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-use terminal::{command_line, exit};
+use terminal::{command_line, exit, loudness};
 
 /// It returns free memory to the host. glibc keeps the most that each of its arenas ever had.
 #[global_allocator]
@@ -27,7 +27,10 @@ fn main() -> ExitCode {
     snapshots::after_copy(shares::snapshots::put_keys_right);
     let matches = cli::command().try_get_matches_from(command_line::words());
     match matches.and_then(|matches| cli::Cli::from_arg_matches(&matches)) {
-        Ok(cli) => exit::code(commands::run(cli.command)),
+        Ok(cli) => {
+            loudness::set(cli.loudness.quiet, cli.loudness.verbose);
+            exit::code(commands::run(cli.command))
+        }
         Err(error) => exit::usage(&error),
     }
 }

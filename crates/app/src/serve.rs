@@ -10,6 +10,7 @@ pub(crate) mod current;
 pub(crate) mod figures;
 pub(crate) mod heartbeat;
 mod loops;
+pub(crate) mod restart;
 pub(crate) mod running;
 pub(crate) mod slow;
 
@@ -103,7 +104,7 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
         runtime.block_on(serve_until_stopped(arguments, settings, &state, (index, keeper, appletalk)));
     runtime.shutdown_timeout(STOP_WITHIN);
     stores::end(STOP_WITHIN);
-    stopped.map(|()| ExitCode::SUCCESS)
+    stopped.map(|()| restart::exit_code())
 }
 
 async fn serve_until_stopped(
@@ -149,7 +150,7 @@ async fn serve_until_stopped(
     let part = Part::start(&current, volumes.clone(), keeper);
     let first: [Arc<dyn Component>; 4] = [volumes.clone(), links, part.clone(), LoopsView::component(&loops)];
     let last: [Arc<dyn Component>; 5] =
-        [caches.clone(), ConsoleNotifier::component(&events), audit.clone(), slow.clone(), alerts];
+        [caches.clone(), ConsoleNotifier::component(&events), audit.clone(), slow.clone(), alerts.clone()];
     let others = announcers.components().into_iter().chain(fronts.components());
     let components = first.into_iter().chain(others).chain(last).collect();
     let parts = Parts {
@@ -163,7 +164,7 @@ async fn serve_until_stopped(
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), parts));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
-    api::serve(api, &running.current().settings.server, &running, (login_guard.clone(), events), &stopping)?;
+    api::serve(api, &running, (login_guard.clone(), events, alerts), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
     watch(&running, &volumes);
     say_ready(&running, volumes.clone(), said).await?;
@@ -321,6 +322,7 @@ impl Orders {
             () = self.accounts_changed.notified() => ServerSignal::Reload,
             _ = self.terminate.recv() => ServerSignal::Stop,
             _ = self.interrupt.recv() => ServerSignal::Stop,
+            () = restart::ordered() => ServerSignal::Stop,
             () = drained(self.drained.as_mut()) => ServerSignal::Stop,
         }
     }

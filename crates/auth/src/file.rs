@@ -3,6 +3,7 @@
 mod error;
 mod groups;
 mod numbers;
+mod renaming;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

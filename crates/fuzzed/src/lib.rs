@@ -39,6 +39,7 @@ pub mod smb_info;
 pub mod smb_login;
 pub mod smb_messages;
 pub mod smb_pipes;
+pub mod state_archive;
 pub mod web;
 pub mod wsd;
 
@@ -115,6 +116,7 @@ pub const TARGETS: &[Target] = &[
     ("smb_spnego", smb_login::spnego),
     ("smb_pipe", smb_pipes::pipe),
     ("smb_rpc", smb_pipes::rpc),
+    ("state_archive", state_archive::archive),
     ("vfs_acl", acl::stored),
     ("web_connection", web::connection),
     ("web_requests", web::requests),

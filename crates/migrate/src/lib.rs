@@ -85,6 +85,12 @@ pub enum Mode {
     },
     /// Changes nothing: compares all files.
     Compare,
+    /// Changes nothing: counts what a copy would do. No data are read, and the destination gets no probe: if it is the source, a copy
+    /// says so.
+    Plan {
+        /// Counts what the source does not have.
+        delete: bool,
+    },
 }
 
 /// What is copied, and how.

@@ -56,6 +56,8 @@ pub struct Report {
     pub bytes: u64,
     /// Files that were there already.
     pub unchanged: u64,
+    /// Of the copied files, those that took the place of another one.
+    pub overwritten: u64,
     /// Folders.
     pub folders: u64,
     /// Symbolic links.

@@ -256,8 +256,8 @@ fn level(
         let path = below(&place.to, &entry.name);
         match shared.plan.mode {
             Mode::Compare => shared.tally.lose(&path, "more than the source", "the source does not have it"),
-            Mode::Copy { delete: false, .. } => {}
-            Mode::Copy { delete: true, .. } => surplus.push((path, entry.kind)),
+            Mode::Copy { delete: false, .. } | Mode::Plan { delete: false } => {}
+            Mode::Copy { delete: true, .. } | Mode::Plan { delete: true } => surplus.push((path, entry.kind)),
         }
     }
     Ok(folders)
@@ -277,6 +277,9 @@ fn there(
             shared.tally.fail(&place.from, "the folder is missing in the destination");
             return Ok(None);
         }
+        Err(ClientError::Missing(_)) if matches!(shared.plan.mode, Mode::Plan { .. }) => {
+            return Ok(Some(HashMap::new()));
+        }
         Err(ClientError::Missing(_)) => {
             sides.to.make_folder(&to)?;
             let from = sides.from.native(&place.from);
@@ -294,11 +297,11 @@ fn there(
 }
 
 fn file(shared: &CopyContext<'_>, job: Job, jobs: &SyncSender<Job>) {
-    let Mode::Copy { .. } = shared.plan.mode else {
+    if shared.plan.mode == Mode::Compare {
         shared.tally.found.fetch_add(1, Ordering::Relaxed);
         let _ = jobs.send(job); // the workers end only with this end of the queue
         return;
-    };
+    }
     let is_there = job.there.as_ref().is_some_and(|there| {
         let dates = job.entry.modified.zip(there.modified);
         there.kind == Kind::File
@@ -312,6 +315,15 @@ fn file(shared: &CopyContext<'_>, job: Job, jobs: &SyncSender<Job>) {
     }
     shared.tally.found.fetch_add(1, Ordering::Relaxed);
     shared.tally.bytes_found.fetch_add(job.entry.length, Ordering::Relaxed);
+    if let Mode::Plan { .. } = shared.plan.mode {
+        tracing::info!("would copy {:?}", job.path);
+        shared.tally.count(|report| {
+            report.files += 1;
+            report.bytes += job.entry.length;
+            report.overwritten += u64::from(job.there.is_some());
+        });
+        return;
+    }
     let _ = jobs.send(job); // as above
 }
 
@@ -341,6 +353,9 @@ fn link(
         (Mode::Compare, Some(_)) => {
             shared.tally.fail(path, "it is another link, or none, in the destination")
         }
+        (Mode::Plan { .. }, there) => {
+            shared.tally.count(|report| report.overwritten += u64::from(there.is_some()))
+        }
         (Mode::Copy { .. }, there) => {
             if there.is_some() {
                 sides.to.remove(&to)?;
@@ -361,7 +376,8 @@ fn link(
 /// Removes what only the destination has, when it is proved that nothing of it is the source.
 fn remove_all(shared: &CopyContext<'_>, sides: &mut Sides, surplus: &[(String, Kind)]) -> Result<()> {
     let server = |error| Error::Server(shared.plan.to.to_string(), error);
-    for (path, _) in surplus.iter().filter(|(_, kind)| *kind == Kind::Folder) {
+    let is_planned = matches!(shared.plan.mode, Mode::Plan { .. });
+    for (path, _) in surplus.iter().filter(|(_, kind)| *kind == Kind::Folder && !is_planned) {
         match overlap::is_source_in(shared, sides, path, DEEPEST) {
             Ok(false) => {}
             Ok(true) => return Err(Error::overlap(shared.plan)),
@@ -369,7 +385,9 @@ fn remove_all(shared: &CopyContext<'_>, sides: &mut Sides, surplus: &[(String, K
         }
     }
     for (path, kind) in surplus {
-        match remove(sides, path, *kind, 0) {
+        tracing::info!("{} {path:?}", if is_planned { "would remove" } else { "removes" });
+        let removed = if is_planned { count(sides, path, *kind, 0) } else { remove(sides, path, *kind, 0) };
+        match removed {
             Ok(count) => shared.tally.count(|report| report.removed += count),
             Err(error) if error.ends_session() => return Err(server(error)),
             Err(error) => shared.tally.fail(path, format!("it cannot be removed: {error}")),
@@ -394,8 +412,23 @@ fn remove(sides: &mut Sides, path: &str, kind: Kind, depth: usize) -> std::resul
     Ok(count)
 }
 
+/// How many files and folders [`remove`] would remove.
+fn count(sides: &mut Sides, path: &str, kind: Kind, depth: usize) -> std::result::Result<u64, ClientError> {
+    if kind != Kind::Folder || depth > DEEPEST {
+        return Ok(1);
+    }
+    let native = sides.to.native(path);
+    let inside = sides.to.entries(&native)?.entries;
+    inside
+        .iter()
+        .try_fold(1, |sum, entry| Ok(sum + count(sides, &below(path, &entry.name), entry.kind, depth + 1)?))
+}
+
 /// Gives a folder its details, when nothing is made in it any more, or compares them.
 fn dress(shared: &CopyContext<'_>, sides: &mut Sides, place: &Place) {
+    if let Mode::Plan { .. } = shared.plan.mode {
+        return;
+    }
     let folder = &place.from;
     let (from, to) = (sides.from.native(folder), sides.to.native(&place.to));
     let mut act = || {

@@ -103,11 +103,16 @@ fn try_once(shared: &CopyContext<'_>, job: &Job, sides: &mut Option<Sides>) -> R
             if verify {
                 copying::check(shared, job, sides, &copied)?;
             }
-            shared.tally.count(|report| report.files += 1);
+            tracing::info!("copied {:?}", job.path);
+            shared.tally.count(|report| {
+                report.files += 1;
+                report.overwritten += u64::from(job.there.is_some());
+            });
             shared.note(job, &copied.sum);
             Ok(())
         }
         Mode::Compare => compare(shared, job, sides),
+        Mode::Plan { .. } => Ok(()), // the walk has counted the file
     }
 }
 

@@ -1,7 +1,8 @@
 // The accounts, as which Unix users they act, and their groups: made, changed, removed.
 
 import { get, post } from "./api.js";
-import { h, heading, replace } from "./dom.js";
+import { h, heading, replace, ticked } from "./dom.js";
+import { passwordFields } from "./password.js";
 import { picker } from "./people.js";
 import { table } from "./table.js";
 
@@ -23,39 +24,12 @@ const GROUPS = [
 
 const number = (field) => (field.value.trim() === "" ? null : Number(field.value));
 
-// Two fields for a password that is new. `name()` is the account, whose name does not count in it.
-function passwordFields(id, rule, name) {
-  const one = h("input", { id, type: "password", autocomplete: "new-password", required: true, maxlength: "1024", "aria-describedby": `${id}-rule` });
-  const again = h("input", { id: `${id}-again`, type: "password", autocomplete: "new-password", required: true });
-  const meter = h("meter", { min: "0", max: String(rule.characters + 4), low: String(rule.characters), high: String(rule.characters + 2), optimum: String(rule.characters + 4), "aria-label": "Characters that count" });
-  const counted = h("span", { class: "muted small", "aria-live": "polite" });
-  const judge = () => {
-    const own = name().toLowerCase();
-    const text = own ? one.value.toLowerCase().replaceAll(own, "") : one.value.toLowerCase();
-    const [long, different] = [[...text].length, new Set(text).size];
-    const varied = different >= rule.different;
-    meter.value = varied ? long : Math.min(long, rule.characters - 1);
-    counted.textContent = one.value === "" ? "" : `${long} characters count, ${different} different`;
-    one.setCustomValidity(one.value === "" || (varied && long >= rule.characters) ? "" : `A password has ${rule.text}.`);
-    again.setCustomValidity(one.value === again.value ? "" : "The two passwords differ.");
-  };
-  one.addEventListener("input", judge);
-  again.addEventListener("input", judge);
-  return {
-    value: () => one.value,
-    judge,
-    rows: [h("label", { for: id }, "Password"), one, h("div", { class: "row meter" }, meter, counted),
-      h("span", { class: "muted small", id: `${id}-rule` }, `It has ${rule.text}.`), h("label", { for: `${id}-again` }, "The same again"), again],
-  };
-}
-
 // What is kept in addition to the usual hashes.
 function keptFields(secrets) {
   const box = (id, text, kind) => [h("input", { type: "checkbox", id, checked: secrets.includes(kind) }), text];
   const [legacy, legacyText] = box("keep-legacy", "Keep its first eight characters as they are, for Macs before Mac OS 8.6", "legacy");
   const [chap, chapText] = box("keep-chap", "Keep it as it is, for iSCSI logins: 12 to 16 characters", "chap");
-  const row = (field, text) => h("span", { class: "row" }, field, h("label", { for: field.id }, text));
-  return { value: () => ({ legacy_password: legacy.checked, chap_secret: chap.checked }), rows: [row(legacy, legacyText), row(chap, chapText)] };
+  return { value: () => ({ legacy_password: legacy.checked, chap_secret: chap.checked }), rows: [ticked(legacy, legacyText), ticked(chap, chapText)] };
 }
 
 // As whom an account acts.
@@ -97,13 +71,14 @@ function form(title, rows, button, send, close, id = "account-form") {
 const NEW = { set_uid: null, set_gid: null, further_groups: [], own_groups: [], secrets: [] };
 
 export default {
-  title: "Accounts",
+  title: "People and groups",
   async show(main, context) {
     const place = h("div", {});
     const list = h("section", { class: "card" });
     const groups = h("section", { class: "card" });
     let known = []; // groups
     let everyone = []; // the names of the accounts
+    const field = h("input", { type: "search", "aria-label": "Search people and groups", placeholder: "Search", value: new URLSearchParams(location.hash.split("?")[1] ?? "").get("search") ?? "", oninput: () => load().then(() => field.focus()) });
     const rule = await get("/v1/password-rule", context.signal);
     const close = () => replace(place);
     const show = (element, focus) => {
@@ -121,8 +96,8 @@ export default {
       const [password, kept, acts] = [passwordFields("account-password", rule, () => name.value), keptFields([]), actsFields(NEW, known)];
       name.addEventListener("input", password.judge);
       const admin = h("input", { type: "checkbox", id: "account-admin" });
-      return form("New account", [h("label", { for: "account-name" }, "Name"), name, password.rows, acts.groups,
-        h("span", { class: "row" }, admin, h("label", { for: "account-admin" }, "May administer this server")), more(acts.rows, kept.rows)], "Make it",
+      return form("New person", [h("label", { for: "account-name" }, "Name"), name, password.rows, acts.groups,
+        ticked(admin, "May administer this server"), more(acts.rows, kept.rows)], "Make it",
       () => change("", { name: name.value, password: password.value(), ...acts.value(), ...kept.value(), admin: admin.checked }), close);
     }
     function passwordForm(account) {
@@ -134,14 +109,13 @@ export default {
       const acts = actsFields(account, known);
       const admin = h("input", { type: "checkbox", id: "account-admin", checked: account.admin });
       const disabled = h("input", { type: "checkbox", id: "account-disabled", checked: account.disabled });
-      const box = (field, text) => h("span", { class: "row" }, field, h("label", { for: field.id }, text));
       // Only what is different is sent: what is set elsewhere need not be changed here.
       const sent = () => {
         const all = { ...acts.value(), admin: admin.checked, disabled: disabled.checked };
         const before = { uid: account.set_uid, gid: account.set_gid, groups: [...account.own_groups, ...account.further_groups], admin: account.admin, disabled: account.disabled };
         return Object.fromEntries(Object.entries(all).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key])));
       };
-      return form(`Change ${account.name}`, [acts.groups, box(admin, "May administer this server"), box(disabled, "May not log in"), more(acts.rows)], "Change",
+      return form(`Change ${account.name}`, [acts.groups, ticked(admin, "May administer this server"), ticked(disabled, "May not log in"), more(acts.rows)], "Change",
         async () => (Object.keys(sent()).length === 0 ? true : change("/change", { name: account.name, ...sent() })), close);
     }
     // A group of the server's own; without one, it is new.
@@ -156,6 +130,15 @@ export default {
       const used = group.shares.length ? ` It has a role in ${group.shares.join(", ")}, or may enter there: its accounts lose that.` : "";
       if (await context.confirm(`Remove the group ${group.name}?`, `Its accounts stay.${used}`, "Remove")) await change("/remove", { name: group.name }, "groups");
     }
+    // The server keeps nothing of a password that would do for another name.
+    function renameForm(account) {
+      const name = h("input", { id: "account-name", required: true, maxlength: "64", value: account.name, autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
+      const password = passwordFields("account-password", rule, () => name.value);
+      name.addEventListener("input", password.judge);
+      return form(`Rename ${account.name}`, [h("label", { for: "account-name" }, "New name"), name, password.rows,
+        h("span", { class: "muted small" }, "It gets a password with the new name, as the old one does not fit it. Files, groups and roles in shares stay.")], "Rename",
+      () => change("/rename", { name: account.name, new: name.value, password: password.value() }), close);
+    }
     async function remove(account) {
       if (await context.confirm(`Remove ${account.name}?`, "It cannot log in any more, and its sessions end. Its files stay.", "Remove")) {
         await change("/remove", { name: account.name });
@@ -163,7 +146,7 @@ export default {
     }
     const button = (text, account, onclick) => h("button", { type: "button", class: "small", "aria-label": `${text.replace("…", "")}: ${account.name}`, onclick }, text);
     const columns = [
-      { title: "Account", cell: (row) => h("b", {}, row.name) },
+      { title: "Account", kind: "words", cell: (row) => h("b", {}, row.name) },
       { title: "Acts as", cell: (row) => row.acts_as },
       { title: "Groups", kind: "words", cell: (row) => row.groups.join(", ") },
       { title: "May", cell: (row) => (row.disabled ? h("span", { class: "badge bad" }, "not log in") : row.admin ? h("span", { class: "badge good" }, "administer") : "log in") },
@@ -171,6 +154,7 @@ export default {
       { title: "", cell: (row) => (row.kept === "file" ? h("div", { class: "row end" },
         button("Password…", row, () => show(passwordForm(row), "#account-password")),
         button("Change…", row, () => show(changeForm(row), "#account-groups")),
+        button("Rename…", row, () => show(renameForm(row), "#account-name")),
         button("Remove…", row, () => remove(row))) : h("span", { class: "muted small" }, "set where the server is started")) },
     ];
     const groupColumns = [...GROUPS, { title: "", cell: (row) => (row.own ? h("div", { class: "row end" },
@@ -179,12 +163,15 @@ export default {
       const [accounts, all] = await Promise.all([get("/v1/accounts", context.signal), get("/v1/groups", context.signal)]);
       known = all;
       everyone = accounts.map((one) => one.name);
-      replace(list, table("Accounts", columns, accounts, "There is no account."));
+      const wanted = field.value.toLowerCase();
+      const has = (row) => [row.name, ...(row.groups ?? []), ...(row.accounts ?? [])].some((text) => text.toLowerCase().includes(wanted));
+      replace(list, accounts.length > MOST_NAMES || wanted ? h("div", { class: "row toolbar" }, field) : null,
+        table("Accounts", columns, accounts.filter(has), wanted ? "Nothing is found." : "There is no account yet. Each person who uses this server needs one."));
       replace(groups, h("div", { class: "row" }, h("h2", { class: "grow" }, "Groups"), h("button", { type: "button", class: "small", id: "new-group", onclick: () => show(groupForm(null), "#group-name") }, "New group")),
-        table("Groups", groupColumns, all, "There is no group."),
-        h("p", { class: "muted small" }, "Groups of the host and of a domain are changed there. What a group may do in a share is on the page Rights."));
+        table("Groups", groupColumns, all.filter(has), wanted ? "Nothing is found." : "There is no group. A group gives several people the same role in a share."),
+        h("p", { class: "muted small" }, "Groups of the host and of a domain are changed there. What a group may do in a share is on the page Who may do what."));
     }
-    main.append(heading("Accounts", h("button", { type: "button", class: "primary", onclick: () => show(addForm(), "#account-name") }, "New account")), place, list, groups);
+    main.append(heading("People and groups", h("button", { type: "button", class: "primary", onclick: () => show(addForm(), "#account-name") }, "New person")), place, list, groups);
     context.on("settings", load);
     await load();
     if (new URLSearchParams(location.hash.split("?")[1] ?? "").has("new")) show(addForm(), "#account-name");

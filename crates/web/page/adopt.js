@@ -1,7 +1,7 @@
 // What other servers have left in a share, and its conversion to one layout, which can be taken back.
 
 import { get } from "./api.js";
-import { bytes, count, h, heading, replace, when } from "./dom.js";
+import { bytes, count, h, heading, replace, ticked, when } from "./dom.js";
 import { begin, watched } from "./jobs.js";
 import { table } from "./table.js";
 
@@ -46,7 +46,7 @@ function conversion(result, takeBack) {
 }
 
 export default {
-  title: "Adopt",
+  title: "Move in",
   async show(main, context) {
     const shares = await get("/v1/shares", context.signal);
     const share = h("select", { id: "adopt-share" }, shares.map((one) => h("option", { value: one.name }, one.name)));
@@ -93,14 +93,14 @@ export default {
       replace(kept, h("h2", {}, "Conversions that can be taken back"), table("Conversions", columns, all, "No conversion is kept."));
     }
     const button = (text, kind, onclick) => h("button", { type: "button", class: kind, onclick }, text);
-    main.append(heading("Adopt"),
+    main.append(heading("Move in"),
       shares.length ? h("form", { class: "card", onsubmit: (event) => { event.preventDefault(); run({ kind: "adopt", share: share.value }); } },
         h("p", { class: "muted" }, "Looks at what Netatalk, Samba, Synology and others have left in a share: where they keep resource forks, Finder info, streams and rights, and what of it is damaged. The look changes nothing. Settings of another server are read on the server by fourfold adopt."),
-        h("div", { class: "row" }, h("label", { for: "adopt-share" }, "Share"), share, h("span", { class: "grow" }), h("button", { type: "submit", class: "primary" }, "Look"))) : h("p", { class: "muted card" }, "There is no share."),
+        h("div", { class: "row" }, h("label", { for: "adopt-share" }, "Share"), share, h("span", { class: "grow" }), h("button", { type: "submit", class: "primary" }, "Look"))) : h("p", { class: "muted card" }, "Share the folder that the other server has served, then look at it here: the files stay where they are. ", h("a", { href: "#/shares?new" }, "Share a folder"), ". The settings of Samba or Netatalk are read on the server by ", h("code", {}, "fourfold adopt"), "."),
       shares.length ? h("form", { class: "card", id: "convert", onsubmit: (event) => { event.preventDefault(); convert(true); } },
         h("h2", {}, "One layout for all"),
         h("p", { class: "muted" }, "If another server is to serve the share again, it wants one layout."),
-        h("div", { class: "row" }, h("label", { for: "adopt-layout" }, "Layout"), layout, shown, h("label", { for: "adopt-shown" }, "of copies that differ, keep the one that clients see")),
+        h("div", { class: "row" }, h("label", { for: "adopt-layout" }, "Layout"), layout, ticked(shown, "of copies that differ, keep the one that clients see")),
         h("div", { class: "row end" }, h("button", { type: "submit" }, "Preview"), button("Convert…", "danger", really))) : null,
       now, outcome, kept);
     await load();

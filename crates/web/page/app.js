@@ -2,35 +2,26 @@
 
 import { askOwnPasswordBy, get, listen, post, reachable, state } from "./api.js";
 import { h, replace } from "./dom.js";
-import accounts from "./accounts.js";
-import adopt from "./adopt.js";
-import backups from "./backups.js";
-import benchmarks from "./benchmarks.js";
-import caches from "./caches.js";
-import clients from "./clients.js";
-import files from "./files.js";
-import jobs from "./jobs.js";
-import log from "./log.js";
-import luns from "./luns.js";
-import names from "./names.js";
-import overview from "./overview.js";
-import rights from "./rights.js";
-import scrub from "./scrub.js";
-import settings from "./settings.js";
-import shares from "./shares.js";
-import snapshots from "./snapshots.js";
-import webhooks from "./webhooks.js";
+import { search } from "./find.js";
+import { PAGES, PLACES, pageOf, placeOf } from "./places.js";
 
-const PAGES = { __proto__: null, overview, shares, rights, files, clients, luns, snapshots, backups, caches, accounts, names, adopt, scrub, benchmarks, jobs, webhooks, settings, log };
 const $ = (id) => document.getElementById(id);
 
 let session = null; // aborted when it ends
 let page = null; // aborted when another page is shown
 let told = []; // what the page listens to: [name, function]
 
-for (const [name, { title }] of Object.entries(PAGES)) {
-  $("nav").append(h("a", { href: `#/${name}` }, title));
+for (const place of PLACES) {
+  $("nav").append(h("a", { href: `#/${place.pages[0]}`, "data-place": place.key }, place.title));
 }
+const finding = search($("find"), $("found"));
+
+// On a phone the places are a menu.
+function openMenu(open) {
+  $("menu").setAttribute("aria-expanded", String(open));
+  $("side").classList.toggle("open", open);
+}
+$("menu").addEventListener("click", () => openMenu($("menu").getAttribute("aria-expanded") !== "true"));
 
 function toast(text, kind = "good") {
   const entry = h("div", { class: `toast ${kind}` }, text);
@@ -112,21 +103,31 @@ function contextOf(signal) {
   };
 }
 
+// Marks the place of a page, and shows the other pages of that place.
+function mark(name) {
+  const place = placeOf(name);
+  for (const link of $("nav").children) {
+    const isHere = link.dataset.place === place?.key;
+    link.classList.toggle("here", isHere);
+    if (isHere && place.pages.length === 1) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  $("menu-place").textContent = place?.title ?? PAGES[name].title;
+  const pages = place && place.pages.length > 1 ? place.pages : [];
+  $("sub").hidden = pages.length === 0;
+  $("sub").setAttribute("aria-label", `Pages of ${place?.title ?? "the console"}`);
+  replace($("sub"), pages.map((one) => h("a", { href: `#/${one}`, "aria-current": one === name ? "page" : null }, PAGES[one].title)));
+}
+
 async function show() {
   page?.abort();
   page = new AbortController();
   told = [];
-  const name = location.hash.replace(/^#\/?/, "").split(/[/?]/)[0] || "overview";
-  const shown = PAGES[name] ?? PAGES.overview;
+  const name = pageOf(location.hash);
+  const shown = PAGES[name];
   document.title = `${shown.title} – Fourfold`;
-  for (const link of $("nav").children) {
-    if (link.getAttribute("href") === `#/${PAGES[name] ? name : "overview"}`) {
-      link.setAttribute("aria-current", "page");
-      link.scrollIntoView({ block: "nearest", inline: "nearest" });
-    } else {
-      link.removeAttribute("aria-current");
-    }
-  }
+  mark(name);
+  openMenu(false);
   const main = $("main");
   main.dataset.page = name;
   replace(main);
@@ -142,6 +143,7 @@ async function show() {
 
 function begin(user) {
   session = new AbortController();
+  finding.forget();
   $("who").textContent = user;
   $("login").hidden = true;
   $("shell").hidden = false;

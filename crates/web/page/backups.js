@@ -53,7 +53,9 @@ export default {
       const now = Date.now();
       replace(list, backups.length
         ? backups.map((backup) => card(backup, speed(backup, now)))
-        : h("p", { class: "muted card" }, "No Mac has backed up. ", h("code", {}, "fourfold set time-machine=on SHARE"), " on the server lets Macs back up to a share."));
+        : h("div", { class: "card empty" }, h("p", {}, h("b", {}, "No Mac has backed up yet.")),
+          h("p", { class: "muted" }, "Share a folder for the purpose Time Machine. Then choose it on the Mac, in System Settings, General, Time Machine."),
+          h("div", { class: "row" }, h("a", { class: "button", href: "#/shares?new" }, "Share a folder"))));
       last = new Map(backups.map((backup) => [`${backup.share}/${backup.mac}`, [backup.received, now]]));
     });
   },

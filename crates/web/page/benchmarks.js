@@ -1,7 +1,7 @@
 // Measurements of this server: run, watched, compared, and their reports.
 
 import { get } from "./api.js";
-import { bytes, h, heading, replace, when } from "./dom.js";
+import { bytes, h, heading, replace, ticked, when } from "./dom.js";
 import { advice } from "./advice.js";
 import { begin, watched } from "./jobs.js";
 import { table } from "./table.js";
@@ -10,7 +10,7 @@ const WORKLOADS = ["seq-read", "seq-write", "small-read-1K", "small-write-1K", "
 
 function form(context, shares, watch) {
   const share = h("select", { id: "bench-share" }, shares.map((one) => h("option", { value: one.name }, one.name)));
-  const box = (value, text, checked) => h("span", { class: "row" }, h("input", { type: "checkbox", id: `bench-${value}`, value, checked }), h("label", { for: `bench-${value}` }, text));
+  const box = (value, text, checked) => ticked(h("input", { type: "checkbox", id: `bench-${value}`, value, checked }), text);
   const protocols = h("fieldset", { class: "row" }, h("legend", {}, "Protocols"), box("smb", "SMB", false), box("afp", "AFP", false), box("nfs", "NFS", true));
   const user = h("input", { id: "bench-user", autocomplete: "username", autocapitalize: "none", spellcheck: "false" });
   const password = h("input", { id: "bench-password", type: "password", autocomplete: "off" });
@@ -77,7 +77,7 @@ function comparison(context, kept) {
 }
 
 export default {
-  title: "Benchmarks",
+  title: "Measure",
   async show(main, context) {
     const now = h("div", {});
     const list = h("div", { class: "stack" });
@@ -97,7 +97,7 @@ export default {
     }
     const asked = advice(context);
     const watch = (id) => replace(now, watched(context, id, load));
-    main.append(heading("Benchmarks"), shares.length ? form(context, shares.filter((share) => !share.read_only), watch) : h("p", { class: "muted card" }, "There is no share to measure."), now, list, asked.element);
+    main.append(heading("Measure"), shares.length ? form(context, shares.filter((share) => !share.read_only), watch) : h("p", { class: "muted card" }, "No folder is shared yet, so there is nothing to measure. ", h("a", { href: "#/shares?new" }, "Share a folder"), "."), now, list, asked.element);
     await load();
     const running = (await get("/v1/jobs", context.signal)).find((job) => job.kind === "bench" && job.state === "running");
     if (running) watch(running.id);

@@ -82,13 +82,13 @@ function classic(now) {
 }
 
 export default {
-  title: "Caches",
+  title: "Memory and caches",
   async show(main, context) {
     const summary = h("div", { class: "tiles" });
     const list = h("div", { class: "cards" });
     const before = h("div", {});
     const cards = new Map();
-    main.append(heading("Caches"), summary, list,
+    main.append(heading("Memory and caches"), summary, list,
       h("section", { class: "card", id: "classic" }, h("h2", {}, "The three caches of 1993"), h("p", { class: "muted" }, "What AppleShare asked its administrator to divide memory between, and what became of it."), before));
     const tile = (name, value, more) => h("div", { class: "tile card" }, h("span", { class: "muted" }, name), h("b", {}, value), h("span", { class: "muted more" }, more));
 

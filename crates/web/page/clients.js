@@ -1,51 +1,11 @@
 // Who is connected, and what they have open.
 
 import { get, post } from "./api.js";
-import { badge, bytes, count, duration, h, heading, latency, replace } from "./dom.js";
+import { badge, bytes, count, duration, h, heading, replace } from "./dom.js";
 import { paged, table } from "./table.js";
 
 const ACCESS = { r: "read", w: "write", rw: "read, write" };
 const DENIED = (text) => [...text].map((letter) => ({ r: "reading", w: "writing", d: "removing" })[letter]).join(", ") || "–";
-
-// Where the time of a slow operation goes: a field of the API, the words, and what to do.
-const PARTS = [
-  ["leases_micros", "other clients give back what they cache", "low"],
-  ["permits_micros", "other requests to the same file", "low"],
-  ["queue_micros", "a free thread", "low"],
-  ["disk_micros", "the disk", "bad"],
-  ["other_micros", "the server itself", ""],
-];
-
-function parts(row) {
-  const spent = PARTS.filter(([key]) => row[key] > 0).sort(([one], [other]) => row[other] - row[one]);
-  const text = spent.map(([key, words]) => `${words}: ${latency(row[key])}`).join(", ");
-  const [first] = spent;
-  return h("div", { title: text },
-    h("div", { class: "parts", role: "img", "aria-label": text }, PARTS.map(([key]) => h("span", { class: key.split("_")[0], style: { flexGrow: String(row[key]) } }))),
-    h("span", { class: "muted small" }, first ? `${first[1]}, ${latency(row[first[0]])}` : ""));
-}
-
-const SLOWEST = [
-  { title: "Took", numeric: true, cell: (row) => h("b", {}, latency(row.micros)) },
-  { title: "Mostly by", cell: parts },
-  { title: "Command", cell: (row) => [badge(row.protocol), ` ${row.command}`] },
-  { title: "File", cell: (row) => [row.share, row.path].filter(Boolean).join("/") || "–" },
-  { title: "User", cell: (row) => row.user || "–" },
-  { title: "Client", kind: "whole", cell: (row) => row.client },
-  { title: "Result", cell: (row) => row.result },
-];
-
-// The slowest operations, and why. The server keeps them while somebody asks.
-function slowest(context) {
-  const body = h("div");
-  const load = async () => {
-    const rows = await get("/v1/slowest", context.signal);
-    replace(body, table("Slowest operations", SLOWEST, rows, "None yet: the server notes the slowest operations while this list is shown."));
-  };
-  const legend = h("div", { class: "legend" }, PARTS.map(([key, words]) => h("span", {}, h("i", { class: `dot part-${key.split("_")[0]}` }), words)));
-  const element = h("div", {}, h("p", { class: "muted small" }, "The slowest of the last ten minutes, and what they waited for."), legend, body);
-  return { element, load };
-}
 
 // The address of a client as people write it.
 const address = (row) => row.appletalk ?? row.peer;
@@ -102,6 +62,18 @@ function messageTo(context, row, place) {
   field.focus();
 }
 
+// Closes a file for all clients that have it open; their sessions go on.
+function closeButton(context, row, load) {
+  const name = row.file ?? `inode ${row.inode}`;
+  return h("button", { type: "button", class: "small", "aria-label": `Close ${name}`, onclick: async () => {
+    const text = `All clients of SMB and AFP that have it open lose it, and with it what they have not written yet. They stay connected.`;
+    if (!await context.confirm(`Close ${name}?`, text, "Close it")) return;
+    await context.doing(() => post("/v1/opens/close", { share: row.share, inode: row.inode }));
+    document.activeElement?.blur();
+    load();
+  } }, "Close…");
+}
+
 const LISTS = {
   sessions: {
     title: "Sessions",
@@ -145,12 +117,13 @@ const LISTS = {
     title: "Open files",
     path: "/v1/opens",
     empty: "No file is open.",
-    columns: () => [
+    columns: (context, load) => [
       { title: "Share", cell: (row) => row.share },
       { title: "File", cell: (row) => row.file ?? `inode ${row.inode}` },
       { title: "Opened by", cell: (row) => row.owner },
       { title: "To", cell: (row) => ACCESS[row.access] ?? row.access },
       { title: "Others are denied", cell: (row) => DENIED(row.deny) },
+      { title: "", cell: (row) => h("div", { class: "row end" }, closeButton(context, row, load)) },
     ],
   },
   locks: {
@@ -178,7 +151,6 @@ const LISTS = {
       { title: "", cell: (row) => (row.recalled ? h("span", { class: "badge low" }, "is being recalled") : null) },
     ],
   },
-  slowest: { title: "Slowest", show: slowest },
   appletalk: { title: "AppleTalk", show: appletalk, isKnown: (status) => Boolean(status.appletalk) },
 };
 
@@ -195,7 +167,7 @@ function message(context) {
 }
 
 export default {
-  title: "Clients",
+  title: "Connected now",
   async show(main, context) {
     const place = h("div", { class: "card" });
     const single = h("div", {});
@@ -213,7 +185,7 @@ export default {
     const lists = Object.entries(LISTS).filter(([, { isKnown }]) => !isKnown || isKnown(status));
     const choice = h("div", { class: "choice", role: "group", "aria-label": "List" }, lists.map(([name, { title }]) =>
       h("button", { type: "button", "data-list": name, onclick: () => choose(name).catch((error) => context.toast(error.message, "bad")) }, title)));
-    main.append(heading("Clients", choice), message(context), single, place);
+    main.append(heading("Connected now", choice), message(context), single, place);
     await choose("sessions");
     context.on("holdings", () => load());
     await context.every(5000, () => load());

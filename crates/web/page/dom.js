@@ -81,6 +81,9 @@ export function heading(text, ...beside) {
   return h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, text), h("div", { class: "row" }, beside));
 }
 
+// A box to tick with its label, which stay on one line.
+export const ticked = (field, text) => h("span", { class: "row check" }, field, h("label", { for: field.id }, text));
+
 // A bar that shows how full something is.
 export function bar(part, text) {
   const shown = Math.max(0, Math.min(1, part));

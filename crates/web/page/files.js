@@ -2,6 +2,7 @@
 
 import { get, post } from "./api.js";
 import { badge, bytes, copyButton, count, h, heading, replace, when } from "./dom.js";
+import { downloadLink, manager, preview } from "./manager.js";
 import { paged, table } from "./table.js";
 
 const KINDS = { file: "File", folder: "Folder", link: "Link", other: "Other" };
@@ -97,10 +98,11 @@ const LEASES = [
   { title: "", cell: (row) => (row.recalled ? "being recalled" : null) },
 ];
 
-function snapshots(context, file, again) {
+function snapshots(context, file, again, places) {
   const restore = async (row, to) => {
     const beside = to !== file.path;
-    const text = beside ? `It is restored as ${to}.` : "What it is now is replaced. Files in a folder that the snapshot does not have stay.";
+    const now = row.same ? "The file is as it was then." : `What it is now (${bytes(file.size)}, changed ${when(file.dates.modified)}) is overwritten.`;
+    const text = beside ? `It is restored as ${to}. Nothing is overwritten.` : file.kind === "folder" ? "Files in it that have changed since are overwritten. Files that the snapshot does not have stay." : now;
     if (!await context.confirm(`Restore ${file.path || file.share} from ${row.name}?`, text, "Restore")) return;
     await context.doing(async () => {
       const report = await post("/v1/snapshots/restore", { share: file.share, snapshot: row.name, path: file.path, to, dry_run: false });
@@ -115,16 +117,19 @@ function snapshots(context, file, again) {
     { title: "Taken", cell: (row) => when(row.taken) },
     { title: "Data", numeric: true, cell: (row) => bytes(row.size) },
     { title: "Changed", cell: (row) => (row.same ? h("span", { class: "muted" }, "as now") : when(row.modified)) },
-    { title: "", cell: (row) => h("div", { class: "row end" }, button(row, "Restore", file.path), file.path ? button(row, "Restore beside", `${file.path} (${row.name})`) : null) },
+    { title: "", cell: (row) => h("div", { class: "row end" },
+      file.kind === "file" && places[row.name] ? downloadLink(file.share, inside(places[row.name], file.path), "Download", `Download it as in ${row.name}`) : null,
+      button(row, "Restore", file.path), file.path ? button(row, "Restore beside", `${file.path} (${row.name})`) : null) },
   ];
 }
 
-function details(context, file, again, close) {
+function details(context, file, again, { close, places }) {
   const part = (title, columns, rows) => (rows.length ? [h("h3", {}, title), table(title, columns, rows, "")] : null);
   const held = file.opens.length + file.locks.length + file.leases.length;
   const name = file.path.split("/").pop() || file.share;
   return h("section", { class: "card", "aria-label": `About ${name}`, id: "about" },
-    h("div", { class: "row" }, h("h2", { class: "grow clip", tabindex: "-1" }, name), h("a", { class: "button small", href: close }, "Close")),
+    h("div", { class: "row" }, h("h2", { class: "grow clip", tabindex: "-1" }, name), file.kind === "file" ? downloadLink(file.share, file.path) : null, h("a", { class: "button small", href: close }, "Close")),
+    preview(file),
     h("div", { class: "row" }, h("code", { class: "line grow", tabindex: "0" }, file.host_path), copyButton(file.host_path, "the path")),
     general(file),
     part("Names", NAMES, file.names),
@@ -137,19 +142,22 @@ function details(context, file, again, close) {
     h("h3", {}, "Who uses it"),
     held ? null : h("p", { class: "muted" }, "It is not open, locked or cached."),
     part("Open", OPENS, file.opens), part("Locks", LOCKS, file.locks), part("Leases", LEASES, file.leases),
-    h("h3", {}, "Snapshots"),
-    table("Snapshots", snapshots(context, file, again), file.snapshots, "No snapshot that clients see has it."));
+    h("h3", {}, "Versions in snapshots"),
+    table("Versions in snapshots", snapshots(context, file, again, places), file.snapshots, "No snapshot has it. A schedule on the page Snapshots keeps versions of all files."));
 }
 
-const COLUMNS = (share, path) => [
+const COLUMNS = (share, path, work) => [
   {
     title: "Name",
     cell: (row) => h("a", { href: row.kind === "folder" ? link(share, inside(path, row.name)) : link(share, path, row.name) }, row.name),
   },
   { title: "Kind", cell: (row) => KINDS[row.kind] },
   { title: "Size", numeric: true, cell: (row) => (row.kind === "file" ? bytes(row.size) : "–") },
-  { title: "Changed", cell: (row) => when(row.modified) },
-  { title: "", cell: (row) => h("div", { class: "row end" }, h("a", { class: "button small", href: link(share, path, row.name), "aria-label": `About ${row.name}` }, "About")) },
+  { title: "Changed", kind: "whole", cell: (row) => when(row.modified) },
+  { title: "", cell: (row) => h("div", { class: "row end" },
+    row.kind === "file" ? downloadLink(share, inside(path, row.name)) : null,
+    work ? work.actions(row) : null,
+    h("a", { class: "button small", href: link(share, path, row.name), "aria-label": `About ${row.name}` }, "About")) },
 ];
 
 // The path in the share of what is at this path in a snapshot.
@@ -161,7 +169,7 @@ function inSnapshot(context, share, path, about) {
   if (snapshot === null) return null;
   const of = outside(about ? inside(path, about) : path);
   const restore = async () => {
-    if (!await context.confirm(`Restore ${of || share} from ${snapshot}?`, "What it is now is replaced. Files in a folder that the snapshot does not have stay. The page Jobs shows how far it is.", "Restore")) return;
+    if (!await context.confirm(`Restore ${of || share} from ${snapshot}?`, "What it is now is replaced. Files in a folder that the snapshot does not have stay. The page Long jobs shows how far it is.", "Restore")) return;
     const request = { kind: "restore", share, snapshot, path: of, to: null };
     if (await context.doing(async () => { await post("/v1/jobs", request); return { lines: ["The restore has begun"] }; })) location.hash = "#/jobs";
   };
@@ -178,22 +186,30 @@ export default {
     const share = query.get("share") ?? shares[0]?.name;
     const path = query.get("path") ?? "";
     if (!share) {
-      main.append(heading("Files"), h("p", { class: "muted" }, "No folder is shared."));
+      main.append(heading("Files"), h("p", { class: "muted card" }, "No folder is shared yet. ", h("a", { href: "#/shares?new" }, "Share a folder"), "."));
       return;
     }
     const names = shares.some((one) => one.name === share) ? shares.map((one) => one.name) : [share, ...shares.map((one) => one.name)];
     const choose = h("select", { "aria-label": "Share", onchange: () => { location.hash = link(choose.value, "", null, null); } }, names.map((name) => h("option", { value: name }, name)));
     choose.value = share;
     const about = h("div", { "aria-live": "polite" });
-    const shown = paged(context, { path: `/v1/files?${new URLSearchParams({ share, path })}`, caption: "Entries", columns: COLUMNS(share, path), empty: "The folder is empty." });
-    main.append(heading("Files", choose), h("div", {}, inSnapshot(context, share, path, query.get("about"))), about,
-      h("section", { class: "card" }, h("div", { class: "row" }, h("div", { class: "grow" }, crumbs(share, path)), h("a", { class: "button small", href: link(share, path, "") }, "About this folder")), shown.element));
+    let load = async () => {};
     const of = query.get("about");
-    const load = async () => {
-      const wanted = new URLSearchParams({ share, path: of ? inside(path, of) : path });
-      replace(about, details(context, await get(`/v1/file?${wanted}`, context.signal), load, link(share, path)));
-    };
+    const isReadOnly = shares.find((one) => one.name === share)?.read_only ?? true;
+    // Snapshots do not change, and read-only shares do not.
+    const work = browsed() === null && !isReadOnly ? manager(context, share, path, () => shown.load()) : null;
+    const shown = paged(context, { path: `/v1/files?${new URLSearchParams({ share, path })}`, caption: "Entries", columns: COLUMNS(share, path, work), empty: work ? "The folder is empty. Drop files here, or choose Upload." : "The folder is empty." });
+    const card = h("section", { class: "card files" }, h("div", { class: "row" }, h("div", { class: "grow" }, crumbs(share, path)), work?.buttons, h("a", { class: "button small", href: link(share, path, "") }, "About this folder")), work?.place, shown.element);
+    work?.takesFiles(card);
+    main.append(heading("Files", choose), h("div", {}, inSnapshot(context, share, path, of)), about, card);
     if (of !== null) {
+      // Where each snapshot lies in the share, to download what it has.
+      const { snapshots: all } = await get(`/v1/snapshots?${new URLSearchParams({ share })}`, context.signal).catch(() => ({ snapshots: [] }));
+      const places = Object.fromEntries(all.filter((one) => one.inside !== null).map((one) => [one.name, one.inside]));
+      load = async () => {
+        const wanted = new URLSearchParams({ share, path: of ? inside(path, of) : path });
+        replace(about, details(context, await get(`/v1/file?${wanted}`, context.signal), load, { close: link(share, path), places }));
+      };
       await load();
       context.on("holdings", load);
       context.on("snapshots", load);

@@ -81,51 +81,13 @@ export async function begin(context, request) {
   }
 }
 
-function replicateForm(context, shares, watch) {
-  const names = shares.map((share) => h("option", { value: share.name }, share.name));
-  const source = h("select", { id: "replicate-source" }, names);
-  const target = h("input", { id: "replicate-to", required: true, placeholder: "share, or ssh://host/share", list: "replicate-shares" });
-  return h("form", {
-    class: "card",
-    onsubmit: async (event) => {
-      event.preventDefault();
-      const text = `All changes in ${target.value} that ${source.value} does not have are lost there.`;
-      if (!await context.confirm(`Replicate ${source.value} to ${target.value}?`, text, "Replicate")) return;
-      const job = await begin(context, { kind: "replicate", source: source.value, destination: target.value });
-      if (job) watch(job.id);
-    },
-  }, h("h2", {}, "Replicate a share"),
-  h("div", { class: "fields" }, h("label", { for: "replicate-source" }, "From"), source, h("label", { for: "replicate-to" }, "To"), target),
-  h("datalist", { id: "replicate-shares" }, shares.map((share) => h("option", { value: share.name }))),
-  h("p", { class: "muted small" }, "The destination becomes a read-only copy, and the next run sends the changes only. The file system needs snapshots."),
-  h("div", { class: "row end" }, h("button", { type: "submit" }, "Replicate…")));
-}
-
-function cloneForm(context, luns, watch) {
-  const label = (lun) => `${lun.share}/${lun.name}`;
-  const from = h("select", { id: "clone-from" }, luns.map((lun, index) => h("option", { value: String(index) }, label(lun))));
-  const name = h("input", { id: "clone-name", required: true });
-  return h("form", {
-    class: "card",
-    onsubmit: async (event) => {
-      event.preventDefault();
-      const lun = luns[Number(from.value)];
-      const job = await begin(context, { kind: "clone-lun", share: lun.share, name: lun.name, new: name.value });
-      if (job) watch(job.id);
-    },
-  }, h("h2", {}, "Clone a LUN"),
-  h("div", { class: "fields" }, h("label", { for: "clone-from" }, "LUN"), from, h("label", { for: "clone-name" }, "Name of the clone"), name),
-  h("div", { class: "row end" }, h("button", { type: "submit" }, "Clone")));
-}
-
 export default {
-  title: "Jobs",
+  title: "Long jobs",
   async show(main, context) {
     const list = h("div", {});
     const one = h("div", {});
-    const forms = h("div", { class: "cards" });
     const watch = (id) => replace(one, watched(context, id));
-    main.append(heading("Jobs"), h("section", { class: "card" }, list), one, forms,
+    main.append(heading("Long jobs"), h("section", { class: "card" }, list), one,
       h("p", { class: "muted small" }, "Jobs go on when this page is closed, and end with the server. At most four run at the same time. The last 50 are remembered."));
     const columns = [
       { title: "Job", cell: (job) => job.what },
@@ -144,10 +106,8 @@ export default {
     async function load() {
       const jobs = await get("/v1/jobs", context.signal);
       if (list.contains(document.activeElement) && document.activeElement.tagName === "BUTTON") return;
-      replace(list, h("h2", {}, "Jobs since the server started"), table("Jobs", columns, jobs, "No job has run yet. Benchmarks, looks at names and at other servers' files, conversions, scrubs, restores, copies of LUNs and replications are jobs."));
+      replace(list, h("h2", {}, "Jobs since the server started"), table("Jobs", columns, jobs, "No job has run yet. What takes long becomes a job: measurements, looks at names, moves from other servers, repairs, restores, copies of disks and of shares."));
     }
-    const [shares, luns] = await Promise.all([get("/v1/shares", context.signal), get("/v1/luns", context.signal)]);
-    replace(forms, shares.length ? replicateForm(context, shares, watch) : null, luns.length ? cloneForm(context, luns, watch) : null);
     context.on("jobs", load);
     await context.every(5000, load);
   },

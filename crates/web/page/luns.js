@@ -91,7 +91,7 @@ function newForm(context, shares, then) {
 }
 
 export default {
-  title: "LUNs",
+  title: "Disks (LUNs)",
   async show(main, context) {
     const list = h("div", { class: "cards" });
     const form = h("div", {});
@@ -100,7 +100,7 @@ export default {
       replace(form, newForm(context, shares, async () => { replace(form); add.focus(); await load(); }));
       form.querySelector("select, input").focus();
     } }, "Make a LUN…");
-    main.append(heading("LUNs", shares.length ? add : null), form, list);
+    main.append(heading("Disks (LUNs)", shares.length ? add : null), form, list);
     const load = async () => {
       const luns = await get("/v1/luns", context.signal).catch((error) => {
         if (error.status === 409) return [];

@@ -1,7 +1,7 @@
 // Names that hurt some client: found, fixed, and taken back.
 
 import { get } from "./api.js";
-import { count, h, heading, replace, when } from "./dom.js";
+import { count, h, heading, replace, ticked, when } from "./dom.js";
 import { begin, watched } from "./jobs.js";
 import { table } from "./table.js";
 
@@ -43,7 +43,7 @@ function metadata(context) {
 }
 
 export default {
-  title: "Names",
+  title: "Names that will hurt",
   async show(main, context) {
     const shares = await get("/v1/shares", context.signal);
     const share = h("select", { id: "names-share" }, shares.map((one) => h("option", { value: one.name }, one.name)));
@@ -75,11 +75,11 @@ export default {
       const text = "Programs and documents that refer to the old names do not find the files. The page can take the changes back.";
       if (await context.confirm(`Rename files of ${share.value}?`, text, "Rename")) await look(true);
     }
-    main.append(heading("Names"),
+    main.append(heading("Names that will hurt"),
       shares.length ? h("form", { class: "card", onsubmit: (event) => { event.preventDefault(); look(false); } },
         h("p", { class: "muted" }, "Some names hurt clients: Windows cannot open them, two differ in case only, or a Mac and a Linux host wrote the letters in different forms."),
-        h("div", { class: "row" }, h("label", { for: "names-share" }, "Share"), share, windows, h("label", { for: "names-windows" }, "also fix what Windows forbids"),
-          h("span", { class: "grow" }), h("button", { type: "submit", class: "primary" }, "Look"))) : h("p", { class: "muted card" }, "There is no share."),
+        h("div", { class: "row" }, h("label", { for: "names-share" }, "Share"), share, ticked(windows, "also fix what Windows forbids"),
+          h("span", { class: "grow" }), h("button", { type: "submit", class: "primary" }, "Look"))) : h("p", { class: "muted card" }, "No folder is shared yet, so there are no names to look at. ", h("a", { href: "#/shares?new" }, "Share a folder"), "."),
       now, outcome, metadata(context));
     const jobs = await get("/v1/jobs", context.signal);
     const latest = jobs.find((job) => job.kind.startsWith("names"));

@@ -15,34 +15,36 @@ function whoOfHomes(entries) {
 
 const WHO = "Name, @group, everyone";
 
-// Shares a folder of the server. `then(name)` is called when that is done.
-export function shareForm(context, then) {
-  const kept = keptPassword(context.signal);
-  let known = null;
+// Which folder, and its name. `kept` remembers the own password, which the look at the server's folders needs.
+export function folderPart(context, kept) {
   let typed = false;
-  let purpose = "team";
-  let pickers = [];
   const named = () => { if (!typed) name.value = path.value.split("/").filter(Boolean).pop() ?? ""; };
   const path = h("input", { id: "new-path", required: true, placeholder: "/srv/studio", spellcheck: "false", autocapitalize: "none", autocomplete: "off", oninput: named });
   const name = h("input", { id: "new-name", required: true, spellcheck: "false", autocomplete: "off", oninput: () => { typed = name.value !== ""; } });
   const browser = folderBrowser(context, kept, (chosen) => { path.value = chosen; named(); path.focus(); });
+  const element = h("div", { class: "fields" },
+    h("label", { for: "new-path" }, "Folder on the server"),
+    h("div", { class: "row" }, h("span", { class: "grow" }, path), browser.button), browser.place,
+    h("span", { class: "muted small" }, "It is made if it is missing."),
+    h("label", { for: "new-name" }, "Name that clients see"), name);
+  return { element, value: () => ({ name: name.value.trim(), path: path.value.trim().replace(/(.)\/+$/, "$1") }) };
+}
+
+// For what, and who. `known`: the people and groups, and who is at the page; `others`: people who are chosen for a team from the start.
+export function purposePart(known, others = []) {
+  let purpose = "team";
+  let pickers = [];
   const who = h("div", { class: "fields" });
   const size = h("input", { id: "new-size", placeholder: "all of the disk", spellcheck: "false" });
   const told = h("ul", { class: "plain small", "aria-live": "polite" });
-
   const choice = (key) => h("label", { class: "option" },
     h("input", { type: "radio", name: "purpose", value: key, checked: key === purpose, onchange: () => { purpose = key; ask(); } }),
     h("span", {}, h("b", {}, PURPOSES[key].title), h("span", { class: "muted small" }, PURPOSES[key].text)));
 
-  function values() {
-    const lists = {};
-    for (const [key, one] of pickers) lists[key] = one.value();
-    return lists;
-  }
   function ask() {
     const { people: lists, size: sized } = PURPOSES[purpose];
-    const chosen = (list) => list.map((one) => (one === "me" ? known.me : one));
-    pickers = lists.map(([key, question, first]) => [key, picker({ id: `new-${key}`, label: question, offered: everybody(known), placeholder: WHO, chosen: chosen(first), then: tell })]);
+    const chosen = (list, index) => [...list.map((one) => (one === "me" ? known.me : one)), ...(index === 0 && list.includes("me") && purpose !== "private" ? others : [])];
+    pickers = lists.map(([key, question, first], index) => [key, picker({ id: `new-${key}`, label: question, offered: everybody(known), placeholder: WHO, chosen: chosen(first, index), then: tell })]);
     replace(who, lists.map(([key, question], index) => [h("label", { for: `new-${key}` }, question), pickers[index][1].element]),
       sized ? [h("label", { for: "new-size" }, "Size that Macs may use"), size] : null);
     tell();
@@ -53,41 +55,48 @@ export function shareForm(context, then) {
   }
   function properties() {
     const { settings = {}, homes, size: sized } = PURPOSES[purpose];
-    const lists = values();
+    const lists = Object.fromEntries(pickers.map(([key, one]) => [key, one.value()]));
     const roles = homes ? whoOfHomes(lists.who) : Object.fromEntries(SETTINGS.filter((key) => lists[key]?.length).map((key) => [key, lists[key].join(",")]));
     return { ...roles, ...settings, ...(sized && size.value.trim() ? { "time-machine-size": size.value.trim() } : {}) };
   }
-  // The first list of a purpose is the one without which it makes no sense.
-  function complete() {
-    const [, first] = pickers[0];
-    const has = first.value().length > 0;
-    if (!has) first.require("Choose at least one.");
-    return has;
-  }
-  const form = h("form", {
+  ask();
+  return {
+    element: h("div", {}, h("fieldset", { class: "options" }, h("legend", {}, "For what"), Object.keys(PURPOSES).map(choice)), who, told),
+    // The first list of a purpose is the one without which it makes no sense.
+    complete: () => {
+      const [, first] = pickers[0];
+      const has = first.value().length > 0;
+      if (!has) first.require("Choose at least one.");
+      return has;
+    },
+    // The request that shares this folder.
+    request: ({ name, path }) => ({ name, path: PURPOSES[purpose].homes ? `${path}/%U` : path, make_folder: true, properties: properties() }),
+  };
+}
+
+// Shares a folder of the server. `then(name)` is called when that is done.
+export function shareForm(context, then) {
+  const kept = keptPassword(context.signal);
+  const folder = folderPart(context, kept);
+  const place = h("div", {});
+  let purpose = null;
+  const ready = people(context.signal).then((known) => {
+    purpose = purposePart(known);
+    replace(place, purpose.element);
+  }).catch(context.failed);
+  return h("form", {
     id: "new-share",
     onsubmit: async (event) => {
       event.preventDefault();
       await ready;
-      if (known === null || !complete()) return;
-      const folder = path.value.trim().replace(/(.)\/+$/, "$1");
-      const request = { name: name.value.trim(), path: PURPOSES[purpose].homes ? `${folder}/%U` : folder, make_folder: true, properties: properties() };
+      if (purpose === null || !purpose.complete()) return;
+      const request = purpose.request(folder.value());
       if (await context.doing(() => post("/v1/shares", request, kept))) {
         kept.keep(null);
         then(request.name);
       }
     },
-  },
-  h("div", { class: "fields" },
-    h("label", { for: "new-path" }, "Folder on the server"),
-    h("div", { class: "row" }, h("span", { class: "grow" }, path), browser.button), browser.place,
-    h("span", { class: "muted small" }, "It is made if it is missing."),
-    h("label", { for: "new-name" }, "Name that clients see"), name),
-  h("fieldset", { class: "options" }, h("legend", {}, "For what"), Object.keys(PURPOSES).map(choice)),
-  who, told,
-  h("div", { class: "row end" }, h("button", { type: "submit", class: "primary" }, "Share it")));
-  const ready = people(context.signal).then((all) => { known = all; ask(); }).catch(context.failed);
-  return form;
+  }, folder.element, place, h("div", { class: "row end" }, h("button", { type: "submit", class: "primary" }, "Share it")));
 }
 
 // What has just been shared: how clients mount it, and who may do what.

@@ -3,17 +3,20 @@
 import { get } from "./api.js";
 import { chart } from "./chart.js";
 import { badge, bar, bytes, count, duration, h, heading, latency, rate, replace, when } from "./dom.js";
-import { shareForm } from "./newshare.js";
+import { isLeft } from "./setup.js";
 
 const PROTOCOLS = ["smb", "afp", "nfs", "iscsi"];
 
 function health(notes) {
-  const worst = notes[0]?.level;
+  const loud = notes.filter((note) => !note.quiet);
+  const worst = loud[0]?.level;
   const words = { problem: "Something is wrong", warning: "Something needs attention", hint: "A hint" }[worst] ?? "All is well";
-  const list = notes.map((note) => h("li", { class: note.level }, h("strong", {}, note.text), h("span", { class: "muted" }, ` ${note.hint}`)));
+  const list = loud.map((note) => h("li", { class: note.level }, h("strong", {}, note.text), h("span", { class: "muted" }, ` ${note.hint}`)));
+  const quiet = notes.length - loud.length;
+  const more = notes.some((note) => note.alert) ? h("p", { class: "small" }, h("a", { href: "#/alerts" }, quiet ? `Alerts, ${quiet} of them quiet` : "Alerts")) : null;
   return h("section", { class: `health card ${worst ?? "good"}`, "aria-label": "Health" },
     h("span", { class: "sign", "aria-hidden": "true" }, worst ? "!" : "✓"),
-    h("div", {}, h("h2", {}, words), list.length ? h("ul", {}, list) : h("p", { class: "muted" }, "All shares are served, and no disk is nearly full.")));
+    h("div", {}, h("h2", {}, words), list.length ? h("ul", {}, list) : h("p", { class: "muted" }, "All shares are served, and no disk is nearly full."), more));
 }
 
 function tile(name, value, more) {
@@ -63,11 +66,12 @@ function space(shares) {
   });
 }
 
-function firstRun(context) {
+// A new server: nothing is shared, and nothing was.
+function firstRun() {
   return h("section", { class: "card first" },
-    h("h2", {}, "Share the first folder"),
-    h("p", { class: "muted" }, "Choose a folder of the server. All clients can mount it at once, and the page Shares shows what to type on each."),
-    shareForm(context, (name) => { location.hash = `#/shares?${new URLSearchParams({ made: name })}`; }));
+    h("h2", {}, "This server shares nothing yet"),
+    h("p", { class: "muted" }, "In five minutes it has a name, people, and a folder that all clients can open."),
+    h("div", { class: "row" }, h("a", { class: "button", href: "#/setup" }, "Set this server up"), h("a", { class: "button", href: "#/shares?new" }, "Only share a folder"), h("a", { class: "button", href: "#/adopt" }, "Move in from another server")));
 }
 
 export default {
@@ -75,7 +79,7 @@ export default {
   async show(main, context) {
     const top = h("div", { class: "stack" });
     const welcome = h("div", {});
-    let first = null; // stays as it is while a person types into it
+    let isNew = null; // whether the first run was looked at
     const numbers = h("div", { class: "tiles" });
     const saved = h("div", {});
     const disks = h("div", {});
@@ -105,9 +109,12 @@ export default {
       const now = await get("/v1/overview", context.signal);
       name.textContent = now.name;
       replace(top, health(now.notes));
-      first = now.shares.length > 0 ? null : first ?? firstRun(context);
-      if (first === null) welcome.replaceChildren();
-      else if (!welcome.contains(first)) welcome.replaceChildren(first);
+      replace(welcome, now.shares.length > 0 ? null : firstRun());
+      if (now.shares.length === 0 && isNew === null) {
+        const { settings, file } = await get("/v1/settings", context.signal);
+        isNew = file !== null && settings.every((setting) => setting.share === null);
+        if (isNew && !isLeft() && !context.signal.aborted) location.hash = "#/setup";
+      }
       replace(numbers, tiles(now));
       replace(disks, now.shares.length ? space(now.shares) : h("p", { class: "muted" }, "There is no share."));
     }

@@ -131,13 +131,13 @@ function doors(row) {
 }
 
 export default {
-  title: "Rights",
+  title: "Who may do what",
   async show(main, context) {
     const query = new URLSearchParams(location.hash.split("?")[1] ?? "");
     const [shares, known] = await Promise.all([get("/v1/shares", context.signal), people(context.signal)]);
     const [share, path] = [query.get("share") ?? shares[0]?.name, query.get("path") ?? ""];
     if (!share) {
-      main.append(heading("Rights"), h("p", { class: "muted" }, "No folder is shared."));
+      main.append(heading("Who may do what"), h("p", { class: "muted card" }, "No folder is shared yet. ", h("a", { href: "#/shares?new" }, "Share a folder"), ", then say who may do what in it."));
       return;
     }
     const names = [...new Set([share, ...shares.map((one) => one.name)])];
@@ -163,7 +163,7 @@ export default {
       await (path === "" ? ofShare() : ofFolder());
       await beside.ask();
     };
-    main.append(heading("Rights", choose), way(context, share, path), h("div", { class: "beside" }, place, beside.element));
+    main.append(heading("Who may do what", choose), way(context, share, path), h("div", { class: "beside" }, place, beside.element));
     await load();
   },
 };

@@ -28,7 +28,7 @@ function words(result) {
 }
 
 export default {
-  title: "Scrub",
+  title: "Check and repair",
   async show(main, context) {
     const shares = await get("/v1/shares", context.signal);
     const share = h("select", { id: "scrub-share" }, shares.map((one) => h("option", { value: one.name }, one.name)), h("option", { value: STATE }, "the state folder of the server"));
@@ -58,7 +58,7 @@ export default {
       const text = "Only what can be mended without losing data is changed. What is taken away is kept beside the share.";
       if (await context.confirm(`Mend ${asked.share ?? "the state folder"}?`, text, "Mend")) await run(true);
     }
-    main.append(heading("Scrub"),
+    main.append(heading("Check and repair"),
       h("form", {
         class: "card",
         onsubmit: (event) => {

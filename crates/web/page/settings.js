@@ -1,39 +1,48 @@
 // The settings with their sources. A change is validated by the server, written to its file, applied, and can be taken back.
 
 import { get, post } from "./api.js";
-import { h, heading, replace, when } from "./dom.js";
+import { h, heading, replace, ticked, when } from "./dom.js";
+import { serverState } from "./restart.js";
+import { inWords, typed } from "./settingunits.js";
 
-const SOURCES = { local: "set", inherited: "inherited", default: "default", run: "set at the start" };
+const SOURCES = { local: "changed", run: "set at the start" };
 
+// By their subjects, in the order that the server gives them. The rest comes last.
+function bySubject(settings, subjects) {
+  const of = (subject) => [subject, settings.filter((setting) => setting.subject === subject)];
+  return [...subjects.map(of), ["Others", settings.filter((setting) => !subjects.includes(setting.subject))]].filter(([, found]) => found.length > 0);
+}
+
+// What is not as usual is marked.
 function source(setting) {
-  const text = setting.source === "inherited" ? `inherited from ${setting.inherited_from}` : SOURCES[setting.source];
-  return h("span", { class: `badge source-${setting.source}`, title: setting.place }, text);
+  const text = setting.source === "inherited" ? `as in ${setting.inherited_from}` : SOURCES[setting.source];
+  return text ? h("span", { class: `badge source-${setting.source}`, title: setting.place }, text) : null;
 }
 
 export default {
   title: "Settings",
   async show(main, context) {
-    const asked = new URLSearchParams(location.hash.split("?")[1] ?? "").get("share");
-    let scope = asked ?? "";
-    let search = "";
+    const query = new URLSearchParams(location.hash.split("?")[1] ?? "");
+    let scope = query.get("share") ?? "";
+    let search = query.get("search")?.toLowerCase() ?? "";
     let onlySet = false;
-    let all = { settings: [], changes: [], file: null };
+    let all = { settings: [], subjects: [], changes: [], file: null };
     const file = h("span", { class: "muted clip" });
-    const list = h("div", { class: "card settings" });
+    const list = h("div", { class: "stack settings" });
     const changes = h("section", { class: "card" });
     const choose = h("select", { id: "scope", onchange: () => { scope = choose.value; draw(); } });
-    const field = h("input", { type: "search", "aria-label": "Search settings", placeholder: "Search", oninput: () => { search = field.value.toLowerCase(); draw(); } });
+    const field = h("input", { type: "search", "aria-label": "Search settings", placeholder: "Search", value: search, oninput: () => { search = field.value.toLowerCase(); draw(); } });
     const filter = h("input", { type: "checkbox", id: "only-set", onchange: () => { onlySet = filter.checked; draw(); } });
     main.append(heading("Settings", file),
-      h("div", { class: "row toolbar" }, h("label", { for: "scope" }, "Settings of"), choose, field, filter, h("label", { for: "only-set" }, "only those that are set"), h("span", { class: "grow" })),
-      list, changes);
+      h("div", { class: "row toolbar" }, h("label", { for: "scope" }, "Settings of"), choose, field, ticked(filter, "only what is changed"), h("span", { class: "grow" })),
+      list, changes, serverState(context));
 
     function editor(setting, close) {
       const id = `edit-${setting.key}`;
       const field = setting.words.length
-        ? h("select", { id }, setting.words.map((word) => h("option", { value: word }, word)))
+        ? h("select", { id }, setting.words.map((word) => h("option", { value: word }, inWords(setting, word))))
         : h("input", { id, spellcheck: "false", autocapitalize: "none" });
-      field.value = setting.value ?? "";
+      field.value = typed(setting);
       const error = h("p", { class: "error", role: "alert" });
       const send = async (value) => {
         error.textContent = "";
@@ -52,7 +61,7 @@ export default {
         setting.authority === "administrator" ? h("p", { class: "muted small" }, "It needs your own password.") : null,
         setting.authority === "limit" ? h("p", { class: "muted small" }, `Other values than ${setting.limit} need your own password.`) : null,
         h("div", { class: "row" }, h("button", { type: "submit", class: "primary" }, "Save"),
-          setting.source === "local" ? h("button", { type: "button", onclick: () => send(null) }, `Remove it: ${setting.share ? "inherited, or " : ""}${setting.otherwise || "default"}`) : null,
+          setting.source === "local" ? h("button", { type: "button", onclick: () => send(null) }, `As usual: ${setting.share ? "inherited, or " : ""}${inWords(setting, null)}`) : null,
           h("button", { type: "button", class: "quiet", onclick: close }, "Cancel")));
     }
 
@@ -66,10 +75,11 @@ export default {
         edit.setAttribute("aria-expanded", "true");
         place.querySelector("input, select").focus();
       });
-      return h("div", { class: "setting", "data-key": setting.key },
+      const isOwn = ["local", "run"].includes(setting.source);
+      return h("div", { class: `setting${isOwn ? " changed" : ""}`, "data-key": setting.key },
         h("div", { class: "row" },
-          h("div", { class: "grow" }, h("b", {}, setting.key), " ", source(setting), setting.live ? null : h("span", { class: "badge" }, "restart"), h("p", { class: "muted small" }, setting.brief)),
-          h("code", { class: "value" }, setting.value === null || setting.value === "" ? (setting.value === null ? setting.otherwise || "–" : "(empty)") : setting.value),
+          h("div", { class: "grow" }, h("span", {}, setting.brief), " ", source(setting), " ", setting.live ? null : h("span", { class: "badge" }, "from the next start"), h("p", { class: "muted small" }, h("code", {}, setting.key))),
+          h("b", { class: `value${setting.value === null ? " muted" : ""}` }, inWords(setting)),
           setting.authority === "host" ? h("span", { class: "badge", title: "It is changed on the server only." }, "server only") : null,
           setting.source === "run" || setting.key === "name" || setting.authority === "host" || !all.file ? null : edit),
         place);
@@ -82,9 +92,11 @@ export default {
       choose.value = scope;
       file.textContent = all.file ?? "The server was started without a settings file, so nothing can be changed here.";
       const found = all.settings.filter((setting) => (setting.share ?? "") === scope
-        && (!onlySet || setting.source !== "default")
+        && (!onlySet || ["local", "run"].includes(setting.source))
         && (search === "" || `${setting.key} ${setting.value} ${setting.brief}`.toLowerCase().includes(search)));
-      replace(list, found.length ? found.map(row) : h("p", { class: "muted" }, "Nothing is found."));
+      replace(list, found.length
+        ? bySubject(found, all.subjects).map(([subject, settings]) => h("section", { class: "card" }, h("h2", {}, subject), settings.map(row)))
+        : h("p", { class: "muted card" }, onlySet && search === "" ? "Nothing is changed: all settings are as usual." : "Nothing is found."));
       replace(changes, h("h2", {}, "Changes that can be taken back"),
         all.changes.length
           ? [h("ol", { class: "changes" }, all.changes.map((change) => h("li", {}, h("code", {}, change.what), h("span", { class: "muted" }, ` ${change.by}, ${when(change.at)}`)))),
@@ -100,5 +112,6 @@ export default {
     }
     context.on("settings", load);
     await load();
+    if (query.has("search")) list.querySelector(`[data-key="${CSS.escape(search)}"] button`)?.click();
   },
 };

@@ -2,9 +2,9 @@
 
 import { get, post } from "./api.js";
 import { access } from "./access.js";
-import { badge, copyButton, h, heading, replace, title } from "./dom.js";
+import { badge, bytes, copyButton, h, heading, replace, title } from "./dom.js";
 import { sharedCard, shareForm } from "./newshare.js";
-import { listsOf, lines } from "./roles.js";
+import { SETTINGS, lines, listsOf, words } from "./roles.js";
 import { table } from "./table.js";
 
 // The address as a code for the camera of a phone. It is asked for when it is wanted.
@@ -26,7 +26,7 @@ function mountLine(mount) {
 }
 
 // By protocol; the first one is open.
-function mounts(share) {
+export function mounts(share) {
   const protocols = [...new Set(share.mounts.map((mount) => mount.protocol))];
   return protocols.map((protocol, index) => {
     const lines = share.mounts.filter((mount) => mount.protocol === protocol);
@@ -55,14 +55,16 @@ function changes(context, share, all) {
     const name = h("input", { "aria-label": `New name of ${share.name}`, required: true, value: share.name, spellcheck: "false" });
     replace(place, h("form", { class: "row editor", onkeydown: (event) => { if (event.key === "Escape") close(); }, onsubmit: async (event) => {
       event.preventDefault();
-      if (await context.doing(() => post("/v1/shares/rename", { name: share.name, new: name.value }))) close();
+      if (await context.doing(() => post("/v1/shares/rename", { name: share.name, new: name.value }))) location.hash = linkOf(name.value);
     } }, h("span", { class: "grow" }, name), h("button", { type: "button", onclick: close }, "Cancel"), h("button", { type: "submit", class: "primary" }, "Rename")));
     name.focus();
   };
   const end = async () => {
     const below = all.filter((other) => other.name.startsWith(`${share.name}/`)).map((other) => other.name);
     const text = `Clients lose it${below.length ? `, and ${below.join(", ")} below it` : ""}. All files stay in ${share.path}. The page Settings can take this back.`;
-    if (await context.confirm(`Stop sharing ${share.name}?`, text, "Stop sharing")) await context.doing(() => post("/v1/shares/remove", { name: share.name, recursive: below.length > 0 }));
+    if (await context.confirm(`Stop sharing ${share.name}?`, text, "Stop sharing")) {
+      if (await context.doing(() => post("/v1/shares/remove", { name: share.name, recursive: below.length > 0 }))) location.hash = "#/shares";
+    }
   };
   const button = (text, onclick) => h("button", { type: "button", class: "small", "aria-label": `${text.replace("…", "")}: ${share.name}`, onclick }, text);
   return [h("div", { class: "row end" }, button("Rename…", rename), button("Stop sharing…", end)), place];
@@ -97,31 +99,95 @@ function card(context, share, properties, all) {
     changes(context, share, all));
 }
 
+// Who may do what, in a few words for a row.
+function inShort(properties) {
+  const { lists } = listsOf(properties);
+  const all = lines(lists);
+  if (all.length === 0) {
+    const of = (key) => properties.find((setting) => setting.key === key)?.value;
+    const named = [of("users"), of("groups")].filter(Boolean).join(", ");
+    return named || (of("guests") === "true" ? "everyone, and guests" : "everyone with an account");
+  }
+  return [...new Set(SETTINGS.flatMap((key) => lists[key] ?? []))].map(words).join(", ");
+}
+
+const linkOf = (share) => `#/shares?${new URLSearchParams({ share })}`;
+const inFiles = (share) => `#/files?${new URLSearchParams({ share })}`;
+
+// A row for each share: twenty fit on a screen.
+function list(shares, of, spaces) {
+  const free = (share) => {
+    const space = spaces.get(share.name);
+    return space?.available === undefined || space.available === null ? "–" : bytes(space.available);
+  };
+  const links = (share) => h("span", { class: "links" },
+    [[inFiles(share.name), "Files", "Files of"], [`#/rights?${new URLSearchParams({ share: share.name })}`, "Who", "Who may do what in"], [linkOf(share.name), "Connect", "How to connect to"]]
+      .map(([href, text, label]) => h("a", { href, "aria-label": `${label} ${share.name}` }, text)));
+  return table("Shares", [
+    { title: "Share", kind: "whole", cell: (share) => [h("a", { href: linkOf(share.name), class: "strong", "data-share": share.name }, share.name), share.read_only ? [" ", h("span", { class: "badge" }, "read-only")] : null] },
+    { title: "Folder", kind: "cut", cell: (share) => h("span", { class: "muted", title: share.path }, share.path) },
+    { title: "Who", kind: "cut", cell: (share) => { const text = inShort(of(share)); return h("span", { title: text }, text); } },
+    { title: "Over", kind: "whole", cell: (share) => [...new Set(share.mounts.map((mount) => mount.protocol))].map((one) => [badge(one), " "]) },
+    { title: "Free", numeric: true, cell: free },
+    { title: "", cell: links },
+  ], shares, "Nothing is found.", "dense");
+}
+
+// One share: how clients mount it, who may enter, its properties, its end.
+async function one(main, context, name) {
+  const place = h("div", {});
+  main.append(heading(name, h("a", { class: "button small", href: "#/shares" }, "All shares"), h("a", { class: "button small", href: inFiles(name) }, "Files")), place);
+  async function load() {
+    const [shares, settings] = await Promise.all([get("/v1/shares", context.signal), get("/v1/settings", context.signal)]);
+    if (place.querySelector("form.editor, details.who-may[open]")) return; // not under a person's hands
+    const share = shares.find((other) => other.name === name);
+    replace(place, share ? card(context, share, settings.settings.filter((setting) => setting.share === name), shares)
+      : h("p", { class: "muted card" }, `There is no share ${name}: it has another name now, or is not served. `, h("a", { href: "#/shares" }, "All shares")));
+  }
+  context.on("settings", load);
+  await load();
+}
+
 export default {
   title: "Shares",
   async show(main, context) {
-    const list = h("div", { class: "cards" });
-    const form = h("div", {});
     const query = new URLSearchParams(location.hash.split("?")[1] ?? "");
+    if (query.has("share")) return one(main, context, query.get("share"));
     const made = query.get("made");
+    const place = h("div", {});
+    const form = h("div", {});
+    const field = h("input", { type: "search", "aria-label": "Search shares", placeholder: "Search", oninput: () => draw() });
     const open = () => {
       const close = h("button", { type: "button", class: "small", onclick: () => { replace(form); add.focus(); } }, "Cancel");
       replace(form, h("section", { class: "card" }, h("div", { class: "row" }, h("h2", { class: "grow" }, "Share a folder"), close),
         shareForm(context, (name) => { location.hash = `#/shares?${new URLSearchParams({ made: name })}`; })));
       form.querySelector("input").focus();
     };
-    const add = h("button", { type: "button", onclick: open }, "Share a folder…");
-    main.append(heading("Shares", add), form, list);
+    const add = h("button", { type: "button", class: "primary", onclick: open }, "Share a folder…");
+    main.append(heading("Shares", add), form, place);
+    let all = { shares: [], settings: [], spaces: new Map() };
+    const rows = h("div", {});
+    function draw() {
+      const wanted = field.value.toLowerCase();
+      const of = (share) => all.settings.filter((setting) => setting.share === share.name);
+      const found = all.shares.filter((share) => `${share.name} ${share.path}`.toLowerCase().includes(wanted));
+      replace(rows, list(found, of, all.spaces));
+    }
     async function load() {
-      const [shares, settings] = await Promise.all([get("/v1/shares", context.signal), get("/v1/settings", context.signal)]);
-      const of = (share) => settings.settings.filter((setting) => setting.share === share.name);
-      replace(list, shares.length
-        ? shares.map((share) => card(context, share, of(share), shares))
-        : h("p", { class: "muted" }, "No folder is shared."));
+      const [shares, settings, overview] = await Promise.all([get("/v1/shares", context.signal), get("/v1/settings", context.signal), get("/v1/overview", context.signal)]);
+      all = { shares, settings: settings.settings, spaces: new Map(overview.shares.map((space) => [space.share, space])) };
+      if (shares.length === 0) {
+        replace(place, h("div", { class: "card empty" }, h("p", {}, h("b", {}, "No folder is shared yet.")), h("p", { class: "muted" }, "A share is a folder of this server that Macs, Windows and Linux can open. Choose a folder, say who may use it, and it is there at once."),
+          h("div", { class: "row" }, h("a", { class: "button", href: "#/setup" }, "Set this server up"), h("button", { type: "button", onclick: open }, "Share a folder…"))));
+        return;
+      }
+      if (!place.contains(rows)) replace(place, h("section", { class: "card" }, h("div", { class: "row toolbar" }, field, h("span", { class: "muted" }, shares.length === 1 ? "1 share" : `${shares.length} shares`)), rows));
+      draw();
     }
     context.on("settings", load);
     await load();
     if (query.has("new")) open();
     if (made !== null) replace(form, await sharedCard(context, made, { mounts, access }));
+    return undefined;
   },
 };

@@ -14,6 +14,16 @@ function restoreForm(context, snapshot, close) {
   const ask = (dry_run) => post("/v1/snapshots/restore", { share: snapshot.share, snapshot: snapshot.name, path: path.value, to: to.value || null, dry_run });
   const words = (report) => `${report.restored} restored, ${report.unchanged} unchanged, ${report.refused} refused`;
   const run = async (dry) => {
+    if (!dry) {
+      try {
+        const would = await ask(true);
+        const text = `It would do this: ${words(would)}. Files that are there and differ are overwritten by those of the snapshot; files that it does not have stay.`;
+        if (!await context.confirm(`Restore ${path.value} from ${snapshot.name}?`, text, "Restore")) return;
+      } catch (error) {
+        context.failed(error);
+        return;
+      }
+    }
     await context.doing(async () => {
       const report = await ask(dry);
       const entries = report.entries.slice(0, 50).map((entry) => h("li", {}, `${entry.did}: ${entry.path}`, entry.why ? h("span", { class: "muted" }, ` ${entry.why}`) : null));
@@ -23,6 +33,7 @@ function restoreForm(context, snapshot, close) {
   };
   // A whole tree can take long: it is a job, which goes on when the page is closed.
   const start = async () => {
+    if (!await context.confirm(`Restore ${path.value} from ${snapshot.name}?`, "Files that are there and differ are overwritten by those of the snapshot; files that it does not have stay.", "Restore")) return;
     const request = { kind: "restore", share: snapshot.share, snapshot: snapshot.name, path: path.value, to: to.value || null };
     if (await context.doing(async () => { await post("/v1/jobs", request); return { lines: ["The restore has begun"] }; })) location.hash = "#/jobs";
   };

@@ -6,15 +6,15 @@ import { count, h, replace } from "./dom.js";
 const PAGE = 100;
 
 // columns: [{title, cell: (row) => text or element, numeric, kind}]; kinds: "whole" is not broken into lines, "words" not
-// within words
-export function table(caption, columns, rows, empty) {
+// within words, "cut" ends with dots where there is no room. `kindOf`: "dense" for long lists.
+export function table(caption, columns, rows, empty, kindOf = null) {
   if (rows.length === 0) return h("p", { class: "muted empty" }, empty);
   const kind = (column) => (column.numeric ? "num" : column.kind ?? null);
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    h("table", {},
+    h("table", { class: kindOf },
       h("caption", { class: "hidden" }, caption),
       h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col", class: kind(column) }, column.title)))),
-      h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((column) => h("td", { class: kind(column) }, column.cell(row))))))));
+      h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((column) => h("td", { class: kind(column), "data-title": column.title || null }, h("div", {}, column.cell(row)))))))));
 }
 
 // A list from `path` with a search field and buttons to the other parts. Returns the element and a function that loads it

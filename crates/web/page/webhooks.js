@@ -1,7 +1,7 @@
 // Webhooks: changes in folders, sent to other programs. Made, tried, removed; what was sent and what was lost.
 
 import { get, post } from "./api.js";
-import { count, h, heading, replace, when } from "./dom.js";
+import { count, h, heading, replace, ticked, when } from "./dom.js";
 
 const SECRET_BYTES = 24;
 
@@ -32,7 +32,7 @@ function newForm(context, shares, then) {
   }, h("h2", {}, "Send changes in a folder to a program"),
   h("div", { class: "fields" },
     h("label", { for: "hook-folder" }, "Share, or a folder of it"), folder,
-    h("div", { class: "row" }, below, h("label", { for: "hook-below" }, "also all folders below")),
+    ticked(below, "also all folders below"),
     h("label", { for: "hook-url" }, "Address of the program"), url,
     h("label", { for: "hook-secret" }, "Secret that signs the messages"),
     h("div", { class: "row" }, h("span", { class: "grow" }, secret), h("button", { type: "button", class: "small", onclick: () => { secret.value = madeSecret(); secret.select(); } }, "Make one"))),
@@ -71,11 +71,11 @@ function card(context, hook, again) {
 }
 
 export default {
-  title: "Webhooks",
+  title: "Tell other programs",
   async show(main, context) {
     const list = h("div", { class: "cards" });
     const place = h("div", {});
-    main.append(heading("Webhooks"), list, place,
+    main.append(heading("Tell other programs"), list, place,
       h("p", { class: "muted small" }, "A message that is not accepted is sent again after 1, 4, 15 and 40 seconds. docs/api.md says what is in it, and how a program checks the signature."));
     const load = async () => {
       const hooks = await get("/v1/webhooks", context.signal);
@@ -83,7 +83,7 @@ export default {
       replace(list, hooks.length ? hooks.map((hook) => card(context, hook, load)) : h("p", { class: "muted card" }, "No program is told of changes yet."));
     };
     const shares = await get("/v1/shares", context.signal);
-    replace(place, shares.length ? newForm(context, shares, load) : h("p", { class: "muted" }, "There is no share whose changes could be sent."));
+    replace(place, shares.length ? newForm(context, shares, load) : h("p", { class: "muted card" }, "No folder is shared yet, so there are no changes to send. ", h("a", { href: "#/shares?new" }, "Share a folder"), "."));
     await context.every(5000, load);
   },
 };

@@ -55,6 +55,13 @@ pub enum AccountEdit {
     },
     /// It may do something else, or acts as somebody else.
     Rights(AccountRights),
+    /// It gets another name, and with it another password: what is kept of the old one depends on the name.
+    Rename {
+        /// The new name.
+        new: String,
+        /// The new password.
+        password: String,
+    },
     /// It is removed.
     Remove,
 }
@@ -92,7 +99,7 @@ impl AccountEdit {
     /// Whether it would lock out who does it to the own account.
     fn locks_out(&self) -> bool {
         match self {
-            Self::Remove => true,
+            Self::Remove | Self::Rename { .. } => true,
             Self::Rights(rights) => rights.admin == Some(false) || rights.disabled == Some(true),
             Self::Add { .. } | Self::Password { .. } => false,
         }
@@ -268,6 +275,32 @@ pub(crate) async fn remove(
     change_account(api, (actor, peer), (name, AccountEdit::Remove), own_password).await
 }
 
+/// Another name for an account.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RenamedAccount {
+    /// The account.
+    name: String,
+    /// Its new name.
+    new: String,
+    /// A new password, or the old one: what the server keeps of a password depends on the name.
+    password: String,
+    /// The password of the administrator whose session this is.
+    own_password: Option<String>,
+}
+
+/// Gives an account another name. It acts as the same Unix user as before, and keeps its groups and its roles in shares.
+#[utoipa::path(post, path = "/v1/accounts/rename", request_body = RenamedAccount, security(("token" = ["write"])), responses((status = 200, description = "It has the new name", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn rename(
+    State(api): State<Api>,
+    (Extension(actor), peer): (Extension<Actor>, Peer),
+    renamed: Body<RenamedAccount>,
+) -> Result<Response, Failure> {
+    let RenamedAccount { name, new, password, own_password } = body(renamed)?;
+    check_password(&password)?;
+    change_account(api, (actor, peer), (name, AccountEdit::Rename { new, password }), own_password).await
+}
+
 fn check_password(password: &str) -> Result<(), Failure> {
     let is_wrong = |letter: char| matches!(letter, '\0' | '\n' | '\r');
     if password.len() > LONGEST_PASSWORD || password.contains(is_wrong) {
@@ -283,10 +316,11 @@ fn check_texts(name: &str, what: &AccountEdit) -> Result<(), Failure> {
         AccountEdit::Add { rights, .. } | AccountEdit::Rights(rights) => {
             rights.groups.as_deref().unwrap_or_default()
         }
-        AccountEdit::Password { .. } | AccountEdit::Remove => &[],
+        AccountEdit::Password { .. } | AccountEdit::Rename { .. } | AccountEdit::Remove => &[],
     };
+    let new = if let AccountEdit::Rename { new, .. } = what { new } else { "" };
     if groups.len() > MOST_GROUPS
-        || groups.iter().map(String::as_str).chain([name]).any(|text| text.len() > LONGEST_NAME)
+        || groups.iter().map(String::as_str).chain([name, new]).any(|text| text.len() > LONGEST_NAME)
     {
         let hint = format!("a name has at most {LONGEST_NAME} bytes, and a list of groups {MOST_GROUPS}");
         return Err(Failure::new(StatusCode::BAD_REQUEST, hint));
@@ -338,6 +372,7 @@ impl std::fmt::Debug for AccountChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let what = match &self.what {
             AccountEdit::Add { .. } => "add",
+            AccountEdit::Rename { .. } => "rename",
             AccountEdit::Password { .. } => "password",
             AccountEdit::Rights(_) => "rights",
             AccountEdit::Remove => "remove",

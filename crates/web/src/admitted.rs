@@ -28,6 +28,17 @@ pub(crate) struct Actor {
     pub(crate) session: Option<String>,
 }
 
+impl Actor {
+    /// Refuses what only a person in a session of the console does.
+    pub(crate) fn check_person(&self, what: &str) -> Result<(), Failure> {
+        if self.session.is_some() {
+            return Ok(());
+        }
+        let hint = format!("{what} is not done with a token: log in (`POST /v1/login`), or use the console");
+        Err(Failure::new(StatusCode::FORBIDDEN, hint))
+    }
+}
+
 /// What the requests of a connection have shown, and how many of them are in flight. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Standing(Arc<StandingState>);
@@ -36,6 +47,7 @@ pub(crate) struct Standing(Arc<StandingState>);
 struct StandingState {
     known: AtomicBool,
     in_flight: AtomicUsize,
+    transfers: AtomicUsize,
 }
 
 /// A request in flight, until it is dropped.
@@ -48,7 +60,28 @@ impl Drop for InFlight {
     }
 }
 
+/// A file that is sent or received, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Transfer(Standing);
+
+impl Drop for Transfer {
+    fn drop(&mut self) {
+        self.0.0.transfers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Standing {
+    /// Whether a file is sent or received over the connection.
+    pub(crate) fn is_transferring(&self) -> bool {
+        self.0.transfers.load(Ordering::Relaxed) > 0
+    }
+
+    /// The sending or receiving of a file begins.
+    pub(crate) fn transfer(&self) -> Transfer {
+        self.0.transfers.fetch_add(1, Ordering::Relaxed);
+        Transfer(self.clone())
+    }
+
     /// Whether a request had a token or a session.
     pub(crate) fn is_known(&self) -> bool {
         self.0.known.load(Ordering::Relaxed)

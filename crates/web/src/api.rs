@@ -17,13 +17,14 @@ use axum::{Json, Router, extract::DefaultBodyLimit};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use vfs::backend::host::as_ourselves;
 
 use crate::admitted::admitted;
 use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
 use crate::{
-    Api, Scope, access, accounts, assets, backups, code, console, files, groups, login, luns, negotiate,
-    rights, shares, slowest, snapshots, webhooks,
+    Api, Scope, access, accounts, alerts, assets, backups, certificate, code, console, files, groups, login,
+    luns, negotiate, rights, server, shares, sign_ins, slowest, snapshots, store, webhooks,
 };
 
 /// The longest body of a request in bytes.
@@ -80,6 +81,11 @@ fn read() -> Router<Api> {
         .route("/v1/events", get(console::events))
         .route("/v1/accounts", get(console::accounts))
         .route("/v1/groups", get(access::groups))
+        .route("/v1/alerts", get(alerts::alerts))
+        .route("/v1/logins", get(sign_ins::logins))
+        .route("/v1/certificate", get(certificate::certificate))
+        .route("/v1/server", get(server::server))
+        .route("/v1/files/data", get(store::download))
         .route("/v1/access", get(access::access))
         .route("/v1/rights", get(rights::rights))
         .route("/v1/rights/of", get(rights::rights_of))
@@ -106,6 +112,17 @@ fn read() -> Router<Api> {
 fn write() -> Router<Api> {
     Router::new()
         .route("/v1/reload", post(reload))
+        .route("/v1/restart", post(server::restart))
+        .route("/v1/alerts/mute", post(alerts::mute))
+        .route("/v1/alerts/unmute", post(alerts::unmute))
+        .route("/v1/logins/end", post(sign_ins::end))
+        .route("/v1/certificate", post(certificate::upload))
+        .route("/v1/certificate/make", post(certificate::make))
+        .route("/v1/files/data", post(store::upload))
+        .route("/v1/files/folder", post(store::make_folder))
+        .route("/v1/files/move", post(store::move_entry))
+        .route("/v1/files/remove", post(store::remove))
+        .route("/v1/opens/close", post(server::close))
         .route("/v1/messages", post(say))
         .route("/v1/disconnect", post(disconnect))
         .route("/v1/caches", post(limit_caches))
@@ -133,6 +150,7 @@ fn write() -> Router<Api> {
         .route("/v1/accounts/password", post(accounts::password))
         .route("/v1/accounts/change", post(accounts::change))
         .route("/v1/accounts/remove", post(accounts::remove))
+        .route("/v1/accounts/rename", post(accounts::rename))
         .route("/v1/groups", post(groups::add))
         .route("/v1/groups/change", post(groups::set_accounts))
         .route("/v1/groups/remove", post(groups::remove))
@@ -401,10 +419,20 @@ pub(crate) fn optional_body<T: DeserializeOwned + Default>(bytes: &[u8]) -> Resu
     serde_json::from_slice(bytes).map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.to_string()))
 }
 
-/// Reads the settings and accounts again.
+/// Reads the settings, the accounts and the certificate again.
 #[utoipa::path(post, path = "/v1/reload", security(("token" = ["write"])), responses((status = 200, description = "What was applied, and what waits for a restart", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn reload(State(api): State<Api>) -> Result<Response, Failure> {
-    done(blocking(move || api.report.reload()).await?)
+    let lines = move || {
+        let mut lines = api.report.reload()?;
+        if let Some(certificate) = &api.certificate {
+            let again = as_ourselves(|| certificate.again()).map_err(|error| error.to_string());
+            if let Err(why) = again.and_then(|read| read.map_err(|error| error.to_string())) {
+                lines.push(format!("the certificate of the API stays as it was: {why}"));
+            }
+        }
+        Ok(lines)
+    };
+    done(blocking(lines).await?)
 }
 
 /// A message. Without further fields it is for all users; else for those whose sessions match all fields.

@@ -64,6 +64,17 @@ const ASSETS: &[Asset] = assets![
     "rights.js" "text/javascript; charset=utf-8",
     "roles.js" "text/javascript; charset=utf-8",
     "settings.js" "text/javascript; charset=utf-8",
+    "alerts.js" "text/javascript; charset=utf-8",
+    "find.js" "text/javascript; charset=utf-8",
+    "manager.js" "text/javascript; charset=utf-8",
+    "password.js" "text/javascript; charset=utf-8",
+    "places.js" "text/javascript; charset=utf-8",
+    "replicate.js" "text/javascript; charset=utf-8",
+    "restart.js" "text/javascript; charset=utf-8",
+    "security.js" "text/javascript; charset=utf-8",
+    "settingunits.js" "text/javascript; charset=utf-8",
+    "setup.js" "text/javascript; charset=utf-8",
+    "slowest.js" "text/javascript; charset=utf-8",
 ];
 
 /// One tag for all files: they belong together.

@@ -3,12 +3,13 @@
 use std::fs::Metadata;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use auth::LoginGuard;
 use lock::Mutex;
+use vfs::backend::host::as_ourselves;
 
 use crate::ranks;
 use crate::tokens::{self, Scope, Token};
@@ -48,6 +49,11 @@ impl Guard {
         Self { state, logins, known: Mutex::default() }
     }
 
+    /// The state folder, with the tokens.
+    pub(crate) fn state(&self) -> &Path {
+        &self.state
+    }
+
     pub(crate) async fn admit(
         self: &Arc<Self>,
         peer: Option<SocketAddr>,
@@ -56,7 +62,9 @@ impl Guard {
     ) -> RequestAdmission {
         let tokens = {
             let this = self.clone();
-            tokio::task::spawn_blocking(move || this.tokens()).await.unwrap_or_default()
+            // The thread may have acted as somebody else before, who may not read the file.
+            let read = move || as_ourselves(|| this.tokens()).unwrap_or_default();
+            tokio::task::spawn_blocking(read).await.unwrap_or_default()
         };
         let place = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
         match tokens::find(&tokens, secret) {

@@ -7,10 +7,12 @@
 pub mod access;
 pub mod accounts;
 mod admitted;
+pub mod alerts;
 mod api;
 mod assets;
 pub mod author;
 pub mod backups;
+mod certificate;
 mod code;
 mod console;
 mod door;
@@ -33,9 +35,12 @@ mod redirect;
 pub mod rights;
 mod same_site;
 mod serve;
+pub mod server;
 pub mod shares;
+mod sign_ins;
 mod slowest;
 mod snapshots;
+pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod tls;
@@ -55,7 +60,7 @@ use tokio::sync::Semaphore;
 
 pub use self::events::Events;
 pub use self::jobs::{JobHandle, Jobs, NewJob};
-pub use self::log_lines::LogLines;
+pub use self::log_lines::{LogEvent, LogLines};
 pub use self::manage::Manage;
 pub use self::metrics::{Figures, Gauge, LabelledValue, Meaning, Metrics};
 pub use self::serve::serve;
@@ -81,6 +86,10 @@ pub struct Api {
     login_guard: Arc<LoginGuard>,
     /// Passwords are checked one at a time: a check without an NT hash takes 19 MiB.
     verifying: Arc<Semaphore>,
+    /// Files that are sent and received at the same time.
+    transfers: Arc<Semaphore>,
+    /// The certificate in force, with TLS.
+    certificate: Option<Arc<certificate::LiveCertificate>>,
     /// Connections are encrypted.
     is_secure: bool,
 }
@@ -110,6 +119,8 @@ impl Api {
             logins: Arc::default(),
             login_guard,
             verifying: Arc::new(Semaphore::new(1)),
+            transfers: Arc::new(Semaphore::new(store::MOST_TRANSFERS)),
+            certificate: None,
             is_secure: false,
         }
     }

@@ -3,8 +3,9 @@
 //! A browser has the secret of its session in a cookie; the server has the secret's hash, in memory only. A session ends by
 //! a logout, by its age, without requests, when its account changes, or when the server stops.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use auth::{Account, LoginRecord};
@@ -13,6 +14,7 @@ use sha2::{Digest, Sha256};
 use wire::hex;
 
 use crate::ranks;
+use crate::sign_ins::SessionInfo;
 
 /// The most sessions. A further one ends the session that was used least recently.
 const MOST_SESSIONS: usize = 64;
@@ -29,10 +31,22 @@ const BYTES: usize = 32;
 #[derive(Default)]
 pub(crate) struct Logins {
     sessions: Mutex<Vec<Session>, ranks::ApiLogins>,
+    /// The number of the newest session.
+    last: AtomicU64,
+}
+
+/// A login to the console: from where and how, and its record in the log.
+pub(crate) struct ConsoleLogin {
+    from: IpAddr,
+    method: &'static str,
+    record: LoginRecord,
 }
 
 struct Session {
+    number: u64,
     hash: [u8; 32],
+    from: IpAddr,
+    method: &'static str,
     /// As it was at the login.
     account: Account,
     since: Instant,
@@ -73,7 +87,7 @@ impl Drop for PasswordChange<'_> {
 
 impl Logins {
     /// Begins a session and returns its secret. `None`: the system gives no random numbers.
-    pub(crate) fn begin(&self, account: Account, record: LoginRecord, now: Instant) -> Option<String> {
+    pub(crate) fn begin(&self, account: Account, login: ConsoleLogin, now: Instant) -> Option<String> {
         let mut bytes = [0; BYTES];
         getrandom::fill(&mut bytes).ok()?;
         let secret = hex::encode(&bytes);
@@ -88,8 +102,13 @@ impl Logins {
                 ended.extend(oldest(&mut sessions, |_| true));
             }
             let hash = hash(&secret);
+            let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+            let ConsoleLogin { from, method, record } = login;
             sessions.push(Session {
+                number,
                 hash,
+                from,
+                method,
                 account,
                 since: now,
                 used: now,
@@ -161,6 +180,30 @@ impl Logins {
         result
     }
 
+    /// The sessions, the newest first. `own`: the secret of the session that asks.
+    pub(crate) fn list(&self, own: Option<&str>, now: Instant) -> Vec<SessionInfo> {
+        let own = own.map(hash);
+        let seconds = |since: Instant| now.saturating_duration_since(since).as_secs();
+        let info = |session: &Session| SessionInfo {
+            number: session.number,
+            account: session.account.name.clone(),
+            from: session.from.to_canonical().to_string(),
+            method: session.method,
+            since_s: seconds(session.since),
+            idle_s: seconds(session.used),
+            is_this: own == Some(session.hash),
+        };
+        let sessions = self.sessions.lock();
+        sessions.iter().rev().filter(|session| !session.is_over(now)).map(info).collect()
+    }
+
+    /// Ends the session with this number. Its account; `None`: there is none.
+    pub(crate) fn end_numbered(&self, number: u64) -> Option<String> {
+        let ended: Vec<Session> =
+            self.sessions.lock().extract_if(.., |session| session.number == number).collect();
+        ended.first().map(|session| session.account.name.clone())
+    }
+
     /// Ends a session.
     pub(crate) fn end(&self, secret: &str) {
         let wanted = hash(secret);
@@ -186,9 +229,10 @@ pub(crate) fn record(
     peer: SocketAddr,
     (user, method): (&str, &'static str),
     now: Instant,
-) -> LoginRecord {
+) -> ConsoleLogin {
     let login = auth::Login { protocol: "api", peer, user, method };
-    LoginRecord::begin(logins, &login, "console", now)
+    let record = LoginRecord::begin(logins, &login, "console", now);
+    ConsoleLogin { from: peer.ip(), method, record }
 }
 
 #[cfg(test)]
@@ -228,6 +272,21 @@ mod tests {
         assert_eq!(logins.find(&other, same, now + 12 * HOUR), None);
         let idle = begin(&logins, "ada", now);
         assert_eq!(logins.find(&idle, same, now + HOUR), None);
+    }
+
+    #[test]
+    fn sessions_are_listed_and_one_of_them_is_ended_by_its_number() {
+        let (logins, now) = (Logins::default(), Instant::now());
+        let (mine, other) = (begin(&logins, "ada", now), begin(&logins, "grace", now));
+        let list = logins.list(Some(&mine), now + Duration::from_secs(5));
+        let seen: Vec<_> = list.iter().map(|one| (&*one.account, one.is_this, one.idle_s)).collect();
+        assert_eq!(seen, [("grace", false, 5), ("ada", true, 5)]);
+        assert_eq!((&*list[0].from, list[0].method), ("192.0.2.1", "password"));
+        assert_eq!(logins.end_numbered(list[0].number).as_deref(), Some("grace"));
+        assert_eq!(logins.end_numbered(list[0].number), None);
+        assert_eq!(logins.find(&other, same, now), None);
+        assert!(logins.find(&mine, same, now).is_some());
+        assert!(logins.list(None, now + 13 * HOUR).is_empty(), "those that are over are not shown");
     }
 
     #[test]

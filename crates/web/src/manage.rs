@@ -12,17 +12,20 @@ use utoipa::ToSchema;
 
 use crate::access::{Entrant, GroupStatus};
 use crate::accounts::AccountChange;
+use crate::alerts::{AlertDesk, AlertName};
 use crate::author::{Author, ChangeResult};
 use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
 use crate::groups::GroupChange;
 use crate::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
+use crate::server::ServerControl;
 use crate::shares::{HostFolders, NewShare, ShareChange};
+use crate::store::FileStore;
 use crate::watching::FolderWatch;
 use crate::webhooks::{NewWebhook, WebhookStatus};
 
 /// The server, as the console administers it. All methods may block.
-pub trait Manage: Send + Sync + 'static {
+pub trait Manage: AlertDesk + ServerControl + FileStore + Send + Sync + 'static {
     /// The account with this name and password.
     ///
     /// # Errors
@@ -295,6 +298,10 @@ pub struct Note {
     pub text: String,
     /// What to do.
     pub hint: String,
+    /// The alert that says it, if it is one.
+    pub alert: Option<AlertName>,
+    /// Somebody has made the alert quiet.
+    pub quiet: bool,
 }
 
 /// How urgent a note is.
@@ -370,6 +377,8 @@ pub struct SettingsStatus {
     pub file: Option<PathBuf>,
     /// Each setting.
     pub settings: Vec<SettingStatus>,
+    /// The subjects of settings, in their order.
+    pub subjects: Vec<&'static str>,
     /// The changes that can be taken back, the newest first.
     pub changes: Vec<ChangeStatus>,
 }
@@ -396,6 +405,8 @@ pub struct SettingStatus {
     pub authority: &'static str,
     /// The value that needs no password, for `limit`.
     pub limit: Option<&'static str>,
+    /// What it is about: one of the subjects, or empty.
+    pub subject: &'static str,
     /// One line about it.
     pub brief: &'static str,
     /// What it expects.

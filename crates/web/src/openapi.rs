@@ -5,8 +5,8 @@ use utoipa::{Modify, OpenApi};
 
 use crate::jobs::requests as jobs;
 use crate::{
-    access, accounts, api, backups, code, console, files, groups, login, luns, negotiate, rights, shares,
-    slowest, snapshots, webhooks,
+    access, accounts, alerts, api, backups, certificate, code, console, files, groups, login, luns,
+    negotiate, rights, server, shares, sign_ins, slowest, snapshots, store, webhooks,
 };
 
 #[derive(OpenApi)]
@@ -19,8 +19,11 @@ use crate::{
     ),
     paths(
         api::metrics, api::status, api::shares, api::sessions, api::opens, api::locks, api::leases,
-        luns::luns, luns::create, luns::resize, luns::remove, slowest::slowest, access::access, access::groups, rights::rights, rights::rights_of, rights::set, rights::reset, rights::undo, rights::check_tree, accounts::add, accounts::password, accounts::change, accounts::remove, accounts::password_rule, groups::add, groups::set_accounts, groups::remove,
+        luns::luns, luns::create, luns::resize, luns::remove, slowest::slowest, access::access, access::groups, rights::rights, rights::rights_of, rights::set, rights::reset, rights::undo, rights::check_tree, accounts::add, accounts::password, accounts::change, accounts::remove, accounts::rename, accounts::password_rule, groups::add, groups::set_accounts, groups::remove,
         api::reload, api::say, api::disconnect,
+        alerts::alerts, alerts::mute, alerts::unmute, sign_ins::logins, sign_ins::end,
+        certificate::certificate, certificate::upload, certificate::make, server::server, server::restart, server::close,
+        store::download, store::upload, store::make_folder, store::move_entry, store::remove,
         api::caches, api::mounts,
         api::limit_caches,
         login::logged_in, login::login, login::logout, negotiate::negotiate,

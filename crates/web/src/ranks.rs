@@ -13,6 +13,8 @@ lock::ranks! {
     ApiListeners,
     /// The slowest operations that the API has told.
     ApiSlowest,
+    /// The certificate of the API.
+    ApiCertificate,
 }
 
 lock::ranks! {

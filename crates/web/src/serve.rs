@@ -15,12 +15,12 @@ use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
-use tokio_rustls::TlsAcceptor;
 use tower::Service;
 
 use crate::admitted::Standing;
+use crate::certificate::LiveCertificate;
 use crate::door::{ConnectionGuard, Door, MOST_CONNECTIONS};
-use crate::tls::{self, Certificate};
+use crate::tls::Certificate;
 use crate::{Api, api, console, redirect};
 
 /// Connections that were told to end, and have not yet. Further ones wait to be accepted.
@@ -50,12 +50,13 @@ pub fn serve(
     api: Api,
     stopping: &watch::Receiver<bool>,
 ) -> io::Result<()> {
-    let tls = certificate.map(tls::acceptor).transpose()?;
-    let api = Api { is_secure: tls.is_some(), ..api };
+    let addresses = || listeners.iter().filter_map(|one| one.local_addr().ok()).map(|one| one.ip()).collect();
+    let live = certificate.map(|files| LiveCertificate::new(files, addresses())).transpose()?.map(Arc::new);
+    let api = Api { is_secure: live.is_some(), certificate: live.clone(), ..api };
     tokio::spawn(console::look(api.clone(), stopping.clone()));
     let shared = Arc::new(ServerContext {
         router: api::router(api),
-        tls,
+        tls: live,
         door: Door::default(),
         permits: Arc::new(Semaphore::new(MOST_CONNECTIONS + MOST_ENDING)),
     });
@@ -68,7 +69,7 @@ pub fn serve(
 /// What all connections share.
 struct ServerContext {
     router: Router,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Arc<LiveCertificate>>,
     door: Door,
     /// Bound the descriptors, which a connection has until its task ends.
     permits: Arc<Semaphore>,
@@ -101,10 +102,18 @@ async fn accept(listener: TcpListener, shared: Arc<ServerContext>, mut stopping:
                 () = entered.must_leave() => {
                     tracing::debug!(%peer, "a connection to the API ended for another one");
                 }
-                () = tokio::time::sleep(LONGEST_LIFE) => {}
+                () = lived(&entered) => {}
                 _ = stopping.wait_for(|stop| *stop) => {}
             }
         });
+    }
+}
+
+/// Waits for the end of the longest life of a connection, and then for that of the files that it sends or receives.
+async fn lived(entered: &ConnectionGuard) {
+    tokio::time::sleep(LONGEST_LIFE).await;
+    while entered.standing().is_transferring() {
+        tokio::time::sleep(PATIENCE).await;
     }
 }
 
@@ -116,7 +125,7 @@ async fn converse(shared: &ServerContext, entered: &ConnectionGuard, stream: Tcp
         Some(_) if in_clear(&stream).await => {
             answer(stream, (peer, standing), &redirect::router(), PATIENCE).await
         }
-        Some(tls) => match tokio::time::timeout(PATIENCE, tls.accept(stream)).await {
+        Some(tls) => match tokio::time::timeout(PATIENCE, tls.acceptor().accept(stream)).await {
             // In a box, so that a client that never finishes the handshake does not have the memory of one that has.
             Ok(Ok(stream)) => Box::pin(answer(stream, (peer, standing), router, STRANGERS_LIFE)).await,
             Ok(Err(error)) => Err(error.into()),

@@ -36,6 +36,8 @@ use crate::watching::FolderWatch;
 use crate::webhooks::{NewWebhook, WebhookStatus};
 use crate::{Api, Events, Figures, LogLines, Manage, Metrics};
 
+mod desk;
+
 /// A part of answers that only administrators may read.
 pub const CONFIDENTIAL: &str = "<script>";
 

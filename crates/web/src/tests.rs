@@ -21,6 +21,7 @@ use crate::{Scope, tokens};
 mod accounts;
 mod authors;
 mod negotiate;
+mod store;
 mod strangers;
 
 /// More than any condition takes on a busy machine.

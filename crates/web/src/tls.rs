@@ -30,10 +30,23 @@ pub struct Certificate {
 /// # Errors
 /// It cannot be made or written.
 pub fn own(state: &Path, addresses: &[IpAddr]) -> io::Result<Certificate> {
-    let certificate = Certificate { chain: state.join(OWN.0), key: state.join(OWN.1) };
+    let certificate = own_files(state);
     if certificate.chain.exists() && certificate.key.exists() {
         return Ok(certificate);
     }
+    let (chain, key) = made(addresses)?;
+    durable::replace(&certificate.key, key.as_bytes())?;
+    durable::replace(&certificate.chain, chain.as_bytes())?;
+    Ok(certificate)
+}
+
+/// The files of the certificate of the state folder.
+pub(crate) fn own_files(state: &Path) -> Certificate {
+    Certificate { chain: state.join(OWN.0), key: state.join(OWN.1) }
+}
+
+/// A new certificate for this host's names and these addresses, and its key, both PEM.
+pub(crate) fn made(addresses: &[IpAddr]) -> io::Result<(String, String)> {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let names = ["localhost".to_owned(), format!("{host}.local"), host];
     let addresses = addresses.iter().filter(|address| !address.is_unspecified()).map(ToString::to_string);
@@ -42,9 +55,7 @@ pub fn own(state: &Path, addresses: &[IpAddr]) -> io::Result<Certificate> {
     names.sort();
     names.dedup();
     let made = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;
-    durable::replace(&certificate.key, made.signing_key.serialize_pem().as_bytes())?;
-    durable::replace(&certificate.chain, made.cert.pem().as_bytes())?;
-    Ok(certificate)
+    Ok((made.cert.pem(), made.signing_key.serialize_pem()))
 }
 
 /// TLS 1.2 and 1.3 with this certificate.

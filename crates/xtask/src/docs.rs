@@ -19,7 +19,7 @@ use crate::{interop, process};
 /// The folder of the guides.
 const GUIDES: &str = "docs/guides";
 /// Pages of `docs` whose commands are run, too.
-const OTHERS: &[&str] = &["upgrading"];
+const OTHERS: &[&str] = &["hardening", "sharing", "troubleshooting", "upgrading"];
 
 #[derive(clap::Args)]
 pub struct DocsArgs {

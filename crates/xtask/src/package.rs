@@ -6,6 +6,7 @@ mod deb;
 mod licences;
 mod oci;
 mod program;
+mod repo;
 mod tarball;
 mod tree;
 
@@ -29,7 +30,7 @@ const BUILD_FOLDER: &str = "target/dist";
 
 #[derive(clap::Args)]
 pub struct PackageArgs {
-    /// deb, tarball, oci or all
+    /// deb, tarball, oci or all of these; repo: an apt repository of the Debian packages that were made
     #[arg(default_value = "all")]
     what: String,
     /// Pack this program instead of compiling one
@@ -48,13 +49,21 @@ pub struct PackageArgs {
         default_value = "The Fourfold authors <fourfold@fourfold.invalid>"
     )]
     maintainer: String,
+    /// Sign the repository with this key of gpg
+    #[arg(long, value_name = "KEY")]
+    sign_with: Option<String>,
 }
 
 pub fn run(args: &PackageArgs) -> Result<()> {
     let kinds = ["deb", "tarball", "oci"];
+    if args.what == "repo" {
+        let made = repo::make(&process::root().join(FOLDER), args.sign_with.as_deref(), time()?)?;
+        println!("{}", made.display());
+        return Ok(());
+    }
     ensure!(
         args.what == "all" || kinds.contains(&&*args.what),
-        "{} is no kind of package; there are: {}, all",
+        "{} is no kind of package; there are: {}, all, repo",
         args.what,
         kinds.join(", ")
     );

@@ -16,15 +16,7 @@ impl fmt::Display for Status {
         if let Some(console) = &self.console {
             writeln!(f, "console {}", clean(console))?;
         }
-        if let Some(domain) = &self.domain {
-            let found = match (&domain.controller, &domain.error) {
-                (Some(controller), _) => format!("{controller} verifies passwords"),
-                (None, why) => {
-                    format!("no controller verifies passwords: {}", why.as_deref().unwrap_or_default())
-                }
-            };
-            writeln!(f, "domain {}, {}", clean(&domain.name), clean(&found))?;
-        }
+        self.domain(f)?;
         let files = &self.open_files;
         if files.limit > 0 {
             write!(f, "{} of {} files open", files.open, files.limit)?;
@@ -78,7 +70,18 @@ impl fmt::Display for Status {
 }
 
 impl Status {
-    fn arriving(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    pub(super) fn domain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(domain) = &self.domain else { return Ok(()) };
+        let found = match (&domain.controller, &domain.error) {
+            (Some(controller), _) => format!("{controller} verifies passwords"),
+            (None, why) => {
+                format!("no controller verifies passwords: {}", why.as_deref().unwrap_or_default())
+            }
+        };
+        writeln!(f, "domain {}, {}", clean(&domain.name), clean(&found))
+    }
+
+    pub(super) fn arriving(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.arriving.is_empty() {
             return Ok(());
         }
@@ -166,7 +169,7 @@ impl Status {
 }
 
 /// What clients may do in a share at most.
-fn access(share: &ShareStatus) -> &'static str {
+pub(super) fn access(share: &ShareStatus) -> &'static str {
     match (share.read_only, share.team) {
         (true, false) => "read",
         (false, false) => "read, write",
@@ -195,7 +198,7 @@ impl ShareStatus {
 }
 
 /// Columns as wide as their widest cell. A table without rows is one line.
-fn table<const N: usize>(
+pub(super) fn table<const N: usize>(
     f: &mut fmt::Formatter<'_>,
     title: &str,
     headings: [&str; N],
@@ -226,12 +229,12 @@ fn file(name: Option<&str>, inode: u64) -> String {
 }
 
 /// File names come from clients: they must not contain control characters for the terminal.
-fn clean(cell: &str) -> String {
+pub(super) fn clean(cell: &str) -> String {
     cell.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// `3 d 4 h`, `5 min 6 s`: the two largest units.
-fn duration(seconds: u64) -> String {
+pub(super) fn duration(seconds: u64) -> String {
     let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
     let (minutes, rest) = (seconds / 60 % 60, seconds % 60);
     match (days, hours, minutes) {

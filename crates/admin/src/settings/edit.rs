@@ -343,17 +343,24 @@ fn name(table: &TomlTable) -> &str {
 
 /// The setting of `[server]` with this key.
 fn server_setting(key: &str) -> Result<&'static Setting> {
-    setting(Table::Server, key).ok_or_else(|| failed(format!("there is no setting `{key}` of the server")))
+    setting(Table::Server, key).ok_or_else(|| {
+        let keys = SETTINGS.iter().filter(|s| s.table == Table::Server).map(|s| s.key);
+        let known = match suggest::nearest(key, keys) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => suggest::by_meaning(Table::Server, key),
+        };
+        failed(format!("there is no setting `{key}` of the server; {known}"))
+    })
 }
 
 /// The setting of shares with this key.
 fn share_setting(key: &str) -> Result<&'static Setting> {
     setting(Table::Share, key).ok_or_else(|| {
-        let known: Vec<&str> = SETTINGS.iter().filter(|s| s.table == Table::Share).map(|s| s.key).collect();
-        let known = match (suggest::nearest(key, known.iter().copied()), suggest::elsewhere(key)) {
+        let keys = SETTINGS.iter().filter(|s| s.table == Table::Share).map(|s| s.key);
+        let known = match (suggest::nearest(key, keys), suggest::elsewhere(key)) {
             (Some(near), _) => format!("did you mean `{near}`?"),
             (None, Some(hint)) => format!("write `{hint}`"),
-            (None, None) => format!("the properties are: {}", known.join(", ")),
+            (None, None) => suggest::by_meaning(Table::Share, key),
         };
         failed(format!("there is no property `{key}`; {known}"))
     })

@@ -24,6 +24,13 @@ pub struct Property {
 }
 
 impl Property {
+    /// The elements of a list of texts. `None`: it is not set, or is no such list.
+    #[must_use]
+    pub fn texts(&self) -> Option<Vec<String>> {
+        let value: toml_edit::Value = self.value.as_deref()?.parse().ok()?;
+        value.as_array()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
+    }
+
     /// The value without quotes; the elements of a list have commas between them.
     #[must_use]
     pub fn shown(&self) -> Option<String> {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use toml_edit::{Array, Document, InlineTable, Item, TableLike};
 
 use super::diagnostic::{Findings, Place};
+use super::foreign::ForeignServer;
 use super::kind::Raw;
 use super::section::Section;
 use super::setting::{Table, setting};
@@ -51,6 +52,10 @@ impl Source {
     /// Reports why the text is not TOML.
     fn complain(&self, error: &toml_edit::TomlError, findings: &mut Findings) {
         let place = self.span(error.span());
+        if let Some(server) = ForeignServer::recognize(&self.text) {
+            findings.error(&place, server.what(), server.instead(&self.path.display().to_string()));
+            return;
+        }
         if error.message().trim() == "duplicate key" {
             let key = error.span().and_then(|span| self.text.get(span)).unwrap_or_default();
             findings.error(&place, format!("`{key}` is here a second time"), "keep one of the two");
@@ -192,11 +197,11 @@ impl FileSource<'_> {
         let what = format!("{} has no setting `{key}`", table.header());
         let known = SETTINGS.iter().filter(|s| s.table == table).map(|s| s.key);
         let elsewhere = SETTINGS.iter().find(|s| s.key == key).map(|s| s.table.header());
-        let instead = match (suggest::nearest(key, known.clone()), elsewhere, suggest::elsewhere(key)) {
+        let instead = match (suggest::nearest(key, known), elsewhere, suggest::elsewhere(key)) {
             (Some(near), ..) => format!("write `{near}`"),
             (None, Some(header), _) => format!("write it below `{header}`"),
             (None, None, Some(hint)) => format!("write `{hint}`"),
-            (None, None, None) => format!("the settings are: {}", known.collect::<Vec<_>>().join(", ")),
+            (None, None, None) => suggest::by_meaning(table, key),
         };
         self.findings.error(place, what, instead);
     }

@@ -284,6 +284,12 @@ pub const SUBJECTS: &[Subject] = &[
     Subject { title: "The server's own files", settings: &["server.state"] },
 ];
 
+/// The subject of the setting with this path, such as `server.listen`.
+#[must_use]
+pub fn subject_of(path: &str) -> Option<&'static Subject> {
+    SUBJECTS.iter().find(|subject| subject.settings.contains(&path))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

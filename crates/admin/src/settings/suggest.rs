@@ -1,4 +1,98 @@
-//! The known word that is nearest to a mistyped one.
+//! The known word that is nearest to a mistyped one, or to what it means.
+
+use super::setting::{Setting, Table};
+use super::table::SETTINGS;
+
+/// Words that people write, and the settings that they mean: of each table the first.
+const MEANINGS: [(&[&str], &[&str]); 21] = [
+    (
+        &[
+            "snapshots",
+            "snapshot",
+            "versions",
+            "history",
+            "shadow-copy",
+            "shadow-copies",
+            "retention",
+            "schedule",
+        ],
+        &["snapshot-schedule"],
+    ),
+    (&["backup", "backups", "replication", "replica", "mirror"], &["replicate-from"]),
+    (&["limit", "max-size", "maximum-size", "space", "size"], &["quota"]),
+    (&["access", "permissions", "rights", "roles", "members"], &["editors"]),
+    (&["write", "writers", "rw"], &["editors"]),
+    (&["ro", "write-protected"], &["read-only"]),
+    (&["description", "text", "label"], &["comment"]),
+    (&["encrypt", "encrypted", "crypt"], &["encryption", "smb-encryption"]),
+    (&["sign", "signing", "signed"], &["smb-signing"]),
+    (&["min-protocol", "server-min-protocol", "smb-version", "dialect"], &["smb-min-dialect"]),
+    (&["hostname", "server-name", "netbios-name", "server-string", "name"], &["bonjour-name"]),
+    (&["mdns", "avahi", "zeroconf", "discovery", "announce"], &["bonjour"]),
+    (&["console", "web", "http", "https", "api", "rest"], &["admin-port"]),
+    (&["certificate", "cert", "tls", "ssl"], &["admin-certificate"]),
+    (&["memory", "ram", "cache"], &["cache-memory"]),
+    (&["log", "logging", "verbosity", "debug"], &["log-level"]),
+    (&["mail", "email", "smtp", "notify", "notifications"], &["alert-mail", "alert-webhook"]),
+    (&["ad", "active-directory", "realm", "kerberos"], &["domain"]),
+    (&["home", "homes", "home-folders"], &["make-homes"]),
+    (&["tm", "mac-backup", "apple-backup"], &["time-machine"]),
+    (&["umask", "mask", "mode", "file-mode"], &["create-mask"]),
+];
+/// Settings of a table that are listed.
+const MOST_LISTED: usize = 8;
+/// Letters of a word that is looked for in descriptions.
+const SHORTEST: usize = 4;
+/// Settings that are named.
+const MOST_NAMED: usize = 3;
+
+/// What to write in place of a setting that a table does not have: by its meaning, else by words that it shares with others.
+pub(super) fn by_meaning(table: Table, key: &str) -> String {
+    let word = key.to_lowercase().replace(['_', ' '], "-");
+    let known = || SETTINGS.iter().filter(move |setting| setting.table == table);
+    let mut meant =
+        MEANINGS.iter().filter(|(words, _)| words.contains(&word.as_str())).flat_map(|(_, keys)| *keys);
+    if let Some(setting) = meant.find_map(|meant| known().find(|setting| setting.key == *meant)) {
+        return format!(
+            "write `{} = {}`: {}",
+            setting.key,
+            setting.example,
+            setting.brief.trim_end_matches('.')
+        );
+    }
+    let all: Vec<&str> = known().map(|setting| setting.key).collect();
+    if all.len() <= MOST_LISTED {
+        return format!("the settings are: {}", all.join(", "));
+    }
+    let mut near: Vec<(usize, &Setting)> =
+        known().map(|setting| (likeness(&word, setting), setting)).collect();
+    near.retain(|(likeness, _)| *likeness > 0);
+    near.sort_by_key(|(likeness, _)| std::cmp::Reverse(*likeness)); // stable: the order of the table stays
+    let near: Vec<String> =
+        near.iter().take(MOST_NAMED).map(|(_, setting)| format!("`{}`", setting.key)).collect();
+    match near.split_last() {
+        None => format!("docs/settings.md has the {} settings of `{}`", all.len(), table.header()),
+        Some((one, [])) => format!("did you mean {one}?"),
+        Some((last, others)) => format!("did you mean {} or {last}?", others.join(", ")),
+    }
+}
+
+/// How much a word has in common with a setting: parts of its name count more than words of its description.
+fn likeness(word: &str, setting: &Setting) -> usize {
+    let parts = word.split('-').map(stem).filter(|part| part.len() >= SHORTEST);
+    let of_part = |part: &str| {
+        let in_key = setting.key.split('-').any(|other| stem(other) == part);
+        let brief = setting.brief.to_lowercase();
+        let in_brief = brief.split(|letter: char| !letter.is_alphanumeric()).any(|other| stem(other) == part);
+        4 * usize::from(in_key) + usize::from(in_brief)
+    };
+    parts.map(of_part).sum()
+}
+
+/// The word without the ending of a plural.
+fn stem(word: &str) -> &str {
+    word.strip_suffix('s').filter(|stem| stem.len() >= SHORTEST).unwrap_or(word)
+}
 
 /// The nearest of `known`, if it is near enough to be the intended one.
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -63,6 +157,30 @@ pub(super) fn elsewhere(word: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_leads_to_the_setting_that_it_means() {
+        for (table, word, expected) in [
+            (Table::Share, "snapshots", "write `snapshot-schedule = "),
+            (Table::Share, "Shadow_Copies", "write `snapshot-schedule = "),
+            (Table::Share, "encrypted", "write `encryption = "),
+            (Table::Server, "encrypted", "write `smb-encryption = "),
+            (Table::Share, "schedule-of-replicas", "did you mean `"),
+            (Table::Server, "xyzzy", "docs/settings.md has the "),
+            (Table::User, "password", "the settings are: name, uid, gid, disabled, admin"),
+        ] {
+            let said = by_meaning(table, word);
+            assert!(said.starts_with(expected), "{word}: {said}");
+            assert!(said.len() <= 160, "two lines at most: {said}");
+        }
+    }
+
+    #[test]
+    fn each_meaning_is_a_setting() {
+        for key in MEANINGS.iter().flat_map(|(_, keys)| *keys) {
+            assert!(SETTINGS.iter().any(|setting| setting.key == *key), "{key}");
+        }
+    }
 
     #[test]
     fn swapped_letters_and_underscores_are_near() {

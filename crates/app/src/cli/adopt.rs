@@ -73,7 +73,7 @@ pub(crate) struct Adopt {
     #[arg(long, requires = "convert")]
     pub(crate) shown_counts: bool,
     /// Change nothing, and tell what would change
-    #[arg(long, requires = "convert")]
+    #[arg(short = 'n', long, requires = "convert")]
     pub(crate) dry_run: bool,
     /// Take back what a journal says
     #[arg(long, value_name = "FILE", conflicts_with_all = ["folder", "convert", "smb_conf", "passdb", "afp_conf", "exports", "settings"])]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::Where;
+use super::{Caution, Where};
 
 /// `fourfold cluster …`
 #[derive(Debug, Subcommand)]
@@ -143,8 +143,8 @@ impl ClusterCommand {
             | Self::Remove(ClusterRemove { place, .. })
             | Self::Settings(
                 ClusterSettingsCommand::Show(ClusterShowSettings { place, .. })
-                | ClusterSettingsCommand::Take(ClusterPlace { place })
-                | ClusterSettingsCommand::Give(ClusterPlace { place }),
+                | ClusterSettingsCommand::Take(ClusterPlace { place, .. })
+                | ClusterSettingsCommand::Give(ClusterPlace { place, .. }),
             ) => place,
         }
     }
@@ -152,6 +152,8 @@ impl ClusterCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ClusterPlace {
+    #[command(flatten)]
+    pub(crate) caution: Caution,
     #[command(flatten)]
     pub(crate) place: Where,
 }
@@ -195,6 +197,8 @@ pub(crate) struct ClusterRemove {
     /// How many seconds it may take to stop
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) within: u64,
+    #[command(flatten)]
+    pub(crate) caution: Caution,
     /// A JSON object, for scripts
     #[arg(long)]
     pub(crate) json: bool,

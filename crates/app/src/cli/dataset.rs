@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Where;
 use super::share::RoleFlags;
+use super::{Caution, Where};
 
 pub(super) const CREATE: &str = "The share above it must be there. With roles (--editor and the like) the share is a team folder, whose folder is made so
 that these people can use it; `fourfold share access` changes the roles later. WHO is an account, a group such as @studio,
@@ -28,6 +28,7 @@ Examples:
   fourfold destroy studio/video/raw                    an empty one
   fourfold destroy studio/video --keep-files           the share goes, its folder stays
   fourfold destroy studio --recursive --delete-files   with all shares below it and all files; asks before
+  fourfold destroy studio -r --delete-files --dry-run  what would go?
 
 Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused";
 
@@ -104,9 +105,8 @@ pub(crate) struct DestroyShare {
     /// Delete the folder and all files in it
     #[arg(long, conflicts_with = "keep_files")]
     pub(crate) delete_files: bool,
-    /// Do not ask
-    #[arg(long, short)]
-    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) caution: Caution,
     #[command(flatten)]
     pub(crate) place: Where,
 }
@@ -117,6 +117,9 @@ pub(crate) struct RenameShare {
     pub(crate) name: String,
     /// Its new name
     pub(crate) new: String,
+    /// Change nothing, and say what would be done
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) place: Where,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::Where;
+use super::{Caution, Where};
 
 /// `fourfold domain …`
 #[derive(Debug, Subcommand)]
@@ -55,6 +55,8 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         /// Only forget the keys here
         #[arg(long, conflicts_with = "user")]
         local: bool,
+        #[command(flatten)]
+        caution: Caution,
         #[command(flatten)]
         state: Where,
     },

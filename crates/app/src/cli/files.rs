@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Login;
+use super::{Caution, Login};
 
 pub(super) const LS: &str = "Examples:
   fourfold ls smb://ada@nas/files --password-file secret
@@ -28,17 +28,19 @@ Examples:
   fourfold cp smb://ada@nas/files/report.doc .
   fourfold cp ~/Fonts afp://ada@museum/Mac                     a folder with its resource forks
   fourfold cp afp://ada@old/Mac/Games smb://ada@nas/files      from one server to another
+  fourfold cp ~/Fonts smb://ada@nas/files --dry-run            what would be copied and overwritten?
 
 Exit codes:
   0  every file is there, with its data
   1  files failed, or a server cannot be reached";
 pub(super) const RM: &str = "Examples:
   fourfold rm smb://ada@nas/files/old.doc
-  fourfold rm -r nfs://nas/files/old
+  fourfold rm -r nfs://nas/files/old                           asks first, at a terminal
+  fourfold rm -r nfs://nas/files/old --dry-run -v              what would be removed?
 
 Exit codes:
   0  all were removed
-  1  one was not";
+  1  one was not, or the answer was no";
 
 /// `fourfold ls`
 #[derive(Debug, Args)]
@@ -78,6 +80,9 @@ pub(crate) struct Copy {
     /// Do not read back what was copied
     #[arg(long)]
     pub(crate) no_verify: bool,
+    /// Change nothing, and count what would be copied and overwritten; with -v each file is named
+    #[arg(short = 'n', long, conflicts_with = "no_verify")]
+    pub(crate) dry_run: bool,
     /// Print a JSON array with a report for each folder that files come from
     #[arg(long)]
     pub(crate) json: bool,
@@ -97,6 +102,8 @@ pub(crate) struct RemoveFiles {
     /// Folders with all that is in them
     #[arg(short, long)]
     pub(crate) recursive: bool,
+    #[command(flatten)]
+    pub(crate) caution: Caution,
     #[command(flatten)]
     pub(crate) login: Login,
 }

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::Where;
+use super::{Caution, Where};
 
 /// `fourfold group …`
 #[derive(Debug, Subcommand)]
@@ -51,6 +51,8 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     Remove {
         #[command(flatten)]
         named: GroupArgs,
+        #[command(flatten)]
+        caution: Caution,
     },
     /// List the groups of the server's own
     #[command(after_help = "Examples:

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::Where;
+use super::{Caution, Where};
 
 /// `fourfold lun …`
 #[derive(Debug, Subcommand)]
@@ -59,9 +59,8 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         /// It may become smaller; what is behind the new end is lost
         #[arg(long)]
         shrink: bool,
-        /// Do not ask
-        #[arg(long)]
-        yes: bool,
+        #[command(flatten)]
+        caution: Caution,
     },
     /// Remove a LUN, and its file
     #[command(after_help = "Examples:
@@ -80,9 +79,8 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         /// Even while an initiator is logged in
         #[arg(long)]
         force: bool,
-        /// Do not ask
-        #[arg(long)]
-        yes: bool,
+        #[command(flatten)]
+        caution: Caution,
     },
     /// Take, list and remove snapshots of LUNs
     #[command(subcommand)]
@@ -153,6 +151,8 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         /// Even while an initiator is logged in
         #[arg(long)]
         force: bool,
+        #[command(flatten)]
+        caution: Caution,
     },
 }
 

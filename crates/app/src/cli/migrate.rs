@@ -18,6 +18,7 @@ Examples:
   fourfold migrate afp://ada@old/Archive /srv/archive --journal archive.journal --limit 08:00-18:00=20M
   fourfold migrate smb://ada@old/studio smb://ada@new/studio --streams 8 --report studio.json
   fourfold migrate smb://ada@old/studio /srv/studio --verify-only      compare all, change nothing
+  fourfold migrate smb://ada@old/studio /srv/studio --delete --dry-run  what would be copied and removed?
   fourfold migrate smb://ada@old/studio /srv/studio --delete           the last pass, before users move
 
 Exit codes:
@@ -67,7 +68,7 @@ pub(crate) struct Migrate {
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
     /// Compare all files, and change nothing
-    #[arg(long, conflicts_with_all = ["delete", "no_verify", "journal"])]
+    #[arg(long, conflicts_with_all = ["delete", "no_verify", "journal", "dry_run"])]
     pub(crate) verify_only: bool,
     /// Do not read back what was copied
     #[arg(long)]
@@ -75,6 +76,12 @@ pub(crate) struct Migrate {
     /// Remove from the destination what the source does not have
     #[arg(long)]
     pub(crate) delete: bool,
+    /// Change nothing, and count what would be copied, overwritten and removed; with -v each file is named
+    #[arg(short = 'n', long, conflicts_with_all = ["no_verify", "journal"])]
+    pub(crate) dry_run: bool,
+    /// Do not ask before --delete removes something
+    #[arg(short, long)]
+    pub(crate) yes: bool,
     /// Write the whole report to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,

@@ -33,6 +33,9 @@ pub(crate) struct Names {
     /// Rename, and write each change to the journal
     #[arg(long, requires = "journal")]
     pub(crate) fix: bool,
+    /// Change nothing; so it is without --fix, too
+    #[arg(short = 'n', long, conflicts_with_all = ["fix", "undo"])]
+    pub(crate) dry_run: bool,
     /// Also replace characters that Windows forbids, by `_`
     #[arg(long)]
     pub(crate) windows: bool,

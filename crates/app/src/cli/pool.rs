@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::Where;
+use super::{Caution, Where};
 
 /// `fourfold pool …`
 #[derive(Debug, Subcommand)]
@@ -65,9 +65,8 @@ Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused"
     Destroy {
         /// The file
         file: PathBuf,
-        /// Do not ask
-        #[arg(long, short)]
-        yes: bool,
+        #[command(flatten)]
+        caution: Caution,
         #[command(flatten)]
         place: Where,
     },

@@ -61,7 +61,7 @@ pub(crate) struct Replicate {
     #[arg(value_name = "DST", required_unless_present = "side", conflicts_with = "side")]
     pub(crate) destination: Option<String>,
     /// Say what would be sent, and send nothing
-    #[arg(long, conflicts_with = "side")]
+    #[arg(short = 'n', long, conflicts_with = "side")]
     pub(crate) dry_run: bool,
     /// Compare the checksums of all files, also of those that have not changed
     #[arg(long)]

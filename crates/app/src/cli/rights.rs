@@ -123,7 +123,7 @@ pub(crate) struct ResetRights {
     #[arg(long)]
     pub(crate) all: bool,
     /// Change nothing, and count what would change
-    #[arg(long)]
+    #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
     /// Take back the changes of this record; `reset`, `set` and `unset` say its name
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["recursive", "all", "dry_run"])]

@@ -35,7 +35,7 @@ pub(crate) struct Scrub {
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) repair: bool,
     /// Change nothing; so it is without --repair, too
-    #[arg(long)]
+    #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
     /// One JSON object, for scripts
     #[arg(long)]

@@ -21,7 +21,7 @@ Examples:
   fourfold share access studio --reader @office --owner ada
   fourfold share access studio --remove grace              may not enter any more
   fourfold share access inbox --drop guests --editor @office
-  fourfold share access studio --json | jq '.access[].who' for scripts
+  fourfold share access studio --json | jq '.access[].who'  for scripts
 
 Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused"
     )]
@@ -73,6 +73,17 @@ impl RoleFlags {
             Role::Contributor => &self.contributor,
             Role::Reader => &self.reader,
             Role::Drop => &self.drop,
+        }
+    }
+
+    /// Gives these people a role.
+    pub(crate) fn give(&mut self, role: Role, people: Vec<String>) {
+        match role {
+            Role::Owner => self.owner = people,
+            Role::Editor => self.editor = people,
+            Role::Contributor => self.contributor = people,
+            Role::Reader => self.reader = people,
+            Role::Drop => self.drop = people,
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::Where;
+use super::{Caution, Where};
 
 /// `fourfold snapshot …`
 #[derive(Debug, Subcommand)]
@@ -41,7 +41,8 @@ Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused"
         after_help = "PATH is relative to the share's folder, as `fourfold snapshot diff` shows it; `.` is the whole share. A file comes back
 with its forks, streams, Mac metadata, rights and dates. Of a folder, each file that differs comes back, and other files stay
 unless --delete is given. A client that has an old file open keeps it until it closes it. A file that a client has open and
-denies others to replace is refused. After an interruption, the same command goes on.
+denies others to replace is refused. After an interruption, the same command goes on. At a terminal it says first what it
+will overwrite and remove, and asks.
 
 Examples:
   fourfold snapshot restore studio@monday 'reports/May.doc'
@@ -66,7 +67,7 @@ Examples:
   fourfold snapshot remove studio@before-the-move
 
 Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused")]
-    Remove(SnapshotArgs),
+    Remove(RemoveSnapshot),
     /// Give a snapshot another name
     #[command(after_help = "Examples:
   fourfold snapshot rename studio@monday first-version
@@ -98,6 +99,14 @@ pub(crate) struct SnapshotArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct RemoveSnapshot {
+    #[command(flatten)]
+    pub(crate) named: SnapshotArgs,
+    #[command(flatten)]
+    pub(crate) caution: Caution,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Diff {
     /// The share and the name of the older snapshot, as SHARE@NAME
     pub(crate) snapshot: String,
@@ -125,9 +134,8 @@ pub(crate) struct Restore {
     /// Remove what the folder has and the snapshot does not
     #[arg(long)]
     pub(crate) delete: bool,
-    /// Change nothing, and say what would be done
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) caution: Caution,
     /// One JSON object, for scripts
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,7 +2,7 @@
 
 use clap::{Subcommand, ValueEnum};
 
-use super::Where;
+use super::{Caution, Where};
 
 /// `fourfold token …`
 #[derive(Debug, Subcommand)]
@@ -32,6 +32,8 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     Remove {
         /// Name of the token
         name: String,
+        #[command(flatten)]
+        caution: Caution,
         #[command(flatten)]
         state: Where,
     },

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::Where;
+use super::{Caution, Where};
 
 /// `fourfold user …`
 #[derive(Debug, Subcommand)]
@@ -95,6 +95,8 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     Remove {
         #[command(flatten)]
         named: AccountArgs,
+        #[command(flatten)]
+        caution: Caution,
     },
     /// List the accounts
     #[command(after_help = "Examples:

@@ -131,6 +131,7 @@ fn change(adopt: &Adopt) -> anyhow::Result<ExitCode> {
     let progress = convert::progress();
     if let Some(journal) = &adopt.undo {
         let (back, left) = convert::undo(&volume, journal, &progress)?;
+        drop(progress);
         match adopt.json {
             true => out::json(&serde_json::json!({ "back": back, "left": left }))?,
             false => {
@@ -143,6 +144,7 @@ fn change(adopt: &Adopt) -> anyhow::Result<ExitCode> {
     let (to, _) = convert::style(&adopt.to)?;
     let wanted = convert::ConversionOptions { to, shown_counts: adopt.shown_counts, dry_run: adopt.dry_run };
     let report = convert::convert(&volume, &folder, &state.join("adopt"), wanted, &progress)?;
+    drop(progress);
     match adopt.json {
         true => out::json(&report)?,
         false => tell(&report, adopt.dry_run)?,

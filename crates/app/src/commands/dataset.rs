@@ -14,6 +14,7 @@ use snapshots::{Dataset, Refusal};
 use crate::cli::{DestroyShare, GetProperties, InheritProperty, RenameShare, SetProperties, Where};
 use crate::host::here;
 use crate::terminal::asking::patiently;
+use crate::terminal::looked_at_bar::busy;
 use crate::terminal::{exit, out};
 
 mod access;
@@ -157,9 +158,9 @@ impl CurrentSettings {
     /// Has a running server apply the settings.
     fn reload(&self) -> CommandResult<()> {
         match patiently(|_| control::reload(&self.settings.server.state)) {
-            Ok(lines) => out::lines(lines).map_err(anyhow::Error::from)?,
+            Ok(lines) => lines.into_iter().try_for_each(out::done).map_err(anyhow::Error::from)?,
             Err(AskError::NoServer(_)) => {
-                out::line("no server runs: it counts from the next start").map_err(anyhow::Error::from)?;
+                out::done("no server runs: it counts from the next start").map_err(anyhow::Error::from)?;
             }
             Err(error) => {
                 let text =
@@ -176,8 +177,9 @@ fn is_below(name: &str, above: &str) -> bool {
 }
 
 fn assignment(text: &str) -> anyhow::Result<(&str, &str)> {
-    text.split_once('=')
-        .with_context(|| format!("{text:?} is no property with a value: write PROPERTY=VALUE"))
+    text.split_once('=').ok_or_else(|| {
+        exit::usage_error(format!("{text:?} is no property with a value: write PROPERTY=VALUE"))
+    })
 }
 
 /// The settings file, if there was none. It is removed again unless it gets a share.
@@ -243,9 +245,6 @@ pub(crate) fn destroy(asked: &DestroyShare) -> anyhow::Result<ExitCode> {
             for (name, folder) in inside() {
                 folder::check_deletable(name, folder)?;
             }
-            if !asked.yes {
-                out::confirm(&format!("All files in {} are deleted. Delete them?", folder.display()))?;
-            }
         } else if !asked.keep_files && !is_empty {
             let what = format!("{} is not empty", folder.display());
             return Err(anyhow::anyhow!(
@@ -258,12 +257,15 @@ pub(crate) fn destroy(asked: &DestroyShare) -> anyhow::Result<ExitCode> {
             now.check_in_file(&mut edit, name)?;
             edit.remove(name)?;
         }
+        if !may_go_on(asked, &all().collect::<Vec<_>>(), folder)? {
+            return Ok(());
+        }
         now.save(edit)?;
         now.reload()?;
         if asked.delete_files {
-            for (_, folder) in inside() {
-                folder::delete(folder)?;
-            }
+            busy(format!("deletes {}", folder.display()), || {
+                inside().try_for_each(|(_, folder)| folder::delete(folder))
+            })?;
         } else if !asked.keep_files && is_ours {
             for folder in
                 below_folders(&now, &below).iter().rev().map(|path| path.as_path()).chain([&**folder])
@@ -273,6 +275,20 @@ pub(crate) fn destroy(asked: &DestroyShare) -> anyhow::Result<ExitCode> {
         }
         Ok(())
     })())
+}
+
+/// Says what would be done, or asks before files are deleted.
+fn may_go_on(asked: &DestroyShare, names: &[&str], folder: &std::path::Path) -> anyhow::Result<bool> {
+    let (names, folder) = (names.join(", "), folder.display());
+    match (asked.delete_files, asked.caution.dry_run) {
+        (true, _) => asked
+            .caution
+            .permits(&format!("all files in {folder} are deleted, and no share of {names} stays")),
+        (false, true) => {
+            asked.caution.permits(&format!("no share of {names} stays; the files in {folder} do"))
+        }
+        (false, false) => Ok(true),
+    }
 }
 
 /// The folders of these shares, those above first.
@@ -305,6 +321,15 @@ pub(crate) fn rename(asked: &RenameShare) -> anyhow::Result<ExitCode> {
             }
             _ => None,
         };
+        if asked.dry_run {
+            out::line(format_args!("dry run: the share {name} gets the name {new}"))
+                .map_err(anyhow::Error::from)?;
+            if let Some((from, to)) = &moved {
+                let what = format!("dry run: its folder {} is moved to {}", from.display(), to.display());
+                out::line(what).map_err(anyhow::Error::from)?;
+            }
+            return Ok(());
+        }
         if let Some((from, to)) = &moved {
             folder::rename(from, to)?;
         }
@@ -324,10 +349,8 @@ pub(crate) fn set(asked: &SetProperties) -> anyhow::Result<ExitCode> {
         let mut now = CurrentSettings::read(&asked.place)?;
         let (properties, share) = asked.split();
         if properties.is_empty() {
-            return Err(anyhow::anyhow!(
-                "no property is given: write PROPERTY=VALUE before the name of the share"
-            )
-            .into());
+            let what = "no property is given: write PROPERTY=VALUE before the name of the share";
+            return Err(exit::usage_error(what).into());
         }
         let (mut edit, first) = match share {
             Some(share) => now.edit_of(share)?,

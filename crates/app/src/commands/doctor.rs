@@ -21,6 +21,7 @@ use serde::Serialize;
 
 use crate::cli::Doctor;
 use crate::host::here;
+use crate::terminal::color::{self, Tone};
 use crate::terminal::out;
 
 /// How much something hurts.
@@ -103,7 +104,7 @@ pub(crate) fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
     if doctor.json {
         out::json(&findings)?;
     } else {
-        out::print(text(&findings, doctor.all))?;
+        out::print(in_color(&text(&findings, doctor.all)))?;
     }
     Ok(if has_problem { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -177,6 +178,25 @@ fn text(findings: &[DoctorFinding], all: bool) -> String {
         counted(fine, "check")
     ));
     text
+}
+
+/// The text with the level of each finding in colour, at a terminal.
+fn in_color(text: &str) -> String {
+    let stdout = std::io::stdout();
+    let tone = |level: Level| match level {
+        Level::Problem => Tone::Bad,
+        Level::Warning => Tone::Doubtful,
+        Level::Fine => Tone::Good,
+    };
+    let line = |line: &str| {
+        let levels = [Level::Problem, Level::Warning, Level::Fine];
+        let begun = levels.into_iter().find_map(|level| {
+            let rest = line.strip_prefix(level.word())?.strip_prefix(' ')?;
+            Some(format!("{} {rest}\n", color::painted(level.word(), tone(level), &stdout)))
+        });
+        begun.unwrap_or_else(|| format!("{line}\n"))
+    };
+    text.lines().map(line).collect()
 }
 
 fn counted(count: usize, what: &str) -> String {

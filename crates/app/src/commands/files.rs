@@ -4,14 +4,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use ::migrate::{Mode, Plan};
-use anyhow::{Context as _, bail, ensure};
+use admin::control::Progress;
+use anyhow::{Context as _, ensure};
 use client::tree::{Entry, Kind, Tree, below};
 use client::{Connector, OpenIntent, Protocol, Reach, Target, without_password};
 use serde::Serialize;
 
 use crate::cli::{Cat, Copy, ListFolder, Login, RemoveFiles};
 use crate::commands::migrate::{destination, target, text, with_progress};
-use crate::terminal::out;
+use crate::terminal::looked_at_bar::LookedAtBar;
+use crate::terminal::{exit, out};
 
 /// Bytes of one read.
 const PIECE: usize = 1 << 20;
@@ -94,11 +96,16 @@ pub(crate) fn cat(asked: &Cat) -> anyhow::Result<ExitCode> {
 }
 
 pub(crate) fn copy(asked: &Copy) -> anyhow::Result<ExitCode> {
-    let Some((to, from)) = asked.urls.split_last() else { bail!("nothing to copy") };
+    let Some((to, from)) = asked.urls.split_last() else {
+        return Err(exit::usage_error("nothing to copy: name files, then the folder that they go to"));
+    };
     let is_folder = to.ends_with('/');
     let to = destination(to, &asked.login, asked.to_password_file.as_deref())?;
     let (to, as_name) = if is_folder { (to, None) } else { place(to, &asked.login, from.len())? };
-    let mode = Mode::Copy { verify: !asked.no_verify, delete: false };
+    let mode = match asked.dry_run {
+        true => Mode::Plan { delete: false },
+        false => Mode::Copy { verify: !asked.no_verify, delete: false },
+    };
     let mut groups: Vec<(Target, Vec<String>)> = Vec::new();
     for url in from {
         let (folder, name) = parted(target(url, &asked.login)?)?;
@@ -150,38 +157,77 @@ fn place(to: Target, login: &Login, copies: usize) -> anyhow::Result<(Target, Op
 }
 
 pub(crate) fn remove(asked: &RemoveFiles) -> anyhow::Result<ExitCode> {
-    let mut code = ExitCode::SUCCESS;
-    for url in &asked.urls {
-        if let Err(error) = remove_one(url, asked) {
-            out::error_line(format_args!("{}: {error:#}", without_password(url)));
+    let named: Vec<String> = asked.urls.iter().map(|url| without_password(url)).collect();
+    let inside = if asked.recursive { ", folders with all that is in them" } else { "" };
+    if !asked.caution.dry_run
+        && !asked.caution.permits_script(&format!("{} is removed{inside}", named.join(" and ")))?
+    {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let places = asked
+        .urls
+        .iter()
+        .map(|url| parted(target(url, &asked.login)?))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let (mut code, mut all) = (ExitCode::SUCCESS, Removal::new(asked.caution.dry_run));
+    for (place, url) in places.iter().zip(&named) {
+        if let Err(error) = remove_one(place, asked, &mut all) {
+            all.progress.end();
+            out::error_line(format_args!("{url}: {error:#}"));
             code = ExitCode::FAILURE;
         }
+    }
+    all.progress.end();
+    if asked.caution.dry_run {
+        out::line(format_args!("dry run: {} files and folders would be removed", all.count))?;
     }
     Ok(code)
 }
 
-fn remove_one(url: &str, asked: &RemoveFiles) -> anyhow::Result<()> {
-    let (folder, name) = parted(target(url, &asked.login)?)?;
-    let mut tree = session(&folder, &asked.login)?;
+fn remove_one(
+    (folder, name): &(Target, String),
+    asked: &RemoveFiles,
+    all: &mut Removal,
+) -> anyhow::Result<()> {
+    let mut tree = session(folder, &asked.login)?;
     let entries = tree.entries("")?.entries;
-    let entry = entries.into_iter().find(|entry| entry.name == name).context("it does not exist")?;
+    let entry = entries.into_iter().find(|entry| entry.name == *name).context("it does not exist")?;
     ensure!(
         entry.kind != Kind::Folder || asked.recursive,
         "it is a folder; -r removes it with all that is in it"
     );
-    take_away(&mut *tree, &name, entry.kind, 0)
+    all.take_away(&mut *tree, name, entry.kind, 0)
 }
 
-fn take_away(tree: &mut dyn Tree, path: &str, kind: Kind, depth: usize) -> anyhow::Result<()> {
-    let native = tree.native(path);
-    if kind != Kind::Folder {
-        return tree.remove(&native).with_context(|| path.to_owned());
+/// The removal of trees, or its count.
+struct Removal {
+    is_dry: bool,
+    count: u64,
+    progress: LookedAtBar,
+}
+
+impl Removal {
+    fn new(is_dry: bool) -> Self {
+        Self { is_dry, count: 0, progress: LookedAtBar::new() }
     }
-    ensure!(depth < DEEPEST, "more than {DEEPEST} folders in each other");
-    for entry in tree.entries(&native)?.entries {
-        take_away(tree, &below(path, &entry.name), entry.kind, depth + 1)?;
+
+    fn take_away(&mut self, tree: &mut dyn Tree, path: &str, kind: Kind, depth: usize) -> anyhow::Result<()> {
+        let native = tree.native(path);
+        if kind == Kind::Folder {
+            ensure!(depth < DEEPEST, "more than {DEEPEST} folders in each other");
+            for entry in tree.entries(&native)?.entries {
+                self.take_away(tree, &below(path, &entry.name), entry.kind, depth + 1)?;
+            }
+        }
+        match (self.is_dry, kind) {
+            (true, _) => tracing::info!("would remove {path:?}"),
+            (false, Kind::Folder) => tree.remove_folder(&native).with_context(|| path.to_owned())?,
+            (false, _) => tree.remove(&native).with_context(|| path.to_owned())?,
+        }
+        self.count += 1;
+        self.progress.show("removal", Progress { done: self.count, total: 0 });
+        Ok(())
     }
-    tree.remove_folder(&native).with_context(|| path.to_owned())
 }
 
 fn session(target: &Target, login: &Login) -> anyhow::Result<Box<dyn Tree>> {
@@ -195,7 +241,9 @@ fn parted(mut target: Target) -> anyhow::Result<(Target, String)> {
     let of = if target.protocol == Protocol::File { &mut target.share } else { &mut target.path };
     let trimmed = of.trim_end_matches('/').to_owned();
     let (folder, name) = trimmed.rsplit_once('/').unwrap_or(("", &trimmed));
-    ensure!(!name.is_empty(), "{whole} is a whole share; name a file or a folder in it");
+    if name.is_empty() {
+        return Err(exit::usage_error(format!("{whole} is a whole share; name a file or a folder in it")));
+    }
     *of = folder.to_owned();
     if target.protocol == Protocol::File && target.share.is_empty() {
         target.share.push('/');

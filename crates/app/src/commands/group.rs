@@ -9,7 +9,7 @@ use anyhow::bail;
 use auth::{AccountFile, GroupRecord, UnixAccounts};
 
 use super::user::tell_server;
-use crate::cli::{GroupArgs, GroupCommand, Where};
+use crate::cli::{Caution, GroupArgs, GroupCommand, Where};
 use crate::host::here;
 use crate::people::groups;
 use crate::terminal::{exit, out};
@@ -19,7 +19,7 @@ pub(crate) fn run(command: &GroupCommand) -> anyhow::Result<ExitCode> {
     let place = match command {
         GroupCommand::Add { named, .. }
         | GroupCommand::Modify { named, .. }
-        | GroupCommand::Remove { named } => &named.state,
+        | GroupCommand::Remove { named, .. } => &named.state,
         GroupCommand::List { state, .. } => state,
     };
     let state = match here::state(place)? {
@@ -29,7 +29,7 @@ pub(crate) fn run(command: &GroupCommand) -> anyhow::Result<ExitCode> {
     match command {
         GroupCommand::Add { named, accounts } => add(&state, named, accounts)?,
         GroupCommand::Modify { named, add, remove } => modify(&state, named, add, remove)?,
-        GroupCommand::Remove { named } => remove(&state, named)?,
+        GroupCommand::Remove { named, caution } => remove(&state, named, caution)?,
         GroupCommand::List { json, .. } => list(&state, *json)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -44,7 +44,7 @@ fn add(state: &Path, named: &GroupArgs, accounts: &[String]) -> anyhow::Result<(
     check_accounts(state, place, accounts)?;
     let number = AccountFile::edit(state, |file| file.add_group(name, accounts.to_vec()))?;
     tell_server(state);
-    Ok(out::line(format_args!("{name}: made, with gid {number}; {}", members(accounts)))?)
+    Ok(out::done(format_args!("{name}: made, with gid {number}; {}", members(accounts)))?)
 }
 
 fn modify(state: &Path, named: &GroupArgs, added: &[String], removed: &[String]) -> anyhow::Result<()> {
@@ -55,14 +55,20 @@ fn modify(state: &Path, named: &GroupArgs, added: &[String], removed: &[String])
     })?;
     tell_server(state);
     let now = group.map(|group| group.members).unwrap_or_default();
-    Ok(out::line(format_args!("{}: {}", named.name, members(&now)))?)
+    Ok(out::done(format_args!("{}: {}", named.name, members(&now)))?)
 }
 
-fn remove(state: &Path, named: &GroupArgs) -> anyhow::Result<()> {
+fn remove(state: &Path, named: &GroupArgs, caution: &Caution) -> anyhow::Result<()> {
     let name = &named.name;
+    if AccountFile::read(state)?.find_group(name).is_some()
+        && !caution
+            .permits_script(&format!("the group {name} is removed, with its roles; its accounts stay"))?
+    {
+        return Ok(());
+    }
     AccountFile::edit(state, |file| file.remove_group(name))?;
     tell_server(state);
-    out::line(format_args!("{name}: removed"))?;
+    out::done(format_args!("{name}: removed"))?;
     for share in shares_of(&named.state, name)? {
         out::line(format_args!(
             "{share}: its role for @{name} is for no one now; `fourfold share access {share} --remove @{name}` takes it away"

@@ -39,27 +39,28 @@ pub(crate) fn run(command: &LunCommand) -> anyhow::Result<ExitCode> {
             ask(LunRequest::List)?.map(|answer| show(&one(answer, share, name)?, *json))
         }
         LunCommand::Create(create) => ask(LunRequest::Create(new(create)?))?.map(|answer| say(&answer)),
-        LunCommand::Resize { named, size, shrink, yes } => {
+        LunCommand::Resize { named, size, shrink, caution } => {
             let (share, name) = names(&named.lun)?;
             let size = bytes(size)?;
-            if *shrink && !*yes {
-                out::confirm(&format!(
-                    "What is behind {} of {} is lost. Shrink it?",
-                    format_size(size),
-                    named.lun
-                ))?;
+            let (lun, shown) = (&named.lun, format_size(size));
+            let what = match shrink {
+                true => format!("what is behind {shown} of {lun} is lost"),
+                false => format!("the LUN {lun} gets {shown}"),
+            };
+            if (*shrink || caution.dry_run) && !caution.permits(&what)? {
+                return Ok(ExitCode::SUCCESS);
             }
             let (share, name) = (share.into(), name.into());
             ask(LunRequest::Resize { share, name, size, shrink: *shrink })?.map(|answer| say(&answer))
         }
-        LunCommand::Remove { named, keep_file, force, yes } => {
+        LunCommand::Remove { named, keep_file, force, caution } => {
             let (share, name) = names(&named.lun)?;
             let there = match ask(LunRequest::List)? {
                 Ok(answer) => one(answer, share, name)?,
                 Err(code) => return Ok(code),
             };
-            if !*yes {
-                out::confirm(&question(&there, *keep_file))?;
+            if !caution.permits(&fate(&there, *keep_file))? {
+                return Ok(ExitCode::SUCCESS);
             }
             let (share, name) = (share.into(), name.into());
             let request = LunRequest::Remove { share, name, keep_file: *keep_file, force: *force };
@@ -168,10 +169,10 @@ fn alone(
 }
 
 fn names(lun: &str) -> anyhow::Result<(&str, &str)> {
-    split(lun).with_context(|| {
-        format!(
+    split(lun).ok_or_else(|| {
+        exit::usage_error(format!(
             "{lun:?} is no LUN: write SHARE/NAME, the name of 1 to 64 letters and digits of ASCII, `-`, `_` and `.`"
-        )
+        ))
     })
 }
 
@@ -185,16 +186,20 @@ fn any_names(lun: &str) -> anyhow::Result<(&str, String)> {
 
 fn bytes(size: &str) -> anyhow::Result<u64> {
     if is_without_unit(size) {
-        bail!("{size:?} has no unit; write {size}G for GiB, or {size}B for bytes");
+        let what = format!("{size:?} has no unit; write {size}G for GiB, or {size}B for bytes");
+        return Err(exit::usage_error(what));
     }
-    parse_size(size).with_context(|| format!("{size:?} is no size; write one such as 500G or \"1.5 TiB\""))
+    let no_size = || exit::usage_error(format!("{size:?} is no size; write one such as 500G or \"1.5 TiB\""));
+    parse_size(size).ok_or_else(no_size)
 }
 
 fn new(create: &Create) -> anyhow::Result<NewLunRequest> {
     let (share, name) = names(&create.named.lun)?;
     let pattern = |name: &&String| name.is_empty() || name.contains(char::is_whitespace);
     if let Some(wrong) = create.initiators.iter().chain(&create.readers).find(pattern) {
-        bail!("{wrong:?} is no name of initiators; write one such as 'iqn.1993-08.org.debian:*'");
+        let what =
+            format!("{wrong:?} is no name of initiators; write one such as 'iqn.1993-08.org.debian:*'");
+        return Err(exit::usage_error(what));
     }
     Ok(NewLunRequest {
         share: share.into(),
@@ -212,7 +217,7 @@ fn new(create: &Create) -> anyhow::Result<NewLunRequest> {
 
 fn say(answer: &LunAnswer) -> anyhow::Result<()> {
     if let LunAnswer::Done(lines) = answer {
-        out::lines(lines)?;
+        lines.iter().try_for_each(out::done)?;
     }
     Ok(())
 }
@@ -238,11 +243,11 @@ fn one(answer: LunAnswer, share: &str, name: &str) -> anyhow::Result<LunStatus> 
     luns.into_iter().find(|lun| lun.is(share, name)).with_context(missing)
 }
 
-fn question(lun: &LunStatus, keep_file: bool) -> String {
+fn fate(lun: &LunStatus, keep_file: bool) -> String {
     let (name, size) = (lun.full_name(), format_size(lun.size));
     let fate = match lun.own_file && !keep_file {
         true => format!("all {size} of it are lost"),
         false => format!("its file {} stays", lun.file.display()),
     };
-    format!("{name} is removed, and {fate}. Remove it?")
+    format!("the LUN {name} is removed, and {fate}")
 }

@@ -5,24 +5,38 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::cli::{self, Completions};
+use super::complete::scripts;
+use crate::cli::{self, Completions, Note, ShellName};
 use crate::terminal::out;
 
 /// Prints the completions for a shell.
 pub(crate) fn completions(arguments: &Completions) -> anyhow::Result<ExitCode> {
-    let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut cli::command(), "fourfold", &mut script);
-    out::print(String::from_utf8_lossy(&script))?;
+    let script = match arguments.shell {
+        ShellName::Bash => scripts::BASH.to_owned(),
+        ShellName::Zsh => scripts::ZSH.to_owned(),
+        ShellName::Fish => scripts::FISH.to_owned(),
+        ShellName::Elvish => generated(Shell::Elvish),
+        ShellName::PowerShell => generated(Shell::PowerShell),
+    };
+    out::print(script)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A script that knows the commands and flags, and asks nobody.
+fn generated(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut cli::command(), "fourfold", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
 }
 
 /// Writes one page for each command.
 pub(crate) fn pages(arguments: &cli::Man) -> anyhow::Result<ExitCode> {
     let folder = &arguments.folder;
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let mut command = cli::command().disable_help_subcommand(true);
+    let mut command = cli::command_for(usize::MAX).disable_help_subcommand(true);
     command.build();
     let written = write(command, folder)?;
     out::line(format_args!("{written} pages are in {}", folder.display()))?;
@@ -56,21 +70,29 @@ fn page(command: clap::Command) -> anyhow::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// The text behind the help: paragraphs, and sections that begin with a line such as `Examples:`. Its lines stay as they are.
+/// The text behind the help. Sections begin at headings; `man` breaks the lines of paragraphs for the terminal.
 fn write_notes(notes: &str, page: &mut Vec<u8>) -> std::io::Result<()> {
-    let mut heading = Some("NOTES".to_owned());
-    for line in notes.lines() {
-        if let Some(title) = line.strip_suffix(':').filter(|_| !line.starts_with(' ')) {
-            heading = Some(title.to_uppercase());
-            continue;
+    let notes = cli::parse_notes(notes);
+    if notes.first().is_some_and(|first| !matches!(first, Note::Heading(_))) {
+        writeln!(page, ".SH NOTES")?;
+    }
+    for note in &notes {
+        match note {
+            Note::Heading(title) => {
+                writeln!(page, ".SH {}", escaped(title.trim_end_matches(':')).to_uppercase())?
+            }
+            Note::Paragraph(text) => writeln!(page, ".PP\n{}", escaped(text))?,
+            Note::Rows(rows) => {
+                for (head, tail) in rows {
+                    let head = escaped(head);
+                    let head = head.trim_start_matches("\\&");
+                    match tail.is_empty() {
+                        true => writeln!(page, ".PP\n\\fB{head}\\fR")?,
+                        false => writeln!(page, ".TP\n\\fB{head}\\fR\n{}", escaped(tail))?,
+                    }
+                }
+            }
         }
-        if line.trim().is_empty() && heading.is_some() {
-            continue;
-        }
-        if let Some(heading) = heading.take() {
-            writeln!(page, ".SH {}\n.nf", escaped(&heading))?;
-        }
-        writeln!(page, "{}", escaped(line))?;
     }
     Ok(())
 }
@@ -86,11 +108,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_become_sections_whose_lines_stay() {
+    fn notes_become_sections_that_man_lays_out() {
         let mut page = Vec::new();
-        let notes = "Words.\n\nExamples:\n  fourfold a --b\n  'c' \\d\n\nExit codes:\n  0  done";
+        let notes = "Words\nthat go on.\n\nExamples:\n  fourfold a --b  it\n                  does\n  'c' \\d\n\nExit codes:\n  0  done";
         write_notes(notes, &mut page).unwrap();
-        let expected = ".SH NOTES\n.nf\nWords.\n\n.SH EXAMPLES\n.nf\n  fourfold a \\-\\-b\n  'c' \\ed\n\n.SH EXIT CODES\n.nf\n  0  done\n";
+        let expected = ".SH NOTES\n.PP\nWords that go on.\n.SH EXAMPLES\n.TP\n\\fBfourfold a \\-\\-b\\fR\nit does\n\
+                        .PP\n\\fB'c' \\ed\\fR\n.SH EXIT CODES\n.TP\n\\fB0\\fR\ndone\n";
         assert_eq!(String::from_utf8(page).unwrap(), expected);
         assert_eq!(escaped(".so /etc/passwd"), "\\&.so /etc/passwd");
     }
@@ -102,7 +125,7 @@ mod tests {
         let page = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
         assert!(page("fourfold.1").contains("fourfold\\-snapshot(1)"));
         let create = page("fourfold-snapshot-create.1");
-        assert!(create.contains(".SH EXAMPLES\n.nf\n  fourfold snapshot create"), "{create}");
+        assert!(create.contains(".SH EXAMPLES\n.PP\n\\fBfourfold snapshot create"), "{create}");
         assert!(page("fourfold-serve.1").contains("\\-\\-nfs\\-port"));
     }
 }

@@ -10,8 +10,8 @@ use anyhow::Context as _;
 use client::Target;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::cli::{Login, Migrate};
-use crate::terminal::{out, password};
+use crate::cli::{Caution, Login, Migrate};
+use crate::terminal::{exit, loudness, out, password};
 
 /// Paths that are printed for each loss.
 const SHOWN: usize = 3;
@@ -27,9 +27,10 @@ pub(crate) fn run(asked: &Migrate) -> anyhow::Result<ExitCode> {
         to: destination(&asked.to, &asked.login, asked.to_password_file.as_deref())?,
         only: Vec::new(),
         as_name: None,
-        mode: match asked.verify_only {
-            true => Mode::Compare,
-            false => Mode::Copy { verify: !asked.no_verify, delete: asked.delete },
+        mode: match (asked.verify_only, asked.dry_run) {
+            (true, _) => Mode::Compare,
+            (false, true) => Mode::Plan { delete: asked.delete },
+            (false, false) => Mode::Copy { verify: !asked.no_verify, delete: asked.delete },
         },
         streams: asked.streams.into(),
         limits: asked.limit.clone(),
@@ -37,6 +38,11 @@ pub(crate) fn run(asked: &Migrate) -> anyhow::Result<ExitCode> {
         journal: asked.journal.clone(),
         timeout: Duration::from_secs(asked.login.timeout),
     };
+    let caution = Caution { dry_run: false, yes: asked.yes };
+    let what = format!("what {} has and {} does not is removed", plan.to, plan.from);
+    if matches!(plan.mode, Mode::Copy { delete: true, .. }) && !caution.permits_script(&what)? {
+        return Ok(ExitCode::SUCCESS);
+    }
     let report = with_progress(&plan)?;
     if let Some(file) = &asked.report {
         let text = serde_json::to_string_pretty(&report)?;
@@ -68,7 +74,7 @@ pub(crate) fn destination(text: &str, login: &Login, password_file: Option<&Path
         let share = folder.to_str().with_context(|| format!("{} is not UTF-8", folder.display()))?.to_owned();
         return Ok(Target { share, ..Target::parse("file:///folder")? });
     }
-    let mut target = Target::parse(text)?;
+    let mut target = Target::parse(text).map_err(|error| exit::usage_error(error.to_string()))?;
     if !target.protocol.users_log_in() {
         return Ok(target);
     }
@@ -86,9 +92,9 @@ pub(crate) fn destination(text: &str, login: &Login, password_file: Option<&Path
 /// Copies, with a progress bar. Ctrl-C ends it after the pieces in flight.
 pub(crate) fn with_progress(plan: &Plan) -> anyhow::Result<Report> {
     let stop = crate::commands::bench::stop_at_ctrl_c(STOPPING)?;
-    let bar = ProgressBar::new(0);
+    let bar = if loudness::is_quiet() { ProgressBar::hidden() } else { ProgressBar::new(0) };
     let template = match plan.mode {
-        Mode::Compare => "{bar:24} {msg} [{elapsed}]",
+        Mode::Compare | Mode::Plan { .. } => "{bar:24} {msg} [{elapsed}, {per_sec}, {eta} left]",
         Mode::Copy { .. } => "{bar:24} {bytes}/{total_bytes} {msg} [{elapsed}, {bytes_per_sec}, {eta} left]",
     };
     bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -96,6 +102,7 @@ pub(crate) fn with_progress(plan: &Plan) -> anyhow::Result<Report> {
         let more = if now.walked { "" } else { "+" };
         let (position, length) = match plan.mode {
             Mode::Compare => (now.done, now.found),
+            Mode::Plan { .. } => (now.found, now.found),
             Mode::Copy { .. } => (now.bytes, now.bytes_found),
         };
         bar.set_length(length);
@@ -125,9 +132,16 @@ pub(crate) fn text(report: &Report, mode: Mode) -> String {
     let mut line = |words: std::fmt::Arguments<'_>| {
         let _ = writeln!(text, "{words}"); // a String takes everything
     };
-    let Report { files, folders, links, unchanged, .. } = report;
+    let Report { files, folders, links, unchanged, overwritten, removed, .. } = report;
     match mode {
         Mode::Compare => line(format_args!("{files} files compared in {folders} folders, {links} links")),
+        Mode::Plan { .. } => {
+            let size = format_size(report.bytes);
+            line(format_args!(
+                "dry run: {files} files would be copied, {size}; {unchanged} are there already"
+            ));
+            line(format_args!("{overwritten} of the destination would be overwritten, {removed} removed"));
+        }
         Mode::Copy { verify, .. } => {
             let speed = (report.bytes as f64 / report.seconds.max(0.001)) as u64;
             line(format_args!(
@@ -138,7 +152,7 @@ pub(crate) fn text(report: &Report, mode: Mode) -> String {
             ));
         }
     }
-    if report.removed > 0 {
+    if report.removed > 0 && !matches!(mode, Mode::Plan { .. }) {
         line(format_args!("{} removed from the destination", report.removed));
     }
     let RightsReport { carried, mapped, replaced, unseen } = &report.rights;
@@ -161,7 +175,7 @@ pub(crate) fn text(report: &Report, mode: Mode) -> String {
     if !report.lost.is_empty() {
         line(format_args!("did not survive:"));
         losses(&report.lost, &mut line);
-    } else if replaced.is_empty() && unseen.is_none() {
+    } else if replaced.is_empty() && unseen.is_none() && !matches!(mode, Mode::Plan { .. }) {
         line(format_args!("nothing was lost"));
     }
     for failure in report.failed.iter().take(FAILURES) {

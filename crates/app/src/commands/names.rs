@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use admin::Settings;
+use admin::control::Progress;
 use anyhow::Context as _;
 use serde::Serialize;
 use vfs::mac::layout::{NETATALK2_FOLDER, SYNOLOGY_FOLDER, is_sidecar_name};
@@ -20,6 +21,7 @@ use vfs::names::{FoldedKey, Trouble, report};
 
 use crate::cli::Names;
 use crate::host::here;
+use crate::terminal::looked_at_bar::LookedAtBar;
 use crate::terminal::out;
 use journal::NameJournal;
 
@@ -51,8 +53,15 @@ pub(crate) fn run(names: &Names) -> anyhow::Result<ExitCode> {
     }
     let Some(folder) = &names.folder else { return Ok(ExitCode::from(crate::terminal::exit::REFUSED)) };
     let folder = &of_share(folder, names)?;
-    let mut survey = Survey::new(names.windows, &|_, _| true);
-    survey.look(folder)?;
+    let bar = LookedAtBar::new();
+    let watch = |done: u64, _: usize| {
+        bar.show(&folder.display().to_string(), Progress { done, total: 0 });
+        true
+    };
+    let mut survey = Survey::new(names.windows, &watch);
+    let looked = survey.look(folder);
+    bar.end();
+    looked?;
     let Survey { mut found, unreadable, .. } = survey;
     let renamed = match (&names.journal, names.fix) {
         (Some(file), true) => rename(folder, &mut found, file, &|_| true)?,

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use admin::settings::units::{format_size, parse_size};
-use anyhow::Context;
 use snapshots::Pools;
 
 use crate::cli::{PoolCommand, Where};
@@ -18,8 +17,8 @@ pub(crate) fn run(command: &PoolCommand) -> anyhow::Result<ExitCode> {
     | PoolCommand::Destroy { place, .. }) = command;
     match command {
         PoolCommand::Create { file, size, folder, .. } => {
-            let bytes =
-                parse_size(size).with_context(|| format!("{size:?} is no size; write one such as 100G"))?;
+            let no_size = || exit::usage_error(format!("{size:?} is no size; write one such as 100G"));
+            let bytes = parse_size(size).ok_or_else(no_size)?;
             let Some(pools) = pools(place, true)? else { return Ok(ExitCode::from(exit::REFUSED)) };
             let pool = pools.create(file, bytes, folder)?;
             out::line(format_args!("{} ({})", pool.folder.display(), format_size(bytes)))?;
@@ -45,9 +44,9 @@ pub(crate) fn run(command: &PoolCommand) -> anyhow::Result<ExitCode> {
             }
             return Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        PoolCommand::Destroy { file, yes, .. } => {
-            if !*yes {
-                out::confirm(&format!("All that is in {} is deleted. Delete it?", file.display()))?;
+        PoolCommand::Destroy { file, caution, .. } => {
+            if !caution.permits(&format!("all that is in {} is deleted", file.display()))? {
+                return Ok(ExitCode::SUCCESS);
             }
             let Some(pools) = pools(place, false)? else { return Ok(ExitCode::from(exit::REFUSED)) };
             pools.destroy(file)?;

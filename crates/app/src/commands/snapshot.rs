@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use admin::Settings;
 use admin::control::{self, AskError};
 use admin::settings::units::format_size;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
 use snapshots::{Change, Dataset, Snapshot, What};
@@ -17,6 +17,7 @@ use crate::cli::{SnapshotCommand, SnapshotList, Where};
 use crate::host::here;
 use crate::shares::keeper;
 use crate::terminal::asking::patiently;
+use crate::terminal::looked_at_bar::busy;
 use crate::terminal::{exit, out};
 
 mod restore;
@@ -24,7 +25,8 @@ mod restore;
 /// Takes, lists, renames, holds and removes snapshots.
 pub(crate) fn run(command: &SnapshotCommand) -> anyhow::Result<ExitCode> {
     let place = match command {
-        SnapshotCommand::Create(named) | SnapshotCommand::Remove(named) => &named.place,
+        SnapshotCommand::Create(named) => &named.place,
+        SnapshotCommand::Remove(asked) => &asked.named.place,
         SnapshotCommand::List(list) => &list.place,
         SnapshotCommand::Diff(diff) => &diff.place,
         SnapshotCommand::Restore(asked) => &asked.place,
@@ -49,9 +51,13 @@ pub(crate) fn run(command: &SnapshotCommand) -> anyhow::Result<ExitCode> {
             show(&settings.server.state);
             out::line(name)?;
         }
-        SnapshotCommand::Remove(named) => {
-            let (dataset, name) = one(&settings, &named.snapshot)?;
-            dataset.remove(name)?;
+        SnapshotCommand::Remove(asked) => {
+            let snapshot = &asked.named.snapshot;
+            let (dataset, name) = one(&settings, snapshot)?;
+            if !asked.caution.permits_script(&format!("the snapshot {snapshot} is removed"))? {
+                return Ok(ExitCode::SUCCESS);
+            }
+            busy(format!("removes {snapshot}"), || dataset.remove(name))?;
             show(&settings.server.state);
         }
         SnapshotCommand::Rename(renamed) => {
@@ -87,7 +93,7 @@ fn dataset(settings: &Settings, share: &str) -> anyhow::Result<Dataset> {
 /// The dataset and the name of SHARE@NAME.
 fn one<'a>(settings: &Settings, snapshot: &'a str) -> anyhow::Result<(Dataset, &'a str)> {
     let Some((share, name)) = snapshot.split_once('@') else {
-        bail!("{snapshot:?} names no snapshot: write SHARE@NAME");
+        return Err(exit::usage_error(format!("{snapshot:?} names no snapshot: write SHARE@NAME")));
     };
     Ok((dataset(settings, share)?, name))
 }
@@ -108,7 +114,8 @@ fn create(settings: &Settings, snapshot: &str) -> anyhow::Result<String> {
         Some((share, name)) => (share, name.to_owned()),
         None => (snapshot, Zoned::now().strftime("manual-%Y-%m-%d-%H%M%S").to_string()),
     };
-    dataset(settings, share)?.create(&name, SystemTime::now())?;
+    let dataset = dataset(settings, share)?;
+    busy(format!("takes {share}@{name}"), || dataset.create(&name, SystemTime::now()))?;
     Ok(format!("{share}@{name}"))
 }
 

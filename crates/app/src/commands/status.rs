@@ -10,6 +10,7 @@ use admin::control::{self, AskError, RightsAnswer, RightsQuestion, RightsRequest
 use crate::cli::Status;
 use crate::host::here;
 use crate::terminal::asking::patiently;
+use crate::terminal::color::{self, Tone};
 use crate::terminal::{exit, out};
 
 /// Asks the server of the state folder and prints its answer.
@@ -25,13 +26,34 @@ pub(crate) fn run(arguments: &Status) -> anyhow::Result<ExitCode> {
         Ok(status) if arguments.json => out::json(&status)?,
         Ok(status) => {
             let refused = refused(&state, &status);
-            out::print(status)?;
+            match arguments.all {
+                true => out::print(in_color(&status.to_string()))?,
+                false => out::print(in_color(&status.brief().to_string()))?,
+            }
             out::print(refused)?;
         }
         Err(error @ AskError::NoServer(_)) => return Ok(exit::no_server(&error)),
         Err(error) => return Err(error.into()),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The text with its headings in bold, and what needs attention in colour.
+fn in_color(text: &str) -> String {
+    let stdout = std::io::stdout();
+    if !color::is_shown(&stdout) {
+        return text.to_owned();
+    }
+    let line = |line: &str| {
+        let tone = match line {
+            _ if line.starts_with("  critical ") => Tone::Bad,
+            _ if line.starts_with("  warning ") => Tone::Doubtful,
+            _ if line.starts_with(' ') || !line.contains(": ") => return format!("{line}\n"),
+            _ => Tone::Title,
+        };
+        format!("{}\n", color::painted(line, tone, &stdout))
+    };
+    text.lines().map(line).collect()
 }
 
 /// The shares that are asked.

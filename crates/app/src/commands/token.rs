@@ -26,9 +26,13 @@ pub(crate) fn run(command: &TokenCommand) -> anyhow::Result<ExitCode> {
             let scopes: Vec<Scope> = scopes.iter().map(|scope| scope.scope()).collect();
             out::line(tokens::create(&state, name, &scopes)?)?;
         }
-        TokenCommand::Remove { name, .. } => {
+        TokenCommand::Remove { name, caution, .. } => {
+            let is_there = tokens::read(&state)?.iter().any(|token| token.name == *name);
+            if is_there && !caution.permits_script(&format!("the token {name} is removed"))? {
+                return Ok(ExitCode::SUCCESS);
+            }
             tokens::remove(&state, name)?;
-            out::line(format_args!("{name}: removed"))?;
+            out::done(format_args!("{name}: removed"))?;
         }
         TokenCommand::List { json, .. } => list(&tokens::read(&state)?, *json)?,
     }

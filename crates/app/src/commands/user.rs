@@ -8,7 +8,7 @@ use admin::{Settings, State};
 use anyhow::Context as _;
 use auth::{AccountFile, Host, Ids, Record, Secret};
 
-use crate::cli::{AccountArgs, User, UserRights, Where};
+use crate::cli::{AccountArgs, Caution, User, UserRights, Where};
 use crate::host::here;
 use crate::people::{accounts, who};
 use crate::terminal::asking::patiently;
@@ -44,7 +44,7 @@ pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
             let input = PasswordInput { from, legacy: *legacy_password, chap: *chap_secret };
             passwd(&state, named, input)?;
         }
-        User::Remove { named } => remove(&state, named)?,
+        User::Remove { named, caution } => remove(&state, named, caution)?,
         User::List { json, state: place } => list(&state, place, *json)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -86,7 +86,7 @@ fn place(command: &User) -> &Where {
         User::Add { named, .. }
         | User::Modify { named, .. }
         | User::Passwd { named, .. }
-        | User::Remove { named } => &named.state,
+        | User::Remove { named, .. } => &named.state,
         User::List { state, .. } => state,
     }
 }
@@ -116,7 +116,7 @@ fn add(
     })?;
     let acts_as = acts_as(&named.name, ids, &host);
     tell_server(state);
-    Ok(out::line(format_args!("{}: made in {}; acts as {acts_as}", named.name, state.display()))?)
+    Ok(out::done(format_args!("{}: made in {}; acts as {acts_as}", named.name, state.display()))?)
 }
 
 fn modify(state: &Path, named: &AccountArgs, rights: &UserRights) -> anyhow::Result<()> {
@@ -132,15 +132,15 @@ fn modify(state: &Path, named: &AccountArgs, rights: &UserRights) -> anyhow::Res
     tell_server(state);
     if let Some(word) = &rights.admin {
         let may = if word == "on" { "may" } else { "may not" };
-        out::line(format_args!("{name}: {may} administer the server"))?;
+        out::done(format_args!("{name}: {may} administer the server"))?;
     }
     if let Some(word) = &rights.disabled {
         let may = if word == "on" { "may not" } else { "may" };
-        out::line(format_args!("{name}: {may} log in"))?;
+        out::done(format_args!("{name}: {may} log in"))?;
     }
     if rights.uid.is_some() || rights.gid.is_some() || rights.groups.is_some() {
         let ids = AccountFile::read(state)?.find(name).map(|account| account.ids).unwrap_or_default();
-        out::line(format_args!("{name}: acts as {}", acts_as(name, ids, &host(&named.state)?)))?;
+        out::done(format_args!("{name}: acts as {}", acts_as(name, ids, &host(&named.state)?)))?;
     }
     Ok(())
 }
@@ -153,14 +153,20 @@ fn passwd(state: &Path, named: &AccountArgs, input: PasswordInput<'_>) -> anyhow
         input.keep(file, &named.name, &password)
     })?;
     tell_server(state);
-    Ok(out::line(format_args!("{}: has another password", named.name))?)
+    Ok(out::done(format_args!("{}: has another password", named.name))?)
 }
 
-fn remove(state: &Path, named: &AccountArgs) -> anyhow::Result<()> {
+fn remove(state: &Path, named: &AccountArgs, caution: &Caution) -> anyhow::Result<()> {
     require(state, &named.name)?;
+    if !caution.permits_script(&format!(
+        "the account {} is removed, with its password; its files stay",
+        named.name
+    ))? {
+        return Ok(());
+    }
     AccountFile::edit(state, |file| file.remove(&named.name))?;
     tell_server(state);
-    Ok(out::line(format_args!("{}: removed", named.name))?)
+    Ok(out::done(format_args!("{}: removed", named.name))?)
 }
 
 fn list(state: &Path, place: &Where, json: bool) -> anyhow::Result<()> {

@@ -9,11 +9,11 @@ use bench::metadata::verify;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::VerifyMetadata;
-use crate::terminal::{out, password};
+use crate::terminal::{loudness, out, password};
 
 pub(crate) fn run(asked: &VerifyMetadata) -> anyhow::Result<ExitCode> {
     let targets = targets(asked)?;
-    let bar = ProgressBar::new(0);
+    let bar = if loudness::is_quiet() { ProgressBar::hidden() } else { ProgressBar::new(0) };
     let style = ProgressStyle::with_template("{bar:24} {pos}/{len} [{elapsed}, {eta} left]");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let mut watch = |done: usize, total: usize| {

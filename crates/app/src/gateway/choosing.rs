@@ -32,14 +32,21 @@ pub(super) fn run(
 ) -> anyhow::Result<ExitCode> {
     let (cluster, state) = (of(settings)?, &settings.server.state);
     let common = OfSettings(&cluster, Text::Settings);
-    let whose = match asked {
-        ClusterSettingsCommand::Show(show) => {
-            let text = common.read().map_err(anyhow::Error::msg)?.map(|(text, _)| text);
-            return shown(text, arguments, show.json);
+    let text = || anyhow::Ok(common.read().map_err(anyhow::Error::msg)?.map(|(text, _)| text));
+    let (whose, caution, what) = match asked {
+        ClusterSettingsCommand::Show(show) => return shown(text()?, arguments, show.json),
+        ClusterSettingsCommand::Take(at) => {
+            (SettingsOwner::Cluster, &at.caution, "the settings file becomes that of the cluster")
         }
-        ClusterSettingsCommand::Take(_) => SettingsOwner::Cluster,
-        ClusterSettingsCommand::Give(_) => SettingsOwner::Here,
+        ClusterSettingsCommand::Give(at) => {
+            (SettingsOwner::Here, &at.caution, "the settings of this file become those of all servers")
+        }
     };
+    let changed = differences(text()?.as_deref(), arguments)?;
+    let changed = if changed.is_empty() { "nothing differs".into() } else { changed.join(", ") };
+    if !caution.permits_script(&format!("{what}: {changed}"))? {
+        return Ok(ExitCode::SUCCESS);
+    }
     admin::State::folder(state)?;
     let line = match sync(arguments, state, &common, whose) {
         Ok(SyncOutcome::Nothing) => "the settings file has the settings of the cluster already".to_owned(),
@@ -58,15 +65,16 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-fn shown(text: Option<String>, arguments: &Arguments, json: bool) -> anyhow::Result<ExitCode> {
+/// The settings in which the settings file differs from the text of the cluster.
+fn differences(text: Option<&str>, arguments: &Arguments) -> anyhow::Result<Vec<String>> {
+    let Some(text) = text else { return Ok(Vec::new()) };
     let (own, _) = Edit::open(arguments)?.texts();
-    let differing = match &text {
-        Some(text) => {
-            let own = common_part(&own).map_err(anyhow::Error::msg)?;
-            differing(&own, text).map_err(anyhow::Error::msg)?
-        }
-        None => Vec::new(),
-    };
+    let own = common_part(&own).map_err(anyhow::Error::msg)?;
+    differing(&own, text).map_err(anyhow::Error::msg)
+}
+
+fn shown(text: Option<String>, arguments: &Arguments, json: bool) -> anyhow::Result<ExitCode> {
+    let differing = differences(text.as_deref(), arguments)?;
     if json {
         out::json(&SharedSettingsReport { text, differing })?;
         return Ok(ExitCode::SUCCESS);

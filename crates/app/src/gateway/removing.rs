@@ -24,6 +24,10 @@ struct Answer<'a> {
 
 pub(super) fn run(asked: &ClusterRemove, settings: &Settings) -> anyhow::Result<ExitCode> {
     let (cluster, name, within) = (of(settings)?, asked.name.as_str(), Duration::from_secs(asked.within));
+    let what = format!("the server {name} leaves the cluster {} for good", cluster.name);
+    if !asked.caution.permits_script(&what)? {
+        return Ok(ExitCode::SUCCESS);
+    }
     let removed = runtime()?.block_on(remove(endpoints(&cluster.etcd)?, &cluster.name, name, within));
     let ServerRemoval { was_drained, had_port, records } =
         removed.with_context(|| format!("{name} was not removed"))?;

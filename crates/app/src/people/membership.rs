@@ -50,20 +50,24 @@ pub(crate) fn run(command: &DomainCommand) -> anyhow::Result<ExitCode> {
             };
             join(&state, &joining, *json)?;
         }
-        DomainCommand::Leave { by, local, .. } => {
+        DomainCommand::Leave { by, local, caution, .. } => {
+            let of_domain = if *local { "" } else { ", and the account of this server from its domain" };
+            if !caution.permits_script(&format!("the keys of the domain are removed here{of_domain}"))? {
+                return Ok(ExitCode::SUCCESS);
+            }
             let password = by.user.as_ref().map(|user| of(user, &by.password)).transpose()?;
             let by = by.user.as_deref().zip(password.as_deref()).filter(|_| !local);
             let machine = domain::leave(&state, by)?;
             let Machine { account, domain, .. } = machine;
             match by {
-                Some(_) => out::line(format_args!("{account}: removed from {domain}"))?,
-                None => out::line(format_args!("{account}: forgotten here; {domain} still has the account"))?,
+                Some(_) => out::done(format_args!("{account}: removed from {domain}"))?,
+                None => out::done(format_args!("{account}: forgotten here; {domain} still has the account"))?,
             }
         }
         DomainCommand::Renew { .. } => {
             let machine = domain::renew(&state)?;
             let Machine { account, version, .. } = machine;
-            out::line(format_args!("{account}: new password, keys of version {version}"))?;
+            out::done(format_args!("{account}: new password, keys of version {version}"))?;
         }
         DomainCommand::Status { json, .. } => return status(&state, *json),
     }

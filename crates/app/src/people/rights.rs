@@ -185,13 +185,19 @@ pub(crate) fn of_accounts(
 
 fn may_enter(account: &Account, share: &ShareSettings) -> bool {
     let can_log_in = !account.disabled && !account.secrets.is_empty();
+    let as_guest = share.guests && roles::of(share).is_none();
+    can_log_in && (enters(account, share) || as_guest)
+}
+
+/// Whether an account enters a share by its own rights, and not only as a guest.
+pub(crate) fn enters(account: &Account, share: &ShareSettings) -> bool {
     if let Some(roles) = roles::of(share) {
-        return can_log_in && !roles.of(&identity(account)).is_empty();
+        return !roles.of(&identity(account)).is_empty();
     }
     let is_open = share.users.is_empty() && share.groups.is_empty();
     let is_member = crate::people::groups::of(share).iter().any(|group| account.identity.in_group(*group));
     let is_named = share.users.iter().any(|user| user.eq_ignore_ascii_case(&account.name));
-    can_log_in && (is_open || is_named || is_member || share.guests)
+    is_open || is_named || is_member
 }
 
 /// The first rule of NFS that lets hosts in without a login.

@@ -6,13 +6,14 @@
 
 mod certificate;
 mod facts;
+mod quiet;
 mod raised;
 mod rules;
 mod sending;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use admin::ToldSettings;
 use admin::control::{AlertStatus, Severity, Status};
@@ -26,6 +27,7 @@ use vfs::index::Index;
 
 pub(crate) use self::facts::BlockedRequests;
 use self::facts::{Clock, DiskFacts, Facts, Gatherer};
+pub(crate) use self::quiet::{QuietAlert, QuietTable};
 use self::raised::{AlertTable, News};
 use self::sending::Sender;
 pub(crate) use self::sending::{post, with_retries};
@@ -70,7 +72,13 @@ pub(crate) struct StateFolder {
 struct AlertState {
     current: Arc<Current>,
     raised: AlertTable,
+    quiet: QuietTable,
     facts: Arc<Facts>,
+}
+
+/// Seconds since 1970.
+pub(crate) fn seconds(now: SystemTime) -> u64 {
+    now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 impl Alerts {
@@ -81,8 +89,12 @@ impl Alerts {
         (logins, namespace): (Arc<LoginGuard>, Arc<Namespace>),
         events: web::Events,
     ) -> Arc<Self> {
-        let state =
-            AlertState { current: current.clone(), raised: AlertTable::default(), facts: Arc::default() };
+        let state = AlertState {
+            current: current.clone(),
+            raised: AlertTable::default(),
+            quiet: as_ourselves(|| QuietTable::read(&folder.path)).unwrap_or_default(),
+            facts: Arc::default(),
+        };
         let alerts = Arc::new(Self {
             state: Mutex::new(state),
             sender: Sender::start(),
@@ -102,11 +114,74 @@ impl Alerts {
         let conditions = rules::conditions(&facts, &told, &state.raised);
         let news = state.raised.update(conditions, now);
         state.facts = Arc::new(facts);
+        let before = state.quiet.clone();
+        let silenced: Vec<bool> = news.iter().map(|news| state.quiet.silences(news, seconds(now))).collect();
+        let changed = (state.quiet != before).then(|| state.quiet.clone());
         drop(state);
-        news.into_iter().for_each(|news| self.tell(&news, &told));
+        news.iter().zip(silenced).for_each(|(news, is_silenced)| self.tell(news, &told, is_silenced));
+        if let Some(quiet) = changed {
+            let folder = self.folder.path.clone();
+            tokio::task::spawn_blocking(move || keep(&quiet, &folder));
+        }
     }
 
-    fn tell(&self, news: &News, told: &ToldSettings) {
+    /// The raised alerts, and those that are quiet.
+    pub(crate) fn table(&self) -> (Vec<AlertStatus>, QuietTable) {
+        let state = self.state.lock();
+        (state.raised.list(), state.quiet.clone())
+    }
+
+    /// Makes an alert quiet, for some seconds or until it is over or worse.
+    ///
+    /// # Errors
+    /// There are too many, or that cannot be kept; the text says why.
+    pub(crate) fn mute(
+        &self,
+        (name, about): (&str, &str),
+        seconds_long: Option<u64>,
+        by: &str,
+    ) -> Result<(), String> {
+        let now = seconds(SystemTime::now());
+        let until = seconds_long.map(|long| now.saturating_add(long));
+        let quiet = {
+            let mut state = self.state.lock();
+            let raised = state.raised.list();
+            let severity =
+                raised.iter().find(|one| one.name == name && one.about == about).map(|one| one.severity);
+            if severity.is_none() && until.is_none() {
+                return Err("it is not raised any more".into());
+            }
+            if !state.quiet.add((name, about), (by, now, until), severity) {
+                return Err("too many alerts are quiet already".into());
+            }
+            state.quiet.clone()
+        };
+        tracing::info!(by, alert = name, about, "an alert was made quiet");
+        self.changed(&quiet)
+    }
+
+    /// Tells of an alert again.
+    ///
+    /// # Errors
+    /// It was not quiet, or that cannot be kept; the text says why.
+    pub(crate) fn unmute(&self, (name, about): (&str, &str), by: &str) -> Result<(), String> {
+        let quiet = {
+            let mut state = self.state.lock();
+            if !state.quiet.remove(name, about) {
+                return Err("it is not quiet".into());
+            }
+            state.quiet.clone()
+        };
+        tracing::info!(by, alert = name, about, "an alert is told again");
+        self.changed(&quiet)
+    }
+
+    fn changed(&self, quiet: &QuietTable) -> Result<(), String> {
+        self.events.tell("alert", &serde_json::json!({ "event": "quiet" }));
+        quiet.write(&self.folder.path).map_err(|error| format!("it is so until the next start only: {error}"))
+    }
+
+    fn tell(&self, news: &News, told: &ToldSettings, is_silenced: bool) {
         let AlertStatus { name, about, severity, since, text } = &news.alert;
         match (news.is_raised, severity) {
             (true, Severity::Critical) => {
@@ -119,7 +194,16 @@ impl Alerts {
         }
         let event = if news.is_raised { "raised" } else { "cleared" };
         self.events.tell("alert", &serde_json::json!({ "event": event, "alert": news.alert }));
-        self.sender.send(news, told);
+        if !is_silenced {
+            self.sender.send(news, told);
+        }
+    }
+}
+
+fn keep(quiet: &QuietTable, folder: &std::path::Path) {
+    let kept = as_ourselves(|| quiet.write(folder)).map_err(|error| error.to_string());
+    if let Err(error) = kept.and_then(|wrote| wrote.map_err(|error| error.to_string())) {
+        tracing::warn!(error, "which alerts are quiet is not kept");
     }
 }
 

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use web::{Api, Certificate, Events, Figures, Manage, Metrics};
 
 use crate::fronts::bind::{self, ProtocolListeners};
+use crate::serve::alerts::Alerts;
 use crate::serve::console::Console;
 use crate::serve::figures::Scrape;
 use crate::serve::running::Running;
@@ -72,14 +73,15 @@ pub(crate) fn console(listeners: &[ListenerStatus], settings: &ApiSettings) -> O
 /// Serves the API until told to stop.
 pub(crate) fn serve(
     bound: Option<ProtocolListeners>,
-    settings: &ServerSettings,
     running: &Arc<Running>,
-    (logins, events): (Arc<LoginGuard>, Events),
+    (logins, events, alerts): (Arc<LoginGuard>, Events, Arc<Alerts>),
     stopping: &watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let Some(bound) = bound else { return Ok(()) };
+    let current = running.current();
+    let settings = &current.settings.server;
     let certificate = certificate(&settings.api, &settings.state).context("the certificate of the API")?;
-    let console = Arc::new(Console::new(running.clone()));
+    let console = Arc::new(Console::new(running.clone(), alerts));
     console.start();
     let scrape = Scrape::new(running.clone(), console.clone());
     let figures: Arc<dyn Fn() -> Figures + Send + Sync> = Arc::new(move || scrape.figures());

@@ -4,6 +4,7 @@ mod access;
 mod accounts;
 mod backups;
 mod change;
+mod desk;
 mod files;
 mod folders;
 mod forecast;
@@ -11,8 +12,10 @@ mod groups;
 mod hooks;
 mod jobs;
 mod rights;
+mod server;
 mod shares;
 mod snapshots;
+mod store;
 mod watching;
 
 use std::collections::BTreeMap;
@@ -21,8 +24,7 @@ use std::sync::Arc;
 
 use admin::ShareSettings;
 use admin::control::{
-    Advice, AdviceRequest, AlertStatus, CachesAnswer, CachesRequest, PersonAnswer, Report, RightsRequest,
-    RightsStatus, Severity,
+    Advice, AdviceRequest, CachesAnswer, CachesRequest, PersonAnswer, Report, RightsRequest, RightsStatus,
 };
 use admin::settings::units::format_size;
 use auth::kerberos::Kerberos;
@@ -48,6 +50,7 @@ use crate::commands::advise;
 use crate::commands::dataset::space;
 use crate::host::{here, memory};
 use crate::people::{logons, tickets};
+use crate::serve::alerts::Alerts;
 use crate::serve::component::Component;
 use crate::serve::current::Current;
 use crate::serve::running::Running;
@@ -79,16 +82,18 @@ impl Component for ConsoleNotifier {
 /// The server, as the console administers it.
 pub(crate) struct Console {
     running: Arc<Running>,
+    alerts: Arc<Alerts>,
     changes: change::Changes,
     forecast: forecast::Forecast,
     hooks: hooks::Hooks,
 }
 
 impl Console {
-    pub(crate) fn new(running: Arc<Running>) -> Self {
+    pub(crate) fn new(running: Arc<Running>, alerts: Arc<Alerts>) -> Self {
         let state = running.current().settings.server.state.clone();
         let forecast = as_ourselves(|| forecast::Forecast::of(&state)).unwrap_or_default();
-        Self { running, changes: change::Changes::default(), forecast, hooks: hooks::Hooks::default() }
+        let (changes, hooks) = (change::Changes::default(), hooks::Hooks::default());
+        Self { running, alerts, changes, forecast, hooks }
     }
 
     /// Takes samples of the space for the forecast, until the console is dropped; sends what webhooks are to be told. Needs a
@@ -137,7 +142,7 @@ impl Manage for Console {
     }
 
     fn change_account(&self, change: &AccountChange) -> Result<Vec<String>, Vec<String>> {
-        self.as_server(|| accounts::change(&self.running, change))
+        self.as_server(|| accounts::change(&self.running, &self.changes, change))
     }
 
     fn change_group(&self, change: &GroupChange) -> Result<Vec<String>, Vec<String>> {
@@ -156,7 +161,7 @@ impl Manage for Console {
             name: here::server_name(&current.settings.server),
             version: env!("CARGO_PKG_VERSION").into(),
             uptime_s: self.running.uptime().as_secs(),
-            notes: with_alerts(notes(&current, &shares, part), self.running.held().seen.alerts),
+            notes: desk::with_alerts(notes(&current, &shares, part), &self.alerts),
             holdings: self.holdings(),
             shares,
             memory: memory::resident(),
@@ -342,7 +347,9 @@ fn spaces(current: &Current) -> Vec<SpaceStatus> {
 /// What needs attention, the most important first. `part`: what of the limits of the caches applies.
 fn notes(current: &Current, spaces: &[SpaceStatus], part: f64) -> Vec<Note> {
     let mut notes = Vec::new();
-    let mut note = |level, text: String, hint: &str| notes.push(Note { level, text, hint: hint.to_owned() });
+    let mut note = |level, text: String, hint: &str| {
+        notes.push(Note { level, text, hint: hint.to_owned(), alert: None, quiet: false });
+    };
     for share in &current.settings.absent {
         let why = share.absence.as_ref().map(|absence| absence.why.as_str()).unwrap_or_default();
         let text = format!("The share {} is not served: {why}", share.name);
@@ -373,19 +380,6 @@ fn notes(current: &Current, spaces: &[SpaceStatus], part: f64) -> Vec<Note> {
     if current.settings.shares.is_empty() {
         let text = "No folder is shared".to_owned();
         note(Level::Hint, text, "`fourfold create NAME --path DIR` on the server shares one.");
-    }
-    notes.sort_by_key(|note| note.level);
-    notes
-}
-
-/// The alerts that say more than the notes, which have the space of shares by themselves.
-fn with_alerts(mut notes: Vec<Note>, alerts: Vec<AlertStatus>) -> Vec<Note> {
-    for alert in alerts.into_iter().filter(|alert| alert.name != "space") {
-        let level = match alert.severity {
-            Severity::Critical => Level::Problem,
-            Severity::Warning => Level::Warning,
-        };
-        notes.push(Note { level, text: alert.text, hint: format!("Since {}.", alert.since) });
     }
     notes.sort_by_key(|note| note.level);
     notes

@@ -1,5 +1,7 @@
 //! The operator's interface of a running server: its status, and the reload of its settings.
 
+mod closing;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use crate::terminal::out;
+use crate::terminal::{loudness, out};
 
 /// How long a server may be silent before the command tells the user what it waits for.
 const SILENT_FOR: Duration = Duration::from_secs(2);
@@ -23,7 +23,7 @@ impl LivenessSignal {
 pub(crate) fn patiently<T>(ask: impl FnOnce(&LivenessSignal) -> T) -> T {
     let (heard, silence) = channel();
     std::thread::spawn(move || {
-        if silence.recv_timeout(SILENT_FOR) == Err(RecvTimeoutError::Timeout) {
+        if silence.recv_timeout(SILENT_FOR) == Err(RecvTimeoutError::Timeout) && !loudness::is_quiet() {
             out::error_line("fourfold: the server has not answered yet; waiting for it");
         }
     });

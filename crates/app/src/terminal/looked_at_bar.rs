@@ -1,9 +1,11 @@
-//! The progress of a command that looks at many files.
+//! The progress of a command that goes through many files.
 
 use std::time::Duration;
 
 use admin::control::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::terminal::loudness;
 
 /// How often the progress is drawn.
 const DRAW_EVERY: Duration = Duration::from_millis(250);
@@ -12,15 +14,15 @@ const DRAW_EVERY: Duration = Duration::from_millis(250);
 pub(crate) struct LookedAtBar(ProgressBar);
 
 impl LookedAtBar {
-    /// Nothing was looked at yet.
+    /// Nothing was done yet.
     pub(crate) fn new() -> Self {
-        let bar = ProgressBar::new_spinner();
-        bar.set_style(style("{spinner} {msg}: {human_pos} looked at [{elapsed}]"));
+        let bar = if loudness::is_quiet() { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
+        bar.set_style(style("{spinner} {msg}: {human_pos} [{elapsed}, {per_sec}]"));
         bar.enable_steady_tick(DRAW_EVERY);
         Self(bar)
     }
 
-    /// Shows what is looked at now, and how much of it was.
+    /// Shows what is gone through now, and how much of it was.
     pub(crate) fn show(&self, what: &str, now: Progress) {
         if self.0.message() != what {
             self.0.set_message(what.to_owned());
@@ -28,7 +30,7 @@ impl LookedAtBar {
         if self.0.length() != Some(now.total) && now.total > 0 {
             self.0.set_length(now.total);
             self.0.set_style(style(
-                "{spinner} {msg}: {human_pos} of {human_len} looked at [{elapsed}, {eta} left]",
+                "{spinner} {msg}: {human_pos} of {human_len} [{elapsed}, {per_sec}, {eta} left]",
             ));
         }
         self.0.set_position(now.done);
@@ -38,6 +40,22 @@ impl LookedAtBar {
     pub(crate) fn end(&self) {
         self.0.finish_and_clear();
     }
+}
+
+impl Drop for LookedAtBar {
+    fn drop(&mut self) {
+        self.end(); // an error comes next, and needs the line
+    }
+}
+
+/// Does something that takes long and cannot say how far it is. `what` is said while it is done.
+pub(crate) fn busy<T>(what: impl Into<String>, work: impl FnOnce() -> T) -> T {
+    let bar = LookedAtBar::new();
+    bar.0.set_style(style("{spinner} {msg} [{elapsed}]"));
+    bar.0.set_message(what.into());
+    let done = work();
+    bar.end();
+    done
 }
 
 fn style(template: &str) -> ProgressStyle {

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use crate::terminal::{exit, loudness};
+
 /// The output could not be written to standard output.
 #[derive(Debug)]
 pub(crate) struct OutputError(pub(crate) io::Error);
@@ -57,11 +59,21 @@ pub(crate) fn table<const N: usize>(rows: impl IntoIterator<Item = [String; N]>)
     rows.iter().map(line).collect()
 }
 
+/// Prints one line about what was done. With --quiet it is not said.
+pub(crate) fn done(text: impl fmt::Display) -> Result<(), OutputError> {
+    if loudness::is_quiet() { Ok(()) } else { line(text) }
+}
+
+/// Whether somebody sits at the terminal.
+pub(crate) fn is_asking_possible() -> bool {
+    io::stdin().is_terminal()
+}
+
 /// Asks a question at the terminal. An error unless the answer is yes.
 pub(crate) fn confirm(question: &str) -> anyhow::Result<()> {
     let input = io::stdin();
     if !input.is_terminal() {
-        anyhow::bail!("{question} There is no terminal to ask at; add --yes");
+        return Err(exit::usage_error(format!("{question} There is no terminal to ask at; add --yes")));
     }
     error(format_args!("{question} [y/N] "));
     let mut line = String::new();

@@ -26,6 +26,8 @@ mod rights;
 mod scrub;
 #[path = "api/sharing.rs"]
 mod sharing;
+#[path = "api/store.rs"]
+mod store;
 #[path = "api/trust.rs"]
 mod trust;
 
@@ -80,7 +82,8 @@ impl Server {
 
     /// A server whose ports are not known.
     fn without_api(folder: tempfile::TempDir, more: &[&str]) -> Self {
-        let off = ["--smb-port", "off", "--afp-port", "off", "--iscsi-port", "off", "--portmap-port", "off"];
+        let ports = ["--smb-port", "--afp-port", "--iscsi-port", "--portmap-port"];
+        let off = ports.into_iter().filter(|port| !more.contains(port)).flat_map(|port| [port, "off"]);
         let mut child = Command::new(PROGRAM)
             .args(["serve", "--listen", "127.0.0.1", "--state", "state", "--nfs-port", "0"])
             .args(off)
@@ -234,7 +237,7 @@ fn the_api_tells_and_does_what_commands_do() {
 
     let document = server.ask("GET /v1/openapi.json", &token, "").json();
     let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
-    assert_eq!(paths.len(), 66, "{paths:?}");
+    assert_eq!(paths.len(), 81, "{paths:?}");
     for path in paths.into_iter().filter(|path| !path.contains("events")) {
         let method = if document["paths"][path].get("get").is_some() { "GET" } else { "POST" };
         let status = server.ask(&format!("{method} {path}"), &token, "").status;

@@ -211,7 +211,9 @@ fn version_and_help_end_with_0() {
     let folder = tempfile::tempdir().unwrap();
     let version = run(folder.path(), &["--version"], "");
     assert_eq!(out(&version), format!("fourfold {}\n", env!("CARGO_PKG_VERSION")));
-    for words in [&["--help"][..], &["serve", "--help"], &["user", "add", "--help"], &["status", "--help"]] {
+    let first = out(&run(folder.path(), &["--help"], ""));
+    assert!(first.contains("Begin, and look:") && first.contains("Exit codes: 0 done"), "{first}");
+    for words in [&["serve", "--help"][..], &["user", "add", "--help"], &["status", "--help"]] {
         let help = run(folder.path(), words, "");
         assert!(help.status.success() && out(&help).contains("Examples:"), "{words:?}");
     }

@@ -162,9 +162,13 @@ fn nothing_is_destroyed_unasked() {
         ),
     ] {
         let (why, code) = scene.fail(words);
-        assert!(why.contains(expected) && code == Some(1), "{words:?}: {why}");
+        let is_usage = expected.contains("--yes");
+        assert!(why.contains(expected) && code == Some(if is_usage { 2 } else { 1 }), "{words:?}: {why}");
         assert_eq!(scene.text(), before);
     }
+    let dry = scene.run(&["destroy", "studio/video", "-r", "--delete-files", "--dry-run"]);
+    assert!(dry.starts_with("dry run: all files in ") && scene.at("studio/video/take").exists(), "{dry}");
+    assert_eq!(scene.text(), before);
     scene.run(&["destroy", "studio/video/raw"]);
     assert!(!scene.at("studio/video/raw").exists(), "it was empty, and the server had chosen its place");
     scene.run(&["destroy", "studio/video", "--keep-files"]);

@@ -164,7 +164,9 @@ fn snapshots_are_listed_and_removed(scene: &Scene) {
     assert!(list(&["A/trial"]).is_empty());
     let refused = |words: &[&str]| scene.refused(&[&["lun", "snapshot"], words].concat());
     assert!(refused(&["create", "A/video@monday"]).contains("there is a LUN A/video.monday already"));
-    assert!(refused(&["create", "A/video"]).contains("write SHARE/NAME@SNAPSHOT"));
+    let mistyped = scene.run(&["lun", "snapshot", "create", "A/video"]);
+    assert_eq!(mistyped.status.code(), Some(2));
+    assert!(String::from_utf8(mistyped.stderr).unwrap().contains("write SHARE/NAME@SNAPSHOT"));
     assert!(refused(&["create", "A/video.monday@x"]).contains("`fourfold lun clone` makes a LUN of it"));
     assert!(refused(&["remove", "A/video@tuesday"]).contains("there is no snapshot A/video@tuesday"));
     assert!(refused(&["remove", "A/tri@al"]).contains("there is no snapshot"));

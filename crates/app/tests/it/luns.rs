@@ -57,8 +57,22 @@ impl Scene {
 
     /// Runs a command that must fail; returns its message.
     fn refused(&self, words: &[&str]) -> String {
+        self.failed(words, 1)
+    }
+
+    /// The same for what cannot be meant.
+    fn mistyped(&self, words: &[&str]) -> String {
+        self.failed(words, 2)
+    }
+
+    fn failed(&self, words: &[&str], code: i32) -> String {
         let output = self.run(words);
-        assert_eq!(output.status.code(), Some(1), "{words:?}: {}", String::from_utf8_lossy(&output.stdout));
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{words:?}: {}",
+            String::from_utf8_lossy(&output.stdout)
+        );
         String::from_utf8(output.stderr).unwrap()
     }
 
@@ -151,10 +165,10 @@ fn a_lun_is_made_shown_resized_and_removed_without_a_server() {
             .contains("has 1.5 GiB (1610612736 bytes) now, 1 GiB before")
     );
     assert!(scene.refused(&["resize", "A/video", "1G"]).contains("`--shrink` makes it 1 GiB"));
-    assert!(scene.refused(&["resize", "A/video", "1G", "--shrink"]).contains("add --yes"));
+    assert!(scene.mistyped(&["resize", "A/video", "1G", "--shrink"]).contains("add --yes"));
     scene.done(&["resize", "A/video", "1G", "--shrink", "--yes"]);
     assert_eq!(std::fs::metadata(scene.own("video")).unwrap().len(), GIB);
-    assert!(scene.refused(&["remove", "A/video"]).contains("all 1 GiB of it are lost"));
+    assert!(scene.mistyped(&["remove", "A/video"]).contains("all 1 GiB of it are lost"));
     assert!(scene.done(&["remove", "A/video", "--yes"]).contains("removed; so is its file"));
     assert!(!scene.own("video").exists() && scene.list().is_empty());
     assert!(scene.refused(&["remove", "A/video", "--yes"]).contains("there is no LUN A/video"));
@@ -163,15 +177,15 @@ fn a_lun_is_made_shown_resized_and_removed_without_a_server() {
 #[test]
 fn what_cannot_be_is_said_with_what_to_do() {
     let scene = Scene::new("");
-    assert!(scene.refused(&["create", "video", "1G"]).contains("write SHARE/NAME"));
-    assert!(scene.refused(&["create", "A/my disk", "1G"]).contains("write SHARE/NAME"));
+    assert!(scene.mistyped(&["create", "video", "1G"]).contains("write SHARE/NAME"));
+    assert!(scene.mistyped(&["create", "A/my disk", "1G"]).contains("write SHARE/NAME"));
     assert!(
         scene.refused(&["create", "B/video", "1G"]).contains("there is no share \"B\"; the shares are: A")
     );
-    assert!(scene.refused(&["create", "A/video", "much"]).contains("is no size"));
+    assert!(scene.mistyped(&["create", "A/video", "much"]).contains("is no size"));
     assert!(
         scene
-            .refused(&["create", "A/video", "3"])
+            .mistyped(&["create", "A/video", "3"])
             .contains("\"3\" has no unit; write 3G for GiB, or 3B for bytes")
     );
     assert!(scene.refused(&["create", "A/video", "3B"]).contains("a LUN of 4 KiB (4096 bytes) is too small"));

@@ -179,7 +179,7 @@ fn status_shows_how_the_event_loops_wait_and_a_reload_changes_it() {
     std::fs::write(folder.path().join("fourfold.toml"), limited).unwrap();
     server.signal(rustix::process::Signal::HUP);
     until("the setting is not applied", || loops()["poll"] == "30 us");
-    let table = fourfold(folder.path(), &["status", "--state", "state"]);
+    let table = fourfold(folder.path(), &["status", "--all", "--state", "state"]);
     assert!(String::from_utf8(table.stdout).unwrap().contains(" poll 30 us: "));
 }
 

@@ -236,9 +236,10 @@ impl Loop {
         let has_idlers = idle && self.idlers.any();
         events.clear();
         if idle && !has_idlers {
-            let busy = began.elapsed();
+            let now = Instant::now();
+            let busy = now - *began;
             self.busy_ns.fetch_add(busy.as_nanos() as u64, Ordering::Relaxed);
-            *began = self.wait.until_events(&self.epoll, events, busy);
+            *began = self.wait.until_events(&self.epoll, events, now, busy);
         } else {
             self.wait.take_ready(&self.epoll, events);
         }

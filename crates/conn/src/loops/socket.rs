@@ -139,7 +139,8 @@ impl Socket {
 
     /// Whether the loop had nothing else to do. True once for each [`Socket::await_idle`].
     pub(crate) fn take_idle(&self) -> bool {
-        self.ready.fetch_and(!IDLE, Ordering::AcqRel) & IDLE != 0
+        self.ready.load(Ordering::Relaxed) & IDLE != 0
+            && self.ready.fetch_and(!IDLE, Ordering::AcqRel) & IDLE != 0
     }
 
     /// The loop has nothing else to do.

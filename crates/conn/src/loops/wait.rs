@@ -21,6 +21,7 @@ pub(super) struct EventWait {
     /// Bytes that were received since the last wait.
     received: AtomicU64,
     /// How often it has asked the kernel for events.
+    #[cfg(test)]
     looks: AtomicU64,
 }
 
@@ -39,6 +40,7 @@ impl EventWait {
             learner: Mutex::new(PollLearner::new(setting)),
             partial: Arc::default(),
             received: AtomicU64::new(0),
+            #[cfg(test)]
             looks: AtomicU64::new(0),
         }
     }
@@ -67,14 +69,22 @@ impl EventWait {
         PartialMessage(self.partial.clone())
     }
 
-    /// A connection of the loop has received so many bytes.
+    /// A connection of the loop has received so many bytes. A count is lost if another thread drives the loop just now, which only
+    /// makes the learner a little less sure.
     pub(super) fn note_received(&self, count: usize) {
-        self.received.fetch_add(count as u64, Ordering::Relaxed);
+        let before = self.received.load(Ordering::Relaxed);
+        self.received.store(before + count as u64, Ordering::Relaxed);
     }
 
-    /// Waits until there are events. `busy`: the time since the last wait has ended. Returns when this one has.
-    pub(super) fn until_events(&self, epoll: &OwnedFd, events: &mut Vec<Event>, busy: Duration) -> Instant {
-        let began = Instant::now();
+    /// Waits until there are events. `began`: this moment. `busy`: the time since the last wait has ended. Returns when this one
+    /// has.
+    pub(super) fn until_events(
+        &self,
+        epoll: &OwnedFd,
+        events: &mut Vec<Event>,
+        began: Instant,
+        busy: Duration,
+    ) -> Instant {
         let is_inside = self.partial.load(Ordering::Relaxed) > 0;
         let limit = self.learner.lock().limit(is_inside);
         let polled = if limit.is_zero() { Duration::ZERO } else { self.poll(epoll, events, began, limit) };
@@ -84,7 +94,8 @@ impl EventWait {
         }
         let ended = Instant::now();
         let slept = sleeps.then(|| (ended - began).saturating_sub(polled));
-        let received = self.received.swap(0, Ordering::Relaxed);
+        let received = self.received.load(Ordering::Relaxed);
+        self.received.store(0, Ordering::Relaxed);
         self.learner.lock().note(EndedWait { busy, polled, slept, received, is_inside });
         ended
     }
@@ -108,6 +119,7 @@ impl EventWait {
 
     /// An error is an interruption: the loop looks again.
     fn look(&self, epoll: &OwnedFd, events: &mut Vec<Event>, limit: Option<&Timespec>) {
+        #[cfg(test)]
         self.looks.fetch_add(1, Ordering::Relaxed);
         let _ = epoll::wait(epoll, spare_capacity(events), limit);
     }

@@ -2,6 +2,9 @@ use std::io::{self, Write};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+
 use super::testing::Recorder;
 use super::*;
 
@@ -23,8 +26,10 @@ impl Log {
     /// Starts a log with this filter, for this thread.
     fn start(&self, filter: &str) -> tracing::subscriber::DefaultGuard {
         let log = self.clone();
-        let lines = tracing_subscriber::fmt().with_env_filter(filter).without_time().with_ansi(false);
-        tracing::subscriber::set_default(lines.with_writer(move || log.clone()).finish())
+        let lines = tracing_subscriber::fmt::layer().without_time().with_ansi(false);
+        let filter: Targets = filter.parse().unwrap();
+        let lines = lines.with_writer(move || log.clone());
+        tracing::subscriber::set_default(tracing_subscriber::registry().with(filter).with(lines))
     }
 
     /// The lines since the last call, without the durations.

@@ -13,6 +13,8 @@
 //! | `<!-- file PATH -->`, `<!-- add to PATH -->` | text of a file, or more of it |
 //! | `<!-- not run: REASON -->` | commands for another machine, or a choice that the guide does not take |
 //!
+//! Below a line `<!-- try commands -->`, each command in the text that begins with `sudo fourfold ` is tried: its words must be right.
+//!
 //! Commands between a line `<!-- hidden` and a line `-->` are run, too, and the reader does not see them. They stand for what people
 //! do with their machines, such as a program on a Mac that writes a file.
 
@@ -29,7 +31,13 @@ pub struct Step {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
     Run(CommandBlock),
-    Write { path: String, text: String, append: bool },
+    Write {
+        path: String,
+        text: String,
+        append: bool,
+    },
+    /// A command whose words must be right, whatever its outcome is.
+    Try(String),
 }
 
 /// Commands of a shell.
@@ -69,13 +77,15 @@ impl ExpectedExit {
 /// # Errors
 /// The line of a block of commands without a comment, or of a comment that is unknown or in the wrong place.
 pub fn steps(page: &str) -> Result<Vec<Step>> {
-    let (mut steps, mut marking) = (Vec::new(), None);
+    let (mut steps, mut marking, mut tries) = (Vec::new(), None, false);
     let mut lines = page.lines().zip(1..);
     while let Some((text, line)) = lines.next() {
         if text == "<!-- hidden" {
             let script = until("-->", &mut lines).with_context(|| at(line))?.join("\n");
             steps
                 .push(Step { line, action: Action::Run(CommandBlock { script, ..CommandBlock::default() }) });
+        } else if text == "<!-- try commands -->" {
+            tries = true;
         } else if let Some(found) = Marking::parse(text).with_context(|| at(line))? {
             ensure!(marking.is_none(), "{}: two comments for one block", at(line));
             marking = Some(found);
@@ -84,6 +94,9 @@ pub fn steps(page: &str) -> Result<Vec<Step>> {
             add(&mut steps, marking.take(), language, line, block).with_context(|| at(line))?;
         } else {
             ensure!(marking.is_none(), "{}: a block stands right below its comment", at(line));
+            let spans = text.split('`').skip(1).step_by(2).filter(|_| tries);
+            let commands = spans.filter(|span| span.starts_with("sudo fourfold "));
+            steps.extend(commands.map(|command| Step { line, action: Action::Try(command.to_owned()) }));
         }
     }
     ensure!(marking.is_none(), "the last comment has no block");
@@ -222,6 +235,14 @@ mod tests {
     fn a_file_has_the_text_of_its_block() {
         let found = steps("<!-- add to /etc/x -->\n```toml\n[a]\n```").unwrap().pop().unwrap().action;
         assert_eq!(found, Action::Write { path: "/etc/x".into(), text: "[a]\n".into(), append: true });
+    }
+
+    #[test]
+    fn commands_in_the_text_are_tried_where_the_page_says_so() {
+        let text = "* `sudo fourfold list` and `fourfold list`, `ls`.\n";
+        assert_eq!(steps(text).unwrap(), []);
+        let tried = Step { line: 2, action: Action::Try("sudo fourfold list".into()) };
+        assert_eq!(steps(&format!("<!-- try commands -->\n{text}")).unwrap(), [tried]);
     }
 
     #[test]

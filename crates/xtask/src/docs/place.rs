@@ -78,10 +78,8 @@ for folder in etc var root home; do
     mkdir -p /run/changes/$folder /run/work/$folder
     mount -t overlay overlay -o lowerdir=/$folder,upperdir=/run/changes/$folder,workdir=/run/work/$folder /$folder
 done
-for folder in /var/lib/fourfold /etc/fourfold; do
-    mkdir -p $folder
-    mount -t tmpfs -o mode=0755 tmpfs $folder
-done
+[ "$(stat --file-system --format %T /var)" = overlayfs ] && [ "$(stat --file-system --format %T /etc)" = overlayfs ]
+rm -rf /var/lib/fourfold /etc/fourfold # what this machine has is below, and stays
 mkdir -p /srv
 mount -o loop "$place/srv.image" /srv
 rm -f "$place/srv.image"

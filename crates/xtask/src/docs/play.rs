@@ -27,6 +27,7 @@ pub fn play(path: &str, page: &str, show: bool) -> Result<()> {
 fn perform(step: &Step, show: bool) -> Result<()> {
     match &step.action {
         Action::Run(run) => perform_run(run, show),
+        Action::Try(command) => try_command(command, show),
         Action::Write { path, text, append } => {
             let path = Path::new(path);
             fs::create_dir_all(path.parent().context("no folder")?)?;
@@ -40,7 +41,8 @@ fn perform(step: &Step, show: bool) -> Result<()> {
 fn perform_run(run: &CommandBlock, show: bool) -> Result<()> {
     let deadline = Instant::now() + LIMIT;
     loop {
-        let (succeeded, printed) = execute(run)?;
+        let (code, printed) = execute(run)?;
+        let succeeded = code == Some(0);
         let is_good =
             run.exit.includes(succeeded) && run.says.as_ref().is_none_or(|says| is_as_said(says, &printed));
         if is_good || !run.until || Instant::now() > deadline {
@@ -53,8 +55,24 @@ fn perform_run(run: &CommandBlock, show: bool) -> Result<()> {
     }
 }
 
-/// Runs the commands. Returns whether the last one has succeeded, and what all of them have printed.
-fn execute(run: &CommandBlock) -> Result<(bool, String)> {
+/// The exit code for words that are wrong.
+const USAGE: i32 = 2;
+
+/// Runs a command that may find nothing to do here. What it asks for at a terminal is not given.
+fn try_command(command: &str, show: bool) -> Result<()> {
+    let run = CommandBlock { script: command.to_owned(), ..CommandBlock::default() };
+    let (code, printed) = execute(&run)?;
+    if show {
+        println!("$ {command}\n{printed}");
+    }
+    if code == Some(USAGE) && !printed.contains("--yes") {
+        bail!("{command}\nis refused:\n{}", printed.trim_end());
+    }
+    Ok(())
+}
+
+/// Runs the commands. Returns the exit code of the last one, and what all of them have printed.
+fn execute(run: &CommandBlock) -> Result<(Option<i32>, String)> {
     let printed = File::create(PRINTED)?;
     // Each program reads one line at most, although it asks for more: the pipe keeps the boundaries of writes.
     let (input, typist) = pipe_with(PipeFlags::DIRECT | PipeFlags::CLOEXEC)?;
@@ -72,7 +90,7 @@ fn execute(run: &CommandBlock) -> Result<(bool, String)> {
     if status.code() == Some(124) {
         bail!("{}\ndid not end within {} s", run.script, LIMIT.as_secs());
     }
-    Ok((status.success(), String::from_utf8_lossy(&fs::read(PRINTED)?).into_owned()))
+    Ok((status.code(), String::from_utf8_lossy(&fs::read(PRINTED)?).into_owned()))
 }
 
 fn difference(run: &CommandBlock, succeeded: bool, printed: &str) -> anyhow::Error {

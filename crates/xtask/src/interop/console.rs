@@ -5,6 +5,7 @@ mod adopt;
 mod browser;
 mod checks;
 mod cost;
+mod daily;
 mod jobs;
 mod pages;
 mod pictures;

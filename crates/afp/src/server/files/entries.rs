@@ -143,16 +143,15 @@ impl Folder<'_> {
         }
     }
 
-    /// The facts with the number, if it is requested. An entry without a number gets one.
-    pub(in crate::server) fn numbered<'e>(&self, facts: Facts<'e>) -> Result<Facts<'e>, ResultCode> {
-        if !self.wants_number(&facts) {
-            return Ok(facts);
+    /// Adds the number, if it is requested. An entry without a number gets one.
+    pub(in crate::server) fn add_number(&self, facts: &mut Facts<'_>) -> Result<(), ResultCode> {
+        if self.wants_number(facts) {
+            facts.id = self.volume.id_of(&facts.key)?;
+            if facts.attributes.kind == Kind::Folder {
+                self.volume.tree().saw(facts.attributes.id, &self.found.object, facts.name);
+            }
         }
-        let id = self.volume.id_of(&facts.key)?;
-        if facts.attributes.kind == Kind::Folder {
-            self.volume.tree().saw(facts.attributes.id, &self.found.object, facts.name);
-        }
-        Ok(Facts { id, ..facts })
+        Ok(())
     }
 
     /// Appends an entry. False: it is too long for its length field, and nothing was appended.

@@ -212,12 +212,13 @@ impl<'a> Listing<'a> {
                     }
                 }
                 self.folder.number(&some)?;
-                for (at, facts) in some.drain(..) {
+                for (at, facts) in &mut some {
                     match self.add(facts)? {
-                        AddOutcome::Yes => cookie = at,
+                        AddOutcome::Yes => cookie = *at,
                         AddOutcome::Full => return Ok(cookie),
                     }
                 }
+                some.clear();
             }
             match page.entries().last() {
                 // The last entry may have been `..`, which is skipped.
@@ -241,10 +242,10 @@ impl<'a> Listing<'a> {
         if is_wanted { self.folder.facts(page, entry, Needs::default()) } else { Ok(None) }
     }
 
-    fn add(&mut self, facts: Facts<'_>) -> Result<AddOutcome, ResultCode> {
-        let facts = self.folder.numbered(facts)?;
+    fn add(&mut self, facts: &mut Facts<'_>) -> Result<AddOutcome, ResultCode> {
+        self.folder.add_number(facts)?;
         let before = self.w.len();
-        let fits = self.folder.put(self.form.framing(), &facts, &mut self.w) && self.w.len() <= self.max;
+        let fits = self.folder.put(self.form.framing(), facts, &mut self.w) && self.w.len() <= self.max;
         if fits {
             self.count += 1;
             return Ok(AddOutcome::Yes);

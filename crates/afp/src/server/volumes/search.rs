@@ -292,9 +292,9 @@ impl<'a> Look<'a> {
             Err(ResultCode::ACCESS_DENIED) => None,
             other => other?,
         };
-        let Some(facts) = facts else { return Ok(()) };
+        let Some(mut facts) = facts else { return Ok(()) };
         if criteria.matches(self.volume, &facts)? {
-            let facts = folder.numbered(facts)?;
+            folder.add_number(&mut facts)?;
             self.count += u32::from(folder.put(self.form.framing(), &facts, &mut self.w));
         }
         Ok(())

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
+use admin::control::Progress;
 use anyhow::{Context as _, bail};
 use serde::Serialize;
 use vfs::backend::Found;
@@ -16,6 +16,7 @@ use vfs::streams::Style;
 use vfs::{Actor, Beside, Caller, Error, Kind, Relayout, RelayoutOptions, Volume};
 
 use super::converted::{Change, Journal, Journals};
+use crate::terminal::looked_at_bar::LookedAtBar;
 
 /// Files of one kind that are named. Those beyond are counted.
 const MOST_NAMED: usize = 1_000;
@@ -333,19 +334,11 @@ pub(crate) fn undo(
     Ok((back, left))
 }
 
-/// Shows the progress on a terminal: files, and the time that is left.
+/// Shows the progress on a terminal: files, how fast, and the time that is left.
 pub(crate) fn progress() -> impl Fn(u64, u64) -> bool {
-    use std::io::IsTerminal as _;
-    let (begun, last) = (Instant::now(), std::cell::Cell::new(None::<Instant>));
+    let bar = LookedAtBar::new();
     move |done, total| {
-        let is_due = last.get().is_none_or(|last| last.elapsed().as_millis() >= 250);
-        if total == 0 || !std::io::stderr().is_terminal() || !(is_due || done == total) {
-            return true;
-        }
-        last.set(Some(Instant::now()));
-        let left = begun.elapsed().as_secs_f64() / done.max(1) as f64 * (total - done.min(total)) as f64;
-        let end = if done == total { "\n" } else { "" };
-        crate::terminal::out::error(format_args!("\r\x1b[K{done} of {total} files, {left:.0} s left{end}"));
+        bar.show("files", Progress { done, total });
         true
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use super::{one, say, table};
 use crate::cli::LunSnapshot;
-use crate::terminal::out;
+use crate::terminal::{exit, out};
 
 /// The name of the LUN that is the snapshot SNAPSHOT of the LUN NAME.
 pub(super) fn lun_name(name: &str, snapshot: &str) -> String {
@@ -21,11 +21,11 @@ pub(super) fn names(typed: &str) -> anyhow::Result<(&str, &str, &str)> {
         admin::luns::split(&format!("x/{}", lun_name(name, snapshot)))?;
         (!snapshot.is_empty()).then_some((share, name, snapshot))
     });
-    parts.with_context(|| {
-        format!(
+    parts.ok_or_else(|| {
+        exit::usage_error(format!(
             "{typed:?} names no snapshot of a LUN: write SHARE/NAME@SNAPSHOT; both names together have up to 63 letters and \
              digits of ASCII, `-`, `_` and `.`"
-        )
+        ))
     })
 }
 
@@ -45,7 +45,7 @@ pub(super) fn run(
             let of = lun.as_deref().map(super::names).transpose()?;
             ask(LunRequest::List)?.map(|answer| list(answer, of, *json))
         }
-        LunSnapshot::Remove { named, force } => {
+        LunSnapshot::Remove { named, force, caution } => {
             let (share, name, snapshot) = names(&named.snapshot)?;
             let found = match ask(LunRequest::List)? {
                 Ok(answer) => one(answer, share, &lun_name(name, snapshot)),
@@ -60,6 +60,9 @@ pub(super) fn run(
                     "{} is no snapshot of {share}/{name}; `fourfold lun remove` removes LUNs",
                     found.full_name()
                 );
+            }
+            if !caution.permits_script(&format!("the snapshot {} is removed", named.snapshot))? {
+                return Ok(Ok(Ok(())));
             }
             let (share, name) = (found.share, found.name);
             ask(LunRequest::Remove { share, name, keep_file: false, force: *force })?

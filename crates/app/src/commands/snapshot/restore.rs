@@ -15,25 +15,23 @@ use crate::cli::SnapshotRestore;
 use crate::shares::restoring;
 use crate::shares::volumes::Volumes;
 use crate::terminal::asking::patiently;
-use crate::terminal::out;
 use crate::terminal::progress::ProgressDisplay;
+use crate::terminal::{exit, out};
+
+/// What would be overwritten, as far as it is said before the question.
+const SHOWN: usize = 20;
 
 /// Restores a file or folder.
 pub(super) fn run(settings: &Settings, asked: &SnapshotRestore) -> anyhow::Result<ExitCode> {
     let request = request(asked)?;
-    let progress = ProgressDisplay::default();
-    let answer = patiently(|heard| {
-        control::restore(&settings.server.state, request.clone(), &mut |now| {
-            heard.something();
-            progress.show(now);
-        })
-    });
-    let report = match answer {
-        Err(AskError::NoServer(_)) => alone(settings, &request, &progress),
-        other => other.map_err(Into::into),
-    };
-    progress.end();
-    let report = report?;
+    if !request.dry_run
+        && !asked.caution.yes
+        && out::is_asking_possible()
+        && !may_go_on(settings, asked, &request)?
+    {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let report = carry_out(settings, &request)?;
     if asked.json {
         out::json(&report)?
     } else {
@@ -42,9 +40,41 @@ pub(super) fn run(settings: &Settings, asked: &SnapshotRestore) -> anyhow::Resul
     Ok(if report.refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Finds out what would be overwritten and removed, says it, and asks.
+fn may_go_on(settings: &Settings, asked: &SnapshotRestore, request: &RestoreRequest) -> anyhow::Result<bool> {
+    let dry = carry_out(settings, &RestoreRequest { dry_run: true, ..request.clone() })?;
+    if dry.restored + dry.removed == 0 {
+        return Ok(true); // nothing would change
+    }
+    for entry in dry.entries.iter().take(SHOWN) {
+        out::error_line(format_args!("{:<8}  {}", entry.did, entry.path));
+    }
+    let (restored, removed) = (dry.restored, dry.removed);
+    asked
+        .caution
+        .permits(&format!("{restored} files and folders are made or overwritten, {removed} are removed"))
+}
+
+/// Asks the server, or does it without one.
+fn carry_out(settings: &Settings, request: &RestoreRequest) -> anyhow::Result<RestoreReport> {
+    let progress = ProgressDisplay::default();
+    let answer = patiently(|heard| {
+        control::restore(&settings.server.state, request.clone(), &mut |now| {
+            heard.something();
+            progress.show(now);
+        })
+    });
+    let report = match answer {
+        Err(AskError::NoServer(_)) => alone(settings, request, &progress),
+        other => other.map_err(Into::into),
+    };
+    progress.end();
+    report
+}
+
 fn request(asked: &SnapshotRestore) -> anyhow::Result<RestoreRequest> {
     let Some((share, snapshot)) = asked.snapshot.split_once('@') else {
-        bail!("{:?} names no snapshot: write SHARE@NAME", asked.snapshot);
+        return Err(exit::usage_error(format!("{:?} names no snapshot: write SHARE@NAME", asked.snapshot)));
     };
     let path = inside(&asked.path)?;
     let to = match &asked.to {
@@ -63,7 +93,7 @@ fn request(asked: &SnapshotRestore) -> anyhow::Result<RestoreRequest> {
         to: bytes(to),
         keep: asked.beside,
         delete: asked.delete,
-        dry_run: asked.dry_run,
+        dry_run: asked.caution.dry_run,
     })
 }
 

@@ -1,5 +1,7 @@
 //! Accounts as the console shows and changes them: those of `accounts.toml`, as `fourfold user` does.
 
+mod renaming;
+
 use std::path::Path;
 
 use admin::control::Report;
@@ -8,6 +10,7 @@ use web::accounts::{AccountChange, AccountEdit, AccountRights, MoreSecrets};
 use web::manage::AccountStatus;
 
 use super::access::GroupNames;
+use super::change::Changes;
 use crate::people::{accounts, who};
 use crate::serve::current::Current;
 use crate::serve::running::Running;
@@ -56,7 +59,11 @@ fn own_groups(accounts: &Directory, name: &str) -> Vec<String> {
 }
 
 /// Changes an account in `accounts.toml`, and has the server apply it.
-pub(super) fn change(running: &Running, change: &AccountChange) -> Result<Vec<String>, Vec<String>> {
+pub(super) fn change(
+    running: &Running,
+    changes: &Changes,
+    change: &AccountChange,
+) -> Result<Vec<String>, Vec<String>> {
     let current = running.current();
     let AccountChange { name, what, by } = change;
     check_not_of_run(&current, name, what)?;
@@ -94,6 +101,12 @@ pub(super) fn change(running: &Running, change: &AccountChange) -> Result<Vec<St
             check_not_of_system(&current, name, &rights, Some(record))?;
             edit(state, |file| apply(file, name, &rights))?;
             "changed"
+        }
+        AccountEdit::Rename { new, password } => {
+            check_password(new, password)?;
+            renaming::rename(&current, name, new, password)?;
+            tracing::info!(by, account = name, new, change = "renamed", "account changed");
+            return renaming::follow(running, changes, (name, new), by);
         }
         AccountEdit::Remove => {
             edit(state, |file| file.remove(name))?;

@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use admin::control::Report;
 use admin::settings::{
-    Authority, ChangeDemand, Demand, Edit, EditError, HIDDEN, Kind, Live, Place, Property, Setting, Source,
-    Table, setting,
+    Authority, ChangeDemand, Demand, Edit, EditError, HIDDEN, Kind, Live, Place, Property, SUBJECTS, Setting,
+    Source, Table, setting, subject_of,
 };
 use admin::{Diagnostic, Settings, ShareSettings};
 use lock::Mutex;
@@ -47,6 +47,7 @@ pub(super) fn status(running: &Running, changes: &Changes) -> Result<SettingsSta
     Ok(SettingsStatus {
         file: settings.file.as_ref().map(|file| running.arguments().folder.join(file)),
         settings: server.chain(of_shares).collect(),
+        subjects: SUBJECTS.iter().map(|subject| subject.title).collect(),
         changes: changes.iter().rev().map(|change| change.status.clone()).collect(),
     })
 }
@@ -69,6 +70,7 @@ fn shown(share: Option<&String>, property: &Property, table: Table) -> Option<Se
         live: setting.live == Live::Reload,
         authority: authority(setting),
         limit: if let Authority::Limit(limit) = setting.authority { Some(limit) } else { None },
+        subject: subject_of(&setting.path()).map_or("", |subject| subject.title),
         brief: setting.brief,
         expects: setting.kind.expects(),
         otherwise: setting.default.unwrap_or(setting.unset).to_owned(),

@@ -48,6 +48,14 @@ impl Volumes {
         Some(Ok(OpenFile { volume, id: FileId::new(FileId::device_of(major, minor), found.ino()) }))
     }
 
+    /// The file that clients have open with this inode number, in this share. `None`: there is none.
+    pub(crate) fn open_numbered(&self, share: &str, inode: u64) -> Option<OpenFile> {
+        let volume = self.known.lock().get(share)?.volume.clone();
+        let opens = self.site.state().opens(None, usize::MAX);
+        let found = opens.iter().find(|open| open.view == volume.view() && open.file.inode == inode)?;
+        Some(OpenFile { volume, id: found.file })
+    }
+
     /// Restores files of a snapshot.
     pub(crate) fn restore(
         &self,

@@ -21,6 +21,11 @@ pub(super) fn start() -> Server {
 
 /// The same with these settings, of which the share is the folder `one`.
 pub(super) fn start_with(settings: &str) -> Server {
+    start_with_more(settings, &[])
+}
+
+/// The same with more arguments.
+pub(super) fn start_with_more(settings: &str, more: &[&str]) -> Server {
     let folder = tempfile::tempdir_in("/tmp").unwrap(); // TMPDIR may be in a system folder, which is not shared
     std::fs::create_dir(folder.path().join("one")).unwrap();
     std::fs::write(folder.path().join("fourfold.toml"), settings).unwrap();
@@ -39,7 +44,7 @@ pub(super) fn start_with(settings: &str) -> Server {
     };
     add("ada", &["--admin"]);
     add("grace", &[]);
-    Server::serving(folder, &["--config", "fourfold.toml"])
+    Server::serving(folder, &[&["--config", "fourfold.toml"], more].concat())
 }
 
 pub(super) fn login(server: &Server, user: &str, password: &str) -> Answer {

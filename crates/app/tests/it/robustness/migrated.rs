@@ -212,20 +212,23 @@ fn files_of_servers_are_listed_printed_copied_and_removed() {
         let folder = with_name(url, "Projects");
         let refused = fourfold(&["rm", &folder]);
         assert!(String::from_utf8_lossy(&refused.stderr).contains("-r removes it"), "{name}");
+        let dry = fourfold(&["rm", "-r", &folder, &with_name(url, "letter"), "--dry-run"]);
+        assert!(String::from_utf8_lossy(&dry.stdout).starts_with("dry run: "), "{name}");
+        assert!(share.join("Projects").exists() && share.join("letter").exists(), "{name}");
         let removed = fourfold(&["rm", "-r", &folder, &with_name(url, "letter")]);
         assert!(removed.status.success(), "{name}: {}", String::from_utf8_lossy(&removed.stderr));
         assert!(!share.join("Projects").exists() && !share.join("letter").exists(), "{name}");
     }
-    for (words, said) in [
-        (vec!["ls", "smb://ada:x@127.0.0.1:1/share"], "cannot be reached"),
-        (vec!["cat", "smb://nas/share"], "a whole share"),
-        (vec!["rm", "http://ada:secret@nas/share/a"], "Write afp://"),
-        (vec!["rm", "smb://ada:secret@127.0.0.1:1/share/a"], "cannot be reached"),
-        (vec!["cp", "/nowhere/a", share.to_str().unwrap()], "/nowhere"),
+    for (words, code, said) in [
+        (vec!["ls", "smb://ada:x@127.0.0.1:1/share"], 1, "cannot be reached"),
+        (vec!["cat", "smb://nas/share"], 2, "a whole share"),
+        (vec!["rm", "http://ada:secret@nas/share/a"], 2, "Write afp://"),
+        (vec!["rm", "smb://ada:secret@127.0.0.1:1/share/a"], 1, "cannot be reached"),
+        (vec!["cp", "/nowhere/a", share.to_str().unwrap()], 1, "/nowhere"),
     ] {
         let output = fourfold(&words);
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{words:?}: {stderr}");
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {stderr}");
         assert!(stderr.contains(said) && !stderr.contains("secret"), "{words:?}: {stderr}");
     }
 }

@@ -242,8 +242,9 @@ impl FolderScan<'_> {
         let name = units.as_deref().map_or(name, EntryName::Units);
         let short_name = self.short_names.and_then(|names| names.beside(entry.name()));
         let short_name = short_name.map_or_else(Vec::new, |short| windows_view(&short));
-        let posix = posix::attributes(attributes, self.tree.volume()?.file_system(attributes.id));
-        let entry = Entry { facts, name, short_name: &short_name, mac: mac.as_ref(), posix: Some(&posix) };
+        let file_system = || self.file.open.volume().file_system(attributes.id);
+        let posix = self.file.is_posix.then(|| posix::attributes(attributes, file_system()));
+        let entry = Entry { facts, name, short_name: &short_name, mac: mac.as_ref(), posix: posix.as_ref() };
         if self.listing.push(w, &entry) {
             return Ok(false);
         }

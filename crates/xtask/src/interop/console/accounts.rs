@@ -106,6 +106,8 @@ pub fn changed(scene: &mut Scene) -> Result<()> {
     ensure!(changed["disabled"] == true && changed["groups"] == json!([]), "{changed}");
     scene.browser.until("!document.querySelector('#account-form')")?;
 
+    renamed(scene, NEW, "murray")?;
+    renamed(scene, "murray", NEW)?;
     button(scene, "Remove", NEW)?;
     scene.browser.until("document.querySelector('#confirm').open")?;
     scene.click("#confirm-yes")?;
@@ -113,6 +115,25 @@ pub fn changed(scene: &mut Scene) -> Result<()> {
     scene.browser.until(&format!("!{}", row("")))?;
     ensure!(kept(scene)?.is_none(), "it is not removed");
     scene.expect_no_errors()
+}
+
+/// Another name for an account, with a password: it acts as the same user.
+fn renamed(scene: &mut Scene, from: &str, to: &str) -> Result<()> {
+    button(scene, "Rename", from)?;
+    let password = "another of them all";
+    fill(
+        scene,
+        &[("#account-name", to), ("#account-password", password), ("#account-password-again", password)],
+    )?;
+    send(scene)?;
+    give_own_password(scene, ADMIN.1)?;
+    scene.browser.until(&format!("document.querySelector(\"[aria-label='Rename: {to}']\")"))?;
+    scene.browser.until("!document.querySelector('#account-form')")?;
+    let all: Value = serde_json::from_str(&scene.place.run(&["user", "list", "--json"])?)?;
+    let all = all.as_array().context("no list")?;
+    ensure!(all.iter().any(|one| one["name"] == to && one["uid"] == 61003), "{all:?}");
+    ensure!(all.iter().all(|one| one["name"] != from), "{from} is still there");
+    Ok(())
 }
 
 /// An administrator is made only with the own password of who does it; the own password is changed, and the session goes on.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::accounts::give_own_password;
+use super::accounts::{self, give_own_password};
 use super::checks::{Scene, shows, type_login};
 use super::place::ADMIN;
 
@@ -157,16 +157,26 @@ pub fn cancelled(scene: &mut Scene) -> Result<()> {
     Ok(())
 }
 
-/// A LUN is cloned from the page of jobs.
+/// A LUN is cloned, by a job.
 pub fn lun(scene: &mut Scene) -> Result<()> {
-    scene.open("jobs")?;
-    fill(scene, &[("#clone-name", "second")])?;
-    scene.click("main form:has(#clone-name) button")?;
-    scene.browser.until("document.querySelector('[data-job][data-state=done]')")?;
+    scene.open("luns")?;
+    let card = "[data-lun='studio/scratch']";
+    scene.click(&format!("{card} [aria-label^=Clone]"))?;
+    fill(scene, &[(&format!("{card} .editor input:not([type=checkbox])"), "second")])?;
+    scene.click(&format!("{card} .editor button.primary"))?;
+    until(scene, "clone-lun", "done")?;
     let luns = scene.place.run(&["lun", "list"])?;
     ensure!(luns.contains("second"), "{luns}");
     scene.place.run(&["lun", "remove", "--yes", "studio/second"])?;
+    scene.browser.until("document.querySelector('main').dataset.ready === 'jobs'")?;
     scene.expect_no_errors()
+}
+
+/// An expression that is true if the table of shares has this one.
+fn listed(name: &str) -> String {
+    format!(
+        "[...document.querySelectorAll('.dense a[data-share]')].some((one) => one.textContent === '{name}')"
+    )
 }
 
 /// A folder is shared by the page, and the change is taken back.
@@ -183,70 +193,90 @@ pub fn share(scene: &mut Scene) -> Result<()> {
     fill(scene, &[("#new-path", &folder.to_string_lossy())])?;
     scene.click("main form button.primary")?;
     give_own_password(scene, ADMIN.1)?;
-    scene.browser.until("[...document.querySelectorAll('h2')].some((one) => one.textContent === 'reels')")?;
+    scene.browser.until(&listed("reels"))?;
     ensure!(scene.place.settings()?.starts_with(before.trim_end()), "the rest of the file has changed");
-    scene.open("overview")?;
-    scene.open("shares")?; // the list is not drawn again while the code comes
-    scene.click("details details summary")?;
+    scene.browser.evaluate("document.querySelector('a[data-share=reels]').click()")?;
+    scene.click("article[data-share=reels] details details summary")?;
     scene.browser.until("document.querySelector('img.qr')?.naturalWidth > 100")?;
-    let named = |name: &str| {
-        format!("[...document.querySelectorAll('h2')].some((one) => one.textContent === '{name}')")
-    };
     scene.click("[aria-label='Rename: reels']")?;
     fill(scene, &[("[aria-label='New name of reels']", "rushes")])?;
     scene.click("[data-share=reels] form.editor button.primary")?;
     give_own_password(scene, ADMIN.1)?;
-    scene.browser.until(&named("rushes"))?;
     scene.click("[aria-label='Stop sharing: rushes']")?;
     scene.click("#confirm-yes")?;
     give_own_password(scene, ADMIN.1)?;
-    scene.browser.until(&format!("document.querySelector('h2') && !{}", named("rushes")))?;
+    scene.browser.until(&format!("document.querySelector('.dense') && !{}", listed("rushes")))?;
     ensure!(folder.is_dir(), "the folder is gone");
-    for _ in 0..2 {
+    let undo = |scene: &mut Scene| -> Result<()> {
         scene.open("overview")?;
         scene.open("settings")?;
         scene.click("#undo")?;
         give_own_password(scene, ADMIN.1)?;
         scene.browser.until("document.querySelector('.toast.good')")?;
         scene.browser.evaluate("document.querySelectorAll('.toast').forEach((one) => one.remove())")?;
-    }
+        Ok(())
+    };
+    undo(scene)?;
+    undo(scene)?;
     scene.open("shares")?;
-    scene.browser.until(&named("reels"))?;
-    scene.open("settings")?;
-    scene.click("#undo")?;
-    give_own_password(scene, ADMIN.1)?;
-    scene.browser.until("document.querySelector('.toast.good')")?;
+    scene.browser.until(&listed("reels"))?;
+    undo(scene)?;
     scene.open("shares")?;
-    scene
-        .browser
-        .until("document.querySelector('h2') && ![...document.querySelectorAll('h2')].some((one) => one.textContent === 'reels')")?;
+    scene.browser.until(&format!("document.querySelector('.dense') && !{}", listed("reels")))?;
     ensure!(scene.place.settings()? == before, "the file is not as it was");
     scene.browser.errors(); // the browser notes the refusal
     Ok(())
 }
 
-/// A server that shares nothing asks for the first folder: the login, the field, the button. It is the last check.
+/// A server that shares nothing leads from its name over people to a share that is served. It is the last check.
 pub fn first_run(scene: &mut Scene) -> Result<()> {
     scene.open("overview")?;
     scene.place.stop();
     let folder = scene.place.folder().join("first films");
-    std::fs::create_dir_all(&folder)?;
-    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777))?;
     scene.place.forget_shares()?;
     scene.place.start_again()?;
     scene.browser.until("!document.querySelector('#login').hidden")?;
     scene.browser.errors(); // the browser notes that nothing answered
     type_login(&mut scene.browser, ADMIN.1)?;
-    scene.browser.until(&shows("No folder is shared"))?;
-    scene.browser.evaluate("document.querySelector('#new-path').focus()")?;
-    scene.browser.type_text(&folder.to_string_lossy())?;
-    scene.browser.until("document.querySelector('#new-name').value === 'first films'")?;
-    scene.click(".first button.primary")?;
+    let next = |scene: &mut Scene, step: &str| -> Result<()> {
+        scene.click("#setup-next")?;
+        scene.browser.until(&format!("document.querySelector('#setup').dataset.step === '{step}'"))
+    };
+    // The overview of a new server leads there by itself.
+    scene.browser.until("document.querySelector('#setup')?.dataset.step === 'Name'")?;
+    accounts::fill(scene, &[("#setup-name", "Cutting room")])?;
+    next(scene, "Your password")?;
+    scene.click("#setup-skip")?;
+    scene.browser.until("document.querySelector('#setup').dataset.step === 'Folder'")?;
+    scene.browser.evaluate("[...document.querySelectorAll('#setup button')].find((one) => one.textContent === 'Browse…').click()")?;
     give_own_password(scene, ADMIN.1)?;
-    scene.browser.until("document.querySelector(\"[data-share='first films']\")")?;
+    let root = scene.place.folder().canonicalize()?;
+    scene.click(&format!("#browser [aria-label={}]", json!(format!("Open {}", root.display()))))?;
+    scene.browser.until("document.querySelector('#browser input')")?;
+    accounts::fill(scene, &[("#browser input", "first films")])?;
+    scene.browser.evaluate("[...document.querySelectorAll('#browser button')].find((one) => one.textContent === 'Make it here').click()")?;
+    scene.browser.until("document.querySelector('#new-name').value === 'first films'")?;
+    next(scene, "People")?;
+    let password = "a table for two";
+    let person = [("#setup-person", "lois"), ("#setup-secret", password), ("#setup-secret-again", password)];
+    accounts::fill(scene, &person)?;
+    // Whoever is typed in is added by the next step, too, and the own password is remembered.
+    next(scene, "What for")?;
+    scene.browser.until(&shows("ada, lois: changes all files"))?;
+    next(scene, "Connect")?;
     scene.browser.until(&shows("smb://"))?;
+    scene.browser.until("[...document.querySelectorAll('.access tr')].some((row) => row.innerText.startsWith('lois') && row.innerText.includes('read and write'))")?;
     let status: Value = serde_json::from_str(&scene.place.run(&["status", "--json"])?)?;
     ensure!(status["shares"][0]["name"] == "first films", "it is not served: {}", status["shares"]);
+    ensure!(
+        folder.is_dir() && scene.place.settings()?.contains("bonjour-name = \"Cutting room\""),
+        "{}",
+        scene.place.settings()?
+    );
+    scene.click("#setup-end")?;
+    scene.browser.until(
+        "document.querySelector('main').dataset.ready === 'overview' && !document.querySelector('.first')",
+    )?;
     scene.expect_no_errors()
 }
 

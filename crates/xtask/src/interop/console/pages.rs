@@ -45,12 +45,13 @@ pub fn http_2(scene: &mut Scene) -> Result<()> {
 
 /// The share's page says who may enter, and the accounts' page in which groups they are.
 pub fn access(scene: &mut Scene) -> Result<()> {
-    scene.open("shares")?;
+    scene.open("shares?share=studio")?;
     scene.click("[data-share=studio] .who-may summary")?;
     let row = "[...document.querySelectorAll('[data-share=studio] .access tr')].find((one) => one.innerText.startsWith('grace'))";
     scene.browser.until(&format!("{row}?.innerText.includes('read and write')"))?;
     scene.browser.until(&format!("{row}.innerText.includes('SMB') && {row}.innerText.includes('AFP')"))?;
     scene.browser.until(&shows("Users of NFS clients"))?;
+    scene.open("shares?share=archive")?;
     scene.click("[data-share=archive] .who-may summary")?;
     scene.browser.until(
         "[...document.querySelectorAll('[data-share=archive] .access tr')].some((one) => one.innerText.startsWith('grace') && !one.innerText.includes('write'))",
@@ -84,11 +85,11 @@ pub fn one_session(scene: &mut Scene) -> Result<()> {
     scene.browser.type_text("Look at the render.")?;
     scene.browser.press("Enter", 13)?;
     scene.browser.until(&shows("told 1 AFP client"))?;
-    scene.click("[data-list=slowest]")?;
+    scene.open("slowest")?;
     scene
         .browser
         .until("document.querySelector('main tbody .parts')?.getAttribute('aria-label').length > 5")?;
-    scene.click("[data-list=sessions]")?;
+    scene.open("clients")?;
     scene.click("main tbody [aria-label^='Disconnect ada']")?;
     confirm(scene)?;
     scene.browser.until(&shows("1 AFP session ended"))?;
@@ -199,6 +200,57 @@ pub fn luns(scene: &mut Scene) -> Result<()> {
     scene.expect_no_errors()
 }
 
+/// A file is restored from the page that shows it, in place and beside.
+pub fn restored(scene: &mut Scene) -> Result<()> {
+    let plan = scene.place.folder().join("projects/plan");
+    scene.place.run(&["snapshot", "create", "projects@for-files"])?;
+    std::fs::write(&plan, "another mistake")?;
+    scene.open("files?share=projects&about=plan")?;
+    scene.click("[aria-label='Restore from for-files']")?;
+    scene.browser.until("document.querySelector('#confirm').open")?;
+    scene.click("#confirm-yes")?;
+    scene.browser.until(&shows("1 restored"))?;
+    ensure!(std::fs::read_to_string(&plan)? == "the first plan", "the file is not restored");
+    scene.browser.until(&shows("as now"))?;
+    scene.click("[aria-label='Restore beside from for-files']")?;
+    scene.browser.until("document.querySelector('#confirm').open")?;
+    scene.click("#confirm-yes")?;
+    let beside = scene.place.folder().join("projects/plan (for-files)");
+    let until = Instant::now() + WITHIN;
+    while !beside.exists() {
+        ensure!(Instant::now() < until, "nothing is restored beside the file");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    scene.place.run(&["snapshot", "remove", "projects@for-files"])?;
+    scene.expect_no_errors()
+}
+
+/// A snapshot is taken, a file is restored from it, and it is removed.
+pub fn snapshots(scene: &mut Scene) -> Result<()> {
+    let plan = scene.place.folder().join("projects/plan");
+    scene.open("snapshots?share=projects")?;
+    scene.browser.until("document.querySelector('#snapshot-share').value === 'projects'")?;
+    scene.browser.evaluate("document.querySelector('#snapshot-name').value = 'before-noon'")?;
+    scene.click("main form button")?;
+    scene.browser.until(
+        "[...document.querySelectorAll('tbody td')].some((cell) => cell.textContent === 'before-noon')",
+    )?;
+    std::fs::write(&plan, "a mistake")?;
+    scene.click("[aria-label='Restore from before-noon']")?;
+    scene.browser.evaluate("document.querySelector('#restore-path').value = 'plan'")?;
+    scene.click("form.card .primary[type=submit]:not([disabled]):is(.end *)")?;
+    scene.browser.until("document.querySelector('#confirm').open && document.querySelector('#confirm-text').textContent.includes('1 restored')")?;
+    scene.click("#confirm-yes")?;
+    scene.browser.until(&shows("Done: 1 restored"))?;
+    ensure!(std::fs::read_to_string(&plan)? == "the first plan", "the file is not restored");
+    scene.click("[aria-label='Remove before-noon']")?;
+    scene.browser.until("document.querySelector('#confirm').open")?;
+    scene.click("#confirm-yes")?;
+    scene.browser.until(&shows("No snapshot is kept yet."))?;
+    ensure!(!scene.place.run(&["snapshot", "list"])?.contains("before-noon"), "the snapshot is still there");
+    scene.expect_no_errors()
+}
+
 /// The timeline: a snapshot is chosen on it, held, browsed, restored from by a job, released; the schedule is changed.
 pub fn timeline(scene: &mut Scene) -> Result<()> {
     let plan = scene.place.folder().join("projects/plan");
@@ -243,8 +295,10 @@ pub fn timeline(scene: &mut Scene) -> Result<()> {
 fn schedule(scene: &mut Scene) -> Result<()> {
     let before = scene.place.settings()?;
     scene.click("#schedule summary")?;
-    fill(scene, &[("#keep-weekly", "4")])?;
-    scene.click("#schedule form button")?;
+    // At once: the page draws the form anew when it learns of another change.
+    scene.browser.evaluate(
+        "(() => { document.querySelector('#keep-weekly').value = '4'; document.querySelector('#schedule form button').click(); })()",
+    )?;
     scene.browser.until(&shows("weekly: 4 kept"))?;
     scene.browser.until("document.querySelector('.lane .right').textContent.startsWith('next')")?;
     ensure!(scene.place.settings()?.contains("snapshot-schedule = \"weekly:4\""), "it is not in the file");
@@ -257,7 +311,7 @@ fn schedule(scene: &mut Scene) -> Result<()> {
 
 /// A share is sent to another one.
 pub fn replicated(scene: &mut Scene) -> Result<()> {
-    scene.open("jobs")?;
+    scene.open("replicate")?;
     fill(scene, &[("#replicate-source", "projects"), ("#replicate-to", "mirror")])?;
     scene.click("main form:has(#replicate-to) button")?;
     confirm(scene)?;

@@ -143,6 +143,13 @@ impl ConsolePlace {
         Ok(std::fs::read_to_string(self.folder.join("fourfold.toml"))?)
     }
 
+    /// Wants more free space in the share `archive` than there is: an alert comes with the next start.
+    pub fn want_space(&self) -> Result<()> {
+        let floor = "path = \"archive\"\nsnapshot-floor = \"900 TiB\"";
+        let settings = self.settings()?.replacen("path = \"archive\"", floor, 1);
+        Ok(std::fs::write(self.folder.join("fourfold.toml"), settings)?)
+    }
+
     /// Makes the settings those of a new installation.
     pub fn forget_shares(&self) -> Result<()> {
         let settings = self.settings()?;

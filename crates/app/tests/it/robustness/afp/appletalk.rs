@@ -68,8 +68,11 @@ impl Scene {
 
     fn status(&self) -> String {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fourfold"));
-        let output =
-            command.args(["status", "--state", "state"]).current_dir(self.top.path()).output().unwrap();
+        let output = command
+            .args(["status", "--all", "--state", "state"])
+            .current_dir(self.top.path())
+            .output()
+            .unwrap();
         String::from_utf8(output.stdout).unwrap()
     }
 

@@ -1,0 +1,36 @@
+//! The server itself, for the console: what waits for its next start, and the restart.
+
+use admin::Settings;
+use vfs::backend::host::as_ourselves;
+use web::server::{ServerControl, ServerState};
+
+use super::Console;
+use crate::serve::restart;
+
+impl ServerControl for Console {
+    fn server(&self) -> ServerState {
+        let newer = as_ourselves(|| Settings::load(self.running.arguments()).ok()).ok().flatten();
+        let waiting = newer.map(|newer| self.running.current().settings.needs_restart(&newer));
+        ServerState { waiting: waiting.unwrap_or_default(), can_restart: restart::is_possible() }
+    }
+
+    fn restart(&self, by: &str) -> Result<Vec<String>, Vec<String>> {
+        if !restart::is_possible() {
+            return Err(vec![
+                "no service manager has started this server, so nothing would start it again: restart it where it runs".into(),
+            ]);
+        }
+        let refused = |all: Vec<admin::Diagnostic>| {
+            let first = vec!["the server would not start with the settings as they are:".to_owned()];
+            [first, all.iter().map(ToString::to_string).collect()].concat()
+        };
+        self.as_server(|| Settings::load(self.running.arguments()).map(drop).map_err(refused))?;
+        tracing::info!(by, "the server restarts");
+        restart::order();
+        Ok(vec!["The server restarts. This page comes back by itself.".into()])
+    }
+
+    fn close_open(&self, share: &str, inode: u64) -> Result<Vec<String>, Vec<String>> {
+        self.as_server(|| self.running.close_open(share, inode))
+    }
+}

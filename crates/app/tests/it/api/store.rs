@@ -1,0 +1,105 @@
+//! The data of files, which a person at the console reads and changes as the account may.
+
+use serde_json::json;
+
+use super::console::{by_person, session, start_with, start_with_more};
+
+const MARK: &str = "X-Fourfold-Console: 1\r\n";
+const SETTINGS: &str =
+    "[server]\nshare-roots = [\"/tmp\"]\n\n[[share]]\nname = \"one\"\npath = \"one\"\neditors = [\"ada\"]\n";
+
+#[test]
+fn a_person_works_with_files_as_the_roles_of_the_account_say() {
+    let server = start_with_more(SETTINGS, &["--smb-port", "0"]);
+    let folder = server.folder.path().canonicalize().unwrap();
+    let cookie = session(&server);
+    for (name, role, who) in
+        [("looks", "readers", "ada"), ("closed", "editors", "grace"), ("drop", "drop", "ada")]
+    {
+        let path = folder.join(name);
+        let new = json!({ "name": name, "path": path, "make_folder": true, "properties": { role: who, "owners": "grace" } });
+        let made = by_person(&server, &cookie, "shares", new);
+        assert_eq!(made.status, 200, "{}", made.body);
+        std::fs::write(path.join("there"), "theirs").unwrap();
+    }
+    let headers = format!("{cookie}{MARK}");
+    let send = |share: &str, path: &str, data: &str| {
+        server.ask_with(&format!("POST /v1/files/data?share={share}&path={path}"), &headers, data)
+    };
+    let load = |share: &str, path: &str| {
+        server.ask_with(&format!("GET /v1/files/data?share={share}&path={path}"), &cookie, "")
+    };
+    let change = |what: &str, body: serde_json::Value| {
+        server.ask_with(&format!("POST /v1/files/{what}"), &headers, &body.to_string())
+    };
+
+    let sent = send("one", "scene", "the first");
+    assert_eq!(sent.status, 200, "{}", sent.body);
+    let again = send("one", "scene", "the second");
+    assert!(again.status == 409 && again.json()["needs"] == "replace", "{}", again.body);
+    assert_eq!(std::fs::read_to_string(folder.join("one/scene")).unwrap(), "the first");
+    assert_eq!(send("one", "scene&replace=true", "the second").status, 200);
+    assert_eq!(load("one", "scene").body, "the second");
+    assert_eq!(change("folder", json!({ "share": "one", "path": "day" })).status, 200);
+    assert_eq!(change("folder", json!({ "share": "one", "path": "day" })).status, 409, "it is there");
+    let moved = change("move", json!({ "share": "one", "path": "scene", "to": "day/scene" }));
+    assert_eq!(moved.status, 200, "{}", moved.body);
+    assert_eq!(change("remove", json!({ "share": "one", "path": "day" })).status, 409, "it is not empty");
+    assert_eq!(change("remove", json!({ "share": "one", "path": "day", "recursive": true })).status, 200);
+    assert!(!folder.join("one/day").exists());
+
+    assert_eq!(load("looks", "there").body, "theirs");
+    for answer in [
+        send("looks", "mine", "x"),
+        change("folder", json!({ "share": "looks", "path": "mine" })),
+        change("move", json!({ "share": "looks", "path": "there", "to": "gone" })),
+        change("remove", json!({ "share": "looks", "path": "there" })),
+        load("drop", "there"),
+    ] {
+        assert!(
+            answer.status == 409 && answer.body.contains("your account may not do that"),
+            "{}",
+            answer.body
+        );
+    }
+    assert_eq!(send("drop", "mine", "x").status, 200, "one who drops puts in");
+    for answer in [load("closed", "there"), send("closed", "mine", "x")] {
+        assert!(answer.status == 409 && answer.body.contains("may not enter"), "{}", answer.body);
+    }
+    let token = server.token("files", "write");
+    let with_token = server.ask("GET /v1/files/data?share=one&path=there", &token, "");
+    assert_eq!(with_token.status, 403, "{}", with_token.body);
+    let left: Vec<_> =
+        std::fs::read_dir(folder.join("one")).unwrap().flatten().map(|one| one.file_name()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn an_account_with_another_name_keeps_its_roles_and_its_user() {
+    let server = start_with(SETTINGS);
+    let cookie = session(&server);
+    let change = json!({ "name": "one", "properties": { "editors": "ada,Grace", "readers": "grace" } });
+    assert_eq!(by_person(&server, &cookie, "shares/change", change).status, 200);
+    let user = |name: &str| {
+        let all = server.ask_with("GET /v1/accounts", &cookie, "").json();
+        all.as_array().unwrap().iter().find(|one| one["name"] == name).map(|one| one["uid"].clone())
+    };
+    let before = user("grace").unwrap();
+    let rename = |new: &str| {
+        let request = json!({ "name": "grace", "new": new, "password": "a new name for her" });
+        by_person(&server, &cookie, "accounts/rename", request)
+    };
+    for (new, why) in [("ada", "already"), ("everyone", "another meaning"), ("@studio", ""), ("a,b", "")] {
+        let refused = rename(new);
+        assert!(refused.status == 409 && refused.body.contains(why), "{new}: {}", refused.body);
+    }
+    let renamed = rename("hopper");
+    assert_eq!(renamed.status, 200, "{}", renamed.body);
+    assert_eq!((user("hopper"), user("grace")), (Some(before), None));
+    let settings = std::fs::read_to_string(server.folder.path().join("fourfold.toml")).unwrap();
+    assert!(settings.contains("editors = [\"ada\", \"hopper\"]"), "{settings}");
+    assert!(
+        settings.contains("readers = [\"hopper\"]") && !settings.to_lowercase().contains("grace"),
+        "{settings}"
+    );
+}
