@@ -8,10 +8,12 @@ mod page;
 mod place;
 mod play;
 
-use std::path::PathBuf;
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::debian::{self, Package};
 use crate::{interop, process};
@@ -88,17 +90,7 @@ fn all_guides(args: &GuidesArgs) -> Result<()> {
     }
     let program = args.program.clone().unwrap_or_else(|| process::root().join(interop::PROGRAM));
     let program = program.canonicalize().with_context(|| format!("no program {}", program.display()))?;
-    let mut failed = Vec::new();
-    for name in &names {
-        let began = Instant::now();
-        let result = place::play_in(name, &program, args.show);
-        let word = if result.is_ok() { "ok" } else { "FAILED" };
-        println!("{word:<7} {} ({:.1} s)", path(name), began.elapsed().as_secs_f64());
-        if let Err(error) = result {
-            println!("{error:#}");
-            failed.push(name.as_str());
-        }
-    }
+    let failed = play_all(&names, &program, args.show)?;
     println!("{} guides, {} failed", names.len(), failed.len());
     if !failed.is_empty() {
         bail!("guides whose commands do not do what they say: {}", failed.join(", "));
@@ -106,7 +98,33 @@ fn all_guides(args: &GuidesArgs) -> Result<()> {
     Ok(())
 }
 
-/// The pages, in the order of their names.
+/// Plays several pages at the same time, as each of them mostly waits. Returns the names of those that failed.
+fn play_all(names: &[String], program: &Path, show: bool) -> Result<Vec<String>> {
+    let threads = if show { 1 } else { std::thread::available_parallelism()?.get() };
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut failed = Vec::new();
+        while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let began = Instant::now();
+            let result = place::play_in(name, program, show);
+            let word = if result.is_ok() { "ok" } else { "FAILED" };
+            println!("{word:<7} {} ({:.1} s)", path(name), began.elapsed().as_secs_f64());
+            if let Err(error) = result {
+                println!("{error:#}");
+                failed.push(name.clone());
+            }
+        }
+        failed
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let failed =
+            workers.into_iter().map(|worker| worker.join().map_err(|_| anyhow!("a thread has panicked")));
+        Ok(failed.collect::<Result<Vec<_>>>()?.concat())
+    })
+}
+
+/// The pages, the longest first.
 fn names() -> Result<Vec<String>> {
     let folder = process::root().join(GUIDES);
     let entries = std::fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
@@ -115,7 +133,7 @@ fn names() -> Result<Vec<String>> {
     let mut names: Vec<String> =
         pages.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
     names.extend(OTHERS.iter().map(|&name| name.to_owned()));
-    names.sort();
+    names.sort_by_key(|name| Reverse(read(name).map_or(0, |text| text.len())));
     ensure!(!names.is_empty(), "there are no guides in {}", folder.display());
     Ok(names)
 }
