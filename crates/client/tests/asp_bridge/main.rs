@@ -26,6 +26,8 @@ use session::Session;
 
 /// How long the server is looked for.
 const LIMIT: Duration = Duration::from_secs(30);
+/// From the first transaction of one session to that of the next: sessions with the same numbers at one socket are far apart in time.
+const TIDS: u16 = 4099;
 /// The most that a turn waits.
 const TURN: Duration = Duration::from_millis(200);
 
@@ -64,6 +66,8 @@ struct Bridge {
     listener: TcpListener,
     server: Endpoint,
     sessions: Vec<Session>,
+    /// The first transaction of the next session.
+    tid: u16,
     events: VecDeque<StackEvent>,
 }
 
@@ -78,7 +82,7 @@ impl Bridge {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let server = Endpoint::new(Address::default(), 0);
-        Ok(Self { stack, link, listener, server, sessions: Vec::new(), events: VecDeque::new() })
+        Ok(Self { stack, link, listener, server, sessions: Vec::new(), tid: 1, events: VecDeque::new() })
     }
 
     /// Waits until the server has its name, and the stack an address.
@@ -125,7 +129,8 @@ impl Bridge {
             match self.listener.accept() {
                 Ok((stream, _)) => {
                     let socket = self.stack.open_socket(None)?;
-                    self.sessions.push(Session::new(stream, socket, self.server)?);
+                    self.sessions.push(Session::new(stream, socket, self.server, self.tid)?);
+                    self.tid = self.tid.wrapping_add(TIDS);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error.into()),
@@ -183,7 +188,8 @@ impl Bridge {
             PollFd::new(&self.link, flags(self.link.has_backlog())),
             PollFd::new(&self.listener, PollFlags::IN),
         ];
-        ends.extend(self.sessions.iter().map(|session| PollFd::new(session, flags(session.has_backlog()))));
+        let open = self.sessions.iter().filter(|session| !session.is_closing());
+        ends.extend(open.map(|session| PollFd::new(session, flags(session.has_backlog()))));
         poll(&mut ends, Some(&until))?;
         let has_input = !ends[0].revents().is_empty();
         drop(ends);

@@ -61,17 +61,29 @@ pub(super) struct Session {
     outgoing: Vec<u8>,
     /// A read or write that is longer than ASP's quantum.
     blocks: Option<Blocks>,
+    /// The program has gone, and CloseSess is to be answered.
+    is_closing: bool,
     has_ended: bool,
 }
 
 impl Session {
-    pub(super) fn new(stream: TcpStream, socket: u8, server: Endpoint) -> std::io::Result<Self> {
+    /// `tid`: the first transaction. A socket may have had sessions before, whose answers the server still keeps (ATP, exactly-once).
+    pub(super) fn new(stream: TcpStream, socket: u8, server: Endpoint, tid: u16) -> std::io::Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        let tid = u16::from(socket) << 8;
         let frames = AspFrames::new(Client::new(Endpoint::new(Address::default(), socket), server, tid));
         let (requests, replies, outgoing) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { stream, socket, frames, requests, replies, outgoing, blocks: None, has_ended: false })
+        Ok(Self {
+            stream,
+            socket,
+            frames,
+            requests,
+            replies,
+            outgoing,
+            blocks: None,
+            is_closing: false,
+            has_ended: false,
+        })
     }
 
     /// A datagram for its socket.
@@ -81,9 +93,12 @@ impl Session {
 
     /// Moves what can be moved.
     pub(super) fn advance(&mut self, now: Instant) {
-        self.receive();
+        let has_gone = self.receive();
         while let Some(request) = Frame::take(&mut self.requests) {
             self.request(request, now);
+        }
+        if has_gone {
+            self.close(now);
         }
         self.has_ended |= self.frames.tick(now).is_err();
         let mut piece = [0; 8192];
@@ -100,32 +115,35 @@ impl Session {
         while let Some(reply) = Frame::take(&mut self.replies) {
             self.answer(reply, now);
         }
-        self.flush();
+        self.flush(now);
     }
 
-    fn receive(&mut self) {
+    /// Takes what has arrived. Whether the program has gone.
+    fn receive(&mut self) -> bool {
+        if self.is_closing {
+            return true;
+        }
         let mut piece = [0; 8192];
         loop {
             match self.stream.read(&mut piece) {
-                Ok(0) => return self.close(),
+                Ok(0) => return true,
                 Ok(count) => self.requests.extend_from_slice(&piece[..count]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return self.close(),
+                Err(_) => return true,
             }
         }
     }
 
-    /// The program has gone: the server's session ends by CloseSess, which is sent before this one is forgotten.
-    fn close(&mut self) {
-        if !self.has_ended {
-            let header =
-                DsiHeader { is_reply: false, command: Command::CLOSE_SESSION, id: 0, code: 0, length: 0 };
-            let mut bytes = Vec::new();
-            Frame { header, payload: Vec::new() }.put(&mut bytes);
-            let _ = self.frames.write(&bytes, Instant::now()); // it has ended at the other side
+    /// The program has gone: so does the session, after the request that is not answered yet.
+    fn close(&mut self, now: Instant) {
+        if self.is_closing {
+            return;
         }
-        self.has_ended = true;
+        (self.is_closing, self.blocks) = (true, None);
+        let header =
+            DsiHeader { is_reply: false, command: Command::CLOSE_SESSION, id: 0, code: 0, length: 0 };
+        self.send(&Frame { header, payload: Vec::new() }, now);
     }
 
     fn request(&mut self, request: Frame, now: Instant) {
@@ -168,6 +186,7 @@ impl Session {
         }
         match reply.header.command {
             Command::CLOSE_SESSION => self.has_ended = true,
+            _ if self.is_closing => {}
             Command::OPEN_SESSION => {
                 let payload = [&QUANTUM_OPTION[..], &(QUANTUM as u32).to_be_bytes()].concat();
                 Frame { payload, ..reply }.put(&mut self.outgoing);
@@ -176,12 +195,12 @@ impl Session {
         }
     }
 
-    fn flush(&mut self) {
-        while !self.outgoing.is_empty() {
+    fn flush(&mut self, now: Instant) {
+        while !self.outgoing.is_empty() && !self.is_closing {
             match self.stream.write(&self.outgoing) {
                 Ok(count) => drop(self.outgoing.drain(..count)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(_) => return self.close(),
+                Err(_) => return self.close(now),
             }
         }
     }
@@ -196,6 +215,10 @@ impl Session {
 
     pub(super) fn has_backlog(&self) -> bool {
         !self.outgoing.is_empty()
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.is_closing
     }
 
     pub(super) fn is_over(&self) -> bool {
