@@ -14,7 +14,7 @@ impl Client {
         let key = TransactionKey::new(source, self.local.socket, request.tid);
         let Some(session) = &self.session else {
             // The answer to CloseSess is kept for a server that did not get it.
-            self.responder.repeat(key, request.bitmap, now, &mut self.outbox);
+            self.responder.repeat(key, request, now, &mut self.outbox);
             return;
         };
         let Ok(header) = Header::decode(request.user) else { return };
@@ -26,7 +26,7 @@ impl Client {
         }
         let Some(session) = &mut self.session else { return };
         session.heard = now;
-        if self.responder.repeat(key, request.bitmap, now, &mut self.outbox) {
+        if self.responder.repeat(key, request, now, &mut self.outbox) {
             return;
         }
         match header {
@@ -80,7 +80,7 @@ impl Client {
         request: &Request<'_>,
         now: Instant,
     ) {
-        if self.responder.admit(key, self.local, request.bitmap, request.exactly_once).is_ok() {
+        if self.responder.admit(key, self.local, request).is_ok() {
             self.responder.respond(key, response, now, &mut self.outbox);
         }
     }
