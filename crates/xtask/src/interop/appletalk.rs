@@ -3,6 +3,7 @@
 //! gives `atalkd` its network. `interop/appletalk/main.sh` asks theirs for ours and ours for theirs, in the end while frames get lost.
 //! Wireshark decodes all of it. Meanwhile, Netatalk's `afp_spectest` tests our server over ASP.
 
+pub(super) mod bridge;
 mod place;
 mod spectest;
 
@@ -51,14 +52,15 @@ pub fn run(args: &InteropArgs) -> Result<()> {
         println!("no virtual machine: {error:#}");
     }
     if !isolate::is_isolated() {
-        compiled::compile(&[place::PROGRAM, spectest::BRIDGE])?;
+        compiled::compile(&[place::PROGRAM, bridge::PROGRAM])?;
     }
     isolate::enter()?;
     let mut outcomes = Outcomes::default();
     let is_meant =
         |check: &str| args.only.is_empty() || args.only.iter().any(|only| check.contains(only.as_str()));
     std::thread::scope(|scope| {
-        let tested = spectest::checks().any(is_meant).then(|| scope.spawn(spectest::run));
+        let tested =
+            spectest::checks().any(is_meant).then(|| scope.spawn(|| spectest::run(!args.only.is_empty())));
         let ended = checks(args, &mut outcomes);
         let (found, lines) = tested.and_then(|thread| thread.join().ok()).unwrap_or_default();
         lines.iter().for_each(|line| println!("{line}"));
