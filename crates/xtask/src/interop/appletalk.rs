@@ -22,6 +22,8 @@ use crate::netatalk::packages;
 use crate::{debian, isolate, loader, process};
 use place::AppleTalkPlace;
 
+pub use place::NODE;
+
 const EXPECTED: &str = "interop/appletalk/expected.toml";
 const SCRIPT: &str = "interop/appletalk/main.sh";
 /// The folder of one run, below `target/`.
@@ -51,8 +53,8 @@ pub fn run(args: &InteropArgs) -> Result<()> {
     {
         println!("no virtual machine: {error:#}");
     }
-    if !isolate::is_isolated() {
-        compiled::compile(&[place::PROGRAM, bridge::PROGRAM])?;
+    if !isolate::is_isolated() && !args.no_build {
+        compiled::compile(&[NODE, bridge::PROGRAM])?;
     }
     isolate::enter()?;
     let mut outcomes = Outcomes::default();

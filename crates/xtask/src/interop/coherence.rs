@@ -53,7 +53,7 @@ pub fn run(args: &InteropArgs) -> Result<()> {
     {
         println!("no Python packages: {error:#}");
     }
-    if !isolate::is_isolated() {
+    if !isolate::is_isolated() && !args.no_build {
         compiled::compile(&[bridge::PROGRAM])?;
     }
     prepare(args, debian::NFS_CLIENTS, false)?;

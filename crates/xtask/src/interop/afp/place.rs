@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::version::Version;
+use super::version::AfpVersion;
 use crate::netatalk::CRYPTED;
 pub use crate::netatalk::PASSWORD;
 use crate::process::{self, Running};
@@ -23,13 +23,13 @@ const GROUP: (&str, u32) = ("afptest", 61100);
 #[derive(Debug)]
 pub struct AfpPlace {
     pub folder: PathBuf,
-    versions: Vec<Version>,
+    versions: Vec<AfpVersion>,
     users: Vec<(String, u32)>,
 }
 
 impl AfpPlace {
     /// A folder of this name below `target/`, with users and volumes for these versions.
-    pub fn new(name: &str, versions: &[Version]) -> Result<Self> {
+    pub fn new(name: &str, versions: &[AfpVersion]) -> Result<Self> {
         let names = versions.iter().flat_map(|version| version.users()).chain([PERSON.to_owned()]);
         let (folder, users) = (process::fresh_folder(name)?, names.zip(FIRST_UID..).collect());
         let place = Self { folder, versions: versions.to_vec(), users };

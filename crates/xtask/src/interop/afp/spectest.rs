@@ -11,7 +11,7 @@ use anyhow::Result;
 
 use super::place::{PASSWORD, PERSON};
 use super::suite::SpectestSuite;
-use super::version::Version;
+use super::version::AfpVersion;
 use crate::interop::outcome::Outcome;
 use crate::process;
 
@@ -37,7 +37,7 @@ pub struct Target<'a> {
 /// The results of one set in one version.
 #[derive(Debug)]
 pub struct SetResult {
-    pub version: Version,
+    pub version: AfpVersion,
     pub set: String,
     pub tests: Vec<(String, Outcome)>,
     pub seconds: f64,
@@ -45,7 +45,7 @@ pub struct SetResult {
 
 /// Runs all sets in all versions. The versions run in parallel, with users and volumes of their
 /// own, since the tests mostly wait.
-pub fn run(target: Target<'_>, versions: &[Version], sets: &[String]) -> Result<Vec<SetResult>> {
+pub fn run(target: Target<'_>, versions: &[AfpVersion], sets: &[String]) -> Result<Vec<SetResult>> {
     let lanes: Vec<_> = versions.iter().map(|&version| (target, vec![version])).collect();
     let mut said = run_lanes(&lanes, sets)?;
     if sets.iter().any(|set| set == LOGINTEST) {
@@ -59,7 +59,7 @@ pub fn run(target: Target<'_>, versions: &[Version], sets: &[String]) -> Result<
 }
 
 /// Runs all sets but logintest in each of these versions: those of one target take the next set in turn.
-pub fn run_lanes(lanes: &[(Target<'_>, Vec<Version>)], sets: &[String]) -> Result<Vec<SetResult>> {
+pub fn run_lanes(lanes: &[(Target<'_>, Vec<AfpVersion>)], sets: &[String]) -> Result<Vec<SetResult>> {
     let said = Mutex::new(Vec::new());
     let queues: Vec<Mutex<VecDeque<&String>>> =
         lanes.iter().map(|_| Mutex::new(sets.iter().filter(|set| *set != LOGINTEST).collect())).collect();
@@ -84,7 +84,7 @@ pub fn run_lanes(lanes: &[(Target<'_>, Vec<Version>)], sets: &[String]) -> Resul
     Ok(said.into_inner().unwrap_or_default())
 }
 
-fn run_set(target: Target<'_>, version: Version, set: &str) -> Result<SetResult> {
+fn run_set(target: Target<'_>, version: AfpVersion, set: &str) -> Result<SetResult> {
     let start = Instant::now();
     for volume in version.volumes() {
         empty(&target.folder.join(volume))?;
@@ -103,11 +103,11 @@ fn run_set(target: Target<'_>, version: Version, set: &str) -> Result<SetResult>
 }
 
 /// The file with the output of a set.
-pub fn log(logs: &Path, version: Version, set: &str) -> PathBuf {
+pub fn log(logs: &Path, version: AfpVersion, set: &str) -> PathBuf {
     logs.join(format!("{set}-{}.log", version.name))
 }
 
-fn arguments(target: Target<'_>, version: Version, set: &str) -> Vec<String> {
+fn arguments(target: Target<'_>, version: AfpVersion, set: &str) -> Vec<String> {
     let ([user, second_user], [volume, second_volume]) = (version.users(), version.volumes());
     let path = target.folder.join(&volume).to_string_lossy().into_owned();
     let port = target.port.to_string();

@@ -14,9 +14,9 @@ use anyhow::Result;
 use super::bridge::{self, Bridge};
 use crate::interop::afp::spectest::{SLEEPING, SetResult, Target, run_lanes};
 use crate::interop::afp::suite::SpectestSuite;
-use crate::interop::afp::version::Version;
+use crate::interop::afp::version::AfpVersion;
 use crate::interop::afp::{self, AfpPlace};
-use crate::interop::expected::{Expectations, Verdict};
+use crate::interop::expected::{Expectations, SuiteVerdict};
 use crate::interop::outcome::Outcome;
 use crate::process;
 
@@ -45,7 +45,7 @@ pub fn run(all: bool) -> (Vec<(&'static str, Outcome)>, Vec<String>) {
         let why = "netatalk-tests is not installed, and could not be fetched, or this is not root";
         return (checks().map(|check| (check, Outcome::Skip(why.into()))).collect(), Vec::new());
     };
-    let outcome = |verdict: &Verdict| match verdict.failed {
+    let outcome = |verdict: &SuiteVerdict| match verdict.failed {
         0 => Outcome::Pass,
         _ => Outcome::Fail(format!("{}; see {}", verdict.summary(), logs().display())),
     };
@@ -65,12 +65,12 @@ fn logs() -> PathBuf {
     process::root().join("target/interop-appletalk-spectest-logs")
 }
 
-fn lanes(name: &'static str, option: &'static str) -> Vec<Version> {
-    LANES.iter().map(|&lane| Version { name, option, lane }).collect()
+fn lanes(name: &'static str, option: &'static str) -> Vec<AfpVersion> {
+    LANES.iter().map(|&lane| AfpVersion { name, option, lane }).collect()
 }
 
 fn results(suite: &SpectestSuite, all: bool) -> Result<Vec<SetResult>> {
-    let versions: Vec<Version> =
+    let versions: Vec<AfpVersion> =
         VERSIONS.into_iter().flat_map(|(name, option, _)| lanes(name, option)).collect();
     let place = AfpPlace::new(FOLDER, &versions)?;
     let (_server, _) = place.ours(&bridge::settings(NAME))?;
@@ -90,7 +90,7 @@ fn results(suite: &SpectestSuite, all: bool) -> Result<Vec<SetResult>> {
     run_lanes(&targets, &sets)
 }
 
-fn judge(suite: &SpectestSuite, said: &[SetResult]) -> Result<Vec<(&'static str, Verdict)>> {
+fn judge(suite: &SpectestSuite, said: &[SetResult]) -> Result<Vec<(&'static str, SuiteVerdict)>> {
     let verdict = |(name, _, check): (&str, &str, &'static str)| {
         let of_version = said.iter().filter(|one| one.version.name == name);
         let more = Expectations::read(&process::root().join(EXPECTED))?;
