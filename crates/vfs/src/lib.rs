@@ -35,7 +35,7 @@ mod waiting;
 pub use access::{ModeRule, RightsObserver, RightsRecord, RightsWork, ShareRules};
 pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
 pub use backups::{
-    BackupBundles, BackupImage, BackupLimits, BandSum, BandSums, BandWork, BandsChecked, BundleJournals,
+    BackupBundles, BackupImage, BackupJournals, BackupLimits, BandSum, BandSums, BandWork, BandsChecked,
     ImageObserver, ImageProblem, JournalPoint, MacBackup, backup_stem,
 };
 pub use caller::{Access, Caller};
