@@ -95,7 +95,7 @@ async fn verified(
     user: String,
     (password, code): (String, Option<String>),
 ) -> Result<String, Failure> {
-    let account = checked(api, peer, user, (password, Factor::Code(code))).await?;
+    let account = checked(api, peer, user, (password, LoginFactor::Code(code))).await?;
     let now = Instant::now();
     let record = logins::record(&api.login_guard, peer, (&account.name, "password"), now);
     let secret = api.logins.begin(account, record, now);
@@ -104,7 +104,7 @@ async fn verified(
 }
 
 /// What is checked beside a password.
-pub(crate) enum Factor {
+pub(crate) enum LoginFactor {
     /// The code that was typed, for an account with a second factor.
     Code(Option<String>),
     /// Nothing: the session has begun with a code.
@@ -116,7 +116,7 @@ pub(crate) async fn checked(
     api: &Api,
     peer: SocketAddr,
     user: String,
-    (password, factor): (String, Factor),
+    (password, factor): (String, LoginFactor),
 ) -> Result<Account, Failure> {
     let guard = &api.login_guard;
     let line = Login { protocol: "api", peer, user: &user, method: "password" };
@@ -165,14 +165,14 @@ pub(crate) async fn checked(
 }
 
 /// Checks a password and a code. It blocks.
-fn judge(api: &Api, attempt: &Attempt, (name, password, factor): (&str, &str, Factor)) -> Verdict {
+fn judge(api: &Api, attempt: &Attempt, (name, password, factor): (&str, &str, LoginFactor)) -> Verdict {
     let limiter = &api.login_guard.limiter;
     let account = match api.manage.verify(name, password) {
         Ok(account) => account,
         Err(Refusal::NoController) => return Verdict::Refused(Refusal::NoController, Duration::ZERO),
         Err(why) => return Verdict::Refused(why, limiter.failed(attempt, Instant::now())),
     };
-    if let Factor::Code(code) = factor {
+    if let LoginFactor::Code(code) = factor {
         match second_factor::check(&api.factors, &account.name, code.as_deref()) {
             Ok(FactorVerdict::Right | FactorVerdict::NotSet) => {}
             // Guesses of codes cost as those of passwords.

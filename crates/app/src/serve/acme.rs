@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, watch};
 use vfs::backend::host::as_ourselves;
 use web::LiveCertificate;
 
-use self::client::Issued;
+use self::client::IssuedCertificate;
 use self::jws::AccountKey;
 use crate::ranks;
 use crate::serve::running::Running;
@@ -143,7 +143,7 @@ impl Acme {
         let state: PathBuf = self.running.current().settings.server.state.clone();
         let folder = state.clone();
         let key = blocking(move || AccountKey::of(&folder)).await??;
-        let Issued { chain, key } = client::issued(settings, key).await?;
+        let IssuedCertificate { chain, key } = client::issued(settings, key).await?;
         let put = move || live.replace(&state, &chain, &key).map_err(anyhow::Error::msg);
         blocking(put).await?
     }

@@ -22,7 +22,7 @@ use url::Url;
 const LONGEST_ANSWER: usize = 256 << 10;
 
 /// What is sent.
-pub(crate) struct Sent<'a> {
+pub(crate) struct HttpRequest<'a> {
     pub(crate) method: Method,
     pub(crate) headers: &'a [(&'a str, String)],
     pub(crate) body: Vec<u8>,
@@ -30,7 +30,7 @@ pub(crate) struct Sent<'a> {
 
 /// What was answered.
 #[derive(Debug)]
-pub(crate) struct Answered {
+pub(crate) struct HttpAnswer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
@@ -40,7 +40,7 @@ pub(crate) struct Answered {
 ///
 /// # Errors
 /// The server cannot be reached, its certificate is not valid, or it does not answer.
-pub(crate) async fn status(url: &str, sent: Sent<'_>) -> anyhow::Result<StatusCode> {
+pub(crate) async fn status(url: &str, sent: HttpRequest<'_>) -> anyhow::Result<StatusCode> {
     let (answer, driver) = exchanged(url, sent, None).await?;
     driver.0.abort();
     Ok(answer.status())
@@ -50,12 +50,16 @@ pub(crate) async fn status(url: &str, sent: Sent<'_>) -> anyhow::Result<StatusCo
 ///
 /// # Errors
 /// As [`status`], and if the body is too long.
-pub(crate) async fn answer(url: &str, sent: Sent<'_>, issuers: Option<&Path>) -> anyhow::Result<Answered> {
+pub(crate) async fn answer(
+    url: &str,
+    sent: HttpRequest<'_>,
+    issuers: Option<&Path>,
+) -> anyhow::Result<HttpAnswer> {
     let (answer, _driver) = exchanged(url, sent, issuers).await?;
     let (head, body) = answer.into_parts();
     let body = Limited::new(body, LONGEST_ANSWER).collect().await;
     let body = body.map_err(|error| anyhow::anyhow!("the answer cannot be read: {error}"))?;
-    Ok(Answered { status: head.status, headers: head.headers, body: body.to_bytes().to_vec() })
+    Ok(HttpAnswer { status: head.status, headers: head.headers, body: body.to_bytes().to_vec() })
 }
 
 /// The task that moves the bytes of a connection, until this is dropped.
@@ -69,7 +73,7 @@ impl Drop for Driver {
 
 async fn exchanged(
     url: &str,
-    sent: Sent<'_>,
+    sent: HttpRequest<'_>,
     issuers: Option<&Path>,
 ) -> anyhow::Result<(Response<Incoming>, Driver)> {
     let url = Url::parse(url).context("the URL is not valid")?;
@@ -106,7 +110,11 @@ fn connector(issuers: Option<&Path>) -> anyhow::Result<TlsConnector> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-async fn exchange<S>(stream: S, url: &Url, sent: Sent<'_>) -> anyhow::Result<(Response<Incoming>, Driver)>
+async fn exchange<S>(
+    stream: S,
+    url: &Url,
+    sent: HttpRequest<'_>,
+) -> anyhow::Result<(Response<Incoming>, Driver)>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {

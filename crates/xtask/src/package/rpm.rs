@@ -6,9 +6,9 @@ use anyhow::{Context, Result};
 use md5::{Digest as _, Md5};
 use sha2::Sha256;
 
-use self::header::{Header, Value};
+use self::header::{RpmHeader, RpmValue};
 use super::contents;
-use super::tree::{Entry, Tree, gzip};
+use super::tree::{Tree, TreeEntry, gzip};
 use super::{PackageParts, hex};
 
 const SUMMARY: &str = "File server for AFP, SMB, NFS and iSCSI over one tree";
@@ -43,12 +43,12 @@ pub fn make(parts: &PackageParts) -> Result<(String, Vec<u8>)> {
     let payload = cpio(&tree, parts.time)?;
     let packed = gzip(&payload)?;
     let header = described(parts, &tree, &packed)?.bytes(63);
-    let mut signature = Header::default();
-    signature.put(273, Value::Text(hex(&Sha256::digest(&header))));
-    signature.put(1000, Value::Numbers(vec![u32::try_from(header.len() + packed.len())?]));
+    let mut signature = RpmHeader::default();
+    signature.put(273, RpmValue::Text(hex(&Sha256::digest(&header))));
+    signature.put(1000, RpmValue::Numbers(vec![u32::try_from(header.len() + packed.len())?]));
     let all = [header.as_slice(), &packed].concat();
-    signature.put(1004, Value::Bytes(Md5::digest(&all).to_vec()));
-    signature.put(1007, Value::Numbers(vec![u32::try_from(payload.len())?]));
+    signature.put(1004, RpmValue::Bytes(Md5::digest(&all).to_vec()));
+    signature.put(1007, RpmValue::Numbers(vec![u32::try_from(payload.len())?]));
     let mut signature = signature.bytes(62);
     signature.resize(signature.len().next_multiple_of(8), 0);
     let whole = [lead(&name, machine), signature, all].concat();
@@ -77,7 +77,7 @@ fn files(parts: &PackageParts) -> Result<Tree> {
 }
 
 /// The entries that belong to the package: all files, and the folders that are its own.
-fn entries(tree: &Tree) -> impl Iterator<Item = Entry<'_>> {
+fn entries(tree: &Tree) -> impl Iterator<Item = TreeEntry<'_>> {
     tree.entries()
         .filter(|entry| entry.bytes.is_some() || entry.path.split('/').any(|part| part == "fourfold"))
 }
@@ -119,19 +119,19 @@ fn cpio(tree: &Tree, time: u64) -> Result<Vec<u8>> {
 }
 
 /// What the package says of itself.
-fn described(parts: &PackageParts, tree: &Tree, packed: &[u8]) -> Result<Header> {
-    let text = |text: &str| Value::Text(text.to_owned());
-    let translated = |text: &str| Value::Translated(text.to_owned());
+fn described(parts: &PackageParts, tree: &Tree, packed: &[u8]) -> Result<RpmHeader> {
+    let text = |text: &str| RpmValue::Text(text.to_owned());
+    let translated = |text: &str| RpmValue::Translated(text.to_owned());
     let time = u32::try_from(parts.time).context("the time of the commit")?;
-    let mut header = Header::default();
-    header.put(100, Value::Texts(vec!["C".into()]));
+    let mut header = RpmHeader::default();
+    header.put(100, RpmValue::Texts(vec!["C".into()]));
     for (tag, value) in [
         (1000, text("fourfold")),
         (1001, text(&parts.version)),
         (1002, text("1")),
         (1004, translated(SUMMARY)),
         (1005, translated(DESCRIPTION)),
-        (1006, Value::Numbers(vec![time])),
+        (1006, RpmValue::Numbers(vec![time])),
         (1007, text("localhost")),
         (1014, text("MIT OR Apache-2.0")),
         (1016, translated("System Environment/Daemons")),
@@ -142,15 +142,15 @@ fn described(parts: &PackageParts, tree: &Tree, packed: &[u8]) -> Result<Header>
         (1124, text("cpio")),
         (1125, text("gzip")),
         (1126, text("9")),
-        (5011, Value::Numbers(vec![SHA256])),
-        (5092, Value::Texts(vec![hex(&Sha256::digest(packed))])),
-        (5093, Value::Numbers(vec![SHA256])),
+        (5011, RpmValue::Numbers(vec![SHA256])),
+        (5092, RpmValue::Texts(vec![hex(&Sha256::digest(packed))])),
+        (5093, RpmValue::Numbers(vec![SHA256])),
     ] {
         header.put(tag, value);
     }
     for (script, tag, program) in SCRIPTS {
         let content = String::from_utf8(contents::read(&format!("packaging/rpm/{script}"))?)?;
-        header.put(tag, Value::Text(content));
+        header.put(tag, RpmValue::Text(content));
         header.put(program, text("/bin/sh"));
     }
     put_files(&mut header, tree, time)?;
@@ -159,26 +159,26 @@ fn described(parts: &PackageParts, tree: &Tree, packed: &[u8]) -> Result<Header>
 }
 
 /// A list for each property of the files.
-fn put_files(header: &mut Header, tree: &Tree, time: u32) -> Result<()> {
-    let all: Vec<Entry<'_>> = entries(tree).collect();
-    let numbers = |of: &dyn Fn(&Entry<'_>) -> u32| Value::Numbers(all.iter().map(of).collect());
-    let texts = |of: &dyn Fn(&Entry<'_>) -> String| Value::Texts(all.iter().map(of).collect());
-    let size = |entry: &Entry<'_>| entry.bytes.map_or(0, <[u8]>::len) as u32;
+fn put_files(header: &mut RpmHeader, tree: &Tree, time: u32) -> Result<()> {
+    let all: Vec<TreeEntry<'_>> = entries(tree).collect();
+    let numbers = |of: &dyn Fn(&TreeEntry<'_>) -> u32| RpmValue::Numbers(all.iter().map(of).collect());
+    let texts = |of: &dyn Fn(&TreeEntry<'_>) -> String| RpmValue::Texts(all.iter().map(of).collect());
+    let size = |entry: &TreeEntry<'_>| entry.bytes.map_or(0, <[u8]>::len) as u32;
     let folder =
         |path: &str| path.rsplit_once('/').map_or("/".to_owned(), |(folder, _)| format!("/{folder}/"));
     let mut folders: Vec<String> = all.iter().map(|entry| folder(entry.path)).collect();
     folders.sort();
     folders.dedup();
-    let flags = |entry: &Entry<'_>| match entry.path {
+    let flags = |entry: &TreeEntry<'_>| match entry.path {
         path if entry.bytes.is_some() && path.starts_with("etc/") => SETTING,
         path if entry.bytes.is_some() && path.starts_with("usr/share/doc/") => DOCUMENT,
         _ => 0,
     };
-    let index = |entry: &Entry<'_>| folders.binary_search(&folder(entry.path)).unwrap_or_default() as u32;
-    header.put(1009, Value::Numbers(vec![all.iter().map(size).sum()]));
+    let index = |entry: &TreeEntry<'_>| folders.binary_search(&folder(entry.path)).unwrap_or_default() as u32;
+    header.put(1009, RpmValue::Numbers(vec![all.iter().map(size).sum()]));
     header.put(1028, numbers(&size));
-    header.put(1030, Value::Shorts(all.iter().map(|entry| entry.whole_mode() as u16).collect()));
-    header.put(1033, Value::Shorts(vec![0; all.len()]));
+    header.put(1030, RpmValue::Shorts(all.iter().map(|entry| entry.whole_mode() as u16).collect()));
+    header.put(1033, RpmValue::Shorts(vec![0; all.len()]));
     header.put(1034, numbers(&|_| time));
     header
         .put(1035, texts(&|entry| entry.bytes.map_or_else(String::new, |bytes| hex(&Sha256::digest(bytes)))));
@@ -188,28 +188,28 @@ fn put_files(header: &mut Header, tree: &Tree, time: u32) -> Result<()> {
     header.put(1040, texts(&|_| "root".into()));
     header.put(1045, numbers(&|_| u32::MAX));
     header.put(1095, numbers(&|_| 1));
-    header.put(1096, Value::Numbers((1..=u32::try_from(all.len())?).collect()));
+    header.put(1096, RpmValue::Numbers((1..=u32::try_from(all.len())?).collect()));
     header.put(1097, texts(&|_| String::new()));
     header.put(1116, numbers(&index));
     header.put(1117, texts(&|entry| entry.path.rsplit('/').next().unwrap_or_default().to_owned()));
-    header.put(1118, Value::Texts(folders.clone()));
+    header.put(1118, RpmValue::Texts(folders.clone()));
     Ok(())
 }
 
 /// What the package provides and needs.
-fn put_relations(header: &mut Header, parts: &PackageParts) {
-    header.put(1047, Value::Texts(vec!["fourfold".into()]));
-    header.put(1112, Value::Numbers(vec![EXACTLY]));
-    header.put(1113, Value::Texts(vec![format!("{}-1", parts.version)]));
+fn put_relations(header: &mut RpmHeader, parts: &PackageParts) {
+    header.put(1047, RpmValue::Texts(vec!["fourfold".into()]));
+    header.put(1112, RpmValue::Numbers(vec![EXACTLY]));
+    header.put(1113, RpmValue::Texts(vec![format!("{}-1", parts.version)]));
     let mut needs: Vec<(String, u32, String)> = vec![("/bin/sh".into(), 0, String::new())];
     if let Some((major, minor)) = parts.program.glibc() {
         needs.push((format!("libc.so.6(GLIBC_{major}.{minor})(64bit)"), 0, String::new()));
         needs.push(("libgcc_s.so.1()(64bit)".into(), 0, String::new()));
     }
     needs.extend(RPMLIB.map(|(name, version)| (name.into(), OF_RPMLIB, version.into())));
-    header.put(1048, Value::Numbers(needs.iter().map(|(_, flags, _)| *flags).collect()));
-    header.put(1049, Value::Texts(needs.iter().map(|(name, ..)| name.clone()).collect()));
-    header.put(1050, Value::Texts(needs.into_iter().map(|(.., version)| version).collect()));
+    header.put(1048, RpmValue::Numbers(needs.iter().map(|(_, flags, _)| *flags).collect()));
+    header.put(1049, RpmValue::Texts(needs.iter().map(|(name, ..)| name.clone()).collect()));
+    header.put(1050, RpmValue::Texts(needs.into_iter().map(|(.., version)| version).collect()));
 }
 
 #[cfg(test)]

@@ -15,13 +15,13 @@ enum TreeNode {
 
 /// A folder, or a file with its bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
+pub struct TreeEntry<'a> {
     pub path: &'a str,
     mode: u32,
     pub bytes: Option<&'a [u8]>,
 }
 
-impl Entry<'_> {
+impl TreeEntry<'_> {
     /// The mode with the bits of the kind, as stat(2) has it.
     pub fn whole_mode(&self) -> u32 {
         self.mode | if self.bytes.is_some() { 0o100_000 } else { 0o040_000 }
@@ -61,10 +61,10 @@ impl Tree {
     }
 
     /// All folders and files, in the order of their paths.
-    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+    pub fn entries(&self) -> impl Iterator<Item = TreeEntry<'_>> {
         self.0.iter().map(|(path, node)| match node {
-            TreeNode::Folder { mode } => Entry { path, mode: *mode, bytes: None },
-            TreeNode::File { mode, bytes } => Entry { path, mode: *mode, bytes: Some(bytes) },
+            TreeNode::Folder { mode } => TreeEntry { path, mode: *mode, bytes: None },
+            TreeNode::File { mode, bytes } => TreeEntry { path, mode: *mode, bytes: Some(bytes) },
         })
     }
 

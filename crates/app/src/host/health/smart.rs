@@ -81,7 +81,7 @@ fn disk(device: &str, said: &Value, before: &DiskHealth) -> DiskStatus {
     let temperature = said.pointer("/temperature/current").and_then(Value::as_i64);
     let used_percent = number("/nvme_smart_health_information_log/percentage_used")
         .or_else(|| number("/endurance_used/current_percent"));
-    let mut verdict = Verdict::default();
+    let mut verdict = DiskVerdict::default();
     failing(said, &mut verdict);
     worn(said, &mut verdict);
     if let Some(used) = used_percent.filter(|used| *used >= WORN) {
@@ -108,12 +108,12 @@ fn disk(device: &str, said: &Value, before: &DiskHealth) -> DiskStatus {
 }
 
 #[derive(Default)]
-struct Verdict {
+struct DiskVerdict {
     health: Health,
     problems: Vec<String>,
 }
 
-impl Verdict {
+impl DiskVerdict {
     fn add(&mut self, health: Health, problem: String) {
         self.health = self.health.max(health);
         self.problems.push(problem);
@@ -121,7 +121,7 @@ impl Verdict {
 }
 
 /// What the disk itself says of its end.
-fn failing(said: &Value, verdict: &mut Verdict) {
+fn failing(said: &Value, verdict: &mut DiskVerdict) {
     if said.pointer("/smart_status/passed") == Some(&Value::Bool(false)) {
         verdict.add(Health::Failing, "the disk itself says that it fails".into());
     }
@@ -146,7 +146,7 @@ fn failing(said: &Value, verdict: &mut Verdict) {
 }
 
 /// What the disk has lost.
-fn worn(said: &Value, verdict: &mut Verdict) {
+fn worn(said: &Value, verdict: &mut DiskVerdict) {
     for (id, what) in COUNTS {
         let found =
             attributes(said).find(|one| one["id"] == id).and_then(|one| one.pointer("/raw/value")?.as_u64());

@@ -29,12 +29,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const FOLDER: &str = "/.well-known/acme-challenge/";
 
 /// What is shown, until it is ended.
-pub(super) enum Shown {
+pub(super) enum ShownProof {
     Page(JoinHandle<()>),
     Record { hook: PathBuf, name: String, value: String },
 }
 
-impl Shown {
+impl ShownProof {
     /// The name of the check, RFC 8555 9.7.8.
     pub(super) fn kind(challenge: &AcmeChallenge) -> &'static str {
         match challenge {

@@ -9,9 +9,9 @@ use hyper::{HeaderMap, Method};
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 use serde_json::{Value, json};
 
-use super::challenges::Shown;
+use super::challenges::ShownProof;
 use super::jws::{AccountKey, encoded};
-use crate::serve::https::{self, Answered, Sent};
+use crate::serve::https::{self, HttpAnswer, HttpRequest};
 
 /// How long one request may take.
 const ATTEMPT: Duration = Duration::from_secs(30);
@@ -26,7 +26,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const LONGEST_REASON: usize = 500;
 
 /// A certificate with those of its issuers, and its key, both PEM.
-pub(super) struct Issued {
+pub(super) struct IssuedCertificate {
     pub(super) chain: String,
     pub(super) key: String,
 }
@@ -45,9 +45,9 @@ struct AcmeClient<'a> {
 ///
 /// # Errors
 /// The issuer refuses it, or cannot be asked; the error says why.
-pub(super) async fn issued(settings: &AcmeSettings, key: AccountKey) -> anyhow::Result<Issued> {
+pub(super) async fn issued(settings: &AcmeSettings, key: AccountKey) -> anyhow::Result<IssuedCertificate> {
     let issuers = settings.ca.as_deref();
-    let sent = Sent { method: Method::GET, headers: &[], body: Vec::new() };
+    let sent = HttpRequest { method: Method::GET, headers: &[], body: Vec::new() };
     let directory = asked(&settings.directory, sent, issuers).await?;
     let directory =
         json_of(&directory).with_context(|| format!("{} is no ACME directory", settings.directory))?;
@@ -56,12 +56,12 @@ pub(super) async fn issued(settings: &AcmeSettings, key: AccountKey) -> anyhow::
     client.order(settings).await
 }
 
-async fn asked(url: &str, sent: Sent<'_>, issuers: Option<&Path>) -> anyhow::Result<Answered> {
+async fn asked(url: &str, sent: HttpRequest<'_>, issuers: Option<&Path>) -> anyhow::Result<HttpAnswer> {
     let answer = tokio::time::timeout(ATTEMPT, https::answer(url, sent, issuers)).await;
     answer.map_err(|_| anyhow!("the issuer does not answer within {} s", ATTEMPT.as_secs()))?
 }
 
-fn json_of(answer: &Answered) -> anyhow::Result<Value> {
+fn json_of(answer: &HttpAnswer) -> anyhow::Result<Value> {
     ensure!(answer.status.is_success(), "the issuer answered {}: {}", answer.status, reason(&answer.body));
     Ok(serde_json::from_slice(&answer.body)?)
 }
@@ -86,7 +86,7 @@ fn text(value: &Value, name: &str) -> anyhow::Result<String> {
 
 impl AcmeClient<'_> {
     /// Sends a signed request. Without a payload it only reads.
-    async fn post(&mut self, url: &str, payload: Option<&Value>) -> anyhow::Result<Answered> {
+    async fn post(&mut self, url: &str, payload: Option<&Value>) -> anyhow::Result<HttpAnswer> {
         for _ in 0..MOST_NONCES {
             let nonce = self.fresh_nonce().await?;
             let who = match &self.account {
@@ -96,8 +96,11 @@ impl AcmeClient<'_> {
             let mut head = json!({ "alg": "ES256", "nonce": nonce, "url": url });
             head[who.0] = who.1;
             let headers = [("content-type", "application/jose+json".to_owned())];
-            let sent =
-                Sent { method: Method::POST, headers: &headers, body: self.key.signed(&head, payload)? };
+            let sent = HttpRequest {
+                method: Method::POST,
+                headers: &headers,
+                body: self.key.signed(&head, payload)?,
+            };
             let answer = asked(url, sent, self.issuers).await?;
             self.nonce = header(&answer.headers, "replay-nonce");
             let problem: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
@@ -113,7 +116,7 @@ impl AcmeClient<'_> {
             return Ok(nonce);
         }
         let url = text(&self.directory, "newNonce")?;
-        let sent = Sent { method: Method::HEAD, headers: &[], body: Vec::new() };
+        let sent = HttpRequest { method: Method::HEAD, headers: &[], body: Vec::new() };
         let answer = asked(&url, sent, self.issuers).await?;
         header(&answer.headers, "replay-nonce").context("the issuer gives no nonce")
     }
@@ -132,7 +135,7 @@ impl AcmeClient<'_> {
     }
 
     /// Orders a certificate for all names, RFC 8555 7.4.
-    async fn order(&mut self, settings: &AcmeSettings) -> anyhow::Result<Issued> {
+    async fn order(&mut self, settings: &AcmeSettings) -> anyhow::Result<IssuedCertificate> {
         let names = settings.names.iter().map(|name| json!({ "type": "dns", "value": name }));
         let wanted = json!({ "identifiers": names.collect::<Vec<_>>() });
         let url = text(&self.directory, "newOrder")?;
@@ -153,7 +156,7 @@ impl AcmeClient<'_> {
         let chain = self.post(&text(&order, "certificate")?, None).await?;
         ensure!(chain.status.is_success(), "the issuer does not give the certificate: {}", chain.status);
         let chain = String::from_utf8(chain.body).context("the certificate is no text")?;
-        Ok(Issued { chain, key: key.serialize_pem() })
+        Ok(IssuedCertificate { chain, key: key.serialize_pem() })
     }
 
     /// Shows that a name is the server's own, RFC 8555 7.5.
@@ -164,12 +167,12 @@ impl AcmeClient<'_> {
         if found["status"] == "valid" {
             return Ok(());
         }
-        let kind = Shown::kind(&settings.challenge);
+        let kind = ShownProof::kind(&settings.challenge);
         let challenges = found["challenges"].as_array();
         let challenge = challenges.and_then(|all| all.iter().find(|one| one["type"] == kind));
         let challenge = challenge.with_context(|| format!("the issuer does not check {name} by {kind}"))?;
         let shown = self.key.authorization(&text(challenge, "token")?);
-        let shown = Shown::begin(&settings.challenge, &name, &shown).await?;
+        let shown = ShownProof::begin(&settings.challenge, &name, &shown).await?;
         let checked = self.check(url, &text(challenge, "url")?, (&name, kind)).await;
         shown.end().await;
         checked

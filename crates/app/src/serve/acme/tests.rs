@@ -23,7 +23,7 @@ fn settings(issuer: &Issuer, names: &[&str], challenge: AcmeChallenge) -> AcmeSe
     }
 }
 
-async fn ordered(settings: &AcmeSettings, state: &Path) -> anyhow::Result<Issued> {
+async fn ordered(settings: &AcmeSettings, state: &Path) -> anyhow::Result<IssuedCertificate> {
     client::issued(settings, AccountKey::of(state).unwrap()).await
 }
 

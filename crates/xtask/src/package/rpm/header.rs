@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// A value, by its type in the index.
 #[derive(Debug, Clone)]
-pub enum Value {
+pub enum RpmValue {
     /// 16-bit numbers (3).
     Shorts(Vec<u16>),
     /// 32-bit numbers (4).
@@ -19,7 +19,7 @@ pub enum Value {
     Translated(String),
 }
 
-impl Value {
+impl RpmValue {
     /// Its type, its alignment in the store, and how many elements it has.
     fn kind(&self) -> (u32, usize, usize) {
         match self {
@@ -49,10 +49,10 @@ impl Value {
 
 /// The values by their tags.
 #[derive(Debug, Default)]
-pub struct Header(BTreeMap<u32, Value>);
+pub struct RpmHeader(BTreeMap<u32, RpmValue>);
 
-impl Header {
-    pub fn put(&mut self, tag: u32, value: Value) {
+impl RpmHeader {
+    pub fn put(&mut self, tag: u32, value: RpmValue) {
         self.0.insert(tag, value);
     }
 
@@ -81,9 +81,9 @@ mod tests {
 
     #[test]
     fn a_header_is_an_index_in_the_order_of_the_tags_and_aligned_values() {
-        let mut header = Header::default();
-        header.put(1009, Value::Numbers(vec![7]));
-        header.put(1000, Value::Text("ab".into()));
+        let mut header = RpmHeader::default();
+        header.put(1009, RpmValue::Numbers(vec![7]));
+        header.put(1000, RpmValue::Text("ab".into()));
         let bytes = header.bytes(63);
         let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
         assert_eq!((word(0), word(8), word(12)), (0x8ead_e801, 3, 24));
