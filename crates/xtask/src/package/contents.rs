@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::tree::{Tree, gzip};
+use super::tree::{PackedTree, gzip};
 use super::{LIMIT, PackageParts};
 use crate::process;
 
@@ -21,8 +21,8 @@ pub const DOC: &str = "usr/share/doc/fourfold";
 const LONG: usize = 4096;
 
 /// The files that packages of a distribution install. `zsh`: the folder of completions of zsh, below `/usr/share`.
-pub fn installed(parts: &PackageParts, zsh: &str) -> Result<Tree> {
-    let mut tree = Tree::default();
+pub fn installed(parts: &PackageParts, zsh: &str) -> Result<PackedTree> {
+    let mut tree = PackedTree::default();
     tree.program("usr/bin/fourfold", parts.program.bytes.clone());
     for unit in UNITS {
         tree.file(&format!("usr/lib/systemd/system/{unit}"), read(&format!("packaging/{unit}"))?);

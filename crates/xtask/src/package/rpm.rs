@@ -8,7 +8,7 @@ use sha2::Sha256;
 
 use self::header::{RpmHeader, RpmValue};
 use super::contents;
-use super::tree::{Tree, TreeEntry, gzip};
+use super::tree::{PackedTree, TreeEntry};
 use super::{PackageParts, hex};
 
 const SUMMARY: &str = "File server for AFP, SMB, NFS and iSCSI over one tree";
@@ -41,7 +41,7 @@ pub fn make(parts: &PackageParts) -> Result<(String, Vec<u8>)> {
     let name = format!("fourfold-{}-1", parts.version);
     let tree = files(parts)?;
     let payload = cpio(&tree, parts.time)?;
-    let packed = gzip(&payload)?;
+    let packed = parts.compress(&payload)?;
     let header = described(parts, &tree, &packed)?.bytes(63);
     let mut signature = RpmHeader::default();
     signature.put(273, RpmValue::Text(hex(&Sha256::digest(&header))));
@@ -68,7 +68,7 @@ fn lead(name: &str, machine: &str) -> Vec<u8> {
     lead
 }
 
-fn files(parts: &PackageParts) -> Result<Tree> {
+fn files(parts: &PackageParts) -> Result<PackedTree> {
     let mut tree = contents::installed(parts, "zsh/site-functions")?;
     for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
         tree.file(&format!("usr/share/licenses/fourfold/{licence}"), contents::read(licence)?);
@@ -77,13 +77,13 @@ fn files(parts: &PackageParts) -> Result<Tree> {
 }
 
 /// The entries that belong to the package: all files, and the folders that are its own.
-fn entries(tree: &Tree) -> impl Iterator<Item = TreeEntry<'_>> {
+fn entries(tree: &PackedTree) -> impl Iterator<Item = TreeEntry<'_>> {
     tree.entries()
         .filter(|entry| entry.bytes.is_some() || entry.path.split('/').any(|part| part == "fourfold"))
 }
 
 /// The payload: the archive of cpio's format `newc`.
-fn cpio(tree: &Tree, time: u64) -> Result<Vec<u8>> {
+fn cpio(tree: &PackedTree, time: u64) -> Result<Vec<u8>> {
     let mut archive = Vec::new();
     let mut add = |number: usize, (path, mode, time, bytes): (&str, u32, u64, &[u8])| {
         let links = if bytes.is_empty() { 2 } else { 1 };
@@ -119,7 +119,7 @@ fn cpio(tree: &Tree, time: u64) -> Result<Vec<u8>> {
 }
 
 /// What the package says of itself.
-fn described(parts: &PackageParts, tree: &Tree, packed: &[u8]) -> Result<RpmHeader> {
+fn described(parts: &PackageParts, tree: &PackedTree, packed: &[u8]) -> Result<RpmHeader> {
     let text = |text: &str| RpmValue::Text(text.to_owned());
     let translated = |text: &str| RpmValue::Translated(text.to_owned());
     let time = u32::try_from(parts.time).context("the time of the commit")?;
@@ -159,7 +159,7 @@ fn described(parts: &PackageParts, tree: &Tree, packed: &[u8]) -> Result<RpmHead
 }
 
 /// A list for each property of the files.
-fn put_files(header: &mut RpmHeader, tree: &Tree, time: u32) -> Result<()> {
+fn put_files(header: &mut RpmHeader, tree: &PackedTree, time: u32) -> Result<()> {
     let all: Vec<TreeEntry<'_>> = entries(tree).collect();
     let numbers = |of: &dyn Fn(&TreeEntry<'_>) -> u32| RpmValue::Numbers(all.iter().map(of).collect());
     let texts = |of: &dyn Fn(&TreeEntry<'_>) -> String| RpmValue::Texts(all.iter().map(of).collect());
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_payload_has_files_and_the_own_folders() {
-        let mut tree = Tree::default();
+        let mut tree = PackedTree::default();
         tree.program("usr/bin/fourfold", b"program".to_vec());
         tree.file("etc/fourfold/fourfold.toml", b"x".to_vec());
         let paths: Vec<String> = entries(&tree).map(|entry| entry.path.to_owned()).collect();
