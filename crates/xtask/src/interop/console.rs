@@ -8,6 +8,7 @@ mod checks;
 mod cost;
 mod daily;
 mod guarded;
+mod images;
 mod jobs;
 mod pages;
 mod pictures;
