@@ -13,6 +13,7 @@ mod datasets;
 mod disks;
 mod doctor;
 mod explain;
+mod extracting;
 mod fork;
 mod help;
 mod home;
