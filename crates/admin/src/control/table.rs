@@ -49,6 +49,7 @@ impl fmt::Display for Status {
         self.appletalk(f)?;
         self.arriving(f)?;
         self.searches(f)?;
+        self.disks(f)?;
         self.links(f)?;
         self.mounts(f)?;
         let sessions = self.sessions.iter().map(|s| {
