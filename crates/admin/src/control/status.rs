@@ -11,6 +11,7 @@ use super::arriving::ArrivingStatus;
 use super::doctor::DoctorStatus;
 use super::find::SearchStatus;
 use super::links::LinkStatus;
+use super::streams::StreamsStatus;
 use super::waits::LoopsStatus;
 use crate::settings::Protocol;
 
@@ -63,6 +64,9 @@ pub struct Status {
     /// The indexes of shares.
     #[serde(default)]
     pub searches: Vec<SearchStatus>,
+    /// What is reserved for streams.
+    #[serde(default)]
+    pub streams: StreamsStatus,
     /// What a person should know or do, the oldest first.
     pub alerts: Vec<AlertStatus>,
     /// Where the time of each client goes, and what slows it down.
