@@ -6,7 +6,7 @@ use utoipa::{Modify, OpenApi};
 use crate::jobs::requests as jobs;
 use crate::{
     access, accounts, alerts, api, backups, browsing, certificate, code, console, files, find, groups, login,
-    luns, negotiate, rights, server, shares, sign_ins, slowest, snapshots, store, webhooks,
+    luns, negotiate, rights, server, shares, sign_ins, slowest, snapshots, store, streams, webhooks,
 };
 
 #[derive(OpenApi)]
@@ -24,7 +24,7 @@ use crate::{
         alerts::alerts, alerts::mute, alerts::unmute, sign_ins::logins, sign_ins::end,
         certificate::certificate, certificate::upload, certificate::make, server::server, server::restart, server::close,
         store::download, store::upload, store::make_folder, store::move_entry, store::remove,
-        api::caches, api::mounts,
+        api::caches, api::mounts, streams::streams, streams::formats, streams::reserve, streams::release,
         api::limit_caches,
         login::logged_in, login::login, login::logout, negotiate::negotiate,
         console::overview, console::throughput, console::events, console::accounts, console::log, console::metadata_events,

@@ -27,6 +27,7 @@ const PAGES: &[&str] = &[
     "luns",
     "slowest",
     "caches",
+    "streams",
     "benchmarks",
     "settings",
     "alerts",
