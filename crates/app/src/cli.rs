@@ -37,6 +37,7 @@ mod shell;
 mod snapshot;
 mod state;
 mod status;
+mod stream;
 mod token;
 mod user;
 mod verify_metadata;
@@ -85,6 +86,7 @@ pub(crate) use snapshot::{
 };
 pub(crate) use state::{BackupState, RestoreState};
 pub(crate) use status::Status;
+pub(crate) use stream::{ReserveStreams, StreamCommand};
 pub(crate) use token::TokenCommand;
 pub(crate) use user::{AccountArgs, User, UserRights};
 pub(crate) use verify_metadata::VerifyMetadata;
@@ -215,6 +217,9 @@ pub(crate) enum Command {
     /// Show the caches of a running server, and change their limits
     #[command(after_help = caches::EXAMPLES)]
     Caches(Caches),
+    /// Keep a speed free for streams of video, whatever others do
+    #[command(subcommand, after_help = stream::EXAMPLES)]
+    Stream(StreamCommand),
     /// Say what would make a running server faster
     #[command(after_help = advise::EXAMPLES)]
     Advise(Advise),

@@ -5,6 +5,8 @@ lock::ranks! {
 
     /// Held while the console changes a setting: the changes that can be taken back.
     SettingChanges,
+    /// The reservations of streams that are kept.
+    StreamDesk,
     /// Held while a webhook is made or removed.
     Webhooks,
     /// What is remembered of backups of Macs.

@@ -15,6 +15,7 @@ mod loops;
 pub(crate) mod restart;
 pub(crate) mod running;
 pub(crate) mod slow;
+pub(crate) mod streams;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -45,6 +46,7 @@ use crate::serve::doctor::Doctor;
 use crate::serve::loops::LoopsView;
 use crate::serve::running::{Parts, Running};
 use crate::serve::slow::Slow;
+use crate::serve::streams::StreamsDesk;
 use crate::shares::keeper::{self, Keeper};
 use crate::shares::links::Links;
 use crate::shares::volumes::Volumes;
@@ -154,7 +156,10 @@ async fn serve_until_stopped(
     let alerts = Alerts::start(&current, of_state, looked_at, console.events.clone());
     let first: [Arc<dyn Component>; 4] = [volumes.clone(), links, part.clone(), LoopsView::component(&loops)];
     let (judge, log) = (alerts.clone(), audit.clone());
-    let last: [Arc<dyn Component>; 6] = [caches.clone(), console.clone(), log, slow.clone(), doctor, judge];
+    let streams = StreamsDesk::new(&current, volumes.clone());
+    (loops.keep_streams(volumes.reserved()), streams.watch());
+    let last: [Arc<dyn Component>; 7] =
+        [caches.clone(), console.clone(), log, slow.clone(), doctor, judge, streams.clone()];
     let others = announcers.components().into_iter().chain(fronts.components());
     let components = first.into_iter().chain(others).chain(last).collect();
     let parts = Parts {
@@ -164,6 +169,7 @@ async fn serve_until_stopped(
         in_common: part.clone(),
         caches,
         slow: slow.clone(),
+        streams,
     };
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), parts));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
