@@ -50,7 +50,7 @@ fn a_reserved_stream_is_recognized_over_every_protocol() {
     let newest = format!("{nfs}&vers=4.2");
     for url in [&smb, &afp, &nfs, &newest, &disk] {
         let before = server.reads();
-        let output = match url == &&disk {
+        let output = match url == &disk {
             true => server.bench(&[&[url.as_str()], &small[..]].concat()),
             false => server.measure(&[url], &small),
         };
