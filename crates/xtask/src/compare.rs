@@ -42,6 +42,9 @@ pub struct CompareArgs {
     /// protocol also in docs/performance.md
     #[arg(long)]
     all: bool,
+    /// --all: measure nothing, and write docs/performance.md from the last report of each protocol (target/compare)
+    #[arg(long)]
+    page: bool,
     /// --all: compare our figures with those that an earlier --all --json wrote
     #[arg(long, value_name = "FILE", requires = "all")]
     against: Option<PathBuf>,
@@ -63,6 +66,9 @@ pub struct CompareArgs {
     /// Two rounds of short runs, some two minutes in all (smb and iscsi: five)
     #[arg(long)]
     quick: bool,
+    /// A client that is alone stays on one processor, so that its rows do not measure how an idle processor wakes up
+    #[arg(long)]
+    pinned: bool,
     /// How often a run is repeated that other programs disturbed
     #[arg(long, default_value_t = 0)]
     retries: usize,
@@ -270,7 +276,14 @@ fn compare(protocol: Protocol, args: &CompareArgs) -> Result<()> {
         ensure!(protocol == Protocol::Smb, "--link measures smb only");
         link::set_up(rate, &mut place)?;
     }
-    let bench = Bench { protocol, place, only: only(args)?, quick: args.quick, retries: args.retries };
+    let bench = Bench {
+        protocol,
+        place,
+        only: only(args)?,
+        quick: args.quick,
+        pinned: args.pinned,
+        retries: args.retries,
+    };
     let all = if args.link.is_some() { link::groups() } else { protocol.groups() };
     let groups = rows::chosen(all, &args.rows);
     let mut samples = Vec::new();
@@ -329,6 +342,7 @@ struct Bench {
     place: ComparisonPlace,
     only: Option<bool>,
     quick: bool,
+    pinned: bool,
     retries: usize,
 }
 
@@ -403,6 +417,7 @@ impl Bench {
         let file = if row.makes_files() { &own } else { row.file };
         let mut args = row.arguments(file, self.quick || round == 0);
         args.extend_from_slice(&server.reach);
+        args.extend(["--pin".to_owned(), u8::from(self.pinned).to_string()]);
         let run = || {
             self.protocol.warm(&self.place, row, who)?;
             loader::load(&self.place.load, &args, server.running.pid())

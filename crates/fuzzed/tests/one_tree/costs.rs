@@ -1,4 +1,4 @@
-//! What the operations of each protocol cost the server: calls of the host, locks, allocations. docs/performance.md has the table,
+//! What the operations of each protocol cost the server: calls of the host, locks, allocations. docs/design/costs.md has the table,
 //! and no operation may cost more.
 //!
 //! ```text
@@ -44,7 +44,7 @@ const ROUNDS: usize = 9;
 const RUNS_AT_MOST: usize = 5;
 /// What locks and allocations may differ by: one part in so many, rounded up.
 const SLACK: u64 = 10;
-const PAGE: &str = "docs/performance.md";
+const PAGE: &str = "docs/design/costs.md";
 const TABLE: [&str; 2] = ["<!-- begin: costs -->", "<!-- end: costs -->"];
 /// The file system that the page is about: `f_type` of ext4, statfs(2). On others the host has other calls (a read from memory without
 /// waiting takes two on tmpfs).

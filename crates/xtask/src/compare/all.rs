@@ -1,5 +1,4 @@
-//! `cargo xtask compare --all`: the rows of all protocols in one table, judged by the bars of issue
-//! 13.
+//! `cargo xtask compare --all`: the rows of all protocols, a table for each, judged by their bars.
 //!
 //! Each protocol is measured by `compare PROTOCOL` as a process of its own, which has its own
 //! namespace and file system.
@@ -17,6 +16,8 @@ use crate::netatalk::packages;
 use crate::process;
 
 const ALL: [Protocol; 4] = [Protocol::Nfs, Protocol::Smb, Protocol::Afp, Protocol::Iscsi];
+/// So many of the rows that fall short are listed below the tables.
+const FURTHEST: usize = 5;
 /// A smaller change than this part is not flagged.
 const CHANGE: f64 = 0.05;
 /// The exit status of a comparison whose library or peer is missing.
@@ -33,6 +34,9 @@ struct StoredReport {
 }
 
 pub fn run(args: &CompareArgs) -> Result<()> {
+    if args.page {
+        return page();
+    }
     let protocols = match args.protocol {
         None => ALL.to_vec(),
         Some(one) if ALL.contains(&one) => vec![one],
@@ -49,9 +53,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         print!("\n{}", against(&before, &run.lines));
     }
     if is_full(args) && !run.failed {
-        let path = process::root().join(DOCUMENT);
-        let document = std::fs::read_to_string(&path)?;
-        std::fs::write(&path, with_table(&document, &text)?)?;
+        write_page(&text)?;
     }
     if let Some(path) = &args.json {
         let stored = serde_json::to_string_pretty(&StoredReport { rows: run.lines })?;
@@ -59,6 +61,32 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     }
     ensure!(!run.failed, "a comparison failed, see above");
     Ok(())
+}
+
+/// Writes the tables of the reports that are there.
+fn page() -> Result<()> {
+    let mut lines = Vec::new();
+    for protocol in ALL {
+        let path = report_of(protocol);
+        let report =
+            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        lines.extend(judge::lines(protocol, &protocol.groups(), &report)?);
+    }
+    let text = text(&lines, &[]);
+    print!("{text}");
+    write_page(&text)
+}
+
+/// The last report of a protocol.
+fn report_of(protocol: Protocol) -> PathBuf {
+    process::root().join(format!("target/compare/all-{}.json", protocol.title().to_lowercase()))
+}
+
+fn write_page(text: &str) -> Result<()> {
+    let path = process::root().join(DOCUMENT);
+    let document = std::fs::read_to_string(&path)?;
+    std::fs::write(&path, with_table(&document, text)?)
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Whether the documentation gets the table: only if every row was measured properly.
@@ -99,7 +127,7 @@ impl ComparisonRun {
             self.notes.push(format!("{title}: {peer} is not installed. Fourfold is measured alone."));
             only = Some("ours".into());
         }
-        let report = process::root().join(format!("target/compare/all-{}.json", title.to_lowercase()));
+        let report = report_of(protocol);
         std::fs::create_dir_all(process::root().join("target/compare"))?;
         let _ = std::fs::remove_file(&report); // there may be none
         let arguments = command(protocol, args, &report, only.as_deref(), self.is_built);
@@ -143,14 +171,30 @@ fn command(
         all.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
     }
     all.extend(args.quick.then(|| "--quick".to_owned()));
+    all.extend(args.pinned.then(|| "--pinned".to_owned()));
     all.extend((args.no_build || is_built).then(|| "--no-build".to_owned()));
     all
 }
 
-/// The table, what was not measured, and the last lines: shortfalls and means.
+/// A table for each protocol, what was not measured, and the last lines: shortfalls and means.
 fn text(lines: &[Line], notes: &[String]) -> String {
+    let mut text = String::new();
+    for protocol in ALL {
+        let own: Vec<&Line> = lines.iter().filter(|line| line.protocol == protocol.title()).collect();
+        if !own.is_empty() {
+            text.push_str(&table(protocol.title(), &own));
+        }
+    }
+    for note in notes {
+        let _ = writeln!(text, "{note}\n");
+    }
+    text.push_str(&last_lines(lines));
+    text
+}
+
+fn table(title: &str, lines: &[&Line]) -> String {
     let mut text =
-        "| | row | Fourfold | peer | speed | CPU | bar | |\n|---|---|---|---|---|---|---|---|\n".to_owned();
+        format!("| {title} | Fourfold | peer | speed | CPU | bar | |\n|---|---|---|---|---|---|---|\n");
     let ratio = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2} ×"));
     for line in lines {
         let side =
@@ -159,8 +203,7 @@ fn text(lines: &[Line], notes: &[String]) -> String {
             line.peer.as_ref().map_or("-".to_owned(), |peer| format!("{} ({})", cell(peer, line), peer.who));
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {peer} | {} | {} | {} | {} |",
-            line.protocol,
+            "| {} | {} | {peer} | {} | {} | {} | {} |",
             line.row,
             side(&line.ours),
             ratio(line.ratio),
@@ -170,10 +213,6 @@ fn text(lines: &[Line], notes: &[String]) -> String {
         );
     }
     text.push('\n');
-    for note in notes {
-        let _ = writeln!(text, "{note}\n");
-    }
-    text.push_str(&last_lines(lines));
     text
 }
 
@@ -193,12 +232,18 @@ fn cell(side: &ServerMedians, line: &Line) -> String {
         String::new()
     };
     match line.unit.split(';').next().unwrap_or_default() {
-        "MB/s" => format!("{} MB/s, {:.2} s/GB{fairness}", grouped(side.speed), side.cpu),
-        "op/s" => format!("{}/s, {:.1} µs each", grouped(side.speed), side.cpu),
+        "MB/s" => format!("{} MB/s{}, {:.2} s/GB{fairness}", grouped(side.speed), spread(side), side.cpu),
+        "op/s" => format!("{}/s{}, {:.1} µs each", grouped(side.speed), spread(side), side.cpu),
         "bytes per connection" => format!("{:.1} KB each", side.speed / 1000.0),
         "% kept" => format!("{:.1} %", side.speed),
         _ => format!("{:.1} ms", side.speed),
     }
+}
+
+/// How far the runs lie apart: the larger distance of a run from the median.
+fn spread(side: &ServerMedians) -> String {
+    let apart = (side.most - side.speed).max(side.speed - side.least) / side.speed.max(f64::MIN_POSITIVE);
+    format!(" ±{:.0} %", apart * 100.0)
 }
 
 /// A whole number with commas between groups of three digits.
@@ -225,16 +270,12 @@ fn last_lines(lines: &[Line]) -> String {
         short.len(),
         if short.is_empty() { "." } else { ", the furthest first:\n" }
     );
-    for line in &short {
+    for line in short.iter().take(FURTHEST) {
         let part = line.reached.unwrap_or(1.0) * 100.0;
-        let _ = writeln!(
-            text,
-            "* {} {}: {part:.0} % of the bar ({})",
-            line.protocol,
-            line.row,
-            line.short_of.join(", ")
-        );
+        let _ = writeln!(text, "* {} {}: {part:.0} % of the bar", line.protocol, line.row);
     }
+    let behind = lines.iter().filter(|line| line.is_behind()).count();
+    let _ = writeln!(text, "\n{behind} rows are behind the peer.");
     let means = ALL.iter().map(|protocol| {
         let own = judge::mean(lines.iter().filter(|line| line.protocol == protocol.title()));
         format!(
@@ -316,19 +357,21 @@ mod tests {
     use super::*;
 
     fn line(row: &str, speed: f64, cpu: f64, reached: f64) -> Line {
-        let side = ServerMedians { who: "ours".into(), speed, cpu, ..ServerMedians::default() };
+        let side = |who: &str, speed, cpu| ServerMedians {
+            who: who.into(),
+            speed,
+            least: speed,
+            most: speed * 1.1,
+            cpu,
+            fairness: 1.0,
+        };
         let short_of = if reached < 1.0 { vec!["speed".to_owned()] } else { Vec::new() };
         Line {
             protocol: "SMB".into(),
             row: row.into(),
             unit: "MB/s; CPU s/GB".into(),
-            ours: Some(side),
-            peer: Some(ServerMedians {
-                who: "sendfile".into(),
-                speed: 1000.0,
-                cpu: 0.5,
-                ..ServerMedians::default()
-            }),
+            ours: Some(side("ours", speed, cpu)),
+            peer: Some(side("sendfile", 1000.0, 0.5)),
             ratio: Some(speed / 1000.0),
             cpu_ratio: Some(cpu / 0.5),
             bar: Some("≥ 1.2 ×, CPU ≤ 0.8 ×".into()),
@@ -342,14 +385,17 @@ mod tests {
     fn the_table_ends_with_the_shortfalls_and_the_means() {
         let lines = [line("a", 4000.0, 0.2, 1.5), line("b", 1000.0, 0.4, 0.83), line("c", 500.0, 0.2, 0.4)];
         let text = text(&lines, &["AFP: afpd is not installed: ours alone is measured.".into()]);
-        assert!(text.contains("| SMB | a | 4,000 MB/s, 0.20 s/GB | 1,000 MB/s, 0.50 s/GB (sendfile) | 4.00 × | 0.40 × | ≥ 1.2 ×, CPU ≤ 0.8 × | ok |"));
+        assert!(text.contains("| a | 4,000 MB/s ±10 %, 0.20 s/GB | 1,000 MB/s ±10 %, 0.50 s/GB (sendfile) | 4.00 × | 0.40 × | ≥ 1.2 ×, CPU ≤ 0.8 × | ok |"));
         assert!(text.contains("| falls short: speed |"));
         assert!(text.contains("afpd is not installed"));
-        let (c, b) = (text.find("* SMB c: 40 %").unwrap(), text.find("* SMB b: 83 %").unwrap());
-        assert!(c < b, "{text}");
+        assert!(
+            text.contains(", the furthest first:\n\n* SMB c: 40 % of the bar\n* SMB b: 83 % of the bar\n"),
+            "{text}"
+        );
+        assert!(text.contains("1 rows are behind the peer."), "{text}");
         // The cube root of 4 x 1 x 0.5.
         assert!(text.contains("NFS -, SMB 1.26 (3 rows), AFP -, iSCSI -."), "{text}");
-        assert!(text.ends_with("Over all 3 rows: 1.26 (bar 3.0): falls short.\n"), "{text}");
+        assert!(text.ends_with("Over all 3 rows: 1.26 (bar 2.6): falls short.\n"), "{text}");
     }
 
     #[test]

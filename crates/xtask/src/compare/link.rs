@@ -124,7 +124,9 @@ mod tests {
     fn wire_speed_and_half_the_cpu_are_needed() {
         let verdict = |speed: f64, cpu: f64| {
             let side = |speed: f64, cpu: f64| {
-                format!(r#"{{"speed":{{"median":{speed},"max":1}},"cpu":{{"median":{cpu},"max":1}}}}"#)
+                format!(
+                    r#"{{"speed":{{"median":{speed},"min":1,"max":1}},"cpu":{{"median":{cpu},"min":1,"max":1}}}}"#
+                )
             };
             let report = format!(
                 r#"{{"rows":[{{"row":"read 1 client q4","unit":"MB/s; CPU s/GB","ours":{},"peers":{{"sendfile":{}}},"best":"sendfile"}}]}}"#,

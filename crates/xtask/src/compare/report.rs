@@ -12,8 +12,8 @@ use crate::loader::LoadResult;
 /// back counts as such a program.)
 pub const DISTURBED: f64 = 0.25;
 
-/// Speed and server CPU of one run, in the row's units.
-fn speed(row: &Row, m: &LoadResult) -> f64 {
+/// Speed of one run, in the row's units.
+pub fn speed(row: &Row, m: &LoadResult) -> f64 {
     match row.unit {
         RowUnit::Bytes => m.bytes as f64 / m.seconds / 1e6,
         RowUnit::Ops => m.ops as f64 / m.seconds,
@@ -24,7 +24,8 @@ fn speed(row: &Row, m: &LoadResult) -> f64 {
     }
 }
 
-fn cpu(row: &Row, m: &LoadResult) -> f64 {
+/// Server CPU of one run, in the row's units.
+pub fn cpu(row: &Row, m: &LoadResult) -> f64 {
     match row.unit {
         RowUnit::Bytes => m.cpu / (m.bytes as f64 / 1e9),
         RowUnit::Ops => m.cpu / m.ops as f64 * 1e6,
