@@ -5,14 +5,14 @@ lock::ranks! {
 
     /// Held while the console changes a setting: the changes that can be taken back.
     SettingChanges,
-    /// The reservations of streams that are kept.
-    StreamDesk,
     /// Held while a webhook is made or removed.
     Webhooks,
     /// What is remembered of backups of Macs.
     BackupRecords,
     /// Held during a reload of the settings: one reload runs at a time.
     Reloading,
+    /// The reservations of streams that are kept.
+    StreamDesk,
     /// The indexes of the shares.
     SearchIndexes,
     /// The volumes of the shared folders.

@@ -215,6 +215,9 @@ impl StreamsDesk {
                 Err(error) => lines.push(format!("the reservation {} has no effect: {error:#}", one.id)),
             }
         }
+        // A read belongs to the first one that matches: a LUN before its share, and a person before all people.
+        reservations
+            .sort_by_key(|one| (one.of.files.is_empty(), one.of.account.is_none(), one.of.client.is_none()));
         let devices = kept.reservations.iter().map(|one| one.device);
         let speeds = devices.filter_map(|device| Some(kept.capacity_of(device)?.speed));
         self.streams.keep(reservations, speeds.min());
