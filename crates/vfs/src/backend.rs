@@ -310,15 +310,11 @@ pub trait Object: Any + Send + Sync {
     }
     /// Has the host begin to write a range to the disk that is in memory only. Nobody waits for its end.
     fn begin_sync(&self, offset: u64, length: u64) {
-        if let Ok(behind) = self.through(Call::Resident) {
-            behind.begin_sync(offset, length);
-        }
+        let _ = self.through(Call::Resident).map(|behind| behind.begin_sync(offset, length));
     }
     /// Tells the host when a range is read next, which may make reads faster and changes nothing else.
     fn expect(&self, offset: u64, length: u64, next: NextRead) {
-        if let Ok(behind) = self.through(Call::Resident) {
-            behind.expect(offset, length, next);
-        }
+        let _ = self.through(Call::Resident).map(|behind| behind.expect(offset, length, next));
     }
 
     /// Whether a watch on its folder hears of changes made through this object.

@@ -17,6 +17,7 @@ use admin::control::{
 use admin::video::video_format;
 use anyhow::{Context, bail, ensure};
 use auth::Accounts;
+use conn::Loops;
 use lock::Mutex;
 use vfs::backend::host::{as_ourselves, read_speed};
 use vfs::reserved::{ReservedStreams, StreamCounts, StreamFilter, StreamReservation};
@@ -64,9 +65,13 @@ impl StreamsDesk {
         desk
     }
 
-    /// Begins to look for streams that are idle, until the desk is dropped. Needs a tokio runtime.
-    pub(crate) fn watch(self: &Arc<Self>) {
-        tokio::spawn(look(Arc::downgrade(self)));
+    /// The same, for a server: connections of these loops keep to the reservations. Streams that are idle are released until the
+    /// desk is dropped. Needs a tokio runtime.
+    pub(crate) fn start(current: &Arc<Current>, volumes: &Arc<Volumes>, loops: &Loops) -> Arc<Self> {
+        let desk = Self::new(current, volumes.clone());
+        loops.keep_streams(volumes.reserved());
+        tokio::spawn(look(Arc::downgrade(&desk)));
+        desk
     }
 
     /// Executes a request. `lun` gives the file of a LUN by its full name.
