@@ -76,7 +76,7 @@ pub use folder::{Absence, FolderPlace};
 pub use kind::{ClientMatch, Kind, LONGEST_TARGET_NAME, MOST_NUMBER, is_lun_name};
 pub use lun::{LunPlaces, LunSettings, inside};
 pub use mac_policy::{MacAlert, MacPolicy, is_mac_name};
-pub use mentions::{Mention, Role};
+pub use mentions::{Mention, MentionRole};
 pub use model::{DenyModes, MacLayout, SearchScope, Settings, ShareSettings, SnapshotFolder, UserSettings};
 pub use nfs::{ClientSec, ClientTls, HostAudience, TrustedHosts};
 pub use page::{PAGE_TITLE, page};

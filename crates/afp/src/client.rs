@@ -66,7 +66,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// The method of a login.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "named in full")]
-pub enum Login<'a> {
+pub enum ClientLogin<'a> {
     Guest,
     Cleartext { name: &'a str, password: &'a str },
     Dhx2 { name: &'a str, password: &'a str },
@@ -76,14 +76,14 @@ pub enum Login<'a> {
 
 /// A frame from the server.
 #[derive(Debug, Clone)]
-pub struct Frame {
+pub struct ServerFrame {
     /// Its header.
     pub header: DsiHeader,
     /// The bytes after the header.
     pub payload: Vec<u8>,
 }
 
-impl Frame {
+impl ServerFrame {
     /// The result code of a reply.
     #[must_use]
     pub fn code(&self) -> ResultCode {
@@ -110,7 +110,7 @@ pub struct Client<L> {
     /// The server's options when the session was opened.
     pub options: Options,
     /// Unsolicited frames: attentions and tickles.
-    pub unasked: Vec<Frame>,
+    pub unasked: Vec<ServerFrame>,
 }
 
 /// The most unsolicited frames that are kept.
@@ -173,7 +173,7 @@ impl<L: Link> Client<L> {
     }
 
     /// Receives the next reply. Keeps unsolicited frames, and does not answer them.
-    pub fn receive(&mut self) -> Result<Frame> {
+    pub fn receive(&mut self) -> Result<ServerFrame> {
         loop {
             let frame = self.receive_any()?;
             if frame.header.is_reply {
@@ -186,7 +186,7 @@ impl<L: Link> Client<L> {
     }
 
     /// Receives the next frame of any kind.
-    pub fn receive_any(&mut self) -> Result<Frame> {
+    pub fn receive_any(&mut self) -> Result<ServerFrame> {
         let mut header = [0; DsiHeader::LEN];
         self.link.read_exact(&mut header)?;
         let header = DsiHeader::decode(&mut Reader::new(&header))?;
@@ -198,11 +198,11 @@ impl<L: Link> Client<L> {
         if (&mut self.link).take(rest as u64).read_to_end(&mut payload)? != rest {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
-        Ok(Frame { header, payload })
+        Ok(ServerFrame { header, payload })
     }
 
     /// Sends a frame and waits for its answer.
-    pub fn ask(&mut self, command: Command, code: u32, payload: &[u8]) -> Result<Frame> {
+    pub fn ask(&mut self, command: Command, code: u32, payload: &[u8]) -> Result<ServerFrame> {
         let id = self.send(command, code, payload)?;
         let answer = self.receive()?;
         match answer.header.id == id {
@@ -212,7 +212,7 @@ impl<L: Link> Client<L> {
     }
 
     /// Sends a command: its number, followed by the output of `body`.
-    pub fn call(&mut self, number: u8, body: impl FnOnce(&mut Writer)) -> Result<Frame> {
+    pub fn call(&mut self, number: u8, body: impl FnOnce(&mut Writer)) -> Result<ServerFrame> {
         self.ask(Command::COMMAND, 0, message(number, body).as_bytes())
     }
 
@@ -222,7 +222,7 @@ impl<L: Link> Client<L> {
         number: u8,
         body: impl FnOnce(&mut Writer),
         data: &[u8],
-    ) -> Result<Frame> {
+    ) -> Result<ServerFrame> {
         let mut w = message(number, body);
         let at = w.len() as u32;
         w.put(data);
@@ -235,18 +235,18 @@ impl<L: Link> Client<L> {
     }
 
     /// Logs in. The version decides the dialect of all further commands.
-    pub fn log_in(&mut self, version: &str, login: &Login<'_>) -> Result<()> {
+    pub fn log_in(&mut self, version: &str, login: &ClientLogin<'_>) -> Result<()> {
         self.dialect = Dialect::of(version);
         let put: Box<dyn Fn(&mut Writer)> = match *login {
-            Login::Dhx2 { name, password } => return self.log_in_by_dhx2(version, name, password),
-            Login::Randnum { name, password } => {
+            ClientLogin::Dhx2 { name, password } => return self.log_in_by_dhx2(version, name, password),
+            ClientLogin::Randnum { name, password } => {
                 return self.log_in_by_randnum(version, name, password, false);
             }
-            Login::TwoWayRandnum { name, password } => {
+            ClientLogin::TwoWayRandnum { name, password } => {
                 return self.log_in_by_randnum(version, name, password, true);
             }
-            Login::Guest => Box::new(|w| pascal::put(w, b"No User Authent")),
-            Login::Cleartext { name, password } => Box::new(move |w| cleartext(name, password, w)),
+            ClientLogin::Guest => Box::new(|w| pascal::put(w, b"No User Authent")),
+            ClientLogin::Cleartext { name, password } => Box::new(move |w| cleartext(name, password, w)),
         };
         let answer = self.call(command::LOGIN, |w| {
             pascal::put(w, version.as_bytes());

@@ -20,7 +20,7 @@ use std::time::Duration;
 use admin::settings::{ClusterAddress, ClusterSettings};
 use admin::{ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
-use cluster::{Address, Cluster, Config, ShareIdentity, StartError};
+use cluster::{Address, Cluster, ClusterConfig, ShareIdentity, StartError};
 use vfs::Site;
 use vfs::served::ServedTree;
 
@@ -49,7 +49,7 @@ pub(crate) async fn join(server: &ServerSettings, witness: bool) -> anyhow::Resu
     let etcd = endpoints(&settings.etcd).context("the cluster cannot be joined")?;
     let files = files(&settings);
     let portals = luns::portals(server, here::privileged());
-    let config = Config {
+    let config = ClusterConfig {
         etcd,
         cluster: settings.name,
         name: settings.server,

@@ -112,13 +112,13 @@ pub enum Line {
 /// The remaining limits, and the counts of lines above them.
 struct LogState {
     places: HashMap<(IpAddr, Kind), Place>,
-    all: [Bucket; 2],
+    all: [LineBucket; 2],
     /// Lines above the limits without a source's own count.
     elsewhere: u64,
 }
 
 struct Place {
-    bucket: Bucket,
+    bucket: LineBucket,
     left_out: u64,
     told: Option<Instant>,
 }
@@ -131,7 +131,7 @@ enum Kind {
 
 /// A limit of lines: some at once, and one more after each period.
 #[derive(Clone, Copy)]
-struct Bucket {
+struct LineBucket {
     used: u32,
     /// The time up to which `used` is right.
     counted: Instant,
@@ -167,7 +167,7 @@ impl LoginLog {
     /// A log whose lines do not go into the program's log: for tests.
     #[must_use]
     pub fn to(sink: impl Fn(&Line) + Send + Sync + 'static) -> Self {
-        let full = Bucket { used: 0, counted: Instant::now() };
+        let full = LineBucket { used: 0, counted: Instant::now() };
         let state = LogState { places: HashMap::new(), all: [full; 2], elsewhere: 0 };
         Self { sink: Box::new(sink), failed: AtomicU64::new(0), state: Mutex::new(state) }
     }
@@ -256,7 +256,7 @@ impl LogState {
             self.elsewhere += 1;
             return None;
         }
-        let new = Place { bucket: Bucket { used: 0, counted: now }, left_out: 0, told: None };
+        let new = Place { bucket: LineBucket { used: 0, counted: now }, left_out: 0, told: None };
         let place = self.places.entry(key).or_insert(new);
         let all = &mut self.all[key.1 as usize];
         let has_room = place.bucket.used_at(EACH_OF_PLACE, now) < BURST_OF_PLACE
@@ -294,7 +294,7 @@ impl LogState {
     }
 }
 
-impl Bucket {
+impl LineBucket {
     fn used_at(&mut self, each: Duration, now: Instant) -> u32 {
         let since = now.saturating_duration_since(self.counted);
         let back = u32::try_from(since.as_millis() / each.as_millis()).unwrap_or(u32::MAX);

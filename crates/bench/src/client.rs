@@ -9,7 +9,7 @@ use std::time::Instant;
 use conn::PieceWaitCounts;
 
 use crate::meter::{Meter, MeterReading};
-use crate::pattern::{Pattern, Random};
+use crate::pattern::{BytePattern, Random};
 use crate::plan::{Cell, Plan};
 use crate::workload::{CreatedEntry, Worker};
 use crate::{Error, Result, machine};
@@ -42,7 +42,7 @@ pub(crate) struct ClientMeasurement {
 /// A client's thread.
 pub(crate) struct Client<'a> {
     pub(crate) plan: &'a Plan,
-    pub(crate) pattern: &'a Pattern,
+    pub(crate) pattern: &'a BytePattern,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) cell: Cell,
     pub(crate) connector: &'a Connector,

@@ -1,7 +1,7 @@
 //! The bench's own folder on a server: a random name, and a file in it that says what it is.
 
 use crate::{Protocol, Result};
-use client::{Connector, OpenIntent, Session, Transfer};
+use client::{Connector, DataTransfer, OpenIntent, Session};
 
 /// The beginning of the folder's name.
 pub(crate) const PREFIX: &str = "fourfold-bench-";
@@ -36,7 +36,7 @@ impl Folder {
 
     fn mark(&self, session: &mut dyn Session) -> Result<()> {
         let file = session.open(&self.path(), OpenIntent::Create)?;
-        session.start(file, Transfer::Write { offset: 0, data: TEXT.as_bytes(), stable: false })?;
+        session.start(file, DataTransfer::Write { offset: 0, data: TEXT.as_bytes(), stable: false })?;
         session.finish()?;
         session.close(file)
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use client::metadata::acl::inheriting_file;
-use client::metadata::{Aspect, AspectState, Peer, Value, second_name};
+use client::metadata::{Aspect, AspectState, MetadataValue, Peer, second_name};
 use client::{Connector, Reach};
 
 use self::fact::{Fact, Of, all};
@@ -172,7 +172,7 @@ type WriteOutcome = Option<(Option<String>, Vec<Cell>)>;
 
 fn row(peers: &mut [Box<dyn Peer>], writer: usize, path: &str, fact: &Fact) -> Result<WriteOutcome> {
     let (path, above) = match (fact.aspect, &fact.value) {
-        (Aspect::Name, Value::Text(name)) => (format!("{path}/{name}"), Some(path)),
+        (Aspect::Name, MetadataValue::Text(name)) => (format!("{path}/{name}"), Some(path)),
         _ => (path.to_owned(), None),
     };
     if let Some(above) = above {
@@ -197,7 +197,7 @@ fn put(peer: &mut dyn Peer, path: &str, fact: &Fact) -> Result<bool> {
     if fact.aspect == Aspect::Backup {
         // Clients of SMB see this date beside Finder info only.
         let info = [&b"TEXTttxt"[..], &[0; 24]].concat();
-        peer.put(path, Aspect::FinderInfo, &Value::Bytes(info))?;
+        peer.put(path, Aspect::FinderInfo, &MetadataValue::Bytes(info))?;
     }
     peer.put(path, fact.aspect, &fact.value)
 }
@@ -213,7 +213,7 @@ fn make(peer: &mut dyn Peer, path: &str, of: Of) -> Result<()> {
 /// Removes what was made. What stays is told when the folder cannot be removed.
 fn clear(peers: &mut [Box<dyn Peer>], writer: usize, path: &str, fact: &Fact) {
     if matches!(fact.aspect, Aspect::ReadOnly | Aspect::RenameLock | Aspect::DeleteLock) {
-        let _ = peers[writer].put(path, fact.aspect, &Value::Flag(false));
+        let _ = peers[writer].put(path, fact.aspect, &MetadataValue::Flag(false));
     }
     if fact.aspect == Aspect::Links {
         let _ = peers[writer].remove(&second_name(path));
@@ -257,23 +257,23 @@ fn cell(peer: &mut dyn Peer, path: &str, fact: &Fact) -> Cell {
 const STEPS: [(u32, &str); 4] =
     [(100, "100 ns"), (1000, "1 µs"), (1_000_000, "1 ms"), (1_000_000_000, "1 s")];
 
-fn compared(wrote: &Value, read: &Value) -> Cell {
+fn compared(wrote: &MetadataValue, read: &MetadataValue) -> Cell {
     if wrote == read {
         return Cell::Kept { to: None };
     }
-    if let (Value::Time(wrote, nanos), Value::Time(read, rest)) = (wrote, read)
+    if let (MetadataValue::Time(wrote, nanos), MetadataValue::Time(read, rest)) = (wrote, read)
         && wrote == read
         && let Some((_, to)) = STEPS.iter().find(|(step, _)| nanos - nanos % step == *rest)
     {
         return Cell::Kept { to: Some(to) };
     }
     let is_nothing = match read {
-        Value::Bytes(bytes) => bytes.iter().all(|byte| *byte == 0),
-        Value::Text(text) => text.is_empty(),
-        Value::Flag(flag) => !flag,
-        Value::Number(number) => *number == 0,
-        Value::Acl(entries) => entries.is_empty(),
-        Value::Time(..) => false,
+        MetadataValue::Bytes(bytes) => bytes.iter().all(|byte| *byte == 0),
+        MetadataValue::Text(text) => text.is_empty(),
+        MetadataValue::Flag(flag) => !flag,
+        MetadataValue::Number(number) => *number == 0,
+        MetadataValue::Acl(entries) => entries.is_empty(),
+        MetadataValue::Time(..) => false,
     };
     match is_nothing {
         true => Cell::Lost,
@@ -287,12 +287,12 @@ mod tests {
 
     #[test]
     fn a_date_with_fewer_digits_is_kept_and_another_one_is_not() {
-        let wrote = Value::Time(7, 123_456_789);
-        let to = |nanos| compared(&wrote, &Value::Time(7, nanos));
+        let wrote = MetadataValue::Time(7, 123_456_789);
+        let to = |nanos| compared(&wrote, &MetadataValue::Time(7, nanos));
         assert_eq!(to(123_456_700), Cell::Kept { to: Some("100 ns") });
         assert_eq!(to(0), Cell::Kept { to: Some("1 s") });
         assert!(matches!(to(5), Cell::Changed { .. }));
-        assert!(matches!(compared(&wrote, &Value::Time(8, 0)), Cell::Changed { .. }));
+        assert!(matches!(compared(&wrote, &MetadataValue::Time(8, 0)), Cell::Changed { .. }));
     }
 
     #[test]
@@ -304,8 +304,14 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_and_something_else_is_changed() {
-        assert_eq!(compared(&Value::Flag(true), &Value::Flag(false)), Cell::Lost);
-        assert_eq!(compared(&Value::Bytes(vec![1, 2]), &Value::Bytes(vec![0, 0])), Cell::Lost);
-        assert!(matches!(compared(&Value::Number(2), &Value::Number(1)), Cell::Changed { .. }));
+        assert_eq!(compared(&MetadataValue::Flag(true), &MetadataValue::Flag(false)), Cell::Lost);
+        assert_eq!(
+            compared(&MetadataValue::Bytes(vec![1, 2]), &MetadataValue::Bytes(vec![0, 0])),
+            Cell::Lost
+        );
+        assert!(matches!(
+            compared(&MetadataValue::Number(2), &MetadataValue::Number(1)),
+            Cell::Changed { .. }
+        ));
     }
 }

@@ -6,9 +6,9 @@ pub(crate) const PERIOD: usize = 1 << 20;
 
 /// Two periods, so that a range of one period may begin anywhere.
 #[derive(Debug)]
-pub(crate) struct Pattern(Vec<u8>);
+pub(crate) struct BytePattern(Vec<u8>);
 
-impl Pattern {
+impl BytePattern {
     /// The pattern of a seed.
     pub(crate) fn new(seed: u64) -> Self {
         let words = (0..2 * PERIOD as u64 / 8).map(|at| word(seed, at % (PERIOD as u64 / 8)));
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn data_from_another_place_are_noticed() {
-        let pattern = Pattern::new(7);
+        let pattern = BytePattern::new(7);
         assert!(pattern.fits(4096, pattern.at(4096 + PERIOD as u64, 8)));
         assert!(!pattern.fits(4096, pattern.at(8192, 8)));
         assert!(!pattern.fits(0, &[0; 8]));

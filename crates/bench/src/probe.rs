@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::{Error, Result, Target, baseline};
-use client::{Connector, OpenIntent, Reach, Session, Transfer};
+use client::{Connector, DataTransfer, OpenIntent, Reach, Session};
 
 /// How long each attempt may take.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -106,8 +106,8 @@ fn moves(connector: &Connector, name: &str, length: usize) -> Result<()> {
         session.start(file, transfer)?;
         session.finish().map(drop)
     };
-    transfer(&mut *session, Transfer::Write { offset: 0, data: &data[..length], stable: false })?;
-    transfer(&mut *session, Transfer::Read { offset: 0, length })?;
+    transfer(&mut *session, DataTransfer::Write { offset: 0, data: &data[..length], stable: false })?;
+    transfer(&mut *session, DataTransfer::Read { offset: 0, length })?;
     session.close(file)?;
     session.remove(name)
 }

@@ -22,7 +22,7 @@ pub enum Record {
     /// A speed of the machine or the link.
     Baseline(Baseline),
     /// One repeat of a measurement.
-    Run(Box<Run>),
+    Run(Box<MeasuredRun>),
     /// A measurement that could not be made.
     Failure(Failure),
     /// What the options of a mount bring.
@@ -113,7 +113,7 @@ pub struct Latency {
 
 /// One repeat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct MeasuredRun {
     /// The target's URL, without the password.
     pub target: String,
     /// Its protocol.
@@ -207,7 +207,7 @@ impl PieceWaits {
     }
 }
 
-impl Run {
+impl MeasuredRun {
     /// Bytes or operations per second, by the workload's unit.
     #[must_use]
     pub fn rate(&self) -> f64 {
@@ -297,9 +297,15 @@ pub(crate) mod tests {
     use super::*;
 
     /// A repeat with this rate.
-    pub(crate) fn example(target: &str, workload: &str, clients: usize, repeat: usize, rate: f64) -> Run {
+    pub(crate) fn example(
+        target: &str,
+        workload: &str,
+        clients: usize,
+        repeat: usize,
+        rate: f64,
+    ) -> MeasuredRun {
         let protocol = target.split(':').next().unwrap_or_default();
-        Run {
+        MeasuredRun {
             target: target.into(),
             protocol: Protocol::ALL.into_iter().find(|p| p.name() == protocol).unwrap_or(Protocol::Smb),
             workload: workload.into(),
@@ -344,7 +350,7 @@ pub(crate) mod tests {
     #[test]
     fn a_rate_is_in_the_unit_of_the_workload() {
         assert_eq!(example("smb://h/s", "seq-read", 1, 0, 5e6).rate(), 5e6);
-        let run = Run { bytes: 7, ..example("smb://h/s", "enumerate", 1, 0, 100.0) };
+        let run = MeasuredRun { bytes: 7, ..example("smb://h/s", "enumerate", 1, 0, 100.0) };
         assert_eq!(run.rate(), 100.0);
         assert_eq!(run.cell(), "enumerate, 1 client");
     }

@@ -11,7 +11,7 @@ pub use html::html;
 pub(crate) use html::{STYLE, escaped};
 pub use text::text;
 
-use crate::record::{Baseline, BaselineUnit, End, Failure, Record, Run, Start};
+use crate::record::{Baseline, BaselineUnit, End, Failure, MeasuredRun, Record, Start};
 use crate::stats::Summary;
 use crate::suite::{Figure, TimedFigure};
 use crate::sweep::Sweep;
@@ -26,7 +26,7 @@ pub struct Row {
     /// What was measured.
     pub cell: String,
     /// The repeat with the median rate.
-    pub run: Run,
+    pub run: MeasuredRun,
     /// The rates of the repeats.
     pub rates: Vec<f64>,
     /// They, summarized.
@@ -85,7 +85,7 @@ impl Report {
             sweeps: Vec::new(),
             end: None,
         };
-        let mut groups: Vec<((String, String), Vec<&Run>)> = Vec::new();
+        let mut groups: Vec<((String, String), Vec<&MeasuredRun>)> = Vec::new();
         for record in records {
             match record {
                 Record::Start(start) => report.start = Some((**start).clone()),

@@ -16,9 +16,9 @@ use crate::link::Link;
 use crate::machine::{self, DiskTimes, Server};
 use crate::meter::MeterReading;
 use crate::mount::Counter;
-use crate::pattern::Pattern;
+use crate::pattern::BytePattern;
 use crate::plan::{Cell, Plan, Residency};
-use crate::record::{End, Failure, Latency, PieceWaits, Record, Run, Start};
+use crate::record::{End, Failure, Latency, MeasuredRun, PieceWaits, Record, Start};
 use crate::{Error, Protocol, Result, Target, baseline, probe};
 use client::{Connector, Detour, Reach, evict};
 use conn::PieceWaitCounts;
@@ -63,7 +63,7 @@ pub fn run(plan: &Plan, stop: &AtomicBool, watcher: &mut dyn Watcher) -> Result<
 
 /// All targets by all links. Returns whether all could be measured.
 pub(crate) fn all_links(plan: &Plan, stop: &AtomicBool, watcher: &mut dyn Watcher) -> Result<bool> {
-    let pattern = Pattern::new(plan.seed);
+    let pattern = BytePattern::new(plan.seed);
     let mut complete = true;
     for (number, rate) in plan.links.iter().enumerate() {
         let is_measured = |target: &&Target| number == 0 || target.protocol != Protocol::File;
@@ -114,7 +114,7 @@ struct Runner<'a> {
     plan: &'a Plan,
     target: &'a Target,
     link: Option<Arc<Link>>,
-    pattern: &'a Pattern,
+    pattern: &'a BytePattern,
     stop: &'a AtomicBool,
 }
 
@@ -340,8 +340,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn empty(&self, cell: &Cell, repeat: usize) -> Run {
-        Run {
+    fn empty(&self, cell: &Cell, repeat: usize) -> MeasuredRun {
+        MeasuredRun {
             target: self.target.to_string(),
             protocol: self.target.protocol,
             workload: cell.workload.name.into(),
@@ -398,7 +398,7 @@ fn collect(said: &Receiver<ClientMessage>, clients: usize) -> Result<Vec<ClientM
     }
 }
 
-fn fill(run: &mut Run, done: &[ClientMeasurement], begun: Instant) {
+fn fill(run: &mut MeasuredRun, done: &[ClientMeasurement], begun: Instant) {
     let mut all = MeterReading::default();
     done.iter().for_each(|done| all.add(&done.measured));
     let ended = done.iter().map(|done| done.ended).max().unwrap_or(begun);

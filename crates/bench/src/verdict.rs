@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::baseline::name;
-use crate::record::{Baseline, PieceWaits, Record, Run};
+use crate::record::{Baseline, MeasuredRun, PieceWaits, Record};
 use crate::{Durability, Residency, Unit};
 
 /// What is known of a measurement.
@@ -337,7 +337,7 @@ fn notes(evidence: &Evidence) -> Vec<String> {
 
 /// The evidence of a measurement's median repeat.
 #[must_use]
-pub fn evidence(records: &[Record], run: &Run) -> Evidence {
+pub fn evidence(records: &[Record], run: &MeasuredRun) -> Evidence {
     let baselines = || {
         records.iter().filter_map(|record| match record {
             Record::Baseline(baseline) => Some(baseline),
@@ -398,7 +398,7 @@ pub fn evidence(records: &[Record], run: &Run) -> Evidence {
 }
 
 /// Only workloads of bytes are judged: the others have more on the wire than content.
-fn cached(run: &Run) -> Option<CacheTraffic> {
+fn cached(run: &MeasuredRun) -> Option<CacheTraffic> {
     let interface = run.wire_interface.clone()?;
     (run.unit() == Unit::Bytes).then_some(CacheTraffic { moved: run.bytes, wire: run.wire_bytes, interface })
 }

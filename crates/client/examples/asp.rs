@@ -15,7 +15,7 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use afp::client::{Client, Login, ROOT};
+use afp::client::{Client, ClientLogin, ROOT};
 use appletalk::{Endpoint, EntityName};
 use client::appletalk::{AspStream, Workstation};
 
@@ -71,10 +71,10 @@ fn session(mut node: Workstation, server: &str) -> Outcome<AspStream> {
 fn log_in(client: &mut Client<AspStream>, version: &str, login: &str) -> Outcome {
     let words: Vec<&str> = login.splitn(3, ':').collect();
     let login = match words[..] {
-        ["guest"] => Login::Guest,
-        ["cleartext", name, password] => Login::Cleartext { name, password },
-        ["randnum", name, password] => Login::Randnum { name, password },
-        ["two-way", name, password] => Login::TwoWayRandnum { name, password },
+        ["guest"] => ClientLogin::Guest,
+        ["cleartext", name, password] => ClientLogin::Cleartext { name, password },
+        ["randnum", name, password] => ClientLogin::Randnum { name, password },
+        ["two-way", name, password] => ClientLogin::TwoWayRandnum { name, password },
         _ => return Err("LOGIN is guest, or METHOD:USER:PASSWORD".into()),
     };
     Ok(client.log_in(version, &login)?)

@@ -67,7 +67,7 @@ pub enum Aspect<'a> {
 
 /// A value of one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Value {
+pub enum MetadataValue {
     /// Any bytes.
     Bytes(Vec<u8>),
     /// Text.
@@ -86,14 +86,14 @@ pub enum Value {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AspectState {
     /// This value.
-    Value(Value),
+    Value(MetadataValue),
     /// The file has none.
     Missing,
     /// The protocol has no way to tell.
     Impossible,
 }
 
-impl std::fmt::Display for Value {
+impl std::fmt::Display for MetadataValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         const SHOWN: usize = 16;
         match self {
@@ -120,7 +120,7 @@ impl std::fmt::Display for Value {
 /// All calls: those of [`crate::Error`].
 pub trait Peer: Session {
     /// Sets it. `false`: the protocol has no way to.
-    fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool>;
+    fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &MetadataValue) -> Result<bool>;
 
     /// Reads it.
     fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<AspectState>;

@@ -54,7 +54,7 @@ impl OpenIntent {
 
 /// A read or a write.
 #[derive(Debug, Clone, Copy)]
-pub enum Transfer<'a> {
+pub enum DataTransfer<'a> {
     /// Reads up to `length` bytes.
     Read {
         /// Where to begin.
@@ -160,7 +160,7 @@ pub trait Session: Send {
     fn close(&mut self, file: OpenFileId) -> Result<()>;
 
     /// Sends a read or a write.
-    fn start(&mut self, file: OpenFileId, transfer: Transfer<'_>) -> Result<Ticket>;
+    fn start(&mut self, file: OpenFileId, transfer: DataTransfer<'_>) -> Result<Ticket>;
 
     /// Waits for the next transfer to finish, in any order.
     fn finish(&mut self) -> Result<Completion>;

@@ -2,7 +2,7 @@
 
 use vfs::acl::{Entries, Who, summary};
 
-use crate::metadata::{Aspect, AspectState, Peer, Value};
+use crate::metadata::{Aspect, AspectState, MetadataValue, Peer};
 use crate::security::{FileSecurity, PosixAcls, within};
 use crate::session::OpenFileId;
 use crate::{Error, Result};
@@ -28,7 +28,7 @@ pub enum Kind {
 
 /// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct TreeEntry {
     /// Its name.
     pub name: String,
     /// What it is.
@@ -60,9 +60,9 @@ pub struct Space {
 
 /// The entries of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Listing {
+pub struct TreeListing {
     /// In the order of the server.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TreeEntry>,
     /// Names that cannot be carried, as they can be shown: they are not UTF-8, or none that a file can have, such as `..` or one
     /// with a slash, or another entry has the same.
     pub unreadable: Vec<String>,
@@ -76,9 +76,9 @@ fn is_name(name: &str) -> bool {
     (1..=LONGEST_NAME).contains(&name.len()) && !matches!(name, "." | "..") && !name.contains(['/', '\0'])
 }
 
-impl Listing {
+impl TreeListing {
     /// Adds an entry. One whose name could lead out of the folder goes to the unreadable ones.
-    pub(crate) fn add(&mut self, entry: Entry) {
+    pub(crate) fn add(&mut self, entry: TreeEntry) {
         match is_name(&entry.name) {
             true => self.entries.push(entry),
             false => self.unreadable.push(entry.name.chars().take(LONGEST_NAME).collect()),
@@ -182,7 +182,7 @@ pub trait Tree: Peer {
     }
 
     /// The entries of a folder, without those that belong to other files.
-    fn entries(&mut self, folder: &str) -> Result<Listing>;
+    fn entries(&mut self, folder: &str) -> Result<TreeListing>;
 
     /// Up to `length` bytes of an open file; none behind its end.
     fn read(&mut self, file: OpenFileId, offset: u64, length: usize) -> Result<Vec<u8>>;
@@ -237,11 +237,11 @@ pub trait Tree: Peer {
 
     /// Sets owner, group or mode. `false`: the protocol has no way to.
     fn put_unix(&mut self, path: &str, _kind: Kind, aspect: Aspect<'_>, number: u32) -> Result<bool> {
-        self.put(path, aspect, &Value::Number(number.into()))
+        self.put(path, aspect, &MetadataValue::Number(number.into()))
     }
 
     /// What is there by this name. The tree's own folder has the empty path.
-    fn entry(&mut self, path: &str) -> Result<Entry>;
+    fn entry(&mut self, path: &str) -> Result<TreeEntry>;
 
     /// Gives a file or a folder another name, and another folder. A file that has the name is replaced.
     fn rename(&mut self, from: &str, to: &str) -> Result<()>;
@@ -257,7 +257,7 @@ pub trait Tree: Peer {
     /// Bytes of a file's resource fork.
     fn fork_length(&mut self, path: &str) -> Result<u64> {
         Ok(match self.get(path, Aspect::Fork)? {
-            AspectState::Value(Value::Bytes(bytes)) => bytes.len() as u64,
+            AspectState::Value(MetadataValue::Bytes(bytes)) => bytes.len() as u64,
             _ => 0,
         })
     }
@@ -272,7 +272,7 @@ pub trait Tree: Peer {
 
     /// Makes a symbolic link.
     fn make_link(&mut self, path: &str, target: &str) -> Result<()> {
-        match self.put(path, Aspect::Target, &Value::Text(target.to_owned()))? {
+        match self.put(path, Aspect::Target, &MetadataValue::Text(target.to_owned()))? {
             true => Ok(()),
             false => Err(Error::Unsupported("a symbolic link")),
         }
@@ -301,7 +301,7 @@ pub(crate) struct ExtraWriter<'a, T: Tree + ?Sized> {
 }
 
 impl<T: Tree + ?Sized> ExtraWriter<'_, T> {
-    fn put(&mut self, what: &str, aspect: Aspect<'_>, value: &Value) -> Result<()> {
+    fn put(&mut self, what: &str, aspect: Aspect<'_>, value: &MetadataValue) -> Result<()> {
         let lost = match self.tree.put(self.path, aspect, value) {
             Ok(true) => return Ok(()),
             Ok(false) | Err(Error::Unsupported(_)) => None,
@@ -315,19 +315,23 @@ impl<T: Tree + ?Sized> ExtraWriter<'_, T> {
     /// What has bytes of its own.
     pub(crate) fn contents(&mut self, extra: &Extra) -> Result<()> {
         for (name, value) in &extra.streams {
-            self.put(&format!("stream {name}"), Aspect::Attribute(name), &Value::Bytes(value.clone()))?;
+            self.put(
+                &format!("stream {name}"),
+                Aspect::Attribute(name),
+                &MetadataValue::Bytes(value.clone()),
+            )?;
         }
         for (name, value) in &extra.attributes {
-            self.put(&format!("attribute {name}"), Aspect::Ea(name), &Value::Bytes(value.clone()))?;
+            self.put(&format!("attribute {name}"), Aspect::Ea(name), &MetadataValue::Bytes(value.clone()))?;
         }
         if !extra.fork.is_empty() {
-            self.put("resource fork", Aspect::Fork, &Value::Bytes(extra.fork.clone()))?;
+            self.put("resource fork", Aspect::Fork, &MetadataValue::Bytes(extra.fork.clone()))?;
         }
         if let Some(info) = extra.finder_info.as_ref().filter(|info| info.iter().any(|byte| *byte != 0)) {
-            self.put("Finder info", Aspect::FinderInfo, &Value::Bytes(info.clone()))?;
+            self.put("Finder info", Aspect::FinderInfo, &MetadataValue::Bytes(info.clone()))?;
         }
         if let Some(comment) = &extra.comment {
-            self.put("comment", Aspect::Comment, &Value::Text(comment.clone()))?;
+            self.put("comment", Aspect::Comment, &MetadataValue::Text(comment.clone()))?;
         }
         Ok(())
     }
@@ -374,7 +378,7 @@ impl<T: Tree + ?Sized> ExtraWriter<'_, T> {
             .filter(|(_, flag)| *flag == Some(true))
             .partition(|(aspect, _)| matches!(aspect, Aspect::Hidden | Aspect::System | Aspect::Archive));
         for (aspect, _) in plain {
-            self.put(flag_name(aspect), aspect, &Value::Flag(true))?;
+            self.put(flag_name(aspect), aspect, &MetadataValue::Flag(true))?;
         }
         let dates = [
             ("date of the last backup", Aspect::Backup, extra.backup),
@@ -383,16 +387,16 @@ impl<T: Tree + ?Sized> ExtraWriter<'_, T> {
         ];
         for (what, aspect, date) in dates {
             if let Some((secs, nanos)) = date {
-                self.put(what, aspect, &Value::Time(secs, nanos))?;
+                self.put(what, aspect, &MetadataValue::Time(secs, nanos))?;
             }
         }
         let is_locked = !locks.is_empty();
         for (aspect, _) in locks {
-            self.put(flag_name(aspect), aspect, &Value::Flag(true))?;
+            self.put(flag_name(aspect), aspect, &MetadataValue::Flag(true))?;
         }
         if let Some((secs, nanos)) = extra.modified.filter(|_| is_locked) {
             // Where a lock forbids it, the date is as it was.
-            match self.tree.put(self.path, Aspect::Modified, &Value::Time(secs, nanos)) {
+            match self.tree.put(self.path, Aspect::Modified, &MetadataValue::Time(secs, nanos)) {
                 Err(error) if error.ends_session() => return Err(error),
                 _ => {}
             }
@@ -402,7 +406,11 @@ impl<T: Tree + ?Sized> ExtraWriter<'_, T> {
 }
 
 /// What a session says of an aspect, if it says anything.
-pub(crate) fn told<T: Peer + ?Sized>(tree: &mut T, path: &str, aspect: Aspect<'_>) -> Result<Option<Value>> {
+pub(crate) fn told<T: Peer + ?Sized>(
+    tree: &mut T,
+    path: &str,
+    aspect: Aspect<'_>,
+) -> Result<Option<MetadataValue>> {
     match tree.get(path, aspect) {
         Ok(AspectState::Value(value)) => Ok(Some(value)),
         Ok(AspectState::Missing | AspectState::Impossible)
@@ -411,30 +419,30 @@ pub(crate) fn told<T: Peer + ?Sized>(tree: &mut T, path: &str, aspect: Aspect<'_
     }
 }
 
-pub(crate) fn bytes(value: Option<Value>) -> Option<Vec<u8>> {
+pub(crate) fn bytes(value: Option<MetadataValue>) -> Option<Vec<u8>> {
     match value {
-        Some(Value::Bytes(bytes)) => Some(bytes),
+        Some(MetadataValue::Bytes(bytes)) => Some(bytes),
         _ => None,
     }
 }
 
-pub(crate) fn text(value: Option<Value>) -> Option<String> {
+pub(crate) fn text(value: Option<MetadataValue>) -> Option<String> {
     match value {
-        Some(Value::Text(text)) => Some(text),
+        Some(MetadataValue::Text(text)) => Some(text),
         _ => None,
     }
 }
 
-pub(crate) fn stamp(value: Option<Value>) -> Option<Stamp> {
+pub(crate) fn stamp(value: Option<MetadataValue>) -> Option<Stamp> {
     match value {
-        Some(Value::Time(secs, nanos)) => Some((secs, nanos)),
+        Some(MetadataValue::Time(secs, nanos)) => Some((secs, nanos)),
         _ => None,
     }
 }
 
-pub(crate) fn flag(value: Option<Value>) -> Option<bool> {
+pub(crate) fn flag(value: Option<MetadataValue>) -> Option<bool> {
     match value {
-        Some(Value::Flag(flag)) => Some(flag),
+        Some(MetadataValue::Flag(flag)) => Some(flag),
         _ => None,
     }
 }
@@ -461,10 +469,10 @@ pub fn last_name(path: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn listed(names: &[&str]) -> Listing {
-        let mut listing = Listing::default();
+    fn listed(names: &[&str]) -> TreeListing {
+        let mut listing = TreeListing::default();
         for name in names {
-            listing.add(Entry {
+            listing.add(TreeEntry {
                 name: (*name).into(),
                 kind: Kind::File,
                 length: 0,

@@ -37,14 +37,14 @@ pub struct Address {
 
 /// How addresses get to this host.
 #[derive(Debug, Clone)]
-pub(crate) enum Way {
+pub(crate) enum AddressMethod {
     /// By the kernel.
     Kernel,
     /// By a command of the administrator: `COMMAND add|remove ADDRESS/PREFIX DEVICE`.
     Command(PathBuf),
 }
 
-impl Way {
+impl AddressMethod {
     /// This host has the address from now on, for so many seconds, and tells its network.
     pub(crate) fn take(&self, address: &Address, seconds: u32) -> io::Result<()> {
         match self {

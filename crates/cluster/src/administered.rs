@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::common::{Common, Text};
 use crate::drain::{DrainError, drain};
-use crate::etcd::{Endpoints, Error, Etcd, Pair};
+use crate::etcd::{Endpoints, Error, Etcd, EtcdPair};
 use crate::membership::{LEASE_SECONDS, LOOK_EVERY, prefix};
 use crate::seen::{EtcdState, parse};
 
@@ -108,7 +108,7 @@ pub async fn remove(
 }
 
 /// Those of these servers with records that no server takes over any more: they have neither a lease nor clients that may reclaim.
-fn over(mut recorded: BTreeMap<u16, usize>, prefix: &str, found: &[Pair]) -> BTreeMap<u16, usize> {
+fn over(mut recorded: BTreeMap<u16, usize>, prefix: &str, found: &[EtcdPair]) -> BTreeMap<u16, usize> {
     let (members, _, alive) = parse(prefix, found);
     let listed: Vec<u16> = members.members.iter().chain(&alive).map(|member| member.number).collect();
     let lost = EtcdState::of(prefix, found, members).grace.map(|grace| grace.lost).unwrap_or_default();
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn records_of_servers_that_run_or_whose_clients_may_reclaim_stay() {
         let pair =
-            |key: &str, value: String| Pair { key: format!("fourfold/home/{key}"), value, revision: 1 };
+            |key: &str, value: String| EtcdPair { key: format!("fourfold/home/{key}"), value, revision: 1 };
         let member = |number| Member { number, ..Member::default() };
         let found = [
             pair("view", json(&Members { epoch: 7, members: vec![member(3)] })),

@@ -90,7 +90,7 @@ struct CommonIdentity {
 /// The value of the key for what came later: a server of an earlier version that changes the identity writes only what it
 /// knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Numbers {
+struct IdentityNumbers {
     /// By which clients know that servers are one.
     #[serde(default)]
     signature: Option<[u8; 16]>,
@@ -184,12 +184,13 @@ impl Common {
 
     /// By which clients know that servers are one: `own` if the cluster has nothing yet.
     pub(crate) async fn signature(&mut self, own: [u8; 16]) -> Result<[u8; 16], Error> {
-        self.change(NUMBERS, |numbers: &mut Numbers| *numbers.signature.get_or_insert(own)).await
+        self.change(NUMBERS, |numbers: &mut IdentityNumbers| *numbers.signature.get_or_insert(own)).await
     }
 
     /// The lineage of the ids of files, if the cluster has one.
     pub(crate) async fn lineage(&mut self) -> Result<Option<[u8; 16]>, Error> {
-        self.change(NUMBERS, |numbers: &mut Numbers| numbers.ids.as_ref().map(|ids| ids.lineage)).await
+        self.change(NUMBERS, |numbers: &mut IdentityNumbers| numbers.ids.as_ref().map(|ids| ids.lineage))
+            .await
     }
 
     /// The lineage of the ids of files: `own` if the cluster has none yet. Then ids are given from the first block at `next` or
@@ -197,12 +198,13 @@ impl Common {
     pub(crate) async fn begin_ids(&mut self, own: [u8; 16], next: u64) -> Result<[u8; 16], Error> {
         let next = next.next_multiple_of(ID_BLOCK);
         let begin = || Ids { lineage: own, next, blocks: BTreeMap::new() };
-        self.change(NUMBERS, |numbers: &mut Numbers| numbers.ids.get_or_insert_with(begin).lineage).await
+        self.change(NUMBERS, |numbers: &mut IdentityNumbers| numbers.ids.get_or_insert_with(begin).lineage)
+            .await
     }
 
     /// The next block of ids of files, for this server alone. `None`: all ids are given.
     pub(crate) async fn id_block(&mut self, server: &str) -> Result<Option<Range<u64>>, Error> {
-        let block = |numbers: &mut Numbers| numbers.ids.as_mut().and_then(|ids| ids.block(server));
+        let block = |numbers: &mut IdentityNumbers| numbers.ids.as_mut().and_then(|ids| ids.block(server));
         self.change(NUMBERS, block).await
     }
 

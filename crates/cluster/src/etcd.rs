@@ -12,8 +12,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-pub use endpoints::{Endpoints, Login};
-use http::{Connection, describe};
+pub use endpoints::{Endpoints, EtcdLogin};
+use http::{EtcdConnection, describe};
 
 /// How long a member of etcd may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_millis(1_500);
@@ -39,7 +39,7 @@ pub enum Error {
 
 /// A key with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pair {
+pub struct EtcdPair {
     /// The key.
     pub key: String,
     /// The value.
@@ -70,7 +70,7 @@ impl Put<'_> {
 pub struct Etcd {
     endpoints: Endpoints,
     at: usize,
-    connection: Option<Connection>,
+    connection: Option<EtcdConnection>,
     /// That of the login, as long as etcd accepts it.
     token: Option<String>,
 }
@@ -117,7 +117,7 @@ impl Etcd {
     ///
     /// # Errors
     /// etcd cannot be used.
-    pub async fn list(&mut self, prefix: &str) -> Result<Vec<Pair>, Error> {
+    pub async fn list(&mut self, prefix: &str) -> Result<Vec<EtcdPair>, Error> {
         self.range(&json!({ "key": STANDARD.encode(prefix), "range_end": end_of(prefix) })).await
     }
 
@@ -125,13 +125,13 @@ impl Etcd {
     ///
     /// # Errors
     /// etcd cannot be used.
-    pub async fn page(&mut self, prefix: &str, after: &str, most: u64) -> Result<Vec<Pair>, Error> {
+    pub async fn page(&mut self, prefix: &str, after: &str, most: u64) -> Result<Vec<EtcdPair>, Error> {
         let from = STANDARD.encode(format!("{}\0", if after.is_empty() { prefix } else { after }));
         let request = json!({ "key": from, "range_end": end_of(prefix), "limit": most.to_string() });
         self.range(&request).await
     }
 
-    async fn range(&mut self, request: &Value) -> Result<Vec<Pair>, Error> {
+    async fn range(&mut self, request: &Value) -> Result<Vec<EtcdPair>, Error> {
         let answer = self.call("/v3/kv/range", request).await?;
         let found = answer["kvs"].as_array().map(Vec::as_slice).unwrap_or_default();
         found.iter().map(|pair| parse_pair(pair).ok_or_else(|| refused(&answer))).collect()
@@ -208,7 +208,7 @@ impl Etcd {
     ///
     /// # Errors
     /// etcd cannot be used.
-    pub async fn get(&mut self, key: &str) -> Result<Option<Pair>, Error> {
+    pub async fn get(&mut self, key: &str) -> Result<Option<EtcdPair>, Error> {
         let answer = self.call("/v3/kv/range", &json!({ "key": STANDARD.encode(key) })).await?;
         let found = answer["kvs"].as_array().and_then(|found| found.first());
         found.map(|pair| parse_pair(pair).ok_or_else(|| refused(&answer))).transpose()
@@ -282,7 +282,7 @@ impl Etcd {
         let connection = match &mut self.connection {
             Some(connection) => connection,
             none => {
-                let opened = Connection::open(endpoint, self.endpoints.tls.as_ref()).await;
+                let opened = EtcdConnection::open(endpoint, self.endpoints.tls.as_ref()).await;
                 none.insert(opened.map_err(|error| describe(&*error))?)
             }
         };
@@ -338,10 +338,10 @@ fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
-fn parse_pair(pair: &Value) -> Option<Pair> {
+fn parse_pair(pair: &Value) -> Option<EtcdPair> {
     let text =
         |value: &Value| String::from_utf8(STANDARD.decode(value.as_str().unwrap_or_default()).ok()?).ok();
-    Some(Pair {
+    Some(EtcdPair {
         key: text(&pair["key"])?,
         value: text(&pair["value"])?,
         revision: number(&pair["mod_revision"])?,
@@ -356,7 +356,7 @@ mod tests {
     fn pairs_are_read_as_etcd_writes_them() {
         // As etcd 3.4 answers to a range.
         let pair = json!({ "key": "Zm9v", "create_revision": "2", "mod_revision": "7", "version": "3", "value": "YmFy" });
-        let expected = Pair { key: "foo".into(), value: "bar".into(), revision: 7 };
+        let expected = EtcdPair { key: "foo".into(), value: "bar".into(), revision: 7 };
         assert_eq!(parse_pair(&pair), Some(expected));
     }
 }

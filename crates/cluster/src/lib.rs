@@ -37,14 +37,14 @@ pub use common::{ShareIdentity, Text};
 pub use evictions::{NoStores, Stores};
 pub use fence::Fence;
 pub use node::{
-    Below, CompletedRemoval, Counts, Effect, MAX_CALL, MAX_NOTE, MOST_CALLS, MOST_KEPT, MessageRefusal, Node,
-    OpenRecord, Removing, View,
+    Below, CompletedRemoval, Effect, MAX_CALL, MAX_NOTE, MOST_CALLS, MOST_KEPT, MessageRefusal, Node,
+    NodeCounts, OpenRecord, Removing, View,
 };
-pub use port::Port;
-pub use records::{Record, Table};
+pub use port::StatePort;
+pub use records::{ClusterRecord, RecordKind};
 pub use running::{
-    Answering, Answers, CallError, Cluster, Config, Counting, Grace, LostRecords, Places, StartError, Status,
-    Topology,
+    Answering, CallError, Cluster, ClusterConfig, ClusterStatus, Counting, Grace, LostRecords,
+    PeerRequestHandler, StartError, Topology, UnitPlaces,
 };
 pub use seen::Revisions;
 pub use sums::{Elsewhere, Sums};

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
 use crate::View;
-use crate::etcd::{Endpoints, Error, Etcd, Pair, Put};
+use crate::etcd::{Endpoints, Error, Etcd, EtcdPair, Put};
 use crate::evictions::{Evictions, Stores};
 use crate::fence::{self, Fence};
 use crate::records::Records;
@@ -316,7 +316,7 @@ fn left_key(prefix: &str, number: u16) -> String {
     format!("{prefix}left/{number}")
 }
 
-fn has_left(prefix: &str, found: &[Pair], number: u16) -> bool {
+fn has_left(prefix: &str, found: &[EtcdPair], number: u16) -> bool {
     let key = left_key(prefix, number);
     found.iter().any(|pair| pair.key == key)
 }

@@ -1,7 +1,7 @@
 //! One server of several, as a state machine: it reads no clock, and sends nothing by itself.
 //!
 //! What it is called with: messages of other servers, what the state of the files asks for
-//! ([`Port`]), the membership ([`View`]), the time. What it wants done is in [`Node::effects`].
+//! ([`StatePort`]), the membership ([`View`]), the time. What it wants done is in [`Node::effects`].
 //!
 //! ```text
 //! of a file, at a server:
@@ -28,13 +28,13 @@ use std::time::Duration;
 use coherence::state::{ChangeNotice, FileState, InheritedOpen, Last, State};
 use formats::FileId;
 
-use crate::port::Port;
+use crate::port::StatePort;
 use crate::wire::sums::SumsMessage;
 use crate::wire::{Message, Portion};
 use below::Questions;
 use calls::Calls;
-use directory::{Directory, Report};
-use link::Link;
+use directory::{Directory, HomeReport};
+use link::PeerLink;
 use successors::Successors;
 
 pub use below::Below;
@@ -156,10 +156,10 @@ struct Gathering {
 pub struct Node {
     me: u16,
     state: State,
-    port: Arc<Port>,
+    port: Arc<StatePort>,
     view: View,
     now: Duration,
-    links: BTreeMap<u16, Link>,
+    links: BTreeMap<u16, PeerLink>,
     successors: Successors,
     calls: Calls,
     questions: Questions,
@@ -192,7 +192,7 @@ pub struct Node {
 
 /// What a server has, for people.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct NodeCounts {
     /// The states that are here.
     pub held: usize,
     /// The states that were asked for and have not come.
@@ -207,7 +207,7 @@ pub struct Counts {
 
 impl Node {
     /// A server that is not yet a member. `state` says what it wants to `port`.
-    pub fn new(me: u16, state: State, port: Arc<Port>) -> Self {
+    pub fn new(me: u16, state: State, port: Arc<StatePort>) -> Self {
         Self {
             me,
             state,
@@ -247,12 +247,12 @@ impl Node {
     }
 
     /// What the server has.
-    pub fn counts(&self) -> Counts {
-        Counts {
+    pub fn counts(&self) -> NodeCounts {
+        NodeCounts {
             held: self.held.len(),
             asked: self.asked.len(),
             homed: self.directory.len(),
-            waiting: self.links.values().map(Link::waiting).sum(),
+            waiting: self.links.values().map(PeerLink::waiting).sum(),
             is_ready: self.directory.is_ready(),
         }
     }
@@ -284,7 +284,7 @@ impl Node {
 
     /// The connection to this server is lost.
     pub fn disconnected(&mut self, to: u16) {
-        self.links.get_mut(&to).into_iter().for_each(Link::disconnect);
+        self.links.get_mut(&to).into_iter().for_each(PeerLink::disconnect);
     }
 
     /// A server has acknowledged messages up to this number, in this epoch.
@@ -386,7 +386,7 @@ impl Node {
             Message::Removed(file, number) => self.removed_there(file, number),
             Message::Report { held, sent, received, kept, inherited, more } => {
                 self.hear_inherited(inherited);
-                self.reported(from, Report { held, sent, received, kept }, more);
+                self.reported(from, HomeReport { held, sent, received, kept }, more);
             }
             Message::Gather(file, turn, parts) => self.gather(file, turn, parts),
             Message::GivePart(file, to, turn) => self.give_part(file, to, turn),

@@ -32,7 +32,7 @@ pub(crate) enum StateRequest {
 /// Takes what the state wants, and keeps it until the [`Node`](crate::Node) is called. Files have their numbers in the
 /// cluster here. What waits is bounded: by the operations that wait for a state, by the leases and requests of a
 /// state, by the folders that are being moved, and by `MOST_TOLD`.
-pub struct Port {
+pub struct StatePort {
     wanted: Mutex<Vec<StateRequest>, ranks::ClusterPort>,
     called: Notify,
     pub(crate) trees: Trees,
@@ -42,7 +42,7 @@ pub struct Port {
 /// How many changes may wait. Those beyond it are lost, and the others are told so.
 const MOST_TOLD: usize = 65_536;
 
-impl Port {
+impl StatePort {
     /// Nothing is wanted. The server is not a member any more when `fence` says so.
     pub fn new(trees: Trees, fence: Arc<Fence>) -> Arc<Self> {
         Arc::new(Self { wanted: Mutex::default(), called: Notify::new(), trees, fence })
@@ -68,7 +68,7 @@ impl Port {
     }
 }
 
-impl Coordinator for Port {
+impl Coordinator for StatePort {
     fn ask(&self, file: FileId) {
         match self.trees.out(file) {
             Some(file) => self.want(StateRequest::Ask(file)),

@@ -20,14 +20,14 @@ const PAGE: u64 = 500;
 
 /// The two kinds of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Table {
+pub enum RecordKind {
     /// Clients of NFSv4 that have something open.
     Clients,
     /// Hosts with locks by NLM.
     Hosts,
 }
 
-impl Table {
+impl RecordKind {
     fn name(self) -> &'static str {
         match self {
             Self::Clients => "clients",
@@ -38,7 +38,7 @@ impl Table {
 
 /// A record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct ClusterRecord {
     /// The name of the client, or the address of the host.
     pub name: Vec<u8>,
     /// What the server has noted.
@@ -69,19 +69,19 @@ impl Records {
         format!("{}{server}/", self.prefix)
     }
 
-    fn of_table(&self, server: u16, table: Table) -> String {
+    fn of_table(&self, server: u16, table: RecordKind) -> String {
         format!("{}{server}/{}/", self.prefix, table.name())
     }
 
-    fn key(&self, server: u16, table: Table, name: &[u8]) -> String {
+    fn key(&self, server: u16, table: RecordKind, name: &[u8]) -> String {
         self.of_table(server, table) + &hex::encode(name)
     }
 
     pub(crate) async fn add(
         &self,
         etcd: &mut Etcd,
-        (server, table): (u16, Table),
-        record: &Record,
+        (server, table): (u16, RecordKind),
+        record: &ClusterRecord,
     ) -> Result<(), Error> {
         let value = RecordValue { note: record.note.clone(), server: record.server.clone() };
         let value = serde_json::to_string(&value).map_err(|error| Error::Refused(error.to_string()))?;
@@ -91,7 +91,7 @@ impl Records {
     pub(crate) async fn remove(
         &self,
         etcd: &mut Etcd,
-        (server, table): (u16, Table),
+        (server, table): (u16, RecordKind),
         name: &[u8],
     ) -> Result<(), Error> {
         etcd.remove(&self.key(server, table, name)).await
@@ -103,7 +103,12 @@ impl Records {
     }
 
     /// All records of a table of a server.
-    pub(crate) async fn all(&self, etcd: &mut Etcd, server: u16, table: Table) -> Result<Vec<Record>, Error> {
+    pub(crate) async fn all(
+        &self,
+        etcd: &mut Etcd,
+        server: u16,
+        table: RecordKind,
+    ) -> Result<Vec<ClusterRecord>, Error> {
         let (prefix, mut all, mut last) = (self.of_table(server, table), Vec::new(), String::new());
         loop {
             let page = etcd.page(&prefix, &last, PAGE).await?;
@@ -140,10 +145,10 @@ impl Records {
     }
 }
 
-fn parse(prefix: &str, key: &str, value: &str) -> Option<Record> {
+fn parse(prefix: &str, key: &str, value: &str) -> Option<ClusterRecord> {
     let name = hex::decode_any(key.strip_prefix(prefix)?)?;
     let RecordValue { note, server } = serde_json::from_str(value).ok()?;
-    Some(Record { name, note, server })
+    Some(ClusterRecord { name, note, server })
 }
 
 #[cfg(test)]
@@ -153,12 +158,15 @@ mod tests {
     #[test]
     fn names_of_any_bytes_are_keys() {
         let records = Records::of("home");
-        let key = records.key(7, Table::Clients, b"Linux\xff/x");
+        let key = records.key(7, RecordKind::Clients, b"Linux\xff/x");
         assert_eq!(key, "fourfold-common/home/records/7/clients/4c696e7578ff2f78");
         let value = r#"{"note":[1],"server":"gate"}"#;
-        let record = parse(&records.of_table(7, Table::Clients), &key, value).unwrap();
-        assert_eq!(record, Record { name: b"Linux\xff/x".to_vec(), note: vec![1], server: "gate".into() });
-        assert_eq!(parse(&records.of_table(7, Table::Hosts), &key, value), None);
+        let record = parse(&records.of_table(7, RecordKind::Clients), &key, value).unwrap();
+        assert_eq!(
+            record,
+            ClusterRecord { name: b"Linux\xff/x".to_vec(), note: vec![1], server: "gate".into() }
+        );
+        assert_eq!(parse(&records.of_table(7, RecordKind::Hosts), &key, value), None);
         assert_eq!(
             (records.server(&key), records.server("fourfold-common/home/records/x/")),
             (Some(7), None)

@@ -39,14 +39,14 @@ use crate::fence::{self, Fence};
 use crate::membership::{EtcdState, JoinError, LOOK_EVERY, Member, Members, Membership, RENEW_EVERY};
 use crate::ranks;
 use crate::tls::Tls;
-use crate::{Address, Counts, Effect, Node, Port, Trees};
+use crate::{Address, Effect, Node, NodeCounts, StatePort, Trees};
 use addresses::{EtcdAddresses, Keeping};
 use thread::{OrderReceivers, Orders};
 
-pub use config::Config;
+pub use config::ClusterConfig;
 pub use grace::{Grace, LostRecords};
-pub use luns::Places;
-pub use requests::{Answering, Answers, CallError};
+pub use luns::UnitPlaces;
+pub use requests::{Answering, CallError, PeerRequestHandler};
 pub use sums::Counting;
 
 /// How many changes may wait to be told to this server's subscribers.
@@ -77,7 +77,7 @@ struct Numbering {
 /// What all tasks of a running server use.
 struct RunContext {
     node: Mutex<Node, ranks::ClusterNode>,
-    port: Arc<Port>,
+    port: Arc<StatePort>,
     /// The frames to each server with a connection.
     ways: Mutex<HashMap<u16, mpsc::UnboundedSender<Vec<u8>>>, ranks::ClusterWays>,
     told: mpsc::Sender<ChangeNotice>,
@@ -92,14 +92,14 @@ struct RunContext {
     /// What takes over opens of lost servers.
     taker: OnceLock<Arc<dyn Successor>>,
     /// What answers requests of other servers.
-    answers: OnceLock<Arc<dyn Answers>>,
+    answers: OnceLock<Arc<dyn PeerRequestHandler>>,
     /// Permits to look what is open inside a folder that another server moves.
     looks_below: Arc<Semaphore>,
     /// The stores of the shares have all that clients have written.
     is_flushed: AtomicBool,
     members: watch::Sender<Members>,
     topology: watch::Sender<Topology>,
-    config: Config,
+    config: ClusterConfig,
     tls: Tls,
     me: u16,
 }
@@ -112,7 +112,7 @@ pub struct Cluster {
     stop: watch::Sender<bool>,
     keeping: Keeping,
     drained: watch::Receiver<bool>,
-    places: watch::Receiver<Places>,
+    places: watch::Receiver<UnitPlaces>,
     membership: Mutex<Option<JoinHandle<()>>, ranks::ClusterWays>,
     _thread: thread::Thread,
 }
@@ -130,7 +130,7 @@ pub struct Topology {
 
 /// A server's view of its cluster, for people.
 #[derive(Debug, Clone)]
-pub struct Status {
+pub struct ClusterStatus {
     /// The number of this server.
     pub me: u16,
     /// The members.
@@ -138,7 +138,7 @@ pub struct Status {
     /// The members to which there is a connection.
     pub connected: Vec<u16>,
     /// What this server has.
-    pub counts: Counts,
+    pub counts: NodeCounts,
     /// How long it may answer without hearing from etcd.
     pub left: Duration,
 }
@@ -151,7 +151,7 @@ impl Cluster {
     /// # Errors
     /// See [`StartError`].
     pub async fn start(
-        config: Config,
+        config: ClusterConfig,
         stores: Arc<dyn Stores>,
         tree: impl FnOnce(State) -> Arc<dyn ServedTree>,
         lost: impl FnOnce() + Send + 'static,
@@ -170,7 +170,7 @@ impl Cluster {
         let (me, (etcd, thread)) = (membership.me.number, thread::begin()?);
         let kept = Arc::new(common::CommonCache::new(common));
         coherence::state::ClientId::begin_with(me);
-        let port = Port::new(Trees::default(), fence.clone());
+        let port = StatePort::new(Trees::default(), fence.clone());
         let state = State::joined(Policy::default(), Limits::default(), me, port.clone());
         let tree = tree(state.clone());
         let node = Mutex::new(Node::new(me, state, port.clone()));
@@ -212,7 +212,7 @@ impl Cluster {
         tokio::spawn(calling::call_members(shared.clone()));
         let (order, drained) = watch::channel(false);
         let (looks, keeping) = Keeping::start(&shared, membership.lease());
-        let (moved, places) = watch::channel(Places::default());
+        let (moved, places) = watch::channel(UnitPlaces::default());
         let membership = (membership, looks, order, moved);
         let membership = shared.etcd.spawn(keep(shared.clone(), membership, ordered, stopping));
         let membership = Mutex::new(Some(membership));
@@ -259,13 +259,13 @@ impl Cluster {
 
     /// For people.
     #[must_use]
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> ClusterStatus {
         let shared = &self.shared;
         let counts = shared.node.lock().counts();
         let mut connected: Vec<u16> = shared.ways.lock().keys().copied().collect();
         connected.sort_unstable();
         let (members, left) = (shared.members.borrow().clone(), shared.fence.left());
-        Status { me: shared.me, members, connected, counts, left }
+        ClusterStatus { me: shared.me, members, connected, counts, left }
     }
 
     /// True once this server was ordered to stop (`fourfold cluster drain`).
@@ -397,7 +397,7 @@ async fn keep(
         Membership,
         watch::Sender<EtcdAddresses>,
         watch::Sender<bool>,
-        watch::Sender<Places>,
+        watch::Sender<UnitPlaces>,
     ),
     OrderReceivers { mut numberings, mut backups }: OrderReceivers,
     mut stopping: watch::Receiver<bool>,
@@ -415,7 +415,7 @@ async fn keep(
         match membership.look().await {
             Ok(seen) => {
                 looks.send_replace(EtcdAddresses::of(asked, &seen));
-                let places = Places::of(shared.me, &seen);
+                let places = UnitPlaces::of(shared.me, &seen);
                 moved.send_if_modified(|before| std::mem::replace(before, places.clone()) != places);
                 let is_drained = seen.drained.contains(&shared.me);
                 order.send_if_modified(|drained| is_drained && !std::mem::replace(drained, true));

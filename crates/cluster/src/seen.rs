@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crate::common::Text;
-use crate::etcd::Pair;
+use crate::etcd::EtcdPair;
 use crate::membership::{Member, Members};
 
 /// The grace period after the loss of servers.
@@ -47,7 +47,7 @@ pub struct Revisions {
 }
 
 impl EtcdState {
-    pub(crate) fn of(prefix: &str, found: &[Pair], members: Members) -> Self {
+    pub(crate) fn of(prefix: &str, found: &[EtcdPair], members: Members) -> Self {
         let revision = |text: Text| {
             let key = text.marker(prefix);
             found.iter().find(|pair| pair.key == key).map_or(0, |pair| pair.revision)
@@ -81,35 +81,35 @@ pub(crate) fn backups_key(prefix: &str, number: u16) -> String {
     format!("{prefix}backups/{number}")
 }
 
-fn parse_backups(prefix: &str, found: &[Pair]) -> BTreeMap<u16, Vec<String>> {
-    let of = |pair: &Pair| {
+fn parse_backups(prefix: &str, found: &[EtcdPair]) -> BTreeMap<u16, Vec<String>> {
+    let of = |pair: &EtcdPair| {
         let number = pair.key.strip_prefix(prefix)?.strip_prefix("backups/")?.parse().ok()?;
         Some((number, serde_json::from_str(&pair.value).ok()?))
     };
     found.iter().filter_map(of).collect()
 }
 
-pub(crate) fn parse_addresses(prefix: &str, found: &[Pair]) -> Vec<(IpAddr, u16)> {
-    let of = |pair: &Pair| {
+pub(crate) fn parse_addresses(prefix: &str, found: &[EtcdPair]) -> Vec<(IpAddr, u16)> {
+    let of = |pair: &EtcdPair| {
         let ip = pair.key.strip_prefix(prefix)?.strip_prefix("addresses/")?;
         Some((ip.parse().ok()?, pair.value.parse().ok()?))
     };
     found.iter().filter_map(of).collect()
 }
 
-fn parse_drained(prefix: &str, found: &[Pair]) -> Vec<u16> {
-    let of = |pair: &Pair| pair.key.strip_prefix(prefix)?.strip_prefix("drain/")?.parse().ok();
+fn parse_drained(prefix: &str, found: &[EtcdPair]) -> Vec<u16> {
+    let of = |pair: &EtcdPair| pair.key.strip_prefix(prefix)?.strip_prefix("drain/")?.parse().ok();
     found.iter().filter_map(of).collect()
 }
 
-fn parse_grace(prefix: &str, found: &[Pair]) -> Option<GracePeriod> {
+fn parse_grace(prefix: &str, found: &[EtcdPair]) -> Option<GracePeriod> {
     let of = |key: &str| found.iter().find(|pair| pair.key.strip_prefix(prefix) == Some(key));
     let lost = serde_json::from_str(&of("grace")?.value).ok()?;
     Some(GracePeriod { lost, reclaims: of("reclaims").is_some() })
 }
 
 /// The list of members, the revision of that, and the members that have a lease.
-pub(crate) fn parse(prefix: &str, found: &[Pair]) -> (Members, u64, Vec<Member>) {
+pub(crate) fn parse(prefix: &str, found: &[EtcdPair]) -> (Members, u64, Vec<Member>) {
     let view = found.iter().find(|pair| pair.key == format!("{prefix}view"));
     let members = view.and_then(|pair| serde_json::from_str(&pair.value).ok()).unwrap_or_default();
     let alive = found.iter().filter(|pair| pair.key.starts_with(&format!("{prefix}members/")));
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_keys_of_a_cluster_are_understood() {
-        let pair = |key: &str, value: &str, revision| Pair {
+        let pair = |key: &str, value: &str, revision| EtcdPair {
             key: format!("fourfold/home/{key}"),
             value: value.to_owned(),
             revision,

@@ -22,15 +22,15 @@ use std::hash::Hasher as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use changers::{Changer, Changes};
-use clients::Client;
+use changers::{Changer, ChangesInProgress};
+use clients::SimulatedClient;
 use coherence::state::{InheritedOpen, Limits, Policy, State};
-use movers::{Inside, Mover};
+use movers::{Mover, OpensInside};
 use network::SimulatedNetwork;
-use service::Service;
+use service::SimulatedService;
 use travellers::{Traveller, Travels};
 
-use crate::{Effect, Fence, Node, Port, Trees};
+use crate::{Effect, Fence, Node, StatePort, Trees};
 
 #[allow(dead_code, reason = "the crate xtask uses the rest of this file")]
 mod history;
@@ -62,30 +62,30 @@ impl Random {
 }
 
 /// A server of the simulation.
-pub(super) struct Server {
+pub(super) struct SimulatedServer {
     pub(super) number: u16,
     pub(super) node: Node,
     pub(super) state: State,
-    pub(super) port: Arc<Port>,
+    pub(super) port: Arc<StatePort>,
     /// What it has inherited, by the number of the traveller.
     pub(super) inherited: BTreeMap<u8, InheritedOpen>,
-    inside: Inside,
+    inside: OpensInside,
     /// Until when it may answer.
     pub(super) fence: Duration,
     pub(super) paused_until: Duration,
     pub(super) is_dead: bool,
 }
 
-impl Server {
+impl SimulatedServer {
     fn new(number: u16) -> Self {
         let (trees, fence) = (Trees::default(), Fence::new());
         trees.add(0, 0);
         fence.extend(Duration::MAX); // virtual time is looked at here
-        let port = Port::new(trees, Arc::new(fence));
+        let port = StatePort::new(trees, Arc::new(fence));
         let state = State::joined(Policy::default(), Limits::default(), number, port.clone());
         let mut node = Node::new(number, state.clone(), port.clone());
         node.set_successor(Arc::new(travellers::SimulatedSuccessor(number)));
-        let (inherited, inside) = (BTreeMap::new(), Inside::default());
+        let (inherited, inside) = (BTreeMap::new(), OpensInside::default());
         let (paused_until, fence) = (Duration::ZERO, Duration::ZERO);
         Self { number, node, state, port, inherited, inside, fence, paused_until, is_dead: false }
     }
@@ -105,13 +105,13 @@ impl Server {
 struct World {
     now: Duration,
     random: Random,
-    servers: Vec<Server>,
+    servers: Vec<SimulatedServer>,
     network: SimulatedNetwork,
-    service: Service,
-    clients: Vec<Client>,
-    facts: clients::Facts,
+    service: SimulatedService,
+    clients: Vec<SimulatedClient>,
+    facts: clients::ClientFacts,
     changers: Vec<Changer>,
-    changes: Changes,
+    changes: ChangesInProgress,
     travellers: Vec<Traveller>,
     travels: Travels,
     movers: Vec<Mover>,
@@ -122,19 +122,20 @@ struct World {
 impl World {
     fn new(seed: u64, servers: u16) -> Self {
         let numbers: Vec<u16> = (1..=servers).collect();
-        let clients = (0..usize::from(servers) * 3).map(|at| Client::new(at, usize::from(servers))).collect();
+        let clients =
+            (0..usize::from(servers) * 3).map(|at| SimulatedClient::new(at, usize::from(servers))).collect();
         Self {
             now: Duration::from_secs(1),
             random: Random(seed),
-            servers: numbers.iter().copied().map(Server::new).collect(),
+            servers: numbers.iter().copied().map(SimulatedServer::new).collect(),
             network: SimulatedNetwork::default(),
-            service: Service::default(),
+            service: SimulatedService::default(),
             clients,
-            facts: clients::Facts::default(),
+            facts: clients::ClientFacts::default(),
             changers: (0..usize::from(servers) * 2)
                 .map(|at| Changer::new(at, usize::from(servers)))
                 .collect(),
-            changes: Changes::default(),
+            changes: ChangesInProgress::default(),
             travellers: (0..4).map(|at| Traveller::new(at, usize::from(servers))).collect(),
             travels: Travels::default(),
             movers: (0..usize::from(servers)).map(Mover::new).collect(),
@@ -247,7 +248,8 @@ impl World {
 
     /// Whether all servers know what the others have.
     fn is_ready(&self) -> bool {
-        let knows = |server: &Server| server.node.counts().is_ready && server.node.epoch() == self.epoch();
+        let knows =
+            |server: &SimulatedServer| server.node.counts().is_ready && server.node.epoch() == self.epoch();
         self.servers.iter().all(knows)
     }
 
@@ -255,7 +257,7 @@ impl World {
         self.network.heal();
         self.service.heal();
         self.servers.iter_mut().for_each(|server| server.paused_until = Duration::ZERO);
-        self.clients.iter_mut().for_each(Client::stop);
+        self.clients.iter_mut().for_each(SimulatedClient::stop);
         self.changers.iter_mut().for_each(Changer::stop);
         self.movers.iter_mut().for_each(Mover::stop);
         self.travellers.iter_mut().for_each(|traveller| traveller.stop(self.now));
@@ -263,7 +265,7 @@ impl World {
 }
 
 /// What a seed has led to.
-struct Outcome {
+struct SeedOutcome {
     /// How often an open came back at another server, and how often one that the successor was known to have.
     returns: usize,
     kept: usize,
@@ -275,7 +277,7 @@ struct Outcome {
 }
 
 /// Runs one seed. Panics with what was violated.
-fn run(seed: u64) -> Outcome {
+fn run(seed: u64) -> SeedOutcome {
     let mut world = World::new(seed, 2 + (seed % 3) as u16);
     let (faulty, healed) = (world.now + FAULTY, world.now + FAULTY + HEALED);
     while world.now < faulty {
@@ -298,7 +300,8 @@ fn run(seed: u64) -> Outcome {
     assert_eq!(waiting, 0, "seed {seed}: changes that wait for ever");
     let asks = world.movers.iter().all(|mover| mover.is_done(&world.servers));
     assert!(asks, "seed {seed}: a folder is not moved");
-    let stuck: Vec<&Client> = world.clients.iter().filter(|client| !client.is_done(&world.servers)).collect();
+    let stuck: Vec<&SimulatedClient> =
+        world.clients.iter().filter(|client| !client.is_done(&world.servers)).collect();
     let counts: Vec<_> =
         world.servers.iter().map(|server| (server.number, server.is_dead, server.node.counts())).collect();
     assert!(stuck.is_empty(), "seed {seed}: no answer: {stuck:?}; {counts:?}");
@@ -323,7 +326,7 @@ fn run(seed: u64) -> Outcome {
     let Travels { returns, kept, .. } = world.travels;
     let moves = world.movers.iter().map(|mover| mover.moves).sum();
     let refusals = world.movers.iter().map(|mover| mover.refusals).sum();
-    Outcome { returns, kept, moves, refusals, digest: world.network.digest.finish() }
+    SeedOutcome { returns, kept, moves, refusals, digest: world.network.digest.finish() }
 }
 
 /// The seeds that are run: a few, as many as `FOURFOLD_SIMULATIONS` says, or the one that `FOURFOLD_SEED` names.
@@ -365,7 +368,7 @@ fn a_seed_leads_to_the_same_each_time() {
 #[test]
 fn a_server_does_not_answer_its_own_question_as_the_home_of_before() {
     use coherence::state::{ClientId, Modes, OpenRequest, Party, Stream};
-    let mut server = Server::new(1);
+    let mut server = SimulatedServer::new(1);
     let view = |epoch, members| crate::View { epoch, members };
     server.node.adopt(STEP, view(1, vec![1]));
     server.node.tick(STEP);
@@ -395,7 +398,7 @@ fn a_server_does_not_answer_its_own_question_as_the_home_of_before() {
 #[test]
 fn a_state_that_comes_before_its_question_is_read_is_not_asked_for() {
     use coherence::state::{ClientId, Modes, OpenRequest, Party, Stream};
-    let mut server = Server::new(1);
+    let mut server = SimulatedServer::new(1);
     server.node.adopt(STEP, crate::View { epoch: 1, members: vec![1, 2] });
     let file = formats::FileId::new(0, 1);
     let request = OpenRequest::new(Party::client(ClientId(1 << 48)), Modes::READ, Modes::NONE);
@@ -408,7 +411,7 @@ fn a_state_that_comes_before_its_question_is_read_is_not_asked_for() {
 #[test]
 fn a_part_of_a_lost_state_may_come_before_the_order_to_make_it() {
     use crate::wire::{Message, Portion};
-    let mut server = Server::new(1);
+    let mut server = SimulatedServer::new(1);
     server.node.adopt(STEP, crate::View { epoch: 1, members: vec![1, 2, 3] });
     let (file, turn) = (formats::FileId::new(0, 1), 1 << 32 | 1);
     let part = |turn| Message::Hand {

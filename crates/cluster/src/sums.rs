@@ -28,12 +28,12 @@ pub struct Sums {
     me: u16,
     /// The members, with this server.
     members: Vec<u16>,
-    folders: BTreeMap<FileId, Folder>,
+    folders: BTreeMap<FileId, SummedFolder>,
 }
 
 /// What a server knows of one folder.
 #[derive(Default)]
-struct Folder {
+struct SummedFolder {
     base: i64,
     /// How often all files were counted.
     version: u64,
@@ -60,7 +60,7 @@ pub struct Elsewhere {
     pub version: u64,
 }
 
-impl Folder {
+impl SummedFolder {
     fn of(&self, me: u16) -> Elsewhere {
         let start: i64 = self.starts.values().sum();
         let totals = self.totals.iter().filter(|(server, _)| **server != me);
@@ -123,12 +123,12 @@ impl Sums {
         folder.and_then(|folder| folder.totals.get(&self.me)).copied().unwrap_or(0)
     }
 
-    fn folder(&mut self, file: FileId) -> Option<&mut Folder> {
+    fn folder(&mut self, file: FileId) -> Option<&mut SummedFolder> {
         let (me, is_full) = (self.me, self.folders.len() >= 2 * MOST_FOLDERS);
         if is_full && !self.folders.contains_key(&file) {
             return None;
         }
-        Some(self.folders.entry(file).or_insert_with(|| Folder { from: me, ..Folder::default() }))
+        Some(self.folders.entry(file).or_insert_with(|| SummedFolder { from: me, ..SummedFolder::default() }))
     }
 
     /// The servers are these from now on. `ended`: those that have told all before they left. Returns what every other member
@@ -144,7 +144,7 @@ impl Sums {
 
     /// All that this server knows.
     fn all(&self) -> SumsMessage {
-        let sum = |(file, folder): (&FileId, &Folder)| Sum {
+        let sum = |(file, folder): (&FileId, &SummedFolder)| Sum {
             folder: *file,
             version: folder.version,
             base: folder.base,

@@ -16,7 +16,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// The files of a server's certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Files {
+pub struct CertificateFiles {
     /// The certificate, and those of its issuers.
     pub certificate: std::path::PathBuf,
     /// Its private key.
@@ -36,7 +36,7 @@ impl Tls {
     ///
     /// # Errors
     /// What is wrong with which file.
-    pub fn load(files: &Files, name: &str) -> io::Result<Self> {
+    pub fn load(files: &CertificateFiles, name: &str) -> io::Result<Self> {
         let chain = pem::certificates(&files.certificate)?;
         if !chain.first().is_some_and(|own| is_of(own, name)) {
             return Err(pem::bad(&files.certificate, format!("the certificate is not for the name {name}")));
@@ -64,7 +64,7 @@ impl Tls {
 ///
 /// # Errors
 /// What is wrong with which file.
-pub fn to_service(files: &Files) -> io::Result<TlsConnector> {
+pub fn to_service(files: &CertificateFiles) -> io::Result<TlsConnector> {
     let (chain, key) = (pem::certificates(&files.certificate)?, pem::key(&files.key)?);
     let roots = pem::issuers(&files.ca)?;
     ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -74,7 +74,7 @@ pub fn to_service(files: &Files) -> io::Result<TlsConnector> {
         .map_err(|error| unfit(files, error))
 }
 
-fn unfit(files: &Files, error: Error) -> io::Error {
+fn unfit(files: &CertificateFiles, error: Error) -> io::Error {
     pem::bad(&files.certificate, format!("it cannot be used with {}: {error}", files.key.display()))
 }
 

@@ -18,7 +18,7 @@ pub mod sums;
 
 use wire::{Malformed, Reader, Writer};
 
-pub use frame::{Frame, MAGIC, MAX_CLUSTER_NAME};
+pub use frame::{MAGIC, MAX_CLUSTER_NAME, PeerFrame};
 pub use message::{MAX_FILES, Message, Portion};
 pub use state::{MAX_ITEMS, chunks};
 

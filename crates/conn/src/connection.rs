@@ -7,6 +7,7 @@
 //!    └─ flush, when no whole message is left
 //! ```
 
+mod eager;
 mod early;
 mod reserved;
 mod secure;
@@ -26,6 +27,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use tokio::sync::Semaphore;
 
+use self::eager::EagerReceive;
 use self::early::EarlyProgress;
 use self::turn::ConnectionTurn;
 use crate::in_flight::{InFlight, PolledMessage, RequestSubject};
@@ -51,6 +53,7 @@ struct Reading {
     reserved: Reservation,
     /// How much of it is written before that.
     early: EarlyProgress,
+    eager: EagerReceive,
     turn: ConnectionTurn,
     /// What comes are records of TLS.
     is_tls: bool,
@@ -129,6 +132,7 @@ pub async fn serve<P: Protocol>(
         reserved: Reservation::default(),
         turn: ConnectionTurn::default(),
         early: EarlyProgress::default(),
+        eager: EagerReceive::default(),
         is_tls: false,
         is_handshaking: false,
         _end: end,
@@ -250,8 +254,9 @@ impl<P: Protocol> Connection<P> {
             }
         };
         let wait = self.begin_wait(deadline.is_some());
+        let mut is_eager = deadline.is_none() && self.begin_eager(reading);
         let count = loop {
-            if deadline.is_none() && self.socket.is_drained() {
+            if deadline.is_none() && (is_eager || self.socket.is_drained()) {
                 reading.early.begin_alone();
             }
             self.await_idle(reading);
@@ -267,10 +272,16 @@ impl<P: Protocol> Connection<P> {
             match recv(socket, spare_capacity(buffer), RecvFlags::DONTWAIT) {
                 Ok((count, _)) => {
                     self.socket.received(count, room, missing);
+                    if is_eager {
+                        reading.eager.found();
+                    }
                     break count;
                 }
                 Err(Errno::AGAIN) => {
                     reading.received.rest();
+                    if std::mem::take(&mut is_eager) {
+                        reading.eager.missed();
+                    }
                 }
                 Err(_) => break 0,
             }

@@ -31,7 +31,7 @@ pub mod time_machine;
 
 pub use bits::{DosAttributes, FileBits, FinderFlags};
 pub use finder_info::FinderInfo;
-pub use model::{Metadata, Parts, Times};
+pub use model::{Metadata, StoredParts, Times};
 pub use problem::{Problem, Source};
 pub use sidecar::SidecarHead;
 

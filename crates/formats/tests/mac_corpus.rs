@@ -11,7 +11,7 @@ use formats::mac::binhex::BinHex;
 use formats::mac::fields::Fields;
 use formats::mac::portable::{Format, Portable};
 use formats::mac::resource::{self, Shape};
-use formats::mac::{FinderInfo, Metadata, Parts, Problem, netatalk, sidecar, time};
+use formats::mac::{FinderInfo, Metadata, Problem, StoredParts, netatalk, sidecar, time};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -298,7 +298,7 @@ fn netatalk_2_headers_become_the_model_and_can_be_written_again() {
         assert_eq!(netatalk::parse(&written), Ok((fields.clone(), vec![])), "{name}");
         // Rows of entries without bytes have them or not, by version; the bytes themselves are Netatalk's own.
         assert_eq!(wire::hex::encode(&written[182..]), wire::hex::encode(&sample.bytes[182..]), "{name}");
-        let parts = Parts { netatalk2: Some((&sample.bytes, total)), ..Parts::default() };
+        let parts = StoredParts { netatalk2: Some((&sample.bytes, total)), ..StoredParts::default() };
         let (metadata, problems) = Metadata::from_parts(&parts);
         assert_eq!(problems, [], "{name}");
         assert_eq!(metadata.times.created, fields.dates.unwrap().created, "{name}");
@@ -373,7 +373,7 @@ fn nothing_in_the_corpus_panics_at_any_length() {
                 let total = bytes.len() as u64;
                 let _ = MacBinary::parse(head, total).map(|file| file.resource_range());
                 let _ = BinHex::decode(head, 1 << 16);
-                let parts = Parts {
+                let parts = StoredParts {
                     netatalk: Some(head),
                     netatalk2: Some((head, total)),
                     info_stream: Some(head),

@@ -8,7 +8,7 @@ use formats::mac::binary::MacBinary;
 use formats::mac::binhex::BinHex;
 use formats::mac::samba::DosAttrib;
 use formats::mac::{
-    DosAttributes, FileBits, FinderInfo, Metadata, Parts, Times, layout, netatalk, resource, sidecar,
+    DosAttributes, FileBits, FinderInfo, Metadata, StoredParts, Times, layout, netatalk, resource, sidecar,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn read_everything(bytes: &[u8], total: u64) {
             head.xattrs.iter().filter_map(|attr| Some((attr.name, attr.value?))).collect();
         sidecar::synthesize(&head.finder_info, &xattrs, total);
     }
-    let parts = Parts {
+    let parts = StoredParts {
         netatalk: Some(bytes),
         netatalk2: Some((bytes, total)),
         info_stream: Some(bytes),
@@ -146,7 +146,7 @@ proptest! {
     fn the_model_survives_the_netatalk_2_header(model in metadata(), name in vec(any::<u8>(), 0..255)) {
         let header = model.to_netatalk2(&name, 0);
         prop_assert_eq!(header.len(), 741);
-        let parts = Parts { netatalk2: Some((&header, 741)), ..Parts::default() };
+        let parts = StoredParts { netatalk2: Some((&header, 741)), ..StoredParts::default() };
         prop_assert_eq!(Metadata::from_parts(&parts), (model, vec![]));
     }
 

@@ -4,7 +4,7 @@
 use ::wire::{Reader, Writer};
 use afp::wire::enumerate::{self, Enumerate, Framing};
 use afp::wire::id::{DeleteId, FileId, ResolveId, ResolveIdReply};
-use afp::wire::search::{self, Search};
+use afp::wire::search::{self, SearchRequest};
 
 macro_rules! stable {
     ($message:expr, $type:ty $(, $form:expr)?) => {
@@ -57,9 +57,9 @@ fn entries(message: &[u8], framing: Framing) {
 fn search(message: &[u8], form: search::SearchForm) {
     const SHORT: usize = 100;
     if message.len() < SHORT {
-        stable!(message, Search<'_>, form);
+        stable!(message, SearchRequest<'_>, form);
     }
-    if let Ok(search) = Search::decode(&mut Reader::new(message), form) {
+    if let Ok(search) = SearchRequest::decode(&mut Reader::new(message), form) {
         search.lower.name(search.bitmap).into_iter().for_each(|name| name.steps().for_each(drop));
     }
 }

@@ -1,14 +1,14 @@
 //! What servers of one tree send each other.
 
 use cluster::wire::sums::{MAX_STARTS, MAX_SUMS, SumsMessage};
-use cluster::wire::{Frame, MAX_FILES, MAX_ITEMS, Message};
+use cluster::wire::{MAX_FILES, MAX_ITEMS, Message, PeerFrame};
 use cluster::{MAX_CALL, MAX_NOTE};
 
 /// A frame: what is understood is written as it was, and nothing in it is longer than its limit.
 pub fn frame(data: &[u8]) {
-    let Ok(frame) = Frame::decode(data) else { return };
+    let Ok(frame) = PeerFrame::decode(data) else { return };
     assert_eq!(&frame.encode()[4..], data);
-    let Frame::Data { message, .. } = frame else { return };
+    let PeerFrame::Data { message, .. } = frame else { return };
     match message {
         Message::Hand { state, .. } => {
             assert!(state.opens.len() <= MAX_ITEMS && state.ranges.len() <= MAX_ITEMS);

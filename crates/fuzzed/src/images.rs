@@ -1,6 +1,6 @@
 //! Containers of APFS: opened, listed and checked, whatever the bytes are.
 //!
-//! An input is a list of blocks, the last ones first, each as the pieces of it that are not zero; see `Container::parse`.
+//! An input is a list of blocks, the last ones first, each as the pieces of it that are not zero; see `InputBlocks::parse`.
 //! Checksums are made right when a block is read, so that changes of an input reach what is behind them.
 
 use std::collections::BTreeMap;
@@ -22,9 +22,9 @@ const MOST_NODES: usize = 50;
 const MOST_BYTES: usize = 8192;
 
 /// The blocks of an input; all others are zeros.
-struct Container(BTreeMap<u64, Vec<u8>>);
+struct InputBlocks(BTreeMap<u64, Vec<u8>>);
 
-impl Container {
+impl InputBlocks {
     /// Blocks: number (32 bits), count of pieces (8 bits); pieces: place and length (16 bits each), bytes.
     fn parse(input: &[u8]) -> Self {
         let mut blocks = BTreeMap::new();
@@ -50,7 +50,7 @@ impl Container {
     }
 }
 
-impl ReadAt for Container {
+impl ReadAt for InputBlocks {
     fn length(&self) -> u64 {
         LENGTH
     }
@@ -74,9 +74,9 @@ impl ReadAt for Container {
     }
 }
 
-struct Count(u64);
+struct ProblemCount(u64);
 
-impl Observer for Count {
+impl Observer for ProblemCount {
     fn progress(&mut self, _: &Progress) -> bool {
         true
     }
@@ -88,11 +88,11 @@ impl Observer for Count {
 
 /// A container of APFS.
 pub fn apfs_container(input: &[u8]) {
-    let disk: Arc<dyn ReadAt> = Arc::new(Container::parse(input));
+    let disk: Arc<dyn ReadAt> = Arc::new(InputBlocks::parse(input));
     if !apfs::is_container(&*disk) {
         return;
     }
-    let mut count = Count(0);
+    let mut count = ProblemCount(0);
     let _ = apfs::check(Arc::clone(&disk), None, &mut Steps::new(&mut count, Resume::default()));
     let passphrase = Passphrase::new(PASSPHRASE.to_owned());
     for volume in apfs::volumes(&disk, Some(&passphrase)).unwrap_or_default() {

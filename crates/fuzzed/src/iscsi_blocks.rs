@@ -19,9 +19,9 @@ pub fn blocks(input: &[u8]) {
     let Some((&selector, bytes)) = input.split_first() else { return };
     match selector {
         0 => command!(bytes, Access),
-        1 => command!(bytes, Read),
-        2 => command!(bytes, Write),
-        3 => command!(bytes, Cache),
+        1 => command!(bytes, ReadCommand),
+        2 => command!(bytes, WriteCommand),
+        3 => command!(bytes, CacheRange),
         4 => command!(bytes, Verify),
         5 => command!(bytes, WriteSame),
         6 => command!(bytes, Unmap),

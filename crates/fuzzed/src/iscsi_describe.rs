@@ -96,7 +96,7 @@ fn pages(selector: u8, bytes: &[u8]) {
 
 /// A page of vital product data, as each of those that there are.
 fn vital(bytes: &[u8]) {
-    let Ok(page) = Page::decode(&mut Reader::new(bytes)) else { return };
+    let Ok(page) = VpdPage::decode(&mut Reader::new(bytes)) else { return };
     match page.code {
         PageCode::IDENTIFICATION => stable!(page.body, Designators),
         PageCode::EXTENDED => stable!(page.body, ExtendedInquiry),
@@ -107,7 +107,7 @@ fn vital(bytes: &[u8]) {
         _ => {
             let mut w = Writer::new();
             page.encode(&mut w);
-            assert_eq!(Page::decode(&mut Reader::new(w.as_bytes())), Ok(page));
+            assert_eq!(VpdPage::decode(&mut Reader::new(w.as_bytes())), Ok(page));
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use ::wire::{Reader, Writer};
 use iscsi::wire::keys;
-use iscsi::wire::pdu::{LoginRequest, LoginResponse, Numbers, TextRequest, TextResponse};
+use iscsi::wire::pdu::{LoginRequest, LoginResponse, SequenceNumbers, TextRequest, TextResponse};
 
 macro_rules! stable {
     ($message:expr, $type:ty) => {
@@ -19,7 +19,7 @@ macro_rules! stable {
 macro_rules! stable_but_numbers {
     ($message:expr, $type:ty) => {
         if let Ok(value) = <$type>::decode(&mut Reader::new($message))
-            && let Ok(numbers) = Numbers::decode(&mut Reader::new(&$message[24..]))
+            && let Ok(numbers) = SequenceNumbers::decode(&mut Reader::new(&$message[24..]))
         {
             let mut w = Writer::new();
             value.encode($message.len(), &mut w);
@@ -27,7 +27,7 @@ macro_rules! stable_but_numbers {
             numbers.stamp(&mut header, true);
             assert_eq!(header.len(), 48);
             assert_eq!(<$type>::decode(&mut Reader::new(&header)), Ok(value));
-            assert_eq!(Numbers::decode(&mut Reader::new(&header[24..])), Ok(numbers));
+            assert_eq!(SequenceNumbers::decode(&mut Reader::new(&header[24..])), Ok(numbers));
         }
     };
 }

@@ -6,7 +6,8 @@ use ::wire::{Reader, Writer};
 use iscsi::wire::digest::{crc32c, crc32c_of_two};
 use iscsi::wire::pdu::{
     Additional, AsyncMessage, DataIn, DataOut, Head, LogoutRequest, LogoutResponse, Lun, MAX_CDB, NopIn,
-    NopOut, Numbers, R2t, Reject, RequestFields, ScsiCommand, ScsiResponse, Snack, TaskRequest, TaskResponse,
+    NopOut, R2t, Reject, RequestFields, ScsiCommand, ScsiResponse, SequenceNumbers, Snack, TaskRequest,
+    TaskResponse,
 };
 
 /// A request: what a PDU of the initiator's decodes to.
@@ -25,15 +26,15 @@ macro_rules! request {
 macro_rules! response {
     ($bytes:expr, $type:ty, $with_status:expr, |$value:ident, $w:ident| $encode:expr) => {
         if let Ok($value) = <$type>::decode(&mut Reader::new($bytes))
-            && let Ok(numbers) = Numbers::decode(&mut Reader::new(&$bytes[24..]))
+            && let Ok(numbers) = SequenceNumbers::decode(&mut Reader::new(&$bytes[24..]))
         {
             let mut $w = Writer::new();
             $encode;
             let mut bytes = $w.into_bytes();
             assert_eq!(bytes.len(), 48);
-            Numbers::stamp(numbers, &mut bytes, $with_status);
+            SequenceNumbers::stamp(numbers, &mut bytes, $with_status);
             assert_eq!(<$type>::decode(&mut Reader::new(&bytes)), Ok($value));
-            assert_eq!(Numbers::decode(&mut Reader::new(&bytes[24..])), Ok(numbers));
+            assert_eq!(SequenceNumbers::decode(&mut Reader::new(&bytes[24..])), Ok(numbers));
         }
     };
 }

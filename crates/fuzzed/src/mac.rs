@@ -8,7 +8,9 @@ use formats::mac::binhex::BinHex;
 use formats::mac::info_stream::InfoStream;
 use formats::mac::portable::Portable;
 use formats::mac::samba::{self, DosAttrib};
-use formats::mac::{Metadata, Parts, depot, layout, netatalk, netatalk_list, plist, resource, sidecar, tags};
+use formats::mac::{
+    Metadata, StoredParts, depot, layout, netatalk, netatalk_list, plist, resource, sidecar, tags,
+};
 
 /// Most bytes of both forks that are decoded of one BinHex text.
 const BINHEX_LIMIT: usize = 1 << 16;
@@ -61,7 +63,7 @@ pub fn model(data: &[u8]) {
     let Some((&selector, bytes)) = data.split_first() else { return };
     let total = bytes.len() as u64;
     let this = |number: u8| (selector == number || selector > 5).then_some(bytes);
-    let parts = Parts {
+    let parts = StoredParts {
         netatalk: this(0),
         netatalk2: this(1).map(|bytes| (bytes, total)),
         info_stream: this(2),

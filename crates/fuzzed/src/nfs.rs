@@ -139,7 +139,7 @@ pub fn v4(data: &[u8]) {
     choose!(data,
         1 => v4::Head<'_>,
         2 => v4::ReplyHead<'_>,
-        3 => v4::Operation<'_>,
+        3 => v4::CompoundOperation<'_>,
         4 => v4::attributes::Values<'_>,
         5 => v4::sessions::ExchangedId<'_>,
         6 => v4::sessions::CreatedSession,
@@ -196,7 +196,7 @@ pub fn nsm(data: &[u8]) {
 /// wire/portmap.rs.
 pub fn portmap(data: &[u8]) {
     choose!(data,
-        1 => pmap::Mapping,
+        1 => pmap::PortMapping,
         2 => pmap::CallRequest<'_>,
         3 => pmap::Rpcb<'_>,
     );

@@ -4,8 +4,8 @@
 //! What was decoded and encoded again does not change when that is done once more: the first time may drop padding.
 
 use formats::names::Folding;
-use smb::server::Note;
-use smb::wire::fscc::{EntryName, Pattern};
+use smb::server::DurableNote;
+use smb::wire::fscc::{EntryName, NamePattern};
 use smb::wire::fscc::{
     directory, ea, file_info as file, file_name, fs_info as fs, notify, posix, quota, reparse, stream,
 };
@@ -49,15 +49,15 @@ pub fn fscc(data: &[u8]) {
         1 => file::Standard,
         2 => file::Internal,
         3 => file::Ea,
-        4 => file::Access,
+        4 => file::FileAccess,
         5 => file::Disposition,
         6 => file::DispositionEx,
-        7 => file::Position,
+        7 => file::FilePosition,
         8 => file::Mode,
         9 => file::Alignment,
         10 => file::Allocation,
         11 => file::EndOfFile,
-        12 => file::Pipe,
+        12 => file::FilePipe,
         13 => file::PipeLocal,
         14 => file::PipeRemote,
         15 => file::Compression,
@@ -79,7 +79,7 @@ pub fn fscc(data: &[u8]) {
         65 => fs::Label,
         66 => fs::Size,
         67 => fs::Device,
-        68 => fs::Attribute,
+        68 => fs::FsAttribute,
         69 => fs::Control,
         70 => fs::FullSize,
         71 => fs::ObjectId,
@@ -189,7 +189,7 @@ pub fn pattern(data: &[u8]) {
     let mut parts = text.splitn(2, |unit| *unit == u16::from(b'\n'));
     let (Some(pattern), Some(name)) = (parts.next(), parts.next()) else { return };
     let folding = Folding { case_sensitive: flags & 1 == 0, normalisation_sensitive: flags & 2 == 0 };
-    let Ok(compiled) = Pattern::new(pattern, folding) else { return };
+    let Ok(compiled) = NamePattern::new(pattern, folding) else { return };
     let answer = compiled.matches(EntryName::Units(name));
     if let Ok(name) = String::from_utf16(name) {
         assert_eq!(compiled.matches(EntryName::Utf8(&name)), answer);
@@ -232,7 +232,7 @@ fn rule(pattern: &[u16], name: &[u16], last_dot: Option<usize>) -> bool {
 
 /// A note of a durable open, by another server of the cluster: what is understood is written as it was.
 pub fn notes(data: &[u8]) {
-    if let Ok(note) = Note::decode(data) {
+    if let Ok(note) = DurableNote::decode(data) {
         assert_eq!(note.encode().as_deref(), Some(data));
     }
 }

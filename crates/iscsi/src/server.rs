@@ -42,10 +42,10 @@ mod text;
 mod transfer;
 mod window;
 
-pub use config::Config;
+pub use config::TargetConfig;
 pub use connection::serve_stream;
 pub use login::iscsi_name;
-pub use paths::{Access, MAIN_PORT, Paths, RelayFuture, TargetPort, Way};
-pub use scsi::{Identity, InitiatorPort, Keeper, LogicalUnit, RelayResult, UnitOptions};
+pub use paths::{AccessState, MAIN_PORT, Paths, RelayFuture, TargetPort, Way};
+pub use scsi::{Identity, InitiatorPort, LogicalUnit, RelayResult, UnitOptions, UnitStateStore};
 pub use service::{Service, SessionInfo};
 pub use target::{Target, TargetLun};

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use client::security::{FileSecurity, PosixAcls, umask, within};
-use client::tree::{Entry, Kind, Tree, below};
+use client::tree::{Kind, Tree, TreeEntry, below};
 use client::{Connector, Error as ClientError, OpenFileId, OpenIntent, Reach, Target, keep};
 use lock::Mutex;
 use vfs::acl::{Entries, Who};
@@ -154,7 +154,7 @@ impl SourceSession {
         Ok(all)
     }
 
-    fn coming(&mut self, folder: &str, entry: Entry) -> std::result::Result<Coming, ClientError> {
+    fn coming(&mut self, folder: &str, entry: TreeEntry) -> std::result::Result<Coming, ClientError> {
         let mut target = Vec::new();
         let kind = match entry.kind {
             Kind::File => vfs::Kind::File,

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use client::tree::{Tree, below};
-use client::{Error, OpenFileId, OpenIntent, Result, Transfer};
+use client::{DataTransfer, Error, OpenFileId, OpenIntent, Result};
 use sha2::{Digest as _, Sha256};
 
 use crate::rights;
@@ -121,7 +121,7 @@ fn data(
                 finish(sides)?;
                 in_flight -= 1;
             }
-            sides.to.start(made, Transfer::Write { offset, data: &bytes, stable: false })?;
+            sides.to.start(made, DataTransfer::Write { offset, data: &bytes, stable: false })?;
             in_flight += 1;
         }
         let mut length = bytes.len() as u64;
@@ -139,7 +139,7 @@ fn data(
         finish(sides)?;
     }
     if ends_in_hole {
-        sides.to.start(made, Transfer::Write { offset: offset - 1, data: &[0], stable: false })?;
+        sides.to.start(made, DataTransfer::Write { offset: offset - 1, data: &[0], stable: false })?;
         finish(sides)?;
     }
     if offset != job.entry.length {

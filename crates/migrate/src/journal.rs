@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
-use client::tree::{Entry, Stamp};
+use client::tree::{Stamp, TreeEntry};
 use lock::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ const LONGEST_LINE: usize = 64 << 10;
 
 /// The first line: which copy it is of.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Head {
+struct JournalHead {
     from: String,
     to: String,
 }
@@ -41,19 +41,19 @@ pub(crate) struct SourceState {
 }
 
 impl SourceState {
-    pub(crate) fn of(entry: &Entry) -> Self {
+    pub(crate) fn of(entry: &TreeEntry) -> Self {
         Self { length: entry.length, modified: entry.modified, changed: entry.changed }
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub(crate) struct MigrationJournal {
     path: PathBuf,
     known: HashMap<String, SourceState>,
     file: Mutex<File, ranks::Migration>,
 }
 
-impl Journal {
+impl MigrationJournal {
     /// Opens it, or makes it.
     pub(crate) fn open(path: &Path, from: &str, to: &str) -> Result<Self> {
         let failed =
@@ -64,7 +64,7 @@ impl Journal {
             .create(true)
             .open(path)
             .map_err(|error| failed(&error))?;
-        let head = Head { from: from.to_owned(), to: to.to_owned() };
+        let head = JournalHead { from: from.to_owned(), to: to.to_owned() };
         let mut known = HashMap::new();
         let (mut is_first, mut ends_whole) = (true, true);
         let mut lines = BufReader::new(&file);
@@ -80,7 +80,7 @@ impl Journal {
                 return Err(failed(&"it is no journal of a migration"));
             }
             if std::mem::take(&mut is_first) {
-                match serde_json::from_slice::<Head>(&line) {
+                match serde_json::from_slice::<JournalHead>(&line) {
                     Ok(found) if found == head => {}
                     Ok(found) => {
                         let why = format!(
@@ -106,12 +106,12 @@ impl Journal {
     }
 
     /// Whether the journal has the file in another state. `None`: it does not have it.
-    pub(crate) fn has_changed(&self, path: &str, entry: &Entry) -> Option<bool> {
+    pub(crate) fn has_changed(&self, path: &str, entry: &TreeEntry) -> Option<bool> {
         self.known.get(path).map(|state| *state != SourceState::of(entry))
     }
 
     /// Adds a file that was copied.
-    pub(crate) fn add(&self, path: &str, entry: &Entry, sum: &str) -> Result<()> {
+    pub(crate) fn add(&self, path: &str, entry: &TreeEntry, sum: &str) -> Result<()> {
         let failed = |error: &dyn std::fmt::Display| Error::Journal {
             path: self.path.clone(),
             why: error.to_string(),
@@ -131,9 +131,9 @@ mod tests {
 
     use super::*;
 
-    fn entry(length: u64, changed: i64) -> Entry {
+    fn entry(length: u64, changed: i64) -> TreeEntry {
         let (modified, changed) = (Some((7, 8)), Some((changed, 0)));
-        Entry {
+        TreeEntry {
             name: "a".into(),
             kind: Kind::File,
             length,
@@ -150,17 +150,17 @@ mod tests {
     fn a_journal_that_was_cut_goes_on() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal");
-        let journal = Journal::open(&path, "smb://a/b", "/c").unwrap();
+        let journal = MigrationJournal::open(&path, "smb://a/b", "/c").unwrap();
         journal.add("x/a", &entry(5, 1), "00").unwrap();
         journal.add("x/b", &entry(6, 1), "00").unwrap();
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() - 9]).unwrap();
-        let journal = Journal::open(&path, "smb://a/b", "/c").unwrap();
+        let journal = MigrationJournal::open(&path, "smb://a/b", "/c").unwrap();
         assert_eq!(journal.has_changed("x/a", &entry(5, 1)), Some(false));
         assert_eq!(journal.has_changed("x/a", &entry(5, 2)), Some(true));
         assert_eq!(journal.has_changed("x/b", &entry(6, 1)), None);
         journal.add("x/b", &entry(6, 1), "00").unwrap();
-        let journal = Journal::open(&path, "smb://a/b", "/c").unwrap();
+        let journal = MigrationJournal::open(&path, "smb://a/b", "/c").unwrap();
         assert_eq!(journal.has_changed("x/b", &entry(6, 1)), Some(false));
     }
 
@@ -168,11 +168,11 @@ mod tests {
     fn the_journal_of_another_copy_and_any_other_file_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal");
-        Journal::open(&path, "smb://a/b", "/c").unwrap();
-        let other = Journal::open(&path, "smb://a/b", "/d").unwrap_err().to_string();
+        MigrationJournal::open(&path, "smb://a/b", "/c").unwrap();
+        let other = MigrationJournal::open(&path, "smb://a/b", "/d").unwrap_err().to_string();
         assert!(other.contains("--journal"), "{other}");
         std::fs::write(&path, "[shares]\n").unwrap();
-        assert!(Journal::open(&path, "smb://a/b", "/c").is_err());
+        assert!(MigrationJournal::open(&path, "smb://a/b", "/c").is_err());
         assert_eq!(std::fs::read(&path).unwrap(), b"[shares]\n");
     }
 }

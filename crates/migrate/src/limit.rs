@@ -73,13 +73,13 @@ fn rate_at(limits: &[Limit], minute: u16) -> Option<u64> {
 
 /// What all workers take their bytes from.
 #[derive(Debug)]
-pub(crate) struct Bucket {
+pub(crate) struct ByteBucket {
     limits: Vec<Limit>,
     /// When the bytes that were taken so far are paid for.
     paid: Mutex<Instant, ranks::Migration>,
 }
 
-impl Bucket {
+impl ByteBucket {
     pub(crate) fn new(limits: &[Limit]) -> Self {
         Self { limits: limits.to_vec(), paid: Mutex::new(Instant::now()) }
     }
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_bucket_lets_no_more_through_than_its_rate() {
-        let bucket = Bucket::new(&[Limit { from: 0, to: DAY, rate: 1 << 20 }]);
+        let bucket = ByteBucket::new(&[Limit { from: 0, to: DAY, rate: 1 << 20 }]);
         let (begun, stop) = (Instant::now(), AtomicBool::new(false));
         for _ in 0..4 {
             bucket.take(64 << 10, &stop);

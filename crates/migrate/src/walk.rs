@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use client::tree::{Entry, Kind, below, name_key};
+use client::tree::{Kind, TreeEntry, below, name_key};
 use client::{Connector, Error as ClientError, Reach};
 use lock::{Mutex, MutexGuard};
 
 use crate::comparing::{differences, is_same_date};
 use crate::copying::NO_WAY;
-use crate::journal::Journal;
-use crate::limit::Bucket;
+use crate::journal::MigrationJournal;
+use crate::limit::ByteBucket;
 use crate::overlap::{self, Probe, is_probe};
 use crate::ranks;
 use crate::report::Tally;
@@ -39,8 +39,8 @@ pub(crate) struct CopyContext<'a> {
     pub(crate) from: Connector,
     pub(crate) to: Connector,
     pub(crate) tally: Tally,
-    pub(crate) bucket: Bucket,
-    journal: Option<Journal>,
+    pub(crate) bucket: ByteBucket,
+    journal: Option<MigrationJournal>,
     /// What the journal cannot keep ends the copy, and an overlap of source and destination.
     broken: Mutex<Option<Error>, ranks::Migration>,
     /// What the source must not show.
@@ -81,8 +81,8 @@ pub(crate) fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progres
         from: connector(&plan.from),
         to: connector(&plan.to),
         tally: Tally::default(),
-        bucket: Bucket::new(&plan.limits),
-        journal: plan.journal.as_deref().map(|path| Journal::open(path, &from, &to)).transpose()?,
+        bucket: ByteBucket::new(&plan.limits),
+        journal: plan.journal.as_deref().map(|path| MigrationJournal::open(path, &from, &to)).transpose()?,
         broken: Mutex::new(None),
         probe: None,
     };
@@ -154,7 +154,7 @@ struct Place {
 
 impl Place {
     /// An entry of it. `there` is what the destination has by this name.
-    fn entry(&self, entry: &Entry, there: Option<&Entry>, as_name: Option<&String>) -> Self {
+    fn entry(&self, entry: &TreeEntry, there: Option<&TreeEntry>, as_name: Option<&String>) -> Self {
         let to = there.map_or(as_name.unwrap_or(&entry.name), |there| &there.name);
         Self { from: below(&self.from, &entry.name), to: below(&self.to, to) }
     }
@@ -269,7 +269,7 @@ fn there(
     shared: &CopyContext<'_>,
     sides: &mut Sides,
     place: &Place,
-) -> std::result::Result<Option<HashMap<String, Entry>>, ClientError> {
+) -> std::result::Result<Option<HashMap<String, TreeEntry>>, ClientError> {
     let to = sides.to.native(&place.to);
     let entries = match sides.to.entries(&to) {
         Ok(there) => there.entries,
@@ -331,7 +331,7 @@ fn link(
     shared: &CopyContext<'_>,
     sides: &mut Sides,
     place: &Place,
-    there: Option<&Entry>,
+    there: Option<&TreeEntry>,
 ) -> std::result::Result<(), ClientError> {
     let path = &place.from;
     let (from, to) = (sides.from.native(path), sides.to.native(&place.to));

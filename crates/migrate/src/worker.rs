@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use client::tree::{Entry, Tree};
+use client::tree::{Tree, TreeEntry};
 use client::{Connector, Error as ClientError};
 use lock::Mutex;
 
@@ -24,9 +24,9 @@ pub(crate) struct Job {
     pub(crate) path: String,
     /// Below the destination's folder: accents may be composed otherwise.
     pub(crate) to: String,
-    pub(crate) entry: Entry,
+    pub(crate) entry: TreeEntry,
     /// What the destination has there.
-    pub(crate) there: Option<Entry>,
+    pub(crate) there: Option<TreeEntry>,
 }
 
 /// The sessions with both sides.

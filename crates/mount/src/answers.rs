@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use client::Error;
-use client::tree::{Entry, Kind, Stamp};
+use client::tree::{Kind, Stamp, TreeEntry};
 use fuser::{Errno, FileAttr, FileType, INodeNo};
 
 /// The rights to write in a mode.
@@ -34,7 +34,7 @@ pub(crate) fn file_type(kind: Kind) -> FileType {
 }
 
 /// What stat(2) says of an entry. `user` and `group` are for protocols that do not say them.
-pub(crate) fn attributes(number: u64, entry: &Entry, (user, group): (u32, u32)) -> FileAttr {
+pub(crate) fn attributes(number: u64, entry: &TreeEntry, (user, group): (u32, u32)) -> FileAttr {
     let modified = entry.modified.map_or(UNIX_EPOCH, system_time);
     let mode = entry.mode.unwrap_or(match entry.kind {
         Kind::Folder => 0o755,
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_locked_file_has_no_rights_to_write() {
-        let entry = Entry {
+        let entry = TreeEntry {
             name: "a".into(),
             kind: Kind::File,
             length: 1025,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use client::tree::Entry;
+use client::tree::TreeEntry;
 use client::{OpenFileId, OpenIntent};
 
 /// The most files and folders that are open at the same time.
@@ -41,7 +41,7 @@ struct LoadedFork {
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     files: HashMap<u64, OpenHandle>,
-    folders: HashMap<u64, Vec<Entry>>,
+    folders: HashMap<u64, Vec<TreeEntry>>,
     /// By the kernel's number: all handles of a fork see the same bytes.
     forks: HashMap<u64, LoadedFork>,
     /// The kernel's numbers of forks, by handle.
@@ -197,13 +197,13 @@ impl Files {
         }
     }
 
-    pub(crate) fn put_folder(&mut self, entries: Vec<Entry>) -> u64 {
+    pub(crate) fn put_folder(&mut self, entries: Vec<TreeEntry>) -> u64 {
         self.next += 1;
         self.folders.insert(self.next, entries);
         self.next
     }
 
-    pub(crate) fn folder(&self, handle: u64, from: usize, most: usize) -> Option<Vec<Entry>> {
+    pub(crate) fn folder(&self, handle: u64, from: usize, most: usize) -> Option<Vec<TreeEntry>> {
         let entries = self.folders.get(&handle)?;
         Some(entries.iter().skip(from).take(most).cloned().collect())
     }

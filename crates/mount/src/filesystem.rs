@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use client::tree::{Entry, Kind, below};
+use client::tree::{Kind, TreeEntry, below};
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
@@ -79,7 +79,7 @@ impl Tree {
         self.path_in(folder, name).and_then(changeable)
     }
 
-    fn entry_of_server(&self, path: &str) -> Answer<Entry> {
+    fn entry_of_server(&self, path: &str) -> Answer<TreeEntry> {
         self.sessions
             .repeat(|tree| {
                 let native = tree.native(path);
@@ -88,7 +88,7 @@ impl Tree {
             .map_err(|error| errno(&error))
     }
 
-    fn attributes(&self, number: u64, entry: &Entry) -> FileAttr {
+    fn attributes(&self, number: u64, entry: &TreeEntry) -> FileAttr {
         attributes(number, entry, self.owner)
     }
 
@@ -108,7 +108,7 @@ impl Tree {
         Ok(self.files.lock().put_folder(entries))
     }
 
-    fn entries_of_server(&self, path: &str) -> Answer<Vec<Entry>> {
+    fn entries_of_server(&self, path: &str) -> Answer<Vec<TreeEntry>> {
         let listing = self.sessions.repeat(|tree| {
             let native = tree.native(path);
             tree.entries(&native)
@@ -126,7 +126,7 @@ impl Tree {
     fn tell_entries(
         &self,
         (number, handle, offset): (INodeNo, FileHandle, u64),
-        mut tell: impl FnMut(u64, &Entry, &str) -> bool,
+        mut tell: impl FnMut(u64, &TreeEntry, &str) -> bool,
     ) -> Answer<()> {
         let folder = self.path(number)?;
         let dots = [(".", 0), ("..", 1)];
@@ -157,8 +157,8 @@ fn changeable(path: String) -> Answer<String> {
     if is_fixed(&path) { Err(Errno::EROFS) } else { Ok(path) }
 }
 
-fn dot(name: &str) -> Entry {
-    Entry {
+fn dot(name: &str) -> TreeEntry {
+    TreeEntry {
         name: name.to_owned(),
         kind: Kind::Folder,
         length: 0,

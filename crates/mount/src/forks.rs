@@ -3,7 +3,7 @@
 //! macOS names the fork of a file `NAME/..namedfork/rsrc`. Linux looks for no name below a file, so the first two change places here:
 //! `..namedfork/NAME/rsrc`, in the folder that has the file. Listings do not show `..namedfork`, as on macOS.
 
-use client::tree::{Entry, Kind, below};
+use client::tree::{Kind, TreeEntry, below};
 
 /// The name that macOS has for the forks of a file, sys/paths.h: `_PATH_FORKSPECIFIER`.
 const FORKS: &str = "..namedfork";
@@ -45,15 +45,23 @@ pub(crate) fn is_fixed(path: &str) -> bool {
 }
 
 /// A folder of forks beside what it is made for.
-pub(crate) fn folder(name: &str, of: &Entry) -> Entry {
+pub(crate) fn folder(name: &str, of: &TreeEntry) -> TreeEntry {
     let (mode, length) = (Some(0o555), 0);
-    Entry { name: name.to_owned(), kind: Kind::Folder, length, links: 1, is_locked: true, mode, ..of.clone() }
+    TreeEntry {
+        name: name.to_owned(),
+        kind: Kind::Folder,
+        length,
+        links: 1,
+        is_locked: true,
+        mode,
+        ..of.clone()
+    }
 }
 
 /// The fork of a file. Each file has one, which may be empty.
-pub(crate) fn fork(of: &Entry, length: u64) -> Entry {
+pub(crate) fn fork(of: &TreeEntry, length: u64) -> TreeEntry {
     let mode = of.mode.map(|mode| mode & 0o666);
-    Entry { name: RESOURCE_FORK.to_owned(), kind: Kind::File, length, links: 1, mode, ..of.clone() }
+    TreeEntry { name: RESOURCE_FORK.to_owned(), kind: Kind::File, length, links: 1, mode, ..of.clone() }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Extended attributes of Linux for what files are besides their data: named streams and attributes by their names, Finder info and
 //! the resource fork by those that macOS has for them, all in the namespace `user.`.
 
-use client::metadata::{Aspect, AspectState, COMMENT, Value};
+use client::metadata::{Aspect, AspectState, COMMENT, MetadataValue};
 use client::tree::{Extra, Kind, Tree};
 use client::{Protocol, Result};
 use formats::mac::plist;
@@ -52,9 +52,9 @@ pub(crate) fn read(tree: &mut dyn Tree, path: &str, part: Aspect<'_>) -> Result<
         found => found,
     };
     Ok(match found {
-        AspectState::Value(Value::Text(text)) if text.is_empty() => None,
-        AspectState::Value(Value::Text(text)) => Some(plist::write_text(&text)),
-        AspectState::Value(Value::Bytes(bytes)) => {
+        AspectState::Value(MetadataValue::Text(text)) if text.is_empty() => None,
+        AspectState::Value(MetadataValue::Text(text)) => Some(plist::write_text(&text)),
+        AspectState::Value(MetadataValue::Bytes(bytes)) => {
             Some(bytes).filter(|bytes| part != Aspect::FinderInfo || bytes.iter().any(|byte| *byte != 0))
         }
         _ => None,
@@ -87,8 +87,8 @@ pub(crate) fn write(
 ) -> std::result::Result<(), PartRefusal> {
     let value = match part {
         Aspect::FinderInfo if bytes.len() != FINDER_INFO_LENGTH => return Err(PartRefusal::Value),
-        Aspect::Comment => Value::Text(plist::read_text(bytes).ok_or(PartRefusal::Value)?),
-        _ => Value::Bytes(bytes.to_vec()),
+        Aspect::Comment => MetadataValue::Text(plist::read_text(bytes).ok_or(PartRefusal::Value)?),
+        _ => MetadataValue::Bytes(bytes.to_vec()),
     };
     if !protocol.has_forks() {
         let mut extra = parts_only(tree.extra(path, kind)?);
@@ -136,11 +136,11 @@ fn parts_only(extra: Extra) -> Extra {
     Extra { finder_info, fork, comment, streams, ..Extra::default() }
 }
 
-fn set(extra: &mut Extra, part: Aspect<'_>, value: Option<Value>) {
+fn set(extra: &mut Extra, part: Aspect<'_>, value: Option<MetadataValue>) {
     match (part, value) {
         (Aspect::FinderInfo, value) => extra.finder_info = bytes(value),
         (Aspect::Fork, value) => extra.fork = bytes(value).unwrap_or_default(),
-        (Aspect::Comment, Some(Value::Text(text))) => extra.comment = Some(text),
+        (Aspect::Comment, Some(MetadataValue::Text(text))) => extra.comment = Some(text),
         (Aspect::Comment, _) => extra.comment = None,
         (Aspect::Attribute(name), value) => {
             extra.streams.retain(|(other, _)| other != name);
@@ -150,9 +150,9 @@ fn set(extra: &mut Extra, part: Aspect<'_>, value: Option<Value>) {
     }
 }
 
-fn bytes(value: Option<Value>) -> Option<Vec<u8>> {
+fn bytes(value: Option<MetadataValue>) -> Option<Vec<u8>> {
     match value {
-        Some(Value::Bytes(bytes)) => Some(bytes),
+        Some(MetadataValue::Bytes(bytes)) => Some(bytes),
         _ => None,
     }
 }

@@ -69,7 +69,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::{DEFAULT_TTL, Order};
+    use crate::table::{DEFAULT_TTL, TargetOrder};
 
     fn link(path: &str, urls: &[&str]) -> Link {
         Link {
@@ -77,7 +77,7 @@ mod tests {
             targets: urls.iter().map(|url| Target::of_url(url).unwrap()).collect(),
             comment: String::new(),
             ttl: DEFAULT_TTL,
-            order: Order::Listed,
+            order: TargetOrder::Listed,
             failback: true,
             checked: true,
             credentials: None,

@@ -50,7 +50,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::table::{DEFAULT_TTL, Link, Order, Table};
+    use crate::table::{DEFAULT_TTL, Link, Table, TargetOrder};
 
     fn shown(namespace: &Namespace, text: &str) -> (String, String) {
         let document = Document::of(namespace, text.as_bytes(), [192, 0, 2, 1].into()).unwrap();
@@ -69,7 +69,7 @@ mod tests {
             targets: targets.clone(),
             comment: String::new(),
             ttl: DEFAULT_TTL,
-            order: Order::Listed,
+            order: TargetOrder::Listed,
             failback: true,
             checked: true,
             credentials: None,

@@ -22,5 +22,5 @@ pub mod text;
 pub use automount::{Automount, automount};
 pub use document::{CREATOR, Document};
 pub use refer::{Choice, Client, Health, Namespace, Referral, Standing};
-pub use table::{DEFAULT_TTL, Link, Order, Site, Table};
+pub use table::{DEFAULT_TTL, Link, Site, Table, TargetOrder};
 pub use target::{MOST_TARGETS, Protocol, Target, Wrong};

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use lock::RwLock;
 
 use crate::ranks;
-use crate::table::{DEFAULT_TTL, Link, Order, Site, Table};
+use crate::table::{DEFAULT_TTL, Link, Site, Table, TargetOrder};
 use crate::target::{Protocol, Target};
 use crate::text;
 
@@ -169,7 +169,7 @@ impl Namespace {
                 &found
             }
         };
-        let is_spread = link.is_some_and(|link| link.order == Order::Spread);
+        let is_spread = link.is_some_and(|link| link.order == TargetOrder::Spread);
         let turn = if is_spread { self.turn.fetch_add(1, Ordering::Relaxed) } else { 0 };
         let of_protocol = targets.iter().filter(|target| target.protocol == protocol);
         let standings = state.standings(of_protocol, client, is_spread.then_some(turn));
@@ -251,7 +251,7 @@ mod tests {
             targets: urls.iter().map(|url| target(url)).collect(),
             comment: String::new(),
             ttl: Duration::from_secs(60),
-            order: Order::Listed,
+            order: TargetOrder::Listed,
             failback: true,
             checked: true,
             credentials: None,
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn spread_targets_take_turns_within_their_set() {
         let namespace =
-            namespace(Link { order: Order::Spread, ..link(&["smb://a/s", "smb://b/s", "smb://c/s"]) });
+            namespace(Link { order: TargetOrder::Spread, ..link(&["smb://a/s", "smb://b/s", "smb://c/s"]) });
         let orders: Vec<String> = (0..3).map(|_| order(&namespace, None)).collect();
         assert_eq!(orders, ["|c|ab", "|c|ba", "|c|ab"]);
     }

@@ -33,7 +33,7 @@ pub struct Link {
     /// How long clients keep a referral.
     pub ttl: Duration,
     /// Which of several targets clients take.
-    pub order: Order,
+    pub order: TargetOrder,
     /// Clients go back to a better target when it is up again.
     pub failback: bool,
     /// The targets are checked.
@@ -52,7 +52,7 @@ impl Link {
 
 /// Which of several targets clients take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum TargetOrder {
     /// The first that is up.
     Listed,
     /// All of them, in turn.

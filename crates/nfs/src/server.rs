@@ -56,8 +56,8 @@ pub use gss::{Flavor, Tickets};
 pub use handle::HandleSecret;
 use naming::Naming;
 pub use nsm::{HostTable, InMemory, IndexHostTable, notify_hosts};
-pub use outgoing::{Endpoint, ExchangeFuture, HostSockets, Network};
-pub use portmap::{ForeignProgram, Places, Portmap, announce, withdraw};
+pub use outgoing::{CallEndpoint, CallNetwork, ExchangeFuture, HostSockets};
+pub use portmap::{ForeignProgram, Portmap, ProgramAddresses, announce, withdraw};
 use replies::Replies;
 use unnamed::UnnamedHosts;
 
@@ -69,7 +69,7 @@ pub use tls::Protection;
 /// What the lock manager and the status monitor need besides files.
 pub struct Company {
     /// How the server calls other hosts.
-    pub network: Arc<dyn Network>,
+    pub network: Arc<dyn CallNetwork>,
     /// The table of hosts that hold locks. The server reads it after a restart.
     pub hosts: Arc<dyn HostTable>,
     /// The table of clients of version 4 that have files open. The server reads it after a restart.
@@ -118,8 +118,8 @@ pub struct Service {
     mounts: mount::Mounts,
     unnamed: UnnamedHosts,
     clients: ClientIds,
-    places: Mutex<Places, ranks::NfsPlaces>,
-    network: Arc<dyn Network>,
+    places: Mutex<ProgramAddresses, ranks::NfsPlaces>,
+    network: Arc<dyn CallNetwork>,
     monitor: nsm::Monitor,
     locks: nlm::Locks,
     nfs4: v4::Clients,
@@ -238,16 +238,16 @@ impl Service {
     }
 
     /// The addresses of the programs, as portmap reports them.
-    pub fn places(&self) -> Places {
+    pub fn places(&self) -> ProgramAddresses {
         *self.places.lock()
     }
 
     /// Sets the addresses of the programs, once the ports are known.
-    pub fn set_places(&self, places: Places) {
+    pub fn set_places(&self, places: ProgramAddresses) {
         *self.places.lock() = places;
     }
 
-    pub(crate) fn network(&self) -> &dyn Network {
+    pub(crate) fn network(&self) -> &dyn CallNetwork {
         self.network.as_ref()
     }
 
@@ -265,7 +265,7 @@ impl Service {
 
 /// The origin of a call.
 #[derive(Debug, Clone, Copy)]
-pub struct Origin {
+pub struct CallOrigin {
     /// The client's address.
     pub address: IpAddr,
     /// Its port.

@@ -51,16 +51,16 @@ struct Response {
 }
 
 #[repr(C)]
-struct Conversation {
+struct PamConversation {
     talk: unsafe extern "C" fn(c_int, *mut *const Message, *mut *mut Response, *mut c_void) -> c_int,
     data: *mut c_void,
 }
 
-type Start = unsafe extern "C" fn(*const c_char, *const c_char, *const Conversation, *mut Handle) -> c_int;
+type Start = unsafe extern "C" fn(*const c_char, *const c_char, *const PamConversation, *mut Handle) -> c_int;
 type StartIn = unsafe extern "C" fn(
     *const c_char,
     *const c_char,
-    *const Conversation,
+    *const PamConversation,
     *const c_char,
     *mut Handle,
 ) -> c_int;
@@ -121,13 +121,13 @@ impl PamLibrary {
         user: &CStr,
         password: Zeroizing<Vec<u8>>,
     ) -> Result<(), PamRefusal> {
-        let mut answers = Answers { password, is_told: false };
+        let mut answers = PromptAnswers { password, is_told: false };
         let unavailable = |what: &str| PamRefusal::Unavailable(what.to_owned());
         let name =
             CString::new(&*service.name).map_err(|_| unavailable("the name of the service has a zero"))?;
         let folder = service.folder.as_ref().map(|folder| CString::new(folder.as_os_str().as_bytes()));
         let folder = folder.transpose().map_err(|_| unavailable("the path of the service has a zero"))?;
-        let conversation = Conversation { talk, data: (&raw mut answers).cast() };
+        let conversation = PamConversation { talk, data: (&raw mut answers).cast() };
         let mut handle: Handle = null_mut();
         // SAFETY: the texts and the conversation live until `pam_end`, after which nothing refers to them.
         let code = unsafe {
@@ -200,7 +200,7 @@ impl PamLibrary {
 }
 
 /// What a module that asks is told.
-struct Answers {
+struct PromptAnswers {
     /// It ends with its only zero. Wiped at its end; Linux-PAM wipes the copies that it gets.
     password: Zeroizing<Vec<u8>>,
     /// It was told: a further question is for something else.
@@ -227,7 +227,7 @@ unsafe extern "C" fn talk(
     }
     let count = count as usize;
     // SAFETY: the data are those of `verify`, which waits, and no other reference to them exists meanwhile.
-    let answers = unsafe { &mut *data.cast::<Answers>() };
+    let answers = unsafe { &mut *data.cast::<PromptAnswers>() };
     // SAFETY: any sizes; the result is looked at.
     let all: *mut Response = unsafe { libc::calloc(count, size_of::<Response>()) }.cast();
     if all.is_null() {
@@ -254,7 +254,7 @@ unsafe extern "C" fn talk(
 ///
 /// # Safety
 /// The message is null or one of Linux-PAM.
-unsafe fn answer(message: *const Message, response: &mut Response, answers: &mut Answers) -> bool {
+unsafe fn answer(message: *const Message, response: &mut Response, answers: &mut PromptAnswers) -> bool {
     if message.is_null() {
         return false;
     }
@@ -275,7 +275,7 @@ unsafe fn answer(message: *const Message, response: &mut Response, answers: &mut
 ///
 /// # Safety
 /// The text is null or a copy of the password, by `strdup`.
-unsafe fn wipe(response: &Response, answers: &Answers) {
+unsafe fn wipe(response: &Response, answers: &PromptAnswers) {
     if !response.text.is_null() {
         // SAFETY: the copy is as long as the password with its zero.
         unsafe {

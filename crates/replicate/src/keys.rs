@@ -23,12 +23,12 @@ pub(crate) const SIDECAR: &[u8] = b"user.fourfold.sidecar";
 pub(crate) const ACL_OF_XFS: &[u8] = b"trusted.SGI_ACL_";
 
 /// The keys of the files of one tree.
-pub(crate) struct Keys {
+pub(crate) struct TreeKeys {
     host: Host,
     path: PathBuf,
 }
 
-impl Keys {
+impl TreeKeys {
     /// Of a live tree, or of a snapshot of one.
     pub(crate) fn open(path: &Path, live: Option<&Path>) -> Result<Self> {
         let failed = |why| Failure::Key { path: path.to_owned(), why };

@@ -17,13 +17,13 @@ const FOLDER: &[u8] = b"the folder of a dataset";
 const ABOVE: &[u8] = b"above the folder of a dataset";
 
 /// A folder and those above it, by device and inode. Empty if the kernel tells no boot ID.
-pub(crate) struct Location {
+pub(crate) struct FolderLocation {
     boot: String,
     /// The folder itself comes first.
     folders: Vec<(u64, u64)>,
 }
 
-impl Location {
+impl FolderLocation {
     pub(crate) fn of(folder: &Path) -> Self {
         let boot = boot();
         let path = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
@@ -74,18 +74,18 @@ mod tests {
             ("a/b", "a/d", false),
             ("a/b/c", "a/d", false),
         ] {
-            let ids: Vec<Id> = Location::of(&at(destination)).ids().collect();
-            assert_eq!(Location::of(&at(source)).overlaps(&ids), expected, "{source} {destination}");
+            let ids: Vec<Id> = FolderLocation::of(&at(destination)).ids().collect();
+            assert_eq!(FolderLocation::of(&at(source)).overlaps(&ids), expected, "{source} {destination}");
         }
     }
 
     #[test]
     fn another_machine_overlaps_with_nothing() {
         let folder = std::env::temp_dir();
-        let here = Location::of(&folder);
-        let there = Location { boot: "another".into(), folders: here.folders.clone() };
+        let here = FolderLocation::of(&folder);
+        let there = FolderLocation { boot: "another".into(), folders: here.folders.clone() };
         assert!(!here.overlaps(&there.ids().collect::<Vec<Id>>()));
-        let silent = Location { boot: String::new(), folders: Vec::new() };
+        let silent = FolderLocation { boot: String::new(), folders: Vec::new() };
         assert!(!silent.overlaps(&here.ids().collect::<Vec<Id>>()));
         assert!(!here.overlaps(&[]), "an older receiver tells nothing");
     }

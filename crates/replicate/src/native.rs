@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use snapshots::{Dataset, EngineKind, Snapshot};
 
 use crate::failure::{Failure, Result};
-use crate::wire::Format;
+use crate::wire::StreamFormat;
 
 pub(crate) use changed::{ChangedPaths, changed};
 pub(crate) use received::{ReceivedSnapshots, received, take};
@@ -20,22 +20,22 @@ pub(crate) use received::{ReceivedSnapshots, received, take};
 const MOST_SAID: u64 = 4096;
 
 /// The format of the stream that a dataset can send and receive.
-pub(crate) fn format(dataset: &Dataset) -> Option<Format> {
+pub(crate) fn format(dataset: &Dataset) -> Option<StreamFormat> {
     match dataset.engine() {
-        EngineKind::Btrfs => Some(Format::Btrfs),
-        EngineKind::Zfs => Some(Format::Zfs),
+        EngineKind::Btrfs => Some(StreamFormat::Btrfs),
+        EngineKind::Zfs => Some(StreamFormat::Zfs),
         EngineKind::Reflink | EngineKind::Ceph => None,
     }
 }
 
 /// The format of a dataset's stream. The error is the reason why it can take part in none.
-pub(crate) fn able(dataset: &Dataset, side: &str) -> std::result::Result<Format, String> {
+pub(crate) fn able(dataset: &Dataset, side: &str) -> std::result::Result<StreamFormat, String> {
     let none = || format!("the {side} is neither a subvolume of btrfs nor a dataset of ZFS");
     let format = format(dataset).ok_or_else(none)?;
     if !rustix::process::geteuid().is_root() {
         return Err(format!("the {side}'s program does not run as root"));
     }
-    if format == Format::Zfs {
+    if format == StreamFormat::Zfs {
         return Ok(format); // its program has said that it is a dataset
     }
     let started = Command::new("btrfs").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();

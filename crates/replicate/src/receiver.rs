@@ -12,13 +12,13 @@ use std::path::Path;
 use snapshots::Dataset;
 
 use crate::failure::{Failure, Result};
-use crate::keys::Keys;
+use crate::keys::TreeKeys;
 use crate::link::Link;
 use crate::native;
 use crate::record::{self, Record};
 use crate::sender::{self, Progress};
 use crate::sent;
-use crate::source::{Comparison, MovedPaths};
+use crate::source::{MovedPaths, TreeComparison};
 use crate::wire::{Begin, Message};
 
 /// On a file of which the destination has a part: its size and time of modification at the source.
@@ -28,7 +28,7 @@ pub(crate) const PARTIAL: &[u8] = b"user.fourfold.replicating";
 struct Target {
     root: OwnedFd,
     device: u64,
-    keys: Keys,
+    keys: TreeKeys,
     /// The tree of the snapshot that the other side sends the difference to.
     base: Option<OwnedFd>,
     /// The tree that came by a stream of the host's program.
@@ -43,7 +43,14 @@ impl Target {
         let bytes = folder.as_os_str().as_encoded_bytes();
         let root = crate::host::root(folder).map_err(Failure::io("open", bytes))?;
         let device = rustix::fs::fstat(&root).map_err(Failure::io("read", bytes))?.st_dev;
-        Ok(Self { root, device, keys: Keys::open(folder, None)?, base: None, received: None, listing: None })
+        Ok(Self {
+            root,
+            device,
+            keys: TreeKeys::open(folder, None)?,
+            base: None,
+            received: None,
+            listing: None,
+        })
     }
 }
 
@@ -141,7 +148,7 @@ fn go_back(dataset: &Dataset, name: &str) -> Result<()> {
             applied.inspect_err(|failure| from_tree.fail(failure))
         });
         let tree = sender::tree(dataset, &path)?;
-        let comparison = Comparison {
+        let comparison = TreeComparison {
             newer: &tree,
             older: None,
             keeps_inodes: false,

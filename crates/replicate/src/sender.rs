@@ -7,14 +7,14 @@ use sha2::{Digest, Sha256};
 use snapshots::{Dataset, EngineKind, Refusal, Snapshot};
 
 use crate::failure::{Failure, Result};
-use crate::keys::Keys;
+use crate::keys::TreeKeys;
 use crate::link::Link;
-use crate::location::Location;
+use crate::location::FolderLocation;
 use crate::native;
 use crate::record::Record;
 use crate::sent::{SnapshotStream, send_entries, send_stream};
-use crate::source::{ChangeSink, Comparison, MovedPaths, Tree, removed};
-use crate::wire::{Begin, Entry, Format, Id, Kind, Message, Native, Receiving, Row, VERSION};
+use crate::source::{ChangeSink, MovedPaths, Tree, TreeComparison, removed};
+use crate::wire::{Begin, Entry, Id, Kind, Message, Native, Receiving, Row, StreamFormat, VERSION};
 
 /// Two changes in this time can have the same time.
 const COARSE_S: i64 = 2;
@@ -100,7 +100,7 @@ impl ChangeSink for Plan {
 
 /// The identity of a dataset.
 pub(crate) fn identity(folder: &Path) -> Result<Id> {
-    Ok(shortened(&Keys::open(folder, None)?.identity()?))
+    Ok(shortened(&TreeKeys::open(folder, None)?.identity()?))
 }
 
 /// The identity of a snapshot, which stays when it gets another name.
@@ -108,7 +108,7 @@ fn snapshot_identity(snapshot: &Snapshot) -> Result<Id> {
     let bytes = match snapshot.guid {
         Some(guid) => guid.to_be_bytes().to_vec(), // where ZFS shows it may change
         None => {
-            let mut bytes = Keys::open(&snapshot.path, None)?.identity()?;
+            let mut bytes = TreeKeys::open(&snapshot.path, None)?.identity()?;
             bytes.extend_from_slice(&nanoseconds(snapshot.created).to_be_bytes());
             bytes
         }
@@ -175,7 +175,7 @@ pub fn plan(dataset: &Dataset, since: Option<&str>) -> std::result::Result<Plan,
     };
     let newer = Tree::open(dataset.folder(), None, true, dataset.engine() == EngineKind::Btrfs)?;
     let mut plan = Plan::default();
-    let comparison = Comparison {
+    let comparison = TreeComparison {
         newer: &newer,
         older: older_tree.as_ref(),
         keeps_inodes: dataset.engine() != EngineKind::Reflink,
@@ -221,7 +221,7 @@ impl Session<'_> {
         let Message::State(mut state) = self.link.receive()? else {
             return Err(Failure::Order("no state"));
         };
-        if Location::of(self.dataset.folder()).overlaps(&state.snapshots) {
+        if FolderLocation::of(self.dataset.folder()).overlaps(&state.snapshots) {
             return Err(Failure::Overlap(self.dataset.folder().to_owned()));
         }
         if let Some(take) = self.options.take {
@@ -329,7 +329,7 @@ impl Session<'_> {
         match all[..at].iter().rev().find(|one| received.contains(&one.id)) {
             Some(older) => Ok(Ok(SnapshotStream::From(older))),
             None if self.options.method == Method::Send => Ok(Ok(SnapshotStream::Whole)),
-            None if ours == Format::Zfs => refused(
+            None if ours == StreamFormat::Zfs => refused(
                 "on ZFS streams need the space of all files at the destination a second time; \
                  `--method send` once begins with them"
                     .into(),
@@ -352,7 +352,7 @@ impl Session<'_> {
         let newer = tree(self.dataset, &one.snapshot.path)?;
         let older = base.map(|base| tree(self.dataset, &base.snapshot.path)).transpose()?;
         let changed = match base.filter(|_| !self.options.verify) {
-            Some(base) if native::able(self.dataset, "source") == Ok(Format::Btrfs) => {
+            Some(base) if native::able(self.dataset, "source") == Ok(StreamFormat::Btrfs) => {
                 native::changed(&base.snapshot.path, &one.snapshot.path)
             }
             _ => None,
@@ -361,7 +361,7 @@ impl Session<'_> {
             Some(older) => removed(&newer, older, changed.as_ref())?,
             None => MovedPaths::new(),
         };
-        let mut comparison = Comparison {
+        let mut comparison = TreeComparison {
             newer: &newer,
             older: older.as_ref(),
             keeps_inodes: self.dataset.engine() != EngineKind::Reflink,

@@ -11,7 +11,7 @@ use crate::files::Sending;
 use crate::link::Link;
 use crate::native;
 use crate::sender::{Progress, SourceSnapshot};
-use crate::source::{ChangeSink, Comparison, Tree};
+use crate::source::{ChangeSink, Tree, TreeComparison};
 use crate::wire::{Begin, Entry, Kind, Message, Place, Want};
 
 /// Entries of a batch, and bytes of their messages.
@@ -33,7 +33,7 @@ pub(crate) enum SnapshotStream<'a> {
 
 /// Sends one tree.
 pub(crate) fn send_tree(
-    comparison: &Comparison<'_>,
+    comparison: &TreeComparison<'_>,
     begin: Begin,
     link: &mut Link,
     progress: Progress,
@@ -75,7 +75,7 @@ pub(crate) fn send_stream(
 
 /// Sends what changed.
 pub(crate) fn send_entries(
-    comparison: &Comparison<'_>,
+    comparison: &TreeComparison<'_>,
     link: &mut Link,
     progress: Progress,
     told: &mut dyn FnMut(&Progress),

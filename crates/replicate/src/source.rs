@@ -12,9 +12,9 @@ use rustix::fs::{OFlags, Stat, fstat};
 
 use crate::failure::{Failure, Result};
 use crate::host;
-use crate::keys::Keys;
+use crate::keys::TreeKeys;
 
-pub(crate) use walk::{ChangeSink, Comparison, MovedPaths, is_own, removed};
+pub(crate) use walk::{ChangeSink, MovedPaths, TreeComparison, is_own, removed};
 
 use forks::Forks;
 
@@ -26,9 +26,9 @@ const EMPTY_SUBVOLUME: u64 = 2;
 pub(crate) struct Tree {
     root: OwnedFd,
     device: u64,
-    keys: Keys,
+    keys: TreeKeys,
     /// The live tree, if the files of this one have other inodes: a copy whose forks still have the live files' keys.
-    live: Option<Keys>,
+    live: Option<TreeKeys>,
     forks: Forks,
     is_btrfs: bool,
 }
@@ -38,9 +38,9 @@ impl Tree {
     pub(crate) fn open(path: &Path, live: Option<&Path>, keeps_inodes: bool, is_btrfs: bool) -> Result<Self> {
         let opened = host::root(path).map_err(Failure::io("open", path.as_os_str().as_encoded_bytes()))?;
         let device = fstat(&opened).map_err(Failure::io("read", b""))?.st_dev;
-        let keys = Keys::open(path, live)?;
+        let keys = TreeKeys::open(path, live)?;
         let live_keys = match live.filter(|_| !keeps_inodes) {
-            Some(live) => Some(Keys::open(live, None)?),
+            Some(live) => Some(TreeKeys::open(live, None)?),
             None => None,
         };
         let forks =

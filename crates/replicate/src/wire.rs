@@ -30,7 +30,7 @@ pub mod message;
 
 pub use entry::{Entry, Kind, Owner, Place, Stamp};
 pub use frame::{HEAD, Head, MAX_PAYLOAD};
-pub use message::{Begin, Format, Id, Message, Native, Receiving, Row, State, Want};
+pub use message::{Begin, Id, Message, Native, Receiving, Row, State, StreamFormat, Want};
 
 /// The version of the stream.
 pub const VERSION: u16 = 3;

@@ -50,10 +50,10 @@ fn main() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let (built, worked) = (begun.elapsed(), processor() - before);
-    volume.set_finder(Some(finder.clone()));
+    volume.searches().set_finder(Some(finder.clone()));
     drop(index);
     let index = SearchIndex::start(&volume, options(&state)).unwrap();
-    volume.set_finder(Some(index.finder()));
+    volume.searches().set_finder(Some(index.finder()));
     let begun = Instant::now();
     while !index.is_settled() {
         std::thread::sleep(Duration::from_millis(5));
@@ -72,6 +72,7 @@ fn main() {
         let query = language::parse(text, &Clock { now: 0, zone: TimeZone::UTC }).unwrap();
         let ask = || {
             volume
+                .searches()
                 .find(&Caller::root(), Search { query: &query, within: None }, None, 100)
                 .unwrap()
                 .entries

@@ -3,7 +3,7 @@
 //! ```text
 //! events of the volume ─► ChangeList ─► keeper: looks at entries ─► Table ─► segments ─► merged segments
 //!                                          ▲ lists folders that are new, or that changed while no server ran
-//! Volume::find ─► SearchIndex::propose ─► Table and segments
+//! Searches::find ─► SearchIndex::propose ─► Table and segments
 //! ```
 
 mod asking;

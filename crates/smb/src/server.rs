@@ -37,7 +37,9 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use clients::durable::note::{CacheNote, LeaseNote, Note};
-pub use config::{Config, Dialect, Encryption, Guests, HomesShare, OpenHome, Share, ShareKind, ShareOptions};
+pub use clients::durable::note::{CacheNote, DurableNote, LeaseNote};
+pub use config::{
+    Config, Dialect, EncryptionPolicy, Guests, HomesShare, OpenHome, Share, ShareKind, ShareOptions,
+};
 pub use frames::{protocol, serve_stream};
 pub use service::{ClientSystem, Service, SessionInfo};

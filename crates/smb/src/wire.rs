@@ -78,7 +78,7 @@ pub mod tree_disconnect;
 pub mod values;
 pub mod write;
 
-pub use buffers::Output;
+pub use buffers::BufferResponse;
 pub use header::{Command, Flags, Header};
 pub use status::Status;
 pub use time::NtTime;

@@ -16,7 +16,7 @@ use std::time::UNIX_EPOCH;
 use rustix::fs::{lgetxattr, llistxattr};
 
 use crate::engine::tree::{c_strings, grown};
-use crate::stored::{BOOKKEEPING, STORE, Store, owner_of_sidecar};
+use crate::stored::{BOOKKEEPING, STORE, TreeStore, owner_of_sidecar};
 use crate::{Dataset, EngineKind, FOLDER, Refusal};
 
 /// Two changes in this time can have the same time: zfs-fuse counts whole seconds.
@@ -61,7 +61,7 @@ impl Dataset {
         let device =
             |tree: &Path| tree.metadata().map(|facts| facts.dev()).map_err(Refusal::io("read", tree));
         let devices = (device(&older)?, device(&newer)?);
-        let stores = (Store::of(&older), Store::of(&newer));
+        let stores = (TreeStore::of(&older), TreeStore::of(&newer));
         let mut trees =
             TreePair { older, newer, devices, keeps_inodes, settled, stores, ..TreePair::default() };
         trees.waiting.push(PathBuf::new());
@@ -83,7 +83,7 @@ struct TreePair {
     /// Changes before this second have other times than changes after the older snapshot.
     settled: i64,
     /// What the server keeps of the files of both.
-    stores: (Store, Store),
+    stores: (TreeStore, TreeStore),
     removed: BTreeMap<PathBuf, Metadata>,
     added: BTreeMap<PathBuf, Metadata>,
     modified: Vec<PathBuf>,

@@ -21,13 +21,13 @@ pub(crate) const BOOKKEEPING: [&[u8]; 4] =
 
 /// The folders of one tree's store, by the inode numbers of their files.
 #[derive(Debug, Default)]
-pub(crate) struct Store {
+pub(crate) struct TreeStore {
     folders: HashMap<u64, PathBuf>,
     /// Whether all folders are understood.
     pub(crate) is_known: bool,
 }
 
-impl Store {
+impl TreeStore {
     /// Lists the store of a tree.
     pub(crate) fn of(tree: &Path) -> Self {
         let mut store = Self { folders: HashMap::new(), is_known: true };

@@ -50,7 +50,7 @@ impl VolumeStore {
         (name, uuid): (&str, [u8; 16]),
         numbering: Box<Numbering>,
     ) -> Option<Self> {
-        if !volume.is_searchable() {
+        if !volume.searches().is_searchable() {
             return None;
         }
         let searched = SearchedVolume { volume: volume.clone(), caller, folding, numbering };
@@ -124,7 +124,7 @@ impl SearchedVolume {
             }
         };
         let asked = Search { query: &search.query, within: scope.as_ref() };
-        let page = self.volume.find(&self.caller, asked, search.place().as_ref(), PAGE)?;
+        let page = self.volume.searches().find(&self.caller, asked, search.place().as_ref(), PAGE)?;
         let files = page.entries.iter().filter_map(|entry| self.described(entry)).collect();
         search.deliver(files, page.next);
         Ok(())

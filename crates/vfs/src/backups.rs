@@ -68,12 +68,25 @@ pub fn backup_stem(name: &[u8]) -> Option<&[u8]> {
     name.strip_suffix(SUFFIX).or_else(|| name.strip_suffix(BACKUP_SUFFIX)).filter(|stem| !stem.is_empty())
 }
 
+/// The bundles in a share's folder into which Macs back up.
+#[derive(Clone, Copy)]
+pub struct BackupBundles<'a> {
+    volume: &'a Volume,
+}
+
 impl Volume {
-    /// The bundles in the share's folder, at most 1000, by name.
-    pub fn mac_backups(&self) -> Result<Vec<MacBackup>> {
-        let root = self.root()?;
-        let names = bundle_names(self, &root)?;
-        Ok(names.into_iter().filter_map(|name| told(self, &root.object, name)).collect())
+    /// The bundles in this volume's root into which Macs back up.
+    pub fn backup_bundles(&self) -> BackupBundles<'_> {
+        BackupBundles { volume: self }
+    }
+}
+
+impl BackupBundles<'_> {
+    /// All of them, at most 1000, by name.
+    pub fn all(self) -> Result<Vec<MacBackup>> {
+        let root = self.volume.root()?;
+        let names = bundle_names(self.volume, &root)?;
+        Ok(names.into_iter().filter_map(|name| told(self.volume, &root.object, name)).collect())
     }
 }
 
@@ -173,12 +186,12 @@ mod tests {
         }
         let space = |limit| {
             let limits = BackupLimits { share: Some(limit), macs: Vec::new() };
-            volume.backup_space(&actor.caller, &root.object, &limits).unwrap()
+            volume.backup_bundles().space(&actor.caller, &root.object, &limits).unwrap()
         };
         let history = make(&bundle, std::str::from_utf8(HISTORY).unwrap(), NewKind::File).object;
         let text = b"<key>com.apple.backupd.SnapshotCompletionDate</key><date>2026-11-22T20:11:05Z</date>";
         history.write_at(&actor.caller, MAX_INFO as u64, text, Stability::Unstable).unwrap();
-        let bundles = volume.mac_backups().unwrap();
+        let bundles = volume.backup_bundles().all().unwrap();
         assert_eq!((bundles.len(), bundles[0].size, bundles[1].size), (2, Some(16_384), None));
         assert_eq!(bundles[0].completed(), Some("2026-11-22T20:11:05Z"), "at the end of a long list");
         assert!(bundles[1].completed().is_none() && !bundles[1].is_damaged());

@@ -4,7 +4,7 @@
 //!
 //! * **Volumes**: the identity of each share, by its name.
 //! * **Boot epoch**: how often this index was opened.
-//! * **Tenants**: tables of the protocols. A protocol reads and writes them through [`Store`], or keeps the rows that changed
+//! * **Tenants**: tables of the protocols. A protocol reads and writes them through [`DatabaseStore`], or keeps the rows that changed
 //!   in memory as a [`Tenant`], and one thread writes the rows of all tenants behind, in batches.
 //!
 //! ```text
@@ -32,7 +32,7 @@ use store::META;
 use writer::Core;
 
 pub use error::IndexError;
-pub use store::{PAGE_CACHE, Store};
+pub use store::{DatabaseStore, PAGE_CACHE};
 pub use volumes::{VOLUME_NAME_MAX, VolumeIdentity, VolumeTag};
 pub use writer::{Batch, Tenant};
 
@@ -70,7 +70,7 @@ impl Index {
 
     /// The same with other limits.
     pub fn open_with(folder: &Path, options: Options) -> Result<Self, IndexError> {
-        let store = Store::open(folder)?;
+        let store = DatabaseStore::open(folder)?;
         let boot_epoch = count_boot(&store)?;
         Ok(Self { core: Arc::new(Core::start(store, options)?), boot_epoch })
     }
@@ -87,7 +87,7 @@ impl Index {
     }
 
     /// The database.
-    pub fn store(&self) -> &Store {
+    pub fn store(&self) -> &DatabaseStore {
         &self.core.books.store
     }
 
@@ -95,7 +95,7 @@ impl Index {
     pub fn tenant<T: Tenant>(
         &self,
         volume: VolumeTag,
-        open: impl FnOnce(&Store) -> Result<T, IndexError>,
+        open: impl FnOnce(&DatabaseStore) -> Result<T, IndexError>,
     ) -> Result<Arc<T>, IndexError> {
         self.core.books.tenant(volume, open)
     }
@@ -152,7 +152,7 @@ impl Cache for Index {
     fn limit_to(&self, _: u64) {}
 }
 
-fn count_boot(store: &Store) -> Result<u64, IndexError> {
+fn count_boot(store: &DatabaseStore) -> Result<u64, IndexError> {
     store.write(|transaction| {
         let mut meta = transaction.open_table(META)?;
         let epoch = meta.get("boot epoch")?.map_or(0, |epoch| epoch.value()) + 1;

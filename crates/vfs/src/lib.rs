@@ -35,8 +35,8 @@ mod waiting;
 pub use access::{ModeRule, RightsObserver, RightsRecord, RightsWork, ShareRules};
 pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
 pub use backups::{
-    BackupImage, BackupLimits, BandSum, BandSums, BandWork, BandsChecked, ImageObserver, ImageProblem,
-    MacBackup, backup_stem,
+    BackupBundles, BackupImage, BackupLimits, BandSum, BandSums, BandWork, BandsChecked, ImageObserver,
+    ImageProblem, MacBackup, backup_stem,
 };
 pub use caller::{Access, Caller};
 pub use changing::early::EarlyWrite;
@@ -63,7 +63,9 @@ pub use open::{
 };
 pub use resources::{DiskCalls, Payload, caches, disk_calls, reserved};
 pub use restoring::{Restore, RestoreObserver, RestoreOptions, RestoreOutcome};
-pub use searching::{Candidate, Finder, FinderStatus, FoundEntry, FoundPage, Search, SearchPlace, Surveyed};
+pub use searching::{
+    Candidate, Finder, FinderStatus, FoundEntry, FoundPage, Search, SearchPlace, Searches, Surveyed,
+};
 pub use site::Site;
 pub use streams::xattrs::Xattr;
 pub use traffic::Traffic;

@@ -36,7 +36,7 @@ pub use self::charge::Charges;
 pub(crate) use self::charge::{Charge, Footprint};
 pub(crate) use self::recount::MovedFolder;
 use self::recount::Recount;
-pub(crate) use self::transfer::Transfer;
+pub(crate) use self::transfer::QuotaTransfer;
 
 /// The unit in which growth is counted: the block of most file systems.
 pub(crate) const BLOCK: u64 = 4096;

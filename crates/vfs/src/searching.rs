@@ -1,4 +1,4 @@
-//! Searches in a volume, for all protocols: [`Volume::find`].
+//! Searches in a volume, for all protocols: [`Searches::find`].
 //!
 //! A [`Finder`], such as an index, proposes entries that may match. What becomes a result is decided here, in the tree and at the
 //! time of asking: the entry must still be there, the caller must be allowed to list each folder on the way to it, and the facts
@@ -17,12 +17,12 @@ use std::sync::Arc;
 use query::{Facts, Query, Test};
 
 use self::judging::Judge;
-use crate::backend::Found;
+use crate::backend::{Finds, Found};
 use crate::{Caller, Error, LastingKey, Result, Time, Volume};
 
 pub use self::survey::Surveyed;
 
-/// Entries that one call of [`Volume::find`] looks at. A caller that may see few of them gets a page with few results, and asks for
+/// Entries that one call of [`Searches::find`] looks at. A caller that may see few of them gets a page with few results, and asks for
 /// the next one.
 const MOST_JUDGED: usize = 50_000;
 
@@ -110,33 +110,46 @@ pub struct FoundEntry {
     pub facts: Facts,
 }
 
+/// A volume as searches and their indexes use it.
+#[derive(Clone, Copy)]
+pub struct Searches<'a> {
+    volume: &'a Volume,
+}
+
 impl Volume {
+    /// This volume as searches and their indexes use it.
+    pub fn searches(&self) -> Searches<'_> {
+        Searches { volume: self }
+    }
+}
+
+impl Searches<'_> {
     /// From now on searches ask this finder, or fail.
-    pub fn set_finder(&self, finder: Option<Arc<dyn Finder>>) {
-        *self.finder.write() = finder;
+    pub fn set_finder(self, finder: Option<Arc<dyn Finder>>) {
+        *self.volume.finder.write() = finder;
     }
 
     /// The finder of this volume.
-    pub fn finder(&self) -> Option<Arc<dyn Finder>> {
-        self.finder.read().clone()
+    pub fn finder(self) -> Option<Arc<dyn Finder>> {
+        self.volume.finder.read().clone()
     }
 
     /// Whether searches are possible.
-    pub fn is_searchable(&self) -> bool {
-        self.finder.read().is_some()
+    pub fn is_searchable(self) -> bool {
+        self.volume.finder.read().is_some()
     }
 
     /// The entries that match and that the caller may list, from after a place on; at most `limit`. `NotSupported` without a
     /// finder. It may wait for a disk.
     pub fn find(
-        &self,
+        self,
         caller: &Caller,
         search: Search<'_>,
         after: Option<&SearchPlace>,
         limit: usize,
     ) -> Result<FoundPage> {
         let finder = self.finder().ok_or(Error::NotSupported)?;
-        let mut judge = Judge::new(self, caller, search, &*finder)?;
+        let mut judge = Judge::new(self.volume, caller, search, &*finder)?;
         let mut page = FoundPage { entries: Vec::new(), next: None };
         let mut judged = 0;
         finder.propose(search.query, after, &mut |candidate| {
@@ -153,11 +166,12 @@ impl Volume {
     }
 
     /// The file with a key that does not depend on this volume, if it is in the share.
-    pub fn by_lasting_key(&self, key: &LastingKey) -> Result<Found> {
-        let keys = self.backend.keys_of(key, false);
+    pub fn by_lasting_key(self, key: &LastingKey) -> Result<Found> {
+        let backend = &self.volume.backend;
+        let keys = backend.keys_of(key, false);
         let mut failure = Error::Stale;
         for key in &keys {
-            match self.backend.by_key(key) {
+            match backend.by_key(key) {
                 Ok(found) => return Ok(found),
                 Err(error) => failure = error,
             }
@@ -165,9 +179,9 @@ impl Volume {
         Err(failure)
     }
 
-    /// Whether [`Volume::by_lasting_key`] finds files that this server has not seen since it began.
-    pub fn finds_by_key(&self) -> bool {
-        let root = self.backend.root();
-        root.is_ok_and(|root| self.backend.finds(&root.object.key()) == crate::backend::Finds::Always)
+    /// Whether [`Searches::by_lasting_key`] finds files that this server has not seen since it began.
+    pub fn finds_by_key(self) -> bool {
+        let backend = &self.volume.backend;
+        backend.root().is_ok_and(|root| backend.finds(&root.object.key()) == Finds::Always)
     }
 }

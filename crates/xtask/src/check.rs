@@ -7,35 +7,52 @@ use anyhow::{Result, bail};
 use crate::{process, tidy};
 
 /// One step and its result.
-pub struct Step {
+pub struct CheckStep {
     name: &'static str,
     took: Duration,
     result: Result<()>,
 }
 
-/// The steps so far. A failure does not stop the steps after it.
-#[derive(Default)]
-pub struct Steps(Vec<Step>);
-
-impl Steps {
-    pub fn run(&mut self, name: &'static str, step: impl FnOnce() -> Result<()>) {
-        println!("── {name}");
+impl CheckStep {
+    pub fn of(name: &'static str, step: impl FnOnce() -> Result<()>) -> Self {
         let start = Instant::now();
         let result = step();
-        let took = start.elapsed();
+        Self { name, took: start.elapsed(), result }
+    }
+}
+
+/// The steps so far. A failure does not stop the steps after it.
+pub struct CheckSteps {
+    start: Instant,
+    done: Vec<CheckStep>,
+}
+
+impl CheckSteps {
+    pub fn begin() -> Self {
+        Self { start: Instant::now(), done: Vec::new() }
+    }
+
+    pub fn run(&mut self, name: &'static str, step: impl FnOnce() -> Result<()>) {
+        println!("── {name}");
+        self.add(CheckStep::of(name, step));
+    }
+
+    /// A step that has run, perhaps beside others.
+    pub fn add(&mut self, step: CheckStep) {
         println!(
-            "── {name}: {} in {:.1} s",
-            if result.is_ok() { "ok" } else { "FAILED" },
-            took.as_secs_f64()
+            "── {}: {} in {:.1} s",
+            step.name,
+            if step.result.is_ok() { "ok" } else { "FAILED" },
+            step.took.as_secs_f64()
         );
-        self.0.push(Step { name, took, result });
+        self.done.push(step);
     }
 
     /// Prints the summary. Fails if a step has failed.
     pub fn finish(self) -> Result<()> {
         println!();
         let mut failed = 0;
-        for Step { name, took, result } in &self.0 {
+        for CheckStep { name, took, result } in &self.done {
             match result {
                 Ok(()) => println!("ok      {name} ({:.1} s)", took.as_secs_f64()),
                 Err(error) => {
@@ -44,20 +61,21 @@ impl Steps {
                 }
             }
         }
-        let total: f64 = self.0.iter().map(|step| step.took.as_secs_f64()).sum();
-        println!("{} steps, {failed} failed, {total:.0} s", self.0.len());
+        let (count, total) = (self.done.len(), self.start.elapsed().as_secs_f64());
+        println!("{count} steps, {failed} failed, {total:.0} s");
         if failed > 0 {
-            bail!("{failed} of {} steps failed", self.0.len());
+            bail!("{failed} of {count} steps failed");
         }
         Ok(())
     }
 }
 
 pub fn run() -> Result<()> {
-    let mut steps = Steps::default();
-    add_lints(&mut steps);
+    let mut steps = CheckSteps::begin();
+    add_quick(&mut steps);
+    steps.run("clippy", || run_line(CLIPPY));
     steps.run("tests", || run_tests(SHORT_STRESS));
-    steps.run("docs", docs);
+    steps.run("docs", || run_line(DOCS));
     steps.finish()
 }
 
@@ -70,19 +88,26 @@ pub const LONG_STRESS: &str = "30";
 const TESTS_PER_PROCESSOR: usize = 2;
 
 /// The first steps, which `check` and `test` have in common.
-pub fn add_lints(steps: &mut Steps) {
+pub fn add_quick(steps: &mut CheckSteps) {
     steps.run("fmt", || process::run("cargo", &["fmt", "--all", "--check"]));
     steps.run("tidy", tidy::run);
-    steps.run("clippy", || {
-        process::run("cargo", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
-    });
 }
+
+/// The line that finds what is compiled but not written well.
+pub const CLIPPY: &[&str] =
+    &["cargo", "clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
+
+/// The line that builds the documentation of all crates: the program, and its words.
+pub const DOCS: &[&str] =
+    &["env", "RUSTDOCFLAGS=-D warnings", "cargo", "doc", "--workspace", "--no-deps", "--quiet"];
 
 const TEST: [&str; 3] = ["test", "--workspace", "--quiet"];
 
-/// Compiles the tests of all crates.
-pub fn compile_tests() -> Result<()> {
-    process::run("cargo", &[&TEST[..], &["--no-run"]].concat())
+/// The line that compiles the tests of all crates.
+pub const COMPILE_TESTS: &[&str] = &["cargo", TEST[0], TEST[1], TEST[2], "--no-run"];
+
+fn run_line(line: &[&str]) -> Result<()> {
+    process::run(line[0], &line[1..])
 }
 
 /// Runs the tests of all crates, the test `stress` for so many seconds. CI runs them in a closed clone, see `.ci/closed`.
@@ -95,12 +120,4 @@ pub fn run_tests(stress_seconds: &str) -> Result<()> {
         true => process::run_with("bash", &[&[".ci/closed", "cargo"], &args[..]].concat(), &env),
         false => process::run_with("cargo", &args, &env),
     }
-}
-
-/// Builds the documentation of all crates: the program, and its words.
-pub const DOCS: (&str, &[&str]) =
-    ("env", &["RUSTDOCFLAGS=-D warnings", "cargo", "doc", "--workspace", "--no-deps", "--quiet"]);
-
-fn docs() -> Result<()> {
-    process::run(DOCS.0, DOCS.1)
 }

@@ -30,14 +30,14 @@ use crate::debian::Package;
 use crate::loader::{self, LoadResult};
 use crate::process::{self, Running};
 use crate::{debian, isolate, netatalk, server};
-use rows::{Group, Row};
+use rows::{ComparisonRow, RowGroup};
 
 #[derive(clap::Args)]
 pub struct CompareArgs {
     /// nfs, smb, afp or iscsi; large: a folder of 1,000,000 files beside one of 10,000; calls: system calls per operation; bench: the clients
     /// of `fourfold bench` beside the load programs; poll: our server that polls beside the same that does not
     #[arg(required_unless_present = "all")]
-    protocol: Option<Protocol>,
+    protocol: Option<ComparedProtocol>,
     /// nfs, smb, afp and iscsi (or the named one) in one table with the bars; without --quick, --rows, --only and a
     /// protocol also in docs/performance.md
     #[arg(long)]
@@ -50,10 +50,10 @@ pub struct CompareArgs {
     against: Option<PathBuf>,
     /// smb: streams over a network of this speed, made of two namespaces, beside smbd
     #[arg(long, value_name = "RATE", conflicts_with = "all")]
-    link: Option<link::Rate>,
+    link: Option<link::LinkRate>,
     /// nfs: this version of NFS (4.1 or 4.2) by the clients of `fourfold bench`, beside Ganesha and beside version 3 of ours
     #[arg(long, value_name = "VERSION", conflicts_with_all = ["all", "link", "json"])]
-    version: Option<nfs4::Version>,
+    version: Option<nfs4::SessionVersion>,
     /// How often each row runs on each server
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -90,7 +90,7 @@ pub struct CompareArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Protocol {
+enum ComparedProtocol {
     Nfs,
     Smb,
     Afp,
@@ -149,7 +149,7 @@ impl Contestant {
     }
 }
 
-impl Protocol {
+impl ComparedProtocol {
     /// Its name in tables.
     fn title(self) -> &'static str {
         match self {
@@ -187,7 +187,7 @@ impl Protocol {
         }
     }
 
-    fn groups(self) -> Vec<Group> {
+    fn groups(self) -> Vec<RowGroup> {
         match self {
             Self::Nfs => nfs::groups(),
             Self::Smb => smb::groups(),
@@ -224,7 +224,7 @@ impl Protocol {
     }
 
     /// Writes back dirty data, and reads the data of the row into memory.
-    fn warm(self, place: &ComparisonPlace, row: &Row, who: MeasuredServer) -> Result<()> {
+    fn warm(self, place: &ComparisonPlace, row: &ComparisonRow, who: MeasuredServer) -> Result<()> {
         if row.makes_large_files() {
             folder::use_free_memory();
         }
@@ -257,23 +257,25 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         server::use_program(program);
     }
     if let Some(version) = args.version {
-        ensure!(protocol == Protocol::Nfs, "--version measures nfs only");
+        ensure!(protocol == ComparedProtocol::Nfs, "--version measures nfs only");
         return nfs4::run(&nfs::place()?, version, args.rounds, &args.rows);
     }
     match protocol {
-        Protocol::Large => large::run(args.quick),
-        Protocol::Calls => calls::run(&args.rows, args.libsmb2.as_deref()),
-        Protocol::Bench => loads::run(args.rounds, args.libsmb2.as_deref()),
-        Protocol::Poll => poll::run(args.rounds, &args.rows, args.libsmb2.as_deref()),
-        Protocol::Nfs | Protocol::Smb | Protocol::Afp | Protocol::Iscsi => compare(protocol, args),
+        ComparedProtocol::Large => large::run(args.quick),
+        ComparedProtocol::Calls => calls::run(&args.rows, args.libsmb2.as_deref()),
+        ComparedProtocol::Bench => loads::run(args.rounds, args.libsmb2.as_deref()),
+        ComparedProtocol::Poll => poll::run(args.rounds, &args.rows, args.libsmb2.as_deref()),
+        ComparedProtocol::Nfs | ComparedProtocol::Smb | ComparedProtocol::Afp | ComparedProtocol::Iscsi => {
+            compare(protocol, args)
+        }
     }
 }
 
 /// Measures our server and the peer, and prints the table.
-fn compare(protocol: Protocol, args: &CompareArgs) -> Result<()> {
+fn compare(protocol: ComparedProtocol, args: &CompareArgs) -> Result<()> {
     let mut place = protocol.place(args)?;
     if let Some(rate) = args.link {
-        ensure!(protocol == Protocol::Smb, "--link measures smb only");
+        ensure!(protocol == ComparedProtocol::Smb, "--link measures smb only");
         link::set_up(rate, &mut place)?;
     }
     let bench = Bench {
@@ -302,12 +304,12 @@ fn compare(protocol: Protocol, args: &CompareArgs) -> Result<()> {
 }
 
 /// Installs and builds the programs. That needs the outside network, which is left afterwards.
-fn prepare(protocol: Protocol, args: &CompareArgs) -> Result<()> {
+fn prepare(protocol: ComparedProtocol, args: &CompareArgs) -> Result<()> {
     if isolate::is_isolated() {
         return Ok(());
     }
     install(protocol)?;
-    if protocol == Protocol::Afp && args.afpd.is_none() && args.only.as_deref() != Some("ours") {
+    if protocol == ComparedProtocol::Afp && args.afpd.is_none() && args.only.as_deref() != Some("ours") {
         netatalk::packages::install().unwrap_or_else(|error| println!("{error:#}"));
     }
     if !args.no_build && args.program.is_none() && args.only.as_deref() != Some("peer") {
@@ -317,7 +319,7 @@ fn prepare(protocol: Protocol, args: &CompareArgs) -> Result<()> {
 }
 
 /// Installs what the comparison needs, where that is possible.
-fn install(protocol: Protocol) -> Result<()> {
+fn install(protocol: ComparedProtocol) -> Result<()> {
     for packages in protocol.packages() {
         for missing in debian::ensure(packages, false)? {
             println!("missing Debian package: {missing}");
@@ -338,7 +340,7 @@ fn only(args: &CompareArgs) -> Result<Option<bool>> {
 
 /// The fixed parts of a comparison.
 struct Bench {
-    protocol: Protocol,
+    protocol: ComparedProtocol,
     place: ComparisonPlace,
     only: Option<bool>,
     quick: bool,
@@ -349,7 +351,7 @@ struct Bench {
 impl Bench {
     /// All servers run throughout. They take turns at each group of rows, and the server that
     /// begins changes with the round. Round 0 warms them up and is not kept.
-    fn measure(&self, groups: &[Group], rounds: usize, samples: &mut Vec<Sample>) -> Result<()> {
+    fn measure(&self, groups: &[RowGroup], rounds: usize, samples: &mut Vec<Sample>) -> Result<()> {
         if self.protocol.has_files() {
             folder::fill(&self.place.folder, groups.iter().flat_map(|group| &group.rows))?;
         }
@@ -374,7 +376,7 @@ impl Bench {
         Ok(())
     }
 
-    fn start_all(&self, groups: &[Group]) -> Result<Vec<(MeasuredServer, Contestant)>> {
+    fn start_all(&self, groups: &[RowGroup]) -> Result<Vec<(MeasuredServer, Contestant)>> {
         let mut servers: Vec<(MeasuredServer, Contestant)> = Vec::new();
         for who in groups.iter().flat_map(|group| self.whom(group)) {
             if !servers.iter().any(|(started, _)| *started == who) {
@@ -384,7 +386,7 @@ impl Bench {
         Ok(servers)
     }
 
-    fn whom(&self, group: &Group) -> Vec<MeasuredServer> {
+    fn whom(&self, group: &RowGroup) -> Vec<MeasuredServer> {
         let everybody =
             [MeasuredServer::Ours].into_iter().chain(group.peers().iter().copied().map(MeasuredServer::Peer));
         everybody.filter(|who| self.only.is_none_or(|ours| ours == (*who == MeasuredServer::Ours))).collect()
@@ -396,7 +398,7 @@ impl Bench {
 
     fn run_group(
         &self,
-        group: &Group,
+        group: &RowGroup,
         who: MeasuredServer,
         server: &Contestant,
         round: usize,
@@ -412,7 +414,13 @@ impl Bench {
         group.rows.iter().map(|row| self.run_row(row, who, server, round)).collect()
     }
 
-    fn run_row(&self, row: &Row, who: MeasuredServer, server: &Contestant, round: usize) -> Result<Sample> {
+    fn run_row(
+        &self,
+        row: &ComparisonRow,
+        who: MeasuredServer,
+        server: &Contestant,
+        round: usize,
+    ) -> Result<Sample> {
         let own = format!("{}-{who}-{round}", row.file);
         let file = if row.makes_files() { &own } else { row.file };
         let mut args = row.arguments(file, self.quick || round == 0);

@@ -33,7 +33,7 @@ use anyhow::{Result, bail};
 
 use crate::debian::Package;
 use crate::{debian, isolate, process, server};
-use expected::{Expectations, Verdict};
+use expected::{Expectations, SuiteVerdict};
 use outcome::Outcomes;
 
 /// The program of [`build`].
@@ -69,7 +69,7 @@ pub struct InteropArgs {
     /// other clients (`smbclient`, `gvfs`, `qemu`), ways into a team folder (rights: `smb`, `nfs3`, `nfs4`, `afp`, `local`), patterns of linux's and appletalk's checks (`mounts`, `^smb: git`), or parts of what
     /// clients hold (coherence: `afp denies`), or of the names of ceph's, cluster's and console's checks (cluster: `matrix`, too)
     only: Vec<String>,
-    /// Take target/interop/fourfold as it is
+    /// Take target/interop/fourfold, and the tests of ours that some suites run, as they are
     #[arg(long)]
     no_build: bool,
     /// Take this program instead, such as target/debug/fourfold
@@ -199,6 +199,11 @@ pub fn build() -> Result<()> {
     process::run("cargo", BUILD)
 }
 
+/// Notes where the compiled tests are that some suites run, so that these need no cargo.
+pub fn find_tests() -> Result<()> {
+    compiled::compile(&[&[cluster::MODEL, appletalk::NODE], ceph::TESTS].concat())
+}
+
 fn run_nfs(args: &InteropArgs) -> Result<()> {
     prepare(args, debian::NFS_CLIENTS, true)?;
     let mut outcomes = Outcomes::default();
@@ -238,7 +243,7 @@ fn run_package(args: &InteropArgs) -> Result<()> {
     conclude(args, &expected.compare(&outcomes, process::is_ci()))
 }
 
-fn conclude(args: &InteropArgs, verdict: &Verdict) -> Result<()> {
+fn conclude(args: &InteropArgs, verdict: &SuiteVerdict) -> Result<()> {
     for line in &verdict.lines {
         println!("{line}");
     }
@@ -263,12 +268,14 @@ pub fn forget_summaries() {
 
 /// `N passed, N failed, N skipped` of all protocols' last runs.
 pub fn last_summaries() -> String {
-    let mut sum = Verdict::default();
+    let mut sum = SuiteVerdict::default();
     for protocol in PROTOCOLS {
         // A run that did not get that far counts as one failure, so that a missing result is not
         // mistaken for success.
         let text = std::fs::read_to_string(summary_file(protocol)).unwrap_or_default();
-        sum.add(Verdict::of_summary(&text).unwrap_or(Verdict { failed: 1, ..Verdict::default() }));
+        sum.add(
+            SuiteVerdict::of_summary(&text).unwrap_or(SuiteVerdict { failed: 1, ..SuiteVerdict::default() }),
+        );
     }
     sum.summary()
 }

@@ -28,7 +28,7 @@ use clap::Parser;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "What developers and CI run")]
-enum Command {
+enum XtaskCommand {
     /// fmt, clippy, tidy, tests, docs: what a change must pass
     Check,
     /// The rules of the code that can be measured
@@ -48,15 +48,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Command::parse() {
-        Command::Check => check::run(),
-        Command::Tidy => tidy::run(),
-        Command::Test => test::run(),
-        Command::Interop(args) => interop::run(&args),
-        Command::Compare(args) => compare::run(&args),
-        Command::Docs(args) => docs::run(&args),
-        Command::Fuzz(args) => fuzz::run(&args),
-        Command::Package(args) => package::run(&args),
+    let outcome = match XtaskCommand::parse() {
+        XtaskCommand::Check => check::run(),
+        XtaskCommand::Tidy => tidy::run(),
+        XtaskCommand::Test => test::run(),
+        XtaskCommand::Interop(args) => interop::run(&args),
+        XtaskCommand::Compare(args) => compare::run(&args),
+        XtaskCommand::Docs(args) => docs::run(&args),
+        XtaskCommand::Fuzz(args) => fuzz::run(&args),
+        XtaskCommand::Package(args) => package::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -20,7 +20,7 @@ pub const CRYPTED: &str =
 
 /// A volume and its settings, in the form of afp.conf.
 #[derive(Debug)]
-pub struct Volume {
+pub struct NetatalkVolume {
     pub name: String,
     pub folder: PathBuf,
     pub settings: String,
@@ -40,7 +40,13 @@ exec chroot "$1" /usr/sbin/afpd -d -F /etc/netatalk/afp.conf
 "#;
 
 /// Starts it with volumes that are in this folder, for users of this machine. Its own files go to `place` in it.
-pub fn start(folder: &Path, place: &str, port: u16, users: &[&str], volumes: &[Volume]) -> Result<Running> {
+pub fn start(
+    folder: &Path,
+    place: &str,
+    port: u16,
+    users: &[&str],
+    volumes: &[NetatalkVolume],
+) -> Result<Running> {
     start_with(folder, place, port, users, volumes, "")
 }
 
@@ -50,7 +56,7 @@ pub fn start_with(
     place: &str,
     port: u16,
     users: &[&str],
-    volumes: &[Volume],
+    volumes: &[NetatalkVolume],
     globals: &str,
 ) -> Result<Running> {
     let root = packages::server().context("Debian's netatalk is not unpacked")?;
@@ -84,7 +90,12 @@ pub fn start_with(
 }
 
 /// The ports are those of afpd and of its database.
-fn configuration(place: &Path, (port, cnid): (u16, u16), volumes: &[Volume], globals: &str) -> String {
+fn configuration(
+    place: &Path,
+    (port, cnid): (u16, u16),
+    volumes: &[NetatalkVolume],
+    globals: &str,
+) -> String {
     let at = place.display();
     let mut text = format!(
         "[Global]\nafp port = {port}\nafp listen = 127.0.0.1\ncnid listen = localhost:{cnid}\ncnid server = localhost:{cnid}\n\
@@ -92,7 +103,7 @@ fn configuration(place: &Path, (port, cnid): (u16, u16), volumes: &[Volume], glo
          signature = 0123456789abcdef\nserver name = netatalk\nlog file = {at}/afpd.log\nlog level = default:note\n\
          zeroconf = no\nspotlight = no\n{globals}"
     );
-    for Volume { name, folder, settings } in volumes {
+    for NetatalkVolume { name, folder, settings } in volumes {
         text.push_str(&format!(
             "\n[{name}]\npath = {}\nvolume name = {name}\n{settings}\n",
             folder.display()

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use flate2::Compression;
 use sha2::{Digest, Sha256};
 
 use crate::process;
@@ -99,6 +100,8 @@ pub struct PackageParts {
     /// The time of all files, in seconds since 1970.
     time: u64,
     third_party: String,
+    /// How well archives are compressed.
+    compression: Compression,
 }
 
 impl PackageParts {
@@ -115,7 +118,17 @@ impl PackageParts {
             version: version.to_owned(),
             time: time()?,
             third_party: licences::notices(&metadata)?,
+            compression: Compression::best(),
         })
+    }
+
+    /// The same, with archives that are made quickly and are larger: for tests.
+    pub fn quickly(binary: &Path, folder: &Path) -> Result<Self> {
+        Ok(Self { compression: Compression::fast(), ..Self::of(binary, folder)? })
+    }
+
+    fn compress(&self, archive: &[u8]) -> Result<Vec<u8>> {
+        tree::compressed(archive, self.compression)
     }
 
     /// A line about the program.

@@ -12,7 +12,7 @@ use crate::process::{self, Running};
 
 /// A share and its settings, in the form of smb.conf.
 #[derive(Debug)]
-pub struct Share {
+pub struct SambaShare {
     pub name: String,
     pub folder: PathBuf,
     pub settings: &'static str,
@@ -20,14 +20,20 @@ pub struct Share {
 
 /// An account that is also a Unix user.
 #[derive(Clone, Copy, Debug)]
-pub struct User {
+pub struct SambaUser {
     pub name: &'static str,
     pub password: &'static str,
 }
 
 /// Starts it. Its own files go to `place`, which is made anew. `global` is added to the global
 /// section.
-pub fn start(place: &Path, port: u16, users: &[User], shares: &[Share], global: &str) -> Result<Running> {
+pub fn start(
+    place: &Path,
+    port: u16,
+    users: &[SambaUser],
+    shares: &[SambaShare],
+    global: &str,
+) -> Result<Running> {
     let place = process::root().join(place);
     let _ = std::fs::remove_dir_all(&place); // there may be none
     for folder in FOLDERS {
@@ -90,20 +96,20 @@ const GLOBAL: &str = "
   posix locking = no
 ";
 
-fn configuration(place: &Path, port: u16, shares: &[Share], global: &str) -> String {
+fn configuration(place: &Path, port: u16, shares: &[SambaShare], global: &str) -> String {
     let at = place.display();
     let mut text = format!("[global]{GLOBAL}  smb ports = {port}\n  log file = {at}/log\n{global}\n");
     text.push_str(&format!("  passdb backend = tdbsam:{at}/private/passdb.tdb\n"));
     for (setting, folder) in FOLDERS {
         text.push_str(&format!("  {setting} = {at}/{folder}\n"));
     }
-    for Share { name, folder, settings } in shares {
+    for SambaShare { name, folder, settings } in shares {
         text.push_str(&format!("[{name}]\n  path = {}\n{settings}\n", folder.display()));
     }
     text
 }
 
-fn add(config: &Path, user: User) -> Result<()> {
+fn add(config: &Path, user: SambaUser) -> Result<()> {
     let mut child = Command::new("smbpasswd")
         .args(["-L", "-s", "-a", "-c"])
         .arg(config)
@@ -122,7 +128,7 @@ fn add(config: &Path, user: User) -> Result<()> {
 
 /// Adds the accounts to this mount namespace as Unix users. `folder` has the files that replace
 /// those in `/etc`.
-pub fn unix_users(folder: &Path, users: &[(User, u32)]) -> Result<()> {
+pub fn unix_users(folder: &Path, users: &[(SambaUser, u32)]) -> Result<()> {
     for (file, rest) in [("passwd", "::/nonexistent:/usr/sbin/nologin"), ("group", "")] {
         let real = Path::new("/etc").join(file);
         let mut text = std::fs::read_to_string(&real)?;

@@ -42,7 +42,7 @@ pub struct Server {
 }
 
 /// The options of our server.
-pub struct Options<'a> {
+pub struct ServerOptions<'a> {
     pub share: &'a Path,
     pub state: &'a Path,
     /// `off`, or a port.
@@ -76,7 +76,7 @@ pub fn binary() -> PathBuf {
 }
 
 /// Starts `fourfold serve` over the folder as share `share` and waits for its line `ready`.
-pub fn ours(options: &Options<'_>) -> Result<Server> {
+pub fn ours(options: &ServerOptions<'_>) -> Result<Server> {
     let share = format!("share={}", options.share.display());
     let (state, port) = (options.state.to_string_lossy(), options.nfs_port.to_string());
     let args = [

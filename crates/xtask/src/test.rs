@@ -1,41 +1,42 @@
 //! `cargo xtask test`: all tests. CI runs this command.
+//!
+//! Compilers keep all processors busy, and the suites of `interop` mostly wait. So the program that the suites need is compiled first,
+//! and all else is compiled beside them, with what they leave of the processors. The tests, which need all of this, come last.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use crate::check::{self, Steps};
+use crate::check::{self, CheckStep, CheckSteps};
 use crate::process::Running;
 use crate::{debian, docs, interop, process};
 
 /// How long programs that run beside others may take after these.
 const LIMIT: Duration = Duration::from_secs(900);
 
+/// How long compilers may take that run beside the suites, and get only what these leave of the processors.
+const COMPILER_LIMIT: Duration = Duration::from_secs(1800);
+
 pub fn run() -> Result<()> {
     std::env::set_current_dir(process::root())?; // of programs that run beside others, too
     let missing = install()?;
-    let mut steps = Steps::default();
+    let mut steps = CheckSteps::begin();
     steps.run("clients", || clients(&missing));
-    check::add_lints(&mut steps);
-    steps.run("tests, compiled", check::compile_tests);
-    // Most tests wait most of the time.
-    let program =
-        BackgroundStep::start("program", "nice", &[&["-n", "19", "cargo"], interop::BUILD].concat());
-    steps.run("tests", || check::run_tests(check::LONG_STRESS));
-    steps.run("program, the rest of it", || program?.finish());
+    check::add_quick(&mut steps);
+    steps.run("program", interop::build);
+    let compilers = Compilers::start();
     interop::forget_summaries();
-    // The clients of the first steps mostly wait, too.
-    let docs = BackgroundStep::start("docs", "nice", &[&["-n", "19", check::DOCS.0], check::DOCS.1].concat());
     // smbtorture mostly waits, in a network of its own.
     let smb = beside("smb", &["--ci"]);
     steps.run("interop nfs", || interop("nfs", &[]));
     steps.run("interop afp", || interop("afp", &["--ci"]));
     steps.run("interop iscsi", || interop("iscsi", &["--ci"]));
-    steps.run("docs, the rest of them", || docs?.finish());
     steps.run("interop linux", || interop("linux", &["--ci"]));
-    steps.run("interop bench", || interop("bench", &[]));
+    // Some of the next suites run tests of our own.
+    compilers.finish_one(&mut steps);
     // Servers of a cluster mostly wait for the end of leases. What runs beside them measures nothing.
     let cluster = beside("cluster", &[]);
     // Its virtual machine waits for timers of protocols.
@@ -50,9 +51,12 @@ pub fn run() -> Result<()> {
     steps.run("interop migrate", || interop("migrate", &[]));
     steps.run("interop adopt", || interop("adopt", &[]));
     steps.run("interop console", || interop("console", &[]));
+    steps.run("interop bench", || interop("bench", &[]));
     steps.run("interop appletalk, the rest of it", || appletalk?.finish());
     steps.run("interop cluster, the rest of it", || cluster?.finish());
     steps.run("interop smb, the rest of it", || smb?.finish());
+    compilers.finish(&mut steps);
+    steps.run("tests", || check::run_tests(check::LONG_STRESS));
     let outcome = steps.finish();
     println!("{}", interop::last_summaries());
     outcome
@@ -134,6 +138,51 @@ impl BackgroundStep {
         print!("{}", std::fs::read_to_string(&self.log)?);
         ended
     }
+}
+
+/// What is compiled beside the suites, one after another, since cargo does no two of these at once.
+struct Compilers(Receiver<(CheckStep, PathBuf)>);
+
+impl Compilers {
+    fn start() -> Self {
+        let (sender, receiver) = mpsc::channel();
+        std::thread::spawn(move || {
+            type Line = (&'static str, &'static [&'static str]);
+            let lines: [Line; 3] =
+                [("tests, compiled", check::COMPILE_TESTS), ("clippy", check::CLIPPY), ("docs", check::DOCS)];
+            for (number, (name, line)) in lines.into_iter().enumerate() {
+                let log = process::root().join(format!("target/compiler-{number}.log"));
+                let step = CheckStep::of(name, || {
+                    compiled_beside(line, &log)?;
+                    // Before clippy begins: cargo would wait for its end.
+                    if line == check::COMPILE_TESTS { interop::find_tests() } else { Ok(()) }
+                });
+                if sender.send((step, log)).is_err() {
+                    return; // the steps have ended early
+                }
+            }
+        });
+        Self(receiver)
+    }
+
+    /// Waits for the next of them, and prints its output.
+    fn finish_one(&self, steps: &mut CheckSteps) -> bool {
+        let Ok((step, log)) = self.0.recv() else { return false };
+        print!("{}", std::fs::read_to_string(log).unwrap_or_default());
+        steps.add(step);
+        true
+    }
+
+    fn finish(self, steps: &mut CheckSteps) {
+        while self.finish_one(steps) {}
+    }
+}
+
+/// Runs a compiler that gets what others leave of the processors. Its output goes to this file.
+fn compiled_beside(line: &[&str], log: &Path) -> Result<()> {
+    let file = File::create(log)?;
+    let args = [&["-n", "19"], line].concat();
+    Running::start("nice", &args, file.try_clone()?.into(), file.into())?.finish(COMPILER_LIMIT)
 }
 
 /// Under CI other projects' clients must be installed. Elsewhere their tests are skipped, and that

@@ -22,13 +22,13 @@ use crate::process;
 
 /// A place that breaks a rule.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct Violation {
     pub file: String,
     pub line: usize,
     pub what: String,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.file, self.line, self.what)
     }

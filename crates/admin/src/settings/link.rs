@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use namespace::{Link, MOST_TARGETS, Order, Protocol, Site, Table, Target, text};
+use namespace::{Link, MOST_TARGETS, Protocol, Site, Table, Target, TargetOrder, text};
 
 use super::diagnostic::{Findings, Place};
 use super::kind::ClientMatch;
@@ -70,7 +70,11 @@ fn link(
             .number("ttl")
             .filter(|ttl| *ttl > 0)
             .map_or(namespace::DEFAULT_TTL, Duration::from_millis),
-        order: if section.text("order").as_deref() == Some("spread") { Order::Spread } else { Order::Listed },
+        order: if section.text("order").as_deref() == Some("spread") {
+            TargetOrder::Spread
+        } else {
+            TargetOrder::Listed
+        },
         failback: section.bool("failback"),
         checked: section.bool("check"),
         credentials,
@@ -283,7 +287,7 @@ mod tests {
         let [link] = settings.links.links.as_slice() else { panic!("{:?}", settings.links) };
         assert_eq!(
             (link.path.as_str(), link.ttl, link.order),
-            ("studio/archive", Duration::from_secs(60), Order::Spread)
+            ("studio/archive", Duration::from_secs(60), TargetOrder::Spread)
         );
         assert!(!link.failback && link.checked && link.credentials.as_ref().unwrap().ends_with("account"));
         assert_eq!(settings.links.sites[0].networks[0].to_string(), "10.1.0.0/16");

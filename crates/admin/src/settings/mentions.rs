@@ -10,14 +10,14 @@ pub struct Mention {
     /// Its name.
     pub name: String,
     /// Its role.
-    pub role: Role,
+    pub role: MentionRole,
     /// Its place.
     pub place: Place,
 }
 
 /// The role in which the settings name an account or group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Role {
+pub enum MentionRole {
     /// `[[user]]`.
     Account,
     /// `iscsi-account`.
@@ -32,28 +32,28 @@ pub(super) fn of(written: &RawTables) -> Vec<Mention> {
     let mut mentions = Vec::new();
     let named =
         |section: &super::section::Section, key| Some((section.text(key)?, section.place_of(key).clone()));
-    let mut add = |one: Option<(String, Place)>, role: Role| {
+    let mut add = |one: Option<(String, Place)>, role: MentionRole| {
         mentions.extend(one.map(|(name, place)| Mention { name, role, place }));
     };
-    add(named(&written.server, "iscsi-account"), Role::Server);
+    add(named(&written.server, "iscsi-account"), MentionRole::Server);
     for section in &written.shares {
         let share = section.text("name").unwrap_or_default();
         section
             .texts_with_places("users")
             .into_iter()
-            .for_each(|one| add(Some(one), Role::User(share.clone())));
+            .for_each(|one| add(Some(one), MentionRole::User(share.clone())));
         section
             .texts_with_places("groups")
             .into_iter()
-            .for_each(|one| add(Some(one), Role::Group(share.clone())));
+            .for_each(|one| add(Some(one), MentionRole::Group(share.clone())));
         for (who, place) in team::named(section) {
             match who {
-                Who::Account(name) => add(Some((name, place)), Role::User(share.clone())),
-                Who::Group(name) => add(Some((name, place)), Role::Group(share.clone())),
+                Who::Account(name) => add(Some((name, place)), MentionRole::User(share.clone())),
+                Who::Group(name) => add(Some((name, place)), MentionRole::Group(share.clone())),
                 Who::Everyone | Who::Guests => {}
             }
         }
     }
-    written.users.iter().for_each(|section| add(named(section, "name"), Role::Account));
+    written.users.iter().for_each(|section| add(named(section, "name"), MentionRole::Account));
     mentions
 }

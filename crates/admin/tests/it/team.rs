@@ -165,7 +165,7 @@ fn the_flag_for_guests_opens_no_team_folder() {
 
 #[test]
 fn names_of_roles_are_looked_for_and_groups_apart() {
-    use admin::settings::Role as Mentioned;
+    use admin::settings::MentionRole as Mentioned;
     let settings = of_a("editors = [\"ada\", \"@studio\", \"everyone\"]").unwrap();
     let roles: Vec<(&str, &Mentioned)> =
         settings.mentions.iter().map(|one| (one.name.as_str(), &one.role)).collect();

@@ -74,7 +74,7 @@ pub fn check(
 }
 
 /// A row of the table of keys, with what the other table says of the key.
-struct Row {
+struct KeyRow {
     id: CatalogId,
     key: Vec<u8>,
     /// The id that the file has by the other table.
@@ -82,7 +82,7 @@ struct Row {
 }
 
 /// The rows from an id on, and where to go on.
-fn page(transaction: &ReadTransaction, from: u32) -> Result<(Vec<Row>, Option<u32>), redb::Error> {
+fn page(transaction: &ReadTransaction, from: u32) -> Result<(Vec<KeyRow>, Option<u32>), redb::Error> {
     let Some(keys) = there(transaction.open_table(KEYS))? else { return Ok((Vec::new(), None)) };
     let ids = there(transaction.open_table(IDS))?;
     let mut rows = Vec::new();
@@ -93,7 +93,7 @@ fn page(transaction: &ReadTransaction, from: u32) -> Result<(Vec<Row>, Option<u3
             Some(ids) => ids.get((ALL, &key[..]))?.map(|id| id.value()),
             None => None,
         };
-        rows.push(Row { id: CatalogId(place.value().1), key, given });
+        rows.push(KeyRow { id: CatalogId(place.value().1), key, given });
     }
     let next = rows.last().filter(|_| rows.len() == PAGE).and_then(|row| row.id.0.checked_add(1));
     Ok((rows, next))
@@ -107,7 +107,7 @@ fn there<T>(table: Result<T, TableError>) -> Result<Option<T>, redb::Error> {
     }
 }
 
-impl Row {
+impl KeyRow {
     fn flaw(&self, is_gone: &mut dyn FnMut(&LastingKey) -> bool) -> Option<CatalogFlaw> {
         let Some(key) = LastingKey::from_bytes(&self.key) else { return Some(CatalogFlaw::Damaged) };
         if self.given != Some(self.id.0) {

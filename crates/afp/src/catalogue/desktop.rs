@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lock::Mutex;
 use redb::{ReadTransaction, TableDefinition, WriteTransaction};
-use vfs::index::{self, Index, IndexError, Store, Tenant, VolumeTag};
+use vfs::index::{self, DatabaseStore, Index, IndexError, Tenant, VolumeTag};
 
 use super::CatalogId;
 use crate::ranks;
@@ -168,7 +168,7 @@ impl Desktop {
         Ok(())
     }
 
-    fn store(&self) -> &Store {
+    fn store(&self) -> &DatabaseStore {
         self.index.store()
     }
 }
@@ -211,7 +211,7 @@ struct Rows {
 }
 
 impl Desk {
-    pub(super) fn open(store: &Store, tag: VolumeTag) -> Result<Self, IndexError> {
+    pub(super) fn open(store: &DatabaseStore, tag: VolumeTag) -> Result<Self, IndexError> {
         let mut rows = Rows { waiting: HashMap::new(), count: 0, bytes: 0, newest: 0 };
         store.read(|transaction| {
             each_under(transaction, tag, b"", |key, value| {
@@ -263,7 +263,7 @@ impl index::Batch for RowBatch<'_> {
 }
 
 impl Rows {
-    fn row(&self, store: &Store, tag: VolumeTag, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
+    fn row(&self, store: &DatabaseStore, tag: VolumeTag, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
         if let Some(value) = self.waiting.get(key) {
             return Ok(value.clone());
         }
@@ -276,7 +276,7 @@ impl Rows {
     /// What `take` makes of the rows whose keys begin so, in the order of their keys.
     fn under<T>(
         &self,
-        store: &Store,
+        store: &DatabaseStore,
         tag: VolumeTag,
         prefix: &[u8],
         take: impl Fn(&[u8]) -> T,
@@ -299,7 +299,7 @@ impl Rows {
     /// Returns how many rows more wait than before: 0 or 1.
     fn change(
         &mut self,
-        store: &Store,
+        store: &DatabaseStore,
         tag: VolumeTag,
         key: Vec<u8>,
         value: impl FnOnce(u64) -> Option<Vec<u8>>,

@@ -3,10 +3,10 @@
 use lock::Mutex;
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 use vfs::LastingKey;
-use vfs::index::{Batch, IndexError, Store, Tenant};
+use vfs::index::{Batch, DatabaseStore, IndexError, Tenant};
 
 use super::desktop::DESKTOP;
-use super::places::{KeptPlace, PLACES, Places, Rows};
+use super::places::{KeptPlace, PLACES, PendingRows, Rows};
 use super::shards::{CachedRow, RowShard, Shards};
 use super::shared::{LogProgress, SeenRows};
 use super::{CatalogId, Limits};
@@ -31,7 +31,7 @@ pub(super) const END: u64 = 1 << 32;
 pub(super) struct Ledger {
     ids: Shards<LastingKey, CatalogId, ranks::CatalogIds>,
     keys: Shards<CatalogId, LastingKey, ranks::CatalogKeys>,
-    places: Places,
+    places: PendingRows,
     /// How far the logs of other servers were read.
     pub(super) seen: LogProgress,
     numbers: Mutex<NumberRange, ranks::CatalogNumbers>,
@@ -47,7 +47,7 @@ pub(super) enum LedgerAttempt<T> {
 
 impl Ledger {
     /// The ledger, with its first numbers reserved on the disk. Makes the tables of the catalogue.
-    pub(super) fn open(store: &Store, limits: Limits) -> Result<Self, IndexError> {
+    pub(super) fn open(store: &DatabaseStore, limits: Limits) -> Result<Self, IndexError> {
         let (block, mut seen) = (u64::from(limits.block), LogProgress::default());
         let found = store.write(|transaction| {
             transaction.open_table(IDS)?;
@@ -82,7 +82,7 @@ impl Ledger {
             Some((next, _)) => Ok(Self {
                 ids: Shards::new(limits.cached),
                 keys: Shards::new(limits.cached),
-                places: Places::default(),
+                places: PendingRows::default(),
                 seen,
                 numbers: Mutex::new(NumberRange { next, reserved: END.min(next + block), block }),
             }),
@@ -90,7 +90,11 @@ impl Ledger {
     }
 
     /// The file's id; on first sight the next number.
-    pub(super) fn id(&self, store: &Store, key: &LastingKey) -> Result<LedgerAttempt<CatalogId>, IndexError> {
+    pub(super) fn id(
+        &self,
+        store: &DatabaseStore,
+        key: &LastingKey,
+    ) -> Result<LedgerAttempt<CatalogId>, IndexError> {
         let mut row = self.ids.lock(key);
         if let Some(id) = self.find(store, &mut row, key)? {
             return Ok(LedgerAttempt::Done(id, 0));
@@ -104,7 +108,11 @@ impl Ledger {
     }
 
     /// The file's id, if it has one.
-    pub(super) fn known(&self, store: &Store, key: &LastingKey) -> Result<Option<CatalogId>, IndexError> {
+    pub(super) fn known(
+        &self,
+        store: &DatabaseStore,
+        key: &LastingKey,
+    ) -> Result<Option<CatalogId>, IndexError> {
         self.find(store, &mut self.ids.lock(key), key)
     }
 
@@ -112,7 +120,7 @@ impl Ledger {
     /// same file, the lower one counts, and both lead to the file. No batch is written meanwhile. Returns how many rows more wait to be written than before.
     pub(super) fn learn(
         &self,
-        store: &Store,
+        store: &DatabaseStore,
         given: impl Iterator<Item = (CatalogId, LastingKey)>,
     ) -> Result<usize, IndexError> {
         store.read(|transaction| {
@@ -169,7 +177,7 @@ impl Ledger {
     }
 
     /// The file that has the id.
-    pub(super) fn key(&self, store: &Store, id: CatalogId) -> Result<Option<LastingKey>, IndexError> {
+    pub(super) fn key(&self, store: &DatabaseStore, id: CatalogId) -> Result<Option<LastingKey>, IndexError> {
         let mut row = self.keys.lock(&id);
         match row.look(&id) {
             CachedRow::Here(key) => return Ok(Some(key)),
@@ -182,7 +190,7 @@ impl Ledger {
     }
 
     /// Strikes the file out. Returns how many rows more wait to be written than before.
-    pub(super) fn forget(&self, store: &Store, key: &LastingKey) -> Result<usize, IndexError> {
+    pub(super) fn forget(&self, store: &DatabaseStore, key: &LastingKey) -> Result<usize, IndexError> {
         let mut row = self.ids.lock(key);
         let Some(id) = self.find(store, &mut row, key)? else { return Ok(0) };
         let rows = row.change(*key, None) + self.keys.lock(&id).change(id, None);
@@ -192,7 +200,7 @@ impl Ledger {
     /// Keeps where a file is. Returns how many rows more wait to be written than before.
     pub(super) fn keep_place(
         &self,
-        store: &Store,
+        store: &DatabaseStore,
         id: CatalogId,
         place: KeptPlace,
     ) -> Result<usize, IndexError> {
@@ -200,12 +208,16 @@ impl Ledger {
     }
 
     /// Where a file was, if that was kept.
-    pub(super) fn kept_place(&self, store: &Store, id: CatalogId) -> Result<Option<KeptPlace>, IndexError> {
+    pub(super) fn kept_place(
+        &self,
+        store: &DatabaseStore,
+        id: CatalogId,
+    ) -> Result<Option<KeptPlace>, IndexError> {
         self.places.of(store, id)
     }
 
     /// Keeps it no longer. Returns how many rows more wait to be written than before.
-    pub(super) fn forget_place(&self, store: &Store, id: CatalogId) -> Result<usize, IndexError> {
+    pub(super) fn forget_place(&self, store: &DatabaseStore, id: CatalogId) -> Result<usize, IndexError> {
         self.places.forget(store, id)
     }
 
@@ -225,7 +237,7 @@ impl Ledger {
 
     fn find(
         &self,
-        store: &Store,
+        store: &DatabaseStore,
         row: &mut RowShard<LastingKey, CatalogId>,
         key: &LastingKey,
     ) -> Result<Option<CatalogId>, IndexError> {
@@ -242,7 +254,7 @@ impl Ledger {
         Ok(id)
     }
 
-    fn key_on_disk(&self, store: &Store, id: CatalogId) -> Result<Option<LastingKey>, IndexError> {
+    fn key_on_disk(&self, store: &DatabaseStore, id: CatalogId) -> Result<Option<LastingKey>, IndexError> {
         store.read(|transaction| {
             let row = transaction.open_table(KEYS)?.get((ALL, id.0))?;
             let no_key = || redb::Error::Corrupted(format!("the key of {id:?} has a wrong length"));
@@ -307,7 +319,7 @@ impl Batch for LedgerBatch<'_> {
             };
         }
         LogProgress::write(&self.seen, transaction)?;
-        Places::write(&self.places, transaction)
+        PendingRows::write(&self.places, transaction)
     }
 
     fn written(&self) -> usize {

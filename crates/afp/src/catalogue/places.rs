@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use lock::Mutex;
 use redb::{TableDefinition, WriteTransaction};
-use vfs::index::{IndexError, Store};
+use vfs::index::{DatabaseStore, IndexError};
 
 use super::CatalogId;
 use super::ledger::ALL;
@@ -28,15 +28,20 @@ const NAME_MAX: usize = 1024;
 
 /// Rows that wait to be written; `None` is one to be removed.
 #[derive(Default)]
-pub(super) struct Places {
+pub(super) struct PendingRows {
     waiting: Mutex<HashMap<CatalogId, Option<KeptPlace>>, ranks::CatalogPlaces>,
 }
 
 pub(super) type Rows = Vec<(CatalogId, Option<KeptPlace>)>;
 
-impl Places {
+impl PendingRows {
     /// Keeps a place. Returns how many rows more wait than before. Nothing is written when it is known already.
-    pub(super) fn keep(&self, store: &Store, id: CatalogId, place: KeptPlace) -> Result<usize, IndexError> {
+    pub(super) fn keep(
+        &self,
+        store: &DatabaseStore,
+        id: CatalogId,
+        place: KeptPlace,
+    ) -> Result<usize, IndexError> {
         if place.name.len() > NAME_MAX {
             return Err(IndexError::TooLong);
         }
@@ -47,7 +52,7 @@ impl Places {
     }
 
     /// Forgets one. Returns how many rows more wait than before.
-    pub(super) fn forget(&self, store: &Store, id: CatalogId) -> Result<usize, IndexError> {
+    pub(super) fn forget(&self, store: &DatabaseStore, id: CatalogId) -> Result<usize, IndexError> {
         if self.of(store, id)?.is_none() {
             return Ok(0);
         }
@@ -55,7 +60,7 @@ impl Places {
     }
 
     /// The place that was kept last.
-    pub(super) fn of(&self, store: &Store, id: CatalogId) -> Result<Option<KeptPlace>, IndexError> {
+    pub(super) fn of(&self, store: &DatabaseStore, id: CatalogId) -> Result<Option<KeptPlace>, IndexError> {
         if let Some(place) = self.waiting.lock().get(&id) {
             return Ok(place.clone());
         }

@@ -46,7 +46,7 @@ use super::{CatalogId, Limits};
 use crate::ranks;
 use local::TURN;
 use logs::OwnLog;
-use record::{Record, SharedFileKey};
+use record::{IdRecord, SharedFileKey};
 
 pub(super) use local::{LogProgress, SeenRows};
 
@@ -94,7 +94,7 @@ pub struct SharedIds {
 }
 
 /// A share that may have logs.
-struct Place {
+struct LoggedShare {
     share: String,
     volume: Arc<Volume>,
     /// This server does not use what is there: see `OwnFolders::find`.
@@ -105,7 +105,7 @@ struct Place {
 struct Work {
     lineage: Option<[u8; 16]>,
     /// By the names of the shares, which are the same at all servers.
-    places: Vec<Place>,
+    places: Vec<LoggedShare>,
     systems: Systems,
     /// The ids that this server may give.
     block: Range<u64>,
@@ -148,7 +148,7 @@ impl Systems {
 
 impl Work {
     /// Where this server tells the others, and all lock: the first share that may be changed.
-    fn main(&self) -> Option<&Place> {
+    fn main(&self) -> Option<&LoggedShare> {
         self.places.iter().find(|place| !place.volume.is_read_only() && !place.is_untrusted)
     }
 }
@@ -195,7 +195,7 @@ impl SharedIds {
                 work.systems.back.insert(number.into(), here);
             }
         }
-        let place = |(share, volume)| Place { share, volume, is_untrusted: false };
+        let place = |(share, volume)| LoggedShare { share, volume, is_untrusted: false };
         work.places = shares.into_iter().map(place).collect();
         work.own = None;
         if work.lineage.is_none() {
@@ -251,7 +251,7 @@ impl SharedIds {
         let mut records = Vec::new();
         for file in self.unknown(&unknown)? {
             let (id, named) = (self.next(&mut work)?, work.systems.named(&file));
-            records.push(Record { id, turn: 0, named });
+            records.push(IdRecord { id, turn: 0, named });
         }
         self.tell(&mut work, &records)
     }
@@ -268,8 +268,8 @@ impl SharedIds {
         let turn = u32::try_from(turn).map_err(|_| IndexError::Exhausted)?;
         let named = [work.systems.named(one), work.systems.named(other)];
         let records = [
-            Record { id: id(other)?, turn, named: named[0] },
-            Record { id: id(one)?, turn, named: named[1] },
+            IdRecord { id: id(other)?, turn, named: named[0] },
+            IdRecord { id: id(one)?, turn, named: named[1] },
         ];
         self.tell(&mut work, &records)?;
         drop(work);
@@ -311,7 +311,7 @@ impl SharedIds {
     }
 
     /// Tells the other servers, and puts it into the tables.
-    fn tell(&self, work: &mut Work, records: &[Record]) -> Result<(), IndexError> {
+    fn tell(&self, work: &mut Work, records: &[IdRecord]) -> Result<(), IndexError> {
         let (mut told, end) = (None, work.end);
         if let Some(own) = self.own_log(work)? {
             let key = key_of(&own.share, &own.name);
@@ -398,7 +398,7 @@ impl SharedIds {
     fn note(
         &self,
         systems: &Systems,
-        given: Vec<Record>,
+        given: Vec<IdRecord>,
         read: Option<(&str, u64)>,
     ) -> Result<(), IndexError> {
         let ledger = self.ledger()?;
@@ -417,7 +417,7 @@ impl SharedIds {
     fn note_swaps(
         &self,
         systems: &Systems,
-        (swaps, turn): (Vec<Record>, u32),
+        (swaps, turn): (Vec<IdRecord>, u32),
         read: &[(String, u64)],
     ) -> Result<(), IndexError> {
         if turn == 0 {
@@ -438,12 +438,12 @@ impl SharedIds {
 }
 
 /// The exchanges of a log: those with both records.
-fn whole(of_log: &[Record]) -> impl Iterator<Item = Record> {
+fn whole(of_log: &[IdRecord]) -> impl Iterator<Item = IdRecord> {
     let exchanges = of_log.chunk_by(|one, other| one.turn == other.turn);
     exchanges.filter(|exchange| exchange.len() == 2).flatten().copied()
 }
 
-fn last_turn(records: &[Record]) -> u32 {
+fn last_turn(records: &[IdRecord]) -> u32 {
     records.iter().map(|record| record.turn).max().unwrap_or(0)
 }
 
@@ -455,7 +455,7 @@ fn key_of(share: &str, log: &str) -> String {
 /// The bytes of a record like this one, of another file on the same file system.
 #[cfg(test)]
 pub(super) fn record_bytes(id: CatalogId, like: &[u8], key: &vfs::HostKey) -> Vec<u8> {
-    let mut record = Record::decode(like.try_into().unwrap()).unwrap();
+    let mut record = IdRecord::decode(like.try_into().unwrap()).unwrap();
     (record.id, record.named.file.key) = (id, *key);
     let mut w = wire::Writer::new();
     record.encode(&mut w);

@@ -13,7 +13,7 @@ use super::transport::Transport;
 use crate::ranks;
 use crate::server::sessions::login;
 use crate::server::sessions::password;
-use crate::server::sessions::session::{Session, User};
+use crate::server::sessions::session::{Session, SessionUser};
 use crate::wire::ResultCode;
 use crate::wire::dsi::{Command, DsiHeader};
 
@@ -29,7 +29,7 @@ pub(super) struct Connection {
     /// The login in progress.
     pub(super) pending: login::StepwiseExchange<login::LoginAttempt>,
     /// The change of a password in progress.
-    pub(super) changing: login::StepwiseExchange<password::Change>,
+    pub(super) changing: login::StepwiseExchange<password::PendingChange>,
     /// The number of the server's next request to the client.
     next_id: AtomicU16,
 }
@@ -94,7 +94,11 @@ impl Connection {
     }
 
     /// Completes a login: the user has authenticated.
-    pub(super) fn log_in(self: &Arc<Self>, version: Version, user: User) -> Result<Arc<Session>, ResultCode> {
+    pub(super) fn log_in(
+        self: &Arc<Self>,
+        version: Version,
+        user: SessionUser,
+    ) -> Result<Arc<Session>, ResultCode> {
         let mut state = self.state.lock();
         if !matches!(*state, ConnectionState::Open) {
             return Err(ResultCode::USER_ALREADY_LOGGED_ON);

@@ -10,7 +10,7 @@ use wire::Reader;
 
 use super::config::Version;
 use super::transport::Transport;
-use crate::server::files::fork::{EarlyForkWrite, Fork};
+use crate::server::files::fork::{ClientFork, EarlyForkWrite};
 use crate::server::sessions::session::Session;
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::wire::ResultCode;
@@ -71,7 +71,7 @@ impl Request {
     }
 
     /// The open fork with this number. The rest of the command is about its file.
-    pub(super) async fn fork(&self, number: u16) -> Result<Arc<Fork>, ResultCode> {
+    pub(super) async fn fork(&self, number: u16) -> Result<Arc<ClientFork>, ResultCode> {
         let fork = self.session.forks.find(number)?;
         self.note(&fork.volume);
         self.act_in(&fork.volume)?;

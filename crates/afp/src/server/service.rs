@@ -15,7 +15,7 @@ use super::connection::Connection;
 use super::limits::{MAX_AWAY, MAX_AWAY_EACH, MAX_SESSIONS};
 use crate::ranks;
 use crate::server::sessions::login;
-use crate::server::sessions::session::{Session, User};
+use crate::server::sessions::session::{Session, SessionUser};
 use crate::server::sessions::session_notices::VolumeWatches;
 use crate::server::sessions::session_pulse::PulseAction;
 use crate::wire::ResultCode;
@@ -130,7 +130,7 @@ impl Service {
     pub(super) fn begin_session(
         self: &Arc<Self>,
         version: Version,
-        user: User,
+        user: SessionUser,
     ) -> Result<Arc<Session>, ResultCode> {
         if self.is_stopping.load(Ordering::Relaxed) {
             return Err(ResultCode::SERVER_GOING_DOWN);
@@ -171,7 +171,7 @@ impl Service {
 
     /// Ends the sessions that have been disconnected longest if there are too many: first those of
     /// the user that has one more now.
-    fn make_room_for_away(&self, user: &User) {
+    fn make_room_for_away(&self, user: &SessionUser) {
         let (all, theirs) = (self.away(), |session: &&Arc<Session>| session.user.is(user));
         let surplus = all.iter().filter(theirs).count().saturating_sub(MAX_AWAY_EACH);
         all.iter().filter(theirs).take(surplus).for_each(|session| self.end_session(session));

@@ -10,7 +10,7 @@ use super::reply::{Outcome, Reply};
 use super::service::Service;
 use super::transport::Transport;
 use crate::catalogue::CatalogId;
-use crate::server::sessions::uam::Method;
+use crate::server::sessions::uam::UamMethod;
 use crate::server::volumes::icon::ICON;
 use crate::server::volumes::names::LONG_NAME;
 use crate::wire::server_info::{ServerAddress, ServerInfo, flags};
@@ -44,7 +44,7 @@ fn block(config: &Config, name: &str, transport: Transport) -> Vec<u8> {
     let info = ServerInfo {
         machine_type: config.machine_type.as_bytes(),
         versions: transport.versions().iter().map(|version| version.name().as_bytes()).collect(),
-        uams: Method::offered(config, transport).into_iter().map(Method::name).collect(),
+        uams: UamMethod::offered(config, transport).into_iter().map(UamMethod::name).collect(),
         icon: Some(&ICON),
         flags: flags(config, &addresses, transport),
         name: &short_name,

@@ -28,7 +28,7 @@ use super::frames::AfpProtocol;
 use super::service::Service;
 use super::transport::Transport;
 use crate::catalogue::Catalogue;
-use crate::server::sessions::session::{Session, User};
+use crate::server::sessions::session::{Session, SessionUser};
 use crate::wire::ResultCode;
 use crate::wire::dsi::{Command, DsiHeader};
 
@@ -162,17 +162,17 @@ impl Server {
         (name, _, uid): (&str, &str, u32),
         version: Version,
     ) -> Client {
-        let user = User { name: Some(name.into()), caller: Caller::new(uid, 100, &[]) };
+        let user = SessionUser { name: Some(name.into()), caller: Caller::new(uid, 100, &[]) };
         self.log_in_as(user, version, transport)
     }
 
     /// The same for a guest.
     pub(crate) fn log_in_guest(&self, version: Version) -> Client {
-        let user = User { name: None, caller: Caller::new(65_534, 65_534, &[]) };
+        let user = SessionUser { name: None, caller: Caller::new(65_534, 65_534, &[]) };
         self.log_in_as(user, version, Transport::Tcp)
     }
 
-    fn log_in_as(&self, user: User, version: Version, transport: Transport) -> Client {
+    fn log_in_as(&self, user: SessionUser, version: Version, transport: Transport) -> Client {
         let mut client = self.connect_over(transport);
         let opened = client.open_session_now();
         assert_eq!(opened.code, ResultCode::NO_ERROR);

@@ -270,7 +270,7 @@ fn at(bytes: &[u8], offset: u16) -> Result<Reader<'_>, Malformed> {
 
 /// A request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Search<'a> {
+pub struct SearchRequest<'a> {
     pub volume: u16,
     /// The most matches of a reply.
     pub matches: u32,
@@ -287,7 +287,7 @@ pub struct Search<'a> {
     pub upper: Specification<'a>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> SearchRequest<'a> {
     pub fn decode(r: &mut Reader<'a>, form: SearchForm) -> Result<Self, Malformed> {
         r.skip(1)?; // padding
         let volume = r.u16_be()?;
@@ -353,7 +353,7 @@ impl<'a> Reply<'a> {
 mod tests {
     use super::*;
 
-    const BY_NAME: Search<'_> = Search {
+    const BY_NAME: SearchRequest<'_> = SearchRequest {
         volume: 1,
         matches: 10,
         position: [0; 16],
@@ -380,14 +380,14 @@ mod tests {
         extended_resource_length: 0,
     };
 
-    fn laid_out(form: SearchForm, search: Search<'_>, specifications: &[u8]) {
+    fn laid_out(form: SearchForm, search: SearchRequest<'_>, specifications: &[u8]) {
         let mut bytes = vec![0, 0, 1, 0, 0, 0, 10, 0, 0, 0, 0];
         bytes.extend(search.position);
         bytes.extend(search.files.0.to_be_bytes());
         bytes.extend(search.folders.0.to_be_bytes());
         bytes.extend(search.bitmap.0.to_be_bytes());
         bytes.extend(specifications);
-        assert_eq!(Search::decode(&mut Reader::new(&bytes), form), Ok(search));
+        assert_eq!(SearchRequest::decode(&mut Reader::new(&bytes), form), Ok(search));
         let mut w = Writer::new();
         search.encode(form, &mut w);
         assert_eq!(w.into_bytes(), bytes);
@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn utf8_names_have_four_bytes_after_their_offset() {
         let utf8_name = (Path::HINT_UTF8, &b"x"[..]);
-        let search = Search {
+        let search = SearchRequest {
             bitmap: RequestBitmap::UTF8_NAME,
             lower: Specification { utf8_name, ..SPECIFICATION },
             upper: SPECIFICATION,
@@ -419,7 +419,7 @@ mod tests {
     #[test]
     fn bit_9_is_a_length_of_files_or_a_count_of_folders_and_of_both_nothing() {
         let bitmap = RequestBitmap(1 << 9);
-        let only = |files, folders, lower| Search {
+        let only = |files, folders, lower| SearchRequest {
             files: FileBitmap(files),
             folders: DirBitmap(folders),
             bitmap,
@@ -442,7 +442,7 @@ mod tests {
             bytes.extend([0, 0x42, 0, 0]);
             bytes.extend(bit.to_be_bytes());
             bytes.extend(specifications);
-            Search::decode(&mut Reader::new(&bytes), SearchForm::Ext).map(drop)
+            SearchRequest::decode(&mut Reader::new(&bytes), SearchForm::Ext).map(drop)
         };
         assert!(decoded(b"\0\0\0\0", 1).is_err(), "no attributes");
         assert!(decoded(b"\xff\xff\0\0", 1).is_err(), "longer than the request");

@@ -195,7 +195,7 @@ impl<'a> ServerInfo<'a> {
     /// Encodes the block. Parts beyond the range of an offset are left out, texts are cut to the
     /// limit of their length field.
     pub fn encode(&self) -> Vec<u8> {
-        let mut block = Block { w: Writer::new() };
+        let mut block = StatusBlock { w: Writer::new() };
         block.w.zeros(8);
         block.w.u16_be(self.flags);
         pascal::put(&mut block.w, self.name);
@@ -228,11 +228,11 @@ impl<'a> ServerInfo<'a> {
 }
 
 /// A block being written.
-struct Block {
+struct StatusBlock {
     w: Writer,
 }
 
-impl Block {
+impl StatusBlock {
     /// Appends a part, and its offset at `offset_at`.
     fn part(&mut self, offset_at: usize, write: impl FnOnce(&mut Writer)) {
         let Ok(offset) = u16::try_from(self.w.len()) else { return };

@@ -124,7 +124,7 @@ fn change(adopt: &Adopt) -> anyhow::Result<ExitCode> {
     );
     let folder = match (&adopt.folder, &adopt.undo) {
         (Some(folder), _) => folder.clone(),
-        (None, Some(journal)) => converted::Journal::folder(journal)?,
+        (None, Some(journal)) => converted::JournalWriter::folder(journal)?,
         (None, None) => bail!("name a folder"),
     };
     let volume = opened(&folder, &state)?;

@@ -45,7 +45,7 @@ fn is_printable((word, _): &Candidate) -> bool {
 }
 
 /// Where in a command line the cursor is.
-struct Position<'a> {
+struct CursorPosition<'a> {
     /// The command, and the names that lead to it.
     command: &'a Command,
     path: Vec<&'a str>,
@@ -57,7 +57,7 @@ struct Position<'a> {
     place: Where,
 }
 
-impl<'a> Position<'a> {
+impl<'a> CursorPosition<'a> {
     fn after(root: &'a Command, words: &[&'a str]) -> Self {
         let place = Where::typed(words);
         let mut at = Self { command: root, path: Vec::new(), pending: None, values: 0, place };
@@ -103,7 +103,7 @@ fn flag<'a>(command: &'a Command, word: &str) -> Option<&'a Arg> {
 /// What the last of these words can become.
 fn candidates(root: &Command, words: &[&str]) -> Vec<Candidate> {
     let Some((typed, before)) = words.split_last() else { return Vec::new() };
-    let at = Position::after(root, before);
+    let at = CursorPosition::after(root, before);
     if let Some(flag) = at.pending {
         return values(&at, flag, typed);
     }
@@ -137,7 +137,7 @@ fn flags(command: &Command, typed: &str) -> Vec<Candidate> {
 }
 
 /// The values of an argument that begin with what was typed.
-fn values(at: &Position<'_>, argument: &Arg, typed: &str) -> Vec<Candidate> {
+fn values(at: &CursorPosition<'_>, argument: &Arg, typed: &str) -> Vec<Candidate> {
     let possible = argument.get_possible_values();
     let possible =
         possible.iter().filter(|value| !value.is_hide_set() && value.get_name().starts_with(typed));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ::migrate::{Mode, Plan};
 use admin::control::Progress;
 use anyhow::{Context as _, ensure};
-use client::tree::{Entry, Kind, Tree, below};
+use client::tree::{Kind, Tree, TreeEntry, below};
 use client::{Connector, OpenIntent, Protocol, Reach, Target, without_password};
 use serde::Serialize;
 
@@ -62,7 +62,7 @@ pub(crate) fn list(asked: &ListFolder) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn listed(entry: &Entry) -> FileRow<'_> {
+fn listed(entry: &TreeEntry) -> FileRow<'_> {
     let kind = match entry.kind {
         Kind::File => "file",
         Kind::Folder => "folder",
@@ -173,7 +173,7 @@ pub(crate) fn remove(asked: &RemoveFiles) -> anyhow::Result<ExitCode> {
     {
         return Ok(ExitCode::SUCCESS);
     }
-    let (mut code, mut all) = (ExitCode::SUCCESS, Removal::new(asked.caution.dry_run));
+    let (mut code, mut all) = (ExitCode::SUCCESS, TreeRemoval::new(asked.caution.dry_run));
     for (place, url) in places.iter().zip(&named) {
         if let Err(error) = remove_one(place, asked, &mut all) {
             all.progress.end();
@@ -191,7 +191,7 @@ pub(crate) fn remove(asked: &RemoveFiles) -> anyhow::Result<ExitCode> {
 fn remove_one(
     (folder, name): &(Target, String),
     asked: &RemoveFiles,
-    all: &mut Removal,
+    all: &mut TreeRemoval,
 ) -> anyhow::Result<()> {
     let mut tree = session(folder, &asked.login)?;
     let entries = tree.entries("")?.entries;
@@ -204,13 +204,13 @@ fn remove_one(
 }
 
 /// The removal of trees, or its count.
-struct Removal {
+struct TreeRemoval {
     is_dry: bool,
     count: u64,
     progress: LookedAtBar,
 }
 
-impl Removal {
+impl TreeRemoval {
     fn new(is_dry: bool) -> Self {
         Self { is_dry, count: 0, progress: LookedAtBar::new() }
     }

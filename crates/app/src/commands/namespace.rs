@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use admin::Settings;
 use admin::control::{self, LinkStatus, LinkTargetStatus};
 use namespace::{
-    Automount, Client, Document, Link, Namespace as Links, Order, Protocol, Standing, Target, text,
+    Automount, Client, Document, Link, Namespace as Links, Protocol, Standing, Target, TargetOrder, text,
 };
 use serde::Serialize;
 
@@ -172,7 +172,7 @@ fn explain(asked: &ExplainLink, settings: &Settings) -> anyhow::Result<ExitCode>
         site: table.site_of(asked.client).map(|site| site.name.clone()),
         ttl_s: link.ttl.as_secs(),
         failback: link.failback,
-        spread: link.order == Order::Spread,
+        spread: link.order == TargetOrder::Spread,
         targets: standings.iter().map(place).collect(),
         document: Document::of(&links, text.as_bytes(), asked.client).map(|document| document.url),
         link: link.path,
@@ -212,7 +212,7 @@ fn find(path: &str, settings: &Settings) -> anyhow::Result<Option<(Link, bool)>>
 /// A link that is not in the table.
 fn unlisted(path: String, targets: Vec<Target>) -> Link {
     let ttl = namespace::DEFAULT_TTL;
-    let (comment, order, credentials) = (String::new(), Order::Listed, None);
+    let (comment, order, credentials) = (String::new(), TargetOrder::Listed, None);
     Link { path, targets, comment, ttl, order, failback: true, checked: false, credentials }
 }
 

@@ -10,7 +10,7 @@ use admin::recipe::{self, PortmapServices};
 use admin::{Protocol, Settings};
 use auth::{Accounts, LoginGuard};
 use conn::Peer;
-use iscsi::server::{Config, Paths, Service, SessionInfo};
+use iscsi::server::{Paths, Service, SessionInfo, TargetConfig};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -180,8 +180,8 @@ impl IscsiFront {
 }
 
 impl IscsiDependencies {
-    fn config(&self, current: &Current, units: &Units) -> Config {
-        Config {
+    fn config(&self, current: &Current, units: &Units) -> TargetConfig {
+        TargetConfig {
             targets: units.targets(),
             accounts: Arc::new(current.accounts.clone()),
             own_secret: own_secret(current),

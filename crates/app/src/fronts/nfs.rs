@@ -11,11 +11,11 @@ use admin::control::{ListenerStatus, Status};
 use admin::recipe::PortmapServices;
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
-use cluster::Table;
+use cluster::RecordKind;
 use conn::{Limits, Peer};
 use nfs::server::{
-    Company, Export, ExportOptions, HandleSecret, HostSockets, HostTable, IndexHostTable, Places, Portmap,
-    Service, Tickets,
+    Company, Export, ExportOptions, HandleSecret, HostSockets, HostTable, IndexHostTable, Portmap,
+    ProgramAddresses, Service, Tickets,
 };
 use tokio::sync::watch;
 
@@ -152,7 +152,7 @@ impl NfsFront {
         let bound = bind::open(settings, Protocol::Portmap, here::privileged());
         let bound = bound.map_err(|error| format!("{error:#}"))?.ok_or("it is turned off")?;
         let address = bound.tcp.first().and_then(|tcp| tcp.local_addr().ok()).ok_or("it has no address")?;
-        self.service.set_places(Places { portmap: Some(bound.port), ..self.service.places() });
+        self.service.set_places(ProgramAddresses { portmap: Some(bound.port), ..self.service.places() });
         let _ = self.portmap.set(bound.listeners(Protocol::Portmap)); // opened only once
         self.answer(bound, stopping);
         Ok(address)
@@ -213,7 +213,10 @@ impl NfsFront {
 /// the cluster find them.
 fn tables(volumes: &Volumes) -> anyhow::Result<(Arc<dyn HostTable>, Arc<dyn HostTable>)> {
     if let Some(cluster) = &volumes.cluster {
-        return Ok((InCluster::new(cluster, Table::Hosts), InCluster::new(cluster, Table::Clients)));
+        return Ok((
+            InCluster::new(cluster, RecordKind::Hosts),
+            InCluster::new(cluster, RecordKind::Clients),
+        ));
     }
     let failed = "the index in the state folder failed";
     let hosts = IndexHostTable::new(volumes.index().clone()).context(failed)?;
@@ -277,7 +280,13 @@ impl Front for NfsFront {
             let settings = &current.settings.server;
             let families = |wanted: fn(&IpAddr) -> bool| settings.listen.iter().any(wanted);
             let (ipv4, ipv6) = (families(IpAddr::is_ipv4), families(IpAddr::is_ipv6));
-            self.service.set_places(Places { programs: bound.port, portmap: None, udp: true, ipv4, ipv6 });
+            self.service.set_places(ProgramAddresses {
+                programs: bound.port,
+                portmap: None,
+                udp: true,
+                ipv4,
+                ipv6,
+            });
             self.answer(bound, &stopping);
             let found = self.announce(settings, &stopping).await;
             // Clients find the lock service now: those that held locks are told to reclaim them.

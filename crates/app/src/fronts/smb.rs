@@ -9,7 +9,7 @@ use admin::{Protocol, Settings, ShareSettings};
 use auth::{Identity, LoginGuard};
 use conn::{Peer, Server};
 use smb::server::{
-    Config, Dialect, Encryption, Guests, OpenHome, Service, SessionInfo, Share, ShareKind, ShareOptions,
+    Config, Dialect, EncryptionPolicy, Guests, OpenHome, Service, SessionInfo, Share, ShareKind, ShareOptions,
 };
 use tokio::sync::watch;
 use vfs::Volume;
@@ -95,9 +95,9 @@ fn config(
         login_guard: login_guard.clone(),
         require_signing: settings.server.smb.signing_required,
         encryption: match settings.server.smb.encryption {
-            admin::Encryption::Off => Encryption::Off,
-            admin::Encryption::Optional => Encryption::Optional,
-            admin::Encryption::Required => Encryption::Required,
+            admin::Encryption::Off => EncryptionPolicy::Off,
+            admin::Encryption::Optional => EncryptionPolicy::Optional,
+            admin::Encryption::Required => EncryptionPolicy::Required,
         },
         directory_leases: settings.server.smb.directory_leases,
         posix: settings.server.smb.posix,

@@ -243,7 +243,7 @@ fn read(path: &Path) -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use cluster::tls::{Files, Tls};
+    use cluster::tls::{CertificateFiles, Tls};
 
     use super::*;
 
@@ -256,7 +256,7 @@ mod tests {
         let CertificatePair { certificate, key } = sign("gate3", &at("ca.pem"), &at("ca.key")).unwrap();
         fs::write(at("gate3.pem"), certificate).unwrap();
         fs::write(at("gate3.key"), key).unwrap();
-        let files = Files { certificate: at("gate3.pem"), key: at("gate3.key"), ca: at("ca.pem") };
+        let files = CertificateFiles { certificate: at("gate3.pem"), key: at("gate3.key"), ca: at("ca.pem") };
         Tls::load(&files, "gate3").unwrap();
         assert!(Tls::load(&files, "gate4").is_err());
         assert!(sign("gate3", &at("ca.pem"), &at("ca.pem")).is_err(), "no key");
@@ -270,7 +270,7 @@ mod tests {
         let (ca_key, place) = (folder.path().join("ca.key"), folder.path());
         let text = "[server]\ncluster-ca = \"ca.pem\"\ncluster-certificate = \"own.pem\"\ncluster-key = \"own.key\"\n";
         let [certificate, key] = certify("gate1", (text, place), (&ca_key, true)).unwrap();
-        let files = Files { certificate, key, ca: place.join("ca.pem") };
+        let files = CertificateFiles { certificate, key, ca: place.join("ca.pem") };
         Tls::load(&files, "gate1").unwrap();
         let error = certify("gate1", (text, place), (&ca_key, false)).unwrap_err();
         assert!(error.to_string().contains("exists already"), "{error}");

@@ -2,8 +2,8 @@
 
 use admin::Diagnostic;
 use admin::settings::{ClusterSettings, EtcdSettings, EtcdTls, Place, Severity};
-use cluster::etcd::{Endpoints, Login};
-use cluster::tls::{Files, Tls, to_service};
+use cluster::etcd::{Endpoints, EtcdLogin};
+use cluster::tls::{CertificateFiles, Tls, to_service};
 
 use crate::shares::links::account::LinkAccount;
 
@@ -11,17 +11,19 @@ use crate::shares::links::account::LinkAccount;
 pub(crate) fn endpoints(settings: &EtcdSettings) -> anyhow::Result<Endpoints> {
     let EtcdSettings { members, tls, credentials } = settings.clone();
     let tls = match tls {
-        Some(EtcdTls { certificate, key, ca }) => Some(to_service(&Files { certificate, key, ca })?),
+        Some(EtcdTls { certificate, key, ca }) => {
+            Some(to_service(&CertificateFiles { certificate, key, ca })?)
+        }
         None => None,
     };
     let account = credentials.map(|file| LinkAccount::read(&file)).transpose().map_err(anyhow::Error::msg)?;
-    let login = account.map(|LinkAccount { user, password }| Login { user, password });
+    let login = account.map(|LinkAccount { user, password }| EtcdLogin { user, password });
     Ok(Endpoints { members, tls, login })
 }
 
-pub(super) fn files(settings: &ClusterSettings) -> Files {
+pub(super) fn files(settings: &ClusterSettings) -> CertificateFiles {
     let ClusterSettings { certificate, key, ca, .. } = settings.clone();
-    Files { certificate, key, ca }
+    CertificateFiles { certificate, key, ca }
 }
 
 /// Whether all files can be used; etcd is not asked.

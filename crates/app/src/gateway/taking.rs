@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster::{Cluster, Record, Table};
+use cluster::{Cluster, ClusterRecord, RecordKind};
 use nfs::server::{CommonGrace, HostTable, LostServers, Phase, Service};
 
 use crate::host::here;
@@ -15,18 +15,18 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 /// A table of clients in etcd, where the other servers find it.
 pub(crate) struct InCluster {
     cluster: Arc<Cluster>,
-    table: Table,
+    table: RecordKind,
 }
 
 impl InCluster {
-    pub(crate) fn new(cluster: &Arc<Cluster>, table: Table) -> Arc<Self> {
+    pub(crate) fn new(cluster: &Arc<Cluster>, table: RecordKind) -> Arc<Self> {
         Arc::new(Self { cluster: cluster.clone(), table })
     }
 }
 
 impl HostTable for InCluster {
     fn add(&self, host: &[u8], note: &[u8]) -> io::Result<()> {
-        let record = Record { name: host.to_vec(), note: note.to_vec(), server: here::host_name() };
+        let record = ClusterRecord { name: host.to_vec(), note: note.to_vec(), server: here::host_name() };
         self.cluster.record(self.table, record).map_err(io::Error::other)
     }
 

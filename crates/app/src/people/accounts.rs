@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use admin::settings::{Mention, Place, Role, Severity};
+use admin::settings::{Mention, MentionRole, Place, Severity};
 use admin::{Access, ClientRule, Diagnostic, Settings, ShareSettings};
 use auth::{
     AccountFile, Basis, Directory, Grant, Host, HostRule, Identity, Ids, Secret, SharePolicy, UnixAccounts,
@@ -96,19 +96,19 @@ pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
     let note = |mention: &Mention| {
         let name = &mention.name;
         let (what, instead) = match &mention.role {
-            Role::Account if !known(name) => (
+            MentionRole::Account if !known(name) => (
                 format!("the account {name:?} has no password, so nobody can log in with it"),
                 "`fourfold user add` sets one",
             ),
-            Role::Server if !proves(name) => (
+            MentionRole::Server if !proves(name) => (
                 format!("there is no account {name:?} with a CHAP secret"),
                 "`fourfold user add --chap-secret` makes one",
             ),
-            Role::User(share) if !known(name) => (
+            MentionRole::User(share) if !known(name) => (
                 format!("there is no account {name:?}, so it opens the share {share:?} to no one"),
                 "`fourfold user add` makes one",
             ),
-            Role::Group(share)
+            MentionRole::Group(share)
                 if file.find_group(name).is_none() && groups::number(name, &site).is_none() =>
             {
                 groups::unknown(name, share, settings)
@@ -136,9 +136,9 @@ pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
 pub(crate) fn given_to<'a>(settings: &'a Settings, name: &'a str) -> impl Iterator<Item = String> + 'a {
     settings.mentions.iter().filter(move |one| is_same_name(&one.name, name)).filter_map(move |one| {
         let given = match &one.role {
-            Role::User(share) => format!("a role in the share {share:?}"),
-            Role::Server => "the login of the iSCSI target".into(),
-            Role::Account | Role::Group(_) => return None,
+            MentionRole::User(share) => format!("a role in the share {share:?}"),
+            MentionRole::Server => "the login of the iSCSI target".into(),
+            MentionRole::Account | MentionRole::Group(_) => return None,
         };
         Some(format!("{}: the settings give {name} {given}", one.place))
     })

@@ -75,7 +75,7 @@ fn look(running: &Running, backups: &Backups) -> bool {
     let (server, mut is_more) = (running.status(), false);
     for share in shares {
         let Ok(volume) = running.volume(share) else { continue }; // a request says why
-        let all = volume.mac_backups().unwrap_or_default();
+        let all = volume.backup_bundles().all().unwrap_or_default();
         let was_full = volume.was_full();
         for bundle in &all {
             if backups.has_stopped() {

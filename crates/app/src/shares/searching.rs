@@ -71,10 +71,10 @@ impl Indexes {
             }
         }
         for old in before.values() {
-            old.volume.set_finder(None);
+            old.volume.searches().set_finder(None);
         }
         // Shares of one folder have one volume: what is indexed stays.
-        running.values().for_each(|index| index.volume.set_finder(Some(index.index.finder())));
+        running.values().for_each(|index| index.volume.searches().set_finder(Some(index.index.finder())));
         drop(running);
         drop(before);
         lines
@@ -83,7 +83,7 @@ impl Indexes {
     /// What waits is written.
     pub(crate) fn stop(&self) {
         let running = std::mem::take(&mut *self.running.lock());
-        running.values().for_each(|index| index.volume.set_finder(None));
+        running.values().for_each(|index| index.volume.searches().set_finder(None));
     }
 
     /// How they are, by the names of the shares.
@@ -176,7 +176,7 @@ pub(crate) fn find(
         }
         // The search in the share before may have left this thread with the rights of the asker.
         let volume = as_ourselves(|| volumes.open(share, &current.settings))??;
-        let Some(finder) = volume.finder() else {
+        let Some(finder) = volume.searches().finder() else {
             answer.without_index.push(share.name.clone());
             continue;
         };
@@ -246,7 +246,7 @@ impl ShareSearch<'_> {
         loop {
             let left = limit - answer.files.len();
             // One more says whether there are more.
-            let page = self.volume.find(self.caller, search, after.as_ref(), (left + 1).min(PAGE));
+            let page = self.volume.searches().find(self.caller, search, after.as_ref(), (left + 1).min(PAGE));
             let page = page.with_context(|| format!("the share {} cannot be searched", self.share.name))?;
             for entry in page.entries.iter().filter(|entry| !self.is_hidden(entry)) {
                 if answer.files.len() == limit {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ::afp::client::{Client, ForkId, Login, ROOT};
+use ::afp::client::{Client, ClientLogin, ForkId, ROOT};
 use ::afp::wire::ResultCode;
 use ::afp::wire::fork::AccessMode;
 
@@ -104,7 +104,7 @@ impl Server {
         let stream = TcpStream::connect(("127.0.0.1", self.port("afp"))).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let mut client = Client::open(stream).unwrap();
-        client.log_in("AFP3.4", &Login::Cleartext { name: user, password: "secret" }).unwrap();
+        client.log_in("AFP3.4", &ClientLogin::Cleartext { name: user, password: "secret" }).unwrap();
         let volume = client.open_volume("studio").unwrap();
         Mac { client, volume }
     }

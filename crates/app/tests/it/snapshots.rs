@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ::afp::client::{Client, Login, ROOT};
+use ::afp::client::{Client, ClientLogin, ROOT};
 use ::afp::wire::fork::AccessMode;
 use file_systems::zfs::Pool;
 
@@ -124,7 +124,7 @@ impl Scene {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let mut client = Client::open(stream).unwrap();
-        client.log_in("AFP3.4", &Login::Cleartext { name: "ada", password: "secret" }).unwrap();
+        client.log_in("AFP3.4", &ClientLogin::Cleartext { name: "ada", password: "secret" }).unwrap();
         let volume = client.open_volume("studio").unwrap();
         (client, volume)
     }

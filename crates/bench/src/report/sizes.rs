@@ -127,7 +127,7 @@ mod tests {
     use crate::record::tests::example;
     use crate::record::{Record, Start};
 
-    fn ballstate(runs: Vec<crate::record::Run>) -> Report {
+    fn ballstate(runs: Vec<crate::record::MeasuredRun>) -> Report {
         let start = Start {
             version: String::new(),
             time: String::new(),

@@ -1,9 +1,9 @@
 //! One client at its work: its session, its own folder, and what it made there.
 
 use crate::meter::Meter;
-use crate::pattern::{PERIOD, Pattern, Random};
+use crate::pattern::{BytePattern, PERIOD, Random};
 use crate::{Durability, Error, Result};
-use client::{OpenFileId, OpenIntent, Session, Transfer};
+use client::{DataTransfer, OpenFileId, OpenIntent, Session};
 
 /// The least bytes of a client's file.
 pub(super) const LEAST: u64 = 256 << 10;
@@ -30,7 +30,7 @@ pub(crate) struct Worker<'a> {
     pub(crate) scale: f64,
     pub(crate) depth: usize,
     pub(crate) durability: Durability,
-    pub(crate) pattern: &'a Pattern,
+    pub(crate) pattern: &'a BytePattern,
     pub(crate) random: Random,
     /// Bytes of its share of the work.
     pub(crate) bytes: u64,
@@ -142,8 +142,8 @@ impl Worker<'_> {
         stable: bool,
     ) -> Result<Flight> {
         let transfer = match writes {
-            true => Transfer::Write { offset, data: self.pattern.at(offset, length), stable },
-            false => Transfer::Read { offset, length },
+            true => DataTransfer::Write { offset, data: self.pattern.at(offset, length), stable },
+            false => DataTransfer::Read { offset, length },
         };
         let begun = std::time::Instant::now();
         let ticket = self.session.start(file, transfer)?.0;

@@ -4,7 +4,7 @@ mod acl;
 mod metadata;
 mod tree;
 
-use ::afp::client::{Client, Error as AfpError, ForkId, Login, ROOT};
+use ::afp::client::{Client, ClientLogin, Error as AfpError, ForkId, ROOT};
 use ::afp::wire::directory::Place;
 use ::afp::wire::dsi::Command;
 use ::afp::wire::enumerate::{Enumerate, EnumerateForm, Reply};
@@ -16,7 +16,7 @@ use wire::{Reader, Writer};
 use super::pages::Pages;
 use super::socket::Socket;
 use super::{
-    Abilities, Completion, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket, Traffic, Transfer,
+    Abilities, Completion, DataTransfer, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket, Traffic,
 };
 use crate::{Error, Result, Target};
 
@@ -44,7 +44,7 @@ const LISTED: FileBitmap = FileBitmap::ATTRIBUTES
     .union(FileBitmap::EXTENDED_RESOURCE_LENGTH)
     .union(FileBitmap::UNIX_PRIVILEGES);
 
-struct Flight {
+struct AfpFlight {
     /// The request whose answer ends the transfer.
     id: u16,
     ticket: Ticket,
@@ -59,7 +59,7 @@ pub(super) struct Afp {
     /// The folder's names, each with a NUL behind it.
     base: String,
     files: Slots<ForkId>,
-    flights: Vec<Flight>,
+    flights: Vec<AfpFlight>,
     largest: usize,
     seconds: u64,
     /// The server has refused to show a list.
@@ -174,7 +174,7 @@ impl Afp {
     }
 
     fn call(&mut self, number: u8, path: &str, body: impl FnOnce(&mut Writer)) -> Result<Vec<u8>> {
-        let answer = self.client.call(number, body).and_then(::afp::client::Frame::well);
+        let answer = self.client.call(number, body).and_then(::afp::client::ServerFrame::well);
         answer.map_err(|error| self.said(error, path))
     }
 }
@@ -182,12 +182,12 @@ impl Afp {
 fn log_in(client: &mut Client<Socket>, version: &str, target: &Target) -> ::afp::client::Result<()> {
     let (name, password) = (target.user.as_str(), target.password.as_str());
     if name.is_empty() {
-        return client.log_in(version, &Login::Guest);
+        return client.log_in(version, &ClientLogin::Guest);
     }
     if target.options.get("login").is_some_and(|login| login == "cleartext") {
-        return client.log_in(version, &Login::Cleartext { name, password });
+        return client.log_in(version, &ClientLogin::Cleartext { name, password });
     }
-    client.log_in(version, &Login::Dhx2 { name, password })
+    client.log_in(version, &ClientLogin::Dhx2 { name, password })
 }
 
 impl Session for Afp {
@@ -231,17 +231,17 @@ impl Session for Afp {
         self.client.close(fork).map_err(|error| self.said(error, "a fork"))
     }
 
-    fn start(&mut self, file: OpenFileId, transfer: Transfer<'_>) -> Result<Ticket> {
+    fn start(&mut self, file: OpenFileId, transfer: DataTransfer<'_>) -> Result<Ticket> {
         let fork = self.files.get(file)?.0;
         let mut w = Writer::new();
         let (command, code, tail, flight) = match transfer {
-            Transfer::Read { offset, length } => {
+            DataTransfer::Read { offset, length } => {
                 w.u8(command::READ_EXT);
                 let (offset, count) = (offset as i64, length as i64);
                 fork::Read { fork, offset, count, newline_mask: 0, newline: 0 }.encode(Width::Bits64, &mut w);
                 (Command::COMMAND, 0, &[][..], (true, length))
             }
-            Transfer::Write { offset, data, .. } => {
+            DataTransfer::Write { offset, data, .. } => {
                 w.u8(command::WRITE_EXT);
                 let (offset, count) = (offset as i64, data.len() as i64);
                 fork::Write { from_end: false, fork, offset, count }.encode(Width::Bits64, &mut w);
@@ -252,9 +252,9 @@ impl Session for Afp {
         let socket = self.client.link();
         socket.put(&[&head, tail]).map_err(|error| socket.failed(&error))?;
         let ticket = Ticket(id.into());
-        self.flights.push(Flight { id, ticket, is_read: flight.0, length: flight.1 });
+        self.flights.push(AfpFlight { id, ticket, is_read: flight.0, length: flight.1 });
         // AFP has no stable write: the fork is flushed, as clients do it.
-        if let Transfer::Write { stable: true, .. } = transfer {
+        if let DataTransfer::Write { stable: true, .. } = transfer {
             self.flush_behind(fork)?;
         }
         Ok(ticket)

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, XattrFlags};
 
-use super::{Abilities, Completion, OpenFileId, OpenIntent, Session, Slots, Ticket, Traffic, Transfer};
+use super::{Abilities, Completion, DataTransfer, OpenFileId, OpenIntent, Session, Slots, Ticket, Traffic};
 use crate::{Error, Result};
 
 /// The longest extended attribute that is read.
@@ -51,10 +51,10 @@ impl Local {
         self.folder.join(path)
     }
 
-    fn transfer(&mut self, file: OpenFileId, transfer: Transfer<'_>) -> io::Result<Completion> {
+    fn transfer(&mut self, file: OpenFileId, transfer: DataTransfer<'_>) -> io::Result<Completion> {
         let open = self.files.get(file).map_err(io::Error::other)?;
         match transfer {
-            Transfer::Read { offset, length } => {
+            DataTransfer::Read { offset, length } => {
                 self.buffer.resize(length.max(self.buffer.len()), 0);
                 let mut read = 0;
                 while read < length {
@@ -65,7 +65,7 @@ impl Local {
                 }
                 Ok(Completion::read(self.next, &self.buffer[..read]))
             }
-            Transfer::Write { offset, data, stable } => {
+            DataTransfer::Write { offset, data, stable } => {
                 open.write_all_at(data, offset)?;
                 if stable {
                     open.sync_data()?;
@@ -117,7 +117,7 @@ impl Session for Local {
         self.files.take(file).map(drop)
     }
 
-    fn start(&mut self, file: OpenFileId, transfer: Transfer<'_>) -> Result<Ticket> {
+    fn start(&mut self, file: OpenFileId, transfer: DataTransfer<'_>) -> Result<Ticket> {
         self.next += 1;
         let finished = self.transfer(file, transfer).map_err(|error| said(&error, "a file"))?;
         self.done.push_back(finished);

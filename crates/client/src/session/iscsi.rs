@@ -11,7 +11,7 @@ use ::iscsi::client::{Algorithm, Chap, Client, Data, Error as IscsiError, Login,
 
 use super::socket::Socket;
 use super::{
-    Abilities, Completion, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket, Traffic, Transfer,
+    Abilities, Completion, DataTransfer, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket, Traffic,
 };
 use crate::{Error, Result, Target};
 
@@ -42,7 +42,7 @@ struct Part {
     length: u64,
 }
 
-struct Flight {
+struct IscsiFlight {
     tag: u32,
     length: usize,
     is_read: bool,
@@ -58,7 +58,7 @@ pub(super) struct IscsiDisk {
     is_checked: bool,
     parts: HashMap<String, Part>,
     files: Slots<String>,
-    flights: VecDeque<Flight>,
+    flights: VecDeque<IscsiFlight>,
 }
 
 impl IscsiDisk {
@@ -230,24 +230,24 @@ impl Session for IscsiDisk {
         self.files.take(file).map(drop)
     }
 
-    fn start(&mut self, file: OpenFileId, transfer: Transfer<'_>) -> Result<Ticket> {
+    fn start(&mut self, file: OpenFileId, transfer: DataTransfer<'_>) -> Result<Ticket> {
         let (offset, length, is_read) = match transfer {
-            Transfer::Read { offset, length } => (offset, length, true),
-            Transfer::Write { offset, data, .. } => (offset, data.len(), false),
+            DataTransfer::Read { offset, length } => (offset, length, true),
+            DataTransfer::Write { offset, data, .. } => (offset, data.len(), false),
         };
         let (lba, count) = self.blocks(file, offset, length)?;
         let begun = match transfer {
-            Transfer::Read { .. } => {
+            DataTransfer::Read { .. } => {
                 let data = Data::In(length as u32);
                 self.client.begin(self.lun, &command_16(READ_16, 0, lba, count), data)
             }
-            Transfer::Write { data, stable, .. } => {
+            DataTransfer::Write { data, stable, .. } => {
                 let flags = if stable { FUA } else { 0 };
                 self.client.begin(self.lun, &command_16(WRITE_16, flags, lba, count), Data::Out(data))
             }
         };
         let tag = begun.map_err(|error| self.said(error))?;
-        self.flights.push_back(Flight { tag, length, is_read });
+        self.flights.push_back(IscsiFlight { tag, length, is_read });
         Ok(Ticket(tag.into()))
     }
 

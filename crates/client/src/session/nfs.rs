@@ -28,7 +28,7 @@ use wire::Writer;
 
 use super::pages::Pages;
 use super::{
-    Abilities, Completion, HEAD, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket, Traffic, Transfer,
+    Abilities, Completion, DataTransfer, HEAD, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket, Traffic,
 };
 use crate::security::umask;
 use crate::tree::Tree;
@@ -65,7 +65,7 @@ mod procedure {
 }
 
 /// A version that a target names.
-enum Version {
+enum TargetVersion {
     Three,
     /// This minor version of version 4.
     Four(u32),
@@ -76,21 +76,21 @@ enum Version {
 /// A session by the version that the target names, else version 3.
 pub(super) fn connect(target: &Target, reach: &Reach) -> Result<Box<dyn Tree>> {
     Ok(match version(target)? {
-        Version::Three => Box::new(NfsSession::connect(target, reach)?),
-        Version::Four(minor) => Box::new(v4::Nfs4::connect(target, reach, minor)?),
-        Version::Newest => match v4::Nfs4::connect(target, reach, 2) {
+        TargetVersion::Three => Box::new(NfsSession::connect(target, reach)?),
+        TargetVersion::Four(minor) => Box::new(v4::Nfs4::connect(target, reach, minor)?),
+        TargetVersion::Newest => match v4::Nfs4::connect(target, reach, 2) {
             Err(Error::Unsupported(_)) => Box::new(v4::Nfs4::connect(target, reach, 1)?),
             other => Box::new(other?),
         },
     })
 }
 
-fn version(target: &Target) -> Result<Version> {
+fn version(target: &Target) -> Result<TargetVersion> {
     let version = match target.options.get("vers").map(String::as_str) {
-        None | Some("3") => return Ok(Version::Three),
-        Some("4") => Version::Newest,
-        Some("4.1") => Version::Four(1),
-        Some("4.2") => Version::Four(2),
+        None | Some("3") => return Ok(TargetVersion::Three),
+        Some("4") => TargetVersion::Newest,
+        Some("4.1") => TargetVersion::Four(1),
+        Some("4.2") => TargetVersion::Four(2),
         Some(other) => return Err(Error::Address(format!("vers={other}: write 3, 4, 4.1 or 4.2"))),
     };
     match is_udp(target)? {
@@ -105,7 +105,7 @@ pub(super) fn decode_answer(record: &[u8]) {
     v4::decode_answer(record);
 }
 
-struct Flight {
+struct NfsFlight {
     xid: u32,
     is_read: bool,
 }
@@ -119,7 +119,7 @@ struct NfsSession {
     root: Vec<u8>,
     folders: HashMap<String, Vec<u8>>,
     files: Slots<Vec<u8>>,
-    flights: Vec<Flight>,
+    flights: Vec<NfsFlight>,
     largest: usize,
     is_udp: bool,
 }
@@ -259,7 +259,7 @@ fn port(target: &Target, reach: &Reach, (program, version): (u32, u32)) -> Resul
     let mapper = Target { port: portmap::PORT, ..target.clone() };
     let mut rpc = Rpc::connect(&mapper.address(), &mapper, reach)?;
     let protocol = if is_udp(target)? { portmap::Protocol::UDP } else { portmap::Protocol::TCP };
-    let wanted = portmap::Mapping { program, version, protocol, port: 0 };
+    let wanted = portmap::PortMapping { program, version, protocol, port: 0 };
     let answer = rpc.call((portmap::PROGRAM, portmap::VERSIONS.0), portmap::Procedure::GETPORT.0, &wanted)?;
     match u16::try_from(decode::<u32>(&answer)?) {
         Ok(port) if port != 0 => Ok(port),
@@ -325,20 +325,20 @@ impl Session for NfsSession {
         self.files.take(file).map(drop)
     }
 
-    fn start(&mut self, file: OpenFileId, transfer: Transfer<'_>) -> Result<Ticket> {
+    fn start(&mut self, file: OpenFileId, transfer: DataTransfer<'_>) -> Result<Ticket> {
         let handle: FileHandle<'_> = Opaque::new(self.files.get(file)?);
         let (xid, is_read) = match transfer {
-            Transfer::Read { offset, length } => {
+            DataTransfer::Read { offset, length } => {
                 let request = read::Request { file: handle, offset, count: length as u32 };
                 (self.rpc.send(NFS, procedure::READ, &request, &[])?, true)
             }
-            Transfer::Write { offset, data, stable } => {
+            DataTransfer::Write { offset, data, stable } => {
                 let stable = if stable { StableHow::FILE_SYNC } else { StableHow::UNSTABLE };
                 let request = WriteHead(handle, offset, data.len() as u32, stable);
                 (self.rpc.send(NFS, procedure::WRITE, &request, data)?, false)
             }
         };
-        self.flights.push(Flight { xid, is_read });
+        self.flights.push(NfsFlight { xid, is_read });
         Ok(Ticket(xid.into()))
     }
 

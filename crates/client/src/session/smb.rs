@@ -38,7 +38,7 @@ pub(super) use answers::decode_answer;
 use super::pages::Pages;
 use super::socket::Socket;
 use super::{
-    Abilities, Completion, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket, Traffic, Transfer,
+    Abilities, Completion, DataTransfer, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket, Traffic,
 };
 use crate::{Error, Result, Target};
 
@@ -75,7 +75,7 @@ fn ready<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-struct Flight {
+struct SmbFlight {
     message: u64,
     /// The length of the data that are written.
     written: Option<usize>,
@@ -92,10 +92,10 @@ pub(super) struct Smb {
     credits: i64,
     largest: usize,
     files: Slots<FileKey>,
-    flights: Vec<Flight>,
+    flights: Vec<SmbFlight>,
     /// The server's name, as in the URL.
     host: String,
-    names: names::Names,
+    names: names::SidNames,
 }
 
 impl Smb {
@@ -126,7 +126,7 @@ impl Smb {
             files: Slots::default(),
             flights: Vec::new(),
             host: target.host.clone(),
-            names: names::Names::default(),
+            names: names::SidNames::default(),
         };
         smb.connect_tree(target, is_user)?;
         Ok(smb)
@@ -272,11 +272,11 @@ impl Session for Smb {
         self.close_key(key)
     }
 
-    fn start(&mut self, file: OpenFileId, transfer: Transfer<'_>) -> Result<Ticket> {
+    fn start(&mut self, file: OpenFileId, transfer: DataTransfer<'_>) -> Result<Ticket> {
         let key = *self.files.get(file)?;
         let (length, written) = match transfer {
-            Transfer::Read { length, .. } => (length, None),
-            Transfer::Write { data, .. } => (data.len(), Some(data.len())),
+            DataTransfer::Read { length, .. } => (length, None),
+            DataTransfer::Write { data, .. } => (data.len(), Some(data.len())),
         };
         let dialect = self.client.dialect();
         let charge = if dialect == Dialect::SMB_2_0_2 { 0 } else { length.div_ceil(CREDIT).max(1) as u16 };
@@ -284,12 +284,12 @@ impl Session for Smb {
             return Err(Error::Other("the server grants too few credits for this length".into()));
         }
         let message = match transfer {
-            Transfer::Read { offset, length } => {
+            DataTransfer::Read { offset, length } => {
                 let request = read_request(key, offset, length as u32);
                 let request = self.request(Command::READ, |w| request.encode(w)).charge(charge);
                 self.send(request, &[])?
             }
-            Transfer::Write { offset, data, stable } => {
+            DataTransfer::Write { offset, data, stable } => {
                 let flags = if stable { write::Flags::WRITE_THROUGH } else { write::Flags::NONE };
                 let request =
                     write::Request { data: 0..0, offset, file: key, channel: 0, remaining_bytes: 0, flags };
@@ -298,7 +298,7 @@ impl Session for Smb {
                 self.send(request, data)?
             }
         };
-        self.flights.push(Flight { message, written });
+        self.flights.push(SmbFlight { message, written });
         Ok(Ticket(message))
     }
 

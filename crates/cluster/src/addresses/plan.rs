@@ -7,7 +7,7 @@ pub(crate) type AddressAssignment = (IpAddr, u16);
 
 /// What a server does next.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct AddressPlan {
     /// No server has these.
     pub(crate) take: Vec<IpAddr>,
     /// No client uses these, and a server has fewer.
@@ -21,8 +21,8 @@ pub(crate) fn plan(
     held: &[AddressAssignment],
     (takers, me): (&[u16], u16),
     is_used: impl Fn(IpAddr) -> bool,
-) -> Plan {
-    let Some(rank) = takers.iter().position(|taker| *taker == me) else { return Plan::default() };
+) -> AddressPlan {
+    let Some(rank) = takers.iter().position(|taker| *taker == me) else { return AddressPlan::default() };
     let share = wanted.len().div_ceil(takers.len());
     let has = |ip: &IpAddr| held.iter().any(|(other, _)| other == ip);
     let own: Vec<IpAddr> = wanted.iter().copied().filter(|ip| held.contains(&(*ip, me))).collect();
@@ -32,7 +32,7 @@ pub(crate) fn plan(
     let free = free[first..].iter().chain(&free[..first]).copied();
     let take = free.take(share.saturating_sub(own.len())).collect();
     let excess = own.len().saturating_sub(share);
-    Plan { take, give: own.into_iter().filter(|ip| !is_used(*ip)).take(excess).collect() }
+    AddressPlan { take, give: own.into_iter().filter(|ip| !is_used(*ip)).take(excess).collect() }
 }
 
 #[cfg(test)]

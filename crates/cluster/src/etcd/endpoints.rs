@@ -12,12 +12,12 @@ pub struct Endpoints {
     /// With the certificate of this server. `None`: connections are in clear.
     pub tls: Option<TlsConnector>,
     /// For an etcd with authentication by password.
-    pub login: Option<Login>,
+    pub login: Option<EtcdLogin>,
 }
 
 /// A user of etcd.
 #[derive(Clone)]
-pub struct Login {
+pub struct EtcdLogin {
     /// The name.
     pub user: String,
     /// The password.

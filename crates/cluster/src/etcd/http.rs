@@ -22,13 +22,13 @@ const MAX_ANSWER: usize = 4 << 20;
 type Failure = Box<dyn Error + Send + Sync>;
 
 /// A kept connection.
-pub(super) struct Connection {
+pub(super) struct EtcdConnection {
     host: String,
     sender: SendRequest<Full<Bytes>>,
     driver: JoinHandle<()>,
 }
 
-impl Connection {
+impl EtcdConnection {
     /// Connects to `host:port`, in clear without `tls`.
     pub(super) async fn open(host: &str, tls: Option<&TlsConnector>) -> Result<Self, Failure> {
         let stream = TcpStream::connect(host).await?;
@@ -72,7 +72,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for EtcdConnection {
     fn drop(&mut self) {
         self.driver.abort();
     }

@@ -19,7 +19,7 @@ use formats::FileId;
 use tokio::sync::oneshot;
 
 use super::{Effect, Node};
-use crate::port::{Port, StateRequest};
+use crate::port::{StatePort, StateRequest};
 use crate::wire::Message;
 
 /// How many questions of this server may wait for answers. Those beyond it are not answered.
@@ -44,7 +44,7 @@ struct PendingQuestion {
 
 /// The other servers hold a folder until this is dropped.
 struct Holding {
-    port: Arc<Port>,
+    port: Arc<StatePort>,
     number: u64,
 }
 

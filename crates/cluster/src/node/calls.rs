@@ -111,13 +111,13 @@ mod tests {
 
     use super::*;
     use crate::node::View;
-    use crate::wire::Frame;
-    use crate::{Fence, Port, Trees};
+    use crate::wire::PeerFrame;
+    use crate::{Fence, StatePort, Trees};
 
     const NOW: Duration = Duration::from_secs(1);
 
     fn node(me: u16) -> Node {
-        let port = Port::new(Trees::default(), Arc::new(Fence::new()));
+        let port = StatePort::new(Trees::default(), Arc::new(Fence::new()));
         let state = State::joined(Policy::default(), Limits::default(), me, port.clone());
         let mut node = Node::new(me, state, port);
         node.adopt(NOW, View { epoch: 1, members: vec![1, 2] });
@@ -136,7 +136,7 @@ mod tests {
     }
 
     fn deliver(frame: &[u8], from: u16, to: &mut Node) {
-        let Ok(Frame::Data { number, epoch, message }) = Frame::decode(&frame[4..]) else {
+        let Ok(PeerFrame::Data { number, epoch, message }) = PeerFrame::decode(&frame[4..]) else {
             panic!("no message")
         };
         to.receive(NOW, from, number, epoch, message).unwrap();

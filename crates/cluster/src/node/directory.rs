@@ -45,7 +45,7 @@ struct StateTransfer {
 
 /// What one server reports to a home: [`crate::wire::Message::Report`].
 #[derive(Default)]
-pub(super) struct Report {
+pub(super) struct HomeReport {
     pub(super) held: Vec<(FileId, u64)>,
     pub(super) sent: Vec<(FileId, u16, (u64, u64))>,
     pub(super) received: Vec<(u16, u64)>,
@@ -60,7 +60,7 @@ impl FileReports {
 
 /// What a home answers.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum HomeVerdict {
     /// No server has the state.
     Grant(u64),
     /// This server is to hand it over.
@@ -99,15 +99,15 @@ impl Directory {
     }
 
     /// A server wants the state of a file.
-    pub(super) fn ask(&mut self, from: u16, file: FileId) -> Verdict {
+    pub(super) fn ask(&mut self, from: u16, file: FileId) -> HomeVerdict {
         if !self.is_ready() {
             self.early.push((from, Early::Ask(file)));
-            return Verdict::Nothing;
+            return HomeVerdict::Nothing;
         }
         match self.owners.insert(file, from) {
-            None => Verdict::Grant(self.next_turn()),
-            Some(owner) if owner == from => Verdict::Nothing, // the state is on its way to it
-            Some(owner) => Verdict::Recall(owner, self.next_turn()),
+            None => HomeVerdict::Grant(self.next_turn()),
+            Some(owner) if owner == from => HomeVerdict::Nothing, // the state is on its way to it
+            Some(owner) => HomeVerdict::Recall(owner, self.next_turn()),
         }
     }
 
@@ -126,7 +126,7 @@ impl Directory {
     }
 
     /// A server reports what it has.
-    pub(super) fn hear(&mut self, server: u16, report: Report) {
+    pub(super) fn hear(&mut self, server: u16, report: HomeReport) {
         for (file, turn) in report.held {
             self.found.entry(file).or_default().held(turn, server);
         }
@@ -196,40 +196,40 @@ mod tests {
     #[test]
     fn the_latest_turn_decides_between_reports() {
         let mut directory = Directory::new(2, &[1, 2, 3]);
-        directory.hear(1, Report { held: vec![(FILE, 5)], ..Report::default() });
-        directory.hear(2, Report { held: vec![(FILE, 7)], kept: vec![FILE], ..Report::default() });
-        directory.hear(3, Report { held: vec![(FILE, 6)], ..Report::default() });
-        assert_eq!(directory.ask(3, FILE), Verdict::Nothing);
+        directory.hear(1, HomeReport { held: vec![(FILE, 5)], ..HomeReport::default() });
+        directory.hear(2, HomeReport { held: vec![(FILE, 7)], kept: vec![FILE], ..HomeReport::default() });
+        directory.hear(3, HomeReport { held: vec![(FILE, 6)], ..HomeReport::default() });
+        assert_eq!(directory.ask(3, FILE), HomeVerdict::Nothing);
         assert_eq!(directory.reported(1), (vec![], vec![]));
         assert_eq!(directory.reported(2), (vec![], vec![]));
         assert_eq!(directory.reported(3), (vec![], vec![(3, Early::Ask(FILE))]));
-        assert_eq!(directory.ask(3, FILE), Verdict::Recall(2, (2 << 32) + 1));
+        assert_eq!(directory.ask(3, FILE), HomeVerdict::Recall(2, (2 << 32) + 1));
     }
 
     #[test]
     fn a_state_without_an_owner_is_made_of_the_parts() {
         let mut directory = Directory::new(1, &[1, 2, 3]);
         for server in [3, 1] {
-            directory.hear(server, Report { kept: vec![FILE], ..Report::default() });
+            directory.hear(server, HomeReport { kept: vec![FILE], ..HomeReport::default() });
         }
         directory.reported(1);
         directory.reported(2);
         let (orphans, _) = directory.reported(3);
         assert_eq!(orphans, [Orphan { file: FILE, to: 1, turn: (1 << 32) + 1, parts: vec![3] }]);
-        assert_eq!(directory.ask(2, FILE), Verdict::Recall(1, (1 << 32) + 2));
+        assert_eq!(directory.ask(2, FILE), HomeVerdict::Recall(1, (1 << 32) + 2));
     }
 
     #[test]
     fn a_state_under_way_is_its_receivers_until_that_has_received_it() {
         for (received, owner) in [(8, 2), (9, 3)] {
             let mut directory = Directory::new(1, &[1, 2, 3]);
-            directory.hear(1, Report { sent: vec![(FILE, 2, (5, 9))], ..Report::default() });
-            directory.hear(2, Report { received: vec![(1, received)], ..Report::default() });
-            directory.hear(3, Report { kept: vec![FILE], ..Report::default() });
+            directory.hear(1, HomeReport { sent: vec![(FILE, 2, (5, 9))], ..HomeReport::default() });
+            directory.hear(2, HomeReport { received: vec![(1, received)], ..HomeReport::default() });
+            directory.hear(3, HomeReport { kept: vec![FILE], ..HomeReport::default() });
             [1, 2].into_iter().for_each(|server| _ = directory.reported(server));
             // If it has been received and is not there, it went on to a server that is lost.
             assert_eq!(directory.reported(3).0.len(), usize::from(owner == 3));
-            assert_eq!(directory.ask(1, FILE), Verdict::Recall(owner, directory.turn));
+            assert_eq!(directory.ask(1, FILE), HomeVerdict::Recall(owner, directory.turn));
         }
     }
 

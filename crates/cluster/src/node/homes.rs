@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use formats::FileId;
 
-use super::directory::{Directory, Early, Orphan, Report, Verdict, home_of};
+use super::directory::{Directory, Early, HomeReport, HomeVerdict, Orphan, home_of};
 use super::{Effect, Node, View, is_of_epoch};
 use crate::wire::{MAX_FILES, Message};
 
@@ -79,7 +79,7 @@ impl Node {
 
     /// Tells each home what this server has of its files.
     fn report(&mut self) {
-        let mut reports: BTreeMap<u16, Report> = BTreeMap::new();
+        let mut reports: BTreeMap<u16, HomeReport> = BTreeMap::new();
         for (file, held) in &self.held {
             reports.entry(self.home(*file)).or_default().held.push((*file, held.turn));
         }
@@ -97,8 +97,8 @@ impl Node {
         }
     }
 
-    fn send_report(&mut self, to: u16, report: Report) {
-        let Report { mut held, mut sent, mut kept, .. } = report;
+    fn send_report(&mut self, to: u16, report: HomeReport) {
+        let HomeReport { mut held, mut sent, mut kept, .. } = report;
         let mut received: Vec<(u16, u64)> =
             self.links.iter().map(|(from, link)| (*from, link.received)).collect();
         let mut inherited = self.inherited();
@@ -118,9 +118,9 @@ impl Node {
     /// A server wants the state of a file of this home.
     pub(super) fn answer(&mut self, from: u16, file: FileId) {
         match self.directory.ask(from, file) {
-            Verdict::Grant(turn) => _ = self.send(from, Message::Grant(file, turn)),
-            Verdict::Recall(owner, turn) => _ = self.send(owner, Message::Recall(file, from, turn)),
-            Verdict::Nothing => {}
+            HomeVerdict::Grant(turn) => _ = self.send(from, Message::Grant(file, turn)),
+            HomeVerdict::Recall(owner, turn) => _ = self.send(owner, Message::Recall(file, from, turn)),
+            HomeVerdict::Nothing => {}
         }
     }
 
@@ -132,7 +132,7 @@ impl Node {
     }
 
     /// A server says what it has of this home's files.
-    pub(super) fn reported(&mut self, from: u16, report: Report, more: bool) {
+    pub(super) fn reported(&mut self, from: u16, report: HomeReport, more: bool) {
         self.directory.hear(from, report);
         if more {
             return;

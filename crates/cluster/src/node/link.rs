@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
-use crate::wire::{Frame, Message};
+use crate::wire::{Message, PeerFrame};
 
 /// The numbers of messages to and from one server.
 #[derive(Default)]
-pub(super) struct Link {
+pub(super) struct PeerLink {
     /// The number of the last message to it.
     sent: u64,
     /// Messages that it has not acknowledged, as frames. Only changes, and what a successor is told of opens, can be left out of it:
@@ -23,11 +23,11 @@ pub(super) struct Link {
     pub(super) has_lost: bool,
 }
 
-impl Link {
+impl PeerLink {
     /// Numbers a message. Returns its number, and its frame if it can go now.
     pub(super) fn send(&mut self, epoch: u64, message: Message) -> (u64, Option<Vec<u8>>) {
         self.sent += 1;
-        let frame = Frame::Data { number: self.sent, epoch, message }.encode();
+        let frame = PeerFrame::Data { number: self.sent, epoch, message }.encode();
         let now = self.is_connected.then(|| frame.clone());
         self.unacknowledged.push_back((self.sent, frame));
         (self.sent, now)
@@ -36,8 +36,9 @@ impl Link {
     /// Another message is to go instead of one that was not acknowledged.
     pub(super) fn replace(&mut self, number: u64, epoch: u64, message: Message) {
         let at = self.unacknowledged.iter_mut().find(|(other, _)| *other == number);
-        at.into_iter()
-            .for_each(|(_, frame)| *frame = Frame::Data { number, epoch, message: message.clone() }.encode());
+        at.into_iter().for_each(|(_, frame)| {
+            *frame = PeerFrame::Data { number, epoch, message: message.clone() }.encode()
+        });
     }
 
     /// Everything up to this number has arrived, and the receiver was in the same epoch.

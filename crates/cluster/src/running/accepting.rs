@@ -15,7 +15,7 @@ use super::stream::{prepare, read_frame, write_frame};
 use crate::fence;
 use crate::node::MessageRefusal;
 use crate::tls::is_of;
-use crate::wire::Frame;
+use crate::wire::PeerFrame;
 
 /// How many connections may be open. A cluster has few servers; each has one connection here.
 const MAX_CONNECTIONS: usize = 256;
@@ -52,18 +52,18 @@ async fn serve(shared: &Arc<RunContext>, stream: TcpStream) -> io::Result<()> {
     let mut read = BufReader::new(read);
     let hello = timeout(HELLO_WITHIN, read_frame(&mut read)).await??;
     let (from, received) = admit(shared, &hello, certificate.as_ref())?;
-    write_frame(&mut write, &Frame::Welcome { received }).await?;
+    write_frame(&mut write, &PeerFrame::Welcome { received }).await?;
     take(shared, from, &mut read, &mut write).await
 }
 
 /// Who it is, and what of it was received before.
 fn admit(
     shared: &Arc<RunContext>,
-    hello: &Frame,
+    hello: &PeerFrame,
     certificate: Option<&CertificateDer<'_>>,
 ) -> io::Result<(u16, u64)> {
     let refused = |why: &'static str| io::Error::new(io::ErrorKind::PermissionDenied, why);
-    let Frame::Hello { cluster, from, to } = hello else { return Err(refused("not a hello")) };
+    let PeerFrame::Hello { cluster, from, to } = hello else { return Err(refused("not a hello")) };
     if *cluster != shared.config.cluster || *to != shared.me {
         return Err(refused("another cluster, or another server is meant"));
     }
@@ -88,7 +88,7 @@ async fn take(
 ) -> io::Result<()> {
     let mut members = shared.members.subscribe();
     loop {
-        let Frame::Data { number, epoch, message } = read_frame(read).await? else {
+        let PeerFrame::Data { number, epoch, message } = read_frame(read).await? else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "not a message"));
         };
         while let Err(why) = {
@@ -108,7 +108,7 @@ async fn take(
         shared.port.call(); // it may be an order that is due sooner than what was known
         if read.buffer().is_empty() {
             let epoch = shared.node.lock().epoch();
-            write_frame(write, &Frame::Ack { received: number, epoch }).await?;
+            write_frame(write, &PeerFrame::Ack { received: number, epoch }).await?;
         }
     }
 }

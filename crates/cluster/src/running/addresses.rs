@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use super::RunContext;
-use crate::addresses::{Address, AddressAssignment, Way, connections, plan};
+use crate::addresses::{Address, AddressAssignment, AddressMethod, connections, plan};
 use crate::etcd::{Error, Etcd};
 use crate::fence;
 use crate::membership::{EtcdState, RENEW_EVERY, address_key};
@@ -84,7 +84,7 @@ pub(super) struct Addresses {
     shared: Arc<RunContext>,
     etcd: Etcd,
     lease: u64,
-    way: Way,
+    way: AddressMethod,
     own: Vec<OwnAddress>,
     /// When an address was given away last.
     given: Duration,
@@ -97,7 +97,7 @@ pub(super) struct Addresses {
 impl Addresses {
     pub(super) fn new(shared: Arc<RunContext>, lease: u64) -> Self {
         let etcd = Etcd::new(shared.config.etcd.clone());
-        let way = shared.config.address_command.clone().map_or(Way::Kernel, Way::Command);
+        let way = shared.config.address_command.clone().map_or(AddressMethod::Kernel, AddressMethod::Command);
         let (own, refused, former) = (Vec::new(), Vec::new(), HashMap::new());
         Self { shared, etcd, lease, way, own, given: Duration::ZERO, refused, former }
     }

@@ -16,7 +16,7 @@ use super::RunContext;
 use super::stream::{prepare, read_frame, write_frame};
 use crate::fence;
 use crate::membership::Member;
-use crate::wire::Frame;
+use crate::wire::PeerFrame;
 
 /// How long another server may take to accept a connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
@@ -69,8 +69,8 @@ async fn connected(shared: &Arc<RunContext>, member: &Member) -> io::Result<()> 
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let mut stream = shared.tls.connect.connect(name, stream).await?;
         let cluster = shared.config.cluster.clone();
-        write_frame(&mut stream, &Frame::Hello { cluster, from: shared.me, to: member.number }).await?;
-        let Frame::Welcome { received } = read_frame(&mut stream).await? else {
+        write_frame(&mut stream, &PeerFrame::Hello { cluster, from: shared.me, to: member.number }).await?;
+        let PeerFrame::Welcome { received } = read_frame(&mut stream).await? else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "not a welcome"));
         };
         Ok((stream, received))
@@ -87,7 +87,7 @@ async fn connected(shared: &Arc<RunContext>, member: &Member) -> io::Result<()> 
     });
     let hearing = async {
         loop {
-            let Frame::Ack { received, epoch } = read_frame(&mut read).await? else {
+            let PeerFrame::Ack { received, epoch } = read_frame(&mut read).await? else {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "not an acknowledgement"));
             };
             shared.with(|node| node.acknowledged(fence::now(), member.number, received, epoch));

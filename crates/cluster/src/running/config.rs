@@ -7,11 +7,11 @@ use std::time::Duration;
 use crate::Address;
 use crate::etcd::Endpoints;
 use crate::membership::Member;
-use crate::tls::Files;
+use crate::tls::CertificateFiles;
 
 /// The settings of a server in a cluster.
 #[derive(Debug, Clone)]
-pub struct Config {
+pub struct ClusterConfig {
     /// Where etcd is.
     pub etcd: Endpoints,
     /// The name of the cluster.
@@ -21,7 +21,7 @@ pub struct Config {
     /// Where other servers connect.
     pub listen: SocketAddr,
     /// The certificate of this server.
-    pub files: Files,
+    pub files: CertificateFiles,
     /// The virtual addresses of the cluster. None: this server takes none.
     pub addresses: Vec<Address>,
     /// What gives them to this host and takes them away. `None`: the server does.
@@ -36,7 +36,7 @@ pub struct Config {
     pub grace: Duration,
 }
 
-impl Config {
+impl ClusterConfig {
     /// The member that this server is, without its number and stores.
     pub(super) fn member(&self, address: String, port: u16) -> Member {
         Member {

@@ -10,7 +10,7 @@ use super::Cluster;
 use super::common::wait;
 use crate::etcd::Error;
 use crate::membership::{GracePeriod, LEASE_SECONDS, end_grace};
-use crate::{Record, Table, fence};
+use crate::{ClusterRecord, RecordKind, fence};
 
 /// How long the last answer of etcd counts: less than the others wait longer than clients may reclaim.
 const COUNTS_FOR: Duration = Duration::from_secs(LEASE_SECONDS - 1);
@@ -90,9 +90,9 @@ fn nanos(time: Duration) -> u64 {
 #[derive(Debug, Default)]
 pub struct LostRecords {
     /// Clients of NFSv4.
-    pub clients: Vec<Record>,
+    pub clients: Vec<ClusterRecord>,
     /// Hosts with locks by NLM.
-    pub hosts: Vec<Record>,
+    pub hosts: Vec<ClusterRecord>,
 }
 
 impl Cluster {
@@ -106,7 +106,7 @@ impl Cluster {
     ///
     /// # Errors
     /// etcd cannot be used.
-    pub fn record(&self, table: Table, record: Record) -> Result<(), String> {
+    pub fn record(&self, table: RecordKind, record: ClusterRecord) -> Result<(), String> {
         let (kept, me) = (self.kept.clone(), self.shared.me);
         wait(&self.shared.etcd, async move {
             let common = &mut *kept.common.lock().await;
@@ -118,7 +118,7 @@ impl Cluster {
     ///
     /// # Errors
     /// etcd cannot be used.
-    pub fn forget_record(&self, table: Table, name: &[u8]) -> Result<(), String> {
+    pub fn forget_record(&self, table: RecordKind, name: &[u8]) -> Result<(), String> {
         let (kept, me, name) = (self.kept.clone(), self.shared.me, name.to_vec());
         wait(&self.shared.etcd, async move {
             let common = &mut *kept.common.lock().await;
@@ -130,7 +130,7 @@ impl Cluster {
     ///
     /// # Errors
     /// etcd cannot be used.
-    pub fn own_records(&self, table: Table) -> Result<Vec<Record>, String> {
+    pub fn own_records(&self, table: RecordKind) -> Result<Vec<ClusterRecord>, String> {
         let (kept, me) = (self.kept.clone(), self.shared.me);
         wait(&self.shared.etcd, async move {
             let common = &mut *kept.common.lock().await;
@@ -148,8 +148,8 @@ impl Cluster {
             let common = &mut *kept.common.lock().await;
             let mut all = LostRecords::default();
             for server in lost {
-                all.clients.extend(common.records.all(&mut common.etcd, server, Table::Clients).await?);
-                all.hosts.extend(common.records.all(&mut common.etcd, server, Table::Hosts).await?);
+                all.clients.extend(common.records.all(&mut common.etcd, server, RecordKind::Clients).await?);
+                all.hosts.extend(common.records.all(&mut common.etcd, server, RecordKind::Hosts).await?);
             }
             Ok(all)
         })
@@ -183,7 +183,7 @@ impl Cluster {
             let common = &mut *kept.common.lock().await;
             let mut is_last = true;
             for server in lost {
-                common.records.remove(&mut common.etcd, (server, Table::Clients), &name).await?;
+                common.records.remove(&mut common.etcd, (server, RecordKind::Clients), &name).await?;
                 is_last &= !common.records.has(&mut common.etcd, server).await?;
             }
             if is_last {

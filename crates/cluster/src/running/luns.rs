@@ -11,7 +11,7 @@ use crate::membership::{EtcdState, Member};
 
 /// Where everything is, as etcd said last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct UnitPlaces {
     /// The number of this server.
     pub me: u16,
     /// The members, by ascending numbers.
@@ -26,7 +26,7 @@ pub struct Places {
     pub backups: Vec<String>,
 }
 
-impl Places {
+impl UnitPlaces {
     pub(super) fn of(me: u16, seen: &EtcdState) -> Self {
         let (members, addresses) = (seen.members.members.clone(), seen.addresses.clone());
         let backups = seen.backups.iter().filter(|(server, _)| **server != me);
@@ -40,7 +40,7 @@ impl Places {
 impl Cluster {
     /// Where everything is. It changes within 0.3 s when etcd has changed.
     #[must_use]
-    pub fn places(&self) -> watch::Receiver<Places> {
+    pub fn places(&self) -> watch::Receiver<UnitPlaces> {
         self.places.clone()
     }
 

@@ -14,7 +14,7 @@ use crate::fence;
 pub type Answering = Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send>>;
 
 /// What answers requests of other servers.
-pub trait Answers: Send + Sync {
+pub trait PeerRequestHandler: Send + Sync {
     /// Answers a request, which has [`MAX_CALL`](crate::MAX_CALL) bytes at most.
     fn answer(&self, request: Vec<u8>) -> Answering;
 }
@@ -32,7 +32,7 @@ pub enum CallError {
 
 impl Cluster {
     /// What answers requests of other servers. Without it they are refused.
-    pub fn set_answers(&self, answers: Arc<dyn Answers>) {
+    pub fn set_answers(&self, answers: Arc<dyn PeerRequestHandler>) {
         let _ = self.shared.answers.set(answers); // it is called once
     }
 

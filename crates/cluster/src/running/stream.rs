@@ -6,13 +6,13 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::wire::{Frame, MAX_FRAME};
+use crate::wire::{MAX_FRAME, PeerFrame};
 
 /// How long a connection may be without an acknowledgement of what was sent.
 const SILENT_FOR: Duration = Duration::from_secs(3);
 
 /// Reads one frame. A frame that does not follow the protocol ends the connection.
-pub(super) async fn read_frame(stream: &mut (impl AsyncReadExt + Unpin)) -> io::Result<Frame> {
+pub(super) async fn read_frame(stream: &mut (impl AsyncReadExt + Unpin)) -> io::Result<PeerFrame> {
     let length = stream.read_u32().await? as usize;
     if length > MAX_FRAME {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame that is too long"));
@@ -23,10 +23,13 @@ pub(super) async fn read_frame(stream: &mut (impl AsyncReadExt + Unpin)) -> io::
     if bytes.len() < length {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    Frame::decode(&bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    PeerFrame::decode(&bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-pub(super) async fn write_frame(stream: &mut (impl AsyncWriteExt + Unpin), frame: &Frame) -> io::Result<()> {
+pub(super) async fn write_frame(
+    stream: &mut (impl AsyncWriteExt + Unpin),
+    frame: &PeerFrame,
+) -> io::Result<()> {
     stream.write_all(&frame.encode()).await?;
     stream.flush().await
 }

@@ -61,11 +61,11 @@ pub(super) struct SharedSums {
     hear: mpsc::Sender<ReceivedSums>,
     heard: Mutex<Option<mpsc::Receiver<ReceivedSums>>, ranks::ClusterTrees>,
     counting: OnceLock<Arc<dyn Counting>>,
-    state: Mutex<State, ranks::ClusterSums>,
+    state: Mutex<SumsState, ranks::ClusterSums>,
 }
 
 /// The sums, and the count that runs.
-struct State {
+struct SumsState {
     sums: Sums,
     epoch: u64,
     /// The folders with quotas here, by their numbers in the cluster.
@@ -84,7 +84,7 @@ struct State {
 impl SharedSums {
     pub(super) fn new(me: u16) -> Self {
         let (hear, heard) = mpsc::channel(MOST_HEARD);
-        let state = State {
+        let state = SumsState {
             sums: Sums::new(me),
             epoch: 0,
             here: BTreeMap::new(),
@@ -254,7 +254,7 @@ impl RunContext {
         if epoch != state.epoch {
             return; // all was told again in the present one
         }
-        let local = |state: &State, file: FileId| state.here.get(&file).copied();
+        let local = |state: &SumsState, file: FileId| state.here.get(&file).copied();
         match message {
             SumsMessage::Totals(totals) => state.sums.totals(from, &totals),
             SumsMessage::Ended => return state.ended.push(from),

@@ -52,8 +52,9 @@ fn what_waits_for_a_successor_is_bounded_and_it_learns_everything_in_the_end() {
     world.movers.clear();
     world.changers.clear();
     let is_ready = |world: &World| {
-        let is_in =
-            |server: &super::Server| server.node.counts().is_ready && server.node.epoch() == world.epoch();
+        let is_in = |server: &super::SimulatedServer| {
+            server.node.counts().is_ready && server.node.epoch() == world.epoch()
+        };
         world.service.members() == 2 && world.servers.iter().all(is_in)
     };
     while !is_ready(&world) {

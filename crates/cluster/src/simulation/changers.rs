@@ -7,11 +7,11 @@ use coherence::state::Pins;
 use formats::FileId;
 
 use super::clients::FILES;
-use super::{Random, Server};
+use super::{Random, SimulatedServer};
 
 /// What changes are being made, and how many were.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
+pub(super) struct ChangesInProgress {
     /// The changers that change a file.
     by: BTreeMap<FileId, Vec<(usize, usize)>>,
     pub(super) made: usize,
@@ -42,15 +42,15 @@ impl Changer {
         self.is_stopping = true;
     }
 
-    pub(super) fn is_done(&self, servers: &[Server]) -> bool {
+    pub(super) fn is_done(&self, servers: &[SimulatedServer]) -> bool {
         servers[self.server].is_dead || self.is_gone || matches!(self.doing, ChangerAction::Nothing)
     }
 
     pub(super) fn step(
         &mut self,
         now: Duration,
-        servers: &[Server],
-        changes: &mut Changes,
+        servers: &[SimulatedServer],
+        changes: &mut ChangesInProgress,
         random: &mut Random,
     ) {
         let server = &servers[self.server];
@@ -84,7 +84,7 @@ impl Changer {
     }
 }
 
-impl Changes {
+impl ChangesInProgress {
     fn begin(&mut self, changer: (usize, usize), files: Vec<FileId>) {
         self.made += 1;
         for file in files {

@@ -13,14 +13,14 @@ use formats::FileId;
 
 use super::history::Right;
 use super::{Call, History};
-use super::{Random, Server};
+use super::{Random, SimulatedServer};
 
 /// Few files, so that clients meet.
 pub(super) const FILES: u64 = 4;
 
 /// What is so, as clients were told.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct ClientFacts {
     /// The clients that have the exclusive lock of each file.
     locks: BTreeMap<FileId, usize>,
     /// The clients that have a file open and deny writing, or write.
@@ -58,7 +58,7 @@ enum Settling {
 
 /// A client of one server.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct SimulatedClient {
     at: usize,
     server: usize,
     id: ClientId,
@@ -72,7 +72,7 @@ pub(super) struct Client {
     is_gone: bool,
 }
 
-impl Client {
+impl SimulatedClient {
     pub(super) fn new(at: usize, servers: usize) -> Self {
         let server = at % servers;
         let id = ClientId(((server as u64 + 1) << 48) + at as u64 + 1);
@@ -96,7 +96,7 @@ impl Client {
     }
 
     /// Whether it has nothing, and waits for nothing.
-    pub(super) fn is_done(&self, servers: &[Server]) -> bool {
+    pub(super) fn is_done(&self, servers: &[SimulatedServer]) -> bool {
         servers[self.server].is_dead || matches!(self.doing, ClientAction::Nothing)
     }
 
@@ -112,8 +112,8 @@ impl Client {
     pub(super) fn step(
         &mut self,
         now: Duration,
-        servers: &mut [Server],
-        facts: &mut Facts,
+        servers: &mut [SimulatedServer],
+        facts: &mut ClientFacts,
         random: &mut Random,
     ) {
         let server = &servers[self.server];
@@ -179,7 +179,7 @@ impl Client {
     }
 
     /// It asks for something.
-    fn begin(&mut self, now: Duration, facts: &mut Facts, random: &mut Random) -> ClientAction {
+    fn begin(&mut self, now: Duration, facts: &mut ClientFacts, random: &mut Random) -> ClientAction {
         self.file = FileId::new(0, 1 + random.below(FILES));
         self.until = now + Duration::from_millis(random.below(80));
         let mut call = |right| facts.history.call(self.file, self.at, right);
@@ -192,7 +192,7 @@ impl Client {
     }
 
     /// It closes its open; now and then it is the one that wants the file removed.
-    fn close(&mut self, writes: bool, facts: &mut Facts, random: &mut Random) -> ClientAction {
+    fn close(&mut self, writes: bool, facts: &mut ClientFacts, random: &mut Random) -> ClientAction {
         facts.forget_opens(self.at);
         let call = facts.history.call(self.file, self.at, opened(writes));
         if let Some(guard) = self.guard.take()
@@ -208,7 +208,12 @@ impl Client {
     }
 
     /// What it has given back is so for all when its server has the state of the file.
-    fn settle(&self, settling: Settling, state: &coherence::state::State, facts: &mut Facts) -> ClientAction {
+    fn settle(
+        &self,
+        settling: Settling,
+        state: &coherence::state::State,
+        facts: &mut ClientFacts,
+    ) -> ClientAction {
         if state.test(self.file, &Stream::Data, &self.wanted()).is_err() {
             return ClientAction::Settling(settling);
         }
@@ -220,7 +225,7 @@ impl Client {
     }
 
     /// What it has and asks for goes with its server, at some time.
-    pub(super) fn lose(&mut self, facts: &mut Facts) {
+    pub(super) fn lose(&mut self, facts: &mut ClientFacts) {
         let history = &mut facts.history;
         match std::mem::replace(&mut self.doing, ClientAction::Nothing) {
             ClientAction::Nothing => {}
@@ -239,7 +244,7 @@ impl Client {
         }
     }
 
-    fn locked(&self, facts: &mut Facts, call: &Call) -> ClientAction {
+    fn locked(&self, facts: &mut ClientFacts, call: &Call) -> ClientAction {
         facts.acknowledged += 1;
         facts.history.taken(call);
         let before = facts.locks.insert(self.file, self.at);
@@ -251,7 +256,7 @@ impl Client {
         &mut self,
         writes: bool,
         state: &coherence::state::State,
-        facts: &mut Facts,
+        facts: &mut ClientFacts,
         call: Call,
     ) -> ClientAction {
         let (access, deny) = if writes { (Modes::WRITE, Modes::NONE) } else { (Modes::READ, Modes::WRITE) };
@@ -288,7 +293,7 @@ fn opened(writes: bool) -> Right {
     if writes { Right::Writing } else { Right::Reading }
 }
 
-impl Facts {
+impl ClientFacts {
     fn forget(&mut self, client: usize) {
         self.locks.retain(|_, holder| *holder != client);
         self.forget_opens(client);

@@ -10,8 +10,8 @@ use formats::FileId;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
-use super::{Random, STEP, Server};
-use crate::wire::{Frame, Message};
+use super::{Random, STEP, SimulatedServer};
+use crate::wire::{Message, PeerFrame};
 use crate::{Effect, View};
 
 /// The folder. Nothing of its state is used.
@@ -19,7 +19,7 @@ const FOLDER: FileId = FileId::new(0, 200);
 
 /// What a server knows of opens inside the folder, as its site does.
 #[derive(Default)]
-pub(super) struct Inside {
+pub(super) struct OpensInside {
     /// Until when a client has something open.
     open_until: Option<Duration>,
     /// How many hold the folder.
@@ -35,7 +35,7 @@ impl Drop for FolderHold {
     }
 }
 
-impl Inside {
+impl OpensInside {
     /// The answer to the question of another server.
     pub(super) fn hold(&self) -> Option<Elsewhere> {
         Some(Box::new(self.held()?))
@@ -85,11 +85,11 @@ impl Mover {
         self.is_stopping = true;
     }
 
-    pub(super) fn is_done(&self, servers: &[Server]) -> bool {
+    pub(super) fn is_done(&self, servers: &[SimulatedServer]) -> bool {
         matches!(self.doing, MoverAction::Nothing) || servers[self.server].is_dead
     }
 
-    pub(super) fn step(&mut self, now: Duration, servers: &mut [Server], random: &mut Random) {
+    pub(super) fn step(&mut self, now: Duration, servers: &mut [SimulatedServer], random: &mut Random) {
         let own = &mut servers[self.server];
         if !own.may_answer(now) {
             return;
@@ -120,7 +120,8 @@ impl Mover {
             moving @ MoverAction::Moving { .. } => moving,
         };
         if matches!(self.doing, MoverAction::Moving { .. }) {
-            let may_answer = |server: &&Server| server.may_answer(now) && server.inside.open_until.is_some();
+            let may_answer =
+                |server: &&SimulatedServer| server.may_answer(now) && server.inside.open_until.is_some();
             let opened: Vec<u16> = servers.iter().filter(may_answer).map(|server| server.number).collect();
             assert!(opened.is_empty(), "something is open at {opened:?} while the folder moves");
         }
@@ -132,21 +133,21 @@ fn party(server: u16) -> Party {
 }
 
 /// What a server sends, and to which one.
-fn sent(server: &mut Server) -> Vec<(u16, Message)> {
+fn sent(server: &mut SimulatedServer) -> Vec<(u16, Message)> {
     server.node.tick(STEP);
     let frames = server.node.effects().into_iter().filter_map(|effect| match effect {
         Effect::Send(to, frame) => Some((to, frame)),
         _ => None,
     });
-    let messages = frames.filter_map(|(to, frame)| match Frame::decode(&frame[4..]).unwrap() {
-        Frame::Data { message, .. } => Some((to, message)),
+    let messages = frames.filter_map(|(to, frame)| match PeerFrame::decode(&frame[4..]).unwrap() {
+        PeerFrame::Data { message, .. } => Some((to, message)),
         _ => None,
     });
     messages.filter(|(_, message)| !matches!(message, Message::Report { .. })).collect()
 }
 
-fn joined(members: &[u16]) -> Server {
-    let mut server = Server::new(1);
+fn joined(members: &[u16]) -> SimulatedServer {
+    let mut server = SimulatedServer::new(1);
     server.node.adopt(STEP, View { epoch: 1, members: members.to_vec() });
     members.iter().for_each(|member| _ = server.node.connected(*member, 0));
     sent(&mut server);
@@ -186,8 +187,8 @@ fn one_server_with_something_open_is_enough_to_refuse() {
 fn a_folder_is_not_held_for_a_move_that_is_over() {
     let mut server = joined(&[1, 2]);
     let ask = |number| Message::Below { number, folder: FOLDER, by: party(2) };
-    let held = |server: &Server| server.inside.holds.load(Ordering::Relaxed);
-    let asked = |server: &mut Server| {
+    let held = |server: &SimulatedServer| server.inside.holds.load(Ordering::Relaxed);
+    let asked = |server: &mut SimulatedServer| {
         let effects = server.node.effects().into_iter();
         effects
             .filter_map(|effect| if let Effect::Below(below) = effect { Some(below) } else { None })

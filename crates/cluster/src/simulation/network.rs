@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash as _};
 use std::time::Duration;
 
-use super::{Random, Server};
+use super::{Random, SimulatedServer};
 use crate::MessageRefusal;
-use crate::wire::Frame;
+use crate::wire::PeerFrame;
 
 #[derive(Default)]
 pub(super) struct SimulatedNetwork {
     /// From the first server to the second one.
-    connections: BTreeMap<(u16, u16), Connection>,
+    connections: BTreeMap<(u16, u16), SimulatedConnection>,
     parted: BTreeMap<(u16, u16), Duration>,
     dead: BTreeSet<u16>,
     /// How many frames have left.
@@ -21,7 +21,7 @@ pub(super) struct SimulatedNetwork {
 }
 
 #[derive(Default)]
-struct Connection {
+struct SimulatedConnection {
     is_open: bool,
     retry_at: Duration,
     /// Frames under way, with the time of their arrival.
@@ -46,7 +46,8 @@ impl SimulatedNetwork {
     pub(super) fn cut(&mut self, one: u16, other: u16) {
         for pair in [(one, other), (other, one)] {
             if let Some(connection) = self.connections.get_mut(&pair) {
-                *connection = Connection { retry_at: connection.retry_at, ..Connection::default() };
+                *connection =
+                    SimulatedConnection { retry_at: connection.retry_at, ..SimulatedConnection::default() };
             }
         }
     }
@@ -64,7 +65,7 @@ impl SimulatedNetwork {
         self.parted.clear();
     }
 
-    pub(super) fn step(&mut self, now: Duration, servers: &mut [Server], random: &mut Random) {
+    pub(super) fn step(&mut self, now: Duration, servers: &mut [SimulatedServer], random: &mut Random) {
         let numbers: Vec<u16> = servers.iter().map(|server| server.number).collect();
         for from in 0..numbers.len() {
             for to in 0..numbers.len() {
@@ -79,7 +80,7 @@ impl SimulatedNetwork {
         &mut self,
         now: Duration,
         (from, to): (usize, usize),
-        servers: &mut [Server],
+        servers: &mut [SimulatedServer],
         random: &mut Random,
     ) {
         let pair = (servers[from].number, servers[to].number);
@@ -89,7 +90,7 @@ impl SimulatedNetwork {
             || servers[to].is_dead;
         let connection = self.connections.entry(pair).or_default();
         if is_parted && connection.is_open {
-            *connection = Connection::default();
+            *connection = SimulatedConnection::default();
         }
         if !servers[from].runs(now) || !servers[to].runs(now) {
             return; // what is under way waits
@@ -111,7 +112,7 @@ impl SimulatedNetwork {
         }
         while connection.frames.front().is_some_and(|(at, _)| *at <= now) {
             let Some((_, bytes)) = connection.frames.pop_front() else { return };
-            let Ok(Frame::Data { number, epoch, message }) = Frame::decode(&bytes[4..]) else {
+            let Ok(PeerFrame::Data { number, epoch, message }) = PeerFrame::decode(&bytes[4..]) else {
                 panic!("not a message: {bytes:?}");
             };
             match servers[to].node.receive(now, pair.0, number, epoch, message) {
@@ -124,7 +125,7 @@ impl SimulatedNetwork {
                     return;
                 }
                 Err(MessageRefusal::Stranger) => {
-                    *connection = Connection::default();
+                    *connection = SimulatedConnection::default();
                     return;
                 }
                 Err(MessageRefusal::Gap) => panic!("a message is missing before {number} from {}", pair.0),

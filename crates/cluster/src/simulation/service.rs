@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Random, Server};
+use super::{Random, SimulatedServer};
 use crate::View;
 
 /// How long a lease lasts without being renewed.
@@ -12,7 +12,7 @@ const LEASE: Duration = Duration::from_secs(3);
 const MARGIN: Duration = Duration::from_millis(500);
 
 #[derive(Default)]
-pub(super) struct Service {
+pub(super) struct SimulatedService {
     /// When the lease of each server ends.
     leases: BTreeMap<u16, Duration>,
     view: View,
@@ -20,7 +20,7 @@ pub(super) struct Service {
     parted: BTreeMap<u16, Duration>,
 }
 
-impl Service {
+impl SimulatedService {
     /// The service cannot be reached by a server until then.
     pub(super) fn part(&mut self, server: u16, until: Duration) {
         self.parted.insert(server, until);
@@ -39,7 +39,7 @@ impl Service {
         self.parted.clear();
     }
 
-    pub(super) fn step(&mut self, now: Duration, servers: &mut [Server], random: &mut Random) {
+    pub(super) fn step(&mut self, now: Duration, servers: &mut [SimulatedServer], random: &mut Random) {
         for server in servers.iter_mut().filter(|server| server.runs(now)) {
             if server.fence != Duration::ZERO && now >= server.fence {
                 server.is_dead = true; // it ends itself
@@ -55,7 +55,7 @@ impl Service {
     }
 
     /// One call of a server: it renews its lease, looks who has one, and changes the list of members if it differs.
-    fn renew(&mut self, now: Duration, server: &mut Server) {
+    fn renew(&mut self, now: Duration, server: &mut SimulatedServer) {
         let is_new = server.fence == Duration::ZERO;
         let is_alive = self.leases.get(&server.number).is_some_and(|end| now < *end);
         if !is_new && !is_alive {

@@ -14,7 +14,7 @@ use coherence::state::{
 use formats::FileId;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Random, Server};
+use super::{Random, SimulatedServer};
 use crate::node::ToKeep;
 use crate::port::StateRequest;
 
@@ -83,19 +83,25 @@ pub(super) struct Traveller {
 }
 
 /// How many servers are lost.
-fn lost(now: Duration, servers: &[Server]) -> usize {
+fn lost(now: Duration, servers: &[SimulatedServer]) -> usize {
     servers.iter().filter(|server| server.is_dead || now >= server.fence).count()
 }
 
 /// Has the successor of a server told of an open.
-pub(super) fn keep(server: &Server, traveller: usize, file: FileId, guard: &OpenGuard, persistent: bool) {
+pub(super) fn keep(
+    server: &SimulatedServer,
+    traveller: usize,
+    file: FileId,
+    guard: &OpenGuard,
+    persistent: bool,
+) {
     let (open, lease, note) = (guard.id(), None, Arc::from(&b"note"[..]));
     let client = [u8::try_from(traveller).expect("few"); 16];
     server.port.want(StateRequest::Keep(ToKeep { file, open, lease, client, note, persistent }));
 }
 
 /// An inherited open is closed, whose traveller does not come for it.
-pub(super) fn close_inherited(server: &mut Server, traveller: u8) {
+pub(super) fn close_inherited(server: &mut SimulatedServer, traveller: u8) {
     if let Some(inherited) = server.inherited.remove(&traveller) {
         server.port.want(StateRequest::Drop(inherited.guard.id()));
     }
@@ -116,14 +122,14 @@ impl Traveller {
         }
     }
 
-    pub(super) fn is_done(&self, servers: &[Server]) -> bool {
+    pub(super) fn is_done(&self, servers: &[SimulatedServer]) -> bool {
         matches!(self.doing, TravellerAction::Nothing) || servers.iter().all(|server| server.is_dead)
     }
 
     pub(super) fn step(
         &mut self,
         now: Duration,
-        servers: &mut [Server],
+        servers: &mut [SimulatedServer],
         travels: &mut Travels,
         random: &mut Random,
     ) {
@@ -193,7 +199,7 @@ impl Traveller {
         TravellerAction::Away(now + AWAY_AT_MOST)
     }
 
-    fn open(&mut self, state: &State, server: &Server, travels: &mut Travels) -> TravellerAction {
+    fn open(&mut self, state: &State, server: &SimulatedServer, travels: &mut Travels) -> TravellerAction {
         let party = Party::client(id(server.number, self.at));
         let request = OpenRequest::new(party, Modes::WRITE, Modes::READ.union(Modes::WRITE));
         match state.open(self.file, Stream::Data, request) {
@@ -219,7 +225,7 @@ impl Traveller {
     }
 
     /// It asks whether the successor has its open.
-    fn ask(&mut self, server: &Server, guard: OpenGuard) -> TravellerAction {
+    fn ask(&mut self, server: &SimulatedServer, guard: OpenGuard) -> TravellerAction {
         let (answer, asked) = oneshot::channel();
         server.port.want(StateRequest::Kept(guard.id(), answer));
         (self.guard, self.promised) = (Some(guard), None);
@@ -231,7 +237,7 @@ impl Traveller {
         &mut self,
         now: Duration,
         until: Duration,
-        servers: &mut [Server],
+        servers: &mut [SimulatedServer],
         travels: &mut Travels,
     ) -> TravellerAction {
         let name = u8::try_from(self.at).expect("few");
@@ -267,14 +273,14 @@ impl Traveller {
     }
 
     /// Its open is not at any server. That may be so if more than its own server was lost since it was promised.
-    fn is_given_up(&mut self, now: Duration, servers: &[Server]) {
+    fn is_given_up(&mut self, now: Duration, servers: &[SimulatedServer]) {
         let Some(before) = self.promised.take() else { return };
         let since = lost(now, servers) - before;
         assert!(since > 1, "what the successor had is lost: {self:?}");
     }
 
     /// It uses a server that is there.
-    fn move_on(&mut self, servers: &mut [Server]) {
+    fn move_on(&mut self, servers: &mut [SimulatedServer]) {
         let name = u8::try_from(self.at).expect("few");
         servers.iter_mut().for_each(|server| close_inherited(server, name));
         self.server = servers.iter().position(|server| !server.is_dead).unwrap_or(self.server);

@@ -17,7 +17,7 @@ const ACK: u8 = 4;
 
 /// A frame between two servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Frame {
+pub enum PeerFrame {
     /// The first frame of a connection, by the server that sends messages over it.
     Hello {
         /// The name of the cluster.
@@ -50,7 +50,7 @@ pub enum Frame {
     },
 }
 
-impl Frame {
+impl PeerFrame {
     /// The frame, with its length before it.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {

@@ -9,7 +9,7 @@
 use tokio::sync::oneshot;
 
 use super::leases::{Breaking, Causer, LeaseEntry, Notices};
-use super::removals::{Removal, Remove};
+use super::removals::{RemovalTarget, Remove};
 use super::table::{Entry, Table};
 use super::waiters::{Granting, QueuedLock};
 use super::{
@@ -206,7 +206,7 @@ impl Table {
                 None if home == server => continue, // it has been removed
                 None => Remove::There { home, told },
             };
-            entry.removals.push(Removal { stream, link: None, number, last });
+            entry.removals.push(RemovalTarget { stream, link: None, number, last });
         }
         for (of, count) in state.openers {
             match of == server {
@@ -336,7 +336,7 @@ pub(super) fn carried_lease(lease: &LeaseEntry) -> CarriedLease {
     }
 }
 
-fn carried_removal(going: &Removal, server: u16) -> CarriedRemoval {
+fn carried_removal(going: &RemovalTarget, server: u16) -> CarriedRemoval {
     let (home, told) = match going.last {
         Remove::Here(_) => (server, false),
         Remove::There { home, told } => (home, told),

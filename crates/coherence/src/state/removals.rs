@@ -11,7 +11,7 @@ pub type Last = Box<dyn FnOnce() -> Result<()> + Send>;
 
 /// Something that is to be removed. The data fork stands for a name of the file, and for the whole
 /// file if that is its last name.
-pub(super) struct Removal {
+pub(super) struct RemovalTarget {
     pub(super) stream: Stream,
     /// The name that is removed; `None` for a stream, and if it is not known.
     pub(super) link: Option<Link>,
@@ -28,7 +28,7 @@ pub(super) enum Remove {
     There { home: u16, told: bool },
 }
 
-impl Removal {
+impl RemovalTarget {
     /// Whether this prevents opening a stream by a name.
     fn concerns(&self, stream: &Stream, link: Option<Link>) -> bool {
         match self.stream {
@@ -53,11 +53,11 @@ impl Entry {
     /// name.
     pub(super) fn take_unused(&mut self, table: &Table, file: FileId) -> Vec<Last> {
         let opens = &self.opens;
-        let unused = |going: &mut Removal| match going.stream {
+        let unused = |going: &mut RemovalTarget| match going.stream {
             Stream::Data => !opens.has_link(going.link),
             _ => !opens.has_stream(&going.stream),
         };
-        let mut unused: Vec<Removal> = self.removals.extract_if(.., unused).collect();
+        let mut unused: Vec<RemovalTarget> = self.removals.extract_if(.., unused).collect();
         unused.sort_by_key(|going| going.stream == Stream::Data);
         let last = unused.into_iter().filter_map(|going| match going.last {
             Remove::Here(last) => Some(last),
@@ -65,7 +65,7 @@ impl Entry {
                 if let (false, Some(coordinator)) = (told, table.coordinator()) {
                     coordinator.back(home, file, Back::Remove(going.number));
                 }
-                self.removals.push(Removal { last: Remove::There { home, told: true }, ..going });
+                self.removals.push(RemovalTarget { last: Remove::There { home, told: true }, ..going });
                 None
             }
         });
@@ -90,7 +90,7 @@ impl OpenGuard {
         self.change_removals(|table, entry, stream, link| {
             if entry.removals.iter().all(|going| (&going.stream, going.link) != (&stream, link)) {
                 let (number, last) = (table.number(), Remove::Here(last));
-                entry.removals.push(Removal { stream, link, number, last });
+                entry.removals.push(RemovalTarget { stream, link, number, last });
             }
         });
     }

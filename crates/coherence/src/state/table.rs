@@ -12,7 +12,7 @@ use super::leases::LeaseEntry;
 use super::ledger::{Ledger, Limits};
 use super::pins::{PinConflict, Pinning};
 use super::ranges::Ranges;
-use super::removals::{Last, Removal};
+use super::removals::{Last, RemovalTarget};
 use super::waiters::QueuedLock;
 use super::{Policy, Stream};
 use crate::ranks;
@@ -55,7 +55,7 @@ pub(super) struct Entry {
     pub(super) queue: Vec<QueuedLock>,
     pub(super) leases: Vec<LeaseEntry>,
     /// Empty when `opens` is, unless another server is removing one.
-    pub(super) removals: Vec<Removal>,
+    pub(super) removals: Vec<RemovalTarget>,
     /// How many opens wait for caches of others before they are registered.
     pub(super) openers: usize,
     /// The same at other servers.

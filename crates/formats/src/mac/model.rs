@@ -58,7 +58,7 @@ struct PreservedValues {
 
 /// Everything stored about one file, as bytes; `None` where there is no such thing.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Parts<'a> {
+pub struct StoredParts<'a> {
     /// The extended attribute `user.org.netatalk.Metadata`.
     pub netatalk: Option<&'a [u8]>,
     /// The beginning and the length of `.AppleDouble/<name>`.
@@ -77,15 +77,15 @@ pub struct Parts<'a> {
 
 impl Metadata {
     /// Reads everything there is. If several sources have the same value, the first in the order of
-    /// [`Parts`] counts. But DOS attributes and the creation time are those of `dosattrib` if it
+    /// [`StoredParts`] counts. But DOS attributes and the creation time are those of `dosattrib` if it
     /// has them. Values that cannot be read are kept for [`Metadata::to_kept`], and named.
-    pub fn from_parts(parts: &Parts<'_>) -> (Self, Vec<Problem>) {
+    pub fn from_parts(parts: &StoredParts<'_>) -> (Self, Vec<Problem>) {
         reading::read(parts)
     }
 
     /// Reads `user.org.netatalk.Metadata` alone.
     pub fn from_netatalk(bytes: &[u8]) -> (Self, Vec<Problem>) {
-        Self::from_parts(&Parts { netatalk: Some(bytes), ..Parts::default() })
+        Self::from_parts(&StoredParts { netatalk: Some(bytes), ..StoredParts::default() })
     }
 
     /// From the entries of an AppleSingle or AppleDouble file to be imported.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Read, Write};
 
-use afp::client::{Client, Error, ForkId, Login, ROOT};
+use afp::client::{Client, ClientLogin, Error, ForkId, ROOT};
 use afp::wire::directory::{Place, SetParms};
 use afp::wire::enumerate::{Enumerate, EnumerateForm, Reply};
 use afp::wire::file::{CopyFile, ExchangeFiles, MoveAndRename};
@@ -65,7 +65,7 @@ impl Afp {
     pub fn new(link: Link, runtime: &Handle) -> Self {
         let mut client = Client::open(Over(link, runtime.clone())).expect("a session");
         let user = world::user();
-        let login = Login::Cleartext { name: &user.name, password: &user.password };
+        let login = ClientLogin::Cleartext { name: &user.name, password: &user.password };
         client.log_in("AFP3.4", &login).expect("a login");
         let volume = client.open_volume(world::share()).expect("the volume");
         Self { client, volume, slots: HashMap::new() }

@@ -8,17 +8,17 @@ use nfs::wire::v4::acls::{Ace, AceType, Aces};
 use nfs::wire::v4::attributes::{
     self, MODE, NAMED_ATTR, SIZE, SetTime4, TIME_MODIFY, TIME_MODIFY_SET, TYPE, Values,
 };
-use nfs::wire::v4::files::{Operation, Read, ReadDir, Rename, SetAttr, Write};
+use nfs::wire::v4::files::{CompoundOperation, Read, ReadDir, Rename, SetAttr, Write};
 use nfs::wire::v4::locks::{Lock, Locker, NewLocker, Unlock};
-use nfs::wire::v4::opens::{Claim, Close, Create, CreateType, Open, OpenHow};
+use nfs::wire::v4::opens::{Claim, Close, Create, CreateType, OpenArgs, OpenHow};
 use nfs::wire::v4::ranges::{CopyRange, Servers};
 use nfs::wire::v4::sessions::{
     CallbackSecurity, ChannelAttributes, CreateSession, CreatedSession, ExchangeId, ExchangedId,
     Implementation, Sequence, SessionId, StateProtect,
 };
 use nfs::wire::v4::types::{
-    Attributes, Bitmap, ChangeInfo, DelegationType, FileType, LockType, NfsTime, Owner, StableHow, StateId,
-    Status,
+    Bitmap, ChangeInfo, DelegationType, Fattr, FileType, LockType, NfsTime, OwnerArgument, StableHow,
+    StateId, Status,
 };
 use nfs::wire::v4::xattrs::{SetOption, SetXattr};
 use nfs::wire::v4::{COMPOUND, Head, ReplyHead};
@@ -56,7 +56,7 @@ type Nfs4Result<T> = Result<T, i64>;
 /// nfsace4: type, flags, mask and who.
 pub type Line = (u32, u32, u32, String);
 
-struct CompoundArgs<'a>(&'a [Operation<'a>]);
+struct CompoundArgs<'a>(&'a [CompoundOperation<'a>]);
 
 impl Encode for CompoundArgs<'_> {
     fn encode(&self, w: &mut Writer) {
@@ -66,8 +66,8 @@ impl Encode for CompoundArgs<'_> {
 }
 
 /// Attributes without values.
-fn none<'a>() -> Attributes<'a> {
-    Attributes { which: Bitmap::default(), values: Opaque::new(b"") }
+fn none<'a>() -> Fattr<'a> {
+    Fattr { which: Bitmap::default(), values: Opaque::new(b"") }
 }
 
 fn name(name: &str) -> Opaque<'_, { nfs::wire::v4::types::NAME_LIMIT }> {
@@ -86,7 +86,7 @@ impl Nfs4 {
     }
 
     async fn begin(&mut self, life: u64) {
-        let exchange = Operation::ExchangeId(ExchangeId {
+        let exchange = CompoundOperation::ExchangeId(ExchangeId {
             verifier: life.to_be_bytes(),
             name: Opaque::new(self.name.as_bytes()),
             flags: 0,
@@ -106,7 +106,7 @@ impl Nfs4 {
             inbound_reads: None,
         };
         let security = CallbackSecurity { none: true, ..CallbackSecurity::default() };
-        let create = Operation::CreateSession(CreateSession {
+        let create = CompoundOperation::CreateSession(CreateSession {
             client: exchanged.client,
             sequence: exchanged.sequence,
             flags: 0,
@@ -117,11 +117,11 @@ impl Nfs4 {
         });
         let reply = self.compound(&[create]).await.expect("a session");
         self.session = CreatedSession::decode(&mut Reader::new(&reply[8..])).expect("a session").session;
-        self.calls(&[Operation::ReclaimComplete(false)]).await.expect("nothing to reclaim");
+        self.calls(&[CompoundOperation::ReclaimComplete(false)]).await.expect("nothing to reclaim");
     }
 
     /// The results after the head.
-    async fn compound(&mut self, operations: &[Operation<'_>]) -> Nfs4Result<Vec<u8>> {
+    async fn compound(&mut self, operations: &[CompoundOperation<'_>]) -> Nfs4Result<Vec<u8>> {
         let reply = self.rpc.call((PROGRAM, 4, COMPOUND), &CompoundArgs(operations)).await;
         let mut r = Reader::new(&reply);
         let head = ReplyHead::decode(&mut r).expect("a head");
@@ -130,7 +130,7 @@ impl Nfs4 {
 
     /// The same in the session: the results of the last operation after its number and status. A server that has to wait for
     /// another one says so (RFC 8881 15.1.1.3), and is asked again.
-    async fn calls(&mut self, operations: &[Operation<'_>]) -> Nfs4Result<Vec<u8>> {
+    async fn calls(&mut self, operations: &[CompoundOperation<'_>]) -> Nfs4Result<Vec<u8>> {
         let until = Instant::now() + world::WAITS;
         loop {
             match self.calls_once(operations).await {
@@ -142,35 +142,35 @@ impl Nfs4 {
         }
     }
 
-    async fn calls_once(&mut self, operations: &[Operation<'_>]) -> Nfs4Result<Vec<u8>> {
+    async fn calls_once(&mut self, operations: &[CompoundOperation<'_>]) -> Nfs4Result<Vec<u8>> {
         self.used += 1;
         let sequence =
             Sequence { session: self.session, sequence: self.used, slot: 0, highest_slot: 0, cache: false };
-        let all = [&[Operation::Sequence(sequence)], operations].concat();
+        let all = [&[CompoundOperation::Sequence(sequence)], operations].concat();
         self.compound(&all).await
     }
 
     /// The results of the last of these operations. Those before it have no results but their status.
-    async fn last(&mut self, operations: &[Operation<'_>]) -> Nfs4Result<Vec<u8>> {
+    async fn last(&mut self, operations: &[CompoundOperation<'_>]) -> Nfs4Result<Vec<u8>> {
         let reply = self.calls(operations).await?;
         Ok(reply[SEQUENCE_RESULTS + operations.len() * 8..].to_vec())
     }
 
-    fn to_folder(at: &str) -> (Vec<Operation<'_>>, &str) {
-        let mut way = vec![Operation::PutRoot(()), Operation::LookUp(name(world::share()))];
+    fn to_folder(at: &str) -> (Vec<CompoundOperation<'_>>, &str) {
+        let mut way = vec![CompoundOperation::PutRoot(()), CompoundOperation::LookUp(name(world::share()))];
         match at.split_once('/') {
             None => (way, at),
             Some((folder, last)) => {
-                way.push(Operation::LookUp(name(folder)));
+                way.push(CompoundOperation::LookUp(name(folder)));
                 (way, last)
             }
         }
     }
 
-    fn to_file(at: &str) -> Vec<Operation<'_>> {
+    fn to_file(at: &str) -> Vec<CompoundOperation<'_>> {
         let (mut way, last) = Self::to_folder(at);
         if !last.is_empty() {
-            way.push(Operation::LookUp(name(last)));
+            way.push(CompoundOperation::LookUp(name(last)));
         }
         way
     }
@@ -180,15 +180,15 @@ impl Nfs4 {
         let owner = self.opened.to_be_bytes();
         let bits = |modes: Modes| u32::from(modes.r) | u32::from(modes.w) << 1;
         let (mut way, last) = Self::to_folder(at);
-        way.push(Operation::Open(Open {
+        way.push(CompoundOperation::Open(OpenArgs {
             sequence: 0,
             access: bits(access),
             deny: bits(deny),
-            owner: Owner { client: self.client, name: Opaque::new(&owner) },
+            owner: OwnerArgument { client: self.client, name: Opaque::new(&owner) },
             how,
             claim: Claim::Name(name(last)),
         }));
-        way.push(Operation::GetHandle(()));
+        way.push(CompoundOperation::GetHandle(()));
         let reply = self.calls(&way).await?;
         let mut r = Reader::new(&reply[SEQUENCE_RESULTS + (way.len() - 1) * 8..]);
         let state = StateId::decode(&mut r).expect("a stateid");
@@ -203,26 +203,29 @@ impl Nfs4 {
 
     async fn close(&mut self, held: &OpenSlot) -> Nfs4Result<()> {
         let close = Close { sequence: 0, state: held.state };
-        self.calls(&[Operation::PutHandle(Opaque::new(&held.handle)), Operation::Close(close)])
-            .await
-            .map(drop)
+        self.calls(&[
+            CompoundOperation::PutHandle(Opaque::new(&held.handle)),
+            CompoundOperation::Close(close),
+        ])
+        .await
+        .map(drop)
     }
 
     /// The operation on the file of a slot.
-    async fn with(&mut self, slot: Slot, operation: Operation<'_>) -> Nfs4Result<Vec<u8>> {
+    async fn with(&mut self, slot: Slot, operation: CompoundOperation<'_>) -> Nfs4Result<Vec<u8>> {
         let handle = self.slots[&slot].handle.clone();
-        self.last(&[Operation::PutHandle(Opaque::new(&handle)), operation]).await
+        self.last(&[CompoundOperation::PutHandle(Opaque::new(&handle)), operation]).await
     }
 
     async fn lock(&mut self, slot: Slot, At(offset, length): At, exclusive: bool) -> Nfs4Result<()> {
         let (held, owner) = (&self.slots[&slot], (slot as u64 | 1 << 40).to_be_bytes());
-        let owner = Owner { client: self.client, name: Opaque::new(&owner) };
+        let owner = OwnerArgument { client: self.client, name: Opaque::new(&owner) };
         let locker = match held.locks {
             Some(state) => Locker::Known(state, 0),
             None => Locker::New(NewLocker { open_sequence: 0, open: held.state, sequence: 0, owner }),
         };
         let kind = if exclusive { LockType::WRITE } else { LockType::READ };
-        let lock = Operation::Lock(Lock { kind, reclaim: false, offset, length, locker });
+        let lock = CompoundOperation::Lock(Lock { kind, reclaim: false, offset, length, locker });
         let reply = self.with(slot, lock).await?;
         let state = StateId::decode(&mut Reader::new(&reply)).expect("a stateid");
         self.slots.get_mut(&slot).expect("open").locks = Some(state);
@@ -232,7 +235,7 @@ impl Nfs4 {
     async fn unlock(&mut self, slot: Slot, At(offset, length): At) -> Nfs4Result<()> {
         let Some(state) = self.slots[&slot].locks else { return Ok(()) };
         let unlock = Unlock { kind: LockType::WRITE, sequence: 0, state, offset, length };
-        let reply = self.with(slot, Operation::Unlock(unlock)).await?;
+        let reply = self.with(slot, CompoundOperation::Unlock(unlock)).await?;
         let state = StateId::decode(&mut Reader::new(&reply)).expect("a stateid");
         self.slots.get_mut(&slot).expect("open").locks = Some(state);
         Ok(())
@@ -242,7 +245,9 @@ impl Nfs4 {
         let mut way = Self::to_file(at);
         // Few clients ask whether there are named attributes.
         let wanted = [TYPE, SIZE, MODE, TIME_MODIFY, NAMED_ATTR];
-        way.push(Operation::GetAttr(Bitmap::of(&wanted[..if costs::are_measured() { 4 } else { 5 }])));
+        way.push(CompoundOperation::GetAttr(Bitmap::of(
+            &wanted[..if costs::are_measured() { 4 } else { 5 }],
+        )));
         let reply = self.last(&way).await?;
         let found = Values::decode(&mut Reader::new(&reply)).expect("attributes");
         let folder = found.kind == Some(FileType::DIR);
@@ -258,7 +263,13 @@ impl Nfs4 {
         let mut way = Self::to_file(at);
         let (dir_count, max_count) = (1 << 15, 1 << 16);
         let wanted = Bitmap::default();
-        way.push(Operation::ReadDir(ReadDir { cookie: 0, verifier: [0; 8], dir_count, max_count, wanted }));
+        way.push(CompoundOperation::ReadDir(ReadDir {
+            cookie: 0,
+            verifier: [0; 8],
+            dir_count,
+            max_count,
+            wanted,
+        }));
         let reply = self.last(&way).await?;
         let mut r = Reader::new(&reply[8..]);
         let mut names = BTreeSet::new();
@@ -266,24 +277,29 @@ impl Nfs4 {
             r.skip(8).expect("a cookie");
             let name: Opaque<'_, 1024> = Decode::decode(&mut r).expect("a name");
             names.insert(String::from_utf8(name.to_vec()).expect("UTF-8"));
-            Attributes::decode(&mut r).expect("attributes");
+            Fattr::decode(&mut r).expect("attributes");
         }
         Ok(names.into_iter().filter(|name| !name.starts_with('.')).collect())
     }
 
-    async fn set(&mut self, way: Vec<Operation<'_>>, state: StateId, values: Values<'_>) -> Nfs4Result<()> {
+    async fn set(
+        &mut self,
+        way: Vec<CompoundOperation<'_>>,
+        state: StateId,
+        values: Values<'_>,
+    ) -> Nfs4Result<()> {
         let mut w = Writer::new();
         values.encode(&mut w);
-        let attributes = Attributes::decode(&mut Reader::new(w.as_bytes())).expect("just written");
-        let set = Operation::SetAttr(SetAttr { state, attributes });
+        let attributes = Fattr::decode(&mut Reader::new(w.as_bytes())).expect("just written");
+        let set = CompoundOperation::SetAttr(SetAttr { state, attributes });
         self.calls(&[way, vec![set]].concat()).await.map(drop)
     }
 
     /// The bytes of a named attribute.
     pub async fn attribute(&mut self, at: &str, attribute: &str) -> Nfs4Result<Vec<u8>> {
         let mut way = Self::to_file(at);
-        way.extend([Operation::OpenAttributes(false), Operation::LookUp(name(attribute))]);
-        way.push(Operation::Read(Read { state: StateId::ANONYMOUS, offset: 0, count: 1 << 16 }));
+        way.extend([CompoundOperation::OpenAttributes(false), CompoundOperation::LookUp(name(attribute))]);
+        way.push(CompoundOperation::Read(Read { state: StateId::ANONYMOUS, offset: 0, count: 1 << 16 }));
         let reply = self.last(&way).await?;
         let data: Opaque<'_, { 1 << 16 }> = Decode::decode(&mut Reader::new(&reply[4..])).expect("data");
         Ok(data.to_vec())
@@ -294,27 +310,33 @@ impl Nfs4 {
         self.opened += 1;
         let owner = self.opened.to_be_bytes();
         let size = [0; 8];
-        let empty = Attributes { which: Bitmap::of(&[SIZE]), values: Opaque::new(&size) };
+        let empty = Fattr { which: Bitmap::of(&[SIZE]), values: Opaque::new(&size) };
         let mut way = Self::to_file(at);
-        way.push(Operation::OpenAttributes(true));
-        way.push(Operation::Open(Open {
+        way.push(CompoundOperation::OpenAttributes(true));
+        way.push(CompoundOperation::Open(OpenArgs {
             sequence: 0,
             access: 3,
             deny: 0,
-            owner: Owner { client: self.client, name: Opaque::new(&owner) },
+            owner: OwnerArgument { client: self.client, name: Opaque::new(&owner) },
             how: OpenHow::Unchecked(empty),
             claim: Claim::Name(name(attribute)),
         }));
         let current = StateId::CURRENT;
         let data = Opaque::new(bytes);
-        way.push(Operation::Write(Write { state: current, offset: 0, stable: StableHow::FILE_SYNC, data }));
-        way.push(Operation::Close(Close { sequence: 0, state: current }));
+        way.push(CompoundOperation::Write(Write {
+            state: current,
+            offset: 0,
+            stable: StableHow::FILE_SYNC,
+            data,
+        }));
+        way.push(CompoundOperation::Close(Close { sequence: 0, state: current }));
         self.calls(&way).await.map(drop)
     }
 
     /// The entries of `acl`.
     pub async fn acl(&mut self, at: &str) -> Nfs4Result<Vec<Line>> {
-        let way = [Self::to_file(at), vec![Operation::GetAttr(Bitmap::of(&[attributes::ACL]))]].concat();
+        let way =
+            [Self::to_file(at), vec![CompoundOperation::GetAttr(Bitmap::of(&[attributes::ACL]))]].concat();
         let reply = self.last(&way).await?;
         let found = Values::decode(&mut Reader::new(&reply)).expect("attributes");
         let line = |ace: Ace<'_>| (ace.kind.0, ace.flags, ace.mask, String::from_utf8_lossy(&ace.who).into());
@@ -349,10 +371,10 @@ impl Nfs4 {
                     servers: Servers(0),
                 };
                 let operations = [
-                    Operation::PutHandle(Opaque::new(&source.handle)),
-                    Operation::Save(()),
-                    Operation::PutHandle(Opaque::new(&target.handle)),
-                    Operation::Copy(copy),
+                    CompoundOperation::PutHandle(Opaque::new(&source.handle)),
+                    CompoundOperation::Save(()),
+                    CompoundOperation::PutHandle(Opaque::new(&target.handle)),
+                    CompoundOperation::Copy(copy),
                 ];
                 let done = self.calls(&operations).await.map(drop);
                 self.close(&target).await.and(done)
@@ -370,7 +392,7 @@ impl Nfs4 {
             }
             Op::Read(slot, At(offset, length)) => {
                 let read = Read { state: self.slots[&slot].state, offset, count: length as u32 };
-                let reply = self.with(slot, Operation::Read(read)).await?;
+                let reply = self.with(slot, CompoundOperation::Read(read)).await?;
                 let data: Opaque<'_, { 1 << 20 }> =
                     Decode::decode(&mut Reader::new(&reply[4..])).expect("data");
                 return Ok(Data::Bytes(data.to_vec()));
@@ -380,12 +402,12 @@ impl Nfs4 {
                 let (state, data) = (self.slots[&slot].state, Opaque::new(&data));
                 let stable = if costs::are_measured() { StableHow::UNSTABLE } else { StableHow::FILE_SYNC };
                 let write = Write { state, offset, stable, data };
-                self.with(slot, Operation::Write(write)).await.map(drop)
+                self.with(slot, CompoundOperation::Write(write)).await.map(drop)
             }
             Op::Truncate(slot, length) => {
                 let (handle, state) = (self.slots[&slot].handle.clone(), self.slots[&slot].state);
                 let values = Values { size: Some(length), ..Values::default() };
-                self.set(vec![Operation::PutHandle(Opaque::new(&handle))], state, values).await
+                self.set(vec![CompoundOperation::PutHandle(Opaque::new(&handle))], state, values).await
             }
             Op::Lock { slot, range, exclusive } => self.lock(slot, range, exclusive).await,
             Op::Unlock(slot, range) => self.unlock(slot, range).await,
@@ -411,28 +433,28 @@ impl Nfs4 {
             Op::MakeFolder(_, at) => self.create(at, CreateType::Other(FileType::DIR)).await,
             Op::Symlink(_) => self.create(LINK, CreateType::Link(Opaque::new(b"a"))).await,
             Op::ReadLink(_) => {
-                let way = [Self::to_file(LINK), vec![Operation::ReadLink(())]].concat();
+                let way = [Self::to_file(LINK), vec![CompoundOperation::ReadLink(())]].concat();
                 let reply = self.last(&way).await?;
                 let target: Opaque<'_, 256> = Decode::decode(&mut Reader::new(&reply)).expect("a target");
                 return Ok(Data::Bytes(target.to_vec()));
             }
             Op::Remove(_, at) | Op::RemoveFolder(_, at) => {
                 let (mut way, last) = Self::to_folder(at);
-                way.push(Operation::Remove(name(last)));
+                way.push(CompoundOperation::Remove(name(last)));
                 self.calls(&way).await.map(drop)
             }
             Op::Rename { from, to, .. } => {
                 let ((mut way, from), (to_folder, to)) = (Self::to_folder(from), Self::to_folder(to));
-                way.push(Operation::Save(()));
+                way.push(CompoundOperation::Save(()));
                 way.extend(to_folder);
-                way.push(Operation::Rename(Rename { from: name(from), to: name(to) }));
+                way.push(CompoundOperation::Rename(Rename { from: name(from), to: name(to) }));
                 self.calls(&way).await.map(drop)
             }
             Op::Link { at, new, .. } => {
                 let (mut way, (folder, last)) = (Self::to_file(at), Self::to_folder(new));
-                way.push(Operation::Save(()));
+                way.push(CompoundOperation::Save(()));
                 way.extend(folder);
-                way.push(Operation::Link(name(last)));
+                way.push(CompoundOperation::Link(name(last)));
                 self.calls(&way).await.map(drop)
             }
             Op::List(_, at) => return self.list(at).await.map(Data::Names),
@@ -443,17 +465,20 @@ impl Nfs4 {
                     name: name(XATTRS[which]),
                     value: Opaque::new(&value),
                 };
-                self.calls(&[Self::to_file(at), vec![Operation::SetXattr(set)]].concat()).await.map(drop)
+                self.calls(&[Self::to_file(at), vec![CompoundOperation::SetXattr(set)]].concat())
+                    .await
+                    .map(drop)
             }
             Op::GetXattr { at, name: which, .. } => {
-                let way = [Self::to_file(at), vec![Operation::GetXattr(name(XATTRS[which]))]].concat();
+                let way =
+                    [Self::to_file(at), vec![CompoundOperation::GetXattr(name(XATTRS[which]))]].concat();
                 let reply = self.last(&way).await?;
                 let value: Opaque<'_, { 1 << 16 }> =
                     Decode::decode(&mut Reader::new(&reply)).expect("a value");
                 return Ok(Data::Bytes(value.to_vec()));
             }
             Op::RemoveXattr { at, name: which, .. } => {
-                let remove = Operation::RemoveXattr(name(XATTRS[which]));
+                let remove = CompoundOperation::RemoveXattr(name(XATTRS[which]));
                 self.calls(&[Self::to_file(at), vec![remove]].concat()).await.map(drop)
             }
             Op::SetDate(_, at, seconds) => {
@@ -471,7 +496,7 @@ impl Nfs4 {
 
     async fn create(&mut self, at: &str, kind: CreateType<'_>) -> Nfs4Result<()> {
         let (mut way, last) = Self::to_folder(at);
-        way.push(Operation::Create(Create { kind, name: name(last), attributes: none() }));
+        way.push(CompoundOperation::Create(Create { kind, name: name(last), attributes: none() }));
         self.calls(&way).await.map(drop)
     }
 }

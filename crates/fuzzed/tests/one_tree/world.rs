@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use ::smb::wire::security::Ace;
 use afp::catalogue::Catalogue;
 use auth::{Account, Accounts, Identity, Refusal, UnixAccounts};
-use nfs::server::{Company, Endpoint, ExchangeFuture, Export, ExportOptions, HandleSecret, Network};
+use nfs::server::{CallEndpoint, CallNetwork, Company, ExchangeFuture, Export, ExportOptions, HandleSecret};
 use tokio::runtime::Runtime;
 use vfs::backend::Backend;
 use vfs::index::Index;
@@ -111,8 +111,8 @@ impl Accounts for People {
 /// No host answers.
 struct Silent;
 
-impl Network for Silent {
-    fn exchange<'a>(&'a self, _: &'a Endpoint, _: Vec<u8>) -> ExchangeFuture<'a> {
+impl CallNetwork for Silent {
+    fn exchange<'a>(&'a self, _: &'a CallEndpoint, _: Vec<u8>) -> ExchangeFuture<'a> {
         Box::pin(async { Err(std::io::ErrorKind::TimedOut.into()) })
     }
 

@@ -3,7 +3,7 @@
 use afp::wire::directory::Place;
 use afp::wire::enumerate::{self, Enumerate};
 use afp::wire::id::{DeleteId, FileId, ResolveId, ResolveIdReply};
-use afp::wire::search::{self, RequestBitmap, Search, Specification};
+use afp::wire::search::{self, RequestBitmap, SearchRequest, Specification};
 use afp::wire::{DirBitmap, FileBitmap, Path};
 use wire::Writer;
 
@@ -35,7 +35,7 @@ fn listings() -> Vec<Seed> {
 }
 
 fn searches() -> Vec<Seed> {
-    let by_name = Search {
+    let by_name = SearchRequest {
         volume: 1,
         matches: 10,
         position: [0; 16],
@@ -54,14 +54,14 @@ fn searches() -> Vec<Seed> {
         extended_data_length: 1 << 33,
         ..Specification::default()
     };
-    let files = Search {
+    let files = SearchRequest {
         folders: DirBitmap::empty(),
         bitmap: RequestBitmap::OF_FILES,
         lower: all,
         upper: Specification { utf8_name: (0, b""), ..all },
         ..by_name
     };
-    let folders = Search { files: FileBitmap::empty(), bitmap: RequestBitmap::OF_FOLDERS, ..by_name };
+    let folders = SearchRequest { files: FileBitmap::empty(), bitmap: RequestBitmap::OF_FOLDERS, ..by_name };
     let reply = search::Reply {
         position: [7; 16],
         files: by_name.files,

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use cluster::OpenRecord;
 use cluster::wire::sums::{Sum, SumsMessage};
-use cluster::wire::{Frame, Message, Portion};
+use cluster::wire::{Message, PeerFrame, Portion};
 use vfs::events::{Aspects, Change, ChangeKind};
 use vfs::state::{
     Back, BreakNotice, Caching, CarriedLease, CarriedOpen, CarriedRemoval, CarriedWait, ChangeNotice,
@@ -17,11 +17,11 @@ const FILE: FileId = FileId::new(1, 7);
 
 /// Frames as servers send them.
 pub(super) fn seeds() -> Vec<Seed> {
-    let data = |message| Frame::Data { number: 3, epoch: 2, message };
+    let data = |message| PeerFrame::Data { number: 3, epoch: 2, message };
     let frames = [
-        ("hello", Frame::Hello { cluster: "fourfold".into(), from: 1, to: 2 }),
-        ("welcome", Frame::Welcome { received: 9 }),
-        ("ack", Frame::Ack { received: 9, epoch: 2 }),
+        ("hello", PeerFrame::Hello { cluster: "fourfold".into(), from: 1, to: 2 }),
+        ("welcome", PeerFrame::Welcome { received: 9 }),
+        ("ack", PeerFrame::Ack { received: 9, epoch: 2 }),
         ("ask", data(Message::Ask(FILE))),
         ("grant", data(Message::Grant(FILE, 1 << 33))),
         ("recall", data(Message::Recall(FILE, 2, 1 << 33))),
@@ -74,7 +74,7 @@ pub(super) fn seeds() -> Vec<Seed> {
         ("below_over", data(Message::BelowOver(4))),
     ];
     let sums = sums().map(|(name, message)| (name, data(Message::Sums(message))));
-    let seed = |(name, frame): (&'static str, Frame)| {
+    let seed = |(name, frame): (&'static str, PeerFrame)| {
         let bytes = frame.encode().split_off(4);
         Seed { target: "cluster_frames", name, bytes }
     };

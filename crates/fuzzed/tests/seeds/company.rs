@@ -138,7 +138,7 @@ fn monitors() -> Vec<Seed> {
 
 fn mappings() -> Vec<Seed> {
     let mapping =
-        portmap::Mapping { program: 100_003, version: 3, protocol: portmap::Protocol::TCP, port: 2049 };
+        portmap::PortMapping { program: 100_003, version: 3, protocol: portmap::Protocol::TCP, port: 2049 };
     let text = portmap::Text::new;
     let (netid, address, owner) = (text(b"tcp6"), text(b"::.8.1"), text(b"superuser"));
     let rpcb = portmap::Rpcb { program: 100_003, version: 3, netid, address, owner };

@@ -3,7 +3,7 @@
 use iscsi::wire::pdu::Lun;
 use iscsi::wire::scsi::mode::*;
 use iscsi::wire::scsi::vpd::{
-    BlockLimits, Designator, DesignatorAssociation, Designators, Name, Page, PageCode,
+    BlockLimits, Designator, DesignatorAssociation, DesignatorName, Designators, PageCode, VpdPage,
 };
 use iscsi::wire::scsi::*;
 use wire::Writer;
@@ -113,13 +113,19 @@ fn lists() -> Vec<Seed> {
     let group = PortGroup { preferred: true, state: 0, states: 1, number: 1, ports: vec![1, 2] };
     let groups = |transition_s| PortGroups { transition_s, groups: vec![group.clone()] };
     let names = Designators(vec![
-        Designator { of: DesignatorAssociation::LogicalUnit, name: Name::Naa(0x3000_0000_0000_0001) },
-        Designator { of: DesignatorAssociation::LogicalUnit, name: Name::Vendor(b"FOURFOLD1".to_vec()) },
-        Designator { of: DesignatorAssociation::TargetPort, name: Name::Port(1) },
-        Designator { of: DesignatorAssociation::TargetPort, name: Name::Group(1) },
+        Designator {
+            of: DesignatorAssociation::LogicalUnit,
+            name: DesignatorName::Naa(0x3000_0000_0000_0001),
+        },
+        Designator {
+            of: DesignatorAssociation::LogicalUnit,
+            name: DesignatorName::Vendor(b"FOURFOLD1".to_vec()),
+        },
+        Designator { of: DesignatorAssociation::TargetPort, name: DesignatorName::Port(1) },
+        Designator { of: DesignatorAssociation::TargetPort, name: DesignatorName::Group(1) },
         Designator {
             of: DesignatorAssociation::TargetDevice,
-            name: Name::Text("iqn.2026-11.test:disk".into()),
+            name: DesignatorName::Text("iqn.2026-11.test:disk".into()),
         },
     ]);
     let limits = BlockLimits {
@@ -136,7 +142,7 @@ fn lists() -> Vec<Seed> {
         write_same: 16384,
     };
     let page = |code, body: &Writer, w: &mut Writer| {
-        Page { peripheral: Peripheral::DISK, code, body: body.as_bytes() }.encode(w);
+        VpdPage { peripheral: Peripheral::DISK, code, body: body.as_bytes() }.encode(w);
     };
     vec![
         seed("commands", 21, &|w| SupportedCommands(vec![plain, command]).encode(w)),

@@ -1,8 +1,8 @@
 //! One of each message of a replication.
 
 use replicate::wire::{
-    Begin, Entry, Format, Head, Kind, Message, Native, Owner, Place, Receiving, Row, Stamp, State, VERSION,
-    Want,
+    Begin, Entry, Head, Kind, Message, Native, Owner, Place, Receiving, Row, Stamp, State, StreamFormat,
+    VERSION, Want,
 };
 use wire::Writer;
 
@@ -73,7 +73,7 @@ pub(super) fn seeds() -> Vec<Seed> {
         native: Ok(()),
     };
     let by_files = Begin { native: Err("the source is on ZFS".into()), ..begin.clone() };
-    let native = Native::Ready(Format::Zfs, vec![[1; 16]]);
+    let native = Native::Ready(StreamFormat::Zfs, vec![[1; 16]]);
     let rows = vec![Row { id: [3; 16], name: "monday".into(), held: vec!["legal".into()] }];
     let session = [
         Message::Hello { version: VERSION, name: "studio".into(), source: [8; 16] },

@@ -1,8 +1,8 @@
 //! What SMB's messages carry. The selectors are those of `src/smb_info.rs`.
 
 use fourfold_fuzz::smb_info::FORMS;
-use smb::server::{CacheNote, LeaseNote, Note};
-use smb::wire::fscc::readdirattr::{MacAttributes, ShortFinderInfo, Version};
+use smb::server::{CacheNote, DurableNote, LeaseNote};
+use smb::wire::fscc::readdirattr::{MacAttributes, ReadDirAttrVersion, ShortFinderInfo};
 use smb::wire::fscc::{
     FileAttributes, directory, ea, file_info, file_name, fs_info, notify, posix, quota, reparse, stream,
 };
@@ -54,7 +54,7 @@ fn names() -> Vec<Seed> {
     let target_ex = file_name::TargetEx { flags, root_directory: 0, name: name() };
     let all = file_name::All { name: file_name::Name { name: name() }, ..Default::default() };
     let volume = fs_info::VolumeInfo { label: text::of("share"), ..Default::default() };
-    let attribute = fs_info::Attribute {
+    let attribute = fs_info::FsAttribute {
         attributes: fs_info::FsAttributes::NAMED_STREAMS,
         maximum_name_len: 255,
         name: text::of("NTFS"),
@@ -84,7 +84,7 @@ fn lists() -> Vec<Seed> {
         Reparse::MountPoint { substitute_name: substitute_name.clone(), print_name: print_name.clone() };
     let link = Reparse::Symlink { substitute_name, print_name, flags: SymlinkFlags::RELATIVE };
     let other = Reparse::Other { tag: Tag(0x42), data: vec![7; 20] };
-    let stream = |name| stream::Stream { size: 5, allocation_size: 4096, name: text::of(name) };
+    let stream = |name| stream::StreamEntry { size: 5, allocation_size: 4096, name: text::of(name) };
     let streams = [stream("::$DATA"), stream(":AFP_AfpInfo:$DATA")];
     let attribute =
         |name: &[u8]| ea::FullEa { name: name.to_vec(), value: b"value".to_vec(), ..Default::default() };
@@ -133,7 +133,7 @@ fn listings() -> Vec<Seed> {
     ];
     let mac = MacAttributes {
         maximal_access: AccessMask::FILE_ALL,
-        version: Version::V2 { has_no_xattrs: true },
+        version: ReadDirAttrVersion::V2 { has_no_xattrs: true },
         resource_fork_len: 286,
         finder_info: ShortFinderInfo(*b"TEXTttxt\x01\0\0\0\0\0\0\x01"),
         mode: 0o100_644,
@@ -239,7 +239,7 @@ fn patterns() -> Vec<Seed> {
 /// Notes of durable opens.
 fn notes() -> Vec<Seed> {
     let cache = |lease| Some(CacheNote { lease, epoch: 3 });
-    let note = |cache| Note {
+    let note = |cache| DurableNote {
         persistent: (1 << 48) + 5,
         create_guid: Some([7; 16]),
         timeout_ms: 60_000,
@@ -264,7 +264,8 @@ fn notes() -> Vec<Seed> {
         lock_sequences: None,
     };
     let lease = Some(LeaseNote { version2: true, parent: Some([2; 16]) });
-    let seed = |name, note: Note| Seed { target: "smb_notes", name, bytes: note.encode().unwrap() };
-    let persistent = Note { is_persistent: true, lock_sequences: Some(Box::new([3; 64])), ..note(None) };
+    let seed = |name, note: DurableNote| Seed { target: "smb_notes", name, bytes: note.encode().unwrap() };
+    let persistent =
+        DurableNote { is_persistent: true, lock_sequences: Some(Box::new([3; 64])), ..note(None) };
     vec![seed("lease", note(cache(lease))), seed("oplock", note(cache(None))), seed("persistent", persistent)]
 }

@@ -257,7 +257,7 @@ fn file_replies() -> Vec<Seed> {
         contexts: given_contexts().iter().map(|(_, context)| context.encode()).collect(),
     };
     let close = close::Response { flags: close::Flags::POSTQUERY_ATTRIB, info };
-    let output = Output { data: b"entries".to_vec() };
+    let output = BufferResponse { data: b"entries".to_vec() };
     vec![
         answered("create", Command::CREATE, |w| create.encode(w)),
         answered("close", Command::CLOSE, |w| close.encode(w)),

@@ -1,6 +1,6 @@
 //! Attributes of NFSv4 with lists of permissions, and the folder of named attributes.
 
-use nfs::wire::v4::Operation;
+use nfs::wire::v4::CompoundOperation;
 use nfs::wire::v4::acls::{Ace, AceType, Aces, FlaggedAces, MaskedMode};
 use nfs::wire::v4::attributes::Values;
 use nfs::wire::v4::types::NfsTime;
@@ -29,6 +29,6 @@ pub fn seeds() -> Vec<Seed> {
     };
     vec![
         chosen("nfs_v4", "acls", 4, &acls),
-        chosen("nfs_v4", "open-attributes", 3, &Operation::OpenAttributes(true)),
+        chosen("nfs_v4", "open-attributes", 3, &CompoundOperation::OpenAttributes(true)),
     ]
 }

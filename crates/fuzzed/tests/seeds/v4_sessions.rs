@@ -7,7 +7,7 @@ use nfs::wire::v4::ranges::*;
 use nfs::wire::v4::sessions::*;
 use nfs::wire::v4::types::*;
 use nfs::wire::v4::xattrs::*;
-use nfs::wire::v4::{Operation, OperationNumber};
+use nfs::wire::v4::{CompoundOperation, OperationNumber};
 use nfs::wire::xdr::{Encode, Opaque};
 
 use super::{Seed, chosen};
@@ -24,7 +24,7 @@ const CHANNEL: ChannelAttributes = ChannelAttributes {
 };
 const SECURITY: CallbackSecurity = CallbackSecurity { none: true, sys: Some((17, 19)), gss: true };
 
-fn operation(name: &'static str, operation: Operation<'_>) -> Seed {
+fn operation(name: &'static str, operation: CompoundOperation<'_>) -> Seed {
     chosen("nfs_v4", name, 3, &operation)
 }
 
@@ -44,10 +44,16 @@ impl Encode for TestStateidArgs {
     }
 }
 
-fn exchange_id(protect: StateProtect) -> Operation<'static> {
+fn exchange_id(protect: StateProtect) -> CompoundOperation<'static> {
     let (verifier, name) = (*b"verifier", Opaque::new(b"Linux NFSv4.1 host"));
     let flags = UPDATE_CONFIRMED | 0x103;
-    Operation::ExchangeId(ExchangeId { verifier, name, flags, protect, implementation: Implementation })
+    CompoundOperation::ExchangeId(ExchangeId {
+        verifier,
+        name,
+        flags,
+        protect,
+        implementation: Implementation,
+    })
 }
 
 pub fn seeds() -> Vec<Seed> {
@@ -70,7 +76,7 @@ pub fn seeds() -> Vec<Seed> {
         folder_attributes: Bitmap::of(&[3]),
     };
     let sequence = Sequence { session: SESSION, sequence: 9, slot: 3, highest_slot: 63, cache: true };
-    let want = |claim| Operation::WantDelegation(WantDelegation { want: 0x100, claim });
+    let want = |claim| CompoundOperation::WantDelegation(WantDelegation { want: 0x100, claim });
     let name = Opaque::new(b"fourfold-0123456789abcdef");
     let exchanged = ExchangedId {
         client: 7,
@@ -96,24 +102,27 @@ pub fn seeds() -> Vec<Seed> {
         operation("exchange-id", exchange_id(StateProtect::None)),
         operation("exchange-id-machine", exchange_id(StateProtect::MachineCredential)),
         operation("exchange-id-ssv", exchange_id(StateProtect::SecretState)),
-        operation("create-session", Operation::CreateSession(create)),
-        operation("destroy-session", Operation::DestroySession(SESSION)),
-        operation("destroy-clientid", Operation::DestroyClientId(7)),
-        operation("sequence", Operation::Sequence(sequence)),
+        operation("create-session", CompoundOperation::CreateSession(create)),
+        operation("destroy-session", CompoundOperation::DestroySession(SESSION)),
+        operation("destroy-clientid", CompoundOperation::DestroyClientId(7)),
+        operation("sequence", CompoundOperation::Sequence(sequence)),
         operation(
             "bind-connection",
-            Operation::BindConnection(BindConnection { session: SESSION, direction: 3, rdma: false }),
+            CompoundOperation::BindConnection(BindConnection { session: SESSION, direction: 3, rdma: false }),
         ),
-        operation("back-channel", Operation::BackChannel(BackChannel { program: 1, security: SECURITY })),
-        operation("free-stateid", Operation::FreeStateId(state())),
+        operation(
+            "back-channel",
+            CompoundOperation::BackChannel(BackChannel { program: 1, security: SECURITY }),
+        ),
+        operation("free-stateid", CompoundOperation::FreeStateId(state())),
         chosen("nfs_v4", "test-stateid", 3, &TestStateidArgs),
-        operation("reclaim-complete", Operation::ReclaimComplete(false)),
-        operation("secinfo-no-name", Operation::SecInfoNoName(1)),
+        operation("reclaim-complete", CompoundOperation::ReclaimComplete(false)),
+        operation("secinfo-no-name", CompoundOperation::SecInfoNoName(1)),
         operation(
             "set-ssv",
-            Operation::SetSsv(SetSsv { ssv: Opaque::new(b"ssv"), digest: Opaque::new(b"digest") }),
+            CompoundOperation::SetSsv(SetSsv { ssv: Opaque::new(b"ssv"), digest: Opaque::new(b"digest") }),
         ),
-        operation("directory-delegation", Operation::DirectoryDelegation(directory)),
+        operation("directory-delegation", CompoundOperation::DirectoryDelegation(directory)),
         operation("want-delegation", want(DelegationClaim::File)),
         operation("want-delegation-again", want(DelegationClaim::Previous(DelegationType::READ))),
         chosen("nfs_v4", "exclusive-attributes", 4, &exclusive),
@@ -149,28 +158,28 @@ fn ranges() -> Vec<Seed> {
         synchronous: true,
     };
     vec![
-        operation("allocate", Operation::Allocate(range)),
-        operation("deallocate", Operation::Deallocate(range)),
+        operation("allocate", CompoundOperation::Allocate(range)),
+        operation("deallocate", CompoundOperation::Deallocate(range)),
         operation(
             "advise",
-            Operation::Advise(Advise { state, offset: 0, count: 9, hints: Bitmap::of(&[3]) }),
+            CompoundOperation::Advise(Advise { state, offset: 0, count: 9, hints: Bitmap::of(&[3]) }),
         ),
-        operation("seek", Operation::Seek(Seek { state, offset: 9, what: 1 })),
-        operation("read-plus", Operation::ReadPlus(Read { state, offset: 9, count: 4096 })),
-        operation("copy", Operation::Copy(copy)),
-        operation("clone", Operation::Clone(clone)),
-        operation("get-xattr", Operation::GetXattr(Opaque::new(b"Author"))),
+        operation("seek", CompoundOperation::Seek(Seek { state, offset: 9, what: 1 })),
+        operation("read-plus", CompoundOperation::ReadPlus(Read { state, offset: 9, count: 4096 })),
+        operation("copy", CompoundOperation::Copy(copy)),
+        operation("clone", CompoundOperation::Clone(clone)),
+        operation("get-xattr", CompoundOperation::GetXattr(Opaque::new(b"Author"))),
         operation(
             "set-xattr",
-            Operation::SetXattr(SetXattr {
+            CompoundOperation::SetXattr(SetXattr {
                 option: SetOption::CREATE,
                 name: Opaque::new(b"Author"),
                 value: Opaque::new(b"me"),
             }),
         ),
-        operation("list-xattrs", Operation::ListXattrs(ListXattrs { cookie: 1, max_count: 4096 })),
-        operation("remove-xattr", Operation::RemoveXattr(Opaque::new(b"Author"))),
-        operation("offload-status", Operation::OffloadStatus(state)),
+        operation("list-xattrs", CompoundOperation::ListXattrs(ListXattrs { cookie: 1, max_count: 4096 })),
+        operation("remove-xattr", CompoundOperation::RemoveXattr(Opaque::new(b"Author"))),
+        operation("offload-status", CompoundOperation::OffloadStatus(state)),
         chosen("nfs_v4", "copied", 9, &copied),
         chosen("nfs_v4", "sought", 10, &Sought { end: true, offset: 9 }),
         chosen(

@@ -5,7 +5,7 @@ use sha1::Sha1;
 use sha2::Sha256;
 
 use super::{Client, Error, Link, Result};
-use crate::wire::keys::{self, Pair};
+use crate::wire::keys::{self, KeyValue};
 use crate::wire::pdu::Stage;
 
 /// The hash algorithm, RFC 7143 12.1.3 and IANA's list of algorithms.
@@ -81,6 +81,6 @@ fn challenge(text: &[u8]) -> Result<TargetChallenge> {
 
 /// The value of a key in a text.
 pub(super) fn value(text: &[u8], key: &str) -> Option<String> {
-    let pairs: Vec<Pair<'_>> = keys::decode(text).ok()?;
+    let pairs: Vec<KeyValue<'_>> = keys::decode(text).ok()?;
     pairs.iter().find(|pair| pair.key == key).map(|pair| pair.value.to_owned())
 }

@@ -6,7 +6,7 @@ use wire::{Malformed, Reader};
 
 use super::Result;
 use crate::wire::digest::crc32c;
-use crate::wire::pdu::{BHS, Head, Lun, NO_TAG, Numbers, Opcode, Reject, RejectReason, padding};
+use crate::wire::pdu::{BHS, Head, Lun, NO_TAG, Opcode, Reject, RejectReason, SequenceNumbers, padding};
 
 /// The most room that is made for data before they arrive.
 const MAX_ROOM: usize = 2 << 20;
@@ -59,8 +59,8 @@ impl Pdu {
     }
 
     /// Its sequence numbers, which all PDUs of targets have in the same place.
-    pub(super) fn numbers(&self) -> Option<Numbers> {
-        Numbers::decode(&mut Reader::new(&self.header[24..36])).ok()
+    pub(super) fn numbers(&self) -> Option<SequenceNumbers> {
+        SequenceNumbers::decode(&mut Reader::new(&self.header[24..36])).ok()
     }
 
     /// Whether its StatSN counts, RFC 7143 4.2.2.2.

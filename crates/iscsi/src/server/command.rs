@@ -16,9 +16,9 @@ use super::full_feature::{nothing, reject};
 use super::limits::{MAX_IMMEDIATE, MAX_PARAMETERS, MAX_READING_KIB, MAX_WAITING, SHORT_READ};
 use super::observed;
 use super::respond::respond;
-use super::scsi::{self, Command, CommandDefinition, CommandRefusal, Needs};
-use super::session::{Message, Session};
-use super::task::{Task, Turn, Work};
+use super::scsi::{self, CommandContext, CommandDefinition, CommandRefusal, Needs};
+use super::session::{DecodedRequest, Session};
+use super::task::{ScsiTask, Turn, WaitingCommand};
 use super::transfer::{DataTransfer, Piece, Sink};
 use crate::wire::pdu::{Additional, Attribute, R2t, RejectReason, ScsiCommand};
 use crate::wire::scsi::{Asc, Sense, Status};
@@ -27,7 +27,7 @@ use crate::wire::scsi::{Asc, Sense, Status};
 pub(super) fn take(
     connection: &Arc<Connection>,
     joined: &SessionConnection,
-    message: &Message,
+    message: &DecodedRequest,
     in_flight: InFlight,
 ) -> Answer {
     let (task, attribute, piece) = match enter(connection, joined, message) {
@@ -48,7 +48,7 @@ pub(super) fn take(
     }
     let place = place(&joined.session, attribute);
     let piece = match (&place, piece) {
-        (Place::Queued(_), Some(piece)) => {
+        (CommandPlace::Queued(_), Some(piece)) => {
             connection.keep(&mut task.state.lock(), piece.data.len());
             Some(piece.apart())
         }
@@ -80,8 +80,8 @@ pub(super) fn take(
 fn enter(
     connection: &Arc<Connection>,
     joined: &SessionConnection,
-    message: &Message,
-) -> Result<(Arc<Task>, Attribute, Option<Piece>), RejectReason> {
+    message: &DecodedRequest,
+) -> Result<(Arc<ScsiTask>, Attribute, Option<Piece>), RejectReason> {
     let session = &joined.session;
     let invalid = |_| RejectReason::INVALID_PDU_FIELD;
     let pdu = ScsiCommand::decode(&mut Reader::new(&message.header)).map_err(invalid)?;
@@ -98,8 +98,8 @@ fn enter(
         let unit = command.unit.clone();
         let expects = if pdu.writes { u64::from(pdu.expected_length) } else { 0 };
         let (needs, transfer, supported) = plan(connection, session, &command, expects);
-        let work = supported.map(|supported| Work { command, supported });
-        let task = Task::new(&pdu, unit, needs, transfer, work, aborted);
+        let work = supported.map(|supported| WaitingCommand { command, supported });
+        let task = ScsiTask::new(&pdu, unit, needs, transfer, work, aborted);
         let (_, gathered) = needs;
         if gathered > 0 {
             connection.keep(&mut task.state.lock(), gathered);
@@ -125,7 +125,7 @@ fn enter(
 fn plan(
     connection: &Connection,
     session: &Session,
-    command: &Command,
+    command: &CommandContext,
     expects: u64,
 ) -> ((u64, usize), DataTransfer, Option<&'static CommandDefinition>) {
     let bursts = session.bursts();
@@ -138,7 +138,7 @@ fn plan(
 }
 
 /// The command descriptor block: 16 bytes of the header, and more in the additional header segment.
-fn descriptor_block(message: &Message) -> Result<Bytes, Malformed> {
+fn descriptor_block(message: &DecodedRequest) -> Result<Bytes, Malformed> {
     let start = message.header.slice(ScsiCommand::CDB);
     if message.additional.is_empty() {
         return Ok(start);
@@ -147,13 +147,18 @@ fn descriptor_block(message: &Message) -> Result<Bytes, Malformed> {
     Ok(if more.is_empty() { start } else { [&start[..], &more[..]].concat().into() })
 }
 
-fn command(session: &Arc<Session>, pdu: &ScsiCommand, cdb: Bytes, aborted: Arc<AtomicBool>) -> Command {
+fn command(
+    session: &Arc<Session>,
+    pdu: &ScsiCommand,
+    cdb: Bytes,
+    aborted: Arc<AtomicBool>,
+) -> CommandContext {
     let seen = session.seen();
     let number = pdu.lun.number();
     let found = seen.iter().find(|seen| Some(seen.number) == number).cloned();
     let read_only = found.as_ref().is_some_and(|seen| seen.read_only || seen.unit.options.read_only);
     let target = session.target.clone().unwrap_or_else(|| super::target::Target::new("", ""));
-    Command {
+    CommandContext {
         target,
         seen,
         unit: found.map(|seen| seen.unit),
@@ -194,7 +199,7 @@ fn room(
 }
 
 /// The place of a command in its session's order.
-enum Place {
+enum CommandPlace {
     /// Its turn has come, or it need not wait for one.
     Here(Option<Turn>),
     /// It waits in the queue.
@@ -203,28 +208,28 @@ enum Place {
 
 /// The place of a command that has just arrived. It is decided at once, because answers begin in
 /// any order.
-fn place(session: &Session, attribute: Attribute) -> Place {
+fn place(session: &Session, attribute: Attribute) -> CommandPlace {
     if attribute == Attribute::HEAD_OF_QUEUE {
-        return Place::Here(None);
+        return CommandPlace::Here(None);
     }
     let order = session.order.clone();
     let mut turn: Pin<Box<dyn Future<Output = Turn> + Send>> = if attribute == Attribute::ORDERED {
         Box::pin(tokio::task::unconstrained(async { Turn::Alone(order.write_owned().await) }))
     } else if let Ok(turn) = order.clone().try_read_owned() {
-        return Place::Here(Some(Turn::Shared(turn)));
+        return CommandPlace::Here(Some(Turn::Shared(turn)));
     } else {
         Box::pin(tokio::task::unconstrained(async { Turn::Shared(order.read_owned().await) }))
     };
     match turn.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(turn) => Place::Here(Some(turn)),
-        Poll::Pending => Place::Queued(turn),
+        Poll::Ready(turn) => CommandPlace::Here(Some(turn)),
+        Poll::Pending => CommandPlace::Queued(turn),
     }
 }
 
-async fn turn(task: &Task, place: Place) -> Option<Turn> {
+async fn turn(task: &ScsiTask, place: CommandPlace) -> Option<Turn> {
     match place {
-        Place::Here(turn) => turn,
-        Place::Queued(turn) => tokio::select! {
+        CommandPlace::Here(turn) => turn,
+        CommandPlace::Queued(turn) => tokio::select! {
             biased;
             turn = turn => Some(turn),
             () = task.called_off.notified() => None,
@@ -240,7 +245,7 @@ pub(super) fn ask_waiting(connection: &Connection) {
 }
 
 /// Solicits the missing data, within the limits.
-pub(super) fn ask(connection: &Connection, task: &Arc<Task>) {
+pub(super) fn ask(connection: &Connection, task: &Arc<ScsiTask>) {
     let Some(joined) = connection.joined.get() else { return };
     loop {
         let asked = {
@@ -273,7 +278,7 @@ pub(super) fn ask(connection: &Connection, task: &Arc<Task>) {
 }
 
 /// Writes a piece of the command's data.
-pub(super) async fn write(task: &Task, piece: Piece) {
+pub(super) async fn write(task: &ScsiTask, piece: Piece) {
     let written = match &task.unit {
         Some(unit) if !task.is_aborted() => unit.write(piece.offset, piece.data).await,
         _ => Ok(()), // no response reports the result
@@ -285,7 +290,7 @@ pub(super) async fn write(task: &Task, piece: Piece) {
 }
 
 /// Executes the command once all its data are there, and answers.
-pub(super) async fn go_on(connection: &Arc<Connection>, task: &Arc<Task>) {
+pub(super) async fn go_on(connection: &Arc<Connection>, task: &Arc<ScsiTask>) {
     let (work, data) = {
         let mut state = task.state.lock();
         if state.running || state.early.is_some() || task.is_aborted() || !state.transfer.is_complete() {
@@ -298,7 +303,7 @@ pub(super) async fn go_on(connection: &Arc<Connection>, task: &Arc<Task>) {
     let turn = turn_to_read(connection, task, reads).await;
     if !task.is_aborted() {
         let outcome = match (data, work) {
-            (Ok(data), Some(Work { mut command, supported })) => {
+            (Ok(data), Some(WaitingCommand { mut command, supported })) => {
                 command.data = data;
                 scsi::run(supported, &command).await
             }
@@ -320,7 +325,7 @@ pub(super) async fn go_on(connection: &Arc<Connection>, task: &Arc<Task>) {
 /// wait.
 async fn turn_to_read<'a>(
     connection: &'a Connection,
-    task: &Task,
+    task: &ScsiTask,
     reads: u32,
 ) -> Option<(SemaphorePermit<'a>, Reservation)> {
     let reads = if task.reads { reads.max(task.expects) } else { reads };

@@ -6,7 +6,7 @@ use super::paths::Paths;
 use super::target::Target;
 
 /// The settings of the server. A reload replaces the whole value.
-pub struct Config {
+pub struct TargetConfig {
     /// The targets that initiators can log in to.
     pub targets: Vec<Arc<Target>>,
     /// The accounts of the initiators.

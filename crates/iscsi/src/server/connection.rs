@@ -23,9 +23,9 @@ use super::login_phase;
 use super::observed;
 use super::sender::Sender;
 use super::service::Service;
-use super::session::{Message, Session};
+use super::session::{DecodedRequest, Session};
 use super::solicited::SolicitedDataLimit;
-use super::task::{Task, TaskState};
+use super::task::{ScsiTask, TaskState};
 use crate::ranks;
 use crate::wire::digest::crc32c_of_two;
 use crate::wire::pdu::{BHS, Head, RequestFields, padding};
@@ -86,7 +86,7 @@ impl SessionConnection {
 /// The commands in flight.
 #[derive(Default)]
 pub(super) struct Tasks {
-    by_tag: HashMap<u32, Arc<Task>>,
+    by_tag: HashMap<u32, Arc<ScsiTask>>,
     aborted: VecDeque<u32>,
     /// The connection or its session has ended: no command begins any more.
     ended: bool,
@@ -145,7 +145,7 @@ impl Connection {
 
     /// The parts of a PDU, and whether its data match their digest; `None` if the header does not
     /// match.
-    fn apart(&self, mut bytes: Bytes) -> Option<(Message, bool)> {
+    fn apart(&self, mut bytes: Bytes) -> Option<(DecodedRequest, bool)> {
         let head = Head::decode(&mut Reader::new(&bytes)).ok()?;
         let (header_digest, data_digest) = self.sender.digests();
         if bytes.len() != head.length(header_digest, data_digest) {
@@ -161,11 +161,14 @@ impl Connection {
         let data = bytes.split_to(head.data);
         let filled = bytes.split_to(padding(head.data));
         let intact = head.data == 0 || data_digest == 0 || crc32c_of_two(&data, &filled) == *bytes;
-        Some((Message { head, fields, header, additional, data, _kept: Reservation::default() }, intact))
+        Some((
+            DecodedRequest { head, fields, header, additional, data, _kept: Reservation::default() },
+            intact,
+        ))
     }
 
     /// The command with this tag.
-    pub(super) fn task(&self, tag: u32) -> Option<Arc<Task>> {
+    pub(super) fn task(&self, tag: u32) -> Option<Arc<ScsiTask>> {
         self.tasks.lock().by_tag.get(&tag).cloned()
     }
 
@@ -181,7 +184,7 @@ impl Connection {
 
     /// Registers a command. False if another command with its tag is in flight, or no command may
     /// begin any more.
-    pub(super) fn enter(&self, task: &Arc<Task>) -> bool {
+    pub(super) fn enter(&self, task: &Arc<ScsiTask>) -> bool {
         let mut tasks = self.tasks.lock();
         if tasks.ended || tasks.by_tag.contains_key(&task.tag) {
             return false;
@@ -191,7 +194,7 @@ impl Connection {
     }
 
     /// Removes a command whose response is next. False if it was aborted and gets no response.
-    pub(super) fn leave(&self, task: &Task) -> bool {
+    pub(super) fn leave(&self, task: &ScsiTask) -> bool {
         {
             let mut tasks = self.tasks.lock();
             // After an abort, another command may have the tag.
@@ -217,8 +220,8 @@ impl Connection {
     }
 
     /// Aborts the selected commands and returns them.
-    pub(super) fn abort(&self, is_meant: impl Fn(&Task) -> bool) -> Vec<Arc<Task>> {
-        let aborted: Vec<Arc<Task>> = {
+    pub(super) fn abort(&self, is_meant: impl Fn(&ScsiTask) -> bool) -> Vec<Arc<ScsiTask>> {
+        let aborted: Vec<Arc<ScsiTask>> = {
             let mut tasks = self.tasks.lock();
             let meant = tasks.by_tag.values().filter(|task| is_meant(task)).cloned();
             let meant: Vec<_> = meant.collect();
@@ -238,7 +241,7 @@ impl Connection {
     }
 
     /// Whether a selected command exists.
-    pub(super) fn has(&self, is_meant: impl Fn(&Task) -> bool) -> bool {
+    pub(super) fn has(&self, is_meant: impl Fn(&ScsiTask) -> bool) -> bool {
         self.tasks.lock().by_tag.values().any(|task| is_meant(task))
     }
 
@@ -249,7 +252,7 @@ impl Connection {
     }
 
     /// Releases the limits that a command counted for.
-    fn released(&self, task: &Task) {
+    fn released(&self, task: &ScsiTask) {
         if let Some(joined) = self.joined.get() {
             if task.numbered {
                 joined.session.window.lock().over();

@@ -9,14 +9,14 @@ use super::command::{ask, ask_waiting, go_on, write};
 use super::connection::Connection;
 use super::full_feature::{nothing, reject};
 use super::scsi::CommandRefusal;
-use super::session::Message;
-use super::task::Task;
+use super::session::DecodedRequest;
+use super::task::ScsiTask;
 use super::transfer::{Piece, UnexpectedData};
 use crate::wire::pdu::{DataOut, NO_TAG, RejectReason};
 use crate::wire::scsi::{Asc, Key, Sense};
 
 /// Takes data for a command.
-pub(super) fn take(connection: &Arc<Connection>, message: &Message, in_flight: InFlight) -> Answer {
+pub(super) fn take(connection: &Arc<Connection>, message: &DecodedRequest, in_flight: InFlight) -> Answer {
     let Some(joined) = connection.joined.get() else { return nothing() };
     let Ok(pdu) = DataOut::decode(&mut Reader::new(&message.header)) else { return nothing() };
     let Some(task) = connection.task(pdu.task_tag) else {
@@ -47,9 +47,9 @@ pub(super) fn take(connection: &Arc<Connection>, message: &Message, in_flight: I
 /// The part of the data that is to be written now.
 fn accept(
     connection: &Connection,
-    task: &Task,
+    task: &ScsiTask,
     pdu: &DataOut,
-    message: &Message,
+    message: &DecodedRequest,
 ) -> Result<Option<Piece>, UnexpectedData> {
     let mut state = task.state.lock();
     let piece = state.transfer.data_out(pdu, message.data.clone())?;
@@ -70,7 +70,7 @@ fn accept(
 
 /// Handles data that do not match their digest: the command fails once the sequence has arrived,
 /// RFC 7143 7.8.
-pub(super) fn damaged(connection: &Arc<Connection>, message: &Message) -> Answer {
+pub(super) fn damaged(connection: &Arc<Connection>, message: &DecodedRequest) -> Answer {
     let Ok(pdu) = DataOut::decode(&mut Reader::new(&message.header)) else { return nothing() };
     let Some(task) = connection.task(pdu.task_tag) else { return nothing() };
     let why = Sense::new(Key::ABORTED_COMMAND, Asc::PROTOCOL_SERVICE_CRC_ERROR);

@@ -8,7 +8,7 @@ use vfs::Payload;
 use super::connection::{Connection, SessionConnection};
 use super::limits::MAX_EARLY;
 use super::sender::{Pdu, StatSn, header};
-use super::session::{Message, Session};
+use super::session::{DecodedRequest, Session};
 use super::window::CommandAdmission;
 use super::{command, data_out, logout, nop, task_management, text};
 use crate::wire::pdu::{NO_TAG, Opcode, Reject, RejectReason};
@@ -22,7 +22,7 @@ pub(super) fn nothing() -> Answer {
 pub(super) fn take(
     connection: &Arc<Connection>,
     joined: &SessionConnection,
-    message: Message,
+    message: DecodedRequest,
     in_flight: InFlight,
 ) -> Answer {
     match message.head.opcode {
@@ -49,7 +49,11 @@ pub(super) fn take(
 }
 
 /// Handles a request whose data do not match their digest, RFC 7143 7.8.
-pub(super) fn damaged(connection: &Arc<Connection>, joined: &SessionConnection, message: &Message) -> Answer {
+pub(super) fn damaged(
+    connection: &Arc<Connection>,
+    joined: &SessionConnection,
+    message: &DecodedRequest,
+) -> Answer {
     let rejected = reject(connection, joined, message, RejectReason::DATA_DIGEST_ERROR);
     match message.head.opcode {
         Opcode::DATA_OUT => data_out::damaged(connection, message),
@@ -58,7 +62,7 @@ pub(super) fn damaged(connection: &Arc<Connection>, joined: &SessionConnection, 
 }
 
 /// Whether a request is the next one. Copies of early requests are kept, up to a limit of data.
-fn is_next(connection: &Arc<Connection>, session: &Session, message: &Message) -> bool {
+fn is_next(connection: &Arc<Connection>, session: &Session, message: &DecodedRequest) -> bool {
     let mut window = session.window.lock();
     if connection.is_ended() {
         return false; // what its connection has sent is aborted
@@ -100,7 +104,7 @@ fn begin_early(session: &Session) {
 fn begin(
     connection: &Arc<Connection>,
     joined: &SessionConnection,
-    message: &Message,
+    message: &DecodedRequest,
     in_flight: InFlight,
 ) -> Answer {
     match message.head.opcode {
@@ -121,7 +125,7 @@ fn begin(
 pub(super) fn reject(
     connection: &Arc<Connection>,
     joined: &SessionConnection,
-    message: &Message,
+    message: &DecodedRequest,
     reason: RejectReason,
 ) -> Answer {
     let mut w = header();

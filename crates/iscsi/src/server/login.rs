@@ -20,9 +20,9 @@ mod security;
 mod tests;
 mod text;
 
-pub(crate) use attempt::{Attempt, LoginResult, SessionKind, Step};
+pub(crate) use attempt::{Attempt, AttemptStep, LoginResult, SessionKind};
 pub(crate) use discovery::address;
 pub(crate) use gate::{ConnectionEnds, Gate, Initiator, NoTarget, OwnSecret};
 pub use name::iscsi_name;
 pub(crate) use parameters::Parameters;
-pub(crate) use text::{Asker, Texts};
+pub(crate) use text::{TextSender, Texts};

@@ -12,10 +12,10 @@ use wire::Reader;
 use super::connection::{Connection, SessionConnection};
 use super::full_feature::nothing;
 use super::limits::QUEUE_DEPTH;
-use super::login::{Attempt, Gate, LoginResult, SessionKind, Step, address};
+use super::login::{Attempt, AttemptStep, Gate, LoginResult, SessionKind, address};
 use super::paths::Way;
 use super::sender::{Pdu, StatSn, header};
-use super::session::{Message, Session};
+use super::session::{DecodedRequest, Session};
 use crate::wire::keys;
 use crate::wire::pdu::{LoginRequest, LoginResponse, LoginStatus, Opcode};
 
@@ -27,7 +27,7 @@ const UNITS_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
 /// Takes one request. Any PDU but a login request ends the connection (RFC 7143 6.3).
-pub(super) fn take(connection: &Arc<Connection>, message: Message) -> Answer {
+pub(super) fn take(connection: &Arc<Connection>, message: DecodedRequest) -> Answer {
     let request = LoginRequest::decode(&mut Reader::new(&message.header));
     let (Opcode::LOGIN_REQUEST, Ok(request)) = (message.head.opcode, request) else {
         tracing::debug!(client = %connection.peer.address, "something else than a login came first");
@@ -64,9 +64,9 @@ pub(super) fn take(connection: &Arc<Connection>, message: Message) -> Answer {
 }
 
 /// Where the initiator of a complete login finds the units of its target.
-fn way(connection: &Connection, step: &Step) -> Way {
+fn way(connection: &Connection, step: &AttemptStep) -> Way {
     match step {
-        Step::Done(_, _, logged_in) => match &logged_in.kind {
+        AttemptStep::Done(_, _, logged_in) => match &logged_in.kind {
             SessionKind::Normal(target) => connection.service.way(target, connection.local.ip()),
             SessionKind::Discovery => Way::Here,
         },
@@ -75,7 +75,7 @@ fn way(connection: &Connection, step: &Step) -> Way {
 }
 
 /// The same, after a wait for units that this server is about to serve.
-async fn settled(connection: &Connection, step: &Step) -> Way {
+async fn settled(connection: &Connection, step: &AttemptStep) -> Way {
     let until = tokio::time::Instant::now() + UNITS_WITHIN;
     loop {
         let way = way(connection, step);
@@ -98,11 +98,13 @@ fn redirect(connection: &Connection, request: &LoginRequest, portal: SocketAddr)
     connection.sender.finish();
 }
 
-fn step(connection: &Arc<Connection>, request: &LoginRequest, step: Step) {
+fn step(connection: &Arc<Connection>, request: &LoginRequest, step: AttemptStep) {
     match step {
-        Step::Answer(response, text) => say(connection, request, response, text),
-        Step::Refused(response) => refuse(connection, request, response),
-        Step::Done(response, text, logged_in) => done(connection, request, (response, text), *logged_in),
+        AttemptStep::Answer(response, text) => say(connection, request, response, text),
+        AttemptStep::Refused(response) => refuse(connection, request, response),
+        AttemptStep::Done(response, text, logged_in) => {
+            done(connection, request, (response, text), *logged_in)
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use wire::Reader;
 
 use super::connection::{Connection, SessionConnection};
 use super::sender::{Pdu, StatSn, header};
-use super::session::Message;
+use super::session::DecodedRequest;
 use crate::wire::pdu::{
     AsyncEvent, AsyncMessage, LogoutReason, LogoutRequest, LogoutResponse, LogoutResult, Lun,
 };
@@ -15,7 +15,7 @@ use crate::wire::pdu::{
 pub(super) const LOGOUT_WITHIN_S: u16 = 3;
 
 /// Closes the session or one of its connections, and responds.
-pub(super) fn answer(connection: &Arc<Connection>, joined: &SessionConnection, message: &Message) {
+pub(super) fn answer(connection: &Arc<Connection>, joined: &SessionConnection, message: &DecodedRequest) {
     let Ok(request) = LogoutRequest::decode(&mut Reader::new(&message.header)) else { return };
     let session = &joined.session;
     let result = match request.reason {

@@ -7,11 +7,11 @@ use wire::Reader;
 
 use super::connection::{Connection, SessionConnection};
 use super::sender::{Pdu, StatSn, header};
-use super::session::Message;
+use super::session::DecodedRequest;
 use crate::wire::pdu::{Lun, NO_TAG, NopIn, NopOut};
 
 /// Returns the initiator's data, up to the length that it accepts.
-pub(super) fn answer(connection: &Arc<Connection>, joined: &SessionConnection, message: &Message) {
+pub(super) fn answer(connection: &Arc<Connection>, joined: &SessionConnection, message: &DecodedRequest) {
     let Ok(request) = NopOut::decode(&mut Reader::new(&message.header)) else { return };
     let length = message.data.len().min(joined.their_max_data() as usize);
     let mut w = header();

@@ -6,7 +6,7 @@ use conn::observe::Outcome;
 
 use super::connection::Connection;
 use super::scsi;
-use super::task::Task;
+use super::task::ScsiTask;
 use crate::wire::scsi::{Sense, Status};
 
 /// The command in this descriptor block.
@@ -18,7 +18,7 @@ pub(super) fn command_name(cdb: &[u8]) -> Cow<'static, str> {
 /// Tells the observers of a command that has ended.
 pub(super) fn end(
     connection: &Connection,
-    task: &Task,
+    task: &ScsiTask,
     (status, sense): (Status, Option<&Sense>),
     out: usize,
 ) {

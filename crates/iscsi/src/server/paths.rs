@@ -19,12 +19,12 @@ pub struct TargetPort {
     /// Its number.
     pub number: u16,
     /// Whether blocks can be read and written through it.
-    pub access: Access,
+    pub access: AccessState,
 }
 
 /// The asymmetric access state of a port, SPC-4 5.16.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum AccessState {
     /// Active and optimised.
     Active,
     /// Standby: the unit can be found and identified, and its blocks are not accessible.

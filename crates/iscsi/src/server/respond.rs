@@ -7,12 +7,12 @@ use super::connection::{Connection, SessionConnection};
 use super::observed;
 use super::scsi::{CommandRefusal, Outcome};
 use super::sender::{Pdu, StatSn, header};
-use super::task::Task;
+use super::task::ScsiTask;
 use crate::wire::pdu::{DataIn, Residual, ScsiResponse};
 use crate::wire::scsi::{Sense, Status};
 
 /// Answers a command, unless it was aborted.
-pub(super) fn respond(connection: &Connection, task: &Task, outcome: Outcome) {
+pub(super) fn respond(connection: &Connection, task: &ScsiTask, outcome: Outcome) {
     let Some(joined) = connection.joined.get() else { return };
     if !connection.leave(task) {
         return;
@@ -37,11 +37,11 @@ pub(super) fn respond(connection: &Connection, task: &Task, outcome: Outcome) {
 }
 
 /// The residual of a refused command: all data that the initiator expected.
-fn refused(task: &Task) -> Residual {
+fn refused(task: &ScsiTask) -> Residual {
     if task.reads { Residual::of(u64::from(task.expects), 0) } else { written(task) }
 }
 
-fn written(task: &Task) -> Residual {
+fn written(task: &ScsiTask) -> Residual {
     Residual::of(u64::from(task.expects), task.needs)
 }
 
@@ -49,7 +49,7 @@ fn written(task: &Task) -> Residual {
 fn data_in(
     connection: &Connection,
     joined: &SessionConnection,
-    task: &Task,
+    task: &ScsiTask,
     (data, length): (Payload, usize),
     status: (Status, Residual),
 ) {
@@ -97,7 +97,7 @@ fn part(whole: &mut Option<Payload>, offset: usize, length: usize) -> Option<Pay
 fn status(
     connection: &Connection,
     joined: &SessionConnection,
-    task: &Task,
+    task: &ScsiTask,
     (status, residual): (Status, Residual),
     sense: Option<Sense>,
 ) {
@@ -112,7 +112,7 @@ fn status(
 }
 
 /// Sense data after their length, in the format that the initiator has chosen.
-fn encoded(task: &Task, sense: &Sense) -> Vec<u8> {
+fn encoded(task: &ScsiTask, sense: &Sense) -> Vec<u8> {
     let mut w = Writer::new();
     w.u16_be(0);
     match &task.unit {

@@ -70,13 +70,13 @@ mod write_same;
 
 pub(crate) use attention::Attentions;
 pub(crate) use command::{
-    Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, ScsiFuture,
+    CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, ScsiFuture,
 };
 pub(crate) use dispatch::{needs, run};
-pub(crate) use holders::{Ending, Holder, Holders};
+pub(crate) use holders::{Ending, Holders, UnitSession};
 pub(crate) use names::command_name;
 pub use nexus::InitiatorPort;
 pub(crate) use nexus::{ItNexus, Nexus};
 pub(crate) use read::length_of_read;
 pub use relayed::RelayResult;
-pub use unit::{Identity, Keeper, LogicalUnit, UnitOptions};
+pub use unit::{Identity, LogicalUnit, UnitOptions, UnitStateStore};

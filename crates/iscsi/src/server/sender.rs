@@ -9,7 +9,7 @@ use vfs::Payload;
 
 use crate::ranks;
 use crate::wire::digest::{crc32c, crc32c_of_two};
-use crate::wire::pdu::{BHS, Numbers, padding};
+use crate::wire::pdu::{BHS, SequenceNumbers, padding};
 
 /// The status number of a PDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Sender {
         // Held until the PDU is in the queue, so that numbers are sent in their order.
         let mut stat_sn = self.stat_sn.lock();
         let (exp_cmd_sn, max_cmd_sn) = window();
-        let numbers = Numbers { stat_sn: *stat_sn, exp_cmd_sn, max_cmd_sn };
+        let numbers = SequenceNumbers { stat_sn: *stat_sn, exp_cmd_sn, max_cmd_sn };
         let mut head = pdu.header;
         numbers.stamp(&mut head, pdu.stat_sn != StatSn::None);
         if pdu.stat_sn == StatSn::Own {

@@ -10,7 +10,7 @@ use auth::{Accounts, LoginGuard};
 use lock::{Mutex, RwLock};
 use tokio::time::Instant;
 
-use super::config::Config;
+use super::config::TargetConfig;
 use super::connection::Connection;
 use super::limits::{MAX_CONNECTIONS, MAX_SESSIONS};
 use super::login::{Gate, Initiator, LoginResult, NoTarget, OwnSecret, SessionKind};
@@ -29,7 +29,7 @@ const PING_WITHIN_S: u64 = 30;
 
 /// The server.
 pub struct Service {
-    config: RwLock<Arc<Config>, ranks::IscsiConfig>,
+    config: RwLock<Arc<TargetConfig>, ranks::IscsiConfig>,
     sessions: Mutex<InitiatorSessions, ranks::IscsiSessions>,
     started: Instant,
 }
@@ -59,7 +59,7 @@ pub struct SessionInfo {
 
 impl Service {
     /// A server without sessions.
-    pub fn new(config: Config) -> Arc<Self> {
+    pub fn new(config: TargetConfig) -> Arc<Self> {
         let config = Arc::new(config);
         config.targets.iter().for_each(|target| target.join(&config));
         let (config, sessions) = (RwLock::new(config), Mutex::default());
@@ -67,7 +67,7 @@ impl Service {
     }
 
     /// Replaces the settings. Sessions of removed targets end.
-    pub fn set_config(&self, config: Config) {
+    pub fn set_config(&self, config: TargetConfig) {
         let config = Arc::new(config);
         config.targets.iter().for_each(|target| target.join(&config));
         let before = std::mem::replace(&mut *self.config.write(), config.clone());
@@ -82,9 +82,9 @@ impl Service {
 
     /// Whether a session may continue under new settings: its account has the same secret, and may
     /// use the target.
-    fn may_stay(&self, session: &Session, before: &Config, now: &Config) -> bool {
+    fn may_stay(&self, session: &Session, before: &TargetConfig, now: &TargetConfig) -> bool {
         let account = session.user.as_deref();
-        let secret = |config: &Config, name: &str| {
+        let secret = |config: &TargetConfig, name: &str| {
             let account = config.accounts.find(name).filter(|account| !account.disabled)?;
             Some(account.chap_secret()?.to_vec())
         };

@@ -11,17 +11,17 @@ use lock::{Mutex, RwLock};
 
 use super::connection::Connection;
 use super::login::Parameters;
-use super::scsi::{Ending, Holder, InitiatorPort, LogicalUnit, Nexus};
+use super::scsi::{Ending, InitiatorPort, LogicalUnit, Nexus, UnitSession};
 use super::target::{Target, VisibleUnit};
-use super::task::Task;
+use super::task::ScsiTask;
 use super::transfer::Bursts;
-use super::window::Window;
+use super::window::CommandWindow;
 use crate::ranks;
 use crate::wire::pdu::{Head, Lun, Opcode, RequestFields};
 use crate::wire::scsi::Asc;
 
 /// A received request, decoded into its parts.
-pub(super) struct Message {
+pub(super) struct DecodedRequest {
     pub(super) head: Head,
     pub(super) fields: RequestFields,
     /// The 48 bytes.
@@ -32,7 +32,7 @@ pub(super) struct Message {
     pub(super) _kept: Reservation,
 }
 
-impl Message {
+impl DecodedRequest {
     /// A copy that is kept, with memory for its data. The message itself would keep all bytes that were received with it.
     pub(super) fn copy(&self, kept: Reservation) -> Self {
         let [header, additional, data] =
@@ -47,7 +47,7 @@ impl Message {
 }
 
 /// A request that arrived before its turn, and its connection.
-pub(super) type EarlyRequest = (Arc<Connection>, Message);
+pub(super) type EarlyRequest = (Arc<Connection>, DecodedRequest);
 
 /// A session.
 pub(super) struct Session {
@@ -63,7 +63,7 @@ pub(super) struct Session {
     /// The negotiated parameters.
     pub(super) parameters: Parameters,
     pub(super) since: SystemTime,
-    pub(super) window: Mutex<Window<EarlyRequest>, ranks::IscsiWindow>,
+    pub(super) window: Mutex<CommandWindow<EarlyRequest>, ranks::IscsiWindow>,
     /// Held by a thread while it begins commands.
     pub(super) beginning: Mutex<(), ranks::IscsiBeginning>,
     /// Ordered commands wait for the commands before them, and the commands after them wait for
@@ -98,7 +98,7 @@ impl Session {
             alias,
             parameters,
             since: SystemTime::now(),
-            window: Mutex::new(Window::new(first)),
+            window: Mutex::new(CommandWindow::new(first)),
             beginning: Mutex::default(),
             order: Arc::default(),
             immediate: AtomicUsize::new(0),
@@ -145,7 +145,7 @@ impl Session {
         let had = |one: &VisibleUnit, all: &[VisibleUnit]| {
             all.iter().any(|other| Arc::ptr_eq(&other.unit, &one.unit))
         };
-        let me: Weak<dyn Holder> = self.me.clone();
+        let me: Weak<dyn UnitSession> = self.me.clone();
         let had_disk =
             |one: &VisibleUnit| seen.1.iter().any(|other| other.unit.identity.naa == one.unit.identity.naa);
         for new in now.iter().filter(|one| !had(one, &seen.1)) {
@@ -220,14 +220,14 @@ impl Session {
             connection.1.sender.finish();
         }
         self.window.lock().call_off(|_| true);
-        let me: Weak<dyn Holder> = self.me.clone();
+        let me: Weak<dyn UnitSession> = self.me.clone();
         let seen = std::mem::replace(&mut *self.seen.write(), (None, [].into()));
         seen.1.iter().for_each(|seen| seen.unit.nexus_lost(&me, &self.nexus));
         true
     }
 }
 
-impl Holder for Session {
+impl UnitSession for Session {
     fn initiator(&self) -> &InitiatorPort {
         &self.nexus.initiator
     }
@@ -240,7 +240,7 @@ impl Holder for Session {
         let seen = self.seen.read().1.clone();
         let number =
             seen.iter().find(|seen| std::ptr::eq(&raw const *seen.unit, unit)).map(|seen| seen.number);
-        let is_meant = |task: &Task| task.lun.number() == number && Some(task.tag) != except;
+        let is_meant = |task: &ScsiTask| task.lun.number() == number && Some(task.tag) != except;
         let connections = if number.is_some() { self.connections() } else { Vec::new() };
         let aborted: Vec<_> = connections.iter().flat_map(|connection| connection.abort(is_meant)).collect();
         Box::pin(async move {

@@ -7,22 +7,22 @@ use std::sync::Arc;
 use lock::Mutex;
 
 use super::limits::{MAX_GATHERED, MAX_SOLICITED};
-use super::task::Task;
+use super::task::ScsiTask;
 use crate::ranks;
 
 /// The counts of one connection.
 #[derive(Default)]
-pub(super) struct SolicitedDataLimit(Mutex<Counts, ranks::IscsiSolicited>);
+pub(super) struct SolicitedDataLimit(Mutex<SolicitedCounts, ranks::IscsiSolicited>);
 
 #[derive(Default)]
-struct Counts {
+struct SolicitedCounts {
     solicited: u64,
     gathered: usize,
     /// Commands that wait to solicit more data; and how much.
-    waiting: VecDeque<(Arc<Task>, u64)>,
+    waiting: VecDeque<(Arc<ScsiTask>, u64)>,
 }
 
-impl Counts {
+impl SolicitedCounts {
     /// Whether this much more may be solicited.
     fn fits(&self, length: u64) -> bool {
         self.solicited == 0 || self.solicited + length <= MAX_SOLICITED
@@ -31,7 +31,7 @@ impl Counts {
 
 impl SolicitedDataLimit {
     /// Whether this much more may be solicited now; if not, the command waits.
-    pub(super) fn ask(&self, task: &Arc<Task>, length: u64) -> bool {
+    pub(super) fn ask(&self, task: &Arc<ScsiTask>, length: u64) -> bool {
         let mut counts = self.0.lock();
         if !counts.fits(length) {
             if !counts.waiting.iter().any(|(other, _)| Arc::ptr_eq(other, task)) {
@@ -63,14 +63,14 @@ impl SolicitedDataLimit {
     }
 
     /// A waiting command that may solicit data now.
-    pub(super) fn next(&self) -> Option<Arc<Task>> {
+    pub(super) fn next(&self) -> Option<Arc<ScsiTask>> {
         let mut counts = self.0.lock();
         let fits = counts.waiting.front().is_some_and(|(_, length)| counts.fits(*length));
         if fits { counts.waiting.pop_front().map(|(task, _)| task) } else { None }
     }
 
     /// A command does not wait any more.
-    pub(super) fn forget(&self, task: &Task) {
+    pub(super) fn forget(&self, task: &ScsiTask) {
         self.0.lock().waiting.retain(|(other, _)| !std::ptr::eq(&raw const **other, task));
     }
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use vfs::backend::{NewKind, RenameMode, Stability, Wait};
 use vfs::{Access, Caller, Error, OwnFolder, Result, Volume};
 
-use super::Keeper;
+use super::UnitStateStore;
 
 /// The longest file that is read.
 const LONGEST: u64 = 16 << 20;
@@ -25,7 +25,7 @@ const LONGEST: u64 = 16 << 20;
 const TRIES: usize = 4;
 
 /// The state of a unit that this server serves.
-pub struct Record {
+pub struct UnitRecord {
     volume: Arc<Volume>,
     naa: u64,
     number: u64,
@@ -34,7 +34,7 @@ pub struct Record {
     begun: Vec<u8>,
 }
 
-impl Record {
+impl UnitRecord {
     /// The state that the server before has stored. It cannot be changed by that server any more.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl Record {
     }
 }
 
-impl Keeper for Record {
+impl UnitStateStore for UnitRecord {
     fn load(&self, _: u64) -> io::Result<Option<Vec<u8>>> {
         Ok((!self.begun.is_empty()).then(|| self.begun.clone()))
     }
@@ -92,7 +92,7 @@ impl Keeper for Record {
 /// The state of units that other servers serve: it can be read.
 pub struct ReadOnlyKeeper(pub Arc<Volume>);
 
-impl Keeper for ReadOnlyKeeper {
+impl UnitStateStore for ReadOnlyKeeper {
     fn load(&self, naa: u64) -> io::Result<Option<Vec<u8>>> {
         let found = last(&self.0, naa).map_err(io::Error::other)?;
         Ok(found.map(|(_, bytes)| bytes).filter(|bytes| !bytes.is_empty()))
@@ -222,12 +222,12 @@ mod tests {
     fn the_next_server_has_what_the_last_one_has_stored() {
         let volume = volume();
         assert_eq!(stored(&volume), None);
-        let first = Record::begin(&volume, NAA, 1).unwrap();
+        let first = UnitRecord::begin(&volume, NAA, 1).unwrap();
         assert_eq!((first.load(NAA).unwrap(), stored(&volume)), (None, None));
         first.keep(NAA, b"one").unwrap();
         first.keep(NAA, b"two").unwrap();
         assert_eq!(stored(&volume), Some(b"two".to_vec()));
-        let second = Record::begin(&volume, NAA, 2).unwrap();
+        let second = UnitRecord::begin(&volume, NAA, 2).unwrap();
         assert_eq!(second.load(NAA).unwrap(), Some(b"two".to_vec()));
         let name = b"3000000000000001.2.kept".to_vec();
         assert_eq!(files(&volume, NAA).unwrap(), [UnitStateFile { number: 2, name, is_whole: true }]);
@@ -238,20 +238,20 @@ mod tests {
     #[test]
     fn a_server_that_wakes_late_changes_nothing_that_others_read() {
         let volume = volume();
-        let first = Record::begin(&volume, NAA, 1).unwrap();
+        let first = UnitRecord::begin(&volume, NAA, 1).unwrap();
         first.keep(NAA, b"before").unwrap();
-        let second = Record::begin(&volume, NAA, 2).unwrap();
+        let second = UnitRecord::begin(&volume, NAA, 2).unwrap();
         second.keep(NAA, b"after").unwrap();
         first.keep(NAA, b"late").unwrap();
         assert_eq!(stored(&volume), Some(b"after".to_vec()));
-        assert_eq!(Record::begin(&volume, NAA, 3).unwrap().load(NAA).unwrap(), Some(b"after".to_vec()));
+        assert_eq!(UnitRecord::begin(&volume, NAA, 3).unwrap().load(NAA).unwrap(), Some(b"after".to_vec()));
     }
 
     #[test]
     fn a_state_that_the_next_server_replaces_while_it_is_read_is_not_lost() {
         let faulty = Arc::new(Faulty::new(Memory::ticking()));
         let volume = Arc::new(Volume::new(faulty.clone(), VolumeOptions::default()));
-        Record::begin(&volume, NAA, 1).unwrap().keep(NAA, b"one").unwrap();
+        UnitRecord::begin(&volume, NAA, 1).unwrap().keep(NAA, b"one").unwrap();
         for gone in [Error::NotFound, Error::Stale] {
             faulty.plan().fail(3, Some(Call::Lookup), gone); // after those of the folder
             assert_eq!(stored(&volume), Some(b"one".to_vec()), "{gone:?}");
@@ -266,10 +266,10 @@ mod tests {
             let name = format!("{NAA:016x}.{number}.{server}.new");
             folder.create(&Caller::root(), name.as_bytes(), NewKind::File, 0o600).unwrap();
         };
-        Record::begin(&volume, NAA, 1).unwrap().keep(NAA, b"one").unwrap();
+        UnitRecord::begin(&volume, NAA, 1).unwrap().keep(NAA, b"one").unwrap();
         unfinished(1, 1);
         unfinished(3, 2); // another server begins at the same time
-        let second = Record::begin(&volume, NAA, 2).unwrap();
+        let second = UnitRecord::begin(&volume, NAA, 2).unwrap();
         assert_eq!(second.load(NAA).unwrap(), Some(b"one".to_vec()));
         let numbers = |volume| files(volume, NAA).unwrap().iter().map(|file| file.number).collect::<Vec<_>>();
         let mut there = numbers(&volume);
@@ -282,10 +282,10 @@ mod tests {
     #[test]
     fn two_servers_cannot_begin_with_one_number() {
         let volume = volume();
-        Record::begin(&volume, NAA, 1).unwrap();
+        UnitRecord::begin(&volume, NAA, 1).unwrap();
         // As of a server that has read the last state, and was stopped then.
-        let late = Record { volume: volume.clone(), naa: NAA, number: 2, server: 1, begun: Vec::new() };
-        Record::begin(&volume, NAA, 2).unwrap().keep(NAA, b"after").unwrap();
+        let late = UnitRecord { volume: volume.clone(), naa: NAA, number: 2, server: 1, begun: Vec::new() };
+        UnitRecord::begin(&volume, NAA, 2).unwrap().keep(NAA, b"after").unwrap();
         assert_eq!(late.write(b"late", RenameMode::Keep), Err(Error::Exists));
         assert_eq!(stored(&volume), Some(b"after".to_vec()));
     }

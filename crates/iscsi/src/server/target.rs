@@ -8,8 +8,8 @@ use auth::{Grant, SharePolicy};
 use lock::RwLock;
 use vfs::names::is_like;
 
-use super::config::Config;
-use super::paths::{Access, MAIN_PORT, Paths, TargetPort};
+use super::config::TargetConfig;
+use super::paths::{AccessState, MAIN_PORT, Paths, TargetPort};
 use super::scsi::LogicalUnit;
 use crate::ranks;
 
@@ -47,7 +47,7 @@ pub struct Target {
     /// Counts the changes of its units.
     generation: AtomicU64,
     /// The settings that it is part of.
-    config: RwLock<Weak<Config>, ranks::TargetConfig>,
+    config: RwLock<Weak<TargetConfig>, ranks::TargetConfig>,
 }
 
 impl Target {
@@ -72,7 +72,7 @@ impl Target {
     }
 
     /// It belongs to these settings now.
-    pub(super) fn join(&self, config: &Arc<Config>) {
+    pub(super) fn join(&self, config: &Arc<TargetConfig>) {
         *self.config.write() = Arc::downgrade(config);
     }
 
@@ -113,7 +113,7 @@ impl Target {
     pub(crate) fn ports(&self) -> Vec<TargetPort> {
         match self.paths() {
             Some(paths) => paths.ports(&self.name),
-            None => vec![TargetPort { number: MAIN_PORT, access: Access::Active }],
+            None => vec![TargetPort { number: MAIN_PORT, access: AccessState::Active }],
         }
     }
 

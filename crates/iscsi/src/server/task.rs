@@ -8,7 +8,7 @@ use conn::{InFlight, Reservation};
 use lock::Mutex;
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 
-use super::scsi::{Command, CommandDefinition, LogicalUnit};
+use super::scsi::{CommandContext, CommandDefinition, LogicalUnit};
 use super::transfer::{DataTransfer, Piece};
 use crate::ranks;
 use crate::wire::pdu::{Lun, ScsiCommand};
@@ -22,7 +22,7 @@ pub(super) enum Turn {
 }
 
 /// A SCSI command from its arrival to its response.
-pub(super) struct Task {
+pub(super) struct ScsiTask {
     pub(super) tag: u32,
     pub(super) lun: Lun,
     pub(super) unit: Option<Arc<LogicalUnit>>,
@@ -49,7 +49,7 @@ pub(super) struct Task {
 pub(super) struct TaskState {
     pub(super) transfer: DataTransfer,
     /// The work that begins once its data are there.
-    pub(super) work: Option<Work>,
+    pub(super) work: Option<WaitingCommand>,
     /// The work runs.
     pub(super) running: bool,
     pub(super) turn: Option<Turn>,
@@ -64,12 +64,12 @@ pub(super) struct TaskState {
 }
 
 /// A command that waits only for its data.
-pub(super) struct Work {
-    pub(super) command: Command,
+pub(super) struct WaitingCommand {
+    pub(super) command: CommandContext,
     pub(super) supported: &'static CommandDefinition,
 }
 
-impl Task {
+impl ScsiTask {
     /// The task of a new command. `needs` is in bytes; `gathered` are the bytes that count against
     /// the connection's limit.
     pub(super) fn new(
@@ -77,7 +77,7 @@ impl Task {
         unit: Option<Arc<LogicalUnit>>,
         (needs, gathered): (u64, usize),
         transfer: DataTransfer,
-        work: Option<Work>,
+        work: Option<WaitingCommand>,
         aborted: Arc<AtomicBool>,
     ) -> Arc<Self> {
         let (turn, early, solicited, running) = (None, Some(Vec::new()), 0, false);

@@ -10,9 +10,9 @@ use super::connection::{Connection, SessionConnection};
 use super::full_feature::nothing;
 use super::scsi::LogicalUnit;
 use super::sender::{Pdu, StatSn, header};
-use super::session::{EarlyRequest, Message, Session};
+use super::session::{DecodedRequest, EarlyRequest, Session};
 use super::target::VisibleUnit;
-use super::task::Task;
+use super::task::ScsiTask;
 use crate::wire::pdu::{Function, FunctionResult, TaskRequest, TaskResponse};
 use crate::wire::scsi::Asc;
 
@@ -22,7 +22,7 @@ const ENDING_WITHIN: Duration = Duration::from_secs(10);
 const LEVEL_WITH_QUERIES: u8 = 2;
 
 /// Executes the request, and answers once the aborted commands have ended.
-pub(super) fn take(connection: &Arc<Connection>, message: &Message) -> Answer {
+pub(super) fn take(connection: &Arc<Connection>, message: &DecodedRequest) -> Answer {
     let Ok(request) = TaskRequest::decode(&mut Reader::new(&message.header)) else { return nothing() };
     let Some(joined) = connection.joined.get() else { return nothing() };
     // At once, because the request does not apply to later commands.
@@ -55,7 +55,7 @@ pub(super) fn take(connection: &Arc<Connection>, message: &Message) -> Answer {
     })
 }
 
-type FunctionOutcome = (FunctionResult, Vec<Arc<Task>>);
+type FunctionOutcome = (FunctionResult, Vec<Arc<ScsiTask>>);
 
 fn run(connection: &Connection, joined: &SessionConnection, request: &TaskRequest) -> FunctionOutcome {
     let session = &joined.session;
@@ -92,7 +92,7 @@ fn on_unit(
     request: &TaskRequest,
     may_query: bool,
 ) -> FunctionOutcome {
-    let of_unit = |task: &Task| task.lun.number() == Some(unit.number);
+    let of_unit = |task: &ScsiTask| task.lun.number() == Some(unit.number);
     match request.function {
         Function::LOGICAL_UNIT_RESET => (FunctionResult::COMPLETE, reset(connection, &unit.unit)),
         Function::ABORT_TASK_SET | Function::CLEAR_TASK_SET => {
@@ -135,8 +135,8 @@ fn is_before(number: u32, request: &TaskRequest) -> bool {
 }
 
 /// SAM-5 6.3.3: the commands of all initiators end, and all initiators get a unit attention.
-fn reset(connection: &Connection, unit: &Arc<LogicalUnit>) -> Vec<Arc<Task>> {
-    let meant = |task: &Task| task.unit.as_ref().is_some_and(|of| Arc::ptr_eq(of, unit));
+fn reset(connection: &Connection, unit: &Arc<LogicalUnit>) -> Vec<Arc<ScsiTask>> {
+    let meant = |task: &ScsiTask| task.unit.as_ref().is_some_and(|of| Arc::ptr_eq(of, unit));
     let connections = connection.service.connections();
     let aborted = connections.iter().flat_map(|other| other.abort(meant)).collect();
     unit.reset();
@@ -145,7 +145,7 @@ fn reset(connection: &Connection, unit: &Arc<LogicalUnit>) -> Vec<Arc<Task>> {
 }
 
 /// RFC 7144 4.2: as if the session had been lost and re-established.
-fn nexus_reset(session: &Session, seen: &[VisibleUnit]) -> Vec<Arc<Task>> {
+fn nexus_reset(session: &Session, seen: &[VisibleUnit]) -> Vec<Arc<ScsiTask>> {
     let aborted = session.connections().into_iter().flat_map(|other| other.abort(|_| true)).collect();
     for seen in seen {
         seen.unit.forget(&session.nexus);

@@ -22,11 +22,11 @@ use wire::{Reader, Writer};
 
 use super::connection::{Connection, IscsiProtocol};
 use super::scsi::testing::Disk;
-use super::{Config, Paths, Service, Target, UnitOptions};
+use super::{Paths, Service, Target, TargetConfig, UnitOptions};
 use crate::wire::digest::crc32c;
 use crate::wire::pdu::{
-    Attribute, BHS, DataIn, DataOut, Head, LoginRequest, Lun, Numbers, Opcode, R2t, Residual, ScsiCommand,
-    ScsiResponse, Stage, padding,
+    Attribute, BHS, DataIn, DataOut, Head, LoginRequest, Lun, Opcode, R2t, Residual, ScsiCommand,
+    ScsiResponse, SequenceNumbers, Stage, padding,
 };
 use crate::wire::scsi::{Sense, Status};
 
@@ -80,7 +80,7 @@ impl Server {
     /// The server is one of several from now on.
     pub(super) fn join(&self, paths: Arc<dyn Paths>) {
         let alone = config(&self.target, Arc::default());
-        self.service.set_config(Config { paths: Some(paths), ..alone });
+        self.service.set_config(TargetConfig { paths: Some(paths), ..alone });
     }
 
     /// A new connection of an initiator.
@@ -108,7 +108,7 @@ impl Server {
             cmd_sn: 100,
             next_tag: 1,
             digests: (false, false),
-            last: Numbers::default(),
+            last: SequenceNumbers::default(),
         }
     }
 
@@ -128,9 +128,9 @@ impl Server {
     }
 }
 
-fn config(target: &Arc<Target>, login_guard: Arc<LoginGuard>) -> Config {
+fn config(target: &Arc<Target>, login_guard: Arc<LoginGuard>) -> TargetConfig {
     let targets = vec![target.clone()];
-    Config { targets, accounts: Arc::new(Nobody), own_secret: None, login_guard, paths: None }
+    TargetConfig { targets, accounts: Arc::new(Nobody), own_secret: None, login_guard, paths: None }
 }
 
 /// The direction of a command's data.
@@ -176,7 +176,7 @@ pub(super) struct Initiator {
     next_tag: u32,
     digests: (bool, bool),
     /// The numbers of the last PDU.
-    pub(super) last: Numbers,
+    pub(super) last: SequenceNumbers,
 }
 
 impl Initiator {
@@ -371,7 +371,7 @@ impl Initiator {
             let filled = head.data + padding(head.data);
             assert_eq!(bytes[BHS + digest + filled..], crc32c(&bytes[BHS + digest..][..filled]));
         }
-        self.last = Numbers::decode(&mut Reader::new(&bytes[24..])).unwrap();
+        self.last = SequenceNumbers::decode(&mut Reader::new(&bytes[24..])).unwrap();
         ReceivedPdu { head, header: bytes[..BHS].to_vec(), data }
     }
 

@@ -8,17 +8,17 @@ use wire::Reader;
 
 use super::connection::{Connection, SessionConnection};
 use super::full_feature::reject;
-use super::login::{Asker, ConnectionEnds, SessionKind};
+use super::login::{ConnectionEnds, SessionKind, TextSender};
 use super::sender::{Pdu, StatSn, header};
-use super::session::Message;
+use super::session::DecodedRequest;
 use crate::wire::pdu::{RejectReason, TextRequest};
 
 /// Answers a Text Request.
-pub(super) fn answer(connection: &Arc<Connection>, joined: &SessionConnection, message: &Message) {
+pub(super) fn answer(connection: &Arc<Connection>, joined: &SessionConnection, message: &DecodedRequest) {
     let Ok(request) = TextRequest::decode(&mut Reader::new(&message.header)) else { return };
     let session = &joined.session;
     let kind = session.target.clone().map_or(SessionKind::Discovery, SessionKind::Normal);
-    let asker = Asker {
+    let asker = TextSender {
         gate: &*connection.service,
         peer: ConnectionEnds { address: connection.peer.address, local: connection.local },
         name: &session.nexus.initiator.name,
@@ -39,6 +39,11 @@ pub(super) fn answer(connection: &Arc<Connection>, joined: &SessionConnection, m
     connection.sender.queue(pdu, || session.numbers());
 }
 
-fn refuse(connection: &Arc<Connection>, joined: &SessionConnection, message: &Message, reason: RejectReason) {
+fn refuse(
+    connection: &Arc<Connection>,
+    joined: &SessionConnection,
+    message: &DecodedRequest,
+    reason: RejectReason,
+) {
     drop(reject(connection, joined, message, reason)); // the answer has no work left
 }

@@ -6,7 +6,7 @@ use super::limits::QUEUE_DEPTH;
 
 /// The window of command numbers: the commands that have arrived, and those that may arrive.
 #[derive(Debug)]
-pub(super) struct Window<T> {
+pub(super) struct CommandWindow<T> {
     /// The next expected number.
     expected: u32,
     /// Numbered commands in flight.
@@ -34,7 +34,7 @@ fn distance(a: u32, b: u32) -> u32 {
     b.wrapping_sub(a)
 }
 
-impl<T> Window<T> {
+impl<T> CommandWindow<T> {
     /// A window that begins with this number.
     pub(super) fn new(expected: u32) -> Self {
         let last = expected.wrapping_add(QUEUE_DEPTH - 1);
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn commands_are_taken_in_their_order() {
-        let mut window = Window::new(u32::MAX);
+        let mut window = CommandWindow::new(u32::MAX);
         assert_eq!(window.admit(0, || 'b'), CommandAdmission::Later);
         assert_eq!(window.next(), None);
         assert_eq!(window.admit(u32::MAX, || 'a'), CommandAdmission::Now);
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_command_that_was_called_off_before_its_turn_is_passed_over() {
-        let mut window = Window::new(5);
+        let mut window = CommandWindow::new(5);
         assert_eq!(window.admit(6, || 'b'), CommandAdmission::Later);
         assert_eq!(window.admit(7, || 'c'), CommandAdmission::Later);
         assert!(window.call_off(|command| *command == 'b') && !window.call_off(|command| *command == 'b'));
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_is_out_of_the_window_or_has_come_already_is_ignored() {
-        let mut window = Window::new(10);
+        let mut window = CommandWindow::new(10);
         assert_eq!(window.admit(9, || 'x'), CommandAdmission::Ignored);
         assert_eq!(window.admit(10 + QUEUE_DEPTH, || 'x'), CommandAdmission::Ignored);
         assert_eq!(window.admit(12, || 'c'), CommandAdmission::Later);
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_window_closes_while_commands_are_under_way_and_never_goes_back() {
-        let mut window = Window::new(0);
+        let mut window = CommandWindow::new(0);
         for number in 0..QUEUE_DEPTH {
             assert_eq!(window.admit(number, || ()), CommandAdmission::Now);
             assert_eq!(window.numbers(), (number + 1, QUEUE_DEPTH - 1));

@@ -24,14 +24,14 @@ pub const NONE: &str = "None";
 
 /// A key and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pair<'a> {
+pub struct KeyValue<'a> {
     /// The key.
     pub key: &'a str,
     /// Its value.
     pub value: &'a str,
 }
 
-impl Pair<'_> {
+impl KeyValue<'_> {
     /// Whether the value is one of the three answers without a value, which are reserved.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
@@ -40,7 +40,7 @@ impl Pair<'_> {
 }
 
 /// All pairs of a text. A pair ends with a zero byte; further zero bytes are skipped.
-pub fn decode(text: &[u8]) -> Result<Vec<Pair<'_>>, Malformed> {
+pub fn decode(text: &[u8]) -> Result<Vec<KeyValue<'_>>, Malformed> {
     if text.len() > MAX_TEXT {
         return Err(Malformed("more text than anybody sends"));
     }
@@ -58,7 +58,7 @@ pub fn decode(text: &[u8]) -> Result<Vec<Pair<'_>>, Malformed> {
     Ok(pairs)
 }
 
-fn pair(written: &[u8]) -> Result<Pair<'_>, Malformed> {
+fn pair(written: &[u8]) -> Result<KeyValue<'_>, Malformed> {
     let written = std::str::from_utf8(written).map_err(|_| Malformed("text that is not UTF-8"))?;
     let (key, value) = written.split_once('=').ok_or(Malformed("a key without a value"))?;
     if !is_key(key) {
@@ -67,7 +67,7 @@ fn pair(written: &[u8]) -> Result<Pair<'_>, Malformed> {
     if value.len() > MAX_VALUE {
         return Err(Malformed("a value that is longer than any"));
     }
-    Ok(Pair { key, value })
+    Ok(KeyValue { key, value })
 }
 
 /// Key-name and standard-label of RFC 7143 6.1, except that the first letter may be a small one:
@@ -196,9 +196,9 @@ mod tests {
             b"InitiatorName=iqn.2005-03.org.open-iscsi:abc\0InitiatorAlias=a=b\0\0\0X-com.example#1=\0";
         let pairs = decode(text).unwrap();
         let expected = [
-            Pair { key: "InitiatorName", value: "iqn.2005-03.org.open-iscsi:abc" },
-            Pair { key: "InitiatorAlias", value: "a=b" },
-            Pair { key: "X-com.example#1", value: "" },
+            KeyValue { key: "InitiatorName", value: "iqn.2005-03.org.open-iscsi:abc" },
+            KeyValue { key: "InitiatorAlias", value: "a=b" },
+            KeyValue { key: "X-com.example#1", value: "" },
         ];
         assert_eq!(pairs, expected);
         assert_eq!(decode(b""), Ok(Vec::new()));

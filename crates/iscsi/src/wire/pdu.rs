@@ -28,7 +28,7 @@ pub use head::{BHS, Head, Lun, NO_TAG, Opcode, RequestFields, padding};
 pub use login::{LoginRequest, LoginResponse, LoginStatus, Stage, VERSION};
 pub use logout::{LogoutReason, LogoutRequest, LogoutResponse, LogoutResult};
 pub use nop::{NopIn, NopOut};
-pub use numbers::Numbers;
+pub use numbers::SequenceNumbers;
 pub use r2t::R2t;
 pub use reject::{Reject, RejectReason};
 pub use scsi_command::{Attribute, ScsiCommand};

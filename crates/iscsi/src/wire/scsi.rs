@@ -33,7 +33,7 @@ mod write;
 mod write_same;
 
 pub use access::Access;
-pub use cache::Cache;
+pub use cache::CacheRange;
 pub use compare_and_write::CompareAndWrite;
 pub use diagnostic::SendDiagnostic;
 pub use extended_copy::{
@@ -49,7 +49,7 @@ pub use maintenance::{
     SupportedCommands, TaskFunctions, Timeouts,
 };
 pub use persistent_reserve_out::ReservationType;
-pub use read::Read;
+pub use read::ReadCommand;
 pub use read_capacity::{Capacity10, Capacity16, ReadCapacity10, ReadCapacity16};
 pub use read_defect_data::ReadDefectData;
 pub use receive_copy_results::{
@@ -65,5 +65,5 @@ pub use status::Status;
 pub use transport_id::TransportId;
 pub use unmap::{UNMAP_HEADER, Unmap, UnmapRange};
 pub use verify::{ByteCheck, Verify};
-pub use write::Write;
+pub use write::WriteCommand;
 pub use write_same::WriteSame;

@@ -2,8 +2,8 @@
 
 use std::time::SystemTime;
 
-use client::metadata::{Aspect, AspectState, Value};
-use client::tree::{Entry, Kind};
+use client::metadata::{Aspect, AspectState, MetadataValue};
+use client::tree::{Kind, TreeEntry};
 use client::{Error, OpenIntent};
 use fuser::{Errno, FileAttr, FileHandle, INodeNo, RenameFlags, TimeOrNow};
 
@@ -37,7 +37,7 @@ impl Tree {
         })
     }
 
-    fn put(&self, path: &str, aspect: Aspect<'_>, value: &Value) -> Answer<bool> {
+    fn put(&self, path: &str, aspect: Aspect<'_>, value: &MetadataValue) -> Answer<bool> {
         self.change(path, |tree, path| tree.put(path, aspect, value)).map_err(|error| errno(&error))
     }
 
@@ -50,14 +50,14 @@ impl Tree {
     }
 
     /// A new mode. Protocols without modes keep whether anybody may write.
-    fn set_mode(&self, path: &str, entry: &Entry, mode: u32) -> Answer<()> {
+    fn set_mode(&self, path: &str, entry: &TreeEntry, mode: u32) -> Answer<()> {
         if entry.mode.is_some() {
-            let mode = Value::Number(u64::from(mode & 0o7777));
+            let mode = MetadataValue::Number(u64::from(mode & 0o7777));
             return if self.put(path, Aspect::Mode, &mode)? { Ok(()) } else { Err(Errno::EOPNOTSUPP) };
         }
         let is_locked = mode & WRITE_BITS == 0;
         if entry.kind == Kind::File && is_locked != entry.is_locked {
-            self.put(path, Aspect::ReadOnly, &Value::Flag(is_locked))?;
+            self.put(path, Aspect::ReadOnly, &MetadataValue::Flag(is_locked))?;
         }
         Ok(())
     }
@@ -99,7 +99,7 @@ impl Tree {
         }
         let (user, group) = entry.owner.unwrap_or(self.owner);
         if let Some(new) = set.owner.0.filter(|new| *new != user) {
-            let is_set = self.put(&path, Aspect::Owner, &Value::Number(new.into()))?;
+            let is_set = self.put(&path, Aspect::Owner, &MetadataValue::Number(new.into()))?;
             if !is_set {
                 return Err(Errno::EPERM);
             }
@@ -117,7 +117,7 @@ impl Tree {
                 TimeOrNow::SpecificTime(time) => time,
                 TimeOrNow::Now => SystemTime::now(),
             });
-            Value::Time(seconds, nanoseconds)
+            MetadataValue::Time(seconds, nanoseconds)
         };
         if let Some(accessed) = set.accessed {
             self.put(path, Aspect::Accessed, &time(accessed))?; // protocols without it have no reader of it
@@ -136,7 +136,7 @@ impl Tree {
             tree.get(&native, Aspect::Target)
         });
         match found.map_err(|error| errno(&error))? {
-            AspectState::Value(Value::Text(target)) => Ok(target),
+            AspectState::Value(MetadataValue::Text(target)) => Ok(target),
             _ => Err(Errno::EINVAL),
         }
     }
@@ -233,10 +233,10 @@ impl Tree {
         let done = match remove() {
             // SMB removes no read-only file; the rights of Unix to a file do not say who may remove it.
             Err(error) if !error.ends_session() && self.entry(path).is_ok_and(|entry| entry.is_locked) => {
-                self.put(path, Aspect::ReadOnly, &Value::Flag(false))?;
+                self.put(path, Aspect::ReadOnly, &MetadataValue::Flag(false))?;
                 let done = remove();
                 if done.is_err() {
-                    self.put(path, Aspect::ReadOnly, &Value::Flag(true))?;
+                    self.put(path, Aspect::ReadOnly, &MetadataValue::Flag(true))?;
                 }
                 done
             }

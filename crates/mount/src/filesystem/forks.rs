@@ -1,7 +1,7 @@
 //! Requests about resource forks as files ([`crate::forks`]).
 
-use client::metadata::{Aspect, AspectState, Value};
-use client::tree::{Entry, Kind};
+use client::metadata::{Aspect, AspectState, MetadataValue};
+use client::tree::{Kind, TreeEntry};
 use client::{Error, OpenFileId, OpenIntent};
 use fuser::{Errno, FileAttr, FileHandle, INodeNo, OpenAccMode, OpenFlags};
 
@@ -14,7 +14,7 @@ use crate::parts::{self, PartRefusal};
 
 impl Tree {
     /// What is there by a path.
-    pub(super) fn entry(&self, path: &str) -> Answer<Entry> {
+    pub(super) fn entry(&self, path: &str) -> Answer<TreeEntry> {
         match forks::place(path) {
             Place::Tree(path) => self.entry_of_server(path),
             Place::Folder(folder) => {
@@ -42,7 +42,7 @@ impl Tree {
     }
 
     /// A file; only files have forks.
-    fn with_fork(&self, path: &str) -> Answer<Entry> {
+    fn with_fork(&self, path: &str) -> Answer<TreeEntry> {
         match self.entry_of_server(path)? {
             entry if entry.kind == Kind::File => Ok(entry),
             _ => Err(Errno::ENOENT),
@@ -50,7 +50,7 @@ impl Tree {
     }
 
     /// The entries of a folder.
-    pub(super) fn entries(&self, path: &str) -> Answer<Vec<Entry>> {
+    pub(super) fn entries(&self, path: &str) -> Answer<Vec<TreeEntry>> {
         match forks::place(path) {
             Place::Tree(path) => self.entries_of_server(path),
             Place::Folder(folder) => {
@@ -254,7 +254,7 @@ impl Tree {
             tree.get(&native, Aspect::Fork)
         });
         Ok(match found.map_err(|error| errno(&error))? {
-            AspectState::Value(Value::Bytes(bytes)) => bytes,
+            AspectState::Value(MetadataValue::Bytes(bytes)) => bytes,
             _ => Vec::new(),
         })
     }

@@ -1,6 +1,6 @@
 //! Requests about open files.
 
-use client::{Error, OpenFileId, OpenIntent, Transfer};
+use client::{DataTransfer, Error, OpenFileId, OpenIntent};
 use fuser::{Errno, FileHandle};
 
 use super::forks::open as open_by;
@@ -109,7 +109,7 @@ fn write_all(
     let (mut in_flight, mut failed) = (0, None);
     for (number, data) in data.chunks(largest).enumerate() {
         let offset = offset + (number * largest) as u64;
-        match tree.start(file, Transfer::Write { offset, data, stable: false }) {
+        match tree.start(file, DataTransfer::Write { offset, data, stable: false }) {
             Ok(_) => in_flight += 1,
             Err(error) => {
                 failed = Some(error);

@@ -13,7 +13,7 @@ use super::export::Export;
 use super::gss::{Flavor, SecuredCall};
 use super::naming::Naming;
 use super::v3::EarlyFileWrite;
-use super::{Origin, Protection, Service, v4};
+use super::{CallOrigin, Protection, Service, v4};
 use crate::wire::rpc::{CallHeader, Outcome, RecordMark, ReplyHeader};
 use crate::wire::xdr::{Decode, Encode, arguments, padding};
 
@@ -33,7 +33,7 @@ pub(crate) struct CallIdentity {
 /// A call whose head is decoded.
 pub(super) struct ReceivedCall<'a> {
     pub(super) service: &'a Arc<Service>,
-    pub(super) origin: Origin,
+    pub(super) origin: CallOrigin,
     pub(super) memory: &'a Arc<Allowance>,
     pub(super) message: &'a Bytes,
     pub(super) header: CallHeader<'a>,
@@ -72,7 +72,7 @@ impl<'a> ReceivedCall<'a> {
 /// A call that a program executes.
 pub(crate) struct Call<'a> {
     pub(crate) service: &'a Arc<Service>,
-    pub(crate) origin: Origin,
+    pub(crate) origin: CallOrigin,
     /// The memory that the client's requests may use.
     pub(crate) memory: &'a Arc<Allowance>,
     /// The most bytes of a listing, limited by the reserved memory.
@@ -169,7 +169,7 @@ pub(super) fn refusal(xid: u32, outcome: Outcome) -> Writer {
 }
 
 /// Sets the record mark; a datagram has none.
-pub(super) fn finish(mut writer: Writer, body: Option<Payload>, origin: Origin) -> Reply {
+pub(super) fn finish(mut writer: Writer, body: Option<Payload>, origin: CallOrigin) -> Reply {
     let data = body.as_ref().map_or(0, Payload::len);
     let tail = padding(data);
     if origin.datagram {

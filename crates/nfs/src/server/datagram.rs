@@ -13,7 +13,7 @@ use tokio::net::UdpSocket;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::strangers::{Answerable, Strangers};
-use super::{Origin, Protection, Service, rpc};
+use super::{CallOrigin, Protection, Service, rpc};
 
 /// The longest datagram that UDP carries over IPv4.
 pub const MAX_DATAGRAM: usize = 65_507;
@@ -65,7 +65,7 @@ fn serve(
     message: &[u8],
     permit: OwnedSemaphorePermit,
 ) {
-    let origin = Origin {
+    let origin = CallOrigin {
         address: from.ip().to_canonical(),
         port: from.port(),
         datagram: true,

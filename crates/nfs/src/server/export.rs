@@ -12,7 +12,7 @@ use vfs::{Caller, Volume};
 use super::call::{Call, CallIdentity};
 use super::gss::Flavor;
 use super::handle::HandleContent;
-use super::{Origin, Protection};
+use super::{CallOrigin, Protection};
 use crate::wire;
 use crate::wire::v3::types::Status;
 
@@ -203,7 +203,7 @@ impl Export {
     }
 
     /// The rule for a client; `None` when it is refused.
-    pub(crate) fn rule(&self, origin: Origin) -> Option<&Rule> {
+    pub(crate) fn rule(&self, origin: CallOrigin) -> Option<&Rule> {
         let rule = self.rule_of(origin.address)?;
         let port_fits = !rule.reserved_port || RESERVED_PORTS.contains(&origin.port);
         if rule.allowed && !port_fits {

@@ -32,7 +32,7 @@ use crate::ranks;
 use crate::wire::gss::{Credential, Integrity, MAX_SEQUENCE, Privacy, Procedure, Protection, SignedHeader};
 use crate::wire::rpc::{AuthFlavor, AuthStat, Outcome, RecordMark};
 use crate::wire::xdr::{Encode, arguments, padding, put_opaque};
-use contexts::{Context, Contexts};
+use contexts::{Contexts, GssContext};
 pub use flavor::Flavor;
 
 /// Where a reply has its status: after the record mark, the transaction id and the type of the message.
@@ -78,7 +78,7 @@ impl Gss {
 
 /// A call in a context.
 pub(super) struct SecuredCall {
-    pub(super) context: Arc<Context>,
+    pub(super) context: Arc<GssContext>,
     pub(super) flavor: Flavor,
     protection: Protection,
     sequence: u32,
@@ -121,7 +121,7 @@ pub(super) async fn answer(
 fn verified(
     received: &ReceivedCall<'_>,
     credential: &Credential<'_>,
-) -> Result<Option<(Arc<Context>, Flavor)>, AuthStat> {
+) -> Result<Option<(Arc<GssContext>, Flavor)>, AuthStat> {
     let contexts = &received.service.gss.contexts;
     let context = contexts.of(&credential.handle).ok_or(AuthStat::RPCSEC_GSS_CREDPROBLEM)?;
     if context.has_expired(SystemTime::now()) {
@@ -149,7 +149,7 @@ fn verified(
 async fn data(
     received: ReceivedCall<'_>,
     credential: &Credential<'_>,
-    (context, flavor): (Arc<Context>, Flavor),
+    (context, flavor): (Arc<GssContext>, Flavor),
     in_flight: InFlight,
 ) -> Option<Reply> {
     let (origin, xid) = (received.origin, received.header.xid);
@@ -247,7 +247,7 @@ impl SecuredCall {
 }
 
 /// Ends a context, RFC 2203 5.4.
-fn destroy(received: &ReceivedCall<'_>, context: &Arc<Context>, sequence: u32) -> Option<Reply> {
+fn destroy(received: &ReceivedCall<'_>, context: &Arc<GssContext>, sequence: u32) -> Option<Reply> {
     let protection = Protection::NONE; // as for INIT, there are no results to protect
     let secured = SecuredCall {
         context: context.clone(),

@@ -46,7 +46,7 @@ pub(super) struct Locks {
     hosts: hosts::Hosts,
     files: files::LockedFiles,
     blocked: blocked::BlockedTable,
-    shares: share::Shares,
+    shares: share::ReservationTable,
     messages: message::Room,
 }
 
@@ -124,7 +124,7 @@ pub(super) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> CallResult {
         Procedure::GRANTED_MSG => drop(call.arguments::<TestRequest<'_>>()?),
         // Answers to messages that this server never sends.
         Procedure::TEST_RES | Procedure::LOCK_RES | Procedure::CANCEL_RES | Procedure::UNLOCK_RES => {}
-        procedure => match message::Pair::of(procedure) {
+        procedure => match message::MessagePair::of(procedure) {
             Some(pair) => {
                 let results = run(call, pair.procedure, lock::Back::Message).await?;
                 message::send(call, pair.answer, results.bytes);

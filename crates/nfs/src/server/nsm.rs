@@ -25,8 +25,8 @@ use crate::wire::nsm::{MonId, MonRequest, MyId, NotifyRequest, Procedure, Res, S
 use crate::wire::rpc::Outcome;
 use crate::wire::xdr::Encode;
 
-use hosts::{Host, MonitoredHosts};
 pub use hosts::{HostTable, InMemory};
+use hosts::{MonitoredHost, MonitoredHosts};
 pub use kept::IndexHostTable;
 pub use recovery::notify_hosts;
 pub(super) use recovery::tell_hosts;
@@ -35,7 +35,7 @@ pub(super) use recovery::tell_hosts;
 pub(super) struct Monitor {
     watched: MonitoredHosts,
     /// The hosts that held locks when the previous run of this server ended.
-    former: Mutex<Vec<Host>, ranks::NsmFormer>,
+    former: Mutex<Vec<MonitoredHost>, ranks::NsmFormer>,
     grace: Mutex<Grace, ranks::NsmGrace>,
     period: Duration,
     /// The grace period of several servers.
@@ -77,7 +77,7 @@ impl Monitor {
         monitor
     }
 
-    fn begin_grace(&self, former: Vec<Host>, others: bool) {
+    fn begin_grace(&self, former: Vec<MonitoredHost>, others: bool) {
         let reclaimers: Vec<IpAddr> = former.iter().map(|host| host.address).collect();
         let until = (others || !reclaimers.is_empty()).then(|| Instant::now() + self.period);
         let latest = until.map(|until| until + self.period);
@@ -86,9 +86,10 @@ impl Monitor {
     }
 
     /// Several servers have one grace period. Hosts of lost servers may reclaim in it. Returns them, to be told.
-    pub(super) fn take_over(&self, lost: &LostServers) -> Vec<Host> {
+    pub(super) fn take_over(&self, lost: &LostServers) -> Vec<MonitoredHost> {
         self.epoch.fetch_max(lost.epoch, Ordering::Relaxed);
-        let hosts: Vec<Host> = lost.hosts.iter().cloned().filter_map(Host::of_table).collect();
+        let hosts: Vec<MonitoredHost> =
+            lost.hosts.iter().cloned().filter_map(MonitoredHost::of_table).collect();
         self.grace.lock().reclaimers = hosts.iter().map(|host| host.address).collect();
         hosts
     }

@@ -19,7 +19,7 @@ pub use sockets::HostSockets;
 
 /// The address at which a program is called.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Endpoint {
+pub enum CallEndpoint {
     /// By datagrams.
     Udp(SocketAddr),
     /// Over a connection made for one call.
@@ -32,10 +32,10 @@ pub enum Endpoint {
 pub type ExchangeFuture<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<u8>>> + Send + 'a>>;
 
 /// How calls leave this host. [`HostSockets`] uses the network.
-pub trait Network: Send + Sync + 'static {
+pub trait CallNetwork: Send + Sync + 'static {
     /// Sends a message, without a record mark, and returns the reply that begins with the same four
     /// bytes. The implementation repeats datagrams, and gives up after a few seconds.
-    fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> ExchangeFuture<'a>;
+    fn exchange<'a>(&'a self, to: &'a CallEndpoint, message: Vec<u8>) -> ExchangeFuture<'a>;
 
     /// The address of this host that `peer` sees.
     fn address_towards(&self, peer: IpAddr) -> Option<IpAddr>;
@@ -63,9 +63,9 @@ impl fmt::Display for RpcError {
 }
 
 /// The results of a call.
-pub(super) struct Results(Vec<u8>);
+pub(super) struct CallResults(Vec<u8>);
 
-impl Results {
+impl CallResults {
     /// The results as one value.
     pub(super) fn value<'a, T: Decode<'a>>(&'a self) -> Result<T, RpcError> {
         decoded(&mut Reader::new(&self.0)).map_err(|_| RpcError::Malformed)
@@ -82,11 +82,11 @@ impl Results {
 
 /// Calls `procedure` (program, version, procedure) and waits for its results.
 pub(super) async fn call(
-    network: &dyn Network,
-    to: &Endpoint,
+    network: &dyn CallNetwork,
+    to: &CallEndpoint,
     (program, version, procedure): (u32, u32, u32),
     arguments: &(impl Encode + Sync),
-) -> Result<Results, RpcError> {
+) -> Result<CallResults, RpcError> {
     let credential = Credential::Sys(ourselves());
     let verifier = AuthFlavor::AUTH_NONE;
     let header = CallHeader { xid: next_xid(), program, version, procedure, credential, verifier };
@@ -96,7 +96,7 @@ pub(super) async fn call(
     let reply = network.exchange(to, w.into_bytes()).await.map_err(RpcError::Unanswered)?;
     let mut reader = Reader::new(&reply);
     match ReplyHeader::decode(&mut reader) {
-        Ok(ReplyHeader { outcome: Outcome::Success, .. }) => Ok(Results(reader.rest().to_vec())),
+        Ok(ReplyHeader { outcome: Outcome::Success, .. }) => Ok(CallResults(reader.rest().to_vec())),
         Ok(ReplyHeader { outcome, .. }) => Err(RpcError::Refused(outcome)),
         Err(_) => Err(RpcError::Malformed),
     }

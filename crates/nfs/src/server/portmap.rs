@@ -12,7 +12,7 @@ use wire::Writer;
 use super::answer::{Answer, CallResult};
 use super::call::Call;
 use crate::wire::portmap::{
-    Mapping, Procedure, Protocol, Rpcb, RpcbProcedure, Text, UniversalAddress, put_mappings, put_rpcbs,
+    PortMapping, Procedure, Protocol, Rpcb, RpcbProcedure, Text, UniversalAddress, put_mappings, put_rpcbs,
 };
 use crate::wire::rpc::Outcome;
 use crate::wire::xdr::Encode;
@@ -40,7 +40,7 @@ const PORTMAP: Program = (portmap::PROGRAM, portmap::VERSIONS.0, portmap::VERSIO
 
 /// The addresses of the programs, as portmap reports them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Places {
+pub struct ProgramAddresses {
     /// The port of every program. 0 before the listener is open.
     pub programs: u16,
     /// The port of portmap, if this server serves it.
@@ -68,7 +68,7 @@ const NETIDS: [Netid; 4] = [
     Netid { name: "udp6", protocol: Protocol::UDP, ipv6: true },
 ];
 
-impl Places {
+impl ProgramAddresses {
     fn netids(self) -> impl Iterator<Item = Netid> {
         NETIDS.into_iter().filter(move |netid| {
             let family = if netid.ipv6 { self.ipv6 } else { self.ipv4 };
@@ -115,11 +115,11 @@ fn portmap_v2(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
     match Procedure(call.header.procedure) {
         Procedure::NULL => call.no_arguments()?,
         Procedure::SET | Procedure::UNSET => {
-            call.arguments::<Mapping>()?;
+            call.arguments::<PortMapping>()?;
             false.encode(w);
         }
         Procedure::GETPORT => {
-            let asked: Mapping = call.arguments()?;
+            let asked: PortMapping = call.arguments()?;
             let served = places.netids().any(|netid| !netid.ipv6 && netid.protocol == asked.protocol);
             // The version is ignored: a client that asks for an unsupported one learns from the
             // program which ones it has.
@@ -131,7 +131,7 @@ fn portmap_v2(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
             let of_ipv4 = places.all().filter(|(_, _, netid, _)| !netid.ipv6);
             put_mappings(
                 w,
-                of_ipv4.map(|(program, version, Netid { protocol, .. }, port)| Mapping {
+                of_ipv4.map(|(program, version, Netid { protocol, .. }, port)| PortMapping {
                     program,
                     version,
                     protocol,
@@ -173,7 +173,7 @@ fn rpcbind(call: &Call<'_>, version: u32, w: &mut Writer) -> Result<(), Outcome>
     Ok(())
 }
 
-fn dump(places: Places, w: &mut Writer) {
+fn dump(places: ProgramAddresses, w: &mut Writer) {
     let address = |ipv6: bool, port: u16| UniversalAddress(SocketAddr::new(any(ipv6), port)).to_string();
     let lines: Vec<_> = places
         .all()

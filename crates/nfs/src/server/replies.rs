@@ -23,7 +23,7 @@ const SHARDS: usize = 16;
 
 /// Two calls with the same key are the same call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
+struct CallKey {
     client: IpAddr,
     xid: u32,
     program: u32,
@@ -34,8 +34,8 @@ struct Key {
 
 #[derive(Default)]
 struct ReplyShard {
-    replies: HashMap<Key, Option<Vec<u8>>>,
-    order: VecDeque<Key>,
+    replies: HashMap<CallKey, Option<Vec<u8>>>,
+    order: VecDeque<CallKey>,
 }
 
 /// Replies to calls that must not be executed twice.
@@ -48,8 +48,8 @@ pub(crate) struct Replies {
 pub(crate) enum CallState<'a> {
     /// Its reply is not kept: executing it again does no harm.
     Repeatable,
-    /// It is new. The caller executes it, then calls [`Entry::finish`].
-    New(Entry<'a>),
+    /// It is new. The caller executes it, then calls [`CallInProgress::finish`].
+    New(CallInProgress<'a>),
     /// It was executed. This was the reply.
     Known(Vec<u8>),
     /// It is being executed.
@@ -57,15 +57,15 @@ pub(crate) enum CallState<'a> {
 }
 
 /// A call that is being executed. Dropping it unfinished forgets the call.
-pub(crate) struct Entry<'a> {
+pub(crate) struct CallInProgress<'a> {
     shard: &'a Mutex<ReplyShard, ranks::NfsReplies>,
-    key: Key,
+    key: CallKey,
     finished: bool,
 }
 
 impl Replies {
     /// The key of a call that must not be executed twice. `None` for any other.
-    fn key_of(call: &Call<'_>) -> Option<Key> {
+    fn key_of(call: &Call<'_>) -> Option<CallKey> {
         let header = &call.header;
         let is_v4 = header.program == v3::PROGRAM && header.version == v4::VERSION;
         let is_kept =
@@ -76,7 +76,7 @@ impl Replies {
             (call.identity.uid, call.identity.gid, call.origin.port, call.origin.datagram).hash(&mut digest);
             // What was answered over TLS, or to a login by Kerberos, is not repeated in clear or to others.
             (call.origin.protection as u8, call.flavor() as u8, call.principal_hash()).hash(&mut digest);
-            Key {
+            CallKey {
                 client: call.origin.address,
                 xid: header.xid,
                 program: header.program,
@@ -103,11 +103,11 @@ impl Replies {
         }
         kept.order.push_back(key);
         kept.replies.insert(key, None);
-        CallState::New(Entry { shard, key, finished: false })
+        CallState::New(CallInProgress { shard, key, finished: false })
     }
 }
 
-impl Entry<'_> {
+impl CallInProgress<'_> {
     /// Keeps the reply.
     pub(crate) fn finish(mut self, reply: &[u8]) {
         if reply.len() <= LONGEST
@@ -119,7 +119,7 @@ impl Entry<'_> {
     }
 }
 
-impl Drop for Entry<'_> {
+impl Drop for CallInProgress<'_> {
     fn drop(&mut self) {
         if !self.finished {
             self.shard.lock().replies.remove(&self.key);

@@ -14,7 +14,7 @@ pub(super) use super::call::{ReceivedCall, empty, failure, finish, refusal};
 use super::gss;
 use super::replies::CallState;
 use super::v3::EarlyFileWrite;
-use super::{Origin, Service, mount, nlm, nsm, observed, portmap, tls, v3, v4};
+use super::{CallOrigin, Service, mount, nlm, nsm, observed, portmap, tls, v3, v4};
 use crate::wire::rpc::{AuthFlavor, AuthStat, CallHeader, Credential, Message, Outcome};
 use crate::wire::v3::write::Beginning;
 use crate::wire::v3::{Arguments, Procedure};
@@ -24,7 +24,7 @@ use crate::wire::xdr::{Decode, padding};
 /// id.
 pub(crate) async fn answer(
     service: Arc<Service>,
-    origin: Origin,
+    origin: CallOrigin,
     memory: Arc<Allowance>,
     message: Bytes,
     early: Option<EarlyFileWrite>,
@@ -70,7 +70,7 @@ pub(crate) async fn answer(
 /// Begins a WRITE of NFSv3 that has arrived in part. `length` is that of the whole record. Gives where in the record its data
 /// begin. `None`: it is executed when it is complete, as are all calls with a checksum.
 pub(super) fn begin_early(
-    (service, origin, memory): (&Arc<Service>, Origin, &Arc<Allowance>),
+    (service, origin, memory): (&Arc<Service>, CallOrigin, &Arc<Allowance>),
     (arrived, length): (&[u8], usize),
     in_flight: &InFlight,
 ) -> Option<(usize, EarlyFileWrite)> {
@@ -208,7 +208,7 @@ fn tell_of_version(call: &Call<'_>, newest: u32) {
     call.service.refused.tell(call.origin.address, spoken, &instead);
 }
 
-fn identify(header: &CallHeader<'_>, origin: Origin) -> Result<CallIdentity, AuthStat> {
+fn identify(header: &CallHeader<'_>, origin: CallOrigin) -> Result<CallIdentity, AuthStat> {
     const NOBODY: u32 = 65_534;
     match &header.credential {
         Credential::Gss(_) => Err(AuthStat::AUTH_TOOWEAK), // its context says who the caller is

@@ -12,7 +12,7 @@ use rustls::ServerConfig;
 use super::call::MAX_RECORD;
 use super::tls::ConnectionTls;
 use super::v3::EarlyFileWrite;
-use super::{Origin, Protection, Service, rpc};
+use super::{CallOrigin, Protection, Service, rpc};
 use crate::wire::rpc::RecordMark;
 
 /// The most fragments of one record. Real clients send one.
@@ -20,7 +20,7 @@ const MAX_FRAGMENTS: usize = 1024;
 
 struct RecordStream {
     service: Arc<Service>,
-    origin: Origin,
+    origin: CallOrigin,
     memory: Arc<Allowance>,
     /// The number of the connection, once it has begun.
     number: OnceLock<u64>,
@@ -57,7 +57,7 @@ impl Protocol for RecordStream {
 
     fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer {
         let (service, memory) = (self.service.clone(), self.memory.clone());
-        let origin = Origin { protection: self.securing.protection(), ..self.origin };
+        let origin = CallOrigin { protection: self.securing.protection(), ..self.origin };
         // The record without its marks; a record of one fragment is not copied.
         let (mut record, mut fragments) = (message.freeze(), BytesMut::new());
         let message = loop {
@@ -84,7 +84,7 @@ impl Protocol for RecordStream {
         if !mark.last || RecordMark::SIZE + mark.len as usize != length {
             return None; // its data may be in several fragments
         }
-        let origin = Origin { protection: self.securing.protection(), ..self.origin };
+        let origin = CallOrigin { protection: self.securing.protection(), ..self.origin };
         let place = (&self.service, origin, &self.memory);
         let (data_at, write) = rpc::begin_early(place, (record, mark.len as usize), in_flight)?;
         let (service, memory) = (self.service.clone(), self.memory.clone());
@@ -103,7 +103,7 @@ impl Protocol for RecordStream {
 /// A record of one fragment, with a WRITE whose data are written while they arrive.
 struct EarlyRecord {
     service: Arc<Service>,
-    origin: Origin,
+    origin: CallOrigin,
     memory: Arc<Allowance>,
     /// Where the data begin.
     data_at: usize,
@@ -136,7 +136,7 @@ pub async fn serve_stream(
 /// One TCP connection without its transport, for `conn` and for tests without sockets.
 pub fn protocol(service: Arc<Service>, peer: &Peer) -> impl Protocol {
     let (address, port) = (peer.address.ip(), peer.address.port());
-    let origin = Origin { address, port, datagram: false, protection: Protection::None };
+    let origin = CallOrigin { address, port, datagram: false, protection: Protection::None };
     let securing = ConnectionTls::new(service.tls.read().clone());
     RecordStream { service, origin, memory: peer.memory.clone(), number: OnceLock::new(), securing }
 }

@@ -14,8 +14,8 @@ use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller, Site, Volume, VolumeOptions};
 use wire::{Reader, Writer};
 
-use super::outgoing::{Endpoint, ExchangeFuture, Network};
-use super::{Company, Export, ExportOptions, HandleSecret, Origin, Protection, Service, rpc};
+use super::outgoing::{CallEndpoint, CallNetwork, ExchangeFuture};
+use super::{CallOrigin, Company, Export, ExportOptions, HandleSecret, Protection, Service, rpc};
 use crate::wire::mount;
 use crate::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, RecordMark, ReplyHeader};
 use crate::wire::xdr::{Decode, Encode, Opaque, Words, arguments};
@@ -61,7 +61,7 @@ pub(crate) fn actor(caller: &Caller) -> Actor {
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) service: Arc<Service>,
-    pub(crate) origin: Origin,
+    pub(crate) origin: CallOrigin,
     /// `None` sends AUTH_NONE.
     pub(crate) ids: Option<(u32, u32, Vec<u32>)>,
 }
@@ -90,7 +90,7 @@ impl RpcReply {
 impl Client {
     /// User 1000, group 100 at 192.0.2.1, over TCP from a port below 1024.
     pub(crate) fn new(service: &Arc<Service>) -> Self {
-        let origin = Origin {
+        let origin = CallOrigin {
             address: [192, 0, 2, 1].into(),
             port: 700,
             datagram: false,
@@ -215,7 +215,7 @@ impl Client {
 /// A call that the server under test made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outgoing {
-    pub(crate) to: Endpoint,
+    pub(crate) to: CallEndpoint,
     /// Program, version, procedure.
     pub(crate) procedure: (u32, u32, u32),
     pub(crate) arguments: Vec<u8>,
@@ -246,8 +246,8 @@ impl Fake {
     }
 }
 
-impl Network for Fake {
-    fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> ExchangeFuture<'a> {
+impl CallNetwork for Fake {
+    fn exchange<'a>(&'a self, to: &'a CallEndpoint, message: Vec<u8>) -> ExchangeFuture<'a> {
         let mut reader = Reader::new(&message);
         let header = CallHeader::decode(&mut reader).expect("a call");
         let procedure = (header.program, header.version, header.procedure);

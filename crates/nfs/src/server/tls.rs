@@ -14,7 +14,7 @@ use conn::CompletedHandshake;
 use rustls::ServerConfig;
 use wire::{Reader, Writer};
 
-use super::{Origin, Service};
+use super::{CallOrigin, Service};
 use crate::wire::rpc::{AuthFlavor, CallHeader, Credential, Message, RecordMark, ReplyHeader};
 use crate::wire::xdr::Decode;
 
@@ -43,15 +43,15 @@ impl Protection {
 }
 
 /// An origin is a connection, whatever protects it at the time.
-impl PartialEq for Origin {
+impl PartialEq for CallOrigin {
     fn eq(&self, other: &Self) -> bool {
         (self.address, self.port, self.datagram) == (other.address, other.port, other.datagram)
     }
 }
 
-impl Eq for Origin {}
+impl Eq for CallOrigin {}
 
-impl Hash for Origin {
+impl Hash for CallOrigin {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.address, self.port, self.datagram).hash(state);
     }
@@ -80,7 +80,7 @@ impl ConnectionTls {
     }
 
     /// Notes a probe, which gets the token: its connection then begins TLS.
-    pub(super) fn note(&self, message: &[u8], origin: Origin) {
+    pub(super) fn note(&self, message: &[u8], origin: CallOrigin) {
         if message.get(FLAVOR_AT) == Some(&AuthFlavor::AUTH_TLS.0.to_be_bytes()[..])
             && let Ok(Message::Call(header)) = Message::decode(&mut Reader::new(message))
             && is_probe(&header, origin)
@@ -99,7 +99,7 @@ impl ConnectionTls {
         &self,
         handshake: Result<CompletedHandshake, String>,
         service: &Service,
-        origin: Origin,
+        origin: CallOrigin,
     ) {
         match handshake {
             Ok(secured) => {
@@ -119,7 +119,7 @@ impl ConnectionTls {
 }
 
 /// Whether a call asks for TLS and may. The client then sends its handshake, whatever the results say.
-pub(super) fn is_probe(header: &CallHeader<'_>, origin: Origin) -> bool {
+pub(super) fn is_probe(header: &CallHeader<'_>, origin: CallOrigin) -> bool {
     origin.protection == Protection::Offered
         && header.credential == Credential::Tls
         && header.procedure == 0

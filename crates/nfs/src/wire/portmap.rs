@@ -61,7 +61,7 @@ enumeration! {
 record! {
     /// mapping, RFC 1833 3.1: argument of SET, UNSET (without transport and port) and GETPORT (without port), item of
     /// DUMP's list. SET and UNSET answer a boolean, GETPORT a number, 0 when there is none.
-    pub struct Mapping {
+    pub struct PortMapping {
         pub program: u32,
         pub version: u32,
         pub protocol: Protocol,
@@ -89,12 +89,12 @@ record! {
 }
 
 /// Writes the answer to DUMP of version 2.
-pub fn put_mappings(w: &mut Writer, mappings: impl IntoIterator<Item = Mapping>) {
+pub fn put_mappings(w: &mut Writer, mappings: impl IntoIterator<Item = PortMapping>) {
     put_list(w, mappings);
 }
 
 /// Reads the answer to DUMP of version 2.
-pub fn mappings(r: &mut Reader<'_>) -> Result<Vec<Mapping>, Malformed> {
+pub fn mappings(r: &mut Reader<'_>) -> Result<Vec<PortMapping>, Malformed> {
     list(r)
 }
 

@@ -25,7 +25,7 @@ use super::xdr::{Decode, Encode, Opaque, enumeration, put_words, record};
 use types::Status;
 use wire::{Malformed, Reader, Writer};
 
-pub use files::Operation;
+pub use files::CompoundOperation;
 
 /// The version of the program, RFC 7530 1.
 pub const VERSION: u32 = 4;
@@ -40,7 +40,7 @@ pub const TAG_LIMIT: usize = 1024;
 pub const OPERATIONS_LIMIT: u32 = 128;
 
 enumeration! {
-    /// nfs_opnum4 of the minor versions 0 to 2, RFC 7531, RFC 5662, RFC 7863 and RFC 8276. [`Operation`] does not decode those on layouts,
+    /// nfs_opnum4 of the minor versions 0 to 2, RFC 7531, RFC 5662, RFC 7863 and RFC 8276. [`CompoundOperation`] does not decode those on layouts,
     /// and of minor version 2 COPY_NOTIFY and WRITE_SAME.
     pub struct OperationNumber;
     ACCESS = 3,

@@ -12,7 +12,7 @@ use super::{Target, expect};
 use crate::failure::{Failure, Result};
 use crate::host;
 use crate::link::Link;
-use crate::location::Location;
+use crate::location::FolderLocation;
 use crate::native::{self, ReceivedSnapshots};
 use crate::record::{self, Record};
 use crate::sender::Progress;
@@ -104,7 +104,7 @@ impl<'a> Session<'a> {
         self.forget_removed()?;
         let has = |kept: &record::DestinationSnapshot| hex::decode(&kept.id);
         let complete = self.record.snapshots.iter().filter_map(has);
-        let snapshots = complete.chain(Location::of(self.dataset.folder()).ids()).collect();
+        let snapshots = complete.chain(FolderLocation::of(self.dataset.folder()).ids()).collect();
         let native = match native::able(self.dataset, "destination") {
             Err(why) => Native::Unable(why),
             Ok(format) => {

@@ -9,7 +9,7 @@ use wire::hex;
 
 use crate::failure::{Failure, Result};
 use crate::host::{self, join};
-use crate::keys::{Keys, STORE};
+use crate::keys::{STORE, TreeKeys};
 
 /// An incomplete file of the server, which means nothing.
 const UNFINISHED: &[u8] = b"unfinished";
@@ -34,7 +34,7 @@ pub(crate) struct ForkFolder {
 
 impl Forks {
     /// `keys` are those of the tree in which the keys are valid; `live` is its folder if that is another tree.
-    pub(crate) fn read(root: &OwnedFd, keys: &Keys, live: Option<&Path>) -> Result<Self> {
+    pub(crate) fn read(root: &OwnedFd, keys: &TreeKeys, live: Option<&Path>) -> Result<Self> {
         let store = match host::folder(root, STORE) {
             Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             store => store.map_err(Failure::io("open", STORE))?,

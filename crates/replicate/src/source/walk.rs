@@ -32,7 +32,7 @@ pub(crate) trait ChangeSink {
 }
 
 /// Two trees.
-pub(crate) struct Comparison<'a> {
+pub(crate) struct TreeComparison<'a> {
     pub(crate) newer: &'a Tree,
     /// `None`: all of the newer tree has changed.
     pub(crate) older: Option<&'a Tree>,
@@ -61,7 +61,7 @@ pub(crate) fn is_own(path: &[u8]) -> bool {
     path == STORE || path == snapshots::FOLDER.as_bytes()
 }
 
-impl<'a> Comparison<'a> {
+impl<'a> TreeComparison<'a> {
     /// Tells the sink what changed. Returns whether all names of each changed file were seen: with `only` some may be
     /// elsewhere.
     pub(crate) fn walk(&self, sink: &mut dyn ChangeSink) -> Result<bool> {

@@ -97,7 +97,7 @@ pub struct State {
 
 /// The format of a snapshot's stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum StreamFormat {
     /// That of `btrfs send`.
     Btrfs,
     /// That of `zfs send`.
@@ -108,7 +108,7 @@ pub enum Format {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Native {
     /// It does, in this format, and it has received these snapshots by one.
-    Ready(Format, Vec<Id>),
+    Ready(StreamFormat, Vec<Id>),
     /// It does not, for this reason.
     Unable(String),
 }
@@ -313,8 +313,8 @@ impl State {
         };
         let format = match r.u8()? {
             0 => None,
-            1 => Some(Format::Btrfs),
-            2 => Some(Format::Zfs),
+            1 => Some(StreamFormat::Btrfs),
+            2 => Some(StreamFormat::Zfs),
             _ => return Err(Malformed("the format of a stream")),
         };
         let native = match format {
@@ -339,8 +339,8 @@ impl State {
         match &self.native {
             Native::Ready(format, ids) => {
                 w.u8(match format {
-                    Format::Btrfs => 1,
-                    Format::Zfs => 2,
+                    StreamFormat::Btrfs => 1,
+                    StreamFormat::Zfs => 2,
                 });
                 w.u32_be(ids.len() as u32);
                 ids.iter().for_each(|id| w.put(id));

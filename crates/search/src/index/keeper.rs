@@ -159,7 +159,7 @@ impl Keeper {
         let root = volume.root().map_err(failed)?;
         let root = folder_key(&volume.lasting_key(&root.object.key()).map_err(failed)?);
         let contents = self.shared.options.contents.is_some();
-        if !volume.finds_by_key() {
+        if !volume.searches().finds_by_key() {
             // Keys of files say nothing after a restart.
             Store::discard(&folder)?;
         }
@@ -263,7 +263,9 @@ impl Keeper {
         let mut confirmed = Vec::new();
         for folder in &self.touched {
             let key = vfs::LastingKey::from_bytes(folder);
-            let Some(found) = key.and_then(|key| volume.by_lasting_key(&key).ok()) else { continue };
+            let Some(found) = key.and_then(|key| volume.searches().by_lasting_key(&key).ok()) else {
+                continue;
+            };
             confirmed.push((folder.clone(), nanoseconds(found.attributes.changed)));
         }
         let now = nanoseconds(std::time::SystemTime::now().into());
@@ -286,7 +288,7 @@ impl Keeper {
         let mut pace = Pace::of_this_thread();
         store.each_folder(&mut |folder, listed| {
             let key = vfs::LastingKey::from_bytes(folder);
-            match key.map(|key| volume.by_lasting_key(&key)) {
+            match key.map(|key| volume.searches().by_lasting_key(&key)) {
                 Some(Ok(found)) if nanoseconds(found.attributes.changed) == listed => {
                     self.shared.changes.learn(found.object.id(), folder);
                     changed.push((folder.clone(), false));
@@ -302,7 +304,7 @@ impl Keeper {
             if is_changed {
                 self.queue.push_back(folder);
             } else if let Some(key) = vfs::LastingKey::from_bytes(&folder)
-                && let Ok(found) = volume.by_lasting_key(&key)
+                && let Ok(found) = volume.searches().by_lasting_key(&key)
             {
                 self.watch(&volume, &folder, &found);
             }

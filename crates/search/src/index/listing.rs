@@ -84,7 +84,7 @@ impl Keeper {
             return Ok(());
         }
         self.touched.insert(key.clone());
-        match volume.surveyed(folder, &name) {
+        match volume.searches().surveyed(folder, &name) {
             Ok(Some(surveyed)) => self.put(volume, store, (key, folder), surveyed),
             Ok(None) => {
                 store.put(key, name, None);
@@ -156,7 +156,7 @@ impl Keeper {
         self.watch(volume, key, &folder);
         let mut known = store.known(key)?;
         let mut failed = None;
-        let surveyed = volume.survey(&folder, &mut |surveyed| {
+        let surveyed = volume.searches().survey(&folder, &mut |surveyed| {
             let now = (surveyed.attributes.id.inode, nanoseconds(surveyed.attributes.changed));
             let added = match known.remove(&surveyed.name) {
                 Some(before) if before == now && surveyed.folder.is_none() => Ok(()),
@@ -200,7 +200,7 @@ impl Keeper {
     ) -> Result<(), IndexFailure> {
         self.remove_folder(store, key)?;
         let mut below: Vec<LastingKey> = Vec::new();
-        let listed = volume.survey(folder, &mut |surveyed| {
+        let listed = volume.searches().survey(folder, &mut |surveyed| {
             below.extend(surveyed.folder);
             true
         });
@@ -230,5 +230,5 @@ impl Keeper {
 
 fn found(volume: &Volume, key: &FolderKey) -> Option<Found> {
     let key = LastingKey::from_bytes(key)?;
-    volume.by_lasting_key(&key).ok().filter(|found| found.attributes.kind == vfs::Kind::Folder)
+    volume.searches().by_lasting_key(&key).ok().filter(|found| found.attributes.kind == vfs::Kind::Folder)
 }

@@ -58,6 +58,7 @@ fn walked(scene: &Scene, query: &Query) -> Vec<String> {
     while let Some((above, folder)) = folders.pop() {
         scene
             .volume
+            .searches()
             .survey(&folder, &mut |entry| {
                 let name = String::from_utf8(entry.name.clone()).unwrap();
                 let path = if above.is_empty() { name.clone() } else { format!("{above}/{name}") };
@@ -129,7 +130,7 @@ fn pages_go_on_where_they_ended_while_entries_come_and_go() {
     let search = Search { query: &query, within: None };
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
-        let page = scene.volume.find(&Caller::root(), search, after.as_ref(), 7).unwrap();
+        let page = scene.volume.searches().find(&Caller::root(), search, after.as_ref(), 7).unwrap();
         seen.extend(page.entries.iter().map(|entry| String::from_utf8(entry.path.join(&b'/')).unwrap()));
         if let Some(last) = seen.last() {
             scene.remove(&last.clone()); // the page's last entry goes

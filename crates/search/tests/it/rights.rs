@@ -75,7 +75,7 @@ fn a_page_tells_nothing_of_what_is_left_out() {
     let query = query("plan");
     let search = Search { query: &query, within: None };
     let after: Option<&SearchPlace> = None;
-    let page = scene.volume.find(&user(BOB), search, after, 10).unwrap();
+    let page = scene.volume.searches().find(&user(BOB), search, after, 10).unwrap();
     assert_eq!((page.entries.len(), page.next), (1, None));
 }
 
@@ -85,7 +85,7 @@ fn a_search_in_a_folder_finds_what_is_below_it() {
     let query = query("plan");
     let within = scene.at("passage");
     let search = Search { query: &query, within: Some(&within) };
-    let page = scene.volume.find(&user(ADA), search, None, 10).unwrap();
+    let page = scene.volume.searches().find(&user(ADA), search, None, 10).unwrap();
     let paths: Vec<Vec<u8>> = page.entries.iter().map(|entry| entry.path.join(&b'/')).collect();
     assert_eq!(paths, [b"passage/open/plan behind"]);
 }

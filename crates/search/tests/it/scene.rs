@@ -72,12 +72,12 @@ impl Scene {
             quiet: self.quiet,
         };
         let index = SearchIndex::start(&self.volume, options).unwrap();
-        self.volume.set_finder(Some(index.finder()));
+        self.volume.searches().set_finder(Some(index.finder()));
         self.index = Some(index);
     }
 
     pub(crate) fn stop(&mut self) {
-        self.volume.set_finder(None);
+        self.volume.searches().set_finder(None);
         self.index = None;
     }
 
@@ -166,7 +166,7 @@ impl Scene {
         let mut after = None;
         loop {
             let search = Search { query: &query, within: None };
-            let page = self.volume.find(caller, search, after.as_ref(), 3).unwrap();
+            let page = self.volume.searches().find(caller, search, after.as_ref(), 3).unwrap();
             let names = page.entries.iter().map(|entry| String::from_utf8(entry.path.join(&b'/')).unwrap());
             paths.extend(names);
             match page.next {

@@ -13,7 +13,7 @@ use vfs::Payload;
 use super::connection::{Connection, unseal};
 use super::context::{Context, Failure, IncomingRequest, Outcome, Reply, RequestScope, TreeScope, poll_once};
 use super::dispatch::CommandScope;
-use super::output::Output;
+use super::output::ChainOutput;
 use crate::ranks;
 use crate::server::clients::session::{Channel, Session};
 use crate::server::clients::tree::Tree;
@@ -128,7 +128,7 @@ struct Chain {
     early: Option<EarlyFileWrite>,
     /// Whose key sealed the frame.
     sealed: Option<Arc<Channel>>,
-    output: Arc<Mutex<Output, ranks::SmbOutput>>,
+    output: Arc<Mutex<ChainOutput, ranks::SmbOutput>>,
     session_id: u64,
     tree_id: u32,
     file: Option<FileKey>,
@@ -146,7 +146,7 @@ impl Chain {
             connection,
             in_flight,
             early: None,
-            output: Arc::new(Mutex::new(Output::new(sealed.clone()))),
+            output: Arc::new(Mutex::new(ChainOutput::new(sealed.clone()))),
             sealed,
             session_id: 0,
             tree_id: 0,
@@ -327,7 +327,7 @@ impl Chain {
         context: &IncomingRequest,
         charge: u16,
         reply: &mut Reply,
-        output: &mut Output,
+        output: &mut ChainOutput,
     ) -> (Header, Option<Arc<Channel>>) {
         let request = &context.header;
         let (id, credits) = match output.async_id.take() {

@@ -100,7 +100,7 @@ pub struct Config {
     /// Requests of users with an account must be signed.
     pub require_signing: bool,
     /// Whether messages are encrypted.
-    pub encryption: Encryption,
+    pub encryption: EncryptionPolicy,
     /// Clients may cache listings of folders under leases.
     pub directory_leases: bool,
     /// Clients that ask for the POSIX extensions get them.
@@ -140,7 +140,7 @@ impl Config {
             guests: Guests::default(),
             login_guard: Arc::default(),
             require_signing: false,
-            encryption: Encryption::Optional,
+            encryption: EncryptionPolicy::Optional,
             directory_leases: true,
             posix: true,
             oldest: Dialect::V2_0_2,
@@ -163,7 +163,7 @@ impl Config {
 
 /// Whether messages are encrypted. A share can also require it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Encryption {
+pub enum EncryptionPolicy {
     /// The server never encrypts.
     Off,
     /// The client decides.

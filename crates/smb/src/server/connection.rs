@@ -10,12 +10,12 @@ use lock::{Mutex, RwLock};
 
 use super::context::{IncomingRequest, Reply};
 use super::credits::CreditWindow;
-use super::output::Output;
+use super::output::ChainOutput;
 use super::requests::Requests;
 use super::service::Service;
 use crate::ranks;
 use crate::server::clients::session::Channel;
-use crate::server::login::in_progress::Logins;
+use crate::server::login::in_progress::LoginTable;
 use crate::server::login::negotiate::Negotiation;
 use crate::wire::frame;
 use crate::wire::header::{Header, Id};
@@ -50,7 +50,7 @@ pub(super) struct Connection {
     /// refusals with their keys.
     ended: Mutex<VecDeque<Arc<Channel>>, ranks::SmbEndedChannels>,
     /// Logins in progress.
-    pub(super) logins: Logins,
+    pub(super) logins: LoginTable,
     /// A user has logged in: the server accepts longer messages.
     logged_in: AtomicBool,
 }
@@ -67,7 +67,7 @@ impl Connection {
             requests: Arc::default(),
             channels: RwLock::default(),
             ended: Mutex::default(),
-            logins: Logins::default(),
+            logins: LoginTable::default(),
             logged_in: AtomicBool::new(false),
         })
     }
@@ -123,7 +123,7 @@ impl Connection {
     }
 
     /// Sends a message that the client has not asked for, or one that precedes its answer.
-    pub(super) fn send(&self, mut output: Output) -> bool {
+    pub(super) fn send(&self, mut output: ChainOutput) -> bool {
         let Some(to_client) = self.to_client.get() else { return false };
         match output.finish() {
             Ok(None) => true,
@@ -144,7 +144,7 @@ impl Connection {
 
     /// Tells the client that the answer to `request` comes later. The chain's answers so far are
     /// sent first.
-    pub(super) fn send_interim(&self, request: &IncomingRequest, output: &mut Output, id: u64) {
+    pub(super) fn send_interim(&self, request: &IncomingRequest, output: &mut ChainOutput, id: u64) {
         let mut interim = output.beside();
         let earlier = std::mem::replace(output, output.beside());
         output.async_id = Some(id);

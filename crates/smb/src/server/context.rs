@@ -14,7 +14,7 @@ use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller, ClientProfile, Holder, Payload};
 
 use super::connection::Connection;
-use super::output::Output;
+use super::output::ChainOutput;
 use super::requests::RequestTicket;
 use super::sequence::{Sequence, SequenceGuard};
 use super::service::Service;
@@ -199,7 +199,7 @@ pub(super) struct IncomingRequest {
     /// still true: a request that changes something hands none on.
     pub(super) facts_before: Option<Box<(FileKey, Facts)>>,
     /// What the chain has answered so far.
-    pub(super) output: Arc<Mutex<Output, ranks::SmbOutput>>,
+    pub(super) output: Arc<Mutex<ChainOutput, ranks::SmbOutput>>,
     /// It is the last of its chain: it may be answered with an interim response.
     pub(super) last: bool,
     pub(super) waiting: Mutex<Option<RequestTicket>, ranks::SmbTicket>,

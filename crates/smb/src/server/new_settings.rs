@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use auth::Grant;
 
-use super::config::{Config, Encryption, Share, ShareKind};
+use super::config::{Config, EncryptionPolicy, Share, ShareKind};
 use super::service::Service;
 use crate::server::clients::session::{Session, User};
 use crate::server::clients::tree::Tree;
@@ -62,7 +62,7 @@ fn may_stay(user: &User, before: &Config, now: &Config) -> bool {
 fn is_protected(session: &Session, now: &Config) -> bool {
     let is_sealed = session.requires_encryption();
     let has_account = session.user().has_account();
-    (now.encryption != Encryption::Required || is_sealed)
+    (now.encryption != EncryptionPolicy::Required || is_sealed)
         && (!now.require_signing || is_sealed || session.require_signing || !has_account)
 }
 

@@ -24,7 +24,7 @@ const MOST: usize = 15 << 20;
 const SMALL: usize = 96;
 
 /// The responses of a chain so far.
-pub(super) struct Output {
+pub(super) struct ChainOutput {
     /// The prefix, room for a transform header when sealed, and the responses.
     bytes: Vec<u8>,
     /// Where each response begins, and the session whose key signs it.
@@ -43,7 +43,7 @@ pub(super) struct Output {
     broken: bool,
 }
 
-impl Output {
+impl ChainOutput {
     /// An empty frame.
     pub(super) fn new(sealer: Option<Arc<Channel>>) -> Self {
         Self {

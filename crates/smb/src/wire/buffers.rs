@@ -68,11 +68,11 @@ pub(super) fn pad8(w: &mut Writer, start: usize) {
 
 /// A response of one buffer: QUERY_DIRECTORY, CHANGE_NOTIFY and QUERY_INFO, MS-SMB2 2.2.34, 2.2.36 and 2.2.38.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Output {
+pub struct BufferResponse {
     pub data: Vec<u8>,
 }
 
-impl Output {
+impl BufferResponse {
     /// How long the body is before its buffer.
     pub const FIXED: usize = 8;
     /// Where the buffer begins, from the start of the header.
@@ -132,8 +132,8 @@ mod tests {
 
     #[test]
     fn an_answer_of_one_buffer_names_it() {
-        laid_out!(Output, b"\x09\0\x48\0\x05\0\0\0hello", Output { data: b"hello".to_vec() });
-        laid_out!(Output, b"\x09\0\x48\0\0\0\0\0", Output::default());
+        laid_out!(BufferResponse, b"\x09\0\x48\0\x05\0\0\0hello", BufferResponse { data: b"hello".to_vec() });
+        laid_out!(BufferResponse, b"\x09\0\x48\0\0\0\0\0", BufferResponse::default());
     }
 
     #[test]

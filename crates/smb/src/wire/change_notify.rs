@@ -1,7 +1,7 @@
 //! CHANGE_NOTIFY, MS-SMB2 2.2.35 and 2.2.36.
 
 use super::FileKey;
-use super::buffers::Output;
+use super::buffers::BufferResponse;
 use super::layout::body;
 
 wire::bits! {
@@ -40,7 +40,7 @@ body! {
 }
 
 /// CHANGE_NOTIFY response, MS-SMB2 2.2.36: a list of FILE_NOTIFY_INFORMATION.
-pub type Response = Output;
+pub type Response = BufferResponse;
 
 #[cfg(test)]
 mod tests {

@@ -22,7 +22,7 @@ pub mod stream;
 pub use attributes::FileAttributes;
 pub use class::{FileClass, FsClass};
 pub use directory::EntryName;
-pub use pattern::Pattern;
+pub use pattern::NamePattern;
 
 #[cfg(test)]
 mod tests;

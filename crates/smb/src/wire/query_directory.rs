@@ -2,7 +2,7 @@
 
 use wire::{Malformed, Writer};
 
-use super::buffers::{Output, body, buffer, put_utf16, utf16};
+use super::buffers::{BufferResponse, body, buffer, put_utf16, utf16};
 use super::{FileKey, Header};
 
 wire::bits! {
@@ -55,7 +55,7 @@ impl Request {
 }
 
 /// QUERY_DIRECTORY response, MS-SMB2 2.2.34.
-pub type Response = Output;
+pub type Response = BufferResponse;
 
 #[cfg(test)]
 mod tests {

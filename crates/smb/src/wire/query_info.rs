@@ -2,7 +2,7 @@
 
 use wire::{Malformed, Reader, Writer};
 
-use super::buffers::{Output, body, buffer};
+use super::buffers::{BufferResponse, body, buffer};
 use super::{FileKey, Header, InfoType};
 
 wire::bits! {
@@ -68,7 +68,7 @@ impl<'a> Request<'a> {
 }
 
 /// QUERY_INFO response, MS-SMB2 2.2.38.
-pub type Response = Output;
+pub type Response = BufferResponse;
 
 /// The names in the input of a query for extended attributes: a list of FILE_GET_EA_INFORMATION, MS-FSCC 2.4.15.1.
 pub fn ea_names(mut input: &[u8]) -> Result<Vec<&[u8]>, Malformed> {

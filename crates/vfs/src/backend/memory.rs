@@ -19,7 +19,7 @@ use lock::{Mutex, MutexGuard};
 
 use self::file::PAGE;
 use self::folder::Folder;
-use self::inode::{Inode, InodeContent};
+use self::inode::{InodeContent, MemoryInode};
 use self::object::MemoryObject;
 use super::{Backend, Found, Limits, Object, Space};
 use crate::ranks;
@@ -51,7 +51,7 @@ impl Memory {
         static DEVICES: AtomicU32 = AtomicU32::new(1);
         let id = FileId::new(DEVICES.fetch_add(1, Ordering::Relaxed), ROOT);
         let mut root =
-            Inode::new(Kind::Folder, id, key_of(id, 1), clock(), InodeContent::Folder(Folder::new(id)));
+            MemoryInode::new(Kind::Folder, id, key_of(id, 1), clock(), InodeContent::Folder(Folder::new(id)));
         (root.mode, root.links) = (0o777, 2);
         let tree = Tree {
             inodes: HashMap::from([(id, root)]),
@@ -171,7 +171,7 @@ impl MemoryStore {
 
 /// All inodes, and what is counted over them.
 struct Tree {
-    inodes: HashMap<FileId, Inode>,
+    inodes: HashMap<FileId, MemoryInode>,
     /// Numbers to use again.
     free: Vec<FileId>,
     next: FileId,
@@ -189,11 +189,11 @@ struct Tree {
 }
 
 impl Tree {
-    fn inode(&self, id: FileId) -> Result<&Inode> {
+    fn inode(&self, id: FileId) -> Result<&MemoryInode> {
         self.inodes.get(&id).ok_or(Error::Stale)
     }
 
-    fn inode_mut(&mut self, id: FileId) -> Result<&mut Inode> {
+    fn inode_mut(&mut self, id: FileId) -> Result<&mut MemoryInode> {
         self.inodes.get_mut(&id).ok_or(Error::Stale)
     }
 
@@ -209,7 +209,7 @@ impl Tree {
         }
     }
 
-    fn add(&mut self, make: impl FnOnce(FileId, HostKey) -> Inode) -> FileId {
+    fn add(&mut self, make: impl FnOnce(FileId, HostKey) -> MemoryInode) -> FileId {
         let id = self.free.pop().unwrap_or_else(|| {
             self.next.inode += 1;
             self.next.with_inode(self.next.inode - 1)

@@ -1,9 +1,9 @@
 //! How large a share for backups is said to be: for all Macs, and for one with a limit of its own.
 
-use super::{backup_stem, bundle_names, used_by};
+use super::{BackupBundles, backup_stem, bundle_names, used_by};
 use crate::backend::{Found, Space};
 use crate::caller::server;
-use crate::{Caller, Kind, Node, Result, Volume};
+use crate::{Caller, Kind, Node, Result};
 
 /// What Macs may take of a share for backups.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,18 +26,21 @@ impl BackupLimits {
     }
 }
 
-impl Volume {
+impl BackupBundles<'_> {
     /// The space for backups of this caller: the limit, or the space of the file system of this file, whichever is less. The
     /// limits of Macs count for the user that their bundles belong to. A user with a bundle that has no limit has none.
-    pub fn backup_space(&self, caller: &Caller, at: &Node, limits: &BackupLimits) -> Result<Space> {
-        let space = self.space(at)?;
+    pub fn space(self, caller: &Caller, at: &Node, limits: &BackupLimits) -> Result<Space> {
+        let space = self.volume.space(at)?;
         if limits.is_empty() {
             return Ok(space);
         }
-        let root = self.root()?;
-        let bundles = bundle_names(self, &root)?;
+        let root = self.volume.root()?;
+        let bundles = bundle_names(self.volume, &root)?;
         let used = |names: &[&Vec<u8>]| -> u64 {
-            names.iter().filter_map(|name| used_by(self, &root.object, name)).fold(0, u64::saturating_add)
+            names
+                .iter()
+                .filter_map(|name| used_by(self.volume, &root.object, name))
+                .fold(0, u64::saturating_add)
         };
         let (mut total, mut available) = (space.total, space.available);
         let mut within = |limit: u64, used: u64| {
@@ -58,8 +61,8 @@ impl Volume {
     }
 
     /// The bundles that belong to this caller.
-    fn own_bundles<'a>(&self, caller: &Caller, root: &Found, bundles: &'a [Vec<u8>]) -> Vec<&'a Vec<u8>> {
-        let user = self.backend.effective(caller).uid;
+    fn own_bundles<'b>(self, caller: &Caller, root: &Found, bundles: &'b [Vec<u8>]) -> Vec<&'b Vec<u8>> {
+        let user = self.volume.backend.effective(caller).uid;
         let is_own = |name: &&Vec<u8>| {
             let found = root.object.entry_attributes(server(), name);
             found.is_ok_and(|found| found.kind == Kind::Folder && found.uid == user)

@@ -9,6 +9,7 @@
 
 use std::collections::HashSet;
 
+use super::BackupBundles;
 use super::image::BackupImage;
 use crate::backend::{Found, RenameMode};
 use crate::caller::server;
@@ -39,14 +40,14 @@ impl BackupImage<'_> {
     }
 }
 
-impl Volume {
+impl BackupBundles<'_> {
     /// Puts the folder `new` in the place of the bundle, which then has the name `kept`. Without a bundle `new` only gets its name.
     ///
     /// # Errors
     /// `Busy`: a client writes into the bundle. `Exists`: something has the name `kept`. Others: the bundle is as it was.
-    pub fn replace_backup(&self, new: &[u8], bundle: &[u8], kept: &[u8]) -> Result<()> {
-        let root = self.root()?;
-        let there = match BackupImage::open(self, bundle) {
+    pub fn replace(self, new: &[u8], bundle: &[u8], kept: &[u8]) -> Result<()> {
+        let root = self.volume.root()?;
+        let there = match BackupImage::open(self.volume, bundle) {
             Ok(there) if there.is_written()? => return Err(Error::Busy),
             Ok(_) => true,
             Err(Error::NotFound) => false,
@@ -75,15 +76,15 @@ impl Volume {
     ///
     /// # Errors
     /// `Exists`, `NotFound`, or what the host says.
-    pub fn rename_at_top(&self, from: &[u8], to: &[u8]) -> Result<()> {
+    pub fn rename_at_top(self, from: &[u8], to: &[u8]) -> Result<()> {
         self.rename_by(from, to, RenameMode::Keep)
     }
 
-    fn rename_by(&self, from: &[u8], to: &[u8], mode: RenameMode) -> Result<()> {
+    fn rename_by(self, from: &[u8], to: &[u8], mode: RenameMode) -> Result<()> {
         let actor = ourselves();
-        settled(self, || {
-            let root = self.root()?;
-            self.rename(&actor, (&root, from), (&root, to), mode)
+        settled(self.volume, || {
+            let root = self.volume.root()?;
+            self.volume.rename(&actor, (&root, from), (&root, to), mode)
         })
         .map(drop)
     }
@@ -92,14 +93,14 @@ impl Volume {
     ///
     /// # Errors
     /// `Busy`: it was told to end. `NotFound`, or what the host says: the rest is still there.
-    pub fn remove_at_top(&self, name: &[u8], goes_on: &mut dyn FnMut() -> bool) -> Result<()> {
-        let root = self.root()?;
+    pub fn remove_at_top(self, name: &[u8], goes_on: &mut dyn FnMut() -> bool) -> Result<()> {
+        let root = self.volume.root()?;
         let found = root.object.lookup(server(), name)?;
         self.remove_below(&root, name, &found, MOST_LEVELS, goes_on)
     }
 
     fn remove_below(
-        &self,
+        self,
         folder: &Found,
         name: &[u8],
         found: &Found,
@@ -109,7 +110,7 @@ impl Volume {
         if found.attributes.kind == Kind::Folder {
             let below = levels.checked_sub(1).ok_or(Error::TooMany)?;
             let mut names = Vec::new();
-            each_entry(self, found, &mut |name, _| names.push(name.to_vec()))?;
+            each_entry(self.volume, found, &mut |name, _| names.push(name.to_vec()))?;
             for inner in names {
                 match found.object.lookup(server(), &inner) {
                     Ok(entry) => self.remove_below(found, &inner, &entry, below, goes_on)?,
@@ -120,9 +121,9 @@ impl Volume {
         }
         let kind = if found.attributes.kind == Kind::Folder { Kind::Folder } else { Kind::File };
         let actor = ourselves();
-        settled(self, || {
+        settled(self.volume, || {
             let fresh = Found { object: folder.object.clone(), attributes: folder.object.attributes()? };
-            self.remove(&actor, &fresh, name, kind)
+            self.volume.remove(&actor, &fresh, name, kind)
         })?;
         if goes_on() { Ok(()) } else { Err(Error::Busy) }
     }

@@ -31,7 +31,7 @@ const LAST_RETRY: Duration = Duration::from_secs(15);
 
 /// The database file: opened, checked, and every failure of it given a meaning. The library refuses everything after one call
 /// of the host has failed, also when the disk has space again: then the file is opened again.
-pub struct Store {
+pub struct DatabaseStore {
     path: PathBuf,
     open: Mutex<DatabaseState, ranks::IndexDatabase>,
 }
@@ -41,11 +41,11 @@ struct DatabaseState {
     /// `None`: it is to be opened again.
     database: Option<Arc<Database>>,
     /// From the first failure of the disk until something is written again.
-    trouble: Option<Trouble>,
+    trouble: Option<StoreFailure>,
 }
 
 /// The disk has failed, or is full.
-struct Trouble {
+struct StoreFailure {
     why: String,
     /// When something is written again.
     next: Instant,
@@ -62,11 +62,11 @@ enum DatabaseCall {
 impl DatabaseState {
     fn note(&mut self, why: String) {
         let wait = self.trouble.as_ref().map_or(FIRST_RETRY, |trouble| (trouble.wait * 2).min(LAST_RETRY));
-        self.trouble = Some(Trouble { why, next: Instant::now() + wait, wait });
+        self.trouble = Some(StoreFailure { why, next: Instant::now() + wait, wait });
     }
 }
 
-impl Store {
+impl DatabaseStore {
     /// Opens the folder's `index.redb`, or makes it when there is none.
     pub(super) fn open(folder: &Path) -> Result<Self, IndexError> {
         durable::create_folder(folder).map_err(|error| IndexError::disk(folder, error))?;

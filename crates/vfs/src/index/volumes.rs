@@ -3,7 +3,7 @@
 use redb::{ReadableTable, Table};
 
 use super::IndexError;
-use super::store::{Store, VOLUMES};
+use super::store::{DatabaseStore, VOLUMES};
 
 /// The longest share name, in bytes.
 pub const VOLUME_NAME_MAX: usize = 1024;
@@ -30,7 +30,7 @@ impl VolumeIdentity {
 
 /// The volume of this share name, on the disk on return.
 pub(super) fn volume(
-    store: &Store,
+    store: &DatabaseStore,
     name: &str,
     random: fn() -> [u8; 16],
 ) -> Result<VolumeIdentity, IndexError> {

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use lock::{Condvar, Mutex};
 use redb::WriteTransaction;
 
-use super::store::Store;
+use super::store::DatabaseStore;
 use super::{IndexError, Options, VolumeTag};
 use crate::ranks;
 
@@ -40,7 +40,7 @@ pub(super) struct Core {
 }
 
 impl Core {
-    pub(super) fn start(store: Store, options: Options) -> Result<Self, IndexError> {
+    pub(super) fn start(store: DatabaseStore, options: Options) -> Result<Self, IndexError> {
         let books = Arc::new(Books::new(store, options));
         let thread = thread::Builder::new().name("index".into());
         let behind = Arc::clone(&books);
@@ -66,7 +66,7 @@ type Tenants = HashMap<(TypeId, VolumeTag), Arc<dyn Tenant>>;
 
 /// What callers and the writer share.
 pub(super) struct Books {
-    pub(super) store: Store,
+    pub(super) store: DatabaseStore,
     pub(super) options: Options,
     tenants: Mutex<Tenants, ranks::IndexTenants>,
     /// Rows of all tenants that are not on the disk yet.
@@ -78,7 +78,7 @@ pub(super) struct Books {
 }
 
 impl Books {
-    fn new(store: Store, options: Options) -> Self {
+    fn new(store: DatabaseStore, options: Options) -> Self {
         Self {
             store,
             options,
@@ -94,7 +94,7 @@ impl Books {
     pub(super) fn tenant<T: Tenant>(
         &self,
         volume: VolumeTag,
-        open: impl FnOnce(&Store) -> Result<T, IndexError>,
+        open: impl FnOnce(&DatabaseStore) -> Result<T, IndexError>,
     ) -> Result<Arc<T>, IndexError> {
         let mut tenants = self.tenants.lock();
         let key = (TypeId::of::<T>(), volume);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{Charge, Meter, Quota};
 use crate::{Error, Result};
 
-/// A move that is being made. Without [`Transfer::commit`] nothing is counted.
-pub(crate) struct Transfer {
+/// A move that is being made. Without [`QuotaTransfer::commit`] nothing is counted.
+pub(crate) struct QuotaTransfer {
     charge: Arc<Charge>,
     bytes: u64,
     /// The new meter, and its file system.
@@ -17,7 +17,7 @@ pub(crate) struct Transfer {
     joined: Vec<Arc<Quota>>,
 }
 
-impl Transfer {
+impl QuotaTransfer {
     /// Reserves the space in the new place. `QuotaExceeded` if it does not fit.
     pub(crate) fn begin(
         (charge, bytes): (Arc<Charge>, u64),
@@ -53,7 +53,7 @@ impl Transfer {
     }
 }
 
-impl Drop for Transfer {
+impl Drop for QuotaTransfer {
     fn drop(&mut self) {
         self.joined.iter().for_each(|quota| quota.release(self.bytes));
     }

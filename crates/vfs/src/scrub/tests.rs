@@ -249,7 +249,7 @@ const DAMAGES: &[Damage] = &[
         "damaged DOS attributes that are kept already, because a repair was killed",
         |s| {
             let damaged = b"\0\0\x63\0\x63\0\0\0nonsense";
-            let parts = crate::mac::Parts { dosattrib: Some(damaged), ..Default::default() };
+            let parts = crate::mac::StoredParts { dosattrib: Some(damaged), ..Default::default() };
             let kept = crate::mac::Metadata::from_parts(&parts).0.to_kept().unwrap();
             s.set("b", crate::mac::layout::KEPT, &kept);
             s.set("b", crate::mac::layout::DOSATTRIB, damaged);

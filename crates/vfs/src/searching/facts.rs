@@ -2,10 +2,11 @@
 
 use query::{Attribute, Facts, Query, Value};
 
+use super::Searches;
 use crate::backend::Found;
 use crate::mac::{Metadata, tags};
 use crate::names::{decode_mac_roman, text_view};
-use crate::{Beside, Kind, Result, Time, Volume};
+use crate::{Beside, Kind, Result, Time};
 
 /// Which facts are asked for. Those of the host's attributes always are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,15 +58,15 @@ impl FactParts {
     }
 }
 
-impl Volume {
+impl Searches<'_> {
     /// The facts of a file as it is now.
-    pub(super) fn facts(&self, of: &Found, place: Beside<'_>, parts: FactParts) -> Result<Facts> {
+    pub(super) fn facts(self, of: &Found, place: Beside<'_>, parts: FactParts) -> Result<Facts> {
         let mac = if parts.any_metadata() { self.mac_facts(of, place, parts)? } else { MacFacts::default() };
         Ok(facts(of, place.name, &mac))
     }
 
-    fn mac_facts(&self, of: &Found, place: Beside<'_>, parts: FactParts) -> Result<MacFacts> {
-        let (tree, reader) = (self.mac_tree(), self.metadata_reader());
+    fn mac_facts(self, of: &Found, place: Beside<'_>, parts: FactParts) -> Result<MacFacts> {
+        let (tree, reader) = (self.volume.mac_tree(), self.volume.metadata_reader());
         let metadata = tree.stored_metadata(of, Some(place))?;
         let Some(metadata) = metadata else { return Ok(MacFacts::default()) };
         Ok(MacFacts {

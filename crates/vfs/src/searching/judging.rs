@@ -72,7 +72,7 @@ impl<'a> Judge<'a> {
     /// The facts of now, if they match.
     fn facts(&self, folder: &ListedFolder, candidate: &Candidate<'_>, found: &Found) -> Option<Facts> {
         let place = Beside { folder: &folder.found.object, name: candidate.name };
-        let mut facts = self.volume.facts(found, place, self.parts).ok()?;
+        let mut facts = self.volume.searches().facts(found, place, self.parts).ok()?;
         if self.parts.owner {
             facts.add_text(query::Attribute::Owner, self.owner_name(found.attributes.uid));
         }
@@ -110,7 +110,7 @@ impl<'a> Judge<'a> {
     }
 
     fn judge_folder(&mut self, key: &LastingKey) -> Option<ListedFolder> {
-        let found = self.volume.by_lasting_key(key).ok()?;
+        let found = self.volume.searches().by_lasting_key(key).ok()?;
         let path = path_of(self.volume, &found).ok()?;
         if self.within.as_ref().is_some_and(|within| !path.starts_with(within)) {
             return None;
@@ -135,23 +135,22 @@ impl<'a> Judge<'a> {
 
     /// The entry of a folder, if a listing of the folder by the caller would have it.
     fn step(&self, folder: &Found, name: &[u8]) -> Option<Found> {
-        self.volume.listed_entry(self.caller, folder, name).ok().flatten()
+        self.listed_entry(folder, name).ok().flatten()
     }
-}
 
-impl Volume {
     /// The entry of a folder with exactly this stored name, if a listing of the folder by the caller has it.
-    fn listed_entry(&self, caller: &Caller, folder: &Found, name: &[u8]) -> Result<Option<Found>> {
+    fn listed_entry(&self, folder: &Found, name: &[u8]) -> Result<Option<Found>> {
+        let (volume, caller) = (self.volume, self.caller);
         let wanted = Access::READ.union(Access::EXECUTE);
-        if is_own_name(name) || self.access(caller, folder, wanted)? != wanted {
+        if is_own_name(name) || volume.access(caller, folder, wanted)? != wanted {
             return Ok(None);
         }
-        let permissions = self.permissions();
+        let permissions = volume.permissions();
         if permissions.lists_only_own(caller, folder)? && !permissions.sees(caller, folder, name)? {
             return Ok(None);
         }
-        let is_left_out = self.hidden(&folder.object).is_some_and(|hidden| hidden.hiding.hides(name));
-        if is_left_out || self.is_hidden_sidecar(&folder.object, name) {
+        let is_left_out = volume.hidden(&folder.object).is_some_and(|hidden| hidden.hiding.hides(name));
+        if is_left_out || is_hidden_sidecar(volume, &folder.object, name) {
             return Ok(None);
         }
         let passing = permissions.passing_through(caller, &folder.object)?;
@@ -162,13 +161,13 @@ impl Volume {
             Err(other) => Err(other),
         }
     }
+}
 
-    /// Whether listings leave an entry out because it belongs to another one.
-    pub(super) fn is_hidden_sidecar(&self, folder: &Node, name: &[u8]) -> bool {
-        let Some(streams) = &self.streams else { return false };
-        crate::mac::layout::is_sidecar_name(name)
-            && streams.sidecar_files().hidden(folder.as_ref(), name).unwrap_or(false)
-    }
+/// Whether listings leave an entry out because it belongs to another one.
+pub(super) fn is_hidden_sidecar(volume: &Volume, folder: &Node, name: &[u8]) -> bool {
+    let Some(streams) = &volume.streams else { return false };
+    crate::mac::layout::is_sidecar_name(name)
+        && streams.sidecar_files().hidden(folder.as_ref(), name).unwrap_or(false)
 }
 
 /// The stored names from the share's folder to a folder.

@@ -4,12 +4,14 @@ use std::collections::HashSet;
 
 use query::Facts;
 
+use super::Searches;
 use super::facts::FactParts;
+use super::judging::is_hidden_sidecar;
 use crate::backend::Found;
 use crate::caller::server;
 use crate::mac::layout::{NETATALK2_FOLDER, SYNOLOGY_FOLDER, is_sidecar_name};
 use crate::names::own::is_own_name;
-use crate::{Attributes, Beside, Error, Kind, LastingKey, Result, Volume};
+use crate::{Attributes, Beside, Error, Kind, LastingKey, Result};
 
 /// Names that are read at once.
 const PIECE: usize = 4_096;
@@ -34,13 +36,13 @@ struct NameHints {
     has_others: bool,
 }
 
-impl Volume {
+impl Searches<'_> {
     /// Calls `each` with the entries of a folder until it answers false. Left out are the server's own folders, what belongs to another
     /// entry, snapshots, and what went meanwhile.
-    pub fn survey(&self, folder: &Found, each: &mut dyn FnMut(Surveyed) -> bool) -> Result<()> {
+    pub fn survey(self, folder: &Found, each: &mut dyn FnMut(Surveyed) -> bool) -> Result<()> {
         let snapshots: HashSet<Vec<u8>> =
-            self.snapshots().into_iter().map(|snapshot| snapshot.path[0].clone()).collect();
-        let is_root = folder.object.key() == self.root()?.object.key();
+            self.volume.snapshots().into_iter().map(|snapshot| snapshot.path[0].clone()).collect();
+        let is_root = folder.object.key() == self.volume.root()?.object.key();
         let (mut from, mut complete) = (0, false);
         while !complete {
             let (mut names, mut hints) = (Vec::new(), NameHints::default());
@@ -69,21 +71,21 @@ impl Volume {
     }
 
     /// One entry of a folder; `None` if it is left out, or gone.
-    pub fn surveyed(&self, folder: &Found, name: &[u8]) -> Result<Option<Surveyed>> {
+    pub fn surveyed(self, folder: &Found, name: &[u8]) -> Result<Option<Surveyed>> {
         match self.survey_entry(folder, name.to_vec(), &NameHints { has_others: true }) {
             Err(Error::NotFound | Error::Stale | Error::AccessDenied) => Ok(None),
             other => other,
         }
     }
 
-    fn survey_entry(&self, folder: &Found, name: Vec<u8>, hints: &NameHints) -> Result<Option<Surveyed>> {
+    fn survey_entry(self, folder: &Found, name: Vec<u8>, hints: &NameHints) -> Result<Option<Surveyed>> {
         let others_folder = [NETATALK2_FOLDER, SYNOLOGY_FOLDER].contains(&&name[..]);
-        if is_own_name(&name) || others_folder || self.is_hidden_sidecar(&folder.object, &name) {
+        if is_own_name(&name) || others_folder || is_hidden_sidecar(self.volume, &folder.object, &name) {
             return Ok(None);
         }
         let glance = folder.object.glance(server(), &name)?;
         let is_folder = glance.attributes.kind == Kind::Folder;
-        let lasting = if is_folder { Some(self.lasting_key(&glance.key)?) } else { None };
+        let lasting = if is_folder { Some(self.volume.lasting_key(&glance.key)?) } else { None };
         let is_plain = glance.xattrs.is_empty() && !hints.has_others;
         let parts = if is_plain { FactParts::NONE } else { FactParts::ALL };
         let found = match is_plain {

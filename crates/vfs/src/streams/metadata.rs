@@ -11,7 +11,7 @@ use crate::backend::{Object, XattrMode};
 use crate::mac::layout::{
     APPLE_FINDER_INFO, DOSATTRIB, INFO_STREAM, KEPT, NETATALK_METADATA, PLAIN_INFO, is_info_stream,
 };
-use crate::mac::{DosAttributes, Metadata, Parts, Problem, samba};
+use crate::mac::{DosAttributes, Metadata, Problem, StoredParts, samba};
 use crate::{Caller, Error, Result};
 
 /// Reads one of a file's attributes.
@@ -107,7 +107,7 @@ impl OwnAttributes {
         // Samba appends a byte to each attribute; the format has a fixed length and ignores it.
         let in_attribute = self.info_streams.first().map(|(_, value)| value);
         let info_stream = in_attribute.or(self.depot_info.as_ref().map(|(_, value)| value));
-        Metadata::from_parts(&Parts {
+        Metadata::from_parts(&StoredParts {
             netatalk: self.netatalk.as_deref(),
             netatalk2: header.map(|header| (&header.head[..], header.attributes.size)),
             info_stream: info_stream.map(|value| &value[..]),

@@ -15,7 +15,7 @@ use crate::mac::depot::MARKER;
 use crate::mac::layout::{
     APPLE_FINDER_INFO, INFO_STREAM, NETATALK_METADATA, PLAIN_INFO, RESOURCE_STREAM, stored_xattr,
 };
-use crate::mac::{DosAttributes, FileBits, FinderInfo, Metadata, Parts, samba};
+use crate::mac::{DosAttributes, FileBits, FinderInfo, Metadata, StoredParts, samba};
 use crate::{Caller, Error, Result};
 
 /// Bytes that are read at a time to be summed.
@@ -169,10 +169,10 @@ impl Layouts<'_> {
         for name in &names {
             let Some(value) = found(file.object.xattr(name))? else { continue };
             let parts = match &name[..] {
-                NETATALK_METADATA => Parts { netatalk: Some(&value), ..Parts::default() },
-                APPLE_FINDER_INFO => Parts { finder_info: Some(&value), ..Parts::default() },
+                NETATALK_METADATA => StoredParts { netatalk: Some(&value), ..StoredParts::default() },
+                APPLE_FINDER_INFO => StoredParts { finder_info: Some(&value), ..StoredParts::default() },
                 _ if crate::mac::layout::is_info_stream(name) => {
-                    Parts { info_stream: Some(&value), ..Parts::default() }
+                    StoredParts { info_stream: Some(&value), ..StoredParts::default() }
                 }
                 _ => continue,
             };

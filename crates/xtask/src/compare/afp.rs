@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::rows::{Bar, Group, Row, RowUnit};
+use super::rows::{Bar, ComparisonRow, RowGroup, RowUnit};
 use super::{ComparisonPlace, Contestant, MeasuredServer, folder};
-use crate::netatalk::{self, Volume, packages};
+use crate::netatalk::{self, NetatalkVolume, packages};
 use crate::process::Running;
-use crate::samba::{self, User};
+use crate::samba::{self, SambaUser};
 use crate::{isolate, loader, process, server};
 
-const ADA: User = User { name: "ada", password: "secret" };
+const ADA: SambaUser = SambaUser { name: "ada", password: "secret" };
 /// A Unix user that no other account of this machine has.
 const UID: u32 = 61002;
 
@@ -71,7 +71,8 @@ fn ours(folder: &Path, port: u16, apart: &str) -> Result<Running> {
 /// Debian's afpd. The shared folder is beside its own files.
 fn debians(folder: &Path, port: u16, apart: &str) -> Result<Running> {
     let around = folder.parent().context("the folder is the root")?;
-    let volume = Volume { name: "share".into(), folder: folder.to_owned(), settings: "ea = sys".into() };
+    let volume =
+        NetatalkVolume { name: "share".into(), folder: folder.to_owned(), settings: "ea = sys".into() };
     let place = format!("netatalk{apart}");
     process::fresh_folder(&format!("compare/{place}"))?;
     netatalk::start_with(around, &place, port, &[ADA.name], &[volume], GLOBALS)
@@ -114,25 +115,30 @@ pub fn modules(afpd: &Path) -> Result<PathBuf> {
     found.with_context(|| format!("there is no netatalk/uams_guest.so below {}/lib", prefix.display()))
 }
 
-pub fn groups() -> Vec<Group> {
-    let mut groups: Vec<Group> = IDLE.iter().cloned().map(Group::fresh).collect();
+pub fn groups() -> Vec<RowGroup> {
+    let mut groups: Vec<RowGroup> = IDLE.iter().cloned().map(RowGroup::fresh).collect();
     for rows in [READS, WRITES, SMALL] {
-        groups.extend(Group::singles(rows));
+        groups.extend(RowGroup::singles(rows));
     }
-    groups.push(Group::new(vec![BUSY]));
-    groups.push(Group::new(FILES.to_vec()));
-    groups.extend(Group::singles(LISTS));
-    groups.push(Group::last(DELETES));
+    groups.push(RowGroup::new(vec![BUSY]));
+    groups.push(RowGroup::new(FILES.to_vec()));
+    groups.extend(RowGroup::singles(LISTS));
+    groups.push(RowGroup::last(DELETES));
     groups
 }
 
-const fn row(name: &'static str, unit: RowUnit, (file, args): (&'static str, &'static str), bar: Bar) -> Row {
-    Row { name, unit, file, args, peers: NETATALK, bar: Some(bar) }
+const fn row(
+    name: &'static str,
+    unit: RowUnit,
+    (file, args): (&'static str, &'static str),
+    bar: Bar,
+) -> ComparisonRow {
+    ComparisonRow { name, unit, file, args, peers: NETATALK, bar: Some(bar) }
 }
 
 const STREAM: Bar = Bar::Times { speed: 1.0, cpu: Some(1.0) };
 
-const IDLE: &[Row] = &[row(
+const IDLE: &[ComparisonRow] = &[row(
     "idle session memory, 500",
     RowUnit::Memory,
     ("idle", "idle --count 500"),
@@ -140,7 +146,7 @@ const IDLE: &[Row] = &[row(
 )];
 
 /// 1 client moves 1 GiB; each of 5 and 10 moves a file of 256 MiB twice.
-const READS: &[Row] = &[
+const READS: &[ComparisonRow] = &[
     row("read 1 GiB 1 client q1", RowUnit::Bytes, ("one", "read --size 1073741824"), STREAM),
     row("read 1 GiB 1 client q4", RowUnit::Bytes, ("one", "read --size 1073741824 --depth 4"), STREAM),
     row(
@@ -181,7 +187,7 @@ const READS: &[Row] = &[
     ),
 ];
 
-const WRITES: &[Row] = &[
+const WRITES: &[ComparisonRow] = &[
     row("write 1 GiB 1 client q1", RowUnit::Bytes, ("one", "write --size 1073741824"), STREAM),
     row("write 1 GiB 1 client q4", RowUnit::Bytes, ("one", "write --size 1073741824 --depth 4"), STREAM),
     row(
@@ -211,7 +217,7 @@ const WRITES: &[Row] = &[
     row("new file 1 GiB q4", RowUnit::Bytes, ("fresh", "new --size 1073741824 --depth 4"), STREAM),
 ];
 
-const SMALL: &[Row] = &[
+const SMALL: &[ComparisonRow] = &[
     row(
         "read 1 KiB q1",
         RowUnit::Ops,
@@ -239,7 +245,7 @@ const SMALL: &[Row] = &[
 ];
 
 /// Measured on our server only: a process for each connection does not fit in memory.
-const BUSY: Row = Row {
+const BUSY: ComparisonRow = ComparisonRow {
     peers: &[],
     ..row(
         "200 busy beside 10,000 idle",
@@ -249,7 +255,7 @@ const BUSY: Row = Row {
     )
 };
 
-const FILES: &[Row] = &[
+const FILES: &[ComparisonRow] = &[
     row(
         "create+write 4 KiB+close",
         RowUnit::Ops,
@@ -259,9 +265,10 @@ const FILES: &[Row] = &[
     row("stat", RowUnit::Ops, ("new", "stat --count 2000"), Bar::speed(2.0)),
 ];
 
-const DELETES: &[Row] = &[row("delete", RowUnit::Ops, ("new", "remove --count 2000"), Bar::speed(2.0))];
+const DELETES: &[ComparisonRow] =
+    &[row("delete", RowUnit::Ops, ("new", "remove --count 2000"), Bar::speed(2.0))];
 
-const LISTS: &[Row] = &[row(
+const LISTS: &[ComparisonRow] = &[row(
     "list 10,000 with Finder info",
     RowUnit::Ops,
     ("mac", "list --block 65536 --count 10000 --passes 10"),

@@ -10,12 +10,13 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::judge::{self, Line, MEAN, ServerMedians, Verdict};
-use super::{CompareArgs, Protocol, install, rows};
+use super::judge::{self, MEAN, RowVerdict, ServerMedians, TableLine};
+use super::{CompareArgs, ComparedProtocol, install, rows};
 use crate::netatalk::packages;
 use crate::process;
 
-const ALL: [Protocol; 4] = [Protocol::Nfs, Protocol::Smb, Protocol::Afp, Protocol::Iscsi];
+const ALL: [ComparedProtocol; 4] =
+    [ComparedProtocol::Nfs, ComparedProtocol::Smb, ComparedProtocol::Afp, ComparedProtocol::Iscsi];
 /// So many of the rows that fall short are listed below the tables.
 const FURTHEST: usize = 5;
 /// A smaller change than this part is not flagged.
@@ -30,7 +31,7 @@ const END: &str = "<!-- end: all rows -->\n";
 /// The file that `--json` writes and `--against` reads.
 #[derive(Deserialize, Serialize)]
 struct StoredReport {
-    rows: Vec<Line>,
+    rows: Vec<TableLine>,
 }
 
 pub fn run(args: &CompareArgs) -> Result<()> {
@@ -78,7 +79,7 @@ fn page() -> Result<()> {
 }
 
 /// The last report of a protocol.
-fn report_of(protocol: Protocol) -> PathBuf {
+fn report_of(protocol: ComparedProtocol) -> PathBuf {
     process::root().join(format!("target/compare/all-{}.json", protocol.title().to_lowercase()))
 }
 
@@ -94,7 +95,7 @@ fn is_full(args: &CompareArgs) -> bool {
     args.protocol.is_none() && args.rows.is_empty() && args.only.is_none() && !args.quick
 }
 
-fn read(path: &Path) -> Result<Vec<Line>> {
+fn read(path: &Path) -> Result<Vec<TableLine>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let stored: StoredReport =
         serde_json::from_str(&text).with_context(|| format!("{} is not from --all", path.display()))?;
@@ -104,7 +105,7 @@ fn read(path: &Path) -> Result<Vec<Line>> {
 /// What was measured so far.
 #[derive(Default)]
 struct ComparisonRun {
-    lines: Vec<Line>,
+    lines: Vec<TableLine>,
     /// What was not measured, and why.
     notes: Vec<String>,
     failed: bool,
@@ -115,14 +116,15 @@ struct ComparisonRun {
 impl ComparisonRun {
     /// Runs the comparison of one protocol. If it fails, the rows of other protocols are still
     /// useful.
-    fn measure(&mut self, protocol: Protocol, args: &CompareArgs) -> Result<()> {
+    fn measure(&mut self, protocol: ComparedProtocol, args: &CompareArgs) -> Result<()> {
         let (title, peer) = (protocol.title(), protocol.peer_program());
         if rows::chosen(protocol.groups(), &args.rows).is_empty() {
             return Ok(());
         }
         install(protocol)?;
         let mut only = args.only.clone();
-        let is_fetched = protocol == Protocol::Afp && (args.afpd.is_some() || packages::install().is_ok());
+        let is_fetched =
+            protocol == ComparedProtocol::Afp && (args.afpd.is_some() || packages::install().is_ok());
         if !is_fetched && process::find(peer).is_none() {
             self.notes.push(format!("{title}: {peer} is not installed. Fourfold is measured alone."));
             only = Some("ours".into());
@@ -149,7 +151,7 @@ impl ComparisonRun {
 
 /// The command line of the comparison of one protocol.
 fn command(
-    protocol: Protocol,
+    protocol: ComparedProtocol,
     args: &CompareArgs,
     report: &Path,
     only: Option<&str>,
@@ -177,10 +179,10 @@ fn command(
 }
 
 /// A table for each protocol, what was not measured, and the last lines: shortfalls and means.
-fn text(lines: &[Line], notes: &[String]) -> String {
+fn text(lines: &[TableLine], notes: &[String]) -> String {
     let mut text = String::new();
     for protocol in ALL {
-        let own: Vec<&Line> = lines.iter().filter(|line| line.protocol == protocol.title()).collect();
+        let own: Vec<&TableLine> = lines.iter().filter(|line| line.protocol == protocol.title()).collect();
         if !own.is_empty() {
             text.push_str(&table(protocol.title(), &own));
         }
@@ -192,7 +194,7 @@ fn text(lines: &[Line], notes: &[String]) -> String {
     text
 }
 
-fn table(title: &str, lines: &[&Line]) -> String {
+fn table(title: &str, lines: &[&TableLine]) -> String {
     let mut text =
         format!("| {title} | Fourfold | peer | speed | CPU | bar | |\n|---|---|---|---|---|---|---|\n");
     let ratio = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2} ×"));
@@ -216,16 +218,16 @@ fn table(title: &str, lines: &[&Line]) -> String {
     text
 }
 
-fn verdict(line: &Line) -> String {
+fn verdict(line: &TableLine) -> String {
     match line.verdict {
-        Verdict::Ok => "ok".into(),
-        Verdict::NotJudged => "-".into(),
-        Verdict::FallsShort => format!("falls short: {}", line.short_of.join(", ")),
+        RowVerdict::Ok => "ok".into(),
+        RowVerdict::NotJudged => "-".into(),
+        RowVerdict::FallsShort => format!("falls short: {}", line.short_of.join(", ")),
     }
 }
 
 /// Speed or size, and CPU, in the row's units.
-fn cell(side: &ServerMedians, line: &Line) -> String {
+fn cell(side: &ServerMedians, line: &TableLine) -> String {
     let fairness = if line.bar.as_ref().is_some_and(|bar| bar.contains("fairness")) {
         format!(", fairness {:.2}", side.fairness)
     } else {
@@ -259,11 +261,12 @@ fn grouped(value: f64) -> String {
     text
 }
 
-fn last_lines(lines: &[Line]) -> String {
+fn last_lines(lines: &[TableLine]) -> String {
     let mut text = String::new();
-    let mut short: Vec<&Line> = lines.iter().filter(|line| line.verdict == Verdict::FallsShort).collect();
+    let mut short: Vec<&TableLine> =
+        lines.iter().filter(|line| line.verdict == RowVerdict::FallsShort).collect();
     short.sort_by(|a, b| a.reached.unwrap_or(1.0).total_cmp(&b.reached.unwrap_or(1.0)));
-    let judged = lines.iter().filter(|line| line.verdict != Verdict::NotJudged).count();
+    let judged = lines.iter().filter(|line| line.verdict != RowVerdict::NotJudged).count();
     let _ = writeln!(
         text,
         "{} of {judged} rows fall short{}",
@@ -293,11 +296,11 @@ fn last_lines(lines: &[Line]) -> String {
 }
 
 /// Our figures beside those of an earlier run.
-fn against(before: &[Line], now: &[Line]) -> String {
+fn against(before: &[TableLine], now: &[TableLine]) -> String {
     let mut text =
         "| | row | speed before | now | change | CPU before | now | change | |\n|---|---|---|---|---|---|---|---|---|\n".to_owned();
     for line in now {
-        let same = |other: &&Line| other.protocol == line.protocol && other.row == line.row;
+        let same = |other: &&TableLine| other.protocol == line.protocol && other.row == line.row;
         let Some(then) = before.iter().find(same).and_then(|line| line.ours.as_ref()) else { continue };
         let Some(ours) = &line.ours else { continue };
         let (speed, cpu) = (change(then.speed, ours.speed), change(then.cpu, ours.cpu));
@@ -327,7 +330,7 @@ fn percent(change: f64) -> String {
 }
 
 /// Changes above 5 %, in words. Of memory and waiting times, less is better.
-fn flags(line: &Line, speed: f64, cpu: f64) -> String {
+fn flags(line: &TableLine, speed: f64, cpu: f64) -> String {
     let is_rate = line.unit.starts_with("MB/s") || line.unit.starts_with("op/s");
     let words = match is_rate {
         true => ("faster", "SLOWER"),
@@ -356,7 +359,7 @@ fn with_table(document: &str, table: &str) -> Result<String> {
 mod tests {
     use super::*;
 
-    fn line(row: &str, speed: f64, cpu: f64, reached: f64) -> Line {
+    fn line(row: &str, speed: f64, cpu: f64, reached: f64) -> TableLine {
         let side = |who: &str, speed, cpu| ServerMedians {
             who: who.into(),
             speed,
@@ -366,7 +369,7 @@ mod tests {
             fairness: 1.0,
         };
         let short_of = if reached < 1.0 { vec!["speed".to_owned()] } else { Vec::new() };
-        Line {
+        TableLine {
             protocol: "SMB".into(),
             row: row.into(),
             unit: "MB/s; CPU s/GB".into(),
@@ -375,7 +378,7 @@ mod tests {
             ratio: Some(speed / 1000.0),
             cpu_ratio: Some(cpu / 0.5),
             bar: Some("≥ 1.2 ×, CPU ≤ 0.8 ×".into()),
-            verdict: if reached < 1.0 { Verdict::FallsShort } else { Verdict::Ok },
+            verdict: if reached < 1.0 { RowVerdict::FallsShort } else { RowVerdict::Ok },
             short_of,
             reached: Some(reached),
         }
@@ -415,7 +418,7 @@ mod tests {
     fn a_stored_run_can_be_read_again() {
         let stored = serde_json::to_string(&StoredReport { rows: vec![line("a", 2.0, 1.0, 0.5)] }).unwrap();
         let again: StoredReport = serde_json::from_str(&stored).unwrap();
-        assert_eq!((again.rows[0].ratio, again.rows[0].verdict), (Some(0.002), Verdict::FallsShort));
+        assert_eq!((again.rows[0].ratio, again.rows[0].verdict), (Some(0.002), RowVerdict::FallsShort));
     }
 
     #[test]

@@ -15,13 +15,13 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::folder;
 use crate::process::Running;
-use crate::samba::{self, User};
+use crate::samba::{self, SambaUser};
 use crate::server::{self, ExportAddress, UID};
 use crate::{debian, isolate, loader, process};
 
 pub const PACKAGES: &[&[debian::Package]] = &[debian::NFS_CLIENTS, debian::SMB_LOAD, debian::ISCSI_LOAD];
 
-const ADA: User = User { name: "ada", password: "secret" };
+const ADA: SambaUser = SambaUser { name: "ada", password: "secret" };
 const TARGET: &str = "iqn.2026-01.invalid:share.disk";
 /// The number of files in the listed folder.
 const ENTRIES: usize = 1_000;
@@ -40,7 +40,7 @@ enum Speaks {
 }
 
 /// One line of the table.
-struct Row {
+struct CallRow {
     name: &'static str,
     speaks: Speaks,
     args: &'static str,
@@ -50,25 +50,25 @@ struct Row {
     in_team: bool,
 }
 
-impl Row {
+impl CallRow {
     /// Whether a second run would miss files, or find them.
     fn makes_or_removes(&self) -> bool {
         ["make ", "create ", "remove "].iter().any(|word| self.args.starts_with(word))
     }
 }
 
-const fn row(name: &'static str, speaks: Speaks, args: &'static str, most: f64) -> Row {
-    Row { name, speaks, args, most, in_team: false }
+const fn row(name: &'static str, speaks: Speaks, args: &'static str, most: f64) -> CallRow {
+    CallRow { name, speaks, args, most, in_team: false }
 }
 
 /// The same in a team folder, as an editor: no more calls.
-const fn in_team(name: &'static str, speaks: Speaks, args: &'static str, most: f64) -> Row {
-    Row { name, speaks, args, most, in_team: true }
+const fn in_team(name: &'static str, speaks: Speaks, args: &'static str, most: f64) -> CallRow {
+    CallRow { name, speaks, args, most, in_team: true }
 }
 
 /// In this order: later rows need the files of earlier ones. The highest numbers are what was
 /// measured on 2026-11-23, and less than a call more for the server's timers.
-const ROWS: &[Row] = &[
+const ROWS: &[CallRow] = &[
     row("NFS GETATTR", Speaks::Nfs, "getattr", 4.5),
     row("NFS READ 64 KiB", Speaks::Nfs, "read --file one --block 65536", 5.5),
     row("NFS WRITE 64 KiB, UNSTABLE", Speaks::Nfs, "write --file one --block 65536", 6.5),
@@ -114,7 +114,7 @@ const ROWS: &[Row] = &[
 
 /// System calls by name, and the operations that they were for.
 #[derive(Default)]
-struct Count {
+struct CallCount {
     calls: BTreeMap<String, f64>,
     operations: f64,
 }
@@ -209,7 +209,7 @@ impl CallsBench {
 
     /// As [`CallsBench::measure`]. A row above its limit is measured again: the server closes idle files
     /// and stores its index some seconds after they were used.
-    fn measure_quietly(&self, row: &Row) -> Result<Option<Vec<(String, f64)>>> {
+    fn measure_quietly(&self, row: &CallRow) -> Result<Option<Vec<(String, f64)>>> {
         let mut measured = self.measure(row)?;
         for _ in 0..RETRIES {
             let all: f64 = measured.iter().flatten().map(|(_, calls)| calls).sum();
@@ -223,11 +223,11 @@ impl CallsBench {
     }
 
     /// System calls per operation, the most frequent ones first. `None` without a load program.
-    fn measure(&self, row: &Row) -> Result<Option<Vec<(String, f64)>>> {
+    fn measure(&self, row: &CallRow) -> Result<Option<Vec<(String, f64)>>> {
         let is_list = row.args.starts_with("list");
         let makes_files = row.speaks != Speaks::Iscsi;
         let is_stream = ["read ", "write ", "random ", "scatter "].iter().any(|w| row.args.starts_with(w));
-        let count = |long: bool| -> Result<Option<Count>> {
+        let count = |long: bool| -> Result<Option<CallCount>> {
             let times = if long { 5 } else { 1 };
             let more = match (is_list, is_stream) {
                 (true, _) => format!("--count {ENTRIES} --passes {times}"),
@@ -251,7 +251,7 @@ impl CallsBench {
     }
 
     /// How often the threads of the server gave up their processor for each operation.
-    fn switches(&self, row: &Row) -> Result<Option<f64>> {
+    fn switches(&self, row: &CallRow) -> Result<Option<f64>> {
         let is_list = row.args.starts_with("list");
         let more = match (is_list, row.speaks == Speaks::Iscsi || row.args.contains("one ")) {
             (true, _) => format!("--count {ENTRIES} --passes 5"),
@@ -268,7 +268,7 @@ impl CallsBench {
     }
 
     /// One run under strace. `own` makes the names of the row's files its own.
-    fn count(&self, row: &Row, more: &str, own: &str) -> Result<Option<Count>> {
+    fn count(&self, row: &CallRow, more: &str, own: &str) -> Result<Option<CallCount>> {
         let report = process::root().join("target/compare/calls.strace");
         let (pid, file) = (self.running.pid().to_string(), report.to_string_lossy().into_owned());
         let args = ["-c", "-f", "-qq", "-o", &file, "-p", &pid];
@@ -278,11 +278,11 @@ impl CallsBench {
         let Some(operations) = self.load(row, &own_names(row, more, own))? else { return Ok(None) };
         drop(strace); // SIGTERM makes it write its report
         let text = std::fs::read_to_string(&report).context("strace wrote no report")?;
-        Ok(Some(Count { calls: parse(&text), operations }))
+        Ok(Some(CallCount { calls: parse(&text), operations }))
     }
 
     /// Runs the load program. Returns the number of operations.
-    fn load(&self, row: &Row, more: &[String]) -> Result<Option<f64>> {
+    fn load(&self, row: &CallRow, more: &[String]) -> Result<Option<f64>> {
         let Some((_, Some(program), reach)) = self.options.iter().find(|(speaks, ..)| *speaks == row.speaks)
         else {
             return Ok(None);
@@ -300,7 +300,7 @@ impl CallsBench {
 }
 
 /// The words of a run. `own` makes the names of its files its own.
-fn own_names(row: &Row, more: &str, own: &str) -> Vec<String> {
+fn own_names(row: &CallRow, more: &str, own: &str) -> Vec<String> {
     let mut words: Vec<String> = more.split(' ').map(str::to_owned).collect();
     if !own.is_empty() {
         let file = row.args.split(' ').skip_while(|word| *word != "--file").nth(1).unwrap_or("none");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::rows::Row;
+use super::rows::ComparisonRow;
 use crate::{isolate, process};
 
 const MIB: usize = 1 << 20;
@@ -30,9 +30,9 @@ pub fn prepare(owner: u32) -> Result<PathBuf> {
 }
 
 /// Makes the files that the rows read and write, unless they exist.
-pub fn fill<'a>(folder: &Path, rows: impl IntoIterator<Item = &'a Row>) -> Result<()> {
+pub fn fill<'a>(folder: &Path, rows: impl IntoIterator<Item = &'a ComparisonRow>) -> Result<()> {
     let owner = folder.metadata()?.uid();
-    let needed: BTreeSet<&str> = rows.into_iter().flat_map(Row::files).collect();
+    let needed: BTreeSet<&str> = rows.into_iter().flat_map(ComparisonRow::files).collect();
     for prefix in needed {
         match prefix {
             "one" => file(&folder.join("one.0"), 1024, owner)?,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::rows::{Bar, Group, Row, RowUnit};
+use super::rows::{Bar, ComparisonRow, RowGroup, RowUnit};
 use super::{ComparisonPlace, Contestant, MeasuredServer, folder};
 use crate::process::Running;
 use crate::{debian, isolate, loader, process, server};
@@ -130,15 +130,15 @@ pub fn warm(folder: &Path, part: &str, who: MeasuredServer) -> Result<()> {
     folder::warm_part(&folder.join(image), bytes)
 }
 
-pub fn groups() -> Vec<Group> {
-    let mut groups: Vec<Group> = IDLE.iter().cloned().map(Group::fresh).collect();
+pub fn groups() -> Vec<RowGroup> {
+    let mut groups: Vec<RowGroup> = IDLE.iter().cloned().map(RowGroup::fresh).collect();
     for rows in [READS, WRITES, SMALL, STABLE] {
-        groups.extend(Group::singles(rows));
+        groups.extend(RowGroup::singles(rows));
     }
-    groups.push(Group::new(vec![BUSY]));
-    groups.push(Group::new(THIN.to_vec()));
-    groups.extend(Group::singles(OTHERS));
-    groups.push(Group::once(VIDEO));
+    groups.push(RowGroup::new(vec![BUSY]));
+    groups.push(RowGroup::new(THIN.to_vec()));
+    groups.extend(RowGroup::singles(OTHERS));
+    groups.push(RowGroup::once(VIDEO));
     groups
 }
 
@@ -147,36 +147,36 @@ const fn row(
     unit: RowUnit,
     (file, args): (&'static str, &'static str),
     bar: Option<Bar>,
-) -> Row {
-    Row { name, unit, file, args, peers: DEFAULT, bar }
+) -> ComparisonRow {
+    ComparisonRow { name, unit, file, args, peers: DEFAULT, bar }
 }
 
-const fn read(name: &'static str, file: &'static str, args: &'static str) -> Row {
+const fn read(name: &'static str, file: &'static str, args: &'static str) -> ComparisonRow {
     row(name, RowUnit::Bytes, (file, args), STREAM)
 }
 
-const fn write(name: &'static str, file: &'static str, args: &'static str) -> Row {
-    Row { name, unit: RowUnit::Bytes, file, args, peers: WRITERS, bar: STREAM }
+const fn write(name: &'static str, file: &'static str, args: &'static str) -> ComparisonRow {
+    ComparisonRow { name, unit: RowUnit::Bytes, file, args, peers: WRITERS, bar: STREAM }
 }
 
-const fn small(name: &'static str, args: &'static str) -> Row {
+const fn small(name: &'static str, args: &'static str) -> ComparisonRow {
     row(name, RowUnit::Ops, ("one", args), Some(Bar::speed(3.0)))
 }
 
 /// The rows of holes need the same configurations as each other.
-const fn thin(name: &'static str, unit: RowUnit, args: &'static str, bar: Option<Bar>) -> Row {
-    Row { name, unit, file: "free", args, peers: WRITERS, bar }
+const fn thin(name: &'static str, unit: RowUnit, args: &'static str, bar: Option<Bar>) -> ComparisonRow {
+    ComparisonRow { name, unit, file: "free", args, peers: WRITERS, bar }
 }
 
 const STREAM: Option<Bar> = Some(Bar::Times { speed: 1.3, cpu: Some(0.5) });
 
-const IDLE: &[Row] = &[
+const IDLE: &[ComparisonRow] = &[
     row("idle session memory, 200", RowUnit::Memory, ("all", "idle --count 200"), None),
     row("idle session memory, 1000", RowUnit::Memory, ("all", "idle --count 1000"), None),
 ];
 
 /// 1 session moves 1 GiB; each of 5 and 10 moves 256 MiB of its own twice.
-const READS: &[Row] = &[
+const READS: &[ComparisonRow] = &[
     read("read 1 GiB 1 session q1", "one", "read --size 1073741824"),
     read("read 1 GiB 1 session q4", "one", "read --size 1073741824 --depth 4"),
     read("read 5 sessions q1", "many", "read --clients 5 --size 268435456 --passes 2"),
@@ -192,7 +192,7 @@ const READS: &[Row] = &[
     ),
 ];
 
-const WRITES: &[Row] = &[
+const WRITES: &[ComparisonRow] = &[
     write("write 1 GiB 1 session q1", "one", "write --size 1073741824"),
     write("write 1 GiB 1 session q4", "one", "write --size 1073741824 --depth 4"),
     write("write 5 sessions q1", "many", "write --clients 5 --size 268435456 --passes 2"),
@@ -201,7 +201,7 @@ const WRITES: &[Row] = &[
     write("write 10 sessions q4", "many", "write --clients 10 --size 268435456 --passes 2 --depth 4"),
 ];
 
-const SMALL: &[Row] = &[
+const SMALL: &[ComparisonRow] = &[
     small("random read 1 KiB q1", "random --block 1024 --size 1073741824 --seconds 1.5"),
     small("random read 4 KiB q1", "random --block 4096 --size 1073741824 --seconds 1.5"),
     small("random read 1 KiB q32", "random --block 1024 --size 1073741824 --depth 32 --seconds 1.5"),
@@ -213,7 +213,7 @@ const SMALL: &[Row] = &[
 ];
 
 /// The disk decides most of it: the result is shown but not judged.
-const STABLE: &[Row] = &[
+const STABLE: &[ComparisonRow] = &[
     row(
         "write 4 KiB FUA q1",
         RowUnit::Ops,
@@ -229,13 +229,13 @@ const STABLE: &[Row] = &[
 ];
 
 /// Each round writes into the holes that the one before has left.
-const THIN: &[Row] = &[
+const THIN: &[ComparisonRow] = &[
     thin("write 256 MiB of holes q4", RowUnit::Bytes, "write --size 268435456 --depth 4", STREAM),
     thin("UNMAP 1 MiB each", RowUnit::Ops, "unmap --block 1048576 --size 268435456", None),
 ];
 
 /// Measured on our server only: a process for each connection does not fit in memory.
-const BUSY: Row = Row {
+const BUSY: ComparisonRow = ComparisonRow {
     peers: &[],
     ..row(
         "200 busy beside 10,000 idle",
@@ -245,7 +245,7 @@ const BUSY: Row = Row {
     )
 };
 
-const OTHERS: &[Row] = &[
+const OTHERS: &[ComparisonRow] = &[
     row(
         "WRITE SAME 64 KiB of zeroes q1",
         RowUnit::Ops,
@@ -256,7 +256,7 @@ const OTHERS: &[Row] = &[
 ];
 
 /// The bar is the need of cutting 4 streams of video, whatever the peer achieves.
-const VIDEO: Row = row(
+const VIDEO: ComparisonRow = row(
     "sustained video, 4 streams of 30 MB/s, one writer",
     RowUnit::Gap,
     ("many", "video --clients 5 --count 4 --rate 30000000 --depth 4 --size 268435456 --seconds 60"),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::rows::{Bar, Group, Row, RowUnit};
-use super::{Protocol, report};
+use super::rows::{Bar, ComparisonRow, RowGroup, RowUnit};
+use super::{ComparedProtocol, report};
 use crate::loader::LoadResult;
 
 /// The bar for the geometric mean of all rows.
@@ -16,17 +16,17 @@ const FAIRNESS: f64 = 0.85;
 /// The bars relative to the best configuration of the peer. The first line counts whose protocol is
 /// the row's and whose words are all in the row's name.
 #[rustfmt::skip]
-const BARS: &[(Option<Protocol>, &[&str], Times)] = &[
+const BARS: &[(Option<ComparedProtocol>, &[&str], Times)] = &[
     (None,                  &["50 "],                     times(1.2, 0.8).fair()),
-    (Some(Protocol::Smb),   &["write 1 GiB 1 client q1"], times(1.3, 1.0)),
-    (Some(Protocol::Afp),   &["write 1 GiB 1 client q1"], times(1.3, 1.0)),
+    (Some(ComparedProtocol::Smb),   &["write 1 GiB 1 client q1"], times(1.3, 1.0)),
+    (Some(ComparedProtocol::Afp),   &["write 1 GiB 1 client q1"], times(1.3, 1.0)),
     (None,                  &["write 1 GiB 1 "],          times(1.1, 1.0)),
     (None,                  &["write ", " clients "],     times(1.1, 0.9)),
     (None,                  &["new file"],                times(1.1, 1.0)),
     (None,                  &["create+write"],            times(2.5, 0.8)),
     (None,                  &["delete"],                  times(2.5, 0.8)),
     (None,                  &["stat"],                    times(2.5, 0.8)),
-    (Some(Protocol::Nfs),   &["READDIRPLUS"],             times(4.0, 0.8)),
+    (Some(ComparedProtocol::Nfs),   &["READDIRPLUS"],             times(4.0, 0.8)),
     (None,                  &["read 1 KiB q1"],           times(1.7, 0.8)),
     (None,                  &["1 KiB q1"],                times(1.7, 1.0)),
     (None,                  &["4 KiB q1"],                times(1.7, 1.0)),
@@ -64,7 +64,7 @@ impl Times {
 }
 
 /// The bar relative to the peer. `None` if the row has none.
-fn relative_bar(protocol: Protocol, row: &Row) -> Option<Times> {
+fn relative_bar(protocol: ComparedProtocol, row: &ComparisonRow) -> Option<Times> {
     let is_rate = matches!(row.unit, RowUnit::Bytes | RowUnit::Ops);
     if !is_rate || row.bar.is_none() || row.name.contains(NOT_JUDGED) {
         return None;
@@ -91,7 +91,7 @@ pub struct ServerMedians {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum RowVerdict {
     Ok,
     FallsShort,
     /// No bar, or no peer.
@@ -100,7 +100,7 @@ pub enum Verdict {
 
 /// One line of the table.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Line {
+pub struct TableLine {
     pub protocol: String,
     pub row: String,
     pub unit: String,
@@ -112,7 +112,7 @@ pub struct Line {
     pub cpu_ratio: Option<f64>,
     /// As text.
     pub bar: Option<String>,
-    pub verdict: Verdict,
+    pub verdict: RowVerdict,
     /// What falls short: speed, CPU, fairness.
     pub short_of: Vec<String>,
     /// The least part of the bar that is reached: 1 or more is ok.
@@ -121,7 +121,7 @@ pub struct Line {
 
 /// A protocol's report, as `compare PROTOCOL --json` writes it.
 #[derive(Deserialize)]
-struct Report {
+struct ProtocolReport {
     rows: Vec<ReportRow>,
     #[serde(default)]
     runs: Vec<ReportRun>,
@@ -174,8 +174,8 @@ impl ReportSide {
 }
 
 /// The judged lines of a protocol's report.
-pub fn lines(protocol: Protocol, groups: &[Group], report: &str) -> Result<Vec<Line>> {
-    let report: Report = serde_json::from_str(report).context("the report of a protocol")?;
+pub fn lines(protocol: ComparedProtocol, groups: &[RowGroup], report: &str) -> Result<Vec<TableLine>> {
+    let report: ProtocolReport = serde_json::from_str(report).context("the report of a protocol")?;
     let row = |name: &str| groups.iter().flat_map(|group| &group.rows).find(|row| row.name == name);
     Ok(report
         .rows
@@ -186,7 +186,12 @@ pub fn lines(protocol: Protocol, groups: &[Group], report: &str) -> Result<Vec<L
 
 /// The median of our figure as a multiple of the peer's in the same round. What else the machine does changes from minute to
 /// minute, and both servers of a round had the same minute. `None`: the report has no round of both.
-fn of_rounds(row: &Row, peer: &str, runs: &[ReportRun], figure: fn(&Row, &LoadResult) -> f64) -> Option<f64> {
+fn of_rounds(
+    row: &ComparisonRow,
+    peer: &str,
+    runs: &[ReportRun],
+    figure: fn(&ComparisonRow, &LoadResult) -> f64,
+) -> Option<f64> {
     let run = |who: &str, round| {
         runs.iter().find(|run| run.row == row.name && run.who == who && run.round == round)
     };
@@ -204,7 +209,7 @@ fn of_rounds(row: &Row, peer: &str, runs: &[ReportRun], figure: fn(&Row, &LoadRe
     Some(if ratios.len() % 2 == 1 { upper } else { f64::midpoint(ratios[middle - 1], upper) })
 }
 
-fn line(protocol: Protocol, row: &Row, found: &ReportRow, runs: &[ReportRun]) -> Line {
+fn line(protocol: ComparedProtocol, row: &ComparisonRow, found: &ReportRow, runs: &[ReportRun]) -> TableLine {
     let ours = found.ours.as_ref().map(|side| side.side("ours"));
     let peer = found.best.as_ref().and_then(|name| Some(found.peers.get(name)?.side(name)));
     let both = ours.as_ref().zip(peer.as_ref());
@@ -215,7 +220,7 @@ fn line(protocol: Protocol, row: &Row, found: &ReportRow, runs: &[ReportRun]) ->
     let is_rate = matches!(row.unit, RowUnit::Bytes | RowUnit::Ops);
     let cpu_ratio = is_rate.then(|| ratio(|side| side.cpu, report::cpu)).flatten();
     let ratio = ratio(|side| side.speed, report::speed);
-    let mut line = Line {
+    let mut line = TableLine {
         protocol: protocol.title().to_owned(),
         row: row.name.to_owned(),
         unit: found.unit.clone(),
@@ -224,7 +229,7 @@ fn line(protocol: Protocol, row: &Row, found: &ReportRow, runs: &[ReportRun]) ->
         ratio,
         cpu_ratio,
         bar: None,
-        verdict: Verdict::NotJudged,
+        verdict: RowVerdict::NotJudged,
         short_of: Vec::new(),
         reached: None,
     };
@@ -232,7 +237,7 @@ fn line(protocol: Protocol, row: &Row, found: &ReportRow, runs: &[ReportRun]) ->
     line
 }
 
-impl Line {
+impl TableLine {
     fn judge(&mut self, relative: Option<Times>, absolute: Option<Bar>) {
         let mut parts: Vec<(&str, f64)> = Vec::new();
         if let Some(bar) = relative {
@@ -261,9 +266,9 @@ impl Line {
         self.short_of =
             parts.iter().filter(|(_, part)| *part < 1.0).map(|(what, _)| (*what).into()).collect();
         self.verdict = match self.reached {
-            None => Verdict::NotJudged,
-            Some(_) if self.short_of.is_empty() => Verdict::Ok,
-            Some(_) => Verdict::FallsShort,
+            None => RowVerdict::NotJudged,
+            Some(_) if self.short_of.is_empty() => RowVerdict::Ok,
+            Some(_) => RowVerdict::FallsShort,
         };
     }
 
@@ -284,8 +289,8 @@ impl Line {
 }
 
 /// The geometric mean of the speed ratios of all judged rates, and their number.
-pub fn mean<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Option<(f64, usize)> {
-    let logs: Vec<f64> = lines.into_iter().filter_map(Line::counts).map(f64::ln).collect();
+pub fn mean<'a>(lines: impl IntoIterator<Item = &'a TableLine>) -> Option<(f64, usize)> {
+    let logs: Vec<f64> = lines.into_iter().filter_map(TableLine::counts).map(f64::ln).collect();
     let count = logs.len();
     (count > 0).then(|| ((logs.iter().sum::<f64>() / count as f64).exp(), count))
 }
@@ -307,7 +312,7 @@ mod tests {
         )
     }
 
-    fn judged(protocol: Protocol, row: &str, ours: (f64, f64)) -> Line {
+    fn judged(protocol: ComparedProtocol, row: &str, ours: (f64, f64)) -> TableLine {
         let text = report(row, "MB/s; CPU s/GB", ours, (100.0, 1.0));
         lines(protocol, &protocol.groups(), &text).unwrap().remove(0)
     }
@@ -315,8 +320,8 @@ mod tests {
     #[test]
     fn every_row_needs_speed_and_cpu() {
         let row = "read 5 clients q4";
-        let verdict = |ours| judged(Protocol::Smb, row, ours);
-        assert_eq!(verdict((120.0, 0.8)).verdict, Verdict::Ok);
+        let verdict = |ours| judged(ComparedProtocol::Smb, row, ours);
+        assert_eq!(verdict((120.0, 0.8)).verdict, RowVerdict::Ok);
         assert_eq!(verdict((119.0, 0.8)).short_of, ["speed"]);
         assert_eq!(verdict((120.0, 0.81)).short_of, ["CPU"]);
         assert_eq!(verdict((60.0, 0.5)).reached, Some(0.5));
@@ -325,72 +330,74 @@ mod tests {
     #[test]
     fn the_first_bar_whose_words_fit_counts() {
         let bar = |protocol, row: &str| judged(protocol, row, (1.0, 1.0)).bar.unwrap();
-        assert_eq!(bar(Protocol::Afp, "read 1 GiB 1 client q1"), "≥ 1.1 ×, CPU ≤ 1 ×");
-        assert_eq!(bar(Protocol::Afp, "write 1 GiB 1 client q1"), "≥ 1.3 ×, CPU ≤ 1 ×");
-        assert_eq!(bar(Protocol::Iscsi, "write 1 GiB 1 session q4"), "≥ 1.1 ×, CPU ≤ 1 ×");
-        assert_eq!(bar(Protocol::Smb, "write 5 clients q4"), "≥ 1.1 ×, CPU ≤ 0.9 ×");
-        assert_eq!(bar(Protocol::Nfs, "create+write 4 KiB+close"), "≥ 2.5 ×, CPU ≤ 0.8 ×");
-        assert_eq!(bar(Protocol::Nfs, "delete"), "≥ 2.5 ×, CPU ≤ 0.8 ×");
-        assert_eq!(bar(Protocol::Nfs, "READDIRPLUS 10000 by 8 KiB"), "≥ 4 ×, CPU ≤ 0.8 ×");
-        assert_eq!(bar(Protocol::Nfs, "read 1 KiB q1"), "≥ 1.7 ×, CPU ≤ 0.8 ×");
-        assert_eq!(bar(Protocol::Smb, "random read 4 KiB q1"), "≥ 1.7 ×, CPU ≤ 1 ×");
-        assert_eq!(bar(Protocol::Smb, "random read 4 KiB q32"), "≥ 1.2 ×, CPU ≤ 0.8 ×");
+        assert_eq!(bar(ComparedProtocol::Afp, "read 1 GiB 1 client q1"), "≥ 1.1 ×, CPU ≤ 1 ×");
+        assert_eq!(bar(ComparedProtocol::Afp, "write 1 GiB 1 client q1"), "≥ 1.3 ×, CPU ≤ 1 ×");
+        assert_eq!(bar(ComparedProtocol::Iscsi, "write 1 GiB 1 session q4"), "≥ 1.1 ×, CPU ≤ 1 ×");
+        assert_eq!(bar(ComparedProtocol::Smb, "write 5 clients q4"), "≥ 1.1 ×, CPU ≤ 0.9 ×");
+        assert_eq!(bar(ComparedProtocol::Nfs, "create+write 4 KiB+close"), "≥ 2.5 ×, CPU ≤ 0.8 ×");
+        assert_eq!(bar(ComparedProtocol::Nfs, "delete"), "≥ 2.5 ×, CPU ≤ 0.8 ×");
+        assert_eq!(bar(ComparedProtocol::Nfs, "READDIRPLUS 10000 by 8 KiB"), "≥ 4 ×, CPU ≤ 0.8 ×");
+        assert_eq!(bar(ComparedProtocol::Nfs, "read 1 KiB q1"), "≥ 1.7 ×, CPU ≤ 0.8 ×");
+        assert_eq!(bar(ComparedProtocol::Smb, "random read 4 KiB q1"), "≥ 1.7 ×, CPU ≤ 1 ×");
+        assert_eq!(bar(ComparedProtocol::Smb, "random read 4 KiB q32"), "≥ 1.2 ×, CPU ≤ 0.8 ×");
     }
 
     #[test]
     fn many_clients_must_be_served_evenly() {
         let row = "read 50 clients q4";
         let bar = "≥ 1.2 ×, CPU ≤ 0.8 ×, fairness ≥ 0.85";
-        let line = judged(Protocol::Smb, row, (130.0, 0.5)); // the report's fairness is 0.8
+        let line = judged(ComparedProtocol::Smb, row, (130.0, 0.5)); // the report's fairness is 0.8
         assert_eq!((line.bar.as_deref(), line.short_of.concat().as_str()), (Some(bar), "fairness"));
     }
 
     #[test]
     fn small_reads_beside_streams_wait_no_longer_than_the_peers() {
-        let verdict = |protocol: Protocol, p99| {
+        let verdict = |protocol: ComparedProtocol, p99| {
             let row = "p99 of 4 KiB reads beside 10 streams";
             let text = report(row, "p99 in ms; CPU s per s", (p99, 1.0), (9.0, 1.0));
             lines(protocol, &protocol.groups(), &text).unwrap().remove(0)
         };
-        for protocol in [Protocol::Nfs, Protocol::Smb, Protocol::Afp, Protocol::Iscsi] {
-            assert_eq!(verdict(protocol, 9.0).verdict, Verdict::Ok);
-            assert_eq!(verdict(protocol, 9.1).verdict, Verdict::FallsShort);
+        for protocol in
+            [ComparedProtocol::Nfs, ComparedProtocol::Smb, ComparedProtocol::Afp, ComparedProtocol::Iscsi]
+        {
+            assert_eq!(verdict(protocol, 9.0).verdict, RowVerdict::Ok);
+            assert_eq!(verdict(protocol, 9.1).verdict, RowVerdict::FallsShort);
         }
-        assert_eq!(verdict(Protocol::Afp, 2.1).bar.unwrap(), "≤ 1 ×");
+        assert_eq!(verdict(ComparedProtocol::Afp, 2.1).bar.unwrap(), "≤ 1 ×");
     }
 
     #[test]
     fn idle_connections_may_cost_five_percent() {
         let verdict = |kept| {
             let text = report("200 busy beside 10,000 idle", "% kept; CPU s per s", (kept, 1.0), (9.0, 1.0));
-            lines(Protocol::Nfs, &nfs::groups(), &text).unwrap().remove(0)
+            lines(ComparedProtocol::Nfs, &nfs::groups(), &text).unwrap().remove(0)
         };
-        assert_eq!(verdict(95.0).verdict, Verdict::Ok);
-        assert_eq!(verdict(101.0).verdict, Verdict::Ok);
-        assert_eq!(verdict(94.9).verdict, Verdict::FallsShort);
+        assert_eq!(verdict(95.0).verdict, RowVerdict::Ok);
+        assert_eq!(verdict(101.0).verdict, RowVerdict::Ok);
+        assert_eq!(verdict(94.9).verdict, RowVerdict::FallsShort);
         assert_eq!(verdict(95.0).bar.unwrap(), "≥ 95 %");
     }
 
     #[test]
     fn what_the_disk_decides_and_what_has_no_peer_is_not_judged() {
         assert_eq!(
-            judged(Protocol::Nfs, "create+write 4 KiB+COMMIT", (1.0, 1.0)).verdict,
-            Verdict::NotJudged
+            judged(ComparedProtocol::Nfs, "create+write 4 KiB+COMMIT", (1.0, 1.0)).verdict,
+            RowVerdict::NotJudged
         );
         let alone =
             r#"{"rows":[{"row":"stat","unit":"op/s; CPU us/op","ours":null,"peers":{},"best":null}]}"#;
-        let line = lines(Protocol::Smb, &smb::groups(), alone).unwrap().remove(0);
-        assert_eq!((line.verdict, line.ratio), (Verdict::NotJudged, None));
+        let line = lines(ComparedProtocol::Smb, &smb::groups(), alone).unwrap().remove(0);
+        assert_eq!((line.verdict, line.ratio), (RowVerdict::NotJudged, None));
     }
 
     #[test]
     fn memory_has_an_absolute_bar_and_is_not_in_the_mean() {
         let unit = "bytes per connection; CPU s in 3 s";
         let text = report("idle connection memory", unit, (16384.0, 0.1), (100.0, 0.1));
-        let idle = lines(Protocol::Nfs, &nfs::groups(), &text).unwrap().remove(0);
-        assert_eq!(idle.verdict, Verdict::Ok);
-        let four = judged(Protocol::Nfs, "delete", (400.0, 0.1));
-        let one = judged(Protocol::Nfs, "read 5 clients q4", (100.0, 0.1));
+        let idle = lines(ComparedProtocol::Nfs, &nfs::groups(), &text).unwrap().remove(0);
+        assert_eq!(idle.verdict, RowVerdict::Ok);
+        let four = judged(ComparedProtocol::Nfs, "delete", (400.0, 0.1));
+        let one = judged(ComparedProtocol::Nfs, "read 5 clients q4", (100.0, 0.1));
         let (mean, count) = mean(&[idle, four, one]).unwrap();
         assert!((mean - 2.0).abs() < 1e-9 && count == 2, "{mean} of {count}");
     }

@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 
 use super::folder;
 use crate::process::Running;
-use crate::samba::{self, User};
+use crate::samba::{self, SambaUser};
 use crate::server::{self, ExportAddress, UID};
 use crate::{debian, isolate, loader, process};
 
@@ -22,7 +22,7 @@ const FOLDERS: [(&str, usize); 2] = [("small", 10_000), ("large", 1_000_000)];
 /// The highest cost of an operation in the large folder, as a multiple of its cost in the small
 /// one.
 const BAR: f64 = 3.0;
-const ADA: User = User { name: "ada", password: "secret" };
+const ADA: SambaUser = SambaUser { name: "ada", password: "secret" };
 
 /// The measured rows, in this order: later rows need the files of earlier ones. Lists count
 /// entries, the other rows count files.

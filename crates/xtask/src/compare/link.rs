@@ -8,8 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result};
 
-use super::judge::Line;
-use super::rows::{Bar, Group, Row, RowUnit};
+use super::judge::TableLine;
+use super::rows::{Bar, ComparisonRow, RowGroup, RowUnit};
 use super::{ComparisonPlace, isolate};
 use crate::process;
 
@@ -26,14 +26,14 @@ const CPU: f64 = 0.5;
 const PEERS: &[&str] = &["sendfile"];
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub enum Rate {
+pub enum LinkRate {
     #[value(name = "1G")]
     One,
     #[value(name = "10G")]
     Ten,
 }
 
-impl Rate {
+impl LinkRate {
     fn gbit(self) -> u32 {
         match self {
             Self::One => 1,
@@ -43,7 +43,7 @@ impl Rate {
 }
 
 /// Moves the load program behind a link.
-pub fn set_up(rate: Rate, place: &mut ComparisonPlace) -> Result<()> {
+pub fn set_up(rate: LinkRate, place: &mut ComparisonPlace) -> Result<()> {
     anyhow::ensure!(isolate::is_isolated(), "as root only, and where namespaces may be made");
     connect(rate).context("it needs iproute2, and a kernel with veth and tbf")?;
     let script = process::root().join("target/compare/load-behind-link");
@@ -55,7 +55,7 @@ pub fn set_up(rate: Rate, place: &mut ComparisonPlace) -> Result<()> {
     Ok(())
 }
 
-fn connect(rate: Rate) -> Result<()> {
+fn connect(rate: LinkRate) -> Result<()> {
     let ip = |text: &str| process::run("ip", &text.split(' ').collect::<Vec<_>>());
     ip(&format!("netns add {NAMESPACE}"))?;
     ip("link add name near type veth peer name far")?;
@@ -73,24 +73,24 @@ fn connect(rate: Rate) -> Result<()> {
     ip(&format!("{inside} tc qdisc add dev far {bucket}"))
 }
 
-const fn row(name: &'static str, file: &'static str, args: &'static str) -> Row {
+const fn row(name: &'static str, file: &'static str, args: &'static str) -> ComparisonRow {
     let bar = Bar::Times { speed: 1.0, cpu: Some(CPU) };
-    Row { name, unit: RowUnit::Bytes, file, args, peers: PEERS, bar: Some(bar) }
+    ComparisonRow { name, unit: RowUnit::Bytes, file, args, peers: PEERS, bar: Some(bar) }
 }
 
-const ROWS: &[Row] = &[
+const ROWS: &[ComparisonRow] = &[
     row("read 1 client q4", "one", "read --size 1073741824 --depth 4 --seconds 3"),
     row("read 10 clients q4", "many", "read --clients 10 --size 268435456 --depth 4 --seconds 3"),
     row("write 1 client q4", "one", "write --size 1073741824 --depth 4 --seconds 3"),
     row("write 10 clients q4", "many", "write --clients 10 --size 268435456 --depth 4 --seconds 3"),
 ];
 
-pub fn groups() -> Vec<Group> {
-    Group::singles(ROWS).collect()
+pub fn groups() -> Vec<RowGroup> {
+    RowGroup::singles(ROWS).collect()
 }
 
 /// The share of the rate that is data, and the server CPU.
-pub fn table(rate: Rate, lines: &[Line]) -> String {
+pub fn table(rate: LinkRate, lines: &[TableLine]) -> String {
     let gbit = rate.gbit();
     let mut text = format!(
         "| row at {gbit} Gbit/s | Fourfold | {0} | CPU | bar | |\n|---|---|---|---|---|---|\n",
@@ -117,7 +117,7 @@ pub fn table(rate: Rate, lines: &[Line]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::Protocol;
+    use crate::compare::ComparedProtocol;
     use crate::compare::judge;
 
     #[test]
@@ -133,8 +133,8 @@ mod tests {
                 side(speed, cpu),
                 side(118.0, 0.4)
             );
-            let lines = judge::lines(Protocol::Smb, &groups(), &report).unwrap();
-            table(Rate::One, &lines).lines().nth(2).unwrap().to_owned()
+            let lines = judge::lines(ComparedProtocol::Smb, &groups(), &report).unwrap();
+            table(LinkRate::One, &lines).lines().nth(2).unwrap().to_owned()
         };
         // 1 Gbit/s are 125 MB/s.
         assert_eq!(

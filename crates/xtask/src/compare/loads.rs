@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{ComparisonPlace, Contestant, MeasuredServer, Protocol, afp, folder, iscsi, nfs, smb};
+use super::{ComparedProtocol, ComparisonPlace, Contestant, MeasuredServer, afp, folder, iscsi, nfs, smb};
 use crate::{debian, isolate, loader, process, server};
 
 pub const PACKAGES: &[&[debian::Package]] = &[debian::NFS_CLIENTS, debian::SMB_LOAD, debian::ISCSI_LOAD];
@@ -27,7 +27,7 @@ const OWN_LIMIT: [&str; 2] = ["Limited by the clients' processors", "which clien
 const DISTURBED: &str = "Limited by other programs";
 
 /// The same work for both.
-struct Pair {
+struct LoadPair {
     name: &'static str,
     /// The load program's file and words.
     load: (&'static str, &'static str),
@@ -35,18 +35,18 @@ struct Pair {
     bench: &'static str,
 }
 
-const PAIRS: &[Pair] = &[
-    Pair {
+const PAIRS: &[LoadPair] = &[
+    LoadPair {
         name: "write 256 MiB q4",
         load: ("fresh", "new --size 268435456 --depth 4"),
         bench: "--workload seq-write --scale 0.5",
     },
-    Pair {
+    LoadPair {
         name: "read 1 GiB q4",
         load: ("fresh", "read --size 268435456 --depth 4 --passes 4"),
         bench: "--workload seq-read --scale 2",
     },
-    Pair {
+    LoadPair {
         name: "read 1 KiB q1",
         load: ("fresh", "small --block 1024 --size 104857600 --seconds 1.5"),
         bench: "--workload small-read-1K --time 2",
@@ -58,15 +58,17 @@ pub fn run(rounds: usize, libsmb2: Option<&Path>) -> Result<()> {
     ensure!(isolate::is_isolated(), "as root only, and where namespaces may be made");
     let (mut too_slow, mut disturbed) = (Vec::new(), Vec::new());
     println!("| row | C program | fourfold bench | ratio | |\n|---|---|---|---|---|");
-    for protocol in [Protocol::Nfs, Protocol::Smb, Protocol::Afp, Protocol::Iscsi] {
+    for protocol in
+        [ComparedProtocol::Nfs, ComparedProtocol::Smb, ComparedProtocol::Afp, ComparedProtocol::Iscsi]
+    {
         let place = match protocol {
-            Protocol::Smb if loader::compile_smb(libsmb2)?.is_none() => {
+            ComparedProtocol::Smb if loader::compile_smb(libsmb2)?.is_none() => {
                 println!("| {} | no libsmb2 | | | not measured |", protocol.title());
                 continue;
             }
-            Protocol::Smb => smb::place(libsmb2)?,
-            Protocol::Nfs => nfs::place()?,
-            Protocol::Afp => afp::place(true, None)?,
+            ComparedProtocol::Smb => smb::place(libsmb2)?,
+            ComparedProtocol::Nfs => nfs::place()?,
+            ComparedProtocol::Afp => afp::place(true, None)?,
             _ => iscsi::place()?,
         };
         // A disk that the load program has filled is not empty: each has its own.
@@ -78,7 +80,7 @@ pub fn run(rounds: usize, libsmb2: Option<&Path>) -> Result<()> {
         if !protocol.has_files() {
             load(protocol, &place, &servers[0], &PAIRS[0])?;
         }
-        let is_same = |pair: &&Pair| protocol.has_files() || !pair.load.1.starts_with("new ");
+        let is_same = |pair: &&LoadPair| protocol.has_files() || !pair.load.1.starts_with("new ");
         for pair in PAIRS.iter().filter(is_same) {
             let line = measured(protocol, &place, &servers, pair, rounds.min(5))?;
             println!("{}", line.text);
@@ -101,7 +103,7 @@ pub fn run(rounds: usize, libsmb2: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-struct Line {
+struct LoadLine {
     text: String,
     judged: PairVerdict,
 }
@@ -141,12 +143,12 @@ impl PairVerdict {
 }
 
 fn measured(
-    protocol: Protocol,
+    protocol: ComparedProtocol,
     place: &ComparisonPlace,
     [theirs, own]: &[Contestant; 2],
-    pair: &Pair,
+    pair: &LoadPair,
     rounds: usize,
-) -> Result<Line> {
+) -> Result<LoadLine> {
     let (mut loads, mut benches, mut verdict) = (Vec::new(), Vec::new(), String::new());
     // Round 0 warms up.
     for round in 0..=rounds {
@@ -164,7 +166,7 @@ fn measured(
     let (load, bench) = (load / 1e6, bench / 1e6);
     let name = format!("{} {}", protocol.title(), pair.name);
     let text = format!("| {name} | {load:.1} MB/s | {bench:.1} MB/s | {ratio:.2} | {} |", judged.text());
-    Ok(Line { text, judged })
+    Ok(LoadLine { text, judged })
 }
 
 /// The best run: other programs only make runs slower.
@@ -173,7 +175,12 @@ pub(super) fn best(values: &[f64]) -> f64 {
 }
 
 /// The load program's bytes per second.
-fn load(protocol: Protocol, place: &ComparisonPlace, server: &Contestant, pair: &Pair) -> Result<f64> {
+fn load(
+    protocol: ComparedProtocol,
+    place: &ComparisonPlace,
+    server: &Contestant,
+    pair: &LoadPair,
+) -> Result<f64> {
     let (file, words) = pair.load;
     // The file is new in each round; a disk has no names, and is written in place.
     let words = if protocol.has_files() { words.to_owned() } else { words.replace("new ", "write ") };
@@ -189,17 +196,19 @@ fn load(protocol: Protocol, place: &ComparisonPlace, server: &Contestant, pair: 
 }
 
 /// Our bytes per second, and the report.
-fn bench(protocol: Protocol, server: &Contestant, pair: &Pair) -> Result<(f64, String)> {
+fn bench(protocol: ComparedProtocol, server: &Contestant, pair: &LoadPair) -> Result<(f64, String)> {
     let option = |name: &str| server.option(name);
     let host = |port: &String| format!("127.0.0.1:{port}");
     let user = || Ok::<_, anyhow::Error>(option("--user")?.clone());
     let url = match protocol {
-        Protocol::Nfs => {
+        ComparedProtocol::Nfs => {
             let (port, uid) = (option("--nfs-port")?, server::UID_TEXT);
             format!("nfs://{}/share?uid={uid}&gid={uid}", host(port))
         }
-        Protocol::Smb => format!("smb://{}@{}/share", user()?, host(option("--port")?)),
-        Protocol::Afp => format!("afp://{}@{}/share?login=cleartext", user()?, host(option("--port")?)),
+        ComparedProtocol::Smb => format!("smb://{}@{}/share", user()?, host(option("--port")?)),
+        ComparedProtocol::Afp => {
+            format!("afp://{}@{}/share?login=cleartext", user()?, host(option("--port")?))
+        }
         _ => format!("iscsi://{}/{}/0", host(option("--port")?), option("--target")?),
     };
     let password = option("--password").map_or("", String::as_str);

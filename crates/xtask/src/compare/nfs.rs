@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::rows::{Bar, Group, Row, RowUnit};
+use super::rows::{Bar, ComparisonRow, RowGroup, RowUnit};
 use super::{ComparisonPlace, Contestant, MeasuredServer, folder};
 use crate::server::{self, Server, UID};
 use crate::{debian, ganesha, loader, process};
@@ -29,7 +29,7 @@ pub fn start(folder: &Path, who: MeasuredServer, apart: &str) -> Result<Contesta
         MeasuredServer::Peer(_) => {
             ganesha::start(folder, &PathBuf::from(format!("target/compare/ganesha{apart}")))?
         }
-        MeasuredServer::Ours => server::ours(&server::Options {
+        MeasuredServer::Ours => server::ours(&server::ServerOptions {
             share: folder,
             state: &process::fresh_folder(&format!("compare/state{apart}"))?,
             portmap_port: "off",
@@ -40,29 +40,35 @@ pub fn start(folder: &Path, who: MeasuredServer, apart: &str) -> Result<Contesta
     Ok(Contestant { running, reach: loader::nfs_options(&address) })
 }
 
-pub fn groups() -> Vec<Group> {
-    let mut groups = vec![Group::fresh(IDLE)];
-    groups.extend(Group::singles(STREAMS));
-    groups.extend(Group::singles(SMALL));
-    groups.push(Group::new(vec![BUSY]));
-    groups.push(Group::new(FILES.to_vec()));
-    groups.push(Group::new(vec![COMMITTED]));
-    groups.extend(Group::singles(LISTS));
-    groups.push(Group::last(DELETES));
+pub fn groups() -> Vec<RowGroup> {
+    let mut groups = vec![RowGroup::fresh(IDLE)];
+    groups.extend(RowGroup::singles(STREAMS));
+    groups.extend(RowGroup::singles(SMALL));
+    groups.push(RowGroup::new(vec![BUSY]));
+    groups.push(RowGroup::new(FILES.to_vec()));
+    groups.push(RowGroup::new(vec![COMMITTED]));
+    groups.extend(RowGroup::singles(LISTS));
+    groups.push(RowGroup::last(DELETES));
     groups
 }
 
-const fn row(name: &'static str, unit: RowUnit, file: &'static str, args: &'static str, bar: Bar) -> Row {
-    Row { name, unit, file, args, peers: PEERS, bar: Some(bar) }
+const fn row(
+    name: &'static str,
+    unit: RowUnit,
+    file: &'static str,
+    args: &'static str,
+    bar: Bar,
+) -> ComparisonRow {
+    ComparisonRow { name, unit, file, args, peers: PEERS, bar: Some(bar) }
 }
 
 const STREAM: Bar = Bar::Times { speed: 1.0, cpu: Some(0.7) };
 
-const IDLE: Row =
+const IDLE: ComparisonRow =
     row("idle connection memory", RowUnit::Memory, "idle", "idle --count 1000", Bar::AtMost(16.0 * 1024.0));
 
 /// 1 client moves 1 GiB; each of 5 and 10 moves a file of 256 MiB twice.
-const STREAMS: &[Row] = &[
+const STREAMS: &[ComparisonRow] = &[
     row("read 1 GiB 1 client q1", RowUnit::Bytes, "one", "read --size 1073741824", STREAM),
     row("read 1 GiB 1 client q4", RowUnit::Bytes, "one", "read --size 1073741824 --depth 4", STREAM),
     row("read 5 clients q1", RowUnit::Bytes, "many", "read --clients 5 --size 268435456 --passes 2", STREAM),
@@ -134,7 +140,7 @@ const STREAMS: &[Row] = &[
     row("new file 1 GiB q4", RowUnit::Bytes, "fresh", "new --size 1073741824 --depth 4", STREAM),
 ];
 
-const SMALL: &[Row] = &[
+const SMALL: &[ComparisonRow] = &[
     row(
         "read 1 KiB q1",
         RowUnit::Ops,
@@ -173,7 +179,7 @@ const SMALL: &[Row] = &[
 ];
 
 /// Measured on our server only: a process for each connection does not fit in memory.
-const BUSY: Row = Row {
+const BUSY: ComparisonRow = ComparisonRow {
     peers: &[],
     ..row(
         "200 busy beside 10,000 idle",
@@ -184,14 +190,15 @@ const BUSY: Row = Row {
     )
 };
 
-const FILES: &[Row] = &[
+const FILES: &[ComparisonRow] = &[
     row("create+write 4 KiB+close", RowUnit::Ops, "new", "create --block 4096 --count 2000", Bar::speed(4.0)),
     row("stat (LOOKUP+GETATTR)", RowUnit::Ops, "new", "stat --count 2000", Bar::speed(3.0)),
 ];
 
-const DELETES: &[Row] = &[row("delete", RowUnit::Ops, "new", "remove --count 2000", Bar::speed(4.0))];
+const DELETES: &[ComparisonRow] =
+    &[row("delete", RowUnit::Ops, "new", "remove --count 2000", Bar::speed(4.0))];
 
-const COMMITTED: Row = row(
+const COMMITTED: ComparisonRow = row(
     "create+write 4 KiB+COMMIT",
     RowUnit::Ops,
     "kept",
@@ -199,7 +206,7 @@ const COMMITTED: Row = row(
     Bar::Times { speed: 1.0, cpu: Some(0.5) },
 );
 
-const LISTS: &[Row] = &[
+const LISTS: &[ComparisonRow] = &[
     row(
         "READDIRPLUS 10000 by 8 KiB",
         RowUnit::Ops,
@@ -208,7 +215,7 @@ const LISTS: &[Row] = &[
         Bar::speed(3.0),
     ),
     // With pages of this size libnfs itself takes most of the time: shown but not judged.
-    Row {
+    ComparisonRow {
         name: "READDIRPLUS 10000 by 64 KiB",
         unit: RowUnit::Ops,
         file: "dir",

@@ -8,14 +8,14 @@ use crate::server;
 
 /// A version of NFS with sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Version {
+pub enum SessionVersion {
     #[value(name = "4.1")]
     One,
     #[value(name = "4.2")]
     Two,
 }
 
-impl Version {
+impl SessionVersion {
     /// As a word of a URL.
     fn word(self) -> &'static str {
         match self {
@@ -26,25 +26,25 @@ impl Version {
 }
 
 /// A workload of `fourfold bench`.
-struct Row {
+struct BenchRow {
     name: &'static str,
     words: &'static str,
     /// Operations and not bytes are counted.
     counts: bool,
 }
 
-const ROWS: &[Row] = &[
-    Row { name: "read a stream", words: "--workload seq-read --scale 2", counts: false },
-    Row { name: "write a stream", words: "--workload seq-write --scale 0.5", counts: false },
-    Row { name: "read 1 KiB q1", words: "--workload small-read-1K --time 2", counts: true },
-    Row { name: "create, stat, delete", words: "--workload create-stat-delete --time 2", counts: true },
-    Row { name: "list 10,000 with attributes", words: "--workload enumerate --time 2", counts: true },
-    Row {
+const ROWS: &[BenchRow] = &[
+    BenchRow { name: "read a stream", words: "--workload seq-read --scale 2", counts: false },
+    BenchRow { name: "write a stream", words: "--workload seq-write --scale 0.5", counts: false },
+    BenchRow { name: "read 1 KiB q1", words: "--workload small-read-1K --time 2", counts: true },
+    BenchRow { name: "create, stat, delete", words: "--workload create-stat-delete --time 2", counts: true },
+    BenchRow { name: "list 10,000 with attributes", words: "--workload enumerate --time 2", counts: true },
+    BenchRow {
         name: "random read 4 KiB q32",
         words: "--workload random-read-4K --depth 32 --time 2",
         counts: true,
     },
-    Row { name: "4 to 64 KiB at random", words: "--workload block-mix --time 2", counts: true },
+    BenchRow { name: "4 to 64 KiB at random", words: "--workload block-mix --time 2", counts: true },
 ];
 
 /// The best speed of a server in a row, and the processor seconds of the server for each operation.
@@ -63,13 +63,13 @@ impl Figure {
 }
 
 /// Measures the rows whose names contain one of `wanted`, all if there are none, and prints a table.
-pub fn run(place: &ComparisonPlace, version: Version, rounds: usize, wanted: &[String]) -> Result<()> {
+pub fn run(place: &ComparisonPlace, version: SessionVersion, rounds: usize, wanted: &[String]) -> Result<()> {
     let servers = [
         nfs::start(&place.folder, MeasuredServer::Ours, "-4")?,
         nfs::start(&place.folder, MeasuredServer::Peer("ganesha"), "-4")?,
     ];
-    let is_wanted = |row: &&Row| wanted.is_empty() || wanted.iter().any(|part| row.name.contains(part));
-    let rows: Vec<&Row> = ROWS.iter().filter(is_wanted).collect();
+    let is_wanted = |row: &&BenchRow| wanted.is_empty() || wanted.iter().any(|part| row.name.contains(part));
+    let rows: Vec<&BenchRow> = ROWS.iter().filter(is_wanted).collect();
     ensure!(!rows.is_empty(), "no row has such a name");
     let four = version.word();
     println!(
@@ -94,7 +94,7 @@ pub fn run(place: &ComparisonPlace, version: Version, rounds: usize, wanted: &[S
     Ok(())
 }
 
-fn measured(server: &Contestant, version: &str, row: &Row) -> Result<Figure> {
+fn measured(server: &Contestant, version: &str, row: &BenchRow) -> Result<Figure> {
     let (port, mount) = (server.option("--nfs-port")?, server.option("--mount-port")?);
     let (export, uid) = (server.option("--export")?, server::UID_TEXT);
     let url = format!("nfs://127.0.0.1:{port}{export}?vers={version}&mountport={mount}&uid={uid}&gid={uid}");
@@ -108,7 +108,7 @@ fn measured(server: &Contestant, version: &str, row: &Row) -> Result<Figure> {
     Ok(best)
 }
 
-fn line(row: &Row, [ours, peer, three]: [Figure; 3]) -> String {
+fn line(row: &BenchRow, [ours, peer, three]: [Figure; 3]) -> String {
     let shown = |speed: f64| match row.counts {
         true => format!("{speed:.0}/s"),
         false => format!("{:.0} MB/s", speed / 1e6),

@@ -5,20 +5,20 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 
-use super::rows::{Bar, Row, RowUnit};
-use super::{ComparisonPlace, Contestant, MeasuredServer, Protocol, afp, folder, nfs, smb};
+use super::rows::{Bar, ComparisonRow, RowUnit};
+use super::{ComparedProtocol, ComparisonPlace, Contestant, MeasuredServer, afp, folder, nfs, smb};
 use crate::loader::{self, LoadResult};
 use crate::server;
 
 /// The settings that are compared.
 const SETTINGS: [&str; 2] = ["off", "auto"];
 
-const fn row(name: &'static str, file: &'static str, args: &'static str) -> Row {
-    Row { name, unit: RowUnit::Ops, file, args, peers: &[], bar: None::<Bar> }
+const fn row(name: &'static str, file: &'static str, args: &'static str) -> ComparisonRow {
+    ComparisonRow { name, unit: RowUnit::Ops, file, args, peers: &[], bar: None::<Bar> }
 }
 
 /// Small operations, where a loop sleeps for each, and streams, where it does not.
-const ROWS: &[Row] = &[
+const ROWS: &[ComparisonRow] = &[
     row("read 1 KiB q1", "one", "small --block 1024 --size 104857600 --seconds 1.5"),
     row("write 1 KiB q1", "one", "write --block 1024 --size 104857600 --seconds 1.5"),
     row("random read 4 KiB q1", "one", "random --block 4096 --size 1073741824 --seconds 1.5"),
@@ -48,19 +48,20 @@ const ROWS: &[Row] = &[
 
 /// Measures the rows whose names contain one of `wanted`, all if there are none, over NFS, AFP and, with libsmb2, SMB.
 pub fn run(rounds: usize, wanted: &[String], libsmb2: Option<&Path>) -> Result<()> {
-    let is_wanted = |row: &&Row| wanted.is_empty() || wanted.iter().any(|part| row.name.contains(part));
-    let rows: Vec<&Row> = ROWS.iter().filter(is_wanted).collect();
+    let is_wanted =
+        |row: &&ComparisonRow| wanted.is_empty() || wanted.iter().any(|part| row.name.contains(part));
+    let rows: Vec<&ComparisonRow> = ROWS.iter().filter(is_wanted).collect();
     ensure!(!rows.is_empty(), "no row has such a name");
     println!("| row | poll off | auto | times | server's CPU for each, off | auto | times |");
     println!("|---|---|---|---|---|---|---|");
-    for protocol in [Protocol::Nfs, Protocol::Smb, Protocol::Afp] {
+    for protocol in [ComparedProtocol::Nfs, ComparedProtocol::Smb, ComparedProtocol::Afp] {
         let place = match protocol {
-            Protocol::Smb if loader::compile_smb(libsmb2)?.is_none() => {
+            ComparedProtocol::Smb if loader::compile_smb(libsmb2)?.is_none() => {
                 println!("| {} | no libsmb2 | | | | | |", protocol.title());
                 continue;
             }
-            Protocol::Smb => smb::place(libsmb2)?,
-            Protocol::Afp => afp::place(true, None)?,
+            ComparedProtocol::Smb => smb::place(libsmb2)?,
+            ComparedProtocol::Afp => afp::place(true, None)?,
             _ => nfs::place()?,
         };
         folder::fill(&place.folder, rows.iter().copied())?;
@@ -89,7 +90,7 @@ struct PollFigure {
 fn measured(
     place: &ComparisonPlace,
     servers: &[Contestant; 2],
-    row: &Row,
+    row: &ComparisonRow,
     rounds: usize,
 ) -> Result<[PollFigure; 2]> {
     folder::warm(&place.folder, row.file)?;
@@ -116,7 +117,7 @@ fn median(figures: &[PollFigure], of: impl Fn(&PollFigure) -> f64) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-fn line(protocol: Protocol, row: &Row, [off, auto]: [PollFigure; 2]) -> String {
+fn line(protocol: ComparedProtocol, row: &ComparisonRow, [off, auto]: [PollFigure; 2]) -> String {
     let ratio = |one: f64, other: f64| format!("{:.2}", one / other.max(f64::MIN_POSITIVE));
     let speeds = format!("{:.0}/s | {:.0}/s | {}", off.speed, auto.speed, ratio(auto.speed, off.speed));
     let cpu = format!("{:.1} us | {:.1} us | {}", off.cpu * 1e6, auto.cpu * 1e6, ratio(auto.cpu, off.cpu));
@@ -131,7 +132,7 @@ mod tests {
     fn a_line_has_speed_and_cpu_with_and_without_polling() {
         let figure = |speed, cpu| PollFigure { speed, cpu };
         assert_eq!(
-            line(Protocol::Nfs, &ROWS[0], [figure(20_000.0, 20e-6), figure(50_000.0, 16e-6)]),
+            line(ComparedProtocol::Nfs, &ROWS[0], [figure(20_000.0, 20e-6), figure(50_000.0, 16e-6)]),
             "| NFS read 1 KiB q1 | 20000/s | 50000/s | 2.50 | 20.0 us | 16.0 us | 0.80 |"
         );
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::rows::{Bar, Group, Row, RowUnit};
+use super::rows::{Bar, ComparisonRow, RowGroup, RowUnit};
 use super::{MeasuredServer, Sample};
 use crate::loader::LoadResult;
 
@@ -13,7 +13,7 @@ use crate::loader::LoadResult;
 pub const DISTURBED: f64 = 0.25;
 
 /// Speed of one run, in the row's units.
-pub fn speed(row: &Row, m: &LoadResult) -> f64 {
+pub fn speed(row: &ComparisonRow, m: &LoadResult) -> f64 {
     match row.unit {
         RowUnit::Bytes => m.bytes as f64 / m.seconds / 1e6,
         RowUnit::Ops => m.ops as f64 / m.seconds,
@@ -25,7 +25,7 @@ pub fn speed(row: &Row, m: &LoadResult) -> f64 {
 }
 
 /// Server CPU of one run, in the row's units.
-pub fn cpu(row: &Row, m: &LoadResult) -> f64 {
+pub fn cpu(row: &ComparisonRow, m: &LoadResult) -> f64 {
     match row.unit {
         RowUnit::Bytes => m.cpu / (m.bytes as f64 / 1e9),
         RowUnit::Ops => m.cpu / m.ops as f64 * 1e6,
@@ -70,7 +70,7 @@ struct Column {
     streams: String,
 }
 
-fn column(row: &Row, who: MeasuredServer, samples: &[Sample]) -> Option<Column> {
+fn column(row: &ComparisonRow, who: MeasuredServer, samples: &[Sample]) -> Option<Column> {
     let runs: Vec<&LoadResult> =
         samples.iter().filter(|s| s.row == row.name && s.who == who).map(|s| &s.measured).collect();
     let of = |value: &dyn Fn(&LoadResult) -> f64| Spread::of(runs.iter().map(|m| value(m)).collect());
@@ -137,13 +137,13 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(row: &Row, samples: &[Sample]) -> Self {
+    fn of(row: &ComparisonRow, samples: &[Sample]) -> Self {
         let peers = row.peers.iter().filter_map(|name| column(row, MeasuredServer::Peer(name), samples));
         Self { ours: column(row, MeasuredServer::Ours, samples), peers: peers.collect() }
     }
 
     /// The peer in its best configuration: the fastest, or the one with the least memory.
-    fn best(&self, row: &Row) -> Option<&Column> {
+    fn best(&self, row: &ComparisonRow) -> Option<&Column> {
         let by_speed = |a: &&Column, b: &&Column| a.speed.median.total_cmp(&b.speed.median);
         match row.unit {
             RowUnit::Memory | RowUnit::Gap | RowUnit::Tail => self.peers.iter().min_by(by_speed),
@@ -152,7 +152,7 @@ impl Columns {
     }
 
     /// The peer's configuration with the least CPU, if that is not the fastest.
-    fn thriftiest(&self, row: &Row) -> Option<&Column> {
+    fn thriftiest(&self, row: &ComparisonRow) -> Option<&Column> {
         let least = self.peers.iter().min_by(|a, b| a.cpu.median.total_cmp(&b.cpu.median))?;
         (matches!(row.unit, RowUnit::Bytes | RowUnit::Ops) && self.best(row)?.who != least.who)
             .then_some(least)
@@ -180,7 +180,7 @@ impl BarVerdict {
 }
 
 /// Whether our server reaches the row's bar, and the bar as text.
-fn verdict(row: &Row, columns: &Columns) -> Option<(BarVerdict, String)> {
+fn verdict(row: &ComparisonRow, columns: &Columns) -> Option<(BarVerdict, String)> {
     let ours = columns.ours.as_ref()?;
     let (speed, cpu) = match row.bar? {
         Bar::AtMost(limit) => {
@@ -214,7 +214,7 @@ fn verdict(row: &Row, columns: &Columns) -> Option<(BarVerdict, String)> {
     Some((met, cpu.map_or(least_speed.clone(), |most| format!("{least_speed}, cpu ≤ {most}x"))))
 }
 
-fn ratios(row: &Row, columns: &Columns) -> Option<String> {
+fn ratios(row: &ComparisonRow, columns: &Columns) -> Option<String> {
     let (ours, best) = (columns.ours.as_ref()?, columns.best(row)?);
     let part = |a: Spread, b: Spread| {
         if b.median == 0.0 { "-".to_owned() } else { format!("{:.2}x", a.median / b.median) }
@@ -235,7 +235,7 @@ fn ratios(row: &Row, columns: &Columns) -> Option<String> {
 
 /// The table as Markdown: medians (smallest to largest) of the kept rounds. For the peer, its best
 /// configuration.
-pub fn table(groups: &[Group], samples: &[Sample]) -> String {
+pub fn table(groups: &[RowGroup], samples: &[Sample]) -> String {
     let mut text =
         String::from("| row | ours | peer | ratio | bar | met |\n| --- | --- | --- | --- | --- | --- |\n");
     let none = || "-".to_owned();
@@ -252,7 +252,7 @@ pub fn table(groups: &[Group], samples: &[Sample]) -> String {
 }
 
 /// The peer's configurations that are not the best in their rows.
-fn others(groups: &[Group], samples: &[Sample]) -> String {
+fn others(groups: &[RowGroup], samples: &[Sample]) -> String {
     let mut text = String::new();
     for row in groups.iter().flat_map(|group| &group.rows) {
         let columns = Columns::of(row, samples);
@@ -279,7 +279,7 @@ fn disturbance(samples: &[Sample]) -> String {
 }
 
 /// The same for other programs, with every single run.
-pub fn json(groups: &[Group], samples: &[Sample]) -> Value {
+pub fn json(groups: &[RowGroup], samples: &[Sample]) -> Value {
     let rows: Vec<Value> = groups
         .iter()
         .flat_map(|group| &group.rows)
@@ -314,7 +314,7 @@ fn unit(unit: RowUnit) -> &'static str {
 }
 
 /// One run, for a user who watches.
-pub fn one(row: &Row, m: &LoadResult) -> String {
+pub fn one(row: &ComparisonRow, m: &LoadResult) -> String {
     match row.unit {
         RowUnit::Bytes => format!("{:.0} MB/s, cpu {:.2} s/GB", speed(row, m), cpu(row, m)),
         RowUnit::Ops => {
@@ -367,7 +367,7 @@ mod tests {
 
     const NAME: &str = "read 1 GiB 1 client q1";
 
-    fn last_cell(groups: &[Group], samples: &[Sample]) -> String {
+    fn last_cell(groups: &[RowGroup], samples: &[Sample]) -> String {
         let line = table(groups, samples).lines().nth(2).unwrap().to_owned();
         line.trim_end_matches(" |").rsplit("| ").next().unwrap().to_owned()
     }

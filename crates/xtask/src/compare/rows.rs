@@ -44,7 +44,7 @@ impl Bar {
 
 /// One line of the table.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct ComparisonRow {
     pub name: &'static str,
     pub unit: RowUnit,
     /// The load program's file or file prefix.
@@ -57,8 +57,8 @@ pub struct Row {
 
 /// Rows that one server runs in order, because a row needs the files of the one before.
 #[derive(Debug)]
-pub struct Group {
-    pub rows: Vec<Row>,
+pub struct RowGroup {
+    pub rows: Vec<ComparisonRow>,
     /// Measured on a freshly started server.
     pub fresh: bool,
     /// Measured after all rounds of the others. After many files were deleted, ext4 is slow to make
@@ -69,26 +69,26 @@ pub struct Group {
     pub once: bool,
 }
 
-impl Group {
+impl RowGroup {
     /// Of rows that have the same peers.
-    pub const fn new(rows: Vec<Row>) -> Self {
+    pub const fn new(rows: Vec<ComparisonRow>) -> Self {
         Self { rows, fresh: false, last: false, once: false }
     }
 
-    pub fn fresh(row: Row) -> Self {
+    pub fn fresh(row: ComparisonRow) -> Self {
         Self { fresh: true, ..Self::new(vec![row]) }
     }
 
-    pub fn once(row: Row) -> Self {
+    pub fn once(row: ComparisonRow) -> Self {
         Self { once: true, ..Self::new(vec![row]) }
     }
 
-    pub fn last(rows: &[Row]) -> Self {
+    pub fn last(rows: &[ComparisonRow]) -> Self {
         Self { last: true, ..Self::new(rows.to_vec()) }
     }
 
     /// A group for each row.
-    pub fn singles(rows: &[Row]) -> impl Iterator<Item = Self> {
+    pub fn singles(rows: &[ComparisonRow]) -> impl Iterator<Item = Self> {
         rows.iter().cloned().map(|row| Self::new(vec![row]))
     }
 
@@ -98,15 +98,15 @@ impl Group {
 
     /// Whether it has a row whose name contains one of `wanted`, or makes the files of one that does.
     fn is_wanted(&self, wanted: &[String], all: &[Self]) -> bool {
-        let matches = |row: &Row| wanted.iter().any(|word| row.name.contains(word.as_str()));
+        let matches = |row: &ComparisonRow| wanted.iter().any(|word| row.name.contains(word.as_str()));
         // Files must be made before they can be deleted.
         let deletes = || all.iter().filter(|group| group.last).flat_map(|group| &group.rows);
-        let made_for = |row: &Row| row.file == "new" && deletes().any(matches);
+        let made_for = |row: &ComparisonRow| row.file == "new" && deletes().any(matches);
         wanted.is_empty() || self.rows.iter().any(|row| matches(row) || made_for(row))
     }
 }
 
-impl Row {
+impl ComparisonRow {
     /// The prefixes of the files that it uses.
     pub fn files(&self) -> impl Iterator<Item = &'static str> {
         let copies = self.args.starts_with("put "); // it copies the file of another row
@@ -152,7 +152,7 @@ impl Row {
 }
 
 /// The groups that have a row whose name contains one of `wanted`. All groups if `wanted` is empty.
-pub fn chosen(all: Vec<Group>, wanted: &[String]) -> Vec<Group> {
+pub fn chosen(all: Vec<RowGroup>, wanted: &[String]) -> Vec<RowGroup> {
     let keep: Vec<bool> = all.iter().map(|group| group.is_wanted(wanted, &all)).collect();
     all.into_iter().zip(keep).filter_map(|(group, keep)| keep.then_some(group)).collect()
 }

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use super::rows::{Bar, Group, Row, RowUnit};
+use super::rows::{Bar, ComparisonRow, RowGroup, RowUnit};
 use super::{ComparisonPlace, Contestant, MeasuredServer, folder};
-use crate::samba::{self, Share, User};
+use crate::samba::{self, SambaShare, SambaUser};
 use crate::{debian, isolate, loader, process, server};
 
 pub const PACKAGES: &[&[debian::Package]] = &[debian::SMB_LOAD, debian::SMB_PEER];
 
-const ADA: User = User { name: "ada", password: "secret" };
+const ADA: SambaUser = SambaUser { name: "ada", password: "secret" };
 /// A Unix user that no other account of this machine has: Samba maps users both ways.
 const UID: u32 = 61001;
 
@@ -77,7 +77,7 @@ pub fn start(place: &ComparisonPlace, who: MeasuredServer, apart: &str) -> Resul
             let Some((_, settings)) = CONFIGURATIONS.iter().find(|(name, _)| *name == configuration) else {
                 bail!("smbd has no configuration {configuration}");
             };
-            let share = Share { name: "share".into(), folder: folder.clone(), settings: "" };
+            let share = SambaShare { name: "share".into(), folder: folder.clone(), settings: "" };
             let also = place.host.map_or(String::new(), |host| format!("\n  interfaces = lo {host}/24"));
             let at = PathBuf::from(format!("target/compare/smbd-{configuration}{apart}"));
             samba::start(&at, port, &[ADA], &[share], &format!("{settings}{also}"))?
@@ -92,15 +92,15 @@ pub fn start(place: &ComparisonPlace, who: MeasuredServer, apart: &str) -> Resul
     Ok(Contestant { running, reach: reach.iter().chain(&more).map(|&text| text.to_owned()).collect() })
 }
 
-pub fn groups() -> Vec<Group> {
-    let mut groups: Vec<Group> = IDLE.iter().cloned().map(Group::fresh).collect();
+pub fn groups() -> Vec<RowGroup> {
+    let mut groups: Vec<RowGroup> = IDLE.iter().cloned().map(RowGroup::fresh).collect();
     for rows in [READS, WRITES, COPIES, SMALL] {
-        groups.extend(Group::singles(rows));
+        groups.extend(RowGroup::singles(rows));
     }
-    groups.push(Group::new(vec![BUSY]));
-    groups.push(Group::new(FILES.to_vec()));
-    groups.extend(Group::singles(LISTS));
-    groups.push(Group::last(DELETES));
+    groups.push(RowGroup::new(vec![BUSY]));
+    groups.push(RowGroup::new(FILES.to_vec()));
+    groups.extend(RowGroup::singles(LISTS));
+    groups.push(RowGroup::last(DELETES));
     groups
 }
 
@@ -110,20 +110,20 @@ const fn row(
     (file, args): (&'static str, &'static str),
     peers: &'static [&'static str],
     bar: Bar,
-) -> Row {
-    Row { name, unit, file, args, peers, bar: Some(bar) }
+) -> ComparisonRow {
+    ComparisonRow { name, unit, file, args, peers, bar: Some(bar) }
 }
 
 const STREAM: Bar = Bar::Times { speed: 1.0, cpu: Some(1.0) };
 const IDLE_LIMIT: Bar = Bar::AtMost(32.0 * 1024.0);
 
-const IDLE: &[Row] = &[
+const IDLE: &[ComparisonRow] = &[
     row("idle session memory, 200", RowUnit::Memory, ("idle", "idle --count 200"), DEFAULT, IDLE_LIMIT),
     row("idle session memory, 2,000", RowUnit::Memory, ("idle", "idle --count 2000"), DEFAULT, IDLE_LIMIT),
 ];
 
 /// 1 client moves 1 GiB; each of 5 and 10 moves a file of 256 MiB twice. Unsigned.
-const READS: &[Row] = &[
+const READS: &[ComparisonRow] = &[
     row("read 1 GiB 1 client q1", RowUnit::Bytes, ("one", "read --size 1073741824"), READERS, STREAM),
     row(
         "read 1 GiB 1 client q4",
@@ -176,7 +176,7 @@ const READS: &[Row] = &[
     ),
 ];
 
-const WRITES: &[Row] = &[
+const WRITES: &[ComparisonRow] = &[
     row("write 1 GiB 1 client q1", RowUnit::Bytes, ("one", "write --size 1073741824"), WRITERS, STREAM),
     row(
         "write 1 GiB 1 client q4",
@@ -218,7 +218,7 @@ const WRITES: &[Row] = &[
 
 /// 1 GiB through smbclient. libsmb2 supports neither of the two: it signs with AES-CMAC and seals
 /// with AES-CCM, slowly.
-const COPIES: &[Row] = &[
+const COPIES: &[ComparisonRow] = &[
     row("get 1 GiB signed AES-GMAC", RowUnit::Bytes, ("one", "get --protection sign"), ANY, Bar::speed(1.0)),
     row("put 1 GiB signed AES-GMAC", RowUnit::Bytes, ("put", "put --protection sign"), ANY, Bar::speed(1.0)),
     row(
@@ -237,7 +237,7 @@ const COPIES: &[Row] = &[
     ),
 ];
 
-const SMALL: &[Row] = &[
+const SMALL: &[ComparisonRow] = &[
     row(
         "read 1 KiB q1",
         RowUnit::Ops,
@@ -276,7 +276,7 @@ const SMALL: &[Row] = &[
 ];
 
 /// Measured on our server only: a process for each connection does not fit in memory.
-const BUSY: Row = row(
+const BUSY: ComparisonRow = row(
     "200 busy beside 10,000 idle",
     RowUnit::Kept,
     ("crowd", "random --block 4096 --size 50331648 --clients 200 --idle 10000 --seconds 3"),
@@ -284,7 +284,7 @@ const BUSY: Row = row(
     Bar::Keeps(95.0),
 );
 
-const FILES: &[Row] = &[
+const FILES: &[ComparisonRow] = &[
     row(
         "create+write 4 KiB+close",
         RowUnit::Ops,
@@ -295,9 +295,10 @@ const FILES: &[Row] = &[
     row("stat", RowUnit::Ops, ("new", "stat --count 2000"), ANY, Bar::speed(2.0)),
 ];
 
-const DELETES: &[Row] = &[row("delete", RowUnit::Ops, ("new", "remove --count 2000"), ANY, Bar::speed(2.0))];
+const DELETES: &[ComparisonRow] =
+    &[row("delete", RowUnit::Ops, ("new", "remove --count 2000"), ANY, Bar::speed(2.0))];
 
-const LISTS: &[Row] = &[
+const LISTS: &[ComparisonRow] = &[
     row(
         "list 10,000 with ids and sizes",
         RowUnit::Ops,

@@ -22,7 +22,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 /// What is done next.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct PageStep {
     /// The number of its first line on the page, from 1.
     pub line: usize,
     pub action: Action,
@@ -76,14 +76,16 @@ impl ExpectedExit {
 ///
 /// # Errors
 /// The line of a block of commands without a comment, or of a comment that is unknown or in the wrong place.
-pub fn steps(page: &str) -> Result<Vec<Step>> {
+pub fn steps(page: &str) -> Result<Vec<PageStep>> {
     let (mut steps, mut marking, mut tries) = (Vec::new(), None, false);
     let mut lines = page.lines().zip(1..);
     while let Some((text, line)) = lines.next() {
         if text == "<!-- hidden" {
             let script = until("-->", &mut lines).with_context(|| at(line))?.join("\n");
-            steps
-                .push(Step { line, action: Action::Run(CommandBlock { script, ..CommandBlock::default() }) });
+            steps.push(PageStep {
+                line,
+                action: Action::Run(CommandBlock { script, ..CommandBlock::default() }),
+            });
         } else if text == "<!-- try commands -->" {
             tries = true;
         } else if let Some(found) = Marking::parse(text).with_context(|| at(line))? {
@@ -96,7 +98,7 @@ pub fn steps(page: &str) -> Result<Vec<Step>> {
             ensure!(marking.is_none(), "{}: a block stands right below its comment", at(line));
             let spans = text.split('`').skip(1).step_by(2).filter(|_| tries);
             let commands = spans.filter(|span| span.starts_with("sudo fourfold "));
-            steps.extend(commands.map(|command| Step { line, action: Action::Try(command.to_owned()) }));
+            steps.extend(commands.map(|command| PageStep { line, action: Action::Try(command.to_owned()) }));
         }
     }
     ensure!(marking.is_none(), "the last comment has no block");
@@ -119,7 +121,7 @@ fn until<'a>(end: &str, lines: &mut impl Iterator<Item = (&'a str, usize)>) -> R
 }
 
 fn add(
-    steps: &mut Vec<Step>,
+    steps: &mut Vec<PageStep>,
     marking: Option<Marking>,
     language: &str,
     line: usize,
@@ -128,7 +130,7 @@ fn add(
     match marking {
         Some(Marking::Run(run)) => {
             let run = CommandBlock { script: block.join("\n"), ..run };
-            steps.push(Step { line, action: Action::Run(run) });
+            steps.push(PageStep { line, action: Action::Run(run) });
         }
         Some(Marking::Says) => {
             let says = block.into_iter().map(str::to_owned).collect();
@@ -139,7 +141,7 @@ fn add(
         }
         Some(Marking::File { path, append }) => {
             let text = block.join("\n") + "\n";
-            steps.push(Step { line, action: Action::Write { path, text, append } });
+            steps.push(PageStep { line, action: Action::Write { path, text, append } });
         }
         Some(Marking::NotRun) => {}
         None if matches!(language, "sh" | "console" | "bash" | "") => {
@@ -241,7 +243,7 @@ mod tests {
     fn commands_in_the_text_are_tried_where_the_page_says_so() {
         let text = "* `sudo fourfold list` and `fourfold list`, `ls`.\n";
         assert_eq!(steps(text).unwrap(), []);
-        let tried = Step { line: 2, action: Action::Try("sudo fourfold list".into()) };
+        let tried = PageStep { line: 2, action: Action::Try("sudo fourfold list".into()) };
         assert_eq!(steps(&format!("<!-- try commands -->\n{text}")).unwrap(), [tried]);
     }
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::outcome::is_as_said;
-use super::page::{self, Action, CommandBlock, Step};
+use super::page::{self, Action, CommandBlock, PageStep};
 
 /// The longest that commands take, and that they are repeated. Only a guide that fails takes so long.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -24,7 +24,7 @@ pub fn play(path: &str, page: &str, show: bool) -> Result<()> {
     Ok(())
 }
 
-fn perform(step: &Step, show: bool) -> Result<()> {
+fn perform(step: &PageStep, show: bool) -> Result<()> {
     match &step.action {
         Action::Run(run) => perform_run(run, show),
         Action::Try(command) => try_command(command, show),

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
-use super::expected::{Expectations, Verdict};
+use super::expected::{Expectations, SuiteVerdict};
 use super::outcome::{Outcome, Outcomes};
 use super::{InteropArgs, conclude, prepare};
 use crate::{debian, isolate, process};
@@ -20,7 +20,7 @@ use baseline::{Baseline, counts};
 use place::AfpPlace;
 use spectest::{LOGINTEST, SLEEPING, SetResult, Target};
 use suite::SpectestSuite;
-use version::{VERSIONS, Version};
+use version::{AfpVersion, VERSIONS};
 
 const EXPECTED: &str = "interop/afp/expected.toml";
 const BASELINE: &str = "interop/afp/netatalk.toml";
@@ -45,7 +45,7 @@ pub fn run(args: &InteropArgs) -> Result<()> {
         return measure_peer(args, &place, &wanted, suite.as_ref());
     }
     let (_server, port) = place.ours()?;
-    let mut verdict = Verdict::default();
+    let mut verdict = SuiteVerdict::default();
     let logs = logs();
     let target = target(suite.as_ref(), &place, port, &logs).filter(|_| !wanted.sets.is_empty());
     if let Some((suite, target)) = target {
@@ -101,7 +101,7 @@ fn logs() -> PathBuf {
 /// kind.
 #[derive(Debug)]
 struct AfpSelection {
-    versions: Vec<Version>,
+    versions: Vec<AfpVersion>,
     sets: Vec<String>,
     clients: Vec<String>,
     all_clients: bool,
@@ -229,7 +229,7 @@ fn outcomes_of(
 }
 
 /// Compares our server's results with the expected ones, and prints them beside Netatalk's.
-fn judge(args: &InteropArgs, suite: &SpectestSuite, said: &[SetResult]) -> Result<Verdict> {
+fn judge(args: &InteropArgs, suite: &SpectestSuite, said: &[SetResult]) -> Result<SuiteVerdict> {
     let (expected, baseline) = (expected()?, Baseline::read(&process::root().join(BASELINE))?);
     let mut outcomes = Outcomes::default();
     for one in said {

@@ -20,6 +20,8 @@ use crate::netatalk::packages;
 use crate::{debian, isolate, loader, process};
 use place::AppleTalkPlace;
 
+pub use place::NODE;
+
 const EXPECTED: &str = "interop/appletalk/expected.toml";
 const SCRIPT: &str = "interop/appletalk/main.sh";
 /// The folder of one run, below `target/`.
@@ -49,8 +51,8 @@ pub fn run(args: &InteropArgs) -> Result<()> {
     {
         println!("no virtual machine: {error:#}");
     }
-    if !isolate::is_isolated() {
-        compiled::compile(&[place::PROGRAM])?;
+    if !isolate::is_isolated() && !args.no_build {
+        compiled::compile(&[NODE])?;
     }
     isolate::enter()?;
     let mut outcomes = Outcomes::default();

@@ -9,12 +9,12 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::outcome::{Outcome, Outcomes};
 use crate::compare::{self, ComparisonPlace, Contestant, MeasuredServer};
-use crate::samba::{self, Share, User};
+use crate::samba::{self, SambaShare, SambaUser};
 use crate::{ganesha, isolate, process, server};
 
 /// What a measurement of one server may take.
 const LIMIT: Duration = Duration::from_secs(60);
-const ADA: User = User { name: "ada", password: "secret of ada" };
+const ADA: SambaUser = SambaUser { name: "ada", password: "secret of ada" };
 /// A Unix user that no other account of this machine has.
 const UID: u32 = 61002;
 /// Workloads of files. `video` takes its time, whatever the scale.
@@ -165,7 +165,7 @@ fn is_clean(folder: &Path) -> Result<()> {
 
 fn smbd(folder: &Path, _: Option<&Path>) -> Result<Contestant> {
     let port = process::free_port()?;
-    let share = Share { name: "share".into(), folder: folder.to_path_buf(), settings: MAC };
+    let share = SambaShare { name: "share".into(), folder: folder.to_path_buf(), settings: MAC };
     let at = PathBuf::from("target/interop-bench/smbd-state");
     let running = samba::start(&at, port, &[ADA], &[share], "")?;
     Ok(Contestant { running, reach: vec!["--port".into(), port.to_string()] })

@@ -13,9 +13,9 @@ pub const ADDRESS: &str = "192.0.2.1";
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Two machines on one cable.
-pub struct Network;
+pub struct CableNetwork;
 
-impl Network {
+impl CableNetwork {
     pub fn new() -> Result<Self> {
         let ip = |words: &str| -> Result<()> {
             process::stdout_of("ip", &words.split(' ').collect::<Vec<_>>(), LIMIT).map(drop)
@@ -32,7 +32,7 @@ impl Network {
     }
 }
 
-impl Drop for Network {
+impl Drop for CableNetwork {
     fn drop(&mut self) {
         // Its end of the cable is removed with it, and so is ours.
         let _ = process::output("ip", &["netns", "del", CLIENT], LIMIT);

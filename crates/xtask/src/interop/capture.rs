@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(240);
 
 /// A protocol with Wireshark's names for it.
 #[derive(Debug)]
-pub struct Protocol {
+pub struct CapturedProtocol {
     /// The layer above TCP.
     pub layer: &'static str,
     /// The filter that finds the server's replies.
@@ -57,7 +57,7 @@ impl Capture {
     }
 
     /// Checks that Wireshark reports no message of the server as malformed.
-    pub fn judge(self, outcomes: &mut Outcomes, port: u16, protocol: &Protocol) {
+    pub fn judge(self, outcomes: &mut Outcomes, port: u16, protocol: &CapturedProtocol) {
         std::thread::sleep(Duration::from_secs(1)); // the last packets are on their way
         drop(self.tshark);
         let read = |filter: &str, more: &[&str]| {

@@ -24,6 +24,8 @@ const CONFORMANCE: &[&str] =
     &["open", "open_removal", "open_moving", "open_rights", "open_space", "open_forks", "names"];
 /// The tests of `cephfs`.
 const CEPHFS: TestProgram = TestProgram { folder: "cephfs", name: "evicted" };
+/// The tests of ours that run on the file system.
+pub const TESTS: &[TestProgram] = &[VFS, CEPHFS];
 
 pub fn run(args: &InteropArgs) -> Result<()> {
     if !isolate::is_isolated()
@@ -31,8 +33,8 @@ pub fn run(args: &InteropArgs) -> Result<()> {
     {
         println!("no Python packages: {error:#}");
     }
-    if !isolate::is_isolated() && args.only.is_empty() {
-        compiled::compile(&[VFS, CEPHFS])?;
+    if !isolate::is_isolated() && !args.no_build && args.only.is_empty() {
+        compiled::compile(TESTS)?;
     }
     prepare(args, &[debian::CEPH, debian::NFS_CLIENTS].concat(), false)?;
     let mut outcomes = Outcomes::default();

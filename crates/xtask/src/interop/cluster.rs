@@ -27,7 +27,7 @@ const UID: u32 = 61201;
 const USER: &str = "ada";
 const PASSWORD: &str = "secret";
 /// The random model of `fourfold-fuzz`, and the check that runs it.
-const MODEL: TestProgram = TestProgram { folder: "fuzzed", name: "one_tree" };
+pub const MODEL: TestProgram = TestProgram { folder: "fuzzed", name: "one_tree" };
 const RANDOM: &str = "random operations are answered as the model says";
 const PROGRAMS: &[&str] =
     &["etcd", "openssl", "cc", "nft", "iscsi-test-cu", "ceph-mon", "ceph-osd", "ceph-mds", "ceph-fuse"];
@@ -38,7 +38,7 @@ pub fn run(args: &InteropArgs) -> Result<()> {
     {
         println!("no Python packages: {error:#}");
     }
-    if !isolate::is_isolated() && seeds(args) > 0 {
+    if !isolate::is_isolated() && !args.no_build && seeds(args) > 0 {
         compiled::compile(&[MODEL])?;
     }
     let smbtorture = if args.torture { debian::SMB_CLIENTS } else { &[] };

@@ -27,7 +27,7 @@ pub struct Expectations {
 
 /// The comparison of the outcomes.
 #[derive(Debug, Default)]
-pub struct Verdict {
+pub struct SuiteVerdict {
     /// Lines to print: differences, known failures, skipped tests.
     pub lines: Vec<String>,
     pub passed: usize,
@@ -35,7 +35,7 @@ pub struct Verdict {
     pub skipped: usize,
 }
 
-impl Verdict {
+impl SuiteVerdict {
     pub fn summary(&self) -> String {
         format!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
     }
@@ -114,8 +114,8 @@ impl Expectations {
     /// Any difference is a failure: a test that fails, one that passes although the list expects a
     /// failure, one that is not listed, one that did not run. Outside CI tests that cannot run may
     /// be skipped.
-    pub fn compare(&self, outcomes: &Outcomes, is_ci: bool) -> Verdict {
-        let mut verdict = Verdict::default();
+    pub fn compare(&self, outcomes: &Outcomes, is_ci: bool) -> SuiteVerdict {
+        let mut verdict = SuiteVerdict::default();
         for (name, outcome) in &outcomes.0 {
             self.one(name, outcome, is_ci, &mut verdict);
         }
@@ -129,12 +129,12 @@ impl Expectations {
 
     /// Whether this outcome is the one that is expected.
     pub fn is_met(&self, name: &str, outcome: &Outcome) -> bool {
-        let mut verdict = Verdict::default();
+        let mut verdict = SuiteVerdict::default();
         self.one(name, outcome, true, &mut verdict);
         verdict.failed == 0
     }
 
-    fn one(&self, name: &str, outcome: &Outcome, is_ci: bool, verdict: &mut Verdict) {
+    fn one(&self, name: &str, outcome: &Outcome, is_ci: bool, verdict: &mut SuiteVerdict) {
         match (outcome, self.of(name)) {
             (Outcome::Pass, Some(Expectation::Pass | Expectation::PassOrSkip | Expectation::PassOrFail)) => {
                 verdict.passed += 1
@@ -169,7 +169,7 @@ impl Expectations {
         expectation: &Expectation,
         is_ci: bool,
         outcomes: &Outcomes,
-        verdict: &mut Verdict,
+        verdict: &mut SuiteVerdict,
     ) {
         let program = name.split(": ").next().unwrap_or(name);
         let skipped =
@@ -246,10 +246,10 @@ mod tests {
 
     #[test]
     fn counts_are_read_from_the_summary() {
-        let verdict = Verdict { lines: Vec::new(), passed: 3, failed: 20, skipped: 1 };
-        let read = Verdict::of_summary(&verdict.summary()).unwrap();
+        let verdict = SuiteVerdict { lines: Vec::new(), passed: 3, failed: 20, skipped: 1 };
+        let read = SuiteVerdict::of_summary(&verdict.summary()).unwrap();
         assert_eq!((read.passed, read.failed, read.skipped), (3, 20, 1));
-        assert!(Verdict::of_summary("").is_none());
+        assert!(SuiteVerdict::of_summary("").is_none());
     }
 
     #[test]

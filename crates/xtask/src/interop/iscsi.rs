@@ -15,14 +15,14 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use super::capture::{Capture, Protocol};
+use super::capture::{Capture, CapturedProtocol};
 use super::expected::Expectations;
 use super::guest;
 use super::outcome::{Outcome, Outcomes};
 use super::{InteropArgs, conclude, install_and_build};
 use crate::{debian, isolate, process};
 use place::{IscsiPlace, IscsiServer};
-use suite::{RUNS, Run, TestResult, WATCHED, is_in};
+use suite::{RUNS, SuiteRun, TestResult, WATCHED, is_in};
 
 const EXPECTED: &str = "interop/iscsi/expected.toml";
 
@@ -89,7 +89,7 @@ fn fetch_linux() -> Result<()> {
 struct IscsiSelection {
     is_all: bool,
     clients: BTreeSet<&'static str>,
-    runs: Vec<&'static Run>,
+    runs: Vec<&'static SuiteRun>,
     tests: Vec<String>,
 }
 
@@ -167,7 +167,7 @@ fn test_suite(
     Ok(())
 }
 
-const ISCSI: Protocol = Protocol {
+const ISCSI: CapturedProtocol = CapturedProtocol {
     layer: "iscsi",
     replies: "iscsi",
     mistaken: &[],

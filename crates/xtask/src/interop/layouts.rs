@@ -20,8 +20,8 @@ use super::outcome::Outcomes;
 use super::{InteropArgs, conclude, prepare};
 use crate::netatalk::packages;
 use crate::{debian, isolate, process};
-use content::{Amount, Data, Item};
-use facts::Facts;
+use content::{Amount, Data, LayoutItem};
+use facts::LayoutFacts;
 use netatalk::Mac;
 use nfs::Nfs;
 use place::{LayoutsPlace, MARKS};
@@ -166,7 +166,7 @@ pub fn run(args: &InteropArgs) -> Result<()> {
     match needs.iter().find(|program| process::find(program).is_none()) {
         Some(program) => outcomes.skip("all", &format!("{program} is not installed")),
         None => {
-            let facts = Facts::default();
+            let facts = LayoutFacts::default();
             on(&mut outcomes, "ext4", Amount::Little, &facts)?;
             on(&mut outcomes, "xfs", Amount::Much, &facts)?;
             facts.conclude(&mut outcomes);
@@ -183,7 +183,7 @@ pub fn run(args: &InteropArgs) -> Result<()> {
 }
 
 /// All layouts on a file system of this kind. If there can be none, those with little are in an ordinary folder.
-fn on(outcomes: &mut Outcomes, kind: &str, amount: Amount, facts: &Facts) -> Result<()> {
+fn on(outcomes: &mut Outcomes, kind: &str, amount: Amount, facts: &LayoutFacts) -> Result<()> {
     let place = LayoutsPlace::new(kind, facts.clone())?;
     match place.mounted() {
         Ok(()) => outcomes.run(&format!("{kind}: image"), &[], || Ok(())),
@@ -198,7 +198,8 @@ fn on(outcomes: &mut Outcomes, kind: &str, amount: Amount, facts: &Facts) -> Res
     let (_smbd, smbd) = place.smbd()?;
     outcomes.run(&format!("{kind}: adopt takes over smbd's accounts"), &[], || moving::accounts(&place));
     for (number, layout) in LAYOUTS.iter().enumerate() {
-        let items: Vec<Item> = made_by_smbd(amount).into_iter().chain(share_of(&macs, number)).collect();
+        let items: Vec<LayoutItem> =
+            made_by_smbd(amount).into_iter().chain(share_of(&macs, number)).collect();
         place.client(smbd).write(layout.name, &items)?;
     }
     let afpd = netatalk::start(outcomes, kind, &place)?;
@@ -210,9 +211,9 @@ fn on(outcomes: &mut Outcomes, kind: &str, amount: Amount, facts: &Facts) -> Res
         read_and_write(&place, layout, amount, (smbd, ours), &mut |what, test| check(what, outcomes, test));
         check("a Mac reads it over AFP", outcomes, &|| over_afp(&place, layout, amount, (smbd, ours_afp)));
         check("a Mac reads it over NFS", outcomes, &|| over_nfs(&place, layout, amount, smbd));
-        let macs: Vec<Item> = share_of(&macs, number).collect();
+        let macs: Vec<LayoutItem> = share_of(&macs, number).collect();
         if !macs.is_empty() {
-            let (told, lone): (Vec<Item>, Vec<Item>) =
+            let (told, lone): (Vec<LayoutItem>, Vec<LayoutItem>) =
                 macs.into_iter().partition(|item| is_told(layout, item));
             check("keeps the files of real Macs", outcomes, &|| keeps(&place, layout, &told, (smbd, ours)));
             if !lone.is_empty() {
@@ -262,7 +263,7 @@ const FOLDER: &str = "folder";
 /// With dates and bits of its own. It is removed again: `adopt --convert` leaves it as it is.
 const DATED: &str = "dated";
 
-fn made_by_smbd(amount: Amount) -> Vec<Item> {
+fn made_by_smbd(amount: Amount) -> Vec<LayoutItem> {
     let files = [OLD, CHANGED, ODD].map(|name| amount.older(name));
     files.into_iter().chain([amount.folder(FOLDER)]).collect()
 }
@@ -280,7 +281,7 @@ fn read_and_write(
 ) {
     let (theirs, ours, nfs) = (place.client(smbd), place.client(ours), Nfs::new(place));
     let (old, new) = (amount.older(CHANGED), amount.newer(CHANGED));
-    let (odd, plain): (Vec<Item>, Vec<Item>) =
+    let (odd, plain): (Vec<LayoutItem>, Vec<LayoutItem>) =
         made_by_smbd(amount).into_iter().partition(|item| item.name == ODD);
     check("reads what smbd wrote", &|| ours.check(layout.name, &plain));
     check("reads a file with a colon in its name", &|| ours.check(layout.name, &odd));
@@ -306,7 +307,7 @@ fn read_and_write(
     });
     check("dates and bits", &|| {
         let [old, new] = &MARKS;
-        let (names, file) = ([DATED], Item { streams: Vec::new(), ..amount.older(DATED) });
+        let (names, file) = ([DATED], LayoutItem { streams: Vec::new(), ..amount.older(DATED) });
         theirs.write(layout.name, &[file])?;
         theirs.mark(layout.name, &names, old)?;
         theirs.check_marks(layout.name, &names, old).context("smbd's own")?;
@@ -318,7 +319,7 @@ fn read_and_write(
         theirs.remove(layout.name, DATED)
     });
     check("smbd reads a folder that is changed", &|| {
-        let folder = Item { streams: new.streams[..1].to_vec(), ..amount.folder(FOLDER) };
+        let folder = LayoutItem { streams: new.streams[..1].to_vec(), ..amount.folder(FOLDER) };
         ours.write(layout.name, &[folder])?;
         ours.write(layout.name, &[amount.folder(FOLDER)])?;
         theirs.check(layout.name, &[amount.folder(FOLDER)])
@@ -329,7 +330,7 @@ fn read_and_write(
 fn over_afp(place: &LayoutsPlace, layout: &Layout, amount: Amount, (smbd, afp): (u16, u16)) -> Result<()> {
     let (theirs, ours) = (place.client(smbd), Mac::new(place, afp, "AFP").without_comments());
     // AFP has no names of streams but those of attributes, up to 64 KiB.
-    let old: Vec<Item> = made_by_smbd(amount).into_iter().filter(|item| item.name != CHANGED).collect();
+    let old: Vec<LayoutItem> = made_by_smbd(amount).into_iter().filter(|item| item.name != CHANGED).collect();
     ours.check(layout.name, &old)?;
     let new = amount.newer("over AFP");
     ours.write(layout.name, std::slice::from_ref(&new))?;
@@ -340,7 +341,7 @@ fn over_afp(place: &LayoutsPlace, layout: &Layout, amount: Amount, (smbd, afp): 
 /// What smbd has, as this server shows it over NFS; and what it changes over NFS, as smbd shows it.
 fn over_nfs(place: &LayoutsPlace, layout: &Layout, amount: Amount, smbd: u16) -> Result<()> {
     let (theirs, ours) = (place.client(smbd), Nfs::new(place));
-    let old: Vec<Item> = made_by_smbd(amount).into_iter().filter(|item| item.name != CHANGED).collect();
+    let old: Vec<LayoutItem> = made_by_smbd(amount).into_iter().filter(|item| item.name != CHANGED).collect();
     ours.check(layout.name, &old)?;
     let new = amount.newer("over NFS");
     ours.write(layout.name, std::slice::from_ref(&new))?;
@@ -349,20 +350,20 @@ fn over_nfs(place: &LayoutsPlace, layout: &Layout, amount: Amount, smbd: u16) ->
 }
 
 /// Each file of real Macs is in two of the layouts.
-fn share_of(macs: &[Item], layout: usize) -> impl Iterator<Item = Item> {
+fn share_of(macs: &[LayoutItem], layout: usize) -> impl Iterator<Item = LayoutItem> {
     let is_there = move |number: usize| (number + layout).is_multiple_of(5);
-    let macs: Vec<Item> = macs.to_vec();
+    let macs: Vec<LayoutItem> = macs.to_vec();
     macs.into_iter().enumerate().filter(move |(number, _)| is_there(*number)).map(|(_, item)| item)
 }
 
 /// Whether it can be told that Samba's byte follows the values of a file's attributes: docs/on-disk-format.md.
-fn is_told(layout: &Layout, item: &Item) -> bool {
+fn is_told(layout: &Layout, item: &LayoutItem) -> bool {
     let mut streams = item.streams.iter();
     let is_sign = |(name, _): &(String, Vec<u8>)| name == "AFP_AfpInfo";
     layout.name != "prefix" || streams.any(is_sign)
 }
 
-fn real_files(outcomes: &mut Outcomes) -> Result<Vec<Item>> {
+fn real_files(outcomes: &mut Outcomes) -> Result<Vec<LayoutItem>> {
     match corpus::folder() {
         Some(folder) => {
             outcomes.run("files of real Macs", &[], || Ok(()));
@@ -376,7 +377,7 @@ fn real_files(outcomes: &mut Outcomes) -> Result<Vec<Item>> {
 }
 
 /// The same after a client has given it another label, and has added an attribute.
-fn changed(mut item: Item) -> Item {
+fn changed(mut item: LayoutItem) -> LayoutItem {
     if let Some((_, info)) = item.streams.iter_mut().find(|(name, _)| name == "AFP_AfpInfo") {
         info[25] = info[25] & !0x0E | 4; // the label colour, Inside Macintosh: More Macintosh Toolbox 7-47
     }
@@ -385,14 +386,14 @@ fn changed(mut item: Item) -> Item {
 }
 
 /// This server reads what smbd wrote, changes it, and smbd reads all of it.
-fn keeps(place: &LayoutsPlace, layout: &Layout, macs: &[Item], (smbd, ours): (u16, u16)) -> Result<()> {
+fn keeps(place: &LayoutsPlace, layout: &Layout, macs: &[LayoutItem], (smbd, ours): (u16, u16)) -> Result<()> {
     let (theirs, ours) = (place.client(smbd), place.client(ours));
     ours.check(layout.name, macs).context("as this server reads them")?;
-    let now: Vec<Item> = macs.iter().cloned().map(changed).collect();
+    let now: Vec<LayoutItem> = macs.iter().cloned().map(changed).collect();
     let is_new = |(name, _): &(String, Vec<u8>)| matches!(name.as_str(), "AFP_AfpInfo" | "added");
-    let written: Vec<Item> = now
+    let written: Vec<LayoutItem> = now
         .iter()
-        .map(|item| Item {
+        .map(|item| LayoutItem {
             name: item.name.clone(),
             data: Data::Kept,
             streams: item.streams.iter().filter(|stream| is_new(stream)).cloned().collect(),

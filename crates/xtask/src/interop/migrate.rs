@@ -16,10 +16,10 @@ use anyhow::{Context, Result, ensure};
 use self::grid::Grid;
 use self::source::Source;
 use super::expected::Expectations;
-use super::layouts::content::{Amount, Item};
+use super::layouts::content::{Amount, LayoutItem};
 use super::layouts::corpus;
-use super::layouts::image::Image;
-use super::layouts::place::{ADA, Client, UID};
+use super::layouts::image::MountedImage;
+use super::layouts::place::{ADA, SmbClientProgram, UID};
 use super::outcome::Outcomes;
 use super::{InteropArgs, conclude, prepare};
 use crate::netatalk::packages;
@@ -109,7 +109,7 @@ fn checks(outcomes: &mut Outcomes, place: &MigratePlace) -> Result<()> {
 }
 
 /// Files with all that a Mac stores, and those of real Macs.
-fn items(outcomes: &mut Outcomes) -> Result<(Vec<Item>, bool)> {
+fn items(outcomes: &mut Outcomes) -> Result<(Vec<LayoutItem>, bool)> {
     let mut items = vec![Amount::Little.older("tagged"), Amount::Little.newer("other")];
     let folder = corpus::folder();
     match &folder {
@@ -125,7 +125,7 @@ fn items(outcomes: &mut Outcomes) -> Result<(Vec<Item>, bool)> {
 /// The folders of sources and destinations.
 pub struct MigratePlace {
     pub folder: PathBuf,
-    _image: Image,
+    _image: MountedImage,
     configuration: PathBuf,
 }
 
@@ -135,7 +135,7 @@ impl MigratePlace {
         let folder = process::fresh_folder("interop-migrate")?;
         let shares = folder.join("shares");
         fs::create_dir_all(&shares)?;
-        let image = Image::mount("xfs", &shares)?;
+        let image = MountedImage::mount("xfs", &shares)?;
         for source in Source::ALL {
             for name in ["from", "to"] {
                 let share = shares.join(format!("{name}-{}", source.share()));
@@ -158,12 +158,12 @@ impl MigratePlace {
         self.folder.join("shares").join(format!("to-{}", source.share()))
     }
 
-    pub fn client(&self, port: u16) -> Client {
-        Client::new(self.folder.join("local"), self.configuration.clone(), port)
+    pub fn client(&self, port: u16) -> SmbClientProgram {
+        SmbClientProgram::new(self.folder.join("local"), self.configuration.clone(), port)
     }
 
     /// This server over all destinations.
-    fn ours(&self) -> Result<(Running, Client)> {
+    fn ours(&self) -> Result<(Running, SmbClientProgram)> {
         let share = |source: &Source| {
             let path = self.destination(*source).display().to_string();
             format!("[[share]]\nname = \"{}\"\npath = \"{path}\"\n\n", source.share())
@@ -193,7 +193,7 @@ fn said(output: &Output) -> String {
 }
 
 /// Files of a server that not all may read: one in three is its owner's alone, one in three also its group's.
-fn close(folder: &Path, items: &[Item]) -> Result<()> {
+fn close(folder: &Path, items: &[LayoutItem]) -> Result<()> {
     for (item, mode) in items.iter().zip([0o600, 0o640, 0o644].into_iter().cycle()) {
         fs::set_permissions(folder.join(&item.name), fs::Permissions::from_mode(mode))?;
     }
@@ -201,7 +201,7 @@ fn close(folder: &Path, items: &[Item]) -> Result<()> {
 }
 
 /// Lets the client that reads what has arrived read all of it.
-fn open(folder: &Path, items: &[Item]) -> Result<()> {
+fn open(folder: &Path, items: &[LayoutItem]) -> Result<()> {
     for item in items {
         fs::set_permissions(folder.join(&item.name), fs::Permissions::from_mode(0o644))?;
     }
@@ -210,7 +210,7 @@ fn open(folder: &Path, items: &[Item]) -> Result<()> {
 
 /// No copy has a bit of a mode that the original does not have, and those of the owner are there, if the owner is: smbd's is a SID
 /// that nobody here has.
-fn no_wider(source: Source, (from, to): (&Path, &Path), items: &[Item]) -> Result<()> {
+fn no_wider(source: Source, (from, to): (&Path, &Path), items: &[LayoutItem]) -> Result<()> {
     for item in items {
         let mode =
             |folder: &Path| Ok::<u32, anyhow::Error>(fs::metadata(folder.join(&item.name))?.mode() & 0o777);

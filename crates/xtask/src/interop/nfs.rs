@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use super::nfs3_client;
 use super::outcome::{Outcome, Outcomes};
 use crate::process::{self, Running};
-use crate::server::{self, Options, Server, UID};
+use crate::server::{self, Server, ServerOptions, UID};
 use crate::{ganesha, isolate, loader};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -99,7 +99,7 @@ impl NfsPlace {
     }
 
     fn server(&self, portmap_port: &str, nfs_port: u16) -> Result<Server> {
-        server::ours(&Options { share: &self.share, state: &self.state, portmap_port, nfs_port })
+        server::ours(&ServerOptions { share: &self.share, state: &self.state, portmap_port, nfs_port })
     }
 
     /// A file of the share with that content. The clients may change it.

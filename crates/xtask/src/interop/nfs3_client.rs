@@ -21,7 +21,7 @@ use crate::server::{ExportAddress, UID};
 type Connection = Nfs3Connection<TokioIo<TcpStream>>;
 
 pub fn run(outcomes: &mut Outcomes, address: &ExportAddress) {
-    let mut test = |name: &str, test: fn(Client) -> Test| {
+    let mut test = |name: &str, test: fn(MountedConnection) -> Test| {
         outcomes.run(&format!("nfs3_client: {name}"), &[], || within(20, address, test));
     };
     test("MNT gives the share's root", |c| Box::pin(root(c)));
@@ -40,19 +40,19 @@ pub fn run(outcomes: &mut Outcomes, address: &ExportAddress) {
 
 type Test = std::pin::Pin<Box<dyn Future<Output = Result<()>>>>;
 
-fn within(seconds: u64, address: &ExportAddress, test: fn(Client) -> Test) -> Result<()> {
+fn within(seconds: u64, address: &ExportAddress, test: fn(MountedConnection) -> Test) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let test = async { test(Client::connect(address).await?).await };
+        let test = async { test(MountedConnection::connect(address).await?).await };
         tokio::time::timeout(Duration::from_secs(seconds), test).await.context("no answer in time")?
     })
 }
 
 /// Runs one call on a new connection.
-fn once<T>(address: &ExportAddress, call: impl AsyncFnOnce(Client) -> Result<T>) -> Result<T> {
+fn once<T>(address: &ExportAddress, call: impl AsyncFnOnce(MountedConnection) -> Result<T>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let call = async { call(Client::connect(address).await?).await };
+        let call = async { call(MountedConnection::connect(address).await?).await };
         tokio::time::timeout(Duration::from_secs(20), call).await.context("no answer in time")?
     })
 }
@@ -81,7 +81,7 @@ pub fn save_over(address: &ExportAddress, name: &str, contents: &[u8]) -> Result
 }
 
 /// A mounted connection, and calls that most tests make.
-struct Client {
+struct MountedConnection {
     connection: Connection,
     root: nfs_fh3,
 }
@@ -115,7 +115,7 @@ fn some<T: nfs3_client::nfs3_types::xdr_codec::Pack + nfs3_client::nfs3_types::x
     }
 }
 
-impl Client {
+impl MountedConnection {
     async fn connect(address: &ExportAddress) -> Result<Self> {
         let credential = opaque_auth::auth_unix(&auth_unix {
             stamp: 1,
@@ -179,14 +179,14 @@ impl Client {
     }
 }
 
-async fn root(mut c: Client) -> Result<()> {
+async fn root(mut c: MountedConnection) -> Result<()> {
     let root = c.root.clone();
     ensure!(matches!(c.attributes(&root).await?.type_, nfs3::ftype3::NF3DIR), "it is not a folder");
     Ok(())
 }
 
 /// RFC 1813 3.3.19 and 3.3.20.
-async fn limits(mut c: Client) -> Result<()> {
+async fn limits(mut c: MountedConnection) -> Result<()> {
     let info = ok(answered(c.connection.fsinfo(&nfs3::FSINFO3args { fsroot: c.root.clone() }).await)?)?;
     ensure!(info.rtmax == 1 << 20 && info.wtmax == 1 << 20, "rtmax {} wtmax {}", info.rtmax, info.wtmax);
     ensure!(info.rtpref <= info.rtmax && info.wtpref <= info.wtmax, "preferred sizes above the largest");
@@ -198,7 +198,7 @@ async fn limits(mut c: Client) -> Result<()> {
 }
 
 /// RFC 1813 3.3.8: GUARDED checks for the object before the CREATE.
-async fn guarded_create(mut c: Client) -> Result<()> {
+async fn guarded_create(mut c: MountedConnection) -> Result<()> {
     c.fresh("guarded").await?;
     let again = c.create("guarded", nfs3::createhow3::GUARDED(sattr3::default())).await?;
     ensure!(status(&again) == Some(nfsstat3::NFS3ERR_EXIST), "{again:?}");
@@ -207,7 +207,7 @@ async fn guarded_create(mut c: Client) -> Result<()> {
 }
 
 /// RFC 1813 3.3.8: the same verifier means the request was repeated.
-async fn exclusive_create(mut c: Client) -> Result<()> {
+async fn exclusive_create(mut c: MountedConnection) -> Result<()> {
     let _ = c.remove("exclusive").await?;
     let how = |byte| nfs3::createhow3::EXCLUSIVE(createverf3([byte; 8]));
     let first = some(ok(c.create("exclusive", how(1)).await?)?.obj, "handle")?;
@@ -219,7 +219,7 @@ async fn exclusive_create(mut c: Client) -> Result<()> {
 }
 
 /// RFC 1813 3.3.2.
-async fn guarded_setattr(mut c: Client) -> Result<()> {
+async fn guarded_setattr(mut c: MountedConnection) -> Result<()> {
     let file = c.fresh("setattr").await?;
     let ctime = c.attributes(&file).await?.ctime;
     let set = |ctime| nfs3::SETATTR3args {
@@ -236,7 +236,7 @@ async fn guarded_setattr(mut c: Client) -> Result<()> {
 }
 
 /// RFC 1813 3.3.7 and 3.3.21.
-async fn verifier(mut c: Client) -> Result<()> {
+async fn verifier(mut c: MountedConnection) -> Result<()> {
     let file = c.fresh("verifier").await?;
     let first = c.write(&file, b"one", stable_how::UNSTABLE).await?;
     let second = c.write(&file, b"two", stable_how::UNSTABLE).await?;
@@ -249,7 +249,7 @@ async fn verifier(mut c: Client) -> Result<()> {
 }
 
 /// RFC 1813 3.3.6.
-async fn read_past_end(mut c: Client) -> Result<()> {
+async fn read_past_end(mut c: MountedConnection) -> Result<()> {
     let file = c.fresh("short").await?;
     c.write(&file, b"0123456789", stable_how::UNSTABLE).await?;
     for (offset, count, wanted, eof) in [
@@ -274,7 +274,7 @@ async fn read_past_end(mut c: Client) -> Result<()> {
 }
 
 /// RFC 1813 2.6: wcc_data.
-async fn weak_cache_data(mut c: Client) -> Result<()> {
+async fn weak_cache_data(mut c: MountedConnection) -> Result<()> {
     let file = c.fresh("wcc").await?;
     let before = c.attributes(&file).await?;
     let wcc = c.write(&file, b"12345", stable_how::UNSTABLE).await?.file_wcc;
@@ -289,7 +289,7 @@ async fn weak_cache_data(mut c: Client) -> Result<()> {
 }
 
 /// RFC 1813 2.3.3: a handle names the file, not its path.
-async fn handles(mut c: Client) -> Result<()> {
+async fn handles(mut c: MountedConnection) -> Result<()> {
     let file = c.fresh("handle").await?;
     let _ = c.remove("renamed").await?;
     let args = nfs3::RENAME3args { from: c.at("handle"), to: c.at("renamed") };
@@ -303,7 +303,7 @@ async fn handles(mut c: Client) -> Result<()> {
     Ok(())
 }
 
-async fn forged_handle(mut c: Client) -> Result<()> {
+async fn forged_handle(mut c: MountedConnection) -> Result<()> {
     let good = c.fresh("forged").await?.data.to_vec();
     for at in 0..good.len() {
         let mut bytes = good.clone();
@@ -317,7 +317,7 @@ async fn forged_handle(mut c: Client) -> Result<()> {
 }
 
 /// RFC 1813 3.3.3 and 3.3.8: a slash cannot be in a name; 256 bytes are more than PATHCONF said.
-async fn bad_names(mut c: Client) -> Result<()> {
+async fn bad_names(mut c: MountedConnection) -> Result<()> {
     for name in ["a/b", "", "nul\0byte"] {
         let answer = c.create(name, nfs3::createhow3::GUARDED(sattr3::default())).await?;
         let refusals =
@@ -336,7 +336,7 @@ async fn bad_names(mut c: Client) -> Result<()> {
 }
 
 /// RFC 1813 3.3.17: an entry that exists all the time is listed exactly once.
-async fn paging(mut c: Client) -> Result<()> {
+async fn paging(mut c: MountedConnection) -> Result<()> {
     const KEPT: usize = 150;
     let args = nfs3::MKDIR3args {
         where_: c.at("paging"),

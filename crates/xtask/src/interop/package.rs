@@ -31,10 +31,10 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
         return Ok(());
     }
     let place = process::fresh_folder("interop-package")?;
-    let parts = PackageParts::of(&server::binary(), &place)?;
+    let parts = PackageParts::quickly(&server::binary(), &place)?;
     println!("{}", parts.about());
     let (deb, next) = (parts.deb(None, MAINTAINER)?, parts.deb(Some(NEXT), MAINTAINER)?);
-    let again = PackageParts::of(&server::binary(), &place)?;
+    let again = PackageParts::quickly(&server::binary(), &place)?;
     outcomes.run("packages: the same program gives the same bytes", &[], || {
         ensure!(again.deb(None, MAINTAINER)? == deb, "{} differs", deb.0);
         ensure!(again.tarball()? == parts.tarball()?, "the tarball differs");

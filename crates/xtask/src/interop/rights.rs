@@ -29,7 +29,7 @@ const STEPS: u32 = 150;
 const SEED: u64 = 1;
 
 /// A person of the list.
-struct Person {
+struct ListedPerson {
     name: String,
     uid: u32,
     role: String,
@@ -103,13 +103,13 @@ fn play(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
 }
 
 /// The group of the editors, in this mount namespace.
-fn make_group(place: &Path, people: &[Person]) -> Result<()> {
+fn make_group(place: &Path, people: &[ListedPerson]) -> Result<()> {
     let members = people.iter().filter(|person| person.is_of_group).map(|person| person.name.as_str());
     samba::unix_group(place, GROUP, &members.collect::<Vec<_>>())
 }
 
 /// The people of the list.
-fn people() -> Result<Vec<Person>> {
+fn people() -> Result<Vec<ListedPerson>> {
     let list: DocumentMut = fs::read_to_string(process::root().join(EXPECTED))?.parse()?;
     let table = list.get("people").and_then(|people| people.as_table()).context("no people are listed")?;
     let person = |(name, item): (&str, &toml_edit::Item)| {
@@ -118,7 +118,7 @@ fn people() -> Result<Vec<Person>> {
             item.get("uid").and_then(|value| value.as_integer()).and_then(|uid| u32::try_from(uid).ok());
         let role = text("role").with_context(|| format!("{name} has no role"))?.to_owned();
         let uid = uid.with_context(|| format!("{name} has no uid"))?;
-        Ok(Person { name: name.to_owned(), uid, role, is_of_group: text("group").is_some() })
+        Ok(ListedPerson { name: name.to_owned(), uid, role, is_of_group: text("group").is_some() })
     };
     table.iter().map(person).collect()
 }
@@ -133,12 +133,12 @@ struct TeamServer {
 }
 
 impl TeamServer {
-    fn start(place: &Path, people: &[Person]) -> Result<Self> {
+    fn start(place: &Path, people: &[ListedPerson]) -> Result<Self> {
         Self::start_at(place, people, &["--listen", "127.0.0.1"])
     }
 
     /// The same at other addresses, which `listen` names.
-    fn start_at(place: &Path, people: &[Person], listen: &[&str]) -> Result<Self> {
+    fn start_at(place: &Path, people: &[ListedPerson], listen: &[&str]) -> Result<Self> {
         let (folder, state, settings) =
             (place.join("team"), place.join("state"), place.join("settings.toml"));
         fs::create_dir_all(&folder)?;
@@ -176,7 +176,7 @@ fn place_arguments(folder: &Path) -> Vec<String> {
 }
 
 /// Who has which role. The editors are the group's members.
-fn settings_text(folder: &Path, people: &[Person]) -> String {
+fn settings_text(folder: &Path, people: &[ListedPerson]) -> String {
     let of_role = |role: &str| {
         let named = people.iter().filter(|person| person.role == role && !person.is_of_group);
         let mut names: Vec<String> = named.map(|person| format!("\"{}\"", person.name)).collect();
@@ -245,7 +245,7 @@ fn compare_peers() -> Result<()> {
     let (place, people) = (process::fresh_folder("interop-rights-peers")?, people()?);
     let accounts: Vec<_> = people
         .iter()
-        .map(|person| (samba::User { name: person.name.clone().leak(), password: PASSWORD }, person.uid))
+        .map(|person| (samba::SambaUser { name: person.name.clone().leak(), password: PASSWORD }, person.uid))
         .collect();
     samba::unix_users(&place, &accounts)?;
     make_group(&place, &people)?;
@@ -255,7 +255,7 @@ fn compare_peers() -> Result<()> {
         fs::create_dir_all(folder)?;
     }
     let smb_port = process::free_port()?;
-    let share = samba::Share { name: SHARE.into(), folder: for_smbd.clone(), settings: SMBD };
+    let share = samba::SambaShare { name: SHARE.into(), folder: for_smbd.clone(), settings: SMBD };
     let _smbd = samba::start(&place.join("smbd"), smb_port, &users, &[share], "")?;
     let smb_port = smb_port.to_string();
     play_by("smbd", &place_arguments(&for_smbd), &["--peer", "--smb-port", &smb_port], "smb,local")?;

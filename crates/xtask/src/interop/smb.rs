@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use super::expected::{Expectations, Verdict};
+use super::expected::{Expectations, SuiteVerdict};
 use super::outcome::{Outcome, Outcomes};
 use super::{InteropArgs, conclude, prepare};
 use crate::{debian, isolate, process, samba};
@@ -64,9 +64,9 @@ pub fn run(args: &InteropArgs) -> Result<()> {
 }
 
 /// Runs suites of smbtorture against a server of their own.
-fn smbtorture(args: &InteropArgs, place: &SmbPlace, wanted: Vec<SuiteSelection>) -> Result<Verdict> {
+fn smbtorture(args: &InteropArgs, place: &SmbPlace, wanted: Vec<SuiteSelection>) -> Result<SuiteVerdict> {
     if wanted.is_empty() {
-        return Ok(Verdict::default());
+        return Ok(SuiteVerdict::default());
     }
     let (_server, target) = place.ours()?;
     let mut said = torture::run(&target, wanted, &logs(), |said| tell(said, args.keep_going))?;
@@ -223,7 +223,7 @@ fn try_again(target: &Target, said: &mut [SuiteResult]) -> Result<()> {
 
 /// Compares our server's results in smbtorture with the expected ones, and prints them beside
 /// smbd's.
-fn judge(args: &InteropArgs, said: &[SuiteResult]) -> Result<Verdict> {
+fn judge(args: &InteropArgs, said: &[SuiteResult]) -> Result<SuiteVerdict> {
     let baseline = SuiteBaseline::read(&process::root().join(BASELINE))?;
     let mut outcomes = Outcomes::default();
     for one in said {

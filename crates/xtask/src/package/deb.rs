@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use md5::{Digest, Md5};
 
 use super::contents::{self, SHELLS};
-use super::tree::{Tree, gzip};
+use super::tree::{PackedTree, gzip};
 use super::{PackageParts, hex};
 
 /// What is particular to one package.
@@ -33,8 +33,8 @@ pub fn make(parts: &PackageParts, about: &About) -> Result<(String, Vec<u8>)> {
     let architecture = parts.program.debian_architecture()?;
     let members = [
         ("debian-binary", b"2.0\n".to_vec()),
-        ("control.tar.gz", gzip(&control.tar("./", parts.time)?)?),
-        ("data.tar.gz", gzip(&data.tar("./", parts.time)?)?),
+        ("control.tar.gz", parts.compress(&control.tar("./", parts.time)?)?),
+        ("data.tar.gz", parts.compress(&data.tar("./", parts.time)?)?),
     ];
     let mut archive = ar::Builder::new(Vec::new());
     for (name, bytes) in members {
@@ -47,8 +47,8 @@ pub fn make(parts: &PackageParts, about: &About) -> Result<(String, Vec<u8>)> {
 }
 
 /// The files that are installed.
-fn data(parts: &PackageParts, about: &About) -> Result<Tree> {
-    let mut tree = Tree::default();
+fn data(parts: &PackageParts, about: &About) -> Result<PackedTree> {
+    let mut tree = PackedTree::default();
     tree.program("usr/bin/fourfold", parts.program.bytes.clone());
     tree.file("usr/lib/systemd/system/fourfold.service", contents::read("packaging/fourfold.service")?);
     tree.file("usr/lib/sysusers.d/fourfold.conf", contents::read("packaging/sysusers.conf")?);
@@ -78,8 +78,8 @@ fn data(parts: &PackageParts, about: &About) -> Result<Tree> {
 }
 
 /// The description of the package, and the scripts of the maintainer.
-fn control(parts: &PackageParts, about: &About, data: &Tree) -> Result<Tree> {
-    let mut tree = Tree::default();
+fn control(parts: &PackageParts, about: &About, data: &PackedTree) -> Result<PackedTree> {
+    let mut tree = PackedTree::default();
     let sum = |(path, bytes): (&str, &[u8])| format!("{}  {path}\n", hex(&Md5::digest(bytes)));
     let is_setting = |path: &str| path.starts_with("etc/");
     tree.file("control", fields(parts, about, data)?);
@@ -92,7 +92,7 @@ fn control(parts: &PackageParts, about: &About, data: &Tree) -> Result<Tree> {
     Ok(tree)
 }
 
-fn fields(parts: &PackageParts, about: &About, data: &Tree) -> Result<String> {
+fn fields(parts: &PackageParts, about: &About, data: &PackedTree) -> Result<String> {
     let mut depends = vec!["systemd | systemd-standalone-sysusers | systemd-sysusers".to_owned()];
     if let Some((major, minor)) = parts.program.glibc() {
         depends.extend([format!("libc6 (>= {major}.{minor})"), "libgcc-s1".to_owned()]);

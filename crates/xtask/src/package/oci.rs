@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::tree::{Tree, gzip};
+use super::tree::PackedTree;
 use super::{PackageParts, contents, hex};
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -24,7 +24,7 @@ pub fn make(parts: &PackageParts) -> Result<(String, Vec<u8>)> {
     let tar = files(parts)?.tar("", parts.time)?;
     let created = Timestamp::from_second(parts.time.cast_signed())?.to_string();
     let architecture = parts.program.debian_architecture()?; // the same names as Go's, which OCI uses
-    let mut tree = Tree::default();
+    let mut tree = PackedTree::default();
     let config = json!({
         "created": created,
         "architecture": architecture,
@@ -45,7 +45,7 @@ pub fn make(parts: &PackageParts) -> Result<(String, Vec<u8>)> {
         "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{}", hex(&Sha256::digest(&tar)))]},
         "history": [{"created": created, "created_by": "cargo xtask package oci"}],
     });
-    let layer = blob(&mut tree, LAYER, &gzip(&tar)?);
+    let layer = blob(&mut tree, LAYER, &parts.compress(&tar)?);
     let config = blob(&mut tree, CONFIG, &serde_json::to_vec(&config)?);
     let manifest = json!({"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": [layer]});
     let mut manifest = blob(&mut tree, MANIFEST, &serde_json::to_vec(&manifest)?);
@@ -58,15 +58,15 @@ pub fn make(parts: &PackageParts) -> Result<(String, Vec<u8>)> {
 }
 
 /// Adds content under its digest, and describes it.
-fn blob(tree: &mut Tree, kind: &str, bytes: &[u8]) -> Value {
+fn blob(tree: &mut PackedTree, kind: &str, bytes: &[u8]) -> Value {
     let digest = hex(&Sha256::digest(bytes));
     tree.file(&format!("blobs/sha256/{digest}"), bytes);
     json!({"mediaType": kind, "digest": format!("sha256:{digest}"), "size": bytes.len()})
 }
 
 /// The file system of the image.
-fn files(parts: &PackageParts) -> Result<Tree> {
-    let mut tree = Tree::default();
+fn files(parts: &PackageParts) -> Result<PackedTree> {
+    let mut tree = PackedTree::default();
     tree.program("usr/bin/fourfold", parts.program.bytes.clone());
     for library in &parts.program.libraries {
         let bytes = std::fs::read(library).with_context(|| format!("cannot read {}", library.display()))?;
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn content_is_found_by_its_digest() {
-        let mut tree = Tree::default();
+        let mut tree = PackedTree::default();
         let described = blob(&mut tree, CONFIG, b"{}");
         let digest = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"; // of `{}`
         assert_eq!(described["digest"], format!("sha256:{digest}"));

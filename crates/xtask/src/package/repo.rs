@@ -120,14 +120,14 @@ fn release(architectures: &[&str], indexes: &[(String, Vec<u8>)], time: u64) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::Tree;
+    use super::super::tree::PackedTree;
     use super::*;
 
     const CONTROL: &str =
         "Package: fourfold\nVersion: 1.2.3-1\nArchitecture: amd64\nDescription: file server\n of four\n";
 
     fn package() -> Vec<u8> {
-        let mut tree = Tree::default();
+        let mut tree = PackedTree::default();
         tree.file("control", CONTROL);
         let control = gzip(&tree.tar("./", 0).unwrap()).unwrap();
         let mut archive = ar::Builder::new(Vec::new());

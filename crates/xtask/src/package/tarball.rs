@@ -4,13 +4,13 @@ use anyhow::Result;
 
 use super::PackageParts;
 use super::contents::{self, SHELLS};
-use super::tree::{Tree, gzip};
+use super::tree::PackedTree;
 
 /// The name and the bytes. The name says whether the program is static (`musl`) or needs glibc (`gnu`).
 pub fn make(parts: &PackageParts) -> Result<(String, Vec<u8>)> {
     let kind = if parts.program.is_static() { "musl" } else { "gnu" };
     let name = format!("fourfold-{}-{}-linux-{kind}", parts.version, parts.program.machine()?);
-    let mut tree = Tree::default();
+    let mut tree = PackedTree::default();
     tree.program(&format!("{name}/bin/fourfold"), parts.program.bytes.clone());
     for (path, bytes) in contents::documents()? {
         tree.file(&format!("{name}/{path}"), bytes);
@@ -30,5 +30,5 @@ pub fn make(parts: &PackageParts) -> Result<(String, Vec<u8>)> {
     for (shell, file) in SHELLS {
         tree.file(&format!("{name}/completions/{file}"), parts.completions(shell)?);
     }
-    Ok((format!("{name}.tar.gz"), gzip(&tree.tar("", parts.time)?)?))
+    Ok((format!("{name}.tar.gz"), parts.compress(&tree.tar("", parts.time)?)?))
 }

@@ -15,9 +15,9 @@ enum TreeNode {
 
 /// Files by their paths, without a slash at the beginning. Folders above a file need not be added.
 #[derive(Clone, Debug, Default)]
-pub struct Tree(BTreeMap<String, TreeNode>);
+pub struct PackedTree(BTreeMap<String, TreeNode>);
 
-impl Tree {
+impl PackedTree {
     pub fn file(&mut self, path: &str, bytes: impl Into<Vec<u8>>) {
         self.insert(path, TreeNode::File { mode: 0o644, bytes: bytes.into() });
     }
@@ -79,9 +79,14 @@ impl Tree {
     }
 }
 
-/// Compressed without a name and a time.
+/// Compressed as well as it can be, without a name and a time.
 pub fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
+    compressed(bytes, Compression::best())
+}
+
+/// Compressed without a name and a time.
+pub fn compressed(bytes: &[u8], how: Compression) -> Result<Vec<u8>> {
+    let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), how);
     encoder.write_all(bytes)?;
     Ok(encoder.finish()?)
 }
@@ -90,8 +95,8 @@ pub fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn tree(paths: &[&str]) -> Tree {
-        let mut tree = Tree::default();
+    fn tree(paths: &[&str]) -> PackedTree {
+        let mut tree = PackedTree::default();
         for path in paths {
             tree.file(path, path.as_bytes());
         }

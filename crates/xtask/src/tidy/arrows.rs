@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use toml_edit::DocumentMut;
 
-use super::Finding;
+use super::Violation;
 
 const PROTOCOLS: &[&str] = &["afp", "smb", "nfs", "iscsi"];
 
@@ -116,7 +116,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-pub fn check(root: &Path) -> Result<Vec<Finding>> {
+pub fn check(root: &Path) -> Result<Vec<Violation>> {
     let mut findings = Vec::new();
     for entry in std::fs::read_dir(root.join("crates"))?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -129,9 +129,9 @@ pub fn check(root: &Path) -> Result<Vec<Finding>> {
 }
 
 /// The forbidden arrows of one crate, including those of its tests.
-fn manifest(name: &str, text: &str) -> Result<Vec<Finding>> {
+fn manifest(name: &str, text: &str) -> Result<Vec<Violation>> {
     let file = format!("crates/{name}/Cargo.toml");
-    let finding = |line, what| Finding { file: file.clone(), line, what };
+    let finding = |line, what| Violation { file: file.clone(), line, what };
     let Some((_, may_use)) = MAY_USE.iter().find(|(of, _)| *of == name) else {
         return Ok(vec![finding(1, format!("crate {name} is not in the table of arrows"))]);
     };

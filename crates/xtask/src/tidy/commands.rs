@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Finding;
-use super::pages::Page;
+use super::Violation;
+use super::pages::MarkdownPage;
 
 const COMMANDS: &str = "docs/commands.md";
 /// Pages whose `fourfold …` are no commands: names of files, and what earlier versions had.
@@ -14,9 +14,9 @@ const OTHERS: &[&str] = &[COMMANDS, "docs/on-disk-format.md"];
 /// What `--help` prints, by the words of the command.
 type Helps = BTreeMap<String, String>;
 
-pub fn check(pages: &[Page]) -> Vec<Finding> {
+pub fn check(pages: &[MarkdownPage]) -> Vec<Violation> {
     let Some(commands) = pages.iter().find(|page| page.file == COMMANDS) else {
-        return vec![Finding { file: COMMANDS.into(), line: 1, what: "it is missing".into() }];
+        return vec![Violation { file: COMMANDS.into(), line: 1, what: "it is missing".into() }];
     };
     let helps = helps(&commands.text);
     let others = pages.iter().filter(|page| !OTHERS.contains(&page.file.as_str()));
@@ -33,12 +33,12 @@ fn helps(page: &str) -> Helps {
     parts.collect()
 }
 
-fn unknown_in(page: &Page, helps: &Helps) -> Vec<Finding> {
+fn unknown_in(page: &MarkdownPage, helps: &Helps) -> Vec<Violation> {
     let mut findings = Vec::new();
     for (line, text) in code(&page.text) {
         for command in commands(&text) {
             let unknown = unknown(command, helps).into_iter();
-            findings.extend(unknown.map(|what| Finding { file: page.file.clone(), line, what }));
+            findings.extend(unknown.map(|what| Violation { file: page.file.clone(), line, what }));
         }
     }
     findings
@@ -120,7 +120,7 @@ mod tests {
                         ## `fourfold user add`\n\n```text\nUsage: fourfold user add [OPTIONS] <NAME>\n\n      --uid <UID>\n```\n";
 
     fn found(text: &str) -> Vec<String> {
-        let page = Page { file: "docs/a.md".into(), text: text.into() };
+        let page = MarkdownPage { file: "docs/a.md".into(), text: text.into() };
         unknown_in(&page, &helps(PAGE)).into_iter().map(|finding| finding.what).collect()
     }
 

@@ -4,20 +4,20 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::Finding;
+use super::Violation;
 
 const PAGE: &str = "ARCHITECTURE.md";
 /// The most words of the page, as `wc -w` counts them.
 const MOST_WORDS: usize = 4_500;
 
-pub fn check(root: &Path) -> Result<Vec<Finding>> {
+pub fn check(root: &Path) -> Result<Vec<Violation>> {
     let text = std::fs::read_to_string(root.join(PAGE)).with_context(|| format!("cannot read {PAGE}"))?;
     Ok(length(&text).into_iter().collect())
 }
 
-fn length(text: &str) -> Option<Finding> {
+fn length(text: &str) -> Option<Violation> {
     let words = text.split_whitespace().count();
-    (words > MOST_WORDS).then(|| Finding {
+    (words > MOST_WORDS).then(|| Violation {
         file: PAGE.to_owned(),
         line: text.lines().count(),
         what: format!("{words} words, at most {MOST_WORDS}: move details to a page of docs/design"),

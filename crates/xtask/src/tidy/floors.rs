@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::Finding;
-use super::source::{Source, Token, is_word};
+use super::Violation;
+use super::source::{CodeToken, Source, is_word};
 
 /// A floor: its name, and its modules. A module is on the floor that names it, or else the nearest module above it.
 type Floor = (&'static str, &'static [&'static str]);
@@ -82,11 +82,11 @@ const AFP_FRAMES: Floor = ("frames", &["server::dispatch", "server::frames"]);
 const SMB_FRAMES: Floor = ("frames", &["server::chain", "server::dispatch", "server::frames"]);
 const NFS_TRANSPORTS: &[&str] = &["server::datagram", "server::stream", "server::v4::operations"];
 
-pub fn check(sources: &[Source]) -> Vec<Finding> {
+pub fn check(sources: &[Source]) -> Vec<Violation> {
     FLOORS.iter().flat_map(|(name, floors)| of_crate(name, floors, sources)).collect()
 }
 
-fn of_crate(name: &str, floors: &[Floor], sources: &[Source]) -> Vec<Finding> {
+fn of_crate(name: &str, floors: &[Floor], sources: &[Source]) -> Vec<Violation> {
     let root = format!("crates/{name}/src/");
     let files = || sources.iter().filter_map(|source| Some((source, source.path.strip_prefix(&root)?)));
     let exported: HashMap<String, Vec<String>> = files()
@@ -99,7 +99,7 @@ fn of_crate(name: &str, floors: &[Floor], sources: &[Source]) -> Vec<Finding> {
         if module.is_empty() || source.is_test() || module.last().is_some_and(|last| last == "testing") {
             continue;
         }
-        let finding = |line, what| Finding { file: source.path.clone(), line, what };
+        let finding = |line, what| Violation { file: source.path.clone(), line, what };
         let Some(own) = floor_of(floors, &module) else {
             findings.push(finding(1, format!("{} is on no floor of {name}", module.join("::"))));
             continue;
@@ -138,7 +138,7 @@ fn floor_of(floors: &[Floor], path: &[String]) -> Option<usize> {
 }
 
 /// The names that `lib.rs` exports again, with what they mean.
-fn exports(tokens: &[Token]) -> Vec<(String, Vec<String>)> {
+fn exports(tokens: &[CodeToken]) -> Vec<(String, Vec<String>)> {
     let mut names = Vec::new();
     for at in 0..tokens.len() {
         if tokens[at].text == "use" {
@@ -151,7 +151,7 @@ fn exports(tokens: &[Token]) -> Vec<(String, Vec<String>)> {
 }
 
 /// The paths that begin with `crate`, `super` or `self`, from the root of the crate, with their lines.
-fn imports(tokens: &[Token], module: &[String]) -> Vec<(Vec<String>, usize)> {
+fn imports(tokens: &[CodeToken], module: &[String]) -> Vec<(Vec<String>, usize)> {
     let mut all = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         let before = |by: usize| at.checked_sub(by).map_or("", |at| &tokens[at].text);
@@ -177,7 +177,7 @@ struct NamedPath {
 }
 
 /// Reads the path or the tree of paths at `at` after `above`. Answers where it ends.
-fn path(tokens: &[Token], mut at: usize, mut above: Vec<String>, found: &mut Vec<NamedPath>) -> usize {
+fn path(tokens: &[CodeToken], mut at: usize, mut above: Vec<String>, found: &mut Vec<NamedPath>) -> usize {
     let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
     let line = tokens.get(at).map_or(0, |token| token.line);
     loop {
@@ -233,7 +233,7 @@ mod tests {
         let parse =
             |(path, text): &(&str, &str)| Source::parse(&format!("crates/x/src/{path}"), text).unwrap();
         let sources: Vec<_> = files.iter().map(parse).collect();
-        let shown = |found: Finding| format!("{}:{}: {}", &found.file[13..], found.line, found.what);
+        let shown = |found: Violation| format!("{}:{}: {}", &found.file[13..], found.line, found.what);
         of_crate("x", HOUSE, &sources).into_iter().map(shown).collect()
     }
 

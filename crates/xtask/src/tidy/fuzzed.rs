@@ -9,9 +9,9 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::Finding;
+use super::Violation;
 
-pub fn check(root: &Path, files: &[String]) -> Result<Vec<Finding>> {
+pub fn check(root: &Path, files: &[String]) -> Result<Vec<Violation>> {
     let mut covered = Vec::new();
     if let Ok(targets) = std::fs::read_dir(root.join("fuzz/fuzz_targets")) {
         for path in targets.flatten().map(|target| target.path()) {
@@ -20,7 +20,7 @@ pub fn check(root: &Path, files: &[String]) -> Result<Vec<Finding>> {
             }
         }
     }
-    let mut findings: Vec<Finding> = files.iter().filter_map(|file| check_file(file, &covered)).collect();
+    let mut findings: Vec<Violation> = files.iter().filter_map(|file| check_file(file, &covered)).collect();
     findings.retain(|finding| !is_list_of_modules(root, &finding.file));
     Ok(findings)
 }
@@ -31,14 +31,14 @@ fn is_list_of_modules(root: &Path, file: &str) -> bool {
     path.with_extension("").is_dir() && std::fs::read_to_string(path).is_ok_and(|text| !text.contains("fn "))
 }
 
-fn check_file(file: &str, covered: &[String]) -> Option<Finding> {
+fn check_file(file: &str, covered: &[String]) -> Option<Violation> {
     let decoder = decoder(file)?;
     let is_under = |covered: &String| decoder == *covered || decoder.starts_with(&format!("{covered}/"));
     if covered.iter().any(is_under) {
         return None;
     }
     let what = format!("no fuzz target covers {decoder}");
-    Some(Finding { file: file.to_owned(), line: 1, what })
+    Some(Violation { file: file.to_owned(), line: 1, what })
 }
 
 /// `nfs/wire/v3/read` for such a file's path; `dcerpc/epm` in the crate of codecs `dcerpc`. `None` for a file without a decoder.

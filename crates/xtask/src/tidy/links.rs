@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::Finding;
-use super::pages::Page;
+use super::Violation;
+use super::pages::MarkdownPage;
 
-pub fn check(root: &Path, pages: &[Page]) -> Vec<Finding> {
+pub fn check(root: &Path, pages: &[MarkdownPage]) -> Vec<Violation> {
     let anchors: Anchors = pages.iter().map(|page| (page.file.as_str(), anchors(&page.text))).collect();
     pages.iter().flat_map(|page| broken(page, &anchors, |file| root.join(file).exists())).collect()
 }
@@ -14,7 +14,7 @@ pub fn check(root: &Path, pages: &[Page]) -> Vec<Finding> {
 /// The anchors of each page.
 type Anchors<'a> = BTreeMap<&'a str, BTreeSet<String>>;
 
-fn broken(page: &Page, anchors: &Anchors<'_>, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
+fn broken(page: &MarkdownPage, anchors: &Anchors<'_>, exists: impl Fn(&str) -> bool) -> Vec<Violation> {
     let mut findings = Vec::new();
     for (line, target) in targets(&page.text) {
         let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
@@ -23,7 +23,7 @@ fn broken(page: &Page, anchors: &Anchors<'_>, exists: impl Fn(&str) -> bool) -> 
             anchors.get(file.as_str()).is_none_or(|of_it| anchor.is_empty() || of_it.contains(anchor));
         if !exists(&file) || !is_there {
             let what = format!("the link to {target} leads nowhere");
-            findings.push(Finding { file: page.file.clone(), line, what });
+            findings.push(Violation { file: page.file.clone(), line, what });
         }
     }
     findings
@@ -92,8 +92,8 @@ fn resolved(page: &str, path: &str) -> String {
 mod tests {
     use super::*;
 
-    fn page(file: &str, text: &str) -> Page {
-        Page { file: file.into(), text: text.into() }
+    fn page(file: &str, text: &str) -> MarkdownPage {
+        MarkdownPage { file: file.into(), text: text.into() }
     }
 
     fn found(text: &str) -> Vec<String> {

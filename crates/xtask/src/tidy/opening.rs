@@ -1,20 +1,20 @@
 //! Each file over 20 lines opens with what it is for: a reader who comes from a search learns it from the first line. A module
 //! with a folder is `name.rs` beside `name/`: the tabs of an editor then show different names.
 
-use super::Finding;
+use super::Violation;
 use super::source::Source;
 
 /// Files up to this length explain themselves.
 const SHORT: usize = 20;
 
-pub fn check(source: &Source) -> Option<Finding> {
+pub fn check(source: &Source) -> Option<Violation> {
     if source.path.contains("/src/") && source.path.ends_with("/mod.rs") {
         let what = "a module with a folder is `name.rs` beside `name/`".into();
-        return Some(Finding { file: source.path.clone(), line: 1, what });
+        return Some(Violation { file: source.path.clone(), line: 1, what });
     }
     let is_for_tests = source.is_test() || source.path.ends_with("/testing.rs");
     let is_exempt = is_for_tests || !source.path.contains("/src/") || source.lines <= SHORT;
-    (!is_exempt && !source.has_opening).then(|| Finding {
+    (!is_exempt && !source.has_opening).then(|| Violation {
         file: source.path.clone(),
         line: 1,
         what: "a file over 20 lines opens with a `//!` that says what it is for".into(),

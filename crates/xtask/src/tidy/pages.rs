@@ -7,23 +7,23 @@ use anyhow::{Context, Result};
 use super::{files_below, relative};
 
 /// A page of Markdown.
-pub struct Page {
+pub struct MarkdownPage {
     /// Its path from the root.
     pub file: String,
     pub text: String,
 }
 
 /// README.md and all pages below `docs`, in the order of their names.
-pub fn all(root: &Path) -> Result<Vec<Page>> {
+pub fn all(root: &Path) -> Result<Vec<MarkdownPage>> {
     let mut files = files_below(&root.join("docs"), "md")?;
     files.push(root.join("README.md"));
     files.sort();
     files.into_iter().map(|path| read(root, path)).collect()
 }
 
-fn read(root: &Path, path: PathBuf) -> Result<Page> {
+fn read(root: &Path, path: PathBuf) -> Result<MarkdownPage> {
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(Page { file: relative(root, path), text })
+    Ok(MarkdownPage { file: relative(root, path), text })
 }
 
 /// A paragraph, an item of a list, or a part of a table's cell: text that no sentence crosses.

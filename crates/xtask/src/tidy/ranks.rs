@@ -5,14 +5,14 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::Finding;
+use super::Violation;
 use super::rules::is_product;
 use super::source::Source;
 
 const FILE: &str = "/src/ranks.rs";
 
-pub fn check(root: &Path, sources: &[Source]) -> Result<Vec<Finding>> {
-    let mut findings: Vec<Finding> = sources.iter().filter_map(declared_elsewhere).collect();
+pub fn check(root: &Path, sources: &[Source]) -> Result<Vec<Violation>> {
+    let mut findings: Vec<Violation> = sources.iter().filter_map(declared_elsewhere).collect();
     let mut files = Vec::new();
     for source in sources.iter().filter(|source| source.path.ends_with(FILE)) {
         files.push((source.path.as_str(), std::fs::read_to_string(root.join(&source.path))?));
@@ -21,26 +21,27 @@ pub fn check(root: &Path, sources: &[Source]) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-fn declared_elsewhere(source: &Source) -> Option<Finding> {
-    let is_macro = |pair: &[super::source::Token]| pair[0].text == "ranks" && pair[1].text == "!";
+fn declared_elsewhere(source: &Source) -> Option<Violation> {
+    let is_macro = |pair: &[super::source::CodeToken]| pair[0].text == "ranks" && pair[1].text == "!";
     let at = source.tokens.windows(2).position(is_macro)?;
     let is_allowed = source.path.ends_with(FILE) || !is_product(source);
     let what = || "a crate declares the ranks of its locks in `src/ranks.rs`".to_owned();
-    (!is_allowed).then(|| Finding { file: source.path.clone(), line: source.tokens[at].line, what: what() })
+    (!is_allowed).then(|| Violation { file: source.path.clone(), line: source.tokens[at].line, what: what() })
 }
 
 /// Ranks that have the number or the name of an earlier one, and lines that are no declaration.
-fn ambiguous(files: &[(&str, String)]) -> Vec<Finding> {
+fn ambiguous(files: &[(&str, String)]) -> Vec<Violation> {
     let (mut numbers, mut names) = (HashMap::new(), HashMap::new());
     let mut findings = Vec::new();
     for (file, text) in files {
         let mut place: Option<(&str, usize)> = None;
         for (at, line) in text.lines().enumerate() {
-            let mut finding = |what| findings.push(Finding { file: (*file).to_owned(), line: at + 1, what });
-            match Line::read(line) {
-                Line::Other => {}
-                Line::Band(band, first) => place = Some((band, first)),
-                Line::Rank(name) if place.is_some() => {
+            let mut finding =
+                |what| findings.push(Violation { file: (*file).to_owned(), line: at + 1, what });
+            match RankLine::read(line) {
+                RankLine::Other => {}
+                RankLine::Band(band, first) => place = Some((band, first)),
+                RankLine::Rank(name) if place.is_some() => {
                     let (band, number) = place.take().unwrap_or_default();
                     place = Some((band, number + 1));
                     if let Some(other) = numbers.insert((band, number), name) {
@@ -50,7 +51,9 @@ fn ambiguous(files: &[(&str, String)]) -> Vec<Finding> {
                         finding(format!("{name} is declared in {other}, too"));
                     }
                 }
-                Line::Rank(_) | Line::Unknown => finding("no declaration of a band or rank".to_owned()),
+                RankLine::Rank(_) | RankLine::Unknown => {
+                    finding("no declaration of a band or rank".to_owned())
+                }
             }
         }
     }
@@ -58,7 +61,7 @@ fn ambiguous(files: &[(&str, String)]) -> Vec<Finding> {
 }
 
 /// A line of `ranks.rs`.
-enum Line<'a> {
+enum RankLine<'a> {
     /// A comment, or the beginning or end of the macro.
     Other,
     /// `Band::Store, from 64;`
@@ -68,7 +71,7 @@ enum Line<'a> {
     Unknown,
 }
 
-impl<'a> Line<'a> {
+impl<'a> RankLine<'a> {
     fn read(line: &'a str) -> Self {
         let line = line.trim();
         if matches!(line, "" | "lock::ranks! {" | "}") || line.starts_with("//") {

@@ -1,7 +1,7 @@
 //! Rules about one file.
 
-use super::Finding;
-use super::source::{Source, Token, is_word};
+use super::Violation;
+use super::source::{CodeToken, Source, is_word};
 
 const MAX_FUNCTION: usize = 70;
 const MAX_FILE: usize = 500;
@@ -94,7 +94,7 @@ const TOGETHER: &[&str] =
 const WALL_CLOCKS: &[&str] =
     &["CLOCK_REALTIME", "Realtime", "RealtimeAlarm", "RealtimeCoarse", "SystemTime", "Tai", "UNIX_EPOCH"];
 
-pub fn check(source: &Source) -> Vec<Finding> {
+pub fn check(source: &Source) -> Vec<Violation> {
     let mut findings = Vec::new();
     if !source.is_test() {
         sizes(source, &mut findings);
@@ -134,11 +134,11 @@ fn is_host_backend(path: &str) -> bool {
     path.starts_with("crates/vfs/src/backend/host")
 }
 
-fn finding(source: &Source, line: usize, what: String) -> Finding {
-    Finding { file: source.path.clone(), line, what }
+fn finding(source: &Source, line: usize, what: String) -> Violation {
+    Violation { file: source.path.clone(), line, what }
 }
 
-fn sizes(source: &Source, findings: &mut Vec<Finding>) {
+fn sizes(source: &Source, findings: &mut Vec<Violation>) {
     if source.lines > MAX_FILE {
         let what = format!("{} lines without tests; at most {MAX_FILE}: split it by concept", source.lines);
         findings.push(finding(source, MAX_FILE + 1, what));
@@ -149,7 +149,7 @@ fn sizes(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-fn durations_only(source: &Source, findings: &mut Vec<Finding>) {
+fn durations_only(source: &Source, findings: &mut Vec<Violation>) {
     for token in source.tokens.iter().filter(|token| WALL_CLOCKS.contains(&token.text.as_str())) {
         let what =
             format!("{}: servers decide together by durations, not by a clock that can be set", token.text);
@@ -166,7 +166,7 @@ const CEPH: &str = "crates/cephfs/src/";
 /// The calls of packet sockets.
 const PACKETS: &str = "crates/appletalk/src/links/packet.rs";
 
-fn unsafe_code(source: &Source, findings: &mut Vec<Finding>) {
+fn unsafe_code(source: &Source, findings: &mut Vec<Violation>) {
     let of_libraries = [MIT_KERBEROS, PAM, CEPH, PACKETS];
     if is_host_backend(&source.path) || of_libraries.iter().any(|at| source.path.starts_with(at)) {
         return;
@@ -196,7 +196,7 @@ pub fn is_product(source: &Source) -> bool {
 }
 
 /// Threads use the locks of the crate `lock`, which gives each lock its rank.
-fn ranked_locks(source: &Source, findings: &mut Vec<Finding>) {
+fn ranked_locks(source: &Source, findings: &mut Vec<Violation>) {
     for token in source.tokens.iter().filter(|token| token.text == "parking_lot") {
         findings.push(finding(source, token.line, "`parking_lot`: use `lock`, which has ranks".into()));
     }
@@ -213,7 +213,7 @@ fn ranked_locks(source: &Source, findings: &mut Vec<Finding>) {
 }
 
 /// Messages are decoded by `wire`: a second decoder in `server` would have to be kept equal to the first.
-fn decoded_in_wire(source: &Source, findings: &mut Vec<Finding>) {
+fn decoded_in_wire(source: &Source, findings: &mut Vec<Violation>) {
     let is_listed = NUMBERS_IN_SERVER.iter().any(|(path, _)| *path == source.path);
     if !source.path.contains("/src/server/") || is_listed {
         return;
@@ -236,7 +236,7 @@ fn decoded_in_wire(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-fn pure_wire(source: &Source, findings: &mut Vec<Finding>) {
+fn pure_wire(source: &Source, findings: &mut Vec<Violation>) {
     for token in source.tokens.iter().filter(|token| NOT_IN_WIRE.contains(&token.text.as_str())) {
         findings.push(finding(source, token.line, format!("`{}` in a wire module", token.text)));
     }
@@ -245,7 +245,7 @@ fn pure_wire(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-fn no_protocol(source: &Source, findings: &mut Vec<Finding>) {
+fn no_protocol(source: &Source, findings: &mut Vec<Violation>) {
     for token in source.tokens.iter().filter(|token| is_word(&token.text)) {
         if let Some(word) = words(&token.text).iter().find(|word| PROTOCOL_WORDS.contains(&word.as_str())) {
             let what = format!("`{}` names a protocol ({word}); the tree knows none", token.text);
@@ -254,7 +254,7 @@ fn no_protocol(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-fn no_tenants(source: &Source, findings: &mut Vec<Finding>) {
+fn no_tenants(source: &Source, findings: &mut Vec<Violation>) {
     if source.path.starts_with("crates/formats/src/mac") {
         return;
     }
@@ -270,7 +270,7 @@ fn no_tenants(source: &Source, findings: &mut Vec<Finding>) {
 }
 
 /// The names that items with a plain `pub` declare or re-export.
-fn exported(source: &Source) -> impl Iterator<Item = &Token> {
+fn exported(source: &Source) -> impl Iterator<Item = &CodeToken> {
     const ITEMS: &[&str] = &["const", "enum", "fn", "mod", "static", "struct", "trait", "type", "use"];
     const BEFORE_FN: &[&str] = &["async", "const", "unsafe"];
     let tokens = &source.tokens;
@@ -291,7 +291,7 @@ fn exported(source: &Source) -> impl Iterator<Item = &Token> {
     })
 }
 
-fn one_door_to_the_disk(source: &Source, findings: &mut Vec<Finding>) {
+fn one_door_to_the_disk(source: &Source, findings: &mut Vec<Violation>) {
     if is_host_backend(&source.path) || is_index_file(&source.path) {
         return;
     }
@@ -304,7 +304,7 @@ fn one_door_to_the_disk(source: &Source, findings: &mut Vec<Finding>) {
 }
 
 /// The tokens after `name::`, directly or as one of `name::{a, b::c}`.
-fn modules_of<'a>(source: &'a Source, name: &'a str) -> impl Iterator<Item = &'a Token> {
+fn modules_of<'a>(source: &'a Source, name: &'a str) -> impl Iterator<Item = &'a CodeToken> {
     let tokens = &source.tokens;
     let after = move |at: usize| {
         let is_path = tokens[at].text == name
@@ -315,7 +315,7 @@ fn modules_of<'a>(source: &'a Source, name: &'a str) -> impl Iterator<Item = &'a
 }
 
 /// The first segments of a use tree's branches.
-fn first_segments(rest: &[Token]) -> Vec<&Token> {
+fn first_segments(rest: &[CodeToken]) -> Vec<&CodeToken> {
     match rest.first() {
         Some(token) if token.text == "{" => {}
         Some(token) => return vec![token],

@@ -1,16 +1,16 @@
 //! The length of sentences in the manual: readers who are not native speakers lose a long one.
 
-use super::Finding;
-use super::pages::{Page, passages};
+use super::Violation;
+use super::pages::{MarkdownPage, passages};
 
 /// The most words of a sentence.
 const MOST_WORDS: usize = 35;
 
-pub fn check(pages: &[Page]) -> Vec<Finding> {
+pub fn check(pages: &[MarkdownPage]) -> Vec<Violation> {
     pages.iter().flat_map(long_sentences).collect()
 }
 
-fn long_sentences(page: &Page) -> Vec<Finding> {
+fn long_sentences(page: &MarkdownPage) -> Vec<Violation> {
     let mut findings = Vec::new();
     for passage in passages(&page.text) {
         for sentence in sentences(&plain(&passage.text)) {
@@ -19,7 +19,7 @@ fn long_sentences(page: &Page) -> Vec<Finding> {
                     "a sentence of {} words, at most {MOST_WORDS}: \"{} …\"",
                     sentence.words, sentence.beginning
                 );
-                findings.push(Finding { file: page.file.clone(), line: passage.line, what });
+                findings.push(Violation { file: page.file.clone(), line: passage.line, what });
             }
         }
     }
@@ -108,7 +108,8 @@ mod tests {
 
     #[test]
     fn a_sentence_of_36_words_is_a_finding_and_one_of_35_is_not() {
-        let page = |words: usize| Page { file: "docs/a.md".into(), text: "word ".repeat(words) + "\n" };
+        let page =
+            |words: usize| MarkdownPage { file: "docs/a.md".into(), text: "word ".repeat(words) + "\n" };
         assert_eq!(long_sentences(&page(35)), []);
         let found = long_sentences(&page(36));
         assert_eq!(found[0].what, "a sentence of 36 words, at most 35: \"word word word word word word …\"");

@@ -5,7 +5,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// A token of the code. Comments are left out, and literals have no text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Token {
+pub struct CodeToken {
     pub text: String,
     pub line: usize,
 }
@@ -23,7 +23,7 @@ pub struct Function {
 pub struct Source {
     /// Relative to the repository's root, with `/`.
     pub path: String,
-    pub tokens: Vec<Token>,
+    pub tokens: Vec<CodeToken>,
     /// Lines of the file without those of its tests.
     pub lines: usize,
     /// It begins with a comment about the file as a whole (`//!`).
@@ -84,7 +84,7 @@ pub fn is_word(text: &str) -> bool {
 /// A token tree as a flat list.
 #[derive(Default)]
 struct Flat {
-    tokens: Vec<Token>,
+    tokens: Vec<CodeToken>,
     test_lines: usize,
 }
 
@@ -122,7 +122,7 @@ impl Flat {
     }
 
     fn push(&mut self, text: &str, line: usize) {
-        self.tokens.push(Token { text: text.to_owned(), line });
+        self.tokens.push(CodeToken { text: text.to_owned(), line });
     }
 
     /// Skips an item up to its body or its semicolon.

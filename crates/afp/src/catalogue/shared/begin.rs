@@ -4,7 +4,7 @@ use vfs::LastingKey;
 use vfs::index::IndexError;
 
 use super::logs::{self, PART};
-use super::record::Record;
+use super::record::IdRecord;
 use super::{CatalogId, SharedIds, Work, local, shared};
 use crate::catalogue::ledger::{ALL, KEYS};
 
@@ -64,7 +64,7 @@ impl SharedIds {
             let Some((last, _)) = rows.last() else { break };
             from = last.0.saturating_add(1);
             let named = |(id, file): &(CatalogId, LastingKey)| (*id, work.systems.named(file));
-            let record = |(id, named)| Record { id, turn: 0, named };
+            let record = |(id, named)| IdRecord { id, turn: 0, named };
             let records: Vec<_> = rows.iter().map(named).map(record).collect();
             self.tell(work, &records)?;
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use lock::Mutex;
 use redb::{ReadableTable, TableDefinition, TableError, WriteTransaction};
-use vfs::index::{IndexError, Store};
+use vfs::index::{DatabaseStore, IndexError};
 
 use super::super::ledger::{ALL, IDS, KEYS};
 use super::super::places::PLACES;
@@ -19,7 +19,7 @@ const NAME: &str = "ids";
 pub(in crate::catalogue) const TURN: &str = "turn";
 
 /// The lineage of the ids in the index.
-pub(super) fn lineage(store: &Store) -> Result<Option<[u8; 16]>, IndexError> {
+pub(super) fn lineage(store: &DatabaseStore) -> Result<Option<[u8; 16]>, IndexError> {
     store.read(|transaction| match transaction.open_table(LINEAGE) {
         Ok(table) => Ok(table.get(NAME)?.map(|lineage| lineage.value())),
         Err(TableError::TableDoesNotExist(_)) => Ok(None),
@@ -28,7 +28,7 @@ pub(super) fn lineage(store: &Store) -> Result<Option<[u8; 16]>, IndexError> {
 }
 
 /// The ids of the index are of this lineage from now on. `None`: they are this server's own.
-pub(super) fn set_lineage(store: &Store, lineage: Option<[u8; 16]>) -> Result<(), IndexError> {
+pub(super) fn set_lineage(store: &DatabaseStore, lineage: Option<[u8; 16]>) -> Result<(), IndexError> {
     store.write(|transaction| {
         let mut table = transaction.open_table(LINEAGE)?;
         match lineage {
@@ -43,7 +43,7 @@ pub(super) fn set_lineage(store: &Store, lineage: Option<[u8; 16]>) -> Result<()
 }
 
 /// Forgets all ids of the index. Returns how many those were.
-pub(super) fn clear(store: &Store) -> Result<u64, IndexError> {
+pub(super) fn clear(store: &DatabaseStore) -> Result<u64, IndexError> {
     store.write(|transaction| {
         let mut count = 0;
         transaction.open_table(KEYS)?.retain_in((ALL, 0)..=(ALL, u32::MAX), |_, _| {

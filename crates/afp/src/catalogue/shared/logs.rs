@@ -11,7 +11,7 @@ use vfs::backend::{Found, NewKind, Stability, Wait};
 use vfs::{Access, Caller, Error, FileId, Node, OwnFolder, Result, Volume};
 use wire::Writer;
 
-use super::record::{self, LENGTH, Record};
+use super::record::{self, IdRecord, LENGTH};
 
 /// How many records are read at a time.
 pub(super) const PART: u64 = 8192;
@@ -27,7 +27,7 @@ pub(super) struct Log {
 
 /// Some records of a log.
 pub(super) struct Part {
-    pub(super) records: Vec<Record>,
+    pub(super) records: Vec<IdRecord>,
     /// Where the next ones are.
     pub(super) end: u64,
 }
@@ -86,7 +86,7 @@ pub(super) fn read(volume: &Volume, log: &Log, from: u64) -> Result<Part> {
     if from == 0 && whole.first().is_none_or(|first| !record::is_beginning(first)) {
         return Ok(Part { records: Vec::new(), end: log.end }); // of a later version, or no log
     }
-    let records = whole.iter().filter_map(Record::decode).collect();
+    let records = whole.iter().filter_map(IdRecord::decode).collect();
     Ok(Part { records, end: from + (whole.len() * LENGTH) as u64 })
 }
 
@@ -121,7 +121,7 @@ impl OwnLog {
 
     /// Adds records: they are on the disk, or in the store, when this returns. If the file was replaced by an
     /// older copy, they go behind what others may have read. Returns where the next ones go.
-    pub(super) fn append(&self, records: &[Record], ended: u64) -> Result<u64> {
+    pub(super) fn append(&self, records: &[IdRecord], ended: u64) -> Result<u64> {
         let mut w = Writer::onto(Vec::with_capacity(records.len() * LENGTH));
         records.iter().for_each(|record| record.encode(&mut w));
         let end = self.node.attributes()?.size.next_multiple_of(RECORD); // a part of a record stays alone

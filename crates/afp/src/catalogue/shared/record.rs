@@ -22,14 +22,14 @@ pub(super) struct SharedFileKey {
 
 /// A file has an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct IdRecord {
     pub(super) id: CatalogId,
     /// 0: on first sight. Else it has got the id of another file, and this counts up with each such change in the cluster.
     pub(super) turn: u32,
     pub(super) named: SharedFileKey,
 }
 
-impl Record {
+impl IdRecord {
     pub(super) fn encode(&self, w: &mut Writer) {
         let start = w.len();
         let LastingKey { file_system, key } = self.named.file;
@@ -90,12 +90,12 @@ pub(super) fn is_beginning(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn record(key: &[u8]) -> Record {
+    fn record(key: &[u8]) -> IdRecord {
         let file = LastingKey { file_system: 0x1122_3344_5566_7788, key: HostKey::new(key).unwrap() };
-        Record { id: CatalogId(4096), turn: 7, named: SharedFileKey { file, of_cluster: true } }
+        IdRecord { id: CatalogId(4096), turn: 7, named: SharedFileKey { file, of_cluster: true } }
     }
 
-    fn bytes(record: &Record) -> [u8; LENGTH] {
+    fn bytes(record: &IdRecord) -> [u8; LENGTH] {
         let mut w = Writer::new();
         record.encode(&mut w);
         w.into_bytes().try_into().unwrap()
@@ -109,24 +109,24 @@ mod tests {
             [0, 0, 16, 0, 0, 0, 0, 7, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 6, 1]
         );
         assert_eq!((&bytes[20..26], bytes[26..].iter().all(|byte| *byte == 0)), (&b"handle"[..], true));
-        assert_eq!(Record::decode(&bytes), Some(record(b"handle")));
+        assert_eq!(IdRecord::decode(&bytes), Some(record(b"handle")));
         let longest = record(&[0xff; HostKey::MAX]);
-        assert_eq!(Record::decode(&self::bytes(&longest)), Some(longest));
+        assert_eq!(IdRecord::decode(&self::bytes(&longest)), Some(longest));
     }
 
     #[test]
     fn what_was_not_written_as_a_whole_is_no_record() {
-        assert_eq!(Record::decode(&[0; LENGTH]), None);
-        assert_eq!(Record::decode(&[0xff; LENGTH]), None);
-        assert_eq!(Record::decode(&beginning("gate1")), None);
+        assert_eq!(IdRecord::decode(&[0; LENGTH]), None);
+        assert_eq!(IdRecord::decode(&[0xff; LENGTH]), None);
+        assert_eq!(IdRecord::decode(&beginning("gate1")), None);
         let whole = bytes(&record(&[9; HostKey::MAX]));
         for at in 0..LENGTH {
             let mut cut = whole;
             cut[at..].fill(0);
-            assert_eq!(Record::decode(&cut), None, "only {at} bytes");
+            assert_eq!(IdRecord::decode(&cut), None, "only {at} bytes");
             let mut changed = whole;
             changed[at] ^= 0x40;
-            assert_eq!(Record::decode(&changed), None, "byte {at}");
+            assert_eq!(IdRecord::decode(&changed), None, "byte {at}");
         }
     }
 

@@ -14,7 +14,7 @@ use vfs::{Error, Kind, Open, OpenOptions, names};
 use crate::server::config::Version;
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
-use crate::server::volumes::ids::Place;
+use crate::server::volumes::ids::EntryPlace;
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::server::volumes::target::Target;
 use crate::wire::attribute::{Bitmap, Get, List, Remove, Reply as Value, Set};
@@ -149,7 +149,7 @@ async fn names_of(request: &Request, volume: &OpenVolume, target: &Target) -> Re
     if !matches!(found.attributes.kind, Kind::File | Kind::Folder) {
         return Ok(Vec::new());
     }
-    let place = target.place(volume)?.map(Place::beside);
+    let place = target.place(volume)?.map(EntryPlace::beside);
     let mut all: Vec<Vec<u8>> = Vec::new();
     if !tree.metadata(found, place)?.finder_info.is_none() {
         all.push(FINDER_INFO.to_vec());
@@ -171,7 +171,7 @@ async fn names_of(request: &Request, volume: &OpenVolume, target: &Target) -> Re
 async fn open(
     request: &Request,
     volume: &OpenVolume,
-    (found, place): (&Found, &Place),
+    (found, place): (&Found, &EntryPlace),
     name: &str,
     (access, create): (Modes, bool),
 ) -> Result<Open, ResultCode> {
@@ -186,7 +186,7 @@ async fn open(
 }
 
 /// The place of a file, if its attributes can be sent.
-fn place_of<'a>(volume: &OpenVolume, target: &'a Target) -> Result<Option<&'a Place>, ResultCode> {
+fn place_of<'a>(volume: &OpenVolume, target: &'a Target) -> Result<Option<&'a EntryPlace>, ResultCode> {
     let has = matches!(target.found()?.attributes.kind, Kind::File | Kind::Folder);
     Ok(target.place(volume)?.filter(|_| has))
 }
@@ -216,7 +216,7 @@ fn name_of(sent: &[u8]) -> Result<String, ResultCode> {
 async fn known_name(
     request: &Request,
     volume: &OpenVolume,
-    (found, place): (&Found, &Place),
+    (found, place): (&Found, &EntryPlace),
     name: String,
 ) -> Result<String, ResultCode> {
     if !names::has_other_forms(name.as_bytes()) {

@@ -4,7 +4,7 @@ use vfs::backend::Found;
 use vfs::{Caller, Description, Entry, Error, Kind, Page};
 use wire::Writer;
 
-use super::params::{Facts, RequestedParameters, put};
+use super::params::{ParameterFacts, RequestedParameters, put};
 use super::rights::{access_rights, listed_access_rights};
 use crate::catalogue::CatalogId;
 use crate::server::config::Version;
@@ -21,7 +21,7 @@ const NUMBERED_DIR: DirBitmap =
     DirBitmap(DirBitmap::DIR_ID.0 | DirBitmap::LONG_NAME.0 | DirBitmap::SHORT_NAME.0);
 
 /// A folder whose entries are returned.
-pub(in crate::server) struct Folder<'a> {
+pub(in crate::server) struct EnumeratedFolder<'a> {
     pub(in crate::server) volume: &'a OpenVolume,
     pub(in crate::server) caller: &'a Caller,
     pub(in crate::server) version: Version,
@@ -39,7 +39,7 @@ pub(in crate::server) struct Needs {
     pub(in crate::server) offspring: bool,
 }
 
-impl Folder<'_> {
+impl EnumeratedFolder<'_> {
     /// Whether clients see an entry at all.
     pub(in crate::server) fn shows(&self, entry: &Entry) -> bool {
         match self.volume.share.volume.hidden(&self.found.object) {
@@ -64,7 +64,7 @@ impl Folder<'_> {
         page: &Page,
         entry: &'e Entry,
         needs: Needs,
-    ) -> Result<Option<Facts<'e>>, ResultCode> {
+    ) -> Result<Option<ParameterFacts<'e>>, ResultCode> {
         match self.described(page, entry, needs) {
             Ok(facts) => Ok(Some(facts)),
             Err(Error::AccessDenied) => Err(ResultCode::ACCESS_DENIED),
@@ -75,7 +75,7 @@ impl Folder<'_> {
         }
     }
 
-    fn described<'e>(&self, page: &Page, entry: &'e Entry, needs: Needs) -> vfs::Result<Facts<'e>> {
+    fn described<'e>(&self, page: &Page, entry: &'e Entry, needs: Needs) -> vfs::Result<ParameterFacts<'e>> {
         let wanted = self.wanted;
         // ProDOS file types are derived from the Finder information.
         let wants_prodos = !self.version.is_3() && wanted.file.intersects(FileBitmap::UTF8_NAME);
@@ -89,10 +89,10 @@ impl Folder<'_> {
         let mut facts = if is_rich {
             let rich = page.rich_details(self.caller, entry)?;
             let rights = self.rights(entry, &rich)?;
-            Facts { rights, ..Facts::new(&rich, self.id, entry.name()) }
+            ParameterFacts { rights, ..ParameterFacts::new(&rich, self.id, entry.name()) }
         } else {
             let plain = Description::plain(page.details(self.caller, entry)?);
-            Facts::new(&plain, self.id, entry.name())
+            ParameterFacts::new(&plain, self.id, entry.name())
         };
         let counts = needs.offspring || wanted.dir.contains(DirBitmap::OFFSPRING_COUNT);
         if counts && facts.attributes.kind == Kind::Folder {
@@ -126,7 +126,7 @@ impl Folder<'_> {
     }
 
     /// Gives numbers to those of these entries that have none, if they are requested.
-    pub(in crate::server) fn number(&self, entries: &[(u64, Facts<'_>)]) -> Result<(), ResultCode> {
+    pub(in crate::server) fn number(&self, entries: &[(u64, ParameterFacts<'_>)]) -> Result<(), ResultCode> {
         if entries.len() < 2 {
             return Ok(());
         }
@@ -136,7 +136,7 @@ impl Folder<'_> {
         Ok(self.volume.share.catalogue.learn(&keys)?)
     }
 
-    fn wants_number(&self, facts: &Facts<'_>) -> bool {
+    fn wants_number(&self, facts: &ParameterFacts<'_>) -> bool {
         match facts.attributes.kind {
             Kind::Folder => self.wanted.dir.intersects(NUMBERED_DIR),
             _ => self.wanted.file.intersects(NUMBERED_FILE),
@@ -144,7 +144,7 @@ impl Folder<'_> {
     }
 
     /// Adds the number, if it is requested. An entry without a number gets one.
-    pub(in crate::server) fn add_number(&self, facts: &mut Facts<'_>) -> Result<(), ResultCode> {
+    pub(in crate::server) fn add_number(&self, facts: &mut ParameterFacts<'_>) -> Result<(), ResultCode> {
         if self.wants_number(facts) {
             facts.id = self.volume.id_of(&facts.key)?;
             if facts.attributes.kind == Kind::Folder {
@@ -155,7 +155,12 @@ impl Folder<'_> {
     }
 
     /// Appends an entry. False: it is too long for its length field, and nothing was appended.
-    pub(in crate::server) fn put(&self, framing: Framing, facts: &Facts<'_>, w: &mut Writer) -> bool {
+    pub(in crate::server) fn put(
+        &self,
+        framing: Framing,
+        facts: &ParameterFacts<'_>,
+        w: &mut Writer,
+    ) -> bool {
         let is_folder = facts.attributes.kind == Kind::Folder;
         framing.put(w, is_folder, |w| put(self.volume, self.version, facts, self.wanted, w))
     }

@@ -10,8 +10,8 @@ use lock::Mutex;
 use vfs::{Caller, FileId, Page};
 use wire::Writer;
 
-use super::entries::{Folder, Needs};
-use super::params::{Facts, RequestedParameters};
+use super::entries::{EnumeratedFolder, Needs};
+use super::params::{ParameterFacts, RequestedParameters};
 use crate::ranks;
 use crate::server::limits::MAX_LISTINGS;
 use crate::server::reply::{Outcome, Reply};
@@ -103,7 +103,7 @@ fn enumerate(request: &Request, form: EnumerateForm) -> Outcome {
     }
     let target = folder_at(request, &volume, &asked)?;
     let found = target.folder()?;
-    let folder = Folder {
+    let folder = EnumeratedFolder {
         volume: &volume,
         caller: request.caller(),
         version: request.version(),
@@ -121,7 +121,7 @@ fn enumerate(request: &Request, form: EnumerateForm) -> Outcome {
     let (index, cookie) = listings.nearest(of, asked.start);
     let (reserved, room) =
         request.memory.reserve_up_to(asked.max_reply.min(request.transport.quantum()) as usize);
-    let mut listing = Listing::new(&folder, form, &asked, (of, room));
+    let mut listing = EnumerateReply::new(&folder, form, &asked, (of, room));
     listing.skip = asked.start - index;
     let mut cookie = listing.take(request.caller(), cookie)?;
     if listing.skip > 0 && of.files != of.folders {
@@ -153,8 +153,8 @@ fn folder_at(
 }
 
 /// A reply in progress.
-struct Listing<'a> {
-    folder: &'a Folder<'a>,
+struct EnumerateReply<'a> {
+    folder: &'a EnumeratedFolder<'a>,
     form: EnumerateForm,
     of: ListingKey,
     most: u16,
@@ -176,9 +176,9 @@ enum AddOutcome {
     Full,
 }
 
-impl<'a> Listing<'a> {
+impl<'a> EnumerateReply<'a> {
     fn new(
-        folder: &'a Folder<'a>,
+        folder: &'a EnumeratedFolder<'a>,
         form: EnumerateForm,
         asked: &Enumerate<'_>,
         (of, max): (ListingKey, usize),
@@ -195,7 +195,7 @@ impl<'a> Listing<'a> {
         loop {
             let page = self.folder.volume.tree().list(caller, self.folder.found, cookie)?;
             let mut named = page.named().peekable();
-            let mut some: Vec<(u64, Facts<'_>)> = Vec::new();
+            let mut some: Vec<(u64, ParameterFacts<'_>)> = Vec::new();
             while named.peek().is_some() {
                 let most = at_a_time.min(usize::from(self.most - self.count));
                 if most == 0 {
@@ -229,7 +229,11 @@ impl<'a> Listing<'a> {
     }
 
     /// What is told of an entry, but its number. `None`: it is skipped.
-    fn facts<'e>(&mut self, page: &Page, entry: &'e vfs::Entry) -> Result<Option<Facts<'e>>, ResultCode> {
+    fn facts<'e>(
+        &mut self,
+        page: &Page,
+        entry: &'e vfs::Entry,
+    ) -> Result<Option<ParameterFacts<'e>>, ResultCode> {
         if !self.folder.shows(entry) {
             return Ok(None);
         }
@@ -242,7 +246,7 @@ impl<'a> Listing<'a> {
         if is_wanted { self.folder.facts(page, entry, Needs::default()) } else { Ok(None) }
     }
 
-    fn add(&mut self, facts: &mut Facts<'_>) -> Result<AddOutcome, ResultCode> {
+    fn add(&mut self, facts: &mut ParameterFacts<'_>) -> Result<AddOutcome, ResultCode> {
         self.folder.add_number(facts)?;
         let before = self.w.len();
         let fits = self.folder.put(self.form.framing(), facts, &mut self.w) && self.w.len() <= self.max;

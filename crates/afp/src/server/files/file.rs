@@ -139,7 +139,7 @@ async fn remove(request: &Request, volume: &OpenVolume, target: &Target) -> Resu
 fn refuse_inhibited(
     volume: &OpenVolume,
     found: &Found,
-    at: &ids::Place,
+    at: &ids::EntryPlace,
     bit: FileBits,
 ) -> Result<(), ResultCode> {
     let (tree, place) = (volume.tree(), Some(at.beside()));

@@ -8,7 +8,7 @@ mod table;
 pub(in crate::server) mod tests;
 mod write;
 
-pub(in crate::server) use self::table::{Fork, Forks};
+pub(in crate::server) use self::table::{ClientFork, Forks};
 pub(in crate::server) use self::write::EarlyForkWrite;
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;

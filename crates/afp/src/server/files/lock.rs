@@ -2,7 +2,7 @@
 
 use vfs::state::{LockKind, LockRefusal, Range};
 
-use super::fork::Fork;
+use super::fork::ClientFork;
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
 use crate::wire::fork::Width;
@@ -37,7 +37,7 @@ pub(in crate::server) async fn run(request: &Request) -> Outcome {
 }
 
 /// The range, and its start.
-async fn range(fork: &Fork, width: Width, wanted: &ByteRangeLock) -> Result<(i64, Range), ResultCode> {
+async fn range(fork: &ClientFork, width: Width, wanted: &ByteRangeLock) -> Result<(i64, Range), ResultCode> {
     let base = match wanted.from_end {
         true => i64::try_from(fork.size().await?).map_err(|_| ResultCode::PARAM_ERROR)?,
         false => 0,

@@ -31,7 +31,7 @@ pub(in crate::server) struct RequestedParameters {
 /// All facts of a file or folder that parameters are made from. Facts that are not requested may be
 /// wrong.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::server) struct Facts<'a> {
+pub(in crate::server) struct ParameterFacts<'a> {
     pub(in crate::server) key: HostKey,
     pub(in crate::server) attributes: Attributes,
     pub(in crate::server) id: CatalogId,
@@ -50,7 +50,7 @@ pub(in crate::server) struct Facts<'a> {
     pub(in crate::server) rights: u32,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> ParameterFacts<'a> {
     /// Of a file whose id, number of entries and rights are not known yet.
     pub(in crate::server) fn new(description: &Description, parent: CatalogId, name: &'a [u8]) -> Self {
         let &Description { details, created, backup, mut finder_info, mut bits, dos, fork_len, .. } =
@@ -83,7 +83,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-impl Facts<'_> {
+impl ParameterFacts<'_> {
     /// Shows a document in the place of a link to other servers: a file that cannot be changed.
     pub(in crate::server) fn show(&mut self, document: &Document) {
         self.attributes.kind = Kind::File;
@@ -179,7 +179,8 @@ pub(in crate::server) fn put_target(
     };
     let rights = if wanted.needs_rights(is_folder) { rights::access_rights(tree, caller, found)? } else { 0 };
     let name = place.map_or(volume.share.name.as_bytes(), |place| &place.name);
-    let mut facts = Facts { id, offspring, rights, ..Facts::new(&description, parent, name) };
+    let mut facts =
+        ParameterFacts { id, offspring, rights, ..ParameterFacts::new(&description, parent, name) };
     if let Some(document) = volume.document(found) {
         facts.show(&document);
     }
@@ -191,11 +192,11 @@ pub(in crate::server) fn put_target(
 pub(in crate::server) fn put(
     volume: &OpenVolume,
     version: Version,
-    facts: &Facts<'_>,
+    facts: &ParameterFacts<'_>,
     wanted: RequestedParameters,
     w: &mut Writer,
 ) {
-    let mut names = Names { from: w.len(), long: None, short: None, utf8: None };
+    let mut names = NameOffsets { from: w.len(), long: None, short: None, utf8: None };
     match facts.attributes.kind {
         Kind::Folder => put_dir(volume, version, facts, wanted.dir, &mut names, w),
         _ => put_file(volume, version, facts, wanted.file, &mut names, w),
@@ -204,14 +205,14 @@ pub(in crate::server) fn put(
 }
 
 /// The positions of the names' offsets, until the names are appended.
-struct Names {
+struct NameOffsets {
     from: usize,
     long: Option<usize>,
     short: Option<usize>,
     utf8: Option<usize>,
 }
 
-impl Names {
+impl NameOffsets {
     /// Reserves an offset.
     fn later(w: &mut Writer) -> Option<usize> {
         let at = w.len();
@@ -219,7 +220,7 @@ impl Names {
         Some(at)
     }
 
-    fn put(&self, facts: &Facts<'_>, w: &mut Writer) {
+    fn put(&self, facts: &ParameterFacts<'_>, w: &mut Writer) {
         for at in [self.long, self.short].into_iter().flatten() {
             self.here(at, w);
             // Names of the form 8.3 have not been used since AFP 2.0: a short name is the long one.
@@ -243,7 +244,7 @@ impl Names {
 }
 
 /// Appends the parameters that files and folders have in common, up to the names: bits 0 to 5.
-fn put_common(volume: &OpenVolume, facts: &Facts<'_>, wanted: FileBitmap, w: &mut Writer) {
+fn put_common(volume: &OpenVolume, facts: &ParameterFacts<'_>, wanted: FileBitmap, w: &mut Writer) {
     if wanted.contains(FileBitmap::ATTRIBUTES) {
         w.u16_be(attributes(volume, facts));
     }
@@ -267,17 +268,17 @@ fn put_common(volume: &OpenVolume, facts: &Facts<'_>, wanted: FileBitmap, w: &mu
 fn put_file(
     volume: &OpenVolume,
     version: Version,
-    facts: &Facts<'_>,
+    facts: &ParameterFacts<'_>,
     wanted: FileBitmap,
-    names: &mut Names,
+    names: &mut NameOffsets,
     w: &mut Writer,
 ) {
     put_common(volume, facts, wanted, w);
     if wanted.contains(FileBitmap::LONG_NAME) {
-        names.long = Names::later(w);
+        names.long = NameOffsets::later(w);
     }
     if wanted.contains(FileBitmap::SHORT_NAME) {
-        names.short = Names::later(w);
+        names.short = NameOffsets::later(w);
     }
     if wanted.contains(FileBitmap::FILE_NUMBER) {
         w.u32_be(facts.id.0);
@@ -309,17 +310,17 @@ fn put_file(
 fn put_dir(
     volume: &OpenVolume,
     version: Version,
-    facts: &Facts<'_>,
+    facts: &ParameterFacts<'_>,
     wanted: DirBitmap,
-    names: &mut Names,
+    names: &mut NameOffsets,
     w: &mut Writer,
 ) {
     put_common(volume, facts, FileBitmap(wanted.0), w);
     if wanted.contains(DirBitmap::LONG_NAME) {
-        names.long = Names::later(w);
+        names.long = NameOffsets::later(w);
     }
     if wanted.contains(DirBitmap::SHORT_NAME) {
-        names.short = Names::later(w);
+        names.short = NameOffsets::later(w);
     }
     if wanted.contains(DirBitmap::DIR_ID) {
         w.u32_be(facts.id.0);
@@ -344,9 +345,9 @@ fn put_dir(
     }
 }
 
-fn put_utf8_or_prodos(version: Version, facts: &Facts<'_>, names: &mut Names, w: &mut Writer) {
+fn put_utf8_or_prodos(version: Version, facts: &ParameterFacts<'_>, names: &mut NameOffsets, w: &mut Writer) {
     if version.is_3() {
-        names.utf8 = Names::later(w);
+        names.utf8 = NameOffsets::later(w);
         w.u32_be(0);
         return;
     }
@@ -367,7 +368,7 @@ fn prodos(kind: Kind, mac_type: [u8; 4]) -> [u8; 6] {
     }
 }
 
-fn put_unix(facts: &Facts<'_>, w: &mut Writer) {
+fn put_unix(facts: &ParameterFacts<'_>, w: &mut Writer) {
     w.u32_be(facts.attributes.uid);
     w.u32_be(facts.attributes.gid);
     w.u32_be(rights::unix_mode(&facts.attributes));
@@ -375,7 +376,7 @@ fn put_unix(facts: &Facts<'_>, w: &mut Writer) {
 }
 
 /// The attribute word, with its computed bits.
-pub(in crate::server) fn attributes(volume: &OpenVolume, facts: &Facts<'_>) -> u16 {
+pub(in crate::server) fn attributes(volume: &OpenVolume, facts: &ParameterFacts<'_>) -> u16 {
     let mut bits = facts.bits.0 & !(DATA_OPEN | RESOURCE_OPEN);
     let flags = facts.finder_info.flags();
     if flags.contains(FinderFlags::IS_INVISIBLE) {
@@ -404,7 +405,7 @@ fn open_bits(volume: &OpenVolume, attributes: &Attributes) -> u16 {
 }
 
 /// Finder information; a symbolic link has the type and creator by which Macs recognize it.
-pub(in crate::server) fn finder_info(facts: &Facts<'_>) -> FinderInfo {
+pub(in crate::server) fn finder_info(facts: &ParameterFacts<'_>) -> FinderInfo {
     let mut info = facts.finder_info;
     if facts.attributes.kind == Kind::Link {
         info.set_type(*b"slnk", *b"rhap");

@@ -46,7 +46,7 @@ mod tests {
     use auth::{DomainLogon, LoggedOn, LoggingOn, MemberNames, NtlmResponse};
 
     use super::*;
-    use crate::server::sessions::uam::Method;
+    use crate::server::sessions::uam::UamMethod;
     use crate::server::testing::{ADA, people};
     use crate::server::transport::Transport;
 
@@ -93,7 +93,8 @@ mod tests {
     fn srp_is_not_offered_with_a_domain() {
         let mut config = config();
         config.logins.srp = true;
-        let offers_srp = |config: &Config| Method::offered(config, Transport::Tcp).contains(&Method::Srp);
+        let offers_srp =
+            |config: &Config| UamMethod::offered(config, Transport::Tcp).contains(&UamMethod::Srp);
         assert!(!offers_srp(&config));
         config.domain = None;
         assert_eq!(offers_srp(&config), config.accounts.all_have_verifiers());

@@ -9,8 +9,8 @@ use lock::Mutex;
 use tokio::sync::Semaphore;
 use wire::Reader;
 
-use super::session::{Session, User};
-use super::uam::{self, Exchange, Judge, Method, Step};
+use super::session::{Session, SessionUser};
+use super::uam::{self, UamContext, UamExchange, UamMethod, UamStep};
 use super::{domain_login, password};
 use crate::ranks;
 use crate::server::config::{Config, Version};
@@ -57,7 +57,7 @@ enum LoginState<T> {
 /// A login between two steps.
 pub(in crate::server) struct LoginAttempt {
     login: LoginInProgress,
-    exchange: Exchange,
+    exchange: UamExchange,
 }
 
 /// A login in progress.
@@ -65,7 +65,7 @@ struct LoginInProgress {
     version: Version,
     /// The name as typed.
     user: String,
-    method: Method,
+    method: UamMethod,
     /// The number that the client must send with the next step.
     id: u16,
     attempt: auth::Attempt,
@@ -124,7 +124,7 @@ pub(in crate::server) async fn after(
 /// FPGetAuthMethods: the same methods for every directory.
 fn methods(connection: &Connection) -> Reply {
     let config = connection.service.config();
-    let uams = Method::offered(&config, connection.transport).into_iter().map(Method::name).collect();
+    let uams = UamMethod::offered(&config, connection.transport).into_iter().map(UamMethod::name).collect();
     Reply::encoded(|w| AuthMethods { flags: 0, uams }.encode(w))
 }
 
@@ -132,11 +132,11 @@ fn methods(connection: &Connection) -> Reply {
 async fn begin(connection: &Arc<Connection>, start: LoginStart<'_>) -> Outcome {
     let config = connection.service.config();
     let version = connection.transport.version(start.version).ok_or(ResultCode::BAD_VERSION)?;
-    let method = Method::named(start.uam, &config, connection.transport).ok_or(ResultCode::BAD_UAM)?;
-    if method == Method::Guest {
+    let method = UamMethod::named(start.uam, &config, connection.transport).ok_or(ResultCode::BAD_UAM)?;
+    if method == UamMethod::Guest {
         let caller = config.guest.clone().ok_or(ResultCode::BAD_UAM)?;
         let caller = caller.of(FileProtocol::Afp, None, connection.peer.address.ip());
-        let session = connection.log_in(version, User { name: None, caller })?;
+        let session = connection.log_in(version, SessionUser { name: None, caller })?;
         session.record(begun(connection, &config, "", method, version));
         return Ok(Reply::empty());
     }
@@ -155,7 +155,7 @@ async fn go_on(connection: &Arc<Connection>, request: LoginCont<'_>) -> Outcome 
     let (exchange, info) = (attempt.exchange, request.info.to_vec());
     let config = connection.service.config();
     let step = match exchange {
-        Exchange::Kerberos => uam::kerberos::enter(&config, &info).await,
+        UamExchange::Kerberos => uam::kerberos::enter(&config, &info).await,
         exchange => work_on(connection, &config, move |judge| exchange.next(&info, judge)).await,
     };
     conclude(connection, turn, attempt.login, step).await
@@ -165,7 +165,7 @@ async fn go_on(connection: &Arc<Connection>, request: LoginCont<'_>) -> Outcome 
 pub(in crate::server) async fn work_on<T: Send + 'static>(
     connection: &Connection,
     config: &Arc<Config>,
-    work: impl FnOnce(&Judge<'_>) -> Result<T, ResultCode> + Send + 'static,
+    work: impl FnOnce(&UamContext<'_>) -> Result<T, ResultCode> + Send + 'static,
 ) -> Result<T, ResultCode> {
     let at_work = connection.service.gate.at_work.clone();
     let _place = at_work.acquire_owned().await.map_err(|_| ResultCode::MISC_ERROR)?;
@@ -173,7 +173,7 @@ pub(in crate::server) async fn work_on<T: Send + 'static>(
     let done = tokio::task::spawn_blocking(move || {
         let random = |bytes: &mut [u8]| getrandom::fill(bytes).is_ok();
         let (accounts, has_domain) = (&*config.accounts, config.domain.is_some());
-        work(&Judge { accounts, has_domain, random: &random, decoy: &decoy })
+        work(&UamContext { accounts, has_domain, random: &random, decoy: &decoy })
     });
     done.await.unwrap_or(Err(ResultCode::MISC_ERROR))
 }
@@ -206,7 +206,7 @@ fn begun(
     connection: &Connection,
     config: &Config,
     user: &str,
-    method: Method,
+    method: UamMethod,
     version: Version,
 ) -> LoginRecord {
     let line = Line { protocol: PROTOCOL, peer: connection.peer.address, user, method: method.label() };
@@ -227,26 +227,26 @@ async fn conclude(
 ) -> Outcome {
     let config = connection.service.config();
     match step {
-        Ok(Step::Continue(info, exchange)) => {
+        Ok(UamStep::Continue(info, exchange)) => {
             let id = exchange.id_after(login.id);
             turn.give_back(LoginAttempt { login: LoginInProgress { id, ..login }, exchange });
             let reply = Reply::encoded(|w| Continue { id, info: &info }.encode(w));
             Ok(reply.with(ResultCode::AUTH_CONTINUE))
         }
-        Ok(Step::Done(account, head)) => {
+        Ok(UamStep::Done(account, head)) => {
             enter(connection, &config, &login, account)?;
             Ok(Reply { head, ..Reply::default() })
         }
-        Ok(Step::Entered { account, reply: head, key }) => {
+        Ok(UamStep::Entered { account, reply: head, key }) => {
             let session = enter(connection, &config, &login, account)?;
             key.into_iter().for_each(|key| session.keep_key(key));
             Ok(Reply { head, ..Reply::default() })
         }
-        Ok(Step::OfDomain(credentials)) => match domain_login::verify(&config, &credentials).await {
+        Ok(UamStep::OfDomain(credentials)) => match domain_login::verify(&config, &credentials).await {
             Ok(account) => enter(connection, &config, &login, account).map(|_| Reply::empty()),
             Err(refused) => Err(refused_by_domain(connection, &config, &login, &refused).await),
         },
-        Err(code) if login.method == Method::Kerberos => {
+        Err(code) if login.method == UamMethod::Kerberos => {
             let (peer, user, method) = (connection.peer.address, &*login.user, login.method.label());
             let line = Line { protocol: PROTOCOL, peer, user, method };
             config.login_guard.log.tell(&line, Event::Failed("the ticket is refused"), Instant::now());
@@ -268,7 +268,7 @@ fn enter(
 ) -> Result<Arc<Session>, ResultCode> {
     config.login_guard.limiter.succeeded(&login.attempt, Instant::now());
     let name = account.name;
-    let user = User {
+    let user = SessionUser {
         caller: account.identity.of(FileProtocol::Afp, Some(&name), connection.peer.address.ip()),
         name: Some(name.clone()),
     };

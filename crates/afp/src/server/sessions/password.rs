@@ -8,18 +8,18 @@ use wire::Reader;
 
 use super::login::{admit, failed, work_on};
 use super::session::Session;
-use super::uam::change::{self, Step};
-use super::uam::{self, Method};
+use super::uam::change::{self, ChangeStep};
+use super::uam::{self, UamMethod};
 use crate::server::connection::Connection;
 use crate::server::reply::{Outcome, Reply};
 use crate::wire::ResultCode;
 use crate::wire::login::{ChangePassword, Continue};
 
 /// A change between two steps.
-pub(in crate::server) struct Change {
+pub(in crate::server) struct PendingChange {
     /// The number that the client must send with the next step.
     id: u16,
-    rest: change::Change,
+    rest: change::ChangeExchange,
     attempt: auth::Attempt,
 }
 
@@ -35,7 +35,7 @@ pub(in crate::server) async fn change(
     let config = connection.service.config();
     let keep = config.change_password.clone().ok_or(ResultCode::CALL_NOT_SUPPORTED)?;
     let name = session.user.name.clone().ok_or(ResultCode::ACCESS_DENIED)?;
-    let method = Method::named(request.uam, &config, connection.transport).ok_or(ResultCode::BAD_UAM)?;
+    let method = UamMethod::named(request.uam, &config, connection.transport).ok_or(ResultCode::BAD_UAM)?;
     let named = uam::typed(request.user);
     if !named.is_empty() && !named.eq_ignore_ascii_case(&name) {
         return Err(ResultCode::PARAM_ERROR);
@@ -43,7 +43,7 @@ pub(in crate::server) async fn change(
     let (turn, begun) = connection.changing.take()?;
     let info = request.info.to_vec();
     let (id, attempt, step) = match begun.filter(|change| says(&info, change.id)) {
-        Some(Change { id, rest, attempt }) => {
+        Some(PendingChange { id, rest, attempt }) => {
             let step = work_on(connection, &config, move |judge| rest.next(&info[2..], judge)).await;
             (id, attempt, step)
         }
@@ -54,13 +54,13 @@ pub(in crate::server) async fn change(
         }
     };
     let (new, old) = match step {
-        Ok(Step::Continue(info, rest)) => {
+        Ok(ChangeStep::Continue(info, rest)) => {
             let id = id.wrapping_add(1);
-            turn.give_back(Change { id, rest, attempt });
+            turn.give_back(PendingChange { id, rest, attempt });
             let reply = Reply::encoded(|w| Continue { id, info: &info }.encode(w));
             return Ok(reply.with(ResultCode::AUTH_CONTINUE));
         }
-        Ok(Step::Passwords { new, old }) => (new, old),
+        Ok(ChangeStep::Passwords { new, old }) => (new, old),
         Err(code) => {
             failed(connection, &config, (&name, METHOD), &attempt, code).await;
             return Err(code);

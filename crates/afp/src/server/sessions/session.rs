@@ -29,14 +29,14 @@ const MAC: ClientProfile =
 
 /// The user of a session.
 #[derive(Debug, Clone)]
-pub(in crate::server) struct User {
+pub(in crate::server) struct SessionUser {
     /// The account's name; `None` for a guest.
     pub(in crate::server) name: Option<String>,
     /// The identity of commands.
     pub(in crate::server) caller: Caller,
 }
 
-impl User {
+impl SessionUser {
     /// Whether both are the same user.
     pub(in crate::server) fn is(&self, other: &Self) -> bool {
         self.name == other.name && self.caller.uid == other.caller.uid
@@ -48,7 +48,7 @@ pub(in crate::server) struct Session {
     pub(in crate::server) id: u64,
     pub(in crate::server) service: Arc<Service>,
     pub(in crate::server) version: Version,
-    pub(in crate::server) user: User,
+    pub(in crate::server) user: SessionUser,
     pub(in crate::server) volumes: Volumes,
     pub(in crate::server) forks: Forks,
     pub(in crate::server) listings: Listings,
@@ -70,7 +70,12 @@ pub(in crate::server) struct Session {
 }
 
 impl Session {
-    pub(in crate::server) fn new(service: &Arc<Service>, id: u64, version: Version, user: User) -> Arc<Self> {
+    pub(in crate::server) fn new(
+        service: &Arc<Service>,
+        id: u64,
+        version: Version,
+        user: SessionUser,
+    ) -> Arc<Self> {
         Arc::new(Self {
             id,
             service: service.clone(),

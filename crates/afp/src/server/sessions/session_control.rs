@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use vfs::names;
 
 use super::session::Session;
-use super::session_life::Name;
+use super::session_life::ClientIdentifier;
 use super::session_pulse::ASLEEP;
 use super::session_token::{self, MAX_NAME};
 use crate::catalogue::CatalogId;
@@ -132,7 +132,7 @@ fn token(request: &Request) -> Outcome {
         return Err(ResultCode::PARAM_ERROR);
     }
     let session = &request.session;
-    let name = Name { id: id.into(), time };
+    let name = ClientIdentifier { id: id.into(), time };
     match kind {
         TokenKind::LOGIN_WITHOUT_ID => {}
         TokenKind::LOGIN_WITH_ID | TokenKind::LOGIN_WITH_TIME_AND_ID => {
@@ -154,13 +154,14 @@ fn token(request: &Request) -> Outcome {
 
 /// Ends older sessions of the same user's same machine, which has restarted since. A session
 /// without a start time counts as older.
-fn end_others(session: &Arc<Session>, name: &Name) {
+fn end_others(session: &Arc<Session>, name: &ClientIdentifier) {
     if name.id.is_empty() {
         return;
     }
     for other in session.service.all_sessions() {
-        let is_its =
-            |theirs: &Name| theirs.id == name.id && (theirs.time != name.time || name.time.is_none());
+        let is_its = |theirs: &ClientIdentifier| {
+            theirs.id == name.id && (theirs.time != name.time || name.time.is_none())
+        };
         let is_same = other.life.name().as_ref().is_some_and(is_its);
         if other.id != session.id && is_same && other.user.is(&session.user) {
             other.service.end_session(&other);

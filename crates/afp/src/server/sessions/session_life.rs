@@ -15,7 +15,7 @@ use crate::ranks;
 
 /// The identifier that a client gives, so that the server recognizes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::server) struct Name {
+pub(in crate::server) struct ClientIdentifier {
     pub(in crate::server) id: Box<[u8]>,
     /// The start time of its machine.
     pub(in crate::server) time: Option<u32>,
@@ -29,7 +29,7 @@ pub(in crate::server) struct Life {
     pulse: Mutex<Pulse, ranks::AfpPulse>,
     /// Proves that a client has had this session. Without it, no client can reconnect.
     secret: OnceLock<TokenSecret>,
-    name: Mutex<Option<Name>, ranks::AfpName>,
+    name: Mutex<Option<ClientIdentifier>, ranks::AfpName>,
     pub(in crate::server) replies: Replies,
     /// While its connection is lost: what ends the hold of its open files.
     away: Mutex<Vec<Absence>, ranks::AfpAbsences>,
@@ -91,12 +91,12 @@ impl Life {
     }
 
     /// The client's identifier.
-    pub(in crate::server) fn name(&self) -> Option<Name> {
+    pub(in crate::server) fn name(&self) -> Option<ClientIdentifier> {
         self.name.lock().clone()
     }
 
     /// Sets the client's identifier.
-    pub(in crate::server) fn set_name(&self, name: Name) {
+    pub(in crate::server) fn set_name(&self, name: ClientIdentifier) {
         *self.name.lock() = Some(name);
     }
 

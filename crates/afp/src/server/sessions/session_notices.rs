@@ -149,7 +149,7 @@ impl Service {
 
 /// Changes of a volume since the last check.
 #[derive(Debug, Default)]
-pub(in crate::server) struct Changes {
+pub(in crate::server) struct VolumeChanges {
     /// The clients that made them.
     by: HashSet<ClientId>,
     /// Local processes have made or removed names.
@@ -158,7 +158,7 @@ pub(in crate::server) struct Changes {
     perhaps: bool,
 }
 
-impl Changes {
+impl VolumeChanges {
     /// Adds an event.
     pub(in crate::server) fn add(&mut self, event: &Event) {
         let Event::Changed(seen) = event else {
@@ -277,7 +277,7 @@ fn look(
     if service.watched.end(volume, || service.with_volume(volume).is_empty()) {
         return true;
     }
-    let mut changes = Changes::default();
+    let mut changes = VolumeChanges::default();
     first.iter().for_each(|event| changes.add(event));
     while let Some(event) = watching.changes.try_next() {
         changes.add(&event);
@@ -287,7 +287,7 @@ fn look(
 }
 
 /// Notifies the sessions that the changes concern.
-pub(in crate::server) fn tell(sessions: &[Arc<Session>], changes: &Changes, now: Instant) {
+pub(in crate::server) fn tell(sessions: &[Arc<Session>], changes: &VolumeChanges, now: Instant) {
     let concerned = sessions.iter().filter(|session| changes.concern(session, now));
     concerned.for_each(|session| session.tell_of_changes(now));
 }

@@ -39,7 +39,7 @@ pub(in crate::server) struct Replies {
 #[derive(Default)]
 struct CachedReplies {
     /// Oldest first.
-    entries: VecDeque<Entry>,
+    entries: VecDeque<CachedReply>,
     bytes: usize,
     /// The number of the session's current connection.
     connection: u32,
@@ -47,7 +47,7 @@ struct CachedReplies {
     requests: usize,
 }
 
-struct Entry {
+struct CachedReply {
     id: u16,
     command: u8,
     connection: u32,
@@ -96,7 +96,7 @@ impl Replies {
         let mut kept = self.kept.lock();
         self.forget_old(&mut kept);
         let connection = kept.connection;
-        let same = |entry: &Entry| (entry.id, entry.command) == (id, number);
+        let same = |entry: &CachedReply| (entry.id, entry.command) == (id, number);
         let came_back = self.came_back.load(Ordering::Relaxed);
         if let Some(at) = kept.entries.iter().position(same) {
             let entry = &mut kept.entries[at];
@@ -111,7 +111,7 @@ impl Replies {
                 _ => kept.remove(at),
             }
         }
-        kept.entries.push_back(Entry { id, command: number, connection, answer: None });
+        kept.entries.push_back(CachedReply { id, command: number, connection, answer: None });
         kept.make_room();
         Some(RequestState::New(RequestTurn { replies: self, id, number, connection, is_done: false }))
     }
@@ -121,7 +121,8 @@ impl Replies {
         let finished = self.finished.notified();
         tokio::pin!(finished);
         finished.as_mut().enable();
-        let is_underway = |entry: &Entry| (entry.id, entry.command) == (id, number) && entry.answer.is_none();
+        let is_underway =
+            |entry: &CachedReply| (entry.id, entry.command) == (id, number) && entry.answer.is_none();
         if self.kept.lock().entries.iter().any(is_underway) {
             finished.await;
         }
@@ -143,7 +144,7 @@ impl Replies {
         if kept.requests > MAX_REPLAYED {
             let connection = kept.connection;
             kept.entries.retain(|entry| entry.connection == connection || entry.answer.is_none());
-            kept.bytes = kept.entries.iter().map(Entry::bytes).sum();
+            kept.bytes = kept.entries.iter().map(CachedReply::bytes).sum();
             self.came_back.store(false, Ordering::Relaxed);
         }
     }
@@ -156,7 +157,7 @@ impl Replies {
     }
 }
 
-impl Entry {
+impl CachedReply {
     fn bytes(&self) -> usize {
         self.answer.as_ref().map_or(0, |(_, head)| head.len())
     }
@@ -208,7 +209,7 @@ impl RequestTurn<'_> {
     }
 
     fn place(&self, kept: &CachedReplies) -> Option<usize> {
-        let same = |entry: &Entry| {
+        let same = |entry: &CachedReply| {
             (entry.id, entry.command, entry.connection) == (self.id, self.number, self.connection)
         };
         kept.entries.iter().position(|entry| same(entry) && entry.answer.is_none())

@@ -35,7 +35,7 @@ use crate::wire::{ResultCode, login};
 
 /// A method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::server) enum Method {
+pub(in crate::server) enum UamMethod {
     Kerberos,
     Dhx2,
     Srp,
@@ -48,7 +48,7 @@ pub(in crate::server) enum Method {
 }
 
 /// The context of the state machines.
-pub(in crate::server) struct Judge<'a> {
+pub(in crate::server) struct UamContext<'a> {
     pub(in crate::server) accounts: &'a dyn Accounts,
     /// A domain controller verifies passwords of users that have none here.
     pub(in crate::server) has_domain: bool,
@@ -60,9 +60,9 @@ pub(in crate::server) struct Judge<'a> {
 }
 
 /// The progress of a login.
-pub(in crate::server) enum Step {
+pub(in crate::server) enum UamStep {
     /// The server sends this, and waits for the client's next step.
-    Continue(Vec<u8>, Exchange),
+    Continue(Vec<u8>, UamExchange),
     /// The user is authenticated. There may be a last message to the client.
     Done(Account, Vec<u8>),
     /// The same by a ticket. The key is encrypted for the client.
@@ -72,10 +72,10 @@ pub(in crate::server) enum Step {
 }
 
 /// The outcome of a step.
-pub(in crate::server) type Outcome = Result<Step, ResultCode>;
+pub(in crate::server) type Outcome = Result<UamStep, ResultCode>;
 
 /// A login of several steps, between two of them.
-pub(in crate::server) enum Exchange {
+pub(in crate::server) enum UamExchange {
     Dhx2Offered(dhx2::Dhx2Exchange, String),
     Dhx2(PasswordDecryption, String),
     Srp(Box<srp::SrpExchange>),
@@ -85,7 +85,7 @@ pub(in crate::server) enum Exchange {
     Kerberos,
 }
 
-impl Method {
+impl UamMethod {
     /// All methods, the best first.
     const ALL: [Self; 8] = [
         Self::Kerberos,
@@ -156,38 +156,43 @@ impl Method {
 }
 
 /// Takes the first step. Guests have none.
-pub(in crate::server) fn start(method: Method, user: &str, info: &[u8], judge: &Judge<'_>) -> Outcome {
+pub(in crate::server) fn start(
+    method: UamMethod,
+    user: &str,
+    info: &[u8],
+    judge: &UamContext<'_>,
+) -> Outcome {
     let (reply, exchange) = match method {
-        Method::Guest => return Err(ResultCode::PARAM_ERROR),
-        Method::Kerberos => (Vec::new(), Exchange::Kerberos),
-        Method::Cleartext => return cleartext::start(user, info, judge),
-        Method::Dhx2 => {
+        UamMethod::Guest => return Err(ResultCode::PARAM_ERROR),
+        UamMethod::Kerberos => (Vec::new(), UamExchange::Kerberos),
+        UamMethod::Cleartext => return cleartext::start(user, info, judge),
+        UamMethod::Dhx2 => {
             let (reply, offered) = dhx2::Dhx2Exchange::new(judge)?;
-            (reply, Exchange::Dhx2Offered(offered, user.into()))
+            (reply, UamExchange::Dhx2Offered(offered, user.into()))
         }
-        Method::Srp => {
+        UamMethod::Srp => {
             let (reply, offered) = srp::start(user, judge)?;
-            (reply, Exchange::Srp(Box::new(offered)))
+            (reply, UamExchange::Srp(Box::new(offered)))
         }
-        Method::Dhx => {
+        UamMethod::Dhx => {
             let (reply, sealed) = dhx::agree(info, judge)?;
-            (reply, Exchange::Dhx(sealed, user.into()))
+            (reply, UamExchange::Dhx(sealed, user.into()))
         }
-        Method::TwoWayRandnum | Method::Randnum => {
-            let (reply, challenged) = randnum::start(user, method == Method::TwoWayRandnum, judge)?;
-            (reply, Exchange::Randnum(challenged))
+        UamMethod::TwoWayRandnum | UamMethod::Randnum => {
+            let (reply, challenged) = randnum::start(user, method == UamMethod::TwoWayRandnum, judge)?;
+            (reply, UamExchange::Randnum(challenged))
         }
     };
-    Ok(Step::Continue(reply, exchange))
+    Ok(UamStep::Continue(reply, exchange))
 }
 
-impl Exchange {
+impl UamExchange {
     /// Takes the next step.
-    pub(in crate::server) fn next(self, info: &[u8], judge: &Judge<'_>) -> Outcome {
+    pub(in crate::server) fn next(self, info: &[u8], judge: &UamContext<'_>) -> Outcome {
         match self {
             Self::Dhx2Offered(offered, user) => {
                 let (reply, sealed) = offered.agree(info, judge)?;
-                Ok(Step::Continue(reply, Self::Dhx2(sealed, user)))
+                Ok(UamStep::Continue(reply, Self::Dhx2(sealed, user)))
             }
             Self::Dhx2(sealed, user) => judge.verify_one(&user, sealed.open(info, 1, dhx2::PASSWORD)?),
             Self::Srp(offered) => offered.next(info),
@@ -206,7 +211,7 @@ impl Exchange {
     }
 }
 
-impl Judge<'_> {
+impl UamContext<'_> {
     fn random<const N: usize>(&self) -> Result<[u8; N], ResultCode> {
         let mut bytes = [0; N];
         if (self.random)(&mut bytes) { Ok(bytes) } else { Err(ResultCode::MISC_ERROR) }
@@ -217,9 +222,9 @@ impl Judge<'_> {
         let password = typed(passwords.first().ok_or(ResultCode::PARAM_ERROR)?);
         let has_password = |account: Account| !account.secrets.is_empty();
         if self.has_domain && !self.accounts.find_in_any_case(user).is_some_and(has_password) {
-            return Ok(Step::OfDomain(DomainCredentials { user: user.to_owned(), password }));
+            return Ok(UamStep::OfDomain(DomainCredentials { user: user.to_owned(), password }));
         }
-        Ok(Step::Done(self.verify(user, &password)?, Vec::new()))
+        Ok(UamStep::Done(self.verify(user, &password)?, Vec::new()))
     }
 
     /// Verifies a name and a password; returns the account.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use vfs::{Access, Kind};
 use wire::Writer;
 
-use super::ids::Place;
+use super::ids::EntryPlace;
 use super::open_volume::OpenVolume;
 use super::target::{Target, is_folder};
 use crate::catalogue::desktop::{Application, Icon, IconKey};
@@ -156,7 +156,7 @@ fn get_application(request: &Request) -> Outcome {
 fn at(request: &Request, volume: &OpenVolume, one: &Application) -> Option<Target> {
     let folder = volume.folder(one.folder.0).ok()?;
     let found = volume.tree().lookup(request.caller(), &folder.object, &one.name).ok()?;
-    let place = Place { folder, name: one.name.clone() };
+    let place = EntryPlace { folder, name: one.name.clone() };
     (found.attributes.kind == Kind::File).then(|| Target::at(found, Some(place)))
 }
 
@@ -198,7 +198,7 @@ fn described(
 /// Sets the comment of a file or folder.
 async fn say(request: &Request, volume: &OpenVolume, target: &Target, comment: &[u8]) -> Outcome {
     let (actor, found) = (request.actor(), target.found()?);
-    let place = target.place(volume)?.map(Place::beside);
+    let place = target.place(volume)?.map(EntryPlace::beside);
     let change = || volume.tree().change_metadata(&actor, found, place, |one| one.comment = comment.to_vec());
     volume.once_recalled(change).await?;
     Ok(Reply::empty())
@@ -218,7 +218,7 @@ fn get_comment(request: &Request) -> Outcome {
 
 fn comment_of(volume: &OpenVolume, target: &Target) -> Result<Vec<u8>, ResultCode> {
     let (found, place) = (target.found()?, target.place(volume)?);
-    Ok(volume.tree().mac_tree().comment(found, place.map(Place::beside))?)
+    Ok(volume.tree().mac_tree().comment(found, place.map(EntryPlace::beside))?)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use vfs::backend::Found;
 use vfs::{Error, Kind};
 use wire::Writer;
 
-use super::ids::Place;
+use super::ids::EntryPlace;
 use super::open_volume::OpenVolume;
 use super::target::Target;
 use crate::catalogue::CatalogId;
@@ -83,7 +83,7 @@ fn delete(request: &Request) -> Outcome {
     Ok(Reply::empty())
 }
 
-fn keep(volume: &OpenVolume, id: CatalogId, at: &Place) -> Result<(), ResultCode> {
+fn keep(volume: &OpenVolume, id: CatalogId, at: &EntryPlace) -> Result<(), ResultCode> {
     let folder = volume.id_everywhere(&at.folder.object.key())?;
     Ok(volume.share.catalogue.keep_place(id, folder, &at.name)?)
 }
@@ -115,5 +115,5 @@ fn place(request: &Request, volume: &OpenVolume, id: CatalogId, found: &Found) -
     if entry.object.key() != found.object.key() {
         return Err(Error::Stale.into()); // it has just been moved
     }
-    Ok(Target::at(entry, Some(Place { folder, name })))
+    Ok(Target::at(entry, Some(EntryPlace { folder, name })))
 }

@@ -30,7 +30,7 @@ impl LastChangeTime {
 
 /// The folder of a file or folder, and its stored name there.
 #[derive(Clone)]
-pub(in crate::server) struct Place {
+pub(in crate::server) struct EntryPlace {
     pub(in crate::server) folder: Found,
     pub(in crate::server) name: Vec<u8>,
 }
@@ -132,12 +132,12 @@ impl OpenVolume {
     }
 
     /// The place of a folder; `None` for the volume's root folder.
-    pub(in crate::server) fn place_of_folder(&self, found: &Found) -> Result<Option<Place>, ResultCode> {
+    pub(in crate::server) fn place_of_folder(&self, found: &Found) -> Result<Option<EntryPlace>, ResultCode> {
         if self.is_root(found) {
             return Ok(None);
         }
         let (folder, name) = self.tree().place_of(found)?;
-        Ok(Some(Place { folder, name }))
+        Ok(Some(EntryPlace { folder, name }))
     }
 
     /// The stored name of a file in a folder, found by listing the folder. A caller that has

@@ -17,7 +17,7 @@ pub(in crate::server) const VOLUME_NAME: usize = 27;
 const LONGEST_EXTENSION: usize = 6;
 
 /// An entry of a folder, or the place for one.
-pub(in crate::server) struct Entry {
+pub(in crate::server) struct EntrySlot {
     /// Its stored name.
     pub(in crate::server) name: Vec<u8>,
     /// `None` when there is no such entry.
@@ -86,7 +86,7 @@ impl OpenVolume {
         folder: &Found,
         kind: u8,
         sent: &[u8],
-    ) -> Result<Entry, ResultCode> {
+    ) -> Result<EntrySlot, ResultCode> {
         if let Some(id) = names::parse_mangled(sent)
             && let Some(entry) = self.entry_numbered(caller, folder, CatalogId(id))?
         {
@@ -94,12 +94,12 @@ impl OpenVolume {
         }
         let stored = self.tree().stored_form(stored(kind, sent)?);
         match self.tree().mac_tree().lookup_folded(caller, folder, &stored, self.share.folding()) {
-            Ok((name, found)) => Ok(Entry { name, found: Some(found) }),
+            Ok((name, found)) => Ok(EntrySlot { name, found: Some(found) }),
             Err(Error::NotFound) => {
                 if let Some(entry) = self.entry_of_others(caller, folder, &stored)? {
                     return Ok(entry);
                 }
-                Ok(Entry { name: stored, found: None })
+                Ok(EntrySlot { name: stored, found: None })
             }
             Err(error) => Err(error.into()),
         }
@@ -111,10 +111,10 @@ impl OpenVolume {
         caller: &Caller,
         folder: &Found,
         stored: &[u8],
-    ) -> Result<Option<Entry>, ResultCode> {
+    ) -> Result<Option<EntrySlot>, ResultCode> {
         let Some(id) = number_in(stored) else { return Ok(None) };
         let entry = self.entry_numbered(caller, folder, id)?;
-        let is_it = |entry: &Entry| {
+        let is_it = |entry: &EntrySlot| {
             let short = shortened_by_others(&entry.name, id);
             short.is_some_and(|short| names::to_nfc(short.as_bytes()) == stored)
         };
@@ -127,11 +127,11 @@ impl OpenVolume {
         caller: &Caller,
         folder: &Found,
         id: CatalogId,
-    ) -> Result<Option<Entry>, ResultCode> {
+    ) -> Result<Option<EntrySlot>, ResultCode> {
         let Ok(found) = self.found(id) else { return Ok(None) };
         let Some(name) = self.name_in(folder, &found)? else { return Ok(None) };
         let found = folder.object.lookup(caller, &name)?;
-        Ok(Some(Entry { name, found: Some(found) }))
+        Ok(Some(EntrySlot { name, found: Some(found) }))
     }
 
     /// Whether a client's name stands for this volume.

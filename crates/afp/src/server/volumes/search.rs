@@ -21,7 +21,7 @@ use self::indexed::IndexedRest;
 use super::open_volume::OpenVolume;
 use super::spotlight;
 use crate::ranks;
-use crate::server::files::entries::Folder;
+use crate::server::files::entries::EnumeratedFolder;
 use crate::server::files::params::RequestedParameters;
 use crate::server::limits::{MAX_FOLDERS_TO_SEARCH, MAX_SEARCHES};
 use crate::server::reply::{Outcome, Reply};
@@ -54,17 +54,17 @@ pub(in crate::server) struct Searches {
 #[derive(Default)]
 struct SearchTable {
     next: u32,
-    waiting: VecDeque<(Position, SearchRest)>,
+    waiting: VecDeque<(SearchPosition, SearchRest)>,
 }
 
 /// The position of a search: its number and its volume. A client begins with zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Position {
+struct SearchPosition {
     serial: u32,
     volume: u16,
 }
 
-impl Position {
+impl SearchPosition {
     fn decode(bytes: &[u8; 16]) -> Self {
         let [a, b, c, d, e, f, ..] = *bytes;
         Self { serial: u32::from_be_bytes([a, b, c, d]), volume: u16::from_be_bytes([e, f]) }
@@ -80,17 +80,17 @@ impl Position {
 
 impl Searches {
     /// Takes the walk that continues here; it can be taken only once.
-    fn take(&self, position: Position) -> Option<SearchRest> {
+    fn take(&self, position: SearchPosition) -> Option<SearchRest> {
         let mut table = self.table.lock();
         let at = table.waiting.iter().position(|(known, _)| *known == position)?;
         table.waiting.remove(at).map(|(_, walk)| walk)
     }
 
     /// Keeps a walk; the one that has waited longest is dropped if there are too many.
-    fn keep(&self, volume: u16, walk: SearchRest) -> Position {
+    fn keep(&self, volume: u16, walk: SearchRest) -> SearchPosition {
         let mut table = self.table.lock();
         table.next = table.next.wrapping_add(1).max(1);
-        let position = Position { serial: table.next, volume };
+        let position = SearchPosition { serial: table.next, volume };
         if table.waiting.len() >= MAX_SEARCHES {
             table.waiting.pop_front();
         }
@@ -106,7 +106,7 @@ impl Searches {
 
 /// The rest of a search.
 enum SearchRest {
-    Walked(Walk),
+    Walked(SearchWalk),
     Indexed(IndexedRest),
 }
 
@@ -115,12 +115,12 @@ impl SearchRest {
         if let Some(rest) = IndexedRest::of(volume, criteria) {
             return Ok(Self::Indexed(rest));
         }
-        Ok(Self::Walked(Walk::of(volume.tree().root()?.object.key())))
+        Ok(Self::Walked(SearchWalk::of(volume.tree().root()?.object.key())))
     }
 }
 
 /// The rest of a search that walks.
-struct Walk {
+struct SearchWalk {
     /// The next folder is the last one.
     folders: Vec<PendingFolder>,
     /// At this number, a folder is walked to its end before its next sibling, which needs two rows
@@ -145,14 +145,20 @@ impl PendingFolder {
     }
 }
 
-impl Walk {
+impl SearchWalk {
     fn of(root: HostKey) -> Self {
         Self { folders: vec![PendingFolder::new(root)], most: MAX_FOLDERS_TO_SEARCH }
     }
 
     /// Queues a folder as the next one to walk. False: there is no room for more, and its siblings
     /// are walked after it.
-    fn descend(&mut self, folder: &Folder<'_>, page: &Page, entry: &Entry, above: PendingFolder) -> bool {
+    fn descend(
+        &mut self,
+        folder: &EnumeratedFolder<'_>,
+        page: &Page,
+        entry: &Entry,
+        above: PendingFolder,
+    ) -> bool {
         let Ok(details) = page.details(folder.caller, entry) else { return true };
         let has_room = self.folders.len() < self.most;
         if !has_room {
@@ -174,7 +180,7 @@ pub(in crate::server) async fn run(request: &Request) -> Outcome {
 }
 
 fn search(request: &Request, form: SearchForm) -> Outcome {
-    let asked = search::Search::decode(&mut request.reader(), form)?;
+    let asked = search::SearchRequest::decode(&mut request.reader(), form)?;
     let volume = request.volume(asked.volume)?;
     let (mut files, mut folders) = (asked.files, asked.folders);
     if form == SearchForm::Plain {
@@ -190,12 +196,12 @@ fn search(request: &Request, form: SearchForm) -> Outcome {
         return Err(ResultCode::PARAM_ERROR);
     }
     let searches = &request.session.searches;
-    let position = Position::decode(&asked.position);
+    let position = SearchPosition::decode(&asked.position);
     let walk = match position.serial {
         0 => Some(SearchRest::begin(&volume, &criteria)?),
         _ => searches.take(position).filter(|_| position.volume == volume.id),
     };
-    let mut look = Look::new(request, &volume, form, wanted, asked.matches);
+    let mut look = SearchPass::new(request, &volume, form, wanted, asked.matches);
     let mut walk = walk.ok_or(ResultCode::CATALOG_CHANGED)?;
     let is_over = match &mut walk {
         SearchRest::Walked(walk) => look.walk(walk, &criteria)?,
@@ -207,7 +213,7 @@ fn search(request: &Request, form: SearchForm) -> Outcome {
 }
 
 /// One request's part of a search.
-struct Look<'a> {
+struct SearchPass<'a> {
     request: &'a Request,
     volume: &'a OpenVolume,
     form: SearchForm,
@@ -219,7 +225,7 @@ struct Look<'a> {
     w: Writer,
 }
 
-impl<'a> Look<'a> {
+impl<'a> SearchPass<'a> {
     fn new(
         request: &'a Request,
         volume: &'a OpenVolume,
@@ -233,14 +239,14 @@ impl<'a> Look<'a> {
     }
 
     /// Walks until nothing is left (true), or until enough is found or the time is over (false).
-    fn walk(&mut self, walk: &mut Walk, criteria: &Criteria<'_>) -> Result<bool, ResultCode> {
+    fn walk(&mut self, walk: &mut SearchWalk, criteria: &Criteria<'_>) -> Result<bool, ResultCode> {
         while let Some(pending) = walk.folders.pop() {
             if self.is_enough() {
                 walk.folders.push(pending);
                 return Ok(false);
             }
             let Ok(found) = self.volume.tree().node(&pending.key) else { continue }; // gone meanwhile
-            let folder = Folder {
+            let folder = EnumeratedFolder {
                 volume: self.volume,
                 caller: self.request.caller(),
                 version: self.request.version(),
@@ -258,9 +264,9 @@ impl<'a> Look<'a> {
     /// Examines a folder's entries, to its end (true), or to the end of this request (false).
     fn folder(
         &mut self,
-        folder: &Folder<'_>,
+        folder: &EnumeratedFolder<'_>,
         mut pending: PendingFolder,
-        walk: &mut Walk,
+        walk: &mut SearchWalk,
         criteria: &Criteria<'_>,
     ) -> Result<bool, ResultCode> {
         loop {
@@ -299,7 +305,7 @@ impl<'a> Look<'a> {
 
     fn entry(
         &mut self,
-        folder: &Folder<'_>,
+        folder: &EnumeratedFolder<'_>,
         page: &Page,
         entry: &Entry,
         criteria: &Criteria<'_>,

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use vfs::backend::Found;
 use vfs::{Beside, Caller, Kind};
 
-use super::ids::Place;
+use super::ids::EntryPlace;
 use super::open_volume::OpenVolume;
 use crate::catalogue::CatalogId;
 use crate::wire::path::Step;
@@ -16,7 +16,7 @@ pub(in crate::server) struct Target {
     found: Option<Found>,
     /// The place: `None` for the volume's root folder. If the path was empty, it is determined on
     /// demand.
-    place: OnceLock<Option<Place>>,
+    place: OnceLock<Option<EntryPlace>>,
 }
 
 /// A point on the path.
@@ -57,7 +57,7 @@ impl OpenVolume {
                 (PathPoint::Folder(folder), Step::Down(name)) => {
                     let entry = self.entry(caller, &folder, path.kind, name)?;
                     if steps.peek().is_none() {
-                        let place = Place { folder, name: entry.name };
+                        let place = EntryPlace { folder, name: entry.name };
                         return Ok(Target { found: entry.found, place: OnceLock::from(Some(place)) });
                     }
                     match entry.found.filter(|found| found.attributes.kind == Kind::Folder) {
@@ -76,7 +76,7 @@ impl OpenVolume {
 
 impl Target {
     /// An existing entry.
-    pub(in crate::server) fn at(found: Found, place: Option<Place>) -> Self {
+    pub(in crate::server) fn at(found: Found, place: Option<EntryPlace>) -> Self {
         Self { found: Some(found), place: OnceLock::from(place) }
     }
 
@@ -104,7 +104,7 @@ impl Target {
 
     /// The folder of the entry or of its place, and its stored name there; `None` for the volume's
     /// root folder.
-    pub(in crate::server) fn place(&self, volume: &OpenVolume) -> Result<Option<&Place>, ResultCode> {
+    pub(in crate::server) fn place(&self, volume: &OpenVolume) -> Result<Option<&EntryPlace>, ResultCode> {
         if let Some(place) = self.place.get() {
             return Ok(place.as_ref());
         }
@@ -113,7 +113,7 @@ impl Target {
     }
 
     /// The place, for operations that are impossible on the volume's root folder.
-    pub(in crate::server) fn place_below(&self, volume: &OpenVolume) -> Result<&Place, ResultCode> {
+    pub(in crate::server) fn place_below(&self, volume: &OpenVolume) -> Result<&EntryPlace, ResultCode> {
         self.place(volume)?.ok_or(ResultCode::ACCESS_DENIED)
     }
 
@@ -123,7 +123,7 @@ impl Target {
     }
 }
 
-impl Place {
+impl EntryPlace {
     /// The place in the form for `vfs`.
     pub(in crate::server) fn beside(&self) -> Beside<'_> {
         Beside { folder: &self.folder.object, name: &self.name }

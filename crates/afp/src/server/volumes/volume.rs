@@ -184,7 +184,7 @@ fn space(share: &Share, caller: &vfs::Caller) -> Result<(u64, u64, u32), ResultC
     let at = share.volume.root()?.object;
     let limits = &share.options.size_limits;
     let space = match share.options.time_machine && !limits.is_empty() {
-        true => share.volume.backup_space(caller, &at, limits)?,
+        true => share.volume.backup_bundles().space(caller, &at, limits)?,
         false => share.volume.space(&at)?,
     };
     Ok((space.total, space.available, space.block_size))

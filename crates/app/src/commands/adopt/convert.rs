@@ -15,7 +15,7 @@ use vfs::state::{ClientId, Party};
 use vfs::streams::Style;
 use vfs::{Actor, Beside, Caller, Error, Kind, Relayout, RelayoutOptions, Volume};
 
-use super::converted::{Change, Journal, Journals};
+use super::converted::{Change, JournalWriter, Journals};
 use crate::terminal::looked_at_bar::LookedAtBar;
 
 /// Files of one kind that are named. Those beyond are counted.
@@ -120,7 +120,7 @@ fn actor() -> Actor {
 }
 
 /// Restores the file at which an earlier run was cut off.
-fn mend(volume: &Arc<Volume>, journal: &mut Journal) -> anyhow::Result<()> {
+fn mend(volume: &Arc<Volume>, journal: &mut JournalWriter) -> anyhow::Result<()> {
     let Some(change) = journal.unfinished()? else { return Ok(()) };
     if let Some((folder, name, found)) = find(volume, &change.path)? {
         let place = Beside { folder: &folder.object, name: &name };
@@ -157,7 +157,7 @@ fn shown(path: &[u8]) -> String {
 struct ConversionWalk<'a> {
     volume: &'a Arc<Volume>,
     options: RelayoutOptions,
-    journal: Option<Journal>,
+    journal: Option<JournalWriter>,
     report: Report,
     go_on: GoOn<'a>,
     total: u64,
@@ -311,7 +311,7 @@ pub(crate) fn undo(
     path: &Path,
     go_on: GoOn<'_>,
 ) -> anyhow::Result<(u64, Vec<PathNote>)> {
-    let changes = Journal::read(path)?;
+    let changes = JournalWriter::read(path)?;
     let total = changes.len() as u64;
     let (mut back, mut left) = (0, Vec::new());
     for (number, place) in changes.into_iter().rev().enumerate() {

@@ -56,7 +56,7 @@ struct FileLine {
 pub(super) struct Journals(PathBuf);
 
 /// A journal that is being written.
-pub(crate) struct Journal {
+pub(crate) struct JournalWriter {
     path: PathBuf,
     file: File,
     /// A file was begun, and neither done nor restored.
@@ -81,7 +81,7 @@ impl Journals {
     }
 
     /// The journal of a folder that has not come to its end, or a new one.
-    pub(super) fn of(&self, folder: &Path, to: &str) -> anyhow::Result<Journal> {
+    pub(super) fn of(&self, folder: &Path, to: &str) -> anyhow::Result<JournalWriter> {
         let (text, mut numbers) = (hex::encode(&path_bytes(folder)), Vec::new());
         for entry in fs::read_dir(&self.0)?.flatten().take(MOST_JOURNALS) {
             let path = entry.path();
@@ -100,7 +100,7 @@ impl Journals {
                 String::from_utf8_lossy(&hex::decode_any(&folder).unwrap_or_default()),
                 path.display()
             );
-            return Journal::go_on(path);
+            return JournalWriter::go_on(path);
         }
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
@@ -112,7 +112,7 @@ impl Journals {
         let path = paths.find(|path| !path.exists()).context("there are too many journals of this second")?;
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path);
         let file = file.with_context(|| format!("{} cannot be made", path.display()))?;
-        let mut journal = Journal { path, file, has_begun: false, has_changes: false };
+        let mut journal = JournalWriter { path, file, has_begun: false, has_changes: false };
         journal.write(&Line::Start { format: FORMAT, folder: text, to: to.into() })?;
         File::open(&self.0)?.sync_all()?;
         Ok(journal)
@@ -150,7 +150,7 @@ fn kept_at(path: &Path) -> Option<ConversionJournal> {
     let found = fs::metadata(path).ok()?;
     Some(ConversionJournal {
         name: name.to_str()?.to_owned(),
-        folder: Journal::folder(path).ok()?,
+        folder: JournalWriter::folder(path).ok()?,
         to,
         at: found.modified().ok()?,
         size: found.len(),
@@ -168,7 +168,7 @@ fn ends_with_its_end(path: &Path, length: u64) -> anyhow::Result<bool> {
     Ok(last == end)
 }
 
-impl Journal {
+impl JournalWriter {
     /// Continues a journal. What follows its last whole line was cut off.
     fn go_on(path: PathBuf) -> anyhow::Result<Self> {
         let file = OpenOptions::new().read(true).append(true).open(&path);

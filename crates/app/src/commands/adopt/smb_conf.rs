@@ -18,7 +18,7 @@ mod work;
 
 use std::path::Path;
 
-use conf::{Conf, Entry, Section};
+use conf::{Conf, ConfSection, Entry};
 use work::{Effective, Work};
 
 use super::netgroups::{self, Netgroups};
@@ -59,7 +59,7 @@ fn translate_with(file: &Path, text: &str, netgroups: Netgroups) -> Translation 
 }
 
 /// Why a section is no share here.
-fn no_share(section: &Section) -> Option<&'static str> {
+fn no_share(section: &ConfSection) -> Option<&'static str> {
     let says = |name: &str, default| match section.entry(name).map(|entry| values::truth(&entry.value)) {
         Some(Some(value)) => value,
         _ => default,
@@ -78,11 +78,11 @@ fn no_share(section: &Section) -> Option<&'static str> {
 }
 
 /// A line of a section that is no share.
-fn unserved(entry: &Entry, section: &Section, why: &str) -> SourceSetting {
+fn unserved(entry: &Entry, section: &ConfSection, why: &str) -> SourceSetting {
     said(entry, Some(&section.name), Outcome::NoEffect { why: why.into() })
 }
 
-fn share(section: &Section, server: &server::Server, translated: &mut Translation) {
+fn share(section: &ConfSection, server: &server::Server, translated: &mut Translation) {
     let effective = Effective::of(section, server);
     let Some(mut work) = Work::begin(section, &effective) else {
         let lost = |entry: &Entry| {

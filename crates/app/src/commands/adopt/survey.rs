@@ -17,7 +17,7 @@ use vfs::mac::layout::{
     SYNOLOGY_ATTRIBUTES, SYNOLOGY_HEADER, XattrRole, classify_xattr, is_info_stream, is_resource_stream,
     sidecar_owner,
 };
-use vfs::mac::{Metadata, Parts, Problem, netatalk_list, samba, sidecar};
+use vfs::mac::{Metadata, Problem, StoredParts, netatalk_list, samba, sidecar};
 use vfs::names::{Map, cap, detect_map, plain_form};
 use vfs::streams::ServerFolders;
 
@@ -336,18 +336,21 @@ impl Survey {
         let value = |is: &dyn Fn(&[u8]) -> bool| {
             values.iter().find(|(name, _)| is(name)).map(|(_, value)| &value[..])
         };
-        let parts = Parts {
+        let parts = StoredParts {
             netatalk: value(&|name| name == NETATALK_METADATA),
             info_stream: value(&is_info_stream),
             finder_info: value(&|name| name == APPLE_FINDER_INFO),
             dosattrib: value(&|name| name == DOSATTRIB),
-            ..Parts::default()
+            ..StoredParts::default()
         };
         let (metadata, problems) = Metadata::from_parts(&parts);
         problems.iter().for_each(|problem| self.damaged.add(path, problem.to_string()));
         for (place, alone) in [
-            ("AFP_AfpInfo", Parts { info_stream: parts.info_stream, ..Parts::default() }),
-            ("com.apple.FinderInfo", Parts { finder_info: parts.finder_info, ..Parts::default() }),
+            ("AFP_AfpInfo", StoredParts { info_stream: parts.info_stream, ..StoredParts::default() }),
+            (
+                "com.apple.FinderInfo",
+                StoredParts { finder_info: parts.finder_info, ..StoredParts::default() },
+            ),
         ] {
             let other = Metadata::from_parts(&alone).0.finder_info;
             if !other.is_none() && other != metadata.finder_info {

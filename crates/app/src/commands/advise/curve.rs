@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use admin::control::LoadCurve;
-use bench::record::{Record, Run};
+use bench::record::{MeasuredRun, Record};
 use bench::{Durability, Residency, Unit};
 
 /// The most clients of a measurement that is believed.
@@ -57,14 +57,15 @@ pub(super) struct UserCapacity {
 
 /// The curves of all targets and workloads in bytes, of the first state of the cache and the first durability.
 pub(super) fn curves(records: &[Record]) -> Vec<Curve> {
-    let mut kinds: Vec<(&Run, BTreeMap<usize, Vec<f64>>)> = Vec::new();
+    let mut kinds: Vec<(&MeasuredRun, BTreeMap<usize, Vec<f64>>)> = Vec::new();
     let runs = records.iter().filter_map(|record| match record {
         Record::Run(run) if run.unit() == Unit::Bytes && !run.cut_short => Some(&**run),
         _ => None,
     });
     for run in runs {
-        let same =
-            |(first, _): &&mut (&Run, _)| (&first.target, &first.workload) == (&run.target, &run.workload);
+        let same = |(first, _): &&mut (&MeasuredRun, _)| {
+            (&first.target, &first.workload) == (&run.target, &run.workload)
+        };
         let at = match kinds.iter_mut().find(same) {
             Some(kind) => kind,
             None => {
@@ -73,12 +74,12 @@ pub(super) fn curves(records: &[Record]) -> Vec<Curve> {
                 last
             }
         };
-        let of = |run: &Run| -> (Residency, Durability) { (run.cache, run.durability) };
+        let of = |run: &MeasuredRun| -> (Residency, Durability) { (run.cache, run.durability) };
         if of(at.0) == of(run) {
             at.1.entry(run.clients).or_default().push(run.rate());
         }
     }
-    let curve = |(run, rates): (&Run, BTreeMap<usize, Vec<f64>>)| Curve {
+    let curve = |(run, rates): (&MeasuredRun, BTreeMap<usize, Vec<f64>>)| Curve {
         target: run.target.clone(),
         workload: run.workload.clone(),
         points: rates.into_iter().map(|(clients, rates)| (clients, median(rates))).collect(),

@@ -10,9 +10,9 @@ use formats::mountinfo::{self, MountInfo};
 use snapshots::Dataset;
 
 /// A folder that was made, if it was missing.
-pub(super) struct NewFolder(Option<PathBuf>);
+pub(super) struct DatasetFolder(Option<PathBuf>);
 
-impl NewFolder {
+impl DatasetFolder {
     /// Removes it again.
     pub(super) fn undo(self) {
         if let Some(folder) = self.0 {
@@ -24,16 +24,16 @@ impl NewFolder {
 /// Makes a folder with the owner and the mode of the one above it. One that is there stays as it is.
 ///
 /// In a dataset of an engine with datasets it becomes one, which has snapshots of its own.
-pub(super) fn make(folder: &Path, above: Option<&Dataset>) -> anyhow::Result<NewFolder> {
+pub(super) fn make(folder: &Path, above: Option<&Dataset>) -> anyhow::Result<DatasetFolder> {
     let shown = folder.display();
     if folder.is_dir() {
-        return Ok(NewFolder(None));
+        return Ok(DatasetFolder(None));
     }
     match (above, folder.file_name()) {
         (Some(above), Some(name)) => _ = above.make_subdataset(Path::new(name))?,
         _ => fs::create_dir(folder).with_context(|| format!("the folder {shown} cannot be made"))?,
     }
-    let made = NewFolder(Some(folder.into()));
+    let made = DatasetFolder(Some(folder.into()));
     if let Some(above) = folder.parent().and_then(|above| fs::metadata(above).ok()) {
         let _ = chown(folder, Some(above.uid()), Some(above.gid())); // only root may
         let mode = fs::Permissions::from_mode(above.mode() & 0o7777);

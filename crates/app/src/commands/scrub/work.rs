@@ -95,7 +95,7 @@ fn tree(volume: &Volume, request: &ScrubRequest, recorder: &ScrubRecorder<'_>) -
     if names.iter().any(|name| matches!(*name, b"." | b"..") || name.contains(&0)) {
         bail!("give a path without ..");
     }
-    let mut observer = Observer(recorder);
+    let mut observer = ScrubNotes(recorder);
     let options = ScrubOptions { repair: request.repair, now: SystemTime::now().into() };
     let scrub = Scrub::new(volume, options, &mut observer)?;
     scrub.run(&names).map(drop).map_err(|error| match error {
@@ -166,9 +166,9 @@ impl<'a> ScrubRecorder<'a> {
     }
 }
 
-struct Observer<'a, 'b>(&'a ScrubRecorder<'b>);
+struct ScrubNotes<'a, 'b>(&'a ScrubRecorder<'b>);
 
-impl ScrubObserver for Observer<'_, '_> {
+impl ScrubObserver for ScrubNotes<'_, '_> {
     fn found(&mut self, finding: Finding) {
         let Finding { path, flaw, outcome } = finding;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -24,7 +24,7 @@ pub(super) fn all(running: &Running, backups: &Backups) -> anyhow::Result<Vec<Ba
     let current = running.current();
     let (server, mut all) = (running.status(), Vec::new());
     for share in current.settings.shares.iter().filter(|share| !share.homes) {
-        let found = running.volume(share).and_then(|volume| Ok((volume.mac_backups()?, volume)));
+        let found = running.volume(share).and_then(|volume| Ok((volume.backup_bundles().all()?, volume)));
         let (bundles, volume) = match found {
             Ok(found) => found,
             Err(_) if !share.time_machine => continue,
@@ -137,7 +137,7 @@ impl ShareView<'_> {
     fn free(&self, bundle: &MacBackup, own: Option<u64>) -> Option<u64> {
         let root = self.volume.root().ok()?;
         let limits = BackupLimits { share: self.share.time_machine_size, macs: Vec::new() };
-        let space = self.volume.backup_space(&vfs::Caller::root(), &root.object, &limits).ok()?;
+        let space = self.volume.backup_bundles().space(&vfs::Caller::root(), &root.object, &limits).ok()?;
         let of_own = own.map(|limit| limit.saturating_sub(bundle.size.unwrap_or(0)));
         Some(of_own.map_or(space.available, |left| left.min(space.available)))
     }

@@ -57,7 +57,8 @@ impl Backups {
         let replaced = whole.and_then(|()| {
             place
                 .volume
-                .replace_backup(&from_text_view(&staging), &place.bundle, &from_text_view(&kept))
+                .backup_bundles()
+                .replace(&from_text_view(&staging), &place.bundle, &from_text_view(&kept))
                 .map_err(|error| in_words(error, name))
         });
         if let Err(error) = replaced {
@@ -137,7 +138,7 @@ impl Backups {
                 done += 1;
                 progress(Progress { done, total: 0 })
             };
-            match place.volume.remove_at_top(&from_text_view(&kept), &mut goes_on) {
+            match place.volume.backup_bundles().remove_at_top(&from_text_view(&kept), &mut goes_on) {
                 Ok(()) | Err(Error::NotFound) => {}
                 Err(error) => return Err(error).with_context(|| format!("{kept:?} is not removed")),
             }
@@ -184,14 +185,18 @@ impl Backups {
             (Ok(true), None) => check_changeable(place),
         };
         let moved = whole.and_then(|()| {
-            volume.rename_at_top(&staging, &place.bundle).map_err(|error| in_words(error, name))
+            volume
+                .backup_bundles()
+                .rename_at_top(&staging, &place.bundle)
+                .map_err(|error| in_words(error, name))
         });
         if let Err(error) = moved {
-            let _ = volume.remove_at_top(&staging, &mut || true); // the first error counts
+            let _ = volume.backup_bundles().remove_at_top(&staging, &mut || true); // the first error counts
             return Err(error);
         }
         place
             .volume
+            .backup_bundles()
             .rename_at_top(&place.bundle, &from_text_view(&kept))
             .map_err(|error| in_words(error, name))?;
         let moved = BackupName { share: to.to_owned(), bundle: name.clone() };
@@ -216,7 +221,7 @@ impl Backups {
 
     /// Removes what a rollback has left that did not come to its end.
     fn clear(&self, place: &Place<'_>, staging: &str) -> anyhow::Result<()> {
-        match place.volume.remove_at_top(&from_text_view(staging), &mut || true) {
+        match place.volume.backup_bundles().remove_at_top(&from_text_view(staging), &mut || true) {
             Ok(()) | Err(Error::NotFound) => Ok(()),
             Err(error) => {
                 Err(error).with_context(|| format!("{staging:?} is in the way, and is not removed"))

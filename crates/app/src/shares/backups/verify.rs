@@ -214,7 +214,7 @@ fn open<'a>(volume: &'a Volume, bundle: &[u8]) -> anyhow::Result<BackupImage<'a>
 
 /// Bytes of the bands, at most.
 fn total(place: &Place<'_>) -> u64 {
-    let all = place.volume.mac_backups().unwrap_or_default();
+    let all = place.volume.backup_bundles().all().unwrap_or_default();
     all.iter().find(|one| one.name == place.bundle).and_then(|one| one.size).unwrap_or(0)
 }
 

@@ -241,7 +241,7 @@ fn said(error: Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use namespace::{Order, Table};
+    use namespace::{Table, TargetOrder};
 
     fn links(urls: &[&str]) -> Vec<Link> {
         let targets = urls.iter().map(|url| Target::of_url(url).unwrap()).collect();
@@ -252,7 +252,7 @@ mod tests {
             targets,
             comment,
             ttl,
-            order: Order::Listed,
+            order: TargetOrder::Listed,
             failback: true,
             checked: true,
             credentials: None,

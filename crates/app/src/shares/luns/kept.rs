@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use auth::durable;
-use iscsi::server::Keeper;
+use iscsi::server::UnitStateStore;
 use vfs::backend::host::as_ourselves;
 
 /// The longest file that is read.
@@ -50,7 +50,7 @@ impl LunStore {
     }
 }
 
-impl Keeper for LunStore {
+impl UnitStateStore for LunStore {
     fn load(&self, naa: u64) -> io::Result<Option<Vec<u8>>> {
         as_ourselves(|| self.read(naa)).map_err(io::Error::other)?
     }

@@ -9,7 +9,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use cluster::{Answering, Answers, CallError, Cluster};
+use cluster::{Answering, CallError, Cluster, PeerRequestHandler};
 use iscsi::server::LogicalUnit;
 use tokio::time::{Instant, sleep};
 
@@ -116,7 +116,7 @@ impl Here {
 /// Answers other servers.
 struct Answerer(Arc<Here>);
 
-impl Answers for Answerer {
+impl PeerRequestHandler for Answerer {
     fn answer(&self, request: Vec<u8>) -> Answering {
         let here = self.0.clone();
         Box::pin(async move {

@@ -6,15 +6,15 @@ use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use cluster::{Cluster, Places};
-use iscsi::server::{Access, MAIN_PORT, Paths, RelayFuture, TargetPort, Way};
+use cluster::{Cluster, UnitPlaces};
+use iscsi::server::{AccessState, MAIN_PORT, Paths, RelayFuture, TargetPort, Way};
 use tokio::sync::watch;
 
 use super::relay::Relay;
 
 /// What this server knows of the cluster.
 pub(crate) struct Roles {
-    places: watch::Receiver<Places>,
+    places: watch::Receiver<UnitPlaces>,
     /// The virtual addresses.
     addresses: Vec<IpAddr>,
     /// The TCP port of iSCSI.
@@ -45,7 +45,7 @@ impl Roles {
         self.relay.as_ref()
     }
 
-    pub(super) fn of(places: watch::Receiver<Places>, mut addresses: Vec<IpAddr>, port: u16) -> Self {
+    pub(super) fn of(places: watch::Receiver<UnitPlaces>, mut addresses: Vec<IpAddr>, port: u16) -> Self {
         addresses.sort_unstable();
         Self { places, addresses, port, targets: watch::Sender::default(), relay: None }
     }
@@ -56,7 +56,7 @@ impl Roles {
     }
 
     /// What changes when servers or addresses come and go.
-    pub(crate) fn places(&self) -> watch::Receiver<Places> {
+    pub(crate) fn places(&self) -> watch::Receiver<UnitPlaces> {
         self.places.clone()
     }
 
@@ -141,10 +141,11 @@ impl Paths for Roles {
     fn ports(&self, target: &str) -> Vec<TargetPort> {
         let server = self.server(target);
         let places = self.places.borrow();
-        let moving =
-            (!self.addresses.is_empty()).then_some(TargetPort { number: MAIN_PORT, access: Access::Active });
+        let moving = (!self.addresses.is_empty())
+            .then_some(TargetPort { number: MAIN_PORT, access: AccessState::Active });
         let own = places.members.iter().filter(|member| member.port != 0).map(|member| {
-            let access = if Some(member.number) == server { Access::Active } else { Access::Standby };
+            let access =
+                if Some(member.number) == server { AccessState::Active } else { AccessState::Standby };
             TargetPort { number: member.port, access }
         });
         let mut ports: Vec<TargetPort> = moving.into_iter().chain(own).collect();
@@ -193,7 +194,7 @@ mod tests {
     }
 
     /// Two servers, 7 and 9, of which this one is 7.
-    fn places(addresses: &[(u8, u16)]) -> Places {
+    fn places(addresses: &[(u8, u16)]) -> UnitPlaces {
         let member = |number: u16| Member {
             number,
             name: format!("gate{number}"),
@@ -202,10 +203,10 @@ mod tests {
             ..Member::default()
         };
         let addresses = addresses.iter().map(|(last, server)| (ip(*last), *server)).collect();
-        Places { me: 7, members: vec![member(7), member(9)], addresses, ..Places::default() }
+        UnitPlaces { me: 7, members: vec![member(7), member(9)], addresses, ..UnitPlaces::default() }
     }
 
-    fn roles(virtual_addresses: &[u8], held: &[(u8, u16)]) -> (watch::Sender<Places>, Roles) {
+    fn roles(virtual_addresses: &[u8], held: &[(u8, u16)]) -> (watch::Sender<UnitPlaces>, Roles) {
         let (told, hears) = watch::channel(places(held));
         (told, Roles::of(hears, virtual_addresses.iter().map(|last| ip(*last)).collect(), 3260))
     }
@@ -215,7 +216,7 @@ mod tests {
         let (told, roles) = roles(&[50], &[(50, 9)]);
         assert_eq!((roles.server("t"), roles.elsewhere("t")), (Some(9), Some("gate9".to_owned())));
         let port = |number, access| TargetPort { number, access };
-        let [active, standby] = [Access::Active, Access::Standby];
+        let [active, standby] = [AccessState::Active, AccessState::Standby];
         assert_eq!(roles.ports("t"), [port(1, active), port(2, standby), port(4, active)]);
         told.send_replace(places(&[]));
         assert_eq!(roles.server("t"), None); // its server is lost, and no other has the address yet

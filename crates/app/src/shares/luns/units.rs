@@ -17,8 +17,8 @@ use admin::luns::{Lun, LunError, LunResolution, LunTable, split};
 use admin::{Settings, ShareSettings, recipe};
 use anyhow::{Context, bail};
 use auth::SharePolicy;
-use iscsi::server::stored::{ReadOnlyKeeper, Record};
-use iscsi::server::{Identity, Keeper, LogicalUnit, Target, UnitOptions};
+use iscsi::server::stored::{ReadOnlyKeeper, UnitRecord};
+use iscsi::server::{Identity, LogicalUnit, Target, UnitOptions, UnitStateStore};
 use lock::Mutex;
 use vfs::backend::Found;
 use vfs::state::{ClientId, Modes};
@@ -367,9 +367,9 @@ impl Units {
         let (identity, options) = described(lun, volume);
         let unit = match &self.roles {
             Some(roles) if part == Part::Active => {
-                let kept: Arc<dyn Keeper> = match volume.is_read_only() {
+                let kept: Arc<dyn UnitStateStore> = match volume.is_read_only() {
                     true => Arc::new(ReadOnlyKeeper(volume.clone())),
-                    false => Record::begin(volume, lun.record.naa, roles.me())
+                    false => UnitRecord::begin(volume, lun.record.naa, roles.me())
                         .context("its reservations cannot be stored in the share")?,
                 };
                 LogicalUnit::shared(identity, options, Some(open), size, kept)

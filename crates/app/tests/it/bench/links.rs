@@ -161,7 +161,7 @@ fn a_link_of_its_own_is_full_at_its_speed_and_is_removed() {
     assert!(said.contains("seq-read, 1 client, link 100M"), "{said}");
     assert_eq!(said.matches("Limited by the link").count(), 2, "{said}");
     let records = records(&server.folder.path().join("raw.jsonl"));
-    let runs: Vec<&bench::record::Run> = records.iter().filter_map(repeat).collect();
+    let runs: Vec<&bench::record::MeasuredRun> = records.iter().filter_map(repeat).collect();
     assert_eq!(runs.len(), 4);
     for run in runs {
         // 1,448 of 1,538 bytes of a full Ethernet frame are data: 11.8 of 12.5 MB/s; the bucket adds a little.

@@ -33,11 +33,12 @@ fn all_protocols_are_measured_side_by_side_and_nothing_is_left() {
     assert!(output.status.success(), "{said}\n{complained}");
     assert_eq!(server.names(), ["somebody's"]);
     let records = records(&server.folder.path().join("raw.jsonl"));
-    let runs: Vec<&bench::record::Run> = records.iter().filter_map(repeat).collect();
+    let runs: Vec<&bench::record::MeasuredRun> = records.iter().filter_map(repeat).collect();
     for scheme in ["file:", "smb:", "afp:", "nfs:"] {
         for workload in all.split(',') {
-            let is_it =
-                |run: &&&bench::record::Run| run.target.starts_with(scheme) && run.workload == workload;
+            let is_it = |run: &&&bench::record::MeasuredRun| {
+                run.target.starts_with(scheme) && run.workload == workload
+            };
             // Version 4.2 has extended attributes, and version 3 does not.
             let expected = match (scheme, workload) {
                 ("nfs:", "xattr-and-fork") => 1,

@@ -123,7 +123,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 }
 
 /// The repeat of a record that is one.
-pub(crate) fn repeat(record: &Record) -> Option<&bench::record::Run> {
+pub(crate) fn repeat(record: &Record) -> Option<&bench::record::MeasuredRun> {
     match record {
         Record::Run(run) => Some(run),
         _ => None,

@@ -67,7 +67,7 @@ fn fifty_clients_and_a_cold_cache_are_measured() {
     let said = text(&output.stdout);
     assert!(output.status.success(), "{said}{}", text(&output.stderr));
     let records = records(&server.folder.path().join("raw.jsonl"));
-    let runs: Vec<&bench::record::Run> = records.iter().filter_map(repeat).collect();
+    let runs: Vec<&bench::record::MeasuredRun> = records.iter().filter_map(repeat).collect();
     assert_eq!(runs.len(), 3 * 2 * 2, "{said}");
     // 50 clients read a file of at least 256 KiB each.
     assert!(runs.iter().filter(|run| run.clients == 50).all(|run| run.bytes >= 50 * (256 << 10)));

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
-use ::afp::client::{Client as AfpClient, Login};
+use ::afp::client::{Client as AfpClient, ClientLogin};
 use ::afp::wire::ResultCode;
 use ::nfs::wire::v3::types::Status as NfsStatus;
 use ::smb::wire::Status as SmbStatus;
@@ -50,7 +50,7 @@ fn things_of_root(share: &Path) {
 
 fn afp_of_zoe(port: u16) -> (AfpClient<std::net::TcpStream>, u16) {
     let mut client = AfpClient::open(connect(port).unwrap()).unwrap();
-    client.log_in("AFP3.4", &Login::Cleartext { name: ZOE.0, password: ZOE.1 }).unwrap();
+    client.log_in("AFP3.4", &ClientLogin::Cleartext { name: ZOE.0, password: ZOE.1 }).unwrap();
     let volume = client.open_volume("share").unwrap();
     (client, volume)
 }

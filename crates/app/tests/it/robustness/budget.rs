@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use ::afp::client::{Client as AfpClient, Login};
+use ::afp::client::{Client as AfpClient, ClientLogin};
 use ::afp::wire::ResultCode;
 use ::smb::wire::create::{Disposition, ShareAccess};
 use ::smb::wire::{FileKey, Status};
@@ -53,7 +53,7 @@ fn a_greedy_guest_leaves_descriptors_to_others() {
 
     // The same client over AFP, 5.1.13 of the AFP reference: kFPTooManyFilesOpen.
     let mut guest = AfpClient::open(connect(server.afp_port).unwrap()).unwrap();
-    guest.log_in("AFP3.4", &Login::Guest).unwrap();
+    guest.log_in("AFP3.4", &ClientLogin::Guest).unwrap();
     let volume = guest.open_volume("share").unwrap();
     let refused = guest.open_data(volume, "guest0-0").unwrap_err();
     assert_eq!(refused.code(), Some(ResultCode::TOO_MANY_FILES_OPEN));

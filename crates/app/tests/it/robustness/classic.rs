@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
-use ::afp::client::{Client as AfpClient, Login, ROOT};
+use ::afp::client::{Client as AfpClient, ClientLogin, ROOT};
 
 use crate::robustness::afp::client::connect;
 use crate::robustness::client::Client;
@@ -43,7 +43,7 @@ fn make(server: &Server) {
     nfs.create(&root, "nfs").unwrap();
     nfs.mkdir(&root, "nfs folder").unwrap();
     let mut afp = AfpClient::open(connect(server.afp_port).unwrap()).unwrap();
-    afp.log_in("AFP3.4", &Login::Cleartext { name: ZOE.0, password: ZOE.1 }).unwrap();
+    afp.log_in("AFP3.4", &ClientLogin::Cleartext { name: ZOE.0, password: ZOE.1 }).unwrap();
     let volume = afp.open_volume("share").unwrap();
     afp.create(volume, "afp").unwrap();
     afp.create_folder(volume, ROOT, "afp folder").unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ::afp::client::{Client as AfpClient, Login};
+use ::afp::client::{Client as AfpClient, ClientLogin};
 use ::smb::wire::Status;
 use regex_automata::nfa::thompson::pikevm::PikeVM;
 
@@ -93,7 +93,7 @@ fn the_log_has_a_line_for_each_login_and_the_filter_of_the_docs_finds_those_that
         "x\" address=10.9.8.7 port=1\nINFO login: failed protocol=\"smb\" address=10.9.8.7 port=1 user=\"";
     assert!(Smb::enter_share(server.smb_port, "share", (forged, "wrong")).is_err());
     let mut afp = AfpClient::open(connect(server.afp_port).unwrap()).unwrap();
-    afp.log_in("AFP3.4", &Login::Cleartext { name: USER.0, password: "wrong" }).unwrap_err();
+    afp.log_in("AFP3.4", &ClientLogin::Cleartext { name: USER.0, password: "wrong" }).unwrap_err();
     drop(Smb::enter(server.smb_port));
     drop(Client::mount(server.port));
     let lines = login_lines(top.path(), 5);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
 
-use ::afp::client::{Client as AfpClient, Login};
+use ::afp::client::{Client as AfpClient, ClientLogin};
 
 use crate::robustness::afp::connect;
 use crate::robustness::server::{Server, folder};
@@ -32,7 +32,7 @@ fn a_file_of_ten_thousand_accounts_is_served_at_once() {
     assert!(Smb::enter_share(server.smb_port, "share", ("person00000", "secret 1")).is_err());
     let mac = |name, password| {
         let mut mac = AfpClient::open(connect(server.afp_port).unwrap()).unwrap();
-        mac.log_in("AFP3.4", &Login::Dhx2 { name, password })
+        mac.log_in("AFP3.4", &ClientLogin::Dhx2 { name, password })
     };
     mac("person05000", "secret 5000").unwrap();
     assert!(mac("person05000", "secret 5001").is_err());

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use client::metadata::{Aspect, AspectState, Value};
+use client::metadata::{Aspect, AspectState, MetadataValue};
 use client::tree::Tree;
 use client::{Connector, Reach, Target};
 use rustix::fs::{XattrFlags, getxattr, listxattr, removexattr, setxattr};
@@ -233,7 +233,7 @@ fn tree(url: &str) -> Box<dyn Tree> {
 fn shows_long_forks(at: &Path, url: &str) {
     let fork: Vec<u8> = (0..300_001_u32).map(|at| (at / 3) as u8).collect();
     fs::write(at.join("game"), b"data").unwrap();
-    tree(url).put("game", Aspect::Fork, &Value::Bytes(fork.clone())).unwrap();
+    tree(url).put("game", Aspect::Fork, &MetadataValue::Bytes(fork.clone())).unwrap();
     let forks = at.join("..namedfork");
     let path = forks.join("game/rsrc");
     let told = fs::metadata(&path).unwrap();
@@ -272,7 +272,7 @@ fn shows_long_forks(at: &Path, url: &str) {
 /// The resource fork of a file, as a client without a mount reads it.
 fn fork_of(url: &str, file: &str) -> Vec<u8> {
     match tree(url).get(file, Aspect::Fork).unwrap() {
-        AspectState::Value(Value::Bytes(bytes)) => bytes,
+        AspectState::Value(MetadataValue::Bytes(bytes)) => bytes,
         _ => Vec::new(),
     }
 }
@@ -375,7 +375,7 @@ fn a_file_that_a_mac_has_locked_is_refused_to_programs() {
     let lock = |on: bool| {
         let mut tree = tree(&url);
         for aspect in [Aspect::ReadOnly, Aspect::RenameLock, Aspect::DeleteLock] {
-            assert!(tree.put("contract", aspect, &Value::Flag(on)).unwrap());
+            assert!(tree.put("contract", aspect, &MetadataValue::Flag(on)).unwrap());
         }
     };
     lock(true);

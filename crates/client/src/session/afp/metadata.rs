@@ -10,7 +10,7 @@ use wire::{Reader, Writer};
 
 use super::{Afp, malformed};
 use crate::metadata::acl::{inheriting_file, passes_on};
-use crate::metadata::{Aspect, AspectState, Peer, Value};
+use crate::metadata::{Aspect, AspectState, MetadataValue, Peer};
 use crate::session::{OpenIntent, Session};
 use crate::{Error, Result};
 
@@ -28,35 +28,37 @@ const SET: u16 = 0x8000;
 pub(super) const WRITE_INHIBIT: u16 = 0x20;
 
 impl Peer for Afp {
-    fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
+    fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &MetadataValue) -> Result<bool> {
         let mut set = SetParameters::default();
-        let seconds = |value: &Value| match value {
-            Value::Time(secs, _) => i32::try_from(secs - EPOCH).ok(),
+        let seconds = |value: &MetadataValue| match value {
+            MetadataValue::Time(secs, _) => i32::try_from(secs - EPOCH).ok(),
             _ => None,
         };
         match (aspect, value) {
-            (Aspect::FinderInfo, Value::Bytes(bytes)) => {
+            (Aspect::FinderInfo, MetadataValue::Bytes(bytes)) => {
                 set.finder_info = Some(*FinderInfo::from_prefix(bytes).as_bytes());
             }
-            (Aspect::Fork, Value::Bytes(bytes)) => return self.put_fork(path, bytes).map(|()| true),
-            (Aspect::Comment, Value::Text(text)) => return self.put_comment(path, text).map(|()| true),
-            (Aspect::Attribute(name), Value::Bytes(bytes)) => {
+            (Aspect::Fork, MetadataValue::Bytes(bytes)) => return self.put_fork(path, bytes).map(|()| true),
+            (Aspect::Comment, MetadataValue::Text(text)) => {
+                return self.put_comment(path, text).map(|()| true);
+            }
+            (Aspect::Attribute(name), MetadataValue::Bytes(bytes)) => {
                 return self.set_attribute(path, name, bytes).map(|()| true);
             }
             (Aspect::Created, _) => set.created = seconds(value),
             (Aspect::Modified, _) => set.modified = seconds(value),
             (Aspect::Backup, _) => set.backup = seconds(value),
-            (Aspect::Mode, Value::Number(mode)) => {
+            (Aspect::Mode, MetadataValue::Number(mode)) => {
                 let (_, unix) = self.unix(path)?;
                 set.unix = Some(UnixPrivileges { mode: *mode as u32, ..unix });
             }
-            (Aspect::Acl, Value::Acl(entries)) => return self.put_acl(path, entries).map(|()| true),
+            (Aspect::Acl, MetadataValue::Acl(entries)) => return self.put_acl(path, entries).map(|()| true),
             (Aspect::Inherited, _) => {
                 self.put_acl(path, &passes_on())?;
                 return self.make_file(&inheriting_file(path)).map(|()| true);
             }
             (Aspect::Name, _) => return self.make_file(path).map(|()| true),
-            (_, Value::Flag(on)) => match bits(aspect) {
+            (_, MetadataValue::Flag(on)) => match bits(aspect) {
                 Some(bits) => set.attributes = Some(if *on { bits | SET } else { bits }),
                 None => return Ok(false),
             },
@@ -69,45 +71,47 @@ impl Peer for Afp {
     fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<AspectState> {
         let date = |seconds: i32| match seconds {
             NEVER => AspectState::Missing,
-            seconds => AspectState::Value(Value::Time(i64::from(seconds) + EPOCH, 0)),
+            seconds => AspectState::Value(MetadataValue::Time(i64::from(seconds) + EPOCH, 0)),
         };
         Ok(match aspect {
             Aspect::FinderInfo => {
                 let bytes = self.parameters(path, FileBitmap::FINDER_INFO, DirBitmap::FINDER_INFO)?;
-                AspectState::Value(Value::Bytes(bytes))
+                AspectState::Value(MetadataValue::Bytes(bytes))
             }
             Aspect::Fork => match self.fork(path, true)? {
                 bytes if bytes.is_empty() => AspectState::Missing,
-                bytes => AspectState::Value(Value::Bytes(bytes)),
+                bytes => AspectState::Value(MetadataValue::Bytes(bytes)),
             },
             Aspect::Comment => self.comment(path)?,
             Aspect::Attribute(name) => self.value(path, name)?,
             Aspect::Created => date(self.number(path, FileBitmap::CREATED, DirBitmap::CREATED)?),
             Aspect::Modified => date(self.number(path, FileBitmap::MODIFIED, DirBitmap::MODIFIED)?),
             Aspect::Backup => date(self.number(path, FileBitmap::BACKUP, DirBitmap::BACKUP)?),
-            Aspect::Mode => AspectState::Value(Value::Number(u64::from(self.unix(path)?.1.mode & 0o7777))),
-            Aspect::Owner => AspectState::Value(Value::Number(u64::from(self.unix(path)?.1.user))),
-            Aspect::Group => AspectState::Value(Value::Number(u64::from(self.unix(path)?.1.group))),
+            Aspect::Mode => {
+                AspectState::Value(MetadataValue::Number(u64::from(self.unix(path)?.1.mode & 0o7777)))
+            }
+            Aspect::Owner => AspectState::Value(MetadataValue::Number(u64::from(self.unix(path)?.1.user))),
+            Aspect::Group => AspectState::Value(MetadataValue::Number(u64::from(self.unix(path)?.1.group))),
             Aspect::Target => {
                 let bytes = self.parameters(path, FileBitmap::FINDER_INFO, DirBitmap::FINDER_INFO)?;
                 if !FinderInfo::from_prefix(&bytes).is_symlink() {
                     return Ok(AspectState::Missing);
                 }
                 let target = self.fork(path, false)?;
-                AspectState::Value(Value::Text(String::from_utf8_lossy(&target).into_owned()))
+                AspectState::Value(MetadataValue::Text(String::from_utf8_lossy(&target).into_owned()))
             }
-            Aspect::Acl => AspectState::Value(Value::Acl(self.acl(path)?)),
-            Aspect::Inherited => AspectState::Value(Value::Acl(self.acl(&inheriting_file(path))?)),
+            Aspect::Acl => AspectState::Value(MetadataValue::Acl(self.acl(path)?)),
+            Aspect::Inherited => AspectState::Value(MetadataValue::Acl(self.acl(&inheriting_file(path))?)),
             Aspect::Name => {
                 self.stat(path)?;
                 let name = path.rsplit('/').next().unwrap_or_default();
-                AspectState::Value(Value::Text(name.into()))
+                AspectState::Value(MetadataValue::Text(name.into()))
             }
             _ => match bits(aspect) {
                 Some(bits) => {
                     let bytes = self.parameters(path, FileBitmap::ATTRIBUTES, DirBitmap::ATTRIBUTES)?;
                     let found = Reader::new(&bytes).u16_be().map_err(malformed)?;
-                    AspectState::Value(Value::Flag(found & bits != 0))
+                    AspectState::Value(MetadataValue::Flag(found & bits != 0))
                 }
                 None => AspectState::Impossible,
             },
@@ -214,8 +218,8 @@ impl Afp {
         };
         let reply = attribute::Reply::decode(&mut Reader::new(&answer)).map_err(malformed)?;
         Ok(match reply.bytes {
-            Some(bytes) => AspectState::Value(Value::Bytes(bytes.to_vec())),
-            None if reply.length == 0 => AspectState::Value(Value::Bytes(Vec::new())),
+            Some(bytes) => AspectState::Value(MetadataValue::Bytes(bytes.to_vec())),
+            None if reply.length == 0 => AspectState::Value(MetadataValue::Bytes(Vec::new())),
             None => AspectState::Missing,
         })
     }
@@ -241,6 +245,6 @@ impl Afp {
             other => other?,
         };
         let Comment(comment) = Comment::decode(&mut Reader::new(&reply)).map_err(malformed)?;
-        Ok(AspectState::Value(Value::Text(decode_mac_roman(comment))))
+        Ok(AspectState::Value(MetadataValue::Text(decode_mac_roman(comment))))
     }
 }

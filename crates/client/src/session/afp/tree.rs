@@ -14,10 +14,12 @@ use wire::Reader;
 use super::metadata::WRITE_INHIBIT;
 use super::{Afp, LIST_COUNT, malformed};
 use crate::Result;
-use crate::metadata::{Aspect, COMMENT, Peer as _, Value};
+use crate::metadata::{Aspect, COMMENT, MetadataValue, Peer as _};
 use crate::session::pages::Pages;
 use crate::session::{OpenFileId, OpenIntent, Session as _};
-use crate::tree::{Entry, Extra, FLAGS, Kind, Listing, Space, Stamp, Tree, bytes, flag, stamp, text, told};
+use crate::tree::{
+    Extra, FLAGS, Kind, Space, Stamp, Tree, TreeEntry, TreeListing, bytes, flag, stamp, text, told,
+};
 
 /// Seconds from 1970 to 2000.
 const EPOCH: i64 = 946_684_800;
@@ -39,8 +41,8 @@ impl Tree for Afp {
         self.hides_lists
     }
 
-    fn entries(&mut self, folder: &str) -> Result<Listing> {
-        let (mut start, mut listing, mut pages) = (1, Listing::default(), Pages::of(folder));
+    fn entries(&mut self, folder: &str) -> Result<TreeListing> {
+        let (mut start, mut listing, mut pages) = (1, TreeListing::default(), Pages::of(folder));
         loop {
             let page = self.page(folder, (start, LIST_COUNT), (FILE, FOLDER))?;
             if page.is_empty() {
@@ -70,7 +72,7 @@ impl Tree for Afp {
         self.client.read(fork, offset as i64, length as i64).map_err(|error| self.said(error, "a fork"))
     }
 
-    fn entry(&mut self, path: &str) -> Result<Entry> {
+    fn entry(&mut self, path: &str) -> Result<TreeEntry> {
         let name = self.path(path);
         let found = self.client.parameters((self.volume, ROOT, &name), FILE, FOLDER);
         let (is_folder, bytes) = found.map_err(|error| self.said(error, path))?;
@@ -114,9 +116,9 @@ impl Tree for Afp {
     fn drop_part(&mut self, path: &str, part: Aspect<'_>) -> Result<bool> {
         let name = match part {
             Aspect::Attribute(name) => name,
-            Aspect::Comment => return self.put(path, Aspect::Comment, &Value::Text(String::new())),
+            Aspect::Comment => return self.put(path, Aspect::Comment, &MetadataValue::Text(String::new())),
             Aspect::FinderInfo => {
-                return self.put(path, part, &Value::Bytes(FinderInfo::NONE.as_bytes().to_vec()));
+                return self.put(path, part, &MetadataValue::Bytes(FinderInfo::NONE.as_bytes().to_vec()));
             }
             Aspect::Fork => return self.cut_fork(path).map(|()| true),
             _ => return Ok(false),
@@ -141,7 +143,7 @@ impl Tree for Afp {
         written.map_err(|error| self.said(error, path))?;
         let mut info = FinderInfo::NONE;
         info.set_type(*b"slnk", *b"rhap");
-        let value = Value::Bytes(info.as_bytes().to_vec());
+        let value = MetadataValue::Bytes(info.as_bytes().to_vec());
         self.put(path, Aspect::FinderInfo, &value).map(drop)
     }
 
@@ -158,9 +160,9 @@ impl Tree for Afp {
     fn put_unix(&mut self, path: &str, _kind: Kind, aspect: Aspect<'_>, number: u32) -> Result<bool> {
         match aspect {
             Aspect::Owner | Aspect::Group => {
-                Ok(told(self, path, aspect)? == Some(Value::Number(number.into())))
+                Ok(told(self, path, aspect)? == Some(MetadataValue::Number(number.into())))
             }
-            _ => self.put(path, aspect, &Value::Number(number.into())),
+            _ => self.put(path, aspect, &MetadataValue::Number(number.into())),
         }
     }
 
@@ -183,7 +185,7 @@ impl Tree for Afp {
         }
         extra.finder_info = bytes(told(self, path, Aspect::FinderInfo)?);
         let number = |value| match value {
-            Some(Value::Number(number)) => u32::try_from(number).ok(),
+            Some(MetadataValue::Number(number)) => u32::try_from(number).ok(),
             _ => None,
         };
         extra.mode = number(told(self, path, Aspect::Mode)?);
@@ -260,7 +262,7 @@ impl Afp {
 fn entry(
     is_folder: bool,
     parameters: &[u8],
-) -> std::result::Result<std::result::Result<Entry, String>, wire::Malformed> {
+) -> std::result::Result<std::result::Result<TreeEntry, String>, wire::Malformed> {
     let mut r = Reader::new(parameters);
     let attributes = if is_folder { 0 } else { r.u16_be()? };
     let modified = r.i32_be()?;
@@ -285,7 +287,7 @@ fn entry(
     let modified: Option<Stamp> = (modified != i32::MIN).then(|| (i64::from(modified) + EPOCH, 0));
     Ok(match std::str::from_utf8(name) {
         // A slash in a name of the Finder is a colon in one of Unix.
-        Ok(name) => Ok(Entry {
+        Ok(name) => Ok(TreeEntry {
             name: name.replace('/', ":"),
             kind,
             length,

@@ -16,9 +16,9 @@ fn what_is_written_is_in_the_file_and_is_read_again() {
     let (folder, mut local) = local();
     local.make_folder("sub").unwrap();
     let file = local.open("sub/film", OpenIntent::Create).unwrap();
-    local.start(file, Transfer::Write { offset: 3, data: b"hello", stable: true }).unwrap();
+    local.start(file, DataTransfer::Write { offset: 3, data: b"hello", stable: true }).unwrap();
     assert_eq!(local.finish().unwrap().length, 5);
-    local.start(file, Transfer::Read { offset: 1, length: 100 }).unwrap();
+    local.start(file, DataTransfer::Read { offset: 1, length: 100 }).unwrap();
     let done = local.finish().unwrap();
     assert_eq!((done.length, &done.head), (7, b"\0\0hello\0"));
     local.flush(file).unwrap();

@@ -19,12 +19,12 @@ use vfs::streams::{File, Streams};
 use vfs::{Actor, Caller, SetAttributes, SetTime, Time, Volume, VolumeOptions};
 
 use super::{Local, said};
-use crate::metadata::{Aspect, AspectState, Peer, Value};
+use crate::metadata::{Aspect, AspectState, MetadataValue, Peer};
 use crate::security::{FileSecurity, PosixAcls};
 use crate::session::{OpenFileId, Session};
 use crate::tree::{
-    Entry, Extra, ExtraWriter, FLAGS, Kind, LONGEST, Listing, MetadataLoss, Space, Stamp, Tree, last_name,
-    security_of,
+    Extra, ExtraWriter, FLAGS, Kind, LONGEST, MetadataLoss, Space, Stamp, Tree, TreeEntry, TreeListing,
+    last_name, security_of,
 };
 use crate::{Error, Result};
 
@@ -109,15 +109,19 @@ impl Local {
 }
 
 impl Peer for Local {
-    fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
+    fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &MetadataValue) -> Result<bool> {
         let at = self.at(path);
         match (aspect, value) {
-            (Aspect::Target, Value::Text(target)) => std::os::unix::fs::symlink(target, at),
-            (Aspect::Mode, Value::Number(mode)) => {
+            (Aspect::Target, MetadataValue::Text(target)) => std::os::unix::fs::symlink(target, at),
+            (Aspect::Mode, MetadataValue::Number(mode)) => {
                 fs::set_permissions(at, fs::Permissions::from_mode(*mode as u32))
             }
-            (Aspect::Owner, Value::Number(owner)) => std::os::unix::fs::lchown(at, Some(*owner as u32), None),
-            (Aspect::Group, Value::Number(group)) => std::os::unix::fs::lchown(at, None, Some(*group as u32)),
+            (Aspect::Owner, MetadataValue::Number(owner)) => {
+                std::os::unix::fs::lchown(at, Some(*owner as u32), None)
+            }
+            (Aspect::Group, MetadataValue::Number(group)) => {
+                std::os::unix::fs::lchown(at, None, Some(*group as u32))
+            }
             _ => return Ok(false),
         }
         .map_err(|error| said(&error, path))?;
@@ -127,19 +131,21 @@ impl Peer for Local {
     fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<AspectState> {
         let about = fs::symlink_metadata(self.at(path)).map_err(|error| said(&error, path))?;
         Ok(match aspect {
-            Aspect::Modified => AspectState::Value(Value::Time(about.mtime(), about.mtime_nsec() as u32)),
-            Aspect::Mode => AspectState::Value(Value::Number(u64::from(about.mode() & 0o7777))),
-            Aspect::Owner => AspectState::Value(Value::Number(u64::from(about.uid()))),
-            Aspect::Group => AspectState::Value(Value::Number(u64::from(about.gid()))),
-            Aspect::Links => AspectState::Value(Value::Number(about.nlink())),
+            Aspect::Modified => {
+                AspectState::Value(MetadataValue::Time(about.mtime(), about.mtime_nsec() as u32))
+            }
+            Aspect::Mode => AspectState::Value(MetadataValue::Number(u64::from(about.mode() & 0o7777))),
+            Aspect::Owner => AspectState::Value(MetadataValue::Number(u64::from(about.uid()))),
+            Aspect::Group => AspectState::Value(MetadataValue::Number(u64::from(about.gid()))),
+            Aspect::Links => AspectState::Value(MetadataValue::Number(about.nlink())),
             _ => AspectState::Impossible,
         })
     }
 }
 
 impl Tree for Local {
-    fn entries(&mut self, folder: &str) -> Result<Listing> {
-        let mut listing = Listing::default();
+    fn entries(&mut self, folder: &str) -> Result<TreeListing> {
+        let mut listing = TreeListing::default();
         let at = self.at(folder);
         let found = match folder {
             "" => None,
@@ -164,7 +170,7 @@ impl Tree for Local {
         Ok(listing)
     }
 
-    fn entry(&mut self, path: &str) -> Result<Entry> {
+    fn entry(&mut self, path: &str) -> Result<TreeEntry> {
         let about = fs::symlink_metadata(self.at(path)).map_err(|error| said(&error, path))?;
         Ok(described(last_name(path), &about))
     }
@@ -294,7 +300,7 @@ impl Tree for Local {
             Aspect::Owner if about.uid() == number => Ok(true),
             Aspect::Group if about.gid() == number => Ok(true),
             Aspect::Mode => self.set_mode(path, kind, number).map(|()| true),
-            _ => self.put(path, aspect, &Value::Number(number.into())),
+            _ => self.put(path, aspect, &MetadataValue::Number(number.into())),
         }
     }
 }
@@ -313,18 +319,18 @@ impl Local {
         }
         let about = fs::symlink_metadata(&at).map_err(|error| said(&error, path))?;
         let passed_on = if kind == Kind::Folder { about.mode() & PASSES_ON_GROUP } else { 0 };
-        self.put(path, Aspect::Mode, &Value::Number((mode | passed_on).into())).map(drop)
+        self.put(path, Aspect::Mode, &MetadataValue::Number((mode | passed_on).into())).map(drop)
     }
 }
 
-fn described(name: &str, about: &fs::Metadata) -> Entry {
+fn described(name: &str, about: &fs::Metadata) -> TreeEntry {
     let kind = match about.file_type() {
         kind if kind.is_dir() => Kind::Folder,
         kind if kind.is_symlink() => Kind::Link,
         kind if kind.is_file() => Kind::File,
         _ => Kind::Other,
     };
-    Entry {
+    TreeEntry {
         name: name.to_owned(),
         kind,
         length: about.len(),

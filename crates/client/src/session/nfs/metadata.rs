@@ -7,7 +7,7 @@ use ::nfs::wire::xdr::Opaque;
 use super::rpc::ok;
 use super::sidecar::{LONGEST, PIECE, Sidecars, path_beside};
 use super::{NFS, NfsSession, procedure};
-use crate::metadata::{Aspect, AspectState, Peer, Value, second_name};
+use crate::metadata::{Aspect, AspectState, MetadataValue, Peer, second_name};
 use crate::session::Session;
 use crate::{Error, Result};
 
@@ -21,21 +21,21 @@ const SYMLINK: u32 = 10;
 const LINK: u32 = 15;
 
 impl Peer for NfsSession {
-    fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
+    fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &MetadataValue) -> Result<bool> {
         let mut set = Sattr3::default();
         match (aspect, value) {
             (Aspect::FinderInfo | Aspect::Fork | Aspect::Attribute(_) | Aspect::Comment, _) => {
                 return self.put_beside(path, aspect, value);
             }
-            (Aspect::Modified, Value::Time(..)) => set.mtime = time(value),
-            (Aspect::Accessed, Value::Time(..)) => set.atime = time(value),
-            (Aspect::Mode, Value::Number(mode)) => set.mode = Some(*mode as u32),
-            (Aspect::ReadOnly, Value::Flag(on)) => {
+            (Aspect::Modified, MetadataValue::Time(..)) => set.mtime = time(value),
+            (Aspect::Accessed, MetadataValue::Time(..)) => set.atime = time(value),
+            (Aspect::Mode, MetadataValue::Number(mode)) => set.mode = Some(*mode as u32),
+            (Aspect::ReadOnly, MetadataValue::Flag(on)) => {
                 set.mode = Some(read_only(self.attributes(path)?.mode & 0o7777, *on));
             }
-            (Aspect::Owner, Value::Number(uid)) if self.rpc.uid == 0 => set.uid = Some(*uid as u32),
-            (Aspect::Group, Value::Number(gid)) => set.gid = Some(*gid as u32),
-            (Aspect::Target, Value::Text(target)) => {
+            (Aspect::Owner, MetadataValue::Number(uid)) if self.rpc.uid == 0 => set.uid = Some(*uid as u32),
+            (Aspect::Group, MetadataValue::Number(gid)) => set.gid = Some(*gid as u32),
+            (Aspect::Target, MetadataValue::Text(target)) => {
                 let (folder, name) = self.place(path)?;
                 let place = DirOpArgs { dir: Opaque::new(&folder), name: Opaque::new(name.as_bytes()) };
                 let data = Opaque::new(target.as_bytes());
@@ -67,7 +67,9 @@ impl Peer for NfsSession {
     }
 
     fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<AspectState> {
-        let time = |time: NfsTime| AspectState::Value(Value::Time(i64::from(time.seconds), time.nanoseconds));
+        let time = |time: NfsTime| {
+            AspectState::Value(MetadataValue::Time(i64::from(time.seconds), time.nanoseconds))
+        };
         Ok(match aspect {
             Aspect::FinderInfo | Aspect::Fork | Aspect::Attribute(_) | Aspect::Comment => {
                 self.beside(path, aspect)?
@@ -75,25 +77,27 @@ impl Peer for NfsSession {
             Aspect::Modified => time(self.attributes(path)?.mtime),
             Aspect::Accessed => time(self.attributes(path)?.atime),
             Aspect::Mode => {
-                AspectState::Value(Value::Number(u64::from(self.attributes(path)?.mode & 0o7777)))
+                AspectState::Value(MetadataValue::Number(u64::from(self.attributes(path)?.mode & 0o7777)))
             }
             Aspect::ReadOnly => {
-                AspectState::Value(Value::Flag(self.attributes(path)?.mode & WRITE_BITS == 0))
+                AspectState::Value(MetadataValue::Flag(self.attributes(path)?.mode & WRITE_BITS == 0))
             }
-            Aspect::Owner => AspectState::Value(Value::Number(u64::from(self.attributes(path)?.uid))),
-            Aspect::Links => AspectState::Value(Value::Number(u64::from(self.attributes(path)?.nlink))),
+            Aspect::Owner => AspectState::Value(MetadataValue::Number(u64::from(self.attributes(path)?.uid))),
+            Aspect::Links => {
+                AspectState::Value(MetadataValue::Number(u64::from(self.attributes(path)?.nlink)))
+            }
             Aspect::Sparse => {
                 let attributes = self.attributes(path)?;
-                AspectState::Value(Value::Flag(attributes.used < attributes.size / 2))
+                AspectState::Value(MetadataValue::Flag(attributes.used < attributes.size / 2))
             }
             Aspect::Target => {
                 let handle = self.handle(path)?;
                 let request = readlink::Request { symlink: Opaque::new(&handle) };
                 let answer = self.rpc.call(NFS, READLINK, &request)?;
                 match ok::<readlink::ResOk<'_>, Option<Fattr3>>(&answer, path) {
-                    Ok(found) => {
-                        AspectState::Value(Value::Text(String::from_utf8_lossy(&found.data).into_owned()))
-                    }
+                    Ok(found) => AspectState::Value(MetadataValue::Text(
+                        String::from_utf8_lossy(&found.data).into_owned(),
+                    )),
                     Err(Error::Other(_)) => AspectState::Missing, // it is no link
                     Err(error) => return Err(error),
                 }
@@ -101,7 +105,7 @@ impl Peer for NfsSession {
             Aspect::Name => {
                 self.handle(path)?;
                 let name = path.rsplit('/').next().unwrap_or_default();
-                AspectState::Value(Value::Text(name.into()))
+                AspectState::Value(MetadataValue::Text(name.into()))
             }
             _ => AspectState::Impossible,
         })
@@ -117,9 +121,9 @@ pub(super) fn read_only(mode: u32, on: bool) -> u32 {
     if on { mode & !WRITE_BITS } else { mode | 0o200 }
 }
 
-fn time(value: &Value) -> SetTime {
+fn time(value: &MetadataValue) -> SetTime {
     match value {
-        Value::Time(secs, nanoseconds) => {
+        MetadataValue::Time(secs, nanoseconds) => {
             SetTime::ToClientTime(NfsTime { seconds: *secs as u32, nanoseconds: *nanoseconds })
         }
         _ => SetTime::DontChange,

@@ -15,7 +15,7 @@ pub(super) const ROOT: &[u8] = b"root";
 
 /// A call that came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct ScriptedCall {
     pub(super) xid: u32,
     pub(super) program: u32,
     pub(super) procedure: u32,
@@ -67,13 +67,13 @@ pub(super) fn accepted(status: u32) -> Vec<u8> {
 
 /// A server with one connection, and the calls that came.
 pub(super) struct ScriptedServer {
-    pub(super) calls: Receiver<Call>,
+    pub(super) calls: Receiver<ScriptedCall>,
     port: u16,
 }
 
 impl ScriptedServer {
     /// MOUNT and FSINFO are answered. The rest is up to `act`.
-    pub(super) fn start(mut act: impl FnMut(&Call) -> Act + Send + 'static) -> Self {
+    pub(super) fn start(mut act: impl FnMut(&ScriptedCall) -> Act + Send + 'static) -> Self {
         Self::start_bare(move |call| match (call.program, call.procedure) {
             // RFC 1813 5.2.1: OK, the handle, one flavour of authentication: AUTH_SYS.
             (100_005, 1) => Act::Results([words(&[0]), opaque(ROOT), words(&[1, 1])].concat()),
@@ -99,7 +99,7 @@ impl ScriptedServer {
     }
 
     /// All is up to `act`.
-    pub(super) fn start_bare(act: impl FnMut(&Call) -> Act + Send + 'static) -> Self {
+    pub(super) fn start_bare(act: impl FnMut(&ScriptedCall) -> Act + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (tell, calls) = channel();
@@ -136,13 +136,13 @@ impl ScriptedServer {
 
     /// The arguments of the calls of this procedure of NFS that came so far.
     pub(super) fn args_of(&self, procedure: u32) -> Vec<Vec<u8>> {
-        let of_it = |call: &Call| (call.program, call.procedure) == (100_003, procedure);
+        let of_it = |call: &ScriptedCall| (call.program, call.procedure) == (100_003, procedure);
         self.calls.try_iter().filter(of_it).map(|call| call.args).collect()
     }
 }
 
 /// The next call: RFC 5531 9.
-fn receive(stream: &mut TcpStream) -> Option<Call> {
+fn receive(stream: &mut TcpStream) -> Option<ScriptedCall> {
     let mut mark = [0; 4];
     stream.read_exact(&mut mark).ok()?;
     let mut bytes = vec![0; (u32::from_be_bytes(mark) & !(1 << 31)) as usize];
@@ -152,5 +152,5 @@ fn receive(stream: &mut TcpStream) -> Option<Call> {
     let credential = (word(28) as usize).next_multiple_of(4);
     let verifier = (word(36 + credential) as usize).next_multiple_of(4);
     let args = bytes[40 + credential + verifier..].to_vec();
-    Some(Call { xid: word(0), program: word(12), procedure: word(20), args })
+    Some(ScriptedCall { xid: word(0), program: word(12), procedure: word(20), args })
 }

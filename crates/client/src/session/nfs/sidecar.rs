@@ -4,8 +4,8 @@ use vfs::mac::apple_double::HEAD_LIMIT;
 use vfs::mac::{FinderInfo, plist, sidecar};
 
 use super::metadata::WRITE_BITS;
-use crate::metadata::{Aspect, AspectState, COMMENT, Peer, Value};
-use crate::session::{OpenFileId, OpenIntent, Session, Transfer};
+use crate::metadata::{Aspect, AspectState, COMMENT, MetadataValue, Peer};
+use crate::session::{DataTransfer, OpenFileId, OpenIntent, Session};
 use crate::tree::{Extra, ExtraWriter, FLAGS, Kind, MetadataLoss, Tree};
 use crate::{Error, Result};
 
@@ -42,7 +42,7 @@ pub(super) trait Sidecars: Session {
         let mut done = Ok(());
         for (number, data) in bytes.chunks(PIECE).enumerate() {
             let offset = offset + (number * PIECE) as u64;
-            let started = self.start(file, Transfer::Write { offset, data, stable: true });
+            let started = self.start(file, DataTransfer::Write { offset, data, stable: true });
             done = done.and(started.and_then(|_| self.finish()).map(drop));
         }
         self.close(file)?;
@@ -50,16 +50,18 @@ pub(super) trait Sidecars: Session {
     }
 
     /// Writes Finder info, the resource fork, an attribute or the comment as the only content of the AppleDouble file.
-    fn put_beside(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
+    fn put_beside(&mut self, path: &str, aspect: Aspect<'_>, value: &MetadataValue) -> Result<bool> {
         let comment = match value {
-            Value::Text(text) => plist::write_text(text),
+            MetadataValue::Text(text) => plist::write_text(text),
             _ => Vec::new(),
         };
         let (info, attribute, fork): (_, Option<(&str, &[u8])>, &[u8]) = match (aspect, value) {
-            (Aspect::FinderInfo, Value::Bytes(bytes)) => (FinderInfo::from_prefix(bytes), None, &[]),
-            (Aspect::Fork, Value::Bytes(bytes)) => (FinderInfo::NONE, None, bytes),
-            (Aspect::Attribute(name), Value::Bytes(bytes)) => (FinderInfo::NONE, Some((name, bytes)), &[]),
-            (Aspect::Comment, Value::Text(_)) => (FinderInfo::NONE, Some((COMMENT, &comment)), &[]),
+            (Aspect::FinderInfo, MetadataValue::Bytes(bytes)) => (FinderInfo::from_prefix(bytes), None, &[]),
+            (Aspect::Fork, MetadataValue::Bytes(bytes)) => (FinderInfo::NONE, None, bytes),
+            (Aspect::Attribute(name), MetadataValue::Bytes(bytes)) => {
+                (FinderInfo::NONE, Some((name, bytes)), &[])
+            }
+            (Aspect::Comment, MetadataValue::Text(_)) => (FinderInfo::NONE, Some((COMMENT, &comment)), &[]),
             _ => return Ok(false),
         };
         let attributes: Vec<(&[u8], &[u8])> =
@@ -84,7 +86,7 @@ pub(super) trait Sidecars: Session {
             found.value.or_else(|| all.get(at..at + found.length as usize))
         };
         let bytes = |found: Option<&[u8]>| match found {
-            Some(bytes) if !bytes.is_empty() => AspectState::Value(Value::Bytes(bytes.to_vec())),
+            Some(bytes) if !bytes.is_empty() => AspectState::Value(MetadataValue::Bytes(bytes.to_vec())),
             _ => AspectState::Missing,
         };
         Ok(match aspect {
@@ -92,10 +94,11 @@ pub(super) trait Sidecars: Session {
             Aspect::Fork => {
                 bytes(all.get(parsed.resource_range.start as usize..parsed.resource_range.end as usize))
             }
-            Aspect::Attribute(name) => value(name)
-                .map_or(AspectState::Missing, |value| AspectState::Value(Value::Bytes(value.to_vec()))),
+            Aspect::Attribute(name) => value(name).map_or(AspectState::Missing, |value| {
+                AspectState::Value(MetadataValue::Bytes(value.to_vec()))
+            }),
             _ => match value(COMMENT).and_then(plist::read_text) {
-                Some(text) => AspectState::Value(Value::Text(text)),
+                Some(text) => AspectState::Value(MetadataValue::Text(text)),
                 None => AspectState::Missing,
             },
         })

@@ -195,7 +195,7 @@ fn a_read_has_what_the_server_sends_also_if_that_is_less() {
     });
     let mut session = server.client().unwrap();
     let file = session.open("file", OpenIntent::Read).unwrap();
-    let ticket = session.start(file, Transfer::Read { offset: 1 << 40, length: 4096 }).unwrap();
+    let ticket = session.start(file, DataTransfer::Read { offset: 1 << 40, length: 4096 }).unwrap();
     let done = session.finish().unwrap();
     assert_eq!((done.ticket, done.length, &done.head), (ticket, 3, b"abc\0\0\0\0\0"));
     assert_eq!(session.read(file, 0, 100_000).unwrap(), b"abc");
@@ -219,7 +219,7 @@ fn transfers_finish_in_the_order_of_the_answers() {
     });
     let mut session = server.client().unwrap();
     let file = session.open("file", OpenIntent::Read).unwrap();
-    let tickets = [0, 8].map(|offset| session.start(file, Transfer::Read { offset, length: 8 }).unwrap());
+    let tickets = [0, 8].map(|offset| session.start(file, DataTransfer::Read { offset, length: 8 }).unwrap());
     let done = [0, 1].map(|_| session.finish().unwrap());
     assert_eq!(done.map(|done| (done.ticket, done.length)), [(tickets[1], 6), (tickets[0], 5)]);
     assert_eq!(done.map(|done| done.head), [*b"second\0\0", *b"first\0\0\0"]);
@@ -234,7 +234,7 @@ fn a_write_has_the_count_of_the_answer() {
     });
     let mut session = server.client().unwrap();
     let file = session.open("file", OpenIntent::Write).unwrap();
-    session.start(file, Transfer::Write { offset: 3, data: b"hello", stable: true }).unwrap();
+    session.start(file, DataTransfer::Write { offset: 3, data: b"hello", stable: true }).unwrap();
     assert_eq!(session.finish().unwrap().length, 3);
     let expected = [opaque(b"file"), words(&[0, 3, 5, 2]), opaque(b"hello")].concat();
     assert_eq!(server.args_of(procedure::WRITE), [expected]);

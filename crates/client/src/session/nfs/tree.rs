@@ -10,11 +10,11 @@ use super::rpc::ok;
 use super::sidecar::{Sidecars as _, path_beside as beside, set_extra};
 use super::{LIST_BYTES, NFS, NfsSession, procedure};
 use crate::Result;
-use crate::metadata::{Aspect, Peer as _, Value};
+use crate::metadata::{Aspect, MetadataValue, Peer as _};
 use crate::session::pages::Pages;
 use crate::session::{OpenFileId, Session};
 use crate::tree::{
-    Entry, Extra, Kind, Listing, MetadataLoss, Space, Stamp, Tree, below, last_name, text, told,
+    Extra, Kind, MetadataLoss, Space, Stamp, Tree, TreeEntry, TreeListing, below, last_name, text, told,
 };
 
 impl Tree for NfsSession {
@@ -23,9 +23,9 @@ impl Tree for NfsSession {
         true
     }
 
-    fn entries(&mut self, folder: &str) -> Result<Listing> {
+    fn entries(&mut self, folder: &str) -> Result<TreeListing> {
         let handle = self.folder(folder)?;
-        let (mut cookie, mut verifier, mut listing) = (0, Verifier::default(), Listing::default());
+        let (mut cookie, mut verifier, mut listing) = (0, Verifier::default(), TreeListing::default());
         let mut pages = Pages::of(folder);
         loop {
             let dir = Opaque::new(&handle[..]);
@@ -75,7 +75,7 @@ impl Tree for NfsSession {
         Ok(done.data.to_vec())
     }
 
-    fn entry(&mut self, path: &str) -> Result<Entry> {
+    fn entry(&mut self, path: &str) -> Result<TreeEntry> {
         let attributes = self.attributes_of(path)?;
         Ok(entry(last_name(path), &attributes))
     }
@@ -136,7 +136,7 @@ impl Tree for NfsSession {
             Aspect::Group => self.attributes(path)?.gid == number,
             _ => false,
         };
-        if has { Ok(true) } else { self.put(path, aspect, &Value::Number(number.into())) }
+        if has { Ok(true) } else { self.put(path, aspect, &MetadataValue::Number(number.into())) }
     }
 }
 
@@ -166,14 +166,14 @@ fn stamp(time: NfsTime) -> Stamp {
     (time.seconds.into(), time.nanoseconds)
 }
 
-fn entry(name: &str, attributes: &Fattr3) -> Entry {
+fn entry(name: &str, attributes: &Fattr3) -> TreeEntry {
     let kind = match attributes.file_type {
         FileType::REG => Kind::File,
         FileType::DIR => Kind::Folder,
         FileType::LNK => Kind::Link,
         _ => Kind::Other,
     };
-    Entry {
+    TreeEntry {
         name: name.to_owned(),
         kind,
         length: attributes.size,
@@ -187,7 +187,7 @@ fn entry(name: &str, attributes: &Fattr3) -> Entry {
 }
 
 /// Leaves out `._name` where `name` is there: it is a part of that.
-pub(super) fn drop_sidecars(entries: &mut Vec<Entry>) {
+pub(super) fn drop_sidecars(entries: &mut Vec<TreeEntry>) {
     let names: std::collections::HashSet<String> = entries.iter().map(|entry| entry.name.clone()).collect();
     entries.retain(|entry| {
         let owner = sidecar_owner(entry.name.as_bytes()).and_then(|owner| std::str::from_utf8(owner).ok());

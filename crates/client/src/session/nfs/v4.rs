@@ -14,24 +14,24 @@ use std::collections::{HashMap, VecDeque};
 use ::nfs::wire::rpc::xid;
 use ::nfs::wire::v4::OperationNumber as Number;
 use ::nfs::wire::v4::attributes::{self as attribute, Values};
-use ::nfs::wire::v4::files::{Commit, Operation, Read, ReadDir};
+use ::nfs::wire::v4::files::{Commit, CompoundOperation, Read, ReadDir};
 use ::nfs::wire::v4::locks::{Lock, Locker, NewLocker, Unlock};
-use ::nfs::wire::v4::opens::{Claim, Close, Create, CreateType, Open, OpenHow};
+use ::nfs::wire::v4::opens::{Claim, Close, Create, CreateType, OpenArgs, OpenHow};
 use ::nfs::wire::v4::sessions::SessionId;
 use ::nfs::wire::v4::types::{
-    Attributes, Bitmap, FileType, LockType, Owner, SHARE_READ, SHARE_WRITE, StableHow, StateId,
+    Bitmap, Fattr, FileType, LockType, OwnerArgument, SHARE_READ, SHARE_WRITE, StableHow, StateId,
 };
 use ::nfs::wire::v4::xattrs::{SetOption, SetXattr};
 use ::nfs::wire::xdr::Opaque;
 use compound::{Compound, CompoundResults, EntryCallback, WriteHead};
 use naming::IdMapper;
-use session::{COMPOUND, NFS, Slot};
+use session::{COMPOUND, NFS, SlotState};
 
 use super::rpc::{Rpc, results};
 use super::{GLANCE_BYTES, LIST_BYTES, MAX_FOLDERS, mode_of_new};
 use crate::session::pages::Pages;
 use crate::session::{
-    Abilities, Completion, HEAD, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket, Traffic, Transfer,
+    Abilities, Completion, DataTransfer, HEAD, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket, Traffic,
 };
 use crate::{Error, Result, Target};
 
@@ -47,7 +47,7 @@ struct OpenNfsFile {
     locks: Option<StateId>,
 }
 
-struct Flight {
+struct Nfs4Flight {
     xid: u32,
     slot: usize,
     is_read: bool,
@@ -58,11 +58,11 @@ pub(super) struct Nfs4 {
     minor: u32,
     client: u64,
     session: SessionId,
-    slots: Vec<Slot>,
+    slots: Vec<SlotState>,
     root: Vec<u8>,
     folders: HashMap<String, Vec<u8>>,
     files: Slots<OpenNfsFile>,
-    flights: Vec<Flight>,
+    flights: Vec<Nfs4Flight>,
     /// Replies that came while the client waited for a slot.
     arrived: VecDeque<Vec<u8>>,
     largest: usize,
@@ -98,16 +98,16 @@ impl Nfs4 {
         nfs.begin_session()?;
         let path = [&target.share, "/", &target.path].concat();
         let names = path.split('/').filter(|name| !name.is_empty());
-        let mut operations = vec![Operation::PutRoot(())];
-        operations.extend(names.map(|name| Operation::LookUp(Opaque::new(name.as_bytes()))));
-        operations.push(Operation::GetHandle(()));
+        let mut operations = vec![CompoundOperation::PutRoot(())];
+        operations.extend(names.map(|name| CompoundOperation::LookUp(Opaque::new(name.as_bytes()))));
+        operations.push(CompoundOperation::GetHandle(()));
         let limits = [attribute::MAXREAD, attribute::MAXWRITE, attribute::XATTR_SUPPORT];
         let limits = [&limits[..], &[attribute::SUPPORTED_ATTRS]].concat();
-        operations.push(Operation::GetAttr(Bitmap::of(&limits)));
+        operations.push(CompoundOperation::GetAttr(Bitmap::of(&limits)));
         let answer = nfs.call(&operations, &path)?;
         let mut results = CompoundResults::of(&answer, &path)?;
         results.skip(Number::PUTROOTFH)?;
-        for _ in operations.iter().filter(|operation| matches!(operation, Operation::LookUp(_))) {
+        for _ in operations.iter().filter(|operation| matches!(operation, CompoundOperation::LookUp(_))) {
             results.skip(Number::LOOKUP)?;
         }
         nfs.root = results.handle()?;
@@ -131,7 +131,7 @@ impl Nfs4 {
         }
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         let above = self.folder(above)?;
-        let operations = [put(&above), look_up(name), Operation::GetHandle(())];
+        let operations = [put(&above), look_up(name), CompoundOperation::GetHandle(())];
         let answer = self.call(&operations, path)?;
         let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
@@ -155,7 +155,8 @@ impl Nfs4 {
 
     fn remove_entry(&mut self, path: &str) -> Result<()> {
         let (folder, name) = self.place(path)?;
-        let answer = self.call(&[put(&folder), Operation::Remove(Opaque::new(name.as_bytes()))], path)?;
+        let answer =
+            self.call(&[put(&folder), CompoundOperation::Remove(Opaque::new(name.as_bytes()))], path)?;
         let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
         results.skip(Number::REMOVE)
@@ -171,15 +172,15 @@ impl Nfs4 {
     ) -> Result<OpenFileId> {
         // An owner for each file that is open: two opens of one file would be one.
         let owner = (self.files.next() as u64).to_be_bytes();
-        let open = Operation::Open(Open {
+        let open = CompoundOperation::Open(OpenArgs {
             sequence: 0,
             access: access | WANT_NO_DELEGATION,
             deny: 0,
-            owner: Owner { client: self.client, name: Opaque::new(&owner) },
+            owner: OwnerArgument { client: self.client, name: Opaque::new(&owner) },
             how,
             claim: Claim::Name(Opaque::new(name.as_bytes())),
         });
-        let answer = self.call(&[put(folder), open, Operation::GetHandle(())], path)?;
+        let answer = self.call(&[put(folder), open, CompoundOperation::GetHandle(())], path)?;
         let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
         let state = results.opened()?;
@@ -188,7 +189,7 @@ impl Nfs4 {
     }
 
     /// An operation on a name, after LOOKUP, or on the folder of the target, which has the empty path.
-    fn on_name(&mut self, path: &str, operation: Operation<'_>) -> Result<Vec<u8>> {
+    fn on_name(&mut self, path: &str, operation: CompoundOperation<'_>) -> Result<Vec<u8>> {
         if path.is_empty() {
             return self.call(&[put(&self.root.clone()), operation], path);
         }
@@ -202,7 +203,7 @@ impl Nfs4 {
     fn pages(&mut self, folder: &[u8], path: &str, wanted: &[u32], each: EntryCallback<'_>) -> Result<()> {
         let (mut cookie, mut verifier, mut pages) = (0, [0; 8], Pages::of(path));
         loop {
-            let request = Operation::ReadDir(ReadDir {
+            let request = CompoundOperation::ReadDir(ReadDir {
                 cookie,
                 verifier,
                 dir_count: LIST_BYTES,
@@ -227,18 +228,18 @@ impl Nfs4 {
 }
 
 /// PUTFH.
-fn put(handle: &[u8]) -> Operation<'_> {
-    Operation::PutHandle(Opaque::new(handle))
+fn put(handle: &[u8]) -> CompoundOperation<'_> {
+    CompoundOperation::PutHandle(Opaque::new(handle))
 }
 
 /// LOOKUP.
-fn look_up(name: &str) -> Operation<'_> {
-    Operation::LookUp(Opaque::new(name.as_bytes()))
+fn look_up(name: &str) -> CompoundOperation<'_> {
+    CompoundOperation::LookUp(Opaque::new(name.as_bytes()))
 }
 
 /// The attributes of something new: its mode, in bytes.
-fn with_mode(mode: &[u8; 4]) -> Attributes<'_> {
-    Attributes { which: Bitmap::of(&[attribute::MODE]), values: Opaque::new(mode) }
+fn with_mode(mode: &[u8; 4]) -> Fattr<'_> {
+    Fattr { which: Bitmap::of(&[attribute::MODE]), values: Opaque::new(mode) }
 }
 
 impl Session for Nfs4 {
@@ -267,12 +268,12 @@ impl Session for Nfs4 {
     fn make_folder(&mut self, path: &str) -> Result<()> {
         let (folder, name) = self.place(path)?;
         let mode = 0o755_u32.to_be_bytes();
-        let create = Operation::Create(Create {
+        let create = CompoundOperation::Create(Create {
             kind: CreateType::Other(FileType::DIR),
             name: Opaque::new(name.as_bytes()),
             attributes: with_mode(&mode),
         });
-        let answer = self.call(&[put(&folder), create, Operation::GetHandle(())], path)?;
+        let answer = self.call(&[put(&folder), create, CompoundOperation::GetHandle(())], path)?;
         let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
         results.skip(Number::CREATE)?;
@@ -302,7 +303,7 @@ impl Session for Nfs4 {
     fn close(&mut self, file: OpenFileId) -> Result<()> {
         let file = self.files.take(file)?;
         let answer = self.call(
-            &[put(&file.handle), Operation::Close(Close { sequence: 0, state: file.state })],
+            &[put(&file.handle), CompoundOperation::Close(Close { sequence: 0, state: file.state })],
             "a close",
         )?;
         let mut results = CompoundResults::of(&answer, "a close")?;
@@ -310,18 +311,18 @@ impl Session for Nfs4 {
         results.take::<StateId>(Number::CLOSE).map(drop)
     }
 
-    fn start(&mut self, file: OpenFileId, transfer: Transfer<'_>) -> Result<Ticket> {
+    fn start(&mut self, file: OpenFileId, transfer: DataTransfer<'_>) -> Result<Ticket> {
         let slot = self.free_slot()?;
         let sequence = Some(self.sequence(slot));
         let file = self.files.get(file)?;
         let (minor, state) = (self.minor, file.state);
         let (xid, is_read) = match transfer {
-            Transfer::Read { offset, length } => {
-                let read = Operation::Read(Read { state, offset, count: length as u32 });
+            DataTransfer::Read { offset, length } => {
+                let read = CompoundOperation::Read(Read { state, offset, count: length as u32 });
                 let request = Compound { minor, sequence, operations: &[put(&file.handle), read] };
                 (self.rpc.send(NFS, COMPOUND, &request, &[])?, true)
             }
-            Transfer::Write { offset, data, stable } => {
+            DataTransfer::Write { offset, data, stable } => {
                 let stable = if stable { StableHow::FILE_SYNC } else { StableHow::UNSTABLE };
                 let request = Compound { minor, sequence, operations: &[put(&file.handle)] };
                 let request = WriteHead { request, state, offset, stable, length: data.len() as u32 };
@@ -329,7 +330,7 @@ impl Session for Nfs4 {
             }
         };
         self.slots[slot].is_used = true;
-        self.flights.push(Flight { xid, slot, is_read });
+        self.flights.push(Nfs4Flight { xid, slot, is_read });
         Ok(Ticket(xid.into()))
     }
 
@@ -357,7 +358,7 @@ impl Session for Nfs4 {
 
     fn flush(&mut self, file: OpenFileId) -> Result<()> {
         let handle = self.files.get(file)?.handle.clone();
-        let commit = Operation::Commit(Commit { offset: 0, count: 0 });
+        let commit = CompoundOperation::Commit(Commit { offset: 0, count: 0 });
         let answer = self.call(&[put(&handle), commit], "a commit")?;
         let mut results = CompoundResults::of(&answer, "a commit")?;
         results.skip(Number::PUTFH)?;
@@ -378,7 +379,7 @@ impl Session for Nfs4 {
     }
 
     fn glance(&mut self) -> Result<()> {
-        let request = Operation::ReadDir(ReadDir {
+        let request = CompoundOperation::ReadDir(ReadDir {
             cookie: 0,
             verifier: [0; 8],
             dir_count: GLANCE_BYTES,
@@ -394,7 +395,7 @@ impl Session for Nfs4 {
 
     /// LOOKUP and GETATTR in one request, as a client without a cache sends them.
     fn stat(&mut self, path: &str) -> Result<u64> {
-        let answer = self.on_name(path, Operation::GetAttr(Bitmap::of(&[attribute::SIZE])))?;
+        let answer = self.on_name(path, CompoundOperation::GetAttr(Bitmap::of(&[attribute::SIZE])))?;
         let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
         results.skip(Number::LOOKUP)?;
@@ -411,16 +412,17 @@ impl Session for Nfs4 {
         let OpenNfsFile { handle, state: open, locks } = self.files.get(file)?;
         let (handle, open, locks) = (handle.clone(), *open, *locks);
         let name = (file.0 as u64).to_be_bytes();
-        let owner = Owner { client, name: Opaque::new(&name) };
+        let owner = OwnerArgument { client, name: Opaque::new(&name) };
         let (operation, number) = match (take, locks) {
             (true, known) => {
                 let new = NewLocker { open_sequence: 0, open, sequence: 0, owner };
                 let locker = known.map_or(Locker::New(new), |state| Locker::Known(state, 0));
-                (Operation::Lock(Lock { kind, reclaim: false, offset, length, locker }), Number::LOCK)
+                (CompoundOperation::Lock(Lock { kind, reclaim: false, offset, length, locker }), Number::LOCK)
             }
-            (false, Some(state)) => {
-                (Operation::Unlock(Unlock { kind, sequence: 0, state, offset, length }), Number::LOCKU)
-            }
+            (false, Some(state)) => (
+                CompoundOperation::Unlock(Unlock { kind, sequence: 0, state, offset, length }),
+                Number::LOCKU,
+            ),
             (false, None) => return Err(Error::Other("nothing is locked".into())),
         };
         let answer = self.call(&[put(&handle), operation], "a lock")?;
@@ -433,7 +435,7 @@ impl Session for Nfs4 {
 
     fn set_attribute(&mut self, path: &str, name: &str, value: &[u8]) -> Result<()> {
         let (option, name) = (SetOption::EITHER, Opaque::new(name.as_bytes()));
-        let set = Operation::SetXattr(SetXattr { option, name, value: Opaque::new(value) });
+        let set = CompoundOperation::SetXattr(SetXattr { option, name, value: Opaque::new(value) });
         let answer = self.on_name(path, set)?;
         let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
@@ -442,7 +444,7 @@ impl Session for Nfs4 {
     }
 
     fn attribute(&mut self, path: &str, name: &str) -> Result<usize> {
-        let answer = self.on_name(path, Operation::GetXattr(Opaque::new(name.as_bytes())))?;
+        let answer = self.on_name(path, CompoundOperation::GetXattr(Opaque::new(name.as_bytes())))?;
         let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
         results.skip(Number::LOOKUP)?;
@@ -454,8 +456,8 @@ impl Session for Nfs4 {
 impl Drop for Nfs4 {
     fn drop(&mut self) {
         if self.flights.is_empty() && !self.slots.is_empty() {
-            let _ = self.call_alone(Operation::DestroySession(self.session)); // the connection may be gone
-            let _ = self.call_alone(Operation::DestroyClientId(self.client));
+            let _ = self.call_alone(CompoundOperation::DestroySession(self.session)); // the connection may be gone
+            let _ = self.call_alone(CompoundOperation::DestroyClientId(self.client));
         }
     }
 }

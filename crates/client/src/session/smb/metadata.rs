@@ -16,8 +16,8 @@ use wire::{Reader, Writer};
 use super::acl::uid_of;
 use super::{LIST_BYTES, Smb, malformed, refused};
 use crate::metadata::acl::{inheriting_file, passes_on};
-use crate::metadata::{Aspect, AspectState, COMMENT, Peer, Value, second_name};
-use crate::session::{OpenIntent, Session, Transfer};
+use crate::metadata::{Aspect, AspectState, COMMENT, MetadataValue, Peer, second_name};
+use crate::session::{DataTransfer, OpenIntent, Session};
 use crate::{Error, Result};
 
 /// Bytes of one read.
@@ -30,45 +30,45 @@ const EPOCH: i64 = 11_644_473_600;
 const BEHIND_HOLE: u64 = 1 << 20;
 
 impl Peer for Smb {
-    fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
+    fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &MetadataValue) -> Result<bool> {
         match (aspect, value) {
-            (Aspect::FinderInfo, Value::Bytes(bytes)) => {
+            (Aspect::FinderInfo, MetadataValue::Bytes(bytes)) => {
                 let info = self.info(path)?.unwrap_or_default();
                 let info = InfoStream { finder_info: FinderInfo::from_prefix(bytes), ..info };
                 self.put_stream(path, "AFP_AfpInfo", &info.build())?;
             }
-            (Aspect::Fork, Value::Bytes(bytes)) => self.put_stream(path, "AFP_Resource", bytes)?,
-            (Aspect::Comment, Value::Text(text)) => {
+            (Aspect::Fork, MetadataValue::Bytes(bytes)) => self.put_stream(path, "AFP_Resource", bytes)?,
+            (Aspect::Comment, MetadataValue::Text(text)) => {
                 self.put_stream(path, COMMENT, &plist::write_text(text))?
             }
-            (Aspect::Attribute(name), Value::Bytes(bytes)) => self.put_stream(path, name, bytes)?,
-            (Aspect::Ea(name), Value::Bytes(bytes)) => self.set_attribute(path, name, bytes)?,
-            (Aspect::Created, Value::Time(..)) => {
+            (Aspect::Attribute(name), MetadataValue::Bytes(bytes)) => self.put_stream(path, name, bytes)?,
+            (Aspect::Ea(name), MetadataValue::Bytes(bytes)) => self.set_attribute(path, name, bytes)?,
+            (Aspect::Created, MetadataValue::Time(..)) => {
                 self.put_basic(path, |basic| basic.creation_time = nt(value))?
             }
-            (Aspect::Modified, Value::Time(..)) => {
+            (Aspect::Modified, MetadataValue::Time(..)) => {
                 self.put_basic(path, |basic| basic.last_write_time = nt(value))?
             }
-            (Aspect::Accessed, Value::Time(..)) => {
+            (Aspect::Accessed, MetadataValue::Time(..)) => {
                 self.put_basic(path, |basic| basic.last_access_time = nt(value))?
             }
-            (Aspect::Backup, Value::Time(secs, _)) => {
+            (Aspect::Backup, MetadataValue::Time(secs, _)) => {
                 // A server removes the stream if all bytes of the Finder info are zero.
                 let info = self.info(path)?.filter(|info| !info.finder_info.is_none());
                 let Some(info) = info else { return Ok(false) };
                 let backup = Some(vfs::Time { secs: *secs, nanos: 0 });
                 self.put_stream(path, "AFP_AfpInfo", &InfoStream { backup, ..info }.build())?;
             }
-            (_, Value::Flag(on)) if bit(aspect).is_some() => {
+            (_, MetadataValue::Flag(on)) if bit(aspect).is_some() => {
                 let (bit, on) = (bit(aspect).unwrap_or(FileAttributes::NONE), *on);
                 self.put_basic(path, |basic| {
                     basic.attributes = if on { FileAttributes::NORMAL | bit } else { FileAttributes::NORMAL };
                 })?;
             }
-            (Aspect::Target, Value::Text(target)) => self.put_link(path, target)?,
+            (Aspect::Target, MetadataValue::Text(target)) => self.put_link(path, target)?,
             (Aspect::Links, _) => self.put_name(path)?,
             (Aspect::Sparse, _) => self.put_sparse(path)?,
-            (Aspect::Acl, Value::Acl(entries)) => self.put_acl(path, entries)?,
+            (Aspect::Acl, MetadataValue::Acl(entries)) => self.put_acl(path, entries)?,
             (Aspect::Inherited, _) => {
                 self.put_acl(path, &passes_on())?;
                 self.make_file(&inheriting_file(path))?;
@@ -86,18 +86,18 @@ impl Peer for Smb {
     fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<AspectState> {
         Ok(match aspect {
             Aspect::FinderInfo => match self.info(path)? {
-                Some(info) => AspectState::Value(Value::Bytes(info.finder_info.as_bytes().to_vec())),
+                Some(info) => AspectState::Value(MetadataValue::Bytes(info.finder_info.as_bytes().to_vec())),
                 None => AspectState::Missing,
             },
             Aspect::Backup => match self.info(path)?.and_then(|info| info.backup) {
-                Some(time) => AspectState::Value(Value::Time(time.secs, time.nanos)),
+                Some(time) => AspectState::Value(MetadataValue::Time(time.secs, time.nanos)),
                 None => AspectState::Missing,
             },
             Aspect::Fork => bytes(self.filled(path, "AFP_Resource")?),
             Aspect::Attribute(name) => bytes(self.stream(path, name)?),
             Aspect::Comment => match self.filled(path, COMMENT)? {
                 Some(list) => plist::read_text(&list)
-                    .map_or(AspectState::Missing, |text| AspectState::Value(Value::Text(text))),
+                    .map_or(AspectState::Missing, |text| AspectState::Value(MetadataValue::Text(text))),
                 None => AspectState::Missing,
             },
             Aspect::Ea(name) => self.ea(path, name)?,
@@ -106,23 +106,23 @@ impl Peer for Smb {
             Aspect::Accessed => date(self.basic(path)?.last_access_time),
             Aspect::Hidden | Aspect::System | Aspect::Archive | Aspect::ReadOnly => {
                 let bit = bit(aspect).unwrap_or(FileAttributes::NONE);
-                AspectState::Value(Value::Flag(self.basic(path)?.attributes.intersects(bit)))
+                AspectState::Value(MetadataValue::Flag(self.basic(path)?.attributes.intersects(bit)))
             }
             Aspect::Owner => self.owner(path)?,
-            Aspect::Acl => AspectState::Value(Value::Acl(self.acl(path)?)),
-            Aspect::Inherited => AspectState::Value(Value::Acl(self.acl(&inheriting_file(path))?)),
+            Aspect::Acl => AspectState::Value(MetadataValue::Acl(self.acl(path)?)),
+            Aspect::Inherited => AspectState::Value(MetadataValue::Acl(self.acl(&inheriting_file(path))?)),
             Aspect::Target => self.link(path)?,
             Aspect::Links => {
-                AspectState::Value(Value::Number(u64::from(self.standard(path)?.number_of_links)))
+                AspectState::Value(MetadataValue::Number(u64::from(self.standard(path)?.number_of_links)))
             }
             Aspect::Sparse => {
                 let standard = self.standard(path)?;
-                AspectState::Value(Value::Flag(standard.allocation_size < standard.end_of_file / 2))
+                AspectState::Value(MetadataValue::Flag(standard.allocation_size < standard.end_of_file / 2))
             }
             Aspect::Name => {
                 self.stat(&shown(path))?;
                 let name = path.rsplit('/').next().unwrap_or_default();
-                AspectState::Value(Value::Text(name.into()))
+                AspectState::Value(MetadataValue::Text(name.into()))
             }
             Aspect::Mode | Aspect::Group | Aspect::RenameLock | Aspect::DeleteLock => AspectState::Impossible,
         })
@@ -137,7 +137,7 @@ fn shown(path: &str) -> String {
 }
 
 fn bytes(found: Option<Vec<u8>>) -> AspectState {
-    found.map_or(AspectState::Missing, |bytes| AspectState::Value(Value::Bytes(bytes)))
+    found.map_or(AspectState::Missing, |bytes| AspectState::Value(MetadataValue::Bytes(bytes)))
 }
 
 fn bit(aspect: Aspect<'_>) -> Option<FileAttributes> {
@@ -151,14 +151,14 @@ fn bit(aspect: Aspect<'_>) -> Option<FileAttributes> {
 }
 
 /// In units of 100 ns since 1601.
-fn nt(time: &Value) -> NtTime {
-    let Value::Time(secs, nanos) = time else { return NtTime::UNCHANGED };
+fn nt(time: &MetadataValue) -> NtTime {
+    let MetadataValue::Time(secs, nanos) = time else { return NtTime::UNCHANGED };
     NtTime(((secs + EPOCH) * 10_000_000 + i64::from(nanos / 100)) as u64)
 }
 
 fn date(time: NtTime) -> AspectState {
     let (secs, rest) = (time.0 / 10_000_000, time.0 % 10_000_000);
-    AspectState::Value(Value::Time(secs as i64 - EPOCH, rest as u32 * 100))
+    AspectState::Value(MetadataValue::Time(secs as i64 - EPOCH, rest as u32 * 100))
 }
 
 pub(super) fn existing(request: &mut create::Request<'_>) {
@@ -186,7 +186,7 @@ impl Smb {
         let mut done = Ok(());
         for (number, piece) in bytes.chunks(PIECE as usize).enumerate() {
             let offset = number as u64 * u64::from(PIECE);
-            let started = self.start(file, Transfer::Write { offset, data: piece, stable: false });
+            let started = self.start(file, DataTransfer::Write { offset, data: piece, stable: false });
             done = done.and(started.and_then(|_| self.finish()).map(drop));
         }
         self.close(file)?;
@@ -278,14 +278,14 @@ impl Smb {
         };
         let all = ea::decode(&mut Reader::new(&bytes)).map_err(malformed)?;
         let found = all.into_iter().find(|one| one.name.eq_ignore_ascii_case(name.as_bytes()));
-        Ok(found.map_or(AspectState::Missing, |one| AspectState::Value(Value::Bytes(one.value))))
+        Ok(found.map_or(AspectState::Missing, |one| AspectState::Value(MetadataValue::Bytes(one.value))))
     }
 
     /// The owner, if it is a user of Unix.
     fn owner(&mut self, path: &str) -> Result<AspectState> {
         let owner = self.descriptor(path)?.owner;
         Ok(match owner.as_ref().and_then(uid_of) {
-            Some(uid) => AspectState::Value(Value::Number(u64::from(uid))),
+            Some(uid) => AspectState::Value(MetadataValue::Number(u64::from(uid))),
             None => AspectState::Impossible,
         })
     }
@@ -336,7 +336,7 @@ impl Smb {
             Reparse::Nfs(::smb::wire::fscc::reparse::Nfs::Symlink(target)) => target,
             _ => return Ok(AspectState::Missing),
         };
-        Ok(AspectState::Value(Value::Text(String::from_utf16_lossy(&target).replace('\\', "/"))))
+        Ok(AspectState::Value(MetadataValue::Text(String::from_utf16_lossy(&target).replace('\\', "/"))))
     }
 
     /// A second name: FileLinkInformation, MS-FSCC 2.4.27.
@@ -355,7 +355,7 @@ impl Smb {
         let key = *self.files.get(file)?;
         let sparse = self.control(key, Code::SET_SPARSE, &[1]);
         let started =
-            self.start(file, Transfer::Write { offset: BEHIND_HOLE, data: &[7; 4096], stable: true });
+            self.start(file, DataTransfer::Write { offset: BEHIND_HOLE, data: &[7; 4096], stable: true });
         let written = started.and_then(|_| self.finish());
         self.close(file)?;
         sparse.and(written).map(drop)

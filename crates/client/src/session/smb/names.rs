@@ -46,7 +46,7 @@ const USER: u16 = 1;
 const GROUPS: [u16; 3] = [2, 4, 5];
 
 /// The accounts of this machine for SIDs of the server.
-pub(super) struct Names {
+pub(super) struct SidNames {
     accounts: UnixAccounts,
     known: HashMap<Vec<u8>, Option<Who>>,
     /// The pipe: its tree, its open file, and the policy.
@@ -54,14 +54,14 @@ pub(super) struct Names {
     is_missing: bool,
 }
 
-impl Default for Names {
+impl Default for SidNames {
     fn default() -> Self {
         let accounts = UnixAccounts::NameService;
         Self { accounts, known: HashMap::new(), pipe: None, is_missing: false }
     }
 }
 
-impl Names {
+impl SidNames {
     fn here(&self, name: &str, kind: u16) -> Option<Who> {
         if kind == USER {
             let user = self.accounts.user(name)?;
@@ -305,7 +305,7 @@ mod tests {
     fn accounts_of_the_system_are_nobody_of_another_machine() {
         let accounts =
             UnixAccounts::parse("ada:x:1000:100::/:\nbackup:x:34:34::/:\n", "users:x:100:\nshadow:x:42:\n");
-        let names = Names { accounts, ..Names::default() };
+        let names = SidNames { accounts, ..SidNames::default() };
         assert_eq!(names.here("ada", USER), Some(Who::User(1000)));
         assert_eq!(names.here("users", 2), Some(Who::Group(100)));
         for (name, kind) in [("backup", USER), ("shadow", 4), ("ada", 2), ("none", USER)] {

@@ -20,7 +20,7 @@ use crate::security::FileSecurity;
 use crate::session::pages::Pages;
 use crate::session::{OpenFileId, Session};
 use crate::tree::{
-    Entry, Extra, FLAGS, Kind, Listing, Space, Stamp, Tree, bytes, last_name, stamp, text, told,
+    Extra, FLAGS, Kind, Space, Stamp, Tree, TreeEntry, TreeListing, bytes, last_name, stamp, text, told,
 };
 use crate::{Error, Result};
 
@@ -37,13 +37,13 @@ impl Tree for Smb {
         names.collect::<Vec<_>>().join("/")
     }
 
-    fn entries(&mut self, folder: &str) -> Result<Listing> {
+    fn entries(&mut self, folder: &str) -> Result<TreeListing> {
         let change = |request: &mut ::smb::wire::create::Request<'_>| {
             (request.disposition, request.options) = (Disposition::OPEN, Options::DIRECTORY_FILE);
             request.desired_access = AccessMask::FILE_READ.0;
         };
         self.with(folder, change, |smb, file| {
-            let (mut listing, mut flags) = (Listing::default(), ListFlags::RESTART_SCANS);
+            let (mut listing, mut flags) = (TreeListing::default(), ListFlags::RESTART_SCANS);
             let mut pages = Pages::of(folder);
             while let Some(page) = smb.next_page(file, flags)? {
                 pages.page(&page)?;
@@ -82,7 +82,7 @@ impl Tree for Smb {
         }
     }
 
-    fn entry(&mut self, path: &str) -> Result<Entry> {
+    fn entry(&mut self, path: &str) -> Result<TreeEntry> {
         let (file, info) = self.opened(path, as_it_is)?;
         let attributes = FileAttributes(info.file_attributes);
         let reparse_tag = match attributes.contains(FileAttributes::REPARSE_POINT) {
@@ -93,7 +93,7 @@ impl Tree for Smb {
         };
         self.close_key(file)?;
         let name = Map::Sfm.decode(last_name(path).as_bytes());
-        Ok(Entry {
+        Ok(TreeEntry {
             name: String::from_utf8_lossy(&name).into_owned(),
             kind: kind(attributes, reparse_tag?),
             length: info.end_of_file,
@@ -271,7 +271,7 @@ fn none(error: Error) -> Result<Vec<u8>> {
 /// The names of a file's streams but its data.
 fn names(bytes: &[u8]) -> Result<Vec<String>> {
     let streams = stream::decode(&mut Reader::new(bytes)).map_err(malformed)?;
-    let name = |stream: stream::Stream| {
+    let name = |stream: stream::StreamEntry| {
         let whole = String::from_utf16_lossy(&stream.name);
         let name = whole.strip_prefix(':')?.strip_suffix(":$DATA")?;
         let name = Map::Sfm.decode(name.as_bytes());
@@ -307,8 +307,8 @@ fn kind(attributes: FileAttributes, reparse_tag: u32) -> Kind {
     }
 }
 
-fn entry(name: String, facts: &directory::Facts) -> Entry {
-    Entry {
+fn entry(name: String, facts: &directory::Facts) -> TreeEntry {
+    TreeEntry {
         name,
         kind: kind(facts.attributes, facts.reparse_tag),
         length: facts.end_of_file,
@@ -329,7 +329,7 @@ mod tests {
     fn streams_are_named_without_their_type_and_the_data_is_none_of_them() {
         // MS-FSCC 2.4.49: the data is "::$DATA", others are ":name:$DATA".
         let stream =
-            |name: &str| stream::Stream { name: name.encode_utf16().collect(), ..Default::default() };
+            |name: &str| stream::StreamEntry { name: name.encode_utf16().collect(), ..Default::default() };
         let mut w = wire::Writer::new();
         stream::encode(
             &[stream("::$DATA"), stream(":AFP_AfpInfo:$DATA"), stream(":a\u{f022}b:$DATA")],

@@ -64,7 +64,7 @@ impl Facts {
 }
 
 /// A field of a directory.
-struct Field {
+struct DirectoryField {
     tag: u16,
     kind: u16,
     count: u32,
@@ -88,17 +88,22 @@ impl TiffReader<'_> {
         read(self.bytes, at)
     }
 
-    fn directory(&self, at: usize) -> Result<Vec<Field>> {
+    fn directory(&self, at: usize) -> Result<Vec<DirectoryField>> {
         let count = usize::from(self.u16(at)?).min(MOST_FIELDS);
         let field = |number: usize| {
             let at = at + 2 + 12 * number;
-            Ok(Field { tag: self.u16(at)?, kind: self.u16(at + 2)?, count: self.u32(at + 4)?, at: at + 8 })
+            Ok(DirectoryField {
+                tag: self.u16(at)?,
+                kind: self.u16(at + 2)?,
+                count: self.u32(at + 4)?,
+                at: at + 8,
+            })
         };
         (0..count).map(field).collect()
     }
 
     /// A number of 8, 16 or 32 bits.
-    fn number(&self, field: &Field) -> Option<u32> {
+    fn number(&self, field: &DirectoryField) -> Option<u32> {
         match (field.kind, field.count) {
             (1, 1) => self.bytes.get(field.at).map(|byte| (*byte).into()),
             (3, 1) => self.u16(field.at).ok().map(u32::from),
@@ -108,7 +113,7 @@ impl TiffReader<'_> {
     }
 
     /// Characters, which end with a NUL.
-    fn text(&self, field: &Field) -> String {
+    fn text(&self, field: &DirectoryField) -> String {
         let count = (field.count as usize).min(LONGEST);
         let at =
             if field.count <= 4 { Some(field.at) } else { self.u32(field.at).ok().map(|at| at as usize) };
@@ -120,7 +125,7 @@ impl TiffReader<'_> {
         text::decode(bytes, None).into_owned()
     }
 
-    fn facts(&self, fields: &[Field], facts: &mut Facts) {
+    fn facts(&self, fields: &[DirectoryField], facts: &mut Facts) {
         for field in fields {
             match field.tag {
                 0x0100 | 0xa002 => facts.width = self.number(field).unwrap_or(facts.width),

@@ -2,7 +2,7 @@
 
 use wire::Malformed;
 
-use super::{Metadata, Parts};
+use super::{Metadata, StoredParts};
 use crate::mac::apple_double::{AppleDouble, EntryId};
 use crate::mac::fields::{Fields, KeptEntry};
 use crate::mac::finder_info::FinderInfo;
@@ -14,7 +14,7 @@ use crate::mac::sidecar;
 use crate::mac::{DosAttributes, FileBits};
 
 /// Reads the parts, first come first served; see [`Metadata::from_parts`].
-pub(super) fn read(parts: &Parts<'_>) -> (Metadata, Vec<Problem>) {
+pub(super) fn read(parts: &StoredParts<'_>) -> (Metadata, Vec<Problem>) {
     let mut reading = Reading::default();
     reading.value(Source::Netatalk, parts.netatalk, Reading::netatalk);
     if let Some((head, total)) = parts.netatalk2 {

@@ -27,11 +27,12 @@ fn the_model_survives_each_pair_of_layouts_that_holds_all_of_it() {
     assert_eq!(Metadata::from_netatalk(&model.to_netatalk()), (model.clone(), vec![]));
 
     let (netatalk, dosattrib) = (model.to_netatalk(), model.to_dosattrib());
-    let parts = Parts { netatalk: Some(&netatalk), dosattrib: Some(&dosattrib), ..Parts::default() };
+    let parts =
+        StoredParts { netatalk: Some(&netatalk), dosattrib: Some(&dosattrib), ..StoredParts::default() };
     assert_eq!(Metadata::from_parts(&parts), (model.clone(), vec![]));
 
     let header = model.to_netatalk2(b"notes", 0);
-    let parts = Parts { netatalk2: Some((&header, header.len() as u64)), ..Parts::default() };
+    let parts = StoredParts { netatalk2: Some((&header, header.len() as u64)), ..StoredParts::default() };
     assert_eq!(Metadata::from_parts(&parts), (model, vec![]));
 }
 
@@ -39,8 +40,10 @@ fn the_model_survives_each_pair_of_layouts_that_holds_all_of_it() {
 fn a_sidecar_and_an_info_stream_carry_the_finder_info() {
     let model = full();
     let (head, _) = model.to_sidecar(&[(b"x", b"y")], 0);
-    let (from_sidecar, problems) =
-        Metadata::from_parts(&Parts { sidecar: Some((&head, head.len() as u64)), ..Parts::default() });
+    let (from_sidecar, problems) = Metadata::from_parts(&StoredParts {
+        sidecar: Some((&head, head.len() as u64)),
+        ..StoredParts::default()
+    });
     assert_eq!(
         (from_sidecar.finder_info, from_sidecar.times.added, problems),
         (model.finder_info, at(1_200_000_000), vec![])
@@ -48,7 +51,8 @@ fn a_sidecar_and_an_info_stream_carry_the_finder_info() {
     assert!(from_sidecar.is_hidden());
 
     let stream = model.to_info_stream();
-    let (from_stream, _) = Metadata::from_parts(&Parts { info_stream: Some(&stream), ..Parts::default() });
+    let (from_stream, _) =
+        Metadata::from_parts(&StoredParts { info_stream: Some(&stream), ..StoredParts::default() });
     assert_eq!((from_stream.finder_info, from_stream.times.backup), (model.finder_info, at(1_100_000_000)));
 }
 
@@ -56,13 +60,14 @@ fn a_sidecar_and_an_info_stream_carry_the_finder_info() {
 fn dos_attributes_and_creation_time_are_those_of_dosattrib_when_it_has_them() {
     let netatalk = full().to_netatalk();
     let dos = samba::DosAttrib { attributes: DosAttributes::SYSTEM, created: at(5), itime: Some(9) };
-    let parts = Parts { netatalk: Some(&netatalk), dosattrib: Some(&dos.build()), ..Parts::default() };
+    let parts =
+        StoredParts { netatalk: Some(&netatalk), dosattrib: Some(&dos.build()), ..StoredParts::default() };
     let (metadata, _) = Metadata::from_parts(&parts);
     assert_eq!((metadata.dos, metadata.times.created), (DosAttributes::SYSTEM, at(5)));
     assert_eq!(metadata.to_dosattrib(), dos.build(), "the instance time is kept");
 
     let without_time = samba::DosAttrib { created: None, ..dos };
-    let parts = Parts { dosattrib: Some(&without_time.build()), ..parts };
+    let parts = StoredParts { dosattrib: Some(&without_time.build()), ..parts };
     assert_eq!(Metadata::from_parts(&parts).0.times.created, at(1_000_000_000));
 }
 
@@ -70,7 +75,8 @@ fn dos_attributes_and_creation_time_are_those_of_dosattrib_when_it_has_them() {
 fn what_either_side_forbids_is_forbidden() {
     let netatalk = full().to_netatalk();
     let dosattrib = samba::DosAttrib::default().build();
-    let parts = Parts { netatalk: Some(&netatalk), dosattrib: Some(&dosattrib), ..Parts::default() };
+    let parts =
+        StoredParts { netatalk: Some(&netatalk), dosattrib: Some(&dosattrib), ..StoredParts::default() };
     let (metadata, _) = Metadata::from_parts(&parts);
     assert!(metadata.is_readonly() && metadata.bits.contains(FileBits::LOCKED));
 }
@@ -80,14 +86,15 @@ fn the_first_source_counts_and_the_others_fill_gaps() {
     let netatalk = Metadata { comment: b"kept".to_vec(), ..Metadata::default() }.to_netatalk();
     let (sidecar, _) = full().to_sidecar(&[], 0);
     let total = sidecar.len() as u64;
-    let parts = Parts { netatalk: Some(&netatalk), sidecar: Some((&sidecar, total)), ..Parts::default() };
+    let parts =
+        StoredParts { netatalk: Some(&netatalk), sidecar: Some((&sidecar, total)), ..StoredParts::default() };
     let (metadata, _) = Metadata::from_parts(&parts);
     assert_eq!((&metadata.comment[..], metadata.finder_info.file_type()), (&b"kept"[..], *b"TEXT"));
 
     let mut other = FinderInfo::NONE;
     other.set_type(*b"APPL", *b"MOSS");
     let netatalk = Metadata { finder_info: other, ..Metadata::default() }.to_netatalk();
-    let parts = Parts { netatalk: Some(&netatalk), ..parts };
+    let parts = StoredParts { netatalk: Some(&netatalk), ..parts };
     assert_eq!(Metadata::from_parts(&parts).0.finder_info.file_type(), *b"APPL");
 }
 
@@ -108,19 +115,23 @@ fn unknown_entries_survive_a_rewrite_byte_for_byte() {
     assert_eq!(problems, [Problem::UnknownEntry(0x8000_1234)]);
     let (netatalk, kept) = (metadata.to_netatalk(), metadata.to_kept().unwrap());
     assert_eq!(netatalk.len(), netatalk::METADATA_LEN);
-    let parts = Parts { netatalk: Some(&netatalk), kept: Some(&kept), ..Parts::default() };
+    let parts = StoredParts { netatalk: Some(&netatalk), kept: Some(&kept), ..StoredParts::default() };
     assert_eq!(Metadata::from_parts(&parts), (metadata, vec![]));
 }
 
 #[test]
 fn what_cannot_be_read_is_kept_and_named_and_the_rest_is_used() {
     let dosattrib = full().to_dosattrib();
-    let parts = Parts { netatalk: Some(b"no AppleDouble"), dosattrib: Some(&dosattrib), ..Parts::default() };
+    let parts = StoredParts {
+        netatalk: Some(b"no AppleDouble"),
+        dosattrib: Some(&dosattrib),
+        ..StoredParts::default()
+    };
     let (metadata, problems) = Metadata::from_parts(&parts);
     assert!(matches!(problems[..], [Problem::Unreadable(Source::Netatalk, _)]));
     assert!(metadata.is_hidden());
     let kept = metadata.to_kept().unwrap();
-    let (again, _) = Metadata::from_parts(&Parts { kept: Some(&kept), ..Parts::default() });
+    let (again, _) = Metadata::from_parts(&StoredParts { kept: Some(&kept), ..StoredParts::default() });
     assert_eq!(again.unreadable().collect::<Vec<_>>(), [(Source::Netatalk, &b"no AppleDouble"[..])]);
 }
 
@@ -131,14 +142,18 @@ fn values_of_one_source_that_cannot_be_read_are_kept_beside_each_other() {
         let bytes = format!("damaged {number}");
         // A crash leaves the value where it was, although it is kept already.
         for _ in 0..2 {
-            let parts =
-                Parts { dosattrib: Some(bytes.as_bytes()), kept: kept.as_deref(), ..Parts::default() };
+            let parts = StoredParts {
+                dosattrib: Some(bytes.as_bytes()),
+                kept: kept.as_deref(),
+                ..StoredParts::default()
+            };
             let (metadata, problems) = Metadata::from_parts(&parts);
             assert!(matches!(problems[..], [Problem::Unreadable(Source::DosAttrib, _)]), "{problems:?}");
             kept = metadata.to_kept();
         }
     }
-    let (metadata, problems) = Metadata::from_parts(&Parts { kept: kept.as_deref(), ..Parts::default() });
+    let (metadata, problems) =
+        Metadata::from_parts(&StoredParts { kept: kept.as_deref(), ..StoredParts::default() });
     assert_eq!(problems, []);
     let newest = [5, 4, 3, 2].map(|number| (Source::DosAttrib, format!("damaged {number}").into_bytes()));
     let found: Vec<_> = metadata.unreadable().map(|(source, bytes)| (source, bytes.to_vec())).collect();
@@ -150,7 +165,7 @@ fn a_comment_too_long_for_netatalk_is_whole_again_with_what_was_kept() {
     let model = Metadata { comment: vec![b'c'; 300], ..Metadata::default() };
     let (netatalk, kept) = (model.to_netatalk(), model.to_kept().unwrap());
     assert_eq!(netatalk.len(), 402);
-    let parts = Parts { netatalk: Some(&netatalk), kept: Some(&kept), ..Parts::default() };
+    let parts = StoredParts { netatalk: Some(&netatalk), kept: Some(&kept), ..StoredParts::default() };
     assert_eq!(Metadata::from_parts(&parts).0, model);
 }
 

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use super::declared::{ALIAS, FIRST, LoginDeclaration, OF_TARGETS};
 use super::gate::{ConnectionEnds, Gate, Initiator, NoTarget};
-use super::negotiate::{self, Key, Place};
+use super::negotiate::{self, NegotiatedSession, NegotiationKey};
 use super::parameters::{OUR_MAX_DATA, Parameters};
 use super::security::{self, AuthenticationContext, InitiatorClaim, Security};
 use crate::server::scsi::InitiatorPort;
 use crate::server::target::Target;
 use crate::wire::Writer;
-use crate::wire::keys::{self, MAX_TEXT, Pair};
+use crate::wire::keys::{self, KeyValue, MAX_TEXT};
 use crate::wire::pdu::{LoginRequest, LoginResponse, LoginStatus, Stage, VERSION};
 
 /// The most requests of one login. The text may arrive in small pieces.
@@ -54,14 +54,14 @@ struct RequestedLogin {
 
 /// The answer, and its delay: a client that guesses secrets waits.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct LoginReply {
     pub(crate) after: Duration,
-    pub(crate) step: Step,
+    pub(crate) step: AttemptStep,
 }
 
 /// The result of a login request.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum AttemptStep {
     /// The login continues with the initiator's next request.
     Answer(LoginResponse, Vec<u8>),
     /// The login has failed. The connection is closed after this response.
@@ -143,17 +143,17 @@ impl Attempt {
 
     /// Answers the next request. After a step that ends the login, all further requests are
     /// refused.
-    pub(crate) fn next(&mut self, request: &LoginRequest, text: &[u8], now: Instant) -> Reply {
+    pub(crate) fn next(&mut self, request: &LoginRequest, text: &[u8], now: Instant) -> LoginReply {
         let advanced = if self.over {
             Err(at_once(LoginStatus::INITIATOR_ERROR))
         } else {
             self.advance(request, text, now)
         };
         let (step, after) = advanced.unwrap_or_else(|(status, after)| {
-            (Step::Refused(LoginResponse::refused(request, status)), after)
+            (AttemptStep::Refused(LoginResponse::refused(request, status)), after)
         });
-        self.over = !matches!(step, Step::Answer(..));
-        Reply { after, step }
+        self.over = !matches!(step, AttemptStep::Answer(..));
+        LoginReply { after, step }
     }
 
     fn advance(
@@ -161,7 +161,7 @@ impl Attempt {
         request: &LoginRequest,
         text: &[u8],
         now: Instant,
-    ) -> Result<(Step, Duration), Refusal> {
+    ) -> Result<(AttemptStep, Duration), Refusal> {
         self.check(request).map_err(at_once)?;
         self.text.extend_from_slice(text);
         if self.requests > MAX_REQUESTS || self.text.len() > MAX_TEXT {
@@ -169,7 +169,7 @@ impl Attempt {
         }
         if request.more {
             let response = LoginResponse::to(request, None);
-            return Ok((Step::Answer(response, Vec::new()), Duration::ZERO));
+            return Ok((AttemptStep::Answer(response, Vec::new()), Duration::ZERO));
         }
         let text = std::mem::take(&mut self.text);
         let mut said = keys::decode(&text).map_err(|_| at_once(LoginStatus::INITIATOR_ERROR))?;
@@ -206,7 +206,7 @@ impl Attempt {
     }
 
     /// Reads the declarations of the first request: RFC 7143 6.3.1.
-    fn begin(&mut self, said: &[Pair<'_>], w: &mut Writer) -> Result<(), LoginStatus> {
+    fn begin(&mut self, said: &[KeyValue<'_>], w: &mut Writer) -> Result<(), LoginStatus> {
         let declared = LoginDeclaration::of(said)?;
         let target = self.target(&declared, None)?;
         if declared.names_target {
@@ -241,9 +241,9 @@ impl Attempt {
     /// together.
     fn take<'a>(
         &mut self,
-        pair: Pair<'a>,
+        pair: KeyValue<'a>,
         is_first: bool,
-        for_security: &mut Vec<Pair<'a>>,
+        for_security: &mut Vec<KeyValue<'a>>,
         w: &mut Writer,
     ) -> Result<(), LoginStatus> {
         self.keys += 1;
@@ -254,7 +254,7 @@ impl Attempt {
             return Ok(()); // an answer to a key of the server
         }
         let in_security = self.stage == Stage::SECURITY_NEGOTIATION;
-        let in_stage = match Key::named(pair.key) {
+        let in_stage = match NegotiationKey::named(pair.key) {
             Some(_) => !in_security,
             None if security::KEYS.contains(&pair.key) => in_security,
             None => !OF_TARGETS.contains(&pair.key),
@@ -269,7 +269,7 @@ impl Attempt {
         }
         if security::KEYS.contains(&pair.key) {
             for_security.push(pair);
-        } else if let Some(key) = Key::named(pair.key) {
+        } else if let Some(key) = NegotiationKey::named(pair.key) {
             let place = self.place();
             let answer = key.settle(&mut self.parameters, place, pair.value);
             answer.text().into_iter().for_each(|value| keys::encode(pair.key, value, w));
@@ -279,14 +279,14 @@ impl Attempt {
         Ok(())
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> NegotiatedSession {
         let leading = self.first.is_some_and(|first| first.tsih == 0);
         let discovery = self.wanted.as_ref().is_some_and(|wanted| wanted.target.is_none());
-        Place { leading, discovery }
+        NegotiatedSession { leading, discovery }
     }
 
     /// Evaluates the keys of the security stage.
-    fn secure(&mut self, said: &[Pair<'_>], now: Instant, w: &mut Writer) -> Result<Duration, Refusal> {
+    fn secure(&mut self, said: &[KeyValue<'_>], now: Instant, w: &mut Writer) -> Result<Duration, Refusal> {
         if self.stage != Stage::SECURITY_NEGOTIATION {
             return Ok(Duration::ZERO);
         }
@@ -298,7 +298,7 @@ impl Attempt {
     }
 
     /// Goes to the next stage if the initiator asks for it and the current stage is complete.
-    fn conclude(&mut self, request: &LoginRequest, mut w: Writer) -> Result<Step, LoginStatus> {
+    fn conclude(&mut self, request: &LoginRequest, mut w: Writer) -> Result<AttemptStep, LoginStatus> {
         if self.stage == Stage::OPERATIONAL_NEGOTIATION {
             self.admit()?; // a login that begins here has skipped the security stage
             if !std::mem::replace(&mut self.has_declared, true) {
@@ -308,16 +308,16 @@ impl Attempt {
         }
         let text = w.into_bytes();
         if !request.transit || !self.security.is_over() {
-            return Ok(Step::Answer(LoginResponse::to(request, None), text));
+            return Ok(AttemptStep::Answer(LoginResponse::to(request, None), text));
         }
         self.admit()?;
         self.stage = request.next;
         let response = LoginResponse::to(request, Some(request.next));
         if request.next != Stage::FULL_FEATURE {
-            return Ok(Step::Answer(response, text));
+            return Ok(AttemptStep::Answer(response, text));
         }
         let logged_in = self.logged_in(request).ok_or(LoginStatus::TARGET_ERROR)?;
-        Ok(Step::Done(response, text, Box::new(logged_in)))
+        Ok(AttemptStep::Done(response, text, Box::new(logged_in)))
     }
 
     /// Leaving the security stage needs an account, unless guests are allowed, and permission for

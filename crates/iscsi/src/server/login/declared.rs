@@ -1,7 +1,7 @@
 //! The declarations of an initiator in its first request.
 
 use super::name::iscsi_name;
-use crate::wire::keys::{MAX_SIMPLE, Pair};
+use crate::wire::keys::{KeyValue, MAX_SIMPLE};
 use crate::wire::pdu::LoginStatus;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) const OF_TARGETS: [&str; 3] = ["TargetAddress", "TargetAlias", "Targe
 
 impl LoginDeclaration {
     /// Reads all pairs of the first request.
-    pub(super) fn of(said: &[Pair<'_>]) -> Result<Self, LoginStatus> {
+    pub(super) fn of(said: &[KeyValue<'_>]) -> Result<Self, LoginStatus> {
         let find = |key: &str| said.iter().find(|pair| pair.key == key).map(|pair| pair.value);
         let initiator = find("InitiatorName").ok_or(LoginStatus::MISSING_PARAMETER)?;
         let initiator = iscsi_name(initiator).ok_or(LoginStatus::INITIATOR_ERROR)?;

@@ -3,13 +3,13 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::name::iscsi_name;
-use super::text::Asker;
+use super::text::TextSender;
 use crate::server::login::SessionKind;
 use crate::wire::Writer;
 use crate::wire::keys;
 
 /// Answers SendTargets with this value.
-pub(super) fn send_targets(wanted: &str, asker: &Asker<'_>, w: &mut Writer) {
+pub(super) fn send_targets(wanted: &str, asker: &TextSender<'_>, w: &mut Writer) {
     let names: Vec<String> = match asker.kind {
         SessionKind::Discovery => {
             let one = match wanted {

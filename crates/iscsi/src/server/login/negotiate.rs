@@ -50,26 +50,30 @@ enum KeyScope {
 
 /// The session that is being made, as far as it matters for keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct NegotiatedSession {
     /// This is the session's first connection.
     pub(super) leading: bool,
     pub(super) discovery: bool,
 }
 
 /// A key of the negotiation.
-pub(super) struct Key {
+pub(super) struct NegotiationKey {
     name: &'static str,
     scope: KeyScope,
     settle: fn(&mut Parameters, &str) -> Answer,
 }
 
-const fn key(name: &'static str, scope: KeyScope, settle: fn(&mut Parameters, &str) -> Answer) -> Key {
-    Key { name, scope, settle }
+const fn key(
+    name: &'static str,
+    scope: KeyScope,
+    settle: fn(&mut Parameters, &str) -> Answer,
+) -> NegotiationKey {
+    NegotiationKey { name, scope, settle }
 }
 
 /// All keys, RFC 7143 section 13 and RFC 7144 7.1. Markers are obsolete (13.25), and SendTargets is
 /// not for logins.
-const KEYS: [Key; 21] = [
+const KEYS: [NegotiationKey; 21] = [
     key("DataDigest", KeyScope::Connection, |p, value| digest(&mut p.data_digest, value)),
     key("DataPDUInOrder", KeyScope::Commands, |p, value| or(&mut p.pdu_in_order, value, true)),
     key("DataSequenceInOrder", KeyScope::Commands, |p, value| or(&mut p.sequence_in_order, value, true)),
@@ -101,15 +105,20 @@ const KEYS: [Key; 21] = [
     }),
 ];
 
-impl Key {
+impl NegotiationKey {
     /// The key with this name.
     pub(super) fn named(name: &str) -> Option<&'static Self> {
-        static TABLE: [Key; KEYS.len()] = KEYS;
+        static TABLE: [NegotiationKey; KEYS.len()] = KEYS;
         TABLE.iter().find(|key| key.name == name)
     }
 
     /// Takes an initiator's offer during the login, and returns the answer.
-    pub(super) fn settle(&self, parameters: &mut Parameters, place: Place, offer: &str) -> Answer {
+    pub(super) fn settle(
+        &self,
+        parameters: &mut Parameters,
+        place: NegotiatedSession,
+        offer: &str,
+    ) -> Answer {
         match self.scope {
             KeyScope::Commands if place.discovery => Answer::Irrelevant,
             KeyScope::Commands | KeyScope::Session if !place.leading => Answer::Reject,

@@ -11,7 +11,7 @@ use auth::Account;
 
 use super::gate::{ConnectionEnds, Gate, OwnSecret};
 use crate::server::chap::{Algorithm, Challenge, is_same};
-use crate::wire::keys::{self, Pair};
+use crate::wire::keys::{self, KeyValue};
 use crate::wire::pdu::LoginStatus;
 
 /// The keys of this stage. Each may be sent once.
@@ -90,7 +90,7 @@ impl Security {
     /// Takes the next text. Only the keys of this stage count.
     pub(super) fn step(
         &mut self,
-        said: &[Pair<'_>],
+        said: &[KeyValue<'_>],
         judge: &AuthenticationContext<'_>,
         claim: &mut InitiatorClaim,
     ) -> Outcome {

@@ -163,17 +163,17 @@ impl Client {
             assert_eq!((response.current, response.tsih), (request.current, request.tsih));
         };
         match reply.step {
-            Step::Answer(response, text) => {
+            AttemptStep::Answer(response, text) => {
                 like(&response);
                 assert_eq!(response.status, LoginStatus::SUCCESS);
                 LoginAnswer::Text(shown(text), response.transit.then_some(response.next))
             }
-            Step::Refused(response) => {
+            AttemptStep::Refused(response) => {
                 like(&response);
                 assert!(!response.transit && response.status != LoginStatus::SUCCESS);
                 LoginAnswer::Refused(response.status)
             }
-            Step::Done(response, text, logged_in) => {
+            AttemptStep::Done(response, text, logged_in) => {
                 like(&response);
                 assert_eq!((response.transit, response.next), (true, FULL));
                 assert_eq!(response.status, LoginStatus::SUCCESS);

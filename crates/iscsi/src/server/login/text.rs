@@ -10,11 +10,11 @@ use std::collections::HashSet;
 
 use super::declared::{ALIAS, FIRST, OF_TARGETS};
 use super::gate::{ConnectionEnds, Gate, Initiator};
-use super::negotiate::Key;
+use super::negotiate::NegotiationKey;
 use super::parameters::Parameters;
 use super::{SessionKind, discovery, security};
 use crate::wire::Writer;
-use crate::wire::keys::{self, MAX_TEXT, Pair};
+use crate::wire::keys::{self, KeyValue, MAX_TEXT};
 use crate::wire::pdu::{Lun, NO_TAG, RejectReason, TextRequest, TextResponse};
 
 /// The text negotiation of a connection: one at a time.
@@ -37,7 +37,7 @@ struct TextExchange {
 }
 
 /// The initiator that asks, and its address.
-pub(crate) struct Asker<'a> {
+pub(crate) struct TextSender<'a> {
     pub(crate) gate: &'a dyn Gate,
     pub(crate) peer: ConnectionEnds,
     /// The initiator's name.
@@ -47,7 +47,7 @@ pub(crate) struct Asker<'a> {
     pub(crate) kind: &'a SessionKind,
 }
 
-impl Asker<'_> {
+impl TextSender<'_> {
     pub(super) fn initiator(&self) -> Initiator<'_> {
         Initiator { name: self.name, account: self.account, host: self.peer.address.ip() }
     }
@@ -60,7 +60,7 @@ impl Texts {
         &mut self,
         request: &TextRequest,
         text: &[u8],
-        asker: &Asker<'_>,
+        asker: &TextSender<'_>,
         parameters: &mut Parameters,
     ) -> Result<(TextResponse, Vec<u8>), RejectReason> {
         if request.more && request.last {
@@ -133,7 +133,11 @@ fn fitting(text: &[u8], room: usize) -> usize {
 }
 
 /// The answers to a text.
-fn answers(asked: &[u8], asker: &Asker<'_>, parameters: &mut Parameters) -> Result<Vec<u8>, RejectReason> {
+fn answers(
+    asked: &[u8],
+    asker: &TextSender<'_>,
+    parameters: &mut Parameters,
+) -> Result<Vec<u8>, RejectReason> {
     let said = keys::decode(asked).map_err(|_| RejectReason::PROTOCOL_ERROR)?;
     let mut seen = HashSet::new();
     if !said.iter().all(|pair| seen.insert(pair.key)) {
@@ -146,9 +150,9 @@ fn answers(asked: &[u8], asker: &Asker<'_>, parameters: &mut Parameters) -> Resu
     Ok(w.into_bytes())
 }
 
-fn answer(pair: Pair<'_>, asker: &Asker<'_>, parameters: &mut Parameters, w: &mut Writer) {
+fn answer(pair: KeyValue<'_>, asker: &TextSender<'_>, parameters: &mut Parameters, w: &mut Writer) {
     let of_login = |key| FIRST.contains(&key) || OF_TARGETS.contains(&key) || security::KEYS.contains(&key);
-    match (pair.key, Key::named(pair.key)) {
+    match (pair.key, NegotiationKey::named(pair.key)) {
         ("SendTargets", _) => discovery::send_targets(pair.value, asker, w),
         (_, Some(key)) => {
             let answer = key.settle_later(parameters, pair.value);

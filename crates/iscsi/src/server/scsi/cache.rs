@@ -1,8 +1,8 @@
 //! SYNCHRONIZE CACHE, SBC-3 5.26 and 5.27.
 
-use super::{Command, CommandDefinition, Conflict, Good, Outcome, usage};
+use super::{CommandContext, CommandDefinition, Conflict, Good, Outcome, usage};
 use crate::wire::Reader;
-use crate::wire::scsi::Cache;
+use crate::wire::scsi::CacheRange;
 
 /// SYNCHRONIZE CACHE (10), SBC-3 5.26.
 pub(super) static SYNCHRONIZE_CACHE_10: CommandDefinition =
@@ -23,9 +23,9 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
 }
 
 /// The whole unit is flushed to the disk, whichever blocks the command names.
-async fn synchronize(command: &Command) -> Outcome {
+async fn synchronize(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
-    let request = Cache::decode(&mut Reader::new(&command.cdb))?;
+    let request = CacheRange::decode(&mut Reader::new(&command.cdb))?;
     unit.range(request.lba, u64::from(request.count))?;
     match request.immediate {
         true => unit.sync_later(&command.nexus),

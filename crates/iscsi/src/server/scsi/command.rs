@@ -14,7 +14,7 @@ use crate::wire::Malformed;
 use crate::wire::scsi::{Asc, Sense, Status};
 
 /// A command and its context.
-pub(crate) struct Command {
+pub(crate) struct CommandContext {
     /// The target that received it.
     pub(crate) target: Arc<Target>,
     /// The units that the initiator sees there.
@@ -37,7 +37,7 @@ pub(crate) struct Command {
     pub(crate) aborted: Arc<AtomicBool>,
 }
 
-impl Command {
+impl CommandContext {
     /// The logical unit, for commands that need one.
     pub(crate) fn unit(&self) -> Result<&Arc<LogicalUnit>, CommandRefusal> {
         self.unit.as_ref().ok_or(CommandRefusal::Check(Sense::illegal(Asc::LOGICAL_UNIT_NOT_SUPPORTED)))
@@ -76,7 +76,7 @@ impl Command {
 pub(crate) enum Needs {
     /// No data.
     Nothing,
-    /// This many bytes, complete, in [`Command::data`].
+    /// This many bytes, complete, in [`CommandContext::data`].
     Parameters(usize),
     /// The same for commands about blocks: if the initiator expects to send more or less, the
     /// command is refused.
@@ -184,14 +184,14 @@ pub(crate) struct CommandDefinition {
     pub(crate) conflict: Conflict,
     /// The data that it needs from the initiator. Checks all that can be checked before data are
     /// transferred.
-    pub(crate) needs: fn(&Command) -> Result<Needs, CommandRefusal>,
+    pub(crate) needs: fn(&CommandContext) -> Result<Needs, CommandRefusal>,
     /// Executes it.
-    pub(crate) run: for<'a> fn(&'a Command) -> ScsiFuture<'a>,
+    pub(crate) run: for<'a> fn(&'a CommandContext) -> ScsiFuture<'a>,
 }
 
 impl CommandDefinition {
     /// [`CommandDefinition::needs`] of commands that bring no data.
-    pub(crate) fn nothing(_: &Command) -> Result<Needs, CommandRefusal> {
+    pub(crate) fn nothing(_: &CommandContext) -> Result<Needs, CommandRefusal> {
         Ok(Needs::Nothing)
     }
 }

@@ -1,7 +1,7 @@
 //! COMPARE AND WRITE, SBC-3 5.2: atomic with respect to all other writes.
 
 use super::medium::unprotected;
-use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome};
+use super::{CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome};
 use crate::wire::Reader;
 use crate::wire::scsi::CompareAndWrite;
 
@@ -17,7 +17,7 @@ pub(super) static COMPARE_AND_WRITE: CommandDefinition = CommandDefinition {
 
 /// The blocks to compare with, followed by those to write: no more than the field for the number
 /// holds.
-fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
+fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {
     let unit = command.unit()?;
     let request = CompareAndWrite::decode(&mut Reader::new(&command.cdb))?;
     unprotected(request.protect)?;
@@ -26,7 +26,7 @@ fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     Ok(Needs::Exactly(2 * length as usize))
 }
 
-async fn compare_and_write(command: &Command) -> Outcome {
+async fn compare_and_write(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
     let request = CompareAndWrite::decode(&mut Reader::new(&command.cdb))?;
     let (offset, length) = unit.range(request.lba, u64::from(request.count))?;

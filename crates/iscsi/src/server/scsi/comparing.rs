@@ -3,7 +3,7 @@
 
 use super::medium::unread;
 use super::pieces::pieces;
-use super::{Command, CommandRefusal, LogicalUnit};
+use super::{CommandContext, CommandRefusal, LogicalUnit};
 use crate::wire::scsi::{Asc, Key, Sense};
 
 /// The most ranges with data that one request to the host returns.
@@ -24,7 +24,7 @@ impl LogicalUnit {
     /// Reads a range to check that it is readable. Ranges that were never written are skipped.
     pub(super) async fn look_through(
         &self,
-        command: &Command,
+        command: &CommandContext,
         offset: u64,
         length: u64,
     ) -> Result<(), CommandRefusal> {
@@ -46,7 +46,7 @@ impl LogicalUnit {
     /// of the first different byte in them.
     pub(super) async fn compare(
         &self,
-        command: &Command,
+        command: &CommandContext,
         offset: u64,
         length: u64,
         with: &[u8],

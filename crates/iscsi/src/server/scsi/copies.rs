@@ -18,15 +18,15 @@ const KEPT: usize = 256;
 
 /// The copies of the logical unit that received the commands.
 #[derive(Default)]
-pub(crate) struct Copies(Mutex<VecDeque<Entry>, ranks::ExtendedCopies>);
+pub(crate) struct Copies(Mutex<VecDeque<CopyEntry>, ranks::ExtendedCopies>);
 
-struct Entry {
+struct CopyEntry {
     initiator: InitiatorPort,
     /// The initiator's identifier for it, if it has given one.
     identifier: Option<u8>,
     /// The result is kept after the end.
     hold: bool,
-    counts: Arc<Counts>,
+    counts: Arc<CopyProgress>,
     /// The result, after the end.
     done: Option<CopyOutcome>,
 }
@@ -39,7 +39,7 @@ struct CopyOutcome {
 
 /// The progress of a copy.
 #[derive(Default)]
-pub(super) struct Counts {
+pub(super) struct CopyProgress {
     pub(super) segments: AtomicU16,
     pub(super) bytes: AtomicU64,
 }
@@ -47,7 +47,7 @@ pub(super) struct Counts {
 /// A running copy. If it is dropped, no trace of it remains.
 pub(super) struct RunningCopy<'a> {
     copies: &'a Copies,
-    pub(super) counts: Arc<Counts>,
+    pub(super) counts: Arc<CopyProgress>,
 }
 
 impl Copies {
@@ -60,7 +60,7 @@ impl Copies {
     ) -> Result<RunningCopy<'_>, CommandRefusal> {
         let mut copies = self.0.lock();
         let identifier = (usage != ListIdUsage::NONE).then_some(identifier);
-        let is_same = |entry: &Entry| entry.identifier == identifier && entry.initiator == *initiator;
+        let is_same = |entry: &CopyEntry| entry.identifier == identifier && entry.initiator == *initiator;
         if identifier.is_some() {
             if copies.iter().any(|entry| is_same(entry) && entry.done.is_none()) {
                 return Err(Sense::illegal(Asc::OPERATION_IN_PROGRESS).into());
@@ -70,8 +70,8 @@ impl Copies {
         if copies.iter().filter(|entry| entry.done.is_none()).count() >= usize::from(CONCURRENT) {
             return Err(CommandRefusal::Status(Status::BUSY));
         }
-        let counts = Arc::new(Counts::default());
-        copies.push_back(Entry {
+        let counts = Arc::new(CopyProgress::default());
+        copies.push_back(CopyEntry {
             initiator: initiator.clone(),
             identifier,
             hold: usage == ListIdUsage::HOLD,
@@ -141,16 +141,16 @@ impl Drop for RunningCopy<'_> {
 }
 
 fn find<'a>(
-    copies: &'a mut VecDeque<Entry>,
+    copies: &'a mut VecDeque<CopyEntry>,
     initiator: &InitiatorPort,
     identifier: u8,
-) -> Option<&'a mut Entry> {
+) -> Option<&'a mut CopyEntry> {
     copies.iter_mut().find(|entry| entry.identifier == Some(identifier) && entry.initiator == *initiator)
 }
 
 /// Forgets finished copies whose result was reported. A successful copy is completely reported by
 /// its status.
-fn forget_told(copies: &mut VecDeque<Entry>) {
+fn forget_told(copies: &mut VecDeque<CopyEntry>) {
     let is_told = |done: &CopyOutcome| done.status.is_none() && done.failure.is_none();
     copies.retain(|entry| !entry.done.as_ref().is_some_and(is_told));
 }

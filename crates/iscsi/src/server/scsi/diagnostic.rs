@@ -1,6 +1,6 @@
 //! SEND DIAGNOSTIC, SPC-4 6.42.
 
-use super::{Command, CommandDefinition, Conflict, Good, Outcome};
+use super::{CommandContext, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::Reader;
 use crate::wire::scsi::{SendDiagnostic, Sense};
 
@@ -15,7 +15,7 @@ pub(crate) static SEND_DIAGNOSTIC: CommandDefinition = CommandDefinition {
 };
 
 /// The default self-test, which every device has: it checks that the host still has the file.
-fn send_diagnostic(command: &Command) -> Outcome {
+fn send_diagnostic(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
     let request = SendDiagnostic::decode(&mut Reader::new(&command.cdb))?;
     if request.code != 0 {

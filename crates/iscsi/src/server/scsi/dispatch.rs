@@ -1,6 +1,6 @@
 //! The checks before every command, and the work after it.
 
-use super::{Command, CommandDefinition, CommandRefusal, Conflict, Needs, Outcome, table};
+use super::{CommandContext, CommandDefinition, CommandRefusal, Conflict, Needs, Outcome, table};
 use crate::wire::scsi::{Asc, Key, Sense};
 
 /// NACA in the last byte of a command, SAM-5 5.2.
@@ -9,7 +9,7 @@ const EXTENDED_COPY: u8 = 0x83;
 
 /// Reports pending unit attentions and reservation conflicts before it evaluates the command
 /// itself; then returns the data that the command needs.
-pub(crate) fn needs(command: &Command) -> Result<(&'static CommandDefinition, Needs), CommandRefusal> {
+pub(crate) fn needs(command: &CommandContext) -> Result<(&'static CommandDefinition, Needs), CommandRefusal> {
     let found = table::find(&command.cdb);
     if !is_for_anything(command.cdb.first().copied()) {
         tell(command)?;
@@ -26,7 +26,7 @@ pub(crate) fn needs(command: &Command) -> Result<(&'static CommandDefinition, Ne
 }
 
 /// Facts that the initiator must learn first: that there is no unit, or a unit attention.
-fn tell(command: &Command) -> Result<(), CommandRefusal> {
+fn tell(command: &CommandContext) -> Result<(), CommandRefusal> {
     let Some(what) = command.unit()?.attentions.take(&command.nexus) else { return Ok(()) };
     if what == Asc::REPORTED_LUNS_CHANGED {
         // LUICLR of the extended INQUIRY data: one unit reports for all units.
@@ -48,7 +48,7 @@ fn refuse_naca(cdb: &[u8], supported: &CommandDefinition) -> Result<(), CommandR
 
 /// Executes the command once its data are there. If there is no write cache, it then flushes the
 /// written data to the disk. EXTENDED COPY writes to other units and flushes them itself.
-pub(crate) async fn run(supported: &CommandDefinition, command: &Command) -> Outcome {
+pub(crate) async fn run(supported: &CommandDefinition, command: &CommandContext) -> Outcome {
     let good = (supported.run)(command).await?;
     if supported.conflict == Conflict::Writes
         && supported.opcode != EXTENDED_COPY

@@ -13,9 +13,9 @@ mod tests;
 
 use std::sync::atomic::Ordering;
 
-use self::plan::Plan;
+use self::plan::CopyPlan;
 use super::copies::{CONCURRENT, RunningCopy};
-use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome};
+use super::{CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome};
 use crate::wire::Reader;
 use crate::wire::scsi::{Asc, COPY_HEADER, CopyLimits, CopyTarget, Key, Segment, Sense, copy_list_length};
 
@@ -41,7 +41,7 @@ pub(super) static EXTENDED_COPY: CommandDefinition = CommandDefinition {
 };
 
 /// An empty parameter list is no error.
-fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
+fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {
     let length = copy_list_length(&mut Reader::new(&command.cdb))? as usize;
     if length == 0 {
         return Ok(Needs::Nothing);
@@ -52,12 +52,12 @@ fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     Ok(Needs::Parameters(length))
 }
 
-async fn extended_copy(command: &Command) -> Outcome {
+async fn extended_copy(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
     if command.data.is_empty() {
         return Ok(Good::nothing());
     }
-    let plan = Plan::of(&command.data)?;
+    let plan = CopyPlan::of(&command.data)?;
     let (identifier, usage) = (plan.header.list_identifier, plan.header.usage);
     let copying = unit.copies.begin(&command.nexus.initiator, identifier, usage)?;
     match copy(command, &plan, &copying).await {
@@ -73,7 +73,7 @@ async fn extended_copy(command: &Command) -> Outcome {
 }
 
 /// Copies segment by segment until one fails, SPC-4 5.17.7.4.
-async fn copy(command: &Command, plan: &Plan<'_>, copying: &RunningCopy<'_>) -> Result<(), Sense> {
+async fn copy(command: &CommandContext, plan: &CopyPlan<'_>, copying: &RunningCopy<'_>) -> Result<(), Sense> {
     for (number, segment) in plan.segments.iter().enumerate() {
         let number = number as u16; // LIMITS.segments at most
         copying.counts.segments.store(number + 1, Ordering::Relaxed);

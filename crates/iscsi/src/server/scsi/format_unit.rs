@@ -1,6 +1,6 @@
 //! FORMAT UNIT, SBC-3 5.3: all blocks of the disk are unmapped.
 
-use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome};
+use super::{CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome};
 use crate::wire::Reader;
 use crate::wire::scsi::{FormatHeader, FormatUnit, Sense};
 
@@ -14,7 +14,7 @@ pub(crate) static FORMAT_UNIT: CommandDefinition = CommandDefinition {
     run: |command| Box::pin(format(command)),
 };
 
-fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
+fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {
     command.unit()?;
     let request = FormatUnit::decode(&mut Reader::new(&command.cdb))?;
     if request.protection != 0 {
@@ -27,7 +27,7 @@ fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
 
 /// A formatted disk is all zeros, and uses no space on the host's disk. Lists of defects and other
 /// patterns are not supported. IMMED changes nothing, because the command takes no time.
-async fn format(command: &Command) -> Outcome {
+async fn format(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
     let request = FormatUnit::decode(&mut Reader::new(&command.cdb))?;
     if request.has_parameters {

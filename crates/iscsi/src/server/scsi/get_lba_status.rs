@@ -1,6 +1,6 @@
 //! GET LBA STATUS, SBC-3 5.4: which blocks are mapped.
 
-use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, LogicalUnit, Outcome};
+use super::{CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, LogicalUnit, Outcome};
 use crate::wire::scsi::{GetLbaStatus, LBA_STATUS_DESCRIPTOR, LBA_STATUS_HEADER, LbaStatus, Provisioning};
 use crate::wire::{Reader, Writer};
 
@@ -18,7 +18,7 @@ pub(super) static GET_LBA_STATUS: CommandDefinition = CommandDefinition {
 };
 
 /// As many descriptors as there is room for, but at least one.
-async fn get_lba_status(command: &Command) -> Outcome {
+async fn get_lba_status(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
     let request = GetLbaStatus::decode(&mut Reader::new(&command.cdb))?;
     unit.range(request.lba, 1)?;

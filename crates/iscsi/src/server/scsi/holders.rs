@@ -15,7 +15,7 @@ use crate::wire::scsi::Asc;
 pub(crate) type Ending = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A session, from the view of its logical units.
-pub(crate) trait Holder: Send + Sync {
+pub(crate) trait UnitSession: Send + Sync {
     /// The session's initiator.
     fn initiator(&self) -> &InitiatorPort;
     /// The number of the target's port.
@@ -27,23 +27,23 @@ pub(crate) trait Holder: Send + Sync {
 
 /// The sessions of one unit.
 #[derive(Default)]
-pub(crate) struct Holders(Mutex<Vec<Weak<dyn Holder>>, ranks::UnitHolders>);
+pub(crate) struct Holders(Mutex<Vec<Weak<dyn UnitSession>>, ranks::UnitHolders>);
 
 impl Holders {
     /// A session begins to use the unit.
-    pub(crate) fn arrive(&self, holder: Weak<dyn Holder>) {
+    pub(crate) fn arrive(&self, holder: Weak<dyn UnitSession>) {
         let mut holders = self.0.lock();
         holders.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&holder));
         holders.push(holder);
     }
 
     /// A session has ended.
-    pub(crate) fn leave(&self, holder: &Weak<dyn Holder>) {
+    pub(crate) fn leave(&self, holder: &Weak<dyn UnitSession>) {
         self.0.lock().retain(|other| other.strong_count() > 0 && !other.ptr_eq(holder));
     }
 
     /// All current sessions.
-    pub(crate) fn all(&self) -> Vec<Arc<dyn Holder>> {
+    pub(crate) fn all(&self) -> Vec<Arc<dyn UnitSession>> {
         self.0.lock().iter().filter_map(Weak::upgrade).collect()
     }
 }
@@ -67,7 +67,7 @@ impl LogicalUnit {
     }
 
     /// A session does not use the unit any more.
-    pub(crate) fn nexus_lost(&self, holder: &Weak<dyn Holder>, nexus: &Nexus) {
+    pub(crate) fn nexus_lost(&self, holder: &Weak<dyn UnitSession>, nexus: &Nexus) {
         self.holders.leave(holder);
         self.forget(nexus);
     }

@@ -3,7 +3,7 @@
 mod names;
 mod vital;
 
-use super::{Command, CommandDefinition, Conflict, Good, Outcome};
+use super::{CommandContext, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::scsi::{Inquiry, Peripheral, Sense, StandardData, padded};
 use crate::wire::{Reader, Writer};
 
@@ -23,7 +23,7 @@ pub(crate) static INQUIRY: CommandDefinition = CommandDefinition {
     run: |command| Box::pin(std::future::ready(inquiry(command))),
 };
 
-fn inquiry(command: &Command) -> Outcome {
+fn inquiry(command: &CommandContext) -> Outcome {
     let request = Inquiry::decode(&mut Reader::new(&command.cdb))?;
     if request.command_support {
         return Err(Sense::in_cdb(1).into());
@@ -40,7 +40,7 @@ fn inquiry(command: &Command) -> Outcome {
 }
 
 /// The peripheral qualifier and type, also for a number without a unit.
-fn peripheral(command: &Command) -> Peripheral {
+fn peripheral(command: &CommandContext) -> Peripheral {
     if command.unit.is_some() { Peripheral::DISK } else { Peripheral::NONE }
 }
 

@@ -1,6 +1,6 @@
 //! LOG SENSE, SPC-4 6.6.
 
-use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, LogicalUnit, Outcome};
+use super::{CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, LogicalUnit, Outcome};
 use crate::wire::scsi::{LogPage, LogPageId, LogParameter, LogSense, Resource, Sense};
 use crate::wire::{Reader, Writer};
 
@@ -26,7 +26,7 @@ const ALL: u8 = 0xff;
 /// An unknown temperature, SPC-4 table 404.
 const NO_TEMPERATURE: u8 = 0xff;
 
-fn log_sense(command: &Command) -> Outcome {
+fn log_sense(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
     let request = LogSense::decode(&mut Reader::new(&command.cdb))?;
     if request.save {

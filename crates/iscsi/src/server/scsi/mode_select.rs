@@ -2,7 +2,8 @@
 
 use super::modes::Settings;
 use super::{
-    Command, CommandDefinition, CommandRefusal, Conflict, Good, LogicalUnit, Needs, Outcome, mode_pages,
+    CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, LogicalUnit, Needs, Outcome,
+    mode_pages,
 };
 use crate::wire::Reader;
 use crate::wire::scsi::mode::{BlockDescriptor, Form, ModeParameters, ModeSelect, RawPage};
@@ -32,7 +33,7 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
     }
 }
 
-fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
+fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {
     command.unit()?;
     let request = ModeSelect::decode(&mut Reader::new(&command.cdb))?;
     // Saving is not supported; RTD needs RTD_SUP, which the extended INQUIRY data do not have.
@@ -47,7 +48,7 @@ fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
 
 /// All pages are checked before any of them takes effect. When the cache is turned off, it is
 /// flushed before the command ends (SBC-3 6.5.6); `dispatch.rs` does this, as for all later writes.
-fn mode_select(command: &Command) -> Outcome {
+fn mode_select(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
     let request = ModeSelect::decode(&mut Reader::new(&command.cdb))?;
     if command.data.is_empty() {

@@ -1,6 +1,8 @@
 //! MODE SENSE, SPC-4 6.11 and 6.12.
 
-use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, LogicalUnit, Outcome, mode_pages};
+use super::{
+    CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, LogicalUnit, Outcome, mode_pages,
+};
 use crate::wire::scsi::mode::{BlockDescriptor, ModeParameters, ModeSense, PageControl, PageId};
 use crate::wire::scsi::{Asc, Sense};
 use crate::wire::{Reader, Writer};
@@ -25,7 +27,7 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
 /// All pages, as page code; all subpages, as subpage code.
 const ALL: PageId = PageId(0x3f, 0xff);
 
-fn mode_sense(command: &Command) -> Outcome {
+fn mode_sense(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
     let request = ModeSense::decode(&mut Reader::new(&command.cdb))?;
     if request.control == PageControl::Saved {

@@ -2,9 +2,9 @@
 
 use super::medium::unprotected;
 use super::pieces::pieces;
-use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, usage};
+use super::{CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, usage};
 use crate::wire::Reader;
-use crate::wire::scsi::Write;
+use crate::wire::scsi::WriteCommand;
 
 /// ORWRITE (16), SBC-3 5.5.
 pub(super) static OR_WRITE: CommandDefinition = CommandDefinition {
@@ -16,18 +16,18 @@ pub(super) static OR_WRITE: CommandDefinition = CommandDefinition {
     run: |command| Box::pin(or_write(command)),
 };
 
-fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
+fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {
     let unit = command.unit()?;
-    let request = Write::decode(&mut Reader::new(&command.cdb))?;
+    let request = WriteCommand::decode(&mut Reader::new(&command.cdb))?;
     unprotected(request.protect)?;
     command.may_write()?;
     let (_, length) = unit.transfer(&command.cdb, request.lba, request.count)?;
     Ok(Needs::Exactly(length as usize)) // limits::TRANSFER_BYTES at most
 }
 
-async fn or_write(command: &Command) -> Outcome {
+async fn or_write(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
-    let request = Write::decode(&mut Reader::new(&command.cdb))?;
+    let request = WriteCommand::decode(&mut Reader::new(&command.cdb))?;
     let (offset, length) = unit.range(request.lba, u64::from(request.count))?;
     let alone = unit.gate.alone().await;
     for (piece, count) in pieces(offset, length) {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::reservations::PersistentReservations;
-use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, InitiatorPort, ItNexus, Outcome};
+use super::{
+    CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, InitiatorPort, ItNexus, Outcome,
+};
 use crate::wire::scsi::persistent_reserve_in::{self as wire, Registrant, Request};
 use crate::wire::scsi::{Asc, Key, Sense, TransportId};
 use crate::wire::{Reader, Writer};
@@ -31,7 +33,7 @@ const fn supported(action: u16, usage: &'static [u8]) -> CommandDefinition {
     }
 }
 
-async fn persistent_reserve_in(command: &Command) -> Outcome {
+async fn persistent_reserve_in(command: &CommandContext) -> Outcome {
     let request = Request::decode(&mut Reader::new(&command.cdb))?;
     let (unit, ports) = (command.unit()?, command.target.ports());
     let ports: Vec<u16> = ports.iter().map(|port| port.number).collect();
@@ -47,7 +49,7 @@ async fn persistent_reserve_in(command: &Command) -> Outcome {
 }
 
 /// The reservations at the server that serves the unit.
-async fn stored(command: &Command) -> Result<Arc<PersistentReservations>, CommandRefusal> {
+async fn stored(command: &CommandContext) -> Result<Arc<PersistentReservations>, CommandRefusal> {
     let (unit, nexus, cdb) = (command.unit()?.clone(), command.nexus.clone(), command.cdb.clone());
     let read = tokio::task::spawn_blocking(move || unit.stored_reservations(&nexus, &cdb));
     read.await.map_err(|_| Sense::new(Key::HARDWARE_ERROR, Asc::INTERNAL_TARGET_FAILURE))?

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::reservations::{Effects, Move, PersistentReservations, Preempt, Register};
+use super::reservations::{Effects, PersistentReservations, Preempt, Register, RegistrationMove};
 use super::{
-    Command, CommandDefinition, CommandRefusal, Conflict, Ending, Good, InitiatorPort, ItNexus, LogicalUnit,
-    Needs, Outcome, relayed,
+    CommandContext, CommandDefinition, CommandRefusal, Conflict, Ending, Good, InitiatorPort, ItNexus,
+    LogicalUnit, Needs, Outcome, relayed,
 };
 use crate::wire::Reader;
 use crate::wire::relayed::PARAMETERS_MOST;
@@ -59,7 +59,7 @@ const fn supported(action: u16, usage: &'static [u8]) -> CommandDefinition {
     }
 }
 
-fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
+fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {
     command.may_reserve()?;
     let request = Request::decode(&mut Reader::new(&command.cdb))?;
     let reserves = matches!(
@@ -81,14 +81,14 @@ fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     Ok(Needs::Parameters(length))
 }
 
-async fn persistent_reserve_out(command: &Command) -> Outcome {
+async fn persistent_reserve_out(command: &CommandContext) -> Outcome {
     let (unit, nexus) = (command.unit()?, command.nexus.id());
     if unit.is_standby() {
         return relayed::relay(command).await;
     }
     let request = Request::decode(&mut Reader::new(&command.cdb))?;
     let ports: Vec<u16> = command.target.ports().iter().map(|port| port.number).collect();
-    let wanted = Change::of(request, &command.data, &ports)?;
+    let wanted = ReserveOutChange::of(request, &command.data, &ports)?;
     let told = change(unit, nexus, wanted, Some(command.tag)).await?;
     relayed::tell(&command.target, unit, told);
     Ok(Good::nothing())
@@ -99,7 +99,7 @@ async fn persistent_reserve_out(command: &Command) -> Outcome {
 pub(super) async fn change(
     unit: &Arc<LogicalUnit>,
     nexus: ItNexus,
-    wanted: Change,
+    wanted: ReserveOutChange,
     mine: Option<u32>,
 ) -> Result<Vec<(ItNexus, Asc)>, CommandRefusal> {
     let unit = unit.clone();
@@ -125,13 +125,13 @@ async fn until_over(ending: Vec<Ending>) {
 }
 
 /// The requested change, checked as far as is possible without the state of reservations.
-pub(super) enum Change {
+pub(super) enum ReserveOutChange {
     Register(Register),
-    Move(Move),
+    Move(RegistrationMove),
     Basic { request: Request, key: u64, action_key: u64, persist: bool },
 }
 
-impl Change {
+impl ReserveOutChange {
     /// `ports`: the numbers of the target's ports.
     pub(super) fn of(request: Request, list: &[u8], ports: &[u16]) -> Result<Self, CommandRefusal> {
         if request.action == Action::REGISTER_AND_MOVE {
@@ -182,9 +182,9 @@ fn registered(
     request: Request,
     parameters: &ReserveOutParameters<'_>,
     ports: &[u16],
-) -> Result<Change, CommandRefusal> {
+) -> Result<ReserveOutChange, CommandRefusal> {
     let others = parameters.names_initiators.then(|| named(parameters)).transpose()?;
-    Ok(Change::Register(Register {
+    Ok(ReserveOutChange::Register(Register {
         key: (request.action == Action::REGISTER).then_some(parameters.key),
         action_key: parameters.action_key,
         all_target_ports: parameters.all_target_ports.then(|| ports.to_vec()),
@@ -201,14 +201,20 @@ fn named(parameters: &ReserveOutParameters<'_>) -> Result<Vec<InitiatorPort>, Co
 }
 
 /// `ports`: those of the target.
-fn moved(list: &[u8], ports: &[u16]) -> Result<Move, CommandRefusal> {
+fn moved(list: &[u8], ports: &[u16]) -> Result<RegistrationMove, CommandRefusal> {
     let mut r = Reader::new(list);
     let parameters = MoveParameters::decode(&mut r).map_err(|_| length_error())?;
     r.finish().map_err(|_| length_error())?;
     let initiator = parameters.initiator().ok().filter(|_| ports.contains(&parameters.target_port));
     let MoveParameters { key, action_key, unregister, persist, .. } = parameters;
     let at = |initiator| ItNexus { initiator, port: parameters.target_port };
-    Ok(Move { key, action_key, unregister, persist, to: initiator.as_ref().and_then(port).map(at) })
+    Ok(RegistrationMove {
+        key,
+        action_key,
+        unregister,
+        persist,
+        to: initiator.as_ref().and_then(port).map(at),
+    })
 }
 
 /// One port. A name without the number of a session stands for all ports of an initiator, and may

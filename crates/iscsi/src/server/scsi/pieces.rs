@@ -1,6 +1,6 @@
 //! Long commands run in pieces, so that other tasks run in between.
 
-use super::{Command, CommandRefusal, limits};
+use super::{CommandContext, CommandRefusal, limits};
 use crate::wire::scsi::Status;
 
 /// A range in pieces that fit into memory: offset and length of each.
@@ -14,7 +14,7 @@ pub(super) fn pieces_of(step: u64, offset: u64, length: u64) -> impl Iterator<It
     (0..length.div_ceil(step)).map(move |number| (offset + number * step, (length - number * step).min(step)))
 }
 
-impl Command {
+impl CommandContext {
     /// Called between two pieces: lets other tasks use the thread, and ends the command if it is
     /// aborted.
     pub(super) async fn go_on(&self) -> Result<(), CommandRefusal> {

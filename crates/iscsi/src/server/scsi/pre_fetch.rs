@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use super::pieces::pieces;
-use super::{Command, CommandDefinition, Conflict, Good, LogicalUnit, Outcome, usage};
+use super::{CommandContext, CommandDefinition, Conflict, Good, LogicalUnit, Outcome, usage};
 use crate::wire::Reader;
-use crate::wire::scsi::{Cache, Status};
+use crate::wire::scsi::{CacheRange, Status};
 
 /// The most bytes that one command fetches: the server does not know whether the host has memory
 /// for more.
@@ -27,9 +27,9 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
     }
 }
 
-async fn pre_fetch(command: &Command) -> Outcome {
+async fn pre_fetch(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
-    let request = Cache::decode(&mut Reader::new(&command.cdb))?;
+    let request = CacheRange::decode(&mut Reader::new(&command.cdb))?;
     let (offset, length) = unit.range_to_end(request.lba, request.count)?;
     let now = length.min(MOST);
     if !request.immediate {

@@ -1,6 +1,6 @@
 //! PREVENT ALLOW MEDIUM REMOVAL, SBC-3 5.14.
 
-use super::{Command, CommandDefinition, Conflict, Good, Outcome};
+use super::{CommandContext, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::scsi::Sense;
 
 /// PREVENT ALLOW MEDIUM REMOVAL.
@@ -15,7 +15,7 @@ pub(crate) static PREVENT_ALLOW: CommandDefinition = CommandDefinition {
 
 /// The medium cannot be removed anyway. The upper of the two bits is for media changers, and
 /// obsolete.
-fn prevent_allow(command: &Command) -> Outcome {
+fn prevent_allow(command: &CommandContext) -> Outcome {
     command.unit()?;
     match command.cdb.get(4).map(|byte| byte & 3) {
         Some(0 | 1) => Ok(Good::nothing()),

@@ -2,9 +2,9 @@
 
 use super::limits::TRANSFER_BYTES;
 use super::medium::unprotected;
-use super::{Command, CommandDefinition, Conflict, Good, Outcome, usage};
+use super::{CommandContext, CommandDefinition, Conflict, Good, Outcome, usage};
 use crate::wire::Reader;
-use crate::wire::scsi::{Read, Status};
+use crate::wire::scsi::{ReadCommand, Status};
 
 /// READ (6), SBC-2 5.5.
 pub(super) static READ_6: CommandDefinition = supported(0x08, const { &usage::six(0x08) });
@@ -27,18 +27,18 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
 }
 
 /// How many bytes a READ reads, also if the initiator expects fewer; 0 for other commands.
-pub(crate) fn length_of_read(command: &Command) -> u32 {
+pub(crate) fn length_of_read(command: &CommandContext) -> u32 {
     let (Some(0x08 | 0x28 | 0xa8 | 0x88), Some(unit)) = (command.cdb.first(), &command.unit) else {
         return 0;
     };
-    let blocks = Read::decode(&mut Reader::new(&command.cdb)).map_or(0, |request| request.count);
+    let blocks = ReadCommand::decode(&mut Reader::new(&command.cdb)).map_or(0, |request| request.count);
     blocks.saturating_mul(unit.block_size()).min(TRANSFER_BYTES)
 }
 
 /// A read returns what was last written, on the disk or not: DPO, FUA and RARC do not matter.
-async fn read(command: &Command) -> Outcome {
+async fn read(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
-    let request = Read::decode(&mut Reader::new(&command.cdb))?;
+    let request = ReadCommand::decode(&mut Reader::new(&command.cdb))?;
     unprotected(request.protect)?;
     let (offset, length) = unit.transfer(&command.cdb, request.lba, request.count)?;
     let data = unit.read(offset, length as usize).await?;

@@ -1,7 +1,7 @@
 //! READ CAPACITY, SBC-3 5.15 and 5.16.
 
 use super::limits::PAGE_BYTES;
-use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Outcome};
+use super::{CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, Outcome};
 use crate::wire::scsi::{Capacity10, Capacity16, ReadCapacity10, ReadCapacity16, Sense};
 use crate::wire::{Reader, Writer};
 
@@ -25,7 +25,7 @@ pub(crate) static READ_CAPACITY_16: CommandDefinition = CommandDefinition {
     run: |command| Box::pin(std::future::ready(read_capacity_16(command))),
 };
 
-fn read_capacity_10(command: &Command) -> Outcome {
+fn read_capacity_10(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
     let request = ReadCapacity10::decode(&mut Reader::new(&command.cdb))?;
     address_is_for_partial(request.partial, u64::from(request.lba))?;
@@ -35,7 +35,7 @@ fn read_capacity_10(command: &Command) -> Outcome {
     Ok(Good::data(w.into_bytes()))
 }
 
-fn read_capacity_16(command: &Command) -> Outcome {
+fn read_capacity_16(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
     let request = ReadCapacity16::decode(&mut Reader::new(&command.cdb))?;
     address_is_for_partial(request.partial, request.lba)?;

@@ -1,6 +1,6 @@
 //! READ DEFECT DATA, SBC-3 5.17 and 5.18. The server knows of no defects: the host handles them.
 
-use super::{Command, CommandDefinition, Conflict, Good, Outcome};
+use super::{CommandContext, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::scsi::ReadDefectData;
 use crate::wire::{Reader, Writer};
 
@@ -22,7 +22,7 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
     }
 }
 
-async fn read_defect_data(command: &Command) -> Outcome {
+async fn read_defect_data(command: &CommandContext) -> Outcome {
     command.unit()?;
     let request = ReadDefectData::decode(&mut Reader::new(&command.cdb))?;
     let mut w = Writer::new();

@@ -1,7 +1,7 @@
 //! RECEIVE COPY STATUS(LID1), FAILURE DETAILS(LID1) and OPERATING PARAMETERS, SPC-4 6.22, 6.23 and 6.25.
 
 use super::extended_copy::LIMITS;
-use super::{Command, CommandDefinition, Conflict, Good, Outcome};
+use super::{CommandContext, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::scsi::{ReceiveCopyResults, Sense, encode_failure};
 use crate::wire::{Reader, Writer};
 
@@ -26,7 +26,7 @@ const fn supported(action: u16, usage: &'static [u8]) -> CommandDefinition {
     }
 }
 
-fn receive(command: &Command) -> Outcome {
+fn receive(command: &CommandContext) -> Outcome {
     let request = ReceiveCopyResults::decode(&mut Reader::new(&command.cdb))?;
     let (copies, me) = (&command.unit()?.copies, &command.nexus.initiator);
     let mut w = Writer::new();

@@ -9,8 +9,10 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use super::persistent_reserve_out::{Change, change};
-use super::{Command, CommandRefusal, Conflict, Good, InitiatorPort, ItNexus, LogicalUnit, Nexus, Outcome};
+use super::persistent_reserve_out::{ReserveOutChange, change};
+use super::{
+    CommandContext, CommandRefusal, Conflict, Good, InitiatorPort, ItNexus, LogicalUnit, Nexus, Outcome,
+};
 use crate::server::target::Target;
 use crate::wire::relayed::{self as wire, ATTENTIONS_MOST, Answer, Attentions};
 use crate::wire::scsi::persistent_reserve_out::Request;
@@ -30,7 +32,7 @@ pub struct RelayResult {
 }
 
 /// Has the server that serves the unit execute the command.
-pub(super) async fn relay(command: &Command) -> Outcome {
+pub(super) async fn relay(command: &CommandContext) -> Outcome {
     let (unit, nexus) = (command.unit()?, command.nexus.id());
     let cdb = *command.cdb.first_chunk().ok_or(Malformed("a short command"))?;
     let request = wire::Command { nexus: nexus.into(), cdb, parameters: command.data.to_vec() };
@@ -80,7 +82,7 @@ impl LogicalUnit {
         let ItNexus { initiator, port } = nexus.into();
         let nexus = Nexus { initiator, host: IpAddr::V4(Ipv4Addr::UNSPECIFIED), port };
         self.reservations.check(&nexus, Conflict::Persistent, &cdb)?;
-        let wanted = Change::of(Request::decode(&mut Reader::new(&cdb))?, &parameters, ports)?;
+        let wanted = ReserveOutChange::of(Request::decode(&mut Reader::new(&cdb))?, &parameters, ports)?;
         change(self, nexus.id(), wanted, None).await
     }
 

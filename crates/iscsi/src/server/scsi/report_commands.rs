@@ -2,7 +2,7 @@
 //! evaluate.
 
 use super::dispatch::NACA;
-use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Outcome, table};
+use super::{CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, Outcome, table};
 use crate::wire::scsi::{MaintenanceIn, OneCommand, Sense, SupportedCommand, SupportedCommands, Timeouts};
 use crate::wire::{Reader, Writer};
 
@@ -19,7 +19,7 @@ pub(crate) static REPORT_COMMANDS: CommandDefinition = CommandDefinition {
 /// RCTD: the initiator also asks for the commands' timeouts.
 const TIMEOUTS: u8 = 0x80;
 
-fn report(command: &Command) -> Outcome {
+fn report(command: &CommandContext) -> Outcome {
     command.unit()?;
     let request = MaintenanceIn::decode(&mut Reader::new(&command.cdb))?;
     let timeouts = (request.options & TIMEOUTS != 0).then(Timeouts::default);

@@ -1,6 +1,6 @@
 //! REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS, SPC-4 6.36.
 
-use super::{Command, CommandDefinition, Conflict, Good, Outcome};
+use super::{CommandContext, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::scsi::{MaintenanceIn, TaskFunctions};
 use crate::wire::{Reader, Writer};
 
@@ -29,7 +29,7 @@ const FUNCTIONS: TaskFunctions = TaskFunctions(
 /// REPD: the initiator asks for extended data.
 const EXTENDED: u8 = 0x80;
 
-fn report(command: &Command) -> Outcome {
+fn report(command: &CommandContext) -> Outcome {
     command.unit()?;
     let request = MaintenanceIn::decode(&mut Reader::new(&command.cdb))?;
     let mut w = Writer::new();

@@ -1,7 +1,7 @@
 //! REPORT TARGET PORT GROUPS, SPC-4 6.37.
 
-use super::{Command, CommandDefinition, Conflict, Good, Outcome};
-use crate::server::paths::{Access, TargetPort};
+use super::{CommandContext, CommandDefinition, Conflict, Good, Outcome};
+use crate::server::paths::{AccessState, TargetPort};
 use crate::wire::scsi::{MaintenanceIn, PortGroup, PortGroups, Sense};
 use crate::wire::{Reader, Writer};
 
@@ -22,7 +22,7 @@ const CAN_STAND_BY: u8 = 0x04;
 
 /// Each group has one port. A server that is alone has one group, which is always active and
 /// optimised.
-fn report(command: &Command) -> Outcome {
+fn report(command: &CommandContext) -> Outcome {
     command.unit()?;
     let request = MaintenanceIn::decode(&mut Reader::new(&command.cdb))?;
     let transition_s = match request.format {
@@ -34,8 +34,8 @@ fn report(command: &Command) -> Outcome {
     let states = if ports.len() > 1 { CAN_BE_ACTIVE | CAN_STAND_BY } else { CAN_BE_ACTIVE };
     let group = |port: &TargetPort| {
         let state = match port.access {
-            Access::Active => 0x0, // SPC-4 table 300
-            Access::Standby => 0x2,
+            AccessState::Active => 0x0, // SPC-4 table 300
+            AccessState::Standby => 0x2,
         };
         PortGroup { preferred: false, state, states, number: port.number, ports: vec![port.number] }
     };

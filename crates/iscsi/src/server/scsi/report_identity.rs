@@ -1,6 +1,6 @@
 //! REPORT IDENTIFYING INFORMATION, SPC-4 6.30.
 
-use super::{Command, CommandDefinition, Conflict, Good, Outcome};
+use super::{CommandContext, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::scsi::{IdentifyingInformation, MaintenanceIn, Sense};
 use crate::wire::{Reader, Writer};
 
@@ -23,7 +23,7 @@ const LIST: u8 = 0x7f;
 const LONGEST_TEXT: usize = 256;
 
 /// The text is the unit's displayed name.
-fn report(command: &Command) -> Outcome {
+fn report(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
     let request = MaintenanceIn::decode(&mut Reader::new(&command.cdb))?;
     let information = match request.kind {

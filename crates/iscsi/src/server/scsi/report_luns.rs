@@ -1,6 +1,6 @@
 //! REPORT LUNS, SPC-4 6.33.
 
-use super::{Command, CommandDefinition, Conflict, Good, Outcome};
+use super::{CommandContext, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::pdu::Lun;
 use crate::wire::scsi::{Asc, LunList, ReportLuns, Sense};
 use crate::wire::{Reader, Writer};
@@ -15,7 +15,7 @@ pub(crate) static REPORT_LUNS: CommandDefinition = CommandDefinition {
     run: |command| Box::pin(std::future::ready(report_luns(command))),
 };
 
-fn report_luns(command: &Command) -> Outcome {
+fn report_luns(command: &CommandContext) -> Outcome {
     let request = ReportLuns::decode(&mut Reader::new(&command.cdb))?;
     let numbers = command.seen.iter().map(|seen| Lun::of(seen.number));
     let luns = match request.select {

@@ -1,6 +1,6 @@
 //! REQUEST SENSE, SPC-4 6.39.
 
-use super::{Command, CommandDefinition, Conflict, Good, Outcome};
+use super::{CommandContext, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::scsi::{Asc, Key, RequestSense, Sense};
 use crate::wire::{Reader, Writer};
 
@@ -15,7 +15,7 @@ pub(crate) static REQUEST_SENSE: CommandDefinition = CommandDefinition {
 };
 
 /// A pending unit attention is returned as data, once, and the status is GOOD.
-fn request_sense(command: &Command) -> Outcome {
+fn request_sense(command: &CommandContext) -> Outcome {
     let request = RequestSense::decode(&mut Reader::new(&command.cdb))?;
     let sense = match &command.unit {
         None => Sense::illegal(Asc::LOGICAL_UNIT_NOT_SUPPORTED),

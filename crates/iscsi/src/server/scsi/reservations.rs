@@ -19,8 +19,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lock::{Mutex, RwLock};
 
-pub(super) use self::persistent::{Effects, Move, PersistentReservations, Preempt, Register};
-use super::{CommandRefusal, Conflict, Ending, Identity, InitiatorPort, ItNexus, Keeper, LogicalUnit, Nexus};
+pub(super) use self::persistent::{Effects, PersistentReservations, Preempt, Register, RegistrationMove};
+use super::{
+    CommandRefusal, Conflict, Ending, Identity, InitiatorPort, ItNexus, LogicalUnit, Nexus, UnitStateStore,
+};
 use crate::ranks;
 use crate::wire::Writer;
 use crate::wire::reservations::ReservationRecord;
@@ -50,7 +52,7 @@ impl Reservations {
     /// Loads the stored reservations of a unit. If they cannot be read, initiators get an error
     /// until one of them replaces them: without the reservations, initiators that a cluster has
     /// excluded could write again.
-    pub(crate) fn load(identity: &Identity, keeper: &dyn Keeper) -> Self {
+    pub(crate) fn load(identity: &Identity, keeper: &dyn UnitStateStore) -> Self {
         let persistent = match keeper.load(identity.naa) {
             Ok(None) => PersistentReservations::default(),
             Ok(Some(bytes)) => ReservationRecord::decode(&bytes).map_or_else(

@@ -1,6 +1,6 @@
 //! RESERVE and RELEASE, SPC-2 7.20 to 7.23: the whole unit for one session.
 
-use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, ScsiFuture};
+use super::{CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, ScsiFuture};
 use crate::wire::Reader;
 use crate::wire::scsi::{Reserve, Sense};
 
@@ -17,14 +17,14 @@ pub(super) static RESERVE_10: CommandDefinition =
 pub(super) static RELEASE_10: CommandDefinition =
     supported(0x57, &[0x57, 0, 0, 0, 0, 0, 0, 0, 0, 0x04], |command| Box::pin(release(command)));
 
-type Run = for<'a> fn(&'a Command) -> ScsiFuture<'a>;
+type Run = for<'a> fn(&'a CommandContext) -> ScsiFuture<'a>;
 
 const fn supported(opcode: u8, usage: &'static [u8], run: Run) -> CommandDefinition {
     CommandDefinition { opcode, action: None, usage, conflict: Conflict::Never, needs, run }
 }
 
 /// Reserves for the sender, and the whole unit: the other options are obsolete.
-fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
+fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {
     let mut r = Reader::new(&command.cdb);
     let is_short = command.cdb.first().is_some_and(|opcode| opcode >> 5 == 0);
     let request = if is_short { Reserve::decode_6(&mut r)? } else { Reserve::decode_10(&mut r)? };
@@ -37,13 +37,13 @@ fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     Ok(Needs::Nothing)
 }
 
-async fn reserve(command: &Command) -> Outcome {
+async fn reserve(command: &CommandContext) -> Outcome {
     command.may_reserve()?;
     command.unit()?.reservations.reserve(&command.nexus)?;
     Ok(Good::nothing())
 }
 
-async fn release(command: &Command) -> Outcome {
+async fn release(command: &CommandContext) -> Outcome {
     command.unit()?.reservations.release(&command.nexus)?;
     Ok(Good::nothing())
 }

@@ -1,6 +1,6 @@
 //! START STOP UNIT, SBC-3 5.25.
 
-use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Outcome};
+use super::{CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, Outcome};
 use crate::wire::Reader;
 use crate::wire::scsi::{Sense, StartStop};
 
@@ -17,7 +17,7 @@ pub(crate) static START_STOP_UNIT: CommandDefinition = CommandDefinition {
 /// There is no motor to stop, and other initiators use the unit, too: a stop flushes the written
 /// data to the disk, and the unit stays ready. The medium cannot be removed, and there are no power
 /// conditions (SPC-4 5.12).
-async fn start_stop(command: &Command) -> Outcome {
+async fn start_stop(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
     let request = StartStop::decode(&mut Reader::new(&command.cdb))?;
     if request.power_condition != 0 || request.load_eject {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use lock::Mutex;
 
-use super::{CommandRefusal, Holder, InitiatorPort, LogicalUnit, Nexus};
+use super::{CommandRefusal, InitiatorPort, LogicalUnit, Nexus, UnitSession};
 use crate::ranks;
 
 /// The flushes of one unit.
@@ -82,7 +82,7 @@ impl Synchronizing {
     }
 
     /// Forgets initiators that have gone, so that the list does not grow.
-    fn forget(&self, holders: &[Arc<dyn Holder>]) {
+    fn forget(&self, holders: &[Arc<dyn UnitSession>]) {
         let mut untold = self.untold.lock();
         untold.retain(|initiator| holders.iter().any(|holder| holder.initiator() == initiator));
         self.untold_count.store(untold.len(), Ordering::Release);
@@ -116,7 +116,7 @@ mod tests {
 
     struct Session(InitiatorPort);
 
-    impl Holder for Session {
+    impl UnitSession for Session {
         fn initiator(&self) -> &InitiatorPort {
             &self.0
         }

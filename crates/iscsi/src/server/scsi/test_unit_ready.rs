@@ -1,6 +1,6 @@
 //! TEST UNIT READY, SPC-4 6.47.
 
-use super::{Command, CommandDefinition, Conflict, Good, Outcome};
+use super::{CommandContext, CommandDefinition, Conflict, Good, Outcome};
 
 /// TEST UNIT READY.
 pub(crate) static TEST_UNIT_READY: CommandDefinition = CommandDefinition {
@@ -13,7 +13,7 @@ pub(crate) static TEST_UNIT_READY: CommandDefinition = CommandDefinition {
 };
 
 /// The unit is ready while the host has the file.
-fn test_unit_ready(command: &Command) -> Outcome {
+fn test_unit_ready(command: &CommandContext) -> Outcome {
     command.unit()?.open()?.attributes()?;
     Ok(Good::nothing())
 }

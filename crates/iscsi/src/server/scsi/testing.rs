@@ -21,7 +21,8 @@ use vfs::{Actor, Caller, Open, OpenOptions, Volume, VolumeOptions};
 
 use super::holders::Ending;
 use super::{
-    Command, Good, Holder, Identity, InitiatorPort, Keeper, LogicalUnit, Needs, Nexus, Outcome, UnitOptions,
+    CommandContext, Good, Identity, InitiatorPort, LogicalUnit, Needs, Nexus, Outcome, UnitOptions,
+    UnitSession, UnitStateStore,
 };
 use crate::server::target::{Target, TargetLun};
 
@@ -32,7 +33,7 @@ pub(crate) struct MemoryKeeper {
     pub(crate) fails: AtomicBool,
 }
 
-impl Keeper for MemoryKeeper {
+impl UnitStateStore for MemoryKeeper {
     fn load(&self, naa: u64) -> io::Result<Option<Vec<u8>>> {
         self.works()?;
         Ok(self.records.lock().get(&naa).cloned())
@@ -101,8 +102,8 @@ impl Disk {
     }
 
     /// A session of this initiator, which receives the events of unit 0 until it is dropped.
-    pub(crate) fn session(&self, nexus: &Nexus) -> Arc<dyn Holder> {
-        let session: Arc<dyn Holder> = Arc::new(Session(nexus.initiator.clone(), nexus.port));
+    pub(crate) fn session(&self, nexus: &Nexus) -> Arc<dyn UnitSession> {
+        let session: Arc<dyn UnitSession> = Arc::new(Session(nexus.initiator.clone(), nexus.port));
         self.unit.holders.arrive(Arc::downgrade(&session));
         session
     }
@@ -113,13 +114,18 @@ impl Disk {
     }
 
     /// A command before any check.
-    pub(crate) fn command(&self, unit: Option<Arc<LogicalUnit>>, nexus: &Arc<Nexus>, cdb: &[u8]) -> Command {
+    pub(crate) fn command(
+        &self,
+        unit: Option<Arc<LogicalUnit>>,
+        nexus: &Arc<Nexus>,
+        cdb: &[u8],
+    ) -> CommandContext {
         let mut padded = cdb.to_vec();
         padded.resize(cdb.len().max(16), 0);
         let read_only = unit.as_ref().is_some_and(|unit| unit.options.read_only);
         let seen = self.target.seen_by(&nexus.initiator.name, nexus.host).into();
         let (target, nexus, cdb) = (self.target.clone(), nexus.clone(), Bytes::from(padded));
-        Command {
+        CommandContext {
             target,
             unit,
             nexus,
@@ -161,7 +167,7 @@ impl Disk {
 /// A session without commands.
 struct Session(InitiatorPort, u16);
 
-impl Holder for Session {
+impl UnitSession for Session {
     fn initiator(&self) -> &InitiatorPort {
         &self.0
     }

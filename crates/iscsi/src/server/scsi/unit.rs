@@ -31,7 +31,7 @@ impl Identity {
 }
 
 /// The store for state that survives a restart.
-pub trait Keeper: Send + Sync {
+pub trait UnitStateStore: Send + Sync {
     /// The last stored state of the unit with this NAA identifier. An error means that it exists
     /// and cannot be read.
     fn load(&self, naa: u64) -> io::Result<Option<Vec<u8>>>;
@@ -68,7 +68,7 @@ pub struct LogicalUnit {
     pub(crate) reservations: Reservations,
     pub(crate) copies: Copies,
     pub(crate) modes: Modes,
-    pub(crate) keeper: Arc<dyn Keeper>,
+    pub(crate) keeper: Arc<dyn UnitStateStore>,
 }
 
 impl LogicalUnit {
@@ -78,7 +78,7 @@ impl LogicalUnit {
         options: UnitOptions,
         open: Open,
         size: u64,
-        keeper: Arc<dyn Keeper>,
+        keeper: Arc<dyn UnitStateStore>,
     ) -> Arc<Self> {
         Self::made(identity, options, (Some(open), false), size, keeper)
     }
@@ -91,7 +91,7 @@ impl LogicalUnit {
         options: UnitOptions,
         open: Option<Open>,
         size: u64,
-        keeper: Arc<dyn Keeper>,
+        keeper: Arc<dyn UnitStateStore>,
     ) -> Arc<Self> {
         Self::made(identity, options, (open, true), size, keeper)
     }
@@ -101,7 +101,7 @@ impl LogicalUnit {
         options: UnitOptions,
         (open, is_shared): (Option<Open>, bool),
         size: u64,
-        keeper: Arc<dyn Keeper>,
+        keeper: Arc<dyn UnitStateStore>,
     ) -> Arc<Self> {
         let blocks = AtomicU64::new(size / u64::from(options.block_size));
         let reservations = match open {

@@ -2,7 +2,7 @@
 
 use super::pieces::pieces_of;
 use super::{
-    Command, CommandDefinition, CommandRefusal, Conflict, Good, LogicalUnit, Needs, Outcome, limits,
+    CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, LogicalUnit, Needs, Outcome, limits,
 };
 use crate::wire::Reader;
 use crate::wire::scsi::{Asc, Sense, UNMAP_HEADER, Unmap, UnmapRange};
@@ -20,7 +20,7 @@ pub(super) static UNMAP: CommandDefinition = CommandDefinition {
     run: |command| Box::pin(unmap(command)),
 };
 
-fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
+fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {
     let request = Unmap::decode(&mut Reader::new(&command.cdb))?;
     if request.anchor {
         return Err(Sense::in_cdb(1).into());
@@ -34,7 +34,7 @@ fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
 }
 
 /// All descriptors are checked before any block is unmapped.
-async fn unmap(command: &Command) -> Outcome {
+async fn unmap(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
     if Unmap::decode(&mut Reader::new(&command.cdb))?.list_length == 0 {
         return Ok(Good::nothing());

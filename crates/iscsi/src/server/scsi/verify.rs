@@ -1,7 +1,7 @@
 //! VERIFY, SBC-3 5.29 to 5.31.
 
 use super::medium::unprotected;
-use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, usage};
+use super::{CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, usage};
 use crate::wire::Reader;
 use crate::wire::scsi::{ByteCheck, Sense, Verify};
 
@@ -23,7 +23,7 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
     }
 }
 
-fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
+fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {
     let unit = command.unit()?;
     let request = Verify::decode(&mut Reader::new(&command.cdb))?;
     unprotected(request.protect)?;
@@ -40,7 +40,7 @@ fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     })
 }
 
-async fn verify(command: &Command) -> Outcome {
+async fn verify(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
     let request = Verify::decode(&mut Reader::new(&command.cdb))?;
     let (offset, length) = unit.range(request.lba, u64::from(request.count))?;
@@ -55,7 +55,7 @@ async fn verify(command: &Command) -> Outcome {
 #[cfg(test)]
 mod tests {
     use crate::server::scsi::testing::Disk;
-    use crate::server::scsi::{Command, CommandRefusal, Needs};
+    use crate::server::scsi::{CommandContext, CommandRefusal, Needs};
     use crate::wire::scsi::{Asc, Key, Sense};
 
     fn miscompare(at: u64) -> CommandRefusal {
@@ -123,7 +123,7 @@ mod tests {
     #[tokio::test]
     async fn it_ends_when_it_has_been_called_off() {
         let disk = disk().await;
-        let command = Command {
+        let command = CommandContext {
             data: vec![0; 512].into(),
             aborted: std::sync::Arc::new(true.into()),
             ..disk.command(

@@ -1,9 +1,9 @@
 //! WRITE, SBC-3 5.33 to 5.35, and the shortest form of SBC-2. The data are written as they arrive.
 
 use super::medium::unprotected;
-use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, usage};
+use super::{CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, usage};
 use crate::wire::Reader;
-use crate::wire::scsi::Write;
+use crate::wire::scsi::WriteCommand;
 
 /// WRITE (6), SBC-2 5.24.
 pub(super) static WRITE_6: CommandDefinition = supported(0x0a, const { &usage::six(0x0a) });
@@ -25,17 +25,17 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
     }
 }
 
-fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
+fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {
     let unit = command.unit()?;
-    let request = Write::decode(&mut Reader::new(&command.cdb))?;
+    let request = WriteCommand::decode(&mut Reader::new(&command.cdb))?;
     unprotected(request.protect)?;
     command.may_write()?;
     let (offset, length) = unit.transfer(&command.cdb, request.lba, request.count)?;
     Ok(Needs::Blocks { offset, length })
 }
 
-async fn written(command: &Command) -> Outcome {
-    let request = Write::decode(&mut Reader::new(&command.cdb))?;
+async fn written(command: &CommandContext) -> Outcome {
+    let request = WriteCommand::decode(&mut Reader::new(&command.cdb))?;
     if request.fua {
         command.unit()?.sync(&command.nexus).await?;
     }

@@ -2,7 +2,7 @@
 
 use super::medium::unprotected;
 use super::pieces::pieces;
-use super::{Command, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, usage};
+use super::{CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, usage};
 use crate::wire::Reader;
 use crate::wire::scsi::{ByteCheck, Sense, Verify};
 
@@ -29,7 +29,7 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
 /// Data that are compared later are kept until then; other data are written as they arrive. In both
 /// cases there may be fewer data than the blocks need, as with WRITE: all data that arrive are
 /// written.
-fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
+fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {
     let unit = command.unit()?;
     let request = Verify::decode(&mut Reader::new(&command.cdb))?;
     unprotected(request.protect)?;
@@ -42,7 +42,7 @@ fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
     }
 }
 
-async fn write_and_verify(command: &Command) -> Outcome {
+async fn write_and_verify(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
     let request = Verify::decode(&mut Reader::new(&command.cdb))?;
     let (offset, length) = unit.range(request.lba, u64::from(request.count))?;
@@ -63,7 +63,7 @@ async fn write_and_verify(command: &Command) -> Outcome {
 #[cfg(test)]
 mod tests {
     use crate::server::scsi::testing::Disk;
-    use crate::server::scsi::{Command, Needs};
+    use crate::server::scsi::{CommandContext, Needs};
     use crate::wire::scsi::Sense;
 
     #[tokio::test]
@@ -87,8 +87,10 @@ mod tests {
         let disk = Disk::new(8).await;
         let cdb = [0x2e, 0x02, 0, 0, 0, 3, 0, 0, 2, 0];
         let nexus = disk.nexus("iqn.2026-11.test:ada");
-        let command =
-            Command { data: vec![9; 512].into(), ..disk.command(Some(disk.unit.clone()), &nexus, &cdb) };
+        let command = CommandContext {
+            data: vec![9; 512].into(),
+            ..disk.command(Some(disk.unit.clone()), &nexus, &cdb)
+        };
         assert_eq!(super::needs(&command), Ok(Needs::Parameters(1024)));
         super::write_and_verify(&command).await.unwrap();
         assert_eq!(disk.unit.bytes(3 * 512, 1024).await.unwrap(), [vec![9; 512], vec![0; 512]].concat());

@@ -6,7 +6,8 @@ use bytes::Bytes;
 use super::medium::{count_at, unprotected};
 use super::pieces::pieces;
 use super::{
-    Command, CommandDefinition, CommandRefusal, Conflict, Good, LogicalUnit, Needs, Outcome, limits, usage,
+    CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, LogicalUnit, Needs, Outcome, limits,
+    usage,
 };
 use crate::wire::Reader;
 use crate::wire::scsi::{Sense, WriteSame};
@@ -27,7 +28,7 @@ const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
     }
 }
 
-fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
+fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {
     let unit = command.unit()?;
     let request = WriteSame::decode(&mut Reader::new(&command.cdb))?;
     unprotected(request.protect)?;
@@ -40,7 +41,7 @@ fn needs(command: &Command) -> Result<Needs, CommandRefusal> {
 }
 
 fn where_to(
-    command: &Command,
+    command: &CommandContext,
     unit: &LogicalUnit,
     request: &WriteSame,
 ) -> Result<(u64, u64), CommandRefusal> {
@@ -51,7 +52,7 @@ fn where_to(
     Ok((offset, length))
 }
 
-async fn write_same(command: &Command) -> Outcome {
+async fn write_same(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;
     let request = WriteSame::decode(&mut Reader::new(&command.cdb))?;
     let (offset, length) = where_to(command, unit, &request)?;

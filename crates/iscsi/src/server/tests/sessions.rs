@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vfs::backend::memory::Memory;
 
 use crate::server::login_phase;
-use crate::server::session::Message;
+use crate::server::session::DecodedRequest;
 use crate::server::testing::{Initiator, Server, Way};
 use crate::wire::pdu::{
     AsyncEvent, AsyncMessage, Head, LogoutReason, LogoutRequest, LogoutResponse, LogoutResult, Lun, NO_TAG,
@@ -245,7 +245,7 @@ async fn a_connection_lost_in_the_login_leaves_no_session() {
     let fields = RequestFields::decode(&mut wire::Reader::new(&header)).unwrap();
     ada.hang_up();
     // A request that was being processed meanwhile.
-    let message = Message {
+    let message = DecodedRequest {
         head,
         fields,
         header,

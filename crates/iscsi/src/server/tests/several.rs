@@ -10,7 +10,7 @@ use vfs::backend::memory::Memory;
 use crate::server::scsi::testing::Disk;
 use crate::server::target::TargetLun;
 use crate::server::testing::{Initiator, ScsiResult, Server, Way as Data};
-use crate::server::{Access, Paths, RelayFuture, TargetPort, Way};
+use crate::server::{AccessState, Paths, RelayFuture, TargetPort, Way};
 use crate::wire::pdu::Opcode;
 use crate::wire::scsi::{Asc, Status};
 
@@ -43,10 +43,10 @@ impl Paths for Cluster {
     fn ports(&self, _: &str) -> Vec<TargetPort> {
         let active = *self.active.lock();
         let own = |number| {
-            let access = if number == active { Access::Active } else { Access::Standby };
+            let access = if number == active { AccessState::Active } else { AccessState::Standby };
             TargetPort { number, access }
         };
-        vec![TargetPort { number: 1, access: Access::Active }, own(2), own(3)]
+        vec![TargetPort { number: 1, access: AccessState::Active }, own(2), own(3)]
     }
 
     fn way(&self, _: &str, _: IpAddr) -> Way {

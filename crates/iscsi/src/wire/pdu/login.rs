@@ -118,7 +118,7 @@ impl Field<'_> for LoginStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::pdu::Numbers;
+    use crate::wire::pdu::SequenceNumbers;
 
     /// Encoded by hand from RFC 7143 11.12: T, CSG 0, NSG 1, an ISID in random format like
     /// open-iscsi's.
@@ -164,10 +164,10 @@ mod tests {
             0, 0, 0, 0, 0, 0, 0, 0,
         ];
         let response = LoginResponse::decode(&mut Reader::new(&bytes)).unwrap();
-        let numbers = Numbers::decode(&mut Reader::new(&bytes[24..])).unwrap();
+        let numbers = SequenceNumbers::decode(&mut Reader::new(&bytes[24..])).unwrap();
         assert_eq!((response.current, response.next), (Stage::OPERATIONAL_NEGOTIATION, Stage::FULL_FEATURE));
         assert_eq!((response.tsih, response.task_tag), (42, 7));
-        assert_eq!(numbers, Numbers { stat_sn: 3, exp_cmd_sn: 5, max_cmd_sn: 36 });
+        assert_eq!(numbers, SequenceNumbers { stat_sn: 3, exp_cmd_sn: 5, max_cmd_sn: 36 });
         assert_eq!(response.status, LoginStatus::SESSION_DOES_NOT_EXIST);
         let mut w = Writer::new();
         response.encode(24, &mut w);

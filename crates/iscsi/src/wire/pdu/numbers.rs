@@ -4,7 +4,7 @@ use wire::{Malformed, Reader};
 
 /// Sequence numbers that every PDU of a target carries in the same place, RFC 7143 4.2.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Numbers {
+pub struct SequenceNumbers {
     /// The number of this response; in a PDU without a status, the number of the next response.
     pub stat_sn: u32,
     /// The next command number that the target expects.
@@ -13,7 +13,7 @@ pub struct Numbers {
     pub max_cmd_sn: u32,
 }
 
-impl Numbers {
+impl SequenceNumbers {
     /// Puts the numbers into a header. `with_status`: the PDU has a field for StatSN.
     pub fn stamp(self, header: &mut [u8], with_status: bool) {
         let fields =

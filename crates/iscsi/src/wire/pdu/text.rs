@@ -48,7 +48,7 @@ mod tests {
     use wire::{Reader, Writer};
 
     use super::*;
-    use crate::wire::pdu::{NO_TAG, Numbers};
+    use crate::wire::pdu::{NO_TAG, SequenceNumbers};
 
     #[test]
     fn a_request_is_laid_out_as_in_rfc_7143_11_10() {
@@ -86,10 +86,10 @@ mod tests {
             0x00, 0x00, 0x00, 0x28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, // MaxCmdSN
         ];
         let response = TextResponse::decode(&mut Reader::new(&bytes)).unwrap();
-        let numbers = Numbers::decode(&mut Reader::new(&bytes[24..])).unwrap();
+        let numbers = SequenceNumbers::decode(&mut Reader::new(&bytes[24..])).unwrap();
         assert!(response.more && !response.last);
         assert_eq!(response.transfer_tag, 3);
-        assert_eq!(numbers, Numbers { stat_sn: 5, exp_cmd_sn: 9, max_cmd_sn: 40 });
+        assert_eq!(numbers, SequenceNumbers { stat_sn: 5, exp_cmd_sn: 9, max_cmd_sn: 40 });
         let mut w = Writer::new();
         response.encode(0x2000, &mut w);
         let mut written = w.into_bytes();

@@ -7,7 +7,7 @@ use super::Access;
 /// SYNCHRONIZE CACHE of 10 or 16 bytes, SBC-3 5.26 and 5.27; PRE-FETCH, 5.8 and 5.9, has the same
 /// fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cache {
+pub struct CacheRange {
     /// The command may end before the work does.
     pub immediate: bool,
     /// The first block.
@@ -16,7 +16,7 @@ pub struct Cache {
     pub count: u32,
 }
 
-impl Cache {
+impl CacheRange {
     /// Of a descriptor block.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let access = Access::decode(r)?;

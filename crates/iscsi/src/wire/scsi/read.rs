@@ -6,7 +6,7 @@ use super::Access;
 
 /// READ of 6 (SBC-2 5.5), 10, 12 or 16 bytes, SBC-3 5.11 to 5.13.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Read {
+pub struct ReadCommand {
     /// RDPROTECT.
     pub protect: u8,
     /// DPO: the data need not stay in the cache.
@@ -19,7 +19,7 @@ pub struct Read {
     pub count: u32,
 }
 
-impl Read {
+impl ReadCommand {
     /// Of a descriptor block.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let access = Access::decode(r)?;

@@ -9,7 +9,7 @@ mod provisioning;
 
 pub use block_limits::BlockLimits;
 pub use characteristics::Characteristics;
-pub use designator::{Designator, DesignatorAssociation, Designators, Name};
+pub use designator::{Designator, DesignatorAssociation, DesignatorName, Designators};
 pub use extended::ExtendedInquiry;
 pub use ports::{ScsiPort, ScsiPorts};
 pub use provisioning::Provisioning;
@@ -35,7 +35,7 @@ wire::number! {
 
 /// A page and its body, SPC-4 7.8.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Page<'a> {
+pub struct VpdPage<'a> {
     /// The peripheral qualifier and type.
     pub peripheral: Peripheral,
     /// The page's code.
@@ -44,7 +44,7 @@ pub struct Page<'a> {
     pub body: &'a [u8],
 }
 
-impl<'a> Page<'a> {
+impl<'a> VpdPage<'a> {
     /// Its bytes.
     pub fn encode(&self, w: &mut Writer) {
         w.put(&[self.peripheral.0, self.code.0]);

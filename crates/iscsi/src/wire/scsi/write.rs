@@ -7,7 +7,7 @@ use super::Access;
 /// WRITE of 6 (SBC-2 5.24), 10, 12 or 16 bytes, SBC-3 5.33 to 5.35; ORWRITE (16), 5.5, has the same
 /// fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Write {
+pub struct WriteCommand {
     /// WRPROTECT.
     pub protect: u8,
     /// DPO: the data need not stay in the cache.
@@ -20,7 +20,7 @@ pub struct Write {
     pub count: u32,
 }
 
-impl Write {
+impl WriteCommand {
     /// Of a descriptor block.
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let access = Access::decode(r)?;

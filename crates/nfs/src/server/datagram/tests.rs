@@ -7,8 +7,8 @@ use vfs::backend::NewKind;
 use vfs::{Caller, SetAttributes};
 
 use super::serve_datagrams;
-use crate::server::outgoing::{self, Endpoint, HostSockets, RpcError};
-use crate::server::portmap::Places;
+use crate::server::outgoing::{self, CallEndpoint, HostSockets, RpcError};
+use crate::server::portmap::ProgramAddresses;
 use crate::server::testing::{Client, SHARE, TAG, actor, export, service, service_with};
 use crate::server::{ExportOptions, MAX_DATAGRAM, Rule, Service};
 use crate::wire::rpc::Outcome;
@@ -26,7 +26,7 @@ async fn served(service: &Arc<Service>) -> (SocketAddr, watch::Sender<bool>) {
 #[tokio::test]
 async fn every_program_answers_datagrams_and_an_unknown_one_is_said_to_be() {
     let (address, _stop) = served(&service()).await;
-    let at = Endpoint::Udp(address);
+    let at = CallEndpoint::Udp(address);
     for null in [(v3::PROGRAM, 3, 0), (mount::PROGRAM, 3, 0), (portmap::PROGRAM, 2, 0)] {
         assert!(outgoing::call(&HostSockets, &at, null, &()).await.is_ok(), "{null:?}");
     }
@@ -42,7 +42,7 @@ async fn noise_between_calls_gets_no_answer_and_does_no_harm() {
         socket.send_to(noise, address).await.unwrap();
     }
     let null = (mount::PROGRAM, 3, 0);
-    assert!(outgoing::call(&HostSockets, &Endpoint::Udp(address), null, &()).await.is_ok());
+    assert!(outgoing::call(&HostSockets, &CallEndpoint::Udp(address), null, &()).await.is_ok());
     let answered = socket.try_recv(&mut [0; 100]);
     assert_eq!(answered.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
@@ -88,14 +88,14 @@ async fn no_reply_is_longer_than_a_datagram() {
 async fn a_stranger_gets_no_more_than_it_has_sent() {
     let mut closed = export(SHARE, TAG, ExportOptions::default());
     closed.options.rules = vec![Rule { allowed: false, ..Rule::everybody() }];
-    let places = Places { programs: 2049, portmap: Some(111), udp: true, ipv4: true, ipv6: true };
+    let places = ProgramAddresses { programs: 2049, portmap: Some(111), udp: true, ipv4: true, ipv6: true };
     let dump = |service: Arc<Service>| async move {
         service.set_places(places);
         let (address, _stop) = served(&service).await;
         let dump = (portmap::PROGRAM, 4, portmap::RpcbProcedure::DUMP.0);
         let null = (portmap::PROGRAM, 4, portmap::RpcbProcedure::NULL.0);
-        assert!(outgoing::call(&HostSockets, &Endpoint::Udp(address), null, &()).await.is_ok());
-        outgoing::call(&HostSockets, &Endpoint::Udp(address), dump, &()).await
+        assert!(outgoing::call(&HostSockets, &CallEndpoint::Udp(address), null, &()).await.is_ok());
+        outgoing::call(&HostSockets, &CallEndpoint::Udp(address), dump, &()).await
     };
     assert!(dump(service()).await.is_ok(), "a host that a share admits");
     assert!(matches!(dump(service_with(vec![closed])).await, Err(RpcError::Refused(Outcome::SystemErr))));

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use auth::kerberos::SecurityContext;
 use lock::{Mutex, RwLock};
 
-use super::window::Window;
+use super::window::SequenceWindow;
 use crate::ranks;
 use crate::server::call::CallIdentity;
 
@@ -22,7 +22,7 @@ pub(super) const CONTEXTS_OF_CLIENT: usize = if cfg!(test) { 16 } else { 4096 };
 const HANDLE: usize = 16;
 
 /// A context.
-pub(in crate::server) struct Context {
+pub(in crate::server) struct GssContext {
     pub(super) handle: [u8; HANDLE],
     /// Where it was made. Its calls may come from other addresses: a client may have several.
     client: IpAddr,
@@ -36,12 +36,12 @@ pub(in crate::server) struct Context {
     pub(super) expires: Option<SystemTime>,
     /// When it was used last: a count of the uses of all contexts.
     used: AtomicU64,
-    pub(super) state: Mutex<State, ranks::NfsContext>,
+    pub(super) state: Mutex<GssContextState, ranks::NfsContext>,
 }
 
 /// What changes with every call.
-pub(super) struct State {
-    pub(super) window: Window,
+pub(super) struct GssContextState {
+    pub(super) window: SequenceWindow,
     pub(super) security: Box<dyn SecurityContext>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct NewContext {
     pub(super) security: Box<dyn SecurityContext>,
 }
 
-impl Context {
+impl GssContext {
     pub(super) fn has_expired(&self, now: SystemTime) -> bool {
         self.expires.is_some_and(|end| end <= now)
     }
@@ -69,7 +69,7 @@ pub(in crate::server) struct Contexts {
     numbers: AtomicU64,
     uses: AtomicU64,
     /// By their handles.
-    table: RwLock<HashMap<[u8; HANDLE], Arc<Context>>, ranks::NfsContexts>,
+    table: RwLock<HashMap<[u8; HANDLE], Arc<GssContext>>, ranks::NfsContexts>,
 }
 
 impl Default for Contexts {
@@ -87,7 +87,7 @@ impl Default for Contexts {
 
 impl Contexts {
     /// The context of a handle.
-    pub(super) fn of(&self, handle: &[u8]) -> Option<Arc<Context>> {
+    pub(super) fn of(&self, handle: &[u8]) -> Option<Arc<GssContext>> {
         let handle: &[u8; HANDLE] = handle.try_into().ok()?;
         let context = self.table.read().get(handle).cloned()?;
         context.used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
@@ -95,13 +95,13 @@ impl Contexts {
     }
 
     /// Adds a context. If there are too many, the one that was not used for the longest time goes: its client makes another.
-    pub(super) fn add(&self, made: NewContext) -> Arc<Context> {
+    pub(super) fn add(&self, made: NewContext) -> Arc<GssContext> {
         let NewContext { client, principal, account, identity, expires, security } = made;
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let mut handle = [0; HANDLE];
         handle[..8].copy_from_slice(&self.run);
         handle[8..].copy_from_slice(&number.to_be_bytes());
-        let context = Arc::new(Context {
+        let context = Arc::new(GssContext {
             handle,
             client,
             principal_hash: self.hashes.hash_one(&principal),
@@ -110,7 +110,7 @@ impl Contexts {
             identity,
             expires,
             used: AtomicU64::new(self.uses.fetch_add(1, Ordering::Relaxed)),
-            state: Mutex::new(State { window: Window::default(), security }),
+            state: Mutex::new(GssContextState { window: SequenceWindow::default(), security }),
         });
         let mut table = self.table.write();
         let of_client = || table.values().filter(|context| context.client == client).count();
@@ -123,20 +123,20 @@ impl Contexts {
         context
     }
 
-    pub(super) fn remove(&self, context: &Context) {
+    pub(super) fn remove(&self, context: &GssContext) {
         self.table.write().remove(&context.handle);
     }
 
     /// Removes contexts, and lets those stay that fit.
-    pub(super) fn retain(&self, fits: impl Fn(&Context) -> bool) {
+    pub(super) fn retain(&self, fits: impl Fn(&GssContext) -> bool) {
         self.table.write().retain(|_, context| fits(context));
     }
 }
 
 /// Removes an expired context, or the one that was not used for the longest time.
-fn remove_oldest(table: &mut HashMap<[u8; HANDLE], Arc<Context>>, among: impl Fn(&Context) -> bool) {
+fn remove_oldest(table: &mut HashMap<[u8; HANDLE], Arc<GssContext>>, among: impl Fn(&GssContext) -> bool) {
     let now = SystemTime::now();
-    let order = |context: &Context| (!context.has_expired(now), context.used.load(Ordering::Relaxed));
+    let order = |context: &GssContext| (!context.has_expired(now), context.used.load(Ordering::Relaxed));
     let candidates = table.iter().filter(|(_, context)| among(context));
     if let Some(handle) = candidates.min_by_key(|(_, context)| order(context)).map(|(handle, _)| *handle) {
         table.remove(&handle);

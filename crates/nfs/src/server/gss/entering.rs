@@ -8,7 +8,7 @@ use auth::{Accounts, Event, Login};
 use conn::Reply;
 use wire::{Reader, Writer};
 
-use super::contexts::{Context, NewContext};
+use super::contexts::{GssContext, NewContext};
 use super::window::WIDTH;
 use super::{Tickets, VERIFIER_AT};
 use crate::server::call::{self, CallIdentity, ReceivedCall};
@@ -97,7 +97,7 @@ fn of_account(name: &str, accounts: &dyn Accounts) -> Result<CallIdentity, Strin
 }
 
 /// Whether a context would be made again as it is.
-pub(super) fn stays(context: &Context, tickets: &Tickets) -> bool {
+pub(super) fn stays(context: &GssContext, tickets: &Tickets) -> bool {
     let Some(account) = &context.account else { return true };
     of_account(account, &*tickets.accounts).is_ok_and(|identity| identity == context.identity)
 }

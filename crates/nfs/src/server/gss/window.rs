@@ -6,14 +6,14 @@ const WORDS: usize = WIDTH as usize / 64;
 
 /// The sequence numbers of a context that were used, RFC 2203 5.3.3.1: those below the window are taken as used.
 #[derive(Default)]
-pub(super) struct Window {
+pub(super) struct SequenceWindow {
     /// One above the highest number so far.
     end: u32,
     /// One bit for each number of the window, at its remainder.
     used: [u64; WORDS],
 }
 
-impl Window {
+impl SequenceWindow {
     /// Notes a number below 2^31. Whether it is used for the first time.
     pub(super) fn take(&mut self, number: u32) -> bool {
         if number >= self.end {
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn each_number_counts_once_in_any_order_and_old_ones_never() {
-        let mut window = Window::default();
+        let mut window = SequenceWindow::default();
         assert!([5, 1, 0, 3].map(|number| window.take(number)).iter().all(|first| *first));
         assert!([5, 1, 0, 3].map(|number| window.take(number)).iter().all(|first| !first));
         assert!(window.take(WIDTH + 3) && window.take(4)); // 4 is the lowest of the window
@@ -61,7 +61,8 @@ mod tests {
 
     #[test]
     fn numbers_behave_as_a_set_of_all_numbers_would() {
-        let (mut window, mut seen, mut highest, mut number) = (Window::default(), Vec::new(), 0_u32, 1_u32);
+        let (mut window, mut seen, mut highest, mut number) =
+            (SequenceWindow::default(), Vec::new(), 0_u32, 1_u32);
         for step in 0..20_000_u32 {
             number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let next = (step / 2 + number % 1500).saturating_sub(700);

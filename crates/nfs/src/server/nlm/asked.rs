@@ -14,7 +14,7 @@ use crate::wire::nlm;
 use crate::wire::v3::types::Status;
 
 /// The file of a handle, and the user that the caller acts as.
-pub(super) struct Subject {
+pub(super) struct LockSubject {
     pub(super) export: Arc<Export>,
     /// The file. For a Mac sidecar: the file that the sidecar belongs to.
     pub(super) found: Found,
@@ -24,7 +24,7 @@ pub(super) struct Subject {
     writable: bool,
 }
 
-impl Subject {
+impl LockSubject {
     /// The file of a handle. A file that has lost its last name is still found while a client holds
     /// locks in it. From here on the client counts as known.
     pub(super) fn of(call: &Call<'_>, handle: &[u8]) -> Result<Self, NlmStat> {
@@ -91,7 +91,7 @@ impl Subject {
         recalled.map_err(|_| NlmStat::DENIED_GRACE_PERIOD)
     }
 
-    /// Keeps the file as long as the client holds a lock in it. Undone by [`Subject::settle`].
+    /// Keeps the file as long as the client holds a lock in it. Undone by [`LockSubject::settle`].
     pub(super) fn hold(&self, call: &Call<'_>) -> Result<(), NlmStat> {
         let permit = || self.export.volume.permit_open(&self.actor).map_err(|_| NlmStat::DENIED_NOLOCKS);
         call.service.locks.files.hold_by(self.export.tag, &self.found, self.client(), permit)
@@ -128,14 +128,14 @@ fn stream(view: HandleView) -> Option<Stream> {
 
 /// A range of a file, and the owner of the requested lock.
 pub(super) struct LockTarget {
-    pub(super) subject: Subject,
+    pub(super) subject: LockSubject,
     pub(super) lock: Lock,
 }
 
 impl LockTarget {
     pub(super) fn of(call: &Call<'_>, lock: &nlm::NlmLock<'_>, exclusive: bool) -> Result<Self, NlmStat> {
         let range = range(lock.offset, lock.len).ok_or(NlmStat::FBIG)?;
-        let subject = Subject::of(call, &lock.handle)?;
+        let subject = LockSubject::of(call, &lock.handle)?;
         let kind = if exclusive { LockKind::Exclusive } else { LockKind::Shared };
         let owner = owner(subject.client(), lock.svid, &lock.owner);
         Ok(Self { subject, lock: Lock { owner, range, kind, flavour: Flavour::Advisory } })

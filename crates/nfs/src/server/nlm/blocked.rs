@@ -19,7 +19,7 @@ use crate::wire::nlm::LockRequest;
 
 /// Two requests with the same key are the same request.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct BlockedKey {
     tag: u32,
     file: FileId,
     stream: Stream,
@@ -55,7 +55,7 @@ impl BlockedLock {
 
 #[derive(Default)]
 pub(super) struct BlockedTable {
-    all: Mutex<HashMap<Key, Arc<BlockedLock>>, ranks::NlmBlocked>,
+    all: Mutex<HashMap<BlockedKey, Arc<BlockedLock>>, ranks::NlmBlocked>,
     cookies: AtomicU64,
 }
 
@@ -131,9 +131,9 @@ pub(super) fn cancel(call: &Call<'_>, asked: &LockTarget) -> bool {
     true
 }
 
-fn key(asked: &LockTarget) -> Key {
+fn key(asked: &LockTarget) -> BlockedKey {
     let LockTarget { subject, lock } = asked;
-    Key {
+    BlockedKey {
         tag: subject.export.tag,
         file: subject.file(),
         stream: subject.stream.clone(),
@@ -146,7 +146,7 @@ fn key(asked: &LockTarget) -> Key {
 /// The background task of a waiting request.
 struct BlockedTask {
     service: Arc<Service>,
-    key: Key,
+    key: BlockedKey,
     blocked: Arc<BlockedLock>,
     host_key: vfs::HostKey,
 }
@@ -168,7 +168,7 @@ impl BlockedTask {
 
     /// Removes the request from the table. Releases the lock if its client does not want it.
     fn end(self, give_back: bool) {
-        let Key { tag, file, ref stream, ref owner, range, .. } = self.key;
+        let BlockedKey { tag, file, ref stream, ref owner, range, .. } = self.key;
         let locks = &self.service.locks;
         let Some(export) = self.service.export_tagged(tag) else { return };
         let state = export.volume.state();

@@ -11,7 +11,7 @@ use super::Call;
 use super::blocked::BlockedLock;
 use super::lock::Back;
 use crate::server::Service;
-use crate::server::outgoing::{self, Endpoint, RpcError};
+use crate::server::outgoing::{self, CallEndpoint, RpcError};
 use crate::server::portmap::port_of;
 use crate::wire::nlm::{self, LockRequest, NetObj, NlmStat, Procedure, Res, TestRequest};
 use crate::wire::portmap::Protocol;
@@ -142,16 +142,16 @@ pub(super) async fn manager_of(
     service: &Arc<Service>,
     host: IpAddr,
     datagram: bool,
-) -> Result<Endpoint, RpcError> {
+) -> Result<CallEndpoint, RpcError> {
     let program = (nlm::PROGRAM, nlm::VERSION);
     let order = if datagram { [Protocol::UDP, Protocol::TCP] } else { [Protocol::TCP, Protocol::UDP] };
     for protocol in order {
         if let Some(port) = port_of(service.network(), host, program, protocol).await? {
             let address = SocketAddr::new(host, port);
             return Ok(if protocol == Protocol::UDP {
-                Endpoint::Udp(address)
+                CallEndpoint::Udp(address)
             } else {
-                Endpoint::Tcp(address)
+                CallEndpoint::Tcp(address)
             });
         }
     }

@@ -15,10 +15,10 @@ const LIMIT: usize = 65_536;
 /// The clients that have locked something since their last known restart.
 #[derive(Default)]
 pub(super) struct Hosts {
-    known: Mutex<HashMap<IpAddr, Host>, ranks::NlmHosts>,
+    known: Mutex<HashMap<IpAddr, LockHost>, ranks::NlmHosts>,
 }
 
-struct Host {
+struct LockHost {
     client: ClientId,
     /// Its last reported state number (NSM). It is odd while the host is up. 0: the host has
     /// reported none.
@@ -33,7 +33,9 @@ impl Hosts {
         if known.len() >= LIMIT && !known.contains_key(&address) {
             return None;
         }
-        Some(known.entry(address).or_insert_with(|| Host { client: clients.of(address), state: 0 }).client)
+        Some(
+            known.entry(address).or_insert_with(|| LockHost { client: clients.of(address), state: 0 }).client,
+        )
     }
 
     /// Records the state that a host reports.

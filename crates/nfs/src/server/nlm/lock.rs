@@ -3,7 +3,7 @@
 use vfs::Error;
 use vfs::state::{Cause, Flavour, Lock, LockKind, LockRefusal};
 
-use super::asked::{LockTarget, Subject, svid_and_owner};
+use super::asked::{LockSubject, LockTarget, svid_and_owner};
 use super::{Call, NlmResults, NlmStat, blocked};
 use crate::server::recalling::LIMIT;
 use crate::wire::nlm::{
@@ -97,7 +97,7 @@ async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: LockProcedure) -> 
 }
 
 /// During the grace period only reclaims are granted, and after it no reclaims.
-pub(super) fn in_its_time(call: &Call<'_>, subject: &Subject, reclaim: bool) -> Result<(), NlmStat> {
+pub(super) fn in_its_time(call: &Call<'_>, subject: &LockSubject, reclaim: bool) -> Result<(), NlmStat> {
     let service = call.service;
     let in_time = match reclaim {
         true => service.monitor.may_reclaim(call.origin.address),

@@ -26,12 +26,12 @@ impl Default for Room {
 }
 
 /// A procedure that came as a message, and the message that answers it.
-pub(super) struct Pair {
+pub(super) struct MessagePair {
     pub(super) procedure: Procedure,
     pub(super) answer: Procedure,
 }
 
-impl Pair {
+impl MessagePair {
     pub(super) fn of(message: Procedure) -> Option<Self> {
         let (procedure, answer) = match message {
             Procedure::TEST_MSG => (Procedure::TEST, Procedure::TEST_RES),

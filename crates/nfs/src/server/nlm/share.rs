@@ -7,7 +7,7 @@ use lock::Mutex;
 use vfs::state::{Cause, ClientId, LockOwner, Modes, OpenGuard, OpenRequest, Stream};
 use vfs::{Access, Error, FileId};
 
-use super::asked::{Subject, owner};
+use super::asked::{LockSubject, owner};
 use super::lock::in_its_time;
 use super::{Call, NlmResults, NlmStat};
 use crate::ranks;
@@ -15,19 +15,19 @@ use crate::wire::nlm::{NetObj, Share, ShareRequest, ShareRes};
 
 /// The reservations that clients hold.
 #[derive(Default)]
-pub(super) struct Shares {
-    held: Mutex<HashMap<Key, Arc<OpenGuard>>, ranks::NlmShares>,
+pub(super) struct ReservationTable {
+    held: Mutex<HashMap<ReservationKey, Arc<OpenGuard>>, ranks::NlmShares>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct ReservationKey {
     tag: u32,
     file: FileId,
     stream: Stream,
     owner: LockOwner,
 }
 
-impl Shares {
+impl ReservationTable {
     /// Gives back reservations by the tag of their export and by their client.
     pub(super) fn release(&self, is_over: impl Fn(u32, ClientId) -> bool) {
         let over: Vec<_> = self.held.lock().extract_if(|key, _| is_over(key.tag, key.owner.client)).collect();
@@ -44,7 +44,7 @@ pub(super) async fn share(call: &Call<'_>, request: &ShareRequest<'_>) -> NlmRes
 async fn reserve(call: &Call<'_>, request: &ShareRequest<'_>) -> Result<(), NlmStat> {
     let share = &request.share;
     let (access, deny) = (modes(share.access.0)?, modes(share.mode.0)?);
-    let subject = Subject::of(call, &share.handle)?;
+    let subject = LockSubject::of(call, &share.handle)?;
     let permitted = subject.permit(wanted(access))?;
     in_its_time(call, &subject, request.reclaim)?;
     let cause = if access.intersects(Modes::WRITE) { Cause::OpenWrite } else { Cause::OpenRead };
@@ -56,7 +56,12 @@ async fn reserve(call: &Call<'_>, request: &ShareRequest<'_>) -> Result<(), NlmS
 }
 
 /// The lock is not held meanwhile: a silent client of NFSv4 may have to give way first, and is forgotten on the disk.
-fn take(shares: &Shares, key: Key, subject: &Subject, (access, deny): (Modes, Modes)) -> vfs::Result<()> {
+fn take(
+    shares: &ReservationTable,
+    key: ReservationKey,
+    subject: &LockSubject,
+    (access, deny): (Modes, Modes),
+) -> vfs::Result<()> {
     let held = shares.held.lock().get(&key).cloned();
     if let Some(guard) = held {
         return guard.change(access, deny);
@@ -70,7 +75,7 @@ fn take(shares: &Shares, key: Key, subject: &Subject, (access, deny): (Modes, Mo
 
 /// UNSHARE. Releasing a reservation that does not exist is no error.
 pub(super) fn unshare(call: &Call<'_>, request: &ShareRequest<'_>) -> NlmResults {
-    let stat = match Subject::of(call, &request.share.handle) {
+    let stat = match LockSubject::of(call, &request.share.handle) {
         Ok(subject) => {
             let key = key(&request.share, &subject);
             let held = call.service.locks.shares.held.lock().remove(&key);
@@ -87,9 +92,9 @@ fn answer(cookie: NetObj<'_>, stat: NlmStat) -> NlmResults {
     NlmResults::of(stat, &ShareRes { cookie, stat, sequence: 0 })
 }
 
-fn key(share: &Share<'_>, subject: &Subject) -> Key {
+fn key(share: &Share<'_>, subject: &LockSubject) -> ReservationKey {
     let owner = owner(subject.client(), 0, &share.owner);
-    Key { tag: subject.export.tag, file: subject.file(), stream: subject.stream.clone(), owner }
+    ReservationKey { tag: subject.export.tag, file: subject.file(), stream: subject.stream.clone(), owner }
 }
 
 /// fsh4_access and fsh4_mode number their bits as the tree does: 1 to read, 2 to write.

@@ -49,13 +49,13 @@ impl HostTable for InMemory {
 
 /// A host that must be told of a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::server) struct Host {
+pub(in crate::server) struct MonitoredHost {
     pub(super) address: IpAddr,
     /// The host's own name. The table keeps it as the note.
     pub(super) name: Vec<u8>,
 }
 
-impl Host {
+impl MonitoredHost {
     /// A row of a table.
     pub(super) fn of_table((address, name): (Vec<u8>, Vec<u8>)) -> Option<Self> {
         let address = str::from_utf8(&address).ok()?.parse().ok()?;
@@ -83,12 +83,12 @@ impl MonitoredHosts {
     }
 
     /// Every host of the table.
-    pub(super) fn kept(&self) -> Vec<Host> {
+    pub(super) fn kept(&self) -> Vec<MonitoredHost> {
         let all = self.inner.table.all().unwrap_or_else(|error| {
             tracing::error!(%error, "the hosts that held locks are not known; they are not told of the restart");
             Vec::new()
         });
-        all.into_iter().filter_map(Host::of_table).collect()
+        all.into_iter().filter_map(MonitoredHost::of_table).collect()
     }
 
     /// Whether a host of this name or address holds locks now.

@@ -9,9 +9,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::hosts::Host;
+use super::hosts::MonitoredHost;
 use crate::server::Service;
-use crate::server::outgoing::{self, Endpoint, RpcError};
+use crate::server::outgoing::{self, CallEndpoint, RpcError};
 use crate::server::portmap::port_of;
 use crate::wire::nsm::{self, NotifyRequest, Procedure};
 use crate::wire::portmap::Protocol;
@@ -44,7 +44,11 @@ pub async fn notify_hosts(service: &Arc<Service>) {
 }
 
 /// Tells hosts that the servers that they know by these names have restarted.
-pub(in crate::server) async fn tell_hosts(service: &Arc<Service>, hosts: Vec<Host>, names: Vec<Vec<u8>>) {
+pub(in crate::server) async fn tell_hosts(
+    service: &Arc<Service>,
+    hosts: Vec<MonitoredHost>,
+    names: Vec<Vec<u8>>,
+) {
     let (mut telling, room) = (JoinSet::new(), Arc::new(Semaphore::new(AT_ONCE)));
     let names = Arc::new(names);
     for host in hosts {
@@ -57,7 +61,7 @@ pub(in crate::server) async fn tell_hosts(service: &Arc<Service>, hosts: Vec<Hos
     while telling.join_next().await.is_some() {}
 }
 
-async fn tell(service: &Arc<Service>, host: &Host, names: &[Vec<u8>]) {
+async fn tell(service: &Arc<Service>, host: &MonitoredHost, names: &[Vec<u8>]) {
     for pause in PAUSES {
         sleep(pause).await;
         match try_to_tell(service, host, names).await {
@@ -73,12 +77,16 @@ async fn tell(service: &Arc<Service>, host: &Host, names: &[Vec<u8>]) {
 
 /// Sends the notice with the server's names, and with its address as the host sees it. The host may
 /// know the server by any of them.
-async fn try_to_tell(service: &Arc<Service>, host: &Host, names: &[Vec<u8>]) -> Result<(), RpcError> {
+async fn try_to_tell(
+    service: &Arc<Service>,
+    host: &MonitoredHost,
+    names: &[Vec<u8>],
+) -> Result<(), RpcError> {
     let (network, monitor) = (service.network(), &service.monitor);
     let program = (nsm::PROGRAM, nsm::VERSION);
     let port = port_of(network, host.address, program, Protocol::UDP).await?;
     let port = port.ok_or(RpcError::Unanswered(std::io::ErrorKind::ConnectionRefused.into()))?;
-    let to = Endpoint::Udp(SocketAddr::new(host.address, port));
+    let to = CallEndpoint::Udp(SocketAddr::new(host.address, port));
     let address = network.address_towards(host.address).map(|address| address.to_string());
     for name in names.iter().cloned().chain(address.map(String::into_bytes)) {
         let request = NotifyRequest { mon_name: Opaque::new(&name), state: monitor.state() };

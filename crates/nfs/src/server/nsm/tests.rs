@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use wire::Reader;
 
 use super::{HostTable, InMemory, IndexHostTable, notify_hosts};
-use crate::server::outgoing::Endpoint;
+use crate::server::outgoing::CallEndpoint;
 use crate::server::testing::{Client, Fake, Outgoing, encoded};
 use crate::server::{Company, HandleSecret, LostServers, Service};
 use crate::wire::nsm::{MonId, MonRequest, MyId, NotifyRequest, Procedure, Res, StatRequest, StatRes, State};
@@ -84,7 +84,7 @@ async fn only_this_host_may_simulate_a_crash() {
 
 /// Whether 192.0.2.1 answers, and 192.0.2.2 once `two_is_up` is set.
 fn up(call: &Outgoing, two_is_up: &AtomicBool) -> Option<Vec<u8>> {
-    let (Endpoint::Udp(to) | Endpoint::Tcp(to)) = &call.to else { return None };
+    let (CallEndpoint::Udp(to) | CallEndpoint::Tcp(to)) = &call.to else { return None };
     let there = to.ip().to_string() == "192.0.2.1" || two_is_up.load(Ordering::Relaxed);
     match call.procedure.0 {
         portmap::PROGRAM => there.then(|| encoded(&662u32)),
@@ -107,7 +107,7 @@ async fn after_a_restart_each_former_host_is_told_until_it_hears() {
     let told = |host: &str| -> Vec<(String, i32)> {
         let calls = network.calls().into_iter().filter(|call| {
             call.procedure == v1(Procedure::NOTIFY)
-                && call.to == Endpoint::Udp(format!("{host}:662").parse().unwrap())
+                && call.to == CallEndpoint::Udp(format!("{host}:662").parse().unwrap())
         });
         let decoded = calls.map(|call| {
             let request: NotifyRequest<'_> = arguments(&mut Reader::new(&call.arguments)).unwrap();

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream, UdpSocket, UnixStream};
 use tokio::time::timeout;
 
-use super::{Endpoint, ExchangeFuture, Network};
+use super::{CallEndpoint, CallNetwork, ExchangeFuture};
 use crate::wire::rpc::RecordMark;
 
 /// How long each datagram waits for its reply before it is sent again.
@@ -25,13 +25,13 @@ const RESERVED_TRIES: usize = 8;
 #[derive(Debug, Default)]
 pub struct HostSockets;
 
-impl Network for HostSockets {
-    fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> ExchangeFuture<'a> {
+impl CallNetwork for HostSockets {
+    fn exchange<'a>(&'a self, to: &'a CallEndpoint, message: Vec<u8>) -> ExchangeFuture<'a> {
         Box::pin(async move {
             match to {
-                Endpoint::Udp(to) => by_datagram(*to, &message).await,
-                Endpoint::Tcp(to) => in_time(async { over(connect(*to).await?, &message).await }).await,
-                Endpoint::Unix(to) => {
+                CallEndpoint::Udp(to) => by_datagram(*to, &message).await,
+                CallEndpoint::Tcp(to) => in_time(async { over(connect(*to).await?, &message).await }).await,
+                CallEndpoint::Unix(to) => {
                     in_time(async { over(UnixStream::connect(to).await?, &message).await }).await
                 }
             }

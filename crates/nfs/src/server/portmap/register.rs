@@ -5,10 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Netid, OWNER, PORT, PROGRAMS, Places, Text, UniversalAddress, any};
+use super::{Netid, OWNER, PORT, PROGRAMS, ProgramAddresses, Text, UniversalAddress, any};
 use crate::server::Service;
-use crate::server::outgoing::{self, Endpoint, Network, RpcError};
-use crate::wire::portmap::{self, Mapping, Procedure, Rpcb, RpcbProcedure};
+use crate::server::outgoing::{self, CallEndpoint, CallNetwork, RpcError};
+use crate::wire::portmap::{self, PortMapping, Procedure, Rpcb, RpcbProcedure};
 use crate::wire::{mount, nlm, nsm, v3};
 
 /// The sockets at which rpcbind accepts registrations from users without privilege.
@@ -85,7 +85,7 @@ pub async fn announce(service: &Arc<Service>, serve: impl FnOnce() -> Result<Soc
         },
         None => match serve() {
             Ok(address) => {
-                let places = Places { portmap: Some(address.port()), ..service.places() };
+                let places = ProgramAddresses { portmap: Some(address.port()), ..service.places() };
                 service.set_places(places);
                 Portmap::Served(address)
             }
@@ -105,19 +105,19 @@ pub async fn withdraw(service: &Arc<Service>) {
 
 /// A running rpcbind.
 struct Rpcbind<'a> {
-    network: &'a dyn Network,
-    at: Endpoint,
+    network: &'a dyn CallNetwork,
+    at: CallEndpoint,
 }
 
 /// The first address at which rpcbind answers.
-async fn running(network: &dyn Network) -> Option<Rpcbind<'_>> {
+async fn running(network: &dyn CallNetwork) -> Option<Rpcbind<'_>> {
     let here = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), PORT);
-    let sockets = SOCKETS.map(|path| Endpoint::Unix(PathBuf::from(path)));
+    let sockets = SOCKETS.map(|path| CallEndpoint::Unix(PathBuf::from(path)));
     // TCP: over UDP it would take long to find out that no rpcbind runs.
-    for at in sockets.into_iter().chain([Endpoint::Tcp(here)]) {
+    for at in sockets.into_iter().chain([CallEndpoint::Tcp(here)]) {
         let null = (portmap::PROGRAM, 2, Procedure::NULL.0);
         let rpcbind4 = (portmap::PROGRAM, 4, RpcbProcedure::NULL.0);
-        let procedure = if matches!(at, Endpoint::Unix(_)) { rpcbind4 } else { null };
+        let procedure = if matches!(at, CallEndpoint::Unix(_)) { rpcbind4 } else { null };
         if outgoing::call(network, &at, procedure, &()).await.is_ok() {
             return Some(Rpcbind { network, at });
         }
@@ -192,7 +192,11 @@ impl Rpcbind<'_> {
     async fn answers(&self, (program, version): (u32, u32), netid: Netid, port: u16) -> bool {
         let here: IpAddr = if netid.ipv6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
         let at = SocketAddr::new(here, port);
-        let at = if netid.protocol == portmap::Protocol::UDP { Endpoint::Udp(at) } else { Endpoint::Tcp(at) };
+        let at = if netid.protocol == portmap::Protocol::UDP {
+            CallEndpoint::Udp(at)
+        } else {
+            CallEndpoint::Tcp(at)
+        };
         outgoing::call(self.network, &at, (program, version, 0), &()).await.is_ok()
     }
 
@@ -205,7 +209,7 @@ impl Rpcbind<'_> {
         netid: Netid,
         port: u16,
     ) -> Result<bool, RpcError> {
-        if let Endpoint::Unix(_) = self.at {
+        if let CallEndpoint::Unix(_) = self.at {
             let address = UniversalAddress(SocketAddr::new(any(netid.ipv6), port)).to_string();
             let (netid, address) = (Text::new(netid.name.as_bytes()), Text::new(address.as_bytes()));
             let rpcb = Rpcb { program, version, netid, address, owner: Text::new(OWNER) };
@@ -215,14 +219,14 @@ impl Rpcbind<'_> {
         if netid.ipv6 {
             return Ok(true); // version 2 does not support IPv6
         }
-        let mapping = Mapping { program, version, protocol: netid.protocol, port: port.into() };
+        let mapping = PortMapping { program, version, protocol: netid.protocol, port: port.into() };
         let procedure = if set { Procedure::SET } else { Procedure::UNSET };
         self.call(2, procedure.0, &mapping).await?.value()
     }
 
     /// The port that is registered now.
     async fn registered(&self, program: u32, version: u32, netid: Netid) -> Option<u16> {
-        if let Endpoint::Unix(_) = self.at {
+        if let CallEndpoint::Unix(_) = self.at {
             let (netid, nothing) = (Text::new(netid.name.as_bytes()), Text::new(b""));
             let rpcb = Rpcb { program, version, netid, address: nothing, owner: nothing };
             let results = self.call(4, RpcbProcedure::DUMP.0, &()).await.ok()?;
@@ -245,24 +249,24 @@ impl Rpcbind<'_> {
         version: u32,
         procedure: u32,
         arguments: &(impl crate::wire::xdr::Encode + Sync),
-    ) -> Result<outgoing::Results, RpcError> {
+    ) -> Result<outgoing::CallResults, RpcError> {
         outgoing::call(self.network, &self.at, (portmap::PROGRAM, version, procedure), arguments).await
     }
 }
 
 /// The port of a program at another host, by version 2, which every portmapper supports.
 pub(in crate::server) async fn port_of(
-    network: &dyn Network,
+    network: &dyn CallNetwork,
     host: std::net::IpAddr,
     (program, version): (u32, u32),
     protocol: portmap::Protocol,
 ) -> Result<Option<u16>, RpcError> {
-    let asked = Mapping { program, version, protocol, port: 0 };
+    let asked = PortMapping { program, version, protocol, port: 0 };
     let procedure = (portmap::PROGRAM, 2, Procedure::GETPORT.0);
     let address = SocketAddr::new(host, PORT);
-    let results = match outgoing::call(network, &Endpoint::Udp(address), procedure, &asked).await {
+    let results = match outgoing::call(network, &CallEndpoint::Udp(address), procedure, &asked).await {
         Err(RpcError::Unanswered(_)) => {
-            outgoing::call(network, &Endpoint::Tcp(address), procedure, &asked).await?
+            outgoing::call(network, &CallEndpoint::Tcp(address), procedure, &asked).await?
         }
         other => other?,
     };

@@ -6,21 +6,22 @@ use std::time::SystemTime;
 use parking_lot::Mutex;
 use wire::Reader;
 
-use super::{ForeignProgram, Places, Portmap, announce, withdraw};
-use crate::server::outgoing::Endpoint;
+use super::{ForeignProgram, Portmap, ProgramAddresses, announce, withdraw};
+use crate::server::outgoing::CallEndpoint;
 use crate::server::testing::{Client, Fake, Outgoing, encoded, service};
 use crate::server::{Company, HandleSecret, Service};
 use crate::wire::portmap::{
-    self, Mapping, Procedure, Protocol, Rpcb, RpcbProcedure, Text, UniversalAddress, mappings, rpcbs,
+    self, PortMapping, Procedure, Protocol, Rpcb, RpcbProcedure, Text, UniversalAddress, mappings, rpcbs,
 };
 use crate::wire::rpc::Outcome;
 use crate::wire::xdr::{Opaque, arguments};
 
 const NFS: u32 = 100_003;
 const MOUNT: u32 = 100_005;
-const PLACES: Places = Places { programs: 2049, portmap: Some(111), udp: true, ipv4: true, ipv6: false };
+const PLACES: ProgramAddresses =
+    ProgramAddresses { programs: 2049, portmap: Some(111), udp: true, ipv4: true, ipv6: false };
 
-fn client(places: Places) -> Client {
+fn client(places: ProgramAddresses) -> Client {
     let service = service();
     service.set_places(places);
     Client::new(&service)
@@ -30,8 +31,8 @@ fn v2(procedure: Procedure) -> (u32, u32, u32) {
     (portmap::PROGRAM, 2, procedure.0)
 }
 
-fn mapping(program: u32, version: u32, protocol: Protocol) -> Mapping {
-    Mapping { program, version, protocol, port: 0 }
+fn mapping(program: u32, version: u32, protocol: Protocol) -> PortMapping {
+    PortMapping { program, version, protocol, port: 0 }
 }
 
 fn rpcb<'a>(program: u32, version: u32, netid: &'a str) -> Rpcb<'a> {
@@ -39,7 +40,7 @@ fn rpcb<'a>(program: u32, version: u32, netid: &'a str) -> Rpcb<'a> {
     Rpcb { program, version, netid: Text::new(netid.as_bytes()), address: empty, owner: empty }
 }
 
-async fn port(client: &Client, asked: Mapping) -> u32 {
+async fn port(client: &Client, asked: PortMapping) -> u32 {
     client.call(v2(Procedure::GETPORT), &asked).await.value()
 }
 
@@ -62,7 +63,7 @@ async fn tells_the_port_of_what_is_served_and_0_of_anything_else() {
 
 #[tokio::test]
 async fn without_datagrams_nothing_is_told_of_udp() {
-    let client = client(Places { udp: false, ..PLACES });
+    let client = client(ProgramAddresses { udp: false, ..PLACES });
     assert_eq!(port(&client, mapping(NFS, 3, Protocol::UDP)).await, 0);
     assert_eq!(port(&client, mapping(NFS, 3, Protocol::TCP)).await, 2049);
 }
@@ -74,7 +75,7 @@ async fn lists_each_version_on_each_transport() {
     let all = mappings(&mut answer.reader()).unwrap();
     // 3 of portmap, 1 of NFS, 3 of MOUNT, 1 of NLM, 1 of NSM; TCP and UDP.
     assert_eq!(all.len(), 2 * 9);
-    assert!(all.contains(&Mapping { program: MOUNT, version: 1, protocol: Protocol::UDP, port: 2049 }));
+    assert!(all.contains(&PortMapping { program: MOUNT, version: 1, protocol: Protocol::UDP, port: 2049 }));
     let answer = client.call_raw((portmap::PROGRAM, 4, RpcbProcedure::DUMP.0), &[]).await.unwrap();
     let all = rpcbs(&mut answer.reader()).unwrap();
     assert_eq!(all.len(), 2 * 9);
@@ -107,7 +108,7 @@ async fn only_getversaddr_asks_for_the_version() {
 async fn registrations_and_forwarded_calls_are_refused() {
     let client = client(PLACES);
     for procedure in [Procedure::SET, Procedure::UNSET] {
-        let theirs = Mapping { program: NFS, version: 3, protocol: Protocol::TCP, port: 666 };
+        let theirs = PortMapping { program: NFS, version: 3, protocol: Protocol::TCP, port: 666 };
         assert!(!client.call(v2(procedure), &theirs).await.value::<bool>());
         let theirs = rpcb(NFS, 3, "tcp");
         assert!(!client.call((portmap::PROGRAM, 4, procedure.0), &theirs).await.value::<bool>());
@@ -177,13 +178,13 @@ impl FakeRpcbind {
 fn beside(rpcbind: &Arc<FakeRpcbind>, dead: u16) -> Arc<Service> {
     let rpcbind = rpcbind.clone();
     let network = Fake::new(move |call| match &call.to {
-        Endpoint::Unix(path) => path.starts_with("/run").then(|| rpcbind.version_4(call)),
-        Endpoint::Tcp(at) | Endpoint::Udp(at) => (at.port() != dead).then(Vec::new),
+        CallEndpoint::Unix(path) => path.starts_with("/run").then(|| rpcbind.version_4(call)),
+        CallEndpoint::Tcp(at) | CallEndpoint::Udp(at) => (at.port() != dead).then(Vec::new),
     });
     let company = Company { network, ..Company::default() };
     let secret = HandleSecret::new([1; 16]);
     let service = Service::in_company(Vec::new(), secret, SystemTime::UNIX_EPOCH, company);
-    service.set_places(Places { portmap: None, ..PLACES });
+    service.set_places(ProgramAddresses { portmap: None, ..PLACES });
     service
 }
 
@@ -224,9 +225,9 @@ async fn the_lock_service_of_another_server_is_left_and_told_of_once() {
     let network = {
         let rpcbind = rpcbind.clone();
         Fake::new(move |call| match &call.to {
-            Endpoint::Unix(path) => path.starts_with("/run").then(|| rpcbind.version_4(call)),
-            Endpoint::Tcp(at) => (at.port() == 40_001).then(Vec::new),
-            Endpoint::Udp(at) => (at.port() == 40_002).then(Vec::new),
+            CallEndpoint::Unix(path) => path.starts_with("/run").then(|| rpcbind.version_4(call)),
+            CallEndpoint::Tcp(at) => (at.port() == 40_001).then(Vec::new),
+            CallEndpoint::Udp(at) => (at.port() == 40_002).then(Vec::new),
         })
     };
     let service = Service::in_company(
@@ -235,7 +236,7 @@ async fn the_lock_service_of_another_server_is_left_and_told_of_once() {
         SystemTime::UNIX_EPOCH,
         Company { network, ..Company::default() },
     );
-    service.set_places(Places { portmap: None, ..PLACES });
+    service.set_places(ProgramAddresses { portmap: None, ..PLACES });
     let announced = announce(&service, || panic!("there is an rpcbind")).await;
     assert!(!announced.finds_locks() && announced.finds_files());
     let Portmap::Registered { others } = announced else { panic!("{announced:?}") };
@@ -248,7 +249,7 @@ async fn the_lock_service_of_another_server_is_left_and_told_of_once() {
 #[tokio::test]
 async fn serves_portmap_itself_where_there_is_none() {
     let service = service();
-    service.set_places(Places { portmap: None, ..PLACES });
+    service.set_places(ProgramAddresses { portmap: None, ..PLACES });
     let at: SocketAddr = "192.0.2.9:111".parse().unwrap();
     assert_eq!(announce(&service, || Ok(at)).await, Portmap::Served(at));
     assert_eq!(service.places().portmap, Some(111));

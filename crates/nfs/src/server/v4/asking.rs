@@ -18,12 +18,12 @@ use super::backchannel::CallbackOutcome;
 use super::compound::Compound;
 use super::delegations::{Delegation, call_back};
 use super::fail::Fail;
-use super::place::Place;
+use super::place::HandleTarget;
 use crate::server::recalling::LIMIT;
 use crate::server::v3::Target;
 use crate::wire::v4::attributes::{CHANGE, SIZE, SPACE_USED, TIME_ACCESS, TIME_METADATA, TIME_MODIFY};
 use crate::wire::v4::callbacks::{CachedAttributes, Callback};
-use crate::wire::v4::types::{Attributes, Bitmap, Status};
+use crate::wire::v4::types::{Bitmap, Fattr, Status};
 
 /// The attributes that the holder of a delegation to write changes in its cache.
 pub(super) const CACHED: &[u32] = &[CHANGE, SIZE, SPACE_USED, TIME_ACCESS, TIME_METADATA, TIME_MODIFY];
@@ -35,11 +35,7 @@ pub(super) async fn get(compound: &mut Compound<'_>, wanted: &Bitmap, w: &mut Wr
 }
 
 /// VERIFY and NVERIFY: fails unless the attributes are, or are not, the same.
-pub(super) async fn compare(
-    compound: &mut Compound<'_>,
-    sent: &Attributes<'_>,
-    wanted: bool,
-) -> Result<(), Fail> {
+pub(super) async fn compare(compound: &mut Compound<'_>, sent: &Fattr<'_>, wanted: bool) -> Result<(), Fail> {
     let place = seen(compound, &sent.which).await?;
     match (attributes::is_same(compound.call, &place, sent)?, wanted) {
         (true, false) => Err(Status::SAME.into()),
@@ -49,9 +45,9 @@ pub(super) async fn compare(
 }
 
 /// The current place with its attributes as they are now, those in the cache of another client included.
-async fn seen(compound: &mut Compound<'_>, wanted: &Bitmap) -> Result<Arc<Place>, Fail> {
+async fn seen(compound: &mut Compound<'_>, wanted: &Bitmap) -> Result<Arc<HandleTarget>, Fail> {
     let place = compound.refreshed()?.clone();
-    let Place::File(target) = &*place else { return Ok(place) };
+    let HandleTarget::File(target) = &*place else { return Ok(place) };
     let (volume, file) = (&target.export.volume, target.found.object.id());
     let is_cached = CACHED.iter().any(|&number| wanted.has(number));
     if target.sidecar.is_some() || !is_cached || !volume.stateless().is_written_behind(&target.actor, file) {
@@ -59,7 +55,7 @@ async fn seen(compound: &mut Compound<'_>, wanted: &Bitmap) -> Result<Arc<Place>
     }
     if let Some(now) = asked(compound, target).await {
         let found = Found { object: target.found.object.clone(), attributes: now };
-        return Ok(Arc::new(Place::File(Box::new(target.sibling(found)))));
+        return Ok(Arc::new(HandleTarget::File(Box::new(target.sibling(found)))));
     }
     volume.permit(&target.actor, Plan::Look)?.recall(file, Cause::Read)?;
     let Some(fresh) = place.refreshed()? else { return Ok(place) };

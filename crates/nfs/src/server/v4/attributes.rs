@@ -7,7 +7,7 @@ use wire::{Reader, Writer};
 
 use super::acls::{EncodedAcl, SUPPORT};
 use super::named;
-use super::place::{self, Place};
+use super::place::{self, HandleTarget};
 use super::referrals;
 use super::setting::settable_exclusively;
 use super::shown::{Owners, VisibleFile};
@@ -16,7 +16,7 @@ use crate::server::handle::HandleView;
 use crate::server::v3::MAX_DATA;
 use crate::wire::v4::acls::FlaggedAces;
 use crate::wire::v4::attributes::*;
-use crate::wire::v4::types::{Attributes, Bitmap, FileHandle, FileType, NfsTime, Status};
+use crate::wire::v4::types::{Bitmap, Fattr, FileHandle, FileType, NfsTime, Status};
 use crate::wire::xdr::{Decode, Opaque};
 
 /// The file system that the pseudo-root is.
@@ -119,15 +119,20 @@ pub(super) fn needs_file(wanted: &Bitmap) -> bool {
 }
 
 /// Writes the attributes that are wanted and there are, RFC 7530 16.7.
-pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Writer) -> Result<(), Status> {
+pub(super) fn put(
+    call: &Call<'_>,
+    place: &HandleTarget,
+    wanted: &Bitmap,
+    w: &mut Writer,
+) -> Result<(), Status> {
     if can_only_be_set(call.minor, wanted) {
         return Err(Status::INVAL);
     }
-    if let (Place::File(target), Some(referral)) = (place, referrals::of_place(call, place)) {
+    if let (HandleTarget::File(target), Some(referral)) = (place, referrals::of_place(call, place)) {
         return referrals::put_attributes(call, (target, &target.found), &referral, wanted, w);
     }
     place.with_handle(call, |handle| match place {
-        Place::Pseudo(path) => {
+        HandleTarget::Pseudo(path) => {
             let list = entries_of_mode(PSEUDO_MODE, true);
             let entries = Entries { list, ..Entries::default() };
             let acl = Acl {
@@ -144,11 +149,11 @@ pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Write
             values.encode_wanted(wanted, w);
             Ok(())
         }
-        Place::Attributes(target) | Place::Attribute(target) => {
+        HandleTarget::Attributes(target) | HandleTarget::Attribute(target) => {
             named::attributes(call, target, handle)?.encode_wanted(wanted, w);
             Ok(())
         }
-        Place::File(target) => {
+        HandleTarget::File(target) => {
             let mounted_on = place.is_share().then(|| number(call, target.export.name.as_bytes()));
             let now = target.found.attributes;
             let mode = target.export.volume.stateless().mode_with_locks(&target.found.object, &now);
@@ -160,7 +165,7 @@ pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Write
 }
 
 /// Whether a place has exactly these attributes, RFC 7530 16.35.
-pub(super) fn is_same(call: &Call<'_>, place: &Place, sent: &Attributes<'_>) -> Result<bool, Status> {
+pub(super) fn is_same(call: &Call<'_>, place: &HandleTarget, sent: &Fattr<'_>) -> Result<bool, Status> {
     if sent.which.has(RDATTR_ERROR) {
         return Err(Status::INVAL);
     }
@@ -168,7 +173,7 @@ pub(super) fn is_same(call: &Call<'_>, place: &Place, sent: &Attributes<'_>) -> 
     let mut w = Writer::new();
     put(call, place, &sent.which, &mut w)?;
     // A client cannot send an ACL that is too long to be decoded here.
-    let Ok(own) = Attributes::decode(&mut Reader::new(w.as_bytes())) else { return Ok(false) };
+    let Ok(own) = Fattr::decode(&mut Reader::new(w.as_bytes())) else { return Ok(false) };
     let is_there = |number| own.which.has(number) == sent.which.has(number);
     if !(0..=OPEN_ARGUMENTS).all(is_there) {
         return Err(Status::ATTRNOTSUPP);

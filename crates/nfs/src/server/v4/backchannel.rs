@@ -22,7 +22,7 @@ use super::client::Client;
 use super::sessions::Session;
 use crate::ranks;
 use crate::server::outgoing::next_xid;
-use crate::server::{Origin, Service};
+use crate::server::{CallOrigin, Service};
 use crate::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, RecordMark, ReplyHeader};
 use crate::wire::v4::callbacks::{
     CALLBACK_VERSION, CB_COMPOUND, CB_NULL, CachedAttributes, Callback, CallbackCall, CallbackReply,
@@ -46,13 +46,13 @@ const LONGEST_ANSWER: usize = 4096;
 /// The connections of clients, as far as the server may call them.
 #[derive(Default)]
 pub(in crate::server) struct BackConnections {
-    table: Mutex<HashMap<Origin, Connection>, ranks::Nfs4BackConnections>,
+    table: Mutex<HashMap<CallOrigin, BackchannelConnection>, ranks::Nfs4BackConnections>,
     last: AtomicU64,
     /// Clients of minor version 0 have registered.
     has_clients: AtomicBool,
 }
 
-struct Connection {
+struct BackchannelConnection {
     /// Tells it from a later connection from the same address and port.
     number: u64,
     client: ToClient,
@@ -72,16 +72,16 @@ enum ConnectionClient {
 
 impl BackConnections {
     /// A connection begins. Returns its number.
-    pub(in crate::server) fn began(&self, origin: Origin, client: ToClient) -> u64 {
+    pub(in crate::server) fn began(&self, origin: CallOrigin, client: ToClient) -> u64 {
         let number = self.last.fetch_add(1, Ordering::Relaxed);
         let connection =
-            Connection { number, client, waiting: HashMap::new(), of: ConnectionClient::Unknown };
+            BackchannelConnection { number, client, waiting: HashMap::new(), of: ConnectionClient::Unknown };
         self.table.lock().insert(origin, connection);
         number
     }
 
     /// It is over: no call over it gets an answer.
-    pub(in crate::server) fn ended(&self, origin: Origin, number: u64) {
+    pub(in crate::server) fn ended(&self, origin: CallOrigin, number: u64) {
         let mut table = self.table.lock();
         if table.get(&origin).is_some_and(|connection| connection.number == number) {
             table.remove(&origin);
@@ -89,7 +89,7 @@ impl BackConnections {
     }
 
     /// A client answers a call. An answer that no call waits for is ignored.
-    pub(in crate::server) fn replied(&self, origin: Origin, message: &Bytes) {
+    pub(in crate::server) fn replied(&self, origin: CallOrigin, message: &Bytes) {
         let xid = crate::wire::rpc::xid(message);
         let mut table = self.table.lock();
         let waiting = table.get_mut(&origin).and_then(|connection| connection.waiting.remove(&xid));
@@ -102,7 +102,7 @@ impl BackConnections {
     }
 
     /// A client of minor version 0 uses this connection.
-    pub(super) fn note_client(&self, origin: Origin, client: &Arc<Client>) {
+    pub(super) fn note_client(&self, origin: CallOrigin, client: &Arc<Client>) {
         let mut table = self.table.lock();
         let Some(connection) = table.get_mut(&origin) else { return };
         let of = match &connection.of {
@@ -119,7 +119,7 @@ impl BackConnections {
     }
 
     /// The only client of minor version 0 that uses this connection.
-    pub(super) fn client_of(&self, origin: Origin) -> Option<Arc<Client>> {
+    pub(super) fn client_of(&self, origin: CallOrigin) -> Option<Arc<Client>> {
         if !self.has_clients.load(Ordering::Acquire) {
             return None;
         }
@@ -130,13 +130,18 @@ impl BackConnections {
     }
 
     /// Whether the connection is there.
-    fn has(&self, origin: Origin) -> bool {
+    fn has(&self, origin: CallOrigin) -> bool {
         self.table.lock().contains_key(&origin)
     }
 
     /// Sends a call and waits for its results. `None`: the connection is gone, the client has not answered in time, or it
     /// has refused the call.
-    async fn call(&self, origin: Origin, header: CallHeader<'_>, arguments: &impl Encode) -> Option<Vec<u8>> {
+    async fn call(
+        &self,
+        origin: CallOrigin,
+        header: CallHeader<'_>,
+        arguments: &impl Encode,
+    ) -> Option<Vec<u8>> {
         let (answer, answered) = oneshot::channel();
         let to = {
             let mut table = self.table.lock();
@@ -227,7 +232,7 @@ impl CallbackOutcome {
 
 impl Session {
     /// The connections over which the server may call the client now.
-    fn callable(&self, service: &Service) -> Vec<Origin> {
+    fn callable(&self, service: &Service) -> Vec<CallOrigin> {
         let back = &service.nfs4.back;
         self.back_connections().into_iter().filter(|origin| back.has(*origin)).collect()
     }
@@ -263,7 +268,7 @@ impl Session {
     async fn call(
         &self,
         service: &Service,
-        origin: Origin,
+        origin: CallOrigin,
         procedure: u32,
         arguments: &impl Encode,
     ) -> Option<Vec<u8>> {

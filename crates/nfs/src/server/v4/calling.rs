@@ -9,9 +9,9 @@ use tokio::sync::Semaphore;
 
 use super::backchannel::CallbackOutcome;
 use super::client::Client;
-use super::names::Place;
-use crate::server::outgoing::{Endpoint, Results, call};
-use crate::server::{Origin, Service};
+use super::names::CallbackAddress;
+use crate::server::outgoing::{CallEndpoint, CallResults, call};
+use crate::server::{CallOrigin, Service};
 use crate::wire::portmap::UniversalAddress;
 use crate::wire::v4::callbacks::{
     CALLBACK_VERSION, CB_COMPOUND, CB_NULL, Callback, CallbackCall, CallbackReply,
@@ -26,7 +26,7 @@ pub(super) const CALLS: usize = 64;
 
 /// Where and how a client of minor version 0 is called.
 pub(super) struct CallPath {
-    to: Endpoint,
+    to: CallEndpoint,
     program: u32,
     /// The client's own name of it.
     ident: u32,
@@ -39,7 +39,12 @@ pub(super) struct CallPath {
 impl CallPath {
     /// The path to the place that a client has named. The server connects to no other host than the one that the client calls
     /// from, so that nobody can make it connect anywhere else.
-    pub(super) fn to(place: &Place, program: u32, ident: u32, origin: Origin) -> Option<Arc<Self>> {
+    pub(super) fn to(
+        place: &CallbackAddress,
+        program: u32,
+        ident: u32,
+        origin: CallOrigin,
+    ) -> Option<Arc<Self>> {
         if !matches!(&*place.net, b"tcp" | b"tcp6") {
             return None;
         }
@@ -53,7 +58,7 @@ impl CallPath {
             return None;
         }
         Some(Arc::new(Self {
-            to: Endpoint::Tcp(SocketAddr::new(origin.address, to.port())),
+            to: CallEndpoint::Tcp(SocketAddr::new(origin.address, to.port())),
             program,
             ident,
             is_proven: AtomicBool::new(false),
@@ -85,7 +90,7 @@ impl CallPath {
         service: &Service,
         procedure: u32,
         arguments: &(impl Encode + Sync),
-    ) -> Option<Results> {
+    ) -> Option<CallResults> {
         // Of this client first: one that does not answer must not keep others from being called.
         let _own = self.calls.acquire().await.ok()?;
         let _all = service.nfs4.calls.acquire().await.ok()?;

@@ -10,7 +10,7 @@ use wire::Writer;
 use super::compound::Compound;
 use super::data::{actor, changeable, file};
 use super::fail::Fail;
-use super::place::{Place, checked};
+use super::place::{HandleTarget, checked};
 use super::setting;
 use crate::server::v3::Target;
 use crate::wire::v4::files::{Rename, SetAttr};
@@ -50,7 +50,7 @@ pub(super) fn create(compound: &mut Compound<'_>, request: &Create<'_>, w: &mut 
     let made = setting::make(folder, name, new, &wanted, mode)?;
     made.change.encode(w);
     wanted.set.encode(w);
-    compound.current = Some(Arc::new(Place::File(Box::new(folder.sibling(made.found)))));
+    compound.current = Some(Arc::new(HandleTarget::File(Box::new(folder.sibling(made.found)))));
     Ok(())
 }
 
@@ -116,12 +116,12 @@ pub(super) fn link(compound: &mut Compound<'_>, name: &Name<'_>, w: &mut Writer)
     Ok(())
 }
 
-fn linkable(place: &Place) -> Result<&Target, Status> {
+fn linkable(place: &HandleTarget) -> Result<&Target, Status> {
     match place {
-        Place::Pseudo(_) | Place::Attributes(_) => Err(Status::ISDIR),
-        Place::Attribute(_) => Err(Status::XDEV), // RFC 8881 5.3: no links out of the folder of named attributes
-        Place::File(target) if target.found.attributes.kind == Kind::Folder => Err(Status::ISDIR),
-        Place::File(target) => Ok(target),
+        HandleTarget::Pseudo(_) | HandleTarget::Attributes(_) => Err(Status::ISDIR),
+        HandleTarget::Attribute(_) => Err(Status::XDEV), // RFC 8881 5.3: no links out of the folder of named attributes
+        HandleTarget::File(target) if target.found.attributes.kind == Kind::Folder => Err(Status::ISDIR),
+        HandleTarget::File(target) => Ok(target),
     }
 }
 

@@ -20,10 +20,10 @@ use super::backchannel::BackConnections;
 use super::calling::CALLS;
 use super::client::Client;
 use super::copying::COPIES;
-use super::creation::Creation;
+use super::creation::ClientCreation;
 use super::delegations::Delegations;
 use super::names::{
-    Callback, ClientClaim, ClientConfirmation, ClientTable, ConfirmMethod, ConfirmedClient, Place,
+    Callback, CallbackAddress, ClientClaim, ClientConfirmation, ClientTable, ConfirmMethod, ConfirmedClient,
     UnconfirmedClient,
 };
 use super::principal::Principal;
@@ -74,7 +74,7 @@ pub(super) struct ExchangeIdResult {
 /// Why SETCLIENTID is refused.
 pub(super) enum SetClientIdError {
     /// Another user speaks for this name, and can be called there.
-    InUse(Place),
+    InUse(CallbackAddress),
     Status(Status),
 }
 
@@ -136,7 +136,7 @@ impl Clients {
         if let Some(known) = table.in_use(&claimed) {
             let place = match &known.how {
                 ConfirmMethod::Verifier(_, callback) => callback.place.clone(),
-                ConfirmMethod::Session(_) => Place { net: b"tcp".into(), address: Vec::new() },
+                ConfirmMethod::Session(_) => CallbackAddress { net: b"tcp".into(), address: Vec::new() },
             };
             return Err(SetClientIdError::InUse(place));
         }
@@ -153,7 +153,7 @@ impl Clients {
         principal: Principal,
         update: bool,
     ) -> Result<ExchangeIdResult, Status> {
-        let creation = Creation::new();
+        let creation = ClientCreation::new();
         let claimed =
             ClientClaim { name, verifier, principal, how: ConfirmMethod::Session(creation.clone()) };
         let mut table = self.table.lock();
@@ -182,7 +182,7 @@ impl Clients {
     }
 
     /// The progress of a client of minor version 1 towards its next session.
-    pub(super) fn creation(&self, id: u64) -> Result<Arc<Creation>, Status> {
+    pub(super) fn creation(&self, id: u64) -> Result<Arc<ClientCreation>, Status> {
         let number = self.number_of(id)?;
         let table = self.table.lock();
         let waiting = table.waiting(number).map(|waiting| &waiting.how);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vfs::{FileId, Payload, Volume};
 
 use super::gone::OrphanedDelegation;
-use super::place::Place;
+use super::place::HandleTarget;
 use super::sessions::SequencedCompound;
 use crate::server::call::Call;
 use crate::wire::v4::Head;
@@ -17,10 +17,10 @@ pub(super) struct Compound<'c> {
     pub(super) minor: u32,
     /// How many operations the client has announced.
     pub(super) operations: u32,
-    pub(super) current: Option<Arc<Place>>,
+    pub(super) current: Option<Arc<HandleTarget>>,
     /// In its stead: a file that is gone, of which the client has a delegation to return.
     pub(super) gone: Option<OrphanedDelegation>,
-    pub(super) saved: Option<Arc<Place>>,
+    pub(super) saved: Option<Arc<HandleTarget>>,
     /// The stateids that belong to the two handles, RFC 8881 16.2.3.1.2.
     pub(super) state: StateId,
     pub(super) saved_state: StateId,
@@ -64,22 +64,22 @@ impl<'c> Compound<'c> {
         }
     }
 
-    pub(super) fn current(&self) -> Result<&Arc<Place>, Status> {
+    pub(super) fn current(&self) -> Result<&Arc<HandleTarget>, Status> {
         let missing = if self.gone.is_some() { Status::STALE } else { Status::NOFILEHANDLE };
         self.current.as_ref().ok_or(missing)
     }
 
     /// Whether the current handle is that of named attributes, or of one.
     pub(super) fn is_at_attributes(&self) -> bool {
-        matches!(self.current.as_deref(), Some(Place::Attributes(_) | Place::Attribute(_)))
+        matches!(self.current.as_deref(), Some(HandleTarget::Attributes(_) | HandleTarget::Attribute(_)))
     }
 
-    pub(super) fn saved(&self) -> Result<&Arc<Place>, Status> {
+    pub(super) fn saved(&self) -> Result<&Arc<HandleTarget>, Status> {
         self.saved.as_ref().ok_or(Status::NOFILEHANDLE)
     }
 
     /// The current place with its attributes as of now: an operation before may have changed them.
-    pub(super) fn refreshed(&mut self) -> Result<&Arc<Place>, Status> {
+    pub(super) fn refreshed(&mut self) -> Result<&Arc<HandleTarget>, Status> {
         if self.changed
             && let Some(fresh) = self.current()?.refreshed()?
         {
@@ -92,10 +92,10 @@ impl<'c> Compound<'c> {
     pub(super) fn volume(&self) -> Option<&Arc<Volume>> {
         let places = [&self.current, &self.saved];
         places.into_iter().flatten().find_map(|place| match &**place {
-            Place::File(target) | Place::Attributes(target) | Place::Attribute(target) => {
-                Some(&target.export.volume)
-            }
-            Place::Pseudo(_) => None,
+            HandleTarget::File(target)
+            | HandleTarget::Attributes(target)
+            | HandleTarget::Attribute(target) => Some(&target.export.volume),
+            HandleTarget::Pseudo(_) => None,
         })
     }
 }

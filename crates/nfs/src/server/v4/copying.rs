@@ -22,8 +22,8 @@ use super::compound::Compound;
 use super::data::file;
 use super::delegations::call_back;
 use super::fail::Fail;
-use super::place::Place;
-use super::ranges::{Pair, pair};
+use super::place::HandleTarget;
+use super::ranges::{CopyPair, pair};
 use super::reclaiming::own_client;
 use super::states::{State, StateidNumbers};
 use crate::server::Service;
@@ -81,8 +81,8 @@ impl AsyncCopy {
 }
 
 /// What is copied.
-struct Work {
-    pair: Pair,
+struct CopyWork {
+    pair: CopyPair,
     from: u64,
     to: u64,
     /// Of a whole file that is copied into an empty one: the forks and the rest go along.
@@ -97,7 +97,7 @@ pub(super) async fn copy(compound: &Compound<'_>, request: &CopyRange, w: &mut W
     let (from, to) = ((&request.from_state, request.from), (&request.to_state, request.to));
     let pair = pair(compound, from, to, request.count).await?;
     let besides = CopiedMetadata::of(compound, request, &pair).await?;
-    let mut work = Work { pair, from: request.from, to: request.to, besides };
+    let mut work = CopyWork { pair, from: request.from, to: request.to, besides };
     if !request.synchronous && work.pair.length > AT_ONCE {
         work = match begin(compound, work)? {
             CopyStart::Apart(state) => return put(compound, Some(state), 0, w),
@@ -121,11 +121,11 @@ enum CopyStart {
     /// A task copies: this is the stateid of the copy.
     Apart(StateId),
     /// It is to be done now.
-    Here(Work),
+    Here(CopyWork),
 }
 
 /// Begins to copy in a task, if the client can be told of the end, and not too many copies go on.
-fn begin(compound: &Compound<'_>, work: Work) -> Result<CopyStart, Fail> {
+fn begin(compound: &Compound<'_>, work: CopyWork) -> Result<CopyStart, Fail> {
     let (service, client) = (compound.call.service, own_client(compound)?.clone());
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return Ok(CopyStart::Here(work)) };
     if !compound.is_callable(&client) {
@@ -134,7 +134,7 @@ fn begin(compound: &Compound<'_>, work: Work) -> Result<CopyStart, Fail> {
     let Ok(permit) = service.nfs4.copies.clone().try_acquire_owned() else {
         return Ok(CopyStart::Here(work));
     };
-    let place: Arc<Place> = compound.current()?.clone();
+    let place: Arc<HandleTarget> = compound.current()?.clone();
     let named = file(&place)?.named;
     let handle = named.seal(&service.secret).as_bytes().to_vec();
     let (count, ended, is_cancelled) = (AtomicU64::new(0), OnceLock::new(), AtomicBool::new(false));
@@ -150,7 +150,7 @@ async fn run(
     service: Weak<Service>,
     client: Arc<Client>,
     copying: Arc<AsyncCopy>,
-    work: Work,
+    work: CopyWork,
     permit: OwnedSemaphorePermit,
 ) {
     let status = work.done(&copying).await.err().map_or(Status::OK, Status::from);
@@ -175,10 +175,10 @@ async fn run(
     }
 }
 
-impl Work {
+impl CopyWork {
     /// Copies piece by piece until all is copied, or the copy is cancelled.
     async fn done(&self, copying: &AsyncCopy) -> vfs::Result<()> {
-        let Pair { source, target, length } = &self.pair;
+        let CopyPair { source, target, length } = &self.pair;
         let mut done = 0;
         while done < *length && !copying.is_cancelled() {
             let now = (length - done).min(PIECE);
@@ -204,15 +204,16 @@ impl Work {
 struct CopiedMetadata {
     volume: Arc<Volume>,
     actor: Actor,
-    from: Arc<Place>,
-    to: Arc<Place>,
+    from: Arc<HandleTarget>,
+    to: Arc<HandleTarget>,
 }
 
 impl CopiedMetadata {
     /// `None` unless a whole file is copied into an empty one. A locked file is copied without its metadata: the client could
     /// not go on with a copy that is locked.
-    async fn of(compound: &Compound<'_>, request: &CopyRange, pair: &Pair) -> Result<Option<Self>, Fail> {
-        let (from, to): (Arc<Place>, Arc<Place>) = (compound.saved()?.clone(), compound.current()?.clone());
+    async fn of(compound: &Compound<'_>, request: &CopyRange, pair: &CopyPair) -> Result<Option<Self>, Fail> {
+        let (from, to): (Arc<HandleTarget>, Arc<HandleTarget>) =
+            (compound.saved()?.clone(), compound.current()?.clone());
         let (source, target) = (file(&from)?, file(&to)?);
         let volume = target.export.volume.clone();
         let is_whole = request.from == 0
@@ -252,7 +253,7 @@ fn found(compound: &Compound<'_>, state: &StateId) -> Result<(Arc<Client>, Arc<A
     let State::Copy(copying) = found else { return Err(Status::BAD_STATEID) };
     AsyncCopy::check(sent.sequence)?;
     match &**place {
-        Place::File(target) if target.named == copying.named => Ok((client, copying)),
+        HandleTarget::File(target) if target.named == copying.named => Ok((client, copying)),
         _ => Err(Status::BAD_STATEID),
     }
 }

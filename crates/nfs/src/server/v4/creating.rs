@@ -11,21 +11,21 @@ use super::attributes::change;
 use super::fail::Fail;
 use super::looking;
 use super::named;
-use super::place::{Place, checked};
+use super::place::{HandleTarget, checked};
 use super::setting::{self, RequestedAttributes};
 use super::states::OpenState;
 use crate::server::call::Call;
 use crate::server::v3::Target;
 use crate::wire::v4::attributes::{SIZE, TIME_ACCESS, TIME_ACCESS_SET, TIME_MODIFY, TIME_MODIFY_SET};
 use crate::wire::v4::opens::OpenHow;
-use crate::wire::v4::types::{Attributes, Bitmap, ChangeInfo, Status, Verifier};
+use crate::wire::v4::types::{Bitmap, ChangeInfo, Fattr, Status, Verifier};
 
 /// The mode of a new file if the client gives none.
 const FILE_MODE: u32 = 0o644;
 
 /// A file that is about to be opened.
 pub(super) struct Opening {
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<HandleTarget>,
     /// What happened to its folder.
     pub(super) change: ChangeInfo,
     /// The attributes that were set.
@@ -38,7 +38,7 @@ pub(super) struct Opening {
 }
 
 /// The current file itself.
-pub(super) fn same(place: &Arc<Place>) -> Result<Opening, Fail> {
+pub(super) fn same(place: &Arc<HandleTarget>) -> Result<Opening, Fail> {
     let target = opened(place)?;
     let change = unchanged(target);
     let set = Bitmap::default();
@@ -46,18 +46,18 @@ pub(super) fn same(place: &Arc<Place>) -> Result<Opening, Fail> {
 }
 
 /// What can be opened: a file, or a named attribute.
-pub(super) fn opened(place: &Place) -> Result<&Target, Status> {
-    if let Place::Attribute(target) = place { Ok(target) } else { super::data::file(place) }
+pub(super) fn opened(place: &HandleTarget) -> Result<&Target, Status> {
+    if let HandleTarget::Attribute(target) = place { Ok(target) } else { super::data::file(place) }
 }
 
 /// The entry of this name in a folder.
 pub(super) fn by_name(
     call: &Call<'_>,
-    folder: &Place,
+    folder: &HandleTarget,
     name: &[u8],
     how: &OpenHow<'_>,
 ) -> Result<Opening, Fail> {
-    if let Place::Attributes(target) = folder {
+    if let HandleTarget::Attributes(target) = folder {
         return named::opening(call, target, name, how);
     }
     match how {
@@ -90,14 +90,14 @@ pub(super) fn by_name(
     }
 }
 
-pub(super) fn read(call: &Call<'_>, attributes: &Attributes<'_>) -> Result<RequestedAttributes, Status> {
+pub(super) fn read(call: &Call<'_>, attributes: &Fattr<'_>) -> Result<RequestedAttributes, Status> {
     setting::wanted(call.minor, &call.naming(), attributes)
 }
 
-fn existing(call: &Call<'_>, folder: &Place, name: &[u8], size: Option<u64>) -> Result<Opening, Fail> {
+fn existing(call: &Call<'_>, folder: &HandleTarget, name: &[u8], size: Option<u64>) -> Result<Opening, Fail> {
     let place = Arc::new(looking::child(call, folder, name)?);
     let (change, beside) = match folder {
-        Place::File(target) => (unchanged(target), Some((target.found.object.clone(), name.to_vec()))),
+        HandleTarget::File(target) => (unchanged(target), Some((target.found.object.clone(), name.to_vec()))),
         _ => (ChangeInfo { atomic: true, before: 0, after: 0 }, None),
     };
     let set = if size.is_some() { Bitmap::of(&[SIZE]) } else { Bitmap::default() };
@@ -105,7 +105,7 @@ fn existing(call: &Call<'_>, folder: &Place, name: &[u8], size: Option<u64>) -> 
 }
 
 /// Makes the file; EXIST if there is one.
-fn made(folder: &Place, name: &[u8], wanted: &RequestedAttributes) -> Result<Opening, Fail> {
+fn made(folder: &HandleTarget, name: &[u8], wanted: &RequestedAttributes) -> Result<Opening, Fail> {
     let folder = folder.folder()?;
     let name = checked(name)?;
     has_room(folder)?;
@@ -119,7 +119,7 @@ fn has_room(folder: &Target) -> Result<(), Fail> {
 }
 
 fn new(folder: &Target, name: &[u8], found: Found, change: ChangeInfo, set: Bitmap) -> Opening {
-    let place = Arc::new(Place::File(Box::new(folder.sibling(found))));
+    let place = Arc::new(HandleTarget::File(Box::new(folder.sibling(found))));
     let beside = Some((folder.found.object.clone(), name.to_vec()));
     Opening { place, change, set, beside, is_new: true, size: None }
 }
@@ -128,7 +128,7 @@ fn new(folder: &Target, name: &[u8], found: Found, change: ChangeInfo, set: Bitm
 /// reply names them, and the attributes that are set at once.
 fn made_once(
     call: &Call<'_>,
-    folder: &Place,
+    folder: &HandleTarget,
     name: &[u8],
     (verifier, wanted): (Verifier, &RequestedAttributes),
 ) -> Result<Opening, Fail> {
@@ -154,7 +154,7 @@ fn made_once(
         }
         Err(fail) if fail.status == Status::EXIST => {
             let mut opening = existing(call, folder, name, None)?;
-            let Place::File(file) = &*opening.place else { return Err(Status::EXIST.into()) };
+            let HandleTarget::File(file) = &*opening.place else { return Err(Status::EXIST.into()) };
             let now = &file.found.attributes;
             if now.kind != vfs::Kind::File || (now.accessed, now.modified) != (word(0), word(4)) {
                 return Err(Status::EXIST.into());
@@ -169,7 +169,7 @@ fn made_once(
 /// Cuts an existing file that is open now to the size that the client wants.
 pub(super) async fn empty(opening: &Opening, target: &Target, state: &OpenState) -> Result<(), Fail> {
     let Some(size) = opening.size else { return Ok(()) };
-    if let Place::Attribute(_) = &*opening.place {
+    if let HandleTarget::Attribute(_) = &*opening.place {
         return named::cut(target, state, size).await;
     }
     let found = super::data::changeable(target)?.unwrap_or_else(|| target.found.clone());

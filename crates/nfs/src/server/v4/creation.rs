@@ -8,10 +8,10 @@ use crate::ranks;
 use crate::wire::v4::types::Status;
 
 /// The progress of one client.
-pub(super) struct Creation(Mutex<Progress, ranks::Nfs4Creation>);
+pub(super) struct ClientCreation(Mutex<CreationProgress, ranks::Nfs4Creation>);
 
 #[derive(Default)]
-struct Progress {
+struct CreationProgress {
     /// The number of the last request that was executed.
     last: u32,
     /// What followed its status, which was OK. `None`: there was none.
@@ -22,7 +22,7 @@ struct Progress {
 
 /// A request that is being executed. The next one waits.
 pub(super) struct CreationTurn<'a> {
-    progress: MutexGuard<'a, Progress, ranks::Nfs4Creation>,
+    progress: MutexGuard<'a, CreationProgress, ranks::Nfs4Creation>,
     sequence: u32,
 }
 
@@ -33,7 +33,7 @@ pub(super) enum CreationRequestState<'a> {
     Repeated(Vec<u8>),
 }
 
-impl Creation {
+impl ClientCreation {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self(Mutex::default()))
     }
@@ -64,13 +64,13 @@ impl CreationTurn<'_> {
         match reply {
             Ok(reply) => {
                 *self.progress =
-                    Progress { last: self.sequence, reply: Some(reply.to_vec()), has_failed: false };
+                    CreationProgress { last: self.sequence, reply: Some(reply.to_vec()), has_failed: false };
             }
             Err(_) if self.sequence == self.progress.last.wrapping_add(1) => self.progress.has_failed = true,
             // The second failure: the client has counted the first one.
             Err(_) => {
                 *self.progress =
-                    Progress { last: self.sequence.wrapping_sub(1), reply: None, has_failed: true };
+                    CreationProgress { last: self.sequence.wrapping_sub(1), reply: None, has_failed: true };
             }
         }
     }
@@ -80,7 +80,7 @@ impl CreationTurn<'_> {
 mod tests {
     use super::*;
 
-    fn new(creation: &Creation, sequence: u32) -> CreationTurn<'_> {
+    fn new(creation: &ClientCreation, sequence: u32) -> CreationTurn<'_> {
         match creation.begin(sequence) {
             Ok(CreationRequestState::New(creating)) => creating,
             _ => panic!("request {sequence} is not the next one"),
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_last_request_is_repeated_and_others_are_out_of_order() {
-        let creation = Creation::new();
+        let creation = ClientCreation::new();
         assert_eq!(creation.expected(), 1);
         assert_eq!(creation.begin(0).err(), Some(Status::SEQ_MISORDERED)); // RFC 8881 18.36.4: a contrived result
         new(&creation, 1).end(Ok(b"one"));
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_failed_request_may_be_counted_or_not() {
-        let creation = Creation::new();
+        let creation = ClientCreation::new();
         new(&creation, 1).end(Err(Status::TOOSMALL));
         new(&creation, 1).end(Err(Status::TOOSMALL));
         new(&creation, 2).end(Err(Status::TOOSMALL));

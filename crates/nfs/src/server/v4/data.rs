@@ -8,7 +8,7 @@ use wire::Writer;
 use super::compound::Compound;
 use super::fail::Fail;
 use super::named;
-use super::place::Place;
+use super::place::HandleTarget;
 use super::sessions::SequencedCompound;
 use crate::server::v3::{MAX_DATA, Target, size};
 use crate::wire::v4::files::{Commit, Read, Write};
@@ -18,7 +18,7 @@ use crate::wire::xdr::{Encode, padding};
 /// READ. The data of the last operation are sent from the page cache if possible.
 pub(super) async fn read(compound: &mut Compound<'_>, request: &Read, w: &mut Writer) -> Result<(), Fail> {
     let place = compound.current()?.clone();
-    if let Place::Attribute(target) = &*place {
+    if let HandleTarget::Attribute(target) = &*place {
         return named::read(compound, target, request, w).await;
     }
     let target = file(&place)?;
@@ -54,7 +54,7 @@ pub(super) async fn write(compound: &Compound<'_>, request: &Write<'_>, w: &mut 
         StableHow::FILE_SYNC => Stability::File,
         _ => return Err(Status::BADXDR.into()),
     };
-    if let Place::Attribute(target) = &**place {
+    if let HandleTarget::Attribute(target) = &**place {
         return named::write(compound, target, (request, stability), w).await;
     }
     let target = file(place)?;
@@ -81,7 +81,7 @@ pub(super) async fn write(compound: &Compound<'_>, request: &Write<'_>, w: &mut 
 /// COMMIT. The whole file is put on the disk, whatever range is asked for.
 pub(super) async fn commit(compound: &Compound<'_>, request: &Commit, w: &mut Writer) -> Result<(), Fail> {
     request.offset.checked_add(u64::from(request.count)).ok_or(Status::INVAL)?;
-    if let Place::Attribute(target) = &**compound.current()? {
+    if let HandleTarget::Attribute(target) = &**compound.current()? {
         named::commit(target).await?;
         compound.call.service.verifier.encode(w);
         return Ok(());
@@ -95,11 +95,11 @@ pub(super) async fn commit(compound: &Compound<'_>, request: &Commit, w: &mut Wr
 }
 
 /// The file of a place that has data.
-pub(super) fn file(place: &Place) -> Result<&Target, Status> {
+pub(super) fn file(place: &HandleTarget) -> Result<&Target, Status> {
     match place {
-        Place::Pseudo(_) | Place::Attributes(_) => Err(Status::ISDIR),
-        Place::Attribute(_) => Err(Status::WRONG_TYPE),
-        Place::File(target) => match target.found.attributes.kind {
+        HandleTarget::Pseudo(_) | HandleTarget::Attributes(_) => Err(Status::ISDIR),
+        HandleTarget::Attribute(_) => Err(Status::WRONG_TYPE),
+        HandleTarget::File(target) => match target.found.attributes.kind {
             _ if target.sidecar.is_some() => Ok(target),
             Kind::File => Ok(target),
             Kind::Folder => Err(Status::ISDIR),

@@ -25,7 +25,7 @@ use super::client::Client;
 use super::compound::Compound;
 use super::fail::Fail;
 use super::gone;
-use super::place::Place;
+use super::place::HandleTarget;
 use super::principal::{Principal, may_end};
 use super::sessions::Session;
 use super::states::{OpenState, State, StateidNumbers, TreeOpen};
@@ -462,7 +462,7 @@ pub(super) fn give_back(compound: &Compound<'_>, state: &StateId) -> Result<(), 
     let named = match (&compound.gone, compound.current()) {
         (Some(gone), Err(_)) => gone.delegation.named,
         (_, place) => match &**place? {
-            Place::File(target) => target.named,
+            HandleTarget::File(target) => target.named,
             _ => return Err(Status::BAD_STATEID.into()),
         },
     };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::client::Client;
 use super::compound::Compound;
 use super::delegations::{Delegation, release};
-use super::place::Place;
+use super::place::HandleTarget;
 use crate::server::Service;
 use crate::server::handle::HandleContent;
 use crate::wire::v4::types::Status;
@@ -39,7 +39,7 @@ pub(super) fn is_gone(service: &Service, delegation: &Delegation) -> bool {
 
 /// PUTFH.
 pub(super) fn put_handle(compound: &mut Compound<'_>, handle: &[u8]) -> Result<(), Status> {
-    let place = Place::of(compound.call, handle);
+    let place = HandleTarget::of(compound.call, handle);
     compound.gone = match &place {
         Err(Status::STALE) => held(compound, handle),
         _ => None,

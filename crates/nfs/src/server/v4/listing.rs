@@ -9,7 +9,7 @@ use super::attributes::{self, number};
 use super::fail::Fail;
 use super::looking;
 use super::named;
-use super::place::{self, Place};
+use super::place::{self, HandleTarget};
 use super::referrals;
 use super::shown::{Owners, VisibleFile};
 use crate::server::call::Call;
@@ -34,11 +34,18 @@ const USUAL: usize = 224;
 const LISTED: Bitmap = Bitmap::of(&[RDATTR_ERROR, MOUNTED_ON_FILEID]);
 
 /// READDIR: `.` and `..` are not entries in this version.
-pub(super) fn list(call: &Call<'_>, folder: &Place, request: &ReadDir, w: &mut Writer) -> Result<(), Fail> {
+pub(super) fn list(
+    call: &Call<'_>,
+    folder: &HandleTarget,
+    request: &ReadDir,
+    w: &mut Writer,
+) -> Result<(), Fail> {
     let is_folder = match folder {
-        Place::Pseudo(_) | Place::Attributes(_) => true,
-        Place::Attribute(_) => false,
-        Place::File(target) => target.found.attributes.kind == Kind::Folder && target.sidecar.is_none(),
+        HandleTarget::Pseudo(_) | HandleTarget::Attributes(_) => true,
+        HandleTarget::Attribute(_) => false,
+        HandleTarget::File(target) => {
+            target.found.attributes.kind == Kind::Folder && target.sidecar.is_none()
+        }
     };
     if !is_folder {
         return Err(Status::NOTDIR.into());
@@ -58,16 +65,18 @@ pub(super) fn list(call: &Call<'_>, folder: &Place, request: &ReadDir, w: &mut W
         return Err(Status::TOOSMALL.into());
     }
     VERIFIER.encode(w);
-    let mut entries = Entries { call, wanted: &request.wanted, end, is_empty: true };
+    let mut entries = ReplyEntries { call, wanted: &request.wanted, end, is_empty: true };
     match folder {
-        Place::Pseudo(path) => entries.shares(path, request.cookie, w),
-        Place::File(target) => entries.files(target, request.cookie, w),
-        Place::Attributes(target) | Place::Attribute(target) => entries.attributes(target, request.cookie, w),
+        HandleTarget::Pseudo(path) => entries.shares(path, request.cookie, w),
+        HandleTarget::File(target) => entries.files(target, request.cookie, w),
+        HandleTarget::Attributes(target) | HandleTarget::Attribute(target) => {
+            entries.attributes(target, request.cookie, w)
+        }
     }
 }
 
 /// The entries of one reply.
-struct Entries<'a> {
+struct ReplyEntries<'a> {
     call: &'a Call<'a>,
     wanted: &'a Bitmap,
     /// The most bytes that the reply may have before its tail.
@@ -75,18 +84,18 @@ struct Entries<'a> {
     is_empty: bool,
 }
 
-impl Entries<'_> {
+impl ReplyEntries<'_> {
     /// The names in a folder of the pseudo-root. The cookie of a name depends on the name alone.
     fn shares(&mut self, path: &str, after: u64, w: &mut Writer) -> Result<(), Fail> {
         let names = place::names_below(self.call, path);
         let mut names: Vec<_> = names.iter().map(|name| (number(self.call, name.as_bytes()), name)).collect();
         names.sort();
         names.retain(|(cookie, _)| *cookie > after);
-        let folder = Place::Pseudo(path.to_owned());
+        let folder = HandleTarget::Pseudo(path.to_owned());
         for (cookie, name) in names {
             let found = match looking::child(self.call, &folder, name.as_bytes()) {
                 // It is there, and its attributes are not for this connection.
-                Err(Status::WRONGSEC) => Ok(Place::Pseudo(place::below(path, name))),
+                Err(Status::WRONGSEC) => Ok(HandleTarget::Pseudo(place::below(path, name))),
                 found => found,
             };
             let put = |wanted: &Bitmap, w: &mut Writer| match &found {
@@ -108,7 +117,7 @@ impl Entries<'_> {
         names.sort_by_key(|(cookie, _)| *cookie);
         names.retain(|(cookie, _)| *cookie > after);
         for (cookie, name) in names {
-            let place = Place::Attribute(Box::new(named::target(of, HandleView::Attribute(name))));
+            let place = HandleTarget::Attribute(Box::new(named::target(of, HandleView::Attribute(name))));
             let put = |wanted: &Bitmap, w: &mut Writer| Ok(attributes::put(call, &place, wanted, w)?);
             if !self.push(cookie, name.as_bytes(), put, w)? {
                 return self.finish(false, w);

@@ -16,7 +16,7 @@ use super::data::file;
 use super::fail::Fail;
 use super::opens::{end, in_its_time, settled};
 use super::owners::{OwnerRequestState, StateOwner};
-use super::place::Place;
+use super::place::HandleTarget;
 use super::principal::may_end;
 use super::states::{LockState, OpenState, SentStateId, State, StateSequence};
 use crate::server::handle::HandleView;
@@ -24,7 +24,7 @@ use crate::server::recalling::LIMIT;
 use crate::server::v3::Target;
 use crate::wire::v4::OperationNumber;
 use crate::wire::v4::locks::{Lock, LockDenied, LockTest, Locker, NewLocker, Unlock};
-use crate::wire::v4::types::{LockType, OWNER_LIMIT, Owner as OwnerSent, OwnerName, StateId, Status};
+use crate::wire::v4::types::{LockType, OWNER_LIMIT, OwnerArgument, OwnerName, StateId, Status};
 use crate::wire::xdr::Encode;
 
 /// LOCK.
@@ -39,7 +39,7 @@ pub(super) async fn lock(compound: &Compound<'_>, request: &Lock<'_>, w: &mut Wr
 /// The first lock of an owner by an open: the owner of the open counts it.
 async fn lock_first(
     compound: &Compound<'_>,
-    place: &Arc<Place>,
+    place: &Arc<HandleTarget>,
     request: &Lock<'_>,
     new: &NewLocker<'_>,
     w: &mut Writer,
@@ -82,7 +82,7 @@ async fn lock_first(
 /// A further lock of an owner by the same open.
 async fn lock_more(
     compound: &Compound<'_>,
-    place: &Arc<Place>,
+    place: &Arc<HandleTarget>,
     request: &Lock<'_>,
     (state, sequence): (&StateId, u32),
     w: &mut Writer,
@@ -106,7 +106,7 @@ async fn lock_more(
 /// Takes the lock and writes its stateid.
 async fn locked(
     compound: &Compound<'_>,
-    place: &Arc<Place>,
+    place: &Arc<HandleTarget>,
     request: &Lock<'_>,
     (client, open, owner): (&Arc<Client>, &Arc<OpenState>, &Arc<StateOwner>),
     w: &mut Writer,
@@ -200,7 +200,7 @@ pub(super) async fn unlock(compound: &Compound<'_>, request: &Unlock, w: &mut Wr
 }
 
 async fn unlocked(
-    place: &Place,
+    place: &HandleTarget,
     (locks, sent): (&LockState, &SentStateId),
     request: &Unlock,
     w: &mut Writer,
@@ -220,7 +220,7 @@ async fn unlocked(
 }
 
 /// RELEASE_LOCKOWNER: the client will not use an owner any more.
-pub(super) async fn release(compound: &Compound<'_>, owner: &OwnerSent<'_>) -> Result<(), Fail> {
+pub(super) async fn release(compound: &Compound<'_>, owner: &OwnerArgument<'_>) -> Result<(), Fail> {
     let client = compound.client(owner.client)?;
     Ok(client.forget_lock_owner(&owner.name, holds_ranges)?)
 }
@@ -290,7 +290,7 @@ fn denied(compound: &Compound<'_>, held: &TreeLock) -> Fail {
     let kind = if held.kind == LockKind::Exclusive { LockType::WRITE } else { LockType::READ };
     let (offset, length) = (held.range.start(), held.range.length().unwrap_or(u64::MAX));
     let mut body = Writer::new();
-    let owner = OwnerSent { client, name: OwnerName::new(name) };
+    let owner = OwnerArgument { client, name: OwnerName::new(name) };
     LockDenied { offset, length, kind, owner }.encode(&mut body);
     Fail::with(Status::DENIED, body.into_bytes())
 }

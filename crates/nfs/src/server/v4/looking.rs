@@ -7,7 +7,7 @@ use wire::Writer;
 
 use super::compound::Compound;
 use super::named;
-use super::place::{Place, below, checked, enter};
+use super::place::{HandleTarget, below, checked, enter};
 use crate::server::call::Call;
 use crate::server::export::Export;
 use crate::server::gss::Flavor;
@@ -31,8 +31,8 @@ const CURRENT: u32 = 0;
 const PARENT: u32 = 1;
 
 /// The entry of this name, LOOKUP: RFC 7530 16.13.
-pub(super) fn child(call: &Call<'_>, of: &Place, name: &[u8]) -> Result<Place, Status> {
-    if let Place::File(target) = of {
+pub(super) fn child(call: &Call<'_>, of: &HandleTarget, name: &[u8]) -> Result<HandleTarget, Status> {
+    if let HandleTarget::File(target) = of {
         match target.found.attributes.kind {
             _ if target.sidecar.is_some() => return Err(Status::NOTDIR),
             Kind::Folder => {}
@@ -42,8 +42,8 @@ pub(super) fn child(call: &Call<'_>, of: &Place, name: &[u8]) -> Result<Place, S
     }
     let name = checked(name)?;
     match of {
-        Place::Pseudo(path) => enter(call, path, name),
-        Place::File(target) => {
+        HandleTarget::Pseudo(path) => enter(call, path, name),
+        HandleTarget::File(target) => {
             let child = match look(target, name)? {
                 LookupResult::File(found) => target.sibling(found), // the same checks as for its folder
                 LookupResult::Sidecar(sidecar) => {
@@ -55,20 +55,20 @@ pub(super) fn child(call: &Call<'_>, of: &Place, name: &[u8]) -> Result<Place, S
                 // Where a link of a namespace is, its clients are told.
                 child.export.volume.saw(child.found.object.id(), &target.found.object, name);
             }
-            Ok(Place::File(Box::new(child)))
+            Ok(HandleTarget::File(Box::new(child)))
         }
-        Place::Attributes(target) => named::look_up(target, name),
-        Place::Attribute(_) => Err(Status::NOTDIR),
+        HandleTarget::Attributes(target) => named::look_up(target, name),
+        HandleTarget::Attribute(_) => Err(Status::NOTDIR),
     }
 }
 
 /// ACCESS, RFC 7530 16.1: which of the asked rights are checked, and which the caller has. The bits
 /// are those of NFSv3.
-pub(super) fn access(minor: u32, place: &Place, asked: u32, w: &mut Writer) -> Result<(), Status> {
-    if let Place::Attributes(target) | Place::Attribute(target) = place {
+pub(super) fn access(minor: u32, place: &HandleTarget, asked: u32, w: &mut Writer) -> Result<(), Status> {
+    if let HandleTarget::Attributes(target) | HandleTarget::Attribute(target) = place {
         let granted = named::access(target)?;
         let meaningful = match place {
-            Place::Attribute(_) => bits::READ | bits::MODIFY | bits::EXTEND,
+            HandleTarget::Attribute(_) => bits::READ | bits::MODIFY | bits::EXTEND,
             _ => bits::READ | bits::MODIFY | bits::EXTEND | bits::LOOKUP | bits::DELETE,
         };
         put_words(w, &[asked & meaningful, granted & asked & meaningful]);
@@ -79,14 +79,18 @@ pub(super) fn access(minor: u32, place: &Place, asked: u32, w: &mut Writer) -> R
         return Err(Status::INVAL);
     }
     let meaningful = match place {
-        Place::File(target) if target.sidecar.is_some() || target.found.attributes.kind != Kind::Folder => {
+        HandleTarget::File(target)
+            if target.sidecar.is_some() || target.found.attributes.kind != Kind::Folder =>
+        {
             bits::READ | bits::MODIFY | bits::EXTEND | bits::EXECUTE
         }
         _ => bits::READ | bits::MODIFY | bits::EXTEND | bits::LOOKUP | bits::DELETE,
     };
     let granted = match place {
-        Place::Pseudo(_) | Place::Attributes(_) | Place::Attribute(_) => bits::READ | bits::LOOKUP,
-        Place::File(target) => {
+        HandleTarget::Pseudo(_) | HandleTarget::Attributes(_) | HandleTarget::Attribute(_) => {
+            bits::READ | bits::LOOKUP
+        }
+        HandleTarget::File(target) => {
             let all = Access::READ.union(Access::WRITE).union(Access::EXECUTE);
             let granted = target.export.volume.access(&target.actor.caller, &target.found, all)?;
             let folder = target.found.attributes.kind == Kind::Folder && target.sidecar.is_none();
@@ -110,9 +114,9 @@ pub(super) fn access(minor: u32, place: &Place, asked: u32, w: &mut Writer) -> R
 }
 
 /// READLINK, RFC 7530 16.25.
-pub(super) fn read_link(place: &Place, w: &mut Writer) -> Result<(), Status> {
+pub(super) fn read_link(place: &HandleTarget, w: &mut Writer) -> Result<(), Status> {
     match place {
-        Place::File(target) if target.found.attributes.kind == Kind::Link => {
+        HandleTarget::File(target) if target.found.attributes.kind == Kind::Link => {
             let text = target.found.object.read_link()?;
             LinkText::new(&text).encode(w);
             Ok(())
@@ -154,14 +158,17 @@ pub(super) fn security_of_place(
 
 /// The flavours that a client may use for a place, or for the entry of this name in it. Above the shares, these are all flavours
 /// of the shares that it may enter.
-fn flavors(call: &Call<'_>, place: &Place, name: Option<&[u8]>) -> Vec<Flavor> {
+fn flavors(call: &Call<'_>, place: &HandleTarget, name: Option<&[u8]>) -> Vec<Flavor> {
     let of = |export: &Export| export.rule(call.origin).map_or(Vec::new(), |rule| rule.sec.clone());
     let path = match (place, name) {
-        (Place::File(target) | Place::Attributes(target) | Place::Attribute(target), _) => {
+        (
+            HandleTarget::File(target) | HandleTarget::Attributes(target) | HandleTarget::Attribute(target),
+            _,
+        ) => {
             return of(&target.export);
         }
-        (Place::Pseudo(path), None) => path.clone(),
-        (Place::Pseudo(path), Some(name)) => below(path, &String::from_utf8_lossy(name)),
+        (HandleTarget::Pseudo(path), None) => path.clone(),
+        (HandleTarget::Pseudo(path), Some(name)) => below(path, &String::from_utf8_lossy(name)),
     };
     if name.is_some()
         && let Some(export) = call.service.export_named(path.as_bytes())

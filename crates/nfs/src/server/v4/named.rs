@@ -23,7 +23,7 @@ pub(super) use self::changing::{commit, cut, open, opening, read, remove, rename
 use super::attributes::{self as of_files, change, number, time};
 use super::compound::Compound;
 use super::fail::Fail;
-use super::place::Place;
+use super::place::HandleTarget;
 use crate::server::call::Call;
 use crate::server::handle::{AttributeName, HandleContent, HandleView};
 use crate::server::v3::Target;
@@ -39,8 +39,10 @@ const RESOURCE_FORK: &[u8] = b"com.apple.ResourceFork";
 pub(super) fn open_folder(compound: &mut Compound<'_>, create: bool) -> Result<(), Fail> {
     let current = compound.refreshed()?.clone();
     let target = match &*current {
-        Place::File(target) if target.sidecar.is_none() && target.named.view == HandleView::File => target,
-        Place::Attributes(_) | Place::Attribute(_) => return Err(Status::WRONG_TYPE.into()),
+        HandleTarget::File(target) if target.sidecar.is_none() && target.named.view == HandleView::File => {
+            target
+        }
+        HandleTarget::Attributes(_) | HandleTarget::Attribute(_) => return Err(Status::WRONG_TYPE.into()),
         _ => return Err(Status::NOTSUPP.into()),
     };
     if !matches!(target.found.attributes.kind, Kind::File | Kind::Folder) {
@@ -58,7 +60,8 @@ pub(super) fn open_folder(compound: &mut Compound<'_>, create: bool) -> Result<(
             true => require(target, Rights::WRITE_NAMED)?,
         }
     }
-    compound.current = Some(Place::Attributes(Box::new(self::target(target, HandleView::Attributes))).into());
+    compound.current =
+        Some(HandleTarget::Attributes(Box::new(self::target(target, HandleView::Attributes))).into());
     if create {
         compound.folder_made = Some(id);
     }
@@ -171,11 +174,11 @@ pub(super) fn names(target: &Target) -> Result<Vec<AttributeName>, Status> {
 }
 
 /// The attribute of this name, which must be there.
-pub(super) fn look_up(folder: &Target, name: &[u8]) -> Result<Place, Status> {
+pub(super) fn look_up(folder: &Target, name: &[u8]) -> Result<HandleTarget, Status> {
     let name = checked(name)?;
     let target = target(folder, HandleView::Attribute(name));
     match state(&target, &name)? {
-        Some(_) => Ok(Place::Attribute(Box::new(target))),
+        Some(_) => Ok(HandleTarget::Attribute(Box::new(target))),
         None => Err(Status::NOENT),
     }
 }

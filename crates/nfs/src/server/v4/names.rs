@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::calling::CallPath;
 use super::client::Client;
-use super::creation::Creation;
+use super::creation::ClientCreation;
 use super::principal::Principal;
 use crate::wire::v4::types::{Status, Verifier};
 
@@ -20,7 +20,7 @@ const WAITING: usize = 1_024;
 
 /// Where a client of minor version 0 says that it can be called: the transport and the address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CallbackAddress {
     pub(super) net: Vec<u8>,
     pub(super) address: Vec<u8>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Place {
 /// The same, and how.
 #[derive(Clone)]
 pub(super) struct Callback {
-    pub(super) place: Place,
+    pub(super) place: CallbackAddress,
     /// `None`: the server cannot call it.
     pub(super) path: Option<Arc<CallPath>>,
 }
@@ -39,7 +39,7 @@ pub(super) enum ConfirmMethod {
     /// By SETCLIENTID; SETCLIENTID_CONFIRM repeats the verifier. Minor version 0.
     Verifier(Verifier, Callback),
     /// By EXCHANGE_ID; the first CREATE_SESSION confirms it. Minor version 1.
-    Session(Arc<Creation>),
+    Session(Arc<ClientCreation>),
 }
 
 impl ConfirmMethod {
@@ -83,14 +83,14 @@ pub(super) struct ClientConfirmation {
 
 /// What is known of one name.
 #[derive(Default)]
-struct Names {
+struct NamedClient {
     confirmed: Option<ConfirmedClient>,
     waiting: Option<UnconfirmedClient>,
 }
 
 #[derive(Default)]
 pub(super) struct ClientTable {
-    names: HashMap<Arc<[u8]>, Names>,
+    names: HashMap<Arc<[u8]>, NamedClient>,
     /// The name of each number: of confirmed clients, and of those that wait.
     numbers: HashMap<u32, Arc<[u8]>>,
     last_number: u32,
@@ -235,7 +235,7 @@ impl ClientTable {
         if self.waiting == 0 {
             return;
         }
-        let is_old = |names: &Names| names.waiting.as_ref().is_some_and(|w| w.since.elapsed() > time);
+        let is_old = |names: &NamedClient| names.waiting.as_ref().is_some_and(|w| w.since.elapsed() > time);
         let old: Vec<_> =
             self.names.iter().filter(|(_, names)| is_old(names)).map(|(name, _)| name.clone()).collect();
         old.iter().for_each(|name| self.forget_waiting(name));

@@ -15,10 +15,10 @@ use super::delegations::Delegation;
 use super::fail::Fail;
 use super::named;
 use super::owners::{OwnerRequestState, OwnerTurn, StateOwner};
-use super::place::Place;
+use super::place::HandleTarget;
 use super::principal::{Principal, may_end};
 use super::rights::{permit, runs, wanted};
-use super::states::{OpenState, SentStateId, Shares, State, StateSequence, TreeOpen};
+use super::states::{OpenState, SentStateId, ShareCombinations, State, StateSequence, TreeOpen};
 use super::wanting::{
     HINTS, WANT, WANT_LATER, WhyNoDelegation, check_want, put_delegation, put_no_delegation,
 };
@@ -27,7 +27,7 @@ use crate::server::recalling::LIMIT;
 use crate::server::v3::Target;
 use crate::server::{Phase, Service};
 use crate::wire::v4::OperationNumber;
-use crate::wire::v4::opens::{Claim, Close, Open, OpenConfirm, OpenDowngrade, OpenHow};
+use crate::wire::v4::opens::{Claim, Close, OpenArgs, OpenConfirm, OpenDowngrade, OpenHow};
 use crate::wire::v4::types::{StateId, Status};
 use crate::wire::xdr::Encode;
 
@@ -41,7 +41,7 @@ const RECALL_LIMIT: std::time::Duration = LIMIT;
 /// OPEN.
 pub(super) async fn open(
     compound: &mut Compound<'_>,
-    request: &Open<'_>,
+    request: &OpenArgs<'_>,
     w: &mut Writer,
 ) -> Result<(), Fail> {
     let service = compound.call.service.clone();
@@ -53,7 +53,7 @@ pub(super) async fn open(
         OwnerRequestState::New(turn) => turn,
         OwnerRequestState::Repeated(repeated) => {
             if let Some(handle) = &repeated.handle {
-                compound.current = Some(Arc::new(Place::of(compound.call, handle)?));
+                compound.current = Some(Arc::new(HandleTarget::of(compound.call, handle)?));
             }
             return repeated.answer(w);
         }
@@ -103,7 +103,7 @@ async fn opened(
     compound: &mut Compound<'_>,
     client: &Arc<Client>,
     owner: &Arc<StateOwner>,
-    request: &Open<'_>,
+    request: &OpenArgs<'_>,
     w: &mut Writer,
 ) -> Result<(), Fail> {
     let (access, deny) = (modes(compound.without_wants(request.access))?, modes(request.deny)?);
@@ -160,7 +160,7 @@ async fn opened(
 }
 
 /// The file that an OPEN means, made if it has to be.
-fn claimed(compound: &mut Compound<'_>, request: &Open<'_>) -> Result<Opening, Fail> {
+fn claimed(compound: &mut Compound<'_>, request: &OpenArgs<'_>) -> Result<Opening, Fail> {
     let is_existing = matches!(request.how, OpenHow::Existing);
     match &request.claim {
         Claim::Name(name) => {
@@ -317,7 +317,7 @@ async fn new_open(
     };
     service.locks.hold(target.named.tag, &target.found, client.party);
     let (export, named, owner) = (target.export.clone(), target.named, owner.clone());
-    let (sequence, shares) = (StateSequence::first(), Shares::default());
+    let (sequence, shares) = (StateSequence::first(), ShareCombinations::default());
     let id = held.guard().id();
     let held = Mutex::new(Some(held));
     let make = |numbers| OpenState {
@@ -363,7 +363,7 @@ pub(super) async fn confirm(
     .await
 }
 
-fn confirmed(place: &Place, found: &State, sent: &SentStateId, w: &mut Writer) -> Result<(), Fail> {
+fn confirmed(place: &HandleTarget, found: &State, sent: &SentStateId, w: &mut Writer) -> Result<(), Fail> {
     let open = the_open(place, found, sent)?;
     if open.owner.is_confirmed() {
         return Err(Status::BAD_STATEID.into());
@@ -384,10 +384,14 @@ fn owner_of(state: &State) -> Result<Arc<StateOwner>, Status> {
 }
 
 /// The open of a stateid, if it is of the current file.
-fn the_open<'a>(place: &Place, found: &'a State, sent: &SentStateId) -> Result<&'a Arc<OpenState>, Status> {
+fn the_open<'a>(
+    place: &HandleTarget,
+    found: &'a State,
+    sent: &SentStateId,
+) -> Result<&'a Arc<OpenState>, Status> {
     let State::Open(open) = found else { return Err(Status::BAD_STATEID) };
     match place {
-        Place::File(target) | Place::Attribute(target) if target.named == open.named => {}
+        HandleTarget::File(target) | HandleTarget::Attribute(target) if target.named == open.named => {}
         _ => return Err(Status::BAD_STATEID),
     }
     open.sequence.check(sent.sequence)?;
@@ -418,7 +422,7 @@ pub(super) async fn downgrade(
 }
 
 fn downgraded(
-    place: &Place,
+    place: &HandleTarget,
     (found, sent): (&State, &SentStateId),
     (access, deny): (u32, u32),
     w: &mut Writer,

@@ -10,7 +10,7 @@ use wire::{Reader, Writer};
 
 use super::compound::Compound;
 use super::fail::{self, Fail};
-use super::place::Place;
+use super::place::HandleTarget;
 use super::reserving::MOST_RESULTS;
 use super::{
     asking, changing, copying, data, delegations, exchanging, gone, listing, locks, looking, named, opens,
@@ -21,7 +21,7 @@ use crate::server::call::Call;
 use crate::server::recalling::{LIMIT, PAUSE};
 use crate::wire::rpc::Outcome;
 use crate::wire::v4::types::Status;
-use crate::wire::v4::{COMPOUND, Head, Operation, OperationNumber, ReplyHead};
+use crate::wire::v4::{COMPOUND, CompoundOperation, Head, OperationNumber, ReplyHead};
 use crate::wire::xdr::{Decode, Encode, padding};
 
 /// The longest results of an operation without data, with its number and status.
@@ -99,7 +99,7 @@ impl Compound<'_> {
             (None, _) => Err(Status::BADXDR.into()),
             (Some(_), None) => Err(Status::OP_ILLEGAL.into()),
             _ if self.minor == 0 && self.room(w) == 0 => Err(Status::RESOURCE.into()),
-            (_, Some(number)) => match Operation::of(number, r) {
+            (_, Some(number)) => match CompoundOperation::of(number, r) {
                 Ok(operation) if self.minor == 0 => self.patiently(&operation, w).await,
                 Ok(operation) => self.in_order((number, done), &operation, w).await,
                 Err(_) => Err(Status::BADXDR.into()),
@@ -122,7 +122,7 @@ impl Compound<'_> {
     async fn in_order(
         &mut self,
         (number, done): (OperationNumber, u32),
-        operation: &Operation<'_>,
+        operation: &CompoundOperation<'_>,
         w: &mut Writer,
     ) -> Result<(), Fail> {
         sequencing::check_place(number, done, self.operations)?;
@@ -144,7 +144,7 @@ impl Compound<'_> {
     }
 
     /// Executes an operation, again after other clients have given back leases that are in its way.
-    async fn patiently(&mut self, operation: &Operation<'_>, w: &mut Writer) -> Result<(), Fail> {
+    async fn patiently(&mut self, operation: &CompoundOperation<'_>, w: &mut Writer) -> Result<(), Fail> {
         let start = w.len();
         let mut patience = Patience::default();
         loop {
@@ -157,14 +157,14 @@ impl Compound<'_> {
     }
 
     /// Executes an operation. What follows its status is in `w`, and counts only without a failure.
-    async fn execute(&mut self, operation: &Operation<'_>, w: &mut Writer) -> Result<(), Fail> {
+    async fn execute(&mut self, operation: &CompoundOperation<'_>, w: &mut Writer) -> Result<(), Fail> {
         if referrals::needs_presence(operation)
             && let Some(current) = &self.current
             && referrals::of_place(self.call, current).is_some()
         {
             return Err(Status::MOVED.into());
         }
-        if let Operation::Read(request) = operation {
+        if let CompoundOperation::Read(request) = operation {
             return data::read(self, request, w).await;
         }
         let done = self.execute_one(operation, w).await;
@@ -172,65 +172,77 @@ impl Compound<'_> {
         done
     }
 
-    async fn execute_one(&mut self, operation: &Operation<'_>, w: &mut Writer) -> Result<(), Fail> {
+    async fn execute_one(&mut self, operation: &CompoundOperation<'_>, w: &mut Writer) -> Result<(), Fail> {
         match operation {
-            Operation::GetAttr(wanted) => asking::get(self, wanted, w).await,
-            Operation::Verify(sent) => asking::compare(self, sent, true).await,
-            Operation::DiffersFrom(sent) => asking::compare(self, sent, false).await,
-            Operation::Write(request) => data::write(self, request, w).await,
-            Operation::Commit(request) => data::commit(self, request, w).await,
-            Operation::Open(request) => opens::open(self, request, w).await,
-            Operation::OpenConfirm(request) if self.minor == 0 => opens::confirm(self, request, w).await,
-            Operation::OpenDowngrade(request) => opens::downgrade(self, request, w).await,
-            Operation::Close(request) => opens::close(self, request, w).await,
-            Operation::Lock(request) => locks::lock(self, request, w).await,
-            Operation::Seek(request) => ranges::seek(self, request, w).await,
-            Operation::Allocate(request) => ranges::allocate(self, request).await,
-            Operation::Deallocate(request) => ranges::deallocate(self, request).await,
-            Operation::ReadPlus(request) => ranges::read(self, request, w).await,
-            Operation::Copy(request) => copying::copy(self, request, w).await,
-            Operation::Clone(request) => ranges::clone(self, request).await,
-            Operation::WantDelegation(request) => wanting::want(self, request, w).await,
-            Operation::DirectoryDelegation(request) => wanting::want_directory(self, request, w).await,
-            Operation::LockTest(request) => locks::test(self, request).await,
-            Operation::Unlock(request) => locks::unlock(self, request, w).await,
-            Operation::OpenAttributes(create) => named::open_folder(self, *create),
-            Operation::SetAttr(request) if self.is_at_attributes() => named::set(self, request, w).await,
-            Operation::Remove(name) if self.is_at_attributes() => named::remove(self, name, w).await,
-            Operation::Rename(request) if self.is_at_attributes() => named::rename(self, request, w).await,
-            Operation::ReleaseLockOwner(owner) if self.minor == 0 => locks::release(self, owner).await,
+            CompoundOperation::GetAttr(wanted) => asking::get(self, wanted, w).await,
+            CompoundOperation::Verify(sent) => asking::compare(self, sent, true).await,
+            CompoundOperation::DiffersFrom(sent) => asking::compare(self, sent, false).await,
+            CompoundOperation::Write(request) => data::write(self, request, w).await,
+            CompoundOperation::Commit(request) => data::commit(self, request, w).await,
+            CompoundOperation::Open(request) => opens::open(self, request, w).await,
+            CompoundOperation::OpenConfirm(request) if self.minor == 0 => {
+                opens::confirm(self, request, w).await
+            }
+            CompoundOperation::OpenDowngrade(request) => opens::downgrade(self, request, w).await,
+            CompoundOperation::Close(request) => opens::close(self, request, w).await,
+            CompoundOperation::Lock(request) => locks::lock(self, request, w).await,
+            CompoundOperation::Seek(request) => ranges::seek(self, request, w).await,
+            CompoundOperation::Allocate(request) => ranges::allocate(self, request).await,
+            CompoundOperation::Deallocate(request) => ranges::deallocate(self, request).await,
+            CompoundOperation::ReadPlus(request) => ranges::read(self, request, w).await,
+            CompoundOperation::Copy(request) => copying::copy(self, request, w).await,
+            CompoundOperation::Clone(request) => ranges::clone(self, request).await,
+            CompoundOperation::WantDelegation(request) => wanting::want(self, request, w).await,
+            CompoundOperation::DirectoryDelegation(request) => {
+                wanting::want_directory(self, request, w).await
+            }
+            CompoundOperation::LockTest(request) => locks::test(self, request).await,
+            CompoundOperation::Unlock(request) => locks::unlock(self, request, w).await,
+            CompoundOperation::OpenAttributes(create) => named::open_folder(self, *create),
+            CompoundOperation::SetAttr(request) if self.is_at_attributes() => {
+                named::set(self, request, w).await
+            }
+            CompoundOperation::Remove(name) if self.is_at_attributes() => named::remove(self, name, w).await,
+            CompoundOperation::Rename(request) if self.is_at_attributes() => {
+                named::rename(self, request, w).await
+            }
+            CompoundOperation::ReleaseLockOwner(owner) if self.minor == 0 => {
+                locks::release(self, owner).await
+            }
             _ => self.execute_at_once(operation, w),
         }
     }
 
     /// Executes an operation that never waits.
-    fn execute_at_once(&mut self, operation: &Operation<'_>, w: &mut Writer) -> Result<(), Fail> {
+    fn execute_at_once(&mut self, operation: &CompoundOperation<'_>, w: &mut Writer) -> Result<(), Fail> {
         match operation {
-            Operation::PutRoot(()) | Operation::PutPublic(()) => {
-                self.current = Some(Arc::new(Place::root()));
+            CompoundOperation::PutRoot(()) | CompoundOperation::PutPublic(()) => {
+                self.current = Some(Arc::new(HandleTarget::root()));
             }
-            Operation::PutHandle(handle) => gone::put_handle(self, handle)?,
-            Operation::GetHandle(()) => self.current()?.put_handle(self.call, w)?,
-            Operation::Save(()) => self.saved = Some(self.current()?.clone()),
-            Operation::Restore(()) => {
+            CompoundOperation::PutHandle(handle) => gone::put_handle(self, handle)?,
+            CompoundOperation::GetHandle(()) => self.current()?.put_handle(self.call, w)?,
+            CompoundOperation::Save(()) => self.saved = Some(self.current()?.clone()),
+            CompoundOperation::Restore(()) => {
                 self.current = Some(self.saved.clone().ok_or(Status::RESTOREFH)?);
             }
-            Operation::LookUp(name) => {
+            CompoundOperation::LookUp(name) => {
                 self.current = Some(Arc::new(looking::child(self.call, self.current()?, name)?));
             }
-            Operation::LookUpParent(()) => {
+            CompoundOperation::LookUpParent(()) => {
                 self.current = Some(Arc::new(self.current()?.parent()?));
             }
-            Operation::Access(asked) => looking::access(self.minor, self.refreshed()?, *asked, w)?,
-            Operation::ReadLink(()) => looking::read_link(self.current()?, w)?,
-            Operation::ReadDir(request) => listing::list(self.call, &self.refreshed()?.clone(), request, w)?,
-            Operation::SecInfo(name) => looking::security(self, name, w)?,
-            Operation::Create(request) => changing::create(self, request, w)?,
-            Operation::Remove(name) => changing::remove(self, name, w)?,
-            Operation::Rename(request) => changing::rename(self, request, w)?,
-            Operation::Link(name) => changing::link(self, name, w)?,
-            Operation::SetAttr(request) => changing::set_attributes(self, request, w)?,
-            Operation::ReturnDelegation(state) => delegations::give_back(self, state)?,
+            CompoundOperation::Access(asked) => looking::access(self.minor, self.refreshed()?, *asked, w)?,
+            CompoundOperation::ReadLink(()) => looking::read_link(self.current()?, w)?,
+            CompoundOperation::ReadDir(request) => {
+                listing::list(self.call, &self.refreshed()?.clone(), request, w)?
+            }
+            CompoundOperation::SecInfo(name) => looking::security(self, name, w)?,
+            CompoundOperation::Create(request) => changing::create(self, request, w)?,
+            CompoundOperation::Remove(name) => changing::remove(self, name, w)?,
+            CompoundOperation::Rename(request) => changing::rename(self, request, w)?,
+            CompoundOperation::Link(name) => changing::link(self, name, w)?,
+            CompoundOperation::SetAttr(request) => changing::set_attributes(self, request, w)?,
+            CompoundOperation::ReturnDelegation(state) => delegations::give_back(self, state)?,
             _ if self.minor == 0 => self.execute_first_minor(operation, w)?,
             _ => self.execute_in_session(operation, w)?,
         }
@@ -238,64 +250,64 @@ impl Compound<'_> {
     }
 
     /// Executes an operation that only minor version 0 has, RFC 8881 17.
-    fn execute_first_minor(&mut self, operation: &Operation<'_>, w: &mut Writer) -> Result<(), Fail> {
+    fn execute_first_minor(&mut self, operation: &CompoundOperation<'_>, w: &mut Writer) -> Result<(), Fail> {
         match operation {
-            Operation::SetClientId(request) => registering::set_client_id(self.call, request, w),
-            Operation::SetClientIdConfirm(request) => registering::confirm(self.call, request),
-            Operation::Renew(client) => registering::renew(self.call, *client),
+            CompoundOperation::SetClientId(request) => registering::set_client_id(self.call, request, w),
+            CompoundOperation::SetClientIdConfirm(request) => registering::confirm(self.call, request),
+            CompoundOperation::Renew(client) => registering::renew(self.call, *client),
             _ => Err(Status::NOTSUPP.into()),
         }
     }
 
     /// Executes an operation that minor version 1 has added.
-    fn execute_in_session(&mut self, operation: &Operation<'_>, w: &mut Writer) -> Result<(), Fail> {
+    fn execute_in_session(&mut self, operation: &CompoundOperation<'_>, w: &mut Writer) -> Result<(), Fail> {
         match operation {
-            Operation::Sequence(request) => Ok(self.sequence(request, w)?),
-            Operation::ExchangeId(request) => exchanging::exchange_id(self.call, request, w),
-            Operation::CreateSession(request) => exchanging::create_session(self.call, request, w),
-            Operation::DestroySession(session) => exchanging::destroy_session(self.call, session),
-            Operation::DestroyClientId(client) => exchanging::destroy_client(self.call, *client),
-            Operation::BindConnection(request) => exchanging::bind(self.call, request, w),
-            Operation::BackChannel(request) => exchanging::back_channel(self, request),
-            Operation::ReclaimComplete(one) => reclaiming::complete(self, *one),
-            Operation::FreeStateId(state) => reclaiming::free(self, state),
-            Operation::TestStateIds(states) => {
+            CompoundOperation::Sequence(request) => Ok(self.sequence(request, w)?),
+            CompoundOperation::ExchangeId(request) => exchanging::exchange_id(self.call, request, w),
+            CompoundOperation::CreateSession(request) => exchanging::create_session(self.call, request, w),
+            CompoundOperation::DestroySession(session) => exchanging::destroy_session(self.call, session),
+            CompoundOperation::DestroyClientId(client) => exchanging::destroy_client(self.call, *client),
+            CompoundOperation::BindConnection(request) => exchanging::bind(self.call, request, w),
+            CompoundOperation::BackChannel(request) => exchanging::back_channel(self, request),
+            CompoundOperation::ReclaimComplete(one) => reclaiming::complete(self, *one),
+            CompoundOperation::FreeStateId(state) => reclaiming::free(self, state),
+            CompoundOperation::TestStateIds(states) => {
                 reclaiming::test(self, states, w);
                 Ok(())
             }
-            Operation::SecInfoNoName(style) => Ok(looking::security_of_place(self, *style, w)?),
-            Operation::Advise(request) => ranges::advise(self, request, w),
-            Operation::GetXattr(name) => xattrs::get(self, name, w),
-            Operation::SetXattr(request) => xattrs::set(self, request, w),
-            Operation::ListXattrs(request) => xattrs::list(self, request, w),
-            Operation::RemoveXattr(name) => xattrs::remove(self, name, w),
-            Operation::CancelOffload(state) => copying::cancel(self, state),
-            Operation::OffloadStatus(state) => copying::status(self, state, w),
+            CompoundOperation::SecInfoNoName(style) => Ok(looking::security_of_place(self, *style, w)?),
+            CompoundOperation::Advise(request) => ranges::advise(self, request, w),
+            CompoundOperation::GetXattr(name) => xattrs::get(self, name, w),
+            CompoundOperation::SetXattr(request) => xattrs::set(self, request, w),
+            CompoundOperation::ListXattrs(request) => xattrs::list(self, request, w),
+            CompoundOperation::RemoveXattr(name) => xattrs::remove(self, name, w),
+            CompoundOperation::CancelOffload(state) => copying::cancel(self, state),
+            CompoundOperation::OffloadStatus(state) => copying::status(self, state, w),
             // Only for SP4_SSV, which no client has: RFC 8881 18.47.3.
-            Operation::SetSsv(_) => Err(Status::INVAL.into()),
+            CompoundOperation::SetSsv(_) => Err(Status::INVAL.into()),
             _ => Err(Status::NOTSUPP.into()),
         }
     }
 }
 
 /// Whether an operation may change attributes.
-fn may_change(operation: &Operation<'_>) -> bool {
+fn may_change(operation: &CompoundOperation<'_>) -> bool {
     matches!(
         operation,
-        Operation::Write(_)
-            | Operation::Open(_)
-            | Operation::Close(_)
-            | Operation::Create(_)
-            | Operation::Remove(_)
-            | Operation::Rename(_)
-            | Operation::Link(_)
-            | Operation::SetAttr(_)
-            | Operation::Allocate(_)
-            | Operation::Deallocate(_)
-            | Operation::Copy(_)
-            | Operation::Clone(_)
-            | Operation::SetXattr(_)
-            | Operation::RemoveXattr(_)
+        CompoundOperation::Write(_)
+            | CompoundOperation::Open(_)
+            | CompoundOperation::Close(_)
+            | CompoundOperation::Create(_)
+            | CompoundOperation::Remove(_)
+            | CompoundOperation::Rename(_)
+            | CompoundOperation::Link(_)
+            | CompoundOperation::SetAttr(_)
+            | CompoundOperation::Allocate(_)
+            | CompoundOperation::Deallocate(_)
+            | CompoundOperation::Copy(_)
+            | CompoundOperation::Clone(_)
+            | CompoundOperation::SetXattr(_)
+            | CompoundOperation::RemoveXattr(_)
     )
 }
 

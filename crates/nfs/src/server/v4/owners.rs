@@ -19,11 +19,11 @@ pub(super) struct StateOwner {
     pub(super) name: Arc<[u8]>,
     /// An owner of opens has confirmed that its first OPEN was no old one that the network has repeated.
     confirmed: AtomicBool,
-    order: Mutex<Order>,
+    order: Mutex<RequestOrder>,
 }
 
 #[derive(Default)]
-struct Order {
+struct RequestOrder {
     /// The number of the next request; `None`: any.
     next: Option<u32>,
     last: Option<LastRequest>,
@@ -41,7 +41,7 @@ struct LastRequest {
 
 /// An owner whose request is being executed. The next one waits.
 pub(super) struct OwnerTurn<'a> {
-    order: MutexGuard<'a, Order>,
+    order: MutexGuard<'a, RequestOrder>,
     operation: OperationNumber,
     /// `None`: the owner does not count it.
     sequence: Option<u32>,

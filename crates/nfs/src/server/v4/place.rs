@@ -19,7 +19,7 @@ use crate::wire::v4::types::{FILE_HANDLE_LIMIT, FileHandle, Status};
 use crate::wire::xdr::Encode;
 
 /// The file or folder of a handle.
-pub(super) enum Place {
+pub(super) enum HandleTarget {
     /// A folder above the shares, by the names on the way to it: empty, or `parts/of/names`.
     Pseudo(String),
     File(Box<Target>),
@@ -29,7 +29,7 @@ pub(super) enum Place {
     Attribute(Box<Target>),
 }
 
-impl Place {
+impl HandleTarget {
     /// The folder that has all shares.
     pub(super) fn root() -> Self {
         Self::Pseudo(String::new())
@@ -163,8 +163,8 @@ pub(super) fn checked(name: &[u8]) -> Result<&[u8], Status> {
     }
 }
 
-fn above(path: &str) -> Place {
-    Place::Pseudo(path.rsplit_once('/').map_or_else(String::new, |(above, _)| above.to_owned()))
+fn above(path: &str) -> HandleTarget {
+    HandleTarget::Pseudo(path.rsplit_once('/').map_or_else(String::new, |(above, _)| above.to_owned()))
 }
 
 /// The path of an entry of a folder of the pseudo-root.
@@ -173,7 +173,7 @@ pub(super) fn below(path: &str, name: &str) -> String {
 }
 
 /// The share of this path, or the folder on the way to one.
-pub(super) fn enter(call: &Call<'_>, path: &str, name: &[u8]) -> Result<Place, Status> {
+pub(super) fn enter(call: &Call<'_>, path: &str, name: &[u8]) -> Result<HandleTarget, Status> {
     let name = std::str::from_utf8(name).map_err(|_| Status::NOENT)?;
     let path = below(path, name);
     let export = call.service.export_named(path.as_bytes());
@@ -181,10 +181,10 @@ pub(super) fn enter(call: &Call<'_>, path: &str, name: &[u8]) -> Result<Place, S
         let key = export.volume.root()?.object.key();
         let handle =
             HandleContent { tag: export.tag, view: HandleView::File, key }.seal(&call.service.secret);
-        return Ok(Place::File(Box::new(call.target(handle.as_bytes())?)));
+        return Ok(HandleTarget::File(Box::new(call.target(handle.as_bytes())?)));
     }
     match export.filter(|export| export.is_closed_to(call.origin.address)) {
-        _ if leads_to_a_share(call, &path) => Ok(Place::Pseudo(path)),
+        _ if leads_to_a_share(call, &path) => Ok(HandleTarget::Pseudo(path)),
         Some(closed) => Err(closed.refuse(call).into()),
         None => Err(Status::NOENT),
     }

@@ -9,7 +9,7 @@ use wire::Writer;
 use super::compound::Compound;
 use super::data::{actor, file};
 use super::fail::Fail;
-use super::place::Place;
+use super::place::HandleTarget;
 use super::rights::permit_through;
 use super::states::{By, TreeOpen};
 use crate::server::v3::{MAX_DATA, Target, size};
@@ -167,7 +167,7 @@ pub(super) async fn read(compound: &Compound<'_>, request: &Read, w: &mut Writer
 }
 
 /// The two files of COPY and CLONE, and the length to copy.
-pub(super) struct Pair {
+pub(super) struct CopyPair {
     pub(super) source: Arc<Open>,
     pub(super) target: Arc<Open>,
     pub(super) length: u64,
@@ -179,8 +179,9 @@ pub(super) async fn pair(
     (from_state, from): (&StateId, u64),
     (to_state, to): (&StateId, u64),
     count: u64,
-) -> Result<Pair, Fail> {
-    let (from_place, to_place): (Arc<Place>, _) = (compound.saved()?.clone(), compound.current()?.clone());
+) -> Result<CopyPair, Fail> {
+    let (from_place, to_place): (Arc<HandleTarget>, _) =
+        (compound.saved()?.clone(), compound.current()?.clone());
     let (from_file, to_file) = (file(&from_place)?, file(&to_place)?);
     if from_file.export.tag != to_file.export.tag {
         return Err(Status::XDEV.into());
@@ -198,13 +199,13 @@ pub(super) async fn pair(
     if is_same && length > 0 && from < to_end && to < from.saturating_add(length) {
         return Err(Status::INVAL.into());
     }
-    Ok(Pair { source, target, length })
+    Ok(CopyPair { source, target, length })
 }
 
 /// CLONE: the files share their blocks, which only some file systems can.
 pub(super) async fn clone(compound: &Compound<'_>, request: &CloneRange) -> Result<(), Fail> {
     let (from, to) = ((&request.from_state, request.from), (&request.to_state, request.to));
-    let Pair { source, target, length } = pair(compound, from, to, request.count).await?;
+    let CopyPair { source, target, length } = pair(compound, from, to, request.count).await?;
     let target: &Open = &target; // not the method of Clone
     Ok(target.clone_from(&source, request.from, request.to, length).await?)
 }

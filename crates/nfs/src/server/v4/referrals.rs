@@ -7,21 +7,21 @@ use vfs::backend::Found;
 use wire::Writer;
 
 use super::attributes::{REFERRALS, number};
-use super::place::Place;
+use super::place::HandleTarget;
 use crate::server::call::Call;
 use crate::server::v3::Target;
 use crate::wire::v4::attributes::*;
-use crate::wire::v4::files::Operation;
-use crate::wire::v4::locations::{FsLocations, Location, write};
+use crate::wire::v4::files::CompoundOperation;
+use crate::wire::v4::locations::{FsLocation, FsLocations, write};
 use crate::wire::v4::types::{Bitmap, Status};
 
 /// The attributes of a file system that is not here, RFC 7530 8.3.1.
 const ABSENT: &[u32] = &[FSID, RDATTR_ERROR, FS_LOCATIONS, MOUNTED_ON_FILEID];
 
 /// Where a place leads, if it is the root of a file system of other servers.
-pub(super) fn of_place(call: &Call<'_>, place: &Place) -> Option<Referral> {
+pub(super) fn of_place(call: &Call<'_>, place: &HandleTarget) -> Option<Referral> {
     match place {
-        Place::File(target) if target.sidecar.is_none() => of(call, target, &target.found),
+        HandleTarget::File(target) if target.sidecar.is_none() => of(call, target, &target.found),
         _ => None,
     }
 }
@@ -33,30 +33,30 @@ pub(super) fn of(call: &Call<'_>, share: &Target, found: &Found) -> Option<Refer
 }
 
 /// Whether the operation needs the file system of the current handle to be here.
-pub(super) fn needs_presence(operation: &Operation<'_>) -> bool {
+pub(super) fn needs_presence(operation: &CompoundOperation<'_>) -> bool {
     matches!(
         operation,
-        Operation::GetHandle(())
-            | Operation::LookUp(_)
-            | Operation::Access(_)
-            | Operation::ReadLink(())
-            | Operation::ReadDir(_)
-            | Operation::Read(_)
-            | Operation::Write(_)
-            | Operation::Commit(_)
-            | Operation::Open(_)
-            | Operation::Create(_)
-            | Operation::Remove(_)
-            | Operation::Rename(_)
-            | Operation::Link(_)
-            | Operation::SetAttr(_)
-            | Operation::Verify(_)
-            | Operation::DiffersFrom(_)
-            | Operation::SecInfo(_)
-            | Operation::OpenAttributes(_)
-            | Operation::Lock(_)
-            | Operation::LockTest(_)
-            | Operation::Unlock(_)
+        CompoundOperation::GetHandle(())
+            | CompoundOperation::LookUp(_)
+            | CompoundOperation::Access(_)
+            | CompoundOperation::ReadLink(())
+            | CompoundOperation::ReadDir(_)
+            | CompoundOperation::Read(_)
+            | CompoundOperation::Write(_)
+            | CompoundOperation::Commit(_)
+            | CompoundOperation::Open(_)
+            | CompoundOperation::Create(_)
+            | CompoundOperation::Remove(_)
+            | CompoundOperation::Rename(_)
+            | CompoundOperation::Link(_)
+            | CompoundOperation::SetAttr(_)
+            | CompoundOperation::Verify(_)
+            | CompoundOperation::DiffersFrom(_)
+            | CompoundOperation::SecInfo(_)
+            | CompoundOperation::OpenAttributes(_)
+            | CompoundOperation::Lock(_)
+            | CompoundOperation::LockTest(_)
+            | CompoundOperation::Unlock(_)
     )
 }
 
@@ -78,7 +78,7 @@ pub(super) fn put_attributes(
     let unique = [share.export.name.as_bytes(), &fileid.to_be_bytes()].concat();
     let mut locations = Writer::new();
     if wanted.has(FS_LOCATIONS) {
-        let elsewhere: Vec<Location> =
+        let elsewhere: Vec<FsLocation> =
             referral.targets.iter().map(|choice| location(&choice.target)).collect();
         write(&path(share, found), &elsewhere, &mut locations);
     }
@@ -111,11 +111,11 @@ pub(super) fn share_path(name: &str) -> Vec<Vec<u8>> {
     name.split('/').map(|part| part.as_bytes().to_vec()).collect()
 }
 
-fn location(target: &Elsewhere) -> Location {
+fn location(target: &Elsewhere) -> FsLocation {
     // A server with another port is told as a universal address, RFC 5665 5.2.3.3; names have no such form.
     let server = match (target.port, target.host.parse::<std::net::IpAddr>()) {
         (Some(port), Ok(_)) => format!("{}.{}.{}", target.host, port >> 8, port & 0xff),
         _ => target.host.clone(),
     };
-    Location { servers: vec![server], path: target.parts.clone() }
+    FsLocation { servers: vec![server], path: target.parts.clone() }
 }

@@ -7,7 +7,7 @@ use wire::Writer;
 use super::calling::CallPath;
 use super::clients::SetClientIdError;
 use super::fail::Fail;
-use super::names::{Callback, ClientConfirmation, Place};
+use super::names::{Callback, CallbackAddress, ClientConfirmation};
 use super::principal::Principal;
 use crate::server::Service;
 use crate::server::call::Call;
@@ -18,7 +18,7 @@ use crate::wire::xdr::Encode;
 /// SETCLIENTID.
 pub(super) fn set_client_id(call: &Call<'_>, request: &SetClientId<'_>, w: &mut Writer) -> Result<(), Fail> {
     let ClientAddress { net, address } = request.callback;
-    let place = Place { net: net.to_vec(), address: address.to_vec() };
+    let place = CallbackAddress { net: net.to_vec(), address: address.to_vec() };
     let path = CallPath::to(&place, request.program, request.callback_ident, call.origin);
     let callback = Callback { place, path };
     let (name, verifier, principal) = (&*request.id, request.verifier, Principal::of(call));
@@ -28,7 +28,7 @@ pub(super) fn set_client_id(call: &Call<'_>, request: &SetClientId<'_>, w: &mut 
             Ok(())
         }
         Err(SetClientIdError::Status(status)) => Err(status.into()),
-        Err(SetClientIdError::InUse(Place { net, address })) => {
+        Err(SetClientIdError::InUse(CallbackAddress { net, address })) => {
             let mut body = Writer::new();
             let (net, address) = (NetId::new(&net), UniversalAddress::new(&address));
             ClientAddress { net, address }.encode(&mut body);

@@ -7,18 +7,18 @@ use crate::server::call::Call;
 use crate::server::v3::{MAX_DATA, MAX_LISTING};
 use crate::wire::rpc::CallHeader;
 use crate::wire::v3::PROGRAM;
-use crate::wire::v4::{COMPOUND, Head, Operation};
+use crate::wire::v4::{COMPOUND, CompoundOperation, Head};
 use crate::wire::xdr::Decode;
 
 /// The most bytes of the results of one COMPOUND: the longest READ, and some room.
 pub(super) const MOST_RESULTS: usize = (1 << 20) + 64 * 1024;
 
 /// The operations of a COMPOUND as far as they can be decoded.
-fn operations<'a>(arguments: &'a [u8]) -> impl Iterator<Item = Operation<'a>> {
+fn operations<'a>(arguments: &'a [u8]) -> impl Iterator<Item = CompoundOperation<'a>> {
     let mut r = Reader::new(arguments);
     let head = Head::decode(&mut r).ok().filter(|head| head.refusal().is_none());
     let count = head.map_or(0, |head| head.operations);
-    (0..count).map_while(move |_| Operation::decode(&mut r).ok())
+    (0..count).map_while(move |_| CompoundOperation::decode(&mut r).ok())
 }
 
 /// Reserves memory for the data and listings that a COMPOUND may return. `None` if the connection has ended in the meantime.
@@ -29,8 +29,8 @@ pub(in crate::server) async fn reserved(call: &mut Call<'_>) -> Option<Reservati
     let (mut data, mut listings) = (0_usize, 0_usize);
     for operation in operations(call.arguments) {
         match operation {
-            Operation::Read(request) => data += request.count.min(MAX_DATA) as usize,
-            Operation::ReadDir(request) => listings += request.max_count.min(MAX_LISTING) as usize,
+            CompoundOperation::Read(request) => data += request.count.min(MAX_DATA) as usize,
+            CompoundOperation::ReadDir(request) => listings += request.max_count.min(MAX_LISTING) as usize,
             _ => {}
         }
     }
@@ -53,14 +53,14 @@ pub(in crate::server) fn minor_of(header: &CallHeader<'_>, arguments: &[u8]) -> 
 
 /// Whether a COMPOUND must not be executed twice, and neither an owner of opens or locks nor a session counts it.
 pub(in crate::server) fn is_kept(call: &Call<'_>) -> bool {
-    let changes = |operation: Operation<'_>| {
+    let changes = |operation: CompoundOperation<'_>| {
         matches!(
             operation,
-            Operation::Create(_)
-                | Operation::Remove(_)
-                | Operation::Rename(_)
-                | Operation::Link(_)
-                | Operation::SetAttr(_)
+            CompoundOperation::Create(_)
+                | CompoundOperation::Remove(_)
+                | CompoundOperation::Rename(_)
+                | CompoundOperation::Link(_)
+                | CompoundOperation::SetAttr(_)
         )
     };
     call.header.procedure == COMPOUND && call.minor == 0 && operations(call.arguments).any(changes)

@@ -13,7 +13,7 @@ use lock::{Mutex, RwLock};
 use super::backchannel::BackChannel;
 use super::client::Client;
 use crate::ranks;
-use crate::server::Origin;
+use crate::server::CallOrigin;
 use crate::server::call::MAX_RECORD;
 use crate::wire::v4::OPERATIONS_LIMIT;
 use crate::wire::v4::sessions::{ChannelAttributes, SessionId};
@@ -68,21 +68,21 @@ pub(super) struct Session {
     pub(super) fore: ChannelAttributes,
     /// How the server calls the client.
     pub(super) back: BackChannel,
-    slots: Box<[Mutex<Slot, ranks::Nfs4Slot>]>,
+    slots: Box<[Mutex<SessionSlot, ranks::Nfs4Slot>]>,
     connections: Mutex<Vec<BoundConnection>, ranks::Nfs4Connections>,
 }
 
 /// A connection that uses a session.
 #[derive(Debug, Clone, Copy)]
 struct BoundConnection {
-    origin: Origin,
+    origin: CallOrigin,
     /// The server may call the client over it.
     is_back: bool,
 }
 
 /// The last request of a slot.
 #[derive(Default)]
-struct Slot {
+struct SessionSlot {
     sequence: u32,
     /// Of the request, to tell another request with the same number.
     digest: u64,
@@ -139,7 +139,7 @@ impl Sessions {
         &self,
         (client, minor): (&Arc<Client>, u32),
         (wanted, back): (&ChannelAttributes, BackChannel),
-        over: (Origin, bool),
+        over: (CallOrigin, bool),
         is_there: impl FnOnce() -> bool,
     ) -> Result<Arc<Session>, Status> {
         let session = self.add((client, minor), wanted, back, over)?;
@@ -155,7 +155,7 @@ impl Sessions {
         (client, minor): (&Arc<Client>, u32),
         wanted: &ChannelAttributes,
         back: BackChannel,
-        (origin, is_back): (Origin, bool),
+        (origin, is_back): (CallOrigin, bool),
     ) -> Result<Arc<Session>, Status> {
         let mut id = [0; 16];
         getrandom::fill(&mut id).map_err(|_| Status::SERVERFAULT)?;
@@ -248,7 +248,7 @@ impl Session {
     }
 
     /// Remembers that a connection uses the session, RFC 8881 2.10.3.1; with `is_back` for calls of the server, too.
-    pub(super) fn bind(&self, origin: Origin, is_back: bool) {
+    pub(super) fn bind(&self, origin: CallOrigin, is_back: bool) {
         let mut connections = self.connections.lock();
         if let Some(known) = connections.iter_mut().find(|known| known.origin == origin) {
             known.is_back |= is_back;
@@ -261,12 +261,12 @@ impl Session {
     }
 
     /// Whether a connection uses the session.
-    pub(super) fn is_bound(&self, origin: Origin) -> bool {
+    pub(super) fn is_bound(&self, origin: CallOrigin) -> bool {
         self.connections.lock().iter().any(|known| known.origin == origin)
     }
 
     /// The connections over which the server may call the client.
-    pub(super) fn back_connections(&self) -> Vec<Origin> {
+    pub(super) fn back_connections(&self) -> Vec<CallOrigin> {
         let connections = self.connections.lock();
         connections.iter().filter(|known| known.is_back).map(|known| known.origin).collect()
     }
@@ -405,8 +405,8 @@ mod tests {
         Client::new((1, number), &Arc::from(&b"name"[..]), ([0; 8], Principal::root()), 1)
     }
 
-    fn origin(port: u16) -> Origin {
-        Origin { address: [192, 0, 2, 1].into(), port, datagram: false, protection: Protection::None }
+    fn origin(port: u16) -> CallOrigin {
+        CallOrigin { address: [192, 0, 2, 1].into(), port, datagram: false, protection: Protection::None }
     }
 
     #[test]

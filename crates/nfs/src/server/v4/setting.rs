@@ -11,7 +11,7 @@ use crate::server::naming::Naming;
 use crate::server::v3::{Target, size};
 use crate::wire::v4::acls::MaskedMode;
 use crate::wire::v4::attributes::*;
-use crate::wire::v4::types::{Attributes, Bitmap, ChangeInfo, NfsTime, Status};
+use crate::wire::v4::types::{Bitmap, ChangeInfo, Fattr, NfsTime, Status};
 
 /// The attributes that can be set.
 const SETTABLE: &[u32] = &[
@@ -106,11 +106,7 @@ impl RequestedAttributes {
 }
 
 /// Reads the attributes of SETATTR, CREATE and OPEN: ATTRNOTSUPP for one that there is not, INVAL for one that cannot be set.
-pub(super) fn wanted(
-    minor: u32,
-    naming: &Naming,
-    sent: &Attributes<'_>,
-) -> Result<RequestedAttributes, Status> {
+pub(super) fn wanted(minor: u32, naming: &Naming, sent: &Fattr<'_>) -> Result<RequestedAttributes, Status> {
     if !is_within(&sent.which, &supported(minor)) {
         return Err(Status::ATTRNOTSUPP);
     }
@@ -326,7 +322,7 @@ mod tests {
 
     fn read(minor: u32, which: &[u32], values: &[u8]) -> Result<RequestedAttributes, Status> {
         let naming = Naming::new(None, UnixAccounts::NameService);
-        wanted(minor, &naming, &Attributes { which: Bitmap::new(which), values: Opaque::new(values) })
+        wanted(minor, &naming, &Fattr { which: Bitmap::new(which), values: Opaque::new(values) })
     }
 
     #[test]

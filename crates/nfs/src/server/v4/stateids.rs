@@ -9,7 +9,7 @@ use super::client::Client;
 use super::compound::Compound;
 use super::states::{By, DataAccess, SentStateId, State};
 use crate::server::handle::HandleContent;
-use crate::wire::v4::Operation;
+use crate::wire::v4::CompoundOperation;
 use crate::wire::v4::types::{StateId, Status};
 use crate::wire::xdr::Decode;
 
@@ -82,25 +82,25 @@ impl Compound<'_> {
 
     /// After an operation: the current stateid is the one in its results, or none if it has changed the current handle only.
     /// RFC 8881 16.2.3.1.2.
-    pub(super) fn note_state(&mut self, operation: &Operation<'_>, results_at: usize, w: &Writer) {
+    pub(super) fn note_state(&mut self, operation: &CompoundOperation<'_>, results_at: usize, w: &Writer) {
         match operation {
-            Operation::Open(_)
-            | Operation::OpenDowngrade(_)
-            | Operation::Close(_)
-            | Operation::Lock(_)
-            | Operation::Unlock(_) => {
+            CompoundOperation::Open(_)
+            | CompoundOperation::OpenDowngrade(_)
+            | CompoundOperation::Close(_)
+            | CompoundOperation::Lock(_)
+            | CompoundOperation::Unlock(_) => {
                 if let Ok(state) = StateId::decode(&mut Reader::new(&w.as_bytes()[results_at..])) {
                     self.state = state;
                 }
             }
-            Operation::PutRoot(())
-            | Operation::PutPublic(())
-            | Operation::PutHandle(_)
-            | Operation::LookUp(_)
-            | Operation::LookUpParent(())
-            | Operation::Create(_) => self.state = StateId::ANONYMOUS,
-            Operation::Save(()) => self.saved_state = self.state,
-            Operation::Restore(()) => self.state = self.saved_state,
+            CompoundOperation::PutRoot(())
+            | CompoundOperation::PutPublic(())
+            | CompoundOperation::PutHandle(_)
+            | CompoundOperation::LookUp(_)
+            | CompoundOperation::LookUpParent(())
+            | CompoundOperation::Create(_) => self.state = StateId::ANONYMOUS,
+            CompoundOperation::Save(()) => self.saved_state = self.state,
+            CompoundOperation::Restore(()) => self.state = self.saved_state,
             _ => {}
         }
     }

@@ -112,7 +112,7 @@ pub(super) struct OpenState {
     pub(super) party: Party,
     /// `None`: it is closed.
     pub(super) held: Mutex<Option<TreeOpen>, ranks::Nfs4Open>,
-    pub(super) shares: Shares,
+    pub(super) shares: ShareCombinations,
 }
 
 impl OpenState {
@@ -224,9 +224,9 @@ impl By {
 
 /// The combinations of access and denials with which an owner has opened a file, as one bit each.
 #[derive(Default)]
-pub(super) struct Shares(AtomicU16);
+pub(super) struct ShareCombinations(AtomicU16);
 
-impl Shares {
+impl ShareCombinations {
     pub(super) fn add(&self, access: Modes, deny: Modes) {
         self.0.fetch_or(bit(access, deny), Ordering::AcqRel);
     }
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_downgrade_leaves_what_some_opens_make_together() {
-        let shares = Shares::default();
+        let shares = ShareCombinations::default();
         shares.add(Modes::READ, Modes::NONE);
         shares.add(Modes::WRITE, Modes::WRITE);
         let both = Modes::READ.union(Modes::WRITE);

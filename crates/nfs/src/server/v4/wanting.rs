@@ -14,7 +14,7 @@ use super::delegations::{Delegation, Grant, Use, grant, grant_by};
 use super::fail::Fail;
 use super::notifying::{self, NoticeFilter, Watch};
 use super::opens::in_its_time;
-use super::place::Place;
+use super::place::HandleTarget;
 use super::principal::Principal;
 use super::pushing;
 use super::reclaiming::{own_client, reclaimed};
@@ -99,7 +99,7 @@ pub(super) fn put_delegation(
     compound: &Compound<'_>,
     client: &Arc<Client>,
     (open, target, at): (&Arc<OpenState>, &Target, Option<Beside<'_>>),
-    request: &opens::Open<'_>,
+    request: &opens::OpenArgs<'_>,
     w: &mut Writer,
 ) -> Result<(), Status> {
     let service = compound.call.service;
@@ -136,7 +136,7 @@ pub(super) fn put_delegation(
 fn wanted(
     compound: &Compound<'_>,
     client: &Client,
-    request: &opens::Open<'_>,
+    request: &opens::OpenArgs<'_>,
 ) -> Result<Use, WhyNoDelegation> {
     if !compound.is_callable(client) {
         return Err(WhyNoDelegation::NoResource);
@@ -176,7 +176,7 @@ pub(super) async fn want(
     let allows = match (request.claim, asked) {
         (DelegationClaim::PreviouslyDelegatedFile, _) => return Err(Status::NOTSUPP.into()),
         (_, WANT_NONE | WANT_CANCEL) => {
-            if let (Place::File(target), WANT_CANCEL) = (&*place, asked) {
+            if let (HandleTarget::File(target), WANT_CANCEL) = (&*place, asked) {
                 service.nfs4.wishes.cancel(&client, target.found.object.id());
             }
             return Ok(put_no_delegation(request.want, WhyNoDelegation::NotWanted, false, w)?);
@@ -209,9 +209,11 @@ pub(super) async fn want_directory(
     let place = compound.current()?.clone();
     let client = own_client(compound)?.clone();
     let target = match &*place {
-        Place::File(target) if of_type(&place, true).is_ok() => target,
-        Place::File(_) | Place::Attributes(_) | Place::Attribute(_) => return Err(Status::NOTDIR.into()),
-        Place::Pseudo(_) => {
+        HandleTarget::File(target) if of_type(&place, true).is_ok() => target,
+        HandleTarget::File(_) | HandleTarget::Attributes(_) | HandleTarget::Attribute(_) => {
+            return Err(Status::NOTDIR.into());
+        }
+        HandleTarget::Pseudo(_) => {
             put_words(w, &[UNAVAILABLE, 0]);
             return Ok(());
         }
@@ -245,12 +247,14 @@ pub(super) async fn want_directory(
 }
 
 /// Whether the place is a folder, or else a file, of a share.
-fn of_type(place: &Place, is_folder: bool) -> Result<(), WhyNoDelegation> {
+fn of_type(place: &HandleTarget, is_folder: bool) -> Result<(), WhyNoDelegation> {
     let kind = match place {
-        Place::Pseudo(_) => return Err(WhyNoDelegation::IsFolder),
-        Place::Attributes(_) | Place::Attribute(_) => return Err(WhyNoDelegation::NotOfThisType),
-        Place::File(target) if target.sidecar.is_some() => return Err(WhyNoDelegation::NotOfThisType),
-        Place::File(target) => target.found.attributes.kind,
+        HandleTarget::Pseudo(_) => return Err(WhyNoDelegation::IsFolder),
+        HandleTarget::Attributes(_) | HandleTarget::Attribute(_) => {
+            return Err(WhyNoDelegation::NotOfThisType);
+        }
+        HandleTarget::File(target) if target.sidecar.is_some() => return Err(WhyNoDelegation::NotOfThisType),
+        HandleTarget::File(target) => target.found.attributes.kind,
     };
     match kind {
         Kind::Folder if is_folder => Ok(()),

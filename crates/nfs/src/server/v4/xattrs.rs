@@ -8,7 +8,7 @@ use super::attributes::change;
 use super::compound::Compound;
 use super::data::changeable;
 use super::fail::Fail;
-use super::place::Place;
+use super::place::HandleTarget;
 use crate::server::v3::Target;
 use crate::wire::v4::types::{ChangeInfo, Name, Status, XattrValue};
 use crate::wire::v4::xattrs::{ListXattrs, SetOption, SetXattr};
@@ -20,9 +20,9 @@ const MOST: usize = 64 * 1024 - 1;
 const LIST_HEAD: usize = 8 + 4 + 4;
 
 /// The file or folder whose attributes are meant.
-pub(super) fn described(place: &Place) -> Result<&Target, Status> {
+pub(super) fn described(place: &HandleTarget) -> Result<&Target, Status> {
     match place {
-        Place::File(target) if target.sidecar.is_none() => match target.found.attributes.kind {
+        HandleTarget::File(target) if target.sidecar.is_none() => match target.found.attributes.kind {
             Kind::File | Kind::Folder => Ok(target),
             _ => Err(Status::WRONG_TYPE),
         },

@@ -4,8 +4,8 @@ use crate::wire::xdr::tests::{bytes_of, value_of};
 /// NFS version 3 over TCP at port 2049: prog, vers, prot, port.
 const NFS: [u8; 16] = [0, 1, 0x86, 0xa3, 0, 0, 0, 3, 0, 0, 0, 6, 0, 0, 8, 1];
 
-fn nfs() -> Mapping {
-    Mapping { program: 100_003, version: 3, protocol: Protocol::TCP, port: 2049 }
+fn nfs() -> PortMapping {
+    PortMapping { program: 100_003, version: 3, protocol: Protocol::TCP, port: 2049 }
 }
 
 fn rpcb() -> Rpcb<'static> {
@@ -19,8 +19,8 @@ const RPCB: &[u8] = b"\0\x01\x86\xa3\0\0\0\x03\0\0\0\x03tcp\0\0\0\0\x0b0.0.0.0.8
 #[test]
 fn mapping_is_laid_out_as_in_the_rfc() {
     assert_eq!((bytes_of(&nfs()), value_of(&NFS)), (NFS.to_vec(), Ok(nfs())));
-    assert!(value_of::<Mapping>(&NFS[..15]).is_err());
-    assert!(value_of::<Mapping>(&[&NFS[..], &[0]].concat()).is_err());
+    assert!(value_of::<PortMapping>(&NFS[..15]).is_err());
+    assert!(value_of::<PortMapping>(&[&NFS[..], &[0]].concat()).is_err());
 }
 
 #[test]

@@ -125,14 +125,14 @@ macro_rules! values {
         impl<'a> Values<'a> {
             /// The values that a client sent: NFS4ERR_ATTRNOTSUPP for an attribute that is not
             /// known here, NFS4ERR_BADXDR for values that do not fit the set.
-            pub fn of(sent: &Attributes<'a>) -> Result<Self, Status> {
+            pub fn of(sent: &Fattr<'a>) -> Result<Self, Status> {
                 if !sent.which.is_within(&KNOWN) {
                     return Err(Status::ATTRNOTSUPP);
                 }
                 Self::read(sent).map_err(|_| Status::BADXDR)
             }
 
-            fn read(sent: &Attributes<'a>) -> Result<Self, Malformed> {
+            fn read(sent: &Fattr<'a>) -> Result<Self, Malformed> {
                 let (r, mut values) = (&mut Reader::new(sent.values.0), Self::default());
                 $(if sent.which.has($number) {
                     values.$field = Some(Decode::decode(r)?);
@@ -282,8 +282,7 @@ values! {
 
 impl<'a> Decode<'a> for Values<'a> {
     fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
-        Self::of(&Attributes::decode(r)?)
-            .map_err(|_| Malformed("attributes that are not known or do not fit"))
+        Self::of(&Fattr::decode(r)?).map_err(|_| Malformed("attributes that are not known or do not fit"))
     }
 }
 

@@ -41,7 +41,7 @@ record! {
     /// SETATTR4args, 16.32.
     pub struct SetAttr<'a> {
         pub state: StateId,
-        pub attributes: Attributes<'a>,
+        pub attributes: Fattr<'a>,
     }
 
     /// WRITE4args, 16.36.
@@ -53,19 +53,19 @@ record! {
     }
 }
 
-/// Declares [`Operation`] and its codec from the numbers and the types of the arguments.
+/// Declares [`CompoundOperation`] and its codec from the numbers and the types of the arguments.
 macro_rules! operations {
     ($($name:ident = $number:ident: $type:ty,)*) => {
         /// nfs_argop4: an operation and its arguments.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Operation<'a> {
+        pub enum CompoundOperation<'a> {
             $($name($type),)*
             /// An operation that is not decoded. The end of its arguments is unknown, so it is
             /// the last one that is read.
             Other(OperationNumber),
         }
 
-        impl<'a> Operation<'a> {
+        impl<'a> CompoundOperation<'a> {
             /// Reads the arguments that follow the number of an operation.
             pub fn of(number: OperationNumber, r: &mut Reader<'a>) -> Result<Self, Malformed> {
                 Ok(match number {
@@ -75,14 +75,14 @@ macro_rules! operations {
             }
         }
 
-        impl<'a> Decode<'a> for Operation<'a> {
+        impl<'a> Decode<'a> for CompoundOperation<'a> {
             fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
                 let number = OperationNumber::decode(r)?;
                 Self::of(number, r)
             }
         }
 
-        impl Encode for Operation<'_> {
+        impl Encode for CompoundOperation<'_> {
             fn encode(&self, w: &mut Writer) {
                 match self {
                     $(Self::$name(arguments) => {
@@ -111,8 +111,8 @@ operations! {
     Unlock = LOCKU: Unlock,
     LookUp = LOOKUP: Name<'a>,
     LookUpParent = LOOKUPP: (),
-    DiffersFrom = NVERIFY: Attributes<'a>,
-    Open = OPEN: Open<'a>,
+    DiffersFrom = NVERIFY: Fattr<'a>,
+    Open = OPEN: OpenArgs<'a>,
     OpenAttributes = OPENATTR: bool,
     OpenConfirm = OPEN_CONFIRM: OpenConfirm,
     OpenDowngrade = OPEN_DOWNGRADE: OpenDowngrade,
@@ -131,9 +131,9 @@ operations! {
     SetAttr = SETATTR: SetAttr<'a>,
     SetClientId = SETCLIENTID: SetClientId<'a>,
     SetClientIdConfirm = SETCLIENTID_CONFIRM: SetClientIdConfirm,
-    Verify = VERIFY: Attributes<'a>,
+    Verify = VERIFY: Fattr<'a>,
     Write = WRITE: Write<'a>,
-    ReleaseLockOwner = RELEASE_LOCKOWNER: Owner<'a>,
+    ReleaseLockOwner = RELEASE_LOCKOWNER: OwnerArgument<'a>,
     BackChannel = BACKCHANNEL_CTL: BackChannel,
     BindConnection = BIND_CONN_TO_SESSION: BindConnection,
     ExchangeId = EXCHANGE_ID: ExchangeId<'a>,

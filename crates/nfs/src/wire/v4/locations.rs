@@ -9,7 +9,7 @@ pub struct FsLocations<'a>(&'a [u8]);
 
 /// fs_location4.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Location {
+pub struct FsLocation {
     /// Names or addresses of servers, which all have the same path.
     pub servers: Vec<String>,
     /// pathname4: the names on the way to the file system there.
@@ -23,14 +23,14 @@ impl<'a> FsLocations<'a> {
     }
 
     /// The path of the file system on this server, and where else it is.
-    pub fn read(&self) -> Result<(Vec<Vec<u8>>, Vec<Location>), Malformed> {
+    pub fn read(&self) -> Result<(Vec<Vec<u8>>, Vec<FsLocation>), Malformed> {
         let r = &mut Reader::new(self.0);
         let root = strings(r)?;
         let text = |name: Vec<u8>| String::from_utf8_lossy(&name).into_owned();
         let mut locations = Vec::new();
         for _ in 0..r.u32_be()? {
             let servers = strings(r)?.into_iter().map(text).collect();
-            locations.push(Location { servers, path: strings(r)?.into_iter().map(text).collect() });
+            locations.push(FsLocation { servers, path: strings(r)?.into_iter().map(text).collect() });
         }
         Ok((root, locations))
     }
@@ -49,7 +49,7 @@ fn strings(r: &mut Reader<'_>) -> Result<Vec<Vec<u8>>, Malformed> {
 type PathName<'a> = Opaque<'a, VALUES_LIMIT>;
 
 /// Writes fs_locations4.
-pub fn write(root: &[Vec<u8>], locations: &[Location], w: &mut Writer) {
+pub fn write(root: &[Vec<u8>], locations: &[FsLocation], w: &mut Writer) {
     let names = |names: &[String], w: &mut Writer| {
         w.u32_be(names.len() as u32); // some tens at most
         names.iter().for_each(|name| PathName::new(name.as_bytes()).encode(w));

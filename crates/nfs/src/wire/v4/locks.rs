@@ -43,7 +43,7 @@ record! {
         pub open_sequence: u32,
         pub open: StateId,
         pub sequence: u32,
-        pub owner: Owner<'a>,
+        pub owner: OwnerArgument<'a>,
     }
 
     /// LOCK4args, 16.10. The length `u64::MAX` reaches to the end of every file.
@@ -61,7 +61,7 @@ record! {
         pub kind: LockType,
         pub offset: u64,
         pub length: u64,
-        pub owner: Owner<'a>,
+        pub owner: OwnerArgument<'a>,
     }
 
     /// LOCKU4args, 16.12.
@@ -78,6 +78,6 @@ record! {
         pub offset: u64,
         pub length: u64,
         pub kind: LockType,
-        pub owner: Owner<'a>,
+        pub owner: OwnerArgument<'a>,
     }
 }

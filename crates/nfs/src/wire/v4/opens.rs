@@ -44,13 +44,13 @@ pub enum OpenHow<'a> {
     /// OPEN4_NOCREATE.
     Existing,
     /// UNCHECKED4: use the existing file.
-    Unchecked(Attributes<'a>),
+    Unchecked(Fattr<'a>),
     /// GUARDED4: NFS4ERR_EXIST.
-    Guarded(Attributes<'a>),
+    Guarded(Fattr<'a>),
     /// EXCLUSIVE4: NFS4ERR_EXIST, unless the file has stored this verifier.
     Exclusive(Verifier),
     /// EXCLUSIVE4_1: the same, and attributes to set. Only from minor version 1.
-    ExclusiveWith(Verifier, Attributes<'a>),
+    ExclusiveWith(Verifier, Fattr<'a>),
 }
 
 impl<'a> Decode<'a> for OpenHow<'a> {
@@ -139,7 +139,7 @@ record! {
     pub struct Create<'a> {
         pub kind: CreateType<'a>,
         pub name: Name<'a>,
-        pub attributes: Attributes<'a>,
+        pub attributes: Fattr<'a>,
     }
 
     /// CLOSE4args, 16.2.
@@ -149,13 +149,13 @@ record! {
     }
 
     /// OPEN4args, 16.16.
-    pub struct Open<'a> {
+    pub struct OpenArgs<'a> {
         pub sequence: u32,
         /// OPEN4_SHARE_ACCESS_*: [`SHARE_READ`], [`SHARE_WRITE`], and wishes for delegations (4.1).
         pub access: u32,
         /// OPEN4_SHARE_DENY_*: the same bits.
         pub deny: u32,
-        pub owner: Owner<'a>,
+        pub owner: OwnerArgument<'a>,
         pub how: OpenHow<'a>,
         pub claim: Claim<'a>,
     }

@@ -14,7 +14,7 @@ fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-fn decoded(bytes: &[u8]) -> Result<Operation<'_>, Malformed> {
+fn decoded(bytes: &[u8]) -> Result<CompoundOperation<'_>, Malformed> {
     arguments(&mut Reader::new(bytes))
 }
 
@@ -31,9 +31,9 @@ fn a_compound_is_read_one_operation_after_another() {
     let head = Head::decode(r).expect("a head");
     assert_eq!(head, Head { tag: Opaque::new(b"ls\n"), minor: 1, operations: 3 });
     assert_eq!(head.refusal(), None);
-    assert_eq!(Operation::decode(r), Ok(Operation::PutRoot(())));
-    assert_eq!(Operation::decode(r), Ok(Operation::LookUp(Opaque::new(b"ab"))));
-    assert_eq!(Operation::decode(r), Ok(Operation::GetAttr(Bitmap::new(&[0x10, 0x2]))));
+    assert_eq!(CompoundOperation::decode(r), Ok(CompoundOperation::PutRoot(())));
+    assert_eq!(CompoundOperation::decode(r), Ok(CompoundOperation::LookUp(Opaque::new(b"ab"))));
+    assert_eq!(CompoundOperation::decode(r), Ok(CompoundOperation::GetAttr(Bitmap::new(&[0x10, 0x2]))));
     assert_eq!(r.remaining(), 0);
 }
 
@@ -47,12 +47,12 @@ fn a_write_and_a_read_have_the_layout_of_the_specification() {
     write.extend(b"x\0\0\0");
     let data = Opaque::new(b"x");
     let expected =
-        Operation::Write(Write { state, offset: 0x1_0000_0002, stable: StableHow::FILE_SYNC, data });
+        CompoundOperation::Write(Write { state, offset: 0x1_0000_0002, stable: StableHow::FILE_SYNC, data });
     assert_eq!(decoded(&write), Ok(expected));
     assert_eq!(bytes_of(&expected), write);
 
     let read = words(&[25, u32::MAX, u32::MAX, u32::MAX, u32::MAX, 0, 9, 4096]);
-    let expected = Operation::Read(Read { state: StateId::BYPASS, offset: 9, count: 4096 });
+    let expected = CompoundOperation::Read(Read { state: StateId::BYPASS, offset: 9, count: 4096 });
     assert_eq!(decoded(&read), Ok(expected));
     assert_eq!(bytes_of(&expected), read);
 }
@@ -74,7 +74,7 @@ fn lengths_beyond_the_limits_do_not_decode() {
     assert!(decoded(&handle).is_err());
     assert!(decoded(&[words(&[9, 257]), words(&[0; 257])].concat()).is_err()); // GETATTR: 256 words
     assert!(decoded(&words(&[38, 0, 0, 0, 0, 0, 0, 0, u32::MAX])).is_err()); // WRITE
-    assert_eq!(decoded(&words(&[49])), Ok(Operation::Other(OperationNumber::LAYOUTCOMMIT))); // not decoded
+    assert_eq!(decoded(&words(&[49])), Ok(CompoundOperation::Other(OperationNumber::LAYOUTCOMMIT))); // not decoded
     let mut release = words(&[39, 0, 1, 1028]); // RELEASE_LOCKOWNER: 1024 bytes are the most
     release.extend([0; 1028]);
     assert!(decoded(&release).is_err());
@@ -100,7 +100,7 @@ fn attributes_are_written_in_the_order_of_their_numbers() {
     expected.extend(words(&[u32::MAX, u32::MAX, 5]));
     assert_eq!(w.as_bytes(), expected);
 
-    let sent = Attributes::decode(&mut Reader::new(&expected)).expect("a fattr4");
+    let sent = Fattr::decode(&mut Reader::new(&expected)).expect("a fattr4");
     assert_eq!(Values::of(&sent), Ok(Values { fileid: None, ..values }));
 }
 
@@ -137,7 +137,7 @@ fn lists_of_entries_have_the_layout_of_the_specification() {
     let dacl = [words(&[3, 1, 0, 0x80, 1, 4]), b"1000".to_vec()].concat();
     bytes.extend(dacl);
     bytes[15] = (bytes.len() - 16) as u8;
-    let sent = Attributes::decode(&mut Reader::new(&bytes)).expect("a fattr4");
+    let sent = Fattr::decode(&mut Reader::new(&bytes)).expect("a fattr4");
     let values = Values::of(&sent).expect("acl and dacl");
     let aces: Vec<Ace<'_>> = values.acl.unwrap().iter().collect();
     let everyone = Ace { kind: AceType::DENIED, flags: 3, mask: 2, who: Opaque::new(b"EVERYONE@") };
@@ -154,7 +154,7 @@ fn lists_of_entries_have_the_layout_of_the_specification() {
 #[test]
 fn attributes_that_are_not_known_or_do_not_fit_have_their_own_statuses() {
     let status = |which: &[u32], values: &[u8]| {
-        Values::of(&Attributes { which: Bitmap::new(which), values: Opaque::new(values) }).err()
+        Values::of(&Fattr { which: Bitmap::new(which), values: Opaque::new(values) }).err()
     };
     assert_eq!(status(&[0, 1], &[]), Some(Status(10032))); // mimetype: NFS4ERR_ATTRNOTSUPP
     assert_eq!(status(&[1 << 24], &words(&[1])), Some(Status(10036))); // fs_locations: half a path

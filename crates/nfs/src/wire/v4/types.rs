@@ -216,7 +216,7 @@ record! {
     }
 
     /// open_owner4 and lock_owner4: one process of a client, or a part of it.
-    pub struct Owner<'a> {
+    pub struct OwnerArgument<'a> {
         pub client: u64,
         pub name: OwnerName<'a>,
     }
@@ -237,7 +237,7 @@ record! {
     }
 
     /// fattr4: attributes, and their values in the order of the bits.
-    pub struct Attributes<'a> {
+    pub struct Fattr<'a> {
         pub which: Bitmap,
         pub values: Opaque<'a, VALUES_LIMIT>,
     }

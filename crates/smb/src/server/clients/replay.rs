@@ -17,10 +17,10 @@ const MOST: usize = 65_536;
 /// The outcomes of a client's CREATEs that carry a number chosen by the client (a create GUID).
 #[derive(Default)]
 pub(in crate::server) struct Creations {
-    table: Mutex<HashMap<[u8; 16], Creation>, ranks::SmbReplays>,
+    table: Mutex<HashMap<[u8; 16], CreateState>, ranks::SmbReplays>,
 }
 
-enum Creation {
+enum CreateState {
     /// The CREATE waits for something.
     UnderWay,
     Done(Weak<Open>),
@@ -61,7 +61,7 @@ impl CreateNumber {
         if let Some(client) = self.client.upgrade()
             && let Some(creation) = client.creations.table.lock().get_mut(&self.guid)
         {
-            *creation = Creation::Done(Arc::downgrade(open));
+            *creation = CreateState::Done(Arc::downgrade(open));
         }
     }
 }
@@ -82,11 +82,11 @@ impl Creations {
     ) -> Result<(), Status> {
         let mut table = client.creations.table.lock();
         match table.get(&guid) {
-            Some(Creation::Done(other)) if other.strong_count() > 0 => {
+            Some(CreateState::Done(other)) if other.strong_count() > 0 => {
                 return Err(Status::DUPLICATE_OBJECTID);
             }
             None if table.len() >= MOST => return Err(Status::DUPLICATE_OBJECTID),
-            _ => table.insert(guid, Creation::Done(Arc::downgrade(open))),
+            _ => table.insert(guid, CreateState::Done(Arc::downgrade(open))),
         };
         drop(table);
         let _ = open.number.set(CreateNumber { client: Arc::downgrade(client), guid, action }); // a new open has none
@@ -98,7 +98,7 @@ impl Drop for CreateNumber {
     fn drop(&mut self) {
         let Some(client) = self.client.upgrade() else { return };
         let mut table = client.creations.table.lock();
-        if matches!(table.get(&self.guid), Some(Creation::Done(open)) if open.strong_count() == 0) {
+        if matches!(table.get(&self.guid), Some(CreateState::Done(open)) if open.strong_count() == 0) {
             table.remove(&self.guid);
         }
     }
@@ -113,16 +113,16 @@ impl<'a> ReplayCheck<'a> {
     ) -> Result<Self, Status> {
         let mut table = client.creations.table.lock();
         let before = match table.get(&guid) {
-            Some(Creation::UnderWay) if replay => return Err(Status::FILE_NOT_AVAILABLE),
-            Some(Creation::UnderWay) => return Err(Status::DUPLICATE_OBJECTID),
-            Some(Creation::Done(open)) => open.upgrade(),
+            Some(CreateState::UnderWay) if replay => return Err(Status::FILE_NOT_AVAILABLE),
+            Some(CreateState::UnderWay) => return Err(Status::DUPLICATE_OBJECTID),
+            Some(CreateState::Done(open)) => open.upgrade(),
             None => None,
         };
         match before {
             Some(open) if replay => return Ok(ReplayCheck::Again(open)),
             Some(_) => return Err(Status::DUPLICATE_OBJECTID),
             None if table.len() >= MOST => return Err(Status::INSUFFICIENT_RESOURCES),
-            None => table.insert(guid, Creation::UnderWay),
+            None => table.insert(guid, CreateState::UnderWay),
         };
         Ok(ReplayCheck::New(InFlightCreate { client, guid }))
     }
@@ -134,10 +134,10 @@ impl InFlightCreate<'_> {
     pub(in crate::server) fn done(self, open: &Arc<Open>, action: Action) -> Option<Arc<Open>> {
         let number = CreateNumber { client: Arc::downgrade(self.client), guid: self.guid, action };
         let _ = open.number.set(number); // a new open has none
-        let done = Creation::Done(Arc::downgrade(open));
+        let done = CreateState::Done(Arc::downgrade(open));
         match self.client.creations.table.lock().insert(self.guid, done) {
-            Some(Creation::Done(other)) => other.upgrade(),
-            Some(Creation::UnderWay) | None => None,
+            Some(CreateState::Done(other)) => other.upgrade(),
+            Some(CreateState::UnderWay) | None => None,
         }
     }
 }
@@ -145,7 +145,7 @@ impl InFlightCreate<'_> {
 impl Drop for InFlightCreate<'_> {
     fn drop(&mut self) {
         let mut table = self.client.creations.table.lock();
-        if matches!(table.get(&self.guid), Some(Creation::UnderWay)) {
+        if matches!(table.get(&self.guid), Some(CreateState::UnderWay)) {
             table.remove(&self.guid);
         }
     }

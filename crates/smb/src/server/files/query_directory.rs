@@ -18,8 +18,8 @@ use crate::server::context::{Context, Outcome, Reply};
 use crate::server::dfs;
 use crate::wire::Status;
 use crate::wire::fscc::directory::{Entry, EntryName, Facts, Form, Listing};
-use crate::wire::fscc::pattern::Pattern;
-use crate::wire::fscc::readdirattr::{MacAttributes, ShortFinderInfo, Version};
+use crate::wire::fscc::pattern::NamePattern;
+use crate::wire::fscc::readdirattr::{MacAttributes, ReadDirAttrVersion, ShortFinderInfo};
 use crate::wire::fscc::reparse::Tag;
 use crate::wire::fscc::{FileAttributes, FileClass};
 use crate::wire::query_directory::{Flags, Request, Response};
@@ -29,7 +29,7 @@ use crate::wire::security::AccessMask;
 #[derive(Default)]
 pub(in crate::server) struct Scan {
     /// The pattern of the scan's first request, which also applies to the later ones.
-    pattern: Option<Pattern>,
+    pattern: Option<NamePattern>,
     /// `.` and `..` are entries 0 and 1. The tree's own entries follow.
     dots: u8,
     cookie: u64,
@@ -63,7 +63,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
             true => request.pattern.clone(),
             false => tree.share.options.characters.read(&request.pattern).into_owned(),
         };
-        let pattern = Pattern::new(&asked, file.folding).map_err(|_| Status::OBJECT_NAME_INVALID)?;
+        let pattern = NamePattern::new(&asked, file.folding).map_err(|_| Status::OBJECT_NAME_INVALID)?;
         scan.pattern = Some(pattern);
     }
     let asked = request.output_buffer_length as usize;
@@ -342,8 +342,8 @@ impl MacView {
         }
     }
 
-    fn version(&self, has_no_xattrs: bool) -> Version {
-        if self.second { Version::V2 { has_no_xattrs } } else { Version::V1 }
+    fn version(&self, has_no_xattrs: bool) -> ReadDirAttrVersion {
+        if self.second { ReadDirAttrVersion::V2 { has_no_xattrs } } else { ReadDirAttrVersion::V1 }
     }
 }
 

@@ -85,7 +85,7 @@ async fn set_file(
             moving::link(context, open, file, moving::RenameTarget::from(target)).await?;
         }
         FileClass::POSITION => {
-            let position = whole(data, info::Position::decode)?.current_byte_offset;
+            let position = whole(data, info::FilePosition::decode)?.current_byte_offset;
             if i64::try_from(position).is_err() {
                 return Err(Status::INVALID_PARAMETER.into());
             }
@@ -134,7 +134,7 @@ async fn set_eas(open: &Open, file: &File, data: &[u8]) -> Result<(), Status> {
 fn set_pipe(class: FileClass, data: &[u8]) -> Result<(), Status> {
     match class {
         FileClass::PIPE => {
-            let pipe = whole(data, info::Pipe::decode)?;
+            let pipe = whole(data, info::FilePipe::decode)?;
             if pipe.read_mode > 1 || pipe.completion_mode > 1 {
                 Err(Status::INVALID_PARAMETER)
             } else {

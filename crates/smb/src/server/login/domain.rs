@@ -2,7 +2,7 @@
 
 use auth::{Account, LogonRefused, MemberNames, NtlmResponse};
 
-use super::exchange::{Judge, LoginPolicy};
+use super::exchange::{LoginJudge, LoginPolicy};
 use crate::wire::Status;
 
 /// The parts of a client's last message that decide whether its user may be one of the domain.
@@ -12,7 +12,7 @@ pub(super) struct ClaimedIdentity<'a> {
 }
 
 /// Whether a domain controller is asked about a login. Accounts of this server with a password count first.
-pub(super) fn is_asked(claimed: &ClaimedIdentity<'_>, judge: &Judge<'_>, names: &MemberNames) -> bool {
+pub(super) fn is_asked(claimed: &ClaimedIdentity<'_>, judge: &LoginJudge<'_>, names: &MemberNames) -> bool {
     let has_password = |account: Account| !account.secrets.is_empty();
     let is_guest = judge.policy.guest && claimed.user.eq_ignore_ascii_case("guest");
     let is_own = judge.accounts.find_in_any_case(claimed.user).is_some_and(has_password);

@@ -33,7 +33,7 @@ use crate::wire::spnego::{
 const MAX_MECH_TYPES: usize = 1024;
 /// The server's names.
 #[derive(Debug, Clone)]
-pub(in crate::server) struct Names {
+pub(in crate::server) struct ServerNames {
     /// At most 15 characters, upper case.
     pub(in crate::server) netbios: String,
     /// The computer's name.
@@ -62,9 +62,9 @@ pub(in crate::server) struct LoginPolicy {
 }
 
 /// The data that decide on a login.
-pub(in crate::server) struct Judge<'a> {
+pub(in crate::server) struct LoginJudge<'a> {
     pub(in crate::server) accounts: &'a dyn Accounts,
-    pub(in crate::server) names: &'a Names,
+    pub(in crate::server) names: &'a ServerNames,
     pub(in crate::server) policy: LoginPolicy,
     /// The server takes tickets.
     pub(in crate::server) has_kerberos: bool,
@@ -87,7 +87,7 @@ pub(in crate::server) enum UserKind {
 
 /// A login that has succeeded.
 #[derive(Clone, PartialEq, Eq)]
-pub(in crate::server) struct Login {
+pub(in crate::server) struct CompletedLogin {
     pub(in crate::server) who: UserKind,
     /// The name as the client wrote it.
     pub(in crate::server) user: String,
@@ -125,16 +125,16 @@ pub(in crate::server) struct Claim {
 }
 
 /// The answer to a message. `login` is set if it was the last message.
-pub(in crate::server) struct Step {
+pub(in crate::server) struct LoginStep {
     pub(in crate::server) token: Vec<u8>,
     /// `None`: the status is MORE_PROCESSING_REQUIRED.
-    pub(in crate::server) login: Option<Login>,
+    pub(in crate::server) login: Option<CompletedLogin>,
 }
 
 /// The state of one login. After a refusal it accepts no further message.
 #[derive(Default)]
 pub(in crate::server) struct Exchange {
-    pub(super) state: State,
+    pub(super) state: LoginState,
     /// The client's list of mechanisms. `None` if NTLM is sent without SPNEGO.
     pub(super) mech_types: Option<Vec<u8>>,
     /// The mechanism is not the client's first choice, so the client must prove its list (RFC 4178 5).
@@ -144,14 +144,14 @@ pub(in crate::server) struct Exchange {
 }
 
 #[derive(Default)]
-pub(super) enum State {
+pub(super) enum LoginState {
     #[default]
     Start,
     /// The client is to use this mechanism.
     Asked(Mechanism),
     Challenged(SentChallenge),
     /// The ticket is good, and the client is to prove its list.
-    Proving(Login, Box<dyn SecurityContext>),
+    Proving(CompletedLogin, Box<dyn SecurityContext>),
     Over,
 }
 
@@ -200,9 +200,9 @@ impl Exchange {
     pub(in crate::server) fn step(
         &mut self,
         message: &[u8],
-        judge: &Judge<'_>,
+        judge: &LoginJudge<'_>,
         answer: Option<Answer>,
-    ) -> Result<Step, Status> {
+    ) -> Result<LoginStep, Status> {
         let token = SpnegoToken::decode(message).map_err(malformed)?;
         let (ticket, domain) = match answer {
             Some(Answer::Ticket(ticket)) => (Some(ticket), None),
@@ -210,23 +210,25 @@ impl Exchange {
             None => (None, None),
         };
         self.domain_refused = domain.as_ref().and_then(|logon| logon.as_ref().err().cloned());
-        match (std::mem::replace(&mut self.state, State::Over), token) {
-            (State::Start, SpnegoToken::Ntlm(ntlm)) => self.challenge(ntlm, None, judge),
-            (State::Start, SpnegoToken::Init(init)) => self.begin(init, judge, ticket),
+        match (std::mem::replace(&mut self.state, LoginState::Over), token) {
+            (LoginState::Start, SpnegoToken::Ntlm(ntlm)) => self.challenge(ntlm, None, judge),
+            (LoginState::Start, SpnegoToken::Init(init)) => self.begin(init, judge, ticket),
             (
-                State::Asked(mechanism),
+                LoginState::Asked(mechanism),
                 SpnegoToken::Resp(NegTokenResp { response_token: Some(token), .. }),
             ) => match mechanism {
                 Mechanism::Ntlm => self.challenge(token, None, judge),
                 Mechanism::Kerberos(_) => self.ticket(ticket, None, judge),
             },
-            (State::Proving(login, context), SpnegoToken::Resp(resp)) => self.proven(login, &*context, resp),
-            (State::Challenged(challenged), SpnegoToken::Ntlm(ntlm)) if self.mech_types.is_none() => {
+            (LoginState::Proving(login, context), SpnegoToken::Resp(resp)) => {
+                self.proven(login, &*context, resp)
+            }
+            (LoginState::Challenged(challenged), SpnegoToken::Ntlm(ntlm)) if self.mech_types.is_none() => {
                 let (mut login, checksums) = challenged.authenticate(ntlm, judge, domain)?;
                 login.protection = checksums.map(|checksums| Box::new(checksums.protection(0)));
-                Ok(Step { token: Vec::new(), login: Some(login) })
+                Ok(LoginStep { token: Vec::new(), login: Some(login) })
             }
-            (State::Challenged(challenged), SpnegoToken::Resp(resp)) if self.mech_types.is_some() => {
+            (LoginState::Challenged(challenged), SpnegoToken::Resp(resp)) if self.mech_types.is_some() => {
                 self.complete(challenged, resp, judge, domain)
             }
             _ => Err(Status::INVALID_PARAMETER),
@@ -240,7 +242,7 @@ impl Exchange {
     }
 
     /// What a domain controller is asked before the next [`Self::step`], if this message is for it to decide.
-    pub(in crate::server) fn question(&self, message: &[u8], judge: &Judge<'_>) -> Option<NtlmResponse> {
+    pub(in crate::server) fn question(&self, message: &[u8], judge: &LoginJudge<'_>) -> Option<NtlmResponse> {
         let (challenged, ntlm) = self.last(message)?;
         challenged.question(ntlm, judge)
     }
@@ -252,7 +254,7 @@ impl Exchange {
 
     /// The last message of a login by NTLM.
     fn last<'a>(&self, message: &'a [u8]) -> Option<(&SentChallenge, &'a [u8])> {
-        let State::Challenged(challenged) = &self.state else { return None };
+        let LoginState::Challenged(challenged) = &self.state else { return None };
         let ntlm = match SpnegoToken::decode(message).ok()? {
             SpnegoToken::Ntlm(ntlm) => ntlm,
             SpnegoToken::Resp(resp) => resp.response_token?,
@@ -269,11 +271,11 @@ impl Exchange {
     /// The token that Kerberos is to take before the next [`Self::step`], if this message has one.
     pub(in crate::server) fn token_for_kerberos(&self, message: &[u8]) -> Option<Vec<u8>> {
         match (&self.state, SpnegoToken::decode(message).ok()?) {
-            (State::Start, SpnegoToken::Init(init)) => {
+            (LoginState::Start, SpnegoToken::Init(init)) => {
                 let is_kerberos = matches!(init.mech_types.iter().next(), Some(KERBEROS | MS_KERBEROS));
                 init.mech_token.filter(|_| is_kerberos).map(<[u8]>::to_vec)
             }
-            (State::Asked(Mechanism::Kerberos(_)), SpnegoToken::Resp(resp)) => {
+            (LoginState::Asked(Mechanism::Kerberos(_)), SpnegoToken::Resp(resp)) => {
                 resp.response_token.map(<[u8]>::to_vec)
             }
             _ => None,
@@ -283,9 +285,9 @@ impl Exchange {
     fn begin(
         &mut self,
         init: NegTokenInit<'_>,
-        judge: &Judge<'_>,
+        judge: &LoginJudge<'_>,
         ticket: Option<Result<Ticket, TicketRefusal>>,
-    ) -> Result<Step, Status> {
+    ) -> Result<LoginStep, Status> {
         let mut mechanisms = init.mech_types.iter().map(|oid| Mechanism::of(oid, judge.has_kerberos));
         let preferred = mechanisms.next().flatten();
         let Some(mechanism) = preferred.or_else(|| mechanisms.flatten().next()) else {
@@ -307,8 +309,8 @@ impl Exchange {
                     supported_mech: Some(mechanism.oid()),
                     ..NegTokenResp::default()
                 };
-                self.state = State::Asked(mechanism);
-                Ok(Step { token: resp.encode(), login: None })
+                self.state = LoginState::Asked(mechanism);
+                Ok(LoginStep { token: resp.encode(), login: None })
             }
         }
     }
@@ -318,8 +320,8 @@ impl Exchange {
         &mut self,
         ticket: Option<Result<Ticket, TicketRefusal>>,
         mech: Option<&[u8]>,
-        judge: &Judge<'_>,
-    ) -> Result<Step, Status> {
+        judge: &LoginJudge<'_>,
+    ) -> Result<LoginStep, Status> {
         let ticket = ticket.ok_or(Status::INVALID_PARAMETER)?.map_err(|refused| {
             let status = match &refused {
                 TicketRefusal::Clock => Status::TIME_DIFFERENCE_AT_DC,
@@ -342,7 +344,7 @@ impl Exchange {
             let why = auth::Refusal::Disabled.text().to_owned();
             return Err(self.refuse_ticket(principal, why, Status::ACCOUNT_DISABLED));
         }
-        let login = Login {
+        let login = CompletedLogin {
             who: UserKind::Account(account),
             user: principal,
             workstation: String::new(),
@@ -362,10 +364,10 @@ impl Exchange {
         };
         let token = resp.encode();
         if self.must_prove {
-            self.state = State::Proving(login, ticket.context);
-            return Ok(Step { token, login: None });
+            self.state = LoginState::Proving(login, ticket.context);
+            return Ok(LoginStep { token, login: None });
         }
-        Ok(Step { token, login: Some(login) })
+        Ok(LoginStep { token, login: Some(login) })
     }
 
     fn refuse_ticket(&mut self, principal: String, why: String, status: Status) -> Status {
@@ -376,25 +378,30 @@ impl Exchange {
     /// The checksum over the client's list, after its ticket.
     fn proven(
         &mut self,
-        login: Login,
+        login: CompletedLogin,
         context: &dyn SecurityContext,
         resp: NegTokenResp<'_>,
-    ) -> Result<Step, Status> {
+    ) -> Result<LoginStep, Status> {
         let mech_types = self.mech_types.as_deref().unwrap_or_default();
         if !resp.mech_list_mic.is_some_and(|mic| context.verifies(mech_types, mic)) {
             let why = "the list of mechanisms was changed on the way".to_owned();
             return Err(self.refuse_ticket(login.user, why, Status::LOGON_FAILURE));
         }
         let done = NegTokenResp { neg_state: Some(NegState::ACCEPT_COMPLETED), ..NegTokenResp::default() };
-        Ok(Step { token: done.encode(), login: Some(login) })
+        Ok(LoginStep { token: done.encode(), login: Some(login) })
     }
 
-    fn challenge(&mut self, ntlm: &[u8], mech: Option<&[u8]>, judge: &Judge<'_>) -> Result<Step, Status> {
+    fn challenge(
+        &mut self,
+        ntlm: &[u8],
+        mech: Option<&[u8]>,
+        judge: &LoginJudge<'_>,
+    ) -> Result<LoginStep, Status> {
         let challenged = SentChallenge::new(ntlm, judge)?;
         let message = challenged.message.clone();
-        self.state = State::Challenged(challenged);
+        self.state = LoginState::Challenged(challenged);
         if self.mech_types.is_none() {
-            return Ok(Step { token: message, login: None });
+            return Ok(LoginStep { token: message, login: None });
         }
         let resp = NegTokenResp {
             neg_state: Some(NegState::ACCEPT_INCOMPLETE),
@@ -402,7 +409,7 @@ impl Exchange {
             response_token: Some(&message),
             ..NegTokenResp::default()
         };
-        Ok(Step { token: resp.encode(), login: None })
+        Ok(LoginStep { token: resp.encode(), login: None })
     }
 
     /// Answers the last message. A checksum over the list of mechanisms proves that no attacker has
@@ -411,9 +418,9 @@ impl Exchange {
         &self,
         challenged: SentChallenge,
         resp: NegTokenResp<'_>,
-        judge: &Judge<'_>,
+        judge: &LoginJudge<'_>,
         domain: Option<Result<LoggedOn, LogonRefused>>,
-    ) -> Result<Step, Status> {
+    ) -> Result<LoginStep, Status> {
         let ntlm = resp.response_token.ok_or(Status::INVALID_PARAMETER)?;
         let (mut login, checksums) = challenged.authenticate(ntlm, judge, domain)?;
         // The checksums of the list are the first messages of both sides. The cipher begins anew after them: MS-SPNG 3.3.5.1.
@@ -437,7 +444,7 @@ impl Exchange {
             mech_list_mic: ours.as_ref().map(<[u8; 16]>::as_slice),
             ..NegTokenResp::default()
         };
-        Ok(Step { token: done.encode(), login: Some(login) })
+        Ok(LoginStep { token: done.encode(), login: Some(login) })
     }
 }
 
@@ -448,7 +455,7 @@ impl LoginPolicy {
     }
 }
 
-impl std::fmt::Debug for Login {
+impl std::fmt::Debug for CompletedLogin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let who = match &self.who {
             UserKind::Account(account) => &account.name,

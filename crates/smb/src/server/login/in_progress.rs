@@ -15,17 +15,17 @@ const MAX_LOGINS: usize = 16;
 
 /// Logins in progress on one connection, by session id.
 #[derive(Default)]
-pub(in crate::server) struct Logins {
-    table: Mutex<HashMap<u64, Arc<Mutex<Entry, ranks::SmbSetup>>>, ranks::SmbSetups>,
+pub(in crate::server) struct LoginTable {
+    table: Mutex<HashMap<u64, Arc<Mutex<LoginInProgress, ranks::SmbSetup>>>, ranks::SmbSetups>,
 }
 
 /// A login in progress.
-pub(super) struct Entry {
+pub(super) struct LoginInProgress {
     pub(super) exchange: Exchange,
     pub(super) preauth: Preauth,
 }
 
-impl Logins {
+impl LoginTable {
     /// Whether a login of this number is in progress.
     pub(super) fn has(&self, id: u64) -> bool {
         self.table.lock().contains_key(&id)
@@ -37,7 +37,7 @@ impl Logins {
         id: u64,
         negotiated: &Preauth,
         new: bool,
-    ) -> Result<Arc<Mutex<Entry, ranks::SmbSetup>>, Status> {
+    ) -> Result<Arc<Mutex<LoginInProgress, ranks::SmbSetup>>, Status> {
         let mut table = self.table.lock();
         if let Some(entry) = table.get(&id) {
             return Ok(entry.clone());
@@ -46,7 +46,7 @@ impl Logins {
             return Err(if new { Status::INSUFFICIENT_RESOURCES } else { Status::REQUEST_NOT_ACCEPTED });
         }
         let preauth = Preauth::from(negotiated.value());
-        let entry = Arc::new(Mutex::new(Entry { exchange: Exchange::default(), preauth }));
+        let entry = Arc::new(Mutex::new(LoginInProgress { exchange: Exchange::default(), preauth }));
         table.insert(id, entry.clone());
         Ok(entry)
     }

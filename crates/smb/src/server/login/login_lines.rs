@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use auth::{Event, Login as Line, LoginRecord, LogonRefused};
 
-use super::exchange::{Claim, Login, TicketRefused, UserKind};
+use super::exchange::{Claim, CompletedLogin, TicketRefused, UserKind};
 use crate::server::clients::session::Session;
 use crate::server::config::Config;
 use crate::server::context::{ConnectionScope, Context, Failure};
@@ -19,7 +19,7 @@ const OLD_RESPONSE: &str = "NTLMv1 and LM are refused";
 pub(in crate::server) fn begun(
     context: &Context<ConnectionScope>,
     session: &Session,
-    login: &Login,
+    login: &CompletedLogin,
 ) -> LoginRecord {
     let guard = context.service().config().login_guard.clone();
     LoginRecord::begin(&guard, &line(context, login), &protection(session), Instant::now())
@@ -29,7 +29,7 @@ pub(in crate::server) fn begun(
 pub(in crate::server) fn continued(
     context: &Context<ConnectionScope>,
     session: &Session,
-    login: &Login,
+    login: &CompletedLogin,
     how: &str,
 ) {
     let to = format!("{}, {how}", protection(session));
@@ -86,7 +86,7 @@ fn tell(context: &Context<ConnectionScope>, config: &Config, claim: Option<&Clai
     config.login_guard.log.tell(&line, event, Instant::now());
 }
 
-fn line<'a>(context: &Context<ConnectionScope>, login: &'a Login) -> Line<'a> {
+fn line<'a>(context: &Context<ConnectionScope>, login: &'a CompletedLogin) -> Line<'a> {
     let (user, method) = match &login.who {
         UserKind::Account(account) => (&*account.name, login.method),
         UserKind::Guest => (&*login.user, "guest"),

@@ -9,7 +9,7 @@ use super::crypto::preauth::Preauth;
 use super::crypto::sealing::Cipher;
 use super::crypto::signing::SigningAlgorithm;
 use super::exchange;
-use crate::server::config::{Config, Dialect, Encryption};
+use crate::server::config::{Config, Dialect, EncryptionPolicy};
 use crate::server::connection::{Connection, MAX_TRANSACT, framed};
 use crate::server::context::{ConnectionScope, Context, Outcome, Reply, ResponseExtras};
 use crate::wire::Status;
@@ -69,7 +69,7 @@ pub(in crate::server) async fn run(context: &Context<ConnectionScope>) -> Outcom
     let request = Request::decode(&context.message)?;
     let config = connection.service.config();
     let dialect = choose(&config, &request.dialects)?;
-    let seals = config.encryption != Encryption::Off;
+    let seals = config.encryption != EncryptionPolicy::Off;
     let chosen = match dialect {
         Dialect::V3_1_1 => choose_contexts(&request.contexts, seals, config.posix)?,
         _ => NegotiatedContexts {

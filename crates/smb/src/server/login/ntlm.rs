@@ -15,9 +15,9 @@ use wire::{Malformed, Writer};
 
 use self::charset::Charset;
 use self::keys::{Side, hmac_md5};
-use self::protection::{Keys, NtlmProtection};
+use self::protection::{DirectionKeys, NtlmProtection};
 use super::domain::{self, ClaimedIdentity};
-use super::exchange::{Claim, Judge, Login, NTLM_METHOD, UserKind};
+use super::exchange::{Claim, CompletedLogin, LoginJudge, NTLM_METHOD, UserKind};
 use crate::wire::Status;
 use crate::wire::ntlm::{Authenticate, Challenge, Negotiate, NtlmV2Response, Version};
 use crate::wire::ntlm::{av, av_pairs, encode_av_pairs, flags};
@@ -55,7 +55,7 @@ pub(super) struct SentChallenge {
 }
 
 impl SentChallenge {
-    pub(super) fn new(negotiate: &[u8], judge: &Judge<'_>) -> Result<Self, Status> {
+    pub(super) fn new(negotiate: &[u8], judge: &LoginJudge<'_>) -> Result<Self, Status> {
         let asked = Negotiate::decode(negotiate).map_err(malformed)?;
         // MS-NLMP 2.2.2.5: without a character set the token is invalid.
         let charset = Charset::chosen(asked.flags).ok_or(Status::INVALID_PARAMETER)?;
@@ -106,7 +106,7 @@ impl SentChallenge {
     }
 
     /// What a domain controller is asked about this last message: MS-APDS 3.1.5.
-    pub(super) fn question(&self, ntlm: &[u8], judge: &Judge<'_>) -> Option<NtlmResponse> {
+    pub(super) fn question(&self, ntlm: &[u8], judge: &LoginJudge<'_>) -> Option<NtlmResponse> {
         let sent = Authenticate::decode(ntlm).ok()?;
         let [user, domain, workstation] =
             [sent.user, sent.domain, sent.workstation].map(|name| self.charset.text(name));
@@ -122,11 +122,11 @@ impl SentChallenge {
     pub(super) fn authenticate(
         &self,
         message: &[u8],
-        judge: &Judge<'_>,
+        judge: &LoginJudge<'_>,
         logon: Option<Result<LoggedOn, LogonRefused>>,
-    ) -> Result<(Login, Option<Checksums>), Status> {
+    ) -> Result<(CompletedLogin, Option<Checksums>), Status> {
         let sent = Authenticate::decode(message).map_err(malformed)?;
-        let mut login = Login {
+        let mut login = CompletedLogin {
             who: UserKind::Anonymous,
             user: self.charset.text(sent.user),
             workstation: self.charset.text(sent.workstation),
@@ -175,7 +175,7 @@ impl SentChallenge {
     /// By the accounts of this server. `None`: the user is a guest.
     fn verify_here(
         &self,
-        judge: &Judge<'_>,
+        judge: &LoginJudge<'_>,
         user: &str,
         sent: &Authenticate<'_>,
     ) -> Result<Option<(Account, [u8; 16])>, Status> {
@@ -284,7 +284,7 @@ impl Checksums {
     pub(super) fn protection(&self, first: u32) -> NtlmProtection {
         let of = |side| {
             let sealing = keys::sealing_key(&self.session_key, side, self.strength);
-            Keys { signing: keys::signing_key(&self.session_key, side), sealing }
+            DirectionKeys { signing: keys::signing_key(&self.session_key, side), sealing }
         };
         NtlmProtection::new((of(Side::Client), of(Side::Server)), self.are_encrypted, first)
     }

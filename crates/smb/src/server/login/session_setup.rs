@@ -11,13 +11,13 @@ use super::crypto::kdf::{KeyScheme, SessionKeys, signing_key};
 use super::crypto::preauth::Preauth;
 use super::crypto::sealing::Sealer;
 use super::crypto::signing::{Signer, SigningAlgorithm};
-use super::exchange::{Answer, Claim, Judge, Login, LoginPolicy, Names, UserKind};
-use super::in_progress::Entry;
+use super::exchange::{Answer, Claim, CompletedLogin, LoginJudge, LoginPolicy, ServerNames, UserKind};
+use super::in_progress::LoginInProgress;
 use super::login_lines;
 use super::negotiate::Negotiation;
 use crate::ranks;
 use crate::server::clients::session::{Channel, NewSession, Session, User};
-use crate::server::config::{Config, Dialect, Encryption};
+use crate::server::config::{Config, Dialect, EncryptionPolicy};
 use crate::server::context::{ConnectionScope, Context, Failure, Outcome, Reply, ResponseExtras};
 use crate::wire::Status;
 use crate::wire::header::Flags;
@@ -33,7 +33,7 @@ pub(in crate::server) const TOO_MANY: Status = Status::REQUEST_NOT_ACCEPTED;
 const NETBIOS_NAME: usize = 15;
 
 /// What a login is for.
-enum Purpose {
+enum LoginPurpose {
     /// A session that does not exist yet.
     New,
     /// The same session: extends the login, or changes its user.
@@ -52,7 +52,7 @@ pub(in crate::server) async fn run(context: &Context<ConnectionScope>) -> Outcom
         0 => connection.service.unused_session_id(),
         id => id,
     };
-    let entry = connection.logins.entry(id, &negotiated.preauth, matches!(purpose, Purpose::New))?;
+    let entry = connection.logins.entry(id, &negotiated.preauth, matches!(purpose, LoginPurpose::New))?;
     let claimed = entry.lock().exchange.claimed(request.security_buffer);
     let token = entry.lock().exchange.token_for_kerberos(request.security_buffer);
     let ticket = match (token, context.service().config().kerberos.clone()) {
@@ -72,7 +72,7 @@ pub(in crate::server) async fn run(context: &Context<ConnectionScope>) -> Outcom
     if !matches!(&result, Ok(reply) if reply.status == Status::MORE_PROCESSING_REQUIRED) {
         connection.logins.forget(id);
     }
-    if let (Err(_), Purpose::Renewal(channel)) = (&result, &purpose) {
+    if let (Err(_), LoginPurpose::Renewal(channel)) = (&result, &purpose) {
         // The renewal failed, so the session's user is not proven any more: the session ends,
         // 3.3.5.5.3.
         context.service().end_session(&channel.session);
@@ -84,9 +84,9 @@ pub(in crate::server) async fn run(context: &Context<ConnectionScope>) -> Outcom
 async fn decide(
     context: &Context<ConnectionScope>,
     request: &Request<'_>,
-    entry: &Mutex<Entry, ranks::SmbSetup>,
+    entry: &Mutex<LoginInProgress, ranks::SmbSetup>,
     id: u64,
-    purpose: &Purpose,
+    purpose: &LoginPurpose,
     claim: &Claim,
 ) -> Outcome {
     let config = context.service().config();
@@ -126,7 +126,7 @@ fn is_guest(config: &Config, user: &str) -> bool {
 async fn ask_domain(
     config: &Config,
     request: &Request<'_>,
-    entry: &Mutex<Entry, ranks::SmbSetup>,
+    entry: &Mutex<LoginInProgress, ranks::SmbSetup>,
 ) -> Option<Answer> {
     let domain = config.domain.clone()?;
     let (names, challenge) = (names(config), [0; 8]);
@@ -146,14 +146,14 @@ fn purpose(
     context: &Context<ConnectionScope>,
     request: &Request<'_>,
     negotiated: &Negotiation,
-) -> Result<Purpose, Status> {
+) -> Result<LoginPurpose, Status> {
     let id = context.header.session_id;
     if request.flags.contains(RequestFlags::BINDING) {
-        return binding(context, negotiated).map(Purpose::Binding);
+        return binding(context, negotiated).map(LoginPurpose::Binding);
     }
     match &context.scope.0 {
-        Some(channel) => Ok(Purpose::Renewal(channel.clone())),
-        None if id == 0 || context.connection.logins.has(id) => Ok(Purpose::New),
+        Some(channel) => Ok(LoginPurpose::Renewal(channel.clone())),
+        None if id == 0 || context.connection.logins.has(id) => Ok(LoginPurpose::New),
         None => Err(Status::USER_SESSION_DELETED),
     }
 }
@@ -200,8 +200,8 @@ fn binding(context: &Context<ConnectionScope>, negotiated: &Negotiation) -> Resu
 fn step(
     context: &Context<ConnectionScope>,
     request: &Request<'_>,
-    entry: &Mutex<Entry, ranks::SmbSetup>,
-    (id, purpose): (u64, &Purpose),
+    entry: &Mutex<LoginInProgress, ranks::SmbSetup>,
+    (id, purpose): (u64, &LoginPurpose),
     attempt: Option<&Attempt>,
     answer: Option<Answer>,
 ) -> Outcome {
@@ -228,9 +228,9 @@ fn step(
     }
     let user = user(&config, &login, context.connection.peer.address.ip())?;
     let channel = match purpose {
-        Purpose::New => begin(context, &config, request, &login, user, id, &entry.preauth)?,
-        Purpose::Binding(session) => bind(context, session, &user, &login, &entry.preauth)?,
-        Purpose::Renewal(channel) => {
+        LoginPurpose::New => begin(context, &config, request, &login, user, id, &entry.preauth)?,
+        LoginPurpose::Binding(session) => bind(context, session, &user, &login, &entry.preauth)?,
+        LoginPurpose::Renewal(channel) => {
             login_lines::continued(context, &channel.session, &login, "renewed");
             channel.session.renew(user, expires(&config, &login));
             channel.clone()
@@ -239,8 +239,12 @@ fn step(
     Ok(welcome(&channel, step.token))
 }
 
-pub(in crate::server) fn judge<'a>(config: &'a Config, names: &'a Names, challenge: [u8; 8]) -> Judge<'a> {
-    Judge {
+pub(in crate::server) fn judge<'a>(
+    config: &'a Config,
+    names: &'a ServerNames,
+    challenge: [u8; 8],
+) -> LoginJudge<'a> {
+    LoginJudge {
         accounts: &*config.accounts,
         names,
         policy: LoginPolicy {
@@ -255,7 +259,7 @@ pub(in crate::server) fn judge<'a>(config: &'a Config, names: &'a Names, challen
 }
 
 /// When a login ends: with its ticket, or by the settings.
-fn expires(config: &Config, login: &Login) -> Option<SystemTime> {
+fn expires(config: &Config, login: &CompletedLogin) -> Option<SystemTime> {
     let by_settings = config.session_lifetime.map(|lifetime| SystemTime::now() + lifetime);
     by_settings.into_iter().chain(login.expires).min()
 }
@@ -265,7 +269,7 @@ fn begin(
     context: &Context<ConnectionScope>,
     config: &Config,
     request: &Request<'_>,
-    login: &Login,
+    login: &CompletedLogin,
     user: User,
     id: u64,
     preauth: &Preauth,
@@ -273,7 +277,7 @@ fn begin(
     let (connection, service) = (&context.connection, context.service());
     let negotiated = connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
     let can_sign = user.has_account();
-    let must_seal = config.encryption == Encryption::Required;
+    let must_seal = config.encryption == EncryptionPolicy::Required;
     if must_seal && (!can_sign || negotiated.cipher.is_none()) {
         return Err(Status::ACCESS_DENIED.into());
     }
@@ -325,7 +329,7 @@ fn bind(
     context: &Context<ConnectionScope>,
     session: &Arc<Session>,
     user: &User,
-    login: &Login,
+    login: &CompletedLogin,
     preauth: &Preauth,
 ) -> Result<Arc<Channel>, Failure> {
     let connection = &context.connection;
@@ -373,14 +377,14 @@ fn scheme(dialect: Dialect, hash: &super::crypto::preauth::PreauthHash) -> KeySc
     }
 }
 
-pub(in crate::server) fn names(config: &Config) -> Names {
+pub(in crate::server) fn names(config: &Config) -> ServerNames {
     let short: String = config.name.chars().take_while(|c| *c != '.').take(NETBIOS_NAME).collect();
     let member = config.domain.as_ref().map(|domain| domain.names());
-    Names { netbios: short.to_uppercase(), dns: config.name.clone(), member }
+    ServerNames { netbios: short.to_uppercase(), dns: config.name.clone(), member }
 }
 
 /// The user that a login acts as.
-fn user(config: &Config, login: &Login, address: IpAddr) -> Result<User, Status> {
+fn user(config: &Config, login: &CompletedLogin, address: IpAddr) -> Result<User, Status> {
     let nobody = config.guests.identity.clone();
     let (identity, name, guest, anonymous) = match &login.who {
         UserKind::Account(account) => (Some(account.identity.clone()), account.name.clone(), false, false),

@@ -45,14 +45,14 @@ pub struct Pipe {
 
 /// What a read returns.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct PipeMessage {
     /// The part of the message that was asked for.
     pub bytes: Vec<u8>,
     /// Whether the message goes on: the status is then `BUFFER_OVERFLOW`.
     pub more: bool,
 }
 
-impl Message {
+impl PipeMessage {
     /// The status of the response that carries it.
     pub fn status(&self) -> Status {
         if self.more { Status::BUFFER_OVERFLOW } else { Status::SUCCESS }
@@ -129,21 +129,21 @@ impl Pipe {
 
     /// READ: at most `max` bytes of the first message that waits. If none waits, the status is
     /// `PIPE_EMPTY`. A server could also let the read wait.
-    pub fn read(&mut self, max: usize) -> Result<Message, Status> {
+    pub fn read(&mut self, max: usize) -> Result<PipeMessage, Status> {
         let Some(mut bytes) = self.waiting.pop_front() else {
             return Err(if self.broken { Status::PIPE_DISCONNECTED } else { Status::PIPE_EMPTY });
         };
         self.waiting_bytes -= bytes.len().min(max);
         if bytes.len() <= max {
-            return Ok(Message { bytes, more: false });
+            return Ok(PipeMessage { bytes, more: false });
         }
         let rest = bytes.split_off(max);
         self.waiting.push_front(rest);
-        Ok(Message { bytes, more: true })
+        Ok(PipeMessage { bytes, more: true })
     }
 
     /// `FSCTL_PIPE_TRANSCEIVE`, MS-FSCC 2.3.49: a write and the read of its answer.
-    pub fn transceive(&mut self, bytes: &[u8], max: usize) -> Result<Message, Status> {
+    pub fn transceive(&mut self, bytes: &[u8], max: usize) -> Result<PipeMessage, Status> {
         if !self.waiting.is_empty() {
             return Err(Status::PIPE_BUSY);
         }

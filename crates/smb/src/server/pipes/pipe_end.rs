@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use wire::Writer;
 
 use self::host::Host;
-use super::pipe::{Message, Pipe};
+use super::pipe::{Pipe, PipeMessage};
 use crate::ranks;
 use crate::server::clients::open::{Open, OpenedObject};
 use crate::server::context::{Context, Outcome, Reply};
@@ -48,7 +48,7 @@ impl PipeEnd {
     }
 
     /// `FSCTL_PIPE_TRANSCEIVE`: a write and the read of its answer.
-    pub(in crate::server) fn transceive(&self, data: &[u8], most: usize) -> Result<Message, Status> {
+    pub(in crate::server) fn transceive(&self, data: &[u8], most: usize) -> Result<PipeMessage, Status> {
         self.0.pipe.lock().transceive(data, most)
     }
 
@@ -79,7 +79,7 @@ struct PipeReader(Arc<PipeState>);
 
 impl PipeReader {
     /// The first message, cut to `most` bytes. Waits until there is one.
-    async fn next(&self, most: usize) -> Result<Message, Status> {
+    async fn next(&self, most: usize) -> Result<PipeMessage, Status> {
         loop {
             let changed = self.0.changed.notified();
             tokio::pin!(changed);

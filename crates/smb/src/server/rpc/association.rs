@@ -15,9 +15,9 @@ use tokio::sync::Notify;
 use wire::Reader;
 
 use super::bound::{FragmentedCall, RpcBinding, Sizes, fault, parts, responses, whole_bind};
-use super::login::{self, PendingLogin, Progress};
+use super::login::{self, PendingLogin, RpcLoginProgress};
 use super::protection::{LONGEST_TOKEN, RpcProtection};
-use super::registrations::{Group, NoticeResult};
+use super::registrations::{AssociationGroup, NoticeResult};
 use super::witness::{Caller, Outcome};
 use super::{Interface, Rpc, mapper, witness};
 use crate::wire::rpc::WinError;
@@ -44,23 +44,23 @@ pub(super) struct Association {
     serves: Interface,
     peer: SocketAddr,
     bound: Option<RpcBinding<Interface>>,
-    group: Option<Group>,
-    login: Login,
+    group: Option<AssociationGroup>,
+    login: AssociationLogin,
     pending: Vec<PendingNotification>,
     woken: Arc<Notify>,
     heard: Instant,
 }
 
-enum Login {
+enum AssociationLogin {
     /// The client has not shown who it is.
     None,
     /// The tokens go back and forth.
     Begun(PendingLogin, Trailer),
-    Done(User),
+    Done(AssociationUser),
     Failed,
 }
 
-impl Login {
+impl AssociationLogin {
     fn is_kerberos(&self) -> bool {
         match self {
             Self::None | Self::Failed => false,
@@ -71,8 +71,8 @@ impl Login {
 }
 
 /// A user, and how its messages are protected.
-struct User {
-    of: login::User,
+struct AssociationUser {
+    of: login::RpcUser,
     trailer: Trailer,
 }
 
@@ -92,7 +92,7 @@ impl Association {
             peer,
             bound: None,
             group: None,
-            login: Login::None,
+            login: AssociationLogin::None,
             pending: Vec::new(),
             woken: Arc::default(),
             heard: now,
@@ -101,7 +101,7 @@ impl Association {
 
     /// Whether a user has logged in.
     pub(super) fn has_user(&self) -> bool {
-        matches!(self.login, Login::Done(_))
+        matches!(self.login, AssociationLogin::Done(_))
     }
 
     /// Woken when there may be notices.
@@ -168,8 +168,8 @@ impl Association {
 
     /// A further token. `None`: the login is refused.
     async fn go_on(&mut self, protected: AuthVerifier<'_>) -> Option<Vec<u8>> {
-        let begun = std::mem::replace(&mut self.login, Login::Failed);
-        let Login::Begun(begun, trailer) = begun else { return None };
+        let begun = std::mem::replace(&mut self.login, AssociationLogin::Failed);
+        let AssociationLogin::Begun(begun, trailer) = begun else { return None };
         if (Trailer { padding: 0, ..protected.trailer }) != trailer {
             return None;
         }
@@ -178,20 +178,20 @@ impl Association {
     }
 
     /// The token for the client.
-    fn proceed(&mut self, progress: Progress, trailer: Trailer) -> Option<Vec<u8>> {
+    fn proceed(&mut self, progress: RpcLoginProgress, trailer: Trailer) -> Option<Vec<u8>> {
         match progress {
-            Progress::Asked(token, begun) => {
-                self.login = Login::Begun(begun, trailer);
+            RpcLoginProgress::Asked(token, begun) => {
+                self.login = AssociationLogin::Begun(begun, trailer);
                 Some(token)
             }
-            Progress::LoggedIn(token, of) => {
+            RpcLoginProgress::LoggedIn(token, of) => {
                 if trailer.level >= auth_level::PACKET && of.protection.is_none() {
                     return None; // it cannot protect what it promised to
                 }
-                self.login = Login::Done(User { of, trailer });
+                self.login = AssociationLogin::Done(AssociationUser { of, trailer });
                 Some(token)
             }
-            Progress::Refused => None,
+            RpcLoginProgress::Refused => None,
         }
     }
 
@@ -220,7 +220,7 @@ impl Association {
             AuthVerifier::decode(&header, message).map_err(|_| Vec::new())?.ok_or_else(Vec::new)?;
         self.go_on(protected).await;
         if !self.has_user() {
-            self.login = Login::Failed;
+            self.login = AssociationLogin::Failed;
         }
         Ok(Vec::new())
     }
@@ -242,8 +242,8 @@ impl Association {
     fn open(&mut self, header: &Header, message: &mut Vec<u8>) -> Result<(), Fault> {
         let protected = AuthVerifier::decode(header, message).map_err(|_| Fault::PROTOCOL)?;
         let user = match (&mut self.login, &protected) {
-            (Login::None, None) => return Ok(()),
-            (Login::Done(user), _) => user,
+            (AssociationLogin::None, None) => return Ok(()),
+            (AssociationLogin::Done(user), _) => user,
             _ => return Err(Fault::ACCESS_DENIED),
         };
         let Some(protection) =
@@ -287,7 +287,7 @@ impl Association {
         match bound.interface(call.context)? {
             Interface::Mapper => mapper::call(&self.rpc, call.operation, &call.stub).map(Outcome::Answered),
             Interface::Witness => {
-                let Login::Done(user) = &self.login else { return Err(Fault::ACCESS_DENIED) };
+                let AssociationLogin::Done(user) = &self.login else { return Err(Fault::ACCESS_DENIED) };
                 // MS-SWN 2.1: nothing that could be changed on the way.
                 if user.trailer.level < auth_level::INTEGRITY {
                     return Err(Fault::ACCESS_DENIED);
@@ -362,8 +362,10 @@ impl Association {
 
     fn responses(&mut self, call: u32, context: u16, stub: &[u8]) -> Vec<Vec<u8>> {
         let max = self.bound.as_ref().map_or(SIZES.fragment, |bound| bound.max_transmit);
-        let Login::Done(User { of: login::User { protection: Some(protection), .. }, trailer }) =
-            &mut self.login
+        let AssociationLogin::Done(AssociationUser {
+            of: login::RpcUser { protection: Some(protection), .. },
+            trailer,
+        }) = &mut self.login
         else {
             return responses(call, context, stub, max);
         };

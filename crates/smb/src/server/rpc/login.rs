@@ -14,7 +14,7 @@ use super::Rpc;
 use super::protection::RpcProtection;
 use crate::server::config::Config;
 use crate::server::login::exchange::{
-    Answer, Claim, Exchange, Judge, LoginPolicy, NTLM_METHOD, Step, UserKind,
+    Answer, Claim, Exchange, LoginJudge, LoginPolicy, LoginStep, NTLM_METHOD, UserKind,
 };
 use crate::server::login::session_setup::{judge, names, pause};
 use crate::wire::Status;
@@ -28,7 +28,7 @@ const TO: &str = "the witness service";
 const BY_TICKET: &str = "Kerberos";
 
 /// A user that has logged in.
-pub(super) struct User {
+pub(super) struct RpcUser {
     /// The account, or the principal of a host.
     pub(super) name: String,
     /// `None` if nothing can be signed: a client without extended session security.
@@ -51,16 +51,16 @@ pub(super) struct TicketLogin {
 }
 
 /// How a login goes on.
-pub(super) enum Progress {
+pub(super) enum RpcLoginProgress {
     /// The client is to answer this.
     Asked(Vec<u8>, PendingLogin),
     /// With the last token, if there is one.
-    LoggedIn(Vec<u8>, User),
+    LoggedIn(Vec<u8>, RpcUser),
     Refused,
 }
 
 /// Takes the client's first token.
-pub(super) async fn begin(rpc: &Rpc, peer: SocketAddr, token: &[u8], level: u8) -> Progress {
+pub(super) async fn begin(rpc: &Rpc, peer: SocketAddr, token: &[u8], level: u8) -> RpcLoginProgress {
     let config = rpc.service.config();
     let Some(kerberos) = config.kerberos.clone().filter(|_| level < auth_level::PRIVACY) else {
         return go_on(rpc, peer, PendingLogin::Ntlm(Box::default()), token).await;
@@ -76,7 +76,7 @@ pub(super) async fn begin(rpc: &Rpc, peer: SocketAddr, token: &[u8], level: u8) 
         }),
         Ok(kerberos::LoginProgress::Half { reply, state }) => {
             let token = answer(NegState::ACCEPT_INCOMPLETE, Some(mech), Some(&reply), None);
-            Progress::Asked(token, PendingLogin::Kerberos(TicketLogin { state, mech_types }))
+            RpcLoginProgress::Asked(token, PendingLogin::Kerberos(TicketLogin { state, mech_types }))
         }
     }
 }
@@ -103,33 +103,40 @@ fn answer(state: NegState, mech: Option<&[u8]>, token: Option<&[u8]>, mic: Optio
 }
 
 /// Takes a further token.
-pub(super) async fn go_on(rpc: &Rpc, peer: SocketAddr, begun: PendingLogin, token: &[u8]) -> Progress {
+pub(super) async fn go_on(
+    rpc: &Rpc,
+    peer: SocketAddr,
+    begun: PendingLogin,
+    token: &[u8],
+) -> RpcLoginProgress {
     let config = rpc.service.config();
     let mut exchange = match begun {
         PendingLogin::Ntlm(exchange) => exchange,
         PendingLogin::Kerberos(ticketing) => return finish(&config, peer, ticketing, token).await,
     };
     match run(&config, peer, &mut exchange, token).await {
-        Err(()) => Progress::Refused,
-        Ok(Step { token, login: None }) => Progress::Asked(token, PendingLogin::Ntlm(exchange)),
-        Ok(Step { token, login: Some(login) }) => {
-            let UserKind::Account(account) = login.who else { return Progress::Refused };
+        Err(()) => RpcLoginProgress::Refused,
+        Ok(LoginStep { token, login: None }) => RpcLoginProgress::Asked(token, PendingLogin::Ntlm(exchange)),
+        Ok(LoginStep { token, login: Some(login) }) => {
+            let UserKind::Account(account) = login.who else { return RpcLoginProgress::Refused };
             let line = Line { protocol: PROTOCOL, peer, user: &account.name, method: login.method };
             let record = LoginRecord::begin(&config.login_guard, &line, TO, Instant::now());
             let protection = login.protection.map(RpcProtection::Ntlm);
-            Progress::LoggedIn(token, User { name: account.name, protection, _record: record })
+            RpcLoginProgress::LoggedIn(token, RpcUser { name: account.name, protection, _record: record })
         }
     }
 }
 
 /// The last token of a login with a ticket, and perhaps a checksum over the list of mechanisms.
-async fn finish(config: &Config, peer: SocketAddr, ticketing: TicketLogin, token: &[u8]) -> Progress {
+async fn finish(config: &Config, peer: SocketAddr, ticketing: TicketLogin, token: &[u8]) -> RpcLoginProgress {
     let TicketLogin { state, mech_types } = ticketing;
     let (Some(kerberos), Ok(SpnegoToken::Resp(resp))) = (config.kerberos.clone(), SpnegoToken::decode(token))
     else {
-        return Progress::Refused;
+        return RpcLoginProgress::Refused;
     };
-    let (Some(last), mic) = (resp.response_token, resp.mech_list_mic) else { return Progress::Refused };
+    let (Some(last), mic) = (resp.response_token, resp.mech_list_mic) else {
+        return RpcLoginProgress::Refused;
+    };
     let ticket = match kerberos.finish(state, last.to_vec()).await {
         Ok(ticket) => ticket,
         Err(refused) => return refuse(config, peer, "", &refused.to_string()),
@@ -149,7 +156,7 @@ fn enter(
     peer: SocketAddr,
     ticket: Ticket,
     token: impl FnOnce(&Ticket) -> Vec<u8>,
-) -> Progress {
+) -> RpcLoginProgress {
     let account = ticket.account.as_deref().and_then(|name| config.accounts.find_in_any_case(name));
     let name = match account.filter(|account| !account.disabled) {
         Some(account) => account.name,
@@ -160,22 +167,30 @@ fn enter(
     let line = Line { protocol: PROTOCOL, peer, user: &name, method: BY_TICKET };
     let record = LoginRecord::begin(&config.login_guard, &line, TO, Instant::now());
     let protection = Some(RpcProtection::Kerberos(ticket.context));
-    Progress::LoggedIn(token, User { name, protection, _record: record })
+    RpcLoginProgress::LoggedIn(token, RpcUser { name, protection, _record: record })
 }
 
-fn refuse(config: &Config, peer: SocketAddr, user: &str, why: &str) -> Progress {
+fn refuse(config: &Config, peer: SocketAddr, user: &str, why: &str) -> RpcLoginProgress {
     let line = Line { protocol: PROTOCOL, peer, user, method: BY_TICKET };
     config.login_guard.log.tell(&line, Event::Failed(why), Instant::now());
-    Progress::Refused
+    RpcLoginProgress::Refused
 }
 
-async fn run(config: &Config, peer: SocketAddr, exchange: &mut Exchange, token: &[u8]) -> Result<Step, ()> {
+async fn run(
+    config: &Config,
+    peer: SocketAddr,
+    exchange: &mut Exchange,
+    token: &[u8],
+) -> Result<LoginStep, ()> {
     let names = names(config);
     let mut challenge = [0; 8];
     getrandom::fill(&mut challenge).map_err(drop)?;
     // Guests and users without a name have nothing that another server could be a witness of.
-    let judge =
-        Judge { has_kerberos: false, policy: LoginPolicy::default(), ..judge(config, &names, challenge) };
+    let judge = LoginJudge {
+        has_kerberos: false,
+        policy: LoginPolicy::default(),
+        ..judge(config, &names, challenge)
+    };
     let Some(claim) = exchange.claimed(token) else {
         return exchange.step(token, &judge, None).map_err(|status| failed(config, peer, None, status));
     };

@@ -19,7 +19,7 @@ pub(super) fn call(rpc: &Rpc, operation: u16, stub: &[u8]) -> Result<Vec<u8>, Fa
             let fits = |endpoint: &Endpoint| {
                 interface.is_none_or(|asked| is_of_version(&endpoint.interface, &asked, versions))
             };
-            let Entries { found, has, status, .. } = some(rpc, fits, &handle, max)?;
+            let MapperEntries { found, has, status, .. } = some(rpc, fits, &handle, max)?;
             // It ends with an answer that has room left.
             let is_full = !found.is_empty() && found.len() == max as usize;
             let next = if is_full { handle_after(has) } else { [0; 20] };
@@ -27,7 +27,7 @@ pub(super) fn call(rpc: &Rpc, operation: u16, stub: &[u8]) -> Result<Vec<u8>, Fa
         }
         Request::Map { wanted, handle, max } => {
             let fits = |endpoint: &Endpoint| wanted.is_some_and(|asked| is_for(&endpoint.interface, &asked));
-            let Entries { found, has, of, status } = some(rpc, fits, &handle, max)?;
+            let MapperEntries { found, has, of, status } = some(rpc, fits, &handle, max)?;
             let next = if has < of { handle_after(has) } else { [0; 20] };
             Ok(map_response(&next, &found, max, status))
         }
@@ -48,7 +48,7 @@ fn endpoints(rpc: &Rpc) -> [Endpoint; 2] {
 }
 
 /// Some entries.
-struct Entries {
+struct MapperEntries {
     found: Vec<Endpoint>,
     /// How many the client has with these, of how many.
     has: usize,
@@ -57,12 +57,17 @@ struct Entries {
 }
 
 /// The entries from where a handle has ended, at most `max`.
-fn some(rpc: &Rpc, fits: impl Fn(&Endpoint) -> bool, handle: &Handle, max: u32) -> Result<Entries, Fault> {
+fn some(
+    rpc: &Rpc,
+    fits: impl Fn(&Endpoint) -> bool,
+    handle: &Handle,
+    max: u32,
+) -> Result<MapperEntries, Fault> {
     let had = begin(handle)?;
     let all: Vec<Endpoint> = endpoints(rpc).into_iter().filter(fits).collect();
     let found: Vec<Endpoint> = all.iter().skip(had).take(max as usize).copied().collect();
     let status = if found.is_empty() { EpmStatus::NOT_REGISTERED } else { EpmStatus::OK };
-    Ok(Entries { has: had + found.len(), of: all.len(), found, status })
+    Ok(MapperEntries { has: had + found.len(), of: all.len(), found, status })
 }
 
 /// How many entries the client with this handle has.

@@ -44,7 +44,7 @@ pub(super) struct Wish {
     /// The user, as a registration belongs to one.
     pub(super) user: String,
     pub(super) peer: IpAddr,
-    /// The connections that the client has in common ([`Group`]).
+    /// The connections that the client has in common ([`AssociationGroup`]).
     pub(super) group: u32,
     /// As the client has written it.
     pub(super) name: String,
@@ -94,12 +94,12 @@ pub(super) struct Registrations {
 }
 
 /// A connection's part in an association group, C706 9.3: registrations end with the last connection of their group.
-pub(super) struct Group {
+pub(super) struct AssociationGroup {
     registrations: Arc<Registrations>,
     pub(super) id: u32,
 }
 
-impl Drop for Group {
+impl Drop for AssociationGroup {
     fn drop(&mut self) {
         self.registrations.leave(self.id);
     }
@@ -125,7 +125,7 @@ impl Registrations {
     }
 
     /// Another connection of a group. A group that does not exist (or 0) is a new one.
-    pub(super) fn join(self: &Arc<Self>, wanted: u32) -> Group {
+    pub(super) fn join(self: &Arc<Self>, wanted: u32) -> AssociationGroup {
         let mut table = self.table.lock();
         let mut id = wanted;
         if !table.groups.contains_key(&id) {
@@ -135,7 +135,7 @@ impl Registrations {
             }
         }
         table.groups.entry(id).or_default().connections += 1;
-        Group { registrations: self.clone(), id }
+        AssociationGroup { registrations: self.clone(), id }
     }
 
     fn leave(&self, id: u32) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ::namespace::{Link, Order, Site, Table, Target};
+use ::namespace::{Link, Site, Table, Target, TargetOrder};
 use vfs::Caller;
 use vfs::backend::memory::Memory;
 use vfs::backend::{Backend, NewKind};
@@ -103,7 +103,7 @@ async fn the_targets_of_a_link_and_the_part_of_the_path_that_they_stand_for() {
 }
 
 /// The table's link `docs/Archive`: `filer2` is at the site `berlin`.
-fn table(order: Order) -> Table {
+fn table(order: TargetOrder) -> Table {
     let urls = ["smb://filer2/archive/old", "smb://filer3/archive"];
     let link = Link {
         path: "studio/docs/Archive".into(),
@@ -152,20 +152,20 @@ async fn the_table_orders_targets_by_site_and_leaves_out_those_that_are_down() {
     let (path, [old, archive]) =
         (r"\server\studio\docs\archive\a", [r"\filer2\archive\old", r"\filer3\archive"].map(str::to_owned));
     // What is in the text of the symbolic link names the link of the table.
-    let docs = &table(Order::Listed).links[0];
+    let docs = &table(TargetOrder::Listed).links[0];
     let volume = volume(&service, "studio");
     let folder = volume.root().unwrap().object.lookup(&Caller::root(), b"docs").unwrap().object;
     folder.remove(&Caller::root(), b"Archive").unwrap();
     folder.create(&Caller::root(), b"Archive", NewKind::Link(docs.text().as_bytes()), 0o777).unwrap();
 
-    links.set(table(Order::Listed));
+    links.set(table(TargetOrder::Listed));
     let (_, bytes) = refer(&mut ada, path, 4, 4096).await;
     assert_eq!((&bytes[4..8], &bytes[16..20]), (&[2, 0, 0, 0][..], &60_u32.to_le_bytes()[..]), "no failback");
     assert_eq!(entries(&bytes), [(old.clone(), true), (archive.clone(), true)]);
     let near = entries(&refer_ex(&mut ada, path, "berlin").await);
     assert_eq!(near, [(archive.clone(), true), (old.clone(), true)]);
 
-    links.set(table(Order::Spread));
+    links.set(table(TargetOrder::Spread));
     let (_, first) = refer(&mut ada, path, 4, 4096).await;
     let (_, second) = refer(&mut ada, path, 4, 4096).await;
     let mut both = [entries(&first), entries(&second)];

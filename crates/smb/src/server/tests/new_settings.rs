@@ -6,7 +6,7 @@ use auth::{Grant, HostRule, SharePolicy};
 
 use super::*;
 use crate::server::testing::{ADA, BOB, people};
-use crate::server::{Config, Encryption, Service, Share, ShareKind, ShareOptions};
+use crate::server::{Config, EncryptionPolicy, Service, Share, ShareKind, ShareOptions};
 
 /// Gives the server other settings.
 fn change(service: &Service, change: impl FnOnce(&mut Config)) {
@@ -116,7 +116,7 @@ async fn the_session_of_an_account_that_is_gone_or_has_another_password_ends() {
 async fn sessions_in_the_clear_end_when_encryption_is_required() {
     let service = service();
     let mut ada = User::new(&service).await;
-    change(&service, |config| config.encryption = Encryption::Required);
+    change(&service, |config| config.encryption = EncryptionPolicy::Required);
     let request = echo().on(ada.session.id, 0);
     assert_eq!(
         status(&mut ada.client, request, FrameProtection::Plain).await,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::client::{Error, Proof};
-use crate::server::Encryption;
+use crate::server::EncryptionPolicy;
 use crate::server::testing::{ADA, BOB, read_request};
 use crate::wire::negotiate_context::{Cipher, Signing};
 use crate::wire::session_setup::SessionFlags;
@@ -27,7 +27,7 @@ async fn every_cipher_and_every_signing_algorithm_works() {
 /// MS-SMB2 3.3.5.5.3 and 3.3.5.2.11.
 #[tokio::test]
 async fn where_the_server_requires_encryption_nothing_else_is_served() {
-    let service = service_with(|config| config.encryption = Encryption::Required);
+    let service = service_with(|config| config.encryption = EncryptionPolicy::Required);
     for dialect in [Dialect::SMB_2_0_2, Dialect::SMB_2_1] {
         let mut client = connect(&service, &Offer::of(dialect)).await;
         let refused = client.log_in(&who(ADA), NEW).await;
@@ -51,7 +51,7 @@ async fn where_the_server_requires_encryption_nothing_else_is_served() {
 
 #[tokio::test]
 async fn where_encryption_is_off_none_is_agreed_on() {
-    let service = service_with(|config| config.encryption = Encryption::Off);
+    let service = service_with(|config| config.encryption = EncryptionPolicy::Off);
     for dialect in [Dialect::SMB_3_0, Dialect::SMB_3_1_1] {
         let mut client = connect(&service, &Offer::of(dialect)).await;
         let agreed = client.agreed.clone().unwrap();

@@ -40,7 +40,7 @@ wire::layout! {
 
     /// FileAccessInformation (8): what the open was granted.
     #[derive(Default)]
-    pub struct Access {
+    pub struct FileAccess {
         pub access: AccessMask,
     }
 
@@ -72,7 +72,7 @@ wire::layout! {
     LittleEndian;
     /// FilePositionInformation (14).
     #[derive(Default)]
-    pub struct Position {
+    pub struct FilePosition {
         pub current_byte_offset: u64,
     }
 
@@ -117,7 +117,7 @@ wire::layout! {
 
     /// FilePipeInformation (23).
     #[derive(Default)]
-    pub struct Pipe {
+    pub struct FilePipe {
         pub read_mode: u32,
         pub completion_mode: u32,
     }

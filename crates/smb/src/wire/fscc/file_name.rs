@@ -2,7 +2,7 @@
 
 use wire::{Malformed, Reader, Writer};
 
-use super::file_info::{Access, Alignment, Basic, Ea, Internal, Mode, Position, Standard};
+use super::file_info::{Alignment, Basic, Ea, FileAccess, FilePosition, Internal, Mode, Standard};
 use crate::wire::text;
 
 /// FileNameInformation (9), and those that have its form: FileAlternateNameInformation (21), FileShortNameInformation (40),
@@ -29,8 +29,8 @@ pub struct All {
     pub standard: Standard,
     pub internal: Internal,
     pub ea: Ea,
-    pub access: Access,
-    pub position: Position,
+    pub access: FileAccess,
+    pub position: FilePosition,
     pub mode: Mode,
     pub alignment: Alignment,
     pub name: Name,
@@ -46,8 +46,8 @@ impl All {
             standard: Standard::decode(r)?,
             internal: Internal::decode(r)?,
             ea: Ea::decode(r)?,
-            access: Access::decode(r)?,
-            position: Position::decode(r)?,
+            access: FileAccess::decode(r)?,
+            position: FilePosition::decode(r)?,
             mode: Mode::decode(r)?,
             alignment: Alignment::decode(r)?,
             name: Name::decode(r)?,

@@ -125,7 +125,7 @@ wire::bits! {
 
 /// FileFsAttributeInformation (5).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Attribute {
+pub struct FsAttribute {
     pub attributes: FsAttributes,
     /// In characters.
     pub maximum_name_len: u32,
@@ -133,7 +133,7 @@ pub struct Attribute {
     pub name: Vec<u16>,
 }
 
-impl Attribute {
+impl FsAttribute {
     /// What comes before the name's text.
     pub const FIXED_LEN: usize = 12;
 

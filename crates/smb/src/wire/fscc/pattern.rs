@@ -18,7 +18,7 @@ use super::EntryName;
 
 /// What a name is asked to look like.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern {
+pub struct NamePattern {
     sent: Vec<u16>,
     tokens: Vec<PatternToken>,
     folding: Folding,
@@ -36,7 +36,7 @@ enum PatternToken {
 
 /// The places of a pattern where a match may stand. Place `n` is before token `n`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Places([u64; Places::WORDS]);
+struct TokenPlaces([u64; TokenPlaces::WORDS]);
 
 /// What comes next in the name.
 #[derive(Clone, Copy)]
@@ -47,9 +47,9 @@ struct Next {
 
 const DOT: u16 = b'.' as u16;
 
-impl Pattern {
+impl NamePattern {
     /// The longest pattern: names have 255 characters, and there may be a wildcard between any two.
-    pub const MAX_LEN: usize = Places::COUNT - 1;
+    pub const MAX_LEN: usize = TokenPlaces::COUNT - 1;
 
     /// A pattern as a client sends it. An empty one is `*`.
     pub fn new(sent: &[u16], folding: Folding) -> Result<Self, Malformed> {
@@ -104,7 +104,7 @@ impl Pattern {
     }
 
     fn run(&self, name: impl Iterator<Item = u16>, last_dot: Option<usize>) -> bool {
-        let mut places = Places::first();
+        let mut places = TokenPlaces::first();
         for (at, unit) in name.enumerate() {
             places = self.step(places, Next { unit: Some(unit), is_last_dot: Some(at) == last_dot });
             if places.is_empty() {
@@ -116,9 +116,9 @@ impl Pattern {
     }
 
     /// Where the match may stand after `next`.
-    fn step(&self, places: Places, next: Next) -> Places {
+    fn step(&self, places: TokenPlaces, next: Next) -> TokenPlaces {
         let places = self.without_consuming(places, next);
-        let mut after = Places::none();
+        let mut after = TokenPlaces::none();
         for (at, token) in self.tokens.iter().enumerate().filter(|(at, _)| places.contains(*at)) {
             match token {
                 PatternToken::Star => after.add(at),
@@ -135,7 +135,7 @@ impl Pattern {
     }
 
     /// The places that are reached from `places` before `next`, by tokens that match nothing.
-    fn without_consuming(&self, mut places: Places, next: Next) -> Places {
+    fn without_consuming(&self, mut places: TokenPlaces, next: Next) -> TokenPlaces {
         for (at, token) in self.tokens.iter().enumerate() {
             let may_be_none = match token {
                 PatternToken::Star | PatternToken::DosStar => true,
@@ -162,7 +162,7 @@ fn wildcard(unit: u16) -> Option<PatternToken> {
     }
 }
 
-impl Places {
+impl TokenPlaces {
     const WORDS: usize = 8;
     const COUNT: usize = Self::WORDS * 64;
 

@@ -9,7 +9,7 @@ use crate::wire::security::AccessMask;
 
 /// The negotiated form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Version {
+pub enum ReadDirAttrVersion {
     /// READ_DIR_ATTR.
     V1,
     /// READ_DIR_ATTR_V2. It also says whether the client can skip the query for extended
@@ -28,7 +28,7 @@ const V1_LENGTH: u16 = 24;
 pub struct MacAttributes {
     /// The caller's rights. A reparse point has its tag in this place.
     pub maximal_access: AccessMask,
-    pub version: Version,
+    pub version: ReadDirAttrVersion,
     pub resource_fork_len: u64,
     pub finder_info: ShortFinderInfo,
     /// With the bits of the file's type; 0 where the server does not say.
@@ -39,8 +39,8 @@ impl MacAttributes {
     /// Bytes 64 to 96 of an entry.
     pub(super) fn put(&self, out: &mut [u8]) {
         let flags = match self.version {
-            Version::V1 => V1_LENGTH,
-            Version::V2 { has_no_xattrs } => {
+            ReadDirAttrVersion::V1 => V1_LENGTH,
+            ReadDirAttrVersion::V2 { has_no_xattrs } => {
                 if has_no_xattrs {
                     NO_XATTRS
                 } else {
@@ -59,8 +59,8 @@ impl MacAttributes {
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let maximal_access = AccessMask(r.u32_le()?);
         let version = match r.u16_le()? {
-            V1_LENGTH => Version::V1,
-            flags => Version::V2 { has_no_xattrs: flags & NO_XATTRS != 0 },
+            V1_LENGTH => ReadDirAttrVersion::V1,
+            flags => ReadDirAttrVersion::V2 { has_no_xattrs: flags & NO_XATTRS != 0 },
         };
         let (resource_fork_len, finder_info) = (r.u64_le()?, ShortFinderInfo(r.array()?));
         Ok(Self { maximal_access, version, resource_fork_len, finder_info, mode: r.u16_le()? })

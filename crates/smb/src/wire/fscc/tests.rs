@@ -5,7 +5,7 @@ use super::file_name::{All, Name, RenameFlags, Target, TargetEx};
 use super::notify::{Action, Change};
 use super::quota::Quota;
 use super::reparse::{Nfs, Reparse, SymlinkFlags, Tag};
-use super::stream::Stream;
+use super::stream::StreamEntry;
 use super::*;
 use crate::wire::security::{AccessMask, well_known};
 use crate::wire::time::NtTime;
@@ -39,8 +39,8 @@ macro_rules! lengths {
 #[test]
 fn file_information_has_the_lengths_of_the_specification() {
     lengths! {
-        Basic: 40, Standard: 24, Internal: 8, Ea: 4, Access: 4, Disposition: 1, DispositionEx: 4, Position: 8, Mode: 4,
-        Alignment: 4, Allocation: 8, EndOfFile: 8, Pipe: 8, PipeLocal: 40, PipeRemote: 12, Compression: 16,
+        Basic: 40, Standard: 24, Internal: 8, Ea: 4, FileAccess: 4, Disposition: 1, DispositionEx: 4, FilePosition: 8, Mode: 4,
+        Alignment: 4, Allocation: 8, EndOfFile: 8, FilePipe: 8, PipeLocal: 40, PipeRemote: 12, Compression: 16,
         ObjectId: 72, ReparsePoint: 12, NetworkOpen: 56, AttributeTag: 8, ValidDataLength: 8, StandardLink: 12, Id: 24,
         Stat: 72, CaseSensitive: 4, Name: 4, All: 100, Target: 20, TargetEx: 20,
     }
@@ -51,7 +51,7 @@ fn file_information_has_the_lengths_of_the_specification() {
 fn file_system_information_has_the_lengths_of_the_specification() {
     use fs_info::*;
     lengths! {
-        VolumeInfo: 18, Label: 4, Size: 24, Device: 8, Attribute: 12, Control: 48, FullSize: 32, fs_info::ObjectId: 64,
+        VolumeInfo: 18, Label: 4, Size: 24, Device: 8, FsAttribute: 12, Control: 48, FullSize: 32, fs_info::ObjectId: 64,
         DriverPath: 8, VolumeFlags: 4, SectorSize: 28,
     }
 }
@@ -102,8 +102,8 @@ fn all_information_is_its_parts_one_after_the_other() {
     let all = All {
         internal: Internal { index_number: 3 },
         ea: Ea { ea_size: 4 },
-        access: Access { access: AccessMask::FILE_ALL },
-        position: Position { current_byte_offset: 6 },
+        access: FileAccess { access: AccessMask::FILE_ALL },
+        position: FilePosition { current_byte_offset: 6 },
         mode: Mode { mode: ModeFlags::DELETE_ON_CLOSE },
         alignment: Alignment { requirement: 7 },
         name: Name { name: text::of("\\a") },
@@ -137,7 +137,7 @@ fn a_rename_with_flags_has_them_where_replacing_was() {
 /// MS-FSCC, FileStreamInformation: each begins at a multiple of 8.
 #[test]
 fn streams_are_a_list() {
-    let stream = |size, name| Stream { size, allocation_size: 4096, name: text::of(name) };
+    let stream = |size, name| StreamEntry { size, allocation_size: 4096, name: text::of(name) };
     let streams = [stream(5, "::$DATA"), stream(6, ":a:$DATA")];
     let expected = b"\x28\0\0\0\x0e\0\0\0\x05\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0:\0:\0$\0D\0A\0T\0A\0\0\0\
         \0\0\0\0\x10\0\0\0\x06\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0:\0a\0:\0$\0D\0A\0T\0A\0";
@@ -249,12 +249,12 @@ fn another_vendors_reparse_point_is_kept_with_its_guid() {
 
 #[test]
 fn attribute_information_of_a_file_system_ends_with_its_name() {
-    use fs_info::{Attribute, FsAttributes};
+    use fs_info::{FsAttribute, FsAttributes};
     let attributes = FsAttributes::CASE_PRESERVED_NAMES | FsAttributes::NAMED_STREAMS;
-    let info = Attribute { attributes, maximum_name_len: 255, name: text::of("NTFS") };
+    let info = FsAttribute { attributes, maximum_name_len: 255, name: text::of("NTFS") };
     let expected = b"\x02\0\x04\0\xff\0\0\0\x08\0\0\0N\0T\0F\0S\0";
     assert_eq!(bytes(|w| info.encode(w)), expected);
-    assert_eq!(whole(expected, Attribute::decode), info);
+    assert_eq!(whole(expected, FsAttribute::decode), info);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod request;
 mod response;
 
-pub use request::{Dialect, LookUpNames, LookUpSids, Request};
+pub use request::{LookUpNames, LookUpSids, LookupVariant, Request};
 pub use response::{
     Domain, Luid, NamesResponse, Policy, SidsResponse, TranslatedName, TranslatedSid, accounts_response,
     handle_response, luid_response, policy_response, user_name_response,

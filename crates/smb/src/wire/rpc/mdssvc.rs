@@ -15,7 +15,7 @@ const FLAGS: u32 = 0x6b00_0001;
 /// A call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    Open(Open),
+    Open(OpenShare),
     /// The second call of a client.
     Flags {
         handle: Handle,
@@ -36,7 +36,7 @@ pub enum Request {
 
 /// The first call of a client: it names a share.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Open {
+pub struct OpenShare {
     pub device: u32,
     pub second: u32,
     pub third: u32,
@@ -50,7 +50,7 @@ impl Request {
     pub fn decode(operation: u16, stub: &[u8]) -> Result<Option<Self>, Malformed> {
         let d = &mut Decoder::new(stub);
         Ok(Some(match operation {
-            0 => Self::Open(Open {
+            0 => Self::Open(OpenShare {
                 device: d.u32()?,
                 second: d.u32()?,
                 third: d.u32()?,
@@ -115,7 +115,7 @@ fn blob(d: &mut Decoder<'_>) -> Result<Vec<u8>, Malformed> {
     Ok(d.own_form(1, |r| r.take(actual as usize))?.to_vec())
 }
 
-impl Open {
+impl OpenShare {
     /// The answer: the path by which paths of the share begin, and a handle. Without a handle, the share cannot be searched.
     pub fn response(&self, opened: Option<(&str, &Handle)>) -> Vec<u8> {
         let (path, handle) = opened.unwrap_or(("", &[0; 20]));

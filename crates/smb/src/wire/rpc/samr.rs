@@ -5,7 +5,7 @@ mod request;
 mod response;
 
 pub use info::{AliasInfo, DisplayEntry, DomainInfo, GroupInfo, Info, UserInfo};
-pub use request::{Listing, Object, Request, SamrOpen, Shape};
+pub use request::{PartialList, Request, SamrObject, SamrOpen, Shape};
 pub use response::{
     Names, Numbers, alias_memberships_response, change_response, connect5_response, display_index_response,
     displayed_response, group_members_response, groups_response, handle_response, info_response,

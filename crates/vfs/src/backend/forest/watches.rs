@@ -9,9 +9,9 @@ use crate::backend::WatchId;
 use crate::ranks;
 
 /// Watches with negative numbers: those of hosts are not negative.
-pub(super) struct SnapshotWatches(Mutex<Watches, ranks::SnapshotWatches>);
+pub(super) struct SnapshotWatches(Mutex<ForestWatches, ranks::SnapshotWatches>);
 
-struct Watches {
+struct ForestWatches {
     next: i32,
     /// The tree of each watch.
     trees: HashMap<i32, NonZeroU64>,
@@ -21,7 +21,7 @@ struct Watches {
 
 impl SnapshotWatches {
     pub(super) fn new() -> Self {
-        Self(Mutex::new(Watches { next: -1, trees: HashMap::new(), over: Vec::new() }))
+        Self(Mutex::new(ForestWatches { next: -1, trees: HashMap::new(), over: Vec::new() }))
     }
 
     /// Watches a folder of a tree. `None` if all numbers are used up.
@@ -39,7 +39,7 @@ impl SnapshotWatches {
 
     /// The tree is detached.
     pub(super) fn end(&self, tree: NonZeroU64) {
-        let Watches { trees, over, .. } = &mut *self.0.lock();
+        let ForestWatches { trees, over, .. } = &mut *self.0.lock();
         over.extend(trees.extract_if(|_, of| *of == tree).map(|(number, _)| WatchId(number)));
     }
 

@@ -11,7 +11,7 @@ use super::numbers::Named;
 use super::object::{ENTRY, HostObject, attributes_of};
 use super::{OpenMethod, failure, handle, identity, stat, stat_at};
 use crate::backend::{Found, ListEntry, Object, RenameMode};
-use crate::quota::Transfer;
+use crate::quota::QuotaTransfer;
 use crate::{Attributes, Caller, Error, HostKey, Kind, Result};
 
 /// How often the host is asked for the entries of a folder, as long as it lists nothing.
@@ -271,7 +271,7 @@ impl HostObject {
         gone.into_iter().for_each(|gone| gone.settle(moved.is_ok() && !is_same));
         moving.into_iter().flatten().for_each(|moving| moving.settle(false));
         moved.map_err(failure::of_entry("renameat2", &self.fd, name))?;
-        transfer.into_iter().for_each(Transfer::commit);
+        transfer.into_iter().for_each(QuotaTransfer::commit);
         to.arrived(new_name);
         if mode == RenameMode::Exchange {
             self.arrived(name);

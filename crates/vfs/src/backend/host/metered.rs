@@ -12,7 +12,7 @@ use super::handle::as_path;
 use super::object::{HostObject, attributes_of};
 use super::stat;
 use crate::backend::{Object, RenameMode};
-use crate::quota::{BLOCK, Charge, Footprint, Meter, Transfer};
+use crate::quota::{BLOCK, Charge, Footprint, Meter, QuotaTransfer};
 use crate::{Attributes, Error, Kind, Result};
 
 /// Holes that are looked at in one range. What follows counts as a hole.
@@ -140,7 +140,12 @@ impl HostObject {
 
     /// Before an entry comes from this folder to another one, which other quotas may count for. A file takes its space
     /// along. A folder does not go: it could not be counted at once. Clients copy it instead, as between file systems.
-    pub(super) fn transferring(&self, name: &[u8], to: &Self, mode: RenameMode) -> Result<Option<Transfer>> {
+    pub(super) fn transferring(
+        &self,
+        name: &[u8],
+        to: &Self,
+        mode: RenameMode,
+    ) -> Result<Option<QuotaTransfer>> {
         if !self.shared.meter.counts_inside() {
             return Ok(None);
         }
@@ -158,7 +163,7 @@ impl HostObject {
             Kind::File => {
                 let charge = mine.charge(attributes.id);
                 let bytes = charge.now(|| Ok(Footprint::of(&attributes)))?;
-                Transfer::begin((charge, bytes), &mine, (device, &others)).map(Some)
+                QuotaTransfer::begin((charge, bytes), &mine, (device, &others)).map(Some)
             }
             _ => Ok(None),
         }

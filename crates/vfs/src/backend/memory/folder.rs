@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::Tree;
 use super::file::Pages;
-use super::inode::{Inode, InodeContent};
+use super::inode::{InodeContent, MemoryInode};
 use crate::backend::{ListEntry, NewKind, RenameMode};
 use crate::{Access, Caller, Error, FileId, Kind, Result, Time};
 
@@ -115,7 +115,7 @@ impl Tree {
         let mode = if kind == Kind::Link { 0o777 } else { mode };
         let links = if is_folder { 2 } else { 1 };
         let id = self.add(|id, key| {
-            let mut inode = Inode::new(kind, id, key, now, content(new, folder));
+            let mut inode = MemoryInode::new(kind, id, key, now, content(new, folder));
             (inode.uid, inode.gid, inode.mode) = (caller.uid, gid, mode);
             (inode.links, inode.device) = (links, device);
             inode

@@ -17,7 +17,7 @@ pub(super) enum InodeContent {
     Nothing,
 }
 
-pub(super) struct Inode {
+pub(super) struct MemoryInode {
     /// One clone is with each object.
     pub(super) held: Arc<()>,
     id: FileId,
@@ -36,7 +36,7 @@ pub(super) struct Inode {
     pub(super) content: InodeContent,
 }
 
-impl Inode {
+impl MemoryInode {
     pub(super) fn new(kind: Kind, id: FileId, key: HostKey, now: Time, content: InodeContent) -> Self {
         Self {
             held: Arc::new(()),

@@ -222,7 +222,7 @@ async fn a_bundle_is_in_use_while_a_client_writes_into_it() {
     assert!(!share.bundle().is_written().unwrap());
     let writing = open(Modes::READ.union(Modes::WRITE)).await.unwrap();
     assert!(share.bundle().is_written().unwrap());
-    let kept = || share.volume.replace_backup(b"new", b"a.sparsebundle", b"a (damaged)");
+    let kept = || share.volume.backup_bundles().replace(b"new", b"a.sparsebundle", b"a (damaged)");
     let blocking = tokio::task::block_in_place(kept);
     assert_eq!(blocking, Err(Error::Busy));
     drop((reading, writing));
@@ -235,14 +235,14 @@ async fn a_replaced_bundle_is_kept_by_another_name_until_it_is_removed() {
         let share = Share::new();
         let new = share.make(&share.volume.root().unwrap(), b"a.new", NewKind::Folder);
         share.write_in(&new, INFO, b"new");
-        share.volume.replace_backup(b"a.new", b"a.sparsebundle", b"a (damaged)").unwrap();
+        share.volume.backup_bundles().replace(b"a.new", b"a.sparsebundle", b"a (damaged)").unwrap();
         assert_eq!(share.bundle().list(INFO).as_deref(), Some(&b"new"[..]));
         let kept = BackupImage::open(&share.volume, b"a (damaged)").unwrap();
         assert_eq!(kept.list(INFO).as_deref(), Some(INFO_LIST.as_bytes()));
         share.make(&share.volume.root().unwrap(), b"a.new", NewKind::Folder);
-        let taken = share.volume.replace_backup(b"a.new", b"a.sparsebundle", b"a (damaged)");
+        let taken = share.volume.backup_bundles().replace(b"a.new", b"a.sparsebundle", b"a (damaged)");
         assert_eq!(taken, Err(Error::Exists));
-        share.volume.remove_at_top(b"a (damaged)", &mut || true).unwrap();
+        share.volume.backup_bundles().remove_at_top(b"a (damaged)", &mut || true).unwrap();
         assert_eq!(BackupImage::open(&share.volume, b"a (damaged)").err(), Some(Error::NotFound));
     });
 }
@@ -261,7 +261,7 @@ fn a_limit_of_a_mac_counts_for_the_user_that_its_bundle_belongs_to() {
     own(b"b.sparsebundle", 1001);
     let limits = BackupLimits { share: Some(100_000), macs: vec![("a".into(), 20_000)] };
     let space = |who: &Caller| {
-        let space = share.volume.backup_space(who, &root.object, &limits).unwrap();
+        let space = share.volume.backup_bundles().space(who, &root.object, &limits).unwrap();
         (space.total, space.available)
     };
     let used = 3 * BAND_SIZE as u64;
@@ -283,7 +283,7 @@ async fn a_power_cut_leaves_the_old_or_the_new_bundle_at_its_name() {
             share.write_in(&new, INFO, b"new");
             disk.sync().unwrap();
             disk.plan().fail_from(nth, None, Error::Io);
-            let done = share.volume.replace_backup(b"a.new", b"a.sparsebundle", b"a (damaged)");
+            let done = share.volume.backup_bundles().replace(b"a.new", b"a.sparsebundle", b"a (damaged)");
             disk.crash();
             let list = share.bundle().list(INFO).unwrap();
             match done {

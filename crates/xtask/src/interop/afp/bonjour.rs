@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::interop::cable::{ADDRESS, CLIENT, Network};
+use crate::interop::cable::{ADDRESS, CLIENT, CableNetwork};
 use crate::interop::outcome::Outcomes;
 use crate::process::{self, Running};
 use crate::{isolate, server};
@@ -41,7 +41,7 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
 }
 
 fn in_a_network(outcomes: &mut Outcomes) -> Result<()> {
-    let network = Network::new()?;
+    let network = CableNetwork::new()?;
     let place = BonjourPlace::new()?;
     let client = Avahi::start(&place, Some(CLIENT))?;
     let mut server = None;

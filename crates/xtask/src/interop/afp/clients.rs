@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 
 use super::bonjour;
 use super::place::{AfpPlace, PASSWORD, PERSON};
-use crate::interop::capture::{Capture, Protocol};
+use crate::interop::capture::{Capture, CapturedProtocol};
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::{isolate, process};
 
@@ -21,7 +21,8 @@ const SHARE: &str = "files";
 pub const CLIENTS: &[&str] = &["gvfs", "nmap", "afpcmd", "wireshark", "bonjour"];
 
 /// Wireshark 4.0 reads a name in FPMapID's reply beyond its end, also in Netatalk's replies.
-const DSI: Protocol = Protocol { layer: "dsi", replies: "afp", mistaken: &["FPMapID reply"], lengths: &[] };
+const DSI: CapturedProtocol =
+    CapturedProtocol { layer: "dsi", replies: "afp", mistaken: &["FPMapID reply"], lengths: &[] };
 
 /// Runs the chosen programs against the server on that port.
 pub fn run(

@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use super::place::{PASSWORD, PERSON};
 use super::suite::SpectestSuite;
-use super::version::Version;
+use super::version::AfpVersion;
 use crate::interop::outcome::Outcome;
 use crate::process;
 
@@ -36,7 +36,7 @@ pub struct Target<'a> {
 /// The results of one set in one version.
 #[derive(Debug)]
 pub struct SetResult {
-    pub version: Version,
+    pub version: AfpVersion,
     pub set: String,
     pub tests: Vec<(String, Outcome)>,
     pub seconds: f64,
@@ -44,7 +44,7 @@ pub struct SetResult {
 
 /// Runs all sets in all versions. The versions run in parallel, with users and volumes of their
 /// own, since the tests mostly wait.
-pub fn run(target: Target<'_>, versions: &[Version], sets: &[String]) -> Result<Vec<SetResult>> {
+pub fn run(target: Target<'_>, versions: &[AfpVersion], sets: &[String]) -> Result<Vec<SetResult>> {
     fs::create_dir_all(target.logs)?;
     let said = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -74,7 +74,7 @@ pub fn run(target: Target<'_>, versions: &[Version], sets: &[String]) -> Result<
     Ok(said)
 }
 
-fn run_set(target: Target<'_>, version: Version, set: &str) -> Result<SetResult> {
+fn run_set(target: Target<'_>, version: AfpVersion, set: &str) -> Result<SetResult> {
     let start = Instant::now();
     for volume in version.volumes() {
         empty(&target.folder.join(volume))?;
@@ -93,11 +93,11 @@ fn run_set(target: Target<'_>, version: Version, set: &str) -> Result<SetResult>
 }
 
 /// The file with the output of a set.
-pub fn log(logs: &Path, version: Version, set: &str) -> PathBuf {
+pub fn log(logs: &Path, version: AfpVersion, set: &str) -> PathBuf {
     logs.join(format!("{set}-{}.log", version.name))
 }
 
-fn arguments(target: Target<'_>, version: Version, set: &str) -> Vec<String> {
+fn arguments(target: Target<'_>, version: AfpVersion, set: &str) -> Vec<String> {
     let ([user, second_user], [volume, second_volume]) = (version.users(), version.volumes());
     let path = target.folder.join(&volume).to_string_lossy().into_owned();
     let port = target.port.to_string();

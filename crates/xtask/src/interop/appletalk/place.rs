@@ -37,7 +37,7 @@ const NODES: &[NodeKind] = &[
 ];
 const LIMIT: Duration = Duration::from_secs(20);
 /// The program of a node of AppleTalk.
-pub const PROGRAM: TestProgram = TestProgram { folder: "appletalk", name: "node" };
+pub const NODE: TestProgram = TestProgram { folder: "appletalk", name: "node" };
 /// The checks of [`AppleTalkPlace::judge`].
 pub const CHECKS: [&str; 2] = ["wireshark, nothing is malformed", "wireshark, every protocol was spoken"];
 /// Wireshark's names of the protocols that the checks use.
@@ -73,7 +73,7 @@ impl Node {
         let link = format!("ethertalk:{}", kind.device);
         let log = process::log_file(&folder.join(kind.device).with_extension("log"))?;
         let args = [&[link.as_str(), kind.name], kind.seed].concat();
-        let (running, input, output) = Running::talking(compiled::program(&PROGRAM)?, &args, log)?;
+        let (running, input, output) = Running::talking(compiled::program(&NODE)?, &args, log)?;
         Ok(Self { input, output: BufReader::new(output), _running: running })
     }
 }

@@ -13,7 +13,7 @@ use crate::process::{self, Running};
 
 /// Dropping it makes the daemon flush and log out.
 #[derive(Debug)]
-pub struct Disk {
+pub struct MountedDisk {
     daemon: Running,
     pub file: PathBuf,
 }
@@ -33,7 +33,7 @@ pub fn why_not() -> Option<&'static str> {
     }
 }
 
-impl Disk {
+impl MountedDisk {
     /// Logs in with a new daemon.
     pub fn attach(lun: &LunAddress, work: &Path) -> Result<Self> {
         // A daemon that crashed leaves its file unusable.
@@ -92,7 +92,7 @@ pub fn why_not_mounted(kind: &str) -> Option<String> {
 }
 
 impl LoopMount {
-    pub fn by_kernel(disk: &Disk, kind: &str, at: &Path) -> Result<Self> {
+    pub fn by_kernel(disk: &MountedDisk, kind: &str, at: &Path) -> Result<Self> {
         fs::create_dir_all(at)?;
         let device = said("losetup", &["-f", "--show", &disk.path()])?.trim().to_owned();
         let mounted = said("mount", &["-t", kind, &device, &text(at)]);
@@ -100,7 +100,7 @@ impl LoopMount {
         mounted.map(|_| this)
     }
 
-    pub fn by_ntfs_3g(disk: &Disk, at: &Path) -> Result<Self> {
+    pub fn by_ntfs_3g(disk: &MountedDisk, at: &Path) -> Result<Self> {
         fs::create_dir_all(at)?;
         said("ntfs-3g", &[&disk.path(), &text(at)])?;
         Ok(Self { at: at.into(), device: None })

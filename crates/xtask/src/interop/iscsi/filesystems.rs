@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::disk::{self, Disk, LoopMount};
+use super::disk::{self, LoopMount, MountedDisk};
 use super::place::{IscsiPlace, IscsiServer, LunAddress, said, text};
 use crate::interop::outcome::Outcomes;
 use crate::process;
@@ -252,14 +252,14 @@ impl<'a> FilesystemBench<'a> {
         let disk = self.empty_disk(kind)?;
         (kind.make)(&disk.file, self)?;
         drop(disk);
-        let disk = Disk::attach(&self.lun(kind)?, &self.work)?;
+        let disk = MountedDisk::attach(&self.lun(kind)?, &self.work)?;
         (kind.check)(&disk.file, self)
     }
 
-    fn empty_disk(&self, kind: &Kind) -> Result<Disk> {
+    fn empty_disk(&self, kind: &Kind) -> Result<MountedDisk> {
         let lun = self.lun(kind)?;
         tool("qemu-io", &["-f", "raw", "-d", "unmap", "-c", "discard 0 1G", &lun.url()])?;
-        Disk::attach(&lun, &self.work)
+        MountedDisk::attach(&lun, &self.work)
     }
 
     /// Mounts the file system on the LUN: writes, renames, removes and trims files. Reads and
@@ -271,7 +271,7 @@ impl<'a> FilesystemBench<'a> {
         self.work_in(&at, mount)?;
         drop(mounted);
         drop(disk);
-        let disk = Disk::attach(&self.lun(kind)?, &self.work)?;
+        let disk = MountedDisk::attach(&self.lun(kind)?, &self.work)?;
         let mounted = mount_at(&disk, mount, &at)?;
         same(&self.tree, &at.join("copy"))?;
         ensure!(!at.join("second").exists(), "what was removed is there");
@@ -308,7 +308,7 @@ impl<'a> FilesystemBench<'a> {
     }
 }
 
-fn mount_at(disk: &Disk, mount: &str, at: &Path) -> Result<LoopMount> {
+fn mount_at(disk: &MountedDisk, mount: &str, at: &Path) -> Result<LoopMount> {
     if mount == "ntfs-3g" { LoopMount::by_ntfs_3g(disk, at) } else { LoopMount::by_kernel(disk, mount, at) }
 }
 

@@ -22,7 +22,7 @@ const WORKERS: usize = 3;
 
 /// One arrangement of the tests.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct SuiteRun {
     /// The name in its outcomes. The first has none.
     pub name: &'static str,
     pub lun: &'static str,
@@ -33,19 +33,20 @@ pub struct Run {
     has_digests: bool,
 }
 
-const ALL: Run = Run { name: "", lun: "suite", suites: &[], has_two_paths: false, has_digests: false };
+const ALL: SuiteRun =
+    SuiteRun { name: "", lun: "suite", suites: &[], has_two_paths: false, has_digests: false };
 
-pub const RUNS: &[Run] = &[
+pub const RUNS: &[SuiteRun] = &[
     ALL,
-    Run { name: "4k", lun: "suite-4k", ..ALL },
-    Run { name: "header digests", lun: "digest", has_digests: true, ..ALL },
-    Run { name: "two initiators", lun: "paths", suites: TWO_PATHS, has_two_paths: true, ..ALL },
-    Run { name: "read-only", lun: "read-only", suites: READING, ..ALL },
-    Run { name: "CHAP", lun: "vault", suites: LOGGING_IN, ..ALL },
+    SuiteRun { name: "4k", lun: "suite-4k", ..ALL },
+    SuiteRun { name: "header digests", lun: "digest", has_digests: true, ..ALL },
+    SuiteRun { name: "two initiators", lun: "paths", suites: TWO_PATHS, has_two_paths: true, ..ALL },
+    SuiteRun { name: "read-only", lun: "read-only", suites: READING, ..ALL },
+    SuiteRun { name: "CHAP", lun: "vault", suites: LOGGING_IN, ..ALL },
 ];
 
 /// The tests that Wireshark checks: every kind of command, except those that move much data.
-pub static WATCHED: Run = Run { name: "watched", lun: "watched", suites: SMALL, ..ALL };
+pub static WATCHED: SuiteRun = SuiteRun { name: "watched", lun: "watched", suites: SMALL, ..ALL };
 
 const TWO_PATHS: &[&str] = &[
     "CompareAndWrite",
@@ -127,7 +128,7 @@ const SMALL: &[&str] = &[
     "iSCSITMF",
 ];
 
-impl Run {
+impl SuiteRun {
     /// Whether a test such as `Read10.Simple` belongs to it.
     fn has(&self, test: &str) -> bool {
         self.suites.is_empty() || self.suites.iter().any(|filter| is_in(test, filter))
@@ -147,7 +148,7 @@ pub fn is_in(test: &str, filter: &str) -> bool {
 /// A test in a run, and its result.
 #[derive(Debug)]
 pub struct TestResult {
-    pub run: &'static Run,
+    pub run: &'static SuiteRun,
     pub test: String,
     pub outcome: Outcome,
 }
@@ -181,15 +182,15 @@ fn of_all(line: &str) -> Option<&str> {
 /// Runs the chosen tests, and keeps their output in `logs`.
 pub fn run(
     served: &IscsiServer,
-    runs: &[&'static Run],
+    runs: &[&'static SuiteRun],
     is_meant: impl Fn(&str) -> bool + Sync,
     logs: &Path,
 ) -> Result<Vec<TestResult>> {
     fs::create_dir_all(logs)?;
     let (tests, preload) = (tests()?, loader::compile_preload()?);
-    let queue: Mutex<VecDeque<&'static Run>> = Mutex::new(runs.iter().copied().collect());
+    let queue: Mutex<VecDeque<&'static SuiteRun>> = Mutex::new(runs.iter().copied().collect());
     let next = || queue.lock().ok()?.pop_front();
-    let one_run = |run: &'static Run| -> Result<Vec<TestResult>> {
+    let one_run = |run: &'static SuiteRun| -> Result<Vec<TestResult>> {
         let lun = served.lun(run.lun)?;
         let meant = tests.iter().filter(|test| run.has(test) && is_meant(test));
         meant.map(|test| one(&lun, run, test, &preload, logs)).collect()
@@ -214,7 +215,13 @@ pub fn again(served: &IscsiServer, said: &TestResult, logs: &Path) -> Result<Tes
     one(&served.lun(said.run.lun)?, said.run, &said.test, &loader::compile_preload()?, logs)
 }
 
-fn one(lun: &LunAddress, run: &'static Run, test: &str, preload: &Path, logs: &Path) -> Result<TestResult> {
+fn one(
+    lun: &LunAddress,
+    run: &'static SuiteRun,
+    test: &str,
+    preload: &Path,
+    logs: &Path,
+) -> Result<TestResult> {
     let (url, name) = (lun.url(), format!("ALL.{test}"));
     let loaded = format!("LD_PRELOAD={}", preload.display());
     let mut command = vec!["env", &loaded];
@@ -232,7 +239,7 @@ fn one(lun: &LunAddress, run: &'static Run, test: &str, preload: &Path, logs: &P
 }
 
 /// The defect of a test that `preload.c` repairs.
-fn mend(run: &Run, test: &str) -> Option<&'static str> {
+fn mend(run: &SuiteRun, test: &str) -> Option<&'static str> {
     match test {
         "iSCSITMF.LUNResetSimpleAsync" => Some("FOURFOLD_WAIT=1"),
         "GetLBAStatus.UnmapSingle" if run.lun != "suite-4k" => Some("FOURFOLD_WHOLE=1"),
@@ -240,7 +247,7 @@ fn mend(run: &Run, test: &str) -> Option<&'static str> {
     }
 }
 
-fn log(logs: &Path, run: &Run, test: &str) -> PathBuf {
+fn log(logs: &Path, run: &SuiteRun, test: &str) -> PathBuf {
     let run = if run.name.is_empty() { "512" } else { run.name };
     logs.join(format!("{test} {run}.log"))
 }

@@ -6,15 +6,15 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use super::content::{Amount, Item};
+use super::content::{Amount, LayoutItem};
 use super::facts::Fact;
 use super::moving;
 use super::netatalk::Mac;
 use super::nfs::Nfs;
-use super::place::{Client, LayoutsPlace};
+use super::place::{LayoutsPlace, SmbClientProgram};
 
 /// A share with a table.
-pub struct Table {
+pub struct CatiaShare {
     pub name: &'static str,
     /// Its settings in smb.conf.
     pub settings: &'static str,
@@ -35,13 +35,13 @@ const MACINTOSH: &str = "  vfs objects = catia fruit streams_xattr\n  catia:mapp
     0x19:0xf019,0x1a:0xf01a,0x1b:0xf01b,0x1c:0xf01c,0x1d:0xf01d,0x1e:0xf01e,0x1f:0xf01f,0x22:0xf020,0x2a:0xf021,0x3a:0xf022,\
     0x3c:0xf023,0x3e:0xf024,0x3f:0xf025,0x5c:0xf026,0x7c:0xf027";
 
-pub const TABLES: &[Table] = &[
-    Table {
+pub const TABLES: &[CatiaShare] = &[
+    CatiaShare {
         name: "catia",
         settings: "  vfs objects = catia\n  catia:mappings = 22:a8 3A:F7",
         names: &[("a:b", "a\u{f7}b"), ("a\"b", "a\u{a8}b"), ("plain", "plain")],
     },
-    Table {
+    CatiaShare {
         name: "catia-manual",
         settings: MANUAL,
         names: &[
@@ -49,7 +49,7 @@ pub const TABLES: &[Table] = &[
             ("two words", "two\u{b1}words"),
         ],
     },
-    Table {
+    CatiaShare {
         name: "catia-unix",
         settings: UNIX,
         names: &[
@@ -60,7 +60,7 @@ pub const TABLES: &[Table] = &[
             ("two words", "two words"),
         ],
     },
-    Table {
+    CatiaShare {
         name: "catia-macintosh",
         settings: MACINTOSH,
         names: &[
@@ -71,12 +71,12 @@ pub const TABLES: &[Table] = &[
             ("Icon\r", "Icon\u{f00d}"),
         ],
     },
-    Table {
+    CatiaShare {
         name: "catia-private",
         settings: "  vfs objects = catia fruit streams_xattr\n  catia:mappings = 0x3a:0xf7",
         names: &[("a:b", "a\u{f7}b"), ("a\u{f025}b", "a\u{f025}b"), ("a:b\u{f025}c", "a\u{f7}b\u{f025}c")],
     },
-    Table {
+    CatiaShare {
         name: "catia-native",
         settings: "  vfs objects = catia fruit streams_xattr\n  fruit:encoding = native\n  catia:mappings = 0x3a:0xf7",
         names: &[("a:b", "a\u{f022}b"), ("a\u{f7}b", "a\u{f7}b")],
@@ -95,7 +95,7 @@ pub fn adopted(place: &LayoutsPlace) -> Result<String> {
         });
         of.insert(name.trim_matches('"'), lines.collect());
     }
-    let share = |table: &Table| {
+    let share = |table: &CatiaShare| {
         let lines = of.get(table.name).with_context(|| format!("adopt makes no share {}", table.name))?;
         let path = place.share(table.name);
         Ok(format!("[[share]]\nname = \"{}\"\npath = \"{path}\"\n{}\n\n", table.name, lines.join("\n")))
@@ -104,27 +104,28 @@ pub fn adopted(place: &LayoutsPlace) -> Result<String> {
 }
 
 /// What smbd has made, this server shows over SMB and AFP; what this server makes over either, smbd shows.
-pub fn compare(place: &LayoutsPlace, table: &Table, (smbd, ours, afp): (u16, u16, u16)) -> Result<()> {
+pub fn compare(place: &LayoutsPlace, table: &CatiaShare, (smbd, ours, afp): (u16, u16, u16)) -> Result<()> {
     let (theirs, ours) = (place.client(smbd), place.client(ours));
     let mac = Mac::new(place, afp, "AFP").without_comments();
     let folder = place.share(table.name);
-    let check = |client: &Client, begin: &str, what: &str| -> Result<()> {
-        let items: Vec<Item> = table.names.iter().map(|name| data(begin, name.1)).collect();
+    let check = |client: &SmbClientProgram, begin: &str, what: &str| -> Result<()> {
+        let items: Vec<LayoutItem> = table.names.iter().map(|name| data(begin, name.1)).collect();
         client.check(table.name, &items).with_context(|| format!("{what} shows them"))
     };
-    let macs: Vec<Item> = ["s ", "o ", "m "]
+    let macs: Vec<LayoutItem> = ["s ", "o ", "m "]
         .iter()
         .flat_map(|begin| table.names.iter().map(move |name| data(begin, &of_mac(name.0))))
         .collect();
-    let of = |items: &[Item], begin: &str| -> Vec<Item> {
+    let of = |items: &[LayoutItem], begin: &str| -> Vec<LayoutItem> {
         items.iter().filter(|item| item.name.starts_with(begin)).cloned().collect()
     };
-    let made = |begin: &str| -> Vec<Item> { table.names.iter().map(|name| data(begin, name.1)).collect() };
+    let made =
+        |begin: &str| -> Vec<LayoutItem> { table.names.iter().map(|name| data(begin, name.1)).collect() };
     theirs.write(table.name, &made("s "))?;
     check(&theirs, "s ", "smbd")?;
     check(&ours, "s ", "this server")?;
     mac.check(table.name, &of(&macs, "s ")).context("this server shows smbd's over AFP")?;
-    let stored: Vec<Item> = table.names.iter().map(|name| data("s ", name.0)).collect();
+    let stored: Vec<LayoutItem> = table.names.iter().map(|name| data("s ", name.0)).collect();
     Nfs::new(place).check(table.name, &stored).context("this server shows smbd's over NFS")?;
     ours.write(table.name, &made("o "))?;
     check(&ours, "o ", "this server")?;
@@ -135,7 +136,7 @@ pub fn compare(place: &LayoutsPlace, table: &Table, (smbd, ours, afp): (u16, u16
     on_disk(place, table, &folder)
 }
 
-fn on_disk(place: &LayoutsPlace, table: &Table, folder: &str) -> Result<()> {
+fn on_disk(place: &LayoutsPlace, table: &CatiaShare, folder: &str) -> Result<()> {
     let mut missing = None;
     for begin in ["s ", "o ", "m "] {
         for (disk, _) in table.names {
@@ -155,6 +156,6 @@ fn of_mac(disk: &str) -> String {
 }
 
 /// A file without streams.
-fn data(begin: &str, name: &str) -> Item {
-    Item { streams: Vec::new(), ..Amount::Little.older(&format!("{begin}{name}")) }
+fn data(begin: &str, name: &str) -> LayoutItem {
+    LayoutItem { streams: Vec::new(), ..Amount::Little.older(&format!("{begin}{name}")) }
 }

@@ -2,7 +2,7 @@
 
 /// A file or folder, and its streams as SMB names them.
 #[derive(Clone)]
-pub struct Item {
+pub struct LayoutItem {
     pub name: String,
     pub data: Data,
     pub streams: Vec<(String, Vec<u8>)>,
@@ -41,14 +41,14 @@ pub enum Amount {
 }
 
 impl Amount {
-    pub fn older(self, name: &str) -> Item {
+    pub fn older(self, name: &str) -> LayoutItem {
         match self {
             Self::Little => item(name, b"TEXTttxt", 7, "Holiday", b"plain".to_vec()),
             Self::Much => item(name, b"TEXTttxt", 60_000, "Holiday", vec![b'p'; 50_000]),
         }
     }
 
-    pub fn newer(self, name: &str) -> Item {
+    pub fn newer(self, name: &str) -> LayoutItem {
         match self {
             Self::Little => item(name, b"JPEGogle", 200, "Work", b"plain, and longer".to_vec()),
             Self::Much => item(name, b"JPEGogle", 20_000, "Work", vec![b'q'; 60_000]),
@@ -56,14 +56,14 @@ impl Amount {
     }
 
     /// What is beside a folder: it has no resource fork.
-    pub fn folder(self, name: &str) -> Item {
+    pub fn folder(self, name: &str) -> LayoutItem {
         let mut item = Self::Little.older(name);
         item.streams.retain(|(name, _)| name != "AFP_Resource");
-        Item { data: Data::Folder, ..item }
+        LayoutItem { data: Data::Folder, ..item }
     }
 }
 
-fn item(name: &str, kind: &[u8; 8], bytes: u32, tag: &str, plain: Vec<u8>) -> Item {
+fn item(name: &str, kind: &[u8; 8], bytes: u32, tag: &str, plain: Vec<u8>) -> LayoutItem {
     // Inside Macintosh: More Macintosh Toolbox 1-121: data, and a map of 30 bytes.
     let mut resource = Vec::new();
     for number in [256, 256 + bytes, bytes, 30] {
@@ -76,7 +76,7 @@ fn item(name: &str, kind: &[u8; 8], bytes: u32, tag: &str, plain: Vec<u8>) -> It
         (stream_of("com.apple.metadata:_kMDItemUserTags"), tags(tag)),
         ("plain".into(), plain),
     ];
-    Item { name: name.into(), data: Data::File(b"data".to_vec()), streams }
+    LayoutItem { name: name.into(), data: Data::File(b"data".to_vec()), streams }
 }
 
 /// A binary property list with one text in an array: what macOS stores for one tag.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::content::{Data, Item, finder_info, stream_of};
+use super::content::{Data, LayoutItem, finder_info, stream_of};
 use crate::process;
 
 /// The folder of the corpus, if it is there.
@@ -19,13 +19,13 @@ pub fn folder() -> Option<PathBuf> {
 }
 
 /// All files of the corpus.
-pub fn items(folder: &Path) -> Result<Vec<Item>> {
+pub fn items(folder: &Path) -> Result<Vec<LayoutItem>> {
     let manifest: Value = serde_json::from_slice(&fs::read(folder.join("MANIFEST.json"))?)?;
     let files = manifest["files"].as_array().context("a manifest without files")?;
     files.iter().enumerate().map(|(number, file)| item(folder, number, file)).collect()
 }
 
-fn item(folder: &Path, number: usize, file: &Value) -> Result<Item> {
+fn item(folder: &Path, number: usize, file: &Value) -> Result<LayoutItem> {
     let bytes = fs::read(folder.join(file["file"].as_str().context("a file without a name")?))?;
     let facts = &file["parsed"];
     let part = |at: &Value, length: &Value| {
@@ -69,7 +69,7 @@ fn item(folder: &Path, number: usize, file: &Value) -> Result<Item> {
         streams.insert(0, ("AFP_AfpInfo".into(), finder_info(&info)));
     }
     streams.retain(|(_, value)| !value.is_empty());
-    Ok(Item { name: format!("mac{number:03}"), data: Data::File(bytes), streams })
+    Ok(LayoutItem { name: format!("mac{number:03}"), data: Data::File(bytes), streams })
 }
 
 fn unhex(text: &str) -> Vec<u8> {

@@ -65,12 +65,12 @@ impl Fact {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Count {
+struct FactCount {
     right: usize,
     all: usize,
 }
 
-impl Count {
+impl FactCount {
     fn add(&mut self, other: Self) {
         self.right += other.right;
         self.all += other.all;
@@ -82,18 +82,18 @@ impl Count {
 }
 
 /// By layout, by who was asked, and by what the fact is about.
-type Counts = BTreeMap<(String, &'static str, Fact), Count>;
+type Counts = BTreeMap<(String, &'static str, Fact), FactCount>;
 
 /// All facts of a run. Clones count together.
 #[derive(Debug, Clone, Default)]
-pub struct Facts(Rc<RefCell<Counts>>);
+pub struct LayoutFacts(Rc<RefCell<Counts>>);
 
-impl Facts {
+impl LayoutFacts {
     /// What `reader` said of a fact of a file in this layout.
     pub fn add(&self, layout: &str, reader: &'static str, fact: Fact, is_right: bool) {
         let mut counts = self.0.borrow_mut();
         let count = counts.entry((layout.to_owned(), reader, fact)).or_default();
-        count.add(Count { right: usize::from(is_right), all: 1 });
+        count.add(FactCount { right: usize::from(is_right), all: 1 });
     }
 
     /// The lines `right PART` and `wrong PART` of `afp_items.py`.
@@ -107,9 +107,9 @@ impl Facts {
         }
     }
 
-    fn sum(&self, of: impl Fn(&(String, &'static str, Fact)) -> bool) -> Count {
+    fn sum(&self, of: impl Fn(&(String, &'static str, Fact)) -> bool) -> FactCount {
         let counts = self.0.borrow();
-        let mut sum = Count::default();
+        let mut sum = FactCount::default();
         counts.iter().filter(|(key, _)| of(key)).for_each(|(_, count)| sum.add(*count));
         sum
     }
@@ -126,7 +126,7 @@ impl Facts {
         println!("{:24}{}", "", readers.iter().map(|reader| format!("{reader:>14}")).collect::<String>());
         for layout in &layouts {
             let cell = |reader: &str| self.sum(|key| key.0 == *layout && key.1 == reader);
-            let shown = |count: Count| match count.all {
+            let shown = |count: FactCount| match count.all {
                 0 => String::new(),
                 all => format!("{}/{all}", count.right),
             };
@@ -146,7 +146,7 @@ impl Facts {
     }
 }
 
-fn judge(count: Count) -> Result<()> {
+fn judge(count: FactCount) -> Result<()> {
     let per_cent = BAR as f64 / 10.0;
     ensure!(count.is_enough(), "{} of {} facts are right, fewer than {per_cent} %", count.right, count.all);
     Ok(())

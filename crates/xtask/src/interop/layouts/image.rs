@@ -10,11 +10,11 @@ use crate::process;
 const SIZES: &[(&str, u64)] = &[("ext4", 64 << 20), ("xfs", 320 << 20)];
 
 /// A mounted image; unmounted when it is dropped.
-pub struct Image {
+pub struct MountedImage {
     folder: PathBuf,
 }
 
-impl Image {
+impl MountedImage {
     /// An empty file system on this folder.
     pub fn mount(kind: &str, folder: &Path) -> Result<Self> {
         let size = SIZES.iter().find(|(of, _)| *of == kind).map_or(0, |(_, size)| *size);
@@ -30,7 +30,7 @@ impl Image {
     }
 }
 
-impl Drop for Image {
+impl Drop for MountedImage {
     fn drop(&mut self) {
         let place = self.folder.to_string_lossy();
         if let Err(error) = process::run("umount", &["--lazy", &place]) {

@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value, json};
 
-use super::content::{Amount, COLON, Data, Item, stream_of, text_list};
-use super::facts::Facts;
+use super::content::{Amount, COLON, Data, LayoutItem, stream_of, text_list};
+use super::facts::LayoutFacts;
 use super::nfs::Nfs;
-use super::place::{self, ADA, Client, LayoutsPlace};
+use super::place::{self, ADA, LayoutsPlace, SmbClientProgram};
 use super::{CHANGED, Check, FOLDER, Layout, NETATALK, NEW, ODD, OLD, moving};
 use crate::interop::outcome::Outcomes;
 use crate::netatalk::packages;
@@ -70,7 +70,7 @@ pub struct Mac {
     /// A file of its own.
     items: PathBuf,
     port: String,
-    facts: Facts,
+    facts: LayoutFacts,
     /// Who is asked, in the matrix of facts.
     reader: &'static str,
     /// Whether the files have comments.
@@ -89,27 +89,27 @@ impl Mac {
     }
 
     pub fn with(items: PathBuf, port: u16) -> Self {
-        let (facts, reader, is_commented) = (Facts::default(), "AFP", true);
+        let (facts, reader, is_commented) = (LayoutFacts::default(), "AFP", true);
         Self { items, port: port.to_string(), facts, reader, is_commented }
     }
 
-    pub fn write(&self, volume: &str, items: &[Item]) -> Result<()> {
+    pub fn write(&self, volume: &str, items: &[LayoutItem]) -> Result<()> {
         self.with_items("write", volume, items)
     }
 
     /// The same, and gives all of them a date of the last change: seconds from 2000 on.
-    pub fn write_dated(&self, volume: &str, items: &[Item], changed: i64) -> Result<()> {
+    pub fn write_dated(&self, volume: &str, items: &[LayoutItem], changed: i64) -> Result<()> {
         let mut items: Vec<Value> = items.iter().map(|item| self.as_json(item)).collect();
         items.iter_mut().for_each(|item| item["changed"] = changed.into());
         self.send("write", volume, items)
     }
 
     /// Whether these items are there with exactly this.
-    pub fn check(&self, volume: &str, items: &[Item]) -> Result<()> {
+    pub fn check(&self, volume: &str, items: &[LayoutItem]) -> Result<()> {
         self.with_items("check", volume, items)
     }
 
-    fn with_items(&self, command: &str, volume: &str, items: &[Item]) -> Result<()> {
+    fn with_items(&self, command: &str, volume: &str, items: &[LayoutItem]) -> Result<()> {
         self.send(command, volume, items.iter().map(|item| self.as_json(item)).collect())
     }
 
@@ -129,7 +129,7 @@ impl Mac {
         Ok(())
     }
 
-    fn as_json(&self, item: &Item) -> Value {
+    fn as_json(&self, item: &LayoutItem) -> Value {
         let mut found = as_json(item);
         if self.is_commented {
             found["comment"] = COMMENT.into();
@@ -155,7 +155,7 @@ pub fn marked(names: &[&str], [bits, created, changed]: [i32; 3]) -> Vec<Value> 
 }
 
 /// An item as a Mac sees it: with a slash for what is a colon to other systems.
-pub fn as_json(item: &Item) -> Value {
+pub fn as_json(item: &LayoutItem) -> Value {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let mut found = Map::new();
     found.insert("name".into(), item.name.replace(COLON, "/").replace('\u{f025}', "?").into());
@@ -176,11 +176,11 @@ pub fn as_json(item: &Item) -> Value {
     json!(found)
 }
 
-fn made_by_afpd() -> Vec<Item> {
+fn made_by_afpd() -> Vec<LayoutItem> {
     let files = [OLD, CHANGED, ODD, MOVED, GONE].map(|name| Amount::Little.older(name));
     // Nothing but its own form tells where such a text ends.
     let streams = vec![("com.apple.TextEncoding".to_owned(), b"utf-8;134217984".to_vec())];
-    let lone = Item { name: "lone".into(), streams, ..files[0].clone() };
+    let lone = LayoutItem { name: "lone".into(), streams, ..files[0].clone() };
     files.into_iter().chain([lone, Amount::Little.folder(FOLDER)]).collect()
 }
 
@@ -230,7 +230,7 @@ pub fn adopt(outcomes: &mut Outcomes, kind: &str, place: &LayoutsPlace, (afpd, s
         let name = |what: &str| format!("{kind}: {}: {what}", layout.name);
         outcomes.run(&name("adopt finds it"), &[], || moving::survey(place, layout));
         let (all, mac) = (made_by_afpd(), Mac::new(place, afpd.1, "afpd"));
-        let plain: Vec<Item> = all.iter().filter(|item| item.name != ODD).cloned().collect();
+        let plain: Vec<LayoutItem> = all.iter().filter(|item| item.name != ODD).cloned().collect();
         outcomes.run(&name("smbd reads what is converted, and all comes back"), &[], || {
             let converted = place.converted(layout.name);
             moving::convert_and_undo(place, layout, || place.client(smbd).check(&converted, &plain))?;
@@ -283,7 +283,7 @@ fn read_and_write(place: &LayoutsPlace, layout: &Layout, ports: NetatalkPorts, c
         smb.check(volume, &old)
     });
     check("afpd reads a folder that is changed", &|| {
-        let folder = Item { streams: new[0].streams[..1].to_vec(), ..Amount::Little.folder(FOLDER) };
+        let folder = LayoutItem { streams: new[0].streams[..1].to_vec(), ..Amount::Little.folder(FOLDER) };
         ours.write(volume, std::slice::from_ref(&folder))?;
         theirs.check(volume, &[folder])?;
         ours.write(volume, &[Amount::Little.folder(FOLDER)])?;
@@ -332,15 +332,15 @@ fn move_and_remove(place: &LayoutsPlace, volume: &str, (theirs, ours): (&Mac, &M
 }
 
 /// A file with the resource fork of another one.
-fn with_fork_of(item: &Item, other: &Item) -> Item {
+fn with_fork_of(item: &LayoutItem, other: &LayoutItem) -> LayoutItem {
     let is_fork = |(name, _): &&(String, Vec<u8>)| name == "AFP_Resource";
     let fork = other.streams.iter().find(is_fork).cloned();
     let rest = item.streams.iter().filter(|stream| !is_fork(stream)).cloned();
-    Item { streams: rest.chain(fork).collect(), ..item.clone() }
+    LayoutItem { streams: rest.chain(fork).collect(), ..item.clone() }
 }
 
 /// A client of SMB writes a new file, and gives one of afpd another type and one more attribute.
-fn changed_over_smb(volume: &str, smb: &Client, ours: &Mac, theirs: &Mac) -> Result<()> {
+fn changed_over_smb(volume: &str, smb: &SmbClientProgram, ours: &Mac, theirs: &Mac) -> Result<()> {
     let mut new = Amount::Little.newer("over SMB");
     new.streams.push((stream_of("com.apple.metadata:kMDItemFinderComment"), text_list(COMMENT)));
     smb.write(volume, std::slice::from_ref(&new))?;
@@ -351,7 +351,8 @@ fn changed_over_smb(volume: &str, smb: &Client, ours: &Mac, theirs: &Mac) -> Res
         changed.streams.iter_mut().find(|(name, _)| name == "AFP_AfpInfo").context("no Finder info")?;
     info.1[16..24].copy_from_slice(b"PDF prvw");
     let added = ("added".to_owned(), b"over SMB".to_vec());
-    let written = Item { data: Data::Kept, streams: vec![info.clone(), added.clone()], ..changed.clone() };
+    let written =
+        LayoutItem { data: Data::Kept, streams: vec![info.clone(), added.clone()], ..changed.clone() };
     changed.streams.push(added);
     smb.write(volume, &[written])?;
     ours.check(volume, std::slice::from_ref(&changed)).context("as this server shows it")?;

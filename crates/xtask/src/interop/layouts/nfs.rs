@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::content::{COLON, Data, Item};
-use super::facts::{Fact, Facts};
+use super::content::{COLON, Data, LayoutItem};
+use super::facts::{Fact, LayoutFacts};
 use super::netatalk::{as_json, marked};
 use super::place::{LayoutsPlace, UID};
 use crate::process;
@@ -27,7 +27,7 @@ pub struct Nfs {
     /// A file of its own.
     items: PathBuf,
     port: u16,
-    facts: Facts,
+    facts: LayoutFacts,
 }
 
 impl Nfs {
@@ -36,12 +36,12 @@ impl Nfs {
     }
 
     /// Writes files and folders with their named attributes.
-    pub fn write(&self, share: &str, items: &[Item]) -> Result<()> {
+    pub fn write(&self, share: &str, items: &[LayoutItem]) -> Result<()> {
         self.send("write", share, items.iter().map(of_item).collect())
     }
 
     /// Whether items are there with exactly this, and nothing that other servers keep for themselves.
-    pub fn check(&self, share: &str, items: &[Item]) -> Result<()> {
+    pub fn check(&self, share: &str, items: &[LayoutItem]) -> Result<()> {
         let listed = self.listed(share)?;
         let of_servers = listed.iter().find(|name| OF_SERVERS.iter().any(|own| name.starts_with(own)));
         self.facts.add(share, READER, Fact::Name, of_servers.is_none());
@@ -113,7 +113,7 @@ fn plain(name: &str) -> String {
     name.replace(COLON, ":").replace('\u{f025}', "?")
 }
 
-fn of_item(item: &Item) -> Value {
+fn of_item(item: &LayoutItem) -> Value {
     let mut found = as_json(item);
     found["name"] = plain(&item.name).into();
     found

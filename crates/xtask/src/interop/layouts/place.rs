@@ -12,16 +12,16 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::catia::{self, TABLES};
-use super::content::{Data, Item};
-use super::facts::{Fact, Facts};
-use super::image::Image;
+use super::content::{Data, LayoutItem};
+use super::facts::{Fact, LayoutFacts};
+use super::image::MountedImage;
 use super::{LAYOUTS, Layout, netatalk};
-use crate::netatalk::Volume;
+use crate::netatalk::NetatalkVolume;
 use crate::process::{self, Running};
-use crate::samba::{self, Share, User};
+use crate::samba::{self, SambaShare, SambaUser};
 use crate::{isolate, server};
 
-pub const ADA: User = User { name: "ada", password: "secret" };
+pub const ADA: SambaUser = SambaUser { name: "ada", password: "secret" };
 pub const UID: u32 = 61001;
 /// How the names of shares of what is converted end.
 const CONVERTED: &str = "-converted";
@@ -34,10 +34,10 @@ pub struct LayoutsPlace {
     folder: PathBuf,
     /// Where the shares are: a file system of its own, or why there is none.
     shares: PathBuf,
-    image: Result<Image>,
+    image: Result<MountedImage>,
     configuration: PathBuf,
     /// What was right.
-    facts: Facts,
+    facts: LayoutFacts,
     /// smbd's port.
     theirs: Cell<u16>,
     /// The port of this server for NFS.
@@ -46,11 +46,11 @@ pub struct LayoutsPlace {
 
 impl LayoutsPlace {
     /// With shares on a file system of this kind, if that can be.
-    pub fn new(kind: &str, facts: Facts) -> Result<Self> {
+    pub fn new(kind: &str, facts: LayoutFacts) -> Result<Self> {
         let folder = process::fresh_folder(&format!("interop-layouts-{kind}"))?;
         let shares = folder.join("shares");
         fs::create_dir_all(&shares)?;
-        let image = Image::mount(kind, &shares);
+        let image = MountedImage::mount(kind, &shares);
         let layouts = LAYOUTS.iter().chain(netatalk::LAYOUTS).chain(netatalk::KEPT);
         for name in layouts.map(|layout| layout.name).chain(TABLES.iter().map(|table| table.name)) {
             let share = shares.join(name);
@@ -101,14 +101,14 @@ impl LayoutsPlace {
         let share = |layout: &Layout| {
             let folder = self.shares.join(layout.name);
             [(layout.name.to_owned(), layout.settings), (self.converted(layout.name), layout.converted().1)]
-                .map(|(name, settings)| Share { name, folder: folder.clone(), settings })
+                .map(|(name, settings)| SambaShare { name, folder: folder.clone(), settings })
         };
         let catia = TABLES.iter().map(|table| {
             let (name, folder) = (table.name.to_owned(), self.shares.join(table.name));
-            Share { name, folder, settings: table.settings }
+            SambaShare { name, folder, settings: table.settings }
         });
         let converted = netatalk::KEPT.iter().flat_map(share).filter(|share| share.name.ends_with(CONVERTED));
-        let shares: Vec<Share> = LAYOUTS.iter().flat_map(share).chain(converted).chain(catia).collect();
+        let shares: Vec<SambaShare> = LAYOUTS.iter().flat_map(share).chain(converted).chain(catia).collect();
         self.theirs.set(port);
         Ok((samba::start(&self.folder.join("smbd"), port, &[ADA], &shares, "")?, port))
     }
@@ -120,8 +120,8 @@ impl LayoutsPlace {
         volumes: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Result<(Running, u16)> {
         let port = process::free_port()?;
-        let volumes: Vec<Volume> = volumes
-            .map(|(name, settings)| Volume {
+        let volumes: Vec<NetatalkVolume> = volumes
+            .map(|(name, settings)| NetatalkVolume {
                 name: name.into(),
                 folder: self.shares.join(name),
                 settings: settings.into(),
@@ -157,17 +157,17 @@ impl LayoutsPlace {
         Ok((running, port, afp))
     }
 
-    pub fn client(&self, port: u16) -> Client {
+    pub fn client(&self, port: u16) -> SmbClientProgram {
         let reader = if port == self.theirs.get() { "smbd" } else { "SMB" };
-        let client = Client::new(self.folder.join("local"), self.configuration.clone(), port);
-        Client { facts: self.facts.clone(), reader, ..client }
+        let client = SmbClientProgram::new(self.folder.join("local"), self.configuration.clone(), port);
+        SmbClientProgram { facts: self.facts.clone(), reader, ..client }
     }
 
     pub fn nfs_port(&self) -> u16 {
         self.nfs.get()
     }
 
-    pub fn facts(&self) -> Facts {
+    pub fn facts(&self) -> LayoutFacts {
         self.facts.clone()
     }
 
@@ -238,23 +238,23 @@ fn in_apple_double(folder: &Path, file: &str) -> Vec<String> {
 type StreamContents = Option<Vec<u8>>;
 
 /// smbclient, with one of the servers.
-pub struct Client {
+pub struct SmbClientProgram {
     /// Where it keeps files.
     local: PathBuf,
     configuration: PathBuf,
     port: String,
-    facts: Facts,
+    facts: LayoutFacts,
     /// Who is asked, in the matrix of facts.
     reader: &'static str,
 }
 
-impl Client {
+impl SmbClientProgram {
     pub fn new(local: PathBuf, configuration: PathBuf, port: u16) -> Self {
-        Self { local, configuration, port: port.to_string(), facts: Facts::default(), reader: "SMB" }
+        Self { local, configuration, port: port.to_string(), facts: LayoutFacts::default(), reader: "SMB" }
     }
 
     /// Writes files and folders with their streams.
-    pub fn write(&self, share: &str, items: &[Item]) -> Result<()> {
+    pub fn write(&self, share: &str, items: &[LayoutItem]) -> Result<()> {
         let local = self.local(share)?;
         let mut commands = Vec::new();
         for (at, item) in items.iter().enumerate() {
@@ -275,7 +275,7 @@ impl Client {
     }
 
     /// Whether files and folders are there with exactly these data and streams.
-    pub fn check(&self, share: &str, items: &[Item]) -> Result<()> {
+    pub fn check(&self, share: &str, items: &[LayoutItem]) -> Result<()> {
         let mut expected = Vec::new();
         for item in items {
             let data = match &item.data {

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::past;
 use crate::process::{self, Running};
-use crate::samba::{self, Share, User};
+use crate::samba::{self, SambaShare, SambaUser};
 use crate::server;
 
 pub const USER: &str = "ada";
@@ -26,7 +26,7 @@ const NAMES: &str = "names";
 /// The size of the file there that is copied while its server is killed, in bytes.
 const LARGE: usize = 24 << 20;
 const LIMIT: Duration = Duration::from_secs(60);
-const ADA: User = User { name: USER, password: PASSWORD };
+const ADA: SambaUser = SambaUser { name: USER, password: PASSWORD };
 const SMBD: &str = "  interfaces = lo tap0 tap1\n  vfs objects = streams_xattr\n";
 /// How long the server is down after it is killed.
 const AWAY: Duration = Duration::from_secs(2);
@@ -136,7 +136,7 @@ impl LinuxPlace {
         let ports = ["--nfs-port", "2049", "--smb-port", "445", "--portmap-port", "111"];
         let ports = [&listen[..], &ports].concat();
         self.running = Some(if self.is_peer {
-            let share = Share { name: "share".into(), folder: self.share(), settings: "" };
+            let share = SambaShare { name: "share".into(), folder: self.share(), settings: "" };
             samba::start(&self.folder.join("smbd"), 445, &[ADA], &[share], SMBD)?
         } else {
             server::ours_with_settings(&self.settings(), &self.state(), &ports)?

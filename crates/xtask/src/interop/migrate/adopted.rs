@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::netatalk::{self, Volume};
+use crate::netatalk::{self, NetatalkVolume};
 use crate::process::{self, Running};
-use crate::samba::{self, User};
+use crate::samba::{self, SambaUser};
 use crate::server;
 
 /// Volumes of a run. `FOURFOLD_ADOPT_VOLUMES` has another number.
@@ -90,7 +90,7 @@ enum VolumeAccess {
 
 struct Scene {
     folder: PathBuf,
-    volumes: Vec<Volume>,
+    volumes: Vec<NetatalkVolume>,
     globals: String,
     /// The file that `adopt` reads.
     text: String,
@@ -99,7 +99,7 @@ struct Scene {
 impl Scene {
     fn new(folder: &Path, random: &mut SeededRandom, count: u64) -> Result<Self> {
         fs::create_dir_all(folder.join("local"))?;
-        let users = PEOPLE.map(|(name, uid)| (User { name, password: netatalk::PASSWORD }, uid));
+        let users = PEOPLE.map(|(name, uid)| (SambaUser { name, password: netatalk::PASSWORD }, uid));
         samba::unix_users(folder, &users)?;
         for host in HOSTS {
             process::run("ip", &["address", "add", &format!("{host}/32"), "dev", "lo"])?;
@@ -111,7 +111,7 @@ impl Scene {
             let at = folder.join("volumes").join(&name);
             fs::create_dir_all(&at)?;
             fs::set_permissions(&at, fs::Permissions::from_mode(0o777))?;
-            volumes.push(Volume { name, folder: at, settings: random.settings() });
+            volumes.push(NetatalkVolume { name, folder: at, settings: random.settings() });
         }
         let each = volumes.iter().map(|volume| {
             format!("\n[{}]\npath = {}\n{}", volume.name, volume.folder.display(), volume.settings)

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, ensure};
 
 use super::source::Source;
 use super::{CHANGED, changed};
-use crate::interop::layouts::content::{Data, Item};
-use crate::interop::layouts::place::Client;
+use crate::interop::layouts::content::{Data, LayoutItem};
+use crate::interop::layouts::place::SmbClientProgram;
 use crate::process;
 
 const PAGE: &str = "docs/migrating.md";
@@ -43,7 +43,12 @@ pub struct Grid {
 
 impl Grid {
     /// Compares what a client of SMB reads with what the server of another project gave.
-    pub fn of(source: Source, items: &[Item], client: &Client, folder: &Path) -> Result<Self> {
+    pub fn of(
+        source: Source,
+        items: &[LayoutItem],
+        client: &SmbClientProgram,
+        folder: &Path,
+    ) -> Result<Self> {
         let mut wanted = Vec::new();
         for item in items {
             if let Data::File(data) = &item.data {

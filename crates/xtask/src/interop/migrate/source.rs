@@ -7,12 +7,12 @@ use std::time::UNIX_EPOCH;
 use anyhow::Result;
 
 use super::{CHANGED, MigratePlace};
-use crate::interop::layouts::content::{Data, Item};
+use crate::interop::layouts::content::{Data, LayoutItem};
 use crate::interop::layouts::netatalk::Mac;
 use crate::interop::layouts::place::{ADA, UID};
-use crate::netatalk::{self, Volume, packages};
+use crate::netatalk::{self, NetatalkVolume, packages};
 use crate::process::{self, Running};
-use crate::samba::{self, Share};
+use crate::samba::{self, SambaShare};
 use crate::{ganesha, isolate, server};
 
 /// 2000-01-01, from which AFP counts seconds, in seconds of Unix.
@@ -37,7 +37,7 @@ pub struct SourceServer {
     _running: Running,
     pub url: String,
     /// What it gives to a client of its protocol.
-    pub given: Vec<Item>,
+    pub given: Vec<LayoutItem>,
 }
 
 impl Source {
@@ -84,7 +84,7 @@ impl Source {
     }
 
     /// Starts it, and writes the files by a client of its protocol.
-    pub fn serve(self, place: &MigratePlace, items: &[Item]) -> Result<SourceServer> {
+    pub fn serve(self, place: &MigratePlace, items: &[LayoutItem]) -> Result<SourceServer> {
         match self {
             Self::Samba => smbd(place, items),
             Self::Netatalk => afpd(place, items),
@@ -94,14 +94,14 @@ impl Source {
     }
 }
 
-fn is_apple_double(item: &Item) -> bool {
+fn is_apple_double(item: &LayoutItem) -> bool {
     matches!(&item.data, Data::File(data) if data.starts_with(APPLE_DOUBLE))
 }
 
-fn smbd(place: &MigratePlace, items: &[Item]) -> Result<SourceServer> {
+fn smbd(place: &MigratePlace, items: &[LayoutItem]) -> Result<SourceServer> {
     let (port, name) = (process::free_port()?, Source::Samba.share());
     let settings = "  vfs objects = catia fruit streams_xattr";
-    let share = Share { name: name.into(), folder: place.source(Source::Samba), settings };
+    let share = SambaShare { name: name.into(), folder: place.source(Source::Samba), settings };
     let running = samba::start(&place.folder.join("smbd"), port, &[ADA], &[share], "")?;
     let client = place.client(port);
     client.write(name, items)?;
@@ -120,10 +120,10 @@ fn smbd(place: &MigratePlace, items: &[Item]) -> Result<SourceServer> {
     Ok(SourceServer { _running: running, given, url: format!("smb://{}@127.0.0.1:{port}/{name}", ADA.name) })
 }
 
-fn afpd(place: &MigratePlace, items: &[Item]) -> Result<SourceServer> {
+fn afpd(place: &MigratePlace, items: &[LayoutItem]) -> Result<SourceServer> {
     let (port, name) = (process::free_port()?, Source::Netatalk.share());
     let folder = place.source(Source::Netatalk);
-    let volume = Volume { name: name.into(), folder, settings: "ea = sys".into() };
+    let volume = NetatalkVolume { name: name.into(), folder, settings: "ea = sys".into() };
     let running = netatalk::start(&place.folder, "afpd", port, &[ADA.name], &[volume])?;
     let mac = Mac::with(place.folder.join("items.json"), port);
     mac.write_dated(name, items, CHANGED.as_secs() as i64 - FROM_2000)?;
@@ -136,7 +136,7 @@ fn afpd(place: &MigratePlace, items: &[Item]) -> Result<SourceServer> {
 }
 
 /// A Mac that mounts NFS stores `._name` beside `name`. Of the files of the corpus that are such files, these are the bytes.
-fn nfsd(source: Source, place: &MigratePlace, items: &[Item]) -> Result<SourceServer> {
+fn nfsd(source: Source, place: &MigratePlace, items: &[LayoutItem]) -> Result<SourceServer> {
     let (folder, mut given) = (place.source(source), Vec::new());
     for item in items {
         let Data::File(data) = &item.data else { continue };
@@ -157,7 +157,7 @@ fn nfsd(source: Source, place: &MigratePlace, items: &[Item]) -> Result<SourceSe
 }
 
 /// The files are written over SMB, and read over NFS by their owner.
-fn fourfold(place: &MigratePlace, items: &[Item]) -> Result<SourceServer> {
+fn fourfold(place: &MigratePlace, items: &[LayoutItem]) -> Result<SourceServer> {
     let (folder, state) = (place.source(Source::Fourfold), place.folder.join("fourfold-source"));
     let (settings, name) = (place.folder.join("source.toml"), Source::Fourfold.share());
     let path = folder.display();

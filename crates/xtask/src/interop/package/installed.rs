@@ -40,7 +40,7 @@ pub fn run(outcomes: &mut Outcomes, place: &Path, packages: &[&str; 2]) -> Resul
     outcomes.run("unit: is confined", &["systemd-analyze"], || machine.unit_is_confined());
     let mut service = None;
     outcomes.run("deb: starts as the unit says, and tells systemd", &["chroot"], || {
-        service = Some(Service::start(&machine)?);
+        service = Some(InstalledService::start(&machine)?);
         service.as_ref().context("it runs")?.watchdog_is_pinged()
     });
     outcomes.run("deb: a share that a command makes is served at once", &["nfs-ls", "smbclient"], || {
@@ -52,7 +52,7 @@ pub fn run(outcomes: &mut Outcomes, place: &Path, packages: &[&str; 2]) -> Resul
         let before = machine.identity()?;
         machine.dpkg(&["--install", &format!("/var/tmp/{}", packages[1])])?;
         drop(service.take()); // the script of the package does it where systemd runs
-        service = Some(Service::start(&machine)?);
+        service = Some(InstalledService::start(&machine)?);
         ensure!(machine.version()?.contains(NEXT), "{}", machine.version()?);
         ensure!(machine.identity()? == before, "the server has another identity");
         machine.is_served()?;
@@ -236,12 +236,12 @@ impl MachineCopy {
 }
 
 /// The server, started with the line and the capabilities of the unit.
-struct Service {
+struct InstalledService {
     socket: UnixDatagram,
     _running: Running,
 }
 
-impl Service {
+impl InstalledService {
     /// Starts it, and waits until it tells that it is ready.
     fn start(machine: &MachineCopy) -> Result<Self> {
         let path = machine.path("run/notify");

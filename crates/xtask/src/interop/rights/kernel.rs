@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::{PASSWORD, Person, TeamServer, played};
+use super::{ListedPerson, PASSWORD, TeamServer, played};
 use crate::interop::guest::{self, Guest, Kernel};
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::{debian, isolate, process};
@@ -32,7 +32,7 @@ pub fn fetch() -> Result<()> {
 }
 
 /// Plays the grid by the kernel's clients. If the machine cannot be started, it is skipped.
-pub fn run(place: &Path, people: &[Person], outcomes: &mut Outcomes) -> Result<()> {
+pub fn run(place: &Path, people: &[ListedPerson], outcomes: &mut Outcomes) -> Result<()> {
     let network = format!("tap,id=net0,ifname={DEVICE},script=no,downscript=no");
     let scripts = process::root().join("interop/rights");
     let mut checks = vec![("main.sh", fs::read(scripts.join("kernel.sh"))?)];
@@ -78,8 +78,8 @@ pub fn run(place: &Path, people: &[Person], outcomes: &mut Outcomes) -> Result<(
     Ok(())
 }
 
-fn settings(server: &TeamServer, people: &[Person]) -> String {
-    let named = |person: &Person| format!("{}:{}", person.name, person.uid);
+fn settings(server: &TeamServer, people: &[ListedPerson]) -> String {
+    let named = |person: &ListedPerson| format!("{}:{}", person.name, person.uid);
     let (outside, inside): (Vec<_>, Vec<_>) = people.iter().partition(|person| person.role == "none");
     let (inside, outside): (Vec<_>, Vec<_>) =
         (inside.into_iter().map(named).collect(), outside.into_iter().map(named).collect());

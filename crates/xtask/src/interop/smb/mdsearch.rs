@@ -18,7 +18,7 @@ use self::queries::{QUERIES, SearchCase};
 use super::place::{ADA, BOB};
 use crate::interop::outcome::Outcomes;
 use crate::process::{self, Running};
-use crate::samba::User;
+use crate::samba::SambaUser;
 use crate::{isolate, server};
 
 const FOUND: &str = "mdsearch: queries of Macs find what they ask for";
@@ -141,7 +141,7 @@ impl SearchPlace {
     }
 
     /// The paths that a query finds. `mdsearch` ends as if it had failed if nothing was found after its second.
-    fn search(&self, user: User, share: &str, more: &[&str], query: &str) -> Result<BTreeSet<String>> {
+    fn search(&self, user: SambaUser, share: &str, more: &[&str], query: &str) -> Result<BTreeSet<String>> {
         let login = format!("{}%{}", user.name, user.password);
         let configuration = self.configuration.to_string_lossy();
         let mut words = vec!["-s", &configuration, "-U", &login];

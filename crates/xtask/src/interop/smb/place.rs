@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::suites::Kind;
-use super::torture::{self, Slot, Target};
+use super::torture::{self, Target, TortureSlot};
 use crate::process::{self, Running};
-use crate::samba::{self, Share, User};
+use crate::samba::{self, SambaShare, SambaUser};
 use crate::{isolate, past, server};
 
-pub const ADA: User = User { name: "ada", password: "secret" };
-pub const BOB: User = User { name: "bob", password: "geheim" };
+pub const ADA: SambaUser = SambaUser { name: "ada", password: "secret" };
+pub const BOB: SambaUser = SambaUser { name: "bob", password: "geheim" };
 /// Unix users that no other account of this machine has: Samba maps users both ways.
-const UIDS: &[(User, u32)] = &[(ADA, 61001), (BOB, 61002)];
+const UIDS: &[(SambaUser, u32)] = &[(ADA, 61001), (BOB, 61002)];
 
 /// The most suites that run in parallel: the five long ones mostly wait.
 const SLOTS: usize = 5;
@@ -49,7 +49,7 @@ impl SmbPlace {
         let port = process::free_port()?;
         let mut shares = Vec::new();
         for slot in 1..=SLOTS {
-            let share = |name: &str, folder: &str, settings| Share {
+            let share = |name: &str, folder: &str, settings| SambaShare {
                 name: format!("{name}{slot}"),
                 folder: self.folder.join(format!("{folder}{slot}")),
                 settings,
@@ -78,7 +78,7 @@ impl SmbPlace {
     pub fn peer_for_clients(&self) -> Result<(Running, u16)> {
         let port = process::free_port()?;
         let share =
-            |name: &str, settings| Share { name: name.into(), folder: self.folder.join(name), settings };
+            |name: &str, settings| SambaShare { name: name.into(), folder: self.folder.join(name), settings };
         let sealed = share("sealed", "  smb encrypt = required");
         let shares = [share("files", ""), share("guests", "  guest ok = yes"), sealed];
         let global = "  vfs objects = catia fruit streams_xattr\n  map to guest = bad user";
@@ -172,7 +172,7 @@ impl SmbPlace {
     fn target(&self, port: u16, main: &str, named: &[(Kind, &str)]) -> Result<Target> {
         let slot = |slot: usize| {
             let named = named.iter().chain(&[(Kind::TimeMachine, "time")]);
-            Ok(Slot {
+            Ok(TortureSlot {
                 main: format!("{main}{slot}"),
                 plain: format!("plain{slot}"),
                 shares: named.map(|(kind, share)| (*kind, of_slot(*kind, share, slot))).collect(),
@@ -231,7 +231,7 @@ const FRUIT: &str = "
 pub fn elsewhere(text: &str, login: &str, folder: Option<&Path>) -> Result<Target> {
     let (address, share) = text.split_once('/').context("say HOST:PORT/SHARE")?;
     let (host, port) = address.rsplit_once(':').unwrap_or((address, "445"));
-    let slot = Slot {
+    let slot = TortureSlot {
         main: share.into(),
         plain: share.into(),
         shares: Vec::new(),

@@ -23,7 +23,7 @@ pub struct Target {
     pub host: String,
     pub port: u16,
     /// One slot for each suite that may run in parallel: suites use the same names for their files.
-    pub slots: Vec<Slot>,
+    pub slots: Vec<TortureSlot>,
     /// The options for the share of [`Kind::Past`]. Empty: there is no such share.
     pub past: Vec<String>,
     pub login: String,
@@ -33,7 +33,7 @@ pub struct Target {
 
 /// Shares over one folder.
 #[derive(Clone, Debug)]
-pub struct Slot {
+pub struct TortureSlot {
     /// The share of a suite without special needs.
     pub main: String,
     /// The same folder without Mac metadata.
@@ -46,7 +46,7 @@ pub struct Slot {
     pub iptables: Option<PathBuf>,
 }
 
-impl Slot {
+impl TortureSlot {
     /// The first share and the second.
     fn shares(&self, kind: Kind) -> (&str, &str) {
         let found = self.shares.iter().find(|(of, _)| *of == kind);
@@ -104,7 +104,12 @@ pub fn run(
     Ok(said)
 }
 
-fn run_suite(target: &Target, slot: &Slot, wanted: &SuiteSelection, logs: &Path) -> Result<SuiteResult> {
+fn run_suite(
+    target: &Target,
+    slot: &TortureSlot,
+    wanted: &SuiteSelection,
+    logs: &Path,
+) -> Result<SuiteResult> {
     if let Some(folder) = &slot.folder {
         empty(folder)?;
         if wanted.suite.options.contains(&"filename=testfile") {
@@ -143,7 +148,7 @@ fn run_suite(target: &Target, slot: &Slot, wanted: &SuiteSelection, logs: &Path)
     Ok(SuiteResult { suite, tests, seconds: start.elapsed().as_secs_f64(), log })
 }
 
-fn options(slot: &Slot, second_share: &str, more: &[&str]) -> Vec<String> {
+fn options(slot: &TortureSlot, second_share: &str, more: &[&str]) -> Vec<String> {
     let mut options = vec![
         format!("--option=torture:share2={second_share}"),
         format!("--option=torture:user2name={}", BOB.name),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::interop::cable::{ADDRESS, CLIENT, Network};
+use crate::interop::cable::{ADDRESS, CLIENT, CableNetwork};
 use crate::interop::outcome::Outcomes;
 use crate::process::{self, Running};
 use crate::{isolate, server};
@@ -35,15 +35,15 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
         ALL.iter().for_each(|name| outcomes.skip(name, &format!("{missing} is not installed")));
         return Ok(());
     }
-    let _network = Network::new()?;
+    let _network = CableNetwork::new()?;
     let place = WsddPlace::new()?;
-    let client = Client::start(&place, "first")?;
+    let client = WsddClient::start(&place, "first")?;
     let mut server = None;
     outcomes.run(HELLO, &[], || {
         server = Some(place.server()?);
         client.until(&found()?, 1)
     });
-    outcomes.run(PROBE, &[], || Client::start(&place, "second")?.until(&found()?, 1));
+    outcomes.run(PROBE, &[], || WsddClient::start(&place, "second")?.until(&found()?, 1));
     outcomes.run(RELOAD, &[], || {
         let server = server.as_ref().context("no server")?;
         place.reload(server, "smb = false\nafp = false\niscsi = false")?;
@@ -107,12 +107,12 @@ impl WsddPlace {
 }
 
 /// A wsdd that searches for devices, and logs the messages that it receives.
-struct Client {
+struct WsddClient {
     log: PathBuf,
     _running: Running,
 }
 
-impl Client {
+impl WsddClient {
     fn start(place: &WsddPlace, name: &str) -> Result<Self> {
         let log = place.0.join(format!("{name}.log"));
         let wsdd = process::find("wsdd").context("no wsdd")?.to_string_lossy().into_owned();

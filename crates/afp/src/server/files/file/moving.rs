@@ -9,7 +9,7 @@ use super::{refuse_inhibited, to_change};
 use crate::catalogue::CatalogId;
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
-use crate::server::volumes::ids::Place;
+use crate::server::volumes::ids::EntryPlace;
 use crate::server::volumes::names;
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::server::volumes::target::is_folder;
@@ -52,7 +52,7 @@ pub(super) fn single<'a>(path: &Path<'a>) -> Result<Option<&'a [u8]>, ResultCode
 async fn relocate(
     request: &Request,
     volume: &OpenVolume,
-    (found, at): (&Found, &Place),
+    (found, at): (&Found, &EntryPlace),
     to: &Found,
     new_name: Option<(u8, &[u8])>,
 ) -> Outcome {

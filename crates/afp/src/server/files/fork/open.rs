@@ -9,11 +9,11 @@ use vfs::state::{Modes, Stream};
 use vfs::{Error, Kind, OpenOptions};
 use wire::Writer;
 
-use super::table::{Content, Fork};
+use super::table::{ClientFork, ForkSource};
 use crate::server::files::params::{self, RequestedParameters};
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
-use crate::server::volumes::ids::Place;
+use crate::server::volumes::ids::EntryPlace;
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::server::volumes::target::{Target, refuse_above};
 use crate::wire::fork::{AccessMode, OpenFork, OpenForkReply};
@@ -51,7 +51,12 @@ pub(super) async fn run(request: &Request) -> Outcome {
 }
 
 /// The reply of a successful open.
-fn opened_as(request: &Request, fork: Fork, target: &Target, parameters: RequestedParameters) -> Outcome {
+fn opened_as(
+    request: &Request,
+    fork: ClientFork,
+    target: &Target,
+    parameters: RequestedParameters,
+) -> Outcome {
     let mut reply = reply(request, &fork.volume, 0, target, parameters)?;
     let number = request.session.forks.add(fork)?;
     reply.head[2..4].copy_from_slice(&number.to_be_bytes());
@@ -94,7 +99,7 @@ pub(super) fn lengths(resource: bool) -> FileBitmap {
 }
 
 struct NewFork {
-    fork: Fork,
+    fork: ClientFork,
     /// The open had to wait for other clients.
     waited: bool,
 }
@@ -104,7 +109,7 @@ async fn open(
     volume: &Arc<OpenVolume>,
     wanted: &OpenFork<'_>,
     found: &Found,
-    place: &Place,
+    place: &EntryPlace,
 ) -> Result<NewFork, ResultCode> {
     let (content, waited) = match found.attributes.kind {
         Kind::Link => (link(volume, wanted, found, place)?, false),
@@ -124,11 +129,12 @@ async fn open(
                 Poll::Ready(opened) => (opened, false),
                 Poll::Pending => (opening.await, true),
             };
-            (Content::File(opened.map_err(refusal)?), waited)
+            (ForkSource::File(opened.map_err(refusal)?), waited)
         }
         _ => return Err(ResultCode::OBJECT_TYPE_ERROR),
     };
-    let fork = Fork { volume: volume.clone(), resource: wanted.resource, access: wanted.access, content };
+    let fork =
+        ClientFork { volume: volume.clone(), resource: wanted.resource, access: wanted.access, content };
     let transfers = fork.access.contains(AccessMode::READ) || fork.access.contains(AccessMode::WRITE);
     if transfers && !request.version().is_3() && fork.size().await? > MOST_BEFORE_3 {
         return Err(ResultCode::MISC_ERROR); // a part of the target would be wrong
@@ -148,8 +154,8 @@ fn link(
     volume: &OpenVolume,
     wanted: &OpenFork<'_>,
     found: &Found,
-    place: &Place,
-) -> Result<Content, ResultCode> {
+    place: &EntryPlace,
+) -> Result<ForkSource, ResultCode> {
     if wanted.access.contains(AccessMode::WRITE) {
         return Err(ResultCode::ACCESS_DENIED);
     }
@@ -160,7 +166,7 @@ fn link(
         Some(document) => document.content,
         None => found.object.read_link()?,
     };
-    Ok(Content::Link { found: found.clone(), place: place.clone(), bytes, is_document })
+    Ok(ForkSource::Link { found: found.clone(), place: place.clone(), bytes, is_document })
 }
 
 fn modes(mode: AccessMode) -> (Modes, Modes) {

@@ -9,42 +9,42 @@ use vfs::{FileId, Payload, Volume};
 
 use crate::ranks;
 use crate::server::limits::MAX_FORKS;
-use crate::server::volumes::ids::Place;
+use crate::server::volumes::ids::EntryPlace;
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::server::volumes::target::Target;
 use crate::wire::ResultCode;
 use crate::wire::fork::AccessMode;
 
 /// An open fork of a client.
-pub(in crate::server) struct Fork {
+pub(in crate::server) struct ClientFork {
     /// The volume on which it was opened.
     pub(in crate::server) volume: Arc<OpenVolume>,
     /// It is the resource fork, not the data fork.
     pub(in crate::server) resource: bool,
     pub(super) access: AccessMode,
-    pub(super) content: Content,
+    pub(super) content: ForkSource,
 }
 
 /// The source of its bytes.
-pub(super) enum Content {
+pub(super) enum ForkSource {
     File(vfs::Open),
     /// The data fork of a symbolic link is its target, which is read-only. Its resource fork is
     /// empty.
     Link {
         found: Found,
-        place: Place,
+        place: EntryPlace,
         bytes: Vec<u8>,
         /// The bytes are a document that leads to another server.
         is_document: bool,
     },
 }
 
-impl Fork {
+impl ClientFork {
     /// The open in `vfs`; `None` for a symbolic link.
     pub(in crate::server) fn open(&self) -> Option<&vfs::Open> {
         match &self.content {
-            Content::File(open) => Some(open),
-            Content::Link { .. } => None,
+            ForkSource::File(open) => Some(open),
+            ForkSource::Link { .. } => None,
         }
     }
 
@@ -56,8 +56,8 @@ impl Fork {
     /// The file that it belongs to.
     pub(in crate::server) fn file(&self) -> FileId {
         match &self.content {
-            Content::File(open) => open.node().id(),
-            Content::Link { found, .. } => found.object.id(),
+            ForkSource::File(open) => open.node().id(),
+            ForkSource::Link { found, .. } => found.object.id(),
         }
     }
 
@@ -69,16 +69,16 @@ impl Fork {
     /// Its current length.
     pub(in crate::server) async fn size(&self) -> Result<u64, ResultCode> {
         match &self.content {
-            Content::File(open) => Ok(open.size().await?),
-            Content::Link { bytes, .. } => Ok(bytes.len() as u64),
+            ForkSource::File(open) => Ok(open.size().await?),
+            ForkSource::Link { bytes, .. } => Ok(bytes.len() as u64),
         }
     }
 
     /// Reads up to `length` bytes; fewer only at its end.
     pub(super) async fn read(&self, offset: u64, length: usize) -> Result<Payload, ResultCode> {
         match &self.content {
-            Content::File(open) => Ok(open.read_at(offset, length).await?.payload),
-            Content::Link { bytes, is_document, .. } => {
+            ForkSource::File(open) => Ok(open.read_at(offset, length).await?.payload),
+            ForkSource::Link { bytes, is_document, .. } => {
                 let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
                 let left = &bytes[from..];
                 match left.len() <= length || *is_document {
@@ -92,18 +92,18 @@ impl Fork {
 
     /// Whether a read needs no memory, because the data are sent from the page cache.
     pub(super) fn is_resident(&self, offset: u64, length: usize) -> bool {
-        matches!(&self.content, Content::File(open) if open.is_resident(offset, length))
+        matches!(&self.content, ForkSource::File(open) if open.is_resident(offset, length))
     }
 
     /// Its file, and the file's current place.
     pub(super) fn target(&self) -> Result<Target, ResultCode> {
         match &self.content {
-            Content::Link { found, place, .. } => Ok(Target::at(found.clone(), Some(place.clone()))),
-            Content::File(open) => {
+            ForkSource::Link { found, place, .. } => Ok(Target::at(found.clone(), Some(place.clone()))),
+            ForkSource::File(open) => {
                 let found = Found { object: open.node().clone(), attributes: open.attributes()? };
                 let (folder, name) = open.place().ok_or(ResultCode::MISC_ERROR)?;
                 let folder = Found { attributes: folder.attributes()?, object: folder };
-                Ok(Target::at(found, Some(Place { folder, name: name.to_vec() })))
+                Ok(Target::at(found, Some(EntryPlace { folder, name: name.to_vec() })))
             }
         }
     }
@@ -117,7 +117,7 @@ pub(in crate::server) struct Forks {
 
 #[derive(Default)]
 struct ForkTable {
-    forks: HashMap<u16, Arc<Fork>>,
+    forks: HashMap<u16, Arc<ClientFork>>,
     /// The last number. The number of a closed fork is not used again at once, because a client may
     /// still send it.
     last: u16,
@@ -127,7 +127,7 @@ struct ForkTable {
 
 impl Forks {
     /// The fork with this number.
-    pub(in crate::server) fn find(&self, number: u16) -> Result<Arc<Fork>, ResultCode> {
+    pub(in crate::server) fn find(&self, number: u16) -> Result<Arc<ClientFork>, ResultCode> {
         self.table.read().forks.get(&number).cloned().ok_or(ResultCode::PARAM_ERROR)
     }
 
@@ -137,7 +137,7 @@ impl Forks {
     }
 
     /// Adds a fork; returns its number, which is never 0.
-    pub(super) fn add(&self, fork: Fork) -> Result<u16, ResultCode> {
+    pub(super) fn add(&self, fork: ClientFork) -> Result<u16, ResultCode> {
         let mut table = self.table.write();
         if table.is_over {
             return Err(ResultCode::SESSION_CLOSED);
@@ -171,12 +171,12 @@ impl Forks {
     /// Closes all forks of a file. Answers how many.
     pub(in crate::server) fn close_file(&self, volume: &Arc<Volume>, file: FileId) -> usize {
         self.close_where(|fork| {
-            let Content::File(open) = &fork.content else { return false };
+            let ForkSource::File(open) = &fork.content else { return false };
             Arc::ptr_eq(open.volume(), volume) && open.node().id() == file
         })
     }
 
-    fn close_where(&self, which: impl Fn(&Fork) -> bool) -> usize {
+    fn close_where(&self, which: impl Fn(&ClientFork) -> bool) -> usize {
         let mut table = self.table.write();
         let numbers: Vec<u16> =
             table.forks.iter().filter(|(_, fork)| which(fork)).map(|(number, _)| *number).collect();

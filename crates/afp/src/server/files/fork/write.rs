@@ -7,7 +7,7 @@ use vfs::EarlyWrite;
 use vfs::backend::Stability;
 use wire::Reader;
 
-use super::Fork;
+use super::ClientFork;
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
 use crate::server::sessions::session::Session;
@@ -73,7 +73,7 @@ fn range_of(
 
 /// A write whose beginning is written before all of it has arrived.
 pub(in crate::server) struct EarlyForkWrite {
-    fork: Arc<Fork>,
+    fork: Arc<ClientFork>,
     write: EarlyWrite,
 }
 

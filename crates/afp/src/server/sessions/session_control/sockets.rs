@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use conn::Watchdog;
 use tokio::sync::watch;
 
-use crate::client::{Client, Error, Login};
+use crate::client::{Client, ClientLogin, Error};
 use crate::server::Transport;
 use crate::server::testing::Server;
 use crate::wire::dsi::Command;
@@ -65,7 +65,7 @@ fn log_in(address: SocketAddr) -> Client<TcpStream> {
     let link = TcpStream::connect(address).unwrap();
     link.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut client = Client::open(link).unwrap();
-    client.log_in("AFP3.4", &Login::Guest).unwrap();
+    client.log_in("AFP3.4", &ClientLogin::Guest).unwrap();
     client
 }
 

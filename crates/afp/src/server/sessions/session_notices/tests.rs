@@ -3,7 +3,7 @@ use vfs::backend::NewKind;
 use super::*;
 use crate::server::config::{Config, Share, ShareOptions, Version};
 use crate::server::files::fork::tests::{make, somebody};
-use crate::server::sessions::session::User;
+use crate::server::sessions::session::SessionUser;
 use crate::server::testing::{ADA, BOB, Client, Server, until};
 use crate::wire::command;
 use crate::wire::session::{GetSrvrMsg, SrvrMsg};
@@ -84,7 +84,7 @@ async fn when_the_server_stops_everybody_is_told_and_nobody_is_let_in() {
     assert_eq!(server.service.sessions().len(), 0);
     let mut bob = server.connect();
     bob.open_session().await.well();
-    let user = User { name: Some("bob".into()), caller: Caller::new(1001, 100, &[]) };
+    let user = SessionUser { name: Some("bob".into()), caller: Caller::new(1001, 100, &[]) };
     assert_eq!(
         bob.connection.log_in(Version::V3_4, user).err(),
         Some(crate::wire::ResultCode::SERVER_GOING_DOWN)
@@ -132,12 +132,12 @@ async fn what_is_nobodys_by_name_is_not_told_to_who_has_just_changed_something()
     let (ada, bob) = (server.log_in(ADA, Version::V3_4), server.log_in(BOB, Version::V3_4));
     let now = Instant::now();
     ada.session().told.changes(now);
-    let changes = Changes { perhaps: true, ..Changes::default() };
+    let changes = VolumeChanges { perhaps: true, ..VolumeChanges::default() };
     assert!(!changes.concern(&ada.session(), now) && changes.concern(&bob.session(), now));
     assert!(changes.concern(&ada.session(), now + ECHO));
-    let locally = Changes { locally: true, ..Changes::default() };
+    let locally = VolumeChanges { locally: true, ..VolumeChanges::default() };
     assert!(locally.concern(&ada.session(), now));
-    let own = Changes { by: HashSet::from([ada.session().client]), ..Changes::default() };
+    let own = VolumeChanges { by: HashSet::from([ada.session().client]), ..VolumeChanges::default() };
     assert!(!own.concern(&ada.session(), now) && own.concern(&bob.session(), now));
 }
 

@@ -5,54 +5,64 @@
 use auth::LEGACY;
 
 use super::sealed::PasswordDecryption;
-use super::{Judge, Method, dhx, dhx2, typed};
+use super::{UamContext, UamMethod, dhx, dhx2, typed};
 use crate::wire::ResultCode;
 
 /// The progress of a change.
-pub(in crate::server) enum Step {
+pub(in crate::server) enum ChangeStep {
     /// The server sends this, and waits for the client's next step.
-    Continue(Vec<u8>, Change),
+    Continue(Vec<u8>, ChangeExchange),
     /// The new and the old password.
     Passwords { new: String, old: String },
 }
 
 /// A change of several steps, between two of them.
-pub(in crate::server) enum Change {
+pub(in crate::server) enum ChangeExchange {
     Dhx2Offered(dhx2::Dhx2Exchange),
     Dhx2(PasswordDecryption),
     Dhx(PasswordDecryption),
 }
 
 /// The first step.
-pub(in crate::server) fn start(method: Method, info: &[u8], judge: &Judge<'_>) -> Result<Step, ResultCode> {
+pub(in crate::server) fn start(
+    method: UamMethod,
+    info: &[u8],
+    judge: &UamContext<'_>,
+) -> Result<ChangeStep, ResultCode> {
     match method {
-        Method::Dhx2 => {
+        UamMethod::Dhx2 => {
             let (reply, offered) = dhx2::Dhx2Exchange::new(judge)?;
-            Ok(Step::Continue(reply, Change::Dhx2Offered(offered)))
+            Ok(ChangeStep::Continue(reply, ChangeExchange::Dhx2Offered(offered)))
         }
-        Method::Dhx => {
+        UamMethod::Dhx => {
             let key = info.get(2..).ok_or(ResultCode::PARAM_ERROR)?; // after an unused number
             let (reply, sealed) = dhx::agree(key, judge)?;
-            Ok(Step::Continue(reply, Change::Dhx(sealed)))
+            Ok(ChangeStep::Continue(reply, ChangeExchange::Dhx(sealed)))
         }
-        Method::Cleartext => {
+        UamMethod::Cleartext => {
             let (old, new) = info.split_at_checked(LEGACY).ok_or(ResultCode::PARAM_ERROR)?;
             let new = new.get(..LEGACY).ok_or(ResultCode::PARAM_ERROR)?;
-            Ok(Step::Passwords { new: typed(new), old: typed(old) })
+            Ok(ChangeStep::Passwords { new: typed(new), old: typed(old) })
         }
-        Method::Kerberos | Method::Srp | Method::TwoWayRandnum | Method::Randnum | Method::Guest => {
-            Err(ResultCode::CALL_NOT_SUPPORTED)
-        }
+        UamMethod::Kerberos
+        | UamMethod::Srp
+        | UamMethod::TwoWayRandnum
+        | UamMethod::Randnum
+        | UamMethod::Guest => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
 }
 
-impl Change {
+impl ChangeExchange {
     /// The next step.
-    pub(in crate::server) fn next(self, info: &[u8], judge: &Judge<'_>) -> Result<Step, ResultCode> {
+    pub(in crate::server) fn next(
+        self,
+        info: &[u8],
+        judge: &UamContext<'_>,
+    ) -> Result<ChangeStep, ResultCode> {
         match self {
             Self::Dhx2Offered(offered) => {
                 let (reply, sealed) = offered.agree(info, judge)?;
-                Ok(Step::Continue(reply, Self::Dhx2(sealed)))
+                Ok(ChangeStep::Continue(reply, Self::Dhx2(sealed)))
             }
             Self::Dhx2(sealed) => passwords(&sealed.open(info, 2, dhx2::PASSWORD)?),
             Self::Dhx(sealed) => passwords(&sealed.open(info, 2, dhx::PASSWORD)?),
@@ -60,7 +70,7 @@ impl Change {
     }
 }
 
-fn passwords(sent: &[Vec<u8>]) -> Result<Step, ResultCode> {
+fn passwords(sent: &[Vec<u8>]) -> Result<ChangeStep, ResultCode> {
     let [new, old] = sent else { return Err(ResultCode::PARAM_ERROR) };
-    Ok(Step::Passwords { new: typed(new), old: typed(old) })
+    Ok(ChangeStep::Passwords { new: typed(new), old: typed(old) })
 }

@@ -11,14 +11,14 @@
 
 use crypto_bigint::{Odd, U128};
 
-use super::Judge;
+use super::UamContext;
 use super::cipher::{Cipher, KEY};
-use super::group::{EXPONENT, Group};
+use super::group::{DhGroup, EXPONENT};
 use super::sealed::{NONCE, PasswordDecryption};
 use crate::wire::ResultCode;
 
-const GROUP: Group<{ U128::LIMBS }> =
-    Group::new(Odd::<U128>::from_be_hex("ba2873dfb06057d43f2024744ceee75b"), 7);
+const GROUP: DhGroup<{ U128::LIMBS }> =
+    DhGroup::new(Odd::<U128>::from_be_hex("ba2873dfb06057d43f2024744ceee75b"), 7);
 /// Bytes of a password.
 pub(super) const PASSWORD: usize = 64;
 
@@ -27,7 +27,10 @@ const TRIES: usize = 16;
 
 /// The only message to the client, and the state that decrypts the answer. Some clients (nmap) lose
 /// leading zeros, so neither the key nor the nonce has any.
-pub(super) fn agree(info: &[u8], judge: &Judge<'_>) -> Result<(Vec<u8>, PasswordDecryption), ResultCode> {
+pub(super) fn agree(
+    info: &[u8],
+    judge: &UamContext<'_>,
+) -> Result<(Vec<u8>, PasswordDecryption), ResultCode> {
     let theirs = info.get(..KEY).ok_or(ResultCode::PARAM_ERROR)?;
     for _ in 0..TRIES {
         let (secret, nonce) = (judge.random::<EXPONENT>()?, judge.random::<NONCE>()?);

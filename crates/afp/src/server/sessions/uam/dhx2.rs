@@ -14,15 +14,15 @@ use crypto_bigint::{Odd, U1024};
 use md5::{Digest, Md5};
 use wire::Writer;
 
-use super::Judge;
+use super::UamContext;
 use super::cipher::Cipher;
-use super::group::{EXPONENT, Group};
+use super::group::{DhGroup, EXPONENT};
 use super::sealed::{NONCE, PasswordDecryption, next};
 use crate::wire::ResultCode;
 
 /// The second group of RFC 2409 (6.2): a safe prime with the length of Netatalk's primes, which all
 /// Macs support.
-const GROUP: Group<{ U1024::LIMBS }> = Group::new(
+const GROUP: DhGroup<{ U1024::LIMBS }> = DhGroup::new(
     Odd::<U1024>::from_be_hex(concat!(
         "ffffffffffffffffc90fdaa22168c234c4c6628b80dc1cd129024e088a67cc74",
         "020bbea63b139b22514a08798e3404ddef9519b3cd3a431b302b0a6df25f1437",
@@ -31,7 +31,7 @@ const GROUP: Group<{ U1024::LIMBS }> = Group::new(
     )),
     2,
 );
-const LEN: usize = Group::<{ U1024::LIMBS }>::LEN;
+const LEN: usize = DhGroup::<{ U1024::LIMBS }>::LEN;
 /// Bytes of a password.
 pub(super) const PASSWORD: usize = 256;
 
@@ -41,7 +41,7 @@ pub(in crate::server) struct Dhx2Exchange {
 }
 
 impl Dhx2Exchange {
-    pub(super) fn new(judge: &Judge<'_>) -> Result<(Vec<u8>, Self), ResultCode> {
+    pub(super) fn new(judge: &UamContext<'_>) -> Result<(Vec<u8>, Self), ResultCode> {
         let secret = judge.random()?;
         let mut w = Writer::new();
         w.u32_be(GROUP.generator);
@@ -55,7 +55,7 @@ impl Dhx2Exchange {
     pub(super) fn agree(
         self,
         info: &[u8],
-        judge: &Judge<'_>,
+        judge: &UamContext<'_>,
     ) -> Result<(Vec<u8>, PasswordDecryption), ResultCode> {
         let (theirs, nonce) = info.split_at_checked(LEN).ok_or(ResultCode::PARAM_ERROR)?;
         let nonce = nonce.get(..NONCE).ok_or(ResultCode::PARAM_ERROR)?;

@@ -7,12 +7,12 @@ use crypto_bigint::{Odd, Uint};
 pub(super) const EXPONENT: usize = 32;
 
 /// A prime and a generator.
-pub(super) struct Group<const LIMBS: usize> {
+pub(super) struct DhGroup<const LIMBS: usize> {
     prime: Odd<Uint<LIMBS>>,
     pub(super) generator: u32,
 }
 
-impl<const LIMBS: usize> Group<LIMBS> {
+impl<const LIMBS: usize> DhGroup<LIMBS> {
     /// Bytes of a number.
     pub(super) const LEN: usize = Uint::<LIMBS>::BYTES;
 
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn numbers_that_would_make_the_secret_known_are_refused() {
-        const SMALL: Group<{ U64::LIMBS }> = Group::new(Odd::<U64>::from_be_hex("0000000000000017"), 5);
+        const SMALL: DhGroup<{ U64::LIMBS }> = DhGroup::new(Odd::<U64>::from_be_hex("0000000000000017"), 5);
         let mut secret = [0; EXPONENT];
         secret[EXPONENT - 1] = 6;
         assert_eq!(SMALL.public(&secret), [0, 0, 0, 0, 0, 0, 0, 8]); // 5^6 = 15625 = 679 * 23 + 8

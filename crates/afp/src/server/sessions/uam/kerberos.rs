@@ -2,7 +2,7 @@
 
 use auth::kerberos::Ticket;
 
-use super::{Outcome, Step};
+use super::{Outcome, UamStep};
 use crate::server::config::Config;
 use crate::wire::ResultCode;
 use crate::wire::login::{KerberosReply, KerberosToken};
@@ -33,5 +33,5 @@ pub(in crate::server) async fn enter(config: &Config, info: &[u8]) -> Outcome {
     let key = if is_random { context.seal(&key) } else { None };
     let mut w = Writer::new();
     KerberosReply { token: &reply }.encode(&mut w);
-    Ok(Step::Entered { account, reply: w.into_bytes(), key })
+    Ok(UamStep::Entered { account, reply: w.into_bytes(), key })
 }

@@ -8,7 +8,7 @@ use auth::{Account, LEGACY};
 use des::Des;
 use des::cipher::{BlockCipherEncrypt, KeyInit};
 
-use super::{Judge, Outcome, Step, are_equal};
+use super::{Outcome, UamContext, UamStep, are_equal};
 use crate::wire::ResultCode;
 
 /// The client has the number.
@@ -24,7 +24,7 @@ pub(in crate::server) struct RandnumChallenge {
 pub(super) fn start(
     user: &str,
     both_ways: bool,
-    judge: &Judge<'_>,
+    judge: &UamContext<'_>,
 ) -> Result<(Vec<u8>, RandnumChallenge), ResultCode> {
     let (number, decoy) = (judge.random()?, judge.random()?);
     let account = judge.accounts.find_in_any_case(user);
@@ -44,7 +44,7 @@ impl RandnumChallenge {
             true => self.encrypted(*theirs.first_chunk().ok_or(ResultCode::PARAM_ERROR)?).to_vec(),
             false => Vec::new(),
         };
-        Ok(Step::Done(account.clone(), reply))
+        Ok(UamStep::Done(account.clone(), reply))
     }
 
     fn encrypted(&self, number: [u8; 8]) -> [u8; 8] {

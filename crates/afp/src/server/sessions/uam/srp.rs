@@ -20,7 +20,7 @@ use auth::srp::{GENERATOR, HASH, IdentityHash, LEN, SALT, Server, Verifier, modu
 use sha1::{Digest, Sha1};
 use wire::{Malformed, Reader, Writer};
 
-use super::{Judge, Outcome, Step, are_equal};
+use super::{Outcome, UamContext, UamStep, are_equal};
 use crate::wire::ResultCode;
 use crate::wire::login::SrpProof;
 
@@ -47,7 +47,7 @@ pub(in crate::server) struct SrpExchange {
 
 /// The first step. An unknown account, or one without this method, gets a salt, too, which is
 /// always the same.
-pub(super) fn start(user: &str, judge: &Judge<'_>) -> Result<(Vec<u8>, SrpExchange), ResultCode> {
+pub(super) fn start(user: &str, judge: &UamContext<'_>) -> Result<(Vec<u8>, SrpExchange), ResultCode> {
     let account = judge.accounts.find(user).filter(|account| !account.disabled);
     let account = account.filter(Account::has_verifier);
     let Verifier { salt, value } = verifier(account.as_ref(), &decoy(user, judge.decoy)?);
@@ -73,7 +73,7 @@ fn decoy(user: &str, secret: &[u8]) -> Result<IdentityHash, ResultCode> {
 }
 
 /// A server's state whose public number has no leading zero.
-fn server(value: &[u8; LEN], judge: &Judge<'_>) -> Result<Server, ResultCode> {
+fn server(value: &[u8; LEN], judge: &UamContext<'_>) -> Result<Server, ResultCode> {
     for _ in 0..TRIES {
         let server = Server::new(value, &judge.random()?);
         if server.public()[0] != 0 {
@@ -111,7 +111,7 @@ impl SrpExchange {
         w.u16_be(SERVER_PROOF);
         w.u16_be(PROOF as u16);
         w.put(&sha1(&[form, proof, &key]));
-        Ok(Step::Done(account, w.into_bytes()))
+        Ok(UamStep::Done(account, w.into_bytes()))
     }
 
     /// M1.

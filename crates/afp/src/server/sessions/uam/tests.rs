@@ -55,7 +55,7 @@ impl Accounts for OfThisRun {
 
 /// A recorded login.
 struct Recording {
-    method: Method,
+    method: UamMethod,
     random: Vec<Vec<u8>>,
     /// The client's messages and the answers.
     steps: Vec<(Vec<u8>, i32, Vec<u8>)>,
@@ -65,12 +65,12 @@ fn bytes(hex: &str) -> Vec<u8> {
     wire::hex::decode_any(hex).unwrap()
 }
 
-fn recording(method: Method) -> Recording {
+fn recording(method: UamMethod) -> Recording {
     recorded("method", method)
 }
 
 /// The lines of the recording with this title, for this method.
-fn recorded(what: &str, method: Method) -> Recording {
+fn recorded(what: &str, method: UamMethod) -> Recording {
     let heading = format!("{what} {}", str::from_utf8(method.name()).unwrap());
     let lines = RECORDED.lines().skip_while(|line| *line != heading).skip(1);
     let mut recording = Recording { method, random: Vec::new(), steps: Vec::new() };
@@ -108,9 +108,9 @@ fn drawing(recording: &Recording) -> impl Fn(&mut [u8]) -> bool {
 /// Plays the client's side of a recording, with these accounts, as this user.
 fn play(recording: &Recording, people: &dyn Accounts, user: &str) -> LoginReplay {
     let random = drawing(recording);
-    let judge = Judge { accounts: people, has_domain: false, random: &random, decoy: b"decoy" };
+    let judge = UamContext { accounts: people, has_domain: false, random: &random, decoy: b"decoy" };
     let mut answers = Vec::new();
-    let (mut exchange, mut id) = (None::<Exchange>, 0);
+    let (mut exchange, mut id) = (None::<UamExchange>, 0);
     for (said, _, _) in &recording.steps {
         let outcome = match exchange.take() {
             None => start(recording.method, user, &first_info(said), &judge),
@@ -121,18 +121,18 @@ fn play(recording: &Recording, people: &dyn Accounts, user: &str) -> LoginReplay
             }
         };
         match outcome {
-            Ok(Step::Continue(info, next)) => {
+            Ok(UamStep::Continue(info, next)) => {
                 id = next.id_after(id);
                 let mut w = wire::Writer::new();
                 Continue { id, info: &info }.encode(&mut w);
                 answers.push((-5001, w.into_bytes()));
                 exchange = Some(next);
             }
-            Ok(Step::Done(account, info) | Step::Entered { account, reply: info, .. }) => {
+            Ok(UamStep::Done(account, info) | UamStep::Entered { account, reply: info, .. }) => {
                 answers.push((0, info));
                 return LoginReplay { result: Ok(account), answers };
             }
-            Ok(Step::OfDomain(_)) => panic!("there is no domain"),
+            Ok(UamStep::OfDomain(_)) => panic!("there is no domain"),
             Err(code) => return LoginReplay { result: Err(code), answers },
         }
     }
@@ -155,8 +155,8 @@ impl Accounts for WithoutAccounts {
 /// What a domain controller is asked when the client's side of a recording is played.
 fn asked(recording: &Recording, accounts: &dyn Accounts) -> Option<(String, String)> {
     let random = drawing(recording);
-    let judge = Judge { accounts, has_domain: true, random: &random, decoy: b"decoy" };
-    let mut exchange = None::<Exchange>;
+    let judge = UamContext { accounts, has_domain: true, random: &random, decoy: b"decoy" };
+    let mut exchange = None::<UamExchange>;
     for (said, _, _) in &recording.steps {
         let outcome = match exchange.take() {
             None => start(recording.method, "tester", &first_info(said), &judge),
@@ -166,8 +166,8 @@ fn asked(recording: &Recording, accounts: &dyn Accounts) -> Option<(String, Stri
             }
         };
         match outcome {
-            Ok(Step::Continue(_, next)) => exchange = Some(next),
-            Ok(Step::OfDomain(credentials)) => return Some((credentials.user, credentials.password)),
+            Ok(UamStep::Continue(_, next)) => exchange = Some(next),
+            Ok(UamStep::OfDomain(credentials)) => return Some((credentials.user, credentials.password)),
             _ => return None,
         }
     }
@@ -177,12 +177,12 @@ fn asked(recording: &Recording, accounts: &dyn Accounts) -> Option<(String, Stri
 #[test]
 fn a_domain_controller_is_asked_about_whole_passwords_of_users_that_have_none_here() {
     let credentials = Some(("tester".to_owned(), PASSWORD.to_owned()));
-    for method in [Method::Dhx2, Method::Dhx] {
+    for method in [UamMethod::Dhx2, UamMethod::Dhx] {
         assert_eq!(asked(&recording(method), &WithoutAccounts), credentials, "{method:?}");
         assert_eq!(asked(&recording(method), &People { disabled: false }), None, "{method:?}");
     }
     assert_eq!(
-        asked(&recording(Method::Cleartext), &WithoutAccounts),
+        asked(&recording(UamMethod::Cleartext), &WithoutAccounts),
         None,
         "it sends eight characters at most"
     );
@@ -205,8 +205,14 @@ fn first_info(said: &[u8]) -> Vec<u8> {
     }
 }
 
-const WITH_ACCOUNTS: [Method; 6] =
-    [Method::Dhx2, Method::Srp, Method::Dhx, Method::TwoWayRandnum, Method::Randnum, Method::Cleartext];
+const WITH_ACCOUNTS: [UamMethod; 6] = [
+    UamMethod::Dhx2,
+    UamMethod::Srp,
+    UamMethod::Dhx,
+    UamMethod::TwoWayRandnum,
+    UamMethod::Randnum,
+    UamMethod::Cleartext,
+];
 
 #[test]
 fn somebody_elses_client_is_let_in_and_answered_as_it_took_it() {
@@ -222,7 +228,7 @@ fn somebody_elses_client_is_let_in_and_answered_as_it_took_it() {
 
 #[test]
 fn a_verifier_that_is_derived_at_the_login_is_the_stored_one() {
-    let recording = recording(Method::Srp);
+    let recording = recording(UamMethod::Srp);
     let played = play(&recording, &OfThisRun, "tester");
     assert_eq!(played.result.unwrap().name, "tester");
     let recorded: Vec<_> = recording.steps.iter().map(|(_, code, reply)| (*code, reply.clone())).collect();
@@ -232,7 +238,7 @@ fn a_verifier_that_is_derived_at_the_login_is_the_stored_one() {
 
 #[test]
 fn nmap_is_let_in() {
-    let recording = recorded("nmap", Method::Dhx);
+    let recording = recorded("nmap", UamMethod::Dhx);
     assert!(play(&recording, &People { disabled: false }, "tester").result.is_ok());
 }
 
@@ -240,8 +246,8 @@ fn nmap_is_let_in() {
 fn play_change(recording: &Recording) -> Result<(String, String), ResultCode> {
     let people = People { disabled: false };
     let random = drawing(recording);
-    let judge = Judge { accounts: &people, has_domain: false, random: &random, decoy: b"decoy" };
-    let mut change = None::<change::Change>;
+    let judge = UamContext { accounts: &people, has_domain: false, random: &random, decoy: b"decoy" };
+    let mut change = None::<change::ChangeExchange>;
     for (id, (said, _, reply)) in (0_u16..).zip(&recording.steps) {
         let request = ChangePassword::decode(&mut Reader::new(&said[1..])).unwrap();
         let step = match change.take() {
@@ -252,12 +258,12 @@ fn play_change(recording: &Recording) -> Result<(String, String), ResultCode> {
             }
         };
         match step {
-            change::Step::Continue(info, next) => {
+            change::ChangeStep::Continue(info, next) => {
                 let answered = Continue { id: id + 1, info: &info };
                 assert_eq!(Continue::decode(&mut Reader::new(reply)), Ok(answered));
                 change = Some(next);
             }
-            change::Step::Passwords { new, old } => return Ok((new, old)),
+            change::ChangeStep::Passwords { new, old } => return Ok((new, old)),
         }
     }
     panic!("the recording has no more messages");
@@ -265,11 +271,11 @@ fn play_change(recording: &Recording) -> Result<(String, String), ResultCode> {
 
 #[test]
 fn somebody_elses_client_changes_a_password() {
-    for method in [Method::Dhx2, Method::Dhx, Method::Cleartext] {
+    for method in [UamMethod::Dhx2, UamMethod::Dhx, UamMethod::Cleartext] {
         let played = play_change(&recorded("change", method));
         assert_eq!(played, Ok(("Neues123".into(), PASSWORD.into())), "{method:?}");
     }
-    let mut forged = recorded("change", Method::Dhx2);
+    let mut forged = recorded("change", UamMethod::Dhx2);
     forged.steps[2].0[14] ^= 1; // in the nonce
     assert_eq!(play_change(&forged), Err(ResultCode::USER_NOT_AUTH));
     forged.steps[2].0.truncate(500);
@@ -291,10 +297,10 @@ fn unknown_disabled_and_wrong_logins_are_refused_alike() {
         lengths.push(refused(play(&recording, &People { disabled: true }, "tester")));
         let mut wrong = recording;
         let (said, _, _) = wrong.steps.last_mut().unwrap();
-        let at = said.len() - if method == Method::TwoWayRandnum { 9 } else { 1 };
+        let at = said.len() - if method == UamMethod::TwoWayRandnum { 9 } else { 1 };
         said[at] ^= 2;
         // The zeros at the password's end do not matter, but its first block and the nonce do.
-        if matches!(method, Method::Dhx2 | Method::Dhx) {
+        if matches!(method, UamMethod::Dhx2 | UamMethod::Dhx) {
             said[20] ^= 2;
         }
         lengths.push(refused(play(&wrong, &people, "tester")));
@@ -305,7 +311,7 @@ fn unknown_disabled_and_wrong_logins_are_refused_alike() {
 
 #[test]
 fn an_unknown_name_has_the_same_salt_each_time() {
-    let recording = recording(Method::Srp);
+    let recording = recording(UamMethod::Srp);
     let people = People { disabled: false };
     let salt = |user| play(&recording, &people, user).answers[0].1[203..219].to_vec();
     assert_eq!(salt("nobody"), salt("nobody"));
@@ -317,15 +323,15 @@ fn an_unknown_name_has_the_same_salt_each_time() {
 fn numbers_of_a_client_that_would_make_the_key_known_are_refused() {
     let people = People { disabled: false };
     for (method, step, at, length) in
-        [(Method::Dhx2, 1, 4, 128), (Method::Dhx, 0, 26, 16), (Method::Srp, 1, 8, 192)]
+        [(UamMethod::Dhx2, 1, 4, 128), (UamMethod::Dhx, 0, 26, 16), (UamMethod::Srp, 1, 8, 192)]
     {
         let prime = match method {
-            Method::Dhx2 => recording(method).steps[0].2[8..136].to_vec(),
-            Method::Dhx => bytes("ba2873dfb06057d43f2024744ceee75b"),
+            UamMethod::Dhx2 => recording(method).steps[0].2[8..136].to_vec(),
+            UamMethod::Dhx => bytes("ba2873dfb06057d43f2024744ceee75b"),
             _ => auth::srp::modulus().to_vec(),
         };
         let mut numbers = vec![vec![0; length], prime.clone()];
-        if method != Method::Srp {
+        if method != UamMethod::Srp {
             let one = [vec![0; length - 1], vec![1]].concat();
             let minus_one = [&prime[..length - 1], &[prime[length - 1] - 1]].concat();
             numbers.extend([one, minus_one, vec![0xff; length]]);
@@ -357,7 +363,7 @@ fn any_step_cut_short_is_refused() {
 
 #[test]
 fn ten_bytes_more_than_a_login_by_dhx2_needs_are_passed_over() {
-    let mut recording = recording(Method::Dhx2);
+    let mut recording = recording(UamMethod::Dhx2);
     recording.steps[2].0.extend([0; 10]);
     assert!(play(&recording, &People { disabled: false }, "tester").result.is_ok());
 }

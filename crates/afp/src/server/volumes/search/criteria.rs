@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use vfs::names::{FoldedKey, Folding, decode_mac_roman, parse_mangled};
 
 use crate::server::files::entries::Needs;
-use crate::server::files::params::{Facts, attributes, date, finder_info};
+use crate::server::files::params::{ParameterFacts, attributes, date, finder_info};
 use crate::server::volumes::open_volume::OpenVolume;
-use crate::wire::search::{RequestBitmap, Search, Specification};
+use crate::wire::search::{RequestBitmap, SearchRequest, Specification};
 use crate::wire::{Path, ResultCode};
 
 /// The criteria of a request.
@@ -29,7 +29,7 @@ struct NameCriterion {
 }
 
 impl<'a> Criteria<'a> {
-    pub(super) fn new(asked: &Search<'a>) -> Result<Self, ResultCode> {
+    pub(super) fn new(asked: &SearchRequest<'a>) -> Result<Self, ResultCode> {
         let is_partial = asked.bitmap.contains(RequestBitmap::PARTIAL_NAME);
         let name = match asked.lower.name(asked.bitmap) {
             Some(path) => Some(NameCriterion::new(path, is_partial)?),
@@ -65,14 +65,18 @@ impl<'a> Criteria<'a> {
     }
 
     /// Whether an entry matches.
-    pub(super) fn matches(&self, volume: &OpenVolume, facts: &Facts<'_>) -> Result<bool, ResultCode> {
+    pub(super) fn matches(
+        &self,
+        volume: &OpenVolume,
+        facts: &ParameterFacts<'_>,
+    ) -> Result<bool, ResultCode> {
         Ok(self.is_named(volume, facts)?
             && self.dates_match(facts)
             && self.masks_match(volume, facts)
             && self.numbers_match(facts))
     }
 
-    fn is_named(&self, volume: &OpenVolume, facts: &Facts<'_>) -> Result<bool, ResultCode> {
+    fn is_named(&self, volume: &OpenVolume, facts: &ParameterFacts<'_>) -> Result<bool, ResultCode> {
         let Some(name) = &self.name else { return Ok(true) };
         if name.is(facts.name) {
             return Ok(true);
@@ -87,7 +91,7 @@ impl<'a> Criteria<'a> {
         self.bitmap.contains(bit)
     }
 
-    fn dates_match(&self, facts: &Facts<'_>) -> bool {
+    fn dates_match(&self, facts: &ParameterFacts<'_>) -> bool {
         let (lower, upper) = (&self.lower, &self.upper);
         let dates: [(RequestBitmap, RangeInclusive<i32>, _); 3] = [
             (RequestBitmap::CREATED, lower.created..=upper.created, Some(facts.created)),
@@ -97,7 +101,7 @@ impl<'a> Criteria<'a> {
         dates.into_iter().all(|(bit, range, time)| !self.has(bit) || range.contains(&(date(time) as i32)))
     }
 
-    fn masks_match(&self, volume: &OpenVolume, facts: &Facts<'_>) -> bool {
+    fn masks_match(&self, volume: &OpenVolume, facts: &ParameterFacts<'_>) -> bool {
         let (lower, upper) = (&self.lower, &self.upper);
         if self.has(RequestBitmap::ATTRIBUTES)
             && (attributes(volume, facts) ^ lower.attributes) & upper.attributes != 0
@@ -112,7 +116,7 @@ impl<'a> Criteria<'a> {
         info.as_bytes().iter().zip(wanted).all(|(byte, (value, mask))| (byte ^ value) & mask == 0)
     }
 
-    fn numbers_match(&self, facts: &Facts<'_>) -> bool {
+    fn numbers_match(&self, facts: &ParameterFacts<'_>) -> bool {
         let (lower, upper) = (&self.lower, &self.upper);
         let parent = match upper.parent {
             0 => lower.parent..=lower.parent,

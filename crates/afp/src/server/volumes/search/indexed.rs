@@ -6,9 +6,9 @@ use query::{Attribute, Comparison, Pattern, Query, TextTest};
 use vfs::{DescriptionParts, FoundEntry, Kind, SearchPlace};
 
 use super::criteria::Criteria;
-use super::{Look, ResultCode};
-use crate::server::files::entries::Folder;
-use crate::server::files::params::Facts;
+use super::{ResultCode, SearchPass};
+use crate::server::files::entries::EnumeratedFolder;
+use crate::server::files::params::ParameterFacts;
 use crate::server::files::rights::access_rights;
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::wire::bitmap::DirBitmap;
@@ -25,7 +25,7 @@ pub(super) struct IndexedRest {
 impl IndexedRest {
     /// A search that the index of the volume can answer: by a name, and while the index is whole.
     pub(super) fn of(volume: &OpenVolume, criteria: &Criteria<'_>) -> Option<Self> {
-        let status = volume.tree().finder()?.status();
+        let status = volume.tree().searches().finder()?.status();
         if status.building.is_some() || status.problem.is_some() {
             return None; // a walk finds what the index does not have yet
         }
@@ -36,7 +36,7 @@ impl IndexedRest {
     }
 }
 
-impl Look<'_> {
+impl SearchPass<'_> {
     /// Takes results until nothing is left (true), or until enough is found or the time is over (false).
     pub(super) fn ask(
         &mut self,
@@ -46,7 +46,7 @@ impl Look<'_> {
         loop {
             let asked = vfs::Search { query: &rest.query, within: None };
             let tree = self.volume.tree();
-            let page = tree.find(self.request.caller(), asked, rest.after.as_ref(), AT_ONCE)?;
+            let page = tree.searches().find(self.request.caller(), asked, rest.after.as_ref(), AT_ONCE)?;
             for entry in &page.entries {
                 if self.is_enough() {
                     return Ok(false);
@@ -64,8 +64,8 @@ impl Look<'_> {
         }
     }
 
-    fn folder_of<'a>(&'a self, entry: &'a FoundEntry) -> Result<Folder<'a>, ResultCode> {
-        Ok(Folder {
+    fn folder_of<'a>(&'a self, entry: &'a FoundEntry) -> Result<EnumeratedFolder<'a>, ResultCode> {
+        Ok(EnumeratedFolder {
             volume: self.volume,
             caller: self.request.caller(),
             version: self.request.version(),
@@ -75,12 +75,17 @@ impl Look<'_> {
         })
     }
 
-    fn facts_of<'a>(&self, entry: &'a FoundEntry, criteria: &Criteria<'_>) -> Result<Facts<'a>, ResultCode> {
+    fn facts_of<'a>(
+        &self,
+        entry: &'a FoundEntry,
+        criteria: &Criteria<'_>,
+    ) -> Result<ParameterFacts<'a>, ResultCode> {
         let (tree, found, name) = (self.volume.tree(), &entry.found, last_name(entry));
         let place = vfs::Beside { folder: &entry.folder.object, name };
         let parts = DescriptionParts { metadata: true, fork_len: true, more: false };
         let description = tree.description(found, Some(place), parts)?;
-        let mut facts = Facts::new(&description, self.volume.id_of(&entry.folder.object.key())?, name);
+        let mut facts =
+            ParameterFacts::new(&description, self.volume.id_of(&entry.folder.object.key())?, name);
         let is_folder = found.attributes.kind == Kind::Folder;
         let counts = criteria.needs().offspring || self.wanted.dir.contains(DirBitmap::OFFSPRING_COUNT);
         if is_folder && counts {
@@ -99,7 +104,7 @@ impl Look<'_> {
     fn found(
         &mut self,
         entry: &FoundEntry,
-        mut facts: Facts<'_>,
+        mut facts: ParameterFacts<'_>,
         criteria: &Criteria<'_>,
     ) -> Result<(), ResultCode> {
         let is_wanted = match facts.attributes.kind {

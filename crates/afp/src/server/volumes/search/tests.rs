@@ -9,7 +9,7 @@ use wire::Reader;
 
 use super::*;
 use crate::server::testing::{ADA, Answer, Client, Server};
-use crate::wire::search::{RequestBitmap, Search, Specification};
+use crate::wire::search::{RequestBitmap, SearchRequest, Specification};
 use crate::wire::{Path, Version, strings};
 
 mod indexed;
@@ -52,18 +52,18 @@ fn looking<'a>(
     (files, folders): (FileBitmap, DirBitmap),
     bitmap: RequestBitmap,
     (lower, upper): (Specification<'a>, Specification<'a>),
-) -> Search<'a> {
-    Search { volume, matches: 1000, position: [0; 16], files, folders, bitmap, lower, upper }
+) -> SearchRequest<'a> {
+    SearchRequest { volume, matches: 1000, position: [0; 16], files, folders, bitmap, lower, upper }
 }
 
-fn by_name(volume: u16, name: &[u8], is_partial: bool) -> Search<'_> {
+fn by_name(volume: u16, name: &[u8], is_partial: bool) -> SearchRequest<'_> {
     let bit = if is_partial { RequestBitmap::PARTIAL_NAME.0 } else { 0 };
     let lower = Specification { utf8_name: (Path::HINT_UTF8, name), ..Specification::default() };
     let bitmap = RequestBitmap(RequestBitmap::UTF8_NAME.0 | bit);
     looking(volume, BOTH, bitmap, (lower, Specification::default()))
 }
 
-async fn ask(client: &mut Client, search: Search<'_>) -> Answer {
+async fn ask(client: &mut Client, search: SearchRequest<'_>) -> Answer {
     client.call(command::CAT_SEARCH_EXT, |w| search.encode(SearchForm::Ext, w)).await
 }
 
@@ -80,7 +80,7 @@ fn names(form: SearchForm, answer: &Answer) -> (Vec<String>, [u8; 16]) {
 }
 
 /// All results of a search, over several requests.
-async fn find(client: &mut Client, mut search: Search<'_>) -> Vec<String> {
+async fn find(client: &mut Client, mut search: SearchRequest<'_>) -> Vec<String> {
     let mut all = Vec::new();
     for _ in 0..10_000 {
         let answer = ask(client, search).await;
@@ -124,7 +124,10 @@ async fn names_are_found_whole_or_in_part_whatever_their_case_and_form() {
         looking(volume, BOTH, RequestBitmap::LONG_NAME, (lower, Specification::default()))
     };
     assert_eq!(find(&mut ada, long_name(b"\x8et\x8e")).await.len(), 1, "MacRoman");
-    assert_eq!(find(&mut ada, Search { folders: DirBitmap::empty(), ..long_name(b"data") }).await, [""; 0]);
+    assert_eq!(
+        find(&mut ada, SearchRequest { folders: DirBitmap::empty(), ..long_name(b"data") }).await,
+        [""; 0]
+    );
 }
 
 #[tokio::test]
@@ -135,17 +138,20 @@ async fn a_search_pauses_when_enough_is_found_and_goes_on_from_its_position() {
         (0..5).for_each(|file| drop(tree.file(&folder, &format!("found {at} {file}"))));
     }
     for matches in [1, 7, 1000] {
-        let all = find(&mut ada, Search { matches, ..by_name(volume, b"found", true) }).await;
+        let all = find(&mut ada, SearchRequest { matches, ..by_name(volume, b"found", true) }).await;
         assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (200, 200), "{matches}");
     }
-    let three = Search { matches: 3, ..by_name(volume, b"found", true) };
+    let three = SearchRequest { matches: 3, ..by_name(volume, b"found", true) };
     let first = ask(&mut ada, three).await;
     let (found, position) = names(SearchForm::Ext, &first);
     assert_eq!((first.code, found.len()), (ResultCode::NO_ERROR, 3));
-    assert_eq!(ask(&mut ada, Search { position, ..three }).await.code, ResultCode::NO_ERROR);
+    assert_eq!(ask(&mut ada, SearchRequest { position, ..three }).await.code, ResultCode::NO_ERROR);
     // A used position is invalid, as is one that never existed.
     for position in [position, [7; 16]] {
-        assert_eq!(ask(&mut ada, Search { position, ..three }).await.code, ResultCode::CATALOG_CHANGED);
+        assert_eq!(
+            ask(&mut ada, SearchRequest { position, ..three }).await.code,
+            ResultCode::CATALOG_CHANGED
+        );
     }
 }
 
@@ -153,15 +159,18 @@ async fn a_search_pauses_when_enough_is_found_and_goes_on_from_its_position() {
 async fn a_session_keeps_a_bounded_number_of_searches() {
     let (_server, tree, mut ada, volume) = scene();
     (0..10).for_each(|at| drop(tree.file(&tree.root, &format!("found {at}"))));
-    let one = Search { matches: 1, ..by_name(volume, b"found", true) };
+    let one = SearchRequest { matches: 1, ..by_name(volume, b"found", true) };
     let mut positions = Vec::new();
     for _ in 0..MAX_SEARCHES + 1 {
         positions.push(names(SearchForm::Ext, &ask(&mut ada, one).await).1);
     }
-    let oldest = Search { position: positions[0], ..one };
+    let oldest = SearchRequest { position: positions[0], ..one };
     assert_eq!(ask(&mut ada, oldest).await.code, ResultCode::CATALOG_CHANGED);
     for position in &positions[1..] {
-        assert_eq!(ask(&mut ada, Search { position: *position, ..one }).await.code, ResultCode::NO_ERROR);
+        assert_eq!(
+            ask(&mut ada, SearchRequest { position: *position, ..one }).await.code,
+            ResultCode::NO_ERROR
+        );
     }
 }
 
@@ -264,7 +273,7 @@ async fn bitmaps_that_mean_nothing_are_refused() {
         let unknown = looking(volume, of, RequestBitmap(1 << bit), (all, all));
         assert_eq!(ask(&mut ada, unknown).await.code, ResultCode::BITMAP_ERROR, "{bit}");
     }
-    let none = Search { matches: 0, ..by_name(volume, b"x", true) };
+    let none = SearchRequest { matches: 0, ..by_name(volume, b"x", true) };
     assert_eq!(ask(&mut ada, none).await.code, ResultCode::PARAM_ERROR);
     let elsewhere = by_name(volume + 1, b"x", true);
     assert_eq!(ask(&mut ada, elsewhere).await.code, ResultCode::PARAM_ERROR);
@@ -302,9 +311,9 @@ async fn with_room_for_few_folders_everything_is_still_found_once() {
         }
     }
     for (most, matches) in [(1, 1000), (1, 1), (3, 1), (3, 1000), (20, 2)] {
-        let walk = SearchRest::Walked(Walk { most, ..Walk::of(tree.root.object.key()) });
+        let walk = SearchRest::Walked(SearchWalk { most, ..SearchWalk::of(tree.root.object.key()) });
         let position = ada.session().searches.keep(volume, walk).encode();
-        let search = Search { position, matches, ..by_name(volume, b"found", true) };
+        let search = SearchRequest { position, matches, ..by_name(volume, b"found", true) };
         let all = find(&mut ada, search).await;
         assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (81, 81), "{most} {matches}");
     }

@@ -37,14 +37,14 @@ impl Entry {
 
 /// A section with all its lines, in the order in which they count: those that it has from `[global]` first.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Section {
+pub(super) struct ConfSection {
     pub(super) name: String,
     /// How many entries it has from `[global]`.
     pub(super) inherited: usize,
     pub(super) entries: Vec<Entry>,
 }
 
-impl Section {
+impl ConfSection {
     /// The entry of a setting that counts: the last one.
     pub(super) fn entry(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().rev().find(|entry| entry.name() == name)
@@ -59,8 +59,8 @@ impl Section {
 /// All sections, and the lines that are not read as smbd reads them.
 #[derive(Debug, Default)]
 pub(super) struct Conf {
-    pub(super) global: Section,
-    pub(super) sections: Vec<Section>,
+    pub(super) global: ConfSection,
+    pub(super) sections: Vec<ConfSection>,
     /// Included files that cannot be read or differ by client: the entry, its section, and why.
     pub(super) unread: Vec<(Entry, Option<String>, String)>,
     /// Why smbd does not start with the file.
@@ -114,7 +114,7 @@ impl Conf {
         if !self.has_room(entries.len()) {
             self.broken.push(entry(Path::new("smb.conf"), 0, &name, "too many settings"));
         }
-        self.sections.push(Section { name, inherited: entries.len(), entries });
+        self.sections.push(ConfSection { name, inherited: entries.len(), entries });
         self.at = Some(self.sections.len() - 1);
     }
 
@@ -126,7 +126,7 @@ impl Conf {
         }
     }
 
-    fn section(&mut self) -> &mut Section {
+    fn section(&mut self) -> &mut ConfSection {
         let global = &mut self.global;
         match self.at {
             Some(at) => self.sections.get_mut(at).unwrap_or(global),

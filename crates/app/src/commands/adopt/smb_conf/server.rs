@@ -1,6 +1,6 @@
 //! What `[global]` says of the whole server.
 
-use super::conf::{self, Entry, Section};
+use super::conf::{self, ConfSection, Entry};
 use super::rows::SettingScope;
 use super::values::{self, Demand, Kind};
 use super::work::{by_row, unknown};
@@ -26,7 +26,7 @@ pub(super) struct Server {
 }
 
 /// Translates the settings of `[global]` that are no defaults of shares.
-pub(super) fn translate(global: &Section, netgroups: Netgroups, translated: &mut Translation) -> Server {
+pub(super) fn translate(global: &ConfSection, netgroups: Netgroups, translated: &mut Translation) -> Server {
     let value = |name: &str| global.entry(name).map(|entry| conf::unquoted(&entry.value));
     let mut server = Server {
         maps_to_guest: value("map to guest").and_then(values::maps_to_guest) == Some(true),
@@ -61,7 +61,7 @@ pub(super) fn translate(global: &Section, netgroups: Netgroups, translated: &mut
     server
 }
 
-fn outcome(entry: &Entry, global: &Section, translated: &mut Translation) -> Outcome {
+fn outcome(entry: &Entry, global: &ConfSection, translated: &mut Translation) -> Outcome {
     let Some(row) = &entry.row else { return unknown(entry) };
     let value = conf::unquoted(&entry.value);
     if row.kind == Kind::Bool && values::truth(value).is_none() {
@@ -118,7 +118,7 @@ pub(super) fn invalid() -> Outcome {
 }
 
 /// The addresses that the server listens on, if it listens on these only.
-fn interfaces(list: &str, global: &Section, translated: &mut Translation) -> Outcome {
+fn interfaces(list: &str, global: &ConfSection, translated: &mut Translation) -> Outcome {
     let binds = global.entry("bind interfaces only").and_then(|entry| values::truth(&entry.value));
     if binds != Some(true) || list.is_empty() {
         return Outcome::NoEffect { why: "without `bind interfaces only` the server listens on all".into() };

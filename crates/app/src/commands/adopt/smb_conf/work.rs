@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::conf::{self, Entry, Section};
+use super::conf::{self, ConfSection, Entry};
 use super::rows::Handling;
 use super::server::Server;
 use super::values::{self, Kind};
@@ -19,7 +19,7 @@ pub(super) struct Effective<'a> {
 }
 
 impl<'a> Effective<'a> {
-    pub(super) fn of(section: &'a Section, server: &'a Server) -> Self {
+    pub(super) fn of(section: &'a ConfSection, server: &'a Server) -> Self {
         let entries = section.entries.iter().map(|entry| (entry.name(), entry)).collect();
         Self { server, entries }
     }
@@ -45,7 +45,7 @@ impl<'a> Effective<'a> {
 /// A share in the making.
 #[derive(Debug)]
 pub(super) struct Work<'a> {
-    section: &'a Section,
+    section: &'a ConfSection,
     pub(super) of: &'a Effective<'a>,
     pub(super) share: Share,
     outcomes: BTreeMap<&'static str, Outcome>,
@@ -56,7 +56,7 @@ pub(super) struct Work<'a> {
 
 impl<'a> Work<'a> {
     /// A share with the folder of the section; `None`: it has none that all clients have.
-    pub(super) fn begin(section: &'a Section, of: &'a Effective<'a>) -> Option<Self> {
+    pub(super) fn begin(section: &'a ConfSection, of: &'a Effective<'a>) -> Option<Self> {
         let is_homes = section.name.eq_ignore_ascii_case("homes");
         let said = of.value("path");
         let path = if is_homes {

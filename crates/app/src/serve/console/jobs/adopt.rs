@@ -11,7 +11,7 @@ use web::jobs::{ConversionStatus, JobHandle, NewJob};
 use super::{Outcome, as_server, conversions, file, lines};
 use crate::commands::adopt;
 use crate::commands::adopt::convert::{self, ConversionOptions, PathNote, Report};
-use crate::commands::adopt::converted::{self, ENDING, Journal};
+use crate::commands::adopt::converted::{self, ENDING, JournalWriter};
 use crate::commands::adopt::survey::Survey;
 use crate::serve::running::Running;
 
@@ -98,7 +98,7 @@ fn told(handle: &JobHandle, mut report: Report) -> Outcome {
 /// Takes the changes of a journal back.
 pub(super) fn undo(running: Arc<Running>, journals: &Path, name: String) -> Result<NewJob, Vec<String>> {
     let path = file(journals, &name, ENDING, "journal of a converted share")?;
-    let folder = Journal::folder(&path).map_err(|error| lines(&error))?;
+    let folder = JournalWriter::folder(&path).map_err(|error| lines(&error))?;
     let Some(share) = share_at(&running, &folder) else {
         return Err(vec![format!("no share has the folder {}", folder.display())]);
     };

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use admin::Arguments;
 use admin::luns::resolve;
-use cluster::Places;
+use cluster::UnitPlaces;
 use cluster::membership::Member;
 use iscsi::server::{Paths, Way};
 use vfs::backend::RenameMode;
@@ -150,11 +150,11 @@ async fn one_that_cannot_be_served_does_not_stop_the_others() {
 }
 
 /// Places of two servers, 7 and 9, of which this one is 7; the virtual address is at one of them.
-fn places(at: Option<u16>) -> Places {
+fn places(at: Option<u16>) -> UnitPlaces {
     let member =
         |number: u16| Member { number, name: format!("gate{number}"), port: number, ..Member::default() };
     let addresses = at.map(|server| (VIRTUAL, server)).into_iter().collect();
-    Places { me: 7, members: vec![member(7), member(9)], addresses, ..Places::default() }
+    UnitPlaces { me: 7, members: vec![member(7), member(9)], addresses, ..UnitPlaces::default() }
 }
 
 const VIRTUAL: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 50));

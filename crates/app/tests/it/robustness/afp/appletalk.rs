@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use ::afp::client::{Client, Login, ROOT};
+use ::afp::client::{Client, ClientLogin, ROOT};
 use ::afp::wire::directory::Place;
 use ::afp::wire::dsi;
 use ::afp::wire::enumerate::{self, Enumerate, EnumerateForm};
@@ -61,7 +61,7 @@ impl Scene {
             }
         };
         let mut mac = Client::open(node.session(found.1, PATIENCE).unwrap()).unwrap();
-        mac.log_in(version, &Login::Cleartext { name: USER.0, password: USER.1 }).unwrap();
+        mac.log_in(version, &ClientLogin::Cleartext { name: USER.0, password: USER.1 }).unwrap();
         let volume = mac.open_volume("share").unwrap();
         Self { server, found, mac, volume, share, top }
     }
@@ -272,7 +272,7 @@ fn a_reload_changes_appletalk_and_keeps_sessions() {
     let first = EntityName::from_text("First", "AFPServer", "*").unwrap();
     let found = open().find(first, PATIENCE).unwrap()[0].endpoint;
     let mut mac = Client::open(open().session(found, PATIENCE).unwrap()).unwrap();
-    mac.log_in("AFPVersion 2.1", &Login::Cleartext { name: USER.0, password: USER.1 }).unwrap();
+    mac.log_in("AFPVersion 2.1", &ClientLogin::Cleartext { name: USER.0, password: USER.1 }).unwrap();
     let volume = mac.open_volume("share").unwrap();
 
     let reload = |appletalk: &str| {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use ::afp::client::{Client, Error, Login, ROOT};
+use ::afp::client::{Client, ClientLogin, Error, ROOT};
 use ::afp::wire::ResultCode;
 
 use super::client::{Afp, connect};
@@ -62,15 +62,15 @@ fn random_numbers_prove_a_password_in_one_or_both_ways() {
     writeln!(adding.stdin.take().unwrap(), "{password}").unwrap();
     assert!(adding.wait().unwrap().success());
     let server = Server::run(top.path(), &["--nfs-port", "0", "--smb-port", "0", "--afp-port", "0"]);
-    let log_in = |login: &Login<'_>| {
+    let log_in = |login: &ClientLogin<'_>| {
         let mut client = Client::open(connect(server.afp_port).unwrap()).unwrap();
         client.log_in("AFP2.2", login)?;
         client.open_volume("share")
     };
-    log_in(&Login::Randnum { name, password }).unwrap();
-    log_in(&Login::TwoWayRandnum { name, password }).unwrap();
+    log_in(&ClientLogin::Randnum { name, password }).unwrap();
+    log_in(&ClientLogin::TwoWayRandnum { name, password }).unwrap();
     let password = "wrong";
-    for login in [Login::Randnum { name, password }, Login::TwoWayRandnum { name, password }] {
+    for login in [ClientLogin::Randnum { name, password }, ClientLogin::TwoWayRandnum { name, password }] {
         assert!(matches!(log_in(&login), Err(Error::Refused(ResultCode::USER_NOT_AUTH))));
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use ::afp::client::{Client, Error, ForkId, Login, ROOT};
+use ::afp::client::{Client, ClientLogin, Error, ForkId, ROOT};
 use ::afp::wire::{DirBitmap, FileBitmap, ResultCode};
 
 use crate::robustness::server::USER;
@@ -58,7 +58,7 @@ impl Afp {
 
     fn try_enter_with(port: u16, version: &str, share: &str) -> Result<Self, Error> {
         let mut client = Client::open(connect(port)?)?;
-        client.log_in(version, &Login::Cleartext { name: USER.0, password: USER.1 })?;
+        client.log_in(version, &ClientLogin::Cleartext { name: USER.0, password: USER.1 })?;
         let volume = client.open_volume(share)?;
         Ok(Self { client, volume })
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ::afp::client::{Client, Login};
+use ::afp::client::{Client, ClientLogin};
 use ::afp::wire::ResultCode;
 
 use super::client::{Afp, connect};
@@ -12,7 +12,7 @@ use crate::robustness::server::{Server, USER, folder};
 fn guess(port: u16, name: &str, password: &str) -> (ResultCode, Duration) {
     let mut client = Client::open(connect(port).unwrap()).unwrap();
     let begun = Instant::now();
-    let refused = client.log_in("AFP3.4", &Login::Cleartext { name, password }).unwrap_err();
+    let refused = client.log_in("AFP3.4", &ClientLogin::Cleartext { name, password }).unwrap_err();
     (refused.code().expect("an answer"), begun.elapsed())
 }
 

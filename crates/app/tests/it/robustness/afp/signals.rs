@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use ::afp::client::{Client, Login};
+use ::afp::client::{Client, ClientLogin};
 use ::afp::wire::login::ChangePassword;
 use ::afp::wire::{ResultCode, command, dsi};
 use admin::Protocol;
@@ -47,7 +47,7 @@ fn status_lists_sessions_and_the_owners_of_open_forks() {
     let mut afp = Afp::enter(server.afp_port);
     afp.make("notes", b"abc");
     let mut guest = Client::open(connect(server.afp_port).unwrap()).unwrap();
-    guest.log_in("AFP3.4", &Login::Guest).unwrap();
+    guest.log_in("AFP3.4", &ClientLogin::Guest).unwrap();
     let status = status(top.path());
     let users: Vec<(Protocol, Option<&str>)> =
         status.sessions.iter().map(|session| (session.protocol, session.user.as_deref())).collect();
@@ -67,7 +67,7 @@ fn change_password(client: &mut Client<TcpStream>, old: &[u8; 8], new: &[u8; 8])
 
 fn log_in(port: u16, password: &str) -> Result<Client<TcpStream>, ResultCode> {
     let mut client = Client::open(connect(port).unwrap()).unwrap();
-    let login = client.log_in("AFP3.4", &Login::Cleartext { name: "ada", password });
+    let login = client.log_in("AFP3.4", &ClientLogin::Cleartext { name: "ada", password });
     login.map(|()| client).map_err(|error| error.code().expect("an answer"))
 }
 
@@ -116,7 +116,7 @@ fn sighup_brings_and_takes_volumes_without_dropping_a_client() {
     server.signal(Signal::HUP);
     until_equal(&true, || {
         let mut other = Client::open(connect(server.afp_port).unwrap()).unwrap();
-        other.log_in("AFP3.4", &Login::Guest).unwrap();
+        other.log_in("AFP3.4", &ClientLogin::Guest).unwrap();
         other.open_volume("share").is_err()
     });
     // The session continues with its other volume.

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ::iscsi::server::{
-    Config, Identity, Keeper, LogicalUnit, Service, Target, TargetLun, UnitOptions, serve_stream,
+    Identity, LogicalUnit, Service, Target, TargetConfig, TargetLun, UnitOptions, UnitStateStore,
+    serve_stream,
 };
 use auth::{Account, Accounts, LoginGuard, Refusal};
 use conn::Watchdog;
@@ -52,7 +53,7 @@ impl Inside {
         let luns = luns.map(|(unit, number)| TargetLun { number, unit, initiators: vec![], readers: vec![] });
         target.set(auth::SharePolicy::for_guests(), luns.collect());
         let login_guard = Arc::new(LoginGuard::default());
-        let service = Service::new(Config {
+        let service = Service::new(TargetConfig {
             targets: vec![target],
             accounts: Arc::new(Nobody),
             own_secret: None,
@@ -98,7 +99,7 @@ async fn unit(volume: &Arc<Volume>, number: u64) -> (Arc<LogicalUnit>, FileId) {
 #[derive(Default)]
 struct MemoryKeeper(Mutex<HashMap<u64, Vec<u8>>>);
 
-impl Keeper for MemoryKeeper {
+impl UnitStateStore for MemoryKeeper {
     fn load(&self, naa: u64) -> io::Result<Option<Vec<u8>>> {
         Ok(self.0.lock().unwrap().get(&naa).cloned())
     }

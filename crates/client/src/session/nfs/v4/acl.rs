@@ -2,7 +2,7 @@
 
 use ::nfs::wire::v4::acls::{Ace, AceType, Aces, FlaggedAces};
 use ::nfs::wire::v4::attributes::{self as attribute, Values};
-use ::nfs::wire::v4::files::Operation;
+use ::nfs::wire::v4::files::CompoundOperation;
 use ::nfs::wire::v4::types::Bitmap;
 use ::nfs::wire::xdr::{Encode, Opaque};
 use vfs::acl::samba::{sid_of_text, text_of_sid};
@@ -30,7 +30,7 @@ impl Nfs4 {
     /// The list of a file, if it says more than a mode.
     pub(super) fn whole_acl(&mut self, path: &str) -> Result<Option<Entries>> {
         let Some(number) = self.acl_attribute() else { return Ok(None) };
-        let answer = match self.on_name(path, Operation::GetAttr(Bitmap::of(&[number]))) {
+        let answer = match self.on_name(path, CompoundOperation::GetAttr(Bitmap::of(&[number]))) {
             Err(error) if error.ends_session() => return Err(error),
             other => other?,
         };

@@ -1,12 +1,12 @@
 //! COMPOUND, RFC 7530 15.2: its operations, and the results of each.
 
 use ::nfs::wire::v4::attributes::Values;
-use ::nfs::wire::v4::files::Operation;
+use ::nfs::wire::v4::files::CompoundOperation;
 use ::nfs::wire::v4::ranges::Sought;
 use ::nfs::wire::v4::sessions::{Sequence, SequenceReply};
 use ::nfs::wire::v4::types::{
-    Attributes, Bitmap, ChangeInfo, Data, DelegationType, FileHandle, Name, StableHow, StateId, Status,
-    Verifier, XattrValue,
+    Bitmap, ChangeInfo, Data, DelegationType, Fattr, FileHandle, Name, StableHow, StateId, Status, Verifier,
+    XattrValue,
 };
 use ::nfs::wire::v4::{Head, OperationNumber as Number, ReplyHead, Tag};
 use ::nfs::wire::xdr::{Decode, Encode, put_words};
@@ -22,7 +22,7 @@ use crate::{Error, Result};
 pub(super) struct Compound<'a> {
     pub(super) minor: u32,
     pub(super) sequence: Option<Sequence>,
-    pub(super) operations: &'a [Operation<'a>],
+    pub(super) operations: &'a [CompoundOperation<'a>],
 }
 
 impl Compound<'_> {
@@ -31,7 +31,7 @@ impl Compound<'_> {
         let operations = u32::from(self.sequence.is_some()) + self.operations.len() as u32 + more;
         Head { tag: Tag::new(b""), minor: self.minor, operations }.encode(w);
         if let Some(sequence) = self.sequence {
-            Operation::Sequence(sequence).encode(w);
+            CompoundOperation::Sequence(sequence).encode(w);
         }
         self.operations.iter().for_each(|operation| operation.encode(w));
     }
@@ -69,7 +69,7 @@ pub(super) struct CompoundResults<'a> {
 }
 
 /// What is done with each entry of a listing: its name and its attributes.
-pub(super) type EntryCallback<'a> = &'a mut dyn FnMut(&[u8], &Attributes<'_>) -> Result<()>;
+pub(super) type EntryCallback<'a> = &'a mut dyn FnMut(&[u8], &Fattr<'_>) -> Result<()>;
 
 /// A part of a listing.
 pub(super) struct ListingPage {
@@ -188,7 +188,7 @@ impl<'a> CompoundResults<'a> {
         while self.next::<bool>()? {
             page.last = Some(self.next()?);
             let name = self.next::<Name<'_>>()?;
-            each(&name, &self.next::<Attributes<'_>>()?)?;
+            each(&name, &self.next::<Fattr<'_>>()?)?;
         }
         page.is_end = self.next()?;
         Ok(page)
@@ -293,8 +293,8 @@ mod tests {
     #[test]
     fn the_head_and_the_data_of_a_write_are_the_whole_request() {
         let (state, offset, stable) = (StateId::ANONYMOUS, 1 << 40, StableHow::FILE_SYNC);
-        let handle = Operation::PutHandle(Opaque::new(b"abcd"));
-        let write = Operation::Write(Write { state, offset, stable, data: Opaque::new(b"hello") });
+        let handle = CompoundOperation::PutHandle(Opaque::new(b"abcd"));
+        let write = CompoundOperation::Write(Write { state, offset, stable, data: Opaque::new(b"hello") });
         let whole = encoded(&Compound { minor: 1, sequence: None, operations: &[handle, write] });
         let request = Compound { minor: 1, sequence: None, operations: &[handle] };
         let head = encoded(&WriteHead { request, state, offset, stable, length: 5 });

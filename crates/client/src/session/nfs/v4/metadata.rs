@@ -4,10 +4,10 @@
 use ::nfs::wire::v4::OperationNumber as Number;
 use ::nfs::wire::v4::acls::{Ace, AceType, Aces, FlaggedAces};
 use ::nfs::wire::v4::attributes::{self as attribute, SetTime4, Source, Values};
-use ::nfs::wire::v4::files::{Operation, Read, SetAttr};
+use ::nfs::wire::v4::files::{CompoundOperation, Read, SetAttr};
 use ::nfs::wire::v4::opens::{Create, CreateType, OpenHow};
 use ::nfs::wire::v4::types::{
-    Attributes, Bitmap, ChangeInfo, LinkText, NfsTime, SHARE_READ, SHARE_WRITE, StateId, XattrValue,
+    Bitmap, ChangeInfo, Fattr, LinkText, NfsTime, SHARE_READ, SHARE_WRITE, StateId, XattrValue,
 };
 use ::nfs::wire::xdr::{Decode, Encode, Opaque};
 use vfs::acl::{Entry, EntryKind, Inherit, Rights, Who};
@@ -17,7 +17,7 @@ use wire::{Reader, Writer};
 use super::compound::CompoundResults;
 use super::{Nfs4, look_up, put};
 use crate::metadata::acl::inheriting_file;
-use crate::metadata::{Aspect, AspectState, COMMENT, Peer, Value, second_name};
+use crate::metadata::{Aspect, AspectState, COMMENT, MetadataValue, Peer, second_name};
 use crate::session::Session;
 use crate::session::nfs::metadata::{BEHIND_HOLE, WRITE_BITS, read_only};
 use crate::session::nfs::rpc::malformed;
@@ -36,35 +36,39 @@ pub(super) const INHERITED: u32 = 0x80;
 pub(super) const AUTO_INHERIT: u32 = 1;
 
 impl Peer for Nfs4 {
-    fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
+    fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &MetadataValue) -> Result<bool> {
         let owner;
         let mut set = Values::default();
         let number = match (aspect, value) {
-            (Aspect::Created, Value::Time(..)) => (set.time_create = time(value), attribute::TIME_CREATE).1,
-            (Aspect::Backup, Value::Time(..)) => (set.time_backup = time(value), attribute::TIME_BACKUP).1,
-            (Aspect::Modified, Value::Time(..)) => {
+            (Aspect::Created, MetadataValue::Time(..)) => {
+                (set.time_create = time(value), attribute::TIME_CREATE).1
+            }
+            (Aspect::Backup, MetadataValue::Time(..)) => {
+                (set.time_backup = time(value), attribute::TIME_BACKUP).1
+            }
+            (Aspect::Modified, MetadataValue::Time(..)) => {
                 set.time_modify_set = time(value).map(SetTime4::ToClientTime);
                 attribute::TIME_MODIFY_SET
             }
-            (Aspect::Accessed, Value::Time(..)) => {
+            (Aspect::Accessed, MetadataValue::Time(..)) => {
                 set.time_access_set = time(value).map(SetTime4::ToClientTime);
                 attribute::TIME_ACCESS_SET
             }
-            (Aspect::Hidden, Value::Flag(on)) => (set.hidden = Some(*on), attribute::HIDDEN).1,
-            (Aspect::System, Value::Flag(on)) => (set.system = Some(*on), attribute::SYSTEM).1,
-            (Aspect::Archive, Value::Flag(on)) => (set.archive = Some(*on), attribute::ARCHIVE).1,
-            (Aspect::ReadOnly, Value::Flag(on)) => {
-                let AspectState::Value(Value::Number(mode)) = self.get(path, Aspect::Mode)? else {
+            (Aspect::Hidden, MetadataValue::Flag(on)) => (set.hidden = Some(*on), attribute::HIDDEN).1,
+            (Aspect::System, MetadataValue::Flag(on)) => (set.system = Some(*on), attribute::SYSTEM).1,
+            (Aspect::Archive, MetadataValue::Flag(on)) => (set.archive = Some(*on), attribute::ARCHIVE).1,
+            (Aspect::ReadOnly, MetadataValue::Flag(on)) => {
+                let AspectState::Value(MetadataValue::Number(mode)) = self.get(path, Aspect::Mode)? else {
                     return Ok(false);
                 };
                 (set.mode = Some(read_only(mode as u32, *on)), attribute::MODE).1
             }
-            (Aspect::Mode, Value::Number(mode)) => (set.mode = Some(*mode as u32), attribute::MODE).1,
-            (Aspect::Owner, Value::Number(uid)) if self.rpc.uid == 0 => {
+            (Aspect::Mode, MetadataValue::Number(mode)) => (set.mode = Some(*mode as u32), attribute::MODE).1,
+            (Aspect::Owner, MetadataValue::Number(uid)) if self.rpc.uid == 0 => {
                 owner = uid.to_string();
                 (set.owner = Some(Opaque::new(owner.as_bytes())), attribute::OWNER).1
             }
-            (Aspect::Group, Value::Number(gid)) => {
+            (Aspect::Group, MetadataValue::Number(gid)) => {
                 owner = gid.to_string();
                 (set.owner_group = Some(Opaque::new(owner.as_bytes())), attribute::OWNER_GROUP).1
             }
@@ -77,29 +81,31 @@ impl Peer for Nfs4 {
     }
 
     fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<AspectState> {
-        let date = |time: NfsTime| Value::Time(time.seconds, time.nanoseconds);
+        let date = |time: NfsTime| MetadataValue::Time(time.seconds, time.nanoseconds);
         match aspect {
             Aspect::Created => self.told(path, attribute::TIME_CREATE, |v| v.time_create.map(date)),
             Aspect::Backup => self.told(path, attribute::TIME_BACKUP, |v| v.time_backup.map(date)),
             Aspect::Modified => self.told(path, attribute::TIME_MODIFY, |v| v.time_modify.map(date)),
             Aspect::Accessed => self.told(path, attribute::TIME_ACCESS, |v| v.time_access.map(date)),
-            Aspect::Hidden => self.told(path, attribute::HIDDEN, |v| v.hidden.map(Value::Flag)),
-            Aspect::System => self.told(path, attribute::SYSTEM, |v| v.system.map(Value::Flag)),
-            Aspect::Archive => self.told(path, attribute::ARCHIVE, |v| v.archive.map(Value::Flag)),
-            Aspect::ReadOnly => {
-                self.told(path, attribute::MODE, |v| v.mode.map(|mode| Value::Flag(mode & WRITE_BITS == 0)))
-            }
-            Aspect::Mode => self
-                .told(path, attribute::MODE, |v| v.mode.map(|mode| Value::Number(u64::from(mode & 0o7777)))),
-            Aspect::Owner => self.told(path, attribute::OWNER, |v| {
-                v.owner.and_then(|name| number_of(&name)).map(|uid| Value::Number(u64::from(uid)))
+            Aspect::Hidden => self.told(path, attribute::HIDDEN, |v| v.hidden.map(MetadataValue::Flag)),
+            Aspect::System => self.told(path, attribute::SYSTEM, |v| v.system.map(MetadataValue::Flag)),
+            Aspect::Archive => self.told(path, attribute::ARCHIVE, |v| v.archive.map(MetadataValue::Flag)),
+            Aspect::ReadOnly => self.told(path, attribute::MODE, |v| {
+                v.mode.map(|mode| MetadataValue::Flag(mode & WRITE_BITS == 0))
             }),
-            Aspect::Links => self
-                .told(path, attribute::NUMLINKS, |v| v.numlinks.map(|links| Value::Number(u64::from(links)))),
+            Aspect::Mode => self.told(path, attribute::MODE, |v| {
+                v.mode.map(|mode| MetadataValue::Number(u64::from(mode & 0o7777)))
+            }),
+            Aspect::Owner => self.told(path, attribute::OWNER, |v| {
+                v.owner.and_then(|name| number_of(&name)).map(|uid| MetadataValue::Number(u64::from(uid)))
+            }),
+            Aspect::Links => self.told(path, attribute::NUMLINKS, |v| {
+                v.numlinks.map(|links| MetadataValue::Number(u64::from(links)))
+            }),
             Aspect::Sparse => {
                 let size = self.stat(path)?;
                 self.told(path, attribute::SPACE_USED, |v| {
-                    v.space_used.map(|used| Value::Flag(used < size / 2))
+                    v.space_used.map(|used| MetadataValue::Flag(used < size / 2))
                 })
             }
             Aspect::Acl => self.acl(path),
@@ -113,7 +119,7 @@ impl Peer for Nfs4 {
             Aspect::Name => {
                 self.stat(path)?;
                 let name = path.rsplit('/').next().unwrap_or_default();
-                Ok(AspectState::Value(Value::Text(name.into())))
+                Ok(AspectState::Value(MetadataValue::Text(name.into())))
             }
             Aspect::Ea(_) | Aspect::Group | Aspect::RenameLock | Aspect::DeleteLock => {
                 Ok(AspectState::Impossible)
@@ -135,21 +141,23 @@ impl Sidecars for Nfs4 {
 
 impl Nfs4 {
     /// What is no attribute of the file itself.
-    fn put_more(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
+    fn put_more(&mut self, path: &str, aspect: Aspect<'_>, value: &MetadataValue) -> Result<bool> {
         let name = match (aspect, value) {
-            (Aspect::FinderInfo, Value::Bytes(_)) => FINDER_INFO,
-            (Aspect::Fork, Value::Bytes(_)) => FORK,
-            (Aspect::Attribute(name), Value::Bytes(_)) => name,
-            (Aspect::Comment, Value::Text(_)) => COMMENT,
-            (Aspect::Ea(name), Value::Bytes(bytes)) if self.has_xattrs => {
+            (Aspect::FinderInfo, MetadataValue::Bytes(_)) => FINDER_INFO,
+            (Aspect::Fork, MetadataValue::Bytes(_)) => FORK,
+            (Aspect::Attribute(name), MetadataValue::Bytes(_)) => name,
+            (Aspect::Comment, MetadataValue::Text(_)) => COMMENT,
+            (Aspect::Ea(name), MetadataValue::Bytes(bytes)) if self.has_xattrs => {
                 return self.set_attribute(path, name, bytes).map(|()| true);
             }
-            (Aspect::Acl, Value::Acl(entries)) => return self.put_acl(path, entries),
+            (Aspect::Acl, MetadataValue::Acl(entries)) => return self.put_acl(path, entries),
             (Aspect::Inherited, _) => {
                 return Ok(self.put_acl(path, &crate::metadata::acl::passes_on())?
                     && self.make_file(&inheriting_file(path)).map(|()| true)?);
             }
-            (Aspect::Target, Value::Text(target)) => return self.put_link(path, target).map(|()| true),
+            (Aspect::Target, MetadataValue::Text(target)) => {
+                return self.put_link(path, target).map(|()| true);
+            }
             (Aspect::Links, _) => return self.put_name(path).map(|()| true),
             (Aspect::Sparse, _) => return self.write_all(path, BEHIND_HOLE, &[7; 4096]).map(|()| true),
             (Aspect::Name, _) => return self.make_file(path).map(|()| true),
@@ -157,8 +165,8 @@ impl Nfs4 {
         };
         let text;
         let bytes = match value {
-            Value::Bytes(bytes) => bytes,
-            Value::Text(comment) => (text = plist::write_text(comment), &text).1,
+            MetadataValue::Bytes(bytes) => bytes,
+            MetadataValue::Text(comment) => (text = plist::write_text(comment), &text).1,
             _ => return Ok(false),
         };
         match self.put_named(path, name, bytes) {
@@ -171,9 +179,9 @@ impl Nfs4 {
     pub(super) fn set(&mut self, path: &str, values: &Values<'_>, number: u32) -> Result<()> {
         let mut w = Writer::new();
         values.encode_wanted(&Bitmap::of(&[number]), &mut w);
-        let attributes = Attributes::decode(&mut Reader::new(w.as_bytes())).map_err(malformed)?;
-        let answer =
-            self.on_name(path, Operation::SetAttr(SetAttr { state: StateId::ANONYMOUS, attributes }))?;
+        let attributes = Fattr::decode(&mut Reader::new(w.as_bytes())).map_err(malformed)?;
+        let answer = self
+            .on_name(path, CompoundOperation::SetAttr(SetAttr { state: StateId::ANONYMOUS, attributes }))?;
         let mut results = found(&answer, path)?;
         results.take::<Bitmap>(Number::SETATTR).map(drop)
     }
@@ -183,20 +191,20 @@ impl Nfs4 {
         &mut self,
         path: &str,
         number: u32,
-        read: impl FnOnce(&Values<'_>) -> Option<Value>,
+        read: impl FnOnce(&Values<'_>) -> Option<MetadataValue>,
     ) -> Result<AspectState> {
-        let answer = self.on_name(path, Operation::GetAttr(Bitmap::of(&[number])))?;
+        let answer = self.on_name(path, CompoundOperation::GetAttr(Bitmap::of(&[number])))?;
         Ok(read(&found(&answer, path)?.values()?).map_or(AspectState::Impossible, AspectState::Value))
     }
 
     /// All bytes of a file of this name.
     pub(super) fn read_in(&mut self, folder: &[u8], name: &str) -> Result<Vec<u8>> {
-        let answer = self.call(&[put(folder), look_up(name), Operation::GetHandle(())], name)?;
+        let answer = self.call(&[put(folder), look_up(name), CompoundOperation::GetHandle(())], name)?;
         let handle = found(&answer, name)?.handle()?;
         let mut all = Vec::new();
         while all.len() < LONGEST {
             let (state, offset) = (StateId::ANONYMOUS, all.len() as u64);
-            let read = Operation::Read(Read { state, offset, count: PIECE as u32 });
+            let read = CompoundOperation::Read(Read { state, offset, count: PIECE as u32 });
             let answer = self.call(&[put(&handle), read], name)?;
             let mut results = CompoundResults::of(&answer, name)?;
             results.skip(Number::PUTFH)?;
@@ -211,8 +219,12 @@ impl Nfs4 {
     /// OPENATTR: the folder of named attributes.
     pub(super) fn attributes_of(&mut self, path: &str, make: bool) -> Result<Vec<u8>> {
         let (folder, name) = self.place(path)?;
-        let operations =
-            [put(&folder), look_up(name), Operation::OpenAttributes(make), Operation::GetHandle(())];
+        let operations = [
+            put(&folder),
+            look_up(name),
+            CompoundOperation::OpenAttributes(make),
+            CompoundOperation::GetHandle(()),
+        ];
         let answer = self.call(&operations, path)?;
         let mut results = found(&answer, path)?;
         results.skip(Number::OPENATTR)?;
@@ -221,7 +233,7 @@ impl Nfs4 {
 
     fn put_named(&mut self, path: &str, name: &str, bytes: &[u8]) -> Result<()> {
         let folder = self.attributes_of(path, true)?;
-        let nothing = Attributes { which: Bitmap::default(), values: Opaque::new(b"") };
+        let nothing = Fattr { which: Bitmap::default(), values: Opaque::new(b"") };
         let file =
             self.open_in((&folder, name), SHARE_READ | SHARE_WRITE, OpenHow::Unchecked(nothing), path)?;
         self.write_open(file, 0, bytes)
@@ -237,15 +249,15 @@ impl Nfs4 {
         };
         Ok(match aspect {
             Aspect::Comment => plist::read_text(&bytes)
-                .map_or(AspectState::Missing, |text| AspectState::Value(Value::Text(text))),
-            _ => AspectState::Value(Value::Bytes(bytes)),
+                .map_or(AspectState::Missing, |text| AspectState::Value(MetadataValue::Text(text))),
+            _ => AspectState::Value(MetadataValue::Bytes(bytes)),
         })
     }
 
     pub(super) fn xattr(&mut self, path: &str, name: &str) -> Result<AspectState> {
-        let answer = self.on_name(path, Operation::GetXattr(Opaque::new(name.as_bytes())))?;
+        let answer = self.on_name(path, CompoundOperation::GetXattr(Opaque::new(name.as_bytes())))?;
         match found(&answer, path)?.take::<XattrValue<'_>>(Number::GETXATTR) {
-            Ok(value) => Ok(AspectState::Value(Value::Bytes(value.to_vec()))),
+            Ok(value) => Ok(AspectState::Value(MetadataValue::Bytes(value.to_vec()))),
             Err(Error::Missing(_)) => Ok(AspectState::Missing),
             Err(error) => Err(error),
         }
@@ -253,10 +265,10 @@ impl Nfs4 {
 
     fn put_link(&mut self, path: &str, target: &str) -> Result<()> {
         let (folder, name) = self.place(path)?;
-        let create = Operation::Create(Create {
+        let create = CompoundOperation::Create(Create {
             kind: CreateType::Link(Opaque::new(target.as_bytes())),
             name: Opaque::new(name.as_bytes()),
-            attributes: Attributes { which: Bitmap::default(), values: Opaque::new(b"") },
+            attributes: Fattr { which: Bitmap::default(), values: Opaque::new(b"") },
         });
         let answer = self.call(&[put(&folder), create], path)?;
         let mut results = CompoundResults::of(&answer, path)?;
@@ -265,9 +277,11 @@ impl Nfs4 {
     }
 
     fn link(&mut self, path: &str) -> Result<AspectState> {
-        let answer = self.on_name(path, Operation::ReadLink(()))?;
+        let answer = self.on_name(path, CompoundOperation::ReadLink(()))?;
         match found(&answer, path)?.take::<LinkText<'_>>(Number::READLINK) {
-            Ok(text) => Ok(AspectState::Value(Value::Text(String::from_utf8_lossy(&text).into_owned()))),
+            Ok(text) => {
+                Ok(AspectState::Value(MetadataValue::Text(String::from_utf8_lossy(&text).into_owned())))
+            }
             Err(Error::Other(_)) => Ok(AspectState::Missing), // it is no link
             Err(error) => Err(error),
         }
@@ -279,9 +293,9 @@ impl Nfs4 {
         let operations = [
             put(&folder),
             look_up(name),
-            Operation::Save(()),
+            CompoundOperation::Save(()),
             put(&folder),
-            Operation::Link(Opaque::new(new.as_bytes())),
+            CompoundOperation::Link(Opaque::new(new.as_bytes())),
         ];
         let answer = self.call(&operations, path)?;
         let mut results = found(&answer, path)?;
@@ -300,14 +314,14 @@ impl Nfs4 {
         let Some(number) = self.acl_attribute() else { return Ok(AspectState::Impossible) };
         self.told(path, number, |values| {
             let aces = values.dacl.map(|dacl| dacl.aces).or(values.acl)?;
-            Some(Value::Acl(aces.iter().filter_map(|ace| entry_of(&ace)).collect()))
+            Some(MetadataValue::Acl(aces.iter().filter_map(|ace| entry_of(&ace)).collect()))
         })
     }
 
     /// Puts entries before those that the file has.
     fn put_acl(&mut self, path: &str, entries: &[Entry]) -> Result<bool> {
         let Some(number) = self.acl_attribute() else { return Ok(false) };
-        let answer = self.on_name(path, Operation::GetAttr(Bitmap::of(&[number])))?;
+        let answer = self.on_name(path, CompoundOperation::GetAttr(Bitmap::of(&[number])))?;
         let values: Values<'_> = found(&answer, path)?.values()?;
         let flags = values.dacl.map_or(0, |dacl| dacl.flags) | AUTO_INHERIT;
         let before = values.dacl.map(|dacl| dacl.aces).or(values.acl).unwrap_or_default();
@@ -334,9 +348,11 @@ pub(super) fn found<'a>(answer: &'a [u8], path: &'a str) -> Result<CompoundResul
     Ok(results)
 }
 
-fn time(value: &Value) -> Option<NfsTime> {
+fn time(value: &MetadataValue) -> Option<NfsTime> {
     match value {
-        Value::Time(seconds, nanoseconds) => Some(NfsTime { seconds: *seconds, nanoseconds: *nanoseconds }),
+        MetadataValue::Time(seconds, nanoseconds) => {
+            Some(NfsTime { seconds: *seconds, nanoseconds: *nanoseconds })
+        }
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use ::nfs::wire::v4::OperationNumber as Number;
 use ::nfs::wire::v4::attributes as attribute;
-use ::nfs::wire::v4::files::Operation;
+use ::nfs::wire::v4::files::CompoundOperation;
 use ::nfs::wire::v4::xattrs::ListXattrs;
 use ::nfs::wire::xdr::Opaque;
 use vfs::mac::plist;
@@ -10,7 +10,7 @@ use vfs::mac::plist;
 use super::compound::CompoundResults;
 use super::metadata::{FINDER_INFO, FORK, found};
 use super::{LIST_BYTES, Nfs4, put};
-use crate::metadata::{Aspect, AspectState, COMMENT, Value};
+use crate::metadata::{Aspect, AspectState, COMMENT, MetadataValue};
 use crate::session::pages::Pages;
 use crate::tree::Extra;
 use crate::{Error, Result};
@@ -56,7 +56,7 @@ impl Nfs4 {
             return Ok(());
         }
         for name in self.xattr_names(path)?.iter().filter_map(|name| std::str::from_utf8(name).ok()) {
-            if let AspectState::Value(Value::Bytes(value)) = self.xattr(path, name)? {
+            if let AspectState::Value(MetadataValue::Bytes(value)) = self.xattr(path, name)? {
                 extra.attributes.push((name.to_owned(), value));
                 extra.within_limits(path)?;
             }
@@ -67,7 +67,7 @@ impl Nfs4 {
     fn xattr_names(&mut self, path: &str) -> Result<Vec<Vec<u8>>> {
         let (mut cookie, mut names, mut pages) = (0, Vec::new(), Pages::of(path));
         loop {
-            let list = Operation::ListXattrs(ListXattrs { cookie, max_count: LIST_BYTES });
+            let list = CompoundOperation::ListXattrs(ListXattrs { cookie, max_count: LIST_BYTES });
             let answer = self.on_name(path, list)?;
             let mut results = match found(&answer, path) {
                 Err(Error::Missing(_)) => return Ok(names),
@@ -98,7 +98,8 @@ impl Nfs4 {
             Aspect::Fork => FORK,
             Aspect::Comment => COMMENT,
             Aspect::Ea(name) if self.has_xattrs => {
-                let answer = self.on_name(path, Operation::RemoveXattr(Opaque::new(name.as_bytes())))?;
+                let answer =
+                    self.on_name(path, CompoundOperation::RemoveXattr(Opaque::new(name.as_bytes())))?;
                 return found(&answer, path)?.skip(Number::REMOVEXATTR).map(|()| true);
             }
             _ => return Ok(false),
@@ -107,7 +108,8 @@ impl Nfs4 {
             Err(Error::Unsupported(_)) => return Ok(false),
             other => other?,
         };
-        let answer = self.call(&[put(&folder), Operation::Remove(Opaque::new(name.as_bytes()))], path)?;
+        let answer =
+            self.call(&[put(&folder), CompoundOperation::Remove(Opaque::new(name.as_bytes()))], path)?;
         let mut results = CompoundResults::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
         results.skip(Number::REMOVE).map(|()| true)

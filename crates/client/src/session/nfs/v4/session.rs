@@ -2,7 +2,7 @@
 
 use ::nfs::wire::rpc::xid;
 use ::nfs::wire::v4::OperationNumber as Number;
-use ::nfs::wire::v4::files::Operation;
+use ::nfs::wire::v4::files::CompoundOperation;
 use ::nfs::wire::v4::sessions::{
     CallbackSecurity, ChannelAttributes, CreateSession, CreatedSession, ExchangeId, ExchangedId,
     Implementation, Sequence, StateProtect,
@@ -29,7 +29,7 @@ const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// A slot of the session.
 #[derive(Default)]
-pub(super) struct Slot {
+pub(super) struct SlotState {
     pub(super) sequence: u32,
     pub(super) is_used: bool,
 }
@@ -42,7 +42,7 @@ impl Nfs4 {
         let name = [&b"fourfold-bench "[..], &random].concat();
         let mut verifier = [0; 8];
         verifier.copy_from_slice(&random[..8]);
-        let exchange = Operation::ExchangeId(ExchangeId {
+        let exchange = CompoundOperation::ExchangeId(ExchangeId {
             verifier,
             name: Opaque::new(&name),
             flags: 0,
@@ -62,7 +62,7 @@ impl Nfs4 {
             requests,
             inbound_reads: None,
         };
-        let create = Operation::CreateSession(CreateSession {
+        let create = CompoundOperation::CreateSession(CreateSession {
             client,
             sequence,
             flags: 0,
@@ -77,15 +77,15 @@ impl Nfs4 {
         self.client = client;
         self.session = created.session;
         let slots = created.fore.requests.clamp(1, REQUESTS);
-        self.slots.resize_with(slots as usize, Slot::default);
+        self.slots.resize_with(slots as usize, SlotState::default);
         let size = created.fore.request_size.min(created.fore.reply_size);
         self.largest = size.saturating_sub(HEADS).min(LARGEST) as usize;
-        let answer = self.call(&[Operation::ReclaimComplete(false)], "the session")?;
+        let answer = self.call(&[CompoundOperation::ReclaimComplete(false)], "the session")?;
         CompoundResults::of(&answer, "the session")?.skip(Number::RECLAIM_COMPLETE)
     }
 
     /// A call outside a session.
-    pub(super) fn call_alone(&mut self, operation: Operation<'_>) -> Result<Vec<u8>> {
+    pub(super) fn call_alone(&mut self, operation: CompoundOperation<'_>) -> Result<Vec<u8>> {
         self.rpc.call(
             NFS,
             COMPOUND,
@@ -94,7 +94,7 @@ impl Nfs4 {
     }
 
     /// A call in the session; returns the results after that of SEQUENCE. No transfer is in flight.
-    pub(super) fn call(&mut self, operations: &[Operation<'_>], path: &str) -> Result<Vec<u8>> {
+    pub(super) fn call(&mut self, operations: &[CompoundOperation<'_>], path: &str) -> Result<Vec<u8>> {
         for _ in 0..MOST_TRIES {
             let sequence = self.sequence(0);
             let request = Compound { minor: self.minor, sequence: Some(sequence), operations };

@@ -2,9 +2,9 @@
 
 use ::nfs::wire::v4::OperationNumber as Number;
 use ::nfs::wire::v4::attributes::{self as attribute, Source, Values};
-use ::nfs::wire::v4::files::{Operation, Read, Rename, SetAttr};
+use ::nfs::wire::v4::files::{CompoundOperation, Read, Rename, SetAttr};
 use ::nfs::wire::v4::ranges::Seek;
-use ::nfs::wire::v4::types::{Attributes, Bitmap, FileType, NfsTime};
+use ::nfs::wire::v4::types::{Bitmap, Fattr, FileType, NfsTime};
 use ::nfs::wire::xdr::{Decode as _, Opaque};
 use vfs::acl::Entries;
 use wire::{Reader, Writer};
@@ -13,13 +13,13 @@ use super::compound::CompoundResults;
 use super::metadata::found;
 use super::naming::IdMapper;
 use super::{Nfs4, put};
-use crate::metadata::{Aspect, Peer as _, Value};
+use crate::metadata::{Aspect, MetadataValue, Peer as _};
 use crate::session::nfs::rpc::malformed;
 use crate::session::nfs::sidecar::{Sidecars as _, path_beside, set_extra};
 use crate::session::nfs::tree::drop_sidecars;
 use crate::session::{OpenFileId, Session as _};
 use crate::tree::{
-    Entry, Extra, FLAGS, Kind, Listing, MetadataLoss, Space, Stamp, Tree, last_name, text, told,
+    Extra, FLAGS, Kind, MetadataLoss, Space, Stamp, Tree, TreeEntry, TreeListing, last_name, text, told,
 };
 use crate::{Error, Result};
 
@@ -57,9 +57,9 @@ impl Tree for Nfs4 {
         self.acl_attribute().is_none()
     }
 
-    fn entries(&mut self, folder: &str) -> Result<Listing> {
+    fn entries(&mut self, folder: &str) -> Result<TreeListing> {
         let handle = self.folder(folder)?;
-        let (mut listing, mut naming) = (Listing::default(), std::mem::take(&mut self.naming));
+        let (mut listing, mut naming) = (TreeListing::default(), std::mem::take(&mut self.naming));
         let listed = self.pages(&handle, folder, &LISTED, &mut |name, attributes| {
             match std::str::from_utf8(name) {
                 Ok(name) => listing.add(entry(name, &decoded(attributes)?, &mut naming)),
@@ -77,7 +77,7 @@ impl Tree for Nfs4 {
         let length = length.min(self.largest());
         let file = self.files.get(file)?;
         let (handle, state) = (file.handle.clone(), file.state);
-        let read = Operation::Read(Read { state, offset, count: length as u32 });
+        let read = CompoundOperation::Read(Read { state, offset, count: length as u32 });
         let answer = self.call(&[put(&handle), read], "a read")?;
         let mut results = CompoundResults::of(&answer, "a read")?;
         results.skip(Number::PUTFH)?;
@@ -91,8 +91,8 @@ impl Tree for Nfs4 {
         }
         let file = self.files.get(file)?;
         let (handle, state) = (file.handle.clone(), file.state);
-        let answer =
-            self.call(&[put(&handle), Operation::Seek(Seek { state, offset, what: DATA })], "a hole")?;
+        let answer = self
+            .call(&[put(&handle), CompoundOperation::Seek(Seek { state, offset, what: DATA })], "a hole")?;
         let mut results = CompoundResults::of(&answer, "a hole")?;
         results.skip(Number::PUTFH)?;
         match results.sought() {
@@ -101,8 +101,8 @@ impl Tree for Nfs4 {
         }
     }
 
-    fn entry(&mut self, path: &str) -> Result<Entry> {
-        let answer = self.on_name(path, Operation::GetAttr(Bitmap::of(&LISTED)))?;
+    fn entry(&mut self, path: &str) -> Result<TreeEntry> {
+        let answer = self.on_name(path, CompoundOperation::GetAttr(Bitmap::of(&LISTED)))?;
         Ok(entry(last_name(path), &found(&answer, path)?.values()?, &mut self.naming))
     }
 
@@ -125,9 +125,9 @@ impl Tree for Nfs4 {
         let values = Values { size: Some(length), ..Values::default() };
         let mut w = Writer::new();
         values.encode_wanted(&Bitmap::of(&[attribute::SIZE]), &mut w);
-        let attributes = Attributes::decode(&mut Reader::new(w.as_bytes())).map_err(malformed)?;
+        let attributes = Fattr::decode(&mut Reader::new(w.as_bytes())).map_err(malformed)?;
         let answer =
-            self.call(&[put(&handle), Operation::SetAttr(SetAttr { state, attributes })], "a file")?;
+            self.call(&[put(&handle), CompoundOperation::SetAttr(SetAttr { state, attributes })], "a file")?;
         let mut results = CompoundResults::of(&answer, "a file")?;
         results.skip(Number::PUTFH)?;
         results.take::<Bitmap>(Number::SETATTR).map(drop)
@@ -135,7 +135,7 @@ impl Tree for Nfs4 {
 
     fn space(&mut self) -> Result<Space> {
         let wanted = [attribute::SPACE_AVAIL, attribute::SPACE_TOTAL];
-        let answer = self.on_name("", Operation::GetAttr(Bitmap::of(&wanted)))?;
+        let answer = self.on_name("", CompoundOperation::GetAttr(Bitmap::of(&wanted)))?;
         let values: Values<'_> = found(&answer, "")?.values()?;
         let told = values.space_total.zip(values.space_avail);
         let (total, free) = told.ok_or(Error::Unsupported("the space of this server"))?;
@@ -155,7 +155,7 @@ impl Tree for Nfs4 {
     }
 
     fn extra(&mut self, path: &str, kind: Kind) -> Result<Extra> {
-        let answer = self.on_name(path, Operation::GetAttr(Bitmap::of(&DETAILS)))?;
+        let answer = self.on_name(path, CompoundOperation::GetAttr(Bitmap::of(&DETAILS)))?;
         let values: Values<'_> = found(&answer, path)?.values()?;
         let mut extra = described(&values, &mut self.naming);
         if kind == Kind::Link {
@@ -186,14 +186,14 @@ impl Tree for Nfs4 {
     fn put_unix(&mut self, path: &str, _kind: Kind, aspect: Aspect<'_>, number: u32) -> Result<bool> {
         if matches!(aspect, Aspect::Owner | Aspect::Group) {
             let wanted = [attribute::OWNER, attribute::OWNER_GROUP];
-            let answer = self.on_name(path, Operation::GetAttr(Bitmap::of(&wanted)))?;
+            let answer = self.on_name(path, CompoundOperation::GetAttr(Bitmap::of(&wanted)))?;
             let has = described(&found(&answer, path)?.values()?, &mut self.naming);
             let there = if aspect == Aspect::Owner { has.owner } else { has.group };
             if there == Some(number) {
                 return Ok(true);
             }
         }
-        self.put(path, aspect, &Value::Number(number.into()))
+        self.put(path, aspect, &MetadataValue::Number(number.into()))
     }
 }
 
@@ -201,7 +201,8 @@ impl Nfs4 {
     fn rename_one(&mut self, from: &str, to: &str) -> Result<()> {
         let ((old, name), (new, new_name)) = (self.place(from)?, self.place(to)?);
         let rename = Rename { from: Opaque::new(name.as_bytes()), to: Opaque::new(new_name.as_bytes()) };
-        let operations = [put(&old), Operation::Save(()), put(&new), Operation::Rename(rename)];
+        let operations =
+            [put(&old), CompoundOperation::Save(()), put(&new), CompoundOperation::Rename(rename)];
         let answer = self.call(&operations, from)?;
         let mut results = CompoundResults::of(&answer, from)?;
         for number in [Number::PUTFH, Number::SAVEFH, Number::PUTFH] {
@@ -215,12 +216,12 @@ fn stamp(time: NfsTime) -> Stamp {
     (time.seconds, time.nanoseconds)
 }
 
-fn decoded<'a>(attributes: &Attributes<'a>) -> Result<Values<'a>> {
+fn decoded<'a>(attributes: &Fattr<'a>) -> Result<Values<'a>> {
     Values::of(attributes).map_err(|status| Error::Other(format!("attributes of a listing: {status:?}")))
 }
 
 /// What a fuzz target runs of an entry.
-pub(super) fn decode_entry(name: &[u8], attributes: &Attributes<'_>) -> Result<()> {
+pub(super) fn decode_entry(name: &[u8], attributes: &Fattr<'_>) -> Result<()> {
     let values = decoded(attributes)?;
     entry(&String::from_utf8_lossy(name), &values, &mut IdMapper::empty());
     described(&values, &mut IdMapper::empty());
@@ -228,7 +229,7 @@ pub(super) fn decode_entry(name: &[u8], attributes: &Attributes<'_>) -> Result<(
 }
 
 /// An entry that the server does not describe, such as one that leads to another server, cannot be copied: it is [`Kind::Other`].
-fn entry(name: &str, values: &Values<'_>, naming: &mut IdMapper) -> Entry {
+fn entry(name: &str, values: &Values<'_>, naming: &mut IdMapper) -> TreeEntry {
     let kind = match values.kind {
         Some(FileType::REG) => Kind::File,
         Some(FileType::DIR) => Kind::Folder,
@@ -237,7 +238,7 @@ fn entry(name: &str, values: &Values<'_>, naming: &mut IdMapper) -> Entry {
     };
     let user = values.owner.and_then(|name| naming.user(&name));
     let group = values.owner_group.and_then(|name| naming.group(&name));
-    Entry {
+    TreeEntry {
         name: name.to_owned(),
         kind,
         length: values.size.unwrap_or_default(),

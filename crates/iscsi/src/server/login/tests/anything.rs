@@ -72,7 +72,7 @@ proptest! {
         let (gate, mut texts) = (House::new(), Texts::default());
         let mut parameters = Parameters { their_max_data: room, ..Parameters::default() };
         let kind = SessionKind::Discovery;
-        let asker = Asker { gate: &gate, peer: peer(), name: "iqn.2026-11.test:i", account: None, kind: &kind };
+        let asker = TextSender { gate: &gate, peer: peer(), name: "iqn.2026-11.test:i", account: None, kind: &kind };
         for (last, more, tag, text) in said {
             let transfer_tag = if tag == 0 { NO_TAG } else { tag };
             let request = TextRequest {

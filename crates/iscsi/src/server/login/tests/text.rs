@@ -37,7 +37,7 @@ impl Talk {
 
     fn send(&mut self, request: TextRequest, text: &str) -> Result<(TextResponse, String), RejectReason> {
         let (gate, kind) = (&self.gate, &self.kind);
-        let asker = Asker { gate, peer: peer(), name: self.name, account: self.account, kind };
+        let asker = TextSender { gate, peer: peer(), name: self.name, account: self.account, kind };
         let answer = self.texts.answer(&request, &bytes(text), &asker, &mut self.parameters);
         answer.map(|(response, text)| {
             assert_eq!(response.task_tag, request.task_tag);

@@ -7,7 +7,7 @@ use crate::wire::scsi::{
 };
 
 /// The work that the list asks for.
-pub(super) struct Plan<'a> {
+pub(super) struct CopyPlan<'a> {
     pub(super) header: CopyHeader,
     pub(super) targets: Vec<CopyTarget<'a>>,
     pub(super) segments: Vec<PlacedSegment>,
@@ -19,7 +19,7 @@ pub(super) struct PlacedSegment {
     pub(super) segment: Segment,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> CopyPlan<'a> {
     pub(super) fn of(list: &'a [u8]) -> Result<Self, Sense> {
         let mut r = Reader::new(list);
         let header = CopyHeader::decode(&mut r).map_err(|_| length_error())?;

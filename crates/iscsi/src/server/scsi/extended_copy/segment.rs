@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::LIMITS;
-use super::plan::{PlacedSegment, Plan};
-use crate::server::scsi::copies::Counts;
-use crate::server::scsi::{Command, CommandRefusal, Conflict, LogicalUnit, Nexus};
+use super::plan::{CopyPlan, PlacedSegment};
+use crate::server::scsi::copies::CopyProgress;
+use crate::server::scsi::{CommandContext, CommandRefusal, Conflict, LogicalUnit, Nexus};
 use crate::wire::scsi::{Asc, COPY_HEADER, COPY_TARGET, Extent, Segment};
 
 /// Bytes that are copied between two checks for an abort.
@@ -33,7 +33,7 @@ impl SegmentError {
 }
 
 /// The source or the destination.
-struct Disk {
+struct CopyEnd {
     unit: Arc<LogicalUnit>,
     /// Writes to this disk are refused.
     is_protected: bool,
@@ -46,7 +46,7 @@ struct Disk {
 }
 
 /// The bytes of a segment.
-struct Range {
+struct SegmentRange {
     from: u64,
     to: u64,
     length: u64,
@@ -56,10 +56,10 @@ struct Range {
 
 /// Copies one segment.
 pub(super) async fn copy(
-    command: &Command,
-    plan: &Plan<'_>,
+    command: &CommandContext,
+    plan: &CopyPlan<'_>,
     placed: &PlacedSegment,
-    counts: &Counts,
+    counts: &CopyProgress,
 ) -> Result<(), SegmentError> {
     let PlacedSegment { at, segment } = placed;
     let source = find(command, plan, segment.source, at + 4)?;
@@ -86,11 +86,16 @@ pub(super) async fn copy(
 }
 
 /// The disk that a segment names: the one that received the command, or one of the list.
-fn find(command: &Command, plan: &Plan<'_>, id: u16, named_at: usize) -> Result<Disk, SegmentError> {
+fn find(
+    command: &CommandContext,
+    plan: &CopyPlan<'_>,
+    id: u16,
+    named_at: usize,
+) -> Result<CopyEnd, SegmentError> {
     if id == ASKED {
         let unit = command.unit.clone().ok_or(SegmentError::at(Asc::UNREACHABLE_COPY_TARGET, named_at))?;
         let (is_protected, at) = (command.is_protected(), named_at);
-        return Ok(Disk { unit, is_protected, nexus: command.nexus.clone(), pad: false, at });
+        return Ok(CopyEnd { unit, is_protected, nexus: command.nexus.clone(), pad: false, at });
     }
     let target = plan.targets.get(usize::from(id));
     let target = target.ok_or(SegmentError::at(Asc::UNREACHABLE_COPY_TARGET, named_at))?;
@@ -107,7 +112,7 @@ fn find(command: &Command, plan: &Plan<'_>, id: u16, named_at: usize) -> Result<
 }
 
 /// A disk that the initiator sees: here, or at another target where it has a session now.
-fn by_naa(command: &Command, naa: u64, pad: bool, at: usize) -> Option<Disk> {
+fn by_naa(command: &CommandContext, naa: u64, pad: bool, at: usize) -> Option<CopyEnd> {
     let here = command.seen.iter().find(|seen| seen.unit.identity.naa == naa);
     let (seen, initiator) = match here {
         Some(seen) => (seen.clone(), command.nexus.initiator.clone()),
@@ -127,10 +132,10 @@ fn by_naa(command: &Command, naa: u64, pad: bool, at: usize) -> Option<Disk> {
     // reservations count.
     let is_protected = seen.read_only || unit.options.read_only || unit.modes.write_protected();
     let nexus = Nexus { initiator, host: command.nexus.host, port: command.nexus.port };
-    Some(Disk { unit, is_protected, nexus: Arc::new(nexus), pad, at })
+    Some(CopyEnd { unit, is_protected, nexus: Arc::new(nexus), pad, at })
 }
 
-fn may(disk: &Disk, conflict: Conflict) -> Result<(), SegmentError> {
+fn may(disk: &CopyEnd, conflict: Conflict) -> Result<(), SegmentError> {
     let checked = disk.unit.reservations.check(&disk.nexus, conflict, &[]);
     checked.map_err(|_| SegmentError::at(Asc::THIRD_PARTY_DEVICE_FAILURE, disk.at))
 }
@@ -139,10 +144,10 @@ fn may(disk: &Disk, conflict: Conflict) -> Result<(), SegmentError> {
 fn range(
     segment: &Segment,
     at: usize,
-    source: &Disk,
-    destination: &Disk,
+    source: &CopyEnd,
+    destination: &CopyEnd,
     is_last: bool,
-) -> Result<Range, SegmentError> {
+) -> Result<SegmentRange, SegmentError> {
     let (read, written) = (u64::from(source.unit.block_size()), u64::from(destination.unit.block_size()));
     let (length, from, to, offsets, padding) = match segment.extent {
         Extent::Blocks { of_destination, count, from, to } => {
@@ -164,7 +169,7 @@ fn range(
     let from = within(source, from, offsets.0, length).ok_or(SegmentError::at(Asc::NONE, at + 12))?;
     let to =
         within(destination, to, offsets.1, length + padding).ok_or(SegmentError::at(Asc::NONE, at + 20))?;
-    Ok(Range { from, to, length, padding })
+    Ok(SegmentRange { from, to, length, padding })
 }
 
 /// How many bytes to copy, and how many zeros to write after them, if the blocks of the disks
@@ -172,8 +177,8 @@ fn range(
 fn whole(
     segment: &Segment,
     length: u64,
-    source: &Disk,
-    destination: &Disk,
+    source: &CopyEnd,
+    destination: &CopyEnd,
     is_last: bool,
 ) -> Option<(u64, u64)> {
     let (read, written) = (u64::from(source.unit.block_size()), u64::from(destination.unit.block_size()));
@@ -190,7 +195,7 @@ fn whole(
     }
 }
 
-fn within(disk: &Disk, lba: u64, offset: u64, length: u64) -> Option<u64> {
+fn within(disk: &CopyEnd, lba: u64, offset: u64, length: u64) -> Option<u64> {
     let size = u64::from(disk.unit.block_size());
     let start = lba.checked_mul(size)?.checked_add(offset)?;
     let end = start.checked_add(length)?;
@@ -201,13 +206,13 @@ fn within(disk: &Disk, lba: u64, offset: u64, length: u64) -> Option<u64> {
 /// be written before they are read. An error contains how many bytes were written from the start
 /// on.
 async fn pieces(
-    command: &Command,
+    command: &CommandContext,
     source: &Arc<LogicalUnit>,
     destination: &Arc<LogicalUnit>,
-    range: &Range,
-    counts: &Counts,
+    range: &SegmentRange,
+    counts: &CopyProgress,
 ) -> Result<(), u64> {
-    let Range { from, to, length, padding } = *range;
+    let SegmentRange { from, to, length, padding } = *range;
     let is_same = Arc::ptr_eq(source, destination);
     let backwards = is_same && from < to && to - from < length;
     let apart = !is_same || from.abs_diff(to) >= length;

@@ -3,10 +3,10 @@ use std::sync::{Arc, Weak};
 use auth::{Account, Accounts};
 use vfs::backend::memory::Memory;
 
-use crate::server::Config;
+use crate::server::TargetConfig;
 use crate::server::scsi::testing::{self, Disk, MemoryKeeper};
 use crate::server::scsi::{
-    CommandRefusal, Ending, Holder, InitiatorPort, LogicalUnit, Nexus, Outcome, UnitOptions,
+    CommandRefusal, Ending, InitiatorPort, LogicalUnit, Nexus, Outcome, UnitOptions, UnitSession,
 };
 use crate::server::target::{Target, TargetLun};
 use crate::wire::scsi::{Asc, Key, Sense, Status};
@@ -388,7 +388,7 @@ async fn operating_parameters_and_the_page_of_inquiry_agree() {
 /// A session at another target.
 struct ForeignSession(InitiatorPort);
 
-impl Holder for ForeignSession {
+impl UnitSession for ForeignSession {
     fn initiator(&self) -> &InitiatorPort {
         &self.0
     }
@@ -429,7 +429,7 @@ async fn a_disk_of_another_target_is_reached_by_who_has_a_session_there() {
     other.set(access(), vec![lun(&two.second)]);
     let targets = vec![two.disk.target.clone(), other];
     let (accounts, login_guard) = (Arc::new(Nobody), Arc::default());
-    let config = Arc::new(Config { targets, accounts, own_secret: None, login_guard, paths: None });
+    let config = Arc::new(TargetConfig { targets, accounts, own_secret: None, login_guard, paths: None });
     config.targets.iter().for_each(|target| target.join(&config));
 
     two.disk.unit.write(0, vec![7; 512].into()).await.unwrap();

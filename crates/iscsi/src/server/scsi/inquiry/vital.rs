@@ -6,12 +6,12 @@ use crate::server::scsi::limits::{
     COMPARE_AND_WRITE_BLOCKS, OPTIMAL_BYTES, PAGE_BYTES, THRESHOLD_SET_BYTES, TRANSFER_BYTES, UNMAP_BLOCKS,
     UNMAP_DESCRIPTORS, WRITE_SAME_BYTES,
 };
-use crate::server::scsi::{Command, CommandRefusal, LogicalUnit};
+use crate::server::scsi::{CommandContext, CommandRefusal, LogicalUnit};
 use crate::wire::Writer;
 use crate::wire::scsi::Sense;
 use crate::wire::scsi::vpd::{
-    BlockLimits, Characteristics, Designators, ExtendedInquiry, Page, PageCode, Provisioning,
-    SHARED_MODE_PAGES, ScsiPort, ScsiPorts,
+    BlockLimits, Characteristics, Designators, ExtendedInquiry, PageCode, Provisioning, SHARED_MODE_PAGES,
+    ScsiPort, ScsiPorts, VpdPage,
 };
 
 /// The pages of a disk, ascending.
@@ -29,7 +29,7 @@ const PAGES: [PageCode; 10] = [
 ];
 
 /// A page with its header. Without a unit, there is only the list of pages, which contains itself.
-pub(super) fn page(command: &Command, code: u8) -> Result<Vec<u8>, CommandRefusal> {
+pub(super) fn page(command: &CommandContext, code: u8) -> Result<Vec<u8>, CommandRefusal> {
     let code = PageCode(code);
     let body = match (&command.unit, code) {
         (Some(unit), code) => body(unit, command, code),
@@ -38,11 +38,11 @@ pub(super) fn page(command: &Command, code: u8) -> Result<Vec<u8>, CommandRefusa
     };
     let body = body.ok_or(Sense::in_cdb(2))?;
     let mut w = Writer::new();
-    Page { peripheral: peripheral(command), code, body: &body }.encode(&mut w);
+    VpdPage { peripheral: peripheral(command), code, body: &body }.encode(&mut w);
     Ok(w.into_bytes())
 }
 
-fn body(unit: &LogicalUnit, command: &Command, code: PageCode) -> Option<Vec<u8>> {
+fn body(unit: &LogicalUnit, command: &CommandContext, code: PageCode) -> Option<Vec<u8>> {
     let (mut w, target) = (Writer::new(), &command.target);
     match code {
         PageCode::SUPPORTED => PAGES.iter().for_each(|page| w.u8(page.0)),

@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use vfs::backend::memory::Memory;
 
 use super::*;
-use crate::server::config::Config;
-use crate::server::paths::{Access, Paths, RelayFuture, TargetPort, Way};
+use crate::server::config::TargetConfig;
+use crate::server::paths::{AccessState, Paths, RelayFuture, TargetPort, Way};
 use crate::server::scsi::testing::{Disk, MemoryKeeper};
 use crate::wire::scsi::Status;
 
@@ -39,7 +39,7 @@ impl Paths for PairPaths {
     }
 
     fn ports(&self, _: &str) -> Vec<TargetPort> {
-        [1, 2, 3].map(|number| TargetPort { number, access: Access::Active }).into()
+        [1, 2, 3].map(|number| TargetPort { number, access: AccessState::Active }).into()
     }
 
     fn way(&self, _: &str, _: IpAddr) -> Way {
@@ -77,7 +77,7 @@ struct ServerPair {
     standby: Disk,
     between: Arc<PairPaths>,
     /// A target knows its settings only as long as they are there.
-    _configs: [Arc<Config>; 2],
+    _configs: [Arc<TargetConfig>; 2],
 }
 
 impl ServerPair {
@@ -91,7 +91,7 @@ impl ServerPair {
         let config = |disk: &Disk| {
             let (accounts, login_guard) = (Arc::new(NoAccounts), Arc::default());
             let (targets, paths) = (vec![disk.target.clone()], Some(between.clone() as Arc<dyn Paths>));
-            let config = Arc::new(Config { targets, accounts, own_secret: None, login_guard, paths });
+            let config = Arc::new(TargetConfig { targets, accounts, own_secret: None, login_guard, paths });
             disk.target.join(&config);
             config
         };

@@ -74,7 +74,7 @@ pub(in crate::server::scsi) struct Preempt {
 }
 
 /// REGISTER AND MOVE.
-pub(in crate::server::scsi) struct Move {
+pub(in crate::server::scsi) struct RegistrationMove {
     pub(in crate::server::scsi) key: u64,
     pub(in crate::server::scsi) action_key: u64,
     pub(in crate::server::scsi) unregister: bool,
@@ -275,7 +275,7 @@ impl PersistentReservations {
     pub(in crate::server::scsi) fn register_and_move(
         &mut self,
         me: &ItNexus,
-        request: Move,
+        request: RegistrationMove,
     ) -> Result<Effects, CommandRefusal> {
         self.authenticate(me, request.key)?;
         let Some(Reservation { kind, holder }) = self.reservation.clone() else {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use crate::server::scsi::testing::Disk;
-use crate::server::scsi::{CommandRefusal, Ending, Holder, InitiatorPort, LogicalUnit, Nexus, Outcome};
+use crate::server::scsi::{CommandRefusal, Ending, InitiatorPort, LogicalUnit, Nexus, Outcome, UnitSession};
 use crate::wire::Writer;
 use crate::wire::scsi::{Asc, Sense, Status, TransportId};
 
@@ -36,7 +36,7 @@ struct Host {
     spared: Mutex<bool>,
 }
 
-impl Holder for Host {
+impl UnitSession for Host {
     fn initiator(&self) -> &InitiatorPort {
         &self.nexus.initiator
     }

@@ -20,7 +20,7 @@ pub enum DesignatorAssociation {
 
 /// A name, by the types of SPC-4 table 596.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Name {
+pub enum DesignatorName {
     /// T10 VENDOR ID and the rest of the designator.
     Vendor(Vec<u8>),
     /// NAA of eight bytes.
@@ -39,7 +39,7 @@ pub struct Designator {
     /// The object that has the name.
     pub of: DesignatorAssociation,
     /// The name.
-    pub name: Name,
+    pub name: DesignatorName,
 }
 
 impl Designator {
@@ -57,11 +57,11 @@ impl Designator {
 
     fn parts(&self) -> (u8, u8, Vec<u8>) {
         match &self.name {
-            Name::Vendor(bytes) => (2, 1, bytes[..bytes.len().min(LONGEST)].to_vec()),
-            Name::Naa(naa) => (1, 3, naa.to_be_bytes().to_vec()),
-            Name::Port(number) => (1, 4, u32::from(*number).to_be_bytes().to_vec()),
-            Name::Group(number) => (1, 5, u32::from(*number).to_be_bytes().to_vec()),
-            Name::Text(text) => (3, 8, terminated(text)),
+            DesignatorName::Vendor(bytes) => (2, 1, bytes[..bytes.len().min(LONGEST)].to_vec()),
+            DesignatorName::Naa(naa) => (1, 3, naa.to_be_bytes().to_vec()),
+            DesignatorName::Port(number) => (1, 4, u32::from(*number).to_be_bytes().to_vec()),
+            DesignatorName::Group(number) => (1, 5, u32::from(*number).to_be_bytes().to_vec()),
+            DesignatorName::Text(text) => (3, 8, terminated(text)),
         }
     }
 
@@ -78,11 +78,11 @@ impl Designator {
         };
         let mut body = Reader::new(bytes);
         let name = match (code_set, kind & 0xf) {
-            (2, 1) if length <= LONGEST => Name::Vendor(bytes.to_vec()),
-            (1, 3) if length == 8 => Name::Naa(body.u64_be()?),
-            (1, 4) if length == 4 => Name::Port(low_half(&mut body)?),
-            (1, 5) if length == 4 => Name::Group(low_half(&mut body)?),
-            (3, 8) if length <= LONGEST => Name::Text(text(bytes)?),
+            (2, 1) if length <= LONGEST => DesignatorName::Vendor(bytes.to_vec()),
+            (1, 3) if length == 8 => DesignatorName::Naa(body.u64_be()?),
+            (1, 4) if length == 4 => DesignatorName::Port(low_half(&mut body)?),
+            (1, 5) if length == 4 => DesignatorName::Group(low_half(&mut body)?),
+            (3, 8) if length <= LONGEST => DesignatorName::Text(text(bytes)?),
             _ => return Ok(None),
         };
         Ok(Some(Self { of, name }))
@@ -138,7 +138,7 @@ impl Designators {
 mod tests {
     use super::*;
 
-    fn bytes(of: DesignatorAssociation, name: Name) -> Vec<u8> {
+    fn bytes(of: DesignatorAssociation, name: DesignatorName) -> Vec<u8> {
         let mut w = Writer::new();
         Designator { of, name }.encode(&mut w);
         w.into_bytes()
@@ -146,22 +146,22 @@ mod tests {
 
     #[test]
     fn designators_are_as_in_spc_4_7_8_6() {
-        let naa = bytes(DesignatorAssociation::LogicalUnit, Name::Naa(0x3000_0000_0000_0001));
+        let naa = bytes(DesignatorAssociation::LogicalUnit, DesignatorName::Naa(0x3000_0000_0000_0001));
         assert_eq!(naa, [0x01, 0x03, 0, 8, 0x30, 0, 0, 0, 0, 0, 0, 1]);
-        let port = bytes(DesignatorAssociation::TargetPort, Name::Port(1));
+        let port = bytes(DesignatorAssociation::TargetPort, DesignatorName::Port(1));
         assert_eq!(port, [0x51, 0x94, 0, 4, 0, 0, 0, 1]);
-        let group = bytes(DesignatorAssociation::TargetPort, Name::Group(1));
+        let group = bytes(DesignatorAssociation::TargetPort, DesignatorName::Group(1));
         assert_eq!(group, [0x51, 0x95, 0, 4, 0, 0, 0, 1]);
-        let name = bytes(DesignatorAssociation::TargetDevice, Name::Text("iqn.x:y".into()));
+        let name = bytes(DesignatorAssociation::TargetDevice, DesignatorName::Text("iqn.x:y".into()));
         assert_eq!(name, b"\x53\xa8\x00\x08iqn.x:y\0");
-        let name = bytes(DesignatorAssociation::TargetPort, Name::Text("iqn.x:yz".into()));
+        let name = bytes(DesignatorAssociation::TargetPort, DesignatorName::Text("iqn.x:yz".into()));
         assert_eq!(name, b"\x53\x98\x00\x0ciqn.x:yz\0\0\0\0");
     }
 
     #[test]
     fn a_name_that_is_too_long_is_cut_between_characters() {
         let long = "\u{e9}".repeat(200);
-        let name = bytes(DesignatorAssociation::TargetDevice, Name::Text(long));
+        let name = bytes(DesignatorAssociation::TargetDevice, DesignatorName::Text(long));
         assert_eq!(name.len(), 4 + 252);
         assert!(Designators::decode(&mut Reader::new(&name)).is_ok());
     }

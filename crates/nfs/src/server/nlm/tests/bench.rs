@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use vfs::backend::NewKind;
 use vfs::{Actor, Caller, SetAttributes, Volume};
 
-use crate::server::outgoing::Endpoint;
+use crate::server::outgoing::CallEndpoint;
 use crate::server::testing::{Client, Fake, Outgoing, SHARE, TAG, actor, encoded, export};
 use crate::server::{Company, ExportOptions, HandleSecret, HostTable, InMemory, Service};
 use crate::wire::nlm::{
@@ -129,11 +129,11 @@ pub(super) async fn bench_after(hosts: &[&str]) -> Bench {
 fn answers(call: &Outgoing, says: Option<NlmStat>) -> Option<Vec<u8>> {
     let (program, _, procedure) = call.procedure;
     match (&call.to, program) {
-        (Endpoint::Udp(to), portmap::PROGRAM) if to.port() == 111 => {
+        (CallEndpoint::Udp(to), portmap::PROGRAM) if to.port() == 111 => {
             let tcp = call.arguments[8..12] == [0, 0, 0, 6];
             Some(encoded(&if tcp { 4045u32 } else { 0 }))
         }
-        (Endpoint::Tcp(to), nlm::PROGRAM) if to.port() == 4045 => match Procedure(procedure) {
+        (CallEndpoint::Tcp(to), nlm::PROGRAM) if to.port() == 4045 => match Procedure(procedure) {
             Procedure::GRANTED => says.map(|stat| encoded(&Res { cookie: NetObj::new(b""), stat })),
             _ => Some(Vec::new()),
         },

@@ -1,5 +1,5 @@
 use super::bench::{ALL, bench, pass, v4};
-use crate::server::outgoing::Endpoint;
+use crate::server::outgoing::CallEndpoint;
 use crate::server::testing::Outgoing;
 use crate::wire::nlm::{NlmStat, Procedure, TestRequest};
 use crate::wire::xdr::arguments;
@@ -21,7 +21,7 @@ async fn a_waiting_client_is_told_of_its_lock() {
     let told = bench.told(Procedure::GRANTED);
     assert_eq!(told.len(), 1);
     // The port comes from the client's portmapper. The lock is named as the client named it.
-    assert_eq!(told[0].to, Endpoint::Tcp("192.0.2.2:4045".parse().unwrap()));
+    assert_eq!(told[0].to, CallEndpoint::Tcp("192.0.2.2:4045".parse().unwrap()));
     assert_eq!(told[0].procedure, v4(Procedure::GRANTED));
     let request = granted(&told[0]);
     assert!(request.exclusive);

@@ -1,5 +1,5 @@
 use super::bench::{ALL, bench, pass, v4};
-use crate::server::outgoing::Endpoint;
+use crate::server::outgoing::CallEndpoint;
 use crate::server::testing::Outgoing;
 use crate::wire::nlm::{NetObj, NlmStat, Procedure, Res, TestRequest};
 use crate::wire::rpc::Outcome;
@@ -18,7 +18,7 @@ async fn a_message_has_an_empty_reply_and_is_answered_by_a_message() {
     pass(1).await;
     let told = bench.told(Procedure::LOCK_RES);
     assert_eq!(told.len(), 1);
-    assert_eq!(told[0].to, Endpoint::Tcp("192.0.2.1:4045".parse().unwrap()));
+    assert_eq!(told[0].to, CallEndpoint::Tcp("192.0.2.1:4045".parse().unwrap()));
     let expected = Res { cookie: NetObj::new(b"cook"), stat: NlmStat::GRANTED };
     assert_eq!(decoded::<Res<'_>>(&told[0]), expected);
     assert_eq!(bench.lock(&bench.two, ALL).await, NlmStat::DENIED);

@@ -19,7 +19,7 @@ use crate::server::handle::{AttributeName, HandleView};
 use crate::server::v3::{MAX_DATA, Target, size};
 use crate::server::v4::compound::Compound;
 use crate::server::v4::fail::Fail;
-use crate::server::v4::place::Place;
+use crate::server::v4::place::HandleTarget;
 use crate::wire::v4::attributes::SIZE;
 use crate::wire::v4::files::{Read, Rename, SetAttr, Write};
 use crate::wire::v4::opens::OpenHow;
@@ -49,7 +49,7 @@ pub(in crate::server::v4) fn opening(
     let size = wanted.and_then(|wanted| wanted.changes.size).filter(|&size| size == 0 || !is_there);
     let set = if size.is_some() { Bitmap::of(&[SIZE]) } else { Bitmap::default() };
     let change = ChangeInfo { atomic: is_there, ..creating::unchanged(folder) };
-    let place = Arc::new(Place::Attribute(Box::new(target)));
+    let place = Arc::new(HandleTarget::Attribute(Box::new(target)));
     Ok(Opening { place, change, set, beside: None, is_new: !is_there, size })
 }
 
@@ -224,7 +224,7 @@ pub(in crate::server::v4) async fn set(
 async fn set_size(compound: &mut Compound<'_>, request: &SetAttr<'_>) -> Result<(), Fail> {
     let current = compound.refreshed()?.clone();
     let wanted = setting::wanted(compound.minor, &compound.call.naming(), &request.attributes)?;
-    let Place::Attribute(target) = &*current else { return Err(Status::INVAL.into()) };
+    let HandleTarget::Attribute(target) = &*current else { return Err(Status::INVAL.into()) };
     if wanted.is_empty() {
         return Ok(());
     }
@@ -238,7 +238,7 @@ async fn set_size(compound: &mut Compound<'_>, request: &SetAttr<'_>) -> Result<
 /// The folder of named attributes that the current handle is.
 fn folder(compound: &Compound<'_>) -> Result<Target, Status> {
     match &**compound.current()? {
-        Place::Attributes(target) => Ok((**target).clone()),
+        HandleTarget::Attributes(target) => Ok((**target).clone()),
         other => file(other).and(Err(Status::NOTDIR)),
     }
 }
@@ -277,7 +277,7 @@ pub(in crate::server::v4) async fn rename(
     compound.refreshed()?;
     let folder = folder(compound)?;
     match &**compound.saved()? {
-        Place::Attributes(saved) if saved.named == folder.named => {}
+        HandleTarget::Attributes(saved) if saved.named == folder.named => {}
         _ => return Err(Status::XDEV.into()),
     }
     let (from, to) = (checked(&request.from)?, checked(&request.to)?);

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::*;
 use crate::server::testing::{Fake, Outgoing, encoded};
-use crate::server::{Company, Endpoint, HandleSecret, Service};
+use crate::server::{CallEndpoint, Company, HandleSecret, Service};
 use crate::wire::v4::callbacks::CallbackReply;
 use crate::wire::v4::types::Status;
 
@@ -103,7 +103,7 @@ async fn holder(client: &Client, access: u32) -> (u64, Vec<u8>, Vec<u8>) {
 async fn a_client_is_called_at_the_place_that_it_has_named() {
     let (client, network, _) = callable(Status::OK);
     let (_, state, handle) = holder(&client, READ).await;
-    let to = Endpoint::Tcp("192.0.2.1:1000".parse().unwrap());
+    let to = CallEndpoint::Tcp("192.0.2.1:1000".parse().unwrap());
     let null = Outgoing { to: to.clone(), procedure: (0x4000_0000, 1, 0), arguments: Vec::new() };
     assert_eq!(network.calls(), std::slice::from_ref(&null));
     let rival = client.clone().at([192, 0, 2, 2]);

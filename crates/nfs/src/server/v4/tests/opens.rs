@@ -4,7 +4,7 @@ use vfs::state::{ClientId, Modes, OpenRequest, Party, Stream};
 
 use super::*;
 use crate::server::testing::export_of_few_opens;
-use crate::server::v4::place::Place;
+use crate::server::v4::place::HandleTarget;
 
 const READ: u32 = 1;
 const WRITE: u32 = 2;
@@ -229,7 +229,7 @@ fn an_open_beyond_the_limit_of_a_client_keeps_nothing() {
 
 #[test]
 fn the_root_is_no_file() {
-    assert!(Place::root().target().is_err());
+    assert!(HandleTarget::root().target().is_err());
 }
 
 /// RFC 7530 9.1.4.3: a WRITE without an open meets the denials of all opens, also those of the same client.

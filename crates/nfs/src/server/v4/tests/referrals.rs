@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use namespace::{Link, Namespace, Order, Table, Target};
+use namespace::{Link, Namespace, Table, Target, TargetOrder};
 use vfs::backend::NewKind;
 
 use super::*;
@@ -25,7 +25,7 @@ fn scene() -> (Client, Arc<Namespace>) {
         targets: urls.iter().map(|url| Target::of_url(url).unwrap()).collect(),
         comment: String::new(),
         ttl: namespace::DEFAULT_TTL,
-        order: Order::Listed,
+        order: TargetOrder::Listed,
         failback: true,
         checked: true,
         credentials: None,

@@ -17,7 +17,7 @@ fn with_state(before: &[u32], after: &[u32]) -> Vec<u8> {
 }
 
 #[track_caller]
-fn both_ways(bytes: &[u8], operation: Operation<'_>) {
+fn both_ways(bytes: &[u8], operation: CompoundOperation<'_>) {
     assert_eq!(decoded(bytes), Ok(operation));
     assert_eq!(bytes_of(&operation), bytes);
     for short in 0..bytes.len() {
@@ -25,8 +25,8 @@ fn both_ways(bytes: &[u8], operation: Operation<'_>) {
     }
 }
 
-fn owner() -> Owner<'static> {
-    Owner { client: 0x1_0000_0002, name: Opaque::new(b"me") }
+fn owner() -> OwnerArgument<'static> {
+    OwnerArgument { client: 0x1_0000_0002, name: Opaque::new(b"me") }
 }
 
 /// OPEN up to its owner: sequence 5, read and write, denies writing.
@@ -36,14 +36,14 @@ fn open_head() -> Vec<u8> {
     bytes
 }
 
-fn open<'a>(how: OpenHow<'a>, claim: Claim<'a>) -> Operation<'a> {
+fn open<'a>(how: OpenHow<'a>, claim: Claim<'a>) -> CompoundOperation<'a> {
     let access = SHARE_READ | SHARE_WRITE;
-    Operation::Open(Open { sequence: 5, access, deny: SHARE_WRITE, owner: owner(), how, claim })
+    CompoundOperation::Open(OpenArgs { sequence: 5, access, deny: SHARE_WRITE, owner: owner(), how, claim })
 }
 
 #[test]
 fn open_has_the_layout_of_the_specification_for_every_way_to_create() {
-    let size = Attributes { which: Bitmap::new(&[0x10]), values: Opaque::new(&[0, 0, 0, 0, 0, 0, 0, 9]) };
+    let size = Fattr { which: Bitmap::new(&[0x10]), values: Opaque::new(&[0, 0, 0, 0, 0, 0, 0, 9]) };
     let attributes = [1, 0x10, 8, 0, 9];
     let verifier = *b"verifier";
     let exclusive = |mode: u32| [words(&[1, mode]), verifier.to_vec()].concat();
@@ -88,18 +88,21 @@ fn unknown_ways_to_open_do_not_decode() {
 
 #[test]
 fn opens_are_confirmed_reduced_and_closed() {
-    both_ways(&with_state(&[20], &[6]), Operation::OpenConfirm(OpenConfirm { state: STATE, sequence: 6 }));
+    both_ways(
+        &with_state(&[20], &[6]),
+        CompoundOperation::OpenConfirm(OpenConfirm { state: STATE, sequence: 6 }),
+    );
     let downgrade = OpenDowngrade { state: STATE, sequence: 6, access: SHARE_READ, deny: 0 };
-    both_ways(&with_state(&[21], &[6, 1, 0]), Operation::OpenDowngrade(downgrade));
-    both_ways(&with_state(&[4, 8], &[]), Operation::Close(Close { sequence: 8, state: STATE }));
-    both_ways(&with_state(&[8], &[]), Operation::ReturnDelegation(STATE));
-    both_ways(&words(&[7, 1, 2]), Operation::PurgeDelegations(0x1_0000_0002));
-    both_ways(&words(&[19, 1]), Operation::OpenAttributes(true));
+    both_ways(&with_state(&[21], &[6, 1, 0]), CompoundOperation::OpenDowngrade(downgrade));
+    both_ways(&with_state(&[4, 8], &[]), CompoundOperation::Close(Close { sequence: 8, state: STATE }));
+    both_ways(&with_state(&[8], &[]), CompoundOperation::ReturnDelegation(STATE));
+    both_ways(&words(&[7, 1, 2]), CompoundOperation::PurgeDelegations(0x1_0000_0002));
+    both_ways(&words(&[19, 1]), CompoundOperation::OpenAttributes(true));
 }
 
 #[test]
 fn create_has_the_layout_of_the_specification_for_every_kind() {
-    let attributes = Attributes { which: Bitmap::new(&[]), values: Opaque::new(b"") };
+    let attributes = Fattr { which: Bitmap::new(&[]), values: Opaque::new(b"") };
     let kinds = [
         (words(&[5, 1, 0x7a00_0000]), CreateType::Link(Opaque::new(b"z"))),
         (words(&[3, 8, 1]), CreateType::BlockDevice(8, 1)),
@@ -109,7 +112,7 @@ fn create_has_the_layout_of_the_specification_for_every_kind() {
     ];
     for (form, kind) in kinds {
         let bytes = [words(&[6]), form, words(&[1]), b"d\0\0\0".to_vec(), words(&[0, 0])].concat();
-        both_ways(&bytes, Operation::Create(Create { kind, name: Opaque::new(b"d"), attributes }));
+        both_ways(&bytes, CompoundOperation::Create(Create { kind, name: Opaque::new(b"d"), attributes }));
     }
 }
 
@@ -117,7 +120,7 @@ fn create_has_the_layout_of_the_specification_for_every_kind() {
 fn locks_have_the_layout_of_the_specification() {
     let range = [0, 4096, u32::MAX, u32::MAX]; // to the end of every file
     let lock = |kind, reclaim, locker| {
-        Operation::Lock(Lock { kind, reclaim, offset: 4096, length: u64::MAX, locker })
+        CompoundOperation::Lock(Lock { kind, reclaim, offset: 4096, length: u64::MAX, locker })
     };
     let mut bytes = [words(&[12, 2, 0]), words(&range), with_state(&[1, 5], &[0, 1, 2, 2])].concat();
     bytes.extend(b"me\0\0");
@@ -130,13 +133,13 @@ fn locks_have_the_layout_of_the_specification() {
     let mut bytes = [words(&[13, 1]), words(&range), words(&[1, 2, 2])].concat();
     bytes.extend(b"me\0\0");
     let test = LockTest { kind: LockType::READ, offset: 4096, length: u64::MAX, owner: owner() };
-    both_ways(&bytes, Operation::LockTest(test));
+    both_ways(&bytes, CompoundOperation::LockTest(test));
 
     let unlock = Unlock { kind: LockType::WRITE, sequence: 9, state: STATE, offset: 1, length: 2 };
-    both_ways(&with_state(&[14, 2, 9], &[0, 1, 0, 2]), Operation::Unlock(unlock));
+    both_ways(&with_state(&[14, 2, 9], &[0, 1, 0, 2]), CompoundOperation::Unlock(unlock));
 
     let bytes = [words(&[39, 1, 2, 2]), b"me\0\0".to_vec()].concat();
-    both_ways(&bytes, Operation::ReleaseLockOwner(owner()));
+    both_ways(&bytes, CompoundOperation::ReleaseLockOwner(owner()));
 }
 
 #[test]
@@ -157,10 +160,10 @@ fn clients_have_the_layout_of_the_specification() {
         callback: ClientAddress { net: Opaque::new(b"tcp"), address: Opaque::new(b"127.0.0.1.3.1") },
         callback_ident: 1,
     };
-    both_ways(&bytes, Operation::SetClientId(set));
+    both_ways(&bytes, CompoundOperation::SetClientId(set));
 
     let bytes = [words(&[36, 1, 2]), b"verifier".to_vec()].concat();
     let confirm = SetClientIdConfirm { client: 0x1_0000_0002, verifier: *b"verifier" };
-    both_ways(&bytes, Operation::SetClientIdConfirm(confirm));
-    both_ways(&words(&[30, 1, 2]), Operation::Renew(0x1_0000_0002));
+    both_ways(&bytes, CompoundOperation::SetClientIdConfirm(confirm));
+    both_ways(&words(&[30, 1, 2]), CompoundOperation::Renew(0x1_0000_0002));
 }

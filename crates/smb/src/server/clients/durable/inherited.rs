@@ -17,7 +17,7 @@ use vfs::backend::Found;
 use vfs::state::{BreakNotice, Caching, ClientId, InheritedOpen, Lease, OpenId, Replicas, Successor, home};
 use vfs::{Actor, Beside, Caller, ClientProfile, FileId, HostKey, TakenOver, Volume};
 
-use super::note::{CacheNote, LeaseNote, Note};
+use super::note::{CacheNote, DurableNote, LeaseNote};
 use super::{Durable, MAX_TIMEOUT};
 use crate::ranks;
 use crate::server::clients::client::Client;
@@ -147,7 +147,7 @@ pub(in crate::server) async fn arrived(context: &Context) {
     }
 }
 
-fn note(open: &Open, durable: &Durable, file: &File) -> Option<Note> {
+fn note(open: &Open, durable: &Durable, file: &File) -> Option<DurableNote> {
     let (folder, name) = file.open.place()?;
     let user = durable.user.as_ref();
     let cache = open.held.get().map(|held| CacheNote {
@@ -159,7 +159,7 @@ fn note(open: &Open, durable: &Durable, file: &File) -> Option<Note> {
         },
         epoch: held.cache.epoch(),
     });
-    Some(Note {
+    Some(DurableNote {
         persistent: open.key.persistent,
         create_guid: durable.create_guid,
         timeout_ms: u32::try_from(durable.timeout.as_millis()).unwrap_or(u32::MAX),
@@ -230,7 +230,7 @@ impl Service {
     /// Makes an open of what a lost server has noted.
     fn restore(self: &Arc<Self>, inherited: InheritedOpen, note: &[u8]) -> Result<(), Status> {
         let InheritedOpen { guard, lease } = inherited;
-        let note = Note::decode(note)?;
+        let note = DurableNote::decode(note)?;
         let share = self.config().share(&note.share).cloned().ok_or(Status::BAD_NETWORK_NAME)?;
         let ShareKind::Disk { volume, .. } = &share.kind else { return Err(Status::BAD_NETWORK_NAME) };
         let grant = if note.read_only { auth::Grant::ReadOnly } else { auth::Grant::ReadWrite };

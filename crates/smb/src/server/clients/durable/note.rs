@@ -40,7 +40,7 @@ pub struct LeaseNote {
 
 /// What a server notes of a durable open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct DurableNote {
     /// The number by which the client asks for it.
     pub persistent: u64,
     /// The number of the CREATE, in version 2.
@@ -87,7 +87,7 @@ pub struct Note {
     pub lock_sequences: Option<Box<[u8; COUNT]>>,
 }
 
-impl Note {
+impl DurableNote {
     /// The bytes; `None` if something is longer than its limit.
     pub fn encode(&self) -> Option<Vec<u8>> {
         let (uid, gid, groups) = &self.ids;
@@ -265,8 +265,8 @@ fn list<T>(
 mod tests {
     use super::*;
 
-    fn note() -> Note {
-        Note {
+    fn note() -> DurableNote {
+        DurableNote {
             persistent: (3 << 48) + 9,
             create_guid: Some([7; 16]),
             timeout_ms: 60_000,
@@ -298,21 +298,25 @@ mod tests {
     #[test]
     fn a_note_is_read_as_it_was_written() {
         let oplock = Some(CacheNote { lease: None, epoch: 0 });
-        let few = Note { action: None, lock_sequences: None, is_persistent: false, ..note() };
-        let posix = Note { is_posix: true, ..note() };
-        for note in
-            [few, posix, Note { create_guid: None, cache: oplock, ..note() }, Note { cache: None, ..note() }]
-        {
+        let few = DurableNote { action: None, lock_sequences: None, is_persistent: false, ..note() };
+        let posix = DurableNote { is_posix: true, ..note() };
+        for note in [
+            few,
+            posix,
+            DurableNote { create_guid: None, cache: oplock, ..note() },
+            DurableNote { cache: None, ..note() },
+        ] {
             let bytes = note.encode().unwrap();
-            assert_eq!(Note::decode(&bytes).unwrap(), note);
-            (0..bytes.len()).for_each(|short| assert!(Note::decode(&bytes[..short]).is_err(), "{short}"));
-            assert!(Note::decode(&[bytes, vec![0]].concat()).is_err(), "leftover");
+            assert_eq!(DurableNote::decode(&bytes).unwrap(), note);
+            (0..bytes.len())
+                .for_each(|short| assert!(DurableNote::decode(&bytes[..short]).is_err(), "{short}"));
+            assert!(DurableNote::decode(&[bytes, vec![0]].concat()).is_err(), "leftover");
         }
     }
 
     #[test]
     fn what_is_too_long_is_not_noted() {
-        assert!(Note { path: vec![65; MAX_PATH + 1], ..note() }.encode().is_none());
-        assert!(Note { ids: (1, 1, vec![0; MAX_GROUPS + 1]), ..note() }.encode().is_none());
+        assert!(DurableNote { path: vec![65; MAX_PATH + 1], ..note() }.encode().is_none());
+        assert!(DurableNote { ids: (1, 1, vec![0; MAX_GROUPS + 1]), ..note() }.encode().is_none());
     }
 }

@@ -15,7 +15,7 @@ use crate::server::clients::durable::Durables;
 use crate::server::clients::open::Open;
 use crate::server::clients::session::Session;
 use crate::server::context::Reply;
-use crate::server::output::Output;
+use crate::server::output::ChainOutput;
 use crate::wire::Status;
 use crate::wire::create_context::values;
 use crate::wire::header::{Command, Flags, Header};
@@ -266,7 +266,7 @@ fn send(session: &Session, sealed: bool, notification: &Notification) -> bool {
     let body = Reply::encoded(|w| notification.encode(w)).body;
     session.connections().iter().any(|connection| {
         let Some(channel) = connection.channel(session.id) else { return false };
-        let mut output = Output::new(Some(channel).filter(|_| sealed));
+        let mut output = ChainOutput::new(Some(channel).filter(|_| sealed));
         output.push(&header, &body, None, None);
         connection.send(output)
     })

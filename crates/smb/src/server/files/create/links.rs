@@ -92,7 +92,7 @@ pub(super) fn follow(
     folding: Folding,
 ) -> Result<LinkResolution, Failure> {
     let caller = &wanted.actor.caller;
-    let mut way = Way::new(context, volume, caller, folding, &wanted.path.components);
+    let mut way = LinkedPath::new(context, volume, caller, folding, &wanted.path.components);
     way.is_posix = wanted.is_posix;
     let last = Last::of(context, wanted);
     let led = way.resolve(last).map_err(|failed| match failed {
@@ -114,7 +114,7 @@ pub(in crate::server) fn place(
     folding: Folding,
     components: &[Vec<u8>],
 ) -> Result<ResolvedPath, Failure> {
-    match Way::new(context, volume, caller, folding, components).resolve(Last::Itself) {
+    match LinkedPath::new(context, volume, caller, folding, components).resolve(Last::Itself) {
         Ok(followed) => Ok(followed.resolved),
         Err(ResolutionError::Failure(failure)) => Err(failure),
         Err(ResolutionError::Path(error)) => Err(match error.why {
@@ -125,7 +125,7 @@ pub(in crate::server) fn place(
 }
 
 /// A path whose links are replaced by their targets one after another.
-struct Way<'a> {
+struct LinkedPath<'a> {
     context: &'a Context,
     volume: &'a Volume,
     caller: &'a Caller,
@@ -140,7 +140,7 @@ struct Way<'a> {
     is_posix: bool,
 }
 
-impl<'a> Way<'a> {
+impl<'a> LinkedPath<'a> {
     fn new(
         context: &'a Context,
         volume: &'a Volume,

@@ -6,7 +6,7 @@ use crate::wire::aapl::{Caps, Fields, Request, Response, ServerQuery, VolumeCaps
 use crate::wire::create::{self, Disposition};
 use crate::wire::create_context::RawContext;
 use crate::wire::fscc::directory::{self, Form, OwnedEntry};
-use crate::wire::fscc::readdirattr::Version;
+use crate::wire::fscc::readdirattr::ReadDirAttrVersion;
 use crate::wire::fscc::{FileAttributes, FileClass};
 use crate::wire::security::AccessMask;
 use crate::wire::values::InfoType;
@@ -107,7 +107,7 @@ async fn an_older_mac_gets_the_first_form_of_listings_and_never_both() {
     assert_eq!((answer.server_caps, answer.volume_caps), (Some(caps), Some(VolumeCaps::NONE)));
     let file = ada.make("notes", b"abc").await;
     ada.close(file).await;
-    assert_eq!(entry(&mut ada, "notes").await.mac.unwrap().version, Version::V1);
+    assert_eq!(entry(&mut ada, "notes").await.mac.unwrap().version, ReadDirAttrVersion::V1);
 }
 
 #[tokio::test]
@@ -129,7 +129,7 @@ async fn a_listing_tells_a_mac_access_mode_fork_and_finder_info() {
     let file = ada.make("plain", b"abc").await;
     ada.close(file).await;
     let plain = entry(&mut ada, "plain").await.mac.unwrap();
-    assert_eq!(plain.version, Version::V2 { has_no_xattrs: true });
+    assert_eq!(plain.version, ReadDirAttrVersion::V2 { has_no_xattrs: true });
     assert_eq!((plain.mode, plain.resource_fork_len), (0o100_644, 0));
     let writes = AccessMask::READ_DATA | AccessMask::WRITE_DATA | AccessMask::DELETE;
     assert!(plain.maximal_access.contains(writes) && !plain.maximal_access.contains(AccessMask::WRITE_OWNER));
@@ -137,7 +137,7 @@ async fn a_listing_tells_a_mac_access_mode_fork_and_finder_info() {
     streams::put(&mut ada, "rich:AFP_Resource", b"fork").await;
     streams::put(&mut ada, "rich:AFP_AfpInfo", &streams::info(b"TEXTttxt")).await;
     let rich = entry(&mut ada, "rich").await.mac.unwrap();
-    assert_eq!(rich.version, Version::V2 { has_no_xattrs: false });
+    assert_eq!(rich.version, ReadDirAttrVersion::V2 { has_no_xattrs: false });
     assert_eq!(rich.resource_fork_len, 4);
     assert_eq!(&rich.finder_info.0[..12], b"TEXTttxt\0\0\0\0");
 

@@ -17,7 +17,7 @@ use crate::wire::Status;
 use crate::wire::fscc::FileClass;
 use crate::wire::fscc::file_info::{self as info, CaseSensitiveFlags};
 use crate::wire::fscc::file_name::{All, Name};
-use crate::wire::fscc::stream::{self, Stream};
+use crate::wire::fscc::stream::{self, StreamEntry};
 use crate::wire::security::AccessMask;
 
 /// The room that Windows requires for an answer that ends with a name: its structure with the
@@ -42,8 +42,8 @@ pub(super) async fn answer(context: &Context, open: &Open, class: FileClass) -> 
             Name { name: normalized(context, file)? }.encode(&mut w);
             return Ok(Answer::open_ended(w.into_bytes(), NAME_LEN));
         }
-        FileClass::ACCESS => info::Access { access: as_asked(open.granted) }.encode(&mut w),
-        FileClass::POSITION => info::Position { current_byte_offset: file.position() }.encode(&mut w),
+        FileClass::ACCESS => info::FileAccess { access: as_asked(open.granted) }.encode(&mut w),
+        FileClass::POSITION => info::FilePosition { current_byte_offset: file.position() }.encode(&mut w),
         FileClass::MODE => mode(file).encode(&mut w),
         FileClass::ALIGNMENT => info::Alignment { requirement: 0 }.encode(&mut w),
         _ => return of_facts(context, open, file, class).await,
@@ -74,8 +74,8 @@ async fn of_facts(context: &Context, open: &Open, file: &File, class: FileClass)
                 standard: standard(file, &facts),
                 internal: info::Internal { index_number: facts.number(context) },
                 ea: info::Ea { ea_size: facts::ea_size(file, &facts)? },
-                access: info::Access { access: as_asked(open.granted) },
-                position: info::Position { current_byte_offset: file.position() },
+                access: info::FileAccess { access: as_asked(open.granted) },
+                position: info::FilePosition { current_byte_offset: file.position() },
                 mode: mode(file),
                 alignment: info::Alignment { requirement: 0 },
                 name: Name { name: file.opened_as() },
@@ -191,7 +191,7 @@ fn id(context: &Context, facts: &Facts) -> Result<info::Id, Status> {
 }
 
 /// The streams of a file: its data first, then the others.
-async fn streams(context: &Context, file: &File) -> Result<Vec<Stream>, Failure> {
+async fn streams(context: &Context, file: &File) -> Result<Vec<StreamEntry>, Failure> {
     let facts = Facts::of(file).await?;
     let found = Found { object: file.open.node().clone(), attributes: facts.attributes };
     let Attributes { kind, size, allocated, .. } = facts.attributes;
@@ -203,7 +203,7 @@ async fn streams(context: &Context, file: &File) -> Result<Vec<Stream>, Failure>
             shown_stream(&mut named);
         }
         named.extend(":$DATA".encode_utf16());
-        all.push(Stream { size, allocation_size, name: named });
+        all.push(StreamEntry { size, allocation_size, name: named });
     };
     if kind != Kind::Folder {
         add(b"", size, allocated);

@@ -11,7 +11,7 @@ use crate::server::context::{Context, Failure};
 use crate::wire::Status;
 use crate::wire::fscc::FsClass;
 use crate::wire::fscc::fs_info::{
-    Attribute, Control, Device, DeviceCharacteristics, FsAttributes, FullSize, ObjectId, SectorFlags,
+    Control, Device, DeviceCharacteristics, FsAttribute, FsAttributes, FullSize, ObjectId, SectorFlags,
     SectorSize, Size, VolumeInfo,
 };
 use crate::wire::fscc::posix::FsPosix;
@@ -53,7 +53,7 @@ pub(super) fn answer(context: &Context, open: &Open, class: FsClass) -> Result<A
         FsClass::ATTRIBUTE => {
             let name = text::of(NAME);
             let maximum_name_len = LONGEST_NAME;
-            Attribute { attributes: attributes(tree), maximum_name_len, name }.encode(&mut w);
+            FsAttribute { attributes: attributes(tree), maximum_name_len, name }.encode(&mut w);
             return Ok(Answer::open_ended(w.into_bytes(), ATTRIBUTE_LEN));
         }
         FsClass::SIZE => {
@@ -146,7 +146,7 @@ fn units(
 ) -> Result<(u64, u64, u32), Status> {
     let limits = &share.options.size_limits;
     let (space, unit) = match share.options.time_machine && !limits.is_empty() {
-        true => (volume.backup_space(caller, at, limits)?, LIMITED_UNIT),
+        true => (volume.backup_bundles().space(caller, at, limits)?, LIMITED_UNIT),
         false => {
             let space = volume.space(at)?;
             (space, space.block_size.max(SECTOR))

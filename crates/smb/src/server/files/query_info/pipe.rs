@@ -32,12 +32,12 @@ pub(super) fn answer(open: &Open, end: &PipeEnd, class: FileClass) -> Result<Ans
             };
             standard.encode(&mut w);
         }
-        FileClass::PIPE => info::Pipe { read_mode: MESSAGES, completion_mode: 0 }.encode(&mut w),
+        FileClass::PIPE => info::FilePipe { read_mode: MESSAGES, completion_mode: 0 }.encode(&mut w),
         FileClass::PIPE_LOCAL => local(end).encode(&mut w),
         FileClass::INTERNAL => info::Internal { index_number: open.key.volatile }.encode(&mut w),
         FileClass::EA => info::Ea { ea_size: 0 }.encode(&mut w),
-        FileClass::ACCESS => info::Access { access: open.granted }.encode(&mut w),
-        FileClass::POSITION => info::Position { current_byte_offset: 0 }.encode(&mut w),
+        FileClass::ACCESS => info::FileAccess { access: open.granted }.encode(&mut w),
+        FileClass::POSITION => info::FilePosition { current_byte_offset: 0 }.encode(&mut w),
         FileClass::MODE => info::Mode { mode: info::ModeFlags::NONE }.encode(&mut w),
         FileClass::ALIGNMENT => info::Alignment { requirement: 0 }.encode(&mut w),
         FileClass::NAME => {

@@ -156,7 +156,7 @@ fn stream_of(context: &Context, file: &File, wanted: &RenameTarget) -> Result<Op
 }
 
 /// The target of a name, and the stored form of its last part as the client gave it.
-struct Place(ResolvedPath, Vec<u8>);
+struct MoveTarget(ResolvedPath, Vec<u8>);
 
 /// Removes a leading backslash. Some clients begin the name with one (Samba's, for links), and
 /// Windows accepts it.
@@ -164,7 +164,7 @@ fn without_root(name: &[u16]) -> &[u16] {
     name.strip_prefix(&[u16::from(b'\\')]).unwrap_or(name)
 }
 
-fn resolve(context: &Context, file: &File, name: &[u16]) -> Result<Place, Failure> {
+fn resolve(context: &Context, file: &File, name: &[u16]) -> Result<MoveTarget, Failure> {
     let tree = context.tree();
     let name = dfs::below_share(context, &tree.share, name).unwrap_or(name);
     let path = match file.is_posix {
@@ -178,7 +178,7 @@ fn resolve(context: &Context, file: &File, name: &[u16]) -> Result<Place, Failur
     let volume = tree.volume()?;
     let caller = context.caller();
     let resolved = place(context, volume, &caller, file.folding, &path.components)?;
-    Ok(Place(resolved, last.clone()))
+    Ok(MoveTarget(resolved, last.clone()))
 }
 
 /// Whether the user may put something of this kind into a folder.
@@ -228,7 +228,7 @@ async fn opens_of(volume: &Volume, file: FileId) -> Result<Vec<OpenInfo>, Status
 async fn may_replace(
     context: &Context,
     file: &File,
-    (folder, place): (&Found, &Place),
+    (folder, place): (&Found, &MoveTarget),
     there: &Found,
     wanted: &RenameTarget,
 ) -> Result<(), Status> {

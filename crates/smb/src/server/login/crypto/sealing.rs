@@ -134,9 +134,9 @@ impl Sealer {
 }
 
 /// A key for one direction, ready for use.
-pub(crate) struct SealingKey(Key);
+pub(crate) struct SealingKey(CipherKey);
 
-enum Key {
+enum CipherKey {
     Gcm(LessSafeKey),
     Ccm(Box<Ccm>),
 }
@@ -150,12 +150,12 @@ impl SealingKey {
     pub(crate) fn new(cipher: Cipher, key: &[u8]) -> Self {
         const FITS: &str = "a key as long as its cipher wants";
         let gcm = |algorithm: &'static Algorithm| {
-            Key::Gcm(LessSafeKey::new(UnboundKey::new(algorithm, key).expect(FITS)))
+            CipherKey::Gcm(LessSafeKey::new(UnboundKey::new(algorithm, key).expect(FITS)))
         };
         Self(match cipher {
             Cipher::Aes128Gcm => gcm(&AES_128_GCM),
             Cipher::Aes256Gcm => gcm(&AES_256_GCM),
-            Cipher::Aes128Ccm | Cipher::Aes256Ccm => Key::Ccm(Box::new(Ccm::new(key).expect(FITS))),
+            Cipher::Aes128Ccm | Cipher::Aes256Ccm => CipherKey::Ccm(Box::new(Ccm::new(key).expect(FITS))),
         })
     }
 
@@ -170,11 +170,11 @@ impl SealingKey {
     ) -> [u8; TAG_LENGTH] {
         const FITS: &str = "no message is too long for its cipher";
         match &self.0 {
-            Key::Gcm(key) => {
+            CipherKey::Gcm(key) => {
                 let tag = key.seal_in_place_separate_tag(gcm_nonce(nonce), Aad::from(header), buffer);
                 tag.expect(FITS).as_ref().try_into().expect("a tag of 128 bits")
             }
-            Key::Ccm(key) => key.encrypt(ccm_nonce(nonce), header, buffer),
+            CipherKey::Ccm(key) => key.encrypt(ccm_nonce(nonce), header, buffer),
         }
     }
 
@@ -190,11 +190,11 @@ impl SealingKey {
         tag: &[u8; TAG_LENGTH],
     ) -> Result<(), DecryptionError> {
         match &self.0 {
-            Key::Gcm(key) => key
+            CipherKey::Gcm(key) => key
                 .open_in_place_separate_tag(gcm_nonce(nonce), Aad::from(header), tag, buffer)
                 .map(|_| ())
                 .map_err(|_| DecryptionError),
-            Key::Ccm(key) => key.decrypt(ccm_nonce(nonce), header, buffer, tag),
+            CipherKey::Ccm(key) => key.decrypt(ccm_nonce(nonce), header, buffer, tag),
         }
     }
 }

@@ -27,9 +27,9 @@ pub(crate) enum SigningAlgorithm {
 }
 
 /// A signing key, ready for use. In 3.x each channel has its own.
-pub(crate) struct Signer(Key);
+pub(crate) struct Signer(SigningKey);
 
-enum Key {
+enum SigningKey {
     HmacSha256(Box<hmac::Key>),
     AesCmac(cmac::Key),
     AesGmac(Box<Gmac>),
@@ -65,11 +65,13 @@ impl Signer {
     #[must_use]
     pub(crate) fn new(algorithm: SigningAlgorithm, key: &[u8; 16]) -> Self {
         Self(match algorithm {
-            SigningAlgorithm::HmacSha256 => Key::HmacSha256(Box::new(hmac::Key::new(hmac::HMAC_SHA256, key))),
-            SigningAlgorithm::AesCmac => {
-                Key::AesCmac(cmac::Key::new(cmac::AES_128, key).expect("a key of 128 bits"))
+            SigningAlgorithm::HmacSha256 => {
+                SigningKey::HmacSha256(Box::new(hmac::Key::new(hmac::HMAC_SHA256, key)))
             }
-            SigningAlgorithm::AesGmac => Key::AesGmac(Box::new(Gmac::new(key))),
+            SigningAlgorithm::AesCmac => {
+                SigningKey::AesCmac(cmac::Key::new(cmac::AES_128, key).expect("a key of 128 bits"))
+            }
+            SigningAlgorithm::AesGmac => SigningKey::AesGmac(Box::new(Gmac::new(key))),
         })
     }
 
@@ -105,19 +107,19 @@ impl Signer {
 
     fn signature(&self, head: &[u8], rest: &[u8]) -> [u8; 16] {
         match &self.0 {
-            Key::HmacSha256(key) => {
+            SigningKey::HmacSha256(key) => {
                 let mut mac = hmac::Context::with_key(key);
                 mac.update(head);
                 mac.update(rest);
                 *mac.sign().as_ref().first_chunk().expect("256 bits are more than 128")
             }
-            Key::AesCmac(key) => {
+            SigningKey::AesCmac(key) => {
                 let mut mac = cmac::Context::with_key(key);
                 let tag = mac.update(head).and_then(|()| mac.update(rest)).and_then(|()| mac.sign());
                 let tag = tag.expect("a prepared key signs anything");
                 *tag.as_ref().first_chunk().expect("a tag of 128 bits")
             }
-            Key::AesGmac(key) => key.tag(nonce(head), head, rest),
+            SigningKey::AesGmac(key) => key.tag(nonce(head), head, rest),
         }
     }
 }
@@ -125,9 +127,9 @@ impl Signer {
 impl std::fmt::Debug for Signer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.0 {
-            Key::HmacSha256(_) => "Signer(HMAC-SHA256)",
-            Key::AesCmac(_) => "Signer(AES-CMAC)",
-            Key::AesGmac(_) => "Signer(AES-GMAC)",
+            SigningKey::HmacSha256(_) => "Signer(HMAC-SHA256)",
+            SigningKey::AesCmac(_) => "Signer(AES-CMAC)",
+            SigningKey::AesGmac(_) => "Signer(AES-GMAC)",
         })
     }
 }

@@ -61,10 +61,10 @@ impl Accounts for People {
     }
 }
 
-fn step(exchange: &mut Exchange, message: &[u8], has_keytab: bool) -> Result<Step, Status> {
-    let judge = Judge {
+fn step(exchange: &mut Exchange, message: &[u8], has_keytab: bool) -> Result<LoginStep, Status> {
+    let judge = LoginJudge {
         accounts: &People,
-        names: &Names { netbios: "FOURFOLD".into(), dns: "fourfold.example".into(), member: None },
+        names: &ServerNames { netbios: "FOURFOLD".into(), dns: "fourfold.example".into(), member: None },
         policy: LoginPolicy::default(),
         has_kerberos: has_keytab,
         now: 0,

@@ -14,14 +14,14 @@ const VERSION: [u8; 4] = [1, 0, 0, 0];
 
 /// The keys of one side.
 #[derive(Clone, PartialEq, Eq)]
-pub(in crate::server) struct Keys {
+pub(in crate::server) struct DirectionKeys {
     pub(super) signing: [u8; 16],
     pub(super) sealing: [u8; 16],
 }
 
 /// Protects what the server sends, and opens what the client sends, each message once and in order.
 pub(in crate::server) struct NtlmProtection {
-    keys: (Keys, Keys),
+    keys: (DirectionKeys, DirectionKeys),
     are_encrypted: bool,
     first: u32,
     from_client: Direction,
@@ -39,8 +39,8 @@ struct Direction {
 
 impl NtlmProtection {
     /// `keys`: of the client and of the server. `first`: the number of each side's next message.
-    pub(super) fn new(keys: (Keys, Keys), are_encrypted: bool, first: u32) -> Self {
-        let direction = |keys: &Keys| Direction {
+    pub(super) fn new(keys: (DirectionKeys, DirectionKeys), are_encrypted: bool, first: u32) -> Self {
+        let direction = |keys: &DirectionKeys| Direction {
             signing: keys.signing,
             cipher: rc4(&keys.sealing),
             are_encrypted,
@@ -55,7 +55,7 @@ impl NtlmProtection {
         use super::keys::{Side, sealing_key, signing_key};
         let of = |side| {
             let sealing = sealing_key(session_key, side, 16);
-            Keys { signing: signing_key(session_key, side), sealing }
+            DirectionKeys { signing: signing_key(session_key, side), sealing }
         };
         Self::new((of(Side::Server), of(Side::Client)), true, 0)
     }
@@ -132,8 +132,8 @@ mod tests {
     use super::*;
     use crate::testing::hex;
 
-    fn keys(side: Side) -> Keys {
-        Keys { signing: signing_key(&[0x55; 16], side), sealing: sealing_key(&[0x55; 16], side, 16) }
+    fn keys(side: Side) -> DirectionKeys {
+        DirectionKeys { signing: signing_key(&[0x55; 16], side), sealing: sealing_key(&[0x55; 16], side, 16) }
     }
 
     /// MS-NLMP 4.2.4.4: the client seals "Plaintext" in UTF-16 with the random session key of 4.2.1.

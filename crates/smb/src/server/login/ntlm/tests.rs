@@ -4,7 +4,7 @@ mod domain;
 
 use auth::{Accounts, Identity, Refusal};
 
-use super::super::exchange::{Exchange, LoginPolicy, Names, State, Step};
+use super::super::exchange::{Exchange, LoginPolicy, LoginState, LoginStep, ServerNames};
 use super::*;
 use crate::testing::hex;
 use crate::wire::spnego::{MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, SpnegoToken};
@@ -41,7 +41,7 @@ fn account(name: &str, password: &str, disabled: bool) -> Account {
 
 struct Server {
     people: People,
-    names: Names,
+    names: ServerNames,
     policy: LoginPolicy,
     exchange: Exchange,
 }
@@ -54,7 +54,7 @@ impl Server {
             account("jürgen", "secret", false),
             Account { secrets: vec![], ..account("keyless", "", false) },
         ];
-        let names = Names { netbios: "FOURFOLD".into(), dns: "fourfold.example".into(), member: None };
+        let names = ServerNames { netbios: "FOURFOLD".into(), dns: "fourfold.example".into(), member: None };
         Self { people: People(people), names, policy: LoginPolicy::default(), exchange: Exchange::default() }
     }
 
@@ -62,18 +62,18 @@ impl Server {
         Self { policy, ..Self::new() }
     }
 
-    fn judge(&self) -> Judge<'_> {
+    fn judge(&self) -> LoginJudge<'_> {
         judge_of(&self.people, &self.names, self.policy)
     }
 
-    fn step(&mut self, message: &[u8]) -> Result<Step, Status> {
+    fn step(&mut self, message: &[u8]) -> Result<LoginStep, Status> {
         let Self { people, names, policy, exchange } = self;
         exchange.step(message, &judge_of(people, names, *policy), None)
     }
 }
 
-fn judge_of<'a>(accounts: &'a People, names: &'a Names, policy: LoginPolicy) -> Judge<'a> {
-    Judge { has_kerberos: false, accounts, names, policy, now: NOW, challenge: CHALLENGE }
+fn judge_of<'a>(accounts: &'a People, names: &'a ServerNames, policy: LoginPolicy) -> LoginJudge<'a> {
+    LoginJudge { has_kerberos: false, accounts, names, policy, now: NOW, challenge: CHALLENGE }
 }
 
 /// A client with an optional defect.
@@ -158,7 +158,7 @@ impl Client {
     }
 
     /// A login without SPNEGO.
-    fn log_in(&self, server: &mut Server) -> Result<Login, Status> {
+    fn log_in(&self, server: &mut Server) -> Result<CompletedLogin, Status> {
         let challenge = server.step(&self.negotiate())?;
         assert!(challenge.login.is_none());
         let done = server.step(&self.authenticate(&challenge.token))?;
@@ -193,7 +193,7 @@ fn a_login_of_windows_is_verified_and_answered_as_windows_does() {
     server.people.0.push(account("Administrator", "Password01!", false));
     server.people.0.push(account("administrator", "Password01!", false));
     server.exchange.mech_types = Some(hex("300C060A2B06010401823702020A"));
-    server.exchange.state = State::Challenged(SentChallenge {
+    server.exchange.state = LoginState::Challenged(SentChallenge {
         negotiate: hex("4E544C4D5353500001000000978208E200000000000000000000000000000000060380250000000F"),
         message: hex("4E544C4D53535000020000000C000C003800000015828AE20D1D8BA31179D0080000000000000000
             50005000440000000A0092270000000F53005500540033003100310002000C00530055005400330031003100

@@ -9,7 +9,7 @@ use spotlight::Client;
 
 use super::PipeHost;
 use crate::wire::rpc::mdssvc::{
-    LONGEST_BLOB, Open, Request, close_response, command_response, flags_response, no_command_response,
+    LONGEST_BLOB, OpenShare, Request, close_response, command_response, flags_response, no_command_response,
 };
 use crate::wire::rpc::ndr::Handle;
 use crate::wire::rpc::pdu::Fault;
@@ -59,7 +59,7 @@ pub(super) fn call(
 }
 
 impl SearchedShares {
-    fn open(&mut self, host: &dyn PipeHost, asked: &Open) -> Result<Vec<u8>, Fault> {
+    fn open(&mut self, host: &dyn PipeHost, asked: &OpenShare) -> Result<Vec<u8>, Fault> {
         let Some(store) = host.searchable(&asked.share) else { return Ok(asked.response(None)) };
         if self.open.len() >= MAX_HANDLES {
             return Err(Fault::NO_MEMORY);

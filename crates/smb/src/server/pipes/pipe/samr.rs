@@ -17,8 +17,8 @@ use crate::wire::Status;
 use crate::wire::rpc::ndr::Handle;
 use crate::wire::rpc::pdu::Fault;
 use crate::wire::rpc::samr::{
-    Object, Request, SamrOpen, change_response, connect5_response, display_index_response, handle_response,
-    list_response, password_response, rights, security_response, sid_response,
+    Request, SamrObject, SamrOpen, change_response, connect5_response, display_index_response,
+    handle_response, list_response, password_response, rights, security_response, sid_response,
 };
 use crate::wire::security::{AccessMask, Ace, AceFlags, Acl, SecurityDescriptor, Sid, well_known};
 
@@ -62,7 +62,7 @@ pub(super) fn call(
         }
         Request::Open(open) => handle_response(open_object(host, handles, &open)?),
         Request::PasswordOfUser { handle } => {
-            let user = handles.get(&handle)?.object(Object::User, 0);
+            let user = handles.get(&handle)?.object(SamrObject::User, 0);
             password_response(user.err().unwrap_or(Status::SUCCESS))
         }
         Request::PasswordOfDomain => {
@@ -117,9 +117,9 @@ fn open_object(
     };
     let accounts = SamrAccounts::of(host, domain);
     let (found, missing) = match kind {
-        Object::User => (accounts.user(*rid).is_some(), Status::NO_SUCH_USER),
-        Object::Group => (accounts.group(*rid).is_some(), Status::NO_SUCH_GROUP),
-        Object::Alias => (accounts.alias(*rid).is_some(), Status::NO_SUCH_ALIAS),
+        SamrObject::User => (accounts.user(*rid).is_some(), Status::NO_SUCH_USER),
+        SamrObject::Group => (accounts.group(*rid).is_some(), Status::NO_SUCH_GROUP),
+        SamrObject::Alias => (accounts.alias(*rid).is_some(), Status::NO_SUCH_ALIAS),
     };
     let kind = Kind::Object { kind: *kind, domain, rid: *rid };
     Ok(if found { handles.open(kind, *access) } else { Err(missing) })

@@ -1,4 +1,4 @@
-use super::super::readdirattr::{ShortFinderInfo, Version};
+use super::super::readdirattr::{ReadDirAttrVersion, ShortFinderInfo};
 use super::*;
 use crate::wire::security::{AccessMask, well_known};
 
@@ -132,7 +132,7 @@ fn a_reparse_point_has_its_tag_for_ea_size() {
     }
 }
 
-fn mac(version: Version) -> MacAttributes {
+fn mac(version: ReadDirAttrVersion) -> MacAttributes {
     let mut finder_info = [0; 32];
     finder_info[..10].copy_from_slice(b"TEXTttxt\x01\x02");
     finder_info[24..26].copy_from_slice(b"\x03\x04");
@@ -148,9 +148,10 @@ fn mac(version: Version) -> MacAttributes {
 /// Protocol facts 8.6, offset by offset.
 #[test]
 fn a_mac_finds_its_attributes_in_the_places_of_ea_size_and_short_name() {
-    let (v1, v2) = (mac(Version::V1), mac(Version::V2 { has_no_xattrs: true }));
+    let (v1, v2) = (mac(ReadDirAttrVersion::V1), mac(ReadDirAttrVersion::V2 { has_no_xattrs: true }));
     let rest = b"\x02\x01\0\0\0\0\0\0TEXTttxt\x01\x02\x03\x04\x0a\x0b\x0c\x0d\xa4\x81";
-    for (mac, flags) in [(&v1, [24, 0]), (&v2, [1, 0]), (&mac(Version::V2 { has_no_xattrs: false }), [0, 0])]
+    for (mac, flags) in
+        [(&v1, [24, 0]), (&v2, [1, 0]), (&mac(ReadDirAttrVersion::V2 { has_no_xattrs: false }), [0, 0])]
     {
         let bytes = encoded(Form::IdBothMac, &[Entry { mac: Some(mac), ..entry("n", &[]) }]);
         assert_eq!(bytes[64..68], [0xFF, 0x01, 0x1F, 0]);
@@ -168,7 +169,7 @@ fn a_folder_has_zeros_for_type_and_creator() {
 
 #[test]
 fn a_mac_sees_the_tag_of_a_reparse_point_and_no_access() {
-    let mac = mac(Version::V1);
+    let mac = mac(ReadDirAttrVersion::V1);
     let mut link = Entry { mac: Some(&mac), ..entry("l", &[]) };
     link.facts.attributes = FileAttributes::REPARSE_POINT;
     link.facts.reparse_tag = 0xA000_000C;

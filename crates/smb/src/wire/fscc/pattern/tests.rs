@@ -4,8 +4,8 @@ use crate::wire::text;
 const WINDOWS: Folding = Folding { case_sensitive: false, normalisation_sensitive: false };
 const EXACT: Folding = Folding { case_sensitive: true, normalisation_sensitive: true };
 
-fn with(pattern: &str, folding: Folding) -> Pattern {
-    Pattern::new(&text::of(pattern), folding).unwrap()
+fn with(pattern: &str, folding: Folding) -> NamePattern {
+    NamePattern::new(&text::of(pattern), folding).unwrap()
 }
 
 /// Both forms of a name must give the same answer.
@@ -101,7 +101,7 @@ fn case_and_normalisation_count_as_the_volume_says() {
 
 #[test]
 fn an_unpaired_surrogate_is_a_character() {
-    let pattern = Pattern::new(&[0xD800, b'*'.into()], WINDOWS).unwrap();
+    let pattern = NamePattern::new(&[0xD800, b'*'.into()], WINDOWS).unwrap();
     assert!(pattern.matches(EntryName::Units(&[0xD800, 0x61])));
     assert!(!pattern.matches(EntryName::Units(&[0xD801, 0x61])));
     assert!(with("?", WINDOWS).matches(EntryName::Units(&[0xDC00])));
@@ -128,6 +128,6 @@ fn a_pattern_without_wildcards_is_the_name_as_it_was_sent() {
 fn the_longest_pattern_matches_and_a_longer_one_is_malformed() {
     let longest = "*a".repeat(255);
     assert!(matches(&longest, &"a".repeat(255)) && !matches(&longest, &"a".repeat(254)));
-    assert!(Pattern::new(&text::of(&"a".repeat(Pattern::MAX_LEN + 1)), WINDOWS).is_err());
+    assert!(NamePattern::new(&text::of(&"a".repeat(NamePattern::MAX_LEN + 1)), WINDOWS).is_err());
     assert!(matches(&"*".repeat(30_000), "a"));
 }

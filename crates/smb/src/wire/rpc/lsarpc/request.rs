@@ -33,7 +33,7 @@ pub enum Request {
 
 /// The variant of a call. The variants differ in the fields around a name or a SID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
+pub enum LookupVariant {
     /// `LsarLookupNames`, `LsarLookupSids`.
     First,
     /// `LsarLookupNames2`, `LsarLookupSids2` and, without a handle, `LsarLookupSids3`: with flags.
@@ -45,7 +45,7 @@ pub enum Dialect {
 /// SIDs for names, MS-LSAT 3.1.4.5 to 3.1.4.8.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LookUpNames {
-    pub dialect: Dialect,
+    pub dialect: LookupVariant,
     pub handle: Option<Handle>,
     pub names: Vec<String>,
 }
@@ -53,7 +53,7 @@ pub struct LookUpNames {
 /// Names for SIDs, MS-LSAT 3.1.4.9 to 3.1.4.11.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LookUpSids {
-    pub dialect: Dialect,
+    pub dialect: LookupVariant,
     pub handle: Option<Handle>,
     pub sids: Vec<Sid>,
 }
@@ -68,13 +68,13 @@ impl Request {
             6 | 44 => Self::OpenPolicy,
             7 | 46 => Self::QueryInformationPolicy { handle: d.handle()?, class: d.u16()? },
             11 => Self::EnumerateAccounts { handle: d.handle()? },
-            14 => Self::LookupNames(LookUpNames::decode(Dialect::First, true, d)?),
-            58 => Self::LookupNames(LookUpNames::decode(Dialect::Second, true, d)?),
-            68 => Self::LookupNames(LookUpNames::decode(Dialect::Third, true, d)?),
-            77 => Self::LookupNames(LookUpNames::decode(Dialect::Third, false, d)?),
-            15 => Self::LookupSids(LookUpSids::decode(Dialect::First, true, d)?),
-            57 => Self::LookupSids(LookUpSids::decode(Dialect::Second, true, d)?),
-            76 => Self::LookupSids(LookUpSids::decode(Dialect::Second, false, d)?),
+            14 => Self::LookupNames(LookUpNames::decode(LookupVariant::First, true, d)?),
+            58 => Self::LookupNames(LookUpNames::decode(LookupVariant::Second, true, d)?),
+            68 => Self::LookupNames(LookUpNames::decode(LookupVariant::Third, true, d)?),
+            77 => Self::LookupNames(LookUpNames::decode(LookupVariant::Third, false, d)?),
+            15 => Self::LookupSids(LookUpSids::decode(LookupVariant::First, true, d)?),
+            57 => Self::LookupSids(LookUpSids::decode(LookupVariant::Second, true, d)?),
+            76 => Self::LookupSids(LookUpSids::decode(LookupVariant::Second, false, d)?),
             31 => Self::LookupPrivilegeValue { handle: d.handle()?, name: d.counted()? },
             45 => get_user_name(d)?,
             _ => return Ok(None),
@@ -84,7 +84,7 @@ impl Request {
 
 impl LookUpNames {
     /// The fields after the names say how far to search. The server searches only its own accounts.
-    fn decode(dialect: Dialect, with_handle: bool, d: &mut Decoder<'_>) -> Result<Self, Malformed> {
+    fn decode(dialect: LookupVariant, with_handle: bool, d: &mut Decoder<'_>) -> Result<Self, Malformed> {
         let handle = if with_handle { Some(d.handle()?) } else { None };
         let (count, maximum) = (d.u32()?, d.u32()?);
         let heads = d.heads(count, maximum, 8, Decoder::counted_head)?;
@@ -95,7 +95,7 @@ impl LookUpNames {
 }
 
 impl LookUpSids {
-    fn decode(dialect: Dialect, with_handle: bool, d: &mut Decoder<'_>) -> Result<Self, Malformed> {
+    fn decode(dialect: LookupVariant, with_handle: bool, d: &mut Decoder<'_>) -> Result<Self, Malformed> {
         let handle = if with_handle { Some(d.handle()?) } else { None };
         Ok(Self { dialect, handle, sids: d.sids()? })
     }

@@ -1,6 +1,6 @@
 //! Answers about the policy of the server, names and SIDs, MS-LSAD 3.1.4 and MS-LSAT 3.1.4.
 
-use super::{Dialect, NameUse};
+use super::{LookupVariant, NameUse};
 use crate::wire::Status;
 use crate::wire::rpc::ndr::{Encoder, Handle};
 use crate::wire::security::Sid;
@@ -118,7 +118,7 @@ pub struct TranslatedName {
 /// `LsarLookupNames` and its successors.
 #[derive(Debug)]
 pub struct NamesResponse<'a> {
-    pub dialect: Dialect,
+    pub dialect: LookupVariant,
     pub domains: &'a [Domain],
     pub sids: &'a [TranslatedSid],
     pub mapped: usize,
@@ -128,7 +128,7 @@ pub struct NamesResponse<'a> {
 /// `LsarLookupSids` and its successors.
 #[derive(Debug)]
 pub struct SidsResponse<'a> {
-    pub dialect: Dialect,
+    pub dialect: LookupVariant,
     pub domains: &'a [Domain],
     pub names: &'a [TranslatedName],
     pub mapped: usize,
@@ -176,18 +176,18 @@ fn domain_index(domain: Option<usize>, e: &mut Encoder) {
 
 impl TranslatedSid {
     /// In the first two forms the SID is that of the domain and one number more.
-    fn encode(&self, dialect: Dialect, e: &mut Encoder) {
-        if dialect == Dialect::Third {
+    fn encode(&self, dialect: LookupVariant, e: &mut Encoder) {
+        if dialect == LookupVariant::Third {
             e.align(4);
         }
         e.u16(self.kind as u16);
         match (dialect, &self.sid) {
-            (Dialect::Third, Some(sid)) => e.sid(sid),
-            (Dialect::Third, None) => e.null(),
+            (LookupVariant::Third, Some(sid)) => e.sid(sid),
+            (LookupVariant::Third, None) => e.null(),
             (_, sid) => e.u32(sid.as_ref().map_or(0, |sid| self.relative(sid))),
         }
         domain_index(self.domain, e);
-        if dialect != Dialect::First {
+        if dialect != LookupVariant::First {
             e.u32(0); // flags: found by its own name, in no other forest
         }
     }
@@ -201,12 +201,12 @@ impl TranslatedSid {
 }
 
 impl TranslatedName {
-    fn encode(&self, dialect: Dialect, e: &mut Encoder) {
+    fn encode(&self, dialect: LookupVariant, e: &mut Encoder) {
         e.align(4);
         e.u16(self.kind as u16);
         e.counted(&self.name);
         domain_index(self.domain, e);
-        if dialect != Dialect::First {
+        if dialect != LookupVariant::First {
             e.u32(0);
         }
     }

@@ -27,7 +27,7 @@ pub enum Request {
         handle: Handle,
         name: String,
     },
-    EnumerateDomains(Listing),
+    EnumerateDomains(PartialList),
     OpenDomain {
         handle: Handle,
         access: u32,
@@ -39,11 +39,11 @@ pub enum Request {
     },
     /// With the bits of accounts that are wanted; 0 for all.
     EnumerateUsers {
-        list: Listing,
+        list: PartialList,
         control: u32,
     },
-    EnumerateGroups(Listing),
-    EnumerateAliases(Listing),
+    EnumerateGroups(PartialList),
+    EnumerateAliases(PartialList),
     AliasMembership {
         handle: Handle,
         sids: Vec<Sid>,
@@ -58,13 +58,13 @@ pub enum Request {
     },
     Open(SamrOpen),
     Query {
-        kind: Object,
+        kind: SamrObject,
         handle: Handle,
         class: u16,
     },
     /// The members of a group or an alias.
     Members {
-        kind: Object,
+        kind: SamrObject,
         handle: Handle,
     },
     GroupsOfUser {
@@ -98,7 +98,7 @@ pub enum Request {
 
 /// What a handle of a domain's part is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Object {
+pub enum SamrObject {
     User,
     Group,
     Alias,
@@ -107,7 +107,7 @@ pub enum Object {
 /// `SamrOpenUser`, `SamrOpenGroup` and `SamrOpenAlias`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SamrOpen {
-    pub kind: Object,
+    pub kind: SamrObject,
     pub domain: Handle,
     pub access: u32,
     pub rid: u32,
@@ -115,7 +115,7 @@ pub struct SamrOpen {
 
 /// A list that a client takes in parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listing {
+pub struct PartialList {
     pub handle: Handle,
     pub start: u32,
     /// How many bytes the client would like.
@@ -142,26 +142,26 @@ impl Request {
             1 => Self::Close { handle: d.handle()? },
             3 => Self::QuerySecurity { handle: d.handle()? },
             5 => Self::LookupDomain { handle: d.handle()?, name: d.counted()? },
-            6 => Self::EnumerateDomains(Listing::decode(d)?),
+            6 => Self::EnumerateDomains(PartialList::decode(d)?),
             7 => Self::OpenDomain { handle: d.handle()?, access: d.u32()?, sid: d.sid()? },
             8 | 46 => Self::QueryDomain { handle: d.handle()?, class: d.u16()? },
-            11 => Self::EnumerateGroups(Listing::decode(d)?),
+            11 => Self::EnumerateGroups(PartialList::decode(d)?),
             13 => {
                 let (handle, start, control, preferred) = (d.handle()?, d.u32()?, d.u32()?, d.u32()?);
-                Self::EnumerateUsers { list: Listing { handle, start, preferred }, control }
+                Self::EnumerateUsers { list: PartialList { handle, start, preferred }, control }
             }
-            15 => Self::EnumerateAliases(Listing::decode(d)?),
+            15 => Self::EnumerateAliases(PartialList::decode(d)?),
             16 => Self::AliasMembership { handle: d.handle()?, sids: d.sids()? },
             17 => Self::LookupNames { handle: d.handle()?, names: names(d)? },
             18 => Self::LookupIds { handle: d.handle()?, rids: rids(d)? },
-            19 => Self::Open(SamrOpen::decode(Object::Group, d)?),
-            27 => Self::Open(SamrOpen::decode(Object::Alias, d)?),
-            34 => Self::Open(SamrOpen::decode(Object::User, d)?),
-            20 => Self::Query { kind: Object::Group, handle: d.handle()?, class: d.u16()? },
-            28 => Self::Query { kind: Object::Alias, handle: d.handle()?, class: d.u16()? },
-            36 | 47 => Self::Query { kind: Object::User, handle: d.handle()?, class: d.u16()? },
-            25 => Self::Members { kind: Object::Group, handle: d.handle()? },
-            33 => Self::Members { kind: Object::Alias, handle: d.handle()? },
+            19 => Self::Open(SamrOpen::decode(SamrObject::Group, d)?),
+            27 => Self::Open(SamrOpen::decode(SamrObject::Alias, d)?),
+            34 => Self::Open(SamrOpen::decode(SamrObject::User, d)?),
+            20 => Self::Query { kind: SamrObject::Group, handle: d.handle()?, class: d.u16()? },
+            28 => Self::Query { kind: SamrObject::Alias, handle: d.handle()?, class: d.u16()? },
+            36 | 47 => Self::Query { kind: SamrObject::User, handle: d.handle()?, class: d.u16()? },
+            25 => Self::Members { kind: SamrObject::Group, handle: d.handle()? },
+            33 => Self::Members { kind: SamrObject::Alias, handle: d.handle()? },
             39 => Self::GroupsOfUser { handle: d.handle()? },
             40 | 48 | 51 => Self::QueryDisplay {
                 handle: d.handle()?,
@@ -216,14 +216,14 @@ fn connect(operation: u16, d: &mut Decoder<'_>) -> Result<Request, Malformed> {
     }
 }
 
-impl Listing {
+impl PartialList {
     fn decode(d: &mut Decoder<'_>) -> Result<Self, Malformed> {
         Ok(Self { handle: d.handle()?, start: d.u32()?, preferred: d.u32()? })
     }
 }
 
 impl SamrOpen {
-    fn decode(kind: Object, d: &mut Decoder<'_>) -> Result<Self, Malformed> {
+    fn decode(kind: SamrObject, d: &mut Decoder<'_>) -> Result<Self, Malformed> {
         Ok(Self { kind, domain: d.handle()?, access: d.u32()?, rid: d.u32()? })
     }
 }

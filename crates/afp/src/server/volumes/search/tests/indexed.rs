@@ -20,14 +20,15 @@ impl Everything {
     fn of(volume: &Arc<Volume>) -> Arc<Self> {
         let (asked, is_building) = (AtomicUsize::new(0), AtomicBool::new(false));
         let index = Arc::new(Self { volume: Arc::downgrade(volume), asked, is_building });
-        volume.set_finder(Some(index.clone()));
+        volume.searches().set_finder(Some(index.clone()));
         index
     }
 
     fn collect(volume: &Volume, folder: &LastingKey, all: &mut Vec<(SearchPlace, LastingKey)>) {
-        let found = volume.by_lasting_key(folder).unwrap();
+        let found = volume.searches().by_lasting_key(folder).unwrap();
         let mut below = Vec::new();
         volume
+            .searches()
             .survey(&found, &mut |entry| {
                 all.push((SearchPlace { folder: folder.to_bytes(), name: entry.name }, *folder));
                 below.extend(entry.folder);
@@ -95,19 +96,19 @@ async fn an_index_answers_as_a_walk_does() {
     let (_server, tree, mut ada, volume, index) = indexed_scene();
     let searches = |matches| {
         [
-            Search { matches, ..by_name(volume, b"found", true) },
-            Search { matches, ..by_name(volume, b"FOUND 3 4", false) },
-            Search { matches, files: FileBitmap::empty(), ..by_name(volume, b"older 1", true) },
-            Search { matches, folders: DirBitmap::empty(), ..by_name(volume, b"1", true) },
-            Search { matches, ..by_name(volume, b"nothing", true) },
+            SearchRequest { matches, ..by_name(volume, b"found", true) },
+            SearchRequest { matches, ..by_name(volume, b"FOUND 3 4", false) },
+            SearchRequest { matches, files: FileBitmap::empty(), ..by_name(volume, b"older 1", true) },
+            SearchRequest { matches, folders: DirBitmap::empty(), ..by_name(volume, b"1", true) },
+            SearchRequest { matches, ..by_name(volume, b"nothing", true) },
         ]
     };
     for matches in [1, 7, 1000] {
         for (at, search) in searches(matches).into_iter().enumerate() {
             let by_index = find(&mut ada, search).await;
-            tree.volume.set_finder(None);
+            tree.volume.searches().set_finder(None);
             assert_eq!(by_index, find(&mut ada, search).await, "{at}, {matches}");
-            tree.volume.set_finder(Some(index.clone()));
+            tree.volume.searches().set_finder(Some(index.clone()));
         }
     }
     assert!(index.asked.load(Ordering::Relaxed) > 0);
@@ -116,13 +117,13 @@ async fn an_index_answers_as_a_walk_does() {
 #[tokio::test]
 async fn pages_of_an_index_stay_right_while_files_change() {
     let (_server, tree, mut ada, volume, _index) = indexed_scene();
-    let search = Search { matches: 3, ..by_name(volume, b"found", true) };
+    let search = SearchRequest { matches: 3, ..by_name(volume, b"found", true) };
     let first = ask(&mut ada, search).await;
     let (mut all, position) = names(SearchForm::Ext, &first);
     for at in 0..20 {
         tree.file(&tree.root, &format!("found later {at}"));
     }
-    all.extend(find(&mut ada, Search { position, ..search }).await);
+    all.extend(find(&mut ada, SearchRequest { position, ..search }).await);
     let before: BTreeSet<&String> = all.iter().filter(|name| !name.contains("later")).collect();
     assert_eq!(before.len(), 200);
     assert_eq!(all.len(), all.iter().collect::<BTreeSet<_>>().len(), "each is found once");

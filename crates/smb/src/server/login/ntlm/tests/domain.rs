@@ -151,7 +151,11 @@ fn users_that_the_domain_does_not_have_may_be_guests_and_others_not() {
 }
 
 impl Server {
-    fn answered(&mut self, message: &[u8], logon: Result<LoggedOn, LogonRefused>) -> Result<Step, Status> {
+    fn answered(
+        &mut self,
+        message: &[u8],
+        logon: Result<LoggedOn, LogonRefused>,
+    ) -> Result<LoginStep, Status> {
         let Self { people, names, policy, exchange } = self;
         exchange.step(message, &judge_of(people, names, *policy), Some(Answer::Domain(logon)))
     }

@@ -20,7 +20,7 @@ const USERS: u32 = 545;
 
 /// A user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct User {
+pub(super) struct SamrUser {
     pub(super) rid: u32,
     pub(super) name: String,
     account: LocalAccount,
@@ -28,7 +28,7 @@ pub(super) struct User {
 
 /// A group or an alias.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Group {
+pub(super) struct SamrGroup {
     pub(super) rid: u32,
     pub(super) name: String,
     pub(super) comment: &'static str,
@@ -40,7 +40,7 @@ pub(super) struct SamrAccounts<'a> {
     domain: AccountDomain,
     own: Sid,
     /// Those of the server's own domain.
-    users: Vec<User>,
+    users: Vec<SamrUser>,
 }
 
 impl<'a> SamrAccounts<'a> {
@@ -49,35 +49,37 @@ impl<'a> SamrAccounts<'a> {
         let mut users = BTreeMap::new();
         for account in host.accounts() {
             if let Some(rid) = Unix::User(account.uid).rid() {
-                users.entry(rid).or_insert_with(|| User { rid, name: account.name.clone(), account });
+                users.entry(rid).or_insert_with(|| SamrUser { rid, name: account.name.clone(), account });
             }
         }
         let users = users.into_values().collect();
         Self { host, domain, own: own_domain(host).sid, users }
     }
 
-    pub(super) fn users(&self) -> &[User] {
+    pub(super) fn users(&self) -> &[SamrUser] {
         if self.domain == AccountDomain::Own { &self.users } else { &[] }
     }
 
-    pub(super) fn user(&self, rid: u32) -> Option<&User> {
+    pub(super) fn user(&self, rid: u32) -> Option<&SamrUser> {
         self.users().iter().find(|user| user.rid == rid)
     }
 
-    pub(super) fn groups(&self) -> Vec<Group> {
+    pub(super) fn groups(&self) -> Vec<SamrGroup> {
         match self.domain {
-            AccountDomain::Own => vec![Group { rid: NONE, name: NONE_NAME.into(), comment: NONE_COMMENT }],
+            AccountDomain::Own => {
+                vec![SamrGroup { rid: NONE, name: NONE_NAME.into(), comment: NONE_COMMENT }]
+            }
             AccountDomain::Builtin => Vec::new(),
         }
     }
 
-    pub(super) fn group(&self, rid: u32) -> Option<Group> {
+    pub(super) fn group(&self, rid: u32) -> Option<SamrGroup> {
         self.groups().into_iter().find(|group| group.rid == rid)
     }
 
     /// Groups of Unix of which an account is a member, and that have a name.
-    pub(super) fn aliases(&self) -> Vec<Group> {
-        let group = |rid, name: &str| Group { rid, name: name.into(), comment: "" };
+    pub(super) fn aliases(&self) -> Vec<SamrGroup> {
+        let group = |rid, name: &str| SamrGroup { rid, name: name.into(), comment: "" };
         if self.domain == AccountDomain::Builtin {
             return builtin().map(|(rid, name)| group(rid, name)).collect();
         }
@@ -88,7 +90,7 @@ impl<'a> SamrAccounts<'a> {
         gids.into_iter().filter_map(named).collect()
     }
 
-    pub(super) fn alias(&self, rid: u32) -> Option<Group> {
+    pub(super) fn alias(&self, rid: u32) -> Option<SamrGroup> {
         self.aliases().into_iter().find(|alias| alias.rid == rid)
     }
 
@@ -106,7 +108,7 @@ impl<'a> SamrAccounts<'a> {
         members.filter_map(|user| self.own.with_rid(user.rid)).collect()
     }
 
-    fn is_member(&self, user: &User, alias: u32) -> bool {
+    fn is_member(&self, user: &SamrUser, alias: u32) -> bool {
         match (self.domain, alias) {
             (AccountDomain::Builtin, ADMINISTRATORS) => user.account.uid == 0,
             (AccountDomain::Builtin, _) => alias == USERS,
@@ -120,12 +122,12 @@ impl<'a> SamrAccounts<'a> {
     /// The aliases of which one of these SIDs is a member.
     pub(super) fn memberships(&self, sids: &[Sid]) -> Vec<u32> {
         let sids: HashSet<Sid> = sids.iter().copied().collect();
-        let is_meant = |user: &&User| {
+        let is_meant = |user: &&SamrUser| {
             let own = self.own.with_rid(user.rid);
             sids.contains(&Unix::User(user.account.uid).sid()) || own.is_some_and(|own| sids.contains(&own))
         };
-        let users: Vec<&User> = self.users.iter().filter(is_meant).collect();
-        let of_one = |alias: &Group| users.iter().any(|user| self.is_member(user, alias.rid));
+        let users: Vec<&SamrUser> = self.users.iter().filter(is_meant).collect();
+        let of_one = |alias: &SamrGroup| users.iter().any(|user| self.is_member(user, alias.rid));
         self.aliases().into_iter().filter(of_one).map(|alias| alias.rid).collect()
     }
 
@@ -153,7 +155,7 @@ impl<'a> SamrAccounts<'a> {
     }
 
     /// All groups and aliases, the last one first: where two have one name, the first one counts.
-    fn groups_from_last(&self) -> impl Iterator<Item = (Group, NameUse)> {
+    fn groups_from_last(&self) -> impl Iterator<Item = (SamrGroup, NameUse)> {
         let groups = self.groups().into_iter().map(|group| (group, NameUse::Group));
         groups.chain(self.aliases().into_iter().map(|alias| (alias, NameUse::Alias))).rev()
     }
@@ -165,7 +167,7 @@ impl<'a> SamrAccounts<'a> {
     }
 }
 
-impl User {
+impl SamrUser {
     /// The bits of its account.
     pub(super) fn control(&self) -> u32 {
         let disabled = if self.account.disabled { UserInfo::DISABLED } else { 0 };

@@ -1,7 +1,7 @@
 //! Lists, look-ups and queries.
 
 use super::BUILTIN;
-use super::accounts::{Group, NONE, SamrAccounts, User};
+use super::accounts::{NONE, SamrAccounts, SamrGroup, SamrUser};
 use super::handles::{AccountDomain, Handles};
 use crate::server::pipes::pipe::PipeHost;
 use crate::server::pipes::pipe::names::own_domain;
@@ -10,7 +10,7 @@ use crate::wire::rpc::lsarpc::NameUse;
 use crate::wire::rpc::ndr::Handle;
 use crate::wire::rpc::pdu::Fault;
 use crate::wire::rpc::samr::{
-    AliasInfo, DisplayEntry, DomainInfo, GroupInfo, Info, Listing, Object, Request, UserInfo,
+    AliasInfo, DisplayEntry, DomainInfo, GroupInfo, Info, PartialList, Request, SamrObject, UserInfo,
     alias_memberships_response, displayed_response, group_members_response, groups_response, info_response,
     list_response, names_response, numbers_response, rights, sid_response, sids_response,
 };
@@ -79,28 +79,28 @@ pub(super) fn of(host: &dyn PipeHost, handles: &Handles, request: Request) -> Re
 /// Answers a call about a user, a group or an alias.
 fn of_object(host: &dyn PipeHost, handles: &Handles, request: Request) -> Result<Vec<u8>, Fault> {
     Ok(match request {
-        Request::Query { kind: Object::User, handle, class } => {
-            let user = handles.get(&handle)?.object(Object::User, rights::USER_READ_GENERAL);
+        Request::Query { kind: SamrObject::User, handle, class } => {
+            let user = handles.get(&handle)?.object(SamrObject::User, rights::USER_READ_GENERAL);
             info_response(class, user.and_then(|(domain, rid)| query_user(host, domain, rid, class)))
         }
-        Request::Query { kind: Object::Group, handle, class } => {
-            let group = handles.get(&handle)?.object(Object::Group, rights::GROUP_READ);
+        Request::Query { kind: SamrObject::Group, handle, class } => {
+            let group = handles.get(&handle)?.object(SamrObject::Group, rights::GROUP_READ);
             info_response(class, group.and_then(|(domain, rid)| query_group(host, domain, rid, class)))
         }
-        Request::Query { kind: Object::Alias, handle, class } => {
-            let alias = handles.get(&handle)?.object(Object::Alias, rights::ALIAS_READ);
+        Request::Query { kind: SamrObject::Alias, handle, class } => {
+            let alias = handles.get(&handle)?.object(SamrObject::Alias, rights::ALIAS_READ);
             info_response(class, alias.and_then(|(domain, rid)| query_alias(host, domain, rid, class)))
         }
-        Request::Members { kind: Object::Alias, handle } => {
-            let alias = handles.get(&handle)?.object(Object::Alias, rights::ALIAS_MEMBERS);
+        Request::Members { kind: SamrObject::Alias, handle } => {
+            let alias = handles.get(&handle)?.object(SamrObject::Alias, rights::ALIAS_MEMBERS);
             sids_response(alias.map(|(domain, rid)| SamrAccounts::of(host, domain).members(rid)))
         }
         Request::Members { handle, .. } => {
-            let group = handles.get(&handle)?.object(Object::Group, rights::GROUP_MEMBERS);
+            let group = handles.get(&handle)?.object(SamrObject::Group, rights::GROUP_MEMBERS);
             group_members_response(group.map(|(domain, _)| SamrAccounts::of(host, domain).members_of_group()))
         }
         Request::GroupsOfUser { handle } => {
-            let user = handles.get(&handle)?.object(Object::User, rights::USER_LIST_GROUPS);
+            let user = handles.get(&handle)?.object(SamrObject::User, rights::USER_LIST_GROUPS);
             groups_response(user.map(|_| vec![NONE]))
         }
         _ => return Err(Fault::OPERATION_RANGE),
@@ -122,14 +122,14 @@ fn looked_up<T>(found: Result<Vec<Option<T>>, Status>) -> (Vec<Option<T>>, Statu
     (found, status)
 }
 
-fn pairs(groups: Vec<Group>) -> Vec<(u32, String)> {
+fn pairs(groups: Vec<SamrGroup>) -> Vec<(u32, String)> {
     groups.into_iter().map(|group| (group.rid, group.name)).collect()
 }
 
 fn listed(
     host: &dyn PipeHost,
     domain: Result<AccountDomain, Status>,
-    list: &Listing,
+    list: &PartialList,
     all: impl Fn(&SamrAccounts<'_>) -> Vec<(u32, String)>,
 ) -> Vec<u8> {
     let domain = match domain {
@@ -191,7 +191,7 @@ fn query_group(
 ) -> Result<GroupInfo, Status> {
     class_of::<GroupInfo>(class)?;
     let all = SamrAccounts::of(host, domain);
-    let Group { name, comment, .. } = all.group(rid).ok_or(Status::NO_SUCH_GROUP)?;
+    let SamrGroup { name, comment, .. } = all.group(rid).ok_or(Status::NO_SUCH_GROUP)?;
     Ok(GroupInfo { name, comment: comment.into(), members: all.users().len() as u32 })
 }
 
@@ -203,7 +203,7 @@ fn query_alias(
 ) -> Result<AliasInfo, Status> {
     class_of::<AliasInfo>(class)?;
     let all = SamrAccounts::of(host, domain);
-    let Group { name, comment, .. } = all.alias(rid).ok_or(Status::NO_SUCH_ALIAS)?;
+    let SamrGroup { name, comment, .. } = all.alias(rid).ok_or(Status::NO_SUCH_ALIAS)?;
     Ok(AliasInfo { name, comment: comment.into(), members: all.members(rid).len() as u32 })
 }
 
@@ -223,7 +223,7 @@ fn displayed(host: &dyn PipeHost, domain: AccountDomain, class: u16) -> Result<V
     let mut listed: Vec<DisplayEntry> = match class {
         1 | 4 => {
             let users = all.users().iter();
-            let shown = |user: &User| DisplayEntry {
+            let shown = |user: &SamrUser| DisplayEntry {
                 rid: user.rid,
                 control: user.control(),
                 name: user.name.clone(),
@@ -232,7 +232,7 @@ fn displayed(host: &dyn PipeHost, domain: AccountDomain, class: u16) -> Result<V
             users.map(shown).collect()
         }
         3 | 5 => {
-            let shown = |Group { rid, name, comment }| DisplayEntry {
+            let shown = |SamrGroup { rid, name, comment }| DisplayEntry {
                 rid,
                 control: DisplayEntry::ATTRIBUTES,
                 name,

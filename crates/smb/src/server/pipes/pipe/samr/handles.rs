@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::wire::Status;
 use crate::wire::rpc::ndr::Handle;
 use crate::wire::rpc::pdu::Fault;
-use crate::wire::rpc::samr::{Object, rights};
+use crate::wire::rpc::samr::{SamrObject, rights};
 
 /// How many handles a pipe may hold.
 const MAX_HANDLES: usize = 256;
@@ -24,7 +24,7 @@ pub(super) enum AccountDomain {
 pub(super) enum Kind {
     Server,
     Domain(AccountDomain),
-    Object { kind: Object, domain: AccountDomain, rid: u32 },
+    Object { kind: SamrObject, domain: AccountDomain, rid: u32 },
 }
 
 /// What a handle is of, and the rights that it was opened with.
@@ -91,9 +91,9 @@ impl HandleEntry {
                         | DOMAIN_LIST
                         | DOMAIN_LOOKUP
                 }
-                Kind::Object { kind: Object::Group, .. } => GROUP_READ | GROUP_MEMBERS,
-                Kind::Object { kind: Object::Alias, .. } => ALIAS_READ | ALIAS_MEMBERS,
-                Kind::Object { kind: Object::User, .. } => {
+                Kind::Object { kind: SamrObject::Group, .. } => GROUP_READ | GROUP_MEMBERS,
+                Kind::Object { kind: SamrObject::Alias, .. } => ALIAS_READ | ALIAS_MEMBERS,
+                Kind::Object { kind: SamrObject::User, .. } => {
                     USER_READ_GENERAL
                         | USER_READ_PREFERENCES
                         | USER_READ_LOGON
@@ -130,7 +130,7 @@ impl HandleEntry {
     }
 
     /// The domain and the number of an object.
-    pub(super) fn object(self, wanted: Object, rights: u32) -> Result<(AccountDomain, u32), Status> {
+    pub(super) fn object(self, wanted: SamrObject, rights: u32) -> Result<(AccountDomain, u32), Status> {
         match self.kind {
             Kind::Object { kind, domain, rid } if kind == wanted => self.need(rights).map(|()| (domain, rid)),
             _ => Err(Status::OBJECT_TYPE_MISMATCH),
