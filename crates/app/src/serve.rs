@@ -129,7 +129,6 @@ async fn serve_until_stopped(
     let made = folders::make(&settings, &accounts, here::privileged())?;
     let said = made.into_iter().chain(who::surprising(&accounts, &settings)).collect();
     let current = tickets::current(settings, accounts)?;
-
     let (volumes, current) = in_common::joined(index, state.path(), current, bound.has_witness()).await?;
     let links = Links::start(&current, state.path(), volumes.namespace().clone());
     let (ports, login_guard) = (bound.ports(), Arc::new(auth::LoginGuard::default()));
@@ -156,10 +155,91 @@ async fn serve_until_stopped(
     let of_state = StateFolder { path: state.path().to_owned(), index: volumes.index().clone(), api_failure };
     let alerts = Alerts::start(&current, of_state, looked_at, console.events.clone());
     let first: [Arc<dyn Component>; 4] = [volumes.clone(), links, part.clone(), LoopsView::component(&loops)];
-    let (judge, log, desk) = (alerts.clone(), audit.clone(), streams.clone());
     let streams = StreamsDesk::start(&current, &volumes, &loops);
+    let (judge, log, desk) = (alerts.clone(), audit.clone(), streams.clone());
     let last: [Arc<dyn Component>; 7] =
-        [caches.clone(), console.clone(), log, slow.clone(), doctor, judge, desk];
+        [desk, caches.clone(), console.clone(), log, slow.clone(), doctor, judge];
+    let others = announcers.components().into_iter().chain(fronts.components());
+    let components = first.into_iter().chain(others).chain(last).collect();
+    let parts = Parts {
+        components,
+        fronts: fronts.clone(),
+        volumes: volumes.clone(),
+        in_common: part.clone(),
+        caches,
+        slow: slow.clone(),
+        streams,
+    };
+    let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), parts));
+    let socket = control::listen(state.path()).context("the control socket cannot be made")?;
+    let control = tokio::spawn(control::serve(socket, running.clone()));
+    api::serve(api, &running, (login_guard.clone(), &console, alerts), &stopping)?;
+    tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
+    let macs = watch(&running, &volumes)?;
+    say_ready(&running, volumes.clone(), said).await?;
+    orders.obey_until_stop(&running, &volumes).await;
+    end_control(&part, &control, state.path());
+    say_goodbye(&announcers, &fronts, &stop).await;
+    let _ = tokio::task::spawn_blocking(move || (audit.stop(), macs.stop())).await; // a panic there was logged
+    volumes.stop().await;
+    Ok(())
+}
+
+/// Other servers and commands cannot ask the server any more.
+fn end_control(part: &Part, control: &tokio::task::JoinHandle<()>, state: &Path) {
+    part.end();
+    control.abort();
+    control::remove(state);
+}
+
+/// Ends the connections of clients, which are told of it where their protocol has words for that.
+async fn say_goodbye(announcers: &Announcers, fronts: &Fronts, stop: &watch::Sender<bool>) {
+    announcers.stopped().await;
+    fronts.goodbye().await;
+    stop.send_replace(true);
+    fronts.stopped().await;
+}
+
+/// Follows what changes outside of this process: the folders of the shares, and what the servers of a cluster have in common.
+/// The backups of Macs are followed by a thread, which is to be stopped.
+fn watch(running: &Arc<Running>, volumes: &Volumes) -> anyhow::Result<BackupsThread> {
+    keep_indexes(running.clone());
+    tokio::spawn(availability::watch(running.clone()));
+    tokio::spawn(running::browsing::watch(running.clone()));
+    in_common::follow(running.clone(), volumes, volumes.state().to_owned());
+    BackupsThread::start(running).context("the thread of the backups of Macs does not start")
+}
+
+async fn look_at_memory(caches: Arc<CachesView>) {
+    let mut every = tokio::time::interval(LOOK_EVERY);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        every.tick().await;
+        let caches = caches.clone();
+        let _ = tokio::task::spawn_blocking(move || caches.look()).await; // a panic there was logged
+    }
+}
+
+/// Begins to keep the indexes of the shares, in the background.
+fn keep_indexes(running: Arc<Running>) {
+    tokio::task::spawn_blocking(move || {
+        running.keep_indexes().iter().for_each(|line| tracing::warn!("{line}"));
+    });
+}
+
+/// Prints the mount lines of the shares, the earlier lines `said`, and the users' access to the
+/// shares. The service manager is told, too.
+async fn say_ready(running: &Running, volumes: Arc<Volumes>, mut said: Vec<String>) -> anyhow::Result<()> {
+    let (now, privileged) = (running.current(), here::privileged());
+    let rights = tokio::task::spawn_blocking(move || rights::lines(&now, &volumes, privileged));
+    said.extend(rights.await.unwrap_or_default()); // a panic there was logged
+    said.extend(appletalk_line(&running.current().settings));
+    said.extend(running.console().map(|url| format!("console: {url}")));
+    if let Err(error) = announce::ready(&running.current(), &running.status().shares, &said) {
+        tracing::warn!("{error}; serving goes on");
+    }
+    heartbeat::start()?;
+    notify(&[sd_notify::NotifyState::Ready]);
     Ok(())
 }
 
