@@ -105,8 +105,8 @@ fn lighter(asked: &Asked<'_>, left: f64) -> String {
     };
     let fits = |speed: f64| speed * HEADROOM * f64::from(asked.streams) <= left;
     let formats = video_formats();
-    let same = formats.iter().filter(|one| one.id.ends_with(&format!("-{kind}")) && fits(one.speed));
-    match same.last() {
+    let mut same = formats.iter().filter(|one| one.id.ends_with(&format!("-{kind}")) && fits(one.speed));
+    match same.next_back() {
         Some(format) => format!("{} needs {}, and would be admitted. ", format.id, speed_words(format.speed)),
         None => String::new(),
     }
