@@ -46,7 +46,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 pub(crate) use adopt::Adopt;
 pub(crate) use advise::Advise;
-pub(crate) use backups::{BackupsCommand, DiscardBackup, RollBackBackup};
+pub(crate) use backups::{BackupsCommand, DiscardBackup, RenameBackup, RollBackBackup};
 pub(crate) use bench::{BenchArguments, BenchCommand, CacheFlag, DurabilityFlag, LinkFlag, SweepFlag};
 pub(crate) use browse::{BackupPoints, BrowseBackup, CopyBackup};
 pub(crate) use caches::{Caches, CachesCommand, SetCaches};

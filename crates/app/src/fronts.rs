@@ -97,6 +97,8 @@ pub(crate) struct PeerSession {
     /// Who has logged in.
     pub(crate) user: Option<String>,
     pub(crate) system: ClientSystem,
+    /// The client has said that it sleeps.
+    pub(crate) is_asleep: bool,
 }
 
 /// The system of a client, as far as it has said so.

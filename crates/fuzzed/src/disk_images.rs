@@ -118,10 +118,12 @@ pub fn hfsplus(data: &[u8]) {
     }
 }
 
-/// A volume of FAT.
+/// A volume of FAT, exFAT or ext4.
 pub fn fat(data: &[u8]) {
-    if let Ok(files) = images::fat::open(Arc::new(sparse(data))) {
-        look(files.as_ref());
+    for open in [images::fat::open, images::exfat::open, images::ext::open] {
+        if let Ok(files) = open(Arc::new(sparse(data))) {
+            look(files.as_ref());
+        }
     }
 }
 

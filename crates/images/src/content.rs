@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::check::Steps;
 use crate::part::read_vec;
 use crate::partitions::Partition;
-use crate::{Error, Passphrase, ReadAt, Result, Volume, apfs, fat, hfsplus};
+use crate::{Error, Passphrase, ReadAt, Result, Volume, apfs, exfat, ext, fat, hfsplus};
 
 /// A file system, or what else a partition may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +105,8 @@ pub(crate) fn volumes(
         Content::HfsPlus => vec![hfsplus::volume(bytes)],
         Content::Apfs => apfs_volumes(&bytes, passphrase),
         Content::Fat => vec![fat::volume(bytes)],
+        Content::ExFat => vec![exfat::volume(bytes)],
+        Content::Ext => vec![ext::volume(bytes)],
         other => vec![unsupported(other)],
     }
 }

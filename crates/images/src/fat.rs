@@ -13,6 +13,8 @@ use crate::part::read_vec;
 use crate::tree::FileSystem;
 use crate::{Error, ReadAt, Result, decode};
 
+pub(crate) use self::entries::time;
+
 const NAME: &str = "boot sector of FAT";
 /// How many files are kept with the places of their clusters.
 const CHAINS: usize = 16;
@@ -46,7 +48,31 @@ enum Width {
 }
 
 /// Where the clusters of a file are: the first byte, and how many bytes follow each other.
-type Runs = Arc<Vec<(u64, u64)>>;
+pub(crate) type Runs = Arc<Vec<(u64, u64)>>;
+
+/// Reads from `offset` of a file whose clusters are here; returns how many bytes there were.
+pub(crate) fn read_runs(
+    bytes: &dyn ReadAt,
+    runs: &[(u64, u64)],
+    offset: u64,
+    buffer: &mut [u8],
+) -> Result<usize> {
+    let (mut skipped, mut filled) = (0, 0);
+    for (start, length) in runs {
+        if filled == buffer.len() {
+            break;
+        }
+        // The runs before were read, or are before the offset.
+        let at = offset.saturating_add(filled as u64).saturating_sub(skipped);
+        if at < *length {
+            let piece = (buffer.len() - filled).min(usize::try_from(length - at).unwrap_or(usize::MAX));
+            bytes.read_at(start + at, &mut buffer[filled..filled + piece])?;
+            filled += piece;
+        }
+        skipped += length;
+    }
+    Ok(filled)
+}
 
 /// An open volume.
 struct Volume {

@@ -11,6 +11,8 @@ pub mod compression;
 pub mod containers;
 pub mod content;
 pub mod decmpfs;
+pub mod exfat;
+pub mod ext;
 pub mod fat;
 pub mod hfsplus;
 mod inside;

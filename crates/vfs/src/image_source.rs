@@ -10,8 +10,10 @@ use images::{Files, ReadAt, Source};
 use lock::Mutex;
 
 use crate::backend::{Found, Node, Wait};
+use crate::backups::PointBands;
 use crate::caller::server;
-use crate::{Access, Caller, Error, Kind, Result, Time, Volume, ranks};
+use crate::mac::sparse_bundle::{BANDS, band_number};
+use crate::{Access, BackupImage, Caller, Error, Kind, Result, Time, Volume, ranks};
 
 /// The most names that are told of a folder in a bundle.
 const MOST_NAMES: usize = 10_000_000;
@@ -36,6 +38,61 @@ pub fn image_at(volume: &Arc<Volume>, caller: &Caller, found: &Found) -> Result<
             Ok(Source::Bundle(Arc::new(bundle)))
         }
         _ => Err(Error::Invalid),
+    }
+}
+
+/// The image in a bundle as the server itself reads it, also at a point of its journal.
+///
+/// # Errors
+///
+/// As [`image_at`].
+pub fn image_of(volume: &Arc<Volume>, bundle: &BackupImage<'_>) -> Result<Source> {
+    match bundle.point.clone() {
+        None => image_at(volume, server(), &bundle.folder),
+        Some(bands) => {
+            let (volume, lists) = (volume.clone(), bundle.folder.object.clone());
+            Ok(Source::Bundle(Arc::new(PointImage { volume, lists, bands })))
+        }
+    }
+}
+
+/// A bundle at a point of its journal.
+struct PointImage {
+    volume: Arc<Volume>,
+    /// The folder that has its lists.
+    lists: Node,
+    bands: PointBands,
+}
+
+impl Files for PointImage {
+    fn open(&self, path: &str) -> images::Result<Arc<dyn ReadAt>> {
+        let open = || {
+            let found = match path.split_once('/') {
+                None => self.lists.lookup(server(), path.as_bytes())?,
+                Some((_, band)) => {
+                    let number = band_number(band.as_bytes()).ok_or(Error::NotFound)?;
+                    let (found, _) = self.bands.find(band.as_bytes())?;
+                    let now = (found.attributes.size, found.attributes.modified);
+                    match self.bands.is_other(number, now) {
+                        true if self.bands.has(number) => return Err(Error::Stale),
+                        true => return Err(Error::NotFound),
+                        false => found,
+                    }
+                }
+            };
+            if found.attributes.kind != Kind::File {
+                return Err(Error::IsFolder);
+            }
+            ImageFile::open(&self.volume, server(), &found)
+        };
+        Ok(Arc::new(open().map_err(fact)?))
+    }
+
+    fn list(&self, folder: &str) -> images::Result<Vec<String>> {
+        match folder.as_bytes() == BANDS {
+            true => Ok(self.bands.names().collect()),
+            false => Err(images::Error::NotFound),
+        }
     }
 }
 

@@ -35,8 +35,8 @@ mod waiting;
 pub use access::{ModeRule, RightsObserver, RightsRecord, RightsWork, ShareRules};
 pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
 pub use backups::{
-    BackupBundles, BackupImage, BackupLimits, BandSum, BandSums, BandWork, BandsChecked, ImageObserver,
-    ImageProblem, MacBackup, backup_stem,
+    BackupBundles, BackupImage, BackupLimits, BandSum, BandSums, BandWork, BandsChecked, BundleJournals,
+    ImageObserver, ImageProblem, JournalPoint, MacBackup, backup_stem,
 };
 pub use caller::{Access, Caller};
 pub use changing::early::EarlyWrite;
@@ -54,7 +54,7 @@ pub use formats::{
     Attributes, Error, FileId, HostKey, Kind, LastingKey, OwnFolder, Result, SetAttributes, SetTime, Time,
     is_own_name, mac, names,
 };
-pub use image_source::image_at;
+pub use image_source::{image_at, image_of};
 pub use listing::{CacheBudget, Details, Entry, Page};
 pub use local::{MAX_WATCHED, Watching};
 pub use open::{

@@ -54,6 +54,10 @@ lock::ranks! {
     InhibitedFiles,
     /// Change times that clients have set.
     ChangeTimes,
+    /// A band of a backup is copied into its journal.
+    KeepingBands,
+    /// The bands of backups that are not in a journal yet.
+    JournalledBands,
     /// The entries of a folder, or the data of a file, arrive from another server.
     Arriving,
     /// Sidecars that moved with their files.

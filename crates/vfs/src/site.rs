@@ -15,6 +15,7 @@ use lock::Mutex;
 use super::{FileId, Volume};
 use crate::access::StoredAclCache;
 use crate::backend::Node;
+use crate::backups::BandJournals;
 use crate::changing::busy::Busy;
 use crate::changing::changed::ChangeTimeTable;
 use crate::changing::coherence::Recalls;
@@ -42,6 +43,7 @@ pub struct Site {
     pub(crate) holds: Holds,
     pub(crate) pool: Pool,
     pub(crate) changed: ChangeTimeTable,
+    pub(crate) journals: Arc<BandJournals>,
     pub(crate) acls: StoredAclCache,
     pub(crate) inhibited: Arc<InhibitedFileCache>,
     pub(crate) vacated: VacatedNameTable,

@@ -23,6 +23,7 @@ const ENDS = {
   lost: "connection lost",
   "disk-full": "disk full",
   limit: "limit reached",
+  permission: "files of another user",
   "server-stopped": "server stopped",
 };
 

@@ -91,6 +91,7 @@ impl Report for MadeUp {
             bytes_in: 1,
             bytes_out: 1,
             tls: false,
+            asleep: false,
         };
         let open = |number: usize| OpenStatus {
             share: "studio".into(),

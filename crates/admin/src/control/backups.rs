@@ -43,6 +43,13 @@ pub enum BackupsRequest {
         /// Which.
         name: BackupName,
     },
+    /// Gives a bundle the name of another Mac.
+    Rename {
+        /// Which.
+        name: BackupName,
+        /// The name of the Mac.
+        to: String,
+    },
     /// Moves a bundle into another share. The old one is kept by another name.
     Move {
         /// Which.
@@ -96,7 +103,7 @@ pub enum SessionEnd {
     Completed,
     /// The Mac has closed the bundle in order without a completed backup: somebody has stopped it there, or it was not ready.
     Cancelled,
-    /// The Mac said that it sleeps.
+    /// The Mac sleeps: it has said so, or it had gone away without a farewell before, and had come back for its open files.
     Slept,
     /// The connection ended without a farewell: the Mac sleeps, was shut down, or left the network.
     Lost,
@@ -104,6 +111,8 @@ pub enum SessionEnd {
     DiskFull,
     /// The Mac, or all of them, may not take more.
     Limit,
+    /// Files of the bundle belong to another user, so the Mac may not change them.
+    Permission,
     /// The server was stopped.
     ServerStopped,
 }
@@ -121,6 +130,9 @@ pub struct BackupSession {
     pub by: String,
     /// By how many bytes the bundle has grown.
     pub grown: i64,
+    /// Seconds of it in which the Mac was away: asleep, or out of the network.
+    #[serde(default)]
+    pub away_s: i64,
 }
 
 /// A verification, or how far it is.
@@ -164,10 +176,10 @@ pub struct BackupProblem {
     pub damage: bool,
 }
 
-/// A restore point: a snapshot of the share that has the bundle.
+/// A restore point: a snapshot of the share that has the bundle, or a point of the journal of replaced bands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BackupPoint {
-    /// The snapshot.
+    /// The name of the snapshot, or of the point.
     pub snapshot: String,
     /// When it was taken, in seconds since 1970.
     pub taken: i64,

@@ -135,6 +135,7 @@ mod tests {
             bytes_in: bytes,
             bytes_out: 0,
             tls: false,
+            asleep: false,
         }
     }
 

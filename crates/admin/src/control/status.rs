@@ -280,6 +280,9 @@ pub struct SessionStatus {
     /// The connection is encrypted by TLS. Encryption by SMB does not count.
     #[serde(default)]
     pub tls: bool,
+    /// The client has said that it sleeps. Only clients of AFP say so.
+    #[serde(default)]
+    pub asleep: bool,
 }
 
 /// An open file.

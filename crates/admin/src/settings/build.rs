@@ -362,8 +362,9 @@ fn deny_modes(section: &Section) -> DenyModes {
     }
 }
 
-fn snapshots_of_backups(section: &Section) -> usize {
-    section.number("time-machine-snapshots").and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
+/// A number of snapshots or sessions.
+fn count(section: &Section, key: &str) -> usize {
+    section.number(key).and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
 }
 
 fn volume_password(section: &Section) -> Option<VolumePassword> {
@@ -423,7 +424,8 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         encryption_required: section.text("encryption").as_deref() == Some("required"),
         time_machine: section.bool("time-machine"),
         time_machine_size: section.number("time-machine-size"),
-        time_machine_snapshots: snapshots_of_backups(section),
+        time_machine_snapshots: count(section, "time-machine-snapshots"),
+        time_machine_journal: count(section, "time-machine-journal"),
         time_machine_macs: mac_policies(section),
         time_machine_verify: verification(section),
         volume_id: section.identity("volume-id"),

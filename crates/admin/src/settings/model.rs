@@ -117,6 +117,8 @@ pub struct ShareSettings {
     pub time_machine_size: Option<u64>,
     /// Snapshots to keep that are taken after sessions of Time Machine.
     pub time_machine_snapshots: usize,
+    /// Sessions of Time Machine that can be undone by the journal of replaced bands.
+    pub time_machine_journal: usize,
     /// What counts for single Macs.
     pub time_machine_macs: Vec<MacPolicy>,
     /// How often the backups are verified, and whether their bands have checksums; `None`: never.
@@ -187,6 +189,14 @@ impl ShareSettings {
     #[must_use]
     pub fn mac_policy(&self, mac: &str) -> Option<&MacPolicy> {
         self.time_machine_macs.iter().find(|policy| policy.mac == mac)
+    }
+
+    /// How many sessions of Time Machine the journal of replaced bands can undo. Other servers that serve the share would not
+    /// write into it.
+    #[must_use]
+    pub fn undoable_sessions(&self, is_in_cluster: bool) -> usize {
+        let is_alone = !is_in_cluster && !self.shared && !self.is_in_store();
+        if self.time_machine && !self.read_only && is_alone { self.time_machine_journal } else { 0 }
     }
 
     /// The Macs with a limit of their own.

@@ -112,6 +112,7 @@ pub const SUBJECTS: &[Subject] = &[
             "share.time-machine",
             "share.time-machine-size",
             "share.time-machine-snapshots",
+            "share.time-machine-journal",
             "share.time-machine-macs",
             "share.time-machine-verify",
             "share.volume-id",

@@ -67,6 +67,8 @@ pub struct SessionInfo {
     /// `None` while its client is disconnected.
     pub peer: Option<SocketAddr>,
     pub version: &'static str,
+    /// It has said that it sleeps, by FPZzz.
+    pub is_asleep: bool,
 }
 
 impl Service {

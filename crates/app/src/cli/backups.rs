@@ -6,8 +6,8 @@ use super::browse::{BROWSE, CP, POINTS};
 use super::{BackupPoints, BrowseBackup, Caution, CopyBackup, Where};
 
 pub(super) const EXAMPLES: &str = "MAC is the name of a bundle in a share with `time-machine`, with or without its ending: usually the name of the Mac. If two
-shares have one of this name, write SHARE/MAC. A restore point is a snapshot of the share: see `time-machine-snapshots` in
-docs/settings.md. docs/time-machine.md says what each state means, and what to do.";
+shares have one of this name, write SHARE/MAC. A restore point is a snapshot of the share (see `time-machine-snapshots`
+in docs/settings.md), or made by the server itself (`time-machine-journal`). docs/time-machine.md says what each state means, and what to do.";
 
 /// `fourfold backups …`
 #[derive(Debug, Subcommand)]
@@ -91,6 +91,17 @@ Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused,
 
 Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused, 3 no server runs")]
     Discard(DiscardBackup),
+    /// Rename the backups of a Mac after a new Mac that has inherited them
+    #[command(
+        after_help = "The bundle gets the name of the new Mac, and its limit, alert, sessions and checksums go along. A Mac that inherits backups
+knows them by what it writes into the bundle, not by the name. No Mac may back up into it meanwhile.
+
+Examples:
+  fourfold backups rename \"Ada's Mac\" \"Ada's new Mac\"
+
+Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused, 3 no server runs"
+    )]
+    Rename(RenameBackup),
     /// Move the backups of a Mac to another share
     #[command(
         after_help = "The old bundle is kept by a name that Macs do not know. Choose the other share in Time Machine on the Mac afterwards.
@@ -162,8 +173,8 @@ pub(crate) struct AlertBackup {
 pub(crate) struct VerifyBackup {
     #[command(flatten)]
     pub(crate) named: NamedBackup,
-    /// The backups as they were in this snapshot
-    #[arg(long, value_name = "SNAPSHOT")]
+    /// The backups as they were at this restore point
+    #[arg(long, value_name = "POINT")]
     pub(crate) point: Option<String>,
     /// One JSON object, for scripts
     #[arg(long)]
@@ -174,8 +185,8 @@ pub(crate) struct VerifyBackup {
 pub(crate) struct RollBackBackup {
     #[command(flatten)]
     pub(crate) named: NamedBackup,
-    /// To this snapshot, if it verifies
-    #[arg(long, value_name = "SNAPSHOT")]
+    /// To this restore point, if it verifies
+    #[arg(long, value_name = "POINT")]
     pub(crate) to: Option<String>,
     #[command(flatten)]
     pub(crate) caution: Caution,
@@ -187,6 +198,18 @@ pub(crate) struct DiscardBackup {
     pub(crate) named: NamedBackup,
     #[command(flatten)]
     pub(crate) caution: Caution,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RenameBackup {
+    /// The Mac, as MAC or SHARE/MAC
+    pub(crate) mac: String,
+    /// The name of the new Mac
+    pub(crate) to: String,
+    #[command(flatten)]
+    pub(crate) caution: Caution,
+    #[command(flatten)]
+    pub(crate) place: Where,
 }
 
 #[derive(Debug, Args)]

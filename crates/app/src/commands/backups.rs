@@ -17,7 +17,7 @@ use admin::control::{
 };
 use anyhow::{Context, bail};
 
-use crate::cli::{BackupsCommand, DiscardBackup, RollBackBackup, Where};
+use crate::cli::{BackupsCommand, DiscardBackup, RenameBackup, RollBackBackup, Where};
 use crate::host::here;
 use crate::terminal::asking::patiently;
 use crate::terminal::progress::ProgressDisplay;
@@ -74,6 +74,7 @@ fn by_server(command: &BackupsCommand, settings: &Settings) -> anyhow::Result<Ex
         }
         BackupsCommand::Rollback(asked) => roll_back(state, named(&all, &asked.named.mac)?, asked),
         BackupsCommand::Discard(asked) => discard(state, named(&all, &asked.named.mac)?, asked),
+        BackupsCommand::Rename(asked) => rename(settings, named(&all, &asked.mac)?, asked),
         BackupsCommand::Move(asked) => {
             let name = name_of(named(&all, &asked.mac)?);
             let what = format!("{} is moved to the share {}", name.bundle, asked.to);
@@ -109,6 +110,15 @@ fn discard(state: &Path, one: &BackupStatus, asked: &DiscardBackup) -> anyhow::R
     done(state, BackupsRequest::Discard { name: name_of(one) })
 }
 
+fn rename(settings: &Settings, one: &BackupStatus, asked: &RenameBackup) -> anyhow::Result<ExitCode> {
+    if !asked.caution.permits_script(&format!("{} is renamed after {}", one.bundle, asked.to))? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let request = BackupsRequest::Rename { name: name_of(one), to: asked.to.clone() };
+    done(&settings.server.state, request)?;
+    policy::rename(settings, one, &asked.to, &asked.place)
+}
+
 fn place(command: &BackupsCommand) -> &Where {
     match command {
         BackupsCommand::List(asked) => &asked.place,
@@ -119,6 +129,7 @@ fn place(command: &BackupsCommand) -> &Where {
         BackupsCommand::Verify(asked) => &asked.named.place,
         BackupsCommand::Rollback(asked) => &asked.named.place,
         BackupsCommand::Discard(asked) => &asked.named.place,
+        BackupsCommand::Rename(asked) => &asked.place,
         BackupsCommand::Move(asked) => &asked.place,
         BackupsCommand::Points(asked) => &asked.place,
         BackupsCommand::Browse(asked) => &asked.place,

@@ -305,6 +305,7 @@ fn session_of(sessions: Vec<SessionInfo>) -> impl Fn(&Peer) -> PeerSession {
         } else {
             ClientSystem::ClassicMac
         },
+        is_asleep: session.is_asleep,
     };
     move |peer| {
         let session = sessions.iter().find(|session| session.peer == Some(peer.address));

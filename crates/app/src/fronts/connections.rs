@@ -78,18 +78,19 @@ impl Connections {
     /// For a status; `session` says who has logged in over a connection.
     pub(super) fn status(&self, session_of: impl Fn(&Peer) -> PeerSession) -> Vec<SessionStatus> {
         let now = SystemTime::now();
-        let session = |peer: &Peer| SessionStatus {
+        let session = |peer: &Peer, PeerSession { user, is_asleep, .. }| SessionStatus {
             protocol: self.protocol,
             peer: peer.address,
             appletalk: wire::is_appletalk(peer.address.ip()).then(|| ClientAddress(peer.address).to_string()),
-            user: session_of(peer).user,
+            user,
+            asleep: is_asleep,
             since_s: now.duration_since(peer.since).unwrap_or_default().as_secs(),
             requests: peer.counters.requests.load(Ordering::Relaxed),
             bytes_in: peer.counters.bytes_in.load(Ordering::Relaxed),
             bytes_out: peer.counters.bytes_out.load(Ordering::Relaxed),
             tls: peer.counters.is_tls.load(Ordering::Relaxed),
         };
-        self.server.peers().iter().map(session).collect()
+        self.server.peers().iter().map(|peer| session(peer, session_of(peer))).collect()
     }
 
     /// Those that the doctor wants. `sessions` gives who has logged in over a connection; it is asked if there are some.

@@ -180,6 +180,7 @@ fn session_of(sessions: Vec<SessionInfo>) -> impl Fn(&Peer) -> PeerSession {
             smb::server::ClientSystem::Linux => ClientSystem::Linux,
             smb::server::ClientSystem::Other => ClientSystem::Windows,
         },
+        is_asleep: false,
     };
     move |peer| {
         let session = sessions.iter().find(|session| session.peers.contains(&peer.address));

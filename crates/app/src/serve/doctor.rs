@@ -192,7 +192,7 @@ impl Examinations {
 
     /// Notes what a connection has done since it was examined last.
     fn note(&mut self, of: ExaminedConnection, now: Instant) {
-        let ExaminedConnection { protocol, peer, of: PeerSession { user, system } } = of;
+        let ExaminedConnection { protocol, peer, of: PeerSession { user, system, .. } } = of;
         let asked = match (self.diag.as_mut(), peer.local) {
             (Ok(diag), Some(local)) => diag.tcp_info(local, peer.address),
             _ => Ok(None),

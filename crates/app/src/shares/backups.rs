@@ -8,7 +8,10 @@
 
 pub(crate) mod explain;
 mod inside;
+mod journal;
+pub(crate) mod points;
 pub(crate) mod record;
+mod rename;
 mod replace;
 mod session;
 pub(crate) mod verify;
@@ -23,10 +26,11 @@ use admin::ShareSettings;
 use admin::control::{BackupName, BackupProblem};
 use anyhow::{Context, bail};
 use lock::Mutex;
-use snapshots::{Dataset, Snapshot};
+use snapshots::Dataset;
 use vfs::names::{from_text_view, text_view};
 use vfs::{ImageProblem, Volume, backup_stem};
 
+use self::points::{Point, points};
 use self::record::{BackupRecord, RecordFolder};
 use crate::ranks;
 use crate::serve::current::Current;
@@ -107,6 +111,12 @@ impl Backups {
         done
     }
 
+    /// The bundles whose records are so, as far as they were looked at since the start.
+    fn known(&self, is_so: impl Fn(&BackupRecord) -> bool) -> Vec<BackupName> {
+        let records = self.records.lock();
+        records.iter().filter(|(_, record)| is_so(record)).map(|(name, _)| name.clone()).collect()
+    }
+
     /// Ends what goes on in the background, soon.
     pub(crate) fn stop(&self) {
         self.stops.store(true, Ordering::Relaxed);
@@ -173,9 +183,20 @@ impl<'a> Place<'a> {
         Ok(Self { current, volumes, share, volume, name: name.clone(), bundle })
     }
 
-    /// The snapshots of the share that have the bundle, the newest first. Empty where the file system has no snapshots.
-    pub(crate) fn points(&self) -> Vec<Snapshot> {
-        points(self.share, &self.current.settings.server.state, &self.bundle)
+    /// The restore points, the newest first.
+    pub(crate) fn points(&self) -> Vec<Point> {
+        points(self.share, &self.current.settings.server.state, &self.volume, &self.bundle)
+    }
+
+    /// The restore point of this name.
+    ///
+    /// # Errors
+    /// There is none.
+    fn point(&self, name: &str) -> anyhow::Result<Point> {
+        match self.volume.bundle_journals().points(&self.bundle).into_iter().find(|one| one.name == name) {
+            Some(one) => Ok(Point::Journal(one)),
+            None => Ok(Point::Snapshot(self.dataset()?.snapshot(name)?)),
+        }
     }
 
     fn dataset(&self) -> anyhow::Result<Dataset> {
@@ -187,18 +208,6 @@ impl<'a> Place<'a> {
     fn stem(&self) -> String {
         text_view(backup_stem(&self.bundle).unwrap_or(&self.bundle))
     }
-}
-
-/// The snapshots of a share that have a bundle, the newest first.
-pub(crate) fn points(share: &ShareSettings, state: &Path, bundle: &[u8]) -> Vec<Snapshot> {
-    use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt;
-    let found = Dataset::find(&share.path).and_then(|found| found.with_mounts(&state.join(MOUNTS)).list());
-    let mut all = found.unwrap_or_default();
-    // One that is not mounted may have it.
-    all.retain(|one| !one.path.is_dir() || one.path.join(OsStr::from_bytes(bundle)).is_dir());
-    all.sort_by_key(|one| std::cmp::Reverse(one.created));
-    all
 }
 
 /// Whether a verification has found a bundle damaged.

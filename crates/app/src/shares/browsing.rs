@@ -259,6 +259,7 @@ fn hidden_share(
         time_machine: false,
         time_machine_size: None,
         time_machine_snapshots: 0,
+        time_machine_journal: 0,
         volume_id: None,
         case_sensitive: opened.case_sensitive,
         mac_sidecars: true,

@@ -375,6 +375,9 @@ impl Volumes {
         volume.set_roles(roles::of(share));
         misplaced::warn(share, &volume);
         team::prepare_served(share, &volume);
+        if share.undoable_sessions(settings.server.cluster.is_some()) > 0 {
+            volume.bundle_journals().resume();
+        }
         let entry = VolumeEntry { folder, volume: volume.clone(), forest, live, snapshots };
         volumes.insert(share.name.clone(), entry);
         Ok(volume)

@@ -22,6 +22,9 @@ impl OwnFolder {
     /// The ids of files that several servers of the tree share.
     pub const IDS: Self =
         Self { name: b".fourfold-ids", missing: "ids of files that are the same at all servers" };
+    /// What backups of Macs were like before their sessions.
+    pub const JOURNAL: Self =
+        Self { name: b".fourfold-journal", missing: "the way back for backups of Macs" };
     /// The store of `streams`.
     pub const STORE: Self =
         Self { name: STORE, missing: "access control lists, and streams too large for the file system" };
@@ -53,9 +56,10 @@ pub fn is_own_name(name: &[u8]) -> bool {
     if name.get(..UNFINISHED.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(UNFINISHED)) {
         return true;
     }
-    [STORE, OwnFolder::LUNS.name, OwnFolder::SNAPSHOTS.name, OwnFolder::LOST.name, OwnFolder::IDS.name, STATE]
-        .iter()
-        .any(|own| folds_alike(name, own, Folding::default()))
+    let folders =
+        [OwnFolder::LUNS, OwnFolder::SNAPSHOTS, OwnFolder::LOST, OwnFolder::IDS, OwnFolder::JOURNAL];
+    let folders = folders.iter().map(|folder| folder.name);
+    folders.chain([STORE, STATE]).any(|own| folds_alike(name, own, Folding::default()))
 }
 
 /// Fails for a name that is reserved for the server itself.

@@ -77,7 +77,7 @@ fn short_name(name: &[u8; 11], case: u8) -> String {
 }
 
 /// A date and a time of day, without a time zone: it is taken as UTC.
-fn time(date: u16, time: u16) -> Time {
+pub(crate) fn time(date: u16, time: u16) -> Time {
     let (year, month, day) = (1980 + i64::from(date >> 9), i64::from(date >> 5 & 15), i64::from(date & 31));
     // Days of the civil calendar since 1970, with years that begin in March.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };

@@ -3,7 +3,7 @@
 use formats::{Kind, Time};
 
 use super::entries::{DirectoryEntry, ENTRY};
-use super::{Volume, Width};
+use super::{Volume, Width, read_runs};
 use crate::part::read_vec;
 use crate::tree::{Entry, FileSystem, Fork, Node, NodeId, Page};
 use crate::{Error, Result};
@@ -141,19 +141,7 @@ impl FileSystem for Volume {
             return Ok(0);
         }
         let runs = self.runs(entry.first, entry.size.into())?;
-        let (mut skipped, mut filled) = (0, 0);
-        for (start, length) in runs.iter() {
-            if filled == count {
-                break;
-            }
-            let at = offset + filled as u64 - skipped; // the runs before were read, or are before the offset
-            if at < *length {
-                let piece = (count - filled).min(usize::try_from(length - at).unwrap_or(usize::MAX));
-                self.bytes.read_at(start + at, &mut buffer[filled..filled + piece])?;
-                filled += piece;
-            }
-            skipped += length;
-        }
+        let filled = read_runs(self.bytes.as_ref(), &runs, offset, &mut buffer[..count])?;
         match filled == count {
             true => Ok(count),
             false => Err(Error::damaged(

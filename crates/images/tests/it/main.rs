@@ -5,6 +5,8 @@
 mod apfs;
 mod common;
 mod containers;
+mod exfat;
+mod ext;
 mod fat;
 mod hfsplus;
 mod hfsplus_damage;

@@ -14,7 +14,7 @@ use super::problem::ImageProblem;
 use super::sums::{BandSum, BandSums};
 use crate::backend::{Found, Wait};
 use crate::caller::server;
-use crate::mac::sparse_bundle::{BundleInfo, INFO, INFO_COPY, TOKEN, is_binary, is_whole};
+use crate::mac::sparse_bundle::{BANDS, BundleInfo, INFO, INFO_COPY, TOKEN, is_binary, is_whole};
 use crate::mac::time_machine::{HISTORY, MACHINE, MacCheck, mac_check, mac_check_date};
 use crate::{Access, Attributes, Error, Result, Time};
 
@@ -86,8 +86,9 @@ impl BackupImage<'_> {
             problems.push(ImageProblem::NoBands);
         }
         let owner = self.folder.attributes.uid;
-        for name in [INFO, TOKEN, MACHINE, HISTORY] {
-            if self.attributes(name).is_some_and(|file| file.uid != owner) {
+        // What a journal has belongs to the server.
+        for name in [INFO, TOKEN, MACHINE, HISTORY, BANDS] {
+            if self.point.is_none() && self.attributes(name).is_some_and(|file| file.uid != owner) {
                 problems.push(ImageProblem::OtherOwner(text(name)));
             }
         }
@@ -138,6 +139,10 @@ impl BackupImage<'_> {
         for band in found.bands.iter().filter(|band| band.number >= from) {
             let step = match self.check_band(band, work, now, (sums, &mut done), observer) {
                 Ok(step) => step,
+                Err(Error::NotFound) if self.point.is_some() => {
+                    observer.found(ImageProblem::BandMissing { number: band.number });
+                    Step::GoOn
+                }
                 Err(Error::NotFound | Error::Stale) => Step::GoOn, // a Mac has removed it meanwhile
                 Err(error) => {
                     observer.found(ImageProblem::BandUnreadable { number: band.number, error });
@@ -169,6 +174,10 @@ impl BackupImage<'_> {
         let number = band.number;
         let found = self.band(&band.name)?;
         let Attributes { size, modified, .. } = found.attributes;
+        if self.point.as_ref().is_some_and(|point| point.is_other(number, (size, modified))) {
+            observer.found(ImageProblem::BandChanged { number });
+            return Ok(Step::GoOn);
+        }
         if let Some(info) = self.info {
             if size > info.band_size {
                 observer.found(ImageProblem::BandTooLong { number, size, most: info.band_size });

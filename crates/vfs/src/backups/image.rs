@@ -1,6 +1,7 @@
 //! A bundle as the server sees it: its lists, and its bands. Everything is read as the server itself, by the share's backend.
 
-use super::{each_name, read_end};
+use super::journal::PointBands;
+use super::{ImageProblem, each_name, read_end};
 use crate::backend::Found;
 use crate::caller::server;
 use crate::mac::sparse_bundle::{BANDS, BundleInfo, INFO, TOKEN, band_number, is_encrypted};
@@ -21,6 +22,8 @@ pub struct BackupImage<'a> {
     pub info: Option<BundleInfo>,
     /// Its folder of bands.
     pub(super) bands: Option<Found>,
+    /// It is the bundle as it was at a point of its journal.
+    pub(crate) point: Option<PointBands>,
 }
 
 /// A band.
@@ -51,9 +54,22 @@ impl<'a> BackupImage<'a> {
         }
         let bands = folder.object.lookup(server(), BANDS).ok();
         let bands = bands.filter(|bands| bands.attributes.kind == Kind::Folder);
-        let mut bundle = Self { volume, folder, info: None, bands };
-        bundle.info = bundle.list(INFO).as_deref().and_then(BundleInfo::read);
-        Ok(bundle)
+        Ok(Self { volume, folder, info: None, bands, point: None }.with_info())
+    }
+
+    /// The same at a point. `folder` has the lists.
+    pub(super) fn of_point(
+        volume: &'a Volume,
+        folder: Found,
+        bands: Option<Found>,
+        point: PointBands,
+    ) -> Self {
+        Self { volume, folder, info: None, bands, point: Some(point) }.with_info()
+    }
+
+    fn with_info(mut self) -> Self {
+        self.info = self.list(INFO).as_deref().and_then(BundleInfo::read);
+        self
     }
 
     /// The end of one of its lists; `None`: there is none that can be read.
@@ -77,6 +93,11 @@ impl<'a> BackupImage<'a> {
         self.list(RESULTS)
     }
 
+    /// Whether a file beside the bands, or their folder, belongs to another user than the bundle.
+    pub fn is_of_others(&self) -> bool {
+        self.check_lists().iter().any(|problem| matches!(problem, ImageProblem::OtherOwner(_)))
+    }
+
     /// Whether the image is encrypted; `None`: its token is missing.
     pub fn is_encrypted(&self) -> Option<bool> {
         self.list(TOKEN).as_deref().map(is_encrypted)
@@ -89,6 +110,10 @@ impl<'a> BackupImage<'a> {
 
     /// The bands, in their order. `TooMany`: more than a million.
     pub(super) fn bands(&self) -> Result<BandList> {
+        if let Some(point) = &self.point {
+            let band = |number: &u64| Band { number: *number, name: format!("{number:x}").into_bytes() };
+            return Ok(BandList { bands: point.bands.keys().map(band).collect(), odd: Vec::new() });
+        }
         let Some(folder) = &self.bands else { return Err(Error::NotFound) };
         let (mut found, mut is_too_many) = (BandList::default(), false);
         each_name(self.volume, folder, &mut |name| match band_number(name) {
@@ -105,6 +130,9 @@ impl<'a> BackupImage<'a> {
     }
 
     pub(super) fn band(&self, name: &[u8]) -> Result<Found> {
+        if let Some(point) = &self.point {
+            return Ok(point.find(name)?.0);
+        }
         self.bands.as_ref().ok_or(Error::NotFound)?.object.lookup(server(), name)
     }
 }

@@ -58,6 +58,11 @@ pub enum ImageProblem {
         /// When it was changed last.
         modified: Time,
     },
+    /// Something else than a client has changed a band since the point, so the journal does not have it.
+    BandChanged {
+        /// The band.
+        number: u64,
+    },
     /// The disk does not give the band.
     BandUnreadable {
         /// The band.
@@ -83,6 +88,7 @@ impl ImageProblem {
             Self::BandBeyond { .. } => "band-beyond",
             Self::BandMissing { .. } => "band-missing",
             Self::BandRotten { .. } => "band-rotten",
+            Self::BandChanged { .. } => "band-changed",
             Self::BandUnreadable { .. } => "band-unreadable",
         }
     }
@@ -102,6 +108,7 @@ impl ImageProblem {
             | Self::BandBeyond { .. }
             | Self::BandMissing { .. }
             | Self::BandRotten { .. }
+            | Self::BandChanged { .. }
             | Self::BandUnreadable { .. } => true,
         }
     }
@@ -137,6 +144,12 @@ impl fmt::Display for ImageProblem {
                 write!(
                     f,
                     "bands/{number:x} has other bytes than when it was closed last: the disk has changed them"
+                )
+            }
+            Self::BandChanged { number } => {
+                write!(
+                    f,
+                    "bands/{number:x} was changed on the server since then, and the journal does not have it"
                 )
             }
             Self::BandUnreadable { number, error } => write!(f, "bands/{number:x} cannot be read: {error}"),

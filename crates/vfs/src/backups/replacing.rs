@@ -129,11 +129,11 @@ impl BackupBundles<'_> {
     }
 }
 
-fn ourselves() -> Actor {
+pub(super) fn ourselves() -> Actor {
     Actor::new(Caller::root(), Party::client(ClientId::unused()))
 }
 
-fn each_entry(volume: &Volume, folder: &Found, see: &mut dyn FnMut(&[u8], FileId)) -> Result<()> {
+pub(super) fn each_entry(volume: &Volume, folder: &Found, see: &mut dyn FnMut(&[u8], FileId)) -> Result<()> {
     let mut cookie = 0;
     loop {
         let page = volume.list(server(), folder, cookie)?;

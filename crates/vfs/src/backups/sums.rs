@@ -123,9 +123,7 @@ fn line(line: &str) -> Option<(u64, BandSum, bool)> {
     let mut words = line.split(' ');
     let number = u64::from_str_radix(words.next()?, 16).ok()?;
     let size = words.next()?.parse().ok()?;
-    let (secs, nanos) = words.next()?.split_once('.')?;
-    let nanos = nanos.parse().ok().filter(|nanos| *nanos < 1_000_000_000)?;
-    let modified = Time { secs: secs.parse().ok()?, nanos };
+    let modified = time(words.next()?)?;
     let sum = hex::decode(words.next()?)?;
     let is_gone = match words.next() {
         None => false,
@@ -133,6 +131,13 @@ fn line(line: &str) -> Option<(u64, BandSum, bool)> {
         Some(_) => return None,
     };
     Some((number, BandSum { size, modified, sum }, is_gone))
+}
+
+/// A time as `SECONDS.NANOSECONDS`, with nine digits behind the point.
+pub(super) fn time(text: &str) -> Option<Time> {
+    let (secs, nanos) = text.split_once('.')?;
+    let nanos = nanos.parse().ok().filter(|nanos| *nanos < 1_000_000_000)?;
+    Some(Time { secs: secs.parse().ok()?, nanos })
 }
 
 #[cfg(test)]

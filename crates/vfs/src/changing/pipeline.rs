@@ -135,8 +135,11 @@ impl<'a, S: Steps<'a>> PinnedChange<'a, S> {
         let PermittedChange { by, mut steps } = self.0;
         steps.recall_pinned(&by)?;
         let volume = by.volume();
-        if let Some((node, _, cause)) = steps.changed() {
+        if let Some((node, stream, cause)) = steps.changed() {
             volume.notes().change(cause, node);
+            if stream == Stream::Data {
+                volume.site.journals.before_change(node);
+            }
         }
         let own = if volume.site.listens() { steps.echo(&by) } else { Own::default() };
         Ok(Operation { by, steps, own, is_open: true })

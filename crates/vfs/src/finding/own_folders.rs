@@ -63,7 +63,8 @@ impl OwnFolders<'_> {
     pub fn conflicts(&self) -> Result<Vec<OwnFolderConflict>> {
         let root = self.backend.root()?.object;
         let mut conflicts = Vec::new();
-        for own in [OwnFolder::STORE, OwnFolder::LUNS, OwnFolder::LOST, OwnFolder::IDS] {
+        let all = [OwnFolder::STORE, OwnFolder::LUNS, OwnFolder::LOST, OwnFolder::IDS, OwnFolder::JOURNAL];
+        for own in all {
             let (name, missing) = (own.name(), own.missing);
             match root.lookup(server(), name) {
                 Ok(found) => {

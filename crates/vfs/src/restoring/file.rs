@@ -168,43 +168,8 @@ impl Restore<'_> {
     }
 
     fn copy_data(&mut self, from: &Found, to: &Found) -> Result<()> {
-        let size = from.attributes.size;
-        if size == 0 {
-            return Ok(());
-        }
-        from.object.prepare(server(), &from.attributes, Access::READ, true)?;
-        to.object.prepare(server(), &to.attributes, Access::READ.union(Access::WRITE), true)?;
-        match to.object.clone_range(server(), &*from.object, 0, 0, 0) {
-            Err(Error::NotSupported | Error::CrossVolume | Error::Invalid) => {}
-            cloned => {
-                self.goes_on &= self.observer.bytes(size);
-                return cloned;
-            }
-        }
-        let mut at = 0;
-        while let Some(data) = from.object.seek(at, true)?.filter(|data| *data < size) {
-            let end = from.object.seek(data, false)?.unwrap_or(size);
-            at = self.copy_range(&*from.object, &*to.object, (data, end))?;
-            if at < end {
-                break; // cut meanwhile
-            }
-        }
-        to.object.set_attributes(server(), &SetAttributes { size: Some(size), ..Default::default() })
-    }
-
-    fn copy_range(&mut self, from: &dyn Object, to: &dyn Object, (start, end): (u64, u64)) -> Result<u64> {
-        let (mut at, mut piece) = (start, Vec::with_capacity(PIECE));
-        while at < end {
-            piece.clear();
-            let length = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
-            if from.read_at(at, length, &mut piece, Wait::Allowed)? == 0 {
-                break;
-            }
-            to.write_at(server(), at, &piece, Stability::Unstable)?;
-            at += piece.len() as u64;
-            self.goes_on &= self.observer.bytes(piece.len() as u64);
-        }
-        Ok(at)
+        let Self { observer, goes_on, .. } = self;
+        copy_data(from, to, &mut |count| *goes_on &= observer.bytes(count))
     }
 
     /// All that a copy is besides its data. On the disk, if it replaces a file.
@@ -235,6 +200,63 @@ impl Restore<'_> {
     }
 }
 
+/// Copies the data of a file into a new one: the blocks are shared where the host can do that, and holes stay. `bytes` is told
+/// how many were copied since its last call.
+pub(crate) fn copy_data(from: &Found, to: &Found, bytes: &mut dyn FnMut(u64)) -> Result<()> {
+    let size = from.attributes.size;
+    if size == 0 {
+        return Ok(());
+    }
+    from.object.prepare(server(), &from.attributes, Access::READ, true)?;
+    to.object.prepare(server(), &to.attributes, Access::READ.union(Access::WRITE), true)?;
+    match to.object.clone_range(server(), &*from.object, 0, 0, 0) {
+        Err(Error::NotSupported | Error::CrossVolume | Error::Invalid) => {}
+        cloned => {
+            bytes(size);
+            return cloned;
+        }
+    }
+    let mut at = 0;
+    while let Some(data) = from.object.seek(at, true)?.filter(|data| *data < size) {
+        let end = from.object.seek(data, false)?.unwrap_or(size);
+        at = copy_range(&*from.object, &*to.object, (data, end), bytes)?;
+        if at < end {
+            break; // cut meanwhile
+        }
+    }
+    to.object.set_attributes(server(), &SetAttributes { size: Some(size), ..Default::default() })
+}
+
+fn copy_range(
+    from: &dyn Object,
+    to: &dyn Object,
+    (start, end): (u64, u64),
+    bytes: &mut dyn FnMut(u64),
+) -> Result<u64> {
+    let (mut at, mut piece) = (start, Vec::with_capacity(PIECE));
+    while at < end {
+        piece.clear();
+        let length = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
+        if from.read_at(at, length, &mut piece, Wait::Allowed)? == 0 {
+            break;
+        }
+        to.write_at(server(), at, &piece, Stability::Unstable)?;
+        at += piece.len() as u64;
+        bytes(piece.len() as u64);
+    }
+    Ok(at)
+}
+
+/// Gives a file the times of another one. Last, because all other changes set them.
+pub(crate) fn keep_times(source: &Found, target: &dyn Object) -> Result<()> {
+    let times = SetAttributes {
+        accessed: SetTime::To(source.attributes.accessed),
+        modified: SetTime::To(source.attributes.modified),
+        ..SetAttributes::default()
+    };
+    target.set_attributes(server(), &times)
+}
+
 /// Removes an unfinished copy.
 fn discard(restore: &Restore<'_>, staging: &Node, name: &[u8]) -> Result<()> {
     match &restore.to.streams {
@@ -262,16 +284,6 @@ pub(super) fn copy_host_xattrs(from: &dyn Object, to: &dyn Object, names: &[Vec<
 }
 
 impl Restore<'_> {
-    /// Gives a file its times. Last, because all other changes set them.
-    pub(super) fn set_times(source: &Found, target: &dyn Object) -> Result<()> {
-        let times = SetAttributes {
-            accessed: SetTime::To(source.attributes.accessed),
-            modified: SetTime::To(source.attributes.modified),
-            ..SetAttributes::default()
-        };
-        target.set_attributes(server(), &times)
-    }
-
     /// Puts the metadata of a live folder right. Returns whether something was different.
     pub(super) fn describe_folder(
         &mut self,
@@ -294,7 +306,7 @@ impl Restore<'_> {
             let _changing = to.claim_pinned(&there.found, Some(place), pins);
             self.describe(source, &there, false)?;
         }
-        Self::set_times(&source.found, &*there.found.object)?;
+        keep_times(&source.found, &*there.found.object)?;
         let what = crate::events::ChangeKind::Modified(crate::events::Aspects::ALL);
         Notices::of(to, &self.actor).entry(&there.folder, &there.name, &fresh(&there.found)?, what);
         to.unheard(&there.found.object);

@@ -1,6 +1,6 @@
 //! What a file is besides its data, copied from a file of the snapshot: fork, streams, metadata, rights, times.
 
-use super::file::{PIECE, copy_host_xattrs};
+use super::file::{PIECE, copy_host_xattrs, keep_times};
 use super::{FileAtPlace, Restore, fresh};
 use crate::backend::{Stability, Wait};
 use crate::caller::server;
@@ -40,7 +40,7 @@ impl Restore<'_> {
         if target.found.attributes.kind == Kind::Folder {
             return Ok(()); // after its entries
         }
-        Self::set_times(&source.found, &*target.found.object)
+        keep_times(&source.found, &*target.found.object)
     }
 
     /// Gives the target the rights that the source had. In a team folder the roles decide: a file gets its owner and its own list

@@ -44,6 +44,21 @@ impl Volume {
         length == 0 || length >= SENT && of.object.resident(offset, length as u64).is_some()
     }
 
+    /// Copies a band of a backup into its journal before it changes, on a thread of the pool. Other files need nothing.
+    pub(crate) async fn journalled(&self, node: &Node) {
+        let journals = self.site.journals.clone();
+        if !journals.has(node.id()) {
+            return;
+        }
+        let band = node.clone();
+        let copy = move || {
+            journals.before_change(&band);
+            Ok(())
+        };
+        // A copy that fails does not stop the change: the journal says so itself.
+        let _: Result<()> = self.site.pool.run(node.id(), copy).await;
+    }
+
     /// Puts everything written to a file on the disk.
     pub async fn sync(&self, of: &Found) -> Result<Change> {
         let (node, before) = (&of.object, of.attributes);

@@ -6,6 +6,7 @@ mod browser;
 mod checks;
 mod cost;
 mod daily;
+mod images;
 mod jobs;
 mod pages;
 mod pictures;

@@ -137,6 +137,12 @@ pub(super) const SHARE: &[Setting] = &[
         "A session is over when no client has a file of the backup open for writing. The snapshots have names such as \
          `time-machine-20261123T013400Z`; held ones are never removed. It needs a file system that makes snapshots.",
     ),
+    new(Share, "time-machine-journal", Operator, Number(0, 100), "0").says(
+        "How many sessions of Time Machine can be undone where the file system has no snapshots; 0: none.",
+        "Before a session changes a band of a backup for the first time, the server copies the band and puts the copy on the disk. So a \
+         session takes the space of the bands that it changes, and writes each of them twice, unless the file system can share \
+         blocks (XFS, Btrfs). `fourfold backups rollback` goes back. Not for shares that other servers serve, too.",
+    ),
     new(Share, "time-machine-macs", Operator, Kind::Macs, "[\"Ada's Mac: limit=800GiB alert=14d\", \"Old Mac: retired\"]")
         .without_default("what counts for the share")
         .own()

@@ -123,6 +123,7 @@ impl Session {
             user: self.user.name.clone(),
             peer: self.connection().map(|connection| connection.peer.address),
             version: self.version.name(),
+            is_asleep: self.life.is_asleep(),
         }
     }
 

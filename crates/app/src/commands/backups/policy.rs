@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use admin::ShareSettings;
 use admin::control::BackupStatus;
 use admin::settings::units::{parse_duration, parse_size};
 use admin::settings::{MacAlert, MacPolicy, is_mac_name};
+use admin::{Settings, ShareSettings};
 use anyhow::bail;
+use vfs::backup_stem;
 
 use crate::cli::Where;
 use crate::commands::dataset;
@@ -68,6 +69,27 @@ pub(super) fn set_alert(one: &BackupStatus, after: &str, place: &Where) -> anyho
 
 pub(super) fn set_retired(one: &BackupStatus, retired: bool, place: &Where) -> anyhow::Result<ExitCode> {
     set(one, place, |policy| policy.retired = retired)
+}
+
+/// What counted for a Mac counts for the one that its backups are named after now, unless something counts for that one already.
+pub(super) fn rename(
+    settings: &Settings,
+    one: &BackupStatus,
+    to: &str,
+    place: &Where,
+) -> anyhow::Result<ExitCode> {
+    let to = backup_stem(to.as_bytes()).map_or(to, |stem| &to[..stem.len()]);
+    let share = settings.shares.iter().find(|share| share.name == one.share);
+    if share.is_none_or(|share| share.mac_policy(&one.mac).is_none()) {
+        return Ok(ExitCode::SUCCESS);
+    }
+    dataset::change_share(place, &one.share, KEY, |share| {
+        check(share, to)?;
+        Ok(share.with_mac_policy(&one.mac, |policy| match share.mac_policy(to) {
+            None => to.clone_into(&mut policy.mac),
+            Some(_) => *policy = MacPolicy { mac: policy.mac.clone(), ..MacPolicy::default() },
+        }))
+    })
 }
 
 fn set(one: &BackupStatus, place: &Where, change: impl FnOnce(&mut MacPolicy)) -> anyhow::Result<ExitCode> {

@@ -105,6 +105,7 @@ fn session(session: &BackupSession) -> [String; 4] {
         Some(SessionEnd::Lost) => "connection lost",
         Some(SessionEnd::DiskFull) => "disk full",
         Some(SessionEnd::Limit) => "limit reached",
+        Some(SessionEnd::Permission) => "files of another user",
         Some(SessionEnd::ServerStopped) => "server stopped",
     };
     let took = session.ended.map_or_else(String::new, |ended| span(ended - session.began));

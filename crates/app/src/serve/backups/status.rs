@@ -14,7 +14,8 @@ use super::name_of;
 use crate::serve::current::Current;
 use crate::serve::running::Running;
 use crate::shares::backups::explain::{BackupFacts, judge};
-use crate::shares::backups::{Backups, now, points};
+use crate::shares::backups::points::points;
+use crate::shares::backups::{Backups, now};
 
 /// Sessions that are told of a bundle.
 const MOST_SESSIONS: usize = 10;
@@ -89,13 +90,14 @@ impl ShareView<'_> {
         let verdict = judge(&facts, &record);
         let users: Vec<String> =
             writers(share, volume, bundle, server).into_iter().map(|(who, _)| who).collect();
-        let points = points(share, &current.settings.server.state, &bundle.name).into_iter().map(|point| {
-            let verified = record.points.get(&point.name);
+        let all = points(share, &current.settings.server.state, volume, &bundle.name);
+        let points = all.into_iter().map(|point| {
+            let verified = record.points.get(point.name());
             BackupPoint {
-                taken: Timestamp::try_from(point.created).unwrap_or_default().as_second(),
+                taken: point.taken(),
                 verified: verified.filter(|point| !point.damaged).map(|point| point.at),
                 damaged: verified.is_some_and(|point| point.damaged),
-                snapshot: point.name,
+                snapshot: point.name().to_owned(),
             }
         });
         BackupStatus {
@@ -193,6 +195,12 @@ pub(super) fn writers(
     writers.sort();
     writers.dedup();
     writers
+}
+
+/// Whether one of them has said that it sleeps.
+pub(super) fn sleeps(writers: &[(String, bool)], server: &Status) -> bool {
+    let asleep = server.sessions.iter().filter(|session| session.asleep).map(label);
+    asleep.into_iter().any(|one| writers.iter().any(|(who, _)| *who == one))
 }
 
 /// How an open is labelled that a session has.

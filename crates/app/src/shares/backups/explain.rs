@@ -126,11 +126,16 @@ fn line(state: BackupState, facts: &BackupFacts, record: &BackupRecord, expected
                 .unwrap_or_default()
         ),
         BackupState::BackingUp => format!("Backing up now; {}.", then(&age)),
-        BackupState::Interrupted => format!(
-            "Waiting for the Mac, whose connection is lost since {}; {}.",
-            span(facts.now - record.session.as_ref().and_then(|session| session.lost).unwrap_or(facts.now)),
-            then(&age)
-        ),
+        BackupState::Interrupted => {
+            let session = record.session.as_ref();
+            let since = span(facts.now - session.and_then(|session| session.lost).unwrap_or(facts.now));
+            match session.is_some_and(|session| session.is_asleep) {
+                true => format!("Waiting for the Mac, which sleeps since {since}; {}.", then(&age)),
+                false => {
+                    format!("Waiting for the Mac, whose connection is lost since {since}; {}.", then(&age))
+                }
+            }
+        }
         BackupState::Incomplete => format!("Not safe yet: no backup has been completed{last}."),
         BackupState::Overdue => format!(
             "Not safe: {}{}.",
@@ -159,6 +164,7 @@ fn attempt(record: &BackupRecord, now: i64) -> String {
         SessionEnd::Lost => "stopped because the Mac went to sleep, was shut down, or left the network",
         SessionEnd::DiskFull => "stopped because the disk was full",
         SessionEnd::Limit => "stopped because the limit was reached",
+        SessionEnd::Permission => "stopped because files of the bundle belong to another user",
         SessionEnd::ServerStopped => "stopped because the server was stopped",
     };
     format!("; the last attempt, {} ago, {why}", span(now - session.ended.unwrap_or(session.began)))
@@ -178,6 +184,9 @@ fn advice(state: BackupState, record: &BackupRecord) -> Option<String> {
             }
             SessionEnd::Limit => {
                 "Raise the limit, or exclude large folders in the options of Time Machine on the Mac."
+            }
+            SessionEnd::Permission => {
+                "Give all files of the bundle to the user of the bundle with `chown -R` on the server."
             }
             SessionEnd::Lost | SessionEnd::Slept => {
                 "The Mac goes on by itself when it is awake and in the network. Leave it on and at the mains for a night."
@@ -245,7 +254,7 @@ mod tests {
     fn ended(end: SessionEnd, began: i64) -> BackupRecord {
         let mut record = BackupRecord::default();
         let (ended, by) = (Some(began + 60), "ada".to_owned());
-        record.sessions.push_back(BackupSession { began, ended, end: Some(end), by, grown: 0 });
+        record.sessions.push_back(BackupSession { began, ended, end: Some(end), by, grown: 0, away_s: 0 });
         record
     }
 
@@ -299,7 +308,19 @@ mod tests {
         assert_eq!(judge(&facts(60), &rotten).state, BackupState::Damaged);
         let session = |lost| {
             let (by, size, changed, completed) = ("ada".into(), 0, 0, None);
-            Some(RunningSession { began: NOW, by, size, changed, completed, lost, was_full: false })
+            let (is_asleep, returns, away_s, was_full) = (false, 0, 0, false);
+            Some(RunningSession {
+                began: NOW,
+                by,
+                size,
+                changed,
+                completed,
+                lost,
+                is_asleep,
+                returns,
+                away_s,
+                was_full,
+            })
         };
         let writing = BackupRecord { session: session(None), ..BackupRecord::default() };
         assert_eq!(judge(&facts(80 * DAY), &writing).state, BackupState::BackingUp);

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use vfs::BandSums;
 
+use super::inside::InsideRecord;
+
 /// The folder in the state folder.
 const FOLDER: &str = "backups";
 /// Sessions that are kept.
@@ -39,6 +41,8 @@ pub(crate) struct BackupRecord {
     pub(crate) verification: Option<BackupVerification>,
     /// With which band it goes on.
     pub(crate) next_band: u64,
+    /// How far the check of the image is, after the verification.
+    pub(crate) inside: Option<InsideRecord>,
     /// A session has written since checksums were made of all bands.
     pub(crate) is_unlearned: bool,
     /// All bands had checksums once.
@@ -49,6 +53,8 @@ pub(crate) struct BackupRecord {
     pub(crate) points: BTreeMap<String, PointRecord>,
     /// The folders that rollbacks and moves have kept.
     pub(crate) kept: Vec<String>,
+    /// A point of the journal is to begin: a session has completed a backup, or the bundle was put back.
+    pub(crate) is_point_due: bool,
 }
 
 /// A session that goes on.
@@ -63,8 +69,17 @@ pub(crate) struct RunningSession {
     pub(crate) changed: i64,
     /// and when the newest backup had been completed.
     pub(crate) completed: Option<i64>,
-    /// Since when there is no connection to the Mac.
+    /// Since when the Mac is away: there is no connection to it, or it sleeps.
     pub(crate) lost: Option<i64>,
+    /// It has said that it sleeps.
+    #[serde(default)]
+    pub(crate) is_asleep: bool,
+    /// How often it has come back,
+    #[serde(default)]
+    pub(crate) returns: u32,
+    /// and how many seconds it was away until then.
+    #[serde(default)]
+    pub(crate) away_s: i64,
     /// A write was refused because the disk was full.
     #[serde(default)]
     pub(crate) was_full: bool,

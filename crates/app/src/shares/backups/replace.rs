@@ -10,11 +10,10 @@
 use admin::control::{BackupName, Progress, RestoreRequest};
 use anyhow::{Context, bail};
 use jiff::Zoned;
-use snapshots::Snapshot;
 use vfs::names::{from_text_view, text_view};
 use vfs::{BackupImage, Error, Restore, RestoreObserver, RestoreOptions, RestoreOutcome};
 
-use super::{Backups, Place, inside};
+use super::{Backups, Place, Point, inside};
 use crate::shares::restoring;
 
 /// What a name ends with while its files are being made.
@@ -36,31 +35,12 @@ impl Backups {
         let point = self.good_point(place, snapshot, progress)?;
         let name = &place.name.bundle;
         if dry_run {
-            return Ok(vec![format!("{name} would be put back to {}", point.name)]);
+            return Ok(vec![format!("{name} would be put back to {}", point.name())]);
         }
         let (staging, kept) = (staging(place), kept(place, "damaged"));
         self.clear(place, &staging)?;
-        let request = RestoreRequest {
-            share: place.share.name.clone(),
-            snapshot: point.name.clone(),
-            path: place.bundle.clone(),
-            to: from_text_view(&staging),
-            keep: false,
-            delete: false,
-            dry_run: false,
-        };
-        let made = restoring::restore(&place.current.settings, place.volumes, &request, progress);
-        let whole = made.and_then(|report| match report.refused {
-            0 => Ok(()),
-            refused => bail!("{refused} files of the restore point could not be made"),
-        });
-        let replaced = whole.and_then(|()| {
-            place
-                .volume
-                .backup_bundles()
-                .replace(&from_text_view(&staging), &place.bundle, &from_text_view(&kept))
-                .map_err(|error| in_words(error, name))
-        });
+        let replaced = stage(place, &point, &staging, progress)
+            .and_then(|()| exchange(place, &point, (&staging, &kept)).map_err(|error| in_words(error, name)));
         if let Err(error) = replaced {
             let _ = self.clear(place, &staging); // the first error counts
             return Err(error);
@@ -69,15 +49,16 @@ impl Backups {
             record.kept.push(kept.clone());
             (record.verification, record.next_band) = (None, 0);
             (record.is_unlearned, record.next_unlearned) = (true, 0);
+            record.is_point_due = true;
         });
         tracing::info!(
             share = place.share.name,
             bundle = name,
-            point = point.name,
+            point = point.name(),
             "backups of a Mac rolled back"
         );
         Ok(vec![
-            format!("{name} is again as it was in {}", point.name),
+            format!("{name} is again as it was in {}", point.name()),
             format!("what was there is kept as {kept:?}; `fourfold backups discard` removes it"),
         ])
     }
@@ -88,18 +69,19 @@ impl Backups {
         place: &Place<'_>,
         wanted: Option<&str>,
         progress: &dyn Fn(Progress) -> bool,
-    ) -> anyhow::Result<Snapshot> {
+    ) -> anyhow::Result<Point> {
         let points = place.points();
         if points.is_empty() {
             bail!(
-                "the share {} has no snapshot with {}; `time-machine-snapshots` takes one after each backup",
+                "the share {} has no snapshot with {}; `time-machine-snapshots` takes one after each backup, and \
+                 `time-machine-journal` makes points where the file system has no snapshots",
                 place.share.name,
                 place.name.bundle
             );
         }
-        let candidates: Vec<Snapshot> = match wanted {
+        let candidates: Vec<Point> = match wanted {
             None => points,
-            Some(wanted) => points.into_iter().filter(|point| point.name == wanted).collect(),
+            Some(wanted) => points.into_iter().filter(|point| point.name() == wanted).collect(),
         };
         // A point whose bands are whole, but not the file systems in them, is better than none.
         let (mut why, mut doubtful) = (Vec::new(), None);
@@ -110,7 +92,7 @@ impl Backups {
                     return Ok(point);
                 }
                 None => _ = doubtful.get_or_insert(point),
-                Some(problem) => why.push(format!("{}: {}", point.name, problem.text)),
+                Some(problem) => why.push(format!("{}: {}", point.name(), problem.text)),
             }
         }
         if let Some(point) = doubtful {
@@ -211,7 +193,7 @@ impl Backups {
         ])
     }
 
-    fn renamed(&self, from: &BackupName, to: &BackupName) {
+    pub(super) fn renamed(&self, from: &BackupName, to: &BackupName) {
         let record = self.record(from);
         self.folder.rename(from, to);
         let mut records = self.records.lock();
@@ -250,7 +232,60 @@ impl RestoreObserver for Copying<'_> {
     }
 }
 
-fn check_changeable(place: &Place<'_>) -> anyhow::Result<()> {
+/// Makes the files of a point in a folder beside the bundle.
+fn stage(
+    place: &Place<'_>,
+    point: &Point,
+    staging: &str,
+    progress: &dyn Fn(Progress) -> bool,
+) -> anyhow::Result<()> {
+    let to = from_text_view(staging);
+    let point = match point {
+        Point::Journal(point) => point,
+        Point::Snapshot(snapshot) => {
+            let request = RestoreRequest {
+                share: place.share.name.clone(),
+                snapshot: snapshot.name.clone(),
+                path: place.bundle.clone(),
+                to,
+                keep: false,
+                delete: false,
+                dry_run: false,
+            };
+            let made = restoring::restore(&place.current.settings, place.volumes, &request, progress)?;
+            return match made.refused {
+                0 => Ok(()),
+                refused => bail!("{refused} files of the restore point could not be made"),
+            };
+        }
+    };
+    let mut done = 0;
+    let mut bytes = |count| {
+        done += count;
+        progress(Progress { done, total: 0 })
+    };
+    match place.volume.bundle_journals().stage((&place.bundle, &point.name), &to, &mut bytes) {
+        Ok(true) => Ok(()),
+        Ok(false) => bail!("the rollback was ended"),
+        Err(error) => Err(in_words(error, &place.name.bundle)),
+    }
+}
+
+/// Lets the staged files and the bundle change places. Points of a journal that are of another bundle now are gone.
+fn exchange(place: &Place<'_>, point: &Point, (staging, kept): (&str, &str)) -> vfs::Result<()> {
+    let (volume, staging, kept) = (&place.volume, from_text_view(staging), from_text_view(kept));
+    match point {
+        Point::Journal(point) => {
+            volume.bundle_journals().put_back((&place.bundle, &point.name), &staging, &kept)
+        }
+        Point::Snapshot(_) => {
+            volume.backup_bundles().replace(&staging, &place.bundle, &kept)?;
+            volume.bundle_journals().end(&place.bundle)
+        }
+    }
+}
+
+pub(super) fn check_changeable(place: &Place<'_>) -> anyhow::Result<()> {
     if place.share.read_only {
         bail!("the share {} is read-only", place.share.name);
     }
@@ -261,7 +296,7 @@ fn check_changeable(place: &Place<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn in_words(error: Error, bundle: &str) -> anyhow::Error {
+pub(super) fn in_words(error: Error, bundle: &str) -> anyhow::Error {
     match error {
         Error::Busy => anyhow::anyhow!(
             "a Mac writes into {bundle} now; stop its backup, or end its session with `fourfold disconnect`, and try again"

@@ -4,10 +4,13 @@
 //!            a client opens a file of the bundle for writing
 //!     none ──────────────────────────────────────────────────► goes on ◄──────┐ it comes back
 //!      ▲                                                          │  └─────► lost: no connection, the files are kept for it
-//!      └── the last such file is closed: completed, cancelled, lost, disk full, limit ◄┘
+//!      └── the last such file is closed: completed, cancelled, slept, lost, disk full, limit, permission ◄┘
 //! ```
 //!
 //! A session in which nothing changed does not count: the Mac has only looked.
+//!
+//! Over AFP a Mac says that it sleeps. Over SMB it does not. There a Mac that had gone away without a farewell, and had come back
+//! for the files that it had open, is taken to sleep when it goes again.
 
 use admin::control::{BackupSession, SessionEnd};
 
@@ -22,6 +25,8 @@ pub(crate) struct Look {
     pub(crate) writers: Vec<(String, bool)>,
     /// Bytes of its bands.
     pub(crate) size: u64,
+    /// One of them has said that it sleeps.
+    pub(crate) is_asleep: bool,
     /// When the bands were changed last.
     pub(crate) changed: i64,
     /// When the newest backup was completed.
@@ -30,6 +35,8 @@ pub(crate) struct Look {
     pub(crate) was_full: bool,
     /// The limit of the Mac or of the share leaves no room for another band.
     pub(crate) is_at_limit: bool,
+    /// Files of the bundle belong to another user than the bundle.
+    pub(crate) is_of_others: bool,
 }
 
 impl BackupRecord {
@@ -37,7 +44,7 @@ impl BackupRecord {
     pub(crate) fn look(&mut self, look: &Look) -> Option<SessionEnd> {
         self.note_size(look.now, look.size);
         let Some((by, _)) = look.writers.first() else { return self.ended(look) };
-        let is_connected = look.writers.iter().any(|(_, is_connected)| *is_connected);
+        let is_here = look.writers.iter().any(|(_, is_connected)| *is_connected) && !look.is_asleep;
         let session = self.session.get_or_insert_with(|| RunningSession {
             began: look.now,
             by: by.clone(),
@@ -45,13 +52,20 @@ impl BackupRecord {
             changed: look.changed,
             completed: look.completed,
             lost: None,
+            is_asleep: false,
+            returns: 0,
+            away_s: 0,
             was_full: false,
         });
         session.was_full |= look.was_full;
-        session.lost = match is_connected {
-            true => None,
-            false => session.lost.or(Some(look.now)),
-        };
+        if !is_here {
+            session.lost = session.lost.or(Some(look.now));
+            session.is_asleep |= look.is_asleep;
+        } else if let Some(since) = session.lost.take() {
+            session.is_asleep = false;
+            session.returns = session.returns.saturating_add(1);
+            session.away_s = session.away_s.saturating_add(look.now.saturating_sub(since).max(0));
+        }
         None
     }
 
@@ -65,6 +79,7 @@ impl BackupRecord {
                 end: Some(SessionEnd::ServerStopped),
                 by: session.by,
                 grown: 0,
+                away_s: session.away_s,
             });
         }
     }
@@ -76,19 +91,23 @@ impl BackupRecord {
         let end = match session.lost {
             _ if is_completed => SessionEnd::Completed,
             _ if session.was_full || look.was_full => SessionEnd::DiskFull,
+            Some(_) if session.is_asleep || session.returns > 0 => SessionEnd::Slept,
             Some(_) => SessionEnd::Lost,
             None if look.is_at_limit => SessionEnd::Limit,
+            None if look.is_of_others => SessionEnd::Permission,
             None if !has_changed => return None,
             None => SessionEnd::Cancelled,
         };
         self.is_unlearned = true;
         self.next_unlearned = 0;
+        self.is_point_due |= end == SessionEnd::Completed;
         self.add_session(BackupSession {
             began: session.began,
             ended: Some(session.lost.unwrap_or(look.now)),
             end: Some(end),
             by: session.by,
             grown: i64::try_from(i128::from(look.size) - i128::from(session.size)).unwrap_or(i64::MAX),
+            away_s: session.away_s,
         });
         Some(end)
     }
@@ -140,6 +159,35 @@ mod tests {
         assert_eq!(record.last_end().unwrap().0.ended, Some(20), "it ended when the connection did");
         let back = [writing(10), lost(20), writing(30), Look { completed: Some(35), ..idle(40) }];
         assert_eq!(end(&back), Some(SessionEnd::Completed));
+    }
+
+    #[test]
+    fn a_mac_that_says_that_it_sleeps_slept() {
+        let asleep = |now| Look { is_asleep: true, ..writing(now) };
+        let mut record = BackupRecord::default();
+        record.look(&writing(10));
+        record.look(&asleep(20));
+        assert_eq!(record.session.as_ref().unwrap().lost, Some(20), "it is away although it is connected");
+        assert_eq!(record.look(&Look { size: 150, ..idle(900) }), Some(SessionEnd::Slept));
+        let awake = [writing(10), asleep(20), writing(30), Look { size: 150, ..idle(40) }];
+        assert_eq!(end(&awake), Some(SessionEnd::Cancelled));
+    }
+
+    #[test]
+    fn a_mac_that_had_come_back_before_sleeps_when_it_goes_again() {
+        let lost = |now| Look { writers: vec![("client 7".into(), false)], ..idle(now) };
+        let mut record = BackupRecord::default();
+        for look in [writing(10), lost(20), writing(80), lost(100)] {
+            record.look(&look);
+        }
+        assert_eq!(record.look(&idle(900)), Some(SessionEnd::Slept));
+        assert_eq!(record.last_end().unwrap().0.away_s, 60);
+    }
+
+    #[test]
+    fn files_of_another_user_are_a_reason() {
+        let changed = Look { size: 150, is_of_others: true, ..idle(20) };
+        assert_eq!(end(&[writing(10), changed]), Some(SessionEnd::Permission));
     }
 
     #[test]

@@ -6,11 +6,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use admin::control::{BackupProblem, BackupVerification, Progress};
 use anyhow::Context;
-use snapshots::Snapshot;
 use vfs::{BackupImage, BandWork, BandsChecked, ImageObserver, ImageProblem, Volume};
 
 use super::record::{BackupRecord, PointRecord};
-use super::{Backups, Place, inside, now, told};
+use super::{Backups, Place, Point, inside, now, told};
 use crate::shares::restoring;
 
 /// How long a slice of the background's work takes.
@@ -135,6 +134,11 @@ impl Backups {
         if done.next.is_some() {
             anyhow::bail!("the verification was ended; it goes on in the background");
         }
+        let all = place.volume.backup_bundles().all().unwrap_or_default();
+        let bundle = all.iter().find(|one| one.name == place.bundle);
+        if bundle.is_some_and(|bundle| self.is_point_due(place, bundle)) {
+            self.begin_point(place)?;
+        }
         self.record(&place.name).verification.context("the verification is not known")
     }
 
@@ -149,18 +153,27 @@ impl Backups {
         progress: &dyn Fn(Progress) -> bool,
     ) -> anyhow::Result<BackupVerification> {
         let _working = self.work()?;
-        self.verified_point(place, &place.dataset()?.snapshot(snapshot)?, progress)
+        self.verified_point(place, &place.point(snapshot)?, progress)
     }
 
     /// The same, while no other request works.
     pub(super) fn verified_point(
         &self,
         place: &Place<'_>,
-        snapshot: &Snapshot,
+        point: &Point,
         progress: &dyn Fn(Progress) -> bool,
     ) -> anyhow::Result<BackupVerification> {
-        let volume = restoring::snapshot_volume(place.share, &place.dataset()?, snapshot, place.volumes)?;
-        let bundle = open(&volume, &place.bundle)?;
+        let volume = match point {
+            Point::Snapshot(snapshot) => {
+                restoring::snapshot_volume(place.share, &place.dataset()?, snapshot, place.volumes)?
+            }
+            Point::Journal(_) => place.volume.clone(),
+        };
+        let bundle = match point {
+            Point::Snapshot(_) => open(&volume, &place.bundle)?,
+            Point::Journal(one) => BackupImage::at_point(&volume, &place.bundle, &one.name)
+                .with_context(|| format!("the point {} cannot be read", one.name))?,
+        };
         let (mut sums, total, began) = (self.folder.sums(&place.name), total(place), now());
         let goes_on = |done| progress(Progress { done, total }) && !self.has_stopped();
         let mut reader = Reader::new(false, &goes_on);
@@ -171,7 +184,7 @@ impl Backups {
             &mut reader,
         )?;
         if done.next.is_some() {
-            anyhow::bail!("the verification of {} was ended", snapshot.name);
+            anyhow::bail!("the verification of {} was ended", point.name());
         }
         let mut problems = bundle.check_lists().iter().map(told).chain(reader.problems).collect();
         let inside = self.inside(&volume, &bundle, true, &mut problems);
@@ -185,9 +198,9 @@ impl Backups {
             problems,
             inside,
         };
-        let point = PointRecord { at: now(), damaged: verification.is_damaged() };
-        let there: Vec<String> = place.points().into_iter().map(|one| one.name).collect();
-        self.change(&place.name, |record| record.note_point(&snapshot.name, point, &there));
+        let found = PointRecord { at: now(), damaged: verification.is_damaged() };
+        let there: Vec<String> = place.points().iter().map(|one| one.name().to_owned()).collect();
+        self.change(&place.name, |record| record.note_point(point.name(), found, &there));
         Ok(verification)
     }
 

@@ -1,6 +1,7 @@
 //! Pseudo-random numbers that are the same in every run.
 
 /// xorshift64.
+#[derive(Clone)]
 pub(crate) struct Random(u64);
 
 impl Random {

@@ -21,6 +21,8 @@ const MIB: u64 = 1 << 20;
 /// Pieces of a first backup, and of an increment.
 const FIRST: usize = 120;
 const INCREMENT: usize = 24;
+/// Bands of the image of a first backup, as a third of them.
+const SPREAD: usize = 6;
 /// Kills of the server over each protocol. `FOURFOLD_KILLS` sets another number.
 const KILLS: usize = 4;
 
@@ -74,11 +76,19 @@ impl Place {
     }
 }
 
+/// A number that a run by hand sets.
+fn number(variable: &str, usual: usize) -> usize {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
 /// A first backup, increments, and a compaction.
 fn whole_life<M: Mac>(place: &Place, mut mac: M, name: &str, (band_size, increments): (u64, u32)) {
-    let mut replay = Replay::new(name, band_size, 0x5eed);
+    // For a first backup of 2 GB: `FOURFOLD_REPLAY_PIECES=62500 FOURFOLD_REPLAY_SPREAD=128`.
+    let mut replay =
+        Replay::new(name, band_size, 0x5eed).spread_over(number("FOURFOLD_REPLAY_SPREAD", SPREAD));
     replay.create(&mut mac).unwrap();
-    replay.back_up(&mut mac, FIRST, "2026-11-22T08:00:00Z").unwrap();
+    let first = number("FOURFOLD_REPLAY_PIECES", FIRST);
+    replay.back_up(&mut mac, first, "2026-11-22T08:00:00Z").unwrap();
     for hour in 9..9 + increments {
         replay.back_up(&mut mac, INCREMENT, &format!("2026-11-22T{hour:02}:00:00Z")).unwrap();
     }
@@ -164,8 +174,7 @@ fn until_killed<M: Mac>(mac: &mut M, replay: &mut Replay, has_begun: &AtomicBool
 fn killed_often<M: Mac + 'static>(name: &str, enter: fn(&Server) -> M) {
     let place = Place::new("");
     let (mut replay, mut random) = (Replay::new(name, 8 * MIB, 11), Random::new(0x0bad_5eed));
-    let kills = std::env::var("FOURFOLD_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
-    for _ in 0..kills {
+    for _ in 0..number("FOURFOLD_KILLS", KILLS) {
         let server = place.serve();
         let (mut mac, has_begun) = (enter(&server), Arc::new(AtomicBool::new(false)));
         let begun = has_begun.clone();
@@ -240,6 +249,70 @@ fn rot_is_found_and_rolled_back() {
     let (code, text) = place.run(&["backups", "rollback", "ada", "--yes"]);
     assert!(code == Some(1) && text.contains("no snapshot"), "{text}");
     drop(server);
+}
+
+/// The server is killed in a session that changes the bundle. The journal of replaced bands takes it back to the session before.
+fn killed_and_undone<M: Mac + 'static>(name: &str, enter: fn(&Server) -> M) {
+    let place = Place::new("time-machine-journal = 2\n");
+    let server = place.serve();
+    let (mut mac, mut replay) = (enter(&server), Replay::new(name, 8 * MIB, 23));
+    replay.create(&mut mac).unwrap();
+    replay.back_up(&mut mac, INCREMENT, "2026-11-22T08:00:00Z").unwrap();
+    let points = || place.show(name)["points"].as_array().map_or(0, Vec::len);
+    until("no point begins", || {
+        place.verify(name);
+        points() > 0
+    });
+    let point = place.show(name)["points"][0]["snapshot"].as_str().unwrap().to_owned();
+    let mut as_of_point = replay.clone();
+    let has_begun = Arc::new(AtomicBool::new(false));
+    let begun = has_begun.clone();
+    let session = std::thread::spawn(move || {
+        replay.back_up(&mut mac, INCREMENT, "2026-11-22T09:00:00Z").unwrap();
+        until_killed(&mut mac, &mut replay, &begun)
+    });
+    until("no backup begins", || has_begun.load(Ordering::Acquire));
+    server.kill();
+    assert_eq!(session.join().unwrap(), Stopped::Lost);
+    let server = place.serve();
+    let (code, text) = place.run(&["backups", "rollback", name, "--to", &point, "--yes"]);
+    assert_eq!(code, Some(0), "{text}");
+    as_of_point.check(&place.share);
+    place.verify(name);
+    let mut mac = enter(&server);
+    as_of_point.back_up(&mut mac, INCREMENT, "2026-11-22T10:00:00Z").unwrap();
+    as_of_point.check(&place.share);
+    drop((mac, server));
+}
+
+#[test]
+fn the_journal_undoes_a_session_over_smb_that_was_killed() {
+    killed_and_undone("undone", |server| OverSmb::enter(server.smb_port, 1));
+}
+
+#[test]
+fn the_journal_undoes_a_session_over_afp_that_was_killed() {
+    killed_and_undone("undone", |server| OverAfp::enter(server.afp_port));
+}
+
+#[test]
+fn a_new_mac_inherits_the_backups_of_an_old_one() {
+    let place = Place::new("time-machine-macs = [\"old: limit=3GiB\"]\n");
+    let server = place.serve();
+    let mut mac = OverSmb::enter(server.smb_port, 1);
+    let mut replay = Replay::new("old", 8 * MIB, 7);
+    replay.create(&mut mac).unwrap();
+    replay.back_up(&mut mac, INCREMENT, "2026-11-22T08:00:00Z").unwrap();
+    let (code, text) = place.run(&["backups", "rename", "old", "new"]);
+    assert_eq!(code, Some(0), "{text}");
+    let told = place.show("new");
+    assert_eq!(told["bundle"], "new.sparsebundle");
+    assert_eq!(told["own_limit"], 3_u64 << 30, "{told}");
+    assert_eq!(place.run(&["backups", "show", "old"]).0, Some(1), "the old name is gone");
+    replay.name = "new".into();
+    replay.back_up(&mut mac, INCREMENT, "2026-11-22T09:00:00Z").unwrap();
+    replay.check(&place.share);
+    drop((mac, server));
 }
 
 /// Changes a byte, and leaves the time of change as it was.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 
 use crate::backend::{Object, Stability};
-use crate::{Attributes, Caller, HostKey, Result};
+use crate::{Attributes, Caller, HostKey, Result, SetAttributes, SetTime};
 
 /// Where, and what.
 type Write = (u64, Vec<u8>);
@@ -80,12 +80,14 @@ impl UnsyncedWrites {
         behind.map(|(at, _)| (*at).max(offset)).min()
     }
 
-    /// Puts a file's writes on the disk. What fails stays.
+    /// Puts a file's writes on the disk. What fails stays. The time of change is that of the writes, or was set after them.
     pub(super) fn flush(&self, object: &dyn Object) -> Result<()> {
         let Some(writes) = self.files.lock().get(&object.key()).cloned() else { return Ok(()) };
+        let modified = SetTime::To(object.attributes()?.modified);
         for (offset, data) in &writes {
             object.write_at(&Caller::root(), *offset, data, Stability::Unstable)?;
         }
+        object.set_attributes(&Caller::root(), &SetAttributes { modified, ..SetAttributes::default() })?;
         self.files.lock().remove(&object.key());
         Ok(())
     }

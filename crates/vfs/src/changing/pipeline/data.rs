@@ -37,16 +37,17 @@ impl<'a> PermittedChange<'a, DataWrite<'a>> {
         let node = &self.steps.to.object;
         self.by.quiet_data(node.id(), (written.offset, written.length as usize), true)?;
         self.steps.fork = self.by.may_write_fork(node, written).await?;
+        self.by.volume().journalled(node).await;
         Ok(QuietChange(self))
     }
 }
 
 impl<'a> PermittedChange<'a, DataWrite<'a>> {
-    /// The same at once. `WouldBlock`: the file is a sidecar with a fork that clients have open.
+    /// The same at once. `WouldBlock`: the file is a sidecar with a fork that clients have open, or goes into a journal first.
     pub(crate) fn quiet_now(self, (offset, length): (u64, u64)) -> Result<QuietChange<'a, DataWrite<'a>>> {
         let node = &self.steps.to.object;
         self.by.quiet_data(node.id(), (offset, length as usize), true)?;
-        match self.by.has_fork_in_use(node)? {
+        match self.by.has_fork_in_use(node)? || self.by.volume().site.journals.has(node.id()) {
             true => Err(Error::WouldBlock),
             false => Ok(QuietChange(self)),
         }

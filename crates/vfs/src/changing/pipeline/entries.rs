@@ -166,7 +166,9 @@ impl<'a> Steps<'a> for Removal<'a> {
     }
 
     fn recall_pinned(&self, by: &PermittedActor<'a>) -> Result<()> {
-        by.recall_once_pinned([(self.going(), Cause::Remove)])
+        by.recall_once_pinned([(self.going(), Cause::Remove)])?;
+        by.volume().site.journals.before_entry(&self.folder.object, &self.name);
+        Ok(())
     }
 
     fn echo(&mut self, by: &PermittedActor<'a>) -> Own {

@@ -130,7 +130,11 @@ impl<'a> Steps<'a> for Move<'a> {
 
     fn recall_pinned(&self, by: &PermittedActor<'a>) -> Result<()> {
         let files = [(self.moving.as_ref(), Cause::Rename), (self.replaced.as_ref(), Cause::Remove)];
-        by.recall_once_pinned(files)
+        by.recall_once_pinned(files)?;
+        let journals = &by.volume().site.journals;
+        journals.before_entry(&self.folder.object, &self.name);
+        journals.before_entry(&self.to.object, &self.target.there);
+        Ok(())
     }
 
     fn echo(&mut self, by: &PermittedActor<'a>) -> Own {

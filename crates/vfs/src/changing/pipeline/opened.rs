@@ -54,6 +54,9 @@ impl<'a> PermittedChange<'a, OpenChange<'a>> {
         let open = self.steps.open;
         self.by.recall_and_wait(open.node().id(), &self.steps.stream, Cause::Write).await;
         open.may_touch(&self.by, offset, length, true).await?;
+        if open.is_data() {
+            self.by.volume().journalled(open.node()).await;
+        }
         Ok(QuietChange(self))
     }
 
@@ -78,6 +81,7 @@ impl<'a> PermittedChange<'a, OpenChange<'a>> {
         }
         if open.is_data() {
             self.steps.fork = by.volume().settled(|| by.may_cut_fork(open.node(), size)).await?;
+            by.volume().journalled(open.node()).await;
         }
         Ok(QuietChange(self))
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::browser::{Appearance, Browser};
 use super::place::{ADMIN, ConsolePlace, HOSTILE, ODD};
-use super::{accounts, adopt, cost, daily, jobs, pages, studio, webhook};
+use super::{accounts, adopt, cost, daily, images, jobs, pages, studio, webhook};
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::process;
 
@@ -103,6 +103,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("a webhook is made, tried and removed", pages::webhooks),
     ("a LUN is made, resized, copied and removed", pages::luns),
     ("the backups of Macs are shown", pages::backups),
+    ("a disk image is opened, and a file comes out of it", images::opened),
     ("1,000 sessions and 100,000 opens do not freeze the page", long_lists),
     ("names that hurt are found, fixed, and taken back", jobs::names),
     ("a benchmark runs, is compared, and its report opens", jobs::benchmark),

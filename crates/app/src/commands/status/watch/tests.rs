@@ -18,6 +18,7 @@ fn session(port: u16, user: &str, (requests, bytes_out): (u64, u64)) -> SessionS
         bytes_in: 0,
         bytes_out,
         tls: false,
+        asleep: false,
     }
 }
 

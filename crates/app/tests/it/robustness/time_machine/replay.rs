@@ -32,11 +32,14 @@ struct Block {
 }
 
 /// A bundle as the Mac knows it.
+#[derive(Clone)]
 pub(super) struct Replay {
     /// The name of the bundle without its ending.
     pub(super) name: String,
     band_size: u64,
     random: Random,
+    /// About a third of the bands of the image.
+    spread: usize,
     /// By band and block.
     image: BTreeMap<(u64, u64), Block>,
     /// The number of the last write.
@@ -52,11 +55,17 @@ impl Replay {
             name: name.to_owned(),
             band_size,
             random: Random::new(seed),
+            spread: 6,
             image: BTreeMap::new(),
             writes: 0,
             completed: Vec::new(),
             is_made: false,
         }
+    }
+
+    /// An image that spreads over about three times as many bands as this.
+    pub(super) fn spread_over(self, spread: usize) -> Self {
+        Self { spread, ..self }
     }
 
     fn bundle(&self) -> String {
@@ -113,7 +122,7 @@ impl Replay {
     /// Writes a run of blocks somewhere in the image: mostly near its beginning, as file systems do.
     fn write_piece<M: Mac>(&mut self, mac: &mut M, open: &mut BTreeMap<u64, M::File>) -> Done<()> {
         let blocks_of_band = self.band_size / BLOCK as u64;
-        let band = self.random.below(6) as u64 * self.random.below(3) as u64;
+        let band = self.random.below(self.spread) as u64 * self.random.below(3) as u64;
         let count = 1 + self.random.below(MOST_BLOCKS);
         let first = self.random.below(blocks_of_band as usize - count) as u64;
         if open.len() >= MOST_OPEN

@@ -95,6 +95,22 @@ impl ImageServer {
         ensure!(process::stdout_of("nfs-ls", &[&other], LIMIT).is_err(), "another user sees it over NFS");
         self.fourfold(&["backups", "browse", "--end", "Disk$"])?;
         ensure!(self.smbclient(clients, &ada, "ls").is_err(), "it is still served");
+        self.check_lun(clients, &ada)
+    }
+
+    /// The same image as a LUN that initiators cannot write to.
+    fn check_lun(&self, clients: &Clients<'_>, ada: &str) -> Result<()> {
+        self.fourfold(&["lun", "create", "files/blocks", "--file", "Disk.iso", "--read-only"])?;
+        let words = ["backups", "browse", "lun:files/blocks", "--for", ADA.name, "--json"];
+        let shown = self.fourfold(&words)?;
+        ensure!(shown.contains("\"blocks$\"") && shown.contains("HFS+"), "{shown}");
+        let port = self.ports[0].to_string();
+        let (path, text) = FILES[0];
+        let got = clients.local.join("got-of-lun");
+        let command = format!("get \"{}\" {}", path.replace('/', "\\"), got.display());
+        clients.smbclient("blocks$", ada, &["-p", &port], &command)?;
+        ensure!(fs::read_to_string(&got)? == text, "{path} has another content in the LUN");
+        self.fourfold(&["backups", "browse", "--end", "blocks$"])?;
         Ok(())
     }
 }
