@@ -27,6 +27,7 @@ use admin::{Arguments, Settings};
 use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
 use vfs::index::Index;
 
 use crate::cli::Serve;
@@ -171,25 +172,37 @@ async fn serve_until_stopped(
         streams,
     };
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), parts));
-    let socket = control::listen(state.path()).context("the control socket cannot be made")?;
-    let control = tokio::spawn(control::serve(socket, running.clone()));
+    let control = serve_control(state.path(), &running)?;
     api::serve(api, &running, (login_guard.clone(), &console, alerts), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
     let macs = watch(&running, &volumes)?;
     say_ready(&running, volumes.clone(), said).await?;
     orders.obey_until_stop(&running, &volumes).await;
-    end_control(&part, &control, state.path());
+    part.end();
+    end_control(control, state.path());
     say_goodbye(&announcers, &fronts, &stop).await;
     let _ = tokio::task::spawn_blocking(move || (audit.stop(), macs.stop())).await; // a panic there was logged
     volumes.stop().await;
     Ok(())
 }
 
-/// Other servers and commands cannot ask the server any more.
-fn end_control(part: &Part, control: &tokio::task::JoinHandle<()>, state: &Path) {
-    part.end();
+/// The tasks that answer commands: of the administrator, and of people if they may ask.
+type ControlTasks = (JoinHandle<()>, Option<JoinHandle<()>>);
+
+/// Answers commands from now on.
+fn serve_control(state: &Path, running: &Arc<Running>) -> anyhow::Result<ControlTasks> {
+    let socket = control::listen(state).context("the control socket cannot be made")?;
+    Ok((tokio::spawn(control::serve(socket, running.clone())), serve_people(state, running)))
+}
+
+/// Commands cannot ask the server any more, neither those of the administrator nor those of people.
+fn end_control((control, people): ControlTasks, state: &Path) {
     control.abort();
     control::remove(state);
+    if let Some(people) = people {
+        people.abort();
+        control::leave_people(state);
+    }
 }
 
 /// Ends the connections of clients, which are told of it where their protocol has words for that.
@@ -217,6 +230,20 @@ async fn look_at_memory(caches: Arc<CachesView>) {
         every.tick().await;
         let caches = caches.clone();
         let _ = tokio::task::spawn_blocking(move || caches.look()).await; // a panic there was logged
+    }
+}
+
+/// Lets the users of the host search. A server that is not root has none of others.
+fn serve_people(state: &Path, running: &Arc<Running>) -> Option<JoinHandle<()>> {
+    if !here::privileged() {
+        return None;
+    }
+    match control::listen_to_people(state) {
+        Ok(socket) => Some(tokio::spawn(control::serve_people(socket, running.clone()))),
+        Err(error) => {
+            tracing::debug!(%error, "the users of the host cannot search by `fourfold find`");
+            None
+        }
     }
 }
 
