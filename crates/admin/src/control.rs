@@ -33,6 +33,7 @@ mod browse;
 mod caches;
 mod client;
 mod disconnect;
+mod disks;
 mod doctor;
 mod find;
 mod links;
@@ -67,6 +68,7 @@ pub use client::{
     scrub, slowest, snapshots, started_with, status, streams,
 };
 pub use disconnect::Disconnect;
+pub use disks::{DiskHealth, DiskStatus, FilesystemStatus, Health};
 pub use doctor::{ClientDiagnosis, DoctorStatus, ProtocolAdvice, Trouble};
 pub use find::{FindAnswer, FindRequest, FoundFile, FoundSnapshot, MOST_FOUND, SearchStatus};
 pub use links::{LinkStatus, LinkTargetStatus};

@@ -9,6 +9,7 @@
 //! ```
 
 mod accounts;
+mod acme;
 pub mod afp;
 mod api;
 mod appletalk;
@@ -59,6 +60,7 @@ mod team;
 mod told;
 pub mod units;
 
+pub use self::acme::{AcmeChallenge, AcmeSettings};
 pub use self::appletalk::{AppleTalkSeed, AppleTalkSettings};
 pub use accounts::USER_VARIABLE;
 pub use api::ApiSettings;

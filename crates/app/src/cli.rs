@@ -11,6 +11,7 @@ mod check;
 mod clients;
 mod cluster;
 mod dataset;
+mod disks;
 mod doctor;
 mod domain;
 mod explain;
@@ -38,6 +39,7 @@ mod snapshot;
 mod state;
 mod status;
 mod stream;
+mod test_alert;
 mod token;
 mod user;
 mod verify_metadata;
@@ -59,6 +61,7 @@ pub(crate) use cluster::{
 pub(crate) use dataset::{
     CreateShare, DestroyShare, GetProperties, InheritProperty, ListShares, RenameShare, SetProperties,
 };
+pub(crate) use disks::Disks;
 pub(crate) use doctor::Doctor;
 pub(crate) use domain::{DomainCommand, Password as DomainPassword};
 pub(crate) use explain::Explain;
@@ -87,6 +90,7 @@ pub(crate) use snapshot::{
 pub(crate) use state::{BackupState, RestoreState};
 pub(crate) use status::Status;
 pub(crate) use stream::{ReserveStreams, StreamCommand};
+pub(crate) use test_alert::TestAlert;
 pub(crate) use token::TokenCommand;
 pub(crate) use user::{AccountArgs, User, UserRights};
 pub(crate) use verify_metadata::VerifyMetadata;
@@ -127,6 +131,12 @@ pub(crate) enum Command {
     /// Find what on this machine will hurt, and say what mends it
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(Box<Doctor>),
+    /// Show the health of the machine's disks and file systems
+    #[command(after_help = disks::EXAMPLES)]
+    Disks(Disks),
+    /// Send a test message by mail and to the webhook of the alerts
+    #[command(after_help = test_alert::EXAMPLES)]
+    TestAlert(TestAlert),
     /// Say how to serve, as it is, a folder that another server has served
     #[command(after_help = adopt::EXAMPLES)]
     Adopt(Adopt),

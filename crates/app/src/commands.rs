@@ -9,6 +9,7 @@ pub(crate) mod check;
 pub(crate) mod complete;
 pub(crate) mod dataset;
 pub(crate) mod disconnect;
+pub(crate) mod disks;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod files;
@@ -31,6 +32,7 @@ pub(crate) mod snapshot;
 pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod stream;
+pub(crate) mod test_alert;
 pub(crate) mod token;
 pub(crate) mod user;
 pub(crate) mod verify_metadata;
@@ -51,6 +53,8 @@ pub(crate) fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Serve(arguments) => serve::run(&arguments),
         cli::Command::Check(arguments) => check::run(&arguments),
         cli::Command::Doctor(arguments) => doctor::run(&arguments),
+        cli::Command::Disks(arguments) => disks::run(&arguments),
+        cli::Command::TestAlert(arguments) => test_alert::run(&arguments),
         cli::Command::Adopt(arguments) => adopt::run(&arguments),
         cli::Command::Explain(arguments) => explain::run(&arguments),
         cli::Command::Find(arguments) => find::run(&arguments),

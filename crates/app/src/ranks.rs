@@ -44,6 +44,8 @@ lock::ranks! {
     AppleTalkThread,
     /// The disk images that are served.
     BrowsedShares,
+    /// How the last order of a certificate ended.
+    AcmeOrders,
 }
 
 lock::ranks! {

@@ -1,5 +1,6 @@
 //! `fourfold serve`: shares folders until told to stop.
 
+pub(crate) mod acme;
 pub(crate) mod alerts;
 pub(crate) mod announce;
 pub(crate) mod api;
@@ -11,6 +12,7 @@ pub(crate) mod current;
 pub(crate) mod doctor;
 pub(crate) mod figures;
 pub(crate) mod heartbeat;
+pub(crate) mod https;
 mod loops;
 pub(crate) mod restart;
 pub(crate) mod running;

@@ -50,6 +50,7 @@ impl fmt::Display for Status {
         self.arriving(f)?;
         self.searches(f)?;
         self.reserved(f)?;
+        self.disks(f)?;
         self.links(f)?;
         self.mounts(f)?;
         let sessions = self.sessions.iter().map(|s| {

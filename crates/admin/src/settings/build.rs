@@ -6,6 +6,7 @@ use std::time::Duration;
 use formats::names::Characters;
 
 use super::accounts;
+use super::acme;
 use super::afp;
 use super::api;
 use super::appletalk::{self, AppleTalkSettings};
@@ -206,6 +207,7 @@ fn check_alone(
 ) {
     check_ports(server, findings);
     api::check(server, &settings.api, findings);
+    acme::check(server, settings.acme.as_ref(), findings);
     over_network::check_roots(server, findings);
     told::check(server, &settings.told, findings);
     domain::check_keytab(server, settings.kerberos_keytab.as_deref(), findings);
@@ -458,6 +460,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
             .text("replicate-schedule")
             .and_then(|text| snapshots::Period::named(&text)),
         quota: section.number("quota").filter(|limit| *limit > 0),
+        bin: section.number("bin").filter(|milliseconds| *milliseconds > 0).map(Duration::from_millis),
         audit: AuditScope::named(section.text("audit").as_deref()),
         luns: section.luns.iter().filter_map(lun::settings).collect(),
         classic: classic::read(section),

@@ -173,6 +173,8 @@ pub struct ShareSettings {
     pub replicate_schedule: Option<snapshots::Period>,
     /// The most bytes that the files below the folder may take.
     pub quota: Option<u64>,
+    /// How long what is removed at the console stays in the share's bin; `None`: it is gone at once.
+    pub bin: Option<Duration>,
     /// The operations that the audit log has.
     pub audit: AuditScope,
     /// LUNs that the settings name; those made by `fourfold lun create` are in the state folder.

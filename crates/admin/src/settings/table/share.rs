@@ -6,7 +6,7 @@ use super::super::kind::{Kind, MOST_NUMBER};
 use super::super::setting::{Setting, Table, new};
 
 use Authority::{Administrator, Host, Limit, Operator};
-use Kind::{Bool, Clients, Number, OneOf, Path, People, Size, SomeOf, Texts};
+use Kind::{Bool, Clients, Duration, Number, OneOf, Path, People, Size, SomeOf, Texts};
 use Table::{Client, Lun, Share};
 
 /// In the order of the documentation.
@@ -332,6 +332,11 @@ pub(super) const SHARE: &[Setting] = &[
         "SMB and AFP clients can make such names, of up to 255 characters. Linux's NFS client cannot list a folder that has one \
          (version 3) or use such a file (version 4). So NFS listings show these files by the shortened names that programs on the \
          server see. Both names lead to the file. For clients that can hold longer names, set it to true.",
+    ),
+    new(Share, "bin", Operator, Duration, "\"off\"").example("\"30 d\"").says(
+        "How long what people remove on the console's page Files stays in the share's bin.",
+        "The bin is the folder `.bin` of the share, in which each account has a folder of its own. What clients of SMB, AFP and NFS remove does \
+         not come into it. Files in it count against the share's space, and go when their time is over.",
     ),
     new(Share, "audit", Limit("all"), OneOf(&["none", "changes", "all"]), "\"none\"").says(
         "Which operations on the share the audit log has.",
