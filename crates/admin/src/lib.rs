@@ -8,6 +8,7 @@ pub mod recipe;
 pub mod settings;
 pub mod shell;
 mod state;
+pub mod video;
 
 pub use archive::{ArchiveError, StateArchive};
 pub use settings::{

@@ -38,6 +38,7 @@ mod shell;
 mod snapshot;
 mod state;
 mod status;
+mod stream;
 mod test_alert;
 mod token;
 mod user;
@@ -88,6 +89,7 @@ pub(crate) use snapshot::{
 };
 pub(crate) use state::{BackupState, RestoreState};
 pub(crate) use status::Status;
+pub(crate) use stream::{ReserveStreams, StreamCommand};
 pub(crate) use test_alert::TestAlert;
 pub(crate) use token::TokenCommand;
 pub(crate) use user::{AccountArgs, User, UserRights};
@@ -225,6 +227,9 @@ pub(crate) enum Command {
     /// Show the caches of a running server, and change their limits
     #[command(after_help = caches::EXAMPLES)]
     Caches(Caches),
+    /// Keep a speed free for streams of video, whatever others do
+    #[command(subcommand, after_help = stream::EXAMPLES)]
+    Stream(StreamCommand),
     /// Say what would make a running server faster
     #[command(after_help = advise::EXAMPLES)]
     Advise(Advise),

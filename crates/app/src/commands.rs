@@ -31,6 +31,7 @@ pub(crate) mod setup;
 pub(crate) mod snapshot;
 pub(crate) mod state;
 pub(crate) mod status;
+pub(crate) mod stream;
 pub(crate) mod test_alert;
 pub(crate) mod token;
 pub(crate) mod user;
@@ -83,6 +84,7 @@ pub(crate) fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Namespace(arguments) => namespace::run(&arguments),
         cli::Command::Cluster(arguments) => gateway::run(&arguments),
         cli::Command::Status(arguments) => status::run(&arguments),
+        cli::Command::Stream(command) => stream::run(&command),
         cli::Command::Caches(arguments) => caches::run(&arguments),
         cli::Command::Advise(arguments) => advise::run(&arguments),
         cli::Command::Bench(arguments) => bench::run(&arguments),

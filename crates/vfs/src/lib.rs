@@ -61,7 +61,7 @@ pub use open::{
     AllocatedRanges, Beside, Hold, Holder, Open, OpenCounts, OpenOptions, OpenPermit, ReadBytes, Still,
     TakenOver,
 };
-pub use resources::{DiskCalls, Payload, caches, disk_calls};
+pub use resources::{DiskCalls, Payload, caches, disk_calls, reserved};
 pub use restoring::{Restore, RestoreObserver, RestoreOptions, RestoreOutcome};
 pub use searching::{
     Candidate, Finder, FinderStatus, FoundEntry, FoundPage, PastCandidate, PastEntry, PastPage, Search,

@@ -22,6 +22,7 @@ use vfs::backend::host::{Host, HostOptions, KeptFiles, as_ourselves};
 use vfs::caches::Cache;
 use vfs::index::{self, Index};
 use vfs::names::KeptCharacters;
+use vfs::reserved::ReservedStreams;
 use vfs::streams::Style;
 use vfs::{CacheBudget, Denials, ModeRule, ShareRules, Site, Traffic, Volume, VolumeOptions};
 
@@ -272,6 +273,11 @@ impl Volumes {
     /// The cache of stored ACLs.
     pub(crate) fn acls(&self) -> Arc<dyn Cache> {
         self.site.acl_cache()
+    }
+
+    /// The streams that are reserved.
+    pub(crate) fn reserved(&self) -> &Arc<ReservedStreams> {
+        self.site.reserved()
     }
 
     /// What clients have read and written.

@@ -22,6 +22,7 @@ mod numbers;
 mod object;
 mod private;
 mod recount;
+mod speed;
 mod watch;
 mod xattr;
 
@@ -30,6 +31,7 @@ pub use file::append;
 pub(crate) use identity::links_are_protected;
 pub(crate) use metered::number_in;
 pub use recount::recount;
+pub use speed::{ReadSpeed, read_speed};
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};

@@ -2,6 +2,7 @@
 
 mod links;
 mod server;
+mod streams;
 mod troubles;
 
 use std::net::TcpListener;
