@@ -42,6 +42,7 @@ mod stream;
 mod test_alert;
 mod token;
 mod user;
+mod verify_edit;
 mod verify_metadata;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -93,6 +94,7 @@ pub(crate) use stream::{ReserveStreams, StreamCommand};
 pub(crate) use test_alert::TestAlert;
 pub(crate) use token::TokenCommand;
 pub(crate) use user::{AccountArgs, User, UserRights};
+pub(crate) use verify_edit::VerifyEdit;
 pub(crate) use verify_metadata::VerifyMetadata;
 
 /// One file tree, served over AFP, SMB, NFS and iSCSI.
@@ -239,6 +241,9 @@ pub(crate) enum Command {
     /// Say which metadata of Macs, DOS and Unix a server keeps between its protocols
     #[command(after_help = verify_metadata::EXAMPLES)]
     VerifyMetadata(VerifyMetadata),
+    /// Say whether Final Cut Pro, Premiere Pro, Resolve, Pro Tools and Logic Pro work on a share
+    #[command(after_help = verify_edit::EXAMPLES)]
+    VerifyEdit(VerifyEdit),
     /// Copy everything from another server, and prove what arrived
     #[command(after_help = migrate::EXAMPLES)]
     Migrate(Migrate),

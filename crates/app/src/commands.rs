@@ -35,6 +35,7 @@ pub(crate) mod stream;
 pub(crate) mod test_alert;
 pub(crate) mod token;
 pub(crate) mod user;
+pub(crate) mod verify_edit;
 pub(crate) mod verify_metadata;
 
 use std::process::ExitCode;
@@ -89,6 +90,7 @@ pub(crate) fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Advise(arguments) => advise::run(&arguments),
         cli::Command::Bench(arguments) => bench::run(&arguments),
         cli::Command::VerifyMetadata(arguments) => verify_metadata::run(&arguments),
+        cli::Command::VerifyEdit(arguments) => verify_edit::run(&arguments),
         cli::Command::Migrate(arguments) => migrate::run(&arguments),
         cli::Command::Ls(arguments) => files::list(&arguments),
         cli::Command::Cat(arguments) => files::cat(&arguments),
