@@ -61,7 +61,7 @@ pub use brief::BriefStatus;
 pub use browse::{BrowseAnswer, BrowseRequest, BrowsedStatus, NewBrowse, TypedPassphrase};
 pub use caches::{
     BestMount, CacheStatus, CachesAnswer, CachesRequest, CachesStatus, HostMemory, PredictedRatios,
-    ShareMounts, TrafficStatus,
+    ReadAheadStatus, ShareMounts, TrafficStatus,
 };
 pub use client::{
     AskError, ask, backups, browse, caches, disconnect, find, lun, reload, restore, rights, say, schedules,

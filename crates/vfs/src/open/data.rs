@@ -38,7 +38,7 @@ impl Open {
         if !self.is_data {
             let bytes = self.stream_bytes(offset, length).await?;
             let end = bytes.len() < length;
-            self.volume.site.traffic.read(bytes.len());
+            self.volume.site.traffic.read_stream(bytes.len());
             return Ok(ReadBytes { payload: Payload::Bytes(bytes), end });
         }
         // A short read is one call: only a longer one has to know where the file ends.

@@ -47,6 +47,7 @@ impl HostObject {
         let way = guards::way(self.id(), writes);
         let new = handle::reopen(self.fd(), if writes { OFlags::RDWR } else { OFlags::RDONLY }).map(Arc::new);
         if let Ok(new) = &new {
+            self.shared.read_ahead.advise(new);
             // One descriptor for all: with two, the host gives no lease against readers.
             let descriptor = match (writes, lends) {
                 (true, _) => all.writes(new.clone()),
