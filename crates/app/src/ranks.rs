@@ -79,4 +79,8 @@ lock::ranks! {
     RaisedAlerts,
     /// What the doctor has found.
     Diagnoses,
+    /// The folders of the shares, for the doctor.
+    ScannedFolders,
+    /// The files that clients have read while the doctor notes that.
+    ReadFilesOfClients,
 }

@@ -152,7 +152,7 @@ async fn serve_until_stopped(
     let (announcers, part) = (Announcers::start(&launch), Part::start(&current, volumes.clone(), keeper));
     let caches = CachesView::new(&current, volumes.clone(), (budget, machine), count, reach);
     tokio::spawn(look_at_memory(caches.clone()));
-    let (console, doctor) = (Arc::new(ConsoleNotifier::default()), Doctor::start(fronts.clone()));
+    let (console, doctor) = (Arc::new(ConsoleNotifier::default()), Doctor::start(fronts.clone(), &current));
     let looked_at = (login_guard.clone(), volumes.namespace().clone(), doctor.clone());
     let (audit, slow) = (Arc::new(Audit::new(&current.settings)), Arc::new(Slow::new(&current.settings)));
     let of_state = StateFolder { path: state.path().to_owned(), index: volumes.index().clone(), api_failure };
