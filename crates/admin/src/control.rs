@@ -1,6 +1,6 @@
 //! The control socket: `fourfold status` and similar commands use it to talk to a running server.
 //!
-//! A Unix socket in the state folder, for its owner only. Requests and responses are one line of JSON each:
+//! A Unix socket in the state folder, for its owner only, and one for all users of the host, who may only search. Requests and responses are one line of JSON each:
 //!
 //! ```text
 //! {"ask":"status"}            {"status":{…}}
@@ -36,6 +36,7 @@ mod doctor;
 mod find;
 mod links;
 mod lun;
+mod people;
 mod restore;
 mod rights;
 mod schedules;
@@ -65,9 +66,10 @@ pub use client::{
 };
 pub use disconnect::Disconnect;
 pub use doctor::{ClientDiagnosis, DoctorStatus, ProtocolAdvice, Trouble};
-pub use find::{FindAnswer, FindRequest, FoundFile, MOST_FOUND, SearchStatus};
+pub use find::{FindAnswer, FindRequest, FoundFile, FoundSnapshot, MOST_FOUND, SearchStatus};
 pub use links::{LinkStatus, LinkTargetStatus};
 pub use lun::{LunAnswer, LunRequest, LunSession, LunStatus, NewLunRequest, Progress};
+pub use people::{leave_people, listen_to_people};
 pub use restore::{MOST_NAMED, RestoreReport, RestoreRequest, RestoredEntry};
 pub use rights::{
     OperationAnswer, PersonAnswer, PersonStatus, RightsAnswer, RightsEntry, RightsFinding, RightsQuestion,
@@ -75,7 +77,7 @@ pub use rights::{
 };
 pub use schedules::Schedules;
 pub use scrub::{ScrubFinding, ScrubReport, ScrubRequest};
-pub use server::{Report, listen, remove, serve};
+pub use server::{Report, listen, remove, serve, serve_people};
 pub use started::StartedWith;
 pub use status::{
     AbsentShareStatus, AlertStatus, DomainStatus, LeaseStatus, Listener, ListenerStatus, LockStatus,

@@ -16,6 +16,7 @@ pub(crate) mod restart;
 pub(crate) mod running;
 pub(crate) mod slow;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,6 +26,7 @@ use admin::{Arguments, Settings};
 use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
 use vfs::index::Index;
 
 use crate::cli::Serve;
@@ -168,6 +170,7 @@ async fn serve_until_stopped(
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), parts));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
+    let people = serve_people(state.path(), &running);
     api::serve(api, &running, (login_guard.clone(), &console, alerts), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
     let macs = watch(&running, &volumes)?;
@@ -176,6 +179,10 @@ async fn serve_until_stopped(
     part.end();
     control.abort();
     control::remove(state.path());
+    if let Some(people) = people {
+        people.abort();
+        control::leave_people(state.path());
+    }
     say_goodbye(&announcers, &fronts, &stop).await;
     let _ = tokio::task::spawn_blocking(move || (audit.stop(), macs.stop())).await; // a panic there was logged
     volumes.stop().await;
@@ -207,6 +214,20 @@ async fn look_at_memory(caches: Arc<CachesView>) {
         every.tick().await;
         let caches = caches.clone();
         let _ = tokio::task::spawn_blocking(move || caches.look()).await; // a panic there was logged
+    }
+}
+
+/// Lets the users of the host search. A server that is not root has none of others.
+fn serve_people(state: &Path, running: &Arc<Running>) -> Option<JoinHandle<()>> {
+    if !here::privileged() {
+        return None;
+    }
+    match control::listen_to_people(state) {
+        Ok(socket) => Some(tokio::spawn(control::serve_people(socket, running.clone()))),
+        Err(error) => {
+            tracing::debug!(%error, "the users of the host cannot search by `fourfold find`");
+            None
+        }
     }
 }
 

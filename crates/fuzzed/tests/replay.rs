@@ -28,15 +28,19 @@ fn no_committed_input_makes_its_target_panic() {
     }
 }
 
-/// A little of what `cargo fuzz` does, on any toolchain and the same in every run.
+/// A little of what `cargo fuzz` does, on any toolchain and the same in every run. `FOURFOLD_CHANGES=spotlight_queries:1000000` makes
+/// so many changes of each input of one target.
 #[test]
 fn no_small_change_of_a_committed_input_makes_its_target_panic() {
     const CHANGES: u64 = 1_000;
-    for (target, run) in TARGETS {
+    let more = std::env::var("FOURFOLD_CHANGES").ok();
+    let more = more.as_deref().map(|text| text.split_once(':').expect("TARGET:NUMBER"));
+    let changes = more.map_or(CHANGES, |(_, number)| number.parse().expect("a number"));
+    for (target, run) in TARGETS.iter().filter(|(name, _)| more.is_none_or(|(only, _)| only == *name)) {
         let corpus = folder("corpus").join(target);
         for input in names(&corpus) {
             let bytes = std::fs::read(corpus.join(&input)).unwrap();
-            for seed in 1..=CHANGES {
+            for seed in 1..=changes {
                 let changed = changed(&bytes, seed);
                 if std::panic::catch_unwind(|| run(&changed)).is_err() {
                     panic!("{target}/{input}, change {seed}: {}", changed.escape_ascii());

@@ -221,26 +221,36 @@ impl TextTest {
     /// The words that contents must have: those of the pattern. A word before a `*` is the beginning of one.
     #[must_use]
     pub fn words(&self) -> Vec<WordTest> {
-        let mut wanted: Vec<WordTest> = Vec::new();
-        for (at, piece) in self.pattern.0.iter().enumerate() {
-            let Piece::Text(text) = piece else { continue };
-            let is_open = matches!(self.pattern.0.get(at + 1), Some(Piece::Any | Piece::One));
-            let mut found = Vec::new();
-            words(text, |word| found.push(word.to_owned()));
-            let ends_in_word = text.chars().next_back().is_some_and(is_in_word);
-            let is_run = text.chars().next_back().is_some_and(is_dense);
-            if is_run && text.chars().rev().nth(1).is_some_and(is_dense) {
-                found.pop(); // the last character alone: the pair before has it
-            }
-            let last = found.len().wrapping_sub(1);
-            let tests = found.into_iter().enumerate().map(|(number, word)| {
-                let is_single = word.chars().count() == 1 && word.chars().all(is_dense);
-                let is_beginning = is_single || number == last && is_open && ends_in_word;
-                WordTest { word, is_beginning }
-            });
-            wanted.extend(tests);
+        (0..self.pattern.0.len()).flat_map(|at| self.words_of_piece(at)).collect()
+    }
+
+    /// The words that contents must have one after the other: those between two wildcards, if they are more than one. Pairs of
+    /// characters of a writing without spaces say their order themselves.
+    #[must_use]
+    pub fn phrases(&self) -> Vec<Vec<WordTest>> {
+        let is_phrase = |words: &Vec<WordTest>| {
+            words.len() > 1 && words.iter().any(|test| !test.word.chars().all(is_dense))
+        };
+        (0..self.pattern.0.len()).map(|at| self.words_of_piece(at)).filter(is_phrase).collect()
+    }
+
+    fn words_of_piece(&self, at: usize) -> Vec<WordTest> {
+        let Piece::Text(text) = &self.pattern.0[at] else { return Vec::new() };
+        let is_open = matches!(self.pattern.0.get(at + 1), Some(Piece::Any | Piece::One));
+        let mut found = Vec::new();
+        words(text, |word| found.push(word.to_owned()));
+        let ends_in_word = text.chars().next_back().is_some_and(is_in_word);
+        let is_run = text.chars().next_back().is_some_and(is_dense);
+        if is_run && text.chars().rev().nth(1).is_some_and(is_dense) {
+            found.pop(); // the last character alone: the pair before has it
         }
-        wanted
+        let last = found.len().wrapping_sub(1);
+        let tests = found.into_iter().enumerate().map(|(number, word)| {
+            let is_single = word.chars().count() == 1 && word.chars().all(is_dense);
+            let is_beginning = is_single || number == last && is_open && ends_in_word;
+            WordTest { word, is_beginning }
+        });
+        tests.collect()
     }
 }
 

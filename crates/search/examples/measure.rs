@@ -1,4 +1,5 @@
-//! Measures an index: a tree of many names, the time of building, bytes of each, and the time of queries beside a walk by `find`.
+//! Measures an index: a tree of many names, the time of building, bytes of each, the time of queries beside a walk by `find`, and what
+//! operations of clients cost without an index, with one, and while it is built.
 //! `cargo run --release -p search --example measure -- FOLDER NAMES`
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a tool for developers")]
@@ -12,7 +13,9 @@ use jiff::tz::TimeZone;
 use query::language::{self, Clock};
 use search::{IndexOptions, SearchIndex};
 use vfs::backend::host::{Host, HostOptions};
-use vfs::{Caller, Search, Volume, VolumeOptions};
+use vfs::backend::{NewKind, RenameMode, Stability};
+use vfs::state::{ClientId, Modes, Party};
+use vfs::{Actor, Caller, OpenOptions, Search, Volume, VolumeOptions};
 
 /// Files of a folder.
 const EACH: usize = 50;
@@ -43,9 +46,13 @@ fn main() {
         Arc::new(Host::open(&tree, &HostOptions::default()).unwrap()),
         VolumeOptions::default(),
     ));
+    let work = Work::new(&volume);
+    let without = work.costs();
     let (begun, before) = (Instant::now(), processor());
     let index = SearchIndex::start(&volume, options(&state)).unwrap();
     let finder = index.finder();
+    let meanwhile = work.costs();
+    let is_building = !index.is_settled();
     while !index.is_settled() {
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -66,6 +73,21 @@ fn main() {
         worked,
         status.entries
     );
+    let with = work.costs();
+    println!(
+        "ns of the processor: without, while it was built ({is_building}), with; of all threads without, with"
+    );
+    for (at, name) in Work::NAMES.iter().enumerate() {
+        let ([without, all], [meanwhile, _], [with, all_with]) = (without[at], meanwhile[at], with[at]);
+        let more = |than: f64, without: f64| (than / without - 1.0) * 100.0;
+        println!(
+            "{name:14} {without:7.0} {meanwhile:7.0} ({:+.1} %) {with:7.0} ({:+.1} %); {all:7.0} {all_with:7.0} ({:+.1} %)",
+            more(meanwhile, without),
+            more(with, without),
+            more(all_with, all)
+        );
+    }
+    println!("memory: {} KiB", index.memory() / 1024);
     println!("bytes each: {:.1}", status.bytes as f64 / status.entries as f64);
     println!("compared at the next start: {:.2} s", restarted.as_secs_f64());
     for text in QUERIES {
@@ -95,6 +117,68 @@ fn main() {
     };
     walk();
     println!("find -iname, all in memory: {:.0} ms", walk().as_secs_f64() * 1000.0);
+}
+
+/// Operations of clients.
+struct Work {
+    volume: Arc<Volume>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Work {
+    const NAMES: [&str; 3] = ["create+remove", "write 4 KiB", "rename"];
+    const ROUNDS: usize = 5;
+
+    fn new(volume: &Arc<Volume>) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        Self { volume: volume.clone(), runtime }
+    }
+
+    /// Nanoseconds of the processor that each takes on this thread, and on all: the least of some rounds.
+    fn costs(&self) -> [[f64; 2]; 3] {
+        let root = self.volume.root().unwrap();
+        let actor = Actor::new(Caller::root(), Party::client(ClientId(1)));
+        let volume = &self.volume;
+        let made = |name: &[u8]| volume.create(&actor, &root, name, NewKind::File, 0o644).unwrap().found;
+        let removed = |name: &[u8]| volume.remove(&actor, &root, name, vfs::Kind::File).unwrap();
+        let file = made(b"measured");
+        let place = vfs::Beside { folder: &root.object, name: b"measured" };
+        let options = OpenOptions { place: Some(place), ..OpenOptions::data(Modes(3)) };
+        let open = self.runtime.block_on(volume.open(&actor, &file, options)).unwrap();
+        let data = bytes::Bytes::from(vec![1; 4096]);
+        let creation = least(2_000, || {
+            made(b"came");
+            removed(b"came");
+        });
+        let write = least(50_000, || {
+            self.runtime.block_on(open.write_at(0, data.clone(), Stability::Unstable)).unwrap();
+        });
+        drop(open);
+        let (mut from, mut to) = (&b"measured"[..], &b"renamed"[..]);
+        let rename = least(5_000, || {
+            volume.rename(&actor, (&root, from), (&root, to), RenameMode::Replace).unwrap();
+            std::mem::swap(&mut from, &mut to);
+        });
+        removed(from);
+        [creation, write, rename]
+    }
+}
+
+/// Nanoseconds of the processor of one call, of this thread and of all: the least of some rounds.
+fn least(count: usize, mut call: impl FnMut()) -> [f64; 2] {
+    let round = || {
+        let before = [thread_processor(), processor()];
+        (0..count).for_each(|_| call());
+        let after = [thread_processor(), processor()];
+        [0, 1].map(|at| (after[at] - before[at]) * 1e9 / count as f64)
+    };
+    let less = |a: [f64; 2], b: [f64; 2]| [a[0].min(b[0]), a[1].min(b[1])];
+    std::iter::repeat_with(round).take(Work::ROUNDS).fold([f64::INFINITY; 2], less)
+}
+
+fn thread_processor() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 fn options(state: &Path) -> IndexOptions {

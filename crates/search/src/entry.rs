@@ -96,6 +96,10 @@ impl Entry {
         facts
     }
 
+    pub(crate) fn is_folder(&self) -> bool {
+        !self.is_file && !matches!(self.kind, FileKind::Link | FileKind::Other)
+    }
+
     /// Memory that it takes, about.
     pub(crate) fn bytes(&self) -> usize {
         let text = |value: &Value| if let Value::Text(text) = value { text.len() } else { 0 };

@@ -13,26 +13,35 @@ mod keeper;
 mod listing;
 mod manifest;
 mod pace;
+mod past;
+mod phrases;
 mod plan;
 mod scan;
 mod store;
 pub(crate) mod table;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use lock::{Condvar, Mutex, RwLock};
-use query::Query;
+use query::{Facts, Query};
 use tokio::sync::Notify;
-use vfs::{Candidate, Error, Finder, FinderStatus, Result, SearchPlace, Volume};
+use vfs::{Candidate, Error, Finder, FinderStatus, LastingKey, PastCandidate, Result, SearchPlace, Volume};
 
 use self::changes::ChangeList;
+use self::phrases::Phrases;
 use self::store::Store;
-use crate::entry::Contents;
+use crate::IndexFailure;
+use crate::entry::{Contents, time_of};
 use crate::ranks;
+
+/// The most memory of what is in no segment, in bytes.
+pub const FULL_TABLE: usize = 16 << 20;
+/// The least of it that works.
+pub const LEAST_TABLE: usize = 1 << 20;
 
 /// Reads the contents of files for an index.
 pub trait ContentReader: Send + Sync {
@@ -74,6 +83,7 @@ pub struct SearchIndex {
 /// What searches and the threads of an index share.
 struct Shared {
     options: IndexOptions,
+    volume: Weak<Volume>,
     /// `None`: it is not open yet, or is being made anew.
     store: RwLock<Option<Arc<Store>>, ranks::OpenedIndex>,
     changes: ChangeList,
@@ -81,6 +91,18 @@ struct Shared {
     alarm: Alarm,
     /// A search has found damage.
     is_damaged: AtomicBool,
+    /// What snapshots have, once a snapshot was seen.
+    past: RwLock<Option<Arc<Store>>, ranks::OpenedPast>,
+    /// A search in snapshots has found damage.
+    is_past_damaged: AtomicBool,
+    /// Memory of what is in no segment, in bytes, after which it becomes one.
+    full_table: AtomicUsize,
+}
+
+impl Shared {
+    fn is_full(&self, store: &Store) -> bool {
+        store.table_bytes() > self.full_table.load(Ordering::Relaxed)
+    }
 }
 
 /// How far an index has come.
@@ -88,6 +110,8 @@ struct Shared {
 struct Progress {
     building: Option<(u64, u64)>,
     problem: Option<String>,
+    /// Snapshots that were not read yet.
+    unread_snapshots: usize,
 }
 
 /// Wakes the threads of an index.
@@ -133,11 +157,15 @@ impl SearchIndex {
     pub fn start(volume: &Arc<Volume>, options: IndexOptions) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             options,
+            volume: Arc::downgrade(volume),
             store: RwLock::default(),
             changes: ChangeList::default(),
-            progress: Mutex::new(Progress { building: Some((0, 0)), problem: None }),
+            progress: Mutex::new(Progress { building: Some((0, 0)), ..Progress::default() }),
             alarm: Alarm::default(),
             is_damaged: AtomicBool::new(false),
+            past: RwLock::default(),
+            is_past_damaged: AtomicBool::new(false),
+            full_table: AtomicUsize::new(FULL_TABLE),
         });
         let threads = keeper::start(volume, &shared)?;
         Ok(Self { shared, threads })
@@ -149,17 +177,31 @@ impl SearchIndex {
         Arc::new(IndexFinder(self.shared.clone()))
     }
 
+    /// Reads new snapshots now, not at the next time that it would look for them.
+    pub fn look_at_snapshots(&self) {
+        self.shared.alarm.ring();
+    }
+
     /// Whether everything that is known of the tree is in the index: for tests.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.shared.progress.lock().building.is_none() && self.shared.changes.is_empty()
     }
 
+    /// Limits the memory of what is not written yet, in bytes, between [`LEAST_TABLE`] and [`FULL_TABLE`].
+    pub fn limit_memory(&self, most: u64) {
+        let most = usize::try_from(most).unwrap_or(FULL_TABLE).clamp(LEAST_TABLE, FULL_TABLE);
+        if self.shared.full_table.swap(most, Ordering::Relaxed) > most {
+            self.shared.alarm.ring();
+        }
+    }
+
     /// Memory that it takes beside what the host caches of its files, in bytes.
     #[must_use]
     pub fn memory(&self) -> u64 {
-        let store = self.shared.store.read().clone();
-        self.shared.changes.bytes() + store.map_or(0, |store| store.table_bytes() as u64)
+        let stores = [self.shared.store.read().clone(), self.shared.past.read().clone()];
+        let tables: usize = stores.iter().flatten().map(|store| store.table_bytes()).sum();
+        self.shared.changes.bytes() + tables as u64
     }
 }
 
@@ -177,24 +219,62 @@ impl Drop for SearchIndex {
 /// The face of an index for its volume.
 struct IndexFinder(Arc<Shared>);
 
+impl IndexFinder {
+    /// A search failed: damage is mended by the keeper.
+    fn failed(&self, error: &IndexFailure, is_damaged: &AtomicBool) -> Error {
+        tracing::debug!(%error, share = %self.0.options.share, "a search failed");
+        if error.needs_rebuilding() {
+            is_damaged.store(true, Ordering::Release);
+            self.0.alarm.ring();
+        }
+        Error::Io
+    }
+}
+
 impl Finder for IndexFinder {
     fn propose(
         &self,
         query: &Query,
         after: Option<&SearchPlace>,
         each: &mut dyn FnMut(&Candidate<'_>) -> bool,
-    ) -> Result<()> {
+    ) -> Result<Option<SearchPlace>> {
         let store = self.0.store.read().clone();
+        let Some(store) = store.filter(|_| query.is_within_limits()) else { return Ok(None) };
+        let name_of = |uid| (self.0.options.owner_names)(uid);
+        let phrases = Phrases::new(&self.0);
+        let (mut last, mut paused) = (None, None);
+        let found = asking::propose(&store, query, after, &name_of, &mut |found| {
+            if phrases.have_taken_long() {
+                paused = last.take();
+                return false;
+            }
+            let Some(folder) = LastingKey::from_bytes(&found.place.folder) else { return true };
+            let goes_on = each(&Candidate {
+                folder,
+                name: &found.place.name,
+                contents: found.contents.unwrap_or(&Facts::default()),
+                text: &|test| (found.text)(test) && phrases.accept(test, (&folder, found.place)),
+                read: found.contents.map(|_| (found.inode, time_of(found.changed))),
+            });
+            if phrases.have_taken_long() {
+                last = Some(found.place.clone());
+            }
+            goes_on
+        });
+        found.map(|()| paused).map_err(|error| self.failed(&error, &self.0.is_damaged))
+    }
+
+    fn propose_past(
+        &self,
+        query: &Query,
+        after: Option<&SearchPlace>,
+        each: &mut dyn FnMut(&PastCandidate<'_>) -> bool,
+    ) -> Result<()> {
+        let store = self.0.past.read().clone();
         let Some(store) = store.filter(|_| query.is_within_limits()) else { return Ok(()) };
         let name_of = |uid| (self.0.options.owner_names)(uid);
-        asking::propose(&store, query, after, &name_of, each).map_err(|error| {
-            tracing::debug!(%error, share = %self.0.options.share, "a search failed");
-            if error.needs_rebuilding() {
-                self.0.is_damaged.store(true, Ordering::Release);
-                self.0.alarm.ring();
-            }
-            Error::Io
-        })
+        let found = past::propose(&store, query, after, &name_of, each);
+        found.map_err(|error| self.failed(&error, &self.0.is_past_damaged))
     }
 
     fn owner_name(&self, uid: u32) -> Option<String> {
@@ -204,7 +284,14 @@ impl Finder for IndexFinder {
     fn status(&self) -> FinderStatus {
         let store = self.0.store.read().clone();
         let (entries, bytes) = store.map_or((0, 0), |store| store.size());
+        let past = self.0.past.read().clone().map_or(0, |past| past.size().1);
         let progress = self.0.progress.lock();
-        FinderStatus { entries, bytes, building: progress.building, problem: progress.problem.clone() }
+        FinderStatus {
+            entries,
+            bytes: bytes + past,
+            building: progress.building,
+            problem: progress.problem.clone(),
+            unread_snapshots: progress.unread_snapshots,
+        }
     }
 }

@@ -13,4 +13,4 @@ mod segment;
 
 pub use entry::Contents;
 pub use error::IndexFailure;
-pub use index::{ContentReader, IndexOptions, OwnerNames, SearchIndex};
+pub use index::{ContentReader, FULL_TABLE, IndexOptions, LEAST_TABLE, OwnerNames, SearchIndex};

@@ -11,6 +11,8 @@ lock::ranks! {
     PendingChanges,
     /// The open files of an index.
     OpenedIndex,
+    /// The open files of an index of snapshots.
+    OpenedPast,
     /// The segments of an index, and what is not in one yet.
     IndexedEntries,
     /// How far an index has come.

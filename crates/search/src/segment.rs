@@ -306,6 +306,25 @@ impl Segment {
         }
     }
 
+    /// An entry without the words of its contents; `None` if it was removed.
+    pub(crate) fn entry(&self, row: Row, refs: &[Refs; 2]) -> Result<Option<Entry>, IndexFailure> {
+        if row.is_removed() {
+            return Ok(None);
+        }
+        Ok(Some(Entry {
+            kind: row.kind,
+            is_file: row.flags & IS_FILE != 0,
+            uid: row.uid,
+            size: row.size,
+            modified: row.modified,
+            created: row.created,
+            inode: refs[0].inode,
+            changed: refs[0].changed,
+            extra: self.facts(refs)?,
+            words: None,
+        }))
+    }
+
     /// What few entries have.
     pub(crate) fn facts(&self, [here, next]: &[Refs; 2]) -> Result<Facts, IndexFailure> {
         let bytes = self.span(Section::Facts, here.facts, next.facts)?;

@@ -64,7 +64,8 @@ pub use open::{
 pub use resources::{DiskCalls, Payload, caches, disk_calls};
 pub use restoring::{Restore, RestoreObserver, RestoreOptions, RestoreOutcome};
 pub use searching::{
-    Candidate, Finder, FinderStatus, FoundEntry, FoundPage, Search, SearchPlace, Searches, Surveyed,
+    Candidate, Finder, FinderStatus, FoundEntry, FoundPage, PastCandidate, PastEntry, PastPage, Search,
+    SearchPlace, Searches, Surveyed,
 };
 pub use site::Site;
 pub use streams::xattrs::Xattr;

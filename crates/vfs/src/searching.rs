@@ -10,6 +10,7 @@
 
 mod facts;
 mod judging;
+mod past;
 mod survey;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use self::judging::Judge;
 use crate::backend::{Finds, Found};
 use crate::{Caller, Error, LastingKey, Result, Time, Volume};
 
+pub use self::past::{PastCandidate, PastEntry, PastPage};
 pub use self::survey::Surveyed;
 
 /// Entries that one call of [`Searches::find`] looks at. A caller that may see few of them gets a page with few results, and asks for
@@ -70,18 +72,31 @@ pub struct FinderStatus {
     pub building: Option<(u64, u64)>,
     /// Why it is not kept up to date, for people.
     pub problem: Option<String>,
+    /// Snapshots that it has not read yet: what was in them may be missing from searches in snapshots.
+    pub unread_snapshots: usize,
 }
 
 /// Something that proposes entries of a volume quickly: an index.
 pub trait Finder: Send + Sync {
     /// Calls `each` with entries that may match, in the order of their [`SearchPlace`]s and from after one of them, until it answers
-    /// false. An entry that matches by the facts of now may be missing if it has just changed.
+    /// false. An entry that matches by the facts of now may be missing if it has just changed. A finder that has looked long enough
+    /// returns the place after which it goes on.
     fn propose(
         &self,
         query: &Query,
         after: Option<&SearchPlace>,
         each: &mut dyn FnMut(&Candidate<'_>) -> bool,
-    ) -> Result<()>;
+    ) -> Result<Option<SearchPlace>>;
+
+    /// The same for entries of snapshots. A finder may not know any.
+    fn propose_past(
+        &self,
+        _query: &Query,
+        _after: Option<&SearchPlace>,
+        _each: &mut dyn FnMut(&PastCandidate<'_>) -> bool,
+    ) -> Result<()> {
+        Ok(())
+    }
 
     /// The name of a user of the host, by which people search for owners.
     fn owner_name(&self, uid: u32) -> Option<String>;
@@ -152,7 +167,7 @@ impl Searches<'_> {
         let mut judge = Judge::new(self.volume, caller, search, &*finder)?;
         let mut page = FoundPage { entries: Vec::new(), next: None };
         let mut judged = 0;
-        finder.propose(search.query, after, &mut |candidate| {
+        let paused = finder.propose(search.query, after, &mut |candidate| {
             judged += 1;
             page.entries.extend(judge.result(candidate));
             let is_full = page.entries.len() >= limit.max(1) || judged >= MOST_JUDGED;
@@ -162,6 +177,7 @@ impl Searches<'_> {
             }
             !is_full
         })?;
+        page.next = page.next.or(paused);
         Ok(page)
     }
 

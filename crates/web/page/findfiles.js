@@ -1,7 +1,8 @@
 // Files of all shares by name, kind, date, person and tag: what the account of the session may list.
 
-import { get } from "./api.js";
-import { bytes, count, h, heading, replace, when } from "./dom.js";
+import { get, post } from "./api.js";
+import { bytes, count, h, heading, replace, ticked, when } from "./dom.js";
+import { thumbnail } from "./manager.js";
 import { table } from "./table.js";
 
 const MOST = 200;
@@ -25,13 +26,32 @@ export function queryOf(words, { kind, modified, owner }) {
 }
 
 const COLUMNS = [
-  { title: "Name", cell: (row) => h("a", { href: fileLink(row) }, nameOf(row)) },
+  { title: "Name", cell: (row) => [thumbnail(row), h("a", { href: fileLink(row) }, nameOf(row))] },
   { title: "Share", kind: "whole", cell: (row) => row.share },
   { title: "Folder", kind: "cut", cell: (row) => (row.path.includes("/") ? row.path.slice(0, row.path.lastIndexOf("/")) : "/") },
   { title: "Kind", kind: "whole", cell: (row) => row.kind },
   { title: "Size", numeric: true, cell: (row) => (row.size === undefined ? "" : bytes(row.size)) },
   { title: "Changed", kind: "whole", cell: (row) => when(row.modified) },
 ];
+
+// What is not at its place any more: the newest snapshot that has it, and the way back.
+function pastColumns(context, again) {
+  const restore = async ({ share, path, snapshot }) => {
+    if (!await context.confirm(`Restore ${path} from ${snapshot.name}?`, "It is put back to its place.", "Restore")) return;
+    await context.doing(async () => {
+      const report = await post("/v1/snapshots/restore", { share, snapshot: snapshot.name, path, to: path, dry_run: false });
+      const refused = report.entries.filter((entry) => entry.why).map((entry) => `${entry.path}: ${entry.why}`);
+      return { lines: [`${report.restored} restored, ${report.unchanged} unchanged, ${report.refused} refused`, ...refused.slice(0, 5)] };
+    });
+    await again();
+  };
+  const name = { title: "Name", cell: nameOf };
+  return [name, ...COLUMNS.slice(1),
+    { title: "Last in", kind: "whole", cell: (row) => row.snapshot.name },
+    { title: "Taken", kind: "whole", cell: (row) => when(row.snapshot.taken) },
+    { title: "", kind: "buttons", cell: (row) => h("button", { type: "button", class: "small", "aria-label": `Restore ${row.path}`, onclick: () => restore(row) }, "Restore") },
+  ];
+}
 
 // What people should know of an answer: that there is more, or that something may be missing.
 function notes(answer) {
@@ -54,6 +74,7 @@ export default {
     const kind = choice("find-kind", "Kind", KINDS.map((one) => [one, one || "any kind"]));
     const modified = choice("find-modified", "Changed", DATES);
     const owner = choice("find-owner", "Owner", [["", "anybody's"], ...accounts.map((one) => [one.name, one.name])]);
+    const past = h("input", { type: "checkbox", id: "find-past", checked: given.has("past") });
     const outcome = h("div", { id: "find-outcome", "aria-live": "polite" });
     let asked = 0;
     let wait;
@@ -64,19 +85,21 @@ export default {
       const query = queryOf(words.value, { kind: kind.value, modified: modified.value, owner: owner.value });
       if (query === "") return replace(outcome, h("p", { class: "muted" }, "Type what you look for."));
       try {
-        const answer = await get(`/v1/find?${new URLSearchParams({ query, share: share.value, limit: MOST })}`, context.signal);
-        if (mine === asked) replace(outcome, table("Files", COLUMNS, answer.files, "Nothing is found."), notes(answer));
+        const answer = await get(`/v1/find?${new URLSearchParams({ query, share: share.value, snapshots: past.checked, limit: MOST })}`, context.signal);
+        const columns = past.checked ? pastColumns(context, load) : COLUMNS;
+        const nothing = past.checked ? "No snapshot has such a file that is not there now." : "Nothing is found.";
+        if (mine === asked) replace(outcome, table("Files", columns, answer.files, nothing), notes(answer));
       } catch (error) {
         if (mine === asked && error.name !== "AbortError") replace(outcome, h("p", { class: "error", style: { whiteSpace: "pre-wrap" } }, error.message));
       }
       return undefined;
     }
     words.addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(load, WAIT_MS); });
-    [share, kind, modified, owner].forEach((field) => field.addEventListener("change", load));
+    [share, kind, modified, owner, past].forEach((field) => field.addEventListener("change", load));
     replace(main,
       heading("Find files"),
       h("p", { class: "muted" }, "Files and folders that your account may list, by the indexes of the shares."),
-      h("section", { class: "card" }, h("div", { class: "row toolbar" }, words, share, kind, modified, owner), outcome));
+      h("section", { class: "card" }, h("div", { class: "row toolbar" }, words, share, kind, modified, owner, ticked(past, "gone: in snapshots")), outcome));
     words.focus();
     await load();
   },

@@ -6,10 +6,13 @@ import { bytes, count, h, replace } from "./dom.js";
 const FOLDERS = 1000;
 const PICTURES = ["png", "jpg", "jpeg", "gif", "webp", "avif"];
 const LARGEST_PICTURE = 20 * 1024 * 1024;
+const LARGEST_THUMBNAIL = 4 * 1024 * 1024;
 
 const inside = (path, name) => (path ? `${path}/${name}` : name);
 const above = (path) => path.split("/").slice(0, -1).join("/");
 const last = (path) => path.split("/").pop();
+
+const isPicture = (path) => PICTURES.includes(last(path).split(".").pop().toLowerCase());
 
 export const dataOf = (share, path, shown = false) => `/v1/files/data?${new URLSearchParams({ share, path, ...(shown ? { shown } : {}) })}`;
 
@@ -18,9 +21,15 @@ export const downloadLink = (share, path, text = "Download", label = `Download $
 
 // The picture itself, if the file is one.
 export function preview(file) {
-  const isPicture = file.kind === "file" && file.size <= LARGEST_PICTURE && PICTURES.includes(last(file.path).split(".").pop().toLowerCase());
-  if (!isPicture) return null;
+  if (file.kind !== "file" || file.size > LARGEST_PICTURE || !isPicture(file.path)) return null;
   const picture = h("img", { class: "preview", src: dataOf(file.share, file.path, true), alt: `The picture ${last(file.path)}`, onerror: () => picture.remove() });
+  return picture;
+}
+
+// A small picture of a file that was found, if it is one.
+export function thumbnail({ share, path, size, kind }) {
+  if (kind !== "image" || size > LARGEST_THUMBNAIL || !isPicture(path)) return null;
+  const picture = h("img", { class: "thumbnail", src: dataOf(share, path, true), alt: "", loading: "lazy", width: 40, height: 40, onerror: () => picture.remove() });
   return picture;
 }
 

@@ -33,6 +33,9 @@ pub(crate) struct Asked {
     /// The path of a folder in the share: only what is in it or below.
     #[serde(default)]
     path: String,
+    /// Search in snapshots, for what is not at its place any more.
+    #[serde(default)]
+    snapshots: bool,
     /// The most files: at most 1000.
     #[serde(default = "Asked::usual")]
     #[param(default = 100)]
@@ -54,7 +57,7 @@ pub(crate) async fn find(
     asked: Result<Query<Asked>, QueryRejection>,
 ) -> Result<Response, Failure> {
     let refused = |error: QueryRejection| Failure::new(StatusCode::BAD_REQUEST, error.body_text());
-    let Query(Asked { query, share, path, limit }) = asked.map_err(refused)?;
+    let Query(Asked { query, share, path, snapshots, limit }) = asked.map_err(refused)?;
     check_inside(&path)?;
     let by = person(&actor, peer)?;
     let request = FindRequest {
@@ -62,6 +65,7 @@ pub(crate) async fn find(
         share: Some(share).filter(|share| !share.is_empty()),
         path: from_text_view(&path).to_vec(),
         account: None,
+        snapshots,
         limit: limit.clamp(1, MOST_ROWS),
     };
     answered(blocking(move || api.manage.find(&by, &request)).await?)

@@ -19,6 +19,7 @@ mod nfs4;
 mod poll;
 mod report;
 mod rows;
+mod search;
 mod smb;
 
 use std::fmt;
@@ -35,7 +36,8 @@ use rows::{ComparisonRow, RowGroup};
 #[derive(clap::Args)]
 pub struct CompareArgs {
     /// nfs, smb, afp or iscsi; large: a folder of 1,000,000 files beside one of 10,000; calls: system calls per operation; bench: the clients
-    /// of `fourfold bench` beside the load programs; poll: our server that polls beside the same that does not
+    /// of `fourfold bench` beside the load programs; poll: our server that polls beside the same that does not; search: our index
+    /// beside a walk and a listing over SMB
     #[arg(required_unless_present = "all")]
     protocol: Option<ComparedProtocol>,
     /// nfs, smb, afp and iscsi (or the named one) in one table with the bars; without --quick, --rows, --only and a
@@ -96,6 +98,7 @@ enum ComparedProtocol {
     Afp,
     Iscsi,
     Large,
+    Search,
     Calls,
     Bench,
     Poll,
@@ -158,6 +161,7 @@ impl ComparedProtocol {
             Self::Afp => "AFP",
             Self::Iscsi => "iSCSI",
             Self::Large => "large folders",
+            Self::Search => "searches",
             Self::Calls => "system calls",
             Self::Bench => "fourfold bench",
             Self::Poll => "polling",
@@ -171,7 +175,7 @@ impl ComparedProtocol {
             Self::Smb => "smbd",
             Self::Afp => "afpd",
             Self::Iscsi => "tgtd",
-            Self::Large | Self::Calls | Self::Bench | Self::Poll => "",
+            Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => "",
         }
     }
 
@@ -182,6 +186,7 @@ impl ComparedProtocol {
             Self::Afp => &[],
             Self::Iscsi => iscsi::PACKAGES,
             Self::Large => large::PACKAGES,
+            Self::Search => search::PACKAGES,
             Self::Calls => calls::PACKAGES,
             Self::Bench | Self::Poll => loads::PACKAGES,
         }
@@ -193,7 +198,7 @@ impl ComparedProtocol {
             Self::Smb => smb::groups(),
             Self::Afp => afp::groups(),
             Self::Iscsi => iscsi::groups(),
-            Self::Large | Self::Calls | Self::Bench | Self::Poll => Vec::new(),
+            Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => Vec::new(),
         }
     }
 
@@ -207,7 +212,9 @@ impl ComparedProtocol {
             Self::Nfs => nfs::place(),
             Self::Smb => smb::place(args.libsmb2.as_deref()),
             Self::Afp => afp::place(args.only == Some("ours".into()), args.afpd.as_deref()),
-            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll => iscsi::place(),
+            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => {
+                iscsi::place()
+            }
         }
     }
 
@@ -217,7 +224,7 @@ impl ComparedProtocol {
             Self::Nfs => nfs::start(folder, who, apart),
             Self::Smb => smb::start(place, who, apart),
             Self::Afp => afp::start(place, who, apart),
-            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll => {
+            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => {
                 iscsi::start(place, who, apart)
             }
         }
@@ -230,7 +237,7 @@ impl ComparedProtocol {
         }
         match self {
             Self::Nfs | Self::Smb | Self::Afp => folder::warm(&place.folder, row.file),
-            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll => {
+            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => {
                 iscsi::warm(&place.folder, row.file, who)
             }
         }
@@ -262,6 +269,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     }
     match protocol {
         ComparedProtocol::Large => large::run(args.quick),
+        ComparedProtocol::Search => search::run(args.rounds, args.quick),
         ComparedProtocol::Calls => calls::run(&args.rows, args.libsmb2.as_deref()),
         ComparedProtocol::Bench => loads::run(args.rounds, args.libsmb2.as_deref()),
         ComparedProtocol::Poll => poll::run(args.rounds, &args.rows, args.libsmb2.as_deref()),

@@ -24,6 +24,9 @@ pub struct FindRequest {
     /// socket.
     #[serde(default)]
     pub account: Option<String>,
+    /// Search in snapshots, for what is not at its place any more.
+    #[serde(default)]
+    pub snapshots: bool,
     /// The most files.
     pub limit: usize,
 }
@@ -57,6 +60,18 @@ pub struct FoundFile {
     pub size: Option<u64>,
     /// When its data was changed, in seconds since 1970.
     pub modified: i64,
+    /// The newest snapshot that has it, if snapshots were searched. The paths are those that it had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<FoundSnapshot>,
+}
+
+/// A snapshot in which a file was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FoundSnapshot {
+    /// Its name, such as `hourly.3`.
+    pub name: String,
+    /// When it was taken, in seconds since 1970.
+    pub taken: i64,
 }
 
 /// How the index of a share is.
@@ -76,6 +91,9 @@ pub struct SearchStatus {
     /// Why it is not kept up to date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// Snapshots that were not read yet.
+    #[serde(default)]
+    pub unread_snapshots: usize,
 }
 
 impl SearchStatus {
@@ -86,6 +104,9 @@ impl SearchStatus {
         match (&self.problem, self.building) {
             (Some(problem), _) => format!("{size}; stopped: {problem}"),
             (None, Some((done, total))) => format!("{size}; being built: {done} of {total} folders"),
+            (None, None) if self.unread_snapshots > 0 => {
+                format!("{size}; snapshots to be read: {}", self.unread_snapshots)
+            }
             (None, None) => size,
         }
     }

@@ -1,5 +1,6 @@
 //! The server of the control socket.
 
+use std::collections::HashMap;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -8,9 +9,10 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
 
+use super::people::MOST_OF_USER;
 use super::{
     BackupsAnswer, BackupsRequest, BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect,
     FindAnswer, FindRequest, LunAnswer, LunRequest, Progress, Request, Response, RestoreReport,
@@ -89,6 +91,14 @@ pub trait Report: Send + Sync + 'static {
     /// # Errors
     /// The query is no query, or there is no such share or account; the lines have the reasons.
     fn find(&self, _request: FindRequest, _uid: u32) -> Result<FindAnswer, Vec<String>> {
+        Err(vec!["this server has no shares".into()])
+    }
+
+    /// Finds files by the rights of the account that a user of the host has at this server.
+    ///
+    /// # Errors
+    /// As above, or the user has no account.
+    fn find_as_person(&self, _request: FindRequest, _uid: u32) -> Result<FindAnswer, Vec<String>> {
         Err(vec!["this server has no shares".into()])
     }
 
@@ -176,9 +186,28 @@ pub fn remove(state: &Path) {
     }
 }
 
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Audience {
+    /// The owner of the state folder, who may ask everything.
+    Owner,
+    /// A user of the host, who may search.
+    People,
+}
+
 /// Answers until the task is dropped.
 pub async fn serve(listener: UnixListener, report: Arc<dyn Report>) {
+    accept(listener, report, Audience::Owner).await;
+}
+
+/// Answers the users of the host until the task is dropped.
+pub async fn serve_people(listener: UnixListener, report: Arc<dyn Report>) {
+    accept(listener, report, Audience::People).await;
+}
+
+async fn accept(listener: UnixListener, report: Arc<dyn Report>, audience: Audience) {
     let places = Arc::new(Semaphore::new(MOST_ASKERS));
+    let mut users = UserPlaces::default();
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let stream = match listener.accept().await {
@@ -189,18 +218,35 @@ pub async fn serve(listener: UnixListener, report: Arc<dyn Report>) {
                 continue;
             }
         };
+        let Ok(uid) = stream.peer_cred().map(|of| of.uid()) else { continue };
+        let own = if audience == Audience::People { users.take(uid) } else { None };
+        if audience == Audience::People && own.is_none() {
+            continue; // other users have places, too
+        }
         let report = Arc::clone(&report);
         tokio::spawn(async move {
-            if let Err(error) = converse(stream, report).await {
+            if let Err(error) = converse(stream, report, (audience, uid)).await {
                 tracing::debug!(%error, "an asker on the control socket went away");
             }
-            drop(place);
+            drop((place, own));
         });
     }
 }
 
-async fn converse(stream: UnixStream, report: Arc<dyn Report>) -> io::Result<()> {
-    let uid = stream.peer_cred()?.uid();
+/// The places of each user.
+#[derive(Default)]
+struct UserPlaces(HashMap<u32, Arc<Semaphore>>);
+
+impl UserPlaces {
+    /// A place for a user, unless the user has taken all of them.
+    fn take(&mut self, uid: u32) -> Option<OwnedSemaphorePermit> {
+        self.0.retain(|_, places| places.available_permits() < MOST_OF_USER);
+        let places = self.0.entry(uid).or_insert_with(|| Arc::new(Semaphore::new(MOST_OF_USER)));
+        Arc::clone(places).try_acquire_owned().ok()
+    }
+}
+
+async fn converse(stream: UnixStream, report: Arc<dyn Report>, who: (Audience, u32)) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut read = BufReader::new(read);
     loop {
@@ -212,7 +258,7 @@ async fn converse(stream: UnixStream, report: Arc<dyn Report>) -> io::Result<()>
         }
         let whole = line.ends_with(b"\n");
         let (mut responses, mut progress) =
-            if whole { answer(&line, Arc::clone(&report), uid) } else { just(too_long()) };
+            if whole { answer(&line, Arc::clone(&report), who) } else { just(too_long()) };
         line.fill(0); // it may have a passphrase
         loop {
             let response = match timeout(HEARTBEAT, responses.recv()).await {
@@ -241,7 +287,7 @@ async fn converse(stream: UnixStream, report: Arc<dyn Report>) -> io::Result<()>
 type Responses = (mpsc::Receiver<Response>, Option<Progress>);
 
 /// Reading settings and listing tables may block, so it runs on a blocking thread.
-fn answer(line: &[u8], report: Arc<dyn Report>, uid: u32) -> Responses {
+fn answer(line: &[u8], report: Arc<dyn Report>, (audience, uid): (Audience, u32)) -> Responses {
     let request: Request = match serde_json::from_slice(line) {
         Ok(request) => request,
         Err(error) => {
@@ -262,12 +308,25 @@ fn answer(line: &[u8], report: Arc<dyn Report>, uid: u32) -> Responses {
     let progress = long.then_some(Progress { done: 0, total: 0 });
     tokio::spawn(async move {
         let meanwhile = say.clone();
-        let work = move || work(request, &*report, uid, &meanwhile);
+        let work = move || match audience {
+            Audience::Owner => work(request, &*report, uid, &meanwhile),
+            Audience::People => find_as_person(request, &*report, uid),
+        };
         let failed = |_| Response::Refused(vec!["the server failed at it; its log says why".into()]);
         let last = tokio::task::spawn_blocking(work).await.unwrap_or_else(failed);
         let _ = say.send(last).await; // unless the client has gone
     });
     (responses, progress)
+}
+
+fn find_as_person(request: Request, report: &dyn Report, uid: u32) -> Response {
+    match request {
+        Request::Find(request) if request.account.is_none() => match report.find_as_person(request, uid) {
+            Ok(answer) => Response::Found(Box::new(answer)),
+            Err(lines) => Response::Refused(lines),
+        },
+        _ => Response::Refused(vec!["users of the host may only search, and as themselves".into()]),
+    }
 }
 
 fn work(request: Request, report: &dyn Report, uid: u32, say: &mpsc::Sender<Response>) -> Response {

@@ -6,7 +6,8 @@ use clap::Args;
 
 use super::Where;
 
-pub(super) const EXAMPLES: &str = "A search asks the index of each share that has `search` set. It finds what the asking user may list, and nothing else.
+pub(super) const EXAMPLES: &str = "A search asks the index of each share that has one. Everybody on the server may search: a user with an account of the server
+finds what the account may list, and root finds all.
 All words must match: in the name, or as beginnings of words of tags, comments and contents. docs/search.md has the language.
 
 Examples:
@@ -16,6 +17,7 @@ Examples:
   fourfold find '(report OR minutes) NOT ext:tmp'
   fourfold find '*.psd modified:..2019' --print0 | xargs -0 ls -l
   fourfold find 'tag:Red' --user ada --json                    what ada finds
+  fourfold find 'contract.docx' --snapshots                    when was it there last?
 
 Exit codes:
   0  something was found
@@ -35,6 +37,9 @@ pub(crate) struct Find {
     /// Only in this folder of the share and below
     #[arg(long = "in", value_name = "PATH", requires = "share")]
     pub(crate) folder: Option<PathBuf>,
+    /// In snapshots: what is not at its place any more, after the name of the newest snapshot that has it
+    #[arg(long, conflicts_with = "print0")]
+    pub(crate) snapshots: bool,
     /// By the rights of this account; by default by those of the user that runs the command
     #[arg(long, value_name = "ACCOUNT")]
     pub(crate) user: Option<String>,

@@ -19,6 +19,11 @@ pub(crate) struct Where {
 }
 
 impl Where {
+    /// Whether no flag says where it is.
+    pub(crate) fn is_default(&self) -> bool {
+        self.state.is_none() && self.config.is_none()
+    }
+
     /// The flags again, for another program.
     pub(crate) fn words(&self) -> Vec<std::ffi::OsString> {
         let state = self.state.iter().flat_map(|state| ["--state".into(), state.into()]);

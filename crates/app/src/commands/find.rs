@@ -1,9 +1,11 @@
 //! `fourfold find`: asks the running server, which has the indexes.
 
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::ExitCode;
 
 use admin::control::{self, AskError, FindAnswer, FindRequest, FoundFile};
+use admin::settings::default_state;
 use serde::Serialize;
 
 use crate::cli::Find;
@@ -24,6 +26,16 @@ struct FileRow<'a> {
     size: Option<u64>,
     /// RFC 3339.
     modified: Option<String>,
+    /// The newest snapshot that has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<SnapshotRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct SnapshotRow<'a> {
+    name: &'a str,
+    /// RFC 3339.
+    taken: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -44,9 +56,16 @@ pub(crate) fn run(asked: &Find) -> anyhow::Result<ExitCode> {
         share: asked.share.clone(),
         path: asked.folder.as_ref().map(|path| path.as_os_str().as_bytes().to_vec()).unwrap_or_default(),
         account: asked.user.clone(),
+        snapshots: asked.snapshots,
         limit: asked.limit as usize,
     };
-    match control::find(&state, request) {
+    let found = match control::find(&state, request.clone()) {
+        Err(AskError::NoServer(_)) if !here::privileged() && asked.place.is_default() => {
+            control::find(&default_state(true, None, Path::new("/"), None), request)
+        }
+        found => found,
+    };
+    match found {
         Ok(answer) => tell(&answer, asked),
         Err(AskError::Refused(lines)) => {
             lines.iter().for_each(|line| out::error_line(format_args!("fourfold: {line}")));
@@ -70,6 +89,9 @@ fn tell(answer: &FindAnswer, asked: &Find) -> anyhow::Result<ExitCode> {
         out::bytes(&paths.collect::<Vec<u8>>())?;
     } else {
         for file in &answer.files {
+            if let Some(snapshot) = &file.snapshot {
+                out::print(format_args!("{}\t", snapshot.name))?;
+            }
             out::bytes(&file.host_path)?;
             out::print("\n")?;
         }
@@ -99,13 +121,17 @@ fn say_what_is_missing(answer: &FindAnswer, asked: &Find) {
 }
 
 fn row(file: &FoundFile) -> FileRow<'_> {
-    let modified = jiff::Timestamp::from_second(file.modified).ok();
+    let time = |seconds| jiff::Timestamp::from_second(seconds).ok().map(|at| at.to_string());
     FileRow {
         share: &file.share,
         path: &file.path,
         host_path: String::from_utf8_lossy(&file.host_path).into_owned(),
         kind: &file.kind,
         size: file.size,
-        modified: modified.map(|at| at.to_string()),
+        modified: time(file.modified),
+        snapshot: file
+            .snapshot
+            .as_ref()
+            .map(|snapshot| SnapshotRow { name: &snapshot.name, taken: time(snapshot.taken) }),
     }
 }

@@ -305,6 +305,10 @@ impl Report for Running {
         self.search(&request, &asker)
     }
 
+    fn find_as_person(&self, request: FindRequest, uid: u32) -> Result<FindAnswer, Vec<String>> {
+        self.search(&request, &Asker::Person(uid))
+    }
+
     fn rights(
         &self,
         request: RightsRequest,

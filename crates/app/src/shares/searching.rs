@@ -6,11 +6,13 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use admin::control::{FindAnswer, FindRequest, FoundFile, MOST_FOUND, SearchStatus};
+use admin::control::{FindAnswer, FindRequest, FoundFile, FoundSnapshot, MOST_FOUND, SearchStatus};
 use admin::{SearchScope, Settings, ShareSettings};
 use anyhow::{Context, bail};
+use auth::Accounts as _;
 use jiff::tz::TimeZone;
 use lock::Mutex;
 use query::Query;
@@ -18,8 +20,9 @@ use query::language::{self, Clock};
 use search::{ContentReader, IndexOptions, SearchIndex};
 use vfs::backend::Found;
 use vfs::backend::host::as_ourselves;
+use vfs::caches::{Cache, CacheReport};
 use vfs::names::{Hiding, text_view};
-use vfs::{Caller, Error, FoundEntry, Search, Volume};
+use vfs::{Attributes, Caller, Error, PastEntry, Search, SearchPlace, Volume};
 
 use self::contents::ContentWorker;
 use crate::people::person::RightsPerson;
@@ -34,10 +37,15 @@ const QUIET: Duration = Duration::from_secs(5);
 /// Files that one call asks the tree for.
 const PAGE: usize = 1_000;
 
-/// The indexes of the shares of a server.
+/// Files that were found, and where to go on.
+type Page = (Vec<FoundFile>, Option<SearchPlace>);
+
+/// The indexes of the shares of a server. As a cache they have what is not on the disk yet, and the identities of folders.
 #[derive(Default)]
 pub(crate) struct Indexes {
     running: Mutex<HashMap<String, RunningIndex>, ranks::SearchIndexes>,
+    /// Memory of all, in bytes; 0 before the first limit.
+    limit: AtomicU64,
 }
 
 /// The index of a share.
@@ -73,11 +81,24 @@ impl Indexes {
         for old in before.values() {
             old.volume.searches().set_finder(None);
         }
+        self.share_memory(&running);
         // Shares of one folder have one volume: what is indexed stays.
         running.values().for_each(|index| index.volume.searches().set_finder(Some(index.index.finder())));
         drop(running);
         drop(before);
         lines
+    }
+
+    fn share_memory(&self, running: &HashMap<String, RunningIndex>) {
+        let limit = self.limit.load(Ordering::Relaxed);
+        if let Some(each) = limit.checked_div(running.len() as u64).filter(|each| *each > 0) {
+            running.values().for_each(|running| running.index.limit_memory(each));
+        }
+    }
+
+    /// New snapshots are read, and those that are gone are forgotten.
+    pub(crate) fn look_at_snapshots(&self) {
+        self.running.lock().values().for_each(|running| running.index.look_at_snapshots());
     }
 
     /// What waits is written.
@@ -92,6 +113,18 @@ impl Indexes {
         let mut all: Vec<SearchStatus> = running.iter().map(|(share, index)| status(share, index)).collect();
         all.sort_by(|a, b| a.share.cmp(&b.share));
         all
+    }
+}
+
+impl Cache for Indexes {
+    fn report(&self) -> CacheReport {
+        let bytes = self.running.lock().values().map(|running| running.index.memory()).sum();
+        CacheReport { bytes, ..CacheReport::default() }
+    }
+
+    fn limit_to(&self, limit: u64) {
+        self.limit.store(limit, Ordering::Relaxed);
+        self.share_memory(&self.running.lock());
     }
 }
 
@@ -133,6 +166,7 @@ fn status(share: &str, running: &RunningIndex) -> SearchStatus {
         bytes: status.bytes,
         building: status.building,
         problem: status.problem,
+        unread_snapshots: status.unread_snapshots,
     }
 }
 
@@ -142,6 +176,8 @@ pub(crate) enum Asker<'a> {
     Account(&'a str),
     /// A user of the host, by the number.
     User(u32),
+    /// The account of this server that a user of the host has, by the number of the user.
+    Person(u32),
 }
 
 impl Asker<'_> {
@@ -151,6 +187,14 @@ impl Asker<'_> {
             Self::Account(name) => {
                 let person = RightsPerson::named(name, current);
                 person.map(Some).with_context(|| format!("there is no account {name:?}"))
+            }
+            Self::Person(uid) => {
+                let user = current.accounts.unix().user_numbered(*uid);
+                let account = user.and_then(|user| current.accounts.find_in_any_case(&user.name));
+                // An account that acts as another user is another person's.
+                let own = account.filter(|account| !account.disabled && account.identity.uid == *uid);
+                own.map(|account| Some(RightsPerson::of(&account)))
+                    .with_context(|| format!("user {uid} of this machine has no account at this server"))
             }
             Self::User(0) => Ok(None),
             Self::User(uid) => Ok(Some(RightsPerson::numbered(*uid, current))),
@@ -181,14 +225,15 @@ pub(crate) fn find(
             continue;
         };
         let status = finder.status();
-        if status.building.is_some() || status.problem.is_some() {
+        let is_behind = request.snapshots && status.unread_snapshots > 0;
+        if status.building.is_some() || status.problem.is_some() || is_behind {
             answer.incomplete.push(share.name.clone());
         }
         let caller =
             person.as_ref().map_or_else(Caller::root, |person| volume.acting(person.identity.clone()));
         let hiding = Hiding::new(&share.hide, &share.show, share.case_sensitive);
         let at = ShareSearch { share, volume: &volume, caller: &caller, person: person.as_ref(), hiding };
-        if !at.find(&query, &request.path, limit, &mut answer)? {
+        if !at.find(&query, request, limit, &mut answer)? {
             break;
         }
     }
@@ -231,11 +276,11 @@ impl ShareSearch<'_> {
     fn find(
         &self,
         query: &Query,
-        path: &[u8],
+        request: &FindRequest,
         limit: usize,
         answer: &mut FindAnswer,
     ) -> anyhow::Result<bool> {
-        let within = match self.folder(path) {
+        let within = match self.folder(&request.path) {
             Ok(within) => within,
             // A folder that the asker may not see is as one that is not there.
             Err(Error::NotFound | Error::AccessDenied) => return Ok(true),
@@ -244,22 +289,44 @@ impl ShareSearch<'_> {
         let search = Search { query, within: within.as_ref() };
         let mut after = None;
         loop {
-            let left = limit - answer.files.len();
             // One more says whether there are more.
-            let page = self.volume.searches().find(self.caller, search, after.as_ref(), (left + 1).min(PAGE));
-            let page = page.with_context(|| format!("the share {} cannot be searched", self.share.name))?;
-            for entry in page.entries.iter().filter(|entry| !self.is_hidden(entry)) {
+            let most = (limit - answer.files.len() + 1).min(PAGE);
+            let page = if request.snapshots {
+                self.past_page(search, after.as_ref(), most)
+            } else {
+                self.page(search, after.as_ref(), most)
+            };
+            let (files, next) =
+                page.with_context(|| format!("the share {} cannot be searched", self.share.name))?;
+            for file in files {
                 if answer.files.len() == limit {
                     answer.more = true;
                     return Ok(false);
                 }
-                answer.files.push(self.found(entry));
+                answer.files.push(file);
             }
-            match page.next {
+            match next {
                 Some(next) => after = Some(next),
                 None => return Ok(true),
             }
         }
+    }
+
+    fn page(&self, search: Search<'_>, after: Option<&SearchPlace>, most: usize) -> vfs::Result<Page> {
+        let page = self.volume.searches().find(self.caller, search, after, most)?;
+        let shown = page.entries.iter().filter(|entry| !self.is_hidden(&entry.path));
+        Ok((shown.map(|entry| self.found(&entry.path, &entry.found.attributes)).collect(), page.next))
+    }
+
+    fn past_page(&self, search: Search<'_>, after: Option<&SearchPlace>, most: usize) -> vfs::Result<Page> {
+        let page = self.volume.searches().find_past(self.caller, search, after, most)?;
+        let shown = page.entries.iter().filter(|entry| !self.is_hidden(&entry.path));
+        let file = |entry: &PastEntry| {
+            let [_, name] = &entry.snapshot.path;
+            let snapshot = FoundSnapshot { name: text_view(name), taken: entry.snapshot.taken.secs };
+            FoundFile { snapshot: Some(snapshot), ..self.found(&entry.path, &entry.found.attributes) }
+        };
+        Ok((shown.map(file).collect(), page.next))
     }
 
     /// The folder to search in. A person sees of a share of homes the own one.
@@ -274,14 +341,13 @@ impl ShareSearch<'_> {
         Ok(Some(at).filter(|_| !names.is_empty()))
     }
 
-    fn is_hidden(&self, entry: &FoundEntry) -> bool {
-        self.person.is_some() && entry.path.iter().any(|name| self.hiding.hides(name))
+    fn is_hidden(&self, path: &[Vec<u8>]) -> bool {
+        self.person.is_some() && path.iter().any(|name| self.hiding.hides(name))
     }
 
-    fn found(&self, entry: &FoundEntry) -> FoundFile {
-        let path = entry.path.join(&b'/');
-        let name = entry.path.last().map(|name| text_view(name)).unwrap_or_default();
-        let attributes = &entry.found.attributes;
+    fn found(&self, names: &[Vec<u8>], attributes: &Attributes) -> FoundFile {
+        let path = names.join(&b'/');
+        let name = names.last().map(|name| text_view(name)).unwrap_or_default();
         let host_path: PathBuf = self.share.path.join(std::ffi::OsStr::from_bytes(&path));
         FoundFile {
             share: self.share.name.clone(),
@@ -290,6 +356,7 @@ impl ShareSearch<'_> {
             kind: query::kind_of(&name, attributes.kind, [0; 4]).name().to_owned(),
             size: (attributes.kind == vfs::Kind::File).then_some(attributes.size),
             modified: attributes.modified.secs,
+            snapshot: None,
         }
     }
 }

@@ -62,7 +62,7 @@ pub(crate) struct Volumes {
     browsed: BrowsedShares,
     homeless: Mutex<BTreeSet<String>, ranks::HomelessAccounts>,
     /// The indexes of the shares.
-    pub(crate) indexes: Indexes,
+    pub(crate) indexes: Arc<Indexes>,
     /// A restore is going on: one at a time uses the server's own folder for copies.
     restoring: AtomicBool,
     /// A scrub is going on.
@@ -242,7 +242,7 @@ impl Volumes {
             known: Mutex::default(),
             browsed: BrowsedShares::default(),
             homeless: Mutex::default(),
-            indexes: Indexes::default(),
+            indexes: Arc::default(),
             restoring: AtomicBool::new(false),
             scrubbing: AtomicBool::new(false),
             settling: AtomicBool::new(false),
@@ -478,6 +478,7 @@ impl Component for Volumes {
 
     fn snapshots_changed(&self) {
         self.shown().iter().for_each(|shown| shown.look_now());
+        self.indexes.look_at_snapshots();
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {

@@ -12,6 +12,7 @@ mod completing;
 mod datasets;
 mod doctor;
 mod explain;
+mod extracting;
 mod fork;
 mod help;
 mod home;

@@ -2,7 +2,8 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::waiting::until;
@@ -54,13 +55,15 @@ impl Scene {
         std::fs::write(folder.path().join("fourfold.toml"), FILE).unwrap();
         std::fs::write(folder.path().join("studio/open/invoice 2024.pdf"), b"1").unwrap();
         std::fs::write(folder.path().join("studio/closed/invoice of the boss.pdf"), b"1").unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fourfold"));
-        let serve = ["serve", "--user", "ada:secret"];
-        command.args(serve).current_dir(folder.path()).stdin(Stdio::null());
-        let mut server = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let lines = BufReader::new(server.stdout.take().unwrap()).lines();
-        assert!(lines.map_while(Result::ok).any(|line| line.starts_with("ready")));
+        let server = serve(folder.path());
         Self { folder, server }
+    }
+
+    /// The server is killed, and starts again.
+    fn restart_killed(&mut self) {
+        self.server.kill().unwrap();
+        self.server.wait().unwrap();
+        self.server = serve(self.folder.path());
     }
 
     fn at(&self, path: &str) -> PathBuf {
@@ -88,6 +91,16 @@ impl Scene {
     }
 }
 
+fn serve(folder: &Path) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fourfold"));
+    let serve = ["serve", "--user", "ada:secret", "--user", "nobody:secret"];
+    command.args(serve).current_dir(folder).stdin(Stdio::null());
+    let mut server = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line.starts_with("ready")));
+    server
+}
+
 impl Drop for Scene {
     fn drop(&mut self) {
         let _ = self.server.kill();
@@ -110,6 +123,53 @@ fn files_are_found_by_the_rights_of_the_asker() {
     assert_eq!(answer["files"][0]["path"], open);
     assert_eq!((&answer["files"][0]["kind"], &answer["files"][0]["size"]), (&"pdf".into(), &1.into()));
     assert_eq!(answer["more"], false);
+}
+
+#[test]
+fn users_of_the_host_find_what_their_accounts_may_list() {
+    const NOBODY: u32 = 65_534;
+    if !rustix::process::geteuid().is_root() {
+        return; // the server acts as one user only
+    }
+    let scene = Scene::new();
+    std::fs::set_permissions(scene.folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    until("the index is built", || scene.lines(&["invoice"]).len() == 2);
+    let ask = |uid: u32, words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fourfold"));
+        command.arg("find").args(words).arg("--state").arg(scene.folder.path().join("state"));
+        let output = command.current_dir("/").env_clear().uid(uid).gid(uid).output().unwrap();
+        let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        (output.status.code(), out, error)
+    };
+    let (code, out, error) = ask(NOBODY, &["invoice"]);
+    assert_eq!(out, format!("{}\n", scene.at("open/invoice 2024.pdf").display()), "{error}");
+    assert_eq!(code, Some(0));
+    let (code, out, error) = ask(NOBODY, &["invoice", "--user", "ada"]);
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(error.contains("only search, and as themselves"), "{error}");
+    let (code, out, error) = ask(NOBODY - 1, &["invoice"]);
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(error.contains("has no account"), "{error}");
+}
+
+#[test]
+fn an_index_is_whole_after_kills_while_it_was_built() {
+    const FOLDERS: usize = 30;
+    const EACH: usize = 20;
+    let mut scene = Scene::new();
+    for folder in 0..FOLDERS {
+        let folder = scene.at(&format!("open/{folder}"));
+        std::fs::create_dir(&folder).unwrap();
+        (0..EACH).for_each(|file| std::fs::write(folder.join(format!("row {file}")), b"").unwrap());
+    }
+    let count = |scene: &Scene| scene.lines(&["row", "--limit", "10000"]).len();
+    for round in 1..4 {
+        until("a part is indexed", || count(&scene) >= FOLDERS * EACH * round / 4);
+        scene.restart_killed();
+    }
+    until("all is indexed", || count(&scene) == FOLDERS * EACH);
+    std::fs::remove_dir_all(scene.at("open/7")).unwrap();
+    until("what went is not found", || count(&scene) == (FOLDERS - 1) * EACH);
 }
 
 #[test]

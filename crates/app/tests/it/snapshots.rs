@@ -466,3 +466,32 @@ fn a_folder_restored_into_itself_has_what_the_snapshot_has() {
     }
     assert_eq!(std::fs::read(scene.at("a/f")).unwrap(), b"a/f");
 }
+
+#[test]
+fn what_is_gone_is_found_in_the_newest_snapshot_with_it() {
+    let Some(scene) = Scene::new() else { return };
+    scene.settings("search = \"names\"\n");
+    std::fs::create_dir(scene.at("clients")).unwrap();
+    let contract = scene.at("clients/contract.docx");
+    std::fs::write(&contract, b"signed").unwrap();
+    let _server = scene.serve();
+    for name in ["one", "two"] {
+        scene.run(&["snapshot", "create", &format!("studio@{name}")]);
+    }
+    let find = |words: &[&str]| {
+        let output = scene.command(&[&["find", "contract"], words].concat()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let path = format!("{}\n", contract.display());
+    until("the file is found", || find(&[]) == path);
+    assert_eq!(find(&["--snapshots"]), "", "it is there now");
+    std::fs::remove_dir_all(scene.at("clients")).unwrap();
+    scene.run(&["snapshot", "create", "studio@three"]);
+    until("the file is gone", || find(&[]).is_empty());
+    until("the file is found in a snapshot", || find(&["--snapshots"]) == format!("two\t{path}"));
+    let answer: serde_json::Value = serde_json::from_str(&find(&["--snapshots", "--json"])).unwrap();
+    assert_eq!(answer["files"][0]["snapshot"]["name"], "two");
+    assert_eq!(answer["files"][0]["size"], 6);
+    scene.run(&["snapshot", "remove", "studio@two"]);
+    until("an older snapshot has it", || find(&["--snapshots"]) == format!("one\t{path}"));
+}

@@ -1,10 +1,11 @@
-//! Giving up everything: files and networks by Landlock, all system calls but those for memory, time and the two pipes by seccomp,
-//! and memory and time by limits.
+//! Giving up everything: the user root, files and networks by Landlock, all system calls but those for memory, time and the two pipes
+//! by seccomp, and memory and time by limits.
 
 use std::collections::BTreeMap;
 use std::io::{Error, Result};
 
 use landlock::{ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
+use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 use rustix::process::{Resource, Rlimit, nice, setrlimit};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
@@ -12,12 +13,15 @@ use seccompiler::{
 
 /// The most memory of the process in bytes, with the program itself.
 pub const MOST_MEMORY: u64 = 256 << 20;
+/// The user and the group that own nothing, by the convention of Linux.
+const NOBODY: u32 = 65_534;
 /// The most seconds of the processor.
 pub const LONGEST_CPU_SECONDS: u64 = 20;
 
 /// Confines this process. It cannot be taken back.
 pub(super) fn confine() -> Result<()> {
     let _ = nice(19); // also a server that is nice already
+    give_up_root();
     limit(Resource::As, MOST_MEMORY)?;
     limit(Resource::Cpu, LONGEST_CPU_SECONDS)?;
     limit(Resource::Core, 0)?;
@@ -26,6 +30,18 @@ pub(super) fn confine() -> Result<()> {
     land_lock();
     limit(Resource::Nofile, 0)?;
     filter_calls()
+}
+
+/// A process of root becomes one of the user that owns nothing, with all its threads. In a container that does not know the user it
+/// stays what it is there; what is below takes the rights away all the same.
+fn give_up_root() {
+    if !Uid::effective().is_root() {
+        return;
+    }
+    let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+    let _ = setgroups(&[])
+        .and_then(|()| setresgid(group, group, group))
+        .and_then(|()| setresuid(user, user, user));
 }
 
 fn limit(resource: Resource, most: u64) -> Result<()> {

@@ -3,18 +3,29 @@
 use std::sync::Arc;
 
 use query::{Attribute, Facts, Query, Test};
+use vfs::SearchPlace;
 use vfs::names::text_view;
-use vfs::{Candidate, LastingKey, SearchPlace};
 
-use super::plan::Plan;
+use super::plan::{Plan, has_phrases};
 use super::scan::{Scan, TextAnswers};
 use super::store::{Segments, Store};
-use crate::entry::{Entry, time_of};
+use crate::entry::Entry;
 use crate::error::IndexFailure;
 use crate::segment::HAS_CONTENTS;
 
+/// An entry that may match.
+pub(super) struct Proposed<'a> {
+    pub(super) place: &'a SearchPlace,
+    pub(super) inode: u64,
+    pub(super) changed: i64,
+    /// What is known of the contents; `None`: they were not read.
+    pub(super) contents: Option<&'a Facts>,
+    /// Whether the words of the contents pass a test.
+    pub(super) text: &'a dyn Fn(&Test) -> bool,
+}
+
 /// What a search calls for each entry that may match; it answers whether to go on.
-pub(super) type Each<'a> = dyn FnMut(&Candidate<'_>) -> bool + 'a;
+pub(super) type Each<'a> = dyn FnMut(&Proposed<'_>) -> bool + 'a;
 
 /// Looks for entries that may match.
 pub(super) fn propose(
@@ -81,7 +92,11 @@ fn pass_by(scans: &mut [Scan<'_, '_>], place: &SearchPlace) -> Result<(), IndexF
 
 /// Whether an entry of the table may match. What is not kept may be anything.
 fn may_match(query: &Query, facts: &Facts, entry: &Entry) -> bool {
-    let is_unknown = query.asks_for(|attribute| attribute == Attribute::Used);
+    let mut is_unknown = false;
+    query.each_comparison(&mut |comparison| {
+        let is_text = matches!(comparison.attribute, Attribute::Any | Attribute::Text);
+        is_unknown |= comparison.attribute == Attribute::Used || is_text && has_phrases(&comparison.test);
+    });
     is_unknown || query.matches_with(facts, &|test| has_words(entry, test))
 }
 
@@ -101,13 +116,13 @@ fn contents_of(facts: &Facts) -> Facts {
 }
 
 fn propose_recent(place: &SearchPlace, entry: &Arc<Entry>, each: &mut Each<'_>) -> bool {
-    let Some(folder) = LastingKey::from_bytes(&place.folder) else { return true };
-    each(&Candidate {
-        folder,
-        name: &place.name,
-        contents: &contents_of(&entry.extra),
+    let contents = entry.words.is_some().then(|| contents_of(&entry.extra));
+    each(&Proposed {
+        place,
+        inode: entry.inode,
+        changed: entry.changed,
+        contents: contents.as_ref(),
         text: &|test| has_words(entry, test),
-        read: entry.words.is_some().then(|| (entry.inode, time_of(entry.changed))),
     })
 }
 
@@ -118,9 +133,7 @@ fn propose_old(
     place: &SearchPlace,
     each: &mut Each<'_>,
 ) -> Result<bool, IndexFailure> {
-    let (Some(head), Some(folder)) = (&scan.head, LastingKey::from_bytes(&place.folder)) else {
-        return Ok(true);
-    };
+    let Some(head) = &scan.head else { return Ok(true) };
     for newer in &segments[..age] {
         if newer.find(&place.folder, &place.name)?.is_some() {
             return Ok(true);
@@ -130,12 +143,12 @@ fn propose_old(
         return Ok(true);
     }
     let has_contents = head.row.flags & HAS_CONTENTS != 0;
-    let (facts, (inode, changed)) = if has_contents { scan.known(head.entry)? } else { Default::default() };
-    Ok(each(&Candidate {
-        folder,
-        name: &place.name,
-        contents: &contents_of(&facts),
+    let contents = if has_contents { Some(contents_of(&scan.segment.facts(&head.refs)?)) } else { None };
+    Ok(each(&Proposed {
+        place,
+        inode: head.refs[0].inode,
+        changed: head.refs[0].changed,
+        contents: contents.as_ref(),
         text: &|test| texts.accepts(test, head.entry),
-        read: has_contents.then(|| (inode, time_of(changed))),
     }))
 }

@@ -8,8 +8,8 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,8 @@ use vfs::{Caller, Volume, Watching};
 use super::Shared;
 use super::journal::Journal;
 use super::pace::Pace;
-use super::store::{Condition, FULL_TABLE, Store};
+use super::past::Past;
+use super::store::{Condition, Store};
 use crate::entry::{FolderKey, folder_key, nanoseconds};
 use crate::error::IndexFailure;
 
@@ -33,6 +34,8 @@ const MOST_WATCHED: usize = 8_192;
 const COMPARE_EVERY: Duration = Duration::from_secs(600);
 /// Comparing may take one part in so many of the time.
 const COMPARE_SHARE: u32 = 100;
+/// How often new snapshots are looked for, at least.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// The pause after the disk was full.
 const RETRY: Duration = Duration::from_secs(60);
 /// The change time of a folder says that nothing changed since, if it is as old as this, in nanoseconds.
@@ -45,10 +48,8 @@ pub(super) fn start(volume: &Arc<Volume>, shared: &Arc<Shared>) -> io::Result<Ve
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let hears = std::thread::Builder::new().name("search events".into());
     let hears = hears.spawn(move || runtime.block_on(hear(&hearing, events)))?;
-    let volume = Arc::downgrade(volume);
     let keeps = std::thread::Builder::new().name("search".into());
-    let keeps =
-        keeps.spawn(move || Keeper::new(volume, keeping).run()).inspect_err(|_| shared.alarm.stop())?;
+    let keeps = keeps.spawn(move || Keeper::new(keeping).run()).inspect_err(|_| shared.alarm.stop())?;
     Ok(vec![hears, keeps])
 }
 
@@ -74,7 +75,6 @@ async fn hear(shared: &Shared, mut events: Subscription) {
 
 /// Keeps an index.
 pub(super) struct Keeper {
-    volume: Weak<Volume>,
     pub(super) shared: Arc<Shared>,
     /// Folders to be listed.
     pub(super) queue: VecDeque<FolderKey>,
@@ -88,12 +88,13 @@ pub(super) struct Keeper {
     pub(super) done: u64,
     compared: (Instant, Duration),
     written: Instant,
+    /// What snapshots have, once there is one.
+    past: Option<Past>,
 }
 
 impl Keeper {
-    fn new(volume: Weak<Volume>, shared: Arc<Shared>) -> Self {
+    fn new(shared: Arc<Shared>) -> Self {
         Self {
-            volume,
             shared,
             queue: VecDeque::new(),
             touched: HashSet::new(),
@@ -103,11 +104,12 @@ impl Keeper {
             done: 0,
             compared: (Instant::now(), Duration::ZERO),
             written: Instant::now(),
+            past: None,
         }
     }
 
     fn run(mut self) {
-        while !self.shared.alarm.is_stopped() && self.volume.strong_count() > 0 {
+        while !self.shared.alarm.is_stopped() && self.shared.volume.strong_count() > 0 {
             let kept = self.open().and_then(|store| self.keep(&store));
             match kept {
                 Ok(()) => return,
@@ -121,6 +123,7 @@ impl Keeper {
         let share = &self.shared.options.share;
         tracing::warn!(%error, %share, "the search index of the share is built anew");
         *self.shared.store.write() = None;
+        self.close_past();
         self.queue.clear();
         self.shared.is_damaged.store(false, Ordering::Release);
         if let Err(error) = Store::discard(&self.shared.options.folder) {
@@ -144,7 +147,13 @@ impl Keeper {
         // What was heard meanwhile may be more than could be remembered.
         let store = self.shared.store.read().clone();
         store.iter().for_each(|store| store.forget_table());
+        self.close_past();
         self.shared.changes.lose();
+    }
+
+    fn close_past(&mut self) {
+        *self.shared.past.write() = None;
+        self.past = None;
     }
 
     fn open(&mut self) -> Result<Arc<Store>, IndexFailure> {
@@ -153,7 +162,7 @@ impl Keeper {
             path: folder.clone(),
             error: io::Error::other(format!("the share cannot be read: {error}")),
         };
-        let Some(volume) = self.volume.upgrade() else {
+        let Some(volume) = self.shared.volume.upgrade() else {
             return Err(failed(vfs::Error::Stale));
         };
         let root = volume.root().map_err(failed)?;
@@ -189,20 +198,66 @@ impl Keeper {
             if self.shared.is_damaged.load(Ordering::Acquire) {
                 return Err(IndexFailure::damaged(store.folder(), "a search could not read it"));
             }
-            if !self.work(store)? && (store.table_bytes() == 0 || !self.is_quiet()) {
-                self.settle(store)?;
+            if !self.work(store)? {
+                self.end_building();
+                if !self.read_snapshots()? && (store.table_bytes() == 0 || !self.is_quiet()) {
+                    self.settle(store)?;
+                }
             }
-            if store.table_bytes() > FULL_TABLE || self.is_quiet() || self.shared.changes.has_long_journal() {
+            if self.shared.is_full(store) || self.is_quiet() || self.shared.changes.has_long_journal() {
                 self.write(store)?;
             }
         }
         self.write(store)?;
+        if let Some(past) = &self.past {
+            past.store.flush(false, &|| false)?;
+        }
         store.set_clean()
+    }
+
+    /// Reads a folder of a snapshot. `false`: all snapshots were read.
+    fn read_snapshots(&mut self) -> Result<bool, IndexFailure> {
+        let Some(volume) = self.shared.volume.upgrade() else { return Ok(false) };
+        let read = self.read_snapshot(&volume);
+        let Err(error) = &read else { return read };
+        if !error.needs_rebuilding() {
+            return read;
+        }
+        let share = &self.shared.options.share;
+        tracing::warn!(%error, %share, "the snapshots of the share are indexed anew");
+        self.close_past();
+        Past::discard(&self.shared.options.folder).map(|()| true)
+    }
+
+    fn read_snapshot(&mut self, volume: &Volume) -> Result<bool, IndexFailure> {
+        let folder = &self.shared.options.folder;
+        if self.shared.is_past_damaged.swap(false, Ordering::AcqRel) {
+            return Err(IndexFailure::damaged(folder, "a search in snapshots could not read it"));
+        }
+        let snapshots = volume.snapshots();
+        let mut past = match self.past.take() {
+            Some(past) => past,
+            None if snapshots.is_empty() => return Ok(false),
+            None => {
+                let past = Past::open(folder)?;
+                *self.shared.past.write() = Some(past.store.clone());
+                past
+            }
+        };
+        if self.shared.is_full(&past.store) {
+            past.write()?;
+        }
+        if !past.is_reading() {
+            self.shared.progress.lock().unread_snapshots = past.unread(&snapshots);
+        }
+        let goes_on = past.step(volume, &snapshots, &mut self.pace)?;
+        self.past = Some(past);
+        Ok(goes_on)
     }
 
     /// Looks at changes, and lists one folder. `false`: no folder is to be listed, or the volume is gone.
     fn work(&mut self, store: &Store) -> Result<bool, IndexFailure> {
-        let Some(volume) = self.volume.upgrade() else {
+        let Some(volume) = self.shared.volume.upgrade() else {
             self.shared.alarm.stop();
             return Ok(false);
         };
@@ -220,14 +275,18 @@ impl Keeper {
         self.queue.is_empty() && self.written.elapsed() >= self.shared.options.quiet
     }
 
-    /// Nothing is to be listed: waits for changes.
-    fn settle(&mut self, store: &Store) -> Result<(), IndexFailure> {
+    /// No folder is to be listed.
+    fn end_building(&mut self) {
         if self.shared.changes.is_empty() {
             self.done = 0;
             self.shared.progress.lock().building = None;
         }
+    }
+
+    /// Nothing is to be read: waits for changes.
+    fn settle(&mut self, store: &Store) -> Result<(), IndexFailure> {
         let most = match store.table_bytes() {
-            0 => COMPARE_EVERY,
+            0 => LOOK_EVERY,
             _ => self.shared.options.quiet.saturating_sub(self.written.elapsed()),
         };
         self.shared.alarm.wait(most.max(GATHER));
@@ -245,7 +304,7 @@ impl Keeper {
 
     fn write(&mut self, store: &Store) -> Result<(), IndexFailure> {
         let is_idle = self.queue.is_empty();
-        if is_idle && let Some(volume) = self.volume.upgrade() {
+        if is_idle && let Some(volume) = self.shared.volume.upgrade() {
             self.confirm_listings(&volume, store);
         }
         let alarm = &self.shared.alarm;
@@ -282,7 +341,7 @@ impl Keeper {
     /// Compares the change times of all folders with those at which they were listed.
     fn compare(&mut self, store: &Store) -> Result<(), IndexFailure> {
         let begun = Instant::now();
-        let Some(volume) = self.volume.upgrade() else { return Ok(()) };
+        let Some(volume) = self.shared.volume.upgrade() else { return Ok(()) };
         let (mut changed, mut gone) = (Vec::new(), Vec::new());
         let is_stopped = || self.shared.alarm.is_stopped();
         let mut pace = Pace::of_this_thread();

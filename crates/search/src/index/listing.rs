@@ -5,6 +5,7 @@ use std::sync::Arc;
 use vfs::backend::{Found, Wait};
 use vfs::{Access, Caller, LastingKey, Surveyed, Volume};
 
+use super::ContentReader;
 use super::keeper::Keeper;
 use super::store::Store;
 use crate::entry::{Contents, Entry, FolderKey, folder_key, nanoseconds};
@@ -15,6 +16,11 @@ use crate::segment::{GONE, UNLISTED};
 pub(crate) const NEVER: &[u8] = b".metadata_never_index";
 /// The ends of names of folders whose insides say nothing to people: the bands of disk images.
 const OPAQUE: [&[u8]; 2] = [b".sparsebundle", b".backupbundle"];
+/// Whether what is in a folder of this name is left out.
+pub(super) fn is_opaque(name: &[u8]) -> bool {
+    OPAQUE.iter().any(|end| name.ends_with(end))
+}
+
 /// The deepest tree that is taken out of an index at once.
 const DEEPEST: usize = vfs::MAX_PATH_DEPTH;
 
@@ -106,7 +112,7 @@ impl Keeper {
     ) -> Result<(), IndexFailure> {
         let contents = self.contents(volume, folder, &surveyed);
         let entry = Entry::of(&surveyed, contents);
-        let is_opaque = OPAQUE.iter().any(|end| surveyed.name.ends_with(end));
+        let is_opaque = is_opaque(&surveyed.name);
         store.put(key, surveyed.name, Some(Arc::new(entry)));
         if let Some(below) = surveyed.folder.filter(|_| !is_opaque) {
             self.find_folder(store, &folder_key(&below))?;
@@ -126,18 +132,11 @@ impl Keeper {
     fn contents(&self, volume: &Volume, folder: &Found, surveyed: &Surveyed) -> Option<Contents> {
         let reader = self.shared.options.contents.as_ref()?;
         let name = vfs::names::text_view(&surveyed.name);
-        let length = surveyed.attributes.size;
-        if surveyed.attributes.kind != vfs::Kind::File || !reader.is_of_interest(&name, length) {
+        let is_file = surveyed.attributes.kind == vfs::Kind::File;
+        if !is_file || !reader.is_of_interest(&name, surveyed.attributes.size) {
             return None;
         }
-        let caller = Caller::root();
-        let file = volume.lookup(&caller, &folder.object, &surveyed.name).ok()?;
-        file.object.prepare(&caller, &file.attributes, Access::READ, true).ok()?;
-        reader.read(&name, length, &mut |offset, most| {
-            let mut bytes = Vec::new();
-            file.object.read_at(offset, most, &mut bytes, Wait::Allowed)?;
-            Ok(bytes)
-        })
+        read_contents(volume, &**reader, folder, &surveyed.name)
     }
 
     /// Lists a folder, and compares it with what is known.
@@ -183,7 +182,7 @@ impl Keeper {
     }
 
     fn make_room(&self, store: &Store) -> Result<(), IndexFailure> {
-        if store.table_bytes() <= super::store::FULL_TABLE {
+        if !self.shared.is_full(store) {
             return Ok(());
         }
         let alarm = &self.shared.alarm;
@@ -231,4 +230,21 @@ impl Keeper {
 fn found(volume: &Volume, key: &FolderKey) -> Option<Found> {
     let key = LastingKey::from_bytes(key)?;
     volume.searches().by_lasting_key(&key).ok().filter(|found| found.attributes.kind == vfs::Kind::Folder)
+}
+
+/// Reads the contents of a file.
+pub(super) fn read_contents(
+    volume: &Volume,
+    reader: &dyn ContentReader,
+    folder: &Found,
+    name: &[u8],
+) -> Option<Contents> {
+    let caller = Caller::root();
+    let file = volume.lookup(&caller, &folder.object, name).ok()?;
+    file.object.prepare(&caller, &file.attributes, Access::READ, true).ok()?;
+    reader.read(&vfs::names::text_view(name), file.attributes.size, &mut |offset, most| {
+        let mut bytes = Vec::new();
+        file.object.read_at(offset, most, &mut bytes, Wait::Allowed)?;
+        Ok(bytes)
+    })
 }

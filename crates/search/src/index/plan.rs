@@ -217,6 +217,8 @@ fn is_exact(query: &Query) -> bool {
     query.each_comparison(&mut |comparison| {
         is_exact &= match comparison.attribute {
             Attribute::Used => false,
+            // Files that have the words of a phrase may not have the phrase.
+            Attribute::Any | Attribute::Text if has_phrases(&comparison.test) => false,
             // Folders and links with the name of a picture have their kind only.
             Attribute::ContentType | Attribute::Extension => false,
             attribute if is_extra(attribute) => true,
@@ -227,6 +229,11 @@ fn is_exact(query: &Query) -> bool {
         };
     });
     is_exact
+}
+
+/// Whether a test asks for words in their order, which an index does not know.
+pub(crate) fn has_phrases(test: &Test) -> bool {
+    matches!(test, Test::Text(text) if !text.phrases().is_empty())
 }
 
 /// Whether the values are among the facts that few entries have.

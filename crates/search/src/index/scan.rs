@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use query::{Attribute, Facts, Query, Test, WordTest};
+use query::{Attribute, Query, Test, WordTest};
 use vfs::SearchPlace;
 use vfs::names::text_view;
 
@@ -261,6 +261,8 @@ pub(super) struct Proposal {
     pub(super) place: SearchPlace,
     pub(super) entry: Number,
     pub(super) row: Row,
+    /// Its references, and those of the entry after it.
+    pub(super) refs: [Refs; 2],
 }
 
 impl<'p, 'q> Scan<'p, 'q> {
@@ -298,8 +300,9 @@ impl<'p, 'q> Scan<'p, 'q> {
                 let entry = self.block_first + at;
                 let row = self.segment.row(entry)?;
                 if entry >= self.from && !row.is_removed() {
-                    let place = self.place(entry)?;
-                    self.head = Some(Proposal { place, entry, row });
+                    let refs = self.segment.refs_of(entry)?;
+                    let place = self.place(entry, &refs)?;
+                    self.head = Some(Proposal { place, entry, row, refs });
                     return Ok(());
                 }
             }
@@ -322,7 +325,7 @@ impl<'p, 'q> Scan<'p, 'q> {
         Some(number as Number * 64 + bit)
     }
 
-    fn place(&mut self, entry: Number) -> Result<SearchPlace, IndexFailure> {
+    fn place(&mut self, entry: Number, refs: &[Refs; 2]) -> Result<SearchPlace, IndexFailure> {
         let is_in =
             |(record, end): &&(crate::segment::FolderRecord, Number)| record.first <= entry && entry < *end;
         if self.folder.as_ref().filter(is_in).is_none() {
@@ -330,13 +333,7 @@ impl<'p, 'q> Scan<'p, 'q> {
             self.folder = Some((self.segment.folder(place)?, self.segment.end_of_folder(place)?));
         }
         let folder = self.folder.as_ref().map(|(record, _)| record.key.to_vec()).unwrap_or_default();
-        Ok(SearchPlace { folder, name: self.segment.name(&self.segment.refs_of(entry)?)? })
-    }
-
-    /// The facts of an entry that few have, and its inode number and change time.
-    pub(super) fn known(&self, entry: Number) -> Result<(Facts, (u64, i64)), IndexFailure> {
-        let refs = self.segment.refs_of(entry)?;
-        Ok((self.segment.facts(&refs)?, (refs[0].inode, refs[0].changed)))
+        Ok(SearchPlace { folder, name: self.segment.name(refs)? })
     }
 }
 

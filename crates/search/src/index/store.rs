@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,8 +16,6 @@ use crate::ranks;
 use crate::segment::merge::MergeOptions;
 use crate::segment::{GONE, Segment, UNCHANGED, UNLISTED};
 
-/// Memory of the table after which it becomes a segment.
-pub(crate) const FULL_TABLE: usize = 16 << 20;
 /// Segments are merged until each has at least so many times the entries of all newer ones.
 const GROWTH: u64 = 2;
 /// The most bytes of a merged segment: places in it have 32 bits.
@@ -207,6 +206,55 @@ impl Store {
         }
         all.extend(recent);
         Ok(all.into_iter().filter_map(|(name, known)| Some((name, known?))).collect())
+    }
+
+    /// The entries of a folder, without the words of their contents.
+    pub(crate) fn entries(&self, folder: &[u8]) -> Result<BTreeMap<Vec<u8>, Entry>, IndexFailure> {
+        let (recent, segments) = self.look(|table| {
+            let entries = table.folder(folder).into_iter().flat_map(|part| &part.entries);
+            entries.map(|(name, entry)| (name.clone(), entry.as_deref().cloned())).collect::<Vec<_>>()
+        });
+        let mut all = BTreeMap::new();
+        for segment in segments.iter().rev() {
+            let Some((record, end)) = segment.find_folder(folder)? else { continue };
+            let refs = segment.refs(record.first, (end - record.first) as usize)?;
+            for (at, pair) in refs.windows(2).enumerate() {
+                let refs = [pair[0], pair[1]];
+                let entry = segment.entry(segment.row(record.first + at as u32)?, &refs)?;
+                all.insert(segment.name(&refs)?, entry);
+            }
+        }
+        all.extend(recent);
+        Ok(all.into_iter().filter_map(|(name, entry)| Some((name, entry?))).collect())
+    }
+
+    /// The first entry of a folder whose name is not less than this one.
+    pub(crate) fn name_from(&self, folder: &[u8], from: &[u8]) -> Result<Option<Vec<u8>>, IndexFailure> {
+        let (mut first, segments) = self.look(|table| {
+            let part = table.folder(folder)?;
+            let mut names = part.entries.range::<[u8], _>((Bound::Included(from), Bound::Unbounded));
+            names.find(|(_, entry)| entry.is_some()).map(|(name, _)| name.clone())
+        });
+        for segment in segments {
+            let Some((record, end)) = segment.find_folder(folder)? else { continue };
+            let entry = segment.entry_from(record.first..end, from)?;
+            if entry < end {
+                let name = segment.name(&segment.refs_of(entry)?)?;
+                first = Some(first.map_or(name.clone(), |first| first.min(name)));
+            }
+        }
+        Ok(first)
+    }
+
+    /// The last folder in the order of their keys.
+    pub(crate) fn last_folder(&self) -> Result<Option<FolderKey>, IndexFailure> {
+        let (mut last, segments) = self.look(|table| table.folders().last().map(|(key, _)| key.clone()));
+        for segment in segments {
+            if let Some(place) = segment.folders().checked_sub(1) {
+                last = last.max(Some(segment.folder(place)?.key));
+            }
+        }
+        Ok(last)
     }
 
     /// Writes what is in no segment, and merges segments. `complete`: all of the tree was seen.

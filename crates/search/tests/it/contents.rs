@@ -75,3 +75,23 @@ fn what_a_file_said_before_is_not_found() {
     assert_eq!(scene.found("text:year"), [""; 0], "also before the index has seen the change");
     scene.finds("text:holidays", &["one.txt"]);
 }
+
+#[test]
+fn a_phrase_is_found_where_its_words_are_side_by_side() {
+    let mut scene = Scene::without_index();
+    scene.contents = Some(Arc::new(PlainText));
+    scene.file("side by side.txt", b"The Annual\nreport, of 2024");
+    scene.file("apart.txt", b"annual dues and a report");
+    scene.file("annual report.txt", b"nothing");
+    scene.start();
+    scene.settle();
+    let both = ["annual report.txt", "side by side.txt"];
+    for _ in ["not written", "in a segment"] {
+        scene.finds("annual report", &["annual report.txt", "apart.txt", "side by side.txt"]);
+        scene.finds("\"annual report\"", &both);
+        scene.finds("text:\"annual report\"", &["side by side.txt"]);
+        scene.finds("-text:\"annual report\" has:text", &["annual report.txt", "apart.txt"]);
+        scene.stop();
+        scene.start();
+    }
+}

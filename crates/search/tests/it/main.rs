@@ -6,6 +6,7 @@ mod contents;
 mod following;
 mod languages;
 mod model;
+mod past;
 mod restarts;
 mod rights;
 mod scene;

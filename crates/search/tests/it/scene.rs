@@ -9,7 +9,7 @@ use query::Query;
 use query::language::{self, Clock};
 use search::{ContentReader, IndexOptions, SearchIndex};
 use vfs::backend::memory::Memory;
-use vfs::backend::{Found, NewKind, RenameMode, Stability};
+use vfs::backend::{Backend, Found, NewKind, RenameMode, Stability};
 use vfs::state::{ClientId, Modes, Party};
 use vfs::{Actor, Caller, OpenOptions, Search, Volume, VolumeOptions};
 
@@ -43,7 +43,12 @@ pub(crate) fn user(uid: u32) -> Caller {
 impl Scene {
     /// A volume without an index.
     pub(crate) fn without_index() -> Self {
-        let volume = Arc::new(Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default()));
+        Self::of(Arc::new(Memory::ticking()))
+    }
+
+    /// A volume of another store, without an index.
+    pub(crate) fn of(backend: Arc<dyn Backend>) -> Self {
+        let volume = Arc::new(Volume::new(backend, VolumeOptions::default()));
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         Self { volume, folder, index: None, contents: None, quiet: Duration::from_millis(1) }
     }

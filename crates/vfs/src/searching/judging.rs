@@ -71,17 +71,40 @@ impl<'a> Judge<'a> {
 
     /// The facts of now, if they match.
     fn facts(&self, folder: &ListedFolder, candidate: &Candidate<'_>, found: &Found) -> Option<Facts> {
-        let place = Beside { folder: &folder.found.object, name: candidate.name };
-        let mut facts = self.volume.searches().facts(found, place, self.parts).ok()?;
-        if self.parts.owner {
-            facts.add_text(query::Attribute::Owner, self.owner_name(found.attributes.uid));
-        }
+        let mut facts = self.facts_of_now(&folder.found, candidate.name, found)?;
         let contents_count = self.parts.contents && self.knows_contents(candidate, found);
         if contents_count {
             facts.extend(candidate.contents.all().iter().cloned());
         }
         let text = |test: &query::Test| contents_count && (candidate.text)(test);
         self.query.matches_with(&facts, &text).then_some(facts)
+    }
+
+    /// What is known of an entry beside its contents.
+    fn facts_of_now(&self, folder: &Found, name: &[u8], found: &Found) -> Option<Facts> {
+        let place = Beside { folder: &folder.object, name };
+        let mut facts = self.volume.searches().facts(found, place, self.parts).ok()?;
+        if self.parts.owner {
+            facts.add_text(query::Attribute::Owner, self.owner_name(found.attributes.uid));
+        }
+        Some(facts)
+    }
+
+    /// Whether a path is in the folder to search in.
+    pub(super) fn is_within(&self, path: &[Vec<u8>]) -> bool {
+        self.within.as_ref().is_none_or(|within| path.starts_with(within))
+    }
+
+    /// The entry at a path, if the caller may list the way to it, and if it matches without its contents.
+    pub(super) fn result_at(&mut self, path: &[Vec<u8>]) -> Option<(Found, Facts)> {
+        if self.ways.len() >= MOST_REMEMBERED {
+            self.ways.clear();
+        }
+        let (name, above) = path.split_last()?;
+        let folder = self.way(above)?;
+        let found = self.step(&folder, name)?;
+        let facts = self.facts_of_now(&folder, name, &found)?;
+        self.query.matches_with(&facts, &|_| false).then_some((found, facts))
     }
 
     fn owner_name(&self, uid: u32) -> String {
@@ -112,7 +135,7 @@ impl<'a> Judge<'a> {
     fn judge_folder(&mut self, key: &LastingKey) -> Option<ListedFolder> {
         let found = self.volume.searches().by_lasting_key(key).ok()?;
         let path = path_of(self.volume, &found).ok()?;
-        if self.within.as_ref().is_some_and(|within| !path.starts_with(within)) {
+        if !self.is_within(&path) {
             return None;
         }
         let reached = self.way(&path)?;

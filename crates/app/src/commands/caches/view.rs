@@ -271,6 +271,10 @@ fn register(settings: &ServerSettings, volumes: &Volumes, budget: u64, loops: us
         Rules { most: pools.most(), ..bytes("buffers", "buffers for messages, free for the next one") };
     let default = pools.most().min(budget / 4);
     caches.register(buffers, settings.cache_buffers.unwrap_or(default), Arc::new(pools));
+    let most = 4 * search::FULL_TABLE as u64;
+    let least = search::LEAST_TABLE as u64;
+    let searches = Rules { least, most, ..bytes("search", "what search indexes have not written yet") };
+    caches.register(searches, most.min(budget / 16), volumes.indexes.clone());
     let directory = bytes("directory", "entries and names of folders, with attributes");
     caches.register(directory, settings.cache_size.unwrap_or(budget / 2), volumes.listings().clone());
     caches

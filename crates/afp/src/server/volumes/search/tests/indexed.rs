@@ -45,7 +45,7 @@ impl Finder for Everything {
         _query: &query::Query,
         after: Option<&SearchPlace>,
         each: &mut dyn FnMut(&Candidate<'_>) -> bool,
-    ) -> vfs::Result<()> {
+    ) -> vfs::Result<Option<SearchPlace>> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let volume = self.volume.upgrade().unwrap();
         let mut all = Vec::new();
@@ -65,7 +65,7 @@ impl Finder for Everything {
                 break;
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     fn owner_name(&self, _uid: u32) -> Option<String> {
