@@ -1,4 +1,4 @@
-"""AFP 3.4 over DSI, by the Apple Filing Protocol Reference: forks, deny modes, ranges, attentions."""
+"""AFP 3.4 over DSI, and AFP 2.2 over a bridge to AppleTalk, by the Apple Filing Protocol Reference: forks, deny modes, ranges, attentions."""
 
 import itertools
 import queue
@@ -32,6 +32,8 @@ def path(name):
 class Client:
     """A session with one volume."""
 
+    version, path = "AFP3.4", staticmethod(path)
+
     def __init__(self, port, volume, user, password):
         self.socket = socket.create_connection(("127.0.0.1", port), 10)
         self.socket.settimeout(None)
@@ -40,7 +42,7 @@ class Client:
         self.attentions, self.broken = queue.SimpleQueue(), False
         threading.Thread(target=self._receive, daemon=True).start()
         self._request(4, b"")
-        login = b"\x12" + pascal("AFP3.4") + pascal("Cleartxt Passwrd") + pascal(user)
+        login = b"\x12" + pascal(self.version) + pascal("Cleartxt Passwrd") + pascal(user)
         login += bytes(len(login) % 2) + password.encode().ljust(8, b"\0")
         self.command(login)
         answer = self.command(struct.pack(">BBH", 24, 0, 0x20) + pascal(volume))
@@ -101,14 +103,14 @@ class Client:
         self.socket.close()
 
     def _at(self, command, flag, name):
-        return struct.pack(">BBHI", command, flag, self.volume, ROOT) + path(name)
+        return struct.pack(">BBHI", command, flag, self.volume, ROOT) + self.path(name)
 
     def create(self, name):
         self.command(self._at(7, 0, name))
 
     def open(self, name, access, resource=False):
         """The reference number of the fork."""
-        body = struct.pack(">BBHIHH", 26, 0x80 if resource else 0, self.volume, ROOT, 0, access) + path(name)
+        body = struct.pack(">BBHIHH", 26, 0x80 if resource else 0, self.volume, ROOT, 0, access) + self.path(name)
         return struct.unpack(">H", self.command(body)[2:4])[0]
 
     def close(self, fork):
@@ -130,7 +132,25 @@ class Client:
         self.command(struct.pack(">BBHQQ", 59, 1 if unlock else 0, fork, offset, length))
 
     def rename(self, name, new):
-        self.command(self._at(28, 0, name) + path(new))
+        self.command(self._at(28, 0, name) + self.path(new))
 
     def remove(self, name):
         self.command(self._at(8, 0, name))
+
+
+class OldClient(Client):
+    """AFP 2.2: names of 31 bytes at most, and numbers of 32 bits."""
+
+    version, path = "AFP2.2", staticmethod(lambda name: b"\x02" + pascal(name))
+
+    def read(self, fork, offset, length):
+        return self.command(struct.pack(">BBHiiBB", 27, 0, fork, offset, length, 0, 0))
+
+    def write(self, fork, offset, data):
+        self.write_command(struct.pack(">BBHii", 33, 0, fork, offset, len(data)), data)
+
+    def truncate(self, fork, size, resource=False):
+        self.command(struct.pack(">BBHHI", 31, 0, fork, 0x0400 if resource else 0x0200, size))
+
+    def lock(self, fork, offset, length, unlock=False):
+        self.command(struct.pack(">BBHii", 1, 1 if unlock else 0, fork, offset, length))

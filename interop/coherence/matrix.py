@@ -18,6 +18,9 @@ from scene import CLIENTS, HOLDERS, OPERATIONS, said
 
 PENDING = 0.04  # how long an operation must not end to count as one that waits
 HANGS = 20.0
+# Beside what these hold, a client of AFP over AppleTalk does what one over TCP does, with the same outcomes.
+BESIDE_ASP = ("smb denies writing", "smb denies reading", "smb denies all", "nfs3 denies writing", "nfs4 denies all", "smb locks", "smb locks shared",
+              "nfs3 locks", "nfs4 locks", "smb lease RWH", "nfs4 delegation to read")
 NAMES, SIZES = 0x3, 0x18  # filters of MS-SMB2 2.2.35: names of files and folders; size and last write
 
 
@@ -137,13 +140,24 @@ def share_of(holder):
     return {"silly-rename": "silly", "data-only": "data"}.get(holder.partition("deny-modes ")[2], "share")
 
 
+def over_asp(table):
+    """The rows of a Mac over AppleTalk: what it holds and what it may do is the same as over TCP."""
+    plain = {holder: rows for holder, rows in table.items() if holder.startswith("afp ") and not any(part in holder for part in ("deny-modes", "watches"))}
+    found = {f"asp {holder.removeprefix('afp ')}": rows | {"asp": rows["afp"]} for holder, rows in plain.items()}
+    for holder in BESIDE_ASP:
+        if "afp" in table.get(holder, {}):
+            found[holder] = {"asp": table[holder]["afp"]}
+    return found
+
+
 def groups(table):
-    """The holders that one thread plays, one after another."""
+    """The rows that one thread plays, one after another."""
     found = {}
-    for holder in table:
+    for holder, rows in table.items():
         share = share_of(holder)
         kind = "watches" if "watches" in holder else next((k for k in ("locks", "local lease", "lease", "oplock", "delegation") if k in holder), "opens")
-        found.setdefault((share, kind), []).append(holder)
+        for client, row in rows.items():
+            found.setdefault((share, kind), []).append((holder, client, row))
     return found
 
 
@@ -156,34 +170,36 @@ def main():
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--tag", default="", help="names of files begin with it: those of an earlier run stay")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--asp", nargs=3, metavar=("PROGRAM", "LINK", "NAME"), help="the bridge to a server over AppleTalk, and where it finds that server")
     parser.add_argument("--other", nargs=3, type=int, metavar=("SMB", "AFP", "NFS"), help="the ports of a second server, which the other clients use")
     options = parser.parse_args()
     signal.pthread_sigmask(signal.SIG_BLOCK, [local_client.LEASE_SIGNAL])
     with open(options.expected, "rb") as file:
         table = {name: rows for name, rows in tomllib.load(file).items() if isinstance(rows, dict)}
-    table = {name: rows for name, rows in table.items() if not options.only or any(part in name for part in options.only)}
+    asp = over_asp(table) if options.asp else {}
+    is_meant = lambda holder: not options.only or any(part in holder for part in options.only)
+    table, asp = ({name: rows for name, rows in rows.items() if is_meant(name)} for rows in (table, asp))
     if options.other:  # what local programs hold binds the clients of a server only if it is the only one
         table = {holder: {client: row for client, row in rows.items() if client != "local"}
                  for holder, rows in table.items() if not holder.startswith("local ")}
     place, results, one = scenes.Place(options), {}, threading.Lock()
 
-    def play(share, kind, holders):
+    def play(share, kind, rows):
         scene = scenes.Scene(place, share, f"{options.tag}{kind.replace(' ', '-')}-")
         scene.pool = ThreadPoolExecutor(2)
-        for holder in holders:
-            for client, row in table[holder].items():
-                for operation, wanted in row.items():
-                    name = f"{holder}, {client} {operation}"
+        for holder, client, row in rows:
+            for operation, wanted in row.items():
+                name = f"{holder}, {client} {operation}"
+                got = outcome(scene, holder, client, operation)
+                if got != wanted and not options.list:
+                    # Once more: on a busy machine a notice may come late.
+                    print(f"{name}: is {got!r} at first", file=sys.stderr, flush=True)
+                    time.sleep(0.5)
                     got = outcome(scene, holder, client, operation)
-                    if got != wanted and not options.list:
-                        # Once more: on a busy machine a notice may come late.
-                        print(f"{name}: is {got!r} at first", file=sys.stderr, flush=True)
-                        time.sleep(0.5)
-                        got = outcome(scene, holder, client, operation)
-                    with one:
-                        results.setdefault(holder, {}).setdefault(client, {})[operation] = got
-                        if not options.list:
-                            print(f"pass {name}" if got == wanted else f"fail {name}: is {got!r}, not {wanted!r}", flush=True)
+                with one:
+                    results.setdefault(holder, {}).setdefault(client, {})[operation] = got
+                    if not options.list:
+                        print(f"pass {name}" if got == wanted else f"fail {name}: is {got!r}, not {wanted!r}", flush=True)
 
     def guarded(*arguments):
         begun = time.monotonic()
@@ -195,11 +211,14 @@ def main():
         print(f"{arguments[0]} {arguments[1]}: {time.monotonic() - begun:.1f} s", file=sys.stderr, flush=True)
 
     failed = []
-    threads = [threading.Thread(target=guarded, args=(*key, holders)) for key, holders in groups(table).items()]
+    parts = groups(table)
+    if asp:
+        parts["share", "asp"] = [(holder, client, row) for holder, rows in asp.items() for client, row in rows.items()]
+    threads = [threading.Thread(target=guarded, args=(*key, rows)) for key, rows in parts.items()]
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     if options.list:
-        for holder in table:
+        for holder in table | asp:
             print(f'["{holder}"]')
             for client, row in results.get(holder, {}).items():
                 print(f"{client} = {{ {', '.join(f'{op} = {chr(34)}{got}{chr(34)}' for op, got in row.items())} }}")

@@ -4,7 +4,10 @@ import argparse
 import errno
 import os
 import struct
+import subprocess
+import threading
 from contextlib import contextmanager
+from functools import cached_property
 
 import afp
 import local_client
@@ -22,7 +25,7 @@ class Place:
     """Where the server is and who logs in."""
 
     def __init__(self, options):
-        self.options = options
+        self.options, self.bridge, self.starting = options, None, threading.Lock()
 
     def other(self):
         """Where the clients of side b log in: here, too, unless there is another server of the same shares."""
@@ -37,6 +40,14 @@ class Place:
 
     def afp(self, share):
         return afp.Client(self.options.afp_port, share, self.options.user, self.options.password)
+
+    def asp(self, share):
+        """A client of AFP over AppleTalk, by way of a bridge, which finds the server some seconds after it is up."""
+        with self.starting:
+            if self.bridge is None:
+                self.bridge = subprocess.Popen(self.options.asp, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                self.asp_port = int(self.bridge.stdout.readline())
+        return afp.OldClient(self.asp_port, share, self.options.user, self.options.password)
 
     def nfs3(self, share):
         return nfs3.Client(self.options.nfs3, self.options.nfs_port, share, self.options.uid)
@@ -105,7 +116,12 @@ class Side:
         self.nfs4 = place.nfs4(share, tag + name)
         self.delegated = place.nfs4(share, f"{tag}delegated", True) if name == "a" else None
         self.shares = place.shares("127.0.0.2" if name == "a" else "127.0.0.3")
-        self.name = name
+        self.name, self.place, self.share = name, place, share
+
+    @cached_property
+    def asp(self):
+        """A node has eight sessions at most: only who needs one has one."""
+        return self.place.asp(self.share)
 
 
 def said(call, *arguments):
@@ -131,12 +147,26 @@ def with_smb(side, name, access, action=lambda client, opened: None, share=smb.S
         side.smb.close(opened)
 
 
-def with_afp(side, file, access, action=lambda client, fork: None):
-    fork = side.afp.open(file.name, access, file.resource)
+def with_afp(client, file, access, action=lambda client, fork: None):
+    fork = client.open(file.name, access, file.resource)
     try:
-        action(side.afp, fork)
+        action(client, fork)
     finally:
-        side.afp.close(fork)
+        client.close(fork)
+
+
+def afp_operations(client):
+    """What a client of AFP does; `client` finds it at its side."""
+    return {
+        "read": lambda b, f: with_afp(client(b), f, afp.READ, lambda c, o: c.read(o, 0, 4) and None),
+        "write": lambda b, f: with_afp(client(b), f, afp.WRITE, lambda c, o: c.write(o, 0, WRITTEN)),
+        "truncate": lambda b, f: with_afp(client(b), f, afp.WRITE, lambda c, o: c.truncate(o, 2, f.resource)),
+        "open-deny": lambda b, f: with_afp(client(b), f, afp.READ | afp.DENY_READ | afp.DENY_WRITE),
+        "lock": lambda b, f: with_afp(client(b), f, afp.READ | afp.WRITE, lambda c, o: c.lock(o, 0, 4)),
+        "rename": lambda b, f: client(b).rename(f.name, f.new),
+        "remove": lambda b, f: client(b).remove(f.name),
+        "create": lambda b, f: client(b).create(f.name),
+    }
 
 
 def with_nfs4(side, file, access, action=lambda client, handle, state: None, deny=0):
@@ -201,16 +231,8 @@ OPERATIONS = {
         "remove": lambda b, f: with_smb(b, f.name, smb.DELETE, lambda c, o: c.remove(o)),
         "create": lambda b, f: b.smb.close(b.smb.open(f.name, smb.BOTH, disposition=smb.CREATE)),
     },
-    "afp": {
-        "read": lambda b, f: with_afp(b, f, afp.READ, lambda c, o: c.read(o, 0, 4) and None),
-        "write": lambda b, f: with_afp(b, f, afp.WRITE, lambda c, o: c.write(o, 0, WRITTEN)),
-        "truncate": lambda b, f: with_afp(b, f, afp.WRITE, lambda c, o: c.truncate(o, 2, f.resource)),
-        "open-deny": lambda b, f: with_afp(b, f, afp.READ | afp.DENY_READ | afp.DENY_WRITE),
-        "lock": lambda b, f: with_afp(b, f, afp.READ | afp.WRITE, lambda c, o: c.lock(o, 0, 4)),
-        "rename": lambda b, f: b.afp.rename(f.name, f.new),
-        "remove": lambda b, f: b.afp.remove(f.name),
-        "create": lambda b, f: b.afp.create(f.name),
-    },
+    "afp": afp_operations(lambda b: b.afp),
+    "asp": afp_operations(lambda b: b.asp),
     "nfs3": {
         "read": lambda b, f: b.nfs3.read(f.nfs, begin(b, f), 4) and None,
         "write": lambda b, f: b.nfs3.write(f.nfs, begin(b, f), WRITTEN) and None,
@@ -268,12 +290,12 @@ def smb_open(access, share):
     return hold
 
 
-def afp_open(access):
+def afp_open(access, client=lambda a: a.afp):
     @contextmanager
     def hold(a, f):
-        fork = a.afp.open(f.name, access, f.resource)
+        fork = client(a).open(f.name, access, f.resource)
         yield None
-        a.afp.close(fork)
+        client(a).close(fork)
     return hold
 
 
@@ -314,12 +336,14 @@ def smb_lock(exclusive):
     return hold
 
 
-@contextmanager
-def afp_lock(a, f):
-    fork = a.afp.open(f.name, afp.READ | afp.WRITE, f.resource)
-    a.afp.lock(fork, 0, 8)
-    yield None
-    a.afp.close(fork)
+def afp_lock(client):
+    @contextmanager
+    def hold(a, f):
+        fork = client(a).open(f.name, afp.READ | afp.WRITE, f.resource)
+        client(a).lock(fork, 0, 8)
+        yield None
+        client(a).close(fork)
+    return hold
 
 
 def nfs3_range(exclusive):
@@ -445,6 +469,10 @@ HOLDERS = {
     "afp denies writing": afp_open(afp.READ | afp.DENY_WRITE),
     "afp denies reading": afp_open(afp.WRITE | afp.DENY_READ),
     "afp denies all": afp_open(afp.READ | afp.WRITE | DENY_BOTH),
+    "asp has it open": afp_open(afp.READ | afp.WRITE, lambda a: a.asp),
+    "asp denies writing": afp_open(afp.READ | afp.DENY_WRITE, lambda a: a.asp),
+    "asp denies reading": afp_open(afp.WRITE | afp.DENY_READ, lambda a: a.asp),
+    "asp denies all": afp_open(afp.READ | afp.WRITE | DENY_BOTH, lambda a: a.asp),
     "nfs3 has it open": nfs3_share(3, 0),
     "nfs3 denies writing": nfs3_share(1, 2),
     "nfs3 denies all": nfs3_share(3, 3),
@@ -454,7 +482,8 @@ HOLDERS = {
     "local has it open": local_open,
     "smb locks": smb_lock(True),
     "smb locks shared": smb_lock(False),
-    "afp locks": afp_lock,
+    "afp locks": afp_lock(lambda a: a.afp),
+    "asp locks": afp_lock(lambda a: a.asp),
     "nfs3 locks": nfs3_range(True),
     "nfs3 locks shared": nfs3_range(False),
     "nfs4 locks": nfs4_range(True),

@@ -9,6 +9,7 @@ pub(crate) mod check;
 pub(crate) mod complete;
 pub(crate) mod dataset;
 pub(crate) mod disconnect;
+pub(crate) mod disks;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod files;
@@ -30,8 +31,11 @@ pub(crate) mod setup;
 pub(crate) mod snapshot;
 pub(crate) mod state;
 pub(crate) mod status;
+pub(crate) mod stream;
+pub(crate) mod test_alert;
 pub(crate) mod token;
 pub(crate) mod user;
+pub(crate) mod verify_edit;
 pub(crate) mod verify_metadata;
 
 use std::process::ExitCode;
@@ -50,6 +54,8 @@ pub(crate) fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Serve(arguments) => serve::run(&arguments),
         cli::Command::Check(arguments) => check::run(&arguments),
         cli::Command::Doctor(arguments) => doctor::run(&arguments),
+        cli::Command::Disks(arguments) => disks::run(&arguments),
+        cli::Command::TestAlert(arguments) => test_alert::run(&arguments),
         cli::Command::Adopt(arguments) => adopt::run(&arguments),
         cli::Command::Explain(arguments) => explain::run(&arguments),
         cli::Command::Find(arguments) => find::run(&arguments),
@@ -79,10 +85,12 @@ pub(crate) fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Namespace(arguments) => namespace::run(&arguments),
         cli::Command::Cluster(arguments) => gateway::run(&arguments),
         cli::Command::Status(arguments) => status::run(&arguments),
+        cli::Command::Stream(command) => stream::run(&command),
         cli::Command::Caches(arguments) => caches::run(&arguments),
         cli::Command::Advise(arguments) => advise::run(&arguments),
         cli::Command::Bench(arguments) => bench::run(&arguments),
         cli::Command::VerifyMetadata(arguments) => verify_metadata::run(&arguments),
+        cli::Command::VerifyEdit(arguments) => verify_edit::run(&arguments),
         cli::Command::Migrate(arguments) => migrate::run(&arguments),
         cli::Command::Ls(arguments) => files::list(&arguments),
         cli::Command::Cat(arguments) => files::cat(&arguments),

@@ -1,5 +1,6 @@
 //! `fourfold serve`: shares folders until told to stop.
 
+pub(crate) mod acme;
 pub(crate) mod alerts;
 pub(crate) mod announce;
 pub(crate) mod api;
@@ -11,12 +12,14 @@ pub(crate) mod current;
 pub(crate) mod doctor;
 pub(crate) mod figures;
 pub(crate) mod heartbeat;
+pub(crate) mod https;
 mod loops;
 pub(crate) mod restart;
 pub(crate) mod running;
 pub(crate) mod slow;
+pub(crate) mod streams;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,6 +50,7 @@ use crate::serve::doctor::Doctor;
 use crate::serve::loops::LoopsView;
 use crate::serve::running::{Parts, Running};
 use crate::serve::slow::Slow;
+use crate::serve::streams::StreamsDesk;
 use crate::shares::keeper::{self, Keeper};
 use crate::shares::links::Links;
 use crate::shares::volumes::Volumes;
@@ -128,7 +132,6 @@ async fn serve_until_stopped(
     let made = folders::make(&settings, &accounts, here::privileged())?;
     let said = made.into_iter().chain(who::surprising(&accounts, &settings)).collect();
     let current = tickets::current(settings, accounts)?;
-
     let (volumes, current) = in_common::joined(index, state.path(), current, bound.has_witness()).await?;
     let links = Links::start(&current, state.path(), volumes.namespace().clone());
     let (ports, login_guard) = (bound.ports(), Arc::new(auth::LoginGuard::default()));
@@ -149,14 +152,16 @@ async fn serve_until_stopped(
     let (announcers, part) = (Announcers::start(&launch), Part::start(&current, volumes.clone(), keeper));
     let caches = CachesView::new(&current, volumes.clone(), (budget, machine), count, reach);
     tokio::spawn(look_at_memory(caches.clone()));
-    let (console, doctor) = (Arc::new(ConsoleNotifier::default()), Doctor::start(fronts.clone()));
+    let (console, doctor) = (Arc::new(ConsoleNotifier::default()), Doctor::start(fronts.clone(), &current));
     let looked_at = (login_guard.clone(), volumes.namespace().clone(), doctor.clone());
     let (audit, slow) = (Arc::new(Audit::new(&current.settings)), Arc::new(Slow::new(&current.settings)));
     let of_state = StateFolder { path: state.path().to_owned(), index: volumes.index().clone(), api_failure };
     let alerts = Alerts::start(&current, of_state, looked_at, console.events.clone());
     let first: [Arc<dyn Component>; 4] = [volumes.clone(), links, part.clone(), LoopsView::component(&loops)];
-    let (judge, log) = (alerts.clone(), audit.clone());
-    let last: [Arc<dyn Component>; 6] = [caches.clone(), console.clone(), log, slow.clone(), doctor, judge];
+    let streams = StreamsDesk::start(&current, &volumes, &loops);
+    let (judge, log, desk) = (alerts.clone(), audit.clone(), streams.clone());
+    let last: [Arc<dyn Component>; 7] =
+        [desk, caches.clone(), console.clone(), log, slow.clone(), doctor, judge];
     let others = announcers.components().into_iter().chain(fronts.components());
     let components = first.into_iter().chain(others).chain(last).collect();
     let parts = Parts {
@@ -166,22 +171,40 @@ async fn serve_until_stopped(
         in_common: part.clone(),
         caches,
         slow: slow.clone(),
+        streams,
     };
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), parts));
-    let socket = control::listen(state.path()).context("the control socket cannot be made")?;
-    let control = tokio::spawn(control::serve(socket, running.clone()));
+    let control = serve_control(state.path(), &running)?;
     api::serve(api, &running, (login_guard.clone(), &console, alerts), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
-    let (macs, _people) = watch(&running, &volumes)?;
+    let macs = watch(&running, &volumes)?;
     say_ready(&running, volumes.clone(), said).await?;
     orders.obey_until_stop(&running, &volumes).await;
     part.end();
-    control.abort();
-    control::remove(state.path());
+    end_control(control, state.path());
     say_goodbye(&announcers, &fronts, &stop).await;
     let _ = tokio::task::spawn_blocking(move || (audit.stop(), macs.stop())).await; // a panic there was logged
     volumes.stop().await;
     Ok(())
+}
+
+/// The tasks that answer commands: of the administrator, and of people if they may ask.
+type ControlTasks = (JoinHandle<()>, Option<JoinHandle<()>>);
+
+/// Answers commands from now on.
+fn serve_control(state: &Path, running: &Arc<Running>) -> anyhow::Result<ControlTasks> {
+    let socket = control::listen(state).context("the control socket cannot be made")?;
+    Ok((tokio::spawn(control::serve(socket, running.clone())), serve_people(state, running)))
+}
+
+/// Commands cannot ask the server any more, neither those of the administrator nor those of people.
+fn end_control((control, people): ControlTasks, state: &Path) {
+    control.abort();
+    control::remove(state);
+    if let Some(people) = people {
+        people.abort();
+        control::leave_people(state);
+    }
 }
 
 /// Ends the connections of clients, which are told of it where their protocol has words for that.
@@ -194,14 +217,12 @@ async fn say_goodbye(announcers: &Announcers, fronts: &Fronts, stop: &watch::Sen
 
 /// Follows what changes outside of this process: the folders of the shares, and what the servers of a cluster have in common.
 /// The backups of Macs are followed by a thread, which is to be stopped.
-fn watch(running: &Arc<Running>, volumes: &Volumes) -> anyhow::Result<(BackupsThread, Option<PeopleSocket>)> {
+fn watch(running: &Arc<Running>, volumes: &Volumes) -> anyhow::Result<BackupsThread> {
     keep_indexes(running.clone());
-    let people = PeopleSocket::serve(volumes.state(), running);
     tokio::spawn(availability::watch(running.clone()));
     tokio::spawn(running::browsing::watch(running.clone()));
     in_common::follow(running.clone(), volumes, volumes.state().to_owned());
-    let macs = BackupsThread::start(running).context("the thread of the backups of Macs does not start")?;
-    Ok((macs, people))
+    BackupsThread::start(running).context("the thread of the backups of Macs does not start")
 }
 
 async fn look_at_memory(caches: Arc<CachesView>) {
@@ -214,30 +235,17 @@ async fn look_at_memory(caches: Arc<CachesView>) {
     }
 }
 
-/// Lets the users of the host search until it is dropped.
-struct PeopleSocket {
-    state: PathBuf,
-    task: JoinHandle<()>,
-}
-
-impl PeopleSocket {
-    /// A server that is not root acts as no other user.
-    fn serve(state: &Path, running: &Arc<Running>) -> Option<Self> {
-        if !here::privileged() {
-            return None;
-        }
-        let socket = control::listen_to_people(state);
-        let socket =
-            socket.inspect_err(|error| tracing::debug!(%error, "the users of the host cannot search"));
-        let task = tokio::spawn(control::serve_people(socket.ok()?, running.clone()));
-        Some(Self { state: state.to_owned(), task })
+/// Lets the users of the host search. A server that is not root has none of others.
+fn serve_people(state: &Path, running: &Arc<Running>) -> Option<JoinHandle<()>> {
+    if !here::privileged() {
+        return None;
     }
-}
-
-impl Drop for PeopleSocket {
-    fn drop(&mut self) {
-        self.task.abort();
-        control::leave_people(&self.state);
+    match control::listen_to_people(state) {
+        Ok(socket) => Some(tokio::spawn(control::serve_people(socket, running.clone()))),
+        Err(error) => {
+            tracing::debug!(%error, "the users of the host cannot search by `fourfold find`");
+            None
+        }
     }
 }
 

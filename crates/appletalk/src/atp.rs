@@ -27,7 +27,7 @@ pub use self::outbox::{Outbox, Outgoing};
 pub use self::requester::{Call, CallId, CallOutcome, Requester, RetryRule, TooManyCalls};
 pub(crate) use self::responder::room_of;
 pub use self::responder::{Responder, ResponderFull, ResponseMessage, TransactionKey};
-pub use self::round_trip::RoundTrip;
+pub use self::round_trip::{ResponseTime, RoundTrip};
 use crate::wire::atp::ReleaseTimer;
 
 /// The most transactions that a requester or a responder has at once. More requests are not answered: their senders retry.

@@ -14,6 +14,7 @@ mod backlog;
 mod error;
 mod ethertalk;
 mod ltoudp;
+mod monitor;
 mod name;
 mod packet;
 mod tashtalk;
@@ -27,6 +28,7 @@ use std::os::fd::AsFd;
 pub use error::LinkError;
 pub use ethertalk::EtherTalkLink;
 pub use ltoudp::{LToUdpDatagram, LToUdpLink};
+pub use monitor::InterfaceMonitor;
 pub use name::{LinkName, UnknownLink};
 pub use tashtalk::{FrameReader, TashTalkLink};
 
@@ -84,8 +86,9 @@ pub trait Link: AsFd + Debug + Send {
     /// As for [`Link::send`].
     fn flush(&mut self) -> Result<(), LinkError>;
 
-    /// Whether it still leads where its name does. A link that only receives does not notice that its interface was replaced by
-    /// another one: the caller asks from time to time.
+    /// Whether it still leads where its name does, and its cable is plugged in. A link that only receives does not notice that its
+    /// interface was replaced by another one, and one that sends does not notice a pulled cable: the caller asks from time to time,
+    /// and when an [`InterfaceMonitor`] says so. A cable counts for EtherTalk only: LToUDP joins programs of this host without one.
     ///
     /// # Errors
     ///

@@ -26,10 +26,12 @@ mod ranks;
 mod reason;
 pub mod roles;
 pub mod samba;
+pub mod second_factor;
 mod secret;
 mod share_policy;
 pub mod srp;
 mod state_file;
+mod totp;
 mod unix;
 
 pub use directory::{Account, Accounts, Directory, Refusal, may_go_on};

@@ -15,6 +15,8 @@ lock::ranks! {
     LoginLines,
     /// The lines of a log that is kept in memory.
     KeptLines,
+    /// Secrets that wait for their first code, and accounts with wrong codes.
+    SecondFactorsWaiting,
 }
 
 lock::ranks! {

@@ -7,7 +7,7 @@ const HOUR = 3600;
 // For how long an alert can be muted: words, and seconds; null: until it is over or becomes worse.
 const SPANS = [["I have seen it", null], ["8 hours", 8 * HOUR], ["1 day", 24 * HOUR], ["7 days", 7 * 24 * HOUR], ["30 days", 30 * 24 * HOUR]];
 const NAMES = {
-  __proto__: null, space: "Space", disk: "A disk does not answer", logins: "Failed logins", backup: "Backup overdue", certificate: "Certificate",
+  __proto__: null, space: "Space", disk: "A disk does not answer", "disk-health": "A disk is unwell", filesystem: "A file system has errors", logins: "Failed logins", backup: "Backup overdue", certificate: "Certificate",
   snapshot: "Snapshots", replication: "Copies", clock: "Clock", link: "Link to another server", index: "State folder", api: "API",
 };
 const LEVELS = { critical: ["bad", "problem"], warning: ["low", "warning"] };
@@ -42,7 +42,8 @@ export default {
   title: "Alerts",
   async show(main, context) {
     const list = h("div", { class: "stack" });
-    main.append(heading("Alerts", h("a", { class: "button small", href: "#/settings?search=alert-" }, "Mail and webhooks")), list,
+    const test = h("button", { type: "button", class: "small", onclick: () => context.doing(() => post("/v1/alerts/test")) }, "Send a test message");
+    main.append(heading("Alerts", test, h("a", { class: "button small", href: "#/settings?search=alert-" }, "Mail and webhooks")), list,
       h("p", { class: "muted small" }, "A quiet alert sends no mail and no webhook, and does not count on the Overview. It ends by itself when its cause is gone."));
     const load = async () => {
       const alerts = await get("/v1/alerts", context.signal);

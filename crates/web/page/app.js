@@ -172,9 +172,18 @@ function askForLogin(hint) {
   $("login").hidden = false;
   if (hint) $("login-error").textContent = hint;
   $("login-password").value = "";
+  askForCode(false);
   $($("login-user").value ? "login-password" : "login-user").focus();
   document.title = "Log in – Fourfold";
 }
+
+// The field for a code is there only for accounts with a second factor.
+function askForCode(wanted) {
+  $("login-factor").hidden = !wanted;
+  $("login-code").value = "";
+  if (wanted) $("login-code").focus();
+}
+$("login-user").addEventListener("input", () => { if (!$("login-factor").hidden) askForCode(false); });
 
 $("login-form").addEventListener("submit", async (event) => {
   event.preventDefault();
@@ -182,12 +191,15 @@ $("login-form").addEventListener("submit", async (event) => {
   button.disabled = true;
   $("login-error").textContent = "";
   try {
-    const { user } = await post("/v1/login", { user: $("login-user").value, password: $("login-password").value });
+    const code = $("login-code").value;
+    const { user } = await post("/v1/login", { user: $("login-user").value, password: $("login-password").value, ...(code ? { code } : {}) });
+    askForCode(false);
     $("login-password").value = "";
     begin(user);
   } catch (error) {
     $("login-error").textContent = error.message;
-    $("login-password").select();
+    if (error.needs === "code") askForCode(true);
+    else $("login-password").select();
   } finally {
     button.disabled = false;
   }

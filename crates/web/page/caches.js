@@ -5,6 +5,9 @@ import { bar, bytes, count, duration, h, heading, percent, replace, svg } from "
 
 const SIZES = [["half", "½"], ["same", "now"], ["double", "×2"], ["four_times", "×4"]];
 
+// The settings that keep limits over a restart.
+const SETTINGS = { __proto__: null, directory: "cache-size", files: "cache-files", buffers: "cache-buffers" };
+
 // The hit ratios that other sizes would have.
 function curve(predicted) {
   const width = 240;
@@ -54,8 +57,11 @@ function slider(context, name, cache, load) {
     await load();
   }
   shown.textContent = sizeOf(cache, cache.wanted);
+  const key = SETTINGS[name];
+  const value = () => (cache.unit === "bytes" ? `${Math.round(wanted / 1024)} KiB` : String(wanted));
+  const keep = key ? h("button", { type: "button", class: "small", "aria-label": `Keep the limit of ${name} over a restart`, onclick: () => context.doing(() => post("/v1/settings", { key, value: value() })) }, "Keep it") : null;
   const element = h("div", {}, h("label", { for: `limit-${name}` }, "Limit"), h("div", { class: "row" }, h("span", { class: "grow" }, input), shown, undo),
-    h("p", { class: "muted small" }, "It takes effect at once, until the server restarts. The setting in the settings file keeps it."));
+    h("div", { class: "row" }, h("p", { class: "muted small grow" }, "It takes effect at once, until the server restarts."), keep));
   return {
     element,
     update: (now) => {

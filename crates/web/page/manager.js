@@ -1,13 +1,15 @@
 // What a person does with files: sends and receives them, makes folders, renames, moves and removes.
 
 import { get, post } from "./api.js";
-import { bytes, count, h, replace } from "./dom.js";
+import { bytes, count, duration, h, replace } from "./dom.js";
 
 const FOLDERS = 1000;
 const PICTURES = ["png", "jpg", "jpeg", "gif", "webp", "avif"];
 const LARGEST_PICTURE = 20 * 1024 * 1024;
 const LARGEST_THUMBNAIL = 4 * 1024 * 1024;
 
+const BIN = ".bin";
+const isInBin = (path) => path === BIN || path.startsWith(`${BIN}/`);
 const inside = (path, name) => (path ? `${path}/${name}` : name);
 const above = (path) => path.split("/").slice(0, -1).join("/");
 const last = (path) => path.split("/").pop();
@@ -114,9 +116,20 @@ export function manager(context, share, path, again) {
   const rename = (row) => ask("Rename", "New name", row.name, "Rename", (name) => context.doing(() => post("/v1/files/move", { share, path: inside(path, row.name), to: inside(path, name) })));
   const remove = async (row) => {
     const isFolder = row.kind === "folder";
-    const text = `${isFolder ? "All that is in it is removed, too. " : ""}It is gone at once, as there is no bin. Snapshots of the share keep what they have.`;
-    if (!await context.confirm(`Remove ${row.name}?`, text, "Remove")) return;
+    const { bin } = await get(`/v1/files?${new URLSearchParams({ share, path: "", limit: 1 })}`, context.signal);
+    const all = isFolder ? "All that is in it is removed, too. " : "";
+    const toBin = bin !== null && !isInBin(path);
+    const text = toBin ? `${all}It stays in the bin of the share (${BIN}) for ${duration(bin)}.`
+      : `${all}It is gone at once${bin === null ? ", as the share has no bin (its setting bin makes one)" : ""}. Snapshots of the share keep what they have.`;
+    if (!await context.confirm(`Remove ${row.name}?`, text, toBin ? "Into the bin" : "Remove")) return;
     await context.doing(() => post("/v1/files/remove", { share, path: inside(path, row.name), recursive: isFolder }));
+    document.activeElement?.blur();
+    await again();
+  };
+  // Where something in the bin was: below the account and the time of its removal.
+  const former = (row) => inside(path, row.name).split("/").slice(3).join("/");
+  const putBack = async (row) => {
+    await context.doing(() => post("/v1/files/move", { share, path: inside(path, row.name), to: former(row) }));
     document.activeElement?.blur();
     await again();
   };
@@ -127,7 +140,7 @@ export function manager(context, share, path, again) {
   return {
     place: h("div", {}, place, uploads, chooser),
     buttons: [h("button", { type: "button", class: "small primary", onclick: () => chooser.click() }, "Upload…"), h("button", { type: "button", class: "small", id: "new-folder", onclick: makeFolder }, "New folder…")],
-    actions: (row) => [button("Rename…", row, rename), button("Move…", row, move), button("Remove…", row, remove)],
+    actions: (row) => [isInBin(path) && former(row) ? button("Put back", row, putBack) : null, button("Rename…", row, rename), button("Move…", row, move), button("Remove…", row, remove)],
     // Files can be dropped on this element.
     takesFiles: (element) => {
       element.addEventListener("dragover", (event) => { if (event.dataTransfer.types.includes("Files")) { event.preventDefault(); element.classList.add("dropping"); } });

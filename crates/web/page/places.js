@@ -10,6 +10,7 @@ import caches from "./caches.js";
 import clients from "./clients.js";
 import files from "./files.js";
 import findfiles from "./findfiles.js";
+import health from "./health.js";
 import images from "./images.js";
 import jobs from "./jobs.js";
 import log from "./log.js";
@@ -26,9 +27,10 @@ import shares from "./shares.js";
 import slowclients from "./slowclients.js";
 import slowest from "./slowest.js";
 import snapshots from "./snapshots.js";
+import streams from "./streams.js";
 import webhooks from "./webhooks.js";
 
-export const PAGES = { __proto__: null, overview, setup, shares, files, findfiles, rights, names, adopt, accounts, clients, snapshots, backups, images, replicate, luns, slowest, slowclients, caches, benchmarks, settings, alerts, log, scrub, jobs, webhooks, security };
+export const PAGES = { __proto__: null, overview, setup, shares, files, findfiles, rights, names, adopt, accounts, clients, snapshots, backups, images, replicate, luns, slowest, slowclients, caches, streams, benchmarks, settings, alerts, health, log, scrub, jobs, webhooks, security };
 
 // `short`: the title of a page among its neighbours, where that is shorter than its own.
 export const PLACES = [
@@ -37,8 +39,8 @@ export const PLACES = [
   { key: "people", title: "People", pages: ["accounts", "clients"] },
   { key: "backups", title: "Backups & snapshots", pages: ["snapshots", "backups", "images", "replicate"] },
   { key: "luns", title: "Disks (LUNs)", pages: ["luns"] },
-  { key: "performance", title: "Performance", pages: ["slowest", "slowclients", "caches", "benchmarks"] },
-  { key: "system", title: "System", pages: ["settings", "alerts", "log", "scrub", "jobs", "webhooks", "security"] },
+  { key: "performance", title: "Performance", pages: ["slowest", "slowclients", "caches", "streams", "benchmarks"] },
+  { key: "system", title: "System", pages: ["settings", "alerts", "health", "log", "scrub", "jobs", "webhooks", "security"] },
 ];
 
 // Other words for pages: they are addresses, and the search finds them.
@@ -55,10 +57,12 @@ export const WORDS = {
   dmg: "images", "sparse-bundles": "images", "restore-files": "images",
   copies: "replicate", replication: "replicate", mirror: "replicate",
   schedule: "snapshots", disks: "luns", iscsi: "luns",
-  performance: "slowest", latency: "slowest", network: "slowclients", wifi: "slowclients", protocols: "slowclients", memory: "caches", measure: "benchmarks", advice: "benchmarks",
+  performance: "slowest", latency: "slowest", network: "slowclients", wifi: "slowclients", protocols: "slowclients", memory: "caches", video: "streams", playback: "streams", reserve: "streams", measure: "benchmarks", advice: "benchmarks",
   system: "settings", options: "settings", restart: "settings",
   check: "scrub", repair: "scrub", fsck: "scrub", damage: "scrub",
-  certificate: "security", tls: "security", tokens: "security", "sign-ins": "security",
+  certificate: "security", tls: "security", acme: "security", "lets-encrypt": "security", tokens: "security", "sign-ins": "security",
+  smart: "health", smartctl: "health", raid: "health", "disk-health": "health",
+  "two-factor": "security", totp: "security", "second-factor": "security", authenticator: "security",
   mute: "alerts", warnings: "alerts", errors: "log", events: "log", hooks: "webhooks",
 };
 

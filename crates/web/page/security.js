@@ -1,7 +1,8 @@
-// Who is signed in to the console, the tokens of programs, and the certificate.
+// Who is signed in to the console, the second factor, the tokens of programs, and the certificate.
 
 import { get, post } from "./api.js";
 import { duration, h, heading, replace, when } from "./dom.js";
+import { secondFactor } from "./secondfactor.js";
 import { table } from "./table.js";
 
 const MAY = { metrics: "read the metrics", read: "read everything that the API tells", write: "change what needs no person" };
@@ -23,6 +24,17 @@ function certificateForm(context, shown, again) {
   const about = [h("p", {}, h("b", {}, shown.names.join(", ") || "no names"), `, ${end}.`),
     h("p", { class: "muted small" }, shown.is_own ? "The server has made it itself, or it was uploaded here." : `The settings name its file: ${shown.file}. Replace that file on the server, then have the settings read again.`)];
   if (!shown.is_own) return about;
+  const order = async () => {
+    await context.doing(() => post("/v1/certificate/order"));
+    await again();
+  };
+  const { issuer } = shown;
+  const result = (last, error) => (last === null ? "It has not been asked yet." : error === null ? `Given ${when(last)}.` : `Refused ${when(last)}: ${error}`);
+  const ofIssuer = issuer
+    ? h("div", { class: "row", id: "issuer" }, h("p", { class: "grow" }, `An issuer gives and renews the certificate for ${issuer.names.join(", ")}. `, h("span", { class: issuer.error ? "error" : "muted" }, result(issuer.last, issuer.error))),
+      h("button", { type: "button", onclick: order }, "Ask the issuer now"))
+    : h("p", { class: "muted small" }, "An issuer that browsers know, such as Let\u2019s Encrypt, gives one if ", h("a", { href: "#/settings?search=acme-" }, "acme-names"), " is set.");
+  about.push(ofIssuer);
   return [about, h("form", { id: "certificate", onsubmit: async (event) => {
     event.preventDefault();
     const body = { chain: await text(chain), key: await text(key) };
@@ -35,10 +47,11 @@ function certificateForm(context, shown, again) {
 export default {
   title: "Sign-ins and certificate",
   async show(main, context) {
-    const [sessions, tokens, certificate] = [h("div", {}), h("div", {}), h("div", {})];
+    const [sessions, tokens, certificate, factor] = [h("div", {}), h("div", {}), h("div", {}), h("div", {})];
     const card = (title, words, place, id) => h("section", { class: "card", id }, h("h2", {}, title), h("p", { class: "muted small" }, words), place);
     main.append(heading("Sign-ins and certificate"),
       card("Signed in to this console", "A session ends after 12 hours, and after one hour without a request.", sessions, "sessions"),
+      card("Second factor", "A code of an authenticator app, beside the password, at each login to this console. It protects you if your password is in the wrong hands.", factor, "factor"),
       card("Tokens of programs", "Programs use the API with a token. fourfold token create NAME on the server makes one.", tokens, "tokens"),
       card("Certificate of the console and the API", "By it browsers know that they speak with this server.", certificate, "certificates"));
     const end = (body, title, words) => async () => {
@@ -72,7 +85,7 @@ export default {
       const shown = await get("/v1/certificate", context.signal);
       replace(certificate, shown.is_on ? certificateForm(context, shown, loadCertificate) : h("p", { class: "muted" }, "The console is served without TLS (admin-tls is off), so it has no certificate."));
     }
-    await loadCertificate();
+    await Promise.all([loadCertificate(), secondFactor(factor, context)]);
     await context.every(10000, load);
   },
 };

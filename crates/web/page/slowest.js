@@ -38,7 +38,7 @@ export default {
     const body = h("div");
     const legend = h("div", { class: "legend" }, PARTS.map(([key, words]) => h("span", {}, h("i", { class: `dot part-${key.split("_")[0]}` }), words)));
     main.append(heading("Slowest operations"), h("section", { class: "card" },
-      h("p", { class: "muted small" }, "The slowest of the last ten minutes, and what they waited for. The server notes them while this page is shown."), legend, body));
+      h("p", { class: "muted small" }, "The slowest of the last ten minutes, and what they waited for. The server notes them while this page is shown, or, with the setting ", h("a", { href: "#/settings?search=record-slowest" }, "record-slowest"), ", all day long."), legend, body));
     await context.every(5000, async () => {
       const rows = await get("/v1/slowest", context.signal);
       replace(body, table("Slowest operations", SLOWEST, rows, "None yet. Leave this page open while the server feels slow: what was slow, and why, appears here."));

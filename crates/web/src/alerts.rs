@@ -32,6 +32,12 @@ pub trait AlertDesk {
     /// # Errors
     /// It is not quiet, or that cannot be kept; the lines say so.
     fn unmute(&self, alert: &AlertName, by: &str) -> Result<Vec<String>, Vec<String>>;
+
+    /// Sends a test message by mail and to the webhook, as alerts go. It is called where a tokio runtime is entered.
+    ///
+    /// # Errors
+    /// One of them was not accepted, or no way is set; the lines say why.
+    fn test(&self) -> Result<Vec<String>, Vec<String>>;
 }
 
 /// Which alert.
@@ -138,4 +144,10 @@ pub(crate) async fn unmute(
     let QuietAlert { name, about } = body(alert)?;
     let alert = named(name, about)?;
     done(blocking(move || api.manage.unmute(&alert, &actor.name)).await?)
+}
+
+/// Sends a test message by mail and to the webhook, as alerts go.
+#[utoipa::path(post, path = "/v1/alerts/test", security(("token" = ["write"])), responses((status = 200, description = "What has accepted it", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn test(State(api): State<Api>) -> Result<Response, Failure> {
+    done(blocking(move || api.manage.test()).await?)
 }

@@ -14,16 +14,17 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router, extract::DefaultBodyLimit};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::admitted::admitted;
+pub(crate) use crate::answer::{Body, Done, Failure, blocking, body, done, optional_body};
 use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
 use crate::{
     Api, Scope, access, accounts, alerts, assets, backups, browsing, certificate, code, console, files, find,
-    groups, login, luns, negotiate, rights, server, shares, sign_ins, slowest, snapshots, store, webhooks,
+    groups, login, luns, negotiate, rights, second_factor, server, shares, sign_ins, slowest, snapshots,
+    store, streams, webhooks,
 };
 
 /// The longest body of a request in bytes.
@@ -73,6 +74,8 @@ fn read() -> Router<Api> {
         .route("/v1/luns", get(luns::luns))
         .route("/v1/slowest", get(slowest::slowest))
         .route("/v1/caches", get(caches))
+        .route("/v1/streams", get(streams::streams))
+        .route("/v1/streams/formats", get(streams::formats))
         .route("/v1/mounts", get(mounts))
         .route("/v1/advice", get(jobs::advice))
         .route("/v1/overview", get(console::overview))
@@ -82,8 +85,10 @@ fn read() -> Router<Api> {
         .route("/v1/groups", get(access::groups))
         .route("/v1/alerts", get(alerts::alerts))
         .route("/v1/logins", get(sign_ins::logins))
+        .route("/v1/second-factor", get(second_factor::second_factor))
         .route("/v1/certificate", get(certificate::certificate))
         .route("/v1/server", get(server::server))
+        .route("/v1/disks", get(server::disks))
         .route("/v1/files/data", get(store::download))
         .route("/v1/access", get(access::access))
         .route("/v1/rights", get(rights::rights))
@@ -117,9 +122,14 @@ fn write() -> Router<Api> {
         .route("/v1/restart", post(server::restart))
         .route("/v1/alerts/mute", post(alerts::mute))
         .route("/v1/alerts/unmute", post(alerts::unmute))
+        .route("/v1/alerts/test", post(alerts::test))
         .route("/v1/logins/end", post(sign_ins::end))
+        .route("/v1/second-factor", post(second_factor::begin))
+        .route("/v1/second-factor/confirm", post(second_factor::confirm))
+        .route("/v1/second-factor/remove", post(second_factor::remove))
         .route("/v1/certificate", post(certificate::upload))
         .route("/v1/certificate/make", post(certificate::make))
+        .route("/v1/certificate/order", post(certificate::order))
         .route("/v1/files/data", post(store::upload))
         .route("/v1/files/folder", post(store::make_folder))
         .route("/v1/files/move", post(store::move_entry))
@@ -130,6 +140,8 @@ fn write() -> Router<Api> {
         .route("/v1/messages", post(say))
         .route("/v1/disconnect", post(disconnect))
         .route("/v1/caches", post(limit_caches))
+        .route("/v1/streams", post(streams::reserve))
+        .route("/v1/streams/release", post(streams::release))
         .route("/v1/luns", post(luns::create))
         .route("/v1/luns/resize", post(luns::resize))
         .route("/v1/luns/remove", post(luns::remove))
@@ -176,47 +188,6 @@ fn nothing() -> Failure {
     Failure::new(StatusCode::NOT_FOUND, "there is nothing at this path")
 }
 
-/// A request that was not executed.
-#[derive(Debug, Serialize, PartialEq, Eq, ToSchema)]
-pub(crate) struct Failure {
-    #[serde(skip)]
-    status: StatusCode,
-    /// What is wrong, and what to do.
-    errors: Vec<String>,
-    /// The field with which the same request could succeed: `own_password`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    needs: Option<&'static str>,
-}
-
-impl Failure {
-    pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
-        Self { status, errors: vec![error.into()], needs: None }
-    }
-
-    pub(crate) fn lines(status: StatusCode, errors: Vec<String>) -> Self {
-        Self { status, errors, needs: None }
-    }
-
-    /// The same request could succeed with this field.
-    pub(crate) fn needing(self, field: &'static str) -> Self {
-        Self { needs: Some(field), ..self }
-    }
-
-    pub(crate) fn status(&self) -> StatusCode {
-        self.status
-    }
-}
-
-impl IntoResponse for Failure {
-    fn into_response(self) -> Response {
-        let mut response = (self.status, Json(&self)).into_response();
-        if self.status == StatusCode::UNAUTHORIZED {
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        response
-    }
-}
-
 /// Browsers keep nothing, embed nothing and guess no types, unless a handler says otherwise.
 async fn harmless(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
@@ -233,19 +204,6 @@ async fn harmless(request: Request, next: Next) -> Response {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
-}
-
-/// Executes what blocks on a thread for that.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Failure> {
-    let failed = |_| {
-        Failure::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "the server failed to execute the request; its log says why",
-        )
-    };
-    tokio::task::spawn_blocking(work).await.map_err(failed)
 }
 
 /// The metrics, for Prometheus.
@@ -387,41 +345,12 @@ pub(crate) async fn limit_caches(State(api): State<Api>, limits: Body<Limits>) -
     }))
 }
 
-/// What was done, for people.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Done {
-    /// Lines.
-    lines: Vec<String>,
-}
-
-pub(crate) fn done(result: Result<Vec<String>, Vec<String>>) -> Result<Response, Failure> {
-    match result {
-        Ok(lines) => Ok(Json(Done { lines }).into_response()),
-        Err(errors) => Err(Failure::lines(StatusCode::CONFLICT, errors)),
-    }
-}
-
 /// Limits by the names of caches.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Limits {
     /// As in `fourfold caches set`: `{"directory": "64M"}`.
     limits: BTreeMap<String, String>,
-}
-
-pub(crate) type Body<T> = Result<Json<T>, axum::extract::rejection::JsonRejection>;
-
-/// The body, or what is wrong with it.
-pub(crate) fn body<T: DeserializeOwned>(body: Body<T>) -> Result<T, Failure> {
-    body.map(|Json(value)| value).map_err(|error| Failure::new(error.status(), error.body_text()))
-}
-
-/// A body that may be missing.
-pub(crate) fn optional_body<T: DeserializeOwned + Default>(bytes: &[u8]) -> Result<T, Failure> {
-    if bytes.is_empty() {
-        return Ok(T::default());
-    }
-    serde_json::from_slice(bytes).map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.to_string()))
 }
 
 /// Reads the settings, the accounts and the certificate again.

@@ -14,7 +14,7 @@ use axum::response::Response;
 use crate::Api;
 use crate::admitted::Actor;
 use crate::api::{Failure, done};
-use crate::login;
+use crate::login::{self, LoginFactor};
 
 /// The address of the client.
 pub(crate) type Peer = Option<Extension<ConnectInfo<SocketAddr>>>;
@@ -92,7 +92,7 @@ async fn verify(api: &Api, actor: &Actor, peer: Peer, password: String) -> Resul
         return Err(Failure::new(StatusCode::FORBIDDEN, hint));
     }
     let peer = peer.map_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into(), |Extension(ConnectInfo(peer))| peer);
-    match login::checked(api, peer, actor.name.clone(), password).await {
+    match login::checked(api, peer, actor.name.clone(), (password, LoginFactor::OfSession)).await {
         Ok(_) => Ok(()),
         // 401 would say that the session has ended, which is not so.
         Err(failure) if failure.status() == StatusCode::UNAUTHORIZED => {

@@ -26,8 +26,9 @@ use crate::author::{Author, Peer};
 use crate::tls::{self, Certificate};
 use crate::{Api, ranks};
 
-/// Names of a certificate that are shown.
-const MOST_NAMES: usize = 20;
+/// Names of a certificate that are read, and those that are shown.
+const MOST_NAMES: usize = 1000;
+const SHOWN_NAMES: usize = 20;
 /// The files of an upload until it is checked, in the state folder.
 const UPLOADED: (&str, &str) = ("api-certificate.uploaded.pem", "api-key.uploaded.pem");
 
@@ -66,8 +67,18 @@ impl LiveCertificate {
         self.files == tls::own_files(state)
     }
 
+    /// The names of the certificate in its file, and from when to when it is valid, in seconds since 1970; `None`: it cannot be read.
+    #[must_use]
+    pub fn described(&self) -> Option<(Vec<String>, u64, u64)> {
+        let CertificateText { names, begins, ends } = CertificateText::of(&self.files.chain)?;
+        Some((names, begins?, ends?))
+    }
+
     /// Replaces the files by these texts, if they can be used, and the certificate in force.
-    fn replace(&self, state: &Path, chain: &str, key: &str) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// The certificate stays as it was; the text says why.
+    pub fn replace(&self, state: &Path, chain: &str, key: &str) -> Result<(), String> {
         let failed = |error: std::io::Error| error.to_string();
         let _one = durable::lock(&state.join("api-certificate.lock")).map_err(failed)?;
         let uploaded = Certificate { chain: state.join(UPLOADED.0), key: state.join(UPLOADED.1) };
@@ -111,6 +122,7 @@ fn now() -> u64 {
 struct CertificateText {
     names: Vec<String>,
     /// Seconds since 1970.
+    begins: Option<u64>,
     ends: Option<u64>,
 }
 
@@ -126,8 +138,10 @@ impl CertificateText {
             GeneralName::IPAddress(bytes) => address(bytes).map(|address| address.to_string()),
             _ => None,
         });
-        let ends = u64::try_from(certificate.validity().not_after.timestamp()).ok();
-        Some(Self { names: names.take(MOST_NAMES).collect(), ends })
+        let validity = certificate.validity();
+        let begins = u64::try_from(validity.not_before.timestamp()).ok();
+        let ends = u64::try_from(validity.not_after.timestamp()).ok();
+        Some(Self { names: names.take(MOST_NAMES).collect(), begins, ends })
     }
 }
 
@@ -150,6 +164,19 @@ pub(crate) struct CertificateStatus {
     names: Vec<String>,
     /// When it ends, in seconds since 1970; null: it cannot be read.
     ends: Option<u64>,
+    /// The issuer that gives and renews it; null: `acme-names` is not set.
+    issuer: Option<IssuerStatus>,
+}
+
+/// What an issuer is asked for, by ACME.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct IssuerStatus {
+    /// For these names.
+    pub names: Vec<String>,
+    /// When it was asked last, in seconds since 1970.
+    pub last: Option<u64>,
+    /// Why it has given none then.
+    pub error: Option<String>,
 }
 
 /// The certificate of the API and the console.
@@ -164,7 +191,9 @@ pub(crate) async fn certificate(State(api): State<Api>) -> Result<Response, Fail
             as_ourselves(|| CertificateText::of(&live.files.chain)).ok().flatten().unwrap_or_default();
         let file = live.files.chain.display().to_string();
         let is_own = live.is_own(&state);
-        CertificateStatus { is_on: true, is_own, file, names: described.names, ends: described.ends }
+        let CertificateText { mut names, ends, .. } = described;
+        names.truncate(SHOWN_NAMES);
+        CertificateStatus { is_on: true, is_own, file, names, ends, issuer: api.manage.issuer() }
     });
     Ok(Json(status.await?).into_response())
 }
@@ -213,6 +242,17 @@ pub(crate) async fn make(
     let by = Author::of(&api, (&actor, peer), own_password).await?;
     by.check_verified("the certificate of the server")?;
     replaced(api, by.name, |live| tls::made(&live.addresses).map_err(|error| error.to_string())).await
+}
+
+/// Orders a certificate from the issuer of the settings now. It answers when the issuer has given one, or has refused it. Only a
+/// session of the console does that: issuers give a name only some certificates in a week.
+#[utoipa::path(post, path = "/v1/certificate/order", responses((status = 200, description = "It is in force", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn order(
+    State(api): State<Api>,
+    Extension(actor): Extension<Actor>,
+) -> Result<Response, Failure> {
+    actor.check_person("ordering a certificate")?;
+    done(blocking(move || api.manage.order_certificate(&actor.name)).await?)
 }
 
 /// Puts the texts of a certificate and its key in place of those in force.

@@ -4,12 +4,12 @@ use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use qrcode::QrCode;
 use qrcode::render::svg;
-use serde::Deserialize;
-use utoipa::IntoParams;
+use qrcode::{Color, QrCode};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
-use crate::api::Failure;
+use crate::answer::Failure;
 
 /// The longest text in bytes: a larger code is hard to read for a camera.
 const LONGEST: usize = 300;
@@ -39,4 +39,22 @@ pub(crate) async fn code(query: Result<Query<CodeQuery>, QueryRejection>) -> Res
     let mut response = drawing.into_response();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("image/svg+xml"));
     Ok(response)
+}
+
+/// A QR code for a page that draws it: secrets are in no address and in no file.
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct CodeDrawing {
+    /// Modules of a side, without a margin.
+    side: usize,
+    /// The dark ones, as the path of an SVG drawing whose unit is a module.
+    path: String,
+}
+
+/// The QR code of a text; `None`: the text is too long.
+pub(crate) fn drawing(text: &str) -> Option<CodeDrawing> {
+    let code = QrCode::new(text.as_bytes()).ok()?;
+    let side = code.width();
+    let dark = code.to_colors().into_iter().enumerate().filter(|(_, color)| *color == Color::Dark);
+    let path = dark.map(|(at, _)| format!("M{} {}h1v1h-1z", at % side, at / side)).collect();
+    Some(CodeDrawing { side, path })
 }

@@ -17,7 +17,7 @@ use crate::author::{Author, Peer, changed};
 use crate::history::{Span, Throughput};
 use crate::log_lines::Log;
 use crate::manage::{AccountStatus, Overview, SettingChange, SettingsStatus};
-use crate::{Api, events, history, watching};
+use crate::{Api, events, history, slowest, watching};
 
 /// How the server is, in a few numbers and words.
 #[utoipa::path(get, path = "/v1/overview", security(("token" = ["read"])), responses((status = 200, description = "The overview", body = Overview), (status = "4XX", description = "Refused", body = Failure)))]
@@ -225,6 +225,10 @@ pub(crate) async fn look(api: Api, mut stopping: tokio::sync::watch::Receiver<bo
             _ = every.tick() => false,
             _ = stopping.wait_for(|stop| *stop) => true,
         };
+        if api.manage.records_slowest() {
+            let recording = api.clone();
+            let _ = tokio::task::spawn_blocking(move || slowest::record(&recording, stops)).await; // a panic there was logged
+        }
         if stops {
             return end(&api.jobs).await;
         }

@@ -78,6 +78,8 @@ pub struct FolderStatus {
     pub more: bool,
     /// The part that was asked for.
     pub rows: Vec<EntryStatus>,
+    /// So many seconds stays in the bin of the share what is removed; null: it has none.
+    pub bin: Option<u64>,
 }
 
 /// An entry of a folder.

@@ -8,6 +8,7 @@ pub mod access;
 pub mod accounts;
 mod admitted;
 pub mod alerts;
+mod answer;
 mod api;
 mod assets;
 pub mod author;
@@ -36,6 +37,7 @@ mod ranks;
 mod redirect;
 pub mod rights;
 mod same_site;
+mod second_factor;
 mod serve;
 pub mod server;
 pub mod shares;
@@ -43,6 +45,7 @@ mod sign_ins;
 mod slowest;
 mod snapshots;
 pub mod store;
+mod streams;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod tls;
@@ -58,9 +61,10 @@ use std::sync::Arc;
 
 use admin::control::Report;
 use auth::LoginGuard;
+use auth::second_factor::SecondFactors;
 use tokio::sync::Semaphore;
 
-pub use self::certificate::LiveCertificate;
+pub use self::certificate::{IssuerStatus, LiveCertificate};
 pub use self::events::Events;
 pub use self::jobs::{JobHandle, Jobs, NewJob};
 pub use self::log_lines::{LogEvent, LogLines};
@@ -86,6 +90,7 @@ pub struct Api {
     slowest: Arc<slowest::Slowest>,
     history: Arc<history::History>,
     logins: Arc<logins::Logins>,
+    factors: Arc<SecondFactors>,
     login_guard: Arc<LoginGuard>,
     /// Passwords are checked one at a time: a check without an NT hash takes 19 MiB.
     verifying: Arc<Semaphore>,
@@ -111,6 +116,7 @@ impl Api {
             report,
             metrics,
             figures,
+            factors: Arc::new(SecondFactors::new(state.clone())),
             guard: Arc::new(guard::Guard::new(state, login_guard.clone())),
             manage,
             jobs: Jobs::new(events.clone()),

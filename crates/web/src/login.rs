@@ -3,7 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use auth::{Account, Event, Login, Refusal};
+use auth::second_factor::FactorVerdict;
+use auth::{Account, Attempt, Event, Login, Refusal};
 use axum::Json;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{StatusCode, header};
@@ -11,10 +12,10 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::Api;
 use crate::admitted::{check_site, cookie, set_cookie};
-use crate::api::{Failure, blocking};
+use crate::answer::{Failure, blocking};
 use crate::logins::{self, LONGEST_LIFE};
+use crate::{Api, second_factor};
 
 /// The longest body of a login in bytes.
 const LONGEST_LOGIN: usize = 4 * 1024;
@@ -29,6 +30,8 @@ pub(crate) struct Credentials {
     user: String,
     /// Its password.
     password: String,
+    /// A code of its authenticator app, or a recovery code, if it has a second factor.
+    code: Option<String>,
 }
 
 /// Whose session it is.
@@ -66,9 +69,9 @@ pub(crate) async fn login(State(api): State<Api>, request: Request) -> Result<Re
         }
         Err(_) => return Err(Failure::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")),
     };
-    let Credentials { user, password } = serde_json::from_slice(&body)
+    let Credentials { user, password, code } = serde_json::from_slice(&body)
         .map_err(|_| Failure::new(StatusCode::BAD_REQUEST, r#"send {"user": "…", "password": "…"}"#))?;
-    let secret = verified(&api, peer, user.clone(), password).await?;
+    let secret = verified(&api, peer, user.clone(), (password, code)).await?;
     let cookie = set_cookie(&api, &secret, LONGEST_LIFE.as_secs());
     Ok(([(header::SET_COOKIE, cookie)], Json(LoggedIn { user: Some(user), kerberos: None })).into_response())
 }
@@ -79,13 +82,20 @@ enum Verdict {
     Administrator(Account),
     /// The password is right, and the account does not have `admin`.
     Other,
+    /// The password is right, and a code is needed; the delay of the answer.
+    Code(Result<FactorVerdict, String>, Duration),
     /// The login is refused; the delay of the answer.
     Refused(Refusal, Duration),
 }
 
 /// Begins a session of an administrator whose password is right. Its secret.
-async fn verified(api: &Api, peer: SocketAddr, user: String, password: String) -> Result<String, Failure> {
-    let account = checked(api, peer, user, password).await?;
+async fn verified(
+    api: &Api,
+    peer: SocketAddr,
+    user: String,
+    (password, code): (String, Option<String>),
+) -> Result<String, Failure> {
+    let account = checked(api, peer, user, (password, LoginFactor::Code(code))).await?;
     let now = Instant::now();
     let record = logins::record(&api.login_guard, peer, (&account.name, "password"), now);
     let secret = api.logins.begin(account, record, now);
@@ -93,12 +103,20 @@ async fn verified(api: &Api, peer: SocketAddr, user: String, password: String) -
     secret.ok_or_else(|| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, hint))
 }
 
-/// Checks the password of an administrator, slowly after wrong ones.
+/// What is checked beside a password.
+pub(crate) enum LoginFactor {
+    /// The code that was typed, for an account with a second factor.
+    Code(Option<String>),
+    /// Nothing: the session has begun with a code.
+    OfSession,
+}
+
+/// Checks the password of an administrator, and a code, slowly after wrong ones.
 pub(crate) async fn checked(
     api: &Api,
     peer: SocketAddr,
     user: String,
-    password: String,
+    (password, factor): (String, LoginFactor),
 ) -> Result<Account, Failure> {
     let guard = &api.login_guard;
     let line = Login { protocol: "api", peer, user: &user, method: "password" };
@@ -110,22 +128,11 @@ pub(crate) async fn checked(
     };
     tokio::time::sleep(attempt.wait).await;
     let one = api.verifying.clone().acquire_owned().await.map_err(|_| too_many())?;
-    let (manage, name, limits) = (api.manage.clone(), user.clone(), guard.clone());
+    let (checking, name) = (api.clone(), user.clone());
     // The client can end its request at any time. The check then goes on with its permit, and its failure counts.
     let verdict = blocking(move || {
         let _one = one;
-        match manage.verify(&name, &password) {
-            Ok(account) => {
-                limits.limiter.succeeded(&attempt, Instant::now());
-                if manage.administrator(&name).is_some() {
-                    Verdict::Administrator(account)
-                } else {
-                    Verdict::Other
-                }
-            }
-            Err(Refusal::NoController) => Verdict::Refused(Refusal::NoController, Duration::ZERO),
-            Err(why) => Verdict::Refused(why, limits.limiter.failed(&attempt, Instant::now())),
-        }
+        judge(&checking, &attempt, (&name, &password, factor))
     });
     let refused = |why: &str, status, text: String| {
         guard.log.tell(&line, Event::Failed(why), Instant::now());
@@ -139,6 +146,13 @@ pub(crate) async fn checked(
             );
             refused("the account may not administer the server", StatusCode::FORBIDDEN, text)
         }
+        Verdict::Code(found, delay) => {
+            tokio::time::sleep(delay).await;
+            if matches!(found, Ok(FactorVerdict::Wrong | FactorVerdict::Wait(_))) {
+                guard.log.tell(&line, Event::Failed("wrong code of the second factor"), Instant::now());
+            }
+            Err(second_factor::refusal(found, StatusCode::UNAUTHORIZED).unwrap_or_else(too_many))
+        }
         Verdict::Refused(why @ Refusal::NoController, _) => {
             let text = "no domain controller can verify the password now; try again later".to_owned();
             refused(why.text(), StatusCode::SERVICE_UNAVAILABLE, text)
@@ -148,6 +162,28 @@ pub(crate) async fn checked(
             refused(why.text(), StatusCode::UNAUTHORIZED, "the name or the password is wrong".into())
         }
     }
+}
+
+/// Checks a password and a code. It blocks.
+fn judge(api: &Api, attempt: &Attempt, (name, password, factor): (&str, &str, LoginFactor)) -> Verdict {
+    let limiter = &api.login_guard.limiter;
+    let account = match api.manage.verify(name, password) {
+        Ok(account) => account,
+        Err(Refusal::NoController) => return Verdict::Refused(Refusal::NoController, Duration::ZERO),
+        Err(why) => return Verdict::Refused(why, limiter.failed(attempt, Instant::now())),
+    };
+    if let LoginFactor::Code(code) = factor {
+        match second_factor::check(&api.factors, &account.name, code.as_deref()) {
+            Ok(FactorVerdict::Right | FactorVerdict::NotSet) => {}
+            // Guesses of codes cost as those of passwords.
+            wrong @ Ok(FactorVerdict::Wrong) => {
+                return Verdict::Code(wrong, limiter.failed(attempt, Instant::now()));
+            }
+            other => return Verdict::Code(other, Duration::ZERO),
+        }
+    }
+    limiter.succeeded(attempt, Instant::now());
+    if api.manage.administrator(name).is_some() { Verdict::Administrator(account) } else { Verdict::Other }
 }
 
 /// Ends the session.

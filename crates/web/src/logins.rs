@@ -204,6 +204,14 @@ impl Logins {
         ended.first().map(|session| session.account.name.clone())
     }
 
+    /// Ends the sessions of an account but the one with this secret.
+    pub(crate) fn end_others(&self, account: &str, own: &str) {
+        let own = hash(own);
+        let is_other = |session: &mut Session| session.account.name == account && session.hash != own;
+        let ended: Vec<Session> = self.sessions.lock().extract_if(.., is_other).collect();
+        drop(ended);
+    }
+
     /// Ends a session.
     pub(crate) fn end(&self, secret: &str) {
         let wanted = hash(secret);

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;
 
 use auth::kerberos::Ticket;
+use auth::second_factor::FactorVerdict;
 use auth::{Account, Event, Login};
 use axum::Json;
 use axum::extract::{ConnectInfo, Request, State};
@@ -12,11 +13,11 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use crate::Api;
 use crate::admitted::{check_site, set_cookie};
-use crate::api::Failure;
+use crate::answer::{Failure, blocking};
 use crate::login::LoggedIn;
 use crate::logins::{self, LONGEST_LIFE};
+use crate::{Api, second_factor};
 
 const SCHEME: &str = "Negotiate";
 const METHOD: &str = "Kerberos";
@@ -60,6 +61,13 @@ pub(crate) async fn negotiate(State(api): State<Api>, request: Request) -> Resul
         let why = "it is no account that may administer the server";
         return refused(&ticket.principal, why, StatusCode::FORBIDDEN, text);
     };
+    let (factors, name) = (api.factors.clone(), account.name.clone());
+    let checked = blocking(move || second_factor::check(&factors, &name, None)).await?;
+    if checked != Ok(FactorVerdict::NotSet) {
+        let text = format!("{} has a second factor: log in with the password and a code", account.name);
+        let why = "a ticket without the second factor";
+        return refused(&ticket.principal, why, StatusCode::FORBIDDEN, text);
+    }
     begun(&api, peer, account, &ticket)
 }
 

@@ -6,7 +6,8 @@ use utoipa::{Modify, OpenApi};
 use crate::jobs::requests as jobs;
 use crate::{
     access, accounts, alerts, api, backups, browsing, certificate, code, console, files, find, groups, login,
-    luns, negotiate, rights, server, shares, sign_ins, slowest, snapshots, store, webhooks,
+    luns, negotiate, rights, second_factor, server, shares, sign_ins, slowest, snapshots, store, streams,
+    webhooks,
 };
 
 #[derive(OpenApi)]
@@ -21,10 +22,11 @@ use crate::{
         api::metrics, api::status, api::shares, api::sessions, api::opens, api::locks, api::leases,
         luns::luns, luns::create, luns::resize, luns::remove, slowest::slowest, access::access, access::groups, rights::rights, rights::rights_of, rights::set, rights::reset, rights::undo, rights::check_tree, accounts::add, accounts::password, accounts::change, accounts::remove, accounts::rename, accounts::password_rule, groups::add, groups::set_accounts, groups::remove,
         api::reload, api::say, api::disconnect,
-        alerts::alerts, alerts::mute, alerts::unmute, sign_ins::logins, sign_ins::end,
-        certificate::certificate, certificate::upload, certificate::make, server::server, server::restart, server::close,
+        alerts::alerts, alerts::mute, alerts::unmute, alerts::test, sign_ins::logins, sign_ins::end,
+        second_factor::second_factor, second_factor::begin, second_factor::confirm, second_factor::remove,
+        certificate::certificate, certificate::upload, certificate::make, certificate::order, server::server, server::disks, server::restart, server::close,
         store::download, store::upload, store::make_folder, store::move_entry, store::remove,
-        api::caches, api::mounts,
+        api::caches, api::mounts, streams::streams, streams::formats, streams::reserve, streams::release,
         api::limit_caches,
         login::logged_in, login::login, login::logout, negotiate::negotiate,
         console::overview, console::throughput, console::events, console::accounts, console::log, console::metadata_events,

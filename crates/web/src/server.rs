@@ -1,19 +1,35 @@
 //! The server itself: what waits for its next start, a restart, and files that clients have open and that are to be closed.
 
+use admin::control::DiskHealth;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::Api;
 use crate::admitted::Actor;
 use crate::api::{Body, Done, Failure, blocking, body, done};
+use crate::{Api, IssuerStatus};
 
 /// What the console asks of the server as a whole.
 pub trait ServerControl {
     /// How it is.
     fn server(&self) -> ServerState;
+
+    /// The health of the machine's disks and file systems, as it was seen last.
+    fn disks(&self) -> DiskHealth;
+
+    /// Whether the slowest operations are recorded while nobody asks for them.
+    fn records_slowest(&self) -> bool;
+
+    /// What an issuer of certificates is asked for; `None`: none is asked.
+    fn issuer(&self) -> Option<IssuerStatus>;
+
+    /// Has the issuer give a certificate, which is taken into use. It is called where a tokio runtime is entered.
+    ///
+    /// # Errors
+    /// It gives none, or none is asked; the lines say why.
+    fn order_certificate(&self, by: &str) -> Result<Vec<String>, Vec<String>>;
 
     /// Stops the server, so that what started it starts it again. It answers before that.
     ///
@@ -41,6 +57,12 @@ pub struct ServerState {
 #[utoipa::path(get, path = "/v1/server", security(("token" = ["read"])), responses((status = 200, description = "The server", body = ServerState), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn server(State(api): State<Api>) -> Result<Response, Failure> {
     Ok(Json(blocking(move || api.manage.server()).await?).into_response())
+}
+
+/// The health of the machine's disks and file systems, as it was seen last.
+#[utoipa::path(get, path = "/v1/disks", security(("token" = ["read"])), responses((status = 200, description = "The disks", body = DiskHealth), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn disks(State(api): State<Api>) -> Result<Response, Failure> {
+    Ok(Json(blocking(move || api.manage.disks()).await?).into_response())
 }
 
 /// Restarts the server. Clients lose their connections and connect again. Only a session of the console does that, and only where

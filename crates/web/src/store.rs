@@ -136,7 +136,7 @@ pub trait FileStore {
         to: &[u8],
     ) -> Result<Vec<String>, StoreRefusal>;
 
-    /// Removes a file, or a folder; with `recursive` also what is in it.
+    /// Removes a file or a folder, or moves it into the bin of its share.
     ///
     /// # Errors
     /// The person may not remove it, or a folder is not empty; the lines have the reasons.
@@ -145,8 +145,17 @@ pub trait FileStore {
         by: &FilePerson,
         share: &str,
         path: &[u8],
-        recursive: bool,
+        how: Removal,
     ) -> Result<Vec<String>, Vec<String>>;
+}
+
+/// How something is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Removal {
+    /// Also what is in a folder.
+    pub recursive: bool,
+    /// Not into the bin.
+    pub for_good: bool,
 }
 
 /// The person who sends a request.
@@ -409,16 +418,21 @@ pub(crate) struct RemovedEntry {
     /// Also what is in a folder.
     #[serde(default)]
     recursive: bool,
+    /// It does not come into the bin of the share, if there is one.
+    #[serde(default)]
+    for_good: bool,
 }
 
-/// Removes a file or folder, with the rights of the account whose session this is. There is no bin: snapshots keep what they have.
+/// Removes a file or folder, with the rights of the account whose session this is. In a share with `bin` it comes into the bin, unless
+/// it is there already, or `for_good` is set. A whole folder comes there also without `recursive`.
 #[utoipa::path(post, path = "/v1/files/remove", request_body = RemovedEntry, responses((status = 200, description = "It is gone", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn remove(
     State(api): State<Api>,
     (Extension(actor), peer): (Extension<Actor>, Peer),
     removed: api::Body<RemovedEntry>,
 ) -> Result<Response, Failure> {
-    let RemovedEntry { share, path, recursive } = api::body(removed)?;
+    let RemovedEntry { share, path, recursive, for_good } = api::body(removed)?;
     let (by, path) = (person(&actor, peer)?, entry(&path)?);
-    done(blocking(move || api.manage.remove_entry(&by, &share, &path, recursive)).await?)
+    let how = Removal { recursive, for_good };
+    done(blocking(move || api.manage.remove_entry(&by, &share, &path, how)).await?)
 }

@@ -21,6 +21,7 @@ use crate::{Scope, tokens};
 mod accounts;
 mod authors;
 mod negotiate;
+mod second_factor;
 mod store;
 mod strangers;
 

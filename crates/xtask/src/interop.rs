@@ -201,7 +201,7 @@ pub fn build() -> Result<()> {
 
 /// Notes where the compiled tests are that some suites run, so that these need no cargo.
 pub fn find_tests() -> Result<()> {
-    compiled::compile(&[&[cluster::MODEL, appletalk::NODE], ceph::TESTS].concat())
+    compiled::compile(&[&[cluster::MODEL, appletalk::NODE, appletalk::bridge::PROGRAM], ceph::TESTS].concat())
 }
 
 fn run_nfs(args: &InteropArgs) -> Result<()> {

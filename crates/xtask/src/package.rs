@@ -1,4 +1,4 @@
-//! `cargo xtask package`: a Debian package, a tarball and an OCI image of the program. The same program gives the same
+//! `cargo xtask package`: a Debian package, an RPM, a tarball and an OCI image of the program. The same program gives the same
 //! bytes: names are sorted, owners are root, and all times are that of the commit.
 
 mod contents;
@@ -7,6 +7,7 @@ mod licences;
 mod oci;
 mod program;
 mod repo;
+mod rpm;
 mod tarball;
 mod tree;
 
@@ -31,7 +32,7 @@ const BUILD_FOLDER: &str = "target/dist";
 
 #[derive(clap::Args)]
 pub struct PackageArgs {
-    /// deb, tarball, oci or all of these; repo: an apt repository of the Debian packages that were made
+    /// deb, rpm, tarball, oci or all of these; repo: an apt repository of the Debian packages that were made
     #[arg(default_value = "all")]
     what: String,
     /// Pack this program instead of compiling one
@@ -56,7 +57,7 @@ pub struct PackageArgs {
 }
 
 pub fn run(args: &PackageArgs) -> Result<()> {
-    let kinds = ["deb", "tarball", "oci"];
+    let kinds = ["deb", "rpm", "tarball", "oci"];
     if args.what == "repo" {
         let made = repo::make(&process::root().join(FOLDER), args.sign_with.as_deref(), time()?)?;
         println!("{}", made.display());
@@ -80,6 +81,7 @@ pub fn run(args: &PackageArgs) -> Result<()> {
     for kind in kinds.into_iter().filter(|kind| args.what == "all" || args.what == *kind) {
         let (name, bytes) = match kind {
             "deb" => parts.deb(args.version.as_deref(), &args.maintainer)?,
+            "rpm" => parts.rpm()?,
             "tarball" => parts.tarball()?,
             _ => parts.oci()?,
         };
@@ -140,6 +142,10 @@ impl PackageParts {
     pub fn deb(&self, version: Option<&str>, maintainer: &str) -> Result<(String, Vec<u8>)> {
         let version = version.map_or_else(|| format!("{}-1", self.version), str::to_owned);
         deb::make(self, &deb::About { version, maintainer: maintainer.to_owned() })
+    }
+
+    pub fn rpm(&self) -> Result<(String, Vec<u8>)> {
+        rpm::make(self)
     }
 
     pub fn tarball(&self) -> Result<(String, Vec<u8>)> {

@@ -8,9 +8,11 @@ use utoipa::ToSchema;
 
 use super::appletalk::AppleTalkStatus;
 use super::arriving::ArrivingStatus;
+use super::disks::DiskHealth;
 use super::doctor::DoctorStatus;
 use super::find::SearchStatus;
 use super::links::LinkStatus;
+use super::streams::StreamsStatus;
 use super::waits::LoopsStatus;
 use crate::settings::Protocol;
 
@@ -63,6 +65,12 @@ pub struct Status {
     /// The indexes of shares.
     #[serde(default)]
     pub searches: Vec<SearchStatus>,
+    /// What is reserved for streams.
+    #[serde(default)]
+    pub streams: StreamsStatus,
+    /// The health of the machine's disks and file systems.
+    #[serde(default)]
+    pub disks: DiskHealth,
     /// What a person should know or do, the oldest first.
     pub alerts: Vec<AlertStatus>,
     /// Where the time of each client goes, and what slows it down.
@@ -121,7 +129,7 @@ impl Severity {
 /// An alert that is raised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AlertStatus {
-    /// Its kind: `space`, `disk`, `logins`, `backup`, `certificate`, `snapshot`, `replication`,
+    /// Its kind: `space`, `disk`, `disk-health`, `filesystem`, `logins`, `backup`, `certificate`, `snapshot`, `replication`,
     /// `clock` or `link`; or that of a [`Trouble`](super::Trouble).
     pub name: String,
     /// The share, backup or file that it is about; empty: the server.

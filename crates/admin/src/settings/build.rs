@@ -6,6 +6,7 @@ use std::time::Duration;
 use formats::names::Characters;
 
 use super::accounts;
+use super::acme;
 use super::afp;
 use super::api;
 use super::appletalk::{self, AppleTalkSettings};
@@ -24,7 +25,7 @@ use super::link;
 use super::lun;
 use super::mac_policy::MacPolicy;
 use super::mentions;
-use super::model::{DenyModes, MacLayout, SearchScope, Settings, ShareSettings, SnapshotFolder};
+use super::model::{DenyModes, MacLayout, ReadAhead, SearchScope, Settings, ShareSettings, SnapshotFolder};
 use super::over_network;
 use super::protocol::{Port, Ports, Protocol};
 use super::secret::{VolumePassword, note_open_secrets};
@@ -206,6 +207,7 @@ fn check_alone(
 ) {
     check_ports(server, findings);
     api::check(server, &settings.api, findings);
+    acme::check(server, settings.acme.as_ref(), findings);
     over_network::check_roots(server, findings);
     told::check(server, &settings.told, findings);
     domain::check_keytab(server, settings.kerberos_keytab.as_deref(), findings);
@@ -346,6 +348,14 @@ fn mac_layout(section: &Section) -> MacLayout {
     }
 }
 
+fn read_ahead(section: &Section) -> ReadAhead {
+    match section.text("read-ahead").as_deref() {
+        Some("double") => ReadAhead::Double,
+        Some("none") => ReadAhead::Off,
+        _ => ReadAhead::Normal,
+    }
+}
+
 fn search(section: &Section) -> SearchScope {
     match section.text("search").as_deref() {
         Some("names") => SearchScope::Names,
@@ -439,6 +449,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         read_only_by_mode: section.bool("read-only-by-mode"),
         safe_save: section.bool("safe-save"),
         local_recall: section.bool("local-recall"),
+        read_ahead: read_ahead(section),
         dfs: section.bool("dfs"),
         continuous: section.bool("continuous"),
         cross_mounts: section.bool("cross-mounts"),
@@ -458,6 +469,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
             .text("replicate-schedule")
             .and_then(|text| snapshots::Period::named(&text)),
         quota: section.number("quota").filter(|limit| *limit > 0),
+        bin: section.number("bin").filter(|milliseconds| *milliseconds > 0).map(Duration::from_millis),
         audit: AuditScope::named(section.text("audit").as_deref()),
         luns: section.luns.iter().filter_map(lun::settings).collect(),
         classic: classic::read(section),

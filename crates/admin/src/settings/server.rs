@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::acme::{self, AcmeSettings};
 use super::afp::{self, AfpSettings};
 use super::api::{self, ApiSettings};
 use super::cluster::{self, ClusterSettings};
@@ -40,6 +41,8 @@ pub struct ServerSettings {
     pub iscsi: IscsiSettings,
     /// The API over HTTP.
     pub api: ApiSettings,
+    /// The certificate that an issuer gives; `None`: none is asked for.
+    pub acme: Option<AcmeSettings>,
     /// The audit log, the log of slow operations, and alerts.
     pub told: ToldSettings,
     /// Several servers of one tree; `None`: this server is alone.
@@ -130,6 +133,7 @@ pub(super) fn read(arguments: &Arguments, file: Option<&Path>, server: &Section)
         afp: afp::read(server),
         iscsi: iscsi::read(server),
         api: api::read(server, &arguments.folder, file),
+        acme: acme::read(server, &arguments.folder, file),
         told: told::read(server, &arguments.folder, file, &state(arguments, file, server)),
         cluster: cluster::read(server, &arguments.folder, file),
         samba_acls: server.bool("samba-acls"),

@@ -13,7 +13,15 @@ pub struct Subject {
 pub const SUBJECTS: &[Subject] = &[
     Subject {
         title: "Share a folder",
-        settings: &["share.name", "share.path", "share.comment", "share.read-only", "share.must-be-mounted"],
+        settings: &[
+            "share.name",
+            "share.path",
+            "share.comment",
+            "share.preset",
+            "share.read-only",
+            "share.must-be-mounted",
+            "share.bin",
+        ],
     },
     Subject {
         title: "Say who may do what",
@@ -209,6 +217,13 @@ pub const SUBJECTS: &[Subject] = &[
             "server.admin-tls",
             "server.admin-certificate",
             "server.admin-key",
+            "server.acme-names",
+            "server.acme-directory",
+            "server.acme-email",
+            "server.acme-challenge",
+            "server.acme-http-port",
+            "server.acme-dns-hook",
+            "server.acme-ca",
             "server.share-roots",
         ],
     },
@@ -218,6 +233,7 @@ pub const SUBJECTS: &[Subject] = &[
             "server.log-level",
             "server.log-format",
             "server.slow-operation",
+            "server.record-slowest",
             "share.audit",
             "server.audit-log",
             "server.audit-log-size",
@@ -240,6 +256,7 @@ pub const SUBJECTS: &[Subject] = &[
             "server.open-files",
             "server.threads",
             "server.poll",
+            "share.read-ahead",
         ],
     },
     Subject {

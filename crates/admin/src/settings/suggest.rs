@@ -4,7 +4,7 @@ use super::setting::{Setting, Table};
 use super::table::SETTINGS;
 
 /// Words that people write, and the settings that they mean: of each table the first.
-const MEANINGS: [(&[&str], &[&str]); 21] = [
+const MEANINGS: [(&[&str], &[&str]); 23] = [
     (
         &[
             "snapshots",
@@ -30,11 +30,13 @@ const MEANINGS: [(&[&str], &[&str]); 21] = [
     (&["hostname", "server-name", "netbios-name", "server-string", "name"], &["bonjour-name"]),
     (&["mdns", "avahi", "zeroconf", "discovery", "announce"], &["bonjour"]),
     (&["console", "web", "http", "https", "api", "rest"], &["admin-port"]),
-    (&["certificate", "cert", "tls", "ssl"], &["admin-certificate"]),
+    (&["certificate", "cert", "tls", "ssl"], &["admin-certificate", "acme-names"]),
+    (&["acme", "letsencrypt", "lets-encrypt", "certbot"], &["acme-names"]),
     (&["memory", "ram", "cache"], &["cache-memory"]),
     (&["log", "logging", "verbosity", "debug"], &["log-level"]),
     (&["mail", "email", "smtp", "notify", "notifications"], &["alert-mail", "alert-webhook"]),
     (&["ad", "active-directory", "realm", "kerberos"], &["domain"]),
+    (&["trash", "recycle", "recycle-bin", "wastebasket"], &["bin"]),
     (&["home", "homes", "home-folders"], &["make-homes"]),
     (&["tm", "mac-backup", "apple-backup"], &["time-machine"]),
     (&["umask", "mask", "mode", "file-mode"], &["create-mask"]),

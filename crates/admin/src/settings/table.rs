@@ -1,5 +1,6 @@
 //! The table of all settings. Its parts are in files of their own, one for what belongs together.
 
+mod acme;
 mod afp;
 mod appletalk;
 mod cluster;
@@ -22,6 +23,7 @@ const PARTS: &[&[Setting]] = &[
     iscsi::PORT,
     nfs::PORTMAP_PORT,
     server::API,
+    acme::ACME,
     nfs::SERVER,
     server::USERS,
     smb::SERVER,

@@ -21,6 +21,8 @@ pub struct ToldSettings {
     pub audit_log_files: usize,
     /// Operations that take longer are logged; `None`: none.
     pub slow_operation: Option<Duration>,
+    /// The slowest operations are recorded while nobody looks.
+    pub record_slowest: bool,
     /// Percent of a disk that should be free; 0: no alert.
     pub space: u64,
     /// The greatest age of a backup of a Mac; `None`: no alert.
@@ -77,6 +79,7 @@ pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>, state: 
         audit_log_size: server.number("audit-log-size").unwrap_or_default().max(SMALLEST_LOG),
         audit_log_files: server.number("audit-log-files").and_then(|n| usize::try_from(n).ok()).unwrap_or(1),
         slow_operation: duration("slow-operation"),
+        record_slowest: server.bool("record-slowest"),
         space: server.number("alert-space").unwrap_or_default(),
         backup: duration("alert-backup"),
         webhook: server.secret("alert-webhook"),

@@ -13,7 +13,7 @@ const GROUPS: [Group; 6] = [
     Group {
         title: "Begin, and look",
         common: &["setup", "serve", "status", "doctor"],
-        others: &["check", "explain", "find", "completions", "man"],
+        others: &["check", "explain", "find", "disks", "test-alert", "completions", "man"],
     },
     Group {
         title: "Shares and people",
@@ -38,7 +38,7 @@ const GROUPS: [Group; 6] = [
     Group {
         title: "Clients, speed, several servers",
         common: &["advise", "bench"],
-        others: &["say", "disconnect", "caches", "namespace", "cluster"],
+        others: &["stream", "verify-edit", "say", "disconnect", "caches", "namespace", "cluster"],
     },
 ];
 

@@ -98,6 +98,17 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         #[command(flatten)]
         caution: Caution,
     },
+    /// Turn off the second factor of an account, whose phone is lost
+    #[command(after_help = "Examples:
+  fourfold user reset-factor ada                        logs in to the console with the password alone
+
+Exit codes: 0 done, 1 not done, 2 the settings were refused")]
+    ResetFactor {
+        #[command(flatten)]
+        named: AccountArgs,
+        #[command(flatten)]
+        caution: Caution,
+    },
     /// List the accounts
     #[command(after_help = "Examples:
   fourfold user list

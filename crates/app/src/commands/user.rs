@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use admin::control::{self, AskError};
 use admin::{Settings, State};
 use anyhow::Context as _;
-use auth::{AccountFile, Host, Ids, Record, Secret};
+use auth::{AccountFile, Host, Ids, Record, Secret, is_same_name, second_factor};
 
 use crate::cli::{AccountArgs, Caution, User, UserRights, Where};
 use crate::host::here;
@@ -56,6 +56,7 @@ pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
             passwd(&state, named, input)?;
         }
         User::Remove { named, caution } => remove(&state, named, caution)?,
+        User::ResetFactor { named, caution } => reset_factor(&state, named, caution)?,
         User::List { json, state: place } => list(&state, place, *json)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -97,6 +98,7 @@ fn place(command: &User) -> &Where {
         User::Add { named, .. }
         | User::Modify { named, .. }
         | User::Passwd { named, .. }
+        | User::ResetFactor { named, .. }
         | User::Remove { named, .. } => &named.state,
         User::List { state, .. } => state,
     }
@@ -187,16 +189,33 @@ fn remove(state: &Path, named: &AccountArgs, caution: &Caution) -> anyhow::Resul
         return Ok(());
     }
     AccountFile::edit(state, |file| file.remove(&named.name))?;
+    second_factor::remove(state, &named.name)?;
     tell_server(state);
     out::done(format_args!("{}: removed", named.name))?;
     say_given(named, ", and a later account of this name gets it: take the name out")
 }
 
+/// The account need not be one of `accounts.toml`: users of the host and of a domain have second factors, too.
+fn reset_factor(state: &Path, named: &AccountArgs, caution: &Caution) -> anyhow::Result<()> {
+    let name = &named.name;
+    if !second_factor::accounts(state)?.iter().any(|known| is_same_name(known, name)) {
+        anyhow::bail!("{name} has no second factor");
+    }
+    if !caution.permits_script(&format!("{name} then logs in to the console with the password alone"))? {
+        return Ok(());
+    }
+    second_factor::remove(state, name)?;
+    Ok(out::done(format_args!("{name}: logs in to the console with the password alone"))?)
+}
+
 fn list(state: &Path, place: &Where, json: bool) -> anyhow::Result<()> {
     let file = AccountFile::read(state)?;
+    let factors = second_factor::accounts(state)?;
+    let has_factor = |account: &Record| factors.iter().any(|name| is_same_name(name, &account.name));
     let host = host(place)?;
     if json {
-        let accounts: Vec<serde_json::Value> = file.accounts.iter().map(for_scripts).collect();
+        let accounts: Vec<serde_json::Value> =
+            file.accounts.iter().map(|account| for_scripts(account, has_factor(account))).collect();
         return out::json(&accounts);
     }
     if file.accounts.is_empty() {
@@ -206,21 +225,22 @@ fn list(state: &Path, place: &Where, json: bool) -> anyhow::Result<()> {
     for account in &file.accounts {
         let disabled = if account.disabled { ", disabled" } else { "" };
         let admin = if account.admin { ", administrator" } else { "" };
+        let factor = if has_factor(account) { ", second factor" } else { "" };
         let (acts_as, kept) = (acts_as(&account.name, account.ids, &host), kept(account));
         out::line(format_args!(
-            "{:<width$}  acts as {acts_as}{disabled}{admin}; kept: {kept}",
+            "{:<width$}  acts as {acts_as}{disabled}{admin}{factor}; kept: {kept}",
             account.name
         ))?;
     }
     Ok(())
 }
 
-fn for_scripts(account: &Record) -> serde_json::Value {
+fn for_scripts(account: &Record, has_factor: bool) -> serde_json::Value {
     let secrets: Vec<&str> = account.secrets.iter().map(Secret::kind).collect();
     let Ids { uid, gid } = account.ids;
     serde_json::json!({
         "name": account.name, "uid": uid, "gid": gid, "disabled": account.disabled,
-        "admin": account.admin, "groups": account.groups, "secrets": secrets
+        "admin": account.admin, "groups": account.groups, "secrets": secrets, "second_factor": has_factor
     })
 }
 

@@ -9,14 +9,14 @@ mod facts;
 mod quiet;
 mod raised;
 mod rules;
-mod sending;
+pub(crate) mod sending;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use admin::ToldSettings;
-use admin::control::{AlertStatus, Severity, Status};
+use admin::control::{AlertStatus, DiskHealth, Severity, Status};
 use auth::LoginGuard;
 use lock::Mutex;
 use namespace::Namespace;
@@ -134,6 +134,11 @@ impl Alerts {
         (state.raised.list(), state.quiet.clone())
     }
 
+    /// The disks and file systems of the machine, as they were seen last.
+    pub(crate) fn disks(&self) -> DiskHealth {
+        self.state.lock().facts.health.clone()
+    }
+
     /// Makes an alert quiet, for some seconds or until it is over or worse.
     ///
     /// # Errors
@@ -161,6 +166,12 @@ impl Alerts {
         };
         tracing::info!(by, alert = name, about, "an alert was made quiet");
         self.changed(&quiet)
+    }
+
+    /// Sends a test message by each way, once: what was accepted, and what was not.
+    pub(crate) async fn test(&self) -> (Vec<String>, Vec<String>) {
+        let told = self.state.lock().current.settings.server.told.clone();
+        sending::test(&told).await
     }
 
     /// Tells of an alert again.
@@ -212,7 +223,9 @@ fn keep(quiet: &QuietTable, folder: &std::path::Path) {
 
 impl Component for Alerts {
     fn report(&self, status: &mut Status) {
-        status.alerts = self.state.lock().raised.list();
+        let state = self.state.lock();
+        status.alerts = state.raised.list();
+        status.disks = state.facts.health.clone();
     }
 
     fn count(&self, held: &mut ResourceCounts) {

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use web::{Api, Certificate, Figures, Manage, Metrics};
 
 use crate::fronts::bind::{self, ProtocolListeners};
+use crate::serve::acme::Acme;
 use crate::serve::alerts::Alerts;
 use crate::serve::console::{Console, ConsoleNotifier};
 use crate::serve::figures::Scrape;
@@ -81,7 +82,8 @@ pub(crate) fn serve(
     let current = running.current();
     let settings = &current.settings.server;
     let certificate = certificate(&settings.api, &settings.state).context("the certificate of the API")?;
-    let console = Arc::new(Console::new(running.clone(), alerts));
+    let acme = Acme::new(running.clone());
+    let console = Arc::new(Console::new(running.clone(), alerts, acme.clone()));
     console.start();
     let scrape = Scrape::new(running.clone(), console.clone());
     let figures: Arc<dyn Fn() -> Figures + Send + Sync> = Arc::new(move || scrape.figures());
@@ -90,7 +92,10 @@ pub(crate) fn serve(
     let kept = (notifier.events.clone(), log::kept());
     let api = Api::new(settings.state.clone(), (running.clone(), manage), metrics, logins, kept);
     let live = web::serve(bound.tcp, certificate.as_ref(), api, stopping).context("the API cannot start")?;
-    live.into_iter().for_each(|live| notifier.served_with(live));
+    if let Some(live) = live {
+        acme.keep(live.clone(), stopping);
+        notifier.served_with(live);
+    }
     Ok(())
 }
 

@@ -52,6 +52,7 @@ use crate::commands::advise;
 use crate::commands::dataset::space;
 use crate::host::{here, memory};
 use crate::people::{logons, tickets};
+use crate::serve::acme::Acme;
 use crate::serve::alerts::Alerts;
 use crate::serve::component::Component;
 use crate::serve::current::Current;
@@ -93,17 +94,18 @@ impl Component for ConsoleNotifier {
 pub(crate) struct Console {
     running: Arc<Running>,
     alerts: Arc<Alerts>,
+    acme: Arc<Acme>,
     changes: change::Changes,
     forecast: forecast::Forecast,
     hooks: hooks::Hooks,
 }
 
 impl Console {
-    pub(crate) fn new(running: Arc<Running>, alerts: Arc<Alerts>) -> Self {
+    pub(crate) fn new(running: Arc<Running>, alerts: Arc<Alerts>, acme: Arc<Acme>) -> Self {
         let state = running.current().settings.server.state.clone();
         let forecast = as_ourselves(|| forecast::Forecast::of(&state)).unwrap_or_default();
         let (changes, hooks) = (change::Changes::default(), hooks::Hooks::default());
-        Self { running, alerts, changes, forecast, hooks }
+        Self { running, alerts, acme, changes, forecast, hooks }
     }
 
     /// Takes samples of the space for the forecast, until the console is dropped; sends what webhooks are to be told. Needs a
@@ -119,7 +121,7 @@ impl Console {
                 let work = move || {
                     let current = console.running.current();
                     let take = || console.forecast.sample(&spaces(&current), &current.settings.server.state);
-                    as_ourselves(take)
+                    as_ourselves(take).and_then(|()| as_ourselves(|| store::bin::empty(&console)))
                 };
                 let _ = tokio::task::spawn_blocking(work).await; // a panic there was logged
             }

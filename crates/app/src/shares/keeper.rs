@@ -19,6 +19,7 @@ use crate::cli::Where;
 use crate::host::here;
 use crate::terminal::{exit, log};
 
+mod disks;
 mod failures;
 mod pulls;
 mod role;
@@ -27,6 +28,7 @@ mod time_machine;
 pub(crate) use failures::{Failure, ScheduleKind, read as failures};
 pub(crate) use time_machine::{bundles, changed, is_in_bundle};
 
+use disks::HealthLooks;
 use failures::Failures;
 use pulls::Pulls;
 use role::Role;
@@ -98,6 +100,7 @@ pub(crate) fn run(place: &Where) -> anyhow::Result<ExitCode> {
     let arguments = place.arguments(here::privileged(), here::folder()?);
     let (mut is_logging, mut pulls, mut sessions) = (false, Pulls::default(), MacSessions::default());
     let (mut limits, mut failures, mut role) = (Limits::default(), Failures::default(), Role::default());
+    let mut looks = HealthLooks::new();
     loop {
         match Settings::load(&arguments) {
             Ok(settings) => {
@@ -120,6 +123,7 @@ pub(crate) fn run(place: &Where) -> anyhow::Result<ExitCode> {
                     (limits, failures.now) = (Limits::default(), BTreeMap::default()); // another server knows
                 }
                 failures.write(&settings);
+                looks.look(&settings.server.state);
             }
             Err(diagnostics) if !is_logging => return Ok(exit::refused(&diagnostics)),
             Err(_) => {} // the server says so, and goes on with those before

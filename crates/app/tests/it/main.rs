@@ -10,6 +10,7 @@ mod commands;
 mod commands_page;
 mod completing;
 mod datasets;
+mod disks;
 mod doctor;
 mod explain;
 mod extracting;

@@ -242,7 +242,7 @@ impl Client {
         let Some((_, conversation)) = self.conversation.take_if(|(call, _)| *call == outcome.id) else {
             return;
         };
-        self.round_trip.measure(outcome.round_trip);
+        outcome.time.into_iter().for_each(|time| self.round_trip.measure(time));
         match conversation {
             Conversation::Status => self.events.push_back(ClientEvent::Status(Some(outcome.data))),
             Conversation::Open => self.opened(OpenSessionReply::decode(outcome.user), now),

@@ -285,7 +285,7 @@ impl Server {
         let Some(purpose) = self.purposes.remove(&outcome.id) else { return };
         let Some(session) = self.session(purpose.session) else { return };
         session.heard = now;
-        session.round_trip.measure(outcome.round_trip);
+        outcome.time.into_iter().for_each(|time| session.round_trip.measure(time));
         match purpose.subject {
             Subject::WriteData => self.write_data(purpose.session, outcome),
             Subject::Attention => self.attention_done(purpose.session, true, now),

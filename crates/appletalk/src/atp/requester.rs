@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::{MAX_TRANSACTIONS, MAX_TRANSACTIONS_OF_PEER, Outbox};
+use super::{MAX_TRANSACTIONS, MAX_TRANSACTIONS_OF_PEER, Outbox, ResponseTime, RoundTrip};
 use crate::Endpoint;
 use crate::wire::atp::{MAX_DATA, MAX_PACKETS, Packet, ReleaseTimer, Request, Response, UserBytes};
 
@@ -53,9 +53,8 @@ pub struct CallOutcome {
     pub data: Vec<u8>,
     /// How many packets the response had.
     pub packets: usize,
-    /// The time from the first request to the first packet, also if it was asked for again meanwhile: on a cable that is full,
-    /// nothing may be asked for more often.
-    pub round_trip: Duration,
+    /// How long the first packet took. `None`: [`Requester::progress`] has said how long the responder took.
+    pub time: Option<ResponseTime>,
 }
 
 /// The limits do not allow another call.
@@ -81,7 +80,14 @@ struct CallState {
     tries: Option<u32>,
     interval: Duration,
     sent: Instant,
-    round_trip: Option<Duration>,
+    is_repeated: bool,
+    /// How long the first packet took, once it is there.
+    time: Option<ResponseTime>,
+    /// The responder has said that it has the request.
+    is_known: bool,
+    /// When the last packet arrived, and the longest time between two.
+    arrived: Option<Instant>,
+    gap: Duration,
     retry_at: Instant,
 }
 
@@ -89,6 +95,8 @@ impl Requester {
     /// A response whose last packet has arrived and others have not: they are asked for after this share of the retry time. They
     /// may have been overtaken only.
     const OVERTAKEN_SHARE: u32 = 4;
+    /// A packet is missing when it is late by so many of the longest times between two packets.
+    const GAPS: u32 = 3;
 
     /// A requester whose first transaction has the number after `last_tid`. The less it can be guessed, the better.
     #[must_use]
@@ -133,7 +141,11 @@ impl Requester {
             tries,
             interval,
             sent: now,
-            round_trip: None,
+            is_repeated: false,
+            time: None,
+            is_known: false,
+            arrived: None,
+            gap: Duration::ZERO,
             retry_at: now + interval,
         };
         state.send(tid, outbox);
@@ -149,6 +161,15 @@ impl Requester {
                 return self.last_tid;
             }
         }
+    }
+
+    /// The responder has the request: something has arrived that belongs to it. It is not sent again so soon. Returns how long that
+    /// took, if it is the first sign.
+    pub fn progress(&mut self, id: CallId, now: Instant) -> Option<ResponseTime> {
+        let state = self.calls.get_mut(&id.0)?;
+        let time = state.first_sign(now);
+        state.retry_at = now + state.interval;
+        time.filter(|_| !std::mem::replace(&mut state.is_known, true))
     }
 
     /// Stops a call: page 9-26, "Releasing a TCB".
@@ -203,6 +224,7 @@ impl Requester {
             }
             state.interval = (state.interval * 2).min(state.call.retry.longest);
             state.retry_at = now + state.interval;
+            state.is_repeated = true;
             state.send(*tid, outbox);
         }
         failed.iter().for_each(|id| self.cancel(*id));
@@ -235,12 +257,37 @@ impl CallState {
             self.last = Some(at);
             self.missing &= first_bits(usize::from(at) + 1);
         }
-        self.round_trip.get_or_insert_with(|| now.saturating_duration_since(self.sent));
-        self.interval = self.call.retry.first;
-        let no_more_after = self.missing >> at == 0;
-        let wait = if no_more_after { self.interval / Requester::OVERTAKEN_SHARE } else { self.interval };
-        self.retry_at = now + wait;
+        self.first_sign(now);
+        self.retry_at = now + self.patience(self.missing >> at == 0, now);
         true
+    }
+
+    /// Something has arrived. Returns how long the first sign took, if this is it. The link may be faster than it was thought to be.
+    fn first_sign(&mut self, now: Instant) -> Option<ResponseTime> {
+        let since_sent = || ResponseTime::Known(now.saturating_duration_since(self.sent));
+        let is_first = self.time.is_none();
+        let time = self
+            .time
+            .unwrap_or_else(|| if self.is_repeated { ResponseTime::Ambiguous } else { since_sent() });
+        self.time = Some(time);
+        self.interval = match time {
+            ResponseTime::Known(time) => self.call.retry.first.min(RoundTrip::retry_after_one(time)),
+            ResponseTime::Ambiguous => self.call.retry.first,
+        };
+        is_first.then_some(time)
+    }
+
+    /// How long the packets that are missing are waited for, when one has arrived. Those of one response follow each other as fast as
+    /// the link lets them.
+    fn patience(&mut self, has_last: bool, now: Instant) -> Duration {
+        let gap = self.arrived.replace(now).map(|before| now.saturating_duration_since(before));
+        self.gap = self.gap.max(gap.unwrap_or_default());
+        let overtaken = self.interval / Requester::OVERTAKEN_SHARE;
+        match gap {
+            _ if has_last => overtaken,
+            Some(_) => overtaken.max(self.gap * Requester::GAPS).min(self.interval),
+            None => self.interval,
+        }
     }
 
     fn finish(self, id: CallId) -> CallOutcome {
@@ -248,8 +295,8 @@ impl CallState {
         let packets: Vec<_> = self.packets.into_iter().take(count).flatten().collect();
         let user = packets.first().map_or([0; 4], |(user, _)| *user);
         let data = packets.iter().flat_map(|(_, data)| data).copied().collect();
-        let round_trip = self.round_trip.unwrap_or_default();
-        CallOutcome { id, user, data, packets: packets.len(), round_trip }
+        let time = self.time.filter(|_| !self.is_known);
+        CallOutcome { id, user, data, packets: packets.len(), time }
     }
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::{MAX_TRANSACTIONS, MAX_TRANSACTIONS_OF_PEER, Outbox, release_time};
-use crate::wire::atp::{MAX_DATA, MAX_PACKETS, MAX_RESPONSE, Packet, ReleaseTimer, Response, UserBytes};
+use crate::wire::atp::{
+    MAX_DATA, MAX_PACKETS, MAX_RESPONSE, Packet, ReleaseTimer, Request, Response, UserBytes,
+};
 use crate::{Address, Endpoint};
 
 /// What identifies a transaction: page 9-25, "the packet's source, destination addresses, and TID".
@@ -88,6 +90,7 @@ pub struct Responder {
 struct Transaction {
     /// The socket of this node that answers.
     local: Endpoint,
+    user: UserBytes,
     bitmap: u8,
     release: Duration,
     /// Counts up: the smallest is the oldest.
@@ -119,8 +122,22 @@ impl Responder {
 
     /// Whether a request was admitted before. If it was answered, the packets that it asks for are sent again, and
     /// the release timer starts again (page 9-25).
-    pub fn repeat(&mut self, key: TransactionKey, bitmap: u8, now: Instant, outbox: &mut Outbox) -> bool {
+    ///
+    /// A requester that begins its numbers anew, as a restarted workstation does, may use one again whose response is still kept. ASP's
+    /// requests differ in their user bytes then, and the old response is forgotten.
+    pub fn repeat(
+        &mut self,
+        key: TransactionKey,
+        request: &Request<'_>,
+        now: Instant,
+        outbox: &mut Outbox,
+    ) -> bool {
         let Some((key, transaction)) = self.find(key) else { return false };
+        let bitmap = request.bitmap;
+        if transaction.user != request.user && matches!(transaction.state, State::Answered { .. }) {
+            self.transactions.remove(&key);
+            return false;
+        }
         if let State::Answered { response, expires, sent, sent_bitmap } = &mut transaction.state {
             *expires = now + transaction.release;
             let is_duplicate =
@@ -144,8 +161,7 @@ impl Responder {
         &mut self,
         key: TransactionKey,
         local: Endpoint,
-        bitmap: u8,
-        timer: Option<ReleaseTimer>,
+        request: &Request<'_>,
     ) -> Result<(), ResponderFull> {
         let peer = key.requester().address;
         let of_peer = |key: &TransactionKey| key.requester().address == peer;
@@ -156,9 +172,10 @@ impl Responder {
             self.forget_oldest(|_| true)?;
         }
         self.admitted += 1;
-        let release = release_time(timer.unwrap_or(ReleaseTimer::SECONDS_30));
-        let transaction =
-            Transaction { local, bitmap, release, order: self.admitted, state: State::Executing };
+        let release = release_time(request.exactly_once.unwrap_or(ReleaseTimer::SECONDS_30));
+        let Request { user, bitmap, .. } = *request;
+        let (order, state) = (self.admitted, State::Executing);
+        let transaction = Transaction { local, user, bitmap, release, order, state };
         self.transactions.insert(key, transaction);
         Ok(())
     }

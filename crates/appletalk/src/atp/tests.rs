@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::wire::atp::{MAX_DATA, Packet, Response, UserBytes};
+use crate::wire::atp::{MAX_DATA, Packet, Request, Response, UserBytes};
 use crate::{Address, Endpoint};
 
 const REQUESTER: Endpoint = Endpoint::new(Address::new(3, 7), 200);
@@ -15,6 +15,11 @@ fn call(packets: usize, exactly_once: Option<ReleaseTimer>) -> Call {
     let (source, destination) = (REQUESTER, RESPONDER);
     let (user, data) = ([1, 2, 3, 4], b"read".to_vec());
     Call { source, destination, exactly_once, user, data, packets, retry: RETRY }
+}
+
+/// A request for these packets.
+fn asked(bitmap: u8) -> Request<'static> {
+    Request { exactly_once: None, bitmap, tid: 0, user: [1, 2, 3, 4], data: b"" }
 }
 
 /// What was sent, without addresses.
@@ -203,18 +208,18 @@ fn a_wild_bitmap_gets_the_packets_that_exist() {
 fn a_duplicate_is_executed_once_and_answered_from_the_list() {
     // Figure 9-3.
     let (mut responder, mut outbox, start) = (Responder::default(), Outbox::default(), Instant::now());
-    assert!(!responder.repeat(key(5), 1, start, &mut outbox));
-    responder.admit(key(5), RESPONDER, 1, None).unwrap();
-    assert!(responder.repeat(key(5), 1, start, &mut outbox), "still executing");
+    assert!(!responder.repeat(key(5), &asked(1), start, &mut outbox));
+    responder.admit(key(5), RESPONDER, &asked(1)).unwrap();
+    assert!(responder.repeat(key(5), &asked(1), start, &mut outbox), "still executing");
     assert!(outbox.is_empty());
     assert!(responder.respond(key(5), message(b"done"), start, &mut outbox));
     let first = sent(&mut outbox);
     let later = start + Duration::from_secs(1);
-    assert!(responder.repeat(key(5), 1, later, &mut outbox));
+    assert!(responder.repeat(key(5), &asked(1), later, &mut outbox));
     assert_eq!(sent(&mut outbox), first);
     responder.release(key(5));
     assert!(
-        !responder.repeat(key(5), 1, later, &mut outbox),
+        !responder.repeat(key(5), &asked(1), later, &mut outbox),
         "figure 9-4: a duplicate after the release is new"
     );
 }
@@ -222,10 +227,10 @@ fn a_duplicate_is_executed_once_and_answered_from_the_list() {
 #[test]
 fn a_request_that_is_executed_is_not_released() {
     let (mut responder, mut outbox, start) = (Responder::default(), Outbox::default(), Instant::now());
-    responder.admit(key(5), RESPONDER, 1, None).unwrap();
+    responder.admit(key(5), RESPONDER, &asked(1)).unwrap();
     responder.release(key(5));
     responder.tick(start + Duration::from_secs(100_000));
-    assert!(responder.repeat(key(5), 1, start, &mut outbox));
+    assert!(responder.repeat(key(5), &asked(1), start, &mut outbox));
     assert_eq!(responder.deadline(), None);
 }
 
@@ -234,14 +239,16 @@ fn responses_are_kept_as_long_as_the_request_says() {
     let times = [(0, 30), (1, 60), (2, 120), (3, 240), (4, 480), (5, 30), (7, 30)];
     for (timer, seconds) in times {
         let (mut responder, mut outbox, start) = (Responder::default(), Outbox::default(), Instant::now());
-        responder.admit(key(1), RESPONDER, 1, Some(ReleaseTimer(timer))).unwrap();
+        responder
+            .admit(key(1), RESPONDER, &Request { exactly_once: Some(ReleaseTimer(timer)), ..asked(1) })
+            .unwrap();
         responder.respond(key(1), message(b""), start, &mut outbox);
         let end = start + Duration::from_secs(seconds);
         assert_eq!(responder.deadline(), Some(end));
         responder.tick(end - Duration::from_millis(1));
         assert_eq!(responder.len(), 1);
         // A duplicate starts the timer again, page 9-25.
-        responder.repeat(key(1), 1, end - Duration::from_millis(1), &mut outbox);
+        responder.repeat(key(1), &asked(1), end - Duration::from_millis(1), &mut outbox);
         responder.tick(end);
         assert_eq!(responder.len(), 1);
         responder.tick(end + Duration::from_secs(seconds));
@@ -252,12 +259,12 @@ fn responses_are_kept_as_long_as_the_request_says() {
 #[test]
 fn the_same_duplicate_twice_at_once_is_answered_once() {
     let (mut responder, mut outbox, start) = (Responder::default(), Outbox::default(), Instant::now());
-    responder.admit(key(1), RESPONDER, 0xff, None).unwrap();
+    responder.admit(key(1), RESPONDER, &asked(0xff)).unwrap();
     responder.respond(key(1), message(&[1; 4_624]), start, &mut outbox);
     assert_eq!(sent(&mut outbox).len(), 8);
-    (0..100).for_each(|_| assert!(responder.repeat(key(1), 0xff, start, &mut outbox)));
+    (0..100).for_each(|_| assert!(responder.repeat(key(1), &asked(0xff), start, &mut outbox)));
     assert!(outbox.is_empty());
-    responder.repeat(key(1), 0b11, start, &mut outbox);
+    responder.repeat(key(1), &asked(0b11), start, &mut outbox);
     assert_eq!(sent(&mut outbox).len(), 2, "fewer packets are wanted: some have arrived");
 }
 
@@ -265,38 +272,52 @@ fn the_same_duplicate_twice_at_once_is_answered_once() {
 fn a_requester_that_learns_its_network_is_the_same() {
     let (mut responder, mut outbox, now) = (Responder::default(), Outbox::default(), Instant::now());
     let of = |network| TransactionKey::new(Endpoint::new(Address::new(network, 7), 200), 129, 1);
-    responder.admit(of(0), RESPONDER, 1, None).unwrap();
-    assert!(responder.repeat(of(3), 1, now, &mut outbox));
+    responder.admit(of(0), RESPONDER, &asked(1)).unwrap();
+    assert!(responder.repeat(of(3), &asked(1), now, &mut outbox));
     responder.respond(of(0), message(b""), now, &mut outbox);
-    responder.admit(of(3), RESPONDER, 1, None).unwrap();
-    assert!(!responder.repeat(TransactionKey::new(REQUESTER, 130, 1), 1, now, &mut outbox));
+    responder.admit(of(3), RESPONDER, &asked(1)).unwrap();
+    assert!(!responder.repeat(TransactionKey::new(REQUESTER, 130, 1), &asked(1), now, &mut outbox));
+}
+
+#[test]
+fn another_request_with_the_number_of_an_old_one_is_new() {
+    let (mut responder, mut outbox, now) = (Responder::default(), Outbox::default(), Instant::now());
+    let other = Request { user: [1, 2, 3, 5], ..asked(1) };
+    responder.admit(key(1), RESPONDER, &asked(1)).unwrap();
+    assert!(responder.repeat(key(1), &other, now, &mut outbox), "the old one is being executed");
+    responder.respond(key(1), message(b"old"), now, &mut outbox);
+    sent(&mut outbox);
+    assert!(!responder.repeat(key(1), &other, now, &mut outbox));
+    responder.admit(key(1), RESPONDER, &other).unwrap();
+    responder.respond(key(1), message(b"new"), now, &mut outbox);
+    assert!(sent(&mut outbox)[0].ends_with(b"new"));
 }
 
 #[test]
 fn a_node_loses_its_own_oldest_response_first() {
     let (mut responder, mut outbox, now) = (Responder::default(), Outbox::default(), Instant::now());
     let other = TransactionKey::new(Endpoint::new(Address::new(3, 8), 200), 129, 1);
-    responder.admit(other, RESPONDER, 1, None).unwrap();
+    responder.admit(other, RESPONDER, &asked(1)).unwrap();
     responder.respond(other, message(b""), now, &mut outbox);
     for tid in 0..1_000 {
-        responder.admit(key(tid), RESPONDER, 1, None).unwrap();
+        responder.admit(key(tid), RESPONDER, &asked(1)).unwrap();
         responder.respond(key(tid), message(b""), now, &mut outbox);
     }
     assert_eq!(responder.len(), MAX_TRANSACTIONS_OF_PEER + 1);
-    assert!(responder.repeat(other, 1, now, &mut outbox));
-    assert!(responder.repeat(key(999), 1, now, &mut outbox));
-    assert!(!responder.repeat(key(0), 1, now, &mut outbox));
+    assert!(responder.repeat(other, &asked(1), now, &mut outbox));
+    assert!(responder.repeat(key(999), &asked(1), now, &mut outbox));
+    assert!(!responder.repeat(key(0), &asked(1), now, &mut outbox));
 }
 
 #[test]
 fn requests_beyond_the_limits_wait_for_answers() {
     let mut responder = Responder::default();
-    let admitted = (0..100).filter(|tid| responder.admit(key(*tid), RESPONDER, 1, None).is_ok()).count();
+    let admitted = (0..100).filter(|tid| responder.admit(key(*tid), RESPONDER, &asked(1)).is_ok()).count();
     assert_eq!(admitted, MAX_TRANSACTIONS_OF_PEER);
     for node in 0..200 {
         for tid in 0..50 {
             let requester = Endpoint::new(Address::new(9, node), 200);
-            let _ = responder.admit(TransactionKey::new(requester, 129, tid), RESPONDER, 1, None);
+            let _ = responder.admit(TransactionKey::new(requester, 129, tid), RESPONDER, &asked(1));
         }
     }
     assert_eq!(responder.len(), MAX_TRANSACTIONS);

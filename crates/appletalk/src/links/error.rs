@@ -99,8 +99,8 @@ pub enum LinkError {
         /// The path.
         device: PathBuf,
     },
-    /// The interface is down, or its cable is pulled. The link works again when it is up.
-    #[error("{link}: the network is down. AppleTalk continues when it is up")]
+    /// The interface is down, or its cable is pulled out. The link works again when it is back.
+    #[error("{link}: the interface is down, or its cable is pulled out. AppleTalk continues when it is back")]
     Down {
         /// The link.
         link: LinkName,

@@ -187,6 +187,17 @@ impl Link for EtherTalkLink {
         }
     }
 
+    fn check(&mut self) -> Result<(), LinkError> {
+        let LinkName::EtherTalk { interface } = &self.name else { return Ok(()) };
+        let link = self.name.clone();
+        match packet::is_running(self.socket.as_fd(), interface) {
+            _ if self.is_removed() => Err(LinkError::Gone { link }),
+            Ok(true) => Ok(()),
+            Ok(false) => Err(LinkError::Down { link }),
+            Err(error) => Err(self.failure("look at the interface", error)),
+        }
+    }
+
     fn counters(&self) -> LinkCounters {
         self.counters
     }

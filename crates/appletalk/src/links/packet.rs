@@ -51,6 +51,25 @@ pub(super) fn interface(socket: BorrowedFd<'_>) -> Result<Interface, Errno> {
     Ok(Interface { address: HardwareAddress([a, b, c, d, e, f]), is_ethernet })
 }
 
+/// Whether an interface is up and its cable is plugged in, netdevice(7): any socket of the same network will do.
+pub(super) fn is_running(socket: BorrowedFd<'_>, interface: &str) -> Result<bool, Errno> {
+    if interface.len() >= libc::IFNAMSIZ {
+        return Err(Errno::NODEV);
+    }
+    let data = libc::__c_anonymous_ifr_ifru { ifru_slave: [0; libc::IFNAMSIZ] };
+    let mut request = libc::ifreq { ifr_name: [0; libc::IFNAMSIZ], ifr_ifru: data };
+    for (place, byte) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    // SAFETY: the kernel reads and writes one `ifreq`, and keeps no pointer to it.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request) };
+    outcome(result)?;
+    // SAFETY: all of these bytes are initialized, by us or by the kernel, and every value of them is valid.
+    let flags = i32::from(unsafe { request.ifr_ifru.ifru_flags });
+    let running = libc::IFF_UP | libc::IFF_RUNNING;
+    Ok(flags & running == running)
+}
+
 /// Lets the interface receive a multicast address as long as the socket exists.
 pub(super) fn join(socket: BorrowedFd<'_>, index: u32, group: HardwareAddress) -> Result<(), Errno> {
     membership(socket, libc::PACKET_ADD_MEMBERSHIP, index, group)

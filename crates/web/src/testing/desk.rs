@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use admin::control::BrowsedStatus;
+use admin::control::{BrowsedStatus, DiskHealth};
 use axum::body::Bytes;
 
 use super::{Lines, MadeUp};
+use crate::IssuerStatus;
 use crate::alerts::{AlertDesk, AlertName, AlertReport};
 use crate::browsing::{BrowseRefusal, ImageBrowser, WantedImage};
 use crate::files::{FolderStatus, Part};
 use crate::server::{ServerControl, ServerState};
-use crate::store::{FilePerson, FileStore, ReceivedFile, StoreRefusal, StoredFile};
+use crate::store::{FilePerson, FileStore, ReceivedFile, Removal, StoreRefusal, StoredFile};
 use admin::control::{FindAnswer, FindRequest};
 
 impl AlertDesk for MadeUp {
@@ -25,11 +26,31 @@ impl AlertDesk for MadeUp {
     fn unmute(&self, _: &AlertName, _: &str) -> Lines {
         Ok(Vec::new())
     }
+
+    fn test(&self) -> Lines {
+        Ok(Vec::new())
+    }
 }
 
 impl ServerControl for MadeUp {
     fn server(&self) -> ServerState {
         ServerState::default()
+    }
+
+    fn records_slowest(&self) -> bool {
+        false
+    }
+
+    fn issuer(&self) -> Option<IssuerStatus> {
+        None
+    }
+
+    fn order_certificate(&self, _: &str) -> Lines {
+        Ok(Vec::new())
+    }
+
+    fn disks(&self) -> DiskHealth {
+        DiskHealth::default()
     }
 
     fn restart(&self, _: &str) -> Lines {
@@ -101,7 +122,7 @@ impl FileStore for MadeUp {
         Ok(Vec::new())
     }
 
-    fn remove_entry(&self, _: &FilePerson, _: &str, _: &[u8], _: bool) -> Lines {
+    fn remove_entry(&self, _: &FilePerson, _: &str, _: &[u8], _: Removal) -> Lines {
         Ok(Vec::new())
     }
 }

@@ -4,9 +4,9 @@ mod baseline;
 mod bonjour;
 mod clients;
 mod place;
-mod spectest;
-mod suite;
-mod version;
+pub(super) mod spectest;
+pub(super) mod suite;
+pub(super) mod version;
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use super::outcome::{Outcome, Outcomes};
 use super::{InteropArgs, conclude, prepare};
 use crate::{debian, isolate, process};
 use baseline::{Baseline, counts};
-use place::AfpPlace;
+pub(super) use place::AfpPlace;
 use spectest::{LOGINTEST, SLEEPING, SetResult, Target};
 use suite::SpectestSuite;
 use version::{AfpVersion, VERSIONS};
@@ -35,7 +35,7 @@ pub fn run(args: &InteropArgs) -> Result<()> {
         println!("no test programs of Netatalk: {error:#}");
     }
     prepare(args, debian::AFP_CLIENTS, false)?;
-    let place = AfpPlace::new()?;
+    let place = AfpPlace::new("interop-afp", VERSIONS)?;
     let suite = SpectestSuite::find(args.suite.as_deref());
     if let (Some(given), None) = (&args.suite, &suite) {
         bail!("there are no test programs in {}", given.display());
@@ -44,7 +44,7 @@ pub fn run(args: &InteropArgs) -> Result<()> {
     if args.peer {
         return measure_peer(args, &place, &wanted, suite.as_ref());
     }
-    let (_server, port) = place.ours()?;
+    let (_server, port) = place.ours("")?;
     let mut verdict = SuiteVerdict::default();
     let logs = logs();
     let target = target(suite.as_ref(), &place, port, &logs).filter(|_| !wanted.sets.is_empty());
@@ -226,6 +226,21 @@ fn outcomes_of(
         outcomes.add(format!("{} AFP {version}", one.set), Outcome::Fail(why));
     }
     outcomes
+}
+
+/// Compares results over another transport with those that are expected over TCP. `more` has what is different there.
+pub(super) fn compare<'a>(
+    suite: &SpectestSuite,
+    said: impl Iterator<Item = &'a SetResult>,
+    more: Expectations,
+) -> Result<SuiteVerdict> {
+    let (expected, baseline) = (expected()?.but(more), Baseline::read(&process::root().join(BASELINE))?);
+    let mut outcomes = Outcomes::default();
+    for one in said {
+        outcomes.0.extend(outcomes_of(suite, &baseline, &expected, one).0);
+    }
+    let expected = expected.retain(|name| outcomes.has(name));
+    Ok(expected.compare(&outcomes, true))
 }
 
 /// Compares our server's results with the expected ones, and prints them beside Netatalk's.

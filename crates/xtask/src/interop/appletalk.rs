@@ -1,9 +1,11 @@
 //! `cargo xtask interop appletalk`: AppleTalk of Debian 13 in a virtual machine with the kernel of Debian 12, the last one that has it.
 //! `atalkd` routes between two cables. On one of them it gives the nodes their network, and ours are nodes; on the other one our router
 //! gives `atalkd` its network. `interop/appletalk/main.sh` asks theirs for ours and ours for theirs, in the end while frames get lost.
-//! Wireshark decodes all of it.
+//! Wireshark decodes all of it. Meanwhile, Netatalk's `afp_spectest` tests our server over ASP.
 
+pub(super) mod bridge;
 mod place;
+mod spectest;
 
 use std::fs;
 use std::path::Path;
@@ -52,11 +54,23 @@ pub fn run(args: &InteropArgs) -> Result<()> {
         println!("no virtual machine: {error:#}");
     }
     if !isolate::is_isolated() && !args.no_build {
-        compiled::compile(&[NODE])?;
+        compiled::compile(&[NODE, bridge::PROGRAM])?;
     }
     isolate::enter()?;
     let mut outcomes = Outcomes::default();
-    checks(args, &mut outcomes)?;
+    let is_meant =
+        |check: &str| args.only.is_empty() || args.only.iter().any(|only| check.contains(only.as_str()));
+    std::thread::scope(|scope| {
+        let tested =
+            spectest::checks().any(is_meant).then(|| scope.spawn(|| spectest::run(!args.only.is_empty())));
+        let ended = checks(args, &mut outcomes);
+        let (found, lines) = tested.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        lines.iter().for_each(|line| println!("{line}"));
+        for (check, outcome) in found {
+            outcomes.add(format!("{CLIENT}: {check}"), outcome);
+        }
+        ended
+    })?;
     if args.list {
         print!("{}", outcomes.as_toml());
     }

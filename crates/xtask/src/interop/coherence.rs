@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
+use super::appletalk::bridge;
+use super::compiled;
 use super::expected::Expectations;
 use super::outcome::Outcomes;
 use super::smb::python;
@@ -31,6 +33,8 @@ const OF_HOST: (&str, &str) = ("games", "of-games");
 const LOCKED: &str = "man";
 /// The lowest uid that may log in. That of `daemon` is lower, so the server refuses `daemon`, although PAM takes its password.
 const MIN_UID: u32 = 3;
+/// The server's name on AppleTalk, over which Macs come, too, if the network is our own.
+const ON_APPLETALK: &str = "Matrix";
 /// The share of homes.
 const HOMES: &str = "homes";
 /// The shares, and what their settings have in addition.
@@ -48,6 +52,9 @@ pub fn run(args: &InteropArgs) -> Result<()> {
         && let Err(error) = python::install()
     {
         println!("no Python packages: {error:#}");
+    }
+    if !isolate::is_isolated() && !args.no_build {
+        compiled::compile(&[bridge::PROGRAM])?;
     }
     prepare(args, debian::NFS_CLIENTS, false)?;
     let mut outcomes = Outcomes::default();
@@ -73,8 +80,16 @@ fn matrix(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
     // The clients of NFSv4 are silent for some time.
     let place = CoherenceRun::new("interop-coherence", 60)?;
     let settings = place.folder.join("settings.toml");
+    let bridge = compiled::program(&bridge::PROGRAM)?;
+    if isolate::is_isolated() {
+        let text = fs::read_to_string(&settings)? + &bridge::settings(ON_APPLETALK);
+        fs::write(&settings, text)?;
+    }
     let _server = server::ours_with_settings(&settings, &place.folder.join("state"), &place.ports())?;
     let mut more: Vec<&str> = if args.list { vec!["--list"] } else { Vec::new() };
+    if isolate::is_isolated() {
+        more.extend(["--asp", &bridge, bridge::LINK, ON_APPLETALK]);
+    }
     if !args.only.is_empty() {
         more.push("--only");
         more.extend(args.only.iter().map(String::as_str));

@@ -2,10 +2,12 @@
 
 mod accounts;
 mod adopt;
+mod axe;
 mod browser;
 mod checks;
 mod cost;
 mod daily;
+mod guarded;
 mod images;
 mod jobs;
 mod pages;

@@ -94,6 +94,13 @@ impl Expectations {
         Self { else_pass: true, ..self }
     }
 
+    /// The same list, with these lines in the place of its own.
+    pub fn but(mut self, other: Self) -> Self {
+        self.listed.retain(|(name, _)| !other.lists(name));
+        self.listed.extend(other.listed);
+        self
+    }
+
     /// Removes the tests that the filters exclude.
     pub fn retain(mut self, is_meant: impl Fn(&str) -> bool) -> Self {
         self.listed.retain(|(name, _)| is_meant(name));

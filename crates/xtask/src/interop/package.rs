@@ -59,6 +59,7 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
     });
     installed::run(outcomes, &place, &[&deb.0, &next.0])?;
     outcomes.run("tarball: the program runs", &["tar"], || tarball(&parts, &place));
+    outcomes.run("rpm: rpm checks, installs, verifies and removes it", &["rpm"], || rpm(&parts, &place));
     let program = package::static_program();
     if program.is_file() {
         outcomes.run(ALONE, &["tar", "chroot", "nfs-ls", "smbclient"], || alone::run(&program, &place));
@@ -100,6 +101,30 @@ fn tarball(parts: &PackageParts, place: &Path) -> Result<()> {
     {
         ensure!(folder.join(file).is_file(), "{file} is missing");
     }
+    Ok(())
+}
+
+/// Without the scripts: the folder has nothing but the package.
+fn rpm(parts: &PackageParts, place: &Path) -> Result<()> {
+    let (name, bytes) = parts.rpm()?;
+    let (file, root) = (place.join(name), place.join("rpm"));
+    fs::write(&file, bytes)?;
+    fs::create_dir_all(&root)?;
+    let (file, folder) = (file.display().to_string(), root.display().to_string());
+    let checked = process::stdout_of("rpm", &["--checksig", "--nosignature", &file], LIMIT)?;
+    ensure!(checked.contains("digests OK"), "rpm says {checked}");
+    let ask = |words: &[&str]| process::stdout_of("rpm", &[&["--root", &folder], words].concat(), LIMIT);
+    ask(&["--install", "--nodeps", "--noscripts", &file])?;
+    let said = process::stdout_of(root.join("usr/bin/fourfold"), &["--version"], LIMIT)?;
+    ensure!(said.starts_with("fourfold "), "it says {said}");
+    ask(&["--verify", "--nodeps", "--noscripts", "fourfold"])?;
+    let settings = ask(&["--query", "--configfiles", "fourfold"])?;
+    ensure!(settings.trim() == "/etc/fourfold/fourfold.toml", "settings are {settings}");
+    ask(&["--erase", "--nodeps", "--noscripts", "fourfold"])?;
+    ensure!(
+        !root.join("usr/bin/fourfold").exists() && !root.join("etc/fourfold").exists(),
+        "it leaves files"
+    );
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use anyhow::Result;
 use jiff::Timestamp;
 use md5::{Digest, Md5};
 
-use super::contents::{self, SHELLS};
+use super::contents::{self, DOC};
 use super::tree::{PackedTree, gzip};
 use super::{PackageParts, hex};
 
@@ -14,9 +14,6 @@ pub struct About {
     pub maintainer: String,
 }
 
-const DOC: &str = "usr/share/doc/fourfold";
-/// Documents of this size and more are compressed, as Debian's policy 12.3 says.
-const LONG: usize = 4096;
 const SCRIPTS: &[&str] = &["postinst", "prerm", "postrm"];
 const DESCRIPTION: &str = "file server for AFP, SMB, NFS and iSCSI over one tree
  Fourfold shares folders with old and new Macs, Windows, Linux and UNIX. It is
@@ -48,32 +45,9 @@ pub fn make(parts: &PackageParts, about: &About) -> Result<(String, Vec<u8>)> {
 
 /// The files that are installed.
 fn data(parts: &PackageParts, about: &About) -> Result<PackedTree> {
-    let mut tree = PackedTree::default();
-    tree.program("usr/bin/fourfold", parts.program.bytes.clone());
-    tree.file("usr/lib/systemd/system/fourfold.service", contents::read("packaging/fourfold.service")?);
-    tree.file("usr/lib/sysusers.d/fourfold.conf", contents::read("packaging/sysusers.conf")?);
-    tree.file("etc/fourfold/fourfold.toml", contents::read("packaging/fourfold.toml")?);
-    tree.file(&format!("{DOC}/examples/unprivileged.conf"), contents::read("packaging/unprivileged.conf")?);
-    let dashboard = contents::read("packaging/grafana-dashboard.json")?;
-    tree.file(&format!("{DOC}/examples/grafana-dashboard.json"), dashboard);
+    let mut tree = contents::installed(parts, "zsh/vendor-completions")?;
     tree.file(&format!("{DOC}/copyright"), copyright()?);
-    tree.file(&format!("{DOC}/third-party.txt.gz"), gzip(parts.third_party.as_bytes())?);
-    tree.file(&format!("{DOC}/changelog.gz"), gzip(&contents::read("CHANGELOG.md")?)?);
     tree.file(&format!("{DOC}/changelog.Debian.gz"), gzip(changelog(parts, about)?.as_bytes())?);
-    for (path, bytes) in contents::documents()?.into_iter().filter(|(path, _)| path != "CHANGELOG.md") {
-        if bytes.len() < LONG || path.ends_with(".svg") {
-            tree.file(&format!("{DOC}/{path}"), bytes);
-        } else {
-            tree.file(&format!("{DOC}/{path}.gz"), gzip(&bytes)?);
-        }
-    }
-    for (name, bytes) in parts.manual(parts.place())? {
-        tree.file(&format!("usr/share/man/man1/{name}.gz"), gzip(&bytes)?);
-    }
-    let folders = ["bash-completion/completions", "zsh/vendor-completions", "fish/vendor_completions.d"];
-    for ((shell, name), folder) in SHELLS.iter().zip(folders) {
-        tree.file(&format!("usr/share/{folder}/{name}"), parts.completions(shell)?);
-    }
     Ok(tree)
 }
 
@@ -104,7 +78,10 @@ fn fields(parts: &PackageParts, about: &About, data: &PackedTree) -> Result<Stri
         ("Maintainer", about.maintainer.clone()),
         ("Installed-Size", data.kib().to_string()),
         ("Depends", depends.join(", ")),
-        ("Suggests", "btrfs-progs, zfsutils-linux, openssh-client, libgssapi-krb5-2".to_owned()),
+        (
+            "Suggests",
+            "btrfs-progs, zfsutils-linux, openssh-client, libgssapi-krb5-2, smartmontools".to_owned(),
+        ),
         ("Section", "net".to_owned()),
         ("Priority", "optional".to_owned()),
         ("Description", DESCRIPTION.to_owned()),

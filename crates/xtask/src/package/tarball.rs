@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::PackageParts;
-use super::contents::{self, SHELLS};
+use super::contents::{self, SHELLS, UNITS};
 use super::tree::PackedTree;
 
 /// The name and the bytes. The name says whether the program is static (`musl`) or needs glibc (`gnu`).
@@ -18,9 +18,8 @@ pub fn make(parts: &PackageParts) -> Result<(String, Vec<u8>)> {
     for path in ["LICENSE-APACHE", "LICENSE-MIT"] {
         tree.file(&format!("{name}/{path}"), contents::read(path)?);
     }
-    for file in
-        ["fourfold.service", "fourfold.toml", "sysusers.conf", "unprivileged.conf", "grafana-dashboard.json"]
-    {
+    let files = ["fourfold.toml", "sysusers.conf", "unprivileged.conf", "grafana-dashboard.json"];
+    for file in UNITS.iter().copied().chain(files) {
         tree.file(&format!("{name}/packaging/{file}"), contents::read(&format!("packaging/{file}"))?);
     }
     tree.file(&format!("{name}/third-party.txt"), parts.third_party.as_bytes());

@@ -13,6 +13,21 @@ enum TreeNode {
     File { mode: u32, bytes: Vec<u8> },
 }
 
+/// A folder, or a file with its bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct TreeEntry<'a> {
+    pub path: &'a str,
+    mode: u32,
+    pub bytes: Option<&'a [u8]>,
+}
+
+impl TreeEntry<'_> {
+    /// The mode with the bits of the kind, as stat(2) has it.
+    pub fn whole_mode(&self) -> u32 {
+        self.mode | if self.bytes.is_some() { 0o100_000 } else { 0o040_000 }
+    }
+}
+
 /// Files by their paths, without a slash at the beginning. Folders above a file need not be added.
 #[derive(Clone, Debug, Default)]
 pub struct PackedTree(BTreeMap<String, TreeNode>);
@@ -42,6 +57,14 @@ impl PackedTree {
         self.0.iter().filter_map(|(path, node)| match node {
             TreeNode::File { bytes, .. } => Some((path.as_str(), bytes.as_slice())),
             _ => None,
+        })
+    }
+
+    /// All folders and files, in the order of their paths.
+    pub fn entries(&self) -> impl Iterator<Item = TreeEntry<'_>> {
+        self.0.iter().map(|(path, node)| match node {
+            TreeNode::Folder { mode } => TreeEntry { path, mode: *mode, bytes: None },
+            TreeNode::File { mode, bytes } => TreeEntry { path, mode: *mode, bytes: Some(bytes) },
         })
     }
 

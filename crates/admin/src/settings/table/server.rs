@@ -179,6 +179,10 @@ pub(super) const OPERATION: &[Setting] = &[
         "Operations of clients that take longer than this are logged, with where the time went.",
         "At most 20 lines are written in a minute; others are counted. See docs/logs.md.",
     ),
+    new(Server, "record-slowest", Operator, Bool, "false").says(
+        "The slowest operations of the last day are recorded, also while nobody looks at the console's page Slowest operations.",
+        "They stay over a restart (`slowest.json` in the state folder). It costs each operation less than a microsecond.",
+    ),
     new(Server, "alert-space", Operator, Number(0, 50), "5").says(
         "Percent of the space of a share's disk: an alert is raised when less is free; 0: never.",
         "An alert is also raised when less than `snapshot-floor` of the share is free.",

@@ -3,10 +3,11 @@
 use super::super::ClientSec;
 use super::super::authority::Authority;
 use super::super::kind::{Kind, MOST_NUMBER};
+use super::super::preset::WORDS as PRESET_WORDS;
 use super::super::setting::{Setting, Table, new};
 
 use Authority::{Administrator, Host, Limit, Operator};
-use Kind::{Bool, Clients, Number, OneOf, Path, People, Size, SomeOf, Texts};
+use Kind::{Bool, Clients, Duration, Number, OneOf, Path, People, Size, SomeOf, Texts};
 use Table::{Client, Lun, Share};
 
 /// In the order of the documentation.
@@ -70,6 +71,13 @@ pub(super) const SHARE: &[Setting] = &[
         .own()
         .example("\"Plans and photographs\"")
         .says("What clients show beside the name (SMB).", ""),
+    new(Share, "preset", Operator, OneOf(PRESET_WORDS), "\"none\"").example("\"editing\"").says(
+        "What the share is for: settings that it does not set itself get the values for this job.",
+        "\"editing\" is for Final Cut Pro, Premiere Pro, Resolve, Pro Tools and Logic Pro: `case-sensitive = false`, \
+         `mac-sidecars = true`, `name-encoding = \"plain\"`, `safe-save = true` and `read-ahead = \"double\"`. Leases, locks, \
+         durable handles and F_FULLFSYNC need no setting. What the share sets itself counts before the preset, and the preset before \
+         what it would inherit. It changes no rights. `fourfold verify-edit` tries what these programs do.",
+    ),
     new(Share, "nfs", Limit("false"), Bool, "true").says("The share is an NFS export.", ""),
     new(Share, "smb", Limit("false"), Bool, "true").says("SMB clients see the share.", ""),
     new(Share, "afp", Limit("false"), Bool, "true").says("AFP clients see the share as a volume.", ""),
@@ -215,6 +223,13 @@ pub(super) const SHARE: &[Setting] = &[
          less than 15 seconds ago. A file that an SMB client overwrites in place keeps the same, and loses its other streams. Macs over \
          AFP and SMB do it themselves. When it is false, the file has only what was written.",
     ),
+    new(Share, "read-ahead", Operator, OneOf(&["normal", "double", "none"]), "\"normal\"").says(
+        "How far ahead the host reads the files of the share from its disk.",
+        "\"normal\": as far as the host does for each file, which `/sys/class/bdi/*/read_ahead_kb` says for the disk. \"double\": twice \
+         as far (POSIX_FADV_SEQUENTIAL), for large files that are read from front to back, such as media. \"none\": nothing \
+         (POSIX_FADV_RANDOM), for databases and images of virtual machines. It counts for files that are opened from then on. \
+         `fourfold caches` shows how far it is. A share with a `store` has no read-ahead of the host.",
+    ),
     new(Share, "local-recall", Operator, Bool, "false").says(
         "A local program that opens a file waits until SMB clients have given back what they cache of it.",
         "A program that reads gets what the clients have written last, and a client reads what a program has written. A client \
@@ -332,6 +347,11 @@ pub(super) const SHARE: &[Setting] = &[
         "SMB and AFP clients can make such names, of up to 255 characters. Linux's NFS client cannot list a folder that has one \
          (version 3) or use such a file (version 4). So NFS listings show these files by the shortened names that programs on the \
          server see. Both names lead to the file. For clients that can hold longer names, set it to true.",
+    ),
+    new(Share, "bin", Operator, Duration, "\"off\"").example("\"30 d\"").says(
+        "How long what people remove on the console's page Files stays in the share's bin.",
+        "The bin is the folder `.bin` of the share, in which each account has a folder of its own. What clients of SMB, AFP and NFS remove does \
+         not come into it. Files in it count against the share's space, and go when their time is over.",
     ),
     new(Share, "audit", Limit("all"), OneOf(&["none", "changes", "all"]), "\"none\"").says(
         "Which operations on the share the audit log has.",

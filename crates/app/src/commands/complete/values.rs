@@ -93,6 +93,7 @@ pub(super) const SOURCES: &[(&str, &str, NameSource)] = &[
     ("user modify", "name", NameSource::Account),
     ("user passwd", "name", NameSource::Account),
     ("user remove", "name", NameSource::Account),
+    ("user reset-factor", "name", NameSource::Account),
 ];
 
 impl NameSource {

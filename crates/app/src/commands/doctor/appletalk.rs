@@ -11,7 +11,7 @@ pub(super) fn look(settings: &Settings) -> Vec<DoctorFinding> {
     let running = control::status(&settings.server.state).ok().and_then(|status| status.appletalk);
     let problem = |link: &LinkName| match &running {
         Some(status) => status.links.iter().find(|one| one.link == link.to_string())?.problem.clone(),
-        None => links::open(link).err().map(|error| error.to_string()),
+        None => links::open(link).and_then(|mut link| link.check()).err().map(|error| error.to_string()),
     };
     let finding = |link: &LinkName| {
         let about = format!("AppleTalk {link}");

@@ -4,12 +4,13 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use admin::Settings;
-use admin::control::Trouble;
+use admin::control::{DiskHealth, Trouble};
 use namespace::{Link, Namespace, Protocol, Target};
 use rustix::time::{ClockId, clock_gettime};
 use vfs::DiskCalls;
 
 use super::certificate;
+use crate::host::health;
 use crate::shares::backups;
 use crate::shares::keeper::{self, Failure};
 
@@ -37,6 +38,8 @@ pub(crate) struct Facts {
     /// The file, and how long it is valid; `None`: it is over, or the file cannot be read.
     pub(crate) certificate: Option<(String, Option<Duration>)>,
     pub(crate) failures: Vec<Failure>,
+    /// The disks and file systems of the machine.
+    pub(crate) health: DiskHealth,
     /// The last jump of the clock in seconds, and when it was.
     pub(crate) jump: Option<(i64, Instant)>,
     /// Links with targets that are down.
@@ -143,6 +146,7 @@ impl Clock {
 pub(super) struct DiskFacts {
     space: Vec<DiskSpace>,
     failures: Vec<Failure>,
+    health: DiskHealth,
     /// When the rest was measured, which is done less often.
     seldom: Option<Instant>,
     backups: Vec<Backup>,
@@ -156,6 +160,7 @@ impl DiskFacts {
     pub(super) fn again(mut self, settings: &Settings, state: &Path) -> Self {
         let now = Instant::now();
         (self.space, self.failures) = (space(settings), keeper::failures(state));
+        self.health = health::read(state);
         if self.seldom.is_none_or(|at| now.duration_since(at) >= SELDOM) {
             self.seldom = Some(now);
             self.backups = bundles(settings);
@@ -185,7 +190,7 @@ impl Gatherer {
         jump: Option<(i64, Instant)>,
     ) -> Facts {
         let (now, disk) = (Instant::now(), vfs::disk_calls());
-        let DiskFacts { space, failures, backups, snapshots, snapshot_counts, certificate, .. } =
+        let DiskFacts { space, failures, health, backups, snapshots, snapshot_counts, certificate, .. } =
             measured.clone();
         let (stuck, recent_failures) = (self.stuck(disk, now), self.recent(failed_logins, now));
         let waiting = disk.waiting;
@@ -200,6 +205,7 @@ impl Gatherer {
             snapshot_counts,
             certificate,
             failures,
+            health,
             jump,
             links: Vec::new(),
             api_failure: None,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use admin::ToldSettings;
-use admin::control::{Severity, Trouble};
+use admin::control::{DiskStatus, FilesystemStatus, Health, Severity, Trouble};
 use admin::settings::units::format_size;
 
 use super::facts::{Backup, BlockedRequests, BrokenLink, DiskSpace, Facts};
@@ -32,6 +32,8 @@ pub(super) fn conditions(facts: &Facts, told: &ToldSettings, raised: &AlertTable
     let failures = facts.failures.iter().map(failed);
     let links = facts.links.iter().map(broken);
     let troubles = facts.troubles.iter().filter_map(troubled);
+    let health = facts.health.disks.iter().filter_map(unwell_disk);
+    let filesystems = facts.health.filesystems.iter().filter_map(unwell_filesystem);
     let single = [logins(facts, raised), certificate(facts), clock(facts), index(facts), api(facts)];
     space
         .chain(disks)
@@ -39,6 +41,8 @@ pub(super) fn conditions(facts: &Facts, told: &ToldSettings, raised: &AlertTable
         .chain(failures)
         .chain(links)
         .chain(troubles)
+        .chain(health)
+        .chain(filesystems)
         .chain(single.into_iter().flatten())
         .collect()
 }
@@ -72,6 +76,48 @@ fn stuck_disk(stuck: &BlockedRequests) -> Option<Condition> {
     );
     let about = (*protocol).to_owned();
     (*oldest >= STUCK_AFTER).then_some(Condition { name: "disk", about, severity: Severity::Critical, text })
+}
+
+fn severity(health: Health) -> Option<Severity> {
+    match health {
+        Health::Failing => Some(Severity::Critical),
+        Health::Worn => Some(Severity::Warning),
+        Health::Good | Health::Unknown => None,
+    }
+}
+
+fn unwell_disk(disk: &DiskStatus) -> Option<Condition> {
+    let severity = severity(disk.health)?;
+    let advice = match severity {
+        Severity::Critical => "Copy what is on it, and replace it",
+        Severity::Warning => "Look at it again soon, and have another one ready",
+    };
+    let text = format!(
+        "The disk {} ({}, serial number {}) is {}: {}. {advice}; `smartctl -a {}` says more.",
+        disk.device,
+        disk.model,
+        disk.serial,
+        disk.health.word(),
+        disk.problems.join("; "),
+        disk.device
+    );
+    // The name of a device is another one after a restart.
+    let about = if disk.serial.is_empty() { disk.device.clone() } else { disk.serial.clone() };
+    Some(Condition { name: "disk-health", about, severity, text })
+}
+
+fn unwell_filesystem(one: &FilesystemStatus) -> Option<Condition> {
+    let severity = severity(one.health)?;
+    let advice = match one.kind.as_str() {
+        "btrfs" => {
+            "Run `btrfs scrub start` on it, and look at `btrfs device stats`, whose option -z begins to count anew"
+        }
+        "zfs" => "Replace the disk that `zpool status` names",
+        _ => "Copy what is on it before you mend it",
+    };
+    let text =
+        format!("The {} {} has had errors: {}. {advice}.", one.kind, one.name, one.problems.join("; "));
+    Some(Condition { name: "filesystem", about: one.name.clone(), severity, text })
 }
 
 fn logins(facts: &Facts, raised: &AlertTable) -> Option<Condition> {
@@ -203,6 +249,8 @@ fn clock(facts: &Facts) -> Option<Condition> {
 mod tests {
     use std::time::{Instant, SystemTime};
 
+    use admin::control::DiskHealth;
+
     use super::*;
 
     fn told() -> ToldSettings {
@@ -211,6 +259,7 @@ mod tests {
             audit_log_size: 1,
             audit_log_files: 1,
             slow_operation: None,
+            record_slowest: false,
             space: 5,
             backup: Some(Duration::from_secs(7 * 86_400)),
             webhook: None,
@@ -290,6 +339,44 @@ mod tests {
         assert_eq!(found(&facts, &AlertTable::default()), [("loss", Severity::Warning)]);
         let all = conditions(&facts, &told(), &AlertTable::default());
         assert_eq!(all[0].text, "ada at 192.0.2.7 (SMB): 3.0 % loss");
+    }
+
+    #[test]
+    fn a_disk_that_fails_is_critical_and_one_that_is_well_or_asleep_is_not_told() {
+        let disk = |health| DiskStatus {
+            device: "/dev/sda".into(),
+            serial: "Z1".into(),
+            health,
+            problems: vec!["3 sectors cannot be read".into()],
+            ..DiskStatus::default()
+        };
+        let pool = FilesystemStatus {
+            kind: "zfs".into(),
+            name: "tank".into(),
+            health: Health::Failing,
+            ..Default::default()
+        };
+        let of = |disks: Vec<DiskStatus>, filesystems: Vec<FilesystemStatus>| {
+            let health = DiskHealth { disks, filesystems, ..DiskHealth::default() };
+            conditions(&Facts { health, ..Facts::default() }, &told(), &AlertTable::default())
+        };
+        assert!(of(vec![disk(Health::Good), disk(Health::Unknown)], Vec::new()).is_empty());
+        let all = of(vec![disk(Health::Worn), disk(Health::Failing)], vec![pool]);
+        let short: Vec<_> = all.iter().map(|one| (one.name, &*one.about, one.severity)).collect();
+        let (warning, critical) = (Severity::Warning, Severity::Critical);
+        assert_eq!(
+            short,
+            [
+                ("disk-health", "Z1", warning),
+                ("disk-health", "Z1", critical),
+                ("filesystem", "tank", critical)
+            ]
+        );
+        assert!(
+            all[0].text.contains("/dev/sda") && all[0].text.contains("3 sectors cannot be read"),
+            "{}",
+            all[0].text
+        );
     }
 
     #[test]

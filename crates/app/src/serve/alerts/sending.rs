@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use admin::control::{AlertStatus, Severity};
 use admin::settings::Secret;
 use admin::{MailSettings, ToldSettings};
 use serde::Serialize;
@@ -15,6 +16,8 @@ use tokio::sync::mpsc;
 use super::raised::News;
 pub(crate) use webhook::post;
 
+/// The event and the name of a message without an alert.
+const TEST: &str = "test";
 /// The most alerts that wait to be sent.
 const MOST_WAITING: usize = 64;
 /// The pauses before a message is sent again.
@@ -28,9 +31,9 @@ const ATTEMPT: Duration = Duration::from_secs(20);
 struct Message {
     /// The name of the host.
     server: String,
-    /// `raised` or `cleared`.
+    /// `raised` or `cleared`; `test` for a message without an alert.
     event: &'static str,
-    alert: admin::control::AlertStatus,
+    alert: AlertStatus,
 }
 
 /// Where a message goes.
@@ -66,12 +69,10 @@ impl Sender {
     }
 
     pub(super) fn send(&self, news: &News, told: &ToldSettings) {
-        let server = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let event = if news.is_raised { "raised" } else { "cleared" };
-        let message = Message { server, event, alert: news.alert.clone() };
-        let webhook = told.webhook.clone().map(|url| (&self.webhooks, Way::Webhook(url)));
-        let mail = told.mail.clone().map(|mail| (&self.mails, Way::Mail(mail)));
-        for (queue, way) in webhook.into_iter().chain(mail) {
+        let message = Message { server: server(), event, alert: news.alert.clone() };
+        for way in ways(told) {
+            let queue = if matches!(way, Way::Webhook(_)) { &self.webhooks } else { &self.mails };
             if queue.try_send((way, message.clone())).is_err() {
                 self.counts.failed.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(alert = message.alert.name, "an alert is not sent: too many wait");
@@ -83,6 +84,42 @@ impl Sender {
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.counts.sent.load(Ordering::Relaxed), self.counts.failed.load(Ordering::Relaxed))
     }
+}
+
+fn server() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// The ways of these settings.
+fn ways(told: &ToldSettings) -> impl Iterator<Item = Way> {
+    told.webhook.clone().map(Way::Webhook).into_iter().chain(told.mail.clone().map(Way::Mail))
+}
+
+/// Sends a message without an alert by each way, once: what was accepted, and what was not.
+pub(crate) async fn test(told: &ToldSettings) -> (Vec<String>, Vec<String>) {
+    let alert = AlertStatus {
+        name: TEST.into(),
+        about: String::new(),
+        severity: Severity::Warning,
+        since: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        text: "This is a test: alerts of this server arrive here.".into(),
+    };
+    let message = Message { server: server(), event: TEST, alert };
+    let (mut accepted, mut failed) = (Vec::new(), Vec::new());
+    for way in ways(told) {
+        let to = match &way {
+            Way::Webhook(_) => "the webhook".to_owned(),
+            Way::Mail(mail) => format!("the mail server, for {}", mail.to.join(", ")),
+        };
+        match send(&way, &message, &[]).await {
+            Ok(()) => accepted.push(format!("{to}: accepted")),
+            Err(error) => failed.push(format!("{to}: {error:#}")),
+        }
+    }
+    if accepted.is_empty() && failed.is_empty() {
+        failed.push("no way for alerts is set: see `alert-mail` and `alert-webhook`".into());
+    }
+    (accepted, failed)
 }
 
 async fn send_all<const N: usize>(

@@ -5,7 +5,9 @@ mod renaming;
 use std::path::Path;
 
 use admin::control::Report;
-use auth::{Account, AccountFile, Basis, Directory, Error, Ids, PasswordRule, Secret, UnixAccounts};
+use auth::{
+    Account, AccountFile, Basis, Directory, Error, Ids, PasswordRule, Secret, UnixAccounts, second_factor,
+};
 use web::accounts::{AccountChange, AccountEdit, AccountRights, MoreSecrets};
 use web::manage::AccountStatus;
 
@@ -110,6 +112,7 @@ pub(super) fn change(
         }
         AccountEdit::Remove => {
             edit(state, |file| file.remove(name))?;
+            second_factor::remove(state, name).map_err(|error| vec![error.to_string()])?;
             "removed"
         }
     };

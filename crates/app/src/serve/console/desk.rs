@@ -80,6 +80,11 @@ impl AlertDesk for Console {
         let AlertName { name, about } = alert;
         told(as_ourselves(|| self.alerts.unmute((name, about), by)), "It is told again.")
     }
+
+    fn test(&self) -> Result<Vec<String>, Vec<String>> {
+        let (accepted, failed) = tokio::runtime::Handle::current().block_on(self.alerts.test());
+        if failed.is_empty() { Ok(accepted) } else { Err([failed, accepted].concat()) }
+    }
 }
 
 fn told(result: vfs::Result<Result<(), String>>, done: &str) -> Result<Vec<String>, Vec<String>> {

@@ -78,7 +78,9 @@ pub(super) fn folder(
     let current = running.current();
     let share = share(&current, of)?;
     let volume = running.volume(share).map_err(|error| vec![format!("{error:#}")])?;
-    listed(&volume, &Caller::root(), path, part).map_err(|error| explained(error, share, path))
+    let listed =
+        listed(&volume, &Caller::root(), path, part).map_err(|error| explained(error, share, path))?;
+    Ok(FolderStatus { bin: share.bin.map(|keeps| keeps.as_secs()), ..listed })
 }
 
 /// The same as a caller sees it.
@@ -114,7 +116,7 @@ pub(super) fn listed(
         let found = volume.lookup(caller, &folder.object, &stored).ok()?.attributes;
         Some(EntryStatus { name, kind: kind(found.kind), size: found.size, modified: found.modified.secs })
     });
-    Ok(FolderStatus { total, more, rows: rows.collect() })
+    Ok(FolderStatus { total, more, rows: rows.collect(), bin: None })
 }
 
 fn kind(kind: Kind) -> &'static str {

@@ -1,10 +1,13 @@
 //! The server itself, for the console: what waits for its next start, and the restart.
 
 use admin::Settings;
+use admin::control::DiskHealth;
 use vfs::backend::host::as_ourselves;
+use web::IssuerStatus;
 use web::server::{ServerControl, ServerState};
 
 use super::Console;
+use crate::serve::acme::AcmeReport;
 use crate::serve::restart;
 
 impl ServerControl for Console {
@@ -12,6 +15,23 @@ impl ServerControl for Console {
         let newer = as_ourselves(|| Settings::load(self.running.arguments()).ok()).ok().flatten();
         let waiting = newer.map(|newer| self.running.current().settings.needs_restart(&newer));
         ServerState { waiting: waiting.unwrap_or_default(), can_restart: restart::is_possible() }
+    }
+
+    fn records_slowest(&self) -> bool {
+        self.running.current().settings.server.told.record_slowest
+    }
+
+    fn issuer(&self) -> Option<IssuerStatus> {
+        let AcmeReport { names, last, error } = self.acme.report()?;
+        Some(IssuerStatus { names, last, error })
+    }
+
+    fn order_certificate(&self, by: &str) -> Result<Vec<String>, Vec<String>> {
+        self.acme.order_now(by)
+    }
+
+    fn disks(&self) -> DiskHealth {
+        self.alerts.disks()
     }
 
     fn restart(&self, by: &str) -> Result<Vec<String>, Vec<String>> {

@@ -1,5 +1,6 @@
 //! The files of the shares for a person at the console, who may with them what the account may over SMB or AFP.
 
+pub(super) mod bin;
 mod received;
 
 use std::net::SocketAddr;
@@ -16,7 +17,7 @@ use vfs::backend::{Found, NewKind, RenameMode, Stability};
 use vfs::names::text_view;
 use vfs::state::{ClientId, Party};
 use vfs::{Actor, ClientProfile, Error, Kind, Volume};
-use web::store::{Bytes, FilePerson, FileStore, ReceivedFile, StoreRefusal, StoredFile};
+use web::store::{Bytes, FilePerson, FileStore, ReceivedFile, Removal, StoreRefusal, StoredFile};
 
 use self::received::Upload;
 use super::Console;
@@ -246,12 +247,15 @@ impl FileStore for Console {
         by: &FilePerson,
         share: &str,
         path: &[u8],
-        recursive: bool,
+        how: Removal,
     ) -> Result<Vec<String>, Vec<String>> {
         let place = self.as_server(|| enter(self, by, share))?;
+        if !how.for_good && place.share.bin.is_some() && !bin::is_in_bin(path) {
+            return into_bin(&place, path);
+        }
         let mut removed = 0;
         let result = place.folder_of(path).and_then(|(folder, name)| {
-            remove(&place, (&folder, name), recursive.then_some(DEEPEST), &mut removed)
+            remove(&place, (&folder, name), how.recursive.then_some(DEEPEST), &mut removed)
         });
         as_ourselves_again();
         place.log("removed", path);
@@ -262,6 +266,26 @@ impl FileStore for Console {
                 lines.extend((removed > 0).then(|| format!("{removed} files and folders in it are removed")));
                 Err(lines)
             }
+        }
+    }
+}
+
+/// Moves an entry into the bin of the share.
+fn into_bin(place: &PersonalShare, path: &[u8]) -> Result<Vec<String>, Vec<String>> {
+    let moved = bin::put(place, path);
+    as_ourselves_again();
+    match moved {
+        Ok(()) => {
+            place.log("moved into the bin", path);
+            Ok(vec![format!("{} is in the bin", text_view(path))])
+        }
+        Err(error) => {
+            let mut lines = place.explained(error, path);
+            lines.push(
+                "It could not be moved into the bin (`.bin` of the share); remove it for good instead."
+                    .into(),
+            );
+            Err(lines)
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -26,8 +27,14 @@ pub(super) fn start_with(settings: &str) -> Server {
 
 /// The same with more arguments.
 pub(super) fn start_with_more(settings: &str, more: &[&str]) -> Server {
+    start_prepared(settings, more, |_| ())
+}
+
+/// The same after something was done in the folder of the share.
+pub(super) fn start_prepared(settings: &str, more: &[&str], prepare: impl FnOnce(&Path)) -> Server {
     let folder = tempfile::tempdir_in("/tmp").unwrap(); // TMPDIR may be in a system folder, which is not shared
     std::fs::create_dir(folder.path().join("one")).unwrap();
+    prepare(&folder.path().join("one"));
     std::fs::write(folder.path().join("fourfold.toml"), settings).unwrap();
     let add = |name: &str, more: &[&str]| {
         let words = ["user", "add", name, "--password-stdin", "--state", "state"];

@@ -1,8 +1,11 @@
 //! The data of files, which a person at the console reads and changes as the account may.
 
+use std::path::Path;
+
 use serde_json::json;
 
-use super::console::{by_person, session, start_with, start_with_more};
+use super::console::{by_person, session, start_prepared, start_with, start_with_more};
+use crate::waiting::until;
 
 const MARK: &str = "X-Fourfold-Console: 1\r\n";
 const SETTINGS: &str =
@@ -102,4 +105,53 @@ fn an_account_with_another_name_keeps_its_roles_and_its_user() {
         settings.contains("readers = [\"hopper\"]") && !settings.to_lowercase().contains("grace"),
         "{settings}"
     );
+}
+
+#[test]
+fn what_is_removed_stays_in_the_bin_of_its_person_until_its_time_is_over() {
+    let server = start_with_more(&format!("{SETTINGS}bin = \"30 d\"\n"), &["--smb-port", "0"]);
+    let one = server.folder.path().canonicalize().unwrap().join("one");
+    let cookie = session(&server);
+    let headers = format!("{cookie}{MARK}");
+    let change = |what: &str, body: serde_json::Value| {
+        server.ask_with(&format!("POST /v1/files/{what}"), &headers, &body.to_string())
+    };
+    std::fs::create_dir_all(one.join("scenes/day")).unwrap();
+    std::fs::write(one.join("scenes/day/take"), "one").unwrap();
+    let listed = server.ask_with("GET /v1/files?share=one&path=", &cookie, "").json();
+    assert_eq!(listed["bin"], 30 * 86_400);
+    let removed = change("remove", json!({ "share": "one", "path": "scenes/day" }));
+    assert!(removed.status == 200 && removed.body.contains("in the bin"), "{}", removed.body);
+    assert!(!one.join("scenes/day").exists());
+    let own = one.join(".bin/ada");
+    let removal =
+        std::fs::read_dir(&own).unwrap().next().unwrap().unwrap().file_name().into_string().unwrap();
+    let kept = own.join(&removal).join("scenes/day/take");
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "one");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&own).unwrap().permissions());
+    assert_eq!(mode & 0o002, 0, "others put nothing there: {mode:o}");
+
+    let back =
+        json!({ "share": "one", "path": format!(".bin/ada/{removal}/scenes/day"), "to": "scenes/day" });
+    assert_eq!(change("move", back).status, 200);
+    assert_eq!(std::fs::read_to_string(one.join("scenes/day/take")).unwrap(), "one");
+    let good = json!({ "share": "one", "path": "scenes", "recursive": true, "for_good": true });
+    assert_eq!(change("remove", good).status, 200);
+    let in_bin = json!({ "share": "one", "path": format!(".bin/ada/{removal}"), "recursive": true });
+    assert_eq!(change("remove", in_bin).status, 200);
+    assert_eq!(std::fs::read_dir(&own).unwrap().count(), 0, "what is in the bin is removed for good");
+}
+
+#[test]
+fn the_bin_is_emptied_of_what_has_been_in_it_for_long_enough() {
+    let own = |one: &Path| one.join(".bin/ada");
+    let settings = format!("{SETTINGS}bin = \"30 d\"\n");
+    let server = start_prepared(&settings, &["--smb-port", "0"], |one| {
+        std::fs::create_dir_all(own(one).join("2001-01-01 00.00.00/old/older")).unwrap();
+        std::fs::create_dir_all(own(one).join("2999-01-01 00.00.00/new")).unwrap();
+        std::fs::create_dir_all(own(one).join("no removal")).unwrap();
+    });
+    let one = server.folder.path().canonicalize().unwrap().join("one");
+    until("the old removal stays", || !own(&one).join("2001-01-01 00.00.00").exists());
+    assert!(own(&one).join("2999-01-01 00.00.00/new").exists() && own(&one).join("no removal").exists());
 }

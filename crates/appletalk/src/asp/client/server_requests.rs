@@ -12,17 +12,21 @@ use crate::wire::atp::Request;
 impl Client {
     pub(super) fn server_request(&mut self, source: Endpoint, request: &Request<'_>, now: Instant) {
         let key = TransactionKey::new(source, self.local.socket, request.tid);
-        let Some(session) = &mut self.session else {
+        let Some(session) = &self.session else {
             // The answer to CloseSess is kept for a server that did not get it.
-            self.responder.repeat(key, request.bitmap, now, &mut self.outbox);
+            self.responder.repeat(key, request, now, &mut self.outbox);
             return;
         };
         let Ok(header) = Header::decode(request.user) else { return };
         if !session.server.address.is_equivalent(source.address) || !is_of_session(header, session.id) {
             return;
         }
+        if let Header::WriteContinue { sequence, .. } = header {
+            self.command_is_known(sequence, now);
+        }
+        let Some(session) = &mut self.session else { return };
         session.heard = now;
-        if self.responder.repeat(key, request.bitmap, now, &mut self.outbox) {
+        if self.responder.repeat(key, request, now, &mut self.outbox) {
             return;
         }
         match header {
@@ -41,6 +45,16 @@ impl Client {
             }
             _ => {}
         }
+    }
+
+    /// A server that asks for the data has the command. Only its reply can still be lost.
+    fn command_is_known(&mut self, asked: u16, now: Instant) {
+        let Some((call, Conversation::Command { sequence, .. })) = &self.conversation else { return };
+        if *sequence != asked {
+            return;
+        }
+        let time = self.requester.progress(*call, now);
+        time.into_iter().for_each(|time| self.round_trip.measure(time));
     }
 
     /// Page 11-32: as much of the data as the server has room for.
@@ -66,7 +80,7 @@ impl Client {
         request: &Request<'_>,
         now: Instant,
     ) {
-        if self.responder.admit(key, self.local, request.bitmap, request.exactly_once).is_ok() {
+        if self.responder.admit(key, self.local, request).is_ok() {
             self.responder.respond(key, response, now, &mut self.outbox);
         }
     }

@@ -67,13 +67,11 @@ impl Server {
     /// Page 11-27. A refusal is not kept: if it is lost, the workstation is refused again.
     fn open(&mut self, incoming: &Incoming<'_>, socket: u8, version: u16) {
         let &Incoming { source, destination, request, key, now } = incoming;
-        if request.bitmap & 1 == 0 || self.responder.repeat(key, request.bitmap, now, &mut self.outbox) {
+        if request.bitmap & 1 == 0 || self.responder.repeat(key, request, now, &mut self.outbox) {
             return;
         }
         let mut error = self.judge(source, socket, version);
-        if error == Error::NO_ERROR
-            && self.responder.admit(key, destination, request.bitmap, request.exactly_once).is_err()
-        {
+        if error == Error::NO_ERROR && self.responder.admit(key, destination, request).is_err() {
             error = Error::SERVER_BUSY;
         }
         if error != Error::NO_ERROR {
@@ -134,9 +132,7 @@ impl Server {
     /// Pages 11-30 and 11-32. Every command is treated as one to be executed once, also if its sender forgot to say so.
     fn command(&mut self, incoming: &Incoming<'_>, id: u8, sequence: u16, is_write: bool) {
         let &Incoming { destination, request, key, now, .. } = incoming;
-        if self.heard(incoming, id).is_none()
-            || self.responder.repeat(key, request.bitmap, now, &mut self.outbox)
-        {
+        if self.heard(incoming, id).is_none() || self.responder.repeat(key, request, now, &mut self.outbox) {
             return;
         }
         let Some(session) = self.sessions.get_mut(&id) else { return };
@@ -144,7 +140,7 @@ impl Server {
         if request.bitmap == 0 || !session.expects(sequence) {
             return;
         }
-        if self.responder.admit(key, destination, request.bitmap, request.exactly_once).is_err() {
+        if self.responder.admit(key, destination, request).is_err() {
             return;
         }
         let command = PendingCommand {
@@ -175,13 +171,13 @@ impl Server {
     /// Page 11-36. The answer is kept for a workstation that does not get it.
     fn close_by_workstation(&mut self, incoming: &Incoming<'_>, id: u8) {
         let &Incoming { source, destination, request, key, now } = incoming;
-        if self.responder.repeat(key, request.bitmap, now, &mut self.outbox) {
+        if self.responder.repeat(key, request, now, &mut self.outbox) {
             return;
         }
         let Some(handle) = self.heard(incoming, id).map(|session| session.handle) else { return };
         self.end(handle);
         let response = ResponseMessage::default();
-        match self.responder.admit(key, destination, request.bitmap, request.exactly_once) {
+        match self.responder.admit(key, destination, request) {
             Ok(()) => {
                 self.responder.respond(key, response, now, &mut self.outbox);
             }

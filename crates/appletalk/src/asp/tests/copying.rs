@@ -237,6 +237,22 @@ fn four_sessions_have_fair_parts_of_a_localtalk() {
 }
 
 #[test]
+fn four_sessions_have_fair_parts_of_a_foul_localtalk() {
+    for seed in 0..2 {
+        let run = copy_beside(&[924_800; 4], seed, Weather { lost: 50, ..LOCALTALK }, 3_000);
+        assert!(run.slowest > 0.8, "seed {seed}: {}", run.slowest);
+    }
+}
+
+#[test]
+fn four_sessions_have_fair_parts_of_a_foul_network() {
+    for seed in 0..2 {
+        let run = copy_beside(&[1_849_600; 4], seed, FOUL, 3_000);
+        assert!(run.slowest > 0.7, "seed {seed}: {}", run.slowest);
+    }
+}
+
+#[test]
 fn four_sessions_have_fair_parts_of_a_fast_network() {
     for seed in 0..10 {
         let run = copy_beside(&[462_400; 4], seed, FAIR, 3_000);

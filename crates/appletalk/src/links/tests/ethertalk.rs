@@ -1,8 +1,12 @@
 //! EtherTalk on the two ends of a virtual cable.
 
-use super::super::{EtherTalkLink, Link, LinkError};
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::super::{EtherTalkLink, InterfaceMonitor, Link, LinkError};
 use super::alone::{has_network, ip, lay_cable, wait_for_carrier};
-use super::next;
+use super::{LIMIT, next};
 use crate::address::HardwareAddress;
 use crate::wire::elap::{ElapContent, ElapFrame};
 
@@ -83,6 +87,35 @@ fn a_network_that_was_down_works_again() {
         assert!(!error.is_lasting(), "{error}");
     }
     assert_eq!(next(&mut west), frame);
+}
+
+/// Waits until the monitor tells of changes that make the link as it is wanted.
+fn until_changed(monitor: &InterfaceMonitor, mut is_as_wanted: impl FnMut() -> bool) {
+    let deadline = Instant::now() + LIMIT;
+    while Instant::now() < deadline {
+        let timeout = Timespec { tv_sec: 1, tv_nsec: 0 };
+        poll(&mut [PollFd::new(monitor, PollFlags::IN)], Some(&timeout)).unwrap();
+        if monitor.take_change() && is_as_wanted() {
+            return;
+        }
+    }
+    panic!("nothing tells of the change: {}", ip("link"));
+}
+
+#[test]
+fn a_cable_that_is_pulled_out_and_put_in_is_noticed() {
+    if !has_network("links::tests::ethertalk::a_cable_that_is_pulled_out_and_put_in_is_noticed", &[]) {
+        return;
+    }
+    let (mut east, _west) = cable();
+    let monitor = InterfaceMonitor::open().unwrap();
+    assert!(east.check().is_ok() && !monitor.take_change());
+    ip("link set west down"); // the other end of the cable
+    until_changed(&monitor, || matches!(east.check(), Err(LinkError::Down { .. })));
+    ip("link set west up");
+    until_changed(&monitor, || east.check().is_ok());
+    ip("link del east");
+    until_changed(&monitor, || matches!(east.check(), Err(LinkError::Gone { .. })));
 }
 
 #[test]

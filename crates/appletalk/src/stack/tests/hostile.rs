@@ -1,11 +1,16 @@
 //! Floods and forged requests: tables do not grow without end, and this node floods no other.
 
+use std::time::{Duration, Instant};
+
 use super::network::{Network, ether, local, seeded};
 use crate::address::{Address, Endpoint, HardwareAddress};
+use crate::asp::{self, QUANTUM, Server, ServerEvent, SocketPair};
+use crate::atp::MAX_TRANSACTIONS;
 use crate::candidates::RandomNumbers;
-use crate::limits::{HEARD, OUTPUTS, ROUTES};
+use crate::limits::{HEARD, OUTPUTS, ROUTES, ZONES};
 use crate::name::EntityName;
 use crate::stack::{Output, PortId, Stack};
+use crate::wire::atp::MAX_PACKETS;
 use crate::wire::ddp::{Datagram, DatagramKind};
 use crate::wire::elap::{ElapContent, ElapFrame};
 use crate::wire::nbp::{NbpFunction, NbpPacket, NbpTuple};
@@ -178,7 +183,7 @@ fn forged_routers_do_not_fill_tables_without_end() {
         };
         network.stacks[node].receive(PortId(0), &frame(HardwareAddress([2, 0, 0, 0, 0, 1]), &datagram), now);
     }
-    assert!(network.stacks[node].zones().len() <= crate::limits::ZONES);
+    assert!(network.stacks[node].zones().len() <= ZONES);
     assert!(network.stacks[node].heard(now).len() <= HEARD);
 }
 
@@ -187,7 +192,7 @@ fn outputs_that_are_not_taken_are_bounded() {
     let (mut network, node) = router();
     let mut now = network.now;
     for _ in 0..2 * OUTPUTS {
-        now += std::time::Duration::from_secs(10);
+        now += Duration::from_secs(10);
         network.stacks[node].tick(now);
     }
     let mut count = 0;
@@ -198,17 +203,75 @@ fn outputs_that_are_not_taken_are_bounded() {
     assert!(network.stacks[node].dropped_outputs() > 0);
 }
 
+/// Packets of ATP and ASP to the sockets of a server, from a node that begins as the stranger.
+fn session_frames(own: Address) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    for (socket, control) in
+        [129, 130].iter().flat_map(|to| [0x40, 0x60, 0x64, 0x80, 0x98, 0xc0].map(|c| (*to, c)))
+    {
+        for function in 1..=9 {
+            let head = [
+                control,
+                0xff,
+                0,
+                1,
+                function,
+                if function == 4 { 200 } else { 1 },
+                0,
+                u8::from(function == 4),
+            ];
+            let datagram = Datagram {
+                destination: Endpoint::new(own, socket),
+                source: Endpoint::new(Address::new(4, 77), 200),
+                hops: 0,
+                kind: DatagramKind::ATP,
+                payload: [&head[..], b"data"].concat(),
+            };
+            frames.push(frame(HardwareAddress([2, 0, 0, 0, 0, 1]), &datagram));
+        }
+    }
+    frames
+}
+
+/// A server of sessions, whose commands are answered with as much as there is room for.
+fn serve_sessions(server: &mut Server, datagram: &Datagram, now: Instant) {
+    let Datagram { source, destination, payload, .. } = datagram;
+    server.receive(*source, *destination, payload, now);
+    while let Some(event) = server.take_event() {
+        match event {
+            ServerEvent::Command(command) if command.is_write => {
+                server.write_continue(command.token, QUANTUM, now).unwrap();
+            }
+            ServerEvent::Command(asp::Command { token, .. }) | ServerEvent::WriteData { token, .. } => {
+                server.reply(token, 0, vec![1; QUANTUM], now).unwrap();
+            }
+            _ => {}
+        }
+    }
+    // A packet that ends a write lets the commands behind it go on.
+    let most = (1 + asp::MAX_WAITING_COMMANDS) * MAX_PACKETS + 1;
+    assert!(std::iter::from_fn(|| server.take_output()).count() <= most);
+}
+
+/// `FOURFOLD_FRAMES=10000000` has so many mutated.
 #[test]
 fn mutated_frames_never_panic() {
+    let count = std::env::var("FOURFOLD_FRAMES").map_or(60_000, |text| text.parse().unwrap());
     let (mut network, node) = router();
     let client = network.end_node(0, ether(8));
     network.seconds(20);
     network.register(client, "Museum");
     network.find(client, "=", "Hall");
-    let seen: Vec<((usize, u8), Vec<u8>)> = network.sent.clone();
-    let mut random = RandomNumbers::new(5);
-    let mut now = network.now;
-    for round in 0..60_000 {
+    let mut seen: Vec<((usize, u8), Vec<u8>)> = network.sent.clone();
+    let mut server = Server::new(SocketPair { listening: 129, session: 130 }, asp::MAX_SESSIONS, 5);
+    server.set_status(vec![7; 700]).unwrap();
+    for socket in [129, 130] {
+        let _ = network.stacks[node].open_socket(Some(socket));
+    }
+    let own = network.stacks[node].ports()[0].address.unwrap();
+    seen.extend(session_frames(own).into_iter().map(|frame| ((node, 0), frame)));
+    let (mut random, mut now, mut commands) = (RandomNumbers::new(5), network.now, 0_u64);
+    for round in 0..count {
         let (plug, frame) = &seen[random.below(seen.len() as u32) as usize];
         let mut frame = frame.clone();
         for _ in 0..random.below(4) {
@@ -216,15 +279,27 @@ fn mutated_frames_never_panic() {
             frame[at] = random.below(256) as u8;
         }
         frame.truncate(if random.below(8) == 0 { random.below(70) as usize } else { frame.len() });
-        for stack in [node, client] {
-            network.stacks[stack].receive(PortId(plug.1), &frame, now);
-            network.stacks[stack].receive(PortId(1 - plug.1), &frame, now);
-            while network.stacks[stack].take_output().is_some() {}
+        for (stack, port) in [(node, plug.1), (node, 1 - plug.1), (client, 0)] {
+            network.stacks[stack].receive(PortId(port), &frame, now);
+            while let Some(output) = network.stacks[stack].take_output() {
+                if let Output::Delivered(datagram) = output {
+                    commands += 1;
+                    serve_sessions(&mut server, &datagram, now);
+                }
+            }
         }
         if round % 100 == 0 {
-            now += std::time::Duration::from_millis(500);
+            now += Duration::from_millis(500);
             network.stacks[node].tick(now);
             network.stacks[client].tick(now);
+            server.tick(now);
+            while server.take_output().is_some() || server.take_event().is_some() {}
         }
     }
+    let stack = &mut network.stacks[node];
+    assert!(
+        stack.routes().len() <= ROUTES && stack.zones().len() <= ZONES && stack.heard(now).len() <= HEARD
+    );
+    assert!(server.transactions() <= 2 * MAX_TRANSACTIONS && server.sessions().count() <= asp::MAX_SESSIONS);
+    assert!(commands > count / 50, "{commands} datagrams of ATP arrived");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::version::VERSIONS;
+use super::version::AfpVersion;
 use crate::netatalk::CRYPTED;
 pub use crate::netatalk::PASSWORD;
 use crate::process::{self, Running};
@@ -23,14 +23,16 @@ const GROUP: (&str, u32) = ("afptest", 61100);
 #[derive(Debug)]
 pub struct AfpPlace {
     pub folder: PathBuf,
+    versions: Vec<AfpVersion>,
     users: Vec<(String, u32)>,
 }
 
 impl AfpPlace {
-    pub fn new() -> Result<Self> {
-        let names = VERSIONS.iter().flat_map(|version| version.users()).chain([PERSON.to_owned()]);
-        let place =
-            Self { folder: process::fresh_folder("interop-afp")?, users: names.zip(FIRST_UID..).collect() };
+    /// A folder of this name below `target/`, with users and volumes for these versions.
+    pub fn new(name: &str, versions: &[AfpVersion]) -> Result<Self> {
+        let names = versions.iter().flat_map(|version| version.users()).chain([PERSON.to_owned()]);
+        let (folder, users) = (process::fresh_folder(name)?, names.zip(FIRST_UID..).collect());
+        let place = Self { folder, versions: versions.to_vec(), users };
         if isolate::is_isolated() {
             place.unix_users()?;
         }
@@ -49,16 +51,16 @@ impl AfpPlace {
 
     /// The names of shares, and whether they are read-only.
     fn shares(&self) -> Vec<(String, bool)> {
-        let volumes = VERSIONS.iter().flat_map(|version| version.volumes()).map(|name| (name, false));
+        let volumes = self.versions.iter().flat_map(|version| version.volumes()).map(|name| (name, false));
         volumes.chain([("files".to_owned(), false), ("readonly".to_owned(), true)]).collect()
     }
 
     /// Lets the group write. New files belong to the group, as the tests' manual requires.
     fn give_away(&self, folder: &Path, read_only: bool) -> Result<()> {
         if process::is_root() && !read_only {
-            let version = VERSIONS
-                .iter()
-                .find(|version| version.volumes().iter().any(|volume| folder.ends_with(volume)));
+            let mut versions = self.versions.iter();
+            let version =
+                versions.find(|version| version.volumes().iter().any(|volume| folder.ends_with(volume)));
             let owner = version.map_or(PERSON.to_owned(), |version| version.users()[0].clone());
             let uid = self.users.iter().find(|(name, _)| *name == owner).map(|(_, uid)| *uid);
             chown(folder, uid, Some(GROUP.1))?;
@@ -94,11 +96,11 @@ impl AfpPlace {
         if isolate::is_isolated() { Ok(548) } else { process::free_port() }
     }
 
-    /// `fourfold serve` with all login methods.
-    pub fn ours(&self) -> Result<(Running, u16)> {
+    /// `fourfold serve` with all login methods, and these settings.
+    pub fn ours(&self, more: &str) -> Result<(Running, u16)> {
         let (port, state) = (Self::port()?, self.folder.join("fourfold"));
         let settings = state.with_extension("toml");
-        let mut text = SETTINGS.to_owned();
+        let mut text = format!("{SETTINGS}{more}");
         for (name, read_only) in self.shares() {
             let path = self.folder.join(&name);
             text.push_str(&format!(

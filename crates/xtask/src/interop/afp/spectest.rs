@@ -1,6 +1,7 @@
 //! Netatalk's `afp_spectest` and `afp_logintest`. Each of their tests is an outcome of its own, for
 //! every version of AFP.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -45,25 +46,8 @@ pub struct SetResult {
 /// Runs all sets in all versions. The versions run in parallel, with users and volumes of their
 /// own, since the tests mostly wait.
 pub fn run(target: Target<'_>, versions: &[AfpVersion], sets: &[String]) -> Result<Vec<SetResult>> {
-    fs::create_dir_all(target.logs)?;
-    let said = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = versions
-            .iter()
-            .map(|&version| {
-                let said = &said;
-                scope.spawn(move || {
-                    for set in sets.iter().filter(|set| *set != LOGINTEST) {
-                        let one = run_set(target, version, set)?;
-                        said.lock().map(|mut said| said.push(one)).unwrap_or_default();
-                    }
-                    anyhow::Ok(())
-                })
-            })
-            .collect();
-        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or(Ok(())))
-    })?;
-    let mut said = said.into_inner().unwrap_or_default();
+    let lanes: Vec<_> = versions.iter().map(|&version| (target, vec![version])).collect();
+    let mut said = run_lanes(&lanes, sets)?;
     if sets.iter().any(|set| set == LOGINTEST) {
         // One of its tests uses all the connections that a server accepts.
         for &version in versions {
@@ -72,6 +56,32 @@ pub fn run(target: Target<'_>, versions: &[AfpVersion], sets: &[String]) -> Resu
     }
     said.sort_by(|a: &SetResult, b: &SetResult| (&a.set, a.version).cmp(&(&b.set, b.version)));
     Ok(said)
+}
+
+/// Runs all sets but logintest in each of these versions: those of one target take the next set in turn.
+pub fn run_lanes(lanes: &[(Target<'_>, Vec<AfpVersion>)], sets: &[String]) -> Result<Vec<SetResult>> {
+    let said = Mutex::new(Vec::new());
+    let queues: Vec<Mutex<VecDeque<&String>>> =
+        lanes.iter().map(|_| Mutex::new(sets.iter().filter(|set| *set != LOGINTEST).collect())).collect();
+    std::thread::scope(|scope| {
+        let mut workers = Vec::new();
+        for ((target, versions), queue) in lanes.iter().zip(&queues) {
+            fs::create_dir_all(target.logs)?;
+            for &version in versions {
+                let (target, said) = (*target, &said);
+                workers.push(scope.spawn(move || {
+                    let next = || queue.lock().ok()?.pop_front();
+                    while let Some(set) = next() {
+                        let one = run_set(target, version, set)?;
+                        said.lock().map(|mut said| said.push(one)).unwrap_or_default();
+                    }
+                    anyhow::Ok(())
+                }));
+            }
+        }
+        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or(Ok(())))
+    })?;
+    Ok(said.into_inner().unwrap_or_default())
 }
 
 fn run_set(target: Target<'_>, version: AfpVersion, set: &str) -> Result<SetResult> {

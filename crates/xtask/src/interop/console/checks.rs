@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::browser::{Appearance, Browser};
 use super::place::{ADMIN, ConsolePlace, HOSTILE, ODD};
-use super::{accounts, adopt, cost, daily, images, jobs, pages, studio, webhook};
+use super::{accounts, adopt, axe, cost, daily, guarded, images, jobs, pages, studio, webhook};
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::process;
 
-const PAGES: &[&str] = &[
+pub const PAGES: &[&str] = &[
     "overview",
     "setup",
     "shares",
@@ -27,9 +27,11 @@ const PAGES: &[&str] = &[
     "luns",
     "slowest",
     "caches",
+    "streams",
     "benchmarks",
     "settings",
     "alerts",
+    "health",
     "log",
     "scrub",
     "jobs",
@@ -45,6 +47,9 @@ const BUSY: Duration = Duration::from_secs(10);
 
 /// What all others need.
 const LOGIN: &str = "a person logs in by the keyboard";
+
+/// Needs npm and its registry.
+const AXE: &str = "axe finds nothing on any page, in both schemes and sizes";
 
 /// Needs a file system that can have snapshots.
 const SNAPSHOTS: &str = "a snapshot is taken, a file restored, the snapshot removed";
@@ -74,6 +79,7 @@ const CHECKS: &[(&str, Check)] = &[
     (LOGIN, log_in),
     ("each page loads without an error, and its controls have names", each_page),
     ("each page fits a phone", phone),
+    (AXE, axe::each_page),
     ("the search and old addresses lead to pages", daily::found),
     ("a setting is changed and taken back", setting),
     ("a setting that is refused says why", refused_setting),
@@ -81,8 +87,11 @@ const CHECKS: &[(&str, Check)] = &[
     ("a client that comes is shown by itself", client_comes),
     ("a file is shown as each protocol sees it", files),
     ("files are uploaded, moved, downloaded and removed", daily::files),
+    ("a removed file is put back from the bin", guarded::bin),
     (CLOSED, daily::open_file),
     ("sessions and tokens are listed and ended", daily::sign_ins),
+    ("a login needs a code of an app after a second factor was set", guarded::second_factor),
+    ("the health of the disks is shown", guarded::disks),
     ("the certificate is replaced while the server runs", daily::certificate),
     ("the log says who did what, and settings are read again", daily::log),
     (RESTORED, pages::restored),
@@ -149,6 +158,12 @@ pub fn run(outcomes: &mut Outcomes, only: &[String]) -> Result<()> {
         }
         if [CLOSED, STUDIO, RIGHTS, FOLDER].contains(name) && process::find("smbclient").is_none() {
             outcomes.skip(name, "smbclient is not installed");
+            continue;
+        }
+        if *name == AXE
+            && let Err(why) = axe::script()
+        {
+            outcomes.skip(name, &format!("axe-core is not to be had: {why:#}"));
             continue;
         }
         let outcome = check(&mut scene);

@@ -28,6 +28,18 @@ pub(super) const LOGIN: &str = "ada%secret of ada";
 /// How long the server may take to say that it is ready.
 pub(super) const START_LIMIT: Duration = Duration::from_secs(30);
 
+/// A terminal in which zsh completes a command, and then says the line that came of it.
+const ZSH: &str = r#"zmodload zsh/zpty
+zpty -b session zsh -f -i
+zpty -w session "PROMPT=; autoload -U compinit; compinit -u -D; bindkey '^I' complete-word; echo REA''DY"
+zpty -r session said '*READY*'
+zpty -w -n session "fourfold snap"$'\t\C-a'"echo GOT "$'\C-e\n'
+zpty -r session said '*GOT*GOT*'
+print -r -- $said
+zpty -r session said '*snapshot*'
+print -r -- $said
+"#;
+
 /// Runs all steps with the first package and the one that upgrades it. Each step needs those before.
 pub fn run(outcomes: &mut Outcomes, place: &Path, packages: &[&str; 2]) -> Result<()> {
     let machine = MachineCopy::new(place)?;
@@ -36,6 +48,7 @@ pub fn run(outcomes: &mut Outcomes, place: &Path, packages: &[&str; 2]) -> Resul
     }
     outcomes.run("deb: installs a user and an enabled service", &["dpkg"], || machine.installs(packages[0]));
     outcomes.run("deb: man and the shell know the commands", &["bash", "man"], || machine.is_described());
+    outcomes.run("deb: fish and zsh complete commands", &["fish", "zsh"], || machine.completes());
     outcomes.run("unit: systemd finds no mistake", &["systemd-analyze"], || machine.unit_is_right());
     outcomes.run("unit: is confined", &["systemd-analyze"], || machine.unit_is_confined());
     let mut service = None;
@@ -172,6 +185,16 @@ impl MachineCopy {
             text.contains("fourfold snapshot create") && warnings.is_empty(),
             "man says {warnings}{text}"
         );
+        Ok(())
+    }
+
+    /// fish tells what it would offer; zsh is asked at a terminal, as a person does it.
+    fn completes(&self) -> Result<()> {
+        let offered = self.run(&["fish", "-c", "complete -C 'fourfold snap'"])?;
+        ensure!(offered.starts_with("snapshot\t"), "fish offers {offered}");
+        fs::write(self.path("var/tmp/complete.zsh"), ZSH)?;
+        let said = self.run(&["zsh", "-f", "/var/tmp/complete.zsh"])?;
+        ensure!(said.contains("GOT fourfold snapshot"), "zsh completes to {said}");
         Ok(())
     }
 

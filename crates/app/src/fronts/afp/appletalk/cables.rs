@@ -29,6 +29,8 @@ pub(super) struct Cable {
     rests_until: Option<Instant>,
     /// When it is looked at again.
     looked_at: Option<Instant>,
+    /// Its interface is down, or its cable is pulled out: nothing can be sent.
+    is_unplugged: bool,
     /// It was away, and works again.
     has_returned: bool,
     /// The groups of zones whose frames it receives.
@@ -40,8 +42,17 @@ pub(super) struct Cable {
 impl Cable {
     pub(super) fn new(name: LinkName) -> Self {
         let (groups, earlier) = (Vec::new(), LinkCounters::default());
-        let (rests_until, looked_at) = (None, None);
-        Self { name, link: None, problem: None, rests_until, looked_at, has_returned: false, groups, earlier }
+        Self {
+            name,
+            link: None,
+            problem: None,
+            rests_until: None,
+            looked_at: None,
+            is_unplugged: false,
+            has_returned: false,
+            groups,
+            earlier,
+        }
     }
 
     pub(super) fn name(&self) -> &LinkName {
@@ -67,8 +78,9 @@ impl Cable {
             Ok(link) => {
                 tracing::info!(link = %self.name, "AppleTalk has opened a link");
                 (self.link, self.problem, self.rests_until) = (Some(link), None, None);
-                (self.looked_at, self.has_returned) = (Some(now + LOOK_EVERY), true);
+                self.has_returned = true;
                 std::mem::take(&mut self.groups).into_iter().for_each(|group| self.join(group, now));
+                self.look(now);
                 true
             }
             Err(error) => {
@@ -78,12 +90,29 @@ impl Cable {
         }
     }
 
-    /// Looks at it, if that is due.
-    pub(super) fn tick(&mut self, now: Instant) {
-        let (Some(link), true) = (&mut self.link, self.looked_at.is_some_and(|at| at <= now)) else { return };
+    /// Looks at it, if that is due, or if interfaces have changed. If it is missing, it may be opened again then.
+    pub(super) fn tick(&mut self, has_changed: bool, now: Instant) {
+        if has_changed && !self.is_open() {
+            self.rests_until = None;
+        }
+        if has_changed || self.looked_at.is_some_and(|at| at <= now) {
+            self.look(now);
+        }
+    }
+
+    fn look(&mut self, now: Instant) {
+        let Some(link) = &mut self.link else { return };
         self.looked_at = Some(now + LOOK_EVERY);
-        if let Err(error) = link.check() {
-            self.fails(&error, now);
+        match link.check() {
+            Ok(()) if self.is_unplugged => {
+                self.is_unplugged = false;
+                self.note(Ok(()), now);
+            }
+            Ok(()) => {}
+            Err(error) => {
+                self.is_unplugged = matches!(error, LinkError::Down { .. });
+                self.fails(&error, now);
+            }
         }
     }
 
@@ -94,7 +123,9 @@ impl Cable {
 
     /// Sends a frame. What a link cannot send is lost, as on a cable.
     pub(super) fn send(&mut self, frame: &[u8], now: Instant) {
-        if let Some(link) = &mut self.link {
+        if self.is_unplugged {
+            self.earlier.lost += 1;
+        } else if let Some(link) = &mut self.link {
             let sent = link.send(frame);
             self.note(sent, now);
         }
@@ -152,6 +183,8 @@ impl Cable {
 
     fn note(&mut self, outcome: Result<(), LinkError>, now: Instant) {
         match outcome {
+            // The kernel takes frames for a cable that is pulled out.
+            Ok(()) if self.is_unplugged => {}
             Ok(()) if self.problem.is_some() => {
                 tracing::info!(link = %self.name, "a link of AppleTalk works again");
                 (self.problem, self.rests_until, self.has_returned) = (None, None, true);
@@ -172,6 +205,7 @@ impl Cable {
         }
         let is_lost = error.is_lasting() || self.link.is_none();
         self.rests_until = Some(now + if is_lost { RETRY_EVERY } else { PAUSE });
+        self.is_unplugged &= !is_lost;
         if is_lost && let Some(link) = self.link.take() {
             self.earlier = sum(self.earlier, link.counters());
         }

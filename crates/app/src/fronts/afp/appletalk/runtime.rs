@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use admin::settings::AppleTalkSettings;
 use appletalk::asp::{self, SessionHandle, SocketPair};
+use appletalk::links::InterfaceMonitor;
 use appletalk::stack::Output;
 use appletalk::{Datagram, DatagramKind, PortId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,6 +28,10 @@ const BROKEN_PAUSE: Duration = Duration::from_millis(100);
 pub(super) struct Runtime {
     pub(super) work: Work,
     pub(super) cables: Vec<Cable>,
+    /// `None`: the kernel does not tell of changes, and links are looked at from time to time.
+    interfaces: Option<InterfaceMonitor>,
+    /// Interfaces have changed, and the links were not looked at yet.
+    has_changed: bool,
     /// `None` until a link is open.
     pub(super) network: Option<Network>,
     pub(super) bridge: Bridge,
@@ -37,6 +42,7 @@ pub(super) struct Runtime {
 /// What can be used without waiting.
 #[derive(Default)]
 struct Ready {
+    interfaces: bool,
     cables: Vec<usize>,
     sessions: Vec<SessionHandle>,
 }
@@ -71,6 +77,8 @@ impl Runtime {
         let asp = asp::Server::new(SOCKETS, asp::MAX_SESSIONS, random() as u16);
         Self {
             cables: work.settings.links.iter().cloned().map(Cable::new).collect(),
+            interfaces: monitor(),
+            has_changed: false,
             work,
             network: None,
             bridge: Bridge::new(asp, adopt),
@@ -138,8 +146,9 @@ impl Runtime {
     /// Opens links that are due. The stack gets a port for each one that is new; the port of one that was away begins anew.
     fn connect(&mut self, now: Instant) {
         let mut has_opened = false;
+        let has_changed = std::mem::take(&mut self.has_changed);
         for cable in &mut self.cables {
-            cable.tick(now);
+            cable.tick(has_changed, now);
             has_opened |= cable.open(now);
         }
         let returned =
@@ -164,11 +173,15 @@ impl Runtime {
     fn wait(&self, wake: &OwnedFd, now: Instant) -> Ready {
         enum Place {
             Wake,
+            Interfaces,
             Cable(usize),
             Session(SessionHandle),
         }
         let flags = |waits: bool| if waits { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let mut sockets = vec![(Place::Wake, PollFd::new(wake, PollFlags::IN))];
+        if let Some(interfaces) = &self.interfaces {
+            sockets.push((Place::Interfaces, PollFd::new(interfaces, PollFlags::IN)));
+        }
         for (at, cable) in self.cables.iter().enumerate() {
             if let Some((socket, waits)) = cable.socket(now) {
                 sockets.push((Place::Cable(at), PollFd::from_borrowed_fd(socket, flags(waits))));
@@ -194,6 +207,7 @@ impl Runtime {
         {
             match place {
                 Place::Wake => drop(rustix::io::read(wake, &mut [0; 8])), // it counts what is looked for anyway
+                Place::Interfaces => ready.interfaces = true,
                 Place::Cable(at) => ready.cables.push(at),
                 Place::Session(session) => ready.sessions.push(session),
             }
@@ -209,6 +223,11 @@ impl Runtime {
     }
 
     fn receive(&mut self, ready: &Ready, now: Instant) {
+        if ready.interfaces
+            && let Some(interfaces) = &self.interfaces
+        {
+            self.has_changed = interfaces.take_change();
+        }
         for &at in &ready.cables {
             let port = self.network.as_ref().and_then(|network| network.port_of(at));
             self.cables[at].flush(now);
@@ -274,6 +293,15 @@ impl Runtime {
         self.cables.iter_mut().for_each(|cable| cable.flush(now));
         true
     }
+}
+
+/// What tells of pulled cables at once.
+fn monitor() -> Option<InterfaceMonitor> {
+    let monitor = InterfaceMonitor::open();
+    if let Err(error) = &monitor {
+        tracing::warn!(%error, "AppleTalk notices changes of interfaces some seconds later");
+    }
+    monitor.ok()
 }
 
 /// A number that others do not foresee. Without randomness it is 0, which costs at most some retries.

@@ -7,7 +7,7 @@ use lettre::message::header::ContentType;
 use lettre::message::{Mailbox, Message as Mail};
 use lettre::{SmtpTransport, Transport};
 
-use super::{ATTEMPT, Message};
+use super::{ATTEMPT, Message, TEST};
 
 /// Sends a mail to all receivers.
 ///
@@ -29,7 +29,12 @@ fn mail(settings: &MailSettings, message: &Message) -> anyhow::Result<Mail> {
     };
     let AlertStatus { name, about, severity, since, text } = &message.alert;
     let about = if about.is_empty() { String::new() } else { format!(" ({})", one_line(about)) };
-    let subject = format!("[{}] {name}{about}: {}", message.server, message.event);
+    let what = if message.event == TEST {
+        "test message".into()
+    } else {
+        format!("{name}{about}: {}", message.event)
+    };
+    let subject = format!("[{}] {what}", message.server);
     let mut builder = Mail::builder().from(mailbox(&settings.from)?).subject(subject);
     for address in &settings.to {
         builder = builder.to(mailbox(address)?);

@@ -2,7 +2,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
-use admin::control::{AlertStatus, Severity};
 use admin::settings::Secret;
 use serde_json::Value;
 
@@ -140,19 +139,51 @@ async fn a_mail_goes_to_all_receivers() {
 }
 
 #[tokio::test]
-async fn alerts_above_the_limit_are_counted() {
-    let (sender, _queue) = mpsc::channel(1);
-    let sender = Sender { webhooks: sender.clone(), mails: sender, counts: Arc::default() };
-    let told = ToldSettings {
+async fn a_test_message_says_which_way_accepts_it() {
+    let (mail, served) = server(1, smtp);
+    let (hook, refusing) = server(1, http);
+    let set = ToldSettings {
+        webhook: Some(Secret::hook(format!("http://127.0.0.1:{hook}/"))),
+        mail: Some(MailSettings {
+            server: Secret::url(format!("smtp://127.0.0.1:{mail}")),
+            from: "storage@example.com".into(),
+            to: vec!["ada@example.com".into()],
+        }),
+        ..unset()
+    };
+    let (accepted, failed) = test(&set).await;
+    assert_eq!(accepted, ["the mail server, for ada@example.com: accepted"]);
+    assert_eq!(failed, ["the webhook: the server answered 503 Service Unavailable"]);
+    assert_eq!(refusing.join().unwrap()[0].1["event"], "test");
+    let lines = served.join().unwrap().remove(0);
+    assert!(
+        lines.iter().any(|line| line.starts_with("Subject:") && line.ends_with("test message")),
+        "{lines:#?}"
+    );
+    let (accepted, failed) = test(&unset()).await;
+    assert!(accepted.is_empty() && failed[0].contains("`alert-mail`"), "{failed:?}");
+}
+
+/// Settings without a way.
+fn unset() -> ToldSettings {
+    ToldSettings {
         audit_log: "/audit.log".into(),
         audit_log_size: 1,
         audit_log_files: 1,
         slow_operation: None,
+        record_slowest: false,
         space: 5,
         backup: None,
-        webhook: Some(Secret::hook("http://127.0.0.1:1/")),
+        webhook: None,
         mail: None,
-    };
+    }
+}
+
+#[tokio::test]
+async fn alerts_above_the_limit_are_counted() {
+    let (sender, _queue) = mpsc::channel(1);
+    let sender = Sender { webhooks: sender.clone(), mails: sender, counts: Arc::default() };
+    let told = ToldSettings { webhook: Some(Secret::hook("http://127.0.0.1:1/")), ..unset() };
     let news = News { alert: message().alert, is_raised: true };
     (0..3).for_each(|_| sender.send(&news, &told));
     assert_eq!(sender.counts(), (0, 2));

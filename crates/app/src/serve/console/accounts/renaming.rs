@@ -2,7 +2,7 @@
 
 use admin::settings::{Property, Source};
 use admin::{Settings, ShareSettings};
-use auth::{Accounts, is_same_name};
+use auth::{Accounts, FileError, is_same_name, second_factor};
 use web::author::{Author, ChangeRefusal};
 
 use super::{applied, edit};
@@ -43,7 +43,10 @@ pub(super) fn rename(current: &Current, name: &str, new: &str, password: &str) -
     let now = current.accounts.find(name).ok_or_else(|| vec![format!("there is no account {name:?}")])?;
     let (uid, gid) = (now.identity.uid, now.identity.gid);
     let is_root = accounts::host(current.settings.server.default_user.clone()).own.is_root();
-    edit(&current.settings.server.state, |file| {
+    let state = &current.settings.server.state;
+    let failed = |error: FileError| vec![error.to_string()];
+    second_factor::copy(state, name, new).map_err(failed)?;
+    let renamed = edit(state, |file| {
         file.rename(name, new, password)?;
         if is_root {
             let account = file.change(new)?;
@@ -51,7 +54,11 @@ pub(super) fn rename(current: &Current, name: &str, new: &str, password: &str) -
             account.ids.gid.get_or_insert(gid);
         }
         Ok(())
-    })
+    });
+    if !is_same_name(name, new) {
+        second_factor::remove(state, if renamed.is_ok() { name } else { new }).map_err(failed)?;
+    }
+    renamed
 }
 
 /// Gives the roles of the old name to the new one, and has the server apply both. The change of the settings can be taken back.

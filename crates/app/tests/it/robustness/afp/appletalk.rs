@@ -67,13 +67,7 @@ impl Scene {
     }
 
     fn status(&self) -> String {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fourfold"));
-        let output = command
-            .args(["status", "--all", "--state", "state"])
-            .current_dir(self.top.path())
-            .output()
-            .unwrap();
-        String::from_utf8(output.stdout).unwrap()
+        status(self.top.path())
     }
 
     /// Writes as old clients do: what one write does not take follows in the next.
@@ -119,6 +113,13 @@ impl Scene {
     fn close_fork(&mut self, fork: u16) {
         self.mac.call(command::CLOSE_FORK, |w| OneFork { fork }.encode(w)).unwrap().well().unwrap();
     }
+}
+
+/// What `fourfold status --all` says of the server of this folder.
+fn status(top: &std::path::Path) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fourfold"));
+    let output = command.args(["status", "--all", "--state", "state"]).current_dir(top).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
@@ -297,6 +298,34 @@ fn a_reload_changes_appletalk_and_keeps_sessions() {
     crate::waiting::until("the name is still there", || chooser(&mut node).is_empty());
     reload("[appletalk]\nlinks = [\"ltoudp:lo\"]\nname = \"Fourth\"");
     crate::waiting::until("AppleTalk does not come back", || chooser(&mut node) == ["Fourth"]);
+}
+
+#[test]
+fn a_cable_that_is_pulled_out_is_reported_at_once() {
+    if !network::is_own("robustness::afp::appletalk::a_cable_that_is_pulled_out_is_reported_at_once") {
+        return;
+    }
+    let ip = |words: &str| assert!(Command::new("ip").args(words.split(' ')).status().unwrap().success());
+    ip("link add east type veth peer name west");
+    let plug = |state: &str| ip(&format!("link set west {state}"));
+    ip("link set east up");
+    let (top, share) = folder();
+    let share = format!("share={}", share.display());
+    let words = [&*share, "--nfs-port", "off", "--smb-port", "off", "--afp-port", "0"];
+    let _server =
+        Server::run_with_afp(top.path(), &[&words[..], &["--appletalk", "ethertalk:east"]].concat());
+    let is_shown = |pulled: bool| {
+        let said = status(top.path());
+        said.contains("ethertalk:east") && said.contains("its cable is pulled out") == pulled
+    };
+    for _ in 0..2 {
+        crate::waiting::until("the cable that is pulled out is not reported", || is_shown(true));
+        plug("up");
+        crate::waiting::until("the cable that was put in is not used", || is_shown(false));
+        plug("down");
+    }
+    let log = std::fs::read_to_string(top.path().join("log")).unwrap();
+    assert!(log.contains("a link of AppleTalk works again"), "{log}");
 }
 
 /// The frames of a node that send what they like to the server's sockets: whole requests of ASP, NBP, ZIP, RTMP and echo, and garbage.

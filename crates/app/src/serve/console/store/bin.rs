@@ -1,0 +1,162 @@
+//! The bin of a share: what people have removed at the console, for as long as the share's `bin` says.
+//!
+//! ```text
+//! .bin/                          made by the server, in which each account makes its own
+//!   ada/                         hers alone
+//!     2026-11-29 18.40.07/       one removal
+//!       scenes/one.mov           with its path in the share
+//! ```
+//!
+//! So the path says where a file comes from, and the name of the folder when it was removed.
+
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use vfs::backend::{Found, NewKind, RenameMode};
+use vfs::state::{ClientId, Party};
+use vfs::{Actor, Caller, Error, Kind};
+
+use super::{DEEPEST, PersonalShare, remove};
+use crate::serve::console::Console;
+
+/// The folder at the top of a share.
+pub(super) const BIN: &[u8] = b".bin";
+/// The form of the name of a removal, in UTC.
+const STAMP: &str = "%Y-%m-%d %H.%M.%S";
+/// Removals of one account within one second.
+const MOST_AT_ONCE: usize = 100;
+/// Modes of the folder of all, where each account makes its own and removes no other one, and of that of one account.
+const MODE_OF_ALL: u32 = 0o1777;
+const MODE_OF_ONE: u32 = 0o700;
+
+/// Whether a path leads into the bin.
+pub(super) fn is_in_bin(path: &[u8]) -> bool {
+    path == BIN || path.strip_prefix(BIN).is_some_and(|rest| rest.starts_with(b"/"))
+}
+
+/// Moves an entry into the bin of its person.
+pub(super) fn put(place: &PersonalShare, path: &[u8]) -> Result<(), Error> {
+    let server = PersonalShare { actor: of_server(), ..place.clone() };
+    let bin = folder(&server, &place.volume.root()?, BIN, MODE_OF_ALL)?;
+    let own = folder(place, &bin, place.account.as_bytes(), MODE_OF_ONE)?;
+    let mut target = removal(place, &own)?;
+    let (from, name) = place.folder_of(path)?;
+    let above = path.strip_suffix(name).unwrap_or_default();
+    for name in above.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+        target = folder(place, &target, name, MODE_OF_ONE)?;
+    }
+    place
+        .work("RENAME", async |place| {
+            place.volume.rename(&place.actor, (&from, name), (&target, name), RenameMode::Keep)
+        })
+        .map(drop)
+}
+
+/// The server itself, for the folder in which people make theirs.
+fn of_server() -> Actor {
+    Actor::new(Caller::root(), Party::client(ClientId::unused()))
+}
+
+/// The folder of this name, which is made if it is missing. Something else of that name is no bin.
+fn folder(place: &PersonalShare, within: &Found, name: &[u8], mode: u32) -> Result<Found, Error> {
+    let look = || place.volume.lookup(&place.actor.caller, &within.object, name);
+    let found = match look() {
+        Err(Error::NotFound) => {
+            let made = place.work("MKDIR", async |place| {
+                place.volume.create(&place.actor, within, name, NewKind::Folder, mode)
+            });
+            match made {
+                Ok(_) | Err(Error::Exists) => look()?,
+                Err(error) => return Err(error),
+            }
+        }
+        other => other?,
+    };
+    if found.attributes.kind == Kind::Folder { Ok(found) } else { Err(Error::NotFolder) }
+}
+
+/// A new folder for one removal.
+fn removal(place: &PersonalShare, own: &Found) -> Result<Found, Error> {
+    let stamp = Timestamp::now().strftime(STAMP).to_string();
+    for number in 0..MOST_AT_ONCE {
+        let name = if number == 0 { stamp.clone() } else { format!("{stamp} {number}") };
+        let made = place.work("MKDIR", async |place| {
+            place.volume.create(&place.actor, own, name.as_bytes(), NewKind::Folder, MODE_OF_ONE)
+        });
+        match made {
+            Ok(_) => return place.volume.lookup(&place.actor.caller, &own.object, name.as_bytes()),
+            Err(Error::Exists) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::TooMany)
+}
+
+/// When a removal was, by the name of its folder.
+fn removed_at(name: &[u8]) -> Option<SystemTime> {
+    let text = std::str::from_utf8(name.get(..19)?).ok()?;
+    let at = jiff::civil::DateTime::strptime(STAMP, text).ok()?;
+    Some(at.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().into())
+}
+
+/// Removes for good what has been in the bins of the shares for long enough. It blocks.
+pub(in crate::serve::console) fn empty(console: &Console) {
+    let current = console.running.current();
+    for share in current.settings.shares.iter().filter(|share| !share.read_only && !share.make_homes) {
+        let Some(keeps) = share.bin else { continue };
+        let Ok(volume) = console.running.volume(share) else { continue };
+        let peer = (std::net::Ipv4Addr::LOCALHOST, 0).into();
+        let place = PersonalShare {
+            volume,
+            actor: of_server(),
+            share: share.clone(),
+            account: "server".into(),
+            peer,
+        };
+        match emptied(&place, keeps) {
+            Ok(0) | Err(Error::NotFound) => {}
+            Ok(count) => tracing::info!(share = share.name, count, "the bin was emptied"),
+            Err(error) => tracing::warn!(share = share.name, %error, "the bin is not emptied"),
+        }
+    }
+}
+
+/// How many files and folders were removed.
+fn emptied(place: &PersonalShare, keeps: Duration) -> Result<usize, Error> {
+    let (mut count, now) = (0, SystemTime::now());
+    let names = |folder: &Found| -> Result<Vec<Vec<u8>>, Error> {
+        let page = place.volume.list(&place.actor.caller, folder, 0)?;
+        Ok(page.named().map(|entry| entry.name().to_vec()).collect())
+    };
+    let bin = place.find(BIN)?;
+    for account in names(&bin)? {
+        let own = place.volume.lookup(&place.actor.caller, &bin.object, &account)?;
+        if own.attributes.kind != Kind::Folder {
+            continue;
+        }
+        for name in names(&own)? {
+            let age = removed_at(&name).and_then(|at| now.duration_since(at).ok());
+            if age.is_some_and(|age| age >= keeps) {
+                remove(place, (&own, &name), Some(DEEPEST), &mut count)?;
+            }
+        }
+    }
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_removal_says_when_it_was() {
+        let at = removed_at(b"2026-11-29 18.40.07 2").unwrap();
+        assert_eq!(at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs(), 1_795_977_607);
+        for other in [&b"2026-11-29"[..], b"notes of 2026-11-29 x", b"", b"\xff\xff\xff\xff-11-29 18.40.07"] {
+            assert_eq!(removed_at(other), None);
+        }
+        assert!(
+            is_in_bin(b".bin") && is_in_bin(b".bin/ada") && !is_in_bin(b".binary") && !is_in_bin(b"a/.bin")
+        );
+    }
+}
