@@ -22,10 +22,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 const LOOKS: [(Appearance, &[&str]); 4] = [
     (Appearance { width: 1280, height: 860, dark: false }, &[]),
     (Appearance { width: 1280, height: 860, dark: true }, &["color-contrast"]),
-    (
-        Appearance { width: 390, height: 844, dark: true },
-        &["color-contrast", "target-size", "scrollable-region-focusable"],
-    ),
+    (Appearance { width: 390, height: 844, dark: true }, &["color-contrast"]),
     (Appearance { width: 390, height: 844, dark: false }, &["color-contrast"]),
 ];
 
