@@ -17,6 +17,7 @@
 //! {"ask":"browse","do":"list"}   {"browsed":[{…}]}, {"done":[…]} or "locked"; others: see `BrowseRequest`; progress as above
 //! {"ask":"snapshots"}         {"done":[]}: clients see the snapshots that there are now
 //! {"ask":"caches","do":"show"}  {"caches":{…}}; others: see `CachesRequest`
+//! {"ask":"streams","do":"list"} {"streams":{…}}; others: see `StreamsRequest`; progress as above
 //! {"ask":"schedules"}       {"schedules":{…}}: how long this server surely keeps the schedules of its shares
 //! {"ask":"slowest"}           {"slowest":[{…}]}: the slowest operations since the last such request, some seconds before at most
 //! {"ask":"arguments"}         {"arguments":{…}}: what the server was started with, without passwords
@@ -45,6 +46,7 @@ mod scrub;
 mod server;
 mod started;
 mod status;
+mod streams;
 mod table;
 mod waits;
 
@@ -59,11 +61,11 @@ pub use brief::BriefStatus;
 pub use browse::{BrowseAnswer, BrowseRequest, BrowsedStatus, NewBrowse, TypedPassphrase};
 pub use caches::{
     BestMount, CacheStatus, CachesAnswer, CachesRequest, CachesStatus, HostMemory, PredictedRatios,
-    ShareMounts, TrafficStatus,
+    ReadAheadStatus, ShareMounts, TrafficStatus,
 };
 pub use client::{
     AskError, ask, backups, browse, caches, disconnect, find, lun, reload, restore, rights, say, schedules,
-    scrub, slowest, snapshots, started_with, status,
+    scrub, slowest, snapshots, started_with, status, streams,
 };
 pub use disconnect::Disconnect;
 pub use disks::{DiskHealth, DiskStatus, FilesystemStatus, Health};
@@ -85,7 +87,10 @@ pub use status::{
     AbsentShareStatus, AlertStatus, DomainStatus, LeaseStatus, Listener, ListenerStatus, LockStatus,
     MountLine, OpenFilesStatus, OpenStatus, SessionStatus, Severity, ShareStatus, SlowOperation, Status,
 };
-
+pub use streams::{
+    CapacityStatus, MOST_STREAMS, NewReservation, ReservationStatus, StreamsAnswer, StreamsRequest,
+    StreamsStatus, speed_words,
+};
 pub use waits::{LoopStatus, LoopsStatus};
 
 use std::fs::File;
@@ -130,6 +135,8 @@ pub enum Request {
     Backups(BackupsRequest),
     /// A request about the contents of disk images.
     Browse(BrowseRequest),
+    /// A request about reserved streams.
+    Streams(StreamsRequest),
     /// Looks which snapshots the shares have: another process has taken, renamed or removed some.
     Snapshots,
     /// Whether this server keeps the schedules of its shares.
@@ -168,6 +175,8 @@ pub enum Response {
     Backups(BackupsAnswer),
     /// The answer to [`BrowseRequest::List`] and [`BrowseRequest::Begin`].
     Browsed(Vec<BrowsedStatus>),
+    /// The answer to [`Request::Streams`].
+    Streams(StreamsAnswer),
     /// The image is encrypted, and the request has no passphrase, or a wrong one.
     Locked,
     /// The answer to [`CachesRequest::Show`].

@@ -42,6 +42,7 @@ mod nfs;
 mod over_network;
 mod page;
 mod poll;
+mod preset;
 mod protocol;
 mod reload;
 mod roots;
@@ -79,7 +80,9 @@ pub use kind::{ClientMatch, Kind, LONGEST_TARGET_NAME, MOST_NUMBER, is_lun_name}
 pub use lun::{LunPlaces, LunSettings, inside};
 pub use mac_policy::{MacAlert, MacPolicy, is_mac_name};
 pub use mentions::{Mention, MentionRole};
-pub use model::{DenyModes, MacLayout, SearchScope, Settings, ShareSettings, SnapshotFolder, UserSettings};
+pub use model::{
+    DenyModes, MacLayout, ReadAhead, SearchScope, Settings, ShareSettings, SnapshotFolder, UserSettings,
+};
 pub use nfs::{ClientSec, ClientTls, HostAudience, TrustedHosts};
 pub use page::{PAGE_TITLE, page};
 pub use poll::PollSetting;

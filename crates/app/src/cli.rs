@@ -38,9 +38,11 @@ mod shell;
 mod snapshot;
 mod state;
 mod status;
+mod stream;
 mod test_alert;
 mod token;
 mod user;
+mod verify_edit;
 mod verify_metadata;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -88,9 +90,11 @@ pub(crate) use snapshot::{
 };
 pub(crate) use state::{BackupState, RestoreState};
 pub(crate) use status::Status;
+pub(crate) use stream::{ReserveStreams, StreamCommand};
 pub(crate) use test_alert::TestAlert;
 pub(crate) use token::TokenCommand;
 pub(crate) use user::{AccountArgs, User, UserRights};
+pub(crate) use verify_edit::VerifyEdit;
 pub(crate) use verify_metadata::VerifyMetadata;
 
 /// One file tree, served over AFP, SMB, NFS and iSCSI.
@@ -225,6 +229,9 @@ pub(crate) enum Command {
     /// Show the caches of a running server, and change their limits
     #[command(after_help = caches::EXAMPLES)]
     Caches(Caches),
+    /// Keep a speed free for streams of video, whatever others do
+    #[command(subcommand, after_help = stream::EXAMPLES)]
+    Stream(StreamCommand),
     /// Say what would make a running server faster
     #[command(after_help = advise::EXAMPLES)]
     Advise(Advise),
@@ -234,6 +241,9 @@ pub(crate) enum Command {
     /// Say which metadata of Macs, DOS and Unix a server keeps between its protocols
     #[command(after_help = verify_metadata::EXAMPLES)]
     VerifyMetadata(VerifyMetadata),
+    /// Say whether Final Cut Pro, Premiere Pro, Resolve, Pro Tools and Logic Pro work on a share
+    #[command(after_help = verify_edit::EXAMPLES)]
+    VerifyEdit(VerifyEdit),
     /// Copy everything from another server, and prove what arrived
     #[command(after_help = migrate::EXAMPLES)]
     Migrate(Migrate),

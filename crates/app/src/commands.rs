@@ -31,9 +31,11 @@ pub(crate) mod setup;
 pub(crate) mod snapshot;
 pub(crate) mod state;
 pub(crate) mod status;
+pub(crate) mod stream;
 pub(crate) mod test_alert;
 pub(crate) mod token;
 pub(crate) mod user;
+pub(crate) mod verify_edit;
 pub(crate) mod verify_metadata;
 
 use std::process::ExitCode;
@@ -83,10 +85,12 @@ pub(crate) fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Namespace(arguments) => namespace::run(&arguments),
         cli::Command::Cluster(arguments) => gateway::run(&arguments),
         cli::Command::Status(arguments) => status::run(&arguments),
+        cli::Command::Stream(command) => stream::run(&command),
         cli::Command::Caches(arguments) => caches::run(&arguments),
         cli::Command::Advise(arguments) => advise::run(&arguments),
         cli::Command::Bench(arguments) => bench::run(&arguments),
         cli::Command::VerifyMetadata(arguments) => verify_metadata::run(&arguments),
+        cli::Command::VerifyEdit(arguments) => verify_edit::run(&arguments),
         cli::Command::Migrate(arguments) => migrate::run(&arguments),
         cli::Command::Ls(arguments) => files::list(&arguments),
         cli::Command::Cat(arguments) => files::cat(&arguments),

@@ -11,6 +11,8 @@ lock::ranks! {
     BackupRecords,
     /// Held during a reload of the settings: one reload runs at a time.
     Reloading,
+    /// The reservations of streams that are kept.
+    StreamDesk,
     /// The indexes of the shares.
     SearchIndexes,
     /// The volumes of the shared folders.
@@ -77,4 +79,8 @@ lock::ranks! {
     RaisedAlerts,
     /// What the doctor has found.
     Diagnoses,
+    /// The folders of the shares, for the doctor.
+    ScannedFolders,
+    /// The files that clients have read while the doctor notes that.
+    ReadFilesOfClients,
 }

@@ -17,6 +17,7 @@ mod loops;
 pub(crate) mod restart;
 pub(crate) mod running;
 pub(crate) mod slow;
+pub(crate) mod streams;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -49,6 +50,7 @@ use crate::serve::doctor::Doctor;
 use crate::serve::loops::LoopsView;
 use crate::serve::running::{Parts, Running};
 use crate::serve::slow::Slow;
+use crate::serve::streams::StreamsDesk;
 use crate::shares::keeper::{self, Keeper};
 use crate::shares::links::Links;
 use crate::shares::volumes::Volumes;
@@ -130,7 +132,6 @@ async fn serve_until_stopped(
     let made = folders::make(&settings, &accounts, here::privileged())?;
     let said = made.into_iter().chain(who::surprising(&accounts, &settings)).collect();
     let current = tickets::current(settings, accounts)?;
-
     let (volumes, current) = in_common::joined(index, state.path(), current, bound.has_witness()).await?;
     let links = Links::start(&current, state.path(), volumes.namespace().clone());
     let (ports, login_guard) = (bound.ports(), Arc::new(auth::LoginGuard::default()));
@@ -151,14 +152,16 @@ async fn serve_until_stopped(
     let (announcers, part) = (Announcers::start(&launch), Part::start(&current, volumes.clone(), keeper));
     let caches = CachesView::new(&current, volumes.clone(), (budget, machine), count, reach);
     tokio::spawn(look_at_memory(caches.clone()));
-    let (console, doctor) = (Arc::new(ConsoleNotifier::default()), Doctor::start(fronts.clone()));
+    let (console, doctor) = (Arc::new(ConsoleNotifier::default()), Doctor::start(fronts.clone(), &current));
     let looked_at = (login_guard.clone(), volumes.namespace().clone(), doctor.clone());
     let (audit, slow) = (Arc::new(Audit::new(&current.settings)), Arc::new(Slow::new(&current.settings)));
     let of_state = StateFolder { path: state.path().to_owned(), index: volumes.index().clone(), api_failure };
     let alerts = Alerts::start(&current, of_state, looked_at, console.events.clone());
     let first: [Arc<dyn Component>; 4] = [volumes.clone(), links, part.clone(), LoopsView::component(&loops)];
-    let (judge, log) = (alerts.clone(), audit.clone());
-    let last: [Arc<dyn Component>; 6] = [caches.clone(), console.clone(), log, slow.clone(), doctor, judge];
+    let streams = StreamsDesk::start(&current, &volumes, &loops);
+    let (judge, log, desk) = (alerts.clone(), audit.clone(), streams.clone());
+    let last: [Arc<dyn Component>; 7] =
+        [desk, caches.clone(), console.clone(), log, slow.clone(), doctor, judge];
     let others = announcers.components().into_iter().chain(fronts.components());
     let components = first.into_iter().chain(others).chain(last).collect();
     let parts = Parts {
@@ -168,27 +171,40 @@ async fn serve_until_stopped(
         in_common: part.clone(),
         caches,
         slow: slow.clone(),
+        streams,
     };
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), parts));
-    let socket = control::listen(state.path()).context("the control socket cannot be made")?;
-    let control = tokio::spawn(control::serve(socket, running.clone()));
-    let people = serve_people(state.path(), &running);
+    let control = serve_control(state.path(), &running)?;
     api::serve(api, &running, (login_guard.clone(), &console, alerts), &stopping)?;
     tokio::spawn(tend(volumes.clone(), fronts.clone(), login_guard, slow));
     let macs = watch(&running, &volumes)?;
     say_ready(&running, volumes.clone(), said).await?;
     orders.obey_until_stop(&running, &volumes).await;
     part.end();
-    control.abort();
-    control::remove(state.path());
-    if let Some(people) = people {
-        people.abort();
-        control::leave_people(state.path());
-    }
+    end_control(control, state.path());
     say_goodbye(&announcers, &fronts, &stop).await;
     let _ = tokio::task::spawn_blocking(move || (audit.stop(), macs.stop())).await; // a panic there was logged
     volumes.stop().await;
     Ok(())
+}
+
+/// The tasks that answer commands: of the administrator, and of people if they may ask.
+type ControlTasks = (JoinHandle<()>, Option<JoinHandle<()>>);
+
+/// Answers commands from now on.
+fn serve_control(state: &Path, running: &Arc<Running>) -> anyhow::Result<ControlTasks> {
+    let socket = control::listen(state).context("the control socket cannot be made")?;
+    Ok((tokio::spawn(control::serve(socket, running.clone())), serve_people(state, running)))
+}
+
+/// Commands cannot ask the server any more, neither those of the administrator nor those of people.
+fn end_control((control, people): ControlTasks, state: &Path) {
+    control.abort();
+    control::remove(state);
+    if let Some(people) = people {
+        people.abort();
+        control::leave_people(state);
+    }
 }
 
 /// Ends the connections of clients, which are told of it where their protocol has words for that.

@@ -15,6 +15,7 @@ mod clock;
 pub mod compare;
 mod console;
 pub mod discover;
+pub mod editing;
 mod folder;
 mod link;
 mod machine;

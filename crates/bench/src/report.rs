@@ -102,13 +102,16 @@ impl Report {
                 }
             }
         }
+        let shows_repeats = report.suite().is_some_and(|suite| suite.shows_repeats);
         report.rows = groups
             .into_iter()
             .map(|((target, cell), mut runs)| {
                 let rates: Vec<f64> = runs.iter().map(|run| run.rate()).collect();
+                let repeats = shows_repeats.then(|| repeats(&runs)).flatten();
                 runs.sort_by(|a, b| a.rate().total_cmp(&b.rate()));
                 let run = runs[runs.len() / 2].clone();
-                let verdict = verdict::judge(&verdict::evidence(records, &run));
+                let mut verdict = verdict::judge(&verdict::evidence(records, &run));
+                verdict.notes.extend(repeats);
                 Row { target, cell, run, summary: Summary::of(&rates), rates, verdict }
             })
             .collect();
@@ -127,16 +130,20 @@ impl Report {
         cells
     }
 
+    /// The published measurement that is repeated.
+    fn suite(&self) -> Option<&'static Suite> {
+        self.start.as_ref().and_then(|start| start.suite.as_deref()).and_then(Suite::of)
+    }
+
     /// The published figures of what a row measured.
     fn published(&self, row: &Row) -> Vec<&'static Figure> {
-        let suite = self.start.as_ref().and_then(|start| start.suite.as_deref()).and_then(Suite::of);
-        suite.map_or_else(Vec::new, |suite| suite.figures(&row.run.workload, row.run.clients).collect())
+        self.suite()
+            .map_or_else(Vec::new, |suite| suite.figures(&row.run.workload, row.run.clients).collect())
     }
 
     /// The published times of what a row measured.
     fn published_times(&self, row: &Row) -> Vec<&'static TimedFigure> {
-        let suite = self.start.as_ref().and_then(|start| start.suite.as_deref()).and_then(Suite::of);
-        suite.map_or_else(Vec::new, |suite| suite.times(&row.run.workload).collect())
+        self.suite().map_or_else(Vec::new, |suite| suite.times(&row.run.workload).collect())
     }
 
     /// Load curves: for each workload and link the targets with their speeds by the number of clients.
@@ -212,6 +219,21 @@ fn on_wire(row: &Row) -> Option<String> {
     })
 }
 
+/// Each repeat with its bytes on the wire beside those of content: a repeat that a cache of the client has answered has hardly any.
+fn repeats(runs: &[&MeasuredRun]) -> Option<String> {
+    let is_counted = runs.len() > 1 && runs.iter().all(|run| run.wire_bytes > 0 && run.unit() == Unit::Bytes);
+    let mega = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
+    let line = |run: &&MeasuredRun| {
+        let (content, wire) = (mega(run.bytes), mega(run.wire_bytes));
+        format!(
+            "repeat {}: {}, {content} MB of content, {wire} MB on the wire",
+            run.repeat + 1,
+            rate(run.rate(), Unit::Bytes)
+        )
+    };
+    is_counted.then(|| runs.iter().map(line).collect::<Vec<_>>().join("; "))
+}
+
 /// What a client could move with all of one processor, if it was counted.
 fn ceiling(row: &Row) -> Option<String> {
     let run = &row.run;
@@ -224,4 +246,26 @@ fn short<'a>(target: &'a str, targets: &[&str]) -> &'a str {
     let scheme = target.split(':').next().unwrap_or(target);
     let same = targets.iter().filter(|other| other.starts_with(&format!("{scheme}:"))).count();
     if same > 1 { target } else { scheme }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::example;
+
+    #[test]
+    fn each_repeat_has_its_bytes_on_the_wire_beside_those_of_content() {
+        let run = |repeat, wire_bytes| MeasuredRun {
+            wire_bytes,
+            ..example("smb://h/s", "seq-read", 1, repeat, 50e6)
+        };
+        let (first, second) = (run(0, 104_000_000), run(1, 200_000));
+        assert_eq!(
+            repeats(&[&first, &second]).unwrap(),
+            "repeat 1: 50.0 MB/s, 100.0 MB of content, 104.0 MB on the wire; \
+             repeat 2: 50.0 MB/s, 100.0 MB of content, 0.2 MB on the wire"
+        );
+        assert_eq!(repeats(&[&first]), None, "it was not repeated");
+        assert_eq!(repeats(&[&first, &run(1, 0)]), None, "the wire was not counted");
+    }
 }

@@ -21,6 +21,8 @@ pub struct Suite {
     pub timed: &'static [TimedFigure],
     /// How often each measurement was made at least.
     pub least_repeats: usize,
+    /// Repeats are shown one by one, with their bytes on the wire: was the second one answered by a cache?
+    pub shows_repeats: bool,
 }
 
 /// Published times of parts of a workload, in seconds.
@@ -103,6 +105,7 @@ pub const SUITES: &[Suite] = &[
         ],
         timed: &[],
         least_repeats: 3,
+        shows_repeats: false,
     },
     Suite {
         name: "readynas",
@@ -136,12 +139,13 @@ pub const SUITES: &[Suite] = &[
             timed("open-155-images", "CIFS", &[("window", 5.0), ("thumbnails", 14.0)]),
             timed("open-155-images", "NFS", &[("window", 26.0), ("thumbnails", 28.0)]),
         ],
-        least_repeats: 1,
+        least_repeats: 2,
+        shows_repeats: true,
     },
     Suite {
         name: "macbook",
         about: "NFS and CIFS of a Linux server with a MacBook Air and a PowerBook, 2011 to 2013",
-        workloads: &["lmdd-write-512B", "lmdd-read-512B", "tar-tree", "disk-image"],
+        workloads: &["lmdd-write-512B", "lmdd-read-512B", "tar-tree", "disk-image", "sparse-bundle"],
         clients: &[1],
         published: &[
             one("lmdd-write-512B", "NFS", 6.6, 8.4),
@@ -155,8 +159,10 @@ pub const SUITES: &[Suite] = &[
         timed: &[
             timed("tar-tree", "tar", &[("all of it", 49.8)]),
             timed("disk-image", "hdiutil", &[("all of it", 195.0)]),
+            timed("sparse-bundle", "hdiutil", &[("all of it", 195.0)]),
         ],
         least_repeats: 1,
+        shows_repeats: false,
     },
     Suite {
         name: "aws95",
@@ -173,6 +179,7 @@ pub const SUITES: &[Suite] = &[
         sized: &[],
         timed: &[],
         least_repeats: 1,
+        shows_repeats: false,
     },
     Suite {
         name: "zfs-iscsi",
@@ -187,6 +194,7 @@ pub const SUITES: &[Suite] = &[
         sized: &[],
         timed: &[],
         least_repeats: 1,
+        shows_repeats: false,
     },
 ];
 

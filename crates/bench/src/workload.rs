@@ -121,6 +121,16 @@ pub const WORKLOADS: &[Workload] = &[
         ..STREAM
     },
     Workload {
+        name: "seq-write-noac",
+        about: "writes a new file, 1 MiB at a time, and asks for its attributes before each write",
+        origin: "the MacBook Air tuning of 2011: NFS mounted with noac",
+        writes: true,
+        bytes: 512 << 20,
+        needs: FILES,
+        run: streams::write_noac,
+        ..STREAM
+    },
+    Workload {
         name: "small-read-1K",
         about: "reads a file 1 KiB at a time, one after another",
         origin: "the ReadyNAS comparison of 2007: 100 MB in records of 1 KiB",
@@ -310,6 +320,16 @@ pub const WORKLOADS: &[Workload] = &[
         writes: true,
         bytes: 64 << 20,
         run: copying::disk_image,
+        ..STREAM
+    },
+    Workload {
+        name: "sparse-bundle",
+        about: "writes the same blocks into a sparse bundle: bands of 8 MiB, a list and a token, flushes",
+        origin: "the MacBook Air tuning of 2011: hdiutil, 195 s; macOS of today makes sparse bundles on shares",
+        writes: true,
+        bytes: 64 << 20,
+        needs: FILES,
+        run: copying::sparse_bundle,
         ..STREAM
     },
     Workload {

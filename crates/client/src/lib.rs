@@ -18,8 +18,8 @@ pub mod tree;
 
 pub use error::{Error, Result};
 pub use session::{
-    Abilities, Completion, Connector, DataTransfer, Detour, HEAD, OpenFileId, OpenIntent, Reach, Session,
-    Socket, Ticket, Traffic,
+    Abilities, Completion, Connector, DataTransfer, Detour, HEAD, MacService, OpenFileId, OpenIntent, Reach,
+    Session, Socket, Ticket, Traffic,
 };
 pub use session::{chap, decode_answers, evict, is_empty, iscsi_failed, keep};
 pub use stranger::{stranger, stranger_name};

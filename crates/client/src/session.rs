@@ -130,6 +130,19 @@ pub struct Traffic {
     pub pieces: PieceWaitCounts,
 }
 
+/// What a server says of itself to Macs over SMB, by Apple's create context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MacService {
+    /// A Mac may ask for F_FULLFSYNC.
+    pub full_sync: bool,
+    /// Names that differ only in case are two names.
+    pub case_sensitive: bool,
+    /// The server copies files with all that belongs to them.
+    pub copies_files: bool,
+    /// Listings have the Finder info of files.
+    pub lists_finder_info: bool,
+}
+
 /// A client's session.
 ///
 /// # Errors
@@ -204,6 +217,22 @@ pub trait Session: Send {
         Err(Error::Unsupported("setting extended attributes"))
     }
 
+    /// Opens an existing file for reading and writing, and denies it to all other clients meanwhile: O_EXLOCK of Macs.
+    fn open_alone(&mut self, _path: &str) -> Result<OpenFileId> {
+        Err(Error::Unsupported("an open that is denied to others"))
+    }
+
+    /// Brings written data to the disk, and through the disk's own cache: F_FULLFSYNC of Macs. Where the protocol has one way
+    /// only, it is [`Self::flush`].
+    fn full_sync(&mut self, file: OpenFileId) -> Result<()> {
+        self.flush(file)
+    }
+
+    /// What the server says of itself to Macs. `None`: the protocol has no such question, or the server does not answer it.
+    fn mac_service(&mut self) -> Result<Option<MacService>> {
+        Ok(None)
+    }
+
     /// Opens the resource fork of an existing file.
     fn open_fork(&mut self, _path: &str, _how: OpenIntent) -> Result<OpenFileId> {
         Err(Error::Unsupported("a resource fork"))
@@ -266,6 +295,18 @@ impl Connector {
             Protocol::Smb => smb::Smb::greet(target, reach),
             Protocol::Afp => afp::Afp::greet(target, reach),
             _ => self.connect(0).map(drop), // they have no logins, or none before the first answer
+        }
+    }
+
+    /// Opens an existing file, writes to it, loses the connection, comes back within the timeout, and reads by the same open: what
+    /// programs need when a Mac sleeps with a project open. Two sessions are used for it.
+    ///
+    /// # Errors
+    /// As of [`Self::connect`]; [`Error::Unsupported`]: the protocol has no such opens, or the server grants none.
+    pub fn survive(&self, path: &str) -> Result<()> {
+        match self.target.protocol {
+            Protocol::Smb => smb::Smb::survive(&self.target, &self.reach, path),
+            _ => Err(Error::Unsupported("an open that outlives its connection")),
         }
     }
 

@@ -9,16 +9,19 @@
 
 mod eager;
 mod early;
+mod reserved;
 mod secure;
 mod turn;
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use bytes::BytesMut;
 use lock::Mutex;
+use resources::reserved::StreamService;
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
@@ -77,6 +80,10 @@ struct Connection<P> {
     counters: Arc<Counters>,
     watchdog: Arc<Watchdog>,
     socket: Arc<Socket>,
+    /// The client.
+    client: IpAddr,
+    /// Bytes of reserved streams, of those that it has moved.
+    reserved: AtomicU64,
     me: Weak<Self>,
     handed_over: Mutex<ReaderState, ranks::ReadingSide>,
     messages: AtomicU32,
@@ -105,6 +112,8 @@ pub async fn serve<P: Protocol>(
         counters: peer.counters.clone(),
         watchdog,
         socket: socket.clone(),
+        client: peer.address.ip(),
+        reserved: AtomicU64::new(0),
         me: me.clone(),
         handed_over: Mutex::default(),
         messages: AtomicU32::new(0),
@@ -343,7 +352,8 @@ impl<P: Protocol> Connection<P> {
         }
         let guard = EndOnPanic(self, number);
         let mut answer = begun.unwrap_or_else(|begin| begin());
-        let polled = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let poll = || answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let (polled, service) = self.polled(poll);
         std::mem::forget(guard);
         let ended = self.current.end(number);
         let mut reading = self.take_back(number, ended.is_some());
@@ -357,10 +367,11 @@ impl<P: Protocol> Connection<P> {
                 if let Some(reply) = reply {
                     self.outbox.push(reply);
                 }
+                self.end_service(service);
             }
             Poll::Pending => match ended.and_then(|subject| self.watchdog.stuck().turns(subject)) {
-                Some(turns) => self.finish_elsewhere(number, answer, reserved, turns),
-                None => self.finish_later(number, answer, reserved),
+                Some(turns) => self.finish_elsewhere(number, answer, (reserved, service), turns),
+                None => self.finish_later(number, answer, (reserved, service)),
             },
         }
         if reading.is_none() {
@@ -401,7 +412,7 @@ impl<P: Protocol> Connection<P> {
         &self,
         number: u32,
         mut answer: Answer,
-        reserved: Reservation,
+        held: (Reservation, Option<StreamService>),
         turns: Arc<Semaphore>,
     ) {
         let outbox = self.outbox.clone();
@@ -426,7 +437,7 @@ impl<P: Protocol> Connection<P> {
                 answer = back;
             }
         });
-        self.finish_later(number, answer, reserved);
+        self.finish_later(number, answer, held);
     }
 
     /// Counts a request that is answered.
@@ -436,7 +447,12 @@ impl<P: Protocol> Connection<P> {
     }
 
     /// Answers later. What was reserved for the message is given back then.
-    fn finish_later(&self, number: u32, answer: Answer, reserved: Reservation) {
+    fn finish_later(
+        &self,
+        number: u32,
+        answer: Answer,
+        (reserved, service): (Reservation, Option<StreamService>),
+    ) {
         let Some(me) = self.me.upgrade() else { return };
         self.counters.timing.begin_wait();
         // Room was made before the message was read; a second reader may have used it, which is no harm.
@@ -451,6 +467,7 @@ impl<P: Protocol> Connection<P> {
                 me.outbox.push(reply);
             }
             me.outbox.flush();
+            me.end_service(service);
             drop((permit, reserved));
         });
     }

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use event_loop::Loop;
 pub(crate) use event_loop::driven_here;
 pub use polling::{Polling, WaitCounts};
+use resources::reserved::ReservedStreams;
 pub use socket::LoopStream;
 pub(crate) use socket::{Direction, Socket};
 pub(crate) use task::yield_now;
@@ -46,6 +47,11 @@ impl Loops {
         }
         balance::start(&loops.loops)?;
         Ok(loops)
+    }
+
+    /// Connections that read these streams go before all others, which make room for them. Told once.
+    pub fn keep_streams(&self, streams: &Arc<ReservedStreams>) {
+        self.loops.iter().for_each(|one| one.keep_streams(streams));
     }
 
     /// Whether they poll before they sleep, from now on.

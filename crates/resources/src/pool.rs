@@ -97,6 +97,22 @@ impl Pool {
     }
 }
 
+impl Pool {
+    /// Starts a call that waits for this file's disk, and that no client waits for. If too many calls wait for the file, it is
+    /// left out. Outside a runtime (tests) it runs here.
+    pub fn start(&self, file: FileId, call: impl FnOnce() + Send + 'static) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return call() };
+        let turns = self.turns[(file.inode % SHARDS) as usize].clone();
+        let Ok(turn) = turns.try_acquire_owned() else { return };
+        runtime.spawn_blocking(move || {
+            let waiting = Waiting::begin();
+            call();
+            drop(waiting);
+            drop(turn);
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use tracing::{Instrument, Span, info_span};

@@ -74,6 +74,25 @@ fn main() {
         status.entries
     );
     let with = work.costs();
+    tell_costs(&without, &meanwhile, &with, is_building);
+    println!("memory: {} KiB", index.memory() / 1024);
+    println!("bytes each: {:.1}", status.bytes as f64 / status.entries as f64);
+    println!("compared at the next start: {:.2} s", restarted.as_secs_f64());
+    tell_queries(&volume);
+    let walk = || {
+        let begun = Instant::now();
+        let done = Command::new("find").arg(&tree).args(["-iname", "*nowhere*"]).output().unwrap();
+        assert!(done.status.success());
+        begun.elapsed()
+    };
+    walk();
+    println!("find -iname, all in memory: {:.0} ms", walk().as_secs_f64() * 1000.0);
+}
+
+/// What each operation costs on its thread and on all.
+type Costs = [[f64; 2]; 3];
+
+fn tell_costs(without: &Costs, meanwhile: &Costs, with: &Costs, is_building: bool) {
     println!(
         "ns of the processor: without, while it was built ({is_building}), with; of all threads without, with"
     );
@@ -87,9 +106,9 @@ fn main() {
             more(all_with, all)
         );
     }
-    println!("memory: {} KiB", index.memory() / 1024);
-    println!("bytes each: {:.1}", status.bytes as f64 / status.entries as f64);
-    println!("compared at the next start: {:.2} s", restarted.as_secs_f64());
+}
+
+fn tell_queries(volume: &Volume) {
     for text in QUERIES {
         let query = language::parse(text, &Clock { now: 0, zone: TimeZone::UTC }).unwrap();
         let ask = || {
@@ -109,14 +128,6 @@ fn main() {
             begun.elapsed().as_secs_f64() * 1000.0 / f64::from(rounds)
         );
     }
-    let walk = || {
-        let begun = Instant::now();
-        let done = Command::new("find").arg(&tree).args(["-iname", "*nowhere*"]).output().unwrap();
-        assert!(done.status.success());
-        begun.elapsed()
-    };
-    walk();
-    println!("find -iname, all in memory: {:.0} ms", walk().as_secs_f64() * 1000.0);
 }
 
 /// Operations of clients.
@@ -135,7 +146,7 @@ impl Work {
     }
 
     /// Nanoseconds of the processor that each takes on this thread, and on all: the least of some rounds.
-    fn costs(&self) -> [[f64; 2]; 3] {
+    fn costs(&self) -> Costs {
         let root = self.volume.root().unwrap();
         let actor = Actor::new(Caller::root(), Party::client(ClientId(1)));
         let volume = &self.volume;

@@ -36,7 +36,7 @@ pub use self::above::MAX_PATH_DEPTH;
 pub(crate) use self::above::name_in;
 pub use self::call::Call;
 pub use self::facts::{Allowance, Finds, Limits, Space};
-pub use self::modes::{NewKind, RenameMode, Stability, Wait, XattrMode};
+pub use self::modes::{NewKind, NextRead, RenameMode, Stability, Wait, XattrMode};
 pub use self::trusted::DistrustReason;
 pub(crate) use self::trusted::trust;
 pub use self::watching::{Heard, WatchEvent, WatchId};
@@ -307,6 +307,14 @@ pub trait Object: Any + Send + Sync {
     /// A descriptor from which `offset..offset + length` can be sent without waiting for a disk, if there is one.
     fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
         self.through(Call::Resident).ok()?.resident(offset, length)
+    }
+    /// Has the host begin to write a range to the disk that is in memory only. Nobody waits for its end.
+    fn begin_sync(&self, offset: u64, length: u64) {
+        let _ = self.through(Call::Resident).map(|behind| behind.begin_sync(offset, length));
+    }
+    /// Tells the host when a range is read next, which may make reads faster and changes nothing else.
+    fn expect(&self, offset: u64, length: u64, next: NextRead) {
+        let _ = self.through(Call::Resident).map(|behind| behind.expect(offset, length, next));
     }
 
     /// Whether a watch on its folder hears of changes made through this object.

@@ -16,8 +16,8 @@ use crate::mac::time_machine::{MacCheck, completions, host_uuid, mac_check, mac_
 
 pub use self::checking::{BandWork, BandsChecked, ImageObserver};
 pub use self::image::BackupImage;
+pub use self::journal::{BackupJournals, JournalPoint};
 pub(crate) use self::journal::{BandJournals, PointBands};
-pub use self::journal::{BundleJournals, JournalPoint};
 pub use self::limits::BackupLimits;
 pub use self::problem::ImageProblem;
 pub use self::sums::{BandSum, BandSums};

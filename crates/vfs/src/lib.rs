@@ -35,7 +35,7 @@ mod waiting;
 pub use access::{ModeRule, RightsObserver, RightsRecord, RightsWork, ShareRules};
 pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
 pub use backups::{
-    BackupBundles, BackupImage, BackupLimits, BandSum, BandSums, BandWork, BandsChecked, BundleJournals,
+    BackupBundles, BackupImage, BackupJournals, BackupLimits, BandSum, BandSums, BandWork, BandsChecked,
     ImageObserver, ImageProblem, JournalPoint, MacBackup, backup_stem,
 };
 pub use caller::{Access, Caller};
@@ -61,7 +61,7 @@ pub use open::{
     AllocatedRanges, Beside, Hold, Holder, Open, OpenCounts, OpenOptions, OpenPermit, ReadBytes, Still,
     TakenOver,
 };
-pub use resources::{DiskCalls, Payload, caches, disk_calls};
+pub use resources::{DiskCalls, Payload, caches, disk_calls, reserved};
 pub use restoring::{Restore, RestoreObserver, RestoreOptions, RestoreOutcome};
 pub use searching::{
     Candidate, Finder, FinderStatus, FoundEntry, FoundPage, PastCandidate, PastEntry, PastPage, Search,

@@ -25,6 +25,7 @@ pub(crate) mod walk;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::backend::Node;
 use crate::backend::Object;
@@ -42,6 +43,9 @@ use self::walk::Visitor;
 
 /// What has changed within this many seconds may be work that goes on.
 const SETTLED_AFTER_SECS: i64 = 3600;
+
+/// What a look at an entry costs the disk, as a number of bytes: reserved streams go before it.
+const LOOK_BYTES: usize = 64 * 1024;
 
 /// What a scrub does.
 #[derive(Debug, Clone, Copy)]
@@ -246,6 +250,7 @@ impl Visitor for &Scrub<'_> {
         }
         let goes_on = self.observer.borrow_mut().looked(1);
         self.goes_on.set(goes_on);
+        std::thread::sleep(self.volume.site.reserved.rest(LOOK_BYTES, Instant::now()));
         if is_own_name(name) {
             self.checked(&place(path, name), self.own_name(folder, name, path));
             return false;

@@ -30,6 +30,7 @@ use crate::state::{ChangeNotice, Elsewhere, Party, State};
 use crate::traffic::{Traffic, TrafficCounters};
 use resources::Pool;
 use resources::caches::{Cache, CacheReport};
+use resources::reserved::ReservedStreams;
 
 /// What all volumes of a server share. One for each process; tests have as many as they want.
 #[derive(Default)]
@@ -53,6 +54,7 @@ pub struct Site {
     /// How many subscriptions to changes there are.
     pub(crate) subscriptions: Arc<AtomicUsize>,
     pub(crate) traffic: TrafficCounters,
+    pub(crate) reserved: Arc<ReservedStreams>,
     /// The volumes that have had subscriptions.
     watched: Mutex<Vec<Weak<Volume>>, ranks::WatchedVolumes>,
     homes: Mutex<Vec<Weak<Homes>>, ranks::SiteHomes>,
@@ -150,6 +152,11 @@ impl Site {
     /// What clients have read and written.
     pub fn traffic(&self) -> Traffic {
         self.traffic.sums()
+    }
+
+    /// The streams that are reserved, and what others leave them.
+    pub fn reserved(&self) -> &Arc<ReservedStreams> {
+        &self.reserved
     }
 
     /// The cache of stored ACLs.

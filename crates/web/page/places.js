@@ -27,9 +27,10 @@ import shares from "./shares.js";
 import slowclients from "./slowclients.js";
 import slowest from "./slowest.js";
 import snapshots from "./snapshots.js";
+import streams from "./streams.js";
 import webhooks from "./webhooks.js";
 
-export const PAGES = { __proto__: null, overview, setup, shares, files, findfiles, rights, names, adopt, accounts, clients, snapshots, backups, images, replicate, luns, slowest, slowclients, caches, benchmarks, settings, alerts, health, log, scrub, jobs, webhooks, security };
+export const PAGES = { __proto__: null, overview, setup, shares, files, findfiles, rights, names, adopt, accounts, clients, snapshots, backups, images, replicate, luns, slowest, slowclients, caches, streams, benchmarks, settings, alerts, health, log, scrub, jobs, webhooks, security };
 
 // `short`: the title of a page among its neighbours, where that is shorter than its own.
 export const PLACES = [
@@ -38,7 +39,7 @@ export const PLACES = [
   { key: "people", title: "People", pages: ["accounts", "clients"] },
   { key: "backups", title: "Backups & snapshots", pages: ["snapshots", "backups", "images", "replicate"] },
   { key: "luns", title: "Disks (LUNs)", pages: ["luns"] },
-  { key: "performance", title: "Performance", pages: ["slowest", "slowclients", "caches", "benchmarks"] },
+  { key: "performance", title: "Performance", pages: ["slowest", "slowclients", "caches", "streams", "benchmarks"] },
   { key: "system", title: "System", pages: ["settings", "alerts", "health", "log", "scrub", "jobs", "webhooks", "security"] },
 ];
 
@@ -56,7 +57,7 @@ export const WORDS = {
   dmg: "images", "sparse-bundles": "images", "restore-files": "images",
   copies: "replicate", replication: "replicate", mirror: "replicate",
   schedule: "snapshots", disks: "luns", iscsi: "luns",
-  performance: "slowest", latency: "slowest", network: "slowclients", wifi: "slowclients", protocols: "slowclients", memory: "caches", measure: "benchmarks", advice: "benchmarks",
+  performance: "slowest", latency: "slowest", network: "slowclients", wifi: "slowclients", protocols: "slowclients", memory: "caches", video: "streams", playback: "streams", reserve: "streams", measure: "benchmarks", advice: "benchmarks",
   system: "settings", options: "settings", restart: "settings",
   check: "scrub", repair: "scrub", fsck: "scrub", damage: "scrub",
   certificate: "security", tls: "security", acme: "security", "lets-encrypt": "security", tokens: "security", "sign-ins": "security",

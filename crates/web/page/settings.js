@@ -5,7 +5,7 @@ import { h, heading, replace, ticked, when } from "./dom.js";
 import { serverState } from "./restart.js";
 import { inWords, typed } from "./settingunits.js";
 
-const SOURCES = { local: "changed", run: "set at the start" };
+const SOURCES = { local: "changed", run: "set at the start", preset: "by the preset" };
 
 // By their subjects, in the order that the server gives them. The rest comes last.
 function bySubject(settings, subjects) {

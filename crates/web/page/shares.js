@@ -38,7 +38,7 @@ export function mounts(share) {
 
 function source(setting) {
   if (setting.source === "inherited") return `inherited from ${setting.inherited_from}`;
-  return { local: setting.place ?? "settings file", run: setting.place, default: "default" }[setting.source];
+  return { local: setting.place ?? "settings file", run: setting.place, preset: "preset", default: "default" }[setting.source];
 }
 
 const COLUMNS = [

@@ -24,7 +24,7 @@ use crate::metrics::MEDIA_TYPE;
 use crate::{
     Api, Scope, access, accounts, alerts, assets, backups, browsing, certificate, code, console, files, find,
     groups, login, luns, negotiate, rights, second_factor, server, shares, sign_ins, slowest, snapshots,
-    store, webhooks,
+    store, streams, webhooks,
 };
 
 /// The longest body of a request in bytes.
@@ -74,6 +74,8 @@ fn read() -> Router<Api> {
         .route("/v1/luns", get(luns::luns))
         .route("/v1/slowest", get(slowest::slowest))
         .route("/v1/caches", get(caches))
+        .route("/v1/streams", get(streams::streams))
+        .route("/v1/streams/formats", get(streams::formats))
         .route("/v1/mounts", get(mounts))
         .route("/v1/advice", get(jobs::advice))
         .route("/v1/overview", get(console::overview))
@@ -138,6 +140,8 @@ fn write() -> Router<Api> {
         .route("/v1/messages", post(say))
         .route("/v1/disconnect", post(disconnect))
         .route("/v1/caches", post(limit_caches))
+        .route("/v1/streams", post(streams::reserve))
+        .route("/v1/streams/release", post(streams::release))
         .route("/v1/luns", post(luns::create))
         .route("/v1/luns/resize", post(luns::resize))
         .route("/v1/luns/remove", post(luns::remove))

@@ -53,6 +53,7 @@ const ASSETS: &[Asset] = assets![
     "jobs.js" "text/javascript; charset=utf-8",
     "names.js" "text/javascript; charset=utf-8",
     "caches.js" "text/javascript; charset=utf-8",
+    "streams.js" "text/javascript; charset=utf-8",
     "access.js" "text/javascript; charset=utf-8",
     "scrub.js" "text/javascript; charset=utf-8",
     "timeline.js" "text/javascript; charset=utf-8",

@@ -45,6 +45,7 @@ mod sign_ins;
 mod slowest;
 mod snapshots;
 pub mod store;
+mod streams;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod tls;

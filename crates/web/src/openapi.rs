@@ -6,7 +6,8 @@ use utoipa::{Modify, OpenApi};
 use crate::jobs::requests as jobs;
 use crate::{
     access, accounts, alerts, api, backups, browsing, certificate, code, console, files, find, groups, login,
-    luns, negotiate, rights, second_factor, server, shares, sign_ins, slowest, snapshots, store, webhooks,
+    luns, negotiate, rights, second_factor, server, shares, sign_ins, slowest, snapshots, store, streams,
+    webhooks,
 };
 
 #[derive(OpenApi)]
@@ -25,7 +26,7 @@ use crate::{
         second_factor::second_factor, second_factor::begin, second_factor::confirm, second_factor::remove,
         certificate::certificate, certificate::upload, certificate::make, certificate::order, server::server, server::disks, server::restart, server::close,
         store::download, store::upload, store::make_folder, store::move_entry, store::remove,
-        api::caches, api::mounts,
+        api::caches, api::mounts, streams::streams, streams::formats, streams::reserve, streams::release,
         api::limit_caches,
         login::logged_in, login::login, login::logout, negotiate::negotiate,
         console::overview, console::throughput, console::events, console::accounts, console::log, console::metadata_events,

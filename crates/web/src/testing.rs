@@ -9,7 +9,7 @@ use std::time::Duration;
 use admin::control::{
     Advice, BackupStatus, CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, OpenStatus,
     PersonAnswer, Progress, Report, RestoreReport, RestoreRequest, RightsRequest, RightsStatus,
-    SessionStatus, Status,
+    SessionStatus, Status, StreamsAnswer, StreamsRequest, StreamsStatus,
 };
 use auth::kerberos::{Accepting, Kerberos, SecurityContext, Ticket, TicketRefusal};
 use auth::{Account, Identity, LoginGuard, Refusal, Secret, nt_hash};
@@ -104,6 +104,17 @@ impl Report for MadeUp {
         let (sessions, opens) =
             ((0..self.sessions).map(session).collect(), (0..self.opens).map(open).collect());
         Status { sessions, opens, ..Status::default() }
+    }
+
+    fn streams(
+        &self,
+        request: StreamsRequest,
+        _: &dyn Fn(Progress) -> bool,
+    ) -> Result<StreamsAnswer, Vec<String>> {
+        Ok(match request {
+            StreamsRequest::List => StreamsAnswer::List(StreamsStatus::default()),
+            StreamsRequest::Reserve(_) | StreamsRequest::Release { .. } => StreamsAnswer::Done(Vec::new()),
+        })
     }
 
     fn reload(&self) -> Lines {

@@ -38,6 +38,7 @@ impl fmt::Display for BriefStatus<'_> {
         table(f, &title("Shares", status.shares.len()), ["name", "access", "folder"], rows)?;
         status.arriving(f)?;
         status.searches(f)?;
+        status.reserved(f)?;
         self.ends(f)
     }
 }

@@ -120,6 +120,24 @@ pub struct TrafficStatus {
     pub writes: u64,
     /// Their bytes.
     pub written_bytes: u64,
+    /// Of the reads, those of resource forks and named streams, which have the icons of Macs.
+    pub stream_reads: u64,
+    /// Their bytes.
+    pub stream_bytes: u64,
+}
+
+/// How far ahead the host reads the files of a share.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct ReadAheadStatus {
+    /// The share.
+    pub share: String,
+    /// Bytes that the host reads ahead by itself for a file on this disk.
+    pub disk: u64,
+    /// Bytes with the setting of the share.
+    pub bytes: u64,
+    /// The setting: `normal`, `double` or `none`.
+    pub setting: String,
 }
 
 /// The memory of the host, and what its own caches do for the server.
@@ -160,6 +178,10 @@ pub struct HostMemory {
     pub sampled_bytes: u64,
     /// The bytes of them in the page cache; `None`: the host cannot tell.
     pub sampled_cached: Option<u64>,
+    /// The read-ahead of the shares on disks of this host.
+    pub read_ahead: Vec<ReadAheadStatus>,
+    /// Bytes that came from disks because the server read, with what was read ahead; `None`: the host does not tell.
+    pub disk_read_bytes: Option<u64>,
 }
 
 /// The best mount commands of a share.

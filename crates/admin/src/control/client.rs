@@ -12,7 +12,7 @@ use super::{
     BackupsAnswer, BackupsRequest, BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect,
     FindAnswer, FindRequest, LunAnswer, LunRequest, Progress, Request, Response, RestoreReport,
     RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport, ScrubRequest, SlowOperation,
-    StartedWith, Status, at_socket, people,
+    StartedWith, Status, StreamsAnswer, StreamsRequest, at_socket, people,
 };
 
 /// How long the server may be silent. During long operations it sends a sign of life every second.
@@ -181,6 +181,22 @@ pub fn scrub(
 ) -> Result<ScrubReport, AskError> {
     match ask_for(state, Request::Scrub(request), progress)? {
         Response::Scrubbed(report) => Ok(*report),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        _ => Err(strange()),
+    }
+}
+
+/// Executes a request about reserved streams; `progress` is called with the bytes that were read to measure a disk.
+///
+/// # Errors
+/// See [`AskError`]. `Refused` also if so many streams cannot be reserved; the lines say what is missing.
+pub fn streams(
+    state: &Path,
+    request: StreamsRequest,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<StreamsAnswer, AskError> {
+    match ask_for(state, Request::Streams(request), progress)? {
+        Response::Streams(answer) => Ok(answer),
         Response::Refused(lines) => Err(AskError::Refused(lines)),
         _ => Err(strange()),
     }

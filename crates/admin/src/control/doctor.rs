@@ -98,8 +98,8 @@ impl fmt::Display for ProtocolAdvice {
 /// Something that slows clients down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Trouble {
-    /// Its kind: `mtu`, `delayed-ack`, `half-duplex`, `loss`, `bufferbloat`, `wifi`, `slow-client`, `busy-client`, `slow-disk`
-    /// or `interface`.
+    /// Its kind: `mtu`, `delayed-ack`, `half-duplex`, `loss`, `bufferbloat`, `wifi`, `slow-client`, `busy-client`, `scanner`,
+    /// `slow-disk` or `interface`.
     pub name: String,
     /// The client, disk or interface.
     pub about: String,

@@ -17,7 +17,7 @@ use super::{
     BackupsAnswer, BackupsRequest, BrowseAnswer, BrowseRequest, CachesAnswer, CachesRequest, Disconnect,
     FindAnswer, FindRequest, LunAnswer, LunRequest, Progress, Request, Response, RestoreReport,
     RestoreRequest, RightsAnswer, RightsRequest, SOCKET, Schedules, ScrubReport, ScrubRequest, SlowOperation,
-    StartedWith, Status, at_socket,
+    StartedWith, Status, StreamsAnswer, StreamsRequest, at_socket,
 };
 
 /// The longest request in bytes: one with two of the longest paths as lists of numbers.
@@ -132,6 +132,19 @@ pub trait Report: Send + Sync + 'static {
     /// # Errors
     /// It was not executed; the lines have the reasons.
     fn browse(&self, _request: BrowseRequest) -> Result<BrowseAnswer, Vec<String>> {
+        Err(vec!["this server has no shares".into()])
+    }
+
+    /// Executes a request about reserved streams. `progress` is called with the bytes that were read to measure a disk, and
+    /// answers whether the client still waits.
+    ///
+    /// # Errors
+    /// It was not executed; the lines have the reasons.
+    fn streams(
+        &self,
+        _request: StreamsRequest,
+        _progress: &dyn Fn(Progress) -> bool,
+    ) -> Result<StreamsAnswer, Vec<String>> {
         Err(vec!["this server has no shares".into()])
     }
 
@@ -369,6 +382,9 @@ fn work(request: Request, report: &dyn Report, uid: u32, say: &mpsc::Sender<Resp
             Ok(BrowseAnswer::NeedsPassphrase) => Response::Locked,
             Err(lines) => Response::Refused(lines),
         },
+        Request::Streams(request) => {
+            report.streams(request, &progress).map_or_else(Response::Refused, Response::Streams)
+        }
         Request::Slowest => Response::Slowest(report.slowest()),
         Request::Arguments => Response::Arguments(Box::new(report.started_with())),
         Request::Schedules => Response::Schedules(report.schedules()),

@@ -12,6 +12,7 @@ use super::disks::DiskHealth;
 use super::doctor::DoctorStatus;
 use super::find::SearchStatus;
 use super::links::LinkStatus;
+use super::streams::StreamsStatus;
 use super::waits::LoopsStatus;
 use crate::settings::Protocol;
 
@@ -64,6 +65,9 @@ pub struct Status {
     /// The indexes of shares.
     #[serde(default)]
     pub searches: Vec<SearchStatus>,
+    /// What is reserved for streams.
+    #[serde(default)]
+    pub streams: StreamsStatus,
     /// The health of the machine's disks and file systems.
     #[serde(default)]
     pub disks: DiskHealth,

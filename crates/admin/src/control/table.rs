@@ -49,6 +49,7 @@ impl fmt::Display for Status {
         self.appletalk(f)?;
         self.arriving(f)?;
         self.searches(f)?;
+        self.reserved(f)?;
         self.disks(f)?;
         self.links(f)?;
         self.mounts(f)?;
@@ -107,6 +108,10 @@ impl Status {
         let rows =
             self.searches.iter().map(|one| [one.share.clone(), kind(one.contents).into(), one.words()]);
         table(f, "Search indexes", ["share", "of", ""], rows)
+    }
+
+    pub(super) fn reserved(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.streams.reservations.is_empty() { Ok(()) } else { write!(f, "{}", self.streams) }
     }
 
     fn appletalk(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -25,7 +25,7 @@ use super::link;
 use super::lun;
 use super::mac_policy::MacPolicy;
 use super::mentions;
-use super::model::{DenyModes, MacLayout, SearchScope, Settings, ShareSettings, SnapshotFolder};
+use super::model::{DenyModes, MacLayout, ReadAhead, SearchScope, Settings, ShareSettings, SnapshotFolder};
 use super::over_network;
 use super::protocol::{Port, Ports, Protocol};
 use super::secret::{VolumePassword, note_open_secrets};
@@ -348,6 +348,14 @@ fn mac_layout(section: &Section) -> MacLayout {
     }
 }
 
+fn read_ahead(section: &Section) -> ReadAhead {
+    match section.text("read-ahead").as_deref() {
+        Some("double") => ReadAhead::Double,
+        Some("none") => ReadAhead::Off,
+        _ => ReadAhead::Normal,
+    }
+}
+
 fn search(section: &Section) -> SearchScope {
     match section.text("search").as_deref() {
         Some("names") => SearchScope::Names,
@@ -441,6 +449,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         read_only_by_mode: section.bool("read-only-by-mode"),
         safe_save: section.bool("safe-save"),
         local_recall: section.bool("local-recall"),
+        read_ahead: read_ahead(section),
         dfs: section.bool("dfs"),
         continuous: section.bool("continuous"),
         cross_mounts: section.bool("cross-mounts"),

@@ -53,6 +53,8 @@ pub enum Source {
     Local(Place),
     /// The share with this name sets it, at this place.
     Inherited(String, Place),
+    /// The preset of the share sets it, which stands at this place.
+    Preset(&'static str, Place),
     /// It is not set.
     Default,
 }
@@ -67,7 +69,7 @@ pub(super) fn properties(settings: &Settings, written: &RawTables) -> Vec<(Strin
             value: of_share(share, setting).or_else(|| value(section, setting)),
             source: match (section.is_set(setting.key), section.inherited_from(setting.key)) {
                 (false, _) => Source::Default,
-                (true, None) => Source::Local(section.place_of(setting.key).clone()),
+                (true, None) => local(section, setting.key),
                 (true, Some(above)) => {
                     Source::Inherited(above.to_owned(), section.place_of(setting.key).clone())
                 }
@@ -76,6 +78,15 @@ pub(super) fn properties(settings: &Settings, written: &RawTables) -> Vec<(Strin
         (share.name.clone(), settings.map(property).collect())
     };
     shares.map(of_share).collect()
+}
+
+/// What the share sets itself, or its preset.
+fn local(section: &Section, key: &str) -> Source {
+    let place = section.place_of(key).clone();
+    match section.preset_of(key) {
+        Some(preset) => Source::Preset(preset, place),
+        None => Source::Local(place),
+    }
 }
 
 /// The settings of `[server]` as they count.
@@ -168,9 +179,10 @@ impl Lines {
                 Some(value) => format!("{} = {value}", setting.key),
                 None => format!("# {}: {}", setting.key, setting.unset),
             };
-            let comment = match section.inherited_from(setting.key) {
-                Some(above) => format!("inherited from {above}, {}", source(place)),
-                None => source(place),
+            let comment = match (section.inherited_from(setting.key), section.preset_of(setting.key)) {
+                (Some(above), _) => format!("inherited from {above}, {}", source(place)),
+                (None, Some(preset)) => format!("preset {preset}, {}", source(place)),
+                (None, None) => source(place),
             };
             self.0.push((line, comment));
         }

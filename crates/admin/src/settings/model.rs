@@ -145,6 +145,8 @@ pub struct ShareSettings {
     pub safe_save: bool,
     /// A local program that opens a file waits until clients have given back what they cache of it.
     pub local_recall: bool,
+    /// How far ahead the host reads its files.
+    pub read_ahead: ReadAhead,
     /// Its links of the form `msdfs:` lead clients to other servers: `dfs` is set, or `[[link]]` has some in it.
     pub dfs: bool,
     /// SMB clients may have persistent opens, which go on at another server of the cluster.
@@ -243,6 +245,17 @@ pub enum MacLayout {
     Samba,
     /// Of Samba with everything in streams.
     SambaStreams,
+}
+
+/// How far ahead the host reads files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadAhead {
+    /// As it does by itself.
+    Normal,
+    /// Twice as far.
+    Double,
+    /// Nothing.
+    Off,
 }
 
 /// What the deny modes of an open stand against besides reading and writing.

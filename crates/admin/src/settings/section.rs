@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::diagnostic::{Findings, Place};
 use super::kind::{ClientMatch, Kind, Raw, Value, Wrong, accept, identity};
+use super::preset::Preset;
 use super::protocol::Port;
 use super::secret::Secret;
 use super::setting::{Setting, Table, setting};
@@ -31,6 +32,8 @@ struct SettingEntry {
     elements: Vec<Place>,
     /// The share that has set it, if it is not this one.
     inherited: Option<String>,
+    /// The preset of the share that has set it.
+    preset: Option<&'static str>,
 }
 
 impl Section {
@@ -63,6 +66,7 @@ impl Section {
             place: whole.clone(),
             elements: elements.to_vec(),
             inherited: None,
+            preset: None,
         };
         self.values.insert(setting.key, set);
     }
@@ -74,8 +78,33 @@ impl Section {
             place: place.clone(),
             elements: Vec::new(),
             inherited: None,
+            preset: None,
         };
         self.values.insert(key, set);
+    }
+
+    /// Gives the settings that it does not set itself the values of its preset.
+    pub(super) fn take_preset(&mut self) {
+        let Some(preset) = self.text("preset").and_then(|name| Preset::named(&name)) else { return };
+        let place = self.place_of("preset").clone();
+        for (key, value) in preset.values() {
+            let Some(setting) = setting(self.table, key).filter(|setting| !self.is_set(setting.key)) else {
+                continue;
+            };
+            let set = SettingEntry {
+                value,
+                place: place.clone(),
+                elements: Vec::new(),
+                inherited: None,
+                preset: Some(preset.name),
+            };
+            self.values.insert(setting.key, set);
+        }
+    }
+
+    /// The preset that has set this setting, here or in the share above that it is inherited from.
+    pub(super) fn preset_of(&self, key: &str) -> Option<&'static str> {
+        self.values.get(key)?.preset
     }
 
     /// Keeps a text that follows from a setting of the share above, whose name this is.
@@ -101,8 +130,10 @@ impl Section {
     pub(super) fn inherit(&mut self, above: &Self, name: &str) {
         let is_inherited = |setting: &&Setting| setting.inherits && team::inherits(self, setting.key);
         let inherited: Vec<&Setting> = SETTINGS.iter().filter(is_inherited).collect();
+        let has_preset = self.is_set("preset");
         for setting in inherited {
-            if let (false, Some(set)) = (self.is_set(setting.key), above.values.get(setting.key)) {
+            let from_above = above.values.get(setting.key).filter(|set| set.preset.is_none() || !has_preset);
+            if let (false, Some(set)) = (self.is_set(setting.key), from_above) {
                 let inherited = set.inherited.clone().or_else(|| Some(name.to_owned()));
                 self.values.insert(setting.key, SettingEntry { inherited, ..set.clone() });
             }

@@ -27,6 +27,7 @@ pub(super) fn all(
 ) -> Vec<LocatedShare> {
     let mut shares = Vec::new();
     sections.iter_mut().for_each(|section| flags::every_share(arguments, section, findings));
+    sections.iter_mut().for_each(Section::take_preset);
     inherit(sections, findings);
     for section in &*sections {
         let is_homes = section.text("path").is_some_and(|path| homes::folder(&path).is_some());

@@ -17,6 +17,7 @@ pub const SUBJECTS: &[Subject] = &[
             "share.name",
             "share.path",
             "share.comment",
+            "share.preset",
             "share.read-only",
             "share.must-be-mounted",
             "share.bin",
@@ -255,6 +256,7 @@ pub const SUBJECTS: &[Subject] = &[
             "server.open-files",
             "server.threads",
             "server.poll",
+            "share.read-ahead",
         ],
     },
     Subject {

@@ -7,5 +7,6 @@ mod control;
 mod diagnostics;
 mod lun_diagnostics;
 mod messages;
+mod preset;
 mod settings_page;
 mod team;

@@ -38,7 +38,7 @@ const GROUPS: [Group; 6] = [
     Group {
         title: "Clients, speed, several servers",
         common: &["advise", "bench"],
-        others: &["say", "disconnect", "caches", "namespace", "cluster"],
+        others: &["stream", "verify-edit", "say", "disconnect", "caches", "namespace", "cluster"],
     },
 ];
 

@@ -1,5 +1,6 @@
 //! `fourfold caches`: shows the caches of a running server, and changes their limits.
 
+mod read_ahead;
 mod shown;
 mod view;
 

@@ -441,6 +441,7 @@ impl Row {
         let (source, inherited_from, place) = match &property.source {
             Source::Local(place) => ("local", None, Some(place)),
             Source::Inherited(from, place) => ("inherited", Some(from.clone()), Some(place)),
+            Source::Preset(_, place) => ("preset", None, Some(place)),
             Source::Default => ("default", None, None),
         };
         let value = property.shown();

@@ -1,5 +1,6 @@
 //! `fourfold verify-metadata`: which metadata a server keeps between its protocols.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::cli::VerifyMetadata;
 use crate::terminal::{loudness, out, password};
 
 pub(crate) fn run(asked: &VerifyMetadata) -> anyhow::Result<ExitCode> {
-    let targets = targets(asked)?;
+    let targets = file_targets(&asked.urls, asked.user.as_ref(), asked.password_file.as_deref())?;
     let bar = if loudness::is_quiet() { ProgressBar::hidden() } else { ProgressBar::new(0) };
     let style = ProgressStyle::with_template("{bar:24} {pos}/{len} [{elapsed}, {eta} left]");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -40,20 +41,26 @@ pub(crate) fn run(asked: &VerifyMetadata) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn targets(asked: &VerifyMetadata) -> anyhow::Result<Vec<Target>> {
-    let mut targets = asked.urls.iter().map(|url| Target::parse(url)).collect::<bench::Result<Vec<_>>>()?;
-    let secret = match &asked.password_file {
+/// The targets of URLs of files, with the account and the password for those that name none. A password that is still missing
+/// is asked for.
+pub(crate) fn file_targets(
+    urls: &[String],
+    user: Option<&String>,
+    password_file: Option<&Path>,
+) -> anyhow::Result<Vec<Target>> {
+    let mut targets = urls.iter().map(|url| Target::parse(url)).collect::<bench::Result<Vec<_>>>()?;
+    let secret = match password_file {
         Some(file) => Some(password::read("the server", password::Source::File(file))?),
         None => None,
     };
-    for (at, target) in targets.iter_mut().enumerate() {
+    for (url, target) in urls.iter().zip(&mut targets) {
         if !target.protocol.is_of_files() {
-            bail!("{}: write a URL of smb, afp or nfs", asked.urls[at]);
+            bail!("{url}: write a URL of smb, afp or nfs");
         }
         if !target.protocol.users_log_in() {
             continue;
         }
-        if let (true, Some(user)) = (target.user.is_empty(), &asked.user) {
+        if let (true, Some(user)) = (target.user.is_empty(), user) {
             target.user.clone_from(user);
         }
         if let (true, false, Some(secret)) = (target.password.is_empty(), target.user.is_empty(), &secret) {

@@ -224,13 +224,11 @@ pub(crate) fn entry_protocol(
     if !enters(account, share) {
         return refused("your account may not enter this share. The page of rights says who may");
     }
-    let served = |protocol| current.settings.serves(share, protocol);
-    match (served(Protocol::Smb), served(Protocol::Afp)) {
-        (true, _) => Ok(FileProtocol::Smb),
-        (false, true) => Ok(FileProtocol::Afp),
-        (false, false) => {
-            refused("it is served over no protocol with logins, so your account has no rights in it")
-        }
+    let has_logins =
+        |protocol: &Protocol| protocol.users_log_in() && current.settings.serves(share, *protocol);
+    match Protocol::OF_FILES.into_iter().find(has_logins).and_then(Protocol::of_files) {
+        Some(protocol) => Ok(protocol),
+        None => refused("it is served over no protocol with logins, so your account has no rights in it"),
     }
 }
 

@@ -87,7 +87,7 @@ fn check(running: &Running, backups: &Backups) -> bool {
     let current = running.current();
     for name in backups.unchecked_inside() {
         let share = current.settings.shares.iter().find(|share| share.name == name.share);
-        if !share.is_some_and(|share| share.time_machine_verify.is_some()) || backups.has_stopped() {
+        if share.is_none_or(|share| share.time_machine_verify.is_none()) || backups.has_stopped() {
             continue;
         }
         if let Ok(place) = Place::find(&current, running.volumes(), &name) {

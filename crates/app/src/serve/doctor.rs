@@ -15,6 +15,7 @@ mod judge;
 mod machine;
 mod probe;
 mod sample;
+mod scanning;
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -35,6 +36,7 @@ use self::judge::{Case, Finding, judge};
 use self::machine::{MachineCounts, MachineFinding};
 use self::probe::PathSize;
 use self::sample::{Activity, ActivityWindow, ConnectionCounts, WINDOW, parts};
+use self::scanning::{ScannerEvidence, ScannerWatch, ShareFolders, folders_of};
 use crate::fronts::{ExaminedConnection, Fronts, PeerSession};
 use crate::ranks;
 use crate::serve::component::Component;
@@ -58,13 +60,15 @@ type TriedPath = (IpAddr, Option<PathSize>);
 #[derive(Default)]
 pub(crate) struct Doctor {
     status: Mutex<DoctorStatus, ranks::Diagnoses>,
+    folders: ShareFolders,
 }
 
 impl Doctor {
     /// Begins to look after the clients of these fronts. Needs a tokio runtime.
-    pub(crate) fn start(fronts: Fronts) -> Arc<Self> {
+    pub(crate) fn start(fronts: Fronts, current: &Current) -> Arc<Self> {
         let doctor = Arc::<Self>::default();
-        tokio::spawn(look(Arc::downgrade(&doctor), fronts));
+        *doctor.folders.lock() = folders_of(&current.settings);
+        tokio::spawn(look(Arc::downgrade(&doctor), doctor.folders.clone(), fronts));
         doctor
     }
 
@@ -81,16 +85,17 @@ impl Component for Doctor {
         status.doctor = self.status.lock().clone();
     }
 
-    fn reload(&self, _: &Arc<Current>) -> Vec<String> {
+    fn reload(&self, current: &Arc<Current>) -> Vec<String> {
+        *self.folders.lock() = folders_of(&current.settings);
         Vec::new()
     }
 }
 
 /// Looks until the server ends.
-async fn look(doctor: Weak<Doctor>, fronts: Fronts) {
+async fn look(doctor: Weak<Doctor>, folders: ShareFolders, fronts: Fronts) {
     let mut every = tokio::time::interval(LOOK_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut kept = Examinations::new();
+    let mut kept = Examinations::new(folders.clone());
     loop {
         every.tick().await;
         let (fronts, mut before) = (fronts.clone(), kept);
@@ -105,7 +110,7 @@ async fn look(doctor: Weak<Doctor>, fronts: Fronts) {
                 found
             }
             Err(_) => {
-                kept = Examinations::new(); // a panic there was logged
+                kept = Examinations::new(folders.clone()); // a panic there was logged
                 continue;
             }
         };
@@ -126,6 +131,8 @@ struct Examinations {
     tried: (mpsc::Sender<TriedPath>, mpsc::Receiver<TriedPath>),
     /// The machine at earlier looks.
     machine: VecDeque<(Instant, MachineCounts)>,
+    /// Which clients are scanners of files.
+    scanners: ScannerWatch,
     /// When each trouble was found: its kind, and what it is about.
     since: BTreeMap<(String, String), String>,
     /// The last status says something.
@@ -148,8 +155,9 @@ impl Patient {
 }
 
 impl Examinations {
-    fn new() -> Self {
+    fn new(folders: ShareFolders) -> Self {
         Self {
+            scanners: ScannerWatch::new(folders),
             diag: SockDiag::open().map_err(|error| error.to_string()),
             clients: HashMap::new(),
             histories: Histories::default(),
@@ -186,12 +194,13 @@ impl Examinations {
         }
         self.looks = self.looks.wrapping_add(1);
         let is_busy = !moved.is_empty();
-        moved.into_iter().for_each(|one| self.note(one, now));
+        let is_worth_noting = moved.into_iter().fold(false, |is_worth, one| self.note(one, now) | is_worth);
+        self.scanners.look(now, is_worth_noting);
         (is_busy || self.has_said).then(|| self.judge(now))
     }
 
-    /// Notes what a connection has done since it was examined last.
-    fn note(&mut self, of: ExaminedConnection, now: Instant) {
+    /// Notes what a connection has done since it was examined last. Returns whether a scanner could have done it.
+    fn note(&mut self, of: ExaminedConnection, now: Instant) -> bool {
         let ExaminedConnection { protocol, peer, of: PeerSession { user, system, .. } } = of;
         let asked = match (self.diag.as_mut(), peer.local) {
             (Ok(diag), Some(local)) => diag.tcp_info(local, peer.address),
@@ -203,10 +212,12 @@ impl Examinations {
         });
         let counts = ConnectionCounts::of(&peer, info);
         let key = (protocol, peer.address, peer.local);
+        let mut is_worth_noting = false;
         if let Some(patient) = self.clients.get_mut(&key) {
             // A connection that was idle has not worked since its last look.
             let span = now.duration_since(patient.at).min(LOOK_EVERY);
             let activity = Activity::between(&patient.last, &counts, span);
+            is_worth_noting = ScannerWatch::is_worth_noting(&activity);
             self.histories.add(peer.address.ip(), (protocol, system, user.as_deref()), &activity);
             patient.window.push(now, activity);
             (patient.user, patient.last, patient.at) = (user, counts, now);
@@ -221,6 +232,7 @@ impl Examinations {
         {
             self.try_path(client, path.path_mtu, now);
         }
+        is_worth_noting
     }
 
     /// Tries which packets reach a client, on a thread of its own: that takes up to half a minute.
@@ -242,7 +254,8 @@ impl Examinations {
             patient.window.expire(now);
             if !patient.window.is_empty() {
                 let path = self.paths.get(&peer.ip()).and_then(|(_, path)| *path);
-                clients.push(diagnosis((*protocol, *peer), patient, path));
+                let scanner = self.scanners.of(peer.ip());
+                clients.push(diagnosis((*protocol, *peer), patient, (path, scanner)));
             }
         }
         let machine = self.judge_machine(now);
@@ -289,7 +302,7 @@ impl Examinations {
 fn diagnosis(
     (protocol, peer): (Protocol, SocketAddr),
     patient: &Patient,
-    path: Option<PathSize>,
+    (path, scanner): (Option<PathSize>, Option<ScannerEvidence>),
 ) -> (ClientDiagnosis, Vec<Finding>) {
     let (activities, is_local) = (patient.window.all(), peer.ip().is_loopback());
     let spent = parts(&activities, is_local);
@@ -313,7 +326,7 @@ fn diagnosis(
         lost_percent: lost as f64 * 100.0 / sent.max(1) as f64,
         troubles: Vec::new(),
     };
-    (client, judge(&Case { is_local, activities: &activities, path }))
+    (client, judge(&Case { is_local, activities: &activities, path, scanner }))
 }
 
 fn timestamp(at: SystemTime) -> String {

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use admin::control::{
     AbsentShareStatus, BackupsAnswer, BackupsRequest, BrowseAnswer, BrowseRequest, CachesAnswer,
-    CachesRequest, Disconnect, FindAnswer, FindRequest, ListenerStatus, LunAnswer, LunRequest, Progress,
-    Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport, ScrubRequest,
-    ShareMounts, ShareStatus, SlowOperation, StartedWith, Status,
+    CachesRequest, Disconnect, FindAnswer, FindRequest, ListenerStatus, LunAnswer, LunRequest, LunStatus,
+    Progress, Report, RestoreReport, RestoreRequest, RightsAnswer, RightsRequest, Schedules, ScrubReport,
+    ScrubRequest, ShareMounts, ShareStatus, SlowOperation, StartedWith, Status, StreamsAnswer,
+    StreamsRequest,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
@@ -30,6 +31,7 @@ use crate::serve::backups;
 use crate::serve::component::{Component, InCommon, ResourceCounts};
 use crate::serve::current::Current;
 use crate::serve::slow::Slow;
+use crate::serve::streams::StreamsDesk;
 use crate::shares::availability::{self, Mounts};
 use crate::shares::backups::Backups;
 use crate::shares::searching::{self, Asker};
@@ -48,6 +50,7 @@ pub(crate) struct Parts {
     pub(crate) in_common: Arc<dyn InCommon>,
     pub(crate) caches: Arc<CachesView>,
     pub(crate) slow: Arc<Slow>,
+    pub(crate) streams: Arc<StreamsDesk>,
 }
 
 /// The server.
@@ -336,6 +339,25 @@ impl Report for Running {
         self.execute_browse(request)
     }
 
+    fn streams(
+        &self,
+        request: StreamsRequest,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> Result<StreamsAnswer, Vec<String>> {
+        let current = self.current();
+        let file = |full: &str| match self.lun(LunRequest::List, &|_| true) {
+            Ok(LunAnswer::Luns(luns)) => {
+                let is_it = |lun: &&LunStatus| format!("{}/{}", lun.share, lun.name) == full;
+                luns.iter().find(is_it).map(|lun| lun.file.clone())
+            }
+            _ => None, // iSCSI is off
+        };
+        match as_ourselves(|| self.parts.streams.answer(&current, request, &file, progress)) {
+            Ok(answer) => answer.map_err(|error| vec![format!("{error:#}")]),
+            Err(error) => Err(vec![error.to_string()]),
+        }
+    }
+
     fn look_at_snapshots(&self) -> Result<Vec<String>, Vec<String>> {
         as_ourselves(|| self.components().for_each(Component::snapshots_changed))
             .map(|()| Vec::new())
@@ -472,8 +494,9 @@ mod tests {
             fronts: Fronts::default(),
             volumes: volumes.clone(),
             in_common: Part::start(current, volumes.clone(), None),
-            caches: CachesView::new(current, volumes, (budget, machine), 1, nowhere()),
+            caches: CachesView::new(current, volumes.clone(), (budget, machine), 1, nowhere()),
             slow: Arc::new(Slow::new(settings)),
+            streams: StreamsDesk::new(current, volumes),
         }
     }
 

@@ -193,7 +193,7 @@ impl<'a> Place<'a> {
     /// # Errors
     /// There is none.
     fn point(&self, name: &str) -> anyhow::Result<Point> {
-        match self.volume.bundle_journals().points(&self.bundle).into_iter().find(|one| one.name == name) {
+        match self.volume.backup_journals().points(&self.bundle).into_iter().find(|one| one.name == name) {
             Some(one) => Ok(Point::Journal(one)),
             None => Ok(Point::Snapshot(self.dataset()?.snapshot(name)?)),
         }

@@ -238,13 +238,12 @@ fn hidden_share(
         ..rule.clone()
     };
     let is_apart = !is_shared_number(current, source, account, uid);
-    let is_served = |protocol: &Protocol| match protocol {
-        Protocol::Smb | Protocol::Afp => true,
-        Protocol::Nfs => is_apart,
-        _ => false,
+    let is_served = |protocol: &Protocol| match protocol.of_files() {
+        Some(_) => protocol.users_log_in() || (is_apart && !place.is_lun),
+        None => false,
     };
     // Who may use the blocks of a disk may read the files in them.
-    let over = if place.is_lun { &[Protocol::Smb, Protocol::Afp][..] } else { &source.protocols };
+    let over = if place.is_lun { &Protocol::OF_FILES[..] } else { &source.protocols };
     ShareSettings {
         name: stem(place),
         comment: format!("{} of {}", opened.format, place.path),

@@ -4,6 +4,7 @@
 mod held;
 pub(crate) mod homes;
 mod requests;
+mod words;
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
@@ -12,19 +13,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use admin::control::Status;
-use admin::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder};
+use admin::{Settings, ShareSettings, SnapshotFolder};
 use anyhow::Context;
 use cluster::Cluster;
 use lock::Mutex;
 use namespace::Namespace;
 use vfs::backend::forest::{Forest, Gate, Offer};
-use vfs::backend::host::{Host, HostOptions, KeptFiles, as_ourselves};
+use vfs::backend::host::{Host, HostOptions, KeptFiles, ReadAhead, as_ourselves};
 use vfs::caches::Cache;
 use vfs::index::{self, Index};
 use vfs::names::KeptCharacters;
+use vfs::reserved::ReservedStreams;
 use vfs::streams::Style;
 use vfs::{CacheBudget, Denials, ModeRule, ShareRules, Site, Traffic, Volume, VolumeOptions};
 
+use self::words::{denials, read_ahead, style};
 pub(crate) use self::{held::name_owners, homes::Homes, requests::OpenFile};
 use crate::gateway;
 use crate::host::privileges;
@@ -102,6 +105,7 @@ struct Folder {
     read_only_by_mode: bool,
     safe_save: bool,
     local_recall: bool,
+    read_ahead: ReadAhead,
     shared: bool,
     snapshots: SnapshotFolder,
     arriving: bool,
@@ -152,6 +156,7 @@ impl Folder {
             read_only_by_mode: share.read_only_by_mode,
             safe_save: share.safe_save,
             local_recall: share.local_recall,
+            read_ahead: read_ahead(share.read_ahead),
             shared: share.shared || share.is_in_store() || settings.server.cluster.is_some(),
             snapshots: share.snapshot_folder,
             arriving: share.from.is_some(),
@@ -183,22 +188,6 @@ fn rules(share: &ShareSettings) -> ShareRules {
 /// The device and inode number of a share's folder, unless it is in a store.
 fn place_on_host(share: &ShareSettings) -> std::io::Result<(u64, u64)> {
     std::fs::metadata(&share.path).map(|folder| (folder.dev(), folder.ino()))
-}
-
-fn style(layout: MacLayout) -> Style {
-    match layout {
-        MacLayout::Netatalk => Style::NETATALK,
-        MacLayout::Samba => Style::SAMBA,
-        MacLayout::SambaStreams => Style::SAMBA_STREAMS,
-    }
-}
-
-fn denials(modes: DenyModes) -> Denials {
-    match modes {
-        DenyModes::Strict => Denials::Strict,
-        DenyModes::SillyRename => Denials::SillyRename,
-        DenyModes::DataOnly => Denials::DataOnly,
-    }
 }
 
 impl Volumes {
@@ -272,6 +261,11 @@ impl Volumes {
     /// The cache of stored ACLs.
     pub(crate) fn acls(&self) -> Arc<dyn Cache> {
         self.site.acl_cache()
+    }
+
+    /// The streams that are reserved.
+    pub(crate) fn reserved(&self) -> &Arc<ReservedStreams> {
+        self.site.reserved()
     }
 
     /// What clients have read and written.
@@ -370,7 +364,7 @@ impl Volumes {
         misplaced::warn(share, &volume);
         team::prepare_served(share, &volume);
         if share.undoable_sessions(settings.server.cluster.is_some()) > 0 {
-            volume.bundle_journals().resume();
+            volume.backup_journals().resume();
         }
         let entry = VolumeEntry { folder, volume: volume.clone(), forest, live, snapshots };
         volumes.insert(share.name.clone(), entry);
@@ -385,6 +379,7 @@ impl Volumes {
             cross_mounts: folder.cross_mounts,
             shared: folder.shared,
             meter: self.quotas.meter((folder.device, folder.inode)),
+            read_ahead: folder.read_ahead,
             ..HostOptions::default()
         };
         let host = Host::open(&share.path, &options)?;

@@ -256,7 +256,7 @@ fn the_api_tells_and_does_what_commands_do() {
 
     let document = server.ask("GET /v1/openapi.json", &token, "").json();
     let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
-    assert_eq!(paths.len(), 92, "{paths:?}");
+    assert_eq!(paths.len(), 95, "{paths:?}");
     for path in paths.into_iter().filter(|path| !path.contains("events")) {
         let method = if document["paths"][path].get("get").is_some() { "GET" } else { "POST" };
         let status = server.ask(&format!("{method} {path}"), &token, "").status;

@@ -303,6 +303,10 @@ impl HtmlPage<'_> {
                 let (name, speed) = (step.choice.name(), rate(step.speed, Unit::Bytes));
                 write!(out, "<tr><td>{name}<td>{}<td>{speed}<td>{mark}</tr>", step.shown())?;
             }
+            out.push_str("</table></div><p>Writing, MB/s:</p><div class=\"wide\"><table>");
+            for line in crate::sweep::table_lines(&sweep.table) {
+                write!(out, "<tr><td>{}</tr>", line.join("<td>"))?;
+            }
             out.push_str("</table></div>");
         }
         Ok(())

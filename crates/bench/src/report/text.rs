@@ -146,6 +146,11 @@ fn sweeps(out: &mut String, report: &Report) -> fmt::Result {
             let speed = rate(step.speed, crate::Unit::Bytes);
             writeln!(out, "  {:<14} {:>8} {speed:>12}{mark}", step.choice.name(), step.shown())?;
         }
+        for (number, line) in crate::sweep::table_lines(&sweep.table).iter().enumerate() {
+            let cells: Vec<String> = line.iter().map(|cell| format!("{cell:>12}")).collect();
+            let unit = if number == 0 { "  writing, MB/s" } else { "" };
+            writeln!(out, "  {}{unit}", cells.join(" "))?;
+        }
         writeln!(out, "  {}\n  {}\n  {}", sweep.mount, sweep.text(), crate::sweep::PUBLISHED)?;
     }
     Ok(())

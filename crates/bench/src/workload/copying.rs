@@ -100,32 +100,68 @@ pub(super) fn tar_tree(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result
     worker.settle(file)
 }
 
+/// What a file system writes: blocks of data from the first to the last, and the journal, the catalogue and the bitmap at their
+/// places every 64 blocks. `write` writes the block of a number.
+fn write_blocks(blocks: u64, write: &mut dyn FnMut(u64) -> Result<bool>) -> Result<()> {
+    for at in 0..blocks {
+        let mut goes_on = write(at)?;
+        if at % 64 == 63 {
+            for metadata in [0, 1, 2] {
+                goes_on &= write(metadata)?;
+            }
+        }
+        if !goes_on {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A file system in a sparse bundle, as macOS makes an image on a share: the blocks of [`disk_image`] in bands, which stay open and
+/// are flushed every 1,024 blocks.
+pub(super) fn sparse_bundle(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
+    const BLOCK: u64 = 4 << 10;
+    const BLOCKS_OF_BAND: u64 = (8 << 20) / BLOCK;
+    worker.make_folder("image.sparsebundle")?;
+    worker.make_folder("image.sparsebundle/bands")?;
+    for (name, length) in [("Info.plist", 512), ("Info.bckup", 512)] {
+        worker.write_file(&format!("image.sparsebundle/{name}"), length)?;
+    }
+    let token = worker.create("image.sparsebundle/token")?;
+    let blocks = worker.length() / BLOCK;
+    let mut bands = Vec::new();
+    write_blocks(blocks, &mut |at| {
+        let band = (at / BLOCKS_OF_BAND) as usize;
+        if band == bands.len() {
+            bands.push(worker.create(&format!("image.sparsebundle/bands/{band:x}"))?);
+        }
+        let flight = worker.start(bands[band], at % BLOCKS_OF_BAND * BLOCK, BLOCK as usize, true, false)?;
+        let flight = worker.finish(&mut vec![flight])?;
+        meter.done(flight.begun, BLOCK);
+        if at % 1024 == 1023 {
+            bands.iter().try_for_each(|band| worker.session.flush(*band))?;
+        }
+        Ok(meter.goes_on())
+    })?;
+    bands.into_iter().try_for_each(|band| worker.settle(band))?;
+    worker.session.close(token)
+}
+
 /// A file system in a file: data in blocks of 4 KiB, and the journal, the catalogue and the bitmap at
 /// their places every 64 blocks, then a flush every 1,024.
 pub(super) fn disk_image(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
     const BLOCK: u64 = 4 << 10;
     let blocks = worker.length() / BLOCK;
     let file = worker.create("image")?;
-    let mut write = |worker: &mut Worker<'_>, at: u64| {
+    write_blocks(blocks, &mut |at| {
         let flight = worker.start(file, at * BLOCK, BLOCK as usize, true, false)?;
         let flight = worker.finish(&mut vec![flight])?;
         meter.done(flight.begun, BLOCK);
-        Result::Ok(meter.goes_on())
-    };
-    for at in 0..blocks {
-        let mut goes_on = write(worker, at)?;
-        if at % 64 == 63 {
-            for metadata in [0, 1, 2] {
-                goes_on &= write(worker, metadata)?;
-            }
-        }
         if at % 1024 == 1023 {
             worker.session.flush(file)?;
         }
-        if !goes_on {
-            break;
-        }
-    }
+        Ok(meter.goes_on())
+    })?;
     worker.settle(file)?;
     let file = worker.open("image", OpenIntent::Read)?;
     worker.session.close(file)

@@ -31,6 +31,21 @@ pub(super) fn write_large(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Res
     write(worker, meter, block)
 }
 
+/// As a client that keeps no attributes: it asks for them before each write, and so has one write in flight.
+pub(super) fn write_noac(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
+    let block = MIB.min(worker.session.largest() as u64);
+    let (length, path) = (worker.length(), worker.path(LARGE));
+    let file = worker.create(LARGE)?;
+    let mut at = 0;
+    while at < length && meter.goes_on() {
+        worker.session.stat(&path)?;
+        let end = (at + block).min(length);
+        worker.stream(meter, file, (at, end), block, true)?;
+        at = end;
+    }
+    worker.settle(file)
+}
+
 pub(super) fn read_small(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
     let length = worker.length();
     let file = worker.open(LARGE, OpenIntent::Read)?;

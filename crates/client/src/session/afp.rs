@@ -359,6 +359,14 @@ impl Session for Afp {
         Ok(reply.bytes.map_or(0, <[u8]>::len))
     }
 
+    fn open_alone(&mut self, path: &str) -> Result<OpenFileId> {
+        let name = self.path(path);
+        let deny = AccessMode::DENY_READ | AccessMode::DENY_WRITE;
+        let access = AccessMode::READ | AccessMode::WRITE | deny;
+        let fork = self.client.open_fork((self.volume, ROOT, &name), false, access);
+        Ok(self.files.put(fork.map_err(|error| self.said(error, path))?))
+    }
+
     fn open_fork(&mut self, path: &str, how: OpenIntent) -> Result<OpenFileId> {
         let name = self.path(path);
         self.open_either(path, &name, true, how)

@@ -13,6 +13,7 @@ mod udp;
 mod v4;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use ::nfs::wire::mount::{self, MountOk, MountRes};
 use ::nfs::wire::nlm;
@@ -122,7 +123,12 @@ struct NfsSession {
     flights: Vec<NfsFlight>,
     largest: usize,
     is_udp: bool,
+    /// What tells its locks from those of other sessions of this program.
+    lock_owner: [u8; 8],
 }
+
+/// Counts the sessions of this program.
+static SESSIONS: AtomicU32 = AtomicU32::new(0);
 
 impl NfsSession {
     fn connect(target: &Target, reach: &Reach) -> Result<Self> {
@@ -149,6 +155,7 @@ impl NfsSession {
             largest: (info.rtmax.min(rsize).min(info.wtmax).min(wsize) as usize)
                 .clamp(1 << 10, if is_udp { udp::LARGEST } else { 1 << 20 }),
             is_udp,
+            lock_owner: lock_owner(),
         };
         nfs.root = target
             .path
@@ -415,7 +422,7 @@ impl Session for NfsSession {
 
     fn lock(&mut self, file: OpenFileId, offset: u64, len: u64, take: bool) -> Result<()> {
         let handle = self.files.get(file)?.clone();
-        let owner = std::process::id().to_be_bytes();
+        let owner = self.lock_owner;
         let cookie = Opaque::new(b"lock");
         let lock = nlm::NlmLock {
             caller_name: Opaque::new(b"fourfold-bench"),
@@ -439,6 +446,12 @@ impl Session for NfsSession {
             stat => Err(Error::Other(format!("the lock manager says {stat:?}"))),
         }
     }
+}
+
+/// An owner of locks that no other session on this machine has.
+fn lock_owner() -> [u8; 8] {
+    let session = SESSIONS.fetch_add(1, Ordering::Relaxed);
+    (u64::from(std::process::id()) << 32 | u64::from(session)).to_be_bytes()
 }
 
 /// The mode of a new file.

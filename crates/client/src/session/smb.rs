@@ -3,8 +3,10 @@
 mod acl;
 mod answers;
 mod classes;
+mod durable;
 mod metadata;
 mod names;
+mod offer;
 mod opens;
 mod tree;
 
@@ -14,31 +16,30 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use ::smb::client::read_request;
-use ::smb::client::{
-    Answer, Client, Credentials, FrameProtection as Protection, Link, Offer, Request, SetUp,
-};
-use ::smb::wire::create::{self, Disposition, Options};
-use ::smb::wire::fscc::directory::{self, Form};
+use ::smb::client::{Answer, Client, Credentials, FrameProtection as Protection, Link, Request, SetUp};
+use ::smb::wire::create::{self, Disposition, Options, ShareAccess};
+use ::smb::wire::fscc::directory;
 use ::smb::wire::fscc::{FileClass, ea};
-use ::smb::wire::negotiate_context::{Cipher, Signing};
 use ::smb::wire::query_directory::Flags as ListFlags;
 use ::smb::wire::security::AccessMask;
 use ::smb::wire::session_setup::SessionFlags;
 use ::smb::wire::tree_connect::{self, RequestFlags, ShareFlags};
 use ::smb::wire::{
-    Capabilities, Command, Dialect, FileKey, InfoType, SecurityMode, Status, flush, frame, lock, query_info,
-    set_info, write,
+    Command, Dialect, FileKey, InfoType, SecurityMode, Status, flush, frame, lock, query_info, set_info,
+    write,
 };
 use wire::Writer;
 
 use answers::{malformed, read_answer, refused, said};
+use offer::{offer, random};
 
 pub(super) use answers::decode_answer;
 
 use super::pages::Pages;
 use super::socket::Socket;
 use super::{
-    Abilities, Completion, DataTransfer, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket, Traffic,
+    Abilities, Completion, DataTransfer, MacService, OpenFileId, OpenIntent, Reach, Session, Slots, Ticket,
+    Traffic,
 };
 use crate::{Error, Result, Target};
 
@@ -93,6 +94,8 @@ pub(super) struct Smb {
     largest: usize,
     files: Slots<FileKey>,
     flights: Vec<SmbFlight>,
+    /// The server has been asked what it is to Macs, and answers as to a Mac from then on.
+    is_mac: bool,
     /// The server's name, as in the URL.
     host: String,
     names: names::SidNames,
@@ -100,8 +103,13 @@ pub(super) struct Smb {
 
 impl Smb {
     pub(super) fn connect(target: &Target, reach: &Reach) -> Result<Self> {
+        Self::connect_as(target, reach, random()?)
+    }
+
+    /// A session of the client with this GUID.
+    fn connect_as(target: &Target, reach: &Reach, guid: [u8; 16]) -> Result<Self> {
         let mut client = Client::new(BlockingLink(Socket::connect(&target.address(), reach)?));
-        let agreed = match ready(client.negotiate(&offer()?)) {
+        let agreed = match ready(client.negotiate(&offer(guid))) {
             Ok(agreed) => agreed.clone(),
             Err(error) => return Err(said(&client, error)),
         };
@@ -125,6 +133,7 @@ impl Smb {
             largest: (agreed.max_read_size.min(agreed.max_write_size) as usize).clamp(CREDIT, 1 << 20),
             files: Slots::default(),
             flights: Vec::new(),
+            is_mac: false,
             host: target.host.clone(),
             names: names::SidNames::default(),
         };
@@ -135,7 +144,7 @@ impl Smb {
     /// NEGOTIATE only.
     pub(super) fn greet(target: &Target, reach: &Reach) -> Result<()> {
         let mut client = Client::new(BlockingLink(Socket::connect(&target.address(), reach)?));
-        let agreed = ready(client.negotiate(&offer()?)).map(drop);
+        let agreed = ready(client.negotiate(&offer(random()?))).map(drop);
         agreed.map_err(|error| said(&client, error))
     }
 
@@ -331,8 +340,24 @@ impl Session for Smb {
     }
 
     fn flush(&mut self, file: OpenFileId) -> Result<()> {
-        let file = *self.files.get(file)?;
-        self.call(Command::FLUSH, |w| flush::Request { reserved: 0, file }.encode(w)).map(drop)
+        self.flush_with(file, 0)
+    }
+
+    fn full_sync(&mut self, file: OpenFileId) -> Result<()> {
+        self.flush_with(file, flush::Request::FULL_SYNC)
+    }
+
+    fn mac_service(&mut self) -> Result<Option<MacService>> {
+        self.apple()
+    }
+
+    fn open_alone(&mut self, path: &str) -> Result<OpenFileId> {
+        let change = |request: &mut create::Request<'_>| {
+            (request.disposition, request.options) = (Disposition::OPEN, Options::NON_DIRECTORY_FILE);
+            request.share_access = ShareAccess::NONE;
+        };
+        let key = self.create(path, change)?;
+        Ok(self.files.put(key))
     }
 
     fn list(&mut self, folder: &str) -> Result<usize> {
@@ -341,7 +366,7 @@ impl Session for Smb {
             let mut pages = Pages::of(folder);
             while let Some(page) = smb.next_page(file, flags)? {
                 pages.page(&page)?;
-                let entries = directory::decode(Form::IdBoth, &page).map_err(malformed)?;
+                let entries = directory::decode(smb.form(), &page).map_err(malformed)?;
                 let is_own = |name: &[u16]| name.iter().all(|unit| *unit == u16::from(b'.'));
                 count += entries.iter().filter(|entry| !is_own(&entry.name)).count();
                 flags = ListFlags::NONE;
@@ -423,26 +448,6 @@ impl Session for Smb {
         let key = self.create(&format!("{path}:AFP_Resource"), change)?;
         Ok(self.files.put(key))
     }
-}
-
-/// All dialects, and the algorithms that servers of today have.
-fn offer() -> Result<Offer> {
-    let mut guid = [0; 16];
-    getrandom::fill(&mut guid).map_err(|error| Error::Other(error.to_string()))?;
-    Ok(Offer {
-        dialects: vec![
-            Dialect::SMB_2_0_2,
-            Dialect::SMB_2_1,
-            Dialect::SMB_3_0,
-            Dialect::SMB_3_0_2,
-            Dialect::SMB_3_1_1,
-        ],
-        guid,
-        capabilities: Capabilities::LARGE_MTU | Capabilities::ENCRYPTION,
-        ciphers: vec![Cipher::AES_128_GCM, Cipher::AES_128_CCM],
-        signing: vec![Signing::AES_GMAC, Signing::AES_CMAC],
-        ..Offer::default()
-    })
 }
 
 /// Makes it an open of a folder to be listed.

@@ -61,14 +61,16 @@ impl<P: Protocol> Connection<P> {
             return;
         }
         self.outbox.flush();
+        self.make_room(reading.turn.began, moved).await;
         yield_now().await;
         reading.turn = ConnectionTurn { began: moved, ..ConnectionTurn::default() };
     }
 
-    /// Bytes that came from the client and went to it.
+    /// Bytes that came from the client and went to it, without those of reserved streams.
     fn moved(&self) -> u64 {
         let Counters { bytes_in, bytes_out, .. } = &*self.counters;
-        bytes_in.load(Ordering::Relaxed).wrapping_add(bytes_out.load(Ordering::Relaxed))
+        let moved = bytes_in.load(Ordering::Relaxed).wrapping_add(bytes_out.load(Ordering::Relaxed));
+        moved.wrapping_sub(self.reserved.load(Ordering::Relaxed))
     }
 }
 

@@ -6,11 +6,12 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::Instant;
 
 use lock::Mutex;
+use resources::reserved::ReservedStreams;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -70,6 +71,8 @@ pub(super) struct Loop {
     /// Time with something to do, for the balancer.
     busy_ns: AtomicU64,
     is_over: AtomicBool,
+    /// The streams that go before all others.
+    reserved: OnceLock<Arc<ReservedStreams>>,
     runtime: tokio::runtime::Handle,
     watchdog: Arc<Watchdog>,
     me: Weak<Self>,
@@ -99,6 +102,7 @@ impl Loop {
             watched: AtomicBool::new(false),
             busy_ns: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
+            reserved: OnceLock::new(),
             runtime: tokio::runtime::Handle::current(),
             watchdog,
             me: me.clone(),
@@ -138,6 +142,16 @@ impl Loop {
         self.busy_ns.swap(0, Ordering::Relaxed)
     }
 
+    /// Connections that read these streams go before all others.
+    pub(super) fn keep_streams(&self, streams: &Arc<ReservedStreams>) {
+        let _ = self.reserved.set(streams.clone()); // said once
+    }
+
+    /// The streams that are reserved, if there are some.
+    pub(super) fn reserved(&self) -> Option<&Arc<ReservedStreams>> {
+        self.reserved.get().filter(|streams| streams.is_on())
+    }
+
     /// How it waits for events.
     pub(super) fn event_wait(&self) -> &EventWait {
         &self.wait
@@ -169,8 +183,8 @@ impl Loop {
 
     /// Runs a task soon.
     pub(super) fn push(&self, task: Arc<Task>) {
-        let streams = task.is_of_stream();
-        self.queue.lock().push(task, streams);
+        let class = task.class();
+        self.queue.lock().push(task, class);
         if self.is_asleep.load(Ordering::SeqCst) && self.is_asleep.swap(false, Ordering::SeqCst) {
             self.ring();
         }

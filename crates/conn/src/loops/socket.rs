@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use lock::Mutex;
+use resources::reserved::ReservedStreams;
 use rustix::event::epoll::EventFlags;
 
 use super::event_loop::Loop;
@@ -37,6 +38,8 @@ const IDLE: u8 = 64;
 const LONG: usize = 16 * 1024;
 /// A connection that has just sent or received so many bytes at once streams, until it has moved few for some times.
 const STREAM: u32 = 64 * 1024;
+/// A connection that has read a reserved stream goes before all others for so long.
+const FIRST_FOR: Duration = Duration::from_secs(1);
 /// What ends the waits of each direction.
 const WANTED: [u8; 2] = [HUNG_UP | ENDED | LATE | READABLE | IDLE, HUNG_UP | LATE << 1 | WRITABLE];
 
@@ -55,6 +58,8 @@ pub(crate) struct Socket {
     work: AtomicU64,
     /// Bytes of the last call, or half of what was here before.
     recent: AtomicU32,
+    /// Until when it goes before all others, in milliseconds of [`now_ms`]. 0: it never did.
+    first_until_ms: AtomicU64,
 }
 
 /// A task that waits for one direction.
@@ -233,6 +238,22 @@ impl Socket {
         self.recent.load(Ordering::Relaxed) >= STREAM
     }
 
+    /// The streams that are reserved at this server, if there are some.
+    pub(crate) fn reserved(&self) -> Option<&Arc<ReservedStreams>> {
+        self.current().reserved()
+    }
+
+    /// It reads a reserved stream: its tasks go before those of all others for a while.
+    pub(crate) fn go_first(&self, now: Instant) {
+        self.first_until_ms.store(ms_of(now + FIRST_FOR), Ordering::Relaxed);
+    }
+
+    /// Whether its tasks go before those of all others.
+    pub(super) fn goes_first(&self) -> bool {
+        let until = self.first_until_ms.load(Ordering::Relaxed);
+        until != 0 && now_ms() < until
+    }
+
     /// How much it has done since the last call.
     pub(super) fn take_work(&self) -> u64 {
         self.work.swap(0, Ordering::Relaxed)
@@ -273,6 +294,7 @@ impl LoopStream {
             awaits_idle: AtomicBool::new(false),
             work: AtomicU64::new(0),
             recent: AtomicU32::new(0),
+            first_until_ms: AtomicU64::new(0),
             loops,
         });
         socket.current().add(&socket)?;

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use lock::Mutex;
 
 use super::Socket;
+use super::queue::TaskClass;
 use crate::ranks;
 
 /// Waits to be woken.
@@ -40,9 +41,15 @@ impl Task {
         task.socket.current().push(task.clone());
     }
 
-    /// Its connection streams: [`Socket::streams`].
-    pub(super) fn is_of_stream(&self) -> bool {
-        self.socket.streams()
+    /// When its turn is among the tasks of the loop.
+    pub(super) fn class(&self) -> TaskClass {
+        if self.socket.goes_first() {
+            TaskClass::First
+        } else if self.socket.streams() {
+            TaskClass::Long
+        } else {
+            TaskClass::Short
+        }
     }
 
     /// Polls it once. A panic ends it.

@@ -77,6 +77,9 @@ enum Task {
     Close { number: u64 },
 }
 
+/// The stored names from the share's folder to a folder.
+type FolderPath = Vec<Vec<u8>>;
+
 fn key(number: u64) -> FolderKey {
     FolderKey::from(&number.to_be_bytes()[..])
 }
@@ -372,7 +375,7 @@ pub(super) fn propose(
     owner_of: &dyn Fn(u32) -> Option<String>,
     each: &mut dyn FnMut(&PastCandidate<'_>) -> bool,
 ) -> Result<(), IndexFailure> {
-    let mut folder: Option<(Vec<u8>, Option<Vec<Vec<u8>>>)> = None;
+    let mut folder: Option<(Vec<u8>, Option<FolderPath>)> = None;
     let mut failed = None;
     asking::propose(store, query, after, owner_of, &mut |found| {
         let place = found.place;
@@ -399,8 +402,8 @@ pub(super) fn propose(
     failed.map_or(Ok(()), Err)
 }
 
-/// The names from the share's folder to a folder; `None` if it is not known any more.
-fn path_of(store: &Store, folder: &[u8]) -> Result<Option<Vec<Vec<u8>>>, IndexFailure> {
+/// The path of a folder; `None` if it is not known any more.
+fn path_of(store: &Store, folder: &[u8]) -> Result<Option<FolderPath>, IndexFailure> {
     if folder == &key(TOP)[..] {
         return Ok(Some(Vec::new()));
     }

@@ -20,8 +20,10 @@ mod metered;
 mod mounts;
 mod numbers;
 mod object;
+mod options;
 mod private;
 mod recount;
+mod speed;
 mod watch;
 mod xattr;
 
@@ -29,10 +31,12 @@ pub use cache::{FILE_BYTES, KeptFiles, Resident};
 pub use file::append;
 pub(crate) use identity::links_are_protected;
 pub(crate) use metered::number_in;
+pub use options::{HostOptions, ReadAhead};
 pub use recount::recount;
+pub use speed::{ReadSpeed, read_speed};
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -47,46 +51,6 @@ use self::watch::Watches;
 use super::{Backend, Finds, Found, Limits, Object, Space, WatchEvent, WatchId};
 use crate::quota::Meter;
 use crate::{Caller, Error, FileId, HostKey, LastingKey, Result};
-
-/// The parameters of [`Host::open`].
-#[derive(Debug, Clone)]
-pub struct HostOptions {
-    /// The files kept open between requests, which several hosts may share. Each costs one descriptor, and a second one
-    /// once its data is used.
-    pub open_files: Arc<KeptFiles>,
-    /// Refuses every change.
-    pub read_only: bool,
-    /// A folder that clients never reach, where it lies inside the shared one: the server's state.
-    pub private: Option<PathBuf>,
-    /// Whether file systems that are mounted inside the folder are part of it.
-    pub cross_mounts: bool,
-    /// The key of the root of the live tree, of which the folder is a snapshot. Where the host's handles of the two differ
-    /// only in the number of the tree, the snapshot's files have the keys of the live ones, by which what is kept apart
-    /// from a file is found.
-    pub snapshot_of: Option<HostKey>,
-    /// The quotas that count for the folder's files.
-    pub meter: Arc<Meter>,
-    /// Other hosts change the files, of which this one is not notified: no folder is watched, and so no listing is kept.
-    pub shared: bool,
-    /// The umask of the process counts for what is made: for tools that act as their user. A server clears it, because clients
-    /// say the modes of new files.
-    pub keeps_umask: bool,
-}
-
-impl Default for HostOptions {
-    fn default() -> Self {
-        Self {
-            open_files: KeptFiles::new(4096),
-            read_only: false,
-            private: None,
-            cross_mounts: true,
-            snapshot_of: None,
-            meter: Arc::default(),
-            shared: false,
-            keeps_umask: false,
-        }
-    }
-}
 
 /// One shared folder. Cheap to clone.
 #[derive(Clone)]
@@ -122,6 +86,7 @@ struct HostVolume {
     read_only: bool,
     private: Option<Private>,
     meter: Arc<Meter>,
+    read_ahead: ReadAhead,
     limits: Limits,
     objects: Objects,
     traces: Traces,
@@ -174,6 +139,7 @@ impl Host {
             read_only: options.read_only,
             private: options.private.as_ref().and_then(|path| Private::new(path, &root)),
             meter: options.meter.clone(),
+            read_ahead: options.read_ahead,
             limits: file_system::limits(root.as_fd())?,
             objects: Objects::new(&options.open_files),
             traces: Traces::default(),

@@ -39,6 +39,15 @@ pub enum Wait {
     Never,
 }
 
+/// When a range of a file's data is read next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextRead {
+    /// Soon: the host reads it from the disk now.
+    Soon,
+    /// Not soon: it may leave the memory of the host, unless it is to be written.
+    Never,
+}
+
 /// What must be on the disk when a write returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stability {

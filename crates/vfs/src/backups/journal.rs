@@ -44,14 +44,14 @@ const UNFINISHED: &str = ".new";
 
 /// The journals of the bundles in a volume.
 #[derive(Clone, Copy)]
-pub struct BundleJournals<'a> {
+pub struct BackupJournals<'a> {
     volume: &'a Volume,
 }
 
 impl Volume {
     /// The journals of its bundles.
-    pub fn bundle_journals(&self) -> BundleJournals<'_> {
-        BundleJournals { volume: self }
+    pub fn backup_journals(&self) -> BackupJournals<'_> {
+        BackupJournals { volume: self }
     }
 }
 

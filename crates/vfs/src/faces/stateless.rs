@@ -64,6 +64,7 @@ impl Stateless<'_> {
         self.volume.notes().file(Act::Read, node);
         let readable = self.volume.permit(actor, Plan::Read(of))?.readable(node, (offset, length)).await?;
         let (length, end) = within(attributes.size, offset, readable);
+        self.volume.note_stream(&actor.caller, node, (offset, length, end));
         let payload = self.volume.fetch(node, offset, length, length >= SENT).await?;
         let end = end || payload.len() < length;
         self.volume.site.traffic.read(payload.len());
@@ -98,6 +99,7 @@ impl Stateless<'_> {
         let (node, caller, length) = (&to.object, &actor.caller, data.len());
         let early = early.filter(|early| early.is_of(node.id(), offset, length));
         early.map_or(Ok(()), EarlyWrite::result)?;
+        let begins = offset;
         let written = PartWrite { offset, length: length as u64, data: Some(&data) };
         let quiet = DataWrite::permitted(self.volume, actor, to)?.quiet_part(written).await?;
         let operation = quiet.pinned()?.announce()?;
@@ -107,6 +109,7 @@ impl Stateless<'_> {
         };
         if stability == Stability::Unstable && !node.is_remote() {
             node.write_at(caller, offset, &data, stability)?;
+            self.volume.note_written(node, begins, length);
         } else {
             let (node, caller) = (node.clone(), caller.clone());
             let write = move || node.write_at(&caller, offset, &data, stability);

@@ -38,7 +38,7 @@ impl Open {
         if !self.is_data {
             let bytes = self.stream_bytes(offset, length).await?;
             let end = bytes.len() < length;
-            self.volume.site.traffic.read(bytes.len());
+            self.volume.site.traffic.read_stream(bytes.len());
             return Ok(ReadBytes { payload: Payload::Bytes(bytes), end });
         }
         // A short read is one call: only a longer one has to know where the file ends.
@@ -46,6 +46,7 @@ impl Open {
             true => (within(self.node.attributes()?.size, offset, length), true),
             false => ((length, false), false),
         };
+        self.volume.note_stream(&self.actor.caller, &self.node, (offset, length, end));
         let payload = self.volume.fetch(&self.node, offset, length, sent && length >= SENT_BLINDLY).await?;
         let end = end || payload.len() < length;
         self.volume.site.traffic.read(payload.len());
@@ -93,6 +94,7 @@ impl Open {
         let (permitted, length) = (OpenChange::to_write(self.permitted(), self), data.len());
         let early = early.filter(|early| early.is_of(self.node.id(), offset, length));
         early.map_or(Ok(()), EarlyWrite::result)?;
+        let whole = (offset, length);
         let writing = permitted.quiet_range((offset, length as u64)).await?.pinned()?.announce()?;
         let (offset, data) = match early {
             Some(early) => early.rest(data),
@@ -111,6 +113,9 @@ impl Open {
         };
         if written.is_ok() {
             self.volume.site.traffic.written(length);
+            if self.is_data && stability == Stability::Unstable {
+                self.volume.note_written(&self.node, whole.0, whole.1);
+            }
             early.into_iter().for_each(EarlyWrite::end);
         } else if let Err(Error::NoSpace | Error::QuotaExceeded) = written {
             self.volume.was_full.store(true, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use super::Change;
 use crate::backend::Node;
-use crate::backend::{Found, Stability, Wait};
+use crate::backend::{Found, NextRead, Stability, Wait};
 use crate::{Error, Payload, Result, Volume};
 
 /// Reads of at least this many bytes are sent from the page cache if all of them are there; shorter ones are cheaper copied.
@@ -23,8 +23,14 @@ impl Volume {
         let mut bytes = Vec::new();
         match node.read_at(offset, length, &mut bytes, Wait::Never) {
             Err(Error::WouldBlock) => {
-                let reading = node.clone();
-                let read = move || copy(&reading, offset, length);
+                let (reading, passed) = (node.clone(), self.passed(node, offset, length));
+                let read = move || {
+                    let read = copy(&reading, offset, length);
+                    passed
+                        .into_iter()
+                        .for_each(|(from, length)| reading.expect(from, length, NextRead::Never));
+                    read
+                };
                 self.site.pool.run(node.id(), read).await
             }
             read => read.map(|_| Payload::Bytes(bytes)),

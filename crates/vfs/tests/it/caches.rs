@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vfs::backend::host::{Host, HostOptions, KeptFiles};
+use vfs::backend::host::{Host, HostOptions, KeptFiles, ReadAhead};
 use vfs::caches::Cache;
 use vfs::state::{ClientId, Party};
 use vfs::{Actor, CacheBudget, Caller, HostKey, Volume, VolumeOptions};
@@ -213,4 +213,37 @@ fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     line.trim_end_matches(" kB").trim().parse::<u64>().unwrap() << 10
+}
+
+/// The bytes of a file of 4 MiB that are in memory after its first 4 KiB were read. `None`: the kernel cannot tell, or the file
+/// system has no disk behind its memory.
+async fn read_ahead(read_ahead: ReadAhead) -> Option<u64> {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    std::fs::write(dir.path().join("f"), vec![7; 4 << 20]).unwrap();
+    let written = std::fs::File::open(dir.path().join("f")).unwrap();
+    rustix::fs::fsync(&written).unwrap();
+    rustix::fs::fadvise(&written, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let files = KeptFiles::new(64);
+    let options = HostOptions { open_files: files.clone(), read_ahead, ..HostOptions::default() };
+    let host = Host::open(dir.path(), &options).unwrap();
+    let volume = Volume::new(Arc::new(host), VolumeOptions::default());
+    let caller = Caller::new(rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw(), &[]);
+    let me = Actor::new(caller, Party::client(ClientId(1)));
+    let root = volume.root().unwrap();
+    let file = volume.lookup(&me.caller, &root.object, b"f").unwrap();
+    let read = volume.stateless().read(&me, &file, 0, 4096).await.unwrap();
+    assert_eq!(read.payload.len(), 4096);
+    drop(read);
+    files.resident(64).map(|resident| resident.cached).filter(|cached| *cached < 4 << 20)
+}
+
+#[tokio::test]
+async fn a_share_without_read_ahead_reads_what_is_asked_for() {
+    let (Some(off), Some(normal)) = (read_ahead(ReadAhead::Off).await, read_ahead(ReadAhead::Normal).await)
+    else {
+        println!("skipped: the kernel cannot tell what is in memory, or the tests' folder has no disk");
+        return;
+    };
+    assert!(off < normal || normal == 4096, "{off} bytes without, {normal} with the host's own");
+    assert!(read_ahead(ReadAhead::Double).await.is_none_or(|double| double >= normal));
 }

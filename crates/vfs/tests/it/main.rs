@@ -33,6 +33,7 @@ mod order;
 mod paths;
 mod private;
 mod quota;
+mod reserved;
 mod safe_save;
 mod scene;
 mod streams_host;

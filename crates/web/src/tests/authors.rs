@@ -54,6 +54,8 @@ fn table() -> Vec<(&'static str, Value, Needs)> {
         ("/v1/messages", json!({ "text": "hello" }), Nothing),
         ("/v1/disconnect", json!({ "user": "eve" }), Nothing),
         ("/v1/caches", json!({ "limits": {} }), Nothing),
+        ("/v1/streams", json!({ "share": "a", "speed": 1_000_000, "streams": 1 }), Nothing),
+        ("/v1/streams/release", json!({ "id": 1 }), Nothing),
         ("/v1/luns", lun.clone(), Nothing),
         ("/v1/luns", json!({ "share": "a", "name": "b", "file": "disk.img" }), OwnPassword),
         ("/v1/luns/resize", lun, Nothing),

@@ -21,7 +21,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("images", &["wire", "lock", "formats"]),
     ("query", &["wire", "formats"]),
     ("coherence", &["lock", "formats"]),
-    ("resources", &["formats", "coherence"]),
+    ("resources", &["lock", "formats", "coherence"]),
     ("vfs", &["wire", "lock", "auth", "cephfs", "formats", "images", "coherence", "resources", "query"]),
     ("extract", &["wire", "query"]),
     ("spotlight", &["wire", "lock", "formats", "query", "vfs"]),

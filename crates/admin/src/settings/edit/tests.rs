@@ -58,6 +58,7 @@ impl Scene {
         let property = properties.into_iter().find(|property| property.name == key).unwrap();
         let source = match property.source {
             From::Default => "default".into(),
+            From::Preset(preset, _) => format!("preset {preset}"),
             From::Local(_) => "local".into(),
             From::Inherited(from, _) => format!("inherited from {from}"),
         };

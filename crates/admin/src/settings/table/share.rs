@@ -3,6 +3,7 @@
 use super::super::ClientSec;
 use super::super::authority::Authority;
 use super::super::kind::{Kind, MOST_NUMBER};
+use super::super::preset::WORDS as PRESET_WORDS;
 use super::super::setting::{Setting, Table, new};
 
 use Authority::{Administrator, Host, Limit, Operator};
@@ -70,6 +71,13 @@ pub(super) const SHARE: &[Setting] = &[
         .own()
         .example("\"Plans and photographs\"")
         .says("What clients show beside the name (SMB).", ""),
+    new(Share, "preset", Operator, OneOf(PRESET_WORDS), "\"none\"").example("\"editing\"").says(
+        "What the share is for: settings that it does not set itself get the values for this job.",
+        "\"editing\" is for Final Cut Pro, Premiere Pro, Resolve, Pro Tools and Logic Pro: `case-sensitive = false`, \
+         `mac-sidecars = true`, `name-encoding = \"plain\"`, `safe-save = true` and `read-ahead = \"double\"`. Leases, locks, \
+         durable handles and F_FULLFSYNC need no setting. What the share sets itself counts before the preset, and the preset before \
+         what it would inherit. It changes no rights. `fourfold verify-edit` tries what these programs do.",
+    ),
     new(Share, "nfs", Limit("false"), Bool, "true").says("The share is an NFS export.", ""),
     new(Share, "smb", Limit("false"), Bool, "true").says("SMB clients see the share.", ""),
     new(Share, "afp", Limit("false"), Bool, "true").says("AFP clients see the share as a volume.", ""),
@@ -214,6 +222,13 @@ pub(super) const SHARE: &[Setting] = &[
          these itself. This concerns files of the same folder, the new one less than an hour old; and the name that a file had \
          less than 15 seconds ago. A file that an SMB client overwrites in place keeps the same, and loses its other streams. Macs over \
          AFP and SMB do it themselves. When it is false, the file has only what was written.",
+    ),
+    new(Share, "read-ahead", Operator, OneOf(&["normal", "double", "none"]), "\"normal\"").says(
+        "How far ahead the host reads the files of the share from its disk.",
+        "\"normal\": as far as the host does for each file, which `/sys/class/bdi/*/read_ahead_kb` says for the disk. \"double\": twice \
+         as far (POSIX_FADV_SEQUENTIAL), for large files that are read from front to back, such as media. \"none\": nothing \
+         (POSIX_FADV_RANDOM), for databases and images of virtual machines. It counts for files that are opened from then on. \
+         `fourfold caches` shows how far it is. A share with a `store` has no read-ahead of the host.",
     ),
     new(Share, "local-recall", Operator, Bool, "false").says(
         "A local program that opens a file waits until SMB clients have given back what they cache of it.",

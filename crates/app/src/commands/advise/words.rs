@@ -1,9 +1,9 @@
 //! The advice: sentences with their numbers.
 
-use admin::control::{Advice, CacheStatus, CachesStatus};
+use admin::control::{Advice, CacheStatus, CachesStatus, speed_words as speed};
 
 use super::curve::{Curve, most_telling};
-use super::formats::{FORMATS, HEADROOM};
+use super::formats::{HEADROOM, common};
 use super::rules;
 use crate::commands::caches::{percent, size};
 
@@ -182,11 +182,6 @@ fn read_write(facts: &Facts) -> Vec<String> {
     ]
 }
 
-/// `1.5 MB/s`, `15 KB/s`.
-fn speed(bytes: f64) -> String {
-    if bytes < 1e6 { format!("{:.0} KB/s", bytes / 1e3) } else { format!("{:.1} MB/s", bytes / 1e6) }
-}
-
 /// How many active users the machine carries.
 fn users(facts: &Facts) -> Vec<String> {
     let curves = most_telling(&facts.curves);
@@ -237,7 +232,7 @@ fn video(facts: &Facts) -> Vec<String> {
         100.0 * (HEADROOM - 1.0),
         curve.workload
     )];
-    text.extend(FORMATS.iter().map(|format| {
+    text.extend(common().iter().map(|format| {
         let carried = curve.carries(HEADROOM * format.speed);
         let count = match carried.users {
             0 => "none".to_owned(),
@@ -245,7 +240,7 @@ fn video(facts: &Facts) -> Vec<String> {
                 format!("{users}{}", if carried.is_extrapolated { ", by the speed of fewer" } else { "" })
             }
         };
-        format!("  {}, {}: {count}", format.name, speed(format.speed))
+        format!("  {}, {}: {count} ({})", format.name, speed(format.speed), format.id)
     }));
     text
 }
@@ -258,12 +253,12 @@ fn by_format() -> Vec<String> {
          {links}. What the disks and the server sustain, `fourfold bench --workload seq-read --clients 1,5,10,50` measures.",
         100.0 * (HEADROOM - 1.0)
     )];
-    text.extend(FORMATS.iter().map(|format| {
+    text.extend(common().iter().map(|format| {
         let streams = LINKS.map(|(name, link)| match (link / (HEADROOM * format.speed)) as u64 {
             0 => format!("none over {name}"),
             count => format!("{count} over {name}"),
         });
-        format!("  {}, {}: {}", format.name, speed(format.speed), streams.join(", "))
+        format!("  {}, {}: {} ({})", format.name, speed(format.speed), streams.join(", "), format.id)
     }));
     text
 }

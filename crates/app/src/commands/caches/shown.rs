@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use admin::control::{CacheStatus, CachesStatus, HostMemory};
+use admin::control::{CacheStatus, CachesStatus, HostMemory, ReadAheadStatus, TrafficStatus};
 use admin::settings::units::format_size;
 
 use crate::terminal::out;
@@ -38,6 +38,39 @@ pub(super) fn table(status: &CachesStatus) -> String {
     text.push('\n');
     text.push_str(&predictions(&status.caches));
     text.push_str(&host(&status.host));
+    text.push_str(&read_ahead(&status.host, &status.traffic));
+    text
+}
+
+/// What plays the parts that caches of read-ahead and of icons had in older servers.
+fn read_ahead(host: &HostMemory, traffic: &TrafficStatus) -> String {
+    let share = |one: &ReadAheadStatus| match one.setting.as_str() {
+        "double" => format!("{} {} (twice the disk's)", one.share, size(one.bytes)),
+        "none" => format!("{} none", one.share),
+        _ => format!("{} {}", one.share, size(one.bytes)),
+    };
+    let shares: Vec<String> = host.read_ahead.iter().map(share).collect();
+    let mut text = format!(
+        "  read-ahead of the host: {}",
+        if shares.is_empty() { "no share is on a disk".into() } else { shares.join(", ") }
+    );
+    if let Some(read) = host.disk_read_bytes {
+        let _ = write!(
+            text,
+            "; {} came from disks for {} that clients have read",
+            size(read),
+            size(traffic.read_bytes)
+        );
+        if read > traffic.read_bytes {
+            let _ = write!(text, ", so at least {} of it was of no use", size(read - traffic.read_bytes));
+        }
+    }
+    let _ = writeln!(
+        text,
+        "\n  icons and resource forks: from the page cache; {} reads of forks and streams with {}",
+        traffic.stream_reads,
+        size(traffic.stream_bytes)
+    );
     text
 }
 
@@ -170,11 +203,30 @@ mod tests {
             sampled_bytes: 1 << 20,
             sampled_cached: Some(3 << 18),
             pressure_some: Some(0.5),
+            read_ahead: vec![ReadAheadStatus {
+                share: "Video".into(),
+                disk: 128 << 10,
+                bytes: 256 << 10,
+                setting: "double".into(),
+            }],
+            disk_read_bytes: Some(3 << 30),
             ..HostMemory::default()
         };
+        let traffic = TrafficStatus {
+            read_bytes: 2 << 30,
+            stream_reads: 7,
+            stream_bytes: 4 << 10,
+            ..TrafficStatus::default()
+        };
         let caches = vec![index, directory];
-        let text =
-            table(&CachesStatus { caches, host, part: 0.5, budget: 1 << 30, ..CachesStatus::default() });
+        let text = table(&CachesStatus {
+            caches,
+            host,
+            traffic,
+            part: 0.5,
+            budget: 1 << 30,
+            ..CachesStatus::default()
+        });
         for expected in [
             "Caches: 0 B of 1 GiB together",
             "50.0 % of the limits apply",
@@ -183,6 +235,9 @@ mod tests {
             "directory       90.0 %  97.0 %     98.0 %  99.0 %",
             "of 2 open files with 1 MiB it has 75.0 %",
             "waited for memory in 0.5 %, all in 0.0 %",
+            "read-ahead of the host: Video 256 KiB (twice the disk's); 3 GiB came from disks for 2 GiB that clients have read, so at \
+             least 1 GiB of it was of no use",
+            "7 reads of forks and streams with 4 KiB",
         ] {
             assert!(text.contains(expected), "{expected}\n{text}");
         }

@@ -15,6 +15,7 @@ use vfs::backend::host::{FILE_BYTES, as_ourselves};
 use vfs::caches::{Caches, Entry, Rules, SetError, Unit};
 use vfs::index::PAGE_CACHE;
 
+use super::read_ahead;
 use super::shown::size;
 use crate::host::memory::{KernelCounters, KernelMemory, cache_budget};
 use crate::host::privileges;
@@ -131,6 +132,8 @@ impl CachesView {
                 read_bytes: traffic.read_bytes,
                 writes: traffic.writes,
                 written_bytes: traffic.written_bytes,
+                stream_reads: traffic.stream_reads,
+                stream_bytes: traffic.stream_bytes,
             },
             host: self.host(),
         }
@@ -140,6 +143,8 @@ impl CachesView {
         let now = self.machine.now();
         let usable = self.machine.usable();
         let resident = as_ourselves(|| self.volumes.files().resident(SAMPLE)).ok().flatten();
+        let current = self.seen.lock().current.clone();
+        let read_ahead = as_ourselves(|| read_ahead::of_shares(&current.settings)).unwrap_or_default();
         let seen = self.seen.lock();
         let (since, counted) = seen.looks.front().copied().unwrap_or((self.began, self.first));
         let refaults = now.counted.refaults.saturating_sub(counted.refaults);
@@ -161,6 +166,8 @@ impl CachesView {
             sampled_files: resident.map_or(0, |resident| resident.files),
             sampled_bytes: resident.map_or(0, |resident| resident.bytes),
             sampled_cached: resident.map(|resident| resident.cached),
+            read_ahead,
+            disk_read_bytes: read_ahead::from_disks(),
         }
     }
 

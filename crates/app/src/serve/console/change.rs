@@ -58,6 +58,7 @@ fn shown(share: Option<&String>, property: &Property, table: Table) -> Option<Se
         Source::Local(place @ (Place::CommandLine(_) | Place::Environment(_))) => ("run", None, Some(place)),
         Source::Local(place) => ("local", None, Some(place)),
         Source::Inherited(from, place) => ("inherited", Some(from.clone()), Some(place)),
+        Source::Preset(_, place) => ("preset", None, Some(place)),
         Source::Default => ("default", None, None),
     };
     Some(SettingStatus {

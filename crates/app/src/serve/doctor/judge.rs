@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::probe::PathSize;
 use super::sample::{Activity, PathActivity, TimeParts, parts};
+use super::scanning::ScannerEvidence;
 
 /// A trouble, before it has a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(super) struct Case<'a> {
     pub(super) activities: &'a [Activity],
     /// The packets that reach it, if that was tried.
     pub(super) path: Option<PathSize>,
+    /// It opens file after file.
+    pub(super) scanner: Option<ScannerEvidence>,
 }
 
 /// Segments from which on a part of them says something.
@@ -50,15 +53,16 @@ const WORSE_BOTH_WAYS: f64 = 5.0;
 /// Judges a client. The order is that in which the troubles explain each other: the first is to be mended first.
 pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
     let of_pieces = delayed_ack(case);
+    let scans = case.scanner.map(scanner);
     if case.is_local {
-        return of_pieces.into_iter().collect(); // a loopback loses nothing
+        return of_pieces.into_iter().chain(scans).collect(); // a loopback loses nothing
     }
     let spent = parts(case.activities, false);
     let path = PathSums::of(case.activities);
     let lost = half_duplex(case, &path, spent).or_else(|| loss(&path, spent));
     let slow_path = bufferbloat(&path, spent).or_else(|| wifi(&path, spent));
     let of_client = slow_client(&path, spent).or_else(|| busy_client(case, spent));
-    [mtu(case), of_pieces, lost, slow_path, of_client].into_iter().flatten().collect()
+    [mtu(case), of_pieces, lost, slow_path, of_client, scans].into_iter().flatten().collect()
 }
 
 /// The network of one client in the last minute.
@@ -269,6 +273,19 @@ fn slow_client(path: &PathSums, spent: TimeParts) -> Option<Finding> {
             spent.active.as_secs_f64()
         ),
     })
+}
+
+fn scanner(seen: ScannerEvidence) -> Finding {
+    let ScannerEvidence { files_per_second, folders, partly } = seen;
+    Finding {
+        name: "scanner",
+        text: format!(
+            "it opens {files_per_second:.0} files a second in {folders} folders, and reads less than half of {} of them: a virus scanner \
+             or an indexer looks at every file. Exclude this share from its real-time protection and its scheduled scans, or let it \
+             run at night.",
+            percent(partly)
+        ),
+    }
 }
 
 fn busy_client(case: &Case<'_>, spent: TimeParts) -> Option<Finding> {

@@ -7,7 +7,7 @@ use conn::Allowance;
 use super::*;
 
 fn examinations() -> Examinations {
-    Examinations { diag: Err("a test has no kernel".into()), ..Examinations::new() }
+    Examinations { diag: Err("a test has no kernel".into()), ..Examinations::new(ShareFolders::default()) }
 }
 
 fn peer() -> Peer {

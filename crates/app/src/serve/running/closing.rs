@@ -15,7 +15,7 @@ impl Running {
         let everybody = Disconnect::default();
         let done: Vec<String> =
             self.parts.fronts.iter().filter_map(|front| front.disconnect(&everybody, Some(&file))).collect();
-        let only_nfs = "only NFS clients have it open, and a server cannot take an open file from them";
-        if done.is_empty() { Err(vec![only_nfs.into()]) } else { Ok(done) }
+        let why = "only NFS clients have it open, and a server cannot take an open file from them";
+        if done.is_empty() { Err(vec![why.into()]) } else { Ok(done) }
     }
 }

@@ -93,7 +93,7 @@ impl Observer for Slow<'_> {
 impl Backups {
     /// The bundles whose images are to be checked in the background: those that a verification has found whole.
     pub(crate) fn unchecked_inside(&self) -> Vec<BackupName> {
-        self.known(|record| is_due(record))
+        self.known(is_due)
     }
 
     /// Checks the file systems in the image of a bundle, or goes on with that.

@@ -27,13 +27,13 @@ impl Backups {
         let is_damaged =
             bundle.is_damaged() || record.verification.as_ref().is_some_and(|last| last.is_damaged());
         let is_kept = sessions(place.share, &place.current.settings) > 0;
-        let has_none = || place.volume.bundle_journals().points(&place.bundle).is_empty();
+        let has_none = || place.volume.backup_journals().points(&place.bundle).is_empty();
         is_kept && !is_damaged && bundle.size.is_some() && (record.is_point_due || has_none())
     }
 
     /// Begins a point that is due. No other request works.
     pub(super) fn begin_point(&self, place: &Place<'_>) -> anyhow::Result<()> {
-        let (journals, now) = (place.volume.bundle_journals(), SystemTime::now().into());
+        let (journals, now) = (place.volume.backup_journals(), SystemTime::now().into());
         // The newest point is the end of the last session. To undo that one, the point before is needed.
         let keep = sessions(place.share, &place.current.settings).saturating_add(1);
         if journals.begin_point(&place.bundle, &new_name(), now, keep)? {
@@ -57,13 +57,13 @@ impl Backups {
         let is_wanted = sessions(share, settings) > 0;
         let is_needless = |name: &Vec<u8>| !is_wanted || !bundles.iter().any(|bundle| bundle.name == *name);
         let needless: Vec<Vec<u8>> =
-            volume.bundle_journals().bundles().into_iter().filter(is_needless).collect();
+            volume.backup_journals().bundles().into_iter().filter(is_needless).collect();
         if needless.is_empty() {
             return;
         }
         let Some(_working) = self.background() else { return };
         for name in needless {
-            if let Err(error) = volume.bundle_journals().end(&name) {
+            if let Err(error) = volume.backup_journals().end(&name) {
                 tracing::warn!(share = share.name, %error, "a journal of backups is not removed");
             }
         }

@@ -42,7 +42,7 @@ impl Point {
 pub(crate) fn points(share: &ShareSettings, state: &Path, volume: &Volume, bundle: &[u8]) -> Vec<Point> {
     let snapshots = snapshots_with(share, state, bundle).into_iter().map(Point::Snapshot);
     let mut all: Vec<Point> =
-        snapshots.chain(volume.bundle_journals().points(bundle).into_iter().map(Point::Journal)).collect();
+        snapshots.chain(volume.backup_journals().points(bundle).into_iter().map(Point::Journal)).collect();
     all.sort_by_key(|one| std::cmp::Reverse(one.taken()));
     all
 }

@@ -29,7 +29,7 @@ impl Backups {
         let name = BackupName { share: place.share.name.clone(), bundle: text_view(&new) };
         self.renamed(&place.name, &name);
         self.change(&name, |record| record.is_point_due = true);
-        if let Err(error) = place.volume.bundle_journals().end(&place.bundle) {
+        if let Err(error) = place.volume.backup_journals().end(&place.bundle) {
             tracing::debug!(%error, "the journal of the old name is still there");
         }
         tracing::info!(share = place.share.name, bundle = old, to = name.bundle, "backups of a Mac renamed");

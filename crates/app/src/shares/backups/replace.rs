@@ -264,7 +264,7 @@ fn stage(
         done += count;
         progress(Progress { done, total: 0 })
     };
-    match place.volume.bundle_journals().stage((&place.bundle, &point.name), &to, &mut bytes) {
+    match place.volume.backup_journals().stage((&place.bundle, &point.name), &to, &mut bytes) {
         Ok(true) => Ok(()),
         Ok(false) => bail!("the rollback was ended"),
         Err(error) => Err(in_words(error, &place.name.bundle)),
@@ -276,11 +276,11 @@ fn exchange(place: &Place<'_>, point: &Point, (staging, kept): (&str, &str)) -> 
     let (volume, staging, kept) = (&place.volume, from_text_view(staging), from_text_view(kept));
     match point {
         Point::Journal(point) => {
-            volume.bundle_journals().put_back((&place.bundle, &point.name), &staging, &kept)
+            volume.backup_journals().put_back((&place.bundle, &point.name), &staging, &kept)
         }
         Point::Snapshot(_) => {
             volume.backup_bundles().replace(&staging, &place.bundle, &kept)?;
-            volume.bundle_journals().end(&place.bundle)
+            volume.backup_journals().end(&place.bundle)
         }
     }
 }

@@ -172,12 +172,10 @@ pub(crate) fn check(target: &Target, credentials: Option<&Path>, only_greet: boo
     };
     let is_guest = account.is_none();
     let account = account.unwrap_or_default();
-    let tried = match target.protocol {
-        Protocol::Smb | Protocol::Afp if is_guest && only_greet => {
-            client::check::greet(&place(target, &account, None), CHECK_WITHIN)
-        }
-        Protocol::Smb | Protocol::Afp => client::check::visit(&place(target, &account, None), CHECK_WITHIN),
-        Protocol::Nfs => visit_export(target, &account),
+    let tried = match spoken(target.protocol).users_log_in() {
+        true if is_guest && only_greet => client::check::greet(&place(target, &account, None), CHECK_WITHIN),
+        true => client::check::visit(&place(target, &account, None), CHECK_WITHIN),
+        false => visit_export(target, &account),
     };
     // Without an account the login may be refused: the server is there and answers.
     let refuses_guests = is_guest && matches!(tried, Err(Error::Login(_) | Error::Refused(_)));
@@ -199,21 +197,27 @@ fn visit_export(target: &Target, account: &LinkAccount) -> client::Result<()> {
     }
 }
 
+/// The protocol as the clients know it.
+fn spoken(protocol: Protocol) -> client::Protocol {
+    let has_its_scheme = |spoken: &client::Protocol| spoken.name() == protocol.scheme();
+    client::Protocol::ALL
+        .into_iter()
+        .find(has_its_scheme)
+        .expect("there is a client of each protocol of links")
+}
+
 /// The target in the words of the clients.
 fn place(target: &Target, account: &LinkAccount, version: Option<&str>) -> client::Target {
-    let (share, path) = match target.protocol {
-        Protocol::Nfs => (target.parts.join("/"), String::new()),
-        _ => (
+    let protocol = spoken(target.protocol);
+    let (share, path) = match protocol.users_log_in() {
+        false => (target.parts.join("/"), String::new()),
+        true => (
             target.parts.first().cloned().unwrap_or_default(),
             target.parts.get(1..).unwrap_or_default().join("/"),
         ),
     };
     client::Target {
-        protocol: match target.protocol {
-            Protocol::Smb => client::Protocol::Smb,
-            Protocol::Nfs => client::Protocol::Nfs,
-            Protocol::Afp => client::Protocol::Afp,
-        },
+        protocol,
         host: target.host.clone(),
         port: target.port(),
         user: account.user.clone(),

@@ -1,7 +1,9 @@
 //! `fourfold bench` against a server with all four protocols, and against servers that fail.
 
 mod links;
+mod networks;
 mod server;
+mod streams;
 mod troubles;
 
 use std::net::TcpListener;

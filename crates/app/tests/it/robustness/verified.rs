@@ -94,3 +94,54 @@ fn what_cannot_be_compared_is_said() {
     assert_eq!(verify(&[]).status.code(), Some(2));
     assert_eq!(std::fs::read_dir(&share).unwrap().count(), 1, "only the folder that was there");
 }
+
+/// The abilities that do not work, with what is said of them, of each target.
+fn missing(report: &Value) -> Vec<String> {
+    let trials = report["trials"].as_array().unwrap().iter();
+    let missing = trials.filter(|trial| trial["outcome"]["is"] != "works");
+    missing.map(|trial| format!("{} {}", trial["ability"].as_str().unwrap(), trial["outcome"])).collect()
+}
+
+fn verdict<'a>(report: &'a Value, program: &str, purpose: &str) -> &'a str {
+    let mut all = report["programs"].as_array().unwrap().iter();
+    let found = all.find(|one| one["program"] == program && one["purpose"] == purpose);
+    found.unwrap_or_else(|| panic!("{program}, {purpose}"))["verdict"].as_str().unwrap()
+}
+
+#[test]
+fn what_edit_applications_do_works_on_a_share() {
+    let (top, share) = folder();
+    let server = Server::start_with_afp(top.path(), &share);
+    let urls = urls(&server, 1000);
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fourfold"));
+        command.arg("verify-edit").args(words).output().unwrap()
+    };
+    let words: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let output = run(&[&words[..], &["--json"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let reports: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let [smb, afp, nfs, nfs4] = [0, 1, 2, 3].map(|at| &reports[at]);
+    // How many tracks are enough depends on the machine that tests.
+    let of_server = |report: &Value| -> Vec<String> {
+        missing(report).into_iter().filter(|one| !one.starts_with("small-reads")).collect()
+    };
+    assert_eq!(of_server(smb), Vec::<String>::new());
+    let impossible = |words: &[&str]| -> Vec<String> {
+        words.iter().map(|word| format!("{word} {{\"is\":\"impossible\"}}")).collect()
+    };
+    assert_eq!(of_server(afp), Vec::<String>::new());
+    // Names of NFS are bytes, and its clients take their locks back themselves.
+    let case = "one-case {\"is\":\"fails\",\"why\":\"clip.mov does not find Clip.MOV\"}";
+    let [lost, alone] = [impossible(&["lost-locks"]), impossible(&["open-alone"])];
+    assert_eq!(of_server(nfs), [&[case.to_owned()], &lost[..], &alone[..]].concat());
+    assert_eq!(of_server(nfs4), [&[case.to_owned()], &lost[..]].concat());
+    assert_eq!(verdict(smb, "final-cut-pro", "libraries"), "works");
+    assert_eq!(verdict(nfs4, "final-cut-pro", "libraries"), "refused");
+    assert_eq!(verdict(smb, "logic-pro", "the Sound Library"), "refused");
+    assert!(is_empty(&share), "what was made is removed");
+    let text = String::from_utf8(run(&[words[0], "--for", "pro-tools"]).stdout).unwrap();
+    assert!(text.contains("Pro Tools") && !text.contains("Premiere"), "{text}");
+    assert!(text.contains("set the volume to R"), "{text}");
+    assert_eq!(run(&[words[0], "--for", "imovie"]).status.code(), Some(2));
+}

@@ -162,11 +162,11 @@ impl Nfs4 {
         results.skip(Number::REMOVE)
     }
 
-    /// OPEN of a name in a folder, for this access. `path` is for messages.
+    /// OPEN of a name in a folder, for this access, which denies others something. `path` is for messages.
     fn open_in(
         &mut self,
         (folder, name): (&[u8], &str),
-        access: u32,
+        (access, deny): (u32, u32),
         how: OpenHow<'_>,
         path: &str,
     ) -> Result<OpenFileId> {
@@ -175,7 +175,7 @@ impl Nfs4 {
         let open = CompoundOperation::Open(OpenArgs {
             sequence: 0,
             access: access | WANT_NO_DELEGATION,
-            deny: 0,
+            deny,
             owner: OwnerArgument { client: self.client, name: Opaque::new(&owner) },
             how,
             claim: Claim::Name(Opaque::new(name.as_bytes())),
@@ -297,7 +297,13 @@ impl Session for Nfs4 {
             OpenIntent::Read => (SHARE_READ, OpenHow::Existing),
             OpenIntent::Write => (SHARE_READ | SHARE_WRITE, OpenHow::Existing),
         };
-        self.open_in((&folder, name), access, made, path)
+        self.open_in((&folder, name), (access, 0), made, path)
+    }
+
+    fn open_alone(&mut self, path: &str) -> Result<OpenFileId> {
+        let (folder, name) = self.place(path)?;
+        let both = SHARE_READ | SHARE_WRITE;
+        self.open_in((&folder, name), (both, both), OpenHow::Existing, path)
     }
 
     fn close(&mut self, file: OpenFileId) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Trees over SMB: listings with dates, streams by name, extended attributes.
 
 use ::smb::wire::create::{Disposition, Options};
-use ::smb::wire::fscc::directory::{self, Form};
+use ::smb::wire::fscc::directory;
 use ::smb::wire::fscc::file_info::{AttributeTag, Basic};
 use ::smb::wire::fscc::fs_info::FullSize;
 use ::smb::wire::fscc::{FileAttributes, FileClass, FsClass, ea, stream};
@@ -47,7 +47,7 @@ impl Tree for Smb {
             let mut pages = Pages::of(folder);
             while let Some(page) = smb.next_page(file, flags)? {
                 pages.page(&page)?;
-                for listed in directory::decode(Form::IdBoth, &page).map_err(malformed)? {
+                for listed in directory::decode(smb.form(), &page).map_err(malformed)? {
                     pages.entry(2 * listed.name.len())?;
                     match String::from_utf16(&listed.name) {
                         Ok(name) if name == "." || name == ".." => {}

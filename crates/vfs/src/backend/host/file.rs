@@ -1,20 +1,23 @@
 //! The bytes of a file.
 
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
+use rustix::fs::{Advice, FallocateFlags, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::descriptors::{Descriptor, OpenDescriptors};
 use super::failure::{self, last_fact};
 use super::object::HostObject;
 use super::{guards, handle};
-use crate::backend::{Object, Stability, Wait};
+use crate::backend::{NextRead, Object, Stability, Wait};
 use crate::{Access, Error, Kind, Result};
 
 /// Linux moves at most this many bytes in one call.
 const MOST_IN_ONE_CALL: usize = 0x7fff_f000;
+/// Linux reads at most a window of its own for each advice: a longer range is advised in pieces of this length.
+const ADVISED: u64 = 256 * 1024;
 
 impl HostObject {
     /// Opens the data for reading or writing, unless it is open. Permission has been checked: the server's own ids
@@ -44,6 +47,7 @@ impl HostObject {
         let way = guards::way(self.id(), writes);
         let new = handle::reopen(self.fd(), if writes { OFlags::RDWR } else { OFlags::RDONLY }).map(Arc::new);
         if let Ok(new) = &new {
+            self.shared.read_ahead.advise(new);
             // One descriptor for all: with two, the host gives no lease against readers.
             let descriptor = match (writes, lends) {
                 (true, _) => all.writes(new.clone()),
@@ -214,6 +218,36 @@ impl HostObject {
 }
 
 impl HostObject {
+    /// Has the host read a range ahead, or lets it forget the range (posix_fadvise). Errors only cost time later.
+    pub(super) fn expect_range(&self, offset: u64, length: u64, next: NextRead) {
+        let Some(fd) = self.opened_now() else { return };
+        let size = self.attributes().map_or(0, |attributes| attributes.size);
+        let end = offset.saturating_add(length).min(size);
+        let (piece, advice) = match next {
+            NextRead::Soon => (ADVISED, Advice::WillNeed),
+            NextRead::Never => (u64::MAX, Advice::DontNeed),
+        };
+        let mut from = offset;
+        while let Some(left) = NonZeroU64::new(end.saturating_sub(from).min(piece)) {
+            if rustix::fs::fadvise(&*fd, from, Some(left), advice).is_err() {
+                return;
+            }
+            from += left.get();
+        }
+    }
+
+    /// Has the kernel begin to write a range to the disk (sync_file_range). An error is told by the next real sync.
+    #[allow(unsafe_code)]
+    pub(super) fn begin_sync_range(&self, offset: u64, length: u64) {
+        let (Some(fd), Ok(offset), Ok(length)) =
+            (self.opened_now(), i64::try_from(offset), i64::try_from(length))
+        else {
+            return;
+        };
+        // SAFETY: the call takes numbers only, and the descriptor is open.
+        unsafe { libc::sync_file_range(fd.as_raw_fd(), offset, length, libc::SYNC_FILE_RANGE_WRITE) };
+    }
+
     /// Whether its data is open. One that another thread opens just now counts as not open.
     pub(super) fn has_data(&self) -> bool {
         self.kind() == Kind::File && self.data.try_lock().is_some_and(|opened| opened.any().is_some())

@@ -117,6 +117,7 @@ impl HostObject {
 }
 
 fn new_file(folder: &HostObject, fd: OwnedFd, key: HostKey, attributes: &Attributes) -> HostObject {
+    folder.shared.read_ahead.advise(&fd);
     let fd = std::sync::Arc::new(fd);
     let object = HostObject::new(folder.shared.clone(), fd.clone(), key, attributes, OpenMethod::ByName);
     object.data.lock().write = Some(Descriptor::uncounted(fd)); // it names the file, too

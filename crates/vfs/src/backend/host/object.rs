@@ -19,8 +19,8 @@ use super::making::RefusedMaker;
 use super::metered::Growth;
 use super::{HostVolume, OpenMethod, failure, handle};
 use crate::backend::{
-    Against, Found, Glance, HearsLocal, Hold, ListEntry, NewKind, NewOwner, Object, RenameMode, Stability,
-    Wait, XattrMode,
+    Against, Found, Glance, HearsLocal, Hold, ListEntry, NewKind, NewOwner, NextRead, Object, RenameMode,
+    Stability, Wait, XattrMode,
 };
 use crate::permission::{by_mode, mode_is_exact};
 use crate::quota::{Charge, Meter};
@@ -388,6 +388,14 @@ impl Object for HostObject {
 
     fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
         self.resident_range(offset, length)
+    }
+
+    fn begin_sync(&self, offset: u64, length: u64) {
+        self.begin_sync_range(offset, length);
+    }
+
+    fn expect(&self, offset: u64, length: u64, next: NextRead) {
+        self.expect_range(offset, length, next);
     }
 
     fn sync(&self, stability: Stability) -> Result<()> {

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::{BROKEN, BundleJournals, OpenJournal, UNFINISHED, copy_into};
+use super::{BROKEN, BackupJournals, OpenJournal, UNFINISHED, copy_into};
 use crate::backend::{Found, NewKind, Node, RenameMode, Stability, Wait};
 use crate::backups::image::BackupImage;
 use crate::backups::replacing::each_entry;
@@ -85,7 +85,7 @@ impl PointBands {
     }
 }
 
-impl BundleJournals<'_> {
+impl BackupJournals<'_> {
     /// The points of a bundle in its journal, the newest first.
     pub fn points(self, bundle: &[u8]) -> Vec<JournalPoint> {
         let journals = self.journals_of(bundle).unwrap_or_default();
@@ -250,8 +250,8 @@ impl<'a> BackupImage<'a> {
     pub fn at_point(volume: &'a Volume, bundle: &[u8], point: &str) -> Result<Self> {
         let live = Self::open(volume, bundle)?;
         let live_bands = live.bands.as_ref().ok_or(Error::NotFound)?;
-        let is_there = volume.bundle_journals().points(bundle).iter().any(|one| one.name == point);
-        let journals = volume.bundle_journals().journals_of(bundle)?;
+        let is_there = volume.backup_journals().points(bundle).iter().any(|one| one.name == point);
+        let journals = volume.backup_journals().journals_of(bundle)?;
         let from = journals
             .iter()
             .position(|(name, _)| name == point)

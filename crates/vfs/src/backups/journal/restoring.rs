@@ -9,7 +9,7 @@
 //! The journal stays as it is until the folder has taken the place of the bundle, so a crash at any moment leaves a way back.
 
 use super::point::{is_list, names};
-use super::{BundleJournals, copy_into};
+use super::{BackupJournals, copy_into};
 use crate::backend::{Found, NewKind, Node, Stability, XattrMode};
 use crate::backups::image::BackupImage;
 use crate::backups::replacing::{each_entry, ourselves};
@@ -29,7 +29,7 @@ enum Sharing {
     Nothing,
 }
 
-impl BundleJournals<'_> {
+impl BackupJournals<'_> {
     /// Makes the bundle of a point in a new folder of the share. False: `bytes`, which is told how many bytes were made since the
     /// last call, has ended it.
     ///

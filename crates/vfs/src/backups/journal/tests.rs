@@ -89,11 +89,11 @@ impl Scene {
     }
 
     fn begin(&self, name: &str) -> bool {
-        self.volume.bundle_journals().begin_point(BUNDLE, name, LATER, 3).unwrap()
+        self.volume.backup_journals().begin_point(BUNDLE, name, LATER, 3).unwrap()
     }
 
     fn points(&self) -> Vec<String> {
-        self.volume.bundle_journals().points(BUNDLE).into_iter().map(|point| point.name).collect()
+        self.volume.backup_journals().points(BUNDLE).into_iter().map(|point| point.name).collect()
     }
 
     /// The bands of a folder, by name.
@@ -130,15 +130,15 @@ impl Scene {
 
     fn roll_back(&self, point: &str) {
         let _runtime = runtime().enter();
-        assert!(self.volume.bundle_journals().stage((BUNDLE, point), b"staged", &mut |_| true).unwrap());
-        self.volume.bundle_journals().put_back((BUNDLE, point), b"staged", b"kept").unwrap();
+        assert!(self.volume.backup_journals().stage((BUNDLE, point), b"staged", &mut |_| true).unwrap());
+        self.volume.backup_journals().put_back((BUNDLE, point), b"staged", b"kept").unwrap();
     }
 
     /// The server starts again after a power cut.
     fn cut_power(&mut self) {
         self.faulty.crash();
         self.volume = volume(&self.faulty);
-        self.volume.bundle_journals().resume();
+        self.volume.backup_journals().resume();
     }
 }
 
@@ -275,7 +275,7 @@ fn a_band_that_something_else_has_changed_is_found() {
     band.object.set_attributes(&Caller::root(), &longer).unwrap();
     assert_eq!(scene.problems("p1"), [ImageProblem::BandChanged { number: 1 }]);
     let _runtime = runtime().enter();
-    let staged = scene.volume.bundle_journals().stage((BUNDLE, "p1"), b"staged", &mut |_| true);
+    let staged = scene.volume.backup_journals().stage((BUNDLE, "p1"), b"staged", &mut |_| true);
     assert_eq!(staged, Err(crate::Error::Stale));
 }
 
@@ -283,7 +283,7 @@ fn a_band_that_something_else_has_changed_is_found() {
 fn no_point_begins_just_after_a_write() {
     let scene = Scene::new(FIRST);
     let now = scene.band("0").attributes.modified;
-    assert_eq!(scene.volume.bundle_journals().begin_point(BUNDLE, "p1", now, 3), Ok(false));
+    assert_eq!(scene.volume.backup_journals().begin_point(BUNDLE, "p1", now, 3), Ok(false));
     assert_eq!(scene.points(), [""; 0]);
 }
 
@@ -294,9 +294,9 @@ fn clients_do_not_see_the_journal_and_it_ends_with_the_setting() {
     scene.write(&scene.band("0"), b"ZERO");
     let page = scene.volume.list(&Caller::root(), &scene.volume.root().unwrap(), 0).unwrap();
     assert_eq!(page.named().count(), 1);
-    assert_eq!(scene.volume.bundle_journals().bundles(), [BUNDLE]);
-    scene.volume.bundle_journals().end(BUNDLE).unwrap();
-    assert!(scene.points().is_empty() && scene.volume.bundle_journals().bundles().is_empty());
+    assert_eq!(scene.volume.backup_journals().bundles(), [BUNDLE]);
+    scene.volume.backup_journals().end(BUNDLE).unwrap();
+    assert!(scene.points().is_empty() && scene.volume.backup_journals().bundles().is_empty());
     scene.write(&scene.band("1"), b"ONE");
 }
 

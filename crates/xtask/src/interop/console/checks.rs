@@ -27,6 +27,7 @@ pub const PAGES: &[&str] = &[
     "luns",
     "slowest",
     "caches",
+    "streams",
     "benchmarks",
     "settings",
     "alerts",

@@ -95,13 +95,23 @@ fn pressure_comes_before_larger_caches() {
 #[test]
 fn the_ratio_of_reads_to_writes_is_the_sites_own() {
     let mut facts = facts(Vec::new());
-    facts.status.traffic =
-        TrafficStatus { reads: 500, read_bytes: 25 << 30, writes: 100, written_bytes: 1 << 30 };
+    facts.status.traffic = TrafficStatus {
+        reads: 500,
+        read_bytes: 25 << 30,
+        writes: 100,
+        written_bytes: 1 << 30,
+        ..TrafficStatus::default()
+    };
     let said = of(&facts, "read-write");
     assert!(said.contains("25.0:1 by bytes (25 GiB read, 1 GiB written), 5.0:1 by operations"), "{said}");
     assert!(said.contains("The site reads: memory for the page cache"), "{said}");
-    facts.status.traffic =
-        TrafficStatus { reads: 50, read_bytes: 1 << 20, writes: 100, written_bytes: 4 << 20 };
+    facts.status.traffic = TrafficStatus {
+        reads: 50,
+        read_bytes: 1 << 20,
+        writes: 100,
+        written_bytes: 4 << 20,
+        ..TrafficStatus::default()
+    };
     let said = of(&facts, "read-write");
     assert!(said.contains("1:4.0 by bytes") && said.contains("The site writes"), "{said}");
 }

@@ -36,7 +36,7 @@ fn with(change: impl Fn(&mut Activity, &mut PathActivity)) -> Activity {
 }
 
 fn found_of(activities: &[Activity], path: Option<PathSize>) -> Vec<Finding> {
-    judge(&Case { is_local: false, activities, path })
+    judge(&Case { is_local: false, activities, path, scanner: None })
 }
 
 /// The troubles of a minute of this.
@@ -150,14 +150,14 @@ fn a_client_at_full_load_is_told_from_one_that_has_nothing_to_do() {
 fn small_pieces_that_wait_for_acknowledgements_are_named_on_a_loopback_too() {
     let pieces = PieceWaitCounts { held: [57, 0], acknowledges: true, ..PieceWaitCounts::default() };
     let activities = [Activity { pieces, ..well() }];
-    let all = judge(&Case { is_local: true, activities: &activities, path: None });
+    let all = judge(&Case { is_local: true, activities: &activities, path: None, scanner: None });
     assert_eq!(all[0].name, "delayed-ack");
     assert!(all[0].text.contains("57 waits of 40 ms. The server acknowledges"), "{}", all[0].text);
     // A busy machine stops clients for all kinds of times, and a loopback has none of a network's troubles.
     let pieces = PieceWaitCounts { held: [57, 3], beside: [80, 40], ..PieceWaitCounts::default() };
     let lossy = with(|_, path| (path.lost, path.window_limited) = (100_000, 4 * S));
     let activities = vec![Activity { pieces, ..lossy }; 12];
-    assert!(judge(&Case { is_local: true, activities: &activities, path: None }).is_empty());
+    assert!(judge(&Case { is_local: true, activities: &activities, path: None, scanner: None }).is_empty());
 }
 
 #[test]
@@ -166,4 +166,14 @@ fn packets_that_vanish_are_named_with_the_size_that_passes() {
     assert_eq!(all[0].name, "mtu");
     assert!(all[0].text.contains("more than 1500 bytes vanish") && all[0].text.contains("sends 9000"));
     assert!(found_of(&[well()], Some(PathSize { passes: 9000, sent: 9000 })).is_empty());
+}
+
+#[test]
+fn a_scanner_is_named_with_what_it_does_on_a_loopback_too() {
+    let scanner = Some(ScannerEvidence { files_per_second: 140.0, folders: 50, partly: 0.9 });
+    for is_local in [false, true] {
+        let found = judge(&Case { is_local, activities: &[well()], path: None, scanner });
+        let text = &found.iter().find(|one| one.name == "scanner").unwrap().text;
+        assert!(text.contains("140 files a second in 50 folders") && text.contains("90 %"), "{text}");
+    }
 }

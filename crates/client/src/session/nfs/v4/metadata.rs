@@ -235,7 +235,7 @@ impl Nfs4 {
         let folder = self.attributes_of(path, true)?;
         let nothing = Fattr { which: Bitmap::default(), values: Opaque::new(b"") };
         let file =
-            self.open_in((&folder, name), SHARE_READ | SHARE_WRITE, OpenHow::Unchecked(nothing), path)?;
+            self.open_in((&folder, name), (SHARE_READ | SHARE_WRITE, 0), OpenHow::Unchecked(nothing), path)?;
         self.write_open(file, 0, bytes)
     }
 
