@@ -27,7 +27,7 @@ const LOOKS: [(Appearance, &[&str]); 4] = [
 ];
 
 /// The script, which is fetched once. The error says why it is not to be had.
-pub fn script() -> Result<PathBuf> {
+fn script() -> Result<PathBuf> {
     let folder = process::root().join("target/axe").join(PACKAGE);
     let file = folder.join(SCRIPT);
     if !file.is_file() {
