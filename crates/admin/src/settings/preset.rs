@@ -37,7 +37,6 @@ pub(super) const PRESETS: &[Preset] = &[Preset {
 
 impl Preset {
     /// The preset of this name. `none` is no preset.
-
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         PRESETS.iter().find(|preset| preset.name == name)
     }

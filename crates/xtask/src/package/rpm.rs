@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(paths, ["etc/fourfold", "etc/fourfold/fourfold.toml", "usr/bin/fourfold"]);
         let archive = cpio(&tree, 7).unwrap();
         assert!(archive.starts_with(b"07070100000001000041ed"), "a folder of mode 755");
-        assert!(archive.len() % 4 == 0 && archive.windows(10).any(|part| part == b"TRAILER!!!"));
+        assert!(archive.len().is_multiple_of(4) && archive.windows(10).any(|part| part == b"TRAILER!!!"));
     }
 
     #[test]

@@ -22,15 +22,12 @@ const LIMIT: Duration = Duration::from_secs(120);
 const LOOKS: [(Appearance, &[&str]); 4] = [
     (Appearance { width: 1280, height: 860, dark: false }, &[]),
     (Appearance { width: 1280, height: 860, dark: true }, &["color-contrast"]),
-    (
-        Appearance { width: 390, height: 844, dark: true },
-        &["color-contrast", "target-size", "scrollable-region-focusable"],
-    ),
+    (Appearance { width: 390, height: 844, dark: true }, &["color-contrast"]),
     (Appearance { width: 390, height: 844, dark: false }, &["color-contrast"]),
 ];
 
 /// The script, which is fetched once. The error says why it is not to be had.
-pub fn script() -> Result<PathBuf> {
+fn script() -> Result<PathBuf> {
     let folder = process::root().join("target/axe").join(PACKAGE);
     let file = folder.join(SCRIPT);
     if !file.is_file() {

@@ -160,12 +160,6 @@ pub fn run(outcomes: &mut Outcomes, only: &[String]) -> Result<()> {
             outcomes.skip(name, "smbclient is not installed");
             continue;
         }
-        if *name == AXE
-            && let Err(why) = axe::script()
-        {
-            outcomes.skip(name, &format!("axe-core is not to be had: {why:#}"));
-            continue;
-        }
         let outcome = check(&mut scene);
         outcomes
             .add(*name, outcome.map_or_else(|error| Outcome::Fail(format!("{error:#}")), |()| Outcome::Pass));
