@@ -1,6 +1,7 @@
 //! `fourfold find` with a running server: it follows local programs, and judges by the rights of accounts.
 
 use std::io::{BufRead, BufReader};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -134,8 +135,10 @@ fn users_of_the_host_find_what_their_accounts_may_list() {
     let scene = Scene::new();
     std::fs::set_permissions(scene.folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     until("the index is built", || scene.lines(&["invoice"]).len() == 2);
+    // The folders above the program may be closed to other users.
+    let program = std::fs::File::open(env!("CARGO_BIN_EXE_fourfold")).unwrap();
     let ask = |uid: u32, words: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fourfold"));
+        let mut command = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()));
         command.arg("find").args(words).arg("--state").arg(scene.folder.path().join("state"));
         let output = command.current_dir("/").env_clear().uid(uid).gid(uid).output().unwrap();
         let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());

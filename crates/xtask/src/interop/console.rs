@@ -22,10 +22,15 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::expected::Expectations;
 use super::outcome::Outcomes;
 use super::{InteropArgs, conclude, prepare};
-use crate::{debian, process};
+use crate::{debian, isolate, process};
 
 /// Runs all checks, or takes the pictures of the documentation.
 pub fn run(args: &InteropArgs) -> Result<()> {
+    if !isolate::is_isolated()
+        && let Err(error) = axe::fetch()
+    {
+        println!("no axe-core: {error:#}");
+    }
     prepare(args, debian::BROWSER, false)?;
     let mut outcomes = Outcomes::default();
     if process::find("chromium").is_none() {

@@ -287,9 +287,8 @@ fn a_server_in_which_nothing_ends_is_reported_with_what_its_threads_do() {
         if let conn::Hang::Lasts(Some(report)) = monitor.look(later) {
             said = report.to_string();
         }
-        !said.is_empty()
+        said.contains("hold a thread of the server") && said.contains("the oldest is of")
     });
-    assert!(said.contains("hold a thread of the server") && said.contains("the oldest is of"), "{said}");
     drop(stalled);
     receive(&mut client.stream).unwrap();
 }

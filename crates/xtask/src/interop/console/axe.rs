@@ -26,18 +26,29 @@ const LOOKS: [(Appearance, &[&str]); 4] = [
     (Appearance { width: 390, height: 844, dark: false }, &["color-contrast"]),
 ];
 
-/// The script, which is fetched once. The error says why it is not to be had.
-fn script() -> Result<PathBuf> {
-    let folder = process::root().join("target/axe").join(PACKAGE);
-    let file = folder.join(SCRIPT);
-    if !file.is_file() {
-        let npm = process::find("npm").context("npm is not installed")?;
-        std::fs::create_dir_all(&folder)?;
-        let place = folder.display().to_string();
-        process::stdout_of(npm, &["pack", "--silent", "--pack-destination", &place, PACKAGE], LIMIT)?;
-        let packed = folder.join(format!("{}.tgz", PACKAGE.replace('@', "-"))).display().to_string();
-        process::stdout_of("tar", &["-xf", &packed, "-C", &place, SCRIPT], LIMIT)?;
+fn place() -> PathBuf {
+    process::root().join("target/axe").join(PACKAGE)
+}
+
+/// Fetches the script, once. That needs the outside network.
+pub fn fetch() -> Result<()> {
+    let folder = place();
+    if folder.join(SCRIPT).is_file() {
+        return Ok(());
     }
+    let npm = process::find("npm").context("npm is not installed")?;
+    std::fs::create_dir_all(&folder)?;
+    let place = folder.display().to_string();
+    process::stdout_of(npm, &["pack", "--silent", "--pack-destination", &place, PACKAGE], LIMIT)?;
+    let packed = folder.join(format!("{}.tgz", PACKAGE.replace('@', "-"))).display().to_string();
+    process::stdout_of("tar", &["-xf", &packed, "-C", &place, SCRIPT], LIMIT)?;
+    Ok(())
+}
+
+/// The script that was fetched.
+fn script() -> Result<PathBuf> {
+    let file = place().join(SCRIPT);
+    ensure!(file.is_file(), "npm has not fetched it: see above");
     check(&file)?;
     Ok(file)
 }
