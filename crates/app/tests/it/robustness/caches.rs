@@ -121,7 +121,10 @@ fn counters_move_and_limits_change_while_clients_list() {
     for (limit, why) in [
         ("directory=lots", "`directory=lots` is no limit: write a size such as 64M or 1.5 GiB"),
         ("files=5M", "`files=5M` is no limit: write a number such as 5000"),
-        ("icons=5", "there is no cache `icons`; the caches are: index, acls, files, buffers, search, directory"),
+        (
+            "icons=5",
+            "there is no cache `icons`; the caches are: index, acls, files, buffers, search, directory",
+        ),
         ("directory=1T", "`directory` may have at most"),
         ("directory=5", "the cache `directory` needs at least 1 MiB"),
         ("index=1M", "the limit of the cache `index` cannot be changed"),
