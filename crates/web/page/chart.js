@@ -18,7 +18,7 @@ function nice(number, base) {
 
 // series: [{name, values}], all of the same length. format: (value) => text; base: 1024 for bytes, else 10.
 export function chart(caption, format, base) {
-  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", role: "img" });
+  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", role: "img", "aria-label": caption });
   const legend = h("div", { class: "legend" });
   const reading = h("span", { class: "muted reading" });
   const element = h("figure", { class: "card" }, h("figcaption", {}, h("h2", {}, caption), reading), picture, legend);

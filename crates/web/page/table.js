@@ -13,7 +13,7 @@ export function table(caption, columns, rows, empty, kindOf = null) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
     h("table", { class: kindOf },
       h("caption", { class: "hidden" }, caption),
-      h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col", class: kind(column) }, column.title)))),
+      h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col", class: kind(column) }, column.title || h("span", { class: "hidden" }, "Actions"))))),
       h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((column) => h("td", { class: kind(column), "data-title": column.title || null }, h("div", {}, column.cell(row)))))))));
 }
 
