@@ -6,14 +6,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use ::migrate::{Accounts, Loss, Mode, Plan, Progress, Report, RightsReport};
-use admin::Settings;
 use anyhow::Context as _;
-use client::{Protocol, Target};
+use client::Target;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::cli::{Caution, Login, Migrate, Where};
-use crate::host::here;
-use crate::shares::team;
+use crate::cli::{Caution, Login, Migrate};
 use crate::terminal::{exit, loudness, out, password};
 
 /// Paths that are printed for each loss.
@@ -46,9 +43,6 @@ pub(crate) fn run(asked: &Migrate) -> anyhow::Result<ExitCode> {
     if matches!(plan.mode, Mode::Copy { delete: true, .. }) && !caution.permits_script(&what)? {
         return Ok(ExitCode::SUCCESS);
     }
-    if let (Mode::Copy { .. }, Protocol::File) = (plan.mode, plan.to.protocol) {
-        prepare_share(Path::new(&plan.to.share))?;
-    }
     let report = with_progress(&plan)?;
     if let Some(file) = &asked.report {
         let text = serde_json::to_string_pretty(&report)?;
@@ -60,13 +54,6 @@ pub(crate) fn run(asked: &Migrate) -> anyhow::Result<ExitCode> {
         false => out::print(text(&report, plan.mode))?,
     }
     Ok(if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// The empty folder of a share with roles gets the rights that they say, before files are in it. On a new machine it is a plain folder.
-fn prepare_share(folder: &Path) -> anyhow::Result<()> {
-    let Ok(settings) = Settings::load(&here::of_server(&Where::typed(&[]))?) else { return Ok(()) };
-    let shares = settings.shares.iter().chain(&settings.absent);
-    shares.filter(|share| share.path == folder).try_for_each(|share| team::prepare_closed(share).map(drop))
 }
 
 /// The file of `--accounts`.
