@@ -3,10 +3,10 @@
 //! server: it exercises the server, and proves nothing about the encoding.
 //!
 //! ```no_run
-//! use afp::client::{Client, Login};
+//! use afp::client::{Client, ClientLogin};
 //! let stream = std::net::TcpStream::connect("127.0.0.1:548").unwrap();
 //! let mut client = Client::open(stream).unwrap();
-//! client.log_in("AFP3.4", &Login::Cleartext { name: "ada", password: "secret" }).unwrap();
+//! client.log_in("AFP3.4", &ClientLogin::Cleartext { name: "ada", password: "secret" }).unwrap();
 //! let share = client.open_volume("share").unwrap();
 //! let file = client.create(share, "notes").unwrap();
 //! # let _ = file;

