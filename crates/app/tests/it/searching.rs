@@ -41,7 +41,11 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        Self::below(Path::new(env!("CARGO_TARGET_TMPDIR")))
+    }
+
+    fn below(parent: &Path) -> Self {
+        let folder = tempfile::tempdir_in(parent).unwrap();
         for (path, mode) in [
             ("studio", 0o755),
             ("studio/open", 0o755),
@@ -132,10 +136,10 @@ fn users_of_the_host_find_what_their_accounts_may_list() {
     if !rustix::process::geteuid().is_root() {
         return; // the server acts as one user only
     }
-    let scene = Scene::new();
+    let scene = Scene::below(&std::env::temp_dir()); // the folders above the clone may be closed to them
     std::fs::set_permissions(scene.folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     until("the index is built", || scene.lines(&["invoice"]).len() == 2);
-    // The folders above the program may be closed to other users.
+    // So may those above the program.
     let program = std::fs::File::open(env!("CARGO_BIN_EXE_fourfold")).unwrap();
     let ask = |uid: u32, words: &[&str]| {
         let mut command = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()));
