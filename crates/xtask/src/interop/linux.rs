@@ -21,7 +21,7 @@ const EXPECTED: &str = "interop/linux/expected.toml";
 const CHECKS: &str = "interop/linux";
 /// The time limit of the whole machine. Its processors are emulated, so everything takes some ten
 /// times as long.
-const LIMIT: Duration = Duration::from_secs(540);
+const LIMIT: Duration = Duration::from_secs(780);
 const CLIENT: &str = "linux";
 /// The disk of the machine.
 const DISK: &str = "linux-guest-disk";
