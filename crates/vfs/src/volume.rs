@@ -11,7 +11,7 @@ mod linking;
 mod noting;
 mod removing;
 mod renaming;
-mod reserved;
+pub(crate) mod reserved;
 
 pub(crate) use self::data::{SENT, SENT_BLINDLY, within};
 

@@ -200,7 +200,7 @@ impl Volume {
     /// Gives all that is in a folder of a team folder what the folder passes on: after its list has changed. Entries of
     /// their own stay. Returns whether all have it: at most `most` files and folders are changed.
     pub fn pass_on_rights(&self, folder: &Found, most: usize) -> Result<bool> {
-        self.renew_below(folder, &mut { most })
+        renew_below(self, folder, &mut { most })
     }
 
     /// After something has moved to another folder: it gets what that passes on. Its own entries move along. What cannot be
@@ -216,7 +216,7 @@ impl Volume {
             let to = now(to)?;
             let above = self.permissions().passed_on_in_team(&to)?;
             let moved = to.object.lookup(server(), name)?;
-            self.renew(above.as_ref(), &moved, &mut { MOST_FOLLOWING })
+            renew(self, above.as_ref(), &moved, &mut { MOST_FOLLOWING })
         };
         let name = name.escape_ascii();
         match follow() {
@@ -227,54 +227,54 @@ impl Volume {
                 "what was moved has the rights of its old folder until 'fourfold rights reset'"),
         }
     }
+}
 
-    /// Gives something in a folder what the folder passes on now, and all below it. Returns whether all have it: at most `left`
-    /// files and folders are changed.
-    fn renew(&self, above: Option<&PassedOn>, of: &Found, left: &mut usize) -> Result<bool> {
-        if !matches!(of.attributes.kind, Kind::File | Kind::Folder) {
-            return Ok(true);
-        }
-        let Some(new) = self.acl_storage().renewed(above, of, false)? else { return Ok(true) };
-        if *left == 0 {
-            return Ok(false);
-        }
-        *left -= 1;
-        self.acl_storage().store_team_acl(of, new)?;
-        if of.attributes.kind == Kind::Folder { self.renew_below(&now(of)?, left) } else { Ok(true) }
+/// Gives something in a folder what the folder passes on now, and all below it. Returns whether all have it: at most `left`
+/// files and folders are changed.
+fn renew(volume: &Volume, above: Option<&PassedOn>, of: &Found, left: &mut usize) -> Result<bool> {
+    if !matches!(of.attributes.kind, Kind::File | Kind::Folder) {
+        return Ok(true);
     }
+    let Some(new) = volume.acl_storage().renewed(above, of, false)? else { return Ok(true) };
+    if *left == 0 {
+        return Ok(false);
+    }
+    *left -= 1;
+    volume.acl_storage().store_team_acl(of, new)?;
+    if of.attributes.kind == Kind::Folder { renew_below(volume, &now(of)?, left) } else { Ok(true) }
+}
 
-    /// The same for all that is in a folder.
-    fn renew_below(&self, folder: &Found, left: &mut usize) -> Result<bool> {
-        let above = self.permissions().passed_on_in_team(folder)?;
-        let mut names = Vec::new();
-        folder.object.list(0, &mut |entry| {
-            if !matches!(entry.name, b"." | b"..") {
-                names.push(entry.name.to_vec());
+/// The same for all that is in a folder.
+fn renew_below(volume: &Volume, folder: &Found, left: &mut usize) -> Result<bool> {
+    let above = volume.permissions().passed_on_in_team(folder)?;
+    let mut names = Vec::new();
+    folder.object.list(0, &mut |entry| {
+        if !matches!(entry.name, b"." | b"..") {
+            names.push(entry.name.to_vec());
+        }
+        true
+    })?;
+    let mut all = true;
+    for name in names {
+        match folder.object.lookup(server(), &name) {
+            Err(Error::NotFound) => {}
+            // A share of its own has its own rights.
+            found => {
+                let found = found?;
+                let is_here = is_of_same_team(volume, folder, &found)?;
+                all &= !is_here || renew(volume, above.as_ref(), &found, left)?;
             }
-            true
-        })?;
-        let mut all = true;
-        for name in names {
-            match folder.object.lookup(server(), &name) {
-                Err(Error::NotFound) => {}
-                // A share of its own has its own rights.
-                found => {
-                    let found = found?;
-                    let is_here = self.is_of_same_team(folder, &found)?;
-                    all &= !is_here || self.renew(above.as_ref(), &found, left)?;
-                }
-            }
         }
-        Ok(all)
     }
+    Ok(all)
+}
 
-    fn is_of_same_team(&self, folder: &Found, entry: &Found) -> Result<bool> {
-        let teams = [folder, entry].map(|of| self.permissions().team_of(&*of.object));
-        let [Some((above, _)), Some((below, place))] = [teams[0].clone()?, teams[1].clone()?] else {
-            return Ok(false);
-        };
-        Ok(place != TeamPlace::Root && std::ptr::eq::<TeamFolder>(&*above, &*below))
-    }
+fn is_of_same_team(volume: &Volume, folder: &Found, entry: &Found) -> Result<bool> {
+    let teams = [folder, entry].map(|of| volume.permissions().team_of(&*of.object));
+    let [Some((above, _)), Some((below, place))] = [teams[0].clone()?, teams[1].clone()?] else {
+        return Ok(false);
+    };
+    Ok(place != TeamPlace::Root && std::ptr::eq::<TeamFolder>(&*above, &*below))
 }
 
 /// Whether an entry of a list that was set when there were no roles still counts: it only takes rights. In the usual order, where

@@ -18,7 +18,7 @@ use crate::mac::layout::is_sidecar_name;
 use crate::noted::Act;
 use crate::state::Stream;
 use crate::streams::{ForkPart, PartWrite, SidecarView, StreamInfo};
-use crate::volume::{SENT, within};
+use crate::volume::{SENT, reserved, within};
 use crate::{
     Access, Actor, Attributes, Beside, Caller, Change, EarlyWrite, Error, FileId, Kind, Payload, Result,
     SetAttributes, Time, Volume,
@@ -64,7 +64,7 @@ impl Stateless<'_> {
         self.volume.notes().file(Act::Read, node);
         let readable = self.volume.permit(actor, Plan::Read(of))?.readable(node, (offset, length)).await?;
         let (length, end) = within(attributes.size, offset, readable);
-        self.volume.note_stream(&actor.caller, node, (offset, length, end));
+        reserved::note_stream(self.volume, &actor.caller, node, (offset, length, end));
         let payload = self.volume.fetch(node, offset, length, length >= SENT).await?;
         let end = end || payload.len() < length;
         self.volume.site.traffic.read(payload.len());
@@ -109,7 +109,7 @@ impl Stateless<'_> {
         };
         if stability == Stability::Unstable && !node.is_remote() {
             node.write_at(caller, offset, &data, stability)?;
-            self.volume.note_written(node, begins, length);
+            reserved::note_written(self.volume, node, begins, length);
         } else {
             let (node, caller) = (node.clone(), caller.clone());
             let write = move || node.write_at(&caller, offset, &data, stability);

@@ -11,7 +11,7 @@ use crate::backend::Stability;
 use crate::changing::pipeline::opened::OpenChange;
 use crate::noted::Act;
 use crate::state::{Cause, Modes, Stream};
-use crate::volume::{SENT_BLINDLY, within};
+use crate::volume::{SENT_BLINDLY, reserved, within};
 use crate::{Caller, EarlyWrite, Error, Payload, Result};
 
 /// What [`Open::read_at`] gives.
@@ -46,7 +46,7 @@ impl Open {
             true => (within(self.node.attributes()?.size, offset, length), true),
             false => ((length, false), false),
         };
-        self.volume.note_stream(&self.actor.caller, &self.node, (offset, length, end));
+        reserved::note_stream(&self.volume, &self.actor.caller, &self.node, (offset, length, end));
         let payload = self.volume.fetch(&self.node, offset, length, sent && length >= SENT_BLINDLY).await?;
         let end = end || payload.len() < length;
         self.volume.site.traffic.read(payload.len());
@@ -114,7 +114,7 @@ impl Open {
         if written.is_ok() {
             self.volume.site.traffic.written(length);
             if self.is_data && stability == Stability::Unstable {
-                self.volume.note_written(&self.node, whole.0, whole.1);
+                reserved::note_written(&self.volume, &self.node, whole.0, whole.1);
             }
             early.into_iter().for_each(EarlyWrite::end);
         } else if let Err(Error::NoSpace | Error::QuotaExceeded) = written {

@@ -1,6 +1,6 @@
 //! The bytes of files: reading them from memory or from the disk, and putting them on the disk.
 
-use super::Change;
+use super::{Change, reserved};
 use crate::backend::Node;
 use crate::backend::{Found, NextRead, Stability, Wait};
 use crate::{Error, Payload, Result, Volume};
@@ -23,7 +23,7 @@ impl Volume {
         let mut bytes = Vec::new();
         match node.read_at(offset, length, &mut bytes, Wait::Never) {
             Err(Error::WouldBlock) => {
-                let (reading, passed) = (node.clone(), self.passed(node, offset, length));
+                let (reading, passed) = (node.clone(), reserved::passed(self, node, offset, length));
                 let read = move || {
                     let read = copy(&reading, offset, length);
                     passed

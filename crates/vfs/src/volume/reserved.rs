@@ -9,51 +9,49 @@ use crate::{Caller, Volume};
 /// Shorter writes gather: the disk would have more work with each of them alone.
 const LONG_WRITE: usize = 64 * 1024;
 
-impl Volume {
-    /// Notes a read that is permitted, before it is made: where it begins, its length, and whether it reaches the end of the
-    /// file. If it is a reserved stream's, the file is read ahead.
-    #[inline]
-    pub(crate) fn note_stream(&self, caller: &Caller, node: &Node, read: (u64, usize, bool)) {
-        if self.site.reserved.is_on() {
-            self.note_reserved(caller, node, read);
-        }
+/// Notes a read that is permitted, before it is made: where it begins, its length, and whether it reaches the end of the
+/// file. If it is a reserved stream's, the file is read ahead.
+#[inline]
+pub(crate) fn note_stream(volume: &Volume, caller: &Caller, node: &Node, read: (u64, usize, bool)) {
+    if volume.site.reserved.is_on() {
+        note_reserved(volume, caller, node, read);
     }
+}
 
-    fn note_reserved(&self, caller: &Caller, node: &Node, (offset, length, end): (u64, usize, bool)) {
-        let origin = caller.origin.as_ref();
-        let read = StreamRead {
-            view: self.view(),
-            file: node.id(),
-            account: origin.and_then(|origin| origin.account.as_deref()),
-            uid: caller.uid,
-            client: origin.map(|origin| origin.address),
-            offset,
-            length,
-        };
-        if let Some((from, length)) = self.site.reserved.note(&read, Instant::now()) {
-            let ahead = node.clone();
-            self.site.pool.start(node.id(), move || ahead.expect(from, length, NextRead::Soon));
-        }
-        if end {
-            self.site.reserved.note_end(&read);
-        }
+fn note_reserved(volume: &Volume, caller: &Caller, node: &Node, (offset, length, end): (u64, usize, bool)) {
+    let origin = caller.origin.as_ref();
+    let read = StreamRead {
+        view: volume.view(),
+        file: node.id(),
+        account: origin.and_then(|origin| origin.account.as_deref()),
+        uid: caller.uid,
+        client: origin.map(|origin| origin.address),
+        offset,
+        length,
+    };
+    if let Some((from, length)) = volume.site.reserved.note(&read, Instant::now()) {
+        let ahead = node.clone();
+        volume.site.pool.start(node.id(), move || ahead.expect(from, length, NextRead::Soon));
     }
+    if end {
+        volume.site.reserved.note_end(&read);
+    }
+}
 
-    /// Notes a write to the memory of the host. While reserved streams are read, it goes to the disk at once: what gathers in
-    /// memory would be written in one go later, and reads would wait for it.
-    #[inline]
-    pub(crate) fn note_written(&self, node: &Node, offset: u64, length: usize) {
-        let reserved = &self.site.reserved;
-        if reserved.is_on() && length >= LONG_WRITE && reserved.is_read(Instant::now()) {
-            let written = node.clone();
-            self.site.pool.start(node.id(), move || written.begin_sync(offset, length as u64));
-        }
+/// Notes a write to the memory of the host. While reserved streams are read, it goes to the disk at once: what gathers in
+/// memory would be written in one go later, and reads would wait for it.
+#[inline]
+pub(crate) fn note_written(volume: &Volume, node: &Node, offset: u64, length: usize) {
+    let reserved = &volume.site.reserved;
+    if reserved.is_on() && length >= LONG_WRITE && reserved.is_read(Instant::now()) {
+        let written = node.clone();
+        volume.site.pool.start(node.id(), move || written.begin_sync(offset, length as u64));
     }
+}
 
-    /// What of a file has been passed by others than reserved streams, which read this range now from the disk. It leaves the
-    /// memory of the host.
-    pub(super) fn passed(&self, node: &Node, offset: u64, length: usize) -> Option<ByteRange> {
-        let reserved = &self.site.reserved;
-        if reserved.is_on() { reserved.passed(node.id(), offset, length, Instant::now()) } else { None }
-    }
+/// What of a file has been passed by others than reserved streams, which read this range now from the disk. It leaves the
+/// memory of the host.
+pub(super) fn passed(volume: &Volume, node: &Node, offset: u64, length: usize) -> Option<ByteRange> {
+    let reserved = &volume.site.reserved;
+    if reserved.is_on() { reserved.passed(node.id(), offset, length, Instant::now()) } else { None }
 }
