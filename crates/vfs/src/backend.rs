@@ -10,6 +10,7 @@
 mod above;
 mod call;
 pub mod ceph;
+pub(crate) mod copying;
 mod facts;
 pub mod faulty;
 pub mod forest;

@@ -31,7 +31,7 @@ use crate::streams::STORE;
 use crate::streams::stores::Stores;
 use crate::{Actor, Caller, Error, HostKey, Kind, Node, Result, Time, Volume};
 
-pub(crate) use self::file::{STAGING, copy_data, keep_times};
+pub(crate) use self::file::STAGING;
 
 /// Files with several names that are remembered, so that their names stay one file.
 const MOST_LINKED: usize = 100_000;

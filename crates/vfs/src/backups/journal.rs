@@ -25,11 +25,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lock::{Mutex, RwLock};
 
+use crate::backend::copying::{copy_data, keep_times};
 use crate::backend::{Found, NewKind, Node, RenameMode, Stability};
 use crate::caller::server;
 use crate::mac::sparse_bundle::band_number;
 use crate::ranks;
-use crate::restoring::{copy_data, keep_times};
 use crate::{Error, FileId, Result, Volume};
 
 pub use self::point::JournalPoint;

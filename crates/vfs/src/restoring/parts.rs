@@ -1,7 +1,8 @@
 //! What a file is besides its data, copied from a file of the snapshot: fork, streams, metadata, rights, times.
 
-use super::file::{PIECE, copy_host_xattrs, keep_times};
+use super::file::copy_host_xattrs;
 use super::{FileAtPlace, Restore, fresh};
+use crate::backend::copying::{PIECE, keep_times};
 use crate::backend::{Stability, Wait};
 use crate::caller::server;
 use crate::mac::{FileBits, Metadata};

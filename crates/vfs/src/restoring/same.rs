@@ -1,8 +1,8 @@
 //! Whether a live file is what it is in the snapshot. What is not certain is compared byte for byte.
 
-use super::file::PIECE;
 use super::parts::Side;
 use super::{FileAtPlace, Restore, settled};
+use crate::backend::copying::PIECE;
 use crate::backend::{Found, Object, Wait};
 use crate::caller::server;
 use crate::changing::permitted::Plan;

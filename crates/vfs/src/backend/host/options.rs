@@ -10,7 +10,7 @@ use super::KeptFiles;
 use crate::HostKey;
 use crate::quota::Meter;
 
-/// The parameters of [`Host::open`].
+/// The parameters of [`super::Host::open`].
 #[derive(Debug, Clone)]
 pub struct HostOptions {
     /// The files kept open between requests, which several hosts may share. Each costs one descriptor, and a second one

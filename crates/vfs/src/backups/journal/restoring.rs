@@ -10,12 +10,13 @@
 
 use super::point::{is_list, names};
 use super::{BackupJournals, copy_into};
+use crate::backend::copying::keep_times;
 use crate::backend::{Found, NewKind, Node, Stability, XattrMode};
 use crate::backups::image::BackupImage;
 use crate::backups::replacing::{each_entry, ourselves};
 use crate::caller::server;
 use crate::mac::sparse_bundle::BANDS;
-use crate::restoring::{keep_times, settled};
+use crate::restoring::settled;
 use crate::{Access, Error, Kind, Result, SetAttributes};
 
 /// How bands that have not changed get into the new folder. Tried from the first to the last.
