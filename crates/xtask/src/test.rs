@@ -18,7 +18,7 @@ use crate::{debian, docs, interop, process};
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// How long compilers may take that run beside the suites, and get only what these leave of the processors.
-const COMPILER_LIMIT: Duration = Duration::from_secs(1800);
+const COMPILER_LIMIT: Duration = Duration::from_secs(2400);
 
 pub fn run() -> Result<()> {
     std::env::set_current_dir(process::root())?; // of programs that run beside others, too
