@@ -235,7 +235,7 @@ async fn look_at_memory(caches: Arc<CachesView>) {
     }
 }
 
-/// Lets the users of the host search. A server that is not root has none of others.
+/// Lets the users of the host search. A server that is not root has no other users.
 fn serve_people(state: &Path, running: &Arc<Running>) -> Option<JoinHandle<()>> {
     if !here::privileged() {
         return None;

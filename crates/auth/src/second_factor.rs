@@ -62,7 +62,7 @@ struct WrongCodes {
 pub struct FactorTime {
     /// Seconds since 1970.
     pub unix_s: u64,
-    /// The same moment by the clock that nobody sets.
+    /// The same moment by the monotonic clock.
     pub instant: Instant,
 }
 

@@ -14,6 +14,7 @@ use crate::tree::FileSystem;
 use crate::{Error, ReadAt, Result, decode};
 
 pub(crate) use self::entries::time;
+pub(crate) use self::files::{found_by_name, listed_page};
 
 const NAME: &str = "boot sector of FAT";
 /// How many files are kept with the places of their clusters.

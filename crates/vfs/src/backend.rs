@@ -309,7 +309,7 @@ pub trait Object: Any + Send + Sync {
     fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
         self.through(Call::Resident).ok()?.resident(offset, length)
     }
-    /// Has the host begin to write a range to the disk that is in memory only. Nobody waits for its end.
+    /// Has the host begin to write a range to the disk that is in memory only, and does not wait for its end.
     fn begin_sync(&self, offset: u64, length: u64) {
         let _ = self.through(Call::Resident).map(|behind| behind.begin_sync(offset, length));
     }

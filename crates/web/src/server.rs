@@ -19,7 +19,7 @@ pub trait ServerControl {
     /// The health of the machine's disks and file systems, as it was seen last.
     fn disks(&self) -> DiskHealth;
 
-    /// Whether the slowest operations are recorded while nobody asks for them.
+    /// Whether the slowest operations are recorded also while no client asks for them.
     fn records_slowest(&self) -> bool;
 
     /// What an issuer of certificates is asked for; `None`: none is asked.

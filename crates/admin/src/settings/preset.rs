@@ -1,7 +1,7 @@
 //! Presets of shares: a word that gives several settings the values that a job needs.
 //!
 //! What the share sets itself counts before its preset, and the preset counts before what the share would inherit. A preset widens
-//! nobody's rights: it has no setting of people, clients or modes.
+//! no rights, because it has no setting of people, clients or modes.
 
 use super::kind::{Value, accept};
 use super::setting::{Table, setting};

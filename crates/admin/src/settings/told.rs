@@ -21,7 +21,7 @@ pub struct ToldSettings {
     pub audit_log_files: usize,
     /// Operations that take longer are logged; `None`: none.
     pub slow_operation: Option<Duration>,
-    /// The slowest operations are recorded while nobody looks.
+    /// The slowest operations are recorded also while the page is not open.
     pub record_slowest: bool,
     /// Percent of a disk that should be free; 0: no alert.
     pub space: u64,

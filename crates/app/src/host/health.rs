@@ -29,7 +29,7 @@ pub(crate) fn look(before: &DiskHealth) -> DiskHealth {
     DiskHealth { looked: now(), why, disks, filesystems: filesystems::look(Path::new("/")) }
 }
 
-/// What was seen last; nothing if nobody has looked.
+/// What the last look has found; empty before the first look.
 pub(crate) fn read(state: &Path) -> DiskHealth {
     let path = state.join(FILE);
     if path.metadata().is_ok_and(|found| found.len() > LARGEST) {

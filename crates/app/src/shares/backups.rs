@@ -191,7 +191,7 @@ impl<'a> Place<'a> {
     /// The restore point of this name.
     ///
     /// # Errors
-    /// There is none.
+    /// No restore point has this name.
     fn point(&self, name: &str) -> anyhow::Result<Point> {
         match self.volume.backup_journals().points(&self.bundle).into_iter().find(|one| one.name == name) {
             Some(one) => Ok(Point::Journal(one)),

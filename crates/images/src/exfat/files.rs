@@ -4,6 +4,7 @@ use formats::{Kind, Time};
 
 use super::entries::{DirectoryEntry, MAX_FOLDER};
 use super::{Extent, Volume};
+use crate::fat::{found_by_name, listed_page};
 use crate::tree::{Entry, FileSystem, Fork, Node, NodeId, Page};
 use crate::{Error, Result};
 
@@ -107,33 +108,12 @@ impl FileSystem for Volume {
 
     fn entries(&self, folder: NodeId, after: Option<&str>, most: usize) -> Result<Page> {
         let folder = self.folder(folder)?;
-        let (mut page, mut is_behind, mut has_more) = (Page::default(), after.is_none(), false);
-        self.each_entry(folder, |entry| {
-            if !is_behind {
-                is_behind = after == Some(entry.name.as_str());
-                return true;
-            }
-            has_more = page.entries.len() >= most;
-            if !has_more {
-                page.entries.push(shown(folder, &entry));
-            }
-            !has_more
-        })?;
-        page.next = page.entries.last().filter(|_| has_more).map(|entry| entry.name.clone());
-        Ok(page)
+        listed_page(after, most, |tell| self.each_entry(folder, |entry| tell(shown(folder, &entry))))
     }
 
     fn lookup(&self, folder: NodeId, name: &str) -> Result<Entry> {
         let folder = self.folder(folder)?;
-        let (wanted, mut found) = (name.to_lowercase(), None);
-        self.each_entry(folder, |entry| {
-            let is_it = entry.name.to_lowercase() == wanted;
-            if is_it {
-                found = Some(shown(folder, &entry));
-            }
-            !is_it
-        })?;
-        found.ok_or(Error::NotFound)
+        found_by_name(name, |tell| self.each_entry(folder, |entry| tell(shown(folder, &entry))))
     }
 
     fn read(&self, file: NodeId, fork: Fork, offset: u64, buffer: &mut [u8]) -> Result<usize> {

@@ -104,33 +104,12 @@ impl FileSystem for Volume {
 
     fn entries(&self, folder: NodeId, after: Option<&str>, most: usize) -> Result<Page> {
         let folder = self.folder(folder)?;
-        let (mut page, mut is_behind, mut has_more) = (Page::default(), after.is_none(), false);
-        self.each_entry(folder.as_ref(), |entry| {
-            if !is_behind {
-                is_behind = after == Some(entry.name.as_str());
-                return true;
-            }
-            has_more = page.entries.len() >= most;
-            if !has_more {
-                page.entries.push(shown(&entry));
-            }
-            !has_more
-        })?;
-        page.next = page.entries.last().filter(|_| has_more).map(|entry| entry.name.clone());
-        Ok(page)
+        listed_page(after, most, |tell| self.each_entry(folder.as_ref(), |entry| tell(shown(&entry))))
     }
 
     fn lookup(&self, folder: NodeId, name: &str) -> Result<Entry> {
         let folder = self.folder(folder)?;
-        let (wanted, mut found) = (name.to_lowercase(), None);
-        self.each_entry(folder.as_ref(), |entry| {
-            let is_it = entry.name.to_lowercase() == wanted;
-            if is_it {
-                found = Some(shown(&entry));
-            }
-            !is_it
-        })?;
-        found.ok_or(Error::NotFound)
+        found_by_name(name, |tell| self.each_entry(folder.as_ref(), |entry| tell(shown(&entry))))
     }
 
     fn read(&self, file: NodeId, fork: Fork, offset: u64, buffer: &mut [u8]) -> Result<usize> {
@@ -163,4 +142,42 @@ impl FileSystem for Volume {
     fn attribute(&self, _node: NodeId, _name: &str) -> Result<Vec<u8>> {
         Err(Error::NotFound)
     }
+}
+
+/// A page of a folder: `each` tells its entries in their order, for as long as it is answered true.
+pub(crate) fn listed_page(
+    after: Option<&str>,
+    most: usize,
+    each: impl FnOnce(&mut dyn FnMut(Entry) -> bool) -> Result<()>,
+) -> Result<Page> {
+    let (mut page, mut is_behind, mut has_more) = (Page::default(), after.is_none(), false);
+    each(&mut |entry| {
+        if !is_behind {
+            is_behind = after == Some(entry.name.as_str());
+            return true;
+        }
+        has_more = page.entries.len() >= most;
+        if !has_more {
+            page.entries.push(entry);
+        }
+        !has_more
+    })?;
+    page.next = page.entries.last().filter(|_| has_more).map(|entry| entry.name.clone());
+    Ok(page)
+}
+
+/// The entry of this name, whatever its case: `each` tells the entries of the folder.
+pub(crate) fn found_by_name(
+    name: &str,
+    each: impl FnOnce(&mut dyn FnMut(Entry) -> bool) -> Result<()>,
+) -> Result<Entry> {
+    let (wanted, mut found) = (name.to_lowercase(), None);
+    each(&mut |entry| {
+        let is_it = entry.name.to_lowercase() == wanted;
+        if is_it {
+            found = Some(entry);
+        }
+        !is_it
+    })?;
+    found.ok_or(Error::NotFound)
 }

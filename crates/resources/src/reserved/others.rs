@@ -28,9 +28,9 @@ const CUT_EVERY: Duration = Duration::from_millis(50);
 /// What they have in addition when reads are fast.
 const GROWTH: f64 = 1.05;
 const GROW_EVERY: Duration = Duration::from_millis(100);
-/// Nobody waits longer at a time: clients must not give up.
+/// The longest wait at a time: clients must not give up.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
-/// Nobody waits for shorter times: they are a matter of chance.
+/// Shorter waits are left out: they are a matter of chance.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 /// Over this time it is counted how fast others are.
 const COUNTED_OVER: Duration = Duration::from_millis(200);

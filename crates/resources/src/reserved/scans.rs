@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use formats::FileId;
 use lock::Mutex;
 
-use super::ByteRange;
+use super::reservation::ByteRange;
 use crate::ranks;
 
 /// Files that are followed at a time.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use formats::FileId;
 use lock::Mutex;
 
-use super::{ByteRange, HEADROOM, STREAM_IDLE, StreamRead, StreamReservation};
+use super::reservation::{ByteRange, HEADROOM, STREAM_IDLE, StreamRead, StreamReservation};
 use crate::ranks;
 
 /// Reads that could be the first ones of streams.

@@ -1,3 +1,5 @@
+use std::net::IpAddr;
+
 use super::*;
 
 const MIB: u64 = 1 << 20;

@@ -25,7 +25,7 @@ pub(super) struct AccountKey {
 }
 
 impl AccountKey {
-    /// The key of the state folder, which is made if there is none yet.
+    /// Reads the key in the state folder, and makes it at the first use.
     ///
     /// # Errors
     /// It cannot be read, made or kept.

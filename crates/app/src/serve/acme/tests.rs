@@ -39,7 +39,7 @@ fn names(chain: &str) -> (Vec<String>, usize) {
     (names.collect(), all.len())
 }
 
-/// A port that nobody listens at.
+/// A port without a listener.
 fn free_port() -> u16 {
     std::net::TcpListener::bind("[::]:0").unwrap().local_addr().unwrap().port()
 }

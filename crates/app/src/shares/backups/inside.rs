@@ -132,7 +132,8 @@ impl Backups {
     }
 }
 
-/// Whether a verification has found all bands whole, nobody has looked inside since then, and no Mac has the bundle open.
+/// Whether the image is to be checked: a verification has found all bands whole, no check of the image came after it, and no Mac has the
+/// bundle open.
 fn is_due(record: &BackupRecord) -> bool {
     let is_whole = record
         .verification

@@ -9,7 +9,7 @@ use super::points::new_name;
 use super::{Backups, Place};
 
 impl Backups {
-    /// Begins a point if one is due. Nobody writes into the bundle.
+    /// Begins a point if one is due, in a bundle that no client writes to.
     ///
     /// # Errors
     /// The disk fails, or has no room.
