@@ -9,15 +9,12 @@ mod files;
 
 use std::sync::Arc;
 
-use crate::cache::Cache;
-use crate::fat::{Runs, read_runs};
+use crate::fat::{ClusterTable, KeptRuns, Runs, read_runs};
 use crate::part::read_vec;
 use crate::tree::FileSystem;
 use crate::{Error, ReadAt, Result, decode};
 
 const NAME: &str = "boot sector of exFAT";
-/// How many files are kept with the places of their clusters.
-const CHAINS: usize = 16;
 /// The clusters that a volume may have, section 3.1.9.
 const MOST_CLUSTERS: u32 = 0xFFFF_FFF5;
 /// An entry of the table that ends a chain, section 4.1.
@@ -53,8 +50,7 @@ struct Volume {
     table: u64,
     data: u64,
     root_cluster: u32,
-    /// By the first cluster and the length.
-    chains: Cache<(u32, u64), Runs>,
+    kept: KeptRuns,
 }
 
 /// Where the data of a file or folder are.
@@ -116,7 +112,7 @@ impl Volume {
             table: table << boot.sector_shift,
             data: u64::from(boot.heap) << boot.sector_shift,
             root_cluster: boot.root,
-            chains: Cache::new(CHAINS),
+            kept: KeptRuns::default(),
         })
     }
 
@@ -133,59 +129,14 @@ impl Volume {
             self.check_cluster(last)?;
             return Ok(Arc::new(vec![(self.place(first), length)]));
         }
-        if let Some(known) = self.chains.get(&(first, length)) {
-            return Ok(known);
-        }
-        let mut runs: Vec<(u64, u64)> = Vec::new();
-        let (mut at, mut left) = (Some(first), length);
-        // A chain that leads back meets a cluster that it was at, which is another one after 1, 2, 4, 8 … steps.
-        let (mut seen, mut steps, mut next_seen) = (first, 0u64, 1u64);
-        while let Some(cluster) = at.filter(|_| left > 0) {
-            self.check_cluster(cluster)?;
-            let place = self.place(cluster);
-            match runs.last_mut() {
-                Some((start, bytes)) if *start + *bytes == place => *bytes += self.cluster,
-                _ => runs.push((place, self.cluster)),
-            }
-            left = left.saturating_sub(self.cluster);
-            at = self.next(cluster)?;
-            if at == Some(seen) {
-                return self.damaged_cluster(seen, "it is in a chain that does not end");
-            }
-            steps += 1;
-            if steps == next_seen {
-                (seen, next_seen) = (at.unwrap_or(END), next_seen * 2);
-            }
-        }
-        let runs = Arc::new(runs);
-        self.chains.insert((first, length), runs.clone(), 1);
-        Ok(runs)
-    }
-
-    /// The cluster behind another one; `None` at the end of a chain.
-    fn next(&self, cluster: u32) -> Result<Option<u32>> {
-        let place = self.table + u64::from(cluster) * 4;
-        let word = read_vec(self.bytes.as_ref(), place, 4)?;
-        let next = decode("table of exFAT", place, &word, |r| r.u32_le())?;
-        Ok((next != END).then_some(next))
+        self.kept.chain(self, first, length)
     }
 
     fn check_cluster(&self, cluster: u32) -> Result<()> {
-        match cluster.checked_sub(2).is_some_and(|number| number < self.clusters) {
+        match self.has(cluster) {
             true => Ok(()),
-            false => {
-                self.damaged_cluster(cluster, "something leads to it, but the volume has no such cluster")
-            }
+            false => Err(self.damaged(cluster, "something leads to it, but the volume has no such cluster")),
         }
-    }
-
-    fn damaged_cluster<T>(&self, cluster: u32, problem: &str) -> Result<T> {
-        Err(Error::damaged(format!("cluster {cluster} of exFAT"), self.place(cluster), problem))
-    }
-
-    /// Where a cluster is.
-    fn place(&self, cluster: u32) -> u64 {
-        self.data + u64::from(cluster.saturating_sub(2)) * self.cluster
     }
 
     /// A part of a file or folder.
@@ -193,6 +144,31 @@ impl Volume {
         if read_runs(self.bytes.as_ref(), &self.runs(of)?, offset, buffer)? == buffer.len() {
             return Ok(());
         }
-        self.damaged_cluster(of.first, "its chain is shorter than the file")
+        Err(self.damaged(of.first, "its chain is shorter than the file"))
+    }
+}
+
+impl ClusterTable for Volume {
+    fn cluster(&self) -> u64 {
+        self.cluster
+    }
+
+    fn place(&self, cluster: u32) -> u64 {
+        self.data + u64::from(cluster.saturating_sub(2)) * self.cluster
+    }
+
+    fn has(&self, cluster: u32) -> bool {
+        cluster.checked_sub(2).is_some_and(|number| number < self.clusters)
+    }
+
+    fn next(&self, cluster: u32) -> Result<Option<u32>> {
+        let place = self.table + u64::from(cluster) * 4;
+        let word = read_vec(self.bytes.as_ref(), place, 4)?;
+        let next = decode("table of exFAT", place, &word, |r| r.u32_le())?;
+        Ok((next != END).then_some(next))
+    }
+
+    fn damaged(&self, cluster: u32, problem: &str) -> Error {
+        Error::damaged(format!("cluster {cluster} of exFAT"), self.place(cluster), problem)
     }
 }

@@ -3,22 +3,21 @@
 //!
 //! A node has the place of its directory entry as its number, as FAT has no numbers of files. The top folder has the number 1.
 
+mod clusters;
 mod entries;
 mod files;
 
 use std::sync::Arc;
 
-use crate::cache::Cache;
 use crate::part::read_vec;
 use crate::tree::FileSystem;
 use crate::{Error, ReadAt, Result, decode};
 
+pub(crate) use self::clusters::{ClusterTable, KeptRuns, Runs, read_runs};
 pub(crate) use self::entries::time;
 pub(crate) use self::files::{found_by_name, listed_page};
 
 const NAME: &str = "boot sector of FAT";
-/// How many files are kept with the places of their clusters.
-const CHAINS: usize = 16;
 /// The most bytes of a folder: 65,536 entries.
 const MAX_FOLDER: u64 = 65_536 * 32;
 
@@ -48,33 +47,6 @@ enum Width {
     Bits32,
 }
 
-/// Where the clusters of a file are: the first byte, and how many bytes follow each other.
-pub(crate) type Runs = Arc<Vec<(u64, u64)>>;
-
-/// Reads from `offset` of a file whose clusters are here; returns how many bytes there were.
-pub(crate) fn read_runs(
-    bytes: &dyn ReadAt,
-    runs: &[(u64, u64)],
-    offset: u64,
-    buffer: &mut [u8],
-) -> Result<usize> {
-    let (mut skipped, mut filled) = (0, 0);
-    for (start, length) in runs {
-        if filled == buffer.len() {
-            break;
-        }
-        // The runs before were read, or are before the offset.
-        let at = offset.saturating_add(filled as u64).saturating_sub(skipped);
-        if at < *length {
-            let piece = (buffer.len() - filled).min(usize::try_from(length - at).unwrap_or(usize::MAX));
-            bytes.read_at(start + at, &mut buffer[filled..filled + piece])?;
-            filled += piece;
-        }
-        skipped += length;
-    }
-    Ok(filled)
-}
-
 /// An open volume.
 struct Volume {
     bytes: Arc<dyn ReadAt>,
@@ -89,8 +61,7 @@ struct Volume {
     fixed_root: (u64, u64),
     /// The first cluster of the top folder of FAT32.
     root_cluster: u32,
-    /// By the first cluster and the length.
-    chains: Cache<(u32, u64), Runs>,
+    kept: KeptRuns,
 }
 
 /// The fields of the boot sector.
@@ -157,11 +128,29 @@ impl Volume {
             data: data * boot.sector,
             fixed_root: (root * boot.sector, boot.root_entries * 32),
             root_cluster: boot.root_cluster,
-            chains: Cache::new(CHAINS),
+            kept: KeptRuns::default(),
         })
     }
 
-    /// The cluster behind another one; `None` at the end of a chain.
+    /// The clusters of a chain that have `length` bytes.
+    fn runs(&self, first: u32, length: u64) -> Result<Runs> {
+        self.kept.chain(self, first, length)
+    }
+}
+
+impl ClusterTable for Volume {
+    fn cluster(&self) -> u64 {
+        self.cluster
+    }
+
+    fn place(&self, cluster: u32) -> u64 {
+        self.data + u64::from(cluster.saturating_sub(2)) * self.cluster
+    }
+
+    fn has(&self, cluster: u32) -> bool {
+        cluster.checked_sub(2).is_some_and(|number| number < self.clusters)
+    }
+
     fn next(&self, cluster: u32) -> Result<Option<u32>> {
         let at = |bytes: u64| self.table + bytes;
         let read = |place: u64, count: usize| read_vec(self.bytes.as_ref(), place, count);
@@ -189,39 +178,7 @@ impl Volume {
         Ok((next < end).then_some(next))
     }
 
-    /// The clusters of a chain that have `length` bytes.
-    fn runs(&self, first: u32, length: u64) -> Result<Runs> {
-        if let Some(known) = self.chains.get(&(first, length)) {
-            return Ok(known);
-        }
-        let damaged = |cluster: u32, problem: &str| {
-            Err(Error::damaged(format!("cluster {cluster} of FAT"), self.place(cluster), problem))
-        };
-        let mut runs: Vec<(u64, u64)> = Vec::new();
-        let (mut at, mut left, mut count) = (Some(first), length, 0u32);
-        while let Some(cluster) = at.filter(|_| left > 0) {
-            if cluster < 2 || cluster - 2 >= self.clusters {
-                return damaged(cluster, "a chain leads to it, but the volume has no such cluster");
-            }
-            count += 1;
-            if count > self.clusters {
-                return damaged(cluster, "it is in a chain that does not end");
-            }
-            let place = self.place(cluster);
-            match runs.last_mut() {
-                Some((start, bytes)) if *start + *bytes == place => *bytes += self.cluster,
-                _ => runs.push((place, self.cluster)),
-            }
-            left = left.saturating_sub(self.cluster);
-            at = self.next(cluster)?;
-        }
-        let runs = Arc::new(runs);
-        self.chains.insert((first, length), runs.clone(), 1);
-        Ok(runs)
-    }
-
-    /// Where a cluster is.
-    fn place(&self, cluster: u32) -> u64 {
-        self.data + u64::from(cluster.saturating_sub(2)) * self.cluster
+    fn damaged(&self, cluster: u32, problem: &str) -> Error {
+        Error::damaged(format!("cluster {cluster} of FAT"), self.place(cluster), problem)
     }
 }
