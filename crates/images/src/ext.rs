@@ -21,6 +21,8 @@ const NAME: &str = "superblock of ext4";
 const PLACE: u64 = 1024;
 const LENGTH: usize = 1024;
 const MAGIC: u16 = 0xEF53;
+/// The longest volume: 1 EiB, the most that ext4 can have.
+const MOST_BYTES: u64 = 1 << 60;
 const ROOT: u32 = 2;
 const JOURNAL: u32 = 8;
 /// Incompatible features that a reader has to know.
@@ -125,6 +127,9 @@ impl Superblock {
         let is_size = found.inode_size.is_power_of_two() && (128..=found.block).contains(&found.inode_size);
         if !is_size || found.inodes_per_group == 0 || !(32..=1024).contains(&found.descriptor) {
             return Err(damaged("its inodes or groups have an impossible size"));
+        }
+        if found.blocks.checked_mul(found.block).is_none_or(|bytes| bytes > MOST_BYTES) {
+            return Err(damaged("it has more blocks than any disk"));
         }
         if found.features & !KNOWN != 0 {
             return Err(Error::NotSupported(format!(

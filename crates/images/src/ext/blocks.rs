@@ -81,6 +81,8 @@ impl Volume {
 
     fn run_of_extents(&self, inode: &Inode, block: u64) -> Result<Run> {
         let (mut node, mut place, mut depth) = (inode.map.to_vec(), inode.place, DEEPEST + 1);
+        // The first block behind this one that the nodes above have: a leaf does not know of those behind it.
+        let mut end = None;
         loop {
             let (level, records) = records(&node, place)?;
             if level >= depth {
@@ -91,11 +93,10 @@ impl Volume {
                 ));
             }
             depth = level;
-            let after = records.iter().map(|record| record.first).filter(|first| *first > block).min();
-            let hole = Run {
-                start: None,
-                count: after.map_or(u64::MAX / self.superblock.block, |after| after - block),
-            };
+            let after = records.iter().map(|record| record.first).filter(|first| *first > block);
+            end = after.chain(end).min();
+            let hole =
+                Run { start: None, count: end.map_or(u64::MAX / self.superblock.block, |end| end - block) };
             let Some(record) = records.iter().rev().find(|record| record.first <= block) else {
                 return Ok(hole);
             };

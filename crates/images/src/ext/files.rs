@@ -75,6 +75,7 @@ impl FileSystem for Volume {
         })
     }
 
+    /// A page begins behind the last entry of the name `after`: the pages of a damaged folder, which has a name twice, come to an end, too.
     fn entries(&self, folder: NodeId, after: Option<&str>, most: usize) -> Result<Page> {
         let folder = self.folder(folder)?;
         let (mut page, mut is_behind, mut has_more) = (Page::default(), after.is_none(), false);
@@ -82,15 +83,14 @@ impl FileSystem for Volume {
             if matches!(name, b"." | b"..") {
                 return Ok(true);
             }
-            if !is_behind {
-                is_behind = after.is_some_and(|after| String::from_utf8_lossy(name) == after);
-                return Ok(true);
-            }
-            has_more = page.entries.len() >= most;
-            if !has_more {
+            if after.is_some_and(|after| String::from_utf8_lossy(name) == after) {
+                (page, is_behind, has_more) = (Page::default(), true, false);
+            } else if is_behind && page.entries.len() < most {
                 page.entries.extend(self.shown(name, inode));
+            } else {
+                has_more |= is_behind;
             }
-            Ok(!has_more)
+            Ok(after.is_some() || !has_more)
         })?;
         page.next = page.entries.last().filter(|_| has_more).map(|entry| entry.name.clone());
         Ok(page)

@@ -25,8 +25,10 @@ const CHECKSUMS_3: u32 = 16;
 const ESCAPED: u32 = 1;
 const SAME_UUID: u32 = 2;
 const LAST: u32 = 8;
-/// The most blocks that are replayed.
-const MOST_BLOCKS: usize = 4 << 20;
+/// The most blocks of a journal that are looked at: 4 GiB in blocks of 4 KiB. `mke2fs` makes journals of at most 1 GiB by itself.
+const MOST_BLOCKS: usize = 1 << 20;
+/// The most blocks that transactions may revoke.
+const MOST_REVOKED: usize = 1 << 20;
 
 /// A volume with the blocks of its journal.
 pub(super) struct Replayed {
@@ -60,6 +62,9 @@ struct Replay<'a> {
     committed: HashMap<u64, (u64, bool, u32)>,
     /// The last transaction that has revoked a block.
     revoked: HashMap<u64, u32>,
+    /// Blocks of the journal that were looked at, and blocks that were revoked: several of the journal can be one of the volume.
+    looked: usize,
+    revocations: usize,
 }
 
 /// The volume after its journal.
@@ -85,8 +90,8 @@ pub(super) fn replayed(volume: &Volume, journal: &Inode) -> Result<Replayed> {
     })?;
     let superblock =
         superblock.ok_or_else(|| Error::damaged(NAME, journal.place, "its superblock is not sound"))?;
-    let mut replay =
-        Replay { volume, journal, superblock, committed: HashMap::new(), revoked: HashMap::new() };
+    let (committed, revoked) = (HashMap::new(), HashMap::new());
+    let mut replay = Replay { volume, journal, superblock, committed, revoked, looked: 0, revocations: 0 };
     if replay.superblock.start != 0 {
         replay.run()?;
     }
@@ -114,12 +119,18 @@ impl Replay<'_> {
             at = self.after(at);
             match kind {
                 DESCRIPTOR => {
-                    for tag in self.tags(&block, at)? {
+                    let tags = self.tags(&block, at)?;
+                    self.looked += tags.len();
+                    for tag in tags {
                         written.push((tag.block, self.place(at)?, tag.flags & ESCAPED != 0));
                         at = self.after(at);
                     }
                 }
-                REVOKE => revoked.extend(self.revocations(&block, at)?),
+                REVOKE => {
+                    let blocks = self.revoked_by(&block, at)?;
+                    self.revocations += blocks.len();
+                    revoked.extend(blocks);
+                }
                 COMMIT => {
                     let now = written.drain(..).map(|(block, at, escaped)| (block, (at, escaped, sequence)));
                     self.committed.extend(now);
@@ -128,7 +139,8 @@ impl Replay<'_> {
                 }
                 _ => break,
             }
-            if self.committed.len() + written.len() > MOST_BLOCKS {
+            self.looked += 1;
+            if self.looked > MOST_BLOCKS || self.revocations > MOST_REVOKED {
                 return Err(Error::NotSupported("a journal of ext4 with so many blocks".into()));
             }
         }
@@ -187,7 +199,7 @@ impl Replay<'_> {
         })
     }
 
-    fn revocations(&self, block: &[u8], at: u64) -> Result<Vec<u64>> {
+    fn revoked_by(&self, block: &[u8], at: u64) -> Result<Vec<u64>> {
         let is_wide = self.superblock.features & WIDE != 0;
         decode(NAME, at, block, |r| {
             r.skip(12)?;

@@ -144,7 +144,8 @@ impl FileSystem for Volume {
     }
 }
 
-/// A page of a folder: `each` tells its entries in their order, for as long as it is answered true.
+/// A page of a folder: `each` tells its entries in their order, for as long as it is answered true. It begins behind the last entry of
+/// the name `after`: the pages of a damaged folder, which has a name twice, come to an end, too.
 pub(crate) fn listed_page(
     after: Option<&str>,
     most: usize,
@@ -152,15 +153,14 @@ pub(crate) fn listed_page(
 ) -> Result<Page> {
     let (mut page, mut is_behind, mut has_more) = (Page::default(), after.is_none(), false);
     each(&mut |entry| {
-        if !is_behind {
-            is_behind = after == Some(entry.name.as_str());
-            return true;
-        }
-        has_more = page.entries.len() >= most;
-        if !has_more {
+        if after == Some(entry.name.as_str()) {
+            (page, is_behind, has_more) = (Page::default(), true, false);
+        } else if is_behind && page.entries.len() < most {
             page.entries.push(entry);
+        } else {
+            has_more |= is_behind;
         }
-        !has_more
+        after.is_some() || !has_more
     })?;
     page.next = page.entries.last().filter(|_| has_more).map(|entry| entry.name.clone());
     Ok(page)
@@ -180,4 +180,30 @@ pub(crate) fn found_by_name(
         !is_it
     })?;
     found.ok_or(Error::NotFound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_a_folder_with_names_twice_end() {
+        let names: Vec<String> = (0..300).map(|at| format!("name {}", at % 8)).collect();
+        let (mut after, mut shown) = (None::<String>, 0);
+        loop {
+            let page = listed_page(after.as_deref(), 7, |tell| {
+                let mut entries =
+                    names.iter().map(|name| Entry { name: name.clone(), node: ROOT, kind: Kind::File });
+                let _ = entries.all(tell);
+                Ok(())
+            });
+            let page = page.unwrap();
+            shown += page.entries.len();
+            assert!(shown <= names.len(), "no entry comes twice");
+            match page.next {
+                Some(next) => after = Some(next),
+                None => break,
+            }
+        }
+    }
 }

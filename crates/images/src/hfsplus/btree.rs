@@ -22,6 +22,8 @@ pub(super) const MAX_DEPTH: u16 = 16;
 const NODE_SIZES: std::ops::RangeInclusive<u16> = 512..=32768;
 /// Keys of index nodes have the length that they say; or else all have the greatest length.
 const VARIABLE_INDEX_KEYS: u32 = 4;
+/// How many leaves one cursor goes through, in a tree of however many nodes.
+const MOST_LEAVES: u32 = 1 << 18;
 /// Bytes of nodes that are kept.
 const CACHE: usize = 4 << 20;
 
@@ -221,6 +223,10 @@ impl Cursor {
             if self.steps > self.tree.header.nodes {
                 return Err(self.tree.damaged(self.node.number, "the leaves of the tree form a cycle"));
             }
+            if self.steps > MOST_LEAVES {
+                let problem = "more leaves follow than one file or folder can have";
+                return Err(self.tree.damaged(self.node.number, problem));
+            }
             let next = self.tree.node(self.node.next)?;
             if next.kind != LEAF {
                 return Err(self.tree.damaged(next.number, "it is no leaf, but follows one"));
@@ -234,6 +240,12 @@ impl Cursor {
     /// The key and the data of the record here.
     pub(super) fn record(&self) -> Result<(&[u8], &[u8])> {
         self.tree.record(&self.node, self.index)
+    }
+
+    /// Whether the record here is behind `key`.
+    pub(super) fn is_behind(&self, key: &[u8]) -> Result<bool> {
+        let (found, _) = self.record()?;
+        Ok(self.tree.compare(&self.node, found, key)? == Ordering::Greater)
     }
 
     pub(super) fn advance(&mut self) {

@@ -150,8 +150,8 @@ impl FileSystem for Volume {
     fn entries(&self, folder: NodeId, after: Option<&str>, most: usize) -> Result<Page> {
         let folder = number(folder)?;
         let name = after.map(names::from_posix).unwrap_or_default();
-        let key = CatalogueKey { parent: folder, name: &name }.encode();
-        let mut cursor = self.catalogue.search(&key)?.ok_or(Error::NotFound)?;
+        let begin = CatalogueKey { parent: folder, name: &name }.encode();
+        let mut cursor = self.catalogue.search(&begin)?.ok_or(Error::NotFound)?;
         if after.is_none() && !matches!(self.item(folder)?, Found::Folder(_)) {
             return Err(Error::NotFound);
         }
@@ -169,7 +169,9 @@ impl FileSystem for Volume {
                 Record::File(item, part) => Some(Found::File(item, part)),
                 Record::Thread { .. } => None,
             };
-            let found = found.filter(|found| !self.is_hidden(folder, key.name, found.item().id));
+            // In a damaged tree, too: pages whose entries are behind the one before do not go in a circle.
+            let is_behind = cursor.is_behind(&begin)?;
+            let found = found.filter(|found| is_behind && !self.is_hidden(folder, key.name, found.item().id));
             if let Some(found) = found {
                 if page.entries.len() >= most {
                     page.next = page.entries.last().map(|entry| entry.name.clone());

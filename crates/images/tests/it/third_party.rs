@@ -75,3 +75,30 @@ fn a_volume_that_xorriso_wrote_has_one_orphaned_block() {
     );
     assert_eq!(list(files, find(files, "sub").unwrap()).len(), 40);
 }
+
+/// The names of a damaged tree may be in any order: the pages of a folder end all the same.
+#[test]
+fn pages_of_a_folder_whose_names_are_out_of_order_end() {
+    let mut bytes = stored("kernel.img.gz");
+    let whole = files(&file(bytes.clone()));
+    let inner = find(whole.as_ref(), "folder/inner").unwrap();
+    let seventh = list(whole.as_ref(), inner).swap_remove(6).name;
+    let name: Vec<u8> = seventh.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    // A key: its length, the folder, the length of the name, the name.
+    let length = (seventh.len() as u16).to_be_bytes();
+    let key = [&(6 + name.len() as u16).to_be_bytes()[..], &(inner.0 as u32).to_be_bytes(), &length, &name]
+        .concat();
+    let at = bytes.windows(key.len()).position(|window| window == key).expect("the key is there");
+    bytes[at + 9] = b'a'; // before all others
+    let files = files(&file(bytes));
+    let (mut after, mut pages) = (None::<String>, 0);
+    loop {
+        let page = files.entries(inner, after.as_deref(), 7).unwrap();
+        pages += 1;
+        assert!(pages < 300, "as many pages as entries are too many");
+        match page.next {
+            Some(next) => after = Some(next),
+            None => break,
+        }
+    }
+}
