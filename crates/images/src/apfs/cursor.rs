@@ -13,6 +13,9 @@ use crate::{Error, Result};
 
 /// How many levels a tree may have. One of 4 KiB nodes with eight levels has more entries than fit on any disk.
 const MOST_LEVELS: u16 = 16;
+/// How many leaves one cursor goes through: those of some five million records of one file or folder. Without a limit, nodes that each
+/// lead to one node by all of their entries would have it read for ever.
+const MOST_LEAVES: u32 = 1 << 16;
 
 /// How the object ids in a tree lead to blocks.
 #[derive(Clone)]
@@ -86,7 +89,7 @@ impl Tree {
                 last_not_after(&node, compare).map_err(|malformed| self.damaged(&node, malformed.0))?;
             if node.is_leaf() {
                 path.push((node, index));
-                return Ok(Cursor { tree: self, path });
+                return Ok(Cursor { tree: self, path, leaves: 0 });
             }
             let child = Arc::new(self.child(&node, index)?);
             path.push((node, index));
@@ -97,11 +100,11 @@ impl Tree {
     /// A cursor at the first entry that is not before what is searched for.
     pub(super) fn seek_from(&self, compare: &dyn Fn(&[u8]) -> Decoded<Ordering>) -> Result<Cursor<'_>> {
         let mut cursor = self.seek(compare)?;
-        while let Some((key, _)) = cursor.entry()? {
-            match compare(key) {
-                Ok(Ordering::Less) => cursor.advance()?,
-                Ok(_) => break,
-                Err(malformed) => return Err(cursor.damaged(malformed.0)),
+        // Where `seek` ends before it, it is the next entry.
+        if cursor.is_before(compare)? {
+            cursor.advance()?;
+            if cursor.is_before(compare)? {
+                return Err(cursor.damaged("its entries are not in their order"));
             }
         }
         Ok(cursor)
@@ -186,9 +189,17 @@ pub(super) struct Cursor<'a> {
     tree: &'a Tree,
     /// The nodes from the root to a leaf, with the entry in each. The levels go down by one, so that this is short.
     path: Vec<(Arc<Node>, usize)>,
+    /// How many leaves it has left behind.
+    leaves: u32,
 }
 
 impl Cursor<'_> {
+    /// Whether the entry here is before what is searched for.
+    fn is_before(&self, compare: &dyn Fn(&[u8]) -> Decoded<Ordering>) -> Result<bool> {
+        let Some((key, _)) = self.entry()? else { return Ok(false) };
+        compare(key).map(|order| order == Ordering::Less).map_err(|malformed| self.damaged(malformed.0))
+    }
+
     /// The key and the value here; `None` behind the last entry.
     pub(super) fn entry(&self) -> Result<Option<(&[u8], &[u8])>> {
         let Some((leaf, index)) = self.path.last().filter(|(leaf, index)| *index < leaf.count) else {
@@ -204,6 +215,10 @@ impl Cursor<'_> {
         *index += 1;
         if *index < leaf.count {
             return Ok(());
+        }
+        self.leaves += 1;
+        if self.leaves > MOST_LEAVES {
+            return Err(self.damaged("more leaves follow than one file or folder can have"));
         }
         // Up to the first index with another entry, and down again to a leaf.
         while let Some((node, index)) = self.path.last_mut() {
@@ -228,5 +243,69 @@ impl Cursor<'_> {
             Some((leaf, _)) => self.tree.damaged(leaf, problem),
             None => damaged(self.tree.name, 0, problem),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::object::fletcher64;
+    use super::*;
+
+    const BLOCK: usize = 4096;
+    const ENTRIES: u16 = 100;
+
+    /// A node: an index whose entries all lead to the block behind it, or a leaf.
+    fn node(block: u64, level: u16) -> Vec<u8> {
+        let (count, is_root) = if level == 0 { (1, false) } else { (ENTRIES, block == 0) };
+        let flags = u16::from(is_root) | if level == 0 { 2 } else { 0 };
+        let object = if is_root { kind::BTREE } else { kind::BTREE_NODE };
+        let mut bytes = vec![0; BLOCK];
+        let mut put = |at: usize, part: &[u8]| bytes[at..at + part.len()].copy_from_slice(part);
+        put(8, &block.to_le_bytes());
+        put(24, &object.to_le_bytes());
+        put(28, &kind::FREE_QUEUE.to_le_bytes());
+        put(32, &flags.to_le_bytes());
+        put(34, &level.to_le_bytes());
+        put(36, &u32::from(count).to_le_bytes());
+        let (table, keys) = (8 * ENTRIES, 8 * ENTRIES);
+        put(42, &table.to_le_bytes());
+        put(44, &keys.to_le_bytes());
+        let end = if is_root { BLOCK - super::super::btree::FOOTER } else { BLOCK };
+        for index in 0..count {
+            let entry = [8 * index, 8, 8, 8];
+            let entry: Vec<u8> = entry.iter().flat_map(|field| field.to_le_bytes()).collect();
+            put(56 + 8 * usize::from(index), &entry);
+            put(56 + usize::from(table) + 8 * usize::from(index), &u64::from(index).to_le_bytes());
+        }
+        put(end - 8, &(block + 1).to_le_bytes());
+        if is_root {
+            put(end + 4, &(BLOCK as u32).to_le_bytes());
+        }
+        let checksum = fletcher64(&bytes).to_le_bytes();
+        bytes[..8].copy_from_slice(&checksum);
+        bytes
+    }
+
+    #[test]
+    fn nodes_that_lead_to_one_node_are_not_read_for_ever() {
+        let levels = MOST_LEVELS - 1;
+        let disk: Vec<u8> = (0..=levels).flat_map(|block| node(block.into(), levels - block)).collect();
+        let blocks = Arc::new(Blocks::new(Arc::new(disk), BLOCK, u64::from(levels) + 1));
+        let tree = Tree::open(blocks, "tree", kind::FREE_QUEUE, Placement::Physical, 0).unwrap();
+        let mut cursor = tree.seek(&|_| Ok(Ordering::Greater)).unwrap();
+        let mut entries = 0;
+        while let Ok(Some(_)) = cursor.entry() {
+            entries += 1;
+            assert!(entries <= 2 * MOST_LEAVES, "a walk through a small disk ends");
+            if cursor.advance().is_err() {
+                break;
+            }
+        }
+        // Between the first entry of each node and the second one: all leaves have the first one only.
+        let found = tree.seek_from(&|key| Ok(if key == [0; 8] { Ordering::Less } else { Ordering::Greater }));
+        assert!(
+            matches!(found.err(), Some(Error::Damaged { .. })),
+            "the leaves are not in the order of the indexes"
+        );
     }
 }

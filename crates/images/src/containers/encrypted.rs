@@ -29,7 +29,7 @@ const BY_PASSPHRASE: u32 = 1;
 const PBKDF2: u32 = 103;
 const TRIPLE_DES: u32 = 17;
 const AES: u32 = 0x8000_0001;
-/// The most iterations that are made for one passphrase: a few seconds.
+/// The most iterations that are made for one passphrase, with all keys of an image: a few seconds.
 const MAX_ITERATIONS: u32 = 4_000_000;
 const HMAC_KEY: usize = 20;
 /// What follows the two keys in the wrapped blob.
@@ -123,12 +123,13 @@ impl WrappedKey {
     }
 
     /// The keys of the image: AES's key and the one of the HMAC.
-    fn unwrap(&self, passphrase: &Passphrase, key_len: usize) -> Result<ChunkKey> {
-        let iterations =
-            std::num::NonZeroU32::new(self.iterations).filter(|count| count.get() <= MAX_ITERATIONS);
+    /// `left` are the iterations that may still be made.
+    fn unwrap(&self, passphrase: &Passphrase, key_len: usize, left: &mut u32) -> Result<ChunkKey> {
+        let iterations = std::num::NonZeroU32::new(self.iterations).filter(|count| count.get() <= *left);
         let Some(iterations) = iterations else {
             return Err(Error::NotSupported(format!("a passphrase with {} iterations", self.iterations)));
         };
+        *left -= iterations.get();
         let mut key = Zeroizing::new([0u8; 24]);
         pbkdf2::derive(
             pbkdf2::PBKDF2_HMAC_SHA1,
@@ -200,9 +201,10 @@ impl Header {
     pub(super) fn unlock(&self, file: &dyn ReadAt, passphrase: Option<&Passphrase>) -> Result<ChunkKey> {
         let passphrase = passphrase.ok_or(Error::Passphrase)?;
         let mut result = Err(Error::NotSupported("an encrypted disk image without a passphrase".into()));
+        let mut left = MAX_ITERATIONS;
         for (_, offset, length) in self.keys.iter().filter(|(kind, ..)| *kind == BY_PASSPHRASE) {
             let key = WrappedKey::read(file, *offset, *length)?;
-            result = key.unwrap(passphrase, self.key_bits as usize / 8);
+            result = key.unwrap(passphrase, self.key_bits as usize / 8, &mut left);
             if result.is_ok() {
                 break;
             }

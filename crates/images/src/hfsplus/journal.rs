@@ -221,9 +221,11 @@ impl OpenJournal {
             return Ok(None);
         }
         let Some(mut place) = self.after(at, self.list_size as u64) else { return Ok(None) };
-        let mut blocks = Vec::new();
+        let (mut blocks, mut total) = (Vec::new(), self.list_size as u64);
         for (number, length, sum) in entries {
-            if length > MAX_BLOCK || used > self.size {
+            total += length as u64;
+            // Blocks that are not in what the list takes would be other ones, read again and again.
+            if length > MAX_BLOCK || used > self.size || total > used {
                 return Ok(None);
             }
             if number != KILLED {

@@ -203,6 +203,22 @@ fn encrypted_files_open_with_the_passphrase() {
     }
 }
 
+/// An image has up to 64 keys: each with as many iterations as one may have, a passphrase would take minutes.
+#[test]
+fn the_limit_of_iterations_is_one_of_all_keys() {
+    let disk = volume();
+    let encryption = Encryption::new(128, "correct horse", disk.len());
+    let mut image = [encryption.header.clone(), encryption.encrypted(&disk)].concat();
+    let (keys, first, second, length) = (72, 76, 8192, 616);
+    image[keys + 3] = 2;
+    image.copy_within(first..first + 20, first + 20);
+    image[first + 24..first + 32].copy_from_slice(&(second as u64).to_be_bytes());
+    image.copy_within(4096..4096 + length, second);
+    image[second + 8..second + 12].copy_from_slice(&4_000_000u32.to_be_bytes());
+    assert!(opened(&file(image.clone()), "correct horse").is_ok());
+    assert!(matches!(opened(&file(image), "wrong"), Err(Error::NotSupported(_))));
+}
+
 #[test]
 fn encrypted_bundles_open_with_the_passphrase() {
     let disk = volume();
