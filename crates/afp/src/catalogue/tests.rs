@@ -158,8 +158,10 @@ fn the_disk_knows_of_a_block_before_the_first_of_its_ids_is_given() {
     let ids = with_limits(&index, Limits { block: 8, ..Limits::default() });
     for number in 0..100 {
         let given = u64::from(id(&ids, number));
-        let look = |transaction: &redb::ReadTransaction| Ok(transaction.open_table(RESERVED)?.get(ALL)?);
-        let reserved = index.store().read(look).unwrap().unwrap().value();
+        let reserved = |transaction: &redb::ReadTransaction| {
+            Ok(transaction.open_table(RESERVED)?.get(ALL)?.map(|reserved| reserved.value()))
+        };
+        let reserved = index.store().read(reserved).unwrap().unwrap();
         assert!(given < reserved, "{given} was given, {reserved} is on the disk");
     }
 }

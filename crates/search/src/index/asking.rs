@@ -35,14 +35,14 @@ pub(super) fn propose(
     name_of: &dyn Fn(u32) -> Option<String>,
     each: &mut Each<'_>,
 ) -> Result<(), IndexFailure> {
+    let passes = |name: &[u8], entry: &Entry| {
+        let owner = query.asks_for(|of| of == Attribute::Owner).then(|| name_of(entry.uid)).flatten();
+        may_match(query, &entry.facts(&text_view(name), owner), entry)
+    };
     let (recent, segments) = store.look(|table| {
-        let owner =
-            |entry: &Entry| query.asks_for(|of| of == Attribute::Owner).then(|| name_of(entry.uid)).flatten();
         let found = table.after(after).filter_map(|(folder, name, entry)| {
-            let entry = entry.as_ref()?;
-            let facts = entry.facts(&text_view(name), owner(entry));
-            let passes = may_match(query, &facts, entry);
-            passes.then(|| (SearchPlace { folder: folder.to_vec(), name: name.clone() }, entry.clone()))
+            let entry = entry.as_ref().filter(|entry| passes(name, entry))?;
+            Some((SearchPlace { folder: folder.to_vec(), name: name.clone() }, entry.clone()))
         });
         found.collect::<Vec<_>>()
     });
@@ -70,7 +70,11 @@ pub(super) fn propose(
             propose_recent(&place, &entry, each)
         } else {
             let Some((place, age)) = next.map(|(place, age)| (place.clone(), age)) else { return Ok(()) };
-            let goes_on = propose_old(store, &segments, (&scans[age], &texts[age], age), &place, each)?;
+            let goes_on = match newest(store, &place) {
+                Some(None) => true,
+                Some(Some(entry)) => !passes(&place.name, &entry) || propose_recent(&place, &entry, each),
+                None => propose_old(&segments, (&scans[age], &texts[age], age), &place, each)?,
+            };
             pass_by(&mut scans, &place)?;
             goes_on
         };
@@ -126,8 +130,13 @@ fn propose_recent(place: &SearchPlace, entry: &Arc<Entry>, each: &mut Each<'_>) 
     })
 }
 
+/// What the table says of a place now; `Some(None)`: it was removed. The table may have got the entry since the search began, which
+/// then goes by this newest state.
+fn newest(store: &Store, place: &SearchPlace) -> Option<Option<Arc<Entry>>> {
+    store.look(|table| table.entry(&place.folder, &place.name).cloned()).0
+}
+
 fn propose_old(
-    store: &Store,
     segments: &Segments,
     (scan, texts, age): (&Scan<'_, '_>, &TextAnswers, usize),
     place: &SearchPlace,
@@ -138,9 +147,6 @@ fn propose_old(
         if newer.find(&place.folder, &place.name)?.is_some() {
             return Ok(true);
         }
-    }
-    if store.look(|table| table.has(&place.folder, &place.name)).0 {
-        return Ok(true);
     }
     let has_contents = head.row.flags & HAS_CONTENTS != 0;
     let contents = if has_contents { Some(contents_of(&scan.segment.facts(&head.refs)?)) } else { None };

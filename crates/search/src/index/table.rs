@@ -76,9 +76,9 @@ impl Table {
         }
     }
 
-    /// Whether there is something about this place.
-    pub(crate) fn has(&self, folder: &[u8], name: &[u8]) -> bool {
-        self.folders.get(folder).is_some_and(|part| part.entries.contains_key(name))
+    /// What is known of this place; `Some(None)`: it was removed.
+    pub(crate) fn entry(&self, folder: &[u8], name: &[u8]) -> Option<&Option<Arc<Entry>>> {
+        self.folders.get(folder)?.entries.get(name)
     }
 
     /// The entries after a place, in order.

@@ -1,6 +1,8 @@
 //! An index follows the tree by its events.
 
-use crate::scene::Scene;
+use std::time::Duration;
+
+use crate::scene::{Scene, query};
 
 #[test]
 fn what_comes_is_found_and_what_goes_is_not() {
@@ -58,4 +60,28 @@ fn the_bands_of_a_disk_image_are_left_out() {
     scene.file("Mac.sparsebundle/bands/1f", b"");
     scene.file("last", b"");
     scene.finds("last OR 1f OR mac", &["Mac.sparsebundle", "last"]);
+}
+
+#[test]
+fn a_file_that_changes_during_a_search_is_not_missed() {
+    let mut scene = Scene::new();
+    scene.file("first", b"");
+    scene.file("second", b"1");
+    scene.settle();
+    scene.stop();
+    scene.quiet = Duration::from_secs(3600); // what changes stays in memory
+    scene.start();
+    scene.finds("first OR second", &["first", "second"]);
+    let finder = scene.index.as_ref().unwrap().finder();
+    let mut seen = Vec::new();
+    let begun = finder.propose(&query("-kind:folder"), None, &mut |candidate| {
+        if seen.is_empty() {
+            scene.write("second", &[0; 5000]);
+            scene.finds("size:5000", &["second"]);
+        }
+        seen.push(String::from_utf8(candidate.name.to_vec()).unwrap());
+        true
+    });
+    begun.unwrap();
+    assert_eq!(seen, ["first", "second"]);
 }
