@@ -43,6 +43,7 @@ async function ask(method, path, body, signal) {
   const answer = response.status === 204 ? {} : await response.json().catch(cutOff);
   if (response.ok) return answer;
   if (response.status === 401 && !path.startsWith("/v1/login")) state.dispatchEvent(new Event("ended"));
+  if (answer.needs === "second_factor") state.dispatchEvent(new Event("factor"));
   throw new Refused(response.status, answer.errors ?? [response.statusText], answer.needs);
 }
 

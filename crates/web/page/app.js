@@ -4,12 +4,14 @@ import { askOwnPasswordBy, get, listen, post, reachable, state } from "./api.js"
 import { h, replace } from "./dom.js";
 import { search } from "./find.js";
 import { PAGES, PLACES, pageOf, placeOf } from "./places.js";
+import { setUpFirst } from "./secondfactor.js";
 
 const $ = (id) => document.getElementById(id);
 
 let session = null; // aborted when it ends
 let page = null; // aborted when another page is shown
 let told = []; // what the page listens to: [name, function]
+let mustSetUp = false; // the account has to set up a second factor before anything else
 
 for (const place of PLACES) {
   $("nav").append(h("a", { href: `#/${place.pages[0]}`, "data-place": place.key }, place.title));
@@ -123,10 +125,10 @@ async function show() {
   page?.abort();
   page = new AbortController();
   told = [];
-  const name = pageOf(location.hash);
-  const shown = PAGES[name];
+  const name = mustSetUp ? "second-factor" : pageOf(location.hash);
+  const shown = mustSetUp ? setUpFirst($("who").textContent, begin) : PAGES[name];
   document.title = `${shown.title} – Fourfold`;
-  mark(name);
+  if (!mustSetUp) mark(name);
   openMenu(false);
   const main = $("main");
   main.dataset.page = name;
@@ -141,13 +143,18 @@ async function show() {
   if (!signal.aborted) main.dataset.ready = name;
 }
 
-function begin(user) {
+// `needs`: what the server says that the session needs before anything else.
+function begin(user, needs) {
+  session?.abort();
   session = new AbortController();
+  mustSetUp = needs === "second_factor";
+  for (const part of [$("nav"), $("menu"), $("find-box")]) part.hidden = mustSetUp;
+  $("sub").hidden = true;
   finding.forget();
   $("who").textContent = user;
   $("login").hidden = true;
   $("shell").hidden = false;
-  listen((name, data) => {
+  if (!mustSetUp) listen((name, data) => {
     if (name === "jobs") tellEnd(data);
     for (const [wanted, then] of told) {
       if (wanted === name || name === "missed") Promise.resolve(then(name === "missed" ? null : data)).catch(() => {});
@@ -192,10 +199,10 @@ $("login-form").addEventListener("submit", async (event) => {
   $("login-error").textContent = "";
   try {
     const code = $("login-code").value;
-    const { user } = await post("/v1/login", { user: $("login-user").value, password: $("login-password").value, ...(code ? { code } : {}) });
+    const { user, needs } = await post("/v1/login", { user: $("login-user").value, password: $("login-password").value, ...(code ? { code } : {}) });
     askForCode(false);
     $("login-password").value = "";
-    begin(user);
+    begin(user, needs);
   } catch (error) {
     $("login-error").textContent = error.message;
     if (error.needs === "code") askForCode(true);
@@ -208,8 +215,8 @@ $("login-form").addEventListener("submit", async (event) => {
 $("login-ticket").addEventListener("click", async () => {
   $("login-error").textContent = "";
   try {
-    const { user } = await post("/v1/login/negotiate");
-    begin(user);
+    const { user, needs } = await post("/v1/login/negotiate");
+    begin(user, needs);
   } catch (error) {
     $("login-error").textContent = error.message;
   }
@@ -227,6 +234,7 @@ window.addEventListener("hashchange", async () => {
 });
 
 state.addEventListener("ended", () => { if (session) askForLogin("The session has ended. Log in again."); });
+state.addEventListener("factor", () => { if (session && !mustSetUp) begin($("who").textContent, "second_factor"); });
 state.addEventListener("unreachable", () => {
   const banner = $("banner");
   banner.textContent = "The server does not answer. The page shows the last state, and tries again.";
@@ -250,9 +258,9 @@ window.addEventListener("unhandledrejection", (event) => {
 
 async function start() {
   try {
-    const { user, kerberos } = await get("/v1/login");
+    const { user, kerberos, needs } = await get("/v1/login");
     $("login-ticket").hidden = !kerberos;
-    if (user) begin(user);
+    if (user) begin(user, needs);
     else askForLogin("");
   } catch {
     reachable(false);

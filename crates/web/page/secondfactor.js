@@ -1,7 +1,7 @@
 // The second factor of the own account, and those of others.
 
 import { get, post } from "./api.js";
-import { copyButton, h, replace, svg, when } from "./dom.js";
+import { copyButton, h, heading, replace, svg, when } from "./dom.js";
 
 // A QR code with the margin of four modules that cameras need.
 function drawn({ side, path }) {
@@ -17,14 +17,14 @@ function codeForm(id, label, button, send) {
     h("div", { class: "row end" }, h("button", { type: "submit", class: "primary" }, button)));
 }
 
-// Shows the secret, and asks for its first code.
-function begun(place, context, shown, again) {
+// Shows the secret, and asks for its first code. `after` is called when the person has the recovery codes.
+function begun(place, context, shown, after) {
   const confirm = async (code) => {
     try {
       const { recovery_codes: codes } = await post("/v1/second-factor/confirm", { code });
       replace(place, h("p", {}, h("b", {}, "It is on. "), "Keep these recovery codes where nobody else sees them, and not on the phone. Each one counts once in place of a code. They are not shown again."),
         h("pre", { class: "codes", id: "recovery-codes", tabindex: "0" }, codes.join("\n")),
-        h("div", { class: "row end" }, copyButton(codes.join("\n"), "the recovery codes"), h("button", { type: "button", class: "primary", onclick: again }, "I have kept them")));
+        h("div", { class: "row end" }, copyButton(codes.join("\n"), "the recovery codes"), h("button", { type: "button", class: "primary", onclick: after }, "I have kept them")));
     } catch (error) {
       context.failed(error);
     }
@@ -35,24 +35,37 @@ function begun(place, context, shown, again) {
     codeForm("factor-code", "Code of the app", "Turn on", confirm));
 }
 
+const setUp = (place, context, after) => h("button", { type: "button", class: "primary", onclick: async () => {
+  try {
+    begun(place, context, await post("/v1/second-factor"), after);
+  } catch (error) {
+    context.failed(error);
+  }
+} }, "Set up…");
+
+// The only page of an account that has to set one up first. `after(user)` goes on with all others.
+export const setUpFirst = (user, after) => ({
+  title: "Set up a second factor",
+  async show(main, context) {
+    const place = h("div", { id: "factor" });
+    main.append(heading("Set up a second factor"), h("section", { class: "card" },
+      h("p", {}, `This server lets administrators in only with a second factor: a code of an authenticator app, beside the password. ${user} has none yet. All pages are there when it is set up.`), place));
+    replace(place, h("div", { class: "row end" }, setUp(place, context, () => after(user))));
+  },
+});
+
 export async function secondFactor(place, context) {
   const known = await get("/v1/second-factor", context.signal);
   const again = () => secondFactor(place, context);
   const others = known.accounts.filter((name) => name !== known.account);
   const remove = async (body) => { if (await context.doing(() => post("/v1/second-factor/remove", body))) await again(); };
   const lost = (name) => h("button", { type: "button", class: "small", onclick: async () => {
-    if (await context.confirm(`Turn off the second factor of ${name}?`, `${name} then logs in with the password alone, and can set another one. Do that when the phone is lost.`, "Turn off")) await remove({ account: name });
+    if (await context.confirm(`Turn off the second factor of ${name}?`, `${name} then ${known.required ? "has to set up another one at the next login" : "logs in with the password alone, and can set another one"}. Do that when the phone is lost.`, "Turn off")) await remove({ account: name });
   } }, `Turn off for ${name}…`);
-  const start = async () => {
-    try {
-      begun(place, context, await post("/v1/second-factor"), again);
-    } catch (error) {
-      context.failed(error);
-    }
-  };
   replace(place, known.since === null
-    ? h("div", { class: "row" }, h("p", { class: "grow" }, `${known.account} logs in with the password alone.`), h("button", { type: "button", class: "primary", onclick: start }, "Set up…"))
+    ? h("div", { class: "row" }, h("p", { class: "grow" }, `${known.account} logs in with the password alone.`), setUp(place, context, again))
     : [h("p", {}, h("span", { class: "badge good" }, "on"), ` since ${when(known.since)}, with ${known.recovery_codes} recovery codes left.`),
+      known.required ? h("p", { class: "muted small" }, "Each administrator needs one (admin-second-factor). If you turn yours off, you have to set up another one at once.") : null,
       codeForm("factor-end", "A code, to turn it off", "Turn off", (code) => remove({ code }))],
   others.length ? h("div", { class: "row" }, h("span", { class: "muted small grow" }, `Also on for ${others.join(", ")}.`), others.map(lost)) : null);
 }

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::api::Failure;
 use crate::guard::RequestAdmission;
-use crate::{Api, Scope, same_site};
+use crate::{Api, Scope, same_site, second_factor};
 
 /// The name of the cookie over TLS: browsers accept such a name only with `Secure` and for the whole host.
 const SECURE_COOKIE: &str = "__Host-fourfold";
@@ -109,7 +109,13 @@ pub(crate) async fn admitted(api: Api, scope: Scope, mut request: Request, next:
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
     let actor = match (bearer(request.headers()).map(str::to_owned), cookie(&api, request.headers())) {
         (Some(token), _) => by_token(&api, peer, token, scope).await,
-        (None, Some(secret)) => by_session(&api, &request, secret),
+        (None, Some(secret)) => {
+            let (actor, sets_up) = (by_session(&api, &request, secret), second_factor::sets_up(&request));
+            match actor {
+                Ok(actor) if !sets_up => second_factor::admit(&api, actor).await,
+                other => other,
+            }
+        }
         (None, None) => Err(unknown()),
     };
     match actor {

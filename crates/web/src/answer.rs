@@ -14,7 +14,8 @@ pub(crate) struct Failure {
     status: StatusCode,
     /// What is wrong, and what to do.
     errors: Vec<String>,
-    /// The field with which the same request could succeed: `own_password`, or `code`.
+    /// The field with which the same request could succeed: `own_password`, or `code`; or `second_factor`, which the account has to
+    /// set up first.
     #[serde(skip_serializing_if = "Option::is_none")]
     needs: Option<&'static str>,
 }

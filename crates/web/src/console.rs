@@ -17,7 +17,7 @@ use crate::author::{Author, Peer, changed};
 use crate::history::{Span, Throughput};
 use crate::log_lines::Log;
 use crate::manage::{AccountStatus, Overview, SettingChange, SettingsStatus};
-use crate::{Api, events, history, slowest, watching};
+use crate::{Api, events, history, second_factor, slowest, watching};
 
 /// How the server is, in a few numbers and words.
 #[utoipa::path(get, path = "/v1/overview", security(("token" = ["read"])), responses((status = 200, description = "The overview", body = Overview), (status = "4XX", description = "Refused", body = Failure)))]
@@ -88,6 +88,7 @@ pub(crate) async fn events(
         Some(secret) => {
             let administrator = |name: &str| asked.manage.administrator(name);
             asked.logins.goes_on(secret, administrator, Instant::now())
+                && second_factor::is_due(&asked, &actor.name) == Ok(false)
         }
         None => true,
     };

@@ -42,6 +42,17 @@ pub(crate) struct LoggedIn {
     /// `/v1/login/negotiate` takes Kerberos tickets. Left out if it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kerberos: Option<bool>,
+    /// `second_factor`: the account has to set one up, and may do nothing else before (`admin-second-factor`). Left out if it has not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) needs: Option<&'static str>,
+}
+
+impl LoggedIn {
+    /// The session of an account, as it begins.
+    pub(crate) async fn of(api: &Api, user: String) -> Self {
+        let needs = second_factor::needs(api, &user).await;
+        Self { user: Some(user), kerberos: None, needs }
+    }
 }
 
 /// Whose session the cookie is of.
@@ -51,7 +62,11 @@ pub(crate) async fn logged_in(State(api): State<Api>, request: Request) -> Resul
     let user = cookie(&api, request.headers())
         .and_then(|secret| api.logins.find(&secret, |name| api.manage.administrator(name), Instant::now()));
     let kerberos = api.manage.kerberos().map(|_| true);
-    Ok(Json(LoggedIn { user, kerberos }).into_response())
+    let needs = match &user {
+        Some(user) => second_factor::needs(&api, user).await,
+        None => None,
+    };
+    Ok(Json(LoggedIn { user, kerberos, needs }).into_response())
 }
 
 /// Begins a session. The answer sets its cookie. Later requests of the session need the header `X-Fourfold-Console: 1` if they change something.
@@ -73,7 +88,7 @@ pub(crate) async fn login(State(api): State<Api>, request: Request) -> Result<Re
         .map_err(|_| Failure::new(StatusCode::BAD_REQUEST, r#"send {"user": "…", "password": "…"}"#))?;
     let secret = verified(&api, peer, user.clone(), (password, code)).await?;
     let cookie = set_cookie(&api, &secret, LONGEST_LIFE.as_secs());
-    Ok(([(header::SET_COOKIE, cookie)], Json(LoggedIn { user: Some(user), kerberos: None })).into_response())
+    Ok(([(header::SET_COOKIE, cookie)], Json(LoggedIn::of(&api, user).await)).into_response())
 }
 
 /// The result of a check.
@@ -194,5 +209,6 @@ pub(crate) async fn logout(State(api): State<Api>, request: Request) -> Result<R
         api.logins.end(&secret);
     }
     let cookie = set_cookie(&api, "", 0);
-    Ok(([(header::SET_COOKIE, cookie)], Json(LoggedIn { user: None, kerberos: None })).into_response())
+    Ok(([(header::SET_COOKIE, cookie)], Json(LoggedIn { user: None, kerberos: None, needs: None }))
+        .into_response())
 }

@@ -68,11 +68,11 @@ pub(crate) async fn negotiate(State(api): State<Api>, request: Request) -> Resul
         let why = "a ticket without the second factor";
         return refused(&ticket.principal, why, StatusCode::FORBIDDEN, text);
     }
-    begun(&api, peer, account, &ticket)
+    begun(&api, peer, account, &ticket.reply).await
 }
 
-/// The session of an account, and the server's answer to its ticket.
-fn begun(api: &Api, peer: SocketAddr, account: Account, ticket: &Ticket) -> Result<Response, Failure> {
+/// The session of an account, and the server's reply to its ticket.
+async fn begun(api: &Api, peer: SocketAddr, account: Account, reply: &[u8]) -> Result<Response, Failure> {
     let (user, now) = (account.name.clone(), Instant::now());
     let record = logins::record(&api.login_guard, peer, (&user, METHOD), now);
     let hint = "the system gives no random numbers for a session";
@@ -80,9 +80,9 @@ fn begun(api: &Api, peer: SocketAddr, account: Account, ticket: &Ticket) -> Resu
     let secret = secret.ok_or_else(|| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, hint))?;
     let headers = [
         (header::SET_COOKIE, set_cookie(api, &secret, LONGEST_LIFE.as_secs())),
-        (header::WWW_AUTHENTICATE, format!("{SCHEME} {}", BASE64_STANDARD.encode(&ticket.reply))),
+        (header::WWW_AUTHENTICATE, format!("{SCHEME} {}", BASE64_STANDARD.encode(reply))),
     ];
-    Ok((headers, Json(LoggedIn { user: Some(user), kerberos: None })).into_response())
+    Ok((headers, Json(LoggedIn::of(api, user).await)).into_response())
 }
 
 /// The token that a client sends; empty if it is no base64, which Kerberos refuses.

@@ -7,8 +7,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use auth::second_factor::{self as factors, FactorTime, FactorVerdict, SecondFactors};
 use auth::{FileError, is_same_name};
-use axum::extract::State;
-use axum::http::StatusCode;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,45 @@ pub(crate) fn check(
     as_server(|| factors.check(account, typed, now()))
 }
 
+/// The word for what a session needs before anything else: a second factor of its account.
+const NEEDS: &str = "second_factor";
+
+/// Whether an account has to set up a second factor before its session may do anything else. It blocks.
+pub(crate) fn is_due(api: &Api, account: &str) -> Result<bool, String> {
+    Ok(api.manage.requires_second_factor() && as_server(|| api.factors.status(account))?.is_none())
+}
+
+/// What a session of an account needs before anything else. A file that cannot be read is no second factor.
+pub(crate) async fn needs(api: &Api, account: &str) -> Option<&'static str> {
+    if !api.manage.requires_second_factor() {
+        return None;
+    }
+    let (api, account) = (api.clone(), account.to_owned());
+    let is_set = matches!(blocking(move || is_due(&api, &account)).await, Ok(Ok(false)));
+    (!is_set).then_some(NEEDS)
+}
+
+/// Whether a request is one of those that set up a second factor.
+pub(crate) fn sets_up(request: &Request) -> bool {
+    let (get, post) = (request.method() == Method::GET, request.method() == Method::POST);
+    match request.uri().path() {
+        "/v1/second-factor" => get || post,
+        "/v1/second-factor/confirm" => post,
+        _ => false,
+    }
+}
+
+/// Lets a session do more than set up a second factor, if its account has one or needs none.
+pub(crate) async fn admit(api: &Api, actor: Actor) -> Result<Actor, Failure> {
+    let Some(needed) = needs(api, &actor.name).await else { return Ok(actor) };
+    let hint = format!(
+        "{} has to set up a second factor first (`admin-second-factor`): the page Sign-ins and certificate, or \
+         `POST /v1/second-factor`",
+        actor.name
+    );
+    Err(Failure::new(StatusCode::FORBIDDEN, hint).needing(needed))
+}
+
 fn as_server<T, E: ToString>(work: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     as_ourselves(work).map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }
@@ -51,6 +90,8 @@ pub(crate) struct SecondFactorStatus {
     recovery_codes: usize,
     /// All accounts with a second factor.
     accounts: Vec<String>,
+    /// Each administrator needs one (`admin-second-factor`).
+    required: bool,
 }
 
 /// The second factor of the session's account, and which accounts have one.
@@ -70,6 +111,7 @@ pub(crate) async fn second_factor(
                 since: own.map(|own| own.since),
                 recovery_codes,
                 accounts,
+                required: api.manage.requires_second_factor(),
             })
         })
     };
@@ -164,7 +206,7 @@ pub(crate) struct EndedFactor {
 }
 
 /// Takes a second factor away. For the own one a code is needed, too.
-#[utoipa::path(post, path = "/v1/second-factor/remove", request_body = EndedFactor, responses((status = 200, description = "Its account logs in with the password alone", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+#[utoipa::path(post, path = "/v1/second-factor/remove", request_body = EndedFactor, responses((status = 200, description = "Its account has none now", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn remove(
     State(api): State<Api>,
     (Extension(actor), peer): (Extension<Actor>, Peer),
@@ -181,12 +223,17 @@ pub(crate) async fn remove(
             return Err(refused);
         }
     }
+    let login = if api.manage.requires_second_factor() {
+        "has to set up another second factor at the next login"
+    } else {
+        "logs in with the password alone now"
+    };
     let (state, name) = (api.guard.state().to_owned(), account.clone());
     let removed = blocking(move || as_server(|| factors::remove(&state, &name))).await?;
     match removed {
         Ok(true) => {
             tracing::info!(by = by.name, account, "second factor removed");
-            done(Ok(vec![format!("{account} logs in with the password alone now")]))
+            done(Ok(vec![format!("{account} {login}")]))
         }
         Ok(false) => done(Err(vec![format!("{account} has no second factor")])),
         Err(why) => done(Err(vec![why])),

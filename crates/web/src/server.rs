@@ -22,6 +22,9 @@ pub trait ServerControl {
     /// Whether the slowest operations are recorded also while no client asks for them.
     fn records_slowest(&self) -> bool;
 
+    /// Whether administrators without a second factor may only set one up. It does not block.
+    fn requires_second_factor(&self) -> bool;
+
     /// What an issuer of certificates is asked for; `None`: none is asked.
     fn issuer(&self) -> Option<IssuerStatus>;
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use admin::control::{
@@ -56,6 +56,8 @@ pub struct MadeUp {
     pub opens: usize,
     /// How long a password is checked.
     pub check: Duration,
+    /// Administrators without a second factor may only set one up.
+    pub requires_second_factor: AtomicBool,
     /// Passwords that are being checked, the most at the same time, and all of them.
     pub(crate) checking: AtomicUsize,
     pub(crate) most_checking: AtomicUsize,

@@ -18,6 +18,8 @@ pub struct ApiSettings {
     pub tls: bool,
     /// The files of a certificate and its key; `None`: one that the server makes.
     pub certificate: Option<(PathBuf, PathBuf)>,
+    /// An administrator without a second factor may only set one up.
+    pub requires_second_factor: bool,
 }
 
 /// The settings of a section; relative paths count from `folder`, or from the settings file's folder.
@@ -28,6 +30,7 @@ pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>) -> ApiS
         listen: server.addresses("admin-listen"),
         tls: server.bool("admin-tls"),
         certificate: path("admin-certificate").zip(path("admin-key")),
+        requires_second_factor: server.text("admin-second-factor").as_deref() == Some("required"),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The settings that a running server cannot change.
 
+use super::api::ApiSettings;
 use super::model::Settings;
 use super::protocol::Protocol;
 use super::server::ServerSettings;
@@ -23,7 +24,10 @@ impl Settings {
             listen: old.listen.clone(),
             state: old.state.clone(),
             ports: old.ports,
-            api: old.api.clone(),
+            api: ApiSettings {
+                requires_second_factor: newer.server.api.requires_second_factor,
+                ..old.api.clone()
+            },
             samba_acls: old.samba_acls,
             samba_sids: old.samba_sids.clone(),
             log_format: old.log_format,
@@ -154,6 +158,17 @@ mod tests {
             (newer.shares, newer.appletalk),
             "the others are applied"
         );
+    }
+
+    #[test]
+    fn a_rule_about_second_factors_counts_at_once() {
+        let with = |rule: &str| load(&format!("state = \"/nonexistent/state\"\n{rule}"));
+        let (old, newer) = (with(""), with("admin-second-factor = \"required\""));
+        assert!(old.needs_restart(&newer).is_empty());
+        assert!(!old.server.api.requires_second_factor);
+        let running = old.reloaded(newer);
+        assert!(running.server.api.requires_second_factor);
+        assert!(!running.reloaded(with("")).server.api.requires_second_factor);
     }
 
     #[test]

@@ -84,6 +84,7 @@ const OF_ALL_SERVERS: &[&str] = &[
     "smb-min-dialect",
     "smb-directory-leases",
     "smb-posix",
+    "admin-second-factor",
     "afp-logins",
     "afp-change-password",
     "afp-signature",

@@ -217,6 +217,7 @@ pub const SUBJECTS: &[Subject] = &[
             "server.admin-tls",
             "server.admin-certificate",
             "server.admin-key",
+            "server.admin-second-factor",
             "server.acme-names",
             "server.acme-directory",
             "server.acme-email",

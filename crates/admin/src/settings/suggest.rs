@@ -4,7 +4,7 @@ use super::setting::{Setting, Table};
 use super::table::SETTINGS;
 
 /// Words that people write, and the settings that they mean: of each table the first.
-const MEANINGS: [(&[&str], &[&str]); 23] = [
+const MEANINGS: [(&[&str], &[&str]); 24] = [
     (
         &[
             "snapshots",
@@ -31,6 +31,19 @@ const MEANINGS: [(&[&str], &[&str]); 23] = [
     (&["mdns", "avahi", "zeroconf", "discovery", "announce"], &["bonjour"]),
     (&["console", "web", "http", "https", "api", "rest"], &["admin-port"]),
     (&["certificate", "cert", "tls", "ssl"], &["admin-certificate", "acme-names"]),
+    (
+        &[
+            "second-factor",
+            "require-second-factor",
+            "two-factor",
+            "two-factor-authentication",
+            "2fa",
+            "mfa",
+            "totp",
+            "otp",
+        ],
+        &["admin-second-factor"],
+    ),
     (&["acme", "letsencrypt", "lets-encrypt", "certbot"], &["acme-names"]),
     (&["memory", "ram", "cache"], &["cache-memory"]),
     (&["log", "logging", "verbosity", "debug"], &["log-level"]),

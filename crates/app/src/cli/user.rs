@@ -100,7 +100,7 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     },
     /// Turn off the second factor of an account, whose phone is lost
     #[command(after_help = "Examples:
-  fourfold user reset-factor ada                        logs in to the console with the password alone
+  fourfold user reset-factor ada                        logs in without a code, or sets up another factor first
 
 Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     ResetFactor {

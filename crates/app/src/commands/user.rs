@@ -201,11 +201,12 @@ fn reset_factor(state: &Path, named: &AccountArgs, caution: &Caution) -> anyhow:
     if !second_factor::accounts(state)?.iter().any(|known| is_same_name(known, name)) {
         anyhow::bail!("{name} has no second factor");
     }
-    if !caution.permits_script(&format!("{name} then logs in to the console with the password alone"))? {
+    let after = "logs in to the console with the password alone, or sets up another factor first if `admin-second-factor` requires one";
+    if !caution.permits_script(&format!("{name} then {after}"))? {
         return Ok(());
     }
     second_factor::remove(state, name)?;
-    Ok(out::done(format_args!("{name}: logs in to the console with the password alone"))?)
+    Ok(out::done(format_args!("{name}: has no second factor now, and {after}"))?)
 }
 
 fn list(state: &Path, place: &Where, json: bool) -> anyhow::Result<()> {

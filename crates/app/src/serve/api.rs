@@ -137,8 +137,13 @@ mod tests {
             let smb = of(Listener::Protocol(admin::Protocol::Smb), "0.0.0.0:445");
             all.iter().map(|address| of(Listener::Api, address)).chain([smb]).collect()
         };
-        let settings =
-            |tls| ApiSettings { port: admin::Port::Number(0), listen: Vec::new(), tls, certificate: None };
+        let settings = |tls| ApiSettings {
+            port: admin::Port::Number(0),
+            listen: Vec::new(),
+            tls,
+            certificate: None,
+            requires_second_factor: false,
+        };
         let shown = |all: &[&str]| console(&listeners(all), &settings(true));
         assert_eq!(shown(&[]), None);
         assert_eq!(shown(&["127.0.0.1:8443", "[::1]:8443"]), Some("https://localhost:8443/".into()));

@@ -1,6 +1,7 @@
 //! The made-up server: its alerts, its files, and itself.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use admin::control::{BrowsedStatus, DiskHealth};
 use axum::body::Bytes;
@@ -39,6 +40,10 @@ impl ServerControl for MadeUp {
 
     fn records_slowest(&self) -> bool {
         false
+    }
+
+    fn requires_second_factor(&self) -> bool {
+        self.requires_second_factor.load(Ordering::SeqCst)
     }
 
     fn issuer(&self) -> Option<IssuerStatus> {

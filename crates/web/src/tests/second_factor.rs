@@ -91,3 +91,62 @@ async fn an_administrator_ends_the_factor_of_another_account_whose_phone_is_lost
     assert_eq!(scene.send("/v1/second-factor/remove", &own, &body).await.0, 200);
     assert_eq!(scene.send("/v1/second-factor/remove", &own, &body).await.0, 409, "there is none any more");
 }
+
+#[tokio::test]
+async fn where_the_rule_demands_one_a_session_only_sets_it_up() {
+    let scene = Scene::new();
+    let before = scene.session(None).await.unwrap();
+    scene.server.requires_second_factor.store(true, Ordering::SeqCst);
+    let answer = scene.login("ada", "secret").await;
+    let own = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    assert_eq!(json(answer).await["needs"], "second_factor");
+    let sets_up =
+        ["/v1/login", "/v1/login/negotiate", "/v1/logout", "/v1/second-factor", "/v1/second-factor/confirm"];
+    for (method, path) in requests() {
+        if sets_up.contains(&path.as_str()) {
+            continue;
+        }
+        for cookie in [&own, &before] {
+            let answer = scene.ask(&method, &path, &[MARK, JSON, ("cookie", cookie)], "{}").await;
+            assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{method} {path}");
+            assert_eq!(json(answer).await["needs"], "second_factor", "{method} {path}");
+        }
+    }
+    let told = json(scene.ask("GET", "/v1/login", &[("cookie", &own)], "").await).await;
+    assert_eq!((&told["user"], &told["needs"]), (&"ada".into(), &"second_factor".into()));
+
+    let recovery = scene.set_factor(&own).await;
+    assert!(scene.is_open(&own).await && !scene.is_open(&before).await);
+    let told = json(scene.ask("GET", "/v1/login", &[("cookie", &own)], "").await).await;
+    assert_eq!(told.get("needs"), None);
+    let body = json!({ "own_password": "secret", "code": recovery[0] });
+    assert_eq!(scene.send("/v1/second-factor/remove", &own, &body).await.0, 200);
+    assert!(!scene.is_open(&own).await, "without one it again only sets one up");
+}
+
+#[tokio::test]
+async fn the_rule_binds_tickets_and_not_tokens() {
+    let scene = Scene::new();
+    let token = tokens::create(scene.state.path(), "prometheus", &[Scope::Read]).unwrap();
+    scene.server.requires_second_factor.store(true, Ordering::SeqCst);
+    let bearer = format!("Bearer {token}");
+    let status = scene.ask("GET", "/v1/server", &[("authorization", &bearer)], "").await.status();
+    assert_eq!(status, StatusCode::OK);
+    let ticket = [MARK, ("authorization", "Negotiate YWRh")]; // ada
+    let answer = scene.ask("POST", "/v1/login/negotiate", &ticket, "").await;
+    let own = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    assert_eq!(json(answer).await["needs"], "second_factor");
+    assert!(!scene.is_open(&own).await);
+    scene.set_factor(&own).await;
+    assert!(scene.is_open(&own).await);
+}
+
+#[tokio::test]
+async fn a_file_of_second_factors_that_cannot_be_read_opens_nothing() {
+    let scene = Scene::new();
+    let own = scene.session(None).await.unwrap();
+    scene.server.requires_second_factor.store(true, Ordering::SeqCst);
+    std::fs::write(scene.state.path().join("second-factors.toml"), "format = 1\n[[factor").unwrap();
+    assert!(!scene.is_open(&own).await);
+    assert_eq!(scene.login("ada", "secret").await.status(), StatusCode::INTERNAL_SERVER_ERROR);
+}

@@ -48,6 +48,11 @@ pub(super) const API: &[Setting] = &[
         .without_default("that of the server's own certificate")
         .restart()
         .says("A file with the private key of `admin-certificate`, in PEM.", ""),
+    new(Server, "admin-second-factor", Administrator, OneOf(&["optional", "required"]), "\"optional\"").says(
+        "Whether each administrator needs a second factor for the console.",
+        "\"required\": an administrator without one can log in only to set it up, with the password or a Kerberos ticket. Sessions that are \
+         open are bound at once. Tokens of programs and the commands on the server are not. docs/console.md has the steps.",
+    ),
 ];
 
 /// Who the users are, and what the process may do.

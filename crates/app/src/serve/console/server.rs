@@ -21,6 +21,10 @@ impl ServerControl for Console {
         self.running.current().settings.server.told.record_slowest
     }
 
+    fn requires_second_factor(&self) -> bool {
+        self.running.current().settings.server.api.requires_second_factor
+    }
+
     fn issuer(&self) -> Option<IssuerStatus> {
         let AcmeReport { names, last, error } = self.acme.report()?;
         Some(IssuerStatus { names, last, error })

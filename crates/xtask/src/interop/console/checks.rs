@@ -91,6 +91,7 @@ const CHECKS: &[(&str, Check)] = &[
     (CLOSED, daily::open_file),
     ("sessions and tokens are listed and ended", daily::sign_ins),
     ("a login needs a code of an app after a second factor was set", guarded::second_factor),
+    ("the console leads to a second factor that is required", guarded::required_factor),
     ("the health of the disks is shown", guarded::disks),
     ("the certificate is replaced while the server runs", daily::certificate),
     ("the log says who did what, and settings are read again", daily::log),

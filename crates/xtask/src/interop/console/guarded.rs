@@ -17,9 +17,8 @@ const CODE: &str = "(async (secret) => { \
     const value = hash.getUint32(hash.getUint8(19) & 15) & 0x7fffffff; \
     return String(value % 1e6).padStart(6, '0'); })";
 
-/// A person sets a second factor by its QR code, logs in with a recovery code, and turns it off.
-pub fn second_factor(scene: &mut Scene) -> Result<()> {
-    scene.open("security")?;
+/// Sets up a second factor on the page that is shown, and keeps its recovery codes.
+fn set_up(scene: &mut Scene) -> Result<Vec<String>> {
     scene.click("#factor button.primary")?;
     give_own_password(scene, ADMIN.1)?;
     scene.browser.until("document.querySelector('#factor svg path')?.getAttribute('d').length > 1000")?;
@@ -33,6 +32,13 @@ pub fn second_factor(scene: &mut Scene) -> Result<()> {
     let codes: Vec<String> = serde_json::from_value(codes)?;
     ensure!(codes.len() == 10, "{codes:?}");
     scene.browser.evaluate("document.querySelector('#factor button.primary').click()")?;
+    Ok(codes)
+}
+
+/// A person sets a second factor by its QR code, logs in with a recovery code, and turns it off.
+pub fn second_factor(scene: &mut Scene) -> Result<()> {
+    scene.open("security")?;
+    let codes = set_up(scene)?;
     scene.browser.until("document.querySelector('#factor').innerText.includes('10 recovery codes left')")?;
 
     scene.click("#logout")?;
@@ -48,6 +54,28 @@ pub fn second_factor(scene: &mut Scene) -> Result<()> {
     scene.click("#factor-end-form button")?;
     give_own_password(scene, ADMIN.1)?;
     scene.browser.until(&shows("ada logs in with the password alone."))?;
+    scene.expect_no_errors()
+}
+
+/// Where each administrator needs a second factor, a session without one is led to its set-up, and to nothing else.
+pub fn required_factor(scene: &mut Scene) -> Result<()> {
+    scene.open("shares")?;
+    scene.place.run(&["set", "admin-second-factor=required"])?;
+    scene.browser.evaluate("location.hash = '#/security'")?;
+    scene.browser.until("document.querySelector('main').dataset.ready === 'second-factor'")?;
+    scene.browser.until("document.querySelector('#nav').hidden")?;
+    scene.browser.evaluate("location.reload()")?;
+    scene.browser.until("document.querySelector('main')?.dataset.ready === 'second-factor'")?;
+    set_up(scene)?;
+    scene.browser.until("document.querySelector('main').dataset.ready === 'security'")?;
+    scene.browser.until("!document.querySelector('#nav').hidden")?;
+    scene
+        .browser
+        .until("document.querySelector('#factor').innerText.includes('Each administrator needs one')")?;
+    scene.place.run(&["set", "admin-second-factor=optional"])?;
+    scene.place.run(&["user", "reset-factor", ADMIN.0, "-y"])?;
+    scene.browser.errors(); // the browser notes the requests that were refused
+    scene.open("shares")?;
     scene.expect_no_errors()
 }
 
