@@ -201,12 +201,15 @@ impl Edit {
         if let Some(path) = path {
             table.insert("path", path.display().to_string().into());
         }
-        // Comments of a file that has nothing else stay above its first share.
-        let comments =
-            self.document.is_empty().then(|| self.document.trailing().as_str().unwrap_or_default());
-        table.decor_mut().set_prefix(format!("{}\n", comments.unwrap_or_default()));
-        if self.document.is_empty() {
+        // Comments at the end of the file stay above a share that comes there: they belong to what is before them.
+        let is_last = self.document.iter().last().is_none_or(|(key, _)| key == "share")
+            || self.document.get("share").is_none();
+        let comments = self.document.trailing().as_str().unwrap_or_default().trim_end().to_owned();
+        if is_last && !comments.is_empty() {
+            table.decor_mut().set_prefix(format!("{comments}\n\n"));
             self.document.set_trailing("");
+        } else {
+            table.decor_mut().set_prefix("\n");
         }
         self.shares()?.push(table);
         Ok(())

@@ -212,6 +212,23 @@ fn a_setting_of_the_server_is_changed_and_comments_stay() {
 }
 
 #[test]
+fn comments_at_the_end_stay_where_they_are_when_a_share_is_added() {
+    let scene = Scene::new();
+    let packaged = "[server]\n#admin-port = 8443\n\n#[[share]]\n#name = \"Studio\"\n";
+    fs::create_dir(scene.folder.path().join("films")).unwrap();
+    fs::create_dir(scene.folder.path().join("plans")).unwrap();
+    fs::write(scene.folder.path().join("fourfold.toml"), packaged).unwrap();
+    scene.edit(|edit| edit.add("films", Some(Path::new("films")))).unwrap();
+    let films = "\n[[share]]\nname = \"films\"\npath = \"films\"\n";
+    assert_eq!(scene.text(), format!("{packaged}{films}"));
+    let quota = "#quota = \"1T\" \n";
+    fs::write(scene.folder.path().join("fourfold.toml"), format!("{packaged}{films}{quota}")).unwrap();
+    scene.edit(|edit| edit.add("plans", Some(Path::new("plans")))).unwrap();
+    let quota = quota.replace(" \n", "\n");
+    assert_eq!(scene.text(), format!("{packaged}{films}{quota}{}", films.replace("films", "plans")));
+}
+
+#[test]
 fn a_file_without_a_server_gets_one() {
     let scene = Scene::new();
     let shares = &FILE[FILE.find("[[share]]").unwrap()..];
