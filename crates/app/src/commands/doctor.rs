@@ -84,7 +84,10 @@ impl DoctorFinding {
 
 /// Looks at the host, and at what the settings name if there are any. Changes nothing.
 pub(crate) fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
-    let arguments = doctor.serve.arguments(here::privileged(), here::folder()?);
+    let said = doctor.serve.arguments(here::privileged(), here::folder()?);
+    // Where nothing is said, a server that runs without a settings file is meant.
+    let is_said = !said.shares.is_empty() || find_file(said.privileged, &said.folder).is_some();
+    let arguments = if is_said { said } else { here::of_running(said) };
     let mut findings = Vec::new();
     let settings = settings(&arguments, &mut findings);
     let shares = settings.as_ref().map_or(0, |settings| settings.shares.len() + settings.absent.len());

@@ -34,13 +34,17 @@ pub(crate) fn state(place: &Where) -> anyhow::Result<Result<PathBuf, Vec<Diagnos
 /// The arguments of the server that runs with the selected state folder, of which some shares may be only on its command
 /// line; without such a server, those of this command.
 pub(crate) fn of_server(place: &Where) -> anyhow::Result<Arguments> {
-    let own = place.arguments(privileged(), folder()?);
+    Ok(of_running(place.arguments(privileged(), folder()?)))
+}
+
+/// The arguments of the server that runs with the state folder of these; these if there is none, or if they name a settings file.
+pub(crate) fn of_running(own: Arguments) -> Arguments {
     if own.config.is_some() {
-        return Ok(own);
+        return own;
     }
-    let Ok(state) = Settings::state_folder(&own) else { return Ok(own) };
+    let Ok(state) = Settings::state_folder(&own) else { return own };
     // A server that does not answer is an error of the command that asks it later.
-    Ok(control::started_with(&state).map_or(own, Arguments::from))
+    control::started_with(&state).map_or(own, Arguments::from)
 }
 
 /// The host's name.

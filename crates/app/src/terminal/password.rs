@@ -11,6 +11,8 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 
 /// Longest password in bytes.
 const LONGEST: usize = 1024;
+/// How often a new password may be typed wrong before the command ends: a person would lose what was answered before.
+const MOST_ATTEMPTS: usize = 3;
 
 /// The source of a password.
 #[derive(Debug, Clone, Copy)]
@@ -46,12 +48,23 @@ pub(crate) fn read(name: &str, from: Source<'_>) -> anyhow::Result<String> {
         _ => return first_line(&mut std::io::stdin().lock(), "standard input"),
     }
     let mut terminal = NoEchoTerminal::open()?;
-    let first = terminal.ask(&format!("Password for {name}: "))?;
-    let second = terminal.ask("Retype the password: ")?;
-    if first != second {
-        bail!("the two passwords differ; try again");
+    agreed(name, |question| terminal.line(question))
+}
+
+/// A password that was typed twice the same. `ask` shows a question, and returns what is typed.
+fn agreed(name: &str, mut ask: impl FnMut(&str) -> anyhow::Result<Vec<u8>>) -> anyhow::Result<String> {
+    let mut wrong = "";
+    for _ in 0..MOST_ATTEMPTS {
+        let first = ask(&format!("{wrong}Password for {name}: "))?;
+        if first.is_empty() {
+            wrong = "  it is empty\n";
+        } else if first == ask("Retype the password: ")? {
+            return checked(first);
+        } else {
+            wrong = "  the two passwords differ; type both again\n";
+        }
     }
-    Ok(first)
+    bail!("{name} gets no password: {}", wrong.trim().trim_end_matches("; type both again"))
 }
 
 /// The password of a user of another system: it is asked for once.
@@ -145,10 +158,14 @@ impl NoEchoTerminal {
     }
 
     fn ask(&mut self, question: &str) -> anyhow::Result<String> {
+        checked(self.line(question)?)
+    }
+
+    fn line(&mut self, question: &str) -> anyhow::Result<Vec<u8>> {
         self.terminal.write_all(question.as_bytes())?;
         let typed = typed(&mut self.terminal);
         self.terminal.write_all(b"\n")?;
-        checked(typed?)
+        typed
     }
 }
 
@@ -193,6 +210,24 @@ mod tests {
         assert!(first_line(&mut &b"\n"[..], "test").is_err());
         assert!(first_line(&mut &b"\xff\n"[..], "test").is_err());
         assert!(first_line(&mut &[b'x'; 5000][..], "test").is_err());
+    }
+
+    /// The result of these lines, and how many of them were asked for.
+    fn agreed_by(lines: &[&str]) -> (Option<String>, usize) {
+        let mut asked = 0;
+        let next = |_: &str| {
+            asked += 1;
+            lines.get(asked - 1).map(|line| line.as_bytes().to_vec()).context("no more lines")
+        };
+        (agreed("ada", next).ok(), asked)
+    }
+
+    #[test]
+    fn a_new_password_that_is_typed_wrong_is_asked_for_again() {
+        assert_eq!(agreed_by(&["secret", "secret"]), (Some("secret".into()), 2));
+        assert_eq!(agreed_by(&["", "secret", "sceret", "secret", "secret"]), (Some("secret".into()), 5));
+        assert_eq!(agreed_by(&["", "", ""]), (None, 3));
+        assert_eq!(agreed_by(&["a", "b", "a", "b", "a", "b", "a", "a"]), (None, 6));
     }
 
     #[test]

@@ -119,6 +119,20 @@ fn shares(folder: &Path) -> Vec<String> {
 }
 
 #[test]
+fn doctor_looks_at_a_server_that_was_started_without_a_settings_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let _server = Server::start_with(folder.path(), &["films", "--portmap-port", "off"], Stdio::null());
+    let words = ["doctor", "--json", "--state", "state"];
+    let output = Command::new(PROGRAM).args(words).current_dir(folder.path()).output().unwrap();
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let about = |thing: &str| found.as_array().unwrap().iter().find(|one| one["about"] == thing).cloned();
+    assert_eq!(about("settings").unwrap()["found"], "accepted, 1 share", "{found:#}");
+    assert!(about("share films").is_some(), "{found:#}");
+    let taken = |one: &serde_json::Value| one["found"].as_str().unwrap().contains("listens on");
+    assert!(!found.as_array().unwrap().iter().any(taken), "its own ports are taken by it: {found:#}");
+}
+
+#[test]
 fn it_says_ready_answers_status_and_stops_on_sigterm_with_0() {
     let folder = folder();
     let server = Server::start(folder.path());
