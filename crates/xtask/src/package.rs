@@ -81,7 +81,7 @@ pub fn run(args: &PackageArgs) -> Result<()> {
     for kind in kinds.into_iter().filter(|kind| args.what == "all" || args.what == *kind) {
         let (name, bytes) = match kind {
             "deb" => parts.deb(args.version.as_deref(), &args.maintainer)?,
-            "rpm" => parts.rpm()?,
+            "rpm" => parts.rpm(None)?,
             "tarball" => parts.tarball()?,
             _ => parts.oci()?,
         };
@@ -144,8 +144,9 @@ impl PackageParts {
         deb::make(self, &deb::About { version, maintainer: maintainer.to_owned() })
     }
 
-    pub fn rpm(&self) -> Result<(String, Vec<u8>)> {
-        rpm::make(self)
+    /// The name and the bytes of the RPM; `version` without the number of the package.
+    pub fn rpm(&self, version: Option<&str>) -> Result<(String, Vec<u8>)> {
+        rpm::make(self, version.unwrap_or(&self.version))
     }
 
     pub fn tarball(&self) -> Result<(String, Vec<u8>)> {

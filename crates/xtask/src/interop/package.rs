@@ -4,6 +4,7 @@
 
 mod alone;
 mod installed;
+mod scripts;
 
 use std::fs;
 use std::path::Path;
@@ -60,6 +61,9 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
     installed::run(outcomes, &place, &[&deb.0, &next.0])?;
     outcomes.run("tarball: the program runs", &["tar"], || tarball(&parts, &place));
     outcomes.run("rpm: rpm checks, installs, verifies and removes it", &["rpm"], || rpm(&parts, &place));
+    outcomes.run("rpm: its scripts install, upgrade and remove it", &["rpm", "chroot"], || {
+        scripts::run(&parts, &place)
+    });
     let program = package::static_program();
     if program.is_file() {
         outcomes.run(ALONE, &["tar", "chroot", "nfs-ls", "smbclient"], || alone::run(&program, &place));
@@ -106,7 +110,7 @@ fn tarball(parts: &PackageParts, place: &Path) -> Result<()> {
 
 /// Without the scripts: the folder has nothing but the package.
 fn rpm(parts: &PackageParts, place: &Path) -> Result<()> {
-    let (name, bytes) = parts.rpm()?;
+    let (name, bytes) = parts.rpm(None)?;
     let (file, root) = (place.join(name), place.join("rpm"));
     fs::write(&file, bytes)?;
     fs::create_dir_all(&root)?;

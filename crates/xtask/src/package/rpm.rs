@@ -36,13 +36,13 @@ const DOCUMENT: u32 = 2;
 const SHA256: u32 = 8;
 
 /// The name and the bytes of the package.
-pub fn make(parts: &PackageParts) -> Result<(String, Vec<u8>)> {
+pub fn make(parts: &PackageParts, version: &str) -> Result<(String, Vec<u8>)> {
     let machine = parts.program.machine()?;
-    let name = format!("fourfold-{}-1", parts.version);
+    let name = format!("fourfold-{version}-1");
     let tree = files(parts)?;
     let payload = cpio(&tree, parts.time)?;
     let packed = parts.compress(&payload)?;
-    let header = described(parts, &tree, &packed)?.bytes(63);
+    let header = described(parts, version, &tree, &packed)?.bytes(63);
     let mut signature = RpmHeader::default();
     signature.put(273, RpmValue::Text(hex(&Sha256::digest(&header))));
     signature.put(1000, RpmValue::Numbers(vec![u32::try_from(header.len() + packed.len())?]));
@@ -119,7 +119,7 @@ fn cpio(tree: &PackedTree, time: u64) -> Result<Vec<u8>> {
 }
 
 /// What the package says of itself.
-fn described(parts: &PackageParts, tree: &PackedTree, packed: &[u8]) -> Result<RpmHeader> {
+fn described(parts: &PackageParts, version: &str, tree: &PackedTree, packed: &[u8]) -> Result<RpmHeader> {
     let text = |text: &str| RpmValue::Text(text.to_owned());
     let translated = |text: &str| RpmValue::Translated(text.to_owned());
     let time = u32::try_from(parts.time).context("the time of the commit")?;
@@ -127,7 +127,7 @@ fn described(parts: &PackageParts, tree: &PackedTree, packed: &[u8]) -> Result<R
     header.put(100, RpmValue::Texts(vec!["C".into()]));
     for (tag, value) in [
         (1000, text("fourfold")),
-        (1001, text(&parts.version)),
+        (1001, text(version)),
         (1002, text("1")),
         (1004, translated(SUMMARY)),
         (1005, translated(DESCRIPTION)),
@@ -137,7 +137,7 @@ fn described(parts: &PackageParts, tree: &PackedTree, packed: &[u8]) -> Result<R
         (1016, translated("System Environment/Daemons")),
         (1021, text("linux")),
         (1022, text(parts.program.machine()?)),
-        (1044, text(&format!("fourfold-{}-1.src.rpm", parts.version))),
+        (1044, text(&format!("fourfold-{version}-1.src.rpm"))),
         (1064, text("4.16.0")),
         (1124, text("cpio")),
         (1125, text("gzip")),
@@ -154,7 +154,7 @@ fn described(parts: &PackageParts, tree: &PackedTree, packed: &[u8]) -> Result<R
         header.put(program, text("/bin/sh"));
     }
     put_files(&mut header, tree, time)?;
-    put_relations(&mut header, parts);
+    put_relations(&mut header, parts, version);
     Ok(header)
 }
 
@@ -197,10 +197,10 @@ fn put_files(header: &mut RpmHeader, tree: &PackedTree, time: u32) -> Result<()>
 }
 
 /// What the package provides and needs.
-fn put_relations(header: &mut RpmHeader, parts: &PackageParts) {
+fn put_relations(header: &mut RpmHeader, parts: &PackageParts, version: &str) {
     header.put(1047, RpmValue::Texts(vec!["fourfold".into()]));
     header.put(1112, RpmValue::Numbers(vec![EXACTLY]));
-    header.put(1113, RpmValue::Texts(vec![format!("{}-1", parts.version)]));
+    header.put(1113, RpmValue::Texts(vec![format!("{version}-1")]));
     let mut needs: Vec<(String, u32, String)> = vec![("/bin/sh".into(), 0, String::new())];
     if let Some((major, minor)) = parts.program.glibc() {
         needs.push((format!("libc.so.6(GLIBC_{major}.{minor})(64bit)"), 0, String::new()));

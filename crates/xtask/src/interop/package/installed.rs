@@ -18,8 +18,8 @@ use crate::interop::outcome::Outcomes;
 use crate::process::{self, Running};
 use crate::server::{ExportAddress, UID};
 
-const SETTINGS: &str = "etc/fourfold/fourfold.toml";
-const STATE: &str = "var/lib/fourfold";
+pub(super) const SETTINGS: &str = "etc/fourfold/fourfold.toml";
+pub(super) const STATE: &str = "var/lib/fourfold";
 const UNIT: &str = "usr/lib/systemd/system/fourfold.service";
 /// The file in the share.
 pub(super) const FILE: &str = "notes";
@@ -96,14 +96,14 @@ pub(super) fn is_served(samba: &Path) -> Result<()> {
 }
 
 /// This machine's file system, as a copy that can be changed.
-struct MachineCopy {
+pub(super) struct MachineCopy {
     root: PathBuf,
     /// The process of a systemd that runs there. Programs then run in its process namespace.
     systemd: OnceCell<u32>,
 }
 
 impl MachineCopy {
-    fn new(place: &Path) -> Result<Self> {
+    pub(super) fn new(place: &Path) -> Result<Self> {
         let [overlay, root] = ["overlay", "root"].map(|name| place.join(name));
         fs::create_dir_all(&overlay)?;
         fs::create_dir_all(&root)?;
@@ -126,7 +126,7 @@ impl MachineCopy {
         Ok(machine)
     }
 
-    fn path(&self, path: &str) -> PathBuf {
+    pub(super) fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 
@@ -135,7 +135,7 @@ impl MachineCopy {
     }
 
     /// Runs a program there.
-    fn run(&self, words: &[&str]) -> Result<String> {
+    pub(super) fn run(&self, words: &[&str]) -> Result<String> {
         let (root, systemd) = (self.root(), self.systemd.get().map(u32::to_string));
         let inside = systemd.iter().flat_map(|process| ["nsenter", "--target", process, "--pid", "--"]);
         let all: Vec<&str> = inside.chain(["chroot", &root]).chain(words.iter().copied()).collect();
