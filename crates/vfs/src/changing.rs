@@ -12,3 +12,4 @@ pub(super) mod notices;
 pub(super) mod permitted;
 pub(super) mod pipeline;
 pub(super) mod safe_save;
+pub(super) mod vacated;

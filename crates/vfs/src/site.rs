@@ -20,7 +20,7 @@ use crate::changing::busy::Busy;
 use crate::changing::changed::ChangeTimeTable;
 use crate::changing::coherence::Recalls;
 use crate::changing::inhibited::InhibitedFileCache;
-use crate::changing::safe_save::VacatedNameTable;
+use crate::changing::vacated::VacatedNameTable;
 use crate::events::ChangeKind;
 use crate::homes::Homes;
 use crate::local::Recalling;

@@ -3,6 +3,7 @@
 pub(super) mod app_instance;
 pub(super) mod client;
 pub(super) mod durable;
+pub(super) mod grants;
 pub(super) mod leases;
 pub(super) mod open;
 pub(super) mod oplock_break;

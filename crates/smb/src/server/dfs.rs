@@ -8,8 +8,8 @@ use ::namespace::{Client, Protocol, Referral};
 use vfs::backend::Found;
 use vfs::{Caller, Error, Kind, Volume};
 
+use super::clients::grants::grant;
 use super::clients::session::User;
-use super::clients::tree_connect::grant;
 use super::config::{Share, ShareKind};
 use super::context::Context;
 use super::files::create::Path;

@@ -11,6 +11,7 @@ pub(super) mod ioctl;
 pub(super) mod lock;
 pub(super) mod mac;
 pub(super) mod posix;
+pub(super) mod posix_names;
 pub(super) mod previous_versions;
 pub(super) mod query_directory;
 pub(super) mod query_info;

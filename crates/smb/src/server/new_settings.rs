@@ -11,9 +11,9 @@ use auth::Grant;
 
 use super::config::{Config, EncryptionPolicy, Share, ShareKind};
 use super::service::Service;
+use crate::server::clients::grants::{grant, grant_by};
 use crate::server::clients::session::{Session, User};
 use crate::server::clients::tree::Tree;
-use crate::server::clients::tree_connect::{grant, grant_by};
 
 impl Service {
     /// Applies new settings.

@@ -16,80 +16,24 @@
 //! The new file must be a young one of the same folder, and have no Mac metadata of its own. Windows does the same with named
 //! streams (`ReplaceFile`), and with creation times of names that are used again (file tunneling).
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant, SystemTime};
-
-use lock::Mutex;
+use std::time::{Instant, SystemTime};
 
 use super::notices::Notices;
 use super::pipeline::describing::DescriptionChange;
+use super::vacated::VacatedName;
 use crate::backend::Node;
 use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
 use crate::events::{Aspects, ChangeKind};
 use crate::names::one_form;
-use crate::ranks;
 use crate::streams::OfMac;
-use crate::{
-    Access, Actor, Beside, Caller, DescriptionParts, Error, FileId, HostKey, Kind, Result, Time, Volume,
-};
+use crate::{Access, Actor, Beside, Caller, DescriptionParts, Error, Kind, Result, Time, Volume};
 
-/// How long a name is remembered that a client has moved a file away from: as long as Windows does.
-const REMEMBERED: Duration = Duration::from_secs(15);
-/// How many such names are remembered.
-const MOST_NAMES: usize = 256;
 /// How often the states of the two files are waited for.
 const MOST_STATES: usize = 8;
 /// A file that is older is not one that a program has written to put it in place of another one.
 /// In seconds.
 const YOUNG: i64 = 3600;
-
-/// Names that files with Mac metadata were moved away from a short time ago.
-#[derive(Default)]
-pub(crate) struct VacatedNameTable {
-    count: AtomicUsize,
-    names: Mutex<VecDeque<VacatedName>, ranks::VacatedNames>,
-}
-
-struct VacatedName {
-    folder: FileId,
-    /// In the form that all its forms share.
-    name: Box<[u8]>,
-    file: HostKey,
-    /// Where the file went to.
-    now: (Node, Box<[u8]>),
-    when: Instant,
-}
-
-impl VacatedNameTable {
-    fn remember(&self, left: VacatedName) {
-        let mut names = self.names.lock();
-        names.retain(|known| known.when.elapsed() < REMEMBERED && !known.is_at(left.folder, &left.name));
-        names.truncate(MOST_NAMES - 1);
-        names.push_front(left);
-        self.count.store(names.len(), Ordering::Release);
-    }
-
-    /// The file that had this name, which is then forgotten.
-    fn take(&self, folder: FileId, name: &[u8]) -> Option<VacatedName> {
-        if self.count.load(Ordering::Acquire) == 0 {
-            return None;
-        }
-        let (mut names, name) = (self.names.lock(), one_form(name));
-        names.retain(|known| known.when.elapsed() < REMEMBERED);
-        let index = names.iter().position(|known| known.is_at(folder, &name));
-        let left = index.and_then(|index| names.remove(index));
-        self.count.store(names.len(), Ordering::Release);
-        left
-    }
-}
-
-impl VacatedName {
-    fn is_at(&self, folder: FileId, name: &[u8]) -> bool {
-        self.folder == folder && *self.name == *name
-    }
-}
 
 /// A file at its place.
 type At<'a> = (&'a Found, Beside<'a>);
@@ -121,7 +65,7 @@ impl<'a> SafeSave<'a> {
         let ourselves = Caller::root();
         let old = match folder.lookup(&ourselves, to.1) {
             Ok(old) => Some(old),
-            Err(Error::NotFound) if self.volume.site.vacated.count.load(Ordering::Acquire) == 0 => {
+            Err(Error::NotFound) if self.volume.site.vacated.is_empty() => {
                 return Ok(false);
             }
             Err(_) => None,

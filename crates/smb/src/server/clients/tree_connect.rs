@@ -1,12 +1,8 @@
 //! TREE_CONNECT, MS-SMB2 3.3.5.7.
 
-use std::net::IpAddr;
-
-use auth::{Grant, SharePolicy, Visitor};
-
-use super::session::User;
+use super::grants::grant;
 use super::tree::Tree;
-use crate::server::config::{Dialect, Share, ShareKind};
+use crate::server::config::{Dialect, ShareKind};
 use crate::server::context::{Context, Outcome, Reply, ResponseExtras, SessionScope};
 use crate::server::homes::home;
 use crate::wire::Status;
@@ -59,21 +55,6 @@ fn share_name(path: &[u16]) -> Result<String, Status> {
         true => Err(Status::BAD_NETWORK_NAME),
         false => Ok(share.to_owned()),
     }
-}
-
-/// A user's access to a share. `None`: the user may not connect.
-pub(in crate::server) fn grant(share: &Share, user: &User, address: IpAddr) -> Option<Grant> {
-    if matches!(share.kind, ShareKind::Pipes) {
-        return Some(Grant::ReadWrite);
-    }
-    grant_by(&share.options.policy, user, address)
-}
-
-/// A user's access by the rules of a share. `None`: the user may not connect.
-pub(in crate::server) fn grant_by(policy: &SharePolicy, user: &User, address: IpAddr) -> Option<Grant> {
-    let account = user.has_account().then_some(&*user.name);
-    let is_member = |group| user.caller.in_group(group);
-    policy.grant(&Visitor { account, is_member: &is_member, address })
 }
 
 fn describe(tree: &Tree, dialect: Dialect) -> Response {

@@ -10,8 +10,8 @@ use wire::Writer;
 use super::facts;
 use super::hiding::{begins_with_dot, hides};
 use super::mac;
-use super::posix;
 use super::short_names::ShortNames;
+use super::{posix, posix_names};
 use crate::server::clients::open::File;
 use crate::server::clients::tree::Tree;
 use crate::server::context::{Context, Outcome, Reply};
@@ -201,7 +201,7 @@ impl FolderScan<'_> {
             }
         };
         let as_is = (self.file.is_posix && matches!(name, EntryName::Units(_)))
-            .then(|| posix::shown_name(entry.name()));
+            .then(|| posix_names::shown_name(entry.name()));
         if !matches(scan, as_is.as_deref().map_or(name, EntryName::Units)) || hides(&self.file.hiding, name) {
             return Ok(false);
         }

@@ -12,6 +12,7 @@ use super::{RequestedOpen, astray};
 use crate::server::context::{Context, Failure};
 use crate::server::dfs;
 use crate::server::files::posix;
+use crate::server::files::posix_names;
 use crate::wire::Status;
 use crate::wire::create::{Disposition, Options};
 use crate::wire::error::{self, Symlink};
@@ -237,12 +238,12 @@ impl<'a> LinkedPath<'a> {
     /// Tells the client where the link leads, and how much of its path follows the link.
     fn stopped(&self, after: &[Vec<u8>], target: &[u8]) -> Failure {
         let shown = |name: &[u8]| match self.is_posix {
-            true => posix::shown_name(name),
+            true => posix_names::shown_name(name),
             false => self.context.tree().share.shown(name),
         };
         let unparsed: usize = after.iter().map(|name| (shown(name).len() + 1) * 2).sum();
         let relative = !target.starts_with(b"/");
-        let name = if self.is_posix { posix::shown_target(target) } else { shown_target(target) };
+        let name = if self.is_posix { posix_names::shown_target(target) } else { shown_target(target) };
         let link = Symlink {
             unparsed_path_length: u16::try_from(unparsed).unwrap_or(u16::MAX),
             relative,

@@ -3,7 +3,7 @@
 use vfs::names;
 
 use crate::server::config::{Share, ShareKind};
-use crate::server::files::posix;
+use crate::server::files::posix_names;
 use crate::wire::Status;
 
 /// The longest path, in UTF-16 units: what the 16-bit length on the wire can say.
@@ -44,7 +44,7 @@ impl Path {
     pub(in crate::server) fn parse_posix(share: &Share, units: &[u16]) -> Result<Self, Status> {
         let components = parts(units)?.map(|part| match part {
             part if is_dots(part) || part.is_empty() => component(part),
-            part => posix::stored_name(part),
+            part => posix_names::stored_name(part),
         });
         let mut path = Self { components: components.collect::<Result<_, _>>()?, ..Self::default() };
         path.store(share);

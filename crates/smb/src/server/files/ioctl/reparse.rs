@@ -10,7 +10,7 @@ use super::{IoctlCall, IoctlOutput};
 use crate::server::clients::open::{File, Open};
 use crate::server::context::Failure;
 use crate::server::files::create::shown_target;
-use crate::server::files::{extended_attributes, posix};
+use crate::server::files::{extended_attributes, posix_names};
 use crate::wire::Status;
 use crate::wire::fscc::reparse::{Nfs, Reparse, SymlinkFlags, Tag, WslDevice};
 use crate::wire::security::AccessMask;
@@ -42,7 +42,7 @@ fn point_of(file: &File) -> Result<Reparse, Failure> {
         Kind::Link => {
             let target = file.shown().node().read_link()?;
             let flags = if target.starts_with(b"/") { SymlinkFlags::NONE } else { SymlinkFlags::RELATIVE };
-            let name = if file.is_posix { posix::shown_target(&target) } else { shown_target(&target) };
+            let name = if file.is_posix { posix_names::shown_target(&target) } else { shown_target(&target) };
             Reparse::Symlink { substitute_name: name.clone(), print_name: name, flags }
         }
         Kind::Fifo if file.is_posix => Reparse::Nfs(Nfs::Fifo),
@@ -166,7 +166,7 @@ fn stored(name: &[u16], is_posix: bool) -> Result<Vec<u8>, Status> {
     let is_separator = |unit: &u16| *unit == u16::from(b'\\') || *unit == u16::from(b'/');
     let component = |name: &[u16]| match String::from_utf16(name).as_deref() {
         Ok(steps @ ("" | "." | "..")) => Ok(steps.as_bytes().to_vec()),
-        _ if is_posix => posix::stored_name(name),
+        _ if is_posix => posix_names::stored_name(name),
         _ => from_windows_view(name).map_err(|_| Status::OBJECT_NAME_INVALID),
     };
     let components: Result<Vec<Vec<u8>>, _> = name.split(is_separator).map(component).collect();

@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime};
 use auth::SidName;
 use spotlight::{Store, VolumeStore};
 
+use crate::server::clients::grants::{grant, grant_by};
 use crate::server::clients::open::OpenedObject;
 use crate::server::clients::session;
 use crate::server::clients::tree::Tree;
-use crate::server::clients::tree_connect::{grant, grant_by};
 use crate::server::config::{self, Config, HomesShare};
 use crate::server::files::sids::shown;
 use crate::server::pipes::pipe::{
