@@ -2,7 +2,7 @@
 //! several at a time if the caller sends them before it receives. It shares its codecs with the
 //! server: it exercises the server, and proves nothing about the encoding.
 //!
-//! ```no_run
+//! ```ignore
 //! use afp::client::{Client, ClientLogin};
 //! let stream = std::net::TcpStream::connect("127.0.0.1:548").unwrap();
 //! let mut client = Client::open(stream).unwrap();

@@ -3,7 +3,7 @@
 //! shares its codecs with the server: it exercises the server, and proves nothing about the
 //! encoding.
 //!
-//! ```no_run
+//! ```ignore
 //! use iscsi::client::{Client, Login};
 //! let stream = std::net::TcpStream::connect("127.0.0.1:3260").unwrap();
 //! let mut client = Client::new(stream);

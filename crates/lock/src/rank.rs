@@ -60,7 +60,7 @@ pub const fn number(band: Band, order: usize) -> usize {
 /// Declares ranks of one band, in their order, from this number of the band on. A crate does so in `src/ranks.rs` only:
 /// `cargo xtask tidy` reads these files, and finds two ranks of one number or name.
 ///
-/// ```
+/// ```ignore
 /// lock::ranks! {
 ///     Band::Store, from 512;
 ///

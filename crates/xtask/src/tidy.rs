@@ -3,6 +3,7 @@
 mod arrows;
 mod commands;
 mod documents;
+mod examples;
 mod floors;
 mod fuzzed;
 mod links;
@@ -50,6 +51,7 @@ pub fn run() -> Result<()> {
             source::Source::parse(file, &text).with_context(|| format!("cannot read {file} as Rust"))?;
         findings.extend(rules::check(&source));
         findings.extend(opening::check(&source));
+        findings.extend(examples::check(file, &text));
         sources.push(source);
     }
     findings.extend(floors::check(&sources));
