@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use admin::settings::AcmeSettings;
+use anyhow::ensure;
 use lock::Mutex;
 use tokio::sync::{Semaphore, watch};
 use vfs::backend::host::as_ourselves;
@@ -115,8 +116,8 @@ impl Acme {
     ///
     /// # Errors
     /// It is not to be had; the text says why. The one in force stays.
-    pub(crate) async fn order(&self, settings: &AcmeSettings) -> Result<(), String> {
-        let _one = self.ordering.acquire().await.map_err(|_| "the server stops".to_owned())?;
+    async fn order(&self, settings: &AcmeSettings) -> Result<(), String> {
+        let _one = self.ordering.try_acquire().map_err(|_| "a certificate is ordered already".to_owned())?;
         let done = self.try_order(settings).await.map_err(|error| format!("{error:#}"));
         let mut state = self.state.lock();
         state.last = Some((now(), done.as_ref().err().cloned()));
@@ -145,7 +146,13 @@ impl Acme {
         let key = blocking(move || AccountKey::of(&folder)).await??;
         let IssuedCertificate { chain, key } = client::issued(settings, key).await?;
         let put = move || live.replace(&state, &chain, &key).map_err(anyhow::Error::msg);
-        blocking(put).await?
+        blocking(put).await??;
+        // Otherwise the next look would order again at once, and so on until the issuer refuses all.
+        ensure!(
+            !self.is_due(settings).await,
+            "the issuer has given a certificate that has to be renewed at once: it lacks a name, or the clock of this machine is wrong"
+        );
+        Ok(())
     }
 
     /// Orders a certificate now, for a person.

@@ -22,6 +22,8 @@ const MOST_LOOKS: usize = 60;
 /// and the pauses between, unless the issuer says how long, RFC 8555 7.5.1.
 const PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// The longest token of a challenge, in characters. Those of issuers have some 40.
+const LONGEST_TOKEN: usize = 256;
 /// The longest reason of a refusal that is told, in characters.
 const LONGEST_REASON: usize = 500;
 
@@ -142,7 +144,13 @@ impl AcmeClient<'_> {
         let answer = self.post(&url, Some(&wanted)).await?;
         let order = json_of(&answer)?;
         let place = header(&answer.headers, "location").context("the issuer names no order")?;
-        for url in order["authorizations"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        let authorizations: Vec<&str> =
+            order["authorizations"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        ensure!(
+            authorizations.len() <= settings.names.len(),
+            "the issuer checks more names than were ordered"
+        );
+        for url in authorizations {
             self.authorize(url, settings).await?;
         }
         let key = KeyPair::generate()?;
@@ -163,7 +171,7 @@ impl AcmeClient<'_> {
     async fn authorize(&mut self, url: &str, settings: &AcmeSettings) -> anyhow::Result<()> {
         let answer = self.post(url, None).await?;
         let found = json_of(&answer)?;
-        let name = found["identifier"]["value"].as_str().unwrap_or_default().to_owned();
+        let name = ordered(&found["identifier"], &settings.names)?;
         if found["status"] == "valid" {
             return Ok(());
         }
@@ -171,7 +179,7 @@ impl AcmeClient<'_> {
         let challenges = found["challenges"].as_array();
         let challenge = challenges.and_then(|all| all.iter().find(|one| one["type"] == kind));
         let challenge = challenge.with_context(|| format!("the issuer does not check {name} by {kind}"))?;
-        let shown = self.key.authorization(&text(challenge, "token")?);
+        let shown = self.key.authorization(&token(challenge)?);
         let shown = ShownProof::begin(&settings.challenge, &name, &shown).await?;
         let checked = self.check(url, &text(challenge, "url")?, (&name, kind)).await;
         shown.end().await;
@@ -202,6 +210,24 @@ impl AcmeClient<'_> {
         }
         bail!("the issuer does not come to an end")
     }
+}
+
+/// The name that an issuer checks. It must be one that was ordered: the issuer does not choose what the program that changes the zone
+/// is called with. Of a name with `*` it checks what follows (RFC 8555 7.1.4).
+fn ordered(identifier: &Value, names: &[String]) -> anyhow::Result<String> {
+    let checked = identifier["value"].as_str().unwrap_or_default();
+    let plain = |name: &str| name.trim_start_matches("*.").to_ascii_lowercase();
+    let known = names.iter().map(|name| plain(name)).find(|name| *name == plain(checked));
+    known.context("the issuer checks a name that was not ordered")
+}
+
+/// The token of a challenge, RFC 8555 8.3. With other characters the issuer would choose what the page says.
+fn token(challenge: &Value) -> anyhow::Result<String> {
+    let token = text(challenge, "token")?;
+    let is_of_token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let is_token = (1..=LONGEST_TOKEN).contains(&token.len()) && token.chars().all(is_of_token);
+    ensure!(is_token, "the token of the challenge is not base64url, as RFC 8555 8.3 wants it");
+    Ok(token)
 }
 
 /// The reason in an order or a challenge.

@@ -105,6 +105,39 @@ async fn refusals_say_what_the_issuer_says() {
     assert!(format!("{why:#}").contains("cannot be reached"), "{why:#}");
 }
 
+/// A hostile issuer, or one that somebody has taken over, must not choose the arguments of a program of root.
+#[tokio::test]
+async fn the_hook_is_called_for_names_that_were_ordered_only() {
+    let state = tempfile::tempdir().unwrap();
+    let (zone, hook) = (state.path().join("zone"), state.path().join("hook"));
+    std::fs::write(&hook, format!("#!/bin/sh\necho \"$@\" >> {}\n", zone.display())).unwrap();
+    std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).unwrap();
+    let issuer = Issuer::start(Way::Record(zone.clone()));
+    for name in ["other.example.com", "nas.example.com\nserver evil.example", ""] {
+        issuer.checks(name);
+        let wanted = settings(&issuer, &["nas.example.com"], AcmeChallenge::Dns(hook.clone()));
+        let why = ordered(&wanted, state.path()).await.err().unwrap();
+        assert!(format!("{why:#}").contains("a name that was not ordered"), "{why:#}");
+    }
+    assert!(!zone.exists(), "the hook was not called");
+    issuer.checks("NAS.example.com");
+    let wanted = settings(&issuer, &["nas.example.com"], AcmeChallenge::Dns(hook));
+    ordered(&wanted, state.path()).await.unwrap();
+    assert!(std::fs::read_to_string(&zone).unwrap().starts_with("add _acme-challenge.nas.example.com "));
+}
+
+#[tokio::test]
+async fn the_page_shows_tokens_only() {
+    let (state, port) = (tempfile::tempdir().unwrap(), free_port());
+    let issuer = Issuer::start(Way::Page(port));
+    for token in ["<script>x</script>", "a HTTP/1.1\r\n", "a.b", "a=", "", &"a".repeat(257)] {
+        issuer.gives(token);
+        let wanted = settings(&issuer, &["nas.example.com"], AcmeChallenge::Http(port));
+        let why = ordered(&wanted, state.path()).await.err().unwrap();
+        assert!(format!("{why:#}").contains("is not base64url"), "{token:?}: {why:#}");
+    }
+}
+
 #[test]
 fn a_certificate_is_renewed_in_its_last_third_and_when_it_lacks_a_name() {
     let wanted = ["nas.example.com".to_owned()];

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
@@ -30,13 +30,21 @@ pub(super) enum Way {
 pub(super) struct Issuer {
     port: u16,
     accounts: Arc<AtomicUsize>,
+    hostile: Arc<Mutex<HostileAnswers>>,
+}
+
+/// What it answers in place of the right name and token.
+#[derive(Default)]
+struct HostileAnswers {
+    name: Option<String>,
+    token: Option<String>,
 }
 
 impl Issuer {
     pub(super) fn start(way: Way) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let accounts = Arc::<AtomicUsize>::default();
+        let (accounts, hostile) = (Arc::<AtomicUsize>::default(), Arc::<Mutex<HostileAnswers>>::default());
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let signer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -44,6 +52,7 @@ impl Issuer {
             base: format!("http://127.0.0.1:{port}"),
             way,
             signer,
+            hostile: hostile.clone(),
             counted: accounts.clone(),
             nonces: Vec::new(),
             given: 0,
@@ -57,7 +66,17 @@ impl Issuer {
                 work.converse(stream.unwrap());
             }
         });
-        Self { port, accounts }
+        Self { port, accounts, hostile }
+    }
+
+    /// It says from now on that it checks this name.
+    pub(super) fn checks(&self, name: &str) {
+        self.hostile.lock().unwrap().name = Some(name.into());
+    }
+
+    /// It gives this token from now on.
+    pub(super) fn gives(&self, token: &str) {
+        self.hostile.lock().unwrap().token = Some(token.into());
     }
 
     pub(super) fn directory(&self) -> String {
@@ -85,6 +104,7 @@ struct Work {
     base: String,
     way: Way,
     signer: CertifiedIssuer<'static, KeyPair>,
+    hostile: Arc<Mutex<HostileAnswers>>,
     counted: Arc<AtomicUsize>,
     nonces: Vec<String>,
     given: usize,
@@ -241,9 +261,12 @@ impl Work {
         let Name { name, token, status, error } = &self.names[number];
         let kind = if matches!(self.way, Way::Page(_)) { "http-01" } else { "dns-01" };
         let url = format!("{}/check/{number}", self.base);
+        let hostile = self.hostile.lock().unwrap();
+        let checked = hostile.name.as_deref().unwrap_or(name.trim_start_matches("*."));
+        let token = hostile.token.as_ref().unwrap_or(token);
         json!({
             "status": status,
-            "identifier": { "type": "dns", "value": name.trim_start_matches("*.") },
+            "identifier": { "type": "dns", "value": checked },
             "challenges": [
                 { "type": "tls-alpn-01", "url": "x", "token": token },
                 { "type": kind, "url": url, "token": token, "error": error },
