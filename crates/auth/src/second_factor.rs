@@ -46,9 +46,16 @@ pub struct SecondFactors {
 #[derive(Default)]
 struct FactorsWaiting {
     /// Secrets that were shown and not confirmed, by account.
-    shown: HashMap<String, (Vec<u8>, Instant)>,
+    shown: HashMap<String, ShownSecret>,
     /// Accounts with wrong codes.
     wrong: HashMap<String, WrongCodes>,
+}
+
+struct ShownSecret {
+    secret: Vec<u8>,
+    since: Instant,
+    /// Codes that were none of it. An open session must not try them all: the right one is answered with the recovery codes.
+    wrong: u32,
 }
 
 struct WrongCodes {
@@ -237,12 +244,12 @@ impl SecondFactors {
         getrandom::fill(&mut secret).map_err(|_| FactorError::NoRandomness)?;
         let text = totp::base32(&secret);
         let mut waiting = self.waiting.lock();
-        waiting.shown.retain(|_, (_, since)| now.saturating_duration_since(*since) < PATIENCE);
+        waiting.shown.retain(|_, shown| now.saturating_duration_since(shown.since) < PATIENCE);
         let key = account_key(account);
         if waiting.shown.len() >= MOST && !waiting.shown.contains_key(&key) {
             return Err(FactorError::TooMany);
         }
-        waiting.shown.insert(key, (secret, now));
+        waiting.shown.insert(key, ShownSecret { secret, since: now, wrong: 0 });
         drop(waiting);
         let issuer = escaped(&format!("Fourfold {server}"));
         let uri = format!(
@@ -260,11 +267,7 @@ impl SecondFactors {
     /// See [`FactorError`]; it is not set.
     pub fn confirm(&self, account: &str, typed: &str, now: FactorTime) -> Result<Vec<String>, FactorError> {
         let key = account_key(account);
-        let shown = self.waiting.lock().shown.get(&key).cloned();
-        let fresh = |since: &Instant| now.instant.saturating_duration_since(*since) < PATIENCE;
-        let (secret, _) = shown.filter(|(_, since)| fresh(since)).ok_or(FactorError::NotBegun)?;
-        let step = totp::step_at(now.unix_s);
-        let used_step = totp::step_of(&secret, &plain(typed), step, 0).ok_or(FactorError::WrongCode)?;
+        let (secret, used_step) = self.first_code(&key, &plain(typed), now)?;
         let codes: Vec<String> = (0..RECOVERY_CODES)
             .map(|_| recovery_code())
             .collect::<Option<_>>()
@@ -285,6 +288,21 @@ impl SecondFactors {
         })?;
         self.waiting.lock().shown.remove(&key);
         if exists { Err(FactorError::Exists(account.into())) } else { Ok(codes) }
+    }
+
+    /// The secret that was shown, and the step of its first code.
+    fn first_code(&self, key: &str, typed: &str, now: FactorTime) -> Result<(Vec<u8>, u64), FactorError> {
+        let mut waiting = self.waiting.lock();
+        let fresh = |shown: &&mut ShownSecret| now.instant.saturating_duration_since(shown.since) < PATIENCE;
+        let shown = waiting.shown.get_mut(key).filter(fresh).ok_or(FactorError::NotBegun)?;
+        if let Some(step) = totp::step_of(&shown.secret, typed, totp::step_at(now.unix_s), 0) {
+            return Ok((shown.secret.clone(), step));
+        }
+        shown.wrong += 1;
+        if shown.wrong > FREE {
+            waiting.shown.remove(key);
+        }
+        Err(FactorError::WrongCode)
     }
 }
 

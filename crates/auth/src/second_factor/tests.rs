@@ -143,3 +143,15 @@ fn a_file_that_is_not_understood_lets_no_code_count() {
     assert!(scene.factors.begin("ada", "nas", scene.begun).is_err());
     assert!(remove(scene.state.path(), "ada").is_err());
 }
+
+#[test]
+fn a_first_code_is_not_guessed() {
+    let scene = Scene::new();
+    let secret = totp::of_base32(&scene.factors.begin("ada", "nas", scene.begun).unwrap().text).unwrap();
+    for _ in 0..=FREE {
+        assert!(matches!(scene.factors.confirm("ada", "12345", scene.at(0)), Err(FactorError::WrongCode)));
+    }
+    let right = code(&secret, scene.at(0));
+    assert!(matches!(scene.factors.confirm("ada", &right, scene.at(0)), Err(FactorError::NotBegun)));
+    scene.set();
+}
