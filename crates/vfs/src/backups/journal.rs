@@ -26,11 +26,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use lock::{Mutex, RwLock};
 
 use crate::backend::copying::{copy_data, keep_times};
-use crate::backend::{Found, NewKind, Node, RenameMode, Stability};
+use crate::backend::{Found, NewKind, Node, Object, RenameMode, Stability};
 use crate::caller::server;
 use crate::mac::sparse_bundle::band_number;
 use crate::ranks;
-use crate::{Error, FileId, Result, Volume};
+use crate::{Attributes, Error, FileId, Result, SetAttributes, Volume};
 
 pub use self::point::JournalPoint;
 pub(crate) use self::point::PointBands;
@@ -212,7 +212,8 @@ impl OpenJournal {
     }
 }
 
-/// A copy of a file by a name that nothing else has, with its mode and times, on the disk.
+/// A copy of a file by a name that nothing else has, with its owner, mode and times, on the disk. A client that moves a file of another
+/// person into its bundle must not get a copy of its own.
 fn copy_into(folder: &Node, name: &[u8], from: &Found, bytes: &mut dyn FnMut(u64)) -> Result<Found> {
     match folder.remove(server(), name) {
         Ok(()) | Err(Error::NotFound) => {} // a crash has left it
@@ -220,6 +221,7 @@ fn copy_into(folder: &Node, name: &[u8], from: &Found, bytes: &mut dyn FnMut(u64
     }
     let to = folder.create(server(), name, NewKind::File, from.attributes.mode & 0o777)?;
     let copied = copy_data(from, &to, bytes)
+        .and_then(|()| keep_access(from, &*to.object))
         .and_then(|()| keep_times(from, &*to.object))
         .and_then(|()| to.object.sync(Stability::File));
     match copied {
@@ -229,4 +231,15 @@ fn copy_into(folder: &Node, name: &[u8], from: &Found, bytes: &mut dyn FnMut(u64
             Err(error)
         }
     }
+}
+
+/// Gives a file the owner and the mode of another one. A server without root has all files as its own.
+fn keep_access(source: &Found, target: &dyn Object) -> Result<()> {
+    let Attributes { uid, gid, mode, .. } = source.attributes;
+    let ids = SetAttributes { uid: Some(uid), gid: Some(gid), ..SetAttributes::default() };
+    match target.set_attributes(server(), &ids) {
+        Ok(()) | Err(Error::NotPermitted | Error::AccessDenied) => {}
+        Err(error) => return Err(error),
+    }
+    target.set_attributes(server(), &SetAttributes { mode: Some(mode), ..SetAttributes::default() })
 }

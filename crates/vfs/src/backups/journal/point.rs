@@ -24,7 +24,7 @@ use crate::{Access, Error, FileId, Kind, OwnFolder, Result, Time, Volume};
 
 pub(super) const MANIFEST: &[u8] = b"manifest";
 /// What a journal has besides the files of its bundle.
-pub(super) const JOURNAL_FILES: [&[u8]; 2] = [MANIFEST, BROKEN];
+pub(super) const JOURNAL_FILES: [&[u8]; 3] = [MANIFEST, b"manifest.new", BROKEN];
 /// The first line of a manifest.
 const HEADING: &str = "fourfold point 1";
 /// The longest manifest that is read, in bytes: a million bands.

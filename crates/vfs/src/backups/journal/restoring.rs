@@ -9,7 +9,7 @@
 //! The journal stays as it is until the folder has taken the place of the bundle, so a crash at any moment leaves a way back.
 
 use super::point::{is_list, names};
-use super::{BackupJournals, copy_into};
+use super::{BackupJournals, copy_into, keep_access};
 use crate::backend::copying::keep_times;
 use crate::backend::{Found, NewKind, Node, Stability, XattrMode};
 use crate::backups::image::BackupImage;
@@ -17,7 +17,7 @@ use crate::backups::replacing::{each_entry, ourselves};
 use crate::caller::server;
 use crate::mac::sparse_bundle::BANDS;
 use crate::restoring::settled;
-use crate::{Access, Error, Kind, Result, SetAttributes};
+use crate::{Access, Error, Kind, Result};
 
 /// How bands that have not changed get into the new folder. Tried from the first to the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +56,7 @@ impl BackupJournals<'_> {
         let folder = made.found.object;
         let mut goes_on = true;
         each_list(&image.folder, &mut |name, list| {
-            let copy = copy_into(&folder, name, list, &mut |count| goes_on &= bytes(count))?;
-            owned_by(&copy, list, &live.folder)
+            copy_into(&folder, name, list, &mut |count| goes_on &= bytes(count)).map(drop)
         })?;
         let bands = folder.create(server(), BANDS, NewKind::Folder, 0o700)?.object;
         let mut sharing = Sharing::Blocks;
@@ -70,10 +69,7 @@ impl BackupJournals<'_> {
             let mut count = |count| goes_on &= bytes(count);
             match is_live {
                 true => share(&bands, name.as_bytes(), &found, &mut sharing, &mut count)?,
-                false => {
-                    let copy = copy_into(&bands, name.as_bytes(), &found, &mut count)?;
-                    owned_by(&copy, &found, &live.folder)?;
-                }
+                false => drop(copy_into(&bands, name.as_bytes(), &found, &mut count)?),
             }
             if !goes_on {
                 return Ok(false);
@@ -127,7 +123,7 @@ fn share(
         match to.object.clone_range(server(), &*band.object, 0, 0, 0) {
             Ok(()) => {
                 bytes(band.attributes.size);
-                return owned_by(&to, band, band);
+                return like_file(&to, band);
             }
             Err(_) => bands.remove(server(), name)?,
         }
@@ -140,8 +136,7 @@ fn share(
         }
         *sharing = Sharing::Nothing;
     }
-    let copy = copy_into(bands, name, band, bytes)?;
-    owned_by(&copy, band, band)
+    copy_into(bands, name, band, bytes).map(drop)
 }
 
 /// The lists of a point.
@@ -155,21 +150,11 @@ fn each_list(folder: &Found, act: &mut dyn FnMut(&[u8], &Found) -> Result<()>) -
     Ok(())
 }
 
-/// Gives a copy the mode and times of a file, and the owner of another one.
-fn owned_by(copy: &Found, of: &Found, owner: &Found) -> Result<()> {
-    let ids = SetAttributes {
-        uid: Some(owner.attributes.uid),
-        gid: Some(owner.attributes.gid),
-        ..SetAttributes::default()
-    };
-    match copy.object.set_attributes(server(), &ids) {
-        Ok(()) | Err(Error::NotPermitted | Error::AccessDenied) => {} // a server without root has all files as its own
-        Err(error) => return Err(error),
-    }
-    let mode = SetAttributes { mode: Some(of.attributes.mode), ..SetAttributes::default() };
-    copy.object.set_attributes(server(), &mode)?;
-    keep_times(of, &*copy.object)?;
-    copy.object.sync(Stability::File)
+/// Gives a file or folder the owner, mode and times of another one.
+fn like_file(new: &Found, old: &Found) -> Result<()> {
+    keep_access(old, &*new.object)?;
+    keep_times(old, &*new.object)?;
+    new.object.sync(Stability::File)
 }
 
 /// Gives a new folder what the one has that it replaces.
@@ -181,5 +166,5 @@ fn like_folder(new: &Node, old: &Found) -> Result<()> {
         }
     }
     let new = Found { attributes: new.attributes()?, object: new.clone() };
-    owned_by(&new, old, old)
+    like_file(&new, old)
 }

@@ -309,3 +309,21 @@ fn a_manifest_that_is_damaged_is_none() {
         assert!(parse(text).is_none(), "{}", text.escape_ascii());
     }
 }
+
+/// A client that moves a file of another person into its bundle, and removes it there, gets no file of its own by a rollback.
+#[test]
+fn a_band_that_comes_back_belongs_to_whom_it_belonged() {
+    let scene = Scene::new(FIRST);
+    let owner = |name: &str| (scene.band(name).attributes.uid, scene.band(name).attributes.mode & 0o777);
+    for name in ["0", "1"] {
+        let ids = SetAttributes { uid: Some(777), ..SetAttributes::default() };
+        scene.band(name).object.set_attributes(&Caller::root(), &ids).unwrap();
+        let mode = SetAttributes { mode: Some(0o600), ..SetAttributes::default() };
+        scene.band(name).object.set_attributes(&Caller::root(), &mode).unwrap();
+    }
+    assert!(scene.begin("p1"));
+    scene.remove("0");
+    scene.write(&scene.band("1"), b"other");
+    scene.roll_back("p1");
+    assert_eq!((owner("0"), owner("1")), ((777, 0o600), (777, 0o600)));
+}
