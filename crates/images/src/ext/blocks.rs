@@ -115,7 +115,7 @@ impl Volume {
         }
     }
 
-    /// One block by the maps of ext2.
+    /// One block by the maps of ext2, or what a missing map stands for.
     fn mapped(&self, inode: &Inode, block: u64) -> Result<Run> {
         let each = self.superblock.block / 4;
         let one = |start: u32| Run { start: (start != 0).then_some(start.into()), count: 1 };
@@ -134,7 +134,7 @@ impl Volume {
         let mut map = self.number(&inode.map, DIRECT + levels - 1, inode.place)?;
         for _ in 0..levels {
             if map == 0 {
-                return Ok(one(0));
+                return Ok(Run { start: None, count: span - block });
             }
             span /= each;
             let place = u64::from(map) * self.superblock.block;

@@ -20,8 +20,14 @@ impl Volume {
             return Err(Error::NotSupported("a folder of ext4 that is in its inode".into()));
         }
         let block = self.superblock.block;
-        for number in 0..folder.size.min(MAX_FOLDER).div_ceil(block) {
-            let Some(start) = self.run(folder, number)?.start else { continue };
+        let (mut number, end) = (0, folder.size.min(MAX_FOLDER).div_ceil(block));
+        while number < end {
+            let run = self.run(folder, number)?;
+            let Some(start) = run.start else {
+                number += run.count;
+                continue;
+            };
+            number += 1;
             let place = start * block;
             let mut bytes = vec![0; block as usize];
             self.bytes.read_at(place, &mut bytes)?;
