@@ -92,12 +92,13 @@ impl KeptStreams {
 
     /// Bytes per second that are reserved on one disk.
     pub(super) fn reserved_on(&self, device: u64) -> u64 {
-        self.reservations.iter().filter(|one| one.device == device).map(KeptReservation::needs).sum()
+        let here = self.reservations.iter().filter(|one| one.device == device);
+        here.map(KeptReservation::needs).fold(0, u64::saturating_add)
     }
 
     /// Bytes per second that are reserved on all disks, and so on the link.
     pub(super) fn reserved(&self) -> u64 {
-        self.reservations.iter().map(KeptReservation::needs).sum()
+        self.reservations.iter().map(KeptReservation::needs).fold(0, u64::saturating_add)
     }
 
     pub(super) fn capacity_of(&self, device: u64) -> Option<&Capacity> {
@@ -118,15 +119,8 @@ impl KeptStreams {
 mod tests {
     use super::*;
 
-    #[test]
-    fn reservations_are_the_same_after_a_restart() {
-        let state = tempfile::tempdir().unwrap();
-        assert_eq!(
-            KeptStreams::read(state.path()).unwrap(),
-            KeptStreams::default(),
-            "nothing is reserved yet"
-        );
-        let one = KeptReservation {
+    fn reservation() -> KeptReservation {
+        KeptReservation {
             id: 3,
             share: "video".into(),
             lun: None,
@@ -139,8 +133,18 @@ mod tests {
             client: Some("192.0.2.1".parse().unwrap()),
             idle_s: 3600,
             made: 1_800_000_000,
-        };
-        let mut kept = KeptStreams { last: 3, reservations: vec![one], ..KeptStreams::default() };
+        }
+    }
+
+    #[test]
+    fn reservations_are_the_same_after_a_restart() {
+        let state = tempfile::tempdir().unwrap();
+        assert_eq!(
+            KeptStreams::read(state.path()).unwrap(),
+            KeptStreams::default(),
+            "nothing is reserved yet"
+        );
+        let mut kept = KeptStreams { last: 3, reservations: vec![reservation()], ..KeptStreams::default() };
         let disk =
             |speed| Capacity { device: 7, speed, source: "given".into(), at: 1, folder: "/srv".into() };
         kept.keep_capacity(disk(100));
@@ -149,5 +153,13 @@ mod tests {
         let read = KeptStreams::read(state.path()).unwrap();
         assert_eq!((&read, read.capacity_of(7).map(|disk| disk.speed)), (&kept, Some(200)));
         assert_eq!((read.reserved_on(7), read.reserved_on(8)), (460_625_000, 0), "4 × 92.125 MB/s × 1.25");
+    }
+
+    #[test]
+    fn the_sum_of_reservations_does_not_overflow() {
+        let huge = |device| KeptReservation { device, speed: i64::MAX as u64, streams: 1, ..reservation() };
+        let kept = KeptStreams { reservations: vec![huge(1), huge(2), huge(2)], ..KeptStreams::default() };
+        assert_eq!((kept.reserved(), kept.reserved_on(2)), (u64::MAX, u64::MAX));
+        assert!(kept.reserved_on(1) < u64::MAX);
     }
 }
