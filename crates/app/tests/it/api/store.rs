@@ -150,8 +150,11 @@ fn the_bin_is_emptied_of_what_has_been_in_it_for_long_enough() {
         std::fs::create_dir_all(own(one).join("2001-01-01 00.00.00/old/older")).unwrap();
         std::fs::create_dir_all(own(one).join("2999-01-01 00.00.00/new")).unwrap();
         std::fs::create_dir_all(own(one).join("no removal")).unwrap();
+        std::fs::create_dir_all(one.join(".bin/gone/2001-01-01 00.00.00/moved here")).unwrap();
     });
     let one = server.folder.path().canonicalize().unwrap().join("one");
     until("the old removal stays", || !own(&one).join("2001-01-01 00.00.00").exists());
     assert!(own(&one).join("2999-01-01 00.00.00/new").exists() && own(&one).join("no removal").exists());
+    let moved = one.join(".bin/gone/2001-01-01 00.00.00/moved here");
+    assert!(moved.exists(), "no account may remove it, so the server does not");
 }

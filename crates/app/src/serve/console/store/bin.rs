@@ -16,7 +16,7 @@ use vfs::backend::{Found, NewKind, RenameMode};
 use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller, Error, Kind};
 
-use super::{DEEPEST, PersonalShare, remove};
+use super::{DEEPEST, FilePerson, PersonalShare, as_ourselves_again, enter, remove, text_view};
 use crate::serve::console::Console;
 
 /// The folder at the top of a share.
@@ -25,6 +25,8 @@ pub(super) const BIN: &[u8] = b".bin";
 const STAMP: &str = "%Y-%m-%d %H.%M.%S";
 /// Removals of one account within one second.
 const MOST_AT_ONCE: usize = 100;
+/// The most folders of accounts, and removals of one, that are looked at when the bin is emptied.
+const MOST_NAMES: usize = 100_000;
 /// Modes of the folder of all, where each account makes its own and removes no other one, and of that of one account.
 const MODE_OF_ALL: u32 = 0o1777;
 const MODE_OF_ONE: u32 = 0o700;
@@ -113,35 +115,57 @@ pub(in crate::serve::console) fn empty(console: &Console) {
             account: "server".into(),
             peer,
         };
-        match emptied(&place, keeps) {
+        match emptied(console, &place, keeps) {
             Ok(0) | Err(Error::NotFound) => {}
             Ok(count) => tracing::info!(share = share.name, count, "the bin was emptied"),
             Err(error) => tracing::warn!(share = share.name, %error, "the bin is not emptied"),
         }
+        as_ourselves_again();
     }
 }
 
-/// How many files and folders were removed.
-fn emptied(place: &PersonalShare, keeps: Duration) -> Result<usize, Error> {
-    let (mut count, now) = (0, SystemTime::now());
-    let names = |folder: &Found| -> Result<Vec<Vec<u8>>, Error> {
-        let page = place.volume.list(&place.actor.caller, folder, 0)?;
-        Ok(page.named().map(|entry| entry.name().to_vec()).collect())
-    };
-    let bin = place.find(BIN)?;
-    for account in names(&bin)? {
-        let own = place.volume.lookup(&place.actor.caller, &bin.object, &account)?;
-        if own.attributes.kind != Kind::Folder {
-            continue;
-        }
-        for name in names(&own)? {
-            let age = removed_at(&name).and_then(|at| now.duration_since(at).ok());
-            if age.is_some_and(|age| age >= keeps) {
-                remove(place, (&own, &name), Some(DEEPEST), &mut count)?;
-            }
+/// How many files and folders were removed. The error of one account does not keep the bins of others.
+fn emptied(console: &Console, server: &PersonalShare, keeps: Duration) -> Result<usize, Error> {
+    let (mut count, mut failed) = (0, None);
+    for account in names(server, &server.find(BIN)?)? {
+        let by = FilePerson { account: text_view(&account), peer: server.peer };
+        // Each account removes with its own rights, as others may have moved what is not theirs into a folder of the bin. The bin of an
+        // account that is gone stays.
+        as_ourselves_again();
+        let Ok(person) = enter(console, &by, &server.share.name) else { continue };
+        let own = [BIN, b"/", &account].concat();
+        failed = emptied_of(&person, &own, keeps, &mut count).err().or(failed);
+    }
+    failed.map_or(Ok(count), Err)
+}
+
+/// Removes the old removals in the bin of one account.
+fn emptied_of(person: &PersonalShare, own: &[u8], keeps: Duration, count: &mut usize) -> Result<(), Error> {
+    let (own, now) = (person.find(own)?, SystemTime::now());
+    if own.attributes.kind != Kind::Folder {
+        return Ok(());
+    }
+    let mut failed = None;
+    for name in names(person, &own)? {
+        let age = removed_at(&name).and_then(|at| now.duration_since(at).ok());
+        if age.is_some_and(|age| age >= keeps) {
+            failed = remove(person, (&own, &name), Some(DEEPEST), count).err().or(failed);
         }
     }
-    Ok(count)
+    failed.map_or(Ok(()), Err)
+}
+
+/// The names in a folder.
+fn names(place: &PersonalShare, folder: &Found) -> Result<Vec<Vec<u8>>, Error> {
+    let (mut names, mut cookie) = (Vec::new(), 0);
+    loop {
+        let page = place.volume.list(&place.actor.caller, folder, cookie)?;
+        names.extend(page.named().map(|entry| entry.name().to_vec()));
+        match page.entries().last() {
+            Some(last) if !page.complete && names.len() < MOST_NAMES => cookie = last.cookie,
+            _ => return Ok(names),
+        }
+    }
 }
 
 #[cfg(test)]
