@@ -17,11 +17,13 @@ use crate::ranks;
 use crate::state::ClientId;
 use formats::{Error, FileId, Kind, Result};
 
+mod deliveries;
 mod route;
 mod subscription;
 #[cfg(test)]
 mod tests;
 
+pub use deliveries::{Deliveries, HubCounts, PublishedMark};
 use subscription::Sink;
 pub use subscription::Subscription;
 
@@ -193,8 +195,8 @@ pub struct Hub {
 struct SubscriptionTable {
     /// The number of subscriptions. If it is zero, a publisher has nothing to do.
     count: AtomicUsize,
-    /// The subscriptions of all volumes of the site.
-    all: Arc<AtomicUsize>,
+    /// What the hubs of all volumes of the site count together.
+    counts: Arc<HubCounts>,
     next: AtomicU64,
     listeners: RwLock<Listeners, ranks::EventListeners>,
 }
@@ -211,9 +213,9 @@ struct Listeners {
 }
 
 impl Hub {
-    /// A hub whose subscriptions are counted in `all`, too.
-    pub fn counted(all: Arc<AtomicUsize>) -> Self {
-        Self { shared: Arc::new(SubscriptionTable { all, ..SubscriptionTable::default() }) }
+    /// A hub that counts in `counts`, too.
+    pub fn counted(counts: Arc<HubCounts>) -> Self {
+        Self { shared: Arc::new(SubscriptionTable { counts, ..SubscriptionTable::default() }) }
     }
 
     /// Whether there is any subscription.
@@ -256,14 +258,14 @@ impl Hub {
         let sink = Arc::new(Sink::new(id, scope, filter, queue.clamp(1, MAX_QUEUE)));
         listeners.add(Arc::clone(&sink));
         self.shared.count.fetch_add(1, Ordering::Release);
-        self.shared.all.fetch_add(1, Ordering::Release);
+        self.shared.counts.subscribed();
         Ok(Subscription::new(self.clone(), sink))
     }
 
     fn unsubscribe(&self, sink: &Sink) {
         self.shared.listeners.write().remove(sink);
         self.shared.count.fetch_sub(1, Ordering::Release);
-        self.shared.all.fetch_sub(1, Ordering::Release);
+        self.shared.counts.unsubscribed();
     }
 }
 

@@ -48,7 +48,7 @@ pub use self::missing::Missing;
 use self::missing::Tally;
 use self::object::{ArrivingObject, inner_of};
 pub use self::rights::ArrivingRights;
-use crate::backend::{Backend, Found, Limits, Object, Space, WatchId};
+use crate::backend::{Backend, DataNotice, Found, Limits, Object, Space, WatchId};
 use crate::caller::server;
 use crate::ranks;
 use crate::streams::{File, Streams, Style};
@@ -317,8 +317,8 @@ impl Backend for Arriving {
         self.shared.inner.limits()
     }
 
-    fn watch(&self, folder: &dyn Object) -> Option<WatchId> {
-        self.shared.inner.watch(inner_of(folder))
+    fn watch(&self, folder: &dyn Object, data: DataNotice) -> Option<WatchId> {
+        self.shared.inner.watch(inner_of(folder), data)
     }
 
     fn sync(&self) -> Result<()> {

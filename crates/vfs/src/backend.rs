@@ -40,7 +40,7 @@ pub use self::facts::{Allowance, Finds, Limits, Space};
 pub use self::modes::{NewKind, NextRead, RenameMode, Stability, Wait, XattrMode};
 pub use self::trusted::DistrustReason;
 pub(crate) use self::trusted::trust;
-pub use self::watching::{Heard, WatchEvent, WatchId};
+pub use self::watching::{DataNotice, Heard, WatchEvent, WatchId};
 use super::{
     Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, SetAttributes, Time,
 };
@@ -450,13 +450,13 @@ pub trait Backend: Send + Sync {
     }
 
     /// Starts to hear of changes to this folder's entries; `None` where that cannot be had. Watching a folder twice gives
-    /// the same watch, which lasts until both have stopped it.
-    fn watch(&self, _folder: &dyn Object) -> Option<WatchId> {
+    /// the same watch, which lasts until both have stopped it. It tells what either wants to know.
+    fn watch(&self, _folder: &dyn Object, _data: DataNotice) -> Option<WatchId> {
         None
     }
-    /// Stops it.
-    fn unwatch(&self, watch: WatchId) {
-        self.behind().inspect(|behind| behind.unwatch(watch));
+    /// Stops what was begun with the same `data`.
+    fn unwatch(&self, watch: WatchId, data: DataNotice) {
+        self.behind().inspect(|behind| behind.unwatch(watch, data));
     }
     /// Takes every event queued so far; an event is queued before the call that caused it returns.
     fn watch_events(&self, sink: &mut dyn FnMut(WatchEvent)) {

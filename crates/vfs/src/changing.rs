@@ -12,4 +12,5 @@ pub(super) mod notices;
 pub(super) mod permitted;
 pub(super) mod pipeline;
 pub(super) mod safe_save;
+pub(super) mod stateless_writes;
 pub(super) mod vacated;

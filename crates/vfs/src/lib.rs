@@ -56,7 +56,7 @@ pub use formats::{
 };
 pub use image_source::{image_at, image_of};
 pub use listing::{CacheBudget, Details, Entry, Page};
-pub use local::{MAX_WATCHED, Watching};
+pub use local::{MAX_WATCHED, WatchedClosings, Watching};
 pub use open::{
     AllocatedRanges, Beside, Hold, Holder, Open, OpenCounts, OpenOptions, OpenPermit, ReadBytes, Still,
     TakenOver,

@@ -20,6 +20,10 @@
 //! file that was opened by its handle and never looked up since (as after a restart of the server),
 //! or by another of its names.
 //!
+//! An event of each write costs the host as much as a small write. An index of searches does without
+//! ([`WatchedClosings`]): it hears of files that programs close. Clients' writes are published once,
+//! until a subscriber takes an event (`coherence::events::deliveries`).
+//!
 //! Why inotify: see the host backend's `watch`.
 
 mod listings;
@@ -43,11 +47,11 @@ pub(crate) use self::recalling::Recalling;
 use self::tell::LocalNotices;
 pub(crate) use self::tell::{DATA, SIDECAR, owner_of_sidecar};
 pub use self::tree::MAX_WATCHED;
-use self::tree::Tree;
+use self::tree::{Tree, WatchUser};
 use self::watched::WatchedFolders;
 use super::{Access, Caller, Error, FileId, Kind, Result, Site, Volume};
 use crate::backend::{Backend, Found, Heard, Object, WatchEvent};
-use crate::events::{Above, Change, Depth, EventScope, Filter, Hub, Name, Subscription};
+use crate::events::{Above, Change, Depth, EventScope, Filter, Hub, HubCounts, Name, Subscription};
 use crate::listing::Listings;
 use crate::ranks;
 use crate::state::ChangeNotice;
@@ -66,6 +70,8 @@ pub(crate) struct Locals {
     tree: Mutex<Tree, ranks::WatchedTree>,
     /// How many folders `tree` has. If it is zero, other threads do not lock `tree`.
     watched: AtomicUsize,
+    /// What the hubs of the site count.
+    counts: Arc<HubCounts>,
     own: OwnChanges,
     /// Held while the host's queue is emptied and shared out. So a thread that finds the queue
     /// empty knows that its events have been shared out.
@@ -94,6 +100,10 @@ struct HeardEntry {
 }
 
 impl Locals {
+    pub(crate) fn of(counts: Arc<HubCounts>) -> Self {
+        Self { counts, ..Self::default() }
+    }
+
     fn any(&self) -> bool {
         self.watched.load(Ordering::Acquire) > 0
     }
@@ -161,7 +171,16 @@ impl Locals {
     fn take_event(&self, event: &WatchEvent) {
         match event {
             WatchEvent::Entry { watch, name, what, of_folder } => {
-                let Some(folder) = self.tree.lock().folder_of(*watch) else { return };
+                let folder = {
+                    let tree = self.tree.lock();
+                    let needed = |folder: &FileId| match what {
+                        Heard::Data => tree.hears_writes(*folder),
+                        Heard::Closed => !tree.hears_writes(*folder),
+                        _ => true,
+                    };
+                    tree.folder_of(*watch).filter(needed)
+                };
+                let Some(folder) = folder else { return };
                 let (name, what, of_folder) = (Name::from(&**name), *what, *of_folder);
                 let entry = HeardEntry { folder, name, what, of_folder };
                 self.push(self.own.take_echo(entry));
@@ -203,6 +222,16 @@ impl Volume {
         self.site.state.tell(|| ChangeNotice { folder: folder.key(), change, is_going: false });
     }
 
+    /// Tells the subscribers of those volumes that show a folder and do not hear of each write in it from the host.
+    pub(crate) fn publish_unheard(&self, folder: &dyn Object, change: &Change) {
+        for volume in self.site.watched() {
+            let hears = volume.locals.any() && volume.locals.tree.lock().hears_writes(change.folder);
+            if !hears && self.homes.is_shown_in(&volume.homes, folder) {
+                volume.locals.publish(&volume.events, change);
+            }
+        }
+    }
+
     /// Subscribes to changes that clients make; see [`Volume::watch`] for those of local processes.
     pub fn subscribe(
         self: &Arc<Self>,
@@ -242,7 +271,7 @@ impl Volume {
             Depth::Below => EventScope::Subtree(id),
         };
         let subscription = self.subscribe(scope, filter, queue)?;
-        let held = self.watched_folders().hold(folder, depth);
+        let held = self.watched_folders().hold(folder, WatchUser::Subscription(depth));
         let hears_local = held && start_listening(self);
         let volume = Arc::downgrade(self);
         Ok(Watching { subscription, volume, folder: id, depth, held, hears_local })
@@ -324,7 +353,34 @@ impl DerefMut for Watching {
 impl Drop for Watching {
     fn drop(&mut self) {
         if let Some(volume) = self.volume.upgrade() {
-            volume.watched_folders().release(self.folder, self.depth, self.held);
+            volume.watched_folders().release(self.folder, WatchUser::Subscription(self.depth), self.held);
+        }
+    }
+}
+
+/// A folder whose local changes the subscriptions to the whole volume hear: those of data when a program closes the file.
+/// Dropping it releases the host's watch.
+#[derive(Debug)]
+pub struct WatchedClosings {
+    volume: Weak<Volume>,
+    folder: FileId,
+}
+
+impl WatchedClosings {
+    /// `None`: the host cannot watch the folder.
+    pub fn of(volume: &Arc<Volume>, folder: &Found) -> Option<Self> {
+        if !volume.watched_folders().hold(folder, WatchUser::Closings) {
+            return None;
+        }
+        let watched = Self { volume: Arc::downgrade(volume), folder: folder.object.id() };
+        start_listening(volume).then_some(watched)
+    }
+}
+
+impl Drop for WatchedClosings {
+    fn drop(&mut self) {
+        if let Some(volume) = self.volume.upgrade() {
+            volume.watched_folders().release(self.folder, WatchUser::Closings, true);
         }
     }
 }

@@ -44,6 +44,7 @@ use crate::backend::Node;
 use crate::caller::server;
 use crate::changing::coherence::who;
 use crate::changing::permitted::PermittedActor;
+use crate::events::PublishedMark;
 use crate::mac::FileBits;
 use crate::noted::Act;
 use crate::ranks;
@@ -124,6 +125,8 @@ pub struct Open {
     remove_on_close: bool,
     /// Whether the file was changed through this open.
     changed: AtomicBool,
+    /// Whether subscribers have a change of the data by this open in their queues.
+    published: PublishedMark,
     place: Option<Arc<Place>>,
     /// Of a resource fork: where it was found last.
     fork: Mutex<Option<Arc<Fork>>, ranks::OpenFork>,
@@ -177,6 +180,7 @@ impl Volume {
             granted,
             remove_on_close: remove,
             changed,
+            published: PublishedMark::default(),
             place,
             fork,
             permit,
@@ -396,6 +400,10 @@ impl Open {
 
     async fn recall_of(&self, node: &Node, stream: &Stream, cause: Cause) {
         self.permitted().recall_and_wait(node.id(), stream, cause).await;
+    }
+
+    pub(crate) fn published(&self) -> &PublishedMark {
+        &self.published
     }
 
     /// Notes that the file was changed through this open.

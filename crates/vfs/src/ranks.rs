@@ -18,6 +18,8 @@ lock::ranks! {
 lock::ranks! {
     Band::Tree, from 16;
 
+    /// A file that was written without an open.
+    StatelessWrites,
     /// The folders of a volume that the host watches.
     WatchedTree,
     /// The server's own changes that the host has not reported back yet.

@@ -6,7 +6,7 @@
 //! replaced all use the same ones.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use coherence::served::ServedTree;
@@ -20,8 +20,9 @@ use crate::changing::busy::Busy;
 use crate::changing::changed::ChangeTimeTable;
 use crate::changing::coherence::Recalls;
 use crate::changing::inhibited::InhibitedFileCache;
+use crate::changing::stateless_writes::StatelessWrites;
 use crate::changing::vacated::VacatedNameTable;
-use crate::events::ChangeKind;
+use crate::events::{ChangeKind, HubCounts};
 use crate::homes::Homes;
 use crate::local::Recalling;
 use crate::open::{Holds, OpenBudget, OpenCounts, Places};
@@ -51,8 +52,9 @@ pub struct Site {
     pub(crate) details: Arc<AtomicU64>,
     /// How often streams in stores came or went.
     pub(crate) stored_changes: AtomicU64,
-    /// How many subscriptions to changes there are.
-    pub(crate) subscriptions: Arc<AtomicUsize>,
+    /// How many subscriptions to changes there are, and how much they have taken.
+    pub(crate) subscriptions: Arc<HubCounts>,
+    pub(crate) stateless_writes: StatelessWrites,
     pub(crate) traffic: TrafficCounters,
     pub(crate) reserved: Arc<ReservedStreams>,
     /// The volumes that have had subscriptions.
@@ -97,7 +99,7 @@ impl Site {
     /// Whether there is any subscription to changes, here or at other servers.
     #[inline]
     pub(crate) fn listens(&self) -> bool {
-        self.subscriptions.load(Ordering::Acquire) > 0 || self.state.tells()
+        self.subscriptions.listens() || self.state.tells()
     }
 
     /// Notes that there is a subscription to changes of a volume.
@@ -182,6 +184,7 @@ impl ServedTree for Site {
         {
             let now = (told.change.folder, told.folder, &told.change.name);
             self.places.moved_elsewhere(file, (*old_folder, old_name), now);
+            self.subscriptions.delivered();
         }
     }
 

@@ -237,7 +237,7 @@ impl Volume {
             homes,
             options,
             events: Hub::counted(site.subscriptions.clone()),
-            locals: Arc::default(),
+            locals: Arc::new(Locals::of(site.subscriptions.clone())),
             whereabouts: Whereabouts::default(),
             teams: TeamFolders::default(),
             awaited_modes: AwaitedModes::default(),

@@ -30,6 +30,18 @@ struct EventQueue {
     going: bool,
 }
 
+impl EventQueue {
+    fn pop(&mut self) -> Option<Event> {
+        if let Some(seen) = self.seen.pop_front() {
+            return Some(Event::Changed(seen));
+        }
+        if std::mem::take(&mut self.overflowed) {
+            return Some(Event::Overflowed);
+        }
+        std::mem::take(&mut self.going).then_some(Event::Going)
+    }
+}
+
 impl Sink {
     pub(super) fn new(id: u64, scope: EventScope, filter: Filter, room: usize) -> Self {
         Self { id, scope, filter, room, queue: Mutex::default(), wake: Notify::new() }
@@ -99,14 +111,21 @@ impl Subscription {
 
     /// The next event, if there is one now.
     pub fn try_next(&mut self) -> Option<Event> {
-        let mut queue = self.sink.queue.lock();
-        if let Some(seen) = queue.seen.pop_front() {
-            return Some(Event::Changed(seen));
+        let event = self.sink.queue.lock().pop()?;
+        self.hub.shared.counts.delivered();
+        Some(event)
+    }
+
+    /// All events that there are now.
+    pub fn take_all(&mut self) -> Vec<Event> {
+        let events: Vec<Event> = {
+            let mut queue = self.sink.queue.lock();
+            std::iter::from_fn(|| queue.pop()).collect()
+        };
+        if !events.is_empty() {
+            self.hub.shared.counts.delivered();
         }
-        if std::mem::take(&mut queue.overflowed) {
-            return Some(Event::Overflowed);
-        }
-        std::mem::take(&mut queue.going).then_some(Event::Going)
+        events
     }
 
     /// The next event. May be dropped and asked again without losing any.

@@ -215,3 +215,29 @@ fn subscriptions_are_limited_and_dropping_one_makes_room() {
     assert!(!hub.listens());
     assert!(hub.shared.listeners.read().folders.is_empty());
 }
+
+#[test]
+fn a_change_is_published_again_once_a_subscriber_took_it() {
+    let counts = Arc::new(HubCounts::default());
+    let hub = Hub::counted(counts.clone());
+    let mark = PublishedMark::default();
+    let mut other = watch(&hub, EventScope::Volume);
+    let mut subscription = watch(&hub, EventScope::Folder(TOP));
+    assert!(!mark.is_current(counts.deliveries()));
+    let write = || {
+        let before = counts.deliveries();
+        if !mark.is_current(before) {
+            publish(&hub, TOP, ChangeKind::Modified(Aspects::DATA));
+            mark.set(before);
+        }
+    };
+    (0..3).for_each(|_| write());
+    assert!(mark.is_current(counts.deliveries()));
+    assert_eq!((subscription.take_all().len(), subscription.take_all().len()), (1, 0));
+    (0..3).for_each(|_| write());
+    assert!(subscription.try_next().is_some() && other.try_next().is_some());
+    // A subscriber that came since then has not been told.
+    write();
+    let _new = watch(&hub, EventScope::Volume);
+    assert!(!mark.is_current(counts.deliveries()));
+}

@@ -99,14 +99,13 @@ impl ChangeList {
     /// Waits for events, and adds what they say.
     pub(super) async fn hear(&self, events: &mut Subscription) {
         let mut added = Vec::new();
-        let mut next = Some(events.next().await);
-        while let Some(event) = next {
+        let first = events.next().await;
+        for event in std::iter::once(first).chain(events.take_all()) {
             match event {
                 Event::Changed(seen) => self.add(&seen.change, &mut added),
                 Event::Overflowed => self.lose(),
                 Event::Going => {}
             }
-            next = events.try_next();
         }
         let noted = self.journal.lock().as_mut().map(|journal| {
             journal.add(added.iter().map(|(folder, name): &(FolderKey, Vec<u8>)| (folder, &name[..])))

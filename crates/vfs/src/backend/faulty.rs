@@ -19,7 +19,7 @@ use self::object::FaultyObject;
 pub use self::plan::Plan;
 use self::unsynced::UnsyncedWrites;
 pub use super::Call;
-use super::{Backend, Finds, Found, Limits, Object, Space, WatchId};
+use super::{Backend, DataNotice, Finds, Found, Limits, Object, Space, WatchId};
 use crate::{Error, HostKey, Result};
 
 /// A backend around another one, failing as its [`Plan`] says.
@@ -127,7 +127,7 @@ impl Backend for Faulty {
         self.inner.limits()
     }
 
-    fn watch(&self, folder: &dyn Object) -> Option<WatchId> {
-        self.inner.watch(object::inner_of(folder).ok()?)
+    fn watch(&self, folder: &dyn Object, data: DataNotice) -> Option<WatchId> {
+        self.inner.watch(object::inner_of(folder).ok()?, data)
     }
 }

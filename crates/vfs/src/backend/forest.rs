@@ -32,7 +32,7 @@ use self::object::ForestObject;
 use self::offered::{FIRST_TREE, OfferedFolder};
 use self::table::{AttachedTree, ForestState, Place};
 use self::watches::SnapshotWatches;
-use super::{Backend, Finds, Found, Limits, Object, Snapshot, Space, WatchEvent, WatchId};
+use super::{Backend, DataNotice, Finds, Found, Limits, Object, Snapshot, Space, WatchEvent, WatchId};
 use crate::caller::server;
 use crate::{Error, FileId, HostKey, Kind, LastingKey, Result, Time};
 
@@ -340,19 +340,19 @@ impl Backend for Forest {
         self.shared.main.limits_of(file)
     }
 
-    fn watch(&self, folder: &dyn Object) -> Option<WatchId> {
+    fn watch(&self, folder: &dyn Object, data: DataNotice) -> Option<WatchId> {
         self.shared.watched.store(true, Ordering::SeqCst);
         match self.attached(folder) {
             Some((tree, _)) if tree.tree.taken.is_some() => self.snapshot_watches.add(tree.tree.number),
             Some(_) => None,
             None if folder.as_any().is::<OfferedFolder>() => None,
-            None => self.shared.main.watch(folder),
+            None => self.shared.main.watch(folder, data),
         }
     }
 
-    fn unwatch(&self, watch: WatchId) {
+    fn unwatch(&self, watch: WatchId, data: DataNotice) {
         if watch.0 >= 0 {
-            self.shared.main.unwatch(watch);
+            self.shared.main.unwatch(watch, data);
         } else {
             self.snapshot_watches.remove(watch);
         }

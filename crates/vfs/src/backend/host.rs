@@ -48,7 +48,7 @@ use self::mounts::Mounts;
 use self::object::{HostObject, attributes_of};
 use self::private::Private;
 use self::watch::Watches;
-use super::{Backend, Finds, Found, Limits, Object, Space, WatchEvent, WatchId};
+use super::{Backend, DataNotice, Finds, Found, Limits, Object, Space, WatchEvent, WatchId};
 use crate::quota::Meter;
 use crate::{Caller, Error, FileId, HostKey, LastingKey, Result};
 
@@ -280,13 +280,13 @@ impl Backend for Host {
         other.flatten().unwrap_or(self.shared.limits)
     }
 
-    fn watch(&self, folder: &dyn Object) -> Option<WatchId> {
+    fn watch(&self, folder: &dyn Object, data: DataNotice) -> Option<WatchId> {
         self.shared.act_as_ourselves().ok()?;
-        self.shared.watches.add(folder.as_any().downcast_ref()?)
+        self.shared.watches.add(folder.as_any().downcast_ref()?, data)
     }
 
-    fn unwatch(&self, watch: WatchId) {
-        self.shared.watches.remove(watch);
+    fn unwatch(&self, watch: WatchId, data: DataNotice) {
+        self.shared.watches.remove(watch, data);
     }
 
     fn watch_events(&self, sink: &mut dyn FnMut(WatchEvent)) {

@@ -26,7 +26,7 @@ use lock::Mutex;
 use self::object::ImageObject;
 use self::places::{Place, Places, Watches};
 use super::forest::free_device;
-use super::{Backend, Found, Limits, Object, Space, WatchId};
+use super::{Backend, DataNotice, Found, Limits, Object, Space, WatchId};
 use crate::{Error, FileId, HostKey, Kind, LastingKey, Result, ranks};
 
 /// The longest attribute that is told, in bytes.
@@ -163,12 +163,12 @@ impl Backend for Image {
     }
 
     /// Nothing changes, so nothing is ever heard. A watch tells the listings that they stay right.
-    fn watch(&self, folder: &dyn Object) -> Option<WatchId> {
+    fn watch(&self, folder: &dyn Object, _data: DataNotice) -> Option<WatchId> {
         let folder: &ImageObject = folder.as_any().downcast_ref()?;
         (folder.kind() == Kind::Folder).then(|| self.state.watches.lock().add(folder.place()))?
     }
 
-    fn unwatch(&self, watch: WatchId) {
+    fn unwatch(&self, watch: WatchId, _data: DataNotice) {
         self.state.watches.lock().remove(watch);
     }
 

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use self::folder::{LongFolder, bare};
 use self::heard::HeardNames;
-use super::{Backend, Found, Limits, Object, Space, WatchEvent, WatchId};
+use super::{Backend, DataNotice, Found, Limits, Object, Space, WatchEvent, WatchId};
 use crate::caller::server;
 use crate::names::long::is_shortened;
 use crate::{HostKey, Kind, Result};
@@ -117,17 +117,17 @@ impl Backend for LongNames {
         self.inner.limits()
     }
 
-    fn watch(&self, folder: &dyn Object) -> Option<WatchId> {
-        let watch = self.inner.watch(bare(folder))?;
+    fn watch(&self, folder: &dyn Object, data: DataNotice) -> Option<WatchId> {
+        let watch = self.inner.watch(bare(folder), data)?;
         if let Some(folder) = (folder as &dyn std::any::Any).downcast_ref::<LongFolder>() {
             self.heard.watched(watch, folder.inner());
         }
         Some(watch)
     }
 
-    fn unwatch(&self, watch: WatchId) {
+    fn unwatch(&self, watch: WatchId, data: DataNotice) {
         self.heard.unwatched(watch);
-        self.inner.unwatch(watch);
+        self.inner.unwatch(watch, data);
     }
 
     fn watch_events(&self, sink: &mut dyn FnMut(WatchEvent)) {

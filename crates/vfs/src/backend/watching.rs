@@ -4,6 +4,15 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct WatchId(pub i32);
 
+/// When a change of data in a watched folder is told. The host works for each write that it tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DataNotice {
+    /// At each write: [`Heard::Data`].
+    EachWrite,
+    /// When a program closes a file that it had open for writing: [`Heard::Closed`].
+    AtClose,
+}
+
 /// An event of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchEvent {
@@ -39,6 +48,8 @@ pub enum Heard {
     MovedTo(u32),
     /// Its data changed.
     Data,
+    /// It was closed by a program that had it open for writing.
+    Closed,
     /// Its attributes changed, extended ones included.
     Attributes,
 }
@@ -46,6 +57,6 @@ pub enum Heard {
 impl Heard {
     /// Whether the folder has other names now.
     pub fn is_about_names(self) -> bool {
-        !matches!(self, Self::Data | Self::Attributes)
+        !matches!(self, Self::Data | Self::Closed | Self::Attributes)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lock::Mutex;
 
-use crate::backend::{Backend, Heard, WatchEvent, WatchId};
+use crate::backend::{Backend, DataNotice, Heard, WatchEvent, WatchId};
 use crate::ranks;
 
 /// Events that are remembered while a folder is read.
@@ -92,7 +92,7 @@ impl Drop for Building<'_> {
     fn drop(&mut self) {
         self.buildings.0.lock().retain(|(_, pending)| !Arc::ptr_eq(pending, &self.pending));
         if !self.kept.get() {
-            self.backend.unwatch(self.watch);
+            self.backend.unwatch(self.watch, DataNotice::EachWrite);
         }
     }
 }

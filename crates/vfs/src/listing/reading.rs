@@ -2,14 +2,14 @@
 
 use super::names::{Name, Names};
 use crate::backend::Node;
-use crate::backend::{Backend, ListEntry, WatchId};
+use crate::backend::{Backend, DataNotice, ListEntry, WatchId};
 use crate::names::{Folding, folds_alike};
 use crate::{Attributes, Result};
 
 /// A watch on a folder, if it is not too small to be worth one.
 pub(super) fn watch(backend: &dyn Backend, folder: &Node, attributes: &Attributes) -> Option<WatchId> {
     let is_small = attributes.size <= 4096 && attributes.allocated != 0;
-    if is_small { None } else { backend.watch(folder.as_ref()) }
+    if is_small { None } else { backend.watch(folder.as_ref(), DataNotice::EachWrite) }
 }
 
 /// All names of a folder, sidecars and the server's own included. `None` when they take more than so many bytes.

@@ -47,7 +47,10 @@ pub(super) struct OwnChanges {
 #[derive(Default)]
 struct Changes {
     next: u64,
+    /// In the order of the tickets.
     ring: VecDeque<ExpectedEcho>,
+    /// Where the last echo was found. The next one is often just behind it.
+    last: usize,
 }
 
 struct ExpectedEcho {
@@ -95,19 +98,19 @@ impl OwnChanges {
     /// Returns the entry unless it is an echo.
     pub(super) fn take_echo(&self, entry: HeardEntry) -> Option<HeardEntry> {
         let mut changes = self.changes.lock();
-        match changes.ring.iter_mut().find(|expected| expected.is_echoed_by(&entry)) {
-            Some(ExpectedEcho {
-                what: EchoKind::Attributes | EchoKind::Data | EchoKind::Anything, ..
-            }) => None,
-            Some(expected) => {
-                expected.taken.push(entry);
-                None
-            }
-            None => Some(entry),
+        let Changes { ring, last, .. } = &mut *changes;
+        let from = (*last).min(ring.len());
+        let is_echo = |at: &usize| ring[*at].is_echoed_by(&entry);
+        let Some(at) = (from..ring.len()).chain(0..from).find(is_echo) else { return Some(entry) };
+        *last = at;
+        let expected = &mut ring[at];
+        if !matches!(expected.what, EchoKind::Attributes | EchoKind::Data | EchoKind::Anything) {
+            expected.taken.push(entry);
         }
+        None
     }
 
-    /// The changes that were finished before now.
+    /// The changes that were finished before now, in order.
     pub(super) fn finished(&self) -> Vec<u64> {
         let changes = self.changes.lock();
         changes.ring.iter().filter(|expected| expected.finished).map(|expected| expected.ticket).collect()
@@ -115,23 +118,23 @@ impl OwnChanges {
 
     pub(super) fn forget(&self, finished: &[u64]) {
         if !finished.is_empty() {
-            self.changes.lock().ring.retain(|expected| !finished.contains(&expected.ticket));
+            let is_over = |expected: &ExpectedEcho| finished.binary_search(&expected.ticket).is_ok();
+            let mut changes = self.changes.lock();
+            changes.last = 0;
+            changes.ring.retain(|expected| !is_over(expected));
         }
     }
 
     fn end(&self, ticket: u64, made: bool) -> Vec<HeardEntry> {
-        let mut changes = self.changes.lock();
+        let ring = &mut self.changes.lock().ring;
         let mut not_ours = Vec::new();
-        changes.ring.retain_mut(|expected| {
-            if expected.ticket != ticket {
-                return true;
-            }
-            expected.finished = true;
-            if !made {
-                not_ours.append(&mut expected.taken);
-            }
-            made
-        });
+        let at = ring.partition_point(|expected| expected.ticket < ticket);
+        let here = ring.iter().skip(at).take_while(|expected| expected.ticket == ticket).count();
+        if made {
+            ring.range_mut(at..at + here).for_each(|expected| expected.finished = true);
+        } else {
+            ring.drain(at..at + here).for_each(|mut expected| not_ours.append(&mut expected.taken));
+        }
         not_ours
     }
 }
@@ -152,10 +155,19 @@ impl Own {
             return;
         }
         let tree = locals.tree.lock();
-        let watched = || places.iter().filter(|(folder, ..)| tree.has(*folder));
+        let echoes = |(folder, _, what): &&(FileId, &[u8], EchoKind)| match what {
+            EchoKind::Data => tree.hears_writes(*folder),
+            _ => tree.has(*folder),
+        };
+        let watched = || places.iter().filter(echoes);
         if watched().next().is_some() {
             self.announced.push((locals.clone(), locals.own.announce(watched())));
         }
+    }
+
+    /// Whether no echo of the change is to be expected.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.announced.is_empty()
     }
 
     /// The change is made.

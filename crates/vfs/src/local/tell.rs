@@ -65,6 +65,11 @@ impl LocalNotices<'_> {
     }
 
     fn tell_one(&self, entry: &HeardEntry) {
+        if entry.what == Heard::Closed && !is_sidecar_name(&entry.name) && !is_own_name(&entry.name) {
+            // Its subscribers look at the file themselves.
+            let modified = ChangeKind::Modified(DATA);
+            return self.watched.locals.publish(self.events, &change(entry, modified, None));
+        }
         let Some(folder) = self.watched.found(entry.folder).filter(|_| !is_own_name(&entry.name)) else {
             return;
         };
@@ -75,7 +80,7 @@ impl LocalNotices<'_> {
         let what = match entry.what {
             Heard::Created | Heard::MovedTo(_) => ChangeKind::Created,
             Heard::Removed | Heard::MovedFrom(_) => ChangeKind::Removed,
-            Heard::Data => ChangeKind::Modified(DATA),
+            Heard::Data | Heard::Closed => ChangeKind::Modified(DATA),
             Heard::Attributes => ChangeKind::Modified(ATTRIBUTES),
         };
         let found = match what {

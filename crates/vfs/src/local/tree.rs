@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::backend::{Found, WatchId};
+use crate::backend::{DataNotice, Found, WatchId};
 use crate::events::{Above, Depth, MAX_DEPTH, Name};
 use crate::{FileId, HostKey};
 
@@ -22,21 +22,48 @@ pub(super) struct Tree {
 
 struct WatchedFolder {
     key: HostKey,
-    watch: WatchId,
+    watch: HostWatch,
     /// The folder that it lies in, if that is watched with the tree below.
     above: Option<(FileId, Name)>,
+    /// How many users only hear of what is closed in it.
+    closings: usize,
     /// How many subscriptions are to its entries.
     entries: usize,
     /// How many subscriptions are to it and everything below.
     below: usize,
 }
 
+/// A watch of the host, and when it tells of data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HostWatch {
+    pub(super) id: WatchId,
+    pub(super) data: DataNotice,
+}
+
+/// What uses the watch of a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WatchUser {
+    /// A subscription.
+    Subscription(Depth),
+    /// A subscription to the volume that needs no event of each write.
+    Closings,
+}
+
+/// Watches of the host that changed their use.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct UnusedWatches {
+    /// They have no user any more.
+    pub(super) idle: Vec<HostWatch>,
+    /// No user of these folders needs events of each write any more.
+    pub(super) calmed: Vec<FileId>,
+}
+
 /// The result of adding a folder to be watched.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum WatchAddition {
     New,
-    /// It was watched already; one of the two watches must be released.
-    Known,
+    /// It was watched already; this one of the two watches must be released.
+    Known(HostWatch),
     /// There are too many.
     Full,
 }
@@ -52,6 +79,11 @@ impl Tree {
 
     pub(super) fn folder_of(&self, watch: WatchId) -> Option<FileId> {
         self.by_watch.get(&watch).copied()
+    }
+
+    /// Whether a user of the folder's watch needs an event of each write.
+    pub(super) fn hears_writes(&self, folder: FileId) -> bool {
+        self.folders.get(&folder).is_some_and(|watched| watched.entries > 0) || self.is_below(folder)
     }
 
     pub(super) fn key(&self, folder: FileId) -> Option<HostKey> {
@@ -84,57 +116,59 @@ impl Tree {
     pub(super) fn add(
         &mut self,
         folder: &Found,
-        watch: WatchId,
+        watch: HostWatch,
         above: Option<(FileId, Name)>,
     ) -> WatchAddition {
         let (id, key) = (folder.object.id(), folder.object.key());
         if let Some(known) = self.folders.get_mut(&id)
             && known.key == key
-            && known.watch == watch
+            && known.watch.id == watch.id
         {
             known.above = above.or(known.above.take());
-            return WatchAddition::Known;
+            let needs_writes = watch.data == DataNotice::EachWrite;
+            let released = if needs_writes { std::mem::replace(&mut known.watch, watch) } else { watch };
+            return WatchAddition::Known(released);
         }
         if self.folders.len() >= MAX_WATCHED {
             self.incomplete |= above.is_some();
             return WatchAddition::Full;
         }
-        let new = WatchedFolder { key, watch, above, entries: 0, below: 0 };
+        let new = WatchedFolder { key, watch, above, closings: 0, entries: 0, below: 0 };
         if let Some(old) = self.folders.insert(id, new) {
-            self.by_watch.remove(&old.watch); // its folder is gone, and its number is used again
+            self.by_watch.remove(&old.watch.id); // its folder is gone, and its number is used again
         }
-        self.by_watch.insert(watch, id);
+        self.by_watch.insert(watch.id, id);
         WatchAddition::New
     }
 
-    pub(super) fn hold(&mut self, folder: FileId, depth: Depth) {
+    pub(super) fn hold(&mut self, folder: FileId, user: WatchUser) {
         if let Some(watched) = self.folders.get_mut(&folder) {
-            *watched.users(depth) += 1;
+            *watched.users(user) += 1;
         }
     }
 
     /// A folder cannot be watched: one with a subscription, or one below it.
-    pub(super) fn miss(&mut self, hold: Option<Depth>) {
+    pub(super) fn miss(&mut self, hold: Option<WatchUser>) {
         match hold {
-            Some(Depth::Entries) => {}
-            Some(Depth::Below) => self.blind += 1,
+            Some(WatchUser::Subscription(Depth::Entries) | WatchUser::Closings) => {}
+            Some(WatchUser::Subscription(Depth::Below)) => self.blind += 1,
             None => self.incomplete = true,
         }
     }
 
-    /// Ends a subscription. Returns the watches that no subscription needs any more.
-    pub(super) fn release(&mut self, folder: FileId, depth: Depth, held: bool) -> Vec<WatchId> {
+    /// Ends a use. Returns the watches that are not needed any more.
+    pub(super) fn release(&mut self, folder: FileId, user: WatchUser, held: bool) -> UnusedWatches {
         if !held {
-            self.blind -= usize::from(depth == Depth::Below);
+            self.blind -= usize::from(user == WatchUser::Subscription(Depth::Below));
         } else if let Some(watched) = self.folders.get_mut(&folder) {
-            let users = watched.users(depth);
+            let users = watched.users(user);
             *users = users.saturating_sub(1);
         }
         self.sweep()
     }
 
     /// A watched folder was moved to a place in a watched subtree, or to another place.
-    pub(super) fn moved(&mut self, folder: FileId, above: Option<(FileId, Name)>) -> Vec<WatchId> {
+    pub(super) fn moved(&mut self, folder: FileId, above: Option<(FileId, Name)>) -> UnusedWatches {
         if above.is_some() {
             let replaced = self.folders.values_mut().filter(|watched| watched.above == above);
             replaced.for_each(|watched| watched.above = None);
@@ -165,30 +199,38 @@ impl Tree {
         self.folders.values().filter(|watched| watched.below > 0).map(|watched| watched.key).collect()
     }
 
-    fn sweep(&mut self) -> Vec<WatchId> {
-        let needed = |(id, watched): (&FileId, &WatchedFolder)| {
-            (watched.entries > 0 || self.is_below(*id)).then_some(*id)
-        };
-        let needed: HashSet<FileId> = self.folders.iter().filter_map(needed).collect();
-        let mut idle = Vec::new();
+    /// A folder needs no events of each write any more: it has this watch, which replaces the one that is returned.
+    pub(super) fn calm(&mut self, folder: FileId, watch: HostWatch) -> Option<HostWatch> {
+        let needs_writes = self.hears_writes(folder);
+        let watched = self.folders.get_mut(&folder).filter(|watched| watched.watch.id == watch.id)?;
+        (!needs_writes).then(|| std::mem::replace(&mut watched.watch, watch))
+    }
+
+    fn sweep(&mut self) -> UnusedWatches {
+        let below: HashSet<FileId> = self.folders.keys().copied().filter(|id| self.is_below(*id)).collect();
+        let mut unused = UnusedWatches::default();
         self.folders.retain(|id, watched| {
-            let stays = needed.contains(id);
+            let needs_writes = watched.entries > 0 || below.contains(id);
+            let stays = needs_writes || watched.closings > 0;
             if !stays {
-                idle.push(watched.watch);
+                unused.idle.push(watched.watch);
+            } else if !needs_writes && watched.watch.data == DataNotice::EachWrite {
+                unused.calmed.push(*id);
             }
             stays
         });
-        idle.iter().for_each(|watch| _ = self.by_watch.remove(watch));
+        unused.idle.iter().for_each(|watch| _ = self.by_watch.remove(&watch.id));
         self.incomplete &= self.folders.values().any(|watched| watched.below > 0);
-        idle
+        unused
     }
 }
 
 impl WatchedFolder {
-    fn users(&mut self, depth: Depth) -> &mut usize {
-        match depth {
-            Depth::Entries => &mut self.entries,
-            Depth::Below => &mut self.below,
+    fn users(&mut self, user: WatchUser) -> &mut usize {
+        match user {
+            WatchUser::Closings => &mut self.closings,
+            WatchUser::Subscription(Depth::Entries) => &mut self.entries,
+            WatchUser::Subscription(Depth::Below) => &mut self.below,
         }
     }
 }
@@ -200,8 +242,15 @@ mod tests {
     use crate::backend::memory::Memory;
     use crate::backend::{Backend, NewKind};
 
+    const BELOW: WatchUser = WatchUser::Subscription(Depth::Below);
+    const ENTRIES: WatchUser = WatchUser::Subscription(Depth::Entries);
+
     fn name(name: &str) -> Name {
         name.as_bytes().into()
+    }
+
+    fn watch(id: i32) -> HostWatch {
+        HostWatch { id: WatchId(id), data: DataNotice::EachWrite }
     }
 
     /// The root with this many folders in it, and the tree of what is watched.
@@ -220,22 +269,43 @@ mod tests {
         let (root, below) = folders(2);
         let (top, a, b) = (root.object.id(), below[0].object.id(), below[1].object.id());
         let mut tree = Tree { root: Some(top), ..Tree::default() };
-        assert_eq!(tree.add(&root, WatchId(1), None), WatchAddition::New);
-        tree.hold(top, Depth::Below);
-        assert_eq!(tree.add(&below[0], WatchId(2), Some((top, name("0")))), WatchAddition::New);
-        assert_eq!(tree.add(&below[0], WatchId(2), Some((top, name("0")))), WatchAddition::Known);
-        assert_eq!(tree.add(&below[1], WatchId(3), Some((a, name("1")))), WatchAddition::New);
-        tree.hold(b, Depth::Entries);
+        assert_eq!(tree.add(&root, watch(1), None), WatchAddition::New);
+        tree.hold(top, BELOW);
+        assert_eq!(tree.add(&below[0], watch(2), Some((top, name("0")))), WatchAddition::New);
+        let again = tree.add(&below[0], watch(2), Some((top, name("0"))));
+        assert_eq!(again, WatchAddition::Known(watch(2)));
+        assert_eq!(tree.add(&below[1], watch(3), Some((a, name("1")))), WatchAddition::New);
+        tree.hold(b, ENTRIES);
         assert_eq!(tree.above(b), Above::Folder(a, name("1")));
         assert_eq!((tree.above(a), tree.above(top)), (Above::Folder(top, name("0")), Above::Nothing));
         assert_eq!(tree.at(top, b"0"), Some(a));
         // It leaves the subtree. The folder below leaves it, too, but that has a subscriber of its
         // own.
-        assert_eq!(tree.moved(a, None), [WatchId(2)]);
+        assert_eq!(tree.moved(a, None).idle, [watch(2)]);
         assert!(tree.has(b) && !tree.is_below(b));
-        assert_eq!(tree.release(top, Depth::Below, true), [WatchId(1)]);
-        assert_eq!(tree.release(b, Depth::Entries, true), [WatchId(3)]);
+        assert_eq!(tree.release(top, BELOW, true).idle, [watch(1)]);
+        assert_eq!(tree.release(b, ENTRIES, true).idle, [watch(3)]);
         assert_eq!(tree.len(), 0);
+    }
+
+    #[test]
+    fn writes_are_heard_while_a_subscription_needs_them() {
+        let (root, below) = folders(1);
+        let (top, a) = (root.object.id(), below[0].object.id());
+        let at_close = |id| HostWatch { id: WatchId(id), data: DataNotice::AtClose };
+        let mut tree = Tree { root: Some(top), ..Tree::default() };
+        assert_eq!(tree.add(&below[0], at_close(1), None), WatchAddition::New);
+        tree.hold(a, WatchUser::Closings);
+        assert!(tree.has(a) && !tree.hears_writes(a));
+        // A window of a client needs them.
+        assert_eq!(tree.add(&below[0], watch(1), None), WatchAddition::Known(at_close(1)));
+        tree.hold(a, ENTRIES);
+        assert!(tree.hears_writes(a));
+        let unused = tree.release(a, ENTRIES, true);
+        assert_eq!(unused, UnusedWatches { idle: Vec::new(), calmed: vec![a] });
+        assert_eq!(tree.calm(a, at_close(1)), Some(watch(1)));
+        assert!(tree.has(a) && !tree.hears_writes(a));
+        assert_eq!(tree.release(a, WatchUser::Closings, true).idle, [at_close(1)]);
     }
 
     #[test]
@@ -243,10 +313,10 @@ mod tests {
         let (root, below) = folders(MAX_WATCHED);
         let top = root.object.id();
         let mut tree = Tree { root: Some(top), ..Tree::default() };
-        tree.add(&root, WatchId(0), None);
-        tree.hold(top, Depth::Below);
+        tree.add(&root, watch(0), None);
+        tree.hold(top, BELOW);
         for (at, folder) in below.iter().enumerate() {
-            let added = tree.add(folder, WatchId(at as i32 + 1), Some((top, name("x"))));
+            let added = tree.add(folder, watch(at as i32 + 1), Some((top, name("x"))));
             assert_eq!(added == WatchAddition::Full, at + 1 == MAX_WATCHED);
         }
         let last = below[MAX_WATCHED - 1].object.id();
@@ -254,7 +324,7 @@ mod tests {
             (tree.len(), tree.above(last), tree.above(top)),
             (MAX_WATCHED, Above::Unknown, Above::Nothing)
         );
-        assert_eq!(tree.release(top, Depth::Below, true).len(), MAX_WATCHED);
+        assert_eq!(tree.release(top, BELOW, true).idle.len(), MAX_WATCHED);
         assert_eq!(tree.above(last), Above::Nothing);
     }
 }

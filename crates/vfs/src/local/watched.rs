@@ -1,8 +1,8 @@
 //! The host's watches, kept on the folders that have subscribers while folders come, move and go.
 
 use super::Locals;
-use super::tree::WatchAddition;
-use crate::backend::{Backend, Found, WatchId};
+use super::tree::{HostWatch, UnusedWatches, WatchAddition, WatchUser};
+use crate::backend::{Backend, DataNotice, Found};
 use crate::events::{Change, ChangeKind, Depth, Name};
 use crate::names::own::is_own_name;
 use crate::{Caller, FileId, Kind};
@@ -15,34 +15,41 @@ pub(crate) struct WatchedFolders<'a> {
 }
 
 impl WatchedFolders<'_> {
-    /// Watches a folder for one more subscriber; `false` if the host cannot watch it.
-    pub(super) fn hold(&self, folder: &Found, depth: Depth) -> bool {
+    /// Watches a folder for one more user; `false` if the host cannot watch it.
+    pub(super) fn hold(&self, folder: &Found, user: WatchUser) -> bool {
         let root = self.backend.root().ok().map(|root| root.object.id());
         self.locals.with_tree(|tree| tree.root = root);
-        let held = self.add(folder, None, Some(depth));
-        if held && depth == Depth::Below {
+        let held = self.add(folder, None, Some(user));
+        if held && user == WatchUser::Subscription(Depth::Below) {
             self.watch_below(folder);
         }
         held
     }
 
-    fn add(&self, folder: &Found, above: Option<(FileId, Name)>, hold: Option<Depth>) -> bool {
-        let Some(watch) = self.backend.watch(folder.object.as_ref()) else {
+    fn add(&self, folder: &Found, above: Option<(FileId, Name)>, hold: Option<WatchUser>) -> bool {
+        let data =
+            if hold == Some(WatchUser::Closings) { DataNotice::AtClose } else { DataNotice::EachWrite };
+        let Some(id) = self.backend.watch(folder.object.as_ref(), data) else {
             self.locals.with_tree(|tree| tree.miss(hold));
             return false;
         };
-        let id = folder.object.id();
+        let (watch, id) = (HostWatch { id, data }, folder.object.id());
         let added = self.locals.with_tree(|tree| {
             let added = tree.add(folder, watch, above);
             match hold {
                 Some(_) if added == WatchAddition::Full => tree.miss(hold),
-                Some(depth) => tree.hold(id, depth),
+                Some(user) => tree.hold(id, user),
                 None => {}
             }
             added
         });
-        if added != WatchAddition::New {
-            self.backend.unwatch(watch);
+        if data == DataNotice::EachWrite {
+            self.locals.counts.delivered(); // the next write by a client announces its echo
+        }
+        match added {
+            WatchAddition::New => {}
+            WatchAddition::Known(other) => self.backend.unwatch(other.id, other.data),
+            WatchAddition::Full => self.backend.unwatch(watch.id, watch.data),
         }
         added != WatchAddition::Full
     }
@@ -66,13 +73,29 @@ impl WatchedFolders<'_> {
         }
     }
 
-    /// A subscriber is gone; `held`: the folder is watched for it.
-    pub(super) fn release(&self, folder: FileId, depth: Depth, held: bool) {
-        self.unwatch(self.locals.with_tree(|tree| tree.release(folder, depth, held)));
+    /// A user is gone; `held`: the folder is watched for it.
+    pub(super) fn release(&self, folder: FileId, user: WatchUser, held: bool) {
+        self.unwatch(self.locals.with_tree(|tree| tree.release(folder, user, held)));
     }
 
-    fn unwatch(&self, watches: Vec<WatchId>) {
-        watches.into_iter().for_each(|watch| self.backend.unwatch(watch));
+    fn unwatch(&self, unused: UnusedWatches) {
+        unused.idle.into_iter().for_each(|watch| self.backend.unwatch(watch.id, watch.data));
+        unused.calmed.into_iter().for_each(|folder| self.calm(folder));
+    }
+
+    /// Tells the host that no event of each write is needed of this folder any more.
+    fn calm(&self, folder: FileId) {
+        let Some(found) = self.found(folder) else { return };
+        let data = DataNotice::AtClose;
+        let Some(id) = self.backend.watch(found.object.as_ref(), data) else { return };
+        let Some(before) = self.locals.with_tree(|tree| tree.calm(folder, HostWatch { id, data })) else {
+            return self.backend.unwatch(id, data);
+        };
+        self.backend.unwatch(before.id, before.data);
+        // Being asked anew, the host takes what is needed now.
+        if let Some(again) = self.backend.watch(found.object.as_ref(), data) {
+            self.backend.unwatch(again, data);
+        }
     }
 
     /// Follows folders that come, move and go, so that the right ones are watched.

@@ -7,6 +7,7 @@ use lock::Mutex;
 
 use super::{Beside, Open, may_remove};
 use crate::backend::Found;
+use crate::events::PublishedMark;
 use crate::state::{OpenGuard, Stream};
 use crate::{Actor, Caller, Error, Result, Volume};
 
@@ -51,6 +52,7 @@ impl Open {
             granted: true,
             remove_on_close: restored.remove_on_close,
             changed: AtomicBool::new(false),
+            published: PublishedMark::default(),
             place: Some(volume.site.places.add(file.object.id(), restored.place, &volume.backend)),
             fork: Mutex::default(),
             permit,

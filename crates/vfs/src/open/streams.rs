@@ -182,6 +182,7 @@ impl Open {
                     let file = Found { attributes: node.attributes()?, object: node.clone() };
                     let (folder, name) = volume.place_of(&file).map_err(|_| Error::Stale)?;
                     place.moved_to(folder.object, &name);
+                    volume.site.subscriptions.delivered();
                 }
             }
             Err(Error::Stale)

@@ -231,7 +231,7 @@ fn all_events_are_heard_however_many_reads_they_take() {
     let dir = tempfile::tempdir().unwrap();
     let host = Host::open(dir.path(), &HostOptions::default()).unwrap();
     let root = host.root().unwrap();
-    host.watch(&*root.object).unwrap();
+    host.watch(&*root.object, vfs::backend::DataNotice::EachWrite).unwrap();
     for count in [0, 1, 59, 60, 61, 62, 500] {
         for number in 0..count {
             let name = format!("{number:0width$}", width = 4 + number * 7 % 250);

@@ -8,9 +8,9 @@ use bytes::Bytes;
 
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::{Found, NewKind, RenameMode, Stability, XattrMode};
-use vfs::events::{Aspects, ChangeKind, Depth, Event, Filter};
-use vfs::state::{ClientId, Party};
-use vfs::{Actor, Caller, Kind, Volume, VolumeOptions, Watching};
+use vfs::events::{Aspects, ChangeKind, Depth, Event, EventScope, Filter, Subscription};
+use vfs::state::{ClientId, Modes, Party};
+use vfs::{Actor, Beside, Caller, Kind, Open, OpenOptions, Volume, VolumeOptions, WatchedClosings, Watching};
 
 use crate::alone::is_alone;
 use crate::waiting::until;
@@ -41,11 +41,43 @@ impl Share {
         self.dir.path()
     }
 
+    /// What an index hears: the volume, and of the root what is closed.
+    fn index(&self) -> (Subscription, WatchedClosings) {
+        let events = self.volume.subscribe(EventScope::Volume, Filter::ALL, 1000).unwrap();
+        (events, WatchedClosings::of(&self.volume, &self.root).expect("the host watches folders"))
+    }
+
+    /// A new file, open for reading and writing.
+    fn open(&self, name: &[u8]) -> Open {
+        let made = self.volume.create(&self.me, &self.root, name, NewKind::File, 0o644).unwrap().found;
+        let place = Beside { folder: &self.root.object, name };
+        let options = OpenOptions { place: Some(place), ..OpenOptions::data(Modes(3)) };
+        wait(self.volume.open(&self.me, &made, options)).unwrap()
+    }
+
     fn watch(&self, depth: Depth) -> Watching {
         let watching = self.volume.watch(&self.me.caller, &self.root, depth, Filter::ALL, 1000).unwrap();
         assert!(watching.hears_local());
         watching
     }
+}
+
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+fn write(open: &Open) {
+    wait(open.write_at(0, Bytes::from_static(b"x"), Stability::Unstable)).unwrap();
+}
+
+/// The events until this one.
+fn until_word(events: &mut Subscription, last: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    until("the last event does not come", || {
+        words.extend(events.take_all().iter().map(word));
+        words.last().is_some_and(|word| word == last)
+    });
+    words
 }
 
 /// What happened, in short: `+a` created, `-a` removed, `a>b` moved, `a=` data, `a~` another
@@ -131,6 +163,66 @@ fn our_own_changes_are_heard_once() {
     let write = volume.stateless().write(me, &file, 0, Bytes::from_static(b"x"), Stability::Unstable);
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(write).unwrap();
     assert_eq!(heard(&mut watching, 1), ["w="]);
+}
+
+#[test]
+fn writes_through_an_open_are_told_once_until_a_subscriber_takes_one() {
+    let share = Share::new();
+    let (a, b) = (share.open(b"a"), share.open(b"b"));
+    let (mut events, _closings) = share.index();
+    let words = |events: &mut Subscription| events.take_all().iter().map(word).collect::<Vec<_>>();
+    (0..3).for_each(|_| [&a, &b].into_iter().for_each(write));
+    assert_eq!(words(&mut events), ["a=!", "b=!"]);
+    (0..3).for_each(|_| [&b, &a].into_iter().for_each(write));
+    assert_eq!(words(&mut events), ["b=!", "a=!"]);
+    // The next write is told by the new name.
+    write(&a);
+    share.volume.rename(&share.me, (&share.root, b"a"), (&share.root, b"c"), RenameMode::Replace).unwrap();
+    write(&a);
+    assert_eq!(words(&mut events), ["a=!", "a>c!", "c=!"]);
+    // A window of a client gets each write that comes after the one that it took.
+    let mut window = share.watch(Depth::Entries);
+    for _ in 0..2 {
+        write(&a);
+        assert_eq!(words(&mut window), ["c=!"]);
+    }
+}
+
+#[test]
+fn a_write_without_an_open_is_told_by_the_name_that_the_host_knows() {
+    let share = Share::new();
+    let file = share.volume.create(&share.me, &share.root, b"a", NewKind::File, 0o644).unwrap().found;
+    let (mut events, _closings) = share.index();
+    let stateless = share.volume.stateless();
+    let write =
+        || wait(stateless.write(&share.me, &file, 0, Bytes::from_static(b"x"), Stability::Unstable)).unwrap();
+    for _ in 0..2 {
+        write();
+        write();
+        assert_eq!(until_word(&mut events, "a=!"), ["a=!"]);
+    }
+}
+
+#[test]
+fn a_local_write_is_told_when_the_file_is_closed_unless_a_window_shows_its_folder() {
+    let share = Share::new();
+    let (mut events, _closings) = share.index();
+    let at = |name: &str| share.path().join(name);
+    let append = |mut file: &std::fs::File| std::io::Write::write_all(&mut file, b"x").unwrap();
+    let file = std::fs::File::create(at("a")).unwrap();
+    append(&file);
+    std::fs::create_dir(at("1")).unwrap();
+    assert_eq!(until_word(&mut events, "+1"), ["+a", "+1"]);
+    let mut window = share.watch(Depth::Entries);
+    append(&file);
+    until_word(&mut window, "a=");
+    drop(window);
+    events.take_all();
+    append(&file);
+    std::fs::create_dir(at("2")).unwrap();
+    assert_eq!(until_word(&mut events, "+2"), ["+2"]);
+    drop(file);
+    assert_eq!(until_word(&mut events, "a="), ["a="]);
 }
 
 #[test]

@@ -6,7 +6,10 @@
 //! subtree is watched folder by folder and has a named limit.
 //!
 //! inotify gives one number per folder, however often it is watched, and ends the watch when the
-//! first user stops it. So users are counted here.
+//! first user stops it. So users are counted here. An event of each write costs the host about as
+//! much as a small write itself, so a user that does not need it gets one when a file is closed. A
+//! watch goes on to have events of writes when the last user that wanted them has stopped it, until
+//! it is added anew.
 
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
@@ -18,7 +21,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::inotify::{self, CreateFlags, Event, ReadFlags, Reader, WatchFlags};
 
 use super::object::HostObject;
-use crate::backend::{Heard, WatchEvent, WatchId};
+use crate::backend::{DataNotice, Heard, WatchEvent, WatchId};
 use crate::ranks;
 
 /// Bytes of events that one call brings.
@@ -32,8 +35,32 @@ const MOST_CALLS: usize = 64;
 /// The volume's one event queue.
 pub(super) struct Watches {
     queue: Option<OwnedFd>,
-    /// How many users each watch has.
-    users: Mutex<HashMap<i32, usize>, ranks::WatchUsers>,
+    users: Mutex<HashMap<i32, WatchUsers>, ranks::WatchUsers>,
+}
+
+/// How many users a watch has.
+#[derive(Default)]
+struct WatchUsers {
+    each_write: usize,
+    at_close: usize,
+}
+
+impl WatchUsers {
+    fn count(&mut self, data: DataNotice) -> &mut usize {
+        match data {
+            DataNotice::EachWrite => &mut self.each_write,
+            DataNotice::AtClose => &mut self.at_close,
+        }
+    }
+
+    /// The events of data that they need.
+    fn flags(&self) -> WatchFlags {
+        match (self.each_write, self.at_close) {
+            (0, _) => WatchFlags::CLOSE_WRITE,
+            (_, 0) => WatchFlags::MODIFY,
+            _ => WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE,
+        }
+    }
 }
 
 impl Watches {
@@ -47,22 +74,31 @@ impl Watches {
         Self { queue: None, users: Mutex::default() }
     }
 
-    pub(super) fn add(&self, folder: &HostObject) -> Option<WatchId> {
-        let entries = WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::MOVE;
-        let attributes = WatchFlags::ATTRIB | WatchFlags::MODIFY;
+    pub(super) fn add(&self, folder: &HostObject, data: DataNotice) -> Option<WatchId> {
+        let entries = WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::MOVE | WatchFlags::ATTRIB;
         let itself = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF | WatchFlags::ONLYDIR;
         let (queue, path) = (self.queue.as_ref()?, folder.path());
         let mut users = self.users.lock();
-        let watch = inotify::add_watch(queue, path, entries | attributes | itself).ok()?;
-        *users.entry(watch).or_default() += 1;
+        let mut new = WatchUsers::default();
+        *new.count(data) += 1;
+        // Only this call says which watch the folder has: what its other users need is added then.
+        let flags = entries | itself;
+        let watch = inotify::add_watch(queue, &path, flags | new.flags() | WatchFlags::MASK_ADD).ok()?;
+        let all = users.entry(watch).or_default();
+        *all.count(data) += 1;
+        let is_first = all.each_write + all.at_close == 1;
+        if !is_first && all.flags() != WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE {
+            let _ = inotify::add_watch(queue, &path, flags | all.flags()); // if it fails, there are events too many
+        }
         Some(WatchId(watch))
     }
 
-    pub(super) fn remove(&self, watch: WatchId) {
+    pub(super) fn remove(&self, watch: WatchId, data: DataNotice) {
         let mut users = self.users.lock();
-        let Some(count) = users.get_mut(&watch.0) else { return };
-        *count -= 1;
-        if *count == 0 {
+        let Some(of_watch) = users.get_mut(&watch.0) else { return };
+        let count = of_watch.count(data);
+        *count = count.saturating_sub(1);
+        if of_watch.each_write + of_watch.at_close == 0 {
             users.remove(&watch.0);
             let queue = self.queue.as_ref().expect("a watch has a queue");
             let _ = inotify::remove_watch(queue, watch.0); // gone already when its folder is
@@ -125,6 +161,7 @@ fn heard(event: &Event<'_>) -> WatchEvent {
         (ReadFlags::MOVED_FROM, Heard::MovedFrom(event.cookie())),
         (ReadFlags::MOVED_TO, Heard::MovedTo(event.cookie())),
         (ReadFlags::MODIFY, Heard::Data),
+        (ReadFlags::CLOSE_WRITE, Heard::Closed),
         (ReadFlags::ATTRIB, Heard::Attributes),
     ];
     let what = kinds.into_iter().find(|(flag, _)| flags.contains(*flag));

@@ -146,7 +146,9 @@ impl HeardNames {
         let Some(folder) = folder else { return Name::Known(host.into()) };
         match (what, known) {
             (Heard::Removed | Heard::MovedFrom(_), None) => return Name::Unknown,
-            (Heard::Removed | Heard::MovedFrom(_) | Heard::Data, Some(known)) => return Name::Known(known),
+            (Heard::Removed | Heard::MovedFrom(_) | Heard::Data | Heard::Closed, Some(known)) => {
+                return Name::Known(known);
+            }
             // It has gone since, and its next event says so.
             (_, Some(known)) if !folder.may_have(host) => return Name::Known(known),
             _ => {}

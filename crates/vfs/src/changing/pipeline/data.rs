@@ -3,7 +3,8 @@
 use super::{PermittedChange, QuietChange, Steps};
 use crate::backend::{Found, Node};
 use crate::changing::forks::ForkChange;
-use crate::changing::permitted::Plan;
+use crate::changing::permitted::{PermittedActor, Plan};
+use crate::changing::stateless_writes::tell_stateless;
 use crate::state::{Cause, Stream};
 use crate::streams::PartWrite;
 use crate::{Actor, Error, Result, Volume};
@@ -59,5 +60,9 @@ impl<'a> Steps<'a> for DataWrite<'a> {
 
     fn changed(&self) -> Option<(&Node, Stream, Cause)> {
         Some((&self.to.object, Stream::Data, Cause::Write))
+    }
+
+    fn tell(&self, by: &PermittedActor<'a>, _made: &()) {
+        tell_stateless(by.volume(), by.actor(), &self.to.object);
     }
 }

@@ -93,6 +93,7 @@ impl<'a> Move<'a> {
         if self.mode == RenameMode::Exchange {
             moved(&self.replaced, (&self.to.object, ended_as), &self.folder.object, &self.name);
         }
+        volume.site.subscriptions.delivered(); // the next write is told by the new name
     }
 
     /// The deny modes that stand against the move.

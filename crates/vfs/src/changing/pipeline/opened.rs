@@ -8,6 +8,7 @@ use crate::backend::Node;
 use crate::changing::coherence::who;
 use crate::changing::forks::ForkChange;
 use crate::changing::permitted::PermittedActor;
+use crate::events::Deliveries;
 use crate::local::{EchoKind, Own};
 use crate::state::{Cause, Stream};
 use crate::{Open, Result};
@@ -19,8 +20,17 @@ pub(crate) struct OpenChange<'a> {
     cause: Cause,
     /// The change of the fork behind `._name`.
     fork: Option<ForkChange<'a>>,
-    /// Where the file is, if somebody listens.
-    place: Option<(Node, Arc<[u8]>)>,
+    notice: OpenNotice,
+}
+
+/// What subscribers are to be told.
+enum OpenNotice {
+    /// Nothing: there are no subscribers, or the file has no place.
+    Nothing,
+    /// They have been told of an earlier change through the same open, and have not taken that from their queues.
+    Waiting,
+    /// The file at this place is changed. `before`: the deliveries until then, if the host will not report the change, too.
+    Written { folder: Node, name: Arc<[u8]>, before: Option<Deliveries> },
 }
 
 impl<'a> OpenChange<'a> {
@@ -41,7 +51,7 @@ impl<'a> OpenChange<'a> {
 
     fn of(by: PermittedActor<'a>, open: &'a Open, cause: Cause) -> PermittedChange<'a, Self> {
         let stream = open.guard().stream();
-        PermittedChange::new(by, Self { open, stream, cause, fork: None, place: None })
+        PermittedChange::new(by, Self { open, stream, cause, fork: None, notice: OpenNotice::Nothing })
     }
 }
 
@@ -91,11 +101,20 @@ impl<'a> Steps<'a> for OpenChange<'a> {
     type Made = ();
 
     fn echo(&mut self, by: &PermittedActor<'a>) -> Own {
-        self.place = if self.open.is_data() { self.open.place() } else { None };
-        match &self.place {
-            Some((folder, name)) => by.volume().site.announce(&[(folder.id(), name, EchoKind::Data)]),
-            None => Own::default(),
+        let (open, site) = (self.open, &by.volume().site);
+        if !open.is_data() {
+            return Own::default();
         }
+        let before = site.subscriptions.deliveries();
+        if open.published().is_current(before) && !site.state.tells() {
+            self.notice = OpenNotice::Waiting;
+            return Own::default();
+        }
+        let Some((folder, name)) = open.place() else { return Own::default() };
+        let own = site.announce(&[(folder.id(), &name, EchoKind::Data)]);
+        let before = own.is_silent().then_some(before);
+        self.notice = OpenNotice::Written { folder, name, before };
+        own
     }
 
     fn changed(&self) -> Option<(&Node, Stream, Cause)> {
@@ -103,8 +122,24 @@ impl<'a> Steps<'a> for OpenChange<'a> {
     }
 
     fn tell(&self, by: &PermittedActor<'a>, _made: &()) {
-        if let Some((folder, name)) = &self.place {
-            by.notices().written((folder, name.clone()), self.open.node());
+        let (open, site) = (self.open, &by.volume().site);
+        let told = |(folder, name): (&Node, Arc<[u8]>)| by.notices().written((folder, name), open.node());
+        match &self.notice {
+            OpenNotice::Nothing => {}
+            OpenNotice::Waiting => {
+                // A subscriber may have taken the earlier change, and looked at the file, before this one was made.
+                if !open.published().is_current(site.subscriptions.deliveries())
+                    && let Some((folder, name)) = open.place()
+                {
+                    told((&folder, name));
+                }
+            }
+            OpenNotice::Written { folder, name, before } => {
+                told((folder, name.clone()));
+                if let Some(before) = before {
+                    open.published().set(*before);
+                }
+            }
         }
     }
 }
@@ -120,6 +155,10 @@ impl<'a> Operation<'a, OpenChange<'a>> {
     pub(crate) fn end_part(mut self) -> Option<(Node, Arc<[u8]>)> {
         self.steps.open.note_changed();
         self.commit_part();
-        self.steps.place.take()
+        match std::mem::replace(&mut self.steps.notice, OpenNotice::Nothing) {
+            OpenNotice::Nothing => None,
+            OpenNotice::Waiting => self.steps.open.place(),
+            OpenNotice::Written { folder, name, .. } => Some((folder, name)),
+        }
     }
 }
