@@ -17,136 +17,29 @@ mod past;
 mod phrases;
 mod plan;
 mod scan;
+mod shared;
 mod store;
 pub(crate) mod table;
 
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use lock::{Condvar, Mutex, RwLock};
+use lock::{Mutex, RwLock};
 use query::{Facts, Query};
-use tokio::sync::Notify;
 use vfs::{Candidate, Error, Finder, FinderStatus, LastingKey, PastCandidate, Result, SearchPlace, Volume};
 
 use self::changes::ChangeList;
 use self::phrases::Phrases;
-use self::store::Store;
+use self::shared::{Alarm, Progress, Shared};
+pub use self::shared::{FULL_TABLE, IndexOptions, LEAST_TABLE, OwnerNames};
 use crate::IndexFailure;
-use crate::entry::{Contents, time_of};
-use crate::ranks;
-
-/// The most memory of what is in no segment, in bytes.
-pub const FULL_TABLE: usize = 16 << 20;
-/// The least of it that works.
-pub const LEAST_TABLE: usize = 1 << 20;
-
-/// Reads the contents of files for an index.
-pub trait ContentReader: Send + Sync {
-    /// Whether contents of a file of this name and length can say anything.
-    fn is_of_interest(&self, name: &str, length: u64) -> bool;
-
-    /// What the contents say; `read_at` reads up to so many bytes at a place. `None`: nothing.
-    fn read(
-        &self,
-        name: &str,
-        length: u64,
-        read_at: &mut dyn FnMut(u64, usize) -> Result<Vec<u8>>,
-    ) -> Option<Contents>;
-}
-
-/// The name of a user of the host.
-pub type OwnerNames = Arc<dyn Fn(u32) -> Option<String> + Send + Sync>;
-
-/// What an index is about.
-pub struct IndexOptions {
-    /// The name of the share, for people.
-    pub share: String,
-    /// The folder of the index, which belongs to it alone.
-    pub folder: PathBuf,
-    /// The names of owners.
-    pub owner_names: OwnerNames,
-    /// Reads contents; `None`: only names and metadata are indexed.
-    pub contents: Option<Arc<dyn ContentReader>>,
-    /// How long an index waits without a change before it is written.
-    pub quiet: Duration,
-}
+use crate::entry::time_of;
 
 /// The index of a volume. Dropping it writes what waits, and ends its threads.
 pub struct SearchIndex {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
-}
-
-/// What searches and the threads of an index share.
-struct Shared {
-    options: IndexOptions,
-    volume: Weak<Volume>,
-    /// `None`: it is not open yet, or is being made anew.
-    store: RwLock<Option<Arc<Store>>, ranks::OpenedIndex>,
-    changes: ChangeList,
-    progress: Mutex<Progress, ranks::IndexProgress>,
-    alarm: Alarm,
-    /// A search has found damage.
-    is_damaged: AtomicBool,
-    /// What snapshots have, once a snapshot was seen.
-    past: RwLock<Option<Arc<Store>>, ranks::OpenedPast>,
-    /// A search in snapshots has found damage.
-    is_past_damaged: AtomicBool,
-    /// Memory of what is in no segment, in bytes, after which it becomes one.
-    full_table: AtomicUsize,
-}
-
-impl Shared {
-    fn is_full(&self, store: &Store) -> bool {
-        store.table_bytes() > self.full_table.load(Ordering::Relaxed)
-    }
-}
-
-/// How far an index has come.
-#[derive(Default)]
-struct Progress {
-    building: Option<(u64, u64)>,
-    problem: Option<String>,
-    /// Snapshots that were not read yet.
-    unread_snapshots: usize,
-}
-
-/// Wakes the threads of an index.
-#[derive(Default)]
-struct Alarm {
-    rings: Mutex<bool, ranks::IndexKeeper>,
-    rang: Condvar,
-    stopped: AtomicBool,
-    stops: Notify,
-}
-
-impl Alarm {
-    fn ring(&self) {
-        *self.rings.lock() = true;
-        self.rang.notify_one();
-    }
-
-    fn stop(&self) {
-        self.stopped.store(true, Ordering::Release);
-        self.stops.notify_one();
-        self.ring();
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Acquire)
-    }
-
-    /// Waits for a ring, but no longer than this.
-    fn wait(&self, most: Duration) {
-        let mut rings = self.rings.lock();
-        if !*rings {
-            self.rang.wait_for(&mut rings, most);
-        }
-        *rings = false;
-    }
 }
 
 impl SearchIndex {
@@ -241,7 +134,7 @@ impl Finder for IndexFinder {
         let store = self.0.store.read().clone();
         let Some(store) = store.filter(|_| query.is_within_limits()) else { return Ok(None) };
         let name_of = |uid| (self.0.options.owner_names)(uid);
-        let phrases = Phrases::new(&self.0);
+        let phrases = Phrases::new(&self.0.volume, self.0.options.contents.as_deref());
         let (mut last, mut paused) = (None, None);
         let found = asking::propose(&store, query, after, &name_of, &mut |found| {
             if phrases.have_taken_long() {

@@ -5,12 +5,14 @@
 //! It is our own format ([`segment`](self) explains it): its parts are read as they are scanned, so that it needs no memory, and an
 //! entry takes about a hundred bytes. docs/design/search.md compares it with a library.
 
+mod contents;
 mod entry;
 mod error;
 mod index;
 mod ranks;
 mod segment;
 
+pub use contents::ContentReader;
 pub use entry::Contents;
 pub use error::IndexFailure;
-pub use index::{ContentReader, FULL_TABLE, IndexOptions, LEAST_TABLE, OwnerNames, SearchIndex};
+pub use index::{FULL_TABLE, IndexOptions, LEAST_TABLE, OwnerNames, SearchIndex};

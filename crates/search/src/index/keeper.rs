@@ -13,21 +13,23 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use vfs::events::{Aspects, Depth, EventScope, Filter, Subscription};
-use vfs::{Caller, Volume, Watching};
+use vfs::events::{Aspects, EventScope, Filter, Subscription};
+use vfs::{Volume, WatchedClosings};
 
-use super::Shared;
 use super::journal::Journal;
 use super::pace::Pace;
 use super::past::Past;
+use super::shared::Shared;
 use super::store::{Condition, Store};
 use crate::entry::{FolderKey, folder_key, nanoseconds};
 use crate::error::IndexFailure;
 
 /// Events that the hub keeps for an index.
 const EVENTS: usize = 4_096;
-/// How long events may gather.
+/// How long events gather after the first one.
 const GATHER: Duration = Duration::from_millis(50);
+/// How long they gather while more of them come.
+const LONGEST_GATHER: Duration = Duration::from_secs(1);
 /// Folders whose local changes an index hears; clients' windows need watches, too.
 const MOST_WATCHED: usize = 8_192;
 /// How often the change times of folders that the host does not watch are compared, at most.
@@ -59,16 +61,21 @@ fn filter() -> Filter {
     Filter { aspects: Aspects(Aspects::ALL.0 & !without.0), except: None }
 }
 
+/// Takes events to the list of changes. While they come one after another, it does so once a second: equal changes become one, and
+/// clients publish their writes to a file once in that time.
 async fn hear(shared: &Shared, mut events: Subscription) {
+    let mut gather = GATHER;
     loop {
+        let begun = Instant::now();
         tokio::select! {
             () = shared.alarm.stops.notified() => return,
             () = shared.changes.hear(&mut events) => {}
         }
         shared.alarm.ring();
-        tokio::time::sleep(GATHER).await; // equal changes become one
-        if shared.alarm.is_stopped() {
-            return;
+        gather = if begun.elapsed() < gather { (gather * 2).min(LONGEST_GATHER) } else { GATHER };
+        tokio::select! {
+            () = shared.alarm.stops.notified() => return,
+            () = tokio::time::sleep(gather) => {}
         }
     }
 }
@@ -80,7 +87,7 @@ pub(super) struct Keeper {
     pub(super) queue: VecDeque<FolderKey>,
     /// Folders in which something changed since they were listed.
     pub(super) touched: HashSet<FolderKey>,
-    watched: HashMap<FolderKey, Watching>,
+    watched: HashMap<FolderKey, WatchedClosings>,
     /// The host tells of no changes.
     is_deaf: bool,
     pub(super) pace: Pace,
@@ -383,10 +390,9 @@ impl Keeper {
         if self.is_deaf || self.watched.len() >= MOST_WATCHED || self.watched.contains_key(key) {
             return;
         }
-        let nothing = Filter { aspects: Aspects(0), except: None }; // the subscription to the volume hears it
-        match volume.watch(&Caller::root(), folder, Depth::Entries, nothing, 1) {
-            Ok(watching) if watching.hears_local() => _ = self.watched.insert(key.clone(), watching),
-            _ => self.is_deaf = self.watched.is_empty(),
+        match WatchedClosings::of(volume, folder) {
+            Some(watched) => _ = self.watched.insert(key.clone(), watched),
+            None => self.is_deaf = self.watched.is_empty(),
         }
     }
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use vfs::backend::{Found, Wait};
-use vfs::{Access, Caller, LastingKey, Surveyed, Volume};
+use vfs::backend::Found;
+use vfs::{Caller, LastingKey, Surveyed, Volume};
 
-use super::ContentReader;
 use super::keeper::Keeper;
 use super::store::Store;
+use crate::contents::read_contents;
 use crate::entry::{Contents, Entry, FolderKey, folder_key, nanoseconds};
 use crate::error::IndexFailure;
 use crate::segment::{GONE, UNLISTED};
@@ -230,21 +230,4 @@ impl Keeper {
 fn found(volume: &Volume, key: &FolderKey) -> Option<Found> {
     let key = LastingKey::from_bytes(key)?;
     volume.searches().by_lasting_key(&key).ok().filter(|found| found.attributes.kind == vfs::Kind::Folder)
-}
-
-/// Reads the contents of a file.
-pub(super) fn read_contents(
-    volume: &Volume,
-    reader: &dyn ContentReader,
-    folder: &Found,
-    name: &[u8],
-) -> Option<Contents> {
-    let caller = Caller::root();
-    let file = volume.lookup(&caller, &folder.object, name).ok()?;
-    file.object.prepare(&caller, &file.attributes, Access::READ, true).ok()?;
-    reader.read(&vfs::names::text_view(name), file.attributes.size, &mut |offset, most| {
-        let mut bytes = Vec::new();
-        file.object.read_at(offset, most, &mut bytes, Wait::Allowed)?;
-        Ok(bytes)
-    })
 }

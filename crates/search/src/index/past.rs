@@ -19,10 +19,10 @@ use serde::{Deserialize, Serialize};
 use vfs::backend::Snapshot;
 use vfs::{Caller, PastCandidate, SearchPlace, Surveyed, Volume};
 
-use super::FULL_TABLE;
 use super::asking;
 use super::listing::{NEVER, is_opaque};
 use super::pace::Pace;
+use super::shared::FULL_TABLE;
 use super::store::Store;
 use crate::entry::{Entry, FolderKey, nanoseconds, time_of};
 use crate::error::{At, IndexFailure};

@@ -1,28 +1,29 @@
 //! Phrases in contents: an index has the words of a file without their order, so a file that has all words of a phrase is read again.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use query::{Test, WordTest, words};
-use vfs::{LastingKey, SearchPlace};
+use vfs::{LastingKey, SearchPlace, Volume};
 
-use super::Shared;
-use super::listing::read_contents;
+use crate::contents::{ContentReader, read_contents};
 
 /// How long one search reads files. The next page goes on.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// The files that one search reads again.
 pub(super) struct Phrases<'a> {
-    shared: &'a Shared,
+    volume: &'a Weak<Volume>,
+    reader: Option<&'a dyn ContentReader>,
     taken: Cell<Duration>,
     /// The words of the last file.
     last: RefCell<Option<(SearchPlace, Vec<Box<str>>)>>,
 }
 
 impl<'a> Phrases<'a> {
-    pub(super) fn new(shared: &'a Shared) -> Self {
-        Self { shared, taken: Cell::default(), last: RefCell::default() }
+    pub(super) fn new(volume: &'a Weak<Volume>, reader: Option<&'a dyn ContentReader>) -> Self {
+        Self { volume, reader, taken: Cell::default(), last: RefCell::default() }
     }
 
     /// Whether a search is to go on with its next page.
@@ -50,9 +51,9 @@ impl<'a> Phrases<'a> {
     }
 
     fn words_of(&self, folder: &LastingKey, name: &[u8]) -> Option<Vec<Box<str>>> {
-        let (volume, reader) = (self.shared.volume.upgrade()?, self.shared.options.contents.as_ref()?);
+        let (volume, reader) = (self.volume.upgrade()?, self.reader?);
         let folder = volume.searches().by_lasting_key(folder).ok()?;
-        let contents = read_contents(&volume, &**reader, &folder, name)?;
+        let contents = read_contents(&volume, reader, &folder, name)?;
         let mut all = Vec::new();
         words(&contents.text, |word| all.push(word.into()));
         Some(all)
