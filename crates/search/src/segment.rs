@@ -267,8 +267,12 @@ impl Segment {
 
     /// The references of so many entries, and of the one after them.
     pub(crate) fn refs(&self, first: Number, count: usize) -> Result<Vec<Refs>, IndexFailure> {
-        let bytes = self.read(Section::Refs, u64::from(first) * REFS as u64, (count + 1) * REFS)?;
-        Ok(bytes.chunks_exact(REFS).filter_map(Refs::decode).collect())
+        Ok(self.encoded_refs(first, count)?.chunks_exact(REFS).filter_map(Refs::decode).collect())
+    }
+
+    /// The same as bytes.
+    pub(crate) fn encoded_refs(&self, first: Number, count: usize) -> Result<Vec<u8>, IndexFailure> {
+        self.read(Section::Refs, u64::from(first) * REFS as u64, (count + 1) * REFS)
     }
 
     /// The folded names between two places.

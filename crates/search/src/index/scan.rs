@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use memchr::memmem::Finder;
 use query::{Attribute, Query, Test, WordTest};
 use vfs::SearchPlace;
 use vfs::names::text_view;
 
 use super::plan::{NameTest, Plan, RowTest};
 use crate::error::IndexFailure;
-use crate::segment::{Number, ROW, Refs, Row, Segment};
+use crate::segment::{Number, REFS, ROW, Refs, Row, Segment};
 
 /// Entries of a block.
 const BLOCK: usize = 4096;
@@ -19,9 +20,15 @@ const MASK: usize = BLOCK / 64;
 type Mask = [u64; MASK];
 
 const NONE: Mask = [0; MASK];
+/// Up to so many entries of a block are looked at one by one, not by a search through all names of the block.
+const FEW: u32 = 64;
 
 fn is_empty(mask: &Mask) -> bool {
     mask.iter().all(|word| *word == 0)
+}
+
+fn count(mask: &Mask) -> u32 {
+    mask.iter().map(|word| word.count_ones()).sum()
 }
 
 fn set(mask: &mut Mask, at: usize) {
@@ -46,12 +53,38 @@ fn each(mask: &Mask, mut visit: impl FnMut(usize)) {
 enum Prepared<'p, 'q> {
     All,
     Nothing,
-    And(Vec<Self>),
+    /// What excluded most in the blocks before comes first.
+    And(Vec<Conjunct<'p, 'q>>),
     Or(Vec<Self>),
     Not(Box<Self>),
     Name(&'p NameTest<'q>),
     Row(&'p RowTest<'q>),
     Entries(Vec<Number>),
+}
+
+/// One of several tests that must all be passed, and how many entries have passed it.
+struct Conjunct<'p, 'q> {
+    test: Prepared<'p, 'q>,
+    tested: u32,
+    passed: u32,
+}
+
+impl<'p, 'q> Conjunct<'p, 'q> {
+    fn new(test: Prepared<'p, 'q>) -> Self {
+        Self { test, tested: 0, passed: 0 }
+    }
+
+    fn mask(&mut self, block: &mut Block<'_>, among: &Mask) -> Result<Mask, IndexFailure> {
+        let passed = self.test.mask(block, among)?;
+        self.tested = self.tested.saturating_add(count(among));
+        self.passed = self.passed.saturating_add(count(&passed));
+        Ok(passed)
+    }
+
+    /// The part of the entries that pass.
+    fn rate(&self) -> f64 {
+        if self.tested == 0 { 1.0 } else { f64::from(self.passed) / f64::from(self.tested) }
+    }
 }
 
 impl<'p, 'q> Prepared<'p, 'q> {
@@ -62,7 +95,7 @@ impl<'p, 'q> Prepared<'p, 'q> {
         Ok(match plan {
             Plan::All => Self::All,
             Plan::Nothing => Self::Nothing,
-            Plan::And(parts) => Self::And(all(parts)?),
+            Plan::And(parts) => Self::And(all(parts)?.into_iter().map(Conjunct::new).collect()),
             Plan::Or(parts) => Self::Or(all(parts)?),
             Plan::Not(part) => Self::Not(Box::new(Self::of(part, segment)?)),
             Plan::Name(test) => Self::Name(test),
@@ -85,25 +118,26 @@ impl<'p, 'q> Prepared<'p, 'q> {
         match self {
             Self::Nothing => true,
             Self::Entries(entries) => entries.is_empty(),
-            Self::And(parts) => parts.iter().any(Self::is_nothing),
+            Self::And(parts) => parts.iter().any(|part| part.test.is_nothing()),
             Self::Or(parts) => parts.iter().all(Self::is_nothing),
             _ => false,
         }
     }
 
     /// Which of the entries in `among` pass.
-    fn mask(&self, block: &mut Block<'_>, among: &Mask) -> Result<Mask, IndexFailure> {
+    fn mask(&mut self, block: &mut Block<'_>, among: &Mask) -> Result<Mask, IndexFailure> {
         match self {
             Self::All => Ok(*among),
             Self::Nothing => Ok(NONE),
             Self::And(parts) => {
                 let mut left = *among;
-                for part in parts {
+                for part in parts.iter_mut() {
                     if is_empty(&left) {
                         break;
                     }
                     left = part.mask(block, &left)?;
                 }
+                parts.sort_by(|one, other| one.rate().total_cmp(&other.rate()));
                 Ok(left)
             }
             Self::Or(parts) => {
@@ -169,14 +203,13 @@ struct Block<'s> {
     first: Number,
     count: usize,
     rows: Option<Vec<u8>>,
-    refs: Option<Vec<Refs>>,
-    folded: Option<Vec<u8>>,
+    texts: Option<BlockTexts>,
 }
 
 impl<'s> Block<'s> {
     fn of(segment: &'s Segment, first: Number) -> Self {
         let count = ((segment.entries() - first) as usize).min(BLOCK);
-        Self { segment, first, count, rows: None, refs: None, folded: None }
+        Self { segment, first, count, rows: None, texts: None }
     }
 
     fn rows(&mut self) -> Result<&[u8], IndexFailure> {
@@ -186,57 +219,104 @@ impl<'s> Block<'s> {
         Ok(self.rows.as_deref().unwrap_or_default())
     }
 
-    /// The references, and the folded names.
-    fn texts(&mut self) -> Result<(&[Refs], &[u8]), IndexFailure> {
-        if self.folded.is_none() {
-            let refs = self.segment.refs(self.first, self.count)?;
-            let (Some(first), Some(last)) = (refs.first(), refs.last()) else {
-                return Err(self.segment.damaged("a reference is missing"));
-            };
-            self.folded = Some(self.segment.folded(first.folded, last.folded)?);
-            self.refs = Some(refs);
-        }
-        Ok((self.refs.as_deref().unwrap_or_default(), self.folded.as_deref().unwrap_or_default()))
-    }
-
     fn named(&mut self, test: &NameTest<'_>, among: &Mask) -> Result<Mask, IndexFailure> {
-        let segment = self.segment;
-        let (refs, folded) = self.texts()?;
-        let start = refs.first().map_or(0, |first| first.folded);
-        let range = |at: usize| {
-            let (from, to) = (refs[at].folded.wrapping_sub(start), refs[at + 1].folded.wrapping_sub(start));
-            (from as usize, (to as usize).saturating_sub(1))
+        let texts = match self.texts.take() {
+            Some(texts) => texts,
+            None => BlockTexts::read(self.segment, self.first, self.count)?,
+        };
+        let accepts = |at: usize| {
+            let name = || self.segment.name(&texts.refs(at)).map(|name| text_view(&name)).unwrap_or_default();
+            test.accepts(texts.text(at), name)
         };
         let mut found = NONE;
-        let accepts = |at: usize| -> bool {
-            let (from, to) = range(at);
-            let text =
-                folded.get(from..to).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default();
-            let name =
-                || segment.name(&[refs[at], refs[at + 1]]).map(|name| text_view(&name)).unwrap_or_default();
-            test.accepts(text, name)
-        };
-        let Some(needle) = &test.needle else {
-            each(among, |at| {
-                if accepts(at) {
+        match &test.needle {
+            Some(needle) if count(among) > FEW => texts.each_with(needle, |at| {
+                if has(among, at) && accepts(at) {
                     set(&mut found, at);
                 }
-            });
-            return Ok(found);
-        };
-        let mut from = 0;
-        while let Some(place) = folded.get(from..).and_then(|text| needle.find(text)) {
-            let place = (from + place) as u32;
-            let at = refs.partition_point(|refs| refs.folded.wrapping_sub(start) <= place) - 1;
-            if at + 1 >= refs.len() {
-                break;
-            }
-            if has(among, at) && accepts(at) {
-                set(&mut found, at);
-            }
-            from = refs[at + 1].folded.wrapping_sub(start) as usize;
+            }),
+            needle => each(among, |at| {
+                let has_needle = |needle: &Finder<'_>| needle.find(texts.text(at).as_bytes()).is_some();
+                if needle.as_ref().is_none_or(has_needle) && accepts(at) {
+                    set(&mut found, at);
+                }
+            }),
         }
+        self.texts = Some(texts);
         Ok(found)
+    }
+}
+
+/// The folded names of a block.
+struct BlockTexts {
+    /// How many entries.
+    count: usize,
+    /// The references of the entries, and of the one after them.
+    refs: Vec<u8>,
+    folded: Vec<u8>,
+}
+
+impl BlockTexts {
+    fn read(segment: &Segment, first: Number, count: usize) -> Result<Self, IndexFailure> {
+        let refs = segment.encoded_refs(first, count)?;
+        if refs.len() != (count + 1) * REFS {
+            return Err(segment.damaged("a reference is missing"));
+        }
+        let mut texts = Self { count, refs, folded: Vec::new() };
+        texts.folded = segment.folded(texts.place(0), texts.place(count))?;
+        Ok(texts)
+    }
+
+    /// Where the folded name of an entry begins in its section.
+    fn place(&self, at: usize) -> u32 {
+        let bytes = self.refs.get(at * REFS..at * REFS + 4);
+        bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes)
+    }
+
+    /// Where it begins in the block.
+    fn start(&self, at: usize) -> usize {
+        self.place(at).wrapping_sub(self.place(0)) as usize
+    }
+
+    fn refs(&self, at: usize) -> [Refs; 2] {
+        [at, at + 1].map(|at| self.refs.get(at * REFS..).and_then(Refs::decode).unwrap_or_default())
+    }
+
+    /// The folded name of an entry.
+    fn text(&self, at: usize) -> &str {
+        let (from, to) = (self.start(at), self.start(at + 1).saturating_sub(1));
+        self.folded.get(from..to).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default()
+    }
+
+    /// Calls `visit` with each entry that has the needle.
+    fn each_with(&self, needle: &Finder<'_>, mut visit: impl FnMut(usize)) {
+        let (mut from, mut at) = (0, 0);
+        while let Some(place) = self.folded.get(from..).and_then(|text| needle.find(text)) {
+            at = self.entry_at(at, from + place);
+            if at >= self.count {
+                return;
+            }
+            visit(at);
+            at += 1;
+            from = self.start(at);
+        }
+    }
+
+    /// The entry that has this place of the block, which is not before the entry `from`.
+    fn entry_at(&self, from: usize, place: usize) -> usize {
+        let (mut at, mut step) = (from, 1);
+        while at + step < self.count && self.start(at + step) <= place {
+            at += step;
+            step *= 2;
+        }
+        while step > 0 {
+            if at + step <= self.count && self.start(at + step) <= place {
+                at += step;
+            } else {
+                step /= 2;
+            }
+        }
+        at
     }
 }
 
