@@ -64,7 +64,7 @@ pub fn run(rounds: usize, quick: bool) -> Result<()> {
         "-U",
         &login,
         "-c",
-        "recurse ON; ls *contract*",
+        "recurse ON; ls",
     ];
     let times = [ours.as_slice(), &walked, &listed].map(|command| least(command, rounds));
     let [ours, walked, listed] = times;
