@@ -136,7 +136,10 @@ impl Locals {
         backend.watch_events(&mut |event| events.push(event));
         for event in events {
             self.take_event(&event);
-            listings.take_event(backend, &event);
+            // Listings have been told of each write.
+            if !matches!(event, WatchEvent::Entry { what: Heard::Closed, .. }) {
+                listings.take_event(backend, &event);
+            }
         }
         self.own.forget(&finished);
     }

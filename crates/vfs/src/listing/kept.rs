@@ -13,7 +13,7 @@ use super::names::{Name, Names};
 use super::reading::{names_among, read_names, watch};
 use super::state::{Folder, ListingState};
 use super::{Listing, Most, PIECE, Page, PageRules, WORTH_KEEPING, collect};
-use crate::backend::{Backend, DataNotice, Found, Heard, Node, WatchEvent, WatchId};
+use crate::backend::{Backend, DataNotice, Found, Node, WatchEvent, WatchId};
 use crate::names::Folding;
 use crate::ranks;
 use crate::streams::Streams;
@@ -244,9 +244,6 @@ impl Listings {
 
     /// Takes in an event of the backend.
     pub(crate) fn take_event(&self, backend: &dyn Backend, event: &WatchEvent) {
-        if matches!(event, WatchEvent::Entry { what: Heard::Closed, .. }) {
-            return; // for others: each write has been told
-        }
         self.buildings.take_event(event);
         match event {
             WatchEvent::Entry { watch, name, what, .. } => {
