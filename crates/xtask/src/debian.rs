@@ -81,6 +81,12 @@ pub const SMB_CLIENTS: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
+/// For tests of the program that make networks with a fault.
+pub const NETWORKS: &[Package] = &[
+    Package { name: "iproute2", shows: "/usr/sbin/ip" },
+    Package { name: "ethtool", shows: "/usr/sbin/ethtool" },
+];
+
 /// A domain controller of Samba, and clients with Kerberos.
 pub const DOMAIN: &[Package] = &[
     Package { name: "samba", shows: "/usr/sbin/samba" },

@@ -89,6 +89,7 @@ fn install() -> Result<Vec<&'static str>> {
         debian::IMAGES,
         debian::DISK_IMAGES,
         debian::LINUX_GUEST,
+        debian::NETWORKS,
         debian::CLUSTER,
         debian::CEPH,
     ];

@@ -95,6 +95,7 @@ const OF_ALL_SERVERS: &[&str] = &[
     "default-user",
     "slow-operation",
     "record-slowest",
+    "doctor-interval",
     "alert-space",
     "alert-backup",
     "alert-webhook",

@@ -235,6 +235,7 @@ pub const SUBJECTS: &[Subject] = &[
             "server.log-format",
             "server.slow-operation",
             "server.record-slowest",
+            "server.doctor-interval",
             "share.audit",
             "server.audit-log",
             "server.audit-log-size",

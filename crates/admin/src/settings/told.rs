@@ -9,6 +9,8 @@ use super::section::Section;
 
 /// The smallest file of the audit log, in bytes.
 const SMALLEST_LOG: u64 = 64 * 1024;
+/// The shortest interval of the doctor: what a client does in less says nothing.
+const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a person is told of by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub struct ToldSettings {
     pub slow_operation: Option<Duration>,
     /// The slowest operations are recorded also while the page is not open.
     pub record_slowest: bool,
+    /// How often the doctor looks at the clients; `None`: never.
+    pub doctor_interval: Option<Duration>,
     /// Percent of a disk that should be free; 0: no alert.
     pub space: u64,
     /// The greatest age of a backup of a Mac; `None`: no alert.
@@ -80,6 +84,7 @@ pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>, state: 
         audit_log_files: server.number("audit-log-files").and_then(|n| usize::try_from(n).ok()).unwrap_or(1),
         slow_operation: duration("slow-operation"),
         record_slowest: server.bool("record-slowest"),
+        doctor_interval: duration("doctor-interval").map(|interval| interval.max(SHORTEST_INTERVAL)),
         space: server.number("alert-space").unwrap_or_default(),
         backup: duration("alert-backup"),
         webhook: server.secret("alert-webhook"),
@@ -135,6 +140,15 @@ mod tests {
         assert_eq!((told.slow_operation, told.webhook, told.mail), (None, None, None));
         assert_eq!((told.space, told.backup), (5, Some(Duration::from_secs(7 * 86_400))));
         assert_eq!(settings.shares[0].audit, AuditScope::Nothing);
+    }
+
+    #[test]
+    fn the_doctor_looks_every_second_at_most() {
+        let interval = |text: &str| load(text, "").unwrap().server.told.doctor_interval;
+        assert_eq!(interval(""), Some(Duration::from_secs(5)));
+        assert_eq!(interval("doctor-interval = \"2 min\""), Some(Duration::from_secs(120)));
+        assert_eq!(interval("doctor-interval = \"10 ms\""), Some(Duration::from_secs(1)));
+        assert_eq!(interval("doctor-interval = \"off\""), None);
     }
 
     #[test]

@@ -1,18 +1,19 @@
 //! The doctor: looks where the time of each client goes, and says what slows it down.
 //!
 //! ```text
-//! every 5 s: connections that moved ─► counts, and what the kernel knows of them (sock_diag) ─► activity ─┐
-//!            /proc/diskstats and interfaces, if any moved                                                  │ a window of 60 s
+//! each look: connections that moved ─► counts, and what the kernel knows of them (sock_diag) ─► activity ─┐
+//!            /proc/diskstats and interfaces, if any moved                                                  │ a window of 12 looks
 //!            packets of all sizes, to a client whose segments vanish (rarely, on a thread of its own)      ▼
 //!                                                              status, console, alerts ◄─ rules (judge.rs)
 //! ```
 //!
-//! A look asks for at most [`MOST_EXAMINED`] connections that have moved data since the last one, 2 µs each: 1 ms in 5 s, 0.02 % of a
-//! processor. A connection that does nothing costs nothing, and no request is touched.
+//! A look asks for at most [`MOST_EXAMINED`] connections that have moved data since the last one, 2 µs each: 1 ms, and with the usual 5 s
+//! from look to look 0.02 % of a processor. A connection that does nothing costs nothing, and no request is touched.
 
 mod history;
 mod judge;
 mod machine;
+mod pace;
 mod probe;
 mod sample;
 mod scanning;
@@ -29,21 +30,20 @@ use admin::control::{ClientDiagnosis, DoctorStatus, Status, Trouble};
 use conn::Peer;
 use conn::diag::SockDiag;
 use lock::Mutex;
-use tokio::time::MissedTickBehavior;
+use tokio::sync::watch;
 
 use self::history::Histories;
 use self::judge::{Case, Finding, judge};
 use self::machine::{MachineCounts, MachineFinding};
+use self::pace::Pace;
 use self::probe::PathSize;
-use self::sample::{Activity, ActivityWindow, ConnectionCounts, WINDOW, parts};
+use self::sample::{Activity, ActivityWindow, ConnectionCounts, parts};
 use self::scanning::{ScannerEvidence, ScannerWatch, ShareFolders, folders_of};
 use crate::fronts::{ExaminedConnection, Fronts, PeerSession};
 use crate::ranks;
 use crate::serve::component::Component;
 use crate::serve::current::Current;
 
-/// How often the doctor looks.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// The most connections that are examined at one look. With more, they take turns.
 const MOST_EXAMINED: usize = 512;
 /// The most clients in a status.
@@ -57,18 +57,21 @@ type ConnectionKey = (Protocol, SocketAddr, Option<SocketAddr>);
 type TriedPath = (IpAddr, Option<PathSize>);
 
 /// The doctor of a server: what it has found.
-#[derive(Default)]
 pub(crate) struct Doctor {
     status: Mutex<DoctorStatus, ranks::Diagnoses>,
     folders: ShareFolders,
+    /// How often it looks; `None`: never.
+    pace: watch::Sender<Option<Pace>>,
 }
 
 impl Doctor {
     /// Begins to look after the clients of these fronts. Needs a tokio runtime.
     pub(crate) fn start(fronts: Fronts, current: &Current) -> Arc<Self> {
-        let doctor = Arc::<Self>::default();
-        *doctor.folders.lock() = folders_of(&current.settings);
-        tokio::spawn(look(Arc::downgrade(&doctor), doctor.folders.clone(), fronts));
+        let (pace, paces) = watch::channel(pace_of(current));
+        let folders = ShareFolders::default();
+        *folders.lock() = folders_of(&current.settings);
+        let doctor = Arc::new(Self { status: Mutex::default(), folders: folders.clone(), pace });
+        tokio::spawn(look(Arc::downgrade(&doctor), Examinations::new(folders), paces, fronts));
         doctor
     }
 
@@ -87,21 +90,46 @@ impl Component for Doctor {
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
         *self.folders.lock() = folders_of(&current.settings);
+        let pace = pace_of(current);
+        self.pace.send_if_modified(|now| std::mem::replace(now, pace) != pace);
         Vec::new()
     }
 }
 
+fn pace_of(current: &Current) -> Option<Pace> {
+    current.settings.server.told.doctor_interval.map(Pace)
+}
+
 /// Looks until the server ends.
-async fn look(doctor: Weak<Doctor>, folders: ShareFolders, fronts: Fronts) {
-    let mut every = tokio::time::interval(LOOK_EVERY);
-    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut kept = Examinations::new(folders.clone());
+async fn look(
+    doctor: Weak<Doctor>,
+    mut kept: Examinations,
+    mut paces: watch::Receiver<Option<Pace>>,
+    fronts: Fronts,
+) {
     loop {
-        every.tick().await;
-        let (fronts, mut before) = (fronts.clone(), kept);
+        let pace = *paces.borrow_and_update();
+        let Some(pace) = pace else {
+            kept.stop();
+            let Some(doctor) = doctor.upgrade() else { return };
+            *doctor.status.lock() = DoctorStatus::default();
+            drop(doctor);
+            if paces.changed().await.is_err() {
+                return;
+            }
+            continue;
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pace.look()) => {}
+            changed = paces.changed() => match changed {
+                Ok(()) => continue,
+                Err(_) => return, // the server ends
+            },
+        }
+        let (fronts, folders) = (fronts.clone(), kept.scanners.folders());
         let examined = tokio::task::spawn_blocking(move || {
-            let found = before.examine(&fronts, Instant::now());
-            (before, found)
+            let found = kept.examine(&fronts, pace, Instant::now());
+            (kept, found)
         });
         let Some(doctor) = doctor.upgrade() else { return };
         let found = match examined.await {
@@ -110,7 +138,7 @@ async fn look(doctor: Weak<Doctor>, folders: ShareFolders, fronts: Fronts) {
                 found
             }
             Err(_) => {
-                kept = Examinations::new(folders.clone()); // a panic there was logged
+                kept = Examinations::new(folders); // a panic there was logged
                 continue;
             }
         };
@@ -122,6 +150,8 @@ async fn look(doctor: Weak<Doctor>, folders: ShareFolders, fronts: Fronts) {
 
 /// What is known of all clients.
 struct Examinations {
+    /// How often it looked last.
+    pace: Pace,
     diag: Result<SockDiag, String>,
     clients: HashMap<ConnectionKey, Patient>,
     /// What each client has done since the server began.
@@ -157,6 +187,7 @@ impl Patient {
 impl Examinations {
     fn new(folders: ShareFolders) -> Self {
         Self {
+            pace: Pace(Duration::ZERO),
             scanners: ScannerWatch::new(folders),
             diag: SockDiag::open().map_err(|error| error.to_string()),
             clients: HashMap::new(),
@@ -170,8 +201,20 @@ impl Examinations {
         }
     }
 
+    /// Forgets what it has seen of connections, and notes no reads: it does not look for a while, or at another pace.
+    fn stop(&mut self) {
+        self.scanners.stop();
+        self.clients.clear();
+        self.machine.clear();
+        self.has_said = false;
+    }
+
     /// One look. The new status, if there is one.
-    fn examine(&mut self, fronts: &Fronts, now: Instant) -> Option<DoctorStatus> {
+    fn examine(&mut self, fronts: &Fronts, pace: Pace, now: Instant) -> Option<DoctorStatus> {
+        if self.pace != pace {
+            self.stop();
+            self.pace = pace;
+        }
         let (mut moved, there) = (Vec::new(), RefCell::new(HashSet::new()));
         for front in fronts.iter() {
             let is_wanted = |protocol: Protocol, peer: &Peer| {
@@ -195,7 +238,7 @@ impl Examinations {
         self.looks = self.looks.wrapping_add(1);
         let is_busy = !moved.is_empty();
         let is_worth_noting = moved.into_iter().fold(false, |is_worth, one| self.note(one, now) | is_worth);
-        self.scanners.look(now, is_worth_noting);
+        self.scanners.look(pace, now, is_worth_noting);
         (is_busy || self.has_said).then(|| self.judge(now))
     }
 
@@ -215,7 +258,7 @@ impl Examinations {
         let mut is_worth_noting = false;
         if let Some(patient) = self.clients.get_mut(&key) {
             // A connection that was idle has not worked since its last look.
-            let span = now.duration_since(patient.at).min(LOOK_EVERY);
+            let span = now.duration_since(patient.at).min(self.pace.look());
             let activity = Activity::between(&patient.last, &counts, span);
             is_worth_noting = ScannerWatch::is_worth_noting(&activity);
             self.histories.add(peer.address.ip(), (protocol, system, user.as_deref()), &activity);
@@ -247,15 +290,15 @@ impl Examinations {
         }
     }
 
-    /// Judges all that moved in the last minute, and this machine.
+    /// Judges all that moved in the last looks, and this machine.
     fn judge(&mut self, now: Instant) -> DoctorStatus {
-        let mut clients = Vec::new();
+        let (mut clients, window) = (Vec::new(), self.pace.window());
         for ((protocol, peer, _), patient) in &mut self.clients {
-            patient.window.expire(now);
+            patient.window.expire(now, window);
             if !patient.window.is_empty() {
                 let path = self.paths.get(&peer.ip()).and_then(|(_, path)| *path);
                 let scanner = self.scanners.of(peer.ip());
-                clients.push(diagnosis((*protocol, *peer), patient, (path, scanner)));
+                clients.push(diagnosis((*protocol, *peer), patient, (path, scanner, window)));
             }
         }
         let machine = self.judge_machine(now);
@@ -283,12 +326,13 @@ impl Examinations {
         status
     }
 
-    /// Compares the machine with itself a minute ago.
+    /// Compares the machine with itself at the first of the looks that are judged together.
     fn judge_machine(&mut self, now: Instant) -> Vec<MachineFinding> {
-        if self.machine.back().is_some_and(|(last, _)| now.duration_since(*last) >= WINDOW) {
+        let window = self.pace.window();
+        if self.machine.back().is_some_and(|(last, _)| now.duration_since(*last) >= window) {
             self.machine.clear(); // nothing happened since
         }
-        while self.machine.get(1).is_some_and(|(second, _)| now.duration_since(*second) >= WINDOW) {
+        while self.machine.get(1).is_some_and(|(second, _)| now.duration_since(*second) >= window) {
             self.machine.pop_front();
         }
         let counts = MachineCounts::now();
@@ -302,7 +346,7 @@ impl Examinations {
 fn diagnosis(
     (protocol, peer): (Protocol, SocketAddr),
     patient: &Patient,
-    (path, scanner): (Option<PathSize>, Option<ScannerEvidence>),
+    (path, scanner, window): (Option<PathSize>, Option<ScannerEvidence>, Duration),
 ) -> (ClientDiagnosis, Vec<Finding>) {
     let (activities, is_local) = (patient.window.all(), peer.ip().is_loopback());
     let spent = parts(&activities, is_local);
@@ -326,7 +370,7 @@ fn diagnosis(
         lost_percent: lost as f64 * 100.0 / sent.max(1) as f64,
         troubles: Vec::new(),
     };
-    (client, judge(&Case { is_local, activities: &activities, path, scanner }))
+    (client, judge(&Case { is_local, activities: &activities, window, path, scanner }))
 }
 
 fn timestamp(at: SystemTime) -> String {

@@ -31,6 +31,7 @@ mod robustness;
 mod running;
 mod searching;
 mod setup;
+mod slow_clients;
 mod snapshots;
 mod state;
 mod team;

@@ -47,6 +47,8 @@ pub struct TcpInfo {
     pub window_limited_us: u64,
     /// Packets that arrived before earlier ones: these were lost or overtaken.
     pub out_of_order: u32,
+    /// The other end's receive window in bytes, as it was told last.
+    pub receive_window: u32,
 }
 
 impl TcpInfo {
@@ -83,6 +85,7 @@ impl TcpInfo {
             busy_us: u64_at(168),
             window_limited_us: u64_at(176),
             out_of_order: u32_at(224),
+            receive_window: u32_at(228),
         })
     }
 }
@@ -97,6 +100,6 @@ mod tests {
         let old = TcpInfo::decode(&[0xFF; LEAST]).unwrap();
         assert_eq!((old.retransmitted, old.not_sent, old.busy_us), (u32::MAX, 0, 0));
         let new = TcpInfo::decode(&[0xFF; 280]).unwrap();
-        assert_eq!((new.busy_us, new.out_of_order), (u64::MAX, u32::MAX));
+        assert_eq!((new.busy_us, new.receive_window), (u64::MAX, u32::MAX));
     }
 }

@@ -188,6 +188,10 @@ pub(super) const OPERATION: &[Setting] = &[
         "The slowest operations of the last day are recorded, also while nobody looks at the console's page Slowest operations.",
         "They stay over a restart (`slowest.json` in the state folder). It costs each operation less than a microsecond.",
     ),
+    new(Server, "doctor-interval", Operator, Duration, "\"5 s\"").says(
+        "How often the server looks what slows its clients down (docs/slow-clients.md).",
+        "It judges the last twelve looks together: with the default the last minute. Less than 1 s counts as 1 s; \"off\": it never looks.",
+    ),
     new(Server, "alert-space", Operator, Number(0, 50), "5").says(
         "Percent of the space of a share's disk: an alert is raised when less is free; 0: never.",
         "An alert is also raised when less than `snapshot-floor` of the share is free.",

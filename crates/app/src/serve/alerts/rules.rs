@@ -260,6 +260,7 @@ mod tests {
             audit_log_files: 1,
             slow_operation: None,
             record_slowest: false,
+            doctor_interval: None,
             space: 5,
             backup: Some(Duration::from_secs(7 * 86_400)),
             webhook: None,

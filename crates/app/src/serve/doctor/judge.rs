@@ -1,4 +1,4 @@
-//! What slows a client down, judged by what it did in the last minute. Each rule is a function of recorded numbers.
+//! What slows a client down, judged by what it did in the last looks. Each rule is a function of recorded numbers.
 
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ pub(super) struct Case<'a> {
     /// The client is on this machine.
     pub(super) is_local: bool,
     pub(super) activities: &'a [Activity],
+    /// The time in which they lie.
+    pub(super) window: Duration,
     /// The packets that reach it, if that was tried.
     pub(super) path: Option<PathSize>,
     /// It opens file after file.
@@ -42,13 +44,16 @@ const RADIO: (Duration, Duration) = (Duration::from_micros(500), Duration::from_
 const RADIO_VARIES: (f64, f64) = (0.3, 3.0);
 /// The part of the time in which a client's receive window is full, and of which it takes data too slowly.
 const FULL_WINDOW: (f64, f64) = (0.5, 0.25);
-/// The part of the time that a client needs for itself, the requests in a second without which it may just have nothing to do, and how
-/// long that must last.
-const BUSY_CLIENT: (f64, f64, Duration) = (0.8, 20.0, Duration::from_secs(30));
+/// The part of a whole window in each round trip from which on the window is full because it is small: the client takes data at once.
+const TAKEN_AT_ONCE: f64 = 0.5;
+/// The part of the time that a client needs for itself, the requests in a second without which it may just have nothing to do, and the
+/// part of the looks that this must last.
+const BUSY_CLIENT: (f64, f64, f64) = (0.8, 20.0, 0.5);
+const SLOW_CLIENT: &str = "slow-client";
 /// A look is two-way if the smaller direction has this part of the larger one, and one-way below the other part.
 const TWO_WAY: (f64, f64) = (0.25, 0.05);
-/// How many times as much is lost while data flow both ways, if one end is half duplex and the other is not.
-const WORSE_BOTH_WAYS: f64 = 5.0;
+/// The part that is lost while data flow both ways, if one end is half duplex and the other is not, and how many times that of one way.
+const COLLIDING: (f64, f64) = (0.02, 5.0);
 
 /// Judges a client. The order is that in which the troubles explain each other: the first is to be mended first.
 pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
@@ -59,13 +64,16 @@ pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
     }
     let spent = parts(case.activities, false);
     let path = PathSums::of(case.activities);
-    let lost = half_duplex(case, &path, spent).or_else(|| loss(&path, spent));
+    let slow_client = slow_client(&path, spent);
+    // A client drops what does not fit into a full window, and is probed: what is sent again says nothing of the network.
+    let is_full = slow_client.as_ref().is_some_and(|found| found.name == SLOW_CLIENT);
+    let lost = half_duplex(case, spent).or_else(|| loss(&path, spent)).filter(|_| !is_full);
     let slow_path = bufferbloat(&path, spent).or_else(|| wifi(&path, spent));
-    let of_client = slow_client(&path, spent).or_else(|| busy_client(case, spent));
+    let of_client = slow_client.or_else(|| busy_client(case, spent));
     [mtu(case), of_pieces, lost, slow_path, of_client, scans].into_iter().flatten().collect()
 }
 
-/// The network of one client in the last minute.
+/// The network of one client in the last looks.
 struct PathSums {
     sent: u64,
     lost: u64,
@@ -73,6 +81,9 @@ struct PathSums {
     out_of_order: u64,
     busy: Duration,
     window_limited: Duration,
+    /// The largest receive window, and the bytes that were sent.
+    window: u64,
+    bytes: u64,
     /// Medians of the looks with transfers, and the shortest round trip.
     usual: Duration,
     variation: Duration,
@@ -98,6 +109,8 @@ impl PathSums {
             out_of_order: sum(|path| path.out_of_order),
             busy: paths.iter().map(|path| path.busy).sum(),
             window_limited: paths.iter().map(|path| path.window_limited).sum(),
+            window: paths.iter().map(|path| path.window).max().unwrap_or_default(),
+            bytes: activities.iter().map(|one| one.bytes_out).sum(),
             usual: median(|path| path.round_trip),
             variation: median(|path| path.variation),
             least: paths
@@ -170,10 +183,7 @@ fn delayed_ack(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
-fn half_duplex(case: &Case<'_>, path: &PathSums, spent: TimeParts) -> Option<Finding> {
-    if path.loss() < LOSSY {
-        return None;
-    }
+fn half_duplex(case: &Case<'_>, spent: TimeParts) -> Option<Finding> {
     let direction = |one: &&Activity| {
         let (less, more) = (one.bytes_in.min(one.bytes_out), one.bytes_in.max(one.bytes_out).max(1));
         less as f64 / more as f64
@@ -189,7 +199,8 @@ fn half_duplex(case: &Case<'_>, path: &PathSums, spent: TimeParts) -> Option<Fin
         (looks.len() >= ENOUGH_LOOKS && sent >= ENOUGH_SEGMENTS).then(|| lost as f64 / sent as f64)
     };
     let (both, one) = (rate(&|part| part >= TWO_WAY.0)?, rate(&|part| part <= TWO_WAY.1)?);
-    (both >= LOSSY && both >= WORSE_BOTH_WAYS * one).then(|| Finding {
+    let (much, times) = COLLIDING;
+    (both >= much && both >= times * one).then(|| Finding {
         name: "half-duplex",
         text: format!(
             "{} of the segments are lost while data flow both ways, and {} while they flow one way; {}. So a port on the way is half \
@@ -259,20 +270,40 @@ fn wifi(path: &PathSums, spent: TimeParts) -> Option<Finding> {
     })
 }
 
+/// A receive window that is full for long: the client takes data slowly, or its window is too small for the distance.
 fn slow_client(path: &PathSums, spent: TimeParts) -> Option<Finding> {
     let (of_busy, of_all) = FULL_WINDOW;
     let full = path.window_limited.as_secs_f64();
     let is_it = path.transfers >= ENOUGH_LOOKS
         && full >= of_busy * path.busy.as_secs_f64()
         && full >= of_all * spent.active.as_secs_f64();
+    let trips = full / path.least.as_secs_f64().max(1e-6);
+    if is_it && path.window > 0 && path.bytes as f64 >= TAKEN_AT_ONCE * path.window as f64 * trips {
+        return Some(small_window(path));
+    }
     is_it.then(|| Finding {
-        name: "slow-client",
+        name: SLOW_CLIENT,
         text: format!(
             "it takes data too slowly: its receive window was full for {full:.0} of {:.0} s. Its processor or its disk is busy, or its \
              program does not read.",
             spent.active.as_secs_f64()
         ),
     })
+}
+
+fn small_window(path: &PathSums) -> Finding {
+    let (window, least) = (path.window as f64, path.least.as_secs_f64().max(1e-6));
+    Finding {
+        name: "small-window",
+        text: format!(
+            "it takes data at once, but its receive window is {:.0} KiB and a round trip takes {}: more than {:.1} MB/s cannot reach it, \
+             however fast the network is. Let its system use larger buffers (Linux: `net.ipv4.tcp_rmem`; Windows: `netsh interface tcp set \
+             global autotuninglevel=normal`), or several connections.",
+            window / 1024.0,
+            ms(path.least),
+            window / least / 1e6
+        ),
+    }
 }
 
 fn scanner(seen: ScannerEvidence) -> Finding {
@@ -292,7 +323,8 @@ fn busy_client(case: &Case<'_>, spent: TimeParts) -> Option<Finding> {
     let (part, rate, long) = BUSY_CLIENT;
     let requests: u64 = case.activities.iter().map(|one| one.requests).sum();
     let (own, all) = (spent.client.as_secs_f64(), spent.active.as_secs_f64());
-    let is_it = spent.active >= long && own >= part * all && requests as f64 >= rate * all;
+    let lasts = all >= long * case.window.as_secs_f64();
+    let is_it = lasts && own >= part * all && requests as f64 >= rate * all;
     is_it.then(|| Finding {
         name: "busy-client",
         text: format!(

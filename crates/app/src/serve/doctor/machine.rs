@@ -162,7 +162,7 @@ fn line(name: &str, before: &InterfaceCounts, now: &InterfaceCounts) -> Option<M
     let collisions = past(now.collisions, before.collisions);
     if now.is_half_duplex || collisions > 0 {
         let text = format!(
-            "it is half duplex ({collisions} collisions in the last minute): it sends and receives in turn. Set both ends of the cable to \
+            "it is half duplex ({collisions} collisions lately): it sends and receives in turn. Set both ends of the cable to \
              automatic negotiation (`ethtool -s {name} autoneg on`), and look at the cable."
         );
         return Some(("half-duplex", name.to_owned(), text));
@@ -170,7 +170,7 @@ fn line(name: &str, before: &InterfaceCounts, now: &InterfaceCounts) -> Option<M
     let is_much = damaged >= DAMAGED.0 && damaged as f64 >= DAMAGED.1 * packets as f64;
     is_much.then(|| {
         let text = format!(
-            "{damaged} of {packets} packets came damaged in the last minute: a bad cable or plug, or the other end is half duplex \
+            "{damaged} of {packets} packets came damaged lately: a bad cable or plug, or the other end is half duplex \
              and this one is not (`ethtool {name}` there and here)."
         );
         ("interface", name.to_owned(), text)

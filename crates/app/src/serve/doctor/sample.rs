@@ -1,4 +1,4 @@
-//! What a connection has done between two looks, and in the last minute.
+//! What a connection has done between two looks, and in the last ones.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -7,8 +7,6 @@ use std::time::{Duration, Instant};
 use conn::diag::TcpInfo;
 use conn::{ConnectionTimes, Peer, PieceWaitCounts};
 
-/// How far back the doctor looks.
-pub(super) const WINDOW: Duration = Duration::from_secs(60);
 /// Replies of so many segments are transfers: shorter ones leave at once.
 const TRANSFER: u64 = 10;
 
@@ -78,6 +76,8 @@ pub(super) struct PathActivity {
     pub(super) variation: Duration,
     pub(super) least: Duration,
     pub(super) segment: u64,
+    /// The client's receive window in bytes; 0 where the kernel does not tell it.
+    pub(super) window: u64,
 }
 
 /// The difference of counts that wrap.
@@ -101,6 +101,7 @@ impl Activity {
             variation: Duration::from_micros(after.variation_us.into()),
             least: least(&after),
             segment: after.send_segment.into(),
+            window: after.receive_window.into(),
         });
         Self {
             span,
@@ -187,7 +188,7 @@ impl TimeParts {
     }
 }
 
-/// The activities of the last minute.
+/// The activities of the looks that are judged together.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ActivityWindow(VecDeque<(Instant, Activity)>);
 
@@ -197,8 +198,8 @@ impl ActivityWindow {
     }
 
     /// Forgets what is over.
-    pub(super) fn expire(&mut self, now: Instant) {
-        self.0.retain(|(at, _)| now.duration_since(*at) < WINDOW);
+    pub(super) fn expire(&mut self, now: Instant, after: Duration) {
+        self.0.retain(|(at, _)| now.duration_since(*at) < after);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -273,9 +274,9 @@ mod tests {
         let (mut window, start) = (ActivityWindow::default(), Instant::now());
         window.push(start, Activity::default());
         window.push(start + 30 * S, Activity::default());
-        window.expire(start + WINDOW);
+        window.expire(start + 60 * S, 60 * S);
         assert_eq!(window.all().len(), 1);
-        window.expire(start + 2 * WINDOW);
+        window.expire(start + 120 * S, 60 * S);
         assert!(window.is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Virus scanners and indexers of clients: a client that opens file after file, and reads a part of each.
 //!
 //! ```text
-//! off ──some client asks for much, in small pieces──► the reads of one look are noted ──► judged ─┬─ nothing: off for a minute
+//! off ──some client asks for much, in small pieces──► the reads of one look are noted ──► judged ─┬─ nothing: off for twelve looks
 //!                                                                                                └─ seen: again soon
 //! ```
 //!
@@ -20,16 +20,13 @@ use lock::Mutex;
 use vfs::backend::host::as_ourselves;
 use vfs::noted::{Act, OperationTrace, Paths};
 
+use super::pace::Pace;
 use super::sample::Activity;
 use crate::ranks;
 
 /// The requests in a look, and the bytes of their replies, from which on a client is worth a note.
 const WORTH_NOTING: (u64, u64) = (100, 128 << 10);
-/// How long nothing is noted after a look without a scanner, and after one with it.
-const REST: Duration = Duration::from_secs(60);
-const CONFIRM: Duration = Duration::from_secs(15);
-/// How long a client counts as a scanner after it was seen last, and how often it must have been seen.
-const COUNTS_FOR: Duration = Duration::from_secs(60);
+/// How often a client must have been seen in the looks that are judged together.
 const SEEN_TWICE: usize = 2;
 /// What is kept of one look: clients, files of each, and files of each whose lengths are looked up.
 const MOST_CLIENTS: usize = 64;
@@ -168,10 +165,22 @@ impl ScannerWatch {
         activity.requests >= requests && activity.bytes_out <= activity.requests.saturating_mul(bytes)
     }
 
+    pub(super) fn folders(&self) -> ShareFolders {
+        self.folders.clone()
+    }
+
+    /// Notes no reads until the next look.
+    pub(super) fn stop(&mut self) {
+        if self.noting.take().is_some() {
+            self.turn(None);
+        }
+        self.seen.clear();
+    }
+
     /// One look. `is_worth_it`: some client does what a scanner could do.
-    pub(super) fn look(&mut self, now: Instant, is_worth_it: bool) {
+    pub(super) fn look(&mut self, pace: Pace, now: Instant, is_worth_it: bool) {
         self.seen.retain(|_, (times, _)| {
-            times.retain(|at| now.duration_since(*at) < COUNTS_FOR);
+            times.retain(|at| now.duration_since(*at) < pace.window());
             !times.is_empty()
         });
         match self.noting.take() {
@@ -179,7 +188,8 @@ impl ScannerWatch {
                 self.turn(None);
                 let noted = std::mem::take(&mut *self.recorder.clients.lock());
                 let found = self.judge(now, now.duration_since(since), &noted);
-                self.rests_until = Some(now + if found { CONFIRM } else { REST });
+                let rest = if found { pace.scanner_confirm() } else { pace.scanner_rest() };
+                self.rests_until = Some(now + rest);
             }
             None if is_worth_it && self.rests_until.is_none_or(|until| now >= until) => {
                 self.recorder.clients.lock().clear();

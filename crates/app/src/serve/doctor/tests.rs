@@ -6,8 +6,11 @@ use conn::Allowance;
 
 use super::*;
 
+const LOOK: Duration = Duration::from_secs(5);
+
 fn examinations() -> Examinations {
-    Examinations { diag: Err("a test has no kernel".into()), ..Examinations::new(ShareFolders::default()) }
+    let new = Examinations::new(ShareFolders::default());
+    Examinations { pace: Pace(LOOK), diag: Err("a test has no kernel".into()), ..new }
 }
 
 fn peer() -> Peer {
@@ -42,12 +45,12 @@ fn a_client_is_examined_when_it_has_moved_something() {
     moves(&peer, 1000);
     assert_eq!(patient(&doctor), Some(true));
     assert!(doctor.judge(start).clients.is_empty(), "it began with this look");
-    doctor.note(examined(&peer), start + LOOK_EVERY);
+    doctor.note(examined(&peer), start + LOOK);
     assert_eq!(patient(&doctor), Some(false));
-    let status = doctor.judge(start + LOOK_EVERY);
+    let status = doctor.judge(start + LOOK);
     assert_eq!((status.clients[0].user.as_deref(), status.clients[0].active_ms), (Some("ada"), 5000));
     assert_eq!(status.blind.as_deref(), Some("a test has no kernel"));
-    assert!(doctor.judge(start + LOOK_EVERY + WINDOW).clients.is_empty(), "a minute later");
+    assert!(doctor.judge(start + LOOK + Pace(LOOK).window()).clients.is_empty(), "a minute later");
 }
 
 #[test]
@@ -55,7 +58,7 @@ fn a_connection_that_was_idle_for_long_has_not_worked_meanwhile() {
     let (mut doctor, peer, start) = (examinations(), peer(), Instant::now());
     doctor.note(examined(&peer), start);
     moves(&peer, 1000);
-    let later = start + 100 * LOOK_EVERY;
+    let later = start + 100 * LOOK;
     doctor.note(examined(&peer), later);
     assert_eq!(doctor.judge(later).clients[0].active_ms, 5000);
 }
@@ -68,12 +71,12 @@ fn a_trouble_keeps_the_time_when_it_was_found() {
         peer.counters.timing.pieces.note(Duration::from_millis(40), 100);
     }
     moves(&peer, 1000);
-    doctor.note(examined(&peer), start + LOOK_EVERY);
-    let first = doctor.judge(start + LOOK_EVERY).clients[0].troubles.clone();
+    doctor.note(examined(&peer), start + LOOK);
+    let first = doctor.judge(start + LOOK).clients[0].troubles.clone();
     assert_eq!((first[0].name.as_str(), first[0].about.as_str()), ("delayed-ack", "ada at 192.0.2.7 (SMB)"));
     let known = ("delayed-ack".to_owned(), first[0].about.clone());
     doctor.since.insert(known, "2026-01-01T00:00:00Z".into());
-    let again = doctor.judge(start + 2 * LOOK_EVERY).clients[0].troubles.clone();
+    let again = doctor.judge(start + 2 * LOOK).clients[0].troubles.clone();
     assert_eq!(again[0].since, "2026-01-01T00:00:00Z");
 }
 
@@ -82,9 +85,9 @@ fn the_path_to_a_client_is_tried_once_and_judged() {
     let (mut doctor, peer, start) = (examinations(), peer(), Instant::now());
     doctor.note(examined(&peer), start);
     moves(&peer, 1000);
-    doctor.note(examined(&peer), start + LOOK_EVERY);
+    doctor.note(examined(&peer), start + LOOK);
     let known = PathSize { passes: 1500, sent: 9000 };
     doctor.paths.insert(peer.address.ip(), (start, Some(known)));
-    let status = doctor.judge(start + LOOK_EVERY);
+    let status = doctor.judge(start + LOOK);
     assert_eq!(status.clients[0].troubles[0].name, "mtu");
 }

@@ -10,7 +10,7 @@ use bench::record::Record;
 use super::server::{PROGRAM, Server, records, repeat, started, text};
 
 /// A program that is killed when dropped.
-pub(super) struct ChildGuard(pub(super) Child);
+pub(crate) struct ChildGuard(pub(crate) Child);
 
 impl Drop for ChildGuard {
     fn drop(&mut self) {
@@ -28,7 +28,7 @@ struct Namespace {
 }
 
 /// Whether this user and this host make namespaces and links.
-pub(super) fn may_make_links() -> bool {
+pub(crate) fn may_make_links() -> bool {
     let may = rustix::process::geteuid().is_root() && run(&["ip", "-V"]) && run(&["tc", "-V"]);
     if !may {
         eprintln!("skipped: it needs root, ip and tc");
@@ -101,7 +101,7 @@ impl Drop for Namespace {
     }
 }
 
-pub(super) fn run(words: &[&str]) -> bool {
+pub(crate) fn run(words: &[&str]) -> bool {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).output().is_ok_and(|output| output.status.success())
 }

@@ -1,8 +1,7 @@
 //! `fourfold bench` against a server with all four protocols, and against servers that fail.
 
-mod links;
-mod networks;
-mod server;
+pub(crate) mod links;
+pub(crate) mod server;
 mod streams;
 mod troubles;
 

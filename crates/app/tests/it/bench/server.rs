@@ -10,7 +10,8 @@ use bench::record::{Record, read};
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_fourfold");
 pub(crate) const PASSWORD: &str = "secret of tester";
 /// Settings with a share, and a LUN of it.
-pub(crate) const SETTINGS: &str = "[server]\nnfs-clients = \"all\"\niscsi-name = \"iqn.2026-11.invalid\"\nnfs-versions = [\"3\", \"4.1\", \"4.2\"]\n\n[[user]]\nname = \"tester\"\n\
+pub(crate) const SETTINGS: &str = "[server]\nnfs-clients = \"all\"\niscsi-name = \"iqn.2026-11.invalid\"\nnfs-versions = [\"3\", \"4.1\", \"4.2\"]\n\
+                        doctor-interval = \"1 s\"\n\n[[user]]\nname = \"tester\"\n\
                         uid = UID\n\n[[share]]\nname = \"One\"\npath = \"One\"\nguests = true\n\n\
                         [[share.lun]]\nname = \"disk\"\nsize = \"40 MiB\"\n";
 

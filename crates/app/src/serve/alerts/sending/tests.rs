@@ -172,6 +172,7 @@ fn unset() -> ToldSettings {
         audit_log_files: 1,
         slow_operation: None,
         record_slowest: false,
+        doctor_interval: None,
         space: 5,
         backup: None,
         webhook: None,

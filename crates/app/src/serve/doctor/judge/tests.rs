@@ -36,7 +36,7 @@ fn with(change: impl Fn(&mut Activity, &mut PathActivity)) -> Activity {
 }
 
 fn found_of(activities: &[Activity], path: Option<PathSize>) -> Vec<Finding> {
-    judge(&Case { is_local: false, activities, path, scanner: None })
+    judge(&Case { is_local: false, activities, window: 60 * S, path, scanner: None })
 }
 
 /// The troubles of a minute of this.
@@ -81,6 +81,10 @@ fn half_duplex_loses_while_data_flow_both_ways() {
         "{}",
         all[0].text
     );
+    // What is lost is a small part of all, as colliding packets make two-way transfers slow.
+    let few = with(|all, path| (all.bytes_in, path.lost, path.sent) = (400 << 20, 80, 1000));
+    let much = with(|_, path| (path.lost, path.sent) = (10, 300_000));
+    assert_eq!(found_of(&[vec![few; 6], vec![much; 6]].concat(), None)[0].name, "half-duplex");
     // A bad cable loses in each direction.
     let cable = with(|_, path| (path.lost, path.sent) = (800, 10_000));
     assert_eq!(found_of(&[vec![both; 6], vec![cable; 6]].concat(), None)[0].name, "loss");
@@ -122,6 +126,31 @@ fn a_client_that_takes_data_slowly_has_a_full_window() {
     assert_eq!(all[0].name, "slow-client");
     assert!(all[0].text.contains("full for 36 of 60 s"), "{}", all[0].text);
     assert_eq!(found(with(|_, path| path.window_limited = S / 2)), [""; 0], "now and then");
+    // As Linux 6.18 counted them of a client with a buffer of 64 KiB on a cable that loses nothing.
+    let probed = with(|_, path| (path.window_limited, path.lost, path.sent) = (4 * S, 118, 10_000));
+    assert_eq!(found(probed), ["slow-client"], "its window is full, and the network is well");
+}
+
+#[test]
+fn a_small_window_far_away_is_full_without_a_slow_client() {
+    // 64 KiB every 50 ms, as a client with that window gets at that distance: 1.3 MB/s.
+    let far = with(|all, path| {
+        (all.requests, all.bytes_out) = (50, 5 * 1_310_720);
+        (path.round_trip, path.least, path.window) = (51 * MS, 50 * MS, 65_536);
+        path.window_limited = 4 * S;
+    });
+    let all = found_of(&vec![far; 12], None);
+    assert_eq!(all[0].name, "small-window");
+    assert!(
+        all[0].text.contains("64 KiB and a round trip takes 50 ms: more than 1.3 MB/s"),
+        "{}",
+        all[0].text
+    );
+    let near = with(|all, path| {
+        (all.requests, all.bytes_out) = (50, 5 * 1_310_720);
+        (path.window, path.window_limited) = (65_536, 4 * S);
+    });
+    assert_eq!(found(near), ["slow-client"], "at 0.2 ms this window carries 330 MB/s");
 }
 
 #[test]
@@ -150,14 +179,18 @@ fn a_client_at_full_load_is_told_from_one_that_has_nothing_to_do() {
 fn small_pieces_that_wait_for_acknowledgements_are_named_on_a_loopback_too() {
     let pieces = PieceWaitCounts { held: [57, 0], acknowledges: true, ..PieceWaitCounts::default() };
     let activities = [Activity { pieces, ..well() }];
-    let all = judge(&Case { is_local: true, activities: &activities, path: None, scanner: None });
+    let all =
+        judge(&Case { is_local: true, activities: &activities, window: 60 * S, path: None, scanner: None });
     assert_eq!(all[0].name, "delayed-ack");
     assert!(all[0].text.contains("57 waits of 40 ms. The server acknowledges"), "{}", all[0].text);
     // A busy machine stops clients for all kinds of times, and a loopback has none of a network's troubles.
     let pieces = PieceWaitCounts { held: [57, 3], beside: [80, 40], ..PieceWaitCounts::default() };
     let lossy = with(|_, path| (path.lost, path.window_limited) = (100_000, 4 * S));
     let activities = vec![Activity { pieces, ..lossy }; 12];
-    assert!(judge(&Case { is_local: true, activities: &activities, path: None, scanner: None }).is_empty());
+    assert!(
+        judge(&Case { is_local: true, activities: &activities, window: 60 * S, path: None, scanner: None })
+            .is_empty()
+    );
 }
 
 #[test]
@@ -172,7 +205,7 @@ fn packets_that_vanish_are_named_with_the_size_that_passes() {
 fn a_scanner_is_named_with_what_it_does_on_a_loopback_too() {
     let scanner = Some(ScannerEvidence { files_per_second: 140.0, folders: 50, partly: 0.9 });
     for is_local in [false, true] {
-        let found = judge(&Case { is_local, activities: &[well()], path: None, scanner });
+        let found = judge(&Case { is_local, activities: &[well()], window: 60 * S, path: None, scanner });
         let text = &found.iter().find(|one| one.name == "scanner").unwrap().text;
         assert!(text.contains("140 files a second in 50 folders") && text.contains("90 %"), "{text}");
     }
