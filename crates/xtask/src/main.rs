@@ -1,4 +1,4 @@
-//! The commands of developers and CI: `cargo xtask check | tidy | test | interop | compare | docs | fuzz | package`.
+//! The commands of developers and CI: `cargo xtask check | tidy | test | interop | compare | soak | docs | fuzz | package`.
 //!
 //! Every subcommand is one file (or folder) here; `process` starts and ends other programs for all of them.
 #![allow(clippy::print_stdout)] // a command-line tool: standard output is its product
@@ -19,6 +19,7 @@ mod past;
 mod process;
 mod samba;
 mod server;
+mod soak;
 mod test;
 mod tidy;
 
@@ -39,6 +40,8 @@ enum XtaskCommand {
     Interop(interop::InteropArgs),
     /// The peer from Debian's packages beside ours, driven by the same client in alternating runs; --all judges all four
     Compare(compare::CompareArgs),
+    /// What needs long and an idle machine: false alarms of the doctor, reserved streams, the reports of docs/reports
+    Soak(soak::SoakArgs),
     /// The manual: guides whose commands are run as the page has them
     Docs(docs::DocsArgs),
     /// A short run of the fuzz targets
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         XtaskCommand::Test => test::run(),
         XtaskCommand::Interop(args) => interop::run(&args),
         XtaskCommand::Compare(args) => compare::run(&args),
+        XtaskCommand::Soak(args) => soak::run(&args),
         XtaskCommand::Docs(args) => docs::run(&args),
         XtaskCommand::Fuzz(args) => fuzz::run(&args),
         XtaskCommand::Package(args) => package::run(&args),

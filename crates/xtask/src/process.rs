@@ -92,6 +92,13 @@ impl Running {
         Ok(())
     }
 
+    /// Asks it to end, as Ctrl-C does. Returns whether it ended in time; else it is killed.
+    pub fn interrupt(mut self, limit: Duration) -> bool {
+        let asked = kill_process(Pid::from_child(&self.child), Signal::INT).is_ok();
+        self.gently = false;
+        asked && self.ended_within(limit)
+    }
+
     fn ended_within(&mut self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         while Instant::now() < deadline {
