@@ -2,13 +2,16 @@
 //! loop's epoll, its tasks are in that loop's queue. Loops share nothing on the way of a request.
 //!
 //! One thread at a time drives a loop. While a system call blocks that thread, the watchdog lets another thread drive
-//! the loop ([`event_loop`]). Connections move between loops only to balance them ([`balance`]).
+//! the loop ([`event_loop`]). Connections move between loops only to balance them ([`balance`]), and to a further loop when others
+//! on their loop stream ([`short`]).
 
 mod balance;
 mod event_loop;
 mod idlers;
 mod polling;
 mod queue;
+mod short;
+mod slice;
 mod socket;
 mod task;
 mod wait;
@@ -18,8 +21,8 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use event_loop::Loop;
 pub(crate) use event_loop::driven_here;
+use event_loop::{Loop, LoopKind};
 pub use polling::{Polling, WaitCounts};
 use resources::reserved::ReservedStreams;
 pub use socket::LoopStream;
@@ -36,10 +39,11 @@ pub struct Loops {
 }
 
 impl Loops {
-    /// Starts so many loops. Timers, and calls that wait for disks, run on the tokio runtime that this is called on.
+    /// Starts so many loops, and one for short messages. Timers, and calls that wait for disks, run on the tokio runtime that this is called on.
     pub fn start(count: usize, polling: Polling) -> io::Result<Arc<Self>> {
         let watchdog = Watchdog::start("loops");
-        let made = (0..count.max(1)).map(|number| Loop::new(number, watchdog.clone(), polling));
+        let kinds = std::iter::repeat_n(LoopKind::General, count.max(1)).chain([LoopKind::Short]);
+        let made = kinds.enumerate().map(|(number, kind)| Loop::new(number, kind, watchdog.clone(), polling));
         let loops: Arc<[Arc<Loop>]> = made.collect::<io::Result<_>>()?;
         let loops = Arc::new(Self { loops, next: AtomicUsize::new(0) });
         for one in loops.loops.iter() {
@@ -75,7 +79,8 @@ impl Loops {
         F: Future<Output = ()> + Send + 'static,
     {
         let first = self.next.fetch_add(1, Ordering::Relaxed);
-        let in_order = (0..self.loops.len()).map(|at| (first + at) % self.loops.len());
+        let general = short::place(&self.loops);
+        let in_order = (0..general).map(|at| (first + at) % general);
         let at = in_order.min_by_key(|at| self.loops[*at].connections()).unwrap_or_default();
         self.serve_on(at, stream, serve)
     }

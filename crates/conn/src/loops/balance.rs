@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::Socket;
 use super::event_loop::Loop;
+use super::short;
 use super::socket::now_ms;
 use crate::buffers;
 
@@ -24,7 +25,8 @@ const SLACK: f64 = 1.25;
 /// Connections that a loop may have beyond twice those of another one.
 const SPREAD: usize = 16;
 
-/// Starts the thread that ends late waits, frees unused buffers and balances the loops, until they end.
+/// Starts the thread that ends late waits, frees unused buffers and balances the loops, until they end. The last of them is the one
+/// for short messages.
 pub(super) fn start(loops: &Arc<[Arc<Loop>]>) -> io::Result<()> {
     let loops = Arc::downgrade(loops);
     thread::Builder::new().name("balance".into()).spawn(move || run(&loops)).map(drop)
@@ -45,8 +47,10 @@ fn run(loops: &Weak<[Arc<Loop>]>) {
         if ticks % BALANCE_EVERY == 0 {
             buffers::free_unused();
         }
-        if ticks % BALANCE_EVERY == 0 && loops.len() > 1 {
-            let loads = loops.iter().zip(sockets).map(|(one, sockets)| {
+        short::sort_out(&loops, &sockets, TICK);
+        if ticks % BALANCE_EVERY == 0 {
+            let general = &loops[..short::place(&loops)];
+            let loads = general.iter().zip(sockets).map(|(one, sockets)| {
                 let busy = one.take_busy() as f64 / (TICK * BALANCE_EVERY as u32).as_nanos() as f64;
                 let work = sockets.iter().map(|socket| socket.take_work()).collect();
                 (Load { busy, work }, sockets)

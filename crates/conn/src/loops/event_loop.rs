@@ -18,6 +18,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use super::idlers::Idlers;
 use super::polling::Polling;
 use super::queue::Queue;
+use super::slice;
 use super::socket::Socket;
 use super::task::Task;
 use super::wait::EventWait;
@@ -29,6 +30,8 @@ use crate::threads::is_running;
 const EVENTS: usize = 256;
 /// The event of the alarm. Sockets have other numbers.
 const ALARM: u64 = 0;
+/// A loop that never waits counts its time in every so many rounds.
+const COUNT_EVERY: u32 = 16;
 /// Looks of the watchdog for which a thread may compute, or wait for a processor, before another one drives its loop.
 const COMPUTES: u32 = 10;
 /// Threads of one loop that system calls may block at a time.
@@ -44,9 +47,19 @@ pub(crate) fn driven_here() -> usize {
     DRIVES.get()
 }
 
+/// What a loop is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LoopKind {
+    /// All connections.
+    General,
+    /// Connections that move short messages while others stream.
+    Short,
+}
+
 /// An event loop. The thread that drives it runs its tasks, then waits for events.
 pub(super) struct Loop {
     number: usize,
+    kind: LoopKind,
     epoll: OwnedFd,
     /// Ends the wait for events.
     alarm: OwnedFd,
@@ -79,13 +92,19 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    pub(super) fn new(number: usize, watchdog: Arc<Watchdog>, polling: Polling) -> io::Result<Arc<Self>> {
+    pub(super) fn new(
+        number: usize,
+        kind: LoopKind,
+        watchdog: Arc<Watchdog>,
+        polling: Polling,
+    ) -> io::Result<Arc<Self>> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let alarm = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         // Edges only: its counter is never read.
         epoll::add(&epoll, &alarm, EventData::new_u64(ALARM), EventFlags::IN | EventFlags::ET)?;
         Ok(Arc::new_cyclic(|me| Self {
             number,
+            kind,
             epoll,
             alarm,
             is_asleep: AtomicBool::new(false),
@@ -212,15 +231,18 @@ impl Loop {
     fn drive(&self) {
         let _entered = self.runtime.enter();
         DRIVES.set(self.number + 1);
+        if self.kind == LoopKind::Short {
+            slice::shorten();
+        }
         let thread = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
         self.thread.store(thread, Ordering::Release);
         let (mut events, mut arrived) = (Vec::with_capacity(EVENTS), Vec::new());
-        let mut began = Instant::now();
+        let mut times = LoopTimes::begin();
         while !self.is_over() {
             if !self.run_queued() {
                 return;
             }
-            self.wait(&mut events, &mut began);
+            self.wait(&mut events, &mut times);
             self.dispatch(&mut events, &mut arrived);
         }
     }
@@ -244,23 +266,32 @@ impl Loop {
 
     /// Waits for events, unless tasks are in the queue, or sockets have work for this moment: then it only takes those that are
     /// there.
-    fn wait(&self, events: &mut Vec<Event>, began: &mut Instant) {
+    fn wait(&self, events: &mut Vec<Event>, times: &mut LoopTimes) {
         self.is_asleep.store(true, Ordering::SeqCst);
         let idle = self.queue.lock().is_empty() && !self.is_over();
         let has_idlers = idle && self.idlers.any();
         events.clear();
         if idle && !has_idlers {
             let now = Instant::now();
-            let busy = now - *began;
-            self.busy_ns.fetch_add(busy.as_nanos() as u64, Ordering::Relaxed);
-            *began = self.wait.until_events(&self.epoll, events, now, busy);
+            self.count_busy(times, now);
+            times.woke = self.wait.until_events(&self.epoll, events, now, now - times.woke);
+            times.counted = times.woke;
         } else {
+            times.rounds = times.rounds.wrapping_add(1);
+            if times.rounds.is_multiple_of(COUNT_EVERY) {
+                self.count_busy(times, Instant::now());
+            }
             self.wait.take_ready(&self.epoll, events);
         }
         self.is_asleep.store(false, Ordering::SeqCst);
         if has_idlers && events.is_empty() {
             self.idlers.tell();
         }
+    }
+
+    fn count_busy(&self, times: &mut LoopTimes, now: Instant) {
+        self.busy_ns.fetch_add((now - times.counted).as_nanos() as u64, Ordering::Relaxed);
+        times.counted = now;
     }
 
     fn dispatch(&self, events: &mut Vec<Event>, arrived: &mut Vec<(Arc<Socket>, EventFlags)>) {
@@ -276,6 +307,23 @@ impl Loop {
         for (socket, flags) in arrived.drain(..) {
             socket.happened(flags);
         }
+    }
+}
+
+/// When the thread that drives a loop was busy.
+struct LoopTimes {
+    /// The end of its last wait.
+    woke: Instant,
+    /// Until when its time is in the loop's count.
+    counted: Instant,
+    /// Rounds without a wait.
+    rounds: u32,
+}
+
+impl LoopTimes {
+    fn begin() -> Self {
+        let now = Instant::now();
+        Self { woke: now, counted: now, rounds: 0 }
     }
 }
 

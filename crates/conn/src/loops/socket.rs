@@ -56,6 +56,8 @@ pub(crate) struct Socket {
     awaits_idle: AtomicBool,
     /// How much it has done since the last look of the balancer.
     work: AtomicU64,
+    /// How much of that was known at the last look at who moves short messages.
+    known_work: AtomicU64,
     /// Bytes of the last call, or half of what was here before.
     recent: AtomicU32,
     /// Until when it goes before all others, in milliseconds of [`now_ms`]. 0: it never did.
@@ -256,7 +258,14 @@ impl Socket {
 
     /// How much it has done since the last call.
     pub(super) fn take_work(&self) -> u64 {
+        self.known_work.store(0, Ordering::Relaxed);
         self.work.swap(0, Ordering::Relaxed)
+    }
+
+    /// Whether it has done anything since the last call.
+    pub(super) fn has_worked(&self) -> bool {
+        let work = self.work.load(Ordering::Relaxed);
+        self.known_work.swap(work, Ordering::Relaxed) != work
     }
 
     /// Moves it, with its tasks, to another loop. One thread at a time calls this.
@@ -293,6 +302,7 @@ impl LoopStream {
             waiting: Default::default(),
             awaits_idle: AtomicBool::new(false),
             work: AtomicU64::new(0),
+            known_work: AtomicU64::new(0),
             recent: AtomicU32::new(0),
             first_until_ms: AtomicU64::new(0),
             loops,

@@ -55,7 +55,7 @@ fn a_connection_goes_on_after_it_has_moved_however_often() {
         socket.move_to(at);
         let mut reply = [0];
         (&client).read_exact(&mut reply).unwrap();
-        assert_eq!(loops.loops.iter().map(|one| one.connections()).collect::<Vec<_>>(), [1 - at, at]);
+        assert_eq!(loops.loops.iter().map(|one| one.connections()).collect::<Vec<_>>(), [1 - at, at, 0]);
     }
 }
 
@@ -76,8 +76,34 @@ fn connections_that_are_all_on_one_loop_spread_within_five_seconds() {
             client
         })
         .collect();
-    until("they do not spread", || loops.loops.iter().all(|one| one.connections() >= most / 3));
+    let general = &loops.loops[..2];
+    until("they do not spread", || general.iter().all(|one| one.connections() >= most / 3));
     clients.iter().step_by(97).for_each(is_answered);
+}
+
+#[test]
+fn short_messages_get_a_loop_of_their_own_beside_streams() {
+    let runtime = runtime();
+    let _entered = runtime.enter();
+    let loops = Loops::start(1, Polling::default()).unwrap();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let [(streaming, first), (asking, second)] = [pair(&listener), pair(&listener)];
+    loops.serve_on(0, first, echo).unwrap();
+    let stream = loops.loops[0].sockets().remove(0);
+    loops.serve_on(0, second, echo).unwrap();
+    let on_loops = || loops.loops.iter().map(|one| one.connections()).collect::<Vec<_>>();
+    until("short messages stay beside the stream", || {
+        stream.sent(1 << 20);
+        is_answered(&asking);
+        on_loops() == [1, 1]
+    });
+    assert_eq!(stream.current().connections(), 1, "the stream stays");
+    stream.move_to(1);
+    until("the stream stays where short messages are", || {
+        stream.sent(1 << 20);
+        on_loops() == [1, 1]
+    });
+    [&streaming, &asking].into_iter().for_each(is_answered);
 }
 
 #[test]
