@@ -31,7 +31,7 @@ struct Case {
     habit: Habit,
 }
 
-/// So many of them, from the first, need little of the processors.
+/// How many of the cases, from the first, need little of the processors.
 const LIGHT: usize = 3;
 
 const CASES: [Case; 12] = [
