@@ -133,7 +133,7 @@ pub(super) fn copies_then_reads(session: &mut dyn Session, ends: &AtomicBool) ->
     let begun = Instant::now();
     for offset in blocks(BLOCK, ends) {
         start_read(session, large, offset, BLOCK)?;
-        let copies = begun.elapsed().as_secs() / SPELL.as_secs() % 2 == 0;
+        let copies = (begun.elapsed().as_secs() / SPELL.as_secs()).is_multiple_of(2);
         if copies {
             session.start(copy, DataTransfer::Write { offset, data: &data, stable: false })?;
             session.finish()?;
