@@ -37,7 +37,8 @@ pub(crate) fn of_server(place: &Where) -> anyhow::Result<Arguments> {
     Ok(of_running(place.arguments(privileged(), folder()?)))
 }
 
-/// The arguments of the server that runs with the state folder of these; these if there is none, or if they name a settings file.
+/// The arguments of the running server that uses the same state folder as `own`. If no such server runs, or if `own` names a
+/// settings file, these are `own`.
 pub(crate) fn of_running(own: Arguments) -> Arguments {
     if own.config.is_some() {
         return own;

@@ -1,4 +1,5 @@
-//! The doctor inside the server, with real clients: each trouble beside one that looks like it and is none.
+//! The doctor inside the server, with real clients. Each client with a trouble runs beside a client without one, whose traffic looks
+//! similar.
 
 mod disks;
 mod habits;
