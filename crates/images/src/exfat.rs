@@ -9,7 +9,7 @@ mod files;
 
 use std::sync::Arc;
 
-use crate::fat::{ClusterTable, KeptRuns, Runs, read_runs};
+use crate::fat::{ClusterHeap, ClusterTable, KeptRuns, Runs, read_runs};
 use crate::part::read_vec;
 use crate::tree::FileSystem;
 use crate::{Error, ReadAt, Result, decode};
@@ -43,12 +43,9 @@ pub fn volume(bytes: Arc<dyn ReadAt>) -> crate::Volume {
 /// An open volume.
 struct Volume {
     bytes: Arc<dyn ReadAt>,
-    /// Bytes of a cluster.
-    cluster: u64,
-    clusters: u32,
-    /// Where the table begins, and where cluster 2 does.
+    heap: ClusterHeap,
+    /// Where the table begins.
     table: u64,
-    data: u64,
     root_cluster: u32,
     kept: KeptRuns,
 }
@@ -107,10 +104,12 @@ impl Volume {
         let table = u64::from(boot.table) + if is_second { u64::from(boot.table_length) } else { 0 };
         Ok(Self {
             bytes,
-            cluster: 1 << (boot.sector_shift + boot.cluster_shift),
-            clusters: boot.clusters,
+            heap: ClusterHeap {
+                begin: u64::from(boot.heap) << boot.sector_shift,
+                cluster: 1 << (boot.sector_shift + boot.cluster_shift),
+                count: boot.clusters,
+            },
             table: table << boot.sector_shift,
-            data: u64::from(boot.heap) << boot.sector_shift,
             root_cluster: boot.root,
             kept: KeptRuns::default(),
         })
@@ -123,17 +122,17 @@ impl Volume {
             return Ok(Runs::default());
         }
         if is_contiguous {
-            let last = u64::from(first).checked_add(length.div_ceil(self.cluster) - 1);
+            let last = u64::from(first).checked_add(length.div_ceil(self.heap.cluster) - 1);
             let last = last.and_then(|last| u32::try_from(last).ok()).unwrap_or(END);
             self.check_cluster(first)?;
             self.check_cluster(last)?;
-            return Ok(Arc::new(vec![(self.place(first), length)]));
+            return Ok(Arc::new(vec![(self.heap.place(first), length)]));
         }
         self.kept.chain(self, first, length)
     }
 
     fn check_cluster(&self, cluster: u32) -> Result<()> {
-        match self.has(cluster) {
+        match self.heap.has(cluster) {
             true => Ok(()),
             false => Err(self.damaged(cluster, "something leads to it, but the volume has no such cluster")),
         }
@@ -149,16 +148,8 @@ impl Volume {
 }
 
 impl ClusterTable for Volume {
-    fn cluster(&self) -> u64 {
-        self.cluster
-    }
-
-    fn place(&self, cluster: u32) -> u64 {
-        self.data + u64::from(cluster.saturating_sub(2)) * self.cluster
-    }
-
-    fn has(&self, cluster: u32) -> bool {
-        cluster.checked_sub(2).is_some_and(|number| number < self.clusters)
+    fn heap(&self) -> &ClusterHeap {
+        &self.heap
     }
 
     fn next(&self, cluster: u32) -> Result<Option<u32>> {
@@ -169,6 +160,6 @@ impl ClusterTable for Volume {
     }
 
     fn damaged(&self, cluster: u32, problem: &str) -> Error {
-        Error::damaged(format!("cluster {cluster} of exFAT"), self.place(cluster), problem)
+        Error::damaged(format!("cluster {cluster} of exFAT"), self.heap.place(cluster), problem)
     }
 }

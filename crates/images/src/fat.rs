@@ -13,7 +13,7 @@ use crate::part::read_vec;
 use crate::tree::FileSystem;
 use crate::{Error, ReadAt, Result, decode};
 
-pub(crate) use self::clusters::{ClusterTable, KeptRuns, Runs, read_runs};
+pub(crate) use self::clusters::{ClusterHeap, ClusterTable, KeptRuns, Runs, read_runs};
 pub(crate) use self::entries::time;
 pub(crate) use self::files::{found_by_name, listed_page};
 
@@ -51,12 +51,9 @@ enum Width {
 struct Volume {
     bytes: Arc<dyn ReadAt>,
     width: Width,
-    /// Bytes of a cluster.
-    cluster: u64,
-    clusters: u32,
-    /// Where the first table begins, and where cluster 2 does.
+    heap: ClusterHeap,
+    /// Where the first table begins.
     table: u64,
-    data: u64,
     /// The top folder of FAT12 and FAT16: its place and its length.
     fixed_root: (u64, u64),
     /// The first cluster of the top folder of FAT32.
@@ -122,10 +119,12 @@ impl Volume {
         Ok(Self {
             bytes,
             width,
-            cluster: boot.per_cluster * boot.sector,
-            clusters,
+            heap: ClusterHeap {
+                begin: data * boot.sector,
+                cluster: boot.per_cluster * boot.sector,
+                count: clusters,
+            },
             table: boot.reserved * boot.sector,
-            data: data * boot.sector,
             fixed_root: (root * boot.sector, boot.root_entries * 32),
             root_cluster: boot.root_cluster,
             kept: KeptRuns::default(),
@@ -139,16 +138,8 @@ impl Volume {
 }
 
 impl ClusterTable for Volume {
-    fn cluster(&self) -> u64 {
-        self.cluster
-    }
-
-    fn place(&self, cluster: u32) -> u64 {
-        self.data + u64::from(cluster.saturating_sub(2)) * self.cluster
-    }
-
-    fn has(&self, cluster: u32) -> bool {
-        cluster.checked_sub(2).is_some_and(|number| number < self.clusters)
+    fn heap(&self) -> &ClusterHeap {
+        &self.heap
     }
 
     fn next(&self, cluster: u32) -> Result<Option<u32>> {
@@ -179,6 +170,6 @@ impl ClusterTable for Volume {
     }
 
     fn damaged(&self, cluster: u32, problem: &str) -> Error {
-        Error::damaged(format!("cluster {cluster} of FAT"), self.place(cluster), problem)
+        Error::damaged(format!("cluster {cluster} of FAT"), self.heap.place(cluster), problem)
     }
 }

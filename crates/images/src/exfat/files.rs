@@ -34,7 +34,7 @@ impl Volume {
 
     /// Where the cluster ends that a set of entries can reach to, from the beginning of its folder.
     fn cluster_end(&self, index: u64) -> u64 {
-        ((index + 19) * 32).next_multiple_of(self.cluster)
+        ((index + 19) * 32).next_multiple_of(self.heap.cluster)
     }
 
     /// Where the entries of a folder are.
@@ -69,7 +69,7 @@ impl FileSystem for Volume {
 
     /// The free clusters are not counted: the whole bitmap would have to be read.
     fn space(&self) -> (u64, u64) {
-        (u64::from(self.clusters) * self.cluster, 0)
+        (self.heap.bytes(), 0)
     }
 
     fn root(&self) -> NodeId {

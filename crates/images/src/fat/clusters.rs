@@ -16,16 +16,37 @@ const KEPT: usize = 2 * (MOST_RUNS * RUN + BESIDE);
 /// Where the clusters of a file are: the first byte, and how many bytes follow each other.
 pub(crate) type Runs = Arc<Vec<(u64, u64)>>;
 
-/// The clusters of a volume.
-pub(crate) trait ClusterTable {
+/// Where the clusters of a volume are. They have numbers from 2 on.
+pub(crate) struct ClusterHeap {
+    /// Where cluster 2 begins, in bytes.
+    pub(crate) begin: u64,
     /// Bytes of a cluster.
-    fn cluster(&self) -> u64;
+    pub(crate) cluster: u64,
+    /// How many clusters there are.
+    pub(crate) count: u32,
+}
 
-    /// Where a cluster is.
-    fn place(&self, cluster: u32) -> u64;
+impl ClusterHeap {
+    /// Where a cluster begins, in bytes.
+    pub(crate) fn place(&self, cluster: u32) -> u64 {
+        self.begin + u64::from(cluster.saturating_sub(2)) * self.cluster
+    }
 
     /// Whether the volume has a cluster.
-    fn has(&self, cluster: u32) -> bool;
+    pub(crate) fn has(&self, cluster: u32) -> bool {
+        cluster.checked_sub(2).is_some_and(|number| number < self.count)
+    }
+
+    /// Bytes of all clusters.
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::from(self.count) * self.cluster
+    }
+}
+
+/// The clusters of a volume, and the table that chains them.
+pub(crate) trait ClusterTable {
+    /// Where the clusters are.
+    fn heap(&self) -> &ClusterHeap;
 
     /// The cluster behind another one; `None` at the end of a chain.
     ///
@@ -64,23 +85,24 @@ impl KeptRuns {
 }
 
 fn chain(table: &impl ClusterTable, first: u32, length: u64) -> Result<Vec<(u64, u64)>> {
+    let heap = table.heap();
     let mut runs: Vec<(u64, u64)> = Vec::new();
     let (mut at, mut left) = (Some(first), length);
     // A chain that leads back meets a cluster that it was at, which is another one after 1, 2, 4, 8 … steps.
     let (mut seen, mut steps, mut next_seen) = (at, 0u64, 1u64);
     while let Some(cluster) = at.filter(|_| left > 0) {
-        if !table.has(cluster) {
+        if !heap.has(cluster) {
             return Err(table.damaged(cluster, "a chain leads to it, but the volume has no such cluster"));
         }
-        let place = table.place(cluster);
+        let place = heap.place(cluster);
         match runs.last_mut() {
-            Some((start, bytes)) if *start + *bytes == place => *bytes += table.cluster(),
-            _ => runs.push((place, table.cluster())),
+            Some((start, bytes)) if *start + *bytes == place => *bytes += heap.cluster,
+            _ => runs.push((place, heap.cluster)),
         }
         if runs.len() > MOST_RUNS {
             return Err(Error::NotSupported(format!("a file in more than {MOST_RUNS} pieces")));
         }
-        left = left.saturating_sub(table.cluster());
+        left = left.saturating_sub(heap.cluster);
         at = table.next(cluster)?;
         if at.is_some() && at == seen {
             return Err(table.damaged(cluster, "it is in a chain that does not end"));

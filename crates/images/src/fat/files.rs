@@ -64,7 +64,7 @@ impl FileSystem for Volume {
 
     /// The free clusters are not counted: the whole table would have to be read.
     fn space(&self) -> (u64, u64) {
-        (u64::from(self.clusters) * self.cluster, 0)
+        (self.heap.bytes(), 0)
     }
 
     fn root(&self) -> NodeId {
