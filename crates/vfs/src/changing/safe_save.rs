@@ -87,9 +87,9 @@ impl<'a> SafeSave<'a> {
         let Some(left) = self.volume.site.vacated.take(place.folder.id(), place.name) else { return };
         for _ in 0..MOST_STATES {
             match self.keep_of_left((new, place), &left) {
-                // A lease that another client has on the new file already is no reason to wait. Its state is, and that of the
-                // old file.
-                Err(Error::LeaseRecall(file)) if self.volume.site.state.is_elsewhere(file) => {
+                // The state of one of the two files was at another server. It may have come since, and then this does not wait.
+                // Nor does it for a lease that another client has on the new file already.
+                Err(Error::LeaseRecall(file)) if self.volume.site.state.is_joined() => {
                     if self.volume.site.pin_and_wait(&[file]).is_err() {
                         return;
                     }

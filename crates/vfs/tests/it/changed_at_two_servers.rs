@@ -108,7 +108,6 @@ async fn no_server_loses_what_the_other_one_has_written_into_the_metadata_of_a_f
 /// A client without Mac metadata saves by moving the old file away and making a new one. This server knows nothing of the
 /// states of the two files.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[ignore = "a fault: on a busy machine the fork is lost in one of four saves"]
 async fn what_is_saved_at_one_server_keeps_what_a_mac_has_written_at_the_other() {
     let servers = servers();
     let [of_mac, other] = &servers;
