@@ -1,14 +1,14 @@
 //! Writes of data without an open, told to subscribers: [`StatelessWrites`].
 //!
 //! Such a write knows its file, and no name of it. Where a subscription needs an event of each write, the host tells of it. In other
-//! folders the first write after each delivery looks for the name.
+//! folders the first write after each delivery looks for the name, unless a client has the file open.
 
 use std::array;
 
 use lock::Mutex;
 
 use crate::backend::{Found, Node};
-use crate::events::{Change, ChangeKind, Deliveries, PublishedMark};
+use crate::events::{Change, ChangeKind, Deliveries, Name, PublishedMark};
 use crate::local::DATA;
 use crate::{Actor, FileId, Volume, ranks};
 
@@ -44,19 +44,25 @@ pub(crate) fn tell_stateless(volume: &Volume, actor: &Actor, file: &Node) {
     if !site.listens() || !site.stateless_writes.is_news(file.id(), before) {
         return;
     }
-    let Ok(attributes) = file.attributes() else { return };
-    let Some((folder, name)) = volume.place_search().hint(&Found { object: file.clone(), attributes }) else {
-        return;
-    };
+    let Some((folder, name)) = place_of(volume, file) else { return };
     let change = Change {
-        folder: folder.object.id(),
-        name: name.into(),
+        folder: folder.id(),
+        name,
         file: Some(file.id()),
         of: file.kind(),
         what: ChangeKind::Modified(DATA),
         by: Some(actor.party.client),
     };
-    volume.publish_unheard(&*folder.object, &change);
+    volume.publish_unheard(&*folder, &change);
+}
+
+/// Where a file is. If a client has it open, this asks the host for nothing.
+fn place_of(volume: &Volume, file: &Node) -> Option<(Node, Name)> {
+    volume.site.places.place_of(file.id()).or_else(|| {
+        let found = Found { object: file.clone(), attributes: file.attributes().ok()? };
+        let (folder, name) = volume.place_search().hint(&found)?;
+        Some((folder.object, name.into()))
+    })
 }
 
 #[cfg(test)]
