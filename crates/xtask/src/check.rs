@@ -1,5 +1,6 @@
 //! `cargo xtask check`: all steps that a change must pass, each timed.
 
+use std::num::NonZero;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -74,7 +75,7 @@ pub fn run() -> Result<()> {
     let mut steps = CheckSteps::begin();
     add_quick(&mut steps);
     steps.run("clippy", || run_line(CLIPPY));
-    steps.run("tests", || run_tests(SHORT_STRESS));
+    steps.run("tests", run_tests);
     steps.run("docs", || run_line(DOCS));
     steps.finish()
 }
@@ -102,7 +103,7 @@ pub const DOCS: &[&str] =
     &["env", "RUSTDOCFLAGS=-D warnings", "cargo", "doc", "--workspace", "--no-deps", "--quiet"];
 
 /// Without examples, which clippy compiles, and without doc tests, of which there are none (`tidy`).
-const TEST: [&str; 4] = ["test", "--workspace", "--tests", "--quiet"];
+pub const TEST: [&str; 4] = ["test", "--workspace", "--tests", "--quiet"];
 
 /// The line that compiles the tests of all crates.
 pub const COMPILE_TESTS: &[&str] = &["cargo", TEST[0], TEST[1], TEST[2], TEST[3], "--no-run"];
@@ -111,14 +112,16 @@ fn run_line(line: &[&str]) -> Result<()> {
     process::run(line[0], &line[1..])
 }
 
-/// Runs the tests of all crates, the test `stress` for so many seconds. CI runs them in a closed clone, see `.ci/closed`.
-pub fn run_tests(stress_seconds: &str) -> Result<()> {
-    let processors = std::thread::available_parallelism()?.get();
+/// Runs the tests of all crates.
+fn run_tests() -> Result<()> {
+    let settings = test_settings(SHORT_STRESS);
+    let env: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, &**value)).collect();
+    process::run_with("cargo", &[&TEST[..], &["--no-fail-fast"]].concat(), &env)
+}
+
+/// Variables for programs of tests: how many tests run at the same time, and the seconds that the test `stress` takes.
+pub fn test_settings(stress_seconds: &str) -> [(&'static str, String); 2] {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = (processors * TESTS_PER_PROCESSOR).to_string();
-    let env = [("RUST_TEST_THREADS", threads.as_str()), ("FOURFOLD_STRESS_SECONDS", stress_seconds)];
-    let args = [&TEST[..], &["--no-fail-fast"]].concat();
-    match process::is_ci() {
-        true => process::run_with("bash", &[&[".ci/closed", "cargo"], &args[..]].concat(), &env),
-        false => process::run_with("cargo", &args, &env),
-    }
+    [("RUST_TEST_THREADS", threads), ("FOURFOLD_STRESS_SECONDS", stress_seconds.to_owned())]
 }

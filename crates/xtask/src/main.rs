@@ -35,7 +35,7 @@ enum XtaskCommand {
     /// The rules of the code that can be measured
     Tidy,
     /// Every test there is, with other people's clients; installs what it needs when it may
-    Test,
+    Test(test::TestArgs),
     /// Other people's clients against a freshly started server, compared with the committed list of outcomes
     Interop(interop::InteropArgs),
     /// The peer from Debian's packages beside ours, driven by the same client in alternating runs; --all judges all four
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     let outcome = match XtaskCommand::parse() {
         XtaskCommand::Check => check::run(),
         XtaskCommand::Tidy => tidy::run(),
-        XtaskCommand::Test => test::run(),
+        XtaskCommand::Test(args) => test::run(&args),
         XtaskCommand::Interop(args) => interop::run(&args),
         XtaskCommand::Compare(args) => compare::run(&args),
         XtaskCommand::Soak(args) => soak::run(&args),

@@ -1,7 +1,16 @@
 //! `cargo xtask test`: all tests. CI runs this command.
 //!
+//! ```text
+//! program ─► nfs, afp, iscsi, linux, console ─────► layouts, coherence, ceph, rights, … ─► verdict
+//!        └─► smb (beside) ────────────────────────────────────────────────────────────────►
+//!        └─► tests are compiled ─► tests run, beside appletalk, cluster, clippy and docs ──►
+//! ```
+//!
 //! Compilers keep all processors busy, and the suites of `interop` mostly wait. So the program that the suites need is compiled first,
-//! and all else is compiled beside it and them, with what they leave of the processors. The tests, which need all of this, come last.
+//! and all else beside them, with what they leave of the processors. The program is the one of the tests: it is compiled once, and the
+//! suites find what an assertion of a debug build finds.
+
+mod programs;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,17 +26,36 @@ use crate::{debian, docs, interop, process};
 /// How long programs that run beside others may take after these.
 const LIMIT: Duration = Duration::from_secs(900);
 
+/// The program that the suites drive.
+const PROGRAM: &str = "target/debug/fourfold";
+/// The line that compiles it as [`check::COMPILE_TESTS`] does.
+const BUILD: &[&str] = &["build", "--workspace", "--bin", "fourfold", "--quiet"];
+
+/// How long the tests may take beside other steps.
+const TESTS_LIMIT: Duration = Duration::from_secs(1500);
+
 /// How long compilers may take that run beside the suites, and get only what these leave of the processors.
 const COMPILER_LIMIT: Duration = Duration::from_secs(2400);
 
-pub fn run() -> Result<()> {
+#[derive(clap::Args)]
+pub struct TestArgs {
+    /// Only the tests that are compiled already
+    #[arg(long, hide = true)]
+    compiled: bool,
+}
+
+pub fn run(args: &TestArgs) -> Result<()> {
+    if args.compiled { programs::run() } else { everything() }
+}
+
+fn everything() -> Result<()> {
     std::env::set_current_dir(process::root())?; // of programs that run beside others, too
     let missing = install()?;
     let mut steps = CheckSteps::begin();
     steps.run("clients", || clients(&missing));
     check::add_quick(&mut steps);
+    steps.run("program", || process::run("cargo", BUILD));
     let compilers = Compilers::start();
-    steps.run("program", interop::build);
     interop::forget_summaries();
     // smbtorture mostly waits, in a network of its own.
     let smb = beside("smb", &["--ci"]);
@@ -39,8 +67,9 @@ pub fn run() -> Result<()> {
     steps.run("interop console", || interop("console", &[]));
     // Some of the next suites run tests of our own.
     compilers.finish_one(&mut steps);
+    let tests = tests();
     // Servers of a cluster mostly wait for the end of leases. What runs beside them measures nothing.
-    let cluster = beside("cluster", &[]);
+    let cluster = beside("cluster", &["--ci"]);
     // Its virtual machine waits for timers of protocols.
     let appletalk = beside("appletalk", &[]);
     steps.run("interop layouts", || interop("layouts", &[]));
@@ -56,8 +85,8 @@ pub fn run() -> Result<()> {
     steps.run("interop appletalk, the rest of it", || appletalk?.finish());
     steps.run("interop cluster, the rest of it", || cluster?.finish());
     steps.run("interop smb, the rest of it", || smb?.finish());
+    steps.run("tests, the rest of them", || tests?.finish_within(TESTS_LIMIT));
     compilers.finish(&mut steps);
-    steps.run("tests", || check::run_tests(check::LONG_STRESS));
     let outcome = steps.finish();
     println!("{}", interop::last_summaries());
     outcome
@@ -102,21 +131,31 @@ fn install() -> Result<Vec<&'static str>> {
 /// Runs in a process of its own, since it may move itself to a network of its own.
 fn interop(protocol: &str, more: &[&str]) -> Result<()> {
     let xtask = std::env::current_exe()?;
-    let args = [&["interop", protocol, "--no-build"], more].concat();
+    let args = [&["interop", protocol, "--no-build", "--program", PROGRAM], more].concat();
     process::run(&xtask.to_string_lossy(), &args)
 }
 
 /// What the guides of the manual say is done, each on a machine of its own.
 fn guides() -> Result<()> {
     let xtask = std::env::current_exe()?;
-    process::run(&xtask.to_string_lossy(), &["docs", "guides", "--no-build"])
+    process::run(&xtask.to_string_lossy(), &["docs", "guides", "--program", PROGRAM])
 }
 
 /// The same as [`interop()`] without waiting.
 fn beside(protocol: &str, more: &[&str]) -> Result<BackgroundStep> {
     let xtask = std::env::current_exe()?;
-    let args = [&["interop", protocol, "--no-build"], more].concat();
+    let args = [&["interop", protocol, "--no-build", "--program", PROGRAM], more].concat();
     BackgroundStep::start(&format!("interop-{protocol}"), &xtask.to_string_lossy(), &args)
+}
+
+/// The tests of all crates, without waiting. CI runs them in a closed clone, see `.ci/closed`.
+fn tests() -> Result<BackgroundStep> {
+    let xtask = std::env::current_exe()?;
+    let line = [&xtask.to_string_lossy(), "test", "--compiled"];
+    match process::is_ci() {
+        true => BackgroundStep::start("tests", "bash", &[&[".ci/closed"], &line[..]].concat()),
+        false => BackgroundStep::start("tests", line[0], &line[1..]),
+    }
 }
 
 /// A program that runs beside the following steps.
@@ -136,7 +175,11 @@ impl BackgroundStep {
 
     /// Waits for the end, and prints the output.
     fn finish(self) -> Result<()> {
-        let ended = self.running.finish(LIMIT);
+        self.finish_within(LIMIT)
+    }
+
+    fn finish_within(self, limit: Duration) -> Result<()> {
+        let ended = self.running.finish(limit);
         print!("{}", std::fs::read_to_string(&self.log)?);
         ended
     }
@@ -157,7 +200,11 @@ impl Compilers {
                 let step = CheckStep::of(name, || {
                     compiled_beside(line, &log)?;
                     // Before clippy begins: cargo would wait for its end.
-                    if line == check::COMPILE_TESTS { interop::find_tests() } else { Ok(()) }
+                    if line == check::COMPILE_TESTS {
+                        interop::find_tests().and_then(|()| programs::find())
+                    } else {
+                        Ok(())
+                    }
                 });
                 if sender.send((step, log)).is_err() {
                     return; // the steps have ended early

@@ -29,6 +29,10 @@ const PASSWORD: &str = "secret";
 /// The random model of `fourfold-fuzz`, and the check that runs it.
 pub const MODEL: TestProgram = TestProgram { folder: "fuzzed", name: "one_tree" };
 const RANDOM: &str = "random operations are answered as the model says";
+/// How the names of the checks' outcomes begin.
+const CHECK: &str = "cluster: ";
+/// More checks than this with differences are no accident.
+const ACCIDENTS: usize = 10;
 const PROGRAMS: &[&str] =
     &["etcd", "openssl", "cc", "nft", "iscsi-test-cu", "ceph-mon", "ceph-osd", "ceph-mds", "ceph-fuse"];
 
@@ -53,6 +57,7 @@ pub fn run(args: &InteropArgs) -> Result<()> {
         false,
     )?;
     let mut outcomes = Outcomes::default();
+    let expected = expected(args)?;
     if !process::is_root() {
         outcomes.skip("cluster", "it needs root, to act as other users");
     } else if !python::is_installed() {
@@ -62,15 +67,12 @@ pub fn run(args: &InteropArgs) -> Result<()> {
     } else {
         outcomes.run("cluster", PROGRAMS, || Ok(()));
         if outcomes.0.iter().all(|(_, outcome)| *outcome == Outcome::Pass) {
-            checks(args, &mut outcomes)?;
+            checks(args, &args.only, &mut outcomes)?;
+            if args.ci {
+                try_again(args, &expected, &mut outcomes)?;
+            }
         }
     }
-    let list = match (args.torture, args.ceph) {
-        (true, _) => "torture.toml",
-        (false, true) => "ceph.toml",
-        (false, false) => "expected.toml",
-    };
-    let expected = Expectations::read(&process::root().join("interop/cluster").join(list))?.else_pass();
     let is_of_another =
         |name: &str| (args.gateways + 1..=4).any(|number| name.contains(&format!("beside gate{number}")));
     let is_single = args.scale || args.multipath;
@@ -79,7 +81,45 @@ pub fn run(args: &InteropArgs) -> Result<()> {
     conclude(args, &expected.retain(is_meant).compare(&outcomes, process::is_ci()))
 }
 
-fn checks(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
+fn expected(args: &InteropArgs) -> Result<Expectations> {
+    let list = match (args.torture, args.ceph) {
+        (true, _) => "torture.toml",
+        (false, true) => "ceph.toml",
+        (false, false) => "expected.toml",
+    };
+    Ok(Expectations::read(&process::root().join("interop/cluster").join(list))?.else_pass())
+}
+
+/// Runs checks with differences once more: on a busy machine a server may have waited too long. Both results are printed.
+fn try_again(args: &InteropArgs, expected: &Expectations, outcomes: &mut Outcomes) -> Result<()> {
+    let differing: Vec<(String, Outcome)> = outcomes
+        .0
+        .iter()
+        .filter(|(name, outcome)| name.starts_with(CHECK) && !expected.is_met(name, outcome))
+        .cloned()
+        .collect();
+    if differing.is_empty() || differing.len() > ACCIDENTS {
+        return Ok(());
+    }
+    let mut only: Vec<String> =
+        differing.iter().map(|(name, _)| name.trim_start_matches(CHECK).to_owned()).collect();
+    if only.iter().any(|name| name.contains("beside gate")) {
+        only.push("matrix".to_owned());
+    }
+    let mut again = Outcomes::default();
+    checks(args, &only, &mut again)?;
+    for (name, first) in differing {
+        let now = again.0.iter().find(|(found, _)| *found == name).map(|(_, outcome)| outcome.clone());
+        println!("once more: {name}: first {first:?}, now {now:?}");
+        if let (Some(now), Some((_, kept))) = (now, outcomes.0.iter_mut().find(|(found, _)| *found == name)) {
+            *kept = now;
+        }
+    }
+    Ok(())
+}
+
+/// Runs the checks whose names contain one of these; all, if there is none.
+fn checks(args: &InteropArgs, only: &[String], outcomes: &mut Outcomes) -> Result<()> {
     let folder = process::fresh_folder("interop-cluster")?;
     let [script, program, nfs3, folder_text] = [
         process::root().join("interop/cluster/checks.py"),
@@ -105,7 +145,7 @@ fn checks(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
         words.push("--scale");
     }
     words.push("--only");
-    words.extend(args.only.iter().map(String::as_str));
+    words.extend(only.iter().map(String::as_str));
     let smb_conf = samba::client_configuration(&folder.join("client"))?.display().to_string();
     match process::find("smbtorture") {
         Some(_) => {
@@ -126,7 +166,7 @@ fn checks(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
         }
         Ok(())
     });
-    outcomes.add_lines("cluster", &text);
+    outcomes.add_lines(CHECK.trim_end_matches(": "), &text);
     let history = folder.join("history.json");
     if history.exists() {
         outcomes.run("history", &[], || recorded::check(&history));

@@ -9,6 +9,9 @@ use toml_edit::DocumentMut;
 
 use super::outcome::{Outcome, Outcomes};
 
+/// How the line of a difference begins.
+const FAILED: &str = "FAILED";
+
 #[derive(Debug, PartialEq, Eq)]
 enum Expectation {
     Pass,
@@ -40,14 +43,28 @@ impl SuiteVerdict {
         format!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
     }
 
-    /// The counts of a line that [`Self::summary`] made.
-    pub fn of_summary(text: &str) -> Option<Self> {
-        let counts = text.split(", ").map(|part| part.split(' ').next()?.parse().ok());
-        let [passed, failed, skipped] = counts.collect::<Option<Vec<usize>>>()?.try_into().ok()?;
-        Some(Self { lines: Vec::new(), passed, failed, skipped })
+    /// The summary, and below it the failures.
+    pub fn record(&self) -> String {
+        let failures = self.lines.iter().filter(|line| line.starts_with(FAILED));
+        failures.fold(self.summary(), |text, line| text + "\n" + line)
     }
 
-    /// Adds the counts of another list.
+    /// The counts and the failures that [`Self::record`] wrote.
+    pub fn of_record(text: &str) -> Option<Self> {
+        let (summary, failures) = text.split_once('\n').unwrap_or((text, ""));
+        let counts = summary.split(", ").map(|part| part.split(' ').next()?.parse().ok());
+        let [passed, failed, skipped] = counts.collect::<Option<Vec<usize>>>()?.try_into().ok()?;
+        Some(Self { lines: failures.lines().map(str::to_owned).collect(), passed, failed, skipped })
+    }
+
+    /// A run that did not get as far as its verdict: one failure, so that a missing result is not mistaken for success.
+    pub fn absent(protocol: &str) -> Self {
+        let mut verdict = Self::default();
+        verdict.fail(format!("{FAILED}  {protocol}: it has no verdict"));
+        verdict
+    }
+
+    /// Adds the counts and the lines of another list.
     pub fn add(&mut self, other: Self) {
         self.lines.extend(other.lines);
         self.passed += other.passed;
@@ -252,11 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_read_from_the_summary() {
-        let verdict = SuiteVerdict { lines: Vec::new(), passed: 3, failed: 20, skipped: 1 };
-        let read = SuiteVerdict::of_summary(&verdict.summary()).unwrap();
+    fn counts_and_failures_are_read_from_the_record() {
+        let lines =
+            ["FAILED  a: is 1, not 0", "known   b: as listed", "FAILED  c: is absent"].map(str::to_owned);
+        let verdict = SuiteVerdict { lines: lines.to_vec(), passed: 3, failed: 20, skipped: 1 };
+        let read = SuiteVerdict::of_record(&verdict.record()).unwrap();
         assert_eq!((read.passed, read.failed, read.skipped), (3, 20, 1));
-        assert!(SuiteVerdict::of_summary("").is_none());
+        assert_eq!(read.lines, [&*lines[0], &*lines[2]]);
+        assert!(SuiteVerdict::of_record("").is_none());
     }
 
     #[test]

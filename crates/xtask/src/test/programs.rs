@@ -1,0 +1,115 @@
+//! The compiled programs of the tests, run without cargo: cargo would wait while it compiles something else beside them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::check;
+use crate::process;
+
+/// How long one program may take.
+const LIMIT: Duration = Duration::from_secs(1200);
+/// The crate whose tests take longer than those of all other crates.
+const LONGEST: &str = "app";
+
+/// A program of tests, and the folder in which cargo runs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Program {
+    at: String,
+    folder: String,
+}
+
+/// Notes where cargo has compiled the tests of all crates.
+pub fn find() -> Result<()> {
+    let output = Command::new("cargo")
+        .args(check::TEST)
+        .args(["--no-run", "--message-format=json-render-diagnostics"])
+        .current_dir(process::root())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot start cargo")?;
+    ensure!(output.status.success(), "the tests are not compiled ({})", output.status);
+    fs::write(list(), output.stdout)?;
+    Ok(())
+}
+
+/// Where cargo's messages are.
+fn list() -> PathBuf {
+    process::root().join("target/tests/programs.json")
+}
+
+/// The programs that cargo's messages name, one message a line.
+fn programs(messages: &str) -> Vec<Program> {
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let tests = messages.filter(|message| message["profile"]["test"] == true);
+    let program = |message: Value| {
+        let manifest = message["manifest_path"].as_str()?;
+        let folder = manifest.strip_suffix("/Cargo.toml")?.to_owned();
+        Some(Program { at: message["executable"].as_str()?.to_owned(), folder })
+    };
+    tests.filter_map(program).collect()
+}
+
+/// Runs all of them: those of the longest crate beside those of the others.
+pub fn run() -> Result<()> {
+    let at = list();
+    let messages = fs::read_to_string(&at).with_context(|| format!("cannot read {}", at.display()))?;
+    let (longest, others): (Vec<_>, Vec<_>) =
+        programs(&messages).into_iter().partition(|program| program.folder.ends_with(LONGEST));
+    ensure!(!longest.is_empty() && !others.is_empty(), "{} names too few programs", at.display());
+    let failed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for programs in [&longest, &others] {
+            let failed = &failed;
+            scope.spawn(move || programs.iter().for_each(|program| one(program, failed)));
+        }
+    });
+    let failed = failed.into_inner().unwrap_or_default();
+    if !failed.is_empty() {
+        bail!("these failed:\n{}", failed.join("\n"));
+    }
+    Ok(())
+}
+
+/// Runs one program, and prints what it says when it has ended.
+fn one(program: &Program, failed: &Mutex<Vec<String>>) {
+    let Program { at, folder } = program;
+    let mut words = vec!["-C".to_owned(), folder.clone(), format!("CARGO_MANIFEST_DIR={folder}")];
+    words.extend(check::test_settings(check::LONG_STRESS).map(|(name, value)| format!("{name}={value}")));
+    words.extend([at.clone(), "--quiet".to_owned()]);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let output = process::output("env", &words, LIMIT);
+    let Ok(mut failed) = failed.lock() else { return };
+    match output {
+        Ok(output) => {
+            let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+            println!("── {at}\n{}{}", text[0], text[1]);
+            if !output.status.success() {
+                failed.push(format!("{at} ({})", output.status));
+            }
+        }
+        Err(error) => failed.push(format!("{at}: {error:#}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Messages of cargo 1.95, without what nothing here reads.
+    const MESSAGES: &str = r#"{"reason":"compiler-artifact","manifest_path":"/w/crates/vfs/Cargo.toml","profile":{"test":false},"executable":null}
+{"reason":"compiler-artifact","manifest_path":"/w/crates/app/Cargo.toml","profile":{"test":false},"executable":"/w/target/debug/fourfold"}
+{"reason":"compiler-artifact","manifest_path":"/w/crates/app/Cargo.toml","profile":{"test":true},"executable":"/w/target/debug/deps/it-81eb"}
+{"reason":"build-finished","success":true}"#;
+
+    #[test]
+    fn only_tests_are_programs() {
+        let [at, folder] = ["/w/target/debug/deps/it-81eb", "/w/crates/app"].map(str::to_owned);
+        assert_eq!(programs(MESSAGES), [Program { at, folder }]);
+    }
+}
