@@ -21,6 +21,8 @@ use crate::process::{self, Running};
 use crate::samba::SambaUser;
 use crate::{isolate, server};
 
+/// How often a query is asked that finds nothing: on a busy machine a second may not be enough.
+const MOST_TRIES: usize = 4;
 const FOUND: &str = "mdsearch: queries of Macs find what they ask for";
 const OTHERS: &str = "mdsearch: files that a user may not list are not found";
 const SCOPE: &str = "mdsearch: a search in a folder stays in it";
@@ -126,9 +128,15 @@ impl SearchPlace {
         let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let work = || {
             while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let found = self.search(ADA, "found", &[], case.query);
-                let is_right = found.as_ref().is_ok_and(|found| *found == set(case.found));
-                if !is_right {
+                let search = || self.search(ADA, "found", &[], case.query);
+                let mut found = search();
+                for _ in 1..MOST_TRIES {
+                    if case.found.is_empty() || !found.as_ref().is_ok_and(BTreeSet::is_empty) {
+                        break;
+                    }
+                    found = search();
+                }
+                if !found.as_ref().is_ok_and(|found| *found == set(case.found)) {
                     let line = format!("{}: {found:?} instead of {:?}", case.query, case.found);
                     wrong.lock().expect("no thread panicked").push(line);
                 }
