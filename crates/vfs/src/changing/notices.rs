@@ -38,10 +38,15 @@ impl<'a> Notices<'a> {
         if !volume.site.listens() {
             return;
         }
+        let since = volume.site.subscriptions.deliveries();
         let owner = owner_of_sidecar(volume.streams.as_ref(), folder, name, what == ChangeKind::Removed);
         let (name, file, what) = match &owner {
             Some((owner, found)) => (owner.clone(), found, ChangeKind::Modified(SIDECAR)),
-            None => (Arc::from(name), file, what),
+            None => {
+                let name = Arc::from(name);
+                volume.site.stateless_writes.note((folder, &name), file, &what, since);
+                (name, file, what)
+            }
         };
         let change = Change {
             folder: folder.id(),
@@ -51,7 +56,11 @@ impl<'a> Notices<'a> {
             what,
             by: Some(self.actor.party.client),
         };
-        volume.site.watched().iter().for_each(|volume| volume.watched_folders().follow(&change, Some(file)));
+        if change.of == Kind::Folder {
+            for watched in volume.site.watched() {
+                watched.watched_folders().follow(&change, Some(file));
+            }
+        }
         volume.publish(&**folder, || change);
     }
 

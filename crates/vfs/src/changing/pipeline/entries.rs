@@ -106,6 +106,7 @@ impl<'a> Steps<'a> for LinkCreation<'a> {
 
     fn tell(&self, by: &PermittedActor<'a>, _made: &()) {
         by.notices().entry(&self.folder.object, &self.name, self.target, ChangeKind::Created);
+        by.volume().site.stateless_writes.forget_place(self.target.object.id()); // it has a name more than the entry says
     }
 }
 
