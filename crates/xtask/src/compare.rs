@@ -37,7 +37,7 @@ use rows::{ComparisonRow, RowGroup};
 pub struct CompareArgs {
     /// nfs, smb, afp or iscsi; large: a folder of 1,000,000 files beside one of 10,000; calls: system calls per operation; bench: the clients
     /// of `fourfold bench` beside the load programs; poll: our server that polls beside the same that does not; search: our index
-    /// beside a walk and a listing over SMB
+    /// beside a walk and a listing over SMB, and what it costs other operations
     #[arg(required_unless_present = "all")]
     protocol: Option<ComparedProtocol>,
     /// nfs, smb, afp and iscsi (or the named one) in one table with the bars; without --quick, --rows, --only and a
@@ -269,7 +269,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     }
     match protocol {
         ComparedProtocol::Large => large::run(args.quick),
-        ComparedProtocol::Search => search::run(args.rounds, args.quick),
+        ComparedProtocol::Search => search::run(args.rounds, args.quick, args.libsmb2.as_deref()),
         ComparedProtocol::Calls => calls::run(&args.rows, args.libsmb2.as_deref()),
         ComparedProtocol::Bench => loads::run(args.rounds, args.libsmb2.as_deref()),
         ComparedProtocol::Poll => poll::run(args.rounds, &args.rows, args.libsmb2.as_deref()),

@@ -1,7 +1,10 @@
 //! `cargo xtask compare search`: finding a file by a part of its name, with our index and in the ways that are left without one: `find`
-//! on the server, and a listing of the whole share over SMB, as Explorer's search box does it.
+//! on the server, and a listing of the whole share over SMB, as Explorer's search box does it. Then what the index costs those who
+//! use the share ([`service`]).
 //!
 //! No server of another project that is packaged answers such searches by itself: Samba needs Elasticsearch or an indexer of a desktop.
+
+mod service;
 
 use std::fs::File;
 use std::path::Path;
@@ -14,7 +17,7 @@ use crate::samba::{self, SambaUser};
 use crate::server::{self, UID};
 use crate::{debian, isolate, process};
 
-pub const PACKAGES: &[&[debian::Package]] = &[debian::SMB_LOAD];
+pub const PACKAGES: &[&[debian::Package]] = &[debian::SMB_LOAD, debian::NFS_CLIENTS];
 
 const ADA: SambaUser = SambaUser { name: "ada", password: "secret" };
 /// Files of a folder.
@@ -26,7 +29,7 @@ const BAR: f64 = 0.5;
 /// The longest time of one run, and of building the index.
 const LIMIT: Duration = Duration::from_secs(900);
 
-pub fn run(rounds: usize, quick: bool) -> Result<()> {
+pub fn run(rounds: usize, quick: bool, libsmb2: Option<&Path>) -> Result<()> {
     if !isolate::is_isolated() {
         bail!(
             "as root only, and where namespaces may be made: the files are made on a file system of their own"
@@ -37,6 +40,12 @@ pub fn run(rounds: usize, quick: bool) -> Result<()> {
     println!("making {files} files …");
     fill(&folder, files)?;
     samba::unix_users(&place, &[(ADA, UID)])?;
+    queries(&folder, &place, files, rounds)?;
+    service::run(&folder, rounds, libsmb2)
+}
+
+/// Compares the times of a search.
+fn queries(folder: &Path, place: &Path, files: usize, rounds: usize) -> Result<()> {
     let (settings, state) = (place.join("settings.toml"), place.join("state"));
     let share = format!("[[share]]\nname = \"share\"\npath = \"{}\"\nsearch = \"names\"\n", folder.display());
     std::fs::write(&settings, share)?;
