@@ -143,6 +143,30 @@ fn what_is_removed_stays_in_the_bin_of_its_person_until_its_time_is_over() {
 }
 
 #[test]
+fn a_bin_that_another_person_made_is_not_used() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: root gives folders to others");
+        return;
+    }
+    for made in [".bin/ada", ".bin"] {
+        let server = start_prepared(&format!("{SETTINGS}bin = \"30 d\"\n"), &["--smb-port", "0"], |one| {
+            let folder = one.join(made);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::os::unix::fs::chown(&folder, Some(61_299), None).unwrap();
+            std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        });
+        let one = server.folder.path().canonicalize().unwrap().join("one");
+        std::fs::write(one.join("take"), "one").unwrap();
+        let headers = format!("{}{MARK}", session(&server));
+        let take = json!({ "share": "one", "path": "take" }).to_string();
+        let refused = server.ask_with("POST /v1/files/remove", &headers, &take);
+        assert!(refused.body.contains("could not be moved into the bin"), "{}", refused.body);
+        assert!(one.join("take").exists());
+        assert_eq!(std::fs::read_dir(one.join(made)).unwrap().count(), 0, "nothing is left in {made}");
+    }
+}
+
+#[test]
 fn the_bin_is_emptied_of_what_has_been_in_it_for_long_enough() {
     let own = |one: &Path| one.join(".bin/ada");
     let settings = format!("{SETTINGS}bin = \"30 d\"\n");

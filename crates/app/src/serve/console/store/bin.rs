@@ -7,7 +7,8 @@
 //!       scenes/one.mov           with its path in the share
 //! ```
 //!
-//! So the path says where a file comes from, and the name of the folder when it was removed.
+//! So the path says where a file comes from, and the name of the folder when it was removed. A folder of one of these names that
+//! another person made is no bin: its owner could move away what is in it.
 
 use std::time::{Duration, SystemTime};
 
@@ -40,8 +41,15 @@ pub(super) fn is_in_bin(path: &[u8]) -> bool {
 pub(super) fn put(place: &PersonalShare, path: &[u8]) -> Result<(), Error> {
     let server = PersonalShare { actor: of_server(), ..place.clone() };
     let bin = folder(&server, &place.volume.root()?, BIN, MODE_OF_ALL)?;
+    if bin.attributes.uid != rustix::process::getuid().as_raw() {
+        return Err(Error::NotPermitted);
+    }
     let own = folder(place, &bin, place.account.as_bytes(), MODE_OF_ONE)?;
-    let mut target = removal(place, &own)?;
+    let (stamp, mut target) = removal(place, &own)?;
+    if own.attributes.uid != target.attributes.uid {
+        remove(place, (&own, stamp.as_bytes()), None, &mut 0)?;
+        return Err(Error::NotPermitted);
+    }
     let (from, name) = place.folder_of(path)?;
     let above = path.strip_suffix(name).unwrap_or_default();
     for name in above.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
@@ -77,8 +85,8 @@ fn folder(place: &PersonalShare, within: &Found, name: &[u8], mode: u32) -> Resu
     if found.attributes.kind == Kind::Folder { Ok(found) } else { Err(Error::NotFolder) }
 }
 
-/// A new folder for one removal.
-fn removal(place: &PersonalShare, own: &Found) -> Result<Found, Error> {
+/// A new folder for one removal, with its name.
+fn removal(place: &PersonalShare, own: &Found) -> Result<(String, Found), Error> {
     let stamp = Timestamp::now().strftime(STAMP).to_string();
     for number in 0..MOST_AT_ONCE {
         let name = if number == 0 { stamp.clone() } else { format!("{stamp} {number}") };
@@ -86,7 +94,10 @@ fn removal(place: &PersonalShare, own: &Found) -> Result<Found, Error> {
             place.volume.create(&place.actor, own, name.as_bytes(), NewKind::Folder, MODE_OF_ONE)
         });
         match made {
-            Ok(_) => return place.volume.lookup(&place.actor.caller, &own.object, name.as_bytes()),
+            Ok(_) => {
+                let made = place.volume.lookup(&place.actor.caller, &own.object, name.as_bytes())?;
+                return Ok((name, made));
+            }
             Err(Error::Exists) => {}
             Err(error) => return Err(error),
         }
