@@ -10,7 +10,6 @@
 
 mod accounts;
 mod acme;
-pub mod afp;
 mod api;
 mod appletalk;
 mod authority;
@@ -31,19 +30,18 @@ mod homes;
 mod host_accounts;
 mod hosts;
 pub mod in_common;
-mod iscsi;
 mod kind;
 mod link;
 mod lun;
 mod mac_policy;
 mod mentions;
 mod model;
-mod nfs;
 mod over_network;
 mod page;
 mod poll;
+mod port;
 mod preset;
-mod protocol;
+pub mod protocol;
 mod reload;
 mod roots;
 mod samba_sid;
@@ -53,7 +51,6 @@ mod section;
 mod server;
 mod setting;
 mod share;
-pub mod smb;
 mod subject;
 mod suggest;
 mod table;
@@ -83,15 +80,16 @@ pub use mentions::{Mention, MentionRole};
 pub use model::{
     DenyModes, MacLayout, ReadAhead, SearchScope, Settings, ShareSettings, SnapshotFolder, UserSettings,
 };
-pub use nfs::{ClientSec, ClientTls, HostAudience, TrustedHosts};
 pub use page::{PAGE_TITLE, page};
 pub use poll::PollSetting;
-pub use protocol::{BoundPorts, PerProtocol, Port, Ports, Protocol};
+pub use port::Port;
+pub use protocol::{
+    BoundPorts, ClientSec, ClientTls, Encryption, HostAudience, PerProtocol, Ports, Protocol, TrustedHosts,
+};
 pub use samba_sid::SambaSid;
 pub use secret::{HIDDEN, Secret, VolumePassword, is_open_to_others};
 pub use server::{Bonjour, LogFormat, ServerSettings};
 pub use setting::{Live, Setting, Table, setting};
-pub use smb::Encryption;
 pub use subject::{SUBJECTS, Subject, subject_of};
 pub use table::SETTINGS;
 pub use team::{TeamEntry, TeamFolder, Who, list_of};

@@ -279,17 +279,14 @@ pub(crate) enum Command {
     Complete(Complete),
 }
 
-/// The whole command line, with the help of the settings filled in from their table, for the terminal.
+/// The whole command line, for the terminal.
 pub(crate) fn command() -> clap::Command {
     command_for(notes::width())
 }
 
 /// The same for a terminal of so many columns.
 pub(crate) fn command_for(width: usize) -> clap::Command {
-    let command = Cli::command().mut_subcommand("serve", serve::with_help_from_table);
-    let command = command.mut_subcommand("check", serve::with_help_from_table);
-    let command = command.mut_subcommand("doctor", serve::with_help_from_table);
-    notes::laid_out(groups::with_first_page(command), width).term_width(width)
+    notes::laid_out(groups::with_first_page(Cli::command()), width).term_width(width)
 }
 
 #[cfg(test)]
@@ -358,9 +355,9 @@ mod tests {
             ("listen", "::1"),
             ("nfs-port", "0"),
             ("smb-port", "off"),
-            ("log-format", "json"),
             ("nfs-clients", "10.0.0.0/8"),
             ("nfs-clients", "fd00::/8"),
+            ("log-format", "json"),
             ("read-only", ""),
             ("guest", ""),
         ];

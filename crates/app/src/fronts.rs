@@ -52,6 +52,48 @@ struct FrontRow {
     services: fn(&Settings, u16) -> Vec<Service>,
     /// Says in the announcement of a share that Macs may back up over this protocol; 0: they may not.
     backup_flag: u8,
+    /// The systems whose clients can use it.
+    clients: &'static [FrontClient],
+    /// Why the certificate that the settings name for it cannot be used.
+    wrong_certificate: fn(&ServerSettings) -> Option<String>,
+}
+
+/// A system whose clients can use a protocol.
+struct FrontClient {
+    system: ClientSystem,
+    /// Its mount command, as `fourfold advise --mount` calls it.
+    mount: &'static str,
+    /// Why the system is made for this protocol; `None`: it is made for another.
+    reason: Option<&'static str>,
+}
+
+impl FrontClient {
+    const fn new(system: ClientSystem, mount: &'static str) -> Self {
+        Self { system, mount, reason: None }
+    }
+
+    const fn made_for_it(self, reason: &'static str) -> Self {
+        Self { reason: Some(reason), ..self }
+    }
+}
+
+/// The protocol that a system is made for, and why.
+pub(crate) fn best_for(system: ClientSystem) -> Option<(Protocol, &'static str)> {
+    FRONTS.iter().find_map(|row| {
+        let client = row.clients.iter().find(|client| client.system == system)?;
+        Some((row.protocol, client.reason?))
+    })
+}
+
+/// The name of the mount command of such clients for a protocol in `fourfold advise --mount`.
+pub(crate) fn mount_command(system: ClientSystem, protocol: Protocol) -> Option<&'static str> {
+    let row = FRONTS.iter().find(|row| row.protocol == protocol)?;
+    Some(row.clients.iter().find(|client| client.system == system)?.mount)
+}
+
+/// Why certificates that the settings name for protocols cannot be used, each after its setting.
+pub(crate) fn wrong_certificates(settings: &ServerSettings) -> impl Iterator<Item = String> {
+    FRONTS.iter().filter_map(|row| (row.wrong_certificate)(settings))
 }
 
 /// For a protocol that listens at its port only.

@@ -40,7 +40,7 @@ impl Document {
              <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n\
              <plist version=\"1.0\">\n<dict>\n\t<key>URL</key>\n\t<string>{escaped}</string>\n</dict>\n</plist>\n"
         );
-        let file_type = if target.protocol == Protocol::Afp { *b"ilaf" } else { *b"ilge" };
+        let file_type = target.protocol.location_type();
         Self { file_type, url, content: content.into_bytes() }
     }
 }

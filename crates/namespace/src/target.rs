@@ -65,6 +65,14 @@ impl Protocol {
         }
     }
 
+    /// The type of an internet location that has its URL: the Finder recognizes it by that.
+    pub(crate) fn location_type(self) -> [u8; 4] {
+        match self {
+            Self::Afp => *b"ilaf",
+            Self::Smb | Self::Nfs => *b"ilge",
+        }
+    }
+
     /// Whether its targets have names of the form `\\HOST\SHARE` ([MS-DTYP] 2.2.57).
     #[must_use]
     pub fn has_unc(self) -> bool {
@@ -102,6 +110,17 @@ pub struct Wrong {
     pub what: &'static str,
     /// The correction.
     pub instead: String,
+}
+
+/// What clients make of a port that is not the usual one of the protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortLimit {
+    /// The problem.
+    pub what: String,
+    /// The correction.
+    pub instead: &'static str,
+    /// No client gets to the port.
+    pub excludes_all: bool,
 }
 
 impl fmt::Display for Wrong {
@@ -174,6 +193,25 @@ impl Target {
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port.unwrap_or(self.protocol.port())
+    }
+
+    /// Why clients that are led to the target may not get to its port; `None`: they do.
+    #[must_use]
+    pub fn port_limit(&self) -> Option<PortLimit> {
+        let port = self.port?;
+        match self.protocol {
+            Protocol::Smb => Some(PortLimit {
+                what: format!("a referral of SMB has no port, and {self} has {port}"),
+                instead: "serve it at port 445, and leave the port out",
+                excludes_all: true,
+            }),
+            Protocol::Nfs => Some(PortLimit {
+                what: format!("Linux follows referrals of NFS to port 2049 only, and {self} has {port}"),
+                instead: "serve it at port 2049, or have clients mount it by `fourfold namespace map`",
+                excludes_all: false,
+            }),
+            Protocol::Afp => None,
+        }
     }
 
     /// The path on the server, with slashes: of an export of NFS.

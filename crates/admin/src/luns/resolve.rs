@@ -45,7 +45,7 @@ impl Lun {
 /// The prefix of the targets' names.
 #[must_use]
 pub fn prefix(settings: &Settings, server_id: &[u8; 16]) -> String {
-    settings.server.iscsi.name.clone().unwrap_or_else(|| own_prefix(server_id))
+    settings.server.protocols.iscsi.name.clone().unwrap_or_else(|| own_prefix(server_id))
 }
 
 /// The prefix if the settings do not have one.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::{MountRecipe, Reachable, best, url};
 use crate::control::{BestMount, MountLine};
-use crate::settings::afp::Login;
+use crate::settings::protocol::afp::Login;
 use crate::settings::{Protocol, ServerSettings, ShareSettings};
 
 pub(super) const RECIPE: MountRecipe = MountRecipe { protocol: Protocol::Afp, lines, best: best_mounts };
@@ -58,7 +58,7 @@ fn classic(server: &ServerSettings, share: &ShareSettings, (host, port): (IpAddr
     let IpAddr::V4(host) = host else { return None };
     let colon_port = if port == PORT { String::new() } else { format!(":{port}") };
     let old = [Login::Dhx, Login::Cleartext, Login::Randnum, Login::TwoWayRandnum];
-    let login = if server.afp.logins.iter().any(|login| old.contains(login)) {
+    let login = if server.protocols.afp.logins.iter().any(|login| old.contains(login)) {
         "an account can log in: `afp-logins` has a method that these Macs know"
     } else if share.guests {
         "guests only: `afp-logins` has no method that these Macs know; `dhx` or `randnum` is the least bad one"

@@ -104,9 +104,9 @@ impl NfsVersion {
     /// The best one of those that are served: for Linux the newest, for a Mac 3, which all of them have, and for which the
     /// server keeps what a Mac writes into `._name`.
     fn of(client: Client, server: &ServerSettings) -> Self {
-        let minors = server.nfs.minor_versions.iter().copied();
+        let minors = server.protocols.nfs.minor_versions.iter().copied();
         let minor = match client {
-            Client::Mac if server.nfs.version_3 => None,
+            Client::Mac if server.protocols.nfs.version_3 => None,
             Client::Mac => minors.min(),
             Client::Linux => minors.max(),
         };

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::{MountRecipe, Reachable, best, unc_host, url};
 use crate::control::{BestMount, MountLine};
-use crate::settings::{Encryption, Protocol, ServerSettings, ShareSettings};
+use crate::settings::{Protocol, ServerSettings, ShareSettings};
 use crate::shell::{quote, windows_quote};
 
 pub(super) const RECIPE: MountRecipe = MountRecipe { protocol: Protocol::Smb, lines, best: best_mounts };
@@ -53,7 +53,7 @@ fn best_mounts(
 
 /// Whether all that SMB clients send must be encrypted.
 fn must_encrypt(server: &ServerSettings, share: &ShareSettings) -> bool {
-    server.smb.encryption == Encryption::Required || share.encryption_required
+    server.requires_encryption() || share.encryption_required
 }
 
 fn mac(server: &ServerSettings, share: &ShareSettings, (host, port): (IpAddr, u16)) -> BestMount {
@@ -73,7 +73,7 @@ fn mac(server: &ServerSettings, share: &ShareSettings, (host, port): (IpAddr, u1
     }
     if must_encrypt(server, share) {
         reasons.push(("encryption", "is required here; the Mac does it without an option"));
-    } else if server.smb.signing_required {
+    } else if server.protocols.smb.signing_required {
         reasons.push(("signing", "is required here; the Mac does it without an option"));
     }
     best("macOS (SMB)", command, &reasons)

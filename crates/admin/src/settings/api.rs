@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use super::diagnostic::Findings;
-use super::protocol::Port;
+use super::port::Port;
 use super::section::Section;
 
 /// The API.

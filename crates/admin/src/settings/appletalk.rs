@@ -6,7 +6,6 @@ use std::str::FromStr;
 use appletalk::links::{LinkName, UnknownLink};
 use appletalk::{MacName, NetworkRange};
 
-use super::afp::{AfpSettings, Login};
 use super::diagnostic::{Findings, Place};
 use super::section::Section;
 
@@ -112,12 +111,7 @@ fn links(section: &Section) -> Vec<LinkName> {
 }
 
 /// Links are there once, names are names, and what is seeded fits.
-pub(super) fn check(
-    section: &Section,
-    settings: Option<&AppleTalkSettings>,
-    afp: &AfpSettings,
-    findings: &mut Findings,
-) {
+pub(super) fn check(section: &Section, settings: Option<&AppleTalkSettings>, findings: &mut Findings) {
     check_links(section, findings);
     check_names(section, findings);
     check_seeds(section, findings);
@@ -132,12 +126,6 @@ pub(super) fn check(
         }
         return;
     };
-    if !afp.logins.iter().any(|login| !matches!(login, Login::Dhx2 | Login::Srp)) {
-        let what = "most Macs over AppleTalk know neither `dhx2` nor `srp`, so only guests log in there";
-        let instead =
-            "add `randnum` or `cleartext` to `afp-logins` if you trust the network (docs/appletalk.md)";
-        findings.note(section.place_of("links"), what, instead);
-    }
     for link in &settings.links {
         note_missing(section.place_of("links"), link, findings);
     }

@@ -7,9 +7,8 @@ use formats::names::Characters;
 
 use super::accounts;
 use super::acme;
-use super::afp;
 use super::api;
-use super::appletalk::{self, AppleTalkSettings};
+use super::appletalk;
 use super::classic;
 use super::client_rule::{Access, ClientRule, Squash};
 use super::cluster;
@@ -27,7 +26,8 @@ use super::mac_policy::MacPolicy;
 use super::mentions;
 use super::model::{DenyModes, MacLayout, ReadAhead, SearchScope, Settings, ShareSettings, SnapshotFolder};
 use super::over_network;
-use super::protocol::{Port, Ports, Protocol};
+use super::port::Port;
+use super::protocol::{self, Ports, Protocol};
 use super::secret::{VolumePassword, note_open_secrets};
 use super::section::{RawTables, Section};
 use super::server::{self, ServerSettings};
@@ -154,8 +154,9 @@ fn build(
     let mut shares = share::all(arguments, &beside, &mut sections_of_shares, findings);
     homes::check(&sections_of_shares, &shares, server.is_set("cluster"), findings);
     classic::check(arguments.privileged, &sections_of_shares, findings);
-    check_alone(arguments, (&server, &settings), (&appletalk, over_appletalk.as_ref()), findings);
-    server::check_protocols(&server, &settings, (&sections_of_shares, &shares), findings);
+    check_alone(arguments, (&server, &settings), findings);
+    let with_appletalk = (&appletalk, over_appletalk.as_ref());
+    protocol::check(&server, &settings, with_appletalk, (&sections_of_shares, &shares), findings);
     accounts::check_default_user(arguments, &server, findings);
     share::find_folders(&mut shares, findings);
     lun::check(&shares, findings);
@@ -171,8 +172,6 @@ fn build(
     let users = accounts::all(arguments, &sections_of_users, findings);
     let from = (arguments.folder.as_path(), file.as_deref());
     let links = link::all((&sections_of_links, &sections_of_sites), &mut shares, from, findings);
-    let shares = shares.into_iter().enumerate();
-    let shares = shares.map(|(number, (_, share))| ShareSettings { number, ..share }).collect();
     let written = RawTables {
         server,
         appletalk,
@@ -187,7 +186,7 @@ fn build(
         file,
         server: settings,
         appletalk: over_appletalk,
-        shares,
+        shares: numbered(shares),
         absent: Vec::new(),
         users,
         links,
@@ -198,11 +197,15 @@ fn build(
     (settings, written)
 }
 
-/// The checks of the tables that stand once, which need nothing of the shares.
+/// The shares without their places, each with its number in the order of the settings.
+fn numbered(shares: Vec<share::LocatedShare>) -> Vec<ShareSettings> {
+    shares.into_iter().enumerate().map(|(number, (_, share))| ShareSettings { number, ..share }).collect()
+}
+
+/// The checks of `[server]` that need nothing of the shares.
 fn check_alone(
     arguments: &Arguments,
     (server, settings): (&Section, &ServerSettings),
-    (appletalk, over_appletalk): (&Section, Option<&AppleTalkSettings>),
     findings: &mut Findings,
 ) {
     check_ports(server, findings);
@@ -213,10 +216,6 @@ fn check_alone(
     domain::check_keytab(server, settings.kerberos_keytab.as_deref(), findings);
     host_accounts::check(server, settings.pam_service.as_deref(), arguments.privileged, findings);
     domain::check(server, settings.domain.as_ref(), findings);
-    appletalk::check(appletalk, over_appletalk, &settings.afp, findings);
-    if over_appletalk.is_some() || settings.ports.of(Protocol::Afp) != Port::Off {
-        afp::check(server, &settings.afp, findings);
-    }
 }
 
 /// A settings file without shares is accepted: shares are added to a server that runs. Without a file nothing says
@@ -285,8 +284,9 @@ fn check_reachable(
     shares: &[share::LocatedShare],
     findings: &mut Findings,
 ) {
-    let off =
-        |protocol: Protocol| ports.of(protocol) == Port::Off && !(has_appletalk && protocol == Protocol::Afp);
+    let off = |protocol: Protocol| {
+        ports.of(protocol) == Port::Off && !(has_appletalk && protocol.goes_over_appletalk())
+    };
     if Protocol::SERVED.into_iter().all(off) {
         findings.error(
             server.place_of("nfs-port"),

@@ -10,7 +10,7 @@ pub use address::ClusterAddress;
 pub use etcd::{EtcdSettings, EtcdTls};
 
 use super::diagnostic::Findings;
-use super::protocol::Port;
+use super::port::Port;
 use super::section::Section;
 use super::share::LocatedShare;
 

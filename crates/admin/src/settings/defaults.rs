@@ -3,7 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::protocol::{Port, Protocol};
+use super::port::Port;
+use super::protocol::Protocol;
 
 /// The port of a protocol by default: the standard one for root, otherwise the standard one +
 /// 10000.

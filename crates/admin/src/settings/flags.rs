@@ -47,6 +47,14 @@ impl Arguments {
     }
 }
 
+impl Kind {
+    /// Whether a flag with such a value can be given several times.
+    #[must_use]
+    pub fn repeats(self) -> bool {
+        matches!(self, Self::Addresses | Self::Texts | Self::SomeOf(_) | Self::ClientsOrAll)
+    }
+}
+
 /// Applies the flags of a table that stands once to its section, overriding the file.
 pub(super) fn single(arguments: &Arguments, section: &mut Section, findings: &mut Findings) {
     let table = section.table;
@@ -104,9 +112,7 @@ fn raw(setting: &Setting, values: &[&str]) -> Raw {
     let text = |v: &str| Raw::Text(v.to_owned());
     let last = values.last().copied().unwrap_or_default();
     match setting.kind {
-        Kind::Addresses | Kind::Texts | Kind::SomeOf(_) | Kind::ClientsOrAll => {
-            Raw::List(values.iter().map(|v| text(v)).collect())
-        }
+        kind if kind.repeats() => Raw::List(values.iter().map(|v| text(v)).collect()),
         Kind::Port | Kind::Number(..) | Kind::Size => last.parse().map_or_else(|_| text(last), Raw::Integer),
         Kind::Bool => last.parse().map_or_else(|_| text(last), Raw::Bool),
         _ => text(last),

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 
 use super::hosts;
 use super::mac_policy;
-use super::protocol::Port;
+use super::port::Port;
 use super::samba_sid;
 use super::secret::{Secret, without_secret};
 use super::setting::Setting;

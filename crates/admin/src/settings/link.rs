@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use namespace::{Link, MOST_TARGETS, Protocol, Site, Table, Target, TargetOrder, text};
+use namespace::{Link, MOST_TARGETS, Site, Table, Target, TargetOrder, text};
 
 use super::diagnostic::{Findings, Place};
 use super::kind::ClientMatch;
@@ -164,26 +164,20 @@ fn targets(section: &Section, findings: &mut Findings) -> Option<Vec<Target>> {
 
 /// What a protocol cannot tell its clients.
 fn check_target(target: &Target, place: &Place, findings: &mut Findings) -> bool {
-    match (target.protocol, target.port) {
-        (Protocol::Smb, Some(port)) => {
-            let what = format!("a referral of SMB has no port, and {target} has {port}");
-            findings.error(place, what, "serve it at port 445, and leave the port out");
+    match target.port_limit() {
+        Some(limit) if limit.excludes_all => {
+            findings.error(place, limit.what, limit.instead);
             false
         }
-        (Protocol::Nfs, Some(port)) => {
-            let what = format!("Linux follows referrals of NFS to port 2049 only, and {target} has {port}");
-            findings.note(
-                place,
-                what,
-                "serve it at port 2049, or have clients mount it by `fourfold namespace map`",
-            );
+        Some(limit) => {
+            findings.note(place, limit.what, limit.instead);
             true
         }
-        _ if target.parts.iter().any(|part| part.contains('\\')) => {
+        None if target.parts.iter().any(|part| part.contains('\\')) => {
             findings.error(place, format!("{target} has a backslash in a name"), "write a plain path");
             false
         }
-        _ => true,
+        None => true,
     }
 }
 

@@ -17,8 +17,9 @@ use super::folder::Absence;
 use super::lun::LunSettings;
 use super::mac_policy::MacPolicy;
 use super::mentions::Mention;
-use super::nfs::HostAudience;
-use super::protocol::{Port, Protocol};
+use super::port::Port;
+use super::protocol::HostAudience;
+use super::protocol::Protocol;
 use super::secret::{Secret, VolumePassword};
 use super::server::ServerSettings;
 use super::team::TeamFolder;
@@ -184,7 +185,7 @@ pub struct ShareSettings {
     /// The user that all users act as, and the owner and mode of new files.
     pub classic: ClassicRules,
     /// Rules for hosts; the first matching rule decides, and a host without one is refused. Without rules every host may
-    /// enter where users log in; for NFS, `NfsSettings::audience` decides.
+    /// enter where users log in; for NFS, `ServerSettings::audience` decides.
     pub clients: Vec<ClientRule>,
 }
 

@@ -1,7 +1,28 @@
-//! The protocols: a row for each with what the program knows of it, and values of which each protocol has one.
+//! The protocols: a row for each with what the program knows of it, its settings, and values of which each protocol has one.
+
+pub mod afp;
+mod iscsi;
+mod nfs;
+mod smb;
+
+use std::path::Path;
 
 use auth::FileProtocol;
 use serde::{Deserialize, Serialize};
+
+use self::afp::AfpSettings;
+use self::iscsi::IscsiSettings;
+use self::nfs::NfsSettings;
+use self::smb::SmbSettings;
+use super::appletalk::{self, AppleTalkSettings};
+use super::diagnostic::Findings;
+use super::port::Port;
+use super::section::Section;
+use super::server::ServerSettings;
+use super::share::LocatedShare;
+
+pub use nfs::{ClientSec, ClientTls, HostAudience, TrustedHosts};
+pub use smb::Encryption;
 
 /// A service that listens on a port.
 #[derive(
@@ -34,7 +55,24 @@ struct Row {
     has_volume_passwords: bool,
     kerberos: Option<&'static str>,
     kernel_server: Option<&'static str>,
+    goes_over_appletalk: bool,
 }
+
+/// What the program knows of portmap, which tells clients of NFS the ports.
+const PORTMAP: Row = Row {
+    word: "portmap",
+    title: "portmap",
+    port: 111,
+    service: "sunrpc",
+    has_datagrams: true,
+    files: None,
+    users_log_in: false,
+    encrypts: false,
+    has_volume_passwords: false,
+    kerberos: None,
+    kernel_server: None,
+    goes_over_appletalk: false,
+};
 
 impl Protocol {
     /// All services, in the order of the documentation.
@@ -48,71 +86,11 @@ impl Protocol {
 
     const fn row(self) -> Row {
         match self {
-            Self::Nfs => Row {
-                word: "nfs",
-                title: "NFS",
-                port: 2049,
-                service: "nfs",
-                has_datagrams: true,
-                files: Some(FileProtocol::Nfs),
-                users_log_in: false,
-                encrypts: false,
-                has_volume_passwords: false,
-                kerberos: Some("nfs"),
-                kernel_server: Some("nfsd"),
-            },
-            Self::Smb => Row {
-                word: "smb",
-                title: "SMB",
-                port: 445,
-                service: "microsoft-ds",
-                has_datagrams: false,
-                files: Some(FileProtocol::Smb),
-                users_log_in: true,
-                encrypts: true,
-                has_volume_passwords: false,
-                kerberos: Some("cifs"),
-                kernel_server: None,
-            },
-            Self::Afp => Row {
-                word: "afp",
-                title: "AFP",
-                port: 548,
-                service: "afpovertcp",
-                has_datagrams: false,
-                files: Some(FileProtocol::Afp),
-                users_log_in: true,
-                encrypts: false,
-                has_volume_passwords: true,
-                kerberos: None,
-                kernel_server: None,
-            },
-            Self::Iscsi => Row {
-                word: "iscsi",
-                title: "iSCSI",
-                port: 3260,
-                service: "iscsi-target",
-                has_datagrams: false,
-                files: None,
-                users_log_in: false,
-                encrypts: false,
-                has_volume_passwords: false,
-                kerberos: None,
-                kernel_server: None,
-            },
-            Self::Portmap => Row {
-                word: "portmap",
-                title: "portmap",
-                port: 111,
-                service: "sunrpc",
-                has_datagrams: true,
-                files: None,
-                users_log_in: false,
-                encrypts: false,
-                has_volume_passwords: false,
-                kerberos: None,
-                kernel_server: None,
-            },
+            Self::Nfs => nfs::ROW,
+            Self::Smb => smb::ROW,
+            Self::Afp => afp::ROW,
+            Self::Iscsi => iscsi::ROW,
+            Self::Portmap => PORTMAP,
         }
     }
 
@@ -187,17 +165,49 @@ impl Protocol {
     pub const fn has_volume_passwords(self) -> bool {
         self.row().has_volume_passwords
     }
+
+    /// Whether clients without TCP reach it, too.
+    #[must_use]
+    pub const fn goes_over_appletalk(self) -> bool {
+        self.row().goes_over_appletalk
+    }
 }
 
-/// The setting of a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Port {
-    /// Not set: see [`super::default_port`].
-    Standard,
-    /// The protocol is off.
-    Off,
-    /// This port; 0 is any free one.
-    Number(u16),
+/// What `[server]` says of each protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtocolSettings {
+    /// NFS.
+    pub nfs: NfsSettings,
+    /// SMB.
+    pub smb: SmbSettings,
+    /// AFP.
+    pub afp: AfpSettings,
+    /// iSCSI.
+    pub iscsi: IscsiSettings,
+}
+
+/// The settings of a section; relative paths count from `folder`, or from the settings file's folder. `state` is the state folder.
+pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>, state: &Path) -> ProtocolSettings {
+    ProtocolSettings {
+        nfs: nfs::read(server, folder, file, state),
+        smb: smb::read(server),
+        afp: afp::read(server),
+        iscsi: iscsi::read(server),
+    }
+}
+
+/// What protocols need that is not in one setting alone.
+pub(super) fn check(
+    server: &Section,
+    settings: &ServerSettings,
+    (section, over_appletalk): (&Section, Option<&AppleTalkSettings>),
+    (sections, shares): (&[Section], &[LocatedShare]),
+    findings: &mut Findings,
+) {
+    appletalk::check(section, over_appletalk, findings);
+    nfs::check(server, settings, (sections, shares), findings);
+    smb::check(server, &settings.protocols.smb, shares, findings);
+    afp::check(server, settings, (section, over_appletalk), findings);
 }
 
 /// A value for each protocol.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::diagnostic::{Findings, Place};
 use super::kind::{ClientMatch, Kind, Raw, Value, Wrong, accept, identity};
+use super::port::Port;
 use super::preset::Preset;
-use super::protocol::Port;
 use super::secret::Secret;
 use super::setting::{Setting, Table, setting};
 use super::table::SETTINGS;

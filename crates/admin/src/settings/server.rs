@@ -5,21 +5,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::acme::{self, AcmeSettings};
-use super::afp::{self, AfpSettings};
 use super::api::{self, ApiSettings};
 use super::cluster::{self, ClusterSettings};
 use super::defaults::default_state;
-use super::diagnostic::{Findings, Place};
+use super::diagnostic::Place;
 use super::domain;
 use super::flags::Arguments;
 use super::host_accounts;
-use super::iscsi::{self, IscsiSettings};
-use super::nfs::{self, NfsSettings};
 use super::poll::{self, PollSetting};
-use super::protocol::Ports;
+use super::protocol::{self, Ports, ProtocolSettings};
 use super::section::Section;
-use super::share::LocatedShare;
-use super::smb::{self, SmbSettings};
 use super::told::{self, ToldSettings};
 
 /// `[server]`.
@@ -31,14 +26,8 @@ pub struct ServerSettings {
     pub state: PathBuf,
     /// One port per protocol.
     pub ports: Ports,
-    /// NFS.
-    pub nfs: NfsSettings,
-    /// SMB.
-    pub smb: SmbSettings,
-    /// AFP.
-    pub afp: AfpSettings,
-    /// iSCSI.
-    pub iscsi: IscsiSettings,
+    /// What each protocol has for itself.
+    pub protocols: ProtocolSettings,
     /// The API over HTTP.
     pub api: ApiSettings,
     /// The certificate that an issuer gives; `None`: none is asked for.
@@ -128,10 +117,7 @@ pub(super) fn read(arguments: &Arguments, file: Option<&Path>, server: &Section)
         listen: server.addresses("listen"),
         state: state(arguments, file, server),
         ports: ports(server),
-        nfs: nfs::read(server, &arguments.folder, file, &state(arguments, file, server)),
-        smb: smb::read(server),
-        afp: afp::read(server),
-        iscsi: iscsi::read(server),
+        protocols: protocol::read(server, &arguments.folder, file, &state(arguments, file, server)),
         api: api::read(server, &arguments.folder, file),
         acme: acme::read(server, &arguments.folder, file),
         told: told::read(server, &arguments.folder, file, &state(arguments, file, server)),
@@ -180,17 +166,6 @@ pub(super) fn read(arguments: &Arguments, file: Option<&Path>, server: &Section)
 /// The settings `WORD-port`.
 pub(super) fn ports(server: &Section) -> Ports {
     Ports::by(|protocol| server.port(&format!("{}-port", protocol.word())))
-}
-
-/// What protocols need that is not in one setting alone.
-pub(super) fn check_protocols(
-    server: &Section,
-    settings: &ServerSettings,
-    (sections, shares): (&[Section], &[LocatedShare]),
-    findings: &mut Findings,
-) {
-    nfs::check(server, settings, (sections, shares), findings);
-    smb::check(server, &settings.smb, shares, findings);
 }
 
 /// A relative state folder in the file is relative to the file's folder; on the command line, to

@@ -1,15 +1,12 @@
 //! The table of all settings. Its parts are in files of their own, one for what belongs together.
 
 mod acme;
-mod afp;
 mod appletalk;
 mod cluster;
-mod iscsi;
 mod link;
-mod nfs;
+mod protocols;
 mod server;
 mod share;
-mod smb;
 mod user;
 
 use super::setting::Setting;
@@ -17,18 +14,11 @@ use super::setting::Setting;
 /// The parts, in the order of the documentation.
 const PARTS: &[&[Setting]] = &[
     server::PROCESS,
-    nfs::PORT,
-    smb::PORT,
-    afp::PORT,
-    iscsi::PORT,
-    nfs::PORTMAP_PORT,
+    protocols::PORTS,
     server::API,
     acme::ACME,
-    nfs::SERVER,
     server::USERS,
-    smb::SERVER,
-    afp::SERVER,
-    iscsi::SERVER,
+    protocols::SERVER,
     server::OPERATION,
     cluster::CLUSTER,
     share::SHARE,

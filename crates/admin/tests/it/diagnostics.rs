@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use admin::settings::afp::Login;
+use admin::settings::protocol::afp::Login;
 use admin::settings::{Arguments, Severity, ShareSettings, VolumePassword};
 use admin::{Access, Bonjour, ClientMatch, ClientRule, Encryption, Port, Protocol, Settings, Squash};
 
@@ -224,10 +224,10 @@ fn a_share_inside_another_is_accepted_and_said() {
 #[test]
 fn afp_logins_that_give_something_away_are_only_there_when_named_and_said() {
     let with = |server: &str| load(&format!("[server]\n{server}\n{SHARE}"), &[], &[]).unwrap();
-    assert_eq!(with("").server.afp.logins, [Login::Dhx2, Login::Srp]);
+    assert_eq!(with("").server.protocols.afp.logins, [Login::Dhx2, Login::Srp]);
     assert!(with("").notes.is_empty());
     let settings = with("afp-logins = [\"cleartext\", \"dhx2\"]");
-    assert_eq!(settings.server.afp.logins, [Login::Dhx2, Login::Cleartext]);
+    assert_eq!(settings.server.protocols.afp.logins, [Login::Dhx2, Login::Cleartext]);
     let notes: Vec<String> = settings.notes.iter().map(ToString::to_string).collect();
     assert_eq!(
         notes,
@@ -248,7 +248,7 @@ fn ids_of_other_servers_are_taken_over_as_they_are_written() {
          volume-id = \"1573974F-0ABD-69CC-C40A-8519B681A0E1\"\n"
     );
     let settings = load(&text, &[], &[]).unwrap();
-    assert_eq!((settings.server.afp.signature, settings.shares[0].volume_id), (id, id));
+    assert_eq!((settings.server.protocols.afp.signature, settings.shares[0].volume_id), (id, id));
     let lines = errors(&format!("{SHARE}volume-id = \"1573\"\n"));
     assert!(lines[0].contains("must be 32 hexadecimal digits"), "{lines:?}");
 }
@@ -291,10 +291,17 @@ fn what_is_not_set_has_its_default() {
     assert!(server.state.ends_with(".fourfold"));
     let share = &settings.shares[0];
     assert_eq!(share.protocols, [Protocol::Nfs, Protocol::Smb, Protocol::Afp, Protocol::Iscsi]);
-    assert!(share.luns.is_empty() && server.iscsi.name.is_none() && server.iscsi.account.is_none());
+    assert!(
+        share.luns.is_empty()
+            && server.protocols.iscsi.name.is_none()
+            && server.protocols.iscsi.account.is_none()
+    );
     assert!(share.mac_sidecars && !share.read_only && !share.guests && !share.device_nodes);
-    assert_eq!((server.smb.signing_required, server.smb.encryption), (false, Encryption::Optional));
-    assert!(server.smb.directory_leases && server.smb.posix);
+    assert_eq!(
+        (server.protocols.smb.signing_required, server.protocols.smb.encryption),
+        (false, Encryption::Optional)
+    );
+    assert!(server.protocols.smb.directory_leases && server.protocols.smb.posix);
     assert!(!share.encryption_required && !share.time_machine && share.time_machine_size.is_none());
     assert_eq!(share.comment, "");
     assert!(share.clients.is_empty() && server.audience(share).is_nobody());

@@ -179,8 +179,8 @@ fn a_lun_has_what_was_written_and_the_rest_by_default() {
         ("vms", &["iqn.2000-01.a:*".to_owned()][..], &["*".to_owned()][..])
     );
     assert_eq!(old.file.as_deref(), Some(Path::new("x.img")));
-    assert_eq!(settings.server.iscsi.name.as_deref(), Some("iqn.2026-11.com.example"));
-    assert_eq!(settings.server.iscsi.account.as_deref(), Some("storage"));
+    assert_eq!(settings.server.protocols.iscsi.name.as_deref(), Some("iqn.2026-11.com.example"));
+    assert_eq!(settings.server.protocols.iscsi.account.as_deref(), Some("storage"));
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use admin::Arguments;
-use admin::settings::{SETTINGS, Table, USER_VARIABLE};
-use clap::Args;
+use admin::settings::{Kind, SETTINGS, Setting, Table, USER_VARIABLE};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use crate::host::here;
 
@@ -31,7 +31,7 @@ Exit codes:
   1  it could not start or go on; the message says why and what to do
   2  the settings or the command line were refused";
 
-/// `fourfold serve`. Flags without a comment are settings: their help comes from the table.
+/// `fourfold serve`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Serve {
     /// Folders to share, each as DIR or NAME=DIR; NAME is by default the folder's last component
@@ -40,85 +40,24 @@ pub(crate) struct Serve {
     /// Settings file; by default ./fourfold.toml, else, for root, /etc/fourfold/fourfold.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    #[arg(long)]
-    state: Option<String>,
-    #[arg(long)]
-    listen: Vec<String>,
-    #[arg(long)]
-    nfs_port: Option<String>,
-    #[arg(long, value_delimiter = ',')]
-    nfs_clients: Vec<String>,
-    #[arg(long)]
-    smb_port: Option<String>,
-    #[arg(long)]
-    afp_port: Option<String>,
-    #[arg(long)]
-    iscsi_port: Option<String>,
-    #[arg(long)]
-    portmap_port: Option<String>,
-    #[arg(long)]
-    admin_port: Option<String>,
-    #[arg(long)]
-    bonjour: Option<String>,
-    #[arg(long)]
-    log_format: Option<String>,
-    #[arg(long)]
-    poll: Option<String>,
-    #[arg(long)]
-    appletalk: Vec<String>,
+    #[command(flatten)]
+    settings: SettingFlags,
     /// Account for this run. The history of the shell keeps the password, and `ps` shows it for a moment: see
     /// --user-file
     #[arg(long = "user", value_name = "NAME:PASSWORD")]
     users: Vec<String>,
-    #[arg(long = "as", id = "as")]
-    default_user: Option<String>,
     /// File with accounts for this run: lines NAME:PASSWORD. The environment variable FOURFOLD_USER takes one, too
     #[arg(long = "user-file", value_name = "FILE")]
     user_files: Vec<PathBuf>,
-    #[arg(long)]
-    from: Option<String>,
-    #[arg(long)]
-    from_credentials: Option<String>,
-    #[arg(long)]
-    guest: bool,
-    #[arg(long)]
-    read_only: bool,
 }
 
 impl Serve {
     /// What was typed, for [`admin::Settings::load`].
     pub(crate) fn arguments(&self, privileged: bool, folder: PathBuf) -> Arguments {
-        let single = [
-            ("state", &self.state),
-            ("nfs-port", &self.nfs_port),
-            ("smb-port", &self.smb_port),
-            ("afp-port", &self.afp_port),
-            ("iscsi-port", &self.iscsi_port),
-            ("portmap-port", &self.portmap_port),
-            ("admin-port", &self.admin_port),
-            ("bonjour", &self.bonjour),
-            ("log-format", &self.log_format),
-            ("poll", &self.poll),
-            ("as", &self.default_user),
-            ("from", &self.from.as_deref().map(as_url)),
-            ("from-credentials", &self.from_credentials),
-        ];
-        let switches = [("read-only", self.read_only), ("guest", self.guest)];
-        let listen = self.listen.iter().map(|address| ("listen", address.clone()));
-        let appletalk = self.appletalk.iter().map(|link| ("appletalk", link.clone()));
-        let nfs_clients = self.nfs_clients.iter().map(|hosts| ("nfs-clients", hosts.clone()));
-        let single = single.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
-        let switches = switches.into_iter().filter(|(_, on)| *on).map(|(name, _)| (name, String::new()));
         Arguments {
             config: self.config.clone(),
             shares: self.shares.clone(),
-            flags: listen
-                .chain(appletalk)
-                .chain(single)
-                .chain(nfs_clients)
-                .chain(switches)
-                .map(|(name, value)| (name.to_owned(), value))
-                .collect(),
+            flags: self.settings.0.clone(),
             users: self.users.clone(),
             user_files: self.user_files.clone(),
             user_variable: std::env::var(USER_VARIABLE).ok().filter(|text| !text.is_empty()),
@@ -128,28 +67,72 @@ impl Serve {
     }
 }
 
+/// The flags that are settings, as (name without dashes, value). A switch has an empty value.
+#[derive(Debug, Clone, Default)]
+struct SettingFlags(Vec<(String, String)>);
+
+impl Args for SettingFlags {
+    fn augment_args(command: Command) -> Command {
+        SETTINGS.iter().fold(command, |command, setting| match setting.flag {
+            Some((name, value)) => command.arg(argument(setting, name, value)),
+            None => command,
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SettingFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut typed = Vec::new();
+        for setting in SETTINGS {
+            let Some((name, value)) = setting.flag else { continue };
+            if !value.is_empty() {
+                let values = matches.get_many::<String>(name).into_iter().flatten();
+                typed.extend(values.map(|value| (name.to_owned(), as_given(setting, value))));
+            } else if matches.get_flag(name) {
+                typed.push((name.to_owned(), String::new()));
+            }
+        }
+        Ok(Self(typed))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The flag of a setting, with the help of the table.
+fn argument(setting: &'static Setting, name: &'static str, value: &'static str) -> Arg {
+    let mut long = format!("{} {}", setting.brief, setting.detail).trim_end().to_owned();
+    if matches!(setting.table, Table::Server | Table::AppleTalk) {
+        let default = setting.default.unwrap_or(setting.unset);
+        long.push_str(&format!("\n\nDefault: {default}"));
+    }
+    let argument = Arg::new(name).long(name).help(setting.brief.trim_end_matches('.')).long_help(long);
+    match setting.kind {
+        _ if value.is_empty() => argument.action(ArgAction::SetTrue),
+        Kind::ClientsOrAll => argument.value_name(value).action(ArgAction::Append).value_delimiter(','),
+        kind if kind.repeats() => argument.value_name(value).action(ArgAction::Append),
+        _ => argument.value_name(value),
+    }
+}
+
+/// What was typed for a setting. A folder that is typed where URLs of files can be is one.
+fn as_given(setting: &Setting, value: &str) -> String {
+    match setting.kind {
+        Kind::Url(schemes) if schemes.contains(&"file") => as_url(value),
+        _ => value.to_owned(),
+    }
+}
+
 /// The URL of a folder that was typed as a path.
 fn as_url(from: &str) -> String {
     match std::path::absolute(from) {
         Ok(folder) if !from.contains("://") => format!("file://{}", folder.display()),
         _ => from.to_owned(),
     }
-}
-
-/// Gives each flag that is a setting the help and value name of the table.
-pub(super) fn with_help_from_table(mut command: clap::Command) -> clap::Command {
-    for setting in SETTINGS {
-        let Some((flag, value)) = setting.flag else { continue };
-        let brief = setting.brief.trim_end_matches('.').to_owned();
-        let mut long = format!("{} {}", setting.brief, setting.detail).trim_end().to_owned();
-        if matches!(setting.table, Table::Server | Table::AppleTalk) {
-            let default = setting.default.unwrap_or(setting.unset);
-            long.push_str(&format!("\n\nDefault: {default}"));
-        }
-        command = command.mut_arg(flag.replace('-', "_"), |argument| {
-            let argument = argument.help(brief).long_help(long);
-            if value.is_empty() { argument } else { argument.value_name(value) }
-        });
-    }
-    command
 }

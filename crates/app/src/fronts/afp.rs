@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use admin::control::{Disconnect, Status};
 use admin::recipe::PortmapServices;
-use admin::settings::afp::Login;
+use admin::settings::protocol::afp::Login;
 use admin::settings::{AppleTalkSettings, VolumePassword};
 use admin::{Protocol, Settings, ShareSettings};
 use afp::catalogue::{Catalogue, SharedIds};
@@ -29,8 +29,8 @@ use wire::AppleTalkClient;
 
 use super::connections::Connections;
 use super::{
-    ClientSystem, ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, bonjour,
-    counted, nothing_beside,
+    ClientSystem, ExaminedConnection, Front, FrontClient, FrontListeners, FrontRow, Launch, PeerSession,
+    Task, bonjour, counted, nothing_beside,
 };
 use crate::gateway;
 use crate::host::here;
@@ -50,6 +50,13 @@ pub(super) const ROW: FrontRow = FrontRow {
     start: |launch| Box::pin(async move { Ok(AfpFront::new(launch)? as Arc<dyn Front>) }),
     services: |settings, port| bonjour::one("_afpovertcp._tcp", Protocol::Afp, settings, port),
     backup_flag: 0x01,
+    clients: &[
+        FrontClient::new(ClientSystem::ClassicMac, "Mac OS X (AFP)")
+            .made_for_it("it speaks no other protocol that keeps its resource forks."),
+        FrontClient::new(ClientSystem::Mac, "Mac OS X (AFP)"),
+        FrontClient::new(ClientSystem::Unknown, "Mac OS X (AFP)"),
+    ],
+    wrong_certificate: |_| None,
 };
 
 /// The AFP server.
@@ -137,7 +144,8 @@ impl AfpFront {
         });
         let adopt = move |end, client: AppleTalkClient| adopt(end, client.address());
         let (name, service) = (appletalk::name(settings, &appletalk), self.service.clone());
-        appletalk::Work { settings: appletalk, name, service, adopt: Box::new(adopt) }
+        let status = Box::new(move |name: &str| service.appletalk_status(name));
+        appletalk::Work { settings: appletalk, name, status, adopt: Box::new(adopt) }
     }
 }
 
@@ -172,19 +180,19 @@ impl AfpDependencies {
                 .context("the ids of files that the servers of the cluster have are not known")?;
         }
         let guests = shares.iter().any(|share| share.options.policy.guests);
-        let change = server.afp.change_password.then(|| self.password_keeper(settings));
+        let change = server.protocols.afp.change_password.then(|| self.password_keeper(settings));
         let principals = tickets::principals(current, "afpserver");
-        if server.afp.logins.contains(&Login::Srp) && !current.accounts.all_have_verifiers() {
+        if server.protocols.afp.logins.contains(&Login::Srp) && !current.accounts.all_have_verifiers() {
             tracing::info!(
                 "AFP does not offer SRP, as not every account has a verifier; `fourfold user passwd` makes one"
             );
         }
-        if server.afp.logins.contains(&Login::Srp) && current.logons.is_some() {
+        if server.protocols.afp.logins.contains(&Login::Srp) && current.logons.is_some() {
             tracing::info!("AFP does not offer SRP: a domain controller cannot verify it (`domain-ntlm`)");
         }
         Ok(Config {
             homes: self.homes(current),
-            signature: match server.afp.signature {
+            signature: match server.protocols.afp.signature {
                 Some(signature) => signature,
                 None => gateway::signature(self.shares.volumes.cluster.as_ref(), self.server_id)?,
             },
@@ -194,9 +202,9 @@ impl AfpDependencies {
             principals,
             domain: logons::for_protocol(current),
             unix: Arc::new(current.accounts.site()),
-            logins: logins(&server.afp.logins),
+            logins: logins(&server.protocols.afp.logins),
             login_guard: self.login_guard.clone(),
-            greeting: server.afp.greeting.clone(),
+            greeting: server.protocols.afp.greeting.clone(),
             change_password: change,
             addresses: self.addresses(),
             ..Config::new(shares, Arc::new(current.accounts.clone()))

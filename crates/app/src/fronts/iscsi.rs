@@ -37,6 +37,8 @@ pub(super) const ROW: FrontRow = FrontRow {
     start: |launch| Box::pin(async move { Ok(IscsiFront::new(launch).await? as Arc<dyn Front>) }),
     services: |_, _| Vec::new(),
     backup_flag: 0,
+    clients: &[],
+    wrong_certificate: |_| None,
 };
 
 /// The iSCSI server.
@@ -193,14 +195,15 @@ impl IscsiDependencies {
 
 /// The name and the secret of the account with which the server authenticates itself.
 fn own_secret(current: &Current) -> Option<(String, Vec<u8>)> {
-    let name = current.settings.server.iscsi.account.clone()?;
+    let name = current.settings.server.protocols.iscsi.account.clone()?;
     let account = current.accounts.find(&name)?;
     Some((name, account.chap_secret()?.to_vec()))
 }
 
 /// The text if the server should authenticate itself and cannot.
 fn unproven(current: &Current) -> Option<String> {
-    let name = current.settings.server.iscsi.account.as_ref().filter(|_| own_secret(current).is_none())?;
+    let name =
+        current.settings.server.protocols.iscsi.account.as_ref().filter(|_| own_secret(current).is_none())?;
     Some(format!(
         "the server cannot prove itself to initiators: there is no account {name:?} (`iscsi-account`) with a CHAP secret; \
          `fourfold user add {name} --chap-secret` makes it"

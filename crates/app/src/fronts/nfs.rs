@@ -23,7 +23,8 @@ use self::exports::Logins;
 use super::bind::{self, ProtocolListeners};
 use super::connections::Connections;
 use super::{
-    ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, bonjour, nothing_beside,
+    ClientSystem, ExaminedConnection, Front, FrontClient, FrontListeners, FrontRow, Launch, PeerSession,
+    Task, bonjour, nothing_beside,
 };
 use crate::gateway;
 use crate::gateway::taking::{self, InCluster, OfCluster};
@@ -40,7 +41,25 @@ pub(super) const ROW: FrontRow = FrontRow {
     start: |launch| Box::pin(async move { Ok(NfsFront::new(launch)? as Arc<dyn Front>) }),
     services,
     backup_flag: 0,
+    clients: &[
+        FrontClient::new(ClientSystem::Linux, "Linux (NFS)").made_for_it(
+            "Linux has it in its kernel as its own: modes, owners, links and locks are those of a local disk, and requests need fewer \
+             round trips. SMB stays right where each user must log in and there is no Kerberos.",
+        ),
+        FrontClient::new(ClientSystem::Mac, "macOS (NFS)"),
+        FrontClient::new(ClientSystem::Unknown, "Linux (NFS)"),
+    ],
+    wrong_certificate,
 };
+
+/// Why the certificate for NFS over TLS cannot be used: it cannot be read, is none, or does not fit its key.
+fn wrong_certificate(settings: &ServerSettings) -> Option<String> {
+    let tls = &settings.protocols.nfs.tls;
+    let of_api = || settings.api.certificate.clone().filter(|_| settings.api.tls);
+    let (chain, key) = tls.certificate.clone().or_else(of_api)?;
+    let checked = web::check_certificate(&web::Certificate { chain, key }, tls.client_ca.as_deref());
+    Some(format!("`nfs-certificate`: {}", checked.err()?))
+}
 
 /// The NFS server.
 struct NfsFront {
@@ -95,12 +114,14 @@ impl NfsFront {
         if server.ports.of(Protocol::Nfs) == Port::Off {
             return Vec::new();
         }
-        let certificate = server.nfs.tls.certificate.clone().or_else(|| server.api.certificate.clone());
+        let certificate =
+            server.protocols.nfs.tls.certificate.clone().or_else(|| server.api.certificate.clone());
         let certificate = certificate.map(|(chain, key)| web::Certificate { chain, key });
         let addresses: Vec<IpAddr> = server.listen.iter().chain(&server.api.listen).copied().collect();
-        let config = certificate
-            .map_or_else(|| web::own_certificate(&server.state, &addresses), Ok)
-            .and_then(|certificate| web::tls_of_rpc(&certificate, server.nfs.tls.client_ca.as_deref()));
+        let config =
+            certificate.map_or_else(|| web::own_certificate(&server.state, &addresses), Ok).and_then(
+                |certificate| web::tls_of_rpc(&certificate, server.protocols.nfs.tls.client_ca.as_deref()),
+            );
         match config {
             Ok(config) => {
                 self.service.set_tls(Some(config));
@@ -117,9 +138,9 @@ impl NfsFront {
 
     fn set_versions(&self, current: &Current) {
         let server = &current.settings.server;
-        self.service.set_minor_versions(&server.nfs.minor_versions);
+        self.service.set_minor_versions(&server.protocols.nfs.minor_versions);
         self.service.set_versions(versions(server));
-        self.service.set_naming(server.nfs.domain.as_deref(), &current.accounts.site());
+        self.service.set_naming(server.protocols.nfs.domain.as_deref(), &current.accounts.site());
     }
 
     /// Registers the services that clients find through port 111.
@@ -172,7 +193,7 @@ impl NfsFront {
         let settings = &current.settings;
         let logins = Logins {
             kerberos: !tickets::principals(current, "nfs").is_empty(),
-            certificates: settings.server.nfs.tls.client_ca.is_some(),
+            certificates: settings.server.protocols.nfs.tls.client_ca.is_some(),
         };
         let shares = settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Nfs));
         let browsed = self.volumes.browsed().over(ROW.protocol);
@@ -228,8 +249,8 @@ const OF_PORTMAP: u32 = 3;
 
 /// The versions of NFS that the settings turn on.
 fn versions(server: &ServerSettings) -> RangeInclusive<u32> {
-    let oldest = if server.nfs.version_3 { 3 } else { 4 };
-    let newest = if server.nfs.minor_versions.is_empty() { 3 } else { 4 };
+    let oldest = if server.protocols.nfs.version_3 { 3 } else { 4 };
+    let newest = if server.protocols.nfs.minor_versions.is_empty() { 3 } else { 4 };
     oldest..=newest
 }
 

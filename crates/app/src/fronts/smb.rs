@@ -16,8 +16,8 @@ use vfs::Volume;
 
 use super::connections::{Connections, MOST_CONNECTIONS};
 use super::{
-    ClientSystem, ExaminedConnection, Front, FrontListeners, FrontRow, Launch, PeerSession, Task, bonjour,
-    counted,
+    ClientSystem, ExaminedConnection, Front, FrontClient, FrontListeners, FrontRow, Launch, PeerSession,
+    Task, bonjour, counted,
 };
 use crate::gateway;
 use crate::gateway::witness;
@@ -34,6 +34,15 @@ pub(super) const ROW: FrontRow = FrontRow {
     start: |launch| Box::pin(async move { Ok(SmbFront::new(launch)? as Arc<dyn Front>) }),
     services: |settings, port| bonjour::one("_smb._tcp", Protocol::Smb, settings, port),
     backup_flag: 0x02,
+    clients: &[
+        FrontClient::new(ClientSystem::Mac, "macOS (SMB)").made_for_it(
+            "macOS 10.9 and later are made for SMB, which gives listings with Finder info, and macOS 27 has no AFP.",
+        ),
+        FrontClient::new(ClientSystem::Windows, "Windows (SMB)").made_for_it("Windows is made for it."),
+        FrontClient::new(ClientSystem::Linux, "Linux (SMB)"),
+        FrontClient::new(ClientSystem::Unknown, "Linux (SMB)"),
+    ],
+    wrong_certificate: |_| None,
 };
 
 /// The SMB server.
@@ -93,15 +102,15 @@ fn config(
         unix: Arc::new(current.accounts.site()),
         guests: Guests { identity: guests.then(Identity::anonymous), unknown_users: guests },
         login_guard: login_guard.clone(),
-        require_signing: settings.server.smb.signing_required,
-        encryption: match settings.server.smb.encryption {
+        require_signing: settings.server.protocols.smb.signing_required,
+        encryption: match settings.server.protocols.smb.encryption {
             admin::Encryption::Off => EncryptionPolicy::Off,
             admin::Encryption::Optional => EncryptionPolicy::Optional,
             admin::Encryption::Required => EncryptionPolicy::Required,
         },
-        directory_leases: settings.server.smb.directory_leases,
-        posix: settings.server.smb.posix,
-        oldest: dialect(&settings.server.smb.min_dialect),
+        directory_leases: settings.server.protocols.smb.directory_leases,
+        posix: settings.server.protocols.smb.posix,
+        oldest: dialect(&settings.server.protocols.smb.min_dialect),
         newest: Dialect::V3_1_1,
         session_lifetime: None,
         namespace: volumes.namespace().clone(),

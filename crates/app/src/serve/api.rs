@@ -1,7 +1,7 @@
 //! The API over HTTP of a running server.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use admin::control::{Listener, ListenerStatus};
@@ -11,6 +11,7 @@ use auth::LoginGuard;
 use tokio::sync::watch;
 use web::{Api, Certificate, Figures, Manage, Metrics};
 
+use crate::fronts;
 use crate::fronts::bind::{self, ProtocolListeners};
 use crate::serve::acme::Acme;
 use crate::serve::alerts::Alerts;
@@ -99,17 +100,12 @@ pub(crate) fn serve(
     Ok(())
 }
 
-/// What is wrong with the certificates of the API and of NFS: they cannot be read, are none, or do not fit their keys.
+/// What is wrong with the certificates of the API and of protocols: they cannot be read, are none, or do not fit their keys.
 pub(crate) fn check(settings: &ServerSettings) -> Vec<String> {
-    let given = |(chain, key): (PathBuf, PathBuf)| Certificate { chain, key };
-    let of_api = settings.api.certificate.clone().filter(|_| settings.api.tls).map(given);
-    let of_nfs = settings.nfs.tls.certificate.clone().map(given);
-    let client_ca = settings.nfs.tls.client_ca.as_deref();
-    let api = of_api.as_ref().and_then(|of_api| web::check_certificate(of_api, None).err());
-    let nfs = of_nfs.or(of_api).and_then(|of_nfs| web::check_certificate(&of_nfs, client_ca).err());
-    let lines = [("`admin-certificate`", api), ("`nfs-certificate`", nfs)];
-    let mut lines: Vec<String> =
-        lines.into_iter().filter_map(|(what, error)| Some(format!("{what}: {}", error?))).collect();
+    let of_api = settings.api.certificate.clone().filter(|_| settings.api.tls);
+    let of_api = of_api.map(|(chain, key)| web::check_certificate(&Certificate { chain, key }, None));
+    let wrong = of_api.and_then(Result::err).map(|error| format!("`admin-certificate`: {error}"));
+    let mut lines: Vec<String> = wrong.into_iter().chain(fronts::wrong_certificates(settings)).collect();
     lines.dedup_by_key(|line| line.split_once(": ").map(|(_, why)| why.to_owned()));
     lines
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use admin::{Encryption, HostAudience, Protocol, Settings, ShareSettings};
+use admin::{HostAudience, Protocol, Settings, ShareSettings};
 use auth::{FileProtocol, Grant, HostRule, Match, SharePolicy, Visitor};
 use vfs::Caller;
 use vfs::backend::forest::{Admission, Gate, Hidden};
@@ -83,7 +83,7 @@ fn hidden(share: &ShareSettings) -> Hidden {
 /// The protocols by which clients of `outer` may pass to `inner`. What needs encryption, or a password, where the outer share
 /// needs none is open to clients of the share itself only.
 fn protocols(outer: &ShareSettings, inner: &ShareSettings, settings: &Settings) -> Vec<FileProtocol> {
-    let is_sealed = outer.encryption_required || settings.server.smb.encryption == Encryption::Required;
+    let is_sealed = outer.encryption_required || settings.server.requires_encryption();
     let has_password = inner.volume_password.is_none() || inner.volume_password == outer.volume_password;
     let passes = |protocol: &Protocol| {
         inner.protocols.contains(protocol)

@@ -9,7 +9,7 @@ mod volume;
 
 use std::path::Path;
 
-use self::file::{AfpSection, Sections, Setting};
+use self::file::{NetatalkSection, Sections, Setting};
 use self::table::{Rule, rule};
 use super::source::{Outcome, SourceSetting};
 use super::translated::Translation;
@@ -35,7 +35,7 @@ pub(super) fn translate(file: &Path, text: &str) -> Translation {
     translated
 }
 
-fn is_global(section: &AfpSection) -> bool {
+fn is_global(section: &NetatalkSection) -> bool {
     section.name.eq_ignore_ascii_case("global")
 }
 

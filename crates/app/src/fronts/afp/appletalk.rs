@@ -24,7 +24,6 @@ use std::time::Duration;
 use admin::Settings;
 use admin::control::AppleTalkStatus;
 use admin::settings::AppleTalkSettings;
-use afp::server::Service;
 use anyhow::Context;
 use appletalk::MacName;
 use appletalk::links::LinkName;
@@ -67,12 +66,16 @@ enum Order {
     Stop(Sender<()>),
 }
 
+/// Makes the block of a server's status, which GetStatus of ASP returns.
+pub(super) type StatusBlock = Box<dyn Fn(&str) -> Vec<u8> + Send>;
+
 /// What the thread works with.
 pub(super) struct Work {
     pub(super) settings: AppleTalkSettings,
     /// The name that the Chooser shows.
     pub(super) name: String,
-    pub(super) service: Arc<Service>,
+    /// What workstations are told of a server with this name before a session.
+    pub(super) status: StatusBlock,
     pub(super) adopt: Adopt,
 }
 

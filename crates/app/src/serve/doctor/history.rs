@@ -8,7 +8,7 @@ use admin::Protocol;
 use admin::control::ProtocolAdvice;
 
 use super::sample::Activity;
-use crate::fronts::ClientSystem;
+use crate::fronts::{self, ClientSystem};
 
 /// The most clients that are remembered. Later ones take the place of the one that did least.
 const MOST: usize = 1024;
@@ -112,14 +112,18 @@ impl ClientHistory {
             self.protocols.values().filter(|(protocol, _)| *protocol != Protocol::Iscsi).copied().collect();
         used.sort_by_key(|(_, of)| std::cmp::Reverse(of.requests));
         let first = used.first()?.0;
-        let (best, reason) = measured(&used).unwrap_or_else(|| by_system(self.system, first));
+        let (best, reason) = measured(&used).unwrap_or_else(|| {
+            let (best, reason) =
+                fronts::best_for(self.system).unwrap_or((first, "nothing is known that would be better."));
+            (best, reason.to_owned())
+        });
         Some(ProtocolAdvice {
             client,
             user: self.user.clone(),
             uses: used.into_iter().map(|(protocol, _)| protocol).collect(),
             best,
             reason,
-            system: system_of(self.system, best).into(),
+            system: fronts::mount_command(self.system, best).unwrap_or_default().into(),
             commands: Vec::new(),
         })
     }
@@ -159,39 +163,6 @@ fn measured(used: &[(Protocol, ProtocolHistory)]) -> Option<(Protocol, String)> 
         ));
     }
     Some((if is_first { *one } else { *other }, format!("this client had {}.", said.join(", "))))
-}
-
-/// The protocol that a system is made for.
-fn by_system(system: ClientSystem, used: Protocol) -> (Protocol, String) {
-    let (best, reason) = match (system, used) {
-        (ClientSystem::Mac, _) => (
-            Protocol::Smb,
-            "macOS 10.9 and later are made for SMB, which gives listings with Finder info, and macOS 27 has no AFP.",
-        ),
-        (ClientSystem::ClassicMac, _) => {
-            (Protocol::Afp, "it speaks no other protocol that keeps its resource forks.")
-        }
-        (ClientSystem::Linux, _) => (
-            Protocol::Nfs,
-            "Linux has it in its kernel as its own: modes, owners, links and locks are those of a local disk, and requests need fewer \
-             round trips. SMB stays right where each user must log in and there is no Kerberos.",
-        ),
-        (ClientSystem::Windows, _) => (Protocol::Smb, "Windows is made for it."),
-        (ClientSystem::Unknown, used) => (used, "nothing is known that would be better."),
-    };
-    (best, reason.to_owned())
-}
-
-/// The name of the mount command in `fourfold advise --mount`.
-fn system_of(system: ClientSystem, best: Protocol) -> &'static str {
-    match (system, best) {
-        (ClientSystem::Mac, Protocol::Smb) => "macOS (SMB)",
-        (ClientSystem::Mac, Protocol::Nfs) => "macOS (NFS)",
-        (ClientSystem::Mac | ClientSystem::ClassicMac, _) => "Mac OS X (AFP)",
-        (ClientSystem::Windows, _) => "Windows (SMB)",
-        (_, Protocol::Smb) => "Linux (SMB)",
-        _ => "Linux (NFS)",
-    }
 }
 
 #[cfg(test)]

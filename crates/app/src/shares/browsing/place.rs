@@ -11,7 +11,7 @@ use admin::control::Status;
 use admin::luns::LunTable;
 use admin::{Settings, ShareSettings};
 use anyhow::{Context, anyhow, bail};
-use auth::{Accounts, FileProtocol};
+use auth::Accounts;
 use siphasher::sip::SipHasher24;
 use vfs::backend::Found;
 use vfs::backend::host::as_ourselves;
@@ -153,7 +153,7 @@ impl ImagePlace {
                 bail!("{}: the account {account} may not use the LUNs of this share", share.name);
             }
             let found = self.find_lun(&volume, volumes.state())?;
-            let caller = known.identity.clone().of(FileProtocol::Smb, Some(&known.name), here);
+            let caller = known.identity.clone().of_session(Some(&known.name));
             return Ok((Person { account: known.name, caller, reader: Caller::root(), volume }, found));
         }
         let protocol = rights::entry_protocol(current, &known, share).map_err(|why| anyhow!("{why}"))?;

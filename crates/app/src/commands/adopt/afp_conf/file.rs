@@ -20,12 +20,12 @@ pub(super) struct Setting {
 
 /// A section. Several of one name are one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct AfpSection {
+pub(super) struct NetatalkSection {
     pub(super) name: String,
     pub(super) settings: Vec<Setting>,
 }
 
-impl AfpSection {
+impl NetatalkSection {
     /// The setting of this name: the last one counts.
     pub(super) fn get(&self, name: &str) -> Option<&Setting> {
         self.settings.iter().rev().find(|setting| setting.name == name)
@@ -35,7 +35,7 @@ impl AfpSection {
 /// The sections of a file and of those that it includes, and the includes that cannot be read.
 #[derive(Debug, Default)]
 pub(super) struct Sections {
-    pub(super) all: Vec<AfpSection>,
+    pub(super) all: Vec<NetatalkSection>,
     pub(super) unread: Vec<(Setting, String)>,
     /// Lines that are neither a section nor a setting.
     pub(super) wrong: Vec<Setting>,
@@ -50,14 +50,14 @@ impl Sections {
         sections
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<&AfpSection> {
+    pub(super) fn find(&self, name: &str) -> Option<&NetatalkSection> {
         self.all.iter().find(|section| section.name.eq_ignore_ascii_case(name))
     }
 
-    fn section(&mut self, name: &str) -> &mut AfpSection {
+    fn section(&mut self, name: &str) -> &mut NetatalkSection {
         let at = self.all.iter().position(|section| section.name.eq_ignore_ascii_case(name));
         let at = at.unwrap_or_else(|| {
-            self.all.push(AfpSection { name: name.into(), settings: Vec::new() });
+            self.all.push(NetatalkSection { name: name.into(), settings: Vec::new() });
             self.all.len() - 1
         });
         &mut self.all[at]

@@ -6,7 +6,7 @@ use super::super::ini::truth;
 use super::super::share::{Share, quoted};
 use super::super::source::{Outcome, SourceSetting};
 use super::super::translated::Translation;
-use super::file::{AfpSection, Sections, Setting};
+use super::file::{NetatalkSection, Sections, Setting};
 use super::lists::{self, People};
 use super::{by_later_line, by_table, said};
 
@@ -32,16 +32,16 @@ pub(super) const LIMITS: &[&str] = &[
 const PASSWORD: usize = 8;
 
 /// A section with the presets that it takes.
-struct AfpVolume<'a> {
-    own: &'a AfpSection,
-    preset: Option<&'a AfpSection>,
-    global: Option<&'a AfpSection>,
+struct NetatalkVolume<'a> {
+    own: &'a NetatalkSection,
+    preset: Option<&'a NetatalkSection>,
+    global: Option<&'a NetatalkSection>,
     share: Share,
     outcomes: Vec<(&'static str, Outcome)>,
 }
 
 /// Adds the share of a section, if it is one.
-pub(super) fn add(sections: &Sections, section: &AfpSection, translated: &mut Translation) {
+pub(super) fn add(sections: &Sections, section: &NetatalkSection, translated: &mut Translation) {
     let global = sections.find("global");
     let preset = section.get("vol preset").or_else(|| global?.get("vol preset"));
     let preset = preset
@@ -59,7 +59,7 @@ pub(super) fn add(sections: &Sections, section: &AfpSection, translated: &mut Tr
         return no_volume(section, "another volume has its folder, and afpd leaves it out, too", translated);
     }
     let share = Share::new(&super::super::exports::plain_name(&name), Path::new(&path), "afp");
-    let mut volume = AfpVolume { own: section, preset, global, share, outcomes: Vec::new() };
+    let mut volume = NetatalkVolume { own: section, preset, global, share, outcomes: Vec::new() };
     volume.people();
     volume.writing();
     volume.hosts();
@@ -69,7 +69,7 @@ pub(super) fn add(sections: &Sections, section: &AfpSection, translated: &mut Tr
 }
 
 /// Names the lines of a section that is no share. Those of a preset are named with each volume that takes it.
-fn no_volume(section: &AfpSection, why: &str, translated: &mut Translation) {
+fn no_volume(section: &NetatalkSection, why: &str, translated: &mut Translation) {
     let is_named = |setting: &&Setting| {
         let is_it = |one: &SourceSetting| {
             one.line == Some(setting.line) && setting.file.display().to_string() == one.file
@@ -87,7 +87,7 @@ fn no_volume(section: &AfpSection, why: &str, translated: &mut Translation) {
 /// The name and the folder. Others are said.
 fn place(
     sections: &Sections,
-    section: &AfpSection,
+    section: &NetatalkSection,
     translated: &mut Translation,
 ) -> Option<(String, String)> {
     let named = section.get("volume name").map_or(&section.name, |name| &name.value).clone();
@@ -126,7 +126,7 @@ fn with_account(path: &str) -> Option<String> {
 }
 
 /// `[Homes]`: the homes below a folder, if `basedir regex` is the name of one.
-fn homes(section: &AfpSection, translated: &mut Translation) -> Option<(String, String)> {
+fn homes(section: &NetatalkSection, translated: &mut Translation) -> Option<(String, String)> {
     let plain = |text: &str| {
         let text = text.trim_start_matches('^').trim_end_matches('$').trim_end_matches('/');
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-');
@@ -149,7 +149,7 @@ fn homes(section: &AfpSection, translated: &mut Translation) -> Option<(String, 
     None
 }
 
-impl<'a> AfpVolume<'a> {
+impl<'a> NetatalkVolume<'a> {
     fn get(&self, name: &str) -> Option<&'a Setting> {
         let of_global = || self.global.filter(|_| LIMITS.contains(&name))?.get(name);
         self.own.get(name).or_else(|| self.preset?.get(name)).or_else(of_global)

@@ -7,19 +7,16 @@
 //!                             DSI Attention ──► Attention
 //!                             the connection ends ──► CloseSess, once the last attention has arrived
 //! ```
-//!
-//! The AFP server's tickles are answered here: ASP has its own, and ends sessions that are silent.
 
 use std::collections::BTreeMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use afp::wire::dsi::Command;
 use appletalk::Endpoint;
 use appletalk::asp::{self, CommandToken, QUANTUM, ServerEvent, SessionHandle};
 use wire::AppleTalkClient;
 
-use super::pipe::{Frame, Pipe};
+use super::pipe::{Pipe, PipeEvent};
 
 /// How long the end of a session waits for the workstation to hear of it.
 const LAST_ATTENTION: Duration = Duration::from_secs(1);
@@ -66,7 +63,7 @@ impl Bridge {
                 ServerEvent::Closed { session, reason } => {
                     tracing::debug!(?reason, session = session.id(), "a session over AppleTalk has ended");
                     if let Some(mut session) = self.sessions.remove(&session) {
-                        session.pipe.request(Command::CLOSE_SESSION, &[], &[]);
+                        session.pipe.close();
                     }
                 }
             }
@@ -96,7 +93,7 @@ impl Bridge {
             session.write = Some(command.block);
             let _ = self.asp.write_continue(command.token, QUANTUM, now); // the session may have ended
         } else {
-            let id = session.pipe.request(Command::COMMAND, &command.block, &[]);
+            let id = session.pipe.command(&command.block);
             session.in_flight = Some((id, command.token));
         }
     }
@@ -104,7 +101,7 @@ impl Bridge {
     fn write(&mut self, token: CommandToken, data: &[u8]) {
         let Some(session) = self.sessions.get_mut(&token.session) else { return };
         let Some(block) = session.write.take() else { return };
-        let id = session.pipe.request(Command::WRITE, &block, data);
+        let id = session.pipe.write(&block, data);
         session.in_flight = Some((id, token));
     }
 
@@ -123,9 +120,9 @@ impl Bridge {
     pub(super) fn receive(&mut self, handle: SessionHandle, now: Instant) {
         let Some(session) = self.sessions.get_mut(&handle) else { return };
         session.pipe.flush();
-        let frames = session.pipe.receive();
-        for frame in frames {
-            self.frame(handle, frame, now);
+        let events = session.pipe.receive();
+        for event in events {
+            self.take_from_server(handle, event, now);
         }
         let Some(session) = self.sessions.get_mut(&handle) else { return };
         if session.pipe.is_over() && session.ends.is_none() {
@@ -136,23 +133,19 @@ impl Bridge {
         }
     }
 
-    fn frame(&mut self, handle: SessionHandle, frame: Frame, now: Instant) {
+    fn take_from_server(&mut self, handle: SessionHandle, event: PipeEvent, now: Instant) {
         let Some(session) = self.sessions.get_mut(&handle) else { return };
-        let Frame { header, payload } = frame;
-        match (header.is_reply, header.command) {
-            (true, Command::COMMAND | Command::WRITE) => {
-                if let Some((_, token)) = session.in_flight.take_if(|(id, _)| *id == header.id) {
-                    let _ = self.asp.reply(token, header.code as i32, payload, now); // the session may have ended
+        match event {
+            PipeEvent::Reply { id, result, data } => {
+                if let Some((_, token)) = session.in_flight.take_if(|(number, _)| *number == id) {
+                    let _ = self.asp.reply(token, result, data, now); // the session may have ended
                 }
             }
-            (false, Command::TICKLE) => _ = session.pipe.request(Command::TICKLE, &[], &[]),
-            (false, Command::ATTENTION) => {
-                let code = payload.first_chunk().map(|code| u16::from_be_bytes(*code)).unwrap_or_default();
+            PipeEvent::Attention(code) => {
                 if self.asp.attention(handle, code, now).is_ok() {
                     session.attentions += 1;
                 }
             }
-            _ => {} // the answer to OpenSession
         }
     }
 

@@ -1,4 +1,5 @@
 //! The server's end of one session of ASP: frames of DSI over a pair of sockets, whose other end is a connection of the AFP server.
+//! The AFP server's tickles are answered here: ASP has its own, and ends sessions that are silent.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -16,11 +17,13 @@ const MAX_WAITING: usize = 4 * MAX_FRAME;
 /// Bytes of one call.
 const PIECE: usize = 16 * 1024;
 
-/// A frame of the AFP server.
+/// What the AFP server has sent.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Frame {
-    pub(super) header: DsiHeader,
-    pub(super) payload: Vec<u8>,
+pub(super) enum PipeEvent {
+    /// The reply to the command or write with this number.
+    Reply { id: u16, result: i32, data: Vec<u8> },
+    /// A notice with this code.
+    Attention(u16),
 }
 
 /// The server's end of a session.
@@ -46,8 +49,22 @@ impl Pipe {
         Ok((pipe, other.into()))
     }
 
-    /// Sends a request; `data` is that of a write. Returns its number.
-    pub(super) fn request(&mut self, command: Command, block: &[u8], data: &[u8]) -> u16 {
+    /// Sends a command of AFP. Returns its number.
+    pub(super) fn command(&mut self, block: &[u8]) -> u16 {
+        self.request(Command::COMMAND, block, &[])
+    }
+
+    /// Sends a command of AFP with the data that it writes. Returns its number.
+    pub(super) fn write(&mut self, block: &[u8], data: &[u8]) -> u16 {
+        self.request(Command::WRITE, block, data)
+    }
+
+    /// Ends the session.
+    pub(super) fn close(&mut self) {
+        self.request(Command::CLOSE_SESSION, &[], &[]);
+    }
+
+    fn request(&mut self, command: Command, block: &[u8], data: &[u8]) -> u16 {
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
         let code = if command == Command::WRITE { block.len() as u32 } else { 0 };
@@ -81,17 +98,17 @@ impl Pipe {
         !self.waiting.is_empty() && !self.is_over
     }
 
-    /// The frames that have arrived. None come after [`Pipe::is_over`].
-    pub(super) fn receive(&mut self) -> Vec<Frame> {
+    /// What has arrived. Nothing comes after [`Pipe::is_over`].
+    pub(super) fn receive(&mut self) -> Vec<PipeEvent> {
         let mut piece = [0; PIECE];
-        let mut frames = Vec::new();
+        let mut events = Vec::new();
         while !self.is_over {
             match self.stream.read(&mut piece) {
                 Ok(0) => self.is_over = true,
                 Ok(count) => {
                     self.received.extend_from_slice(&piece[..count]);
-                    while let Some(frame) = self.take_frame() {
-                        frames.push(frame);
+                    while let Some((header, payload)) = self.take_frame() {
+                        events.extend(self.event(header, payload));
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -99,10 +116,27 @@ impl Pipe {
                 Err(_) => self.is_over = true,
             }
         }
-        frames
+        events
     }
 
-    fn take_frame(&mut self) -> Option<Frame> {
+    fn event(&mut self, header: DsiHeader, payload: Vec<u8>) -> Option<PipeEvent> {
+        match (header.is_reply, header.command) {
+            (true, Command::COMMAND | Command::WRITE) => {
+                Some(PipeEvent::Reply { id: header.id, result: header.code as i32, data: payload })
+            }
+            (false, Command::ATTENTION) => {
+                let code = payload.first_chunk().map(|code| u16::from_be_bytes(*code)).unwrap_or_default();
+                Some(PipeEvent::Attention(code))
+            }
+            (false, Command::TICKLE) => {
+                self.request(Command::TICKLE, &[], &[]);
+                None
+            }
+            _ => None, // the answer to OpenSession
+        }
+    }
+
+    fn take_frame(&mut self) -> Option<(DsiHeader, Vec<u8>)> {
         let header = DsiHeader::decode(&mut Reader::new(self.received.get(..DsiHeader::LEN)?));
         let Some(header) = header.ok().filter(|header| header.length as usize + DsiHeader::LEN <= MAX_FRAME)
         else {
@@ -112,7 +146,7 @@ impl Pipe {
         let end = DsiHeader::LEN + header.length as usize;
         let payload = self.received.get(DsiHeader::LEN..end)?.to_vec();
         self.received.drain(..end);
-        Some(Frame { header, payload })
+        Some((header, payload))
     }
 
     /// Whether the AFP server has ended the session.
@@ -142,7 +176,7 @@ mod tests {
         let (mut pipe, other) = Pipe::open().unwrap();
         // Programming Guide, "Data Stream Interface": flags, command, id, offset of the data, length, reserved.
         assert_eq!(sent(&other, 16), [0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(pipe.request(Command::WRITE, b"block", b"data"), 1);
+        assert_eq!(pipe.write(b"block", b"data"), 1);
         let expected = [&[0, 6, 0, 1, 0, 0, 0, 5, 0, 0, 0, 9, 0, 0, 0, 0][..], b"blockdata"].concat();
         assert_eq!(sent(&other, 25), expected);
     }
@@ -157,12 +191,8 @@ mod tests {
         server.write_all(&frame[17..]).unwrap();
         server.write_all(&frame).unwrap();
         drop(server);
-        let frames = pipe.receive();
-        assert_eq!(frames.len(), 2);
-        assert_eq!(
-            (frames[1].header.id, frames[1].header.code as i32, &frames[1].payload[..]),
-            (7, -5018, &b"abc"[..])
-        );
+        let reply = || PipeEvent::Reply { id: 7, result: -5018, data: b"abc".to_vec() };
+        assert_eq!(pipe.receive(), [reply(), reply()]);
         assert!(pipe.is_over() && pipe.receive().is_empty());
     }
 

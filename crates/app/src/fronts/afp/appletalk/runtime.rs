@@ -137,7 +137,7 @@ impl Runtime {
 
     /// Takes what workstations are told before a session from the settings of the AFP server.
     fn refresh(&mut self) {
-        let block = self.work.service.appletalk_status(&self.work.name);
+        let block = (self.work.status)(&self.work.name);
         if self.bridge.asp.set_status(block).is_err() {
             tracing::warn!("the server's information is too long for AppleTalk, and stays as it was");
         }

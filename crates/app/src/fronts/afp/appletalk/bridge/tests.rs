@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, channel};
 
+use afp::wire::dsi::Command;
 use appletalk::Address;
 use appletalk::asp::{Client, ClientEvent, Server, SocketPair};
 

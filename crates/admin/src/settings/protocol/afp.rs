@@ -1,10 +1,29 @@
 //! The settings of AFP.
 
-use super::diagnostic::Findings;
-use super::section::Section;
+use auth::FileProtocol;
 
-/// The values of `afp-logins`.
-pub(super) const LOGIN_WORDS: &[&str] = &["dhx2", "srp", "dhx", "cleartext", "randnum", "2-way-randnum"];
+use super::super::appletalk::AppleTalkSettings;
+use super::super::diagnostic::Findings;
+use super::super::port::Port;
+use super::super::section::Section;
+use super::super::server::ServerSettings;
+use super::{Protocol, Row};
+
+/// What the program knows of AFP.
+pub(super) const ROW: Row = Row {
+    word: "afp",
+    title: "AFP",
+    port: 548,
+    service: "afpovertcp",
+    has_datagrams: false,
+    files: Some(FileProtocol::Afp),
+    users_log_in: true,
+    encrypts: false,
+    has_volume_passwords: true,
+    kerberos: None,
+    kernel_server: None,
+    goes_over_appletalk: true,
+};
 
 /// The settings of `[server]` for AFP.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,11 +101,31 @@ pub(super) fn read(server: &Section) -> AfpSettings {
 }
 
 /// Logins with weak protection are allowed, because old Macs have no others, but their user must
-/// know about it.
-pub(super) fn check(server: &Section, settings: &AfpSettings, findings: &mut Findings) {
-    for login in &settings.logins {
+/// know about it. Clients come over AppleTalk, too, if the section of its settings has links.
+pub(super) fn check(
+    server: &Section,
+    settings: &ServerSettings,
+    (section, over_appletalk): (&Section, Option<&AppleTalkSettings>),
+    findings: &mut Findings,
+) {
+    let logins = &settings.protocols.afp.logins;
+    if over_appletalk.is_some() {
+        check_for_old_macs(section, logins, findings);
+    } else if settings.ports.of(Protocol::Afp) == Port::Off {
+        return;
+    }
+    for login in logins {
         let Some(why) = login.gives_away() else { continue };
         let what = format!("AFP logins by {:?}: {why}", login.word());
         findings.note(server.place_of("afp-logins"), what, "keep it to networks you trust");
+    }
+}
+
+fn check_for_old_macs(appletalk: &Section, logins: &[Login], findings: &mut Findings) {
+    if !logins.iter().any(|login| !matches!(login, Login::Dhx2 | Login::Srp)) {
+        let what = "most Macs over AppleTalk know neither `dhx2` nor `srp`, so only guests log in there";
+        let instead =
+            "add `randnum` or `cleartext` to `afp-logins` if you trust the network (docs/appletalk.md)";
+        findings.note(appletalk.place_of("links"), what, instead);
     }
 }

@@ -1,7 +1,7 @@
 //! How clients of NFS prove whose their calls are: `sec` of a client rule.
 
-use super::super::diagnostic::Findings;
-use super::super::section::Section;
+use crate::settings::diagnostic::Findings;
+use crate::settings::section::Section;
 
 /// A security flavour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,18 +6,34 @@ mod tls;
 
 use std::path::Path;
 
-use super::diagnostic::Findings;
-use super::section::Section;
-use super::server::ServerSettings;
-use super::share::LocatedShare;
+use auth::FileProtocol;
+
+use super::super::diagnostic::Findings;
+use super::super::section::Section;
+use super::super::server::ServerSettings;
+use super::super::share::LocatedShare;
+use super::Row;
 
 pub use audience::{HostAudience, TrustedHosts};
 pub use sec::ClientSec;
 pub use tls::ClientTls;
 use tls::NfsTls;
 
-/// The values of `nfs-versions`.
-pub(super) const VERSIONS: &[&str] = &["3", "4.0", "4.1", "4.2"];
+/// What the program knows of NFS.
+pub(super) const ROW: Row = Row {
+    word: "nfs",
+    title: "NFS",
+    port: 2049,
+    service: "nfs",
+    has_datagrams: true,
+    files: Some(FileProtocol::Nfs),
+    users_log_in: false,
+    encrypts: false,
+    has_volume_passwords: false,
+    kerberos: Some("nfs"),
+    kernel_server: Some("nfsd"),
+    goes_over_appletalk: false,
+};
 
 /// The settings of `[server]` for NFS.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +70,7 @@ pub(super) fn check(
     (sections, shares): (&[Section], &[LocatedShare]),
     findings: &mut Findings,
 ) {
-    tls::check(server, &settings.nfs.tls, sections, findings);
+    tls::check(server, &settings.protocols.nfs.tls, sections, findings);
     sec::check(settings.kerberos_keytab.is_some(), sections, findings);
     audience::check(settings, shares, findings);
 }

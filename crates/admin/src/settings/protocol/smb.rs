@@ -1,8 +1,28 @@
 //! The settings of SMB.
 
-use super::diagnostic::Findings;
-use super::section::Section;
-use super::share::LocatedShare;
+use auth::FileProtocol;
+
+use super::super::diagnostic::Findings;
+use super::super::section::Section;
+use super::super::server::ServerSettings;
+use super::super::share::LocatedShare;
+use super::Row;
+
+/// What the program knows of SMB.
+pub(super) const ROW: Row = Row {
+    word: "smb",
+    title: "SMB",
+    port: 445,
+    service: "microsoft-ds",
+    has_datagrams: false,
+    files: Some(FileProtocol::Smb),
+    users_log_in: true,
+    encrypts: true,
+    has_volume_passwords: false,
+    kerberos: Some("cifs"),
+    kernel_server: None,
+    goes_over_appletalk: false,
+};
 
 /// The settings of `[server]` for SMB.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +48,14 @@ pub enum Encryption {
     Optional,
     /// Unencrypted requests are refused.
     Required,
+}
+
+impl ServerSettings {
+    /// Whether all clients encrypt what they send, to shares that do not require it, too.
+    #[must_use]
+    pub fn requires_encryption(&self) -> bool {
+        self.protocols.smb.encryption == Encryption::Required
+    }
 }
 
 pub(super) fn read(server: &Section) -> SmbSettings {

@@ -5,14 +5,15 @@
 
 use std::path::Path;
 
-use super::super::client_rule::{Access, ClientRule, Squash};
-use super::super::diagnostic::{Findings, Place};
-use super::super::kind::ClientMatch;
-use super::super::model::ShareSettings;
-use super::super::protocol::{Port, Protocol};
-use super::super::section::Section;
-use super::super::server::ServerSettings;
-use super::super::share::LocatedShare;
+use crate::settings::client_rule::{Access, ClientRule, Squash};
+use crate::settings::diagnostic::{Findings, Place};
+use crate::settings::kind::ClientMatch;
+use crate::settings::model::ShareSettings;
+use crate::settings::port::Port;
+use crate::settings::protocol::Protocol;
+use crate::settings::section::Section;
+use crate::settings::server::ServerSettings;
+use crate::settings::share::LocatedShare;
 
 /// `nfs-clients`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +66,7 @@ impl ServerSettings {
     /// The hosts that get a share without a login.
     #[must_use]
     pub fn audience(&self, share: &ShareSettings) -> HostAudience {
-        match &self.nfs.clients {
+        match &self.protocols.nfs.clients {
             _ if !share.clients.is_empty() => HostAudience::Rules,
             TrustedHosts::Named(hosts) => HostAudience::Hosts(hosts.clone()),
             _ if share.is_open_to_guests() && share.team.is_some() => HostAudience::Guests,
@@ -79,7 +80,7 @@ impl ServerSettings {
     /// The hosts that `nfs-clients` names.
     #[must_use]
     pub fn trusted_hosts(&self) -> &[ClientMatch] {
-        match &self.nfs.clients {
+        match &self.protocols.nfs.clients {
             TrustedHosts::Named(hosts) => hosts,
             TrustedHosts::Unset | TrustedHosts::UnsetByEarlierVersion => &[],
         }
@@ -88,7 +89,7 @@ impl ServerSettings {
     /// Whether clients of NFS can prove whose their calls are, by Kerberos or by TLS with a certificate.
     #[must_use]
     pub fn has_logins_of_hosts(&self) -> bool {
-        self.kerberos_keytab.is_some() || self.nfs.tls.client_ca.is_some()
+        self.kerberos_keytab.is_some() || self.protocols.nfs.tls.client_ca.is_some()
     }
 
     /// Whether NFS gives a share to any host, with or without a login.

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::diagnostic::Findings;
-use super::super::section::Section;
+use crate::settings::diagnostic::Findings;
+use crate::settings::section::Section;
 
 /// What TLS for clients of NFS needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
