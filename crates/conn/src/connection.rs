@@ -271,6 +271,9 @@ impl<P: Protocol> Connection<P> {
                 if let Some(reply) = reply {
                     self.outbox.push(reply);
                 }
+                if service.is_some() {
+                    self.outbox.flush(); // may wait for the disk, which is a part of the read
+                }
                 self.end_service(service);
             }
             Poll::Pending => match ended.and_then(|subject| self.watchdog.stuck().turns(subject)) {

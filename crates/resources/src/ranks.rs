@@ -11,4 +11,6 @@ lock::ranks! {
     OthersPace,
     /// The files that others read from one end to the other.
     ColdScans,
+    /// What others have written that is not on the disk yet.
+    WriteBacklog,
 }

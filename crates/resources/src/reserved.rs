@@ -4,12 +4,14 @@
 //! a read ─► whose reservation? ─► the second of two that follow each other ─► a stream, one of those that are reserved
 //!                                                                               │
 //!   conn: its connection goes first, others wait a little ◄── OthersPace ◄──────┤ how long each read took
-//!   vfs:  its file is read ahead, what others read once leaves the page cache ◄─┘
+//!   vfs:  its file is read ahead, what others read once leaves the page cache ◄─┤
+//!         what others write goes to the disk piece by piece ◄── WriteBacklog ◄──┘
 //! ```
 //!
 //! A stream has rights up to its own speed only: what a client reads beyond that is as any other read. Without a reservation a
 //! read costs one relaxed load.
 
+mod backlog;
 mod others;
 mod reader;
 mod reservation;
@@ -25,6 +27,8 @@ use lock::RwLock;
 
 use crate::ranks;
 
+pub use self::backlog::WriteBacklog;
+use self::others::LONGEST_WAIT;
 pub use self::others::OthersPace;
 pub use self::reader::{StreamService, while_reading};
 pub use self::reservation::{ByteRange, HEADROOM, STREAM_IDLE, StreamFilter, StreamRead, StreamReservation};
@@ -46,6 +50,7 @@ pub struct ReservedStreams {
     tables: RwLock<Vec<Arc<StreamTable>>, ranks::StreamReservations>,
     others: OthersPace,
     scans: ColdScans,
+    backlog: Arc<WriteBacklog>,
     /// Until when others make room, in nanoseconds of [`nanos`].
     room_until: AtomicU64,
     /// When it is counted again what streams need.
@@ -129,6 +134,23 @@ impl ReservedStreams {
             return None;
         }
         self.scans.note(file, offset, length as u64)
+    }
+
+    /// What others have written that is not on the disk yet.
+    pub fn backlog(&self) -> &Arc<WriteBacklog> {
+        &self.backlog
+    }
+
+    /// Waits so that streams go first. Others have moved so many bytes; `written`: most of them were written. What is written must not
+    /// gather while no stream is read, either: the next one would begin late.
+    pub async fn pause(&self, bytes: usize, written: bool, now: Instant) {
+        let wait = if self.is_read(now) { self.others.charge(bytes, now) } else { Duration::ZERO };
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
+        }
+        if written {
+            self.others.note_wait(self.backlog.shortened(LONGEST_WAIT.saturating_sub(wait)).await);
+        }
     }
 
     /// The time that a thread of the server's own, which has read so many bytes, rests now, so that streams go first.

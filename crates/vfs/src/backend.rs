@@ -309,9 +309,10 @@ pub trait Object: Any + Send + Sync {
     fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
         self.through(Call::Resident).ok()?.resident(offset, length)
     }
-    /// Has the host begin to write a range to the disk that is in memory only, and does not wait for its end.
-    fn begin_sync(&self, offset: u64, length: u64) {
-        let _ = self.through(Call::Resident).map(|behind| behind.begin_sync(offset, length));
+    /// Has the host write a range to the disk that is in memory only, and waits until its bytes are there. It may still be lost: what
+    /// the file system notes of the range is not written.
+    fn write_out(&self, offset: u64, length: u64) {
+        let _ = self.through(Call::Resident).map(|behind| behind.write_out(offset, length));
     }
     /// Tells the host when a range is read next, which may make reads faster and changes nothing else.
     fn expect(&self, offset: u64, length: u64, next: NextRead) {

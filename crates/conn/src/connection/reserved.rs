@@ -28,16 +28,14 @@ impl<P: Protocol> Connection<P> {
         service.end(Instant::now());
     }
 
-    /// Waits as long as reserved streams need, after the client has moved the bytes from `began` to `moved`.
-    pub(super) async fn make_room(&self, began: u64, moved: u64) {
-        let now = Instant::now();
-        let Some(streams) = self.socket.reserved().filter(|streams| streams.is_read(now)) else { return };
+    /// Waits as long as reserved streams need, after the client has moved the bytes from `began` to `moved`, and sent so many of
+    /// them.
+    pub(super) async fn make_room(&self, (began, moved): (u64, u64), sent: u64) {
+        let Some(streams) = self.socket.reserved() else { return };
         // A read of a stream that was shorter than asked for makes it less than nothing.
         let bytes = i64::try_from(moved.wrapping_sub(began)).unwrap_or(0);
-        let wait = streams.others().charge(usize::try_from(bytes).unwrap_or(0), now);
-        if !wait.is_zero() {
-            tokio::time::sleep(wait).await;
-        }
+        let bytes = usize::try_from(bytes).unwrap_or(0);
+        streams.pause(bytes, sent > bytes as u64 / 2, Instant::now()).await;
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) struct ConnectionTurn {
     messages: u32,
     /// [`Connection::moved`] when the turn began.
     began: u64,
+    /// Bytes that had come from the client then.
+    received: u64,
     /// When the first reply that has not been sent was ready.
     unsent: Option<Instant>,
 }
@@ -61,9 +63,11 @@ impl<P: Protocol> Connection<P> {
             return;
         }
         self.outbox.flush();
-        self.make_room(reading.turn.began, moved).await;
+        let received = self.counters.bytes_in.load(Ordering::Relaxed);
+        let sent = received.wrapping_sub(reading.turn.received);
+        self.make_room((reading.turn.began, moved), sent).await;
         yield_now().await;
-        reading.turn = ConnectionTurn { began: moved, ..ConnectionTurn::default() };
+        reading.turn = ConnectionTurn { began: moved, received, ..ConnectionTurn::default() };
     }
 
     /// Bytes that came from the client and went to it, without those of reserved streams.

@@ -29,7 +29,7 @@ const CUT_EVERY: Duration = Duration::from_millis(50);
 const GROWTH: f64 = 1.05;
 const GROW_EVERY: Duration = Duration::from_millis(100);
 /// The longest wait at a time: clients must not give up.
-const LONGEST_WAIT: Duration = Duration::from_millis(500);
+pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(500);
 /// Shorter waits are left out: they are a matter of chance.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 /// Over this time it is counted how fast others are.
@@ -125,8 +125,14 @@ impl OthersPace {
         if wait < SHORTEST_WAIT.as_nanos() as u64 {
             return Duration::ZERO;
         }
-        self.waited.fetch_add(wait, Ordering::Relaxed);
-        Duration::from_nanos(wait)
+        let wait = Duration::from_nanos(wait);
+        self.note_wait(wait);
+        wait
+    }
+
+    /// Others have waited for so long.
+    pub(super) fn note_wait(&self, wait: Duration) {
+        self.waited.fetch_add(wait.as_nanos() as u64, Ordering::Relaxed);
     }
 
     fn count(&self, bytes: usize, now: Instant) {

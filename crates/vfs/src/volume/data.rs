@@ -17,7 +17,10 @@ impl Volume {
         if length == 0 {
             return Ok(Payload::Bytes(Vec::new()));
         }
-        if sent && let Some(fd) = node.resident(offset, length as u64) {
+        if sent
+            && let Some(fd) = node.resident(offset, length as u64)
+            && !reserved::is_arriving(self, node, offset + length as u64)
+        {
             return Ok(Payload::File { fd, offset, length });
         }
         let mut bytes = Vec::new();

@@ -2,12 +2,15 @@
 
 use std::time::Instant;
 
-use crate::backend::{NextRead, Node};
+use crate::backend::{NextRead, Node, Wait};
 use crate::reserved::{ByteRange, StreamRead};
-use crate::{Caller, Volume};
+use crate::{Caller, Error, Volume};
 
 /// Shorter writes gather: the disk would have more work with each of them alone.
 const LONG_WRITE: usize = 64 * 1024;
+/// A piece of this length leaves the memory of the host once it is on the disk: it is of a copy or a recording, and would push out
+/// what streams read next.
+const LONG_PIECE: u64 = 1 << 20;
 
 /// Notes a read that is permitted, before it is made: where it begins, its length, and whether it reaches the end of the
 /// file. If it is a reserved stream's, the file is read ahead.
@@ -38,15 +41,28 @@ fn note_reserved(volume: &Volume, caller: &Caller, node: &Node, (offset, length,
     }
 }
 
-/// Notes a write to the memory of the host. While reserved streams are read, it goes to the disk at once: what gathers in
-/// memory would be written in one go later, and reads would wait for it.
+/// Notes a write to the memory of the host. While streams are reserved, it goes to the disk soon: what gathers in memory would be
+/// written in one go later, and reads would wait for it.
 #[inline]
 pub(crate) fn note_written(volume: &Volume, node: &Node, offset: u64, length: usize) {
     let reserved = &volume.site.reserved;
-    if reserved.is_on() && length >= LONG_WRITE && reserved.is_read(Instant::now()) {
-        let written = node.clone();
-        volume.site.pool.start(node.id(), move || written.begin_sync(offset, length as u64));
+    if reserved.is_on() && length >= LONG_WRITE {
+        let (written, streams) = (node.clone(), reserved.clone());
+        reserved.backlog().add(node.id(), (offset, length as u64), move |(offset, length)| {
+            written.write_out(offset, length);
+            if length >= LONG_PIECE && streams.is_read(Instant::now()) {
+                written.expect(offset, length, NextRead::Never);
+            }
+        });
     }
+}
+
+/// Whether the host still reads a range that is in its memory, up to this end. To send it would block the thread. It is asked only
+/// while streams are reserved: their files are read ahead, so it is frequent.
+pub(super) fn is_arriving(volume: &Volume, node: &Node, end: u64) -> bool {
+    let mut last = Vec::with_capacity(1);
+    volume.site.reserved.is_on()
+        && node.read_at(end.saturating_sub(1), 1, &mut last, Wait::Never) == Err(Error::WouldBlock)
 }
 
 /// What of a file has been passed by others than reserved streams, which read this range now from the disk. It leaves the

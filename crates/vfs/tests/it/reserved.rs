@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use vfs::backend::host::{Host, HostOptions};
-use vfs::backend::{Found, NextRead};
+use vfs::backend::{Found, NextRead, Stability};
 use vfs::reserved::{StreamFilter, StreamReservation};
 use vfs::state::{ClientId, Party};
 use vfs::{Access, Actor, Caller, Volume, VolumeOptions};
@@ -51,6 +51,11 @@ impl Scene {
     async fn read(&self, of: &Found, offset: u64) {
         let read = self.volume.stateless().read(&self.actor, of, offset, MIB as usize).await.unwrap();
         assert_eq!(read.payload.len(), MIB as usize);
+    }
+
+    async fn write(&self, of: &Found, offset: u64, length: u64) {
+        let (stateless, data) = (self.volume.stateless(), vec![1; length as usize].into());
+        stateless.write(&self.actor, of, offset, data, Stability::Unstable).await.unwrap();
     }
 
     fn is_in_memory(&self, of: &Found, at: u64) -> bool {
@@ -104,4 +109,26 @@ async fn what_others_have_passed_leaves_the_memory_while_a_stream_is_read() {
     }
     assert!(!scene.is_in_memory(&copy, 0) && !scene.is_in_memory(&copy, 8 * MIB));
     assert!(scene.is_in_memory(&clip, 0), "what the stream has read stays");
+}
+
+#[tokio::test]
+async fn what_others_write_in_long_pieces_leaves_the_memory_for_the_disk() {
+    let scene = Scene::new();
+    let (clip, copy) = (scene.cold(b"clip"), scene.cold(b"copy"));
+    if !can_tell(&scene, &clip) {
+        return;
+    }
+    copy.object.prepare(&scene.actor.caller, &copy.attributes, Access::WRITE, false).unwrap();
+    scene.write(&copy, 0, MIB).await;
+    assert!(scene.is_in_memory(&copy, 0), "no stream is read");
+    for number in 0..3 {
+        scene.read(&clip, number * MIB).await;
+    }
+    scene.write(&copy, 2 * MIB, MIB).await;
+    scene.write(&copy, 4 * MIB, MIB / 2).await;
+    until_async("it is on the disk", async || scene.volume.site().reserved().backlog().bytes() == 0).await;
+    assert!(!scene.is_in_memory(&copy, 2 * MIB));
+    let mut bytes = Vec::new();
+    let short = copy.object.read_at(4 * MIB, MIB as usize / 2, &mut bytes, vfs::backend::Wait::Never);
+    assert_eq!(short, Ok(MIB as usize / 2), "short files are read again soon");
 }

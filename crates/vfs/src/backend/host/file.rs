@@ -236,16 +236,19 @@ impl HostObject {
         }
     }
 
-    /// Has the kernel begin to write a range to the disk (sync_file_range). An error is told by the next real sync.
+    /// Has the kernel write a range to the disk, and waits for that (sync_file_range). An error is told by the next real sync.
     #[allow(unsafe_code)]
-    pub(super) fn begin_sync_range(&self, offset: u64, length: u64) {
+    pub(super) fn write_out_range(&self, offset: u64, length: u64) {
+        const WHOLE: libc::c_uint = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+            | libc::SYNC_FILE_RANGE_WRITE
+            | libc::SYNC_FILE_RANGE_WAIT_AFTER;
         let (Some(fd), Ok(offset), Ok(length)) =
             (self.opened_now(), i64::try_from(offset), i64::try_from(length))
         else {
             return;
         };
         // SAFETY: the call takes numbers only, and the descriptor is open.
-        unsafe { libc::sync_file_range(fd.as_raw_fd(), offset, length, libc::SYNC_FILE_RANGE_WRITE) };
+        unsafe { libc::sync_file_range(fd.as_raw_fd(), offset, length, WHOLE) };
     }
 
     /// Whether its data is open. One that another thread opens just now counts as not open.

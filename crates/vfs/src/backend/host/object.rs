@@ -390,8 +390,8 @@ impl Object for HostObject {
         self.resident_range(offset, length)
     }
 
-    fn begin_sync(&self, offset: u64, length: u64) {
-        self.begin_sync_range(offset, length);
+    fn write_out(&self, offset: u64, length: u64) {
+        self.write_out_range(offset, length);
     }
 
     fn expect(&self, offset: u64, length: u64, next: NextRead) {
