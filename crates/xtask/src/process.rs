@@ -72,6 +72,13 @@ impl Running {
         line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
     }
 
+    /// The bytes that it has written to files, also those that are not on the disk yet. 0 if that is unknown.
+    pub fn written_bytes(&self) -> u64 {
+        let counts = std::fs::read_to_string(format!("/proc/{}/io", self.pid())).unwrap_or_default();
+        let line = counts.lines().find_map(|line| line.strip_prefix("write_bytes:"));
+        line.and_then(|rest| rest.trim().parse().ok()).unwrap_or(0)
+    }
+
     pub fn stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }

@@ -18,21 +18,9 @@ use crate::server;
 
 /// What plays: uncompressed PAL, 1,244,160 bytes a picture and 25 pictures a second.
 const STREAMS: [&str; 4] = ["--speed", "31.2MB", "--streams", "4"];
-/// Four films of half a minute. They are played again and again, and dropped from the page cache before.
-const PLAYERS: [&str; 12] = [
-    "--workload",
-    "video",
-    "--clients",
-    "4",
-    "--scale",
-    "30",
-    "--time",
-    "120",
-    "--timeout",
-    "120",
-    "--cache",
-    "cold",
-];
+/// Four films of half a minute. They are played again and again.
+const PLAYERS: [&str; 10] =
+    ["--workload", "video", "--clients", "4", "--scale", "30", "--time", "120", "--timeout", "120"];
 const FILM: Duration = Duration::from_secs(30);
 /// 20 files of 200 MB, again and again.
 const WRITERS: [&str; 12] = [
@@ -49,6 +37,10 @@ const WRITERS: [&str; 12] = [
     "--repeats",
     "1000",
 ];
+/// Where a share has the images of its LUNs.
+const IMAGES: &str = ".fourfold-luns";
+/// How often it is looked whether the films begin again.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// GiB of a LUN: either the films or the files of the writers.
 const LUN: u64 = 5;
 /// GiB of the file system that is made where none is given. A snapshot keeps files that the writers have removed.
@@ -82,7 +74,7 @@ pub struct StreamsArgs {
 struct StreamsOutcome {
     pictures: u64,
     late: u64,
-    /// Bytes per second that the writers have written.
+    /// Bytes per second that the server has written for the others.
     written: f64,
     scrubs: usize,
     snapshots: usize,
@@ -98,6 +90,14 @@ pub fn run(args: &StreamsArgs) -> Result<()> {
     let server = SoakServer::start(&place, folder, LUN, "")?;
     let protocols = if args.protocols.is_empty() { &SoakProtocol::ALL[..] } else { &args.protocols };
     let mut late = Vec::new();
+    println!(
+        "The players run on this machine, {}.",
+        if process::is_root() {
+            "with a higher priority than the rest (nice -10): as if they had a machine of their own"
+        } else {
+            "and wait for its processors like the rest: as root they would go first"
+        }
+    );
     println!(
         "{:<6} {:<12} {:>9} {:>7} {:>12} {:>7} {:>10}",
         "", "", "pictures", "late", "others wrote", "scrubs", "snapshots"
@@ -177,8 +177,12 @@ impl Pass<'_> {
         let (films, folder) = (name("players"), self.server.folder.to_string_lossy().into_owned());
         let _ = std::fs::remove_file(films.with_extension("jsonl")); // of the pass before
         let repeats = (1 + length.as_secs().div_ceil(FILM.as_secs())).to_string();
-        let words = [&PLAYERS[..], &["--repeats", &repeats, "--server-folder", &folder]].concat();
-        let mut players = self.server.bench(&films, &[self.server.url(self.protocol, LUNS[0])], &words)?;
+        // Each time the films come from the disk. `bench` does not know the file of a disk of iSCSI.
+        let cache = if self.protocol == SoakProtocol::Iscsi { "warm" } else { "cold" };
+        let more = ["--cache", cache, "--repeats", &repeats, "--server-folder", &folder];
+        let words = [&PLAYERS[..], &more].concat();
+        let mut players =
+            self.server.bench_first(&films, &[self.server.url(self.protocol, LUNS[0])], &words)?;
         let prepared_by = Instant::now() + PREPARED_WITHIN;
         while runs(&films).is_empty() {
             players.still_up()?;
@@ -187,7 +191,7 @@ impl Pass<'_> {
         }
         let writers =
             self.server.bench(&name("writers"), &[self.server.url(self.protocol, LUNS[1])], &WRITERS)?;
-        let (begun, before) = (Instant::now(), self.received()?);
+        let (begun, before) = (Instant::now(), self.server.written_bytes());
         let mut others = Others {
             server: self.server,
             place: self.place,
@@ -196,14 +200,20 @@ impl Pass<'_> {
             snapshots: 0,
             taken: None,
         };
+        let mut played = 0;
         while players.still_up().is_ok() {
+            let times = runs(&films).len();
+            if times > played {
+                played = times;
+                self.forget_disk()?;
+            }
             if begun.elapsed() > 4 * length + PREPARED_WITHIN {
                 bail!("the players do not come to their end: see {}.log", films.display());
             }
             others.go_on()?;
-            std::thread::sleep(Duration::from_secs(1));
+            std::thread::sleep(LOOK_EVERY);
         }
-        let written = self.received()?.saturating_sub(before) as f64 / begun.elapsed().as_secs_f64();
+        let written = (self.server.written_bytes() - before) as f64 / begun.elapsed().as_secs_f64();
         ensure!(writers.interrupt(PREPARED_WITHIN), "the writers do not end");
         let (scrubs, snapshots) = (others.scrubs, others.snapshots);
         others.end()?;
@@ -213,11 +223,14 @@ impl Pass<'_> {
         Ok(StreamsOutcome { pictures: sum("pictures"), late: sum("late"), written, scrubs, snapshots })
     }
 
-    /// The bytes that all clients have sent that are there now.
-    fn received(&self) -> Result<u64> {
-        let status = self.server.status()?;
-        let sessions = status["sessions"].as_array().into_iter().flatten();
-        Ok(sessions.filter_map(|session| session["bytes_in"].as_u64()).sum())
+    /// Drops the image of the disk that is played from the page cache.
+    fn forget_disk(&self) -> Result<()> {
+        if self.protocol != SoakProtocol::Iscsi {
+            return Ok(());
+        }
+        let image = File::open(self.server.folder.join(IMAGES).join(LUNS[0]).with_extension("img"))?;
+        image.sync_all()?;
+        Ok(rustix::fs::fadvise(&image, 0, None, rustix::fs::Advice::DontNeed)?)
     }
 }
 
