@@ -70,7 +70,7 @@ mod write_same;
 
 pub(crate) use attention::Attentions;
 pub(crate) use command::{
-    CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, ScsiFuture,
+    CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, RunCommand,
 };
 pub(crate) use dispatch::{needs, run};
 pub(crate) use holders::{Ending, Holders, UnitSession};

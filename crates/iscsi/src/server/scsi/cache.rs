@@ -5,21 +5,12 @@ use crate::wire::Reader;
 use crate::wire::scsi::CacheRange;
 
 /// SYNCHRONIZE CACHE (10), SBC-3 5.26.
-pub(super) static SYNCHRONIZE_CACHE_10: CommandDefinition =
-    supported(0x35, const { &usage::ten(0x35, 0x02) });
+pub(super) static SYNCHRONIZE_CACHE_10: CommandDefinition = supported(const { &usage::ten(0x35, 0x02) });
 /// SYNCHRONIZE CACHE (16), SBC-3 5.27.
-pub(super) static SYNCHRONIZE_CACHE_16: CommandDefinition =
-    supported(0x91, const { &usage::sixteen(0x91, 0x02) });
+pub(super) static SYNCHRONIZE_CACHE_16: CommandDefinition = supported(const { &usage::sixteen(0x91, 0x02) });
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
-    CommandDefinition {
-        opcode,
-        action: None,
-        usage,
-        conflict: Conflict::Writes,
-        needs: CommandDefinition::nothing,
-        run: |command| Box::pin(synchronize(command)),
-    }
+const fn supported(usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition::new(usage, Conflict::Writes, |command| Box::pin(synchronize(command)))
 }
 
 /// The whole unit is flushed to the disk, whichever blocks the command names.

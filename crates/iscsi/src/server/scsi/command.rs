@@ -186,12 +186,25 @@ pub(crate) struct CommandDefinition {
     /// transferred.
     pub(crate) needs: fn(&CommandContext) -> Result<Needs, CommandRefusal>,
     /// Executes it.
-    pub(crate) run: for<'a> fn(&'a CommandContext) -> ScsiFuture<'a>,
+    pub(crate) run: RunCommand,
 }
 
+/// Executes a command.
+pub(crate) type RunCommand = for<'a> fn(&'a CommandContext) -> ScsiFuture<'a>;
+
 impl CommandDefinition {
-    /// [`CommandDefinition::needs`] of commands that bring no data.
-    pub(crate) fn nothing(_: &CommandContext) -> Result<Needs, CommandRefusal> {
-        Ok(Needs::Nothing)
+    /// A command without a service action and without data from the initiator. `usage` begins with its operation code.
+    pub(crate) const fn new(usage: &'static [u8], conflict: Conflict, run: RunCommand) -> Self {
+        Self { opcode: usage[0], action: None, usage, conflict, needs: |_| Ok(Needs::Nothing), run }
+    }
+
+    /// As it is with this service action.
+    pub(crate) const fn of_action(self, action: u16) -> Self {
+        Self { action: Some(action), ..self }
+    }
+
+    /// As it is with these data from the initiator.
+    pub(crate) const fn needing(self, needs: fn(&CommandContext) -> Result<Needs, CommandRefusal>) -> Self {
+        Self { needs, ..self }
     }
 }

@@ -6,14 +6,12 @@ use crate::wire::Reader;
 use crate::wire::scsi::CompareAndWrite;
 
 /// COMPARE AND WRITE, SBC-3 5.2.
-pub(super) static COMPARE_AND_WRITE: CommandDefinition = CommandDefinition {
-    opcode: 0x89,
-    action: None,
-    usage: &[0x89, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0xff, 0, 0],
-    conflict: Conflict::Writes,
-    needs,
-    run: |command| Box::pin(compare_and_write(command)),
-};
+pub(super) static COMPARE_AND_WRITE: CommandDefinition = CommandDefinition::new(
+    &[0x89, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0xff, 0, 0],
+    Conflict::Writes,
+    |command| Box::pin(compare_and_write(command)),
+)
+.needing(needs);
 
 /// The blocks to compare with, followed by those to write: no more than the field for the number
 /// holds.

@@ -5,14 +5,10 @@ use crate::wire::Reader;
 use crate::wire::scsi::{SendDiagnostic, Sense};
 
 /// SEND DIAGNOSTIC.
-pub(crate) static SEND_DIAGNOSTIC: CommandDefinition = CommandDefinition {
-    opcode: 0x1d,
-    action: None,
-    usage: &[0x1d, 0xe4, 0x00, 0xff, 0xff, 0x04],
-    conflict: Conflict::Writes,
-    needs: CommandDefinition::nothing,
-    run: |command| Box::pin(std::future::ready(send_diagnostic(command))),
-};
+pub(crate) static SEND_DIAGNOSTIC: CommandDefinition =
+    CommandDefinition::new(&[0x1d, 0xe4, 0x00, 0xff, 0xff, 0x04], Conflict::Writes, |command| {
+        Box::pin(std::future::ready(send_diagnostic(command)))
+    });
 
 /// The default self-test, which every device has: it checks that the host still has the file.
 fn send_diagnostic(command: &CommandContext) -> Outcome {

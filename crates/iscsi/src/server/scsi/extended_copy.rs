@@ -31,14 +31,13 @@ pub(crate) static LIMITS: CopyLimits = CopyLimits {
 };
 
 /// EXTENDED COPY(LID1).
-pub(super) static EXTENDED_COPY: CommandDefinition = CommandDefinition {
-    opcode: 0x83,
-    action: Some(0x00),
-    usage: &[0x83, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x04],
-    conflict: Conflict::Writes,
-    needs,
-    run: |command| Box::pin(extended_copy(command)),
-};
+pub(super) static EXTENDED_COPY: CommandDefinition = CommandDefinition::new(
+    &[0x83, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x04],
+    Conflict::Writes,
+    |command| Box::pin(extended_copy(command)),
+)
+.of_action(0x00)
+.needing(needs);
 
 /// An empty parameter list is no error.
 fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {

@@ -5,14 +5,11 @@ use crate::wire::Reader;
 use crate::wire::scsi::{FormatHeader, FormatUnit, Sense};
 
 /// FORMAT UNIT.
-pub(crate) static FORMAT_UNIT: CommandDefinition = CommandDefinition {
-    opcode: 0x04,
-    action: None,
-    usage: &[0x04, 0xf0, 0x00, 0x00, 0x00, 0x04],
-    conflict: Conflict::Writes,
-    needs,
-    run: |command| Box::pin(format(command)),
-};
+pub(crate) static FORMAT_UNIT: CommandDefinition =
+    CommandDefinition::new(&[0x04, 0xf0, 0x00, 0x00, 0x00, 0x04], Conflict::Writes, |command| {
+        Box::pin(format(command))
+    })
+    .needing(needs);
 
 fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {
     command.unit()?;

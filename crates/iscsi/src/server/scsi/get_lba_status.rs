@@ -8,14 +8,12 @@ use crate::wire::{Reader, Writer};
 const MOST: usize = 1024;
 
 /// GET LBA STATUS, SBC-3 5.4.
-pub(super) static GET_LBA_STATUS: CommandDefinition = CommandDefinition {
-    opcode: 0x9e,
-    action: Some(0x12),
-    usage: &[0x9e, 0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0],
-    conflict: Conflict::Reads,
-    needs: CommandDefinition::nothing,
-    run: |command| Box::pin(get_lba_status(command)),
-};
+pub(super) static GET_LBA_STATUS: CommandDefinition = CommandDefinition::new(
+    &[0x9e, 0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0],
+    Conflict::Reads,
+    |command| Box::pin(get_lba_status(command)),
+)
+.of_action(0x12);
 
 /// As many descriptors as there is room for, but at least one.
 async fn get_lba_status(command: &CommandContext) -> Outcome {

@@ -14,14 +14,10 @@ const PRODUCT: &str = "Virtual Disk";
 const STANDARDS: [u16; 4] = [0x00a0, 0x0460, 0x04c0, 0x0960];
 
 /// INQUIRY.
-pub(crate) static INQUIRY: CommandDefinition = CommandDefinition {
-    opcode: 0x12,
-    action: None,
-    usage: &[0x12, 0x01, 0xff, 0xff, 0xff, 0x04],
-    conflict: Conflict::Never,
-    needs: CommandDefinition::nothing,
-    run: |command| Box::pin(std::future::ready(inquiry(command))),
-};
+pub(crate) static INQUIRY: CommandDefinition =
+    CommandDefinition::new(&[0x12, 0x01, 0xff, 0xff, 0xff, 0x04], Conflict::Never, |command| {
+        Box::pin(std::future::ready(inquiry(command)))
+    });
 
 fn inquiry(command: &CommandContext) -> Outcome {
     let request = Inquiry::decode(&mut Reader::new(&command.cdb))?;

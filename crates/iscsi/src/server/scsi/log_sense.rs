@@ -5,14 +5,11 @@ use crate::wire::scsi::{LogPage, LogPageId, LogParameter, LogSense, Resource, Se
 use crate::wire::{Reader, Writer};
 
 /// LOG SENSE.
-pub(crate) static LOG_SENSE: CommandDefinition = CommandDefinition {
-    opcode: 0x4d,
-    action: None,
-    usage: &[0x4d, 0x01, 0xff, 0xff, 0x00, 0xff, 0xff, 0xff, 0xff, 0x04],
-    conflict: Conflict::Never,
-    needs: CommandDefinition::nothing,
-    run: |command| Box::pin(std::future::ready(log_sense(command))),
-};
+pub(crate) static LOG_SENSE: CommandDefinition = CommandDefinition::new(
+    &[0x4d, 0x01, 0xff, 0xff, 0x00, 0xff, 0xff, 0xff, 0xff, 0x04],
+    Conflict::Never,
+    |command| Box::pin(std::future::ready(log_sense(command))),
+);
 
 /// The pages, ascending.
 const PAGES: [LogPageId; 4] = [

@@ -17,20 +17,16 @@ const ALL_BLOCKS: u64 = 0xffff_ffff;
 const PS: u8 = 0x80;
 
 /// MODE SELECT (6).
-pub(crate) static MODE_SELECT_6: CommandDefinition = supported(0x15, &[0x15, 0x13, 0x00, 0x00, 0xff, 0x04]);
+pub(crate) static MODE_SELECT_6: CommandDefinition = supported(&[0x15, 0x13, 0x00, 0x00, 0xff, 0x04]);
 /// MODE SELECT (10).
 pub(crate) static MODE_SELECT_10: CommandDefinition =
-    supported(0x55, &[0x55, 0x13, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0x04]);
+    supported(&[0x55, 0x13, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0x04]);
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
-    CommandDefinition {
-        opcode,
-        action: None,
-        usage,
-        conflict: Conflict::Writes,
-        needs,
-        run: |command| Box::pin(std::future::ready(mode_select(command))),
-    }
+const fn supported(usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition::new(usage, Conflict::Writes, |command| {
+        Box::pin(std::future::ready(mode_select(command)))
+    })
+    .needing(needs)
 }
 
 fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {

@@ -8,20 +8,15 @@ use crate::wire::scsi::{Asc, Sense};
 use crate::wire::{Reader, Writer};
 
 /// MODE SENSE (6).
-pub(crate) static MODE_SENSE_6: CommandDefinition = supported(0x1a, &[0x1a, 0x08, 0xff, 0xff, 0xff, 0x04]);
+pub(crate) static MODE_SENSE_6: CommandDefinition = supported(&[0x1a, 0x08, 0xff, 0xff, 0xff, 0x04]);
 /// MODE SENSE (10).
 pub(crate) static MODE_SENSE_10: CommandDefinition =
-    supported(0x5a, &[0x5a, 0x18, 0xff, 0xff, 0x00, 0x00, 0x00, 0xff, 0xff, 0x04]);
+    supported(&[0x5a, 0x18, 0xff, 0xff, 0x00, 0x00, 0x00, 0xff, 0xff, 0x04]);
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
-    CommandDefinition {
-        opcode,
-        action: None,
-        usage,
-        conflict: Conflict::Reads,
-        needs: CommandDefinition::nothing,
-        run: |command| Box::pin(std::future::ready(mode_sense(command))),
-    }
+const fn supported(usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition::new(usage, Conflict::Reads, |command| {
+        Box::pin(std::future::ready(mode_sense(command)))
+    })
 }
 
 /// All pages, as page code; all subpages, as subpage code.

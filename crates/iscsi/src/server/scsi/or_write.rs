@@ -7,14 +7,11 @@ use crate::wire::Reader;
 use crate::wire::scsi::WriteCommand;
 
 /// ORWRITE (16), SBC-3 5.5.
-pub(super) static OR_WRITE: CommandDefinition = CommandDefinition {
-    opcode: 0x8b,
-    action: None,
-    usage: const { &usage::sixteen(0x8b, 0xf8) },
-    conflict: Conflict::Writes,
-    needs,
-    run: |command| Box::pin(or_write(command)),
-};
+pub(super) static OR_WRITE: CommandDefinition =
+    CommandDefinition::new(const { &usage::sixteen(0x8b, 0xf8) }, Conflict::Writes, |command| {
+        Box::pin(or_write(command))
+    })
+    .needing(needs);
 
 fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {
     let unit = command.unit()?;

@@ -23,14 +23,8 @@ pub(super) static READ_FULL_STATUS: CommandDefinition =
     supported(3, &[0x5e, 0x03, 0, 0, 0, 0, 0, 0xff, 0xff, 0x04]);
 
 const fn supported(action: u16, usage: &'static [u8]) -> CommandDefinition {
-    CommandDefinition {
-        opcode: 0x5e,
-        action: Some(action),
-        usage,
-        conflict: Conflict::Persistent,
-        needs: CommandDefinition::nothing,
-        run: |command| Box::pin(persistent_reserve_in(command)),
-    }
+    CommandDefinition::new(usage, Conflict::Persistent, |command| Box::pin(persistent_reserve_in(command)))
+        .of_action(action)
 }
 
 async fn persistent_reserve_in(command: &CommandContext) -> Outcome {

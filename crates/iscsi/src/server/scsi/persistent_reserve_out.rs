@@ -49,14 +49,9 @@ pub(super) static REPLACE_LOST: CommandDefinition =
     supported(0x08, &[0x5f, 0x08, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x04]);
 
 const fn supported(action: u16, usage: &'static [u8]) -> CommandDefinition {
-    CommandDefinition {
-        opcode: 0x5f,
-        action: Some(action),
-        usage,
-        conflict: Conflict::Persistent,
-        needs,
-        run: |command| Box::pin(persistent_reserve_out(command)),
-    }
+    CommandDefinition::new(usage, Conflict::Persistent, |command| Box::pin(persistent_reserve_out(command)))
+        .of_action(action)
+        .needing(needs)
 }
 
 fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {

@@ -12,19 +12,12 @@ use crate::wire::scsi::{CacheRange, Status};
 const MOST: u64 = 32 << 20;
 
 /// PRE-FETCH (10), SBC-3 5.8.
-pub(super) static PRE_FETCH_10: CommandDefinition = supported(0x34, const { &usage::ten(0x34, 0x02) });
+pub(super) static PRE_FETCH_10: CommandDefinition = supported(const { &usage::ten(0x34, 0x02) });
 /// PRE-FETCH (16), SBC-3 5.9.
-pub(super) static PRE_FETCH_16: CommandDefinition = supported(0x90, const { &usage::sixteen(0x90, 0x02) });
+pub(super) static PRE_FETCH_16: CommandDefinition = supported(const { &usage::sixteen(0x90, 0x02) });
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
-    CommandDefinition {
-        opcode,
-        action: None,
-        usage,
-        conflict: Conflict::Reads,
-        needs: CommandDefinition::nothing,
-        run: |command| Box::pin(pre_fetch(command)),
-    }
+const fn supported(usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition::new(usage, Conflict::Reads, |command| Box::pin(pre_fetch(command)))
 }
 
 async fn pre_fetch(command: &CommandContext) -> Outcome {

@@ -4,14 +4,10 @@ use super::{CommandContext, CommandDefinition, Conflict, Good, Outcome};
 use crate::wire::scsi::Sense;
 
 /// PREVENT ALLOW MEDIUM REMOVAL.
-pub(crate) static PREVENT_ALLOW: CommandDefinition = CommandDefinition {
-    opcode: 0x1e,
-    action: None,
-    usage: &[0x1e, 0x00, 0x00, 0x00, 0x03, 0x04],
-    conflict: Conflict::PREVENT_ALLOW,
-    needs: CommandDefinition::nothing,
-    run: |command| Box::pin(std::future::ready(prevent_allow(command))),
-};
+pub(crate) static PREVENT_ALLOW: CommandDefinition =
+    CommandDefinition::new(&[0x1e, 0x00, 0x00, 0x00, 0x03, 0x04], Conflict::PREVENT_ALLOW, |command| {
+        Box::pin(std::future::ready(prevent_allow(command)))
+    });
 
 /// The medium cannot be removed anyway. The upper of the two bits is for media changers, and
 /// obsolete.

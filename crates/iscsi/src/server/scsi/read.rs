@@ -7,23 +7,16 @@ use crate::wire::Reader;
 use crate::wire::scsi::{ReadCommand, Status};
 
 /// READ (6), SBC-2 5.5.
-pub(super) static READ_6: CommandDefinition = supported(0x08, const { &usage::six(0x08) });
+pub(super) static READ_6: CommandDefinition = supported(const { &usage::six(0x08) });
 /// READ (10), SBC-3 5.11.
-pub(super) static READ_10: CommandDefinition = supported(0x28, const { &usage::ten(0x28, 0xf8) });
+pub(super) static READ_10: CommandDefinition = supported(const { &usage::ten(0x28, 0xf8) });
 /// READ (12), SBC-3 5.12.
-pub(super) static READ_12: CommandDefinition = supported(0xa8, const { &usage::twelve(0xa8, 0xf8) });
+pub(super) static READ_12: CommandDefinition = supported(const { &usage::twelve(0xa8, 0xf8) });
 /// READ (16), SBC-3 5.13.
-pub(super) static READ_16: CommandDefinition = supported(0x88, const { &usage::sixteen(0x88, 0xf8) });
+pub(super) static READ_16: CommandDefinition = supported(const { &usage::sixteen(0x88, 0xf8) });
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
-    CommandDefinition {
-        opcode,
-        action: None,
-        usage,
-        conflict: Conflict::Reads,
-        needs: CommandDefinition::nothing,
-        run: |command| Box::pin(read(command)),
-    }
+const fn supported(usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition::new(usage, Conflict::Reads, |command| Box::pin(read(command)))
 }
 
 /// How many bytes a READ reads, also if the initiator expects fewer; 0 for other commands.

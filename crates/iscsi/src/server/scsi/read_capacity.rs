@@ -6,24 +6,19 @@ use crate::wire::scsi::{Capacity10, Capacity16, ReadCapacity10, ReadCapacity16, 
 use crate::wire::{Reader, Writer};
 
 /// READ CAPACITY (10).
-pub(crate) static READ_CAPACITY_10: CommandDefinition = CommandDefinition {
-    opcode: 0x25,
-    action: None,
-    usage: &[0x25, 0x00, 0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x01, 0x04],
-    conflict: Conflict::Never,
-    needs: CommandDefinition::nothing,
-    run: |command| Box::pin(std::future::ready(read_capacity_10(command))),
-};
+pub(crate) static READ_CAPACITY_10: CommandDefinition = CommandDefinition::new(
+    &[0x25, 0x00, 0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x01, 0x04],
+    Conflict::Never,
+    |command| Box::pin(std::future::ready(read_capacity_10(command))),
+);
 
 /// READ CAPACITY (16).
-pub(crate) static READ_CAPACITY_16: CommandDefinition = CommandDefinition {
-    opcode: 0x9e,
-    action: Some(0x10),
-    usage: &[0x9e, 0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x04],
-    conflict: Conflict::Never,
-    needs: CommandDefinition::nothing,
-    run: |command| Box::pin(std::future::ready(read_capacity_16(command))),
-};
+pub(crate) static READ_CAPACITY_16: CommandDefinition = CommandDefinition::new(
+    &[0x9e, 0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x04],
+    Conflict::Never,
+    |command| Box::pin(std::future::ready(read_capacity_16(command))),
+)
+.of_action(0x10);
 
 fn read_capacity_10(command: &CommandContext) -> Outcome {
     let unit = command.unit()?;

@@ -6,20 +6,13 @@ use crate::wire::{Reader, Writer};
 
 /// READ DEFECT DATA (10), SBC-3 5.17.
 pub(super) static READ_DEFECT_DATA_10: CommandDefinition =
-    supported(0x37, &[0x37, 0, 0x1f, 0, 0, 0, 0, 0xff, 0xff, 0]);
+    supported(&[0x37, 0, 0x1f, 0, 0, 0, 0, 0xff, 0xff, 0]);
 /// READ DEFECT DATA (12), SBC-3 5.18.
 pub(super) static READ_DEFECT_DATA_12: CommandDefinition =
-    supported(0xb7, &[0xb7, 0x1f, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0]);
+    supported(&[0xb7, 0x1f, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0]);
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
-    CommandDefinition {
-        opcode,
-        action: None,
-        usage,
-        conflict: Conflict::Reads,
-        needs: CommandDefinition::nothing,
-        run: |command| Box::pin(read_defect_data(command)),
-    }
+const fn supported(usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition::new(usage, Conflict::Reads, |command| Box::pin(read_defect_data(command)))
 }
 
 async fn read_defect_data(command: &CommandContext) -> Outcome {

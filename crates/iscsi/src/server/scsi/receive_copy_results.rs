@@ -16,14 +16,8 @@ pub(super) static FAILURE_DETAILS: CommandDefinition =
     supported(0x04, &[0x84, 0x04, 0xff, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x04]);
 
 const fn supported(action: u16, usage: &'static [u8]) -> CommandDefinition {
-    CommandDefinition {
-        opcode: 0x84,
-        action: Some(action),
-        usage,
-        conflict: Conflict::Reserve,
-        needs: CommandDefinition::nothing,
-        run: |command| Box::pin(std::future::ready(receive(command))),
-    }
+    CommandDefinition::new(usage, Conflict::Reserve, |command| Box::pin(std::future::ready(receive(command))))
+        .of_action(action)
 }
 
 fn receive(command: &CommandContext) -> Outcome {

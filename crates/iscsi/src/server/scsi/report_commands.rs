@@ -7,14 +7,12 @@ use crate::wire::scsi::{MaintenanceIn, OneCommand, Sense, SupportedCommand, Supp
 use crate::wire::{Reader, Writer};
 
 /// REPORT SUPPORTED OPERATION CODES.
-pub(crate) static REPORT_COMMANDS: CommandDefinition = CommandDefinition {
-    opcode: 0xa3,
-    action: Some(MaintenanceIn::OPERATION_CODES as u16),
-    usage: &[0xa3, 0x0c, 0x87, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
-    conflict: Conflict::Reads,
-    needs: CommandDefinition::nothing,
-    run: |command| Box::pin(std::future::ready(report(command))),
-};
+pub(crate) static REPORT_COMMANDS: CommandDefinition = CommandDefinition::new(
+    &[0xa3, 0x0c, 0x87, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
+    Conflict::Reads,
+    |command| Box::pin(std::future::ready(report(command))),
+)
+.of_action(MaintenanceIn::OPERATION_CODES as u16);
 
 /// RCTD: the initiator also asks for the commands' timeouts.
 const TIMEOUTS: u8 = 0x80;

@@ -5,14 +5,12 @@ use crate::wire::scsi::{MaintenanceIn, TaskFunctions};
 use crate::wire::{Reader, Writer};
 
 /// REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS.
-pub(crate) static REPORT_FUNCTIONS: CommandDefinition = CommandDefinition {
-    opcode: 0xa3,
-    action: Some(MaintenanceIn::TASK_MANAGEMENT as u16),
-    usage: &[0xa3, 0x0d, 0x80, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
-    conflict: Conflict::Reads,
-    needs: CommandDefinition::nothing,
-    run: |command| Box::pin(std::future::ready(report(command))),
-};
+pub(crate) static REPORT_FUNCTIONS: CommandDefinition = CommandDefinition::new(
+    &[0xa3, 0x0d, 0x80, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
+    Conflict::Reads,
+    |command| Box::pin(std::future::ready(report(command))),
+)
+.of_action(MaintenanceIn::TASK_MANAGEMENT as u16);
 
 /// The functions of `server/task_management.rs`. Initiators without RFC 7144 cannot send three of
 /// them.

@@ -6,14 +6,12 @@ use crate::wire::scsi::{MaintenanceIn, PortGroup, PortGroups, Sense};
 use crate::wire::{Reader, Writer};
 
 /// REPORT TARGET PORT GROUPS.
-pub(crate) static REPORT_GROUPS: CommandDefinition = CommandDefinition {
-    opcode: 0xa3,
-    action: Some(MaintenanceIn::TARGET_PORT_GROUPS as u16),
-    usage: &[0xa3, 0xea, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
-    conflict: Conflict::Never,
-    needs: CommandDefinition::nothing,
-    run: |command| Box::pin(std::future::ready(report(command))),
-};
+pub(crate) static REPORT_GROUPS: CommandDefinition = CommandDefinition::new(
+    &[0xa3, 0xea, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
+    Conflict::Never,
+    |command| Box::pin(std::future::ready(report(command))),
+)
+.of_action(MaintenanceIn::TARGET_PORT_GROUPS as u16);
 
 /// A group can be active and optimised (AO_SUP).
 const CAN_BE_ACTIVE: u8 = 0x01;

@@ -5,14 +5,12 @@ use crate::wire::scsi::{IdentifyingInformation, MaintenanceIn, Sense};
 use crate::wire::{Reader, Writer};
 
 /// REPORT IDENTIFYING INFORMATION.
-pub(crate) static REPORT_IDENTITY: CommandDefinition = CommandDefinition {
-    opcode: 0xa3,
-    action: Some(MaintenanceIn::IDENTIFYING_INFORMATION as u16),
-    usage: &[0xa3, 0x05, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xfe, 0x04],
-    conflict: Conflict::Never,
-    needs: CommandDefinition::nothing,
-    run: |command| Box::pin(std::future::ready(report(command))),
-};
+pub(crate) static REPORT_IDENTITY: CommandDefinition = CommandDefinition::new(
+    &[0xa3, 0x05, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xfe, 0x04],
+    Conflict::Never,
+    |command| Box::pin(std::future::ready(report(command))),
+)
+.of_action(MaintenanceIn::IDENTIFYING_INFORMATION as u16);
 
 /// IDENTIFYING INFORMATION TYPE, SPC-4 table 275: information that initiators can set (not
 /// supported), text, and the list of the two.

@@ -6,14 +6,11 @@ use crate::wire::scsi::{Asc, LunList, ReportLuns, Sense};
 use crate::wire::{Reader, Writer};
 
 /// REPORT LUNS.
-pub(crate) static REPORT_LUNS: CommandDefinition = CommandDefinition {
-    opcode: 0xa0,
-    action: None,
-    usage: &[0xa0, 0x00, 0xff, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
-    conflict: Conflict::Never,
-    needs: CommandDefinition::nothing,
-    run: |command| Box::pin(std::future::ready(report_luns(command))),
-};
+pub(crate) static REPORT_LUNS: CommandDefinition = CommandDefinition::new(
+    &[0xa0, 0x00, 0xff, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x00, 0x04],
+    Conflict::Never,
+    |command| Box::pin(std::future::ready(report_luns(command))),
+);
 
 fn report_luns(command: &CommandContext) -> Outcome {
     let request = ReportLuns::decode(&mut Reader::new(&command.cdb))?;

@@ -5,14 +5,10 @@ use crate::wire::scsi::{Asc, Key, RequestSense, Sense};
 use crate::wire::{Reader, Writer};
 
 /// REQUEST SENSE.
-pub(crate) static REQUEST_SENSE: CommandDefinition = CommandDefinition {
-    opcode: 0x03,
-    action: None,
-    usage: &[0x03, 0x01, 0x00, 0x00, 0xff, 0x04],
-    conflict: Conflict::Never,
-    needs: CommandDefinition::nothing,
-    run: |command| Box::pin(std::future::ready(request_sense(command))),
-};
+pub(crate) static REQUEST_SENSE: CommandDefinition =
+    CommandDefinition::new(&[0x03, 0x01, 0x00, 0x00, 0xff, 0x04], Conflict::Never, |command| {
+        Box::pin(std::future::ready(request_sense(command)))
+    });
 
 /// A pending unit attention is returned as data, once, and the status is GOOD.
 fn request_sense(command: &CommandContext) -> Outcome {

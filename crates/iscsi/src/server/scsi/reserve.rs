@@ -1,26 +1,24 @@
 //! RESERVE and RELEASE, SPC-2 7.20 to 7.23: the whole unit for one session.
 
-use super::{CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, ScsiFuture};
+use super::{CommandContext, CommandDefinition, CommandRefusal, Conflict, Good, Needs, Outcome, RunCommand};
 use crate::wire::Reader;
 use crate::wire::scsi::{Reserve, Sense};
 
 /// RESERVE (6), SPC-2 7.20.
 pub(super) static RESERVE_6: CommandDefinition =
-    supported(0x16, &[0x16, 0x00, 0x00, 0x00, 0x00, 0x04], |command| Box::pin(reserve(command)));
+    supported(&[0x16, 0x00, 0x00, 0x00, 0x00, 0x04], |command| Box::pin(reserve(command)));
 /// RELEASE (6), SPC-2 7.22.
 pub(super) static RELEASE_6: CommandDefinition =
-    supported(0x17, &[0x17, 0x00, 0x00, 0x00, 0x00, 0x04], |command| Box::pin(release(command)));
+    supported(&[0x17, 0x00, 0x00, 0x00, 0x00, 0x04], |command| Box::pin(release(command)));
 /// RESERVE (10), SPC-2 7.21.
 pub(super) static RESERVE_10: CommandDefinition =
-    supported(0x56, &[0x56, 0, 0, 0, 0, 0, 0, 0, 0, 0x04], |command| Box::pin(reserve(command)));
+    supported(&[0x56, 0, 0, 0, 0, 0, 0, 0, 0, 0x04], |command| Box::pin(reserve(command)));
 /// RELEASE (10), SPC-2 7.23.
 pub(super) static RELEASE_10: CommandDefinition =
-    supported(0x57, &[0x57, 0, 0, 0, 0, 0, 0, 0, 0, 0x04], |command| Box::pin(release(command)));
+    supported(&[0x57, 0, 0, 0, 0, 0, 0, 0, 0, 0x04], |command| Box::pin(release(command)));
 
-type Run = for<'a> fn(&'a CommandContext) -> ScsiFuture<'a>;
-
-const fn supported(opcode: u8, usage: &'static [u8], run: Run) -> CommandDefinition {
-    CommandDefinition { opcode, action: None, usage, conflict: Conflict::Never, needs, run }
+const fn supported(usage: &'static [u8], run: RunCommand) -> CommandDefinition {
+    CommandDefinition::new(usage, Conflict::Never, run).needing(needs)
 }
 
 /// Reserves for the sender, and the whole unit: the other options are obsolete.

@@ -5,14 +5,10 @@ use crate::wire::Reader;
 use crate::wire::scsi::{Sense, StartStop};
 
 /// START STOP UNIT.
-pub(crate) static START_STOP_UNIT: CommandDefinition = CommandDefinition {
-    opcode: 0x1b,
-    action: None,
-    usage: &[0x1b, 0x01, 0x00, 0x00, 0xf7, 0x04],
-    conflict: Conflict::START_STOP,
-    needs: CommandDefinition::nothing,
-    run: |command| Box::pin(start_stop(command)),
-};
+pub(crate) static START_STOP_UNIT: CommandDefinition =
+    CommandDefinition::new(&[0x1b, 0x01, 0x00, 0x00, 0xf7, 0x04], Conflict::START_STOP, |command| {
+        Box::pin(start_stop(command))
+    });
 
 /// There is no motor to stop, and other initiators use the unit, too: a stop flushes the written
 /// data to the disk, and the unit stays ready. The medium cannot be removed, and there are no power

@@ -3,14 +3,10 @@
 use super::{CommandContext, CommandDefinition, Conflict, Good, Outcome};
 
 /// TEST UNIT READY.
-pub(crate) static TEST_UNIT_READY: CommandDefinition = CommandDefinition {
-    opcode: 0x00,
-    action: None,
-    usage: &[0x00, 0x00, 0x00, 0x00, 0x00, 0x04],
-    conflict: Conflict::Reserve,
-    needs: CommandDefinition::nothing,
-    run: |command| Box::pin(std::future::ready(test_unit_ready(command))),
-};
+pub(crate) static TEST_UNIT_READY: CommandDefinition =
+    CommandDefinition::new(&[0x00, 0x00, 0x00, 0x00, 0x00, 0x04], Conflict::Reserve, |command| {
+        Box::pin(std::future::ready(test_unit_ready(command)))
+    });
 
 /// The unit is ready while the host has the file.
 fn test_unit_ready(command: &CommandContext) -> Outcome {

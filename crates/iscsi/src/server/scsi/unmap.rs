@@ -11,14 +11,11 @@ use crate::wire::scsi::{Asc, Sense, UNMAP_HEADER, Unmap, UnmapRange};
 const PIECE: u64 = 64 << 20;
 
 /// UNMAP, SBC-3 5.28.
-pub(super) static UNMAP: CommandDefinition = CommandDefinition {
-    opcode: 0x42,
-    action: None,
-    usage: &[0x42, 0x01, 0, 0, 0, 0, 0, 0xff, 0xff, 0],
-    conflict: Conflict::Writes,
-    needs,
-    run: |command| Box::pin(unmap(command)),
-};
+pub(super) static UNMAP: CommandDefinition =
+    CommandDefinition::new(&[0x42, 0x01, 0, 0, 0, 0, 0, 0xff, 0xff, 0], Conflict::Writes, |command| {
+        Box::pin(unmap(command))
+    })
+    .needing(needs);
 
 fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {
     let request = Unmap::decode(&mut Reader::new(&command.cdb))?;

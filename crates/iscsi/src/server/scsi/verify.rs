@@ -6,21 +6,14 @@ use crate::wire::Reader;
 use crate::wire::scsi::{ByteCheck, Sense, Verify};
 
 /// VERIFY (10), SBC-3 5.29.
-pub(super) static VERIFY_10: CommandDefinition = supported(0x2f, const { &usage::ten(0x2f, 0xf6) });
+pub(super) static VERIFY_10: CommandDefinition = supported(const { &usage::ten(0x2f, 0xf6) });
 /// VERIFY (12), SBC-3 5.30.
-pub(super) static VERIFY_12: CommandDefinition = supported(0xaf, const { &usage::twelve(0xaf, 0xf6) });
+pub(super) static VERIFY_12: CommandDefinition = supported(const { &usage::twelve(0xaf, 0xf6) });
 /// VERIFY (16), SBC-3 5.31.
-pub(super) static VERIFY_16: CommandDefinition = supported(0x8f, const { &usage::sixteen(0x8f, 0xf6) });
+pub(super) static VERIFY_16: CommandDefinition = supported(const { &usage::sixteen(0x8f, 0xf6) });
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
-    CommandDefinition {
-        opcode,
-        action: None,
-        usage,
-        conflict: Conflict::Reads,
-        needs,
-        run: |command| Box::pin(verify(command)),
-    }
+const fn supported(usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition::new(usage, Conflict::Reads, |command| Box::pin(verify(command))).needing(needs)
 }
 
 fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {

@@ -6,23 +6,16 @@ use crate::wire::Reader;
 use crate::wire::scsi::WriteCommand;
 
 /// WRITE (6), SBC-2 5.24.
-pub(super) static WRITE_6: CommandDefinition = supported(0x0a, const { &usage::six(0x0a) });
+pub(super) static WRITE_6: CommandDefinition = supported(const { &usage::six(0x0a) });
 /// WRITE (10), SBC-3 5.33.
-pub(super) static WRITE_10: CommandDefinition = supported(0x2a, const { &usage::ten(0x2a, 0xf8) });
+pub(super) static WRITE_10: CommandDefinition = supported(const { &usage::ten(0x2a, 0xf8) });
 /// WRITE (12), SBC-3 5.34.
-pub(super) static WRITE_12: CommandDefinition = supported(0xaa, const { &usage::twelve(0xaa, 0xf8) });
+pub(super) static WRITE_12: CommandDefinition = supported(const { &usage::twelve(0xaa, 0xf8) });
 /// WRITE (16), SBC-3 5.35.
-pub(super) static WRITE_16: CommandDefinition = supported(0x8a, const { &usage::sixteen(0x8a, 0xf8) });
+pub(super) static WRITE_16: CommandDefinition = supported(const { &usage::sixteen(0x8a, 0xf8) });
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
-    CommandDefinition {
-        opcode,
-        action: None,
-        usage,
-        conflict: Conflict::Writes,
-        needs,
-        run: |command| Box::pin(written(command)),
-    }
+const fn supported(usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition::new(usage, Conflict::Writes, |command| Box::pin(written(command))).needing(needs)
 }
 
 fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {

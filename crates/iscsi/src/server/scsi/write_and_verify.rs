@@ -7,23 +7,15 @@ use crate::wire::Reader;
 use crate::wire::scsi::{ByteCheck, Sense, Verify};
 
 /// WRITE AND VERIFY (10), SBC-3 5.37.
-pub(super) static WRITE_AND_VERIFY_10: CommandDefinition = supported(0x2e, const { &usage::ten(0x2e, 0xf6) });
+pub(super) static WRITE_AND_VERIFY_10: CommandDefinition = supported(const { &usage::ten(0x2e, 0xf6) });
 /// WRITE AND VERIFY (12), SBC-3 5.38.
-pub(super) static WRITE_AND_VERIFY_12: CommandDefinition =
-    supported(0xae, const { &usage::twelve(0xae, 0xf6) });
+pub(super) static WRITE_AND_VERIFY_12: CommandDefinition = supported(const { &usage::twelve(0xae, 0xf6) });
 /// WRITE AND VERIFY (16), SBC-3 5.39.
-pub(super) static WRITE_AND_VERIFY_16: CommandDefinition =
-    supported(0x8e, const { &usage::sixteen(0x8e, 0xf6) });
+pub(super) static WRITE_AND_VERIFY_16: CommandDefinition = supported(const { &usage::sixteen(0x8e, 0xf6) });
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
-    CommandDefinition {
-        opcode,
-        action: None,
-        usage,
-        conflict: Conflict::Writes,
-        needs,
-        run: |command| Box::pin(write_and_verify(command)),
-    }
+const fn supported(usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition::new(usage, Conflict::Writes, |command| Box::pin(write_and_verify(command)))
+        .needing(needs)
 }
 
 /// Data that are compared later are kept until then; other data are written as they arrive. In both

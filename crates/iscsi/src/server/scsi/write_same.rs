@@ -13,19 +13,12 @@ use crate::wire::Reader;
 use crate::wire::scsi::{Sense, WriteSame};
 
 /// WRITE SAME (10), SBC-3 5.43.
-pub(super) static WRITE_SAME_10: CommandDefinition = supported(0x41, const { &usage::ten(0x41, 0xfe) });
+pub(super) static WRITE_SAME_10: CommandDefinition = supported(const { &usage::ten(0x41, 0xfe) });
 /// WRITE SAME (16), SBC-3 5.44.
-pub(super) static WRITE_SAME_16: CommandDefinition = supported(0x93, const { &usage::sixteen(0x93, 0xff) });
+pub(super) static WRITE_SAME_16: CommandDefinition = supported(const { &usage::sixteen(0x93, 0xff) });
 
-const fn supported(opcode: u8, usage: &'static [u8]) -> CommandDefinition {
-    CommandDefinition {
-        opcode,
-        action: None,
-        usage,
-        conflict: Conflict::Writes,
-        needs,
-        run: |command| Box::pin(write_same(command)),
-    }
+const fn supported(usage: &'static [u8]) -> CommandDefinition {
+    CommandDefinition::new(usage, Conflict::Writes, |command| Box::pin(write_same(command))).needing(needs)
 }
 
 fn needs(command: &CommandContext) -> Result<Needs, CommandRefusal> {
