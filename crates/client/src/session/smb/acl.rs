@@ -182,8 +182,8 @@ impl Smb {
 /// The user of Unix of a SID: S-1-22-1-uid, or S-1-5-88-1-uid.
 pub(super) fn uid_of(sid: &Sid) -> Option<u32> {
     match Unix::of(sid)? {
-        Unix::User(uid) | Unix::NfsUser(uid) => Some(uid),
-        _ => None,
+        Unix::User(uid) => Some(uid),
+        Unix::Group(_) => None,
     }
 }
 
@@ -286,9 +286,9 @@ fn whole_entry(ace: &Ace) -> Option<Entry> {
 fn who_of(sid: &Sid, inherit: Inherit) -> Who {
     let is_passed_on = inherit.intersects(Inherit::FILES.union(Inherit::FOLDERS));
     match Unix::of(sid) {
-        Some(Unix::User(uid) | Unix::NfsUser(uid)) => return Who::User(uid),
-        Some(Unix::Group(gid) | Unix::NfsGroup(gid)) => return Who::Group(gid),
-        _ => {}
+        Some(Unix::User(uid)) => return Who::User(uid),
+        Some(Unix::Group(gid)) => return Who::Group(gid),
+        None => {}
     }
     match *sid {
         CREATOR_OWNER if is_passed_on => Who::Owner,

@@ -64,9 +64,8 @@ fn group_sid(acl: &Acl) -> Sid {
 fn who_of(sid: &Sid, entry: Inherit) -> Who {
     if let Some(unix) = Unix::of(sid) {
         return match unix {
-            Unix::User(uid) | Unix::NfsUser(uid) => Who::User(uid),
-            Unix::Group(gid) | Unix::NfsGroup(gid) => Who::Group(gid),
-            Unix::NfsMode(_) => foreign(sid),
+            Unix::User(uid) => Who::User(uid),
+            Unix::Group(gid) => Who::Group(gid),
         };
     }
     let is_passed_on = entry.intersects(PASSED_ON);

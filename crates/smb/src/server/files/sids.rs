@@ -18,7 +18,7 @@ pub(in crate::server) fn shown(domain: &Domain, sid: Sid) -> Sid {
     match Unix::of(&sid) {
         Some(Unix::User(uid)) => domain.user(uid).unwrap_or(sid),
         Some(Unix::Group(gid)) => domain.group(gid).unwrap_or(sid),
-        _ => sid,
+        None => sid,
     }
 }
 

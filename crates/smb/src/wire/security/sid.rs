@@ -25,9 +25,9 @@ pub mod well_known {
 
     const UNIX_USERS: Sid = Sid::new(22, &[1]);
     const UNIX_GROUPS: Sid = Sid::new(22, &[2]);
-    const NFS_USERS: Sid = Sid::new(5, &[88, 1]);
-    const NFS_GROUPS: Sid = Sid::new(5, &[88, 2]);
-    const NFS_MODES: Sid = Sid::new(5, &[88, 3]);
+    const ENTRY_USERS: Sid = Sid::new(5, &[88, 1]);
+    const ENTRY_GROUPS: Sid = Sid::new(5, &[88, 2]);
+    const ENTRY_MODES: Sid = Sid::new(5, &[88, 3]);
 
     /// The domain of the own accounts of the server with this number: S-1-5-21 and three numbers that stay.
     pub fn own_domain(server: &[u8; 16]) -> Sid {
@@ -35,43 +35,31 @@ pub mod well_known {
         Sid::new(5, &[21, number(0), number(1), number(2)])
     }
 
-    /// A SID that contains a UNIX number.
+    /// The UNIX number of the user or group that a SID means.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Unix {
-        /// S-1-22-1-uid, as Samba has it.
+        /// Its SID is S-1-22-1-uid, as Samba has it.
         User(u32),
-        /// S-1-22-2-gid.
+        /// Its SID is S-1-22-2-gid.
         Group(u32),
-        /// S-1-5-88-1-uid, in the ACLs of NFS servers on Windows, and Macs.
-        NfsUser(u32),
-        /// S-1-5-88-2-gid.
-        NfsGroup(u32),
-        /// S-1-5-88-3-mode.
-        NfsMode(u32),
     }
 
     impl Unix {
-        /// The UNIX number of a SID. `None` if it is shorter or longer than these, or begins
-        /// differently.
+        /// The user or group of a SID. `None` if it is shorter or longer than these, or begins differently.
         pub fn of(sid: &Sid) -> Option<Self> {
-            let one = |prefix: &Sid| match sid.below(prefix) {
-                Some([number]) => Some(*number),
+            match (number_below(sid, &UNIX_USERS), number_below(sid, &UNIX_GROUPS), EntryNumber::of(sid)) {
+                (Some(uid), ..) | (.., Some(EntryNumber::User(uid))) => Some(Self::User(uid)),
+                (_, Some(gid), _) | (.., Some(EntryNumber::Group(gid))) => Some(Self::Group(gid)),
                 _ => None,
-            };
-            None.or_else(|| one(&UNIX_USERS).map(Self::User))
-                .or_else(|| one(&UNIX_GROUPS).map(Self::Group))
-                .or_else(|| one(&NFS_USERS).map(Self::NfsUser))
-                .or_else(|| one(&NFS_GROUPS).map(Self::NfsGroup))
-                .or_else(|| one(&NFS_MODES).map(Self::NfsMode))
+            }
         }
 
         /// Its number in the domain of the server's own accounts: of a user an even one, of a group an odd one, both from
         /// 1000 on, as Samba has them. `None` if there are not enough numbers.
         pub fn rid(self) -> Option<u32> {
             let (number, odd) = match self {
-                Self::User(uid) | Self::NfsUser(uid) => (uid, 0),
-                Self::Group(gid) | Self::NfsGroup(gid) => (gid, 1),
-                Self::NfsMode(_) => return None,
+                Self::User(uid) => (uid, 0),
+                Self::Group(gid) => (gid, 1),
             };
             number.checked_mul(2)?.checked_add(FIRST_RID + odd)
         }
@@ -84,10 +72,7 @@ pub mod well_known {
 
         /// The user or group of a SID in `domain`, the domain of the server's own accounts.
         pub fn of_domain(sid: &Sid, domain: &Sid) -> Option<Self> {
-            match sid.below(domain) {
-                Some([rid]) => Self::of_rid(*rid),
-                _ => None,
-            }
+            Self::of_rid(number_below(sid, domain)?)
         }
 
         /// Its SID.
@@ -95,10 +80,44 @@ pub mod well_known {
             match self {
                 Self::User(uid) => Sid::new(22, &[1, uid]),
                 Self::Group(gid) => Sid::new(22, &[2, gid]),
-                Self::NfsUser(uid) => Sid::new(5, &[88, 1, uid]),
-                Self::NfsGroup(gid) => Sid::new(5, &[88, 2, gid]),
-                Self::NfsMode(mode) => Sid::new(5, &[88, 3, mode]),
             }
+        }
+    }
+
+    /// The UNIX number in an entry that NFS servers on Windows, and Macs, add to an access control list.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum EntryNumber {
+        /// S-1-5-88-1-uid.
+        User(u32),
+        /// S-1-5-88-2-gid.
+        Group(u32),
+        /// S-1-5-88-3-mode.
+        Mode(u32),
+    }
+
+    impl EntryNumber {
+        /// The number in a SID. `None` if it is shorter or longer than these, or begins differently.
+        pub fn of(sid: &Sid) -> Option<Self> {
+            None.or_else(|| number_below(sid, &ENTRY_USERS).map(Self::User))
+                .or_else(|| number_below(sid, &ENTRY_GROUPS).map(Self::Group))
+                .or_else(|| number_below(sid, &ENTRY_MODES).map(Self::Mode))
+        }
+
+        /// Its SID.
+        pub fn sid(self) -> Sid {
+            match self {
+                Self::User(uid) => Sid::new(5, &[88, 1, uid]),
+                Self::Group(gid) => Sid::new(5, &[88, 2, gid]),
+                Self::Mode(mode) => Sid::new(5, &[88, 3, mode]),
+            }
+        }
+    }
+
+    /// The last number of a SID that consists of `prefix` and this number.
+    fn number_below(sid: &Sid, prefix: &Sid) -> Option<u32> {
+        match sid.below(prefix) {
+            Some([number]) => Some(*number),
+            _ => None,
         }
     }
 }

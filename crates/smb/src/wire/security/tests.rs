@@ -1,6 +1,6 @@
 use wire::{Reader, Writer};
 
-use super::well_known::{ADMINISTRATORS, EVERYONE, Unix};
+use super::well_known::{ADMINISTRATORS, EVERYONE, EntryNumber, Unix};
 use super::*;
 
 fn sid(text: &str) -> Sid {
@@ -76,18 +76,20 @@ fn a_count_of_sub_authorities_is_checked_before_they_are_read() {
 /// Protocol facts 8.9.
 #[test]
 fn unix_numbers_have_their_sids() {
-    for (text, unix) in [
-        ("S-1-22-1-501", Unix::User(501)),
-        ("S-1-22-2-20", Unix::Group(20)),
-        ("S-1-5-88-1-501", Unix::NfsUser(501)),
-        ("S-1-5-88-2-20", Unix::NfsGroup(20)),
-        ("S-1-5-88-3-33188", Unix::NfsMode(0o100_644)),
-    ] {
+    for (text, unix) in [("S-1-22-1-501", Unix::User(501)), ("S-1-22-2-20", Unix::Group(20))] {
         assert_eq!(Unix::of(&sid(text)), Some(unix));
         assert_eq!(unix.sid().to_string(), text);
     }
+    for (text, number, unix) in [
+        ("S-1-5-88-1-501", EntryNumber::User(501), Some(Unix::User(501))),
+        ("S-1-5-88-2-20", EntryNumber::Group(20), Some(Unix::Group(20))),
+        ("S-1-5-88-3-33188", EntryNumber::Mode(0o100_644), None),
+    ] {
+        assert_eq!((EntryNumber::of(&sid(text)), Unix::of(&sid(text))), (Some(number), unix));
+        assert_eq!(number.sid().to_string(), text);
+    }
     for text in ["S-1-5-88-3", "S-1-5-88-3-1-2", "S-1-5-88-4-1", "S-1-22-1", "S-1-5-1-1", "S-1-1-0"] {
-        assert_eq!(Unix::of(&sid(text)), None, "{text}");
+        assert_eq!((EntryNumber::of(&sid(text)), Unix::of(&sid(text))), (None, None), "{text}");
     }
 }
 

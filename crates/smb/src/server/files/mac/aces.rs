@@ -4,14 +4,15 @@
 use vfs::Attributes;
 
 use super::posix_mode;
-use crate::wire::security::well_known::Unix;
+use crate::wire::security::well_known::EntryNumber;
 use crate::wire::security::{AccessMask, Ace, AceBody, AceFlags, SecurityDescriptor};
 
 /// Adds the entries to a list that a Mac asked for.
 pub(in crate::server) fn add(descriptor: &mut SecurityDescriptor, of: &Attributes) {
     let Some(dacl) = &mut descriptor.dacl else { return };
-    let numbers = [Unix::NfsMode(u32::from(posix_mode(of))), Unix::NfsUser(of.uid), Unix::NfsGroup(of.gid)];
-    let entry = |number: Unix| Ace::deny(number.sid(), AccessMask::NONE, AceFlags::NONE);
+    let mode = EntryNumber::Mode(u32::from(posix_mode(of)));
+    let numbers = [mode, EntryNumber::User(of.uid), EntryNumber::Group(of.gid)];
+    let entry = |number: EntryNumber| Ace::deny(number.sid(), AccessMask::NONE, AceFlags::NONE);
     dacl.aces.extend(numbers.map(entry));
 }
 
@@ -30,20 +31,20 @@ pub(in crate::server) fn take(descriptor: &mut SecurityDescriptor) -> MacAclChan
     let Some(dacl) = &mut descriptor.dacl else { return taken };
     let before = dacl.aces.len();
     dacl.aces.retain(|ace| match number_of(ace) {
-        Some(Unix::NfsMode(mode)) => {
+        Some(EntryNumber::Mode(mode)) => {
             taken.mode.get_or_insert(mode & 0o7777);
             false
         }
-        Some(Unix::NfsUser(_) | Unix::NfsGroup(_)) => false,
-        _ => true,
+        Some(EntryNumber::User(_) | EntryNumber::Group(_)) => false,
+        None => true,
     });
     taken.is_list = before == 0 || !dacl.aces.is_empty();
     taken
 }
 
-fn number_of(ace: &Ace) -> Option<Unix> {
+fn number_of(ace: &Ace) -> Option<EntryNumber> {
     match &ace.body {
-        AceBody::Plain { sid, .. } => Unix::of(sid),
+        AceBody::Plain { sid, .. } => EntryNumber::of(sid),
         _ => None,
     }
 }

@@ -82,15 +82,14 @@ pub(super) fn of_sid(host: &dyn PipeHost, sid: &Sid) -> Option<NamedAccount> {
         return Some(of_domain(named));
     }
     match Unix::of(sid) {
-        Some(Unix::User(uid) | Unix::NfsUser(uid)) => {
+        Some(Unix::User(uid)) => {
             let name = host.user(uid).filter(|_| tells_all).unwrap_or_else(|| uid.to_string());
             Some(account(NameUse::User, name, *sid, UNIX_USER))
         }
-        Some(Unix::Group(gid) | Unix::NfsGroup(gid)) => {
+        Some(Unix::Group(gid)) => {
             let name = host.group(gid).filter(|_| tells_all).unwrap_or_else(|| gid.to_string());
             Some(account(NameUse::Group, name, *sid, UNIX_GROUP))
         }
-        Some(Unix::NfsMode(_)) => None,
         None if sid.below(&host.server().sid).is_some_and(|below| !below.is_empty()) => {
             own(host, sid).filter(|_| tells_all)
         }
@@ -113,7 +112,6 @@ fn own(host: &dyn PipeHost, sid: &Sid) -> Option<NamedAccount> {
     match Unix::of_domain(sid, &own)? {
         Unix::User(uid) => Some(account(NameUse::User, host.user(uid)?, *sid, &domain)),
         Unix::Group(gid) => Some(account(Alias, host.group(gid)?, *sid, &domain)),
-        _ => None,
     }
 }
 
