@@ -1,10 +1,8 @@
 //! This server as a client of Kerberos: it logs in to the services of its domain.
 
-use std::path::Path;
-
 use auth::kerberos::SecurityContext;
 
-use crate::library::{Context, GssCredentials, Library, PrincipalSecret, c_string};
+use crate::library::{Context, GssCredentials, Library};
 
 /// A principal that gets tickets for services: this server as a client. Calls wait for the network.
 pub struct Initiator {
@@ -23,21 +21,7 @@ impl Initiator {
     /// # Errors
     /// The library is absent, or the password is wrong; the text is the library's.
     pub fn by_password(principal: &str, password: &str) -> Result<Self, String> {
-        Self::new(principal, &PrincipalSecret::Password(password))
-    }
-
-    /// A principal by its key in a keytab.
-    ///
-    /// # Errors
-    /// The library is absent, or the key is not the principal's; the text is the library's.
-    pub fn by_keytab(principal: &str, keytab: &Path) -> Result<Self, String> {
-        let name =
-            c_string(format!("FILE:{}", keytab.display())).ok_or("a zero in the path of the keytab")?;
-        Self::new(principal, &PrincipalSecret::Keytab(&name))
-    }
-
-    fn new(principal: &str, secret: &PrincipalSecret<'_>) -> Result<Self, String> {
-        let credentials = Library::open()?.client(principal, secret).map_err(|failed| failed.text)?;
+        let credentials = Library::open()?.client(principal, password).map_err(|failed| failed.text)?;
         Ok(Self { credentials })
     }
 

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use libloading::Library as File;
 
 use self::initiating::Initiating;
-pub(crate) use self::initiating::PrincipalSecret;
 pub(crate) use self::names::LogonInfo;
 
 /// The library of MIT Kerberos; Heimdal's has another name and other extensions.

@@ -1,6 +1,5 @@
 //! What is known of one file.
 
-use crate::folding::folded;
 use crate::kinds::{FileKind, content_types, extension_of, kind_of};
 use crate::{Attribute, ValueKind};
 
@@ -103,12 +102,6 @@ impl Facts {
     #[must_use]
     pub fn all(&self) -> &[(Attribute, Value)] {
         &self.values
-    }
-
-    /// The name as it is compared if neither case nor accents count.
-    #[must_use]
-    pub fn folded_name(&self) -> String {
-        self.texts(Attribute::Name).next().map(folded).unwrap_or_default()
     }
 }
 

@@ -90,16 +90,6 @@ impl Pattern {
         text
     }
 
-    /// The text, if nothing in the pattern is a wildcard.
-    #[must_use]
-    pub fn as_literal(&self) -> Option<&str> {
-        match &self.0[..] {
-            [] => Some(""),
-            [Piece::Text(text)] => Some(text),
-            _ => None,
-        }
-    }
-
     /// The longest text that each match contains; empty if there is none.
     #[must_use]
     pub fn longest_text(&self) -> &str {

@@ -1,14 +1,14 @@
 //! The calls with which this server is a client: of its domain controller.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
 use libloading::Library as File;
 
 use super::{
-    Buffer, CONTINUE, Context, CredentialStore, ERRORS, GssCredentials, GssError, Handle, INDEFINITE,
-    KERBEROS, Library, Oid, OidSet, Pair,
+    Buffer, CONTINUE, Context, ERRORS, GssCredentials, GssError, Handle, INDEFINITE, KERBEROS, Library, Oid,
+    OidSet,
 };
 
 /// GSS_C_INITIATE.
@@ -51,13 +51,6 @@ pub(super) struct Initiating {
     import_name: ImportName,
     with_password: WithPassword,
     init_sec_context: InitSecContext,
-}
-
-/// How a principal proves who it is.
-pub(crate) enum PrincipalSecret<'a> {
-    Password(&'a str),
-    /// A keytab, as `FILE:/path`.
-    Keytab(&'a CStr),
 }
 
 impl Initiating {
@@ -103,52 +96,29 @@ impl Library {
         Ok(Name(self, handle))
     }
 
-    /// The means of a principal to get tickets. A password is sent to no server.
+    /// The means of a principal to get tickets. The password is sent to no server.
     pub(crate) fn client(
         self: &Arc<Self>,
         principal: &str,
-        secret: &PrincipalSecret<'_>,
+        password: &str,
     ) -> Result<GssCredentials, GssError> {
         let name = self.principal(principal)?;
         let (mut minor, mut handle) = (0, null_mut());
         let mechanism = Oid::of(KERBEROS);
         let mechanisms = OidSet { count: 1, elements: &mechanism };
-        let major = match secret {
-            // SAFETY: all pointers are valid during the call; the result is owned by `Credentials`.
-            PrincipalSecret::Password(password) => unsafe {
-                (self.initiating.with_password)(
-                    &mut minor,
-                    name.1,
-                    &Buffer::of(password.as_bytes()),
-                    INDEFINITE,
-                    &mechanisms,
-                    INITIATE,
-                    &mut handle,
-                    null_mut(),
-                    null_mut(),
-                )
-            },
-            PrincipalSecret::Keytab(keytab) => {
-                let pairs = [
-                    Pair { key: c"client_keytab".as_ptr(), value: keytab.as_ptr() },
-                    Pair { key: c"ccache".as_ptr(), value: c"MEMORY:fourfold-machine".as_ptr() },
-                ];
-                let store = CredentialStore { count: pairs.len() as u32, elements: pairs.as_ptr() };
-                // SAFETY: all pointers are valid during the call; the result is owned by `Credentials`.
-                unsafe {
-                    (self.acquire_cred_from)(
-                        &mut minor,
-                        name.1,
-                        INDEFINITE,
-                        &mechanisms,
-                        INITIATE,
-                        &store,
-                        &mut handle,
-                        null_mut(),
-                        null_mut(),
-                    )
-                }
-            }
+        // SAFETY: all pointers are valid during the call; the result is owned by `Credentials`.
+        let major = unsafe {
+            (self.initiating.with_password)(
+                &mut minor,
+                name.1,
+                &Buffer::of(password.as_bytes()),
+                INDEFINITE,
+                &mechanisms,
+                INITIATE,
+                &mut handle,
+                null_mut(),
+                null_mut(),
+            )
         };
         self.check(major, minor)?;
         Ok(GssCredentials { library: self.clone(), handle })

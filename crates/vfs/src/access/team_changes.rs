@@ -197,12 +197,6 @@ impl AclStorage<'_> {
 }
 
 impl Volume {
-    /// Gives all that is in a folder of a team folder what the folder passes on: after its list has changed. Entries of
-    /// their own stay. Returns whether all have it: at most `most` files and folders are changed.
-    pub fn pass_on_rights(&self, folder: &Found, most: usize) -> Result<bool> {
-        renew_below(self, folder, &mut { most })
-    }
-
     /// After something has moved to another folder: it gets what that passes on. Its own entries move along. What cannot be
     /// done is logged, and found by `fourfold rights check`.
     pub(crate) fn follow_folder(&self, from: &Found, to: &Found, name: &[u8]) {

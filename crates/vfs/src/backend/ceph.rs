@@ -26,7 +26,7 @@ use super::forest::free_device;
 use super::host::failure;
 use super::{Backend, Found, Limits, Object, Space};
 use crate::ranks;
-use crate::{Attributes, Caller, Error, FileId, HostKey, LastingKey, Result, Time};
+use crate::{Attributes, Caller, Error, FileId, HostKey, LastingKey, Result};
 
 /// The first byte of a key. Linux has no handles of this type, and it is not that of a mount.
 const KEY: u8 = 0xce;
@@ -58,15 +58,6 @@ struct CephVolume {
     device: u32,
     read_only: bool,
     kept: ObjectTable,
-}
-
-/// A snapshot of a folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CephSnapshot {
-    /// Its name in the folder of snapshots.
-    pub name: Vec<u8>,
-    /// When it was taken.
-    pub taken: Time,
 }
 
 /// A file system and a snapshot of it.
