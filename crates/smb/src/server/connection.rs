@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use conn::{Peer, Reply as Frame, ToClient};
 use lock::{Mutex, RwLock};
 
@@ -179,8 +179,8 @@ pub(super) fn unseal(connection: &Connection, mut message: BytesMut) -> Option<(
     }
     let channel = connection.channel(transform.session_id)?;
     channel.session.sealer.as_ref()?.open(&mut message).ok()?;
-    let plain = message.split_off(Transform::LEN);
-    Some((plain, channel))
+    message.advance(Transform::LEN);
+    Some((message, channel))
 }
 
 /// A frame with the prefix that TCP wants.
