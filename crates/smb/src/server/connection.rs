@@ -1,12 +1,13 @@
 //! The state of one TCP connection, MS-SMB2 3.3.1.7.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::{Buf, BytesMut};
 use conn::{Peer, Reply as Frame, ToClient};
 use lock::{Mutex, RwLock};
+use vfs::IdMap;
 
 use super::context::{IncomingRequest, Reply};
 use super::credits::CreditWindow;
@@ -45,7 +46,7 @@ pub(super) struct Connection {
     pub(super) window: Mutex<CreditWindow, ranks::SmbWindow>,
     pub(super) requests: Arc<Requests>,
     /// Sessions used over this connection.
-    pub(super) channels: RwLock<HashMap<u64, Arc<Channel>>, ranks::SmbChannels>,
+    pub(super) channels: RwLock<IdMap<u64, Arc<Channel>>, ranks::SmbChannels>,
     /// Sessions that have ended. Their clients may not know it yet, so the server still signs
     /// refusals with their keys.
     ended: Mutex<VecDeque<Arc<Channel>>, ranks::SmbEndedChannels>,
