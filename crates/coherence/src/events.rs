@@ -6,7 +6,7 @@
 //! everything again. While there is no subscription, publishing costs one atomic load and builds
 //! nothing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use lock::RwLock;
 
 use crate::ranks;
 use crate::state::ClientId;
-use formats::{Error, FileId, Kind, Result};
+use formats::{Error, FileId, IdMap, Kind, Result};
 
 mod deliveries;
 mod route;
@@ -207,8 +207,8 @@ type Sinks = BTreeMap<u64, Arc<Sink>>;
 #[derive(Default)]
 struct Listeners {
     volume: Sinks,
-    folders: HashMap<FileId, Sinks>,
-    /// How many of `folders` watch what is below, too.
+    folders: IdMap<FileId, Sinks>,
+    /// How many of `folders` want changes below, too.
     subtrees: usize,
 }
 
@@ -285,7 +285,7 @@ impl Listeners {
             EventScope::Volume => &mut self.volume,
             EventScope::Folder(folder) => self.folders.entry(folder).or_default(),
             EventScope::Subtree(folder) => {
-                self.subtrees += 1;
+                self.subtrees += usize::from(sink.wants_any());
                 self.folders.entry(folder).or_default()
             }
         };
@@ -300,7 +300,7 @@ impl Listeners {
             }
             EventScope::Folder(folder) => folder,
             EventScope::Subtree(folder) => {
-                self.subtrees -= 1;
+                self.subtrees -= usize::from(sink.wants_any());
                 folder
             }
         };

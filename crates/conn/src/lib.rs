@@ -47,7 +47,7 @@ pub use in_flight::InFlight;
 pub use listen::{AdmissionHook, Counters, Peer, Server, bind_tcp, bind_udp};
 pub use loops::{LoopStream, Loops, Polling, WaitCounts};
 pub use memory::{Allowance, Budget, DEFAULT_BUDGET, Reservation, SMALLEST_BUDGET};
-pub use outbox::Outbox;
+pub use outbox::{Outbox, room_behind_head};
 pub use pieces::{PieceWaitCounts, PieceWaits};
 pub use protocol::{Answer, EarlyMessage, Limits, Protocol, Reply};
 pub use refused::RefusedVersions;

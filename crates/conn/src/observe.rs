@@ -164,7 +164,8 @@ impl<F: Future> Future for OperationPart<F> {
     }
 }
 
-/// Executes a part of an operation inside its span, and notes what it does.
+/// Executes a part of an operation inside its span, and notes what it does. A large part is passed pinned: to move the future of a
+/// whole request, which has some KiB, costs more than the rest of this.
 pub fn within<F: Future>(begun: Option<&RunningOperation>, part: F) -> OperationPart<F> {
     let (span, notes) = match begun {
         Some(begun) => (begun.0.span.clone(), begun.0.notes.clone()),

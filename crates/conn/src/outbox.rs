@@ -84,6 +84,12 @@ struct Queue {
     dead: bool,
 }
 
+/// The room that the head of a reply needs for so many bytes of data: short ones are copied behind it, and it does not grow then.
+#[must_use]
+pub fn room_behind_head(data: usize) -> usize {
+    if data <= COPY { data } else { 0 }
+}
+
 /// Memory that a piece takes until all of it has left.
 fn memory_of(piece: &Payload) -> usize {
     match piece {
@@ -318,6 +324,9 @@ impl Outbox {
                     0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                     count => count,
                 }
+            }
+            Some(Payload::Bytes(bytes)) if queue.pieces.len() == 1 => {
+                rustix::net::send(socket, &bytes[queue.sent..], SendFlags::NOSIGNAL)?
             }
             Some(Payload::Bytes(_)) => {
                 let mut slices: Vec<IoSlice<'_>> = Vec::with_capacity(queue.pieces.len().min(PIECES));

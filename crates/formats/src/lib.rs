@@ -6,10 +6,12 @@
 
 mod attributes;
 mod error;
+mod id_map;
 pub mod mac;
 pub mod mountinfo;
 pub mod names;
 
 pub use attributes::{Attributes, FileId, HostKey, Kind, LastingKey, SetAttributes, SetTime, Time};
 pub use error::{Error, Result};
+pub use id_map::IdMap;
 pub use names::own::{OwnFolder, is_own_name};

@@ -51,8 +51,8 @@ pub use finding::links::MAX_LINKS;
 pub use finding::own_folders::{OwnFolderConflict, OwnFolders};
 pub use finding::paths::{PathError, ResolvedPath};
 pub use formats::{
-    Attributes, Error, FileId, HostKey, Kind, LastingKey, OwnFolder, Result, SetAttributes, SetTime, Time,
-    is_own_name, mac, names,
+    Attributes, Error, FileId, HostKey, IdMap, Kind, LastingKey, OwnFolder, Result, SetAttributes, SetTime,
+    Time, is_own_name, mac, names,
 };
 pub use image_source::{image_at, image_of};
 pub use listing::{CacheBudget, Details, Entry, Page};

@@ -2,6 +2,7 @@
 //! Commands".
 
 use std::borrow::Cow;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 
 use bytes::{Buf, Bytes};
@@ -25,8 +26,8 @@ use crate::wire::command::{self, Family, InFolder};
 pub(super) async fn run(
     connection: &Arc<Connection>,
     id: u16,
-    mut body: Bytes,
-    (data, early): (Bytes, Option<EarlyForkWrite>),
+    (mut body, data): (Bytes, Bytes),
+    early: Option<EarlyForkWrite>,
     in_flight: InFlight,
 ) -> Outcome {
     let session = match connection.state() {
@@ -46,8 +47,8 @@ pub(super) async fn run(
         return outcome;
     }
     let Some(session) = session else {
-        let login = observe::within(begun.as_ref(), login::before(connection, command, &body));
-        let outcome = Box::pin(login).await;
+        let login = Box::pin(login::before(connection, command, &body));
+        let outcome = observe::within(begun.as_ref(), login).await;
         observed(begun.as_ref(), bytes, None, (&outcome, false));
         return outcome;
     };
@@ -81,7 +82,7 @@ pub(super) async fn run(
             Some(RequestState::Underway) => Box::pin(session.life.replies.finished(id, command)).await,
         }
     };
-    let outcome = observe::within(begun, command_of(connection, &request)).await;
+    let outcome = observe::within(begun, pin!(command_of(connection, &request))).await;
     let outcome = outcome.map_err(|code| blame(&request, code));
     if let Some(turn) = turn {
         turn.finish(&outcome);

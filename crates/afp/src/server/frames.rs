@@ -1,5 +1,6 @@
 //! One connection: DSI frames in and out, Apple Filing Protocol Programming Guide, "Data Stream Interface".
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -68,9 +69,12 @@ impl Connection {
                 return None;
             }
             Command::COMMAND => {
-                dispatch::run(&self, header.id, payload, (Bytes::new(), None), in_flight).await
+                pin!(dispatch::run(&self, header.id, (payload, Bytes::new()), None, in_flight)).await
             }
-            Command::WRITE => self.write(header, payload, early, in_flight).await,
+            Command::WRITE => match parts(header, payload) {
+                Some(parts) => pin!(dispatch::run(&self, header.id, parts, early, in_flight)).await,
+                None => Err(ResultCode::PARAM_ERROR),
+            },
             _ => Err(ResultCode::CALL_NOT_SUPPORTED),
         };
         Some(framed(header, outcome.and_then(|reply| self.fitting(reply))))
@@ -94,22 +98,13 @@ impl Connection {
             false => Err(ResultCode::MISC_ERROR),
         }
     }
+}
 
-    /// A command with data behind it: the header says where they begin.
-    async fn write(
-        self: &Arc<Self>,
-        header: DsiHeader,
-        mut payload: Bytes,
-        early: Option<EarlyForkWrite>,
-        in_flight: InFlight,
-    ) -> Outcome {
-        let at = header.code as usize;
-        if at > payload.len() {
-            return Err(ResultCode::PARAM_ERROR);
-        }
-        let data = payload.split_off(at);
-        dispatch::run(self, header.id, payload, (data, early), in_flight).await
-    }
+/// A command, and the data behind it: the header says where they begin.
+fn parts(header: DsiHeader, mut payload: Bytes) -> Option<(Bytes, Bytes)> {
+    let at = header.code as usize;
+    let data = (at <= payload.len()).then(|| payload.split_off(at))?;
+    Some((payload, data))
 }
 
 /// A reply with its header.
@@ -120,7 +115,8 @@ fn framed(request: DsiHeader, outcome: Outcome) -> Frame {
     };
     let length = reply.len();
     let header = DsiHeader { is_reply: true, code: code.0 as u32, length: length as u32, ..request };
-    let mut w = Writer::onto(Vec::with_capacity(DsiHeader::LEN + reply.head.len()));
+    let room = conn::room_behind_head(length - reply.head.len());
+    let mut w = Writer::onto(Vec::with_capacity(DsiHeader::LEN + reply.head.len() + room));
     header.encode(&mut w);
     w.put(&reply.head);
     Frame { head: w.into_bytes(), body: reply.data, tail: 0, reserved: reply.reserved }

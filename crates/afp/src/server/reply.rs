@@ -6,6 +6,9 @@ use wire::Writer;
 
 use crate::wire::ResultCode;
 
+/// The room of a reply's parameters: most are shorter.
+const SHORT: usize = 64;
+
 /// The reply of a successful command, or of a failed one whose reply has more than a result.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
@@ -30,7 +33,7 @@ impl Reply {
 
     /// A successful reply with these parameters.
     pub(super) fn encoded(encode: impl FnOnce(&mut Writer)) -> Self {
-        let mut w = Writer::new();
+        let mut w = Writer::onto(Vec::with_capacity(SHORT));
         encode(&mut w);
         Self { head: w.into_bytes(), ..Self::default() }
     }

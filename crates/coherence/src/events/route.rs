@@ -8,8 +8,8 @@ use super::{Above, Change, ChangeKind, EventScope, Listeners, MAX_DEPTH, Name, S
 use formats::{FileId, Kind};
 
 /// The subscriptions that get one change, and where it happened relative to the folder of each.
-#[derive(Default)]
 struct Route<'a> {
+    change: &'a Change,
     /// By the subscriptions' numbers.
     found: BTreeMap<u64, Recipient<'a>>,
     /// The parents of a folder are not known: each subscription to a subtree may have missed
@@ -17,6 +17,7 @@ struct Route<'a> {
     lost: bool,
 }
 
+/// A subscription that wants the change.
 struct Recipient<'a> {
     sink: &'a Arc<Sink>,
     at: Option<Vec<Name>>,
@@ -31,7 +32,11 @@ enum Place {
 }
 
 impl<'a> Route<'a> {
-    fn add(&mut self, sink: &'a Arc<Sink>, place: Place, path: Vec<Name>) {
+    fn add(&mut self, sink: &'a Arc<Sink>, place: Place, path: &[Name]) {
+        if !sink.wants(self.change) {
+            return;
+        }
+        let path = path.iter().rev().cloned().collect();
         let found = self.found.entry(sink.id).or_insert(Recipient { sink, at: None, was: None });
         match place {
             Place::New => found.at = Some(path),
@@ -42,13 +47,13 @@ impl<'a> Route<'a> {
 
 impl Listeners {
     pub(super) fn publish(&self, above: &dyn Fn(FileId) -> Above, change: Arc<Change>) {
-        let mut route = Route::default();
+        let mut route = Route { change: &change, found: BTreeMap::new(), lost: false };
         for sink in self.volume.values() {
-            route.add(sink, Place::New, Vec::new());
+            route.add(sink, Place::New, &[]);
         }
         self.walk(&mut route, above, change.folder, Place::New);
         if let ChangeKind::Renamed { old_folder, .. } = &change.what {
-            self.volume.values().for_each(|sink| route.add(sink, Place::Old, Vec::new()));
+            self.volume.values().for_each(|sink| route.add(sink, Place::Old, &[]));
             self.walk(&mut route, above, *old_folder, Place::Old);
         }
         if let (ChangeKind::Removed, Kind::Folder, Some(folder)) = (&change.what, change.of, change.file) {
@@ -60,9 +65,7 @@ impl Listeners {
                 .for_each(|sink| sink.overflow());
         }
         for Recipient { sink, at, was } in route.found.into_values() {
-            if sink.wants(&change) {
-                sink.push(ScopedChange { change: Arc::clone(&change), at, was });
-            }
+            sink.push(ScopedChange { change: Arc::clone(&change), at, was });
         }
     }
 
@@ -82,7 +85,7 @@ impl Listeners {
         for depth in 0..MAX_DEPTH {
             for sink in self.folders.get(&here).into_iter().flat_map(BTreeMap::values) {
                 if depth == 0 || matches!(sink.scope, EventScope::Subtree(_)) {
-                    route.add(sink, place, names.iter().rev().cloned().collect());
+                    route.add(sink, place, &names);
                 }
             }
             if self.subtrees == 0 {

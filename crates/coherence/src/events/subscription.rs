@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lock::Mutex;
 use tokio::sync::Notify;
 
-use super::{Change, ChangeKind, Event, EventScope, Filter, Hub, ScopedChange};
+use super::{Aspects, Change, ChangeKind, Event, EventScope, Filter, Hub, ScopedChange};
 use crate::ranks;
 
 /// The hub's end of a subscription.
@@ -50,6 +50,11 @@ impl Sink {
     pub(super) fn wants(&self, change: &Change) -> bool {
         let own = change.by.is_some() && change.by == self.filter.except;
         !own && self.filter.aspects.intersects(change.aspects())
+    }
+
+    /// Whether there is a change that it wants. One that only keeps the host's watches wants none.
+    pub(super) fn wants_any(&self) -> bool {
+        self.filter.aspects != Aspects(0)
     }
 
     pub(super) fn push(&self, seen: ScopedChange) {

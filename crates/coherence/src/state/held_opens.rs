@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::opens::{Concern, Link, Modes, TableOpen};
 use super::{OpenId, Party, Stream};
+use formats::IdMap;
 
 const MODES: [Modes; 4] = [Modes::READ, Modes::WRITE, Modes::DELETE, Modes::RENAME];
 
@@ -36,7 +37,7 @@ struct OfStream {
     opens: usize,
     counts: Counts,
     uses: Uses,
-    by_party: HashMap<Party, Uses>,
+    by_party: IdMap<Party, Uses>,
 }
 
 /// How many opens there are that concern the caches of other clients.

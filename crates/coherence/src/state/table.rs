@@ -1,6 +1,5 @@
 //! The table of what is held on files, in shards, and how an entry is looked at, changed and dropped.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use lock::Mutex;
@@ -16,7 +15,7 @@ use super::removals::{Last, RemovalTarget};
 use super::waiters::QueuedLock;
 use super::{Policy, Stream};
 use crate::ranks;
-use formats::{FileId, Result};
+use formats::{FileId, IdMap, Result};
 
 /// A power of two. Enough that tasks on different files rarely use the same shard, few enough to
 /// walk through all of them.
@@ -43,7 +42,7 @@ pub(super) struct Table {
 struct Shard {
     /// How many entries `files` has. If it is zero, a reader does not take the lock.
     count: AtomicUsize,
-    files: Mutex<HashMap<FileId, Entry>, ranks::StateFiles>,
+    files: Mutex<IdMap<FileId, Entry>, ranks::StateFiles>,
 }
 
 /// What is held on one file. The entry is removed when all of these are empty.

@@ -150,7 +150,12 @@ impl<'a> Call<'a> {
 
 /// A reply with a head but no results yet, after room for a record mark.
 pub(super) fn empty(xid: u32) -> Writer {
-    let mut writer = Writer::onto(Vec::with_capacity(256));
+    with_room(xid, 0)
+}
+
+/// The same, with room for so many bytes of data in addition.
+pub(super) fn with_room(xid: u32, data: usize) -> Writer {
+    let mut writer = Writer::onto(Vec::with_capacity(256 + data));
     writer.zeros(RecordMark::SIZE);
     ReplyHeader::success(xid).encode(&mut writer);
     writer

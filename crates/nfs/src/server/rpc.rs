@@ -1,6 +1,7 @@
 //! The answer to one call, RFC 5531: by its program, or because it is invalid.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use vfs::Payload;
 use wire::{Reader, Writer};
 
 pub(crate) use super::call::{Call, CallIdentity};
-pub(super) use super::call::{ReceivedCall, empty, failure, finish, refusal};
+pub(super) use super::call::{ReceivedCall, empty, failure, finish, refusal, with_room};
 use super::gss;
 use super::replies::CallState;
 use super::v3::EarlyFileWrite;
@@ -60,7 +61,7 @@ pub(crate) async fn answer(
         }
     };
     let mut call = Call { early, ..received.call(identity, message, arguments) };
-    let (reserved, mut writer, payload) = execute(&mut call, in_flight).await?;
+    let (reserved, mut writer, payload) = pin!(execute(&mut call, in_flight)).await?;
     if call.header.credential == Credential::Tls {
         writer = tls::with_token(writer);
     }
@@ -109,6 +110,14 @@ enum Program<'a> {
     Portmap,
 }
 
+/// The room that the data of the reply need in its head: short ones are copied there.
+fn room(program: &Result<Program<'_>, Outcome>) -> usize {
+    match program {
+        Ok(Program::V3(Arguments::Read(request))) => conn::room_behind_head(request.count as usize),
+        _ => 0,
+    }
+}
+
 /// Executes a call: the memory that is reserved for its reply, the reply, and the data after it.
 pub(super) async fn execute(
     call: &mut Call<'_>,
@@ -141,7 +150,7 @@ pub(super) async fn execute(
                 return None;
             }
         };
-        let mut writer = empty(call.header.xid);
+        let mut writer = with_room(call.header.xid, room(&program));
         let start = writer.len();
         let answered = match program {
             Ok(Program::V3(arguments)) => Ok(v3::dispatch(call, &arguments, &mut writer).await),
@@ -164,7 +173,7 @@ pub(super) async fn execute(
         }
         Some((writer, payload))
     };
-    let (writer, payload) = observe::within(call.begun.as_ref(), answered).await?;
+    let (writer, payload) = observe::within(call.begun.as_ref(), pin!(answered)).await?;
     Some((reserved, writer, payload))
 }
 

@@ -1,10 +1,11 @@
 //! A frame's requests, one after the other, MS-SMB2 3.3.5.2.
 
 use std::borrow::Cow;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use conn::observe::{self, RunningOperation};
 use conn::{InFlight, Reply as Frame};
 use lock::Mutex;
@@ -39,7 +40,8 @@ pub(super) async fn answer(
     early: Option<EarlyFileWrite>,
     in_flight: InFlight,
 ) -> Option<Frame> {
-    let message = frame.split_off(PREFIX_LEN);
+    frame.advance(PREFIX_LEN);
+    let message = frame;
     let (mut rest, sealed) = match Kind::of(&message) {
         Some(Kind::Smb2) => (message, None),
         Some(Kind::Transform) => match unseal(&connection, message) {
@@ -244,7 +246,7 @@ impl Chain {
                     // Others may have changed the file in the meantime.
                     outcome.map(|reply| Reply { facts: None, ..reply })
                 };
-                observe::within(begun, executed).await
+                observe::within(begun, pin!(executed)).await
             }
         };
         self.end(context, charge, begun, outcome);

@@ -1,12 +1,13 @@
 //! The state of one TCP connection, MS-SMB2 3.3.1.7.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use conn::{Peer, Reply as Frame, ToClient};
 use lock::{Mutex, RwLock};
+use vfs::IdMap;
 
 use super::context::{IncomingRequest, Reply};
 use super::credits::CreditWindow;
@@ -45,7 +46,7 @@ pub(super) struct Connection {
     pub(super) window: Mutex<CreditWindow, ranks::SmbWindow>,
     pub(super) requests: Arc<Requests>,
     /// Sessions used over this connection.
-    pub(super) channels: RwLock<HashMap<u64, Arc<Channel>>, ranks::SmbChannels>,
+    pub(super) channels: RwLock<IdMap<u64, Arc<Channel>>, ranks::SmbChannels>,
     /// Sessions that have ended. Their clients may not know it yet, so the server still signs
     /// refusals with their keys.
     ended: Mutex<VecDeque<Arc<Channel>>, ranks::SmbEndedChannels>,
@@ -179,8 +180,8 @@ pub(super) fn unseal(connection: &Connection, mut message: BytesMut) -> Option<(
     }
     let channel = connection.channel(transform.session_id)?;
     channel.session.sealer.as_ref()?.open(&mut message).ok()?;
-    let plain = message.split_off(Transform::LEN);
-    Some((plain, channel))
+    message.advance(Transform::LEN);
+    Some((message, channel))
 }
 
 /// A frame with the prefix that TCP wants.

@@ -33,6 +33,8 @@ use wire::{Malformed, Writer};
 
 /// Bytes that one credit pays for.
 const CREDIT: u64 = 64 * 1024;
+/// The room of a response's body: most are shorter.
+const SHORT: usize = 96;
 
 /// How long a request of a chain waits for memory when earlier requests of its chain hold some. Two
 /// chains could otherwise wait for each other.
@@ -89,7 +91,7 @@ impl Reply {
 
     /// Success with the body that `encode` writes.
     pub(super) fn encoded(encode: impl FnOnce(&mut Writer)) -> Self {
-        let mut writer = Writer::new();
+        let mut writer = Writer::onto(Vec::with_capacity(SHORT));
         encode(&mut writer);
         Self::of(writer.into_bytes())
     }

@@ -16,6 +16,8 @@ use wire::Writer;
 const PREFIX: usize = 4;
 /// Frames of at least this many bytes use buffers that are reused.
 const LARGE: usize = 64 * 1024;
+/// The room of a shorter frame: the responses that open, describe and close a file fit.
+const SHORT: usize = 512;
 
 /// Responses longer than [`SMALL`] use at most this much of one frame, whose prefix can say 16 MiB.
 /// So the small responses that a client's credits allow always fit behind them.
@@ -84,10 +86,14 @@ impl ChainOutput {
         }
         match self.responses.last() {
             None => {
-                if !apart && data.as_ref().is_some_and(|data| data.len() >= LARGE) {
-                    self.bytes = conn::take_buffer();
-                }
                 let sealed = self.sealer.as_ref().map_or(0, |_| Transform::LEN);
+                let data = data.as_ref().map_or(0, Payload::len);
+                let behind = if apart { conn::room_behind_head(data) } else { data };
+                let length = PREFIX + sealed + Header::LEN + body.len() + behind;
+                self.bytes = match behind {
+                    LARGE.. => conn::take_buffer(),
+                    _ => Vec::with_capacity(length.max(SHORT)),
+                };
                 self.bytes.resize(PREFIX + sealed, 0);
             }
             Some(&(last, _)) => {
@@ -134,8 +140,8 @@ impl ChainOutput {
         if data.is_none() {
             bytes.resize(bytes.len() + std::mem::take(&mut tail), 0);
         }
-        let ends = responses.iter().skip(1).map(|(start, _)| *start).chain([bytes.len()]).collect::<Vec<_>>();
-        for ((start, signer), end) in responses.iter().zip(ends) {
+        for (index, (start, signer)) in responses.iter().enumerate() {
+            let end = responses.get(index + 1).map_or(bytes.len(), |(next, _)| *next);
             if let Some(signer) = signer {
                 signer.sign(&mut bytes[*start..end]);
             }

@@ -1,7 +1,7 @@
 //! What the site knows of stored ACLs: whether there are any, the keys of their seals, and the ACLs
 //! read lately.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -13,7 +13,7 @@ use crate::acl::stored::{ATTRIBUTE, SealKey, StoredAcl};
 use crate::backend::{Backend, FileKey, Found, NewKind, Object, Stability, Wait, file_key};
 use crate::ranks;
 use crate::streams::{STORE, find_or_make};
-use crate::{Access, Attributes, Caller, Error, Kind, Result, Time};
+use crate::{Access, Attributes, Caller, Error, IdMap, Kind, Result, Time};
 use resources::caches::CacheReport;
 
 /// The file with the key, in the server's own folder at the root of a share or mount. If it is there, files of the file
@@ -53,7 +53,7 @@ impl ReadAcl {
 /// The ACLs of some files.
 #[derive(Default)]
 struct Shard {
-    read: HashMap<FileKey, Read>,
+    read: IdMap<FileKey, Read>,
     hits: u64,
     misses: u64,
     evictions: u64,
@@ -306,7 +306,7 @@ impl Shard {
 
     fn forget_all(&mut self) {
         self.evictions += self.read.len() as u64;
-        self.read = HashMap::new();
+        self.read = IdMap::default();
     }
 }
 

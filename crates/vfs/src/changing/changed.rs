@@ -3,13 +3,12 @@
 //! It is shown as long as the host's own time stays as it was then: until the file changes again,
 //! or the server ends.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lock::Mutex;
 
 use crate::ranks;
-use crate::{Attributes, FileId, Time};
+use crate::{Attributes, FileId, IdMap, Time};
 
 /// The most files whose time is remembered. With more files, all of them are forgotten.
 const MOST: usize = 16_384;
@@ -18,7 +17,7 @@ const MOST: usize = 16_384;
 pub(crate) struct ChangeTimeTable {
     any: AtomicBool,
     /// The host's time, and the time that is shown as long as the host's time is this one.
-    table: Mutex<HashMap<FileId, (Time, Time)>, ranks::ChangeTimes>,
+    table: Mutex<IdMap<FileId, (Time, Time)>, ranks::ChangeTimes>,
 }
 
 impl ChangeTimeTable {

@@ -1,7 +1,6 @@
 //! What an operation collides with: the deny modes, byte-range locks and leases of other clients. While no client holds
 //! anything, all of this is a few atomic loads.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,11 +15,11 @@ use crate::state::{
     Cause, IoClient, MOST_TRIES, Modes, Party, RECALL_DEADLINE, Range, Recall, RecallOutcome, Stream,
 };
 use crate::volume::Actor;
-use crate::{Error, FileId, Result, Site, Volume};
+use crate::{Error, FileId, IdMap, Result, Site, Volume};
 
 /// The files whose leases are being recalled, each with the number of recalls that have not ended.
 #[derive(Clone, Default)]
-pub(crate) struct Recalls(Arc<watch::Sender<HashMap<FileId, usize>>>);
+pub(crate) struct Recalls(Arc<watch::Sender<IdMap<FileId, usize>>>);
 
 impl Recalls {
     /// Waits for the end of a recall, even if the operation that began it does not wait.

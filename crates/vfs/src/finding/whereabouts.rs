@@ -9,7 +9,7 @@
 //! The search is the last resort. It notes all files that it sees, and pauses nine times as long as
 //! it took before the next search.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use lock::Mutex;
@@ -20,7 +20,7 @@ use crate::listing::Listings;
 use crate::names::own::is_own_name;
 use crate::open::Places;
 use crate::ranks;
-use crate::{Error, FileId, HostKey, Kind, Result, Volume};
+use crate::{Error, FileId, HostKey, IdMap, Kind, Result, Volume};
 
 /// Files whose last place is remembered.
 const MOST_SEEN: usize = 65_536;
@@ -35,7 +35,7 @@ type EntryKey = (HostKey, Box<[u8]>);
 /// Where files were last seen.
 #[derive(Default)]
 pub(crate) struct Whereabouts {
-    seen: Mutex<HashMap<FileId, EntryKey>, ranks::SeenPlaces>,
+    seen: Mutex<IdMap<FileId, EntryKey>, ranks::SeenPlaces>,
     /// The end of the last search, and the length of the pause after it. Locked during a search.
     searched: Mutex<Option<(Instant, Duration)>, ranks::SearchedPlaces>,
 }

@@ -1,6 +1,6 @@
 //! Listings kept from one request to the next, and how events about their folders change them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -17,7 +17,7 @@ use crate::backend::{Backend, DataNotice, Found, Node, WatchEvent, WatchId};
 use crate::names::Folding;
 use crate::ranks;
 use crate::streams::Streams;
-use crate::{Attributes, FileId, Result};
+use crate::{Attributes, FileId, IdMap, Result};
 
 /// After so many calls of [`Listings::tend`] a folder that was too large for the budget is tried again,
 const RETRY: u64 = 20;
@@ -41,7 +41,7 @@ pub(crate) struct Listings {
     /// How many times [`Listings::tend`] was called, in the upper half, and how many listings and names were installed.
     clock: AtomicU64,
     /// Folders that were too large, and the age at which that was found.
-    refused: Mutex<HashMap<(FileId, KeptListing), u64>, ranks::RefusedListings>,
+    refused: Mutex<IdMap<(FileId, KeptListing), u64>, ranks::RefusedListings>,
     buildings: Buildings,
 }
 
@@ -60,8 +60,8 @@ enum FolderData {
 
 #[derive(Default)]
 struct FolderTable {
-    folders: HashMap<FileId, Arc<Folder>>,
-    watched: HashMap<WatchId, FileId>,
+    folders: IdMap<FileId, Arc<Folder>>,
+    watched: IdMap<WatchId, FileId>,
 }
 
 impl Listings {

@@ -1,18 +1,18 @@
 //! The folders that the host watches, and which of them contains which.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::backend::{DataNotice, Found, WatchId};
 use crate::events::{Above, Depth, MAX_DEPTH, Name};
-use crate::{FileId, HostKey};
+use crate::{FileId, HostKey, IdMap};
 
 /// The most folders of a volume that are watched at the host.
 pub const MAX_WATCHED: usize = 16_384;
 
 #[derive(Default)]
 pub(super) struct Tree {
-    folders: HashMap<FileId, WatchedFolder>,
-    by_watch: HashMap<WatchId, FileId>,
+    folders: IdMap<FileId, WatchedFolder>,
+    by_watch: IdMap<WatchId, FileId>,
     pub(super) root: Option<FileId>,
     /// There is a subscription to a subtree that has folders which are not watched.
     incomplete: bool,

@@ -4,8 +4,8 @@
 //! another server is told ([`Places::moved_elsewhere`]) before the state of the file comes from there. It is noted then,
 //! and the folder is looked up when the place is asked for, because the thread that is told must not wait for a disk.
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,7 +17,7 @@ use crate::backend::Node;
 use crate::changing::busy::{Busy, Changing};
 use crate::ranks;
 use crate::state::Link;
-use crate::{Caller, Error, FileId, HostKey};
+use crate::{Caller, Error, FileId, HostKey, IdMap};
 
 /// The folder and name of an open file, as of now.
 struct OpenPlace {
@@ -137,7 +137,7 @@ struct PlaceTable {
 #[derive(Default)]
 struct FilePlaces {
     /// By file, and for one file in the order in which its names were opened.
-    places: HashMap<FileId, BTreeMap<Link, Name>>,
+    places: IdMap<FileId, BTreeMap<Link, Name>>,
     next: u64,
 }
 

@@ -1,6 +1,5 @@
 //! What each file that is in use counts with.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -8,11 +7,11 @@ use lock::Mutex;
 
 use super::{BLOCK, Meter};
 use crate::ranks;
-use crate::{FileId, Result};
+use crate::{FileId, IdMap, Result};
 
 const SHARDS: usize = 16;
 
-type Shard = Mutex<HashMap<FileId, Weak<Charge>>, ranks::FileCharges>;
+type Shard = Mutex<IdMap<FileId, Weak<Charge>>, ranks::FileCharges>;
 
 /// The files that were changed and are in use, of all folders of a server.
 #[derive(Debug, Default)]

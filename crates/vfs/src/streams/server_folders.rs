@@ -1,7 +1,6 @@
 //! Folders of other servers' own, looked for where files are: `.AppleDouble` and `@eaDir` in each folder, and Samba's `.streams` in
 //! each folder that Samba may have shared, which is any above a file. What was found is remembered, so that a listing asks once.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -13,7 +12,7 @@ use crate::backend::{Backend, Object};
 use crate::mac::depot::DEPOT;
 use crate::mac::layout::{NETATALK2_FOLDER, SYNOLOGY_FOLDER};
 use crate::ranks;
-use crate::{Caller, FileId, HostKey, Kind, Result, Time};
+use crate::{Caller, FileId, HostKey, IdMap, Kind, Result, Time};
 
 /// How long the time of a folder's last change is not asked for again.
 const FRESH: Duration = Duration::from_millis(50);
@@ -74,7 +73,7 @@ impl ServerFolders {
 /// Folders that were looked at, and what was found in any.
 #[derive(Default)]
 pub(super) struct LookedAt {
-    folders: HashMap<FileId, Look>,
+    folders: IdMap<FileId, Look>,
     /// Folders with a depot, in the order in which they were found.
     depots: Vec<HostKey>,
 }

@@ -1,6 +1,5 @@
 //! The opens of clients.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -11,7 +10,7 @@ use vfs::backend::{Found, Stability};
 use vfs::mac::{Metadata, info_stream};
 use vfs::names::{Folding, Hiding};
 use vfs::state::Stream;
-use vfs::{Actor, Attributes, Beside, Caller, EarlyWrite, FileId, Kind, SetAttributes, SetTime};
+use vfs::{Actor, Attributes, Beside, Caller, EarlyWrite, FileId, IdMap, Kind, SetAttributes, SetTime};
 
 use super::durable::Durable;
 use super::leases::CacheReference;
@@ -207,7 +206,7 @@ impl Open {
 /// The opens of one session.
 #[derive(Default)]
 pub(in crate::server) struct Opens {
-    table: RwLock<HashMap<u64, Arc<Open>>, ranks::SmbOpens>,
+    table: RwLock<IdMap<u64, Arc<Open>>, ranks::SmbOpens>,
     /// The session has ended; written under the table's lock.
     is_over: AtomicBool,
 }

@@ -1,14 +1,13 @@
 //! Sessions and their users, MS-SMB2 3.3.1.8 and 3.3.1.9.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Instant, SystemTime};
 
 use auth::LoginRecord;
 use lock::{Mutex, RwLock};
-use vfs::Caller;
 use vfs::state::ClientId;
+use vfs::{Caller, IdMap};
 
 use super::client::Client;
 use super::open::Opens;
@@ -230,7 +229,7 @@ impl Session {
 /// The trees of one session.
 #[derive(Default)]
 pub(in crate::server) struct Trees {
-    table: RwLock<HashMap<u32, Arc<Tree>>, ranks::SmbTrees>,
+    table: RwLock<IdMap<u32, Arc<Tree>>, ranks::SmbTrees>,
     next: AtomicU32,
 }
 

@@ -1,6 +1,5 @@
 //! Files kept open between requests, so that most of them need no look-up at the host.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,9 +11,9 @@ use super::OpenMethod;
 use super::descriptors::DataDescriptors;
 use super::numbers::KeysByNumber;
 use super::object::HostObject;
-use crate::HostKey;
 use crate::backend::Object;
 use crate::ranks;
+use crate::{HostKey, IdMap};
 use resources::caches::{Cache, CacheReport, Ghost};
 
 const SHARDS: usize = 16;
@@ -126,7 +125,7 @@ impl CachedObject {
 /// A part of the files, chosen by the hash of their keys.
 #[derive(Default)]
 struct ObjectShard {
-    files: HashMap<HostKey, CachedObject>,
+    files: IdMap<HostKey, CachedObject>,
     hits: u64,
     misses: u64,
     evictions: u64,

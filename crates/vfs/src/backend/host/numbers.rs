@@ -3,7 +3,6 @@
 //! A kept file is open, so its number belongs to no other file. It is found by its number only if it was opened before the host
 //! was asked which number is behind the name.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,13 +13,13 @@ use super::object::{HostObject, attributes_of};
 use super::{OpenMethod, WANTED, failure};
 use crate::backend::{Found, Object};
 use crate::ranks;
-use crate::{FileId, HostKey, Result};
+use crate::{FileId, HostKey, IdMap, Result};
 
 const SHARDS: usize = 16;
 
 /// The keys of kept files. A key that is missing, or is one of a file that is not kept any more, costs a look-up.
 pub(super) struct KeysByNumber {
-    shards: [Mutex<HashMap<FileId, HostKey>, ranks::HostFileNumbers>; SHARDS],
+    shards: [Mutex<IdMap<FileId, HostKey>, ranks::HostFileNumbers>; SHARDS],
     /// How many files were opened.
     opened: AtomicU64,
 }
@@ -42,7 +41,7 @@ impl KeysByNumber {
         self.opened.fetch_add(1, Ordering::AcqRel)
     }
 
-    fn shard(&self, id: FileId) -> &Mutex<HashMap<FileId, HostKey>, ranks::HostFileNumbers> {
+    fn shard(&self, id: FileId) -> &Mutex<IdMap<FileId, HostKey>, ranks::HostFileNumbers> {
         &self.shards[id.inode as usize % SHARDS]
     }
 

@@ -1,11 +1,10 @@
 //! The open forks of a session.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use lock::RwLock;
 use vfs::backend::Found;
-use vfs::{FileId, Payload, Volume};
+use vfs::{FileId, IdMap, Payload, Volume};
 
 use crate::ranks;
 use crate::server::limits::MAX_FORKS;
@@ -117,7 +116,7 @@ pub(in crate::server) struct Forks {
 
 #[derive(Default)]
 struct ForkTable {
-    forks: HashMap<u16, Arc<ClientFork>>,
+    forks: IdMap<u16, Arc<ClientFork>>,
     /// The last number. The number of a closed fork is not used again at once, because a client may
     /// still send it.
     last: u16,
