@@ -129,25 +129,32 @@ impl StreamTable {
         now: Instant,
     ) -> Option<NotedRead> {
         let streams = &mut *self.streams.lock();
-        let is_same = |stream: &Stream| (stream.file, stream.client) == (read.file, client);
-        let number = match streams.all.iter().position(is_same) {
-            Some(number) => number,
-            None if !streams.follows(read, client) => return None,
-            None => match streams.place(client, self.reservation.streams as usize, now) {
-                Some(number) => {
-                    let stream = Stream::new(read, client, self.burst(), now);
-                    match streams.all.get_mut(number) {
-                        Some(place) => *place = stream,
-                        None => streams.all.push(stream),
+        let near = streams.near(read, client);
+        let (number, is_new) = match near {
+            Some(number) => (number, false),
+            None => {
+                let (follows, other) = (streams.follows(read, client), streams.stopped(read, client));
+                let place = || streams.place(client, self.reservation.streams as usize, now);
+                match (follows.then(place).flatten(), other) {
+                    (Some(number), _) => (number, true),
+                    (None, Some(number)) => {
+                        streams.note_left(number);
+                        (number, false)
                     }
-                    number
+                    (None, None) => {
+                        streams.counts.refused += u64::from(follows);
+                        return None;
+                    }
                 }
-                None => {
-                    streams.counts.refused += 1;
-                    return None;
-                }
-            },
+            }
         };
+        if is_new {
+            let stream = Stream::new(read, client, self.burst(), now);
+            match streams.all.get_mut(number) {
+                Some(place) => *place = stream,
+                None => streams.all.push(stream),
+            }
+        }
         let (speed, burst) = (self.reservation.speed as f64, self.burst());
         let stream = &mut streams.all[number];
         let (is_within_speed, ahead) =
@@ -216,6 +223,36 @@ impl StreamTable {
 }
 
 impl Streams {
+    /// The streams of a file that a client reads.
+    fn same(&self, read: &StreamRead<'_>, client: Option<IpAddr>) -> impl Iterator<Item = (usize, &Stream)> {
+        let of = (read.file, client);
+        self.all.iter().enumerate().filter(move |(_, stream)| (stream.file, stream.client) == of)
+    }
+
+    /// The stream that is where a read is. A client may read several streams of one file, such as a LUN.
+    fn near(&self, read: &StreamRead<'_>, client: Option<IpAddr>) -> Option<usize> {
+        let near = self.same(read, client).filter(|(_, stream)| stream.is_near(read));
+        near.min_by_key(|(_, stream)| stream.next.abs_diff(read.offset)).map(|(number, _)| number)
+    }
+
+    /// The stream of the same file and client that was not read for longest: it may go on at another place.
+    fn stopped(&self, read: &StreamRead<'_>, client: Option<IpAddr>) -> Option<usize> {
+        self.same(read, client).min_by_key(|(_, stream)| stream.read).map(|(number, _)| number)
+    }
+
+    /// A stream goes on at another place. If the place that it leaves is read on, that is another stream.
+    fn note_left(&mut self, number: usize) {
+        let Stream { file, client, next, .. } = self.all[number];
+        self.note_candidate(Candidate { file, client, next });
+    }
+
+    fn note_candidate(&mut self, candidate: Candidate) {
+        if self.candidates.len() >= MOST_CANDIDATES {
+            self.candidates.pop_front();
+        }
+        self.candidates.push_back(candidate);
+    }
+
     /// Whether a read goes on with one before. If not, the next one may go on with it.
     fn follows(&mut self, read: &StreamRead<'_>, client: Option<IpAddr>) -> bool {
         let next = read.offset.saturating_add(read.length as u64);
@@ -226,10 +263,7 @@ impl Streams {
             self.candidates.remove(at);
             return true;
         }
-        if self.candidates.len() >= MOST_CANDIDATES {
-            self.candidates.pop_front();
-        }
-        self.candidates.push_back(Candidate { file: read.file, client, next });
+        self.note_candidate(Candidate { file: read.file, client, next });
         false
     }
 
@@ -272,12 +306,18 @@ impl Stream {
         is_enough
     }
 
+    /// Whether a read is where it is now, or within what is read ahead.
+    fn is_near(&self, read: &StreamRead<'_>) -> bool {
+        let end = read.offset.saturating_add(read.length as u64);
+        end >= self.next.saturating_sub(DISORDER) && read.offset <= self.ahead_to.saturating_add(DISORDER)
+    }
+
     /// Notes where it is now. Gives what is to be read ahead.
     fn go_on(&mut self, read: &StreamRead<'_>, speed: f64) -> Option<ByteRange> {
         let end = read.offset.saturating_add(read.length as u64);
         let window = ((speed * AHEAD.as_secs_f64()) as u64).clamp(AHEAD_BYTES.0, AHEAD_BYTES.1);
         self.has_ended = false;
-        if end < self.next.saturating_sub(DISORDER) || read.offset > self.ahead_to.saturating_add(DISORDER) {
+        if !self.is_near(read) {
             (self.next, self.ahead_to) = (read.offset, read.offset); // it goes on at another place
         }
         self.next = self.next.max(end);

@@ -76,6 +76,25 @@ fn a_stream_that_is_not_read_gives_its_place_to_another() {
 }
 
 #[test]
+fn each_stream_of_a_client_in_one_file_has_its_own_speed() {
+    let (streams, mut now) = (Arc::<ReservedStreams>::default(), Instant::now());
+    streams.keep(vec![reservation(1, 4, StreamFilter { views: vec![1], ..StreamFilter::default() })], None);
+    let mut lost = 0;
+    for number in 0..200 {
+        now += Duration::from_millis(100); // 1 MiB plays for 100 ms
+        for place in [0, 1000, 2000, 3000] {
+            lost += u32::from(!is_kept(&streams, &read(1, (place + number) * MIB), now));
+        }
+    }
+    assert_eq!(streams.counts(now)[0].1.active, 4);
+    assert!(lost < 5, "{lost} reads had no rights");
+    now += Duration::from_millis(100);
+    for number in 0..20 {
+        assert!(is_kept(&streams, &read(1, (9000 + number) * MIB), now), "one has gone on at another place");
+    }
+}
+
+#[test]
 fn the_next_picture_file_of_a_client_takes_the_place_of_the_last() {
     let (streams, mut now) = (reserved(), Instant::now());
     for inode in 1..20 {
