@@ -1,7 +1,7 @@
 //! `cargo xtask test`: all tests. CI runs this command.
 //!
 //! ```text
-//! program ─► nfs, afp, iscsi, linux, console ─────► layouts, coherence, ceph, rights, … ─► verdict
+//! program ─► nfs, afp, iscsi, linux ──────────────► console, layouts, coherence, ceph, … ─► verdict
 //!        └─► smb (beside) ────────────────────────────────────────────────────────────────►
 //!        └─► tests are compiled ─► tests run, beside appletalk, cluster, clippy and docs ──►
 //! ```
@@ -63,11 +63,10 @@ fn everything() -> Result<()> {
     steps.run("interop afp", || interop("afp", &["--ci"]));
     steps.run("interop iscsi", || interop("iscsi", &["--ci"]));
     steps.run("interop linux", || interop("linux", &["--ci"]));
-    // The tests are still being compiled, and the browser needs none of them.
-    steps.run("interop console", || interop("console", &[]));
     // Some of the next suites run tests of our own.
     compilers.finish_one(&mut steps);
     let tests = tests();
+    steps.run("interop console", || interop("console", &[]));
     // Servers of a cluster mostly wait for the end of leases. What runs beside them measures nothing.
     let cluster = beside("cluster", &["--ci"]);
     // Its virtual machine waits for timers of protocols.

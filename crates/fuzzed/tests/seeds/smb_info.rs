@@ -200,7 +200,7 @@ fn controls() -> Vec<Seed> {
 
 fn securities() -> Vec<Seed> {
     let allow = Ace::allow(well_known::EVERYONE, AccessMask::FILE_READ, AceFlags::OBJECT_INHERIT);
-    let deny = Ace::deny(well_known::Unix::NfsMode(0o100_644).sid(), AccessMask::DELETE, AceFlags::NONE);
+    let deny = Ace::deny(well_known::EntryNumber::Mode(0o100_644).sid(), AccessMask::DELETE, AceFlags::NONE);
     let object =
         Ace { kind: AceType::ALLOWED_OBJECT, flags: AceFlags::NONE, body: AceBody::Other(vec![7; 32]) };
     let acl = Acl { revision: 4, aces: vec![deny, allow.clone(), object] };
