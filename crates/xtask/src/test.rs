@@ -1,13 +1,15 @@
 //! `cargo xtask test`: all tests. CI runs this command.
 //!
 //! ```text
-//! program ─► nfs, afp, iscsi, linux ──────────────► console, layouts, coherence, ceph, … ─► verdict
-//!        └─► smb (beside) ────────────────────────────────────────────────────────────────►
-//!        └─► tests are compiled ─► tests run, beside appletalk, cluster, clippy and docs ──►
+//! program ─► nfs, afp, linux ───────► console, layouts, coherence, ceph, … ─► tests of app ─► verdict
+//!        └─► smb, iscsi (beside) ────────────────────────────────────────►
+//!        └─► tests are compiled ────► other tests, appletalk, cluster ────►
+//!                              └────► clippy, docs ───────────────────────►
 //! ```
 //!
 //! Compilers keep all processors busy, and the suites of `interop` mostly wait. So the program that the suites need is compiled first,
-//! and all else beside them, with what they leave of the processors. The program is the one of the tests: it is compiled once, and the
+//! and all else beside them, with what they leave of the processors. Tests of app measure the server, so nothing runs beside them.
+//! The program is the one of the tests: it is compiled once, and the
 //! suites find what an assertion of a debug build finds.
 
 mod programs;
@@ -37,15 +39,24 @@ const TESTS_LIMIT: Duration = Duration::from_secs(1500);
 /// How long compilers may take that run beside the suites, and get only what these leave of the processors.
 const COMPILER_LIMIT: Duration = Duration::from_secs(2400);
 
+/// Tests that run together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum TestPart {
+    /// Those of the crate `app`, which take longer than all others.
+    App,
+    /// Those of all other crates.
+    Others,
+}
+
 #[derive(clap::Args)]
 pub struct TestArgs {
-    /// Only the tests that are compiled already
+    /// Only these of the tests, which are compiled already
     #[arg(long, hide = true)]
-    compiled: bool,
+    compiled: Option<TestPart>,
 }
 
 pub fn run(args: &TestArgs) -> Result<()> {
-    if args.compiled { programs::run() } else { everything() }
+    args.compiled.map_or_else(everything, programs::run)
 }
 
 fn everything() -> Result<()> {
@@ -57,15 +68,14 @@ fn everything() -> Result<()> {
     steps.run("program", || process::run("cargo", BUILD));
     let compilers = Compilers::start();
     interop::forget_summaries();
-    // smbtorture mostly waits, in a network of its own.
-    let smb = beside("smb", &["--ci"]);
+    // smbtorture mostly waits, as the clients of iSCSI do, each in a network of its own.
+    let (smb, iscsi) = (beside("smb", &["--ci"]), beside("iscsi", &["--ci"]));
     steps.run("interop nfs", || interop("nfs", &[]));
     steps.run("interop afp", || interop("afp", &["--ci"]));
-    steps.run("interop iscsi", || interop("iscsi", &["--ci"]));
     steps.run("interop linux", || interop("linux", &["--ci"]));
     // Some of the next suites run tests of our own.
     compilers.finish_one(&mut steps);
-    let tests = tests();
+    let tests = tests(TestPart::Others);
     steps.run("interop console", || interop("console", &[]));
     // Servers of a cluster mostly wait for the end of leases. What runs beside them measures nothing.
     let cluster = beside("cluster", &["--ci"]);
@@ -84,8 +94,10 @@ fn everything() -> Result<()> {
     steps.run("interop appletalk, the rest of it", || appletalk?.finish());
     steps.run("interop cluster, the rest of it", || cluster?.finish());
     steps.run("interop smb, the rest of it", || smb?.finish());
+    steps.run("interop iscsi, the rest of it", || iscsi?.finish());
     steps.run("tests, the rest of them", || tests?.finish_within(TESTS_LIMIT));
     compilers.finish(&mut steps);
+    steps.run("tests of app", || self::tests(TestPart::App)?.finish_within(TESTS_LIMIT));
     let outcome = steps.finish();
     println!("{}", interop::last_summaries());
     outcome
@@ -147,13 +159,17 @@ fn beside(protocol: &str, more: &[&str]) -> Result<BackgroundStep> {
     BackgroundStep::start(&format!("interop-{protocol}"), &xtask.to_string_lossy(), &args)
 }
 
-/// The tests of all crates, without waiting. CI runs them in a closed clone, see `.ci/closed`.
-fn tests() -> Result<BackgroundStep> {
+/// A part of the tests, without waiting. CI runs them in a closed clone, see `.ci/closed`.
+fn tests(part: TestPart) -> Result<BackgroundStep> {
     let xtask = std::env::current_exe()?;
-    let line = [&xtask.to_string_lossy(), "test", "--compiled"];
+    let (name, log) = match part {
+        TestPart::App => ("app", "tests-app"),
+        TestPart::Others => ("others", "tests-others"),
+    };
+    let line = [&xtask.to_string_lossy(), "test", "--compiled", name];
     match process::is_ci() {
-        true => BackgroundStep::start("tests", "bash", &[&[".ci/closed"], &line[..]].concat()),
-        false => BackgroundStep::start("tests", line[0], &line[1..]),
+        true => BackgroundStep::start(log, "bash", &[&[".ci/closed"], &line[..]].concat()),
+        false => BackgroundStep::start(log, line[0], &line[1..]),
     }
 }
 

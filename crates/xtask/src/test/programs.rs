@@ -3,19 +3,16 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::check;
-use crate::process;
+use super::TestPart;
+use crate::{check, process};
 
 /// How long one program may take.
 const LIMIT: Duration = Duration::from_secs(1200);
-/// The crate whose tests take longer than those of all other crates.
-const LONGEST: &str = "app";
 
 /// A program of tests, and the folder in which cargo runs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,46 +52,29 @@ fn programs(messages: &str) -> Vec<Program> {
     tests.filter_map(program).collect()
 }
 
-/// Runs all of them: those of the longest crate beside those of the others.
-pub fn run() -> Result<()> {
+/// Runs a part of them, one after another.
+pub fn run(part: TestPart) -> Result<()> {
     let at = list();
     let messages = fs::read_to_string(&at).with_context(|| format!("cannot read {}", at.display()))?;
-    let (longest, others): (Vec<_>, Vec<_>) =
-        programs(&messages).into_iter().partition(|program| program.folder.ends_with(LONGEST));
-    ensure!(!longest.is_empty() && !others.is_empty(), "{} names too few programs", at.display());
-    let failed = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for programs in [&longest, &others] {
-            let failed = &failed;
-            scope.spawn(move || programs.iter().for_each(|program| one(program, failed)));
-        }
-    });
-    let failed = failed.into_inner().unwrap_or_default();
-    if !failed.is_empty() {
-        bail!("these failed:\n{}", failed.join("\n"));
-    }
+    let is_meant = |program: &Program| program.folder.ends_with("/app") == (part == TestPart::App);
+    let programs: Vec<Program> = programs(&messages).into_iter().filter(is_meant).collect();
+    ensure!(!programs.is_empty(), "{} names no program", at.display());
+    let failed: Vec<String> = programs.iter().filter_map(|program| one(program).err()).collect();
+    ensure!(failed.is_empty(), "these failed:\n{}", failed.join("\n"));
     Ok(())
 }
 
-/// Runs one program, and prints what it says when it has ended.
-fn one(program: &Program, failed: &Mutex<Vec<String>>) {
+/// Runs one program, and prints what it says when it has ended. An error says which has failed.
+fn one(program: &Program) -> Result<(), String> {
     let Program { at, folder } = program;
     let mut words = vec!["-C".to_owned(), folder.clone(), format!("CARGO_MANIFEST_DIR={folder}")];
     words.extend(check::test_settings(check::LONG_STRESS).map(|(name, value)| format!("{name}={value}")));
     words.extend([at.clone(), "--quiet".to_owned()]);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let output = process::output("env", &words, LIMIT);
-    let Ok(mut failed) = failed.lock() else { return };
-    match output {
-        Ok(output) => {
-            let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-            println!("── {at}\n{}{}", text[0], text[1]);
-            if !output.status.success() {
-                failed.push(format!("{at} ({})", output.status));
-            }
-        }
-        Err(error) => failed.push(format!("{at}: {error:#}")),
-    }
+    let output = process::output("env", &words, LIMIT).map_err(|error| format!("{at}: {error:#}"))?;
+    let [said, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    println!("── {at}\n{said}{errors}");
+    if output.status.success() { Ok(()) } else { Err(format!("{at} ({})", output.status)) }
 }
 
 #[cfg(test)]
