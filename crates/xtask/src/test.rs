@@ -1,10 +1,11 @@
 //! `cargo xtask test`: all tests. CI runs this command.
 //!
 //! ```text
-//! program ─► nfs, afp, linux ───────► console, layouts, coherence, ceph, … ─► tests of app ─► verdict
-//!        └─► smb, iscsi (beside) ────────────────────────────────────────►
-//!        └─► tests are compiled ────► other tests, appletalk, cluster ────►
-//!                              └────► clippy, docs ───────────────────────►
+//! program ─► nfs, afp ─► linux ─► console, layouts, coherence, ceph, … ─► tests of app ─► verdict
+//!        ├─► iscsi ───┘         │                                      │
+//!        ├─► smb ───────────────┼──────────────────────────────────────┤
+//!        └─► tests are compiled ┴─► other tests, appletalk, cluster ───┤
+//!                             └───► clippy, docs ──────────────────────┘
 //! ```
 //!
 //! Compilers keep all processors busy, and the suites of `interop` mostly wait. So the program that the suites need is compiled first,
@@ -72,6 +73,8 @@ fn everything() -> Result<()> {
     let (smb, iscsi) = (beside("smb", &["--ci"]), beside("iscsi", &["--ci"]));
     steps.run("interop nfs", || interop("nfs", &[]));
     steps.run("interop afp", || interop("afp", &["--ci"]));
+    // Both have a virtual machine, which needs a processor of its own.
+    steps.run("interop iscsi, the rest of it", || iscsi?.finish());
     steps.run("interop linux", || interop("linux", &["--ci"]));
     // Some of the next suites run tests of our own.
     compilers.finish_one(&mut steps);
@@ -94,7 +97,6 @@ fn everything() -> Result<()> {
     steps.run("interop appletalk, the rest of it", || appletalk?.finish());
     steps.run("interop cluster, the rest of it", || cluster?.finish());
     steps.run("interop smb, the rest of it", || smb?.finish());
-    steps.run("interop iscsi, the rest of it", || iscsi?.finish());
     steps.run("tests, the rest of them", || tests?.finish_within(TESTS_LIMIT));
     compilers.finish(&mut steps);
     steps.run("tests of app", || self::tests(TestPart::App)?.finish_within(TESTS_LIMIT));
