@@ -12,6 +12,7 @@
 //! read costs one relaxed load.
 
 mod backlog;
+mod clock;
 mod others;
 mod reader;
 mod reservation;
@@ -28,6 +29,7 @@ use lock::RwLock;
 use crate::ranks;
 
 pub use self::backlog::WriteBacklog;
+use self::clock::nanos;
 use self::others::LONGEST_WAIT;
 pub use self::others::OthersPace;
 pub use self::reader::{StreamService, while_reading};
@@ -162,13 +164,6 @@ impl ReservedStreams {
     pub fn counts(&self, now: Instant) -> Vec<(u64, StreamCounts)> {
         self.tables.read().iter().map(|table| (table.reservation().id, table.counts(now))).collect()
     }
-}
-
-/// Nanoseconds since the first call, and more than 0.
-fn nanos(time: Instant) -> u64 {
-    static FIRST: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    let first = FIRST.get_or_init(|| time.checked_sub(ROOM_FOR).unwrap_or(time));
-    u64::try_from(time.saturating_duration_since(*first).as_nanos()).unwrap_or(u64::MAX).saturating_add(1)
 }
 
 #[cfg(test)]

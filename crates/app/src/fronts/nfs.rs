@@ -52,7 +52,7 @@ pub(super) const ROW: FrontRow = FrontRow {
     wrong_certificate,
 };
 
-/// Why the certificate for NFS over TLS cannot be used: it cannot be read, is none, or does not fit its key.
+/// The reason why NFS over TLS has no certificate: the file cannot be read, it has no certificate, or the key is another one's.
 fn wrong_certificate(settings: &ServerSettings) -> Option<String> {
     let tls = &settings.protocols.nfs.tls;
     let of_api = || settings.api.certificate.clone().filter(|_| settings.api.tls);

@@ -24,6 +24,8 @@ use crate::ranks;
 const PIECES: usize = 4;
 /// Writes that follow each other become one piece up to this length.
 const LONGEST_PIECE: u64 = 4 << 20;
+/// Pieces that wait. The host writes more of them in its own time, as it does without reserved streams.
+const MOST_PIECES: usize = 4_096;
 /// Writers wait while more bytes than this are not on the disk.
 const MOST: u64 = 32 << 20;
 
@@ -67,6 +69,9 @@ impl WriteBacklog {
         write: impl FnOnce(ByteRange) + Send + 'static,
     ) {
         let mut queue = self.queue.lock();
+        if queue.pieces.len() >= MOST_PIECES {
+            return;
+        }
         self.bytes.fetch_add(length, Ordering::Relaxed);
         let follows = |piece: &&mut Piece| {
             let (begin, before) = piece.range;

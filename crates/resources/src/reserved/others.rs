@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use lock::Mutex;
 
-use super::nanos;
+use super::clock::nanos;
 use crate::ranks;
 
 /// No limit.

@@ -118,7 +118,7 @@ fn try_again(args: &InteropArgs, expected: &Expectations, outcomes: &mut Outcome
     Ok(())
 }
 
-/// Runs the checks whose names contain one of these; all, if there is none.
+/// Runs the checks whose names contain one of the words in `only`. All checks run if `only` is empty.
 fn checks(args: &InteropArgs, only: &[String], outcomes: &mut Outcomes) -> Result<()> {
     let folder = process::fresh_folder("interop-cluster")?;
     let [script, program, nfs3, folder_text] = [
