@@ -156,7 +156,7 @@ fn build(
     classic::check(arguments.privileged, &sections_of_shares, findings);
     check_alone(arguments, (&server, &settings), findings);
     let with_appletalk = (&appletalk, over_appletalk.as_ref());
-    protocol::check(&server, &settings, with_appletalk, (&sections_of_shares, &shares), findings);
+    protocol::settings::check(&server, &settings, with_appletalk, (&sections_of_shares, &shares), findings);
     accounts::check_default_user(arguments, &server, findings);
     share::find_folders(&mut shares, findings);
     lun::check(&shares, findings);

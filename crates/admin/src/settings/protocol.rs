@@ -1,25 +1,15 @@
-//! The protocols: a row for each with what the program knows of it, its settings, and values of which each protocol has one.
+//! The protocols: a row for each with what the program knows of it, and values of which each protocol has one. Below are the settings.
 
 pub mod afp;
 mod iscsi;
 mod nfs;
+pub mod settings;
 mod smb;
-
-use std::path::Path;
 
 use auth::FileProtocol;
 use serde::{Deserialize, Serialize};
 
-use self::afp::AfpSettings;
-use self::iscsi::IscsiSettings;
-use self::nfs::NfsSettings;
-use self::smb::SmbSettings;
-use super::appletalk::{self, AppleTalkSettings};
-use super::diagnostic::Findings;
 use super::port::Port;
-use super::section::Section;
-use super::server::ServerSettings;
-use super::share::LocatedShare;
 
 pub use nfs::{ClientSec, ClientTls, HostAudience, TrustedHosts};
 pub use smb::Encryption;
@@ -58,13 +48,13 @@ struct Row {
     goes_over_appletalk: bool,
 }
 
-/// What the program knows of portmap, which tells clients of NFS the ports.
-const PORTMAP: Row = Row {
-    word: "portmap",
-    title: "portmap",
-    port: 111,
-    service: "sunrpc",
-    has_datagrams: true,
+/// A service without files, accounts or the kernel's help. The rows below say what else a protocol has.
+const PLAIN: Row = Row {
+    word: "",
+    title: "",
+    port: 0,
+    service: "",
+    has_datagrams: false,
     files: None,
     users_log_in: false,
     encrypts: false,
@@ -73,6 +63,48 @@ const PORTMAP: Row = Row {
     kernel_server: None,
     goes_over_appletalk: false,
 };
+
+const NFS: Row = Row {
+    word: "nfs",
+    title: "NFS",
+    port: 2049,
+    service: "nfs",
+    has_datagrams: true,
+    files: Some(FileProtocol::Nfs),
+    kerberos: Some("nfs"),
+    kernel_server: Some("nfsd"),
+    ..PLAIN
+};
+
+const SMB: Row = Row {
+    word: "smb",
+    title: "SMB",
+    port: 445,
+    service: "microsoft-ds",
+    files: Some(FileProtocol::Smb),
+    users_log_in: true,
+    encrypts: true,
+    kerberos: Some("cifs"),
+    ..PLAIN
+};
+
+const AFP: Row = Row {
+    word: "afp",
+    title: "AFP",
+    port: 548,
+    service: "afpovertcp",
+    files: Some(FileProtocol::Afp),
+    users_log_in: true,
+    has_volume_passwords: true,
+    goes_over_appletalk: true,
+    ..PLAIN
+};
+
+const ISCSI: Row = Row { word: "iscsi", title: "iSCSI", port: 3260, service: "iscsi-target", ..PLAIN };
+
+/// It tells clients of NFS the ports.
+const PORTMAP: Row =
+    Row { word: "portmap", title: "portmap", port: 111, service: "sunrpc", has_datagrams: true, ..PLAIN };
 
 impl Protocol {
     /// All services, in the order of the documentation.
@@ -86,10 +118,10 @@ impl Protocol {
 
     const fn row(self) -> Row {
         match self {
-            Self::Nfs => nfs::ROW,
-            Self::Smb => smb::ROW,
-            Self::Afp => afp::ROW,
-            Self::Iscsi => iscsi::ROW,
+            Self::Nfs => NFS,
+            Self::Smb => SMB,
+            Self::Afp => AFP,
+            Self::Iscsi => ISCSI,
             Self::Portmap => PORTMAP,
         }
     }
@@ -171,43 +203,6 @@ impl Protocol {
     pub const fn goes_over_appletalk(self) -> bool {
         self.row().goes_over_appletalk
     }
-}
-
-/// What `[server]` says of each protocol.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProtocolSettings {
-    /// NFS.
-    pub nfs: NfsSettings,
-    /// SMB.
-    pub smb: SmbSettings,
-    /// AFP.
-    pub afp: AfpSettings,
-    /// iSCSI.
-    pub iscsi: IscsiSettings,
-}
-
-/// The settings of a section; relative paths count from `folder`, or from the settings file's folder. `state` is the state folder.
-pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>, state: &Path) -> ProtocolSettings {
-    ProtocolSettings {
-        nfs: nfs::read(server, folder, file, state),
-        smb: smb::read(server),
-        afp: afp::read(server),
-        iscsi: iscsi::read(server),
-    }
-}
-
-/// What protocols need that is not in one setting alone.
-pub(super) fn check(
-    server: &Section,
-    settings: &ServerSettings,
-    (section, over_appletalk): (&Section, Option<&AppleTalkSettings>),
-    (sections, shares): (&[Section], &[LocatedShare]),
-    findings: &mut Findings,
-) {
-    appletalk::check(section, over_appletalk, findings);
-    nfs::check(server, settings, (sections, shares), findings);
-    smb::check(server, &settings.protocols.smb, shares, findings);
-    afp::check(server, settings, (section, over_appletalk), findings);
 }
 
 /// A value for each protocol.

@@ -13,7 +13,8 @@ use super::domain;
 use super::flags::Arguments;
 use super::host_accounts;
 use super::poll::{self, PollSetting};
-use super::protocol::{self, Ports, ProtocolSettings};
+use super::protocol::Ports;
+use super::protocol::settings::{self as protocols, ProtocolSettings};
 use super::section::Section;
 use super::told::{self, ToldSettings};
 
@@ -117,7 +118,7 @@ pub(super) fn read(arguments: &Arguments, file: Option<&Path>, server: &Section)
         listen: server.addresses("listen"),
         state: state(arguments, file, server),
         ports: ports(server),
-        protocols: protocol::read(server, &arguments.folder, file, &state(arguments, file, server)),
+        protocols: protocols::read(server, &arguments.folder, file, &state(arguments, file, server)),
         api: api::read(server, &arguments.folder, file),
         acme: acme::read(server, &arguments.folder, file),
         told: told::read(server, &arguments.folder, file, &state(arguments, file, server)),

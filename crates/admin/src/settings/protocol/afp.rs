@@ -1,29 +1,11 @@
 //! The settings of AFP.
 
-use auth::FileProtocol;
-
 use super::super::appletalk::AppleTalkSettings;
 use super::super::diagnostic::Findings;
 use super::super::port::Port;
 use super::super::section::Section;
 use super::super::server::ServerSettings;
-use super::{Protocol, Row};
-
-/// What the program knows of AFP.
-pub(super) const ROW: Row = Row {
-    word: "afp",
-    title: "AFP",
-    port: 548,
-    service: "afpovertcp",
-    has_datagrams: false,
-    files: Some(FileProtocol::Afp),
-    users_log_in: true,
-    encrypts: false,
-    has_volume_passwords: true,
-    kerberos: None,
-    kernel_server: None,
-    goes_over_appletalk: true,
-};
+use super::Protocol;
 
 /// The settings of `[server]` for AFP.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,23 +1,6 @@
 //! The settings of iSCSI.
 
 use super::super::section::Section;
-use super::Row;
-
-/// What the program knows of iSCSI.
-pub(super) const ROW: Row = Row {
-    word: "iscsi",
-    title: "iSCSI",
-    port: 3260,
-    service: "iscsi-target",
-    has_datagrams: false,
-    files: None,
-    users_log_in: false,
-    encrypts: false,
-    has_volume_passwords: false,
-    kerberos: None,
-    kernel_server: None,
-    goes_over_appletalk: false,
-};
 
 /// The settings of `[server]` for iSCSI.
 #[derive(Debug, Clone, PartialEq, Eq)]

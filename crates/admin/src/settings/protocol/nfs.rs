@@ -6,34 +6,15 @@ mod tls;
 
 use std::path::Path;
 
-use auth::FileProtocol;
-
 use super::super::diagnostic::Findings;
 use super::super::section::Section;
 use super::super::server::ServerSettings;
 use super::super::share::LocatedShare;
-use super::Row;
 
 pub use audience::{HostAudience, TrustedHosts};
 pub use sec::ClientSec;
 pub use tls::ClientTls;
 use tls::NfsTls;
-
-/// What the program knows of NFS.
-pub(super) const ROW: Row = Row {
-    word: "nfs",
-    title: "NFS",
-    port: 2049,
-    service: "nfs",
-    has_datagrams: true,
-    files: Some(FileProtocol::Nfs),
-    users_log_in: false,
-    encrypts: false,
-    has_volume_passwords: false,
-    kerberos: Some("nfs"),
-    kernel_server: Some("nfsd"),
-    goes_over_appletalk: false,
-};
 
 /// The settings of `[server]` for NFS.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,28 +1,9 @@
 //! The settings of SMB.
 
-use auth::FileProtocol;
-
 use super::super::diagnostic::Findings;
 use super::super::section::Section;
 use super::super::server::ServerSettings;
 use super::super::share::LocatedShare;
-use super::Row;
-
-/// What the program knows of SMB.
-pub(super) const ROW: Row = Row {
-    word: "smb",
-    title: "SMB",
-    port: 445,
-    service: "microsoft-ds",
-    has_datagrams: false,
-    files: Some(FileProtocol::Smb),
-    users_log_in: true,
-    encrypts: true,
-    has_volume_passwords: false,
-    kerberos: Some("cifs"),
-    kernel_server: None,
-    goes_over_appletalk: false,
-};
 
 /// The settings of `[server]` for SMB.
 #[derive(Debug, Clone, PartialEq, Eq)]
