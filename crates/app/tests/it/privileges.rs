@@ -107,3 +107,31 @@ fn only_the_thread_of_appletalk_may_use_frames_of_ethernet() {
     }
     assert!(has_appletalk);
 }
+
+/// Descriptors of a process that the programs it starts get, but input and output: their numbers and what they are.
+fn inherited_by_programs(pid: u32) -> BTreeSet<(u32, String)> {
+    const CLOSED_ON_EXEC: u32 = 0o2_000_000;
+    let folder = format!("/proc/{pid}/fd");
+    let all =
+        std::fs::read_dir(&folder).unwrap().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut kept = BTreeSet::new();
+    for number in all.filter_map(|name| name.parse::<u32>().ok()).filter(|number| *number > 2) {
+        // A descriptor may be closed meanwhile.
+        let Ok(facts) = std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")) else { continue };
+        let Ok(what) = std::fs::read_link(format!("{folder}/{number}")) else { continue };
+        let flags = facts.lines().find_map(|line| line.strip_prefix("flags:")).unwrap();
+        if u32::from_str_radix(flags.trim(), 8).unwrap() & CLOSED_ON_EXEC == 0 {
+            kept.insert((number, what.to_string_lossy().into_owned()));
+        }
+    }
+    kept
+}
+
+#[test]
+fn programs_that_a_server_starts_get_none_of_its_descriptors() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), "search = \"contents\"\n");
+    let (own, given) = (inherited_by_programs(server.0.id()), inherited_by_programs(std::process::id()));
+    let more: Vec<_> = own.difference(&given).collect();
+    assert!(more.is_empty(), "{more:?}");
+}

@@ -171,7 +171,8 @@ impl Backend for Host {
         let found = match self.root.get() {
             Some(object) => Found { object: object.clone(), attributes: object.attributes()? },
             None => {
-                let fd = rustix::io::dup(&self.shared.root).map_err(failure::of("dup", &self.shared.root))?;
+                let fd = rustix::io::fcntl_dupfd_cloexec(&self.shared.root, 0)
+                    .map_err(failure::of("dup", &self.shared.root))?;
                 let found = self.shared.adopt(fd, OpenMethod::ByName)?;
                 let _ = self.root.set(found.object.clone()); // the same as the faster thread's
                 found
@@ -382,7 +383,7 @@ impl HostVolume {
     fn folders_above(self: &Arc<Self>) -> Vec<Arc<dyn Object>> {
         const DEEPEST: usize = 256;
         let mut above: Vec<Arc<dyn Object>> = Vec::new();
-        let Ok(mut below) = rustix::io::dup(&self.root)
+        let Ok(mut below) = rustix::io::fcntl_dupfd_cloexec(&self.root, 0)
             .map_err(failure::of("dup", &self.root))
             .and_then(|fd| self.adopt(fd, OpenMethod::ByName))
         else {

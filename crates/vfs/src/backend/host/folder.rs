@@ -179,7 +179,8 @@ impl HostObject {
                 == (root.stx_ino, root.stx_dev_major, root.stx_dev_minor)
         };
         if is_root(&stat(self.fd())?) {
-            let root = rustix::io::dup(&self.shared.root).map_err(failure::of("dup", &self.shared.root))?;
+            let root = rustix::io::fcntl_dupfd_cloexec(&self.shared.root, 0)
+                .map_err(failure::of("dup", &self.shared.root))?;
             return self.shared.adopt(root, OpenMethod::ByName);
         }
         let up = |fd: std::os::fd::BorrowedFd<'_>| {
@@ -188,7 +189,7 @@ impl HostObject {
                 .map_err(failure::of_entry("openat", fd, b".."))
         };
         let parent = up(self.fd())?;
-        let mut above = rustix::io::dup(&parent).map_err(failure::of("dup", &parent))?;
+        let mut above = rustix::io::fcntl_dupfd_cloexec(&parent, 0).map_err(failure::of("dup", &parent))?;
         let mut below = None;
         for _ in 0..DEEPEST {
             let at = stat(above.as_fd())?;

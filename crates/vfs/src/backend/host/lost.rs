@@ -76,7 +76,8 @@ impl HostVolume {
 
     fn follow_trace(self: &Arc<Self>, key: &HostKey, depth: usize) -> Option<Found> {
         const DEEPEST: usize = 512;
-        let root = self.adopt(rustix::io::dup(&self.root).ok()?, OpenMethod::ByName).ok()?;
+        let root =
+            self.adopt(rustix::io::fcntl_dupfd_cloexec(&self.root, 0).ok()?, OpenMethod::ByName).ok()?;
         if root.object.key() == *key {
             return Some(root);
         }
@@ -104,7 +105,9 @@ impl HostVolume {
         tracing::info!(inode, "searching the share for a file that a client knows from before");
         let mut left = SEARCH_ENTRIES;
         let mut folders: VecDeque<Arc<dyn Object>> = VecDeque::new();
-        let root = rustix::io::dup(&self.root).ok().and_then(|fd| self.adopt(fd, OpenMethod::ByName).ok());
+        let root = rustix::io::fcntl_dupfd_cloexec(&self.root, 0)
+            .ok()
+            .and_then(|fd| self.adopt(fd, OpenMethod::ByName).ok());
         folders.extend(root.map(|found| found.object));
         while let Some(folder) = folders.pop_front() {
             let mut wanted: Vec<Box<[u8]>> = Vec::new();
