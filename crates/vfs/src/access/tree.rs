@@ -13,7 +13,7 @@ use crate::backend::{Found, Node, XattrMode};
 use crate::caller::server;
 use crate::names::own::is_own_name;
 use crate::scrub::walk::{self, Visitor};
-use crate::{Attributes, Error, FileId, Kind, Result, SetAttributes, StoredRights, Volume};
+use crate::{Attributes, Error, FileId, HostKey, Kind, Result, SetAttributes, StoredRights, Volume};
 
 /// What is done with the rights of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct RightsWork {
 /// The rights of a file as they are stored on the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RightsRecord {
+    /// Which file it is.
+    pub file: HostKey,
     /// The permission bits and what else the mode has.
     pub mode: u32,
     /// The values of the attributes: the POSIX ACL of the file, that which a folder passes on, and the sealed list.
@@ -105,16 +107,23 @@ impl StoredRights<'_> {
                 Err(other) => return Err(other),
             };
         }
-        Ok(RightsRecord { mode: of.attributes.mode & 0o7777, attributes })
+        Ok(RightsRecord { file: of.object.key(), mode: of.attributes.mode & 0o7777, attributes })
     }
 
     /// Gives the file or folder at this path the rights that it had.
     ///
     /// # Errors
-    /// Those of the host. `NotFound`: it is not there any more.
+    /// Those of the host. `NotFound`: it is not there any more. `Stale`: another file has its place. `ReadOnly`: the volume cannot be
+    /// changed.
     pub fn put_record(&self, path: &[&[u8]], record: &RightsRecord) -> Result<()> {
+        if self.volume.is_read_only() {
+            return Err(Error::ReadOnly);
+        }
         let root = self.volume.root()?;
         let of = if path.is_empty() { root } else { root.object.lookup_path(server(), path)? };
+        if of.object.key() != record.file {
+            return Err(Error::Stale);
+        }
         for (value, name) in record.attributes.iter().zip(RECORDED) {
             match value {
                 Some(value) => of.object.set_xattr(server(), name, value, XattrMode::Set)?,

@@ -41,9 +41,7 @@ pub(super) fn set(
              readers and drop"
         );
     }
-    if file.share.read_only {
-        bail!("the share {share} is read-only; `fourfold set read-only=off {share}` changes that");
-    }
+    tree::require_writable(file.share)?;
     let rights = role.map(|role| rights_of(role, file.is_folder())).transpose()?;
     let meant = meant(service, who)?;
     let acl = file.volume.acl(&file.found)?;

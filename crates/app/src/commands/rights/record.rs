@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
-use vfs::RightsRecord;
+use vfs::{HostKey, RightsRecord};
 
 /// In the state folder.
 const FOLDER: &str = "rights";
@@ -27,6 +27,8 @@ struct Head {
 #[derive(Debug, Serialize, Deserialize)]
 struct Line {
     path: String,
+    /// Which file it is: another one may get its place.
+    file: String,
     mode: u32,
     attributes: [Option<String>; 3],
 }
@@ -55,6 +57,7 @@ impl ChangeRecord {
         let [access, default, list] = &before.attributes;
         let line = Line {
             path: wire::hex::encode(path),
+            file: wire::hex::encode(before.file.as_bytes()),
             mode: before.mode,
             attributes: [hex(access), hex(default), hex(list)],
         };
@@ -137,17 +140,18 @@ pub(super) fn read(
     for (number, line) in lines.enumerate() {
         let wrong = || format!("{}, line {}: it is no line of a record", path.display(), number + 2);
         let line = line.with_context(what)?;
-        let Line { path: hex, mode, attributes } = match serde_json::from_str(&line) {
+        let Line { path: hex, file, mode, attributes } = match serde_json::from_str(&line) {
             Ok(line) => line,
             Err(_) if !line.ends_with('}') => break, // it was being written when the server ended
             Err(error) => return Err(error).with_context(wrong),
         };
         let at = wire::hex::decode_any(&hex).with_context(wrong)?;
+        let file = wire::hex::decode_any(&file).and_then(|key| HostKey::new(&key)).with_context(wrong)?;
         let value =
             |hex: Option<String>| hex.map(|hex| wire::hex::decode_any(&hex).with_context(wrong)).transpose();
         let [access, default, list] = attributes;
         let attributes = [value(access)?, value(default)?, value(list)?];
-        if !each(at, RightsRecord { mode, attributes }) {
+        if !each(at, RightsRecord { file, mode, attributes }) {
             break;
         }
     }
@@ -161,7 +165,9 @@ mod tests {
     #[test]
     fn what_was_noted_is_read_again_and_of_its_share_only() {
         let state = tempfile::tempdir().unwrap();
-        let before = RightsRecord { mode: 0o2770, attributes: [Some(vec![0xff, 0]), None, Some(vec![7])] };
+        let file = HostKey::new(&[3, 0, 9]).unwrap();
+        let before =
+            RightsRecord { file, mode: 0o2770, attributes: [Some(vec![0xff, 0]), None, Some(vec![7])] };
         let mut record = ChangeRecord::new(state.path(), "Studio/a");
         assert_eq!(record.name(), None);
         record.note(b"2019/\xff", &before).unwrap();
@@ -182,7 +188,8 @@ mod tests {
     #[test]
     fn the_newest_records_are_kept() {
         let state = tempfile::tempdir().unwrap();
-        let before = RightsRecord { mode: 0, attributes: [None, None, None] };
+        let file = HostKey::new(&[]).unwrap();
+        let before = RightsRecord { file, mode: 0, attributes: [None, None, None] };
         for _ in 0..MOST_KEPT + 3 {
             ChangeRecord::new(state.path(), "a").note(b"x", &before).unwrap();
         }

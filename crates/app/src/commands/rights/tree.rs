@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use admin::ShareSettings;
 use admin::control::{Progress, RightsFinding, RightsReport};
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use auth::{ANONYMOUS, Roles};
 use vfs::acl::Deviation;
 use vfs::{Attributes, Error, Kind, RightsObserver, RightsRecord, RightsWork};
@@ -43,11 +43,20 @@ pub(super) fn reset(
     (recursive, all, dry_run): (bool, bool, bool),
     tell: Tell<'_>,
 ) -> anyhow::Result<RightsReport> {
-    if !dry_run && file.share.read_only {
-        let share = &file.share.name;
-        bail!("the share {share} is read-only; `fourfold set read-only=off {share}` changes that");
+    if !dry_run {
+        require_writable(file.share)?;
     }
     walk(service, file, (RightsWork { recursive, reset: !dry_run, all }, true), tell)
+}
+
+/// Refuses changes of a share that is only read.
+pub(super) fn require_writable(share: &ShareSettings) -> anyhow::Result<()> {
+    let name = &share.name;
+    ensure!(
+        !share.read_only,
+        "the share {name} is read-only; `fourfold set read-only=off {name}` changes that"
+    );
+    Ok(())
 }
 
 /// Makes a change of a list, and passes it on to what is below.
@@ -81,6 +90,7 @@ pub(super) fn undo(
     name: &str,
     tell: Tell<'_>,
 ) -> anyhow::Result<RightsReport> {
+    require_writable(share)?;
     let volume = service.volumes.open(share, &service.current.settings)?;
     let state = service.volumes.state();
     let mut report = RightsReport { share: share.name.clone(), ..RightsReport::default() };
@@ -126,6 +136,10 @@ impl FindingList {
 }
 
 fn failure(error: Error) -> (&'static str, String, &'static str) {
+    if error == Error::Stale {
+        let what = "another file has this place now, and keeps its rights".to_owned();
+        return ("replaced", what, "look at its rights with `fourfold rights show`");
+    }
     ("failed", error.to_string(), "look at the file on the server")
 }
 

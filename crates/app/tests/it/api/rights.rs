@@ -168,6 +168,24 @@ fn a_reset_is_counted_made_and_taken_back() {
 }
 
 #[test]
+fn taking_a_reset_back_widens_no_other_file() {
+    let scene = Scene::new();
+    let made = scene.done("rights/reset", json!({ "share": "one", "path": "2019", "recursive": true }));
+    let private = scene.plan().with_file_name("private");
+    std::fs::write(&private, "of somebody else").unwrap();
+    std::fs::set_permissions(&private, PermissionsExt::from_mode(0o660)).unwrap();
+    // The old file is still there, so that its inode number is not used again.
+    std::fs::rename(scene.plan(), scene.plan().with_file_name("old")).unwrap();
+    std::fs::rename(&private, scene.plan()).unwrap();
+    let undone = scene.done("rights/undo", json!({ "share": "one", "record": made["record"] }));
+    let changed = made["changed"].as_u64().unwrap() - 1;
+    assert_eq!((&undone["changed"], &undone["failed"]), (&json!(changed), &json!(1)), "{undone}");
+    let finding = &undone["findings"][0];
+    assert_eq!((&finding["path"], &finding["kind"]), (&json!("2019/plan"), &json!("replaced")));
+    assert_eq!(scene.local_bits(), 0);
+}
+
+#[test]
 fn only_an_administrator_with_the_own_password_changes_rights() {
     let scene = Scene::new();
     let set = json!({ "share": "one", "path": "2019", "who": "everyone", "role": "owner" });
