@@ -1,5 +1,6 @@
 //! What shows an issuer that a name is the server's own: a page (RFC 8555 8.3), or a record of its zone (8.4).
 
+use std::collections::VecDeque;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,13 +12,12 @@ use anyhow::{Context, bail, ensure};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 use vfs::backend::host::as_ourselves;
 
 use super::jws::encoded;
 
-/// The most requests for the page at a time, the longest one in bytes, and how long it may take.
+/// The most requests for the page at a time (a further one ends the oldest), the longest one in bytes, and how long it may take.
 const MOST_REQUESTS: usize = 16;
 const LONGEST_REQUEST: usize = 8 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -88,16 +88,25 @@ async fn listener(port: u16) -> std::io::Result<TcpListener> {
 }
 
 async fn serve(listener: TcpListener, shown: String) {
-    let (shown, permits) = (Arc::new(shown), Arc::new(Semaphore::new(MOST_REQUESTS)));
+    let shown = Arc::new(shown);
+    // They end with this task.
+    let mut answers = JoinSet::new();
+    let mut begun: VecDeque<AbortHandle> = VecDeque::new();
     loop {
-        let Ok(permit) = permits.clone().acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
+                while answers.try_join_next().is_some() {}
+                begun.retain(|answer| !answer.is_finished());
+                // The issuer's request comes as a whole, so one that is slow is of somebody else.
+                if begun.len() == MOST_REQUESTS
+                    && let Some(oldest) = begun.pop_front()
+                {
+                    oldest.abort();
+                }
                 let shown = shown.clone();
-                tokio::spawn(async move {
-                    let _permit = permit;
+                begun.push_back(answers.spawn(async move {
                     let _ = tokio::time::timeout(PATIENCE, answer(stream, &shown)).await;
-                });
+                }));
             }
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await, // out of descriptors
         }

@@ -6,9 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use admin::settings::AcmeChallenge;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use x509_parser::extensions::GeneralName;
 use x509_parser::pem::Pem;
 
+use super::challenges::ShownProof;
 use super::jws::encoded;
 use super::*;
 use issuer::{Issuer, Way};
@@ -136,6 +139,26 @@ async fn the_page_shows_tokens_only() {
         let why = ordered(&wanted, state.path()).await.err().unwrap();
         assert!(format!("{why:#}").contains("is not base64url"), "{token:?}: {why:#}");
     }
+}
+
+#[tokio::test]
+async fn slow_clients_of_the_page_keep_no_issuer_out() {
+    const SLOW: usize = 64;
+    let port = free_port();
+    let page = ShownProof::begin(&AcmeChallenge::Http(port), "nas.example.com", "token.key").await.unwrap();
+    let mut slow = Vec::new();
+    for _ in 0..SLOW {
+        slow.push(TcpStream::connect(("127.0.0.1", port)).await.unwrap());
+    }
+    let mut issuer = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let request = "GET /.well-known/acme-challenge/token HTTP/1.1\r\nHost: nas.example.com\r\n\r\n";
+    issuer.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    let read = tokio::time::timeout(Duration::from_secs(5), issuer.read_to_string(&mut answer));
+    read.await.expect("sooner than a slow client is given up").unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\ntoken.key"), "{answer}");
+    page.end().await;
+    assert_eq!(slow[SLOW - 1].read(&mut [0]).await.unwrap_or(0), 0, "they end with the page");
 }
 
 #[test]
