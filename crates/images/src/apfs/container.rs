@@ -9,7 +9,7 @@ use super::checkpoint::{self, Checkpoint};
 use super::object::kind;
 use super::object_map::ObjectMap;
 use super::superblock;
-use super::unlock;
+use super::unlock::{self, RoundsLeft};
 use super::volume::Volume;
 use super::volume_superblock::{Encryption, VolumeSuperblock};
 use crate::{Error, Passphrase, ReadAt, Result};
@@ -22,6 +22,7 @@ pub struct Container {
     /// Why newer checkpoints than this one cannot be used.
     pub(super) skipped: Vec<Error>,
     pub(super) map: Arc<ObjectMap>,
+    pub(super) rounds_left: Arc<RoundsLeft>,
 }
 
 impl Container {
@@ -40,7 +41,7 @@ impl Container {
         let (checkpoint, skipped) = checkpoint::newest(&blocks, &first)?;
         checkpoint.superblock.require_supported()?;
         let map = Arc::new(ObjectMap::open(&blocks, checkpoint.superblock.object_map)?);
-        Ok(Self { blocks, checkpoint: Arc::new(checkpoint), skipped, map })
+        Ok(Self { blocks, checkpoint: Arc::new(checkpoint), skipped, map, rounds_left: Arc::default() })
     }
 
     /// How many volumes there are.

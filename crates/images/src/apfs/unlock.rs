@@ -7,6 +7,7 @@
 //! Apple does not publish how the wrapped keys are packed: DER, as others found out.
 
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use aws_lc_rs::key_wrap::{AES_128, AES_256, AesKek, KeyWrap};
 use aws_lc_rs::{digest, hmac, pbkdf2};
@@ -20,10 +21,26 @@ use super::superblock::BlockRun;
 use super::xts::Xts;
 use crate::{Error, Passphrase, Result};
 
-/// How many rounds of PBKDF2 all records of a volume may cost. macOS makes about 100,000 for each.
+/// How many rounds of PBKDF2 all records of all volumes of a container may cost. macOS makes about 100,000 for each.
 const MOST_ROUNDS: u64 = 20_000_000;
 /// The flag of keys of 128 bits: of volumes that were encrypted by CoreStorage before they were APFS.
 const SHORT_KEY: u32 = 2;
+
+/// The rounds of PBKDF2 that are left for a container.
+pub(super) struct RoundsLeft(AtomicU64);
+
+impl Default for RoundsLeft {
+    fn default() -> Self {
+        Self(AtomicU64::new(MOST_ROUNDS))
+    }
+}
+
+impl RoundsLeft {
+    /// Takes the rounds of a record. False: so many are not left.
+    fn take(&self, rounds: u64) -> bool {
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(rounds)).is_ok()
+    }
+}
 
 /// The key of a volume.
 pub(super) fn volume_key(
@@ -44,13 +61,24 @@ pub(super) fn volume_key(
     let volume_key = entry(tag::VOLUME_KEY).ok_or_else(missing)?;
     let at = BlockRun::decode(&mut Reader::new(&records.data)).map_err(|_| missing())?;
     let of_volume = keybag::read(&container.blocks, at, keybag::OF_VOLUME, uuid)?;
-    let mut rounds_left = MOST_ROUNDS;
     let records = of_volume.iter().filter(|entry| entry.tag == tag::UNLOCK_RECORDS);
-    let kek = records.filter_map(|record| Packed::decode(&record.data).ok()).find_map(|record| {
-        rounds_left = rounds_left.checked_sub(record.rounds)?;
-        record.unlock(passphrase.as_bytes())
-    });
-    let kek = kek.ok_or(Error::Passphrase)?;
+    let mut costly = None;
+    let kek =
+        records.filter_map(|record| Packed::decode(&record.data).ok()).find_map(|record| {
+            match container.rounds_left.take(record.rounds) {
+                true => record.unlock(passphrase.as_bytes()),
+                false => {
+                    costly = Some(record.rounds);
+                    None
+                }
+            }
+        });
+    let kek = kek.ok_or_else(|| match costly {
+        Some(rounds) => Error::NotSupported(format!(
+            "a passphrase with {rounds} rounds; all volumes of a container together may have {MOST_ROUNDS}"
+        )),
+        None => Error::Passphrase,
+    })?;
     let wrapped = Packed::decode(&volume_key.data);
     let wrapped = wrapped.map_err(|malformed| damaged("keybag of the container", 0, malformed.0))?;
     let key = wrapped.unwrap(&kek).and_then(|vek| wrapped.xts(&vek));
@@ -160,4 +188,18 @@ fn integer(bytes: &[u8]) -> Decoded<u64> {
         return Err(Malformed("a number of a key is too large"));
     }
     Ok(bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_volumes_of_a_container_share_the_rounds() {
+        let rounds = RoundsLeft::default();
+        assert!(rounds.take(MOST_ROUNDS - 1));
+        assert!(!rounds.take(2), "so many are not left");
+        assert!(rounds.take(1), "what is refused takes nothing");
+        assert!(!rounds.take(1));
+    }
 }
