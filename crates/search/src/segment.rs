@@ -128,16 +128,49 @@ impl Row {
 
     /// `None` if the bytes are too few.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut r = Reader::new(bytes);
-        let [kind, flags, ..] = r.array::<4>().ok()?;
+        let row = StoredRow(bytes.first_chunk()?);
         Some(Self {
-            kind: FileKind::of_number(kind).unwrap_or(FileKind::Other),
-            flags,
-            uid: r.u32_le().ok()?,
-            size: r.u64_le().ok()?,
-            modified: r.i64_le().ok()?,
-            created: r.i64_le().ok()?,
+            kind: row.kind(),
+            flags: row.flags(),
+            uid: row.uid(),
+            size: row.size(),
+            modified: row.modified(),
+            created: row.created(),
         })
+    }
+}
+
+/// A row as [`Row::encode`] writes it, of which only what is asked for is decoded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StoredRow<'a>(pub(crate) &'a [u8; ROW]);
+
+impl StoredRow<'_> {
+    pub(crate) fn kind(self) -> FileKind {
+        FileKind::of_number(self.0[0]).unwrap_or(FileKind::Other)
+    }
+
+    pub(crate) fn flags(self) -> u8 {
+        self.0[1]
+    }
+
+    pub(crate) fn uid(self) -> u32 {
+        u32::from_le_bytes(self.field::<4, 4>())
+    }
+
+    pub(crate) fn size(self) -> u64 {
+        u64::from_le_bytes(self.field::<8, 8>())
+    }
+
+    pub(crate) fn modified(self) -> i64 {
+        i64::from_le_bytes(self.field::<16, 8>())
+    }
+
+    pub(crate) fn created(self) -> i64 {
+        i64::from_le_bytes(self.field::<24, 8>())
+    }
+
+    fn field<const AT: usize, const LENGTH: usize>(self) -> [u8; LENGTH] {
+        std::array::from_fn(|at| self.0[AT + at])
     }
 }
 

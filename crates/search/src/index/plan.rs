@@ -1,6 +1,6 @@
 //! A query as an index answers it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use memchr::memmem::Finder;
@@ -9,7 +9,7 @@ use query::{
     extensions,
 };
 
-use crate::segment::{HAS_CONTENTS, IS_FILE, Row};
+use crate::segment::{HAS_CONTENTS, IS_FILE, StoredRow};
 
 /// What a query asks of the entries of a segment. Every entry that matches passes; of those that pass, some may not match.
 pub(crate) enum Plan<'q> {
@@ -57,27 +57,40 @@ pub(crate) struct OwnerTest<'q> {
     test: &'q Test,
     name_of: &'q dyn Fn(u32) -> Option<String>,
     known: RefCell<HashMap<u32, bool>>,
+    /// The answer for the entry before, which mostly has the same owner.
+    last: Cell<Option<(u32, bool)>>,
 }
 
-impl OwnerTest<'_> {
+impl<'q> OwnerTest<'q> {
+    fn new(test: &'q Test, name_of: &'q dyn Fn(u32) -> Option<String>) -> Self {
+        Self { test, name_of, known: RefCell::default(), last: Cell::default() }
+    }
+
     fn accepts(&self, uid: u32) -> bool {
+        if let Some((last, is_meant)) = self.last.get()
+            && last == uid
+        {
+            return is_meant;
+        }
         let ask = || {
             let name = (self.name_of)(uid).unwrap_or_else(|| uid.to_string());
             self.test.accepts(Attribute::Owner, &query::Value::Text(name))
         };
-        *self.known.borrow_mut().entry(uid).or_insert_with(ask)
+        let is_meant = *self.known.borrow_mut().entry(uid).or_insert_with(ask);
+        self.last.set(Some((uid, is_meant)));
+        is_meant
     }
 }
 
 impl RowTest<'_> {
-    pub(crate) fn accepts(&self, row: &Row) -> bool {
+    pub(crate) fn accepts(&self, row: StoredRow<'_>) -> bool {
         match self {
-            Self::Kinds(kinds) => kinds[row.kind as usize],
-            Self::Size(order, with) => row.flags & IS_FILE != 0 && order.holds(row.size as f64, *with),
-            Self::Modified(order, with) => order.holds(row.modified, *with),
-            Self::Created(order, with) => order.holds(row.created, *with),
-            Self::Flag(flag) => row.flags & flag != 0,
-            Self::Owner(test) => test.accepts(row.uid),
+            Self::Kinds(kinds) => kinds[row.kind() as usize],
+            Self::Size(order, with) => row.flags() & IS_FILE != 0 && order.holds(row.size() as f64, *with),
+            Self::Modified(order, with) => order.holds(row.modified(), *with),
+            Self::Created(order, with) => order.holds(row.created(), *with),
+            Self::Flag(flag) => row.flags() & flag != 0,
+            Self::Owner(test) => test.accepts(row.uid()),
         }
     }
 }
@@ -144,9 +157,7 @@ impl<'q> Plan<'q> {
                 none if none.is_empty() => Self::Row(RowTest::Flag(HAS_CONTENTS)),
                 words => Self::Words(words),
             },
-            (Attribute::Owner, Test::Text(_)) => {
-                Self::Row(RowTest::Owner(OwnerTest { test, name_of, known: RefCell::default() }))
-            }
+            (Attribute::Owner, Test::Text(_)) => Self::Row(RowTest::Owner(OwnerTest::new(test, name_of))),
             (attribute, Test::Present) if !is_extra(attribute) => Self::All,
             (attribute, _) if is_extra(attribute) => Self::Extra(comparison),
             _ => Self::Nothing,

@@ -9,7 +9,7 @@ use vfs::names::text_view;
 
 use super::plan::{NameTest, Plan, RowTest};
 use crate::error::IndexFailure;
-use crate::segment::{Number, REFS, ROW, Refs, Row, Segment};
+use crate::segment::{Number, REFS, ROW, Refs, Row, Segment, StoredRow};
 
 /// Entries of a block.
 const BLOCK: usize = 4096;
@@ -168,7 +168,7 @@ impl<'p, 'q> Prepared<'p, 'q> {
             Self::Row(test) => {
                 let (rows, mut found) = (block.rows()?, NONE);
                 each(among, |at| {
-                    if rows.get(at * ROW..).and_then(Row::decode).is_some_and(|row| test.accepts(&row)) {
+                    if rows.get(at).is_some_and(|row| test.accepts(StoredRow(row))) {
                         set(&mut found, at);
                     }
                 });
@@ -212,11 +212,11 @@ impl<'s> Block<'s> {
         Self { segment, first, count, rows: None, texts: None }
     }
 
-    fn rows(&mut self) -> Result<&[u8], IndexFailure> {
+    fn rows(&mut self) -> Result<&[[u8; ROW]], IndexFailure> {
         if self.rows.is_none() {
             self.rows = Some(self.segment.rows(self.first, self.count)?);
         }
-        Ok(self.rows.as_deref().unwrap_or_default())
+        Ok(self.rows.as_deref().unwrap_or_default().as_chunks().0)
     }
 
     fn named(&mut self, test: &NameTest<'_>, among: &Mask) -> Result<Mask, IndexFailure> {
