@@ -80,9 +80,8 @@ pub fn run() -> Result<()> {
     steps.finish()
 }
 
-/// How many seconds the test `stress` runs in `check`, and in `test`.
-const SHORT_STRESS: &str = "20";
-pub const LONG_STRESS: &str = "30";
+/// How many seconds the test `stress` runs.
+const STRESS_SECONDS: &str = "20";
 
 /// The tests that run at the same time, for each processor. Many tests mostly wait: for a timeout
 /// of the server, or for a disk that is made to stall.
@@ -114,14 +113,14 @@ fn run_line(line: &[&str]) -> Result<()> {
 
 /// Runs the tests of all crates.
 fn run_tests() -> Result<()> {
-    let settings = test_settings(SHORT_STRESS);
+    let settings = test_settings();
     let env: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, &**value)).collect();
     process::run_with("cargo", &[&TEST[..], &["--no-fail-fast"]].concat(), &env)
 }
 
 /// Variables for programs of tests: how many tests run at the same time, and the seconds that the test `stress` takes.
-pub fn test_settings(stress_seconds: &str) -> [(&'static str, String); 2] {
+pub fn test_settings() -> [(&'static str, String); 2] {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = (processors * TESTS_PER_PROCESSOR).to_string();
-    [("RUST_TEST_THREADS", threads), ("FOURFOLD_STRESS_SECONDS", stress_seconds.to_owned())]
+    [("RUST_TEST_THREADS", threads), ("FOURFOLD_STRESS_SECONDS", STRESS_SECONDS.to_owned())]
 }

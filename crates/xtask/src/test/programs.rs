@@ -68,7 +68,7 @@ pub fn run(part: TestPart) -> Result<()> {
 fn one(program: &Program) -> Result<(), String> {
     let Program { at, folder } = program;
     let mut words = vec!["-C".to_owned(), folder.clone(), format!("CARGO_MANIFEST_DIR={folder}")];
-    words.extend(check::test_settings(check::LONG_STRESS).map(|(name, value)| format!("{name}={value}")));
+    words.extend(check::test_settings().map(|(name, value)| format!("{name}={value}")));
     words.extend([at.clone(), "--quiet".to_owned()]);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let output = process::output("env", &words, LIMIT).map_err(|error| format!("{at}: {error:#}"))?;
