@@ -93,7 +93,7 @@ pub(crate) use status::Status;
 pub(crate) use stream::{ReserveStreams, StreamCommand};
 pub(crate) use test_alert::TestAlert;
 pub(crate) use token::TokenCommand;
-pub(crate) use user::{AccountArgs, User, UserRights};
+pub(crate) use user::{AccountArgs, PasswordArgs, User, UserRights};
 pub(crate) use verify_edit::VerifyEdit;
 pub(crate) use verify_metadata::VerifyMetadata;
 

@@ -30,18 +30,8 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         /// First group of the account; by default that of the Unix user
         #[arg(long, value_parser = clap::value_parser!(u32).range(..=i64::from(u32::MAX) - 1))]
         gid: Option<u32>,
-        /// Take the password from the first line of standard input
-        #[arg(long)]
-        password_stdin: bool,
-        /// Take the password from the first line of a file
-        #[arg(long, value_name = "FILE", conflicts_with = "password_stdin")]
-        password_file: Option<PathBuf>,
-        /// Also keep the password's first eight characters as they are, for Macs before Mac OS 8.6 and Apple IIs
-        #[arg(long)]
-        legacy_password: bool,
-        /// Also keep the password as it is, as the secret of iSCSI logins (CHAP): 12 to 255 bytes, for Windows 12 to 16
-        #[arg(long)]
-        chap_secret: bool,
+        #[command(flatten)]
+        password: PasswordArgs,
         /// Groups in addition to those of the Unix user, by name or number: film,edit. The server must run as root for them
         #[arg(long, value_name = "LIST", value_delimiter = ',')]
         groups: Vec<String>,
@@ -74,18 +64,8 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     Passwd {
         #[command(flatten)]
         named: AccountArgs,
-        /// Take the password from the first line of standard input
-        #[arg(long)]
-        password_stdin: bool,
-        /// Take the password from the first line of a file
-        #[arg(long, value_name = "FILE", conflicts_with = "password_stdin")]
-        password_file: Option<PathBuf>,
-        /// Also keep the password's first eight characters as they are, for Macs before Mac OS 8.6 and Apple IIs
-        #[arg(long)]
-        legacy_password: bool,
-        /// Also keep the password as it is, as the secret of iSCSI logins (CHAP): 12 to 255 bytes, for Windows 12 to 16
-        #[arg(long)]
-        chap_secret: bool,
+        #[command(flatten)]
+        password: PasswordArgs,
     },
     /// Remove an account; its files stay
     #[command(after_help = "Examples:
@@ -122,6 +102,23 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         #[command(flatten)]
         state: Where,
     },
+}
+
+/// Where a password comes from, and what else is kept of it.
+#[derive(Debug, Default, Args)]
+pub(crate) struct PasswordArgs {
+    /// Take the password from the first line of standard input
+    #[arg(long)]
+    pub(crate) password_stdin: bool,
+    /// Take the password from the first line of a file
+    #[arg(long, value_name = "FILE", conflicts_with = "password_stdin")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// Also keep the password's first eight characters as they are, for Macs before Mac OS 8.6 and Apple IIs
+    #[arg(long)]
+    pub(crate) legacy_password: bool,
+    /// Also keep the password as it is, as the secret of iSCSI logins (CHAP): 12 to 255 bytes, for Windows 12 to 16
+    #[arg(long)]
+    pub(crate) chap_secret: bool,
 }
 
 /// The rights of an account, and its Unix user.

@@ -8,7 +8,7 @@ use admin::{Settings, State};
 use anyhow::Context as _;
 use auth::{AccountFile, Host, Ids, Record, Secret, is_same_name, second_factor};
 
-use crate::cli::{AccountArgs, Caution, User, UserRights, Where};
+use crate::cli::{AccountArgs, Caution, PasswordArgs, User, UserRights, Where};
 use crate::host::here;
 use crate::people::{accounts, who};
 use crate::terminal::asking::patiently;
@@ -21,8 +21,7 @@ pub(crate) fn make(named: &AccountArgs) -> anyhow::Result<ExitCode> {
         Ok(state) => state,
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
-    let input = PasswordInput { from: Source::new(false, None), legacy: false, chap: false };
-    add(&state, named, (Ids { uid: None, gid: None }, Vec::new(), false), input)?;
+    add(&state, named, (Ids { uid: None, gid: None }, Vec::new(), false), &PasswordArgs::default())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -33,28 +32,12 @@ pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
     match command {
-        User::Add {
-            named,
-            uid,
-            gid,
-            password_stdin,
-            password_file,
-            legacy_password,
-            chap_secret,
-            groups,
-            admin,
-        } => {
+        User::Add { named, uid, gid, password, groups, admin } => {
             let groups = numbers(groups)?;
-            let from = Source::new(*password_stdin, password_file.as_deref());
-            let input = PasswordInput { from, legacy: *legacy_password, chap: *chap_secret };
-            add(&state, named, (Ids { uid: *uid, gid: *gid }, groups, *admin), input)?;
+            add(&state, named, (Ids { uid: *uid, gid: *gid }, groups, *admin), password)?;
         }
         User::Modify { named, rights } => modify(&state, named, rights)?,
-        User::Passwd { named, password_stdin, password_file, legacy_password, chap_secret } => {
-            let from = Source::new(*password_stdin, password_file.as_deref());
-            let input = PasswordInput { from, legacy: *legacy_password, chap: *chap_secret };
-            passwd(&state, named, input)?;
-        }
+        User::Passwd { named, password } => passwd(&state, named, password)?,
         User::Remove { named, caution } => remove(&state, named, caution)?,
         User::ResetFactor { named, caution } => reset_factor(&state, named, caution)?,
         User::List { json, state: place } => list(&state, place, *json)?,
@@ -74,22 +57,17 @@ fn numbers(names: &[String]) -> anyhow::Result<Vec<u32>> {
     names.iter().filter(|name| !name.is_empty()).map(number).collect()
 }
 
-/// The source of a password, and the secrets to store.
-struct PasswordInput<'a> {
-    from: Source<'a>,
-    /// Includes the part that the oldest Macs need.
-    legacy: bool,
-    /// Includes the CHAP secret.
-    chap: bool,
-}
+impl PasswordArgs {
+    fn source(&self) -> Source<'_> {
+        Source::new(self.password_stdin, self.password_file.as_deref())
+    }
 
-impl PasswordInput<'_> {
     /// Stores the additional secrets.
     fn keep(&self, file: &mut AccountFile, name: &str, password: &str) -> Result<(), auth::Error> {
-        if self.legacy {
+        if self.legacy_password {
             file.keep_legacy_password(name, password)?;
         }
-        if self.chap { file.keep_chap_secret(name, password) } else { Ok(()) }
+        if self.chap_secret { file.keep_chap_secret(name, password) } else { Ok(()) }
     }
 }
 
@@ -109,7 +87,7 @@ fn add(
     state: &Path,
     named: &AccountArgs,
     (ids, groups, admin): (Ids, Vec<u32>, bool),
-    input: PasswordInput<'_>,
+    input: &PasswordArgs,
 ) -> anyhow::Result<()> {
     if !auth::is_account_name(&named.name) {
         return Err(auth::Error::BadName(named.name.clone()).into());
@@ -118,7 +96,7 @@ fn add(
     if let Some(known) = AccountFile::read(state)?.find_in_any_case(&named.name) {
         return Err(auth::Error::Exists(known.name.clone()).into());
     }
-    let password = password::read(&named.name, input.from)?;
+    let password = password::read(&named.name, input.source())?;
     let host = host(&named.state)?;
     let ids = AccountFile::edit(state, |file| {
         file.add(&named.name, ids, &password)?;
@@ -169,9 +147,9 @@ fn modify(state: &Path, named: &AccountArgs, rights: &UserRights) -> anyhow::Res
     Ok(())
 }
 
-fn passwd(state: &Path, named: &AccountArgs, input: PasswordInput<'_>) -> anyhow::Result<()> {
+fn passwd(state: &Path, named: &AccountArgs, input: &PasswordArgs) -> anyhow::Result<()> {
     require(state, &named.name)?;
-    let password = password::read(&named.name, input.from)?;
+    let password = password::read(&named.name, input.source())?;
     AccountFile::edit(state, |file| {
         file.set_password(&named.name, &password)?;
         input.keep(file, &named.name, &password)
