@@ -13,7 +13,7 @@ use crate::robustness::client::Client;
 use crate::robustness::smb::Smb;
 
 /// The longest time of a round of calls, on a busy machine.
-const SLOWEST: Duration = Duration::from_secs(15);
+const SLOWEST: Duration = Duration::from_secs(30);
 
 /// A client at work on a thread of its own.
 pub(crate) struct Neighbour {
