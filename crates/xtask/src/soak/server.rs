@@ -111,6 +111,7 @@ impl SoakServer {
         let account = ["--password-file", &password, "--output", &output, "--seed", "7"];
         let words = [before, &[&program, "bench"], &urls, words, &account].concat();
         let log = std::fs::File::create(name.with_extension("log"))?;
+        let _ = std::fs::remove_file(name.with_extension("jsonl")); // of a pass before
         Running::start(words[0], &words[1..], Stdio::from(log.try_clone()?), Stdio::from(log))
     }
 

@@ -175,7 +175,6 @@ impl Pass<'_> {
     fn play(&self, length: Duration) -> Result<StreamsOutcome> {
         let name = |who: &str| self.place.join(format!("{who}-{}", self.protocol.name()));
         let (films, folder) = (name("players"), self.server.folder.to_string_lossy().into_owned());
-        let _ = std::fs::remove_file(films.with_extension("jsonl")); // of the pass before
         let repeats = (1 + length.as_secs().div_ceil(FILM.as_secs())).to_string();
         // Each time the films come from the disk. `bench` does not know the file of a disk of iSCSI.
         let cache = if self.protocol == SoakProtocol::Iscsi { "warm" } else { "cold" };
@@ -189,7 +188,7 @@ impl Pass<'_> {
             ensure!(Instant::now() < prepared_by, "the films are not prepared: see {}.log", films.display());
             std::thread::sleep(Duration::from_millis(500));
         }
-        let writers =
+        let mut writers =
             self.server.bench(&name("writers"), &[self.server.url(self.protocol, LUNS[1])], &WRITERS)?;
         let (begun, before) = (Instant::now(), self.server.written_bytes());
         let mut others = Others {
@@ -210,6 +209,7 @@ impl Pass<'_> {
             if begun.elapsed() > 4 * length + PREPARED_WITHIN {
                 bail!("the players do not come to their end: see {}.log", films.display());
             }
+            writers.still_up()?;
             others.go_on()?;
             std::thread::sleep(LOOK_EVERY);
         }
