@@ -171,9 +171,7 @@ impl Backend for Host {
         let found = match self.root.get() {
             Some(object) => Found { object: object.clone(), attributes: object.attributes()? },
             None => {
-                let fd = rustix::io::fcntl_dupfd_cloexec(&self.shared.root, 0)
-                    .map_err(failure::of("dup", &self.shared.root))?;
-                let found = self.shared.adopt(fd, OpenMethod::ByName)?;
+                let found = self.shared.top()?;
                 let _ = self.root.set(found.object.clone()); // the same as the faster thread's
                 found
             }
@@ -379,14 +377,17 @@ impl HostVolume {
         Ok(Found { object, attributes })
     }
 
+    /// The share's folder, by a descriptor of its own, which programs that are started do not get.
+    fn top(self: &Arc<Self>) -> Result<Found> {
+        let fd = rustix::io::fcntl_dupfd_cloexec(&self.root, 0).map_err(failure::of("dup", &self.root))?;
+        self.adopt(fd, OpenMethod::ByName)
+    }
+
     /// The folders above the share's folder on the same file system, the nearest first.
     fn folders_above(self: &Arc<Self>) -> Vec<Arc<dyn Object>> {
         const DEEPEST: usize = 256;
         let mut above: Vec<Arc<dyn Object>> = Vec::new();
-        let Ok(mut below) = rustix::io::fcntl_dupfd_cloexec(&self.root, 0)
-            .map_err(failure::of("dup", &self.root))
-            .and_then(|fd| self.adopt(fd, OpenMethod::ByName))
-        else {
+        let Ok(mut below) = self.top() else {
             return above;
         };
         while above.len() < DEEPEST

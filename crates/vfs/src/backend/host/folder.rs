@@ -179,9 +179,7 @@ impl HostObject {
                 == (root.stx_ino, root.stx_dev_major, root.stx_dev_minor)
         };
         if is_root(&stat(self.fd())?) {
-            let root = rustix::io::fcntl_dupfd_cloexec(&self.shared.root, 0)
-                .map_err(failure::of("dup", &self.shared.root))?;
-            return self.shared.adopt(root, OpenMethod::ByName);
+            return self.shared.top();
         }
         let up = |fd: std::os::fd::BorrowedFd<'_>| {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

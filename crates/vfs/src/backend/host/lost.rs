@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use lock::Mutex;
 
 use super::object::HostObject;
-use super::{HostVolume, OpenMethod, handle};
+use super::{HostVolume, handle};
 use crate::backend::{Found, ListEntry, Object};
 use crate::ranks;
 use crate::{Caller, Error, HostKey, Kind, Result};
@@ -76,8 +76,7 @@ impl HostVolume {
 
     fn follow_trace(self: &Arc<Self>, key: &HostKey, depth: usize) -> Option<Found> {
         const DEEPEST: usize = 512;
-        let root =
-            self.adopt(rustix::io::fcntl_dupfd_cloexec(&self.root, 0).ok()?, OpenMethod::ByName).ok()?;
+        let root = self.top().ok()?;
         if root.object.key() == *key {
             return Some(root);
         }
@@ -105,10 +104,7 @@ impl HostVolume {
         tracing::info!(inode, "searching the share for a file that a client knows from before");
         let mut left = SEARCH_ENTRIES;
         let mut folders: VecDeque<Arc<dyn Object>> = VecDeque::new();
-        let root = rustix::io::fcntl_dupfd_cloexec(&self.root, 0)
-            .ok()
-            .and_then(|fd| self.adopt(fd, OpenMethod::ByName).ok());
-        folders.extend(root.map(|found| found.object));
+        folders.extend(self.top().ok().map(|found| found.object));
         while let Some(folder) = folders.pop_front() {
             let mut wanted: Vec<Box<[u8]>> = Vec::new();
             let mut sink = |entry: ListEntry<'_>| {
