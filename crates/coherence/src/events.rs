@@ -143,11 +143,13 @@ pub struct Filter {
     pub aspects: Aspects,
     /// Without the changes that this client made itself.
     pub except: Option<ClientId>,
+    /// Whether the event of a removed file says which file it was. A removal over NFS then looks it up first.
+    pub identifies_removed: bool,
 }
 
 impl Filter {
     /// Every change.
-    pub const ALL: Self = Self { aspects: Aspects::ALL, except: None };
+    pub const ALL: Self = Self { aspects: Aspects::ALL, except: None, identifies_removed: true };
 }
 
 /// What a folder lies in, as far as the publisher can tell without waiting.
@@ -258,14 +260,14 @@ impl Hub {
         let sink = Arc::new(Sink::new(id, scope, filter, queue.clamp(1, MAX_QUEUE)));
         listeners.add(Arc::clone(&sink));
         self.shared.count.fetch_add(1, Ordering::Release);
-        self.shared.counts.subscribed();
+        self.shared.counts.subscribed(&filter);
         Ok(Subscription::new(self.clone(), sink))
     }
 
     fn unsubscribe(&self, sink: &Sink) {
         self.shared.listeners.write().remove(sink);
         self.shared.count.fetch_sub(1, Ordering::Release);
-        self.shared.counts.unsubscribed();
+        self.shared.counts.unsubscribed(&sink.filter);
     }
 }
 

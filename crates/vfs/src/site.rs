@@ -102,6 +102,12 @@ impl Site {
         self.subscriptions.listens() || self.state.tells()
     }
 
+    /// Whether a subscription wants to know which file was removed. Other servers do.
+    #[inline]
+    pub(crate) fn identifies_removed(&self) -> bool {
+        self.subscriptions.identifies_removed() || self.state.tells()
+    }
+
     /// Notes that there is a subscription to changes of a volume.
     pub(crate) fn watch(&self, volume: &Arc<Volume>) {
         let mut watched = self.watched.lock();

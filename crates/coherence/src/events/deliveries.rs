@@ -9,10 +9,14 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use super::Filter;
+
 /// What the hubs of all volumes of a site count together.
 #[derive(Debug, Default)]
 pub struct HubCounts {
     subscriptions: AtomicUsize,
+    /// Those that want to know which file was removed.
+    identifying: AtomicUsize,
     deliveries: AtomicU64,
 }
 
@@ -25,6 +29,12 @@ impl HubCounts {
     #[inline]
     pub fn listens(&self) -> bool {
         self.subscriptions.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether a subscription wants to know which file was removed.
+    #[inline]
+    pub fn identifies_removed(&self) -> bool {
+        self.identifying.load(Ordering::Acquire) > 0
     }
 
     /// The deliveries until now. Sequentially consistent, as [`HubCounts::delivered`]: a writer that sees an old number has
@@ -40,12 +50,14 @@ impl HubCounts {
         self.deliveries.fetch_add(1, Ordering::SeqCst);
     }
 
-    pub(super) fn subscribed(&self) {
+    pub(super) fn subscribed(&self, filter: &Filter) {
+        self.identifying.fetch_add(usize::from(filter.identifies_removed), Ordering::Release);
         self.subscriptions.fetch_add(1, Ordering::Release);
         self.delivered();
     }
 
-    pub(super) fn unsubscribed(&self) {
+    pub(super) fn unsubscribed(&self, filter: &Filter) {
+        self.identifying.fetch_sub(usize::from(filter.identifies_removed), Ordering::Release);
         self.subscriptions.fetch_sub(1, Ordering::Release);
     }
 }

@@ -14,11 +14,12 @@ use crate::ranks;
 pub(super) struct Sink {
     pub(super) id: u64,
     pub(super) scope: EventScope,
-    filter: Filter,
+    pub(super) filter: Filter,
     /// How many changes fit.
     room: usize,
     queue: Mutex<EventQueue, ranks::EventQueue>,
     wake: Notify,
+    crowded: Notify,
 }
 
 #[derive(Default)]
@@ -44,7 +45,7 @@ impl EventQueue {
 
 impl Sink {
     pub(super) fn new(id: u64, scope: EventScope, filter: Filter, room: usize) -> Self {
-        Self { id, scope, filter, room, queue: Mutex::default(), wake: Notify::new() }
+        Self { id, scope, filter, room, queue: Mutex::default(), wake: Notify::new(), crowded: Notify::new() }
     }
 
     pub(super) fn wants(&self, change: &Change) -> bool {
@@ -68,8 +69,12 @@ impl Sink {
         if !queue.overflowed {
             queue.seen.push_back(seen);
         }
+        let is_half_full = queue.seen.len() == self.room.div_ceil(2);
         drop(queue);
         self.wake.notify_one();
+        if is_half_full {
+            self.crowded.notify_one();
+        }
     }
 
     pub(super) fn going(&self) {
@@ -131,6 +136,12 @@ impl Subscription {
             self.hub.shared.counts.delivered();
         }
         events
+    }
+
+    /// Waits until the queue is half full. It may return once for a time before the last call. May be dropped and called
+    /// again.
+    pub async fn crowded(&self) {
+        self.sink.crowded.notified().await;
     }
 
     /// The next event. May be dropped and asked again without losing any.

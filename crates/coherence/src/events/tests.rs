@@ -109,7 +109,11 @@ fn a_rename_is_seen_once_from_each_side() {
 #[test]
 fn a_filter_passes_what_it_names_and_not_ones_own_doing() {
     let hub = Hub::default();
-    let filter = Filter { aspects: Aspects::SIZE.union(Aspects::FOLDER_NAME), except: Some(ME) };
+    let filter = Filter {
+        aspects: Aspects::SIZE.union(Aspects::FOLDER_NAME),
+        except: Some(ME),
+        identifies_removed: false,
+    };
     let mut subscription = hub.subscribe(EventScope::Folder(TOP), filter, 100).unwrap();
     let mut heard = |change: Change| {
         hub.publish(&above, || change);
@@ -169,6 +173,22 @@ fn a_waiting_subscriber_is_woken_by_a_change_and_by_a_loss() {
         assert!(!poll());
         wake(&hub);
         assert!(poll());
+    }
+}
+
+#[test]
+fn a_subscriber_that_lets_changes_gather_is_woken_at_half_a_queue() {
+    let hub = Hub::default();
+    let mut subscription = hub.subscribe(EventScope::Volume, Filter::ALL, 4).unwrap();
+    for round in 0..2 {
+        let mut crowded = Box::pin(subscription.crowded());
+        let mut poll = || crowded.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        publish(&hub, TOP, ChangeKind::Removed);
+        assert!(!poll(), "round {round}");
+        publish(&hub, TOP, ChangeKind::Removed);
+        assert!(poll(), "round {round}");
+        drop(crowded);
+        assert_eq!(subscription.take_all().len(), 2);
     }
 }
 

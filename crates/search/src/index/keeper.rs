@@ -58,11 +58,11 @@ pub(super) fn start(volume: &Arc<Volume>, shared: &Arc<Shared>) -> io::Result<Ve
 /// Times of access and permissions are not indexed.
 fn filter() -> Filter {
     let without = Aspects::ACCESSED.union(Aspects::SECURITY);
-    Filter { aspects: Aspects(Aspects::ALL.0 & !without.0), except: None }
+    Filter { aspects: Aspects(Aspects::ALL.0 & !without.0), except: None, identifies_removed: false }
 }
 
 /// Takes events to the list of changes. While they come one after another, it does so once a second: equal changes become one, and
-/// clients publish their writes to a file once in that time.
+/// clients publish their writes to a file once in that time. A queue that is half full is emptied at once.
 async fn hear(shared: &Shared, mut events: Subscription) {
     let mut gather = GATHER;
     loop {
@@ -76,6 +76,7 @@ async fn hear(shared: &Shared, mut events: Subscription) {
         tokio::select! {
             () = shared.alarm.stops.notified() => return,
             () = tokio::time::sleep(gather) => {}
+            () = events.crowded() => {}
         }
     }
 }

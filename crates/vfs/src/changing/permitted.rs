@@ -142,12 +142,13 @@ impl Volume {
         &'a self,
         actor: &'a Actor,
         (folder, name): (&Found, &[u8]),
-        known: Option<&Found>,
+        (kind, known): (Kind, Option<&Found>),
     ) -> Result<(PermittedActor<'a>, Option<Found>)> {
         let judge = Judge { volume: self, actor };
         let going = match known {
             Some(known) => Some(known.clone()),
-            None => judge.entry_of_others(folder, name)?,
+            None if kind == Kind::Folder => judge.entry_of_others(folder, name, self.site.listens())?,
+            None => judge.entry_of_others(folder, name, self.site.identifies_removed())?,
         };
         let by = judge.removes((folder, name), going.as_ref())?;
         Ok((PermittedActor { by, ..PermittedActor::new(self, actor) }, going))
@@ -162,7 +163,9 @@ impl Volume {
         mode: RenameMode,
     ) -> Result<(PermittedActor<'a>, [Option<Found>; 2])> {
         let judge = Judge { volume: self, actor };
-        let entries = [judge.entry_of_others(from.0, from.1)?, judge.entry_of_others(to.0, to.1)?];
+        let listens = self.site.listens();
+        let entry = |(folder, name)| judge.entry_of_others(folder, name, listens);
+        let entries = [entry(from)?, entry(to)?];
         let MovingRight { by, replaces } =
             judge.moves(from, to, mode, (entries[0].as_ref(), entries[1].as_ref()))?;
         Ok((PermittedActor { volume: self, actor, by, replaces }, entries))
@@ -225,9 +228,10 @@ impl<'a> Judge<'a> {
         may_set(&of.attributes, volume.backend.effective(caller), judged, writes)
     }
 
-    /// What is behind a name that is about to go. `None` if no client can be concerned by that.
-    fn entry_of_others(&self, folder: &Found, name: &[u8]) -> Result<Option<Found>> {
-        if !self.volume.site.state.is_used() && !self.volume.site.listens() {
+    /// What is behind a name that is about to go. `None` if no client can be concerned by that. `is_told`: subscribers are told
+    /// what it was.
+    fn entry_of_others(&self, folder: &Found, name: &[u8], is_told: bool) -> Result<Option<Found>> {
+        if !self.volume.site.state.is_used() && !is_told {
             return Ok(None);
         }
         match folder.object.lookup(self.volume.permissions().passing(&self.actor.caller, folder)?, name) {

@@ -32,7 +32,7 @@ impl Volume {
         kind: Kind,
     ) -> Result<Change> {
         self.notes().entry(Act::Remove, &folder.object, name, None);
-        let removal = Removal::permitted(self, actor, (folder, name), known)?;
+        let removal = Removal::permitted(self, actor, (folder, name), (kind, known))?;
         let removal = removal.quiet()?.pinned()?.announce()?;
         removal.apply(|removal, by| {
             let _changing = self.site.busy.change(&[(folder.object.id(), &*removal.name)]);

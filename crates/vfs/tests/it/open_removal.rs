@@ -2,7 +2,7 @@
 //! what is left.
 
 use vfs::backend::{NewKind, RenameMode, Stability};
-use vfs::events::{ChangeKind, Event, EventScope, Filter};
+use vfs::events::{Change, ChangeKind, Event, EventScope, Filter};
 use vfs::state::{Caching, ClientId, Modes, Party, Stream, Totals};
 use vfs::{Caller, Error, Kind, OpenOptions, Volume, VolumeOptions};
 
@@ -243,6 +243,37 @@ async fn others_hear_of_it_by_name() {
         let change = seen.change;
         assert_eq!((&*change.name, &change.what), (&b"a"[..], &ChangeKind::Removed));
         assert_eq!(change.by, Some(ClientId(7)));
+    }
+}
+
+#[tokio::test]
+async fn a_removed_file_is_identified_only_for_subscribers_that_want_it() {
+    for scene in scenes() {
+        let by_name = Filter { identifies_removed: false, ..Filter::ALL };
+        let mut names = scene.volume.subscribe(EventScope::Volume, by_name, 16).unwrap();
+        let mut removed = |kind| {
+            let made = match kind {
+                Kind::Folder => NewKind::Folder,
+                _ => NewKind::File,
+            };
+            let (actor, root) = (client(7), &scene.root);
+            let found = scene.volume.create(&actor, root, b"a", made, 0o700).unwrap().found;
+            scene.volume.remove(&actor, root, b"a", kind).unwrap();
+            let told = names.take_all().into_iter().map(|event| match event {
+                Event::Changed(seen) => Change::clone(&seen.change),
+                event => panic!("{event:?}"),
+            });
+            let told: Vec<Change> = told.collect();
+            let [_, removed] = &told[..] else { panic!("two changes: {told:?}") };
+            assert_eq!((&*removed.name, &removed.what, removed.of), (&b"a"[..], &ChangeKind::Removed, kind));
+            assert_eq!(removed.by, Some(ClientId(7)));
+            removed.file.map(|file| file == found.object.id())
+        };
+        assert_eq!((removed(Kind::File), removed(Kind::Folder)), (None, Some(true)));
+        let all = scene.volume.subscribe(EventScope::Volume, Filter::ALL, 16).unwrap();
+        assert_eq!(removed(Kind::File), Some(true));
+        drop(all);
+        assert_eq!(removed(Kind::File), None);
     }
 }
 

@@ -27,7 +27,11 @@ const QUEUE: usize = 1024;
 /// How often a watcher of a volume checks whether a session still has it open.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// All visible changes of a volume, without reads.
-const SEEN: Filter = Filter { aspects: Aspects(Aspects::ALL.0 & !Aspects::ACCESSED.0), except: None };
+const SEEN: Filter = Filter {
+    aspects: Aspects(Aspects::ALL.0 & !Aspects::ACCESSED.0),
+    except: None,
+    identifies_removed: false,
+};
 
 /// When a session was last notified of changes, and when it made one.
 #[derive(Default)]
@@ -254,7 +258,7 @@ impl VolumeWatch {
     fn begin(volume: &Arc<Volume>) -> Option<Self> {
         let changes = volume.subscribe(EventScope::Volume, SEEN, QUEUE).ok()?;
         let root = volume.root().ok()?;
-        let nothing = Filter { aspects: Aspects(0), except: None };
+        let nothing = Filter { aspects: Aspects(0), except: None, identifies_removed: false };
         let local = volume.watch(&Caller::root(), &root, Depth::Below, nothing, 1);
         Some(Self { changes, _local: local.ok() })
     }

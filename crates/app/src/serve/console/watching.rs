@@ -34,7 +34,7 @@ pub(super) fn watch(running: &Running, folder: &str, below: bool) -> Result<Fold
     let volume = running.volume(share).map_err(|error| vec![format!("{error:#}")])?;
     let found = FileLocation::find(&volume, path).map_err(|error| explained(error, share, path))?.found;
     let depth = if below { Depth::Below } else { Depth::Entries };
-    let filter = Filter { aspects: TOLD, except: None };
+    let filter = Filter { aspects: TOLD, except: None, identifies_removed: false };
     let watching = volume
         .watch(&Caller::root(), &found, depth, filter, AHEAD)
         .map_err(|error| explained(error, share, path))?;

@@ -63,7 +63,7 @@ pub(super) fn watch(client: &Client, target: &Target) -> Option<Watching> {
         return None;
     }
     let aspects = Aspects::FILE_NAME.union(Aspects::FOLDER_NAME);
-    let filter = Filter { aspects, except: Some(client.party) };
+    let filter = Filter { aspects, except: Some(client.party), identifies_removed: true };
     let caller = &target.actor.caller;
     target.export.volume.watch(caller, &target.found, Depth::Entries, filter, QUEUE).ok()
 }

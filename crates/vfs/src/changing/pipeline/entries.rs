@@ -9,7 +9,7 @@ use crate::local::{EchoKind, Own};
 use crate::mac::layout::sidecar_name;
 use crate::state::{Cause, Modes, NameChange, Pins, Stream};
 use crate::volume::Denials;
-use crate::{Actor, Result, Volume};
+use crate::{Actor, Kind, Result, Volume};
 
 /// A new entry.
 pub(crate) struct Creation<'a> {
@@ -133,13 +133,13 @@ impl<'a> Removal<'a> {
         volume: &'a Volume,
         actor: &'a Actor,
         (folder, name): (&'a Found, &'a [u8]),
-        known: Option<&Found>,
+        (kind, known): (Kind, Option<&Found>),
     ) -> Result<PermittedChange<'a, Self>> {
         volume.may_change(folder)?;
         let name = volume.names().entry_name(&actor.caller, folder, name)?;
         volume.inhibitions().may_take_away(actor, folder, &name)?;
         let _names = volume.site.state.change_name();
-        let (by, going) = volume.permit_removal(actor, (folder, &name), known)?;
+        let (by, going) = volume.permit_removal(actor, (folder, &name), (kind, known))?;
         Ok(PermittedChange::new(by, Self { folder, name, going, pins: Pins::default(), _names }))
     }
 
@@ -178,8 +178,9 @@ impl<'a> Steps<'a> for Removal<'a> {
     }
 
     fn tell(&self, by: &PermittedActor<'a>, _made: &()) {
-        if let Some(going) = self.going() {
-            by.notices().entry(&self.folder.object, &self.name, going, ChangeKind::Removed);
+        match self.going() {
+            Some(going) => by.notices().entry(&self.folder.object, &self.name, going, ChangeKind::Removed),
+            None => by.notices().removed_unseen(&self.folder.object, &self.name),
         }
     }
 }

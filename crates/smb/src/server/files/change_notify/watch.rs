@@ -81,7 +81,8 @@ impl Watch {
             true => Depth::Below,
             false => Depth::Entries,
         };
-        let filter = Filter { aspects: aspects(request.completion_filter), except: None };
+        let filter =
+            Filter { aspects: aspects(request.completion_filter), except: None, identifies_removed: false };
         let room = request.output_buffer_length as usize;
         let volume = context.tree().volume()?;
         // The open's access to list the folder was checked when it was opened.
