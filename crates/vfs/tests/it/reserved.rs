@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use vfs::backend::faulty::Faulty;
 use vfs::backend::host::{Host, HostOptions};
-use vfs::backend::{Found, NextRead, Stability};
+use vfs::backend::{Backend, Call, Found, NextRead, Stability};
 use vfs::reserved::{StreamFilter, StreamReservation};
 use vfs::state::{ClientId, Party};
-use vfs::{Access, Actor, Caller, Volume, VolumeOptions};
+use vfs::{Access, Actor, Caller, Error, Payload, Volume, VolumeOptions};
 
 use crate::waiting::until_async;
 
@@ -24,6 +25,11 @@ struct Scene {
 impl Scene {
     /// A share with two files that are on the disk and not in memory. A stream of 8 MiB/s is reserved.
     fn new() -> Self {
+        Self::of(Arc::new)
+    }
+
+    /// The same with another backend around that of the host.
+    fn of<B: Backend + 'static>(around: impl FnOnce(Host) -> Arc<B>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in ["clip", "copy"] {
             let file = std::fs::File::create(folder.path().join(name)).unwrap();
@@ -33,7 +39,7 @@ impl Scene {
         let host = Host::open(folder.path(), &HostOptions::default()).unwrap();
         let caller =
             Caller::new(rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw(), &[]);
-        let volume = Volume::new(Arc::new(host), VolumeOptions::default());
+        let volume = Volume::new(around(host), VolumeOptions::default());
         let of = StreamFilter { views: vec![volume.view()], ..StreamFilter::default() };
         let reservation = StreamReservation { id: 1, speed: 8 * MIB, streams: 1, of };
         volume.site().reserved().keep(vec![reservation], None);
@@ -131,4 +137,31 @@ async fn what_others_write_in_long_pieces_leaves_the_memory_for_the_disk() {
     let mut bytes = Vec::new();
     let short = copy.object.read_at(4 * MIB, MIB as usize / 2, &mut bytes, vfs::backend::Wait::Never);
     assert_eq!(short, Ok(MIB as usize / 2), "short files are read again soon");
+}
+
+#[tokio::test]
+async fn pages_that_still_arrive_are_waited_for_by_the_pool() {
+    let mut disk = None;
+    let scene = Scene::of(|host| disk.insert(Arc::new(Faulty::new(host))).clone());
+    let disk = disk.unwrap();
+    let clip = scene.cold(b"clip");
+    if !can_tell(&scene, &clip) {
+        return;
+    }
+    let sends = async || {
+        let read = scene.volume.stateless().read(&scene.actor, &clip, 4 * MIB, MIB as usize).await.unwrap();
+        match read.payload {
+            Payload::File { .. } => true,
+            Payload::Bytes(bytes) => {
+                assert_eq!(bytes, vec![7; MIB as usize]);
+                false
+            }
+        }
+    };
+    scene.read(&clip, 4 * MIB).await;
+    assert!(sends().await, "all of it is in memory");
+    // The kernel counts a page as there from the moment that it begins to read it. A read that may not wait tells the difference.
+    disk.plan().fail(1, Some(Call::ReadAt), Error::WouldBlock);
+    assert!(!sends().await, "sendfile would block the thread of all connections");
+    assert!(sends().await);
 }
