@@ -6,6 +6,7 @@ mod habits;
 mod impairment;
 mod loopback;
 mod networks;
+mod scanners;
 mod seen;
 
 use std::collections::HashSet;
@@ -135,7 +136,11 @@ fn only_troubles_are_named(cases: &[Case]) {
 }
 
 /// Waits until each client with a trouble has had this one and no other, and the others have none after a long enough time.
-fn until_found(server: &Server, expected: &[(String, Option<&'static str>)], all_work: impl Fn() -> bool) {
+fn until_found(
+    server: &Server,
+    expected: &[(String, Option<&'static str>)],
+    mut all_work: impl FnMut() -> bool,
+) {
     let (deadline, mut found) = (Instant::now() + FOUND_WITHIN, HashSet::new());
     loop {
         let seen = Diagnoses::now(server.folder.path());

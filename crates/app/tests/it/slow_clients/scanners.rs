@@ -1,0 +1,82 @@
+//! A virus scanner beside a program that copies the same folders. Both are libsmbclient, through Debian's python3-smbc.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use super::networks::{ClientPlace, Networks};
+use super::until_found;
+use crate::bench::server::{PASSWORD, PROGRAM, Server};
+
+/// The system's Python: the first one on the path may lack Debian's packages.
+const PYTHON: &str = "/usr/bin/python3";
+const BINDING: &str = "/usr/share/doc/python3-smbc";
+/// Free in a namespace that nobody else has.
+const PORT: u16 = 4450;
+const FOLDERS: u32 = 40;
+const FILES_EACH: u32 = 25;
+const LENGTH: u64 = 64 << 10;
+
+/// Opens each file, and reads so many bytes of it. The next file is in another folder.
+const SCRIPT: &str = r#"
+import os, sys, smbc
+share, password, length, folders, files = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+context = smbc.Context()
+context.functionAuthData = lambda *_: ("WORKGROUP", "tester", password)
+while True:
+    for file in range(files):
+        for folder in range(folders):
+            opened = context.open(f"{share}/folder {folder}/file {file}", os.O_RDONLY)
+            assert len(opened.read(length)) == length
+            opened.close()
+"#;
+
+/// A client of libsmbclient; killed when dropped.
+struct LibraryClient(Child);
+
+impl LibraryClient {
+    fn begin(place: &ClientPlace, configuration: &Path, read_of_each: u64) -> Self {
+        let share = format!("smb://{}:{PORT}/One", place.server);
+        let numbers = [read_of_each, FOLDERS.into(), FILES_EACH.into()].map(|number| number.to_string());
+        let mut command = Command::new("ip");
+        command
+            .args(["netns", "exec", &place.namespace, PYTHON, "-c", SCRIPT, &share, PASSWORD])
+            .args(numbers);
+        command.env("SMB_CONF_PATH", configuration).env("HOME", "/nonexistent").stdin(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Drop for LibraryClient {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_virus_scanner_is_named_and_a_copy_of_the_same_files_is_not() {
+    if !Path::new(BINDING).exists() {
+        return eprintln!("skipped: it needs python3-smbc");
+    }
+    let Some(mut networks) = Networks::new() else { return };
+    let (Some(scans), Some(copies)) = (networks.client(), networks.client()) else {
+        return eprintln!("skipped: this host makes no such networks");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..FOLDERS {
+        let within = folder.path().join(format!("One/folder {number}"));
+        std::fs::create_dir_all(&within).unwrap();
+        for number in 0..FILES_EACH {
+            std::fs::File::create(within.join(format!("file {number}"))).unwrap().set_len(LENGTH).unwrap();
+        }
+    }
+    let configuration = folder.path().join("smb.conf");
+    std::fs::write(&configuration, "[global]\nclient min protocol = SMB2\n").unwrap();
+    let server = Server::start_in(folder, "0.0.0.0", networks.in_hub(PROGRAM), [0, PORT, 0, 0]);
+    let mut clients = [(&scans, LENGTH / 16), (&copies, LENGTH)]
+        .map(|(place, each)| LibraryClient::begin(place, &configuration, each));
+    let expected = [(scans.client, Some("scanner")), (copies.client, None)];
+    until_found(&server, &expected, || {
+        clients.iter_mut().all(|client| matches!(client.0.try_wait(), Ok(None)))
+    });
+}
