@@ -209,9 +209,10 @@ impl Compilers {
     fn start() -> Self {
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
-            type Line = (&'static str, &'static [&'static str]);
-            let lines: [Line; 3] =
-                [("tests, compiled", check::COMPILE_TESTS), ("clippy", check::CLIPPY), ("docs", check::DOCS)];
+            let docs = check::docs();
+            let docs = check::words(&docs);
+            let lines =
+                [("tests, compiled", check::COMPILE_TESTS), ("clippy", check::CLIPPY), ("docs", &docs)];
             for (number, (name, line)) in lines.into_iter().enumerate() {
                 let log = process::root().join(format!("target/compiler-{number}.log"));
                 let step = CheckStep::of(name, || {
