@@ -1,6 +1,7 @@
 //! Changes made by this server, which the host reports like those of other programs.
 
 use std::collections::VecDeque;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use lock::Mutex;
@@ -41,6 +42,7 @@ pub(crate) enum EchoKind {
 /// finished has its echo. If it had none, there will be none.
 #[derive(Default)]
 pub(super) struct OwnChanges {
+    hasher: RandomState,
     changes: Mutex<Changes, ranks::OwnChanges>,
 }
 
@@ -57,6 +59,9 @@ struct ExpectedEcho {
     ticket: u64,
     folder: FileId,
     name: Name,
+    /// The hash of `folder` and `name`. Other changes are told apart by it, without a look at their names: all changes of a busy
+    /// folder are searched for each event that is no echo.
+    hash: u64,
     what: EchoKind,
     finished: bool,
     /// The entries that were taken for its echo.
@@ -64,7 +69,10 @@ struct ExpectedEcho {
 }
 
 impl ExpectedEcho {
-    fn is_echoed_by(&self, entry: &HeardEntry) -> bool {
+    fn is_echoed_by(&self, entry: &HeardEntry, hash: u64) -> bool {
+        if self.hash != hash {
+            return false;
+        }
         let right = match self.what {
             EchoKind::Created => entry.what == Heard::Created,
             EchoKind::Removed => entry.what == Heard::Removed,
@@ -82,25 +90,35 @@ impl ExpectedEcho {
 
 impl OwnChanges {
     pub(super) fn announce<'p>(&self, places: impl Iterator<Item = &'p (FileId, &'p [u8], EchoKind)>) -> u64 {
+        let expected = places.map(|&(folder, name, what)| {
+            let (hash, name) = (self.hash_of(folder, name), Name::from(name));
+            ExpectedEcho { ticket: 0, folder, name, hash, what, finished: false, taken: Vec::new() }
+        });
+        let expected: Vec<ExpectedEcho> = expected.collect(); // before the lock
         let mut changes = self.changes.lock();
         changes.next += 1;
         let ticket = changes.next;
-        for &(folder, name, what) in places {
+        for expected in expected {
             if changes.ring.len() >= MAX_OWN {
                 changes.ring.pop_front();
+                changes.last = changes.last.saturating_sub(1);
             }
-            let (name, taken) = (Name::from(name), Vec::new());
-            changes.ring.push_back(ExpectedEcho { ticket, folder, name, what, finished: false, taken });
+            changes.ring.push_back(ExpectedEcho { ticket, ..expected });
         }
         ticket
     }
 
+    fn hash_of(&self, folder: FileId, name: &[u8]) -> u64 {
+        self.hasher.hash_one((folder, name))
+    }
+
     /// Returns the entry unless it is an echo.
     pub(super) fn take_echo(&self, entry: HeardEntry) -> Option<HeardEntry> {
+        let hash = self.hash_of(entry.folder, &entry.name);
         let mut changes = self.changes.lock();
         let Changes { ring, last, .. } = &mut *changes;
         let from = (*last).min(ring.len());
-        let is_echo = |at: &usize| ring[*at].is_echoed_by(&entry);
+        let is_echo = |at: &usize| ring[*at].is_echoed_by(&entry, hash);
         let Some(at) = (from..ring.len()).chain(0..from).find(is_echo) else { return Some(entry) };
         *last = at;
         let expected = &mut ring[at];
@@ -128,7 +146,8 @@ impl OwnChanges {
     fn end(&self, ticket: u64, made: bool) -> Vec<HeardEntry> {
         let ring = &mut self.changes.lock().ring;
         let mut not_ours = Vec::new();
-        let at = ring.partition_point(|expected| expected.ticket < ticket);
+        // It is one of the last ones.
+        let at = ring.iter().rposition(|expected| expected.ticket < ticket).map_or(0, |before| before + 1);
         let here = ring.iter().skip(at).take_while(|expected| expected.ticket == ticket).count();
         if made {
             ring.range_mut(at..at + here).for_each(|expected| expected.finished = true);
