@@ -47,6 +47,8 @@ enum TestPart {
     App,
     /// Those of all other crates.
     Others,
+    /// Those of the crate `app` that need the whole machine.
+    Alone,
 }
 
 #[derive(clap::Args)]
@@ -100,6 +102,9 @@ fn everything() -> Result<()> {
     steps.run("tests, the rest of them", || tests?.finish_within(TESTS_LIMIT));
     compilers.finish(&mut steps);
     steps.run("tests of app", || self::tests(TestPart::App)?.finish_within(TESTS_LIMIT));
+    steps.run("tests that need the whole machine", || {
+        self::tests(TestPart::Alone)?.finish_within(TESTS_LIMIT)
+    });
     let outcome = steps.finish();
     println!("{}", interop::last_summaries());
     outcome
@@ -167,6 +172,7 @@ fn tests(part: TestPart) -> Result<BackgroundStep> {
     let (name, log) = match part {
         TestPart::App => ("app", "tests-app"),
         TestPart::Others => ("others", "tests-others"),
+        TestPart::Alone => ("alone", "tests-alone"),
     };
     let line = [&xtask.to_string_lossy(), "test", "--compiled", name];
     match process::is_ci() {

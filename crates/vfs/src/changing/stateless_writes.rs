@@ -5,14 +5,13 @@
 //! has made or moved it since the last delivery: that is what an NFSv3 client does that copies files.
 
 use std::array;
-use std::sync::{Arc, Weak};
 
 use lock::Mutex;
 
-use crate::backend::{Found, Node, Object};
+use crate::backend::{Found, Node};
 use crate::events::{Change, ChangeKind, Deliveries, Name, PublishedMark};
 use crate::local::DATA;
-use crate::{Actor, FileId, Kind, Volume, ranks};
+use crate::{Actor, FileId, HostKey, Kind, Volume, ranks};
 
 /// Files that are remembered. If two files have the same slot, each of their writes is told.
 const FILES: usize = 256;
@@ -31,7 +30,7 @@ struct RecentFile {
 /// Where a client has put a file. Local programs may have moved it since. Within one delivery this does no harm: subscribers have
 /// not looked at the old place yet, and hear of the new one later.
 struct RecentPlace {
-    folder: Weak<dyn Object>,
+    folder: HostKey,
     name: Name,
     since: Deliveries,
 }
@@ -68,7 +67,7 @@ impl StatelessWrites {
     ) {
         let is_here = matches!(what, ChangeKind::Created | ChangeKind::Renamed { .. });
         let has_one_name = file.attributes.kind == Kind::File && file.attributes.links == 1;
-        let here = || RecentPlace { folder: Arc::downgrade(folder), name: name.clone(), since };
+        let here = || RecentPlace { folder: folder.key(), name: name.clone(), since };
         let id = file.object.id();
         self.slot(id).lock().of(id).place = (is_here && has_one_name).then(here);
     }
@@ -88,10 +87,10 @@ impl StatelessWrites {
     }
 
     /// Where a client has put this file since the last delivery.
-    fn place_of(&self, file: FileId, now: Deliveries) -> Option<(Node, Name)> {
+    fn place_of(&self, file: FileId, now: Deliveries) -> Option<(HostKey, Name)> {
         let mut slot = self.slot(file).lock();
         let place = slot.of(file).place.as_ref().filter(|place| place.since == now)?;
-        Some((place.folder.upgrade()?, place.name.clone()))
+        Some((place.folder, place.name.clone()))
     }
 }
 
@@ -103,6 +102,7 @@ pub(crate) fn tell_stateless(volume: &Volume, actor: &Actor, file: &Node) {
         return;
     }
     let recent = site.stateless_writes.place_of(file.id(), before);
+    let recent = recent.and_then(|(folder, name)| Some((volume.backend.by_key(&folder).ok()?.object, name)));
     let Some((folder, name)) = recent.or_else(|| place_of(volume, file)) else { return };
     let change = Change {
         folder: folder.id(),
@@ -126,6 +126,8 @@ fn place_of(volume: &Volume, file: &Node) -> Option<(Node, Name)> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use bytes::Bytes;
 
     use super::*;
@@ -164,7 +166,11 @@ mod tests {
         let me = Actor::new(Caller::root(), Party::client(ClientId(1)));
         let root = volume.root().unwrap();
         let mut events = volume.subscribe(EventScope::Volume, Filter::ALL, 16).unwrap();
-        let make = |name: &[u8]| volume.create(&me, &root, name, NewKind::File, 0o644).unwrap().found;
+        // A request finds the folder anew, and drops it at its end.
+        let make = |name: &[u8]| {
+            let folder = volume.backend.by_key(&root.object.key()).unwrap();
+            volume.create(&me, &folder, name, NewKind::File, 0o644).unwrap().found
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let write = |file: &Found| {
             let data = Bytes::from_static(b"x");

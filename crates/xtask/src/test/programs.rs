@@ -13,6 +13,8 @@ use crate::{check, process};
 
 /// How long one program may take.
 const LIMIT: Duration = Duration::from_secs(1200);
+/// Tests of app whose results depend on what else runs: other tests do not run beside them.
+const ALONE: [&str; 1] = ["slow_clients::each_trouble_of_a_network_or_client_is_named_and_no_other"];
 
 /// A program of tests, and the folder in which cargo runs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,25 +58,37 @@ fn programs(messages: &str) -> Vec<Program> {
 pub fn run(part: TestPart) -> Result<()> {
     let at = list();
     let messages = fs::read_to_string(&at).with_context(|| format!("cannot read {}", at.display()))?;
-    let is_meant = |program: &Program| program.folder.ends_with("/app") == (part == TestPart::App);
+    let is_meant = |program: &Program| program.folder.ends_with("/app") == (part != TestPart::Others);
     let programs: Vec<Program> = programs(&messages).into_iter().filter(is_meant).collect();
     ensure!(!programs.is_empty(), "{} names no program", at.display());
-    let failed: Vec<String> = programs.iter().filter_map(|program| one(program).err()).collect();
+    if part == TestPart::Alone {
+        return ALONE.into_iter().try_for_each(|test| alone(&programs, test));
+    }
+    let failed: Vec<String> = programs.iter().filter_map(|program| one(program, &[]).err()).collect();
     ensure!(failed.is_empty(), "these failed:\n{}", failed.join("\n"));
     Ok(())
 }
 
-/// Runs one program, and prints what it says when it has ended. An error says which has failed.
-fn one(program: &Program) -> Result<(), String> {
+/// Runs a test that other runs leave out.
+fn alone(programs: &[Program], test: &str) -> Result<()> {
+    let is_meant = |program: &&Program| program.at.rsplit('/').next().is_some_and(|at| at.starts_with("it-"));
+    let program = programs.iter().find(is_meant).context("the integration tests of app are not compiled")?;
+    let said = one(program, &["--ignored", "--exact", test]).map_err(anyhow::Error::msg)?;
+    ensure!(said.contains(" 1 passed"), "there is no test {test}");
+    Ok(())
+}
+
+/// Runs one program, and prints what it says when it has ended, and returns it. An error says which has failed.
+fn one(program: &Program, more: &[&str]) -> Result<String, String> {
     let Program { at, folder } = program;
     let mut words = vec!["-C".to_owned(), folder.clone(), format!("CARGO_MANIFEST_DIR={folder}")];
     words.extend(check::test_settings().map(|(name, value)| format!("{name}={value}")));
     words.extend([at.clone(), "--quiet".to_owned()]);
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).chain(more.iter().copied()).collect();
     let output = process::output("env", &words, LIMIT).map_err(|error| format!("{at}: {error:#}"))?;
     let [said, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     println!("── {at}\n{said}{errors}");
-    if output.status.success() { Ok(()) } else { Err(format!("{at} ({})", output.status)) }
+    if output.status.success() { Ok(said.into_owned()) } else { Err(format!("{at} ({})", output.status)) }
 }
 
 #[cfg(test)]

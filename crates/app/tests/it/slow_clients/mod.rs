@@ -33,9 +33,6 @@ struct Case {
     habit: Habit,
 }
 
-/// How many of the cases, from the first, need little of the processors.
-const LIGHT: usize = 3;
-
 const CASES: [Case; 12] = [
     Case {
         trouble: Some("loss"),
@@ -107,17 +104,8 @@ const CASES: [Case; 12] = [
 ];
 
 #[test]
-fn a_lossy_network_is_named_and_what_looks_like_it_is_not() {
-    only_troubles_are_named(&CASES[..LIGHT]);
-}
-
-#[test]
-#[ignore = "twelve clients keep both processors busy for half a minute: run it alone"]
+#[ignore = "twelve clients keep both processors busy for half a minute: `cargo xtask test` runs it alone"]
 fn each_trouble_of_a_network_or_client_is_named_and_no_other() {
-    only_troubles_are_named(&CASES);
-}
-
-fn only_troubles_are_named(cases: &[Case]) {
     let Some(mut networks) = Networks::new() else { return };
     let server = Server::start_at("0.0.0.0", networks.in_hub(PROGRAM));
     let nfs = server.port("mount -t nfs", ",port=");
@@ -125,7 +113,7 @@ fn only_troubles_are_named(cases: &[Case]) {
     large.and_then(|file| file.set_len(habits::LARGE.1)).unwrap();
     let url = |place: &ClientPlace| format!("nfs://{}:{nfs}/One?uid=0&gid=0", place.server);
     let (mut expected, mut clients) = (Vec::new(), Vec::new());
-    for case in cases {
+    for case in CASES {
         let Some(place) = (case.network)(&mut networks) else {
             return eprintln!("skipped: this host makes no such networks (they need ethtool, tc and VXLAN)");
         };
