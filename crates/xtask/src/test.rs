@@ -10,6 +10,7 @@
 //!
 //! Compilers keep all processors busy, and the suites of `interop` mostly wait. So the program that the suites need is compiled first,
 //! and all else beside them, with what they leave of the processors. Tests of app measure the server, so nothing runs beside them.
+//! One of them needs the whole machine and runs last, by itself.
 //! The program is the one of the tests: it is compiled once, and the
 //! suites find what an assertion of a debug build finds.
 

@@ -10,7 +10,7 @@ use crate::bench::server::{PASSWORD, PROGRAM, Server};
 /// The system's Python: the first one on the path may lack Debian's packages.
 const PYTHON: &str = "/usr/bin/python3";
 const BINDING: &str = "/usr/share/doc/python3-smbc";
-/// Free in a namespace that nobody else has.
+/// The port of SMB. The server has a network of its own, so the port is free.
 const PORT: u16 = 4450;
 const FOLDERS: u32 = 40;
 const FILES_EACH: u32 = 25;
