@@ -64,18 +64,21 @@ impl<'a> Notices<'a> {
         volume.publish(&**folder, || change);
     }
 
-    /// A file was removed that this server did not look at: no client has it, and no subscriber asks which one it was.
-    pub(crate) fn removed_unseen(&self, folder: &Node, name: &[u8]) {
+    /// An entry was removed that this server did not look at: no client has it, and no subscriber asks which one it was.
+    pub(crate) fn removed_unseen(&self, folder: &Node, name: &[u8], of: Kind) {
         self.listing(folder.id());
         let volume = self.volume;
         volume.publish(&**folder, || {
             let owner = owner_of_sidecar(volume.streams.as_ref(), folder, name, true);
-            let (name, file, what) = match owner {
-                Some((owner, found)) => (owner, Some(found.object.id()), ChangeKind::Modified(SIDECAR)),
-                None => (Arc::from(name), None, ChangeKind::Removed),
+            let (name, file, of, what) = match owner {
+                Some((owner, found)) => {
+                    let kind = found.attributes.kind;
+                    (owner, Some(found.object.id()), kind, ChangeKind::Modified(SIDECAR))
+                }
+                None => (Arc::from(name), None, of, ChangeKind::Removed),
             };
             let by = Some(self.actor.party.client);
-            Change { folder: folder.id(), name, file, of: Kind::File, what, by }
+            Change { folder: folder.id(), name, file, of, what, by }
         });
     }
 

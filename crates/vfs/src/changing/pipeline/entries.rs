@@ -121,6 +121,7 @@ fn new_name<'a>(volume: &Volume, actor: &Actor, folder: &Found, name: &'a [u8]) 
 pub(crate) struct Removal<'a> {
     folder: &'a Found,
     pub(crate) name: EntryName<'a>,
+    kind: Kind,
     /// What is behind the name, if any client may be concerned by it.
     going: Option<Found>,
     pins: Pins,
@@ -140,7 +141,7 @@ impl<'a> Removal<'a> {
         volume.inhibitions().may_take_away(actor, folder, &name)?;
         let _names = volume.site.state.change_name();
         let (by, going) = volume.permit_removal(actor, (folder, &name), (kind, known))?;
-        Ok(PermittedChange::new(by, Self { folder, name, going, pins: Pins::default(), _names }))
+        Ok(PermittedChange::new(by, Self { folder, name, kind, going, pins: Pins::default(), _names }))
     }
 
     pub(crate) fn going(&self) -> Option<&Found> {
@@ -180,7 +181,7 @@ impl<'a> Steps<'a> for Removal<'a> {
     fn tell(&self, by: &PermittedActor<'a>, _made: &()) {
         match self.going() {
             Some(going) => by.notices().entry(&self.folder.object, &self.name, going, ChangeKind::Removed),
-            None => by.notices().removed_unseen(&self.folder.object, &self.name),
+            None => by.notices().removed_unseen(&self.folder.object, &self.name, self.kind),
         }
     }
 }
