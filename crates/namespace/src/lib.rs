@@ -23,4 +23,4 @@ pub use automount::{Automount, automount};
 pub use document::{CREATOR, Document};
 pub use refer::{Choice, Client, Health, Namespace, Referral, Standing};
 pub use table::{DEFAULT_TTL, Link, Site, Table, TargetOrder};
-pub use target::{MOST_TARGETS, PortLimit, Protocol, Target, Wrong};
+pub use target::{Lead, MOST_TARGETS, PortLimit, Protocol, Target, Wrong};

@@ -35,19 +35,58 @@ pub enum Protocol {
     Afp,
 }
 
+/// What clients of a protocol get where a link is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lead {
+    /// A referral of DFS, which clients keep for some time.
+    Referral,
+    /// The attribute `fs_locations`.
+    Locations,
+    /// A file that the Finder opens, since the protocol has nothing else.
+    Document,
+}
+
+/// What is known of a protocol.
+struct Row {
+    scheme: &'static str,
+    /// The registry of service names of IANA has it.
+    port: u16,
+    lead: Lead,
+    linux_type: Option<&'static str>,
+    location_type: [u8; 4],
+    has_unc: bool,
+}
+
+const SMB: Row = Row {
+    scheme: "smb",
+    port: 445,
+    lead: Lead::Referral,
+    linux_type: Some("cifs"),
+    location_type: *b"ilge",
+    has_unc: true,
+};
+
+const NFS: Row = Row {
+    scheme: "nfs",
+    port: 2049,
+    lead: Lead::Locations,
+    linux_type: Some("nfs"),
+    location_type: *b"ilge",
+    has_unc: false,
+};
+
+const AFP: Row = Row {
+    scheme: "afp",
+    port: 548,
+    lead: Lead::Document,
+    linux_type: None,
+    location_type: *b"ilaf",
+    has_unc: false,
+};
+
 impl Protocol {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Smb, Self::Nfs, Self::Afp];
-
-    /// The scheme of its URLs.
-    #[must_use]
-    pub fn scheme(self) -> &'static str {
-        match self {
-            Self::Smb => "smb",
-            Self::Nfs => "nfs",
-            Self::Afp => "afp",
-        }
-    }
 
     /// In the order in which a document of the Finder prefers them.
     pub const FOR_FINDER: [Self; 3] = [Self::Afp, Self::Smb, Self::Nfs];
@@ -55,38 +94,47 @@ impl Protocol {
     /// Of links with targets of both, the ones that Linux mounts.
     pub const FOR_LINUX: [Self; 2] = [Self::Nfs, Self::Smb];
 
+    const fn row(self) -> Row {
+        match self {
+            Self::Smb => SMB,
+            Self::Nfs => NFS,
+            Self::Afp => AFP,
+        }
+    }
+
+    /// The scheme of its URLs.
+    #[must_use]
+    pub fn scheme(self) -> &'static str {
+        self.row().scheme
+    }
+
+    /// How its clients are led on.
+    #[must_use]
+    pub fn lead(self) -> Lead {
+        self.row().lead
+    }
+
     /// The type of the file system by which Linux mounts it.
     #[must_use]
     pub fn linux_type(self) -> Option<&'static str> {
-        match self {
-            Self::Nfs => Some("nfs"),
-            Self::Smb => Some("cifs"),
-            Self::Afp => None,
-        }
+        self.row().linux_type
     }
 
     /// The type of an internet location that has its URL: the Finder recognizes it by that.
     pub(crate) fn location_type(self) -> [u8; 4] {
-        match self {
-            Self::Afp => *b"ilaf",
-            Self::Smb | Self::Nfs => *b"ilge",
-        }
+        self.row().location_type
     }
 
     /// Whether its targets have names of the form `\\HOST\SHARE` ([MS-DTYP] 2.2.57).
     #[must_use]
     pub fn has_unc(self) -> bool {
-        self == Self::Smb
+        self.row().has_unc
     }
 
     /// The port that the service names registry of IANA has for it.
     #[must_use]
     pub fn port(self) -> u16 {
-        match self {
-            Self::Smb => 445,
-            Self::Nfs => 2049,
-            Self::Afp => 548,
-        }
+        self.row().port
     }
 }
 
@@ -199,18 +247,18 @@ impl Target {
     #[must_use]
     pub fn port_limit(&self) -> Option<PortLimit> {
         let port = self.port?;
-        match self.protocol {
-            Protocol::Smb => Some(PortLimit {
+        match self.protocol.lead() {
+            Lead::Referral => Some(PortLimit {
                 what: format!("a referral of SMB has no port, and {self} has {port}"),
                 instead: "serve it at port 445, and leave the port out",
                 excludes_all: true,
             }),
-            Protocol::Nfs => Some(PortLimit {
+            Lead::Locations => Some(PortLimit {
                 what: format!("Linux follows referrals of NFS to port 2049 only, and {self} has {port}"),
                 instead: "serve it at port 2049, or have clients mount it by `fourfold namespace map`",
                 excludes_all: false,
             }),
-            Protocol::Afp => None,
+            Lead::Document => None,
         }
     }
 

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 use admin::Settings;
 use admin::control::{self, LinkStatus, LinkTargetStatus};
 use namespace::{
-    Automount, Client, Document, Link, Namespace as Links, Protocol, Standing, Target, TargetOrder, text,
+    Automount, Client, Document, Lead, Link, Namespace as Links, Protocol, Standing, Target, TargetOrder,
+    text,
 };
 use serde::Serialize;
 
@@ -257,16 +258,16 @@ fn said(explanation: &LinkExplanation) -> String {
     for protocol in Protocol::ALL {
         let of: Vec<&Place> =
             explanation.targets.iter().filter(|place| place.protocol == protocol.scheme()).collect();
-        lines.push(match (protocol, of.is_empty()) {
-            (Protocol::Smb, false) => format!("SMB: a referral, kept for {ttl_s} s, to"),
-            (Protocol::Nfs, false) => "NFSv4: fs_locations, with".to_owned(),
-            (Protocol::Afp, _) => match &explanation.document {
+        lines.push(match (protocol.lead(), of.is_empty()) {
+            (Lead::Referral, false) => format!("SMB: a referral, kept for {ttl_s} s, to"),
+            (Lead::Locations, false) => "NFSv4: fs_locations, with".to_owned(),
+            (Lead::Document, _) => match &explanation.document {
                 Some(url) => format!("AFP: a document that opens {url}"),
                 None => "AFP: a symbolic link that leads nowhere".to_owned(),
             },
-            (other, true) => format!(
+            (_, true) => format!(
                 "{}: a symbolic link that leads nowhere: it has no target of the protocol",
-                other.scheme().to_uppercase()
+                protocol.scheme().to_uppercase()
             ),
         });
         lines.extend(of.iter().map(|place| {

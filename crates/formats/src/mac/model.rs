@@ -113,8 +113,8 @@ impl Metadata {
 
     /// Whether afpd has written a header for the file that can hold its whole creation time: the unit there is the second.
     pub fn is_dated_by_netatalk(&self) -> bool {
-        let is_of_afpd = self.kept.id_hint.is_some_and(|hint| hint.ino != [0; 8]);
-        is_of_afpd && time::from_2000(time::to_2000(self.times.created)) == self.times.created
+        let has_its_number = self.kept.id_hint.is_some_and(|hint| hint.ino != [0; 8]);
+        has_its_number && time::from_2000(time::to_2000(self.times.created)) == self.times.created
     }
 
     /// Writes the stream `AFP_AfpInfo`.
