@@ -13,6 +13,7 @@
 
 mod affinity;
 mod buffers;
+mod congestion;
 mod connection;
 pub mod diag;
 mod fence;

@@ -13,6 +13,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
 
+use crate::congestion;
 use crate::loops::{LoopStream, Loops, Polling};
 use crate::memory::{Allowance, Budget};
 use crate::ranks;
@@ -69,6 +70,7 @@ pub fn bind_tcp(address: SocketAddr) -> io::Result<TcpListener> {
         socket.set_only_v6(true)?;
     }
     socket.set_reuse_address(true)?;
+    congestion::prepare(&socket);
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     TcpListener::from_std(socket.into())
@@ -204,6 +206,7 @@ impl Server {
             peers.push(peer.clone());
         }
         let _ = stream.set_nodelay(true); // only costs latency
+        congestion::settle(&stream, address.ip());
         let connected = PeerGuard { server: self.clone(), counters: peer.counters.clone() };
         let mut shutdown = shutdown.clone();
         let before = self.before.get().filter(|_| !wire::is_appletalk(address.ip()));

@@ -107,11 +107,6 @@ impl Outbox {
     ) -> Self {
         let queue = Mutex::new(Queue::new(OutboxCharge::new(allowance.clone())));
         let is_local = socket.stream().peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback());
-        if is_local {
-            // There is nothing to learn about a loopback. BBR does, and slows down: reads of 1 MiB every 33 ms then took up to 90 ms
-            // each, and take no more than 20 without. Linux always has this one.
-            let _ = rustix::net::sockopt::set_tcp_congestion(socket.stream(), "reno"); // only costs speed
-        }
         Self {
             socket,
             is_local,
