@@ -1,12 +1,11 @@
 //! `cargo xtask check`: all steps that a change must pass, each timed.
 
 use std::num::NonZero;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use crate::{process, tidy};
+use crate::{compiler, process, tidy};
 
 /// One step and its result.
 pub struct CheckStep {
@@ -75,9 +74,9 @@ impl CheckSteps {
 pub fn run() -> Result<()> {
     let mut steps = CheckSteps::begin();
     add_quick(&mut steps);
-    steps.run("clippy", || run_line(CLIPPY));
+    steps.run("tests, compiled", || cargo(COMPILE_TESTS));
+    steps.run("other programs", || cargo(OTHER_PROGRAMS));
     steps.run("tests", run_tests);
-    steps.run("docs", || run_line(&words(&docs())));
     steps.finish()
 }
 
@@ -94,45 +93,29 @@ pub fn add_quick(steps: &mut CheckSteps) {
     steps.run("tidy", tidy::run);
 }
 
-/// The line that finds what is compiled but not written well.
-pub const CLIPPY: &[&str] =
-    &["cargo", "clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
-
-/// The line that builds the documentation of all crates: the program, and its words. Rustdoc needs all crates checked. With clippy's
-/// compiler and its words, which it passes on in this form, these are the crates that [`CLIPPY`] has checked just before. If
-/// the form is another one some day, the crates are checked once more.
-pub fn docs() -> Vec<String> {
-    let mut line = vec!["env".to_owned(), "RUSTDOCFLAGS=-D warnings".to_owned()];
-    let driver = std::env::var_os("CARGO").map(|cargo| Path::new(&cargo).with_file_name("clippy-driver"));
-    if let Some(driver) = driver.filter(|driver| driver.exists()) {
-        let hackery = "__CLIPPY_HACKERY__";
-        line.push(format!("RUSTC_WORKSPACE_WRAPPER={}", driver.display()));
-        line.push(format!("CLIPPY_ARGS=-D{hackery}warnings{hackery}"));
-    }
-    line.extend(["cargo", "doc", "--workspace", "--no-deps", "--quiet"].map(str::to_owned));
-    line
-}
-
-/// The words of a line.
-pub fn words(line: &[String]) -> Vec<&str> {
-    line.iter().map(String::as_str).collect()
-}
-
-/// Without examples, which clippy compiles, and without doc tests, of which there are none (`tidy`).
+/// Without doc tests, of which there are none (`tidy`).
 pub const TEST: [&str; 4] = ["test", "--workspace", "--tests", "--quiet"];
 
-/// The line that compiles the tests of all crates.
-pub const COMPILE_TESTS: &[&str] = &["cargo", TEST[0], TEST[1], TEST[2], TEST[3], "--no-run"];
+/// Compiles the tests of all crates, and the crates and programs that they are of.
+pub const COMPILE_TESTS: &[&str] = &[TEST[0], TEST[1], TEST[2], TEST[3], "--no-run"];
 
-fn run_line(line: &[&str]) -> Result<()> {
-    process::run(line[0], &line[1..])
+/// Compiles what no test needs. With the examples, the features of libraries are those of the tests.
+pub const OTHER_PROGRAMS: &[&str] = &["build", "--workspace", "--bins", "--examples", "--quiet"];
+
+/// Runs cargo with clippy's compiler, which documents the crates, too.
+pub fn cargo(words: &[&str]) -> Result<()> {
+    process::run_with("cargo", words, &pairs(&compiler::env()?))
 }
 
 /// Runs the tests of all crates.
 fn run_tests() -> Result<()> {
-    let settings = test_settings();
-    let env: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, &**value)).collect();
+    let (settings, compiler) = (test_settings(), compiler::env()?);
+    let env = [pairs(&settings), pairs(&compiler)].concat();
     process::run_with("cargo", &[&TEST[..], &["--no-fail-fast"]].concat(), &env)
+}
+
+fn pairs<'a>(variables: &'a [(&'static str, String)]) -> Vec<(&'a str, &'a str)> {
+    variables.iter().map(|(name, value)| (*name, &**value)).collect()
 }
 
 /// Variables for programs of tests: how many tests run at the same time, and the seconds that the test `stress` takes.

@@ -6,6 +6,7 @@
 
 mod check;
 mod compare;
+mod compiler;
 mod debian;
 mod docs;
 mod fuzz;
@@ -30,7 +31,7 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "What developers and CI run")]
 enum XtaskCommand {
-    /// fmt, clippy, tidy, tests, docs: what a change must pass
+    /// fmt, tidy, clippy, docs, tests: what a change must pass
     Check,
     /// The rules of the code that can be measured
     Tidy,
@@ -51,6 +52,9 @@ enum XtaskCommand {
 }
 
 fn main() -> ExitCode {
+    if let Some(words) = compiler::asked(std::env::args_os()) {
+        return compiler::run(&words).unwrap_or_else(failed);
+    }
     let outcome = match XtaskCommand::parse() {
         XtaskCommand::Check => check::run(),
         XtaskCommand::Tidy => tidy::run(),
@@ -62,11 +66,10 @@ fn main() -> ExitCode {
         XtaskCommand::Fuzz(args) => fuzz::run(&args),
         XtaskCommand::Package(args) => package::run(&args),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("xtask: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    outcome.map_or_else(failed, |()| ExitCode::SUCCESS)
+}
+
+fn failed(error: anyhow::Error) -> ExitCode {
+    eprintln!("xtask: {error:#}");
+    ExitCode::FAILURE
 }

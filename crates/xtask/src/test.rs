@@ -4,12 +4,12 @@
 //! program ─► nfs, afp ─► linux ─► console, layouts, coherence, ceph, … ─► tests of app ─► verdict
 //!        ├─► iscsi ───┘         │                                      │
 //!        ├─► smb ───────────────┼──────────────────────────────────────┤
-//!        └─► tests are compiled ┴─► other tests, appletalk, cluster ───┤
-//!                             └───► clippy, docs ──────────────────────┘
+//!        └─► tests are compiled ┴─► other tests, appletalk, cluster ───┘
 //! ```
 //!
 //! Compilers keep all processors busy, and the suites of `interop` mostly wait. So the program that the suites need is compiled first,
-//! and all else beside them, with what they leave of the processors. Tests of app measure the server, so nothing runs beside them.
+//! and all else beside them, with what they leave of the processors. What is compiled is documented and seen by clippy at once, see
+//! [`crate::compiler`]. Tests of app measure the server, so nothing runs beside them.
 //! One of them needs the whole machine and runs last, by itself.
 //! The program is the one of the tests: it is compiled once, and the
 //! suites find what an assertion of a debug build finds.
@@ -25,14 +25,14 @@ use anyhow::{Result, bail};
 
 use crate::check::{self, CheckStep, CheckSteps};
 use crate::process::Running;
-use crate::{debian, docs, interop, process};
+use crate::{compiler, debian, docs, interop, process};
 
 /// How long programs that run beside others may take after these.
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// The program that the suites drive.
 const PROGRAM: &str = "target/debug/fourfold";
-/// The line that compiles it as [`check::COMPILE_TESTS`] does.
+/// Compiles it as [`check::COMPILE_TESTS`] does.
 const BUILD: &[&str] = &["build", "--workspace", "--bin", "fourfold", "--quiet"];
 
 /// How long the tests may take beside other steps.
@@ -69,7 +69,7 @@ fn everything() -> Result<()> {
     let mut steps = CheckSteps::begin();
     steps.run("clients", || clients(&missing));
     check::add_quick(&mut steps);
-    steps.run("program", || process::run("cargo", BUILD));
+    steps.run("program", || check::cargo(BUILD));
     let compilers = Compilers::start();
     interop::forget_summaries();
     // smbtorture mostly waits, as the clients of iSCSI do, each in a network of its own.
@@ -216,15 +216,13 @@ impl Compilers {
     fn start() -> Self {
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
-            let docs = check::docs();
-            let docs = check::words(&docs);
             let lines =
-                [("tests, compiled", check::COMPILE_TESTS), ("clippy", check::CLIPPY), ("docs", &docs)];
+                [("tests, compiled", check::COMPILE_TESTS), ("other programs", check::OTHER_PROGRAMS)];
             for (number, (name, line)) in lines.into_iter().enumerate() {
                 let log = process::root().join(format!("target/compiler-{number}.log"));
                 let step = CheckStep::of(name, || {
                     compiled_beside(line, &log)?;
-                    // Before clippy begins: cargo would wait for its end.
+                    // Before the next begins: cargo would wait for its end.
                     if line == check::COMPILE_TESTS {
                         interop::find_tests().and_then(|()| programs::find())
                     } else {
@@ -255,7 +253,9 @@ impl Compilers {
 /// Runs a compiler that gets what others leave of the processors. Its output goes to this file.
 fn compiled_beside(line: &[&str], log: &Path) -> Result<()> {
     let file = File::create(log)?;
-    let args = [&["-n", "19"], line].concat();
+    let variables = compiler::env()?.map(|(name, value)| format!("{name}={value}"));
+    let before = ["-n", "19", "env", &*variables[0], &*variables[1], "cargo"];
+    let args = [&before[..], line].concat();
     Running::start("nice", &args, file.try_clone()?.into(), file.into())?.finish(COMPILER_LIMIT)
 }
 

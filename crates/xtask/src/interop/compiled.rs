@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::process;
+use crate::{compiler, process};
 
 /// A program of tests: the folder of its crate, and its name.
 #[derive(Clone, Copy)]
@@ -15,11 +15,11 @@ pub struct TestProgram {
     pub name: &'static str,
 }
 
-/// Compiles these programs, as `cargo test --workspace` does: what that command compiled is not compiled again with other
-/// features.
+/// Compiles these programs, as `cargo xtask test` does: what that command compiled is not compiled again with other features.
 pub fn compile(programs: &[TestProgram]) -> Result<()> {
     let names = programs.iter().flat_map(|program| ["--test", program.name]);
     let output = Command::new("cargo")
+        .envs(compiler::env()?)
         .args(["test", "--quiet", "--no-run", "--workspace", "--message-format=json-render-diagnostics"])
         .args(names)
         .current_dir(process::root())

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::TestPart;
-use crate::{check, process};
+use crate::{check, compiler, process};
 
 /// How long one program may take.
 const LIMIT: Duration = Duration::from_secs(1200);
@@ -26,6 +26,7 @@ struct Program {
 /// Notes where cargo has compiled the tests of all crates.
 pub fn find() -> Result<()> {
     let output = Command::new("cargo")
+        .envs(compiler::env()?)
         .args(check::TEST)
         .args(["--no-run", "--message-format=json-render-diagnostics"])
         .current_dir(process::root())
