@@ -32,6 +32,9 @@ const EACH: usize = 170;
 const THREADS: usize = 8;
 /// Files in the listed folder: with their long names, a whole listing is longer than 1 MiB.
 const FILES: usize = 2500;
+/// Requests for the names of all targets, sent at once. Four times as many took two thirds of the server's processor time in this test,
+/// and the most memory was the same.
+const REQUESTS_FOR_NAMES: usize = 1000;
 /// How long the attack lasts once all clients are connected.
 const HELD_FOR: Duration = Duration::from_secs(8);
 /// The most memory of the server at any time.
@@ -222,7 +225,7 @@ fn names_of_targets(port: u16) -> io::Result<OpenConnection> {
     let login = Login { isid: iscsi::isid(), ..Login::discovery() };
     let mut client = iscsi::log_in(port, &login).map_err(|_| io::ErrorKind::Other)?;
     client.link().set_write_timeout(Some(Duration::from_millis(20)))?;
-    for _ in 0..4000 {
+    for _ in 0..REQUESTS_FOR_NAMES {
         if ask_for_names(&mut client).is_err() {
             break;
         }
