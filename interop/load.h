@@ -2,18 +2,20 @@
  * cost the server and everybody else, and one line of JSON.
  *
  *   load WORKLOAD [--pid SERVER] [--file PREFIX] [--clients N] [--depth N] [--block BYTES] [--size BYTES] [--passes N]
- *        [--seconds S] [--count N] [--idle N] [--pin 0|1] [--think MICROSECONDS], and options of the protocol's own
+ *        [--seconds S] [--count N] [--idle N [--each SECONDS]] [--pin 0|1] [--think MICROSECONDS], and options of the
+ *        protocol's own
  *
  * A client that is alone stays on one processor; with --pin 0 it is where the scheduler puts it. With --think each client
  * computes for so long before it sends the next block of a stream.
  *
  * --idle runs the workload without, with, and again without N idle connections. `kept` is the part of the speed that
- * remains beside them.
+ * remains beside them. With --each, each of these connections does one small operation in so many seconds: `beside_ops` is
+ * how many there were while the workload ran, and `held_kib` is what the server took for the connections.
  *
  * The workload `beside` is the same in all programs: client 0 reads 4 KiB at random offsets, one at a time, and only its
  * latency is reported; the other clients read their files by 1 MiB at the depth asked for.
  *
- * A program defines the four functions declared below. */
+ * A program defines the five functions declared below. */
 #ifndef FOURFOLD_LOAD_H
 #define FOURFOLD_LOAD_H
 
@@ -39,7 +41,7 @@ struct plan {
     int pid, clients, depth, passes, count, idle, pin, think;
     unsigned block;
     uint64_t size;
-    double seconds;
+    double seconds, each;
 };
 
 /* What one client has done. */
@@ -65,7 +67,9 @@ static void *prepare(const struct plan *p, struct client *result, int client);
 /* The workload itself. */
 static void drive(void *prepared, int client, double deadline);
 /* One more connection that has said something once and is kept. */
-static void hold(const struct plan *p);
+static void *hold(const struct plan *p);
+/* One small operation on such a connection. */
+static void small_operation(void *held);
 
 /* Whether it writes blocks of a file: one that exists, or a new one. */
 static inline int is_write(const struct plan *p)
@@ -108,6 +112,12 @@ static void sample(struct client *c, double seconds)
 {
     if (c->samples < SAMPLES_MAX)
         c->latency_ns[c->samples++] = seconds * 1e9 > 4e9 ? 4000000000u : (uint32_t)(seconds * 1e9);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
 }
 
 static uint64_t random_step(uint64_t *seed)
@@ -252,16 +262,22 @@ static void idle(const struct plan *p)
     allow_many_connections();
     hold(p);
     long before = server_memory(p->pid, "Pss:");
-    for (int i = 0; i < p->count; i++)
+    static struct client logins[1];
+    for (int i = 0; i < p->count; i++) {
+        start = now();
         hold(p);
+        sample(logins, now() - start);
+    }
+    qsort(logins->latency_ns, logins->samples, sizeof(uint32_t), by_value);
     sleep(1);
     long after = server_memory(p->pid, "Pss:");
     cpu = server_cpu(p->pid);
     start = now();
     sleep(3);
     printf("{\"workload\":\"idle\",\"ops\":%d,\"bytes\":%ld,\"errors\":0,\"seconds\":%.3f,\"cpu\":%.6f,"
-           "\"client_cpu\":0,\"others_cpu\":0,\"p50_us\":0,\"p99_us\":0,\"pss_kib\":%ld}\n",
-           p->count, (after - before) * 1024, now() - start, server_cpu(p->pid) - cpu, after);
+           "\"client_cpu\":0,\"others_cpu\":0,\"p50_us\":%.1f,\"p99_us\":%.1f,\"pss_kib\":%ld}\n",
+           p->count, (after - before) * 1024, now() - start, server_cpu(p->pid) - cpu,
+           logins->latency_ns[logins->samples / 2] / 1e3, logins->latency_ns[logins->samples * 99 / 100] / 1e3, after);
 }
 
 /* --- Processes and the report ------------------------------------------------------------------------------------ */
@@ -297,16 +313,12 @@ static void run_client(const struct plan *p, struct shared *shared, int client, 
     exit(0);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* What one go of all clients gave. */
 struct go {
     struct shared *shared;
     double cpu, busy, clients_cpu;
+    unsigned long beside_ops;
+    long held_kib;
     int failed;
 };
 
@@ -340,15 +352,17 @@ static void report(const struct plan *p, const struct go *done, double kept)
     qsort(all, samples, sizeof(uint32_t), by_value);
     printf("{\"workload\":\"%s\",\"ops\":%lu,\"bytes\":%lu,\"errors\":%lu,\"seconds\":%.6f,\"cpu\":%.6f,"
            "\"client_cpu\":%.6f,\"others_cpu\":%.3f,\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f,"
-           "\"beside\":%lu,\"gaps\":%lu,\"longest_gap_ms\":%.1f,\"fairness\":%.3f,\"kept\":%.4f,\"pss_kib\":%ld}\n",
+           "\"beside\":%lu,\"beside_ops\":%lu,\"held_kib\":%ld,\"gaps\":%lu,\"longest_gap_ms\":%.1f,\"fairness\":%.3f,"
+           "\"kept\":%.4f,\"pss_kib\":%ld}\n",
            p->workload, ops, bytes, errors, end - start, done->cpu, done->clients_cpu,
            done->busy - done->cpu - done->clients_cpu,
            samples ? all[samples / 2] / 1e3 : 0, samples ? all[samples * 99 / 100] / 1e3 : 0,
-           samples ? all[samples - 1] / 1e3 : 0, beside, gaps, longest_gap * 1e3,
+           samples ? all[samples - 1] / 1e3 : 0, beside, done->beside_ops, done->held_kib, gaps, longest_gap * 1e3,
            fairness(p, done->shared), kept, server_memory(p->pid, "Pss:"));
 }
 
-static struct go run_once(const struct plan *p)
+/* `small`: what counts the small operations of the connections that are held, if there are any. */
+static struct go run_once(const struct plan *p, atomic_ulong *small)
 {
     int go[2], state;
     struct go done = { .clients_cpu = -children_cpu() };
@@ -372,12 +386,14 @@ static struct go run_once(const struct plan *p)
     }
     usleep(20000); /* the last one is now waiting too */
     double cpu = server_cpu(p->pid), busy = machine_busy();
+    done.beside_ops = small ? -atomic_load(small) : 0;
     close(go[1]);
     for (int i = 0; i < p->clients; i++)
         done.failed |= waitpid(clients[i], &state, 0) != clients[i] || state != 0;
     usleep(100000); /* a server's process for a client that has left takes a moment to end, and that counts, too */
     done.shared = shared;
     done.cpu = server_cpu(p->pid) - cpu;
+    done.beside_ops += small ? atomic_load(small) : 0;
     done.busy = machine_busy() - busy;
     done.clients_cpu += children_cpu();
     return done;
@@ -393,21 +409,37 @@ static double speed(const struct plan *p, const struct go *done)
     return sum;
 }
 
-/* A process that has `p->idle` connections. Returns when all are there. */
-static pid_t hold_all(const struct plan *p)
+/* Has each connection do one small operation in the time asked for, in turn, and counts them. Ends with the process. */
+static void keep_busy(const struct plan *p, void **held, atomic_ulong *done)
+{
+    for (double next = now();; next += p->each / p->idle) {
+        double early = next - now();
+        if (early > 0)
+            usleep(early * 1e6);
+        else if (early < -p->each)
+            next = now(); /* it does not catch up with what it could not do */
+        small_operation(held[atomic_fetch_add(done, 1) % p->idle]);
+    }
+}
+
+/* A process that has `p->idle` connections. Returns when all are there. `done` counts what they do. */
+static pid_t hold_all(const struct plan *p, atomic_ulong *done)
 {
     int there[2];
     char byte;
-    if (pipe(there) != 0)
-        die("start", "no pipe");
+    void **held = calloc(p->idle, sizeof *held);
+    if (!held || pipe(there) != 0)
+        die("start", "no memory or no pipe");
     pid_t holder = fork();
     if (holder == 0) {
         close(there[0]);
         allow_many_connections();
         for (int i = 0; i < p->idle; i++)
-            hold(p);
+            held[i] = hold(p);
         if (write(there[1], "", 1) != 1)
             _exit(2);
+        if (p->each > 0)
+            keep_busy(p, held, done);
         pause();
         _exit(0);
     }
@@ -415,6 +447,7 @@ static pid_t hold_all(const struct plan *p)
     if (holder < 0 || read(there[0], &byte, 1) != 1)
         die("idle", "the connections cannot be made");
     close(there[0]);
+    free(held);
     return holder;
 }
 
@@ -423,16 +456,22 @@ static int run(const struct plan *p)
     double kept = 0;
     struct go before = { 0 }, done;
     if (p->idle == 0) {
-        done = run_once(p);
+        done = run_once(p, NULL);
     } else {
-        before = run_once(p);
-        pid_t holder = hold_all(p);
+        before = run_once(p, NULL);
+        atomic_ulong *small = mmap(NULL, sizeof *small, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (small == MAP_FAILED)
+            die("start", "no memory");
+        long empty = server_memory(p->pid, "Pss:");
+        pid_t holder = hold_all(p, small);
         sleep(1); /* the logins' work ends */
-        done = run_once(p);
+        long held_kib = server_memory(p->pid, "Pss:") - empty;
+        done = run_once(p, small);
+        done.held_kib = held_kib;
         kill(holder, SIGKILL);
         waitpid(holder, NULL, 0);
         sleep(1); /* the server notices that they have gone */
-        struct go after = run_once(p);
+        struct go after = run_once(p, NULL);
         double without = (speed(p, &before) + speed(p, &after)) / 2;
         kept = without > 0 ? speed(p, &done) / without : 0;
         done.failed |= before.failed | after.failed;
@@ -459,6 +498,7 @@ static void parse(struct plan *p, int argc, char **argv)
         else if (!strcmp(name, "--block")) p->block = atoi(value);
         else if (!strcmp(name, "--size")) p->size = atoll(value);
         else if (!strcmp(name, "--idle")) p->idle = atoi(value);
+        else if (!strcmp(name, "--each")) p->each = atof(value);
         else if (!strcmp(name, "--pin")) p->pin = atoi(value);
         else if (!strcmp(name, "--think")) p->think = atoi(value);
         else if (!strcmp(name, "--seconds")) p->seconds = atof(value);

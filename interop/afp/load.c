@@ -445,9 +445,15 @@ static void list(struct work *w)
 
 /* --- What ../load.h asks for ------------------------------------------------------------------------------------- */
 
-static void hold(const struct plan *p)
+static void *hold(const struct plan *p)
 {
-    connect_to_share(p, NULL); /* never closed: it ends with this process */
+    return connect_to_share(p, NULL); /* never closed: it ends with this process */
+}
+
+static void small_operation(void *held)
+{
+    if (stat_file(held, "") != NO_ERROR)
+        die("FPGetFileDirParms", "failed");
 }
 
 static void *prepare(const struct plan *p, struct client *result, int client)

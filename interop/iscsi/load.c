@@ -244,11 +244,19 @@ static void paced_stream(struct work *w, int client)
 
 /* --- What ../load.h asks for ------------------------------------------------------------------------------------- */
 
-static void hold(const struct plan *p)
+static void *hold(const struct plan *p)
 {
     static int held;
     (void)p;
-    connect_to_unit(held++); /* never closed: it ends with this process */
+    return connect_to_unit(held++); /* never closed: it ends with this process */
+}
+
+static void small_operation(void *held)
+{
+    struct scsi_task *task = iscsi_testunitready_sync(held, lun);
+    if (!task || task->status != SCSI_STATUS_GOOD)
+        die("TEST UNIT READY", iscsi_get_error(held));
+    scsi_free_scsi_task(task);
 }
 
 static uint64_t part_of(const struct plan *p, int client)

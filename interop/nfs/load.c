@@ -202,20 +202,27 @@ static void list(struct work *w)
 
 /* --- What ../load.h asks for ------------------------------------------------------------------------------------- */
 
-static void hold(const struct plan *p)
+static struct handle held_root;
+
+static void *hold(const struct plan *p)
 {
-    static struct handle root;
     uid_t own = geteuid();
     /* For root, libnfs looks for a free port below 1024. It has too few for 10,000 connections. */
     if (own == 0 && seteuid(to()->uid) != 0)
         die("idle", "seteuid");
-    struct rpc_context *rpc = root.len == 0 ? mount_export(to(), &root)
-                                            : connect_program(to(), to()->nfs_port, NFS_PROGRAM, NFS_V3);
+    struct rpc_context *rpc = held_root.len == 0 ? mount_export(to(), &held_root)
+                                                 : connect_program(to(), to()->nfs_port, NFS_PROGRAM, NFS_V3);
     (void)p;
-    if (getattr(rpc, &root) != 0)
-        die("idle", "GETATTR failed");
+    small_operation(rpc);
     if (own == 0 && seteuid(0) != 0)
         die("idle", "seteuid");
+    return rpc;
+}
+
+static void small_operation(void *held)
+{
+    if (getattr(held, &held_root) != 0)
+        die("idle", "GETATTR failed");
 }
 
 static void *prepare(const struct plan *p, struct client *result, int client)

@@ -343,10 +343,17 @@ static void copy(struct work *w)
 
 /* --- What ../load.h asks for ------------------------------------------------------------------------------------- */
 
-static void hold(const struct plan *p)
+static void *hold(const struct plan *p)
 {
     (void)p;
-    connect_to_share(); /* never closed: it ends with this process */
+    return connect_to_share(); /* never closed: it ends with this process */
+}
+
+static void small_operation(void *held)
+{
+    struct smb2_stat_64 st;
+    if (smb2_stat(held, "", &st) != 0)
+        die("stat", smb2_get_error(held));
 }
 
 static void *prepare(const struct plan *p, struct client *result, int client)

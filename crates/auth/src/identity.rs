@@ -206,12 +206,14 @@ impl Host {
         if ids.uid == Some(INVALID) || ids.gid == Some(INVALID) {
             return (Identity::anonymous(), Basis::Anonymous);
         }
-        match (ids.uid, self.unix.user(name)) {
-            (Some(uid), _) if uid == self.own.uid && ids.gid.is_none() => (self.own.clone(), Basis::Set),
-            (Some(uid), _) => (self.numbered(uid, ids.gid), Basis::Set),
-            (None, Some(user)) => (self.of(&user, ids.gid), Basis::HostUser),
-            (None, None) if !self.own.is_root() => (self.own.clone(), Basis::Server),
-            (None, None) => match self.default_user.as_deref().and_then(|name| self.unix.user(name)) {
+        if let Some(uid) = ids.uid {
+            let is_own = uid == self.own.uid && ids.gid.is_none();
+            return (if is_own { self.own.clone() } else { self.numbered(uid, ids.gid) }, Basis::Set);
+        }
+        match self.unix.user(name) {
+            Some(user) => (self.of(&user, ids.gid), Basis::HostUser),
+            None if !self.own.is_root() => (self.own.clone(), Basis::Server),
+            None => match self.default_user.as_deref().and_then(|name| self.unix.user(name)) {
                 Some(user) => (self.of(&user, ids.gid), Basis::DefaultUser),
                 None => (Identity::anonymous(), Basis::Anonymous),
             },

@@ -19,6 +19,7 @@ mod nfs4;
 mod poll;
 mod report;
 mod rows;
+mod scale;
 mod search;
 mod smb;
 
@@ -102,6 +103,7 @@ enum ComparedProtocol {
     Calls,
     Bench,
     Poll,
+    Scale,
 }
 
 /// The measured server.
@@ -165,6 +167,7 @@ impl ComparedProtocol {
             Self::Calls => "system calls",
             Self::Bench => "fourfold bench",
             Self::Poll => "polling",
+            Self::Scale => "scale",
         }
     }
 
@@ -175,7 +178,7 @@ impl ComparedProtocol {
             Self::Smb => "smbd",
             Self::Afp => "afpd",
             Self::Iscsi => "tgtd",
-            Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => "",
+            Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search | Self::Scale => "",
         }
     }
 
@@ -189,6 +192,7 @@ impl ComparedProtocol {
             Self::Search => search::PACKAGES,
             Self::Calls => calls::PACKAGES,
             Self::Bench | Self::Poll => loads::PACKAGES,
+            Self::Scale => scale::PACKAGES,
         }
     }
 
@@ -198,7 +202,7 @@ impl ComparedProtocol {
             Self::Smb => smb::groups(),
             Self::Afp => afp::groups(),
             Self::Iscsi => iscsi::groups(),
-            Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => Vec::new(),
+            Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search | Self::Scale => Vec::new(),
         }
     }
 
@@ -212,9 +216,13 @@ impl ComparedProtocol {
             Self::Nfs => nfs::place(),
             Self::Smb => smb::place(args.libsmb2.as_deref()),
             Self::Afp => afp::place(args.only == Some("ours".into()), args.afpd.as_deref()),
-            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => {
-                iscsi::place()
-            }
+            Self::Iscsi
+            | Self::Large
+            | Self::Calls
+            | Self::Bench
+            | Self::Poll
+            | Self::Search
+            | Self::Scale => iscsi::place(),
         }
     }
 
@@ -224,9 +232,13 @@ impl ComparedProtocol {
             Self::Nfs => nfs::start(folder, who, apart),
             Self::Smb => smb::start(place, who, apart),
             Self::Afp => afp::start(place, who, apart),
-            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => {
-                iscsi::start(place, who, apart)
-            }
+            Self::Iscsi
+            | Self::Large
+            | Self::Calls
+            | Self::Bench
+            | Self::Poll
+            | Self::Search
+            | Self::Scale => iscsi::start(place, who, apart),
         }
     }
 
@@ -237,9 +249,13 @@ impl ComparedProtocol {
         }
         match self {
             Self::Nfs | Self::Smb | Self::Afp => folder::warm(&place.folder, row.file),
-            Self::Iscsi | Self::Large | Self::Calls | Self::Bench | Self::Poll | Self::Search => {
-                iscsi::warm(&place.folder, row.file, who)
-            }
+            Self::Iscsi
+            | Self::Large
+            | Self::Calls
+            | Self::Bench
+            | Self::Poll
+            | Self::Search
+            | Self::Scale => iscsi::warm(&place.folder, row.file, who),
         }
     }
 }
@@ -273,6 +289,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         ComparedProtocol::Calls => calls::run(&args.rows, args.libsmb2.as_deref()),
         ComparedProtocol::Bench => loads::run(args.rounds, args.libsmb2.as_deref()),
         ComparedProtocol::Poll => poll::run(args.rounds, &args.rows, args.libsmb2.as_deref()),
+        ComparedProtocol::Scale => scale::run(args.rounds, &args.rows, args.libsmb2.as_deref()),
         ComparedProtocol::Nfs | ComparedProtocol::Smb | ComparedProtocol::Afp | ComparedProtocol::Iscsi => {
             compare(protocol, args)
         }

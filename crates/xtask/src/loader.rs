@@ -155,6 +155,12 @@ pub struct LoadResult {
     /// Bytes that disturbing clients moved in the same time.
     #[serde(default)]
     pub beside: u64,
+    /// Small operations of connections that are held in the same time.
+    #[serde(default)]
+    pub beside_ops: u64,
+    /// What the server took for these.
+    #[serde(default)]
+    pub held_kib: i64,
     /// For paced streams: how often no data came for more than 100 ms.
     #[serde(default)]
     pub gaps: u64,

@@ -1,8 +1,9 @@
 //! Shares: their names, their folders, and their nesting.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use formats::names::{Folding, folds_alike};
+use formats::names::{FoldedKey, Folding};
 
 use super::build::share_settings;
 use super::diagnostic::{Findings, Place};
@@ -159,7 +160,7 @@ fn from_command_line(
         let places = (typed.place.clone(), typed.place);
         section.put("name", name.clone(), &places.0);
         section.put("path", path.to_string_lossy().into_owned(), &places.1);
-        match shares[..first].iter().position(|(_, share)| alike(&share.name, &name)) {
+        match shares[..first].iter().position(|(_, share)| key_of(&share.name) == key_of(&name)) {
             Some(at) => {
                 let written =
                     sections.iter_mut().find(|one| one.text("name").as_ref() == Some(&shares[at].1.name));
@@ -276,16 +277,19 @@ pub(super) fn find_folders(shares: &mut [LocatedShare], findings: &mut Findings)
     }
 }
 
-/// Names that fold alike would be one share to an SMB or AFP client.
-fn alike(a: &str, b: &str) -> bool {
-    let [a, b] = [a, b].map(|name| name.replace('/', "_"));
-    folds_alike(a.as_bytes(), b.as_bytes(), Folding::default())
+/// Names with the same key would be one share to an SMB or AFP client.
+fn key_of(name: &str) -> FoldedKey {
+    FoldedKey::new(name.replace('/', "_").as_bytes(), Folding::default())
 }
 
 fn check_names(shares: &[LocatedShare], findings: &mut Findings) {
-    for (index, ((place, _), share)) in shares.iter().enumerate() {
-        let earlier = shares[..index].iter().find(|(_, other)| alike(&other.name, &share.name));
-        let Some(((earlier_place, _), other)) = earlier else { continue };
+    let mut first_of = HashMap::with_capacity(shares.len());
+    for share @ ((place, _), _) in shares {
+        let ((earlier_place, _), other) = *first_of.entry(key_of(&share.1.name)).or_insert(share);
+        let share = &share.1;
+        if std::ptr::eq(share, other) {
+            continue;
+        }
         let what = if other.name == share.name {
             format!("there are two shares {:?}; the other is at {earlier_place}", share.name)
         } else {
@@ -304,16 +308,28 @@ fn check_names(shares: &[LocatedShare], findings: &mut Findings) {
     }
 }
 
+/// A share whose path is wrong has none.
+fn has_path(share: &ShareSettings) -> bool {
+    !share.path.as_os_str().is_empty()
+}
+
 /// A share inside another share is allowed, but a client then reaches the same files under two
 /// names.
 fn check_nesting(shares: &[LocatedShare], findings: &mut Findings) {
-    for (index, ((_, place), share)) in shares.iter().enumerate() {
-        for (other_index, (_, other)) in shares.iter().enumerate() {
-            let unknown = share.path.as_os_str().is_empty() || other.path.as_os_str().is_empty();
+    let mut at: HashMap<&Path, Vec<usize>> = HashMap::with_capacity(shares.len());
+    for (index, (_, share)) in shares.iter().enumerate().filter(|(_, (_, share))| has_path(share)) {
+        at.entry(&share.path).or_default().push(index);
+    }
+    for (index, ((_, place), share)) in shares.iter().enumerate().filter(|(_, (_, share))| has_path(share)) {
+        let around = share.path.ancestors().filter_map(|folder| at.get(folder)).flatten().copied();
+        let mut around: Vec<usize> = around.collect();
+        around.sort_unstable();
+        for other_index in around {
+            let other = &shares[other_index].1;
             let same = share.path == other.path && other_index < index;
             let is_below = share.name.strip_prefix(&other.name).is_some_and(|rest| rest.starts_with('/'));
-            let inside = !is_below && share.path != other.path && share.path.starts_with(&other.path);
-            if index == other_index || unknown || !(same || inside) {
+            let inside = !is_below && share.path != other.path;
+            if !(same || inside) {
                 continue;
             }
             if inside && share.is_in_store() {

@@ -18,6 +18,10 @@ use crate::shares::volumes::Volumes;
 
 /// The most accounts that a line names.
 const MAX_NAMES: usize = 4;
+/// The most accounts that the start looks at, counted once for each share. 10,000 accounts of 1,000 shares took ten seconds.
+const MOST_LOOKED_AT: usize = 20_000;
+/// So many accounts of a share are looked at in any case.
+const FEWEST: usize = 16;
 /// A uid and gid of an NFS user that neither owns a folder nor is in its group. Real ids are not so
 /// high.
 const SOMEBODY: u32 = 4_294_967_000;
@@ -38,19 +42,36 @@ pub(crate) struct Person {
 /// The lines of all shares. A folder that no user can read is also logged.
 pub(crate) fn lines(current: &Current, volumes: &Volumes, privileged: bool) -> Vec<String> {
     let shares = current.settings.shares.iter().filter(|share| !share.homes); // each user has a folder there
+    let (all, most) = (current.accounts.accounts().len(), most_accounts(current.settings.shares.len()));
     let of = |share: &ShareSettings| {
         let volume = volumes.open(share, &current.settings).ok()?;
-        Some(of_share(share, current, &volume, privileged))
+        Some(of_share(share, current, (&volume, most), privileged))
     };
-    shares.filter_map(of).flatten().collect()
+    let mut lines: Vec<String> = shares.filter_map(of).flatten().collect();
+    if all > most {
+        lines.push(format!(
+            "rights: {most} of {all} accounts were looked at for each share; `fourfold explain USER FOLDER` answers for each"
+        ));
+    }
+    lines
 }
 
-fn of_share(share: &ShareSettings, current: &Current, volume: &Volume, privileged: bool) -> Vec<String> {
+/// How many accounts are looked at for each of so many shares.
+fn most_accounts(shares: usize) -> usize {
+    (MOST_LOOKED_AT / shares.max(1)).max(FEWEST)
+}
+
+fn of_share(
+    share: &ShareSettings,
+    current: &Current,
+    (volume, most): (&Volume, usize),
+    privileged: bool,
+) -> Vec<String> {
     let Ok(root) = volume.root() else { return Vec::new() };
     if share.team.is_some() {
-        return of_team(share, current, (volume, &root));
+        return of_team(share, current, (volume, &root), most);
     }
-    let people = people(share, &current.settings, &current.accounts);
+    let people = people(share, &current.settings, &current.accounts, most);
     let able: Vec<(&Person, Ability)> =
         people.iter().map(|person| (person, ability(volume, &root, &person.identity))).collect();
     if !able.is_empty() && able.iter().all(|(_, able)| !able.read) {
@@ -90,10 +111,15 @@ fn of_share(share: &ShareSettings, current: &Current, volume: &Volume, privilege
 }
 
 /// The lines of a team folder: about users that can do less than their roles promise, and about its folder on the disk.
-fn of_team(share: &ShareSettings, current: &Current, (volume, root): (&Volume, &Found)) -> Vec<String> {
+fn of_team(
+    share: &ShareSettings,
+    current: &Current,
+    (volume, root): (&Volume, &Found),
+    most: usize,
+) -> Vec<String> {
     let Some(roles) = roles::of(share) else { return Vec::new() };
     let mut lines = Vec::new();
-    for person in members(share, &current.accounts) {
+    for person in members(share, &current.accounts).take(most) {
         let (has, able) = (roles.of(&person.identity), ability(volume, root, &person.identity));
         let reads =
             [Role::Owner, Role::Editor, Role::Contributor, Role::Reader].into_iter().any(|one| has.has(one));
@@ -121,13 +147,13 @@ const UNNAMED: &str = "NFS users";
 /// That of guests.
 const GUESTS: &str = "guests";
 
-/// All users that may enter over an enabled protocol.
-fn people(share: &ShareSettings, settings: &Settings, accounts: &Directory) -> Vec<Person> {
+/// The users that may enter over an enabled protocol: so many accounts at most, guests and NFS users.
+fn people(share: &ShareSettings, settings: &Settings, accounts: &Directory, most: usize) -> Vec<Person> {
     let served = Protocol::OF_FILES.into_iter().filter(|protocol| settings.serves(share, *protocol));
     let (with_login, without): (Vec<Protocol>, Vec<Protocol>) = served.partition(|one| one.users_log_in());
     let mut people = Vec::new();
     if !with_login.is_empty() {
-        people.extend(members(share, accounts));
+        people.extend(members(share, accounts).take(most));
         people.extend(share.guests.then(|| Person { name: GUESTS.into(), identity: Identity::anonymous() }));
     }
     if !without.is_empty() {
@@ -331,5 +357,16 @@ fn quoted(path: &Path) -> String {
         text
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_start_looks_at_a_bounded_number_of_accounts() {
+        assert_eq!([0, 1, 10].map(most_accounts), [20_000, 20_000, 2_000]);
+        assert_eq!([1_000, 100_000].map(most_accounts), [20, FEWEST]);
     }
 }

@@ -349,6 +349,8 @@ mod tests {
             p50_us: 1.0,
             p99_us: 2.0,
             max_us: 3.0,
+            beside_ops: 0,
+            held_kib: 0,
             beside: 0,
             gaps: 0,
             longest_gap_ms: 0.0,
