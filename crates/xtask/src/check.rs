@@ -33,9 +33,13 @@ impl CheckSteps {
         Self { start: Instant::now(), done: Vec::new() }
     }
 
-    pub fn run(&mut self, name: &'static str, step: impl FnOnce() -> Result<()>) {
+    /// Runs a step, and answers whether it has succeeded.
+    pub fn run(&mut self, name: &'static str, step: impl FnOnce() -> Result<()>) -> bool {
         println!("── {name}");
-        self.add(CheckStep::of(name, step));
+        let step = CheckStep::of(name, step);
+        let is_ok = step.result.is_ok();
+        self.add(step);
+        is_ok
     }
 
     /// A step that has run, perhaps beside others.

@@ -69,7 +69,9 @@ fn everything() -> Result<()> {
     let mut steps = CheckSteps::begin();
     steps.run("clients", || clients(&missing));
     check::add_quick(&mut steps);
-    steps.run("program", || check::cargo(BUILD));
+    if !steps.run("program", || check::cargo(BUILD)) {
+        return steps.finish(); // soon, and with few lines
+    }
     let compilers = Compilers::start();
     interop::forget_summaries();
     // smbtorture mostly waits, as the clients of iSCSI do, each in a network of its own.

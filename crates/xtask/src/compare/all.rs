@@ -54,7 +54,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         print!("\n{}", against(&before, &run.lines));
     }
     if is_full(args) && !run.failed {
-        write_page(&text)?;
+        write_page(&text_of_judged(&run.lines, &run.notes))?;
     }
     if let Some(path) = &args.json {
         let stored = serde_json::to_string_pretty(&StoredReport { rows: run.lines })?;
@@ -73,9 +73,15 @@ fn page() -> Result<()> {
             std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         lines.extend(judge::lines(protocol, &protocol.groups(), &report)?);
     }
-    let text = text(&lines, &[]);
+    let text = text_of_judged(&lines, &[]);
     print!("{text}");
     write_page(&text)
+}
+
+/// The text for the page, which has no rows without a bar.
+fn text_of_judged(lines: &[TableLine], notes: &[String]) -> String {
+    let judged: Vec<TableLine> = lines.iter().filter(|line| line.bar.is_some()).cloned().collect();
+    text(&judged, notes)
 }
 
 /// The last report of a protocol.
