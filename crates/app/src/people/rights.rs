@@ -18,7 +18,8 @@ use crate::shares::volumes::Volumes;
 
 /// The most accounts that a line names.
 const MAX_NAMES: usize = 4;
-/// The most accounts that the start looks at, counted once for each share. 10,000 accounts of 1,000 shares took ten seconds.
+/// The most accounts that the start looks at, counted once for each share: it took a million calls of the host for 10,000 accounts and 1,000
+/// shares.
 const MOST_LOOKED_AT: usize = 20_000;
 /// So many accounts of a share are looked at in any case.
 const FEWEST: usize = 16;
