@@ -3,6 +3,7 @@
 //! Every subcommand is one file (or folder) here; `process` starts and ends other programs for all of them.
 #![allow(clippy::print_stdout)] // a command-line tool: standard output is its product
 #![allow(unreachable_pub)] // a program: no other crate can reach its items
+#![cfg_attr(not(test), deny(dead_code, unused_imports))] // clippy sees the program of its tests only
 
 mod check;
 mod compare;

@@ -218,8 +218,7 @@ impl Compilers {
     fn start() -> Self {
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
-            let lines =
-                [("tests, compiled", check::COMPILE_TESTS), ("other programs", check::OTHER_PROGRAMS)];
+            let lines = [("tests, compiled", check::COMPILE_TESTS), ("examples", check::EXAMPLES)];
             for (number, (name, line)) in lines.into_iter().enumerate() {
                 let log = process::root().join(format!("target/compiler-{number}.log"));
                 let step = CheckStep::of(name, || {
