@@ -32,8 +32,7 @@ const EACH: usize = 170;
 const THREADS: usize = 8;
 /// Files in the listed folder: with their long names, a whole listing is longer than 1 MiB.
 const FILES: usize = 2500;
-/// Requests for the names of all targets, sent at once. Four times as many took two thirds of the server's processor time in this test,
-/// and the most memory was the same.
+/// Requests for the names of all targets, sent at once. Four times as many took most of the server's processor time in this test.
 const REQUESTS_FOR_NAMES: usize = 1000;
 /// How long the attack lasts once all clients are connected.
 const HELD_FOR: Duration = Duration::from_secs(8);
