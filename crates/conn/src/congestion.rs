@@ -18,16 +18,14 @@ pub(crate) fn prepare(listener: &socket2::Socket) {
     let _ = set_tcp_congestion(listener, LOOPBACK); // only costs speed
 }
 
-/// Gives a connection that was accepted the congestion control for its client.
+/// Gives a connection that was accepted from the network the host's own congestion control.
 pub(crate) fn settle(accepted: &TcpStream, client: IpAddr) {
-    let wanted = match client.is_loopback() {
-        true => Some(LOOPBACK.to_owned()),
-        // A route may have given the connection one of its own.
-        false if tcp_congestion(accepted).is_ok_and(|now| now == LOOPBACK) => of_host(),
-        false => None,
-    };
-    if let Some(wanted) = wanted {
-        let _ = set_tcp_congestion(accepted, &wanted); // only costs speed
+    // A route may have given the connection one of its own.
+    if !client.is_loopback()
+        && tcp_congestion(accepted).is_ok_and(|now| now == LOOPBACK)
+        && let Some(of_host) = of_host()
+    {
+        let _ = set_tcp_congestion(accepted, &of_host); // only costs speed
     }
 }
 

@@ -24,7 +24,7 @@ mod search;
 mod smb;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -211,6 +211,17 @@ impl ComparedProtocol {
         matches!(self, Self::Nfs | Self::Smb | Self::Afp)
     }
 
+    /// The place of a comparison of our own servers. `None`: it is SMB, and there is no libsmb2.
+    fn own_place(self, libsmb2: Option<&Path>) -> Result<Option<ComparisonPlace>> {
+        Ok(Some(match self {
+            Self::Smb if loader::compile_smb(libsmb2)?.is_none() => return Ok(None),
+            Self::Smb => smb::place(libsmb2)?,
+            Self::Nfs => nfs::place()?,
+            Self::Afp => afp::place(true, None)?,
+            _ => iscsi::place()?,
+        }))
+    }
+
     fn place(self, args: &CompareArgs) -> Result<ComparisonPlace> {
         match self {
             Self::Nfs => nfs::place(),
@@ -267,6 +278,13 @@ pub struct Sample {
     pub who: MeasuredServer,
     pub round: usize,
     pub measured: LoadResult,
+}
+
+/// The middle of some values; 0 if there are none.
+fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
 pub fn run(args: &CompareArgs) -> Result<()> {

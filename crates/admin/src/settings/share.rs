@@ -160,7 +160,8 @@ fn from_command_line(
         let places = (typed.place.clone(), typed.place);
         section.put("name", name.clone(), &places.0);
         section.put("path", path.to_string_lossy().into_owned(), &places.1);
-        match shares[..first].iter().position(|(_, share)| key_of(&share.name) == key_of(&name)) {
+        let key = key_of(&name);
+        match shares[..first].iter().position(|(_, share)| key_of(&share.name) == key) {
             Some(at) => {
                 let written =
                     sections.iter_mut().find(|one| one.text("name").as_ref() == Some(&shares[at].1.name));

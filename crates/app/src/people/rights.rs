@@ -51,7 +51,7 @@ pub(crate) fn lines(current: &Current, volumes: &Volumes, privileged: bool) -> V
     let mut lines: Vec<String> = shares.filter_map(of).flatten().collect();
     if all > most {
         lines.push(format!(
-            "rights: {most} of {all} accounts were looked at for each share; `fourfold explain USER FOLDER` answers for each"
+            "rights: at most {most} of {all} accounts were looked at for each share; `fourfold explain USER FOLDER` answers for each"
         ));
     }
     lines
@@ -75,7 +75,8 @@ fn of_share(
     let people = people(share, &current.settings, &current.accounts, most);
     let able: Vec<(&Person, Ability)> =
         people.iter().map(|person| (person, ability(volume, &root, &person.identity))).collect();
-    if !able.is_empty() && able.iter().all(|(_, able)| !able.read) {
+    let are_all = able.len() < most; // others may be able to read it
+    if are_all && !able.is_empty() && able.iter().all(|(_, able)| !able.read) {
         tracing::warn!(share = share.name, folder = %share.path.display(), "the folder cannot be read");
     }
     let owner = owner(&root, &current.accounts);

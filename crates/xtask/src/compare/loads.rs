@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{ComparedProtocol, ComparisonPlace, Contestant, MeasuredServer, afp, folder, iscsi, nfs, smb};
+use super::{ComparedProtocol, ComparisonPlace, Contestant, MeasuredServer, folder};
 use crate::{debian, isolate, loader, process, server};
 
 pub const PACKAGES: &[&[debian::Package]] = &[debian::NFS_CLIENTS, debian::SMB_LOAD, debian::ISCSI_LOAD];
@@ -61,15 +61,9 @@ pub fn run(rounds: usize, libsmb2: Option<&Path>) -> Result<()> {
     for protocol in
         [ComparedProtocol::Nfs, ComparedProtocol::Smb, ComparedProtocol::Afp, ComparedProtocol::Iscsi]
     {
-        let place = match protocol {
-            ComparedProtocol::Smb if loader::compile_smb(libsmb2)?.is_none() => {
-                println!("| {} | no libsmb2 | | | not measured |", protocol.title());
-                continue;
-            }
-            ComparedProtocol::Smb => smb::place(libsmb2)?,
-            ComparedProtocol::Nfs => nfs::place()?,
-            ComparedProtocol::Afp => afp::place(true, None)?,
-            _ => iscsi::place()?,
+        let Some(place) = protocol.own_place(libsmb2)? else {
+            println!("| {} | no libsmb2 | | | not measured |", protocol.title());
+            continue;
         };
         // A disk that the load program has filled is not empty: each has its own.
         let servers = [

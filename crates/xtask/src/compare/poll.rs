@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 
 use super::rows::{Bar, ComparisonRow, RowUnit};
-use super::{ComparedProtocol, ComparisonPlace, Contestant, MeasuredServer, afp, folder, nfs, smb};
+use super::{ComparedProtocol, ComparisonPlace, Contestant, MeasuredServer, folder, median};
 use crate::loader::{self, LoadResult};
 use crate::server;
 
@@ -55,14 +55,9 @@ pub fn run(rounds: usize, wanted: &[String], libsmb2: Option<&Path>) -> Result<(
     println!("| row | poll off | auto | times | server's CPU for each, off | auto | times |");
     println!("|---|---|---|---|---|---|---|");
     for protocol in [ComparedProtocol::Nfs, ComparedProtocol::Smb, ComparedProtocol::Afp] {
-        let place = match protocol {
-            ComparedProtocol::Smb if loader::compile_smb(libsmb2)?.is_none() => {
-                println!("| {} | no libsmb2 | | | | | |", protocol.title());
-                continue;
-            }
-            ComparedProtocol::Smb => smb::place(libsmb2)?,
-            ComparedProtocol::Afp => afp::place(true, None)?,
-            _ => nfs::place()?,
+        let Some(place) = protocol.own_place(libsmb2)? else {
+            println!("| {} | no libsmb2 | | | | | |", protocol.title());
+            continue;
         };
         folder::fill(&place.folder, rows.iter().copied())?;
         let start = |setting: &str| {
@@ -108,13 +103,11 @@ fn measured(
             }
         }
     }
-    Ok(figures.map(|of| PollFigure { speed: median(&of, |one| one.speed), cpu: median(&of, |one| one.cpu) }))
-}
-
-fn median(figures: &[PollFigure], of: impl Fn(&PollFigure) -> f64) -> f64 {
-    let mut values: Vec<f64> = figures.iter().map(of).collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
+    let of = |of: Vec<PollFigure>| PollFigure {
+        speed: median(of.iter().map(|one| one.speed)),
+        cpu: median(of.iter().map(|one| one.cpu)),
+    };
+    Ok(figures.map(of))
 }
 
 fn line(protocol: ComparedProtocol, row: &ComparisonRow, [off, auto]: [PollFigure; 2]) -> String {
@@ -140,6 +133,6 @@ mod tests {
     #[test]
     fn the_median_of_rounds_is_their_middle() {
         let figures = [3.0, 1.0, 9.0].map(|speed| PollFigure { speed, cpu: 0.0 });
-        assert_eq!(median(&figures, |one| one.speed), 3.0);
+        assert_eq!(median(figures.iter().map(|one| one.speed)), 3.0);
     }
 }

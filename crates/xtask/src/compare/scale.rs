@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use super::rows::{Bar, ComparisonRow, RowUnit};
-use super::{ComparedProtocol, ComparisonPlace, Contestant, MeasuredServer, afp, folder, iscsi, nfs, smb};
+use super::{ComparedProtocol, ComparisonPlace, Contestant, MeasuredServer, folder, median};
 use crate::loader::{self, LoadResult};
 use crate::server::{self, UID};
 use crate::{debian, isolate, process};
@@ -52,15 +52,9 @@ pub fn run(rounds: usize, wanted: &[String], libsmb2: Option<&Path>) -> Result<(
         if !is_wanted(protocol.title()) {
             continue;
         }
-        let place = match protocol {
-            ComparedProtocol::Smb if loader::compile_smb(libsmb2)?.is_none() => {
-                println!("| SMB: no libsmb2 | | | | | | |");
-                continue;
-            }
-            ComparedProtocol::Smb => smb::place(libsmb2)?,
-            ComparedProtocol::Nfs => nfs::place()?,
-            ComparedProtocol::Afp => afp::place(true, None)?,
-            _ => iscsi::place()?,
+        let Some(place) = protocol.own_place(libsmb2)? else {
+            println!("| SMB: no libsmb2 | | | | | | |");
+            continue;
         };
         short.extend(crowds(protocol, &place, rounds)?);
     }
@@ -134,11 +128,7 @@ impl CrowdFigure {
     }
 
     fn median(of: &[Self]) -> Self {
-        let of = |value: fn(&Self) -> f64| {
-            let mut values: Vec<f64> = of.iter().map(value).collect();
-            values.sort_by(f64::total_cmp);
-            values.get(values.len() / 2).copied().unwrap_or_default()
-        };
+        let of = |value: fn(&Self) -> f64| median(of.iter().map(value));
         Self {
             speed: of(|one| one.speed),
             kept: of(|one| one.kept),

@@ -18,6 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::ADA;
 use crate::compare::folder;
+use crate::compare::median;
 use crate::process::Running;
 use crate::server::{self, ExportAddress, UID};
 use crate::{loader, process};
@@ -180,7 +181,7 @@ pub fn run(folder: &Path, rounds: usize, libsmb2: Option<&Path>) -> Result<()> {
 
 /// Prints the line of a row. Returns its name if it is above its bar by more than the noise.
 fn print_row(row: &ServiceRow, phase: Phase, rounds: &[[ServiceSample; 3]]) -> Option<String> {
-    let median_of = |of: &dyn Fn(&[ServiceSample; 3]) -> f64| median(rounds.iter().map(of).collect());
+    let median_of = |of: &dyn Fn(&[ServiceSample; 3]) -> f64| median(rounds.iter().map(of));
     let without = |[off, _, again]: &[ServiceSample; 3]| (off.requests + again.requests) / 2.0;
     let more = median_of(&|round| round[1].requests / without(round) * 100.0 - 100.0);
     let noise = median_of(&|[off, _, again]| (again.requests / off.requests * 100.0 - 100.0).abs());
@@ -197,11 +198,6 @@ fn print_row(row: &ServiceRow, phase: Phase, rounds: &[[ServiceSample; 3]]) -> O
         median_of(&|round| round[1].index),
     );
     (more > row.bar(phase) + noise).then_some(name)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 impl ServiceBench {
