@@ -75,6 +75,9 @@ static NEXT_CLIENT: AtomicU64 = AtomicU64::new(1);
 pub struct ClientId(pub u64);
 
 impl ClientId {
+    /// The processes of this machine, which hold nothing here. [`ClientId::unused`] never gives this number.
+    pub const LOCAL: Self = Self(0);
+
     /// A number that no other client of this process has.
     pub fn unused() -> Self {
         Self(NEXT_CLIENT.fetch_add(1, Ordering::Relaxed))

@@ -32,7 +32,7 @@ impl Recalling {
             recalls: site.recalls.clone(),
             places: site.places.clone(),
             busy: site.busy.clone(),
-            party: Party::client(ClientId::unused()),
+            party: Party::client(ClientId::LOCAL),
             runtime,
             itself: itself.clone(),
         })
