@@ -213,8 +213,8 @@ impl Directory {
             domain: None,
             host_accounts: None,
         };
-        for record in &file.accounts {
-            directory.put(record);
+        for (record, found) in file.accounts.iter().zip(directory.host.identities(&file.accounts)) {
+            directory.put_as(record, found);
         }
         // One name is one account: of two that differ in case only, the one that was made first.
         for (_, shadowed) in file.shadowed() {
@@ -379,7 +379,10 @@ impl Directory {
     }
 
     fn put(&mut self, record: &Record) {
-        let (identity, basis) = self.host.identity(&record.name, record.ids);
+        self.put_as(record, self.host.identity(&record.name, record.ids));
+    }
+
+    fn put_as(&mut self, record: &Record, (identity, basis): (Identity, Basis)) {
         // A server that is not root can act as its own user only.
         let identity = match self.host.own.is_root() {
             true => identity.with_groups(&record.groups),

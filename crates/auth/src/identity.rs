@@ -13,12 +13,18 @@
 
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZero;
 use std::sync::Arc;
 
 use nix::unistd::{Gid, getegid, geteuid, getgroups};
 
+use crate::file::Record;
 use crate::unix::{UnixAccounts, UnixUser};
 
+/// Most threads that ask the name service of the host at once.
+const MOST_ASKERS: usize = 8;
+/// One thread asks for so many accounts: it takes as long as the start of another one.
+const FEWEST_ASKED: usize = 16;
 /// The uid and the gid of the anonymous user: the account `nobody` of most systems. It owns no files.
 pub const ANONYMOUS: u32 = 65_534;
 /// The kernel's "no id" (`(uid_t)-1`). If a thread sets it, it silently keeps its ids.
@@ -220,6 +226,27 @@ impl Host {
         }
     }
 
+    /// The identities of many accounts. The host's name service mostly waits for files and other processes, so several
+    /// threads ask it.
+    #[must_use]
+    pub fn identities(&self, records: &[Record]) -> Vec<(Identity, Basis)> {
+        let askers = std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_ASKERS);
+        let part = records.len().div_ceil(askers).max(FEWEST_ASKED);
+        let ask = |record: &Record| self.identity(&record.name, record.ids);
+        std::thread::scope(|scope| {
+            let (first, rest) = records.split_at(part.min(records.len()));
+            let others: Vec<_> = rest
+                .chunks(part)
+                .map(|part| scope.spawn(move || part.iter().map(ask).collect::<Vec<_>>()))
+                .collect();
+            let mut found: Vec<_> = first.iter().map(ask).collect();
+            for (asker, part) in others.into_iter().zip(rest.chunks(part)) {
+                found.extend(asker.join().unwrap_or_else(|_| part.iter().map(ask).collect()));
+            }
+            found
+        })
+    }
+
     fn numbered(&self, uid: u32, gid: Option<u32>) -> Identity {
         match self.unix.user_numbered(uid) {
             Some(user) => self.of(&user, gid),
@@ -256,6 +283,24 @@ mod tests {
     }
 
     const UNSET: Ids = Ids { uid: None, gid: None };
+
+    #[test]
+    fn many_accounts_get_the_same_identities_in_their_order() {
+        let record = |number: u32| Record {
+            name: ["ada", "hopper", "none"][number as usize % 3].into(),
+            ids: Ids { uid: number.is_multiple_of(4).then_some(2000 + number), gid: None },
+            groups: Vec::new(),
+            disabled: false,
+            admin: false,
+            secrets: Vec::new(),
+        };
+        let host = host(0, None);
+        for count in [0, 1, 2, 15, 16, 17, 1000] {
+            let records: Vec<Record> = (0..count).map(record).collect();
+            let each: Vec<_> = records.iter().map(|record| host.identity(&record.name, record.ids)).collect();
+            assert_eq!(host.identities(&records), each, "{count}");
+        }
+    }
 
     #[test]
     fn an_account_of_which_nothing_is_known_is_anonymous_under_root() {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use client::{Connector, DataTransfer, OpenFileId, OpenIntent, Reach, Result, Session, Target};
 
+use super::ClientProgram;
 use super::networks::{ClientPlace, enter};
 
 /// The file that all read, and its length.
@@ -41,16 +42,21 @@ impl BusyClient {
         });
         Self { ends, thread: Some(thread) }
     }
+}
 
-    /// Whether it still works.
-    pub(super) fn is_busy(&self) -> bool {
+impl ClientProgram for BusyClient {
+    fn is_busy(&mut self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    fn end(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
     }
 }
 
 impl Drop for BusyClient {
     fn drop(&mut self) {
-        self.ends.store(true, Ordering::Relaxed);
+        self.end();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join(); // a failure was seen by `is_busy`
         }

@@ -9,7 +9,6 @@ mod networks;
 mod scanners;
 mod seen;
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use self::habits::{BusyClient, Habit};
@@ -112,46 +111,73 @@ fn each_trouble_of_a_network_or_client_is_named_and_no_other() {
     let large = std::fs::File::create(server.folder.path().join("One").join(habits::LARGE.0));
     large.and_then(|file| file.set_len(habits::LARGE.1)).unwrap();
     let url = |place: &ClientPlace| format!("nfs://{}:{nfs}/One?uid=0&gid=0", place.server);
-    let (mut expected, mut clients) = (Vec::new(), Vec::new());
-    for case in CASES {
-        let Some(place) = (case.network)(&mut networks) else {
+    let mut clients = Vec::new();
+    for Case { trouble, network, habit } in CASES {
+        let Some(place) = network(&mut networks) else {
             return eprintln!("skipped: this host makes no such networks (they need ethtool, tc and VXLAN)");
         };
-        clients.push(BusyClient::begin(&place, &url(&place), case.habit));
-        expected.push((place.client, case.trouble));
+        let program = BusyClient::begin(&place, &url(&place), habit);
+        clients.push(JudgedClient::new(place.client, trouble, program));
     }
-    until_found(&server, &expected, || clients.iter().all(BusyClient::is_busy));
+    until_found(&server, clients);
 }
 
-/// Waits until each client with a trouble has had this one and no other, and the others have none after a long enough time.
-fn until_found(
-    server: &Server,
-    expected: &[(String, Option<&'static str>)],
-    mut all_work: impl FnMut() -> bool,
-) {
-    let (deadline, mut found) = (Instant::now() + FOUND_WITHIN, HashSet::new());
+/// A program that uses the server over and over.
+trait ClientProgram {
+    fn is_busy(&mut self) -> bool;
+    /// Lets it end. Returns at once.
+    fn end(&mut self);
+}
+
+/// A client, and the trouble that it must have.
+struct JudgedClient {
+    address: String,
+    trouble: Option<&'static str>,
+    program: Box<dyn ClientProgram>,
+    is_judged: bool,
+}
+
+impl JudgedClient {
+    fn new(address: String, trouble: Option<&'static str>, program: impl ClientProgram + 'static) -> Self {
+        Self { address, trouble, program: Box::new(program), is_judged: false }
+    }
+
+    /// Whether it has the trouble that it must have, and no other; or none, after a long enough time.
+    fn is_as_expected(&self, seen: &Diagnoses) -> bool {
+        let troubles = seen.troubles(&self.address);
+        match self.trouble {
+            Some(trouble) => troubles == [trouble],
+            None => troubles.is_empty() && seen.active_ms(&self.address) >= LONG_ENOUGH_MS,
+        }
+    }
+}
+
+/// Waits until each client was judged as expected. It ends then, and leaves the processors to the others: twelve clients
+/// together need more than two, and a client that waits for one shows less of its network.
+fn until_found(server: &Server, mut clients: Vec<JudgedClient>) {
+    let deadline = Instant::now() + FOUND_WITHIN;
     loop {
         let seen = Diagnoses::now(server.folder.path());
         assert!(!seen.is_blind(), "the kernel tells nothing of connections: {seen}");
-        for (client, trouble) in expected {
-            if trouble.is_some_and(|trouble| seen.troubles(client) == [trouble]) {
-                found.insert(client.as_str());
+        assert!(
+            clients.iter_mut().all(|client| client.is_judged || client.program.is_busy()),
+            "one failed: {seen}"
+        );
+        for client in clients.iter_mut().filter(|client| !client.is_judged) {
+            client.is_judged = client.is_as_expected(&seen);
+            if client.is_judged {
+                client.program.end();
             }
         }
-        let is_well =
-            |client: &str| seen.active_ms(client) >= LONG_ENOUGH_MS && seen.troubles(client).is_empty();
-        let is_done = |(client, trouble): &(String, Option<_>)| match trouble {
-            Some(_) => found.contains(client.as_str()),
-            None => is_well(client),
-        };
-        if expected.iter().all(is_done) {
+        let left = clients.iter().filter(|client| !client.is_judged);
+        let left: Vec<_> = left.map(|client| (&client.address, client.trouble)).collect();
+        if left.is_empty() {
             return;
         }
-        assert!(all_work(), "a client has failed: {seen}");
         if Instant::now() >= deadline && is_overloaded() {
             return eprintln!("skipped: the machine is overloaded");
         }
-        assert!(Instant::now() < deadline, "expected {expected:?}, found {found:?}: {seen}");
+        assert!(Instant::now() < deadline, "not as expected: {left:?}: {seen}");
         std::thread::sleep(Duration::from_millis(250));
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use super::networks::{ClientPlace, Networks};
-use super::until_found;
+use super::{ClientProgram, JudgedClient, until_found};
 use crate::bench::server::{PASSWORD, PROGRAM, Server};
 
 /// The system's Python: the first one on the path may lack Debian's packages.
@@ -46,9 +46,19 @@ impl LibraryClient {
     }
 }
 
+impl ClientProgram for LibraryClient {
+    fn is_busy(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
+    }
+
+    fn end(&mut self) {
+        let _ = self.0.kill(); // it has ended
+    }
+}
+
 impl Drop for LibraryClient {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        self.end();
         let _ = self.0.wait();
     }
 }
@@ -73,10 +83,8 @@ fn a_virus_scanner_is_named_and_a_copy_of_the_same_files_is_not() {
     let configuration = folder.path().join("smb.conf");
     std::fs::write(&configuration, "[global]\nclient min protocol = SMB2\n").unwrap();
     let server = Server::start_in(folder, "0.0.0.0", networks.in_hub(PROGRAM), [0, PORT, 0, 0]);
-    let mut clients = [(&scans, LENGTH / 16), (&copies, LENGTH)]
-        .map(|(place, each)| LibraryClient::begin(place, &configuration, each));
-    let expected = [(scans.client, Some("scanner")), (copies.client, None)];
-    until_found(&server, &expected, || {
-        clients.iter_mut().all(|client| matches!(client.0.try_wait(), Ok(None)))
-    });
+    let begin = |place: &ClientPlace, each| LibraryClient::begin(place, &configuration, each);
+    let (scanner, copier) = (begin(&scans, LENGTH / 16), begin(&copies, LENGTH));
+    let scanner = JudgedClient::new(scans.client, Some("scanner"), scanner);
+    until_found(&server, vec![scanner, JudgedClient::new(copies.client, None, copier)]);
 }
