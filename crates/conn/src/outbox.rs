@@ -207,7 +207,8 @@ impl Outbox {
                     self.waiting.fetch_sub(count, Ordering::AcqRel);
                     left = left.saturating_sub(count);
                 }
-                Err(error) if matches!(error.kind(), WouldBlock | Interrupted) => break,
+                Err(error) if error.kind() == WouldBlock => break,
+                Err(error) if error.kind() == Interrupted => self.socket.sent(0),
                 Ok(_) | Err(_) => is_over = true,
             }
         }
@@ -219,6 +220,8 @@ impl Outbox {
         }
         queue.settle();
         drop(queue);
+        // While this thread was sending, the pump may have begun to wait for the socket on another one.
+        self.socket.wake_sender();
         self.left.notify_waiters();
     }
 
@@ -377,5 +380,55 @@ impl Queue {
                 replies::give_back(bytes);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+    use super::*;
+    use crate::loops::{Loops, Polling};
+    use crate::waiting::until;
+
+    const HEAD: usize = 64;
+    /// Longer than one turn.
+    const LENGTH: usize = 3 << 20;
+
+    /// A thread that is stuck while it sends is replaced, and the pump then runs beside it.
+    #[test]
+    fn a_pump_that_waits_beside_a_thread_that_sends_goes_on() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let _entered = runtime.enter();
+        let loops = Loops::start(1, Polling::default()).unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let (out, serving) = std::sync::mpsc::channel();
+        let serve = |stream: crate::loops::LoopStream| {
+            let (allowance, counters) = (Arc::default(), Arc::default());
+            let outbox =
+                Arc::new(Outbox::new(stream.socket().clone(), Limits::default(), allowance, counters));
+            out.send(outbox.clone()).unwrap();
+            async move { outbox.pump(Duration::from_secs(600)).await }
+        };
+        loops.serve(listener.accept().unwrap().0, serve).unwrap();
+        let outbox = serving.recv().unwrap();
+        let file = rustix::fs::memfd_create("replies", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        let mut file = std::fs::File::from(file);
+        file.write_all(&vec![7; LENGTH]).unwrap();
+        let body = Some(Payload::File { fd: Arc::new(file.into()), offset: 0, length: LENGTH });
+        outbox.push(Reply { head: vec![7; HEAD], body, ..Reply::default() });
+        let sending = outbox.socket.attempt(Direction::Out).map(drop);
+        assert!(sending.is_some());
+        outbox.stuck.notify_one();
+        until("the pump does not wait", || outbox.socket.is_awaited(Direction::Out));
+        outbox.socket.sent(0);
+        outbox.flush();
+        let mut received = vec![0; HEAD + LENGTH];
+        client.read_exact(&mut received).unwrap();
+        assert!(received.iter().all(|byte| *byte == 7));
+        outbox.close();
     }
 }

@@ -116,6 +116,14 @@ impl Socket {
         self.ready.fetch_or(WRITABLE, Ordering::AcqRel);
     }
 
+    /// The task that waits to send may try now, if the socket is not full: a thread that ends to send says so, since the kernel
+    /// tells of a socket only after it was full.
+    pub(crate) fn wake_sender(&self) {
+        if self.is_ready(Direction::Out) {
+            self.wake(Direction::Out);
+        }
+    }
+
     /// So many bytes were received, where there was room for `room` and at least `missing` were to come.
     pub(crate) fn received(&self, count: usize, room: usize, missing: usize) {
         self.note(count);
@@ -217,10 +225,20 @@ impl Socket {
         self.ready.fetch_or(ready, Ordering::AcqRel);
         for direction in [Direction::In, Direction::Out] {
             if ready & WANTED[direction as usize] != 0 {
-                let waker = self.waiting[direction as usize].waker.lock().take();
-                waker.into_iter().for_each(Waker::wake);
+                self.wake(direction);
             }
         }
+    }
+
+    fn wake(&self, direction: Direction) {
+        let waker = self.waiting[direction as usize].waker.lock().take();
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// Whether a task waits for this direction.
+    #[cfg(test)]
+    pub(crate) fn is_awaited(&self, direction: Direction) -> bool {
+        self.waiting[direction as usize].waker.lock().is_some()
     }
 
     /// Ends waits whose deadline has passed.

@@ -126,10 +126,9 @@ fn files_of_smbd_arrive_while_clients_use_them() {
     }
     assert!(!share.join("obsolete").exists() && share.join("new").exists() && share.join("newer").exists());
     drop(second_smbd);
-    let here = top.path().join("copy");
-    said(server.smb_port, &format!("get Projects\\movie {}", here.display()));
-    let mut copy = vec![0; FILM as usize];
-    File::open(&here).unwrap().read_exact_at(&mut copy, 0).unwrap();
+    let got = smbclient(server.smb_port, "get Projects\\movie -");
+    let copy = got.stdout;
+    assert_eq!(copy.len() as u64, FILM, "{}", String::from_utf8_lossy(&got.stderr));
     let frames: Vec<u64> =
         [0, FILM / 2, FILM - 5].into_iter().filter(|at| copy[*at as usize..].starts_with(b"frame")).collect();
     assert_eq!((frames.len(), copy.iter().filter(|byte| **byte != 0).count()), (3, 15));
