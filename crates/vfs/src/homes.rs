@@ -7,8 +7,8 @@
 //! stored in the highest of these folders.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use lock::Mutex;
 
@@ -22,6 +22,8 @@ use crate::streams::stores::{Above, Stores, each_once};
 pub(crate) struct Homes {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) site: Arc<Site>,
+    /// The share's folder.
+    root: OnceLock<Node>,
     /// The folders above the share's folder.
     above: Above,
     /// Whether the server has read from the share's own folders what the whole site must know.
@@ -43,9 +45,19 @@ enum Relation {
 impl Homes {
     pub(crate) fn new(backend: Arc<dyn Backend>, site: Arc<Site>) -> Arc<Self> {
         let (above, learned) = (Above::new(backend.clone()), AtomicBool::new(false));
-        let homes = Arc::new(Self { backend, site, above, learned, learned_mounts: Mutex::default() });
+        let (root, learned_mounts) = (OnceLock::new(), Mutex::default());
+        let homes = Arc::new(Self { backend, site, root, above, learned, learned_mounts });
         homes.site.add_homes(&homes);
         homes
+    }
+
+    /// The share's folder, which may have been removed since. The host is asked once: each of a thousand shares looks at all
+    /// others.
+    pub(crate) fn known_root(&self) -> Option<&Node> {
+        if self.root.get().is_none() {
+            let _ = self.root.set(self.backend.root().ok()?.object); // the same as the faster thread's
+        }
+        self.root.get()
     }
 
     /// Whether the share's folder is below this one, on the same file system.

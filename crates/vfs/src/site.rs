@@ -142,9 +142,11 @@ impl Site {
             }
             all.iter().filter_map(Weak::upgrade).filter(|homes| !std::ptr::eq(&**homes, except)).collect()
         };
-        let roots = others.iter().filter_map(|homes| Some((homes, homes.backend.root().ok()?.object)));
-        let wanted = roots.filter(|(homes, root)| root.id().device == device && wanted(homes, root));
-        wanted.map(|(_, root)| root).collect()
+        let is_wanted = |homes: &&Arc<Homes>| {
+            homes.known_root().is_some_and(|root| root.id().device == device && wanted(homes, root))
+        };
+        let wanted = others.iter().filter(is_wanted);
+        wanted.filter_map(|homes| Some(homes.backend.root().ok()?.object)).collect() // those that are still there
     }
 
     /// From now on, clients may have so many files open at once.

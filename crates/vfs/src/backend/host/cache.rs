@@ -17,6 +17,9 @@ use crate::{HostKey, IdMap};
 use resources::caches::{Cache, CacheReport, Ghost};
 
 const SHARDS: usize = 16;
+/// With so many volumes, a new one takes its part of the limit only. The others give theirs up with the next
+/// [`KeptFiles::tend`]: a thousand shares would divide it a thousand times at the start.
+const DIVIDED_AT_ONCE: usize = 64;
 /// What an open file takes in bytes: here some 300, and in the host a struct file of 232 for each of its one or two
 /// descriptors and the dentry and inode that it holds (measured: 700 to 1,100 on ext4 and btrfs).
 pub const FILE_BYTES: u64 = 1_500;
@@ -78,7 +81,12 @@ impl KeptFiles {
 
     /// Volumes that have ended leave their part to the others.
     fn tend(&self) {
-        if self.tables().len() != self.divided.load(Ordering::Relaxed) {
+        let count = {
+            let mut tables = self.tables.lock();
+            tables.retain(|known| known.strong_count() > 0);
+            tables.len()
+        };
+        if count != self.divided.load(Ordering::Relaxed) {
             self.divide();
         }
     }
@@ -158,12 +166,16 @@ impl Objects {
         };
         table.shards[0].lock().ghost = Some(Ghost::new(1));
         let table = Arc::new(table);
-        {
+        let count = {
             let mut tables = all.tables.lock();
-            tables.retain(|known| known.strong_count() > 0);
             tables.push(Arc::downgrade(&table));
+            tables.len()
+        };
+        if count <= DIVIDED_AT_ONCE {
+            all.divide();
+        } else {
+            table.limit_to(all.limit.load(Ordering::Relaxed) / count);
         }
-        all.divide();
         Self { table, all: all.clone() }
     }
 
@@ -326,5 +338,28 @@ impl ObjectShard {
             }
         }
         self.evictions += (before - self.files.len()) as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(volumes: &[Objects]) -> Vec<usize> {
+        volumes.iter().map(|one| one.table.per_shard.load(Ordering::Relaxed) * SHARDS).collect()
+    }
+
+    #[test]
+    fn many_volumes_share_one_limit() {
+        let all = KeptFiles::new(6400);
+        let mut volumes: Vec<Objects> = (0..4).map(|_| Objects::new(&all)).collect();
+        assert_eq!(parts(&volumes), [1600; 4]);
+        volumes.extend((4..200).map(|_| Objects::new(&all)));
+        assert_eq!(parts(&volumes)[199], 32, "its part, as soon as it is there");
+        all.tend();
+        assert_eq!(parts(&volumes), [32; 200]);
+        volumes.truncate(100);
+        all.tend();
+        assert_eq!(parts(&volumes), [64; 100]);
     }
 }
