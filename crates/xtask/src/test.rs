@@ -1,10 +1,10 @@
 //! `cargo xtask test`: all tests. CI runs this command.
 //!
 //! ```text
-//! program ─► nfs, afp ─► linux ─► console, layouts, coherence, ceph, … ─► tests of app ─► verdict
+//! program ─► nfs, afp ─► linux ─► console, coherence, ceph, rights, … ──► tests of app ─► verdict
 //!        ├─► iscsi ───┘         │                                      │
 //!        ├─► smb ───────────────┼──────────────────────────────────────┤
-//!        └─► tests are compiled ┴─► other tests, appletalk, cluster ───┘
+//!        └─► tests are compiled ┴─► other tests, layouts, cluster, … ──┘
 //! ```
 //!
 //! Compilers keep all processors busy, and the suites of `interop` mostly wait. So the program that the suites need is compiled first,
@@ -84,12 +84,13 @@ fn everything() -> Result<()> {
     // Some of the next suites run tests of our own.
     compilers.finish_one(&mut steps);
     let tests = tests(TestPart::Others);
+    // Its servers wait for each other.
+    let layouts = beside("layouts", &[]);
     steps.run("interop console", || interop("console", &[]));
     // Servers of a cluster mostly wait for the end of leases. What runs beside them measures nothing.
     let cluster = beside("cluster", &["--ci"]);
     // Its virtual machine waits for timers of protocols.
     let appletalk = beside("appletalk", &[]);
-    steps.run("interop layouts", || interop("layouts", &[]));
     steps.run("interop coherence", || interop("coherence", &[]));
     steps.run("interop ceph", || interop("ceph", &[]));
     steps.run("interop rights", || interop("rights", &[]));
@@ -98,6 +99,7 @@ fn everything() -> Result<()> {
     steps.run("guides", guides);
     steps.run("interop migrate", || interop("migrate", &[]));
     steps.run("interop adopt", || interop("adopt", &[]));
+    steps.run("interop layouts, the rest of it", || layouts?.finish());
     steps.run("interop bench", || interop("bench", &[]));
     steps.run("interop appletalk, the rest of it", || appletalk?.finish());
     steps.run("interop cluster, the rest of it", || cluster?.finish());
