@@ -235,13 +235,14 @@ impl Host {
         let ask = |record: &Record| self.identity(&record.name, record.ids);
         std::thread::scope(|scope| {
             let (first, rest) = records.split_at(part.min(records.len()));
-            let others: Vec<_> = rest
-                .chunks(part)
-                .map(|part| scope.spawn(move || part.iter().map(ask).collect::<Vec<_>>()))
-                .collect();
-            let mut found: Vec<_> = first.iter().map(ask).collect();
-            for (asker, part) in others.into_iter().zip(rest.chunks(part)) {
-                found.extend(asker.join().unwrap_or_else(|_| part.iter().map(ask).collect()));
+            let ask_all = move |part: &[Record]| part.iter().map(ask).collect::<Vec<_>>();
+            let begin =
+                |part| (part, std::thread::Builder::new().spawn_scoped(scope, move || ask_all(part)).ok());
+            let others: Vec<_> = rest.chunks(part).map(begin).collect();
+            let mut found = ask_all(first);
+            for (part, asker) in others {
+                let theirs = asker.and_then(|asker| asker.join().ok());
+                found.extend(theirs.unwrap_or_else(|| ask_all(part))); // the host gives no further thread
             }
             found
         })

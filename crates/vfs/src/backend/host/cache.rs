@@ -79,14 +79,16 @@ impl KeptFiles {
         self.tables.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
+    /// How many tables there are.
+    fn count(&self) -> usize {
+        let mut tables = self.tables.lock();
+        tables.retain(|known| known.strong_count() > 0);
+        tables.len()
+    }
+
     /// Volumes that have ended leave their part to the others.
     fn tend(&self) {
-        let count = {
-            let mut tables = self.tables.lock();
-            tables.retain(|known| known.strong_count() > 0);
-            tables.len()
-        };
-        if count != self.divided.load(Ordering::Relaxed) {
+        if self.count() != self.divided.load(Ordering::Relaxed) {
             self.divide();
         }
     }
@@ -166,11 +168,8 @@ impl Objects {
         };
         table.shards[0].lock().ghost = Some(Ghost::new(1));
         let table = Arc::new(table);
-        let count = {
-            let mut tables = all.tables.lock();
-            tables.push(Arc::downgrade(&table));
-            tables.len()
-        };
+        all.tables.lock().push(Arc::downgrade(&table));
+        let count = all.count();
         if count <= DIVIDED_AT_ONCE {
             all.divide();
         } else {
