@@ -120,6 +120,38 @@ fn wifi_varies_and_a_loaded_cable_does_not() {
 }
 
 #[test]
+fn wifi_is_known_by_what_the_kernel_tells_of_it() {
+    // Round trips and their variation in microseconds, a second apart, as Linux told them.
+    let looks = |all: &[(u64, u64)]| -> Vec<Activity> {
+        let micros = Duration::from_micros;
+        let look = |(trip, varies): &(u64, u64)| {
+            with(|_, path| {
+                (path.round_trip, path.variation, path.least) = (micros(*trip), micros(*varies), 2 * MS);
+            })
+        };
+        all.iter().map(look).collect()
+    };
+    // Most variations are those within one burst of packets.
+    let radio = [
+        (28_262, 36),
+        (9_252, 1_513),
+        (12_602, 2_724),
+        (14_283, 1_360),
+        (19_699, 738),
+        (36_810, 11_264),
+        (15_757, 495),
+        (19_817, 2_203),
+        (21_771, 4_577),
+        (9_879, 1_748),
+        (13_864, 1_191),
+        (11_736, 69),
+    ];
+    assert_eq!(found_of(&looks(&radio), None)[0].name, "wifi");
+    let stable = radio.map(|(trip, varies)| (trip, varies / 4));
+    assert_eq!(found_of(&looks(&stable), None), [], "a window that follows losses changes round trips, too");
+}
+
+#[test]
 fn a_client_that_takes_data_slowly_has_a_full_window() {
     let slow = with(|_, path| path.window_limited = 3 * S);
     let all = found_of(&vec![slow; 12], None);
