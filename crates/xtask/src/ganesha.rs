@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use crate::ports;
 use crate::process::{self, Running};
 use crate::server::{ExportAddress, Server};
 
@@ -15,7 +16,7 @@ pub fn start(folder: &Path, place: &Path) -> Result<Server> {
     let place = process::root().join(place);
     std::fs::create_dir_all(&place)?;
     let _portmapper = portmapper(&place)?;
-    let (nfs_port, mount_port) = (process::free_port()?, process::free_port()?);
+    let (nfs_port, mount_port) = (ports::free_port()?, ports::free_port()?);
     let config = place.join("ganesha.conf");
     std::fs::write(&config, configuration(folder, &place, nfs_port, mount_port))?;
     let (config, log, pid) =

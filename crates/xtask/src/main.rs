@@ -18,6 +18,7 @@ mod loader;
 mod netatalk;
 mod package;
 mod past;
+mod ports;
 mod process;
 mod samba;
 mod server;

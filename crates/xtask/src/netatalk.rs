@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::process::{self, Running};
-use crate::{isolate, loader};
+use crate::{isolate, loader, ports};
 
 /// The password of all users.
 pub const PASSWORD: &str = "secret";
@@ -73,7 +73,7 @@ pub fn start_with(
     std::fs::write(etc.join("shadow"), users.iter().map(shadow).collect::<String>())?;
     std::fs::write(etc.join("hosts"), "127.0.0.1 localhost\n")?;
     std::fs::write(etc.join("shells"), "/bin/sh\n/usr/sbin/nologin\n")?;
-    let cnid = process::free_port()?;
+    let cnid = ports::free_port()?;
     std::fs::write(etc.join("netatalk/afp.conf"), configuration(&place, (port, cnid), volumes, globals))?;
     std::fs::copy(loader::compile_limits()?, place.join("limits.so"))?;
     let arguments = [&*root, folder, &place].map(|path| path.to_string_lossy().into_owned());

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -211,11 +211,6 @@ pub fn fresh_folder(name: &str) -> Result<PathBuf> {
     }
     std::fs::create_dir_all(&folder)?;
     Ok(folder)
-}
-
-/// A port on which no program listens now.
-pub fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
 /// Waits until a server accepts connections on `port`, or `program` has ended.

@@ -23,6 +23,8 @@ mod luns;
 mod manners;
 mod names;
 mod packaging;
+#[path = "../../../xtask/src/ports.rs"]
+mod ports;
 mod privileges;
 mod program;
 mod quotas;

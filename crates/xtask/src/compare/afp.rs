@@ -11,7 +11,7 @@ use super::{ComparisonPlace, Contestant, MeasuredServer, folder};
 use crate::netatalk::{self, NetatalkVolume, packages};
 use crate::process::Running;
 use crate::samba::{self, SambaUser};
-use crate::{isolate, loader, process, server};
+use crate::{isolate, loader, ports, process, server};
 
 const ADA: SambaUser = SambaUser { name: "ada", password: "secret" };
 /// A Unix user that no other account of this machine has.
@@ -43,7 +43,7 @@ pub fn place(only_ours: bool, afpd: Option<&Path>) -> Result<ComparisonPlace> {
 /// Starts a server with its own files apart from those of other servers of its kind. Ada logs in. An afpd that was
 /// built by hand knows only the passwords of Unix users, so there she is a guest.
 pub fn start(place: &ComparisonPlace, who: MeasuredServer, apart: &str) -> Result<Contestant> {
-    let port = process::free_port()?;
+    let port = ports::free_port()?;
     let (running, user) = match who {
         MeasuredServer::Ours => (ours(&place.folder, port, apart)?, ADA.name),
         MeasuredServer::Peer(_) => match &place.peer {

@@ -17,7 +17,7 @@ use super::folder;
 use crate::process::Running;
 use crate::samba::{self, SambaUser};
 use crate::server::{self, ExportAddress, UID};
-use crate::{debian, isolate, loader, process};
+use crate::{debian, isolate, loader, ports, process};
 
 pub const PACKAGES: &[&[debian::Package]] = &[debian::NFS_CLIENTS, debian::SMB_LOAD, debian::ISCSI_LOAD];
 
@@ -178,7 +178,7 @@ impl CallsBench {
         server::add_user_with(&state, ADA.name, ADA.password, UID, &["--legacy-password"])?;
         let mut ports = [0; 4];
         for port in &mut ports {
-            *port = process::free_port()?;
+            *port = ports::free_port()?;
         }
         let [nfs, smb, afp, iscsi] = ports.map(|port| port.to_string());
         let words = ["--nfs-port", &nfs, "--smb-port", &smb, "--afp-port", &afp, "--iscsi-port", &iscsi];

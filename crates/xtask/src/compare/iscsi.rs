@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use super::rows::{Bar, ComparisonRow, RowGroup, RowUnit};
 use super::{ComparisonPlace, Contestant, MeasuredServer, folder};
 use crate::process::Running;
-use crate::{debian, isolate, loader, process, server};
+use crate::{debian, isolate, loader, ports, process, server};
 
 pub const PACKAGES: &[&[debian::Package]] = &[debian::ISCSI_LOAD, debian::ISCSI_PEER];
 
@@ -46,7 +46,7 @@ pub fn place() -> Result<ComparisonPlace> {
 /// Starts a server with its own files apart from those of other servers of its kind, and fills its
 /// logical unit.
 pub fn start(place: &ComparisonPlace, who: MeasuredServer, apart: &str) -> Result<Contestant> {
-    let port = process::free_port()?;
+    let port = ports::free_port()?;
     let (running, target, lun) = match who {
         MeasuredServer::Ours => (ours(&place.folder, port, apart)?, "iqn.2026-01.invalid:share.video", "0"),
         MeasuredServer::Peer(configuration) => {

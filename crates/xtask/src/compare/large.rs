@@ -13,7 +13,7 @@ use super::folder;
 use crate::process::Running;
 use crate::samba::{self, SambaUser};
 use crate::server::{self, ExportAddress, UID};
-use crate::{debian, isolate, loader, process};
+use crate::{debian, isolate, loader, ports, process};
 
 pub const PACKAGES: &[&[debian::Package]] = &[debian::NFS_CLIENTS];
 
@@ -100,7 +100,7 @@ impl LargeFolderBench {
         let settings = state.with_extension("toml");
         std::fs::write(&settings, text)?;
         server::add_user_with(&state, ADA.name, ADA.password, UID, &["--legacy-password"])?;
-        let (nfs_port, afp_port) = (process::free_port()?, process::free_port()?);
+        let (nfs_port, afp_port) = (ports::free_port()?, ports::free_port()?);
         let ports = ["--nfs-port", &nfs_port.to_string(), "--afp-port", &afp_port.to_string()];
         let running = server::ours_with_settings(&settings, &state, &ports)?;
         let (nfs, afp) = (loader::compile("load")?, loader::compile_afp()?);

@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::rows::{Bar, ComparisonRow, RowGroup, RowUnit};
 use super::{ComparisonPlace, Contestant, MeasuredServer, folder};
 use crate::server::{self, Server, UID};
-use crate::{debian, ganesha, loader, process};
+use crate::{debian, ganesha, loader, ports, process};
 
 pub const PACKAGES: &[&[debian::Package]] = &[debian::NFS_CLIENTS, debian::NFS_PEER];
 
@@ -33,7 +33,7 @@ pub fn start(folder: &Path, who: MeasuredServer, apart: &str) -> Result<Contesta
             share: folder,
             state: &process::fresh_folder(&format!("compare/state{apart}"))?,
             portmap_port: "off",
-            nfs_port: process::free_port()?,
+            nfs_port: ports::free_port()?,
         })?,
     };
     let Server { running, address, .. } = server;

@@ -11,7 +11,7 @@ use super::rows::{Bar, ComparisonRow, RowUnit};
 use super::{ComparedProtocol, ComparisonPlace, Contestant, MeasuredServer, folder, median};
 use crate::loader::{self, LoadResult};
 use crate::server::{self, UID};
-use crate::{debian, isolate, process};
+use crate::{debian, isolate, ports, process};
 
 pub const PACKAGES: &[&[debian::Package]] = &[debian::NFS_CLIENTS, debian::SMB_LOAD, debian::ISCSI_LOAD];
 
@@ -161,7 +161,7 @@ fn large_server(libsmb2: Option<&Path>) -> Result<Vec<String>> {
     let one =
         std::fs::read_to_string(&accounts).with_context(|| format!("cannot read {}", accounts.display()))?;
     std::fs::write(&accounts, many_accounts(&one)?)?;
-    let (smb_port, afp_port) = (process::free_port()?.to_string(), process::free_port()?.to_string());
+    let (smb_port, afp_port) = (ports::free_port()?.to_string(), ports::free_port()?.to_string());
     let begun = Instant::now();
     let running =
         server::ours_with_settings(&settings, &state, &["--smb-port", &smb_port, "--afp-port", &afp_port])?;

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::folder;
 use crate::samba::{self, SambaUser};
 use crate::server::{self, UID};
-use crate::{debian, isolate, process};
+use crate::{debian, isolate, ports, process};
 
 pub const PACKAGES: &[&[debian::Package]] = &[debian::SMB_LOAD, debian::NFS_CLIENTS];
 
@@ -50,7 +50,7 @@ fn queries(folder: &Path, place: &Path, files: usize, rounds: usize) -> Result<(
     let share = format!("[[share]]\nname = \"share\"\npath = \"{}\"\nsearch = \"names\"\n", folder.display());
     std::fs::write(&settings, share)?;
     server::add_user(&state, ADA.name, ADA.password, UID)?;
-    let port = process::free_port()?.to_string();
+    let port = ports::free_port()?.to_string();
     let _running = server::ours_with_settings(&settings, &state, &["--smb-port", &port])?;
     let (program, state) = (server::binary().display().to_string(), state.display().to_string());
     let ours = [program.as_str(), "find", "contract", "--state", &state];

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use super::rows::{Bar, ComparisonRow, RowGroup, RowUnit};
 use super::{ComparisonPlace, Contestant, MeasuredServer, folder};
 use crate::samba::{self, SambaShare, SambaUser};
-use crate::{debian, isolate, loader, process, server};
+use crate::{debian, isolate, loader, ports, process, server};
 
 pub const PACKAGES: &[&[debian::Package]] = &[debian::SMB_LOAD, debian::SMB_PEER];
 
@@ -55,7 +55,7 @@ pub fn place(libsmb2: Option<&Path>) -> Result<ComparisonPlace> {
 /// Starts a server with its own files apart from those of other servers of its kind.
 pub fn start(place: &ComparisonPlace, who: MeasuredServer, apart: &str) -> Result<Contestant> {
     let folder = &place.folder;
-    let port = process::free_port()?;
+    let port = ports::free_port()?;
     let running = match who {
         MeasuredServer::Ours => {
             let state = process::fresh_folder(&format!("compare/state{apart}"))?;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::outcome::{Outcome, Outcomes};
 use crate::compare::{self, ComparisonPlace, Contestant, MeasuredServer};
 use crate::samba::{self, SambaShare, SambaUser};
-use crate::{ganesha, isolate, process, server};
+use crate::{ganesha, isolate, ports, process, server};
 
 /// What a measurement of one server may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -164,7 +164,7 @@ fn is_clean(folder: &Path) -> Result<()> {
 }
 
 fn smbd(folder: &Path, _: Option<&Path>) -> Result<Contestant> {
-    let port = process::free_port()?;
+    let port = ports::free_port()?;
     let share = SambaShare { name: "share".into(), folder: folder.to_path_buf(), settings: MAC };
     let at = PathBuf::from("target/interop-bench/smbd-state");
     let running = samba::start(&at, port, &[ADA], &[share], "")?;

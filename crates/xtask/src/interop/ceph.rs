@@ -11,7 +11,7 @@ use super::expected::Expectations;
 use super::outcome::Outcomes;
 use super::smb::python;
 use super::{InteropArgs, conclude, prepare};
-use crate::{debian, isolate, loader, process, server};
+use crate::{debian, isolate, loader, ports, process, server};
 
 const LIMIT: Duration = Duration::from_secs(180);
 /// A Unix user that no other account of this machine has.
@@ -59,7 +59,7 @@ fn checks(args: &InteropArgs, outcomes: &mut Outcomes) -> Result<()> {
     fs::create_dir_all(folder.join("local"))?;
     std::os::unix::fs::chown(folder.join("local"), Some(UID), Some(UID))?;
     server::add_user(&folder.join("state"), USER, PASSWORD, UID)?;
-    let port = || Ok::<_, anyhow::Error>(process::free_port()?.to_string());
+    let port = || Ok::<_, anyhow::Error>(ports::free_port()?.to_string());
     let (smb, afp, nfs) = (port()?, port()?, port()?);
     let ports = ["--smb-port", &smb, "--afp-port", &afp, "--nfs-port", &nfs];
     let [script, program, nfs3, folder_text] = [

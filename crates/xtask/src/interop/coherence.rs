@@ -15,7 +15,7 @@ use super::expected::Expectations;
 use super::outcome::Outcomes;
 use super::smb::python;
 use super::{InteropArgs, conclude, prepare};
-use crate::{debian, isolate, loader, process, server};
+use crate::{debian, isolate, loader, ports, process, server};
 
 const LIMIT: Duration = Duration::from_secs(150);
 /// How long the soak lasts if nobody says, and what its beginning and its end may take besides.
@@ -211,7 +211,7 @@ impl CoherenceRun {
         fs::write(folder.join("settings.toml"), settings)?;
         server::add_user(&folder.join("state"), USER, PASSWORD, uid)?;
         server::add_user(&folder.join("state"), OTHER.0, OTHER.1, uid + 1)?;
-        let port = || Ok::<_, anyhow::Error>(process::free_port()?.to_string());
+        let port = || Ok::<_, anyhow::Error>(ports::free_port()?.to_string());
         let ports = [("--smb-port", port()?), ("--afp-port", port()?), ("--nfs-port", port()?)];
         Ok(Self { folder, uid, ports, has_pam: pam.is_some() })
     }

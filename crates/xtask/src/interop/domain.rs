@@ -20,7 +20,7 @@ use super::expected::Expectations;
 use super::outcome::{Outcome, Outcomes};
 use super::{InteropArgs, conclude, prepare};
 use crate::process::{self, Running};
-use crate::{debian, server};
+use crate::{debian, ports, server};
 
 const NEEDS: &[&str] = &["samba", "samba-tool", "smbclient", "smbcacls", "kinit", "unshare", "ip"];
 /// Packages without a program: the modules of the database of a domain controller, and what a new domain has.
@@ -107,7 +107,7 @@ fn checks(outcomes: &mut Outcomes) -> Result<()> {
 
 impl DomainPlace {
     fn serve(domain: Controller) -> Result<Self> {
-        let (nfs, afp) = (process::free_port()?, process::free_port()?);
+        let (nfs, afp) = (ports::free_port()?, ports::free_port()?);
         let (state, settings) = (domain.at("state"), domain.at("fourfold.toml"));
         fs::write(&settings, SETTINGS.to_owned() + &groups::shares(&domain)?)?;
         fs::create_dir_all(&state)?;

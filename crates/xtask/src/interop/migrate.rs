@@ -24,7 +24,7 @@ use super::outcome::Outcomes;
 use super::{InteropArgs, conclude, prepare};
 use crate::netatalk::packages;
 use crate::process::{self, Running};
-use crate::{debian, isolate, samba, server};
+use crate::{debian, isolate, ports, samba, server};
 
 /// The time limit of one copy.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -172,7 +172,7 @@ impl MigratePlace {
         let shares: String = Source::ALL.iter().map(share).collect();
         fs::write(&settings, "[server]\nbonjour = \"off\"\n\n".to_owned() + &shares)?;
         server::add_user(&state, ADA.name, ADA.password, UID)?;
-        let port = process::free_port()?;
+        let port = ports::free_port()?;
         let running = server::ours_with_settings(&settings, &state, &["--smb-port", &port.to_string()])?;
         Ok((running, self.client(port)))
     }

@@ -15,14 +15,14 @@ use super::nfs3_client;
 use super::outcome::{Outcome, Outcomes};
 use crate::process::{self, Running};
 use crate::server::{self, Server, ServerOptions, UID};
-use crate::{ganesha, isolate, loader};
+use crate::{ganesha, isolate, loader, ports};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The tests in three arrangements of ports: ours alone, the standard ones, and beside a running rpcbind.
 pub fn run(outcomes: &mut Outcomes) -> Result<()> {
     let place = NfsPlace::new()?;
-    let server = place.server("off", process::free_port()?)?;
+    let server = place.server("off", ports::free_port()?)?;
     outcomes.run("fourfold: prints whole mount lines", &[], || greeting(&server));
     any_ports(outcomes, &place, &server);
     drop(server);
@@ -413,7 +413,7 @@ fn beside_rpcbind(outcomes: &mut Outcomes, place: &NfsPlace) -> Result<()> {
         return Ok(());
     }
     let _rpcbind = rpcbind()?;
-    let nfs_port = process::free_port()?;
+    let nfs_port = ports::free_port()?;
     let server = place.server("111", nfs_port);
     let server = match server {
         Ok(server) => server,

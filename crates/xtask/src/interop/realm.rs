@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
+use crate::ports;
 use crate::process::{self, Running};
 
 /// The programs that it needs.
@@ -27,7 +28,7 @@ impl Realm {
     /// Starts a KDC in a folder of its own. `services`: the server's principals, whose keys are in `keytab`.
     pub fn start(folder: &str, services: &[&str]) -> Result<Self> {
         let folder = process::fresh_folder(folder)?;
-        let (port, at) = (process::free_port()?, folder.display());
+        let (port, at) = (ports::free_port()?, folder.display());
         fs::write(
             folder.join("krb5.conf"),
             format!(

@@ -14,7 +14,7 @@ use super::expected::Expectations;
 use super::outcome::Outcomes;
 use super::smb::python;
 use super::{InteropArgs, conclude, prepare};
-use crate::{debian, ganesha, isolate, process, samba, server};
+use crate::{debian, ganesha, isolate, ports, process, samba, server};
 
 const EXPECTED: &str = "interop/rights/expected.toml";
 /// The time limit of one script, on a busy machine.
@@ -151,7 +151,7 @@ impl TeamServer {
             }
             server::add_user_with(&state, &person.name, PASSWORD, person.uid, &more)?;
         }
-        let port = || Ok::<_, anyhow::Error>(process::free_port()?.to_string());
+        let port = || Ok::<_, anyhow::Error>(ports::free_port()?.to_string());
         let ports = [("--smb-port", port()?), ("--afp-port", port()?), ("--nfs-port", port()?)];
         let mut words: Vec<&str> = ports.iter().flat_map(|(name, port)| [*name, port]).collect();
         words.extend(listen);
@@ -254,7 +254,7 @@ fn compare_peers() -> Result<()> {
     for folder in [&for_smbd, &for_ganesha] {
         fs::create_dir_all(folder)?;
     }
-    let smb_port = process::free_port()?;
+    let smb_port = ports::free_port()?;
     let share = samba::SambaShare { name: SHARE.into(), folder: for_smbd.clone(), settings: SMBD };
     let _smbd = samba::start(&place.join("smbd"), smb_port, &users, &[share], "")?;
     let smb_port = smb_port.to_string();

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use crate::ports;
 use crate::process::{self, Running};
 use crate::server;
 
@@ -74,8 +75,7 @@ impl SoakServer {
         std::fs::write(&settings, text)?;
         std::fs::write(&password, PASSWORD)?;
         server::add_user(&state, USER, PASSWORD, UID)?;
-        let ports =
-            [process::free_port()?, process::free_port()?, process::free_port()?, process::free_port()?];
+        let ports = [ports::free_port()?, ports::free_port()?, ports::free_port()?, ports::free_port()?];
         let [smb, afp, nfs, iscsi] = ports.map(|port| port.to_string());
         let flags = ["--smb-port", &smb, "--afp-port", &afp, "--nfs-port", &nfs, "--iscsi-port", &iscsi];
         let running = server::ours_with_settings(&settings, &state, &flags)?;

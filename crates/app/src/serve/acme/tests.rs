@@ -1,6 +1,8 @@
 //! Orders at an issuer that is written from RFC 8555: it checks each signature, nonce and address, and looks at pages and records itself.
 
 mod issuer;
+#[path = "../../../../xtask/src/ports.rs"]
+mod ports;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -15,6 +17,7 @@ use super::challenges::ShownProof;
 use super::jws::encoded;
 use super::*;
 use issuer::{Issuer, Way};
+use ports::free_port;
 
 fn settings(issuer: &Issuer, names: &[&str], challenge: AcmeChallenge) -> AcmeSettings {
     AcmeSettings {
@@ -42,14 +45,9 @@ fn names(chain: &str) -> (Vec<String>, usize) {
     (names.collect(), all.len())
 }
 
-/// A port without a listener.
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("[::]:0").unwrap().local_addr().unwrap().port()
-}
-
 #[tokio::test]
 async fn a_certificate_is_given_after_a_page_for_each_name_was_seen() {
-    let (state, port) = (tempfile::tempdir().unwrap(), free_port());
+    let (state, port) = (tempfile::tempdir().unwrap(), free_port().unwrap());
     let issuer = Issuer::start(Way::Page(port));
     let wanted = settings(&issuer, &["nas.example.com", "files.example.com"], AcmeChallenge::Http(port));
     let issued = ordered(&wanted, state.path()).await.unwrap();
@@ -91,7 +89,7 @@ async fn a_record_is_put_into_the_zone_and_taken_away() {
 async fn refusals_say_what_the_issuer_says() {
     let state = tempfile::tempdir().unwrap();
     let issuer = Issuer::start(Way::Page(1)); // nobody listens there
-    let port = free_port();
+    let port = free_port().unwrap();
     let wanted = settings(&issuer, &["nas.example.com"], AcmeChallenge::Http(port));
     let why = ordered(&wanted, state.path()).await.err().unwrap();
     assert!(format!("{why:#}").contains("could not check nas.example.com: no page at port 1"), "{why:#}");
@@ -131,7 +129,7 @@ async fn the_hook_is_called_for_names_that_were_ordered_only() {
 
 #[tokio::test]
 async fn the_page_shows_tokens_only() {
-    let (state, port) = (tempfile::tempdir().unwrap(), free_port());
+    let (state, port) = (tempfile::tempdir().unwrap(), free_port().unwrap());
     let issuer = Issuer::start(Way::Page(port));
     for token in ["<script>x</script>", "a HTTP/1.1\r\n", "a.b", "a=", "", &"a".repeat(257)] {
         issuer.gives(token);
@@ -144,7 +142,7 @@ async fn the_page_shows_tokens_only() {
 #[tokio::test]
 async fn slow_clients_of_the_page_keep_no_issuer_out() {
     const SLOW: usize = 64;
-    let port = free_port();
+    let port = free_port().unwrap();
     let page = ShownProof::begin(&AcmeChallenge::Http(port), "nas.example.com", "token.key").await.unwrap();
     let mut slow = Vec::new();
     for _ in 0..SLOW {

@@ -121,8 +121,8 @@ fn a_wrong_password_and_a_port_without_a_server_are_named() {
         assert_eq!(output.status.code(), Some(1));
         assert!(text(&output.stdout).contains("the login is refused"), "{}", text(&output.stdout));
     }
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let output = server.bench(&[&format!("nfs://{free}/One")]);
+    let free = crate::ports::free_port().unwrap();
+    let output = server.bench(&[&format!("nfs://127.0.0.1:{free}/One")]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains("cannot be reached"), "{}", text(&output.stdout));
     let output = server.bench_plain(&["http://host/share"]);

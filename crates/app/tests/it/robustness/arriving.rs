@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::ports::free_port;
 use crate::robustness::migrated_rights::{NONE, attribute, mode, posix_acl, set_mode};
 use crate::robustness::server::{Server, USER, folder, open_to_all};
 use crate::robustness::smbd::Smbd;
@@ -85,8 +86,7 @@ fn files_of_smbd_arrive_while_clients_use_them() {
     }
     let ((top, share), (place, old)) = (folder(), folder());
     fill(&old);
-    // A port that was free a moment ago.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port().unwrap();
     let smbd = || Smbd::start_with(place.path(), ("127.0.0.1", port), &old, "vfs objects = streams_xattr\n");
     let (from, home) = (format!("smb://127.0.0.1:{port}/archive"), format!("share={}", share.display()));
     let words = [&*home, "--from", &from, "--nfs-port", "off", "--smb-port", "0"];

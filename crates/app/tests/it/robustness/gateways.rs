@@ -3,7 +3,7 @@
 //!
 //! The tests need the program `etcd` (Debian: etcd-server). Without it they say so and do nothing.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -19,6 +19,7 @@ use nfs::wire::v3::types::Status as NfsStatus;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustix::process::Signal;
 
+use crate::ports::free_port;
 use crate::robustness::client::Client;
 use crate::robustness::server::{Server, USER, folder};
 use crate::robustness::smb::client::{Smb, ok};
@@ -33,10 +34,6 @@ struct Etcd {
     ports: Vec<u16>,
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
-}
-
 impl Etcd {
     /// `None` if this host has no etcd.
     fn start(count: usize) -> Option<Self> {
@@ -46,7 +43,8 @@ impl Etcd {
         }
         let top = tempfile::tempdir().unwrap();
         let url = |port: u16| format!("http://127.0.0.1:{port}");
-        let ports: Vec<(u16, u16)> = (0..count).map(|_| (free_port(), free_port())).collect();
+        let ports: Vec<(u16, u16)> =
+            (0..count).map(|_| (free_port().unwrap(), free_port().unwrap())).collect();
         let list: Vec<String> =
             ports.iter().enumerate().map(|(at, (_, peer))| format!("n{at}={}", url(*peer))).collect();
         let start = |(at, (client, peer)): (usize, &(u16, u16))| {
@@ -134,7 +132,7 @@ impl Scene {
         std::fs::write(top.join("own.pem"), certificate.pem()).unwrap();
         std::fs::write(top.join("own.key"), key.serialize_pem()).unwrap();
         std::fs::write(top.join("ca.pem"), self.issuer.pem()).unwrap();
-        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port().unwrap()));
         let settings = format!(
             "[server]\ncluster = \"{}\"\ncluster-server = \"{name}\"\ncluster-listen = \"{listen}\"\n\
              cluster-certificate = \"own.pem\"\ncluster-key = \"own.key\"\ncluster-ca = \"ca.pem\"\n\

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
+use crate::ports::free_port;
 use crate::robustness::server::{Server, USER, folder, open_to_all};
 use crate::robustness::smbd::Smbd;
 use crate::waiting::until;
@@ -288,9 +289,7 @@ fn access_control_lists_go_from_folders_and_smbd_to_this_server_and_on() {
         return;
     }
     let home = format!("share={}", share.display());
-    // Ports that were free a moment ago.
-    let free = || std::net::TcpListener::bind((here, 0)).unwrap().local_addr().unwrap().port().to_string();
-    let [afp_port, nfs_port] = [free(), free()];
+    let [afp_port, nfs_port] = [free_port().unwrap().to_string(), free_port().unwrap().to_string()];
     let ports = ["--listen", here, "--nfs-port", &nfs_port, "--smb-port", "445", "--afp-port", &afp_port];
     let _server = Server::run_with_afp(top.path(), &[&[&*home][..], &ports].concat());
     let (user, password) = USER;

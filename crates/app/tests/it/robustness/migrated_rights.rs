@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 use serde_json::Value;
 
+use crate::ports::free_port;
 use crate::robustness::server::{Server, folder};
 use crate::robustness::smbd::Smbd;
 
@@ -72,7 +73,7 @@ fn rights_of_smbd_are_carried_and_never_widened() {
     }
     set_mode(&old.join("closed"), 0o700);
     let at = "127.0.19.3";
-    let port = std::net::TcpListener::bind((at, 0)).unwrap().local_addr().unwrap().port();
+    let port = free_port().unwrap();
     let _smbd = Smbd::start(place.path(), (at, port), &old);
     let url = format!("smb://{at}:{port}/archive");
     let copy = top.path().join("copy");
@@ -126,7 +127,7 @@ fn an_owner_is_the_account_of_the_same_name() {
     fs::write(old.join("letter"), "letter").unwrap();
     chown(old.join("letter"), Some(4242), None).unwrap();
     let at = "127.0.19.4";
-    let port = std::net::TcpListener::bind((at, 0)).unwrap().local_addr().unwrap().port();
+    let port = free_port().unwrap();
     let _smbd = Smbd::start_by(on_machine(&there, "/usr/sbin/smbd"), place.path(), (at, port), (&old, ""));
     let mut account = on_machine(&there, "smbpasswd");
     account.args(["-L", "-s", "-a", "-c"]).arg(place.path().join("smb.conf")).arg("museum");

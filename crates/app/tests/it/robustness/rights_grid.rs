@@ -12,6 +12,7 @@ use client::{Connector, OpenIntent, Reach, Target};
 use rustix::fs::{XattrFlags, setxattr};
 use serde_json::Value;
 
+use crate::ports::free_port;
 use crate::robustness::migrated_rights::{NONE, posix_acl, set_mode};
 use crate::robustness::server::{Server, USER, folder};
 use crate::robustness::smbd::Smbd;
@@ -236,7 +237,7 @@ fn no_copy_admits_more_than_its_original() {
     let server = Server::start_with_afp(top.path(), &share);
     let smbd = Smbd::is_here().then(|| {
         let at = "127.0.19.7";
-        let port = std::net::TcpListener::bind((at, 0)).unwrap().local_addr().unwrap().port();
+        let port = free_port().unwrap();
         (Smbd::start(place.path(), (at, port), &share), format!("smb://{at}:{port}/archive"))
     });
     let grid = Grid { server, share: share.clone(), smbd };

@@ -21,7 +21,7 @@ use crate::compare::folder;
 use crate::compare::median;
 use crate::process::Running;
 use crate::server::{self, ExportAddress, UID};
-use crate::{loader, process};
+use crate::{loader, ports, process};
 
 /// The names of the threads that only an index needs. `changes` hears of what local programs do.
 const INDEX_THREADS: [&str; 3] = ["search", "search events", "changes"];
@@ -215,7 +215,7 @@ impl ServiceBench {
         );
         fs::write(&settings, &text)?;
         server::add_user_with(&state, ADA.name, ADA.password, UID, &["--legacy-password"])?;
-        let ports = [process::free_port()?, process::free_port()?, process::free_port()?];
+        let ports = [ports::free_port()?, ports::free_port()?, ports::free_port()?];
         let [nfs, smb, afp] = ports.map(|port| port.to_string());
         // How often a loop polls for the next request depends on the machine.
         let start = || {

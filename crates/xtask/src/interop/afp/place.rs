@@ -12,7 +12,7 @@ use super::version::AfpVersion;
 use crate::netatalk::CRYPTED;
 pub use crate::netatalk::PASSWORD;
 use crate::process::{self, Running};
-use crate::{isolate, server};
+use crate::{isolate, ports, server};
 
 /// The user of the common client programs.
 pub const PERSON: &str = "ada";
@@ -93,7 +93,7 @@ impl AfpPlace {
 
     /// gvfs uses only AFP's own port, which is free in a network of our own.
     fn port() -> Result<u16> {
-        if isolate::is_isolated() { Ok(548) } else { process::free_port() }
+        if isolate::is_isolated() { Ok(548) } else { Ok(ports::free_port()?) }
     }
 
     /// `fourfold serve` with all login methods, and these settings.

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::checks::Scene;
 use crate::process::Running;
-use crate::{process, server};
+use crate::{ports, server};
 
 /// What a server may have more with the API.
 const MOST_THREADS: u64 = 2;
@@ -21,7 +21,7 @@ const SETTINGS: &str = "[[share]]\nname = \"share\"\npath = \"share\"\n";
 pub fn idle(scene: &mut Scene) -> Result<()> {
     let folder = scene.place.folder().join("idle");
     let without = started(&folder.join("without"), "off")?;
-    let with = started(&folder.join("with"), &process::free_port()?.to_string())?;
+    let with = started(&folder.join("with"), &ports::free_port()?.to_string())?;
     std::thread::sleep(SETTLED);
     let (without, with) = (cost(&without)?, cost(&with)?);
     let (threads, memory) = (with.0.saturating_sub(without.0), with.1.saturating_sub(without.1));

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::process::{self, Running};
-use crate::{isolate, server};
+use crate::{isolate, ports, server};
 
 pub const ADMIN: (&str, &str) = ("ada", "secret of ada");
 /// A name that would be a script in a page that does not take care.
@@ -90,7 +90,7 @@ impl ConsolePlace {
         server::add_user_with(&state, ADMIN.0, ADMIN.1, UID, &["--admin"])?;
         server::add_user(&state, "grace", "secret of grace", UID)?;
         server::add_user(&state, HOSTILE, "secret of nobody", UID)?;
-        let mut place = Self { folder, running: None, api: process::free_port()?, nfs: 0, has_snapshots };
+        let mut place = Self { folder, running: None, api: ports::free_port()?, nfs: 0, has_snapshots };
         place.start_again()?;
         place.run(&["lun", "create", "studio/scratch", "2G"])?;
         Ok(place)

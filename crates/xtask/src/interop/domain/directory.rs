@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::controller::{Controller, HOST, REALM, SERVER, text};
 use super::{DomainPlace, SETTINGS};
 use crate::interop::outcome::Outcomes;
-use crate::{process, server};
+use crate::{ports, process, server};
 
 /// How soon the sessions of a disabled user end after SIGHUP, docs/domain.md.
 const SOON: Duration = Duration::from_secs(15);
@@ -36,7 +36,7 @@ fn numbers(place: &DomainPlace) -> Result<()> {
         .replace("domain = ", "domain-ids = \"rfc2307\"\ndomain = ")
         .replace("path = \"files\"", "path = \"numbers\"");
     fs::write(&settings, text)?;
-    let port = process::free_port()?.to_string();
+    let port = ports::free_port()?.to_string();
     let ports = ["--listen", SERVER, "--smb-port", &port, "--nfs-port", "0", "--bonjour", "off"];
     domain.away(|| {
         let _server = server::ours_with_settings(&settings, &state, &ports)?;

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use super::place::{IscsiPlace, PREFIX, SECRET, TARGET_SECRET, TARGET_USER, USER, text};
 use crate::interop::guest::{Guest, Kernel};
 use crate::interop::outcome::{Outcome, Outcomes};
+use crate::ports;
 use crate::process::{self, Running};
 use crate::server;
 
@@ -40,7 +41,7 @@ const PROGRAMS: &[&str] = &[
 
 pub fn run(outcomes: &mut Outcomes, place: &IscsiPlace) -> Result<()> {
     let script = fs::read_to_string(process::root().join(SCRIPT))?;
-    let port = process::free_port()?;
+    let port = ports::free_port()?;
     let guest = Guest {
         kernel: Kernel::Cloud,
         modules: MODULES,

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::tgt;
 use crate::process::{self, Running};
-use crate::{isolate, server};
+use crate::{isolate, ports, server};
 
 /// The user that may use the LUNs of the share `closed`, with its CHAP secret.
 pub const USER: &str = "ada";
@@ -135,7 +135,7 @@ impl IscsiPlace {
     }
 
     fn port() -> Result<u16> {
-        if isolate::is_isolated() { Ok(3260) } else { process::free_port() }
+        if isolate::is_isolated() { Ok(3260) } else { Ok(ports::free_port()?) }
     }
 
     /// `fourfold serve`.

@@ -19,7 +19,7 @@ use super::{LAYOUTS, Layout, netatalk};
 use crate::netatalk::NetatalkVolume;
 use crate::process::{self, Running};
 use crate::samba::{self, SambaShare, SambaUser};
-use crate::{isolate, server};
+use crate::{isolate, ports, server};
 
 pub const ADA: SambaUser = SambaUser { name: "ada", password: "secret" };
 pub const UID: u32 = 61001;
@@ -97,7 +97,7 @@ impl LayoutsPlace {
 
     /// smbd with two shares for each of its layouts: as it is, and as it is after its conversion; and the second for Netatalk's.
     pub fn smbd(&self) -> Result<(Running, u16)> {
-        let port = process::free_port()?;
+        let port = ports::free_port()?;
         let share = |layout: &Layout| {
             let folder = self.shares.join(layout.name);
             [(layout.name.to_owned(), layout.settings), (self.converted(layout.name), layout.converted().1)]
@@ -119,7 +119,7 @@ impl LayoutsPlace {
         name: &str,
         volumes: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Result<(Running, u16)> {
-        let port = process::free_port()?;
+        let port = ports::free_port()?;
         let volumes: Vec<NetatalkVolume> = volumes
             .map(|(name, settings)| NetatalkVolume {
                 name: name.into(),
@@ -133,7 +133,7 @@ impl LayoutsPlace {
     /// This server over the same folders, with no setting that names a layout of what files have. The ports are SMB's and
     /// AFP's.
     pub fn ours(&self) -> Result<(Running, u16, u16)> {
-        let (port, afp, state) = (process::free_port()?, process::free_port()?, self.folder.join("fourfold"));
+        let (port, afp, state) = (ports::free_port()?, ports::free_port()?, self.folder.join("fourfold"));
         let share = |layout: &Layout| {
             let names = if layout.is_native() { "plain" } else { "private" };
             let path = self.share(layout.name);
@@ -149,7 +149,7 @@ impl LayoutsPlace {
             + &catia::adopted(self)?;
         fs::write(&settings, all)?;
         server::add_user_with(&state, ADA.name, ADA.password, UID, &["--legacy-password"])?;
-        let nfs = process::free_port()?;
+        let nfs = ports::free_port()?;
         self.nfs.set(nfs);
         let [smb_port, afp_port, nfs_port] = [port, afp, nfs].map(|port| port.to_string());
         let ports = ["--smb-port", &*smb_port, "--afp-port", &afp_port, "--nfs-port", &nfs_port];

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use crate::netatalk::{self, NetatalkVolume};
+use crate::ports;
 use crate::process::{self, Running};
 use crate::samba::{self, SambaUser};
 use crate::server;
@@ -142,7 +143,7 @@ impl Scene {
     }
 
     fn theirs(&self) -> Result<(Running, u16)> {
-        let port = process::free_port()?;
+        let port = ports::free_port()?;
         let users = PEOPLE.map(|(name, _)| name);
         let running = netatalk::start_with(&self.folder, "afpd", port, &users, &self.volumes, &self.globals)?;
         Ok((running, port))
@@ -153,7 +154,7 @@ impl Scene {
         for (name, uid) in PEOPLE {
             server::add_user(&state, name, netatalk::PASSWORD, uid)?;
         }
-        let port = process::free_port()?;
+        let port = ports::free_port()?;
         let words = ["--afp-port", &port.to_string(), "--listen", "0.0.0.0"];
         Ok((server::ours_with_settings(&settings, &state, &words)?, port))
     }

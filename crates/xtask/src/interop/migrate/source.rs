@@ -13,7 +13,7 @@ use crate::interop::layouts::place::{ADA, UID};
 use crate::netatalk::{self, NetatalkVolume, packages};
 use crate::process::{self, Running};
 use crate::samba::{self, SambaShare};
-use crate::{ganesha, isolate, server};
+use crate::{ganesha, isolate, ports, server};
 
 /// 2000-01-01, from which AFP counts seconds, in seconds of Unix.
 const FROM_2000: i64 = 946_684_800;
@@ -99,7 +99,7 @@ fn is_apple_double(item: &LayoutItem) -> bool {
 }
 
 fn smbd(place: &MigratePlace, items: &[LayoutItem]) -> Result<SourceServer> {
-    let (port, name) = (process::free_port()?, Source::Samba.share());
+    let (port, name) = (ports::free_port()?, Source::Samba.share());
     let settings = "  vfs objects = catia fruit streams_xattr";
     let share = SambaShare { name: name.into(), folder: place.source(Source::Samba), settings };
     let running = samba::start(&place.folder.join("smbd"), port, &[ADA], &[share], "")?;
@@ -121,7 +121,7 @@ fn smbd(place: &MigratePlace, items: &[LayoutItem]) -> Result<SourceServer> {
 }
 
 fn afpd(place: &MigratePlace, items: &[LayoutItem]) -> Result<SourceServer> {
-    let (port, name) = (process::free_port()?, Source::Netatalk.share());
+    let (port, name) = (ports::free_port()?, Source::Netatalk.share());
     let folder = place.source(Source::Netatalk);
     let volume = NetatalkVolume { name: name.into(), folder, settings: "ea = sys".into() };
     let running = netatalk::start(&place.folder, "afpd", port, &[ADA.name], &[volume])?;
@@ -164,7 +164,7 @@ fn fourfold(place: &MigratePlace, items: &[LayoutItem]) -> Result<SourceServer> 
     let text = format!("[server]\nbonjour = \"off\"\n\n[[share]]\nname = \"{name}\"\npath = \"{path}\"\n");
     fs::write(&settings, text)?;
     server::add_user(&state, ADA.name, ADA.password, UID)?;
-    let [smb, nfs] = [process::free_port()?, process::free_port()?];
+    let [smb, nfs] = [ports::free_port()?, ports::free_port()?];
     let ports = ["--smb-port", &smb.to_string(), "--nfs-port", &nfs.to_string()];
     let running = server::ours_with_settings(&settings, &state, &ports)?;
     place.client(smb).write(name, items)?;

@@ -8,6 +8,7 @@ use anyhow::{Result, ensure};
 
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::interop::realm::{HOST, NEEDS, Realm};
+use crate::ports;
 use crate::process::{self, Running};
 use crate::server;
 
@@ -65,7 +66,7 @@ fn checks(outcomes: &mut Outcomes) -> Result<()> {
     for user in ["ada", "eve"] {
         realm.kinit(user)?;
     }
-    let api = process::free_port()?;
+    let api = ports::free_port()?;
     let (_server, port) = serve(&realm, api)?;
     outcomes.add_lines(CLIENT, &client(&realm, port, "ada", &[])?);
     outcomes.add_lines(CLIENT, &client(&realm, port, "eve", &["refused"])?);
@@ -110,7 +111,7 @@ fn client(realm: &Realm, port: u16, user: &str, more: &[&str]) -> Result<String>
 }
 
 fn serve(realm: &Realm, api: u16) -> Result<(Running, u16)> {
-    let (port, state, settings) = (process::free_port()?, realm.at("state"), realm.at("fourfold.toml"));
+    let (port, state, settings) = (ports::free_port()?, realm.at("state"), realm.at("fourfold.toml"));
     fs::write(&settings, SETTINGS)?;
     fs::create_dir_all(&state)?;
     server::add_user_with(&state, "ada", "local", UID, &["--admin"])?;

@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 
 use crate::interop::outcome::Outcomes;
 use crate::interop::realm::{HOST, NEEDS, Realm};
+use crate::ports;
 use crate::process::{self, Running};
 use crate::server;
 
@@ -109,7 +110,7 @@ fn smbclient(realm: &Realm, port: u16, user: &str, more: &[&str], command: &str)
 }
 
 fn serve(realm: &Realm) -> Result<(Running, u16)> {
-    let (port, state, settings) = (process::free_port()?, realm.at("state"), realm.at("fourfold.toml"));
+    let (port, state, settings) = (ports::free_port()?, realm.at("state"), realm.at("fourfold.toml"));
     let text = "[server]\nlisten = [\"127.0.0.1\"]\nkerberos-keytab = \"keytab\"\n\n[[share]]\nname = \"files\"\npath = \"files\"\n";
     fs::write(&settings, text)?;
     fs::create_dir_all(&state)?;

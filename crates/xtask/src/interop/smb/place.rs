@@ -10,7 +10,7 @@ use super::suites::Kind;
 use super::torture::{self, Target, TortureSlot};
 use crate::process::{self, Running};
 use crate::samba::{self, SambaShare, SambaUser};
-use crate::{isolate, past, server};
+use crate::{isolate, past, ports, server};
 
 pub const ADA: SambaUser = SambaUser { name: "ada", password: "secret" };
 pub const BOB: SambaUser = SambaUser { name: "bob", password: "geheim" };
@@ -46,7 +46,7 @@ impl SmbPlace {
 
     /// smbd over the same folders.
     pub fn peer(&self) -> Result<(Running, u16)> {
-        let port = process::free_port()?;
+        let port = ports::free_port()?;
         let mut shares = Vec::new();
         for slot in 1..=SLOTS {
             let share = |name: &str, folder: &str, settings| SambaShare {
@@ -76,7 +76,7 @@ impl SmbPlace {
 
     /// smbd for clients other than smbtorture, with guests and a share that requires encryption.
     pub fn peer_for_clients(&self) -> Result<(Running, u16)> {
-        let port = process::free_port()?;
+        let port = ports::free_port()?;
         let share =
             |name: &str, settings| SambaShare { name: name.into(), folder: self.folder.join(name), settings };
         let sealed = share("sealed", "  smb encrypt = required");
@@ -125,7 +125,7 @@ impl SmbPlace {
     }
 
     fn serve(&self, settings: &Path) -> Result<(Running, u16)> {
-        let (port, state) = (process::free_port()?, settings.with_extension(""));
+        let (port, state) = (ports::free_port()?, settings.with_extension(""));
         for (user, uid) in UIDS {
             server::add_user(&state, user.name, user.password, *uid)?;
         }

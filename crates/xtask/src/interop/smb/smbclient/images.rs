@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::{ADA, BOB, Clients, LIMIT};
 use crate::interop::outcome::Outcomes;
-use crate::{process, server};
+use crate::{ports, process, server};
 
 /// The Unix user of ada, who owns the image; and of bob.
 const UIDS: [u32; 2] = [61001, 61002];
@@ -43,7 +43,7 @@ impl ImageServer {
         for (user, uid) in [ADA, BOB].into_iter().zip(UIDS) {
             server::add_user(&state, user.name, user.password, uid)?;
         }
-        let ports = [process::free_port()?, process::free_port()?, process::free_port()?];
+        let ports = [ports::free_port()?, ports::free_port()?, ports::free_port()?];
         let text = ports.map(|port| port.to_string());
         let arguments = ["--smb-port", &*text[0], "--nfs-port", &*text[1], "--afp-port", &*text[2]];
         let running = server::ours_with_settings(&settings, &state, &arguments)?;
