@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 use admin::control::{self, Report};
 use admin::{Arguments, Settings};
 use anyhow::Context;
+use auth::AccountFile;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -92,7 +93,6 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     if let Some(why) = check::none_served(&settings).filter(|_| !is_there) {
         anyhow::bail!("{why}; make their folders, or mount their disks (`must-be-mounted` waits for them)");
     }
-    accounts::unknown(state.path(), &settings).iter().for_each(|note| tracing::warn!("{note}"));
     let keeper = Keeper::start(&settings)?.map(Arc::new);
     privileges::raise_descriptor_limit();
     privileges::keep_only_needed(&settings)
@@ -128,7 +128,9 @@ async fn serve_until_stopped(
     let bound = AllListeners::open(&settings.server)?;
     let (api, api_failure) = api::open(&settings.server)?;
     let listeners = bound.status().into_iter().chain(api::listeners(api.as_ref())).collect();
-    let accounts = tickets::with_others(accounts::read(state.path(), &settings)?, &settings)?;
+    let stored = AccountFile::read(state.path())?;
+    accounts::unknown(&stored, &settings).iter().for_each(|note| tracing::warn!("{note}"));
+    let accounts = tickets::with_others(accounts::of(&stored, &settings)?, &settings)?;
     let made = folders::make(&settings, &accounts, here::privileged())?;
     let said = made.into_iter().chain(who::surprising(&accounts, &settings)).collect();
     let current = tickets::current(settings, accounts)?;

@@ -474,6 +474,8 @@ mod tests {
         for (text, expected) in [
             ("format = 3\nother = {}\n", "has format 3"),
             ("format = 1\n[[acc", "is damaged"),
+            ("[[account]]\nname = \"ada\"\n", "is damaged (it does not say its format)"),
+            ("format = -1\n", "is damaged (it does not say its format)"),
             ("format = 1\nformat = 1\n", "is damaged (line 2: `format` is here a second time)"),
         ] {
             std::fs::write(&path, text).unwrap();

@@ -3,8 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use toml_edit::Item;
+use toml_edit::de::Deserializer;
 
 use crate::durable;
 use crate::reason::reason;
@@ -63,11 +65,6 @@ impl FileError {
     }
 }
 
-#[derive(Deserialize)]
-struct StateFileFormat {
-    format: u32,
-}
-
 impl StateFile {
     /// Reads the file at `path`. `None`: there is no file.
     ///
@@ -87,11 +84,15 @@ impl StateFile {
     /// It was written by a later version, or is damaged.
     pub fn parse<T: DeserializeOwned>(&self, path: &Path, text: &str) -> Result<T, FileError> {
         let damaged = |error: toml_edit::de::Error| self.damaged(path, reason(text, &error));
-        let StateFileFormat { format: found } = toml_edit::de::from_str(text).map_err(damaged)?;
+        let document = toml_edit::Document::parse(text).map_err(|error| damaged(error.into()))?;
+        let format = document.get("format").and_then(Item::as_integer);
+        let Some(found) = format.and_then(|format| u32::try_from(format).ok()) else {
+            return Err(self.damaged(path, "it does not say its format".into()));
+        };
         if found > self.format {
             return Err(FileError::Newer { path: path.into(), found, known: self.format });
         }
-        toml_edit::de::from_str(text).map_err(damaged)
+        T::deserialize(Deserializer::from(document)).map_err(damaged)
     }
 
     /// The text of a content, which has the version in its first field, `format`. `path` is for messages.

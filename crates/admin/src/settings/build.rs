@@ -56,7 +56,8 @@ impl Settings {
     /// # Errors
     /// All errors, not only the first.
     pub fn load(arguments: &Arguments) -> Result<Self, Vec<Diagnostic>> {
-        Ok(Self::load_explained(arguments)?.0)
+        let (file, source, findings) = opened(arguments);
+        Ok(Self::checked(arguments, file, source, findings)?.0.divided())
     }
 
     /// Like [`Self::load`], with all effective settings and their sources.
@@ -64,9 +65,7 @@ impl Settings {
     /// # Errors
     /// All errors, not only the first.
     pub fn load_explained(arguments: &Arguments) -> Result<(Self, Explanation), Vec<Diagnostic>> {
-        let mut findings = Findings::default();
-        let file = arguments.config.clone().or_else(|| find_file(arguments.privileged, &arguments.folder));
-        let source = file.as_ref().and_then(|file| Source::open(&arguments.folder, file, &mut findings));
+        let (file, source, findings) = opened(arguments);
         Self::explained(arguments, file, source, findings)
     }
 
@@ -76,7 +75,22 @@ impl Settings {
     /// All errors, not only the first.
     pub fn of_text(arguments: &Arguments, name: &Path, text: &str) -> Result<Self, Vec<Diagnostic>> {
         let source = Source { path: name.into(), text: text.into() };
-        Ok(Self::explained(arguments, Some(name.into()), Some(source), Findings::default())?.0)
+        Ok(Self::checked(arguments, Some(name.into()), Some(source), Findings::default())?.0.divided())
+    }
+
+    /// The settings with this text as the settings file, before they are divided, and what was written.
+    fn checked(
+        arguments: &Arguments,
+        file: Option<PathBuf>,
+        source: Option<Source>,
+        mut findings: Findings,
+    ) -> Result<(Self, RawTables), Vec<Diagnostic>> {
+        let sections = source.map(|source| file::read(&source, &mut findings)).unwrap_or_default();
+        let (settings, written) = build(arguments, file, sections, &mut findings);
+        if findings.refused() {
+            return Err(findings.sorted());
+        }
+        Ok((Self { notes: findings.sorted(), ..settings }, written))
     }
 
     /// The settings with this text as the settings file.
@@ -84,20 +98,16 @@ impl Settings {
         arguments: &Arguments,
         file: Option<PathBuf>,
         source: Option<Source>,
-        mut findings: Findings,
+        findings: Findings,
     ) -> Result<(Self, Explanation), Vec<Diagnostic>> {
-        let sections = source.map(|source| file::read(&source, &mut findings)).unwrap_or_default();
-        let (settings, written) = build(arguments, file, sections, &mut findings);
-        if findings.refused() {
-            return Err(findings.sorted());
-        }
+        let (settings, written) = Self::checked(arguments, file, source, findings)?;
         let text = effective::text(&settings, &written, arguments.privileged);
         let server = effective::of_server(&settings, &written, arguments.privileged);
         let explanation = {
             let properties = effective::properties(&settings, &written);
             Explanation { text, server, properties, written }
         };
-        Ok((Self { notes: findings.sorted(), ..settings }.divided(), explanation))
+        Ok((settings.divided(), explanation))
     }
 
     /// What this text as the settings file and the command line say, whether or not it would be refused.
@@ -125,6 +135,14 @@ impl Settings {
         flags::single(arguments, &mut server, &mut unsaid);
         Ok(server::state(arguments, file.as_deref(), &server))
     }
+}
+
+/// The settings file, what it says, and what is wrong with it by now.
+fn opened(arguments: &Arguments) -> (Option<PathBuf>, Option<Source>, Findings) {
+    let mut findings = Findings::default();
+    let file = arguments.config.clone().or_else(|| find_file(arguments.privileged, &arguments.folder));
+    let source = file.as_ref().and_then(|file| Source::open(&arguments.folder, file, &mut findings));
+    (file, source, findings)
 }
 
 fn build(

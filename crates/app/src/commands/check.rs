@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use admin::settings::{Place, Severity, find_file};
 use admin::{Arguments, Diagnostic, Settings};
+use auth::AccountFile;
 use serde::Serialize;
 
 use crate::cli::Check;
@@ -41,7 +42,8 @@ pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
         }
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
-    let unknown = accounts::unknown(&settings.server.state, &settings);
+    let stored = AccountFile::read(&settings.server.state); // `accounts_of` says what is wrong with it
+    let unknown = stored.map_or_else(|_| Vec::new(), |file| accounts::unknown(&file, &settings));
     let notes = settings.notes.iter().chain(&unknown);
     if check.print {
         notes.for_each(out::error_line); // standard output is a settings file

@@ -17,8 +17,12 @@ use crate::serve::current::Current;
 
 /// Reads all accounts, at the start and at each reload.
 pub(crate) fn read(state: &Path, settings: &Settings) -> anyhow::Result<Directory> {
-    let file = AccountFile::read(state)?;
-    let mut directory = Directory::new(&file, host(settings.server.default_user.clone()));
+    of(&AccountFile::read(state)?, settings)
+}
+
+/// The accounts of this file, and those of the settings.
+pub(crate) fn of(file: &AccountFile, settings: &Settings) -> anyhow::Result<Directory> {
+    let mut directory = Directory::new(file, host(settings.server.default_user.clone()));
     for user in &settings.users {
         directory.set(&user.name, user.ids, user.disabled, user.password.as_deref())?;
         if user.admin {
@@ -78,9 +82,8 @@ pub(crate) fn policy_of_luns(share: &ShareSettings) -> SharePolicy {
     SharePolicy { roles: roles::of_luns(share), ..policy(share) }
 }
 
-/// The accounts and groups in the settings that do not exist, with their places.
-pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
-    let Ok(file) = AccountFile::read(state) else { return Vec::new() }; // reported elsewhere
+/// The accounts and groups in the settings that neither this file nor the host has, with their places.
+pub(crate) fn unknown(file: &AccountFile, settings: &Settings) -> Vec<Diagnostic> {
     let site = tickets::site(settings);
     let with_password = settings.users.iter().filter(|user| user.password.is_some());
     let with_password: HashSet<String> = with_password.map(|user| auth::account_key(&user.name)).collect();

@@ -72,11 +72,12 @@ fn of_share(
     if share.team.is_some() {
         return of_team(share, current, (volume, &root), most);
     }
-    let people = people(share, &current.settings, &current.accounts, most);
+    let (people, are_all) = people(share, &current.settings, &current.accounts, most);
     let able: Vec<(&Person, Ability)> =
         people.iter().map(|person| (person, ability(volume, &root, &person.identity))).collect();
-    let are_all = able.len() < most; // others may be able to read it
-    if are_all && !able.is_empty() && able.iter().all(|(_, able)| !able.read) {
+    if are_all // others may be able to read it
+        && !able.is_empty() && able.iter().all(|(_, able)| !able.read)
+    {
         tracing::warn!(share = share.name, folder = %share.path.display(), "the folder cannot be read");
     }
     let owner = owner(&root, &current.accounts);
@@ -107,7 +108,7 @@ fn of_share(
         lines.push(for_unnamed(share, &current.settings.server, &root, &owner));
     }
     if !lines.is_empty() {
-        lines.push(hint(share, &able, privileged));
+        lines.push(hint(share, (&able, are_all), privileged));
     }
     lines
 }
@@ -149,19 +150,26 @@ const UNNAMED: &str = "NFS users";
 /// That of guests.
 const GUESTS: &str = "guests";
 
-/// The users that may enter over an enabled protocol: so many accounts at most, guests and NFS users.
-fn people(share: &ShareSettings, settings: &Settings, accounts: &Directory, most: usize) -> Vec<Person> {
+/// The users that may enter over an enabled protocol: so many accounts at most, guests and NFS users. Also whether no account is left out.
+fn people(
+    share: &ShareSettings,
+    settings: &Settings,
+    accounts: &Directory,
+    most: usize,
+) -> (Vec<Person>, bool) {
     let served = Protocol::OF_FILES.into_iter().filter(|protocol| settings.serves(share, *protocol));
     let (with_login, without): (Vec<Protocol>, Vec<Protocol>) = served.partition(|one| one.users_log_in());
-    let mut people = Vec::new();
+    let (mut people, mut are_all) = (Vec::new(), true);
     if !with_login.is_empty() {
-        people.extend(members(share, accounts).take(most));
+        let mut members = members(share, accounts);
+        people.extend(members.by_ref().take(most));
+        are_all = members.next().is_none();
         people.extend(share.guests.then(|| Person { name: GUESTS.into(), identity: Identity::anonymous() }));
     }
     if !without.is_empty() {
         people.extend(unnamed(share, &settings.server));
     }
-    people
+    (people, are_all)
 }
 
 fn members(share: &ShareSettings, accounts: &Directory) -> impl Iterator<Item = Person> {
@@ -301,7 +309,7 @@ fn for_unnamed(share: &ShareSettings, server: &ServerSettings, root: &Found, own
 }
 
 /// The command that changes the access.
-fn hint(share: &ShareSettings, able: &[(&Person, Ability)], privileged: bool) -> String {
+fn hint(share: &ShareSettings, (able, are_all): (&[(&Person, Ability)], bool), privileged: bool) -> String {
     let path = quoted(&share.path);
     if !privileged {
         let right = if share.read_only { "u+rx" } else { "u+rwx" };
@@ -311,7 +319,9 @@ fn hint(share: &ShareSettings, able: &[(&Person, Ability)], privileged: bool) ->
         return format!("{}: to let them read: `chmod a+rx {path}`", share.name);
     }
     let first = able.first().map(|(person, _)| &person.identity);
-    let is_one = able.iter().all(|(person, _)| Some(&person.identity) == first && person.name != UNNAMED);
+    // The folder of accounts that were not looked at must not become that of another.
+    let is_one =
+        are_all && able.iter().all(|(person, _)| Some(&person.identity) == first && person.name != UNNAMED);
     match first.filter(|_| is_one) {
         Some(Identity { uid, gid, .. }) => {
             format!("{}: to let them write: `chown {uid}:{gid} {path}`", share.name)
@@ -370,5 +380,24 @@ mod tests {
     fn a_large_start_looks_at_a_bounded_number_of_accounts() {
         assert_eq!([0, 1, 10].map(most_accounts), [20_000, 20_000, 2_000]);
         assert_eq!([1_000, 100_000].map(most_accounts), [20, FEWEST]);
+    }
+
+    #[test]
+    fn a_folder_is_given_to_one_user_only_if_all_were_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = folder.path().join("elsewhere");
+        let arguments = admin::Arguments {
+            shares: vec![folder.path().into()],
+            ..admin::Arguments::new(false, elsewhere)
+        };
+        let settings = Settings::load(&arguments).unwrap();
+        let ada = Person {
+            name: "ada".into(),
+            identity: Identity { uid: 1001, gid: 100, ..Identity::anonymous() },
+        };
+        let able = [(&ada, Ability { read: true, write: false })];
+        let said = |are_all| hint(&settings.shares[0], (&able, are_all), true);
+        assert!(said(true).contains("chown 1001:100 "), "{}", said(true));
+        assert!(said(false).contains("share access") && !said(false).contains("chown"), "{}", said(false));
     }
 }

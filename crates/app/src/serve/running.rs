@@ -16,6 +16,7 @@ use admin::control::{
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
+use auth::AccountFile;
 use lock::{Mutex, RwLock};
 
 use vfs::Volume;
@@ -428,9 +429,10 @@ impl Running {
         let mut lines = before.map_err(|why| self.accounts_only(why))?;
         let settings = Settings::load(&self.arguments)
             .map_err(|all| self.accounts_only(all.iter().map(ToString::to_string).collect()))?;
-        let accounts = accounts::read(&self.state, &settings).map_err(|error| vec![format!("{error:#}")])?;
+        let stored = AccountFile::read(&self.state).map_err(|error| vec![format!("{error:#}")])?;
+        let accounts = accounts::of(&stored, &settings).map_err(|error| vec![format!("{error:#}")])?;
         lines.extend(settings.notes.iter().map(ToString::to_string));
-        lines.extend(accounts::unknown(&self.state, &settings).iter().map(ToString::to_string));
+        lines.extend(accounts::unknown(&stored, &settings).iter().map(ToString::to_string));
         let old = self.current();
         let waiting = old.settings.needs_restart(&settings);
         lines.extend(waiting.iter().map(|path| format!("{path} counts from the next start")));
@@ -465,7 +467,7 @@ impl Running {
 
 #[cfg(test)]
 mod tests {
-    use auth::{AccountFile, Accounts, Ids};
+    use auth::{Accounts, Ids};
     use vfs::index::Index;
 
     use super::*;

@@ -52,7 +52,10 @@ pub(crate) fn of(
 ) -> Vec<Gate> {
     let below = settings.shares.iter().chain(&settings.absent).filter_map(|inner| {
         let is_below = inner.name.strip_prefix(&*share.name).is_some_and(|rest| rest.starts_with('/'));
-        let path = names(inner.path.strip_prefix(&share.path).ok().filter(|_| is_below)?);
+        if !is_below {
+            return None;
+        }
+        let path = names(inner.path.strip_prefix(&share.path).ok()?);
         let policy = accounts::policy(inner);
         let named = match settings.server.audience(inner) {
             HostAudience::Rules => None,

@@ -10,7 +10,7 @@
 
 mod in_cluster;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -438,30 +438,31 @@ impl QuotaTable {
 
     /// Gives each share's folder the quotas of the folders above it, as far as they are on its file system.
     fn arrange(&mut self, charges: &Arc<Charges>) {
-        let known: Vec<Place> = self.meters.keys().copied().collect();
-        for place in known.iter().filter(|place| self.folders.iter().all(|(_, other)| other != *place)) {
-            self.meters[place].set(Vec::new());
-            self.meters[place].set_inside(Vec::new());
+        let mut folders = self.folders.clone();
+        folders.sort_unstable(); // the folders in a folder follow it
+        let served: HashSet<Place> = folders.iter().map(|(_, place)| *place).collect();
+        for (_, meter) in self.meters.iter().filter(|(place, _)| !served.contains(*place)) {
+            meter.set(Vec::new());
+            meter.set_inside(Vec::new());
         }
-        for (folder, place) in self.folders.clone() {
+        for (folder, place) in &folders {
             let counts = |(path, kept): &(&PathBuf, &QuotaEntry)| match kept.way {
                 Way::Counted => folder.starts_with(path) && kept.place.0 == place.0,
                 Way::Host => folder.starts_with(path) && !kept.quota.is_counted(),
                 Way::Asked(..) => false,
             };
             let quotas = self.kept.iter().filter(counts).map(|(_, kept)| kept.quota.clone()).collect();
-            self.meter(place, charges).set(quotas);
+            self.meter(*place, charges).set(quotas);
         }
         // Clients of a share come to the folders of shares inside of it.
-        for (folder, place) in self.folders.clone() {
-            let others = self.folders.clone().into_iter();
-            let inside = others.filter(|(other, _)| *other != folder && other.starts_with(&folder));
-            let inside = inside.map(|(path, place)| {
+        for (at, (folder, place)) in folders.iter().enumerate() {
+            let below = folders[at..].iter().take_while(|(other, _)| other.starts_with(folder));
+            let inside = below.filter(|(other, _)| other != folder).map(|(path, place)| {
                 let device = FileId::device_of(rustix::fs::major(place.0), rustix::fs::minor(place.0));
-                Inside { path, device, meter: self.meter(place, charges) }
+                Inside { path: path.clone(), device, meter: self.meter(*place, charges) }
             });
             let inside = inside.collect();
-            self.meter(place, charges).set_inside(inside);
+            self.meter(*place, charges).set_inside(inside);
         }
     }
 }
