@@ -135,6 +135,7 @@ async fn serve_until_stopped(
     let said = made.into_iter().chain(who::surprising(&accounts, &settings)).collect();
     let current = tickets::current(settings, accounts)?;
     let (volumes, current) = in_common::joined(index, state.path(), current, bound.has_witness()).await?;
+    volumes.make_identities(&current.settings);
     let links = Links::start(&current, state.path(), volumes.namespace().clone());
     let (ports, login_guard) = (bound.ports(), Arc::new(auth::LoginGuard::default()));
     let (machine, (loops, count)) = (KernelMemory::here(), loops::start(&current.settings.server)?);

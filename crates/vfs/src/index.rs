@@ -83,7 +83,12 @@ impl Index {
 
     /// The identity of the volume that is shared under this name, made on first sight: then it waits for the disk.
     pub fn volume(&self, name: &str) -> Result<VolumeIdentity, IndexError> {
-        volumes::volume(self.store(), name, self.core.books.options.random)
+        Ok(self.volumes(&[name])?[0])
+    }
+
+    /// The identities of the volumes of these names, in their order. Those that are new wait for the disk once, not once for each.
+    pub fn volumes(&self, names: &[&str]) -> Result<Vec<VolumeIdentity>, IndexError> {
+        volumes::volumes(self.store(), names, self.core.books.options.random)
     }
 
     /// The database.

@@ -202,6 +202,7 @@ impl Running {
 
     fn take_over(&self, current: Current) -> Vec<String> {
         let current = Arc::new(current);
+        self.parts.volumes.make_identities(&current.settings);
         *self.current.write() = Arc::clone(&current);
         self.components().flat_map(|part| part.reload(&current)).collect()
     }

@@ -294,6 +294,14 @@ impl Volumes {
         &self.state
     }
 
+    /// Makes the identities of shares that are new, in one write for all. What fails here is said by [`Self::identity`] for each share.
+    pub(crate) fn make_identities(&self, settings: &Settings) {
+        let names: Vec<&str> = settings.shares.iter().map(|share| &*share.name).collect();
+        if let Err(why) = self.index.volumes(&names) {
+            tracing::debug!(%why, "the identities of shares are not known");
+        }
+    }
+
     /// The permanent identity of the share's volume in the state folder of this server.
     pub(crate) fn identity(&self, share: &ShareSettings) -> anyhow::Result<index::VolumeIdentity> {
         self.index.volume(&share.name).context("the index in the state folder failed")

@@ -128,6 +128,21 @@ fn the_writer_writes_at_its_time_and_when_it_is_asked() {
 }
 
 #[test]
+fn volumes_that_are_known_and_new_ones_are_told_in_one_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path(), Options { random: || [7; 16], ..quiet() });
+    let two = index.volume("Two").unwrap();
+    let all = index.volumes(&["One", "Two", "Three", "One"]).unwrap();
+    assert_eq!((all[1], all[3]), (two, all[0]));
+    let tags = [&all[0], &all[1], &all[2]].map(|volume| volume.tag.0);
+    assert_eq!(tags, [0x0707_0708, 0x0707_0707, 0x0707_0709], "each is unique, although the ids are random");
+    assert_eq!(["One", "Two", "Three"].map(|name| index.volume(name).unwrap()), [all[0], all[1], all[2]]);
+    assert_eq!(index.volumes(&[]).unwrap(), []);
+    let long = "x".repeat(VOLUME_NAME_MAX + 1);
+    assert!(matches!(index.volumes(&["Four", &long]), Err(IndexError::TooLong)));
+}
+
+#[test]
 fn a_volume_keeps_its_identity_and_each_has_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = {

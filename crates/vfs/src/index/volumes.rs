@@ -1,6 +1,8 @@
 //! The identity that each share keeps for ever.
 
-use redb::{ReadableTable, Table};
+use std::collections::HashSet;
+
+use redb::ReadableTable;
 
 use super::IndexError;
 use super::store::{DatabaseStore, VOLUMES};
@@ -28,44 +30,49 @@ impl VolumeIdentity {
     }
 }
 
-/// The volume of this share name, on the disk on return.
-pub(super) fn volume(
+/// The volumes of these share names, in their order. Those that are new are made in one transaction; all are on the disk on return.
+pub(super) fn volumes(
     store: &DatabaseStore,
-    name: &str,
+    names: &[&str],
     random: fn() -> [u8; 16],
-) -> Result<VolumeIdentity, IndexError> {
-    if name.len() > VOLUME_NAME_MAX {
+) -> Result<Vec<VolumeIdentity>, IndexError> {
+    if names.iter().any(|name| name.len() > VOLUME_NAME_MAX) {
         return Err(IndexError::TooLong);
     }
     let known = store.read(|transaction| {
-        let row = transaction.open_table(VOLUMES)?.get(name)?;
-        Ok(row.map(|id| VolumeIdentity::new(id.value())))
+        let volumes = transaction.open_table(VOLUMES)?;
+        let known = |name: &&str| Ok(volumes.get(*name)?.map(|id| VolumeIdentity::new(id.value())));
+        names.iter().map(known).collect::<Result<Option<Vec<_>>, redb::Error>>()
     })?;
-    if let Some(volume) = known {
-        return Ok(volume);
+    if let Some(volumes) = known {
+        return Ok(volumes);
     }
     store.write(|transaction| {
         let mut volumes = transaction.open_table(VOLUMES)?;
-        if let Some(id) = volumes.get(name)? {
-            return Ok(VolumeIdentity::new(id.value())); // another thread was first
+        let mut taken = HashSet::from([VolumeTag(0)]);
+        for row in volumes.iter()? {
+            taken.insert(tag_of(&row?.1.value()));
         }
-        let volume = VolumeIdentity::new(with_free_tag(&volumes, random())?);
-        volumes.insert(name, volume.id)?;
-        Ok(volume)
+        let mut all = Vec::with_capacity(names.len());
+        for name in names {
+            let known = volumes.get(*name)?.map(|id| VolumeIdentity::new(id.value())); // another thread may have been first
+            let volume = known.unwrap_or_else(|| VolumeIdentity::new(with_free_tag(&taken, random())));
+            if taken.insert(volume.tag) {
+                volumes.insert(*name, volume.id)?;
+            }
+            all.push(volume);
+        }
+        Ok(all)
     })
 }
 
 /// The id, its first four bytes counted up until no volume has them.
-fn with_free_tag(volumes: &Table<'_, &str, [u8; 16]>, mut id: [u8; 16]) -> Result<[u8; 16], redb::Error> {
-    let mut taken = vec![VolumeTag(0)];
-    for row in volumes.iter()? {
-        taken.push(tag_of(&row?.1.value()));
-    }
+fn with_free_tag(taken: &HashSet<VolumeTag>, mut id: [u8; 16]) -> [u8; 16] {
     while taken.contains(&tag_of(&id)) {
         let next = tag_of(&id).0.wrapping_add(1).to_be_bytes();
         id[..4].copy_from_slice(&next);
     }
-    Ok(id)
+    id
 }
 
 fn tag_of(id: &[u8; 16]) -> VolumeTag {
