@@ -15,9 +15,16 @@ use crate::host::host_names;
 use crate::people::{groups, host_accounts, roles, tickets};
 use crate::serve::current::Current;
 
-/// Reads all accounts, at the start and at each reload.
+/// Reads all accounts.
 pub(crate) fn read(state: &Path, settings: &Settings) -> anyhow::Result<Directory> {
     of(&AccountFile::read(state)?, settings)
+}
+
+/// The accounts at the start. Names in the settings that no account has are logged.
+pub(crate) fn at_start(state: &Path, settings: &Settings) -> anyhow::Result<Directory> {
+    let file = AccountFile::read(state)?;
+    unknown(&file, settings).iter().for_each(|note| tracing::warn!("{note}"));
+    of(&file, settings)
 }
 
 /// The accounts of this file, and those of the settings.

@@ -191,7 +191,7 @@ fn place_on_host(share: &ShareSettings) -> std::io::Result<(u64, u64)> {
 }
 
 impl Volumes {
-    /// Without volumes. The quotas of the settings are in force, and the server is a member of its cluster, or also its witness.
+    /// Without volumes, but with their identities. The quotas of the settings are in force, and the server is a member of its cluster, or also its witness.
     pub(crate) async fn of_server(
         index: Index,
         state: &Path,
@@ -201,6 +201,7 @@ impl Volumes {
         let volumes = Self::in_cluster(index, state, gateway::join(&settings.server, witness).await?);
         volumes.cluster.iter().for_each(|cluster| volumes.quotas.join(cluster));
         volumes.quotas.apply(settings);
+        volumes.make_identities(settings);
         volumes.site.limit_opens(privileges::opens_of_clients(settings.server.open_files));
         samba_acls::tell(&volumes.site, settings);
         Ok(volumes)
