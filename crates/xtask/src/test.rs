@@ -1,10 +1,10 @@
 //! `cargo xtask test`: all tests. CI runs this command.
 //!
 //! ```text
-//! program ─► nfs, afp ─► linux ─► coherence, ceph, rights, … ──────────────────► tests of app ─► verdict
-//!        ├─► iscsi ───┘         │                                              │
-//!        ├─► smb ───────────────┼──────────────────────────────────────────────┤
-//!        └─► tests are compiled ┴─► other tests, layouts, console, cluster, … ─┘
+//! program ─► nfs, afp ─► linux ─► console, coherence, ceph, rights, … ──► tests of app ─► verdict
+//!        ├─► iscsi ───┘         │                                      │
+//!        ├─► smb ───────────────┼──────────────────────────────────────┤
+//!        └─► tests are compiled ┴─► other tests, layouts, cluster, … ──┘
 //! ```
 //!
 //! Compilers keep all processors busy, and the suites of `interop` mostly wait. So the program that the suites need is compiled first,
@@ -84,8 +84,10 @@ fn everything() -> Result<()> {
     // Some of the next suites run tests of our own.
     compilers.finish_one(&mut steps);
     let tests = tests(TestPart::Others);
-    // The servers of the one wait for each other, and the browser of the other waits for pages.
-    let (layouts, console) = (beside("layouts", &[]), beside("console", &[]));
+    // Its servers wait for each other.
+    let layouts = beside("layouts", &[]);
+    // It measures a share, so only these run beside it.
+    steps.run("interop console", || interop("console", &[]));
     // Servers of a cluster mostly wait for the end of leases. What runs beside them measures nothing.
     let cluster = beside("cluster", &["--ci"]);
     // Its virtual machine waits for timers of protocols.
@@ -98,7 +100,6 @@ fn everything() -> Result<()> {
     steps.run("guides", guides);
     steps.run("interop migrate", || interop("migrate", &[]));
     steps.run("interop adopt", || interop("adopt", &[]));
-    steps.run("interop console, the rest of it", || console?.finish());
     steps.run("interop layouts, the rest of it", || layouts?.finish());
     steps.run("interop bench", || interop("bench", &[]));
     steps.run("interop appletalk, the rest of it", || appletalk?.finish());
