@@ -42,8 +42,8 @@ pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
         }
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
-    let stored = AccountFile::read(&settings.server.state); // `accounts_of` says what is wrong with it
-    let unknown = stored.map_or_else(|_| Vec::new(), |file| accounts::unknown(&file, &settings));
+    let stored = AccountFile::read(&settings.server.state).map_err(anyhow::Error::from);
+    let unknown = stored.as_ref().map_or_else(|_| Vec::new(), |file| accounts::unknown(file, &settings));
     let notes = settings.notes.iter().chain(&unknown);
     if check.print {
         notes.for_each(out::error_line); // standard output is a settings file
@@ -53,7 +53,7 @@ pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
     let shares = settings.shares.len() + settings.absent.len();
     if check.json {
         let diagnostics = notes.map(DiagnosticRecord::of).collect();
-        let accounts = accounts_of(&settings);
+        let accounts = accounts_of(stored, &settings);
         out::json(&CheckReport { accepted: true, file, shares, diagnostics, accounts })?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -61,7 +61,7 @@ pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
     let (what, plural) =
         (file.map_or("the command line".into(), |file| file.display().to_string()), plural(shares));
     out::line(format_args!("{what}: accepted, {shares} share{plural}"))?;
-    out::lines(accounts_of(&settings))?;
+    out::lines(accounts_of(stored, &settings))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -122,8 +122,8 @@ fn plural(many: usize) -> &'static str {
 }
 
 /// A line for each account with its Unix user, if the server runs as the current user.
-fn accounts_of(settings: &Settings) -> Vec<String> {
-    match accounts::read(&settings.server.state, settings) {
+fn accounts_of(stored: anyhow::Result<AccountFile>, settings: &Settings) -> Vec<String> {
+    match stored.and_then(|file| accounts::of(&file, settings)) {
         Ok(directory) => directory.accounts().iter().map(|account| who::line(account, &directory)).collect(),
         Err(error) => vec![format!("the accounts cannot be read: {error:#}")],
     }
